@@ -39,7 +39,7 @@ export class CapacityCaches {
   readonly #blocks;
   readonly #pools;
   readonly #directory: PoolDirectory;
-  #stock = new Inventory();
+  #inventory = new Inventory();
   #spaces: ReadonlySet<string> = new Set();
   #leaseFeed: FilteredInformer<AddressLease, InventoryEntry> | undefined;
   #stopping: Promise<void> = Promise.resolve();
@@ -102,7 +102,7 @@ export class CapacityCaches {
   }
 
   get inventory(): Inventory {
-    return this.#stock;
+    return this.#inventory;
   }
 
   blocksOf(pool: Pool): readonly BlockRecord[] {
@@ -131,29 +131,29 @@ export class CapacityCaches {
     const before = this.#leaseFeed;
     this.#stopping = Promise.all([this.#stopping, before?.stop()]).then(() => undefined);
     this.#spaces = spaces;
-    this.#stock = new Inventory();
+    this.#inventory = new Inventory();
     this.#leaseFeed = undefined;
     if (spaces.size === 0) return;
     const { context, onChange } = this.#options;
     // each watch has its own inventory, so that late events of an older watch do not change it
-    let stock = this.#stock;
+    let inventory = this.#inventory;
     this.#leaseFeed = new FilteredInformer<AddressLease, InventoryEntry>({
       context,
       resource: ADDRESS_LEASES,
       select: (lease) => (spaces.has(lease.spec.addressSpace) ? readInventoryEntry(lease) : undefined),
       upsert: (entry) => {
-        stock.add(entry);
+        inventory.add(entry);
         onChange();
       },
       remove: (entry) => {
         if (entry === undefined) return;
-        stock.delete(entry);
+        inventory.delete(entry);
         onChange();
       },
       clear: () => {
-        const isCurrent = this.#stock === stock;
-        stock = new Inventory();
-        if (isCurrent) this.#stock = stock;
+        const isCurrent = this.#inventory === inventory;
+        inventory = new Inventory();
+        if (isCurrent) this.#inventory = inventory;
       },
       onListed: onChange,
     });

@@ -24,73 +24,91 @@ function label(key: string, operator: string, ...values: string[]): object {
 const onName = (...values: string[]) => ({ matchFields: [{ key: 'metadata.name', operator: 'In', values }] });
 const tolerates = (...tolerations: object[]) => ({ tolerations });
 
-describe('whether a pod may run on a node', () => {
+describe('a pod can run on a node', () => {
   const cases: { name: string; spec: object; node?: SchedulingTraits; expect: boolean }[] = [
-    { name: 'without wishes', spec: {}, expect: true },
-    { name: 'by a label that the node has', spec: { nodeSelector: { zone: 'a' } }, expect: true },
-    { name: 'by a label of another value', spec: { nodeSelector: { zone: 'b' } }, expect: false },
-    { name: 'by two labels of which it has one', spec: { nodeSelector: { zone: 'a', disk: 'fast' } }, expect: false },
-    { name: 'In', spec: affinity(label('zone', 'In', 'b', 'a')), expect: true },
-    { name: 'not In', spec: affinity(label('zone', 'In', 'b')), expect: false },
-    { name: 'In of a label that is not there', spec: affinity(label('disk', 'In', 'fast')), expect: false },
-    { name: 'NotIn', spec: affinity(label('zone', 'NotIn', 'b')), expect: true },
-    { name: 'not NotIn', spec: affinity(label('zone', 'NotIn', 'a')), expect: false },
-    { name: 'NotIn of a label that is not there', spec: affinity(label('disk', 'NotIn', 'fast')), expect: true },
-    { name: 'Exists', spec: affinity(label('zone', 'Exists')), expect: true },
-    { name: 'not Exists', spec: affinity(label('disk', 'Exists')), expect: false },
-    { name: 'DoesNotExist', spec: affinity(label('disk', 'DoesNotExist')), expect: true },
-    { name: 'not DoesNotExist', spec: affinity(label('zone', 'DoesNotExist')), expect: false },
-    { name: 'Gt', spec: affinity(label('cores', 'Gt', '8')), expect: true },
-    { name: 'not Gt of the same', spec: affinity(label('cores', 'Gt', '16')), expect: false },
-    { name: 'Lt', spec: affinity(label('cores', 'Lt', '17')), expect: true },
-    { name: 'not Lt of what is no number', spec: affinity(label('zone', 'Lt', '17')), expect: false },
-    { name: 'not by an operator of tomorrow', spec: affinity(label('zone', 'Like', 'a')), expect: false },
-    { name: 'one of two terms', spec: affinity(label('zone', 'In', 'b'), label('cores', 'Exists')), expect: true },
+    { name: 'without constraints', spec: {}, expect: true },
+    { name: 'with a node selector for a label of the node', spec: { nodeSelector: { zone: 'a' } }, expect: true },
+    { name: 'with a node selector for another value of a label', spec: { nodeSelector: { zone: 'b' } }, expect: false },
     {
-      name: 'not by half a term',
+      name: 'with a node selector for two labels, one of which matches',
+      spec: { nodeSelector: { zone: 'a', disk: 'fast' } },
+      expect: false,
+    },
+    { name: 'In', spec: affinity(label('zone', 'In', 'b', 'a')), expect: true },
+    { name: 'with In and another value', spec: affinity(label('zone', 'In', 'b')), expect: false },
+    { name: 'with In and a missing label', spec: affinity(label('disk', 'In', 'fast')), expect: false },
+    { name: 'NotIn', spec: affinity(label('zone', 'NotIn', 'b')), expect: true },
+    { name: 'with NotIn and the value', spec: affinity(label('zone', 'NotIn', 'a')), expect: false },
+    { name: 'with NotIn and a missing label', spec: affinity(label('disk', 'NotIn', 'fast')), expect: true },
+    { name: 'Exists', spec: affinity(label('zone', 'Exists')), expect: true },
+    { name: 'with Exists and a missing label', spec: affinity(label('disk', 'Exists')), expect: false },
+    { name: 'DoesNotExist', spec: affinity(label('disk', 'DoesNotExist')), expect: true },
+    { name: 'with DoesNotExist and a label of the node', spec: affinity(label('zone', 'DoesNotExist')), expect: false },
+    { name: 'Gt', spec: affinity(label('cores', 'Gt', '8')), expect: true },
+    { name: 'with Gt and an equal value', spec: affinity(label('cores', 'Gt', '16')), expect: false },
+    { name: 'Lt', spec: affinity(label('cores', 'Lt', '17')), expect: true },
+    { name: 'with Lt and a value that is not a number', spec: affinity(label('zone', 'Lt', '17')), expect: false },
+    { name: 'with an unknown operator', spec: affinity(label('zone', 'Like', 'a')), expect: false },
+    {
+      name: 'with two terms, one of which matches',
+      spec: affinity(label('zone', 'In', 'b'), label('cores', 'Exists')),
+      expect: true,
+    },
+    {
+      name: 'with a term of which half matches',
       spec: affinity({ ...label('zone', 'In', 'a'), ...onName('node-2') }),
       expect: false,
     },
-    { name: 'not by an empty term', spec: affinity({}), expect: false },
-    { name: 'not by no terms', spec: affinity(), expect: false },
-    { name: 'by its name, as of a DaemonSet', spec: affinity(onName('node-1')), expect: true },
-    { name: 'not by the name of another', spec: affinity(onName('node-2')), expect: false },
+    { name: 'with an empty term', spec: affinity({}), expect: false },
+    { name: 'with an empty list of terms', spec: affinity(), expect: false },
+    { name: 'with the name of the node, as a DaemonSet', spec: affinity(onName('node-1')), expect: true },
+    { name: 'with the name of another node', spec: affinity(onName('node-2')), expect: false },
     {
-      name: 'not by another field',
+      name: 'with another field',
       spec: affinity({ matchFields: [{ key: 'spec.x', operator: 'DoesNotExist' }] }),
       expect: false,
     },
-    { name: 'not with a taint', spec: {}, node: TAINTED, expect: false },
-    { name: 'with a toleration of it', spec: tolerates({ key: 'gpu', value: 'yes' }), node: TAINTED, expect: true },
+    { name: 'with a taint and no toleration', spec: {}, node: TAINTED, expect: false },
     {
-      name: 'not with one of another value',
+      name: 'with a toleration of the taint',
+      spec: tolerates({ key: 'gpu', value: 'yes' }),
+      node: TAINTED,
+      expect: true,
+    },
+    {
+      name: 'with a toleration of another value',
       spec: tolerates({ key: 'gpu', value: 'no' }),
       node: TAINTED,
       expect: false,
     },
-    { name: 'with one of any value', spec: tolerates({ key: 'gpu', operator: 'Exists' }), node: TAINTED, expect: true },
-    { name: 'with one of everything', spec: tolerates({ operator: 'Exists' }), node: TAINTED, expect: true },
     {
-      name: 'not with one of another effect',
+      name: 'with a toleration of any value',
+      spec: tolerates({ key: 'gpu', operator: 'Exists' }),
+      node: TAINTED,
+      expect: true,
+    },
+    { name: 'with a toleration of all taints', spec: tolerates({ operator: 'Exists' }), node: TAINTED, expect: true },
+    {
+      name: 'with a toleration of another effect',
       spec: tolerates({ key: 'gpu', operator: 'Exists', effect: 'NoExecute' }),
       node: TAINTED,
       expect: false,
     },
-    { name: 'not on a cordoned node', spec: {}, node: CORDONED, expect: false },
+    { name: 'with a cordoned node', spec: {}, node: CORDONED, expect: false },
     {
-      name: 'on a cordoned node as a DaemonSet does',
+      name: 'with a cordoned node, as a DaemonSet',
       spec: tolerates({ key: 'node.kubernetes.io/unschedulable', operator: 'Exists', effect: 'NoSchedule' }),
       node: CORDONED,
       expect: true,
     },
   ];
   for (const { name, spec, node = NODE, expect: expected } of cases) {
-    it(`${expected ? 'yes' : 'no'}: ${name}`, () => {
+    it(`${name}: ${expected ? 'yes' : 'no'}`, () => {
       expect(canRun(readSchedulingConstraints(spec)!, node)).to.equal(expected);
     });
   }
 
-  it('a node is ordinary without taints, and not cordoned', () => {
+  it('without tolerations only if it has no taints and is not cordoned', () => {
     expect([NODE, TAINTED, CORDONED].map(isUntainted)).to.deep.equal([true, false, false]);
   });
 });

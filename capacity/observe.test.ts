@@ -43,7 +43,7 @@ function leaseOf(
 }
 
 function podOn(uid: string, given: Partial<PodRecord> = {}): PodRecord {
-  return { uid, namespace: 'ns', requests: new Map([[BLUE, 1]]), attached: false, leaving: false, ...given };
+  return { uid, namespace: 'ns', requests: new Map([[BLUE, 1]]), isAttached: false, isLeaving: false, ...given };
 }
 
 function block(cidr: string, node: string, more: Partial<BlockRecord> = {}): BlockRecord {
@@ -75,13 +75,13 @@ function look({
   now = RELEASED_AT,
   turn,
 }: Given): PoolDemand[] {
-  const stock = new Inventory();
-  for (const lease of leases) stock.add(readInventoryEntry(lease));
+  const inventory = new Inventory();
+  for (const lease of leases) inventory.add(readInventoryEntry(lease));
   const nodes = ['n1', 'n2'].map((name) =>
     transformNode({ metadata: { name, uid: name, resourceVersion: '1', labels: labels[name] ?? {} } }),
   );
   const blocksOf: CapacityInputs['blocksOf'] = ({ name }) => (name === 'blue' ? blocks : []);
-  return observeDemand({ pools, nodes, pods, inventory: stock, blocksOf, now, maxStalenessMs: 30_000 }, turn);
+  return observeDemand({ pools, nodes, pods, inventory, blocksOf, now, maxStalenessMs: 30_000 }, turn);
 }
 
 function lookAt(given: Given): PoolDemand {
@@ -90,18 +90,18 @@ function lookAt(given: Given): PoolDemand {
   return pool;
 }
 
-describe('what there is of a pool to be shared out', () => {
-  it('is what nobody has, not even before it has cooled down', () => {
+describe('the budget of a pool', () => {
+  it('is the number of free addresses, without those that cool down', () => {
     const leases = [leaseOf('10.0.0.1', 'claim'), leaseOf('10.0.0.2', 'pod-1'), leaseOf('10.0.0.3', undefined)];
     expect(lookAt({ leases }).budget).to.equal(3);
   });
 
-  it('is without what is reserved, and without what another pool of the address space has', () => {
+  it('excludes reserved addresses, and leases of another pool in the address space', () => {
     const pools = [poolOf({ subnets: [{ cidr: '10.0.0.0/29', reserved: ['10.0.0.6'] }] })];
     expect(lookAt({ pools, leases: [leaseOf('10.0.0.1', 'claim', { pool: 'other' })] }).budget).to.equal(4);
   });
 
-  it('is what waits for its MAC address, too, once it has cooled down: whoever finds nothing else gets it', () => {
+  it('includes addresses that are kept for a MAC address, after their cool-down', () => {
     const pools = [poolOf({ stickyMAC: { ttl: '24h' }, cooldownSeconds: 0 })];
     const mac = '02:00:00:00:00:01';
     const leases = [
@@ -114,114 +114,114 @@ describe('what there is of a pool to be shared out', () => {
     expect(budgetAt(RELEASED_AT + COOLDOWN_MS)).to.equal(4);
   });
 
-  it('is less what was released and leased again, or is gone', () => {
-    const stock = new Inventory();
+  it('follows leases that are allocated again or deleted', () => {
+    const inventory = new Inventory();
     const [before, after] = [
       readInventoryEntry(leaseOf('10.0.0.1', undefined)),
       readInventoryEntry(leaseOf('10.0.0.1', 'pod-1')),
     ];
-    const free = () => stock.free(poolOf(), 4, { blocks: [], cooledSince: RELEASED_AT }).total;
-    stock.add(before);
-    stock.add(after);
+    const free = () => inventory.free(poolOf(), 4, { blocks: [], cooledSince: RELEASED_AT }).total;
+    inventory.add(before);
+    inventory.add(after);
     expect(free()).to.equal(5);
-    stock.add(before);
+    inventory.add(before);
     expect(free()).to.equal(6);
-    stock.delete(before);
+    inventory.delete(before);
     expect(free()).to.equal(6);
   });
 
-  it('is less what another pool of the address space has released, and a pool of that name in another one', () => {
-    const stock = new Inventory();
+  it('ignores released leases of other pools and other address spaces', () => {
+    const inventory = new Inventory();
     const released = readInventoryEntry(leaseOf('10.0.0.1', undefined));
-    stock.add({ ...released, pool: 'other' });
-    stock.add({ ...released, space: 'green' });
-    expect(stock.free(poolOf(), 4, { blocks: [], cooledSince: RELEASED_AT }).total).to.equal(5);
-    stock.add(released);
-    expect(stock.free(poolOf(), 4, { blocks: [], cooledSince: RELEASED_AT }).total).to.equal(6);
+    inventory.add({ ...released, pool: 'other' });
+    inventory.add({ ...released, space: 'green' });
+    expect(inventory.free(poolOf(), 4, { blocks: [], cooledSince: RELEASED_AT }).total).to.equal(5);
+    inventory.add(released);
+    expect(inventory.free(poolOf(), 4, { blocks: [], cooledSince: RELEASED_AT }).total).to.equal(6);
   });
 
-  it('is less what bound pods still wait for', () => {
+  it('excludes addresses that bound pods still wait for', () => {
     const pods = [podOn('pod-1', { node: 'n1' }), podOn('pod-2', { node: 'n2' }), podOn('pod-3')];
     const observed = lookAt({ pods, leases: [leaseOf('10.0.0.1', 'pod-1')] });
     expect(observed.budget).to.equal(4);
     expect(observed.nodes.map(({ requested }) => requested)).to.deep.equal([1, 1]);
   });
 
-  it('counts a pod that is being deleted apart', () => {
-    const pods = [podOn('pod-1', { node: 'n1', leaving: true })];
+  it('counts pods that are being deleted separately', () => {
+    const pods = [podOn('pod-1', { node: 'n1', isLeaving: true })];
     const { nodes } = lookAt({ pods, leases: [leaseOf('10.0.0.1', 'pod-1')] });
-    expect(nodes.map(({ requested, leaving }) => [requested, leaving])).to.deep.equal([
+    expect(nodes.map(({ requested, leavingRequests }) => [requested, leavingRequests])).to.deep.equal([
       [0, 1],
       [0, 0],
     ]);
   });
 
-  it('is not less for what pods ask for and will not get', () => {
+  it('ignores requests of pods that get no addresses', () => {
     const requests = new Map([[BLUE, 4]]);
-    const runs = podOn('pod-1', { node: 'n1', requests, attached: true });
+    const runs = podOn('pod-1', { node: 'n1', requests, isAttached: true });
     expect(lookAt({ pods: [runs], leases: [leaseOf('10.0.0.1', 'pod-1')] }).budget).to.equal(5);
     const pools = [poolOf({ namespaces: ['other'] })];
     const { budget, nodes } = lookAt({ pools, pods: [podOn('pod-2', { node: 'n1', requests })] });
     expect([budget, nodes[0]?.requested]).to.deep.equal([6, 4]);
   });
 
-  it('is below nothing where more pods are bound than there are addresses', () => {
+  it('is negative if bound pods wait for more addresses than are free', () => {
     const pods = Array.from({ length: 8 }, (_, index) => podOn(`pod-${index}`, { node: 'n1' }));
     expect(lookAt({ pods }).budget).to.equal(-2);
   });
 
-  it('is what there is of the scarcer family', () => {
+  it('is that of the scarcer family', () => {
     const pools = [poolOf({ subnets: [{ cidr: '10.0.0.0/29' }, { cidr: 'fd00::/126' }] })];
     expect(lookAt({ pools }).budget).to.equal(3);
     const pods = [podOn('pod-1', { node: 'n1' })];
     expect(lookAt({ pools, pods, leases: [leaseOf('fd00::1', 'pod-1')] }).budget).to.equal(2);
   });
 
-  it('is huge where the network is, and no less for it', () => {
+  it('is large for a large network', () => {
     const pools = [poolOf({ subnets: [{ cidr: 'fd00::/64' }] })];
     expect(lookAt({ pools }).budget).to.be.greaterThan(1e9);
   });
 });
 
-describe('blocks that nodes are lent', () => {
+describe('the blocks of nodes', () => {
   const pools = [poolOf({ subnets: [{ cidr: '10.0.0.0/28' }] })];
 
-  it('are their nodes’ own, and count for all together', () => {
+  it('count for their nodes, and in the budget', () => {
     const { budget, nodes } = lookAt({ pools, blocks: [block('10.0.0.0/30', 'n1'), block('10.0.0.4/30', 'n2')] });
     expect(budget).to.equal(14);
-    expect(nodes.map(({ own }) => own)).to.deep.equal([3, 4]);
+    expect(nodes.map(({ ownFree }) => ownFree)).to.deep.equal([3, 4]);
   });
 
-  it('have what has cooled down in them', () => {
+  it('include addresses in them that have cooled down', () => {
     const leases = [leaseOf('10.0.0.1', undefined), leaseOf('10.0.0.5', undefined)];
     const blocks = [block('10.0.0.0/30', 'n1')];
     const { budget, nodes } = lookAt({ pools, blocks, leases, now: RELEASED_AT + COOLDOWN_MS });
-    expect([budget, ...nodes.map(({ own }) => own)]).to.deep.equal([14, 3, 0]);
+    expect([budget, ...nodes.map(({ ownFree }) => ownFree)]).to.deep.equal([14, 3, 0]);
   });
 
-  it('are smaller by what their pods still wait for', () => {
+  it('exclude addresses that pods of the node still wait for', () => {
     const pods = [podOn('pod-1', { node: 'n1' })];
-    expect(lookAt({ pools, pods, blocks: [block('10.0.0.0/30', 'n1')] }).nodes.map(({ own }) => own)).to.deep.equal([
-      2, 0,
-    ]);
+    expect(
+      lookAt({ pools, pods, blocks: [block('10.0.0.0/30', 'n1')] }).nodes.map(({ ownFree }) => ownFree),
+    ).to.deep.equal([2, 0]);
   });
 
-  it('are nobody’s on their way back', () => {
+  it('count for no node while they are being released', () => {
     const { budget, nodes } = lookAt({
       pools,
       blocks: [block('10.0.0.4/30', 'n1', { release: 'marked-for-release' })],
     });
-    expect([budget, ...nodes.map(({ own }) => own)]).to.deep.equal([10, 0, 0]);
+    expect([budget, ...nodes.map(({ ownFree }) => ownFree)]).to.deep.equal([10, 0, 0]);
   });
 });
 
-describe('pods that wait', () => {
-  const needs = { nodeSelector: {}, tolerations: [] };
+describe('pending pods', () => {
+  const constraints = { nodeSelector: {}, tolerations: [] };
   const zoned = { nodeSelector: { zone: 'a' }, tolerations: [] };
   const labels = { n1: { zone: 'a' } };
 
-  it('are of one kind where they are alike, with the nodes that they may run on', () => {
-    const pods = [podOn('1', { needs }), podOn('2', { needs }), podOn('3', { needs: zoned })];
+  it('are grouped by requests, with the nodes on which they can run', () => {
+    const pods = [podOn('1', { constraints }), podOn('2', { constraints }), podOn('3', { constraints: zoned })];
     const { waiting, waitingPods } = lookAt({ pods, labels });
     expect(waiting.map(({ pods: count, nodes }) => [count, nodes])).to.deep.equal([
       [2, ['n1', 'n2']],
@@ -230,34 +230,32 @@ describe('pods that wait', () => {
     expect(waitingPods).to.equal(3);
   });
 
-  it('run only where all networks are that they ask for', () => {
+  it('can run only on nodes that have all requested networks', () => {
     const pools = [poolOf({ nodeSelector: { zone: 'a' } }), poolOf({ network: 'green' }, 'green')];
     const requests = new Map([
       [BLUE, 1],
       ['ipam.holdfast.dev/green', 2],
     ]);
-    const [blue, green] = look({ pools, labels, pods: [podOn('1', { needs, requests })] });
+    const [blue, green] = look({ pools, labels, pods: [podOn('1', { constraints, requests })] });
     expect(blue?.nodes.map(({ name }) => name)).to.deep.equal(['n1']);
     expect(green?.waiting.map(({ requested, nodes }) => [requested, nodes])).to.deep.equal([[2, ['n1']]]);
     expect(green?.waiting[0]?.key).to.equal(blue?.waiting[0]?.key);
   });
 
-  it('are not looked at where they can run nowhere, however many they are', () => {
+  it('are skipped if they can run on no node', () => {
     const stuck = Array.from({ length: 500 }, (_, index) =>
-      podOn(`${index}`, { needs: { nodeSelector: { zone: `${index}` }, tolerations: [] } }),
+      podOn(`${index}`, { constraints: { nodeSelector: { zone: `${index}` }, tolerations: [] } }),
     );
-    const { waiting } = lookAt({ pods: [...stuck, podOn('good', { needs })] });
+    const { waiting } = lookAt({ pods: [...stuck, podOn('good', { constraints })] });
     expect(waiting.map(({ nodes }) => nodes)).to.deep.equal([['n1', 'n2']]);
   });
 
-  it('are looked at by namespace in turn, so that no namespace keeps another from it', () => {
-    const flood = Array.from({ length: 600 }, (_, index) =>
-      podOn(`${index}`, {
-        namespace: 'bad',
-        needs: { nodeSelector: {}, tolerations: [{ key: `${index}`, operator: 'Exists', value: '', effect: '' }] },
-      }),
-    );
-    const { waiting } = lookAt({ labels, pods: [...flood, podOn('good', { needs: zoned })] });
+  it('are examined by namespace in turn, so that no namespace blocks another', () => {
+    const flood = Array.from({ length: 600 }, (_, index) => {
+      const tolerations = [{ key: `${index}`, operator: 'Exists', value: '', effect: '' }];
+      return podOn(`${index}`, { namespace: 'bad', constraints: { nodeSelector: {}, tolerations } });
+    });
+    const { waiting } = lookAt({ labels, pods: [...flood, podOn('good', { constraints: zoned })] });
     expect(waiting).to.have.length(500);
     expect(waiting.filter(({ nodes }) => nodes.length === 1)).to.have.length(1);
   });
@@ -266,32 +264,35 @@ describe('pods that wait', () => {
     ['each in its namespace', (index: number) => `ns-${index}`],
     ['all in one namespace', () => 'ns'],
   ] as const) {
-    it(`are looked at in turns where there are too many kinds, ${where}`, () => {
+    it(`are examined in turns if there are too many groups, ${where}`, () => {
       const pods = Array.from({ length: 600 }, (_, index) =>
         podOn(`${index}`, {
           namespace: namespaceOf(index),
-          needs: { nodeSelector: {}, tolerations: [{ key: `${index}`, operator: 'Exists', value: '', effect: '' }] },
+          constraints: {
+            nodeSelector: {},
+            tolerations: [{ key: `${index}`, operator: 'Exists', value: '', effect: '' }],
+          },
         }),
       );
       const keysIn = (turn: number) => lookAt({ pods, turn }).waiting.map(({ key }) => key);
       const first = lookAt({ pods, turn: 0 });
-      expect([first.waiting.length, first.unseen.size]).to.deep.equal([500, 100]);
+      expect([first.waiting.length, first.skippedGroups.size]).to.deep.equal([500, 100]);
       expect(keysIn(0)).to.deep.equal(first.waiting.map(({ key }) => key));
       const turns = Array.from({ length: 10 }, (_, turn) => keysIn(turn));
       expect(new Set(turns.flat())).to.have.property('size', 600);
     });
   }
 
-  it('in a namespace that the pool does not serve wait for somebody else', () => {
+  it('are ignored in a namespace that the pool does not serve', () => {
     const pools = [poolOf({ namespaces: ['other'] })];
-    expect(lookAt({ pools, pods: [podOn('1', { needs })] }).waiting).to.deep.equal([]);
+    expect(lookAt({ pools, pods: [podOn('1', { constraints })] }).waiting).to.deep.equal([]);
   });
 
-  it('for what nobody publishes wait for somebody else', () => {
+  it('are ignored if they request an unpublished pool', () => {
     const requests = new Map([
       [BLUE, 1],
       ['ipam.holdfast.dev/gone', 1],
     ]);
-    expect(lookAt({ pods: [podOn('1', { needs, requests })] }).waiting).to.deep.equal([]);
+    expect(lookAt({ pods: [podOn('1', { constraints, requests })] }).waiting).to.deep.equal([]);
   });
 });

@@ -31,18 +31,18 @@ export interface PoolDemand {
   /** Free addresses that no bound pod waits for; negative if bound pods wait for more addresses than are free. */
   readonly budget: number;
   /** The nodes that may show the pool. */
-  readonly nodes: readonly Omit<ShareNode, 'shown' | 'most'>[];
+  readonly nodes: readonly Omit<ShareNode, 'expected' | 'highest'>[];
   /** Requested addresses by node, even if the node may not show the pool. */
   readonly requested: ReadonlyMap<string, number>;
   readonly waiting: readonly PendingPodGroup[];
   /** Keys of pending pod groups that this round did not examine, perhaps groups for this pool. */
-  readonly unseen: ReadonlySet<string>;
+  readonly skippedGroups: ReadonlySet<string>;
   readonly waitingPods: number;
 }
 
 /** @param turn if there are too many groups of pending pods, each turn examines other groups */
 export function observeDemand(inputs: CapacityInputs, turn = 0): PoolDemand[] {
-  const { asking: requesting, waitingPods } = groupPods(inputs.pods);
+  const { requesting, waitingPods } = groupPods(inputs.pods);
   const pools = [...inputs.pools].sort((a, b) => (a.name < b.name ? -1 : 1));
   const shown = new Map(
     pools.map((pool): [string, ShownPool] => [
@@ -55,7 +55,7 @@ export function observeDemand(inputs: CapacityInputs, turn = 0): PoolDemand[] {
     const resource = capacityResource(pool.name);
     const requestingPods = requesting.get(resource) ?? [];
     const counts = countRequests(requestingPods, resource);
-    const { budget, own } = freeAddresses(pool, requestingPods, { sight: inputs, resource });
+    const { budget, own } = freeAddresses(pool, requestingPods, { inputs, resource });
     const waiting = groups.flatMap(({ key, pods, nodes, requests }): PendingPodGroup[] => {
       const requested = requests.get(resource);
       return requested === undefined ? [] : [{ key, pods, nodes, requested }];
@@ -67,14 +67,14 @@ export function observeDemand(inputs: CapacityInputs, turn = 0): PoolDemand[] {
       nodes: (shown.get(resource)?.nodes ?? []).map(({ traits }) => ({
         name: traits.name,
         requested: counts.staying.get(traits.name) ?? 0,
-        leaving: counts.leaving.get(traits.name) ?? 0,
-        own: own.get(traits.name) ?? 0,
-        ordinary: isUntainted(traits),
+        leavingRequests: counts.leaving.get(traits.name) ?? 0,
+        ownFree: own.get(traits.name) ?? 0,
+        isUntainted: isUntainted(traits),
       })),
       requested: counts.staying,
       waiting,
-      unseen: skipped,
-      waitingPods: waiting.reduce((sum, kind) => sum + kind.pods, 0),
+      skippedGroups: skipped,
+      waitingPods: waiting.reduce((sum, group) => sum + group.pods, 0),
     };
   });
 }
@@ -84,14 +84,14 @@ function groupPods(pods: Iterable<PodRecord>) {
   const requesting = new Map<string, PodRecord[]>();
   const waitingPods: PodRecord[] = [];
   for (const pod of pods) {
-    if (pod.needs !== undefined) waitingPods.push(pod);
+    if (pod.constraints !== undefined) waitingPods.push(pod);
     for (const resource of pod.requests.keys()) {
       const others = requesting.get(resource);
       if (others === undefined) requesting.set(resource, [pod]);
       else others.push(pod);
     }
   }
-  return { asking: requesting, waitingPods };
+  return { requesting, waitingPods };
 }
 
 function countRequests(pods: readonly PodRecord[], resource: string) {
@@ -99,7 +99,7 @@ function countRequests(pods: readonly PodRecord[], resource: string) {
   const leaving = new Map<string, number>();
   for (const pod of pods) {
     if (pod.node === undefined) continue;
-    const counts = pod.leaving ? leaving : staying;
+    const counts = pod.isLeaving ? leaving : staying;
     counts.set(pod.node, (counts.get(pod.node) ?? 0) + (pod.requests.get(resource) ?? 0));
   }
   return { staying, leaving };
@@ -109,15 +109,15 @@ function countRequests(pods: readonly PodRecord[], resource: string) {
 function freeAddresses(
   pool: Pool,
   pods: readonly PodRecord[],
-  { sight, resource }: { sight: CapacityInputs; resource: string },
+  { inputs, resource }: { inputs: CapacityInputs; resource: string },
 ): { budget: number; own: ReadonlyMap<string, number> } {
-  const blocks = sight.blocksOf(pool);
-  const cooledSince = sight.now - effectiveCooldownMs(pool, sight.maxStalenessMs);
+  const blocks = inputs.blocksOf(pool);
+  const cooledSince = inputs.now - effectiveCooldownMs(pool, inputs.maxStalenessMs);
   let budget = Infinity;
   let own: Map<string, number> | undefined;
   for (const family of pool.families) {
-    const free = sight.inventory.free(pool, family, { blocks, cooledSince });
-    const pending = pendingOf(pods, (pod) => missingAddresses(pod, { sight, resource, pool, family }));
+    const free = inputs.inventory.free(pool, family, { blocks, cooledSince });
+    const pending = pendingOf(pods, (pod) => missingAddresses(pod, { inputs, resource, pool, family }));
     budget = Math.min(budget, free.total - pending.total);
     if (!blocks.some(({ cidr }) => cidr.family === family)) continue;
     const left = new Map(
@@ -129,12 +129,12 @@ function freeAddresses(
 }
 
 function missingAddresses(
-  { uid, namespace, requests, attached }: PodRecord,
-  { sight, resource, pool, family }: { sight: CapacityInputs; resource: string; pool: Pool; family: Family },
+  { uid, namespace, requests, isAttached }: PodRecord,
+  { inputs, resource, pool, family }: { inputs: CapacityInputs; resource: string; pool: Pool; family: Family },
 ): number {
   // a pod that is attached gets no more addresses, and a pod of another namespace gets none
-  if (attached || !servesNamespace(pool, namespace)) return 0;
-  return Math.max(0, (requests.get(resource) ?? 0) - sight.inventory.heldBy(uid, pool.name, family));
+  if (isAttached || !servesNamespace(pool, namespace)) return 0;
+  return Math.max(0, (requests.get(resource) ?? 0) - inputs.inventory.heldBy(uid, pool.name, family));
 }
 
 function pendingOf(pods: readonly PodRecord[], missingOf: (pod: PodRecord) => number) {

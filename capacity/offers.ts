@@ -8,16 +8,16 @@ export interface PendingPodGroup {
   /** The nodes on which the pods can run. */
   readonly nodes: readonly string[];
   /** The node chosen for another pool of the same pods, because a pod needs all its addresses on one node. */
-  readonly prefers?: string | undefined;
+  readonly preferredNode?: string | undefined;
 }
 
 /** The addresses that a group is offered on a node. Times are clock times in ms. */
 export interface Offer {
   readonly node?: string;
   /** When the node was chosen. */
-  readonly at: number;
+  readonly chosenAt: number;
   /** Since when a pod of the group could be bound to the node and no address was used. */
-  readonly since?: number;
+  readonly unusedSince?: number;
   /** The share of the node at that time. */
   readonly share: number;
   /** When the group left the offer of a node unused, by node. The scheduler has reasons that are not checked here. */
@@ -26,9 +26,9 @@ export interface Offer {
 
 export interface Placement {
   /** The least share of each node for pending pods. */
-  readonly needed: ReadonlyMap<string, number>;
+  readonly neededByNode: ReadonlyMap<string, number>;
   /** The chosen node by key of the group. */
-  readonly placed: ReadonlyMap<string, string>;
+  readonly nodeByGroup: ReadonlyMap<string, string>;
   readonly offers: ReadonlyMap<string, Offer>;
 }
 
@@ -57,46 +57,46 @@ const NO_GROUPS: ReadonlySet<string> = new Set();
  */
 export function placePendingPods(input: PlacementInput): Placement {
   const { waiting, budget, skippedGroups = NO_GROUPS, now } = input;
-  const kinds = waiting.filter(({ requested, nodes }) => requested <= budget && nodes.length > 0);
-  const offers = new Map(kinds.map((kind) => [kind.key, reviewOffer(kind, input)]));
+  const groups = waiting.filter(({ requested, nodes }) => requested <= budget && nodes.length > 0);
+  const offers = new Map(groups.map((group) => [group.key, reviewOffer(group, input)]));
   for (const [key, { declined }] of input.offers)
-    if (skippedGroups.has(key)) offers.set(key, { at: now, share: 0, declined });
-  const placement = { needed: new Map<string, number>(), placed: new Map<string, string>(), offers };
-  const inTurn = [...kinds].sort((a, b) => lastDeclinedAt(offers.get(a.key)) - lastDeclinedAt(offers.get(b.key)));
+    if (skippedGroups.has(key)) offers.set(key, { chosenAt: now, share: 0, declined });
+  const placement = { neededByNode: new Map<string, number>(), nodeByGroup: new Map<string, string>(), offers };
+  const inOrder = [...groups].sort((a, b) => lastDeclinedAt(offers.get(a.key)) - lastDeclinedAt(offers.get(b.key)));
   let left = budget;
-  const give = (kind: PendingPodGroup, node: string, pods: number) => {
-    const amount = Math.min(pods, Math.floor(left / kind.requested)) * kind.requested;
+  const give = (group: PendingPodGroup, node: string, pods: number) => {
+    const amount = Math.min(pods, Math.floor(left / group.requested)) * group.requested;
     left -= amount;
-    placement.needed.set(node, (placement.needed.get(node) ?? 0) + amount);
+    placement.neededByNode.set(node, (placement.neededByNode.get(node) ?? 0) + amount);
   };
-  for (const kind of inTurn) {
-    if (kind.requested > left) {
-      withdrawOffer(offers, kind);
+  for (const group of inOrder) {
+    if (group.requested > left) {
+      withdrawOffer(offers, group);
       // the rest is kept for this group: groups that need less would otherwise always use it first
       left = 0;
       continue;
     }
-    const node = offers.get(kind.key)?.node ?? chooseNode(kind, input, offers);
-    placement.placed.set(kind.key, node);
-    give(kind, node, 1);
+    const node = offers.get(group.key)?.node ?? chooseNode(group, input, offers);
+    placement.nodeByGroup.set(group.key, node);
+    give(group, node, 1);
   }
   // one pod of each group comes before more pods of one group
-  for (const kind of inTurn) {
-    const node = placement.placed.get(kind.key);
-    if (node !== undefined) give(kind, node, kind.pods - 1);
+  for (const group of inOrder) {
+    const node = placement.nodeByGroup.get(group.key);
+    if (node !== undefined) give(group, node, group.pods - 1);
   }
   return placement;
 }
 
 /** Returns the offer if the group keeps it, else an offer without a node. */
-function reviewOffer(kind: PendingPodGroup, { offers, usable, now, offerTimeoutMs }: PlacementInput): Offer {
-  const before = offers.get(kind.key) ?? { at: now, share: 0, declined: NONE_DECLINED };
+function reviewOffer(group: PendingPodGroup, { offers, usable, now, offerTimeoutMs }: PlacementInput): Offer {
+  const before = offers.get(group.key) ?? { chosenAt: now, share: 0, declined: NONE_DECLINED };
   const { node, declined } = before;
-  if (node === undefined || !kind.nodes.includes(node)) return { at: now, share: 0, declined };
-  const offer = refreshOffer(before, { share: usable.get(node) ?? 0, requested: kind.requested, now });
-  const isDeclined = offer.since !== undefined && now - offer.since >= offerTimeoutMs;
-  const isLate = now - offer.at >= LATE_FACTOR * offerTimeoutMs;
-  return isDeclined || isLate ? { at: now, share: 0, declined: new Map(declined).set(node, now) } : offer;
+  if (node === undefined || !group.nodes.includes(node)) return { chosenAt: now, share: 0, declined };
+  const offer = refreshOffer(before, { share: usable.get(node) ?? 0, requested: group.requested, now });
+  const isDeclined = offer.unusedSince !== undefined && now - offer.unusedSince >= offerTimeoutMs;
+  const isLate = now - offer.chosenAt >= LATE_FACTOR * offerTimeoutMs;
+  return isDeclined || isLate ? { chosenAt: now, share: 0, declined: new Map(declined).set(node, now) } : offer;
 }
 
 function refreshOffer(
@@ -105,28 +105,30 @@ function refreshOffer(
 ): Offer {
   // a pod has used addresses of the offer, so other pods can too
   const fresh = share < before.share;
-  const { since = now, ...kept } = before;
-  const offer = { ...kept, share, at: fresh ? now : before.at };
-  return share < requested ? offer : { ...offer, since: fresh ? now : since };
+  const { unusedSince = now, ...kept } = before;
+  const offer = { ...kept, share, chosenAt: fresh ? now : before.chosenAt };
+  return share < requested ? offer : { ...offer, unusedSince: fresh ? now : unusedSince };
 }
 
 /** Takes back an offer because no address is left. The group has not declined the node. */
 function withdrawOffer(offers: Map<string, Offer>, { key }: PendingPodGroup): void {
-  const { at = 0, declined = NONE_DECLINED } = offers.get(key) ?? {};
-  offers.set(key, { at, share: 0, declined });
+  const { chosenAt = 0, declined = NONE_DECLINED } = offers.get(key) ?? {};
+  offers.set(key, { chosenAt, share: 0, declined });
 }
 
 function chooseNode(
-  { key, requested, nodes, prefers }: PendingPodGroup,
+  { key, requested, nodes, preferredNode }: PendingPodGroup,
   { usable, now }: PlacementInput,
   offers: Map<string, Offer>,
 ): string {
   const { declined = NONE_DECLINED } = offers.get(key) ?? {};
-  const since = (node: string) => declined.get(node) ?? 0;
+  const declinedAt = (node: string) => declined.get(node) ?? 0;
   const lacks = (node: string) => ((usable.get(node) ?? 0) >= requested ? 0 : 1);
-  const [first = ''] = [...nodes].sort((a, b) => since(a) - since(b) || lacks(a) - lacks(b) || (a < b ? -1 : 1));
-  const node = prefers !== undefined && nodes.includes(prefers) ? prefers : first;
-  offers.set(key, { node, at: now, share: usable.get(node) ?? 0, declined });
+  const [first = ''] = [...nodes].sort(
+    (a, b) => declinedAt(a) - declinedAt(b) || lacks(a) - lacks(b) || (a < b ? -1 : 1),
+  );
+  const node = preferredNode !== undefined && nodes.includes(preferredNode) ? preferredNode : first;
+  offers.set(key, { node, chosenAt: now, share: usable.get(node) ?? 0, declined });
   return node;
 }
 

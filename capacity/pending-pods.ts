@@ -27,7 +27,7 @@ export interface PendingPodGroups {
   readonly skipped: ReadonlySet<string>;
 }
 
-type PodGroupConstraints = Omit<RequestingPodGroup, 'nodes'> & { readonly needs: SchedulingConstraints };
+type PodGroupConstraints = Omit<RequestingPodGroup, 'nodes'> & { readonly constraints: SchedulingConstraints };
 
 /**
  * Groups pending pods that request the same addresses and can run on the same nodes. Ignores pods that request an unpublished pool or can run
@@ -40,35 +40,35 @@ export function groupPendingPods(
   pools: ReadonlyMap<string, ShownPool>,
   turn: number,
 ): PendingPodGroups {
-  const kinds = new Map<string, PodGroupConstraints>();
+  const groups = new Map<string, PodGroupConstraints>();
   const keysOf = new Map<string, Set<string>>();
-  for (const { namespace, requests, needs } of pods) {
+  for (const { namespace, requests, constraints } of pods) {
     if (
-      needs === undefined ||
+      constraints === undefined ||
       ![...requests.keys()].every((resource) => servesNamespace(pools.get(resource)?.pool, namespace))
     )
       continue;
-    const key = shortHash(JSON.stringify([[...requests].sort(), needs]), 16);
-    kinds.set(key, { key, requests, needs, pods: (kinds.get(key)?.pods ?? 0) + 1 });
+    const key = shortHash(JSON.stringify([[...requests].sort(), constraints]), 16);
+    groups.set(key, { key, requests, constraints, pods: (groups.get(key)?.pods ?? 0) + 1 });
     keysOf.set(namespace, (keysOf.get(namespace) ?? new Set()).add(key));
   }
   const sets = new Map([...pools].map(([resource, { nodes }]) => [resource, new Set(nodes)]));
   const found: RequestingPodGroup[] = [];
-  const unseen = new Set(kinds.keys());
-  const order = (ids: Iterable<string>) => (kinds.size > MAX_GROUPS ? shuffledByTurn([...ids], turn) : [...ids]);
+  const skipped = new Set(groups.keys());
+  const order = (ids: Iterable<string>) => (groups.size > MAX_GROUPS ? shuffledByTurn([...ids], turn) : [...ids]);
   for (const key of interleaved(order(keysOf.keys()).map((namespace) => order(keysOf.get(namespace) ?? [])))) {
-    const known = kinds.get(key);
+    const known = groups.get(key);
     if (known === undefined) continue;
-    unseen.delete(key);
-    const { needs, ...kind } = known;
+    skipped.delete(key);
+    const { constraints, ...group } = known;
     const nodes = nodesThatFit(
-      needs,
-      [...kind.requests.keys()].flatMap((resource) => sets.get(resource) ?? []),
+      constraints,
+      [...group.requests.keys()].flatMap((resource) => sets.get(resource) ?? []),
     );
-    if (nodes.length > 0) found.push({ ...kind, nodes });
+    if (nodes.length > 0) found.push({ ...group, nodes });
     if (found.length === MAX_GROUPS) break;
   }
-  return { groups: found, skipped: unseen };
+  return { groups: found, skipped: skipped };
 }
 
 /** Whether pods of the namespace can get addresses of the pool. */
@@ -94,9 +94,9 @@ function interleaved(lists: readonly (readonly string[])[]): string[] {
 }
 
 /** @param sets the nodes that show each of the resources */
-function nodesThatFit(needs: SchedulingConstraints, sets: readonly ReadonlySet<NodeRecord>[]): string[] {
+function nodesThatFit(constraints: SchedulingConstraints, sets: readonly ReadonlySet<NodeRecord>[]): string[] {
   const [first = new Set<NodeRecord>(), ...others] = sets;
   return [...first]
-    .filter((node) => others.every((nodes) => nodes.has(node)) && canRun(needs, node.traits))
+    .filter((node) => others.every((nodes) => nodes.has(node)) && canRun(constraints, node.traits))
     .map(({ traits }) => traits.name);
 }

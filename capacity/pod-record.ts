@@ -13,11 +13,11 @@ export interface PodRecord {
   /** The node to which the pod is bound. */
   readonly node?: string;
   /** Whether the interfaces of the pod exist, so that it gets no more addresses. */
-  readonly attached: boolean;
+  readonly isAttached: boolean;
   /** Whether the pod is being deleted. */
-  readonly leaving: boolean;
+  readonly isLeaving: boolean;
   /** Set for an unschedulable pod only. */
-  readonly needs?: SchedulingConstraints;
+  readonly constraints?: SchedulingConstraints;
 }
 
 /** @returns undefined if the pod has ended or requests no addresses */
@@ -26,16 +26,16 @@ export function readPodRecord(pod: Pod): PodRecord | undefined {
   const requests = requestsOf(pod.spec);
   if (requests.size === 0) return undefined;
   const node = pod.spec?.nodeName;
-  const leaving = isBeingDeleted(pod);
-  const needs = !node && !leaving && isUnschedulable(pod) ? readSchedulingConstraints(pod.spec) : undefined;
+  const isLeaving = isBeingDeleted(pod);
+  const constraints = !node && !isLeaving && isUnschedulable(pod) ? readSchedulingConstraints(pod.spec) : undefined;
   return {
     uid: pod.metadata.uid ?? '',
     namespace: pod.metadata.namespace ?? '',
     requests,
-    attached: isAttached(pod),
-    leaving,
+    isAttached: isAttached(pod),
+    isLeaving,
     ...(node && { node }),
-    ...(needs && { needs }),
+    ...(constraints && { constraints }),
   };
 }
 

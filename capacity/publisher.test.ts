@@ -33,7 +33,7 @@ class World {
   meanwhile: () => void = () => undefined;
   #version = 100;
   pods: PodRecord[] = [];
-  readonly stock = new Inventory();
+  readonly inventory = new Inventory();
   publisher = this.#publisher();
 
   constructor(...names: string[]) {
@@ -53,14 +53,22 @@ class World {
         status: { capacity, allocatable },
       } as KubeObject),
     );
-    const { pods, stock, clock } = this;
+    const { pods, inventory, clock } = this;
     const now = clock.now();
-    return this.publisher.publish({ pools, nodes, pods, inventory: stock, blocksOf: () => [], now, maxStalenessMs: 0 });
+    return this.publisher.publish({
+      pools,
+      nodes,
+      pods,
+      inventory: inventory,
+      blocksOf: () => [],
+      now,
+      maxStalenessMs: 0,
+    });
   }
 
   /** All that the pool blue has is leased. */
   exhaust(): void {
-    for (let host = 1; host <= 6; host++) this.stock.add(readInventoryEntry(leaseOf(`10.0.0.${host}`, 1)));
+    for (let host = 1; host <= 6; host++) this.inventory.add(readInventoryEntry(leaseOf(`10.0.0.${host}`, 1)));
   }
 
   /** Rounds until nothing more is written. */
@@ -106,7 +114,7 @@ class World {
 }
 
 describe('the publisher of free addresses', () => {
-  it('shows what is free on nodes, all together, and then leaves them alone', async () => {
+  it('divides the free addresses among nodes, and then writes nothing', async () => {
     const world = new World('n1', 'n2');
     await world.calm(['blue', {}]);
     expect(world.shown()).to.deep.equal(['3', '3']);
@@ -122,7 +130,7 @@ describe('the publisher of free addresses', () => {
     expect(world.writes).to.deep.equal(['n1']);
   });
 
-  it('raises nothing before schedulers may have forgotten who published before', async () => {
+  it('raises no value before the settle time after its start', async () => {
     const world = new World('n1', 'n2');
     expect(await world.round(['blue', {}])).to.equal(true);
     expect(world.shown()).to.deep.equal(['0', '0']);
@@ -131,7 +139,7 @@ describe('the publisher of free addresses', () => {
     expect(world.shown()).to.deep.equal(['3', '3']);
   });
 
-  it('keeps what is shown when it begins anew', async () => {
+  it('keeps the shown values after a restart', async () => {
     const world = new World('n1', 'n2');
     await world.calm(['blue', {}]);
     world.restart();
@@ -140,7 +148,7 @@ describe('the publisher of free addresses', () => {
     expect([world.shown(), world.writes]).to.deep.equal([['3', '3'], []]);
   });
 
-  it('shows it again where somebody has taken it away, or written something else', async () => {
+  it('restores values that other software removed or changed', async () => {
     const world = new World('n1', 'n2');
     await world.calm(['blue', {}]);
     delete world.nodes.get('n1')?.capacity[BLUE];
@@ -155,7 +163,7 @@ describe('the publisher of free addresses', () => {
     expect(world.shown().reduce((sum, count) => sum + Number(count), 0)).to.be.at.most(6);
   });
 
-  it('writes what is planned now where somebody has written something else', async () => {
+  it('writes the planned value over a value of other software', async () => {
     const world = new World('n1');
     await world.calm(['blue', {}]);
     world.exhaust();
@@ -165,7 +173,7 @@ describe('the publisher of free addresses', () => {
     expect(world.shown()).to.deep.equal(['0']);
   });
 
-  it('takes keys away with their pool, and on nodes without the network', async () => {
+  it('removes keys of deleted pools, and on nodes without the network', async () => {
     const world = new World('n1', 'n2');
     await world.calm(['blue', {}]);
     world.nodes.get('n1')!.labels = { zone: 'a' };
@@ -176,7 +184,7 @@ describe('the publisher of free addresses', () => {
     expect(world.nodes.get('n1')?.capacity).to.deep.equal({ cpu: '4' });
   });
 
-  it('writes to all other nodes where one cannot be written to, and says so', async () => {
+  it('writes all other nodes if one write fails, and throws its error', async () => {
     const world = new World('n1', 'n2');
     await world.calm(['blue', {}]);
     world.failure = new StatusError({
@@ -196,11 +204,11 @@ describe('the publisher of free addresses', () => {
   });
 
   const silences = [
-    { name: 'never reached the API server', error: new TransportError('unsent', 'refused') },
-    { name: 'had no answer', error: new TransportError('broken', 'reset') },
+    { name: 'that never reached the API server', error: new TransportError('unsent', 'refused') },
+    { name: 'that had no answer', error: new TransportError('broken', 'reset') },
   ];
   for (const { name, error } of silences) {
-    it(`writes again in the next round what ${name}`, async () => {
+    it(`repeats a write ${name} in the next round`, async () => {
       const world = new World('n1', 'n2');
       await world.calm(['blue', {}]);
       world.exhaust();
@@ -213,13 +221,13 @@ describe('the publisher of free addresses', () => {
     });
   }
 
-  it('writes to a node that it knows, and not to one that was made anew meanwhile', async () => {
+  it('does not write a new node of the same name', async () => {
     const world = new World('n1');
     await world.round(['blue', {}]);
     expect(world.uids).to.deep.equal(['n1-uid']);
   });
 
-  it('writes nothing more in a round during which somebody else may have begun', async () => {
+  it('writes nothing after its leadership ends during a round', async () => {
     const nodes = Array.from({ length: 20 }, (_, index) => `n${index}`);
     const world = new World(...nodes);
     world.meanwhile = () => world.term.abort();
@@ -227,18 +235,18 @@ describe('the publisher of free addresses', () => {
     expect(world.writes).to.deep.equal(['n0']);
   });
 
-  it('looks at a pod some time that waits behind many in other namespaces that cannot get enough', async () => {
+  it('examines a pending pod even if many pods of other namespaces wait', async () => {
     const world = new World('n1', 'n2');
     const [, n2] = world.nodes.values();
     n2!.labels = { zone: 'b' };
-    for (const host of [1, 2, 3, 4, 5]) world.stock.add(readInventoryEntry(leaseOf(`10.0.0.${host}`, 1)));
+    for (const host of [1, 2, 3, 4, 5]) world.inventory.add(readInventoryEntry(leaseOf(`10.0.0.${host}`, 1)));
     const podIn = (namespace: string, requested: number, zone?: string): PodRecord => ({
       uid: namespace,
       namespace,
       requests: new Map([[BLUE, requested]]),
-      attached: false,
-      leaving: false,
-      needs: {
+      isAttached: false,
+      isLeaving: false,
+      constraints: {
         nodeSelector: zone === undefined ? {} : { zone },
         tolerations: [{ key: namespace, operator: 'Exists', value: '', effect: '' }],
       },
@@ -252,7 +260,7 @@ describe('the publisher of free addresses', () => {
     expect(world.shown()).to.deep.equal(['0', '1']);
   });
 
-  it('shows no more than many of a network without end', async () => {
+  it('shows at most MAX_SHARE addresses of a large network', async () => {
     const world = new World('n1');
     await world.calm(['blue', { subnets: [{ cidr: 'fd00::/64' }] }]);
     expect(world.shown()).to.deep.equal(['10000']);

@@ -37,16 +37,16 @@ type NodeChanges = Map<string, number | null>;
 export class Publisher {
   readonly #options: PublisherOptions;
   /** By extended resource and node. */
-  readonly #beliefs = new Map<string, Map<string, AdvertisedCapacity>>();
+  readonly #advertised = new Map<string, Map<string, AdvertisedCapacity>>();
   readonly #offers = new Map<string, ReadonlyMap<string, Offer>>();
   /** When shares were last levelled, by extended resource. */
-  readonly #evenAt = new Map<string, number>();
+  readonly #rebalancedAt = new Map<string, number>();
   /** Until then schedulers may see values of a former leader, so no value is raised. */
-  readonly #calmAt: number;
+  readonly #settledAt: number;
 
   constructor(options: PublisherOptions) {
     this.#options = options;
-    this.#calmAt = options.clock.now() + options.settleMs;
+    this.#settledAt = options.clock.now() + options.settleMs;
   }
 
   /**
@@ -59,20 +59,20 @@ export class Publisher {
       inputs,
       Math.floor(inputs.now / (OFFER_TIMEOUTS_PER_TURN * this.#options.offerTimeoutMs)),
     );
-    this.#see(nodes, new Set(pools.map(({ resource }) => resource)));
+    this.#observe(nodes, new Set(pools.map(({ resource }) => resource)));
     const changes = new Map<string, NodeChanges>();
     const change = (node: string, resource: string, count: number | null) => {
       const ofNode: NodeChanges = changes.get(node) ?? new Map<string, number | null>();
       changes.set(node, ofNode.set(resource, count));
     };
-    const placed = new Map<string, string>();
-    let isUnfinished = this.#options.clock.now() < this.#calmAt && pools.length > 0;
+    const nodeByGroup = new Map<string, string>();
+    let isUnfinished = this.#options.clock.now() < this.#settledAt && pools.length > 0;
     for (const pool of pools) {
-      const plan = this.#plan(pool, placed);
-      for (const [kind, node] of plan.placed) placed.set(kind, placed.get(kind) ?? node);
-      for (const [node, cap] of plan.caps) change(node, pool.resource, cap);
+      const plan = this.#plan(pool, nodeByGroup);
+      for (const [group, node] of plan.nodeByGroup) nodeByGroup.set(group, nodeByGroup.get(group) ?? node);
+      for (const [node, capacity] of plan.capacities) change(node, pool.resource, capacity);
       this.#offers.set(pool.resource, plan.offers);
-      if (plan.unfinished || pool.waitingPods > 0) isUnfinished = true;
+      if (plan.isUnfinished || pool.waitingPods > 0) isUnfinished = true;
     }
     this.#repair(nodes, pools, (node, resource, count) => {
       // planned values are correct already
@@ -82,22 +82,22 @@ export class Publisher {
     return isUnfinished;
   }
 
-  #see(nodes: readonly NodeRecord[], published: ReadonlySet<string>): void {
+  #observe(nodes: readonly NodeRecord[], published: ReadonlySet<string>): void {
     const now = this.#options.clock.now();
     const names = new Set(nodes.map(({ traits }) => traits.name));
-    const shownOnes = new Set<string>();
-    for (const { shown } of nodes) for (const resource of shown.keys()) shownOnes.add(resource);
-    for (const [resource, beliefs] of this.#beliefs) {
-      for (const name of beliefs.keys()) if (!names.has(name)) beliefs.delete(name);
-      if (shownOnes.has(resource) || published.has(resource)) continue;
-      this.#beliefs.delete(resource);
+    const shownResources = new Set<string>();
+    for (const { shown } of nodes) for (const resource of shown.keys()) shownResources.add(resource);
+    for (const [resource, byNode] of this.#advertised) {
+      for (const name of byNode.keys()) if (!names.has(name)) byNode.delete(name);
+      if (shownResources.has(resource) || published.has(resource)) continue;
+      this.#advertised.delete(resource);
       this.#offers.delete(resource);
-      this.#evenAt.delete(resource);
+      this.#rebalancedAt.delete(resource);
     }
-    const resources = new Set([...published, ...shownOnes]);
+    const resources = new Set([...published, ...shownResources]);
     for (const { traits, shown, metadata } of nodes) {
       for (const resource of resources) {
-        this.#belief(resource, traits.name).observe(
+        this.#advertisedOf(resource, traits.name).observe(
           shown.get(resource)?.allocatable,
           metadata.resourceVersion ?? '',
           now,
@@ -106,38 +106,46 @@ export class Publisher {
     }
   }
 
-  #belief(resource: string, node: string): AdvertisedCapacity {
-    const beliefs = this.#beliefs.get(resource) ?? new Map<string, AdvertisedCapacity>();
-    const known = beliefs.get(node);
+  #advertisedOf(resource: string, node: string): AdvertisedCapacity {
+    const byNode = this.#advertised.get(resource) ?? new Map<string, AdvertisedCapacity>();
+    const known = byNode.get(node);
     if (known !== undefined) return known;
-    const belief = new AdvertisedCapacity(this.#options.settleMs);
-    this.#beliefs.set(resource, beliefs.set(node, belief));
-    return belief;
+    const advertised = new AdvertisedCapacity(this.#options.settleMs);
+    this.#advertised.set(resource, byNode.set(node, advertised));
+    return advertised;
   }
 
   #plan(
-    { resource, pool, budget, nodes, requested, waiting, unseen, waitingPods }: PoolDemand,
-    placed: ReadonlyMap<string, string>,
+    { resource, pool, budget, nodes, requested, waiting, skippedGroups, waitingPods }: PoolDemand,
+    nodeByGroup: ReadonlyMap<string, string>,
   ) {
     const { clock, offerTimeoutMs, metrics } = this.#options;
     const now = clock.now();
     const eligible = new Set(nodes.map(({ name }) => name));
-    const elsewhere = [...(this.#beliefs.get(resource) ?? [])].reduce(
-      (sum, [name, belief]) =>
-        eligible.has(name) ? sum : sum + Math.max(0, belief.highest(now) - (requested.get(name) ?? 0)),
+    const shownElsewhere = [...(this.#advertised.get(resource) ?? [])].reduce(
+      (sum, [name, advertised]) =>
+        eligible.has(name) ? sum : sum + Math.max(0, advertised.highest(now) - (requested.get(name) ?? 0)),
       0,
     );
     const plan = planShares({
       budget,
       // no object spread: with one object per node and pool it doubles the time of a round
-      nodes: nodes.map(({ name, requested, leaving, own, ordinary }): ShareNode => {
-        const belief = this.#belief(resource, name);
-        return { name, requested, leaving, own, ordinary, shown: belief.expected, most: belief.highest(now) };
+      nodes: nodes.map(({ name, requested, leavingRequests, ownFree, isUntainted }): ShareNode => {
+        const advertised = this.#advertisedOf(resource, name);
+        return {
+          name,
+          requested,
+          leavingRequests,
+          ownFree,
+          isUntainted,
+          expected: advertised.expected,
+          highest: advertised.highest(now),
+        };
       }),
-      elsewhere: now < this.#calmAt ? Infinity : elsewhere,
-      isDue: this.#isDue(resource, now),
-      waiting: waiting.map((kind) => ({ ...kind, prefers: placed.get(kind.key) })),
-      skippedGroups: unseen,
+      shownElsewhere: now < this.#settledAt ? Infinity : shownElsewhere,
+      isRebalanceDue: this.#isRebalanceDue(resource, now),
+      waiting: waiting.map((group) => ({ ...group, preferredNode: nodeByGroup.get(group.key) })),
+      skippedGroups: skippedGroups,
       offers: this.#offers.get(resource) ?? new Map(),
       now,
       offerTimeoutMs,
@@ -146,9 +154,9 @@ export class Publisher {
     return plan;
   }
 
-  #isDue(resource: string, now: number): boolean {
-    const isDue = now - (this.#evenAt.get(resource) ?? 0) >= REBALANCE_INTERVAL_MS;
-    if (isDue) this.#evenAt.set(resource, now);
+  #isRebalanceDue(resource: string, now: number): boolean {
+    const isDue = now - (this.#rebalancedAt.get(resource) ?? 0) >= REBALANCE_INTERVAL_MS;
+    if (isDue) this.#rebalancedAt.set(resource, now);
     return isDue;
   }
 
@@ -166,7 +174,7 @@ export class Publisher {
         if (wanted.get(resource)?.has(traits.name) !== true) change(traits.name, resource, null);
         else if (capacity !== allocatable && allocatable !== undefined) {
           // makes both values equal: the planned value, else the current one
-          change(traits.name, resource, this.#belief(resource, traits.name).expected ?? allocatable);
+          change(traits.name, resource, this.#advertisedOf(resource, traits.name).expected ?? allocatable);
         }
       }
     }
@@ -200,22 +208,22 @@ export class Publisher {
 
   async #write({ name, uid }: { name: string; uid: string | undefined }, changes: NodeChanges): Promise<void> {
     const { client, clock, log, metrics, signal } = this.#options;
-    const beliefs = [...changes].map(([resource, count]) => ({
-      belief: this.#belief(resource, name),
-      cap: count ?? 0,
+    const writes = [...changes].map(([resource, count]) => ({
+      advertised: this.#advertisedOf(resource, name),
+      capacity: count ?? 0,
     }));
-    for (const { belief, cap } of beliefs) belief.beginWrite(cap, clock.now());
+    for (const { advertised, capacity } of writes) advertised.beginWrite(capacity, clock.now());
     const counts = Object.fromEntries([...changes].map(([key, count]) => [key, count === null ? null : String(count)]));
     const body = { metadata: { uid }, status: { capacity: counts, allocatable: counts } };
     const options = { subresource: 'status', signal };
     try {
       const written = await client.patch(NODES, { name }, { type: 'merge', body }, options);
-      for (const { belief } of beliefs) belief.writeSucceeded(written.metadata.resourceVersion ?? '');
+      for (const { advertised } of writes) advertised.writeSucceeded(written.metadata.resourceVersion ?? '');
       metrics.written('done');
       log.debug({ node: name, counts }, 'wrote the free addresses of the node');
     } catch (error) {
       metrics.written('failed');
-      if (!mayHaveActed(error)) for (const { belief } of beliefs) belief.writeRejected();
+      if (!mayHaveActed(error)) for (const { advertised } of writes) advertised.writeRejected();
       // a deleted node needs no write
       if (!isNotFound(error)) throw error;
     }

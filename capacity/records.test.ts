@@ -19,46 +19,49 @@ function pod(given: { spec?: object; status?: object; deleting?: boolean } = {})
   } as Pod;
 }
 
-describe('what is remembered of a pod that asks for addresses', () => {
-  it('is what it asks for, and where', () => {
+describe('the cached fields of a pod that requests addresses', () => {
+  it('are its requests and its node', () => {
     expect(readPodRecord(pod({ spec: { nodeName: 'n1' } }))).to.deep.equal({
       uid: 'u',
       namespace: 'ns',
       requests: new Map([[BLUE, 1]]),
-      attached: false,
-      leaving: false,
+      isAttached: false,
+      isLeaving: false,
       node: 'n1',
     });
   });
 
-  it('is nothing of one that asks for none, or has ended', () => {
+  it('are absent for a pod that requests none or has ended', () => {
     expect(readPodRecord(pod({ spec: { containers: [{}] } }))).to.equal(undefined);
     expect(readPodRecord(pod({ status: { phase: 'Succeeded' } }))).to.equal(undefined);
   });
 
-  it('is where it may run, once the scheduler has found no node for it', () => {
+  it('include its scheduling constraints once it is unschedulable', () => {
     const conditions = [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable' }];
-    expect(readPodRecord(pod({ status: { conditions } }))?.needs).to.deep.equal({ nodeSelector: {}, tolerations: [] });
-    expect(readPodRecord(pod())?.needs).to.equal(undefined);
-    expect(readPodRecord(pod({ status: { conditions }, deleting: true }))?.needs).to.equal(undefined);
+    expect(readPodRecord(pod({ status: { conditions } }))?.constraints).to.deep.equal({
+      nodeSelector: {},
+      tolerations: [],
+    });
+    expect(readPodRecord(pod())?.constraints).to.equal(undefined);
+    expect(readPodRecord(pod({ status: { conditions }, deleting: true }))?.constraints).to.equal(undefined);
     const gated = [{ type: 'PodScheduled', status: 'False', reason: 'SchedulingGated' }];
-    expect(readPodRecord(pod({ status: { conditions: gated } }))?.needs).to.equal(undefined);
+    expect(readPodRecord(pod({ status: { conditions: gated } }))?.constraints).to.equal(undefined);
   });
 
-  it('is not where it may run, if it says more than the bound', () => {
+  it('exclude scheduling constraints above the size limit', () => {
     const conditions = [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable' }];
     const tolerations = Array.from({ length: 1025 }, () => ({ operator: 'Exists' }));
     const containers = [{ resources: { requests: { [BLUE]: '1' } } }];
     const read = (count: number) =>
       readPodRecord(pod({ spec: { containers, tolerations: tolerations.slice(0, count) }, status: { conditions } }));
-    expect(read(1024)?.needs?.tolerations).to.have.length(1024);
+    expect(read(1024)?.constraints?.tolerations).to.have.length(1024);
     expect(read(1025)).to.deep.include({ requests: new Map([[BLUE, 1]]) });
-    expect(read(1025)?.needs).to.equal(undefined);
+    expect(read(1025)?.constraints).to.equal(undefined);
   });
 
-  it('is that its network is there, once the runtime has told of its sandbox', () => {
+  it('show that it is attached once the runtime reports its sandbox', () => {
     const statuses = [{}, { phase: 'Pending' }, { phase: 'Pending', podIP: '10.244.0.7' }, { phase: 'Running' }];
-    expect(statuses.map((status) => readPodRecord(pod({ status }))?.attached)).to.deep.equal([
+    expect(statuses.map((status) => readPodRecord(pod({ status }))?.isAttached)).to.deep.equal([
       false,
       false,
       true,
@@ -66,28 +69,28 @@ describe('what is remembered of a pod that asks for addresses', () => {
     ]);
   });
 
-  it('is that it is being deleted', () => {
-    expect(readPodRecord(pod({ deleting: true }))?.leaving).to.equal(true);
+  it('show that it is being deleted', () => {
+    expect(readPodRecord(pod({ deleting: true }))?.isLeaving).to.equal(true);
   });
 
   const sums: { name: string; spec: object; expect: number | undefined }[] = [
-    { name: 'containers are added up', spec: { containers: [asks('1'), asks('2')] }, expect: 3 },
+    { name: 'sum up the requests of containers', spec: { containers: [asks('1'), asks('2')] }, expect: 3 },
     {
-      name: 'an init container comes before them',
+      name: 'take the maximum of init containers and containers',
       spec: { initContainers: [asks('2')], containers: [asks('1')] },
       expect: 2,
     },
     {
-      name: 'one that goes on comes beside them',
+      name: 'add a restartable init container to the containers',
       spec: { initContainers: [asks('2', { restartPolicy: 'Always' })], containers: [asks('1')] },
       expect: 3,
     },
     {
-      name: 'and beside those that come after it',
+      name: 'add a restartable init container to later init containers',
       spec: { initContainers: [asks('2', { restartPolicy: 'Always' }), asks('3')], containers: [asks('1')] },
       expect: 5,
     },
-    { name: 'nothing is nothing', spec: {}, expect: undefined },
+    { name: 'are empty for a spec without requests', spec: {}, expect: undefined },
   ];
   for (const { name, spec, expect: expected } of sums) {
     it(name, () => {
@@ -96,14 +99,14 @@ describe('what is remembered of a pod that asks for addresses', () => {
   }
 });
 
-describe('what is remembered of a node', () => {
+describe('the cached fields of a node', () => {
   const node = (more: object = {}) => ({
     metadata: { name: 'n1', uid: 'u', resourceVersion: '5', labels: { zone: 'a' }, annotations: { big: 'x' } },
     status: { capacity: { cpu: '4', [BLUE]: '2k' }, allocatable: { cpu: '4', [BLUE]: '7' }, conditions: ['x'] },
     ...more,
   });
 
-  it('is what it shows of ours, and what decides who may run there', () => {
+  it('are the keys of Holdfast and the fields that matter for scheduling', () => {
     const taints = [
       { key: 'a', effect: 'NoSchedule' },
       { key: 'b', effect: 'PreferNoSchedule' },
@@ -118,7 +121,7 @@ describe('what is remembered of a node', () => {
     expect(shown).to.deep.equal(new Map([[BLUE, { capacity: 2000, allocatable: 7 }]]));
   });
 
-  it('does not change with its heartbeats', () => {
+  it('do not change with heartbeats', () => {
     const [before, beat] = [
       transformNode(node()),
       transformNode(node({ metadata: { ...node().metadata, resourceVersion: '6' } })),
@@ -127,7 +130,7 @@ describe('what is remembered of a node', () => {
     expect(isSameNodeState(before, transformNode(node({ status: { capacity: {}, allocatable: {} } })))).to.equal(false);
   });
 
-  it('has a network by its labels, unless it is being deleted', () => {
+  it('decide by labels whether it has a network, unless it is being deleted', () => {
     const record = transformNode(node());
     expect([undefined, { zone: 'a' }, { zone: 'b' }].map((selector) => hasPoolNetwork(record, selector))).to.deep.equal(
       [true, true, false],

@@ -8,8 +8,8 @@ describe('released addresses of a pool and family', () => {
   const cases = [
     { name: 'are counted once they have cooled down', since: 20, range: [0, 9], count: 2 },
     { name: 'are not counted before', since: 19, range: [0, 9], count: 1 },
-    { name: 'are counted where they are asked for alone', since: 30, range: [2, 3], count: 1 },
-    { name: 'are none where nobody has released any', since: 30, range: [5, 9], count: 0 },
+    { name: 'are counted only within the requested range', since: 30, range: [2, 3], count: 1 },
+    { name: 'are 0 without a release', since: 30, range: [5, 9], count: 0 },
   ] as const;
   for (const { name, since, range, count } of cases) {
     it(name, () => {
@@ -23,14 +23,14 @@ describe('released addresses of a pool and family', () => {
     });
   }
 
-  it('cool down anew where they are released again', () => {
+  it('cool down anew after another release', () => {
     const released = new ReleasedAddresses();
     released.set(1n, 10);
     released.set(1n, 30);
     expect([20, 30].map((since) => released.cooled(since).countIn(1n, 1n))).to.deep.equal([0, 1]);
   });
 
-  it('are as many as if each were looked at, whatever the pool’s cooldown is made', () => {
+  it('are counted correctly for any cool-down of the pool', () => {
     const address = fc.nat(ADDRESSES);
     const change = fc.record({ address, releasedAt: fc.option(fc.nat(20), { nil: undefined }) });
     const question = fc.record({ first: address, last: address, since: fc.nat(20) });

@@ -33,12 +33,12 @@ export interface Toleration {
 export function readSchedulingConstraints(spec: unknown): SchedulingConstraints | undefined {
   const { nodeSelector, affinity, tolerations } = asRecord(spec);
   const required = asRecord(asRecord(affinity).nodeAffinity).requiredDuringSchedulingIgnoredDuringExecution;
-  const needs: SchedulingConstraints = {
+  const constraints: SchedulingConstraints = {
     nodeSelector: stringValuesOf(nodeSelector),
     ...(isRecord(required) && { nodeSelectorTerms: asList(required.nodeSelectorTerms).map(readTerms) }),
     tolerations: asList(tolerations).map(readToleration),
   };
-  return sizeOf(needs) > MAX_POD_CONSTRAINTS ? undefined : needs;
+  return sizeOf(constraints) > MAX_POD_CONSTRAINTS ? undefined : constraints;
 }
 
 function sizeOf({ nodeSelector, nodeSelectorTerms = [], tolerations }: SchedulingConstraints): number {

@@ -53,7 +53,7 @@ function happen(world: CapacityWorld, { what, pick, requested, allowed, barred }
   if (what === 'create') {
     // most pods may run anywhere, and most nodes have room
     const where = pick % 2 === 0 ? world.nodes : some(allowed);
-    world.create({ requested, allowed: where, barred: pick % 3 === 0 ? some(barred) : [] });
+    world.create({ requested, allowed: where, unsuitable: pick % 3 === 0 ? some(barred) : [] });
     return;
   }
   if (what === 'claim') {
@@ -83,10 +83,10 @@ function run(story: Story, check: (world: CapacityWorld) => void): CapacityWorld
   return world;
 }
 
-describe('shares of a pool, with a scheduler that looks at nodes late', function () {
+describe('shares of a pool, with a scheduler that sees nodes late,', function () {
   this.timeout(60_000);
 
-  it('never let more pods be bound than there are addresses for', () => {
+  it('never allow more bound pods than addresses', () => {
     fc.assert(
       fc.property(stories(['create', 'create', 'create', 'end']), (story) => {
         run(story, (world) => {
@@ -97,7 +97,7 @@ describe('shares of a pool, with a scheduler that looks at nodes late', function
     );
   });
 
-  it('leave no pod waiting that could run while an address is free', () => {
+  it('never leave a pod pending that could run while an address is free', () => {
     fc.assert(
       fc.property(stories(['create', 'create', 'end', 'vanish', 'claim']), (story) => {
         const world = run(story, () => undefined);
@@ -110,7 +110,7 @@ describe('shares of a pool, with a scheduler that looks at nodes late', function
     );
   });
 
-  it('bind exactly as many of too many pods as there are addresses, and the rest as addresses free up', () => {
+  it('bind exactly as many pods as there are addresses, and more when addresses become free', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 5 }),
@@ -123,7 +123,7 @@ describe('shares of a pool, with a scheduler that looks at nodes late', function
           };
           settle(40);
           for (let left = addresses + 5; left > 0; left--)
-            world.create({ requested: 1, allowed: world.nodes, barred: [] });
+            world.create({ requested: 1, allowed: world.nodes, unsuitable: [] });
           settle(300);
           const bound = () => [...world.pods.values()].filter(({ node }) => node !== undefined);
           expect(bound()).to.have.length(addresses);
@@ -138,10 +138,10 @@ describe('shares of a pool, with a scheduler that looks at nodes late', function
     );
   });
 
-  it('are written seldom while there are many addresses', () => {
+  it('need few writes while there are many addresses', () => {
     const world = new CapacityWorld(5, 5_000, randomOf(7));
     for (let step = 0; step < 2_000; step++) {
-      if (step % 4 === 0) world.create({ requested: 1, allowed: world.nodes, barred: [] });
+      if (step % 4 === 0) world.create({ requested: 1, allowed: world.nodes, unsuitable: [] });
       const [oldest] = world.pods.values();
       if (step % 5 === 0 && oldest !== undefined) world.announceEnd(oldest);
       world.step();

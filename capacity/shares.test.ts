@@ -3,16 +3,16 @@ import type { Offer } from './offers.js';
 import { MAX_SHARE, type ShareInput, type ShareNode, planShares } from './shares.js';
 
 function node(name: string, given: Partial<ShareNode> = {}): ShareNode {
-  const { shown } = given;
-  return { name, requested: 0, leaving: 0, most: shown ?? 0, own: 0, ordinary: true, ...given };
+  const { expected } = given;
+  return { name, requested: 0, leavingRequests: 0, highest: expected ?? 0, ownFree: 0, isUntainted: true, ...given };
 }
 
 function plan(budget: number, nodes: ShareNode[], more: Partial<ShareInput> = {}) {
   return planShares({
     budget,
     nodes,
-    elsewhere: 0,
-    isDue: false,
+    shownElsewhere: 0,
+    isRebalanceDue: false,
     waiting: [],
     offers: new Map(),
     now: 1_000_000,
@@ -21,131 +21,131 @@ function plan(budget: number, nodes: ShareNode[], more: Partial<ShareInput> = {}
   });
 }
 
-const kind = (key: string, requested: number, ...nodes: string[]) => ({ key, pods: 1, requested, nodes });
+const group = (key: string, requested: number, ...nodes: string[]) => ({ key, pods: 1, requested, nodes });
 
 describe('the shares of nodes', () => {
   const cases: { name: string; budget: number; nodes: ShareNode[]; more?: Partial<ShareInput>; expect: object }[] = [
     { name: 'are even at first', budget: 10, nodes: [node('a'), node('b'), node('c')], expect: { a: 4, b: 3, c: 3 } },
-    { name: 'come on top of what is requested', budget: 4, nodes: [node('a', { requested: 5 })], expect: { a: 9 } },
-    { name: 'may be none, which is shown, too', budget: 0, nodes: [node('a')], expect: { a: 0 } },
-    { name: 'of a network without end are many', budget: 2 ** 40, nodes: [node('a')], expect: { a: MAX_SHARE } },
+    { name: 'are added to the requested addresses', budget: 4, nodes: [node('a', { requested: 5 })], expect: { a: 9 } },
+    { name: 'can be 0, which is shown too', budget: 0, nodes: [node('a')], expect: { a: 0 } },
+    { name: 'of a large network are limited', budget: 2 ** 40, nodes: [node('a')], expect: { a: MAX_SHARE } },
     {
-      name: 'stay as they are while pods use them',
+      name: 'do not change while pods use them',
       budget: 5,
-      nodes: [node('a', { requested: 2, shown: 5 }), node('b', { requested: 1, shown: 3 })],
+      nodes: [node('a', { requested: 2, expected: 5 }), node('b', { requested: 1, expected: 3 })],
       expect: {},
     },
     {
-      name: 'are cut where there is less than they promise, the biggest first',
+      name: 'are reduced if their sum exceeds the budget, the largest first',
       budget: 4,
-      nodes: [node('a', { shown: 5 }), node('b', { shown: 2 })],
+      nodes: [node('a', { expected: 5 }), node('b', { expected: 2 })],
       expect: { a: 2 },
     },
     {
-      name: 'are cut first where pods are about to leave their places',
+      name: 'are reduced first on nodes whose pods are being deleted',
       budget: 5,
-      nodes: [node('a', { shown: 2, leaving: 1 }), node('b', { shown: 4 })],
+      nodes: [node('a', { expected: 2, leavingRequests: 1 }), node('b', { expected: 4 })],
       expect: { a: 1 },
     },
     {
-      name: 'are cut first where few may run',
+      name: 'are reduced first on tainted nodes',
       budget: 3,
-      nodes: [node('a', { shown: 3, ordinary: false }), node('b', { shown: 3 })],
+      nodes: [node('a', { expected: 3, isUntainted: false }), node('b', { expected: 3 })],
       expect: { a: 0 },
     },
     {
-      name: 'go to nodes that run low only once others are known to have lost them',
+      name: 'are not raised before other shares are known to be reduced',
       budget: 10,
-      nodes: [node('a', { shown: 10 }), node('b', { shown: 0 })],
+      nodes: [node('a', { expected: 10 }), node('b', { expected: 0 })],
       expect: { a: 5 },
     },
     {
-      name: 'and then they do',
+      name: 'are raised once other shares are known to be reduced',
       budget: 10,
-      nodes: [node('a', { shown: 5 }), node('b', { shown: 0 })],
+      nodes: [node('a', { expected: 5 }), node('b', { expected: 0 })],
       expect: { b: 5 },
     },
     {
-      name: 'grow by what is free beyond all that may be believed',
+      name: 'are raised by the addresses that no scheduler can see as free',
       budget: 10,
-      nodes: [node('a', { shown: 5, most: 7 }), node('b', { shown: 0 })],
+      nodes: [node('a', { expected: 5, highest: 7 }), node('b', { expected: 0 })],
       expect: { b: 3 },
     },
     {
-      name: 'wait for nodes, too, that show nothing any more',
+      name: 'are not raised while schedulers may see addresses on nodes that are no longer eligible',
       budget: 10,
       nodes: [node('a')],
-      more: { elsewhere: 8 },
+      more: { shownElsewhere: 8 },
       expect: { a: 2 },
     },
     {
-      name: 'are what a node has in its own blocks, and others have none of that',
+      name: 'equal the free addresses in the blocks of a node',
       budget: 12,
-      nodes: [node('a', { own: 8 }), node('b')],
+      nodes: [node('a', { ownFree: 8 }), node('b')],
       expect: { a: 8, b: 4 },
     },
     {
-      name: 'go where a pod may run that waits',
+      name: 'move to a node on which a pending pod can run',
       budget: 1,
-      nodes: [node('a', { shown: 1 }), node('b', { shown: 0 })],
-      more: { waiting: [kind('k', 1, 'b')] },
+      nodes: [node('a', { expected: 1 }), node('b', { expected: 0 })],
+      more: { waiting: [group('k', 1, 'b')] },
       expect: { a: 0 },
     },
     {
-      name: 'stay where a pod may run that waits',
+      name: 'stay on a node on which a pending pod can run',
       budget: 1,
-      nodes: [node('a', { shown: 1 }), node('b', { shown: 0 })],
-      more: { waiting: [kind('k', 1, 'a', 'b')] },
+      nodes: [node('a', { expected: 1 }), node('b', { expected: 0 })],
+      more: { waiting: [group('k', 1, 'a', 'b')] },
       expect: {},
     },
   ];
   for (const { name, budget, nodes, more, expect: expected } of cases) {
     it(name, () => {
-      expect(Object.fromEntries(plan(budget, nodes, more).caps)).to.deep.equal(expected);
+      expect(Object.fromEntries(plan(budget, nodes, more).capacities)).to.deep.equal(expected);
     });
   }
 
-  it('say that they are not finished while others have to lose theirs', () => {
-    expect(plan(10, [node('a', { shown: 10 }), node('b', { shown: 0 })]).unfinished).to.equal(true);
-    expect(plan(10, [node('a', { shown: 5 }), node('b', { shown: 5 })]).unfinished).to.equal(false);
+  it('are unfinished while other shares must be reduced first', () => {
+    expect(plan(10, [node('a', { expected: 10 }), node('b', { expected: 0 })]).isUnfinished).to.equal(true);
+    expect(plan(10, [node('a', { expected: 5 }), node('b', { expected: 5 })]).isUnfinished).to.equal(false);
   });
 
-  it('go on to the next node though the waiting pod was not looked at meanwhile', () => {
-    const nodes = [node('a', { shown: 1 }), node('b', { shown: 0 })];
-    const waiting = [kind('k', 1, 'a', 'b')];
+  it('move to the next node even if the pending pod was not examined in between', () => {
+    const nodes = [node('a', { expected: 1 }), node('b', { expected: 0 })];
+    const waiting = [group('k', 1, 'a', 'b')];
     const declined = new Map([['a', 1_000_000]]);
-    const offers = new Map<string, Offer>([['k', { node: 'a', at: 0, share: 1, declined }]]);
+    const offers = new Map<string, Offer>([['k', { node: 'a', chosenAt: 0, share: 1, declined }]]);
     const unseen = plan(1, nodes, { skippedGroups: new Set(['k']), offers });
-    expect(unseen.placed.size).to.equal(0);
-    expect(plan(1, nodes, { waiting, offers: unseen.offers }).placed.get('k')).to.equal('b');
+    expect(unseen.nodeByGroup.size).to.equal(0);
+    expect(plan(1, nodes, { waiting, offers: unseen.offers }).nodeByGroup.get('k')).to.equal('b');
     expect(plan(1, nodes, { offers }).offers.size, 'of one that waits no more').to.equal(0);
   });
 
-  it('go on to the next node where a waiting pod leaves them unused for long', () => {
-    const nodes = [node('a', { shown: 1 }), node('b', { shown: 0 })];
-    const waiting = [kind('k', 1, 'a', 'b')];
+  it('move to the next node if a pending pod leaves them unused for the offer timeout', () => {
+    const nodes = [node('a', { expected: 1 }), node('b', { expected: 0 })];
+    const waiting = [group('k', 1, 'a', 'b')];
     const first = plan(1, nodes, { waiting });
-    expect(first.placed.get('k')).to.equal('a');
+    expect(first.nodeByGroup.get('k')).to.equal('a');
     const second = plan(1, nodes, { waiting, offers: first.offers, now: 1_000_001 });
     const third = plan(1, nodes, { waiting, offers: second.offers, now: 1_010_001 });
-    expect([second.placed.get('k'), third.placed.get('k')]).to.deep.equal(['a', 'b']);
-    expect([...third.caps]).to.deep.equal([['a', 0]]);
+    expect([second.nodeByGroup.get('k'), third.nodeByGroup.get('k')]).to.deep.equal(['a', 'b']);
+    expect([...third.capacities]).to.deep.equal([['a', 0]]);
   });
 
-  it('go to the node that has what the pod needs of another pool', () => {
-    const nodes = [node('a', { shown: 1 }), node('b', { shown: 0 })];
-    const waiting = [{ ...kind('k', 1, 'a', 'b'), prefers: 'b' }];
-    expect(plan(1, nodes, { waiting }).placed.get('k')).to.equal('b');
+  it('move to the node that is chosen for another pool of the pod', () => {
+    const nodes = [node('a', { expected: 1 }), node('b', { expected: 0 })];
+    const waiting = [{ ...group('k', 1, 'a', 'b'), preferredNode: 'b' }];
+    expect(plan(1, nodes, { waiting }).nodeByGroup.get('k')).to.equal('b');
   });
 
-  it('are kept for a pod that needs many and has had no turn, before those that need one', () => {
-    const declined = (at: number) => ({ at, share: 0, declined: new Map([['a', at]]) });
+  it('are kept for a pod that needs several and had no offer yet, before pods that need one', () => {
+    const declined = (at: number) => ({ chosenAt: at, share: 0, declined: new Map([['a', at]]) });
     const offers = new Map<string, Offer>([
       ['one', declined(900_000)],
-      ['two', { node: 'a', at: 999_000, share: 1, declined: new Map() }],
+      ['two', { node: 'a', chosenAt: 999_000, share: 1, declined: new Map() }],
     ]);
-    const waiting = [kind('one', 1, 'a'), kind('two', 1, 'a'), kind('many', 2, 'a')];
-    const { placed } = plan(2, [node('a', { shown: 1 })], { waiting, offers });
-    expect([...placed]).to.deep.equal([['two', 'a']]);
+    const waiting = [group('one', 1, 'a'), group('two', 1, 'a'), group('many', 2, 'a')];
+    const { nodeByGroup } = plan(2, [node('a', { expected: 1 })], { waiting, offers });
+    expect([...nodeByGroup]).to.deep.equal([['two', 'a']]);
   });
 });

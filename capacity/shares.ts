@@ -13,15 +13,15 @@ export interface ShareNode {
   /** Addresses requested by bound pods that are not being deleted. */
   readonly requested: number;
   /** Addresses requested by pods that are being deleted. The scheduler still counts them. */
-  readonly leaving: number;
+  readonly leavingRequests: number;
   /** The value that the node shows or will show after the last write; absent if none. */
-  readonly shown?: number | undefined;
+  readonly expected?: number | undefined;
   /** The highest value that a scheduler may see. */
-  readonly most: number;
+  readonly highest: number;
   /** Free addresses in the blocks of the node, which no other node uses. */
-  readonly own: number;
+  readonly ownFree: number;
   /** Whether pods without tolerations can run on the node. */
-  readonly ordinary: boolean;
+  readonly isUntainted: boolean;
 }
 
 export interface ShareInput {
@@ -29,9 +29,9 @@ export interface ShareInput {
   readonly budget: number;
   readonly nodes: readonly ShareNode[];
   /** Addresses that a scheduler may still see as free on nodes that are no longer eligible. */
-  readonly elsewhere: number;
+  readonly shownElsewhere: number;
   /** Whether unused addresses are distributed even if no node needs them. */
-  readonly isDue: boolean;
+  readonly isRebalanceDue: boolean;
   /** Groups of pending pods. */
   readonly waiting: readonly PendingPodGroup[];
   /** Keys of groups that were not examined in this round. */
@@ -45,12 +45,12 @@ export interface ShareInput {
 
 export interface SharePlan {
   /** The new values of nodes whose value changes. */
-  readonly caps: ReadonlyMap<string, number>;
+  readonly capacities: ReadonlyMap<string, number>;
   readonly offers: ReadonlyMap<string, Offer>;
   /** The chosen node by key of the group. */
-  readonly placed: ReadonlyMap<string, string>;
+  readonly nodeByGroup: ReadonlyMap<string, string>;
   /** Whether a share is to be raised once schedulers see that others were reduced. */
-  readonly unfinished: boolean;
+  readonly isUnfinished: boolean;
 }
 
 /**
@@ -61,33 +61,37 @@ export interface SharePlan {
 export function planShares(input: ShareInput): SharePlan {
   const budget = Math.max(0, input.budget);
   const shares = new Map(input.nodes.map((node) => [node.name, shareOf(node)]));
-  const usable = new Map(input.nodes.map((node) => [node.name, shareOf(node) - node.leaving]));
+  const usable = new Map(input.nodes.map((node) => [node.name, shareOf(node) - node.leavingRequests]));
   const placement = placePendingPods({ ...input, budget, usable });
   const wanted = wantedShares({ ...input, budget }, shares, placement);
-  return { ...plannedWrites(input, budget, { wanted, placement }), offers: placement.offers, placed: placement.placed };
+  return {
+    ...plannedWrites(input, budget, { wanted, placement }),
+    offers: placement.offers,
+    nodeByGroup: placement.nodeByGroup,
+  };
 }
 
-function shareOf({ shown = 0, requested }: ShareNode): number {
-  return Math.max(0, shown - requested);
+function shareOf({ expected = 0, requested }: ShareNode): number {
+  return Math.max(0, expected - requested);
 }
 
 /** The share that each node should have if all writes took effect at once. */
 function wantedShares(
-  { budget, nodes, isDue }: Pick<ShareInput, 'budget' | 'nodes' | 'isDue'>,
+  { budget, nodes, isRebalanceDue }: Pick<ShareInput, 'budget' | 'nodes' | 'isRebalanceDue'>,
   shares: ReadonlyMap<string, number>,
-  { needed }: Placement,
+  { neededByNode }: Placement,
 ): ReadonlyMap<string, number> {
   const wanted = new Map(
-    nodes.map(({ name, own }) => [
+    nodes.map(({ name, ownFree }) => [
       name,
-      Math.min(MAX_SHARE, Math.max(shares.get(name) ?? 0, needed.get(name) ?? 0, own)),
+      Math.min(MAX_SHARE, Math.max(shares.get(name) ?? 0, neededByNode.get(name) ?? 0, ownFree)),
     ]),
   );
-  const owns = new Map(nodes.map(({ name, own }) => [name, Math.min(own, MAX_SHARE)]));
-  const ordinary = new Set(nodes.flatMap(({ name, ordinary: is }) => (is ? [name] : [])));
+  const owns = new Map(nodes.map(({ name, ownFree }) => [name, Math.min(ownFree, MAX_SHARE)]));
+  const ordinary = new Set(nodes.flatMap(({ name, isUntainted: is }) => (is ? [name] : [])));
   const isOrdinary = (name: string) => ordinary.has(name);
-  const kept = (name: string) => Math.max(needed.get(name) ?? 0, owns.get(name) ?? 0);
-  const leaving = new Map(nodes.map(({ name, leaving: count }) => [name, count]));
+  const kept = (name: string) => Math.max(neededByNode.get(name) ?? 0, owns.get(name) ?? 0);
+  const leaving = new Map(nodes.map(({ name, leavingRequests: count }) => [name, count]));
   const usable = (name: string) => (shares.get(name) ?? 0) - (leaving.get(name) ?? 0);
   // reduces first addresses of pods that are being deleted, then tainted nodes, then others; blocks and offers last
   reduceShares(wanted, budget, {
@@ -96,8 +100,12 @@ function wantedShares(
   });
   reduceShares(wanted, budget, { floor: kept, isReduced: (name) => !isOrdinary(name) });
   reduceShares(wanted, budget, { floor: kept, isReduced: isOrdinary });
-  reduceShares(wanted, budget, { floor: (name) => needed.get(name) ?? 0, isReduced: () => true });
-  topUp(wanted, budget, { floor: kept, isServed: ordinary.size === 0 ? () => true : isOrdinary, isDue });
+  reduceShares(wanted, budget, { floor: (name) => neededByNode.get(name) ?? 0, isReduced: () => true });
+  topUp(wanted, budget, {
+    floor: kept,
+    isServed: ordinary.size === 0 ? () => true : isOrdinary,
+    isDue: isRebalanceDue,
+  });
   return wanted;
 }
 
@@ -128,35 +136,35 @@ function topUp(wanted: Map<string, number>, budget: number, { floor, isServed, i
 
 /** Writes lower values at once, and higher values only as far as the sum that schedulers may see allows. */
 function plannedWrites(
-  { nodes, elsewhere }: ShareInput,
+  { nodes, shownElsewhere }: ShareInput,
   budget: number,
   { wanted, placement }: { wanted: ReadonlyMap<string, number>; placement: Placement },
-): Pick<SharePlan, 'caps' | 'unfinished'> {
+): Pick<SharePlan, 'capacities' | 'isUnfinished'> {
   const caps = new Map<string, number>();
-  const believed = nodes.reduce((sum, { most, requested }) => sum + Math.max(0, most - requested), 0);
-  let slack = budget - elsewhere - believed;
+  const believed = nodes.reduce((sum, { highest, requested }) => sum + Math.max(0, highest - requested), 0);
+  let slack = budget - shownElsewhere - believed;
   let unfinished = false;
   const urgentFirst = [...nodes].sort((a, b) => urgencyOf(b, placement) - urgencyOf(a, placement));
   for (const node of urgentFirst) {
-    const { name, requested, shown, most } = node;
+    const { name, requested, expected, highest } = node;
     const cap = requested + (wanted.get(name) ?? 0);
-    if (shown !== undefined && isSettled(node, cap)) continue;
-    const open = Math.max(0, most - requested);
+    if (expected !== undefined && isSettled(node, cap)) continue;
+    const open = Math.max(0, highest - requested);
     const more = Math.max(0, cap - requested - open);
     const granted = Math.max(0, Math.min(more, slack));
     slack -= granted;
     if (granted < more) unfinished = true;
     const allowed = cap - (more - granted);
-    if (allowed !== shown) caps.set(name, allowed);
+    if (allowed !== expected) caps.set(name, allowed);
   }
-  return { caps, unfinished };
+  return { capacities: caps, isUnfinished: unfinished };
 }
 
 /** Whether the node needs no write. A node that shows less than its pods request has no free addresses anyway. */
-function isSettled({ shown = 0, requested }: ShareNode, cap: number): boolean {
-  return shown === cap || (cap === requested && shown < requested);
+function isSettled({ expected = 0, requested }: ShareNode, cap: number): boolean {
+  return expected === cap || (cap === requested && expected < requested);
 }
 
-function urgencyOf({ name }: ShareNode, { needed }: Placement): number {
-  return needed.get(name) ?? 0;
+function urgencyOf({ name }: ShareNode, { neededByNode }: Placement): number {
+  return neededByNode.get(name) ?? 0;
 }

@@ -69,7 +69,7 @@ describe('AddressBlocks, on a kube-apiserver', function () {
     afterEach(() => plane.client.delete(ADDRESS_BLOCKS, ref));
 
     for (const to of [{ node: 'n2' }, { cidr: '10.1.0.64/27' }, { pool: 'green' }]) {
-      it(`keep the field ${Object.keys(to).join()} of their spec`, async () => {
+      it(`abort the field ${Object.keys(to).join()} of their spec`, async () => {
         const attempt = plane.client.patch(ADDRESS_BLOCKS, ref, { type: 'merge', body: { spec: to } });
         await expectSchemaResult(attempt, ['spec of a block cannot be changed', 'delete the block']);
       });
@@ -121,18 +121,18 @@ describe('AddressBlocks, on a kube-apiserver', function () {
       await applyBlockAction({ kind: 'mark', block: stale, reason: 'ExcessAddresses', why }, context());
       expect(known()).to.include({ release: 'marked-for-release', reason: 'ExcessAddresses' });
       await answer(BlockRelease.Refused);
-      await applyBlockAction({ kind: 'keep', block: known()!, why }, context());
+      await applyBlockAction({ kind: 'abort', block: known()!, why }, context());
       expect(known()).not.to.have.any.keys('release', 'reason');
       const lost = await applyBlockAction({ kind: 'mark', block: stale, reason: 'Withdrawn', why }, context());
       expect(lost).to.equal('lost');
       await applyBlockAction({ kind: 'mark', block: known()!, reason: 'PoolExhausted', why }, context());
       await answer(BlockRelease.Ready);
       const block = known()!;
-      await applyBlockAction({ kind: 'take-back', block, reason: 'PoolExhausted', isNodeGone: false, why }, context());
+      await applyBlockAction({ kind: 'reclaim', block, reason: 'PoolExhausted', isNodeGone: false, why }, context());
       expect(known()).to.include({ release: 'released' });
       await applyBlockAction({ kind: 'delete', block: known()!, why }, context());
       expect(known()?.metadata.deletionTimestamp).to.be.a('string');
-      await applyBlockAction({ kind: 'let-go', block: known()!, why }, context());
+      await applyBlockAction({ kind: 'remove-finalizer', block: known()!, why }, context());
       expect(known()).to.equal(undefined);
       const { items } = await plane.client.list(ADDRESS_BLOCKS, { fieldSelector: 'spec.pool=red' });
       expect(items).to.deep.equal([]);
@@ -143,7 +143,7 @@ describe('AddressBlocks, on a kube-apiserver', function () {
       await plane.client.create(NODES, { metadata });
       await applyBlockAction({ kind: 'lend', pool: 'red', slice, node: 'n5', why }, context());
       await applyBlockAction({ kind: 'mark', block: known()!, reason: 'NodeGone', why }, context());
-      const action = { kind: 'take-back', block: known()!, reason: 'NodeGone', isNodeGone: true, why } as const;
+      const action = { kind: 'reclaim', block: known()!, reason: 'NodeGone', isNodeGone: true, why } as const;
       expect(await applyBlockAction(action, context())).to.equal('node-there');
       await plane.client.delete(NODES, metadata);
       expect(await applyBlockAction(action, context())).to.equal('done');

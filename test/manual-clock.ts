@@ -2,7 +2,7 @@ import type { Clock } from '../kube/clock.js';
 
 interface Alarm {
   at: number;
-  ring: () => void;
+  run: () => void;
 }
 
 /**
@@ -45,7 +45,7 @@ export class ManualClock implements Clock {
   }
 
   setTimer(ms: number, run: () => void): () => void {
-    const alarm = { at: this.#now + ms, ring: run };
+    const alarm = { at: this.#now + ms, run };
     this.#alarms.add(alarm);
     for (const tell of this.#watchers.splice(0)) tell();
     return () => this.#alarms.delete(alarm);
@@ -67,7 +67,7 @@ export class ManualClock implements Clock {
     for (const alarm of [...this.#alarms]) {
       if (alarm.at > this.#now) continue;
       this.#alarms.delete(alarm);
-      alarm.ring();
+      alarm.run();
     }
   }
 

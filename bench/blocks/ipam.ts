@@ -70,9 +70,9 @@ export class SimulatedIpam {
       usage: { of: () => undefined as never },
       nodes: { get: (name) => (nodes.has(name) ? { metadata: { name } } : undefined) },
       blocks: this.blocks,
-      nodeUse: new NodeLeaseCounts(this.book),
+      leaseCounts: new NodeLeaseCounts(this.book),
       slices: this.slices,
-      pressure: this.#pressure,
+      shortages: this.#pressure,
     };
     if (!lends) return;
     this.book.preferUnlent((name) => this.blocks.lentOf(name));

@@ -83,7 +83,7 @@ export class CapacityBenchWorld {
     const taken = new Set(offsets);
     for (const [index, node] of bound.entries()) {
       const uid = uuid(this.pods.length);
-      this.pods.push(podOf(uid, pool, { node, attached: index % (PODS / STARTING) !== 0 }));
+      this.pods.push(podOf(uid, pool, { node, isAttached: index % (PODS / STARTING) !== 0 }));
       this.#lease(pool, offsets[index]!, { pod: uid });
     }
     const left = shuffle(
@@ -133,13 +133,13 @@ export class CapacityBenchWorld {
     const tolerations = kind % 5 === 0 ? [{ key: 'dedicated', operator: 'Exists', value: '', effect: '' }] : [];
     const namespace = `tenant-${kind}`;
     const needs = { nodeSelector, tolerations };
-    this.pods.push(podOf(uuid(this.pods.length), `pool-${kind % pools}`, { namespace, needs }));
+    this.pods.push(podOf(uuid(this.pods.length), `pool-${kind % pools}`, { namespace, constraints: needs }));
   }
 }
 
 function podOf(uid: string, pool: string, given: Partial<PodRecord>): PodRecord {
   const requests = new Map([[capacityResource(pool), 1]]);
-  return { uid, namespace: 'tenant', requests, attached: false, leaving: false, ...given };
+  return { uid, namespace: 'tenant', requests, isAttached: false, isLeaving: false, ...given };
 }
 
 function blockOf(pool: string, node: string, offset: number): BlockRecord {

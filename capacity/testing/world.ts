@@ -19,12 +19,12 @@ export interface SimulatedPod {
   /** Where its selectors let it run. */
   readonly allowed: readonly string[];
   /** Where it cannot run for reasons that only the scheduler knows. */
-  readonly barred: readonly string[];
+  readonly unsuitable: readonly string[];
   node?: string;
   leases: number;
   endsAt?: number;
   /** No node had room for it when the scheduler looked. */
-  refused: boolean;
+  isUnschedulable: boolean;
 }
 
 /** All that is stored, at one step. */
@@ -45,7 +45,7 @@ export class CapacityWorld {
   #caps = new Map<string, number>();
   #arriving: { node: string; cap: number; at: number }[] = [];
   #history: ClusterSnapshot[] = [];
-  readonly #beliefs: Map<string, AdvertisedCapacity>;
+  readonly #advertised: Map<string, AdvertisedCapacity>;
   #offers: ReadonlyMap<string, Offer> = new Map();
   /** The step that each looks at: never one before that of its last look. */
   readonly #sights: Record<'scheduler' | 'nodes' | 'pods' | 'leases', number> = {
@@ -61,13 +61,13 @@ export class CapacityWorld {
     this.nodes = Array.from({ length: nodes }, (_, index) => `n${index}`);
     this.free = addresses;
     this.#random = random;
-    this.#beliefs = new Map(this.nodes.map((node) => [node, new AdvertisedCapacity(SETTLE_MS)]));
+    this.#advertised = new Map(this.nodes.map((node) => [node, new AdvertisedCapacity(SETTLE_MS)]));
     this.#remember();
   }
 
-  create(pod: Pick<SimulatedPod, 'requested' | 'allowed' | 'barred'>): void {
+  create(pod: Pick<SimulatedPod, 'requested' | 'allowed' | 'unsuitable'>): void {
     const id = `p${this.#names++}`;
-    this.pods.set(id, { ...pod, id, leases: 0, refused: false });
+    this.pods.set(id, { ...pod, id, leases: 0, isUnschedulable: false });
   }
 
   /** Announced, as a deletion with its grace is. */
@@ -97,8 +97,8 @@ export class CapacityWorld {
   /** Pods that could run, and do not, though there is what they need. */
   get starving(): SimulatedPod[] {
     return [...this.pods.values()].filter(
-      ({ node, requested, allowed, barred }) =>
-        node === undefined && requested <= this.free && allowed.some((name) => !barred.includes(name)),
+      ({ node, requested, allowed, unsuitable }) =>
+        node === undefined && requested <= this.free && allowed.some((name) => !unsuitable.includes(name)),
     );
   }
 
@@ -138,9 +138,9 @@ export class CapacityWorld {
       if (pod.node !== undefined || pod.endsAt !== undefined) continue;
       const fits = pod.allowed.filter((node) => {
         const used = this.#bound().reduce((sum, other) => sum + (other.node === node ? other.requested : 0), 0);
-        return !pod.barred.includes(node) && (capacities.get(node) ?? 0) - used >= pod.requested;
+        return !pod.unsuitable.includes(node) && (capacities.get(node) ?? 0) - used >= pod.requested;
       });
-      pod.refused = fits.length === 0;
+      pod.isUnschedulable = fits.length === 0;
       if (fits.length > 0) pod.node = fits[this.#random(fits.length)] ?? '';
     }
   }
@@ -171,16 +171,16 @@ export class CapacityWorld {
     const now = this.steps * STEP_MS;
     const { capacities } = this.#look('nodes');
     const version = resourceVersionOf(this.#sights.nodes);
-    for (const node of this.nodes) this.#beliefs.get(node)?.observe(capacities.get(node), version, now);
+    for (const node of this.nodes) this.#advertised.get(node)?.observe(capacities.get(node), version, now);
     const plan = this.#planOn(this.#look('pods'), this.#look('leases'), now);
     this.#offers = plan.offers;
-    for (const [node, cap] of plan.caps) {
+    for (const [node, cap] of plan.capacities) {
       this.writes++;
-      this.#beliefs.get(node)?.beginWrite(cap, now);
+      this.#advertised.get(node)?.beginWrite(cap, now);
       // a write takes no longer than a round: rounds wait for theirs
       const at = this.steps + 1 + this.#random(ROUND_STEPS - 1);
       this.#arriving.push({ node, cap, at });
-      if (this.#random(5) > 0) this.#beliefs.get(node)?.writeSucceeded(resourceVersionOf(at));
+      if (this.#random(5) > 0) this.#advertised.get(node)?.writeSucceeded(resourceVersionOf(at));
     }
   }
 
@@ -191,7 +191,7 @@ export class CapacityWorld {
     const bound = pods.filter(({ node }) => node !== undefined);
     const pending = bound.reduce((sum, { id, requested }) => sum + Math.max(0, requested - (leases.get(id) ?? 0)), 0);
     const waiting = groupsOf(
-      pods.filter(({ node, refused, endsAt }) => node === undefined && refused && endsAt === undefined),
+      pods.filter(({ node, isUnschedulable, endsAt }) => node === undefined && isUnschedulable && endsAt === undefined),
     );
     const leaving = pods.filter(({ node, endsAt }) => node !== undefined && endsAt !== undefined);
     const sumOn = (on: readonly SimulatedPod[], name: string) =>
@@ -199,20 +199,20 @@ export class CapacityWorld {
     return planShares({
       budget: free - pending,
       nodes: this.nodes.map((name) => {
-        const belief = this.#beliefs.get(name);
-        const shown = belief?.expected;
+        const advertised = this.#advertised.get(name);
+        const expected = advertised?.expected;
         return {
           name,
           requested: sumOn(staying, name),
-          leaving: sumOn(leaving, name),
-          ...(shown !== undefined && { shown }),
-          most: belief?.highest(now) ?? 0,
-          own: 0,
-          ordinary: true,
+          leavingRequests: sumOn(leaving, name),
+          ...(expected !== undefined && { expected }),
+          highest: advertised?.highest(now) ?? 0,
+          ownFree: 0,
+          isUntainted: true,
         };
       }),
-      elsewhere: 0,
-      isDue: this.steps % 100 === 0,
+      shownElsewhere: 0,
+      isRebalanceDue: this.steps % 100 === 0,
       waiting,
       offers: this.#offers,
       now,
@@ -222,12 +222,12 @@ export class CapacityWorld {
 }
 
 function groupsOf(pods: readonly SimulatedPod[]): PendingPodGroup[] {
-  const kinds = new Map<string, PendingPodGroup>();
+  const groups = new Map<string, PendingPodGroup>();
   for (const { requested, allowed } of pods) {
     const key = JSON.stringify([requested, allowed]);
-    kinds.set(key, { key, requested, nodes: allowed, pods: (kinds.get(key)?.pods ?? 0) + 1 });
+    groups.set(key, { key, requested, nodes: allowed, pods: (groups.get(key)?.pods ?? 0) + 1 });
   }
-  return [...kinds.values()];
+  return [...groups.values()];
 }
 
 /** What is written in a step is what is seen of that step. */

@@ -15,10 +15,10 @@ export type BlockAction =
   | { readonly kind: 'lend'; readonly pool: string; readonly slice: Cidr; readonly node: string; readonly why: string }
   | { readonly kind: 'mark'; readonly block: BlockRecord; readonly reason: ReleaseReason; readonly why: string }
   /** Aborts a release: the node keeps the block. */
-  | { readonly kind: 'keep'; readonly block: BlockRecord; readonly why: string }
+  | { readonly kind: 'abort'; readonly block: BlockRecord; readonly why: string }
   /** `isNodeGone`: the node did not answer because it no longer exists. A live read must confirm that first. */
   | {
-      readonly kind: 'take-back';
+      readonly kind: 'reclaim';
       readonly block: BlockRecord;
       readonly reason: ReleaseReason;
       readonly isNodeGone: boolean;
@@ -28,7 +28,7 @@ export type BlockAction =
   | { readonly kind: 'withdraw'; readonly block: BlockRecord; readonly why: string }
   | { readonly kind: 'delete'; readonly block: BlockRecord; readonly why: string }
   /** Removes the finalizer, so that the API server deletes the block. */
-  | { readonly kind: 'let-go'; readonly block: BlockRecord; readonly why: string };
+  | { readonly kind: 'remove-finalizer'; readonly block: BlockRecord; readonly why: string };
 
 export function writeOf(action: BlockAction): BlockWrite {
   switch (action.kind) {
@@ -36,14 +36,14 @@ export function writeOf(action: BlockAction): BlockWrite {
       return lendBlock(action.pool, action.slice, action.node);
     case 'mark':
       return markBlock(action.block, action.reason);
-    case 'keep':
+    case 'abort':
       return abortBlockRelease(action.block);
-    case 'take-back':
+    case 'reclaim':
       return reclaimBlock(action.block, action.isNodeGone);
     case 'withdraw':
     case 'delete':
       return deleteBlock(action.block);
-    case 'let-go':
+    case 'remove-finalizer':
       return removeBlockFinalizer(action.block);
   }
 }

@@ -41,13 +41,13 @@ export async function applyBlockAction(action: BlockAction, context: BlockApplyC
   }
   // a finalizer can keep the deleted block
   if (write.verb === 'delete') await readBack(write, action, context);
-  if (action.kind === 'let-go') context.blocks.forget(action.block);
+  if (action.kind === 'remove-finalizer') context.blocks.forget(action.block);
   return 'done';
 }
 
 /** Reads the node or pool live before a block is reclaimed or deleted without an answer of its agent. */
 async function recheck(action: BlockAction, context: BlockApplyContext): Promise<BlockOutcome | undefined> {
-  if (action.kind === 'take-back' && action.isNodeGone) {
+  if (action.kind === 'reclaim' && action.isNodeGone) {
     return (await nodeExists(action.block.node, context)) ? 'node-there' : undefined;
   }
   return deletesUnreleased(action) && (await poolExists(action.block.pool, context)) ? 'pool-there' : undefined;
@@ -58,8 +58,10 @@ async function nodeExists(node: string, { client, call }: BlockApplyContext): Pr
 }
 
 /** Whether the block is deleted because its pool is. Caches of pools and blocks lag differently: the block may be of a newer pool of the name. */
-function deletesUnreleased(action: BlockAction): action is Extract<BlockAction, { kind: 'delete' | 'let-go' }> {
-  const isEnd = action.kind === 'delete' || action.kind === 'let-go';
+function deletesUnreleased(
+  action: BlockAction,
+): action is Extract<BlockAction, { kind: 'delete' | 'remove-finalizer' }> {
+  const isEnd = action.kind === 'delete' || action.kind === 'remove-finalizer';
   return isEnd && action.block.release !== BlockRelease.Released;
 }
 

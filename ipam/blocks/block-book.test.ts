@@ -30,7 +30,7 @@ describe('the book of blocks', () => {
   const known = () =>
     book.ofPool('blue').map(({ metadata, release }) => `${metadata.resourceVersion} ${release ?? ''}`);
 
-  it('knows at once what was written, and nothing that is older', () => {
+  it('stores writes at once and ignores older versions', () => {
     book.wrote(of('a', 5, 'marked-for-release'));
     watch('added', of('a', 4));
     expect(known()).to.deep.equal(['5 marked-for-release']);
@@ -41,7 +41,7 @@ describe('the book of blocks', () => {
     expect(told).to.deep.equal(['- a@5', 'a@5 a@6']);
   });
 
-  it('does not bring back what is gone', () => {
+  it('does not restore a deleted block', () => {
     book.wrote(of('a', 5));
     book.forget(readBlock(of('a', 5)));
     watch('added', of('a', 5));
@@ -53,7 +53,7 @@ describe('the book of blocks', () => {
     expect(known()).to.deep.equal(['8 ']);
   });
 
-  it('tells of another block of the same name as of one that goes and one that comes', () => {
+  it('reports a new block of the same name as a removal and an addition', () => {
     watch('added', of('a', 5));
     watch('added', of('b', 6));
     expect(told).to.deep.equal(['- a@5', 'a@5 -', '- b@6']);
@@ -61,7 +61,7 @@ describe('the book of blocks', () => {
     expect(known()).to.deep.equal(['6 ']);
   });
 
-  it('says which pools have lent a node something', () => {
+  it('lists the pools of the blocks of a node', () => {
     watch('added', of('a', 5));
     watch('added', blockOf('10.0.0.128/26', 5));
     watch('added', blockOf('10.0.0.64/26', 5, { pool: 'green' }));
@@ -75,7 +75,7 @@ describe('the book of blocks', () => {
     expect([book.poolsOf('n1'), book.poolsOf('n2'), book.poolsOf('n3')]).to.deep.equal([['green'], ['blue'], []]);
   });
 
-  it('says what is lent, the same as long as that is so', () => {
+  it('returns the same object of assigned addresses until they change', () => {
     expect(book.lentOf('blue')[4].isEmpty).to.equal(true);
     expect(book.lentOf('blue')).to.equal(book.lentOf('green'));
     watch('added', of('a', 5));

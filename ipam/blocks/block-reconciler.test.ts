@@ -34,7 +34,7 @@ class Feed<S extends KubeObject> {
   }
 }
 
-describe('the blocks of a process', () => {
+describe('the block reconciler', () => {
   let feeds: Map<object, Feed<KubeObject>>;
   let book: LeaseBook;
   let blocks: BlockReconciler;
@@ -69,7 +69,7 @@ describe('the blocks of a process', () => {
     feedOf(ADDRESS_BLOCK_WATCH).tell({ type: 'added', object: readBlock(block) });
   }
 
-  it('are told in the status of their pool, with the slice from which claims are served', () => {
+  it('counts blocks for the status of a pool, and names the slice from which claims get addresses', () => {
     const pool = compiledPool({ cidr: '10.0.0.0/28', blockSize: { ipv4: 30 } });
     expect(blocks.statusOf(pool)).to.deep.equal({ total: 4, full: 0, lent: 0, current: '10.0.0.0/30' });
     tell(blockOf('10.0.0.0/30', 1));
@@ -83,22 +83,22 @@ describe('the blocks of a process', () => {
     expect(blocks.statusOf(pool)).to.deep.equal({ total: 4, full: 4, lent: 2 });
   });
 
-  it('of a huge pool are as many as can be said', () => {
+  it('caps the number of slices of a huge pool', () => {
     const pool = compiledPool({ cidr: '2001:db8::/64', blockSize: { ipv6: 128 } });
     const status = { total: 2 ** 53 - 1, full: 0, lent: 0, current: '2001:db8::1/128' };
     expect(blocks.statusOf(pool)).to.deep.equal(status);
   });
 
-  it('keep a pool that is being deleted, unless nobody here takes them back', () => {
+  it('delays the deletion of a pool that has blocks, unless their release state is unknown', () => {
     tell(blockOf('10.0.0.0/30', 1));
     tell(blockOf('10.0.0.4/30', 2, { release: 'asked-politely' }));
-    expect(blocks.holdingUp('blue')).to.equal(1);
-    expect(blocks.holdingUp('green')).to.equal(0);
+    expect(blocks.countDelayingDeletion('blue')).to.equal(1);
+    expect(blocks.countDelayingDeletion('green')).to.equal(0);
     isGateOpen = false;
-    expect(blocks.holdingUp('blue')).to.equal(0);
+    expect(blocks.countDelayingDeletion('blue')).to.equal(0);
   });
 
-  it('call for another look at their pool where one comes or goes, or it is not known any more whether it will', () => {
+  it('reports a pool when a block is added or removed, or gets an unknown release state', () => {
     const told: string[] = [];
     blocks.onChange((pools) => told.push(...pools));
     let version = 0;
@@ -117,13 +117,13 @@ describe('the blocks of a process', () => {
     expect(told).to.deep.equal(['blue', 'blue', 'blue', 'green', 'blue']);
   });
 
-  it('are looked at for every pool, and for those that are gone', () => {
+  it('syncs every pool, and deleted pools with blocks', () => {
     feedOf(ADDRESS_POOL_WATCH).tell({ type: 'added', object: adminPool('green') });
     tell(blockOf('10.0.0.0/30', 1));
     expect(blocks.allPools()).to.deep.equal(['green', 'blue']);
   });
 
-  it('are counted by how far their way back is', async () => {
+  it('counts blocks by release state in a metric', async () => {
     tell(blockOf('10.0.0.0/30', 1));
     tell(blockOf('10.0.0.4/30', 2));
     tell(blockOf('10.0.0.4/30', 3, { release: 'marked-for-release' }));

@@ -38,9 +38,9 @@ export interface BlockReconcilerDependencies {
 export class BlockReconciler {
   readonly #dependencies: BlockReconcilerDependencies;
   readonly #book = new BlockBook();
-  readonly #pressure = new ClaimShortages();
+  readonly #shortages = new ClaimShortages();
   readonly #slices: PoolSlices;
-  readonly #nodeUse: NodeLeaseCounts;
+  readonly #leaseCounts: NodeLeaseCounts;
   readonly #nodes;
   readonly #metrics;
 
@@ -52,7 +52,7 @@ export class BlockReconciler {
     this.#book.attach(context.informers.get(ADDRESS_BLOCK_WATCH));
     this.#nodes = context.informers.get(NODE_WATCH);
     this.#slices = new PoolSlices(views.book);
-    this.#nodeUse = new NodeLeaseCounts(views.book);
+    this.#leaseCounts = new NodeLeaseCounts(views.book);
     views.book.preferUnlent((pool) => this.#book.lentOf(pool));
   }
 
@@ -66,8 +66,8 @@ export class BlockReconciler {
         book,
         blocks: this.#book,
         directory,
-        nodeUse: this.#nodeUse,
-        pressure: this.#pressure,
+        leaseCounts: this.#leaseCounts,
+        shortages: this.#shortages,
         slices: this.#slices,
       },
       add,
@@ -89,8 +89,8 @@ export class BlockReconciler {
   }
 
   /** Records that a claim found no free address outside of blocks. */
-  press(pool: string, family: Family): void {
-    this.#pressure.noteShortage(pool, family, this.#dependencies.context.clock.now());
+  noteShortage(pool: string, family: Family): void {
+    this.#shortages.noteShortage(pool, family, this.#dependencies.context.clock.now());
   }
 
   /** Returns the sync for one term of leadership. */
@@ -103,9 +103,9 @@ export class BlockReconciler {
       usage,
       nodes: this.#nodes.cache,
       blocks: this.#book,
-      nodeUse: this.#nodeUse,
+      leaseCounts: this.#leaseCounts,
       slices: this.#slices,
-      pressure: this.#pressure,
+      shortages: this.#shortages,
       client: context.client,
       policy: {
         minFree: config.blockMinFree,
@@ -132,7 +132,7 @@ export class BlockReconciler {
   }
 
   /** The number of blocks that must be deleted before the pool, once none of its addresses is leased. */
-  holdingUp(pool: string): number {
+  countDelayingDeletion(pool: string): number {
     if (!this.#dependencies.gate.isOpen()) return 0;
     return this.#book.ofPool(pool).filter(delaysDeletion).length;
   }

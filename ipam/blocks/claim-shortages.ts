@@ -2,24 +2,24 @@ import type { Family } from '../core/address.js';
 
 /** When claims last found no free address outside of blocks. They then get an address of a block, and ipam reclaims unused blocks. */
 export class ClaimShortages {
-  readonly #pressedAt = new Map<string, Partial<Record<Family, number>>>();
+  readonly #shortageAt = new Map<string, Partial<Record<Family, number>>>();
   readonly #handlers: ((pool: string) => void)[] = [];
 
-  onPress(handler: (pool: string) => void): void {
+  onShortage(handler: (pool: string) => void): void {
     this.#handlers.push(handler);
   }
 
   /** @param at clock time in ms */
   noteShortage(pool: string, family: Family, at: number): void {
-    this.#pressedAt.set(pool, { ...this.#pressedAt.get(pool), [family]: at });
+    this.#shortageAt.set(pool, { ...this.#shortageAt.get(pool), [family]: at });
     for (const handler of this.#handlers) handler(pool);
   }
 
   of(pool: string): Readonly<Partial<Record<Family, number>>> {
-    return this.#pressedAt.get(pool) ?? {};
+    return this.#shortageAt.get(pool) ?? {};
   }
 
   forget(pool: string): void {
-    this.#pressedAt.delete(pool);
+    this.#shortageAt.delete(pool);
   }
 }

@@ -68,8 +68,8 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('edit' as const), shape: fc.nat(3) }) },
 );
 
-describe('what is counted of blocks', () => {
-  it('is what a count of all leases says', () => {
+describe('the incremental counts of slices and leases', () => {
+  it('always equal a full count of all leases', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 80, size: 'max' }), fc.boolean(), (steps, isLate) =>
         new Counting(isLate).run(steps),

@@ -109,10 +109,10 @@ const HAPPEN: Happenings = {
   pass: (world, { ms }) => world.advance(ms),
 };
 
-describe('the way of blocks back to their pool, whatever fails in between', function () {
+describe('the release handshake of blocks under any failures', function () {
   this.timeout(120_000);
 
-  it('is never picked on, never lends a slice twice, and never ends before it is done', () => {
+  it('never releases an address in use, never assigns a slice twice, and always completes', () => {
     const met = new Map<string, number>();
     fc.assert(
       fc.property(families, fc.array(event, { minLength: 60, maxLength: 240, size: 'max' }), (given, events) => {

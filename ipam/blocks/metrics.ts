@@ -7,9 +7,9 @@ import type { BlockChange } from './block-book.js';
 /** The metrics of blocks. */
 export interface BlockMetrics {
   changed(change: BlockChange): void;
-  did(action: BlockAction): void;
+  written(action: BlockAction): void;
   /** A write had a conflict, or a recheck prevented it. */
-  lost(kind: BlockAction['kind']): void;
+  conflicted(kind: BlockAction['kind']): void;
 }
 
 /** To be called once in a process, because it registers the names of the metrics. */
@@ -41,16 +41,16 @@ export function createBlockMetrics(metrics: Pick<Metrics, 'counter' | 'gauge'>):
       if (before !== undefined) blocks.dec({ state: stateOf(before.release) });
       if (after !== undefined) blocks.inc({ state: stateOf(after.release) });
     },
-    did: (action) => {
+    written: (action) => {
       if (action.kind === 'lend') lent.inc();
       else if (action.kind === 'mark') marked.inc({ reason: action.reason });
-      else if (action.kind === 'keep') kept.inc();
-      else if (action.kind === 'take-back') returned.inc({ reason: action.reason });
+      else if (action.kind === 'abort') kept.inc();
+      else if (action.kind === 'reclaim') returned.inc({ reason: action.reason });
       else if (action.kind === 'delete' && action.block.release !== 'released') {
         returned.inc({ reason: ReleaseReason.Withdrawn });
       }
     },
-    lost: (kind) => losses.inc({ write: kind }),
+    conflicted: (kind) => losses.inc({ write: kind }),
   };
 }
 

@@ -4,7 +4,7 @@ import type { BlockPolicy, ObservedBlock, ObservedNode, ObservedPool } from './o
 
 /** The blocks of one pool and family that one node has. The set is empty if the node needs blocks and has none. */
 export interface NodeBlockSet {
-  readonly name: string;
+  readonly nodeName: string;
   readonly node: ObservedNode;
   readonly family: Family;
   /** The node is eligible, and its pods hold addresses of the pool. */
@@ -24,7 +24,7 @@ export interface NodeBlock {
   readonly reclaimReason?: ReleaseReason;
 }
 
-const MISSING_NODE: ObservedNode = { isThere: false, isEligible: false, leases: { 4: 0, 6: 0 } };
+const MISSING_NODE: ObservedNode = { exists: false, isEligible: false, leases: { 4: 0, 6: 0 } };
 
 /** @returns one set for each node and family that has blocks or needs some */
 export function nodeBlockSetsOf(pool: ObservedPool, policy: BlockPolicy): NodeBlockSet[] {
@@ -32,7 +32,7 @@ export function nodeBlockSetsOf(pool: ObservedPool, policy: BlockPolicy): NodeBl
     const blocks = groupByNode(pool, family);
     for (const [name, node] of pool.nodes) if (hasDemand(node, family) && !blocks.has(name)) blocks.set(name, []);
     return [...blocks].map(([name, seen]) =>
-      makeNodeBlockSet({ name, node: pool.nodes.get(name) ?? MISSING_NODE, family }, seen, pool, policy),
+      makeNodeBlockSet({ nodeName: name, node: pool.nodes.get(name) ?? MISSING_NODE, family }, seen, pool, policy),
     );
   });
 }
@@ -53,44 +53,44 @@ function groupByNode({ blocks }: ObservedPool, family: Family): Map<string, Obse
 }
 
 function makeNodeBlockSet(
-  of: Pick<NodeBlockSet, 'name' | 'node' | 'family'>,
+  of: Pick<NodeBlockSet, 'nodeName' | 'node' | 'family'>,
   seen: readonly ObservedBlock[],
   pool: ObservedPool,
   policy: BlockPolicy,
 ): NodeBlockSet {
   const blocks: NodeBlock[] = [];
-  const holding: NodeBlockSet = { ...of, hasDemand: hasDemand(of.node, of.family), blocks, keptFree: 0 };
+  const blockSet: NodeBlockSet = { ...of, hasDemand: hasDemand(of.node, of.family), blocks, keptFree: 0 };
   let left = 0;
   for (const block of seen) {
     if (isWithdrawn(block, pool)) continue;
     left += block.free;
-    if (!isBeingReleased(block)) holding.keptFree += block.free;
+    if (!isBeingReleased(block)) blockSet.keptFree += block.free;
   }
   for (const block of [...seen].sort(releasingFirst)) {
     if (block.record.release === BlockRelease.Refused) continue;
-    const unwanted = reclaimReasonOf(block, { holding, pool, policy, left });
+    const reclaimReason = reclaimReasonOf(block, { blockSet, pool, policy, left });
     const free = isWithdrawn(block, pool) ? 0 : block.free;
-    if (unwanted === ReleaseReason.Excess) left -= free;
+    if (reclaimReason === ReleaseReason.Excess) left -= free;
     blocks.push({
       observed: block,
-      blockSet: holding,
+      blockSet,
       free,
-      ...(unwanted !== undefined && { reclaimReason: unwanted }),
+      ...(reclaimReason !== undefined && { reclaimReason }),
     });
   }
-  return holding;
+  return blockSet;
 }
 
 /** @param left free addresses in the node's blocks that are not found to be in excess */
 function reclaimReasonOf(
   block: ObservedBlock,
-  { holding, pool, policy, left }: { holding: NodeBlockSet; pool: ObservedPool; policy: BlockPolicy; left: number },
+  { blockSet, pool, policy, left }: { blockSet: NodeBlockSet; pool: ObservedPool; policy: BlockPolicy; left: number },
 ): ReleaseReason | undefined {
   if (block.used > 0) return undefined;
-  if (!holding.node.isThere) return ReleaseReason.NodeGone;
+  if (!blockSet.node.exists) return ReleaseReason.NodeGone;
   if (isWithdrawn(block, pool)) return ReleaseReason.Withdrawn;
   const isSpare = left > policy.maxFree && left - block.size >= policy.minFree;
-  return isSpare || !holding.hasDemand ? ReleaseReason.Excess : undefined;
+  return isSpare || !blockSet.hasDemand ? ReleaseReason.Excess : undefined;
 }
 
 /** Whether the block or its pool is being deleted, or the pool no longer has this slice. */

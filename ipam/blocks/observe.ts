@@ -24,14 +24,14 @@ export interface BlockViews {
   /** By name. */
   nodes: Pick<Lister<KubeObject>, 'get'>;
   blocks: Pick<BlockBook, 'ofPool' | 'lentOf'>;
-  nodeUse: Pick<NodeLeaseCounts, 'nodesOf' | 'leasesOf' | 'usedIn'>;
+  leaseCounts: Pick<NodeLeaseCounts, 'nodesOf' | 'leasesOf' | 'usedIn'>;
   slices: Pick<PoolSlices, 'of'>;
-  pressure: Pick<ClaimShortages, 'of'>;
+  shortages: Pick<ClaimShortages, 'of'>;
 }
 
 /** @param quarantined slices that cannot be assigned, because an object that is not a valid block has their name */
 export function observeBlocks(name: string, views: BlockViews, quarantined: LentAddresses): ObservedPool {
-  const { directory, blocks, slices, pressure } = views;
+  const { directory, blocks, slices, shortages } = views;
   const pool = directory.pool(name);
   const use = pool && slices.of(pool);
   const lent = blocks.lentOf(name);
@@ -45,7 +45,7 @@ export function observeBlocks(name: string, views: BlockViews, quarantined: Lent
     blocks: records.map((record) => observeBlock(record, use, views)),
     nodes: observeNodes(name, pool, records, views),
     unlent: { 4: unlent(4), 6: unlent(6) },
-    claimsPressedAt: pressure.of(name),
+    claimShortageAt: shortages.of(name),
   };
 }
 
@@ -56,11 +56,15 @@ function phaseOf(name: string, { pools, directory, usage }: BlockViews): PoolPha
   return directory.stateOf(name)?.kind === 'served' ? 'serving' : 'idle';
 }
 
-function observeBlock(record: BlockRecord, use: SliceOccupancy | undefined, { nodeUse }: BlockViews): ObservedBlock {
+function observeBlock(
+  record: BlockRecord,
+  use: SliceOccupancy | undefined,
+  { leaseCounts }: BlockViews,
+): ObservedBlock {
   const { cidr } = record;
   return {
     record,
-    used: nodeUse.usedIn(record),
+    used: leaseCounts.usedIn(record),
     free: use?.freeIn(cidr) ?? 0,
     size: use?.sizeOf(cidr) ?? 0,
     isSlice: use?.canLend(cidr) ?? false,
@@ -71,15 +75,15 @@ function observeNodes(
   name: string,
   pool: Pool | undefined,
   records: readonly BlockRecord[],
-  { nodes, nodeUse }: BlockViews,
+  { nodes, leaseCounts }: BlockViews,
 ): ReadonlyMap<string, ObservedNode> {
   const found = new Map<string, ObservedNode>();
-  for (const node of [...nodeUse.nodesOf(name), ...records.map((record) => record.node)]) {
+  for (const node of [...leaseCounts.nodesOf(name), ...records.map((record) => record.node)]) {
     if (found.has(node)) continue;
     const object = nodes.get(node);
     const isEligible =
       object !== undefined && pool !== undefined && hasNetwork(object, object.metadata.labels ?? {}, pool.nodeSelector);
-    found.set(node, { isThere: object !== undefined, isEligible, leases: nodeUse.leasesOf(name, node) });
+    found.set(node, { exists: object !== undefined, isEligible, leases: leaseCounts.leasesOf(name, node) });
   }
   return found;
 }

@@ -13,7 +13,7 @@ export interface ObservedPool {
   /** Slices that may be assigned, best first. They have free addresses and overlap no block of the pool. Computed lazily. */
   readonly unlent: Readonly<Record<Family, Iterable<UnlentSlice>>>;
   /** When a claim last found no free address outside of blocks, clock time in ms; absent if never. */
-  readonly claimsPressedAt: Readonly<Partial<Record<Family, number>>>;
+  readonly claimShortageAt: Readonly<Partial<Record<Family, number>>>;
 }
 
 /**
@@ -38,7 +38,7 @@ export interface ObservedBlock {
 
 export interface ObservedNode {
   /** Whether the Node object exists. */
-  readonly isThere: boolean;
+  readonly exists: boolean;
   /** Whether the node may get blocks: it exists, is not being deleted, and matches the pool's nodeSelector. */
   readonly isEligible: boolean;
   /** The number of leases of the pool that its pods hold. */

@@ -11,7 +11,7 @@ export class PlanBuilder {
   readonly policy: BlockPolicy;
   readonly #before: PlanState;
   readonly #after = new Map<string, BlockState>();
-  #lookAt = Number.POSITIVE_INFINITY;
+  #requeueAt = Number.POSITIVE_INFINITY;
 
   constructor(before: PlanState, policy: BlockPolicy, now: number) {
     this.#before = before;
@@ -25,11 +25,11 @@ export class PlanBuilder {
 
   /** Clock time in ms; undefined if only a change requires another sync. */
   get requeueAt(): number | undefined {
-    return this.#lookAt === Number.POSITIVE_INFINITY ? undefined : this.#lookAt;
+    return this.#requeueAt === Number.POSITIVE_INFINITY ? undefined : this.#requeueAt;
   }
 
   requeueBy(at: number): void {
-    this.#lookAt = Math.min(this.#lookAt, at);
+    this.#requeueAt = Math.min(this.#requeueAt, at);
   }
 
   /** Keeps the state of the block for the next plan. */
@@ -41,23 +41,23 @@ export class PlanBuilder {
   /** Accepts the refusal of a node: clears the release state now, and marks the block again only after the delay. */
   acceptRefusal({ record }: ObservedBlock): void {
     this.#after.set(record.metadata.uid, { refusedAt: this.now });
-    this.actions.push({ kind: 'keep', block: record, why: 'the node refused, because its pods use the block' });
+    this.actions.push({ kind: 'abort', block: record, why: 'the node refused, because its pods use the block' });
   }
 
   /** Aborts the release of a block, so that its node keeps it. */
   abortRelease({ observed, blockSet, free }: NodeBlock, why: string): void {
-    this.actions.push({ kind: 'keep', block: observed.record, why });
+    this.actions.push({ kind: 'abort', block: observed.record, why });
     blockSet.keptFree += free;
   }
 
   /** Updates the state of a block. To be called once for each block of {@link nodeBlockSetsOf}. */
   updateState({ observed, reclaimReason: reason }: NodeBlock): void {
     const { uid } = observed.record.metadata;
-    const { unwanted: before, refusedAt } = this.#before.get(uid) ?? {};
+    const { reclaimable: before, refusedAt } = this.#before.get(uid) ?? {};
     const since = before?.reason === reason ? before?.since : undefined;
     const isStillSore = refusedAt !== undefined && this.now < this.#whenDue(refusedAt);
     const memory: BlockState = {
-      ...(reason !== undefined && { unwanted: { since: since ?? this.now, reason } }),
+      ...(reason !== undefined && { reclaimable: { since: since ?? this.now, reason } }),
       ...(isStillSore && { refusedAt }),
     };
     if (reason !== undefined || isStillSore) this.#after.set(uid, memory);
@@ -65,8 +65,8 @@ export class PlanBuilder {
 
   /** Whether the block may be marked now for this reason. If not yet, requeues the pool for the time when it may. */
   mayMark({ observed }: NodeBlock, reason: ReleaseReason): boolean {
-    const { unwanted, refusedAt } = this.#after.get(observed.record.metadata.uid) ?? {};
-    const since = reason === ReleaseReason.Excess ? unwanted?.since : refusedAt;
+    const { reclaimable, refusedAt } = this.#after.get(observed.record.metadata.uid) ?? {};
+    const since = reason === ReleaseReason.Excess ? reclaimable?.since : refusedAt;
     return since === undefined || this.#isDue(this.#whenDue(since));
   }
 
@@ -79,13 +79,13 @@ export class PlanBuilder {
     }
     // an agent that exists can still answer
     const isNodeGone = block.release === BlockRelease.Marked;
-    if (isNodeGone && held.blockSet.node.isThere) return;
-    if (this.#mayTake(held, reason)) this.actions.push({ kind: 'take-back', block, reason, isNodeGone, why });
+    if (isNodeGone && held.blockSet.node.exists) return;
+    if (this.#mayReclaim(held, reason)) this.actions.push({ kind: 'reclaim', block, reason, isNodeGone, why });
   }
 
-  #mayTake({ observed }: NodeBlock, reason: ReleaseReason): boolean {
+  #mayReclaim({ observed }: NodeBlock, reason: ReleaseReason): boolean {
     if (reason === ReleaseReason.Pressure || reason === ReleaseReason.Withdrawn) return true;
-    const since = this.#after.get(observed.record.metadata.uid)?.unwanted?.since ?? this.now;
+    const since = this.#after.get(observed.record.metadata.uid)?.reclaimable?.since ?? this.now;
     return this.#isDue(this.#whenDue(since));
   }
 

@@ -3,7 +3,7 @@ import type { ReleaseReason } from '../../api/address-block.js';
 /** The state of a block between two plans. It is lost if the process restarts; then all delays start anew. */
 export interface BlockState {
   /** Since when (clock time in ms) and why the node does not need the block. */
-  readonly unwanted?: { readonly since: number; readonly reason: ReleaseReason };
+  readonly reclaimable?: { readonly since: number; readonly reason: ReleaseReason };
   /** When the refusal of the node was seen, clock time in ms. */
   readonly refusedAt?: number;
 }

@@ -16,198 +16,198 @@ import {
   Withdrawn,
 } from './testing/block-plan-cases.js';
 
-describe('the plan of blocks, of those on their way back', () => {
-  describe('leaves them', () => {
+describe('the plan of blocks that are being released', () => {
+  describe('aborts releases:', () => {
     itPlansBlocks([
-      { name: 'what was refused is cleared', scene: { blocks: [block(0, withRelease(Refused))] }, does: ['keep 0'] },
+      { name: 'a refusal is cleared', given: { blocks: [block(0, withRelease(Refused))] }, expect: ['abort 0'] },
       {
-        name: 'also where it still is too much',
-        scene: {
+        name: 'a refusal is cleared even if the block is still in excess',
+        given: {
           nodes: { n1: nodeWith(0) },
           blocks: [block(0, withRelease(Refused))],
-          memories: { u0: reclaimableSince(LONG_AGO) },
+          state: { u0: reclaimableSince(LONG_AGO) },
         },
-        does: ['keep 0'],
+        expect: ['abort 0'],
       },
       {
-        name: 'also of an idle pool',
-        scene: { phase: 'idle', blocks: [block(0, withRelease(Refused))] },
-        does: ['keep 0'],
+        name: 'a refusal is cleared even if the pool is idle',
+        given: { phase: 'idle', blocks: [block(0, withRelease(Refused))] },
+        expect: ['abort 0'],
       },
       {
-        name: 'what was given back is left to its node whose pods use it all the same, however short claims are',
-        scene: { blocks: [block(0, { ...withRelease(Ready, Pressure), used: 1 })], claimsPressedAt: { 4: NOW } },
-        does: ['keep 0'],
-        at: DELAY,
+        name: 'a block that is ready for release but in use is kept, even during a shortage of claims',
+        given: { blocks: [block(0, { ...withRelease(Ready, Pressure), used: 1 })], claimShortageAt: { 4: NOW } },
+        expect: ['abort 0'],
+        requeueInMs: DELAY,
       },
       {
-        name: 'what a node needs as much as those who go without is left to it',
-        scene: {
+        name: 'a block is kept if its node needs it as much as other nodes',
+        given: {
           nodes: { n1: nodeWith(1), n2: nodeWith(1) },
           blocks: [block(0, withRelease(Marked, Pressure))],
         },
-        does: ['keep 0'],
+        expect: ['abort 0'],
       },
       ...[Marked, Ready].flatMap((word) => [
         {
-          name: `what says ${word} and has nothing free helps nobody, and is left to its node`,
-          scene: { blocks: [block(0, { ...withRelease(word, Pressure), free: 0 })], claimsPressedAt: { 4: NOW } },
-          does: ['keep 0'],
-          at: DELAY,
+          name: `a ${word} block without free addresses is kept`,
+          given: { blocks: [block(0, { ...withRelease(word, Pressure), free: 0 })], claimShortageAt: { 4: NOW } },
+          expect: ['abort 0'],
+          requeueInMs: DELAY,
         },
         {
-          name: `what says ${word} is left to its node that needs it again`,
-          scene: { blocks: [block(0, withRelease(word))], unlent: [64], memories: { u0: reclaimableSince(LONG_AGO) } },
-          does: ['keep 0'],
+          name: `a ${word} block is kept if its node needs it again`,
+          given: { blocks: [block(0, withRelease(word))], unlent: [64], state: { u0: reclaimableSince(LONG_AGO) } },
+          expect: ['abort 0'],
         },
         {
-          name: `what says ${word} is left to its node whose pods use it`,
-          scene: { blocks: [block(0, { ...withRelease(word), used: 2 })] },
-          does: ['keep 0'],
+          name: `a ${word} block is kept if pods use it`,
+          given: { blocks: [block(0, { ...withRelease(word), used: 2 })] },
+          expect: ['abort 0'],
         },
         {
-          name: `what says ${word} is left to its node that is no longer short of it, and no longer has too much`,
-          scene: { blocks: [block(0, { used: 56, free: 8 }), block(1, withRelease(word))] },
-          does: ['keep 1'],
+          name: `a ${word} block is kept if the shortage has ended and it is not in excess`,
+          given: { blocks: [block(0, { used: 56, free: 8 }), block(1, withRelease(word))] },
+          expect: ['abort 1'],
         },
         {
-          name: `what says ${word} under a pressure that is over is left to its node`,
-          scene: { blocks: [block(0, withRelease(word, Pressure))], claimsPressedAt: { 4: LONG_AGO } },
-          does: ['keep 0'],
+          name: `a ${word} block is kept if the shortage of claims has ended`,
+          given: { blocks: [block(0, withRelease(word, Pressure))], claimShortageAt: { 4: LONG_AGO } },
+          expect: ['abort 0'],
         },
         {
-          name: `what says ${word} is not touched where it still is too much`,
-          scene: {
+          name: `a ${word} block stays unchanged while it is in excess`,
+          given: {
             nodes: { n1: nodeWith(0) },
             blocks: [block(0, withRelease(word))],
-            memories: { u0: reclaimableSince(NOW - 1) },
+            state: { u0: reclaimableSince(NOW - 1) },
           },
-          does: [],
-          ...(word === Ready && { at: DELAY - 1 }),
+          expect: [],
+          ...(word === Ready && { requeueInMs: DELAY - 1 }),
         },
         {
-          name: `what says ${word} is not touched by an idle pool`,
-          scene: { phase: 'idle' as const, blocks: [block(0, withRelease(word))] },
-          does: [],
+          name: `a ${word} block of an idle pool stays unchanged`,
+          given: { phase: 'idle' as const, blocks: [block(0, withRelease(word))] },
+          expect: [],
         },
         {
-          name: `what says ${word} though its node was gone is left to the node that is there again`,
-          scene: {
+          name: `a ${word} block of a deleted node is kept if the node exists again`,
+          given: {
             blocks: [block(0, withRelease(word, NodeGone))],
-            memories: { u0: reclaimableSince(LONG_AGO, NodeGone) },
+            state: { u0: reclaimableSince(LONG_AGO, NodeGone) },
           },
-          does: ['keep 0'],
+          expect: ['abort 0'],
         },
       ]),
     ]);
   });
 
-  describe('takes them', () => {
+  describe('reclaims blocks:', () => {
     itPlansBlocks([
       {
-        name: 'what was given back is taken after the whole delay',
-        scene: {
+        name: 'a block that is ready for release is reclaimed after the delay',
+        given: {
           nodes: { n1: nodeWith(0) },
           blocks: [block(0, withRelease(Ready))],
-          memories: { u0: reclaimableSince(LONG_AGO) },
+          state: { u0: reclaimableSince(LONG_AGO) },
         },
-        does: ['take-back 0'],
+        expect: ['reclaim 0'],
       },
       {
-        name: 'a restart begins the delay anew',
-        scene: { nodes: { n1: nodeWith(0) }, blocks: [block(0, withRelease(Ready))] },
-        does: [],
-        at: DELAY,
+        name: 'a restart starts the delay anew',
+        given: { nodes: { n1: nodeWith(0) }, blocks: [block(0, withRelease(Ready))] },
+        expect: [],
+        requeueInMs: DELAY,
       },
       {
-        name: 'under pressure it is taken at once',
-        scene: { blocks: [block(0, withRelease(Ready, Pressure))], claimsPressedAt: { 4: NOW } },
-        does: ['take-back 0'],
-        at: DELAY,
+        name: 'a block that is ready for release is reclaimed at once during a shortage',
+        given: { blocks: [block(0, withRelease(Ready, Pressure))], claimShortageAt: { 4: NOW } },
+        expect: ['reclaim 0'],
+        requeueInMs: DELAY,
       },
       {
-        name: 'also what was asked for when there was time',
-        scene: {
+        name: 'a block that was marked as excess is reclaimed at once during a shortage',
+        given: {
           nodes: { n1: nodeWith(0) },
           blocks: [block(0, withRelease(Ready))],
-          claimsPressedAt: { 4: NOW },
-          memories: { u0: reclaimableSince(NOW) },
+          claimShortageAt: { 4: NOW },
+          state: { u0: reclaimableSince(NOW) },
         },
-        does: ['take-back 0'],
-        at: DELAY,
+        expect: ['reclaim 0'],
+        requeueInMs: DELAY,
       },
       {
-        name: 'what is withdrawn and given back is taken at once',
-        scene: { blocks: [block(0, { ...withRelease(Ready, Withdrawn), isSlice: false })] },
-        does: ['take-back 0'],
+        name: 'a withdrawn block that is ready for release is reclaimed at once',
+        given: { blocks: [block(0, { ...withRelease(Ready, Withdrawn), isSlice: false })] },
+        expect: ['reclaim 0'],
       },
       {
-        name: 'nothing is taken that its node has not answered for',
-        scene: {
+        name: 'a marked block is not reclaimed before its node answers',
+        given: {
           nodes: { n1: nodeWith(0) },
           blocks: [block(0, withRelease(Marked))],
-          memories: { u0: reclaimableSince(LONG_AGO) },
+          state: { u0: reclaimableSince(LONG_AGO) },
         },
-        does: [],
+        expect: [],
       },
       {
-        name: 'not even of a pool that is being deleted',
-        scene: { phase: 'ending', blocks: [block(0, withRelease(Marked, Withdrawn))] },
-        does: [],
+        name: 'a marked block of a pool that is being deleted is not reclaimed before its node answers',
+        given: { phase: 'ending', blocks: [block(0, withRelease(Marked, Withdrawn))] },
+        expect: [],
       },
       {
-        name: 'where the node is gone nobody answers, and it is taken after the delay',
-        scene: {
+        name: 'a marked block of a deleted node is reclaimed after the delay',
+        given: {
           nodes: {},
           blocks: [block(0, withRelease(Marked, NodeGone))],
-          memories: { u0: reclaimableSince(LONG_AGO, NodeGone) },
+          state: { u0: reclaimableSince(LONG_AGO, NodeGone) },
         },
-        does: ['take-back 0 unanswered'],
+        expect: ['reclaim 0 unanswered'],
       },
       {
-        name: 'not before',
-        scene: {
+        name: 'a marked block of a deleted node is not reclaimed before the delay ends',
+        given: {
           nodes: {},
           blocks: [block(0, withRelease(Marked, NodeGone))],
-          memories: { u0: reclaimableSince(NOW - 1, NodeGone) },
+          state: { u0: reclaimableSince(NOW - 1, NodeGone) },
         },
-        does: [],
-        at: DELAY - 1,
+        expect: [],
+        requeueInMs: DELAY - 1,
       },
       {
-        name: 'the time in which it was merely too much does not count',
-        scene: { nodes: {}, blocks: [block(0, withRelease(Marked))], memories: { u0: reclaimableSince(LONG_AGO) } },
-        does: [],
-        at: DELAY,
+        name: 'the time in which a block was only in excess does not count for a deleted node',
+        given: { nodes: {}, blocks: [block(0, withRelease(Marked))], state: { u0: reclaimableSince(LONG_AGO) } },
+        expect: [],
+        requeueInMs: DELAY,
       },
     ]);
   });
 
-  describe('ends them', () => {
+  describe('deletes blocks:', () => {
     itPlansBlocks([
       {
-        name: 'what was taken back is deleted',
-        scene: { blocks: [block(0, withRelease(Released))] },
-        does: ['delete 0'],
+        name: 'a released block is deleted',
+        given: { blocks: [block(0, withRelease(Released))] },
+        expect: ['delete 0'],
       },
       {
-        name: 'then it goes',
-        scene: { blocks: [block(0, { ...withRelease(Released), deleting: true })] },
-        does: ['let-go 0'],
+        name: 'a released block that is being deleted loses its finalizer',
+        given: { blocks: [block(0, { ...withRelease(Released), deleting: true })] },
+        expect: ['remove-finalizer 0'],
       },
       {
-        name: 'unless others hold it',
-        scene: { blocks: [block(0, { ...withRelease(Released), deleting: true, finalizers: ['a/b'] })] },
-        does: [],
+        name: 'a released block with only other finalizers stays unchanged',
+        given: { blocks: [block(0, { ...withRelease(Released), deleting: true, finalizers: ['a/b'] })] },
+        expect: [],
       },
       {
-        name: 'also where its pool is idle',
-        scene: { phase: 'idle', blocks: [block(0, withRelease(Released))] },
-        does: ['delete 0'],
+        name: 'a released block of an idle pool is deleted',
+        given: { phase: 'idle', blocks: [block(0, withRelease(Released))] },
+        expect: ['delete 0'],
       },
       {
-        name: 'blocks of a pool that is no more are deleted, whatever they say',
-        scene: {
+        name: 'blocks of a deleted pool are deleted in any release state',
+        given: {
           phase: 'ended',
           blocks: [
             block(0),
@@ -216,21 +216,21 @@ describe('the plan of blocks, of those on their way back', () => {
             block(3, withRelease(Ready)),
           ],
         },
-        does: ['delete 0', 'delete 1', 'delete 2', 'delete 3'],
+        expect: ['delete 0', 'delete 1', 'delete 2', 'delete 3'],
       },
       {
-        name: 'then they go',
-        scene: { phase: 'ended', blocks: [block(0, { deleting: true })] },
-        does: ['let-go 0'],
+        name: 'blocks of a deleted pool that are being deleted lose their finalizer',
+        given: { phase: 'ended', blocks: [block(0, { deleting: true })] },
+        expect: ['remove-finalizer 0'],
       },
       ...(['serving', 'idle', 'ending', 'ended'] as const).map((phase) => ({
-        name: `a word of another version is left alone where the pool is ${phase}`,
-        scene: {
+        name: `a block with an unknown release state stays unchanged if the pool is ${phase}`,
+        given: {
           phase,
           nodes: {},
           blocks: [block(0, { ...withRelease('asked-politely'), deleting: true, isSlice: false })],
         },
-        does: [],
+        expect: [],
       })),
     ]);
   });

@@ -28,23 +28,23 @@ export interface BlockPlanOptions {
  * release handshake. A plan has at most one write for each block; the next plan starts from the result.
  */
 export function planBlocks(pool: ObservedPool, state: PlanState, { policy, now }: BlockPlanOptions): BlockPlan {
-  const draft = new PlanBuilder(state, policy, now);
-  for (const block of pool.blocks) planBlock(block, pool, draft);
-  if (pool.phase === 'serving' || pool.phase === 'ending') planNodes(pool, draft);
-  const { actions, requeueAt } = draft;
-  return { actions, state: draft.state, ...(requeueAt !== undefined && { requeueAt }) };
+  const builder = new PlanBuilder(state, policy, now);
+  for (const block of pool.blocks) planBlock(block, pool, builder);
+  if (pool.phase === 'serving' || pool.phase === 'ending') planNodes(pool, builder);
+  const { actions, requeueAt } = builder;
+  return { actions, state: builder.state, ...(requeueAt !== undefined && { requeueAt }) };
 }
 
 /** Plans what does not depend on the other blocks of the node. */
-function planBlock(block: ObservedBlock, { phase }: ObservedPool, draft: PlanBuilder): void {
+function planBlock(block: ObservedBlock, { phase }: ObservedPool, builder: PlanBuilder): void {
   const { record } = block;
   if (record.release === 'unknown') return;
-  if (record.release === BlockRelease.Released) planDeletion(block, 'the block is released', draft);
-  else if (phase === 'ended') planDeletion(block, 'the pool no longer exists', draft);
-  else if (record.release === BlockRelease.Refused) draft.acceptRefusal(block);
-  else if (phase === 'idle') draft.keepState(block);
+  if (record.release === BlockRelease.Released) planDeletion(block, 'the block is released', builder);
+  else if (phase === 'ended') planDeletion(block, 'the pool no longer exists', builder);
+  else if (record.release === BlockRelease.Refused) builder.acceptRefusal(block);
+  else if (phase === 'idle') builder.keepState(block);
   else if (phase === 'serving' && mustDrain(block)) {
-    draft.actions.push({
+    builder.actions.push({
       kind: 'withdraw',
       block: record,
       why: 'the pool no longer has this slice, and pods use it',
@@ -62,48 +62,53 @@ function planDeletion({ record: block }: ObservedBlock, why: string, { actions }
   const { deletionTimestamp, finalizers = [] } = block.metadata;
   if (deletionTimestamp === undefined) actions.push({ kind: 'delete', block, why });
   // otherwise only finalizers of other software keep it
-  else if (finalizers.includes(BLOCK_FINALIZER)) actions.push({ kind: 'let-go', block, why });
+  else if (finalizers.includes(BLOCK_FINALIZER)) actions.push({ kind: 'remove-finalizer', block, why });
 }
 
-function planNodes(pool: ObservedPool, draft: PlanBuilder): void {
-  const holdings = nodeBlockSetsOf(pool, draft.policy);
-  for (const { blocks } of holdings) for (const held of blocks) draft.updateState(held);
+function planNodes(pool: ObservedPool, builder: PlanBuilder): void {
+  const blockSets = nodeBlockSetsOf(pool, builder.policy);
+  for (const { blocks } of blockSets) for (const held of blocks) builder.updateState(held);
   for (const family of [4, 6] as const) {
-    const ofFamily = holdings.filter((holding) => holding.family === family);
-    planFamily(pool, family, ofFamily, draft);
+    const ofFamily = blockSets.filter((blockSet) => blockSet.family === family);
+    planFamily(pool, family, ofFamily, builder);
   }
 }
 
-function planFamily(pool: ObservedPool, family: Family, holdings: readonly NodeBlockSet[], draft: PlanBuilder): void {
-  const pressedUntil = (pool.claimsPressedAt[family] ?? Number.NEGATIVE_INFINITY) + draft.policy.excessDelayMs;
-  const isPressed = draft.now < pressedUntil;
-  const open = holdings
+function planFamily(
+  pool: ObservedPool,
+  family: Family,
+  blockSets: readonly NodeBlockSet[],
+  builder: PlanBuilder,
+): void {
+  const shortageUntil = (pool.claimShortageAt[family] ?? Number.NEGATIVE_INFINITY) + builder.policy.excessDelayMs;
+  const hasShortage = builder.now < shortageUntil;
+  const open = blockSets
     .flatMap(({ blocks }) => blocks)
-    .filter((held) => !planForcedRelease(held, draft))
-    .filter((held) => !planKeep(held, isPressed, draft));
+    .filter((held) => !planForcedRelease(held, builder))
+    .filter((held) => !planKeep(held, hasShortage, builder));
   for (const held of open)
-    if (!isBeingReleased(held.observed) && isDue(held, draft)) held.blockSet.keptFree -= held.free;
+    if (!isBeingReleased(held.observed) && isDue(held, builder)) held.blockSet.keptFree -= held.free;
   const unlent = pool.unlent[family][Symbol.iterator]();
   if (pool.phase !== 'serving') {
-    reclaim(open, { missingSlices: 0, isForClaims: false }, draft);
-  } else if (isPressed) {
+    reclaim(open, { missingSlices: 0, isForClaims: false }, builder);
+  } else if (hasShortage) {
     // free slices are left for claims until the shortage has ended for the whole delay
-    draft.requeueBy(pressedUntil);
-    reclaim(open, { missingSlices: unlent.next().done === true ? 1 : 0, isForClaims: true }, draft);
+    builder.requeueBy(shortageUntil);
+    reclaim(open, { missingSlices: unlent.next().done === true ? 1 : 0, isForClaims: true }, builder);
   } else {
-    const needy = holdings.filter(({ hasDemand, keptFree }) => hasDemand && keptFree < draft.policy.minFree);
-    reclaim(open, { missingSlices: lendTo(needy, pool, unlent, draft), isForClaims: false }, draft);
+    const needy = blockSets.filter(({ hasDemand, keptFree }) => hasDemand && keptFree < builder.policy.minFree);
+    reclaim(open, { missingSlices: lendTo(needy, pool, unlent, builder), isForClaims: false }, builder);
   }
 }
 
 /** Plans the release of a block from which no node will pick any more. */
-function planForcedRelease(held: NodeBlock, draft: PlanBuilder): boolean {
+function planForcedRelease(held: NodeBlock, builder: PlanBuilder): boolean {
   switch (held.reclaimReason) {
     case ReleaseReason.NodeGone:
-      draft.advanceRelease(held, held.reclaimReason, 'the node no longer exists');
+      builder.advanceRelease(held, held.reclaimReason, 'the node no longer exists');
       return true;
     case ReleaseReason.Withdrawn:
-      draft.advanceRelease(
+      builder.advanceRelease(
         held,
         held.reclaimReason,
         'the block or its pool is being deleted, or the pool no longer has this slice',
@@ -115,12 +120,12 @@ function planForcedRelease(held: NodeBlock, draft: PlanBuilder): boolean {
 }
 
 /** Aborts the release of a block that its node uses or needs. */
-function planKeep(held: NodeBlock, isPressed: boolean, draft: PlanBuilder): boolean {
+function planKeep(held: NodeBlock, hasShortage: boolean, builder: PlanBuilder): boolean {
   const { observed, reclaimReason, blockSet } = held;
   if (reclaimReason !== undefined || !isBeingReleased(observed)) return false;
-  if (observed.used > 0) draft.abortRelease(held, `pods of the node hold ${observed.used} addresses of the block`);
-  else if (!isPressed && blockSet.hasDemand && blockSet.keptFree < draft.policy.minFree)
-    draft.abortRelease(held, 'the node needs it again');
+  if (observed.used > 0) builder.abortRelease(held, `pods of the node hold ${observed.used} addresses of the block`);
+  else if (!hasShortage && blockSet.hasDemand && blockSet.keptFree < builder.policy.minFree)
+    builder.abortRelease(held, 'the node needs it again');
   else return false;
   return true;
 }
@@ -133,17 +138,17 @@ function lendTo(
   { actions, policy: { minFree } }: PlanBuilder,
 ): number {
   let shortage = 0;
-  for (const holding of [...needy].sort(poorestFirst)) {
-    while (holding.keptFree < minFree) {
+  for (const blockSet of [...needy].sort(poorestFirst)) {
+    while (blockSet.keptFree < minFree) {
       const next = unlent.next();
       if (next.done === true) {
         shortage++;
         break;
       }
       const { cidr: slice, free } = next.value;
-      const why = `the blocks of the node have ${holding.keptFree} free addresses, fewer than ${minFree}`;
-      actions.push({ kind: 'lend', pool, slice, node: holding.name, why });
-      holding.keptFree += free;
+      const why = `the blocks of the node have ${blockSet.keptFree} free addresses, fewer than ${minFree}`;
+      actions.push({ kind: 'lend', pool, slice, node: blockSet.nodeName, why });
+      blockSet.keptFree += free;
     }
   }
   return shortage;
@@ -151,5 +156,5 @@ function lendTo(
 
 /** Sorts sets with the fewest free addresses first. */
 function poorestFirst(one: NodeBlockSet, other: NodeBlockSet): number {
-  return one.keptFree - other.keptFree || (one.name < other.name ? -1 : 1);
+  return one.keptFree - other.keptFree || (one.nodeName < other.nodeName ? -1 : 1);
 }

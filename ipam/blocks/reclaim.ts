@@ -16,27 +16,29 @@ export interface SliceShortage {
 export function reclaim(
   blocks: readonly NodeBlock[],
   { missingSlices, isForClaims }: SliceShortage,
-  draft: PlanBuilder,
+  builder: PlanBuilder,
 ): void {
   let missing = missingSlices;
   const rest: NodeBlock[] = [];
   for (const held of blocks) {
-    if (!isBeingReleased(held.observed) && !isDue(held, draft)) rest.push(held);
+    if (!isBeingReleased(held.observed) && !isDue(held, builder)) rest.push(held);
     else if (missing > 0 && canBeReclaimed(held)) {
       missing--;
-      draft.advanceRelease(held, ReleaseReason.Pressure, SHORTAGE);
+      builder.advanceRelease(held, ReleaseReason.Pressure, SHORTAGE);
     } else if (held.reclaimReason !== undefined)
-      draft.advanceRelease(held, held.reclaimReason, surplusReason(held, draft));
-    else draft.abortRelease(held, 'no claim or other node needs it more than its node');
+      builder.advanceRelease(held, held.reclaimReason, surplusReason(held, builder));
+    else builder.abortRelease(held, 'no claim or other node needs it more than its node');
   }
   const gives = (held: NodeBlock): boolean =>
-    canBeReclaimed(held) && (isForClaims || canBeSpared(held, draft)) && draft.mayMark(held, ReleaseReason.Pressure);
+    canBeReclaimed(held) &&
+    (isForClaims || canBeSpared(held, builder)) &&
+    builder.mayMark(held, ReleaseReason.Pressure);
   for (const held of rest.sort(leastNeededFirst)) {
     if (missing <= 0) return;
     if (!gives(held)) continue;
     missing--;
     held.blockSet.keptFree -= held.free;
-    draft.advanceRelease(held, ReleaseReason.Pressure, SHORTAGE);
+    builder.advanceRelease(held, ReleaseReason.Pressure, SHORTAGE);
   }
 }
 
@@ -46,8 +48,8 @@ function canBeReclaimed({ observed, free }: NodeBlock): boolean {
 }
 
 /** Whether the block is not needed and may be marked now. */
-export function isDue(held: NodeBlock, draft: PlanBuilder): boolean {
-  return held.reclaimReason !== undefined && draft.mayMark(held, held.reclaimReason);
+export function isDue(held: NodeBlock, builder: PlanBuilder): boolean {
+  return held.reclaimReason !== undefined && builder.mayMark(held, held.reclaimReason);
 }
 
 const SHORTAGE = 'claims or other nodes find no free address outside of blocks';

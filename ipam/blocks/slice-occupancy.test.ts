@@ -4,8 +4,8 @@ import { parseAddress } from '../core/address.js';
 import { formatCidr, parseCidr, rangesOf } from '../core/cidr.js';
 import { SliceOccupancy } from './slice-occupancy.js';
 
-describe('the use of slices', () => {
-  it('finds a slice that is partly in use behind any number of lent ones', () => {
+describe('the occupancy of slices', () => {
+  it('finds a partly used slice after any number of assigned ones', () => {
     const ranges = ['10.0.0.0-10.4.0.3'];
     const pool = compiledPool({ subnets: [{ cidr: '10.0.0.0/8', ranges }], blockSize: { ipv4: 30 } });
     const used = [parseAddress('10.4.0.2').value];

@@ -24,7 +24,7 @@ describe('the sync of blocks', () => {
     world.free('10.0.0.3');
   }
 
-  it('lends a block to the node of a pod’s lease, and once', async () => {
+  it('assigns one block to the node of a lease of a pod', async () => {
     world.lease('10.0.0.3', 'n1');
     await world.settle();
     expect(world.lent).to.deep.equal([`${FIRST} n1`]);
@@ -33,7 +33,7 @@ describe('the sync of blocks', () => {
     expect(world.logged[0]).to.include('the blocks of the node have 0 free addresses, fewer than 8');
   });
 
-  it('lends nothing for claims, nor to nodes that the pool does not have', async () => {
+  it('assigns no block for claims or to nodes that do not match the pool', async () => {
     world.putPool(adminPool('blue', { nodeSelector: { rack: '1' } }));
     world.putNode('n2', { rack: '1', zone: 'a' });
     world.putNode('n4', { rack: '2' });
@@ -48,14 +48,14 @@ describe('the sync of blocks', () => {
     expect(world.lent).to.deep.equal([`${FIRST} n2`]);
   });
 
-  it('lends nothing of a pool that is one slice', async () => {
+  it('assigns no block of a pool with one slice', async () => {
     world.putPool(adminPool('blue', { cidr: '10.0.0.0/26' }));
     world.lease('10.0.0.3', 'n1');
     await world.settle();
     expect(world.lent).to.deep.equal([]);
   });
 
-  it('brings a block that nobody needs all the way back', async () => {
+  it('releases and deletes a block that no pod needs', async () => {
     await lendAndEmpty();
     expect(await world.sync()).to.deep.equal({ retryAfterMs: DELAY });
     world.advance(DELAY);
@@ -74,7 +74,7 @@ describe('the sync of blocks', () => {
     ]);
   });
 
-  it('forgets its delays with its term', async () => {
+  it('starts its delays anew in a new term of leadership', async () => {
     await lendAndEmpty();
     await world.sync();
     world.advance(DELAY);
@@ -94,7 +94,7 @@ describe('the sync of blocks', () => {
     expect(world.writes).to.deep.equal([`create ${FIRST} n1`]);
   });
 
-  it('looks at a pool five times a second at most, and where the last look found nothing to do once', async () => {
+  it('syncs a pool at most five times a second, and once a second if the last sync wrote nothing', async () => {
     world.lease('10.0.0.3', 'n1');
     await world.sync();
     world.advance(150);
@@ -105,7 +105,7 @@ describe('the sync of blocks', () => {
     expect(await world.syncAtOnce()).to.deep.equal({ earlyByMs: 800 });
   });
 
-  it('waits no longer when the wall clock is set back', async () => {
+  it('does not wait longer after the wall clock is set back', async () => {
     await world.sync();
     world.clock.setBack(3_600_000);
     world.advance(1_000);
@@ -114,7 +114,7 @@ describe('the sync of blocks', () => {
     expect(world.lent).to.deep.equal([`${FIRST} n1`]);
   });
 
-  it('learns of a block that another leader has lent, and looks again soon', async () => {
+  it('stores a block that another leader created, and syncs again soon', async () => {
     world.lease('10.0.0.3', 'n1');
     world.create(blockOf(FIRST, 0, { node: 'n9' }));
     expect(await world.sync()).to.deep.equal({ retryAfterMs: 200 });
@@ -124,7 +124,7 @@ describe('the sync of blocks', () => {
     expect(world.lent).to.deep.equal(['10.0.0.128/26 n1', `${FIRST} n9 marked-for-release`]);
   });
 
-  it('lends another slice where something that is no block has the name', async () => {
+  it('assigns another slice if an invalid object has the name of a block', async () => {
     world.lease('10.0.0.3', 'n1');
     const { spec, ...rest } = blockOf(FIRST, 0);
     world.create({ ...rest, spec: { ...spec, cidr: '10.0.0.128/26' } });
@@ -134,7 +134,7 @@ describe('the sync of blocks', () => {
     expect(world.lent.sort()).to.deep.equal(['10.0.0.128/26 n1', '10.0.0.128/26 n1']);
   });
 
-  it('does not judge by what is old: a word that came meanwhile wins', async () => {
+  it('does not overwrite a newer release state', async () => {
     await lendAndEmpty();
     await world.sync();
     world.advance(DELAY);
@@ -146,13 +146,13 @@ describe('the sync of blocks', () => {
       world.answer(FIRST, BlockRelease.Refused);
     };
     await world.sync();
-    expect(world.conflicts).to.deep.equal(['take-back']);
+    expect(world.conflicts).to.deep.equal(['reclaim']);
     expect(world.lent).to.deep.equal([`${FIRST} n1 do-not-release`]);
     await world.settle();
     expect(world.lent).to.deep.equal([`${FIRST} n1`]);
   });
 
-  it('finishes what it can where one write fails, and says so', async () => {
+  it('performs the other writes if one fails, and throws its error', async () => {
     world.putNode('n2');
     world.lease('10.0.0.3', 'n1');
     world.lease('10.0.0.4', 'n2');
@@ -168,7 +168,7 @@ describe('the sync of blocks', () => {
     expect(world.lent).to.have.lengthOf(2);
   });
 
-  describe('where a node is gone', () => {
+  describe('for a deleted node', () => {
     beforeEach(async () => {
       await lendAndEmpty();
       world.nodes.delete('n1');
@@ -176,14 +176,14 @@ describe('the sync of blocks', () => {
       world.advance(DELAY);
     });
 
-    it('has its block back without an answer', async () => {
+    it('reclaims its block without an answer', async () => {
       expect(world.lent).to.deep.equal([`${FIRST} n1 marked-for-release`]);
       world.dropNode('n1');
       await world.settle();
       expect(world.lent).to.deep.equal([]);
     });
 
-    it('takes nothing of one that the API server knows', async () => {
+    it('reclaims no block of a node that the API server has', async () => {
       expect(await world.sync()).to.deep.equal({ retryAfterMs: 5_000 });
       expect(world.lent).to.deep.equal([`${FIRST} n1 marked-for-release`]);
       world.putNode('n1');
@@ -193,7 +193,7 @@ describe('the sync of blocks', () => {
     });
   });
 
-  it('takes back what the pool does not have any more, and lends as it is now', async () => {
+  it('reclaims blocks that are no longer slices, and assigns current slices', async () => {
     world.lease('10.0.0.3', 'n1');
     await world.settle();
     world.putPool(adminPool('blue', { blockSize: { ipv4: 27 } }));
@@ -204,7 +204,7 @@ describe('the sync of blocks', () => {
     expect(world.lent).to.deep.equal(['10.0.0.32/27 n1']);
   });
 
-  it('has a block back that the pool does not have any more, though at any time some pod uses it', async () => {
+  it('reclaims a block that is no longer a slice even if some pod always uses it', async () => {
     world.lease('10.0.0.3', 'n1');
     await world.settle();
     world.lease('10.0.0.70', 'n1');
@@ -220,7 +220,7 @@ describe('the sync of blocks', () => {
     expect(world.lent).to.deep.equal(['10.0.0.32/27 n1']);
   });
 
-  it('takes back what somebody deletes once its node has said yes', async () => {
+  it('reclaims a deleted block once its node answers ready-for-release', async () => {
     await lendAndEmpty();
     world.delete(FIRST);
     await world.settle();
@@ -230,7 +230,7 @@ describe('the sync of blocks', () => {
     expect(world.lent).to.deep.equal([]);
   });
 
-  it('has all blocks back of a pool that has become one slice', async () => {
+  it('reclaims all blocks of a pool that now has one slice', async () => {
     world.lease('10.0.0.3', 'n1');
     await world.settle();
     world.putPool(adminPool('blue', { cidr: '10.0.0.64/26' }));
@@ -238,7 +238,7 @@ describe('the sync of blocks', () => {
     expect(world.lent).to.deep.equal([`${FIRST} n1 marked-for-release`]);
   });
 
-  it('asks for the blocks of a pool that is being deleted, and once nothing is leased ends them', async () => {
+  it('marks the blocks of a pool that is being deleted, and deletes them once nothing is leased', async () => {
     world.putNode('n2');
     world.lease('10.0.0.3', 'n1');
     world.lease('10.0.0.4', 'n2');
@@ -252,7 +252,7 @@ describe('the sync of blocks', () => {
     expect(world.lent).to.deep.equal([]);
   });
 
-  it('ends the blocks of a pool that is gone without asking', async () => {
+  it('deletes the blocks of a deleted pool without an answer', async () => {
     await lendAndEmpty();
     world.dropPool('blue');
     await world.settle();
@@ -260,7 +260,7 @@ describe('the sync of blocks', () => {
     expect(await world.sync()).to.equal(undefined);
   });
 
-  it('ends no block of a pool that the API server knows', async () => {
+  it('deletes no block of a pool that the API server has', async () => {
     await lendAndEmpty();
     world.pools.delete('blue');
     world.directory.changed();
@@ -268,7 +268,7 @@ describe('the sync of blocks', () => {
     expect(world.lent).to.deep.equal([`${FIRST} n1`]);
   });
 
-  it('wants a block back for claims that find nothing else', async () => {
+  it('marks a block for claims that find no other free address', async () => {
     await lendAndEmpty();
     for (const base of [0, 128, 192]) {
       for (let host = 0; host < 64; host++) if (![0, 255].includes(base + host)) world.lease(`10.0.0.${base + host}`);

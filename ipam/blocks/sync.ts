@@ -22,7 +22,7 @@ export interface BlockSyncDependencies extends BlockViews {
   /** While it is closed, no block is assigned, marked or reclaimed. */
   gate: PersistentIPsGate;
   clock: Pick<Clock, 'now'>;
-  metrics: Pick<BlockMetrics, 'did' | 'lost'>;
+  metrics: Pick<BlockMetrics, 'written' | 'conflicted'>;
   log: Logger;
 }
 
@@ -64,13 +64,13 @@ class PlanExecution {
   /** Delay until the next sync if no change triggers it. */
   retryMs: number | undefined;
   readonly #dependencies: BlockSyncDependencies;
-  readonly #spoiled: SliceQuarantine;
+  readonly #quarantine: SliceQuarantine;
   readonly #signal: AbortSignal | undefined;
   readonly #errors: unknown[] = [];
 
-  constructor(dependencies: BlockSyncDependencies, spoiled: SliceQuarantine, signal: AbortSignal | undefined) {
+  constructor(dependencies: BlockSyncDependencies, quarantine: SliceQuarantine, signal: AbortSignal | undefined) {
     this.#dependencies = dependencies;
-    this.#spoiled = spoiled;
+    this.#quarantine = quarantine;
     this.#signal = signal;
   }
 
@@ -96,18 +96,19 @@ class PlanExecution {
     const { metrics, log, clock } = this.#dependencies;
     const fields = describe(action);
     if (outcome === 'done') {
-      metrics.did(action);
+      metrics.written(action);
       log.info(fields, action.why);
       return;
     }
-    metrics.lost(action.kind);
+    metrics.conflicted(action.kind);
     if (outcome === 'lost') log.debug(fields, 'another writer changed the block first');
     else if (outcome === 'node-there')
       log.debug(fields, 'the node exists on the API server: its block is not reclaimed without an answer');
     else if (outcome === 'pool-there') log.debug(fields, 'the pool exists on the API server: its block is not deleted');
     else
       log.warn(fields, 'the object with the name of this block is not a valid AddressBlock: the slice is not assigned');
-    if (outcome === 'unreadable' && action.kind === 'lend') this.#spoiled.add(action.pool, action.slice, clock.now());
+    if (outcome === 'unreadable' && action.kind === 'lend')
+      this.#quarantine.add(action.pool, action.slice, clock.now());
     this.retryMs = Math.max(this.retryMs ?? 0, outcome === 'lost' ? BUSY_MS : STALE_CACHE_RETRY_MS);
   }
 }

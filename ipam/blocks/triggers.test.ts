@@ -25,13 +25,13 @@ class Source<C> {
 
 const BLOCK = blockRecord('10.0.0.64/26', 1);
 
-describe('which pools’ blocks are synced', () => {
+describe('the triggers of block syncs', () => {
   const pools = new Source<ObjectChange<AddressPool>>();
   const nodes = new Source<ObjectChange<KubeObject>>();
   const book = new Source<LeaseChange>();
   const blocks = new Source<BlockChange>();
   const networks = new Source<ReadonlySet<string>>();
-  const pressed: ((pool: string) => void)[] = [];
+  const shortageHandlers: ((pool: string) => void)[] = [];
   let added: string[] = [];
   const forgotten: string[] = [];
 
@@ -49,10 +49,10 @@ describe('which pools’ blocks are synced', () => {
           poolsOf: (network: string) => [{ name: `${network}1` }, { name: `${network}2` }] as never,
           poolsContaining: () => ['blue', 'overlapping', 'bare'],
         }),
-        nodeUse: { poolsOf: (node) => (node === 'n1' ? ['blue', 'green'] : []) },
-        pressure: {
-          onPress: (handler) => void pressed.push(handler),
-          forget: (pool) => void forgotten.push(`pressure ${pool}`),
+        leaseCounts: { poolsOf: (node) => (node === 'n1' ? ['blue', 'green'] : []) },
+        shortages: {
+          onShortage: (handler) => void shortageHandlers.push(handler),
+          forget: (pool) => void forgotten.push(`shortages ${pool}`),
         },
         slices: { forget: (pool) => void forgotten.push(`slices ${pool}`) },
       },
@@ -66,7 +66,7 @@ describe('which pools’ blocks are synced', () => {
     return { ...readLease(leaseOf('10.0.0.65', version)), ...more };
   }
 
-  it('those of a lease that comes or goes: its own, and those that have lent blocks there', () => {
+  it('include the pool of an added or removed lease, and pools with blocks at its address', () => {
     for (const change of [{ after: lease(1) }, { before: lease(1) }]) {
       added = [];
       book.tell(change);
@@ -77,18 +77,18 @@ describe('which pools’ blocks are synced', () => {
     expect(added).to.deep.equal(['bare', 'blue', 'overlapping']);
   });
 
-  it('its own where it is another node’s, or is released', () => {
+  it('include the pool of a lease that moves to another node or is released', () => {
     book.tell({ before: lease(1, { node: 'n1' }), after: lease(2, { node: 'n2' }) });
     book.tell({ before: lease(1), after: lease(2, { releasedAt: 5 }) });
     expect(added).to.deep.equal(['blue', 'blue']);
   });
 
-  it('none where nothing else of it has changed', () => {
+  it('ignore other changes of a lease', () => {
     book.tell({ before: lease(1, { node: 'n1' }), after: lease(2, { node: 'n1', containerID: 'c' }) });
     expect(added).to.deep.equal([]);
   });
 
-  it('those of a node that comes, goes, or has other labels', () => {
+  it('include the pools of a node that is added, removed or relabelled', () => {
     const node = (more: object = {}): KubeObject => ({ metadata: { name: 'n1', uid: 'u', ...more } });
     for (const change of [
       { type: 'added' as const, object: node() },
@@ -103,29 +103,29 @@ describe('which pools’ blocks are synced', () => {
     }
   });
 
-  it('not those of a node that merely says that it lives', () => {
+  it('ignore heartbeats of a node', () => {
     const object = { metadata: { name: 'n1', resourceVersion: '2', labels: { a: '1' } } };
     const before = { metadata: { name: 'n1', resourceVersion: '1', labels: { a: '1' } } };
     nodes.tell({ type: 'changed', object, before });
     expect(added).to.deep.equal([]);
   });
 
-  it('the pool of a block that changes, of claims that are short, and of networks that are served otherwise', () => {
+  it('include the pool of a changed block, of a shortage, and of a network whose pools change', () => {
     blocks.tell({ pool: 'blue', before: BLOCK, after: BLOCK });
-    for (const press of pressed) press('red');
+    for (const press of shortageHandlers) press('red');
     networks.tell(new Set(['net']));
     expect(added).to.deep.equal(['blue', 'red', 'net1', 'net2']);
   });
 
-  it('a pool that is being deleted, or is gone, of which nothing is remembered', () => {
+  it('include a pool that is being deleted or is removed, and forget a removed pool', () => {
     pools.tell({ type: 'changed', object: adminPool('blue', { deleting: true }), before: adminPool('blue') });
     expect({ added, forgotten }).to.deep.equal({ added: ['blue'], forgotten: [] });
     pools.tell({ type: 'removed', object: adminPool('blue'), before: adminPool('blue') });
     expect(added).to.deep.equal(['blue', 'blue']);
-    expect(forgotten).to.deep.equal(['slices blue', 'pressure blue']);
+    expect(forgotten).to.deep.equal(['slices blue', 'shortages blue']);
   });
 
-  it('not a pool whose status is written', () => {
+  it('ignore writes of the status of a pool', () => {
     pools.tell({ type: 'changed', object: adminPool('blue'), before: adminPool('blue') });
     expect(added).to.deep.equal([]);
   });

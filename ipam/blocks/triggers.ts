@@ -21,19 +21,19 @@ export interface BlockTriggerSources {
   book: ChangeSource<LeaseChange>;
   blocks: ChangeSource<Pick<BlockChange, 'pool'>> & Pick<BlockBook, 'poolsOf' | 'countOf'>;
   directory: ChangeSource<ReadonlySet<string>> & Pick<PoolDirectory, 'poolsOf' | 'poolsContaining'>;
-  nodeUse: Pick<NodeLeaseCounts, 'poolsOf'>;
-  pressure: Pick<ClaimShortages, 'onPress' | 'forget'>;
+  leaseCounts: Pick<NodeLeaseCounts, 'poolsOf'>;
+  shortages: Pick<ClaimShortages, 'onShortage' | 'forget'>;
   slices: Pick<PoolSlices, 'forget'>;
 }
 
 /** Calls `add` with the names of pools whose blocks need a sync. `add` does nothing while another process is the leader. */
 export function watchBlockSources(sources: BlockTriggerSources, add: (pools: readonly string[]) => void): void {
-  const { pools, nodes, book, blocks, directory, pressure, slices } = sources;
+  const { pools, nodes, book, blocks, directory, shortages, slices } = sources;
   directory.onChange((networks) => add(poolsOfNetworks(networks, directory)));
   pools.onChange(({ type, object: { metadata } }) => {
     if (type === 'removed') {
       slices.forget(metadata.name);
-      pressure.forget(metadata.name);
+      shortages.forget(metadata.name);
     }
     // blocks may be all that delays the deletion
     if (type === 'removed' || metadata.deletionTimestamp !== undefined) add([metadata.name]);
@@ -43,7 +43,7 @@ export function watchBlockSources(sources: BlockTriggerSources, add: (pools: rea
   });
   book.onChange((change) => add(poolsOfLease(change, sources)));
   blocks.onChange(({ pool }) => add([pool]));
-  pressure.onPress((pool) => add([pool]));
+  shortages.onShortage((pool) => add([pool]));
 }
 
 function poolsOfNetworks(networks: Iterable<string>, directory: Pick<PoolDirectory, 'poolsOf'>): string[] {
@@ -65,8 +65,8 @@ function poolsOfLease({ before, after }: LeaseChange, { directory, blocks }: Blo
 }
 
 /** The pools of the node's blocks and leases. */
-function poolsOfNode(node: string, { blocks, nodeUse }: BlockTriggerSources): string[] {
-  return [...new Set([...nodeUse.poolsOf(node), ...blocks.poolsOf(node)])];
+function poolsOfNode(node: string, { blocks, leaseCounts }: BlockTriggerSources): string[] {
+  return [...new Set([...leaseCounts.poolsOf(node), ...blocks.poolsOf(node)])];
 }
 
 /** Whether a change of a node affects its blocks: heartbeats do not. */

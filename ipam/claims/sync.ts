@@ -38,7 +38,7 @@ export interface ClaimSyncDependencies extends Pick<ClaimViews, 'directory' | 'p
   waitList: ClaimWaitList;
   restoreHolds: Pick<RestoreHolds, 'holdAgainst' | 'onSynced'>;
   /** Absent if nodes get no blocks. */
-  blocks?: Pick<BlockReconciler, 'press'>;
+  blocks?: Pick<BlockReconciler, 'noteShortage'>;
   /** While closed, nothing is allocated or released, and no status is written. */
   gate: PersistentIPsGate;
   /** Number of addresses of a pool that stopped VMs hold; for messages. */
@@ -213,7 +213,7 @@ class ClaimSync {
     const mac = claimMacOf(claim);
     const owner = leaseOwnerOf(claim);
     const request = { addresses, families, owner, ...(mac !== undefined && { mac }), prefersSticky: stickyMAC };
-    const noteShortage = (family: Family) => blocks?.press(pool.name, family);
+    const noteShortage = (family: Family) => blocks?.noteShortage(pool.name, family);
     const chosen = pick(claim, pool, request, { view: book.view(pool), terms, waitList, noteShortage });
     // no await between the choice and the moment when it is pending or waited for
     const outcome = chosen.ok

@@ -12,7 +12,7 @@ describe('a pool with blocks that nodes have', () => {
     world = new PoolsWorld();
     status = { total: 4, full: 1, lent: 2, current: '10.0.0.0/26' };
     left = 0;
-    world.blocks = { statusOf: () => status, holdingUp: () => left };
+    world.blocks = { statusOf: () => status, countDelayingDeletion: () => left };
   });
 
   /** Syncs as a new leader, after a while. */

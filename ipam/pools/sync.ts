@@ -35,7 +35,7 @@ export interface PoolsDependencies {
   maxStalenessMs: number;
   rightsOf: NadRightsLookup;
   /** Absent if nodes get no blocks. */
-  blocks?: { statusOf(pool: Pool): PoolBlocks; holdingUp(pool: string): number };
+  blocks?: { statusOf(pool: Pool): PoolBlocks; countDelayingDeletion(pool: string): number };
   /** While closed, no pool is created, changed or deleted. */
   isGateOpen: () => boolean;
   events: Pick<EventRecorder, 'event'>;
@@ -199,7 +199,7 @@ function isReadyToDelete(
   if (plan?.agreement.reason === 'MovePending') return false;
   if (!isBeingDeleted(pool) || countBlockingLeases(usage.of(name, directory.pool(name))) > 0) return false;
   // each block that is deleted triggers another sync
-  return (blocks?.holdingUp(name) ?? 0) === 0;
+  return (blocks?.countDelayingDeletion(name) ?? 0) === 0;
 }
 
 function desiredStatus(

@@ -21,9 +21,9 @@ export const CACHES = ['blocks', 'leases', 'nodes', 'pools'] as const;
 export class ModelIpam {
   readonly #cluster: BlockCluster;
   readonly #by: Writer;
-  readonly #memories = new PlanStates();
+  readonly #states = new PlanStates();
   readonly #caches;
-  readonly #claimsPressedAt: Partial<Record<Family, number>> = {};
+  readonly #claimShortageAt: Partial<Record<Family, number>> = {};
   /** Writes of its last look that have no answer. */
   #waiting = 0;
 
@@ -59,13 +59,13 @@ export class ModelIpam {
       blocks: blocks.list(),
       leases: leases.list(),
       nodes: nodes.list(),
-      claimsPressedAt: this.#claimsPressedAt,
+      claimShortageAt: this.#claimShortageAt,
     };
     const terms = { policy: POLICY, now: this.#cluster.now };
-    const { actions, state } = planBlocks(observePool(known), this.#memories.of('blue'), terms);
-    this.#memories.set('blue', state);
+    const { actions, state } = planBlocks(observePool(known), this.#states.of('blue'), terms);
+    this.#states.set('blue', state);
     for (const action of actions) {
-      if (action.kind === 'take-back') expectUnused(action.block, known.leases);
+      if (action.kind === 'reclaim') expectUnused(action.block, known.leases);
       if (action.kind === 'lend') {
         expectNoOverlap(action.slice, known.blocks);
         this.#demandSpare(action.slice);
@@ -109,14 +109,14 @@ export class ModelIpam {
     const lent = this.#caches.blocks.list().map(({ cidr }) => cidr);
     const free = addressesOf(pool, family, 'open').subtract(leasedRanges(this.#caches.leases.list(), family));
     const unlent = free.subtract(rangesOf(lent, family));
-    if (unlent.isEmpty) this.#claimsPressedAt[family] = this.#cluster.now;
+    if (unlent.isEmpty) this.#claimShortageAt[family] = this.#cluster.now;
     const [range] = unlent.isEmpty ? free.ranges.slice(pick % Math.max(1, free.ranges.length)) : unlent.ranges;
     return range && { family, value: range.first };
   }
 
   /** What claims look for is left to them. */
   #demandSpare(slice: Cidr): void {
-    const since = this.#cluster.now - (this.#claimsPressedAt[slice.family] ?? Number.NEGATIVE_INFINITY);
+    const since = this.#cluster.now - (this.#claimShortageAt[slice.family] ?? Number.NEGATIVE_INFINITY);
     if (since >= POLICY.excessDelayMs) return;
     throw new Error(`${formatCidr(slice)} is to be lent, though a claim found nothing ${since} ms ago`);
   }
@@ -140,8 +140,8 @@ export class ModelIpam {
   /** What is taken without an answer rests on what the API server itself says of the node, or the pool: caches of kinds lag differently. */
   #proofOf(action: BlockAction): (() => boolean) | undefined {
     const { nodes, pools } = this.#cluster;
-    if (action.kind === 'take-back' && action.isNodeGone) return () => !nodes.current.has(action.block.node);
-    if (action.kind !== 'delete' && action.kind !== 'let-go') return undefined;
+    if (action.kind === 'reclaim' && action.isNodeGone) return () => !nodes.current.has(action.block.node);
+    if (action.kind !== 'delete' && action.kind !== 'remove-finalizer') return undefined;
     const isGivenBack = action.block.release === BlockRelease.Released;
     return !isGivenBack ? () => pools.current.get(action.block.pool)?.isEnding !== false : undefined;
   }

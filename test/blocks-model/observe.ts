@@ -15,12 +15,12 @@ export interface CachedState {
   readonly blocks: readonly BlockRecord[];
   readonly leases: readonly LeaseRecord[];
   readonly nodes: readonly ModelNode[];
-  readonly claimsPressedAt: ObservedPool['claimsPressedAt'];
+  readonly claimShortageAt: ObservedPool['claimShortageAt'];
 }
 
 /** Pool blue as it looks, by sums over all that is known: few addresses, no indexes. */
 export function observePool(known: CachedState): ObservedPool {
-  const { pool, blocks, leases, claimsPressedAt } = known;
+  const { pool, blocks, leases, claimShortageAt } = known;
   const spaces = { 4: spaceOf(4, known), 6: spaceOf(6, known) };
   return {
     name: 'blue',
@@ -39,7 +39,7 @@ export function observePool(known: CachedState): ObservedPool {
     }),
     nodes: nodesOf(known),
     unlent: { 4: unlentOf(spaces[4], blocks), 6: unlentOf(spaces[6], blocks) },
-    claimsPressedAt,
+    claimShortageAt: claimShortageAt,
   };
 }
 
@@ -93,7 +93,7 @@ function nodesOf({ nodes, leases }: CachedState): Map<string, ObservedNode> {
       const node = nodes.find(({ metadata }) => metadata.name === name);
       const leasesOf = { 4: 0, 6: 0 };
       for (const lease of held) if (lease.node === name) leasesOf[lease.address.family]++;
-      return [name, { isThere: node !== undefined, isEligible: node?.isEnding === false, leases: leasesOf }];
+      return [name, { exists: node !== undefined, isEligible: node?.isEnding === false, leases: leasesOf }];
     }),
   );
 }

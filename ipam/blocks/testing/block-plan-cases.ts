@@ -17,12 +17,12 @@ const policy = { minFree: 8, maxFree: 72, excessDelayMs: DELAY };
 export const { Marked, Ready, Refused, Released } = BlockRelease;
 export const { Excess, Pressure, NodeGone, Withdrawn } = ReleaseReason;
 export const nodeWith = (leases: number): ObservedNode => ({
-  isThere: true,
+  exists: true,
   isEligible: true,
   leases: { 4: leases, 6: 0 },
 });
-export const ineligibleNode: ObservedNode = { isThere: true, isEligible: false, leases: { 4: 1, 6: 0 } };
-export const missingNode: ObservedNode = { isThere: false, isEligible: false, leases: { 4: 0, 6: 0 } };
+export const ineligibleNode: ObservedNode = { exists: true, isEligible: false, leases: { 4: 1, 6: 0 } };
+export const missingNode: ObservedNode = { exists: false, isEligible: false, leases: { 4: 0, 6: 0 } };
 
 export interface ObservedBlockOptions extends Partial<Omit<ObservedBlock, 'record'>> {
   node?: string;
@@ -60,7 +60,7 @@ export interface BlockPlanInputs extends Partial<Omit<ObservedPool, 'nodes' | 'u
   unlent?: number[];
   /** The same of 2001:db8::/122 and what follows. */
   unlent6?: number[];
-  memories?: Record<string, BlockState>;
+  state?: Record<string, BlockState>;
   now?: number;
 }
 
@@ -68,7 +68,7 @@ export function planGiven({
   nodes = { n1: nodeWith(1) },
   unlent = [],
   unlent6 = [],
-  memories = {},
+  state = {},
   now = NOW,
   ...rest
 }: BlockPlanInputs): BlockPlan {
@@ -81,12 +81,12 @@ export function planGiven({
     name: 'blue',
     phase: 'serving',
     blocks: [],
-    claimsPressedAt: {},
+    claimShortageAt: {},
     ...rest,
     nodes: new Map(Object.entries(nodes)),
     unlent: { 4: slices, 6: slices6 },
   };
-  return planBlocks(pool, new Map(Object.entries(memories)), { policy, now });
+  return planBlocks(pool, new Map(Object.entries(state)), { policy, now });
 }
 
 /** `mark 0 ExcessAddresses`, `lend 3 n1`. */
@@ -94,7 +94,7 @@ function summaryOf(action: BlockAction): string {
   if (action.kind === 'lend') return `lend ${indexOf(formatCidr(action.slice))} ${action.node}`;
   const what = `${action.kind} ${indexOf(formatCidr(action.block.cidr))}`;
   if (action.kind === 'mark') return `${what} ${action.reason}`;
-  return action.kind === 'take-back' && action.isNodeGone ? `${what} unanswered` : what;
+  return action.kind === 'reclaim' && action.isNodeGone ? `${what} unanswered` : what;
 }
 
 function indexOf(cidr: string): string {
@@ -103,24 +103,24 @@ function indexOf(cidr: string): string {
 }
 
 export const reclaimableSince = (at: number, reason: ReleaseReason = Excess): BlockState => ({
-  unwanted: { since: at, reason },
+  reclaimable: { since: at, reason },
 });
 export const withRelease = (release: string, reason: ReleaseReason = Excess) => ({ status: { release, reason } });
 
 /** A line of what was agreed on: what is there, and what is written. `at`: when it is looked at again, from now. */
 export interface BlockPlanCase {
   name: string;
-  scene: BlockPlanInputs;
-  does: string[];
-  at?: number;
+  given: BlockPlanInputs;
+  expect: string[];
+  requeueInMs?: number;
 }
 
 export function itPlansBlocks(lines: readonly BlockPlanCase[]): void {
-  for (const { name, scene, does, at } of lines) {
+  for (const { name, given, expect: does, requeueInMs } of lines) {
     it(name, () => {
-      const { actions, requeueAt } = planGiven(scene);
+      const { actions, requeueAt } = planGiven(given);
       expect(actions.map(summaryOf)).to.deep.equal(does);
-      expect(requeueAt).to.equal(at === undefined ? undefined : NOW + at);
+      expect(requeueAt).to.equal(requeueInMs === undefined ? undefined : NOW + requeueInMs);
       // the life of a block allows it
       for (const action of actions) expect(writeOf(action)).to.have.property('verb');
     });

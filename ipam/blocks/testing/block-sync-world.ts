@@ -48,7 +48,7 @@ export class BlockSyncWorld {
   readonly #untold: ObjectEvent<AddressBlock>[] = [];
   readonly #store = new ObjectStore<AddressBlock>(this.#next, (event) => this.#untold.push(event));
   readonly #usage = new PoolUsage(this.leases, () => true);
-  readonly #nodeUse = new NodeLeaseCounts(this.leases);
+  readonly #leaseCounts = new NodeLeaseCounts(this.leases);
   readonly #slices = new PoolSlices(this.leases);
   readonly #tell: (change: ObjectChange<ReturnType<typeof readBlock>>) => void;
   #sync: (pool: string) => Promise<SyncResult>;
@@ -72,14 +72,14 @@ export class BlockSyncWorld {
       usage: this.#usage,
       nodes,
       blocks,
-      nodeUse: this.#nodeUse,
+      leaseCounts: this.#leaseCounts,
       slices: this.#slices,
-      pressure: shortages,
+      shortages,
       client: this.#client() as never,
       policy,
       gate: { isOpen: () => this.isGateOpen },
       clock,
-      metrics: { did: () => undefined, lost: (kind) => this.conflicts.push(kind) },
+      metrics: { written: () => undefined, conflicted: (kind) => this.conflicts.push(kind) },
       log: { info: note, warn: note, debug: () => undefined, error: note } as unknown as Logger,
     });
     return this.#sync;
