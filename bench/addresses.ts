@@ -7,9 +7,9 @@ import type { Story } from '../e2e/story/story.js';
 import { formatAddress, parseAddress } from '../ipam/core/address.js';
 import { Client } from '../kube/client.js';
 import { loadCredentials } from '../kube/credentials.js';
-import { Informer } from '../kube/informer.js';
 import { ADDRESS_LEASES, IPAM_CLAIMS } from '../kube/resources.js';
 import { Transport } from '../kube/transport.js';
+import { ClaimCounter } from './claims.js';
 import { runLoad } from './load.js';
 import type { Figure } from './report.js';
 import { usageOf } from './usage.js';
@@ -74,8 +74,9 @@ async function measureAllocationRate(
     count: CLAIMS,
     concurrency: 16,
   });
-  const served = new ServedCounter(story, network);
-  await served.synced();
+  const isServed = ({ spec, status }: IPAMClaim) => spec.network === network && (status?.ips?.length ?? 0) > 0;
+  const served = new ClaimCounter(story, isServed);
+  await served.reached(0);
   const before = await usageOf(bed.ipam.pid);
   const began = performance.now();
   await story.addresses.createNetwork(nad, [subnet]);
@@ -165,44 +166,4 @@ async function measureRestart(world: AddressBench): Promise<Figure[]> {
     { name: `${name}, RSS`, value: usage.rssMiB, unit: 'MiB', ...(isTarget && { target: { atMost: 300 } }) },
     { name: `${name}, peak RSS`, value: usage.peakMiB, unit: 'MiB' },
   ];
-}
-
-/** Counts by a watch how many claims of a network have addresses. */
-class ServedCounter {
-  readonly #informer: Informer<IPAMClaim>;
-  #served = 0;
-  #check: () => void = () => undefined;
-
-  constructor({ client, namespace }: Story, network: string) {
-    const shrink = ({ metadata: { name, namespace: own }, spec, status }: IPAMClaim): IPAMClaim => ({
-      metadata: { name, namespace: own ?? namespace },
-      spec,
-      status: { ips: status?.ips ?? [] },
-    });
-    this.#informer = new Informer(client, IPAM_CLAIMS, { namespace, shrink });
-    const isServed = (claim: IPAMClaim | undefined) =>
-      claim?.spec.network === network && (claim.status?.ips?.length ?? 0) > 0;
-    this.#informer.onChange(({ type, object, before }) => {
-      if (type !== 'removed' && isServed(object) && !isServed(before)) this.#served++;
-      this.#check();
-    });
-    this.#informer.start();
-  }
-
-  synced(): Promise<void> {
-    return this.#informer.synced();
-  }
-
-  reached(count: number): Promise<void> {
-    return new Promise((resolve) => {
-      this.#check = () => {
-        if (this.#served >= count) resolve();
-      };
-      this.#check();
-    });
-  }
-
-  stop(): Promise<void> {
-    return this.#informer.stop();
-  }
 }

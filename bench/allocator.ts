@@ -3,8 +3,9 @@ import { AddressSpace } from '../ipam/core/address-space.js';
 import type { Family } from '../ipam/core/address.js';
 import { findCandidates } from '../ipam/core/allocator.js';
 import { type LeaseRecord, type LeaseRequest, createLease, readLease } from '../ipam/core/lease.js';
-import { type Pool, addressesOf, compilePool } from '../ipam/core/pool.js';
+import { type Pool, addressesOf } from '../ipam/core/pool.js';
 import { LeaseBook } from '../ipam/leases/lease-book.js';
+import { compiledPool } from '../test/lease-objects.js';
 import { heapBytes } from './heap.js';
 import { seededRandom, shuffle } from './random.js';
 import type { Figure } from './report.js';
@@ -28,7 +29,7 @@ export async function benchAllocator(): Promise<Figure[]> {
     ['fd00::/64', 6],
   ] as const) {
     // prettier-ignore
-    const pool = poolOf({ cidr });
+    const pool = compiledPool({ cidr });
     const { ranges } = addressesOf(pool, family, 'open');
     const first = ranges[0]!.first;
     const step = (ranges[0]!.last - first) / BigInt(REBUILT);
@@ -41,7 +42,7 @@ export async function benchAllocator(): Promise<Figure[]> {
   for (const family of [4, 6] as const) {
     const [cidr, range] = ranges[family];
     for (const percent of UTILISATIONS)
-      figures.push(...benchOperations(poolOf({ cidr, ranges: [range] }), family, percent));
+      figures.push(...benchOperations(compiledPool({ subnets: [{ cidr, ranges: [range] }] }), family, percent));
   }
   return [...figures, ...benchLeaseBook()];
 }
@@ -98,7 +99,7 @@ function benchOperations(pool: Pool, family: Family, percent: number): Figure[] 
 
 /** Measures the memory of 200,000 leases from the API server, and the time to choose an address among them. */
 function benchLeaseBook(): Figure[] {
-  const pool = poolOf({ cidr: '10.0.0.0/8' });
+  const pool = compiledPool({ cidr: '10.0.0.0/8' });
   const before = heapBytes();
   const records: LeaseRecord[] = [];
   for (let n = 0; n < BOOKED; n++) records.push(record(n));
@@ -162,11 +163,4 @@ function requestOf(n: number): LeaseRequest {
     workloadUID: uuid(n + 1),
   };
   return { address: { family: 4, value: (10n << 24n) + 1n + BigInt(n) }, addressSpace: 'blue', pool: 'blue', owner };
-}
-
-function poolOf(subnet: { cidr: string; ranges?: string[] }): Pool {
-  const spec = { network: 'blue', subnets: [subnet] };
-  const compiled = compilePool({ metadata: { name: 'blue', uid: 'blue-uid' }, spec });
-  if (!compiled.ok) throw new Error(JSON.stringify(compiled.problems));
-  return compiled.pool;
 }

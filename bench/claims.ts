@@ -97,13 +97,22 @@ export function createVm(story: Story, n: number): Promise<VirtualMachine> {
 /** Counts the claims of a story by a watch, which costs the API server very little. */
 export class ClaimCounter {
   readonly #informer: Informer<IPAMClaim>;
+  #count = 0;
   #check: () => void = () => undefined;
 
-  constructor({ client, namespace }: Story) {
-    const shrink = ({ metadata: { name, namespace } }: IPAMClaim) =>
-      ({ metadata: { name, namespace }, spec: { network: '', interface: '' } }) as IPAMClaim;
+  /** @param isCounted default: all claims */
+  constructor({ client, namespace }: Story, isCounted: (claim: IPAMClaim) => boolean = () => true) {
+    const shrink = ({ metadata: { name }, spec, status }: IPAMClaim): IPAMClaim => ({
+      metadata: { name, namespace },
+      spec,
+      status: { ips: status?.ips ?? [] },
+    });
     this.#informer = new Informer(client, IPAM_CLAIMS, { namespace, shrink });
-    this.#informer.onChange(() => this.#check());
+    this.#informer.onChange(({ type, object, before }) => {
+      if (before !== undefined && isCounted(before)) this.#count--;
+      if (type !== 'removed' && isCounted(object)) this.#count++;
+      this.#check();
+    });
     this.#informer.start();
   }
 
@@ -112,7 +121,7 @@ export class ClaimCounter {
     await this.#informer.synced();
     await new Promise<void>((resolve) => {
       this.#check = () => {
-        if (this.#informer.cache.size === count) resolve();
+        if (this.#count === count) resolve();
       };
       this.#check();
     });

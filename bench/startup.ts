@@ -46,56 +46,51 @@ function figuresOf(what: string, ms: number, { bareMs, target }: { bareMs: numbe
 }
 
 /** Returns the median of the milliseconds in which Node.js starts and ends without work. */
-async function bareStart(): Promise<number> {
-  const seconds: number[] = [];
-  for (let run = 0; run < RUNS; run++) {
-    const began = performance.now();
-    await capture(process.execPath, ['-e', '0']);
-    seconds.push((performance.now() - began) / 1000);
-  }
-  return median(seconds) * 1000;
+function bareStart(): Promise<number> {
+  return medianMs(() => Promise.resolve(() => capture(process.execPath, ['-e', '0'])));
 }
 
 /** Measures the time from the start of the webhook to its first correct answer. */
 async function firstPatch(bed: BedWithHoldfast, story: Story): Promise<number> {
   const [launcher] = await story.launchers('vm0');
   const review = creationReview(launcher!, 'startup');
-  const seconds: number[] = [];
-  for (let run = 0; run < RUNS; run++) {
+  const isPatched = async () => {
+    const agent = reviewAgent(1);
+    const answer = await sendReview(bed.webhook.ports.webhook, review, agent).finally(() => agent.close());
+    return answer.patch !== undefined;
+  };
+  return medianMs(async () => {
     await bed.webhook.stop();
     const kubeconfig = await bed.serviceAccountKubeconfig(HOLDFAST_NAMESPACE, 'holdfast-webhook');
-    const began = performance.now();
-    await bed.webhook.launch({ kubeconfig });
-    await until(
-      'the first patch',
-      async () => {
-        const agent = reviewAgent(1);
-        const answer = await sendReview(bed.webhook.ports.webhook, review, agent).finally(() => agent.close());
-        return answer.patch !== undefined;
-      },
-      FAST,
-    );
-    seconds.push((performance.now() - began) / 1000);
-  }
-  return median(seconds) * 1000;
+    return async () => {
+      await bed.webhook.launch({ kubeconfig });
+      await until('the first patch', isPatched, FAST);
+    };
+  });
 }
 
 /** Measures the time from the start of the controller until a missing claim exists. */
-async function firstClaim(bed: BedWithHoldfast, story: Story): Promise<number> {
-  const seconds: number[] = [];
-  for (let run = 0; run < RUNS; run++) {
+function firstClaim(bed: BedWithHoldfast, story: Story): Promise<number> {
+  return medianMs(async (run) => {
     await bed.controller.stop();
     const name = `late${String(run)}`;
     await story.createVm(name, { data: 'blue' }, { running: false });
     const kubeconfig = await bed.serviceAccountKubeconfig(HOLDFAST_NAMESPACE, 'holdfast-controller');
-    const began = performance.now();
-    await bed.controller.launch({ kubeconfig });
-    await until(`the claim of ${name}`, () => story.client.find(IPAM_CLAIMS, story.ref(`${name}.data`)), FAST);
-    seconds.push((performance.now() - began) / 1000);
-  }
-  return median(seconds) * 1000;
+    return async () => {
+      await bed.controller.launch({ kubeconfig });
+      await until(`the claim of ${name}`, () => story.client.find(IPAM_CLAIMS, story.ref(`${name}.data`)), FAST);
+    };
+  });
 }
 
-function median(values: number[]): number {
-  return values.sort((a, b) => a - b)[Math.floor(values.length / 2)]!;
+/** Returns the median time of several runs. @param prepare returns the work that is measured */
+async function medianMs(prepare: (run: number) => Promise<() => Promise<unknown>>): Promise<number> {
+  const times: number[] = [];
+  for (let run = 0; run < RUNS; run++) {
+    const work = await prepare(run);
+    const began = performance.now();
+    await work();
+    times.push(performance.now() - began);
+  }
+  return times.sort((a, b) => a - b)[Math.floor(RUNS / 2)]!;
 }

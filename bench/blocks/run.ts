@@ -1,7 +1,8 @@
 import type { LeaseRecord } from '../../ipam/core/lease.js';
 import { leaseTimesOf } from '../../ipam/core/lease-times.js';
-import { type Pool, compilePool } from '../../ipam/core/pool.js';
+import type { Pool } from '../../ipam/core/pool.js';
 import { formatAddress } from '../../ipam/core/address.js';
+import { compiledPool } from '../../test/lease-objects.js';
 import { seededRandom } from '../random.js';
 import { type Latency, SimulatedApi } from './api.js';
 import { SimulatedIpam } from './ipam.js';
@@ -99,12 +100,6 @@ function eventBytesOf({ leases }: SimulatedApi): number {
 function poolOf(size: number, blockSize: number): Pool {
   const first = 10n << 24n;
   const last = formatAddress({ family: 4, value: first + BigInt(size) });
-  const spec = {
-    network: 'blue',
-    blockSize: { ipv4: blockSize },
-    subnets: [{ cidr: '10.0.0.0/8', ranges: [`10.0.0.1-${last}`] }],
-  };
-  const compiled = compilePool({ metadata: { name: 'blue', uid: 'blue-uid' }, spec });
-  if (!compiled.ok) throw new Error(JSON.stringify(compiled.problems));
-  return compiled.pool;
+  const subnets = [{ cidr: '10.0.0.0/8', ranges: [`10.0.0.1-${last}`] }];
+  return compiledPool({ blockSize: { ipv4: blockSize }, subnets });
 }

@@ -22,23 +22,22 @@ export interface SimulatedBlocksDeps {
 export class SimulatedBlocks {
   readonly #deps: SimulatedBlocksDeps;
   readonly #lent = new LentBlocks(ANSWER_INTERVAL_MS);
-  readonly #candidates = new BlockCandidates(this.#lent);
+  readonly #candidates: BlockCandidates;
   /** Time of the next scheduled answer. */
   #answerAt = Number.POSITIVE_INFINITY;
 
   constructor(deps: SimulatedBlocksDeps) {
     this.#deps = deps;
+    this.#candidates = new BlockCandidates(this.#lent, { clock: deps.time, random: deps.random });
     this.#lent.setLeasesKnown();
   }
 
   pick(): Address | undefined {
-    const { pool, random, time } = this.#deps;
-    return this.#candidates.pick(pool, 4, { now: time.now(), random });
+    return this.#candidates.pick(this.#deps.pool, 4);
   }
 
   settle(address: Address, outcome: 'ours' | 'lost'): void {
-    const { pool, time } = this.#deps;
-    this.#candidates.settle(pool, address, { outcome, now: time.now() });
+    this.#candidates.settle(this.#deps.pool, address, outcome);
   }
 
   /** Whether an address outside of the node's blocks may be picked: not known to be taken, nor in a block that goes back. */

@@ -9,8 +9,9 @@ import { blockName } from '../../ipam/core/block-name.js';
 import { formatCidr, networkOf } from '../../ipam/core/cidr.js';
 import { formatAddress, parseAddress } from '../../ipam/core/address.js';
 import { leaseName } from '../../ipam/core/lease-name.js';
-import { type Pool, compilePool } from '../../ipam/core/pool.js';
+import type { Pool } from '../../ipam/core/pool.js';
 import type { Random } from '../../kube/clock.js';
+import { compiledPool } from '../../test/lease-objects.js';
 import { seededRandom, shuffle } from '../random.js';
 import { uuid } from '../uuid.js';
 
@@ -153,13 +154,6 @@ function blockOf(pool: string, node: string, offset: number): BlockRecord {
 
 function poolOf(name: string, size: number): Pool {
   const last = formatAddress({ family: 4, value: FIRST + BigInt(size - 1) });
-  const spec = {
-    network: name,
-    subnets: [{ cidr: '10.0.0.0/12', ranges: [`10.0.0.0-${last}`] }],
-    stickyMAC: { ttl: '24h' },
-    publishCapacity: true,
-  };
-  const compiled = compilePool({ metadata: { name, uid: `${name}-uid` }, spec });
-  if (!compiled.ok) throw new Error(JSON.stringify(compiled.problems));
-  return compiled.pool;
+  const subnets = [{ cidr: '10.0.0.0/12', ranges: [`10.0.0.0-${last}`] }];
+  return compiledPool({ network: name, subnets, stickyMAC: { ttl: '24h' }, publishCapacity: true }, name);
 }

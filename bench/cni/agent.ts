@@ -32,22 +32,11 @@ export class AgentOfNode {
 
   /** Starts the process and waits until it is ready. */
   async start(): Promise<void> {
-    const [health = 0, metrics = 0] = await findFreePorts(2);
+    const [metrics = 0] = await findFreePorts(1);
     this.#metricsPort = metrics;
     const kubeconfig = await writeServiceAccountKubeconfig(this.#plane, AGENT_ACCOUNT, { node: this.node });
-    const args = [
-      ...(await nodeFlags()),
-      'dist/holdfast.js',
-      'agent',
-      `--kubeconfig=${kubeconfig}`,
-      `--node-name=${this.node}`,
-      `--run-dir=${this.#runDir}`,
-      `--health-bind-address=127.0.0.1:${String(health)}`,
-      `--metrics-bind-address=127.0.0.1:${String(metrics)}`,
-    ];
-    const child = this.#plane.processes.start({ name: `agent-${this.node}`, command: process.execPath, args });
-    this.#child = child;
-    await waitReady(child, async () => (await fetch(`http://127.0.0.1:${String(health)}/readyz`)).ok);
+    const flags = [`--kubeconfig=${kubeconfig}`, `--node-name=${this.node}`, `--run-dir=${this.#runDir}`];
+    this.#child = await startHoldfast(this.#plane, `agent-${this.node}`, ['agent', ...flags], metrics);
   }
 
   async stop(): Promise<void> {
@@ -66,4 +55,21 @@ export class AgentOfNode {
     const reads = countOf(series.filter((line) => line.includes('method="GET"')));
     return { reads, writes: countOf(series) - reads };
   }
+}
+
+/** Starts a Holdfast process and waits until it is ready. @param args its subcommand and flags */
+export async function startHoldfast(
+  plane: ControlPlane,
+  name: string,
+  args: string[],
+  metrics: number,
+): Promise<Child> {
+  const [health = 0] = await findFreePorts(1);
+  const binds = [['health', health] as const, ['metrics', metrics] as const].map(
+    ([what, port]) => `--${what}-bind-address=127.0.0.1:${String(port)}`,
+  );
+  const all = [...(await nodeFlags()), 'dist/holdfast.js', ...args, ...binds];
+  const child = plane.processes.start({ name, command: process.execPath, args: all });
+  await waitReady(child, async () => (await fetch(`http://127.0.0.1:${String(health)}/readyz`)).ok);
+  return child;
 }

@@ -4,15 +4,13 @@ import { KUBEVIRT_NAMESPACE } from '../../e2e/bed/kubevirt.js';
 import { type Manifest, createAll } from '../../e2e/bed/objects.js';
 import { findFreePorts } from '../../e2e/bed/ports.js';
 import { capture } from '../../e2e/bed/processes.js';
-import { waitReady } from '../../e2e/bed/ready.js';
 import { writeServiceAccountKubeconfig } from '../../e2e/bed/service-accounts.js';
-import { nodeFlags } from '../../e2e/holdfast/image.js';
 import { HOLDFAST_NAMESPACE, endpointOf, withoutSelector } from '../../e2e/holdfast/install.js';
 import { applyManifests, readKustomization } from '../../e2e/holdfast/manifests.js';
 import { AddressStory } from '../../e2e/story/addresses.js';
 import { clientAs } from '../../e2e/story/service-account.js';
 import type { Client } from '../../kube/client.js';
-import { AGENT_ACCOUNT, AgentOfNode } from './agent.js';
+import { AGENT_ACCOUNT, AgentOfNode, startHoldfast } from './agent.js';
 import { PluginCaller } from './plugin-caller.js';
 
 export const NAMESPACE = 'bench';
@@ -109,16 +107,8 @@ function core(kind: string, metadata: { namespace?: string; name: string }): Man
 }
 
 async function startIpam(plane: ControlPlane, validation: number): Promise<void> {
-  const [health = 0, metrics = 0] = await findFreePorts(2);
-  const args = [
-    ...(await nodeFlags()),
-    'dist/holdfast.js',
-    'ipam',
-    `--kubeconfig=${await writeServiceAccountKubeconfig(plane, IPAM)}`,
-    `--health-bind-address=127.0.0.1:${String(health)}`,
-    `--metrics-bind-address=127.0.0.1:${String(metrics)}`,
-    `--validation-bind-address=127.0.0.1:${String(validation)}`,
-  ];
-  const child = plane.processes.start({ name: 'ipam', command: process.execPath, args });
-  await waitReady(child, async () => (await fetch(`http://127.0.0.1:${String(health)}/readyz`)).ok);
+  const [metrics = 0] = await findFreePorts(1);
+  const kubeconfig = await writeServiceAccountKubeconfig(plane, IPAM);
+  const flags = [`--kubeconfig=${kubeconfig}`, `--validation-bind-address=127.0.0.1:${String(validation)}`];
+  await startHoldfast(plane, 'ipam', ['ipam', ...flags], metrics);
 }

@@ -7,6 +7,15 @@ export function isApiUnavailable(error: unknown): boolean {
   return error instanceof StatusError && (error.status >= 500 || error.status === 429);
 }
 
+/** Returns the result of a read. @throws {CniError} 11 if it fails */
+export async function readResult<T>(read: Promise<T>): Promise<T> {
+  try {
+    return await read;
+  } catch (error) {
+    throw asReadError(error);
+  }
+}
+
 /** Returns the CNI error for a read that failed. */
 export function asReadError(error: unknown): CniError {
   const why = messageOf(error);

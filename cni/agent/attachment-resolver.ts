@@ -12,7 +12,7 @@ import type { Lister } from '../../kube/cache.js';
 import type { Client } from '../../kube/client.js';
 import { NETWORK_ATTACHMENT_DEFINITIONS } from '../../kube/resources.js';
 import { type ParsedNad, transformNad } from '../../cluster/transforms.js';
-import { asReadError } from './api-failure.js';
+import { readResult } from './api-failure.js';
 import type { Attachment } from './attachment.js';
 import type { RequestContext } from './request-context.js';
 import { CniCode, CniError } from './cni-error.js';
@@ -100,12 +100,9 @@ export class AttachmentResolver {
   }
 
   async #readNad({ nad }: NetworkSelection, { signal }: RequestContext): Promise<ParsedNad | undefined> {
-    try {
-      const found = await findUnlessGone(this.#deps.client, NETWORK_ATTACHMENT_DEFINITIONS, nad, { signal });
-      return found && transformNad(found);
-    } catch (error) {
-      throw asReadError(error);
-    }
+    const read = findUnlessGone(this.#deps.client, NETWORK_ATTACHMENT_DEFINITIONS, nad, { signal });
+    const found = await readResult(read);
+    return found && transformNad(found);
   }
 }
 

@@ -31,14 +31,14 @@ export class BoundedWait {
   }
 
   /** Waits once. @throws {CniError} 11 with the reason of the wait, if the wait must end */
-  async wait(reason: string): Promise<void> {
+  async pause(reason: string): Promise<void> {
     const { signal, yieldWorker } = this.#call;
-    const nap = () => this.#deps.clock.sleep(this.#backoff.next(), signal);
-    await (yieldWorker === undefined ? nap() : yieldWorker(nap));
+    const sleep = () => this.#deps.clock.sleep(this.#backoff.next(), signal);
+    await (yieldWorker === undefined ? sleep() : yieldWorker(sleep));
     this.check(reason);
   }
 
-  /** Checks without waiting. @throws {CniError} 11, as {@link wait} */
+  /** Checks without waiting. @throws {CniError} 11, as {@link pause} */
   check(reason: string): void {
     if (this.#call.signal.aborted) throw new CniError(CniCode.TryAgain, `${reason}; time is up: try again`);
     const pod = this.#deps.pods.get(this.#uid);

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { open, readFile, rename, rm } from 'node:fs/promises';
+import { open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { messageOf } from '../../kube/errors.js';
+import { writeAtomically } from './atomic-write.js';
 
 /** The plugin's name, as in `"ipam": {"type": "holdfast"}` of NADs. */
 const NAME = 'holdfast';
@@ -33,7 +34,9 @@ export async function installPlugin({ from, binDir, arch }: InstallOptions): Pro
   try {
     const binary = await readFile(join(from, `holdfast-linux-${architecture}`));
     if (await isSame(target, binary)) return false;
-    await replace(target, binary);
+    // the leading dot keeps runtimes from taking the file for a plugin
+    const temporary = join(binDir, `.${NAME}-${randomBytes(6).toString('hex')}`);
+    await writeAtomically(target, binary, { temporary, mode: 0o755 });
     return true;
   } catch (error) {
     throw new Error(`--cni-bin-dir: cannot install the CNI plugin as ${target}: ${messageOf(error)}`, { cause: error });
@@ -51,25 +54,6 @@ async function isSame(path: string, binary: Buffer): Promise<boolean> {
     }
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
-    throw error;
-  }
-}
-
-async function replace(path: string, binary: Buffer): Promise<void> {
-  // the leading dot keeps runtimes from taking the file for a plugin
-  const scratch = join(path, '..', `.${NAME}-${randomBytes(6).toString('hex')}`);
-  try {
-    const file = await open(scratch, 'wx', 0o600);
-    try {
-      await file.writeFile(binary);
-      await file.chmod(0o755);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await rename(scratch, path);
-  } catch (error) {
-    await rm(scratch, { force: true });
     throw error;
   }
 }

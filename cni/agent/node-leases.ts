@@ -8,12 +8,7 @@ import type { ObjectChange, Informer } from '../../kube/informer.js';
 import { isNewer } from '../../kube/resource-version.js';
 import { ADDRESS_LEASES } from '../../kube/resources.js';
 import type { InformerRegistry, WatchSpec } from '../../kube/informers.js';
-
-/** An interface of a sandbox, which a DEL names. */
-export interface SandboxInterface {
-  readonly containerId: string;
-  readonly interfaceName: string;
-}
+import { type InterfaceRef, sandboxInterfaceKey } from './request.js';
 
 /** A lease written by this agent that the watch has not shown yet. */
 export interface UnconfirmedLease {
@@ -29,7 +24,7 @@ export type NodeLeaseInformer = Pick<Informer<AddressLease, LeaseRecord>, 'hasSy
 export interface UncertainWrite {
   /** Of the lease. */
   readonly leaseName: string;
-  readonly target: SandboxInterface;
+  readonly target: InterfaceRef;
   /** In the clock's ms. */
   readonly since: number;
 }
@@ -68,7 +63,7 @@ export class NodeLeases {
   /** By name. */
   readonly #unseen = new Map<string, UnconfirmedLease>();
   /** Writes with an unknown result. */
-  readonly #doubts = new Map<string, UncertainWrite>();
+  readonly #uncertain = new Map<string, UncertainWrite>();
   #listener: LeaseListener | undefined;
   #held = 0;
 
@@ -124,8 +119,8 @@ export class NodeLeases {
   }
 
   /** Returns the leases that a pod holds on the interface. */
-  heldAt(place: SandboxInterface): readonly LeaseRecord[] {
-    return this.#leases.byIndex('container', place.containerId).filter((lease) => isHeldAt(lease, place));
+  heldAt(target: InterfaceRef): readonly LeaseRecord[] {
+    return this.#leases.byIndex('container', target.containerId).filter((lease) => isHeldAt(lease, target));
   }
 
   /** Takes the answer to a write, or a lease that was read. */
@@ -153,31 +148,31 @@ export class NodeLeases {
   }
 
   /** Records a write with an unknown result. Older versions of the lease do not resolve it. */
-  addUncertain(request: UncertainRequest & { readonly name: string }, place: SandboxInterface): void {
-    const key = uncertainWriteKey(request.name, place);
-    const [oldest] = this.#doubts.keys();
-    if (this.#doubts.size >= MAX_UNCERTAIN_WRITES && oldest !== undefined && !this.#doubts.has(key))
+  addUncertain(request: UncertainRequest & { readonly name: string }, target: InterfaceRef): void {
+    const key = uncertainWriteKey(request.name, target);
+    const [oldest] = this.#uncertain.keys();
+    if (this.#uncertain.size >= MAX_UNCERTAIN_WRITES && oldest !== undefined && !this.#uncertain.has(key))
       this.#resolve(oldest);
-    this.#doubts.set(key, { leaseName: request.name, target: place, since: this.#clock.now() });
+    this.#uncertain.set(key, { leaseName: request.name, target, since: this.#clock.now() });
     this.#listener?.uncertain(key, request);
   }
 
   /** Returns all writes with an unknown result. */
   uncertainWrites(): readonly UncertainWrite[] {
-    return [...this.#doubts.values()];
+    return [...this.#uncertain.values()];
   }
 
   /** Returns the names of leases that uncertain writes may have given to the interface. */
-  uncertainLeasesOf({ containerId, interfaceName }: SandboxInterface): readonly string[] {
-    const about = [...this.#doubts.values()].filter(
+  uncertainLeasesOf({ containerId, interfaceName }: InterfaceRef): readonly string[] {
+    const about = [...this.#uncertain.values()].filter(
       ({ target }) => target.containerId === containerId && target.interfaceName === interfaceName,
     );
     return about.map(({ leaseName }) => leaseName);
   }
 
   /** Ends the uncertainty, after the lease was read. */
-  resolve(name: string, place: SandboxInterface): void {
-    this.#resolve(uncertainWriteKey(name, place));
+  resolve(name: string, target: InterfaceRef): void {
+    this.#resolve(uncertainWriteKey(name, target));
   }
 
   #observe({ type, object }: ObjectChange<LeaseRecord>): void {
@@ -199,7 +194,7 @@ export class NodeLeases {
   }
 
   #resolve(key: string): void {
-    if (this.#doubts.delete(key)) this.#listener?.resolved(key);
+    if (this.#uncertain.delete(key)) this.#listener?.resolved(key);
   }
 
   #set(record: LeaseRecord): void {
@@ -229,8 +224,8 @@ export class NodeLeases {
   }
 }
 
-function uncertainWriteKey(name: string, { containerId, interfaceName }: SandboxInterface): string {
-  return `${name} ${containerId} ${interfaceName}`;
+function uncertainWriteKey(name: string, target: InterfaceRef): string {
+  return `${name} ${sandboxInterfaceKey(target)}`;
 }
 
 /** Returns the field selector of leases and blocks of a node. */
@@ -239,7 +234,7 @@ export function nodeFieldSelector(nodeName: string): string {
 }
 
 /** Whether a pod holds the lease on the interface. Leases of claims never match: only ipam may release those. */
-export function isHeldAt(lease: LeaseRecord, { containerId, interfaceName }: SandboxInterface): boolean {
+export function isHeldAt(lease: LeaseRecord, { containerId, interfaceName }: InterfaceRef): boolean {
   const isThere = lease.containerID === containerId && lease.interface === interfaceName;
   return isThere && lease.owner?.kind === 'Pod' && stateOf(lease) === 'held';
 }

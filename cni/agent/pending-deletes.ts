@@ -1,9 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { access, mkdir, open, readFile, readdir, rename, rm, stat } from 'node:fs/promises';
+import { access, mkdir, readFile, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../kube/clock.js';
 import { messageOf } from '../../kube/errors.js';
 import type { Logger } from '../../kube/log.js';
+import { writeAtomically } from './atomic-write.js';
 import { type PluginRequest, readPluginRequest } from './plugin-protocol.js';
 import { type InterfaceRef, readCniRequest } from './request.js';
 
@@ -46,30 +47,19 @@ export class PendingDeletes {
    * @returns false if there are too many pending deletes
    * @throws {Error} if it cannot be written
    */
-  async write(at: InterfaceRef): Promise<boolean> {
+  async write(target: InterfaceRef): Promise<boolean> {
     const { folder } = this.#options;
     await mkdir(folder, { recursive: true, mode: 0o700 });
-    if ((await readdir(folder)).length >= MAX_PENDING_DELETES) return this.has(at);
-    const scratch = join(folder, `${TEMPORARY_PREFIX}${randomBytes(8).toString('hex')}`);
-    try {
-      const file = await open(scratch, 'wx', 0o600);
-      try {
-        await file.writeFile(`${JSON.stringify(deleteRequestFor(at))}\n`);
-        await file.sync();
-      } finally {
-        await file.close();
-      }
-      await rename(scratch, this.#pathOf(at));
-      return true;
-    } catch (error) {
-      await rm(scratch, { force: true });
-      throw error;
-    }
+    if ((await readdir(folder)).length >= MAX_PENDING_DELETES) return this.has(target);
+    const temporary = join(folder, `${TEMPORARY_PREFIX}${randomBytes(8).toString('hex')}`);
+    const text = `${JSON.stringify(deleteRequestFor(target))}\n`;
+    await writeAtomically(this.#pathOf(target), text, { temporary, mode: 0o600 });
+    return true;
   }
 
-  async has(at: InterfaceRef): Promise<boolean> {
+  async has(target: InterfaceRef): Promise<boolean> {
     try {
-      await access(this.#pathOf(at));
+      await access(this.#pathOf(target));
       return true;
     } catch {
       return false;
@@ -77,8 +67,8 @@ export class PendingDeletes {
   }
 
   /** Does nothing if there is none. */
-  async remove(at: InterfaceRef): Promise<void> {
-    await rm(this.#pathOf(at), { force: true });
+  async remove(target: InterfaceRef): Promise<void> {
+    await rm(this.#pathOf(target), { force: true });
   }
 
   /** Lists the pending deletes. Files that cannot be read are renamed and logged. */
@@ -93,8 +83,8 @@ export class PendingDeletes {
     return notes;
   }
 
-  #pathOf(at: InterfaceRef): string {
-    return join(this.#options.folder, pendingDeleteFileName(at));
+  #pathOf(target: InterfaceRef): string {
+    return join(this.#options.folder, pendingDeleteFileName(target));
   }
 
   async #names(): Promise<string[]> {
@@ -110,10 +100,11 @@ export class PendingDeletes {
     const { folder, log } = this.#options;
     const path = join(folder, name);
     try {
-      const at = interfaceToDelete(readPluginRequest(await readFile(path, 'utf8')));
+      const target = interfaceToDelete(readPluginRequest(await readFile(path, 'utf8')));
       // under another name the file would neither be found nor removed
-      if (pendingDeleteFileName(at) !== name) throw new TypeError(`its name should be ${pendingDeleteFileName(at)}`);
-      return { name, target: at };
+      const expected = pendingDeleteFileName(target);
+      if (expected !== name) throw new TypeError(`its name should be ${expected}`);
+      return { name, target };
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
       log.error(

@@ -79,10 +79,10 @@ export class PoolFreshness {
       return true;
     }
     watched.restartWatch();
-    const patience = new BoundedWait(this.#deps, attachment, call);
+    const wait = new BoundedWait(this.#deps, attachment, call);
     const isChanged = () => watched.cache.get(key)?.metadata.resourceVersion !== outdated?.metadata.resourceVersion;
     while (!isUpToDate(watched.cache.get(key), live) && !(live === undefined && isChanged())) {
-      await patience.wait(
+      await wait.pause(
         `${resource.kind} ${key} has changed, and the watch of this agent has not delivered the change yet`,
       );
     }

@@ -2,50 +2,34 @@ import { joinKey, objectKey } from '../../api/meta.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { type Address, formatAddress, sameAddress } from '../../ipam/core/address.js';
 import type { Pool } from '../../ipam/core/pool.js';
-import type { LeaseRecord } from '../../ipam/core/lease.js';
 import { abortable } from '../../kube/abortable.js';
 import type { PoolDirectory } from '../../ipam/directory/directory.js';
 import type { Attachment, Grant } from './attachment.js';
 import type { RequestContext } from './request-context.js';
-import type { CheckedInterface } from './claims/claimed-addresses.js';
+import type { ClaimedAddresses } from './claims/claimed-addresses.js';
 import { CniCode, CniError } from './cni-error.js';
 import type { AttachmentResolver } from './attachment-resolver.js';
 import { SUPPORTED_VERSIONS } from './stdin-config.js';
-import type { NodePod } from './pods/node-pod.js';
-import type { PodRef } from './pods/node-pods.js';
+import type { PodLeases } from './leases/pod-leases.js';
+import type { PendingDeletes } from './pending-deletes.js';
+import type { NodePods } from './pods/node-pods.js';
+import type { PoolFreshness } from './pool-freshness.js';
 import type { AddRequest, CheckRequest, GcRequest, InterfaceRef, CniRequest } from './request.js';
 import { addResult } from './result.js';
 import type { Readiness } from './readiness.js';
 import { unavailableReason } from './status.js';
 
 export interface VerbsDeps {
-  readonly pods: { find(ref: PodRef, call: RequestContext): Promise<NodePod> };
+  readonly pods: Pick<NodePods, 'find'>;
   readonly resolver: Pick<AttachmentResolver, 'resolve' | 'selectionFor'>;
   /** Addresses of claims. It never writes. */
-  readonly claims: {
-    authorize(
-      attachment: Attachment,
-      call: RequestContext,
-    ): Promise<{ kind: 'claim'; claim: IPAMClaim } | { kind: 'none' }>;
-    grant(attachment: Attachment, claim: IPAMClaim, call: RequestContext): Promise<Grant>;
-    check(
-      checked: CheckedInterface,
-      addresses: readonly Address[],
-      call: RequestContext,
-    ): Promise<'held' | 'lost' | 'unknown'>;
-  };
+  readonly claims: Pick<ClaimedAddresses, 'authorize' | 'grant' | 'check'>;
   /** Addresses of pods without a claim. */
-  readonly leases: {
-    grant(attachment: Attachment, pool: Pool, call: RequestContext): Promise<Grant>;
-    release(containerId: string, interfaceName: string, call: RequestContext): Promise<void>;
-    held(containerId: string, interfaceName: string): readonly LeaseRecord[];
-    collect(network: string, valid: ReadonlySet<string>, call: RequestContext): Promise<void>;
-  };
+  readonly leases: Pick<PodLeases, 'grant' | 'release' | 'held' | 'collect'>;
   readonly directory: Pick<PoolDirectory, 'resolveUser' | 'poolsOf'>;
-  /** Returns false if the directory was stale and has caught up. */
-  readonly freshness: { confirm(attachment: Attachment, pool: string, call: RequestContext): Promise<boolean> };
+  readonly freshness: Pick<PoolFreshness, 'confirm'>;
   readonly pools: Parameters<typeof unavailableReason>[1]['pools'];
-  readonly pendingDeletes: { has(at: InterfaceRef): Promise<boolean>; remove(at: InterfaceRef): Promise<void> };
+  readonly pendingDeletes: Pick<PendingDeletes, 'has' | 'remove'>;
   readonly readiness: Readiness;
 }
 

@@ -33,7 +33,7 @@ export class ModelBlockAgent {
   readonly watches: Readonly<
     Record<(typeof WATCHES)[number], Pick<LaggingCache<BlockRecord>, 'read' | 'relist' | 'hasSynced'>>
   >;
-  readonly #candidates = new BlockCandidates(this.lent);
+  readonly #candidates: BlockCandidates;
   readonly #cluster: BlockCluster;
   readonly #by: Writer;
   readonly #random: () => number;
@@ -48,6 +48,7 @@ export class ModelBlockAgent {
   constructor(cluster: BlockCluster, node: string, { life, random }: { life: number; random: () => number }) {
     this.#cluster = cluster;
     this.#random = random;
+    this.#candidates = new BlockCandidates(this.lent, { clock: { now: () => cluster.now }, random });
     this.#by = { kind: 'agent', name: `agent ${node}/${life}`, node, startedAt: cluster.now, isAbandoned: false };
     this.#blocks = new LaggingCache(
       cluster.blocks,
@@ -163,7 +164,7 @@ export class ModelBlockAgent {
       this.#cluster.checker.settled(pick);
       if (lease !== undefined) this.#learned(lease);
       if (outcome === 'unknown') this.#doubt(pool, address);
-      this.#candidates.settle(pool, address, { outcome: PICKED[outcome], now: this.#cluster.now });
+      this.#candidates.settle(pool, address, PICKED[outcome]);
       if (outcome === 'refused') this.#try(pod, [family, ...others], attempts - 1);
       else this.#try(pod, outcome === 'done' ? others : [], MAX_ATTEMPTS);
     });
@@ -173,8 +174,7 @@ export class ModelBlockAgent {
   #choose(family: Family): Address | undefined {
     const pool = this.#pool;
     if (pool === undefined) return undefined;
-    const { now } = this.#cluster;
-    const own = this.#candidates.pick(pool, family, { now, random: this.#random });
+    const own = this.#candidates.pick(pool, family);
     if (own !== undefined) return own;
     const elsewhere = this.#candidates.withoutWithheld(pool);
     const space = new AddressSpace();

@@ -15,11 +15,13 @@ describe('candidates from the blocks of a node', () => {
   let lent: LentBlocks;
   let candidates: BlockCandidates;
   let version: number;
+  let [draws, time] = [0, 0];
+  const source = { clock: { now: () => time }, random: () => (draws++ * 0.618_033_988_75) % 1 };
 
   beforeEach(() => {
     lent = new LentBlocks(15_000);
     lent.setLeasesKnown();
-    candidates = new BlockCandidates(lent);
+    candidates = new BlockCandidates(lent, source);
     version = 0;
   });
 
@@ -28,14 +30,15 @@ describe('candidates from the blocks of a node', () => {
     lent.observe({ type: 'changed', object });
     return object;
   };
-  let draws = 0;
-  const random = () => (draws++ * 0.618_033_988_75) % 1;
   const pick = (now = 0, pool = POOL, family: 4 | 6 = 4) => {
-    const address = candidates.pick(pool, family, { now, random });
+    time = now;
+    const address = candidates.pick(pool, family);
     return address && formatAddress(address);
   };
-  const settle = (address: string | undefined, isTaken: boolean, now = 0) =>
-    candidates.settle(POOL, parseAddress(address ?? ''), { outcome: isTaken ? 'lost' : 'failed', now });
+  const settle = (address: string | undefined, isTaken: boolean, now = 0) => {
+    time = now;
+    candidates.settle(POOL, parseAddress(address ?? ''), isTaken ? 'lost' : 'failed');
+  };
   /** All that can be picked, in order. */
   const all = (now = 0, pool = POOL): string[] => {
     const found: string[] = [];
@@ -129,8 +132,7 @@ describe('candidates from the blocks of a node', () => {
     show('10.0.0.4/30');
     const first = new Set<string | undefined>();
     for (let n = 0; n < 20; n++) {
-      const fresh = new BlockCandidates(lent);
-      const address = fresh.pick(POOL, 4, { now: 0, random });
+      const address = new BlockCandidates(lent, source).pick(POOL, 4);
       first.add(address && formatAddress(address));
     }
     expect(first.size).to.equal(4);

@@ -2,7 +2,7 @@ import { AddressSpace } from '../../../ipam/core/address-space.js';
 import type { Address, Family } from '../../../ipam/core/address.js';
 import { leaseName } from '../../../ipam/core/lease-name.js';
 import { type Pool, subnetOf } from '../../../ipam/core/pool.js';
-import type { Random } from '../../../kube/clock.js';
+import type { Clock, Random } from '../../../kube/clock.js';
 import type { LentBlocks } from './lent-blocks.js';
 import { restrictPool } from './restrict-pool.js';
 
@@ -32,29 +32,28 @@ const MAX_RESTRICTED_POOLS = 256;
  */
 export class BlockCandidates {
   readonly #lent: LentBlocks;
+  readonly #source: { readonly clock: Pick<Clock, 'now'>; readonly random: Random };
   /** By name. */
   readonly #spaces = new Map<string, AddressSpace>();
   /** By name of the pool. */
-  readonly #cuts = new Map<string, RestrictedPool>();
+  readonly #restricted = new Map<string, RestrictedPool>();
   /** Names of leases of this node, in any state. */
   readonly #leased = new Set<string>();
   /** Names of leases that are being written. */
   readonly #tried = new Set<string>();
   /** By name of the lease, in the order in which they were found taken. */
-  readonly #noted = new Map<string, { addressSpace: string; address: Address; until: number }>();
+  readonly #taken = new Map<string, { addressSpace: string; address: Address; until: number }>();
 
-  constructor(lent: LentBlocks) {
+  constructor(lent: LentBlocks, source: { clock: Pick<Clock, 'now'>; random: Random }) {
     this.#lent = lent;
+    this.#source = source;
   }
 
-  /**
-   * Picks an address of a usable block that is not known to be taken. It counts as used until {@link settle}, which must follow.
-   * @param now in the clock's ms
-   */
-  pick(pool: Pool, family: Family, { now, random }: { now: number; random: Random }): Address | undefined {
-    this.#forgetNotes(now);
-    this.#cutOf(pool);
-    const address = this.#spaceOf(pool.addressSpace).random(pool.name, family, random);
+  /** Picks an address of a usable block that is not known to be taken. It counts as used until {@link settle}, which must follow. */
+  pick(pool: Pool, family: Family): Address | undefined {
+    this.#forgetTaken(this.#source.clock.now());
+    this.#restrict(pool);
+    const address = this.#spaceOf(pool.addressSpace).random(pool.name, family, this.#source.random);
     if (address !== undefined) this.try(pool, address);
     return address;
   }
@@ -65,7 +64,7 @@ export class BlockCandidates {
    */
   try(pool: Pool, address: Address): boolean {
     const name = leaseName(pool.addressSpace, address);
-    if (this.#tried.has(name) || this.#noted.has(name)) return false;
+    if (this.#tried.has(name) || this.#taken.has(name)) return false;
     this.#tried.add(name);
     this.#lent.addUse(attemptKey(name), { pool: pool.name, address });
     this.#spaceOf(pool.addressSpace).occupy(address);
@@ -73,12 +72,13 @@ export class BlockCandidates {
   }
 
   /** Ends an attempt. @param outcome `ours`: {@link addLease} was called for its lease */
-  settle({ addressSpace }: Pool, address: Address, { outcome, now }: { outcome: PickOutcome; now: number }): void {
+  settle({ addressSpace }: Pool, address: Address, outcome: PickOutcome): void {
     const name = leaseName(addressSpace, address);
     this.#tried.delete(name);
     this.#lent.removeUse(attemptKey(name));
-    this.#noted.delete(name);
-    if (outcome === 'lost') this.#noted.set(name, { addressSpace, address, until: now + BLOCK_TAKEN_TTL_MS });
+    this.#taken.delete(name);
+    const until = this.#source.clock.now() + BLOCK_TAKEN_TTL_MS;
+    if (outcome === 'lost') this.#taken.set(name, { addressSpace, address, until });
     this.#vacate(addressSpace, address);
   }
 
@@ -86,7 +86,7 @@ export class BlockCandidates {
   addLease(addressSpace: string, address: Address): void {
     const name = leaseName(addressSpace, address);
     this.#leased.add(name);
-    this.#noted.delete(name);
+    this.#taken.delete(name);
     this.#spaceOf(addressSpace).occupy(address);
   }
 
@@ -103,18 +103,18 @@ export class BlockCandidates {
 
   /** Whether the address lies in a block from which addresses may be picked. */
   isUsable(pool: Pool, address: Address): boolean {
-    return subnetOf(this.#cutOf(pool).usable, address)?.open.has(address.value) === true;
+    return subnetOf(this.#restrict(pool).usable, address)?.open.has(address.value) === true;
   }
 
   /** Returns the pool without blocks that go back to it, for picks outside of blocks. It is the same object until that changes. */
   withoutWithheld(pool: Pool): Pool {
-    return this.#cutOf(pool).elsewhere;
+    return this.#restrict(pool).elsewhere;
   }
 
   /** Restricts the pool to the current blocks, so that no address of a withdrawn block is picked. */
-  #cutOf(pool: Pool): RestrictedPool {
+  #restrict(pool: Pool): RestrictedPool {
     const { name } = pool;
-    const known = this.#cuts.get(name);
+    const known = this.#restricted.get(name);
     const revision = this.#lent.revisionOf(name);
     if (known?.pool === pool && known.revision === revision) return known;
     const usable = restrictPool(pool, (open, family) => open.intersect(this.#lent.usable(name, family)));
@@ -123,18 +123,18 @@ export class BlockCandidates {
       ? pool
       : restrictPool(pool, (open, family) => open.subtract(this.#lent.withheld(name, family)));
     this.#spaceOf(pool.addressSpace).setPool(usable);
-    const cut = { pool, revision, usable, elsewhere };
-    this.#cuts.delete(name);
-    this.#cuts.set(name, cut);
-    if (this.#cuts.size > MAX_RESTRICTED_POOLS) this.#forgetOldestCut();
-    return cut;
+    const restricted = { pool, revision, usable, elsewhere };
+    this.#restricted.delete(name);
+    this.#restricted.set(name, restricted);
+    if (this.#restricted.size > MAX_RESTRICTED_POOLS) this.#forgetOldestRestricted();
+    return restricted;
   }
 
-  #forgetOldestCut(): void {
-    const [oldest] = this.#cuts.values();
+  #forgetOldestRestricted(): void {
+    const [oldest] = this.#restricted.values();
     if (oldest === undefined) return;
     const { name, addressSpace } = oldest.pool;
-    this.#cuts.delete(name);
+    this.#restricted.delete(name);
     this.#spaces.get(addressSpace)?.removePool(name);
   }
 
@@ -144,17 +144,17 @@ export class BlockCandidates {
     return space;
   }
 
-  #forgetNotes(now: number): void {
-    for (const [name, { addressSpace, address, until }] of this.#noted) {
+  #forgetTaken(now: number): void {
+    for (const [name, { addressSpace, address, until }] of this.#taken) {
       if (until > now) return;
-      this.#noted.delete(name);
+      this.#taken.delete(name);
       this.#vacate(addressSpace, address);
     }
   }
 
   #vacate(addressSpace: string, address: Address): void {
     const name = leaseName(addressSpace, address);
-    if (this.#leased.has(name) || this.#tried.has(name) || this.#noted.has(name)) return;
+    if (this.#leased.has(name) || this.#tried.has(name) || this.#taken.has(name)) return;
     this.#spaceOf(addressSpace).vacate(address);
   }
 }

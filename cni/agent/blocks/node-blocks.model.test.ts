@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { type ModelEvent, arbitraryEvent, applyEvent } from '../testing/model/model-events.js';
+import { type ModelEvent, arbitraryEvent, applyEvent, runModel } from '../testing/model/model-events.js';
 import { BLOCK_FEED } from '../testing/model/lease-agent.js';
 import { AgentModel, NODES } from '../testing/model/agent-model.js';
 
@@ -22,7 +22,7 @@ const anyEvent: fc.Arbitrary<ModelEvent | BlockEvent> = fc.oneof(
   { weight: 1, arbitrary: blockEvent },
 );
 
-async function happens(world: AgentModel, current: ModelEvent | BlockEvent): Promise<void> {
+async function applyAnyEvent(world: AgentModel, current: ModelEvent | BlockEvent): Promise<void> {
   switch (current.what) {
     case 'lend':
       world.blocks.lend(current.pick, NODES[current.node]!);
@@ -47,20 +47,12 @@ describe('blocks of nodes and the leases of their pods, in any order of events',
     const seen = { grants: 0, returns: 0 };
     await fc.assert(
       fc.asyncProperty(fc.array(anyEvent, { minLength: 40, maxLength: 200, size: 'max' }), async (events) => {
-        const world = new AgentModel(true);
-        for (const current of events) {
-          await happens(world, current);
-          await world.turn();
-          world.check();
-        }
-        await world.settle();
-        world.check();
-        world.checkDeleted();
-        await world.endAll();
-        world.blocks.checkAnswered();
-        world.check();
-        seen.grants += world.grants;
-        seen.returns += world.blocks.returns;
+        const model = new AgentModel(true);
+        await runModel(model, events, applyAnyEvent);
+        model.blocks.checkAnswered();
+        model.check();
+        seen.grants += model.grants;
+        seen.returns += model.blocks.returns;
       }),
       { numRuns: Number(globalThis.process.env.MODEL_RUNS ?? 500) },
     );

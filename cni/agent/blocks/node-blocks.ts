@@ -1,9 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { type AddressBlock, BlockRelease } from '../../../api/address-block.js';
-import type { Address, Family } from '../../../ipam/core/address.js';
 import { type BlockRecord, isUsable, readBlock } from '../../../ipam/core/block.js';
 import { type LeaseRecord, isHeldByPod } from '../../../ipam/core/lease.js';
-import type { Pool } from '../../../ipam/core/pool.js';
 import type { Client } from '../../../kube/client.js';
 import type { Clock, Random } from '../../../kube/clock.js';
 import { isConflict, isNotFound, messageOf } from '../../../kube/errors.js';
@@ -15,14 +13,9 @@ import { ADDRESS_BLOCKS } from '../../../kube/resources.js';
 import { abortable } from '../../../kube/abortable.js';
 import type { InformerRegistry, WatchSpec } from '../../../kube/informers.js';
 import { type LeaseListener, type NodeLeases, nodeFieldSelector } from '../node-leases.js';
-import { BlockCandidates, type PickOutcome } from './block-candidates.js';
+import { BlockCandidates } from './block-candidates.js';
 import { type AnswerOutcome, LentBlocks } from './lent-blocks.js';
 import type { NodeBlockMetrics } from './metrics.js';
-
-export type { PickOutcome } from './block-candidates.js';
-
-/** The methods that an ADD uses. */
-export type BlockPicker = Pick<NodeBlocks, 'pick' | 'try' | 'settle' | 'isKnown' | 'isUsable' | 'withoutWithheld'>;
 
 export interface NodeBlocksDeps {
   readonly informers: Pick<InformerRegistry, 'get'>;
@@ -50,7 +43,8 @@ export class NodeBlocks {
   readonly uses: Pick<LentBlocks, 'addUse' | 'removeUse'>;
   readonly #deps: NodeBlocksDeps;
   readonly #lent = new LentBlocks(ANSWER_INTERVAL_MS);
-  readonly #candidates = new BlockCandidates(this.#lent);
+  /** The addresses that an ADD may try. */
+  readonly candidates: BlockCandidates;
   readonly #feed: Pick<Informer<AddressBlock, BlockRecord>, 'hasSynced' | 'synced'>;
   readonly #stop = new AbortController();
   readonly #nap: WakeableSleep;
@@ -59,6 +53,7 @@ export class NodeBlocks {
   constructor(deps: NodeBlocksDeps) {
     setMaxListeners(0, this.#stop.signal);
     this.#deps = deps;
+    this.candidates = new BlockCandidates(this.#lent, deps);
     this.#nap = new WakeableSleep(deps.clock);
     this.uses = this.#lent;
     const watched: WatchSpec<AddressBlock, BlockRecord> = {
@@ -98,57 +93,26 @@ export class NodeBlocks {
     await this.#running;
   }
 
-  /** {@link BlockCandidates.pick} */
-  pick(pool: Pool, family: Family): Address | undefined {
-    const { clock, random } = this.#deps;
-    return this.#candidates.pick(pool, family, { now: clock.now(), random });
-  }
-
-  /** {@link BlockCandidates.try} */
-  try(pool: Pool, address: Address): boolean {
-    return this.#candidates.try(pool, address);
-  }
-
-  /** {@link BlockCandidates.settle} */
-  settle(pool: Pool, address: Address, outcome: PickOutcome): void {
-    this.#candidates.settle(pool, address, { outcome, now: this.#deps.clock.now() });
-  }
-
-  /** {@link BlockCandidates.isKnown} */
-  isKnown(pool: Pool, address: Address): boolean {
-    return this.#candidates.isKnown(pool, address);
-  }
-
-  /** {@link BlockCandidates.isUsable} */
-  isUsable(pool: Pool, address: Address): boolean {
-    return this.#candidates.isUsable(pool, address);
-  }
-
-  /** {@link BlockCandidates.withoutWithheld} */
-  withoutWithheld(pool: Pool): Pool {
-    return this.#candidates.withoutWithheld(pool);
-  }
-
   #listener(): LeaseListener {
     return {
       changed: (before, after) => {
         if (after !== undefined) this.#leased(after);
         else if (before !== undefined) this.#unleased(before);
       },
-      uncertain: (key, request) => this.#lent.addUse(`doubt ${key}`, request),
-      resolved: (key) => this.#lent.removeUse(`doubt ${key}`),
+      uncertain: (key, request) => this.#lent.addUse(`uncertain ${key}`, request),
+      resolved: (key) => this.#lent.removeUse(`uncertain ${key}`),
     };
   }
 
   #leased(lease: LeaseRecord): void {
     const { metadata, addressSpace, address } = lease;
-    this.#candidates.addLease(addressSpace, address);
+    this.candidates.addLease(addressSpace, address);
     if (isHeldByPod(lease)) this.#lent.addUse(`lease ${metadata.name}`, lease);
     else this.#lent.removeUse(`lease ${metadata.name}`);
   }
 
   #unleased({ metadata, addressSpace, address }: LeaseRecord): void {
-    this.#candidates.removeLease(addressSpace, address);
+    this.candidates.removeLease(addressSpace, address);
     this.#lent.removeUse(`lease ${metadata.name}`);
   }
 

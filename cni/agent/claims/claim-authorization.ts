@@ -9,7 +9,7 @@ import type { Recheck } from '../../../cluster/cluster-view.js';
 import type { PersistentIPsGate } from '../../../cluster/persistent-ips-gate.js';
 import { type KubeVirtControllerSource, describeUntrustedCreator } from '../../../cluster/kubevirt-controller.js';
 import type { ParsedNad } from '../../../cluster/transforms.js';
-import { asReadError } from '../api-failure.js';
+import { asReadError, readResult } from '../api-failure.js';
 import type { Attachment } from '../attachment.js';
 import type { RequestContext } from '../request-context.js';
 import { CniCode, CniError } from '../cni-error.js';
@@ -25,7 +25,7 @@ import type { ReadCache } from './read-cache.js';
 export type AuthorizedClaim = { readonly kind: 'claim'; readonly claim: IPAMClaim } | { readonly kind: 'none' };
 
 export interface ClaimAuthorizationDeps extends BoundedWaitDeps {
-  readonly sightings: ReadCache;
+  readonly reads: ReadCache;
   readonly networks: Pick<Lister<ParsedNad>, 'get'>;
   readonly gate: PersistentIPsGate;
   readonly kubevirt: KubeVirtControllerSource;
@@ -46,19 +46,19 @@ export class ClaimAuthorization {
    */
   async authorize(attachment: Attachment, call: RequestContext): Promise<AuthorizedClaim> {
     const { clock, maxStalenessMs } = this.#deps;
-    const patience = new BoundedWait(this.#deps, attachment, call);
+    const wait = new BoundedWait(this.#deps, attachment, call);
     for (;;) {
-      const judgement = await this.decide(attachment, clock.now() - maxStalenessMs, call);
-      switch (judgement.kind) {
+      const decision = await this.decide(attachment, clock.now() - maxStalenessMs, call);
+      switch (decision.kind) {
         case 'claim':
         case 'none':
-          return judgement;
+          return decision;
         case 'refused':
-          throw new CniError(CniCode.Refused, judgement.reason);
+          throw new CniError(CniCode.Refused, decision.reason);
         case 'pending':
-          if (judgement.isOnItsWay !== true) throw new CniError(CniCode.TryAgain, judgement.reason);
+          if (decision.isOnItsWay !== true) throw new CniError(CniCode.TryAgain, decision.reason);
       }
-      await patience.wait(judgement.reason);
+      await wait.pause(decision.reason);
     }
   }
 
@@ -73,16 +73,16 @@ export class ClaimAuthorization {
     call: RequestContext,
   ): Promise<AuthorizationDecision> {
     if (isDefaultNetwork(selection)) return { kind: 'none' };
-    const judgement = await this.#settle({ pod, selection, network }, since, call);
-    const isPredicted = judgement.kind === 'pending' && judgement.isPredicted === true;
-    if (judgement.kind === 'claim') return this.#refuseCreator(pod) ?? judgement;
+    const decision = await this.#decideRechecking({ pod, selection, network }, since, call);
+    const isPredicted = decision.kind === 'pending' && decision.isPredicted === true;
+    if (decision.kind === 'claim') return this.#checkCreator(pod) ?? decision;
     // the webhook has already checked the namespace of a pod with a reference
-    if (!isPredicted || selection.claimReference !== undefined) return judgement;
-    return (await this.#hasOptedOut(pod.metadata.namespace, call)) ? { kind: 'none' } : judgement;
+    if (!isPredicted || selection.claimReference !== undefined) return decision;
+    return (await this.#hasOptedOut(pod.metadata.namespace, call)) ? { kind: 'none' } : decision;
   }
 
   /** Refuses launchers that KubeVirt's controller did not create, because tenants can write owner references. */
-  #refuseCreator(pod: NodePod): AuthorizationDecision | undefined {
+  #checkCreator(pod: NodePod): AuthorizationDecision | undefined {
     const controller = this.#deps.kubevirt.controller();
     const problem = controllingVmi(pod) === undefined ? undefined : describeUntrustedCreator(pod, controller);
     if (problem === undefined) return undefined;
@@ -90,14 +90,18 @@ export class ClaimAuthorization {
     return { kind: controller.problem === undefined ? 'refused' : 'pending', reason };
   }
 
-  async #settle(seeker: AttachmentRequest, since: number, { signal }: RequestContext): Promise<AuthorizationDecision> {
-    const { sightings, networks, gate, clock } = this.#deps;
-    const { namespace } = seeker.pod.metadata;
-    const view = new ReadCacheView({ namespace, sightings, networks, gate, since, now: clock.now() });
-    const judge = controllingVmi(seeker.pod) === undefined ? authorizePod : authorizeLauncher;
+  async #decideRechecking(
+    request: AttachmentRequest,
+    since: number,
+    { signal }: RequestContext,
+  ): Promise<AuthorizationDecision> {
+    const { reads, networks, gate, clock } = this.#deps;
+    const { namespace } = request.pod.metadata;
+    const view = new ReadCacheView({ namespace, reads, networks, gate, since, now: clock.now() });
+    const judge = controllingVmi(request.pod) === undefined ? authorizePod : authorizeLauncher;
     for (;;) {
       const doubted = new Map<string, Recheck>();
-      const judgement = judge(seeker, { view, doubt: (doubt) => doubted.set(`${doubt.kind} ${doubt.key}`, doubt) });
+      const decision = judge(request, { view, doubt: (doubt) => doubted.set(`${doubt.kind} ${doubt.key}`, doubt) });
       const doubts = [...doubted.values()];
       const open = doubts.filter((doubt) => !view.hasRead(doubt));
       if (open.length > 0) {
@@ -106,16 +110,12 @@ export class ClaimAuthorization {
       }
       const failure = view.failureOf(doubts);
       if (failure !== undefined) throw asReadError(failure);
-      return judgement;
+      return decision;
     }
   }
 
   async #hasOptedOut(namespace: string, { signal }: RequestContext): Promise<boolean> {
-    try {
-      const { object } = await this.#deps.sightings.read(NAMESPACES, namespace, signal);
-      return object?.metadata.labels?.[PERSISTENT_IPS_LABEL] === PERSISTENT_IPS_DISABLED;
-    } catch (error) {
-      throw asReadError(error);
-    }
+    const { object } = await readResult(this.#deps.reads.read(NAMESPACES, namespace, signal));
+    return object?.metadata.labels?.[PERSISTENT_IPS_LABEL] === PERSISTENT_IPS_DISABLED;
   }
 }

@@ -16,9 +16,9 @@ describe('the addresses of a claim', () => {
     );
     world.addVm('vm1', { data: 'blue' }, ['fd00::5/64', '10.0.0.5/24']);
     const attachment = world.attachment(world.launcher());
-    const entitlement = await world.claimed.authorize(attachment, world.call());
-    if (entitlement.kind !== 'claim') throw new Error(entitlement.kind);
-    expect(await world.claimed.grant(attachment, entitlement.claim, world.call())).to.deep.equal([
+    const authorized = await world.claimed.authorize(attachment, world.call());
+    if (authorized.kind !== 'claim') throw new Error(authorized.kind);
+    expect(await world.claimed.grant(attachment, authorized.claim, world.call())).to.deep.equal([
       { address: parseAddress('10.0.0.5'), prefixLength: 23, gateway: parseAddress('10.0.1.1') },
       { address: parseAddress('fd00::5'), prefixLength: 64 },
     ]);

@@ -3,7 +3,7 @@ import { joinKey, objectKey } from '../../../api/meta.js';
 import { describeSelection } from '../../../api/network-selection.js';
 import { IPAM_CLAIMS } from '../../../kube/resources.js';
 import type { PoolDirectory } from '../../../ipam/directory/directory.js';
-import { asReadError } from '../api-failure.js';
+import { readResult } from '../api-failure.js';
 import type { Attachment, Grant } from '../attachment.js';
 import type { RequestContext } from '../request-context.js';
 import { CniCode, CniError } from '../cni-error.js';
@@ -25,8 +25,8 @@ export interface ClaimGrant {
 export interface ClaimGrantsDeps extends BoundedWaitDeps {
   readonly authorization: Pick<ClaimAuthorization, 'authorize'>;
   readonly leases: Pick<ClaimLeaseReader, 'held'>;
-  readonly users: Pick<OtherUsers, 'standingInTheWay'>;
-  readonly sightings: ReadCache;
+  readonly users: Pick<OtherUsers, 'findConflict'>;
+  readonly reads: ReadCache;
   readonly directory: Pick<PoolDirectory, 'pool' | 'resolveUser'>;
   readonly maxStalenessMs: number;
 }
@@ -45,15 +45,15 @@ export class ClaimGrants {
    * @throws {CniError} 11 with the reason of the wait; 100 if the attachment is not authorized any more
    */
   async grant(attachment: Attachment, claim: IPAMClaim, call: RequestContext): Promise<ClaimGrant> {
-    const patience = new BoundedWait(this.#deps, attachment, call);
+    const wait = new BoundedWait(this.#deps, attachment, call);
     let current = claim;
     for (let attempts = 0; ; attempts++) {
       const granted = await this.attempt(attachment, current, call);
       if (typeof granted !== 'string') return granted;
       // the cached read may be stale, so the first retry does not wait
-      if (attempts === 0) patience.check(granted);
-      else await patience.wait(granted);
-      current = await this.#lookAgain(attachment, current, call);
+      if (attempts === 0) wait.check(granted);
+      else await wait.pause(granted);
+      current = await this.#readAgain(attachment, current, call);
     }
   }
 
@@ -67,7 +67,7 @@ export class ClaimGrants {
     if (typeof shown === 'string') return shown;
     const { leases, users } = this.#deps;
     const [obstacle, ...held] = await Promise.all([
-      users.standingInTheWay(attachment.pod, claim, call),
+      users.findConflict(attachment.pod, claim, call),
       ...shown.map(({ address }) => leases.held(address, claim, call)),
     ]);
     if (obstacle?.isOnItsWay === true) return obstacle.reason;
@@ -77,13 +77,13 @@ export class ClaimGrants {
       if (typeof lease === 'string') return `IPAMClaim ${objectKey(claim)} does not hold its addresses: ${lease}`;
       seen.push(lease);
     }
-    this.#requireFresh(claim, seen);
+    this.#requireRecent(claim, seen);
     this.#requireSpace(attachment, claim, seen);
     return this.#grantOf(claim, shown, seen);
   }
 
   /** Checks the age of cached reads at the end, because the other reads took time. */
-  #requireFresh(claim: IPAMClaim, seen: readonly VerifiedLease[]): void {
+  #requireRecent(claim: IPAMClaim, seen: readonly VerifiedLease[]): void {
     const { clock, maxStalenessMs } = this.#deps;
     const ageMs = clock.now() - Math.min(...seen.map(({ readAt }) => readAt));
     if (ageMs > maxStalenessMs) {
@@ -121,15 +121,11 @@ export class ClaimGrants {
   }
 
   /** Reads the claim again. A new claim of the same name must be authorized again. */
-  async #lookAgain(attachment: Attachment, { metadata }: IPAMClaim, call: RequestContext): Promise<IPAMClaim> {
+  async #readAgain(attachment: Attachment, { metadata }: IPAMClaim, call: RequestContext): Promise<IPAMClaim> {
     const key = objectKey({ metadata });
-    try {
-      await this.#deps.sightings.read(IPAM_CLAIMS, key, call.signal);
-    } catch (error) {
-      throw asReadError(error);
-    }
-    const entitlement = await this.#deps.authorization.authorize(attachment, call);
-    if (entitlement.kind === 'claim') return entitlement.claim;
+    await readResult(this.#deps.reads.read(IPAM_CLAIMS, key, call.signal));
+    const authorized = await this.#deps.authorization.authorize(attachment, call);
+    if (authorized.kind === 'claim') return authorized.claim;
     throw new CniError(CniCode.TryAgain, `IPAMClaim ${key} was deleted just now: try again`);
   }
 }

@@ -18,7 +18,7 @@ export interface VerifiedLease {
 }
 
 export interface ClaimLeaseReaderDeps {
-  readonly sightings: ReadCache;
+  readonly reads: ReadCache;
   readonly directory: Pick<PoolDirectory, 'resolve' | 'poolsOf' | 'pool'>;
   readonly clock: Clock;
   readonly maxStalenessMs: number;
@@ -41,7 +41,7 @@ export class ClaimLeaseReader {
     if (typeof spaces === 'string') return spaces;
     let why: string | undefined;
     for (const space of spaces) {
-      const { object, at } = await this.#readOrRecall(leaseName(space, address), call);
+      const { object, at } = await this.#readOrGet(leaseName(space, address), call);
       const held = object && readHeldLease(object, claim);
       if (held !== undefined && typeof held !== 'string') return { record: held, readAt: at };
       why ??= held;
@@ -62,14 +62,12 @@ export class ClaimLeaseReader {
     return resolution.message;
   }
 
-  async #readOrRecall(name: string, { signal }: RequestContext): Promise<CachedRead<AddressLease>> {
-    const { sightings, clock, maxStalenessMs } = this.#deps;
+  async #readOrGet(name: string, { signal }: RequestContext): Promise<CachedRead<AddressLease>> {
+    const { reads, clock, maxStalenessMs } = this.#deps;
     try {
-      return await sightings.read(ADDRESS_LEASES, name, signal);
+      return await reads.read(ADDRESS_LEASES, name, signal);
     } catch (error) {
-      const seen = isApiUnavailable(error)
-        ? sightings.get(ADDRESS_LEASES, name, clock.now() - maxStalenessMs)
-        : undefined;
+      const seen = isApiUnavailable(error) ? reads.get(ADDRESS_LEASES, name, clock.now() - maxStalenessMs) : undefined;
       if (seen?.object === undefined) throw asReadError(error);
       return seen;
     }

@@ -9,12 +9,13 @@ import type { KubeVirtControllerSource } from '../../../cluster/kubevirt-control
 import type { PoolDirectory } from '../../../ipam/directory/directory.js';
 import { NAD_WATCH } from '../../../cluster/watch-specs.js';
 import { type Address, sameAddress } from '../../../ipam/core/address.js';
-import { asReadError } from '../api-failure.js';
+import { readResult } from '../api-failure.js';
 import type { Attachment, Grant } from '../attachment.js';
 import type { RequestContext } from '../request-context.js';
 import { CniError } from '../cni-error.js';
 import type { NodePod } from '../pods/node-pod.js';
 import type { NodePods } from '../pods/node-pods.js';
+import { type InterfaceRef, sandboxInterfaceKey } from '../request.js';
 import { type ClaimGrant, ClaimGrants } from './claim-grants.js';
 import { readHeldLease } from './lease-checks.js';
 import { ClaimLeaseReader } from './claim-lease-reader.js';
@@ -40,40 +41,40 @@ export interface ClaimedAddressesDeps {
 }
 
 /** An interface of a sandbox, with the rest of its attachment if that is known. */
-export type CheckedInterface = Pick<Attachment, 'containerId' | 'interfaceName'> & Partial<Attachment>;
+export type CheckedInterface = InterfaceRef & Partial<Attachment>;
 
 /** The addresses that attachments have by a claim. It reads from the API server and never writes. */
 export class ClaimedAddresses {
-  readonly #sightings: ReadCache;
-  readonly #entitlements: ClaimAuthorization;
+  readonly #reads: ReadCache;
+  readonly #authorization: ClaimAuthorization;
   readonly #grants: ClaimGrants;
   readonly #prefetch: Prefetch;
   readonly #pods: Pick<NodePods, 'get'>;
   readonly #clock: Clock;
   readonly #maxStalenessMs: number;
   readonly #abort = new AbortController();
-  #forgetting: Promise<void> = Promise.resolve();
+  #evicting: Promise<void> = Promise.resolve();
   /** By UID of the pod, then by sandbox and interface. */
   readonly #granted = new Map<string, Map<string, ClaimGrant>>();
 
   constructor({ pods, client, informers, directory, config, ...rest }: ClaimedAddressesDeps) {
     const { clock } = rest;
     const { maxStalenessMs } = config;
-    const sightings = new ReadCache(client, clock);
+    const reads = new ReadCache(client, clock);
     const networks = informers.get(NAD_WATCH).cache;
-    const shared = { ...rest, sightings, networks, directory, pods, maxStalenessMs };
-    const entitlements = new ClaimAuthorization(shared);
+    const shared = { ...rest, reads, networks, directory, pods, maxStalenessMs };
+    const authorization = new ClaimAuthorization(shared);
     const leases = new ClaimLeaseReader(shared);
     const users = new OtherUsers(shared);
     this.#pods = pods;
     this.#clock = clock;
     this.#maxStalenessMs = maxStalenessMs;
-    this.#sightings = sightings;
-    this.#entitlements = entitlements;
-    this.#grants = new ClaimGrants({ ...shared, authorization: entitlements, leases, users });
+    this.#reads = reads;
+    this.#authorization = authorization;
+    this.#grants = new ClaimGrants({ ...shared, authorization: authorization, leases, users });
     this.#prefetch = new Prefetch({
       ...shared,
-      prefetch: (attachment, signal) => this.#rehearse(attachment, signal),
+      prefetch: (attachment, signal) => this.#prefetchFor(attachment, signal),
       isGranted: (pod, interfaceName) => this.#isGranted(pod, interfaceName),
     });
     pods.onChange((pod, gone) => {
@@ -83,12 +84,12 @@ export class ClaimedAddresses {
 
   start(): void {
     this.#prefetch.start();
-    this.#forgetting = this.#forget();
+    this.#evicting = this.#evict();
   }
 
   async stop(): Promise<void> {
     this.#abort.abort();
-    await Promise.all([this.#prefetch.stop(), this.#forgetting]);
+    await Promise.all([this.#prefetch.stop(), this.#evicting]);
   }
 
   /**
@@ -96,7 +97,7 @@ export class ClaimedAddresses {
    * @throws {CniError} 11 if a retry may succeed, 100 if an object must be changed first
    */
   authorize(attachment: Attachment, call: RequestContext): Promise<AuthorizedClaim> {
-    return this.#entitlements.authorize(attachment, call);
+    return this.#authorization.authorize(attachment, call);
   }
 
   /**
@@ -107,7 +108,7 @@ export class ClaimedAddresses {
     const granted = await this.#grants.grant(attachment, claim, call);
     const { uid } = attachment.pod.metadata;
     const ofPod = this.#granted.get(uid) ?? new Map<string, ClaimGrant>();
-    this.#granted.set(uid, ofPod.set(attachmentKey(attachment), granted));
+    this.#granted.set(uid, ofPod.set(sandboxInterfaceKey(attachment), granted));
     return granted.grant;
   }
 
@@ -136,7 +137,7 @@ export class ClaimedAddresses {
 
   #grantOf(checked: CheckedInterface): ClaimGrant | undefined {
     for (const ofPod of this.#granted.values()) {
-      const found = ofPod.get(attachmentKey(checked));
+      const found = ofPod.get(sandboxInterfaceKey(checked));
       if (found !== undefined) return found;
     }
     return undefined;
@@ -149,17 +150,15 @@ export class ClaimedAddresses {
     if (pod === undefined || network === undefined || selection === undefined) return undefined;
     const attachment: Attachment = { requested: [], mac: undefined, ...rest, pod, network, selection };
     const since = this.#clock.now() - this.#maxStalenessMs;
-    const judgement = await this.#entitlements.decide(attachment, since, call);
-    if (judgement.kind !== 'claim') return undefined;
-    const granted = await this.#grants.attempt(attachment, judgement.claim, call);
+    const decision = await this.#authorization.decide(attachment, since, call);
+    if (decision.kind !== 'claim') return undefined;
+    const granted = await this.#grants.attempt(attachment, decision.claim, call);
     return typeof granted === 'string' ? undefined : granted;
   }
 
   async #areHeld({ claim, leases }: ClaimGrant, { signal }: RequestContext): Promise<boolean> {
-    const reads = leases.map((name) => this.#sightings.read(ADDRESS_LEASES, name, signal));
-    const seen = await Promise.all(reads).catch((error: unknown) => {
-      throw asReadError(error);
-    });
+    const reads = leases.map((name) => this.#reads.read(ADDRESS_LEASES, name, signal));
+    const seen = await readResult(Promise.all(reads));
     return seen.every(({ object }) => object !== undefined && typeof readHeldLease(object, claim) !== 'string');
   }
 
@@ -169,22 +168,18 @@ export class ClaimedAddresses {
   }
 
   /** Reads everything that an ADD will need, without using cached reads. */
-  async #rehearse(attachment: Attachment, signal: AbortSignal): Promise<void> {
-    const judgement = await this.#entitlements.decide(attachment, this.#clock.now(), { signal });
-    if (judgement.kind === 'claim') await this.#grants.attempt(attachment, judgement.claim, { signal });
+  async #prefetchFor(attachment: Attachment, signal: AbortSignal): Promise<void> {
+    const decision = await this.#authorization.decide(attachment, this.#clock.now(), { signal });
+    if (decision.kind === 'claim') await this.#grants.attempt(attachment, decision.claim, { signal });
   }
 
-  async #forget(): Promise<void> {
+  async #evict(): Promise<void> {
     const { signal } = this.#abort;
     while (!signal.aborted) {
       await this.#clock.sleep(this.#maxStalenessMs, signal);
-      this.#sightings.evictBefore(this.#clock.now() - this.#maxStalenessMs);
+      this.#reads.evictBefore(this.#clock.now() - this.#maxStalenessMs);
       // a grant may complete after its pod was deleted
       for (const uid of this.#granted.keys()) if (this.#pods.get(uid) === undefined) this.#granted.delete(uid);
     }
   }
-}
-
-function attachmentKey({ containerId, interfaceName }: Pick<Attachment, 'containerId' | 'interfaceName'>): string {
-  return `${containerId} ${interfaceName}`;
 }

@@ -18,14 +18,14 @@ interface LauncherRequest extends AttachmentRequest {
  * Finds the claim of a launcher's interface. It searches by VM and network, because virt-controller removes references from running pods.
  * A reference counts only if it names a claim of the same VM and network. Pure.
  */
-export function authorizeLauncher(seeker: AttachmentRequest, sight: AuthorizationInput): AuthorizationDecision {
-  const { pod, selection } = seeker;
+export function authorizeLauncher(request: AttachmentRequest, sight: AuthorizationInput): AuthorizationDecision {
+  const { pod, selection } = request;
   const { namespace } = pod.metadata;
   const found = findWorkload(pod, namespace, sight);
   if (!found.found) return { kind: 'refused', reason: `pod ${objectKey(pod)} ${found.reason}` };
   const choice = { ...sight, workload: found.workload, requested: requestedInterfaces(pod) };
   const vmNetwork = matchNetwork(selection, choice)?.name;
-  const launcher: LauncherRequest = { ...seeker, workload: found.workload, vmNetwork };
+  const launcher: LauncherRequest = { ...request, workload: found.workload, vmNetwork };
   const chosen = chooseClaim(selection, validReference(launcher, sight), choice);
   const name = chosen.kind === 'claim' ? chosen.name : undefined;
   const claim = name === undefined ? undefined : sight.view.claim(name);

@@ -17,7 +17,7 @@ import type { ReadCache } from './read-cache.js';
 
 export interface OtherUsersDeps {
   readonly pods: Pick<NodePods, 'named' | 'list'>;
-  readonly sightings: ReadCache;
+  readonly reads: ReadCache;
   readonly kubevirt: KubeVirtControllerSource;
   readonly clock: Clock;
   readonly maxStalenessMs: number;
@@ -50,7 +50,7 @@ export class OtherUsers {
    * @returns undefined if the pod may use the claim
    * @throws {CniError} 11 if the state of the other pod cannot be read
    */
-  async standingInTheWay(pod: NodePod, claim: IPAMClaim, call: RequestContext): Promise<ClaimUseConflict | undefined> {
+  async findConflict(pod: NodePod, claim: IPAMClaim, call: RequestContext): Promise<ClaimUseConflict | undefined> {
     const named = claim.status?.ownerPod?.name;
     if (controllingVmi(pod) === undefined) return conflictOfOwnerPod(pod, claim);
     const controller = this.#deps.kubevirt.controller();
@@ -59,31 +59,31 @@ export class OtherUsers {
       return { reason: `IPAMClaim ${objectKey(claim)} cannot be used: ${controller.problem}`, isOnItsWay: false };
     }
     const others = this.#launchersHere(pod, claim, controller).map(({ metadata }) => metadata.name);
-    const suspects = new Set([...(named === undefined ? [] : [named]), ...others]);
-    suspects.delete(pod.metadata.name);
-    for (const name of suspects) {
-      const why = await this.#judge({ pod, owner: claimOwnerOf(claim)?.name, controller }, name, call);
+    const otherPods = new Set([...(named === undefined ? [] : [named]), ...others]);
+    otherPods.delete(pod.metadata.name);
+    for (const name of otherPods) {
+      const why = await this.#findUse({ pod, owner: claimOwnerOf(claim)?.name, controller }, name, call);
       if (why !== undefined) return { reason: `IPAMClaim ${objectKey(claim)} ${why}`, isOnItsWay: false };
     }
     return undefined;
   }
 
-  async #judge(seeker: RequestingPod, name: string, call: RequestContext): Promise<string | undefined> {
-    const { namespace } = seeker.pod.metadata;
+  async #findUse(request: RequestingPod, name: string, call: RequestContext): Promise<string | undefined> {
+    const { namespace } = request.pod.metadata;
     const cached = this.#deps.pods.named(namespace, name);
-    if (cached !== undefined && !isConflicting(seeker, cached)) return undefined;
-    const other = await this.#readOrRecall(joinKey(namespace, name), cached, call);
-    if (other === undefined || !isConflicting(seeker, other)) return undefined;
+    if (cached !== undefined && !isConflicting(request, cached)) return undefined;
+    const other = await this.#readOrGet(joinKey(namespace, name), cached, call);
+    if (other === undefined || !isConflicting(request, other)) return undefined;
     return usedBy(objectKey(other));
   }
 
   /** @param cached may be stale: the pod may have ended since */
-  async #readOrRecall(key: string, cached: Pod | undefined, { signal }: RequestContext): Promise<Pod | undefined> {
-    const { sightings, clock, maxStalenessMs } = this.#deps;
+  async #readOrGet(key: string, cached: Pod | undefined, { signal }: RequestContext): Promise<Pod | undefined> {
+    const { reads, clock, maxStalenessMs } = this.#deps;
     try {
-      return (await sightings.read(PODS, key, signal)).object;
+      return (await reads.read(PODS, key, signal)).object;
     } catch (error) {
-      const seen = isApiUnavailable(error) ? sightings.get(PODS, key, clock.now() - maxStalenessMs) : undefined;
+      const seen = isApiUnavailable(error) ? reads.get(PODS, key, clock.now() - maxStalenessMs) : undefined;
       if (seen !== undefined) return seen.object;
       if (cached !== undefined && isApiUnavailable(error)) return cached;
       throw asReadError(error);

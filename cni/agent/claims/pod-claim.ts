@@ -11,8 +11,8 @@ import type { AuthorizationDecision, AttachmentRequest, AuthorizationInput } fro
  * Authorizes a pod that no VMI controls. It may refer to a claim that does not belong to a VM (multi-net-spec 8). Tenants can write
  * references and the labels of launchers, so neither authorizes a pod to use the claim of a VM. Pure.
  */
-export function authorizePod(seeker: AttachmentRequest, sight: AuthorizationInput): AuthorizationDecision {
-  const { pod, selection } = seeker;
+export function authorizePod(request: AttachmentRequest, sight: AuthorizationInput): AuthorizationDecision {
+  const { pod, selection } = request;
   if (isLauncher(pod)) {
     const found = findWorkload(pod, pod.metadata.namespace, sight);
     if (!found.found) return refused(`pod ${objectKey(pod)} ${found.reason}`);
@@ -31,7 +31,7 @@ export function authorizePod(seeker: AttachmentRequest, sight: AuthorizationInpu
         'name a claim without a VM',
     );
   }
-  return checkClaimNetwork(seeker, claim, sight) ?? checkClaimDeletion(shown, claim);
+  return checkClaimNetwork(request, claim, sight) ?? checkClaimDeletion(shown, claim);
 }
 
 /** Whether the claim belongs to a VM. Claims that lost their owner are recognized by the finalizer. */

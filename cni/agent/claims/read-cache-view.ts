@@ -18,7 +18,7 @@ import type { ReadCache } from './read-cache.js';
 
 export interface ReadCacheViewOptions {
   readonly namespace: string;
-  readonly sightings: ReadCache;
+  readonly reads: ReadCache;
   readonly networks: Pick<Lister<ParsedNad>, 'get'>;
   readonly gate: PersistentIPsGate;
   /** Ignores reads before this time, in the clock's ms. */
@@ -44,43 +44,43 @@ export class ReadCacheView implements ClusterView {
   }
 
   vmi(name: string): VirtualMachineInstance | undefined {
-    return this.#recall(VIRTUAL_MACHINE_INSTANCES, this.#key(name));
+    return this.#get(VIRTUAL_MACHINE_INSTANCES, this.#key(name));
   }
 
   vm(name: string): VirtualMachine | undefined {
-    return this.#recall(VIRTUAL_MACHINES, this.#key(name));
+    return this.#get(VIRTUAL_MACHINES, this.#key(name));
   }
 
   claim(name: string): IPAMClaim | undefined {
-    return this.#recall(IPAM_CLAIMS, this.#key(name));
+    return this.#get(IPAM_CLAIMS, this.#key(name));
   }
 
   /** Returns the claims that were read. If a certain claim is needed, recheck its name. */
   claimsOf(ownerUid: string): readonly IPAMClaim[] {
-    const { sightings, since, namespace } = this.#options;
-    const claims = sightings.list(IPAM_CLAIMS, since);
+    const { reads, since, namespace } = this.#options;
+    const claims = reads.list(IPAM_CLAIMS, since);
     return claims.filter((claim) => claim.metadata.namespace === namespace && claimOwnerOf(claim)?.uid === ownerUid);
   }
 
   network(key: string): NetworkConfig | undefined {
     const watched = this.#options.networks.get(key);
     if (watched !== undefined) return watched.config;
-    const seen = this.#recall(NETWORK_ATTACHMENT_DEFINITIONS, key);
+    const seen = this.#get(NETWORK_ATTACHMENT_DEFINITIONS, key);
     return seen && parseNetworkConfig(seen);
   }
 
   /** Whether the object was read, found or not, or the read failed. */
   hasRead(doubt: Recheck): boolean {
     const { resource, key } = this.#target(doubt);
-    const { sightings, now } = this.#options;
-    return this.#failures.has(recheckKey(doubt)) || sightings.get(resource, key, now) !== undefined;
+    const { reads, now } = this.#options;
+    return this.#failures.has(recheckKey(doubt)) || reads.get(resource, key, now) !== undefined;
   }
 
   /** Never rejects. */
   async read(doubt: Recheck, signal: AbortSignal): Promise<void> {
     const { resource, key } = this.#target(doubt);
     try {
-      await this.#options.sightings.read(resource, key, signal);
+      await this.#options.reads.read(resource, key, signal);
     } catch (error) {
       this.#failures.set(recheckKey(doubt), error);
       this.lookupFailure ??= messageOf(error);
@@ -93,9 +93,9 @@ export class ReadCacheView implements ClusterView {
     return failed && this.#failures.get(recheckKey(failed));
   }
 
-  #recall<T extends KubeObject>(resource: Resource<T>, key: string): T | undefined {
-    const { sightings, since } = this.#options;
-    return sightings.get(resource, key, since)?.object;
+  #get<T extends KubeObject>(resource: Resource<T>, key: string): T | undefined {
+    const { reads, since } = this.#options;
+    return reads.get(resource, key, since)?.object;
   }
 
   #target({ kind, key }: Recheck): { resource: Resource; key: string } {

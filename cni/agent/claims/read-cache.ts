@@ -47,11 +47,11 @@ export class ReadCache {
   async read<T extends KubeObject>(resource: Resource<T>, key: string, signal: AbortSignal): Promise<CachedRead<T>> {
     const at = this.#clock.now();
     const object = await findUnlessGone(this.#client, resource, splitKey(key), { signal, deadlineMs: READ_MS });
-    const sighting = { object, at };
+    const read = { object, at };
     const id = cacheKey(resource, key);
     // a slower read that was sent earlier must not replace a newer result
-    if ((this.#seen.get(id)?.at ?? at) <= at) this.#seen.set(id, sighting);
-    return sighting;
+    if ((this.#seen.get(id)?.at ?? at) <= at) this.#seen.set(id, read);
+    return read;
   }
 
   evictBefore(time: number): void {

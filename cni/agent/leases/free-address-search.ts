@@ -3,7 +3,7 @@ import { type LeaseRecord, type LeaseTimes, availabilityOf } from '../../../ipam
 import { timesWhenExhausted } from '../../../ipam/core/lease.js';
 import { type Pool, subnetOf } from '../../../ipam/core/pool.js';
 import type { Clock } from '../../../kube/clock.js';
-import type { BlockPicker, PickOutcome } from '../blocks/node-blocks.js';
+import type { BlockCandidates, PickOutcome } from '../blocks/block-candidates.js';
 import type { RequestContext } from '../request-context.js';
 import type { LeaseWriter, PodLeaseRequest, LeaseWriteResult } from './lease-writer.js';
 import type { PickSource, PodLeaseMetrics } from './metrics.js';
@@ -23,7 +23,7 @@ export interface FreeAddressRequest {
   readonly pool: Pool;
   readonly candidates: SpaceCandidates;
   /** Blocks of the node; absent if the feature gate NodeBlocks is off. */
-  readonly blocks: BlockPicker | undefined;
+  readonly blocks: BlockCandidates | undefined;
   readonly times: LeaseTimes;
   readonly requestFor: (address: Address) => PodLeaseRequest;
   readonly call: RequestContext;
@@ -101,7 +101,7 @@ export class FreeAddressSearch {
   }
 
   /** Picks an address to try. If the leases of the address space are watched, addresses that others hold are skipped. */
-  #freeOfBlocks(family: Family, blocks: BlockPicker): Address | undefined {
+  #freeOfBlocks(family: Family, blocks: BlockCandidates): Address | undefined {
     const { pool, candidates } = this.#search;
     for (;;) {
       const address = blocks.pick(pool, family);
@@ -111,7 +111,7 @@ export class FreeAddressSearch {
   }
 
   /** Picks a released lease to try. */
-  #cooledOfBlocks(family: Family, blocks: BlockPicker): LeaseRecord | undefined {
+  #cooledOfBlocks(family: Family, blocks: BlockCandidates): LeaseRecord | undefined {
     const { pool } = this.#search;
     const released = this.#deps.own
       .releasedOf(pool)

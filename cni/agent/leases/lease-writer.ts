@@ -19,7 +19,8 @@ import { type LeaseClient, writeLease } from '../../../cluster/lease-writes.js';
 import { mayHaveActed } from '../../../kube/errors.js';
 import type { LentBlocks } from '../blocks/lent-blocks.js';
 import type { PodLeaseMetrics, WriteKind } from './metrics.js';
-import { type NodeLeases, type SandboxInterface, isHeldAt } from '../node-leases.js';
+import { type NodeLeases, isHeldAt } from '../node-leases.js';
+import type { InterfaceRef } from '../request.js';
 
 /** The result of an allocation: the pod has the lease, or another owner was faster. */
 export type LeaseWriteResult = { readonly kind: 'ours'; readonly lease: LeaseRecord } | { readonly kind: 'lost' };
@@ -82,11 +83,11 @@ export class LeaseWriter {
   }
 
   /** Reads the leases of the interface whose writes got no answer. */
-  async resolveUncertain(place: SandboxInterface, call: CallOptions): Promise<void> {
+  async resolveUncertain(target: InterfaceRef, call: CallOptions): Promise<void> {
     const { own } = this.#deps;
-    for (const name of own.uncertainLeasesOf(place)) {
+    for (const name of own.uncertainLeasesOf(target)) {
       await this.read(name, call);
-      own.resolve(name, place);
+      own.resolve(name, target);
     }
   }
 
@@ -178,7 +179,7 @@ interface LeaseWriteAttempt {
   readonly call: CallOptions;
 }
 
-function interfaceOfRequest({ containerID, interface: interfaceName }: PodLeaseRequest): SandboxInterface {
+function interfaceOfRequest({ containerID, interface: interfaceName }: PodLeaseRequest): InterfaceRef {
   return { containerId: containerID, interfaceName };
 }
 

@@ -5,43 +5,28 @@ import { leaseName } from '../../../ipam/core/lease-name.js';
 import { type LeaseRecord, type LeaseTimes, availabilityOf } from '../../../ipam/core/index.js';
 import { stateOf } from '../../../ipam/core/lease.js';
 import { type Pool, subnetOf } from '../../../ipam/core/pool.js';
-import type { Client } from '../../../kube/client.js';
-import type { Clock } from '../../../kube/clock.js';
 import type { Logger } from '../../../kube/log.js';
 import { messageOf } from '../../../kube/errors.js';
 import type { Attachment } from '../attachment.js';
-import type { RequestContext } from '../request-context.js';
-import type { BlockPicker } from '../blocks/node-blocks.js';
 import { runtimeUidOf } from '../pods/node-pod.js';
-import { FreeAddressSearch } from './free-address-search.js';
-import { StickyAddressSearch } from './sticky-address-search.js';
-import type { LeaseWriter, PodLeaseRequest, LeaseWriteResult } from './lease-writer.js';
-import type { PodLeaseMetrics } from './metrics.js';
-import { type NodeLeases, type SandboxInterface, isHeldAt } from '../node-leases.js';
+import { type FreeAddressRequest, FreeAddressSearch } from './free-address-search.js';
+import { StickyAddressSearch, type StickyAddressSearchDeps } from './sticky-address-search.js';
+import type { PodLeaseRequest, LeaseWriteResult } from './lease-writer.js';
+import { isHeldAt } from '../node-leases.js';
+import type { InterfaceRef } from '../request.js';
 import { supersededError, addressTakenError, leasedMeanwhileError, notLeasableError } from './allocation-errors.js';
-import type { SpaceCandidates } from './space-candidates.js';
 
-export interface PodAllocationDeps {
-  readonly own: NodeLeases;
-  readonly writer: LeaseWriter;
-  readonly client: Pick<Client, 'listAs'>;
+export interface PodAllocationDeps extends StickyAddressSearchDeps {
   readonly nodeName: string;
-  readonly clock: Pick<Clock, 'wall'>;
-  readonly metrics: PodLeaseMetrics;
   readonly log: Logger;
   readonly rules: LeaseRules;
 }
 
 /** The request of one ADD. */
-export interface PodAllocationRequest {
+export interface PodAllocationRequest extends Pick<FreeAddressRequest, 'pool' | 'candidates' | 'blocks' | 'call'> {
   readonly attachment: Attachment;
-  readonly pool: Pool;
-  readonly candidates: SpaceCandidates;
-  /** Blocks of the node; absent if the feature gate NodeBlocks is off. */
-  readonly blocks: BlockPicker | undefined;
   /** Returns false after an ADD of a later sandbox of the pod, because that ADD or its DEL may have changed any lease read before. */
   readonly isLatest: () => boolean;
-  readonly call: RequestContext;
 }
 
 /** A lease of the pod. `isNew`: this ADD has allocated it. */
@@ -61,25 +46,25 @@ const ROLLBACK_CALL = { deadlineMs: 3_000 };
  */
 export class PodAllocation {
   readonly #deps: PodAllocationDeps;
-  readonly #wish: PodAllocationRequest;
-  readonly #place: SandboxInterface;
+  readonly #request: PodAllocationRequest;
+  readonly #target: InterfaceRef;
   readonly #times: LeaseTimes;
-  readonly #any: FreeAddressSearch;
+  readonly #free: FreeAddressSearch;
   /** Absent if the pod requests no MAC address, or the feature gate StickyMAC is off. */
-  readonly #kept: StickyAddressSearch | undefined;
+  readonly #sticky: StickyAddressSearch | undefined;
 
-  constructor(deps: PodAllocationDeps, wish: PodAllocationRequest) {
+  constructor(deps: PodAllocationDeps, request: PodAllocationRequest) {
     this.#deps = deps;
-    this.#wish = wish;
-    const { containerId, interfaceName } = wish.attachment;
-    this.#place = { containerId, interfaceName };
-    this.#times = leaseTimesOf(wish.pool, deps.rules);
-    const requestFor = (address: Address) => this.#requestFor(address);
-    this.#any = new FreeAddressSearch(deps, { ...wish, times: this.#times, requestFor });
-    const { mac } = wish.attachment;
+    this.#request = request;
+    const { containerId, interfaceName } = request.attachment;
+    this.#target = { containerId, interfaceName };
+    this.#times = leaseTimesOf(request.pool, deps.rules);
+    const requestFor = (address: Address) => this.#leaseRequestFor(address);
+    this.#free = new FreeAddressSearch(deps, { ...request, times: this.#times, requestFor });
+    const { mac } = request.attachment;
     if (mac !== undefined && deps.rules.stickyMAC) {
       const owner = this.#owner;
-      this.#kept = new StickyAddressSearch(deps, { ...wish, mac, owner, times: this.#times, requestFor });
+      this.#sticky = new StickyAddressSearch(deps, { ...request, mac, owner, times: this.#times, requestFor });
     }
   }
 
@@ -90,49 +75,49 @@ export class PodAllocation {
    * @throws {Error} if a request to the API server failed
    */
   async run(): Promise<LeaseRecord[]> {
-    const { pool, attachment, isLatest, call } = this.#wish;
-    await this.#deps.writer.resolveUncertain(this.#place, call);
+    const { pool, attachment, isLatest, call } = this.#request;
+    await this.#deps.writer.resolveUncertain(this.#target, call);
     for (const address of attachment.requested) requireLeasable(address, pool);
     const results = await Promise.allSettled(pool.families.map((family) => this.#reserve(family)));
     const got = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
     const failed = results.find((result) => result.status === 'rejected');
     if (failed === undefined && isLatest()) return got.map(({ lease }) => lease);
-    await Promise.all(got.filter(({ isNew }) => isNew).map(({ lease }) => this.#giveBack(lease)));
+    await Promise.all(got.filter(({ isNew }) => isNew).map(({ lease }) => this.#rollBack(lease)));
     throw failed === undefined ? supersededError(attachment.containerId) : failed.reason;
   }
 
   async #reserve(family: Family): Promise<AllocatedLease> {
-    const wanted = this.#wish.attachment.requested.find((address) => address.family === family);
+    const wanted = this.#request.attachment.requested.find((address) => address.family === family);
     for (const known of this.#ownOf(family, wanted)) {
-      const got = await this.#again(known);
+      const got = await this.#reuse(known);
       if (got !== undefined) return got;
     }
-    this.#refuseEarlier();
-    if (wanted !== undefined) return { lease: await this.#exactly(wanted), isNew: true };
-    const lease = (await this.#kept?.lease(family)) ?? (await this.#any.lease(family));
+    this.#requireLatest();
+    if (wanted !== undefined) return { lease: await this.#leaseRequested(wanted), isNew: true };
+    const lease = (await this.#sticky?.lease(family)) ?? (await this.#free.lease(family));
     return { lease, isNew: true };
   }
 
   /** Returns the leases of the interface: first those held by this sandbox, then other held ones, then released ones. */
   #ownOf(family: Family, wanted: Address | undefined): LeaseRecord[] {
-    const { attachment } = this.#wish;
-    const rank = (lease: LeaseRecord) => (isHeldAt(lease, this.#place) ? 0 : stateOf(lease) === 'held' ? 1 : 2);
+    const { attachment } = this.#request;
+    const rank = (lease: LeaseRecord) => (isHeldAt(lease, this.#target) ? 0 : stateOf(lease) === 'held' ? 1 : 2);
     return [...this.#deps.own.ofPod(runtimeUidOf(attachment.pod))]
       .filter((lease) => lease.address.family === family)
       .filter(({ address }) => wanted === undefined || sameAddress(address, wanted))
-      .filter((lease) => this.#isItsOwn(lease))
+      .filter((lease) => this.#isOwn(lease))
       .sort((a, b) => rank(a) - rank(b));
   }
 
   /** Uses a lease that the interface has or had. The cache chooses it, but the answer is always a lease that was read or written. */
-  async #again(known: LeaseRecord): Promise<AllocatedLease | undefined> {
+  async #reuse(known: LeaseRecord): Promise<AllocatedLease | undefined> {
     const { writer } = this.#deps;
     const { name } = known.metadata;
-    const { call } = this.#wish;
-    let lease = isHeldAt(known, this.#place) ? await writer.read(name, call) : known;
-    for (let race = 0; race < MAX_CONFLICTS && lease !== undefined && this.#isItsOwn(lease); race++) {
-      if (isHeldAt(lease, this.#place)) return { lease, isNew: false };
-      const written = await this.#bring(lease);
+    const { call } = this.#request;
+    let lease = isHeldAt(known, this.#target) ? await writer.read(name, call) : known;
+    for (let race = 0; race < MAX_CONFLICTS && lease !== undefined && this.#isOwn(lease); race++) {
+      if (isHeldAt(lease, this.#target)) return { lease, isNew: false };
+      const written = await this.#moveHere(lease);
       if (written?.kind !== 'lost') return written && { lease: written.lease, isNew: stateOf(lease) === 'released' };
       lease = await writer.read(name, call);
     }
@@ -140,39 +125,39 @@ export class PodAllocation {
   }
 
   /** Moves a lease to this sandbox. @returns undefined if the pod cannot have the lease any more */
-  async #bring(lease: LeaseRecord): Promise<LeaseWriteResult | undefined> {
+  async #moveHere(lease: LeaseRecord): Promise<LeaseWriteResult | undefined> {
     const { writer, clock } = this.#deps;
-    const { pool, call } = this.#wish;
-    this.#refuseEarlier();
+    const { pool, call } = this.#request;
+    this.#requireLatest();
     // the pool may have lost the address since
     if (subnetOf(pool, lease.address)?.requestable.has(lease.address.value) !== true) return undefined;
-    const request = this.#requestFor(lease.address);
+    const request = this.#leaseRequestFor(lease.address);
     if (stateOf(lease) === 'held') return writer.move(lease, request, call);
     if (availabilityOf(lease, request, this.#times, clock.wall()) !== true) return undefined;
     return writer.reallocate(lease, request, call);
   }
 
   /** Refuses the ADD of an earlier sandbox. @throws {CniError} if the pod has a later sandbox */
-  #refuseEarlier(): void {
-    if (!this.#wish.isLatest()) throw supersededError(this.#place.containerId);
+  #requireLatest(): void {
+    if (!this.#request.isLatest()) throw supersededError(this.#target.containerId);
   }
 
   /** Whether the lease is, or was, of this interface and of this pool. */
-  #isItsOwn({ owner, interface: interfaceName, pool: poolName, addressSpace }: LeaseRecord): boolean {
-    const { attachment, pool } = this.#wish;
+  #isOwn({ owner, interface: interfaceName, pool: poolName, addressSpace }: LeaseRecord): boolean {
+    const { attachment, pool } = this.#request;
     if (poolName !== pool.name || addressSpace !== pool.addressSpace) return false;
     const { namespace, name } = attachment.pod.metadata;
     // the manifest of a static pod may contain the UID of another pod
     const isOfPod = owner?.kind === 'Pod' && owner.namespace === namespace && owner.name === name;
-    return isOfPod && owner.uid === runtimeUidOf(attachment.pod) && interfaceName === this.#place.interfaceName;
+    return isOfPod && owner.uid === runtimeUidOf(attachment.pod) && interfaceName === this.#target.interfaceName;
   }
 
-  async #exactly(address: Address): Promise<LeaseRecord> {
-    const { candidates } = this.#wish;
+  async #leaseRequested(address: Address): Promise<LeaseRecord> {
+    const { candidates } = this.#request;
     if (!candidates.try(address)) throw leasedMeanwhileError(address);
     let isTaken = false;
     try {
-      const lease = await this.#demand(address);
+      const lease = await this.#allocateRequested(address);
       isTaken = true;
       return lease;
     } finally {
@@ -180,10 +165,10 @@ export class PodAllocation {
     }
   }
 
-  async #demand(address: Address): Promise<LeaseRecord> {
+  async #allocateRequested(address: Address): Promise<LeaseRecord> {
     const { writer, clock } = this.#deps;
-    const { pool, call } = this.#wish;
-    const request = this.#requestFor(address);
+    const { pool, call } = this.#request;
+    const request = this.#leaseRequestFor(address);
     const name = leaseName(pool.addressSpace, address);
     let written = await writer.create(request, call);
     for (let race = 0; race < MAX_CONFLICTS && written.kind === 'lost'; race++) {
@@ -199,9 +184,9 @@ export class PodAllocation {
     return written.lease;
   }
 
-  async #giveBack(lease: LeaseRecord): Promise<void> {
+  async #rollBack(lease: LeaseRecord): Promise<void> {
     try {
-      await this.#deps.writer.release(lease, (each) => isHeldAt(each, this.#place), ROLLBACK_CALL);
+      await this.#deps.writer.release(lease, (each) => isHeldAt(each, this.#target), ROLLBACK_CALL);
     } catch (error) {
       // the DEL after the failed ADD, or the leak sweep, releases it
       const fields = { lease: lease.metadata.name, err: error };
@@ -210,13 +195,13 @@ export class PodAllocation {
   }
 
   get #owner(): LeaseOwner {
-    const { pod } = this.#wish.attachment;
+    const { pod } = this.#request.attachment;
     const { namespace, name } = pod.metadata;
     return { kind: 'Pod', namespace, name, uid: runtimeUidOf(pod) };
   }
 
-  #requestFor(address: Address): PodLeaseRequest {
-    const { attachment, pool } = this.#wish;
+  #leaseRequestFor(address: Address): PodLeaseRequest {
+    const { attachment, pool } = this.#request;
     const { containerId, interfaceName, mac } = attachment;
     return {
       address,

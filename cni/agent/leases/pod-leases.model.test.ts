@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { arbitraryEvent, applyEvent } from '../testing/model/model-events.js';
+import { arbitraryEvent, applyEvent, runModel } from '../testing/model/model-events.js';
 import { AgentModel } from '../testing/model/agent-model.js';
 
 describe('leases of pods, in any order of events', function () {
@@ -10,17 +10,9 @@ describe('leases of pods, in any order of events', function () {
     let grants = 0;
     await fc.assert(
       fc.asyncProperty(fc.array(arbitraryEvent, { minLength: 40, maxLength: 160, size: 'max' }), async (events) => {
-        const world = new AgentModel();
-        for (const current of events) {
-          await applyEvent(world, current);
-          await world.turn();
-          world.check();
-        }
-        await world.settle();
-        world.check();
-        world.checkDeleted();
-        await world.endAll();
-        grants += world.grants;
+        const model = new AgentModel();
+        await runModel(model, events, applyEvent);
+        grants += model.grants;
       }),
       { numRuns: Number(globalThis.process.env.MODEL_RUNS ?? 500) },
     );

@@ -64,19 +64,12 @@ export class PodLeases {
     this.#metrics = createPodLeaseMetrics(deps.metrics);
     this.#own = new NodeLeases(informers, nodeName, clock);
     this.#blocks = config.featureGates.nodeBlocks ? createNodeBlocks(deps, this.#own) : undefined;
-    const { uses } = this.#blocks ?? {};
-    this.#writer = new LeaseWriter({ client, own: this.#own, uses, clock, metrics: this.#metrics });
+    const parts = { own: this.#own, metrics: this.#metrics };
+    this.#writer = new LeaseWriter({ ...parts, client, uses: this.#blocks?.uses, clock });
     const { collectAfterMs } = config;
-    const follow: CandidateRegistryDeps['createInformer'] =
-      deps.createInformer ?? ((watched) => createSpaceInformer(deps, watched));
-    this.#candidates = new CandidateRegistry({
-      clock,
-      random,
-      isEager: this.#blocks === undefined,
-      createInformer: follow,
-    });
-    const parts = { own: this.#own, writer: this.#writer, metrics: this.#metrics };
-    this.#sweep = new LeakSweep({ ...parts, pods, client, clock, log, collectAfterMs });
+    const createInformer = deps.createInformer ?? ((watched) => createSpaceInformer(deps, watched));
+    this.#candidates = new CandidateRegistry({ clock, random, isEager: this.#blocks === undefined, createInformer });
+    this.#sweep = new LeakSweep({ ...parts, writer: this.#writer, pods, client, clock, log, collectAfterMs });
   }
 
   /** Whether the leases of this node are known. */
@@ -113,10 +106,10 @@ export class PodLeases {
     const parts = { own: this.#own, writer: this.#writer, metrics: this.#metrics, rules };
     try {
       await this.#synced(call);
-      const blocks = this.#blocks;
+      const blocks = this.#blocks?.candidates;
       const candidates = this.#candidates.forPool(blocks?.withoutWithheld(pool) ?? pool);
-      const wish = { attachment, pool, candidates, blocks, isLatest, call };
-      const leases = await new PodAllocation({ ...parts, client, nodeName, clock, log }, wish).run();
+      const request = { attachment, pool, candidates, blocks, isLatest, call };
+      const leases = await new PodAllocation({ ...parts, client, nodeName, clock, log }, request).run();
       return leases.map((lease) => grantedAddressOf(lease, pool));
     } catch (error) {
       throw asAllocationError(error, `lease an address of pool ${pool.name} to pod ${namespace}/${name}`, call.signal);
@@ -131,11 +124,11 @@ export class PodLeases {
    * @throws {TransportError | StatusError} if a request failed; retry later
    */
   async release(containerId: string, interfaceName: string, call: RequestContext): Promise<void> {
-    const place = { containerId, interfaceName };
+    const target = { containerId, interfaceName };
     const found = await this.#leasesOfNode(call);
-    await this.#writer.resolveUncertain(place, call);
-    const leases = new Map([...found, ...this.#own.heldAt(place)].map((lease) => [lease.metadata.name, lease]));
-    await this.#releaseAll([...leases.values()], (lease) => isHeldAt(lease, place), call);
+    await this.#writer.resolveUncertain(target, call);
+    const leases = new Map([...found, ...this.#own.heldAt(target)].map((lease) => [lease.metadata.name, lease]));
+    await this.#releaseAll([...leases.values()], (lease) => isHeldAt(lease, target), call);
   }
 
   /** Returns the leases of the interface that this agent knows. */

@@ -1,37 +1,24 @@
 import type { LeaseOwner } from '../../../api/address-lease.js';
-import type { Address, Family } from '../../../ipam/core/address.js';
-import { type Availability, type LeaseRecord, type LeaseTimes, availabilityOf } from '../../../ipam/core/index.js';
+import type { Family } from '../../../ipam/core/address.js';
+import { type Availability, type LeaseRecord, availabilityOf } from '../../../ipam/core/index.js';
 import { byPreferenceOf, isSticky, isReservation, stateOf } from '../../../ipam/core/lease.js';
-import { type Pool, subnetOf } from '../../../ipam/core/pool.js';
+import { subnetOf } from '../../../ipam/core/pool.js';
 import type { Client } from '../../../kube/client.js';
-import type { Clock } from '../../../kube/clock.js';
 import { isNewer } from '../../../kube/resource-version.js';
 import { ADDRESS_LEASES } from '../../../kube/resources.js';
-import type { RequestContext } from '../request-context.js';
-import { type LeaseWriter, type PodLeaseRequest, type LeaseWriteResult, tryReadLease } from './lease-writer.js';
-import type { PodLeaseMetrics } from './metrics.js';
-import type { NodeLeases } from '../node-leases.js';
+import { type LeaseWriteResult, tryReadLease } from './lease-writer.js';
+import type { FreeAddressRequest, FreeAddressSearchDeps } from './free-address-search.js';
 import { reservationTakenError } from './allocation-errors.js';
-import type { SpaceCandidates } from './space-candidates.js';
 
-export interface StickyAddressSearchDeps {
-  readonly own: NodeLeases;
-  readonly writer: LeaseWriter;
+export interface StickyAddressSearchDeps extends FreeAddressSearchDeps {
   readonly client: Pick<Client, 'listAs'>;
-  readonly clock: Pick<Clock, 'wall'>;
-  readonly metrics: PodLeaseMetrics;
 }
 
 /** The pool and the MAC address to search, and the lease to create. */
-export interface StickyAddressRequest {
-  readonly pool: Pool;
+export interface StickyAddressRequest extends Omit<FreeAddressRequest, 'blocks'> {
   /** The pod's MAC address: lower case, with colons. */
   readonly mac: string;
-  readonly candidates: SpaceCandidates;
-  readonly times: LeaseTimes;
   readonly owner: LeaseOwner;
-  readonly requestFor: (address: Address) => PodLeaseRequest;
-  readonly call: RequestContext;
 }
 
 /** How often to retry when another writer changes the lease first. */

@@ -7,7 +7,7 @@ import type { Informer } from '../../../kube/informer.js';
 import type { Logger } from '../../../kube/log.js';
 import { PODS } from '../../../kube/resources.js';
 import type { InformerRegistry, WatchSpec } from '../../../kube/informers.js';
-import { asReadError } from '../api-failure.js';
+import { readResult } from '../api-failure.js';
 import type { RequestContext } from '../request-context.js';
 import { CniCode, CniError } from '../cni-error.js';
 import { type NodePod, withConfirmedStaticUid, isKnownAs, transformNodePod } from './node-pod.js';
@@ -101,12 +101,8 @@ export class NodePods {
   }
 
   async #read({ namespace, name }: PodRef, { signal }: RequestContext): Promise<NodePod | undefined> {
-    try {
-      this.#deps.log.debug({ pod: joinKey(namespace, name) }, 'reading the pod live');
-      const pod = await findUnlessGone(this.#deps.client, PODS, { namespace, name }, { signal });
-      return pod && transformNodePod(pod);
-    } catch (error) {
-      throw asReadError(error);
-    }
+    this.#deps.log.debug({ pod: joinKey(namespace, name) }, 'reading the pod live');
+    const pod = await readResult(findUnlessGone(this.#deps.client, PODS, { namespace, name }, { signal }));
+    return pod && transformNodePod(pod);
   }
 }

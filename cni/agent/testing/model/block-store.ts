@@ -3,9 +3,9 @@ import { blockName } from '../../../../ipam/core/block-name.js';
 import { type BlockRecord, readBlock } from '../../../../ipam/core/block.js';
 import { parseCidr } from '../../../../ipam/core/cidr.js';
 import { StatusError } from '../../../../kube/errors.js';
-import type { ObjectChange } from '../../../../kube/informer.js';
 import { blockOf } from '../../../../test/block-objects.js';
 import { mergePatch } from '../../../../test/merge-patch.js';
+import { TestFeed } from './test-feed.js';
 
 /** The blocks of pool blue on the API server. */
 export class BlockStore {
@@ -46,60 +46,29 @@ export class BlockStore {
   }
 }
 
-/** An informer of the blocks of a node that lists on request. */
-export class BlockFeed {
-  hasSynced = false;
-  isRunning = false;
+/** An informer of the blocks of a node. */
+export class BlockFeed extends TestFeed<BlockRecord> {
   readonly #store: BlockStore;
   readonly #node: string;
-  readonly #cache = new Map<string, BlockRecord>();
-  readonly #handlers: ((change: ObjectChange<BlockRecord>) => void)[] = [];
-  #waiting: (() => void)[] = [];
 
   constructor(store: BlockStore, node: string) {
+    super();
     this.#store = store;
     this.#node = node;
-  }
-
-  start(): void {
-    this.isRunning = true;
-  }
-
-  synced(): Promise<void> {
-    return this.hasSynced ? Promise.resolve() : new Promise((resolve) => this.#waiting.push(resolve));
-  }
-
-  onChange(handler: (change: ObjectChange<BlockRecord>) => void): void {
-    this.#handlers.push(handler);
-  }
-
-  /** Lists the blocks; those that were created and deleted since the last list are never shown. */
-  list(): void {
-    if (!this.isRunning) return;
-    const own = [...this.#store.blocks.values()].filter(({ spec }) => spec.node === this.#node).map(readBlock);
-    const names = new Map(own.map((block) => [block.metadata.name, block]));
-    for (const [name, block] of this.#cache) {
-      if (names.get(name)?.metadata.uid === block.metadata.uid) continue;
-      this.#cache.delete(name);
-      this.#tell({ type: 'removed', object: block, before: block });
-    }
-    for (const [name, object] of names) {
-      const before = this.#cache.get(name);
-      this.#cache.set(name, object);
-      if (before === undefined) this.#tell({ type: 'added', object });
-      else if (before.metadata.resourceVersion !== object.metadata.resourceVersion)
-        this.#tell({ type: 'changed', object, before });
-    }
-    this.hasSynced = true;
-    for (const resolve of this.#waiting.splice(0)) resolve();
   }
 
   deliver(): void {
     if (this.hasSynced) this.list();
   }
 
-  #tell(change: ObjectChange<BlockRecord>): void {
-    for (const handler of this.#handlers) handler(change);
+  protected read(): void {
+    const own = [...this.#store.blocks.values()].filter(({ spec }) => spec.node === this.#node).map(readBlock);
+    const uids = new Set(own.map(({ metadata }) => metadata.uid));
+    for (const { metadata } of [...this.cache.values()]) if (!uids.has(metadata.uid)) this.remove(metadata.name);
+    for (const block of own) {
+      const { name, resourceVersion } = block.metadata;
+      if (this.cache.get(name)?.metadata.resourceVersion !== resourceVersion) this.put(block);
+    }
   }
 }
 

@@ -13,6 +13,7 @@ import { Metrics } from '../../../../process/metrics.js';
 import { BlockFeed } from './block-store.js';
 import { LeaseApi, type LeaseCluster } from './lease-api.js';
 import { LeaseFeed } from './lease-feed.js';
+import type { TestFeed } from './test-feed.js';
 
 export const MAX_STALENESS_MS = 30_000;
 export const COLLECT_AFTER_MS = 60_000;
@@ -29,9 +30,6 @@ export interface LeaseAgentOptions {
   readonly nodeBlocks?: boolean | undefined;
 }
 
-/** The methods of a feed that tests use. */
-type TestFeed = Pick<LeaseFeed<KubeObject>, 'hasSynced' | 'start' | 'list' | 'deliver'>;
-
 /** Key of the feed of blocks. */
 export const BLOCK_FEED = 'blocks';
 
@@ -47,7 +45,7 @@ export class LeaseAgent {
     named: (namespace: string, name: string) => this.pods.known.get(joinKey(namespace, name)),
   };
   /** By field selector; {@link BLOCK_FEED}. */
-  readonly feeds = new Map<string, TestFeed>();
+  readonly feeds = new Map<string, Pick<TestFeed<KubeObject>, 'hasSynced' | 'start' | 'list' | 'deliver'>>();
   readonly #cluster: LeaseCluster;
 
   constructor({ cluster, nodeName, pools, clock, random, nodeBlocks = false, stickyMAC = true }: LeaseAgentOptions) {

@@ -64,3 +64,20 @@ const EVENT_HANDLERS: EventHandlers = {
 export function applyEvent(world: AgentModel, event: ModelEvent): unknown {
   return EVENT_HANDLERS[event.what](world, event as never);
 }
+
+/** Applies events, checks the invariants after each, and ends all pods. */
+export async function runModel<E>(
+  model: AgentModel,
+  events: readonly E[],
+  apply: (model: AgentModel, event: E) => unknown,
+): Promise<void> {
+  for (const event of events) {
+    await apply(model, event);
+    await model.turn();
+    model.check();
+  }
+  await model.settle();
+  model.check();
+  model.checkDeleted();
+  await model.endAll();
+}
