@@ -41,14 +41,14 @@ type SettleAttempt = (outcome: 'ours' | 'lost', lease?: LeaseRecord) => void;
 
 /** The agent of a node: which addresses it tries for an ADD, and when it watches the address space. */
 export class SimulatedAgent {
-  readonly #given: SimulatedAgentDeps;
+  readonly #deps: SimulatedAgentDeps;
   readonly #tried: TriedAddresses;
   /** State of its watch of the address space; `open` after the first list. */
   #space: 'closed' | 'opening' | 'open' = 'closed';
   #waiting: (() => void)[] = [];
 
   constructor(given: SimulatedAgentDeps) {
-    this.#given = given;
+    this.#deps = given;
     this.#tried = new TriedAddresses(given.time, given.random);
   }
 
@@ -59,13 +59,13 @@ export class SimulatedAgent {
 
   /** Runs an ADD. @param done gets undefined if there is no address and the runtime must retry */
   add(pod: string, done: PendingAdd['done']): void {
-    const add = { pod, began: this.#given.time.now(), tries: 0, blind: 0, done };
-    if (this.#given.blocks === undefined) this.#open();
+    const add = { pod, began: this.#deps.time.now(), tries: 0, blind: 0, done };
+    if (this.#deps.blocks === undefined) this.#open();
     this.#try(add);
   }
 
   del(lease: LeaseRecord, done: (lease: LeaseRecord) => void): void {
-    const { api, time, tally } = this.#given;
+    const { api, time, tally } = this.#deps;
     tally().frees++;
     const lost = () => {
       throw new Error(`${lease.metadata.name} was changed by another writer`);
@@ -73,7 +73,7 @@ export class SimulatedAgent {
     api.writeLease(
       releaseLease(lease, time.now()),
       (released) => {
-        this.#given.blocks?.leased(released!);
+        this.#deps.blocks?.leased(released!);
         done(released!);
       },
       lost,
@@ -81,7 +81,7 @@ export class SimulatedAgent {
   }
 
   #try(add: PendingAdd): void {
-    const { blocks, tally } = this.#given;
+    const { blocks, tally } = this.#deps;
     const own = add.blind === 0 && add.tries < MAX_BLOCK_ATTEMPTS ? this.#pickOfBlocks() : undefined;
     if (blocks === undefined || own === undefined) {
       this.#tryAny(add);
@@ -96,7 +96,7 @@ export class SimulatedAgent {
 
   /** Picks an address of the blocks. If the address space is watched, taken addresses are skipped. */
   #pickOfBlocks(): Address | undefined {
-    const { blocks, view } = this.#given;
+    const { blocks, view } = this.#deps;
     for (;;) {
       const address = blocks?.pick();
       if (address === undefined || this.#space !== 'open' || !view.space.isOccupied(address)) return address;
@@ -106,7 +106,7 @@ export class SimulatedAgent {
 
   /** Picks at random first, and then with a watch of the address space. */
   #tryAny(add: PendingAdd): void {
-    const { pool, view, blind, blocks } = this.#given;
+    const { pool, view, blind, blocks } = this.#deps;
     if (add.tries >= MAX_ALLOCATION_ATTEMPTS) {
       this.#refuse(add);
       return;
@@ -130,7 +130,7 @@ export class SimulatedAgent {
   }
 
   #create(add: PendingAdd, address: Address, settle: SettleAttempt): void {
-    const { node, pool, api, time, tally } = this.#given;
+    const { node, pool, api, time, tally } = this.#deps;
     add.tries++;
     tally().creates++;
     const owner = { kind: 'Pod', namespace: 'apps', name: add.pod, uid: add.pod } as const;
@@ -151,14 +151,14 @@ export class SimulatedAgent {
   }
 
   #refuse(add: PendingAdd): void {
-    this.#given.tally().refused++;
+    this.#deps.tally().refused++;
     add.done(undefined);
   }
 
   #open(): void {
     if (this.#space !== 'closed') return;
     this.#space = 'opening';
-    const { api, tally } = this.#given;
+    const { api, tally } = this.#deps;
     const items = api.leases.records.size;
     tally().spaceListed += items;
     api.list(items, () => {

@@ -49,8 +49,8 @@ export class SimulatedIpam {
   readonly #views: BlockViews;
   readonly #memories = new PlanStates();
   readonly #pressure = new ClaimShortages();
-  readonly #leaseNews: LaggingFeed<LeaseRecord>;
-  readonly #blockNews: LaggingFeed<BlockRecord>;
+  readonly #leaseFeed: LaggingFeed<LeaseRecord>;
+  readonly #blockFeed: LaggingFeed<BlockRecord>;
   readonly #claims: LeaseRecord[] = [];
   #writing = 0;
   #count = 0;
@@ -59,10 +59,10 @@ export class SimulatedIpam {
     const { pool, api, time, nodes, lagMs, lends } = deps;
     this.#deps = deps;
     this.book = new LeaseBook([pool]);
-    this.#leaseNews = new LaggingFeed(api.leases.news, time, lagMs);
-    this.#blockNews = new LaggingFeed(api.blocks.news, time, lagMs);
-    this.book.attach(this.#leaseNews);
-    this.blocks.attach(this.#blockNews);
+    this.#leaseFeed = new LaggingFeed(api.leases.news, time, lagMs);
+    this.#blockFeed = new LaggingFeed(api.blocks.news, time, lagMs);
+    this.book.attach(this.#leaseFeed);
+    this.blocks.attach(this.#blockFeed);
     this.slices = new PoolSlices(this.book);
     this.#views = {
       pools: { get: (name) => adminPool(name, { cidr: '10.0.0.0/8' }) },
@@ -76,7 +76,7 @@ export class SimulatedIpam {
     };
     if (!lends) return;
     this.book.preferUnlent((name) => this.blocks.lentOf(name));
-    time.after(LOOK_AGAIN_MS, () => this.#lookForEver());
+    time.after(LOOK_AGAIN_MS, () => this.#reconcileForever());
   }
 
   /** Creates a VM, whose claim gets an address. */
@@ -116,8 +116,8 @@ export class SimulatedIpam {
 
   #pick(): Address | undefined {
     const { pool, time } = this.#deps;
-    this.#leaseNews.read();
-    this.#blockNews.read();
+    this.#leaseFeed.read();
+    this.#blockFeed.read();
     const address = this.book.view(pool).space.next(pool.name, 4);
     if (address !== undefined && this.blocks.lentOf(pool.name)[4].has(address.value)) {
       this.#pressure.noteShortage(pool.name, 4, time.now());
@@ -125,16 +125,16 @@ export class SimulatedIpam {
     return address;
   }
 
-  #lookForEver(): void {
-    const actions = this.#writing > 0 ? 1 : this.#look();
-    this.#deps.time.after(actions > 0 ? LOOK_AGAIN_MS : IDLE_MS, () => this.#lookForEver());
+  #reconcileForever(): void {
+    const actions = this.#writing > 0 ? 1 : this.#reconcile();
+    this.#deps.time.after(actions > 0 ? LOOK_AGAIN_MS : IDLE_MS, () => this.#reconcileForever());
   }
 
   /** @returns the number of writes */
-  #look(): number {
+  #reconcile(): number {
     const { pool, time } = this.#deps;
-    this.#leaseNews.read();
-    this.#blockNews.read();
+    this.#leaseFeed.read();
+    this.#blockFeed.read();
     const observed = observeBlocks(pool.name, this.#views, { 4: RangeSet.EMPTY, 6: RangeSet.EMPTY });
     const terms = { policy: POLICY, now: time.now() };
     const { actions, state } = planBlocks(observed, this.#memories.of(pool.name), terms);

@@ -19,14 +19,14 @@ interface Given {
   annotations: Annotations;
   /** Configs by `namespace/name`. */
   nads?: Nads;
-  /** What the API server has, if that differs; undefined: it does not answer. */
+  /** The objects of the API server, if they differ; undefined: it does not answer. */
   live?: { annotations?: Annotations; nads?: Nads } | undefined;
   interfaceName?: string;
   /** Keys of the config on stdin. */
   config?: object;
 }
 
-/** Locates an ADD, by default with the config of the NADs below. @returns the NAD and what was read live, or the error */
+/** Resolves an ADD, by default with the config of the NADs below. @returns the NAD and the live reads, or the error */
 async function locate(given: Given): Promise<{ nad: string; position: number; reads: string[] }> {
   const { annotations, interfaceName = 'net1', config = {} } = given;
   const { nads = { 'vms/blue': NETWORK_CONFIG, 'other/blue': OTHER_CONFIG, 'multus/blue': NETWORK_CONFIG } } = given;

@@ -53,7 +53,7 @@ export class AttachmentResolver {
     if (selection !== undefined && nad !== undefined && mismatchOf(nad, request) === undefined) {
       return attachmentOf(request, cached, selection);
     }
-    return this.#locateLive(request, call);
+    return this.#resolveLive(request, call);
   }
 
   /** Returns the network-selection element of an interface. @throws {CniError} 100 if an annotation of the pod cannot be parsed */
@@ -71,7 +71,7 @@ export class AttachmentResolver {
     );
   }
 
-  async #locateLive(request: AddRequest, call: RequestContext): Promise<Attachment> {
+  async #resolveLive(request: AddRequest, call: RequestContext): Promise<Attachment> {
     const pod = await this.#deps.pods.read(request.pod, call);
     const selection = this.selectionFor(pod, request.interfaceName);
     const subject = `interface ${request.interfaceName} of pod ${objectKey(pod)}`;

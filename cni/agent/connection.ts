@@ -25,7 +25,7 @@ export interface ConnectionOptions {
 export class Connection {
   readonly #socket: Socket;
   readonly #options: ConnectionOptions;
-  readonly #gone = new AbortController();
+  readonly #controller = new AbortController();
   #cancelTimer: () => void;
   #chunks: Buffer[] = [];
   #size = 0;
@@ -45,7 +45,7 @@ export class Connection {
 
   /** Cancels the work on the answer. */
   abort(reason: string): void {
-    this.#gone.abort(new Error(reason));
+    this.#controller.abort(new Error(reason));
   }
 
   #read(chunk: Buffer): void {
@@ -74,7 +74,7 @@ export class Connection {
     this.#cancelTimer();
     const text = Buffer.concat(this.#chunks).toString('utf8');
     this.#chunks = [];
-    void this.#options.answer(text, this.#gone.signal).then((answer) => this.#reply(answer));
+    void this.#options.answer(text, this.#controller.signal).then((answer) => this.#reply(answer));
   }
 
   #refuse(code: CniCode, message: string): void {

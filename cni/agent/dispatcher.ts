@@ -34,11 +34,11 @@ const ABORT_GRACE_MS = 1_000;
 /** Runs requests for one interface one after the other, bounds their time, and always answers with a CNI code. */
 export class Dispatcher {
   readonly #options: DispatcherOptions;
-  readonly #turns: RequestQueue;
+  readonly #queue: RequestQueue;
 
   constructor(options: DispatcherOptions) {
     this.#options = options;
-    this.#turns = new RequestQueue(options.workers);
+    this.#queue = new RequestQueue(options.workers);
   }
 
   /** Answers the text of one request. Never rejects. @param caller aborts when the caller no longer waits */
@@ -67,8 +67,8 @@ export class Dispatcher {
 
   /** Carries out a pending delete, queued with the requests for the same interface. @throws errors of the API client */
   async retryDelete({ target }: PendingDelete, caller: AbortSignal): Promise<void> {
-    await this.#inTime(DEL_MS, caller, (signal) =>
-      this.#turns.run(sandboxInterfaceKey(target), signal, async () => {
+    await this.#withDeadline(DEL_MS, caller, (signal) =>
+      this.#queue.run(sandboxInterfaceKey(target), signal, async () => {
         // an ADD may have carried it out in the meantime
         if (await this.#options.pendingDeletes.has(target)) await this.#options.verbs.delete(target, { signal });
       }),
@@ -78,8 +78,8 @@ export class Dispatcher {
   async #perform(request: CniRequest, caller: AbortSignal): Promise<object | undefined> {
     const { verbs } = this.#options;
     const work = (limitMs: number, key?: string) =>
-      this.#inTime(limitMs, caller, (signal) =>
-        this.#turns.run(key, signal, (rest) => verbs.perform(request, { signal, yieldWorker: rest })),
+      this.#withDeadline(limitMs, caller, (signal) =>
+        this.#queue.run(key, signal, (rest) => verbs.perform(request, { signal, yieldWorker: rest })),
       );
     switch (request.command) {
       case 'ADD':
@@ -94,14 +94,14 @@ export class Dispatcher {
         try {
           return await work(DEL_MS, sandboxInterfaceKey(request));
         } catch (error) {
-          await this.#note(request, error);
+          await this.#storePending(request, error);
           return undefined;
         }
     }
   }
 
   /** Stores a failed DEL as a pending delete, so that the end of the pod is not delayed. */
-  async #note(at: InterfaceRef, why: unknown): Promise<void> {
+  async #storePending(at: InterfaceRef, why: unknown): Promise<void> {
     const { pendingDeletes, log, onPendingDelete } = this.#options;
     let isNoted: boolean;
     try {
@@ -121,12 +121,12 @@ export class Dispatcher {
     onPendingDelete();
   }
 
-  async #inTime<T>(limitMs: number, caller: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  async #withDeadline<T>(limitMs: number, caller: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const { clock } = this.#options;
     const deadline = new Deadline(clock, caller);
     deadline.limit(limitMs, 'deadline');
     const over = new AbortController();
-    const outOfPatience = this.#outOfPatience(deadline, over.signal);
+    const outOfPatience = this.#rejectAfter(deadline, over.signal);
     try {
       return await Promise.race([work(deadline.signal), outOfPatience]);
     } catch (error) {
@@ -140,7 +140,7 @@ export class Dispatcher {
   }
 
   /** Rejects some time after the deadline. Work that ignores the abort keeps its place in the queue. */
-  async #outOfPatience(deadline: Deadline, over: AbortSignal): Promise<never> {
+  async #rejectAfter(deadline: Deadline, over: AbortSignal): Promise<never> {
     const { clock } = this.#options;
     await new Promise<void>((resolve) => {
       if (deadline.signal.aborted) resolve();

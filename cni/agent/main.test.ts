@@ -70,7 +70,7 @@ describe('the agent process', () => {
     await rm(folder, { recursive: true });
   });
 
-  /** As much of an API server as an agent sees. */
+  /** The part of an API server that an agent uses. */
   function answer({ method, path, query, body }: SeenRequest) {
     if (isAway) return { reset: true };
     const isNamed = /\/namespaces\/[^/]+\/[^/]+\/[^/]+$/.test(path);

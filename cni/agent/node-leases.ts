@@ -52,7 +52,7 @@ const MAX_UNCERTAIN_WRITES = 1_024;
  * older than the known version are ignored.
  */
 export class NodeLeases {
-  readonly #feed: NodeLeaseInformer;
+  readonly #informer: NodeLeaseInformer;
   readonly #nodeName: string;
   readonly #clock: Pick<Clock, 'now'>;
   readonly #leases = new Cache<LeaseRecord>({
@@ -61,7 +61,7 @@ export class NodeLeases {
     released: (lease) => (stateOf(lease) === 'released' ? [lease.pool] : []),
   });
   /** By name. */
-  readonly #unseen = new Map<string, UnconfirmedLease>();
+  readonly #unconfirmed = new Map<string, UnconfirmedLease>();
   /** Writes with an unknown result. */
   readonly #uncertain = new Map<string, UncertainWrite>();
   #listener: LeaseListener | undefined;
@@ -76,8 +76,8 @@ export class NodeLeases {
       fieldSelector: nodeFieldSelector(nodeName),
       shrink: readLease,
     };
-    this.#feed = informers.get(watched);
-    this.#feed.onChange((change) => this.#observe(change));
+    this.#informer = informers.get(watched);
+    this.#informer.onChange((change) => this.#observe(change));
   }
 
   /** Sets the listener. Call it before the first lease is known. */
@@ -87,11 +87,11 @@ export class NodeLeases {
 
   /** Whether the first list has arrived. */
   get hasSynced(): boolean {
-    return this.#feed.hasSynced;
+    return this.#informer.hasSynced;
   }
 
   synced(): Promise<void> {
-    return this.#feed.synced();
+    return this.#informer.synced();
   }
 
   /** Number of held leases. */
@@ -126,10 +126,10 @@ export class NodeLeases {
   /** Takes the answer to a write, or a lease that was read. */
   update(record: LeaseRecord): void {
     const { name } = record.metadata;
-    if (!this.#isNews(record)) return;
+    if (!this.#isNewVersion(record)) return;
     if (record.node === this.#nodeName) {
       this.#set(record);
-      this.#unseen.set(name, { record, since: this.#clock.now() });
+      this.#unconfirmed.set(name, { record, since: this.#clock.now() });
     } else this.#delete(name);
   }
 
@@ -144,7 +144,7 @@ export class NodeLeases {
 
   /** Returns written leases that the watch has not shown: they may have been deleted while the watch was down. */
   unconfirmed(): readonly UnconfirmedLease[] {
-    return [...this.#unseen.values()];
+    return [...this.#unconfirmed.values()];
   }
 
   /** Records a write with an unknown result. Older versions of the lease do not resolve it. */
@@ -177,14 +177,14 @@ export class NodeLeases {
 
   #observe({ type, object }: ObjectChange<LeaseRecord>): void {
     if (type === 'removed') this.#remove(object);
-    else this.#see(object);
+    else this.#observeLease(object);
   }
 
-  #see(record: LeaseRecord): void {
+  #observeLease(record: LeaseRecord): void {
     const { name, resourceVersion } = record.metadata;
-    const news = this.#isNews(record);
+    const news = this.#isNewVersion(record);
     if (news) this.#set(record);
-    if (news || this.#leases.get(name)?.metadata.resourceVersion === resourceVersion) this.#unseen.delete(name);
+    if (news || this.#leases.get(name)?.metadata.resourceVersion === resourceVersion) this.#unconfirmed.delete(name);
   }
 
   /** Removes a lease that was deleted, or that another node holds. A newer write of this agent stays. */
@@ -210,7 +210,7 @@ export class NodeLeases {
   #delete(name: string): void {
     const before = this.#leases.delete(name);
     this.#count(before, -1);
-    this.#unseen.delete(name);
+    this.#unconfirmed.delete(name);
     if (before !== undefined) this.#listener?.changed(before, undefined);
   }
 
@@ -218,7 +218,7 @@ export class NodeLeases {
     if (record !== undefined && stateOf(record) === 'held') this.#held += by;
   }
 
-  #isNews({ metadata: { name, resourceVersion } }: LeaseRecord): boolean {
+  #isNewVersion({ metadata: { name, resourceVersion } }: LeaseRecord): boolean {
     const known = this.#leases.get(name)?.metadata.resourceVersion;
     return known === undefined || isNewer(resourceVersion, known);
   }

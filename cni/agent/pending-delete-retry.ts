@@ -25,7 +25,7 @@ const RESCAN_MS = 30_000;
 export class PendingDeleteRetry {
   readonly #options: PendingDeleteRetryOptions;
   readonly #stop = new AbortController();
-  #nap = new AbortController();
+  #sleep = new AbortController();
   #hasWork = false;
   #running: Promise<void> | undefined;
 
@@ -40,14 +40,14 @@ export class PendingDeleteRetry {
 
   async stop(): Promise<void> {
     this.#stop.abort();
-    this.#nap.abort();
+    this.#sleep.abort();
     await this.#running;
   }
 
   /** Announces a new pending delete. A back-off after a failure still ends first. */
   wake(): void {
     this.#hasWork = true;
-    this.#nap.abort();
+    this.#sleep.abort();
   }
 
   async #run(): Promise<void> {
@@ -55,25 +55,25 @@ export class PendingDeleteRetry {
     const pause = backoff({ baseMs: BASE_MS, maxMs: MAX_MS, random });
     while (!this.#stop.signal.aborted) {
       this.#hasWork = false;
-      const isDone = await this.#replayAll();
+      const isDone = await this.#retryAll();
       this.#hasWork ||= !isDone;
       if (isDone) {
         pause.reset();
-        await this.#rest();
+        await this.#rescanDelay();
       }
       // an immediate retry would most likely fail again
       if (this.#hasWork) await clock.sleep(pause.next(), this.#stop.signal);
     }
   }
 
-  async #rest(): Promise<void> {
-    this.#nap = new AbortController();
+  async #rescanDelay(): Promise<void> {
+    this.#sleep = new AbortController();
     if (this.#hasWork || this.#stop.signal.aborted) return;
-    await this.#options.clock.sleep(RESCAN_MS, this.#nap.signal);
+    await this.#options.clock.sleep(RESCAN_MS, this.#sleep.signal);
   }
 
   /** @returns whether no pending delete is left */
-  async #replayAll(): Promise<boolean> {
+  async #retryAll(): Promise<boolean> {
     const { pendingDeletes, log, metrics } = this.#options;
     let pending: PendingDelete[];
     try {
@@ -85,14 +85,14 @@ export class PendingDeleteRetry {
     let left = pending.length;
     metrics.pending(left);
     for (const note of pending) {
-      const outcome = await this.#replayOne(note);
+      const outcome = await this.#retryOne(note);
       if (outcome === 'away') break; // the others would fail, too
       if (outcome === 'done') metrics.pending(--left);
     }
     return left === 0;
   }
 
-  async #replayOne(note: PendingDelete): Promise<'done' | 'failed' | 'away'> {
+  async #retryOne(note: PendingDelete): Promise<'done' | 'failed' | 'away'> {
     const { retryDelete, log } = this.#options;
     try {
       await retryDelete(note, this.#stop.signal);

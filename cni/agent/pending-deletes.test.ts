@@ -119,7 +119,7 @@ describe('pending deletes', () => {
     fc.assert(
       fc.property(place, place, (a, b) => {
         for (const at of [a, b]) expect(pendingDeleteFileName(at)).to.match(/^[0-9A-Za-z][0-9A-Za-z._-]{0,170}\.json$/);
-        // a container's ID has no slash, which the protocol says
+        // the CNI spec allows no slash in a container ID
         fc.pre(![a, b].some(({ containerId }) => containerId.includes('/')));
         const isSame = a.containerId === b.containerId && a.interfaceName === b.interfaceName;
         expect(pendingDeleteFileName(a) === pendingDeleteFileName(b)).to.equal(isSame);
@@ -163,7 +163,7 @@ describe('pending deletes', () => {
       await notes.write(AT);
       loop.wake();
       await clock.untilAlarmsSet();
-      // one that has just failed waits a second
+      // a failed one waits for a second
       clock.advanceTo(clock.now() + 1_000);
       await clock.untilAlarmsSet();
       expect(tried).to.deep.equal(['c1', 'sb-2', 'c1']);

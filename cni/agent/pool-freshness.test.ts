@@ -12,12 +12,12 @@ import { PoolFreshness } from './pool-freshness.js';
 
 const MAX_STALENESS_MS = 30_000;
 
-/** An API server that has changed pool and NAD, and an agent whose watches may be silent. */
+/** An API server with changed pool and NAD, and an agent whose watches may be silent. */
 class World {
   readonly clock = new SelfAdvancingClock();
   readonly reads: string[] = [];
   restarts = 0;
-  /** What a watch that is started again delivers. */
+  /** The objects that a restarted watch delivers. */
   deliver: () => void = () => undefined;
   fault: Error | undefined;
   readonly live = new Map<string, KubeObject>();

@@ -5,7 +5,7 @@ import { RequestQueue } from './request-queue.js';
 const NEVER = new AbortController().signal;
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-/** Work that ends when the test says so. */
+/** Work that the test ends. */
 class Job {
   begun = false;
   end: () => void = () => undefined;
@@ -143,7 +143,7 @@ describe('the request queue', () => {
           return outcome;
         });
         for (const outcome of await Promise.all(runs)) expect(outcome).to.be.oneOf(['done', 'failed', 'given up']);
-        // all workers are there again
+        // all workers are free again
         const jobs = Array.from({ length: workers }, () => new Job());
         const last = jobs.map((job) => turns.run(undefined, NEVER, job.run));
         await turn();

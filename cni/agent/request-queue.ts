@@ -9,7 +9,7 @@ interface QueuedRequest {
 /** Runs work on one key one after the other, in order of arrival, and work on all keys with a limited number of workers. */
 export class RequestQueue {
   readonly #last = new Map<string, Promise<void>>();
-  readonly #line = new Set<QueuedRequest>();
+  readonly #waiting = new Set<QueuedRequest>();
   #free: number;
 
   constructor(workers: number) {
@@ -41,14 +41,14 @@ export class RequestQueue {
   }
 
   async #withWorker<T>(signal: AbortSignal, work: (rest: YieldWorker) => Promise<T>): Promise<T> {
-    await this.#take(signal);
+    await this.#acquire(signal);
     const mine = { isWorking: true };
     const rest: YieldWorker = async (wait) => {
       mine.isWorking = false;
-      this.#give();
+      this.#release();
       await wait();
       // after an abort the work only builds its error, which needs no worker
-      mine.isWorking = await this.#take(signal).then(
+      mine.isWorking = await this.#acquire(signal).then(
         () => true,
         () => false,
       );
@@ -56,34 +56,34 @@ export class RequestQueue {
     try {
       return await work(rest);
     } finally {
-      if (mine.isWorking) this.#give();
+      if (mine.isWorking) this.#release();
     }
   }
 
-  async #take(signal: AbortSignal): Promise<void> {
+  async #acquire(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     if (this.#free > 0) {
       this.#free--;
       return;
     }
     let waiter: QueuedRequest | undefined;
-    const called = new Promise<void>((resolve) => this.#line.add((waiter = { go: resolve })));
+    const called = new Promise<void>((resolve) => this.#waiting.add((waiter = { go: resolve })));
     try {
       await abortable(called, signal);
     } catch (error) {
       // called and aborted at the same moment: pass the worker on
-      if (waiter !== undefined && !this.#line.delete(waiter)) this.#give();
+      if (waiter !== undefined && !this.#waiting.delete(waiter)) this.#release();
       throw error;
     }
   }
 
-  #give(): void {
-    const [next] = this.#line;
+  #release(): void {
+    const [next] = this.#waiting;
     if (next === undefined) {
       this.#free++;
       return;
     }
-    this.#line.delete(next);
+    this.#waiting.delete(next);
     next.go();
   }
 }

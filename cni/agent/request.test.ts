@@ -28,6 +28,12 @@ function requestedIn(config: object, env: Env = {}): string[] {
   return read('ADD', env, config).requested.map(formatAddress);
 }
 
+interface Given {
+  command?: string;
+  env?: Env;
+  config?: object | string;
+}
+
 describe('reading a CNI request', () => {
   it('returns everything that an ADD needs', () => {
     expect(read('ADD')).to.deep.equal({
@@ -100,124 +106,61 @@ describe('reading a CNI request', () => {
     });
   }
 
-  const refusals: {
-    name: string;
-    command?: string;
-    env?: Env;
-    config?: object | string;
-    code: number;
-    says: string[];
-  }[] = [
-    {
-      name: 'a request without a command',
-      env: { CNI_COMMAND: undefined },
-      code: 4,
-      says: ['CNI_COMMAND is absent', ...COMMANDS],
-    },
-    { name: 'a request with an unknown command', command: 'add', code: 4, says: ['CNI_COMMAND is "add"'] },
-    {
-      name: 'a container ID with invalid characters',
-      env: { CNI_CONTAINERID: '../c' },
-      code: 4,
-      says: ['CNI_CONTAINERID', '../c'],
-    },
-    { name: 'a long interface name', env: { CNI_IFNAME: 'abcdefghijklmnop' }, code: 4, says: ['CNI_IFNAME', '15'] },
-    { name: 'an interface name with a slash', env: { CNI_IFNAME: 'a/b' }, code: 4, says: ['CNI_IFNAME', 'a/b'] },
-    { name: 'an interface named ..', env: { CNI_IFNAME: '..' }, code: 4, says: ['CNI_IFNAME'] },
-    { name: 'CNI_ARGS without =', env: { CNI_ARGS: 'K8S_POD_NAME' }, code: 4, says: ['CNI_ARGS', '"K8S_POD_NAME"'] },
-    {
-      name: 'an ADD without a pod',
-      env: { CNI_ARGS: '' },
-      code: 4,
-      says: ['CNI_ARGS', 'K8S_POD_NAMESPACE and K8S_POD_NAME'],
-    },
-    { name: 'a pod without its namespace', env: { CNI_ARGS: 'K8S_POD_NAME=a' }, code: 4, says: ['K8S_POD_NAMESPACE'] },
-    {
-      name: 'an ADD with two pod names',
-      env: { CNI_ARGS: 'K8S_POD_NAMESPACE=a;K8S_POD_NAME=b;K8S_POD_NAME=c' },
-      code: 4,
-      says: ['K8S_POD_NAME', '"b"', '"c"'],
-    },
-    {
-      name: 'two invalid variables, and names both',
-      env: { CNI_ARGS: 'x', CNI_IFNAME: '' },
-      code: 4,
-      says: ['CNI_ARGS', 'CNI_IFNAME'],
-    },
-    { name: 'a config that is not JSON', config: '{', code: 6, says: ['stdin', 'not JSON'] },
-    { name: 'an empty config', config: '', code: 6, says: ['stdin'] },
-    { name: 'a config that is a list', config: '[]', code: 6, says: ['a list'] },
-    { name: 'a DEL with a config that is not JSON', command: 'DEL', config: 'x', code: 6, says: ['not JSON'] },
-    {
-      name: 'a config without a version',
-      config: { cniVersion: undefined },
-      code: 1,
-      says: ['absent', '0.1.0', '1.1.0'],
-    },
-    { name: 'a config without a network name', config: { name: undefined }, code: 7, says: ['name: absent'] },
-    { name: 'an invalid network name', config: { name: 'a/b' }, code: 7, says: ['name: "a/b"'] },
-    { name: 'a config without ipam', config: { ipam: undefined }, code: 7, says: ['ipam.type: absent'] },
-    {
-      name: 'a config for another IPAM plugin',
-      config: { ipam: { type: 'static' } },
-      code: 7,
-      says: ['ipam.type: "static"'],
-    },
-    {
-      name: 'ips that are not a list',
-      config: { runtimeConfig: { ips: 'x' } },
-      code: 7,
-      says: ['runtimeConfig.ips: "x"'],
-    },
-    {
-      name: 'an ip that is a number',
-      config: { runtimeConfig: { ips: [1] } },
-      code: 7,
-      says: ['runtimeConfig.ips[0]: 1'],
-    },
-    {
-      name: 'an ip that is not an address',
-      config: { runtimeConfig: { ips: ['10.0.0.1', '010.0.0.1'] } },
-      code: 7,
-      says: ['runtimeConfig.ips[1]', '"010.0.0.1"'],
-    },
-    {
-      name: 'two addresses of one family',
-      config: { args: { cni: { ips: ['10.0.0.1/24', '10.0.0.2/24'] } } },
-      code: 7,
-      says: ['args.cni.ips[1]', '10.0.0.2/24', 'second IPv4'],
-    },
-    {
-      name: 'an invalid IP in CNI_ARGS',
-      env: { CNI_ARGS: 'K8S_POD_NAMESPACE=a;K8S_POD_NAME=b;IP=10.0.0.256' },
-      code: 4,
-      says: ['CNI_ARGS: IP[0]', '10.0.0.256'],
-    },
-    {
-      name: 'an invalid MAC address',
-      config: { runtimeConfig: { mac: '02:00' } },
-      code: 7,
-      says: ['runtimeConfig.mac', '"02:00"'],
-    },
-    { name: 'args that are not an object', config: { args: 1 }, code: 7, says: ['args: 1'] },
-    { name: 'a CHECK without a result', command: 'CHECK', code: 7, says: ['prevResult'] },
-    {
-      name: 'a CHECK whose result has an invalid address',
-      command: 'CHECK',
-      config: { prevResult: { ips: [{ address: 'x' }] } },
-      code: 7,
-      says: ['prevResult.ips[0].address', '"x"'],
-    },
-    {
-      name: 'a GC with an invalid list',
-      command: 'GC',
-      config: { cniVersion: '1.1.0', 'cni.dev/valid-attachments': [{ containerID: 'a' }] },
-      code: 7,
-      says: ['cni.dev/valid-attachments[0]'],
-    },
+  const argsOf = (more: string) => ({ env: { CNI_ARGS: `K8S_POD_NAMESPACE=a;K8S_POD_NAME=b;${more}` } });
+  const refusals: [name: string, given: Given, code: number, says: string[]][] = [
+    ['without a command', { env: { CNI_COMMAND: undefined } }, 4, ['CNI_COMMAND is absent', ...COMMANDS]],
+    ['with an unknown command', { command: 'add' }, 4, ['CNI_COMMAND is "add"']],
+    ['with an invalid container ID', { env: { CNI_CONTAINERID: '../c' } }, 4, ['CNI_CONTAINERID', '../c']],
+    ['with a long interface name', { env: { CNI_IFNAME: 'abcdefghijklmnop' } }, 4, ['CNI_IFNAME', '15']],
+    ['with a slash in the interface name', { env: { CNI_IFNAME: 'a/b' } }, 4, ['CNI_IFNAME', 'a/b']],
+    ['with an interface named ..', { env: { CNI_IFNAME: '..' } }, 4, ['CNI_IFNAME']],
+    ['with CNI_ARGS without =', { env: { CNI_ARGS: 'K8S_POD_NAME' } }, 4, ['CNI_ARGS', '"K8S_POD_NAME"']],
+    ['without a pod', { env: { CNI_ARGS: '' } }, 4, ['CNI_ARGS', 'K8S_POD_NAMESPACE and K8S_POD_NAME']],
+    ['without the namespace of the pod', { env: { CNI_ARGS: 'K8S_POD_NAME=a' } }, 4, ['K8S_POD_NAMESPACE']],
+    ['with two pod names', argsOf('K8S_POD_NAME=c'), 4, ['K8S_POD_NAME', '"b"', '"c"']],
+    ['with two invalid variables', { env: { CNI_ARGS: 'x', CNI_IFNAME: '' } }, 4, ['CNI_ARGS', 'CNI_IFNAME']],
+    ['with a config that is not JSON', { config: '{' }, 6, ['stdin', 'not JSON']],
+    ['with an empty config', { config: '' }, 6, ['stdin']],
+    ['with a config that is a list', { config: '[]' }, 6, ['a list']],
+    ['for DEL with a config that is not JSON', { command: 'DEL', config: 'x' }, 6, ['not JSON']],
+    ['without a CNI version', { config: { cniVersion: undefined } }, 1, ['absent', '0.1.0', '1.1.0']],
+    ['without a network name', { config: { name: undefined } }, 7, ['name: absent']],
+    ['with an invalid network name', { config: { name: 'a/b' } }, 7, ['name: "a/b"']],
+    ['without ipam', { config: { ipam: undefined } }, 7, ['ipam.type: absent']],
+    ['for another IPAM plugin', { config: { ipam: { type: 'static' } } }, 7, ['ipam.type: "static"']],
+    ['with ips that are not a list', { config: { runtimeConfig: { ips: 'x' } } }, 7, ['runtimeConfig.ips: "x"']],
+    ['with an ip that is a number', { config: { runtimeConfig: { ips: [1] } } }, 7, ['runtimeConfig.ips[0]: 1']],
+    [
+      'with an ip that is not an address',
+      { config: { runtimeConfig: { ips: ['10.0.0.1', '010.0.0.1'] } } },
+      7,
+      ['runtimeConfig.ips[1]', '"010.0.0.1"'],
+    ],
+    [
+      'with two addresses of one family',
+      { config: { args: { cni: { ips: ['10.0.0.1/24', '10.0.0.2/24'] } } } },
+      7,
+      ['args.cni.ips[1]', '10.0.0.2/24', 'second IPv4'],
+    ],
+    ['with an invalid IP in CNI_ARGS', argsOf('IP=10.0.0.256'), 4, ['CNI_ARGS: IP[0]', '10.0.0.256']],
+    ['with an invalid MAC', { config: { runtimeConfig: { mac: '02:00' } } }, 7, ['runtimeConfig.mac', '"02:00"']],
+    ['with args that are not an object', { config: { args: 1 } }, 7, ['args: 1']],
+    ['for CHECK without a result', { command: 'CHECK' }, 7, ['prevResult']],
+    [
+      'for CHECK with an invalid address',
+      { command: 'CHECK', config: { prevResult: { ips: [{ address: 'x' }] } } },
+      7,
+      ['prevResult.ips[0].address', '"x"'],
+    ],
+    [
+      'for GC with an invalid list',
+      { command: 'GC', config: { cniVersion: '1.1.0', 'cni.dev/valid-attachments': [{ containerID: 'a' }] } },
+      7,
+      ['cni.dev/valid-attachments[0]'],
+    ],
   ];
-  for (const { name, command = 'ADD', env = {}, config = {}, code, says } of refusals) {
-    it(`refuses ${name}`, () => {
+  for (const [name, { command = 'ADD', env = {}, config = {} }, code, says] of refusals) {
+    it(`refuses a request ${name}`, () => {
       const refusal = refusalOf(command, env, config);
       expect(refusal.code, refusal.message).to.equal(code);
       for (const words of says) expect(refusal.message).to.include(words);

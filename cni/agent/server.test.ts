@@ -36,13 +36,13 @@ describe('the socket of the agent', () => {
     return server;
   }
 
-  /** All that comes back until the other side ends. */
+  /** Everything that the server sends until it closes the connection. */
   function ask(text: string | Buffer, options: { end?: boolean } = {}): Promise<string> {
     return new Promise((resolve, reject) => {
       const socket = createConnection(path, () => (options.end ? socket.end(text) : socket.write(text)));
       let got = '';
       socket.setEncoding('utf8').on('data', (chunk: string) => (got += chunk));
-      // one that refuses does not read to the end
+      // the agent does not read a refused request to its end
       socket.on('error', (error: NodeJS.ErrnoException) => (error.code === 'EPIPE' ? undefined : reject(error)));
       socket.on('close', () => resolve(got));
     });
@@ -110,7 +110,7 @@ describe('the socket of the agent', () => {
       return new Promise((given) => (answer = given));
     });
     const got = ask('{}\n', { end: true });
-    // by the time that others have come and gone, the end of the first one's side has been seen
+    // after other requests were served, the agent has seen the half-close of the first one
     for (let others = 0; others < 3; others++) await ask('other\n');
     answer({ exit: 0, output: 'late' });
     expect(read(await got)).to.deep.equal({ exit: 0, output: 'late' });
@@ -122,7 +122,7 @@ describe('the socket of the agent', () => {
     const dead = createServer();
     path = join(folder, 'run', 'dead.sock');
     await new Promise<void>((resolve) => dead.listen(path, resolve));
-    // as a killed process leaves it: the file without a listener
+    // a killed process leaves the file without a listener
     await crash(dead, path);
     await start();
     expect(read(await ask('{}\n')).output).to.equal('{}');
@@ -167,7 +167,7 @@ describe('the socket of the agent', () => {
 
   it('reads the rest of a refused request, so that the caller receives the answer', async () => {
     await start();
-    // no error is forgiven here: neither EPIPE nor ECONNRESET
+    // no error is allowed here, neither EPIPE nor ECONNRESET
     const answers = Array.from({ length: 20 }, async () => {
       const socket = createConnection(path);
       socket.end(Buffer.alloc(4 << 20, 'x'));
@@ -224,7 +224,7 @@ describe('the socket of the agent', () => {
   });
 });
 
-/** Ends a server without letting it remove its file. */
+/** Stops a server without removing its file. */
 async function crash(server: Server, path: string): Promise<void> {
   const { rename } = await import('node:fs/promises');
   await rename(path, `${path}.kept`);

@@ -48,7 +48,7 @@ export class SocketServer {
       if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') {
         throw new Error(`cannot listen on ${path}: ${messageOf(error)}`, { cause: error });
       }
-      await this.#clearAway();
+      await this.#removeStaleSocket();
       await this.#bind();
     }
     this.#server.on('error', (error) => this.#options.log.error({ err: error }, `socket: ${error.message}`));
@@ -82,7 +82,7 @@ export class SocketServer {
     });
   }
 
-  async #clearAway(): Promise<void> {
+  async #removeStaleSocket(): Promise<void> {
     const { path, log } = this.#options;
     if (await hasListener(path)) throw otherAgentError(path);
     // another agent may do the same now: check the renamed socket again before removing it

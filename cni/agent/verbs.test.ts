@@ -16,7 +16,7 @@ import { Verbs, type VerbsDeps } from './verbs.js';
 const CALL = { signal: new AbortController().signal };
 const V11 = { cniVersion: '1.1.0' };
 
-/** Everything around the verbs, as short as it can be. */
+/** Minimal fakes of everything that the verbs use. */
 class World {
   readonly steps: string[] = [];
   pods = [pod('blue@net1')];
@@ -133,7 +133,7 @@ describe('the CNI verbs', () => {
       const confirmed: string[] = [];
       world.confirm = () => {
         confirmed.push(world.claim === undefined ? 'pod' : 'claim');
-        // its NAD allows persistent addresses since, and its claim was made
+        // meanwhile its NAD allows persistent addresses, and its claim was created
         world.claim = claimOf('vms/vm1.data', 'vms/blue');
         return false;
       };
@@ -264,16 +264,8 @@ describe('the CNI verbs', () => {
 
     const reasons: { name: string; change: () => void; says: string }[] = [
       { name: 'the caches are not filled', change: () => (world.missing = 'not listed yet: pods'), says: 'pods' },
-      {
-        name: 'no pool serves the network',
-        change: () => (world.pools = []),
-        says: 'no AddressPool serves network blue',
-      },
-      {
-        name: 'the pool is full',
-        change: () => (world.pools = [filled(0)]),
-        says: 'pool blue is full: 254 of 254 leased',
-      },
+      { name: 'no pool serves it', change: () => (world.pools = []), says: 'no AddressPool serves network blue' },
+      { name: 'the pool is full', change: () => (world.pools = [filled(0)]), says: 'full: 254 of 254 leased' },
       {
         name: 'the pool is invalid',
         change: () => (world.pools = [adminPool('blue', { cidr: '10.0.0.1/24' })]),
@@ -281,7 +273,7 @@ describe('the CNI verbs', () => {
       },
     ];
     for (const { name, change, says } of reasons) {
-      it(`fails with code 50 if ${name}`, async () => {
+      it(`fails with code 50 for a network if ${name}`, async () => {
         change();
         const refusal = await world.refusalOf('STATUS', V11);
         expect(refusal.code).to.equal(50);

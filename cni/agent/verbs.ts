@@ -76,7 +76,7 @@ export class Verbs {
   }
 
   async #add(request: AddRequest, call: RequestContext): Promise<object> {
-    await this.#caughtUp(call);
+    await this.#waitUntilReady(call);
     // unplugged during an outage and plugged again: a later retry would release the new address
     if (await this.#deps.pendingDeletes.has(request)) await this.delete(request, call);
     const attachment = await this.#deps.resolver.resolve(request, call);
@@ -127,7 +127,7 @@ export class Verbs {
   }
 
   async #check(request: CheckRequest, call: RequestContext): Promise<void> {
-    await this.#caughtUp(call);
+    await this.#waitUntilReady(call);
     const { claims, leases, pods, resolver } = this.#deps;
     const own = leases.held(request.containerId, request.interfaceName);
     const isOwn = (address: Address) => own.some((lease) => sameAddress(lease.address, address));
@@ -147,12 +147,12 @@ export class Verbs {
 
   async #collect({ network, valid }: GcRequest, call: RequestContext): Promise<void> {
     if (valid === undefined) return;
-    await this.#caughtUp(call);
+    await this.#waitUntilReady(call);
     await this.#deps.leases.collect(network, valid, call);
   }
 
   /** Waits until the caches are filled, because they are incomplete before. */
-  async #caughtUp({ signal }: RequestContext): Promise<void> {
+  async #waitUntilReady({ signal }: RequestContext): Promise<void> {
     const { readiness } = this.#deps;
     if (readiness.missing() === undefined) return;
     try {

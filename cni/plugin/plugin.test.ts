@@ -69,7 +69,7 @@ describe('the CNI plugin binary', () => {
     closing.push(() => server.stop());
   }
 
-  /** An agent that is not ours, or not well. */
+  /** Starts an agent that behaves wrongly. */
   async function serveOddly(behave: (socket: Socket) => void): Promise<void> {
     const sockets = new Set<Socket>();
     const server: Server = createServer({ allowHalfOpen: true }, (each) => {
@@ -156,19 +156,11 @@ describe('the CNI plugin binary', () => {
   const unwell: { name: string; behave: (socket: Socket) => void; says: string }[] = [
     { name: 'closes the connection', behave: (each) => each.end(), says: 'closed the connection without an answer' },
     { name: 'stops in the middle of its answer', behave: (each) => each.end('{"exit":0,'), says: 'answer is invalid' },
-    {
-      name: 'does not speak the protocol',
-      behave: (each) => each.end('HTTP/1.1 400 Bad Request\r\n\r\n'),
-      says: 'answer is invalid',
-    },
+    { name: 'speaks HTTP', behave: (each) => each.end('HTTP/1.1 400 Bad Request\r\n\r\n'), says: 'answer is invalid' },
     { name: 'omits the exit code', behave: (each) => each.end('{"output":"{}"}'), says: 'no exit code' },
     { name: 'omits the output', behave: (each) => each.end('{"exit":0}'), says: 'no output' },
     { name: 'does not answer', behave: () => undefined, says: 'no answer within 200ms' },
-    {
-      name: 'sends an endless answer',
-      behave: (each) => each.write('{"exit":0,"output":""}'),
-      says: 'no answer within',
-    },
+    { name: 'never ends its answer', behave: (each) => each.write('{"exit":0,"output":""}'), says: 'no answer within' },
   ];
   const agents: { name: string; prepare: () => Promise<void>; says: string }[] = [
     { name: 'does not exist', prepare: () => Promise.resolve(), says: 'no such file' },

@@ -7,7 +7,7 @@ import { compiledPool } from '../../../test/lease-objects.js';
 import { BlockCandidates, BLOCK_TAKEN_TTL_MS } from './block-candidates.js';
 import { LentBlocks } from './lent-blocks.js';
 
-/** Open are 10.0.0.2 to 10.0.0.30; the blocks of it have four addresses. */
+/** The open addresses are 10.0.0.2 to 10.0.0.30. Blocks have four addresses. */
 const POOL = compiledPool({ subnets: [{ cidr: '10.0.0.0/27', gateway: '10.0.0.1' }, { cidr: 'fd00::/64' }] });
 const MARKED = { release: BlockRelease.Marked };
 
@@ -39,7 +39,7 @@ describe('candidates from the blocks of a node', () => {
     time = now;
     candidates.settle(POOL, parseAddress(address ?? ''), isTaken ? 'lost' : 'failed');
   };
-  /** All that can be picked, in order. */
+  /** All addresses that can be picked, sorted. */
   const all = (now = 0, pool = POOL): string[] => {
     const found: string[] = [];
     for (let next = pick(now, pool); next !== undefined; next = pick(now, pool)) found.push(next);

@@ -21,7 +21,7 @@ describe('the blocks lent to a node', () => {
     version = 0;
   });
 
-  /** The watch shows a block. */
+  /** Delivers a block by the watch. */
   function show(cidr: string, status: BlockOptions = {}): BlockRecord {
     const object = blockRecord(cidr, ++version, status);
     lent.observe({ type: 'changed', object });
@@ -32,7 +32,7 @@ describe('the blocks lent to a node', () => {
   const due = (now: number) => lent.answersDue(now).map(({ metadata }) => metadata.name);
   const isUsable = (address: string) => lent.usable('blue', 4).has(parseAddress(address).value);
   const isWithheld = (address: string) => lent.withheld('blue', 4).has(parseAddress(address).value);
-  /** What is written, in short. */
+  /** A short form of the write. */
   const answer = (block: BlockRecord, now = 0) => {
     const write = lent.answer(block, now);
     return write?.verb === 'patch-status' ? (write.body as { status: object }).status : write;

@@ -163,7 +163,7 @@ export class LentBlocks {
   }
 }
 
-/** Whether somebody waits for the block. */
+/** Whether another node or a claim waits for the block. */
 function isUrgent({ reason }: BlockRecord): boolean {
   return reason !== ReleaseReason.Excess;
 }

@@ -56,7 +56,7 @@ describe('blocks of nodes and the leases of their pods, in any order of events',
       }),
       { numRuns: Number(globalThis.process.env.MODEL_RUNS ?? 500) },
     );
-    // or else nothing was tried
+    // otherwise the model has tested nothing
     expect(seen.grants).to.be.greaterThan(500);
     expect(seen.returns).to.be.greaterThan(100);
   });

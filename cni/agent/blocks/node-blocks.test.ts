@@ -7,7 +7,7 @@ import { NODE } from '../testing/model/lease-agent-world.js';
 import { compiledPool } from '../../../test/lease-objects.js';
 import { ANSWER_INTERVAL_MS } from './node-blocks.js';
 
-/** Open are 10.0.0.1 to 10.0.0.30. */
+/** The open addresses are 10.0.0.1 to 10.0.0.30. */
 const POOL = compiledPool({ cidr: '10.0.0.0/27' });
 /** 10.0.0.8 to 10.0.0.11. */
 const ONE = '10.0.0.8/30';

@@ -45,16 +45,16 @@ export class NodeBlocks {
   readonly #lent = new LentBlocks(ANSWER_INTERVAL_MS);
   /** The addresses that an ADD may try. */
   readonly candidates: BlockCandidates;
-  readonly #feed: Pick<Informer<AddressBlock, BlockRecord>, 'hasSynced' | 'synced'>;
+  readonly #informer: Pick<Informer<AddressBlock, BlockRecord>, 'hasSynced' | 'synced'>;
   readonly #stop = new AbortController();
-  readonly #nap: WakeableSleep;
+  readonly #sleep: WakeableSleep;
   #running: Promise<void> | undefined;
 
   constructor(deps: NodeBlocksDeps) {
     setMaxListeners(0, this.#stop.signal);
     this.#deps = deps;
     this.candidates = new BlockCandidates(this.#lent, deps);
-    this.#nap = new WakeableSleep(deps.clock);
+    this.#sleep = new WakeableSleep(deps.clock);
     this.uses = this.#lent;
     const watched: WatchSpec<AddressBlock, BlockRecord> = {
       resource: ADDRESS_BLOCKS,
@@ -67,19 +67,19 @@ export class NodeBlocks {
     feed.onChange((change) => {
       this.#lent.observe(change);
       deps.metrics.lent(countsOf(this.#lent.all()));
-      this.#nap.wake();
+      this.#sleep.wake();
     });
-    this.#feed = feed;
+    this.#informer = feed;
     deps.own.setListener(this.#listener());
   }
 
   /** Whether the first list has arrived. It is consistent, so it includes the answers of earlier processes of this agent. */
   get hasSynced(): boolean {
-    return this.#feed.hasSynced;
+    return this.#informer.hasSynced;
   }
 
   synced(): Promise<void> {
-    return this.#feed.synced();
+    return this.#informer.synced();
   }
 
   start(): void {
@@ -89,29 +89,29 @@ export class NodeBlocks {
   /** Resolves when no more answers are written. */
   async stop(): Promise<void> {
     this.#stop.abort();
-    this.#nap.wake();
+    this.#sleep.wake();
     await this.#running;
   }
 
   #listener(): LeaseListener {
     return {
       changed: (before, after) => {
-        if (after !== undefined) this.#leased(after);
-        else if (before !== undefined) this.#unleased(before);
+        if (after !== undefined) this.#addLease(after);
+        else if (before !== undefined) this.#removeLease(before);
       },
       uncertain: (key, request) => this.#lent.addUse(`uncertain ${key}`, request),
       resolved: (key) => this.#lent.removeUse(`uncertain ${key}`),
     };
   }
 
-  #leased(lease: LeaseRecord): void {
+  #addLease(lease: LeaseRecord): void {
     const { metadata, addressSpace, address } = lease;
     this.candidates.addLease(addressSpace, address);
     if (isHeldByPod(lease)) this.#lent.addUse(`lease ${metadata.name}`, lease);
     else this.#lent.removeUse(`lease ${metadata.name}`);
   }
 
-  #unleased({ metadata, addressSpace, address }: LeaseRecord): void {
+  #removeLease({ metadata, addressSpace, address }: LeaseRecord): void {
     this.candidates.removeLease(addressSpace, address);
     this.#lent.removeUse(`lease ${metadata.name}`);
   }
@@ -131,7 +131,7 @@ export class NodeBlocks {
         log.error({ err: error }, `cannot answer requests to release blocks: ${messageOf(error)}`);
       }
       const nextAt = this.#lent.nextAnswerAt() ?? Number.POSITIVE_INFINITY;
-      await this.#nap.sleep(Math.min(Math.max(nextAt - clock.now(), 0), MAX_SLEEP_MS));
+      await this.#sleep.sleep(Math.min(Math.max(nextAt - clock.now(), 0), MAX_SLEEP_MS));
     }
   }
 

@@ -15,7 +15,7 @@ async function attached(): Promise<{ world: AgentWorld; pod: Pod }> {
   return { world, pod };
 }
 
-/** What a runtime says of the sandbox alone. */
+/** The part of the attachment that a runtime knows. */
 function sandbox(world: AgentWorld, pod: Pod) {
   const { containerId, interfaceName } = world.attachment(pod);
   return { containerId, interfaceName };

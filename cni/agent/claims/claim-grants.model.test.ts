@@ -14,23 +14,23 @@ type Last = (typeof LASTS)[number];
 const VMS = ['vm1', 'vm2'] as const;
 type Vm = (typeof VMS)[number];
 
-/** What happens to the cluster, at any time: also while an agent waits for an answer. */
+/** Events in the cluster, at any time, also while an agent waits for an answer. */
 type Happening =
-  /** The claim is made, or made anew, and has its address where nobody else has it. */
+  /** The claim is created or recreated, and gets its address unless another owner has it. */
   | { what: 'claim'; vm: Vm; last: Last }
-  /** The claim goes; its lease is released, at once or never. */
+  /** The claim is deleted; its lease is released at once or never. */
   | { what: 'unclaim'; vm: Vm; releases: boolean }
-  /** A lease is released under a claim that lives, or lost. */
+  /** The lease of an existing claim is released or deleted. */
   | { what: 'release' | 'lose'; last: Last }
-  /** The VM is deleted and made anew under its name. Its leases may be left behind. */
+  /** The VM is deleted and recreated under its name. Its leases may stay. */
   | { what: 'vm'; vm: Vm; releases: boolean }
-  /** The claim shows an address of which it has no lease. */
+  /** The claim's status shows an address without a lease. */
   | { what: 'mirror'; vm: Vm; last: Last }
   | { what: 'fault'; fault: 'none' | 'unsent' | 'overloaded' }
   | { what: 'time'; ms: number };
 type Event = Happening | Question;
 
-/** A launcher asks; or an agent looks at what it will ask for, as a prefetch does; or it looks, loses the API server, and is asked. */
+/** An ADD of a launcher; or a prefetch; or a prefetch, then an outage of the API server, then an ADD. */
 interface Question {
   what: 'add' | 'look' | 'outage';
   vm: Vm;
@@ -76,13 +76,13 @@ interface Held {
   to: number;
 }
 
-/** A cluster in which nobody breaks the rules of leases, and all that happens is noted. */
+/** A cluster that follows the rules of leases and records all events. */
 class Scene {
   readonly clock = new SelfAdvancingClock();
   readonly world = new AgentWorld(this.clock);
   readonly held: Held[] = [];
   granted = 0;
-  /** Of these: while the API server was away. */
+  /** Those of them during an outage of the API server. */
   recalled = 0;
   readonly #launchers = new Map<Vm, Pod[]>();
   #serial = 0;
@@ -177,7 +177,7 @@ class Scene {
     const pod = this.world.launcher(name, { name: `launcher-${generation}`, phase: 'Running' });
     pod.metadata.ownerReferences![0]!.uid = vmiUid;
     this.#launchers.set(name, [...(this.#launchers.get(name) ?? []), pod]);
-    // those of before have ended, or it could not have been made anew
+    // earlier launchers have ended, otherwise the VM could not have been recreated
     this.world.podInformer.delete(`vms/launcher-${generation}`);
   }
 
@@ -187,7 +187,7 @@ class Scene {
     const before = this.#lease(wanted);
     const releasedAt = Date.parse(before?.spec.releasedAt ?? '');
     const isSame = before?.spec.owner?.workloadUID === vmUid;
-    // a lease that was lost is promised to its claim: nobody else has the address before it has cooled down
+    // a restore hold keeps the address of a lost lease for its claim until the cool-down is over
     const lastHeld = Math.max(0, ...this.held.filter(({ ip }) => ip === ipOf(wanted)).map(({ to }) => to));
     const coolsDown = !isSame && now < lastHeld + minCooldownMs(this.world.maxStalenessMs);
     if (coolsDown || (before !== undefined && Number.isNaN(releasedAt))) return;
@@ -266,7 +266,7 @@ describe('the addresses of claims, in any order of events', function () {
       }),
       { numRuns: Number(process.env.MODEL_RUNS ?? 600) },
     );
-    // a model in which nobody is given anything proves nothing
+    // a model without grants proves nothing
     expect(granted).to.be.greaterThan(500);
     expect(recalled).to.be.greaterThan(100);
   });

@@ -71,7 +71,7 @@ export class ClaimedAddresses {
     this.#maxStalenessMs = maxStalenessMs;
     this.#reads = reads;
     this.#authorization = authorization;
-    this.#grants = new ClaimGrants({ ...shared, authorization: authorization, leases, users });
+    this.#grants = new ClaimGrants({ ...shared, authorization, leases, users });
     this.#prefetch = new Prefetch({
       ...shared,
       prefetch: (attachment, signal) => this.#prefetchFor(attachment, signal),

@@ -6,7 +6,7 @@ const GRANTED = '10.0.0.5/24';
 const USED =
   /^11 IPAMClaim vms.vm1.data is used by pod vms.virt-launcher-vm1-a: another pod can use it once that pod has ended/;
 
-/** The IPAM has noted who has the claim's addresses. */
+/** Sets the claim's owner pod, as ipam does. */
 function ownedBy(world: AgentWorld, pod: string): void {
   world.claim().status!.ownerPod = { name: pod };
 }

@@ -7,7 +7,7 @@ import { makeClaim } from '../../../test/kubevirt-objects.js';
 const GRANTED = '10.0.0.5/24';
 const AWAY = /^11 the API server is not available, try again: /;
 
-/** An ADD has shown the agent all that another one needs. */
+/** Runs an ADD, after which the agent has read everything that another one needs. */
 async function seen(): Promise<{ world: AgentWorld; clock: SelfAdvancingClock; pod: Pod }> {
   const clock = new SelfAdvancingClock();
   const world = worldWithVm(clock);

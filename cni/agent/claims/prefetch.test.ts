@@ -17,7 +17,7 @@ describe('the prefetch of claims', () => {
   });
   afterEach(() => world.claimed.stop());
 
-  /** What is under way has its answers; only time is waited for. */
+  /** Waits until all requests are answered and only timers are left. */
   async function settled(): Promise<string[]> {
     await new Promise((resolve) => setImmediate(resolve));
     return world.reads.splice(0);

@@ -52,7 +52,7 @@ export class Prefetch {
     this.#queue = new WorkQueue({ name: 'prefetch', clock, random });
     const sync = (uid: string, signal: AbortSignal) => this.#sync(uid, signal);
     this.#loop = new ControllerLoop({ name: 'prefetch', queue: this.#queue, workers: WORKERS, sync, log, clock });
-    pods.onChange((pod, gone) => this.#note(pod, gone));
+    pods.onChange((pod, gone) => this.#observe(pod, gone));
   }
 
   start(): void {
@@ -63,7 +63,7 @@ export class Prefetch {
     await this.#loop.stop();
   }
 
-  #note(pod: NodePod, gone: boolean): void {
+  #observe(pod: NodePod, gone: boolean): void {
     const { uid, annotations } = pod.metadata;
     const value = annotations?.[NETWORKS_ANNOTATION];
     if (gone || isTerminal(pod) || controllingVmi(pod) === undefined || value === undefined) {

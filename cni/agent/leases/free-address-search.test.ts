@@ -5,7 +5,7 @@ import { LeaseAgentWorld, NODE, OTHER } from '../testing/model/lease-agent-world
 import { compiledPool } from '../../../test/lease-objects.js';
 import { BLOCK_TAKEN_TTL_MS } from '../blocks/block-candidates.js';
 
-/** Open are 10.0.0.1 to 10.0.0.30. */
+/** The open addresses are 10.0.0.1 to 10.0.0.30. */
 const POOL = compiledPool({ cidr: '10.0.0.0/27' });
 const SPACE = 'spec.addressSpace=blue';
 /** 10.0.0.8 to 10.0.0.11. */

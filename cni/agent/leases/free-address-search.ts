@@ -67,9 +67,9 @@ export class FreeAddressSearch {
     const count = { attempts: 0, cooling: 0 };
     try {
       const lease =
-        (await this.#ofBlocks(family, count)) ??
-        (await this.#free(family, count)) ??
-        (await this.#cooled(family, count));
+        (await this.#leaseFromBlocks(family, count)) ??
+        (await this.#leaseFree(family, count)) ??
+        (await this.#leaseCooled(family, count));
       if (lease !== undefined) return lease;
       if (count.attempts >= MAX_ALLOCATION_ATTEMPTS) throw contentionError(pool, count.attempts);
       throw poolFullError(pool, family, count.cooling);
@@ -79,29 +79,29 @@ export class FreeAddressSearch {
   }
 
   /** Tries addresses of the node's blocks: free ones, else those that the node has released and that have cooled down. */
-  async #ofBlocks(family: Family, count: SearchProgress): Promise<LeaseRecord | undefined> {
+  async #leaseFromBlocks(family: Family, count: SearchProgress): Promise<LeaseRecord | undefined> {
     const { pool, blocks, call } = this.#search;
     const { writer } = this.#deps;
     if (blocks === undefined) return undefined;
     while (count.attempts < MAX_BLOCK_ATTEMPTS) {
-      const address = this.#freeOfBlocks(family, blocks);
-      const cooled = address === undefined ? this.#cooledOfBlocks(family, blocks) : undefined;
+      const address = this.#pickFromBlocks(family, blocks);
+      const cooled = address === undefined ? this.#pickCooledFromBlocks(family, blocks) : undefined;
       const tried = address ?? cooled?.address;
       if (tried === undefined) return undefined;
       count.attempts++;
       const settle = (outcome: PickOutcome) => blocks.settle(pool, tried, outcome);
-      const lease = await this.#tried(
+      const lease = await this.#attempt(
         tried,
         (request) => (cooled === undefined ? writer.create(request, call) : writer.reallocate(cooled, request, call)),
         settle,
       );
-      if (lease !== undefined) return this.#got(lease, 'block');
+      if (lease !== undefined) return this.#count(lease, 'block');
     }
     return undefined;
   }
 
   /** Picks an address to try. If the leases of the address space are watched, addresses that others hold are skipped. */
-  #freeOfBlocks(family: Family, blocks: BlockCandidates): Address | undefined {
+  #pickFromBlocks(family: Family, blocks: BlockCandidates): Address | undefined {
     const { pool, candidates } = this.#search;
     for (;;) {
       const address = blocks.pick(pool, family);
@@ -111,29 +111,29 @@ export class FreeAddressSearch {
   }
 
   /** Picks a released lease to try. */
-  #cooledOfBlocks(family: Family, blocks: BlockCandidates): LeaseRecord | undefined {
+  #pickCooledFromBlocks(family: Family, blocks: BlockCandidates): LeaseRecord | undefined {
     const { pool } = this.#search;
     const released = this.#deps.own
       .releasedOf(pool)
       .filter(({ address }) => address.family === family && blocks.isUsable(pool, address))
       .sort(byRelease);
-    return released.find((lease) => this.#mayTake(lease) && blocks.try(pool, lease.address));
+    return released.find((lease) => this.#isAllocatable(lease) && blocks.try(pool, lease.address));
   }
 
-  async #free(family: Family, count: SearchProgress): Promise<LeaseRecord | undefined> {
+  async #leaseFree(family: Family, count: SearchProgress): Promise<LeaseRecord | undefined> {
     const { pool, candidates, blocks, call } = this.#search;
     const blindly = count.attempts + MAX_BLIND_ATTEMPTS;
     while (count.attempts < MAX_ALLOCATION_ATTEMPTS) {
       if (count.attempts >= blindly && !candidates.hasSynced) await candidates.synced(call.signal);
       const { hasSynced } = candidates;
-      const address = candidates.pick(this.#elsewhere(), family);
+      const address = candidates.pick(this.#pickablePool(), family);
       if (address === undefined && hasSynced) return undefined;
       if (address === undefined) await candidates.synced(call.signal);
       else if (!hasSynced && blocks?.isKnown(pool, address) === true) candidates.settle(address, true);
       else {
         count.attempts++;
-        const lease = await this.#triedElsewhere(address, (request) => this.#deps.writer.create(request, call));
-        if (lease !== undefined) return this.#got(lease, hasSynced ? 'watched' : 'blind');
+        const lease = await this.#attemptOutside(address, (request) => this.#deps.writer.create(request, call));
+        if (lease !== undefined) return this.#count(lease, hasSynced ? 'watched' : 'blind');
       }
     }
     return undefined;
@@ -143,21 +143,21 @@ export class FreeAddressSearch {
    * Tries leases that have cooled down and are not deleted yet, the one released first at the beginning and sticky ones at the end. There
    * may be very many, so they are listed once.
    */
-  async #cooled(family: Family, count: SearchProgress): Promise<LeaseRecord | undefined> {
+  async #leaseCooled(family: Family, count: SearchProgress): Promise<LeaseRecord | undefined> {
     const { times } = this.#search;
-    const cooling = this.#coolingOf(family);
+    const cooling = this.#releasedLeases(family);
     count.cooling = cooling.length;
     const lost = new Set<LeaseRecord>();
     for (const each of [times, timesWhenExhausted(times)]) {
       for (const found of cooling) {
         if (count.attempts >= MAX_ALLOCATION_ATTEMPTS) return undefined;
-        if (lost.has(found) || !this.#mayTake(found, each) || !this.#tryCooled(found)) continue;
+        if (lost.has(found) || !this.#isAllocatable(found, each) || !this.#startAttempt(found)) continue;
         count.attempts++;
         const { writer } = this.#deps;
-        const lease = await this.#triedElsewhere(found.address, (request) =>
+        const lease = await this.#attemptOutside(found.address, (request) =>
           writer.reallocate(found, request, this.#search.call),
         );
-        if (lease !== undefined) return this.#got(lease, 'watched');
+        if (lease !== undefined) return this.#count(lease, 'watched');
         lost.add(found);
       }
     }
@@ -165,40 +165,40 @@ export class FreeAddressSearch {
   }
 
   /** Starts an attempt. @returns false if the pool no longer has the address, or another attempt is under way */
-  #tryCooled({ address }: LeaseRecord): boolean {
+  #startAttempt({ address }: LeaseRecord): boolean {
     return (
-      subnetOf(this.#elsewhere(), address)?.open.has(address.value) === true && this.#search.candidates.try(address)
+      subnetOf(this.#pickablePool(), address)?.open.has(address.value) === true && this.#search.candidates.try(address)
     );
   }
 
   /** Returns released leases whose addresses the pool still has. */
-  #coolingOf(family: Family): LeaseRecord[] {
-    const pool = this.#elsewhere();
+  #releasedLeases(family: Family): LeaseRecord[] {
+    const pool = this.#pickablePool();
     const isOpen = ({ address }: LeaseRecord) => subnetOf(pool, address)?.open.has(address.value) === true;
     return this.#search.candidates.releasedOf(pool, family).filter(isOpen);
   }
 
   /** Returns the pool without blocks that go back to it, as known now: no address of them may be picked. */
-  #elsewhere(): Pool {
+  #pickablePool(): Pool {
     const { pool, blocks, candidates } = this.#search;
     const elsewhere = blocks?.withoutWithheld(pool) ?? pool;
     candidates.setPool(elsewhere);
     return elsewhere;
   }
 
-  #mayTake(lease: LeaseRecord, times = this.#search.times): boolean {
+  #isAllocatable(lease: LeaseRecord, times = this.#search.times): boolean {
     const { requestFor } = this.#search;
     return availabilityOf(lease, requestFor(lease.address), times, this.#deps.clock.wall()) === true;
   }
 
-  #triedElsewhere(
+  #attemptOutside(
     address: Address,
     write: (request: PodLeaseRequest) => Promise<LeaseWriteResult>,
   ): Promise<LeaseRecord | undefined> {
-    return this.#tried(address, write, (outcome) => this.#search.candidates.settle(address, outcome !== 'failed'));
+    return this.#attempt(address, write, (outcome) => this.#search.candidates.settle(address, outcome !== 'failed'));
   }
 
-  async #tried(
+  async #attempt(
     address: Address,
     write: (request: PodLeaseRequest) => Promise<LeaseWriteResult>,
     settle: (outcome: PickOutcome) => void,
@@ -213,7 +213,7 @@ export class FreeAddressSearch {
     }
   }
 
-  #got(lease: LeaseRecord, source: PickSource): LeaseRecord {
+  #count(lease: LeaseRecord, source: PickSource): LeaseRecord {
     this.#deps.metrics.picked(source);
     return lease;
   }

@@ -14,7 +14,7 @@ function podOf(name: string, more: Partial<Pod> = {}): Pod {
   return { ...more, metadata: { namespace: 'apps', name, uid: `${name}-uid`, ...more.metadata } };
 }
 
-/** A pod that runs, and has an address. */
+/** Starts a pod with an address. */
 async function sceneWithPod(): Promise<LeaseAgentWorld> {
   const scene = new LeaseAgentWorld(POOL, GREEN);
   scene.cluster.setPod(podOf('web'));
@@ -25,7 +25,7 @@ async function sceneWithPod(): Promise<LeaseAgentWorld> {
   return scene;
 }
 
-/** Enough looks for whoever looks leaked all the time. */
+/** Runs enough rounds to release a lease that always looks leaked. */
 async function looks(scene: LeaseAgentWorld): Promise<void> {
   for (let look = 0; look < 4; look++) await scene.pass(COLLECT_AFTER_MS / 2);
 }
@@ -175,7 +175,7 @@ describe('GC of a network', () => {
 });
 
 describe('the address of a static pod', () => {
-  /** The pod runs and has an address; the runtime knows it by the UID that the kubelet gave it. */
+  /** Starts a static pod with an address. The runtime knows it by the UID that the kubelet gave it. */
   async function sceneWithStaticPod(): Promise<LeaseAgentWorld> {
     const scene = new LeaseAgentWorld(POOL);
     scene.cluster.setPod(mirrorPod('mirror-1'));

@@ -45,7 +45,7 @@ const MAX_RELEASES_A_ROUND = 100;
 export class LeakSweep {
   readonly #deps: LeakSweepDeps;
   /** By the lease's UID. */
-  #suspects = new Map<string, SweepCandidate>();
+  #candidates = new Map<string, SweepCandidate>();
 
   constructor(deps: LeakSweepDeps) {
     this.#deps = deps;
@@ -56,25 +56,25 @@ export class LeakSweep {
     const { own, pods, clock, collectAfterMs } = this.#deps;
     if (!own.hasSynced || !pods.hasSynced) {
       // the two rounds must have had complete caches
-      this.#suspects.clear();
+      this.#candidates.clear();
       return;
     }
     const now = clock.now();
-    await this.#lookForUnseen(now, signal);
-    await this.#endDoubts(now, signal);
+    await this.#readUnconfirmed(now, signal);
+    await this.#resolveUncertain(now, signal);
     const suspects = new Map<string, SweepCandidate>();
     const cases: LeaseRecord[] = [];
     for (const lease of own.all().filter((each) => this.#looksLeaked(each))) {
       const { uid, resourceVersion: version } = lease.metadata;
-      const before = this.#suspects.get(uid);
+      const before = this.#candidates.get(uid);
       const suspect = before?.version === version ? before : { version, since: now };
       suspects.set(uid, suspect);
       if (now - suspect.since >= collectAfterMs && cases.length < MAX_RELEASES_A_ROUND) cases.push(lease);
     }
-    this.#suspects = suspects;
+    this.#candidates = suspects;
     for (const lease of cases) {
       if (signal.aborted) return;
-      await this.#decide(lease, signal);
+      await this.#releaseIfLeaked(lease, signal);
     }
   }
 
@@ -85,11 +85,11 @@ export class LeakSweep {
     return pod === undefined || !isKnownAs(pod, owner.uid) || isTerminal(pod);
   }
 
-  async #decide(lease: LeaseRecord, signal: AbortSignal): Promise<void> {
+  async #releaseIfLeaked(lease: LeaseRecord, signal: AbortSignal): Promise<void> {
     const { writer, log, metrics } = this.#deps;
     const { name, uid, resourceVersion } = lease.metadata;
     try {
-      const proof = await this.#proof(lease, signal);
+      const proof = await this.#leakProof(lease, signal);
       if (proof === undefined) return;
       const isSame = ({ metadata }: LeaseRecord) =>
         metadata.uid === uid && metadata.resourceVersion === resourceVersion;
@@ -106,7 +106,7 @@ export class LeakSweep {
   }
 
   /** Returns why the pod no longer needs its address; undefined if it does. */
-  async #proof({ owner }: LeaseRecord, signal: AbortSignal): Promise<string | undefined> {
+  async #leakProof({ owner }: LeaseRecord, signal: AbortSignal): Promise<string | undefined> {
     const { namespace = '', name = '', uid = '' } = owner ?? {};
     const pod = await findUnlessGone(this.#deps.client, PODS, { namespace, name }, { signal });
     if (pod === undefined || !hasUid(pod, uid)) return 'was deleted';
@@ -114,7 +114,7 @@ export class LeakSweep {
   }
 
   /** Resolves uncertain writes without a DEL. After this time they are applied or never will be. */
-  async #endDoubts(now: number, signal: AbortSignal): Promise<void> {
+  async #resolveUncertain(now: number, signal: AbortSignal): Promise<void> {
     const { own, writer, log, collectAfterMs } = this.#deps;
     for (const { leaseName, target, since } of own.uncertainWrites()) {
       if (now - since < collectAfterMs || signal.aborted) continue;
@@ -128,7 +128,7 @@ export class LeakSweep {
   }
 
   /** Reads old writes that the watch has not shown, because they may have been deleted while the watch was down. */
-  async #lookForUnseen(now: number, signal: AbortSignal): Promise<void> {
+  async #readUnconfirmed(now: number, signal: AbortSignal): Promise<void> {
     const { own, writer, log, collectAfterMs } = this.#deps;
     for (const { record, since } of own.unconfirmed()) {
       const { name } = record.metadata;

@@ -58,17 +58,17 @@ export class LeaseWriter {
 
   /** Creates a lease. @throws {Error} if the write failed, or its result is unknown: it is recorded as uncertain then */
   create(request: PodLeaseRequest, call: CallOptions): Promise<LeaseWriteResult> {
-    return this.#give('create', request, { write: createLease(request), call });
+    return this.#write('create', request, { write: createLease(request), call });
   }
 
   /** Allocates a released lease. @param lease one that the request may have */
   reallocate(lease: LeaseRecord, request: PodLeaseRequest, call: CallOptions): Promise<LeaseWriteResult> {
-    return this.#give('take', request, { write: reallocateLease(lease, request), call });
+    return this.#write('take', request, { write: reallocateLease(lease, request), call });
   }
 
   /** Moves a lease to the pod's new sandbox. @param lease held by the same pod */
   move(lease: LeaseRecord, request: PodLeaseRequest, call: CallOptions): Promise<LeaseWriteResult> {
-    return this.#give('move', request, { write: updateLeaseUsage(lease, request), call });
+    return this.#write('move', request, { write: updateLeaseUsage(lease, request), call });
   }
 
   /** Reads a lease live. @returns undefined if it does not exist or is invalid */
@@ -116,18 +116,18 @@ export class LeaseWriter {
   }
 
   /** Writes the lease. Its address counts as used until the result is known or recorded as uncertain. */
-  async #give(kind: WriteKind, request: PodLeaseRequest, attempt: LeaseWriteAttempt): Promise<LeaseWriteResult> {
+  async #write(kind: WriteKind, request: PodLeaseRequest, attempt: LeaseWriteAttempt): Promise<LeaseWriteResult> {
     const { uses } = this.#deps;
     const by = `write ${++this.#writes}`;
     uses?.addUse(by, request);
     try {
-      return await this.#tryToGive(kind, request, attempt);
+      return await this.#tryToWrite(kind, request, attempt);
     } finally {
       uses?.removeUse(by);
     }
   }
 
-  async #tryToGive(
+  async #tryToWrite(
     kind: WriteKind,
     request: PodLeaseRequest,
     { write, call }: LeaseWriteAttempt,
@@ -146,7 +146,9 @@ export class LeaseWriter {
         metrics.wrote(kind, isLost ? 'lost' : 'failed');
         // after an attempt without an answer, the conflicting lease may be our own
         if (isLost && attempt === 1) return LOST;
-        const found = isLost ? await this.#lookAt(request, call) : await this.#lookAfter(error, request, call);
+        const found = isLost
+          ? await this.#readResult(request, call)
+          : await this.#readAfterFailure(error, request, call);
         if (found !== undefined) return found;
         if (isLost) return LOST;
         if (attempt === WRITE_ATTEMPTS) throw error;
@@ -156,17 +158,21 @@ export class LeaseWriter {
   }
 
   /** Reads the lease after a failed write. @throws the same error if nothing was written, or there is no time to check */
-  async #lookAfter(error: unknown, request: PodLeaseRequest, call: CallOptions): Promise<LeaseWriteResult | undefined> {
+  async #readAfterFailure(
+    error: unknown,
+    request: PodLeaseRequest,
+    call: CallOptions,
+  ): Promise<LeaseWriteResult | undefined> {
     const isAborted = error instanceof TransportError && error.fault === 'aborted';
     if (!isAborted && !mayHaveActed(error)) throw error;
     this.#deps.own.addUncertain({ ...request, name: leaseNameOf(request) }, interfaceOfRequest(request));
     // an aborted request may still arrive
     if (isAborted) throw error;
-    return this.#lookAt(request, call);
+    return this.#readResult(request, call);
   }
 
   /** Reads the lease. @returns undefined if the write was not applied and may be repeated */
-  async #lookAt(request: PodLeaseRequest, call: CallOptions): Promise<LeaseWriteResult | undefined> {
+  async #readResult(request: PodLeaseRequest, call: CallOptions): Promise<LeaseWriteResult | undefined> {
     const found = await this.read(leaseNameOf(request), call);
     if (found === undefined) return undefined;
     const isOurs = found.owner?.uid === request.owner.uid && isHeldAt(found, interfaceOfRequest(request));

@@ -10,7 +10,7 @@ const MAC = '02:00:00:00:00:01';
 const SUBNETS = [{ cidr: '10.0.0.0/29', gateway: '10.0.0.1' }];
 const STICKY = compiledPool({ subnets: SUBNETS, stickyMAC: { ttl: '1h' } });
 const PLAIN = compiledPool({ subnets: SUBNETS });
-/** The same pool after it was made anew in another address space. */
+/** The same pool after it was recreated in another address space. */
 const STICKY_MOVED = compiledPool({ subnets: SUBNETS, stickyMAC: { ttl: '1h' }, addressSpace: 'green' });
 const PLAIN_MOVED = compiledPool({ subnets: SUBNETS, addressSpace: 'green' });
 

@@ -16,7 +16,7 @@ describe('leases of pods, in any order of events', function () {
       }),
       { numRuns: Number(globalThis.process.env.MODEL_RUNS ?? 500) },
     );
-    // or else nothing was tried
+    // otherwise the model has tested nothing
     expect(grants).to.be.greaterThan(500);
   });
 });

@@ -3,7 +3,7 @@ import { compiledPool } from '../../../test/lease-objects.js';
 import { LeaseAgentWorld, OTHER, callOf } from '../testing/model/lease-agent-world.js';
 import { formatAddress } from '../../../ipam/core/address.js';
 
-/** 10.0.0.2 to 10.0.0.6 are leased to anybody. */
+/** The open addresses are 10.0.0.2 to 10.0.0.6. */
 const SMALL = compiledPool({ subnets: [{ cidr: '10.0.0.0/29', gateway: '10.0.0.1' }] });
 const DUAL = compiledPool({ subnets: [{ cidr: '10.0.0.0/29' }, { cidr: 'fd00::/126', gateway: 'fd00::1' }] });
 const COOLDOWN_MS = 60_000;

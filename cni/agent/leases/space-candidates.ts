@@ -44,12 +44,12 @@ export class SpaceCandidates {
   /** Names of leases that the watch has shown. */
   readonly #leased = new Set<string>();
   /** Released leases and reservations. */
-  readonly #whole = new Map<string, LeaseRecord>();
+  readonly #records = new Map<string, LeaseRecord>();
   /** Names of leases that are being written. */
   readonly #tried = new Set<string>();
   /** By name, in the order in which they were found taken. */
-  readonly #noted = new Map<string, { address: Address; until: number }>();
-  #feed: SpaceInformer | undefined;
+  readonly #taken = new Map<string, { address: Address; until: number }>();
+  #informer: SpaceInformer | undefined;
   /** In the clock's ms. */
   #usedAt = 0;
 
@@ -60,16 +60,16 @@ export class SpaceCandidates {
   }
 
   get hasSynced(): boolean {
-    return this.#feed?.hasSynced === true;
+    return this.#informer?.hasSynced === true;
   }
 
   /** Starts to list and watch the leases of the address space. */
   watch(): SpaceInformer {
-    if (this.#feed !== undefined) return this.#feed;
-    this.#feed = this.#deps.open();
-    this.#feed.onChange((change) => this.#observe(change));
-    this.#feed.start();
-    return this.#feed;
+    if (this.#informer !== undefined) return this.#informer;
+    this.#informer = this.#deps.open();
+    this.#informer.onChange((change) => this.#observe(change));
+    this.#informer.start();
+    return this.#informer;
   }
 
   /** Time of the last use, in the clock's ms. */
@@ -83,7 +83,7 @@ export class SpaceCandidates {
   }
 
   async stop(): Promise<void> {
-    await this.#feed?.stop();
+    await this.#informer?.stop();
   }
 
   /** Sets a pool. Call it before other methods use the pool. */
@@ -96,7 +96,7 @@ export class SpaceCandidates {
 
   /** Picks an open address that is not known to be taken, and starts an attempt; {@link settle} must follow. */
   pick(pool: Pool, family: Family): Address | undefined {
-    this.#forgetNotes();
+    this.#forgetTaken();
     const address = this.#space.random(pool.name, family, this.#deps.random);
     if (address !== undefined) this.try(address);
     return address;
@@ -104,7 +104,7 @@ export class SpaceCandidates {
 
   /** Whether the address is leased, is being tried, or was found taken recently. */
   isKnown(address: Address): boolean {
-    this.#forgetNotes();
+    this.#forgetTaken();
     return this.#space.isOccupied(address);
   }
 
@@ -121,59 +121,61 @@ export class SpaceCandidates {
   settle(address: Address, isTaken: boolean): void {
     const name = leaseName(this.#name, address);
     this.#tried.delete(name);
-    this.#noted.delete(name);
-    if (isTaken) this.#noted.set(name, { address, until: this.#deps.clock.now() + SPACE_TAKEN_TTL_MS });
+    this.#taken.delete(name);
+    if (isTaken) this.#taken.set(name, { address, until: this.#deps.clock.now() + SPACE_TAKEN_TTL_MS });
     this.#vacate(name, address);
   }
 
   /** Returns released leases of the pool that are neither reserved nor being tried, the one released first at the beginning. */
   releasedOf(pool: Pool, family: Family): readonly LeaseRecord[] {
-    this.#forgetNotes();
+    this.#forgetTaken();
     const isOne = (lease: LeaseRecord) => lease.pool === pool.name && lease.address.family === family;
-    const found = [...this.#whole.values()].filter(
-      (lease) => isOne(lease) && !isReservation(lease) && this.#isLeftAlone(lease),
+    const found = [...this.#records.values()].filter(
+      (lease) => isOne(lease) && !isReservation(lease) && this.#isIdle(lease),
     );
     return found.sort((a, b) => (a.releasedAt ?? 0) - (b.releasedAt ?? 0));
   }
 
   /** Returns leases of the pool with this MAC address: released ones that are not being tried, and reservations in any state. */
   stickyFor(pool: Pool, mac: string): readonly LeaseRecord[] {
-    this.#forgetNotes();
-    const isHere = (lease: LeaseRecord) => isReservation(lease) || this.#isLeftAlone(lease);
-    return [...this.#whole.values()].filter((lease) => lease.mac === mac && lease.pool === pool.name && isHere(lease));
+    this.#forgetTaken();
+    const isHere = (lease: LeaseRecord) => isReservation(lease) || this.#isIdle(lease);
+    return [...this.#records.values()].filter(
+      (lease) => lease.mac === mac && lease.pool === pool.name && isHere(lease),
+    );
   }
 
-  #isLeftAlone({ metadata: { name } }: LeaseRecord): boolean {
-    return !this.#tried.has(name) && !this.#noted.has(name);
+  #isIdle({ metadata: { name } }: LeaseRecord): boolean {
+    return !this.#tried.has(name) && !this.#taken.has(name);
   }
 
   #observe({ type, object }: ObjectChange<LeaseSummary>): void {
     const { name } = object.metadata;
     if (type === 'removed') {
       this.#leased.delete(name);
-      this.#whole.delete(name);
+      this.#records.delete(name);
       this.#vacate(name, object.address);
       return;
     }
     // the watch shows the lease now
-    this.#noted.delete(name);
+    this.#taken.delete(name);
     this.#leased.add(name);
     this.#space.occupy(object.address);
-    if (object.record === undefined) this.#whole.delete(name);
-    else this.#whole.set(name, object.record);
+    if (object.record === undefined) this.#records.delete(name);
+    else this.#records.set(name, object.record);
   }
 
-  #forgetNotes(): void {
+  #forgetTaken(): void {
     const now = this.#deps.clock.now();
-    for (const [name, { address, until }] of this.#noted) {
+    for (const [name, { address, until }] of this.#taken) {
       if (until > now) return;
-      this.#noted.delete(name);
+      this.#taken.delete(name);
       this.#vacate(name, address);
     }
   }
 
   #vacate(name: string, address: Address): void {
-    if (!this.#leased.has(name) && !this.#tried.has(name) && !this.#noted.has(name)) this.#space.vacate(address);
+    if (!this.#leased.has(name) && !this.#tried.has(name) && !this.#taken.has(name)) this.#space.vacate(address);
   }
 }
 

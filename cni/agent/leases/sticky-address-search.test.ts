@@ -15,14 +15,14 @@ const OTHER_MAC = '02:00:00:00:00:02';
 const COOLDOWN_MS = 60_000;
 const STICKY_MS = 3_600_000;
 const SUBNETS = [{ cidr: '10.0.0.0/29', gateway: '10.0.0.1' }];
-/** 10.0.0.2 to 10.0.0.6 are leased to anybody. */
+/** The open addresses are 10.0.0.2 to 10.0.0.6. */
 const STICKY = compiledPool({ subnets: SUBNETS, stickyMAC: { ttl: '1h' } });
 const PLAIN = compiledPool({ subnets: SUBNETS });
 const DUAL = compiledPool({ subnets: [...SUBNETS, { cidr: 'fd00::/125' }], stickyMAC: { ttl: '1h' } });
 const POD: LeaseOwner = { kind: 'Pod', namespace: 'apps', name: 'old', uid: 'old-uid' };
 const LOOK = `GET spec.mac=${MAC},spec.pool=blue,spec.addressSpace=blue`;
 
-/** A lease that somebody else has made. */
+/** Creates a lease of another owner. */
 async function leased(scene: LeaseAgentWorld, address: string, more: Partial<AddressLeaseSpec> = {}): Promise<void> {
   const spec = { address, addressSpace: 'blue', pool: 'blue', mac: MAC, ...more };
   const metadata = { name: leaseName(spec.addressSpace, parseAddress(address)) };
@@ -218,7 +218,7 @@ describe('a reserved address', () => {
 });
 
 describe('sticky addresses in a pool that fills up', () => {
-  /** .2 is free, .3 was released without a MAC address, .4 to .6 with one; the last ones first. */
+  /** .2 is free, .3 was released without a MAC address, and .6, .5, .4 with one, in this order. */
   async function filling(): Promise<LeaseAgentWorld> {
     const scene = new LeaseAgentWorld(STICKY);
     await leased(scene, '10.0.0.3', released(scene, COOLDOWN_MS, { mac: undefined! }));

@@ -48,14 +48,14 @@ export class StickyAddressSearch {
    */
   async lease(family: Family): Promise<LeaseRecord | undefined> {
     const { candidates } = this.#search;
-    for (const kept of await this.#keptOf(family)) {
+    for (const kept of await this.#stickyLeases(family)) {
       if (!candidates.try(kept.address)) {
         if (isReservation(kept)) throw reservationTakenError(kept, undefined, this.#search);
         continue;
       }
       let isTaken = false;
       try {
-        const lease = await this.#take(kept);
+        const lease = await this.#allocate(kept);
         isTaken = true;
         if (lease === undefined) continue;
         this.#deps.metrics.picked('kept');
@@ -67,12 +67,12 @@ export class StickyAddressSearch {
     return undefined;
   }
 
-  async #take(kept: LeaseRecord): Promise<LeaseRecord | undefined> {
+  async #allocate(kept: LeaseRecord): Promise<LeaseRecord | undefined> {
     const { writer } = this.#deps;
     const { requestFor, call } = this.#search;
     let lease: LeaseRecord | undefined = kept;
-    for (let race = 0; race < MAX_CONFLICTS && lease !== undefined && this.#isFor(lease); race++) {
-      const answer = this.#answerOf(lease);
+    for (let race = 0; race < MAX_CONFLICTS && lease !== undefined && this.#isMatching(lease); race++) {
+      const answer = this.#availabilityOf(lease);
       if (answer === true) {
         const written: LeaseWriteResult = await writer.reallocate(lease, requestFor(lease.address), call);
         if (written.kind === 'ours') return written.lease;
@@ -80,30 +80,30 @@ export class StickyAddressSearch {
       } else if (race > 0) throw reservationTakenError(lease, answer, this.#search);
       lease = await writer.read(kept.metadata.name, call);
     }
-    if (lease !== undefined && isReservation(lease) && this.#isFor(lease))
+    if (lease !== undefined && isReservation(lease) && this.#isMatching(lease))
       throw reservationTakenError(lease, undefined, this.#search);
     return undefined;
   }
 
   /** Returns the leases that may be allocated now, and reservations, in order of preference. */
-  async #keptOf(family: Family): Promise<LeaseRecord[]> {
+  async #stickyLeases(family: Family): Promise<LeaseRecord[]> {
     const { own } = this.#deps;
     const { pool, mac, candidates } = this.#search;
     const known = [...candidates.stickyFor(pool, mac), ...own.stickyFor(pool, mac)];
-    const here = this.#fitting(known, family);
+    const here = this.#matching(known, family);
     // leases released by this node do not show whether there is a reservation
     if (candidates.hasSynced || here.some(isReservation)) return here;
     this.#listed ??= this.#list();
-    return this.#fitting([...(await this.#listed), ...known], family);
+    return this.#matching([...(await this.#listed), ...known], family);
   }
 
-  #fitting(leases: Iterable<LeaseRecord>, family: Family): LeaseRecord[] {
+  #matching(leases: Iterable<LeaseRecord>, family: Family): LeaseRecord[] {
     const newest = [...newestVersionsOf(leases)];
-    const fitting = newest.filter((lease) => lease.address.family === family && this.#isFor(lease));
+    const fitting = newest.filter((lease) => lease.address.family === family && this.#isMatching(lease));
     return fitting.sort(byPreferenceOf(this.#search.owner));
   }
 
-  #isFor(lease: LeaseRecord): boolean {
+  #isMatching(lease: LeaseRecord): boolean {
     const { pool, mac, times } = this.#search;
     const { address, addressSpace, metadata } = lease;
     // a reservation may be in another address space, and an earlier pool of this name may have been, too
@@ -111,10 +111,10 @@ export class StickyAddressSearch {
     // the pool may have lost the address since
     if (subnetOf(pool, address)?.requestable.has(address.value) !== true) return false;
     if (isReservation(lease)) return lease.mac === mac && metadata.deletionTimestamp === undefined;
-    return stateOf(lease) !== 'held' && isSticky(lease, times) && this.#answerOf(lease) === true;
+    return stateOf(lease) !== 'held' && isSticky(lease, times) && this.#availabilityOf(lease) === true;
   }
 
-  #answerOf(lease: LeaseRecord): Availability {
+  #availabilityOf(lease: LeaseRecord): Availability {
     const { requestFor, times } = this.#search;
     return availabilityOf(lease, requestFor(lease.address), times, this.#deps.clock.wall());
   }

@@ -60,13 +60,13 @@ export class AgentModel {
   );
   readonly ipam: IpamModel = new IpamModel(this.cluster, POOL, {
     clock: this.clock,
-    wrong: (text) => this.#wrong(text),
+    wrong: (text) => this.#violated(text),
   });
-  readonly blocks = new LentBlockModel(this.cluster.blocks, (text) => this.#wrong(text));
+  readonly blocks = new LentBlockModel(this.cluster.blocks, (text) => this.#violated(text));
   readonly agents: ModelAgent[];
   grants = 0;
   readonly #nodeBlocks: boolean;
-  readonly #wrongs: string[] = [];
+  readonly #violations: string[] = [];
   readonly #pods: ModelPod[] = [];
   readonly #interfaces: Interface[] = [];
   #count = 0;
@@ -174,10 +174,11 @@ export class AgentModel {
   check(): void {
     for (const each of this.#interfaces.filter(isCurrent)) {
       for (const address of each.grant ?? []) {
-        if (!this.#holds(each, address)) this.#wrong(`${nameOf(each)} was answered ${address}, and does not hold it`);
+        if (!this.#holds(each, address))
+          this.#violated(`${nameOf(each)} was answered ${address}, and does not hold it`);
       }
     }
-    if (this.#wrongs.length > 0) throw new Error(this.#describe());
+    if (this.#violations.length > 0) throw new Error(this.#describe());
   }
 
   /** Completes all requests and delivers all events. */
@@ -195,7 +196,7 @@ export class AgentModel {
   checkDeleted(): void {
     for (const each of this.#interfaces.filter(({ isDeleted, isBusy }) => isDeleted && !isBusy)) {
       const left = this.#leasesAt(each).map(({ spec }) => spec.address);
-      if (left.length > 0) this.#wrong(`${nameOf(each)} was torn down, and holds ${left.join()}`);
+      if (left.length > 0) this.#violated(`${nameOf(each)} was torn down, and holds ${left.join()}`);
     }
   }
 
@@ -208,7 +209,7 @@ export class AgentModel {
     }
     await this.settle();
     const left = this.cluster.held().filter(({ spec }) => spec.owner?.kind === 'Pod');
-    for (const { metadata } of left) this.#wrong(`${metadata.name} is held by a deleted pod`);
+    for (const { metadata } of left) this.#violated(`${metadata.name} is held by a deleted pod`);
     this.check();
   }
 
@@ -218,7 +219,7 @@ export class AgentModel {
       return [name, owner?.uid, containerID, podInterface, releasedAt].join(' ');
     });
     const asked = this.agents.map(({ api }) => api.seen.slice(-40).join(', '));
-    return [...this.#wrongs, 'leases:', ...leases, 'last requests:', ...asked].join('\n');
+    return [...this.#violations, 'leases:', ...leases, 'last requests:', ...asked].join('\n');
   }
 
   /** Runs pending work until everything waits for the API server or for time. */
@@ -243,7 +244,7 @@ export class AgentModel {
     each.abort = new AbortController();
     work(each.abort.signal)
       .catch((error: unknown) => {
-        if (!isExpected(error)) this.#wrong(String(error));
+        if (!isExpected(error)) this.#violated(String(error));
       })
       .finally(() => {
         if (agent === this.#agentOf(each)) each.isBusy = false;
@@ -253,9 +254,9 @@ export class AgentModel {
   #added(each: Interface, grant: Grant): void {
     const addresses = grant.map(({ address }) => formatAddress(address));
     this.grants += 1;
-    if (addresses.length !== 2) this.#wrong(`${nameOf(each)} was answered ${addresses.join()}`);
+    if (addresses.length !== 2) this.#violated(`${nameOf(each)} was answered ${addresses.join()}`);
     if (each.grant !== undefined && each.grant.join() !== addresses.join()) {
-      this.#wrong(`${nameOf(each)} was answered ${each.grant.join()}, then ${addresses.join()}`);
+      this.#violated(`${nameOf(each)} was answered ${each.grant.join()}, then ${addresses.join()}`);
     }
     each.grant = addresses;
   }
@@ -274,8 +275,8 @@ export class AgentModel {
       );
   }
 
-  #wrong(text: string): void {
-    if (!this.#wrongs.includes(text)) this.#wrongs.push(text);
+  #violated(text: string): void {
+    if (!this.#violations.includes(text)) this.#violations.push(text);
   }
 }
 

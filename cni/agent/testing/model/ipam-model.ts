@@ -29,7 +29,7 @@ export class IpamModel {
   readonly #cluster: LeaseCluster;
   readonly #pool: Pool;
   readonly #clock: Pick<Clock, 'wall'>;
-  readonly #wrong: (text: string) => void;
+  readonly #violated: (text: string) => void;
   readonly #client: Client;
   #isWriting = false;
   #count = 0;
@@ -42,7 +42,7 @@ export class IpamModel {
     this.#cluster = cluster;
     this.#pool = pool;
     this.#clock = clock;
-    this.#wrong = wrong;
+    this.#violated = wrong;
     this.#client = new Client(cluster.server);
   }
 
@@ -91,25 +91,25 @@ export class IpamModel {
     if (before === undefined || this.#isWriting) return;
     const was = readLease(before);
     const { name } = was.metadata;
-    if (after === undefined) this.#wrong(`${name} was deleted by an agent`);
-    if (was.owner?.kind === 'IPAMClaim' && stateOf(was) === 'held') this.#wrong(`${name} of a claim was changed`);
+    if (after === undefined) this.#violated(`${name} was deleted by an agent`);
+    if (was.owner?.kind === 'IPAMClaim' && stateOf(was) === 'held') this.#violated(`${name} of a claim was changed`);
     if (after === undefined) return;
     const is = readLease(after);
-    this.#judgeTable(was, is);
-    if (was.owner !== undefined && was.owner.uid !== is.owner?.uid) this.#judgeTake(was, is);
+    this.#checkReservation(was, is);
+    if (was.owner !== undefined && was.owner.uid !== is.owner?.uid) this.#checkReallocation(was, is);
   }
 
-  #judgeTake(was: LeaseRecord, is: LeaseRecord): void {
+  #checkReallocation(was: LeaseRecord, is: LeaseRecord): void {
     const isBack = was.owner?.kind === 'Pod' && was.mac !== undefined && was.mac === is.mac;
     const hasCooled = this.#clock.wall() >= (was.releasedAt ?? Infinity) + TIMES.cooldownMs;
-    if (!isBack && !hasCooled) this.#wrong(`${was.metadata.name} was taken before it had cooled down`);
+    if (!isBack && !hasCooled) this.#violated(`${was.metadata.name} was taken before it had cooled down`);
   }
 
-  #judgeTable(was: LeaseRecord, is: LeaseRecord): void {
+  #checkReservation(was: LeaseRecord, is: LeaseRecord): void {
     const { name } = was.metadata;
     const wasOfTable = was.owner === undefined || was.reserved === true;
-    if (wasOfTable && was.mac !== is.mac) this.#wrong(`${name} is reserved for another MAC address now`);
-    if (wasOfTable !== (is.reserved === true)) this.#wrong(`${name} became a reservation, or is none any more`);
+    if (wasOfTable && was.mac !== is.mac) this.#violated(`${name} is reserved for another MAC address now`);
+    if (wasOfTable !== (is.reserved === true)) this.#violated(`${name} became a reservation, or is none any more`);
   }
 
   async #write(work: () => Promise<unknown>): Promise<void> {

@@ -10,13 +10,13 @@ const REASONS = [ReleaseReason.Excess, ReleaseReason.Pressure];
 /** The part of ipam that lends slices of the pool and marks them for release, with checks of what agents must never do. */
 export class LentBlockModel {
   readonly #store: BlockStore;
-  readonly #wrong: (text: string) => void;
+  readonly #violated: (text: string) => void;
   /** Number of blocks that were taken back. */
   returns = 0;
 
   constructor(store: BlockStore, wrong: (text: string) => void) {
     this.#store = store;
-    this.#wrong = wrong;
+    this.#violated = wrong;
   }
 
   lend(pick: number, node: string): void {
@@ -53,14 +53,15 @@ export class LentBlockModel {
     );
     for (const { spec } of givenBack) {
       if (containsAddress(parseCidr(spec.cidr), parseAddress(address)))
-        this.#wrong(`${address} was picked on ${node} from ${spec.cidr}, which the node has released`);
+        this.#violated(`${address} was picked on ${node} from ${spec.cidr}, which the node has released`);
     }
   }
 
   /** Checks that every marked block is answered. Call it when nothing is under way. */
   checkAnswered(): void {
     for (const { spec, status } of this.#store.blocks.values()) {
-      if (status?.release === BlockRelease.Marked) this.#wrong(`${spec.cidr} was marked for release and not answered`);
+      if (status?.release === BlockRelease.Marked)
+        this.#violated(`${spec.cidr} was marked for release and not answered`);
     }
   }
 
