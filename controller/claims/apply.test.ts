@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
-import { ClaimsWorld, apiError } from './testing/model/world.js';
+import { apiError } from '../../test/api-errors.js';
+import { ClaimsWorld } from './testing/model/world.js';
 import { WorldApi } from './testing/model/world-api.js';
 import { claim, vmReference } from '../../test/workload-objects.js';
 import { Client } from '../../kube/client.js';

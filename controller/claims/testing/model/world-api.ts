@@ -2,8 +2,9 @@ import { applyPatch } from 'fast-json-patch';
 import { type KubeObject, joinKey } from '../../../../api/meta.js';
 import { isTerminal } from '../../../../api/pod.js';
 import type { ApiRequest, ClientTransport } from '../../../../kube/transport.js';
+import { type Preconditions, apiError, checkPreconditions } from '../../../../test/api-errors.js';
 import { mergePatch } from '../../../../test/merge-patch.js';
-import { type Kind, type ClaimsWorld, apiError } from './world.js';
+import type { Kind, ClaimsWorld } from './world.js';
 
 const KIND_OF: Record<string, Kind> = {
   virtualmachines: 'vms',
@@ -59,7 +60,7 @@ export class WorldApi implements ClientTransport {
       case 'PATCH':
         return this.#world.update(kind, key, patchOf(request, found));
       case 'DELETE':
-        checkPreconditions(found, (request.body as { preconditions?: Preconditions }).preconditions ?? {});
+        checkPreconditions(found, (request.body as { preconditions?: Preconditions }).preconditions);
         this.#world.delete(kind, key);
         return undefined;
       default:
@@ -75,11 +76,6 @@ export class WorldApi implements ClientTransport {
       .filter((object) => object.metadata.namespace === namespace && !(running && ended.has(object)))
       .map(({ metadata }) => ({ metadata }));
   }
-}
-
-interface Preconditions {
-  uid?: string;
-  resourceVersion?: string;
 }
 
 /** `/apis/<group>/<version>/namespaces/<namespace>/<plural>[/<name>]` */
@@ -103,11 +99,4 @@ function patchOf({ contentType, body }: ApiRequest, found: KubeObject): (copy: K
   const { metadata = {} } = body as { metadata?: Preconditions };
   checkPreconditions(found, metadata);
   return (copy) => mergePatch(copy, body as object);
-}
-
-function checkPreconditions({ metadata }: KubeObject, { uid, resourceVersion }: Preconditions): void {
-  const holds =
-    (uid === undefined || uid === metadata.uid) &&
-    (resourceVersion === undefined || resourceVersion === metadata.resourceVersion);
-  if (!holds) throw apiError(409, 'Conflict', 'the precondition does not hold', metadata.name);
 }

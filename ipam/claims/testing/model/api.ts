@@ -2,7 +2,8 @@ import type { AddressLease } from '../../../../api/address-lease.js';
 import type { IPAMClaim } from '../../../../api/ipam-claim.js';
 import { type KubeObject, joinKey } from '../../../../api/meta.js';
 import type { ApiRequest, ClientTransport } from '../../../../kube/transport.js';
-import { type Kind, type IpamWorld, apiError } from './world.js';
+import type { Kind, IpamWorld } from './world.js';
+import { type Preconditions, apiError, checkPreconditions } from '../../../../test/api-errors.js';
 import { mergePatch } from '../../../../test/merge-patch.js';
 
 /** A failure of a request: it has no effect, or it is applied and the answer is lost. */
@@ -66,7 +67,7 @@ export class SimulatedApi implements ClientTransport {
       case 'PATCH':
         return this.#patch(kind, found, { body: request.body as KubeObject, subresource });
       case 'DELETE':
-        checkPreconditions(found, (request.body as { preconditions?: Preconditions }).preconditions ?? {});
+        checkPreconditions(found, (request.body as { preconditions?: Preconditions }).preconditions);
         this.#judge.checkLeaseChange(found as AddressLease, undefined);
         this.#world.remove(kind, key);
         return undefined;
@@ -101,11 +102,6 @@ export class SimulatedApi implements ClientTransport {
   }
 }
 
-interface Preconditions {
-  uid?: string | undefined;
-  resourceVersion?: string | undefined;
-}
-
 function targetOf(path: string): RequestTarget {
   const match =
     /\/(?:namespaces\/([^/]+)\/)?(ipamclaims|addressleases|addresspools|pods)(?:\/([^/]+))?(?:\/([^/]+))?$/.exec(path);
@@ -117,11 +113,4 @@ function targetOf(path: string): RequestTarget {
     ...(name !== undefined && { name }),
     ...(subresource !== undefined && { subresource }),
   };
-}
-
-function checkPreconditions({ metadata }: KubeObject, { uid, resourceVersion }: Preconditions): void {
-  const holds =
-    (uid === undefined || uid === metadata.uid) &&
-    (resourceVersion === undefined || resourceVersion === metadata.resourceVersion);
-  if (!holds) throw apiError(409, 'Conflict', 'the precondition does not hold', metadata.name);
 }
