@@ -19,7 +19,7 @@ export class AddressQuarantine {
   readonly #book: Pick<LeaseBook, 'clearPending'>;
   readonly #clock: Pick<Clock, 'now'>;
   /** The oldest first. */
-  #spoiled: readonly QuarantinedAddress[] = [];
+  #quarantined: readonly QuarantinedAddress[] = [];
 
   constructor(book: Pick<LeaseBook, 'clearPending'>, clock: Pick<Clock, 'now'>) {
     this.#book = book;
@@ -28,15 +28,15 @@ export class AddressQuarantine {
 
   /** Keeps a pending address pending for a while. */
   add(addressSpace: string, address: Address): void {
-    this.#spoiled = [...this.#spoiled, { addressSpace, address, until: this.#clock.now() + QUARANTINE_MS }];
+    this.#quarantined = [...this.#quarantined, { addressSpace, address, until: this.#clock.now() + QUARANTINE_MS }];
   }
 
   /** Ends quarantines that have lasted long enough. Call it before addresses are picked. */
   liftDue(): void {
     const now = this.#clock.now();
-    const due = this.#spoiled.filter(({ until }) => until <= now);
+    const due = this.#quarantined.filter(({ until }) => until <= now);
     if (due.length === 0) return;
-    this.#spoiled = this.#spoiled.filter(({ until }) => until > now);
+    this.#quarantined = this.#quarantined.filter(({ until }) => until > now);
     for (const { addressSpace, address } of due) this.#book.clearPending(addressSpace, address);
   }
 }

@@ -62,7 +62,7 @@ export async function allocateAll(
       if (result.kind === 'refused') {
         return { kind: 'refused', refusal: { ...result.refusal, retryAt: clock.wall() + REJECTED_RETRY_MS } };
       }
-      if (result.fresh) unpublished.add(result.lease.metadata.uid);
+      if (result.isNew) unpublished.add(result.lease.metadata.uid);
     }
     return { kind: 'allocated' };
   } finally {

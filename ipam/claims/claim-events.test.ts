@@ -43,26 +43,26 @@ describe('the event for a new status of a claim', () => {
 });
 
 describe('the objects of an event about a claim', () => {
-  const told = (...given: Parameters<typeof claim>) =>
+  const subjectsOf = (...given: Parameters<typeof claim>) =>
     claimEventSubjects(claim(...given)).map(
       ({ kind, metadata }) => `${kind} ${metadata.namespace ?? ''}/${metadata.name} ${metadata.uid ?? ''}`,
     );
 
   it('are the claim and its VM', () => {
-    const [itself, owner] = told({ owner: vmReference('vm-uid') });
+    const [itself, owner] = subjectsOf({ owner: vmReference('vm-uid') });
     expect(itself).to.match(/^IPAMClaim vms\/vm1\.data /);
     expect(owner).to.equal('VirtualMachine vms/vm1 vm-uid');
   });
 
   it("include the VM that the claim's annotations name", () => {
-    expect(told({ owner: null, recordedOwner: { name: 'vm1', uid: 'vm-uid' } })[1]).to.equal(
+    expect(subjectsOf({ owner: null, recordedOwner: { name: 'vm1', uid: 'vm-uid' } })[1]).to.equal(
       'VirtualMachine vms/vm1 vm-uid',
     );
   });
 
   it('are only the claim if it has no owner or one of another kind', () => {
     const other = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'd', uid: 'd', controller: true };
-    expect(told({ owner: other, recordedOwner: null })).to.have.lengthOf(1);
-    expect(told({ owner: null, recordedOwner: null })).to.have.lengthOf(1);
+    expect(subjectsOf({ owner: other, recordedOwner: null })).to.have.lengthOf(1);
+    expect(subjectsOf({ owner: null, recordedOwner: null })).to.have.lengthOf(1);
   });
 });

@@ -18,11 +18,11 @@ export interface ClaimEvent {
  */
 export function claimEventsOf(claim: IPAMClaim, desired: DesiredClaimStatus): ClaimEvent[] {
   const { request } = desired;
-  const notices = [allocationEvent(claim, desired)];
+  const events = [allocationEvent(claim, desired)];
   if (request !== undefined && !isEquivalent(conditionOf(claim, REQUEST_HONOURED), request)) {
-    notices.push(warningEvent(EventReason.RequestedAddressesPending, `${request.reason}: ${request.message}`));
+    events.push(warningEvent(EventReason.RequestedAddressesPending, `${request.reason}: ${request.message}`));
   }
-  return notices.filter((notice) => notice !== undefined);
+  return events.filter((event) => event !== undefined);
 }
 
 function allocationEvent(claim: IPAMClaim, { ips, allocated }: DesiredClaimStatus): ClaimEvent | undefined {

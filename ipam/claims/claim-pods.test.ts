@@ -163,27 +163,27 @@ describe('ClaimPods', () => {
   it('reports the claims that a pod references or referenced, and those of its VM', () => {
     const informer = new PodSource();
     const pods = new ClaimPods(informer, claims);
-    const told: string[] = [];
-    pods.onChange((key) => told.push(key));
+    const reported: string[] = [];
+    pods.onChange((key) => reported.push(key));
     informer.set(pod('web', reference('a')));
     informer.set(pod('web', reference('b')));
     informer.remove('vms/web');
-    expect(told.splice(0)).to.deep.equal(['vms/a', 'vms/a', 'vms/b', 'vms/b']);
+    expect(reported.splice(0)).to.deep.equal(['vms/a', 'vms/a', 'vms/b', 'vms/b']);
     informer.set(launcher([{ nad: 'blue', claim: 'vm1.data' }]));
-    expect(told).to.deep.equal(['vms/vm1.data', 'vms/vm1.extra']);
+    expect(reported).to.deep.equal(['vms/vm1.data', 'vms/vm1.extra']);
   });
 
   it('reports nothing for pods without claims and for changes that affect no claim', () => {
     const informer = new PodSource();
-    const told: string[] = [];
-    new ClaimPods(informer, new Cache(CLAIM_INDEXES)).onChange((key) => told.push(key));
+    const reported: string[] = [];
+    new ClaimPods(informer, new Cache(CLAIM_INDEXES)).onChange((key) => reported.push(key));
     informer.set(pod('plain'));
     informer.remove('vms/plain');
     informer.set(pod('web', reference('a')));
     informer.set({ ...pod('web', reference('a')), metadata: { ...pod('web', reference('a')).metadata, labels: {} } });
-    expect(told).to.deep.equal(['vms/a']);
+    expect(reported).to.deep.equal(['vms/a']);
     informer.set({ ...pod('web', reference('a')), status: { phase: 'Succeeded' } });
-    expect(told).to.deep.equal(['vms/a', 'vms/a']);
+    expect(reported).to.deep.equal(['vms/a', 'vms/a']);
   });
 
   it('finds the pods of a claim that ipam-extensions created', () => {

@@ -23,12 +23,12 @@ import type { Pool } from '../core/pool.js';
 import type { LeaseBook } from '../leases/lease-book.js';
 
 /**
- * The outcome for one address: the claim has it (`fresh`: this write created the lease), another writer got it first, or the API server rejected the write.
+ * The outcome for one address: the claim has it (`isNew`: this write created the lease), another writer got it first, or the API server rejected the write.
  * `unreadable`: the object of that name is not a valid lease.
  */
 export type LeaseAllocation =
-  | { kind: 'allocated'; lease: LeaseRecord; fresh: boolean }
-  | { kind: 'lost'; to: 'somebody' | 'unreadable' }
+  | { kind: 'allocated'; lease: LeaseRecord; isNew: boolean }
+  | { kind: 'lost'; to: 'other' | 'unreadable' }
   | { kind: 'refused'; refusal: AllocationRefusal };
 
 export interface AllocateLeaseContext {
@@ -65,7 +65,7 @@ export async function allocateLease(
     const lease = await writeLease(client, write, call);
     if (lease === undefined) throw new TypeError(`${write.verb} of a lease gave none`);
     book.recordWrite(lease);
-    return { kind: 'allocated', lease: readLease(lease), fresh: candidate.kind === 'create' };
+    return { kind: 'allocated', lease: readLease(lease), isNew: candidate.kind === 'create' };
   } catch (error) {
     return resolveFailedWrite(error, candidate, context);
   }
@@ -87,14 +87,14 @@ async function resolveFailedWrite(
   if (found === undefined) {
     if (candidate.kind === 'take') context.book.forget(name, candidate.lease.metadata.uid);
     if (!lostRace) throw error;
-    return { kind: 'lost', to: 'somebody' };
+    return { kind: 'lost', to: 'other' };
   }
-  return classifyLease(found, { fresh: !lostRace && candidate.kind === 'create' }, context);
+  return classifyLease(found, { isNew: !lostRace && candidate.kind === 'create' }, context);
 }
 
 function classifyLease(
   found: AddressLease,
-  { fresh }: { fresh: boolean },
+  { isNew }: { isNew: boolean },
   { claim, book }: AllocateLeaseContext,
 ): LeaseAllocation {
   let lease: LeaseRecord;
@@ -105,5 +105,5 @@ function classifyLease(
   }
   book.recordWrite(found);
   const isOurs = stateOf(lease) === 'held' && lease.owner?.uid === claim.metadata.uid;
-  return isOurs ? { kind: 'allocated', lease, fresh } : { kind: 'lost', to: 'somebody' };
+  return isOurs ? { kind: 'allocated', lease, isNew } : { kind: 'lost', to: 'other' };
 }

@@ -1,4 +1,5 @@
 import { type IPAMClaim, isWorkloadClaim, claimOwnerOf } from '../../api/ipam-claim.js';
+import { isBeingDeleted } from '../../api/meta.js';
 import type { ClaimPod } from './claim-pods.js';
 import type { ClaimObservation } from './observe.js';
 import { type LauncherVmis, RECHECK_VMI_MS } from './vmi-owners.js';
@@ -47,15 +48,11 @@ function mayOwnClaim({ claims }: ClaimPod, { metadata }: IPAMClaim): boolean {
 
 function byPreference(a: ClaimPod, b: ClaimPod): number {
   return (
-    Number(isLeaving(a)) - Number(isLeaving(b)) ||
+    Number(isBeingDeleted(a)) - Number(isBeingDeleted(b)) ||
     Number(b.isRunning === true) - Number(a.isRunning === true) ||
     createdAt(a) - createdAt(b) ||
     (a.metadata.name < b.metadata.name ? -1 : 1)
   );
-}
-
-function isLeaving({ metadata }: ClaimPod): boolean {
-  return metadata.deletionTimestamp !== undefined;
 }
 
 function createdAt({ metadata }: ClaimPod): number {

@@ -85,8 +85,8 @@ class LentPool {
   #ask(address: Address): void {
     const view = this.#book.view(POOL);
     const noteShortage = () => expect.fail('there is no shortage');
-    const wish = { addresses: [address], families: [], owner: OWNER };
-    const chosen = pick(CLAIM, POOL, wish, { view, terms: TERMS, waitList: EMPTY_WAIT_LIST, noteShortage });
+    const request = { addresses: [address], families: [], owner: OWNER };
+    const chosen = pick(CLAIM, POOL, request, { view, terms: TERMS, waitList: EMPTY_WAIT_LIST, noteShortage });
     expect(chosen.ok).to.equal(OPEN.has(address.value) && !this.#taken.has(address.value));
     if (chosen.ok) this.#take(address);
   }

@@ -34,8 +34,8 @@ function shortagesOf(mac: string | undefined, keptFor: string): Family[] {
   const families: Family[] = [];
   const noteShortage = (family: Family) => families.push(family);
   const terms = { cooldownMs: 0, stickyMs: 60_000, isStickyForClaims: true, now: 1_000 };
-  const wish = { addresses: [], families: pool.families, owner: OWNER, ...(mac !== undefined && { mac }) };
-  const chosen = pick(CLAIM, pool, wish, {
+  const request = { addresses: [], families: pool.families, owner: OWNER, ...(mac !== undefined && { mac }) };
+  const chosen = pick(CLAIM, pool, request, {
     view: book.view(pool),
     terms,
     waitList: { countOlder: () => 0 },

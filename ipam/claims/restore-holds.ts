@@ -50,31 +50,31 @@ export class RestoreHolds {
   /** Call it when this process becomes the leader and its caches have synced. */
   start(): void {
     this.#isActive = true;
-    for (const claim of this.#dependencies.claims.list()) this.#promise(claim, this.#lackedBy(claim));
+    for (const claim of this.#dependencies.claims.list()) this.#addHolds(claim, this.#lackedAddresses(claim));
   }
 
   stop(): void {
     this.#isActive = false;
-    for (const uid of [...this.#ofClaim.keys()]) this.#breakAll(uid);
+    for (const uid of [...this.#ofClaim.keys()]) this.#removeHolds(uid);
   }
 
   onClaimChange({ type, object, before }: ObjectChange<IPAMClaim>): void {
     if (!this.#isActive) return;
     const { uid = '' } = object.metadata;
     const { uid: former = uid } = before?.metadata ?? {};
-    if (former !== uid) this.#breakAll(former);
-    if (type === 'removed') this.#breakAll(uid);
-    else this.#promise(object, this.#lackedBy(object));
+    if (former !== uid) this.#removeHolds(former);
+    if (type === 'removed') this.#removeHolds(uid);
+    else this.#addHolds(object, this.#lackedAddresses(object));
   }
 
   onLeaseChange({ before, after }: LeaseChange): void {
     if (!this.#isActive) return;
     const had = holderOf(before);
     const has = holderOf(after);
-    if (after !== undefined && has !== undefined) this.#break(has.uid, after.metadata.name);
+    if (after !== undefined && has !== undefined) this.#removeHold(has.uid, after.metadata.name);
     if (before === undefined || had === undefined || had.uid === has?.uid) return;
     const claim = this.#dependencies.claims.get(joinKey(had.namespace, had.name));
-    if (claim?.metadata.uid === had.uid) this.#promise(claim, new Map([[before.metadata.name, before]]), false);
+    if (claim?.metadata.uid === had.uid) this.#addHolds(claim, new Map([[before.metadata.name, before]]), false);
   }
 
   /** Pools and NADs have changed: more claims may be served now. */
@@ -82,7 +82,7 @@ export class RestoreHolds {
     if (!this.#isActive) return;
     for (const network of networks) {
       for (const claim of this.#dependencies.claims.byIndex(BY_NETWORK, network)) {
-        this.#promise(claim, this.#lackedBy(claim));
+        this.#addHolds(claim, this.#lackedAddresses(claim));
       }
     }
   }
@@ -94,28 +94,28 @@ export class RestoreHolds {
   onSynced(claim: IPAMClaim): void {
     if (!this.#isActive) return;
     const { uid = '' } = claim.metadata;
-    const lacked = this.#lackedBy(claim);
-    const promised = [...(this.#ofClaim.get(uid)?.keys() ?? [])];
+    const lacked = this.#lackedAddresses(claim);
+    const heldNames = [...(this.#ofClaim.get(uid)?.keys() ?? [])];
     // without a pool, the claim can neither get its addresses back nor lose them
-    const isServed = promised.length > 0 && this.#dependencies.directory.resolve(claim).kind !== 'unserved';
-    if (isServed) for (const name of promised) if (!lacked.has(name)) this.#break(uid, name);
-    this.#promise(claim, lacked);
+    const isServed = heldNames.length > 0 && this.#dependencies.directory.resolve(claim).kind !== 'unserved';
+    if (isServed) for (const name of heldNames) if (!lacked.has(name)) this.#removeHold(uid, name);
+    this.#addHolds(claim, lacked);
   }
 
   /** Returns a hold that takes precedence over the claim. A claim that shows the address as well yields only if it was refused and the other was not. */
   holdAgainst(claim: IPAMClaim, addressSpace: string, address: Address): RestoreHold | undefined {
-    const promisees = this.#byName.get(leaseName(addressSpace, address));
-    if (promisees === undefined) return undefined;
+    const holds = this.#byName.get(leaseName(addressSpace, address));
+    if (holds === undefined) return undefined;
     const { uid = '' } = claim.metadata;
     const shows = readShownAddresses(claim).addresses.some((shown) => sameAddress(shown, address));
-    const own = promisees.get(uid) ?? (shows ? restoreHoldOf(claim) : undefined);
-    for (const [other, promisee] of promisees) {
-      if (other !== uid && (own === undefined || (own.wasRefused && !promisee.wasRefused))) return promisee;
+    const own = holds.get(uid) ?? (shows ? restoreHoldOf(claim) : undefined);
+    for (const [other, hold] of holds) {
+      if (other !== uid && (own === undefined || (own.wasRefused && !hold.wasRefused))) return hold;
     }
     return undefined;
   }
 
-  #lackedBy(claim: IPAMClaim): AddressesByLease {
+  #lackedAddresses(claim: IPAMClaim): AddressesByLease {
     const { book, directory } = this.#dependencies;
     const { addresses } = readShownAddresses(claim);
     if (addresses.length === 0) return NO_ADDRESSES;
@@ -132,45 +132,45 @@ export class RestoreHolds {
     return new Map(leasable.map((address) => [leaseName(addressSpace, address), { addressSpace, address }]));
   }
 
-  /** @param isWish default: as the claim says */
-  #promise(claim: IPAMClaim, places: AddressesByLease, isWish?: boolean): void {
-    if (places.size === 0) return;
+  /** @param isRefused default: as the claim says */
+  #addHolds(claim: IPAMClaim, addresses: AddressesByLease, isRefused?: boolean): void {
+    if (addresses.size === 0) return;
     const { uid = '' } = claim.metadata;
-    const promisee = restoreHoldOf(claim, isWish);
+    const hold = restoreHoldOf(claim, isRefused);
     const known = this.#ofClaim.get(uid) ?? new Map<string, SpaceAddress>();
     this.#ofClaim.set(uid, known);
-    for (const [name, { addressSpace, address }] of places) {
+    for (const [name, { addressSpace, address }] of addresses) {
       known.set(name, { addressSpace, address });
-      const promisees = this.#byName.get(name) ?? new Map<string, RestoreHold>();
-      this.#byName.set(name, promisees.set(uid, promisee));
+      const holds = this.#byName.get(name) ?? new Map<string, RestoreHold>();
+      this.#byName.set(name, holds.set(uid, hold));
       this.#dependencies.book.addRestoreHold(addressSpace, address);
     }
   }
 
-  #breakAll(uid: string): void {
-    for (const name of [...(this.#ofClaim.get(uid)?.keys() ?? [])]) this.#break(uid, name);
+  #removeHolds(uid: string): void {
+    for (const name of [...(this.#ofClaim.get(uid)?.keys() ?? [])]) this.#removeHold(uid, name);
   }
 
   /** Waiting claims are notified, even if other claims still show the address. */
-  #break(uid: string, name: string): void {
-    const places = this.#ofClaim.get(uid);
-    const place = places?.get(name);
-    if (places === undefined || place === undefined) return;
-    places.delete(name);
-    if (places.size === 0) this.#ofClaim.delete(uid);
+  #removeHold(uid: string, name: string): void {
+    const addresses = this.#ofClaim.get(uid);
+    const lost = addresses?.get(name);
+    if (addresses === undefined || lost === undefined) return;
+    addresses.delete(name);
+    if (addresses.size === 0) this.#ofClaim.delete(uid);
     const { book } = this.#dependencies;
-    const promisees = this.#byName.get(name);
-    promisees?.delete(uid);
-    const isLeft = promisees !== undefined && promisees.size > 0;
+    const holds = this.#byName.get(name);
+    holds?.delete(uid);
+    const isLeft = holds !== undefined && holds.size > 0;
     if (!isLeft) this.#byName.delete(name);
-    book.removeRestoreHold(place.addressSpace, place.address);
-    if (isLeft) book.addRestoreHold(place.addressSpace, place.address);
+    book.removeRestoreHold(lost.addressSpace, lost.address);
+    if (isLeft) book.addRestoreHold(lost.addressSpace, lost.address);
   }
 }
 
-function restoreHoldOf(claim: IPAMClaim, isWish = wasRefused(claim)): RestoreHold {
+function restoreHoldOf(claim: IPAMClaim, isRefused = wasRefused(claim)): RestoreHold {
   const { namespace = '', name } = claim.metadata;
-  return { namespace, name, wasRefused: isWish };
+  return { namespace, name, wasRefused: isRefused };
 }
 
 /** The claim was refused because another owner had the address. */

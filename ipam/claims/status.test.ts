@@ -104,12 +104,12 @@ describe('the status of a claim', () => {
       'IPsAllocated True',
       'LaunchersVerified False',
     ]);
-    const told: ClaimScenario = {
+    const reported: ClaimScenario = {
       ...before,
       conditions: [ALLOCATED_CONDITION, { type: 'LaunchersVerified', ...launchers }],
     };
-    expect(statusChanges(claim(told), { ...SERVED, launchers })).to.deep.equal([]);
-    expect(statusChanges(claim(told), SERVED)).to.deep.equal(['LaunchersVerified']);
-    expect(patched(told, SERVED).status?.conditions).to.have.length(1);
+    expect(statusChanges(claim(reported), { ...SERVED, launchers })).to.deep.equal([]);
+    expect(statusChanges(claim(reported), SERVED)).to.deep.equal(['LaunchersVerified']);
+    expect(patched(reported, SERVED).status?.conditions).to.have.length(1);
   });
 });

@@ -127,7 +127,7 @@ describe('syncing a claim that was restored with its status', () => {
     expect(scene.leases).to.deep.equal(['10.0.0.2']);
   });
 
-  it('allocates an address again at once that a user released, whoever created the claim', async () => {
+  it('allocates an address again at once that a user released, also for a claim of another writer', async () => {
     scene.create('a');
     await scene.cluster.settle();
     const releasedAt = new Date(scene.cluster.world.now).toISOString();

@@ -67,9 +67,9 @@ const MAX_PAUSE_MS = 10_000;
 export class UnhonouredClaims {
   readonly #deps: UnhonouredDeps;
   /** UIDs of claim and pod. */
-  #told = new Set<string>();
+  #reported = new Set<string>();
   #abort: AbortController | undefined;
-  #looking: Promise<void> = Promise.resolve();
+  #checking: Promise<void> = Promise.resolve();
 
   constructor(deps: UnhonouredDeps) {
     this.#deps = deps;
@@ -77,38 +77,38 @@ export class UnhonouredClaims {
 
   start(): void {
     this.#abort = new AbortController();
-    this.#looking = this.#lookAgainAndAgain(this.#abort.signal);
+    this.#checking = this.#checkPeriodically(this.#abort.signal);
   }
 
   async stop(): Promise<void> {
     this.#abort?.abort();
-    await this.#looking;
+    await this.#checking;
   }
 
-  async #lookAgainAndAgain(signal: AbortSignal): Promise<void> {
+  async #checkPeriodically(signal: AbortSignal): Promise<void> {
     const { clock, gate, config } = this.#deps;
     const pauseMs = Math.min(Math.max(config.unhonouredAfterMs / 4, MIN_PAUSE_MS), MAX_PAUSE_MS);
     while (!signal.aborted) {
-      if (gate.isOpen()) this.#look();
+      if (gate.isOpen()) this.#checkAll();
       await clock.sleep(pauseMs, signal);
     }
   }
 
-  #look(): void {
+  #checkAll(): void {
     const { claims, log } = this.#deps;
     const told = new Set<string>();
     for (const claim of claims.list()) {
       try {
-        for (const use of this.#usesOf(claim)) told.add(this.#tell(claim, use));
+        for (const use of this.#unhonouredPodsOf(claim)) told.add(this.#report(claim, use));
       } catch (error) {
         log.error({ claim: objectKey(claim), err: error }, 'cannot check whether the claim is honoured');
       }
     }
     // pods that are gone need not be remembered
-    this.#told = told;
+    this.#reported = told;
   }
 
-  #usesOf(claim: IPAMClaim): UnhonouredPod[] {
+  #unhonouredPodsOf(claim: IPAMClaim): UnhonouredPod[] {
     const { pods, directory, clock, config } = this.#deps;
     const claimPods = pods.podsOf(claim);
     if (claimPods.length === 0) return [];
@@ -116,10 +116,10 @@ export class UnhonouredClaims {
     return unhonouredPods(check, config.unhonouredAfterMs);
   }
 
-  #tell(claim: IPAMClaim, { pod, message }: UnhonouredPod): string {
+  #report(claim: IPAMClaim, { pod, message }: UnhonouredPod): string {
     const { events, log } = this.#deps;
     const use = `${claim.metadata.uid ?? ''}/${pod.metadata.uid ?? ''}`;
-    if (this.#told.has(use)) return use;
+    if (this.#reported.has(use)) return use;
     log.warn({ claim: objectKey(claim), pod: pod.metadata.name }, message);
     for (const subject of claimEventSubjects(claim))
       events.event(subject, 'Warning', EventReason.ClaimNotHonoured, message);

@@ -75,24 +75,24 @@ export interface DerivationPlan {
 export function planDerivation(derivation: DerivationInput): DerivationPlan {
   const { pool } = derivation;
   const { requested, events, invalid } = readRequestedPools(derivation);
-  const [wish, ...others] = requested;
-  if (wish === undefined) return { ...planWithoutRequest(derivation, invalid), events, notPermitted: [] };
-  const disagreeing = others.filter(({ pool }) => !isSamePool(pool, wish.pool));
-  for (const { nad } of disagreeing) events.push(disagreementEvent(nad, wish.nad, derivation.network));
-  const refusals = addressSpaceProblems(wish, derivation);
+  const [oldest, ...others] = requested;
+  if (oldest === undefined) return { ...planWithoutRequest(derivation, invalid), events, notPermitted: [] };
+  const disagreeing = others.filter(({ pool }) => !isSamePool(pool, oldest.pool));
+  for (const { nad } of disagreeing) events.push(disagreementEvent(nad, oldest.nad, derivation.network));
+  const refusals = addressSpaceProblems(oldest, derivation);
   const [refused] = refusals;
-  const { action, obstacle } = decide(wish, refused !== undefined, derivation);
-  let agreement = agreementOf(wish, disagreeing, invalid);
+  const { action, obstacle } = decide(oldest, refused !== undefined, derivation);
+  let agreement = agreementOf(oldest, disagreeing, invalid);
   if (obstacle !== undefined) {
     const { reason, message, eventMessage } = obstacle;
     const event = reason === 'MovePending' ? EventReason.MovePending : EventReason.NetworksDisagree;
-    events.push({ nad: wish.nad, reason: event, message: eventMessage });
+    events.push({ nad: oldest.nad, reason: event, message: eventMessage });
     agreement = { agree: false, reason, message };
   }
   if (refused !== undefined) {
     const message = describeProblems(refusals);
-    events.push({ nad: wish.nad, reason: EventReason.NetworkNotPermitted, message });
-    if (pool === undefined || isDifferent(pool, wish.spec))
+    events.push({ nad: oldest.nad, reason: EventReason.NetworkNotPermitted, message });
+    if (pool === undefined || isDifferent(pool, oldest.spec))
       agreement = { agree: false, reason: 'NotPermitted', message };
   }
   if (action?.kind === 'update') events.push(...namespacesNotServedEvent(action, derivation));
@@ -100,8 +100,8 @@ export function planDerivation(derivation: DerivationInput): DerivationPlan {
     actions: action === undefined ? [] : [action],
     events,
     agreement,
-    ...(refused === undefined && { addressSpace: wish.pool.addressSpace }),
-    notPermitted: [...wish.reduced, ...refusals],
+    ...(refused === undefined && { addressSpace: oldest.pool.addressSpace }),
+    notPermitted: [...oldest.reduced, ...refusals],
   };
 }
 
@@ -121,12 +121,12 @@ interface DerivationDecision {
 }
 
 /** @param isRefused the NAD may not use its address space: no pool is created there, and an existing pool gets no more addresses */
-function decide(wish: RequestedPool, isRefused: boolean, derivation: DerivationInput): DerivationDecision {
-  const { nad, spec, pool } = wish;
+function decide(oldest: RequestedPool, isRefused: boolean, derivation: DerivationInput): DerivationDecision {
+  const { nad, spec, pool } = oldest;
   const { namespace, network, pool: existing } = derivation;
   if (existing === undefined) {
     if (isRefused) return {};
-    const obstacle = obstacleToMove(wish, derivation);
+    const obstacle = obstacleToMove(oldest, derivation);
     return obstacle ? { obstacle } : { action: { kind: 'create', pool: derivedPool(namespace, spec), nad } };
   }
   if (!isDerived(existing, derivation)) {
@@ -135,11 +135,11 @@ function decide(wish: RequestedPool, isRefused: boolean, derivation: DerivationI
   }
   // the address space of a pool is immutable: otherwise two owners could get one address
   const moves = addressSpaceOf(existing) !== pool.addressSpace && !isRefused;
-  const obstacle = moves ? obstacleToMove(wish, derivation) : undefined;
+  const obstacle = moves ? obstacleToMove(oldest, derivation) : undefined;
   // the pool is created again once it is gone
   if (isBeingDeleted(existing)) return obstacle ? { obstacle } : {};
   if (moves && obstacle === undefined) return { action: { kind: 'delete', pool: existing } };
-  return update(wish, existing, { isRefused, obstacle: obstacle ?? obstacleToShrink(wish, existing, derivation) });
+  return update(oldest, existing, { isRefused, obstacle: obstacle ?? obstacleToShrink(oldest, existing, derivation) });
 }
 
 /** The namespaces that a pool serves, and its other settings, follow the NAD even if its addresses cannot. */
@@ -253,11 +253,11 @@ function planWithoutRequest(
 }
 
 function agreementOf(
-  wish: RequestedPool,
+  oldest: RequestedPool,
   disagreeing: readonly RequestedPool[],
   invalid: readonly ParsedNad[],
 ): NadAgreement {
-  const inForce = `NAD ${objectKey(wish.nad)} is in force`;
+  const inForce = `NAD ${objectKey(oldest.nad)} is in force`;
   const keys = (nads: readonly ParsedNad[]) => {
     const more = nads.length > MAX_NAMED ? ` and ${nads.length - MAX_NAMED} more` : '';
     return `${nads.slice(0, MAX_NAMED).map(objectKey).join(', ')}${more}`;

@@ -15,7 +15,7 @@ type Events = Pick<EventRecorder, 'event'>;
 export class NadEvents {
   readonly #events: Events;
   /** By UID and reason. */
-  readonly #told = new Map<string, string>();
+  readonly #recorded = new Map<string, string>();
 
   constructor(events: Events) {
     this.#events = events;
@@ -25,8 +25,8 @@ export class NadEvents {
     const { name, namespace, uid = '', resourceVersion } = nad.metadata;
     const key = `${uid}\n${reason}`;
     const text = `${resourceVersion ?? ''}\n${message}`;
-    if (this.#told.get(key) === text) return;
-    setMostRecent(this.#told, key, text, MAX_REMEMBERED_EVENTS);
+    if (this.#recorded.get(key) === text) return;
+    setMostRecent(this.#recorded, key, text, MAX_REMEMBERED_EVENTS);
     const { kind } = NETWORK_ATTACHMENT_DEFINITIONS;
     const subject = {
       apiVersion: apiVersionOf(NETWORK_ATTACHMENT_DEFINITIONS),

@@ -24,7 +24,7 @@ export class SegmentOverlapTracker {
     this.#directory = directory;
     this.#clock = clock;
     this.#changed = changed;
-    directory.onChange(() => this.#review());
+    directory.onChange(() => this.#update());
   }
 
   messageFor(pool: string): string | undefined {
@@ -35,20 +35,20 @@ export class SegmentOverlapTracker {
   start(): void {
     this.#cancel?.();
     this.#cancel = undefined;
-    this.#review();
+    this.#update();
   }
 
   stop(): void {
     this.#cancel?.();
   }
 
-  #review(): void {
+  #update(): void {
     this.#isStale = true;
     if (this.#cancel !== undefined) return;
     this.#isStale = false;
     this.#cancel = this.#clock.setTimer(COMPARE_INTERVAL_MS, () => {
       this.#cancel = undefined;
-      if (this.#isStale) this.#review();
+      if (this.#isStale) this.#update();
     });
     const before = this.#messages;
     this.#messages = this.#compare();

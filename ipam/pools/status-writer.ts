@@ -87,7 +87,7 @@ export class PoolStatusWriter {
     const sent: LastWrite =
       last?.uid === uid && last !== undefined ? { ...last, at } : { uid, at, immediateTransitions: 0 };
     this.#last.set(name, sent);
-    const earlyByMs = this.#putOff(sent, known, status);
+    const earlyByMs = this.#delayOf(sent, known, status);
     if (earlyByMs > 0) return { earlyByMs };
     const patch = { type: 'merge' as const, body: { metadata: { uid }, status: statusPatch(known, status) } };
     const { metadata } = await this.#client.patch(ADDRESS_POOLS, { name }, patch, { ...call, subresource: 'status' });
@@ -104,7 +104,7 @@ export class PoolStatusWriter {
   }
 
   /** @returns how long to delay the write; 0: write now */
-  #putOff(sent: LastWrite, known: AddressPoolStatus | undefined, status: AddressPoolStatus): number {
+  #delayOf(sent: LastWrite, known: AddressPoolStatus | undefined, status: AddressPoolStatus): number {
     const countsInMs = this.#countsDueIn(sent, sent.at);
     const isUrgentNow = countsInMs > 0 && isUrgent(known, status);
     const inMs = isUrgentNow ? Math.min(countsInMs, Math.max(0, (sent.transitionsDueAt ?? 0) - sent.at)) : countsInMs;

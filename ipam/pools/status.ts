@@ -32,7 +32,7 @@ export function countsOf(pool: Pool | undefined, usage: LeaseCounts, free: bigin
 }
 
 export interface PoolStatusInput {
-  verdict: PoolState;
+  state: PoolState;
   usage: LeaseCounts;
   /** The pool is being deleted, and stays this long, because a CNI ADD that began earlier may still be running. */
   fenceMs?: number;
@@ -49,14 +49,14 @@ export interface PoolStatusInput {
 }
 
 /** Returns the conditions of a pool. */
-export function conditionsOf(judgement: PoolStatusInput): DesiredCondition[] {
-  const { verdict, agreement, overlap, notPermitted = [] } = judgement;
-  const findings = [readyCondition(judgement), conflictCondition(judgement)];
-  if (agreement !== undefined) findings.push(agreementCondition(agreement));
-  if (notPermitted.length > 0) findings.push(permissionCondition(notPermitted));
-  if (verdict.kind === 'closing') findings.push(deletionCondition(judgement));
-  if (overlap !== undefined) findings.push(overlapCondition(overlap));
-  return findings;
+export function conditionsOf(input: PoolStatusInput): DesiredCondition[] {
+  const { state, agreement, overlap, notPermitted = [] } = input;
+  const conditions = [readyCondition(input), conflictCondition(input)];
+  if (agreement !== undefined) conditions.push(agreementCondition(agreement));
+  if (notPermitted.length > 0) conditions.push(permissionCondition(notPermitted));
+  if (state.kind === 'closing') conditions.push(deletionCondition(input));
+  if (overlap !== undefined) conditions.push(overlapCondition(overlap));
+  return conditions;
 }
 
 /**
@@ -64,41 +64,41 @@ export function conditionsOf(judgement: PoolStatusInput): DesiredCondition[] {
  * @param now milliseconds since the epoch
  */
 export function withTransitionTimes(
-  findings: readonly DesiredCondition[],
+  conditions: readonly DesiredCondition[],
   before: readonly Condition[] | undefined,
   now: number,
 ): Condition[] {
-  return findings.map((finding) => {
-    const known = before?.find(({ type }) => type === finding.type);
-    const since = known?.status === finding.status ? known.lastTransitionTime : undefined;
-    return { ...finding, lastTransitionTime: since ?? `${new Date(now).toISOString().slice(0, 19)}Z` };
+  return conditions.map((condition) => {
+    const known = before?.find(({ type }) => type === condition.type);
+    const since = known?.status === condition.status ? known.lastTransitionTime : undefined;
+    return { ...condition, lastTransitionTime: since ?? `${new Date(now).toISOString().slice(0, 19)}Z` };
   });
 }
 
-function readyCondition({ verdict, usage, leases, adminOverride }: PoolStatusInput): DesiredCondition {
+function readyCondition({ state, usage, leases, adminOverride }: PoolStatusInput): DesiredCondition {
   const type = PoolCondition.Ready;
-  switch (verdict.kind) {
+  switch (state.kind) {
     case 'served': {
       if (adminOverride?.isComplete === true) {
         return { type, status: 'False', reason: 'Conflict', message: adminOverride.message };
       }
-      const outside = describeLeasesOutside(verdict.pool, usage, leases);
+      const outside = describeLeasesOutside(state.pool, usage, leases);
       if (outside !== undefined)
         return {
           type,
           status: 'True',
           reason: 'LeasedOutside',
-          message: `Serves network ${verdict.pool.network}. ${outside}`,
+          message: `Serves network ${state.pool.network}. ${outside}`,
         };
       const whom = adminOverride === undefined ? '' : ' for other namespaces';
-      return { type, status: 'True', reason: 'Serving', message: `Serves network ${verdict.pool.network}${whom}` };
+      return { type, status: 'True', reason: 'Serving', message: `Serves network ${state.pool.network}${whom}` };
     }
     case 'invalid':
-      return { type, status: 'False', reason: 'InvalidSpec', message: verdict.message };
+      return { type, status: 'False', reason: 'InvalidSpec', message: state.message };
     case 'conflict':
-      return { type, status: 'False', reason: 'Conflict', message: verdict.message };
+      return { type, status: 'False', reason: 'Conflict', message: state.message };
     case 'closing':
-      return { type, status: 'False', reason: 'Deleting', message: verdict.message };
+      return { type, status: 'False', reason: 'Deleting', message: state.message };
   }
 }
 
@@ -120,9 +120,9 @@ function describeLeasesOutside(pool: Pool, usage: LeaseCounts, leases: PoolStatu
   return said.length === 0 ? undefined : said.join('. ');
 }
 
-function conflictCondition({ verdict, adminOverride }: PoolStatusInput): DesiredCondition {
+function conflictCondition({ state, adminOverride }: PoolStatusInput): DesiredCondition {
   const type = PoolCondition.Conflict;
-  if (verdict.kind === 'conflict') return { type, status: 'True', reason: 'OlderPool', message: verdict.message };
+  if (state.kind === 'conflict') return { type, status: 'True', reason: 'OlderPool', message: state.message };
   if (adminOverride !== undefined) return { type, status: 'True', reason: 'AdminPool', message: adminOverride.message };
   return { type, status: 'False', reason: 'NoConflict', message: 'No other pool serves the users of this pool' };
 }

@@ -83,7 +83,7 @@ async function syncNetwork(
   // while the API server serves no NADs, a missing NAD proves nothing
   if (!dependencies.directory.knowsNetworks) return undefined;
   const planned = planNetwork(network, fence, dependencies);
-  for (const notice of planned.events) nadEvents.record(notice);
+  for (const event of planned.events) nadEvents.record(event);
   if (!dependencies.isGateOpen()) return undefined;
   for (const action of planned.actions) {
     const { name } = action.pool.metadata;
@@ -139,8 +139,8 @@ async function syncPool(
 ): Promise<SyncResult> {
   const { pools, directory, usage, client, events } = dependencies;
   const pool = pools.get(name);
-  const verdict = directory.stateOf(name);
-  if (pool === undefined || verdict === undefined) {
+  const state = directory.stateOf(name);
+  if (pool === undefined || state === undefined) {
     writer.forget(name);
     usage.forget(name);
     fence.forget(name);
@@ -155,7 +155,7 @@ async function syncPool(
   if (inMs > 0) return { earlyByMs: inMs };
   const written = await writer.write(
     pool,
-    desiredStatus(pool, { verdict, plan, ...(fencedMs > 0 && { fenceMs: fence.durationMs }) }, dependencies),
+    desiredStatus(pool, { state, plan, ...(fencedMs > 0 && { fenceMs: fence.durationMs }) }, dependencies),
     call,
   );
   if ('transitions' in written) recordConditionEvents(pool, written.transitions, events);
@@ -204,7 +204,7 @@ function isReadyToDelete(
 
 function desiredStatus(
   pool: AddressPool,
-  { verdict, plan, fenceMs }: Pick<PoolStatusInput, 'verdict' | 'fenceMs'> & { plan: DerivationPlan | undefined },
+  { state, plan, fenceMs }: Pick<PoolStatusInput, 'state' | 'fenceMs'> & { plan: DerivationPlan | undefined },
   dependencies: PoolsDependencies,
 ) {
   const { directory, usage, book, blocks, overlaps } = dependencies;
@@ -215,7 +215,7 @@ function desiredStatus(
   const space = compiled && book.space(compiled.addressSpace);
   const free = (compiled?.families ?? []).reduce((sum, family) => sum + (space?.free(name, family) ?? 0n), 0n);
   const conditions = conditionsOf({
-    verdict,
+    state,
     ...(fenceMs !== undefined && { fenceMs }),
     usage: used,
     leases: { ofPool: () => book.ofPool(name), get: (lease) => book.get(lease) },

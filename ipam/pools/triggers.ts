@@ -9,7 +9,8 @@ import { derivedPoolName } from '../core/derived-pool.js';
 import { stateOf } from '../core/lease.js';
 import type { PoolChanges, PoolDirectory } from '../directory/directory.js';
 import { networkKey } from '../directory/resolution.js';
-import type { LeaseChange, LeaseSource, PoolUsage } from './usage.js';
+import type { LeaseChange } from '../leases/lease-book.js';
+import type { LeaseSource, PoolUsage } from './usage.js';
 
 /** Maps changes to the keys that must be synced: names of pools, and `namespace/network` of NADs. */
 

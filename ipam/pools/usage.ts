@@ -2,6 +2,7 @@ import type { LeaseOwner } from '../../api/address-lease.js';
 import { joinKey, splitKey } from '../../api/meta.js';
 import type { AddressSpace } from '../core/address-space.js';
 import type { Family } from '../core/address.js';
+import type { LeaseChange } from '../leases/lease-book.js';
 import { type LeaseRecord, type LeaseState, stateOf } from '../core/lease.js';
 import { type Pool, subnetOf } from '../core/pool.js';
 
@@ -14,11 +15,6 @@ export interface LeaseSource {
   setPool(pool: Pool): void;
   removePool(name: string): void;
   onChange(handler: (change: LeaseChange) => void): void;
-}
-
-export interface LeaseChange {
-  before?: LeaseRecord;
-  after?: LeaseRecord;
 }
 
 /** The leases of one pool, counted by state. */
@@ -116,7 +112,7 @@ export class PoolUsage {
     for (const lease of this.#book.ofClaim(namespace, name)) {
       const tally = this.#tallies.get(lease.pool);
       const before = tally?.stopped;
-      if (tally !== undefined) this.#judge(tally, lease);
+      if (tally !== undefined) this.#countStopped(tally, lease);
       if (tally?.stopped !== before) changed.add(lease.pool);
     }
     return [...changed];
@@ -124,10 +120,10 @@ export class PoolUsage {
 
   #add(tally: LeaseTally, lease: LeaseRecord): void {
     tally.count(lease, 1);
-    this.#judge(tally, lease);
+    this.#countStopped(tally, lease);
   }
 
-  #judge(tally: LeaseTally, lease: LeaseRecord): void {
+  #countStopped(tally: LeaseTally, lease: LeaseRecord): void {
     const { owner } = lease;
     const idle = stateOf(lease) === 'held' && owner?.kind === 'IPAMClaim' && !this.#isUsed(owner);
     const names = tally.ofStoppedVms[lease.address.family];

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { AddressPool } from '../../api/address-pool.js';
+import type { AddressPool, AddressPoolSpec } from '../../api/address-pool.js';
 import type { NetworkConfigProblem } from '../../api/network-attachment.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import type { Pool } from '../core/pool.js';
@@ -19,30 +19,45 @@ export interface NadPool {
   readonly reduced: readonly NetworkConfigProblem[];
 }
 
-/** What a NAD says about its addresses. `nothing`: another IPAM or an administrator's pool provides them. */
+/** What a NAD says about its addresses. `none`: another IPAM or an administrator's pool provides them. */
 export type NadIpamConfig =
-  { kind: 'nothing' } | { kind: 'wrong'; problems: readonly NetworkConfigProblem[] } | { kind: 'wish'; wish: NadPool };
+  | { kind: 'none' }
+  | { kind: 'invalid'; problems: readonly NetworkConfigProblem[] }
+  | { kind: 'pool'; requested: NadPool };
 
 export function readNadIpamConfig(nad: ParsedNad, rightsOf: NadRightsLookup): NadIpamConfig {
   const { config, delegation } = nad;
-  if (delegation.kind === 'invalid') return { kind: 'wrong', problems: [delegation.problem] };
-  if (delegation.kind !== 'holdfast') return { kind: 'nothing' };
-  if (!config.ok) return { kind: 'wrong', problems: [config.problem] };
+  if (delegation.kind === 'invalid') return { kind: 'invalid', problems: [delegation.problem] };
+  if (delegation.kind !== 'holdfast') return { kind: 'none' };
+  if (!config.ok) return { kind: 'invalid', problems: [config.problem] };
   const { name: network } = config.network;
   const namespace = nad.metadata.namespace ?? '';
   const derived = derivedSpec(network, delegation.config, { namespace, rights: rightsOf(namespace) });
-  if (derived.kind === 'none') return { kind: 'nothing' };
-  if (derived.kind === 'invalid') return { kind: 'wrong', problems: derived.problems };
+  if (derived.kind === 'none') return { kind: 'none' };
+  if (derived.kind === 'invalid') return { kind: 'invalid', problems: derived.problems };
   const pool = derivedPool(namespace, derived.spec);
   const served = { ...derived.pool, name: pool.metadata.name };
-  return { kind: 'wish', wish: { nad, network, pool, served, reduced: derived.reduced } };
+  return { kind: 'pool', requested: { nad, network, pool, served, reduced: derived.reduced } };
 }
 
 /** Whether two versions of a NAD say the same about addresses. */
 export function isSameConfig(one: NadIpamConfig, other: NadIpamConfig): boolean {
-  if (one.kind !== 'wish' || other.kind !== 'wish') return isDeepStrictEqual(one, other);
-  return isDeepStrictEqual([one.wish.pool, one.wish.reduced], [other.wish.pool, other.wish.reduced]);
+  if (one.kind !== 'pool' || other.kind !== 'pool') return isDeepStrictEqual(one, other);
+  return isDeepStrictEqual(
+    [one.requested.pool, one.requested.reduced],
+    [other.requested.pool, other.requested.reduced],
+  );
 }
+
+/** Fields of a pool's spec, and what they are compiled to. */
+const COMPARED_FIELDS: readonly [keyof AddressPoolSpec, ...(keyof Pool)[]][] = [
+  ['cooldownSeconds', 'cooldownMs'],
+  ['stickyMAC', 'stickyMs', 'isStickyForClaims'],
+  ['blockSize', 'blockSize'],
+  ['nodeSelector', 'nodeSelector'],
+  ['namespaces', 'namespaces'],
+  ['publishCapacity', 'publishesCapacity'],
+];
 
 /**
  * Returns the first difference between two NADs of one network, as `addressSpace is "a" there and "b" here`. Different texts with the same meaning do not differ.
@@ -51,25 +66,12 @@ export function isSameConfig(one: NadIpamConfig, other: NadIpamConfig): boolean 
 export function describeDifference(there: NadPool, here: NadPool): string | undefined {
   const [theirs, ours] = [there.served, here.served];
   const [{ spec: written }, { spec: writing }] = [there.pool, here.pool];
-  if (theirs.addressSpace !== ours.addressSpace)
+  if (theirs.addressSpace !== ours.addressSpace) {
     return describeFieldDifference('addressSpace', theirs.addressSpace, ours.addressSpace);
-  if (theirs.cooldownMs !== ours.cooldownMs) {
-    return describeFieldDifference('cooldownSeconds', written.cooldownSeconds, writing.cooldownSeconds);
   }
-  if (theirs.stickyMs !== ours.stickyMs || theirs.isStickyForClaims !== ours.isStickyForClaims) {
-    return describeFieldDifference('stickyMAC', written.stickyMAC, writing.stickyMAC);
-  }
-  if (!isDeepStrictEqual(theirs.blockSize, ours.blockSize)) {
-    return describeFieldDifference('blockSize', written.blockSize, writing.blockSize);
-  }
-  if (!isDeepStrictEqual(theirs.nodeSelector, ours.nodeSelector)) {
-    return describeFieldDifference('nodeSelector', written.nodeSelector, writing.nodeSelector);
-  }
-  if (!isDeepStrictEqual(theirs.namespaces, ours.namespaces)) {
-    return describeFieldDifference('namespaces', written.namespaces, writing.namespaces);
-  }
-  if (theirs.publishesCapacity !== ours.publishesCapacity) {
-    return describeFieldDifference('publishCapacity', written.publishCapacity, writing.publishCapacity);
+  for (const [field, ...compiled] of COMPARED_FIELDS) {
+    if (compiled.every((key) => isDeepStrictEqual(theirs[key], ours[key]))) continue;
+    return describeFieldDifference(field, written[field], writing[field]);
   }
   const count = Math.max(theirs.subnets.length, ours.subnets.length);
   for (let index = 0; index < count; index++) {

@@ -288,10 +288,10 @@ describe('the review of a NAD', () => {
         nad: nad('vms/n', becomes, born),
         oldNad: was === undefined ? undefined : nad('vms/n', was, born),
       };
-      const verdict = reviewNad(given, validationViewOf(seen));
-      expect(verdict.refusals.map(({ check }) => check)).to.deep.equal(refused);
-      expect(verdict.warnings).to.have.length(warnings);
-      const words = [...verdict.refusals.map(({ message }) => message), ...verdict.warnings].join('\n');
+      const result = reviewNad(given, validationViewOf(seen));
+      expect(result.refusals.map(({ check }) => check)).to.deep.equal(refused);
+      expect(result.warnings).to.have.length(warnings);
+      const words = [...result.refusals.map(({ message }) => message), ...result.warnings].join('\n');
       for (const expected of text) expect(words).to.include(expected);
     });
   }

@@ -30,23 +30,24 @@ export function delegatesToHoldfast({ delegation }: ParsedNad): boolean {
 /** Reviews a NAD that delegates to Holdfast. Pure. */
 export function reviewNad({ nad, oldNad }: NadReview, view: ValidationView): ValidationResult {
   if (!delegatesToHoldfast(nad)) return ALLOWED;
-  const statement = readNadIpamConfig(nad, view.rightsOf);
+  const config = readNadIpamConfig(nad, view.rightsOf);
   const before = oldNad && readNadIpamConfig(oldNad, view.rightsOf);
   // labels or settings of the plugin changed: errors in the rest existed before
-  if (before !== undefined && isSameConfig(before, statement)) {
-    if (statement.kind !== 'wish' || oldNad?.segment === nad.segment) return ALLOWED;
-    return { refusals: [], warnings: warnOfSegmentOverlap(statement.wish, view) };
+  if (before !== undefined && isSameConfig(before, config)) {
+    if (config.kind !== 'pool' || oldNad?.segment === nad.segment) return ALLOWED;
+    return { refusals: [], warnings: warnOfSegmentOverlap(config.requested, view) };
   }
-  switch (statement.kind) {
-    case 'nothing':
+  switch (config.kind) {
+    case 'none':
       return ALLOWED;
-    case 'wrong':
-      return refuseProblems(statement.problems);
-    case 'wish': {
-      const { refusals, warnings } = reviewRights(statement.wish, before, view);
+    case 'invalid':
+      return refuseProblems(config.problems);
+    case 'pool': {
+      const { refusals, warnings } = reviewRights(config.requested, before, view);
       return {
         refusals,
-        warnings: refusals.length > 0 ? warnings : [...warnings, ...warnOfSegmentOverlap(statement.wish, view, before)],
+        warnings:
+          refusals.length > 0 ? warnings : [...warnings, ...warnOfSegmentOverlap(config.requested, view, before)],
       };
     }
   }
@@ -62,12 +63,12 @@ function refuseProblems(problems: readonly NetworkConfigProblem[]): ValidationRe
 }
 
 /** Refuses what exceeds the rights of the namespace. If the NAD requested it before, a warning says that it is not granted. */
-function reviewRights(wish: NadPool, before: NadIpamConfig | undefined, view: ValidationView): ValidationResult {
-  const knownPool = before?.kind === 'wish' ? before.wish : undefined;
-  const space = addressSpaceProblems(wish, view);
-  const isSpaceKnown = knownPool !== undefined && isDeepStrictEqual(addressesKey(knownPool), addressesKey(wish));
+function reviewRights(requested: NadPool, before: NadIpamConfig | undefined, view: ValidationView): ValidationResult {
+  const knownPool = before?.kind === 'pool' ? before.requested : undefined;
+  const space = addressSpaceProblems(requested, view);
+  const isSpaceKnown = knownPool !== undefined && isDeepStrictEqual(addressesKey(knownPool), addressesKey(requested));
   const knownProblems = [...(knownPool?.reduced ?? []), ...(isSpaceKnown ? space : [])];
-  const [problems, tolerated] = [[...wish.reduced, ...space], [] as string[]];
+  const [problems, tolerated] = [[...requested.reduced, ...space], [] as string[]];
   const refusals = problems.flatMap((problem): ValidationRefusal[] => {
     const message = `${problem.field} ${problem.message}`;
     if (!knownProblems.some((each) => isDeepStrictEqual(each, problem))) return [{ check: 'rights', message }];
@@ -75,8 +76,8 @@ function reviewRights(wish: NadPool, before: NadIpamConfig | undefined, view: Va
     return [];
   });
   if (refusals.length > 0) return refuse(...refusals);
-  const verdict = reviewNadPool(wish, before === undefined, view);
-  return verdict.refusals.length > 0 ? verdict : { ...verdict, warnings: [...tolerated, ...verdict.warnings] };
+  const result = reviewNadPool(requested, before === undefined, view);
+  return result.refusals.length > 0 ? result : { ...result, warnings: [...tolerated, ...result.warnings] };
 }
 
 function addressSpaceProblems({ nad, pool, served }: NadPool, { pools }: ValidationView): NetworkConfigProblem[] {
@@ -96,36 +97,37 @@ function addressesKey({ pool: { spec } }: NadPool): unknown {
 }
 
 /** @param isNew then no NAD is younger, even if another has the same creation time */
-function reviewNadPool(wish: NadPool, isNew: boolean, view: ValidationView): ValidationResult {
-  const { nad, network } = wish;
+function reviewNadPool(requested: NadPool, isNew: boolean, view: ValidationView): ValidationResult {
+  const { nad, network } = requested;
   const others = view.networks
     .nadsOf(nad.metadata.namespace ?? '', network)
     .filter(({ metadata }) => metadata.name !== nad.metadata.name)
     .flatMap((other) => {
-      const statement = readNadIpamConfig(other, view.rightsOf);
-      return statement.kind === 'wish' ? [statement.wish] : [];
+      const config = readNadIpamConfig(other, view.rightsOf);
+      return config.kind === 'pool' ? [config.requested] : [];
     });
   const [oldest] = others;
-  if (oldest !== undefined && (isNew || byAge(oldest.nad, wish.nad) < 0)) return reviewYoungerNad(wish, oldest);
-  return reviewOldestNad(wish, others, view);
+  if (oldest !== undefined && (isNew || byAge(oldest.nad, requested.nad) < 0))
+    return reviewYoungerNad(requested, oldest);
+  return reviewOldestNad(requested, others, view);
 }
 
 /** An older NAD is in force, so this one must agree with it. */
-function reviewYoungerNad(wish: NadPool, oldest: NadPool): ValidationResult {
-  const difference = describeDifference(oldest, wish);
+function reviewYoungerNad(requested: NadPool, oldest: NadPool): ValidationResult {
+  const difference = describeDifference(oldest, requested);
   if (difference === undefined) return ALLOWED;
   const message =
-    `NetworkAttachmentDefinition ${objectKey(oldest.nad)} is older and in force for network "${wish.network}", ` +
+    `NetworkAttachmentDefinition ${objectKey(oldest.nad)} is older and in force for network "${requested.network}", ` +
     `and this one disagrees: ${difference}. Make both equal, or change the network's name in spec.config`;
   return refuse({ check: 'disagreement', message });
 }
 
 /** This NAD is in force, and the pool follows it. */
-function reviewOldestNad(wish: NadPool, others: readonly NadPool[], view: ValidationView): ValidationResult {
-  const { pool, served: after } = wish;
+function reviewOldestNad(requested: NadPool, others: readonly NadPool[], view: ValidationView): ValidationResult {
+  const { pool, served: after } = requested;
   const { name } = pool.metadata;
   const oldPool = view.pools.list().find((known) => known.metadata.name === name);
-  const reader = wish.nad.metadata.namespace ?? '';
+  const reader = requested.nad.metadata.namespace ?? '';
   const change = { pool, after, oldPool, before: oldPool && servablePool(oldPool), reader };
   const losses = refuseLeaseLosses(change, view.leases);
   if (losses.length > 0) {
@@ -137,8 +139,8 @@ function reviewOldestNad(wish: NadPool, others: readonly NadPool[], view: Valida
     refusals: [],
     warnings: [
       ...warnOfMove(change),
-      ...warnOfDisagreement(wish, others),
-      ...warnOfAdminPool(wish, view),
+      ...warnOfDisagreement(requested, others),
+      ...warnOfAdminPool(requested, view),
       ...warnOfPool(change, view).map((warning) => `AddressPool ${name}: ${warning}`),
     ],
   };
@@ -155,13 +157,15 @@ function warnOfMove({ pool, after, oldPool }: PoolChange): string[] {
 /** Limits the time of a review: comparing two large NADs takes milliseconds. */
 const MAX_COMPARED_NADS = 50;
 
-function warnOfDisagreement(wish: NadPool, others: readonly NadPool[]): string[] {
-  const behind = others.slice(0, MAX_COMPARED_NADS).filter((other) => describeDifference(wish, other) !== undefined);
+function warnOfDisagreement(requested: NadPool, others: readonly NadPool[]): string[] {
+  const behind = others
+    .slice(0, MAX_COMPARED_NADS)
+    .filter((other) => describeDifference(requested, other) !== undefined);
   const [first] = behind;
   if (first === undefined) return [];
   const which = behind.length === 1 ? objectKey(first.nad) : `${objectKey(first.nad)} and ${behind.length - 1} more`;
   return [
-    `this NetworkAttachmentDefinition is the oldest of network "${wish.network}" and in force. ${which} now disagrees: change it as well`,
+    `this NetworkAttachmentDefinition is the oldest of network "${requested.network}" and in force. ${which} now disagrees: change it as well`,
   ];
 }
 

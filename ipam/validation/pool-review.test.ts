@@ -262,10 +262,10 @@ describe('the review of a pool', () => {
   for (const given of CASES) {
     const { name, refused = [], text = [], warnings = 0 } = given;
     it(`${refused.length > 0 ? 'refuses' : 'allows'} ${name}`, () => {
-      const verdict = reviewed(given);
-      expect(verdict.refusals.map(({ check }) => check)).to.deep.equal(refused);
-      expect(verdict.warnings).to.have.length(warnings);
-      const words = [...verdict.refusals.map(({ message }) => message), ...verdict.warnings].join('\n');
+      const result = reviewed(given);
+      expect(result.refusals.map(({ check }) => check)).to.deep.equal(refused);
+      expect(result.warnings).to.have.length(warnings);
+      const words = [...result.refusals.map(({ message }) => message), ...result.warnings].join('\n');
       for (const expected of text) expect(words).to.include(expected);
     });
   }

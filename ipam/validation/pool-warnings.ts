@@ -74,12 +74,12 @@ function warnOfLeftOutNamespaces({ pool, after, before }: PoolChange, view: Vali
 /** An administrator's pool takes precedence over derived pools. */
 function warnOfReplacedPools({ pool, oldPool }: PoolChange, view: ValidationView): string[] {
   if (!isAdminPool(pool)) return [];
-  const taken = view.pools.list().filter((other) => {
+  const replaced = view.pools.list().filter((other) => {
     return (
       !isAdminPool(other) && hasCommonUsers(pool, other) && (oldPool === undefined || !hasCommonUsers(oldPool, other))
     );
   });
-  return taken
+  return replaced
     .slice(0, MAX_WARNED_POOLS)
     .map(
       ({ metadata: { name } }) =>

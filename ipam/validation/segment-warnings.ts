@@ -17,13 +17,13 @@ export function warnOfSegmentOverlap(
 ): string[] {
   const { segment, metadata } = nad;
   if (segment === undefined) return [];
-  const others = [...(networks.poolsBySegment.get(segment) ?? [])].slice(0, MAX_COMPARED_POOLS).flatMap((judged) => {
-    const pool = compiledPool(judged);
-    return pool === undefined || pool.name === served.name ? [] : [{ pool, nadNamespace: judged.nadNamespace }];
+  const others = [...(networks.poolsBySegment.get(segment) ?? [])].slice(0, MAX_COMPARED_POOLS).flatMap((evaluated) => {
+    const pool = compiledPool(evaluated);
+    return pool === undefined || pool.name === served.name ? [] : [{ pool, nadNamespace: evaluated.nadNamespace }];
   });
   const { namespace } = metadata;
-  if (before?.kind === 'wish' && before.wish.nad.segment === segment) {
-    const { served: pool } = before.wish;
+  if (before?.kind === 'pool' && before.requested.nad.segment === segment) {
+    const { served: pool } = before.requested;
     const [lease] = pool.name === served.name ? [] : leases.ofPool(pool.name);
     if (lease !== undefined) others.push({ pool, nadNamespace: namespace });
   }

@@ -5,8 +5,8 @@ import type { IpamConfig } from '../../process/config.js';
 import type { ProcessContext } from '../../process/context.js';
 import { minCooldownMs } from '../core/lease-times.js';
 import { createValidationMetrics } from './metrics.js';
-import { NadAdmission } from './nad-admission.js';
-import { PoolAdmission } from './pool-admission.js';
+import { createNadReviewer } from './nad-admission.js';
+import { createPoolReviewer } from './pool-admission.js';
 import type { ValidationView } from './view.js';
 
 const NAME = 'ipam-validation';
@@ -42,7 +42,7 @@ export function createValidationWebhook(
   const metrics = createValidationMetrics(context.metrics);
   const view: ValidationView = { ...deps, minCooldownMs: minCooldownMs(config.maxStalenessMs) };
   const options = { view, waitForSync: () => waitForSync(context), log, metrics, clock };
-  const [pools, nads] = [new PoolAdmission(options), new NadAdmission(options)];
+  const [pools, nads] = [createPoolReviewer(options), createNadReviewer(options)];
   return createAdmissionComponent(context, {
     name: NAME,
     bindAddress: config.validationBindAddress,

@@ -1,7 +1,6 @@
 import type { AddressLease, LeaseOwner } from '../../../api/address-lease.js';
 import type { AddressPool } from '../../../api/address-pool.js';
 import type { KubeObject } from '../../../api/meta.js';
-import { StatusError } from '../../../kube/errors.js';
 import { Cache } from '../../../kube/cache.js';
 import { silentLogger } from '../../../kube/log.js';
 import type { SyncResult } from '../../../kube/controller-loop.js';
@@ -16,7 +15,9 @@ import { type PoolClient, type PoolsDependencies, createPoolsSync } from '../syn
 import { allPoolKeys } from '../triggers.js';
 import { PoolUsage } from '../usage.js';
 import { SegmentOverlapTracker } from '../segment-overlap-tracker.js';
+import { type Preconditions, apiError, checkPreconditions } from '../../../test/api-errors.js';
 import { ManualClock } from '../../../test/manual-clock.js';
+import { mergePatch } from '../../../test/merge-patch.js';
 
 export const MAX_STALENESS_MS = 30_000;
 
@@ -202,7 +203,7 @@ export class PoolsWorld {
       },
       delete: (_kind: unknown, { name }: { name: string }, { uid, resourceVersion }: KubeObject['metadata']) =>
         this.#write(`delete ${name}`, () => {
-          this.#judge(name, { uid, resourceVersion });
+          this.#checked(name, { uid, resourceVersion });
           this.deletePool(name);
         }),
       listAs: (
@@ -228,15 +229,18 @@ export class PoolsWorld {
   }
 
   #create(pool: AddressPool): AddressPool {
-    if (this.pools.get(pool.metadata.name) !== undefined) throw conflict('AlreadyExists');
+    if (this.pools.get(pool.metadata.name) !== undefined) {
+      throw apiError(409, 'AlreadyExists', 'AlreadyExists', pool.metadata.name);
+    }
     const uid = `${pool.metadata.name}-uid-${this.#next()}`;
     return this.putPool({ ...pool, metadata: { ...pool.metadata, uid, creationTimestamp: '2026-02-01T00:00:00Z' } });
   }
 
   #patch(name: string, body: object, part: string): AddressPool {
-    const { metadata = {} } = body as { metadata?: object };
-    const pool = this.#judge(name, metadata);
-    const merged = merge(pool, body) as AddressPool;
+    const patch = JSON.parse(JSON.stringify(body)) as { metadata?: Preconditions };
+    const pool = this.#checked(name, patch.metadata ?? {});
+    const merged = structuredClone(pool);
+    mergePatch(merged, patch);
     const stored = part === 'status' ? { ...pool, ...(merged.status && { status: merged.status }) } : merged;
     const after = this.putPool(stored);
     const gone = after.metadata.deletionTimestamp !== undefined && (after.metadata.finalizers ?? []).length === 0;
@@ -244,33 +248,10 @@ export class PoolsWorld {
     return after;
   }
 
-  #judge(name: string, { uid, resourceVersion }: Preconditions): AddressPool {
+  #checked(name: string, preconditions: Preconditions): AddressPool {
     const pool = this.pools.get(name);
-    if (pool === undefined) throw conflict('NotFound', 404);
-    const fits = (uid ?? pool.metadata.uid) === pool.metadata.uid;
-    if (!fits || (resourceVersion ?? pool.metadata.resourceVersion) !== pool.metadata.resourceVersion)
-      throw conflict('Conflict');
+    if (pool === undefined) throw apiError(404, 'NotFound', 'NotFound', name);
+    checkPreconditions(pool, preconditions);
     return pool;
   }
-}
-
-function conflict(reason: string, status = 409): StatusError {
-  return new StatusError({ request: 'POOL', status, reason, message: reason });
-}
-
-interface Preconditions {
-  uid?: string | undefined;
-  resourceVersion?: string | undefined;
-}
-
-/** Returns the target after a merge patch (RFC 7386). */
-function merge(target: unknown, patch: unknown): unknown {
-  if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) return structuredClone(patch);
-  const result: Record<string, unknown> = typeof target === 'object' && target !== null ? { ...target } : {};
-  for (const [key, value] of Object.entries(patch)) {
-    if (value === undefined) continue;
-    if (value === null) Reflect.deleteProperty(result, key);
-    else result[key] = merge(result[key], value);
-  }
-  return result;
 }

@@ -27,11 +27,11 @@ export class SimulatedApi implements ClientTransport {
   readonly requests: string[] = [];
   before: (request: ApiRequest) => Fault | Promise<Fault> = () => undefined;
   readonly #world: IpamWorld;
-  readonly #judge: WriteChecks;
+  readonly #checks: WriteChecks;
 
-  constructor(world: IpamWorld, judge: WriteChecks) {
+  constructor(world: IpamWorld, checks: WriteChecks) {
     this.#world = world;
-    this.#judge = judge;
+    this.#checks = checks;
   }
 
   async request(request: ApiRequest): Promise<unknown> {
@@ -68,7 +68,7 @@ export class SimulatedApi implements ClientTransport {
         return this.#patch(kind, found, { body: request.body as KubeObject, subresource });
       case 'DELETE':
         checkPreconditions(found, (request.body as { preconditions?: Preconditions }).preconditions);
-        this.#judge.checkLeaseChange(found as AddressLease, undefined);
+        this.#checks.checkLeaseChange(found as AddressLease, undefined);
         this.#world.remove(kind, key);
         return undefined;
       default:
@@ -80,7 +80,7 @@ export class SimulatedApi implements ClientTransport {
     if (this.#world.get('addressleases', lease.metadata.name) !== undefined) {
       throw apiError(409, 'AlreadyExists', lease.metadata.name, lease.metadata.name);
     }
-    this.#judge.checkLeaseChange(undefined, lease);
+    this.#checks.checkLeaseChange(undefined, lease);
     return this.#world.create('addressleases', lease);
   }
 
@@ -94,8 +94,8 @@ export class SimulatedApi implements ClientTransport {
     mergePatch(after, body);
     if (kind === 'ipamclaims') {
       if (subresource !== 'status') throw apiError(403, 'Forbidden', 'only status is ours', found.metadata.name);
-      this.#judge.checkStatusChange(found as IPAMClaim, after as IPAMClaim);
-    } else this.#judge.checkLeaseChange(found as AddressLease, after as AddressLease);
+      this.#checks.checkStatusChange(found as IPAMClaim, after as IPAMClaim);
+    } else this.#checks.checkLeaseChange(found as AddressLease, after as AddressLease);
     return this.#world.update(kind, joinKey(found.metadata.namespace, found.metadata.name), (copy) =>
       Object.assign(copy, after),
     );

@@ -14,7 +14,7 @@ export type Name = Extract<Operation, { do: 'create' }>['name'];
 export class ClaimSyncScenario {
   readonly cluster = new IpamModelCluster();
   readonly process: IpamModelProcess;
-  /** Another process that believes to be the leader, and whose caches lag behind. */
+  /** Another process that acts as the leader, and whose caches lag behind. */
   readonly laggingProcess: IpamModelProcess;
 
   constructor() {

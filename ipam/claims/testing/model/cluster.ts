@@ -21,7 +21,7 @@ export type Interruption = (key: string) => void | Promise<void>;
 
 const MAX_ROUNDS = 300;
 
-/** A model world with two IPAM processes that both believe to be the leader. */
+/** A model world with two IPAM processes that both act as the leader. */
 export class IpamModelCluster {
   readonly world = new IpamWorld();
   readonly invariants = new Invariants(this.world);
@@ -43,14 +43,18 @@ export class IpamModelCluster {
     this.processes[index] = this.#start();
   }
 
-  /** @param meanwhile called before its requests, one after the other */
-  async sync(index: number, accident: RequestFailure | undefined, meanwhile: readonly Interruption[]): Promise<void> {
+  /** @param interruptions called before its requests, one after the other */
+  async sync(
+    index: number,
+    failure: RequestFailure | undefined,
+    interruptions: readonly Interruption[],
+  ): Promise<void> {
     const key = this.#process(index).nextKey;
     if (key === undefined) return;
     let requests = 0;
     let lookedAt: number | undefined;
     let hasWritten = false;
-    const left = [...meanwhile];
+    const left = [...interruptions];
     const before = async (request: ApiRequest): Promise<Fault> => {
       // if the write of a status succeeded, the claim was still the version that was read
       if (hasWritten) lookedAt = this.world.version;
@@ -62,15 +66,15 @@ export class IpamModelCluster {
       if (request.method === 'GET' && request.path.includes('/ipamclaims/')) lookedAt = this.world.version;
       this.invariants.readAtVersion = lookedAt;
       const number = requests++;
-      if (accident === undefined || number < accident.request || (number > accident.request && !accident.endsProcess))
+      if (failure === undefined || number < failure.request || (number > failure.request && !failure.endsProcess))
         return;
-      const applied = accident.applied && number === accident.request;
+      const applied = failure.applied && number === failure.request;
       return { error: new TransportError('broken', 'the connection broke'), applied };
     };
     this.api.before = before;
     await this.#process(index).syncFromQueue(key);
     this.#undisturbed();
-    if (accident?.endsProcess === true && requests > accident.request) this.restart(index);
+    if (failure?.endsProcess === true && requests > failure.request) this.restart(index);
   }
 
   /** While one process syncs a claim, the other one, which is up to date, syncs it to the end. Then the first one sees its leases. */
@@ -97,7 +101,7 @@ export class IpamModelCluster {
       const rests = this.processes.every(({ queue, retries }) => queue.size + retries.size === 0);
       if (this.world.version === before && !news.includes(true) && rests) return;
     }
-    throw new Error(`it does not come to rest: ${this.describe()}`);
+    throw new Error(`the model does not settle: ${this.describe()}`);
   }
 
   /** Lets every cool-down end, and settles. */

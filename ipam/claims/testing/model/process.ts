@@ -72,7 +72,7 @@ class LaggingInformer<T extends KubeObject, S extends KubeObject> {
   }
 }
 
-/** An IPAM process that is the leader or believes so: its caches lag behind, and its queue has no clock. */
+/** An IPAM process that acts as the leader: its caches lag behind, and its queue has no clock. */
 export class IpamModelProcess {
   readonly queue = new Set<string>();
   /** Keys whose last sync failed. */
@@ -104,10 +104,10 @@ export class IpamModelProcess {
     this.directory = new PoolDirectory({ pools: pools.cache, networks: cacheOf(networks) });
     const claimPods = new ClaimPods(pods, claims.cache);
     this.book.attach(leases);
-    const promises = new RestoreHolds({ claims: claims.cache, book: this.book, directory: this.directory });
-    this.directory.onChange((changed) => promises.onNetworksChange(changed));
-    claims.onChange((change) => promises.onClaimChange(change));
-    this.book.onChange((change) => promises.onLeaseChange(change));
+    const restoreHolds = new RestoreHolds({ claims: claims.cache, book: this.book, directory: this.directory });
+    this.directory.onChange((changed) => restoreHolds.onNetworksChange(changed));
+    claims.onChange((change) => restoreHolds.onClaimChange(change));
+    this.book.onChange((change) => restoreHolds.onLeaseChange(change));
     claims.onChange((change) => this.add(keysOfClaim(change)));
     pools.onChange((change) => this.directory.changed(change));
     this.directory.onChange((changed) => this.add(keysOfNetworks(changed, claims.cache)));
@@ -127,7 +127,7 @@ export class IpamModelProcess {
       pods: claimPods,
       client: new Client(wire),
       waitList: this.waitList,
-      restoreHolds: promises,
+      restoreHolds,
       gate: { isOpen: isGateOpen },
       heldByStopped: () => this.heldByStopped,
       kubevirt: KNOWN_KUBEVIRT,
@@ -147,7 +147,7 @@ export class IpamModelProcess {
     });
     // changes before it became the leader were not queued
     this.queue.clear();
-    promises.start();
+    restoreHolds.start();
     this.add(allClaimKeys(claims.cache, this.book));
   }
 

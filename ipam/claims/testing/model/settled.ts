@@ -3,6 +3,7 @@ import { type Condition, isBeingDeleted, objectKey } from '../../../../api/meta.
 import { AllocationReason, CLAIM_REQUESTED_ADDRESSES, IPS_ALLOCATED, REQUEST_HONOURED } from '../../../../api/names.js';
 import { type Address, formatAddress, parseAddress } from '../../../core/address.js';
 import { type Pool, addressesOf, compilePool } from '../../../core/pool.js';
+import { conditionOf } from '../../status.js';
 import { Violation, leasesHeldBy } from './invariants.js';
 import type { IpamWorld } from './world.js';
 import { bareAddress } from '../../../../test/bare-address.js';
@@ -25,11 +26,11 @@ export function checkWaitList(world: IpamWorld): void {
   for (const claim of world.list('ipamclaims')) {
     const allocated = conditionOf(claim, IPS_ALLOCATED);
     if (allocated?.status !== 'False' || isBeingDeleted(claim)) continue;
-    const promised = world
+    const shown = world
       .list('ipamclaims')
       .filter((other) => other !== claim)
       .flatMap(shownAddresses);
-    checkWaitReason(claim, allocated, compiled.pool, [...leased, ...promised]);
+    checkWaitReason(claim, allocated, compiled.pool, [...leased, ...shown]);
   }
 }
 
@@ -37,26 +38,21 @@ function shownAddresses({ status }: IPAMClaim): Address[] {
   return (status?.ips ?? []).map((ip) => parseAddress(bareAddress(ip)));
 }
 
-function checkWaitReason(
-  claim: IPAMClaim,
-  { reason, message }: Condition,
-  pool: Pool,
-  taken: readonly Address[],
-): void {
-  if (reason === AllocationReason.Exhausted && !isFull(pool, taken)) {
-    throw new Violation(`${objectKey(claim)} waits in vain`);
+function checkWaitReason(claim: IPAMClaim, { reason, message }: Condition, pool: Pool, used: readonly Address[]): void {
+  if (reason === AllocationReason.Exhausted && !isFull(pool, used)) {
+    throw new Violation(`${objectKey(claim)} waits although an address is free`);
   }
   const [text] = message.split(' ');
-  const isTaken = taken.some((address) => formatAddress(address) === text);
-  if (reason === AllocationReason.Conflict && !isTaken) {
+  const isUsed = used.some((address) => formatAddress(address) === text);
+  if (reason === AllocationReason.Conflict && !isUsed) {
     throw new Violation(`${objectKey(claim)} waits for ${text ?? ''}, which is free`);
   }
 }
 
-function isFull(pool: Pool, taken: readonly Address[]): boolean {
+function isFull(pool: Pool, used: readonly Address[]): boolean {
   return pool.families.some((family) => {
     const open = addressesOf(pool, family, 'open');
-    const values = taken.filter((address) => address.family === family).map(({ value }) => value);
+    const values = used.filter((address) => address.family === family).map(({ value }) => value);
     return BigInt(new Set(values.filter((value) => open.has(value))).size) >= open.size;
   });
 }
@@ -98,8 +94,4 @@ function checkRequest(claim: IPAMClaim, ips: readonly string[]): void {
   if (isPending === (honoured !== undefined)) return;
   const says = honoured?.message ?? 'nothing';
   throw new Violation(`${objectKey(claim)} asks for ${text}, has ${ips.join()}, says ${says}`);
-}
-
-function conditionOf(claim: IPAMClaim, type: string) {
-  return claim.status?.conditions?.find((condition) => condition.type === type);
 }

@@ -11,17 +11,17 @@ interface ProtectedClaim {
   readonly addresses: readonly string[];
 }
 
-/** Checks that the addresses that claims hold and show at its creation are never leased to others, whoever deletes leases. */
+/** Checks that the addresses that claims hold and show at its creation are never leased to others, even if users delete leases. */
 export class ShownAddressCheck {
   readonly #world: IpamWorld;
-  readonly #wards: ProtectedClaim[];
+  readonly #claims: ProtectedClaim[];
   /** The position in the world's log of leases. */
   #position: number;
 
   constructor(world: IpamWorld) {
     this.#world = world;
     this.#position = world.log.addressleases.length;
-    this.#wards = world.list('ipamclaims').flatMap((claim) => {
+    this.#claims = world.list('ipamclaims').flatMap((claim) => {
       const { name, uid = '' } = claim.metadata;
       const isAllocated = claim.status?.conditions?.some(
         ({ type, status }) => type === IPS_ALLOCATED && status === 'True',
@@ -33,8 +33,8 @@ export class ShownAddressCheck {
 
   /** From now on the claim may lose its addresses. */
   allowRelease(name: string): void {
-    const index = this.#wards.findIndex((ward) => ward.name === name);
-    if (index >= 0) this.#wards.splice(index, 1);
+    const index = this.#claims.findIndex((claim) => claim.name === name);
+    if (index >= 0) this.#claims.splice(index, 1);
   }
 
   /** Checks the writes since the last call. */
@@ -43,9 +43,9 @@ export class ShownAddressCheck {
     for (const { type, object } of addressleases.slice(this.#position)) {
       const { address, releasedAt, owner } = (object as AddressLease).spec;
       if (type === 'removed' || releasedAt !== undefined) continue;
-      const ward = this.#wards.find(({ addresses }) => addresses.includes(address));
-      if (ward !== undefined && ward.uid !== owner?.uid) {
-        throw new Violation(`${address} is leased to ${owner?.uid ?? 'nobody'}, and ${ward.name} shows it`);
+      const claim = this.#claims.find(({ addresses }) => addresses.includes(address));
+      if (claim !== undefined && claim.uid !== owner?.uid) {
+        throw new Violation(`${address} is leased to ${owner?.uid ?? 'no owner'}, and ${claim.name} shows it`);
       }
     }
     this.#position = addressleases.length;
@@ -53,7 +53,7 @@ export class ShownAddressCheck {
 
   /** Call it when the model has settled. */
   checkAllRestored(): void {
-    for (const { name, uid, addresses } of this.#wards) {
+    for (const { name, uid, addresses } of this.#claims) {
       const held = leasesHeldBy(this.#world, uid).map(({ spec }) => spec.address);
       const lost = addresses.filter((address) => !held.includes(address));
       if (lost.length > 0) throw new Violation(`${name} has not got ${lost.join()} back`);
