@@ -28,9 +28,7 @@ export abstract class ObjectWorld<Objects extends Record<keyof Objects, KubeObje
   ): Required<Pick<ObjectMeta, 'uid' | 'creationTimestamp'>>;
 
   /** Whether a changed object is removed instead of stored. */
-  protected isRemoved(_object: KubeObject): boolean {
-    return false;
-  }
+  protected readonly isRemoved: (object: KubeObject) => boolean = () => false;
 
   /** Grows with every write. */
   get version(): number {

@@ -30,6 +30,9 @@ export class ClaimsWorld extends ObjectWorld<Objects> {
   /** Called before a claim is removed. */
   onClaimRemoved: (claim: IPAMClaim) => void = () => undefined;
 
+  protected override readonly isRemoved = ({ metadata: { deletionTimestamp, finalizers = [] } }: KubeObject): boolean =>
+    deletionTimestamp !== undefined && finalizers.length === 0;
+
   constructor() {
     super(KINDS, 0);
   }
@@ -55,10 +58,6 @@ export class ClaimsWorld extends ObjectWorld<Objects> {
     this.update(kind, key, ({ metadata }) => {
       metadata.finalizers = (metadata.finalizers ?? []).filter((name) => !names.includes(name));
     });
-  }
-
-  protected override isRemoved({ metadata: { deletionTimestamp, finalizers = [] } }: KubeObject): boolean {
-    return deletionTimestamp !== undefined && finalizers.length === 0;
   }
 
   protected override removeObject<K extends Kind>(kind: K, object: Objects[K]): Objects[K] {
