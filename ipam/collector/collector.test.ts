@@ -68,14 +68,14 @@ describe('the collector', () => {
 
   const held = () => bed.world.leases().filter(({ spec }) => spec.releasedAt === undefined);
 
-  it('leaves alone what is as it shall be, without asking anybody', async () => {
+  it('does nothing, and sends no request, if nothing looks leaked', async () => {
     bed.collector.start();
     await bed.until(600);
     expect(bed.world.requests).to.deep.equal([]);
     expect(bed.events).to.deep.equal([]);
   });
 
-  it('releases the lease of an owner that does not exist any more, says so, and deletes it once it has cooled down', async () => {
+  it('releases the lease of a deleted owner with an event, and deletes it after the cool-down', async () => {
     bed.collector.start();
     await bed.until(10);
     bed.world.remove('ipamclaims', 'vms/vm1.data');
@@ -96,7 +96,7 @@ describe('the collector', () => {
     expect(await bed.metric('leases_expired_total')).to.equal(1);
   });
 
-  it('releases what a claim has besides its addresses, and tells the claim and its VM', async () => {
+  it('releases a surplus lease of a claim, with events on the claim and its VM', async () => {
     const annotations = { [CLAIM_OWNER_NAME]: 'vm1', [CLAIM_OWNER_UID]: 'vm-uid' };
     bed.world.put('ipamclaims', { ...claim, metadata: { ...claim.metadata, annotations } });
     bed.world.addLease('10.0.0.2', claim);
@@ -111,7 +111,7 @@ describe('the collector', () => {
     ]);
   });
 
-  it('keeps what a launcher has, though the status does not name it', async () => {
+  it('keeps the address of a launcher even if the status does not contain it', async () => {
     bed.world.addLease('10.0.0.2', claim);
     const annotations = {
       'k8s.v1.cni.cncf.io/networks': '[{"name":"blue","ipam-claim-reference":"vm1.data"}]',
@@ -127,7 +127,7 @@ describe('the collector', () => {
   });
 
   for (const plural of ['claims', 'pods'] as const) {
-    it(`trusts no look at ${plural} that are not listed yet`, async () => {
+    it(`releases nothing before ${plural} are listed`, async () => {
       bed.world.remove('ipamclaims', 'vms/vm1.data');
       bed.world[plural].hasSynced = false;
       bed.collector.start();
@@ -138,7 +138,7 @@ describe('the collector', () => {
       expect(held()).to.deep.equal([]);
     });
 
-    it(`trusts no look at ${plural} that were not heard of for long`, async () => {
+    it(`releases nothing if the watch of ${plural} is stale`, async () => {
       bed.world.remove('ipamclaims', 'vms/vm1.data');
       bed.world.deliverAll();
       bed.world[plural].lastProgress = START - 150_000;
@@ -152,7 +152,7 @@ describe('the collector', () => {
     });
   }
 
-  it('frees nothing while the gate is closed, and takes its time when it opens', async () => {
+  it('releases nothing while the gate is closed, and starts the delay anew when it opens', async () => {
     bed.open = false;
     bed.world.remove('ipamclaims', 'vms/vm1.data');
     bed.collector.start();
@@ -165,12 +165,12 @@ describe('the collector', () => {
     expect(held()).to.deep.equal([]);
   });
 
-  it('survives whatever goes wrong with one lease', async () => {
+  it('goes on with other leases if the check of one fails', async () => {
     bed.world.addLease('10.0.0.3', bed.world.addClaim('vm3.data'));
     for (const name of ['vm1.data', 'vm3.data']) bed.world.remove('ipamclaims', `vms/${name}`);
     const get = bed.world.client.get.bind(bed.world.client);
     sinon.stub(bed.world.client, 'get').callsFake((resource, ref, options) => {
-      if (ref.name === 'vm1.data') return Promise.reject(new TypeError('nobody expects this'));
+      if (ref.name === 'vm1.data') return Promise.reject(new TypeError('unexpected error'));
       return get(resource, ref, options);
     });
     bed.collector.start();
@@ -179,7 +179,7 @@ describe('the collector', () => {
     expect(await bed.metric('leases_kept_total')).to.be.greaterThan(0);
   });
 
-  it('stops while it waits for an answer, and works again after that', async () => {
+  it('stops during a request, and works again after a restart', async () => {
     bed.world.remove('ipamclaims', 'vms/vm1.data');
     bed.world.deliverAll();
     const asked = new Promise<void>((resolve) => {

@@ -27,15 +27,15 @@ describe('dueLeases', () => {
     return { due: due.map(({ metadata }) => metadata.name), next: (next - START) / 1_000 };
   }
 
-  it('are none before their time, and the earliest is next', () => {
+  it('returns none before their time, and the time of the next one', () => {
     expect(dueAt(59, () => COOLING)).to.deep.equal({ due: [], next: 60 });
   });
 
-  it('are those whose time is over, to the millisecond', () => {
+  it('returns leases whose time is over, to the millisecond', () => {
     expect(dueAt(61, () => COOLING)).to.deep.equal({ due: ['blue.10-0-0-1', 'blue.10-0-0-9'], next: 62 });
   });
 
-  it('wait for their MAC address where the pool is sticky', () => {
+  it('keeps leases for the sticky time if the pool is sticky', () => {
     const times = { cooldownMs: 60_000, stickyMs: 3_600_000, isStickyForClaims: true };
     expect(dueAt(100, () => times)).to.deep.equal({
       due: ['blue.10-0-0-1', 'blue.10-0-0-2', 'blue.10-0-0-3'],
@@ -43,18 +43,18 @@ describe('dueLeases', () => {
     });
   });
 
-  it('are never those of which the time is unknown', () => {
+  it('never returns leases whose times are unknown', () => {
     expect(dueAt(1e6, () => undefined)).to.deep.equal({ due: [], next: Infinity });
   });
 
-  it('are taken in portions', () => {
+  it('returns at most the limit', () => {
     expect(dueAt(100, () => COOLING, 2))
       .to.deep.include({ next: 100 })
       .and.to.have.property('due')
       .with.length(2);
   });
 
-  it('are never those that are being deleted already', () => {
+  it('never returns leases that are being deleted', () => {
     const world = new LeakWorld();
     const lease = release(world, '10.0.0.1', 0);
     lease.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
@@ -64,7 +64,7 @@ describe('dueLeases', () => {
   });
 });
 
-describe('how long a released lease is kept', () => {
+describe('leaseTimesLookup', () => {
   const record = readLease(release(new LeakWorld(), '10.0.0.1', 0));
   const served = (cooldownMs: number, stickyMs = 0) => ({
     pool: () => ({ cooldownMs, stickyMs, isStickyForClaims: true }),
@@ -72,21 +72,21 @@ describe('how long a released lease is kept', () => {
   });
   const STICKY = { cooldownMs: 60_000, stickyMs: 5, isStickyForClaims: true };
   const rows = [
-    { name: 'as the pool says', given: served(90_000, 5), expect: { ...STICKY, cooldownMs: 90_000 } },
+    { name: 'returns the times of the pool', given: served(90_000, 5), expect: { ...STICKY, cooldownMs: 90_000 } },
     {
-      name: 'without regard to MAC addresses while the gate is closed',
+      name: 'returns no sticky time if the feature gate is off',
       given: served(90_000, 5),
       stickyMAC: false,
       expect: { ...STICKY, cooldownMs: 90_000, stickyMs: 0 },
     },
-    { name: 'twice as long as caches may answer, at least', given: served(10_000, 5), expect: STICKY },
+    { name: 'returns at least twice the maximum staleness', given: served(10_000, 5), expect: STICKY },
     {
-      name: 'just that where the pool is gone',
+      name: 'returns only the minimum if the pool is gone',
       given: { pool: () => undefined, stateOf: () => undefined },
       expect: COOLING,
     },
     {
-      name: 'for good while the pool cannot be read',
+      name: 'returns no times if the pool is invalid, which keeps its leases',
       given: { pool: () => undefined, stateOf: () => ({}) },
       expect: undefined,
     },
@@ -140,7 +140,7 @@ describe('Expiry', () => {
     expect(bed.world.lease('blue.10-0-0-2')).not.to.equal(undefined);
   });
 
-  it('deletes a lease when its time is over by a clock that was set meanwhile', async () => {
+  it('deletes a lease in time after the system clock was set', async () => {
     begin(0);
     await bed.until(30);
     bed.clock.setBack(20_000);
@@ -150,7 +150,7 @@ describe('Expiry', () => {
     expect(bed.world.expired).to.deep.equal(['blue.10-0-0-1']);
   });
 
-  it('reserves a lease of the static table again, and knows it at once', async () => {
+  it('makes a reservation unowned again, and shows it at once', async () => {
     const mac = '02:00:00:00:00:01';
     release(bed.world, '10.0.0.1', 0, { mac, reserved: true, node: 'n1' });
     begin();
@@ -162,7 +162,7 @@ describe('Expiry', () => {
     expect(bed.world.expired, 'once').to.deep.equal(['blue.10-0-0-1']);
   });
 
-  it('deletes what is released later in time, too', async () => {
+  it('also deletes leases in time that are released later', async () => {
     begin();
     await bed.until(5);
     bed.world.book.recordWrite(release(bed.world, '10.0.0.1', -54));
@@ -170,7 +170,7 @@ describe('Expiry', () => {
     expect(bed.world.expired).to.deep.equal(['blue.10-0-0-1']);
   });
 
-  it('does not delete a lease that was taken meanwhile', async () => {
+  it('does not delete a lease that was reallocated in between', async () => {
     begin(0);
     const lease = bed.world.lease('blue.10-0-0-1')!;
     const { releasedAt: _ended, ...spec } = lease.spec;
@@ -180,7 +180,7 @@ describe('Expiry', () => {
     expect(bed.world.kept, 'that is no failure').to.deep.equal([]);
   });
 
-  it('goes on with others at once where one was written to meanwhile', async () => {
+  it('goes on with other leases at once if one was changed in between', async () => {
     begin(0, 1, 2);
     bed.world.put('addressleases', bed.world.lease('blue.10-0-0-1')!);
     await bed.until(62.5);
@@ -192,14 +192,14 @@ describe('Expiry', () => {
     expect(bed.world.expired).to.include('blue.10-0-0-1');
   });
 
-  it('stops in the midst of its work when the gate closes', async () => {
+  it('stops in the middle of a batch when the gate closes', async () => {
     begin(...Array.from({ length: 20 }, () => 0));
     bed.world.onWrite = () => (bed.open = false);
     await bed.until(120);
     expect(bed.world.requests.length).to.be.within(1, 8);
   });
 
-  it('tries again after a while where the server does not answer', async () => {
+  it('retries after a pause if the API server does not answer', async () => {
     begin(0);
     bed.world.readFault = 'silent';
     await bed.until(64);
@@ -219,7 +219,7 @@ describe('Expiry', () => {
     expect(bed.world.expired).to.deep.equal(['blue.10-0-0-1']);
   });
 
-  it('follows a pool that lets go earlier than before', async () => {
+  it('follows a pool whose times become shorter', async () => {
     bed.times = { cooldownMs: 86_400_000, stickyMs: 0 };
     begin(0);
     await bed.until(100);
@@ -228,7 +228,7 @@ describe('Expiry', () => {
     expect(bed.world.expired).to.deep.equal(['blue.10-0-0-1']);
   });
 
-  it('deletes thousands in one go after another', async () => {
+  it('deletes thousands of leases in batches', async () => {
     begin(...Array.from({ length: 250 }, () => 0));
     for (let third = 0; third < 5; third++) {
       for (let last = 0; last < 250; last++) release(bed.world, `10.0.${third + 1}.${last}`, 0);
@@ -238,7 +238,7 @@ describe('Expiry', () => {
     expect(bed.world.expired).to.have.length(1_500);
   });
 
-  it('goes through all that are kept once a second at most, however many are due one after the other', async () => {
+  it('searches all released leases at most once a second, even if many become due one after another', async () => {
     begin(...Array.from({ length: 100 }, (_, index) => index / 10));
     await bed.until(59);
     const looks = sinon.spy(bed.world.book, 'released');
@@ -247,7 +247,7 @@ describe('Expiry', () => {
     expect(looks.callCount).to.be.within(10, 13);
   });
 
-  it('begins again after a stop', async () => {
+  it('works again after a stop', async () => {
     begin(0);
     await bed.expiry.stop();
     expect(bed.clock.next, 'nothing is left to come').to.equal(undefined);

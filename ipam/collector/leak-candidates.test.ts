@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { LeakWorld } from './testing/leak-world.js';
 import { type OwnerLookup, type LeakCandidates, dueCandidates, findLeakCandidates } from './leak-candidates.js';
 
-/** What the world's caches show. */
+/** Finds candidates with the caches of the world. */
 function look(world: LeakWorld, known: LeakCandidates = new Map(), limits = { afterMs: 60_000, maxCandidates: 10 }) {
   const owners: OwnerLookup = {
     claim: (key) => world.claims.cache.get(key),
@@ -12,17 +12,17 @@ function look(world: LeakWorld, known: LeakCandidates = new Map(), limits = { af
     reportedAddressesOf: () => [],
   };
   const found = findLeakCandidates(known, { now: world.now, leases: [...world.book.all()], owners });
-  const suspects = new Map(found.map((suspect) => [suspect.lease.metadata.uid, suspect]));
-  const cases = dueCandidates(suspects, world.now, limits);
+  const candidates = new Map(found.map((candidate) => [candidate.lease.metadata.uid, candidate]));
+  const due = dueCandidates(candidates, world.now, limits);
   return {
-    suspects,
-    names: [...suspects.values()].map(({ lease, leak }) => `${leak} ${lease.metadata.name}`),
-    cases: cases.map(({ lease }) => lease.metadata.name),
+    candidates,
+    names: [...candidates.values()].map(({ lease, leak }) => `${leak} ${lease.metadata.name}`),
+    due: due.map(({ lease }) => lease.metadata.name),
   };
 }
 
-describe('which leases look leaked', () => {
-  it('none of living owners', () => {
+describe('findLeakCandidates', () => {
+  it('ignores leases of existing owners', () => {
     const world = new LeakWorld();
     world.addLease('10.0.0.1', world.addClaim('c', ['10.0.0.1/24']));
     world.addLease('10.0.0.2', world.addPod('p'));
@@ -30,7 +30,7 @@ describe('which leases look leaked', () => {
     expect(look(world).names).to.deep.equal([]);
   });
 
-  it('those whose owner is not there, or is another of the same name', () => {
+  it('finds leases whose owner is gone, or was replaced by another of its name', () => {
     const world = new LeakWorld();
     for (const plural of ['ipamclaims', 'pods'] as const) {
       for (const name of ['gone', 'anew']) {
@@ -46,7 +46,7 @@ describe('which leases look leaked', () => {
     for (const name of look(world).names) expect(name).to.match(/^orphan /);
   });
 
-  it('neither released nor reserved ones', () => {
+  it('ignores released and reserved leases', () => {
     const world = new LeakWorld();
     world.addLease('10.0.0.1', undefined);
     const lease = world.addLease('10.0.0.2', world.addClaim('c'));
@@ -56,7 +56,7 @@ describe('which leases look leaked', () => {
     expect(look(world).names).to.deep.equal([]);
   });
 
-  it('none of owners of a kind that is not known here', () => {
+  it('ignores leases of owners of an unknown kind', () => {
     const world = new LeakWorld();
     const lease = world.addLease('10.0.0.1', world.addClaim('c'));
     const owner = { ...lease.spec.owner, kind: 'Gateway' };
@@ -66,7 +66,7 @@ describe('which leases look leaked', () => {
     expect(look(world).names).to.deep.equal([]);
   });
 
-  it('those that a claim has besides those in its status', () => {
+  it('finds leases of a claim whose addresses are not in its status', () => {
     const world = new LeakWorld();
     const claim = world.addClaim('c', ['10.0.0.1/24']);
     world.addLease('10.0.0.1', claim);
@@ -74,10 +74,8 @@ describe('which leases look leaked', () => {
     world.deliverAll();
     expect(look(world).names).to.deep.equal(['surplus blue.10-0-0-2']);
   });
-});
 
-describe('a claim whose status another IPAM wrote without addresses', () => {
-  it('keeps its only lease, and does not stop the search for leaked leases', () => {
+  it('ignores the only lease of a claim whose status another IPAM wrote without addresses, and finds others', () => {
     const world = new LeakWorld();
     const claim = world.addClaim('c');
     world.addLease('10.0.0.1', claim);
@@ -89,7 +87,7 @@ describe('a claim whose status another IPAM wrote without addresses', () => {
   });
 });
 
-describe('which of them are cases', () => {
+describe('dueCandidates', () => {
   function leaking(addresses: number): LeakWorld {
     const world = new LeakWorld();
     const claim = world.addClaim('c');
@@ -99,59 +97,59 @@ describe('which of them are cases', () => {
     return world;
   }
 
-  it('those that looked leaked before, long enough ago', () => {
+  it('returns leases that have looked leaked for long enough', () => {
     const world = leaking(1);
     const first = look(world);
-    expect(first.cases).to.deep.equal([]);
+    expect(first.due).to.deep.equal([]);
     world.now += 59_999;
-    const second = look(world, first.suspects);
-    expect(second.cases).to.deep.equal([]);
+    const second = look(world, first.candidates);
+    expect(second.due).to.deep.equal([]);
     world.now += 1;
-    expect(look(world, second.suspects).cases).to.deep.equal(['blue.10-0-0-1']);
+    expect(look(world, second.candidates).due).to.deep.equal(['blue.10-0-0-1']);
   });
 
-  it('not one that looked well meanwhile', () => {
+  it('leaves out a lease that did not look leaked in between', () => {
     const world = leaking(1);
     const first = look(world);
     world.now += 60_000;
     const gone = world.book.ofOwner('ipamclaims-1')[0]!;
     world.claims.cache.set('vms/c', { metadata: { name: 'c', uid: gone.owner!.uid } } as never);
-    const second = look(world, first.suspects);
+    const second = look(world, first.candidates);
     expect(second.names).to.deep.equal([]);
     world.claims.cache.clear();
-    expect(look(world, second.suspects).cases).to.deep.equal([]);
+    expect(look(world, second.candidates).due).to.deep.equal([]);
   });
 
-  it('not one that has been written to meanwhile', () => {
+  it('leaves out a lease that was written to in between', () => {
     const world = leaking(1);
-    const { suspects } = look(world);
+    const { candidates } = look(world);
     world.put('addressleases', world.lease('blue.10-0-0-1')!);
     world.deliverAll();
     world.now += 60_000;
-    expect(look(world, suspects).cases).to.deep.equal([]);
+    expect(look(world, candidates).due).to.deep.equal([]);
   });
 
-  it('not one of which something else is wrong now', () => {
+  it('leaves out a lease that looks leaked for another reason now', () => {
     const world = new LeakWorld();
     const claim = world.addClaim('c', ['10.0.0.1/24']);
     world.addLease('10.0.0.1', claim);
     world.addLease('10.0.0.2', claim);
     world.deliverAll();
-    const { suspects } = look(world);
+    const { candidates } = look(world);
     world.remove('ipamclaims', 'vms/c');
     world.deliverAll();
     world.now += 60_000;
-    expect(look(world, suspects).cases).to.deep.equal([]);
+    expect(look(world, candidates).due).to.deep.equal([]);
   });
 
-  it('no more than a round may have, the oldest first', () => {
+  it('returns at most the limit, oldest first', () => {
     const world = leaking(3);
-    const { suspects } = look(world);
+    const { candidates } = look(world);
     world.now += 1_000;
-    const known = new Map([...suspects].map(([uid, suspect], index) => [uid, { ...suspect, firstSeenAt: -index }]));
-    expect(look(world, known, { afterMs: 0, maxCandidates: 2 }).cases).to.deep.equal([
-      'blue.10-0-0-3',
-      'blue.10-0-0-2',
-    ]);
+    const known = new Map(
+      [...candidates].map(([uid, candidate], index) => [uid, { ...candidate, firstSeenAt: -index }]),
+    );
+    const { due } = look(world, known, { afterMs: 0, maxCandidates: 2 });
+    expect(due).to.deep.equal(['blue.10-0-0-3', 'blue.10-0-0-2']);
   });
 });

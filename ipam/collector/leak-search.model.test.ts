@@ -196,8 +196,8 @@ function watched(): { world: LeakWorld; search: LeakSearch; wrongs: string[] } {
   return { world, search: new LeakSearch({ ...world.deps, clock, collectAfterMs: COLLECT_AFTER_MS }), wrongs };
 }
 
-describe('the search for leaks, whatever happens', () => {
-  it('frees no address that somebody needs, and in the end every one that nobody does', async function () {
+describe('LeakSearch with any sequence of events', () => {
+  it('never releases an address that is needed, and in the end all others', async function () {
     this.timeout(60_000);
     let collected = 0;
     await fc.assert(

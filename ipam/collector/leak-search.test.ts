@@ -6,11 +6,11 @@ import { LeakSearch } from './leak-search.js';
 
 const clockOf = (world: LeakWorld) => ({ now: () => world.now, wall: () => world.now });
 
-describe('a lease of a pod, in a pool that does not exist', () => {
+describe('LeakSearch of a pod’s lease in a pool that does not exist', () => {
   const STATUS = 'k8s.v1.cni.cncf.io/network-status';
 
-  /** The next round makes it a case. */
-  async function suspected(pod: Partial<Pod>) {
+  /** The next round checks the lease. */
+  async function withCandidate(pod: Partial<Pod>) {
     const world = new LeakWorld();
     world.pools.clear();
     world.addLease('10.0.0.2', world.addPod('p', { status: { phase: 'Running' }, ...pod }));
@@ -21,55 +21,45 @@ describe('a lease of a pod, in a pool that does not exist', () => {
     return { world, search };
   }
 
-  const reporting = (text: string) => ({ metadata: { name: 'p', namespace: 'vms', annotations: { [STATUS]: text } } });
-  const rows: { name: string; pod?: Partial<Pod>; change?: (world: LeakWorld) => void; collected: string[] }[] = [
-    { name: 'is released if the pod runs without the address', collected: ['no-pool blue.10-0-0-2'] },
-    {
-      name: 'is released if the pod reports other addresses',
-      pod: reporting('[{"name":"vms/blue","ips":["10.0.0.3"]}]'),
-      collected: ['no-pool blue.10-0-0-2'],
-    },
-    {
-      name: 'is kept if the pod reports the address',
-      pod: reporting('[{"name":"vms/blue","ips":["10.0.0.2"]}]'),
-      collected: [],
-    },
-    {
-      name: 'is kept if the pod has it as its own',
-      pod: { status: { phase: 'Running', podIP: '10.0.0.2' } },
-      collected: [],
-    },
-    {
-      name: 'is kept if what the pod reports cannot be read',
-      pod: reporting('[{"name":"vms/blue","ips":["10.0.0"]}]'),
-      collected: [],
-    },
-    { name: 'is kept while the pod starts', pod: { status: { phase: 'Pending' } }, collected: [] },
-    {
-      name: 'is kept if the API server knows the pool',
-      change: (world) => void world.put('addresspools', { metadata: { name: 'blue' } }),
-      collected: [],
-    },
-    { name: 'is kept if the pool is known by now', change: (world) => void world.pools.add('blue'), collected: [] },
-    ...(['silent', 'forbidden', 'unserved', 'misnamed'] as const).map((mood) => ({
-      name: `is kept if the API server is ${mood}`,
-      change: (world: LeakWorld) => void (world.readFault = mood),
-      collected: [],
-    })),
+  const reporting = (ips: string) => {
+    const annotations = { [STATUS]: `[{"name":"vms/blue","ips":${ips}}]` };
+    return { metadata: { name: 'p', namespace: 'vms', annotations } };
+  };
+  type Row = [string, { pod?: Partial<Pod>; change?: (world: LeakWorld) => void; isReleased?: boolean }];
+  const rows: Row[] = [
+    ['is released if the pod runs without the address', { isReleased: true }],
+    ['is released if the pod reports other addresses', { pod: reporting('["10.0.0.3"]'), isReleased: true }],
+    ['is kept if the pod reports the address', { pod: reporting('["10.0.0.2"]') }],
+    ['is kept if the pod has it as its own address', { pod: { status: { phase: 'Running', podIP: '10.0.0.2' } } }],
+    ['is kept if the report of the pod is invalid', { pod: reporting('["10.0.0"]') }],
+    ['is kept while the pod starts', { pod: { status: { phase: 'Pending' } } }],
+    [
+      'is kept if the API server knows the pool',
+      { change: (world) => void world.put('addresspools', { metadata: { name: 'blue' } }) },
+    ],
+    ['is kept if the directory knows the pool by now', { change: (world) => void world.pools.add('blue') }],
+    ...(['silent', 'forbidden', 'unserved', 'misnamed'] as const).map((mood): Row => [
+      `is kept if the API server is ${mood}`,
+      { change: (world) => void (world.readFault = mood) },
+    ]),
   ];
-  for (const { name, pod = {}, change, collected } of rows) {
+  for (const [name, { pod = {}, change, isReleased = false }] of rows) {
     it(name, async () => {
-      const { world, search } = await suspected(pod);
+      const { world, search } = await withCandidate(pod);
       change?.(world);
       await search.round();
-      expect(world.collected).to.deep.equal(collected);
+      expect(world.collected).to.deep.equal(isReleased ? ['no-pool blue.10-0-0-2'] : []);
     });
   }
 });
 
-describe('what the API server says of a suspect', () => {
-  /** A claim with an address that it does not need: `10.0.0.2`. The next round makes it a case. */
-  async function suspected() {
+function setStatus(world: LeakWorld, ips: string[]): void {
+  world.put('ipamclaims', { ...world.claim('vms/c')!, status: { ips } });
+}
+
+describe('LeakSearch of a surplus lease', () => {
+  /** A claim has the surplus address `10.0.0.2`. The next round checks it. */
+  async function withCandidate() {
     const world = new LeakWorld();
     const claim = world.addClaim('c', ['10.0.0.1/24']);
     for (const last of [1, 2]) world.addLease(`10.0.0.${last}`, claim);
@@ -80,63 +70,38 @@ describe('what the API server says of a suspect', () => {
     return { world, claim, search };
   }
 
-  const rows: { name: string; change: (world: LeakWorld) => void; released: boolean }[] = [
-    { name: 'releases it where all is as the caches say', change: () => undefined, released: true },
-    {
-      name: 'keeps it where the other address was deleted by hand',
-      change: (world) => world.remove('addressleases', 'blue.10-0-0-1'),
-      released: false,
-    },
-    {
-      name: 'keeps it where the other address is released',
-      change: (world) => {
+  const rows: [string, (world: LeakWorld) => void, boolean?][] = [
+    ['releases it if the API server agrees with the caches', () => undefined, true],
+    ['keeps it if the other lease was deleted by hand', (world) => world.remove('addressleases', 'blue.10-0-0-1')],
+    [
+      'keeps it if the other lease is released',
+      (world) => {
         const lease = world.lease('blue.10-0-0-1')!;
         world.put('addressleases', { ...lease, spec: { ...lease.spec, releasedAt: '2026-01-01T00:00:00Z' } });
       },
-      released: false,
-    },
-    {
-      name: 'keeps it where the status names it now',
-      change: (world) => void world.put('ipamclaims', { ...world.claim('vms/c')!, status: { ips: ['10.0.0.2/24'] } }),
-      released: false,
-    },
-    {
-      name: 'keeps it where the status names none any more',
-      change: (world) => void world.put('ipamclaims', { ...world.claim('vms/c')!, status: { ips: [] } }),
-      released: false,
-    },
-    {
-      name: 'keeps it where a pod has come up with it',
-      change: (world) => {
+    ],
+    ['keeps it if the status contains its address now', (world) => setStatus(world, ['10.0.0.2/24'])],
+    ['keeps it if the status contains no address any more', (world) => setStatus(world, [])],
+    [
+      'keeps it if a pod has started with it',
+      (world) => {
         const annotations = {
           'k8s.v1.cni.cncf.io/networks': '[{"name":"blue","ipam-claim-reference":"c"}]',
           'k8s.v1.cni.cncf.io/network-status': '[{"name":"vms/blue","ips":["10.0.0.2"]}]',
         };
         world.addPod('user', { metadata: { name: 'user', namespace: 'vms', annotations } });
       },
-      released: false,
-    },
-    {
-      name: 'keeps it where the claim is gone: that is another matter',
-      change: (world) => world.remove('ipamclaims', 'vms/c'),
-      released: false,
-    },
-    {
-      name: 'keeps it where somebody has written to it',
-      change: (world) => void world.put('addressleases', world.lease('blue.10-0-0-2')!),
-      released: false,
-    },
-    {
-      name: 'keeps it where the server is ill',
-      change: (world) => {
-        world.readFault = 'overloaded';
-      },
-      released: false,
-    },
+    ],
+    ['keeps it as surplus if the claim is gone', (world) => world.remove('ipamclaims', 'vms/c')],
+    [
+      'keeps it if another writer has changed it',
+      (world) => void world.put('addressleases', world.lease('blue.10-0-0-2')!),
+    ],
+    ['keeps it if the API server is overloaded', (world) => void (world.readFault = 'overloaded')],
   ];
-  for (const { name, change, released } of rows) {
+  for (const [name, change, released = false] of rows) {
     it(name, async () => {
-      const { world, search } = await suspected();
+      const { world, search } = await withCandidate();
       change(world);
       await search.round();
       expect(world.lease('blue.10-0-0-2')?.spec).to.have.property('owner');
@@ -146,36 +111,36 @@ describe('what the API server says of a suspect', () => {
     });
   }
 
-  it('keeps it where the gate closes while the server is asked', async () => {
-    const { world, search } = await suspected();
+  it('keeps it if the gate closes during the requests', async () => {
+    const { world, search } = await withCandidate();
     world.beforeRequest = () => (world.isGateOpen = false);
     await search.round();
     expect(world.lease('blue.10-0-0-2')?.spec.releasedAt).to.equal(undefined);
     expect(world.requests.filter((request) => request.startsWith('write'))).to.deep.equal([]);
   });
 
-  it('is looked for in slices, between which others have their turn', async () => {
+  it('compares leases in batches, so that other work can run in between', async () => {
     const world = new LeakWorld();
     const claim = world.addClaim('c');
     for (let index = 0; index < 4_001; index++) world.addLease(`10.0.${index >> 8}.${index & 255}`, claim);
     world.remove('ipamclaims', 'vms/c');
     world.deliverAll();
-    let suspects = 0;
-    const report = { ...world.report, candidates: (count: number) => void (suspects = count) };
+    let candidates = 0;
+    const report = { ...world.report, candidates: (count: number) => void (candidates = count) };
     const clock = clockOf(world);
     const seen: number[] = [];
     const watch = () => {
-      seen.push(suspects);
-      if (suspects === 0) setImmediate(watch);
+      seen.push(candidates);
+      if (candidates === 0) setImmediate(watch);
     };
     setImmediate(watch);
     await new LeakSearch({ ...world.deps, report, clock, collectAfterMs: 60_000 }).round();
-    expect(suspects).to.equal(4_001);
+    expect(candidates).to.equal(4_001);
     expect(seen).to.have.lengthOf.at.least(2);
   });
 
-  it('is asked for once in a while only', async () => {
-    const { world, search } = await suspected();
+  it('asks the API server about it only once in a while', async () => {
+    const { world, search } = await withCandidate();
     world.readFault = 'overloaded';
     for (let count = 0; count < 4; count++) {
       await search.round();
@@ -185,7 +150,7 @@ describe('what the API server says of a suspect', () => {
   });
 });
 
-describe('the lease of a static pod', () => {
+describe('LeakSearch of the lease of a static pod', () => {
   async function lookAfter(change: (world: LeakWorld) => void): Promise<string[]> {
     const world = new LeakWorld();
     world.put('pods', mirrorPod('mirror-1'));
@@ -202,7 +167,7 @@ describe('the lease of a static pod', () => {
     return world.collected;
   }
 
-  it('is kept when its mirror pod is created again', async () => {
+  it('keeps it when the mirror pod is recreated', async () => {
     const collected = await lookAfter((world) => {
       world.remove('pods', 'apps/web');
       world.put('pods', mirrorPod('mirror-2'));
@@ -210,7 +175,7 @@ describe('the lease of a static pod', () => {
     expect(collected).to.deep.equal([]);
   });
 
-  it('is kept when caches have missed the new mirror pod', async () => {
+  it('keeps it when the caches have missed the new mirror pod', async () => {
     const collected = await lookAfter((world) => {
       world.remove('pods', 'apps/web');
       world.deliverAll();
@@ -220,7 +185,7 @@ describe('the lease of a static pod', () => {
     expect(collected).to.deep.equal([]);
   });
 
-  it('is released when no pod of its name mirrors it any more', async () => {
+  it('releases it when no pod of its name mirrors it any more', async () => {
     const collected = await lookAfter((world) => {
       world.remove('pods', 'apps/web');
       world.put('pods', mirrorPod('u', { name: 'forged' }));

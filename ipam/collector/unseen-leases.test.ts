@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { LeakWorld, READ_FAULTS } from './testing/leak-world.js';
 import { UnseenLeaseCheck } from './unseen-leases.js';
 
-describe('the search for leases that only the book knows', () => {
+describe('UnseenLeaseCheck', () => {
   /** We made a lease, and no watch has shown it. */
   function made() {
     const world = new LeakWorld();
@@ -11,7 +11,7 @@ describe('the search for leases that only the book knows', () => {
     return { world, search: new UnseenLeaseCheck(world, 1_000), name: lease.metadata.name };
   }
 
-  it('forgets one that was deleted before any watch showed it', async () => {
+  it('forgets a lease that was deleted before the watch showed it', async () => {
     const { world, search, name } = made();
     world.remove('addressleases', name);
     world.deliver('addressleases');
@@ -23,7 +23,7 @@ describe('the search for leases that only the book knows', () => {
     expect(world.requests).to.deep.equal([`GET addressleases ${name}`]);
   });
 
-  it('forgets one in whose place there is another', async () => {
+  it('forgets a lease that was replaced by another', async () => {
     const { world, search, name } = made();
     world.remove('addressleases', name);
     world.addLease('10.0.0.1', world.addClaim('d'));
@@ -31,14 +31,14 @@ describe('the search for leases that only the book knows', () => {
     expect(world.book.get(name)).to.equal(undefined);
   });
 
-  it('keeps one that is there, and asks again after a while only', async () => {
+  it('keeps a lease that exists, and checks it again only after a while', async () => {
     const { world, search, name } = made();
     for (const now of [0, 1_000, 1_500]) await search.round(now);
     expect(world.book.get(name)).not.to.equal(undefined);
     expect(world.requests).to.have.length(1);
   });
 
-  it('asks about none that the watch has shown', async () => {
+  it('does not check leases that the watch has shown', async () => {
     const { world, search } = made();
     world.deliver('addressleases');
     for (const now of [0, 1_000]) await search.round(now);
@@ -46,7 +46,7 @@ describe('the search for leases that only the book knows', () => {
   });
 
   for (const mood of READ_FAULTS.filter((each) => each !== 'well')) {
-    it(`keeps what it cannot ask about: the server is ${mood}`, async () => {
+    it(`keeps a lease if the API server is ${mood}`, async () => {
       const { world, search, name } = made();
       world.remove('addressleases', name);
       world.readFault = mood;

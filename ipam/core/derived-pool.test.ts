@@ -57,10 +57,7 @@ describe('derivedSpec', () => {
     {
       name: 'ranges of both families, with the gateway in its subnet',
       given: { ipRanges: [{ range: '10.0.0.0/24' }, { range: 'fd00::/64' }], gateway: 'fd00::1', network_name: 'lan' },
-      expect: {
-        addressSpace: 'lan',
-        subnets: [{ cidr: '10.0.0.0/24' }, { cidr: 'fd00::/64', gateway: 'fd00::1' }],
-      },
+      expect: { addressSpace: 'lan', subnets: [{ cidr: '10.0.0.0/24' }, { cidr: 'fd00::/64', gateway: 'fd00::1' }] },
     },
     {
       name: 'exclusions and a gateway outside of all ranges, which are ignored',

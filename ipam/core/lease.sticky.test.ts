@@ -50,151 +50,122 @@ const RESERVED = { holder: 'reserved' } as const;
 
 describe('availabilityOf a lease with a MAC address', () => {
   const later = (ms: number) => ({ until: NOW + ms });
-  const cases: { name: string; given: LeaseRecord; by: LeaseRequest; times?: LeaseTimes; expect: Availability }[] = [
-    { name: 'lets a returning pod have it at once', given: released(1, POD), by: request(POD_2), expect: true },
-    {
-      name: 'lets a VM with the MAC address of a pod have it at once',
-      given: released(1, POD),
-      by: request(CLAIM),
-      expect: true,
-    },
-    {
-      name: 'lets a pod of another namespace have it only after the cool-down',
-      given: released(1, POD),
-      by: request({ ...POD_2, namespace: 'b' }),
-      expect: later(59_999),
-    },
-    {
-      name: 'lets a returning pod wait if the pool is not sticky',
-      given: released(1, POD),
-      by: request(POD_2),
-      times: { ...TIMES, stickyMs: 0 },
-      expect: later(59_999),
-    },
-    {
-      name: 'lets a recreated VM have it only after the cool-down, because agents may answer the old VM from their caches',
-      given: released(1, CLAIM),
-      by: request(CLAIM_2),
-      times: RETAINING,
-      expect: later(59_999),
-    },
-    {
-      name: 'lets another MAC address have it after the sticky time',
-      given: released(60_000, POD),
-      by: request(POD_2, { mac: OTHER_MAC }),
-      expect: later(3_540_000),
-    },
-    {
-      name: 'lets anybody have the lease of a claim after the cool-down if addresses of claims are not sticky',
-      given: released(60_000, CLAIM),
-      by: request(POD_2, { mac: OTHER_MAC }),
-      expect: true,
-    },
-    {
-      name: 'keeps the lease of a claim for its MAC address if addresses of claims are sticky',
-      given: released(60_000, CLAIM),
-      by: request(POD_2, { mac: OTHER_MAC }),
-      times: RETAINING,
-      expect: later(3_540_000),
-    },
-    {
-      name: 'lets anybody have it after the cool-down if nothing else is left',
-      given: released(60_000, POD),
-      by: request(POD_2, { mac: OTHER_MAC }),
-      times: timesWhenExhausted(RETAINING),
-      expect: true,
-    },
-    {
-      name: 'lets nobody else have it before the cool-down, even if nothing else is left',
-      given: released(59_999, POD),
-      by: request(POD_2, { mac: OTHER_MAC }),
-      times: timesWhenExhausted(RETAINING),
-      expect: later(1),
-    },
-    { name: 'lets the MAC address have its reservation', given: record(), by: request(CLAIM), expect: true },
-    {
-      name: 'lets the MAC address have a reservation that was used before',
-      given: record(TABLE),
-      by: request(CLAIM),
-      expect: true,
-    },
-    {
-      name: 'lets the MAC address have its reservation at once after a pod, sticky or not',
-      given: released(1, POD, TABLE),
-      by: request(POD_2),
-      times: { ...TIMES, stickyMs: 0 },
-      expect: true,
-    },
-    {
-      name: 'lets the MAC address have its reservation after the cool-down if a claim had it',
-      given: released(1, CLAIM, TABLE),
-      by: request(CLAIM_2),
-      expect: later(59_999),
-    },
-    {
-      name: 'never lets another MAC address have a reservation',
-      given: released(1e9, POD, TABLE),
-      by: request(POD_2, { mac: OTHER_MAC }),
-      times: timesWhenExhausted(TIMES),
-      expect: RESERVED,
-    },
-    {
-      name: 'never lets the last owner have a reservation with another MAC address',
-      given: released(1, POD, TABLE),
-      by: request(POD, { mac: OTHER_MAC }),
-      expect: RESERVED,
-    },
-    {
-      name: 'never lets another pool have a reservation',
-      given: released(1e9, POD, TABLE),
-      by: request(POD_2, { pool: 'red' }),
-      expect: RESERVED,
-    },
+  const cases: [string, { given: LeaseRecord; by: LeaseRequest; times?: LeaseTimes; expect: Availability }][] = [
+    ['lets a returning pod have it at once', { given: released(1, POD), by: request(POD_2), expect: true }],
+    [
+      'lets a VM with the MAC address of a pod have it at once',
+      { given: released(1, POD), by: request(CLAIM), expect: true },
+    ],
+    [
+      'lets a pod of another namespace have it only after the cool-down',
+      { given: released(1, POD), by: request({ ...POD_2, namespace: 'b' }), expect: later(59_999) },
+    ],
+    [
+      'lets a returning pod wait if the pool is not sticky',
+      { given: released(1, POD), by: request(POD_2), times: { ...TIMES, stickyMs: 0 }, expect: later(59_999) },
+    ],
+    [
+      'lets a recreated VM have it only after the cool-down, because agents may answer the old VM from their caches',
+      { given: released(1, CLAIM), by: request(CLAIM_2), times: RETAINING, expect: later(59_999) },
+    ],
+    [
+      'lets another MAC address have it after the sticky time',
+      { given: released(60_000, POD), by: request(POD_2, { mac: OTHER_MAC }), expect: later(3_540_000) },
+    ],
+    [
+      'lets anybody have the lease of a claim after the cool-down if addresses of claims are not sticky',
+      { given: released(60_000, CLAIM), by: request(POD_2, { mac: OTHER_MAC }), expect: true },
+    ],
+    [
+      'keeps the lease of a claim for its MAC address if addresses of claims are sticky',
+      {
+        given: released(60_000, CLAIM),
+        by: request(POD_2, { mac: OTHER_MAC }),
+        times: RETAINING,
+        expect: later(3_540_000),
+      },
+    ],
+    [
+      'lets anybody have it after the cool-down if nothing else is left',
+      {
+        given: released(60_000, POD),
+        by: request(POD_2, { mac: OTHER_MAC }),
+        times: timesWhenExhausted(RETAINING),
+        expect: true,
+      },
+    ],
+    [
+      'lets nobody else have it before the cool-down, even if nothing else is left',
+      {
+        given: released(59_999, POD),
+        by: request(POD_2, { mac: OTHER_MAC }),
+        times: timesWhenExhausted(RETAINING),
+        expect: later(1),
+      },
+    ],
+    ['lets the MAC address have its reservation', { given: record(), by: request(CLAIM), expect: true }],
+    [
+      'lets the MAC address have a reservation that was used before',
+      { given: record(TABLE), by: request(CLAIM), expect: true },
+    ],
+    [
+      'lets the MAC address have its reservation at once after a pod, sticky or not',
+      { given: released(1, POD, TABLE), by: request(POD_2), times: { ...TIMES, stickyMs: 0 }, expect: true },
+    ],
+    [
+      'lets the MAC address have its reservation after the cool-down if a claim had it',
+      { given: released(1, CLAIM, TABLE), by: request(CLAIM_2), expect: later(59_999) },
+    ],
+    [
+      'never lets another MAC address have a reservation',
+      {
+        given: released(1e9, POD, TABLE),
+        by: request(POD_2, { mac: OTHER_MAC }),
+        times: timesWhenExhausted(TIMES),
+        expect: RESERVED,
+      },
+    ],
+    [
+      'never lets the last owner have a reservation with another MAC address',
+      { given: released(1, POD, TABLE), by: request(POD, { mac: OTHER_MAC }), expect: RESERVED },
+    ],
+    [
+      'never lets another pool have a reservation',
+      { given: released(1e9, POD, TABLE), by: request(POD_2, { pool: 'red' }), expect: RESERVED },
+    ],
   ];
-  for (const { name, given, by, times = TIMES, expect: wanted } of cases) {
+  for (const [name, { given, by, times = TIMES, expect: wanted }] of cases) {
     it(name, () => expect(availabilityOf(given, by, times, NOW)).to.deep.equal(wanted));
   }
 });
 
 describe('a lease that is not held', () => {
-  const cases: { name: string; given: LeaseRecord; times?: LeaseTimes; kept: boolean; expires: number }[] = [
-    { name: 'is sticky if a pod had it', given: released(0, POD), kept: true, expires: 3_600_000 },
-    { name: 'is not sticky if a claim had it', given: released(0, CLAIM), kept: false, expires: 60_000 },
-    {
-      name: 'is sticky if a claim had it and addresses of claims are sticky',
-      given: released(0, CLAIM),
-      times: RETAINING,
-      kept: true,
-      expires: 3_600_000,
-    },
-    {
-      name: 'is not sticky if the pool is not',
-      given: released(0, POD),
-      times: { ...RETAINING, stickyMs: 0 },
-      kept: false,
-      expires: 60_000,
-    },
-    {
-      name: 'is not sticky without a MAC address',
-      given: released(0, POD, { mac: undefined! }),
-      kept: false,
-      expires: 60_000,
-    },
-    { name: 'is permanently sticky if it is reserved', given: record(), kept: true, expires: Infinity },
-    {
-      name: 'is permanently sticky if it is a released reservation',
-      given: released(0, CLAIM, TABLE),
-      kept: true,
-      expires: 60_000,
-    },
-    {
-      name: 'is not sticky if it is reserved without a MAC address',
-      given: record({ mac: undefined! }),
-      kept: false,
-      expires: Infinity,
-    },
+  const cases: [string, { given: LeaseRecord; times?: LeaseTimes; kept: boolean; expires: number }][] = [
+    ['is sticky if a pod had it', { given: released(0, POD), kept: true, expires: 3_600_000 }],
+    ['is not sticky if a claim had it', { given: released(0, CLAIM), kept: false, expires: 60_000 }],
+    [
+      'is sticky if a claim had it and addresses of claims are sticky',
+      { given: released(0, CLAIM), times: RETAINING, kept: true, expires: 3_600_000 },
+    ],
+    [
+      'is not sticky if the pool is not',
+      { given: released(0, POD), times: { ...RETAINING, stickyMs: 0 }, kept: false, expires: 60_000 },
+    ],
+    [
+      'is not sticky without a MAC address',
+      { given: released(0, POD, { mac: undefined! }), kept: false, expires: 60_000 },
+    ],
+    ['is permanently sticky if it is reserved', { given: record(), kept: true, expires: Infinity }],
+    [
+      'is permanently sticky if it is a released reservation',
+      { given: released(0, CLAIM, TABLE), kept: true, expires: 60_000 },
+    ],
+    [
+      'is not sticky if it is reserved without a MAC address',
+      { given: record({ mac: undefined! }), kept: false, expires: Infinity },
+    ],
   ];
-  for (const { name, given, times = TIMES, kept, expires } of cases) {
+  for (const [name, { given, times = TIMES, kept, expires }] of cases) {
     it(name, () => {
       expect(isSticky(given, times)).to.equal(kept);
       expect(expiresAt(given, times) - NOW).to.equal(expires);

@@ -74,26 +74,23 @@ describe('a lease', () => {
       });
     });
 
-    const cases: { name: string; given: AddressLease; expect: string }[] = [
-      { name: 'rejects a lease without uid', given: lease({}, { uid: '' }), expect: 'blue.10-1-0-17 has no uid' },
-      { name: 'rejects an invalid address', given: lease({ address: '10.1.0.017' }), expect: '10.1.0.017' },
-      {
-        name: 'rejects a lease with the name of another address',
-        given: lease({ address: '10.1.0.18' }),
-        expect: 'blue.10-1-0-18',
-      },
-      {
-        name: 'rejects a lease with the name of another address space',
-        given: lease({ addressSpace: 'red' }),
-        expect: 'red.10-1-0-17',
-      },
-      {
-        name: 'rejects an invalid time',
-        given: lease({ owner: POD, releasedAt: 'yesterday' }),
-        expect: 'spec.releasedAt "yesterday" is not a time',
-      },
+    const cases: [string, { given: AddressLease; expect: string }][] = [
+      ['rejects a lease without uid', { given: lease({}, { uid: '' }), expect: 'blue.10-1-0-17 has no uid' }],
+      ['rejects an invalid address', { given: lease({ address: '10.1.0.017' }), expect: '10.1.0.017' }],
+      [
+        'rejects a lease with the name of another address',
+        { given: lease({ address: '10.1.0.18' }), expect: 'blue.10-1-0-18' },
+      ],
+      [
+        'rejects a lease with the name of another address space',
+        { given: lease({ addressSpace: 'red' }), expect: 'red.10-1-0-17' },
+      ],
+      [
+        'rejects an invalid time',
+        { given: lease({ owner: POD, releasedAt: 'yesterday' }), expect: 'spec.releasedAt "yesterday" is not a time' },
+      ],
     ];
-    for (const { name, given, expect: words } of cases) {
+    for (const [name, { given, expect: words }] of cases) {
       it(name, () => expect(() => readLease(given)).to.throw(TypeError, words));
     }
   });
@@ -135,82 +132,66 @@ describe('a lease', () => {
 
   describe('availabilityOf', () => {
     const sticky = { mac: MAC };
-    const cases: { name: string; given: LeaseRecord; by?: Partial<LeaseRequest>; expect: Availability }[] = [
-      { name: 'returns the holder of a held lease', given: held(), expect: { holder: VM1 } },
-      { name: 'returns the holder even to itself', given: held(), by: { owner: VM1 }, expect: { holder: VM1 } },
-      { name: 'returns the end of the cool-down', given: released(1), expect: { until: NOW + 59_999 } },
-      { name: 'refuses 1 ms before the cool-down ends', given: released(59_999), expect: { until: NOW + 1 } },
-      { name: 'allows everybody after the cool-down', given: released(60_000), expect: true },
-      {
-        name: 'allows the workload that released it at once',
-        given: released(1),
-        by: { owner: { ...VM2, workloadUID: 'vm-1' } },
-        expect: true,
-      },
-      { name: 'allows the last owner', given: released(1), by: { owner: { ...VM1, workloadUID: 'x' } }, expect: true },
-      {
-        name: 'does not treat owners without a workload as the same workload',
-        given: record({ owner: POD, releasedAt: ago(1) }),
-        by: { owner: { ...POD, uid: 'pod-2' } },
-        expect: { until: NOW + 59_999 },
-      },
-      {
-        name: 'allows its MAC address after the cool-down',
-        given: released(60_000, sticky),
-        by: { mac: MAC.toUpperCase() },
-        expect: true,
-      },
-      {
-        name: 'refuses its MAC address before the cool-down ends',
-        given: released(1, sticky),
-        by: sticky,
-        expect: { until: NOW + 59_999 },
-      },
-      {
-        name: 'refuses others during the sticky time',
-        given: released(60_000, sticky),
-        expect: { until: NOW + 3_540_000 },
-      },
-      { name: 'allows others after the sticky time', given: released(3_600_000, sticky), expect: true },
-      { name: 'refuses an address reserved for no MAC address', given: reserved(), expect: { holder: 'reserved' } },
-      {
-        name: 'refuses an address reserved for another MAC address',
-        given: reserved(sticky),
-        by: { mac: '02:00:00:00:00:02' },
-        expect: { holder: 'reserved' },
-      },
-      { name: 'allows an address reserved for this MAC address', given: reserved(sticky), by: sticky, expect: true },
-      {
-        name: 'refuses another pool than that of the reservation',
-        given: reserved(sticky),
-        by: { ...sticky, pool: 'red' },
-        expect: { holder: 'reserved' },
-      },
-      {
-        name: 'lets another pool wait until the lease is deleted',
-        given: released(60_000),
-        by: { pool: 'red' },
-        expect: { until: NOW + 1_000 },
-      },
-      {
-        name: 'lets another pool wait until the sticky time is over',
-        given: released(1, sticky),
-        by: { pool: 'red' },
-        expect: { until: NOW + 3_599_999 },
-      },
-      {
-        name: 'refuses another address space',
-        given: released(1),
-        by: { addressSpace: 'green' },
-        expect: { holder: VM1 },
-      },
-      {
-        name: 'refuses a lease that is being deleted',
-        given: record({ owner: VM1, releasedAt: ago(60_000) }, { deletionTimestamp: ago(1) }),
-        expect: { holder: VM1 },
-      },
+    const cases: [string, { given: LeaseRecord; by?: Partial<LeaseRequest>; expect: Availability }][] = [
+      ['returns the holder of a held lease', { given: held(), expect: { holder: VM1 } }],
+      ['returns the holder even to itself', { given: held(), by: { owner: VM1 }, expect: { holder: VM1 } }],
+      ['returns the end of the cool-down', { given: released(1), expect: { until: NOW + 59_999 } }],
+      ['refuses 1 ms before the cool-down ends', { given: released(59_999), expect: { until: NOW + 1 } }],
+      ['allows everybody after the cool-down', { given: released(60_000), expect: true }],
+      [
+        'allows the workload that released it at once',
+        { given: released(1), by: { owner: { ...VM2, workloadUID: 'vm-1' } }, expect: true },
+      ],
+      ['allows the last owner', { given: released(1), by: { owner: { ...VM1, workloadUID: 'x' } }, expect: true }],
+      [
+        'does not treat owners without a workload as the same workload',
+        {
+          given: record({ owner: POD, releasedAt: ago(1) }),
+          by: { owner: { ...POD, uid: 'pod-2' } },
+          expect: { until: NOW + 59_999 },
+        },
+      ],
+      [
+        'allows its MAC address after the cool-down',
+        { given: released(60_000, sticky), by: { mac: MAC.toUpperCase() }, expect: true },
+      ],
+      [
+        'refuses its MAC address before the cool-down ends',
+        { given: released(1, sticky), by: sticky, expect: { until: NOW + 59_999 } },
+      ],
+      [
+        'refuses others during the sticky time',
+        { given: released(60_000, sticky), expect: { until: NOW + 3_540_000 } },
+      ],
+      ['allows others after the sticky time', { given: released(3_600_000, sticky), expect: true }],
+      ['refuses an address reserved for no MAC address', { given: reserved(), expect: { holder: 'reserved' } }],
+      [
+        'refuses an address reserved for another MAC address',
+        { given: reserved(sticky), by: { mac: '02:00:00:00:00:02' }, expect: { holder: 'reserved' } },
+      ],
+      ['allows an address reserved for this MAC address', { given: reserved(sticky), by: sticky, expect: true }],
+      [
+        'refuses another pool than that of the reservation',
+        { given: reserved(sticky), by: { ...sticky, pool: 'red' }, expect: { holder: 'reserved' } },
+      ],
+      [
+        'lets another pool wait until the lease is deleted',
+        { given: released(60_000), by: { pool: 'red' }, expect: { until: NOW + 1_000 } },
+      ],
+      [
+        'lets another pool wait until the sticky time is over',
+        { given: released(1, sticky), by: { pool: 'red' }, expect: { until: NOW + 3_599_999 } },
+      ],
+      ['refuses another address space', { given: released(1), by: { addressSpace: 'green' }, expect: { holder: VM1 } }],
+      [
+        'refuses a lease that is being deleted',
+        {
+          given: record({ owner: VM1, releasedAt: ago(60_000) }, { deletionTimestamp: ago(1) }),
+          expect: { holder: VM1 },
+        },
+      ],
     ];
-    for (const { name, given, by, expect: wanted } of cases) {
+    for (const [name, { given, by, expect: wanted }] of cases) {
       it(name, () => expect(availabilityOf(given, request(by), TIMES, NOW)).to.deep.equal(wanted));
     }
   });
@@ -261,13 +242,13 @@ describe('a lease', () => {
   });
 
   describe('expireLease', () => {
-    const cases: { name: string; given: LeaseRecord; expect: number }[] = [
-      { name: 'expires after the cool-down', given: released(0), expect: NOW + 60_000 },
-      { name: 'expires after the sticky time', given: released(0, { mac: MAC }), expect: NOW + 3_600_000 },
-      { name: 'never expires while it is held', given: held(), expect: Infinity },
-      { name: 'never expires while it is reserved', given: reserved({ mac: MAC }), expect: Infinity },
+    const cases: [string, { given: LeaseRecord; expect: number }][] = [
+      ['expires after the cool-down', { given: released(0), expect: NOW + 60_000 }],
+      ['expires after the sticky time', { given: released(0, { mac: MAC }), expect: NOW + 3_600_000 }],
+      ['never expires while it is held', { given: held(), expect: Infinity }],
+      ['never expires while it is reserved', { given: reserved({ mac: MAC }), expect: Infinity }],
     ];
-    for (const { name, given, expect: wanted } of cases) {
+    for (const [name, { given, expect: wanted }] of cases) {
       it(name, () => {
         expect(expiresAt(given, TIMES)).to.equal(wanted);
         if (wanted === Infinity) return;

@@ -11,8 +11,8 @@ const EMPTY = {
   derivedPools: () => [],
 } as unknown as ResolutionTable;
 
-describe('the pool of a claim', () => {
-  it('is refused with a message that fits into a condition, however long the name of the network is', () => {
+describe('resolve', () => {
+  it('returns a message that fits into a condition for a network name of any length', () => {
     const resolution = resolve({ namespace: 'tenant', network: 'n'.repeat(1_000_000) }, EMPTY);
     expect(resolution.kind).to.equal('foreign');
     expect('message' in resolution && resolution.message.length).to.be.below(1_024);

@@ -14,7 +14,7 @@ function released(n: number, at: number, mac?: string) {
 }
 
 describe('CoolingQueue', () => {
-  it('shows those that wait for their MAC addresses for themselves, by when they have cooled down', () => {
+  it('returns the first sticky lease and the first other lease separately', () => {
     const [kept, older, plain] = [released(1, 20, MAC), released(2, 10, MAC), released(3, 50)];
     const times = { cooldownMs: 100, stickyMs: 1000, isStickyForClaims: true };
     const queue = new CoolingQueue(times, [kept, plain, older]);
@@ -26,7 +26,7 @@ describe('CoolingQueue', () => {
     expect(queue.peek(() => false)).to.deep.equal({ count: 1, sticky: { lease: kept, cooledAt: NOW + 120 } });
   });
 
-  it('is made anew where other leases wait for their MAC addresses', () => {
+  it('does not fit other times', () => {
     const times = { cooldownMs: 100, stickyMs: 1000 };
     const queue = new CoolingQueue(times, [released(1, 0, MAC)]);
     expect(queue.peek(() => false).sticky, 'the pool does not keep those of claims').to.equal(undefined);
@@ -35,13 +35,13 @@ describe('CoolingQueue', () => {
     ).to.deep.equal([true, false, false]);
   });
 
-  it('leaves out those that are being deleted', () => {
+  it('leaves out leases that are being deleted', () => {
     const { metadata, ...rest } = released(1, 0);
     const lease = { ...rest, metadata: { ...metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } };
     expect(new CoolingQueue({ cooldownMs: 0, stickyMs: 0 }, [lease]).peek(() => false)).to.deep.equal({ count: 0 });
   });
 
-  it('gives what a sorted list would, whatever comes, goes and is being taken', () => {
+  it('behaves like a sorted list for any sequence of changes', () => {
     const step = fc.record({
       n: fc.nat({ max: 300 }),
       at: fc.nat({ max: 50 }),

@@ -10,7 +10,7 @@ import { type LeaseRecord, createLease, expireLease, readLease, releaseLease, st
 import { LeaseBook } from './lease-book.js';
 
 describe('LeaseBook', () => {
-  it('is what a naive book would be, however the watch lags and repeats itself', () => {
+  it('behaves like a naive lease book, no matter how the watch lags and repeats events', () => {
     fc.assert(
       fc.property(fc.array(operation, { maxLength: 80 }), (operations) => {
         const model = new Model();

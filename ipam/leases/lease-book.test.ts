@@ -25,8 +25,8 @@ const NAME = 'blue.10-0-0-5';
 const ADDRESS = parseAddress('10.0.0.5');
 
 describe('LeaseBook', () => {
-  describe('knows', () => {
-    it('our own write at once, and no older event undoes it', () => {
+  describe('with late answers and events', () => {
+    it('shows its own write at once, and ignores older events', () => {
       const { book, tell } = follow();
       tell(added(lease('10.0.0.5', 99)));
       book.recordWrite(lease('10.0.0.5', 101, { releasedAt: NOW }));
@@ -36,7 +36,7 @@ describe('LeaseBook', () => {
       expect(book.get(NAME)?.releasedAt).to.equal(undefined);
     });
 
-    it('of two leases of one name the later one, whenever the end of the earlier one is told', () => {
+    it('shows the later of two leases of one name, even if the deletion of the earlier one arrives late', () => {
       const { book, tell } = follow();
       tell(added(lease('10.0.0.5', 99)));
       book.recordWrite(lease('10.0.0.5', 110, { uid: 'u2' }));
@@ -45,7 +45,7 @@ describe('LeaseBook', () => {
       expect(book.space('blue').isOccupied(ADDRESS)).to.equal(true);
     });
 
-    it('that a lease which we deleted is gone, though the watch has not told of it', () => {
+    it('forgets a lease that it deleted before the watch shows it', () => {
       const { book, tell } = follow();
       tell(added(lease('10.0.0.5', 99)));
       book.forget(NAME, 'u1');
@@ -56,7 +56,7 @@ describe('LeaseBook', () => {
       expect(book.get(NAME)?.metadata.uid).to.equal('u2');
     });
 
-    it('that nothing of an earlier lease counts once a later one of its name is gone', () => {
+    it('ignores events of an earlier lease after a later one of its name was deleted', () => {
       const { book, tell } = follow();
       book.recordWrite(lease('10.0.0.5', 110, { uid: 'u2' }));
       book.forget(NAME, 'u2');
@@ -66,7 +66,7 @@ describe('LeaseBook', () => {
       expect(book.get(NAME)).to.equal(undefined);
     });
 
-    it('that a deleted lease is still there where a finalizer keeps it', () => {
+    it('keeps a deleted lease while it has a finalizer', () => {
       const { book, tell } = follow();
       tell(added(lease('10.0.0.5', 99)));
       book.forget(NAME, 'u1');
@@ -75,7 +75,7 @@ describe('LeaseBook', () => {
       expect(book.space('blue').isOccupied(ADDRESS)).to.equal(true);
     });
 
-    it('that a lease is gone whose creation is answered late', () => {
+    it('ignores the late answer to the creation of a lease that was deleted', () => {
       const { book, tell } = follow();
       tell(added(lease('10.0.0.5', 99)));
       tell(removed(lease('10.0.0.5', 99)));
@@ -84,7 +84,7 @@ describe('LeaseBook', () => {
       expect(book.space('blue').isOccupied(ADDRESS)).to.equal(false);
     });
 
-    it('which of our leases the watch has never shown', () => {
+    it('lists its own leases that the watch has never shown', () => {
       const { book, tell } = follow();
       book.recordWrite(lease('10.0.0.5', 99));
       book.recordWrite(lease('10.0.0.6', 100, { uid: 'u2' }));
@@ -95,7 +95,7 @@ describe('LeaseBook', () => {
     });
   });
 
-  it('tells what changes, and a new lease of an old name as two changes', () => {
+  it('reports changes, and a new lease of an old name as two changes', () => {
     const { book, tell } = follow();
     const seen: [number | undefined, number | undefined][] = [];
     const version = (record?: LeaseRecord) => record && Number(record.metadata.resourceVersion);
@@ -114,8 +114,8 @@ describe('LeaseBook', () => {
     ]);
   });
 
-  describe('keeps an address back while it is being leased', () => {
-    it('from everybody, once', () => {
+  describe('markPending', () => {
+    it('occupies the address, and succeeds only once', () => {
       const book = new LeaseBook([pool()]);
       expect(book.markPending('blue', ADDRESS)).to.equal(true);
       expect(book.markPending('blue', ADDRESS)).to.equal(false);
@@ -123,7 +123,7 @@ describe('LeaseBook', () => {
       expect(book.view(pool()).isPending(ADDRESS)).to.equal(true);
     });
 
-    it('and afterwards where a lease was made', () => {
+    it('leaves the address occupied if a lease was created', () => {
       const { book } = follow();
       const given: string[] = [];
       book.onAddressFreed((space) => given.push(space));
@@ -134,7 +134,7 @@ describe('LeaseBook', () => {
       expect(given).to.deep.equal([]);
     });
 
-    it('and tells where none was made', () => {
+    it('frees the address and reports it if no lease was created', () => {
       const { book } = follow();
       const given: string[] = [];
       book.onAddressFreed((space, { value }) => given.push(`${space} ${value}`));
@@ -145,7 +145,7 @@ describe('LeaseBook', () => {
       expect(given).to.deep.equal([`blue ${ADDRESS.value}`]);
     });
 
-    it('though the lease goes that it had before', () => {
+    it('keeps the address occupied when its earlier lease is deleted', () => {
       const { book, tell } = follow();
       tell(added(lease('10.0.0.5', 99, { releasedAt: NOW })));
       book.markPending('blue', ADDRESS);
@@ -156,8 +156,8 @@ describe('LeaseBook', () => {
     });
   });
 
-  describe('keeps an address back while it is promised', () => {
-    it('though its lease goes, and a write of another is given up', () => {
+  describe('addRestoreHold', () => {
+    it('keeps the address occupied when its lease is deleted or a write fails', () => {
       const { book, tell } = follow();
       tell(added(lease('10.0.0.5', 99)));
       book.addRestoreHold('blue', ADDRESS);
@@ -167,7 +167,7 @@ describe('LeaseBook', () => {
       expect(book.space('blue').isOccupied(ADDRESS)).to.equal(true);
     });
 
-    it('and tells once when it is not any more', () => {
+    it('reports once that the address is free when the hold ends', () => {
       const { book } = follow();
       const given: string[] = [];
       book.onAddressFreed((space, { value }) => given.push(`${space} ${value}`));
@@ -178,7 +178,7 @@ describe('LeaseBook', () => {
       expect(given).to.deep.equal([`blue ${ADDRESS.value}`]);
     });
 
-    it('and afterwards where it is leased, or being leased', () => {
+    it('leaves the address occupied if it has a lease or a pending write', () => {
       const { book } = follow();
       book.addRestoreHold('blue', ADDRESS);
       book.markPending('blue', ADDRESS);
@@ -191,7 +191,7 @@ describe('LeaseBook', () => {
       expect(book.space('blue').isOccupied(ADDRESS)).to.equal(true);
     });
 
-    it('also as a released lease that anybody may take', () => {
+    it('hides a released lease of the address from others', () => {
       const { book, tell } = follow();
       tell(added(lease('10.0.0.5', 99, { releasedAt: NOW })));
       book.addRestoreHold('blue', ADDRESS);
@@ -208,7 +208,7 @@ describe('LeaseBook', () => {
       lease('10.0.0.6', 101, { uid: 'u6', createdAt: '2026-01-01T00:00:05Z' }),
     ];
 
-    it('goes on after the newest lease, whether pools or leases are known first', () => {
+    it('continues after the newest lease, whether pools or leases arrive first', () => {
       const poolFirst = follow();
       const leasesFirst = follow(new LeaseBook());
       for (const { book, tell } of [poolFirst, leasesFirst]) {
@@ -217,7 +217,7 @@ describe('LeaseBook', () => {
       }
     });
 
-    it('is not led astray by what others lease once it has chosen', () => {
+    it('ignores leases of other processes once it has chosen an address', () => {
       const { book, tell } = follow();
       for (const each of leases) tell(added(each));
       expect(book.view(pool()).space.next('blue', 4)).to.deep.equal(ADDRESS);
@@ -238,8 +238,8 @@ describe('LeaseBook', () => {
     expect([...book.ofPool('blue')].length).to.equal(1);
   });
 
-  describe('shows a pool', () => {
-    it('the leases that wait for a MAC address', () => {
+  describe('view', () => {
+    it('returns the sticky leases of a MAC address', () => {
       const mac = '02:00:00:00:00:ab';
       const { book, tell } = follow();
       const view = book.view(pool());
@@ -256,7 +256,7 @@ describe('LeaseBook', () => {
       expect(kept(4, { ...STICKY, isStickyForClaims: false })).to.deep.equal(['10.0.0.4']);
     });
 
-    it('the released lease that may be taken first, and is not being taken', () => {
+    it('returns the released lease that cools down first and has no pending write', () => {
       const { book, tell } = follow();
       const view = book.view(pool());
       tell(added(lease('10.0.0.2', 99, { uid: 'u2', releasedAt: NOW + 2 })));
@@ -276,7 +276,7 @@ describe('LeaseBook', () => {
       expect(firstAt()?.lease.address).to.deep.equal(parseAddress('10.0.0.4'));
     });
 
-    it('no released lease that an edit has excluded', () => {
+    it('returns no released lease that an edit of the pool has excluded', () => {
       const { book, tell } = follow();
       tell(added(lease('10.0.0.3', 100, { releasedAt: NOW })));
       expect(book.view(pool()).cooling(4, TIMES)).to.deep.include({ count: 1 });

@@ -202,11 +202,7 @@ export class LeaseBook {
         this.#keptFor(mac.toLowerCase(), pool, family).filter((lease) => isSticky(lease, times)),
       cooling: (family, times) => {
         const isSkipped = ({ metadata: { name } }: LeaseRecord) => this.#pending.has(name) || this.#promised.has(name);
-        return this.#cooling.peek(pool, family, {
-          times,
-          leases: this.#leases.ofPool(pool.name),
-          isSkipped,
-        });
+        return this.#cooling.peek(pool, family, { times, leases: this.#leases.ofPool(pool.name), isSkipped });
       },
     };
   }
