@@ -21,7 +21,7 @@ function poolOf(spec: PoolGiven = {}, name = 'blue'): Pool {
   return compiledPool({ publishCapacity: true, ...spec }, name);
 }
 
-/** @param owner `pod-1` or a claim; nobody: it is released */
+/** @param owner `pod-1` or a claim; undefined for a released lease */
 function leaseOf(
   address: string,
   owner: string | undefined,

@@ -51,7 +51,7 @@ function randomOf(seed: number): (below: number) => number {
 function happen(world: CapacityWorld, { what, pick, requested, allowed, barred }: Happening): void {
   const some = (mask: number) => world.nodes.filter((_, index) => (mask & (1 << index)) !== 0);
   if (what === 'create') {
-    // most pods may run anywhere, and most nodes have room
+    // most pods can run on every node, and most nodes have free addresses
     const where = pick % 2 === 0 ? world.nodes : some(allowed);
     world.create({ requested, allowed: where, unsuitable: pick % 3 === 0 ? some(barred) : [] });
     return;
@@ -101,7 +101,7 @@ describe('shares of a pool, with a scheduler that sees nodes late,', function ()
     fc.assert(
       fc.property(stories(['create', 'create', 'end', 'vanish', 'claim']), (story) => {
         const world = run(story, () => undefined);
-        // what is under way comes to its end first
+        // pending events are delivered first
         for (let left = STEPS_TO_CALM; left > 0; left--) world.step();
         for (let left = STEPS_TO_BIND; left > 0 && world.starving.length > 0; left--) world.step();
         expect(world.starving.map(({ id }) => id)).to.deep.equal([]);

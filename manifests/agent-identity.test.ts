@@ -17,7 +17,7 @@ import {
   lease,
 } from './testing/node-leases.js';
 
-/** Two that differ only where a label of them would be cut. */
+/** Two names that differ only after the length of a label. */
 const LONG = [1, 2].map((last) => `${'node-with-a-name-that-is-longer-than-a-label-may-be'.repeat(2)}-${last}`);
 const [LONG_1, LONG_2] = LONG as [string, string];
 

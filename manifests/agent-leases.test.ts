@@ -73,7 +73,7 @@ describe('the admission policy for leases that agents write, on a kube-apiserver
         expect: `${OWN_NODE} "node-2": only the agent of that node may write this lease`,
       },
       {
-        name: 'it may not lease an address to a pod without a node',
+        name: 'it may not lease to a pod without a node',
         given: lease({ owner: WEB }),
         expect: `${OWN_NODE} ""`,
       },
@@ -84,7 +84,7 @@ describe('the admission policy for leases that agents write, on a kube-apiserver
       },
       { name: 'it may not reserve an address', given: RESERVED, expect: `${PODS_ONLY} ""` },
       {
-        name: 'it may not create a released lease',
+        name: 'it may not lease it released',
         given: changed(lease(), RELEASED_AT),
         expect: 'does not create released leases',
       },
@@ -193,12 +193,7 @@ describe('the admission policy for leases that agents write, on a kube-apiserver
         to: { metadata: { labels: { [LEASE_NODE]: 'node-1' } }, spec: { node: 'node-1' } },
         expect: 'changes a released lease only to allocate it',
       },
-      {
-        name: 'it may not add a finalizer',
-        from: lease(),
-        to: { metadata: { finalizers: ['a.b/c'] } },
-        expect: NO_END,
-      },
+      { name: 'it cannot add a finalizer', from: lease(), to: { metadata: { finalizers: ['a.b/c'] } }, expect: NO_END },
       {
         name: 'it may release a lease that has a finalizer of other software',
         from: changed(lease(), { metadata: { finalizers: ['a.b/c'] } }),

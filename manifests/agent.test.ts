@@ -27,7 +27,7 @@ interface PodSpec {
   volumes: { name: string; hostPath: { path: string; type: string } }[];
 }
 
-/** The fields of all kinds that are looked at below; each is there in its own kinds only. */
+/** The fields of all kinds that these tests read. Each kind has only some of them. */
 interface Shipped extends Manifest {
   rules: { resources: string[]; verbs: string[]; apiGroups: string[] }[];
   roleRef: object;

@@ -32,7 +32,7 @@ describe('the manifests, applied to a kube-apiserver with dry-run', function () 
   it('are accepted with all their fields', async () => {
     const crds = await readManifests(join(MANIFESTS, 'crds', 'ipamclaims.yaml'));
     for (const object of [...crds, ...(await readKustomization())]) {
-      // what has a namespace is refused where the namespace is not there
+      // the API server rejects namespaced objects if the namespace does not exist
       if (object.kind === 'Namespace') await plane.client.create(resourceOf(object), object);
       await tryOut(object);
     }

@@ -21,7 +21,7 @@ function writtenBy(letter: string): string[] {
   return [letter, `\\u${code}`, `\\u${code.toUpperCase()}`];
 }
 
-/** The letters that Go's decoder takes for a letter of a key: those of simple case folding. */
+/** The letters that Go's decoder accepts for a letter of a key, by simple case folding. */
 function folded(letter: string): string[] {
   const others: Record<string, string[]> = { s: ['ſ'], k: ['\u212a'] };
   return [...new Set([letter, letter.toUpperCase(), ...(others[letter] ?? [])])];

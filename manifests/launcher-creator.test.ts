@@ -16,7 +16,7 @@ const REF = { namespace: 'holdfast-system', name: 'holdfast-policies' };
 const ONLY = 'only KubeVirt';
 const FIXED = 'names the user who created the pod';
 
-/** A launcher with networks, unless said otherwise. @param creator what its annotation says */
+/** A launcher with networks by default. @param creator value of its annotation */
 function launcher(creator?: string, hasNetworks = true): Partial<ObjectMeta> {
   const annotations = {
     ...(hasNetworks && { [NETWORKS_ANNOTATION]: 'blue' }),

@@ -85,7 +85,7 @@ describe('the admission policies for pods that a VMI owns, on a kube-apiserver',
     it(creation.name, () => expectDenial(cluster.createPod(WHO[creation.as], creation.given), creation.expect));
   }
 
-  /** Who is refused what, in words of the refusal. */
+  /** The expected message for each owner and user; absent if the request is allowed. */
   const refusals: Record<ForgedOwner['reading'], Partial<Record<'tenant' | 'kubevirt', string>>> = {
     vmi: { tenant: 'only KubeVirt' },
     // for a tenant, of any policy that the API server names first
@@ -138,12 +138,7 @@ describe('the admission policies for pods that a VMI owns, on a kube-apiserver',
     expect?: string;
   }
   const changes: Change[] = [
-    {
-      name: 'a tenant changes other fields of a launcher',
-      from: launcher,
-      as: 'tenant',
-      to: { annotations: { a: 'b' } },
-    },
+    { name: 'a tenant changes other fields of one', from: launcher, as: 'tenant', to: { annotations: { a: 'b' } } },
     { name: 'the garbage collector removes the owner', from: launcher, as: 'collector', to: { ownerReferences: [] } },
     {
       name: 'a tenant cannot add a second VMI as owner of a launcher',
@@ -261,12 +256,7 @@ describe('the admission policies for pods that a VMI owns, on a kube-apiserver',
       as: 'tenant',
       to: { labels: { 'kubevirt.io': 'web' } },
     },
-    {
-      name: 'KubeVirt cannot turn an ordinary pod into a launcher',
-      as: 'kubevirt',
-      to: launcher,
-      expect: 'only KubeVirt',
-    },
+    { name: 'KubeVirt cannot make an ordinary pod a launcher', as: 'kubevirt', to: launcher, expect: 'only KubeVirt' },
     {
       name: 'a tenant cannot add a VMI as owner of an ordinary pod',
       as: 'tenant',

@@ -47,7 +47,7 @@ describe('the admission policies for writes of subresources of pods, on a kube-a
         to: { annotations: { [NETWORK_STATUS_ANNOTATION]: '[]' } },
       },
       {
-        name: 'a tenant cannot remove the label of a launcher',
+        name: 'a tenant cannot remove the label',
         from: given,
         as: 'tenant',
         to: { labels: null },
@@ -118,12 +118,7 @@ describe('the admission policies for writes of subresources of pods, on a kube-a
         given: { annotations: { [DEFAULT_NETWORK_ANNOTATION]: 'blue' } },
         expect: 'a binding does not change the networks',
       },
-      {
-        name: 'a tenant cannot set the label',
-        as: 'tenant',
-        given: { labels: LAUNCHER },
-        expect: 'does not change the label',
-      },
+      { name: 'tenants set no label', as: 'tenant', given: { labels: LAUNCHER }, expect: 'does not change the label' },
     ];
     for (const binding of bindings) {
       it(binding.name, async () => {

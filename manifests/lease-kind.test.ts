@@ -22,10 +22,7 @@ function lease(name: string, spec: Partial<AddressLeaseSpec> = {}): AddressLease
 const CASES: { name: string; given: AddressLease; expect?: string[] }[] = [
   { name: 'held', given: lease(NAME, { owner: VM1 }) },
   { name: 'reserved for a MAC address', given: lease(NAME, { mac: '02:00:00:00:00:ab' }) },
-  {
-    name: 'reserved again after a release',
-    given: lease(NAME, { mac: '02:00:00:00:00:ab', reserved: true }),
-  },
+  { name: 'reserved again after a release', given: lease(NAME, { mac: '02:00:00:00:00:ab', reserved: true }) },
   {
     name: 'not marked as reserved without a MAC address',
     given: lease(NAME, { reserved: true }),
@@ -82,11 +79,7 @@ const CASES: { name: string; given: AddressLease; expect?: string[] }[] = [
     given: lease('blue.fd00-1--5', { address: 'fd00:1::5' }),
     expect: ['does not end in spec.address fd00:1::5', 'in full, eight groups'],
   },
-  {
-    name: 'not created under a name without address space',
-    given: lease('10-1-0-17'),
-    expect: ['does not end in spec.address'],
-  },
+  { name: 'not named without address space', given: lease('10-1-0-17'), expect: ['does not end in spec.address'] },
   {
     name: 'not created under the name of another address space',
     given: lease('red.10-1-0-17'),
@@ -121,7 +114,7 @@ const CASES: { name: string; given: AddressLease; expect?: string[] }[] = [
     expect: ['spec.owner.kind', '"IPAMClaim", "Pod"'],
   },
   {
-    name: 'not allocated to an owner without a UID',
+    name: 'not allocated without a UID',
     given: lease(NAME, { owner: { ...VM1, uid: '' } }),
     expect: ['spec.owner.uid'],
   },
@@ -132,7 +125,7 @@ const CASES: { name: string; given: AddressLease; expect?: string[] }[] = [
   },
 ];
 
-/** What every writer of leases could meet. */
+/** Valid and invalid leases, and the expected messages. */
 const SPACES = [
   'blue',
   'a.b',
@@ -214,9 +207,7 @@ describe('AddressLeases, on a kube-apiserver', function () {
       'spec.pool=p1',
       'spec.node=n1,spec.addressSpace=blue',
       'spec.mac=02:00:00:00:00:ab,spec.pool=p1,spec.addressSpace=blue',
-    ].map((fieldSelector) => ({
-      fieldSelector,
-    }));
+    ].map((fieldSelector) => ({ fieldSelector }));
     const selectors = [
       'pool=p1',
       'node=n1',

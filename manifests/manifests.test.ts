@@ -32,7 +32,7 @@ interface PodTemplate {
   };
 }
 
-/** The fields of all kinds that are looked at below; each is there in its own kinds only. */
+/** The fields of all kinds that these tests read. Each kind has only some of them. */
 interface Shipped extends Manifest {
   rules: Rule[];
   roleRef: object;

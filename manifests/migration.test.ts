@@ -98,10 +98,7 @@ describe('a migration from whereabouts, on a kube-apiserver, with the shipped ri
     const pool = await cluster.admin.get(ADDRESS_POOLS, { name: 'blue.default' });
     expect(pool.metadata.annotations).to.deep.equal({ [POOL_NAD_NAMESPACE]: 'default' });
     expect(pool.spec.subnets).to.deep.equal([{ cidr: RANGE }]);
-    expect(await owners()).to.deep.equal({
-      '10.74.0.5': pods[0]?.metadata.name,
-      '10.74.0.6': pods[1]?.metadata.name,
-    });
+    expect(await owners()).to.deep.equal({ '10.74.0.5': pods[0]?.metadata.name, '10.74.0.6': pods[1]?.metadata.name });
     const { spec } = await cluster.admin.get(ADDRESS_LEASES, { name: 'blue.10-74-0-5' });
     expect(spec).to.deep.include({ containerID: 'c1', interface: 'net1', pool: 'blue.default' });
   });

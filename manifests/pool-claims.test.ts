@@ -115,12 +115,7 @@ describe('the admission policies for claims on the networks of pools, on a kube-
       { name: 'on that network, with any NAD', network: 'blue', nad: 'elsewhere/blue', guarded: true },
       { name: 'on the network of a pool that serves their namespace', network: 'white', guarded: true },
       { name: 'on the network of a pool that serves other namespaces', network: 'green', guarded: false },
-      {
-        name: 'with a NAD in the namespace of a derived pool',
-        network: 'red',
-        nad: 'nads/b',
-        guarded: true,
-      },
+      { name: 'with a NAD in the namespace of a derived pool', network: 'red', nad: 'nads/b', guarded: true },
       { name: 'with a NAD in another namespace', network: 'red', nad: 'nads2/b', guarded: false },
       { name: 'without a NAD, in another namespace than the derived pool', network: 'red', guarded: false },
       { name: 'without a NAD, in the namespace of a derived pool', network: 'grey', guarded: true },

@@ -30,7 +30,7 @@ describe('AddressPools, on a kube-apiserver', function () {
       it(name, async () => {
         const attempt = plane.client.create(ADDRESS_POOLS, pool('blue', given), { dryRun: true });
         await expectSchemaResult(attempt, words);
-        // what the server refuses by rule, the reconciler would not serve either, but for names that CNI refuses
+        // the reconciler rejects what the CEL rules reject, except names that only CNI rejects
         if (words?.some((word) => word.includes('CNI'))) return;
         expect(compilePool(pool('blue', given)).ok).to.equal(words === undefined);
       });

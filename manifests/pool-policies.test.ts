@@ -113,7 +113,7 @@ describe('the rights to pools and leases, on a kube-apiserver', function () {
       { name: 'cannot turn a pool into a derived pool', of: 'blue', to: { annotations: mark }, expect: REFUSAL },
       { name: 'cannot add the label of derived pools', of: 'blue', to: { labels: mark }, expect: REFUSAL },
       {
-        name: 'cannot remove the annotation of a derived pool',
+        name: 'cannot unset the annotation of a derived pool',
         of: 'red.nads',
         to: { annotations: null },
         expect: REFUSAL,

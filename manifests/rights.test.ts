@@ -87,7 +87,7 @@ const RIGHTS_OF_IPAM: Record<string, string> = {
   'deployments.apps': '',
 };
 
-/** What it may read and write, and what it must not. */
+/** The rights that it has and the rights that it must not have. */
 const RIGHTS_OF_WEBHOOK: Record<string, string> = {
   'virtualmachines.kubevirt.io': READ,
   'virtualmachineinstances.kubevirt.io': READ,

@@ -13,7 +13,7 @@ const RELEASED_AT = { releasedAt: new Date(RELEASED).toISOString() };
 const MAC = ON_NODE_1.mac;
 const OTHER_MAC = '02:00:00:00:00:02';
 const TABLE = { reserved: true } as const;
-/** By which an agent takes a lease for a pod of its node. */
+/** Changes that allocate a lease to a pod of the agent's node. */
 const taking = (more: object = {}) => ({
   metadata: { labels: lease().metadata.labels },
   spec: { ...lease().spec, ...more },
@@ -45,11 +45,7 @@ describe('reserved addresses, on a kube-apiserver', function () {
 
   describe('an agent', () => {
     const cases: { name: string; from: AddressLease; to: object; expect?: string }[] = [
-      {
-        name: 'allocates an address that is reserved for the MAC address of its pod',
-        from: RESERVED,
-        to: taking(TABLE),
-      },
+      { name: 'allocates an address reserved for the MAC address of its pod', from: RESERVED, to: taking(TABLE) },
       {
         name: 'cannot remove the reservation when it allocates the address',
         from: RESERVED,
@@ -97,11 +93,7 @@ describe('reserved addresses, on a kube-apiserver', function () {
         to: { metadata: taking().metadata, spec: { node: 'node-1' } },
         expect: `10.0.0.5 belongs to Pod a/db on node node-2: ${FOREIGN}`,
       },
-      {
-        name: 'releases the reserved address of a pod of its node',
-        from: changed(lease(), { spec: TABLE }),
-        to: { spec: RELEASED_AT },
-      },
+      { name: 'releases a reserved address', from: changed(lease(), { spec: TABLE }), to: { spec: RELEASED_AT } },
       {
         name: 'cannot make a released lease a reservation again, because ipam does so after the cool-down',
         from: changed(lease(), { spec: { ...RELEASED_AT, ...TABLE } }),

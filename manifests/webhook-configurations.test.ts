@@ -43,9 +43,7 @@ const MUTANTS: Record<string, { change: JsonPatchOperation[]; refusal?: string }
   'a wider rule': { change: [{ op: 'replace', path: '/webhooks/0/rules/0/resources', value: ['*'] }] },
   'another operation': { change: [{ op: 'add', path: '/webhooks/0/rules/0/operations/0', value: 'DELETE' }] },
   'a URL in place of the Service': { change: [{ op: 'replace', path: '/webhooks/0/clientConfig', value: ELSEWHERE }] },
-  'another Service': {
-    change: [{ op: 'replace', path: '/webhooks/0/clientConfig/service/name', value: 'attacker' }],
-  },
+  'another Service': { change: [{ op: 'replace', path: '/webhooks/0/clientConfig/service/name', value: 'attacker' }] },
   'another path': { change: [{ op: 'replace', path: '/webhooks/0/clientConfig/service/path', value: '/all' }] },
   'another failurePolicy': { change: [{ op: 'replace', path: '/webhooks/0/failurePolicy', value: 'Ignore' }] },
   'another timeout': { change: [{ op: 'replace', path: '/webhooks/0/timeoutSeconds', value: 30 }] },

@@ -2,7 +2,7 @@ import type { AddressBlock, AddressBlockStatus } from '../api/address-block.js';
 import { type BlockRecord, lendBlock, readBlock } from '../ipam/core/block.js';
 import { parseCidr } from '../ipam/core/cidr.js';
 
-/** A block of node n1 as the API server has it. */
+/** A stored block of node n1. */
 export function blockOf(
   cidr: string,
   version: number,

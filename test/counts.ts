@@ -1,8 +1,8 @@
-/** How many tests ended how. */
+/** The number of tests by result. */
 export interface TestCounts {
   readonly passed: number;
   readonly failed: number;
-  /** Tests that need what this environment does not have. */
+  /** Tests that this environment cannot run. */
   readonly skipped: number;
 }
 
@@ -17,7 +17,7 @@ export function closingLine({ passed, failed, skipped }: TestCounts): string {
   return `${passed} passed, ${failed} failed${skipped === 0 ? '' : `, ${skipped} skipped`}`;
 }
 
-/** A run that ran nothing has shown nothing. */
+/** A run without a passed test is no success. */
 export function succeeded({ passed, failed }: TestCounts): boolean {
   return failed === 0 && passed > 0;
 }

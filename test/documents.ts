@@ -1,4 +1,4 @@
-/** What a Markdown document says in code: spans in backticks, and the lines of fenced blocks. */
+/** Code in a Markdown document: a span in backticks, or a line of a fenced block. */
 export interface CodeText {
   readonly text: string;
   /** 1-based. */

@@ -4,7 +4,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { Credentials } from '../kube/credentials.js';
 import { makeServingCertificate, type ServingCertificate } from './certificate.js';
 
-/** A request as the server saw it. */
+/** A received request. */
 export interface SeenRequest {
   method: string;
   /** Without the query. */
@@ -14,13 +14,13 @@ export interface SeenRequest {
   body: string;
 }
 
-/** How to answer one request; everything may be combined with `delayMs`. */
+/** How to answer one request. All fields can be combined with `delayMs`. */
 export interface Reply {
   status?: number;
   headers?: Record<string, string>;
-  /** A string is sent as it is, anything else as JSON. */
+  /** A string is sent unchanged, other values as JSON. */
   body?: unknown;
-  /** Of a watch: a string is sent as it is, anything else as a line of JSON. */
+  /** Lines of a watch: a string is sent unchanged, other values as a line of JSON. */
   lines?: unknown[];
   /** What follows: `end` (default), `open` (default after lines) or `reset`. */
   then?: 'end' | 'open' | 'reset';
@@ -33,7 +33,7 @@ export interface Reply {
 
 export type Handler = (request: SeenRequest, index: number) => Reply | Promise<Reply>;
 
-/** Replies in turn; the last one for ever. */
+/** Sends the replies in order, then the last one forever. */
 export function inTurn(...replies: Reply[]): Handler {
   return (_request, index) => replies[Math.min(index, replies.length - 1)] ?? {};
 }
@@ -41,7 +41,7 @@ export function inTurn(...replies: Reply[]): Handler {
 /** Made while modules load: an RSA key takes seconds on a busy machine. */
 const CERTIFICATE = makeServingCertificate();
 
-/** A real HTTPS server on loopback that answers as it is told, and breaks as it is told. */
+/** A real HTTPS server on loopback with programmable answers and faults. */
 export class FaultServer {
   readonly certificate: ServingCertificate = CERTIFICATE;
   readonly seen: SeenRequest[] = [];
@@ -79,7 +79,7 @@ export class FaultServer {
     return this.#sockets.size;
   }
 
-  /** Forgets what was seen and counted, and breaks all connections. */
+  /** Clears the recorded requests and counts, and closes all connections. */
   reset(): void {
     this.resetConnections();
     this.seen.length = 0;
@@ -90,7 +90,7 @@ export class FaultServer {
     this.#handler = handler;
   }
 
-  /** Credentials that point here; `tokens` are used one after the other, a `refresh` goes to the next. */
+  /** Credentials for this server. Each `refresh` moves to the next token. */
   credentials(tokens: string[] = ['token']): Credentials & { refreshed: number } {
     const ca = this.certificate.ca;
     return {
@@ -124,19 +124,19 @@ export class FaultServer {
     for (const socket of this.#sockets.values()) socket.resetAndDestroy();
   }
 
-  /** Resolves as soon as `condition` holds; looked at after every request, and at the end of every answer and connection. */
+  /** Resolves when `condition` is true. It is checked after every request, and at the end of every answer and connection. */
   async until(condition: () => boolean): Promise<void> {
     while (!condition()) await new Promise<void>((resolve) => this.#waiters.push(resolve));
   }
 
-  /** As a crash: all connections break and the port refuses new ones. */
+  /** Simulates a crash: closes all connections, and the port refuses new ones. */
   async stop(): Promise<void> {
     const closed = new Promise((resolve) => this.#server.close(resolve));
     this.resetConnections();
     await closed;
   }
 
-  /** On the same port again. */
+  /** Starts again on the same port. */
   async restart(): Promise<void> {
     if (this.#server.listening) return;
     this.#server = this.#makeServer();

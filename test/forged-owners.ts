@@ -3,7 +3,7 @@ import { VMI_OWNER } from './launcher-pods.js';
 
 /**
  * Owner references of a pod that a tenant may write, and how both the admission policies and the code must read them.
- * `vmi`: a VirtualMachineInstance owns the pod, so only KubeVirt may create it. `malformed`: refused for everybody.
+ * `vmi`: a VirtualMachineInstance owns the pod, so only KubeVirt may create it. `malformed`: denied for every user.
  * `other`: an owner of another kind, so the pod is an ordinary one. `invalid`: the API server itself refuses it.
  */
 export interface ForgedOwner {

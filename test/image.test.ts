@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { ROOT } from './source-files.js';
 
-/** What `.dockerignore` leaves of the repository, if it excludes everything but entries of the root folder. */
+/** The entries of the root folder that `.dockerignore` leaves in the build context. */
 async function entriesOfContext(): Promise<string[]> {
   const [first, ...exceptions] = (await readFile(join(ROOT, '.dockerignore'), 'utf8')).trim().split('\n');
   expect(first).to.equal('*');

@@ -6,10 +6,10 @@ import type { NetworkAttachmentDefinition } from '../api/network-attachment.js';
 import { podInterfaceName } from '../api/pod-interface.js';
 import { NAMESPACE, type Networks, claim, nad, vm, vmReference, vmi, vmiReference } from './workload-objects.js';
 
-/** Several VMs and whole launcher pods. The UIDs of VM and VMI are made of their name. */
+/** Complete VMs and launcher pods for tests. The UIDs of VM and VMI are derived from their name. */
 export { NAMESPACE };
 
-/** The VM of {@link makeVmi}, as far as the webhook looks at it. */
+/** The VM of {@link makeVmi}, with the fields that the webhook reads. */
 export function makeVm(name: string): VirtualMachine {
   return vm({}, { name, uid: `${name}-vm-uid` });
 }
@@ -50,14 +50,14 @@ export interface ClaimOptions {
   /** The CNI network. */
   network?: string;
   nad?: string;
-  /** null: nobody, also before. */
+  /** null if the claim never had an owner. */
   ownerUid?: string | null;
-  /** The garbage collector has taken the ownerReference away. */
+  /** Whether the garbage collector has removed the owner reference. */
   orphaned?: boolean;
   terminating?: boolean;
 }
 
-/** A claim as the controller makes it, or one that nobody owns. */
+/** A claim like those of the controller, or one without an owner. */
 export function makeClaim(vm: string, vmNetwork: string, options: ClaimOptions = {}): IPAMClaim {
   const { name = claimName(vm, vmNetwork), network = 'blue', ownerUid = `${vm}-vm-uid`, terminating = false } = options;
   if (ownerUid === null) {
@@ -69,7 +69,7 @@ export function makeClaim(vm: string, vmNetwork: string, options: ClaimOptions =
   return claim({ name, network, owner, recordedOwner: remembers, vmNetwork, nad: nadKey, deleting: terminating });
 }
 
-/** A pod as the API server shows it: whole, and of no type. */
+/** A complete, untyped pod of the API server. */
 export type RawPod = Record<string, unknown> & {
   metadata: { annotations: Record<string, string>; labels: Record<string, string>; [key: string]: unknown };
 };

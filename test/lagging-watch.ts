@@ -2,7 +2,7 @@ import { type LeaseRecord, readLease } from '../ipam/core/lease.js';
 import type { ObjectChange } from '../kube/informer.js';
 import type { LeaseStore } from './lease-store.js';
 
-/** A watch that lags behind, and may say twice what it said before, as an informer does. */
+/** A watch that lags and may deliver an event twice, as an informer does. */
 export class LaggingWatch {
   readonly #store: LeaseStore;
   readonly #cache = new Map<string, LeaseRecord>();
@@ -23,7 +23,7 @@ export class LaggingWatch {
     for (const object of this.#cache.values()) handler({ type: 'added', object });
   }
 
-  /** Tells what happened next. */
+  /** Delivers the next events. */
   advance(events = Number.POSITIVE_INFINITY): void {
     for (let n = 0; n < events && this.lag > 0; n++) {
       const { isRemoval, lease } = this.#store.log[this.#place++]!;
@@ -32,14 +32,14 @@ export class LaggingWatch {
     }
   }
 
-  /** The watch was lost: it lists anew, and never learns what came and went meanwhile. */
+  /** Lists again after a lost watch. Leases that were created and deleted in between are never seen. */
   relist(): void {
     this.#place = this.#store.log.length;
     for (const name of [...this.#cache.keys()]) if (!this.#store.leases.has(name)) this.#remove(name);
     for (const lease of this.#store.leases.values()) this.#set(readLease(lease));
   }
 
-  /** Tells again what it told before, or an older state of a lease that it has not seen end. */
+  /** Delivers an earlier event again, unless the lease was deleted since. */
   redeliver(index: number): void {
     const event = this.#store.log[index % Math.max(1, this.#place)];
     if (event === undefined || event.isRemoval || this.#place === 0) return;

@@ -13,7 +13,7 @@ export const VMI_OWNER: OwnerReference = {
 export const LAUNCHER_LABELS = { [LAUNCHER_LABEL]: 'virt-launcher' };
 
 const CONTROLLER = 'system:serviceaccount:kubevirt:kubevirt-controller';
-/** KubeVirt is where the parameters of the policies say. */
+/** KubeVirt is in the namespace of the policy parameters. */
 export const KNOWN_KUBEVIRT: KubeVirtControllerSource = { controller: () => ({ username: CONTROLLER }) };
 /** What its controller asks the webhook for. */
 export const BY_KUBEVIRT = { username: CONTROLLER, kubevirt: { username: CONTROLLER } };

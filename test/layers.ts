@@ -135,7 +135,7 @@ function reachableFrom(start: string, targets: ReadonlyMap<string, ReadonlySet<s
   return found;
 }
 
-/** A layer inside another one (`ipam/core` in `ipam`) is reached only where it is named, or from within. */
+/** Whether a path may be imported: a layer inside another one (`ipam/core` in `ipam`) only if it is listed, or from within. */
 function reaches(layer: LayerRule, path: string): boolean {
   const other = layerOf(path);
   return other === undefined || other.root === layer.root || layer.imports.some((root) => isWithin(root, other.root));

@@ -24,15 +24,11 @@ const reallocated = { owner: { ...VM2, workloadUID: null }, releasedAt: null };
 /** Updates of the lease of 10.1.0.17 in address space and pool blue. The simulated and the real API server must agree on them. */
 export const LEASE_CHANGES: readonly LeaseChangeCase[] = [
   { name: 'may be released', from: held, to: { releasedAt: RELEASED } },
-  {
-    name: 'may change the node and sandbox that use them',
-    from: held,
-    to: { node: 'n2', containerID: 'c2', interface: 'net1' },
-  },
+  { name: 'may change their node and sandbox', from: held, to: { node: 'n2', containerID: 'c2', interface: 'net1' } },
   { name: 'may be allocated to another owner after a release', from: released, to: reallocated },
   { name: 'may be allocated to the same owner after a release', from: released, to: { releasedAt: null } },
   {
-    name: 'may be allocated if they are reserved for the MAC address',
+    name: 'may be allocated to their reserved MAC address',
     from: { mac: MAC },
     to: { ...reallocated, reserved: true },
   },
@@ -70,11 +66,7 @@ export const LEASE_CHANGES: readonly LeaseChangeCase[] = [
     expect: ['spec.reserved', 'leave reserved and mac unchanged'],
   },
   { name: 'may be allocated again if they are reserved and released', from: reservedReleased, to: reallocated },
-  {
-    name: 'may become a reservation again after their release',
-    from: { ...reservedReleased, ...used },
-    to: reservedAgain,
-  },
+  { name: 'may be reserved again after a release', from: { ...reservedReleased, ...used }, to: reservedAgain },
   {
     name: 'may not become a reservation again while they are held',
     from: { ...held, reserved: true },
@@ -152,7 +144,7 @@ export const LEASE_CHANGES: readonly LeaseChangeCase[] = [
     expect: ['to allocate it to another owner, clear releasedAt in the same write'],
   },
   {
-    name: 'may not lose their owner after a release',
+    name: 'may not lose a former owner',
     from: released,
     to: { owner: null, releasedAt: null },
     expect: ['spec.owner'],

@@ -4,7 +4,7 @@ import { type LeaseRequest, createLease } from '../ipam/core/lease.js';
 import { type Pool, compilePool } from '../ipam/core/pool.js';
 import { type PoolGiven, adminPool } from './pool-objects.js';
 
-/** Leases of pool blue, for tests, as short as what a test is about. */
+/** Leases of pool blue for tests, in short form. */
 
 export function compiledPool(spec: PoolGiven = {}, name = 'blue'): Pool {
   const compiled = compilePool(adminPool(name, { cidr: '10.0.0.0/29', ...spec }));
@@ -20,7 +20,7 @@ export function requestFor(address: string, name = 'c1'): LeaseRequest {
   return { address: parseAddress(address), addressSpace: 'blue', pool: 'blue', owner: leaseOwner(name) };
 }
 
-/** The lease of a claim as the API server has it. */
+/** The stored lease of a claim. */
 export function leaseOf(
   address: string,
   version: number,

@@ -9,14 +9,14 @@ export interface LeaseEvent {
 /** The leases of an API server that answers at once: names are unique, versions grow, writes have preconditions. */
 export class LeaseStore {
   readonly leases = new Map<string, AddressLease>();
-  /** All that a watch tells, in order. */
+  /** All events of a watch, in order. */
   readonly log: LeaseEvent[] = [];
   /** Milliseconds since the epoch. */
   now = Date.UTC(2026, 0, 1);
   /** One digit before the next: versions are no text. */
   #version = 95;
 
-  /** @returns what the API server answers; undefined where it refuses, or after a delete */
+  /** @returns the answer of the API server; undefined if it rejects the write, and after a delete */
   write(write: LeaseWrite): AddressLease | undefined {
     switch (write.verb) {
       case 'create':

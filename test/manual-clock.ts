@@ -11,7 +11,7 @@ interface Alarm {
  */
 export class ManualClock implements Clock {
   #now: number;
-  /** By how many milliseconds somebody has set the wall clock. */
+  /** By how many milliseconds the wall clock was set. */
   #set = 0;
   readonly #alarms = new Set<Alarm>();
   #watchers: (() => void)[] = [];
@@ -56,12 +56,12 @@ export class ManualClock implements Clock {
     return [...this.#alarms].map(({ at }) => at).sort((a, b) => a - b)[0];
   }
 
-  /** Resolves once that many alarms are set: everybody waits for time, and nothing else goes on. */
+  /** Resolves once that many alarms are set, so that the code under test only waits for time. */
   async untilAlarmsSet(alarms = 1): Promise<void> {
     while (this.#alarms.size < alarms) await new Promise<void>((resolve) => this.#watchers.push(resolve));
   }
 
-  /** Goes on to a point in time; the alarms that are due ring. */
+  /** Advances to a point in time and runs the alarms that are due. */
   advanceTo(to: number): void {
     this.#now = Math.max(this.#now, to);
     for (const alarm of [...this.#alarms]) {
@@ -71,7 +71,7 @@ export class ManualClock implements Clock {
     }
   }
 
-  /** Goes on from alarm to alarm to a point in time. The code under test must set an alarm again after each one. */
+  /** Advances from alarm to alarm to a point in time. The code under test must set a new alarm after each one. */
   async stepThrough(to: number): Promise<void> {
     await this.untilAlarmsSet();
     for (let next = this.next; next !== undefined && next <= to; next = this.next) {
@@ -81,7 +81,7 @@ export class ManualClock implements Clock {
     this.advanceTo(to);
   }
 
-  /** Somebody sets the wall clock back by so many milliseconds. */
+  /** Sets the wall clock back by so many milliseconds. */
   setBack(ms: number): void {
     this.#set -= ms;
   }

@@ -11,7 +11,7 @@ export class MemoryApi implements ClientTransport {
   /** By path. */
   readonly objects = new Map<string, KubeObject>();
   readonly requests: ApiRequest[] = [];
-  /** Awaited before each request is served; may throw what a transport throws. */
+  /** Awaited before each request is served. It may throw errors of a transport. */
   before: (request: ApiRequest) => Promise<void> | void = () => undefined;
   #version = 0;
 

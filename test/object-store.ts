@@ -1,7 +1,7 @@
 import type { KubeObject, ObjectMeta } from '../api/meta.js';
 import { StatusError } from '../kube/errors.js';
 
-/** One write to objects of one kind, as the life of a lease or a block words it. */
+/** One write of an object, in the form that leases and blocks use. */
 export type ObjectWrite<O> =
   | { readonly verb: 'create'; readonly object: O }
   | { readonly verb: 'patch' | 'patch-status'; readonly name: string; readonly body: object }
@@ -14,10 +14,10 @@ interface Preconditions {
 
 export type StoredObject<O> = O & { metadata: ObjectMeta & { uid: string; resourceVersion: string } };
 
-/** What a watch tells: how an object was and is. */
+/** An event of a watch: an object before and after a write. */
 export interface ObjectEvent<O> {
   readonly before: StoredObject<O> | undefined;
-  /** undefined: it is gone. */
+  /** undefined if the object was deleted. */
   readonly after: StoredObject<O> | undefined;
 }
 
@@ -28,22 +28,22 @@ export function versions(): () => number {
 }
 
 /**
- * The objects of one kind under the API server's rules: a name is taken once, uid and resourceVersion are preconditions, a status is written by
- * itself, who has finalizers goes with the last of them. What is handed out never changes.
+ * The objects of one kind under the API server's rules: names are unique, uid and resourceVersion are preconditions, the status is a
+ * subresource, and a deleted object exists until its last finalizer is removed. Returned objects never change.
  */
 export class ObjectStore<O extends KubeObject & { status?: object }> {
   readonly objects = new Map<string, StoredObject<O>>();
   readonly #next: () => number;
   readonly #observe: (event: ObjectEvent<O>) => void;
 
-  /** @param observe is told of each write that is made, at once */
+  /** @param observe called synchronously with each successful write */
   constructor(next: () => number, observe: (event: ObjectEvent<O>) => void = () => undefined) {
     this.#next = next;
     this.#observe = observe;
   }
 
   /**
-   * @returns the object as it is now; undefined where it is no more
+   * @returns the object after the write; undefined if it no longer exists
    * @throws {StatusError} 409 AlreadyExists, 409 Conflict, 404 NotFound
    */
   write(write: ObjectWrite<O>): StoredObject<O> | undefined {
@@ -110,7 +110,7 @@ export class ObjectStore<O extends KubeObject & { status?: object }> {
   }
 }
 
-/** A merge patch (RFC 7386); what it leaves alone is shared, not copied. */
+/** Applies a merge patch (RFC 7386) to a copy that shares unchanged fields. */
 function mergedObject(target: object, patch: object): object {
   const result: Record<string, unknown> = { ...target };
   for (const [key, value] of Object.entries(patch) as [string, unknown][]) {

@@ -13,7 +13,7 @@ export interface Phase {
   readonly args: readonly string[];
   /** After this the phase has failed and is ended. */
   readonly limitMs: number;
-  /** The child is mocha with our reporter, and counts by itself; else the whole phase counts as one test. */
+  /** Whether the child is mocha with CountingReporter; otherwise the whole phase counts as one test. */
   readonly counts: boolean;
 }
 
@@ -50,7 +50,7 @@ export function mochaPhase({ name, files, timeoutMs, limitMs, hooks, mochaArgs =
 
 /**
  * Runs a phase. A child that ends badly without a failed test, or without having counted, counts as one failure.
- * @param output what the child prints goes where our own output goes, or nowhere
+ * @param output whether the output of the child is shown or dropped
  */
 export async function runPhase(
   phase: Phase,
@@ -71,12 +71,12 @@ export async function runPhase(
   }
 }
 
-/** @returns undefined where the child ended before its tests did */
+/** @returns undefined if the child ended before its tests */
 async function readCounts(path: string): Promise<TestCounts | undefined> {
   return existsSync(path) ? (JSON.parse(await readFile(path, 'utf8')) as TestCounts) : undefined;
 }
 
-/** @returns true where the child ended by itself, in time and well */
+/** @returns whether the child ended by itself, in time and successfully */
 function runChild(phase: Phase, interrupt: AbortSignal, output: 'inherit' | 'ignore'): Promise<boolean> {
   const { command, args, limitMs, name } = phase;
   return new Promise((resolve) => {

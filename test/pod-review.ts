@@ -11,7 +11,7 @@ import { type PodDecision, reviewPod } from '../webhook/pod-mutation.js';
 import { NAMESPACE, type RawPod, makeClaim, makeLauncherPod, makeNad, makeVm, makeVmi } from './kubevirt-objects.js';
 import { BY_KUBEVIRT } from './launcher-pods.js';
 
-/** What a review sees. */
+/** The objects that a review reads. */
 export interface ReviewedCluster {
   vmis?: readonly VirtualMachineInstance[];
   vms?: readonly VirtualMachine[];
@@ -24,7 +24,7 @@ export interface ReviewedCluster {
 /** VM `vm1` has one network, `data`, on NAD `blue`. */
 export const VM1 = makeVmi('vm1', { data: 'blue' });
 export const DATA = podInterfaceName('data');
-/** A cluster in which all is as it should be. */
+/** A cluster with consistent objects. */
 export const CLUSTER = {
   vmis: [VM1],
   vms: [makeVm('vm1')],
@@ -67,7 +67,7 @@ export function reviewCreate(
 
 /**
  * The networks annotation of vm1's launcher changes.
- * Each is the annotation, or the whole pod.
+ * @param before the annotation, or the whole pod; so is `after`
  */
 export function reviewUpdate(cluster: ReviewedCluster, before: string | RawPod, after: string | RawPod): PodDecision {
   const podOf = (given: string | RawPod) => (typeof given === 'string' ? makeLauncherPod(VM1, given) : given);

@@ -6,7 +6,7 @@ import type { NetworkAttachmentDefinition } from '../api/network-attachment.js';
 import { Cache } from '../kube/cache.js';
 import { type ParsedNad, transformNad } from '../cluster/transforms.js';
 
-/** Pools, NADs and claims for tests, as short as what a test is about. */
+/** Pools, NADs and claims for tests, in short form. */
 
 /** The n-th day of 2026, as a time of creation. */
 export function day(n: number): string {
@@ -37,12 +37,12 @@ export function adminPool(name: string, given: PoolGiven = {}): AddressPool {
   };
 }
 
-/** A NAD as it is cached. @param key `namespace/name` */
+/** A NAD in its cached form. @param key `namespace/name` */
 export function nad(key: string, config: unknown, born = 1): ParsedNad {
   return transformNad(nadDefinition(key, config, born));
 }
 
-/** A NAD as it is on the API server. @param key `namespace/name` */
+/** A NAD in the form of the API server. @param key `namespace/name` */
 export function nadDefinition(key: string, config: unknown, born = 1): NetworkAttachmentDefinition {
   const [namespace = '', name = ''] = key.split('/');
   return {

@@ -24,7 +24,7 @@ function phases(more: readonly string[]): Phase[] {
     }),
     mochaPhase({
       name: 'e2e',
-      // Those in folders bring their own control plane: on somebody's cluster they would prove nothing about it.
+      // Tests in subfolders start their own control plane, so they cannot test an existing cluster.
       files: process.env.E2E_KUBECONFIG === undefined ? ['e2e/**/*.e2e.ts'] : ['e2e/*.e2e.ts'],
       timeoutMs: 2 * MINUTE_MS,
       limitMs: 35 * MINUTE_MS,

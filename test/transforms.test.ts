@@ -16,7 +16,7 @@ import { CLAIM_INDEXES, VMI_INDEXES, VM_INDEXES } from '../cluster/indexes.js';
 import { transformClaim, transformNad, transformVm, transformVmi } from '../cluster/transforms.js';
 import { readPod } from '../webhook/reviewed-pod.js';
 
-/** What etcd stores of an object at most, and what the API server takes of all annotations of one. */
+/** The size limits of etcd for an object, and of the API server for all annotations of an object. */
 const OBJECT_BYTES = 1_500_000;
 const ANNOTATION_BYTES = 256 * 1024;
 /** How much larger than its input, as JSON, an output may be in the heap. */
@@ -103,7 +103,7 @@ const RIGHTS = { servesAll: false, publishesCapacity: false };
 function transformNadWithPool(nad: NetworkAttachmentDefinition): unknown {
   const small = transformNad(nad);
   const { config, delegation } = small;
-  // what it describes is made of it whenever it is looked at
+  // computed from it on each read
   return config.ok && delegation.kind === 'holdfast'
     ? [small, derivedSpec(config.network.name, delegation.config, { namespace: 'vms', rights: RIGHTS })]
     : small;

@@ -4,7 +4,7 @@ const unhandled: unknown[] = [];
 
 process.on('unhandledRejection', (reason) => void unhandled.push(reason));
 
-/** What nobody handles ends Holdfast's processes; mocha by itself passes over it. */
+/** An unhandled rejection ends the processes of Holdfast, but mocha ignores it by default. */
 export const mochaHooks = {
   afterEach(): void {
     const [reason] = unhandled.splice(0);

@@ -5,7 +5,7 @@ import type { NetworkAttachmentDefinition } from '../api/network-attachment.js';
 import { podInterfaceName } from '../api/pod-interface.js';
 import type { Pod } from '../api/pod.js';
 
-/** Objects for tests, as short as what a test is about. */
+/** Objects for tests, in short form. */
 
 export const NAMESPACE = 'vms';
 const DELETED_AT = '2026-01-01T00:00:00Z';
@@ -46,7 +46,7 @@ export interface VmiOptions {
   vm?: string | null;
   deleting?: boolean;
   interfaces?: VmiInterfaceStatus[];
-  /** The controller where it is no VM. */
+  /** The controller if it is not a VM. */
   controller?: OwnerReference;
 }
 
@@ -70,7 +70,7 @@ export function vmi(networks: Networks, options: VmiOptions = {}): VirtualMachin
 export interface NetworkSelectionElement {
   /** `namespace/name`, or a name in the pod's namespace. */
   nad: string;
-  /** The network's name in the VM: gives the interface name. */
+  /** The name of the network in the VM, which determines the interface name. */
   network?: string;
   interface?: string;
   claim?: string;
@@ -113,7 +113,7 @@ export interface WorkloadClaimOptions {
   network?: string;
   /** Its controller; null: none. Default the VM `vm-uid`. */
   owner?: OwnerReference | null;
-  /** What it remembers of its owner; null: nothing. Default: its controller. */
+  /** The owner recorded in its annotations; null if none. Default: its controller. */
   recordedOwner?: { name: string; uid: string } | null;
   vmNetwork?: string | null;
   nad?: string | null;
@@ -125,7 +125,7 @@ export interface WorkloadClaimOptions {
   label?: string | null;
 }
 
-/** A claim as Holdfast makes it, for the network `data` of `vm1`, unless said otherwise. */
+/** A claim like those of Holdfast, by default for the network `data` of `vm1`. */
 export function claim(options: WorkloadClaimOptions = {}): IPAMClaim {
   const vmNetwork = options.vmNetwork === undefined ? 'data' : options.vmNetwork;
   return {
@@ -170,7 +170,7 @@ function claimAnnotations(
   };
 }
 
-/** As kubevirt/ipam-extensions makes it: no annotations, no interface. */
+/** A claim like those of kubevirt/ipam-extensions: without annotations and interface. */
 export function claimOfIpamExtensions(options: WorkloadClaimOptions = {}): IPAMClaim {
   return claim({ recordedOwner: null, vmNetwork: null, nad: null, interface: '', ...options });
 }

@@ -2,13 +2,13 @@ import { AdvertisedCapacity } from '../advertised-capacity.js';
 import type { Offer, PendingPodGroup } from '../offers.js';
 import { type SharePlan, planShares } from '../shares.js';
 
-/** One step is 100 ms: what is seen late, or written late, is so by whole steps. */
+/** One step is 100 ms. Delays of reads and writes are whole steps. */
 const STEP_MS = 100;
 const ROUND_STEPS = 4;
-/** The longest that anybody hears late of anything. */
+/** The longest delay of a watch. */
 const LAG_STEPS = 8;
 const SETTLE_MS = LAG_STEPS * STEP_MS;
-/** From the announcement of its end to the end of a pod: time enough to write and to be heard. */
+/** From the deletion of a pod to its end: longer than a write and the delay of a watch. */
 const GRACE_STEPS = 4 * LAG_STEPS + 2 * ROUND_STEPS;
 const COOL_STEPS = 30;
 const OFFER_TIMEOUT_MS = 3_000;
@@ -23,7 +23,7 @@ export interface SimulatedPod {
   node?: string;
   leases: number;
   endsAt?: number;
-  /** No node had room for it when the scheduler looked. */
+  /** Whether the scheduler found no node for the pod. */
   isUnschedulable: boolean;
 }
 
@@ -34,7 +34,7 @@ interface ClusterSnapshot {
   readonly free: number;
 }
 
-/** A cluster of one pool: its API objects, a scheduler and agents that look at them late, and what shares addresses out. */
+/** A simulated cluster with one pool: its API objects, a scheduler and agents that see them late, and the planner of shares. */
 export class CapacityWorld {
   readonly nodes: readonly string[];
   readonly pods = new Map<string, SimulatedPod>();
@@ -47,7 +47,7 @@ export class CapacityWorld {
   #history: ClusterSnapshot[] = [];
   readonly #advertised: Map<string, AdvertisedCapacity>;
   #offers: ReadonlyMap<string, Offer> = new Map();
-  /** The step that each looks at: never one before that of its last look. */
+  /** The step that each reader has seen. It never decreases. */
   readonly #sights: Record<'scheduler' | 'nodes' | 'pods' | 'leases', number> = {
     scheduler: 0,
     nodes: 0,
@@ -80,7 +80,7 @@ export class CapacityWorld {
     pod.endsAt = this.steps;
   }
 
-  /** A claim takes an address, or one is given back by a claim. */
+  /** Allocates an address to a claim. */
   allocateToClaim(): void {
     if (this.free > 0) this.free--;
   }
@@ -94,7 +94,7 @@ export class CapacityWorld {
     return this.#cooling.reduce((sum, { count }) => sum + count, 0);
   }
 
-  /** Pods that could run, and do not, though there is what they need. */
+  /** Pending pods that could run with the free addresses. */
   get starving(): SimulatedPod[] {
     return [...this.pods.values()].filter(
       ({ node, requested, allowed, unsuitable }) =>
@@ -177,7 +177,7 @@ export class CapacityWorld {
     for (const [node, cap] of plan.capacities) {
       this.writes++;
       this.#advertised.get(node)?.beginWrite(cap, now);
-      // a write takes no longer than a round: rounds wait for theirs
+      // a write takes no longer than a round, because a round waits for its writes
       const at = this.steps + 1 + this.#random(ROUND_STEPS - 1);
       this.#arriving.push({ node, cap, at });
       if (this.#random(5) > 0) this.#advertised.get(node)?.writeSucceeded(resourceVersionOf(at));
@@ -230,7 +230,7 @@ function groupsOf(pods: readonly SimulatedPod[]): PendingPodGroup[] {
   return [...groups.values()];
 }
 
-/** What is written in a step is what is seen of that step. */
+/** The resourceVersion of a write in a step. */
 function resourceVersionOf(step: number): string {
   return String(1_000_000 + step);
 }

@@ -19,7 +19,7 @@ import { PoolUsage } from '../pools/usage.js';
 import type { Views } from '../views.js';
 import { BlockReconciler } from './block-reconciler.js';
 
-/** What an informer is for those who follow it. */
+/** The part of an informer that its subscribers use. */
 class Feed<S extends KubeObject> {
   readonly cache = new Cache<S>();
   readonly #handlers: ((change: ObjectChange<S>) => void)[] = [];

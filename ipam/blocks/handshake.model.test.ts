@@ -73,7 +73,7 @@ const event: fc.Arbitrary<Event> = fc.oneof(
   { weight: 7, arbitrary: fc.record({ what: a('pass'), ms: fc.constantFrom(1_000, 16_000, 61_000, 181_000) }) },
 );
 
-/** Of the pool: in most runs the one that takes least time. */
+/** The families of the pool. Most runs use the fastest one. */
 const families = fc.oneof(
   { weight: 3, arbitrary: fc.constant<readonly Family[]>([4]) },
   { weight: 1, arbitrary: fc.constantFrom<(readonly Family[])[]>([6], [4, 6]) },
@@ -127,7 +127,7 @@ describe('the release handshake of blocks under any failures', function () {
       }),
       { numRuns: Number(globalThis.process.env.MODEL_RUNS ?? 1500) },
     );
-    // or else nothing was tried
+    // otherwise the model tested nothing
     expect(met.size).to.equal(2 * 8);
   });
 });

@@ -71,12 +71,7 @@ function makeNodeBlockSet(
     const reclaimReason = reclaimReasonOf(block, { blockSet, pool, policy, left });
     const free = isWithdrawn(block, pool) ? 0 : block.free;
     if (reclaimReason === ReleaseReason.Excess) left -= free;
-    blocks.push({
-      observed: block,
-      blockSet,
-      free,
-      ...(reclaimReason !== undefined && { reclaimReason }),
-    });
+    blocks.push({ observed: block, blockSet, free, ...(reclaimReason !== undefined && { reclaimReason }) });
   }
   return blockSet;
 }

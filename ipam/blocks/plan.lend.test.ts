@@ -3,7 +3,7 @@ import {
   itPlansBlocks,
   nodeWith,
   withRelease,
-  ineligibleNode,
+  unfitNode,
   LONG_AGO,
   DELAY,
   NOW,
@@ -12,28 +12,16 @@ import {
 describe('the plan of blocks', () => {
   describe('for new blocks', () => {
     itPlansBlocks([
+      { name: 'assigns a block to a node with a lease and no block', given: { unlent: [64] }, expect: ['lend 3 n1'] },
       {
-        name: 'assigns a block to a node that has a lease and no block',
-        given: { unlent: [64] },
-        expect: ['lend 3 n1'],
-      },
-      {
-        name: 'assigns no block to a node without leases',
+        name: 'assigns none to a node without leases',
         given: { nodes: { n1: nodeWith(0) }, unlent: [64] },
         expect: [],
       },
-      {
-        name: 'assigns no block to a node that is not eligible',
-        given: { nodes: { n1: ineligibleNode }, unlent: [64] },
-        expect: [],
-      },
+      { name: 'assigns no block to an unfit node', given: { nodes: { n1: unfitNode }, unlent: [64] }, expect: [] },
       { name: 'assigns nothing if no slice is left', given: {}, expect: [] },
       { name: 'assigns the best slice first', given: { unlent: [64, 63] }, expect: ['lend 3 n1'] },
-      {
-        name: 'assigns as many blocks as a node needs for minFree',
-        given: { unlent: [5, 3, 2] },
-        expect: ['lend 3 n1', 'lend 2 n1'],
-      },
+      { name: 'assigns enough blocks for minFree', given: { unlent: [5, 3, 2] }, expect: ['lend 3 n1', 'lend 2 n1'] },
       {
         name: 'assigns another block to a node with too few free addresses',
         given: { blocks: [block(0, { used: 57, free: 7 })], unlent: [64] },
@@ -64,11 +52,7 @@ describe('the plan of blocks', () => {
         expect: ['lend 3 n2'],
       },
       { name: 'assigns no block of an idle pool', given: { phase: 'idle', unlent: [64] }, expect: [] },
-      {
-        name: 'assigns no block of a pool that is being deleted',
-        given: { phase: 'ending', unlent: [64] },
-        expect: [],
-      },
+      { name: 'assigns no block of a pool in deletion', given: { phase: 'ending', unlent: [64] }, expect: [] },
       {
         name: 'assigns nothing shortly after a shortage of claims',
         given: { unlent: [64], claimShortageAt: { 4: NOW - 1 } },

@@ -4,8 +4,8 @@ import {
   itPlansBlocks,
   nodeWith,
   withRelease,
-  reclaimableSince,
-  ineligibleNode,
+  since,
+  unfitNode,
   LONG_AGO,
   DELAY,
   NOW,
@@ -26,41 +26,35 @@ describe('the plan of blocks', () => {
       },
       {
         name: 'does not mark an excess block just before the delay ends',
-        given: {
-          blocks: [block(0, { used: 1, free: 63 }), block(1)],
-          state: { u1: reclaimableSince(LONG_AGO + 1) },
-        },
+        given: { blocks: [block(0, { used: 1, free: 63 }), block(1)], state: { u1: since(LONG_AGO + 1) } },
         expect: [],
         requeueInMs: 1,
       },
       {
         name: 'marks a block that was in excess for the whole delay',
-        given: { blocks: [block(0, { used: 1, free: 63 }), block(1)], state: { u1: reclaimableSince(LONG_AGO) } },
+        given: { blocks: [block(0, { used: 1, free: 63 }), block(1)], state: { u1: since(LONG_AGO) } },
         expect: ['mark 1 ExcessAddresses'],
       },
       {
         name: 'keeps a block if the node has exactly maxFree free addresses',
-        given: { blocks: [block(0, { used: 56, free: 8 }), block(1)], state: { u1: reclaimableSince(LONG_AGO) } },
+        given: { blocks: [block(0, { used: 56, free: 8 }), block(1)], state: { u1: since(LONG_AGO) } },
         expect: [],
       },
       {
         name: 'marks a block if the node has more than maxFree free addresses',
-        given: { blocks: [block(0, { used: 55, free: 9 }), block(1)], state: { u1: reclaimableSince(LONG_AGO) } },
+        given: { blocks: [block(0, { used: 55, free: 9 }), block(1)], state: { u1: since(LONG_AGO) } },
         expect: ['mark 1 ExcessAddresses'],
       },
       {
         name: 'marks a block if exactly minFree free addresses remain',
-        given: {
-          blocks: [block(0, { used: 55, free: 9 }), block(1, { size: 65 })],
-          state: { u1: reclaimableSince(LONG_AGO) },
-        },
+        given: { blocks: [block(0, { used: 55, free: 9 }), block(1, { size: 65 })], state: { u1: since(LONG_AGO) } },
         expect: ['mark 1 ExcessAddresses'],
       },
       {
         name: 'keeps a block if another one is being released already',
         given: {
           blocks: [block(0), block(1, withRelease(Marked))],
-          state: { u0: reclaimableSince(LONG_AGO), u1: reclaimableSince(LONG_AGO) },
+          state: { u0: since(LONG_AGO), u1: since(LONG_AGO) },
         },
         expect: [],
       },
@@ -68,44 +62,33 @@ describe('the plan of blocks', () => {
         name: 'keeps a block if fewer than minFree free addresses would remain',
         given: {
           blocks: [block(0, { used: 1, free: 7 }), block(1, { free: 66, size: 66 })],
-          state: { u1: reclaimableSince(LONG_AGO) },
+          state: { u1: since(LONG_AGO) },
         },
         expect: [],
       },
       {
         name: 'marks only one of two blocks if either is in excess',
-        given: {
-          blocks: [block(0), block(1)],
-          state: { u0: reclaimableSince(LONG_AGO), u1: reclaimableSince(LONG_AGO) },
-        },
+        given: { blocks: [block(0), block(1)], state: { u0: since(LONG_AGO), u1: since(LONG_AGO) } },
         expect: ['mark 0 ExcessAddresses'],
       },
       {
         name: 'never marks a block that pods of its node use',
-        given: {
-          nodes: { n1: ineligibleNode },
-          blocks: [block(0, { used: 1 })],
-          state: { u0: reclaimableSince(LONG_AGO) },
-        },
+        given: { nodes: { n1: unfitNode }, blocks: [block(0, { used: 1 })], state: { u0: since(LONG_AGO) } },
         expect: [],
       },
       {
         name: 'marks the last block of a node without leases',
-        given: { nodes: { n1: nodeWith(0) }, blocks: [block(0)], state: { u0: reclaimableSince(LONG_AGO) } },
+        given: { nodes: { n1: nodeWith(0) }, blocks: [block(0)], state: { u0: since(LONG_AGO) } },
         expect: ['mark 0 ExcessAddresses'],
       },
       {
         name: 'marks the last block of a node that is no longer eligible',
-        given: { nodes: { n1: ineligibleNode }, blocks: [block(0)], state: { u0: reclaimableSince(LONG_AGO) } },
+        given: { nodes: { n1: unfitNode }, blocks: [block(0)], state: { u0: since(LONG_AGO) } },
         expect: ['mark 0 ExcessAddresses'],
       },
       {
         name: 'starts the delay anew if the reason changes',
-        given: {
-          nodes: { n1: nodeWith(0) },
-          blocks: [block(0)],
-          state: { u0: reclaimableSince(LONG_AGO, NodeGone) },
-        },
+        given: { nodes: { n1: nodeWith(0) }, blocks: [block(0)], state: { u0: since(LONG_AGO, NodeGone) } },
         expect: [],
         requeueInMs: DELAY,
       },
@@ -114,11 +97,7 @@ describe('the plan of blocks', () => {
         given: { nodes: { n1: missingNode }, blocks: [block(0)] },
         expect: ['mark 0 NodeGone'],
       },
-      {
-        name: 'marks a block of an unknown node at once',
-        given: { nodes: {}, blocks: [block(0)] },
-        expect: ['mark 0 NodeGone'],
-      },
+      { name: 'marks blocks of unknown nodes', given: { nodes: {}, blocks: [block(0)] }, expect: ['mark 0 NodeGone'] },
       {
         name: 'keeps a block of a deleted node until its leases are released',
         given: { nodes: { n1: { ...missingNode, leases: { 4: 1, 6: 0 } } }, blocks: [block(0, { used: 1 })] },
@@ -166,7 +145,7 @@ describe('the plan of blocks', () => {
       },
       {
         name: 'marks no block of an idle pool',
-        given: { phase: 'idle', blocks: [block(0, { isSlice: false })], state: { u0: reclaimableSince(LONG_AGO) } },
+        given: { phase: 'idle', blocks: [block(0, { isSlice: false })], state: { u0: since(LONG_AGO) } },
         expect: [],
       },
       {
@@ -244,10 +223,7 @@ describe('the plan of blocks', () => {
       },
       {
         name: 'marks the only block that a node can spare',
-        given: {
-          nodes: { n1: nodeWith(56), n2: nodeWith(1) },
-          blocks: [block(0, { used: 56, free: 8 }), block(1)],
-        },
+        given: { nodes: { n1: nodeWith(56), n2: nodeWith(1) }, blocks: [block(0, { used: 56, free: 8 }), block(1)] },
         expect: ['mark 1 PoolExhausted'],
       },
       {
@@ -264,7 +240,7 @@ describe('the plan of blocks', () => {
         given: {
           nodes: { n1: nodeWith(57), n2: nodeWith(1), n3: nodeWith(1) },
           blocks: [block(0, { used: 57, free: 7 }), block(1), block(2)],
-          state: { u2: reclaimableSince(LONG_AGO) },
+          state: { u2: since(LONG_AGO) },
         },
         expect: ['mark 2 PoolExhausted'],
       },
@@ -284,11 +260,7 @@ describe('the plan of blocks', () => {
       },
       {
         name: 'marks another block in place of a refused one',
-        given: {
-          blocks: [block(0), block(1)],
-          claimShortageAt: { 4: NOW },
-          state: { u0: { refusedAt: NOW - 1 } },
-        },
+        given: { blocks: [block(0), block(1)], claimShortageAt: { 4: NOW }, state: { u0: { refusedAt: NOW - 1 } } },
         expect: ['mark 1 PoolExhausted'],
         requeueInMs: DELAY - 1,
       },

@@ -3,7 +3,7 @@ import {
   itPlansBlocks,
   nodeWith,
   withRelease,
-  reclaimableSince,
+  since,
   LONG_AGO,
   DELAY,
   NOW,
@@ -22,11 +22,7 @@ describe('the plan of blocks that are being released', () => {
       { name: 'a refusal is cleared', given: { blocks: [block(0, withRelease(Refused))] }, expect: ['abort 0'] },
       {
         name: 'a refusal is cleared even if the block is still in excess',
-        given: {
-          nodes: { n1: nodeWith(0) },
-          blocks: [block(0, withRelease(Refused))],
-          state: { u0: reclaimableSince(LONG_AGO) },
-        },
+        given: { nodes: { n1: nodeWith(0) }, blocks: [block(0, withRelease(Refused))], state: { u0: since(LONG_AGO) } },
         expect: ['abort 0'],
       },
       {
@@ -42,10 +38,7 @@ describe('the plan of blocks that are being released', () => {
       },
       {
         name: 'a block is kept if its node needs it as much as other nodes',
-        given: {
-          nodes: { n1: nodeWith(1), n2: nodeWith(1) },
-          blocks: [block(0, withRelease(Marked, Pressure))],
-        },
+        given: { nodes: { n1: nodeWith(1), n2: nodeWith(1) }, blocks: [block(0, withRelease(Marked, Pressure))] },
         expect: ['abort 0'],
       },
       ...[Marked, Ready].flatMap((word) => [
@@ -57,7 +50,7 @@ describe('the plan of blocks that are being released', () => {
         },
         {
           name: `a ${word} block is kept if its node needs it again`,
-          given: { blocks: [block(0, withRelease(word))], unlent: [64], state: { u0: reclaimableSince(LONG_AGO) } },
+          given: { blocks: [block(0, withRelease(word))], unlent: [64], state: { u0: since(LONG_AGO) } },
           expect: ['abort 0'],
         },
         {
@@ -77,11 +70,7 @@ describe('the plan of blocks that are being released', () => {
         },
         {
           name: `a ${word} block stays unchanged while it is in excess`,
-          given: {
-            nodes: { n1: nodeWith(0) },
-            blocks: [block(0, withRelease(word))],
-            state: { u0: reclaimableSince(NOW - 1) },
-          },
+          given: { nodes: { n1: nodeWith(0) }, blocks: [block(0, withRelease(word))], state: { u0: since(NOW - 1) } },
           expect: [],
           ...(word === Ready && { requeueInMs: DELAY - 1 }),
         },
@@ -92,10 +81,7 @@ describe('the plan of blocks that are being released', () => {
         },
         {
           name: `a ${word} block of a deleted node is kept if the node exists again`,
-          given: {
-            blocks: [block(0, withRelease(word, NodeGone))],
-            state: { u0: reclaimableSince(LONG_AGO, NodeGone) },
-          },
+          given: { blocks: [block(0, withRelease(word, NodeGone))], state: { u0: since(LONG_AGO, NodeGone) } },
           expect: ['abort 0'],
         },
       ]),
@@ -106,11 +92,7 @@ describe('the plan of blocks that are being released', () => {
     itPlansBlocks([
       {
         name: 'a block that is ready for release is reclaimed after the delay',
-        given: {
-          nodes: { n1: nodeWith(0) },
-          blocks: [block(0, withRelease(Ready))],
-          state: { u0: reclaimableSince(LONG_AGO) },
-        },
+        given: { nodes: { n1: nodeWith(0) }, blocks: [block(0, withRelease(Ready))], state: { u0: since(LONG_AGO) } },
         expect: ['reclaim 0'],
       },
       {
@@ -131,7 +113,7 @@ describe('the plan of blocks that are being released', () => {
           nodes: { n1: nodeWith(0) },
           blocks: [block(0, withRelease(Ready))],
           claimShortageAt: { 4: NOW },
-          state: { u0: reclaimableSince(NOW) },
+          state: { u0: since(NOW) },
         },
         expect: ['reclaim 0'],
         requeueInMs: DELAY,
@@ -143,11 +125,7 @@ describe('the plan of blocks that are being released', () => {
       },
       {
         name: 'a marked block is not reclaimed before its node answers',
-        given: {
-          nodes: { n1: nodeWith(0) },
-          blocks: [block(0, withRelease(Marked))],
-          state: { u0: reclaimableSince(LONG_AGO) },
-        },
+        given: { nodes: { n1: nodeWith(0) }, blocks: [block(0, withRelease(Marked))], state: { u0: since(LONG_AGO) } },
         expect: [],
       },
       {
@@ -160,7 +138,7 @@ describe('the plan of blocks that are being released', () => {
         given: {
           nodes: {},
           blocks: [block(0, withRelease(Marked, NodeGone))],
-          state: { u0: reclaimableSince(LONG_AGO, NodeGone) },
+          state: { u0: since(LONG_AGO, NodeGone) },
         },
         expect: ['reclaim 0 unanswered'],
       },
@@ -169,14 +147,14 @@ describe('the plan of blocks that are being released', () => {
         given: {
           nodes: {},
           blocks: [block(0, withRelease(Marked, NodeGone))],
-          state: { u0: reclaimableSince(NOW - 1, NodeGone) },
+          state: { u0: since(NOW - 1, NodeGone) },
         },
         expect: [],
         requeueInMs: DELAY - 1,
       },
       {
         name: 'the time in which a block was only in excess does not count for a deleted node',
-        given: { nodes: {}, blocks: [block(0, withRelease(Marked))], state: { u0: reclaimableSince(LONG_AGO) } },
+        given: { nodes: {}, blocks: [block(0, withRelease(Marked))], state: { u0: since(LONG_AGO) } },
         expect: [],
         requeueInMs: DELAY,
       },
@@ -186,7 +164,7 @@ describe('the plan of blocks that are being released', () => {
   describe('deletes blocks:', () => {
     itPlansBlocks([
       {
-        name: 'a released block is deleted',
+        name: 'released blocks are deleted',
         given: { blocks: [block(0, withRelease(Released))] },
         expect: ['delete 0'],
       },

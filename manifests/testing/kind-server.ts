@@ -9,7 +9,7 @@ import type { Client } from '../../kube/client.js';
 import type { Resource } from '../../kube/resource.js';
 import { requestErrorOf } from '../../test/request-error.js';
 
-/** A kube-apiserver that knows one of our kinds, and nothing else of Holdfast. */
+/** Starts a kube-apiserver with one kind of Holdfast, and nothing else. */
 export async function startServerWithKind<T extends KubeObject>(kind: Resource<T>): Promise<ControlPlane> {
   const plane = await startControlPlane();
   try {
@@ -22,7 +22,7 @@ export async function startServerWithKind<T extends KubeObject>(kind: Resource<T
   }
 }
 
-/** @param words of the refusal by the kind; undefined: the attempt must succeed */
+/** @param words parts of the message of the schema; undefined if the attempt must succeed */
 export async function expectSchemaResult(
   attempt: Promise<unknown>,
   words: readonly string[] | undefined,
@@ -33,7 +33,7 @@ export async function expectSchemaResult(
   }
   const { message } = await requestErrorOf(attempt);
   for (const word of words) expect(message).to.include(word);
-  // a rule that fails for want of a guard says this, and nothing of use
+  // a CEL rule that reads an absent field fails with this text instead of its message
   expect(message).not.to.match(/evaluation error|no such key/);
 }
 

@@ -1,8 +1,8 @@
 import ts from 'typescript';
 
 /**
- * What a kind's objects look like, as far as a TypeScript definition and an OpenAPI schema can both say it.
- * Fields end in `?` where they may be absent. `enum` is sorted.
+ * The shape of a kind's objects that both a TypeScript definition and an OpenAPI schema describe.
+ * The names of optional fields end in `?`. `enum` is sorted.
  */
 export type TypeShape =
   | 'string'

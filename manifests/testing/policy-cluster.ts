@@ -17,17 +17,17 @@ import { ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS, PODS } from '../../kube/res
 import type { Resource } from '../../kube/resource.js';
 import { Transport } from '../../kube/transport.js';
 
-/** Without the workloads: nothing runs here. */
+/** All kinds except workloads, because nothing runs in this cluster. */
 const INSTALLED_KINDS =
   /^(Namespace|CustomResourceDefinition|ConfigMap|ServiceAccount|(Cluster)?Role(Binding)?|ValidatingAdmissionPolicy.*)$/;
 const NAMESPACE = 'default';
-/** Everybody in it may do everything as far as RBAC goes: what is refused, a policy refuses. */
+/** A group with all rights by RBAC, so that only policies deny its requests. */
 const GROUP = 'testers';
 const NODE_OF_TOKEN = 'impersonate-extra-authentication.kubernetes.io%2fnode-name';
 
-/** A kube-apiserver with the shipped admission policies, and clients that act as whom they like. */
+/** A kube-apiserver with the shipped admission policies, and clients that impersonate any user. */
 export class PolicyCluster {
-  /** A cluster admin's. */
+  /** The client of a cluster administrator. */
   readonly admin: Client;
   readonly #plane: ControlPlane;
   readonly #clients = new Map<string, Client>();
@@ -45,7 +45,7 @@ export class PolicyCluster {
       await cluster.#install(parameters);
       return cluster;
     } catch (error) {
-      // what goes on running would keep the tests from ending
+      // a running control plane would keep the tests from ending
       await cluster.stop();
       throw error;
     }
@@ -57,22 +57,22 @@ export class PolicyCluster {
   }
 
   /**
-   * One who may do everything as far as RBAC goes.
-   * @param node as a token of a service account names it that is bound to a node, or to a pod there
+   * Returns a client of a user with all rights by RBAC.
+   * @param node the node in the user's token, as in a token that is bound to a node or pod
    */
   as(user: string, node?: string): Promise<Client> {
     const extra = node === undefined ? {} : { [NODE_OF_TOKEN]: node };
     return this.#clientOf(user, { 'impersonate-group': GROUP, ...extra });
   }
 
-  /** A service account that is there, with a token as its process has it. */
+  /** Returns a client of an existing service account, with a token like that of its process. */
   async withToken(account: { namespace: string; name: string }, binding?: TokenBinding): Promise<Client> {
     const client = await clientAs({ client: this.admin, kubeconfig: this.#plane.kubeconfig }, account, binding);
     this.#clients.set(JSON.stringify([account, binding]), client);
     return client;
   }
 
-  /** One who may do what RBAC grants to the user by name, or to all service accounts if it is one. */
+  /** Returns a client with the rights that RBAC grants to the user by name or as a service account. */
   asRestricted(user: string): Promise<Client> {
     return this.#clientOf(user, {});
   }
@@ -102,7 +102,7 @@ export class PolicyCluster {
     return client.patch(PODS, ref, { type: 'merge', body }, subresource === undefined ? {} : { subresource });
   }
 
-  /** Acts while one policy is not in force: an object from before it. */
+  /** Calls `act` while one policy is not active, to create an object that is older than the policy. */
   async withoutPolicy<T>(binding: string, act: () => Promise<T>): Promise<T> {
     const { metadata, ...rest } = await this.admin.get(POLICY_BINDINGS, { name: binding });
     await this.admin.delete(POLICY_BINDINGS, { name: binding });
@@ -113,14 +113,14 @@ export class PolicyCluster {
     }
   }
 
-  /** As schedulers do it. */
+  /** Binds a pod by the subresource that schedulers use. */
   async bindPod(user: string, pod: Pod, metadata: object): Promise<void> {
     const ref = { namespace: NAMESPACE, name: pod.metadata.name };
     const client = await this.as(user);
     await client.createSubresource(PODS, ref, 'binding', bindingOf(pod, metadata));
   }
 
-  /** The way of before there were subresources, which is still served. */
+  /** Binds a pod by the old API without subresource, which is still served. */
   async bindPodWithoutSubresource(user: string, pod: Pod, metadata: object): Promise<void> {
     await (await this.as(user)).create(BINDINGS, bindingOf(pod, metadata));
   }
@@ -177,7 +177,7 @@ function bindingOf(pod: Pod, metadata: object): KubeObject {
   return { apiVersion: 'v1', kind: 'Binding', metadata: { ...metadata, name, namespace }, target } as KubeObject;
 }
 
-/** @returns the words of a policy's refusal; undefined where the attempt succeeded */
+/** @returns the message of a policy; undefined if the attempt succeeded */
 async function policyMessageOf(attempt: Promise<unknown>): Promise<string | undefined> {
   try {
     await attempt;
@@ -188,12 +188,12 @@ async function policyMessageOf(attempt: Promise<unknown>): Promise<string | unde
   }
 }
 
-/** Waits until an attempt that a policy must refuse is refused: policies come into force a moment after they are made. */
+/** Waits until a policy denies the attempt, because policies become active some time after their creation. */
 export async function untilDenied(attempt: () => Promise<unknown>): Promise<string> {
   return until('the policy is in force', () => policyMessageOf(attempt()));
 }
 
-/** @param expected words of the refusal; undefined: the attempt must succeed */
+/** @param expected part of the message; undefined if the attempt must succeed */
 export async function expectDenial(attempt: Promise<unknown>, expected: string | undefined): Promise<void> {
   const words = await policyMessageOf(attempt);
   if (expected === undefined) expect(words).to.equal(undefined);

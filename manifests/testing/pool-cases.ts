@@ -6,13 +6,13 @@ export const V6: PoolSubnet = { cidr: 'fd00:1::/64' };
 interface PoolCase {
   name: string;
   given: Partial<AddressPoolSpec>;
-  /** Words of the refusal, each on its own; none: accepted. */
+  /** Parts of the message; absent if the spec is accepted. */
   expect?: string[];
 }
 
 const subnet = (more: Partial<PoolSubnet>) => ({ subnets: [{ ...V4, ...more }] });
 
-/** Specs of pools, good and bad, and what the API server says to the bad ones. */
+/** Valid and invalid specs of pools, and the messages of the API server for the invalid ones. */
 export const POOL_CASES: readonly PoolCase[] = [
   { name: 'one subnet', given: { subnets: [V4] } },
   {
@@ -46,21 +46,13 @@ export const POOL_CASES: readonly PoolCase[] = [
     expect: ['network "a/b" is not a valid name of a CNI network', 'use letters'],
   },
   { name: 'not an empty list of subnets', given: { subnets: [] }, expect: ['spec.subnets', 'at least 1 items'] },
-  {
-    name: 'not one subnet twice',
-    given: { subnets: [V4, V4] },
-    expect: ['spec.subnets[1]', 'Duplicate value'],
-  },
+  { name: 'not one subnet twice', given: { subnets: [V4, V4] }, expect: ['spec.subnets[1]', 'Duplicate value'] },
   {
     name: 'not text instead of a CIDR',
     given: subnet({ cidr: 'blue' }),
     expect: ['spec.subnets[0].cidr', '"blue" is not a CIDR: write it like 10.1.0.0/16'],
   },
-  {
-    name: 'not an address instead of a CIDR',
-    given: subnet({ cidr: '10.1.0.0' }),
-    expect: ['"10.1.0.0" is not a CIDR'],
-  },
+  { name: 'not an address as a CIDR', given: subnet({ cidr: '10.1.0.0' }), expect: ['"10.1.0.0" is not a CIDR'] },
   {
     name: 'not leading zeros in a CIDR',
     given: subnet({ cidr: '010.1.0.0/24' }),
@@ -74,7 +66,7 @@ export const POOL_CASES: readonly PoolCase[] = [
     expect: ['spec.subnets[0].cidr', '10.1.0.5/24 has host bits'],
   },
   {
-    name: 'not an IPv4-mapped subnet',
+    name: 'not IPv4-mapped',
     given: subnet({ cidr: '::ffff:a01:0/120' }),
     expect: ['IPv4-mapped addresses are not supported'],
   },
@@ -83,22 +75,10 @@ export const POOL_CASES: readonly PoolCase[] = [
     given: subnet({ cidr: '::8000:0:0/81' }),
     expect: ['contains the unspecified address or IPv4-mapped'],
   },
-  {
-    name: 'not a subnet of all addresses',
-    given: subnet({ cidr: '0.0.0.0/0' }),
-    expect: ['contains the unspecified address'],
-  },
-  {
-    name: 'not an IPv4 multicast subnet',
-    given: subnet({ cidr: '239.1.0.0/16' }),
-    expect: ['239.1.0.0/16 is multicast'],
-  },
-  { name: 'not an IPv6 multicast subnet', given: subnet({ cidr: 'ff02::/64' }), expect: ['ff02::/64 is multicast'] },
-  {
-    name: 'not a loopback subnet',
-    given: subnet({ cidr: '127.0.0.0/24' }),
-    expect: ['127.0.0.0/24 is multicast or loopback'],
-  },
+  { name: 'not all addresses', given: subnet({ cidr: '0.0.0.0/0' }), expect: ['contains the unspecified address'] },
+  { name: 'not IPv4 multicast', given: subnet({ cidr: '239.1.0.0/16' }), expect: ['239.1.0.0/16 is multicast'] },
+  { name: 'not IPv6 multicast', given: subnet({ cidr: 'ff02::/64' }), expect: ['ff02::/64 is multicast'] },
+  { name: 'not loopback', given: subnet({ cidr: '127.0.0.0/24' }), expect: ['127.0.0.0/24 is multicast or loopback'] },
   {
     name: 'not an invalid range',
     given: subnet({ ranges: ['10.1.0.5', '10.1.0.5..10.1.0.9'] }),
@@ -150,7 +130,7 @@ export const POOL_CASES: readonly PoolCase[] = [
     expect: ['spec.subnets[0].gateway', '10.2.0.1 is not within cidr 10.1.0.0/24'],
   },
   {
-    name: 'not a gateway of the other family',
+    name: 'not a gateway of IPv6 in IPv4',
     given: subnet({ gateway: 'fe80::1' }),
     expect: ['fe80::1 is not within cidr'],
   },
@@ -164,16 +144,8 @@ export const POOL_CASES: readonly PoolCase[] = [
     given: { stickyMAC: { ttl: '24' } },
     expect: ['spec.stickyMAC.ttl', '"24" is not a duration greater than 0', '24h'],
   },
-  {
-    name: 'not an IPv4 block larger than a /16',
-    given: { blockSize: { ipv4: 8 } },
-    expect: ['spec.blockSize.ipv4', '16'],
-  },
-  {
-    name: 'not an IPv6 block larger than a /64',
-    given: { blockSize: { ipv6: 26 } },
-    expect: ['spec.blockSize.ipv6', '64'],
-  },
+  { name: 'not IPv4 blocks over a /16', given: { blockSize: { ipv4: 8 } }, expect: ['spec.blockSize.ipv4', '16'] },
+  { name: 'not IPv6 blocks over a /64', given: { blockSize: { ipv6: 26 } }, expect: ['spec.blockSize.ipv6', '64'] },
   {
     name: 'not an IPv4 block smaller than one address',
     given: { blockSize: { ipv4: 33 } },
@@ -211,11 +183,7 @@ export const POOL_CASES: readonly PoolCase[] = [
     given: { namespaces: ['tenant-*'] },
     expect: ['spec.namespaces[0]', 'patterns are not supported'],
   },
-  {
-    name: 'not an empty list of namespaces',
-    given: { namespaces: [] },
-    expect: ['spec.namespaces', 'at least 1 items'],
-  },
+  { name: 'not an empty namespaces list', given: { namespaces: [] }, expect: ['spec.namespaces', 'at least 1 items'] },
 ];
 
 /** As much as the schema allows. */

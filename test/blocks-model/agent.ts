@@ -14,20 +14,20 @@ import type { BlockCluster, WriteOutcome, ModelPool } from './cluster.js';
 import type { PendingPick, Writer } from './block-checker.js';
 import { LaggingCache } from './object-log.js';
 
-/** Addresses that are tried for an ADD. */
+/** The number of addresses that an ADD tries. */
 const MAX_ATTEMPTS = 3;
 
 export interface ModelPod {
   readonly uid: string;
   readonly node: string;
   isAlive: boolean;
-  /** An ADD or DEL is under way. */
+  /** Whether an ADD or DEL is pending. */
   isBusy: boolean;
 }
 
 export const WATCHES = ['blocks', 'leases', 'pools'] as const;
 
-/** One life of a node's agent: the real core of what it knows of blocks, and the writes that the rest of it makes, in turn. */
+/** One process of a node's agent: the real core of its blocks, and a model of the writes of its other parts. */
 export class ModelBlockAgent {
   readonly lent = new LentBlocks(ANSWER_INTERVAL_MS);
   readonly watches: Readonly<
@@ -37,9 +37,9 @@ export class ModelBlockAgent {
   readonly #cluster: BlockCluster;
   readonly #by: Writer;
   readonly #random: () => number;
-  /** By name: of this node, in whatever state; what was written is known before the watch tells of it. */
+  /** The leases of this node in any state, by name. Own writes are stored before the watch delivers them. */
   readonly #leases = new Map<string, LeaseRecord>();
-  /** Names of leases of which nobody knows whether they were made. */
+  /** Names of leases whose creation has an unknown outcome. */
   readonly #doubts = new Map<string, Address>();
   readonly #pools: LaggingCache<ModelPool>;
   readonly #blocks: LaggingCache<BlockRecord>;
@@ -98,7 +98,7 @@ export class ModelBlockAgent {
     }
   }
 
-  /** Answers for the blocks for which it is time. */
+  /** Answers the release requests that are due. */
   answerReleases(): void {
     const { now } = this.#cluster;
     for (const block of this.lent.answersDue(now)) {
@@ -110,7 +110,7 @@ export class ModelBlockAgent {
     }
   }
 
-  /** Looks at a write that got no answer. */
+  /** Reads the result of a write without an answer. */
   resolveUnknownWrite(pick: number): void {
     const doubts = [...this.#doubts];
     const [name, address] = doubts[pick % Math.max(1, doubts.length)] ?? [];
@@ -127,7 +127,7 @@ export class ModelBlockAgent {
     );
   }
 
-  /** Looks at what it wrote, and its watch does not know: it may have come and gone while none ran. */
+  /** Reads own writes live that the watch does not show, because they may have been deleted while no watch ran. */
   sweep(): void {
     for (const [name, known] of this.#leases) {
       if (this.#watched.get(name) !== undefined) continue;
@@ -146,7 +146,7 @@ export class ModelBlockAgent {
     return this.#pools.get('blue')?.pool;
   }
 
-  /** An address of each of the families, one after the other. What a pod has got by then it keeps. */
+  /** Leases an address of each family, one after the other. The pod keeps addresses that it already has. */
   #try(pod: ModelPod, [family, ...others]: readonly Family[], attempts: number): void {
     const address = attempts === 0 || family === undefined ? undefined : this.#choose(family);
     const pool = this.#pool;
@@ -170,7 +170,7 @@ export class ModelBlockAgent {
     });
   }
 
-  /** Of the node's own blocks; else any that is free for all it knows, but none of a block that it has given back. */
+  /** Chooses an address of the node's blocks, else any address that looks free and is not in a block that the node released. */
   #choose(family: Family): Address | undefined {
     const pool = this.#pool;
     if (pool === undefined) return undefined;
@@ -184,7 +184,7 @@ export class ModelBlockAgent {
     return this.#candidates.try(pool, address) ? address : undefined;
   }
 
-  /** By what its watch has told: of a block that says anything but that it is the node's nothing is picked. */
+  /** Fails if the address is in a block that is being released, according to the watch. */
   #demandOpen(address: Address): void {
     const block = this.#blocks.list().find(({ cidr }) => containsAddress(cidr, address));
     const isOpen = block?.release === undefined || block.release === BlockRelease.Refused;
@@ -219,7 +219,7 @@ export class ModelBlockAgent {
 
   #gone({ metadata: { name, resourceVersion }, addressSpace, address }: LeaseRecord): void {
     const known = this.#leases.get(name);
-    // what was written after that stays
+    // a newer write stays
     if (known === undefined || isNewer(known.metadata.resourceVersion, resourceVersion)) return;
     this.#leases.delete(name);
     this.lent.removeUse(name);

@@ -7,15 +7,15 @@ import { type Pool, addressesOf } from '../../ipam/core/pool.js';
 import type { ObjectLog } from './object-log.js';
 import type { ModelNode, ModelPool } from './cluster.js';
 
-/** Whose write it is. */
+/** The sender of a write. */
 export interface Writer {
   readonly kind: 'ipam' | 'agent' | 'admin';
-  /** Of one life of a process. */
+  /** Unique for each start of a process. */
   readonly name: string;
   readonly node?: string;
-  /** When its life began, in ms. */
+  /** When the process started, in ms. */
   readonly startedAt: number;
-  /** Nobody waits for its answer, perhaps nobody is left who would: it was given up, and arrived all the same. */
+  /** Whether the sender gave up the request, or ended, before it arrived. */
   readonly isAbandoned: boolean;
 }
 
@@ -28,7 +28,7 @@ interface ServerState {
   readonly now: number;
 }
 
-/** An address that an agent has begun to lease. */
+/** An address that an agent has chosen and is about to lease. */
 export interface PendingPick {
   readonly by: Writer;
   readonly address: Address;
@@ -38,7 +38,7 @@ type ReleaseState = BlockRecord['release'];
 
 const RELEASE_STATES: ReadonlySet<string> = new Set(Object.values(BlockRelease));
 
-/** The words that ipam and agents may put in place of which. */
+/** The allowed transitions of the release state. */
 const IPAM_TRANSITIONS: readonly (readonly [ReleaseState, ReleaseState])[] = [
   [undefined, BlockRelease.Marked],
   [BlockRelease.Marked, undefined],
@@ -52,21 +52,21 @@ const AGENT_TRANSITIONS: readonly (readonly [ReleaseState, ReleaseState])[] = [
   [BlockRelease.Marked, BlockRelease.Refused],
 ];
 
-/** Checks each write that the API server makes, and each pick of an agent, by rules of its own. */
+/** Checks each write on the API server and each pick of an agent by independent rules. */
 export class BlockChecker {
   readonly #truth: ServerState;
   readonly #excessDelayMs: number;
-  /** Under way. */
+  /** Pending picks. */
   readonly #picks = new Set<PendingPick>();
-  /** Names of leases that were made after nobody waited for them any more. */
+  /** Names of leases that an abandoned request created. */
   readonly #strays = new Set<string>();
-  /** UIDs of blocks whose node has been absent since they were lent. */
+  /** UIDs of blocks whose node did not exist at some time since their creation. */
   readonly #forsaken = new Set<string>();
-  /** UIDs of blocks whose pool has been away, or ending, since they were lent. */
+  /** UIDs of blocks whose pool was deleted, or being deleted, at some time since their creation. */
   readonly #orphaned = new Set<string>();
-  /** All that the pool has been: whoever reads late judges by it. */
+  /** All former specs of the pool, because a late reader may use any of them. */
   readonly #shapes = new Set<Pool>();
-  /** How often each word was put in place of which, in each family: what was not met was not tried. */
+  /** How often each transition of the release state occurred, by family, to prove that the model tests it. */
   readonly transitions = new Map<string, number>();
 
   constructor(truth: ServerState, excessDelayMs: number) {
@@ -84,7 +84,7 @@ export class BlockChecker {
     }
   }
 
-  /** An agent is about to lease an address that it has chosen itself. {@link settled} must follow, unless it ends. */
+  /** Called when an agent has chosen an address. {@link settled} must follow unless the agent ends. */
   picked(pick: PendingPick): void {
     const block = this.#blocksAt(pick.address).find(({ node }) => node === pick.by.node);
     const isGivenBack = block?.release === BlockRelease.Ready || block?.release === BlockRelease.Released;
@@ -97,7 +97,7 @@ export class BlockChecker {
     this.#picks.delete(pick);
   }
 
-  /** The process is no more: what it picked may come to be all the same. */
+  /** Called when a process ends. Its pending requests may still arrive. */
   ended(name: string): void {
     for (const pick of this.#picks) if (pick.by.name === name) this.#picks.delete(pick);
   }
@@ -110,7 +110,7 @@ export class BlockChecker {
     if (isOther && stateOf(was) === 'held') throw new Error(`${name} was leased twice`);
   }
 
-  /** As it stands in the object, whatever is made of it. */
+  /** Checks the release state as text, before it is parsed. */
   releaseWritten(was: string | undefined, is: string | undefined, by: Writer): void {
     if (was === undefined || was === is || by.kind === 'admin') return;
     if (!RELEASE_STATES.has(was)) throw new Error(`${by.name} wrote over ${was}, which it does not know`);
@@ -126,7 +126,7 @@ export class BlockChecker {
   #judgeLoan(is: BlockRecord): void {
     for (const other of this.#truth.blocks.current.values()) {
       const isApart = other.pool !== is.pool || !overlap(other.cidr, is.cidr);
-      // only where somebody changed the size of blocks meanwhile: the name locks one size
+      // allowed only if the block size changed, because the name locks slices of one size
       const isOtherSize = other.cidr.prefixLength !== is.cidr.prefixLength;
       expectBlock(isApart || isOtherSize, `lent though ${other.metadata.name} is lent to ${other.node}`, is);
     }
@@ -139,7 +139,7 @@ export class BlockChecker {
     expectBlock(was.release !== 'unknown', 'deleted by one who does not know its word', was);
   }
 
-  /** It stays for as long as the finalizer does, and drains. */
+  /** Checks the start of a deletion. The finalizer keeps the block while pods use it. */
   #judgeDeletion(is: BlockRecord, by: Writer): void {
     const isOutgrown = [...this.#shapes].some((pool) => !hasSlice(pool, is.cidr));
     if (by.kind !== 'ipam' || is.release !== undefined || !isOutgrown) this.#judgeEnd(is, by);
@@ -150,7 +150,7 @@ export class BlockChecker {
       if (is.metadata.deletionTimestamp !== was.metadata.deletionTimestamp) this.#judgeDeletion(is, by);
       return;
     }
-    // whoever was away is back, and is let alone
+    // the node exists again and keeps the block
     if (is.release === undefined && this.#truth.nodes.current.has(is.node)) this.#forsaken.delete(is.metadata.uid);
     if (by.kind === 'admin') return;
     const edges = by.kind === 'ipam' ? IPAM_TRANSITIONS : AGENT_TRANSITIONS;
@@ -168,13 +168,13 @@ export class BlockChecker {
     if (is.release === BlockRelease.Released) this.#judgeReturn(was, is);
   }
 
-  /** Delays are remembered by a process alone, and begin with it. */
+  /** Delays are not stored, so they start with the process. */
   #judgeMark(is: BlockRecord, { startedAt }: Writer): void {
     const isDue = this.#truth.now - startedAt >= this.#excessDelayMs;
     expectBlock(is.reason !== ReleaseReason.Excess || isDue, 'asked for before the delay has passed', is);
   }
 
-  /** What is promised holds from now on. */
+  /** After this answer the node must not pick from the block. */
   #judgeAnswer(is: BlockRecord): void {
     const pick = [...this.#picks].find(({ by, address }) => by.node === is.node && containsAddress(is.cidr, address));
     if (pick !== undefined)
@@ -209,7 +209,7 @@ export function isLeaseInBlock(lease: LeaseRecord, { cidr, node, pool }: BlockRe
   return isOfNode && stateOf(lease) === 'held' && containsAddress(cidr, lease.address);
 }
 
-/** Of pools whose subnets are larger than their slices. */
+/** Assumes that the subnets are larger than the slices. */
 function hasSlice(pool: Pool, cidr: Cidr): boolean {
   const isOpen = addressesOf(pool, cidr.family, 'open').overlaps(rangeOf(cidr));
   return cidr.prefixLength === pool.blockSize[cidr.family] && isOpen;

@@ -17,13 +17,13 @@ export const NODES = ['n1', 'n2', 'n3'] as const;
 export const POOL_SHAPES = ['usual', 'narrow', 'fine', 'coarse'] as const;
 export type PoolShape = (typeof POOL_SHAPES)[number];
 
-/** As many addresses in each family; those of IPv6 differ in bits that no number has. */
+/** Both families have equally many addresses. IPv6 addresses differ in bits beyond the precision of numbers. */
 const SUBNETS: Readonly<Record<Family, { cidr: string; narrow: string }>> = {
   4: { cidr: '10.0.0.0/27', narrow: '10.0.0.1-10.0.0.13' },
   6: { cidr: 'fd00::a:ffff:ffe0/123', narrow: 'fd00::a:ffff:ffe1-fd00::a:ffff:ffed' },
 };
 
-/** How many bits of an address tell those of a block apart. */
+/** The number of host bits of a block. */
 const BLOCK_BITS: Readonly<Record<PoolShape, number>> = { usual: 2, narrow: 2, fine: 1, coarse: 3 };
 
 /** How large the blocks of a pool of this shape are. */
@@ -43,11 +43,11 @@ export interface ModelPool {
 }
 
 /**
- * How a request ends for its sender. `lost`: it is done, and nobody says so; `failed`: it was not done, and nobody says so; `late`: nobody says
- * anything, and it is done some time later.
+ * How a request ends. `lost`: done, but the answer is lost; `failed`: not done, without an answer; `late`: no answer, and the request is done
+ * later.
  */
 export type RequestFate = 'answered' | 'lost' | 'failed' | 'late';
-/** `refused`: the API server's word that it was not done. */
+/** `refused`: the API server answered that it was not done. */
 export type WriteOutcome = 'done' | 'refused' | 'unknown';
 
 function asZombie(by: Writer): Writer {
@@ -60,7 +60,7 @@ interface PendingRequest {
   readonly answer: (outcome: WriteOutcome) => void;
 }
 
-/** The API server of the model, and the requests that are on their way to it. */
+/** The API server of the model, and its pending requests. */
 export class BlockCluster {
   readonly blocks = new ObjectLog<BlockRecord>();
   readonly leases = new ObjectLog<LeaseRecord>();
@@ -112,7 +112,7 @@ export class BlockCluster {
       this.pools.append('blue', shape === 'gone' ? undefined : { ...known, metadata, isEnding: true });
       return;
     }
-    // who is being deleted stays so
+    // a pool that is being deleted stays so
     const uid = known?.metadata.uid ?? `blue-${this.#next()}`;
     const subnets = this.#families.map((family) => {
       const { cidr, narrow } = SUBNETS[family];
@@ -138,7 +138,7 @@ export class BlockCluster {
     this.#send(by, serve, (outcome) => answer(outcome, outcome === 'done' ? lease : undefined));
   }
 
-  /** A GET. @param answer what there is; `unknown`: nobody said so */
+  /** A GET. @param answer called with the result, or with `unknown` without an answer */
   sendRead<T>(by: Writer, read: () => T, answer: (found: { readonly value: T } | 'unknown') => void): void {
     let value: T;
     const serve = () => {
@@ -164,7 +164,7 @@ export class BlockCluster {
     next.answer(ending === 'answered' ? outcome : 'unknown');
   }
 
-  /** Nobody waits for answers any more. @param fate of what is under way, in turn */
+  /** Ends a process without answers. @param fate of its pending requests, in order */
   crash(name: string, fate: readonly ('done' | 'dropped' | 'late')[]): void {
     const own = this.#pending.filter(({ by }) => by.name === name && !by.isAbandoned);
     own.forEach((each, index) => {

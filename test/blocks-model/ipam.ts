@@ -17,14 +17,14 @@ const TIMES = { cooldownMs: 60_000, stickyMs: 0 };
 
 export const CACHES = ['blocks', 'leases', 'nodes', 'pools'] as const;
 
-/** One life of an ipam that takes itself for the leader: the real plan, made of what it has read. */
+/** One ipam process that believes to be the leader: the real plan on a model of its caches. */
 export class ModelIpam {
   readonly #cluster: BlockCluster;
   readonly #by: Writer;
   readonly #states = new PlanStates();
   readonly #caches;
   readonly #claimShortageAt: Partial<Record<Family, number>> = {};
-  /** Writes of its last look that have no answer. */
+  /** The number of writes of its last sync without an answer. */
   #waiting = 0;
 
   constructor(cluster: BlockCluster, name: string) {
@@ -50,7 +50,7 @@ export class ModelIpam {
     this.#caches[feed].relist();
   }
 
-  /** Observes, plans, and writes; the next look waits for all answers. */
+  /** Observes, plans and writes. The next sync waits for all answers. */
   sync(): void {
     if (this.#waiting > 0 || !this.#hasSynced) return;
     const { blocks, leases, nodes, pools } = this.#caches;
@@ -74,7 +74,7 @@ export class ModelIpam {
     }
   }
 
-  /** A block is asked for, out of the belief that no pod of its node uses it. */
+  /** Marks a block as if no pod used it. */
   requestRelease(pick: number): void {
     const own = this.#caches.blocks.list().filter(({ release }) => release === undefined);
     const block = own[pick % Math.max(1, own.length)];
@@ -82,7 +82,7 @@ export class ModelIpam {
       this.#cluster.sendBlock(this.#by, markBlock(block, ReleaseReason.Pressure), () => undefined);
   }
 
-  /** A claim gets an address of each family: outside of blocks; where there is none, any. */
+  /** Allocates an address of each family to a claim: outside of blocks, else any. */
   claim(uid: string, pick: number): void {
     const pool = this.#caches.pools.get('blue')?.pool;
     if (pool === undefined || !this.#hasSynced) return;
@@ -93,7 +93,7 @@ export class ModelIpam {
       this.#write(createLease({ address, addressSpace: pool.addressSpace, pool: pool.name, owner }));
     }
   }
-  /** Frees what is left of owners that are no more, by a live look at them, and deletes what has cooled down. */
+  /** Releases leases of deleted owners after a live read, and deletes leases that have cooled down. */
   collect(isAlive: (uid: string) => boolean): void {
     for (const lease of this.#caches.leases.list()) {
       const write = this.#endOf(lease, isAlive);
@@ -114,7 +114,7 @@ export class ModelIpam {
     return range && { family, value: range.first };
   }
 
-  /** What claims look for is left to them. */
+  /** Fails if a slice is assigned during a shortage of claims. */
   #demandSpare(slice: Cidr): void {
     const since = this.#cluster.now - (this.#claimShortageAt[slice.family] ?? Number.NEGATIVE_INFINITY);
     if (since >= POLICY.excessDelayMs) return;
@@ -137,7 +137,7 @@ export class ModelIpam {
     });
   }
 
-  /** What is taken without an answer rests on what the API server itself says of the node, or the pool: caches of kinds lag differently. */
+  /** The live read that must confirm a write without an answer of the node, because caches of kinds lag differently. */
   #proofOf(action: BlockAction): (() => boolean) | undefined {
     const { nodes, pools } = this.#cluster;
     if (action.kind === 'reclaim' && action.isNodeGone) return () => !nodes.current.has(action.block.node);
@@ -158,14 +158,14 @@ export class ModelIpam {
   }
 }
 
-/** What it has read by now: an answer may be older. */
+/** Fails if the caches show a lease in the block, even if the answer is older. */
 function expectUnused(block: BlockRecord, leases: readonly LeaseRecord[]): void {
   const used = leases.find((lease) => isLeaseInBlock(lease, block));
   if (used === undefined) return;
   throw new Error(`${block.metadata.name} is to be taken back, though ${used.metadata.name} of its node is known`);
 }
 
-/** A name locks one slice, not what overlaps it: that is left to whoever lends. */
+/** Fails if the slice overlaps a block, because the name of a block locks only its own slice. */
 function expectNoOverlap(slice: Cidr, blocks: readonly BlockRecord[]): void {
   const other = blocks.find(({ cidr }) => overlap(cidr, slice));
   if (other !== undefined)

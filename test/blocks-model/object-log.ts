@@ -6,11 +6,11 @@ interface Versioned {
 
 interface Entry<R> {
   readonly name: string;
-  /** undefined: it is gone. */
+  /** undefined if the object was deleted. */
   readonly record: R | undefined;
 }
 
-/** Objects of a kind, and all that has happened to them. */
+/** The objects of a kind, and the log of their changes. */
 export class ObjectLog<R extends Versioned> {
   readonly entries: Entry<R>[] = [];
   readonly current = new Map<string, R>();
@@ -26,7 +26,7 @@ export class ObjectLog<R extends Versioned> {
   }
 }
 
-/** An informer's cache: it lists, consistently, and hears what happened next, when it is told to. */
+/** A cache that lists consistently, and reads later changes when the model lets it. */
 export class LaggingCache<R extends Versioned> {
   hasSynced = false;
   readonly #log: ObjectLog<R>;
@@ -53,7 +53,7 @@ export class LaggingCache<R extends Versioned> {
     return [...this.#cache.values()];
   }
 
-  /** The first list, or what happened next: so many events. */
+  /** Reads the first list, or the given number of further changes. */
   read(count = Infinity): void {
     if (!this.hasSynced) {
       this.relist();
@@ -64,7 +64,7 @@ export class LaggingCache<R extends Versioned> {
     this.#place = end;
   }
 
-  /** The watch was lost: what came and went meanwhile is never told. */
+  /** Lists again after a lost watch. Objects that were created and deleted in between are never seen. */
   relist(): void {
     for (const name of [...this.#cache.keys()]) if (!this.#log.current.has(name)) this.#set(name, undefined);
     for (const record of this.#log.list()) this.#set(record.metadata.name, record);

@@ -9,7 +9,7 @@ import { Slices } from '../../ipam/core/slices.js';
 import type { ModelNode, ModelPool } from './cluster.js';
 import { isLeaseInBlock } from './block-checker.js';
 
-/** What a process has read, however old. */
+/** The contents of a process's caches. */
 export interface CachedState {
   readonly pool: ModelPool | undefined;
   readonly blocks: readonly BlockRecord[];
@@ -18,7 +18,7 @@ export interface CachedState {
   readonly claimShortageAt: ObservedPool['claimShortageAt'];
 }
 
-/** Pool blue as it looks, by sums over all that is known: few addresses, no indexes. */
+/** Observes pool blue by full counts, because it has few addresses. */
 export function observePool(known: CachedState): ObservedPool {
   const { pool, blocks, leases, claimShortageAt } = known;
   const spaces = { 4: spaceOf(4, known), 6: spaceOf(6, known) };
@@ -48,7 +48,7 @@ export function leasedRanges(leases: readonly LeaseRecord[], family: Family): Ra
   return RangeSet.of(own.map(({ address: { value } }) => ({ first: value, last: value })));
 }
 
-/** What there is of a pool, in one family. */
+/** The addresses and slices of a pool in one family. */
 interface FamilyLayout {
   readonly open: RangeSet;
   readonly slices: readonly Cidr[];
@@ -59,7 +59,7 @@ interface FamilySpace extends FamilyLayout {
 }
 
 const NOTHING: FamilyLayout = { open: RangeSet.EMPTY, slices: [] };
-/** Pools are looked at many times, and never change. */
+/** Cached, because compiled pools never change. */
 const LAYOUTS = new WeakMap<Pool, Readonly<Record<Family, FamilyLayout>>>();
 
 function layoutOf(pool: Pool, family: Family): FamilyLayout {

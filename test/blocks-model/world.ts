@@ -8,12 +8,12 @@ import { type Writer, isLeaseInBlock } from './block-checker.js';
 
 const ADMIN: Writer = { kind: 'admin', name: 'admin', startedAt: 0, isAbandoned: false };
 const ROUND_MS = 20_000;
-/** After so many rounds without faults all blocks have come to rest: two delays, and what is said and done in between. */
+/** After this many rounds without faults no block is being released: two delays, and the handshakes in between. */
 const SETTLE_ROUNDS = 40;
-/** What a process says that is newer than this one. */
+/** A release state of a newer version. */
 export const UNKNOWN_RELEASE = 'lent-on-trial';
 
-/** Two ipams, of which one is deposed and does not know it, agents, pods, claims and an admin, on one API server. */
+/** Two ipam processes, one of which has lost its leadership unknowingly, agents, pods, claims and an administrator on one API server. */
 export class BlockWorld {
   readonly cluster: BlockCluster;
   readonly ipams: ModelIpam[];
@@ -32,7 +32,7 @@ export class BlockWorld {
     this.runAll();
   }
 
-  /** Everybody hears of everything, and does what is to be done; agents of nodes that are gone do not. */
+  /** All processes read all changes and act on them, except agents of deleted nodes. */
   runAll(): void {
     for (const [node, agent] of this.agents.entries()) {
       if (!this.cluster.nodes.current.has(NODES[node]!)) continue;
@@ -54,13 +54,13 @@ export class BlockWorld {
     this.agents[node]!.add(pod);
   }
 
-  /** The runtime tries once more. */
+  /** The runtime repeats an ADD. */
   add(pick: number): void {
     const pod = choose(this.#living, pick);
     if (pod !== undefined) this.#agentOf(pod).add(pod);
   }
 
-  /** A pod ends. @param isToldOf its runtime tears it down; else somebody finds out later */
+  /** Ends a pod. @param isToldOf whether the runtime sends a DEL; else the collector finds the lease later */
   endPod(pick: number, isToldOf: boolean): void {
     const pod = choose(
       this.#living.filter(({ isBusy }) => !isBusy),
@@ -105,7 +105,7 @@ export class BlockWorld {
     if (block !== undefined) this.cluster.writeBlock(ADMIN, deleteBlock(block));
   }
 
-  /** Somebody of another version says something; or takes it back. */
+  /** A process of another version writes an unknown release state, or clears it. */
   setRelease(pick: number, word: string | null): void {
     const block = this.#block(pick);
     if (block === undefined || (word === null) !== (block.release === 'unknown')) return;
@@ -121,7 +121,7 @@ export class BlockWorld {
     this.cluster.now += ms;
   }
 
-  /** @throws {Error} where an address is held by two, or what is lent overlaps */
+  /** @throws {Error} if an address has two owners */
   check(): void {
     this.cluster.checker.observe();
     const holders = new Map<string, LeaseRecord>();
@@ -132,7 +132,7 @@ export class BlockWorld {
     }
   }
 
-  /** All faults end, pods go on: whatever was on its way back is its node's, or the pool's. */
+  /** Ends all faults while pods stay, and checks that no block is still being released. */
   settle(): void {
     for (const block of this.#foreign()) this.setRelease(this.cluster.blocks.list().indexOf(block), null);
     this.cluster.setPool('usual');
@@ -150,11 +150,11 @@ export class BlockWorld {
       if (leases.some((lease) => isLeaseInBlock(lease, block))) continue;
       throw new Error(`${block.metadata.name} of ${block.node} is withdrawn, not used, and still there`);
     }
-    // what is withdrawn stays asked for as long as pods use it
+    // a withdrawn block stays marked while pods use it
     this.#demandRest(blocks.filter((block) => !isWithdrawn(block)));
   }
 
-  /** All pods and claims end, too, and one node never comes back: every slice can be lent again. */
+  /** Also ends all pods and claims, while one node stays deleted, and checks that no block and no lease is left. */
   settleEmpty(): void {
     this.cluster.setNode(NODES.at(-1)!, 'gone');
     this.#claims.clear();
@@ -216,7 +216,7 @@ function choose<T>(among: readonly T[], pick: number): T | undefined {
   return among[pick % Math.max(among.length, 1)];
 }
 
-/** Somebody deletes it, or its pool has no such block any more. */
+/** Whether the block is being deleted, or is no slice of the pool. */
 function isWithdrawn(block: BlockRecord): boolean {
   return block.metadata.deletionTimestamp !== undefined || isOutgrown(block);
 }

@@ -7,7 +7,7 @@ import type { BlockState } from '../plan-state.js';
 import { type BlockRecord, lendBlock, readBlock } from '../../core/block.js';
 import { formatCidr, parseCidr } from '../../core/cidr.js';
 
-/** What is seen of a pool's blocks, as tests of the plan write it. */
+/** Inputs of the plan of blocks in short form. */
 
 export const DELAY = 180_000;
 export const NOW = 1_000_000_000;
@@ -21,7 +21,7 @@ export const nodeWith = (leases: number): ObservedNode => ({
   isEligible: true,
   leases: { 4: leases, 6: 0 },
 });
-export const ineligibleNode: ObservedNode = { exists: true, isEligible: false, leases: { 4: 1, 6: 0 } };
+export const unfitNode: ObservedNode = { exists: true, isEligible: false, leases: { 4: 1, 6: 0 } };
 export const missingNode: ObservedNode = { exists: false, isEligible: false, leases: { 4: 0, 6: 0 } };
 
 export interface ObservedBlockOptions extends Partial<Omit<ObservedBlock, 'record'>> {
@@ -31,7 +31,7 @@ export interface ObservedBlockOptions extends Partial<Omit<ObservedBlock, 'recor
   finalizers?: string[];
 }
 
-/** Block `10.1.0.<64 * index>/26`, of node n1, in which nobody has an address. */
+/** Block `10.1.0.<64 * index>/26` of node n1, without leases. */
 export function block(index: number, given: ObservedBlockOptions = {}): ObservedBlock {
   const { node = 'n1', status: _status, deleting: _deleting, finalizers: _finalizers, ...rest } = given;
   return { record: recordOf(index, node, given), used: 0, free: 64, size: 64, isSlice: true, ...rest };
@@ -58,7 +58,7 @@ export interface BlockPlanInputs extends Partial<Omit<ObservedPool, 'nodes' | 'u
   nodes?: Record<string, ObservedNode>;
   /** Free addresses of slices 3, 2, 1 …, as many as there are. */
   unlent?: number[];
-  /** The same of 2001:db8::/122 and what follows. */
+  /** Free addresses of the slices 2001:db8::/122, 2001:db8::40/122 and so on. */
   unlent6?: number[];
   state?: Record<string, BlockState>;
   now?: number;
@@ -102,12 +102,12 @@ function indexOf(cidr: string): string {
   return offset === undefined ? cidr : String(Number(offset) / 64);
 }
 
-export const reclaimableSince = (at: number, reason: ReleaseReason = Excess): BlockState => ({
+export const since = (at: number, reason: ReleaseReason = Excess): BlockState => ({
   reclaimable: { since: at, reason },
 });
 export const withRelease = (release: string, reason: ReleaseReason = Excess) => ({ status: { release, reason } });
 
-/** A line of what was agreed on: what is there, and what is written. `at`: when it is looked at again, from now. */
+/** A test of a plan: its input, the expected actions, and the delay until the next sync. */
 export interface BlockPlanCase {
   name: string;
   given: BlockPlanInputs;
@@ -121,7 +121,7 @@ export function itPlansBlocks(lines: readonly BlockPlanCase[]): void {
       const { actions, requeueAt } = planGiven(given);
       expect(actions.map(summaryOf)).to.deep.equal(does);
       expect(requeueAt).to.equal(requeueInMs === undefined ? undefined : NOW + requeueInMs);
-      // the life of a block allows it
+      // the release state of the block allows the write
       for (const action of actions) expect(writeOf(action)).to.have.property('verb');
     });
   }

@@ -23,14 +23,14 @@ import { type ObjectEvent, ObjectStore, versions } from '../../../test/object-st
 
 const OWNER = { kind: 'Pod', namespace: 'a' } as const;
 
-/** Blocks behind the rules of the API server, and the sync that writes them; the watch tells of them when it is told to. */
+/** Blocks under the rules of the API server, and the sync that writes them. The test decides when the watch delivers events. */
 export class BlockSyncWorld {
   readonly clock = new ManualClock(Date.UTC(2026, 0, 1));
   readonly pools = new Cache<AddressPool>();
   readonly nodes = new Cache<KubeObject>();
-  /** Nodes that the API server knows, whatever the cache has. */
+  /** Nodes on the API server, which may differ from the cache. */
   readonly liveNodes = new Set<string>();
-  /** The same of pools. */
+  /** Pools on the API server. */
   readonly livePools = new Map<string, AddressPool>();
   readonly leases = new LeaseBook();
   readonly blocks = new BlockBook();
@@ -42,7 +42,7 @@ export class BlockSyncWorld {
   readonly conflicts: string[] = [];
   readonly logged: string[] = [];
   isGateOpen = true;
-  /** Called before each write; may throw what a client throws. */
+  /** Called before each write. It may throw errors of a client. */
   beforeWrite: (write: string) => void = () => undefined;
   readonly #next = versions();
   readonly #untold: ObjectEvent<AddressBlock>[] = [];
@@ -62,7 +62,7 @@ export class BlockSyncWorld {
     this.#sync = this.elect();
   }
 
-  /** A new leader, which remembers nothing, works from now on. */
+  /** Elects a new leader, which has no state. */
   elect(): (pool: string) => Promise<SyncResult> {
     const { pools, directory, nodes, blocks, shortages, policy, clock } = this;
     const note = (fields: object, text: string) => this.logged.push(`${JSON.stringify(fields)} ${text}`);
@@ -85,7 +85,7 @@ export class BlockSyncWorld {
     return this.#sync;
   }
 
-  /** One look, long enough after the last one. */
+  /** Runs a sync, long enough after the last one. */
   sync(pool = 'blue'): Promise<SyncResult> {
     this.clock.advanceTo(this.clock.now() + 1_000);
     return this.#sync(pool);
@@ -95,7 +95,7 @@ export class BlockSyncWorld {
     return this.#sync(pool);
   }
 
-  /** Looks until nothing is written any more. */
+  /** Syncs until nothing is written. */
   async settle(): Promise<void> {
     for (let before = -1, looks = 0; before !== this.writes.length; looks++) {
       if (looks > 50) throw new Error(`there is no end of writes: ${this.writes.slice(-4).join(', ')}`);
@@ -130,7 +130,7 @@ export class BlockSyncWorld {
     this.nodes.delete(name);
   }
 
-  /** A pod of the node, or where there is none a claim, has the address. */
+  /** Leases the address to a pod of the node, or to a claim if no node is given. */
   lease(address: string, node?: string): void {
     const owner: LeaseOwner = { ...OWNER, name: address, uid: address };
     const request = { address: parseAddress(address), addressSpace: 'blue', pool: 'blue' };
@@ -149,7 +149,7 @@ export class BlockSyncWorld {
     if (found !== undefined) this.leases.forget(found.metadata.name, found.metadata.uid);
   }
 
-  /** `<cidr> <node>`, and what it says, by name. */
+  /** `<cidr> <node> <release state>`, sorted. */
   get lent(): string[] {
     const texts = [...this.#store.objects.values()].map(({ spec, status, metadata }) => {
       const going = metadata.deletionTimestamp === undefined ? '' : ' going';
@@ -175,7 +175,7 @@ export class BlockSyncWorld {
     this.#store.write({ verb: 'create', object: block });
   }
 
-  /** The watch tells what has happened. */
+  /** Delivers the pending events of the watch. */
   deliver(): void {
     for (const { before, after } of this.#untold.splice(0)) {
       if (after === undefined) this.#tell({ type: 'removed', object: readBlock(before!) });
