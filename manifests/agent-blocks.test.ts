@@ -4,7 +4,7 @@ import { answerBlock, lendBlock, markBlock, readBlock } from '../ipam/core/block
 import { parseCidr } from '../ipam/core/cidr.js';
 import type { Client } from '../kube/client.js';
 import { ADDRESS_BLOCKS, NODES } from '../kube/resources.js';
-import { PolicyCluster, expectDenial, untilDenied } from './testing/policy-cluster.js';
+import { type PolicyCluster, expectDenial, untilDenied, usePolicyCluster } from './testing/policy-cluster.js';
 import { AGENT, AGENT_USER } from './testing/node-leases.js';
 import { requestErrorOf } from '../test/request-error.js';
 
@@ -25,20 +25,17 @@ function block(node = NODE): AddressBlock {
 }
 
 describe('the admission policy for answers of agents about blocks, on a kube-apiserver', function () {
-  this.timeout(20_000);
   let cluster: PolicyCluster;
   let agent: Client;
 
-  before(async function () {
-    this.timeout(15 * 60_000); // the first run builds the API server
-    cluster = await PolicyCluster.start({ kubevirtNamespace: 'kubevirt' });
+  usePolicyCluster(this, async (started) => {
+    cluster = started;
     await cluster.admin.create(NODES, { metadata: { name: NODE } });
     agent = await cluster.withToken(AGENT, { node: NODE });
     await lent(undefined, 'node-2');
     await untilDenied(() => answer(agent, READY, true));
     await gone();
   });
-  after(() => cluster.stop());
   afterEach(gone);
 
   async function lent(status?: AddressBlockStatus, node = NODE): Promise<AddressBlock> {

@@ -4,7 +4,7 @@ import type { Pod } from '../api/pod.js';
 import { SERVICE_ACCOUNTS } from '../e2e/bed/service-accounts.js';
 import { readKustomization } from '../e2e/holdfast/manifests.js';
 import { ADDRESS_LEASES, NODES, PODS } from '../kube/resources.js';
-import { PolicyCluster, expectDenial, untilDenied } from './testing/policy-cluster.js';
+import { type PolicyCluster, expectDenial, untilDenied, usePolicyCluster } from './testing/policy-cluster.js';
 import {
   AGENT,
   AGENT_USER,
@@ -31,22 +31,18 @@ interface Workload {
 }
 
 describe('the identity of agents, on a kube-apiserver', function () {
-  this.timeout(20_000);
   let cluster: PolicyCluster;
   let workloads: Workload[] = [];
   let count = 0;
 
-  before(async function () {
-    this.timeout(15 * 60_000); // the first run builds the API server
+  usePolicyCluster(this, async (started) => {
     const shipped = await readKustomization();
     workloads = shipped.filter(({ kind }) => ['Deployment', 'DaemonSet'].includes(kind)) as unknown as Workload[];
-    cluster = await PolicyCluster.start({ kubevirtNamespace: 'kubevirt' });
+    cluster = started;
     for (const name of ['node-1', 'node-2', ...LONG]) await cluster.admin.create(NODES, { metadata: { name } });
     const lost = await cluster.withToken(AGENT);
     await untilDenied(() => lost.create(ADDRESS_LEASES, lease(), { dryRun: true }));
   });
-
-  after(() => cluster.stop());
 
   /** A pod as the workload's controller makes it, but for the scheduler's part. */
   function podOf({ metadata, spec: { template } }: Workload, namespace = metadata.namespace): Pod {

@@ -15,7 +15,7 @@ import { createLease, readLease, releaseLease, reallocateLease } from '../ipam/c
 import type { Client } from '../kube/client.js';
 import { ADDRESS_LEASES, NODES } from '../kube/resources.js';
 import { writeLease } from '../cluster/lease-writes.js';
-import { PolicyCluster, expectDenial, untilDenied } from './testing/policy-cluster.js';
+import { type PolicyCluster, expectDenial, untilDenied, usePolicyCluster } from './testing/policy-cluster.js';
 import {
   AGENT,
   AGENT_USER,
@@ -44,19 +44,15 @@ const NO_END = 'omit metadata.finalizers and metadata.ownerReferences';
 const LABELS = 'labels of a lease must match its spec, and these do not: ipam.holdfast.dev/';
 
 describe('the admission policy for leases that agents write, on a kube-apiserver', function () {
-  this.timeout(20_000);
   let cluster: PolicyCluster;
   let agent: Client;
 
-  before(async function () {
-    this.timeout(15 * 60_000); // the first run builds the API server
-    cluster = await PolicyCluster.start({ kubevirtNamespace: 'kubevirt' });
+  usePolicyCluster(this, async (started) => {
+    cluster = started;
     for (const name of ['node-1']) await cluster.admin.create(NODES, { metadata: { name } });
     agent = await cluster.withToken(AGENT, { node: 'node-1' });
     await untilDenied(() => agent.create(ADDRESS_LEASES, lease(ON_NODE_2), { dryRun: true }));
   });
-
-  after(() => cluster.stop());
 
   describe('for an agent whose token names its node', () => {
     const creations: { name: string; given: AddressLease; expect?: string }[] = [

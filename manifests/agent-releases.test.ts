@@ -1,7 +1,7 @@
 import { IPAM_API_VERSION } from '../api/names.js';
 import type { Client, Patch } from '../kube/client.js';
 import { ADDRESS_LEASES, NODES } from '../kube/resources.js';
-import { PolicyCluster, expectDenial, untilDenied } from './testing/policy-cluster.js';
+import { type PolicyCluster, expectDenial, untilDenied, usePolicyCluster } from './testing/policy-cluster.js';
 import { AGENT, ON_NODE_2, changed, lease } from './testing/node-leases.js';
 
 const MINUTE_MS = 60_000;
@@ -28,19 +28,15 @@ function withFields(managedFields: readonly object[], body: object = {}): object
 }
 
 describe('the admission policy for the times that agents write, on a kube-apiserver', function () {
-  this.timeout(20_000);
   let cluster: PolicyCluster;
   let agent: Client;
 
-  before(async function () {
-    this.timeout(15 * MINUTE_MS); // the first run builds the API server
-    cluster = await PolicyCluster.start({ kubevirtNamespace: 'kubevirt' });
+  usePolicyCluster(this, async (started) => {
+    cluster = started;
     await cluster.admin.create(NODES, { metadata: { name: 'node-1' } });
     agent = await cluster.withToken(AGENT, { node: 'node-1' });
     await untilDenied(() => agent.create(ADDRESS_LEASES, lease(ON_NODE_2), { dryRun: true }));
   });
-
-  after(() => cluster.stop());
 
   const patch = (body: object): Patch => ({ type: 'merge', body });
   const { apiVersion, kind, metadata, spec } = lease();

@@ -3,7 +3,7 @@ import type { KubeObject } from '../api/meta.js';
 import type { Client } from '../kube/client.js';
 import { StatusError } from '../kube/errors.js';
 import { NODES } from '../kube/resources.js';
-import { PolicyCluster, expectDenial, untilDenied } from './testing/policy-cluster.js';
+import { type PolicyCluster, expectDenial, untilDenied, usePolicyCluster } from './testing/policy-cluster.js';
 
 const CAPACITY = { namespace: 'holdfast-system', name: 'holdfast-capacity' };
 const USER = 'system:serviceaccount:holdfast-system:holdfast-capacity';
@@ -21,16 +21,14 @@ interface Node extends KubeObject {
 }
 
 describe('the admission policy for free addresses on nodes, on a kube-apiserver', function () {
-  this.timeout(20_000);
   let cluster: PolicyCluster;
   /** A client with the shipped rights. */
   let own: Client;
   /** A client with all rights by RBAC. */
   let mighty: Client;
 
-  before(async function () {
-    this.timeout(15 * 60_000); // the first run builds the API server
-    cluster = await PolicyCluster.start({ kubevirtNamespace: 'kubevirt' });
+  usePolicyCluster(this, async (started) => {
+    cluster = started;
     await cluster.admin.create(NODES, { metadata: { ...NODE, labels: { zone: 'a' } } });
     await writeStatus(cluster.admin, {
       capacity: CPU,
@@ -44,8 +42,6 @@ describe('the admission policy for free addresses on nodes, on a kube-apiserver'
       own.patch(NODES, NODE, merge({ capacity: { cpu: '1' } }), { subresource: 'status', dryRun: true }),
     );
   });
-
-  after(() => cluster.stop());
 
   function merge(status: object) {
     return { type: 'merge', body: { status } } as const;

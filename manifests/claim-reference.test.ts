@@ -2,7 +2,7 @@ import type { ObjectMeta, OwnerReference } from '../api/meta.js';
 import { NETWORKS_ANNOTATION } from '../api/names.js';
 import { until } from '../e2e/bed/wait.js';
 import { NAMESPACES } from '../kube/resources.js';
-import { PolicyCluster, expectDenial, untilDenied } from './testing/policy-cluster.js';
+import { type PolicyCluster, expectDenial, untilDenied, usePolicyCluster } from './testing/policy-cluster.js';
 
 const TENANT = 'tenant';
 const KUBEVIRT = 'system:serviceaccount:kubevirt:kubevirt-controller';
@@ -16,16 +16,12 @@ function referTo(claim: string, key = NETWORKS_ANNOTATION): Record<string, strin
 }
 
 describe('the admission policy for references to claims, on a kube-apiserver', function () {
-  this.timeout(20_000);
   let cluster: PolicyCluster;
 
-  before(async function () {
-    this.timeout(15 * 60_000); // the first run builds the API server
-    cluster = await PolicyCluster.start({ kubevirtNamespace: 'kubevirt' });
+  usePolicyCluster(this, async (started) => {
+    cluster = started;
     await untilDenied(() => cluster.createPod(TENANT, { annotations: referTo('vm1.data') }));
   });
-
-  after(() => cluster.stop());
 
   async function setNamespaceLabel(value: string | null): Promise<void> {
     const body = { metadata: { labels: { 'ipam.holdfast.dev/claim-references': value } } };

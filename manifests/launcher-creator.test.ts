@@ -2,7 +2,7 @@ import type { ObjectMeta } from '../api/meta.js';
 import { LAUNCHER_CREATOR, NETWORKS_ANNOTATION } from '../api/names.js';
 import { until } from '../e2e/bed/wait.js';
 import { CONFIG_MAPS } from '../kube/resources.js';
-import { PolicyCluster, expectDenial, untilDenied } from './testing/policy-cluster.js';
+import { type PolicyCluster, expectDenial, untilDenied, usePolicyCluster } from './testing/policy-cluster.js';
 import { LAUNCHER_LABELS as LAUNCHER, VMI_OWNER as VMI } from '../test/launcher-pods.js';
 
 const WHO = {
@@ -33,18 +33,14 @@ function networks(value: string | null, creator?: string): { metadata: Partial<O
 }
 
 describe('the admission policies for the creator of a launcher, on a kube-apiserver', function () {
-  this.timeout(20_000);
   let cluster: PolicyCluster;
 
-  before(async function () {
-    this.timeout(15 * 60_000); // the first run builds the API server
-    cluster = await PolicyCluster.start({ kubevirtNamespace: 'kubevirt' });
+  usePolicyCluster(this, async (started) => {
+    cluster = started;
     await untilDenied(() => cluster.createPod(WHO.tenant, launcher()));
     await untilDenied(() => cluster.createPod(WHO.elsewhere, launcher()));
     await untilDenied(() => cluster.createPod(WHO.tenant, { annotations: { [LAUNCHER_CREATOR]: 'x' } }));
   });
-
-  after(() => cluster.stop());
 
   async function setNamespace(value: string | null): Promise<void> {
     const body = { data: { kubevirtNamespace: value } };

@@ -7,7 +7,7 @@ import { NETWORKS_ANNOTATION } from '../api/names.js';
 import { MANIFESTS } from '../e2e/holdfast/manifests.js';
 import { messageOf } from '../kube/errors.js';
 import { FORGED_OWNERS, type ForgedOwner } from '../test/forged-owners.js';
-import { PolicyCluster, expectDenial, untilDenied } from './testing/policy-cluster.js';
+import { type PolicyCluster, expectDenial, untilDenied, usePolicyCluster } from './testing/policy-cluster.js';
 import { LAUNCHER_LABELS as LAUNCHER, VMI_OWNER as VMI } from '../test/launcher-pods.js';
 
 const WHO = {
@@ -22,17 +22,13 @@ type Person = keyof typeof WHO;
 const OTHER_VMI: OwnerReference = { ...VMI, name: 'vm2', uid: 'u-2', controller: false };
 
 describe('the admission policies for pods that a VMI owns, on a kube-apiserver', function () {
-  this.timeout(20_000);
   let cluster: PolicyCluster;
 
-  before(async function () {
-    this.timeout(15 * 60_000); // the first run builds the API server
-    cluster = await PolicyCluster.start({ kubevirtNamespace: 'kubevirt' });
+  usePolicyCluster(this, async (started) => {
+    cluster = started;
     await untilDenied(() => cluster.createPod(WHO.tenant, { labels: LAUNCHER, ownerReferences: [VMI] }));
     await untilDenied(() => cluster.createPod(WHO.tenant, { ownerReferences: [VMI] }));
   });
-
-  after(() => cluster.stop());
 
   const creations: { name: string; as: Person; given: Partial<ObjectMeta>; expect?: string }[] = [
     { name: 'KubeVirt creates launchers', as: 'kubevirt', given: { labels: LAUNCHER, ownerReferences: [VMI] } },

@@ -1,6 +1,6 @@
 import { DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION, NETWORK_STATUS_ANNOTATION } from '../api/names.js';
 import type { ObjectMeta } from '../api/meta.js';
-import { PolicyCluster, expectDenial, untilDenied } from './testing/policy-cluster.js';
+import { type PolicyCluster, expectDenial, untilDenied, usePolicyCluster } from './testing/policy-cluster.js';
 import { LAUNCHER_LABELS as LAUNCHER, VMI_OWNER as VMI } from '../test/launcher-pods.js';
 
 const WHO = {
@@ -12,20 +12,16 @@ const WHO = {
 type Person = keyof typeof WHO;
 
 describe('the admission policies for writes of subresources of pods, on a kube-apiserver', function () {
-  this.timeout(20_000);
   let cluster: PolicyCluster;
   const launcher = { labels: LAUNCHER, ownerReferences: [VMI] };
 
-  before(async function () {
-    this.timeout(15 * 60_000); // the first run builds the API server
-    cluster = await PolicyCluster.start({ kubevirtNamespace: 'kubevirt' });
+  usePolicyCluster(this, async (started) => {
+    cluster = started;
     const launch = () => cluster.createPod(WHO.kubevirt, launcher);
     const metadata = { annotations: { [NETWORKS_ANNOTATION]: 'blue' } };
     await untilDenied(async () => cluster.patchPod(WHO.tenant, await launch(), { metadata }, 'status'));
     await untilDenied(async () => cluster.bindPod(WHO.tenant, await launch(), metadata));
   });
-
-  after(() => cluster.stop());
 
   describe('for the status of a pod', () => {
     const networks = { [NETWORKS_ANNOTATION]: 'blue', [DEFAULT_NETWORK_ANNOTATION]: 'red' };

@@ -15,7 +15,7 @@ import { systemClock } from '../kube/clock.js';
 import { messageOf } from '../kube/errors.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS, NETWORK_ATTACHMENT_DEFINITIONS, PODS } from '../kube/resources.js';
 import { writeLease } from '../cluster/lease-writes.js';
-import { PolicyCluster, expectDenial } from './testing/policy-cluster.js';
+import { type PolicyCluster, expectDenial, usePolicyCluster } from './testing/policy-cluster.js';
 import { roleBindingOf } from './testing/role-binding.js';
 
 const NAMESPACE = 'kube-system';
@@ -24,7 +24,6 @@ const DRY: MigrateOptions = { apply: false, namespace: NAMESPACE, skipConflicts:
 const APPLY = { ...DRY, apply: true };
 
 describe('a migration from whereabouts, on a kube-apiserver, with the shipped rights', function () {
-  this.timeout(20_000);
   let cluster: PolicyCluster;
   let migrator: Client;
   let pods: Pod[] = [];
@@ -51,9 +50,8 @@ describe('a migration from whereabouts, on a kube-apiserver, with the shipped ri
     return Object.fromEntries(items.map(({ spec }) => [spec.address, spec.owner?.name ?? 'reserved']));
   }
 
-  before(async function () {
-    this.timeout(15 * 60_000); // the first run builds the API server
-    cluster = await PolicyCluster.start({ kubevirtNamespace: 'kubevirt' });
+  usePolicyCluster(this, async (started) => {
+    cluster = started;
     await createCrds(
       cluster.admin,
       await readManifests(join(import.meta.dirname, '..', 'e2e', 'bed', 'manifests', 'whereabouts.yaml')),
@@ -84,8 +82,6 @@ describe('a migration from whereabouts, on a kube-apiserver, with the shipped ri
       eight: { podref: podref(2) },
     });
   });
-
-  after(() => cluster.stop());
 
   it('writes nothing when it plans', async () => {
     expect(await migrate(DRY)).to.equal(true);

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { ObjectMeta, OwnerReference } from '../api/meta.js';
 import { CLAIM_FINALIZER, CLAIM_OWNER_UID, CLAIM_VM_NETWORK } from '../api/names.js';
 import { CONFIG_MAPS, IPAM_CLAIMS } from '../kube/resources.js';
-import { PolicyCluster, expectDenial, untilDenied } from './testing/policy-cluster.js';
+import { type PolicyCluster, expectDenial, untilDenied, usePolicyCluster } from './testing/policy-cluster.js';
 
 const WHO = {
   tenant: 'tenant',
@@ -20,21 +20,21 @@ const VM: OwnerReference = { ...VMI, kind: 'VirtualMachine' };
 const LAUNCHER = { 'kubevirt.io': 'virt-launcher' };
 
 describe('the admission policies on a kube-apiserver', function () {
-  this.timeout(20_000);
   let cluster: PolicyCluster;
 
-  before(async function () {
-    this.timeout(15 * 60_000); // the first run builds the API server
-    cluster = await PolicyCluster.start({ kubevirtNamespace: 'kubevirt', claimWriters: `\n ${WHO.restorer}\n` });
-    const refused = [
-      () => cluster.createPod(WHO.tenant, { labels: LAUNCHER, ownerReferences: [VMI] }),
-      () => cluster.createPod(WHO.tenant, { ownerReferences: [VMI] }),
-      () => cluster.createClaim(WHO.tenant, { finalizers: [CLAIM_FINALIZER] }),
-    ];
-    for (const attempt of refused) await untilDenied(attempt);
-  });
-
-  after(() => cluster.stop());
+  usePolicyCluster(
+    this,
+    async (started) => {
+      cluster = started;
+      const refused = [
+        () => cluster.createPod(WHO.tenant, { labels: LAUNCHER, ownerReferences: [VMI] }),
+        () => cluster.createPod(WHO.tenant, { ownerReferences: [VMI] }),
+        () => cluster.createClaim(WHO.tenant, { finalizers: [CLAIM_FINALIZER] }),
+      ];
+      for (const attempt of refused) await untilDenied(attempt);
+    },
+    { kubevirtNamespace: 'kubevirt', claimWriters: `\n ${WHO.restorer}\n` },
+  );
 
   describe('for claims', () => {
     const ours: Partial<ObjectMeta> = {

@@ -13,7 +13,7 @@ import { createAll } from '../e2e/bed/objects.js';
 import { until } from '../e2e/bed/wait.js';
 import type { Client } from '../kube/client.js';
 import { ADDRESS_POOLS, CONFIG_MAPS, IPAM_CLAIMS } from '../kube/resources.js';
-import { PolicyCluster, expectDenial, untilDenied } from './testing/policy-cluster.js';
+import { type PolicyCluster, expectDenial, untilDenied, usePolicyCluster } from './testing/policy-cluster.js';
 
 const WHO = {
   /** May write claims, with their status, in one namespace. */
@@ -62,7 +62,6 @@ function derivedFrom(namespace: string): Partial<ObjectMeta> {
 }
 
 describe('the admission policies for claims on the networks of pools, on a kube-apiserver', function () {
-  this.timeout(20_000);
   let cluster: PolicyCluster;
   let count = 0;
 
@@ -92,9 +91,8 @@ describe('the admission policies for claims on the networks of pools, on a kube-
     await cluster.admin.patch(CONFIG_MAPS, ref, { type: 'merge', body: { data: { statusWriters } } });
   }
 
-  before(async function () {
-    this.timeout(15 * 60_000); // the first run builds the API server
-    cluster = await PolicyCluster.start({ kubevirtNamespace: 'kubevirt' });
+  usePolicyCluster(this, async (started) => {
+    cluster = started;
     const tenants = grant('claim-editors', [WHO.tenant], ['ipamclaims', 'ipamclaims/status']);
     const strangers = grant('status-writers', [WHO.stranger, WHO.namesake], ['ipamclaims/status']);
     const { admin } = cluster;
@@ -106,8 +104,6 @@ describe('the admission policies for claims on the networks of pools, on a kube-
     await ipam.create(ADDRESS_POOLS, pool('red.nads', { network: 'red' }, derivedFrom('nads')));
     await ipam.create(ADDRESS_POOLS, pool('grey.default', { network: 'grey' }, derivedFrom(NAMESPACE)));
   });
-
-  after(() => cluster.stop());
 
   describe('for the status of claims', () => {
     const cases: { name: string; network: string; nad?: string; guarded: boolean }[] = [

@@ -5,7 +5,7 @@ import { POOL_NAD_NAMESPACE } from '../api/names.js';
 import { createAll } from '../e2e/bed/objects.js';
 import type { Client } from '../kube/client.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS } from '../kube/resources.js';
-import { PolicyCluster, expectDenial, untilDenied } from './testing/policy-cluster.js';
+import { type PolicyCluster, expectDenial, untilDenied, usePolicyCluster } from './testing/policy-cluster.js';
 import { roleBindingOf } from './testing/role-binding.js';
 
 const WHO = {
@@ -37,21 +37,17 @@ function pool(name: string, metadata: Partial<ObjectMeta> = {}): AddressPool {
 }
 
 describe('the rights to pools and leases, on a kube-apiserver', function () {
-  this.timeout(20_000);
   let cluster: PolicyCluster;
 
   const as = (person: keyof typeof WHO): Promise<Client> => cluster.asRestricted(WHO[person]);
 
-  before(async function () {
-    this.timeout(15 * 60_000); // the first run builds the API server
-    cluster = await PolicyCluster.start({ kubevirtNamespace: 'kubevirt' });
+  usePolicyCluster(this, async (started) => {
+    cluster = started;
     await createAll(cluster.admin, [TENANT_RIGHTS, ...PEOPLES_RIGHTS]);
     await cluster.admin.create(ADDRESS_POOLS, pool('blue'));
     const mark = { [POOL_NAD_NAMESPACE]: 'nads' };
     await (await as('ipam')).create(ADDRESS_POOLS, pool('red.nads', { annotations: mark, labels: mark }));
   });
-
-  after(() => cluster.stop());
 
   describe('for leases', () => {
     const lease: AddressLease = {

@@ -4,7 +4,7 @@ import { expireLease, readLease, releaseLease, reallocateLease } from '../ipam/c
 import type { Client } from '../kube/client.js';
 import { ADDRESS_LEASES, NODES } from '../kube/resources.js';
 import { writeLease } from '../cluster/lease-writes.js';
-import { PolicyCluster, untilDenied } from './testing/policy-cluster.js';
+import { type PolicyCluster, untilDenied, usePolicyCluster } from './testing/policy-cluster.js';
 import { AGENT, CLAIM, ON_NODE_1, ON_NODE_2, RESERVED, changed, lease, request } from './testing/node-leases.js';
 import { requestErrorOf } from '../test/request-error.js';
 
@@ -27,21 +27,17 @@ const FOR_NOBODY: AddressLease = { ...RESERVED, spec: printer };
 
 /** By kind and admission policy together: whichever refuses first. */
 describe('reserved addresses, on a kube-apiserver', function () {
-  this.timeout(20_000);
   let cluster: PolicyCluster;
   let agent: Client;
   let ipam: Client;
 
-  before(async function () {
-    this.timeout(15 * 60_000); // the first run builds the API server
-    cluster = await PolicyCluster.start({ kubevirtNamespace: 'kubevirt' });
+  usePolicyCluster(this, async (started) => {
+    cluster = started;
     await cluster.admin.create(NODES, { metadata: { name: 'node-1' } });
     agent = await cluster.withToken(AGENT, { node: 'node-1' });
     ipam = await cluster.withToken({ namespace: 'holdfast-system', name: 'holdfast-ipam' });
     await untilDenied(() => agent.create(ADDRESS_LEASES, lease(ON_NODE_2), { dryRun: true }));
   });
-
-  after(() => cluster.stop());
 
   describe('an agent', () => {
     const cases: { name: string; from: AddressLease; to: object; expect?: string }[] = [

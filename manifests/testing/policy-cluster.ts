@@ -177,6 +177,22 @@ function bindingOf(pod: Pod, metadata: object): KubeObject {
   return { apiVersion: 'v1', kind: 'Binding', metadata: { ...metadata, name, namespace }, target } as KubeObject;
 }
 
+/** Starts a cluster before the tests of a suite and stops it after them. @param parameters data of the policies' ConfigMap */
+export function usePolicyCluster(
+  suite: Mocha.Suite,
+  setUp: (cluster: PolicyCluster) => Promise<void>,
+  parameters: Record<string, string> = { kubevirtNamespace: 'kubevirt' },
+): void {
+  let cluster: PolicyCluster | undefined;
+  suite.timeout(20_000);
+  before(async function () {
+    this.timeout(15 * 60_000); // the first run builds the API server
+    cluster = await PolicyCluster.start(parameters);
+    await setUp(cluster);
+  });
+  after(() => cluster?.stop());
+}
+
 /** @returns the message of a policy; undefined if the attempt succeeded */
 async function policyMessageOf(attempt: Promise<unknown>): Promise<string | undefined> {
   try {
