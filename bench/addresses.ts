@@ -54,7 +54,6 @@ interface AddressBench {
   story: Story;
   /** A client with ipam's identity, so that the baseline passes the same admission. */
   ipam: Client;
-  /** Number of leases by address space. */
   filled: Map<string, number>;
 }
 

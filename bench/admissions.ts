@@ -111,7 +111,6 @@ export function assertPatched(answer: string): void {
   if (!answer.includes('"allowed":true') || !answer.includes('"patch":')) throw new Error(`not patched: ${answer}`);
 }
 
-/** Sends a POST request with JSON. @returns the text of the answer */
 export async function post(url: string, body: string, dispatcher: Agent): Promise<string> {
   const headers = { 'content-type': 'application/json' };
   const answer = await request(url, { method: 'POST', headers, body, dispatcher });

@@ -3,7 +3,6 @@ import { runInNewContext } from 'node:vm';
 
 let collect: (() => void) | undefined;
 
-/** Returns the size of reachable objects. */
 export function heapBytes(): number {
   if (collect === undefined) {
     setFlagsFromString('--expose-gc');

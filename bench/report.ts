@@ -3,7 +3,6 @@ export interface Figure {
   name: string;
   value: number;
   unit: string;
-  /** Undefined if there is no target. */
   target?: { atMost: number } | { atLeast: number };
 }
 
@@ -12,7 +11,6 @@ export function isMet({ value, target }: Figure): boolean | undefined {
   return 'atMost' in target ? value <= target.atMost : value >= target.atLeast;
 }
 
-/** Formats the figures as a table. */
 export function table(figures: readonly Figure[]): string {
   const rows = figures.map((figure) => [
     figure.name,

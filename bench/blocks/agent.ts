@@ -5,25 +5,16 @@ import {
 } from '../../cni/agent/leases/free-address-search.js';
 import type { Address } from '../../ipam/core/address.js';
 import { type LeaseRecord, createLease, releaseLease } from '../../ipam/core/lease.js';
-import type { Pool } from '../../ipam/core/pool.js';
-import type { Random } from '../../kube/clock.js';
-import type { SimulatedApi } from './api.js';
+import type { Simulation } from './simulation.js';
 import type { SimulatedBlocks } from './simulated-blocks.js';
 import { type SpaceView, TriedAddresses } from './space-view.js';
-import type { Counters } from './counters.js';
-import type { VirtualTime } from './virtual-time.js';
 
-export interface SimulatedAgentDeps {
+export interface SimulatedAgentDeps extends Simulation {
   readonly node: string;
-  readonly pool: Pool;
-  readonly api: SimulatedApi;
-  readonly time: VirtualTime;
-  readonly random: Random;
   /** Shared by agents whose watches have the same lag. */
   readonly view: SpaceView;
   /** The view of agents that know no leases. */
   readonly blind: SpaceView;
-  readonly tally: () => Counters;
   /** Absent if the feature gate NodeBlocks is off. */
   readonly blocks?: SimulatedBlocks;
 }

@@ -3,14 +3,11 @@ export class Counters {
   readonly tries: number[] = [];
   /** Latencies in ms of ADDs that got an address. */
   readonly latencies: number[] = [];
-  /** ADDs that got no address. */
   refused = 0;
   creates = 0;
-  /** Creates that failed with AlreadyExists. */
   conflicts = 0;
   /** Writes that release or delete a lease. */
   frees = 0;
-  /** Writes of blocks by agents and ipam. */
   blockWrites = 0;
   claims = 0;
   claimConflicts = 0;

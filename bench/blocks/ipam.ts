@@ -10,14 +10,12 @@ import { PlanStates } from '../../ipam/blocks/plan-state.js';
 import type { Address } from '../../ipam/core/address.js';
 import type { BlockRecord } from '../../ipam/core/block.js';
 import { type LeaseRecord, createLease, expireLease, releaseLease } from '../../ipam/core/lease.js';
-import type { Pool } from '../../ipam/core/pool.js';
 import { RangeSet } from '../../ipam/core/ranges.js';
 import { LeaseBook } from '../../ipam/leases/lease-book.js';
-import type { Random } from '../../kube/clock.js';
 import type { ObjectChange } from '../../kube/informer.js';
 import { adminPool } from '../../test/pool-objects.js';
-import type { SimulatedEvent, SimulatedApi } from './api.js';
-import type { Counters } from './counters.js';
+import type { SimulatedEvent } from './api.js';
+import type { Simulation } from './simulation.js';
 import type { VirtualTime } from './virtual-time.js';
 
 /** The flags' defaults. */
@@ -26,12 +24,7 @@ const POLICY: BlockPolicy = { minFree: 8, maxFree: 72, excessDelayMs: 180_000 };
 const LOOK_AGAIN_MS = 1_000;
 const IDLE_MS = 5_000;
 
-export interface SimulatedIpamDeps {
-  readonly pool: Pool;
-  readonly api: SimulatedApi;
-  readonly time: VirtualTime;
-  readonly random: Random;
-  readonly tally: () => Counters;
+export interface SimulatedIpamDeps extends Simulation {
   /** Names of all nodes. */
   readonly nodes: ReadonlySet<string>;
   /** Lag of its watches in ms. */
@@ -97,7 +90,6 @@ export class SimulatedIpam {
     api.writeLease(write, done, lost);
   }
 
-  /** Deletes a VM. */
   endClaim(): void {
     const { api, time, random } = this.#deps;
     const [lease] = this.#claims.splice(Math.floor(random() * this.#claims.length), 1);

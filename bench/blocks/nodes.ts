@@ -1,27 +1,16 @@
-import type { Pool } from '../../ipam/core/pool.js';
-import type { Random } from '../../kube/clock.js';
 import { SimulatedAgent } from './agent.js';
-import type { Latency, SimulatedApi } from './api.js';
+import type { Latency } from './api.js';
+import type { Simulation } from './simulation.js';
 import { SimulatedBlocks } from './simulated-blocks.js';
 import { SpaceView } from './space-view.js';
-import type { Counters } from './counters.js';
-import type { VirtualTime } from './virtual-time.js';
-
-export interface NodesParts {
-  readonly pool: Pool;
-  readonly api: SimulatedApi;
-  readonly time: VirtualTime;
-  readonly random: Random;
-  readonly tally: () => Counters;
-}
 
 /** All nodes with their agents and watches. */
 export class Nodes {
   readonly agents: readonly SimulatedAgent[];
-  readonly #parts: NodesParts;
+  readonly #parts: Simulation;
 
   constructor(
-    parts: NodesParts,
+    parts: Simulation,
     names: readonly string[],
     { latency, hasBlocks }: { latency: Latency; hasBlocks: boolean },
   ) {

@@ -4,29 +4,18 @@ import { ANSWER_INTERVAL_MS } from '../../cni/agent/blocks/node-blocks.js';
 import type { Address } from '../../ipam/core/address.js';
 import type { BlockRecord } from '../../ipam/core/block.js';
 import { type LeaseRecord, stateOf } from '../../ipam/core/lease.js';
-import type { Pool } from '../../ipam/core/pool.js';
-import type { Random } from '../../kube/clock.js';
-import type { SimulatedEvent, SimulatedApi } from './api.js';
-import type { Counters } from './counters.js';
-import type { VirtualTime } from './virtual-time.js';
-
-export interface SimulatedBlocksDeps {
-  readonly pool: Pool;
-  readonly api: SimulatedApi;
-  readonly time: VirtualTime;
-  readonly random: Random;
-  readonly tally: () => Counters;
-}
+import type { SimulatedEvent } from './api.js';
+import type { Simulation } from './simulation.js';
 
 /** The blocks of a node and its answers, decided by {@link LentBlocks} and {@link BlockCandidates}. */
 export class SimulatedBlocks {
-  readonly #deps: SimulatedBlocksDeps;
+  readonly #deps: Simulation;
   readonly #lent = new LentBlocks(ANSWER_INTERVAL_MS);
   readonly #candidates: BlockCandidates;
   /** Time of the next scheduled answer. */
   #answerAt = Number.POSITIVE_INFINITY;
 
-  constructor(deps: SimulatedBlocksDeps) {
+  constructor(deps: Simulation) {
     this.#deps = deps;
     this.#candidates = new BlockCandidates(this.#lent, { clock: deps.time, random: deps.random });
     this.#lent.setLeasesKnown();

@@ -30,7 +30,6 @@ export class Workload {
   readonly #pods: BenchPod[] = [];
   readonly #onNode: number[];
   #count = 0;
-  /** Pods without an address. */
   waiting = 0;
 
   constructor(deps: WorkloadDeps) {

@@ -20,7 +20,6 @@ export interface PodInterface {
   readonly config: object;
 }
 
-/** A network with its NAD. */
 export interface BenchNetwork {
   readonly nad: string;
   readonly config: object;
@@ -114,7 +113,6 @@ export function addressesOf({ output }: PluginRun): string[] {
   return ips.map(({ address }) => address);
 }
 
-/** Returns the code of the CNI error. */
 export function codeOf({ output }: PluginRun): number {
   return (JSON.parse(output) as { code: number }).code;
 }

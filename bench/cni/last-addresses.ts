@@ -1,13 +1,10 @@
-import { formatAddress } from '../../ipam/core/address.js';
 import { addressesOf } from '../../ipam/core/pool.js';
-import { leaseNamed } from '../../e2e/story/addresses.js';
-import { ADDRESS_LEASES } from '../../kube/resources.js';
-import { percentilesOf, runLoad } from '../load.js';
+import { percentilesOf } from '../load.js';
 import type { Figure } from '../report.js';
 import type { PluginRun } from './plugin-caller.js';
 import type { CniCluster } from './cluster.js';
 import { type BenchNetwork, bindPods, callFor, codeOf, createNetwork } from './interfaces.js';
-import { removeLeases } from './leases.js';
+import { createReservations, removeLeases } from './leases.js';
 import { runCalls } from './measure.js';
 
 const LAST = 4;
@@ -18,7 +15,9 @@ const TRY_AGAIN = 11;
 /** Measures 8 pods on 8 nodes that request the last 4 addresses of a /24 at once. */
 export async function benchLastAddresses(cluster: CniCluster): Promise<Figure[]> {
   const network = await createNetwork(cluster, 'small', '10.65.0.0/24');
-  await fillButFew(cluster, network);
+  const { first, last } = addressesOf(network.pool, 4, 'open').ranges[0]!;
+  const count = Number(last - first) + 1 - LAST;
+  await createReservations(cluster, network.pool, { from: first, count });
   const unprepared = await contend(cluster, network);
   const rounds: PluginRun[][] = [];
   for (let n = 0; n < ROUNDS; n++) rounds.push(await contend(cluster, network));
@@ -52,13 +51,4 @@ function figuresOf(how: string, rounds: readonly (readonly PluginRun[])[]): Figu
     { name: name('losers, p50'), value: lost!.p50Ms, unit: 'ms' },
     { name: name('losers, p99'), value: lost!.p99Ms, unit: 'ms' },
   ];
-}
-
-async function fillButFew({ ipam }: CniCluster, { pool }: BenchNetwork): Promise<void> {
-  const { first, last } = addressesOf(pool, 4, 'open').ranges[0]!;
-  const create = async (n: number) => {
-    const address = formatAddress({ family: 4, value: first + BigInt(n) });
-    await ipam.create(ADDRESS_LEASES, leaseNamed(pool.addressSpace, address, { pool: pool.name }));
-  };
-  await runLoad(create, { count: Number(last - first) + 1 - LAST, concurrency: 16 });
 }

@@ -1,5 +1,7 @@
 import type { AddressLease } from '../../api/address-lease.js';
 import { LEASE_OWNER_NAMESPACE, LEASE_POOL } from '../../api/names.js';
+import { leaseNamed } from '../../e2e/story/addresses.js';
+import { formatAddress } from '../../ipam/core/address.js';
 import type { Pool } from '../../ipam/core/pool.js';
 import { ADDRESS_LEASES } from '../../kube/resources.js';
 import { runLoad } from '../load.js';
@@ -9,6 +11,19 @@ import { type CniCluster, NAMESPACE } from './cluster.js';
 export async function leasesOf({ plane }: CniCluster, pool: Pool): Promise<AddressLease[]> {
   const labelSelector = `${LEASE_OWNER_NAMESPACE}=${NAMESPACE},${LEASE_POOL}=${pool.name}`;
   return (await plane.client.list(ADDRESS_LEASES, { labelSelector })).items;
+}
+
+/** Creates reservations. @param from value of the first address */
+export async function createReservations(
+  { ipam }: CniCluster,
+  pool: Pool,
+  { from, count }: { from: bigint; count: number },
+): Promise<void> {
+  const create = async (n: number) => {
+    const address = formatAddress({ family: 4, value: from + BigInt(n) });
+    await ipam.create(ADDRESS_LEASES, leaseNamed(pool.addressSpace, address, { pool: pool.name }));
+  };
+  await runLoad(create, { count, concurrency: 64 });
 }
 
 /** Deletes all leases, so that the next measurement starts with the same pool. */

@@ -1,12 +1,8 @@
-import { formatAddress } from '../../ipam/core/address.js';
 import { addressesOf } from '../../ipam/core/pool.js';
-import { leaseNamed } from '../../e2e/story/addresses.js';
-import { ADDRESS_LEASES } from '../../kube/resources.js';
-import { runLoad } from '../load.js';
 import type { Figure } from '../report.js';
 import type { CniCluster } from './cluster.js';
 import { type BenchNetwork, bindPods, callFor, createNetwork } from './interfaces.js';
-import { removeLeases } from './leases.js';
+import { createReservations, removeLeases } from './leases.js';
 import { agentRss, failuresOf, latenciesOf, progress, runCalls } from './measure.js';
 import { measureCell, measureRound } from './rounds.js';
 
@@ -16,7 +12,9 @@ const EXISTING_LEASES = 20_000;
 export async function benchPods(cluster: CniCluster): Promise<Figure[]> {
   const network = await createNetwork(cluster, 'plain', '10.64.0.0/16');
   const figures = await cells(cluster, network, { concurrencies: [1, 4, 16, 64], what: '' });
-  await fill(cluster, network);
+  const { last } = addressesOf(network.pool, 4, 'open').ranges[0]!;
+  const from = last - BigInt(EXISTING_LEASES - 1);
+  await createReservations(cluster, network.pool, { from, count: EXISTING_LEASES });
   progress(`${String(EXISTING_LEASES)} leases made`);
   for (const { agent } of cluster.nodes) {
     await agent.stop();
@@ -51,14 +49,4 @@ async function firstAdds(cluster: CniCluster, network: BenchNetwork, what: strin
     { name: `${name}, p50`, value: latenciesOf(added).p50Ms, unit: 'ms' },
     { name: `${name}, failures`, value: failuresOf(added), unit: '', target: { atMost: 0 } },
   ];
-}
-
-/** Creates reservations at the end of the pool. */
-async function fill({ ipam }: CniCluster, { pool }: BenchNetwork): Promise<void> {
-  const { last } = addressesOf(pool, 4, 'open').ranges[0]!;
-  const create = async (n: number) => {
-    const address = formatAddress({ family: 4, value: last - BigInt(n) });
-    await ipam.create(ADDRESS_LEASES, leaseNamed(pool.addressSpace, address, { pool: pool.name }));
-  };
-  await runLoad(create, { count: EXISTING_LEASES, concurrency: 64 });
 }

@@ -22,8 +22,13 @@ const CONFLICT = {
 };
 
 describe('a block that is marked for release', () => {
+  let scene: BlockAgentWorld;
+
+  beforeEach(() => {
+    scene = new BlockAgentWorld(POOL, ONE);
+  });
+
   it('is released if no pod has an address of it, and none is picked from it any more', async () => {
-    const scene = new BlockAgentWorld(POOL, ONE);
     await scene.setStatus(ONE, MARKED);
     expect(scene.releaseStateOf(ONE)).to.equal('ready-for-release');
     expect(scene.requests()).to.deep.equal(['PATCH blue.10-0-0-8-30']);
@@ -39,7 +44,6 @@ describe('a block that is marked for release', () => {
   });
 
   it('is kept if a pod has an address of it, and used again once the mark is removed', async () => {
-    const scene = new BlockAgentWorld(POOL, ONE);
     await scene.add({ pod: 'first' });
     await scene.setStatus(ONE, MARKED);
     expect(scene.releaseStateOf(ONE)).to.equal('do-not-release');
@@ -51,7 +55,6 @@ describe('a block that is marked for release', () => {
   });
 
   it('is released if all its leases are released', async () => {
-    const scene = new BlockAgentWorld(POOL, ONE);
     await scene.add();
     await scene.del();
     await scene.setStatus(ONE, MARKED);
@@ -59,14 +62,12 @@ describe('a block that is marked for release', () => {
   });
 
   it('is kept if a requested address lies in it', async () => {
-    const scene = new BlockAgentWorld(POOL, ONE);
     await scene.add({ requested: ['10.0.0.9'] });
     await scene.setStatus(ONE, MARKED);
     expect(scene.releaseStateOf(ONE)).to.equal('do-not-release');
   });
 
   it('is kept while a lease in it is being written', async () => {
-    const scene = new BlockAgentWorld(POOL, ONE);
     let goOn: () => void = () => undefined;
     scene.agent.api.before = ({ method }) =>
       method === 'POST' ? new Promise((resolve) => (goOn = () => resolve(undefined))) : undefined;
@@ -79,7 +80,6 @@ describe('a block that is marked for release', () => {
   });
 
   it('is kept while the result of a write in it is unknown, and no longer', async () => {
-    const scene = new BlockAgentWorld(POOL, ONE);
     scene.fail({ ...BROKEN, applied: false }, UNSENT);
     expect(await scene.refused()).to.match(/^11 /);
     await scene.setStatus(ONE, MARKED);
@@ -91,7 +91,6 @@ describe('a block that is marked for release', () => {
   });
 
   it('is not answered before the leases of the node are known', async () => {
-    const scene = new BlockAgentWorld(POOL, ONE);
     scene.start();
     scene.agent.feeds.get(BLOCK_FEED)?.list();
     scene.cluster.blocks.set(ONE, NODE, PRESSED);
@@ -103,7 +102,6 @@ describe('a block that is marked for release', () => {
   });
 
   it('is not used after a restart of the agent', async () => {
-    const scene = new BlockAgentWorld(POOL, ONE);
     await scene.setStatus(ONE, MARKED);
     scene.restart();
     expect((await scene.add()).filter(isIn(ONE))).to.deep.equal([]);
@@ -111,7 +109,7 @@ describe('a block that is marked for release', () => {
 
   it('is answered again and not used if the answer got no reply', async () => {
     for (const fault of [BROKEN, UNSENT]) {
-      const scene = new BlockAgentWorld(POOL, ONE);
+      scene = new BlockAgentWorld(POOL, ONE);
       scene.fail(fault);
       scene.cluster.blocks.set(ONE, NODE, MARKED);
       scene.agent.feeds.get(BLOCK_FEED)?.deliver();
@@ -123,7 +121,6 @@ describe('a block that is marked for release', () => {
   });
 
   it('is left to the watch if ipam has changed it first', async () => {
-    const scene = new BlockAgentWorld(POOL, ONE);
     scene.fail(CONFLICT);
     await scene.setStatus(ONE, PRESSED);
     await scene.pass(ANSWER_INTERVAL_MS);
@@ -137,7 +134,7 @@ describe('a block that is marked for release', () => {
   });
 
   it('is answered in the next round, or at once if somebody waits for it', async () => {
-    const scene = new BlockAgentWorld(POOL, ONE, TWO, '10.0.0.20/30');
+    scene = new BlockAgentWorld(POOL, ONE, TWO, '10.0.0.20/30');
     await scene.setStatus(ONE, MARKED);
     await scene.setStatus(TWO, MARKED);
     await scene.setStatus('10.0.0.20/30', PRESSED);
@@ -152,7 +149,7 @@ describe('a block that is marked for release', () => {
 
   it('is answered in parallel with only a few others', async () => {
     const cidrs = [0, 4, 8, 12, 16, 20, 24].map((last) => `10.0.0.${last}/30`);
-    const scene = new BlockAgentWorld(POOL, ...cidrs);
+    scene = new BlockAgentWorld(POOL, ...cidrs);
     const waiting: (() => void)[] = [];
     scene.agent.api.before = () => new Promise((resolve) => waiting.push(() => resolve(undefined)));
     for (const cidr of cidrs) scene.cluster.blocks.set(cidr, NODE, MARKED);
@@ -167,7 +164,7 @@ describe('a block that is marked for release', () => {
   });
 
   it('is counted by state in the metrics', async () => {
-    const scene = new BlockAgentWorld(POOL, ONE, TWO, '10.0.0.20/30', '10.0.0.24/30');
+    scene = new BlockAgentWorld(POOL, ONE, TWO, '10.0.0.20/30', '10.0.0.24/30');
     await scene.add();
     await scene.setStatus(scene.held.some(isIn(ONE)) ? TWO : ONE, MARKED);
     await scene.setStatus('10.0.0.20/30', { release: 'asked-politely' });
@@ -181,7 +178,6 @@ describe('a block that is marked for release', () => {
   });
 
   it('is not answered any more after the agent stops, even if its leases were never known', async () => {
-    const scene = new BlockAgentWorld(POOL, ONE);
     await scene.agent.leases.stop();
     await scene.setStatus(ONE, PRESSED);
     expect(scene.releaseStateOf(ONE)).to.equal('marked-for-release');

@@ -12,8 +12,13 @@ function ownedBy(world: AgentWorld, pod: string): void {
 }
 
 describe('a second pod that uses a claim', () => {
+  let world: AgentWorld;
+
+  beforeEach(() => {
+    world = worldWithVm();
+  });
+
   it('gets the addresses if the first pod was deleted', async () => {
-    const world = worldWithVm();
     ownedBy(world, 'virt-launcher-vm1-old');
     expect(await world.add(world.launcher())).to.equal(GRANTED);
     expect(world.reads).to.include('pods vms/virt-launcher-vm1-old');
@@ -21,7 +26,6 @@ describe('a second pod that uses a claim', () => {
 
   for (const phase of ['Succeeded', 'Failed']) {
     it(`gets the addresses if the first pod is ${phase}`, async () => {
-      const world = worldWithVm();
       world.launcher('vm1', { node: 'node2', phase });
       ownedBy(world, 'virt-launcher-vm1-a');
       expect(await world.add(world.launcher('vm1', { name: 'b' }))).to.equal(GRANTED);
@@ -29,7 +33,6 @@ describe('a second pod that uses a claim', () => {
   }
 
   it('has to wait while the first pod runs', async () => {
-    const world = worldWithVm();
     world.launcher('vm1', { node: 'node2' });
     ownedBy(world, 'virt-launcher-vm1-a');
     expect(await world.add(world.launcher('vm1', { name: 'b' }))).to.match(USED);
@@ -37,7 +40,6 @@ describe('a second pod that uses a claim', () => {
 
   for (const { name, owners, isController } of FORGED_OWNERS) {
     it(`${isController === true ? 'has to wait' : 'gets the addresses'} while the other one lives with ${name}`, async () => {
-      const world = worldWithVm();
       const other = world.launcher('vm1', { node: 'node2' });
       other.metadata.ownerReferences = [...owners];
       ownedBy(world, 'virt-launcher-vm1-a');
@@ -48,7 +50,6 @@ describe('a second pod that uses a claim', () => {
   }
 
   it('gets the addresses if the first pod is a launcher of another VM', async () => {
-    const world = worldWithVm();
     world.addVm('vm2', { data: 'blue' }, ['10.0.0.9/24']);
     world.launcher('vm2', { node: 'node2', phase: 'Running' });
     ownedBy(world, 'virt-launcher-vm2-a');
@@ -56,7 +57,6 @@ describe('a second pod that uses a claim', () => {
   });
 
   it('has to wait while the first pod is being deleted, because its containers may run', async () => {
-    const world = worldWithVm();
     const other = world.launcher('vm1', { node: 'node2', phase: 'Running' });
     other.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
     ownedBy(world, 'virt-launcher-vm1-a');
@@ -64,7 +64,6 @@ describe('a second pod that uses a claim', () => {
   });
 
   it('gets the addresses as the target of a migration', async () => {
-    const world = worldWithVm();
     world.launcher('vm1', { node: 'node2', phase: 'Running' });
     ownedBy(world, 'virt-launcher-vm1-a');
     const target = world.launcher('vm1', { name: 'b', migration: 'm1', born: '2026-01-01T01:00:00Z' });
@@ -72,7 +71,6 @@ describe('a second pod that uses a claim', () => {
   });
 
   it('has to wait with a migration label if the first pod runs another VMI', async () => {
-    const world = worldWithVm();
     const other = world.launcher('vm1', { node: 'node2', phase: 'Running' });
     other.metadata.ownerReferences![0]!.uid = 'earlier-vmi';
     ownedBy(world, 'virt-launcher-vm1-a');
@@ -81,7 +79,6 @@ describe('a second pod that uses a claim', () => {
   });
 
   it('has to wait as a former migration target whose VM has moved on', async () => {
-    const world = worldWithVm();
     world.launcher('vm1', { node: 'node2', phase: 'Running', migration: 'm2', born: '2026-01-01T02:00:00Z' });
     ownedBy(world, 'virt-launcher-vm1-a');
     const source = world.launcher('vm1', { name: 'b', migration: 'm1', born: '2026-01-01T01:00:00Z' });
@@ -89,7 +86,6 @@ describe('a second pod that uses a claim', () => {
   });
 
   it('has to wait for a launcher on the same node that is not the owner pod yet', async () => {
-    const world = worldWithVm();
     const other = world.launcher();
     other.metadata.ownerReferences![0]!.uid = 'earlier-vmi';
     world.addPod(other);
@@ -98,7 +94,6 @@ describe('a second pod that uses a claim', () => {
   });
 
   it('gets the addresses if a live read shows that a launcher on the same node has ended', async () => {
-    const world = worldWithVm();
     const other = world.launcher();
     world.put('pods', { ...other, status: { phase: 'Succeeded' } });
     ownedBy(world, 'virt-launcher-vm1-a');
@@ -106,7 +101,6 @@ describe('a second pod that uses a claim', () => {
   });
 
   it('is not looked for if the pod itself is the owner pod and its sandbox is recreated', async () => {
-    const world = worldWithVm();
     const pod = world.launcher();
     ownedBy(world, pod.metadata.name);
     expect(await world.add(pod)).to.equal(GRANTED);
@@ -114,13 +108,11 @@ describe('a second pod that uses a claim', () => {
   });
 
   it("does not block the VM if it is a tenant's pod that only refers to the claim", async () => {
-    const world = worldWithVm();
     world.tenantPod('vm1.data');
     expect(await world.add(world.launcher())).to.equal(GRANTED);
   });
 
   it('has to wait while the API server cannot say whether the first pod runs', async () => {
-    const world = worldWithVm();
     const pod = world.launcher();
     expect(await world.add(pod)).to.equal(GRANTED);
     ownedBy(world, 'elsewhere');

@@ -14,8 +14,14 @@ const TWO = '10.0.0.16/30';
 const COOLDOWN_MS = 60_000;
 
 describe('addresses from the blocks of the node', () => {
+  let scene: BlockAgentWorld;
+
+  beforeEach(() => {
+    scene = new BlockAgentWorld(POOL, ONE);
+  });
+
   it('cost one create each, without a watch of other leases', async () => {
-    const scene = new BlockAgentWorld(POOL, ONE, TWO);
+    scene = new BlockAgentWorld(POOL, ONE, TWO);
     const found: string[] = [];
     for (let n = 0; n < 8; n++) found.push(...(await scene.add({ pod: `p${n}` })));
     expect(found.filter(isIn(ONE))).to.have.length(4);
@@ -25,7 +31,6 @@ describe('addresses from the blocks of the node', () => {
   });
 
   it('are followed by random picks outside, without a watch, once the blocks are exhausted', async () => {
-    const scene = new BlockAgentWorld(POOL, ONE);
     for (let n = 0; n < 8; n++) await scene.add({ pod: `p${n}` });
     expect(scene.held.filter(isIn(ONE))).to.have.length(4);
     expect(scene.requests()).to.have.length(8);
@@ -38,7 +43,7 @@ describe('addresses from the blocks of the node', () => {
   });
 
   it('are followed by addresses that a watch shows as free, once random picks have failed', async () => {
-    const scene = new BlockAgentWorld(POOL);
+    scene = new BlockAgentWorld(POOL);
     for (let last = 1; last <= 30; last++) if (last !== 7) await scene.leaseTo(OTHER, `10.0.0.${last}`);
     const granted = scene.add();
     await scene.turn();
@@ -49,7 +54,6 @@ describe('addresses from the blocks of the node', () => {
   });
 
   it('are tried once per half hour if an owner outside of the node has them', async () => {
-    const scene = new BlockAgentWorld(POOL, ONE);
     for (const last of [8, 9, 10]) await scene.leaseTo(OTHER, `10.0.0.${last}`);
     expect(await scene.add({ pod: 'first' })).to.deep.equal(['10.0.0.11']);
     await scene.del({ pod: 'first' });
@@ -64,7 +68,6 @@ describe('addresses from the blocks of the node', () => {
   });
 
   it('are skipped if the watch of all leases shows that they are taken', async () => {
-    const scene = new BlockAgentWorld(POOL, ONE);
     for (let last = 1; last <= 30; last++) {
       if (last !== 7 && !isIn(ONE)(`10.0.0.${last}`)) await scene.leaseTo(OTHER, `10.0.0.${last}`);
     }
@@ -82,14 +85,13 @@ describe('addresses from the blocks of the node', () => {
   });
 
   it('are given up after a few that are taken', async () => {
-    const scene = new BlockAgentWorld(POOL, ONE, TWO, '10.0.0.20/30');
+    scene = new BlockAgentWorld(POOL, ONE, TWO, '10.0.0.20/30');
     for (const last of [8, 9, 10, 11, 16, 17, 18, 19, 20, 21, 22, 23]) await scene.leaseTo(OTHER, `10.0.0.${last}`);
     await scene.add();
     expect(scene.requests().length).to.be.within(9, 12);
   });
 
   it('include those that this node has released and that have cooled down', async () => {
-    const scene = new BlockAgentWorld(POOL, ONE);
     for (let n = 0; n < 4; n++) await scene.add({ pod: `p${n}` });
     await scene.del({ pod: 'p2' });
     const [, , third] = scene.held;
@@ -104,7 +106,6 @@ describe('addresses from the blocks of the node', () => {
   });
 
   it('exclude leases that have cooled down outside of the blocks, or in a released block', async () => {
-    const scene = new BlockAgentWorld(POOL, ONE);
     for (let n = 0; n < 5; n++) await scene.add({ pod: `p${n}` });
     for (const pod of ['p2', 'p4']) await scene.del({ pod });
     await scene.setStatus(ONE, { release: 'marked-for-release' });
@@ -117,7 +118,6 @@ describe('addresses from the blocks of the node', () => {
   });
 
   it('are tried once if they have cooled down and another owner was faster', async () => {
-    const scene = new BlockAgentWorld(POOL, ONE);
     for (let n = 0; n < 4; n++) await scene.add({ pod: `p${n}` });
     const gone = (await scene.add({ pod: 'p0' }))[0]!;
     await scene.del({ pod: 'p0' });
@@ -130,7 +130,6 @@ describe('addresses from the blocks of the node', () => {
   });
 
   it('wait until the blocks are known', async () => {
-    const scene = new BlockAgentWorld(POOL, ONE);
     scene.start();
     scene.agent.feeds.get(`spec.node=${NODE}`)?.list();
     const granted = scene.add();
@@ -141,10 +140,10 @@ describe('addresses from the blocks of the node', () => {
   });
 
   it('are not used while the feature gate NodeBlocks is off', async () => {
-    const scene = new LeaseAgentWorld(POOL);
-    scene.cluster.blocks.set(ONE, NODE);
-    await scene.add();
-    expect([...scene.agent.feeds.keys()].sort()).to.deep.equal([SPACE, `spec.node=${NODE}`]);
-    expect(scene.agent.metrics.registry.getSingleMetric('holdfast_agent_blocks')).to.equal(undefined);
+    const world = new LeaseAgentWorld(POOL);
+    world.cluster.blocks.set(ONE, NODE);
+    await world.add();
+    expect([...world.agent.feeds.keys()].sort()).to.deep.equal([SPACE, `spec.node=${NODE}`]);
+    expect(world.agent.metrics.registry.getSingleMetric('holdfast_agent_blocks')).to.equal(undefined);
   });
 });

@@ -19,8 +19,13 @@ async function refusalOf(answer: Promise<unknown>): Promise<string> {
 }
 
 describe('the address of a pod when requests fail', () => {
+  let scene: LeaseAgentWorld;
+
+  beforeEach(() => {
+    scene = new LeaseAgentWorld(POOL);
+  });
+
   it('is allocated if the create succeeded and its answer was lost', async () => {
-    const scene = new LeaseAgentWorld(POOL);
     scene.fail({ error: BROKEN, applied: true });
     const granted = await scene.add();
     expect(scene.held).to.deep.equal(granted);
@@ -28,7 +33,6 @@ describe('the address of a pod when requests fail', () => {
   });
 
   it('is allocated by a second create of the same lease if the first was not applied', async () => {
-    const scene = new LeaseAgentWorld(POOL);
     scene.fail({ error: status(500, 'InternalError'), applied: false });
     const granted = scene.add();
     await scene.turn();
@@ -39,7 +43,6 @@ describe('the address of a pod when requests fail', () => {
   });
 
   it('is allocated if the second create finds that the first one arrived late', async () => {
-    const scene = new LeaseAgentWorld(POOL);
     scene.fail({ error: BROKEN, applied: false }, undefined);
     const granted = scene.add();
     await scene.turn();
@@ -53,7 +56,6 @@ describe('the address of a pod when requests fail', () => {
   });
 
   it('is another one if another owner has leased it meanwhile', async () => {
-    const scene = new LeaseAgentWorld(POOL);
     scene.fail({ error: BROKEN, applied: false });
     const granted = scene.add();
     await scene.turn();
@@ -71,7 +73,6 @@ describe('the address of a pod when requests fail', () => {
   ];
   for (const { name, error, code } of refusals) {
     it(`is refused with code ${code} after one request if ${name}`, async () => {
-      const scene = new LeaseAgentWorld(POOL);
       scene.fail({ error, applied: false });
       const refusal = await scene.refused();
       expect(refusal).to.match(new RegExp(`^${code} cannot lease an address of pool blue to pod apps/web: `));
@@ -81,7 +82,6 @@ describe('the address of a pod when requests fail', () => {
   }
 
   it('is released by the DEL if its write had an unknown result, before any watch event', async () => {
-    const scene = new LeaseAgentWorld(POOL);
     scene.fail({ error: BROKEN, applied: true }, { error: UNSENT, applied: false });
     expect(await scene.refused()).to.match(/^11 /);
     expect(scene.held).to.have.length(1);
@@ -90,7 +90,6 @@ describe('the address of a pod when requests fail', () => {
   });
 
   it('is released by the DEL if its move had an unknown result, even if the watch shows older versions', async () => {
-    const scene = new LeaseAgentWorld(POOL);
     await scene.add({ container: 'c1' });
     scene.fail({ error: BROKEN, applied: true }, { error: UNSENT, applied: false });
     expect(await scene.refused({ container: 'c2' })).to.match(/^11 /);
@@ -100,14 +99,12 @@ describe('the address of a pod when requests fail', () => {
   });
 
   it('is returned by the next ADD if its write had an unknown result', async () => {
-    const scene = new LeaseAgentWorld(POOL);
     scene.fail({ error: BROKEN, applied: true }, { error: UNSENT, applied: false });
     await scene.refused();
     expect(await scene.add()).to.deep.equal(scene.held);
   });
 
   it('is given up at the deadline, and the request under way is recorded', async () => {
-    const scene = new LeaseAgentWorld(POOL);
     const aborted = new TransportError('aborted', 'given up by the caller');
     const controller = new AbortController();
     scene.agent.api.before = () => {
@@ -123,7 +120,6 @@ describe('the address of a pod when requests fail', () => {
   });
 
   it('moves to the new sandbox even if another writer has changed the lease', async () => {
-    const scene = new LeaseAgentWorld(POOL);
     const first = await scene.add({ container: 'c1' });
     scene.lease(first[0]!)!.metadata.resourceVersion = '77';
     expect(await scene.add({ container: 'c2' })).to.deep.equal(first);
@@ -131,7 +127,6 @@ describe('the address of a pod when requests fail', () => {
   });
 
   it('stays with the latest sandbox while an ADD of an earlier one is still under way', async () => {
-    const scene = new LeaseAgentWorld(POOL);
     const first = await scene.add({ container: 'c1' });
     let goOn: () => void = () => undefined;
     scene.agent.api.before = () => new Promise((resolve) => (goOn = () => resolve(undefined)));
@@ -146,7 +141,7 @@ describe('the address of a pod when requests fail', () => {
 
   it('is refused to an earlier sandbox if a later one had and released it meanwhile', async () => {
     const dual = compiledPool({ subnets: [{ cidr: '10.0.0.0/24' }, { cidr: 'fd00::/64' }] });
-    const scene = new LeaseAgentWorld(dual);
+    scene = new LeaseAgentWorld(dual);
     const [, ipv6 = ''] = await scene.add({ container: 'c1' });
     const waiting: (() => void)[] = [];
     scene.agent.api.before = () => new Promise((resolve) => waiting.push(() => resolve(undefined)));
@@ -165,7 +160,6 @@ describe('the address of a pod when requests fail', () => {
   });
 
   it('is refused and rolled back if a later sandbox comes in during the last write', async () => {
-    const scene = new LeaseAgentWorld(POOL);
     let goOn: () => void = () => undefined;
     scene.agent.api.before = () => new Promise((resolve) => (goOn = () => resolve(undefined)));
     const late = scene.refused({ container: 'c1' });
@@ -178,7 +172,6 @@ describe('the address of a pod when requests fail', () => {
   });
 
   it('is waited for while the agent starts, until the deadline of the request', async () => {
-    const scene = new LeaseAgentWorld(POOL);
     await scene.add();
     scene.start();
     const controller = new AbortController();
@@ -193,7 +186,7 @@ describe('the address of a pod when requests fail', () => {
 
   it('is released by the DEL if the roll-back fails', async () => {
     const dual = compiledPool({ subnets: [{ cidr: '10.0.0.0/24' }, { cidr: 'fd00::/64' }] });
-    const scene = new LeaseAgentWorld(dual);
+    scene = new LeaseAgentWorld(dual);
     const refused = { error: status(403, 'Forbidden'), applied: false };
     scene.fail(undefined, refused, { error: UNSENT, applied: false });
     expect(await scene.refused()).to.match(/^100 /);
@@ -204,8 +197,13 @@ describe('the address of a pod when requests fail', () => {
 });
 
 describe("the release of a pod's address when requests fail", () => {
+  let scene: LeaseAgentWorld;
+
+  beforeEach(() => {
+    scene = new LeaseAgentWorld(POOL);
+  });
+
   it('fails while the API server is not available, and succeeds on a retry', async () => {
-    const scene = new LeaseAgentWorld(POOL);
     await scene.add();
     scene.fail({ error: UNSENT, applied: false });
     expect(await refusalOf(scene.del())).to.include('nobody listens');
@@ -214,7 +212,6 @@ describe("the release of a pod's address when requests fail", () => {
   });
 
   it('is done once, even if the answer was lost', async () => {
-    const scene = new LeaseAgentWorld(POOL);
     const [address = ''] = await scene.add();
     scene.fail({ error: BROKEN, applied: true });
     expect(await refusalOf(scene.del())).to.include('broke');
@@ -225,7 +222,6 @@ describe("the release of a pod's address when requests fail", () => {
   });
 
   it('is decided again if another writer has changed the lease', async () => {
-    const scene = new LeaseAgentWorld(POOL);
     const [address = ''] = await scene.add();
     scene.lease(address)!.metadata.resourceVersion = '77';
     await scene.del();
@@ -234,7 +230,6 @@ describe("the release of a pod's address when requests fail", () => {
   });
 
   it('does not change a lease that another owner holds now', async () => {
-    const scene = new LeaseAgentWorld(POOL);
     const [address = ''] = await scene.add();
     const name = `blue.${address.replaceAll('.', '-')}`;
     scene.cluster.server.leases.delete(name);
@@ -244,7 +239,6 @@ describe("the release of a pod's address when requests fail", () => {
   });
 
   it('succeeds if there is no lease, or it was deleted', async () => {
-    const scene = new LeaseAgentWorld(POOL);
     await scene.del();
     const [address = ''] = await scene.add();
     scene.cluster.server.leases.delete(`blue.${address.replaceAll('.', '-')}`);
@@ -254,7 +248,6 @@ describe("the release of a pod's address when requests fail", () => {
   });
 
   it('fails with a 404 that is not about the lease', async () => {
-    const scene = new LeaseAgentWorld(POOL);
     await scene.add();
     const proxy = { error: status(404, 'Not Found'), applied: false };
     scene.fail(proxy, proxy);
@@ -264,7 +257,6 @@ describe("the release of a pod's address when requests fail", () => {
   });
 
   it('lists the leases of the node if the agent has just started', async () => {
-    const scene = new LeaseAgentWorld(POOL);
     const kept = await scene.add({ pod: 'kept' });
     await scene.add();
     scene.start();
@@ -276,7 +268,6 @@ describe("the release of a pod's address when requests fail", () => {
   });
 
   it('never releases the lease of a claim', async () => {
-    const scene = new LeaseAgentWorld(POOL);
     await scene.leaseTo(OTHER, '10.0.0.9');
     Object.assign(scene.lease('10.0.0.9')!.spec, { node: 'n1', containerID: 'web-c1', interface: 'net1' });
     scene.start().catchUp();

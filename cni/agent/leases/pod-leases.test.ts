@@ -9,8 +9,13 @@ const DUAL = compiledPool({ subnets: [{ cidr: '10.0.0.0/29' }, { cidr: 'fd00::/1
 const COOLDOWN_MS = 60_000;
 
 describe('the address of a pod', () => {
+  let scene: LeaseAgentWorld;
+
+  beforeEach(() => {
+    scene = new LeaseAgentWorld(SMALL);
+  });
+
   it('costs one create, and comes with prefix length and gateway of its subnet', async () => {
-    const scene = new LeaseAgentWorld(SMALL);
     const grant = await scene.grant();
     expect(grant).to.have.length(1);
     const address = formatAddress(grant[0]!.address);
@@ -28,7 +33,6 @@ describe('the address of a pod', () => {
   });
 
   it('costs one create if the other leases are watched, even for the last free address', async () => {
-    const scene = new LeaseAgentWorld(SMALL);
     for (const last of [2, 3, 4]) await scene.leaseTo(OTHER, `10.0.0.${last}`);
     const first = await scene.add({ pod: 'first' });
     scene.follow();
@@ -39,7 +43,6 @@ describe('the address of a pod', () => {
   });
 
   it('is the same for the same interface of the same sandbox, after a live read', async () => {
-    const scene = new LeaseAgentWorld(SMALL);
     const first = await scene.add();
     scene.requests();
     expect(await scene.add()).to.deep.equal(first);
@@ -47,7 +50,6 @@ describe('the address of a pod', () => {
   });
 
   it('is another one if an administrator has deleted the lease meanwhile', async () => {
-    const scene = new LeaseAgentWorld(SMALL);
     const [first = ''] = await scene.add();
     scene.cluster.server.leases.delete(`blue.${first.replaceAll('.', '-')}`);
     const [again = ''] = await scene.add();
@@ -55,7 +57,6 @@ describe('the address of a pod', () => {
   });
 
   it('differs for two interfaces of a pod on one network', async () => {
-    const scene = new LeaseAgentWorld(SMALL);
     const one = await scene.add({ interface: 'net1' });
     const two = await scene.add({ interface: 'net2' });
     expect(one).not.to.deep.equal(two);
@@ -64,7 +65,6 @@ describe('the address of a pod', () => {
   });
 
   it("moves to the pod's new sandbox, and a late DEL of the old one does not release it", async () => {
-    const scene = new LeaseAgentWorld(SMALL);
     const first = await scene.add({ container: 'c1', mac: '02:00:00:00:00:01' });
     expect(await scene.add({ container: 'c2' })).to.deep.equal(first);
     await scene.del({ container: 'c1' });
@@ -75,7 +75,7 @@ describe('the address of a pod', () => {
   });
 
   it('is allocated to the same pod again after a DEL, without a cool-down', async () => {
-    const scene = new LeaseAgentWorld(compiledPool({ subnets: [{ cidr: '10.0.0.4/30', ranges: ['10.0.0.5'] }] }));
+    scene = new LeaseAgentWorld(compiledPool({ subnets: [{ cidr: '10.0.0.4/30', ranges: ['10.0.0.5'] }] }));
     const first = await scene.add({ container: 'c1' });
     await scene.del({ container: 'c1' });
     expect(await scene.add({ container: 'c2' })).to.deep.equal(first);
@@ -84,14 +84,13 @@ describe('the address of a pod', () => {
   });
 
   it('is not allocated to another pod of the same name', async () => {
-    const scene = new LeaseAgentWorld(SMALL);
     const first = await scene.add({ uid: 'one' });
     await scene.del();
     expect(await scene.add({ uid: 'two' })).not.to.deep.equal(first);
   });
 
   it('is picked at random a few times before the first list of leases, and then waits for the list', async () => {
-    const scene = new LeaseAgentWorld(compiledPool({ cidr: '10.0.0.0/24' }));
+    scene = new LeaseAgentWorld(compiledPool({ cidr: '10.0.0.0/24' }));
     for (let last = 1; last < 254; last++) await scene.leaseTo(OTHER, `10.0.0.${last}`);
     const granted = scene.add();
     await scene.turn();
@@ -103,7 +102,7 @@ describe('the address of a pod', () => {
 
   it('is never one that another pool of the address space has leased', async () => {
     const other = compiledPool({ addressSpace: 'blue', cidr: '10.0.0.0/29' }, 'other');
-    const scene = new LeaseAgentWorld(SMALL, other);
+    scene = new LeaseAgentWorld(SMALL, other);
     for (const last of [2, 3, 4, 5]) await scene.leaseTo(OTHER, `10.0.0.${last}`, other);
     await scene.add({ pod: 'first', requested: ['10.0.0.6'] });
     scene.follow();
@@ -113,7 +112,6 @@ describe('the address of a pod', () => {
   });
 
   it('is not picked twice by two parallel requests', async () => {
-    const scene = new LeaseAgentWorld(SMALL);
     const granted = await Promise.all([1, 2, 3, 4, 5].map((n) => scene.add({ pod: `p${n}` })));
     expect(new Set(granted.flat()).size).to.equal(5);
     expect(scene.requests()).to.have.length(5);
@@ -121,7 +119,6 @@ describe('the address of a pod', () => {
 
   describe('in a full pool', () => {
     async function fullScene(): Promise<LeaseAgentWorld> {
-      const scene = new LeaseAgentWorld(SMALL);
       for (const last of [2, 3, 4, 5, 6]) await scene.leaseTo(OTHER, `10.0.0.${last}`);
       const waiting = scene.refused();
       await scene.turn();
@@ -165,12 +162,11 @@ describe('the address of a pod', () => {
 
   describe('that is requested', () => {
     it('is leased, even if it may only be leased on request', async () => {
-      const scene = new LeaseAgentWorld(compiledPool({ subnets: [{ cidr: '10.0.0.0/29', reserved: ['10.0.0.6'] }] }));
+      scene = new LeaseAgentWorld(compiledPool({ subnets: [{ cidr: '10.0.0.0/29', reserved: ['10.0.0.6'] }] }));
       expect(await scene.add({ requested: ['10.0.0.6'] })).to.deep.equal(['10.0.0.6']);
     });
 
     it('is refused with key and reason if the pool does not lease it', async () => {
-      const scene = new LeaseAgentWorld(SMALL);
       expect(await scene.refused({ requested: ['10.9.0.1'] })).to.equal(
         '7 ips: 10.9.0.1 is not in pool blue (10.0.0.0/29): request one of 10.0.0.2-10.0.0.6',
       );
@@ -184,7 +180,6 @@ describe('the address of a pod', () => {
     });
 
     it('is refused with code 11 while another owner holds it, or it cools down', async () => {
-      const scene = new LeaseAgentWorld(SMALL);
       await scene.leaseTo(OTHER, '10.0.0.4');
       expect(await scene.refused({ requested: ['10.0.0.4'] })).to.include(
         '11 ips: 10.0.0.4 is held in another namespace by AddressLease blue.10-0-0-4',
@@ -196,7 +191,6 @@ describe('the address of a pod', () => {
     });
 
     it('is leased even if the pod has another one from its last sandbox', async () => {
-      const scene = new LeaseAgentWorld(SMALL);
       const [first = ''] = await scene.add({ container: 'c1' });
       const wanted = first === '10.0.0.5' ? '10.0.0.6' : '10.0.0.5';
       expect(await scene.add({ container: 'c2', requested: [wanted] })).to.deep.equal([wanted]);
@@ -207,7 +201,7 @@ describe('the address of a pod', () => {
 
   describe('of two families', () => {
     it('is one of each family, IPv4 first, with one create each', async () => {
-      const scene = new LeaseAgentWorld(DUAL);
+      scene = new LeaseAgentWorld(DUAL);
       const grant = await scene.grant();
       expect(grant.map(({ address }) => address.family)).to.deep.equal([4, 6]);
       expect(grant[1]).to.deep.include({ prefixLength: 126 });
@@ -215,7 +209,7 @@ describe('the address of a pod', () => {
     });
 
     it('is refused if one family is full, and the other lease is released', async () => {
-      const scene = new LeaseAgentWorld(DUAL);
+      scene = new LeaseAgentWorld(DUAL);
       for (const last of [2, 3]) await scene.leaseTo(OTHER, `fd00::${last}`);
       const waiting = scene.refused();
       await scene.turn();
@@ -225,7 +219,7 @@ describe('the address of a pod', () => {
     });
 
     it('completes an allocation that an earlier process of the agent has begun', async () => {
-      const scene = new LeaseAgentWorld(DUAL);
+      scene = new LeaseAgentWorld(DUAL);
       const call = new AbortController();
       scene.agent.api.before = ({ body }) => {
         const { address } = (body as { spec: { address: string } }).spec;
@@ -242,7 +236,6 @@ describe('the address of a pod', () => {
   });
 
   it('is counted in the metrics', async () => {
-    const scene = new LeaseAgentWorld(SMALL);
     await scene.add();
     await scene.add({ pod: 'p2' });
     await scene.del();

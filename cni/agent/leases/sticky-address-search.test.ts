@@ -36,8 +36,13 @@ const released = (scene: LeaseAgentWorld, msAgo = 1, more: Partial<AddressLeaseS
 });
 
 describe('a sticky address', () => {
+  let scene: LeaseAgentWorld;
+
+  beforeEach(() => {
+    scene = new LeaseAgentWorld(STICKY);
+  });
+
   it('is allocated on another node at once, with one list request', async () => {
-    const scene = new LeaseAgentWorld(STICKY);
     const first = await scene.add({ mac: MAC });
     await scene.del();
     scene.start('n2');
@@ -50,7 +55,6 @@ describe('a sticky address', () => {
   });
 
   it("is allocated on the same node, even if the API server's cache is stale", async () => {
-    const scene = new LeaseAgentWorld(STICKY);
     const first = await scene.add({ mac: MAC });
     await scene.del();
     scene.requests();
@@ -59,7 +63,6 @@ describe('a sticky address', () => {
   });
 
   it('is found without a list request if the leases of the address space are watched', async () => {
-    const scene = new LeaseAgentWorld(STICKY);
     await scene.add({ pod: 'first' });
     await leased(scene, '10.0.0.6', released(scene));
     scene.follow();
@@ -69,7 +72,7 @@ describe('a sticky address', () => {
   });
 
   it('is found with one list request for both families', async () => {
-    const scene = new LeaseAgentWorld(DUAL);
+    scene = new LeaseAgentWorld(DUAL);
     await leased(scene, '10.0.0.6', released(scene));
     await leased(scene, 'fd00::6', released(scene));
     expect(await scene.add({ mac: MAC })).to.deep.equal(['10.0.0.6', 'fd00::6']);
@@ -77,7 +80,6 @@ describe('a sticky address', () => {
   });
 
   it('is the reserved one first, then the one released last', async () => {
-    const scene = new LeaseAgentWorld(STICKY);
     await leased(scene, '10.0.0.4', released(scene, 10));
     await leased(scene, '10.0.0.5', released(scene, 5));
     const got = [];
@@ -89,7 +91,6 @@ describe('a sticky address', () => {
   });
 
   it("is that of the pod's own namespace, even if pods of another one had the MAC address since", async () => {
-    const scene = new LeaseAgentWorld(STICKY);
     await leased(scene, '10.0.0.5', released(scene, 2 * COOLDOWN_MS));
     await leased(scene, '10.0.0.6', released(scene, COOLDOWN_MS, { owner: { ...POD, namespace: 'others' } }));
     expect(await scene.add({ mac: MAC })).to.deep.equal(['10.0.0.5']);
@@ -122,7 +123,7 @@ describe('a sticky address', () => {
     ];
   for (const { name, pool = STICKY, given } of others) {
     it(`is not allocated if ${name}`, async () => {
-      const scene = new LeaseAgentWorld(pool);
+      scene = new LeaseAgentWorld(pool);
       await leased(scene, '10.0.0.6', given(scene));
       expect(await scene.add({ mac: MAC })).not.to.include('10.0.0.6');
       expect(scene.held).to.have.length(given(scene).releasedAt === undefined ? 2 : 1);
@@ -130,14 +131,12 @@ describe('a sticky address', () => {
   }
 
   it('is not used if the pod requests another address', async () => {
-    const scene = new LeaseAgentWorld(STICKY);
     await leased(scene, '10.0.0.6', released(scene));
     expect(await scene.add({ mac: MAC, requested: ['10.0.0.3'] })).to.deep.equal(['10.0.0.3']);
     expect(scene.requests()).to.deep.equal(['POST blue.10-0-0-3']);
   });
 
   it('is not searched if the pod requests no MAC address, or the feature gate is off', async () => {
-    const scene = new LeaseAgentWorld(STICKY);
     await leased(scene, '10.0.0.6', released(scene));
     await scene.add();
     scene.stickyMAC = false;
@@ -148,7 +147,6 @@ describe('a sticky address', () => {
   });
 
   it('is read again if its lease has changed, and replaced if another owner holds it', async () => {
-    const scene = new LeaseAgentWorld(STICKY);
     const first = await scene.add({ mac: MAC });
     await scene.del();
     const name = leaseName('blue', parseAddress(first[0]!));
@@ -164,7 +162,6 @@ describe('a sticky address', () => {
   });
 
   it('is waited for while the API server cannot list the sticky leases', async () => {
-    const scene = new LeaseAgentWorld(STICKY);
     const error = new StatusError({ request: 'GET', status: 503, reason: 'ServiceUnavailable', message: 'later' });
     scene.fail({ error, applied: false });
     expect(await scene.refused({ mac: MAC })).to.match(/^11 cannot lease an address of pool blue.*later/);

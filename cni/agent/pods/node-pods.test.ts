@@ -18,22 +18,25 @@ async function find(world: AgentWorld, ref: PodRef): Promise<string> {
 }
 
 describe('the cached pods of a node', () => {
+  let world: AgentWorld;
+
+  beforeEach(() => {
+    world = new AgentWorld();
+  });
+
   it('are found in the cache by name and UID', async () => {
-    const world = new AgentWorld();
     world.tenantPod();
     expect(await find(world, REF)).to.equal('p1-uid');
     expect(world.reads).to.deep.equal([]);
   });
 
   it('are read live if the watch lags behind the runtime', async () => {
-    const world = new AgentWorld();
     world.tenantPod();
     world.podInformer.delete('vms/p1');
     expect(await find(world, REF)).to.equal('p1-uid');
   });
 
   it('are read live if the cache still has an earlier pod of that name', async () => {
-    const world = new AgentWorld();
     world.tenantPod(undefined, { uid: 'earlier' });
     world.put('pods', { ...world.tenantPod() });
     world.podInformer.set(transformNodePod({ metadata: { name: 'p1', namespace: 'vms', uid: 'earlier' } }));
@@ -41,7 +44,6 @@ describe('the cached pods of a node', () => {
   });
 
   it('are read live if the runtime does not pass on the UID', async () => {
-    const world = new AgentWorld();
     world.tenantPod();
     expect(await find(world, { namespace: 'vms', name: 'p1' })).to.equal('p1-uid');
     expect(world.reads).to.deep.equal(['pods vms/p1']);
@@ -54,7 +56,6 @@ describe('the cached pods of a node', () => {
   });
 
   it('are refused if another pod has the name now', async () => {
-    const world = new AgentWorld();
     world.tenantPod();
     expect(await find(world, { ...REF, uid: 'earlier' })).to.match(
       /^100 pod vms.p1 has uid p1-uid, but the runtime requests uid earlier: that pod was deleted/,
@@ -62,13 +63,11 @@ describe('the cached pods of a node', () => {
   });
 
   it('are refused if they are bound to another node', async () => {
-    const world = new AgentWorld();
     world.addPod({ metadata: { name: 'p1', namespace: 'vms', uid: 'p1-uid' } }, 'node2');
     expect(await find(world, REF)).to.equal('100 pod vms/p1 is bound to node node2, but this is node node1');
   });
 
   it('are found by the UID that the kubelet gave a static pod', async () => {
-    const world = new AgentWorld();
     world.addPod(mirrorPod('p1-uid', { namespace: 'vms', name: 'p1', nodeName: 'node1' }));
     const uids = [STATIC_UID, 'p1-uid', undefined].map(async (uid) => {
       const pod = await world.pods.find({ ...REF, uid }, world.call());
@@ -79,7 +78,6 @@ describe('the cached pods of a node', () => {
   });
 
   it('are not found by an annotation that the kubelet has not written', async () => {
-    const world = new AgentWorld();
     world.tenantPod(undefined, { annotations: { 'kubernetes.io/config.mirror': 'hash' } });
     expect(await find(world, { ...REF, uid: 'hash' })).to.match(
       /^100 pod vms.p1 has uid p1-uid, but the runtime requests/,
@@ -87,7 +85,6 @@ describe('the cached pods of a node', () => {
   });
 
   it('are found only in the cache while the API server is not available', async () => {
-    const world = new AgentWorld();
     world.tenantPod();
     world.disconnect();
     expect(await find(world, REF)).to.equal('p1-uid');
@@ -97,7 +94,6 @@ describe('the cached pods of a node', () => {
   });
 
   it('notify handlers of changes and deletions', () => {
-    const world = new AgentWorld();
     const told: string[] = [];
     world.pods.onChange((pod: NodePod, gone) => told.push(`${pod.metadata.name} ${String(gone)}`));
     world.tenantPod();

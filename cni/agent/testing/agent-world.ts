@@ -206,7 +206,6 @@ export class AgentWorld {
     return bound;
   }
 
-  /** Adds a launcher of a VM. */
   launcher(vm = 'vm1', given: LauncherOptions = {}): Pod {
     const { networks = { data: 'blue' }, references, migration, node = NODE, phase = 'Pending' } = given;
     const vmi = makeVmi(vm, networks);
@@ -218,7 +217,6 @@ export class AgentWorld {
     return this.addPod(pod, node);
   }
 
-  /** Adds a tenant's pod. */
   tenantPod(reference?: string, more: Partial<Pod['metadata']> = {}): Pod {
     const element = {
       name: 'blue',

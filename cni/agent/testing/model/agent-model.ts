@@ -151,7 +151,6 @@ export class AgentModel {
     });
   }
 
-  /** Aborts a request under way. */
   giveUp(pick: number): void {
     choose(
       this.#interfaces.filter(({ isBusy }) => isBusy),

@@ -21,7 +21,6 @@ export class BlockStore {
     this.blocks.set(block.metadata.name, { ...block, metadata: { ...block.metadata, uid } });
   }
 
-  /** Deletes the block of a slice. */
   delete(cidr: string): void {
     this.blocks.delete(nameOf(cidr));
   }
@@ -46,7 +45,6 @@ export class BlockStore {
   }
 }
 
-/** An informer of the blocks of a node. */
 export class BlockFeed extends TestFeed<BlockRecord> {
   readonly #store: BlockStore;
   readonly #node: string;

@@ -19,7 +19,6 @@ import { MAX_STALENESS_MS } from './lease-agent.js';
 import type { LeaseCluster } from './lease-api.js';
 
 export const TIMES = { cooldownMs: 2 * MAX_STALENESS_MS, stickyMs: 600_000 };
-/** Reservations. */
 const RESERVED = ['10.0.0.6', 'fd00::6'];
 const RESERVED_FOR = '02:00:00:00:00:01';
 const CLAIMED = ['10.0.0.2', '10.0.0.3', 'fd00::2', 'fd00::3'];
@@ -46,7 +45,6 @@ export class IpamModel {
     this.#client = new Client(cluster.server);
   }
 
-  /** Creates the reservations. */
   async reserve(): Promise<void> {
     await this.#write(async () => {
       for (const address of RESERVED) await this.#client.create(ADDRESS_LEASES, reservation(address, this.#pool));

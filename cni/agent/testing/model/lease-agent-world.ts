@@ -123,7 +123,6 @@ export class LeaseAgentWorld {
     return [...this.cluster.server.leases.values()].find(({ spec }) => spec.address === address);
   }
 
-  /** The held addresses, sorted. */
   get held(): string[] {
     return this.cluster
       .held()
@@ -131,14 +130,12 @@ export class LeaseAgentWorld {
       .sort();
   }
 
-  /** Leases an address to another owner. */
   async leaseTo(owner: LeaseOwner, address: string, pool = this.pool): Promise<void> {
     const { addressSpace, name } = pool;
     const request = { address: parseAddress(address), addressSpace, pool: name, owner, node: 'n2' };
     await writeLease(this.#admin, createLease(request));
   }
 
-  /** Releases an address. */
   async free(address: string): Promise<void> {
     await writeLease(this.#admin, releaseLease(readLease(this.lease(address)!), this.clock.wall()));
   }

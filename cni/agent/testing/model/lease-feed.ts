@@ -5,7 +5,6 @@ import type { LeaseServer } from '../../../../test/lease-server.js';
 import { isSelected } from './lease-api.js';
 import { TestFeed } from './test-feed.js';
 
-/** An informer of leases. */
 export class LeaseFeed<S extends KubeObject> extends TestFeed<S> {
   readonly #server: LeaseServer;
   readonly #watched: WatchSpec<AddressLease, S>;

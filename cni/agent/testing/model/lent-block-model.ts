@@ -11,7 +11,6 @@ const REASONS = [ReleaseReason.Excess, ReleaseReason.Pressure];
 export class LentBlockModel {
   readonly #store: BlockStore;
   readonly #violated: (text: string) => void;
-  /** Number of blocks that were taken back. */
   returns = 0;
 
   constructor(store: BlockStore, wrong: (text: string) => void) {
@@ -31,7 +30,6 @@ export class LentBlockModel {
     this.#store.set(block.spec.cidr, block.spec.node, { release: BlockRelease.Marked, reason });
   }
 
-  /** Removes the mark of a block. */
   keep(pick: number): void {
     const block = this.#choose(pick, [BlockRelease.Marked, BlockRelease.Ready, BlockRelease.Refused]);
     if (block !== undefined) this.#store.set(block.spec.cidr, block.spec.node);
