@@ -25,7 +25,7 @@ describeOnBed('Invalid objects', (story, bed) => {
     await story().claims.createRestored('status', network, ['10.60.0']);
     await story().claims.createPlain('good', network);
     for (const [name, reason, words] of [
-      ['no-json', InvalidRequest, 'is no list of addresses'],
+      ['no-json', InvalidRequest, 'is not a list of addresses'],
       ['no-address', InvalidRequest, '10.60.0.777'],
       ['two', InvalidRequest, 'second IPv4 address'],
       ['status', Internal, 'status.ips'],

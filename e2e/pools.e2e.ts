@@ -127,7 +127,7 @@ describeStory('A pool derived from a NAD', (story) => {
       'to be deleted',
       has(PoolCondition.DeletionBlocked, 'True'),
     );
-    expect(messageOf(closing, PoolCondition.DeletionBlocked)).to.include('until no CNI ADD that began before');
+    expect(messageOf(closing, PoolCondition.DeletionBlocked)).to.include('until every CNI ADD that began before');
   });
 
   it('cannot shrink so that leased addresses are outside of its ranges', async () => {

@@ -63,7 +63,7 @@ export async function allocateLease(
     candidate.kind === 'create' ? createLease(request) : reallocateLease(candidate.lease, request);
   try {
     const lease = await writeLease(client, write, call);
-    if (lease === undefined) throw new TypeError(`${write.verb} of a lease gave none`);
+    if (lease === undefined) throw new TypeError(`${write.verb} of a lease returned no lease`);
     book.recordWrite(lease);
     return { kind: 'allocated', lease: readLease(lease), isNew: candidate.kind === 'create' };
   } catch (error) {

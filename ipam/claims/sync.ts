@@ -143,7 +143,7 @@ class ClaimSync {
     const release = planEarlierClaims(leases, this.#gone);
     if (release !== undefined) return release;
     if (observed === undefined) return { kind: 'none', reason: 'the claim is gone' };
-    // another process may have come to show a lease that is newer than the last live read
+    // another process may show a lease that is newer than the last live read
     if (!observed.held.every((lease) => this.#knownLeases.has(lease))) this.#findings.isLive = false;
     return plan(observed, this.#findings);
   }

@@ -38,7 +38,7 @@ describe('a derived pool', () => {
     expect(world.pools.get('blue.vms')?.spec).to.deep.equal(spec);
   });
 
-  it('is restored to what the NAD says after somebody has edited it', async () => {
+  it('is restored to what the NAD says after a user has edited it', async () => {
     await world.settle();
     const pool = world.pools.get('blue.vms')!;
     world.putPool({ ...pool, spec: { ...pool.spec, namespaces: ['others'] } });

@@ -36,7 +36,7 @@ export function reviewPool(review: PoolReview, view: ValidationView): Validation
 function reviewDeletion({ metadata: { name } }: AddressPool, view: ValidationView): ValidationResult {
   const leases = unreleased(view.leases.ofPool(name));
   if (leases.length === 0) return ALLOWED;
-  const message = `it has ${countLeases(leases)}: ${describeLeases(leases)}. First delete their owners, and reservations`;
+  const message = `it has ${countLeases(leases)}: ${describeLeases(leases)}. First delete their owners and the reservations`;
   return refuse({ check: 'in-use', message });
 }
 
