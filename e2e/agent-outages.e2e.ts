@@ -49,7 +49,7 @@ describeStory('A VM whose launcher is bound when the API server stops', (story) 
             { timeoutMs: 3 * STALENESS_MS, everyMs: 1_000 },
           );
           expect(refused.code).to.equal(11);
-          expect(refused.msg).to.match(/API server is away/);
+          expect(refused.msg).to.match(/API server is not available/);
         } finally {
           await bed.apiServer.start();
         }

@@ -32,7 +32,7 @@ describeStory('CHECK', (story) => {
       const before = proxy.writes.length;
       for (let count = 0; count < 5; count++) expect(await failureOf(on, check)).to.deep.equal({});
       const strange = await failureOf(on, await checkOf(pods, pod, ['10.63.0.0/24']));
-      expect(strange.msg).to.match(/has 10\.63\.0\.0, and nothing is known of a lease of it/);
+      expect(strange.msg).to.match(/has 10\.63\.0\.0, and its lease could not be checked/);
       expect(proxy.writes).to.have.length(before);
 
       const lease = (await story().addresses.leases()).get(first);

@@ -49,7 +49,7 @@ describeStory('While the policies have a wrong namespace of KubeVirt', (story) =
         expect(admitted!.metadata.annotations?.[LAUNCHER_CREATOR]).to.equal(
           'system:serviceaccount:kubevirt:kubevirt-controller',
         );
-        const words = await wire.waitForSandboxFailure(admitted!.metadata.name, /gets no address of an IPAMClaim/);
+        const words = await wire.waitForSandboxFailure(admitted!.metadata.name, /may not use an IPAMClaim/);
         expect(words).to.include('"elsewhere"').and.to.include('set it to kubevirt');
         await story().waitForEvent('vm1', 'KubeVirtNamespaceUnknown', /set it to kubevirt/);
       } finally {

@@ -96,12 +96,12 @@ describeStory('A pod of another owner', (story) => {
       await story().labelNamespace(REFERENCES_ALLOWED);
       await untilAdmitted(thief);
       const words = await wire.waitForSandboxFailure('thief', /ipam-claim-reference/);
-      expect(words).to.include('"vm1.data"').and.to.include('only the pods of its VM may have its addresses');
+      expect(words).to.include('"vm1.data"').and.to.include('only the pods of its VM may use it');
       await vmIsUnharmed(wire, addresses);
       // nor while the VM is stopped
       await story().stop('vm1');
       await untilAdmitted(() => wire.createPod('second', { networks: [element] }));
-      await wire.waitForSandboxFailure('second', /only the pods of its VM may have its addresses/);
+      await wire.waitForSandboxFailure('second', /only the pods of its VM may use it/);
       expect(await story().addresses.heldAddresses()).to.deep.equal(addresses.map(bare));
     },
   );

@@ -78,7 +78,7 @@ describe('claim authorization', () => {
         world.remove('ipamclaims', 'vms/vm1.data');
         return world.add(world.launcher('vm1', { references: { data: 'vm1.data' } }));
       },
-      expect: /^100 .*there is no claim for it: .* does not allow persistent addresses; remove the key/,
+      expect: /^100 .*there is no claim for it: .* does not allow persistent addresses; leave the key out/,
     },
     {
       name: 'returns no claim if there is none and the namespace has opted out',
@@ -121,7 +121,7 @@ describe('claim authorization', () => {
         world.addVm('vm2', { data: 'blue' }, ['10.0.0.9/24']);
         return world.add(world.launcher('vm1', { references: { data: 'vm2.data' } }));
       },
-      expect: /^100 .* is "vm2.data", which belongs to VirtualMachine vm2, expected "vm1.data": remove the key/,
+      expect: /^100 .* is "vm2.data", which belongs to VirtualMachine vm2, expected "vm1.data": leave the key out/,
     },
     {
       name: 'refuses a launcher of another VMI of the same name',
@@ -211,7 +211,7 @@ describe('claim authorization', () => {
     {
       name: 'delays a pod that refers to a missing claim',
       run: (world) => world.add(world.tenantPod('mine')),
-      expect: /^11 .* is "mine", which does not exist: create it, or remove the key/,
+      expect: /^11 .* is "mine", which does not exist: create it, or leave the key out/,
     },
     {
       name: 'authorizes a pod that is the owner pod of the claim it refers to',

@@ -46,7 +46,7 @@ export function authorizeLauncher(request: AttachmentRequest, sight: Authorizati
 function decideWithoutClaim({ pod, selection }: AttachmentRequest, why: string): AuthorizationDecision {
   const { claimReference } = selection;
   if (claimReference === undefined) return { kind: 'none' };
-  const reason = `${describeReference(selection, pod)}, but there is no claim for it: ${why}; remove the key`;
+  const reason = `${describeReference(selection, pod)}, but there is no claim for it: ${why}; leave the key out`;
   return { kind: 'refused', reason };
 }
 
@@ -103,7 +103,7 @@ function refuseForeignReference(
   if (referred === undefined) return undefined;
   const reason =
     `${describeReference(selection, pod)}, which ${describeClaimOwner(referred)}, expected ${JSON.stringify(expected)}: ` +
-    'remove the key, the webhook sets it';
+    'leave the key out, the webhook sets it';
   return { kind: 'refused', reason };
 }
 

@@ -24,10 +24,10 @@ export function authorizePod(request: AttachmentRequest, sight: AuthorizationInp
   const shown = describeReference(selection, pod);
   const claim = sight.view.claim(claimReference);
   if (claim === undefined)
-    return { kind: 'pending', reason: `${shown}, which does not exist: create it, or remove the key` };
+    return { kind: 'pending', reason: `${shown}, which does not exist: create it, or leave the key out` };
   if (isVmClaim(claim)) {
     return refused(
-      `${shown}, which ${describeClaimOwner(claim)}: only the pods of its VM may use it; remove the key, or ` +
+      `${shown}, which ${describeClaimOwner(claim)}: only the pods of its VM may use it; leave the key out, or ` +
         'name a claim without a VM',
     );
   }
@@ -63,7 +63,7 @@ function checkClaimNetwork(
   if (config.network.allowPersistentIPs) return undefined;
   return refused(
     `${shown}, but NetworkAttachmentDefinition ${key} does not allow persistent addresses: set "allowPersistentIPs" there, ` +
-      'or remove the key',
+      'or leave the key out',
   );
 }
 
