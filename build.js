@@ -1,10 +1,10 @@
-// Bundles the executable: dist/holdfast.js, and beside it one file for each process and for what they share; dist/kubectl-holdfast.cjs, the
-// plugin of kubectl; and dist/cni/, the CNI plugin.
+// Bundles dist/holdfast.js with one more file for each process and for shared code; dist/kubectl-holdfast.cjs, the kubectl plugin; and
+// dist/cni/, the CNI plugin.
 import { chmod, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { build } from 'esbuild';
 import { buildPlugin } from './cni/plugin/build.js';
 
-// A build from before may hold chunks that nothing names any more.
+// An earlier build may have left chunks that are no longer used.
 await rm('dist', { recursive: true, force: true });
 
 const usual = {
@@ -28,14 +28,14 @@ const processes = await build({
   // CommonJS packages inside the bundle call require() for Node's own modules.
   banner: { js: "import{createRequire as makeRequire}from'node:module';const require=makeRequire(import.meta.url);" },
 });
-// One file, to be put into any folder under a name without extension: outside of a package Node takes that for CommonJS.
+// One file, which may be installed in any folder under a name without extension: outside of a package, Node treats it as CommonJS.
 const KUBECTL_PLUGIN = 'dist/kubectl-holdfast.cjs';
 const cli = await build({ ...usual, entryPoints: ['cli/main.ts'], outfile: KUBECTL_PLUGIN, format: 'cjs' });
 await chmod(KUBECTL_PLUGIN, 0o755);
 const inputs = { ...processes.metafile.inputs, ...cli.metafile.inputs };
 const outputs = { ...processes.metafile.outputs, ...cli.metafile.outputs };
 
-// Licences ask to go where the code goes.
+// The licences of bundled packages must be distributed with the code.
 const bundled = Object.keys(inputs).flatMap((path) => /^node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path) ?? []);
 const notices = [];
 for (const folder of [...new Set(bundled)].sort()) {

@@ -6,7 +6,7 @@ import { messageOf } from './kube/errors.js';
 import type { ProcessContext } from './process/context.js';
 import type { Component } from './process/component.js';
 
-/** Each process loads its own code only: start-up and memory matter. */
+/** Each process loads only its own code, to save start-up time and memory. */
 async function createComponents(request: ProcessCommand, context: ProcessContext): Promise<Component[]> {
   if (request.process === 'agent') return [(await import('./cni/agent/main.js')).createAgent(context, request.config)];
   if (request.process === 'capacity')

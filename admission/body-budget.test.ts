@@ -5,7 +5,7 @@ const KIB = 1024;
 const neverEvicted = () => expect.fail('it was evicted');
 
 describe('the budget of request bodies', () => {
-  it('counts each request with something more than its bytes, and returns everything', () => {
+  it('counts more than the bytes of each request, and is empty after all are released', () => {
     const budget = new BodyBudget(100 * KIB);
     const shares = [budget.open(neverEvicted), budget.open(neverEvicted)];
     for (const share of shares) {
@@ -21,7 +21,7 @@ describe('the budget of request bodies', () => {
     expect(budget.used).to.equal(0);
   });
 
-  it('evicts the oldest incomplete bodies, no more than it must, and never a complete one', () => {
+  it('evicts only as many of the oldest incomplete bodies as necessary, and never a complete one', () => {
     const evicted: string[] = [];
     const budget = new BodyBudget(100 * KIB);
     const open = (name: string) => budget.open(() => evicted.push(name));
@@ -37,7 +37,7 @@ describe('the budget of request bodies', () => {
     expect(budget.used).to.equal((26 + 36) * KIB);
   });
 
-  it('refuses more bytes of an old body instead of evicting a younger one', () => {
+  it('rejects more bytes of an old body instead of evicting a younger one', () => {
     const budget = new BodyBudget(100 * KIB);
     const [old, young] = [budget.open(neverEvicted), budget.open(neverEvicted)];
     old.add(10 * KIB);

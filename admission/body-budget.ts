@@ -1,19 +1,19 @@
-/** What a request costs besides its body. It bounds the number of small requests. */
+/** Memory of a request besides its body. It limits the number of small requests. */
 const REQUEST_BYTES = 16 * 1024;
 
-/** What one request uses of the budget. */
+/** The part of the budget that one request uses. */
 export interface BodyShare {
   readonly bytes: number;
-  /** Counts bytes that have arrived. @returns false if there is no room for them */
+  /** Adds received bytes. @returns false if the budget has no room for them */
   add(bytes: number): boolean;
-  /** The body is complete: it keeps its room until it is released. */
+  /** Marks the body as complete. It keeps its share until it is released. */
   complete(): void;
   release(): void;
 }
 
 /**
- * Bounds the memory of all request bodies together. If there is no room, the oldest incomplete body makes room for younger ones, so a client
- * that sends slowly, or never ends, does not keep others out.
+ * Limits the memory of all request bodies together. If there is no room, the oldest incomplete body is dropped for younger ones, so that a client
+ * that sends slowly or never ends does not block others.
  */
 export class BodyBudget {
   readonly #maxBytes: number;
@@ -25,12 +25,12 @@ export class BodyBudget {
     this.#maxBytes = maxBytes;
   }
 
-  /** The bytes that are in use. */
+  /** The number of bytes in use. */
   get used(): number {
     return this.#used;
   }
 
-  /** @param onEvicted called if the share was released because others need its room */
+  /** @param onEvicted called if the share was released to make room for other requests */
   open(onEvicted: () => void): BodyShare {
     const share: Share = {
       bytes: 0,

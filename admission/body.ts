@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { BodyBudget } from './body-budget.js';
 
-/** A request that is refused before anybody understands it. */
+/** A request that is rejected before its review is read. */
 export class HttpError extends Error {
   override readonly name = 'HttpError';
   readonly status: number;
@@ -12,23 +12,23 @@ export class HttpError extends Error {
   }
 }
 
-/** A caller that sends more than this many times what is allowed is not listened to until its end. */
+/** A body of more than this many times the limit is not read to its end. */
 const READ_LIMIT_FACTOR = 16;
-/** Kinds, names and the namespace of a review come first. */
+/** The first bytes of a review contain its kinds, names and namespace. */
 const HEAD_BYTES = 4 * 1024;
 
-/** A whole body. It counts in the budget until it is released. */
+/** A complete body. It counts in the budget until it is released. */
 export interface Body {
   readonly bytes: Buffer;
-  /** What it counts in the budget. */
+  /** Its share of the budget in bytes. */
   readonly weight: number;
   release(): void;
 }
 
 /**
- * Reads a whole JSON body. One that is refused for its type or size is read to its end all the same: a caller that still sends would not hear
- * the answer.
- * @throws {HttpError} 415, 413; 408 if others needed its room before it was complete, 503 if there was no room
+ * Reads a complete JSON body. A body of a wrong type or size is still read to its end, because a client that is sending would not read the
+ * response.
+ * @throws {HttpError} 415, 413; 408 if it was dropped for younger requests before it was complete, 503 if there was no room
  */
 export function readBody(request: IncomingMessage, limitBytes: number, budget: BodyBudget): Promise<Body> {
   return new Promise((resolve, reject) => {
@@ -41,14 +41,14 @@ export function readBody(request: IncomingMessage, limitBytes: number, budget: B
       share.release();
     };
     const share = budget.open(() => {
-      const error = new HttpError(408, 'the body is incomplete, and younger requests need its memory');
+      const error = new HttpError(408, 'the body is incomplete, and newer requests need its memory');
       refuse(error);
       reject(error);
     });
     if (refusal !== undefined) share.release();
-    // one without a body counts, too
+    // a request without a body counts too
     else if (!share.add(0)) refuse(tooManyReviews());
-    // by events: an async iterator costs a tenth of a whole review
+    // with events, because an async iterator takes a tenth of the time of a review
     request.on('data', (chunk: Buffer) => {
       size += chunk.length;
       if (size > limitBytes * READ_LIMIT_FACTOR) request.destroy();
@@ -70,19 +70,19 @@ export function readBody(request: IncomingMessage, limitBytes: number, budget: B
     };
     request.once('error', fail);
     request.once('close', () => {
-      if (!request.complete) fail(new Error('the caller hung up'));
+      if (!request.complete) fail(new Error('the client closed the connection'));
     });
   });
 }
 
-/** API servers try again after a 503 that says when. */
+/** API servers retry after a 503 with a Retry-After header. */
 export function tooManyReviews(): HttpError {
-  return new HttpError(503, 'too many reviews at once: try again');
+  return new HttpError(503, 'too many reviews at the same time: retry later');
 }
 
 /**
- * The namespace of a review as an API server writes it, or ''. It decides whose turn it is, before the body is parsed, and nothing else: quotes in the
- * strings before it are escaped.
+ * Returns the namespace of a review before the body is parsed, or ''. It is used only for fair queuing. Quotes in the strings before it are
+ * escaped, so a tenant cannot forge it.
  */
 export function peekNamespace(body: Buffer): string {
   return /"namespace":"([a-z0-9-]{1,63})"/.exec(body.toString('latin1', 0, HEAD_BYTES))?.[1] ?? '';
@@ -95,7 +95,7 @@ function checkContentType({ headers }: IncomingMessage): HttpError | undefined {
   }
   const encoding = headers['content-encoding'] ?? 'identity';
   if (encoding !== 'identity')
-    return new HttpError(415, `the content encoding ${JSON.stringify(encoding)} is not understood`);
+    return new HttpError(415, `the content encoding ${JSON.stringify(encoding)} is not supported`);
   return undefined;
 }
 

@@ -59,7 +59,7 @@ describe('a directory with a certificate', function () {
     await rename(join(directory, '..data_tmp'), join(directory, '..data'));
   }
 
-  it('gives its certificate, and each that replaces it, as a mounted Secret is replaced', async () => {
+  it('provides its certificate, and each replacement in the way of a mounted Secret', async () => {
     for (const file of ['tls.crt', 'tls.key']) await symlink(join('..data', file), join(directory, file));
     await mount('..1', first);
     start();
@@ -70,7 +70,7 @@ describe('a directory with a certificate', function () {
     expect(used.map(({ cert }) => cert)).to.deep.equal([first.cert, second.cert]);
   });
 
-  it('gives a pair only when both of its files are there and belong together', async () => {
+  it('provides a certificate only when both files exist and match', async () => {
     await writeFile(join(directory, 'tls.crt'), first.cert);
     await writeFile(join(directory, 'tls.key'), first.key);
     start();
@@ -83,7 +83,7 @@ describe('a directory with a certificate', function () {
       expect([first.key, second.key].indexOf(pair.key)).to.equal([first.cert, second.cert].indexOf(pair.cert));
   });
 
-  it('is not ready once its certificate has expired, and says so', async () => {
+  it('is not ready after its certificate has expired, and reports that', async () => {
     await writeFile(join(directory, 'tls.crt'), first.cert);
     await writeFile(join(directory, 'tls.key'), first.key);
     start();
@@ -94,7 +94,7 @@ describe('a directory with a certificate', function () {
     expect(source.ready()).to.include('expired at 2120-01-01T00:00:00.000Z');
   });
 
-  it('is not ready, and says why, before there is a certificate', async () => {
+  it('is not ready, and reports why, before there is a certificate', async () => {
     await writeFile(join(directory, 'tls.crt'), first.cert);
     await writeFile(join(directory, 'tls.key'), second.key);
     start();
@@ -103,7 +103,7 @@ describe('a directory with a certificate', function () {
     expect(source.ready()).to.include('tls.key').and.to.include('not the key of tls.crt');
   });
 
-  it('is not ready, and names the file, where there is none', async () => {
+  it('is not ready, and names the file, if it does not exist', async () => {
     start();
     await source.stop();
     expect(source.ready()).to.match(/no such file.*tls\.(crt|key)/);

@@ -15,7 +15,7 @@ export interface CertificateDirectoryOptions {
   metrics: Pick<AdmissionMetrics, 'certificateEnds'>;
 }
 
-/** Follows tls.crt and tls.key in a directory that somebody else fills, as cert-manager does through a mounted Secret. */
+/** Reads tls.crt and tls.key from a directory that another program renews, such as cert-manager with a mounted Secret. */
 export class CertificateDirectory implements CertificateSource {
   readonly #options: CertificateDirectoryOptions;
   #files: FileWatcher | undefined;
@@ -49,7 +49,7 @@ export class CertificateDirectory implements CertificateSource {
       this.#failure = messageOf(error);
       log.warn(
         { directory },
-        `certificate cannot be loaded, ${this.#served ? 'the old one stays' : 'there is none'}: ${messageOf(error)}`,
+        `certificate cannot be loaded, ${this.#served ? 'the old one stays in use' : 'no reviews are answered'}: ${messageOf(error)}`,
       );
     }
   }

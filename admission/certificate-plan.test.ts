@@ -16,7 +16,7 @@ import { type Issuer, type PemKeyPair, generateKeys, makeAuthority, makeServingC
 const MADE = Date.UTC(2030, 0, 1);
 const NAMES = ['holdfast-webhook.holdfast-system.svc', '127.0.0.1', '::1'];
 
-describe('the judgement of certificates', function () {
+describe('the plan for certificates', function () {
   this.timeout(20_000); // RSA keys
   let keys: Record<'first' | 'second' | 'serving' | 'other', PemKeyPair>;
   /** One CA, and what it signed. */
@@ -77,7 +77,7 @@ describe('the judgement of certificates', function () {
     {
       name: 'wants everything where the key of the CA is another one',
       given: () => judged({ ...fresh, authorityKey: keys.other.privateKey }, MADE),
-      expect: { action: 'make-all', reason: 'the key of the CA is not that of its certificate' },
+      expect: { action: 'make-all', reason: 'the key of the CA does not match its certificate' },
     },
     {
       name: 'wants everything where the CA has expired',
@@ -97,7 +97,7 @@ describe('the judgement of certificates', function () {
     {
       name: 'renews the serving certificate at two thirds of its life',
       given: () => judged(fresh, MADE + (SERVING_LIFETIME_MS * 2) / 3),
-      expect: { action: 'renew-serving', reason: 'two thirds of the life of the serving certificate are over' },
+      expect: { action: 'renew-serving', reason: 'two thirds of the lifetime of the serving certificate are over' },
     },
     {
       name: 'renews a serving certificate that has expired',
@@ -112,22 +112,22 @@ describe('the judgement of certificates', function () {
     {
       name: 'renews a serving certificate whose key is another one',
       given: () => judged({ ...fresh, key: keys.other.privateKey }, MADE),
-      expect: { action: 'renew-serving', reason: 'the key is not that of the serving certificate' },
+      expect: { action: 'renew-serving', reason: 'the key does not match the serving certificate' },
     },
     {
       name: 'renews a serving certificate of another CA',
       given: () => judged({ ...fresh, ...signed(authority(keys.other, MADE), MADE) }, MADE),
-      expect: { action: 'renew-serving', reason: 'no CA of ours has signed the serving certificate' },
+      expect: { action: 'renew-serving', reason: 'the serving certificate is not signed by our CA' },
     },
     {
       name: 'renews a serving certificate that is for other names',
       given: () => judged(fresh, MADE, { names: [...NAMES, 'elsewhere.example'] }),
-      expect: { action: 'renew-serving', reason: 'the serving certificate is not for elsewhere.example' },
+      expect: { action: 'renew-serving', reason: 'the serving certificate does not cover elsewhere.example' },
     },
     {
       name: 'renews a serving certificate that is for other addresses',
       given: () => judged(fresh, MADE, { names: ['192.0.2.1'] }),
-      expect: { action: 'renew-serving', reason: 'the serving certificate is not for 192.0.2.1' },
+      expect: { action: 'renew-serving', reason: 'the serving certificate does not cover 192.0.2.1' },
     },
     {
       name: 'does not use a new CA before all have had time to trust it',
@@ -152,7 +152,7 @@ describe('the judgement of certificates', function () {
     {
       name: 'drops the old CA after that',
       given: () => judged(moved, movedAt + CA_OVERLAP_MS),
-      expect: { action: 'drop-authorities', reason: 'nothing that the old CA signed is in use any more' },
+      expect: { action: 'drop-authorities', reason: 'no certificate of the old CA is in use any more' },
     },
   ];
   for (const { name, given, expect: expected } of cases) {
@@ -161,11 +161,11 @@ describe('the judgement of certificates', function () {
     });
   }
 
-  it('adds a CA at two thirds of the life of the one there is, before it renews anything else', () => {
+  it('adds a CA at two thirds of the lifetime of the old one, before it renews anything else', () => {
     const now = MADE + (CA_LIFETIME_MS * 2) / 3;
     const [ca = ''] = fresh.authorities;
     const late = { ...fresh, ...signed({ cert: ca, key: fresh.authorityKey }, now - (SERVING_LIFETIME_MS * 3) / 4) };
-    const reason = 'two thirds of the life of the CA are over';
+    const reason = 'two thirds of the lifetime of the CA are over';
     expect(judged(late, now)).to.deep.equal({ action: 'add-authority', reason });
   });
 
@@ -175,7 +175,7 @@ describe('the judgement of certificates', function () {
     expect(expiryOf(cert)).to.equal(end);
   });
 
-  it('forgives clocks that are a little behind', () => {
+  it('accepts clocks that are a little slow', () => {
     expect(judged(fresh, MADE - BACKDATE_MS).action).to.equal('keep');
   });
 });

@@ -5,21 +5,21 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
-/** How long what is made lasts, and how changes are spaced. */
+/** Lifetimes, and the time between changes. */
 export const CA_LIFETIME_MS = 365 * DAY_MS;
 export const SERVING_LIFETIME_MS = 90 * DAY_MS;
-/** A certificate begins before it is made: clocks differ. */
+/** Certificates are valid from some time before their creation, because clocks differ. */
 export const BACKDATE_MS = 5 * MINUTE_MS;
-/** A new CA is trusted for this long before anything is shown that it signed: every API server has read it by then. */
+/** A new CA is trusted for this time before it signs a served certificate: by then, every API server has read it. */
 export const CA_PROPAGATION_MS = HOUR_MS;
-/** An old CA is trusted for this long after the last certificate that it signed is replaced: every replica has read the new one. */
+/** An old CA stays trusted for this time after its last certificate was replaced: by then, every replica has read the new one. */
 export const CA_OVERLAP_MS = HOUR_MS;
 
-/** What the Secret holds, as PEM. */
+/** The content of the Secret, as PEM. */
 export interface TlsMaterial {
-  /** Newest first; all are to be trusted. */
+  /** Newest first; all of them must be trusted. */
   authorities: readonly string[];
-  /** Of the newest CA. */
+  /** The key of the newest CA. */
   authorityKey: string;
   cert: string;
   key: string;
@@ -27,25 +27,25 @@ export interface TlsMaterial {
 
 export interface CertificateCircumstances {
   now: number;
-  /** DNS names and IP addresses that the certificate must be for. */
+  /** DNS names and IP addresses that the certificate must cover. */
   names: readonly string[];
   /** The CAs that API servers trust, as PEM. */
   trusted: string;
 }
 
 export type CertificateAction =
-  /** All is well until `until`. */
+  /** Nothing to do until `until`. */
   | { action: 'keep'; until: number }
-  /** Nothing that is there can be used. */
+  /** Create everything again, because the material cannot be used. */
   | { action: 'make-all'; reason: string }
-  /** Make a CA that is trusted beside the others and signs nothing yet. */
+  /** Create a CA that is trusted with the others and signs nothing yet. */
   | { action: 'add-authority'; reason: string }
   /** Sign a new serving certificate with the newest CA. */
   | { action: 'renew-serving'; reason: string }
   /** Trust only the newest CA. */
   | { action: 'drop-authorities'; reason: string };
 
-/** Decides what the certificates need next: one step, after which they are judged again. */
+/** Decides the next step for the certificates. It is called again after each step. */
 export function planCertificates(
   material: TlsMaterial | undefined,
   circumstances: CertificateCircumstances,
@@ -62,26 +62,26 @@ export function planCertificates(
   return planByAge({ serving, authorities, newest }, now, splitPem(trusted).includes(material.authorities[0] ?? ''));
 }
 
-/** @returns whether a TLS server can show it: key and certificate are a pair */
+/** True if a TLS server can use it: the key matches the certificate. */
 export function isServable({ cert, key }: { cert: string; key: string }): boolean {
   const certificate = readCertificate(cert);
   return certificate !== undefined && isPair(certificate, key);
 }
 
-/** When a certificate ends, in ms since the epoch; undefined for what is none. */
+/** Returns when a certificate expires, in ms since the epoch; undefined if it cannot be read. */
 export function expiryOf(pem: string): number | undefined {
   const certificate = readCertificate(pem);
   return certificate === undefined ? undefined : Date.parse(certificate.validTo);
 }
 
-/** Why a certificate is of no use any more; undefined while it is. */
+/** Returns a message if the certificate has expired, otherwise undefined. */
 export function describeExpiry(pem: string, now: number): string | undefined {
   const end = expiryOf(pem);
   if (end === undefined || now < end) return undefined;
-  return `the certificate expired at ${new Date(end).toISOString()}: see the log for why there is no new one`;
+  return `the certificate expired at ${new Date(end).toISOString()}: see the log for why it was not renewed`;
 }
 
-/** The certificates of a PEM text, one by one. */
+/** Splits a PEM text into its certificates. */
 export function splitPem(pem: string): string[] {
   return (pem.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? []).map((one) => `${one}\n`);
 }
@@ -93,34 +93,35 @@ interface Chain {
   newest: X509Certificate;
 }
 
-/** What is due with certificates that all can be used. */
+/** Decides by age, for certificates that are all valid. */
 function planByAge({ serving, authorities, newest }: Chain, now: number, isNewestTrusted: boolean): CertificateAction {
   const newestTwoThirds = renewalTimeOf(newest);
-  if (now >= newestTwoThirds) return { action: 'add-authority', reason: 'two thirds of the life of the CA are over' };
+  if (now >= newestTwoThirds)
+    return { action: 'add-authority', reason: 'two thirds of the lifetime of the CA are over' };
   if (!isIssuedBy(serving, newest)) {
     const settled = creationTimeOf(newest) + CA_PROPAGATION_MS;
     if (now < settled) return { action: 'keep', until: settled };
-    // whoever does not trust the new CA yet would not talk to us any more
+    // API servers that do not trust the new CA yet would reject its certificate
     if (!isNewestTrusted) return { action: 'keep', until: now + MINUTE_MS };
     return { action: 'renew-serving', reason: 'there is a new CA, and it is trusted' };
   }
   const servingTwoThirds = renewalTimeOf(serving);
   if (now >= servingTwoThirds) {
-    return { action: 'renew-serving', reason: 'two thirds of the life of the serving certificate are over' };
+    return { action: 'renew-serving', reason: 'two thirds of the lifetime of the serving certificate are over' };
   }
   const until = Math.min(newestTwoThirds, servingTwoThirds);
   if (authorities.length === 1) return { action: 'keep', until };
   const dropAt = creationTimeOf(serving) + CA_OVERLAP_MS;
   if (now < dropAt) return { action: 'keep', until: Math.min(until, dropAt) };
-  return { action: 'drop-authorities', reason: 'nothing that the old CA signed is in use any more' };
+  return { action: 'drop-authorities', reason: 'no certificate of the old CA is in use any more' };
 }
 
 function problemOfAuthority(certificate: X509Certificate, key: string, now: number): string | undefined {
-  if (!isPair(certificate, key)) return 'the key of the CA is not that of its certificate';
+  if (!isPair(certificate, key)) return 'the key of the CA does not match its certificate';
   return now >= Date.parse(certificate.validTo) ? 'the CA has expired' : undefined;
 }
 
-/** @returns why it cannot be used, where it cannot */
+/** @returns the certificate, or why it cannot be used */
 function readServing(
   material: TlsMaterial,
   authorities: readonly X509Certificate[],
@@ -128,13 +129,13 @@ function readServing(
 ): X509Certificate | string {
   const certificate = readCertificate(material.cert);
   if (certificate === undefined) return 'the serving certificate cannot be read';
-  if (!isPair(certificate, material.key)) return 'the key is not that of the serving certificate';
+  if (!isPair(certificate, material.key)) return 'the key does not match the serving certificate';
   if (now >= Date.parse(certificate.validTo)) return 'the serving certificate has expired';
   if (!authorities.some((authority) => isIssuedBy(certificate, authority))) {
-    return 'no CA of ours has signed the serving certificate';
+    return 'the serving certificate is not signed by our CA';
   }
   const missing = names.find((name) => !coversName(certificate, name));
-  return missing === undefined ? certificate : `the serving certificate is not for ${missing}`;
+  return missing === undefined ? certificate : `the serving certificate does not cover ${missing}`;
 }
 
 function readCertificate(pem: string): X509Certificate | undefined {

@@ -1,4 +1,4 @@
-/** What a TLS server shows and signs with, as PEM. */
+/** The certificate and key of a TLS server, as PEM. */
 export interface ServingPair {
   cert: string;
   key: string;
@@ -7,11 +7,11 @@ export interface ServingPair {
 /** Where the serving certificate comes from. */
 export interface CertificateSource {
   /**
-   * Begins to look after the certificate. Does not wait for it.
+   * Starts to watch or renew the certificate. Does not wait for it.
    * @param use called with the first certificate and with each new one
    */
   start(use: (pair: ServingPair) => void): void;
   stop(): Promise<void>;
-  /** @returns undefined where a certificate is in use that API servers trust and that has not expired, else why not */
+  /** @returns undefined if a valid certificate that API servers trust is in use, otherwise why not */
   ready(): string | undefined;
 }

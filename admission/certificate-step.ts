@@ -25,7 +25,7 @@ export interface CertificateStepInput {
   generateKeys?: (() => Promise<PemKeyPair>) | undefined;
 }
 
-/** Makes what a judgement asks for. */
+/** Carries out a step: creates keys and certificates. */
 export async function applyCertificateStep(
   step: CertificateStep,
   material: TlsMaterial | undefined,

@@ -26,7 +26,7 @@ describe('the certificates of an admission server', function () {
   afterEach(() => replicas.stop());
 
   for (const resource of KINDS) {
-    it(`are made at the first start, kept in a Secret, and trusted by a ${resource.kind}`, async () => {
+    it(`are created at the first start, stored in a Secret, and trusted by a ${resource.kind}`, async () => {
       replicas = new CertificateReplicas(resource);
       replicas.start();
       await replicas.settle();
@@ -36,7 +36,7 @@ describe('the certificates of an admission server', function () {
     });
   }
 
-  it('are trusted by another configuration that leads to the same server, once it is there', async () => {
+  it('are trusted by another configuration for the same server when it exists', async () => {
     replicas.start();
     await replicas.settle();
     const webhooks = [{ name: 'c', clientConfig: { service: { name: 'holdfast-webhook' } } }];
@@ -49,7 +49,7 @@ describe('the certificates of an admission server', function () {
     );
   });
 
-  it('are kept in the Secret that is there, with the CA; its type and labels stay', async () => {
+  it('are stored in the existing Secret with the CA, and keep its type and labels', async () => {
     const [type, labels] = ['kubernetes.io/tls', { app: 'holdfast' }];
     const { metadata } = replicas.secret;
     replicas.api.objects.set(SECRET, { ...replicas.secret, type, metadata: { ...metadata, labels } } as Secret);
@@ -61,7 +61,7 @@ describe('the certificates of an admission server', function () {
     expect(Object.keys(replicas.secret.data ?? {})).to.have.members(['tls.crt', 'tls.key', 'ca.crt', 'ca.key']);
   });
 
-  it('do not count once they have expired, whoever failed to renew them', async () => {
+  it('are not ready after they have expired', async () => {
     replicas.start();
     await replicas.settle();
     const end = Date.parse(new X509Certificate(replicas.served[0]?.cert ?? '').validTo);
@@ -74,7 +74,7 @@ describe('the certificates of an admission server', function () {
     expect(replicas.stores[0]?.ready()).to.include(`expired at ${new Date(end).toISOString()}`);
   });
 
-  it('are shared by replicas that start at once: one Secret, one CA', async () => {
+  it('are shared by replicas that start together: one Secret, one CA', async () => {
     for (let count = 0; count < 3; count++) replicas.start();
     await replicas.settle();
     const [first, ...others] = replicas.served;
@@ -84,7 +84,7 @@ describe('the certificates of an admission server', function () {
     expect(replicas.bundles[0]).to.have.length(1);
   });
 
-  it('are taken from the Secret where there is one, and nothing is written', async () => {
+  it('are read from an existing Secret without a write', async () => {
     replicas.start();
     await replicas.settle();
     const before = replicas.api.requests.length;
@@ -94,7 +94,7 @@ describe('the certificates of an admission server', function () {
     expect(replicas.writes(before)).to.deep.equal([]);
   });
 
-  it('are renewed at two thirds of their life, by one of two replicas', async () => {
+  it('are renewed by one of two replicas at two thirds of their lifetime', async () => {
     replicas.start();
     replicas.start();
     await replicas.settle();
@@ -110,7 +110,7 @@ describe('the certificates of an admission server', function () {
     expect(replicas.bundles[0]).to.have.length(1);
   });
 
-  it('pass to a new CA without a moment in which an API server trusts none that is shown', async () => {
+  it('change to a new CA while API servers trust the served certificate at any time', async () => {
     replicas.start();
     replicas.start();
     await replicas.settle();
@@ -135,7 +135,7 @@ describe('the certificates of an admission server', function () {
     expect(replicas.bundles[0]).to.have.length(1).and.not.to.include(firstCa);
   });
 
-  it('wait with a new CA until the configuration trusts it', async () => {
+  it('are signed by a new CA only when the configuration trusts it', async () => {
     replicas.start();
     await replicas.settle();
     const [firstCa] = replicas.bundles[0] ?? [];
@@ -152,7 +152,7 @@ describe('the certificates of an admission server', function () {
     expect(replicas.isTrusted(0)).to.be.true;
   });
 
-  it('are trusted again after somebody emptied the caBundle', async () => {
+  it('are trusted again after the caBundle was emptied', async () => {
     replicas.start();
     await replicas.settle();
     const configuration = structuredClone(
@@ -165,7 +165,7 @@ describe('the certificates of an admission server', function () {
     expect(replicas.bundles.map((bundle) => bundle.length)).to.deep.equal([1, 1]);
   });
 
-  it('are made anew after somebody broke the Secret', async () => {
+  it('are created again after the Secret was corrupted', async () => {
     replicas.start();
     await replicas.settle();
     const secret = structuredClone(replicas.secret);
@@ -176,7 +176,7 @@ describe('the certificates of an admission server', function () {
     expect(replicas.isTrusted(0)).to.be.true;
   });
 
-  it('need the Secret: it is never created, and without it the replica is not ready and says what to do', async () => {
+  it('need an existing Secret: without it, the replica is not ready and reports what to do', async () => {
     const shipped = replicas.secret;
     replicas.api.objects.delete(SECRET);
     replicas.start();
@@ -189,7 +189,7 @@ describe('the certificates of an admission server', function () {
     expect(replicas.isTrusted(0)).to.be.true;
   });
 
-  it('stay in use and ready after somebody deleted the Secret, and are made anew once it is there again', async () => {
+  it('stay in use and ready after the Secret was deleted, and are created again when it exists', async () => {
     replicas.start();
     await replicas.settle();
     const [shown] = replicas.served;
@@ -205,7 +205,7 @@ describe('the certificates of an admission server', function () {
     expect(replicas.isTrusted(0)).to.be.true;
   });
 
-  it('stay in use and ready while the API server is away', async () => {
+  it('stay in use and ready while the API server is unavailable', async () => {
     replicas.start();
     await replicas.settle();
     const [shown] = replicas.served;
@@ -217,7 +217,7 @@ describe('the certificates of an admission server', function () {
     expect(replicas.served[0]).to.equal(shown);
   });
 
-  it('are not ready, and say why, until there is a configuration', async () => {
+  it('are not ready, and report why, until there is a configuration', async () => {
     const configuration = replicas.api.objects.get(replicas.configuration)!;
     replicas.api.objects.delete(replicas.configuration);
     replicas.start();

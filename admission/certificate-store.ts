@@ -21,7 +21,7 @@ import type { AdmissionMetrics } from './metrics.js';
 import { WakeableSleep } from '../kube/wakeable-sleep.js';
 import { readMaterial, writeMaterial } from './tls-secret.js';
 
-/** What is due is looked for at least this often, whatever nobody told us. */
+/** The certificates are checked at least this often, even if no watch reports a change. */
 const MAX_CHECK_INTERVAL_MS = 12 * 3_600_000;
 const RETRY_BASE_MS = 250;
 const RETRY_MAX_MS = 30_000;
@@ -41,13 +41,13 @@ interface WebhookConfigurationRead {
 
 export interface CertificateStoreOptions {
   client: Pick<Client, 'find' | 'replace' | 'patch'>;
-  /** Where the certificates are kept. It must exist: the right to create Secrets would be the right to read tokens. */
+  /** The Secret with the certificates. It must exist, because the right to create Secrets includes the right to read tokens. */
   secret: { namespace: string; name: string };
-  /** Whose caBundle is kept true. */
+  /** The configuration whose caBundle is kept up to date. */
   configuration: WebhookConfigurationRef;
-  /** Others that lead to the same server: theirs, too, where they are there. */
+  /** Other configurations for the same server, whose caBundle is kept up to date if they exist. */
   moreConfigurations?: readonly WebhookConfigurationRef[];
-  /** DNS names and IP addresses under which API servers call. */
+  /** DNS names and IP addresses that API servers use. */
   names: readonly string[];
   clock: Clock;
   random: Random;
@@ -58,8 +58,8 @@ export interface CertificateStoreOptions {
 }
 
 /**
- * Makes and renews the certificates and keeps them in a Secret, which all replicas share. Every change is one PUT with the resourceVersion that was
- * read: of two replicas that want the same, one wins and the other takes what it made. Nothing is remembered between two looks.
+ * Creates and renews the certificates in a Secret that all replicas share. Every change is one PUT with the resourceVersion that was read: of
+ * two replicas, one wins and the other uses its result. No state is kept between two checks.
  */
 export class CertificateStore implements CertificateSource {
   readonly #options: CertificateStoreOptions;
@@ -68,7 +68,7 @@ export class CertificateStore implements CertificateSource {
   #running: Promise<void> = Promise.resolve();
   #served: ServingPair | undefined;
   #lastStep: CertificateStep | undefined;
-  /** Only before all was well for the first time: a certificate that is trusted stays so while the API server is away. */
+  /** Set only until the first success: a certificate that is trusted stays ready while the API server is away. */
   #unready: string | undefined = 'the certificate is not loaded yet';
 
   constructor(options: CertificateStoreOptions) {
@@ -90,7 +90,7 @@ export class CertificateStore implements CertificateSource {
     return this.#unready ?? describeExpiry(this.#served?.cert ?? '', this.#options.clock.wall());
   }
 
-  /** Looks again now: the Secret or the configuration has changed. */
+  /** Checks again now, because the Secret or a configuration has changed. */
   wake(): void {
     this.#nap.wake();
   }
@@ -108,8 +108,12 @@ export class CertificateStore implements CertificateSource {
         if (this.#isStopping()) return;
         if (this.#unready !== undefined) this.#unready = messageOf(error);
         pauseMs = retries.next();
-        if (isConflict(error)) log.debug({}, 'another replica was faster');
-        else log.warn({ err: error, retryAfterMs: pauseMs }, `certificates cannot be kept: ${messageOf(error)}`);
+        if (isConflict(error)) log.debug({}, 'another replica changed the certificates first');
+        else
+          log.warn(
+            { err: error, retryAfterMs: pauseMs },
+            `certificates cannot be checked or renewed: ${messageOf(error)}`,
+          );
       }
       if (pauseMs > 0) await this.#nap.sleep(pauseMs);
     }
@@ -120,18 +124,18 @@ export class CertificateStore implements CertificateSource {
   }
 
   /**
-   * One look at everything, and one step where one is due.
-   * @returns when to look again; undefined: at once
+   * Reads everything, and takes one step if one is due.
+   * @returns when to check again; undefined: at once
    */
   async #look(use: (pair: ServingPair) => void): Promise<number | undefined> {
     const { client, clock, names } = this.#options;
-    // Before the Secret: a bundle that is written with this resourceVersion is then no older than the one that it replaces.
+    // Read before the Secret: a caBundle that is written with this resourceVersion is then never older than the one it replaces.
     const configurations = await this.#readConfigurations();
     const secret = await client.find(SECRETS, this.#options.secret, { signal: this.#stopped.signal });
     if (secret === undefined)
       throw new Error(`Secret ${objectKey({ metadata: this.#options.secret })} does not exist: apply the manifests`);
     const material = readMaterial(secret);
-    // something that may be trusted is better than nothing; a replacement has to be trusted first
+    // a certificate that may be trusted is better than none; a new one must be trusted first
     if (this.#served === undefined && material !== undefined) this.#serve(material, use);
     const judgement = planCertificates(material, {
       now: clock.wall(),
@@ -156,11 +160,11 @@ export class CertificateStore implements CertificateSource {
     const { client, clock, names, log, generateKeys } = this.#options;
     const { action, reason } = due;
     if (action === this.#lastStep) {
-      // whatever keeps it from helping: not in a tight loop
+      // avoids a tight loop if a step has no effect
       this.#lastStep = undefined;
-      throw new Error(`${action} did not help: ${reason}`);
+      throw new Error(`step ${action} had no effect: ${reason}`);
     }
-    // making certificates needs a library that most starts can do without
+    // creating certificates needs a library that most starts do not need
     const { applyCertificateStep } = await import('./certificate-step.js');
     const made = await applyCertificateStep(action, material, { now: clock.wall(), names, generateKeys });
     await client.replace(SECRETS, writeMaterial(secret, made));
@@ -189,7 +193,7 @@ export class CertificateStore implements CertificateSource {
     return read;
   }
 
-  /** Makes API servers trust what the Secret holds. */
+  /** Makes API servers trust the CAs in the Secret. */
   async #trust({ resource, object: configuration }: WebhookConfigurationRead, material: TlsMaterial): Promise<void> {
     const wanted = Buffer.from(material.authorities.join('')).toString('base64');
     const operations = (configuration.webhooks ?? []).flatMap(({ clientConfig }, index) =>
@@ -199,14 +203,14 @@ export class CertificateStore implements CertificateSource {
     );
     if (operations.length === 0) return;
     const { name, resourceVersion = '' } = configuration.metadata;
-    // a resourceVersion in a patch is a precondition, as in a PUT
+    // a resourceVersion in a patch is a precondition, like in a PUT
     const precondition = { op: 'replace' as const, path: '/metadata/resourceVersion', value: resourceVersion };
     await this.#options.client.patch(resource, { name }, { type: 'json', operations: [precondition, ...operations] });
     this.#options.log.info({ configuration: name, authorities: material.authorities.length }, 'caBundle set');
   }
 }
 
-/** The CAs that every webhook of the configurations trusts, as PEM. */
+/** Returns the CAs that all webhooks of the configurations trust, as PEM. */
 function trustedBy(configurations: readonly WebhookConfigurationObject[]): string {
   const webhooks = configurations.flatMap((configuration) => configuration.webhooks ?? []);
   const [first, ...others] = webhooks.map(({ clientConfig }) => clientConfig.caBundle ?? '');

@@ -9,12 +9,12 @@ export interface PemKeyPair {
   publicKey: string;
 }
 
-/** What a certificate is made from, besides its purpose. Times in ms since the epoch. */
+/** Input for a certificate. Times in ms since the epoch. */
 export interface CertificateInput {
   keys: PemKeyPair;
   notBefore: number;
   notAfter: number;
-  /** 20 random bytes at most, hex. */
+  /** At most 20 random bytes, hex. */
   serial: string;
 }
 
@@ -26,7 +26,7 @@ export interface Issuer {
 
 const RSA_BITS = 2048;
 
-/** By the thread pool: making RSA keys takes a while, and reviews must not wait for it. */
+/** Generates RSA keys in the thread pool, because that is slow and reviews must not wait for it. */
 export async function generateKeys(): Promise<PemKeyPair> {
   return promisify(generateKeyPair)('rsa', {
     modulusLength: RSA_BITS,
@@ -35,7 +35,7 @@ export async function generateKeys(): Promise<PemKeyPair> {
   });
 }
 
-/** A CA that may sign serving certificates and nothing else. Each has a name of its own, so that several can be trusted at once. */
+/** Creates a CA that may sign only serving certificates. Each CA has its own name, so that several can be trusted together. */
 export function makeAuthority(input: CertificateInput): string {
   const certificate = beginCertificate(input);
   const name = [{ name: 'commonName', value: `holdfast-ca-${input.serial.slice(0, 8)}` }];
@@ -50,7 +50,7 @@ export function makeAuthority(input: CertificateInput): string {
 }
 
 /**
- * A serving certificate.
+ * Creates a serving certificate.
  * @param names DNS names and IP addresses
  */
 export function makeServingCertificate(input: CertificateInput, issuer: Issuer, names: readonly string[]): string {

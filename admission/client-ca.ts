@@ -12,7 +12,7 @@ export interface ClientCaOptions {
   log: Logger;
 }
 
-/** Follows a file with the CA certificates by which the certificates of clients are verified. */
+/** Reads a file with the CA certificates that verify clients, and reads it again when it changes. */
 export class ClientCa {
   readonly #options: ClientCaOptions;
   #files: FileWatcher | undefined;
@@ -24,7 +24,7 @@ export class ClientCa {
     this.#failure = `${options.file} is not loaded yet`;
   }
 
-  /** @param use called with the first certificates, as PEM, and with all new ones */
+  /** @param use called with the certificates as PEM, and again after each change */
   start(use: (authorities: string) => void): void {
     const { file, clock } = this.#options;
     this.#files = new FileWatcher({ directory: dirname(file), clock, load: () => this.#load(use) });
@@ -35,7 +35,7 @@ export class ClientCa {
     await this.#files?.stop();
   }
 
-  /** @returns undefined if there are certificates to verify clients by, else why not */
+  /** @returns undefined if there are certificates to verify clients with, otherwise why not */
   ready(): string | undefined {
     return this.#used === undefined ? this.#failure : undefined;
   }
@@ -47,14 +47,14 @@ export class ClientCa {
       if (text === this.#used) return;
       const certificates = splitPem(text);
       if (certificates.length === 0 || certificates.some((pem) => expiryOf(pem) === undefined)) {
-        throw new Error(`${file} does not hold CA certificates as PEM, and nothing else`);
+        throw new Error(`${file} must contain CA certificates as PEM, and nothing else`);
       }
       use(text);
       this.#used = text;
       log.info({ file, certificates: certificates.length }, 'CA certificates for clients loaded');
     } catch (error) {
       this.#failure = messageOf(error);
-      const state = this.#used === undefined ? 'no client is answered' : 'the old ones stay in use';
+      const state = this.#used === undefined ? 'no clients are answered' : 'the old ones stay in use';
       log.warn({ file }, `CA certificates for clients cannot be loaded, ${state}: ${this.#failure}`);
     }
   }

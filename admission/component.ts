@@ -12,7 +12,7 @@ import { type ServingCertificateOptions, createCertificateSource } from './servi
 export interface AdmissionComponentOptions {
   name: string;
   bindAddress: string;
-  /** The flag that gives the address, for the error. */
+  /** The flag for the address, for error messages. */
   bindFlag: string;
   tlsMinVersion: TlsVersion;
   clients: ClientConfig;
@@ -22,15 +22,15 @@ export interface AdmissionComponentOptions {
   notice?: Component['notice'];
 }
 
-/** A part that serves admission reviews. Any number of replicas serve at once. */
+/** A component that serves admission reviews. Any number of replicas may serve at the same time. */
 export interface AdmissionComponent extends Component {
-  /** The port that is listened on, once started. */
+  /** The port of the server, after the start. */
   readonly port: number;
 }
 
 /**
- * @param context its log is used as it is
- * @throws {Error} where the bind address is `0`
+ * @param context its log is used without changes
+ * @throws {Error} if the bind address is `0`
  */
 export function createAdmissionComponent(
   context: ProcessContext,
@@ -55,7 +55,8 @@ class AdmissionServerComponent implements AdmissionComponent {
     this.notice = () => options.notice?.();
     this.#context = context;
     const address = parseBindAddress(bindAddress);
-    if (address === undefined) throw new Error(`--${bindFlag} is 0: the webhook has to listen somewhere`);
+    if (address === undefined)
+      throw new Error(`--${bindFlag} is 0, but the webhook must listen on an address: set host:port`);
     this.#server = new AdmissionServer({
       address,
       minVersion: options.tlsMinVersion,

@@ -4,17 +4,17 @@ import { WakeableSleep } from '../kube/wakeable-sleep.js';
 
 /** Some file systems report no changes. */
 const POLL_MS = 30_000;
-/** A pair is replaced by writing two files. */
+/** Waits until both files of a pair are written. */
 const WRITE_DELAY_MS = 100;
 
 export interface FileWatcherOptions {
   directory: string;
   clock: Clock;
-  /** Reads the files. It handles its own errors. */
+  /** Reads the files. Handles its own errors. */
   load: () => Promise<void>;
 }
 
-/** Reads files of a directory, and again when they change. */
+/** Reads files of a directory, and reads them again when they change. */
 export class FileWatcher {
   readonly #options: FileWatcherOptions;
   readonly #stopped = new AbortController();
@@ -48,7 +48,7 @@ export class FileWatcher {
     }
   }
 
-  /** Of the directory, not of the files: a mounted Secret is replaced as a whole, by a link. */
+  /** Watches the directory instead of the files, because a mounted Secret is replaced as a whole by a symbolic link. */
   #watch(): void {
     if (this.#watcher !== undefined) return;
     try {
@@ -58,7 +58,7 @@ export class FileWatcher {
         this.#watcher = undefined;
       });
     } catch {
-      // it may not be there yet: polling will find it
+      // the directory may not exist yet: polling will find it
     }
   }
 }

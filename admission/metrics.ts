@@ -1,22 +1,22 @@
 import type { Metrics } from '../process/metrics.js';
 
-/** What a server of admission reviews measures. */
+/** Metrics of a server for admission reviews. */
 export interface AdmissionMetrics {
-  /** One review: `allowed` as it is, `patched`, `denied`, or `failed` by a fault of ours. */
+  /** One review: `allowed` without a change, `patched`, `denied`, or `failed` by an internal error. */
   reviewed: (operation: string, result: ReviewResult, seconds: number) => void;
   denied: (check: string) => void;
-  /** A request that was no review: the HTTP status it got. */
+  /** A request that was not a review, with its HTTP status. */
   rejected: (status: number) => void;
-  /** When a certificate in use ends, in ms since the epoch. */
+  /** When a certificate in use expires, in ms since the epoch. */
   certificateEnds: (which: 'authority' | 'serving', at: number) => void;
 }
 
 export type ReviewResult = 'allowed' | 'patched' | 'denied' | 'failed';
 
 export interface AdmissionMetricsOptions {
-  /** How the names begin: several servers may run in one process. */
+  /** The prefix of the names, because several servers may run in one process. */
   prefix: 'webhook' | 'ipam';
-  /** What is reviewed, in the plural. */
+  /** The reviewed objects, in the plural. */
   subjects: string;
 }
 
@@ -28,20 +28,20 @@ export function createAdmissionMetrics(
 ): AdmissionMetrics {
   const reviews = metrics.histogram(
     `${prefix}_review_seconds`,
-    `Admission reviews of ${subjects}, by how they ended.`,
+    `Duration of admission reviews of ${subjects}, by operation and result.`,
     { labels: ['operation', 'result'], buckets: SECONDS },
   );
-  const denials = metrics.counter(
-    `${prefix}_denials_total`,
-    `Refusals of ${subjects}, by the check that refused them.`,
-    ['check'],
-  );
-  const rejects = metrics.counter(`${prefix}_rejected_requests_total`, 'Requests that were no admission review.', [
-    'status',
+  const denials = metrics.counter(`${prefix}_denials_total`, `Denied ${subjects}, by the check that denied them.`, [
+    'check',
   ]);
+  const rejects = metrics.counter(
+    `${prefix}_rejected_requests_total`,
+    'Requests that were not valid admission reviews, by HTTP status.',
+    ['status'],
+  );
   const ends = metrics.gauge(
     `${prefix}_certificate_end_seconds`,
-    'When a certificate ends, in seconds since the epoch.',
+    'When a certificate expires, in seconds since the epoch.',
     ['certificate'],
   );
   return {

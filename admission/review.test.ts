@@ -17,7 +17,7 @@ const REVIEW = {
 };
 
 describe('an AdmissionReview', () => {
-  it('is read', () => {
+  it('is read with its operation, user and objects', () => {
     expect(readReview(REVIEW)).to.deep.equal({
       uid: 'u1',
       operation: 'CREATE',
@@ -29,12 +29,12 @@ describe('an AdmissionReview', () => {
     });
   });
 
-  it('is answered with a reason of bounded length, whatever values it names', () => {
+  it('is answered with a reason of bounded length for any values in it', () => {
     const answer = writeReview('u1', { allowed: false, reason: 'x'.repeat(1_000_000), code: 403 });
     expect(answer.length).to.be.below(5_000);
   });
 
-  it('names group and subresource of what it is about', () => {
+  it('contains group and subresource of the reviewed object', () => {
     const request = {
       ...REVIEW.request,
       resource: { group: 'apps', version: 'v1', resource: 'deployments' },
@@ -58,12 +58,12 @@ describe('an AdmissionReview', () => {
     { name: 'a uid that is no text', given: { ...REVIEW, request: { uid: 7 } }, expect: 'request.uid is 7' },
   ];
   for (const { name, given, expect: expected } of refused) {
-    it(`cannot be answered when it is ${name}`, () => {
+    it(`cannot be answered if it is ${name}`, () => {
       expect(() => readReview(given)).to.throw(ReviewError, expected);
     });
   }
 
-  it('is answered with a patch in base64 and warnings as long as the API server takes them', () => {
+  it('is answered with a patch in base64 and warnings of at most the length that the API server accepts', () => {
     const patch = [{ op: 'replace' as const, path: '/a', value: 'ü' }];
     const answer = JSON.parse(writeReview('u1', { allowed: true, patch, warnings: ['w'.repeat(300)] })) as {
       response: Record<string, unknown>;
@@ -80,7 +80,7 @@ describe('an AdmissionReview', () => {
     expect(answer.response.warnings).to.deep.equal(['near "a": 1 of it']);
   });
 
-  it('is answered without a patch where nothing changes', () => {
+  it('is answered without a patch if nothing changes', () => {
     expect(JSON.parse(writeReview('u1', { allowed: true, patch: [], warnings: [] }))).to.deep.equal({
       apiVersion: 'admission.k8s.io/v1',
       kind: 'AdmissionReview',
@@ -88,7 +88,7 @@ describe('an AdmissionReview', () => {
     });
   });
 
-  it('is refused with a code and the reason', () => {
+  it('is denied with a code and a reason', () => {
     const answer = JSON.parse(writeReview('u1', { allowed: false, reason: 'no', code: 403 })) as { response: unknown };
     expect(answer.response).to.deep.equal({
       uid: 'u1',

@@ -2,34 +2,34 @@ import { MAX_MESSAGE_LENGTH } from '../api/limits.js';
 import { describeValue, isRecord, truncate } from '../api/json.js';
 import type { JsonPatchOperation } from '../kube/client.js';
 
-/** AdmissionReview, admission.k8s.io/v1: the parts that are read. */
+/** The parts of an AdmissionReview, admission.k8s.io/v1, that are read. */
 export interface AdmissionRequest {
   uid: string;
   operation: string;
   namespace: string;
-  /** Who asks. */
+  /** The user who sent the request to the API server. */
   username: string;
-  /** `group/version/resource`, and `/subresource` where there is one; without a group the core one. */
+  /** `group/version/resource`, with `/subresource` if there is one. No group: the core group. */
   resource: string;
   object: unknown;
   oldObject: unknown;
 }
 
-/** What was decided. `code` of a refusal is an HTTP status. */
+/** The decision about a review. `code` of a denial is an HTTP status. */
 export type AdmissionResponse =
   | { allowed: true; patch?: JsonPatchOperation[]; warnings?: string[] }
   | { allowed: false; reason: string; code: 400 | 403 | 500 };
 
-/** The body is no admission review that can be answered: there is no UID to answer to. The message goes to the caller. */
+/** The body is not an admission review, or has no UID to answer to. The message is sent to the client. */
 export class ReviewError extends Error {
   override readonly name = 'ReviewError';
 }
 
 const API_VERSION = 'admission.k8s.io/v1';
 const KIND = 'AdmissionReview';
-/** As the API server cuts them. */
+/** The API server's limit. */
 const MAX_WARNING_LENGTH = 256;
-/** It drops a warning that has any: no HTTP header may. */
+/** The API server drops warnings with control characters, because HTTP headers must not contain them. */
 const CONTROL_CHARACTERS = /\p{Cc}+/gu;
 
 /** @throws {ReviewError} */
@@ -54,7 +54,7 @@ export function readReview(body: unknown): AdmissionRequest {
   };
 }
 
-/** The body of the answer, as bytes: the same answer always gives the same bytes. */
+/** Writes the body of the response. It depends only on the arguments. */
 export function writeReview(uid: string, answer: AdmissionResponse): string {
   return JSON.stringify({ apiVersion: API_VERSION, kind: KIND, response: { uid, ...responseOf(answer) } });
 }

@@ -5,18 +5,18 @@ import type { AdmissionMetrics, ReviewResult } from './metrics.js';
 import { type AdmissionRequest, type AdmissionResponse, readReview, writeReview } from './review.js';
 
 export interface ReviewerOptions {
-  /** What is reviewed, for messages: `the pod`. */
+  /** The reviewed object, for messages: `the pod`. */
   subject: string;
-  /** May throw: that is a fault of ours. */
+  /** Decides about a request. An error that it throws is an internal error. */
   decide: (request: AdmissionRequest) => AdmissionResponse | Promise<AdmissionResponse>;
-  /** What is answered after a fault of ours; `reason` says what happened. Default: a refusal. */
+  /** Returns the answer after an internal error; `reason` describes it. Default: a denial. */
   onFault?: (reason: string) => AdmissionResponse;
   log: Logger;
   metrics: Pick<AdmissionMetrics, 'reviewed'>;
   clock: Clock;
 }
 
-/** Answers admission reviews: reads them, has them decided, and counts them. */
+/** Answers admission reviews: reads them, calls `decide`, and counts the results. */
 export class Reviewer {
   readonly #options: ReviewerOptions;
 
@@ -26,8 +26,8 @@ export class Reviewer {
 
   /**
    * @param body parsed JSON
-   * @returns the body of the answer
-   * @throws {ReviewError} where there is nothing that could be answered
+   * @returns the body of the response
+   * @throws {ReviewError} if the body is not a review that can be answered
    */
   async answer(body: unknown): Promise<string> {
     const request = readReview(body);
@@ -49,16 +49,18 @@ export class Reviewer {
   #fail({ namespace, uid }: AdmissionRequest, error: unknown): AdmissionResponse {
     const { subject, log, onFault = deny } = this.#options;
     log.error({ err: error, namespace, uid }, `review failed: ${messageOf(error)}`);
-    return onFault(`Holdfast failed to review ${subject} (${messageOf(error)}): see the log of its webhook`);
+    return onFault(
+      `Holdfast could not review ${subject} because of an internal error (${messageOf(error)}): see the log of its webhook`,
+    );
   }
 }
 
-/** So that a fault cannot pass for an object that is right. */
+/** Denies, so that an internal error never lets an invalid object pass. */
 function deny(reason: string): AdmissionResponse {
   return { allowed: false, reason, code: 500 };
 }
 
-/** Labels come from outside: only known ones become label values. */
+/** Returns a label value: only known operations, because the value comes from outside. */
 function operationLabel({ operation }: AdmissionRequest): string {
   return ['CREATE', 'UPDATE', 'DELETE'].includes(operation) ? operation : 'other';
 }

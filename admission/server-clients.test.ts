@@ -89,7 +89,7 @@ describe('an admission server that verifies its clients', function () {
     }
   }
 
-  it('answers a client whose certificate the CA signed, and no other', async () => {
+  it('answers only clients with a certificate that the CA signed', async () => {
     await start();
     await trust(authority);
     const strangers = {
@@ -108,7 +108,7 @@ describe('an admission server that verifies its clients', function () {
     expect(await send(client, 'TLSv1.2')).to.equal('200 {}');
   });
 
-  it('answers only clients of allowed names, and refuses others before it reads a body', async () => {
+  it('answers only clients with allowed names, and rejects others before it reads a body', async () => {
     await start(['kube-apiserver', 'front-proxy']);
     await trust(authority);
     expect(await send(client)).to.equal('200 {}');
@@ -119,7 +119,7 @@ describe('an admission server that verifies its clients', function () {
     expect(answered).to.equal(1);
   });
 
-  it('verifies by the new CA when the file changes', async () => {
+  it('verifies clients with the new CA after the file has changed', async () => {
     await start();
     await trust(other);
     expect(await send(client)).not.to.match(/^200/);
@@ -129,7 +129,7 @@ describe('an admission server that verifies its clients', function () {
     expect(await send(client)).not.to.match(/^200/);
   });
 
-  it('answers nobody until the CA can be read, says so, and keeps the last one that could be read', async () => {
+  it('answers no client until the CA can be read, reports that, and keeps the last valid CA', async () => {
     await start();
     expect(clientCa.ready()).to.include('ca.crt');
     expect(await send(client)).not.to.match(/^200/);

@@ -76,19 +76,19 @@ describe('the limits of the admission server', () => {
     return Buffer.concat(chunks).toString();
   }
 
-  it('answers 408 to a body that does not end in time, and closes its connection', async () => {
+  it('answer 408 to a body that does not end in time, and close its connection', async () => {
     await start({ requestMs: 200 });
     const socket = await open();
     await sendHalf(socket, '{"a"');
     expect(await closed(socket)).to.match(/^HTTP\/1\.1 408 /);
   });
 
-  it('closes a connection on which no request arrives', async () => {
+  it('close a connection on which no request arrives', async () => {
     await start({ requestMs: 200 });
     await closed(await open());
   });
 
-  it('gives up the oldest incomplete bodies for younger ones, whatever their senders add later', async () => {
+  it('drop the oldest incomplete bodies for younger ones, even if their clients send more', async () => {
     await start({ maxBodiesBytes: 1024 * KIB });
     const slow: TLSSocket[] = [];
     for (let count = 0; count < 20; count++) {
@@ -105,7 +105,7 @@ describe('the limits of the admission server', () => {
     expect(new Set(rejected)).to.deep.equal(new Set([408]));
   });
 
-  it('answers 503 while bodies that are being reviewed use all of the budget, and serves again after that', async () => {
+  it('answer 503 while reviewed bodies use the whole budget, and serve again after that', async () => {
     await start({ maxBodiesBytes: 100 * KIB });
     let release: () => void = () => undefined;
     const entered = new Promise<void>((resolve) => {
@@ -120,7 +120,7 @@ describe('the limits of the admission server', () => {
     await entered;
     const second = new AdmissionClient(server.port, { ca: certificate.ca });
     const refused = await second.send({ body });
-    expect(refused).to.deep.include({ status: 503, body: 'too many reviews at once: try again\n' });
+    expect(refused).to.deep.include({ status: 503, body: 'too many reviews at the same time: retry later\n' });
     expect(refused.headers).to.include({ 'retry-after': '1' });
     release();
     expect((await first).status).to.equal(200);
@@ -129,7 +129,7 @@ describe('the limits of the admission server', () => {
     second.close();
   });
 
-  it('closes the connection that has been unused for longest when there are too many, and serves the new one', async () => {
+  it('close the least recently used connection if there are too many, and serve the new one', async () => {
     await start({ maxConnections: 10 });
     const idle: TLSSocket[] = [];
     for (let count = 0; count < 10; count++) idle.push(await open());
@@ -143,14 +143,14 @@ describe('the limits of the admission server', () => {
     for (const socket of idle.slice(0, 10)) await closed(socket);
   });
 
-  it('does not wait for connections that never sent a request when it stops', async () => {
+  it('do not delay a stop for connections that never sent a request', async () => {
     const soon = (ms: number, run: () => void) => systemClock.setTimer(ms < 1_000 ? 0 : ms, run);
     await start({ clock: { ...systemClock, setTimer: soon } });
     const socket = await open();
     await Promise.all([server.stop(), closed(socket)]);
   });
 
-  it('keeps a connection on which it still answers, however many others are opened', async () => {
+  it('keep a connection with a running request while many others are opened', async () => {
     await start({ maxConnections: 3 });
     let release: () => void = () => undefined;
     const entered = new Promise<void>((resolve) => {
@@ -167,7 +167,7 @@ describe('the limits of the admission server', () => {
     expect(await underWay).to.include({ status: 200, body: '"late"' });
   });
 
-  it('keeps idle connections of an address while another address opens more than there may be', async () => {
+  it('keep idle connections of an address while another address opens too many', async () => {
     await start({ maxConnections: 10 });
     expect((await client.send({ body: '{}' })).status).to.equal(200);
     const [kept] = client.sockets;
@@ -178,7 +178,7 @@ describe('the limits of the admission server', () => {
     expect(client.sockets).to.deep.equal([kept]);
   });
 
-  it('serves a new address although another one has requests on all connections that there may be', async () => {
+  it('serve a new address even if another one has requests on all available connections', async () => {
     await start({ maxConnections: 4 });
     const { release, areEntered } = holdAnswers(4);
     for (let count = 0; count < 4; count++) {
@@ -191,7 +191,7 @@ describe('the limits of the admission server', () => {
     release();
   });
 
-  it('answers a review while large reviews of another namespace wait for what they read', async () => {
+  it('answer a review while large reviews of another namespace wait for live reads', async () => {
     await start({});
     const wasRefused = new Promise((resolve) => (onRejected = resolve));
     const { release, areEntered } = holdAnswers(1);
@@ -208,7 +208,7 @@ describe('the limits of the admission server', () => {
     for (const tenant of tenants) tenant.close();
   });
 
-  it('counts requests without a body that wait for their turn', async () => {
+  it('count requests without a body that wait in the queue', async () => {
     await start({ maxBodiesBytes: 9 * 1024 * KIB });
     const { release, areEntered } = holdAnswers(2);
     const tenants = ['a', 'b'].map((namespace) => {

@@ -45,7 +45,7 @@ describe('the admission server', () => {
     client = new AdmissionClient(server.port, { ca: certificate.ca, ...tls });
   }
 
-  it('answers with what its route says, over one connection that stays', async () => {
+  it('sends the answer of the route, and keeps the connection open', async () => {
     await start();
     for (let count = 0; count < 3; count++) {
       const { status, headers, body } = await client.send({ body: '{"a":"ü"}' });
@@ -59,7 +59,7 @@ describe('the admission server', () => {
   });
 
   const refusals: { name: string; given: HttpRequest; status: number; text: string }[] = [
-    { name: 'another method', given: { method: 'GET' }, status: 405, text: 'only POST' },
+    { name: 'another method', given: { method: 'GET' }, status: 405, text: 'send a POST' },
     { name: 'another path', given: { path: '/elsewhere' }, status: 404, text: '/mutate-launcher-pods' },
     { name: 'no JSON', given: { body: '{' }, status: 400, text: 'not JSON' },
     { name: 'nothing', given: { body: '' }, status: 400, text: 'not JSON' },
@@ -89,7 +89,7 @@ describe('the admission server', () => {
     },
   ];
   for (const { name, given, status, text } of refusals) {
-    it(`refuses ${name} with ${status}, saying why, and goes on`, async () => {
+    it(`rejects ${name} with ${status} and a reason, and keeps serving`, async () => {
       await start({ maxBodyBytes: 4 * 1024 * 1024 });
       const refusal = await client.send(given);
       expect(refusal.status).to.equal(status);
@@ -99,18 +99,18 @@ describe('the admission server', () => {
     });
   }
 
-  it('says which methods there are', async () => {
+  it('lists the allowed methods', async () => {
     await start();
     expect((await client.send({ method: 'DELETE' })).headers.allow).to.equal('POST');
   });
 
-  it('takes a JSON content type with parameters', async () => {
+  it('accepts a JSON content type with parameters', async () => {
     await start();
     const headers = { 'content-type': 'Application/JSON; charset=utf-8' };
     expect((await client.send({ body: '1', headers })).status).to.equal(200);
   });
 
-  it('refuses what is no review with 400, and what fails with 500', async () => {
+  it('answers 400 to a body that is not a review, and 500 after an internal error', async () => {
     await start();
     answer = () => Promise.reject(new ReviewError('kind is "Pod"'));
     expect(await client.send({ body: '{}' })).to.include({ status: 400, body: 'kind is "Pod"\n' });
@@ -120,7 +120,7 @@ describe('the admission server', () => {
     expect(failed.body).not.to.include('a bug');
   });
 
-  it('lives on after callers that hang up in the middle of a body', async () => {
+  it('keeps serving after clients that disconnect in the middle of a body', async () => {
     await start();
     await new Promise<void>((resolve) => {
       const socket = connect({ host: '127.0.0.1', port: server.port, ca: certificate.ca }, () => {
@@ -135,7 +135,7 @@ describe('the admission server', () => {
     expect(rejected).to.deep.equal([]);
   });
 
-  it('shows a new certificate to new connections and keeps the open ones', async () => {
+  it('uses a new certificate for new connections and keeps the open ones', async () => {
     await start();
     await client.send({ body: '1' });
     const [open] = client.sockets;
@@ -149,12 +149,12 @@ describe('the admission server', () => {
     another.close();
   });
 
-  it('speaks nothing older than TLS 1.3', async () => {
+  it('accepts nothing older than TLS 1.3', async () => {
     await start({}, { maxVersion: 'TLSv1.2' });
     expect((await client.sendExpectingError({ body: '1' })).message).to.match(/protocol version/i);
   });
 
-  it('speaks TLS 1.2 where it is told to, also after a new certificate', async () => {
+  it('accepts TLS 1.2 if configured, also after a new certificate', async () => {
     await start({ minVersion: 'TLSv1.2' }, { maxVersion: 'TLSv1.2' });
     await client.send({ body: '1' });
     expect(client.sockets[0]?.getProtocol()).to.equal('TLSv1.2');
@@ -164,7 +164,7 @@ describe('the admission server', () => {
     another.close();
   });
 
-  it('finishes what is under way when it stops, and takes nothing new', async () => {
+  it('finishes running requests when it stops, and accepts no more', async () => {
     await start();
     let release: () => void = () => undefined;
     const entered = new Promise<void>((resolve) => {
@@ -186,7 +186,7 @@ describe('the admission server', () => {
     await stopped;
   });
 
-  it('says which address cannot be listened on', async () => {
+  it('names the address on which it cannot listen', async () => {
     await start();
     const second = new AdmissionServer({
       address: { host: '127.0.0.1', port: server.port },

@@ -16,49 +16,49 @@ import type { ServingPair } from './certificate-source.js';
 import { ReviewError } from './review.js';
 import { WeightLimit, WeightLimitError } from './weight-limit.js';
 
-/** An UPDATE holds a pod twice, and a pod has at most 1.5 MB in etcd. */
+/** An UPDATE contains a pod twice, and a pod has at most 1.5 MB in etcd. */
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
-/** Longer than the 90 s for which an API server keeps an idle connection, so that it never writes into one that we close. */
+/** More than the 90 s for which an API server keeps an idle connection, so that it never uses one that we close. */
 const KEEP_ALIVE_MS = 120_000;
-/** An API server sends headers and body at once, and waits for at most 30 s, ours for 5. */
+/** An API server sends headers and body together. It waits at most 30 s, and 5 s for our webhooks. */
 const REQUEST_MS = 5_000;
-/** Slow requests are looked for this often. */
+/** How often slow requests are searched. */
 const CHECK_MS = 1_000;
-/** Each API server has a few. A TLS connection costs about 50 KiB. */
+/** Each API server has a few connections. A TLS connection uses about 50 KiB. */
 const MAX_CONNECTIONS = 512;
-/** Of bodies, from their first byte to their answer. */
+/** Limit for all bodies, from their first byte to their response. */
 const MAX_BODIES_BYTES = 64 * 1024 * 1024;
-/** Of bodies that are parsed and reviewed at once: parsed JSON takes up to 20 times its size, and the process has 512 MiB. */
+/** Limit for bodies that are parsed and reviewed together. Parsed JSON uses up to 20 times its size, and the process has 512 MiB. */
 const MAX_REVIEWED_BYTES = 8 * 1024 * 1024;
-/** Of bodies of one namespace: reviews that wait for live reads must leave room for others. */
+/** Shares of one namespace, because reviews that wait for live reads must leave room for other namespaces. */
 const REVIEWED_SHARE = 1 / 2;
 const WAITING_SHARE = 1 / 4;
-/** With this header, an API server sends a review again, within its own timeout. */
+/** With this header, an API server retries a review within its own timeout. */
 const RETRY_AFTER_S = '1';
-/** API servers open connections ahead of requests; Node.js does not count them as idle. */
+/** API servers open connections before they need them; Node.js does not count these as idle. */
 const STOP_UNUSED_MS = 500;
-/** What still runs then is cut off. */
+/** After this time, running requests are aborted. */
 const STOP_MS = 10_000;
 
 export interface AdmissionServerOptions {
   address: BindAddress;
   minVersion: TlsVersion;
-  /** If it is there, only clients with a certificate are answered; `allowedNames` are its common names, if it is not empty. */
+  /** If set, only clients with a certificate are answered. `allowedNames`, if not empty, are the allowed common names. */
   clients?: { allowedNames: readonly string[] };
-  /** Path → what answers the reviews that are posted there: from the body's JSON to the answer's. */
+  /** By path: the function that answers a review; from the JSON of the body to the body of the response. */
   routes: Readonly<Record<string, (body: unknown) => Promise<string>>>;
   log: Logger;
-  /** Told of each request that was no review. */
+  /** Called for each request that was not a review. */
   onRejected?: (status: number) => void;
   maxBodyBytes?: number;
   maxBodiesBytes?: number;
   maxConnections?: number;
-  /** How long a client may take for its handshake, and how long for a request. */
+  /** Time limit for a handshake, and for a request. */
   requestMs?: number;
   clock?: Clock;
 }
 
-/** Serves admission reviews over HTTPS. No request ends it. */
+/** Serves admission reviews over HTTPS. Errors of requests never end it. */
 export class AdmissionServer {
   readonly #options: AdmissionServerOptions;
   readonly #server: Server;
@@ -94,14 +94,14 @@ export class AdmissionServer {
     this.#server.on('tlsClientError', (error) => options.log.debug({ err: error }, 'TLS handshake failed'));
   }
 
-  /** The port that is listened on. */
+  /** The port of the server. */
   get port(): number {
     return (this.#server.address() as AddressInfo).port;
   }
 
   /**
-   * Listens. Without a certificate no connection comes about.
-   * @throws {Error} where the address cannot be listened on
+   * Starts to listen. Handshakes fail until there is a certificate.
+   * @throws {Error} if the server cannot listen on the address
    */
   listen(): Promise<void> {
     const { host, port } = this.#options.address;
@@ -113,19 +113,19 @@ export class AdmissionServer {
     });
   }
 
-  /** New connections get this certificate; those that are open stay. */
+  /** Sets the certificate for new connections. Open connections stay. */
   setCertificate(pair: ServingPair): void {
     this.#pair = pair;
     this.#setSecureContext();
   }
 
-  /** The client of a new connection must have a certificate that one of these CAs signed, as PEM. */
+  /** Sets the CAs, as PEM: clients of new connections need a certificate that one of them signed. */
   setClientAuthorities(authorities: string): void {
     this.#clientAuthorities = authorities;
     this.#setSecureContext();
   }
 
-  /** Until there is all that is needed, no connection can be made. */
+  /** Has no effect until certificate and CAs are known: no connection is possible before. */
   #setSecureContext(): void {
     const { minVersion, clients } = this.#options;
     const ca = this.#clientAuthorities;
@@ -134,7 +134,7 @@ export class AdmissionServer {
     this.#server.setSecureContext({ cert, key, minVersion, ...(ca !== undefined && { ca }) });
   }
 
-  /** Takes nothing new and finishes what is under way. */
+  /** Accepts no more connections and finishes running requests. */
   async stop(): Promise<void> {
     const { clock = systemClock } = this.#options;
     this.#stopping = true;
@@ -163,20 +163,20 @@ export class AdmissionServer {
       app.post(path, (request, response) => this.#serve(answer, request, response));
       app.all(path, (_request, response) => {
         response.setHeader('allow', 'POST');
-        this.#reject(response, 405, 'only POST, with an AdmissionReview');
+        this.#reject(response, 405, 'send a POST with an AdmissionReview');
       });
     }
     app.use((_request, response) =>
-      this.#reject(response, 404, `not found; there is: ${Object.keys(this.#options.routes).join(', ')}`),
+      this.#reject(response, 404, `not found; available paths: ${Object.keys(this.#options.routes).join(', ')}`),
     );
     return app;
   }
 
-  /** By name: TLS has verified the certificate. */
+  /** Checks the common name. TLS has already verified the certificate. */
   #refuseClient(socket: Socket): string | undefined {
     const { allowedNames = [] } = this.#options.clients ?? {};
     if (allowedNames.length === 0) return undefined;
-    // a closed connection has none
+    // a closed connection has no certificate
     const { subject }: Partial<PeerCertificate> = socket instanceof TLSSocket ? socket.getPeerCertificate() : {};
     const name: unknown = subject?.CN;
     if (typeof name === 'string' && allowedNames.includes(name)) return undefined;
@@ -193,7 +193,7 @@ export class AdmissionServer {
       const release = this.#connections.keepOpen(request.socket);
       try {
         await this.#reviews.run(peekNamespace(body.bytes), body.weight, async () => {
-          if (response.destroyed) return; // the caller is gone
+          if (response.destroyed) return; // the client has disconnected
           this.#respond(response, 200, 'application/json', await answer(parseBody(body.bytes)));
         });
       } finally {
@@ -206,10 +206,10 @@ export class AdmissionServer {
   }
 
   #fail(failure: unknown, response: ServerResponse): void {
-    if (response.destroyed) return; // the caller is gone
+    if (response.destroyed) return; // the client has disconnected
     const error = failure instanceof WeightLimitError ? tooManyReviews() : failure;
     if (error instanceof HttpError) {
-      // what the caller still sends is not read
+      // the rest of the body is not read
       if (error.status === 408) response.setHeader('connection', 'close');
       if (error.status === 503) response.setHeader('retry-after', RETRY_AFTER_S);
       this.#reject(response, error.status, error.message);
@@ -217,7 +217,7 @@ export class AdmissionServer {
       this.#reject(response, 400, error.message);
     } else {
       this.#options.log.error({ err: error }, `request failed: ${messageOf(error)}`);
-      this.#reject(response, 500, 'Holdfast failed to answer: see the log of its webhook');
+      this.#reject(response, 500, 'Holdfast could not answer because of an internal error: see the log of its webhook');
     }
   }
 

@@ -8,22 +8,22 @@ import { CertificateStore, type WebhookConfigurationRef } from './certificate-st
 import type { AdmissionMetrics } from './metrics.js';
 
 export interface ServingCertificateOptions {
-  /** Holds tls.crt and tls.key that somebody else renews. Without it the certificate is made here. */
+  /** Directory with tls.crt and tls.key that another program renews. Absent: the certificate is created here. */
   directory?: string | undefined;
-  /** Of the Service and of the Secret in which the certificate is kept: `<service>-tls`. */
+  /** Namespace of the Service, and of the Secret with the certificate, `<service>-tls`. */
   namespace: string;
   /** The Service whose name the certificate is for. */
   service: string;
-  /** Where API servers find us when not by Service; its host is in the certificate. */
+  /** URL of the webhook if API servers do not use the Service; its host is in the certificate. */
   url?: string | undefined;
-  /** Whose caBundle is kept true. */
+  /** The configuration whose caBundle is kept up to date. */
   configuration: WebhookConfigurationRef;
-  /** Others that lead to the same server: theirs, too, where they are there. */
+  /** Other configurations for the same server, whose caBundle is kept up to date if they exist. */
   moreConfigurations?: readonly WebhookConfigurationRef[];
   metrics: Pick<AdmissionMetrics, 'certificateEnds'>;
 }
 
-/** Where an admission server has its certificate from. What has to be watched for it is asked for now, and started with all else. */
+/** Creates the source of an admission server's certificate, and its informers, which the component starts. */
 export function createCertificateSource(
   context: ProcessContext,
   { directory, metrics, ...options }: ServingCertificateOptions,
@@ -58,12 +58,12 @@ export function createCertificateSource(
   return store;
 }
 
-/** Enough to be woken by: what they hold is read live. */
+/** Keeps only the identity, because the objects are read live. */
 function transformToIdentity({ metadata: { name, namespace, resourceVersion = '' } }: KubeObject): KubeObject {
   return { metadata: { name, resourceVersion, ...(namespace === undefined ? {} : { namespace }) } };
 }
 
-/** Under which names API servers call: the Service's, and the host of the URL where one is given. */
+/** Returns the names that API servers use: the Service's, and the host of the URL if there is one. */
 function namesOf({
   service,
   namespace,

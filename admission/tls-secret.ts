@@ -1,13 +1,13 @@
 import type { Secret } from '../kube/resources.js';
 import { type TlsMaterial, splitPem } from './certificate-plan.js';
 
-/** The keys of the Secret: those of type kubernetes.io/tls, and the CA's. `ca.crt` holds every CA that is trusted, newest first. */
+/** Keys of the Secret: those of type kubernetes.io/tls, and the CA's. `ca.crt` contains all trusted CAs, newest first. */
 const CERT = 'tls.crt';
 const KEY = 'tls.key';
 const AUTHORITIES = 'ca.crt';
 const AUTHORITY_KEY = 'ca.key';
 
-/** @returns undefined where something is missing; what is broken is for the judgement to find */
+/** @returns undefined if a key is missing; the content is not checked */
 export function readMaterial({ data = {} }: Secret): TlsMaterial | undefined {
   const [cert, key, authorities, authorityKey] = [CERT, KEY, AUTHORITIES, AUTHORITY_KEY].map((name) =>
     Buffer.from(data[name] ?? '', 'base64').toString('utf8'),
@@ -16,7 +16,7 @@ export function readMaterial({ data = {} }: Secret): TlsMaterial | undefined {
   return { cert, key, authorities: splitPem(authorities), authorityKey };
 }
 
-/** The Secret with new material; all else in it stays. */
+/** Returns the Secret with new material and its other content. */
 export function writeMaterial(secret: Secret, material: TlsMaterial): Secret {
   const text = {
     [CERT]: material.cert,

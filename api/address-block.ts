@@ -1,59 +1,59 @@
 import type { KubeObject } from './meta.js';
 
-/** AddressBlock, ipam.holdfast.dev/v1alpha1, cluster-scoped: an aligned slice of a pool, lent to one node. A hint that keeps nodes apart. */
+/** AddressBlock, ipam.holdfast.dev/v1alpha1, cluster-scoped: an aligned slice of a pool, assigned to one node. It is a hint that keeps nodes apart; leases alone make addresses unique. */
 export interface AddressBlock extends KubeObject {
   spec: AddressBlockSpec;
   status?: AddressBlockStatus;
 }
 
-/** Never changes. */
+/** Immutable. */
 export interface AddressBlockSpec {
   /** The AddressPool's name. */
   pool: string;
   /** Without host bits, like `10.1.0.64/26`. */
   cidr: string;
-  /** From it this node picks addresses for its pods. */
+  /** The node that picks addresses for its pods from this block. */
   node: string;
 }
 
 export interface AddressBlockStatus {
-  /** How far its way back to the pool is: a {@link BlockRelease}; absent: it is the node's. Whoever does not know the word leaves the block alone. */
+  /** The state of the release handshake: a {@link BlockRelease}. Absent: the node uses the block. Readers leave blocks in an unknown state alone. */
   release?: string;
-  /** Why the pool wants it back: a {@link ReleaseReason}. */
+  /** Why the block is taken back: a {@link ReleaseReason}. */
   reason?: string;
 }
 
-/** The words of the handshake, each written by one of two who compare before they swap. */
+/** The states of the release handshake. Each is written by one side, with compare-and-swap. */
 export const BlockRelease = {
-  /** By ipam: the node picks no address from it any more, and answers. */
+  /** By ipam: the node must stop picking addresses from the block, and answer. */
   Marked: 'marked-for-release',
-  /** By the agent: no pod of the node has an address of it, nor will one. */
+  /** By the agent: no pod of the node has an address of the block or will get one. */
   Ready: 'ready-for-release',
-  /** By the agent: a pod of the node has an address of it. */
+  /** By the agent: a pod of the node has an address of the block. */
   Refused: 'do-not-release',
-  /** By ipam: it is the pool's again; the object is about to go. */
+  /** By ipam: the pool has the block back, and the object is about to be deleted. */
   Released: 'released',
 } as const;
 export type BlockRelease = (typeof BlockRelease)[keyof typeof BlockRelease];
 
 export const ReleaseReason = {
-  /** The node has more free addresses than it needs: there is time. */
+  /** The node has more free addresses than it needs. This is not urgent. */
   Excess: 'ExcessAddresses',
-  /** Others have too few. */
+  /** Other nodes or claims have too few addresses. */
   Pressure: 'PoolExhausted',
-  /** The node is no more. */
+  /** The node was deleted. */
   NodeGone: 'NodeGone',
-  /** Somebody deletes the block, or its pool; or the pool does not have such a block any more. */
+  /** The block or its pool is being deleted, or the pool no longer has such a block. */
   Withdrawn: 'Withdrawn',
 } as const;
 export type ReleaseReason = (typeof ReleaseReason)[keyof typeof ReleaseReason];
 
-/** One write of the life of a block; what it is decided on is its precondition. */
+/** One write to a block. Its precondition is the state of the block on which the write was decided. */
 export type BlockWrite =
-  /** The name is the lock: a slice is lent once. */
+  /** The name is the lock: a slice is assigned once. */
   | { readonly verb: 'create'; readonly block: AddressBlock }
   /** A merge patch (RFC 7386) of the status with `metadata.uid` and `metadata.resourceVersion`: compare-and-swap. */
   | { readonly verb: 'patch-status'; readonly name: string; readonly body: object }
-  /** The same of the object: the finalizer goes. */
+  /** The same for the object itself: removes the finalizer. */
   | { readonly verb: 'patch'; readonly name: string; readonly body: object }
   | { readonly verb: 'delete'; readonly name: string; readonly uid: string; readonly resourceVersion: string };

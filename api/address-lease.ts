@@ -1,18 +1,18 @@
 import type { KubeObject } from './meta.js';
 
-/** AddressLease, ipam.holdfast.dev/v1alpha1, cluster-scoped: one address in use by one owner. Its existence is the reservation. */
+/** AddressLease, ipam.holdfast.dev/v1alpha1, cluster-scoped: one address, allocated to one owner. Its existence is the lock. */
 export interface AddressLease extends KubeObject {
   spec: AddressLeaseSpec;
 }
 
 export interface AddressLeaseSpec {
-  /** In canonical text (RFC 5952), without prefix length. Never changes. */
+  /** In canonical text (RFC 5952), without prefix length. Immutable. */
   address: string;
-  /** Where the address is unique; the first part of the lease's name. Never changes. */
+  /** The scope in which the address is unique; the first part of the lease's name. Immutable. */
   addressSpace: string;
-  /** The AddressPool's name. Never changes. */
+  /** The AddressPool's name. Immutable. */
   pool: string;
-  /** Who has the address; absent on a reserved lease, which an admin made. */
+  /** The owner of the address; absent on a reservation, which an administrator made. */
   owner?: LeaseOwner;
   /** The node where the address is used. */
   node?: string;
@@ -21,25 +21,25 @@ export interface AddressLeaseSpec {
   interface?: string;
   /** Lower case, with colons. */
   mac?: string;
-  /** True, or absent. It is of the static table: an admin reserved it for its MAC address, and after each owner it is reserved again. */
+  /** True or absent. A reservation that an administrator made for a MAC address; it becomes a reservation again after each owner. */
   reserved?: boolean;
-  /** RFC 3339: the owner is gone, and the address cools down, or waits for its MAC address. */
+  /** RFC 3339. The owner is gone, and the address cools down or is sticky for its MAC address. */
   releasedAt?: string;
 }
 
-/** What an address is for. */
+/** What an address is allocated to. */
 export interface LeaseOwner {
   kind: 'IPAMClaim' | 'Pod';
   namespace: string;
   name: string;
   uid: string;
-  /** Of a claim's owner, the VM: its next claim may have the address back before it has cooled down. */
+  /** The UID of the VM that owns the claim. Its next claim may get the address back before the cool-down ends. */
   workloadUID?: string;
 }
 
-/** One write of the life of a lease; what it is decided on is its precondition. */
+/** One write to a lease. Its precondition is the state of the lease on which the write was decided. */
 export type LeaseWrite =
-  /** The name is the lock: of several creators one wins. */
+  /** The name is the lock: the API server lets one creator win. */
   | { readonly verb: 'create'; readonly lease: AddressLease }
   /** A merge patch (RFC 7386) with `metadata.uid` and `metadata.resourceVersion`: compare-and-swap. */
   | { readonly verb: 'patch'; readonly name: string; readonly body: object }

@@ -10,31 +10,31 @@ export interface AddressPool extends KubeObject {
 export interface AddressPoolSpec {
   /** The CNI network's name, as in `name` of a NAD's config. 1 to 253 characters. */
   network: string;
-  /** Addresses are unique within it; pools that share one never lease an address twice. Default: the network's name. */
+  /** The scope in which addresses are unique: pools that share it never allocate an address twice. Default: the network's name. */
   addressSpace?: string;
-  /** 1 to 16, each of one family; they may not overlap. */
+  /** 1 to 16, each of one family, without overlap. */
   subnets: PoolSubnet[];
-  /** Seconds from an address's release until it may be leased again; at least twice what agents may answer from cache. 0 to 86400. */
+  /** The cool-down in seconds: at least twice the time for which agents may answer from their caches. 0 to 86400. */
   cooldownSeconds?: number;
-  /** A released address is kept for the MAC address that had it. */
+  /** Keeps a released address for the MAC address that had it. */
   stickyMAC?: {
     /** For how long, like `24h` (metav1.Duration). */
     ttl: string;
-    /** Those of deleted VMs, too. Default: those of pods alone. */
+    /** Also addresses of deleted VMs. Default: only addresses of pods. */
     retain?: boolean;
   };
-  /** Prefix lengths of the blocks that nodes are lent. Default: 26 and 122. */
+  /** Prefix lengths of the blocks that are assigned to nodes. Default: 26 and 122. */
   blockSize?: {
     /** 16 to 32. */
     ipv4?: number;
     /** 64 to 128. */
     ipv6?: number;
   };
-  /** Labels of the nodes that have the network: blocks are lent and free addresses are shown to them alone; absent: to all. At most 32. */
+  /** Labels of the nodes that have the network. Only they get blocks and show free addresses; absent: all nodes. At most 32. */
   nodeSelector?: Record<string, string>;
-  /** Nodes show how many addresses are free, so that the scheduler counts them. */
+  /** Nodes show the number of free addresses as an extended resource, so that the scheduler counts them. */
   publishCapacity?: boolean;
-  /** The namespaces whose workloads may draw from it; absent: all. At most 256. */
+  /** The namespaces whose workloads may get addresses; absent: all. At most 256. */
   namespaces?: string[];
 }
 
@@ -42,71 +42,71 @@ export interface AddressPoolSpec {
 export interface PoolSubnet {
   /** Without host bits. Gives the prefix length of the addresses. */
   cidr: string;
-  /** What may be leased; absent: all of `cidr` but the network and broadcast address. At most 64. */
+  /** What may be allocated; absent: all of `cidr` except the network and broadcast addresses. At most 64. */
   ranges?: string[];
-  /** What is never leased. At most 256. */
+  /** What is never allocated. At most 256. */
   exclude?: string[];
-  /** Told to the pods, and never leased. */
+  /** Sent to the pods, and never allocated. */
   gateway?: string;
-  /** What is leased on request alone. At most 256. */
+  /** What is allocated only on request. At most 256. */
   reserved?: string[];
 }
 
 /** Counts are capped at 2^53 - 1. `capacity` = `leased` + `cooling` + `free` + `reserved`. */
 export interface AddressPoolStatus {
   observedGeneration?: number;
-  /** All addresses that the pool may lease. */
+  /** All addresses that the pool may allocate. */
   capacity: number;
   /** Addresses with a living owner. */
   leased: number;
-  /** Of the leased ones: those whose VM does not run. */
+  /** Leased addresses whose VM does not run. */
   heldByStopped: number;
-  /** Released addresses that nobody else may have yet. */
+  /** Released addresses that no other owner may get yet. */
   cooling: number;
-  /** What is left for those who ask for no address in particular. */
+  /** Addresses that can be allocated to claims and pods that request no particular address. */
   free: number;
-  /** Not in use, and leased on request alone. */
+  /** Addresses that are not in use and are allocated only on request. */
   reserved: number;
-  /** Absent where no blocks are lent. */
+  /** Absent if no blocks are assigned to nodes. */
   blocks?: PoolBlocks;
   conditions?: Condition[];
 }
 
-/** The aligned slices of a pool of which nodes are lent some. Counts are capped at 2^53 - 1. */
+/** The aligned slices of a pool, which can be assigned to nodes. Counts are capped at 2^53 - 1. */
 export interface PoolBlocks {
-  /** Those with an address that may be leased to anybody. */
+  /** Slices with an address that may be allocated without a request for it. */
   total: number;
-  /** Of which each address is in use or cools down. */
+  /** Slices in which every address is in use or cools down. */
   full: number;
-  /** An AddressBlock each. */
+  /** Slices that are assigned to a node by an AddressBlock. */
   lent: number;
-  /** The slice from which the next claim is served, a CIDR. */
+  /** The slice from which the next claim gets its address, a CIDR. */
   current?: string;
 }
 
 /** Types of a pool's conditions. */
 export const PoolCondition = {
-  /** It serves: reason `Serving`; or why not: `InvalidSpec`, `Conflict`, `Deleting`. */
+  /** True with reason `Serving`; False with reason `InvalidSpec`, `Conflict` or `Deleting`. */
   Ready: 'Ready',
   /** Another pool serves its users of the network: reason `OlderPool`, or `AdminPool` for a derived one. */
   Conflict: 'Conflict',
-  /** Of a derived pool: all NADs of its namespace and network say the same. */
+  /** Of a derived pool: all NADs of its namespace and network describe the same pool. */
   NetworksAgree: 'NetworksAgree',
-  /** Of a derived pool: its NAD asks for what needs an administrator; the message says for what. Absent otherwise. */
+  /** Of a derived pool: its NAD requests something that only an administrator may allow. The message names it. Otherwise absent. */
   NotPermitted: 'NotPermitted',
-  /** It is being deleted, and addresses of it are leased, or a CNI ADD may still lease one: the message says which. */
+  /** The pool is being deleted, but some of its addresses are leased, or a CNI ADD may still allocate one. The message names them. */
   DeletionBlocked: 'DeletionBlocked',
-  /** Another pool has some of its addresses in another address space, on the same layer-2 segment. Absent if not. */
+  /** A pool with another address space has some of the same addresses on the same layer-2 segment. Otherwise absent. */
   OverlapsOnWire: 'OverlapsOnWire',
 } as const;
 export type PoolCondition = (typeof PoolCondition)[keyof typeof PoolCondition];
 
-/** Where its addresses are unique. */
+/** Returns the scope in which the pool's addresses are unique. */
 export function addressSpaceOf({ spec }: Pick<AddressPool, 'spec'>): string {
   return spec.addressSpace ?? spec.network;
 }
 
-/** The namespace of the NADs that a derived pool was made from; undefined for a pool of an admin. */
+/** Returns the namespace of the NADs from which a pool was derived; undefined for an administrator's pool. */
 export function nadNamespaceOf(pool: Pick<AddressPool, 'metadata'>): string | undefined {
   return pool.metadata.annotations?.[POOL_NAD_NAMESPACE];
 }

@@ -5,13 +5,13 @@ import { capacityResource, isCapacityResource, readQuantity } from './capacity.j
 const QUALIFIED = /^ipam\.holdfast\.dev\/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
 
 describe('the extended resource of a pool', () => {
-  it('has the name of the pool', () => {
+  it('is named after the pool', () => {
     expect(capacityResource('blue')).to.equal('ipam.holdfast.dev/blue');
     expect(isCapacityResource(capacityResource('blue'))).to.equal(true);
     expect(isCapacityResource('devices.kubevirt.io/kvm')).to.equal(false);
   });
 
-  it('is a valid name for the longest pools, and another one for each', () => {
+  it('has a valid name for the longest pool names, and a different one for each pool', () => {
     const pools = ['a'.repeat(63), 'a'.repeat(64), 'a'.repeat(65), `${'a'.repeat(51)}.-${'b'.repeat(200)}`];
     const names = pools.map(capacityResource);
     // one that is named as the resource of another

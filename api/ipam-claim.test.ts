@@ -66,7 +66,7 @@ describe('claimName', () => {
     expect(name).to.not.equal(claimName(vm, 'n'.repeat(61)));
   });
 
-  it('is always a valid object name', () => {
+  it('always returns a valid object name', () => {
     fc.assert(fc.property(fc.oneof(pair, fc.tuple(network, network)), ([vm, net]) => isValidName(claimName(vm, net))));
   });
 
@@ -79,7 +79,7 @@ describe('claimName', () => {
     );
   });
 
-  it('is injective where the pairs have the same characters', () => {
+  it('is injective for pairs of the same characters', () => {
     const letters = fc.array(fc.constantFrom('a', 'b', '-', '_', '.', 'A'), { minLength: 3, maxLength: 8 });
     fc.assert(
       fc.property(letters, fc.nat(), fc.nat(), (characters, i, j) => {
@@ -96,7 +96,7 @@ describe('claimName', () => {
 });
 
 describe('swappedClaimName', () => {
-  it('is always a valid object name, and differs from the first name and between networks', () => {
+  it('always returns a valid object name that differs from the first name and between networks', () => {
     fc.assert(
       fc.property(pair, network, network, ([vm, net], one, other) => {
         fc.pre(one !== other);
@@ -106,21 +106,21 @@ describe('swappedClaimName', () => {
     );
   });
 
-  it('is the first name and a hash', () => {
+  it('returns the first name with a hash', () => {
     expect(swappedClaimName('vm1', 'data', 'green')).to.match(/^vm1\.data-[0-9a-f]{10}$/);
   });
 });
 
 describe('labelValue', () => {
-  it('is the name itself up to 63 characters', () => {
+  it('returns names of up to 63 characters without a change', () => {
     expect(labelValue('a'.repeat(63))).to.equal('a'.repeat(63));
   });
 
-  it('is always a valid label value', () => {
+  it('always returns a valid label value', () => {
     fc.assert(fc.property(objectName, (name) => labelValue(name).length <= 63 && LABEL.test(labelValue(name))));
   });
 
-  it('tells long names apart', () => {
+  it('returns different values for different long names', () => {
     const name = 'a'.repeat(70);
     expect(labelValue(`${name}b`)).to.not.equal(labelValue(`${name}c`));
   });
@@ -171,7 +171,7 @@ describe('ownerOf', () => {
 });
 
 describe('vmNetworkOf', () => {
-  it('is what the annotation says', () => {
+  it('returns the value of the annotation', () => {
     const annotations = {
       'ipam.holdfast.dev/vm-network': 'Data',
       'ipam.holdfast.dev/network-attachment-definition': 'a/b',
@@ -180,7 +180,7 @@ describe('vmNetworkOf', () => {
     expect(claimNadOf(claim({ annotations }))).to.equal('a/b');
   });
 
-  it('is guessed from the name for a claim without annotations', () => {
+  it("derives the network from the claim's name if there are no annotations", () => {
     const owner = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', name: 'vm1', uid: 'u1', controller: true };
     expect(claimVmNetworkOf(claim({ ownerReferences: [owner] }))).to.equal('data');
     expect(claimVmNetworkOf(claim({ ownerReferences: [{ ...owner, name: 'vm2' }] }))).to.equal(undefined);

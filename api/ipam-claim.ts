@@ -18,11 +18,11 @@ export interface IPAMClaim extends KubeObject {
   spec: {
     /** The CNI network's name. */
     network: string;
-    /** The name of the pod's interface; descriptive. */
+    /** The name of the pod's interface, for information only. */
     interface: string;
   };
   status?: {
-    /** Addresses with prefix length, IPv4 first. Absent if another IPAM wrote the status and its CRD does not require them. */
+    /** Addresses with prefix length, IPv4 first. Absent if another IPAM wrote the status and its CRD does not require the field. */
     ips?: string[];
     ownerPod?: { name: string };
     conditions?: Condition[];
@@ -36,29 +36,28 @@ const DNS_1123_SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*
 const HASH_SUFFIX = new RegExp(`-[0-9a-f]{${String(HASH_DIGITS)}}$`);
 
 /**
- * The name of the claim of one VM interface: `<vm>.<network>`, with the network's name in the VM's spec.
- * Where that is not a valid name, or could be read as that of another pair, a hash of the exact pair is appended, so
- * that no two pairs share a name.
+ * Returns the name of the claim of one VM interface: `<vm>.<network>`, with the network's name in the VM's spec. If that is not a valid name,
+ * or could be the name of another pair, a hash of the exact pair is appended, so that no two pairs share a name.
  */
 export function claimName(vm: string, vmNetwork: string): string {
   const plain = `${vm}.${vmNetwork}`;
-  // a dot in the network would make ("a", "b.c") and ("a.b", "c") one name; KubeVirt allows none, a restored object might
+  // with a dot in the network, ("a", "b.c") and ("a.b", "c") would share a name; KubeVirt allows none, but a restored object may have one
   const unambiguous = !vmNetwork.includes('.') && !looksHashed(plain);
   if (unambiguous && plain.length <= MAX_NAME && DNS_1123_SUBDOMAIN.test(plain)) return plain;
   return appendHash(plain, `${vm}\n${vmNetwork}`);
 }
 
-/** The name of a second claim of the interface, while the first one is for another CNI network (a swapped NAD). */
+/** Returns the name of a second claim of the interface, for use while the first claim is for another CNI network (NAD swap). */
 export function swappedClaimName(vm: string, vmNetwork: string, cniNetwork: string): string {
   return appendHash(claimName(vm, vmNetwork), `${vm}\n${vmNetwork}\n${cniNetwork}`);
 }
 
-/** A label value for any name: names over 63 characters are cut and hashed. */
+/** Returns a label value for any name: names over 63 characters are cut and hashed. */
 export function labelValue(name: string): string {
   return name.length <= MAX_LABEL ? name : hashedLabelValue(name);
 }
 
-/** Such a label value whatever the length. */
+/** Returns a cut and hashed label value for a name of any length. */
 export function hashedLabelValue(name: string): string {
   return joinWithinLimit(name, shortHash(name, HASH_DIGITS), MAX_LABEL);
 }
@@ -82,7 +81,7 @@ function joinWithinLimit(readable: string, hash: string, max: number): string {
   return head === '' ? hash : `${head}-${hash}`;
 }
 
-/** Who a claim is for: a VirtualMachine, or a VMI that has none. */
+/** The owner of a claim: a VirtualMachine, or a VMI without a VM. */
 export interface ClaimOwner {
   kind: typeof VIRTUAL_MACHINE_KIND | typeof VIRTUAL_MACHINE_INSTANCE_KIND;
   name: string;
@@ -90,8 +89,8 @@ export interface ClaimOwner {
 }
 
 /**
- * The owner that a claim has: its controller, or what it remembers of it where the garbage collector took the reference away
- * (`--cascade=orphan`). Undefined for a claim that nobody ever owned.
+ * Returns the owner of a claim: its controller, or the owner noted in its annotations if the garbage collector removed the reference
+ * (`--cascade=orphan`). Undefined for a claim that never had an owner.
  */
 export function claimOwnerOf(claim: IPAMClaim): { name: string; uid: string } | undefined {
   const controller = controllerOf(claim);
@@ -101,7 +100,7 @@ export function claimOwnerOf(claim: IPAMClaim): { name: string; uid: string } | 
   return name === undefined || uid === undefined ? undefined : { name, uid };
 }
 
-/** True where the claim's controller is a KubeVirt object, or is remembered as one. */
+/** True if the claim's controller is a KubeVirt object, or its annotations name one. */
 export function isWorkloadClaim(claim: IPAMClaim): boolean {
   const controller: OwnerReference | undefined = controllerOf(claim);
   if (controller === undefined) return claim.metadata.annotations?.[CLAIM_OWNER_UID] !== undefined;
@@ -109,7 +108,7 @@ export function isWorkloadClaim(claim: IPAMClaim): boolean {
   return kinds.includes(controller.kind) && isKubeVirtGroup(controller.apiVersion);
 }
 
-/** The name that the claim's network has in the VM's spec; guessed from the claim's name for claims made by ipam-extensions. */
+/** Returns the name of the claim's network in the VM's spec; derived from the claim's name for claims of ipam-extensions. */
 export function claimVmNetworkOf(claim: IPAMClaim): string | undefined {
   const noted = claim.metadata.annotations?.[CLAIM_VM_NETWORK];
   if (noted !== undefined) return noted;
@@ -120,12 +119,12 @@ export function claimVmNetworkOf(claim: IPAMClaim): string | undefined {
     : undefined;
 }
 
-/** `namespace/name` of the NAD for which the claim was made, where it is known. */
+/** Returns `namespace/name` of the NAD for which the claim was created, if it is known. */
 export function claimNadOf(claim: IPAMClaim): string | undefined {
   return claim.metadata.annotations?.[CLAIM_NAD];
 }
 
-/** The MAC address that the VM's spec names for the interface: lower case, with colons. */
+/** Returns the MAC address of the interface in the VM's spec: lower case, with colons. */
 export function claimMacOf(claim: IPAMClaim): string | undefined {
   return parseMac(claim.metadata.annotations?.[CLAIM_MAC] ?? '');
 }

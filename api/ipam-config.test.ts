@@ -27,19 +27,19 @@ describe('a NAD that delegates to Holdfast', () => {
       name: 'more subnets than a pool may have',
       given: { subnets: many(17, { cidr: CIDR }) },
       field: `${PATH}.subnets`,
-      message: /^has 17 elements: it may have 16$/,
+      message: /^has 17 elements: at most 16 are allowed$/,
     },
     {
       name: 'more ranges of whereabouts than a pool may have subnets',
       given: { ipRanges: many(17, { range: CIDR }) },
       field: `${PATH}.ipRanges`,
-      message: /^has 17 elements: it may have 16$/,
+      message: /^has 17 elements: at most 16 are allowed$/,
     },
     {
       name: 'more exclusions beside its ranges than a subnet may have',
       given: { ipRanges: [{ range: CIDR }], exclude: many(257, EXCLUDED) },
       field: `${PATH}.exclude`,
-      message: /^has 257 elements: it may have 256$/,
+      message: /^has 257 elements: at most 256 are allowed$/,
     },
     {
       name: 'more exclusions in a range than a subnet may have',
@@ -51,29 +51,29 @@ describe('a NAD that delegates to Holdfast', () => {
       name: `more ${key} than a subnet may have`,
       given: { subnets: [{ cidr: CIDR, [key]: many(POOL_LIMITS[key] + 1, EXCLUDED) }] },
       field: `${PATH}.subnets[0].${key}`,
-      message: /^has \d+ elements: it may have \d+$/,
+      message: /^has \d+ elements: at most \d+ are allowed$/,
     })),
     {
       name: 'an element that is longer than any address range',
       given: { subnets: [{ cidr: CIDR, exclude: ['1'.repeat(92)] }] },
       field: `${PATH}.subnets[0].exclude[0]`,
-      message: /^has 92 characters: it may have 91$/,
+      message: /^has 92 characters: at most 91 are allowed$/,
     },
     {
       name: 'more labels of nodes than a pool may have',
       given: { nodeSelector: Object.fromEntries(many(33, '').map((_, index) => [`l${index}`, 'x'])) },
       field: `${PATH}.nodeSelector`,
-      message: /^has 33 labels: it may have 32$/,
+      message: /^has 33 labels: at most 32 are allowed$/,
     },
     {
       name: 'a duration that is longer than any duration',
       given: { stickyMAC: { ttl: '1h'.repeat(20) } },
       field: `${PATH}.stickyMAC.ttl`,
-      message: /^has 40 characters: it may have 32$/,
+      message: /^has 40 characters: at most 32 are allowed$/,
     },
   ];
   for (const { name, given, field, message } of over) {
-    it(`is refused if it has ${name}`, () => {
+    it(`is rejected if it has ${name}`, () => {
       const read = ipamOf(given);
       if (read.kind !== 'invalid') throw new Error(`it is ${read.kind}`);
       expect(read.problem.field).to.equal(field);
@@ -81,7 +81,7 @@ describe('a NAD that delegates to Holdfast', () => {
     });
   }
 
-  it('shares one list of exclusions among its ranges', () => {
+  it('adds its list of exclusions to each of its ranges', () => {
     const read = ipamOf({ ipRanges: [{ range: CIDR }, { range: '10.1.0.0/24' }], exclude: [EXCLUDED] });
     if (read.kind !== 'holdfast') throw new Error(`it is ${read.kind}`);
     const [first, second] = read.config.ranges;
@@ -89,7 +89,7 @@ describe('a NAD that delegates to Holdfast', () => {
     expect(second!.exclude).to.equal(first!.exclude);
   });
 
-  it('is refused with a short message if an unknown key is long', () => {
+  it('is rejected with a short message if it has a very long unknown key', () => {
     const read = ipamOf({ ['k'.repeat(5000)]: 1 });
     if (read.kind !== 'invalid') throw new Error(`it is ${read.kind}`);
     expect(read.problem.field.length).to.be.below(400);
@@ -102,17 +102,20 @@ describe('the config of a NAD', () => {
     return `${config}${' '.repeat(length - config.length)}`;
   };
 
-  it('is read up to the bound of its length, and not parsed beyond it', () => {
+  it('is read up to the maximum length, and is not parsed if it is longer', () => {
     expect(parseNetworkConfig(nadOf(padded(MAX_NAD_CONFIG_LENGTH))).ok).to.equal(true);
     const longer = nadOf(padded(MAX_NAD_CONFIG_LENGTH + 1));
-    const problem = { field: 'spec.config', message: 'has 65537 characters: it may have 65536, so make it shorter' };
+    const problem = {
+      field: 'spec.config',
+      message: 'has 65537 characters: make it shorter, at most 65536 are allowed',
+    };
     expect(parseNetworkConfig(longer)).to.deep.equal({ ok: false, problem });
     expect(readIpamDelegation(longer)).to.deep.equal({ kind: 'invalid', problem });
   });
 
-  it('is refused if it lists more plugins than the bound', () => {
+  it('is rejected if it lists more plugins than the maximum', () => {
     const plugins = many(MAX_NAD_PLUGINS + 1, { type: 'tuning' });
-    const problem = { field: 'spec.config', message: 'has 65 plugins: it may have 64, so remove some' };
+    const problem = { field: 'spec.config', message: 'has 65 plugins: remove some, at most 64 are allowed' };
     expect(parseNetworkConfig(nadOf({ name: 'blue', plugins }))).to.deep.equal({ ok: false, problem });
     expect(parseNetworkConfig(nadOf({ name: 'blue', plugins: plugins.slice(1) })).ok).to.equal(true);
   });

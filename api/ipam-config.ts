@@ -3,7 +3,7 @@ import { MAX_LABEL_KEY_LENGTH, POOL_LIMITS } from './limits.js';
 import { describeValue, isRecord, truncate } from './json.js';
 import type { NetworkConfigProblem } from './network-attachment.js';
 
-/** Of a pool's spec, what a NAD may say besides its subnets. */
+/** Fields of a pool's spec that a NAD may set, besides its subnets. */
 export const POOL_FIELDS = [
   'addressSpace',
   'cooldownSeconds',
@@ -13,29 +13,29 @@ export const POOL_FIELDS = [
   'publishCapacity',
 ] as const;
 
-/** What `"ipam": {"type": "holdfast", …}` says. Shapes are checked here, addresses where the pool is made of it. */
+/** The content of `"ipam": {"type": "holdfast", …}`. Types are checked here, addresses when the pool is derived. */
 export interface HoldfastIpamConfig extends Pick<AddressPoolSpec, (typeof POOL_FIELDS)[number]> {
-  /** Of the `ipam` object in the NAD, such as `spec.config.plugins[0].ipam`. */
+  /** The path of the `ipam` object in the NAD, such as `spec.config.plugins[0].ipam`. */
   path: string;
-  /** Empty: an admin's pool serves. */
+  /** Empty if an administrator's pool serves the network. */
   subnets: PoolSubnet[];
-  /** The same as whereabouts writes it; one of the two is empty. */
+  /** The same in whereabouts' form; one of the two is empty. */
   ranges: WhereaboutsRange[];
-  /** Of the ranges, in whose subnet it is. */
+  /** The gateway of the range whose subnet contains it. */
   gateway?: string;
-  /** Whose workloads may draw from the pool besides those of the NAD's own namespace; `*`: all. Absent: as the administrator says. */
+  /** Namespaces that the pool serves besides the NAD's own; `*`: all. Absent: the administrator's setting applies. */
   namespaces?: string[];
 }
 
-/** An element of whereabouts' `ipRanges`, or what stands beside its `range`. */
+/** An element of whereabouts' `ipRanges`, or the keys next to its `range`. */
 export interface WhereaboutsRange {
-  /** Of the object in the NAD that it was read from. */
+  /** The path of the object in the NAD. */
   path: string;
-  /** `10.0.0.0/24`, host bits do not count; or `10.0.0.10-10.0.0.20/24`. */
+  /** `10.0.0.0/24`, where host bits are ignored; or `10.0.0.10-10.0.0.20/24`. */
   range: string;
   start?: string;
   end?: string;
-  /** CIDRs, host bits do not count, or addresses. */
+  /** CIDRs, whose host bits are ignored, or addresses. */
   exclude: string[];
 }
 
@@ -44,11 +44,11 @@ type ReadResult = { ok: true; config: HoldfastIpamConfig } | { ok: false; proble
 const OWN_KEYS = ['type', 'subnets', 'namespaces', ...POOL_FIELDS];
 const SUBNET_KEYS = ['cidr', 'ranges', 'exclude', 'gateway', 'reserved'];
 const RANGE_KEYS = ['range', 'range_start', 'range_end', 'exclude'];
-/** Those of whereabouts that stand for addresses, and its name for an address space. */
+/** Keys of whereabouts for addresses, and its key for the address space. */
 const WHEREABOUTS_KEYS = [...RANGE_KEYS, 'ipRanges', 'gateway', 'network_name'];
 /**
- * What else whereabouts knows (pkg/types, IPAMConfig) or CNI lets stand there: about its storage and its locks, which stays without
- * effect, so that a NAD moves over by its type alone; and the pod's routes and DNS, which agents hand on and pools do not depend on.
+ * Other keys of whereabouts (pkg/types, IPAMConfig) and of CNI. Keys for storage and locks have no effect, so that only the type changes when
+ * a NAD moves to Holdfast. Routes and DNS are passed to the pod by agents; pools do not depend on them.
  */
 const IGNORED_KEYS = new Set([
   ...['name', 'routes', 'dns', 'addresses', 'datastore', 'kubernetes', 'configuration_path', 'log_file', 'log_level'],
@@ -62,14 +62,14 @@ const IGNORED_KEYS = new Set([
 class ShapeError extends Error {
   readonly problem: NetworkConfigProblem;
 
-  /** @param field may end in a key of any length */
+  /** @param field path that may end in a key of any length */
   constructor(field: string, message: string) {
     super(message);
     this.problem = { field: truncate(field), message };
   }
 }
 
-/** @param path of the object in the NAD */
+/** @param path path of the object in the NAD */
 export function readHoldfastIpam(ipam: Record<string, unknown>, path: string): ReadResult {
   try {
     return { ok: true, config: readIpam(ipam, path) };
@@ -113,7 +113,7 @@ function readIpam(ipam: Record<string, unknown>, path: string): HoldfastIpamConf
   };
 }
 
-/** What stands beside `range`, and then `ipRanges`, as whereabouts orders them. */
+/** Reads the keys next to `range`, then `ipRanges`, in whereabouts' order. */
 function readRanges(ipam: Record<string, unknown>, path: string): WhereaboutsRange[] {
   const listed = readList(ipam.ipRanges, `${path}.ipRanges`, POOL_LIMITS.subnets).map((element, index) => {
     const place = `${path}.ipRanges[${index}]`;
@@ -125,11 +125,11 @@ function readRanges(ipam: Record<string, unknown>, path: string): WhereaboutsRan
   if (!isAbsent(ipam.range)) return [readRange(ipam, path), ...listed];
   for (const key of ['range_start', 'range_end']) {
     if (!isAbsent(ipam[key]))
-      throw new ShapeError(`${path}.${key}`, `says nothing without ${path}.range: write that, too`);
+      throw new ShapeError(`${path}.${key}`, `has no effect without ${path}.range: add it, or remove ${key}`);
   }
-  // whereabouts forgets it then; to exclude more is what was meant
+  // whereabouts ignores this list here; its author meant to exclude more addresses
   const exclude = readStrings(ipam.exclude, `${path}.exclude`, POOL_LIMITS.exclude);
-  // one list for all ranges that have none of their own
+  // added to the list of each range
   return listed.map((range) => ({
     ...range,
     exclude: range.exclude.length === 0 ? exclude : [...range.exclude, ...exclude],
@@ -164,14 +164,17 @@ function readSubnet(value: unknown, path: string): PoolSubnet {
 function rejectMixedForms(ipam: Record<string, unknown>, path: string): void {
   for (const key of [...RANGE_KEYS, 'ipRanges', 'gateway']) {
     if (isAbsent(ipam[key])) continue;
-    throw new ShapeError(`${path}.${key}`, `stands beside subnets: move it into ${path}.subnets, or remove subnets`);
+    throw new ShapeError(
+      `${path}.${key}`,
+      `cannot be combined with subnets: move it into ${path}.subnets, or remove subnets`,
+    );
   }
 }
 
 function rejectUnknownKeys(object: Record<string, unknown>, path: string, known: readonly string[]): void {
   for (const key of Object.keys(object)) {
     if (known.includes(key) || IGNORED_KEYS.has(key)) continue;
-    throw new ShapeError(`${path}.${key}`, `is unknown: correct or remove it; there are ${known.join(', ')}`);
+    throw new ShapeError(`${path}.${key}`, `is unknown: correct or remove it; known keys: ${known.join(', ')}`);
   }
 }
 
@@ -246,16 +249,16 @@ function readStrings(value: unknown, path: string, most: number): string[] {
 
 function readString(value: unknown, path: string, most: number): string | undefined {
   if (isAbsent(value)) return undefined;
-  if (typeof value !== 'string') throw new ShapeError(path, `is ${describeValue(value)}: write a text in quotes`);
+  if (typeof value !== 'string') throw new ShapeError(path, `is ${describeValue(value)}: write a string in quotes`);
   rejectOverLimit(value.length, path, most, 'characters');
   return value;
 }
 
 function rejectOverLimit(count: number, path: string, most: number, what: string): void {
-  if (count > most) throw new ShapeError(path, `has ${count} ${what}: it may have ${most}`);
+  if (count > most) throw new ShapeError(path, `has ${count} ${what}: at most ${most} are allowed`);
 }
 
-/** An empty text is as good as none. */
+/** An empty string counts as absent. */
 function isAbsent(value: unknown): boolean {
   return value === undefined || value === null || value === '';
 }

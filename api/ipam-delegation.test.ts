@@ -16,7 +16,7 @@ function ipamOf(ipam: object) {
 
 const PATH = 'spec.config.ipam';
 
-describe('to whom a NAD delegates IPAM', () => {
+describe('the IPAM delegation of a NAD', () => {
   const elsewhere = [
     { name: 'nobody, without ipam', given: { type: 'bridge' }, expect: { kind: 'none' } },
     { name: 'nobody, with an empty ipam', given: { type: 'bridge', ipam: {} }, expect: { kind: 'none' } },
@@ -37,11 +37,11 @@ describe('to whom a NAD delegates IPAM', () => {
     it(`is ${name}`, () => expect(delegationOf(given)).to.deep.equal(expected));
   }
 
-  it('is Holdfast, whose pools an admin makes', () => {
+  it("is Holdfast without subnets, for an administrator's pool", () => {
     expect(ipamOf({})).to.deep.equal({ kind: 'holdfast', config: { path: PATH, subnets: [], ranges: [] } });
   });
 
-  it('is Holdfast with subnets, in a plugin of a list', () => {
+  it('is Holdfast with subnets in a plugin of a list', () => {
     const subnet = { cidr: '10.0.0.0/24', ranges: ['10.0.0.8/29'], exclude: ['10.0.0.9'], gateway: '10.0.0.1' };
     const ipam = {
       type: 'holdfast',
@@ -57,7 +57,7 @@ describe('to whom a NAD delegates IPAM', () => {
     });
   });
 
-  it('is Holdfast with the keys of whereabouts, the effectless ones among them', () => {
+  it('is Holdfast with the keys of whereabouts, including those without effect', () => {
     const given = {
       range: '192.168.2.225/28',
       range_start: '192.168.2.226',
@@ -95,12 +95,12 @@ describe('to whom a NAD delegates IPAM', () => {
     });
   });
 
-  it('excludes from every one of ipRanges what is excluded beside them', () => {
+  it('applies an exclude list next to ipRanges to every range', () => {
     const read = ipamOf({ exclude: ['10.0.0.1/32'], ipRanges: [{ range: '10.0.0.0/24', exclude: ['10.0.0.2/32'] }] });
     expect(read).to.have.nested.property('config.ranges[0].exclude').that.deep.equals(['10.0.0.2/32', '10.0.0.1/32']);
   });
 
-  it('takes null and an empty text for what is left out', () => {
+  it('treats null and an empty string as absent', () => {
     const empty = { range: null, range_start: '', gateway: '', exclude: null, subnets: null, stickyMAC: null };
     expect(ipamOf(empty)).to.deep.equal(ipamOf({}));
   });
@@ -112,7 +112,7 @@ describe('to whom a NAD delegates IPAM', () => {
       name: 'an unknown key of a subnet',
       given: { subnets: [{ cidr: '10.0.0.0/24', excludes: [] }] },
       field: 'subnets[0].excludes',
-      message: /; there are cidr, ranges, exclude, gateway, reserved$/,
+      message: /; known keys: cidr, ranges, exclude, gateway, reserved$/,
     },
     {
       name: 'an unknown key of a range',
@@ -128,7 +128,7 @@ describe('to whom a NAD delegates IPAM', () => {
       name: 'a start without a range',
       given: { range_start: '10.0.0.1' },
       field: 'range_start',
-      message: /^says noth/,
+      message: /^has no effect without/,
     },
     { name: 'a range that is a number', given: { range: 10 }, field: 'range', message: /^is 10: / },
     { name: 'an exclusion that is a number', given: { exclude: [3] }, field: 'exclude[0]', message: /^is 3: / },
@@ -145,7 +145,7 @@ describe('to whom a NAD delegates IPAM', () => {
       name: 'both notations',
       given: { subnets: [{ cidr: '10.0.0.0/24' }], range: '10.0.1.0/24' },
       field: 'range',
-      message: /beside subnets/,
+      message: /cannot be combined with subnets/,
     },
     {
       name: 'a gateway beside subnets',
@@ -155,7 +155,7 @@ describe('to whom a NAD delegates IPAM', () => {
     },
   ];
   for (const { name, given, field, message } of refused) {
-    it(`is refused with the field and a remedy: ${name}`, () => {
+    it(`is rejected with the field and a remedy: ${name}`, () => {
       const read = ipamOf(given);
       if (read.kind !== 'invalid') expect.fail(`${read.kind}, not invalid`);
       expect(read.problem.field).to.equal(`${PATH}.${field}`);
@@ -163,24 +163,24 @@ describe('to whom a NAD delegates IPAM', () => {
     });
   }
 
-  it('is refused where two plugins of a list delegate, and one of them to Holdfast', () => {
+  it('is rejected if two plugins of a list delegate IPAM and one of them to Holdfast', () => {
     for (const type of ['holdfast', 'host-local']) {
       const plugins = [{ ipam: { type: 'holdfast' } }, { ipam: { type } }];
       expect(delegationOf({ plugins })).to.deep.equal({
         kind: 'invalid',
         problem: {
           field: 'spec.config.plugins[1].ipam',
-          message: 'is the second of two: spec.config.plugins[0].ipam delegates, too. Keep one of them',
+          message: 'delegates IPAM, but spec.config.plugins[0].ipam does so too: remove one of them',
         },
       });
     }
   });
 
-  it('is unknown where the config cannot be read', () => {
+  it('is invalid if the config cannot be read', () => {
     expect(delegationOf('{')).to.have.property('kind', 'invalid');
   });
 
-  it('never throws, whatever stands in the object', () => {
+  it('never throws for any content of the object', () => {
     const keys = fc.constantFrom('subnets', 'range', 'ipRanges', 'exclude', 'gateway', 'stickyMAC', 'cidr', 'ranges');
     const value = fc.jsonValue({ maxDepth: 3 });
     fc.assert(

@@ -5,17 +5,17 @@ import { type NetworkAttachmentDefinition, type NetworkConfigProblem, readCniCon
 /** The IPAM plugin's name in a CNI config. */
 export const HOLDFAST_IPAM = 'holdfast';
 
-/** That of the IPAM whose keys Holdfast understands, so that a NAD can move over. */
+/** The name of the whereabouts IPAM plugin. Holdfast reads its keys, so that a NAD can be moved. */
 export const WHEREABOUTS_IPAM = 'whereabouts';
 
-/** To whom a NAD leaves its addresses. `invalid`: to Holdfast, perhaps, but it cannot be understood. */
+/** The IPAM to which a NAD delegates. `invalid`: perhaps Holdfast, but the config cannot be read. */
 export type IpamDelegation =
   | { kind: 'none' }
   | { kind: 'other'; type: string }
   | { kind: 'holdfast'; config: HoldfastIpamConfig }
   | { kind: 'invalid'; problem: NetworkConfigProblem };
 
-/** An `ipam` object, its path in the NAD, and the plugin's config in which it stands. */
+/** An `ipam` object, its path in the NAD, and the plugin config that contains it. */
 export interface IpamSection {
   path: string;
   plugin: Record<string, unknown>;
@@ -24,8 +24,7 @@ export interface IpamSection {
 }
 
 /**
- * Reads the `ipam` object of a NAD's config, at the top level or in a plugin of a list. Never throws. What stands in the config of
- * another IPAM is not judged.
+ * Reads the `ipam` object of a NAD's config, at the top level or in a plugin of a list. Never throws. Configs of other IPAMs are not checked.
  */
 export function readIpamDelegation(nad: NetworkAttachmentDefinition): IpamDelegation {
   const config = readCniConfig(nad);
@@ -39,7 +38,7 @@ export function readIpamDelegation(nad: NetworkAttachmentDefinition): IpamDelega
   return read.ok ? { kind: 'holdfast', config: read.config } : { kind: 'invalid', problem: read.problem };
 }
 
-/** The `ipam` objects of a CNI config that name an IPAM: that of the top level, and those of the plugins of a list. */
+/** Returns the `ipam` objects of a CNI config that name an IPAM, at the top level and in the plugins of a list. */
 export function ipamSections(config: Record<string, unknown>): IpamSection[] {
   const plugins: unknown[] = Array.isArray(config.plugins) ? config.plugins : [];
   const candidates: [string, unknown][] = [
@@ -49,7 +48,7 @@ export function ipamSections(config: Record<string, unknown>): IpamSection[] {
   return candidates.flatMap(([path, plugin]) => {
     if (!isRecord(plugin)) return [];
     const { ipam } = plugin;
-    // `"ipam": {}` is how a plugin is told to do without
+    // `"ipam": {}` tells a plugin to use no IPAM
     if (!isRecord(ipam) || typeof ipam.type !== 'string' || ipam.type === '') return [];
     return [{ path: `${path}.ipam`, plugin, ipam, type: ipam.type }];
   });
@@ -57,6 +56,6 @@ export function ipamSections(config: Record<string, unknown>): IpamSection[] {
 
 function delegatedTwice(ours: IpamSection, other: IpamSection): IpamDelegation {
   const [first, second] = [ours.path, other.path].sort();
-  const message = `is the second of two: ${first ?? ''} delegates, too. Keep one of them`;
+  const message = `delegates IPAM, but ${first ?? ''} does so too: remove one of them`;
   return { kind: 'invalid', problem: { field: second ?? '', message } };
 }

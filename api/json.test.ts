@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 import { describeValue, isRecord, asList, asRecord, recordsIn, asString } from './json.js';
 
-describe('JSON of somebody else', () => {
-  it('has objects, which are neither lists nor null', () => {
+describe('reading JSON that others wrote', () => {
+  it('accepts neither lists nor null as objects', () => {
     expect([{}, [], null, 'x', undefined].map(isRecord)).to.deep.equal([true, false, false, false, false]);
   });
 
-  it('is read as empty where it is something else', () => {
+  it('returns an empty value for a value of another type', () => {
     expect([{ a: 1 }, [1], null, 'x', undefined].map(asRecord)).to.deep.equal([{ a: 1 }, {}, {}, {}, {}]);
     expect([{ a: 1 }, [1], null, 'x', undefined].map(asList)).to.deep.equal([[], [1], [], [], []]);
     expect([{ a: 1 }, [1], null, 'x', undefined].map(asString)).to.deep.equal(['', '', '', 'x', '']);
@@ -26,7 +26,7 @@ describe('JSON of somebody else', () => {
     { given: deep, expect: 'a list' },
   ];
   for (const { given, expect: expected } of cases) {
-    it(`is shown in a few words: ${expected.slice(0, 20)}`, () => {
+    it(`describes a value in a few words: ${expected.slice(0, 20)}`, () => {
       expect(describeValue(given)).to.equal(expected);
     });
   }

@@ -3,22 +3,22 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Of what is no object: an empty one. */
+/** Returns the value if it is an object, otherwise an empty object. */
 export function asRecord(value: unknown): Record<string, unknown> {
   return isRecord(value) ? value : {};
 }
 
-/** Of what is no list: an empty one. */
+/** Returns the value if it is a list, otherwise an empty list. */
 export function asList(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? (value as unknown[]) : [];
 }
 
-/** The objects of a list. */
+/** Returns the elements of a list that are objects. */
 export function recordsIn(list: unknown): Record<string, unknown>[] {
   return asList(list).filter(isRecord);
 }
 
-/** Of what is no text: an empty one. */
+/** Returns the value if it is a string, otherwise an empty string. */
 export function asString(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
@@ -26,12 +26,12 @@ export function asString(value: unknown): string {
 const MAX_SHOWN_VALUE = 80;
 const MAX_SHOWN_PATH = 300;
 
-/** The beginning of a text that others wrote, for messages. Copied, because a slice would keep the whole text in memory. */
+/** Cuts a string that others wrote, for messages. The result is a copy, because a slice would keep the whole string in memory. */
 export function truncate(text: string, maxLength = MAX_SHOWN_PATH): string {
   return text.length <= maxLength ? text : `${Buffer.from(text.slice(0, maxLength)).toString()}…`;
 }
 
-/** A value as a message shows it: short, however long, deep or odd it is. */
+/** Describes a value in a message. The result is short for any value. */
 export function describeValue(value: unknown): string {
   if (value === undefined) return 'absent';
   if (Array.isArray(value)) return 'a list';

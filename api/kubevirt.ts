@@ -13,9 +13,9 @@ export interface VmNetwork {
 
 export interface VmInterface {
   name: string;
-  /** `absent` asks KubeVirt to unplug the interface. */
+  /** `absent` tells KubeVirt to unplug the interface. */
   state?: string;
-  /** As the user wrote it; absent: KubeVirt makes one up at each start. */
+  /** As the user wrote it; absent: KubeVirt generates one at each start. */
   macAddress?: string;
 }
 
@@ -48,16 +48,16 @@ export interface KubeVirt extends KubeObject {
 export interface SecondaryNetwork {
   /** Its name in `spec.networks`. */
   name: string;
-  /** 1-based position among the secondary networks: what ordinal interface names count. */
+  /** 1-based position among the secondary networks, as in ordinal interface names. */
   position: number;
   nad: { namespace: string; name: string };
-  /** The interface is asked to be unplugged. */
+  /** The VM's spec asks KubeVirt to unplug the interface. */
   isUnplugRequested: boolean;
 }
 
 /**
- * The secondary networks of a VMI spec: attached by Multus, and not in place of the pod network.
- * A `networkName` without a namespace is in the VM's own.
+ * Returns the secondary networks of a VMI spec: attached by Multus, and not in place of the pod network.
+ * A `networkName` without a namespace refers to the VM's namespace.
  */
 export function secondaryNetworks(spec: VmiSpec | undefined, namespace: string): SecondaryNetwork[] {
   const absent = new Set(
@@ -78,18 +78,18 @@ function parseNetworkName(networkName: string, namespace: string): { namespace: 
   return { namespace: networkName.slice(0, slash), name: networkName.slice(slash + 1) };
 }
 
-/** The UID and name of the VirtualMachine that controls a VMI; undefined for a standalone VMI. */
+/** Returns name and UID of the VirtualMachine that controls a VMI; undefined for a standalone VMI. */
 export function controllingVm(vmi: VirtualMachineInstance): { name: string; uid: string } | undefined {
   const controller = controllerOf(vmi);
   if (controller?.kind !== VIRTUAL_MACHINE_KIND || !isKubeVirtGroup(controller.apiVersion)) return undefined;
   return { name: controller.name, uid: controller.uid };
 }
 
-/** KubeVirt serves its kinds under several versions. The admission policies use the same expression. */
+/** A regular expression for the versions of KubeVirt's kinds. The admission policies use the same one. */
 export const KUBEVIRT_API_VERSIONS = '^kubevirt\\.io/v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?$';
 const KUBEVIRT_API_VERSION_PATTERN = new RegExp(KUBEVIRT_API_VERSIONS);
 
-/** True for a version of KubeVirt's API group. Owner references are tenant-writable: anything else is another group, or malformed. */
+/** True for a version of KubeVirt's API group. Any other value in an owner reference is another group or malformed; tenants can write it. */
 export function isKubeVirtGroup(apiVersion: string): boolean {
   return KUBEVIRT_API_VERSION_PATTERN.test(apiVersion);
 }

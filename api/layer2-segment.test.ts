@@ -55,7 +55,7 @@ describe('the layer-2 segment of a NAD', () => {
     });
   }
 
-  it('is unknown if nobody can read the config', () => {
+  it('is unknown if the config cannot be read', () => {
     expect(layer2SegmentOf({ metadata: { name: 'n' }, spec: { config: '{' } })).to.equal(undefined);
     expect(layer2SegmentOf({ metadata: { name: 'n' }, spec: {} })).to.equal(undefined);
   });

@@ -2,21 +2,21 @@ import { HOLDFAST_IPAM, ipamSections } from './ipam-delegation.js';
 import { RESOURCE_NAME_ANNOTATION } from './names.js';
 import { type NetworkAttachmentDefinition, readCniConfig } from './network-attachment.js';
 
-/** Length of the name of a bridge, an interface or a device-plugin resource that is compared. */
+/** Maximum length of the name of a bridge, an interface or a device-plugin resource. */
 const NAME_LENGTH = 253;
 const MAX_VLAN = 4094;
 
-/** What a plugin's config says of the layer-2 segment: the kind of what it names, the key of the name, and the key of the VLAN. */
+/** How a plugin's config names its layer-2 segment: the kind of the object, the key of its name, and the key of the VLAN. */
 interface SegmentFields {
   kind: string;
   name: string;
   vlan: string;
-  /** If the config does not name it. */
+  /** The name if the config has none. */
   fallback?: string;
 }
 
 const BRIDGE: SegmentFields = { kind: 'bridge', name: 'bridge', vlan: 'vlan', fallback: 'cni0' };
-/** Without `master` the plugins take the interface of the default route. */
+/** Without `master`, the plugins use the interface of the default route. */
 const MASTER_INTERFACE: SegmentFields = {
   kind: 'interface',
   name: 'master',
@@ -24,7 +24,7 @@ const MASTER_INTERFACE: SegmentFields = {
   fallback: 'of the default route',
 };
 
-/** By type of the plugin. Of other plugins nobody knows to which segment they connect. */
+/** By plugin type. The segment of other plugins is unknown. */
 const FIELDS_BY_PLUGIN: ReadonlyMap<string, SegmentFields> = new Map([
   ['bridge', BRIDGE],
   ['cnv-bridge', BRIDGE],
@@ -35,8 +35,8 @@ const FIELDS_BY_PLUGIN: ReadonlyMap<string, SegmentFields> = new Map([
 ]);
 
 /**
- * The layer-2 segment to which a NAD that delegates to Holdfast connects, as users read it: `bridge br0` or `interface eth1, VLAN 100`.
- * NADs with equal texts connect to the same segment, on each node. Undefined if the config does not say.
+ * Returns the layer-2 segment of a NAD that delegates IPAM to Holdfast, for messages: `bridge br0` or `interface eth1, VLAN 100`.
+ * NADs with equal results connect to the same segment on each node. Undefined if the config does not name it.
  */
 export function layer2SegmentOf(nad: NetworkAttachmentDefinition): string | undefined {
   const config = readCniConfig(nad);

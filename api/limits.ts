@@ -1,9 +1,9 @@
 /**
- * The most that Holdfast reads of fields that others write. Every reader checks them before it does work that grows with more than the
- * field's own size. A test compares those of pools with the CustomResourceDefinition; docs/reference/bounds.md lists all.
+ * Upper limits for fields that others write. Every reader checks them before it does work that grows faster than the size of the field.
+ * A test compares the limits of pools with the CustomResourceDefinition; docs/reference/bounds.md lists all.
  */
 
-/** Of an AddressPool, and of the `ipam` object of a NAD from which one is derived. Lengths count UTF-16 code units. */
+/** Limits of an AddressPool, and of the `ipam` object of a NAD from which a pool is derived. Lengths count UTF-16 code units. */
 export const POOL_LIMITS = {
   subnets: 16,
   ranges: 64,
@@ -12,7 +12,7 @@ export const POOL_LIMITS = {
   namespaces: 256,
   nodeSelector: 32,
   cooldownSeconds: 86_400,
-  /** Length of a network's name, and of that of an address space. */
+  /** Length of the name of a network or address space. */
   name: 253,
   cidr: 43,
   /** Length of an element of `ranges`, `exclude` and `reserved`. */
@@ -25,20 +25,20 @@ export const POOL_LIMITS = {
 /** Length of a label's key: a DNS subdomain, a slash, and a name (Kubernetes, qualified names). */
 export const MAX_LABEL_KEY_LENGTH = 253 + 1 + 63;
 
-/** Length of `spec.config` of a NAD. The largest pool that a NAD may describe in full is longer, but nobody writes it by hand. */
+/** Length of `spec.config` of a NAD. The largest valid pool would be longer, but nobody writes that into a NAD by hand. */
 export const MAX_NAD_CONFIG_LENGTH = 64 * 1024;
 
 /** Plugins in a CNI config list. */
 export const MAX_NAD_PLUGINS = 64;
 
-/** Networks, and interfaces, of a VM or VMI. No VM runs with so many: a pod has at most 64. */
+/** Networks, and interfaces, of a VM or VMI. A VM that runs has fewer, because a pod has at most 64. */
 export const MAX_VM_NETWORKS = 256;
 
-/** Length of the annotation by which a VM asks for addresses, and of what its claims carry of it. */
+/** Length of the annotation with which a VM requests addresses, and of its copy on claims. */
 export const MAX_REQUESTED_ADDRESSES_LENGTH = 16 * 1024;
 
-/** Length of a message in a log, a CNI error or the refusal of a review: names in it may be as long as an object. */
+/** Length of a message in a log, a CNI error or a denied review. Names in it may be as long as an object. */
 export const MAX_MESSAGE_LENGTH = 4096;
 
-/** Selectors, terms, values and tolerations of a pod that waits for a node. */
+/** Selectors, terms, values and tolerations of a pending pod. */
 export const MAX_POD_CONSTRAINTS = 1024;

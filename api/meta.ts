@@ -1,4 +1,4 @@
-/** The parts of Kubernetes' object metadata that Holdfast reads or writes. Unknown fields are never written back. */
+/** The parts of Kubernetes' object metadata that Holdfast reads or writes. Unknown fields are never sent back. */
 
 export interface OwnerReference {
   apiVersion: string;
@@ -15,12 +15,12 @@ export interface ObjectMeta {
   uid?: string;
   /** Opaque: compared for equality only. */
   resourceVersion?: string;
-  /** Counts the changes of the spec. */
+  /** Incremented with each change of the spec. */
   generation?: number;
   generateName?: string;
   /** RFC 3339. */
   creationTimestamp?: string;
-  /** RFC 3339; set once the object is being deleted and only finalizers keep it. */
+  /** RFC 3339. Set when the object is being deleted and only finalizers keep it. */
   deletionTimestamp?: string;
   labels?: Record<string, string>;
   annotations?: Record<string, string>;
@@ -34,7 +34,7 @@ export interface KubeObject {
   metadata: ObjectMeta;
 }
 
-/** `namespace/name`, or the bare name of a cluster-scoped object. */
+/** Returns `namespace/name`, or the name of a cluster-scoped object. */
 export function objectKey(object: { metadata: Pick<ObjectMeta, 'name' | 'namespace'> }): string {
   return joinKey(object.metadata.namespace, object.metadata.name);
 }
@@ -52,7 +52,7 @@ export function isBeingDeleted(object: KubeObject): boolean {
   return object.metadata.deletionTimestamp !== undefined;
 }
 
-/** Oldest first: by creationTimestamp, which counts seconds, then by name. */
+/** Compares two objects, oldest first: by creationTimestamp, which has whole seconds, then by name. */
 export function byAge(a: WithCreationTime, b: WithCreationTime): number {
   const { creationTimestamp: aBorn = '', name: aName } = a.metadata;
   const { creationTimestamp: bBorn = '', name: bName } = b.metadata;
@@ -64,7 +64,7 @@ interface WithCreationTime {
   metadata: Pick<ObjectMeta, 'name' | 'creationTimestamp'>;
 }
 
-/** The one owner whose `controller` flag is set; undefined if there are several, which the API server does not store. */
+/** Returns the owner whose `controller` flag is set; undefined if there are several, which the API server does not store. */
 export function controllerOf(object: KubeObject): OwnerReference | undefined {
   const controllers = object.metadata.ownerReferences?.filter((reference) => reference.controller === true) ?? [];
   return controllers.length === 1 ? controllers[0] : undefined;

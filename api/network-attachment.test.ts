@@ -48,7 +48,7 @@ describe('the config of a NetworkAttachmentDefinition', () => {
     { name: 'a blank config', given: { config: ' \n' } },
   ];
   for (const { name, given } of absent) {
-    it(`is on the nodes, under the name of the NAD: ${name}`, () => {
+    it(`is a file on the nodes with the name of the NAD: ${name}`, () => {
       const object = { metadata: { name: 'blue-nad' }, ...(given && { spec: given }) };
       const network = { name: 'blue-nad', allowPersistentIPs: false };
       expect(parseNetworkConfig(object)).to.deep.equal({ ok: true, network });
@@ -80,7 +80,7 @@ describe('the config of a NetworkAttachmentDefinition', () => {
     },
   ];
   for (const { name, given, field, message } of unusable) {
-    it(`is refused with the field and the value: ${name}`, () => {
+    it(`is rejected with the field and the value: ${name}`, () => {
       const result = parseNetworkConfig(nad(given));
       expect(result.ok).to.be.false;
       if (result.ok) return;
@@ -89,7 +89,7 @@ describe('the config of a NetworkAttachmentDefinition', () => {
     });
   }
 
-  it('never throws, whatever stands in the object', () => {
+  it('never throws for any content of the object', () => {
     const spec = fc.oneof(fc.anything(), fc.record({ config: fc.oneof(fc.anything(), fc.string(), fc.json()) }));
     fc.assert(
       fc.property(spec, (given) => {

@@ -28,9 +28,9 @@ interface InvalidNetworkConfig {
 export type NetworkConfig = { ok: true; network: CniNetwork } | InvalidNetworkConfig;
 
 /**
- * Reads `spec.config` of a NAD: a CNI config or config list. `allowPersistentIPs` counts at the top level and inside any plugin of a list.
- * A config without a name has the NAD's, as Multus fills it in. Where there is no config, Multus takes the one of the NAD's name from the
- * node (multi-net-spec §3): nobody else can read that, so it allows no persistent addresses. Never throws: a NAD is another person's text.
+ * Reads `spec.config` of a NAD: a CNI config or config list. `allowPersistentIPs` counts at the top level and in any plugin of a list.
+ * A config without a name gets the NAD's name, as in Multus. A NAD without a config allows no persistent addresses, because Multus then uses
+ * a file on the node (multi-net-spec §3), which Holdfast cannot read. Never throws.
  */
 export function parseNetworkConfig(nad: NetworkAttachmentDefinition): NetworkConfig {
   const { name } = nad.metadata;
@@ -42,8 +42,8 @@ export function parseNetworkConfig(nad: NetworkAttachmentDefinition): NetworkCon
 }
 
 /**
- * `spec.config` of a NAD as JSON; no value if it is on the nodes. A config over the bounds is not parsed: it counts as one that cannot
- * be read, so that nobody knows whose it is.
+ * Parses `spec.config` of a NAD; without a value if the config is a file on the nodes. A config over the limits is not parsed but invalid,
+ * so that no IPAM is assumed for it.
  */
 export function readCniConfig(
   nad: NetworkAttachmentDefinition,
@@ -55,7 +55,7 @@ export function readCniConfig(
   if (text.length > MAX_NAD_CONFIG_LENGTH) {
     return problem(
       'spec.config',
-      `has ${text.length} characters: it may have ${MAX_NAD_CONFIG_LENGTH}, so make it shorter`,
+      `has ${text.length} characters: make it shorter, at most ${MAX_NAD_CONFIG_LENGTH} are allowed`,
     );
   }
   let config: unknown;
@@ -70,7 +70,7 @@ export function readCniConfig(
   if (!isRecord(config)) return problem('spec.config', 'is not a JSON object: write a CNI config or config list');
   const { plugins } = config;
   if (Array.isArray(plugins) && plugins.length > MAX_NAD_PLUGINS) {
-    return problem('spec.config', `has ${plugins.length} plugins: it may have ${MAX_NAD_PLUGINS}, so remove some`);
+    return problem('spec.config', `has ${plugins.length} plugins: remove some, at most ${MAX_NAD_PLUGINS} are allowed`);
   }
   return { ok: true, value: config };
 }

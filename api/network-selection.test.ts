@@ -72,7 +72,7 @@ describe('the networks annotation', () => {
     });
   }
 
-  it("is read of a pod, in the pod's namespace; a pod without it asks for nothing", () => {
+  it("is read in the pod's namespace, and a pod without it requests no networks", () => {
     const metadata = { namespace: 'vms', name: 'p1' };
     const blue = { position: 1, nad: { namespace: 'vms', name: 'blue' }, requestsAddresses: false };
     expect(
@@ -152,23 +152,23 @@ describe('the networks annotation', () => {
     },
   ];
   for (const { name, given, expect: expected } of unreadable) {
-    it(`is refused: ${name}`, () => {
+    it(`is rejected: ${name}`, () => {
       expect(() => parseNetworkSelections(given, 'vms')).to.throw(NetworkSelectionError, expected);
     });
   }
 
-  it('is read with 64 elements, of which none is looked at if there are more', () => {
+  it('is read with up to 64 elements; with more, no element is read', () => {
     expect(parseNetworkSelections(JSON.stringify(many(64)), 'vms')).to.have.length(64);
     expect(() => parseNetworkSelections(JSON.stringify([...many(64), 'no object']), 'vms')).to.throw('more than 64');
   });
 
-  it('is read as KubeVirt writes it with a network binding, whose NAD it adds without an interface', () => {
+  it('is read as KubeVirt writes it for a network binding plugin, whose NAD has no interface name', () => {
     const written =
       '[{"name":"a","interface":"pod37a8eec1ce1"},{"name":"binding","cni-args":{"logicNetworkName":"a"}}]';
     expect(parseNetworkSelections(written, 'vms').map(interfaceNameOf)).to.deep.equal(['pod37a8eec1ce1', 'net2']);
   });
 
-  it('is read of a default network, in the namespace of Multus, for the interface of the pod itself', () => {
+  it("is read for a default network in the namespace of Multus, with the pod's primary interface", () => {
     const read = (value?: string) => {
       const annotations = value === undefined ? {} : { [DEFAULT_NETWORK_ANNOTATION]: value };
       return defaultSelectionOf({ metadata: { namespace: 'vms', name: 'p1', annotations } }, 'multus');
@@ -182,14 +182,14 @@ describe('the networks annotation', () => {
     expect(() => read('a,b')).to.throw(NetworkSelectionError, 'it has more than one element: name one network');
   });
 
-  it('counts the interfaces of elements that name none', () => {
+  it('gives ordinal interface names to elements without one', () => {
     const [first, second] = parseNetworkSelections('a@net9,b', 'vms');
     expect(interfaceNameOf(first!)).to.equal('net9');
     expect(interfaceNameOf(second!)).to.equal('net2');
   });
 });
 
-describe('pointing network elements at claims', () => {
+describe('setting the claim references of network elements', () => {
   const cases: { name: string; given: string; references: [number, string][]; expect: string }[] = [
     {
       name: 'adds the key at the end of the element and leaves all other bytes alone',
@@ -231,7 +231,7 @@ describe('pointing network elements at claims', () => {
     });
   }
 
-  it('refuses to point at an element that is not there', () => {
+  it('fails for an element that does not exist', () => {
     expect(() => withClaimReferences('[{"name":"a"}]', 'vms', new Map([[3, 'x']]))).to.throw(RangeError);
   });
 
@@ -243,7 +243,7 @@ describe('pointing network elements at claims', () => {
     .tuple(fc.array(element, { maxLength: 5 }), fc.constantFrom(0, 1, 3))
     .map(([elements, indent]) => ({ elements, text: JSON.stringify(elements, null, indent) }));
 
-  it('keeps every other key, value and element, whatever they are', () => {
+  it('keeps every other key, value and element', () => {
     fc.assert(
       fc.property(annotation, fc.nat({ max: 4 }), ({ elements, text }, index) => {
         fc.pre(index < elements.length);
@@ -256,7 +256,7 @@ describe('pointing network elements at claims', () => {
     );
   });
 
-  it('changes nothing when it is done again', () => {
+  it('changes nothing the second time', () => {
     fc.assert(
       fc.property(annotation, fc.nat({ max: 4 }), ({ elements, text }, index) => {
         fc.pre(index < elements.length);
@@ -267,7 +267,7 @@ describe('pointing network elements at claims', () => {
     );
   });
 
-  it('either reads a value or says what is wrong with it, whatever it is', () => {
+  it('reads any value or reports what is wrong with it', () => {
     fc.assert(
       fc.property(
         fc.oneof(

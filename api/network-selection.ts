@@ -3,65 +3,65 @@ import { type KubeObject, joinKey } from './meta.js';
 import { CLAIM_REFERENCE_KEY, DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION } from './names.js';
 
 /**
- * One element of the networks annotation (multi-net-spec §4.1), as far as Holdfast reads it.
- * Elements are never rebuilt from this: keys that we do not know must survive.
+ * The part of an element of the networks annotation (multi-net-spec §4.1) that Holdfast reads.
+ * Elements are never rebuilt from it, because unknown keys must be kept.
  */
 export interface NetworkSelection {
-  /** 1-based, as the ordinal interface names count; 0 for the network in place of the pod's own. */
+  /** 1-based, as in ordinal interface names; 0 for the network in place of the pod's default network. */
   position: number;
   nad: { namespace: string; name: string };
-  /** The interface name that the element requests, if it does. */
+  /** The interface name that the element requests, if any. */
   interface?: string;
   /** The element has the key `ips`, whatever its value. */
   requestsAddresses: boolean;
   claimReference?: string;
 }
 
-/** More interfaces than any VM has, and few enough to look at each of them in one admission review. */
+/** More interfaces than any VM has, and few enough to check all of them in one admission review. */
 export const MAX_NETWORK_ELEMENTS = 64;
 
-/** The API server stores no more than that of all annotations of an object together. */
+/** The API server's limit for all annotations of an object together. */
 const MAX_ANNOTATION_LENGTH = 256 * 1024;
 
 /** The longest name of an object in Kubernetes. */
 const MAX_NAME_LENGTH = 253;
 
-/** The annotation breaks the specification or one of our limits, or Multus and others would not read the same in it. */
+/** The annotation violates the specification or one of our limits, or Multus would read it differently from other programs. */
 export class NetworkSelectionError extends Error {
   override readonly name = 'NetworkSelectionError';
 }
 
-/** The name of the interface that an element asks for; without a request, Multus counts. */
+/** Returns the name of the interface: the one that the element requests, or Multus' ordinal name. */
 export function interfaceNameOf(selection: NetworkSelection): string {
   return selection.interface ?? `net${selection.position}`;
 }
 
-/** `network element 0 (net1 on tenant/blue)`, for messages. */
+/** Describes an element in a message: `network element 0 (net1 on tenant/blue)`. */
 export function describeSelection(selection: NetworkSelection): string {
   const nad = joinKey(selection.nad.namespace, selection.nad.name);
   const element = isDefaultNetwork(selection) ? 'default network' : `network element ${selection.position - 1}`;
   return `${element} (${interfaceNameOf(selection)} on ${nad})`;
 }
 
-/** In place of the pod's own network: it never has a claim. */
+/** True for the network in place of the pod's default network, which never has a claim. */
 export function isDefaultNetwork({ position }: NetworkSelection): boolean {
   return position === 0;
 }
 
 /**
- * What a pod asks for; without the annotation, nothing.
+ * Returns the networks that a pod requests; none without the annotation.
  * @throws {NetworkSelectionError} naming the element and the key that is wrong
  */
 export function networkSelectionsOf({ metadata }: KubeObject): NetworkSelection[] {
   return parseNetworkSelections(metadata.annotations?.[NETWORKS_ANNOTATION] ?? '', metadata.namespace ?? '');
 }
 
-/** The interface of a pod's own network: every runtime calls it that. */
+/** The interface of a pod's default network; every runtime uses this name. */
 const PRIMARY_INTERFACE = 'eth0';
 
 /**
- * The NAD that a pod names in place of its own network: none, or one. Its interface may be another one, too.
- * @param multusNamespace where Multus looks for the NAD if it has no namespace
+ * Returns the NAD that a pod requests in place of its default network: none or one. It may request another interface name.
+ * @param multusNamespace the namespace of a NAD that is named without one
  * @throws {NetworkSelectionError} naming what is wrong
  */
 export function defaultSelectionOf({ metadata }: KubeObject, multusNamespace: string): NetworkSelection[] {
@@ -76,9 +76,9 @@ export function defaultSelectionOf({ metadata }: KubeObject, multusNamespace: st
 }
 
 /**
- * Reads the value of the networks annotation as Multus does, in its JSON form or its comma form (`[namespace/]name[@interface]`). Checks the
- * limits before it looks at any element.
- * @param namespace the pod's, for elements that name none
+ * Reads the networks annotation as Multus does, in its JSON form or its comma form (`[namespace/]name[@interface]`). Checks the limits
+ * before it reads any element.
+ * @param namespace the pod's namespace, for elements that name none
  * @throws {NetworkSelectionError} naming the element and the key that is wrong
  */
 export function parseNetworkSelections(value: string, namespace: string): NetworkSelection[] {
@@ -94,8 +94,8 @@ export function parseNetworkSelections(value: string, namespace: string): Networ
 }
 
 /**
- * Points elements at their claims, touching nothing else: order, formatting and unknown keys stay byte for byte.
- * The comma form becomes the JSON form. The same input always gives the same bytes.
+ * Sets the claim references of elements and changes nothing else: order, formatting and unknown keys stay byte for byte.
+ * The comma form becomes the JSON form. The result depends only on the input.
  * @param references claim names by the element's 0-based index
  */
 export function withClaimReferences(value: string, namespace: string, references: ReadonlyMap<number, string>): string {
@@ -123,7 +123,7 @@ export function withClaimReferences(value: string, namespace: string, references
 
 function withClaimReference(element: string, claim: string): string {
   const parsed = JSON.parse(element) as Record<string, unknown>;
-  // a reference to replace is rare enough to give up the element's formatting for it
+  // replacing a reference is rare, so the element's formatting may be lost
   if (CLAIM_REFERENCE_KEY in parsed) return JSON.stringify({ ...parsed, [CLAIM_REFERENCE_KEY]: claim });
   const close = element.lastIndexOf('}');
   const body = element.slice(0, close).trimEnd();
@@ -131,7 +131,7 @@ function withClaimReference(element: string, claim: string): string {
   return `${body}${comma}${JSON.stringify(CLAIM_REFERENCE_KEY)}:${JSON.stringify(claim)}${element.slice(body.length)}`;
 }
 
-/** Multus takes any value that holds one of these characters, wherever it stands, for JSON. */
+/** Multus treats any value that contains one of these characters as JSON. */
 function isJsonForm(value: string): boolean {
   return /[[{"]/.test(value);
 }
@@ -155,7 +155,7 @@ function rejectTooManyElements(elements: readonly unknown[]): void {
   );
 }
 
-/** The interface name is how plugins find their element. Multus fails at the second interface of a name, too. */
+/** Plugins find their element by its interface name. Multus also fails if an interface name is repeated. */
 function rejectRepeatedInterfaces(selections: readonly NetworkSelection[]): void {
   const positions = new Map<string, number>();
   for (const selection of selections) {
@@ -171,10 +171,10 @@ function rejectRepeatedInterfaces(selections: readonly NetworkSelection[]): void
   }
 }
 
-/** Multus still reads this key, which was the name of "interface" before its version 3.2. */
+/** The name of the key "interface" before Multus 3.2, which Multus still reads. */
 const OLD_INTERFACE_KEY = 'interfaceRequest';
 
-/** Every key that is read here. */
+/** All keys that are read here. */
 const ELEMENT_KEYS = ['name', 'namespace', 'interface', OLD_INTERFACE_KEY, 'ips', CLAIM_REFERENCE_KEY] as const;
 type ElementKey = (typeof ELEMENT_KEYS)[number];
 
@@ -196,7 +196,7 @@ function parseElement(element: unknown, index: number, namespace: string): Netwo
   };
 }
 
-/** An element must mean the same to every reader: Go's decoder ignores the case of keys, so Multus obeys what nobody else reads. */
+/** Every program must read an element alike. Go's JSON decoder ignores the case of keys, so Multus would use keys that others ignore. */
 function rejectWrongCase(record: Record<string, unknown>, index: number): void {
   for (const key of Object.keys(record)) {
     const meant = ELEMENT_KEYS.find((each) => key !== each && sameToGo(key, each));
@@ -206,7 +206,7 @@ function rejectWrongCase(record: Record<string, unknown>, index: number): void {
 }
 
 function sameToGo(key: string, name: string): boolean {
-  // upper case also folds letters such as the long s, which Go takes for s
+  // upper case also maps letters such as the long s, which Go treats as s
   return key.toUpperCase() === name.toUpperCase();
 }
 
@@ -221,7 +221,7 @@ function readString(
   if (typeof value === 'string') {
     throw new NetworkSelectionError(`element ${index}: "${key}" is longer than ${MAX_NAME_LENGTH} characters`);
   }
-  // to Go, null leaves in force what an earlier key of the same name said
+  // in Go, null keeps the value of an earlier key of the same name
   if (value === null) throw new NetworkSelectionError(`element ${index}: "${key}" is null: leave the key out`);
   throw new NetworkSelectionError(`element ${index}: "${key}" is ${describeValue(value)}, not a string`);
 }
@@ -253,7 +253,7 @@ function toSelection(element: CommaElement, index: number): NetworkSelection {
   };
 }
 
-/** Where each element of a JSON list of objects stands in the text; the text is known to parse. */
+/** Returns the position of each element in the text of a valid JSON list of objects. */
 function elementSpans(json: string): { start: number; end: number }[] {
   const spans: { start: number; end: number }[] = [];
   let depth = 0;

@@ -8,7 +8,7 @@ export interface NetworkStatus {
   interface?: string;
 }
 
-/** The attachments that a pod reports; an annotation that cannot be read reports none. */
+/** Returns the attachments in a pod's status annotation; none if it cannot be read. */
 export function networkStatuses(pod: Pod): NetworkStatus[] {
   const value = pod.metadata.annotations?.[NETWORK_STATUS_ANNOTATION];
   if (value === undefined) return [];

@@ -23,7 +23,7 @@ function reversed(value: unknown): unknown {
 }
 
 describe("the fingerprint of a plugin's config", () => {
-  it('is the same in whatever order the keys are written', () => {
+  it('does not depend on the order of the keys', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (config) => {
         expect(pluginFingerprint(reversed(config) as typeof config)).to.equal(pluginFingerprint(config));
@@ -31,14 +31,14 @@ describe("the fingerprint of a plugin's config", () => {
     );
   });
 
-  it('differs if any lasting value does', () => {
+  it('differs if any value differs that the runtime does not change', () => {
     expect(pluginFingerprint({ ...BRIDGE, bridge: 'br2' })).not.to.equal(pluginFingerprint(BRIDGE));
     expect(pluginFingerprint({ ...BRIDGE, vlan: 1 })).not.to.equal(pluginFingerprint(BRIDGE));
     expect(pluginFingerprint({ a: ['b', 'c'] })).not.to.equal(pluginFingerprint({ a: ['c', 'b'] }));
     expect(pluginFingerprint({ a: { keys: [], values: [] } })).not.to.equal(pluginFingerprint({ a: {} }));
   });
 
-  it('does not exist for a config that is too deep, and costs nothing more than that', () => {
+  it('is undefined for a config that is too deep, without more work', () => {
     const deep = JSON.parse(`{"a":${'['.repeat(50_000)}${']'.repeat(50_000)}}`) as Record<string, unknown>;
     expect(pluginFingerprint(deep)).to.equal(undefined);
   });
@@ -47,7 +47,7 @@ describe("the fingerprint of a plugin's config", () => {
 describe('the plugins of a NAD that delegate to Holdfast', () => {
   const ours = pluginFingerprint(BRIDGE);
 
-  it('are the config itself, or those of its list', () => {
+  it('are the config itself, or plugins of its list', () => {
     expect(pluginsOf({ cniVersion: '1.0.0', name: 'blue', ...BRIDGE })).to.deep.equal([ours]);
     const list = { name: 'blue', plugins: [{ type: 'tuning' }, BRIDGE, { type: 'x', ipam: { type: 'static' } }] };
     expect(pluginsOf(list)).to.deep.equal([ours]);
@@ -58,7 +58,7 @@ describe('the plugins of a NAD that delegate to Holdfast', () => {
     expect(pluginsOf('{')).to.deep.equal([]);
   });
 
-  it('are unknown if the config is in a file on each node', () => {
+  it('are unknown if the config is a file on the nodes', () => {
     expect(pluginsOf('')).to.equal(undefined);
   });
 });

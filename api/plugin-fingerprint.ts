@@ -3,7 +3,7 @@ import { HOLDFAST_IPAM, ipamSections } from './ipam-delegation.js';
 import { isRecord } from './json.js';
 import { type NetworkAttachmentDefinition, readCniConfig } from './network-attachment.js';
 
-/** What libcni and Multus add to a plugin's config, change in it or take out of it before they run the plugin. */
+/** Keys of a plugin's config that libcni and Multus add, change or remove before they run the plugin. */
 const CHANGED_BY_RUNTIME = new Set([
   'name',
   'cniVersion',
@@ -15,11 +15,11 @@ const CHANGED_BY_RUNTIME = new Set([
   'pciBusID',
 ]);
 
-/** No config of a real plugin is deeper; a hostile one must not exhaust the stack. */
+/** Configs of real plugins are not deeper; a hostile config must not exhaust the stack. */
 const MAX_DEPTH = 32;
 
 /**
- * Tells a plugin's config from others: the same for configs that say the same, whatever the runtime added for one call.
+ * Returns a fingerprint of a plugin's config that does not depend on what the runtime adds for one call.
  * @returns undefined for a config that is too deep
  */
 export function pluginFingerprint(config: Record<string, unknown>): string | undefined {
@@ -29,7 +29,7 @@ export function pluginFingerprint(config: Record<string, unknown>): string | und
 }
 
 /**
- * The fingerprints of a NAD's plugins that delegate to Holdfast: one as a rule.
+ * Returns the fingerprints of a NAD's plugins that delegate IPAM to Holdfast, usually one.
  * @returns undefined if the NAD has no config, because it is in a file on each node
  */
 export function delegatingPluginFingerprints(nad: NetworkAttachmentDefinition): readonly string[] | undefined {
@@ -40,7 +40,7 @@ export function delegatingPluginFingerprints(nad: NetworkAttachmentDefinition): 
   return ours.flatMap(({ plugin }) => pluginFingerprint(plugin) ?? []);
 }
 
-/** The value with the keys of all objects in one order, as pairs. Undefined if it is deeper than that. */
+/** Returns the value with all keys sorted; undefined if it is deeper than `depth`. */
 function canonicalize(value: unknown, depth: number): unknown {
   if (depth === 0) return undefined;
   if (Array.isArray(value)) return unlessUndefined(value.map((each) => canonicalize(each, depth - 1)));

@@ -21,18 +21,18 @@ export function isLauncher(pod: Pod): boolean {
   return pod.metadata.labels?.[LAUNCHER_LABEL] === LAUNCHER_LABEL_VALUE;
 }
 
-/** A pod whose containers have ended for good: it holds no network any more. */
+/** True for a pod whose containers have terminated and will not restart: it uses no network. */
 export function isTerminal(pod: Pod): boolean {
   return pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
 }
 
-/** A kubelet writes 32 hex digits, or the UID that a manifest names. Others may write anything. */
+/** A kubelet writes 32 hex digits, or the UID in the manifest. Other users may write anything. */
 const MAX_STATIC_UID = 64;
 
 /**
- * Of a mirror pod, the UID of its static pod. The kubelet, the runtime and CNI know the static pod by this UID only, and it stays when the mirror
- * pod is created again. A kubelet makes the node the controller of its mirror pods, so that a launcher never is one. The value alone proves nothing:
- * anybody who may create pods can write it.
+ * Returns the UID of the static pod of a mirror pod. The kubelet, the runtime and CNI use only this UID, and it stays the same when the mirror pod
+ * is created again. The node is the controller of its mirror pods, so a launcher is never one. The annotation alone proves nothing, because
+ * every user who may create pods can write it.
  */
 export function staticPodUidOf(pod: Pod): string | undefined {
   const uid = pod.metadata.annotations?.[MIRROR_POD_ANNOTATION];
@@ -42,12 +42,12 @@ export function staticPodUidOf(pod: Pod): string | undefined {
   return isOfNode && controller.name === pod.spec?.nodeName ? uid : undefined;
 }
 
-/** Whether a lease of this owner's UID is the pod's, whose name and namespace are the owner's. */
+/** True if a lease whose owner has this UID, and the pod's name and namespace, belongs to the pod. */
 export function hasUid(pod: Pod, uid: string): boolean {
   return pod.metadata.uid === uid || staticPodUidOf(pod) === uid;
 }
 
-/** The VMI that controls a pod, by its ownerReference; labels prove nothing. */
+/** Returns the VMI that controls a pod according to its ownerReferences; labels prove nothing. */
 export function controllingVmi(pod: Pod): { name: string; uid: string } | undefined {
   const controller = controllerOf(pod);
   if (controller?.kind !== VIRTUAL_MACHINE_INSTANCE_KIND || !isKubeVirtGroup(controller.apiVersion)) return undefined;

@@ -18,14 +18,14 @@ describe('requestedAddresses', () => {
     it(name, () => expect(read({ data: given })).to.deep.equal({ kind: 'addresses', addresses }));
   }
 
-  it('finds nothing where there is no annotation, or none for this network', () => {
+  it('finds nothing without an annotation, or without this network in it', () => {
     expect(requestedAddresses(undefined, 'data')).to.deep.equal({ kind: 'none' });
     expect(requestedAddresses({ other: '{' }, 'data')).to.deep.equal({ kind: 'none' });
     expect(read({ extra: ['10.0.0.5'] })).to.deep.equal({ kind: 'none' });
     expect(read({}, 'toString')).to.deep.equal({ kind: 'none' });
   });
 
-  it('judges each network by itself', () => {
+  it('reads each network separately', () => {
     expect(read({ extra: 'x', data: ['10.0.0.5'] })).to.have.property('kind', 'addresses');
   });
 
@@ -37,7 +37,7 @@ describe('requestedAddresses', () => {
     { name: 'null', given: { data: null }, parts: ['network "data"', 'null', 'list of addresses'] },
     { name: 'a bare address', given: { data: '10.0.0.5' }, parts: ['network "data"', '"10.0.0.5"'] },
     { name: 'an empty list', given: { data: [] }, parts: ['network "data"', 'an empty list'] },
-    { name: 'a number', given: { data: [5] }, parts: ['network "data"', '5 is no IP address'] },
+    { name: 'a number', given: { data: [5] }, parts: ['network "data"', '5 is not an IP address'] },
     { name: 'a prefix length', given: { data: ['10.0.0.5/24'] }, parts: ['"10.0.0.5/24"', 'without prefix length'] },
     { name: 'a zone', given: { data: ['fe80::1%eth0'] }, parts: ['"fe80::1%eth0"', 'zone'] },
     { name: 'leading zeros', given: { data: ['10.0.0.05'] }, parts: ['"10.0.0.05"'] },
@@ -45,7 +45,7 @@ describe('requestedAddresses', () => {
     { name: 'three', given: { data: ['10.0.0.5', '::1', '::2'] }, parts: ['"::2"', 'second IPv6'] },
   ];
   for (const { name, given, parts } of refused) {
-    it(`refuses ${name}`, () => {
+    it(`rejects ${name}`, () => {
       const request = read(given);
       if (request.kind !== 'invalid') throw new Error(`it is ${request.kind}`);
       for (const part of [ANNOTATION, ...parts]) expect(request.problem).to.include(part);

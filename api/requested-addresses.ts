@@ -3,18 +3,18 @@ import { MAX_REQUESTED_ADDRESSES_LENGTH } from './limits.js';
 import { describeValue, isRecord } from './json.js';
 import { REQUESTED_ADDRESSES_ANNOTATION } from './names.js';
 
-/** What a VM asks for on one of its networks: nothing, addresses, or something that cannot be. */
+/** The addresses that a VM requests on one of its networks: none, a list, or an invalid request. */
 export type AddressRequest =
   | { kind: 'none' }
   /** In canonical text (RFC 5952), IPv4 first, at most one of each family. */
   | { kind: 'addresses'; addresses: readonly string[] }
-  /** `problem` names annotation, network and value, and says what to do. */
+  /** `problem` names annotation, network and value, and what to do. */
   | { kind: 'invalid'; problem: string };
 
-const EXPECTED_FORM = 'a JSON object of networks of the VM and lists of addresses, like {"data": ["10.0.0.5"]}';
+const EXPECTED_FORM = 'a JSON object that maps networks of the VM to lists of addresses, like {"data": ["10.0.0.5"]}';
 
 /**
- * Reads from the annotation of a VM's template (or of a VMI that has no VM) which addresses the claim of one network shall have.
+ * Reads the addresses for the claim of one network from the annotation of a VM's template, or of a VMI without a VM.
  * @param vmNetwork the network's name in the VM's spec
  */
 export function requestedAddresses(annotations: Record<string, string> | undefined, vmNetwork: string): AddressRequest {
@@ -22,7 +22,7 @@ export function requestedAddresses(annotations: Record<string, string> | undefin
   if (text === undefined) return { kind: 'none' };
   if (text.length > MAX_REQUESTED_ADDRESSES_LENGTH) {
     const length = `it has more than ${MAX_REQUESTED_ADDRESSES_LENGTH} characters`;
-    return invalid(`${REQUESTED_ADDRESSES_ANNOTATION}: ${length}: ask for addresses on networks of the VM only`);
+    return invalid(`${REQUESTED_ADDRESSES_ANNOTATION}: ${length}: request addresses only for networks of the VM`);
   }
   const requests = parseObject(text);
   if (requests === undefined) {
@@ -35,12 +35,14 @@ export function requestedAddresses(annotations: Record<string, string> | undefin
   const addresses = requests[vmNetwork];
   if (!Array.isArray(addresses) || addresses.length === 0) {
     const given = Array.isArray(addresses) ? 'an empty list' : describeValue(addresses);
-    return invalid(`${subject}: ${given} is no list of addresses: write one like ["10.0.0.5"], or remove the network`);
+    return invalid(
+      `${subject}: ${given} is not a list of addresses: write one like ["10.0.0.5"], or remove the network`,
+    );
   }
   return readAddressList(subject, addresses);
 }
 
-/** The networks for which the annotation asks, by their names in the VM's spec; none where it cannot be read. */
+/** Returns the networks for which the annotation requests addresses, by their names in the VM's spec; none if it cannot be read. */
 export function requestedNetworks(annotations: Record<string, string> | undefined): readonly string[] {
   const text = annotations?.[REQUESTED_ADDRESSES_ANNOTATION];
   return text === undefined ? [] : Object.keys(parseObject(text) ?? {});
@@ -52,12 +54,12 @@ function readAddressList(subject: string, addresses: readonly unknown[]): Addres
     const family = typeof address === 'string' && !address.includes('%') ? isIP(address) : 0;
     if (typeof address !== 'string' || family === 0) {
       return invalid(
-        `${subject}: ${describeValue(address)} is no IP address: write it without prefix length and zone, like "10.0.0.5"`,
+        `${subject}: ${describeValue(address)} is not an IP address: write it without prefix length and zone, like "10.0.0.5"`,
       );
     }
     if (found.has(family)) {
       return invalid(
-        `${subject}: ${describeValue(address)} is a second IPv${family} address: ask for one of each family`,
+        `${subject}: ${describeValue(address)} is a second IPv${family} address: request at most one of each family`,
       );
     }
     found.set(family, family === 6 ? canonical(address) : address);
@@ -75,7 +77,7 @@ function parseObject(text: string): Record<string, unknown> | undefined {
   }
 }
 
-/** The URL standard writes IPv6 addresses as RFC 5952 does. */
+/** The URL standard formats IPv6 addresses as RFC 5952 does. */
 function canonical(address: string): string {
   return new URL(`http://[${address}]`).hostname.slice(1, -1);
 }

@@ -11,7 +11,7 @@ import {
   servedVmNetwork,
 } from './vm-claims.js';
 
-describe('whose claims a VMI uses', () => {
+describe('the owner of the claims that a VMI uses', () => {
   const cases = [
     { name: "its VM's", given: vmi({}), expect: { kind: 'VirtualMachine', name: 'vm1', uid: 'vm-uid' } },
     {
@@ -58,13 +58,13 @@ describe('the owner of a claim', () => {
 });
 
 describe('the network of a VM that a claim is for', () => {
-  it('is the one that is noted, whatever the claim is called', () => {
+  it("is the one in the claim's annotation, for any name of the claim", () => {
     const noted = claim({ name: 'anything', vmNetwork: 'data' });
     expect(isForVmNetwork(noted, 'vm1', 'data')).to.be.true;
     expect(isForVmNetwork(noted, 'vm1', 'other')).to.be.false;
   });
 
-  it('is told by the name of a claim of kubevirt/ipam-extensions, also where it had to change that', () => {
+  it('follows from the name of a claim of kubevirt/ipam-extensions, also if the name was changed to be valid', () => {
     expect(isForVmNetwork(claimOfIpamExtensions(), 'vm1', 'data')).to.be.true;
     expect(isForVmNetwork(claimOfIpamExtensions({ name: 'vm1.data.net' }), 'vm1', 'Data_Net')).to.be.true;
     expect(isForVmNetwork(claimOfIpamExtensions(), 'vm1', 'other')).to.be.false;
@@ -96,7 +96,7 @@ describe('the name that kubevirt/ipam-extensions gives a claim', () => {
   }
 });
 
-describe('the network that a claim of kubevirt/ipam-extensions serves, if it made one claim for several', () => {
+describe('the network that a claim of kubevirt/ipam-extensions serves, if there is one claim for several networks', () => {
   const networks = ['Net_1', 'net_1', 'net-_1'].map((name) => ({ name, podInterface: podInterfaceName(name) }));
   const cases = [
     { name: 'the first one in the spec', given: {}, expect: 'Net_1' },
@@ -110,14 +110,14 @@ describe('the network that a claim of kubevirt/ipam-extensions serves, if it mad
     });
   }
 
-  it('is the one of its exact name', () => {
+  it('is the network of its exact name', () => {
     const both = ['Data', 'data'].map((name) => ({ name, podInterface: podInterfaceName(name) }));
     expect(servedVmNetwork(claimOfIpamExtensions(), 'vm1', both)).to.equal('data');
     expect(servedVmNetwork(claimOfIpamExtensions({ name: 'vm1.x' }), 'vm1', both)).to.equal(undefined);
   });
 });
 
-describe('the holder of a claim that is in the way', () => {
+describe('the description of a claim that blocks another one', () => {
   const nobody = { owner: null, remembers: null };
   const cases = [
     { name: 'its controller', given: claim(), expect: 'belongs to VirtualMachine vm1', ownerless: false },
@@ -130,13 +130,13 @@ describe('the holder of a claim that is in the way', () => {
     {
       name: 'nobody, for another network',
       given: claim({ ...nobody, network: 'red' }),
-      expect: 'belongs to nobody and is for network "red"',
+      expect: 'has no owner and is for network "red"',
       ownerless: true,
     },
     {
       name: 'nobody any more',
       given: claim({ ...nobody, deleting: true }),
-      expect: 'belongs to nobody and is being deleted',
+      expect: 'has no owner and is being deleted',
       ownerless: true,
     },
   ];

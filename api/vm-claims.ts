@@ -10,9 +10,9 @@ import { type VirtualMachineInstance, controllingVm } from './kubevirt.js';
 import { controllerOf, isBeingDeleted } from './meta.js';
 import { CLAIM_VM_NETWORK, VIRTUAL_MACHINE_INSTANCE_KIND, VIRTUAL_MACHINE_KIND } from './names.js';
 
-/** Which claims are whose: what controller and webhook must see alike. */
+/** Rules for the ownership of claims, which controller and webhook share. */
 
-/** Whose claims a VMI uses: its VM's, or its own. KubeVirt gives a VMI the name of its VM: another name is no VM of it. */
+/** Returns the owner of a VMI's claims: its VM, or the VMI itself. A VMI has the name of its VM, so a controller of another name is not its VM. */
 export function ownerOfVmi(vmi: VirtualMachineInstance): ClaimOwner {
   const { name, uid = '' } = vmi.metadata;
   const vm = controllingVm(vmi);
@@ -20,20 +20,20 @@ export function ownerOfVmi(vmi: VirtualMachineInstance): ClaimOwner {
   return { kind: VIRTUAL_MACHINE_KIND, ...vm };
 }
 
-/** True where the claim names that owner. A UID alone proves nothing: whoever makes a VMI writes its ownerReferences. */
+/** True if the claim names that owner. The UID alone proves nothing, because the creator of a VMI writes its ownerReferences. */
 export function isOwnedBy(claim: IPAMClaim, { name, uid }: Pick<ClaimOwner, 'name' | 'uid'>): boolean {
   const owner = claimOwnerOf(claim);
   return owner?.uid === uid && owner.name === name;
 }
 
-/** True where the claim was made for that network of the VM's spec, by us or by kubevirt/ipam-extensions. */
+/** True if the claim was created for that network of the VM's spec, by Holdfast or by kubevirt/ipam-extensions. */
 export function isForVmNetwork(claim: IPAMClaim, vm: string, vmNetwork: string): boolean {
   const noted = claim.metadata.annotations?.[CLAIM_VM_NETWORK];
   if (noted !== undefined) return noted === vmNetwork;
   return [claimName(vm, vmNetwork), ipamExtensionsClaimName(vm, vmNetwork)].includes(claim.metadata.name);
 }
 
-/** The names under which a claim for that network of the VM's spec may be found: for those who cannot look through all claims. */
+/** Returns the names that a claim for that network of the VM's spec may have, for callers that cannot list all claims. */
 export function possibleClaimNames(vm: string, vmNetwork: string, cniNetwork: string): readonly string[] {
   return [
     ...new Set([
@@ -44,16 +44,16 @@ export function possibleClaimNames(vm: string, vmNetwork: string, cniNetwork: st
   ];
 }
 
-/** What kubevirt/ipam-extensions calls the claim (`ComposeKey`): valid runs joined by dots. Several networks of a VM may share a name. */
+/** Returns the name that kubevirt/ipam-extensions gives the claim (`ComposeKey`): valid runs joined by dots. Networks of a VM may share it. */
 export function ipamExtensionsClaimName(vm: string, vmNetwork: string): string {
   const runs = `${vm}.${vmNetwork}`.toLowerCase().match(/[a-z0-9]([-a-z0-9]*[a-z0-9])?/g) ?? [];
   return runs.join('.').slice(0, 253);
 }
 
 /**
- * Which of the VM's networks a claim serves.
- * @param networks those on the claim's CNI network, in the order of the spec
- * @returns its name. If kubevirt/ipam-extensions made one claim for several networks, its interface decides, then the exact name, then the order.
+ * Returns the name of the VM's network that a claim serves. If kubevirt/ipam-extensions made one claim for several networks, the claim's
+ * interface decides, then the exact name, then the order.
+ * @param networks the VM's networks on the claim's CNI network, in the order of the spec
  */
 export function servedVmNetwork(
   claim: IPAMClaim,
@@ -68,22 +68,22 @@ export function servedVmNetwork(
   return best?.name;
 }
 
-/** Nobody owns it, and nobody is remembered to have owned it. */
+/** True if the claim has no owner and its annotations name none. */
 export function hasNoOwner(claim: IPAMClaim): boolean {
   return claimOwnerOf(claim) === undefined;
 }
 
 /**
- * Why a claim is in the way, as the rest of a sentence about it: the same words for events, logs and refusals. Without UIDs, because anybody
- * may be refused.
- * @param requester who wants the claim's name; another owner of the same kind and name is an earlier or a later one
+ * Describes the owner of a claim that blocks another one, as the rest of a sentence about the claim, for events, logs and denials. Contains no
+ * UIDs, because every user may read it.
+ * @param requester the owner that needs the claim's name; another owner of the same kind and name is an earlier or later one
  */
 export function describeClaimOwner(claim: IPAMClaim, requester?: Pick<ClaimOwner, 'kind' | 'name'>): string {
   const owner = claimOwnerOf(claim);
   if (owner === undefined) {
     return isBeingDeleted(claim)
-      ? 'belongs to nobody and is being deleted'
-      : `belongs to nobody and is for network "${claim.spec.network}"`;
+      ? 'has no owner and is being deleted'
+      : `has no owner and is for network "${claim.spec.network}"`;
   }
   const kind = controllerOf(claim)?.kind ?? (isWorkloadClaim(claim) ? VIRTUAL_MACHINE_KIND : 'owner');
   const another = requester?.kind === kind && requester.name === owner.name ? 'another ' : '';

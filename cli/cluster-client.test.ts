@@ -36,7 +36,7 @@ describe('a session of kubectl holdfast with a cluster', () => {
 
   const unusable: { name: string; given: Reply | 'nobody'; expect: string }[] = [
     { name: 'where nobody answers', given: 'nobody', expect: 'ECONNREFUSED' },
-    { name: 'where something else answers', given: { body: '<html>' }, expect: 'the answer is not JSON' },
+    { name: 'where something else answers', given: { body: '<html>' }, expect: 'the response is not JSON' },
     {
       name: 'where the credentials are nobody’s',
       given: { status: 401, body: status(401, 'Unauthorized') },

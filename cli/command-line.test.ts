@@ -44,9 +44,9 @@ describe('the command line of kubectl holdfast', () => {
   }
 
   for (const [given, words] of [
-    ['', 'name a command; there are: migrate, reserve, unreserve, ips'],
-    ['migrate', 'name a command; there are: whereabouts'],
-    ['help calico', 'name a command; there are: migrate'],
+    ['', 'a command is missing; commands: migrate, reserve, unreserve, ips'],
+    ['migrate', 'a command is missing; commands: whereabouts'],
+    ['help calico', 'a command is missing; commands: migrate'],
     ['migrate calico', "unknown command 'calico'"],
     ['migrate whereabouts --aply', "unknown option '--aply'"],
     ['migrate whereabouts -o yaml', '"yaml" cannot be used'],
@@ -93,7 +93,7 @@ describe('the command line of kubectl holdfast', () => {
     });
   }
 
-  for (const [given, see] of [
+  for (const [given, helpCommand] of [
     ['', 'kubectl holdfast --help'],
     ['frob blue', 'kubectl holdfast --help'],
     ['migrate', 'kubectl holdfast migrate --help'],
@@ -107,7 +107,7 @@ describe('the command line of kubectl holdfast', () => {
       } catch (thrown) {
         error = thrown;
       }
-      expect(error).to.be.instanceOf(UsageError).and.include({ see });
+      expect(error).to.be.instanceOf(UsageError).and.include({ helpCommand });
     });
   }
 });

@@ -3,7 +3,7 @@ import { controllerOf } from '../api/meta.js';
 import { IPAM_CLAIM_API_VERSION, IPAM_CLAIM_KIND, KUBEVIRT_API_VERSION, VIRTUAL_MACHINE_KIND } from '../api/names.js';
 import type { EventSubject } from '../kube/events.js';
 
-/** The claim, and the VM, or VMI without one, that it is for. */
+/** Returns the claim and its owner: the VM, or the VMI without a VM. */
 export function claimEventSubjects(claim: IPAMClaim): EventSubject[] {
   const { namespace = '', name, uid = '' } = claim.metadata;
   const itself: EventSubject = {

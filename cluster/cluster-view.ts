@@ -2,29 +2,29 @@ import type { IPAMClaim } from '../api/ipam-claim.js';
 import type { VirtualMachine, VirtualMachineInstance } from '../api/kubevirt.js';
 import type { NetworkConfig } from '../api/network-attachment.js';
 
-/** What a review may see of the cluster: the pod's namespace, and NADs of any. Every look is a look into memory. */
+/** The cluster as a review sees it: the pod's namespace, and NADs of all namespaces. Reads use only memory. */
 export interface ClusterView {
-  /** Interfaces without a claim shall get one: the gate is on, and the namespace has not opted out. */
+  /** Interfaces without a claim get one: the feature gate is enabled and the namespace has not opted out. */
   readonly allowsNewClaims: boolean;
-  /** Why an object that is not seen may exist all the same: it could not be looked for. */
+  /** Why an object may exist although it was not found: it could not be read. */
   readonly lookupFailure?: string | undefined;
   vmi(name: string): VirtualMachineInstance | undefined;
   vm(name: string): VirtualMachine | undefined;
   claim(name: string): IPAMClaim | undefined;
-  /** The claims whose owner, present or remembered, has this UID. */
+  /** Returns the claims whose owner, current or noted in annotations, has this UID. */
   claimsOf(ownerUid: string): readonly IPAMClaim[];
-  /** @param key `namespace/name` of a NAD; undefined where there is none */
+  /** @param key `namespace/name` of a NAD @returns undefined if there is no such NAD */
   network(key: string): NetworkConfig | undefined;
 }
 
-/** An object on which a bad answer hangs, and which may be younger than what the view knows of it. */
+/** An object that must be read live before a negative answer, because it may have changed since it was cached. */
 export interface Recheck {
   readonly kind: 'vmi' | 'vm' | 'claim' | 'network';
   /** The name; `namespace/name` for a network. */
   readonly key: string;
 }
 
-/** The same for all doubts about one object. */
+/** Returns a key that identifies the object. */
 export function recheckKey({ kind, key }: Recheck): string {
   return `${kind} ${key}`;
 }

@@ -8,7 +8,7 @@ const FORMER = 'vm1.net.1';
 const former = (options: WorkloadClaimOptions = {}) =>
   claimOfIpamExtensions({ name: FORMER, network: 'blue', owner: vmReference('vm1-vm-uid'), ...options });
 
-describe('a launcher pod of a network whose name kubevirt/ipam-extensions writes another way', () => {
+describe('a launcher pod with a network whose claim kubevirt/ipam-extensions named differently', () => {
   const ONE = makeVmi('vm1', { net_1: 'blue' });
   const TWO = makeVmi('vm1', { Net_1: 'blue', net_1: 'blue' });
   const cluster = (vmi: typeof ONE, claims: ReviewedCluster['claims']): ReviewedCluster => ({

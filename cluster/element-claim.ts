@@ -14,15 +14,15 @@ import {
 import type { ClusterView, Recheck } from './cluster-view.js';
 import type { VmiNetwork, Workload } from './workload.js';
 
-/** What a network element should refer to. */
+/** The claim to which a network element should refer. */
 export type ElementClaim =
   | { kind: 'claim'; name: string }
-  /** Nothing. The warning is for an interface that may miss its addresses for it. */
+  /** No claim. The warning is set if the interface may need addresses. */
   | { kind: 'none'; why: string; warning?: string }
-  /** A claim that is not the workload's: the pod has to wait. */
+  /** The claim belongs to another workload, so the pod must wait. */
   | { kind: 'foreign'; claim: string; reason: string };
 
-/** What a choice is made from. `doubt` is told of each object that a younger look could show differently. */
+/** Input for the choice of a claim. `doubt` is called for each object that should be read live. */
 export interface ClaimChoiceContext {
   workload: Workload;
   /** The interface names that the pod's elements ask for. */
@@ -33,7 +33,7 @@ export interface ClaimChoiceContext {
 
 /**
  * Finds the claim of one network element. Pure.
- * @param referenced the claim to which the pod points already, on this interface and NAD
+ * @param referenced the claim to which the pod already refers, on this interface and NAD
  */
 export function chooseClaim(
   selection: NetworkSelection,
@@ -43,12 +43,12 @@ export function chooseClaim(
   const network = matchNetwork(selection, choice);
   if (referenced !== undefined) {
     const seen = choice.view.claim(referenced);
-    // a name that a tenant wrote beside none of the VM's networks is worth no live read
+    // no live read for a name that a tenant wrote for a network that the VM does not have
     if (seen === undefined && network !== undefined) choice.doubt({ kind: 'claim', key: referenced });
     if (seen !== undefined && isOwnedBy(seen, choice.workload.owner)) return { kind: 'claim', name: referenced };
   }
   const chosen = chooseNewClaim(selection, network, choice);
-  // its VM was deleted with --cascade=orphan: the VMI, which inherits the claim, runs on
+  // its VM was deleted with --cascade=orphan: the VMI inherits the claim and keeps running
   return chosen.kind === 'foreign' && chosen.claim === referenced ? { kind: 'claim', name: referenced } : chosen;
 }
 
@@ -61,7 +61,7 @@ function chooseNewClaim(
   if (network === undefined) {
     if (isNamedByKubeVirt(selection)) doubt({ kind: 'vmi', key: workload.vmi });
     const vmi = joinKey(workload.namespace, workload.vmi);
-    return { kind: 'none', why: `it is none of the networks of VirtualMachineInstance ${vmi}` };
+    return { kind: 'none', why: `VirtualMachineInstance ${vmi} has no such network` };
   }
   const nad = nadKey(selection.nad);
   const isVms = nad === nadKey(network.nad);
@@ -72,16 +72,19 @@ function chooseNewClaim(
     .claimsOf(workload.owner.uid)
     .filter((claim) => isOwnedBy(claim, workload.owner) && servesNetwork(claim, network, choice));
   const kept = pickOwnClaim(own, nad, config?.ok ? config.network.name : undefined);
-  // a pod may still run on the NAD that its VM's network had before
+  // a pod may still use the previous NAD of its VM's network
   if (kept !== undefined && (isVms || claimNadOf(kept) === nad)) return { kind: 'claim', name: kept.metadata.name };
   if (!isVms) {
     doubt({ kind: 'vmi', key: workload.vmi });
-    return { kind: 'none', why: `the VM has network "${network.name}" on ${nadKey(network.nad)}, not on ${nad}` };
+    return {
+      kind: 'none',
+      why: `network "${network.name}" of the VM uses NetworkAttachmentDefinition ${nadKey(network.nad)}, not ${nad}`,
+    };
   }
   return expectClaim(network, config, choice);
 }
 
-/** What an interface without a claim comes to: a claim that the controller makes, or none. */
+/** Returns the claim that the controller will create for an interface, or why there will be none. */
 function expectClaim(network: VmiNetwork, config: NetworkConfig | undefined, choice: ClaimChoiceContext): ElementClaim {
   const nad = `NetworkAttachmentDefinition ${nadKey(network.nad)}`;
   if (config?.ok !== true) {
@@ -91,12 +94,12 @@ function expectClaim(network: VmiNetwork, config: NetworkConfig | undefined, cho
   if (network.isUnplugRequested) return { kind: 'none', why: `network "${network.name}" is being unplugged` };
   if (!config.network.allowPersistentIPs) return { kind: 'none', why: `${nad} does not allow persistent addresses` };
   if (!choice.view.allowsNewClaims) {
-    return { kind: 'none', why: `namespace ${choice.workload.namespace} takes no new persistent addresses` };
+    return { kind: 'none', why: `new persistent addresses are disabled in namespace ${choice.workload.namespace}` };
   }
   return predictClaim(network, config.network.name, choice);
 }
 
-/** By the interface's name, which is unique in a pod; several interfaces may share a NAD. */
+/** Finds the network by the interface's name, which is unique in a pod; several interfaces may share a NAD. */
 export function matchNetwork(
   selection: NetworkSelection,
   { workload, requested }: Pick<ClaimChoiceContext, 'workload' | 'requested'>,
@@ -104,7 +107,7 @@ export function matchNetwork(
   const { networks } = workload;
   const wanted = selection.interface;
   if (wanted === undefined) {
-    // such an element may also be a network binding's own, beside that of the interface
+    // such an element may also belong to a network binding plugin, in addition to that of the interface
     return networks.find(
       ({ podInterface, position }) => position === selection.position && !requested.has(podInterface),
     );
@@ -119,7 +122,7 @@ function isNamedByKubeVirt(selection: NetworkSelection): boolean {
   return /^(pod[0-9a-f]{11}|net[1-9]\d*)$/.test(selection.interface ?? '');
 }
 
-/** Without a readable NAD, the claim that was made for that NAD; ipam-extensions noted none. */
+/** Picks the VM's claim for the NAD. If the NAD cannot be read, its annotation decides; claims of ipam-extensions have none. */
 function pickOwnClaim(own: readonly IPAMClaim[], nad: string, cniNetwork: string | undefined): IPAMClaim | undefined {
   const fitting = own.filter((claim) =>
     cniNetwork === undefined ? (claimNadOf(claim) ?? nad) === nad : claim.spec.network === cniNetwork,
@@ -128,7 +131,7 @@ function pickOwnClaim(own: readonly IPAMClaim[], nad: string, cniNetwork: string
   return fitting.find((claim) => !isBeingDeleted(claim)) ?? fitting[0];
 }
 
-/** The claim is for this network of the VM's spec, and for no other one that kubevirt/ipam-extensions gave the same name. */
+/** True if the claim is for this network of the VM's spec, and not for another one to which kubevirt/ipam-extensions gave the same name. */
 function servesNetwork(
   claim: IPAMClaim,
   network: VmiNetwork,
@@ -144,7 +147,7 @@ function servesNetwork(
   return servedVmNetwork(claim, vm, networks) === network.name;
 }
 
-/** The claim that the controller makes, or is about to make: its name is known before it exists. */
+/** Returns the claim that the controller creates. Its name is known before it exists. */
 function predictClaim(network: VmiNetwork, cniNetwork: string, choice: ClaimChoiceContext): ElementClaim {
   const { workload, view, doubt } = choice;
   const { owner } = workload;
@@ -157,16 +160,16 @@ function predictClaim(network: VmiNetwork, cniNetwork: string, choice: ClaimChoi
     if (seen === undefined || isUsable(seen, owner, cniNetwork)) return { kind: 'claim', name };
     if (!isOwnedBy(seen, owner)) {
       doubt({ kind: 'claim', key: name });
-      const reason = `IPAMClaim ${joinKey(workload.namespace, name)} ${describeClaimOwner(seen, owner)}; the VM starts once it is gone`;
+      const reason = `IPAMClaim ${joinKey(workload.namespace, name)} ${describeClaimOwner(seen, owner)}; the VM starts when that claim is gone`;
       return { kind: 'foreign', claim: name, reason };
     }
-    // ours, but for the network on which the interface was before: the next name is that of the second claim, unless the first is gone
+    // ours, but for the previous network of the interface: the second claim has the next name, unless the first one is gone
     doubt({ kind: 'claim', key: name });
   }
-  return { kind: 'none', why: `both claims of network "${vmNetwork}" are for other CNI networks than "${cniNetwork}"` };
+  return { kind: 'none', why: `neither claim of network "${vmNetwork}" is for CNI network "${cniNetwork}"` };
 }
 
-/** The claim of kubevirt/ipam-extensions that the controller adopts under its name; the index by owner may not show it yet. */
+/** Returns the claim of kubevirt/ipam-extensions that the controller adopts under its old name; the index by owner may not have it yet. */
 function findIpamExtensionsClaim(
   network: VmiNetwork,
   cniNetwork: string,
@@ -182,7 +185,7 @@ function findIpamExtensionsClaim(
   return isIt && servesNetwork(seen, network, choice) ? name : undefined;
 }
 
-/** Ours, or free for the controller to adopt. */
+/** True if the claim is ours, or the controller can adopt it. */
 function isUsable(claim: IPAMClaim, owner: Workload['owner'], cniNetwork: string): boolean {
   if (claim.spec.network !== cniNetwork) return false;
   return hasNoOwner(claim) ? !isBeingDeleted(claim) : isOwnedBy(claim, owner);

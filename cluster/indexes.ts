@@ -3,13 +3,13 @@ import { type VirtualMachine, type VirtualMachineInstance, type VmiSpec, seconda
 import { type KubeObject, joinKey } from '../api/meta.js';
 import { CLAIM_FINALIZER, CLAIM_VM_LABEL } from '../api/names.js';
 
-/** The indexes of the caches that processes share. A workload's key is the `namespace/name` that a VM and its VMI share. */
+/** Indexes of the caches that processes share. A workload's key is the `namespace/name` of a VM and its VMI. */
 export const BY_WORKLOAD = 'workload';
 export const BY_NAD = 'nad';
 export const BY_NAMESPACE = 'namespace';
-/** Of VMs: their UID. */
+/** VMs by their UID. */
 export const BY_UID = 'uid';
-/** Of claims: the UID of the owner, present or remembered. */
+/** Claims by the UID of their owner, current or noted in annotations. */
 export const BY_OWNER_UID = 'owner-uid';
 
 export const VM_INDEXES = {
@@ -32,8 +32,8 @@ export const CLAIM_INDEXES = {
 };
 
 /**
- * The owner that the claim names. One that names none, but has our finalizer, was made by kubevirt/ipam-extensions and lost its owner to
- * the garbage collector: its label tells.
+ * Returns the workload key of the claim's owner. A claim without an owner but with our finalizer was created by kubevirt/ipam-extensions and lost
+ * its owner to the garbage collector: its label names the VM.
  */
 export function workloadOfClaim(claim: IPAMClaim): string[] {
   const { labels, finalizers, namespace } = claim.metadata;
@@ -42,7 +42,7 @@ export function workloadOfClaim(claim: IPAMClaim): string[] {
   return name === undefined ? [] : [joinKey(namespace, name)];
 }
 
-/** The keys of the NADs that a VM or VMI names. */
+/** Returns the keys of the NADs that a VM or VMI uses. */
 function nadKeysOf(object: KubeObject, spec: VmiSpec | undefined): string[] {
   const networks = secondaryNetworks(spec, object.metadata.namespace ?? '');
   return [...new Set(networks.map(({ nad }) => joinKey(nad.namespace, nad.name)))];

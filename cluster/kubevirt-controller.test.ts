@@ -92,7 +92,7 @@ describe('the user who creates launchers', () => {
     });
   }
 
-  it('is told of when KubeVirt moves or the parameter changes, and not otherwise', () => {
+  it('is reported when KubeVirt moves or the parameter changes, and not otherwise', () => {
     const caches = { kubevirts: new Cache<KubeVirt>(), policies: new Cache<PoliciesConfigMap>() };
     const handlers: (() => void)[] = [];
     const informers = {
@@ -132,19 +132,19 @@ describe('a pod that a VMI controls', () => {
   const networks = { [NETWORKS_ANNOTATION]: 'blue' };
   const known = { username: CONTROLLER };
 
-  it('is a launcher if nobody noted its creator, or KubeVirt created it', () => {
+  it('is a launcher if no creator is noted, or KubeVirt created it', () => {
     for (const annotations of [networks, { ...networks, [LAUNCHER_CREATOR]: CONTROLLER }]) {
       expect(vmiOfTrustedLauncher(pod(annotations), known)?.name).to.equal('vm1');
     }
   });
 
-  it('is none if another user created it, has no networks, or nobody knows who creates launchers', () => {
+  it('is not a launcher if another user created it, it has no networks, or the creator of launchers is unknown', () => {
     expect(vmiOfTrustedLauncher(pod({ ...networks, [LAUNCHER_CREATOR]: TENANT }), known)).to.equal(undefined);
     expect(vmiOfTrustedLauncher(pod({}), known)).to.equal(undefined);
     expect(vmiOfTrustedLauncher(pod(networks), { problem: 'unknown' })).to.equal(undefined);
   });
 
-  it('says who created it, and who should have', () => {
+  it('is reported with its creator and the expected creator', () => {
     expect(describeUntrustedCreator(pod({ [LAUNCHER_CREATOR]: TENANT }), known))
       .to.include(TENANT)
       .and.to.include(CONTROLLER);

@@ -11,7 +11,7 @@ import { CONFIG_MAPS } from '../kube/resources.js';
 import type { InformerRegistry, WatchSpec } from '../kube/informers.js';
 import { KUBEVIRT_WATCH } from './watch-specs.js';
 
-/** The user who creates launchers, or why nobody knows who that is: then no pod gets a claim's address. */
+/** The user who creates launchers, or why that user is unknown. Then no pod gets a claim's address. */
 export type KubeVirtController =
   | { readonly username: string; readonly problem?: undefined }
   | { readonly username?: undefined; readonly problem: string };
@@ -21,19 +21,17 @@ export interface PoliciesConfigMap extends KubeObject {
   data?: Record<string, string>;
 }
 
-/** Where KubeVirt's controller runs. Known only if the administrator's parameter and the KubeVirt object agree. */
+/** Returns the user of KubeVirt's controller. Known only if the administrator's parameter and the KubeVirt object agree. */
 export interface KubeVirtControllerSource {
   controller(): KubeVirtController;
 }
 
-/**
- * The KubeVirt object that counts: the oldest. KubeVirt allows one, and was installed before a tenant could create another.
- */
+/** Returns the oldest KubeVirt object. KubeVirt allows one, and tenants could create others only after its installation. */
 export function installedKubeVirt(kubevirts: readonly KubeVirt[]): KubeVirt | undefined {
   return [...kubevirts].sort(byAge)[0];
 }
 
-/** @param key of the ConfigMap, for messages */
+/** @param key `namespace/name` of the ConfigMap, for messages */
 export function findKubeVirtController(
   kubevirts: readonly KubeVirt[],
   policies: PoliciesConfigMap | undefined,
@@ -54,12 +52,12 @@ export function findKubeVirtController(
   return { problem: `${state}, and the KubeVirt object is in namespace ${actual}: ${remedy}` };
 }
 
-/** As long as a namespace's name may be. */
+/** Maximum length of a namespace's name. */
 const MAX_NAMESPACE_LENGTH = 63;
 
 /**
- * Why a pod that a VMI controls gets no address of a claim, as the end of a sentence; undefined if KubeVirt created it. Pods from before the
- * annotation, and those that the policies saw KubeVirt's controller create, have none.
+ * Returns why a pod that a VMI controls gets no address of a claim, as the end of a sentence; undefined if KubeVirt created it. Older pods, and
+ * pods that KubeVirt's controller created while the policies knew it, have no annotation.
  */
 export function describeUntrustedCreator(
   { metadata }: Pick<Pod, 'metadata'>,
@@ -69,21 +67,21 @@ export function describeUntrustedCreator(
   const creator = creatorOf({ metadata });
   return creator === undefined || creator === username
     ? undefined
-    : `it was created by ${creator}, and only KubeVirt (${username}) creates launchers: delete the pod`;
+    : `it was created by ${creator}, but only KubeVirt (${username}) may create launchers: delete the pod`;
 }
 
-/** Undefined where nobody had reason to note it. */
+/** Returns the creator in the annotation; undefined if there is none. */
 export function creatorOf({ metadata }: Pick<Pod, 'metadata'>): string | undefined {
   return metadata.annotations?.[LAUNCHER_CREATOR] || undefined;
 }
 
-/** Whoever gives a launcher its networks counts as its creator; without any it has no address, and nobody looked at its creator. */
+/** True if the launcher has networks. The user who sets them counts as its creator, so without networks the creator is not checked. */
 export function hasNetworks({ metadata }: Pick<Pod, 'metadata'>): boolean {
   const { annotations = {} } = metadata;
   return NETWORKS_ANNOTATION in annotations || DEFAULT_NETWORK_ANNOTATION in annotations;
 }
 
-/** The VMI of a pod that may have addresses of its claims; undefined for a pod that another user created, or that has no networks. */
+/** Returns the VMI of a launcher that may have the addresses of its claims; undefined if another user created the pod or it has no networks. */
 export function vmiOfTrustedLauncher(
   pod: Pod,
   controller: KubeVirtController,
@@ -93,7 +91,7 @@ export function vmiOfTrustedLauncher(
 
 const watchSpecs = new Map<string, WatchSpec<PoliciesConfigMap>>();
 
-/** One constant for each namespace, for it is the cache's identity. */
+/** Returns one constant per namespace, because it identifies the cache. */
 function policiesWatchIn(namespace: string): WatchSpec<PoliciesConfigMap> {
   const watched = watchSpecs.get(namespace) ?? {
     resource: CONFIG_MAPS,
@@ -111,9 +109,9 @@ function transformPolicies({ metadata, data }: PoliciesConfigMap): PoliciesConfi
 }
 
 /**
- * Follows the KubeVirt objects and the policies' ConfigMap.
- * @param namespace Holdfast's own
- * @param changed is told when the controller becomes known, another one or unknown, or for another reason
+ * Watches the KubeVirt objects and the policies' ConfigMap.
+ * @param namespace Holdfast's own namespace
+ * @param changed called when the controller, or the reason why it is unknown, changes
  */
 export function watchKubeVirt(
   informers: Pick<InformerRegistry, 'get'>,

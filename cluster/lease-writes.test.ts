@@ -27,21 +27,21 @@ describe('writes of leases', () => {
 
   beforeEach(() => (seen.length = 0));
 
-  it('create', async () => {
+  it('create a lease', async () => {
     expect(await writeLease(client, { verb: 'create', lease: LEASE })).to.equal(LEASE);
     expect(seen).to.have.length(1);
     expect(seen[0]).to.deep.include({ method: 'POST', path: PATH });
     expect(seen[0]?.body).to.deep.include(LEASE);
   });
 
-  it('patch with what the patch was decided on', async () => {
+  it('patch a lease with preconditions', async () => {
     const body = { metadata: { uid: 'u1', resourceVersion: '7' }, spec: { releasedAt: '2026-01-01T00:00:00.000Z' } };
     expect(await writeLease(client, { verb: 'patch', name: NAME, body }, { deadlineMs: 5 })).to.equal(LEASE);
     const contentType = 'application/merge-patch+json';
     expect(seen[0]).to.deep.include({ method: 'PATCH', path: `${PATH}/${NAME}`, body, contentType, deadlineMs: 5 });
   });
 
-  it('delete one object in one state', async () => {
+  it('delete a lease with UID and resourceVersion as preconditions', async () => {
     const write = { verb: 'delete', name: NAME, uid: 'u1', resourceVersion: '7' } as const;
     expect(await writeLease(client, write)).to.equal(undefined);
     expect(seen[0]).to.deep.include({ method: 'DELETE', path: `${PATH}/${NAME}` });

@@ -5,10 +5,10 @@ import { ADDRESS_LEASES } from '../kube/resources.js';
 export type LeaseClient = Pick<Client, 'create' | 'patch' | 'delete'>;
 
 /**
- * Performs one write of the life of a lease.
- * @returns the lease as it is now; undefined where it was deleted, or was gone already
- * @throws {StatusError} 409 AlreadyExists where another creator won, 409 Conflict where the lease has changed since it was read,
- *   404 where there is nothing to patch
+ * Performs one write to a lease.
+ * @returns the new lease; undefined if it was deleted or did not exist
+ * @throws {StatusError} 409 AlreadyExists if another creator won, 409 Conflict if the lease has changed since it was read,
+ *   404 if the lease to patch does not exist
  */
 export async function writeLease(
   client: LeaseClient,

@@ -14,7 +14,7 @@ function created(object: KubeVirt, second: number): KubeVirt {
 }
 
 describe('the gate PersistentIPs', () => {
-  it('is what the flag says', () => {
+  it('has the value of the flag', () => {
     expect(gateFromFlags({ persistentIPs: true }).isOpen()).to.equal(true);
     expect(gateFromFlags({ persistentIPs: false }).isOpen()).to.equal(false);
   });
@@ -40,7 +40,7 @@ describe('the gate PersistentIPs', () => {
     it(name, () => expect(gateFromKubeVirt({ list: () => given }).isOpen()).to.equal(wanted));
   }
 
-  it('tells when it opens or closes, not of every change', () => {
+  it('reports only when it opens or closes', () => {
     const objects = [kubevirt()];
     const gate = gateFromKubeVirt({ list: () => objects });
     const told: boolean[] = [];
@@ -53,7 +53,7 @@ describe('the gate PersistentIPs', () => {
     expect(told).to.deep.equal([true, false]);
   });
 
-  it('serves no namespace that the admission webhook leaves out', async () => {
+  it('serves no namespace that the admission webhook excludes', async () => {
     const served = (namespace: string, persistentIPs = true) =>
       isNamespaceServed(namespace, gateFromFlags({ persistentIPs }), 'holdfast-system');
     expect(served('vms')).to.equal(true);

@@ -6,17 +6,17 @@ import type { InformerRegistry } from '../kube/informers.js';
 import { installedKubeVirt } from './kubevirt-controller.js';
 import { KUBEVIRT_WATCH } from './watch-specs.js';
 
-/** The name that the gate has in the feature gates of the KubeVirt object, too. */
+/** The name of the gate, also in the KubeVirt object. */
 const PERSISTENT_IPS = 'PersistentIPs';
 
-/** Whether new claims may be made. */
+/** Decides whether new claims may be created. */
 export interface PersistentIPsGate {
   isOpen(): boolean;
 }
 
 /**
- * The gate that the flags name.
- * @param switched is told when it opens or closes
+ * Creates the gate that the flags select.
+ * @param switched called when the gate opens or closes
  */
 export function createPersistentIPsGate(
   { featureGates, featureGatesFromKubevirt }: Pick<CommonConfig, 'featureGates' | 'featureGatesFromKubevirt'>,
@@ -34,22 +34,21 @@ export function gateFromFlags(gates: Pick<FeatureGates, 'persistentIPs'>): Persi
   return { isOpen: () => gates.persistentIPs };
 }
 
-/** Open while the KubeVirt object that counts lists it; closed if there is no KubeVirt. */
+/** Returns a gate that is open while the installed KubeVirt object lists it; closed without KubeVirt. */
 export function gateFromKubeVirt(cache: { list(): readonly KubeVirt[] }): PersistentIPsGate {
   const gates = () => installedKubeVirt(cache.list())?.spec?.configuration?.developerConfiguration?.featureGates;
   return { isOpen: () => gates()?.includes(PERSISTENT_IPS) === true };
 }
 
 /**
- * Whether new claims may be made in a namespace, as far as the gate and what the admission webhook leaves out go: a claim there
- * would have no pod pointed at it.
- * @param ownNamespace Holdfast's own
+ * True if the gate is open and the admission webhook serves the namespace. In other namespaces, no pod would refer to a claim.
+ * @param ownNamespace Holdfast's own namespace
  */
 export function isNamespaceServed(namespace: string, gate: PersistentIPsGate, ownNamespace: string): boolean {
   return namespace !== UNSERVED_NAMESPACE && namespace !== ownNamespace && gate.isOpen();
 }
 
-/** Tells when the gate opens or closes, which few changes of the objects that it follows make it do. */
+/** Calls `switched` when the gate opens or closes, which only few changes of the objects cause. */
 export function onGateChange(
   gate: PersistentIPsGate,
   objects: { onChange(handler: () => void): void },

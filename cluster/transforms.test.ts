@@ -4,8 +4,8 @@ import { transformNad, transformNode, transformVm, transformVmi } from './transf
 
 const MAC = '02:00:00:00:00:01';
 
-describe('what is cached', () => {
-  it('of a VM: its identity, finalizers, and networks by name and NAD', () => {
+describe('the transforms of cached objects', () => {
+  it('keep of a VM its identity, finalizers, and networks by name and NAD', () => {
     const full = vm({ data: 'blue', extra: '!green' }, { deleting: true, finalizers: ['orphan'] });
     full.metadata = { ...full.metadata, resourceVersion: '7', annotations: { big: 'x' }, labels: { big: 'x' } };
     Object.assign(full.spec?.template?.spec ?? {}, { volumes: ['x'], terminationGracePeriodSeconds: 30 });
@@ -33,7 +33,7 @@ describe('what is cached', () => {
     });
   });
 
-  it('of a VM and of a VMI: the addresses that they ask for, and no other annotation', () => {
+  it('keep of a VM and a VMI the requested addresses, and no other annotation', () => {
     const asked = { 'network.kubevirt.io/addresses': '{"data": ["10.0.0.5"]}' };
     const full = vm({ data: 'blue' });
     Object.assign(full.spec?.template ?? {}, { metadata: { annotations: { big: 'x', ...asked } } });
@@ -43,7 +43,7 @@ describe('what is cached', () => {
     expect(transformVmi(running).metadata.annotations).to.deep.equal(asked);
   });
 
-  it('of the interfaces of a VM and of a VMI: the MAC addresses that they name', () => {
+  it('keep the MAC addresses of the interfaces of a VM and a VMI', () => {
     const spec = {
       networks: [],
       domain: { devices: { interfaces: [{ name: 'data', macAddress: MAC, model: 'virtio' }, { name: 'x' }] } },
@@ -55,7 +55,7 @@ describe('what is cached', () => {
     expect(transformVmi({ metadata: { name: 'vm1' }, spec }).spec).to.deep.equal(small);
   });
 
-  it('of a VM and of a VMI with too many networks: the first 256', () => {
+  it('keep the first 256 networks of a VM and a VMI with too many', () => {
     const names = Array.from({ length: 20_000 }, (_, index) => `net${index}`);
     const spec = {
       networks: names.map((name) => ({ name, multus: { networkName: 'blue' } })),
@@ -68,22 +68,22 @@ describe('what is cached', () => {
     }
   });
 
-  it('of a VM without a template: its identity', () => {
+  it('keep the identity of a VM without a template', () => {
     expect(transformVm({ metadata: { name: 'vm1' } })).to.deep.equal({ metadata: { name: 'vm1' } });
   });
 
-  it('of a NAD: its identity and age, its network, and who gives out the addresses', () => {
+  it('keep of a NAD its identity, age, network, and IPAM delegation', () => {
     const config = JSON.stringify({ name: 'blue', type: 'bridge', ipam: { type: 'host-local', subnet: '10.0.0.0/8' } });
     const metadata = { name: 'n', namespace: 'vms', uid: 'u', creationTimestamp: '2026-01-01T00:00:00Z' };
     expect(transformNad({ metadata: { ...metadata, annotations: { big: 'x' } }, spec: { config } })).to.deep.equal({
       metadata,
       config: { ok: true, network: { name: 'blue', allowPersistentIPs: false } },
       delegation: { kind: 'other', type: 'host-local' },
-      plugins: [],
+      pluginFingerprints: [],
     });
   });
 
-  it('of a node: its identity and labels, which its heartbeats do not change', () => {
+  it('keep of a node its identity and labels, which its heartbeats do not change', () => {
     const metadata = { name: 'n1', uid: 'u', resourceVersion: '5', labels: { zone: 'a' } };
     const full = { metadata: { ...metadata, annotations: { big: 'x' } }, status: { conditions: ['x'] } };
     expect(transformNode(full)).to.deep.equal({ metadata });

@@ -19,18 +19,18 @@ import { layer2SegmentOf } from '../api/layer2-segment.js';
 
 type MultusNetwork = NonNullable<VmNetwork['multus']>;
 
-/** A NAD whose config is read once, when it is cached. */
+/** A NAD whose config was parsed when it was cached. */
 export interface ParsedNad extends KubeObject {
   config: NetworkConfig;
-  /** Who gives out the network's addresses. */
+  /** The IPAM to which the NAD delegates. */
   delegation: IpamDelegation;
-  /** Fingerprints of the plugins that delegate to Holdfast; undefined if the config is in a file on each node. */
+  /** Fingerprints of the plugins that delegate IPAM to Holdfast; undefined if the config is a file on the nodes. */
   pluginFingerprints: readonly string[] | undefined;
-  /** The layer-2 segment to which it connects, if it delegates to Holdfast and its config tells. */
+  /** The layer-2 segment of the network, if the NAD delegates IPAM to Holdfast and its config names it. */
   segment?: string;
 }
 
-/** Objects are made small before they are cached: what is not named here is dropped. */
+/** Transforms of objects before they are cached. Fields that are not named here are dropped. */
 
 export function transformVm({ metadata, spec }: VirtualMachine): VirtualMachine {
   const { finalizers } = metadata;
@@ -60,10 +60,10 @@ export function transformVmi({ metadata, spec, status }: VirtualMachineInstance)
   };
 }
 
-/** Of the status: its addresses, or else that an IPAM has answered. Claims are written back in part, so nothing but the book-keeping of other writers is dropped. */
+/** Keeps of the status only the addresses, or whether an IPAM has answered. Metadata is kept except managedFields, because claims are patched. */
 export function transformClaim(claim: IPAMClaim): IPAMClaim {
   const { managedFields: _dropped, ...metadata } = claim.metadata as ObjectMeta & { managedFields?: unknown };
-  // an IPAM that has failed writes a status without them
+  // after a failure, an IPAM writes a status without addresses
   const ips = claim.status?.ips ?? [];
   if (ips.length > 0) return { metadata, spec: claim.spec, status: { ips } };
   const answer = claim.status?.conditions?.find(({ type }) => type === IPS_ALLOCATED);
@@ -73,7 +73,7 @@ export function transformClaim(claim: IPAMClaim): IPAMClaim {
 
 export function transformNad(nad: NetworkAttachmentDefinition): ParsedNad {
   const { creationTimestamp } = nad.metadata;
-  // of several NADs of a network the oldest counts
+  // the oldest NAD of a network has precedence
   const metadata = {
     ...identityMetadataOf(nad.metadata),
     ...(creationTimestamp !== undefined && { creationTimestamp }),
@@ -88,7 +88,7 @@ export function transformNad(nad: NetworkAttachmentDefinition): ParsedNad {
   };
 }
 
-/** Pools are written back in part: only the book-keeping of other writers is dropped. */
+/** Drops only managedFields, because pools are patched. */
 export function transformPool(pool: AddressPool): AddressPool {
   const { managedFields: _dropped, ...metadata } = pool.metadata as ObjectMeta & { managedFields?: unknown };
   return { ...pool, metadata };
@@ -108,19 +108,19 @@ export function transformNamespace({ metadata }: KubeObject): KubeObject {
   return { metadata: { ...identityMetadataOf(metadata), ...(labels && { labels }) } };
 }
 
-/** Its heartbeats change nothing of this. */
+/** Keeps nothing that a node's heartbeats change. */
 export function transformNode({ metadata }: KubeObject): KubeObject {
   const { labels } = metadata;
   return { metadata: { ...identityMetadataOf(metadata), ...(labels && { labels }) } };
 }
 
 function transformVmiSpec({ networks = [], domain }: VmiSpec): VmiSpec {
-  // others are compared with each of them
+  // other code compares each of these interfaces with all networks
   const telling = (domain?.devices?.interfaces ?? [])
     .slice(0, MAX_VM_NETWORKS)
     .filter(({ state, macAddress }) => state !== undefined || macAddress !== undefined);
   return {
-    // of those that Multus does not attach the name: users may ask for addresses on any
+    // networks that Multus does not attach keep their name, because users may request addresses on them
     networks: networks
       .slice(0, MAX_VM_NETWORKS)
       .map(({ name, multus }) => ({ name, ...(multus && { multus: transformMultusNetwork(multus) }) })),
@@ -132,7 +132,7 @@ function transformMultusNetwork({ networkName, default: isDefault }: MultusNetwo
   return { networkName, ...(isDefault !== undefined && { default: isDefault }) };
 }
 
-/** A request that is too long is refused whatever it says: its beginning is enough. */
+/** Keeps only the beginning of a request that is too long, because it is rejected anyway. */
 function requestedAddressesIn(annotations: Record<string, string> | undefined): Record<string, string> | undefined {
   const request = annotations?.[REQUESTED_ADDRESSES_ANNOTATION];
   if (request === undefined) return undefined;

@@ -1,4 +1,4 @@
-/** Why a claim is not released, in its condition and its event. */
+/** The message of the condition and the event of a claim that is not released. */
 export const OWNER_KIND_NOT_SERVED =
-  'The API server serves no VirtualMachines or VirtualMachineInstances (kubevirt.io/v1), so it cannot be proved that the owner of this claim is gone: ' +
-  "the claim keeps its addresses. Install KubeVirt's CRDs again, or free the claim by hand as docs/how-to/troubleshoot.md says";
+  'The API server does not serve VirtualMachines or VirtualMachineInstances (kubevirt.io/v1), so it is unknown whether the owner of this claim exists. ' +
+  "The claim keeps its addresses. Install KubeVirt's CRDs again, or free the claim by hand as docs/how-to/troubleshoot.md describes";

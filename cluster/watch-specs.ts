@@ -27,7 +27,7 @@ import {
   transformVmi,
 } from './transforms.js';
 
-/** The kinds that several processes follow: in one process they share the caches. KubeVirt and Multus may come later. */
+/** Watches that several processes use; in one process they share the caches. KubeVirt and Multus may be installed later, so their kinds are optional. */
 
 export const VM_WATCH: WatchSpec<VirtualMachine> = {
   resource: VIRTUAL_MACHINES,
@@ -53,9 +53,9 @@ export const NAD_WATCH: WatchSpec<NetworkAttachmentDefinition, ParsedNad> = {
   optional: true,
 };
 export const NAMESPACE_WATCH: WatchSpec<KubeObject> = { resource: NAMESPACES, shrink: transformNamespace };
-/** Their names, labels, and whether they are being deleted. */
+/** Names and labels of nodes, and whether they are being deleted. */
 export const NODE_WATCH: WatchSpec<KubeObject> = { resource: NODES, shrink: transformNode };
-/** The feature gates of KubeVirt, where ours follows them. */
+/** KubeVirt's feature gates, which ours may follow. */
 export const KUBEVIRT_WATCH: WatchSpec<KubeVirt> = { resource: KUBEVIRTS, shrink: transformKubeVirt, optional: true };
-/** Not optional: while the kind is not served, nothing is known of what may be leased. */
+/** Not optional: while the kind is not served, it is unknown which addresses may be allocated. */
 export const ADDRESS_POOL_WATCH: WatchSpec<AddressPool> = { resource: ADDRESS_POOLS, shrink: transformPool };

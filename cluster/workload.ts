@@ -7,18 +7,18 @@ import { type Pod, controllingVmi } from '../api/pod.js';
 import { ownerOfVmi } from '../api/vm-claims.js';
 import type { ClusterView, Recheck } from './cluster-view.js';
 
-/** Whom a launcher pod runs. */
+/** The workload of a launcher pod. */
 export interface Workload {
   namespace: string;
   /** The VMI's name. */
   vmi: string;
-  /** Owner of the claims: the VM, or a VMI that has none. */
+  /** Owner of the claims: the VM, or the VMI without a VM. */
   owner: ClaimOwner;
   networks: readonly VmiNetwork[];
 }
 
 export interface VmiNetwork extends SecondaryNetwork {
-  /** The name that KubeVirt gives its interface in the pod. */
+  /** The name of its interface in the pod, as KubeVirt generates it. */
   podInterface: string;
 }
 
@@ -32,16 +32,16 @@ interface WorkloadLookupContext {
 }
 
 /**
- * Follows pod → VMI → VM by UID. Labels and names prove nothing: anybody may write them. The reasons name no UIDs, because anybody may be
- * refused.
- * @returns where the chain breaks, the check that found it and the rest of a sentence about the pod
+ * Follows pod → VMI → VM by UID. Labels and names prove nothing, because tenants can write them. Reasons contain no UIDs, because every user
+ * may read them.
+ * @returns the workload; or the check that failed, with the rest of a sentence about the pod
  */
 export function findWorkload(pod: Pod, namespace: string, sight: WorkloadLookupContext): WorkloadLookup {
   const controller = controllingVmi(pod);
   if (controller === undefined) {
     const reason =
       `has the label ${LAUNCHER_LABEL}=${LAUNCHER_LABEL_VALUE}, but no VirtualMachineInstance controls it: ` +
-      'only KubeVirt makes launcher pods; remove the label';
+      'only KubeVirt creates launcher pods; remove the label';
     return { found: false, check: 'controlled-by-vmi', reason };
   }
   const { view, doubt } = sight;
@@ -57,7 +57,7 @@ export function findWorkload(pod: Pod, namespace: string, sight: WorkloadLookupC
   };
 }
 
-/** Who may create a VMI may write that any VM controls it: only a VM of that name and UID does. */
+/** Checks that the VM exists with this name and UID, because the creator of a VMI can name any VM as its controller. */
 function verifyOwner(workload: Workload, { view, doubt }: WorkloadLookupContext): WorkloadLookup {
   const { kind, name, uid } = workload.owner;
   if (kind !== VIRTUAL_MACHINE_KIND) return { found: true, workload };
@@ -68,12 +68,12 @@ function verifyOwner(workload: Workload, { view, doubt }: WorkloadLookupContext)
   return {
     found: false,
     check: 'vm-exists',
-    reason: `is of VirtualMachineInstance ${vmi}, controlled by VirtualMachine ${vm}, ${describeMismatch(seen, view)}`,
+    reason: `belongs to VirtualMachineInstance ${vmi}, controlled by VirtualMachine ${vm}, ${describeMismatch(seen, view)}`,
   };
 }
 
 function describeMismatch(seen: KubeObject | undefined, { lookupFailure }: ClusterView): string {
-  if (lookupFailure !== undefined) return `which could not be looked for: ${lookupFailure}`;
+  if (lookupFailure !== undefined) return `which could not be read: ${lookupFailure}`;
   return seen === undefined ? 'which does not exist' : 'but another object has that name now: its UID differs';
 }
 

@@ -95,7 +95,9 @@ describeStory('A tenant with all rights in a namespace', (story) => {
     const pids = processes.map(({ pid }) => pid);
     const tenant = await story().tenant();
     const refused = tenant.putNetwork('small', { config: multiplied(500, 3000) });
-    expect(await rejectionMessage(refused)).to.include('spec.config.ipam.ipRanges has 500 elements: it may have 16');
+    expect(await rejectionMessage(refused)).to.include(
+      'spec.config.ipam.ipRanges has 500 elements: at most 16 are allowed',
+    );
     await tenant.putNetwork('large', { config: multiplied(4000, 30_000) });
     await story().addresses.createNetwork('blue', ['10.30.60.0/24']);
     await story().createVm('vm1', { data: 'blue' });

@@ -29,12 +29,12 @@ async function unhandledIn(act: () => Promise<unknown>): Promise<unknown[]> {
 describe('unlessAborted', () => {
   const failing = () => new Promise<never>((_resolve, reject) => setImmediate(() => reject(new Error('late'))));
 
-  it('gives what the promise gives', async () => {
+  it('resolves like the promise', async () => {
     expect(await abortable(Promise.resolve(1), new AbortController().signal)).to.equal(1);
     expect(await errorOf(abortable(failing(), new AbortController().signal))).to.have.property('message', 'late');
   });
 
-  it('ends with the reason of the signal, before or after it was called', async () => {
+  it("rejects with the signal's reason if the signal aborts before or after the call", async () => {
     const reason = new Error('enough');
     expect(await errorOf(abortable(failing(), AbortSignal.abort(reason)))).to.equal(reason);
     const controller = new AbortController();
@@ -43,7 +43,7 @@ describe('unlessAborted', () => {
     expect(await refused).to.equal(reason);
   });
 
-  it('leaves the failure of a promise that nobody waits for any more to nobody', async () => {
+  it('causes no unhandled rejection if the promise fails after the signal aborted', async () => {
     const unhandled = await unhandledIn(async () => {
       await errorOf(abortable(failing(), AbortSignal.abort()));
       await failing().catch(() => undefined);

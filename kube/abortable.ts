@@ -1,7 +1,7 @@
-/** What the promise gives, unless the signal aborts first. @throws the signal's reason */
+/** Resolves like the promise, unless the signal aborts first. @throws the signal's reason */
 export async function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   if (signal.aborted) {
-    // whatever becomes of it: an error that nobody handles ends a process
+    // an unhandled rejection would end the process
     promise.catch(() => undefined);
     throw signal.reason as Error;
   }

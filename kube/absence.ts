@@ -4,9 +4,9 @@ import { isNotFound } from './errors.js';
 import type { ObjectRef, Resource } from './resource.js';
 import type { ClientTransport } from './transport.js';
 
-/** What proves that an object is gone, for those who free what it held. */
+/** Proof that an object is gone, for callers that free what it held. */
 
-/** Says that there is no such object. A 404 without its name is about something else: the kind, the path, a proxy on the way. */
+/** True if the error proves that the object does not exist. A 404 without its name is about the kind, the path, or a proxy. */
 export function isProofOfAbsence(error: unknown, resource: Resource, name: string): boolean {
   if (!isNotFound(error) || error.reason !== 'NotFound' || error.details?.name !== name) return false;
   const { kind = resource.plural, group = resource.group } = error.details;
@@ -14,8 +14,8 @@ export function isProofOfAbsence(error: unknown, resource: Resource, name: strin
 }
 
 /**
- * Whether the API server serves all of these kinds, by its discovery document.
- * @throws {StatusError | TransportError} if it does not say
+ * Checks in the discovery documents whether the API server serves all of these kinds.
+ * @throws {StatusError | TransportError} if that is unknown
  */
 export async function areServed(
   transport: Pick<ClientTransport, 'request'>,
@@ -51,8 +51,8 @@ function groupPath({ group, version }: Resource): string {
 }
 
 /**
- * As `client.find`; but a kind that the API server does not know (any more, or yet) says nothing about its objects, and is an error.
- * @returns undefined where this very object is not there
+ * Like `client.find`, but throws if the API server does not serve the kind, because that says nothing about the object.
+ * @returns undefined if the object does not exist
  */
 export async function findUnlessGone<T extends KubeObject>(
   client: Pick<Client, 'get'>,

@@ -4,7 +4,7 @@ export interface BackoffOptions {
   baseMs: number;
   maxMs: number;
   random: Random;
-  /** Default 2. With 1.3 a wait is about a third of the time already waited, so that the end of an outage is noticed early. */
+  /** Default 2. With 1.3, a delay is about a third of the time already waited, so that the end of an outage is noticed early. */
   factor?: number;
 }
 
@@ -14,7 +14,7 @@ export interface Backoff {
   reset(): void;
 }
 
-/** Exponential; jitter takes up to half of each delay away, so that clients spread and none retries at once. */
+/** Exponential backoff. Jitter takes away up to half of each delay, so that clients spread and none retries at once. */
 export function backoff(options: BackoffOptions): Backoff {
   let failures = 0;
   return {
@@ -25,7 +25,7 @@ export function backoff(options: BackoffOptions): Backoff {
   };
 }
 
-/** The delay after the failure number `failures`, counted from 0. */
+/** Returns the delay after failure number `failures`, counted from 0. */
 export function backoffDelay(options: BackoffOptions, failures: number): number {
   const { baseMs, maxMs, random, factor = 2 } = options;
   const ceiling = Math.min(maxMs, baseMs * factor ** failures);

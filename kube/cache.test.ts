@@ -16,7 +16,7 @@ function names(things: readonly Thing[]): string[] {
 }
 
 describe('Cache', () => {
-  it('finds an object under every value of an index, and under the old ones no more', () => {
+  it('finds an object under every current value of an index, and under no old value', () => {
     const cache = new Cache<Thing>({ colour: (each) => each.colours });
     cache.set(thing('a', ['red', 'blue']));
     cache.set(thing('b', ['red']));
@@ -29,7 +29,7 @@ describe('Cache', () => {
     expect(names(cache.byIndex('colour', 'green'))).to.deep.equal([]);
   });
 
-  it('returns what an object replaced or what was deleted', () => {
+  it('returns the object that was replaced or deleted', () => {
     const cache = new Cache<Thing>();
     const first = thing('a', []);
     const second = thing('a', ['red']);
@@ -40,12 +40,12 @@ describe('Cache', () => {
     expect(cache.size).to.equal(0);
   });
 
-  it('refuses an index that it does not have, and names those that it has', () => {
+  it('rejects an unknown index, and names the known ones', () => {
     const cache = new Cache<Thing>({ colour: (each) => each.colours });
     expect(() => cache.byIndex('color', 'red')).to.throw('no index "color"; there are: colour');
   });
 
-  it('stays as it was when an indexer throws', () => {
+  it('does not change if an indexer throws', () => {
     const cache = new Cache<Thing>({
       colour: (each) => {
         if (each.colours.includes('none')) throw new Error('no such colour');
@@ -57,7 +57,7 @@ describe('Cache', () => {
     expect(names(cache.byIndex('colour', 'red'))).to.deep.equal(['a']);
   });
 
-  it('answers every index as a search through all objects would', () => {
+  it('returns the same for every index as a search through all objects', () => {
     const colour = fc.constantFrom('red', 'green', 'blue');
     const step = fc.record({
       name: fc.constantFrom('a', 'b', 'c', 'd'),

@@ -1,15 +1,15 @@
 import { type KubeObject, objectKey } from '../api/meta.js';
 
-/** Under which values an object is found in each index. */
+/** For each index, the function that returns the values under which an object is found. */
 export type Indexes<S> = Record<string, (object: S) => readonly string[]>;
 
-/** The reading half of a cache. */
+/** The read-only part of a cache. */
 export interface Lister<S> {
   get(key: string): S | undefined;
   byIndex(index: string, value: string): readonly S[];
 }
 
-/** Objects by key (`namespace/name`) and by named indexes. Readers must not change what they get. */
+/** Stores objects by key (`namespace/name`) and by named indexes. Readers must not change the objects. */
 export class Cache<S extends KubeObject> {
   readonly #objects = new Map<string, S>();
   readonly #indexers: Indexes<S>;
@@ -37,7 +37,7 @@ export class Cache<S extends KubeObject> {
     return [...this.#objects.keys()];
   }
 
-  /** @throws {TypeError} where there is no such index */
+  /** @throws {TypeError} if there is no such index */
   byIndex(index: string, value: string): readonly S[] {
     const values = this.#indexes.get(index);
     if (values === undefined)
@@ -54,7 +54,7 @@ export class Cache<S extends KubeObject> {
   set(object: S): S | undefined {
     const key = objectKey(object);
     const before = this.#objects.get(key);
-    // First all that may throw: a failing indexer leaves the cache as it was.
+    // Everything that may throw comes first: if an indexer fails, the cache stays as it was.
     const after = this.#valuesOf(object);
     if (before !== undefined) this.#unindex(key, before);
     this.#objects.set(key, object);

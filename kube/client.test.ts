@@ -50,21 +50,21 @@ describe('Client', () => {
     return JSON.parse(server.seen.at(-1)?.body ?? '');
   }
 
-  it('gets an object, and throws where there is none', async () => {
+  it('gets an object, and throws if there is none', async () => {
     server.handle(inTurn({ body: { metadata: { name: 'a' } } }, { status: 404, body: status(404, 'NotFound') }));
     expect(await client.get(THINGS, REF)).to.deep.equal({ metadata: { name: 'a' } });
     expect(await faultOf(client.get(THINGS, REF))).to.equal('404');
     expect(requests()).to.deep.equal([`GET ${PATH}/a`, `GET ${PATH}/a`]);
   });
 
-  it('finds an object, or undefined; other refusals are thrown', async () => {
+  it('finds an object or returns undefined, and throws other errors', async () => {
     server.handle(inTurn({ body: { metadata: { name: 'a' } } }, { status: 404 }, { status: 403 }));
     expect(await client.find(THINGS, REF)).to.deep.equal({ metadata: { name: 'a' } });
     expect(await client.find(THINGS, REF)).to.equal(undefined);
     expect(await faultOf(client.find(THINGS, REF))).to.equal('403');
   });
 
-  it('lists all pages, and gives every item its kind', async () => {
+  it('lists all pages, and adds the kind to every item', async () => {
     server.handle(inTurn(page(['a', 'b'], 'next'), page(['c'])));
     const list = await client.list(THINGS, { namespace: 'n', labelSelector: 'x=y', pageSize: 2 });
     expect(list.items.map((item) => item.metadata.name)).to.deep.equal(['a', 'b', 'c']);
@@ -76,7 +76,7 @@ describe('Client', () => {
     ]);
   });
 
-  it('keeps of a long list only the projections that are asked for', async () => {
+  it('keeps only the transformed objects of a long list', async () => {
     server.handle(inTurn(page(['a', 'b'], 'next'), page(['c'])));
     const list = await client.listAs(THINGS, (object) => object.metadata.name);
     expect(list).to.deep.equal({ items: ['a', 'b', 'c'], resourceVersion: '7' });
@@ -98,20 +98,20 @@ describe('Client', () => {
     ]);
   });
 
-  it('begins a list again when its continue token has expired, without double items', async () => {
+  it('restarts a list whose continue token has expired, without duplicate items', async () => {
     const expired: Reply = { status: 410, body: status(410, 'Expired') };
     server.handle(inTurn(page(['a'], 'old'), expired, page(['a'], 'new'), page(['b'])));
     const list = await client.list(THINGS, { namespace: 'n' });
     expect(list.items.map((item) => item.metadata.name)).to.deep.equal(['a', 'b']);
   });
 
-  it('gives up on a list whose tokens expire again and again', async () => {
+  it('fails if the continue tokens of a list expire repeatedly', async () => {
     server.handle((request) => (request.query.has('continue') ? { status: 410 } : page(['a'], 'token')));
     expect(await faultOf(client.list(THINGS))).to.equal('410');
     expect(server.seen).to.have.length(6);
   });
 
-  it('asks for metadata alone', async () => {
+  it('requests only metadata if told to', async () => {
     server.handle(inTurn(page([])));
     await client.list(THINGS, { metadataOnly: true });
     expect(server.seen[0]?.headers.accept).to.match(
@@ -119,7 +119,7 @@ describe('Client', () => {
     );
   });
 
-  it('creates in the namespace of the object, with kind and apiVersion filled in', async () => {
+  it('creates an object in its namespace, and adds kind and apiVersion', async () => {
     server.handle(inTurn({ status: 201, body: { metadata: { name: 'a', uid: 'u' } } }));
     const created = await client.create(THINGS, { metadata: { ...REF }, spec: { x: 1 } }, { dryRun: true });
     expect(created.metadata.uid).to.equal('u');
@@ -127,7 +127,7 @@ describe('Client', () => {
     expect(lastBody()).to.deep.equal({ apiVersion: 'example.dev/v1', kind: 'Thing', metadata: REF, spec: { x: 1 } });
   });
 
-  it('replaces an object or its status, and keeps fields that it does not know', async () => {
+  it('replaces an object or its status, and keeps unknown fields', async () => {
     server.handle(inTurn({ body: {} }));
     const object = { metadata: { ...REF, resourceVersion: '3', managedFields: [{ manager: 'm' }] }, future: true };
     await client.replace(THINGS, object);
@@ -167,7 +167,7 @@ describe('Client', () => {
     });
   }
 
-  it('deletes with preconditions and policy', async () => {
+  it('deletes with preconditions and a propagation policy', async () => {
     server.handle(inTurn({ body: {} }));
     await client.delete(THINGS, REF, { uid: 'u', propagationPolicy: 'Foreground', gracePeriodSeconds: 0 });
     expect(requests()).to.deep.equal([`DELETE ${PATH}/a`]);
@@ -180,7 +180,7 @@ describe('Client', () => {
     });
   });
 
-  it('takes a deletion of what is not there for a success, and of what has changed for a conflict', async () => {
+  it('succeeds in deleting an absent object, and reports a conflict for a changed one', async () => {
     server.handle(inTurn({ status: 404 }, { status: 409, body: status(409, 'Conflict') }));
     await client.delete(THINGS, REF, { uid: 'u' });
     expect(await faultOf(client.delete(THINGS, REF, { uid: 'u' }))).to.equal('409');
@@ -194,14 +194,14 @@ describe('Client', () => {
     expect(requests()).to.deep.equal([`POST ${PATH}/a/token`]);
   });
 
-  it('keeps a deadline of its own for a call', async () => {
+  it('applies the deadline of a call', async () => {
     server.handle(inTurn({ silent: true }));
     expect(await faultOf(client.find(THINGS, REF, { deadlineMs: 50 }))).to.equal('deadline');
   });
 
-  it('refuses an object of a namespaced kind without its namespace', async () => {
+  it('rejects an object of a namespaced kind without a namespace', async () => {
     let message = '';
     await client.get(THINGS, { name: 'a' }).catch((error: unknown) => (message = String(error)));
-    expect(message).to.equal('TypeError: Thing a is named without its namespace');
+    expect(message).to.equal('TypeError: Thing a needs a namespace');
   });
 });

@@ -4,11 +4,11 @@ import { type ObjectRef, type Resource, apiVersionOf, resourcePath } from './res
 import type { ClientTransport } from './transport.js';
 
 export interface ListOptions {
-  /** Without it: all namespaces. */
+  /** Absent: all namespaces. */
   namespace?: string | undefined;
   labelSelector?: string | undefined;
   fieldSelector?: string | undefined;
-  /** At least as new as this; without it, the newest. */
+  /** The list is at least as new as this version. Absent: the newest. */
   resourceVersion?: string | undefined;
   /** Default 500. */
   pageSize?: number;
@@ -19,7 +19,7 @@ export interface ListOptions {
 
 export interface ListResult<T> {
   items: T[];
-  /** From which a watch may go on. */
+  /** The version at which a watch can continue. */
   resourceVersion: string;
 }
 
@@ -40,7 +40,7 @@ export type Patch =
   /** Server-side apply. */
   | { type: 'apply'; object: object; fieldManager: string; force?: boolean };
 
-/** Of one call. */
+/** Options of one call. */
 export interface CallOptions {
   /** Default: the transport's. */
   deadlineMs?: number;
@@ -48,14 +48,14 @@ export interface CallOptions {
 }
 
 export interface WriteOptions extends CallOptions {
-  /** Validated and admitted, but not stored. */
+  /** The object is validated and admitted, but not stored. */
   dryRun?: boolean;
 }
 
 export interface DeleteOptions extends CallOptions {
-  /** Only this incarnation. */
+  /** Precondition: the object has this UID. */
   uid?: string | undefined;
-  /** Only in this state. */
+  /** Precondition: the object has this resourceVersion. */
   resourceVersion?: string | undefined;
   propagationPolicy?: 'Orphan' | 'Background' | 'Foreground';
   gracePeriodSeconds?: number;
@@ -66,12 +66,12 @@ interface ListPage<T> {
   items?: T[];
 }
 
-/** As kubectl: 500 objects of the larger kinds are about 5 MB. */
+/** The same as kubectl: 500 objects of the larger kinds are about 5 MB. */
 const PAGE_SIZE = 500;
-/** A list of a huge collection may outlive its continue token (5 minutes) once; more often means something is wrong. */
+/** The list of a huge collection may outlive its continue token (5 minutes) once. More restarts point to an error. */
 const LIST_RESTARTS = 2;
 
-/** Typed verbs over the transport. Objects are plain JSON: unknown fields survive a read and a write. */
+/** Typed verbs on the transport. Objects are plain JSON: unknown fields are kept when an object is read and written. */
 export class Client {
   readonly transport: ClientTransport;
 
@@ -79,7 +79,7 @@ export class Client {
     this.transport = transport;
   }
 
-  /** @throws {StatusError} 404 where there is no such object */
+  /** @throws {StatusError} 404 if there is no such object */
   async get<T extends KubeObject>(resource: Resource<T>, ref: ObjectRef, options: CallOptions = {}): Promise<T> {
     return (await this.transport.request({
       ...callOptionsOf(options),
@@ -88,7 +88,7 @@ export class Client {
     })) as T;
   }
 
-  /** @returns undefined where there is no such object, or no such kind */
+  /** @returns undefined if there is no such object or no such kind */
   async find<T extends KubeObject>(
     resource: Resource<T>,
     ref: ObjectRef,
@@ -102,12 +102,12 @@ export class Client {
     }
   }
 
-  /** All pages. A continue token that expires on the way starts the list again. */
+  /** Reads all pages. Starts again if the continue token expires. */
   list<T extends KubeObject>(resource: Resource<T>, options: ListOptions = {}): Promise<ListResult<T>> {
     return this.listAs(resource, (object) => object, options);
   }
 
-  /** As `list`; of each object only its projection is kept, so that a list of any length needs the memory of a page. */
+  /** Like `list`, but keeps only the transformed objects, so that a list of any length needs the memory of one page. */
   async listAs<T extends KubeObject, P>(
     resource: Resource<T>,
     transform: (object: T) => P,
@@ -122,7 +122,7 @@ export class Client {
     }
   }
 
-  /** The namespace is the object's own, or `options.namespace`. */
+  /** Creates an object in `options.namespace` or its own namespace. */
   async create<T extends KubeObject>(
     resource: Resource<T>,
     object: T,
@@ -141,8 +141,8 @@ export class Client {
   }
 
   /**
-   * PUT. The object's resourceVersion is the precondition.
-   * @throws {StatusError} 409 where the object has changed since
+   * Replaces an object by PUT. Its resourceVersion is the precondition.
+   * @throws {StatusError} 409 if the object has changed
    */
   async replace<T extends KubeObject>(
     resource: Resource<T>,
@@ -173,15 +173,15 @@ export class Client {
   }
 
   /**
-   * An object that is gone already is a success, with preconditions too: what was to be deleted is not there.
-   * @throws {StatusError} 409 where a precondition does not hold
+   * Deletes an object. Succeeds if the object is already gone, with preconditions too.
+   * @throws {StatusError} 409 if a precondition does not hold
    */
   async delete(resource: Resource, ref: ObjectRef, options: DeleteOptions = {}): Promise<void> {
     const { uid, resourceVersion, propagationPolicy, gracePeriodSeconds } = options;
     const body = {
       kind: 'DeleteOptions',
       apiVersion: 'v1',
-      // JSON leaves out what is undefined.
+      // JSON omits undefined values.
       preconditions: uid === undefined && resourceVersion === undefined ? undefined : { uid, resourceVersion },
       propagationPolicy,
       gracePeriodSeconds,
@@ -198,7 +198,7 @@ export class Client {
     }
   }
 
-  /** POST to a subresource, as `serviceaccounts/token` and `pods/eviction` want it. */
+  /** Sends a POST to a subresource, such as `serviceaccounts/token` and `pods/eviction`. */
   async createSubresource(resource: Resource, ref: ObjectRef, subresource: string, body: unknown): Promise<unknown> {
     const path = resourcePath(resource, { ...ref, subresource });
     return this.transport.request({ method: 'POST', path, body });
@@ -222,7 +222,7 @@ export class Client {
       for (const item of page.items ?? []) items.push(project(withTypeMeta(resource, item)));
       const token = page.metadata?.continue;
       if (!token) return { items, resourceVersion: page.metadata?.resourceVersion ?? '' };
-      // A continue token carries its own resourceVersion; the server refuses a second one.
+      // A continue token contains its resourceVersion; the server rejects a second one.
       from = { continue: token };
     }
   }
@@ -230,7 +230,7 @@ export class Client {
 
 const METADATA_LIST = 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json';
 
-/** Items of lists come without apiVersion and kind, those of watches with them: here all have them. */
+/** Adds apiVersion and kind, which items of lists do not have. */
 function withTypeMeta<T extends KubeObject>(resource: Resource<T>, object: T): T {
   if (object.kind !== undefined && object.apiVersion !== undefined) return object;
   return { apiVersion: apiVersionOf(resource), kind: resource.kind, ...object };
@@ -269,7 +269,7 @@ function encodePatch(patch: Patch): EncodedPatch {
       return { contentType: 'application/strategic-merge-patch+json', body: patch.body };
     case 'apply': {
       const query = { fieldManager: patch.fieldManager, force: patch.force };
-      // JSON is YAML; the server knows no other name for apply before 1.33.
+      // JSON is YAML. Before 1.33, the server accepts no other content type for apply.
       return { contentType: 'application/apply-patch+yaml', body: patch.object, query };
     }
   }

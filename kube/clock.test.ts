@@ -3,7 +3,7 @@ import sinon from 'sinon';
 import { systemClock } from './clock.js';
 
 describe("the system's clock", () => {
-  it('goes on for ages and deadlines when somebody sets the time of day', () => {
+  it('measures ages and deadlines correctly when the time of day is set', () => {
     const before = { now: systemClock.now(), wall: systemClock.wall() };
     const set = sinon.stub(Date, 'now').returns(before.wall - 300_000);
     try {
@@ -14,7 +14,7 @@ describe("the system's clock", () => {
     }
   });
 
-  it('is far from 0 in a process that has just started, so that 0 stands for long ago', () => {
+  it('is far from 0 in a new process, so that 0 means long ago', () => {
     expect(systemClock.now()).to.be.greaterThan(Date.UTC(2020, 0, 1));
   });
 });

@@ -1,11 +1,11 @@
-/** Time as a parameter. Nothing else in Holdfast reads the clock or sets timers. */
+/** Time as a parameter. No other code in Holdfast reads the clock or sets timers. */
 export interface Clock {
   /**
-   * Milliseconds of a clock that is never set: for ages, deadlines and intervals. It has no meaning outside of this process, and stands still while
-   * the machine is suspended.
+   * Milliseconds of a monotonic clock, for ages, deadlines and intervals. Meaningless outside of this process. The clock stops while the machine
+   * is suspended.
    */
   now(): number;
-  /** Milliseconds since the epoch, by a clock that somebody may set: only for times that objects, certificates and files carry. */
+  /** Milliseconds since the epoch, by a clock that may be set: only for times in objects, certificates and files. */
   wall(): number;
   /** Resolves after `ms`, or early and without an error once `signal` aborts. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
@@ -16,7 +16,7 @@ export interface Clock {
 /** A number in [0, 1), as Math.random. */
 export type Random = () => number;
 
-/** {@link Clock.now} does not begin near 0: a process that has just started would take what never happened for what happened lately. */
+/** {@link Clock.now} does not begin near 0, so that 0 ("never") is long ago even if the process has just started. */
 const STARTED = performance.timeOrigin;
 
 export const systemClock: Clock = {

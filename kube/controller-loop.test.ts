@@ -84,7 +84,7 @@ describe('ControllerLoop', () => {
     });
   }
 
-  it('goes on with other keys while one fails, and forgets its failures once it succeeds', async () => {
+  it('continues with other keys while one fails, and resets its failures when it succeeds', async () => {
     const synced: string[] = [];
     const loop = makeLoop((key): Promise<void> => {
       synced.push(key);
@@ -99,7 +99,7 @@ describe('ControllerLoop', () => {
     expect(queue.retries('bad')).to.equal(0);
   });
 
-  it('counts on where a key that fails comes too early in between', async () => {
+  it('keeps the failures of a key if a sync in between came too early', async () => {
     const failed: number[] = [];
     const loop = makeLoop((): Promise<SyncResult> => {
       const earlyByMs = (failed.at(-1) ?? -200) + 200 - time.now;
@@ -130,7 +130,7 @@ describe('ControllerLoop', () => {
     expect(most).to.equal(3);
   });
 
-  it('finishes what is running when it stops, and leaves what only waits', async () => {
+  it('finishes running syncs when it stops, and drops waiting keys', async () => {
     const finished: string[] = [];
     const loop = makeLoop(async (key) => {
       await systemClock.sleep(1000);
@@ -147,7 +147,7 @@ describe('ControllerLoop', () => {
     expect(time.countTimers()).to.equal(0);
   });
 
-  it('aborts a sync that outlasts the grace period of a stop', async () => {
+  it('aborts a sync that exceeds the grace period of a stop', async () => {
     let aborted = false;
     const loop = makeLoop(async (_key, signal) => {
       await systemClock.sleep(3_600_000, signal);
@@ -164,7 +164,7 @@ describe('ControllerLoop', () => {
     expect(aborted).to.equal(true);
   });
 
-  it('lets many requests listen to its end, without a warning of Node', async () => {
+  it('lets many requests listen to its abort signal without a warning of Node', async () => {
     const warnings: Error[] = [];
     const hear = (warning: Error) => warnings.push(warning);
     process.on('warning', hear);
@@ -181,7 +181,7 @@ describe('ControllerLoop', () => {
     expect(warnings.map(({ name }) => name)).to.deep.equal([]);
   });
 
-  it('refuses to be started twice', async () => {
+  it('cannot be started twice', async () => {
     const loop = makeLoop(() => Promise.resolve());
     loop.start();
     expect(() => loop.start()).to.throw('started before');

@@ -6,12 +6,12 @@ import { type KubeMetrics, silentMetrics } from './metrics.js';
 import type { WorkQueue } from './workqueue.js';
 
 /**
- * What became of a key: nothing more to do; look again after a while, though all is well; it came too early, and nothing was tried;
- * or (`retry`, a reason) it could not be finished yet and is tried again with back-off.
+ * The result of a sync: nothing to do; requeue after a time, although all is well (as RequeueAfter in controller-runtime); the sync came too
+ * early and tried nothing; or (`retry`, a reason) it is not finished and is retried with backoff.
  */
 export type SyncResult = undefined | { retryAfterMs: number } | { earlyByMs: number } | { retry: string };
 
-/** Brings the object of a key to its desired state; reads the current state by itself. The signal aborts a stop that takes too long. */
+/** Reconciles the object of a key; reads the current state by itself. The signal aborts if a stop takes too long. */
 export type Sync =
   ((key: string, signal: AbortSignal) => Promise<SyncResult>) | ((key: string, signal: AbortSignal) => Promise<void>);
 
@@ -23,13 +23,13 @@ export interface ControllerLoopOptions {
   log: Logger;
   clock: Clock;
   metrics?: KubeMetrics;
-  /** Delay after an error that only a change by somebody else can cure. Default 60 000. */
+  /** Delay after an error that only another change can cure. Default 60 000. */
   invalidRetryMs?: number;
-  /** How long `stop` waits for running syncs before it aborts them. Default 10 000. */
+  /** How long `stop` waits for running syncs before they are aborted. Default 10 000. */
   graceMs?: number;
 }
 
-/** Workers that take keys from a queue and sync them, each key with one worker at a time. */
+/** Workers that take keys from a queue and sync them. One worker at a time syncs a key. */
 export class ControllerLoop {
   readonly #options: ControllerLoopOptions;
   readonly #log: Logger;
@@ -39,20 +39,20 @@ export class ControllerLoop {
   #stopping = false;
 
   constructor(options: ControllerLoopOptions) {
-    // every request under way listens to it: Node would take that for a leak
+    // every running request listens to it, and Node would report a leak
     setMaxListeners(0, this.#abort.signal);
     this.#options = options;
     this.#log = options.log.child({ loop: options.name });
     this.#metrics = options.metrics ?? silentMetrics;
   }
 
-  /** @throws {Error} where it runs already or is stopped */
+  /** @throws {Error} if it is running or stopped */
   start(): void {
     if (this.#stopping || this.#workers.length > 0) throw new Error(`loop ${this.#options.name} was started before`);
     this.#workers = Array.from({ length: this.#options.workers }, () => this.#work());
   }
 
-  /** Shuts the queue down, finishes what is running and leaves what only waits. */
+  /** Shuts down the queue and finishes running syncs. Waiting keys are dropped. */
   async stop(): Promise<void> {
     this.#stopping = true;
     this.#options.queue.shutDown();
@@ -90,7 +90,7 @@ export class ControllerLoop {
       return 'retry';
     }
     if (result !== undefined && 'earlyByMs' in result) {
-      // what failed before has not succeeded
+      // earlier failures still count
       queue.addAfter(key, result.earlyByMs);
       return 'early';
     }
@@ -105,11 +105,11 @@ export class ControllerLoop {
     const fields = { key, retries: queue.retries(key), err: error };
     switch (kind) {
       case 'stale':
-        this.#log.debug(fields, `sync decided on an old view: ${messageOf(error)}`);
+        this.#log.debug(fields, `sync used a stale object: ${messageOf(error)}`);
         queue.addRateLimited(key);
         break;
       case 'invalid':
-        this.#log.error(fields, `sync is refused: ${messageOf(error)}`);
+        this.#log.error(fields, `sync was rejected: ${messageOf(error)}`);
         queue.addAfter(key, invalidRetryMs);
         break;
       case 'transient':

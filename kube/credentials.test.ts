@@ -64,7 +64,7 @@ describe('loadCredentials', () => {
     );
   }
 
-  it('prefers the given file to KUBECONFIG, that to a service account, and that to the home directory', async () => {
+  it('prefers the given file to KUBECONFIG, KUBECONFIG to a service account, and that to the home directory', async () => {
     const given = await write('given', kubeconfig({ server: 'https://given' }));
     const listed = await write('listed', kubeconfig({ server: 'https://listed' }));
     await write('serviceaccount/token', 'token');
@@ -80,7 +80,7 @@ describe('loadCredentials', () => {
     expect(servers).to.deep.equal(['https://given', 'https://listed', 'https://10.96.0.1:443', 'https://home']);
   });
 
-  it('takes the context that is asked for, or the current one', async () => {
+  it('uses the given context, or the current one', async () => {
     const path = await write('config', kubeconfig({}));
     expect((await load({ kubeconfig: path })).server).to.equal('https://one:6443');
     const two = await load({ kubeconfig: path, context: 'two' });
@@ -88,7 +88,7 @@ describe('loadCredentials', () => {
     expect(await two.tls()).to.deep.equal({ rejectUnauthorized: false });
   });
 
-  it('knows the namespace of the context, or of the pod', async () => {
+  it('reads the namespace of the context, or of the pod', async () => {
     const path = await write('config', kubeconfig({}));
     expect((await load({ kubeconfig: path })).namespace).to.equal(undefined);
     expect((await load({ kubeconfig: path, context: 'two' })).namespace).to.equal('lab');
@@ -171,7 +171,7 @@ describe('loadCredentials', () => {
     expect(credentials.server).to.equal('https://far');
   });
 
-  it('refuses a server without TLS, as that of kubectl proxy, unless that is asked for', async () => {
+  it('rejects a server without TLS, such as kubectl proxy, unless it is allowed explicitly', async () => {
     const server = 'http://127.0.0.1:8001';
     const path = await write('proxy', kubeconfig({ server }));
     expect(await messageFrom(load({ kubeconfig: path })))
@@ -181,15 +181,15 @@ describe('loadCredentials', () => {
     expect((await load({ kubeconfig: asked })).server).to.equal(server);
   });
 
-  it('says what is wrong and where', async () => {
-    expect(await messageFrom(load())).to.match(/^no cluster credentials: give --kubeconfig or set KUBECONFIG;/);
+  it('reports what is wrong and where', async () => {
+    expect(await messageFrom(load())).to.match(/^no cluster credentials: set --kubeconfig or KUBECONFIG;/);
     const missing = join(folder, 'missing');
     expect(await messageFrom(load({ kubeconfig: missing }))).to.match(
       new RegExp(`^cannot read kubeconfig ${missing}: `),
     );
     const path = await write('config', kubeconfig({ cluster: { 'proxy-url': 'socks5://p' } }));
     expect(await messageFrom(load({ kubeconfig: path }))).to.equal(
-      `context "one" of kubeconfig ${path} asks for proxy-url socks5://p, which Holdfast cannot use`,
+      `context "one" of kubeconfig ${path} has proxy-url socks5://p, which Holdfast does not support`,
     );
     expect(await messageFrom(load({ kubeconfig: path, context: 'nowhere' }))).to.equal(
       `kubeconfig ${path} has no context "nowhere"; there are: one, two`,

@@ -11,26 +11,26 @@ export interface TlsOptions {
   cert?: string | Buffer;
   key?: string | Buffer;
   rejectUnauthorized: boolean;
-  /** Name to verify the server's certificate against, where it is not the host of the URL. */
+  /** The name in the server's certificate, if it is not the host of the URL. */
   servername?: string;
 }
 
-/** Where the API server is, and who we are to it. `tls` and `headers` read rotated files anew: callers cache. */
+/** The address of the API server and our identity. `tls` and `headers` read rotated files again, so callers cache the result. */
 export interface Credentials {
   /** Base URL, possibly with a path. */
   readonly server: string;
-  /** Where somebody is at home who names no namespace; undefined: nothing says so. */
+  /** The default namespace; undefined if none is configured. */
   readonly namespace?: string | undefined;
   tls(): Promise<TlsOptions>;
   headers(): Promise<Record<string, string>>;
-  /** Forgets cached tokens; called after a 401. */
+  /** Drops cached tokens. Called after a 401. */
   refresh(): Promise<void>;
 }
 
 export interface CredentialsOptions {
-  /** Path of a kubeconfig file. Without it: `KUBECONFIG`, then the pod's service account, then `~/.kube/config`. */
+  /** Path of a kubeconfig file. Absent: `KUBECONFIG`, then the pod's service account, then `~/.kube/config`. */
   kubeconfig?: string | undefined;
-  /** Name of a context, where the file's current one is not meant. */
+  /** Name of a context. Absent: the file's current context. */
   context?: string | undefined;
   environment?: NodeJS.ProcessEnv;
   serviceAccountDirectory?: string;
@@ -38,7 +38,7 @@ export interface CredentialsOptions {
 
 const SERVICE_ACCOUNT_DIRECTORY = '/var/run/secrets/kubernetes.io/serviceaccount';
 
-/** @throws {Error} where there are no credentials, or they name no server */
+/** @throws {Error} if there are no credentials, or they name no server */
 export async function loadCredentials(options: CredentialsOptions = {}): Promise<Credentials> {
   const { environment = process.env, serviceAccountDirectory: directory = SERVICE_ACCOUNT_DIRECTORY } = options;
   const files = kubeconfigFiles(options.kubeconfig, environment.KUBECONFIG);
@@ -52,7 +52,7 @@ export async function loadCredentials(options: CredentialsOptions = {}): Promise
   const personal = join(environment.HOME ?? homedir(), '.kube', 'config');
   if (await exists(personal)) return KubeconfigCredentials.load([personal], options.context);
   throw new Error(
-    `no cluster credentials: give --kubeconfig or set KUBECONFIG; there is no service account in ${directory} and no ${personal}`,
+    `no cluster credentials: set --kubeconfig or KUBECONFIG; there is no service account in ${directory} and no file ${personal}`,
   );
 }
 
@@ -79,7 +79,7 @@ async function readNamespace(directory: string): Promise<string | undefined> {
   return text.trim() || undefined;
 }
 
-/** In a pod: two files that the kubelet rotates. Read here, so that a pod never pays for loading KubeConfig. */
+/** The service account of a pod: two files that the kubelet rotates. Read here, so that pods do not load KubeConfig. */
 class ServiceAccountCredentials implements Credentials {
   readonly server: string;
   readonly namespace: string | undefined;
@@ -150,7 +150,7 @@ class KubeconfigCredentials implements Credentials {
   }
 
   async refresh(): Promise<void> {
-    // A new KubeConfig knows nothing of the tokens that exec plugins and OIDC gave to the old one.
+    // A new KubeConfig does not have the cached tokens of exec plugins and OIDC.
     const { config, tokenFiles } = await readKubeconfig(this.#files, this.#context);
     this.#config = config;
     this.#tokenFiles = tokenFiles;
@@ -173,7 +173,7 @@ interface LoadedKubeconfig {
 }
 
 async function readKubeconfig(files: string[], context: string | undefined): Promise<LoadedKubeconfig> {
-  // Not the package's root: that loads every generated model and a websocket client.
+  // The package's root would load every generated model and a websocket client.
   const { KubeConfig } = await import('@kubernetes/client-node/dist/config.js');
   const config = new KubeConfig();
   const tokenFiles = new Map<string, string>();
@@ -192,7 +192,7 @@ async function readKubeconfig(files: string[], context: string | undefined): Pro
   return { config, tokenFiles };
 }
 
-/** The users' `tokenFile`, which KubeConfig does not know. */
+/** Returns each user's `tokenFile`, which KubeConfig does not support. */
 async function readTokenFiles(file: string): Promise<[string, string][]> {
   const text = await readFile(file, 'utf8');
   if (!text.includes('tokenFile')) return [];
@@ -214,11 +214,11 @@ function serverOf(config: KubeConfig, files: string[]): string {
   const cluster = config.getCurrentCluster();
   const where = `context "${context}" of kubeconfig ${paths}`;
   if (!cluster?.server) throw new Error(`${where} names no cluster with a server`);
-  if (cluster.proxyUrl) throw new Error(`${where} asks for proxy-url ${cluster.proxyUrl}, which Holdfast cannot use`);
-  // the library refuses it at the first request, in words of its own
+  if (cluster.proxyUrl) throw new Error(`${where} has proxy-url ${cluster.proxyUrl}, which Holdfast does not support`);
+  // the library would reject it at the first request, with a message that does not help
   if (/^http:/i.test(cluster.server) && !cluster.skipTLSVerify) {
     throw new Error(
-      `${where} names ${cluster.server}, to which tokens would go unencrypted: choose a context whose server is https://…, such as the one that kubectl proxy was started with, or set insecure-skip-tls-verify: true on this cluster`,
+      `${where} names ${cluster.server}, to which tokens would be sent unencrypted: choose a context whose server is https://…, such as the one with which kubectl proxy was started, or set insecure-skip-tls-verify: true for this cluster`,
     );
   }
   return cluster.server;

@@ -2,7 +2,7 @@ import type { Clock } from './clock.js';
 import { TransportError } from './errors.js';
 import { abortable } from './abortable.js';
 
-/** One signal for two reasons to give up: the caller's own, and time. */
+/** One signal that aborts when the caller aborts or the time is over. */
 export class Deadline {
   readonly #controller = new AbortController();
   readonly #caller: AbortSignal | undefined;
@@ -14,7 +14,7 @@ export class Deadline {
   constructor(clock: Clock, caller?: AbortSignal) {
     this.#clock = clock;
     this.#caller = caller;
-    this.#onAbort = () => this.#give({ fault: 'aborted', message: 'given up by the caller' });
+    this.#onAbort = () => this.#give({ fault: 'aborted', message: 'aborted by the caller' });
     if (caller?.aborted) this.#onAbort();
     else caller?.addEventListener('abort', this.#onAbort, { once: true });
   }
@@ -23,14 +23,14 @@ export class Deadline {
     return this.#controller.signal;
   }
 
-  /** Replaces the limit that was set before. */
+  /** Sets the time limit, which replaces an earlier one. */
   limit(ms: number, fault: 'deadline' | 'idle'): void {
     this.#cancelTimer();
-    const message = fault === 'idle' ? `silent for ${ms} ms` : `no whole answer within ${ms} ms`;
+    const message = fault === 'idle' ? `no data for ${ms} ms` : `no complete response within ${ms} ms`;
     this.#cancelTimer = this.#clock.setTimer(ms, () => this.#give({ fault, message }));
   }
 
-  /** What `promise` gives, unless the signal aborts first; then it rejects with the signal's reason. */
+  /** Resolves like `promise`, or rejects with the signal's reason if the signal aborts first. */
   race<T>(promise: Promise<T>): Promise<T> {
     return abortable(promise, this.#controller.signal);
   }
@@ -41,7 +41,7 @@ export class Deadline {
     this.#caller?.removeEventListener('abort', this.#onAbort);
   }
 
-  /** Why the signal aborted, as an error about `request`; undefined while it has not. */
+  /** Returns why the signal aborted, as an error about `request`; undefined if it has not. */
   error(request: string): TransportError | undefined {
     return this.#fault && new TransportError(this.#fault.fault, `${request}: ${this.#fault.message}`);
   }

@@ -18,12 +18,12 @@ function refusal(status: number, body: unknown, headers: Record<string, string> 
 }
 
 describe('errors of the API server', () => {
-  it('say the request, the status, the reason and the message', () => {
+  it('contain the request, the status, the reason and the message', () => {
     const error = refusal(404, { kind: 'Status', reason: 'NotFound', message: 'pods "x" not found', code: 404 });
     expect(error.message).to.equal('GET /api/v1/x: 404 NotFound: pods "x" not found');
   });
 
-  it('quote the beginning of an answer that is no Status', () => {
+  it('quote the beginning of a response that is not a Status', () => {
     expect(refusal(502, '<html>the proxy is tired</html>').message).to.equal(
       'GET /api/v1/x: 502 BadGateway: <html>the proxy is tired</html>',
     );
@@ -41,7 +41,7 @@ describe('errors of the API server', () => {
     },
   ];
   for (const { name, given, expect: expected } of retryAfter) {
-    it(`tell how long to wait from ${name}`, () => {
+    it(`take the delay before a retry from ${name}`, () => {
       expect(given.retryAfterMs).to.equal(expected);
     });
   }
@@ -64,7 +64,7 @@ describe('errors of the API server', () => {
     });
   }
 
-  it('are transient where an API server has just started, and its policies cannot judge yet', () => {
+  it('are transient while the policies of a new API server are not ready', () => {
     const message = 'policy x with binding y denied request: failed to configure policy: no kind AddressPool is known';
     const error = new StatusError({ request: 'PATCH /x', status: 422, reason: 'Invalid', message });
     expect(classifyError(error)).to.equal('transient');
@@ -72,12 +72,12 @@ describe('errors of the API server', () => {
     expect(retryDelayOf(error)).to.equal(2_000);
   });
 
-  it('are transient where there was no answer, or where we are at fault', () => {
+  it('are transient without a response, and for internal errors of our own', () => {
     expect(classifyError(new TransportError('broken', 'reset'))).to.equal('transient');
     expect(classifyError(new TypeError('undefined is not a function'))).to.equal('transient');
   });
 
-  it('tell a conflict from a name that is taken', () => {
+  it('distinguish a conflict from an existing name', () => {
     const conflict = refusal(409, { kind: 'Status', reason: 'Conflict' });
     const taken = refusal(409, { kind: 'Status', reason: 'AlreadyExists' });
     expect([isConflict(conflict), isAlreadyExists(conflict)]).to.deep.equal([true, false]);

@@ -1,4 +1,4 @@
-/** What the cause of a metav1.Status says in detail, as far as Holdfast reads it. */
+/** The details of a metav1.Status that Holdfast reads. */
 export interface StatusDetails {
   name?: string;
   kind?: string;
@@ -13,19 +13,19 @@ export interface StatusErrorInit {
   request: string;
   /** HTTP status. */
   status: number;
-  /** metav1.StatusReason, or the HTTP status in words where the body is no Status. */
+  /** metav1.StatusReason, or the HTTP status in words if the body is not a Status. */
   reason: string;
   message: string;
   details?: StatusDetails | undefined;
   retryAfterMs?: number | undefined;
 }
 
-/** The API server's refusal. The message holds no headers and no bodies, so it is safe to log. */
+/** An error response of the API server. The message contains no headers and no request body, so it is safe to log. */
 export class StatusError extends Error {
   readonly status: number;
   readonly reason: string;
   readonly details: StatusDetails | undefined;
-  /** How long the server asks us to wait. */
+  /** The delay that the server requests. */
   readonly retryAfterMs: number | undefined;
 
   constructor(init: StatusErrorInit) {
@@ -39,17 +39,17 @@ export class StatusError extends Error {
 }
 
 /**
- * Why there is no usable answer.
- * - `unsent`: no connection (refused, no route, TLS): the server has not seen the request
- * - `broken`: the connection broke; the server may or may not have acted
- * - `deadline`: no whole answer in time
- * - `idle`: a stream stayed silent for too long
- * - `malformed`: the answer is not what the protocol says
- * - `aborted`: the caller gave up
+ * Why there is no usable response.
+ * - `unsent`: no connection (refused, no route, TLS): the server has not received the request
+ * - `broken`: the connection broke; the server may have processed the request
+ * - `deadline`: no complete response in time
+ * - `idle`: a stream sent no data for too long
+ * - `malformed`: the response violates the protocol
+ * - `aborted`: the caller aborted the request
  */
 export type TransportFault = 'unsent' | 'broken' | 'deadline' | 'idle' | 'malformed' | 'aborted';
 
-/** No answer. */
+/** A request without a usable response. */
 export class TransportError extends Error {
   readonly fault: TransportFault;
 
@@ -68,7 +68,7 @@ export function isNotFound(error: unknown): error is StatusError {
   return hasStatus(error, 404);
 }
 
-/** The object is not what was read: resourceVersion or uid differ. */
+/** True if the object has changed since it was read: resourceVersion or UID differ. */
 export function isConflict(error: unknown): error is StatusError {
   return hasStatus(error, 409) && error.reason !== 'AlreadyExists';
 }
@@ -77,7 +77,7 @@ export function isAlreadyExists(error: unknown): error is StatusError {
   return hasStatus(error, 409) && error.reason === 'AlreadyExists';
 }
 
-/** The resourceVersion or continue token is too old. */
+/** True if the resourceVersion or continue token is too old. */
 export function isGone(error: unknown): error is StatusError {
   return hasStatus(error, 410);
 }
@@ -86,12 +86,12 @@ export function isForbidden(error: unknown): error is StatusError {
   return hasStatus(error, 403);
 }
 
-/** The object cannot be; or an admission policy says so. */
+/** True if the API server or an admission policy rejects the object as invalid. */
 export function isInvalid(error: unknown): error is StatusError {
   return hasStatus(error, 422) && !isPolicyUnready(error);
 }
 
-/** An API server that has just started, or has just got the CRD that a policy reads, cannot judge yet: it says nothing of the object. */
+/** True if a policy is not ready because the API server or a CRD that the policy reads is new. This says nothing about the object. */
 function isPolicyUnready({ message }: StatusError): boolean {
   return /failed to configure (policy|binding)/.test(message);
 }
@@ -100,10 +100,10 @@ export function isTooManyRequests(error: unknown): error is StatusError {
   return hasStatus(error, 429);
 }
 
-/** It learns of new kinds, and after a start of all kinds, within half a minute. */
+/** An API server learns of new kinds, and after a start of all kinds, within half a minute. */
 const POLICY_RETRY_MS = 2_000;
 
-/** How long to wait before the same request is worth another try; undefined: nobody knows, so back off. */
+/** Returns how long to wait before the request is retried; undefined if unknown: use a backoff. */
 export function retryDelayOf(error: unknown): number | undefined {
   if (!(error instanceof StatusError)) return undefined;
   return error.retryAfterMs ?? (isPolicyUnready(error) ? POLICY_RETRY_MS : undefined);
@@ -117,8 +117,8 @@ export function mayHaveActed(error: unknown): boolean {
 
 /**
  * - `transient`: the same request may succeed later
- * - `invalid`: it will not succeed until somebody changes something: tell them
- * - `stale`: it was decided on an old view: look again
+ * - `invalid`: the request fails until a user changes something: report it
+ * - `stale`: the decision was based on an old state: read again
  */
 export type ErrorClass = 'transient' | 'invalid' | 'stale';
 
@@ -138,7 +138,7 @@ export function classifyError(error: unknown): ErrorClass {
   }
 }
 
-/** The message of anything that was thrown. */
+/** Returns the message of a thrown value. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

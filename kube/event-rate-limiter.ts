@@ -1,10 +1,10 @@
 import type { Clock } from './clock.js';
 import { setMostRecent } from './lru.js';
 
-/** As client-go: 25 events about an object at once, then one in five minutes. */
+/** The same as client-go: 25 events about an object at once, then one in five minutes. */
 const BURST = 25;
 const REFILL_MS = 5 * 60_000;
-/** Objects; beyond it the one that was silent for longest is forgotten. */
+/** Beyond this number of objects, the least recently used one is dropped. */
 const MAX_BUCKETS = 4096;
 
 interface Bucket {
@@ -12,7 +12,7 @@ interface Bucket {
   filledAt: number;
 }
 
-/** A token bucket per object, so that one that is in trouble does not flood etcd. */
+/** A token bucket per object, so that an object with problems does not flood etcd. */
 export class EventRateLimiter {
   readonly #clock: Clock;
   readonly #buckets = new Map<string, Bucket>();
@@ -21,7 +21,7 @@ export class EventRateLimiter {
     this.#clock = clock;
   }
 
-  /** @returns false where the object has none left */
+  /** @returns false if the object has no tokens left */
   tryAccept(about: string): boolean {
     const now = this.#clock.now();
     const bucket = this.#buckets.get(about) ?? { tokens: BURST, filledAt: now };

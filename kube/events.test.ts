@@ -52,7 +52,7 @@ describe('EventRecorder', () => {
     await flushed;
   }
 
-  it('writes an event that kubectl describe finds: same namespace, the object by uid, source and times', async () => {
+  it('writes an event that kubectl describe finds: namespace, UID of the object, source and times', async () => {
     recorder.event(vm('web', 'shop'), 'Warning', 'ClaimConflict', 'delete claim web.blue');
     await flush();
     expect([...api.objects.keys()][0]).to.match(/^\/api\/v1\/namespaces\/shop\/events\/web\.[0-9a-f]+$/);
@@ -84,7 +84,7 @@ describe('EventRecorder', () => {
     expect(written()[0]?.metadata.namespace).to.equal('default');
   });
 
-  it('counts the same event up instead of writing it again', async () => {
+  it('increments the count of a repeated event instead of writing it again', async () => {
     recorder.event(vm('web', 'shop'), 'Warning', 'Reason', 'text');
     await flush();
     time.tick(9 * MINUTE);
@@ -99,7 +99,7 @@ describe('EventRecorder', () => {
     });
   });
 
-  it('writes it anew after ten quiet minutes, and where the server has let the old one go', async () => {
+  it('writes a new event after ten minutes, and if the old event has expired on the server', async () => {
     recorder.event(vm('web', 'shop'), 'Warning', 'Reason', 'text');
     await flush();
     time.tick(10 * MINUTE);
@@ -114,7 +114,7 @@ describe('EventRecorder', () => {
     expect(dropped).to.deep.equal([]);
   });
 
-  it('keeps events apart that differ in object, reason or message', async () => {
+  it('writes separate events for different objects, reasons or messages', async () => {
     recorder.event(vm('web', 'shop'), 'Warning', 'Reason', 'text');
     await flush();
     recorder.event(vm('web', 'shop'), 'Warning', 'Reason', 'other text');
@@ -124,7 +124,7 @@ describe('EventRecorder', () => {
     expect(written().map((event) => event.count)).to.deep.equal([1, 1, 1, 1]);
   });
 
-  it('lets an object have 25 events at once and then one in five minutes, without a loss for other objects', async () => {
+  it('allows an object 25 events at once and then one in five minutes, without an effect on other objects', async () => {
     for (let count = 0; count < 30; count++) {
       recorder.event(vm('loud', 'shop'), 'Normal', 'Reason', `text ${count}`);
       await flush();
@@ -139,7 +139,7 @@ describe('EventRecorder', () => {
     expect(new Set(dropped)).to.deep.equal(new Set(['rate']));
   });
 
-  it('drops and counts what exceeds its queue, and neither throws nor waits', async () => {
+  it('drops and counts events that exceed its queue, without an error or a delay', async () => {
     for (let count = 0; count < 5; count++) recorder.event(vm(`vm-${count}`, 'shop'), 'Normal', 'Reason', 'text');
     expect(dropped).to.deep.equal(['full', 'full']);
     await flush();
@@ -157,7 +157,7 @@ describe('EventRecorder', () => {
     expect(dropped).to.deep.equal([]);
   });
 
-  it('drops what the server refuses, and goes on with the next', async () => {
+  it('drops an event that the server rejects, and continues with the next', async () => {
     api.before = (request) => {
       if (!request.path.includes('forbidden')) return;
       throw new StatusError({ request: 'POST', status: 403, reason: 'Forbidden', message: 'is being terminated' });
@@ -169,14 +169,14 @@ describe('EventRecorder', () => {
     expect(written()).to.have.length(1);
   });
 
-  it('keeps names and messages within what the server accepts', async () => {
+  it('keeps names and messages within the limits of the server', async () => {
     recorder.event(vm('x'.repeat(253), 'shop'), 'Normal', 'Reason', 'y'.repeat(2000));
     await flush();
     expect(written()[0]?.metadata.name).to.have.length(253);
     expect(written()[0]?.message).to.have.length(1024);
   });
 
-  it('gives up a flush after its limit', async () => {
+  it('ends a flush at its time limit', async () => {
     api.before = () => systemClock.sleep(1_000_000);
     recorder.event(vm('web', 'shop'), 'Normal', 'Reason', 'text');
     let flushed = false;

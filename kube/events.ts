@@ -12,7 +12,7 @@ import type { Resource } from './resource.js';
 
 export type EventType = 'Normal' | 'Warning';
 
-/** What an event is about. */
+/** The object that an event is about. */
 export interface EventSubject {
   apiVersion: string;
   kind: string;
@@ -50,9 +50,9 @@ export interface EventRecorderOptions {
   log: Logger;
   random?: Random;
   metrics?: KubeMetrics;
-  /** Default `default`, the only one that the API server accepts for them. */
+  /** Default `default`, the only one that the API server accepts for cluster-scoped objects. */
   namespaceForClusterScoped?: string;
-  /** Events that may wait to be written. Default 1000. */
+  /** The number of events that may wait to be written. Default 1000. */
   queueSize?: number;
 }
 
@@ -62,7 +62,7 @@ interface PendingEvent {
   type: EventType;
   reason: string;
   message: string;
-  /** How often it was seen since it was written. */
+  /** How often it occurred since it was written. */
   count: number;
   /** Milliseconds since the epoch. */
   lastSeen: number;
@@ -74,21 +74,21 @@ interface WrittenEvent {
   namespace: string;
   name: string;
   count: number;
-  /** When it was last seen, in the clock's ms. */
+  /** When it last occurred, in the clock's ms. */
   at: number;
 }
 
-/** The same event within this time counts up instead of being written anew; as client-go. */
+/** The same event within this time increments the count instead of creating a new event, as in client-go. */
 const AGGREGATION_MS = 10 * 60_000;
-/** The API server refuses longer ones. */
+/** The API server rejects longer messages. */
 const MAX_EVENT_MESSAGE_LENGTH = 1024;
 const MAX_NAME_LENGTH = 253;
-/** About 20 s: an API server that restarts costs no event. */
+/** About 20 s, so that no event is lost while the API server restarts. */
 const MAX_ATTEMPTS = 8;
-/** Events that may be counted up. */
+/** Events whose count may be incremented. */
 const MAX_WRITTEN_EVENTS = 4096;
 
-/** Writes events in the background: never throws, never blocks; what cannot be written is counted. */
+/** Writes events in the background. Never throws and never blocks; events that cannot be written are counted. */
 export class EventRecorder {
   readonly #options: EventRecorderOptions;
   readonly #log: Logger;
@@ -133,7 +133,7 @@ export class EventRecorder {
     }
   }
 
-  /** Resolves when nothing waits to be written, or after `limitMs`. */
+  /** Resolves when all events are written, or after `limitMs`. */
   async flush(limitMs = 5_000): Promise<void> {
     const enough = new AbortController();
     const emptied = this.#emptied().then(() => enough.abort());
@@ -145,7 +145,7 @@ export class EventRecorder {
   }
 
   async #writeAll(): Promise<void> {
-    // What one reconciliation reports is complete before the first is taken.
+    // Collects all events of one reconciliation before the first is written.
     await Promise.resolve();
     for (let next = this.#take(); next !== undefined; next = this.#take()) await this.#writeOne(next);
     this.#pump = undefined;
@@ -166,7 +166,7 @@ export class EventRecorder {
       } catch (error) {
         const lost = failures === MAX_ATTEMPTS - 1 || (classifyError(error) !== 'transient' && !isAlreadyExists(error));
         if (lost) {
-          this.#log.debug({ reason: sighting.reason }, `event is not written: ${messageOf(error)}`);
+          this.#log.debug({ reason: sighting.reason }, `event cannot be written: ${messageOf(error)}`);
           this.#drop('failed', sighting.reason);
           return;
         }
@@ -181,7 +181,7 @@ export class EventRecorder {
     if (!fresh || !(await this.#countUp(known, sighting))) await this.#create(sighting);
   }
 
-  /** @returns false where the event has expired on the server */
+  /** @returns false if the event has expired on the server */
   async #countUp(known: WrittenEvent, sighting: PendingEvent): Promise<boolean> {
     const count = known.count + sighting.count;
     const body = { count, lastTimestamp: timestamp(sighting.lastSeen) };

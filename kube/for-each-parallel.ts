@@ -1,4 +1,4 @@
-/** Runs for each item, at most `width` at a time; `run` does not reject. Takes no new item once the signal aborts. */
+/** Calls `run`, which does not reject, for each item, at most `width` at a time. Takes no new item after the signal aborts. */
 export async function forEachParallel<T>(
   items: readonly T[],
   concurrency: number,

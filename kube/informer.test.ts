@@ -15,7 +15,7 @@ describe('Informer', () => {
   });
   afterEach(() => bench.close());
 
-  it('follows additions, bench.changes and deletions', async () => {
+  it('follows additions, changes and deletions', async () => {
     const lines = [
       event('ADDED', testObject('b', 11)),
       event('MODIFIED', testObject('b', 12)),
@@ -29,7 +29,7 @@ describe('Informer', () => {
     expect(bench.requestSummaries()).to.deep.equal(['list', 'watch 10', 'watch 20']);
   });
 
-  it('tells what a new list has changed, and nothing about what has stayed', async () => {
+  it('reports what a new list has changed, and nothing about unchanged objects', async () => {
     const before = [
       testObject('stays', 1),
       testObject('goes', 2),
@@ -53,7 +53,7 @@ describe('Informer', () => {
     ]);
   });
 
-  it('goes on when a handler throws, and counts it', async () => {
+  it('continues when a handler throws, and counts the failure', async () => {
     bench.start([list(10, testObject('a', 5), testObject('b', 6))], [QUIET]);
     const told: string[] = [];
     bench.informer.onChange((change) => {
@@ -66,7 +66,7 @@ describe('Informer', () => {
     expect(bench.changes).to.deep.equal(['added a@5', 'added b@6']);
   });
 
-  it('keeps what it knows of an object that cannot be read, and follows the others', async () => {
+  it('keeps the old state of an object that cannot be read, and follows the others', async () => {
     const lines = [
       event('MODIFIED', { ...testObject('a', 11), size: 'big' }),
       event('ADDED', testObject('b', 12)),
@@ -84,7 +84,7 @@ describe('Informer', () => {
     expect(bench.failures).to.equal(1);
   });
 
-  it('caches what shrink keeps, under the indexes of that', async () => {
+  it('caches and indexes the transformed objects', async () => {
     bench.start([list(10, testObject('a', 5), testObject('b', 6))], [QUIET], {
       shrink: ({ metadata: { name }, size }) => ({ metadata: { name, namespace: 'n' }, size }),
       indexes: { size: (object) => [String(object.size)] },
@@ -95,7 +95,7 @@ describe('Informer', () => {
     ]);
   });
 
-  it('tells a late handler what is there already', async () => {
+  it('reports cached objects to a handler that is added later', async () => {
     bench.start([list(10, testObject('a', 5))], [QUIET]);
     await bench.informer.synced();
     const told: string[] = [];
@@ -103,7 +103,7 @@ describe('Informer', () => {
     expect(told).to.deep.equal(['added a@5']);
   });
 
-  it('takes an optional kind that is absent for empty, and finds it once it is there', async () => {
+  it('treats an optional kind that is not served as empty, and lists it when it is served', async () => {
     const absent: Reply = { status: 404, body: status(404, 'NotFound') };
     bench.start([absent, absent, list(10, testObject('a', 5))], [QUIET], { optional: true });
     await bench.informer.synced();
@@ -113,14 +113,14 @@ describe('Informer', () => {
     expect(bench.changes).to.deep.equal(['added a@5']);
   });
 
-  it('takes an optional kind that goes away for emptied', async () => {
+  it('empties the cache when an optional kind is no longer served', async () => {
     const absent: Reply = { status: 404, body: status(404, 'NotFound') };
     bench.start([list(10, testObject('a', 5)), absent, list(20)], [absent, QUIET], { optional: true });
     await bench.untilRequests(4);
     expect(bench.changes).to.deep.equal(['added a@5', 'removed a@5']);
   });
 
-  it('says while an optional kind is not served, also to who asks because an object went', async () => {
+  it('reports that an optional kind is not served, also within a handler of a removed object', async () => {
     const absent: Reply = { status: 404, body: status(404, 'NotFound') };
     bench.start([list(10, testObject('a', 5)), absent, list(20)], [absent, QUIET], { optional: true });
     const { informer } = bench;
@@ -131,7 +131,7 @@ describe('Informer', () => {
     expect(told).to.deep.equal(['added, served', 'removed, not served', '0, not served', '0, served']);
   });
 
-  it('is not synced while a kind that must be there is absent', async () => {
+  it('is not synced while a required kind is not served', async () => {
     bench.start([{ status: 404, body: status(404, 'NotFound') }], []);
     await bench.untilRequests(3);
     expect(bench.informer.hasSynced).to.equal(false);
@@ -139,7 +139,7 @@ describe('Informer', () => {
   });
 
   describe('when it is stopped', () => {
-    it('closes its watch, and opens none after that', async () => {
+    it('closes its watch and opens no other', async () => {
       bench.start([list(10)], [QUIET]);
       await bench.untilRequests(2);
       await bench.informer.stop();
@@ -150,14 +150,14 @@ describe('Informer', () => {
       expect(bench.requestSummaries()).to.have.length(2);
     });
 
-    it('during a list, neither fills the cache nor watches', async () => {
+    it('neither fills the cache nor watches if it was listing', async () => {
       bench.start([{ ...list(10, testObject('a', 5)), delayMs: 50 }], [QUIET]);
       await bench.untilRequests(1);
       await bench.informer.stop();
       expect([bench.informer.cache.size, server.seen.length]).to.deep.equal([0, 1]);
     });
 
-    it('during a back-off, bench.ends at once', async () => {
+    it('ends a backoff at once', async () => {
       bench.start([{ status: 500 }], [], { clock: systemClock });
       await bench.untilRequests(1);
       const begun = Date.now();
@@ -165,14 +165,14 @@ describe('Informer', () => {
       expect(Date.now() - begun).to.be.below(500);
     });
 
-    it('before its first list, tells those who wait for it', async () => {
+    it('rejects callers that wait for its first list', async () => {
       bench.start([{ silent: true }], []);
       const waiting = bench.informer.synced().catch((error: unknown) => (error as Error).message);
       await bench.informer.stop();
       expect(await waiting).to.equal('the informer of things was stopped before its first list');
     });
 
-    it('and was started twice before, has had one watch', async () => {
+    it('has had only one watch if it was started twice', async () => {
       bench.start([list(10)], [QUIET]);
       bench.informer.start();
       await bench.untilRequests(2);

@@ -10,9 +10,9 @@ import type { Resource } from './resource.js';
 
 export interface ObjectChange<S> {
   type: 'added' | 'changed' | 'removed';
-  /** After the change; of a removed object the last state known. */
+  /** The object after the change, or the last known state of a removed object. */
   object: S;
-  /** What the cache held before; absent for `added`. */
+  /** The cached object before the change; absent for `added`. */
   before?: S;
 }
 
@@ -20,12 +20,12 @@ export interface InformerOptions<T extends KubeObject, S extends KubeObject = T>
   namespace?: string;
   labelSelector?: string;
   fieldSelector?: string;
-  /** Keeps of an object what readers need. It keeps name and namespace. */
+  /** Reduces an object to what readers need, before it is cached. It must keep name and namespace. */
   shrink?: (object: T) => S;
   indexes?: Indexes<S>;
-  /** The kind may be absent (404): it then counts as empty and is asked for again. */
+  /** The kind need not be served (404): it then counts as empty and is listed again later. */
   optional?: boolean;
-  /** A watch that delivers neither an event nor a bookmark for so long is ended and started again. Default: 130 to 150 s. */
+  /** A watch without an event or bookmark for this time is restarted. Default: 130 to 150 s. */
   idleMs?: number;
   log?: Logger;
   metrics?: KubeMetrics;
@@ -33,15 +33,15 @@ export interface InformerOptions<T extends KubeObject, S extends KubeObject = T>
   random?: Random;
 }
 
-/** What is left of an object once it has been read. */
+/** An object after its transform. */
 interface TransformedObject<S> {
   key: string;
   version: string;
-  /** Undefined where `shrink` failed. */
+  /** Undefined if the transform failed. */
   object: S | undefined;
 }
 
-/** A cache of one kind that follows the API server, and handlers that are told of every change. */
+/** A cache of one kind that follows the API server and calls handlers for every change. */
 export class Informer<T extends KubeObject, S extends KubeObject = T> {
   readonly cache: Cache<S>;
   readonly #plural: string;
@@ -50,7 +50,7 @@ export class Informer<T extends KubeObject, S extends KubeObject = T> {
   readonly #metrics: KubeMetrics;
   readonly #reflector: Reflector<T, TransformedObject<S>>;
   readonly #handlers: ((change: ObjectChange<S>) => void)[] = [];
-  /** resourceVersion by key: `shrink` need not keep it. */
+  /** resourceVersion by key, because the transform need not keep it. */
   readonly #versions = new Map<string, string>();
   readonly #synced: Promise<void>;
   #settleSynced: (error?: Error) => void = () => undefined;
@@ -61,7 +61,7 @@ export class Informer<T extends KubeObject, S extends KubeObject = T> {
   constructor(client: Client, resource: Resource<T>, options: InformerOptions<T, S> = {}) {
     const { shrink, indexes, ...rest } = options;
     this.#plural = resource.plural;
-    // Without `shrink` S is T: that is what the default of the type parameter says.
+    // Without a transform, S is T by the default of the type parameter.
     this.#shrink = shrink ?? ((object) => object as KubeObject as S);
     this.#log = (options.log ?? silentLogger).child({ resource: resource.plural });
     this.#metrics = options.metrics ?? silentMetrics;
@@ -81,31 +81,31 @@ export class Informer<T extends KubeObject, S extends KubeObject = T> {
     this.#synced = new Promise((resolve, reject) => {
       this.#settleSynced = (error) => (error === undefined ? resolve() : reject(error));
     });
-    // Nobody has to wait for it.
+    // Callers need not wait for it.
     this.#synced.catch(() => undefined);
   }
 
-  /** The first full list is in the cache, and its handlers have run. */
+  /** True when the first complete list is in the cache and the handlers have run. */
   get hasSynced(): boolean {
     return this.#hasSynced;
   }
 
-  /** False while the API server does not know the kind: that the cache is empty then says nothing of any object. */
+  /** False while the API server does not serve the kind: the empty cache then says nothing about any object. */
   get isServed(): boolean {
     return this.#isServed;
   }
 
-  /** Called when {@link isServed} changes, after the cache has. Handlers do not throw. */
+  /** Registers a handler for changes of {@link isServed}, called after the cache has changed. Handlers do not throw. */
   onServed(handler: () => void): void {
     this.#servedHandlers.push(handler);
   }
 
-  /** When the server was last heard of (list, event or bookmark), in the clock's ms; 0: never. */
+  /** When the server last sent a list, event or bookmark, in the clock's ms; 0: never. */
   get lastProgress(): number {
     return this.#reflector.lastProgress;
   }
 
-  /** Handlers only enqueue keys. One that throws is logged and counted. What is cached already is told as `added`. */
+  /** Registers a handler, which only enqueues keys. Errors of handlers are logged and counted. Cached objects are reported as `added`. */
   onChange(handler: (change: ObjectChange<S>) => void): void {
     this.#handlers.push(handler);
     for (const object of this.cache.list()) this.#call(handler, { type: 'added', object });
@@ -115,17 +115,17 @@ export class Informer<T extends KubeObject, S extends KubeObject = T> {
     this.#reflector.start();
   }
 
-  /** @throws {Error} where it is stopped before its first list */
+  /** @throws {Error} if it is stopped before its first list */
   synced(): Promise<void> {
     return this.#synced;
   }
 
-  /** Ends the current watch and starts the next one where it stopped, for a caller that knows the cache to be behind. */
+  /** Ends the current watch and continues with a new one, for callers that know that the cache is stale. */
   restartWatch(): void {
     this.#reflector.restartWatch();
   }
 
-  /** Resolves when no handler is called any more. */
+  /** Resolves when no more handlers are called. */
   async stop(): Promise<void> {
     await this.#reflector.stop();
     this.#settleSynced(new Error(`the informer of ${this.#plural} was stopped before its first list`));
@@ -144,7 +144,7 @@ export class Informer<T extends KubeObject, S extends KubeObject = T> {
 
   #replace(projections: TransformedObject<S>[], isServed: boolean): void {
     const turns = this.#isServed !== isServed;
-    // first, for handlers that ask
+    // first, because handlers may read it
     this.#isServed = isServed;
     const listed = new Set(projections.map(({ key }) => key));
     for (const key of this.cache.keys()) if (!listed.has(key)) this.#remove(key);
@@ -155,8 +155,7 @@ export class Informer<T extends KubeObject, S extends KubeObject = T> {
   }
 
   #upsert({ key, version, object }: TransformedObject<S>): void {
-    // A relist and a repeated event bring what is known already. One object that cannot be read must not stop the others; what was
-    // known of it stays.
+    // Lists and repeated events contain known objects. An object that cannot be read keeps its old state and does not stop the others.
     if (object === undefined || (version !== '' && this.#versions.get(key) === version)) return;
     try {
       const before = this.cache.set(object);
@@ -173,7 +172,7 @@ export class Informer<T extends KubeObject, S extends KubeObject = T> {
     } else if (before.metadata.uid === object.metadata.uid) {
       this.#tell({ type: 'changed', object, before });
     } else {
-      // Deleted and made anew while no watch ran: another object of the same name.
+      // Deleted and created again while no watch ran: another object of the same name.
       this.#tell({ type: 'removed', object: before, before });
       this.#tell({ type: 'added', object });
     }

@@ -38,17 +38,17 @@ describe('InformerRegistry', () => {
 
   beforeEach(() => server.lists.splice(0));
 
-  it('gives all who ask for the same constant the same informer', () => {
+  it('returns the same informer for the same constant', () => {
     const registry = make();
     expect(registry.get(WATCHED_PODS)).to.equal(registry.get(WATCHED_PODS));
   });
 
-  it('keeps caches of one kind apart that are different constants', () => {
+  it('returns separate caches for different constants of one kind', () => {
     const registry = make();
     expect(registry.get(WATCHED_PODS)).not.to.equal(registry.get({ resource: PODS, namespace: 'a' }));
   });
 
-  it('follows each kind once, however often it is started', async () => {
+  it('starts each informer once', async () => {
     const registry = make();
     registry.get(WATCHED_PODS);
     registry.start();
@@ -59,7 +59,7 @@ describe('InformerRegistry', () => {
     await registry.stop();
   });
 
-  it('names the kinds whose first list is not there yet', async () => {
+  it('names the kinds that are not listed yet', async () => {
     const registry = make();
     registry.get(WATCHED_PODS);
     expect(registry.missing).to.deep.equal(['pods']);

@@ -7,7 +7,7 @@ import type { Logger } from './log.js';
 import type { KubeMetrics } from './metrics.js';
 import type { Resource } from './resource.js';
 
-/** What of a kind is followed, and what of it is kept: one constant for each cache, which is its identity. */
+/** What a watch covers and what its cache keeps. There is one constant per cache, which identifies it. */
 export interface WatchSpec<T extends KubeObject, S extends KubeObject = T> extends Pick<
   InformerOptions<T, S>,
   'namespace' | 'labelSelector' | 'fieldSelector' | 'shrink' | 'indexes' | 'optional'
@@ -24,8 +24,8 @@ export interface InformerRegistryOptions {
 }
 
 /**
- * One informer for each {@link WatchSpec} constant, however many parts of the process ask for it. Parts get theirs and register
- * handlers when they are made, start them when they are started, and leave stopping to the process.
+ * Creates one informer for each {@link WatchSpec} constant, which all components of the process share. Components get their informers and
+ * register handlers when they are created, and start them when they are started. The process stops them.
  */
 export class InformerRegistry {
   readonly #options: InformerRegistryOptions;
@@ -41,11 +41,11 @@ export class InformerRegistry {
     const { client, ...rest } = this.#options;
     const known = this.#informers.get(watched) ?? new Informer<T, S>(client, resource, { ...rest, ...options });
     this.#informers.set(watched, known as Informer<never, KubeObject>);
-    // The constant is the key, and it alone decides T and S.
+    // The constant is the key, and it determines T and S.
     return known as Informer<T, S>;
   }
 
-  /** Starts what was handed out and does not run yet. */
+  /** Starts all informers that were created and do not run yet. */
   start(): void {
     for (const [watched, informer] of this.#informers) {
       if (this.#started.has(watched)) continue;
@@ -54,18 +54,18 @@ export class InformerRegistry {
     }
   }
 
-  /** Resolves once every informer that was handed out has its first full list. */
+  /** Resolves when every created informer has its first complete list. */
   async synced(): Promise<void> {
     await Promise.all([...this.#informers.values()].map((informer) => informer.synced()));
   }
 
-  /** @returns undefined once every informer has its first full list; else what is missing */
+  /** @returns undefined when every informer has its first complete list; otherwise the missing kinds */
   ready(): string | undefined {
     const { missing } = this;
     return missing.length === 0 ? undefined : `not listed yet: ${missing.join(', ')}`;
   }
 
-  /** @returns the kinds, in the plural, whose first list is not there yet */
+  /** @returns the kinds, in the plural, that are not listed yet */
   get missing(): string[] {
     return [...this.#informers]
       .filter(([, informer]) => !informer.hasSynced)

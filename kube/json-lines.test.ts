@@ -29,7 +29,7 @@ async function faultOf(text: string): Promise<string> {
 }
 
 describe('readJsonLines', () => {
-  it('gives the same values however the bytes are cut, also within a character', async () => {
+  it('returns the same values for any split of the bytes, also within a character', async () => {
     const line = fc.jsonValue();
     const sizes = fc.array(fc.integer({ min: 0, max: 7 }), { maxLength: 50 });
     await fc.assert(
@@ -45,7 +45,7 @@ describe('readJsonLines', () => {
     expect(await read('\n1\n\r\n2\n')).to.deep.equal([1, 2]);
   });
 
-  it('reads a line that comes in very many pieces in a time that grows with its length alone', async () => {
+  it('reads a line in very many pieces in time that is proportional to its length', async () => {
     const pieces = 64_000;
     const piece = Buffer.alloc(64, 'x');
     let yielded = 0;
@@ -61,7 +61,7 @@ describe('readJsonLines', () => {
   });
 
   const faults = [
-    { name: 'broken JSON', given: '{"a":1}\n{"a":\n', expect: 'the answer is not JSON: {"a":' },
+    { name: 'broken JSON', given: '{"a":1}\n{"a":\n', expect: 'the response is not JSON: {"a":' },
     { name: 'an end within a line', given: '{"a":1}\n{"a"', expect: 'the stream ended within a line' },
   ];
   for (const { name, given, expect: expected } of faults) {

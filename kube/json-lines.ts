@@ -1,12 +1,12 @@
 import { TransportError } from './errors.js';
 
 const NEWLINE = 0x0a;
-/** An API object has at most about 3 MB; a line far beyond that is no watch event. */
+/** An API object has at most about 3 MB; a much longer line is not a watch event. */
 const MAX_LINE_BYTES = 64 * 1024 * 1024;
 
 /**
- * Splits a byte stream into newline-delimited JSON values. Each byte is looked at once, however small the chunks are.
- * @throws {TransportError} `malformed` on broken JSON, on a line without end and on an end within a line
+ * Splits a byte stream into newline-delimited JSON values. Each byte is read once, for chunks of any size.
+ * @throws {TransportError} `malformed` for broken JSON, a line that is too long, and an end within a line
  */
 export async function* readJsonLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<unknown, void, undefined> {
   let pending: Buffer[] = [];
@@ -39,6 +39,6 @@ export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new TransportError('malformed', `the answer is not JSON: ${text.slice(0, 80)}`, error);
+    throw new TransportError('malformed', `the response is not JSON: ${text.slice(0, 80)}`, error);
   }
 }

@@ -123,7 +123,7 @@ describe('LeaderElection', () => {
     await stop(first);
   });
 
-  it('gives the lease back when it stops, so that a successor starts within its next look', async () => {
+  it('releases the lease when it stops, so that a successor acquires it at its next retry', async () => {
     const first = new Candidate(api, 'a');
     await time.tickAsync(0);
     const second = new Candidate(api, 'b');
@@ -137,7 +137,7 @@ describe('LeaderElection', () => {
     await stop(second);
   });
 
-  it('gives the lease back only after the work has ended', async () => {
+  it('releases the lease only after the work has ended', async () => {
     const first = new Candidate(api, 'a', () => systemClock.sleep(3_000));
     await time.tickAsync(0);
     const stopped = first.election.stop();
@@ -149,7 +149,7 @@ describe('LeaderElection', () => {
     expect((await lease()).spec?.holderIdentity).to.equal('');
   });
 
-  it('ends a term that cannot be renewed before anybody else begins one', async () => {
+  it('stops leading without a renewal before another candidate starts', async () => {
     const line = lineTo(api);
     line.before = uncut;
     const first = new Candidate(line, 'a');
@@ -168,7 +168,7 @@ describe('LeaderElection', () => {
     await stop(second);
   });
 
-  it('ends a term in time though the renewal hangs', async () => {
+  it('stops leading in time if the renewal hangs', async () => {
     const hanging = new AbortController();
     const first = new Candidate(api, 'a');
     await time.tickAsync(0);
@@ -183,7 +183,7 @@ describe('LeaderElection', () => {
     expect((await lease()).spec?.holderIdentity, 'a late renewal is undone').to.equal('');
   });
 
-  it('does not lead on a lease whose writing took longer than a term, but on the next renewal of it', async () => {
+  it('does not lead after a write that took longer than the renew deadline, but after the next renewal', async () => {
     api.before = (request) => (request.method === 'POST' ? systemClock.sleep(10_500) : undefined);
     const first = new Candidate(api, 'a');
     await time.tickAsync(11_000);
@@ -194,7 +194,7 @@ describe('LeaderElection', () => {
     await stop(first);
   });
 
-  it('judges a lease by its own clock, however wrong the clock of its holder is', async () => {
+  it('measures expiry with its own clock, even if the clock of the holder is wrong', async () => {
     const holder = { holderIdentity: 'gone', leaseDurationSeconds: 15, renewTime: '2001-01-01T00:00:00.000000Z' };
     await new Client(api).create(LEASES, { metadata: { namespace: 'holdfast', name: 'controller' }, spec: holder });
     const begun = Date.now();
@@ -204,7 +204,7 @@ describe('LeaderElection', () => {
     await stop(first);
   });
 
-  it('steps down when somebody else has taken its lease', async () => {
+  it('stops leading when another candidate has taken its lease', async () => {
     const first = new Candidate(api, 'a');
     await time.tickAsync(0);
     const taken = await lease();
@@ -215,7 +215,7 @@ describe('LeaderElection', () => {
     expect((await lease()).spec?.holderIdentity).to.equal('thief');
   });
 
-  it('survives errors that are shorter than its deadline', async () => {
+  it('keeps leading during errors that are shorter than its deadline', async () => {
     const first = new Candidate(api, 'a');
     await time.tickAsync(0);
     api.before = () => {
@@ -238,7 +238,7 @@ describe('LeaderElection', () => {
     await stop(first);
   });
 
-  it('refuses periods that would let two lead at once', () => {
+  it('rejects periods with which two candidates could lead at once', () => {
     const given = { namespace: 'n', name: 'n', identity: 'a', clock: systemClock, random: () => 1, log: silentLogger };
     expect(() => new LeaderElection({ ...given, client: new Client(api), renewDeadlineMs: 20_000 })).to.throw(
       RangeError,

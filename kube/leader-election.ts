@@ -29,14 +29,14 @@ export const LEASES: Resource<Lease> = {
 
 export interface LeaderElectionOptions {
   client: Client;
-  /** Of the Lease, as `name`. */
+  /** Namespace of the Lease. */
   namespace: string;
   name: string;
   /** Unique among the candidates. */
   identity: string;
-  /** How long others wait for a leader that does not renew. Default 15 000. */
+  /** How long other candidates wait for a leader that does not renew. Default 15 000. */
   leaseDurationMs?: number;
-  /** How long a leader goes on without a renewal. Below leaseDurationMs; default 10 000. */
+  /** How long a leader continues without a renewal. Less than leaseDurationMs; default 10 000. */
   renewDeadlineMs?: number;
   /** Default 2 000. */
   retryPeriodMs?: number;
@@ -46,15 +46,15 @@ export interface LeaderElectionOptions {
 }
 
 export interface LeaderCallbacks {
-  /** The signal aborts when leadership ends, well before another candidate may take over. */
+  /** The signal aborts when leadership ends, before another candidate may take over. */
   onStarted(signal: AbortSignal): void;
-  /** The lease is given back only after this has finished. */
+  /** The lease is released only after this has finished. */
   onStopped: (() => void) | (() => Promise<void>);
 }
 
 /**
- * One leader among several candidates, by a Lease that the leader renews. As in client-go, nobody compares its clock with another's:
- * a lease has expired when we have not seen it change for its duration, measured with our own timers.
+ * Elects one leader among several candidates, by a Lease that the leader renews. As in client-go, clocks are never compared: a lease has
+ * expired if it has not changed for its duration, measured with our own timers.
  */
 export class LeaderElection {
   readonly #options: Required<LeaderElectionOptions>;
@@ -62,12 +62,12 @@ export class LeaderElection {
   readonly #stop = new AbortController();
   #running: Promise<void> | undefined;
   #isLeader = false;
-  /** The lease as last read or written. */
+  /** The lease as it was last read or written. */
   #observed: Lease | undefined;
   #expired = false;
   #cancelExpiry: () => void = () => undefined;
   #cancelDeadline: () => void = () => undefined;
-  /** A request that hangs leaves time for another before the deadline. */
+  /** A request that hangs leaves time for another one before the deadline. */
   readonly #call: CallOptions;
 
   constructor(options: LeaderElectionOptions) {
@@ -86,7 +86,7 @@ export class LeaderElection {
     return this.#isLeader;
   }
 
-  /** Waits for the lease, leads, and resolves when leadership has ended or `stop` was called. It may be run again unless stopped. */
+  /** Waits for the lease, leads, and resolves when leadership has ended or `stop` was called. May be called again unless stopped. */
   run(callbacks: LeaderCallbacks): Promise<void> {
     this.#running ??= this.#lead(callbacks).finally(() => {
       this.#running = undefined;
@@ -94,7 +94,7 @@ export class LeaderElection {
     return this.#running;
   }
 
-  /** Ends leadership, and gives the lease back so that a successor starts at once. */
+  /** Ends leadership and releases the lease, so that a successor starts at once. */
   async stop(): Promise<void> {
     this.#stop.abort();
     await this.#running;
@@ -120,7 +120,7 @@ export class LeaderElection {
     }
   }
 
-  /** Returns when the lease is ours, or when stopped. */
+  /** Returns when we hold the lease or are stopped. */
   async #acquire(term: AbortController, end: () => void): Promise<void> {
     const { clock, random, retryPeriodMs } = this.#options;
     while (!term.signal.aborted && !(await this.#renew(end))) {
@@ -139,14 +139,14 @@ export class LeaderElection {
       const renewed = await this.#renew(end);
       if (!renewed && this.#heldByOther()) end();
     }
-    this.#log.info({}, 'leads no more');
+    this.#log.info({}, 'stopped leading');
     await callbacks.onStopped();
   }
 
   /**
-   * Takes or renews the lease, and moves the end of the term. The term counts from before the write was sent: nobody can have seen
-   * it earlier.
-   * @returns whether the lease is ours now
+   * Acquires or renews the lease and extends the term. The term counts from before the write was sent, because no other candidate can have
+   * seen the lease earlier.
+   * @returns whether we hold the lease
    */
   async #renew(end: () => void): Promise<boolean> {
     const { clock, renewDeadlineMs } = this.#options;
@@ -172,7 +172,7 @@ export class LeaderElection {
       return await this.#takeOrRenew();
     } catch (error) {
       if (isConflict(error) || isAlreadyExists(error)) {
-        // Somebody else wrote: read it next time.
+        // Another candidate wrote the lease: read it next time.
         this.#forget();
         this.#log.debug({}, `lease was written by another candidate: ${messageOf(error)}`);
       } else {
@@ -184,7 +184,7 @@ export class LeaderElection {
 
   async #takeOrRenew(): Promise<boolean> {
     const { client, namespace, name } = this.#options;
-    // A leader knows its own last write, and the server checks its resourceVersion: no read is needed.
+    // A leader knows its last write, and the server checks the resourceVersion, so no read is needed.
     if (!this.#isLeader || this.#observed === undefined) {
       const found = await client.find(LEASES, { namespace, name }, this.#call);
       if (found === undefined) {
@@ -247,7 +247,7 @@ export class LeaderElection {
       await client.replace(LEASES, { ...held, spec }, this.#call);
     } catch (error) {
       // It expires by itself.
-      this.#log.info({}, `lease is not given back: ${messageOf(error)}`);
+      this.#log.info({}, `lease cannot be released: ${messageOf(error)}`);
     }
   }
 }

@@ -1,4 +1,4 @@
-/** What the layers below the processes need of a logger; pino's loggers satisfy it. */
+/** The logger that the layers below the processes use; pino's loggers implement it. */
 export interface Logger {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;

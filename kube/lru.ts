@@ -1,4 +1,4 @@
-/** Sets the entry as the most recent one, and drops the least recent ones beyond `limit`. */
+/** Sets an entry as the most recent one, and deletes the least recent entries beyond `limit`. */
 export function setMostRecent<V>(entries: Map<string, V>, key: string, value: V, limit: number): void {
   entries.delete(key);
   entries.set(key, value);

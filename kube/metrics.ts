@@ -1,12 +1,12 @@
-/** What the layer measures. prom-client is bound to it by the processes. */
+/** Metrics of this layer. The processes connect them to prom-client. */
 export interface KubeMetrics {
-  /** One HTTP exchange; `code` is the status, or `error` where there was no answer. */
+  /** One HTTP request; `code` is the status, or `error` without a response. */
   requested(method: string, code: string, seconds: number): void;
-  /** One full list of a kind, all pages. */
+  /** One complete list of a kind, all pages. */
   listed(plural: string, seconds: number): void;
-  /** A watch ended: `end` by the server, `restart` by its caller, `idle` after silence, else the status or the fault. */
+  /** A watch ended: `end` by the server, `restart` by its caller, `idle` without data, otherwise the status or the fault. */
   watchEnded(plural: string, why: string): void;
-  /** A handler of an informer threw. */
+  /** A handler of an informer failed. */
   handlerFailed(plural: string): void;
   /** The number of keys that wait in a queue. */
   queueDepth(queue: string, depth: number): void;

@@ -30,7 +30,7 @@ describe('Reflector', () => {
     expect(bench.informer.lastProgress).to.be.within(systemClock.now() - 5000, systemClock.now());
   });
 
-  it('takes a list for as old as its request, because it may show the state of that moment', async () => {
+  it('treats a list as old as its request, because it may show the state of that time', async () => {
     const clock = new ManualClock(1_000_000);
     bench = new WatchHarness(server, 10_000, clock);
     bench.startWith(
@@ -45,7 +45,7 @@ describe('Reflector', () => {
     expect(bench.informer.lastProgress).to.equal(1_000_000);
   });
 
-  it('watches again at once after a clean end, from the last version that it saw', async () => {
+  it('restarts a watch at once after a clean end, from the last known version', async () => {
     const watches = [{ lines: [event('ADDED', testObject('a', 11))], then: 'end' as const }];
     bench.start([list(10)], [...watches, { lines: [bookmark(15)], then: 'end' }, QUIET]);
     await bench.untilRequests(4);
@@ -53,13 +53,13 @@ describe('Reflector', () => {
     expect(bench.sleeps).to.deep.equal([]);
   });
 
-  it('slows down when watches end at once without an event', async () => {
+  it('backs off when watches end at once without an event', async () => {
     bench.start([list(10)], [{ lines: [], then: 'end' }]);
     await bench.untilRequests(5);
     expect(bench.sleeps.slice(0, 3)).to.deep.equal([150, 195, 254]);
   });
 
-  it('lists again with back-off after an ERROR event with 410', async () => {
+  it('lists again with backoff after an ERROR event with 410', async () => {
     const gone = { lines: [event('ERROR', status(410, 'Expired'))] };
     bench.start([list(10, testObject('a', 5)), list(20, testObject('a', 5)), list(30)], [gone, gone, QUIET]);
     await bench.untilRequests(6);
@@ -69,14 +69,14 @@ describe('Reflector', () => {
     expect(bench.changes).to.deep.equal(['added a@5', 'removed a@5']);
   });
 
-  it('lists again with back-off after HTTP 410', async () => {
+  it('lists again with backoff after HTTP 410', async () => {
     bench.start([list(10), list(20)], [{ status: 410, body: status(410, 'Expired') }, QUIET]);
     await bench.untilRequests(4);
     expect(bench.requestSummaries()).to.deep.equal(['list', 'watch 10', 'list', 'watch 20']);
     expect(bench.sleeps).to.deep.equal([200]);
   });
 
-  it('waits as long as Retry-After says after 429, or with back-off after 503, and keeps its place', async () => {
+  it('waits for Retry-After after 429, or backs off after 503, and keeps its version', async () => {
     const busy: Reply = { status: 429, headers: { 'retry-after': '700' }, body: status(429, 'TooManyRequests') };
     bench.start([list(10)], [busy, { status: 503, body: status(503, 'ServiceUnavailable') }, QUIET]);
     await bench.untilRequests(4);
@@ -84,7 +84,7 @@ describe('Reflector', () => {
     expect(bench.sleeps).to.deep.equal([700_000, 1600]);
   });
 
-  it('never gives up on lists that fail, and is synced with the first that does not', async () => {
+  it('retries failed lists forever, and is synced by the first that succeeds', async () => {
     const broken: Reply = { status: 500, body: status(500, 'InternalError') };
     bench.start([...Array.from({ length: 9 }, () => broken), list(10, testObject('a', 5))], [QUIET]);
     await bench.informer.synced();
@@ -92,42 +92,42 @@ describe('Reflector', () => {
     expect(bench.changes).to.deep.equal(['added a@5']);
   });
 
-  it('goes on from its place, and soon, after a reset in the middle of the stream', async () => {
+  it('soon continues from its version after a reset in the middle of the stream', async () => {
     bench.start([list(10)], [{ lines: [event('ADDED', testObject('a', 11))], then: 'reset' }, QUIET]);
     await bench.untilRequests(3);
     expect(bench.requestSummaries()).to.deep.equal(['list', 'watch 10', 'watch 11']);
     expect([bench.sleeps, bench.ends]).to.deep.equal([[150], ['broken']]);
   });
 
-  it('goes on from its place after garbage in the stream, and does not swallow it', async () => {
+  it('continues from its version after garbage in the stream, and reports it', async () => {
     bench.start([list(10)], [{ lines: [event('ADDED', testObject('a', 11)), '{"type": oops\n'] }, QUIET]);
     await bench.untilRequests(3);
     expect(bench.requestSummaries()).to.deep.equal(['list', 'watch 10', 'watch 11']);
     expect([bench.sleeps, bench.ends]).to.deep.equal([[800], ['malformed']]);
   });
 
-  it('goes on from its place after JSON that is no watch event', async () => {
+  it('continues from its version after JSON that is not a watch event', async () => {
     bench.start([list(10)], [{ lines: [{ hello: 'world' }] }, { lines: [event('ADDED', { metadata: {} })] }, QUIET]);
     await bench.untilRequests(4);
     expect(bench.requestSummaries()).to.deep.equal(['list', 'watch 10', 'watch 10', 'watch 10']);
     expect(bench.ends).to.deep.equal(['malformed', 'malformed']);
   });
 
-  it('counts an ERROR event other than 410, and goes on from its place', async () => {
+  it('counts an ERROR event other than 410, and continues from its version', async () => {
     bench.start([list(10)], [{ lines: [event('ERROR', status(500, 'InternalError'))] }, QUIET]);
     await bench.untilRequests(3);
     expect(bench.requestSummaries()).to.deep.equal(['list', 'watch 10', 'watch 10']);
     expect([bench.sleeps, bench.ends]).to.deep.equal([[800], ['500']]);
   });
 
-  it('lists again when its version has not happened yet, as after a restore of etcd', async () => {
+  it('lists again when its version is too new for the server, as after a restore of etcd', async () => {
     const details = { retryAfterSeconds: 1, causes: [{ reason: 'ResourceVersionTooLarge' }] };
     bench.start([list(10), list(4)], [{ status: 504, body: { ...status(504, 'Timeout'), details } }, QUIET]);
     await bench.untilRequests(4);
     expect(bench.requestSummaries()).to.deep.equal(['list', 'watch 10', 'list', 'watch 4']);
   });
 
-  it('notices a server that does not answer the watch at all', async () => {
+  it('detects a server that does not answer the watch', async () => {
     bench = new WatchHarness(server, 500);
     bench.start([list(10)], [{ silent: true }, QUIET]);
     await bench.untilRequests(3);
@@ -135,14 +135,14 @@ describe('Reflector', () => {
     expect(bench.requestSummaries()).to.deep.equal(['list', 'watch 10', 'watch 10']);
   });
 
-  it('notices a half-open watch by its silence', async () => {
+  it('detects a half-open watch because it receives no data', async () => {
     bench.start([list(10)], [{ lines: [bookmark(11)] }, QUIET], { idleMs: 100 });
     await bench.untilRequests(3);
     expect(bench.ends).to.deep.equal(['idle']);
     expect(bench.requestSummaries()).to.deep.equal(['list', 'watch 10', 'watch 11']);
   });
 
-  it('restarts a watch of which two bookmarks in a row are missing, within 150 s', async () => {
+  it('restarts a watch within 150 s if two successive bookmarks are missing', async () => {
     const clock = new ManualClock(1_000_000);
     for (const random of [0, 0.5, 0.999]) {
       await bench.close();
@@ -163,7 +163,7 @@ describe('Reflector', () => {
     }
   });
 
-  it('restarts a watch that only sends bytes which never make an event', async () => {
+  it('restarts a watch whose bytes never complete an event', async () => {
     bench.start([list(10)], [{ lines: [bookmark(11)] }, QUIET], { idleMs: 200 });
     const drip = setInterval(() => server.push('\n'), 20);
     await bench.until(() => bench.ends.length > 0);
@@ -171,13 +171,13 @@ describe('Reflector', () => {
     expect(bench.ends).to.deep.equal(['idle']);
   });
 
-  it('restarts silent watches without growing delays, because the idle limit spaces them', async () => {
+  it('restarts idle watches without growing delays, because the idle limit separates them', async () => {
     bench.start([list(10)], [QUIET], { idleMs: 20 });
     await bench.untilRequests(5);
     expect(bench.sleeps.slice(0, 3)).to.deep.equal([150, 150, 150]);
   });
 
-  it('backs off from a server that does not answer watches for longer than a short watch takes', async () => {
+  it('backs off if watches fail without a response', async () => {
     const waited: number[] = [];
     let now = 0;
     // each look at it is a minute later
@@ -191,7 +191,7 @@ describe('Reflector', () => {
     expect(waited.slice(0, 3)).to.deep.equal([150, 195, 254]);
   });
 
-  it('restarts the watch from its place when its caller says that it is behind, but not one that has just begun', async () => {
+  it('restarts a stale watch from its version when its caller asks for it, but not a new watch', async () => {
     const clock = new ManualClock(1_000_000);
     bench = new WatchHarness(server, 10_000, clock);
     bench.start([list(10)], [{ lines: [event('ADDED', testObject('a', 11))] }, QUIET], { clock });
@@ -204,7 +204,7 @@ describe('Reflector', () => {
     expect(bench.ends).to.deep.equal(['restart']);
   });
 
-  it('refreshes credentials that are refused in the middle, without losing its place', async () => {
+  it('refreshes credentials that are rejected during a watch, and keeps its version', async () => {
     bench.startWith((request) => {
       const revoked = server.seen.length > 2 && request.headers.authorization === 'Bearer old';
       if (revoked) return { status: 401, body: status(401, 'Unauthorized') };
@@ -217,7 +217,7 @@ describe('Reflector', () => {
     expect(bench.sleeps).to.deep.equal([]);
   });
 
-  it('finds a server that was away for a while, and misses nothing', async () => {
+  it('misses no change after the server was unavailable', async () => {
     bench.start([list(10)], [QUIET, { lines: [event('ADDED', testObject('a', 11))] }]);
     await bench.untilRequests(2);
     await server.stop();
@@ -229,7 +229,7 @@ describe('Reflector', () => {
     expect(bench.sleeps.slice(0, 5)).to.deep.equal([150, 195, 254, 330, 428]);
   });
 
-  it('forgets earlier bench.failures once a watch has worked', async () => {
+  it('resets its failures when a watch has worked', async () => {
     const reset: Reply = { reset: true };
     bench.start([list(10)], [reset, reset, reset, { lines: [bookmark(11)], then: 'reset' }, QUIET]);
     await server.until(() => bench.requestSummaries().at(-1) === 'watch 11');

@@ -8,29 +8,29 @@ import { type KubeMetrics, silentMetrics } from './metrics.js';
 import { type Resource, resourcePath } from './resource.js';
 import { WatchBackoff } from './watch-backoff.js';
 
-/** Where a reflector writes projections of what it sees. */
+/** Receives the transformed objects of a reflector. */
 export interface ReflectorStore<P> {
-  /** All there is, after a list. */
+  /** Called with all objects after a list. */
   replace(projections: P[]): void;
   upsert(projection: P): void;
-  /** The last state of an object that is gone. */
+  /** Called with the last state of a deleted object. */
   remove(projection: P): void;
-  /** An optional kind is not served. Default: there is nothing of it. */
+  /** Called if an optional kind is not served. Default: an empty list. */
   notServed?(): void;
 }
 
 export interface ReflectorOptions<T extends KubeObject, P> {
   client: Client;
   resource: Resource<T>;
-  /** Applied to each object as it comes, so that a long list is never in memory as a whole. */
+  /** Called for each object as it arrives, so that a long list is never completely in memory. */
   transform: (object: T) => P;
   store: ReflectorStore<P>;
   namespace?: string | undefined;
   labelSelector?: string | undefined;
   fieldSelector?: string | undefined;
-  /** The kind may be absent: it then counts as empty and is asked for again. */
+  /** The kind need not be served: it then counts as empty and is listed again later. */
   optional?: boolean | undefined;
-  /** A watch that delivers neither an event nor a bookmark for so long is ended and started again. Default: 130 to 150 s. */
+  /** A watch without an event or bookmark for this time is restarted. Default: 130 to 150 s. */
   idleMs?: number | undefined;
   clock?: Clock | undefined;
   random?: Random | undefined;
@@ -38,9 +38,9 @@ export interface ReflectorOptions<T extends KubeObject, P> {
   metrics?: KubeMetrics | undefined;
 }
 
-/** A watch that ends cleanly within this time without any event did not work: it is not opened again at once. */
+/** A watch that ends cleanly within this time without an event counts as failed and is not restarted at once. */
 const SHORT_WATCH_MS = 1_000;
-/** The API server sends a bookmark about once a minute, so two in a row are missing. The jitter spreads the restarts of many clients. */
+/** The API server sends a bookmark about once a minute: after this time two are missing. Jitter spreads the restarts of clients. */
 const IDLE_MS = 130_000;
 const IDLE_JITTER_MS = 20_000;
 const WARN_DELAY_MS = 3_000;
@@ -51,8 +51,8 @@ interface WatchEvent<T> {
 }
 
 /**
- * Lists a kind and watches it from there, for as long as it runs: no error ends it. Follows client-go's reflector; the list is
- * always consistent (no resourceVersion), so that a restart never goes back in time.
+ * Lists a kind and watches it until it is stopped; errors do not end it. Follows client-go's reflector, but the list is always consistent
+ * (no resourceVersion), so that a restart never goes back in time.
  */
 export class Reflector<T extends KubeObject, P = T> {
   readonly #options: ReflectorOptions<T, P>;
@@ -63,11 +63,11 @@ export class Reflector<T extends KubeObject, P = T> {
   readonly #recovery: WatchBackoff;
   readonly #abort = new AbortController();
   #running: Promise<void> | undefined;
-  /** From which the next watch goes on; undefined: list first. Opaque. */
+  /** Where the next watch continues; undefined: list first. Opaque. */
   #version: string | undefined;
   #lastProgress = 0;
   #events = 0;
-  /** Ends the watch that runs now. */
+  /** Ends the current watch. */
   #interrupt: () => void = () => undefined;
 
   constructor(options: ReflectorOptions<T, P>) {
@@ -79,22 +79,22 @@ export class Reflector<T extends KubeObject, P = T> {
     this.#recovery = new WatchBackoff(this.#random);
   }
 
-  /** As of when, at least, all changes have been seen, by this reflector's clock; 0: never. */
+  /** All changes until this time have been seen, by this reflector's clock; 0: never. */
   get lastProgress(): number {
     return this.#lastProgress;
   }
 
-  /** Starting twice is starting once; a stopped reflector stays stopped. */
+  /** A second start has no effect; a stopped reflector stays stopped. */
   start(): void {
     this.#running ??= this.#run();
   }
 
-  /** Ends the current watch and starts the next one where it stopped, for a caller that knows it to be behind. */
+  /** Ends the current watch and continues with a new one, for callers that know that it is stale. */
   restartWatch(): void {
     this.#interrupt();
   }
 
-  /** Resolves when nothing of it runs any more; the sink is not called after that. */
+  /** Resolves when it no longer runs. The store is not called after that. */
   async stop(): Promise<void> {
     this.#abort.abort();
     await this.#running;
@@ -126,8 +126,8 @@ export class Reflector<T extends KubeObject, P = T> {
     const { delayMs, relist, isFirstFailure } = this.#recovery.afterError(error);
     if (relist) this.#version = undefined;
     const fields = { delayMs: Math.round(delayMs), relist };
-    const message = `watch is interrupted: ${messageOf(error)}`;
-    // A server that restarts is asked many times: the first failure and those that last are worth a warning.
+    const message = `watch was interrupted: ${messageOf(error)}`;
+    // A server that restarts is asked many times: only the first failure and long ones are warnings.
     if (isFirstFailure || delayMs > WARN_DELAY_MS) this.#log.warn(fields, message);
     else this.#log.debug(fields, message);
     await this.#clock.sleep(delayMs, signal);
@@ -140,7 +140,7 @@ export class Reflector<T extends KubeObject, P = T> {
     if (signal.aborted) return;
     store.replace(list.items);
     this.#version = list.resourceVersion;
-    // its pages show the state of its beginning
+    // its pages show the state at its start
     this.#lastProgress = started;
     this.#metrics.listed(resource.plural, (this.#clock.now() - started) / 1000);
   }
@@ -159,14 +159,14 @@ export class Reflector<T extends KubeObject, P = T> {
       throw error;
     } finally {
       this.#metrics.watchEnded(plural, why);
-      // one that ended in silence may have been open for long
+      // a watch that ended without data may have been open for long
       if (this.#events > 0 || why === 'end') this.#recovery.reset();
     }
   }
 
   async #follow(from: string, signal: AbortSignal): Promise<'end' | 'restart'> {
     const { client, resource, namespace, labelSelector, fieldSelector } = this.#options;
-    // Random, so that the watches of many clients do not all end at once.
+    // Random, so that the watches of many clients do not end together.
     const timeoutSeconds = 300 + Math.floor(this.#random() * 300);
     const query = {
       watch: true,
@@ -182,7 +182,7 @@ export class Reflector<T extends KubeObject, P = T> {
     const started = this.#clock.now();
     const interrupt = () => watch.abort();
     this.#interrupt = () => {
-      // one that has just begun is not behind
+      // a new watch is not stale
       if (this.#clock.now() - started >= SHORT_WATCH_MS) interrupt();
     };
     signal.addEventListener('abort', interrupt, { once: true });

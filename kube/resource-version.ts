@@ -1,4 +1,4 @@
-/** Of one kind, resourceVersions are numbers that grow with every write (KEP-5504), of any length. */
+/** Compares resourceVersions of one kind: numbers of any length that grow with every write (KEP-5504). */
 export function isNewer(version: string, than: string): boolean {
   return version.length === than.length ? version > than : version.length > than.length;
 }

@@ -1,8 +1,8 @@
 import type { KubeObject } from '../api/meta.js';
 
 /**
- * Where a kind lives on the API server.
- * @typeParam T the shape that Holdfast reads; the type parameter is a claim about the server, checked by nobody at run time.
+ * A kind and its URL on the API server.
+ * @typeParam T the fields that Holdfast reads, which are not checked at run time
  */
 export interface Resource<T extends KubeObject = KubeObject> {
   /** `''` for the core group. */
@@ -12,24 +12,24 @@ export interface Resource<T extends KubeObject = KubeObject> {
   readonly plural: string;
   readonly kind: string;
   readonly namespaced: boolean;
-  /** Never set: carries T for inference. */
+  /** Never set; used for type inference. */
   readonly _type?: T;
 }
 
-/** Names one object. `namespace` is required exactly for namespaced kinds. */
+/** Identifies one object. `namespace` is required for namespaced kinds only. */
 export interface ObjectRef {
   namespace?: string | undefined;
   name: string;
 }
 
-/** The `apiVersion` of a resource's objects. */
+/** Returns the `apiVersion` of a resource's objects. */
 export function apiVersionOf(resource: Resource): string {
   return resource.group === '' ? resource.version : `${resource.group}/${resource.version}`;
 }
 
 /**
- * The URL path of a collection, an object or its subresource. Without a namespace, the collection over all namespaces.
- * @throws {TypeError} where an object of a namespaced kind is named without its namespace
+ * Returns the URL path of a collection, an object or its subresource. Without a namespace: the collection of all namespaces.
+ * @throws {TypeError} if an object of a namespaced kind has no namespace
  */
 export function resourcePath(
   resource: Resource,
@@ -37,7 +37,7 @@ export function resourcePath(
 ): string {
   const { namespace, name, subresource } = target;
   if (resource.namespaced && name !== undefined && !namespace) {
-    throw new TypeError(`${resource.kind} ${name} is named without its namespace`);
+    throw new TypeError(`${resource.kind} ${name} needs a namespace`);
   }
   const root = resource.group === '' ? `/api/${resource.version}` : `/apis/${resource.group}/${resource.version}`;
   const segments = [root];

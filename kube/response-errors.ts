@@ -10,7 +10,7 @@ interface StatusBody {
   details?: StatusDetails;
 }
 
-/** Turns a refusal's body into an error; bodies that are no metav1.Status (a proxy's page, for instance) are quoted in part. */
+/** Converts an error response into a StatusError. A body that is not a metav1.Status, such as a proxy's page, is quoted in part. */
 export function statusErrorOf(
   request: string,
   status: number,
@@ -29,7 +29,7 @@ export function statusErrorOf(
   });
 }
 
-/** The object of an ERROR event of a watch, which is a metav1.Status. */
+/** Converts the object of a watch's ERROR event, a metav1.Status, into a StatusError. */
 export function statusErrorOfEvent(request: string, object: unknown): StatusError {
   const body: StatusBody = asRecord(object);
   return statusErrorOf(request, body.code ?? 500, {}, JSON.stringify(object ?? {}));
@@ -49,7 +49,7 @@ function retryAfterOf(header: string | string[] | undefined, details: StatusDeta
   return seconds !== undefined && seconds >= 0 ? seconds * 1000 : undefined;
 }
 
-/** Codes of node:net, node:dns and undici that mean: no connection was made. TLS refusals are recognised by their prefix. */
+/** Codes of node:net, node:dns and undici which mean that no connection was made. TLS errors are recognized by their prefix. */
 const UNSENT_CODES = new Set([
   'ECONNREFUSED',
   'EHOSTUNREACH',
@@ -64,7 +64,7 @@ const UNSENT_CODES = new Set([
   'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
 ]);
 
-/** Turns what undici threw into our error. */
+/** Converts an error of undici into a TransportError. */
 export function transportErrorOf(request: string, error: unknown): TransportError {
   if (error instanceof TransportError)
     return new TransportError(error.fault, `${request}: ${error.message}`, error.cause);

@@ -7,7 +7,7 @@ import { Transport, type TransportOptions } from './transport.js';
 
 const OK: Reply = { body: { ok: true } };
 
-describe('credentials of a transport', () => {
+describe('the credentials of a transport', () => {
   let server: FaultServer;
   let transport: Transport;
   before(async () => {
@@ -35,28 +35,28 @@ describe('credentials of a transport', () => {
     return transport.request({ method: 'POST', path: '/x', body: { a: 1 } });
   }
 
-  it('are refreshed after a 401, and the request is sent again, also a write', async () => {
+  it('are refreshed after a 401, and the request is retried, also a write', async () => {
     const credentials = server.credentials(['old', 'new']);
     connect((request) => (request.headers.authorization === 'Bearer new' ? OK : { status: 401 }), {}, credentials);
     expect(await post()).to.deep.equal({ ok: true });
     expect(credentials.refreshed).to.equal(1);
   });
 
-  it('are refreshed once for many requests that are refused at once', async () => {
+  it('are refreshed once if many requests are rejected at the same time', async () => {
     const credentials = server.credentials(['old', 'new']);
     connect((request) => (request.headers.authorization === 'Bearer new' ? OK : { status: 401 }), {}, credentials);
     await Promise.all(Array.from({ length: 50 }, () => get()));
     expect(credentials.refreshed).to.equal(1);
   });
 
-  it('are not refreshed without end where the server refuses all', async () => {
+  it('are not refreshed endlessly if the server rejects all of them', async () => {
     const credentials = server.credentials(['a', 'b', 'c', 'd']);
     connect(inTurn({ status: 401, body: status(401, 'Unauthorized') }), {}, credentials);
     for (let count = 0; count < 10; count++) expect(await faultOf(get())).to.equal('401');
     expect(credentials.refreshed).to.equal(1);
   });
 
-  it('are read again after a minute, without new connections while the certificates stay', async () => {
+  it('are read again after a minute, without new connections if the certificates are the same', async () => {
     let now = 0;
     let reads = 0;
     const given = server.credentials();
@@ -75,7 +75,7 @@ describe('credentials of a transport', () => {
     expect(server.connections).to.equal(1);
   });
 
-  it('with a new certificate get new connections, and requests that run are not broken', async () => {
+  it('get new connections with a new certificate, without breaking running requests', async () => {
     const given = server.credentials();
     let ca = 'no certificate yet';
     const credentials = { ...given, tls: () => Promise.resolve({ ca: `${ca}\n`, rejectUnauthorized: true }) };
@@ -95,19 +95,19 @@ describe('credentials of a transport', () => {
     expect(server.connections).to.equal(2);
   });
 
-  it('that cannot be loaded are an error of the request', async () => {
+  it('cause an error of the request if they cannot be loaded', async () => {
     const broken = { ...server.credentials(), headers: () => Promise.reject(new Error('no token file')) };
     connect(inTurn(OK), {}, broken);
     const error = await requestErrorOf(get());
     expect(error.message).to.equal('GET /x: cannot load credentials: no token file');
   });
 
-  it('that are never loaded do not hold a request beyond its deadline', async () => {
+  it('do not delay a request beyond its deadline if loading hangs', async () => {
     connect(inTurn(OK), {}, { ...server.credentials(), headers: () => new Promise(() => undefined) });
     expect(await faultOf(get(50))).to.equal('deadline');
   });
 
-  it('that were not loaded in half a minute are asked for once more', async () => {
+  it('are requested again if loading takes more than half a minute', async () => {
     let now = 0;
     let asked = 0;
     const headers = () =>
@@ -120,7 +120,7 @@ describe('credentials of a transport', () => {
     expect(asked).to.equal(2);
   });
 
-  it('that cannot be renewed leave the refusal of the server to be seen', async () => {
+  it("cause the server's error to be thrown if they cannot be renewed", async () => {
     const refresh = () => Promise.reject(new Error('plugin failed'));
     connect(inTurn({ status: 401, body: status(401, 'Unauthorized') }), {}, { ...server.credentials(), refresh });
     expect(await faultOf(get())).to.equal('401');

@@ -2,16 +2,16 @@ import { Agent } from 'undici';
 import type { Clock } from './clock.js';
 import type { Credentials, TlsOptions } from './credentials.js';
 
-/** Rotated tokens and certificates are noticed after this long at the latest. */
+/** Rotated tokens and certificates are noticed within this time. */
 const CREDENTIALS_MAX_AGE_MS = 60_000;
-/** After it, loading credentials is begun once more. */
+/** After this time, loading of credentials is started again. */
 const LOADING_MAX_AGE_MS = 30_000;
-/** Below the 90 s after which kube-apiserver closes an idle connection, so that we close it first. */
+/** Less than the 90 s after which kube-apiserver closes an idle connection, so that we close it first. */
 const KEEP_ALIVE_MS = 60_000;
-/** Of TCP; Node sends 10 probes a second apart after it, so that a peer that vanished is noticed within half a minute. */
+/** TCP keep-alive: Node then sends 10 probes, one per second, so that a lost peer is noticed within half a minute. */
 const KEEP_ALIVE_PROBE_MS = 15_000;
 const CONNECT_TIMEOUT_MS = 10_000;
-/** A server that answers 401 to everything must not make an exec plugin run for every request. */
+/** If a server always answers 401, an exec plugin must not run for every request. */
 const REFRESH_MIN_INTERVAL_MS = 1_000;
 
 export interface SessionOptions {
@@ -21,15 +21,15 @@ export interface SessionOptions {
   clock: Clock;
 }
 
-/** What a request needs: where to go, as whom, over which connections. */
+/** What a request needs: connections and credentials. */
 export interface Session {
   requests: Agent;
-  /** Streams live long: they do not take connections away from requests. */
+  /** For streams, which are long-lived and must not use up the connections of requests. */
   streams: Agent;
   headers: Record<string, string>;
 }
 
-/** Keeps the one current session: agents are rebuilt only when TLS material changes, headers are read at most once a minute. */
+/** Keeps the current session. Agents are rebuilt only when TLS material changes; headers are read at most once a minute. */
 export class SessionCache {
   readonly #options: SessionOptions;
   readonly #agents = new Set<Agent>();
@@ -44,14 +44,14 @@ export class SessionCache {
     this.#options = options;
   }
 
-  /** The current session, synchronously where it is young enough: the common case of every request. */
+  /** Returns the current session, synchronously if it is recent: the common case. */
   current(): Session | Promise<Session> {
     const now = this.#options.clock.now();
     if (this.#session !== undefined && now - this.#loadedAt < CREDENTIALS_MAX_AGE_MS) return this.#session;
     return this.#reload(false);
   }
 
-  /** After a 401 to `refused`: a session with new credentials, or the newer one that somebody else got meanwhile. */
+  /** Called after a 401 to `refused`: returns a session with new credentials, or a newer one that another caller got. */
   async renew(refused: Session): Promise<Session> {
     if (this.#session !== undefined && this.#session !== refused) return this.#session;
     const now = this.#options.clock.now();
@@ -60,7 +60,7 @@ export class SessionCache {
     return this.#reload(true);
   }
 
-  /** Breaks all connections. */
+  /** Closes all connections at once. */
   async close(): Promise<void> {
     await Promise.all([...this.#agents].map((agent) => agent.destroy()));
     this.#agents.clear();
@@ -68,7 +68,7 @@ export class SessionCache {
 
   #reload(refresh: boolean): Promise<Session> {
     const now = this.#options.clock.now();
-    // A plugin that hangs is not waited for again and again.
+    // Do not wait again and again for a plugin that hangs.
     if (this.#loading !== undefined && now - this.#loadingSince < LOADING_MAX_AGE_MS) return this.#loading;
     const loading = this.#load(refresh).finally(() => {
       if (this.#loading === loading) this.#loading = undefined;
@@ -93,7 +93,7 @@ export class SessionCache {
   }
 
   #replaceAgents(tls: TlsOptions): { requests: Agent; streams: Agent } {
-    // Running requests and streams end by themselves on the old connections.
+    // Running requests and streams finish on the old connections.
     for (const agent of this.#agents) {
       const forget = () => void this.#agents.delete(agent);
       agent.close().then(forget, forget);
@@ -108,7 +108,7 @@ export class SessionCache {
       connections,
       pipelining: 1,
       keepAliveTimeout: KEEP_ALIVE_MS,
-      // Deadlines are ours: they cover the queue, the headers and the body together.
+      // Our own deadlines cover the queue, the headers and the body together.
       headersTimeout: 0,
       bodyTimeout: 0,
       connect: { ...tls, timeout: CONNECT_TIMEOUT_MS, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_PROBE_MS },

@@ -42,12 +42,12 @@ describe('Transport.stream', () => {
     return { values, fault };
   }
 
-  it('gives value by value and ends with the server', async () => {
+  it('yields the values and ends when the server ends the stream', async () => {
     connect(inTurn({ lines: [1, { two: 2 }], then: 'end' }));
     expect(await collect()).to.deep.equal({ values: [1, { two: 2 }], fault: 'end' });
   });
 
-  it('gives each value as it comes', async () => {
+  it('yields each value as soon as it arrives', async () => {
     connect(inTurn({ lines: [1] }));
     let count = 0;
     const onValue = () => {
@@ -57,7 +57,7 @@ describe('Transport.stream', () => {
     expect(await collect({ onValue })).to.deep.equal({ values: [1, 2, 3], fault: 'end' });
   });
 
-  it('ends quietly when its caller gives up, and closes its connection', async () => {
+  it('ends without an error when its caller aborts, and closes its connection', async () => {
     connect(inTurn({ lines: [1] }));
     const caller = new AbortController();
     const result = await collect({ signal: caller.signal, onValue: () => caller.abort() });
@@ -65,7 +65,7 @@ describe('Transport.stream', () => {
     await server.until(() => server.openAnswers === 0);
   });
 
-  it('closes its connection when its reader breaks off', async () => {
+  it('closes its connection when its reader stops iterating', async () => {
     connect(inTurn({ lines: [1] }));
     const { signal } = new AbortController();
     for await (const value of transport.stream({ path: '/w', query: {}, signal, idleMs: 5000 })) {
@@ -75,12 +75,12 @@ describe('Transport.stream', () => {
     await server.until(() => server.openAnswers === 0);
   });
 
-  it('takes a connection that is silent for too long for dead', async () => {
+  it('fails if a connection sends no data for too long', async () => {
     connect(inTurn({ lines: [1] }));
     expect(await collect({ idleMs: 100 })).to.deep.equal({ values: [1], fault: 'idle' });
   });
 
-  it('does not take a connection for dead that keeps sending', async () => {
+  it('does not fail while a connection keeps sending', async () => {
     connect(inTurn({ lines: [0] }));
     let count = 0;
     const onValue = () => {
@@ -91,22 +91,22 @@ describe('Transport.stream', () => {
     expect(count).to.equal(8);
   });
 
-  it('does not wait for the first byte beyond the deadline of requests', async () => {
+  it('waits for the first byte no longer than the deadline of requests', async () => {
     connect(inTurn({ silent: true }), { deadlineMs: 100 });
     expect((await collect()).fault).to.equal('deadline');
   });
 
-  it('says that the connection broke when it is reset in the middle', async () => {
+  it('reports a broken connection after a reset', async () => {
     connect(inTurn({ lines: [1], then: 'reset' }));
     expect(await collect()).to.deep.equal({ values: [1], fault: 'broken' });
   });
 
-  it('refuses garbage after good values', async () => {
+  it('fails at garbage after valid values', async () => {
     connect(inTurn({ lines: [1, '\u0000\u0001garbage\n'] }));
     expect(await collect()).to.deep.equal({ values: [1], fault: 'malformed' });
   });
 
-  it('throws the refusal of the server, and refreshes credentials as a request does', async () => {
+  it("throws the server's error, and refreshes credentials like a request", async () => {
     connect(inTurn({ status: 410, body: status(410, 'Expired') }));
     expect((await collect()).fault).to.equal('410');
     server.reset();
@@ -114,7 +114,7 @@ describe('Transport.stream', () => {
     expect(await collect()).to.deep.equal({ values: [1], fault: 'end' });
   });
 
-  it('leaves the connections of requests alone', async () => {
+  it('does not use the connections of requests', async () => {
     connect((request) => (request.path === '/w' ? { lines: [1] } : OK), { connections: 1 });
     const caller = new AbortController();
     const streams = Array.from({ length: 5 }, () => collect({ signal: caller.signal }));

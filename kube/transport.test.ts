@@ -39,7 +39,7 @@ describe('Transport.request', () => {
     return transport.request({ method: 'POST', path: '/x', body: { a: 1 } });
   }
 
-  it('sends JSON with credentials, query and user agent, and returns the answer', async () => {
+  it('sends JSON with credentials, query and user agent, and returns the response', async () => {
     connect(inTurn(OK), { userAgent: 'holdfast/1' });
     const query = { dryRun: 'All', limit: 5, watch: false, missing: undefined };
     const answer = await transport.request({ method: 'POST', path: '/x', query, body: { a: 'ü' } });
@@ -59,18 +59,18 @@ describe('Transport.request', () => {
     });
   });
 
-  it('keeps the path of a server that is not at the root of its host', async () => {
+  it('keeps the path in the URL of the server', async () => {
     connect(inTurn(OK), {}, { ...server.credentials(), server: `${server.url}/k8s/clusters/one/` });
     await get();
     expect(server.seen[0]?.path).to.equal('/k8s/clusters/one/x');
   });
 
-  it('answers undefined to an empty answer', async () => {
+  it('returns undefined for an empty response', async () => {
     connect(inTurn({ status: 200 }));
     expect(await get()).to.equal(undefined);
   });
 
-  it('opens no more connections than it may for 200 requests at once, and uses them again', async () => {
+  it('keeps to its maximum of connections for 200 parallel requests, and reuses them', async () => {
     connect(inTurn(OK), { connections: 4 });
     await Promise.all(Array.from({ length: 200 }, () => get()));
     await Promise.all(Array.from({ length: 200 }, () => get()));
@@ -78,24 +78,24 @@ describe('Transport.request', () => {
     expect(server.connections).to.be.within(1, 4);
   });
 
-  it('turns a Status into a StatusError', async () => {
+  it('converts a Status into a StatusError', async () => {
     connect(inTurn({ status: 404, body: status(404, 'NotFound', 'x not found') }));
     const error = await requestErrorOf(get());
     expect(error).to.be.instanceOf(StatusError);
     expect(error.message).to.equal('GET /x: 404 NotFound: x not found');
   });
 
-  it('gives up on a silent server at its deadline', async () => {
+  it('fails at its deadline if the server does not respond', async () => {
     connect(inTurn({ silent: true }));
     expect(await faultOf(get(100))).to.equal('deadline');
   });
 
-  it('gives up on an answer that never ends at its deadline', async () => {
+  it('fails at its deadline if a response never ends', async () => {
     connect(inTurn({ body: '{"ok":', then: 'open' }));
     expect(await faultOf(get(100))).to.equal('deadline');
   });
 
-  it('gives up at its deadline on a server that accepts connections and says nothing', async function () {
+  it('fails at its deadline if a server accepts connections and sends nothing', async function () {
     this.timeout(5_000); // half of what the connection is given to be set up
     const sockets: Socket[] = [];
     const mute = createServer((socket) => sockets.push(socket));
@@ -107,7 +107,7 @@ describe('Transport.request', () => {
     await once(mute.close(), 'close');
   });
 
-  it('gives up when its caller does, also between two attempts, and asks no more', async () => {
+  it('fails when its caller aborts between two attempts, and sends no further request', async () => {
     connect(inTurn({ status: 429, headers: { 'retry-after': '5' }, body: status(429, 'TooManyRequests') }));
     const caller = new AbortController();
     const answer = faultOf(transport.request({ method: 'GET', path: '/x', signal: caller.signal }));
@@ -121,7 +121,7 @@ describe('Transport.request', () => {
     expect(server.seen).to.have.length(1);
   });
 
-  it('gives up when its caller does', async () => {
+  it('fails when its caller aborts', async () => {
     connect(inTurn({ silent: true }));
     const caller = new AbortController();
     const answer = faultOf(transport.request({ method: 'GET', path: '/x', signal: caller.signal }));
@@ -132,7 +132,7 @@ describe('Transport.request', () => {
     expect(server.seen).to.have.length(1);
   });
 
-  it('sends a read again, once, when the connection is reset', async () => {
+  it('retries a read once when the connection is reset', async () => {
     connect(inTurn({ reset: true }, OK));
     expect(await get()).to.deep.equal({ ok: true });
     server.reset();
@@ -141,18 +141,18 @@ describe('Transport.request', () => {
     expect(server.seen).to.have.length(2);
   });
 
-  it('sends a read again when the answer breaks in the middle', async () => {
+  it('retries a read when the response is incomplete', async () => {
     connect(inTurn({ body: '{"ok":', then: 'reset' }, OK));
     expect(await get()).to.deep.equal({ ok: true });
   });
 
-  it('does not send a write again when the connection is reset: the server may have acted', async () => {
+  it('does not retry a write when the connection is reset, because the server may have carried it out', async () => {
     connect(inTurn({ reset: true }, OK));
     expect(await faultOf(post())).to.equal('broken');
     expect(server.seen).to.have.length(1);
   });
 
-  it('survives that the server closed all kept-alive connections', async () => {
+  it('succeeds after the server has closed all kept-alive connections', async () => {
     connect(inTurn(OK));
     await get();
     server.resetConnections();
@@ -160,7 +160,7 @@ describe('Transport.request', () => {
     expect(await get()).to.deep.equal({ ok: true });
   });
 
-  it('sends a write once more when nobody listened, and says that it was not sent', async () => {
+  it('retries a write once if no connection is possible, and reports that it was not sent', async () => {
     let restart = () => Promise.resolve();
     connect(inTurn(OK), { clock: { ...systemClock, sleep: () => restart() } });
     await server.stop();
@@ -173,13 +173,13 @@ describe('Transport.request', () => {
     }
   });
 
-  it('refuses a server with a certificate of somebody else, before it sends a byte', async () => {
+  it('rejects a server with a wrong certificate before it sends a byte', async () => {
     connect(inTurn(OK), {}, { ...server.credentials(), tls: () => Promise.resolve({ rejectUnauthorized: true }) });
     expect(await faultOf(get())).to.equal('unsent');
     expect(server.seen).to.have.length(0);
   });
 
-  it('waits as long as Retry-After says after 429 and 503', async () => {
+  it('waits for Retry-After after 429 and 503', async () => {
     connect(
       inTurn(
         { status: 429, headers: { 'retry-after': '0.05' }, body: status(429, 'TooManyRequests') },
@@ -192,14 +192,14 @@ describe('Transport.request', () => {
     expect(Date.now() - started).to.be.at.least(95);
   });
 
-  it('does not wait for a Retry-After beyond its deadline, but tells its caller', async () => {
+  it('does not wait for a Retry-After beyond its deadline, but throws', async () => {
     connect(inTurn({ status: 429, headers: { 'retry-after': '60' }, body: status(429, 'TooManyRequests') }));
     const error = await requestErrorOf(get());
     expect(error).to.include({ status: 429, retryAfterMs: 60_000 });
     expect(server.seen).to.have.length(1);
   });
 
-  it('repeats a write after 429 but not after 503', async () => {
+  it('retries a write after 429 but not after 503', async () => {
     connect(inTurn({ status: 429, headers: { 'retry-after': '0' } }, OK));
     expect(await post()).to.deep.equal({ ok: true });
     server.reset();
@@ -207,12 +207,12 @@ describe('Transport.request', () => {
     expect(await faultOf(post())).to.equal('503');
   });
 
-  it('refuses an answer that is not JSON', async () => {
+  it('rejects a response that is not JSON', async () => {
     connect(inTurn({ body: '<html>' }));
     expect(await faultOf(get())).to.equal('malformed');
   });
 
-  it('counts and times every exchange', async () => {
+  it('counts and times every HTTP request', async () => {
     const counted: string[] = [];
     const metrics = { ...silentMetrics };
     metrics.requested = (method, code) => counted.push(`${method} ${code}`);
@@ -222,7 +222,7 @@ describe('Transport.request', () => {
     expect(counted).to.deep.equal(['GET 200', 'POST 404']);
   });
 
-  it('breaks what still runs when it is closed', async () => {
+  it('aborts running requests when it is closed', async () => {
     connect(inTurn({ silent: true }));
     const running = faultOf(post());
     await server.until(() => server.seen.length === 1);

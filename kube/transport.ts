@@ -10,9 +10,9 @@ import { type RetryState, planRetry } from './retry.js';
 import { type Session, SessionCache } from './session.js';
 
 export interface TransportOptions {
-  /** Limit of connections for requests; each watch has one more of its own. Default 16. */
+  /** Maximum number of connections for requests; each watch has one of its own. Default 16. */
   connections?: number;
-  /** For a whole request with its retries. Default 15 000. */
+  /** Deadline of a request with its retries. Default 15 000. */
   deadlineMs?: number;
   userAgent?: string;
   clock?: Clock;
@@ -39,9 +39,9 @@ export interface StreamRequest {
   path: string;
   query?: Query | undefined;
   accept?: string | undefined;
-  /** Aborting it ends the stream quietly. */
+  /** Ends the stream without an error. */
   signal: AbortSignal;
-  /** A stream without a whole value for so long is taken for dead. */
+  /** A stream without a complete value for this time counts as broken. */
   idleMs: number;
 }
 
@@ -70,7 +70,7 @@ export class Transport {
   }
 
   /**
-   * @returns the answer's JSON; undefined where it has no body
+   * @returns the JSON of the response; undefined if it has no body
    * @throws {StatusError | TransportError}
    */
   async request(request: ApiRequest): Promise<unknown> {
@@ -89,7 +89,7 @@ export class Transport {
   }
 
   /**
-   * The newline-delimited JSON values of a watch. The iteration ends quietly with the server's clean end or the caller's abort.
+   * Yields the newline-delimited JSON values of a watch. The iteration ends without an error when the server ends it or the caller aborts.
    * @throws {StatusError | TransportError} from the iteration
    */
   async *stream(request: StreamRequest): AsyncGenerator<unknown, void, undefined> {
@@ -120,7 +120,7 @@ export class Transport {
     }
   }
 
-  /** Breaks what is still running. */
+  /** Aborts running requests and closes all connections. */
   async close(): Promise<void> {
     await this.#sessions.close();
   }
@@ -179,7 +179,7 @@ export class Transport {
     }
   }
 
-  /** The refusal is thrown where no other credentials can be had: it says more than why they cannot. */
+  /** Throws the server's error if there are no new credentials, because it is more useful than the reason for that. */
   async #renewed(session: Session, refusal: Error, deadline: Deadline): Promise<Session> {
     const renewed = await deadline.race(this.#sessions.renew(session)).catch(() => session);
     if (renewed === session) throw refusal;
@@ -215,7 +215,7 @@ export class Transport {
       body: request.body === undefined ? null : JSON.stringify(request.body),
       signal: deadline.signal,
     });
-    // undici looks at the signal only once it has a connection
+    // undici checks the signal only when it has a connection
     return deadline.race(answer);
   }
 
@@ -224,10 +224,10 @@ export class Transport {
   }
 }
 
-/** What clients need of a transport. */
+/** The part of a transport that clients use. */
 export type ClientTransport = Pick<Transport, 'request' | 'stream' | 'close'>;
 
-/** Without the query: it may be long, and the path says enough. */
+/** Omits the query, which may be long. */
 function describeRequest(request: ApiRequest): string {
   return `${request.method} ${request.path}`;
 }

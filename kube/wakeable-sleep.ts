@@ -1,6 +1,6 @@
 import type { Clock } from './clock.js';
 
-/** A loop's wait until there may be something to do. Being woken counts in advance: what happens while the loop works is not missed. */
+/** A sleep of a loop that can be ended early. A wake-up while the loop works ends its next sleep, so that none is missed. */
 export class WakeableSleep {
   readonly #clock: Clock;
   #alarm = new AbortController();
@@ -9,7 +9,7 @@ export class WakeableSleep {
     this.#clock = clock;
   }
 
-  /** Ends the present wait, or the next one. */
+  /** Ends the current sleep, or else the next one. */
   wake(): void {
     this.#alarm.abort();
   }

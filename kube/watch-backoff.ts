@@ -4,13 +4,13 @@ import { StatusError, TransportError } from './errors.js';
 
 export interface WatchRetry {
   delayMs: number;
-  /** The known resourceVersion is of no use any more. */
+  /** The known resourceVersion can no longer be used. */
   relist: boolean;
-  /** The first failure since all was well. */
+  /** True for the first failure since a watch worked. */
   isFirstFailure: boolean;
 }
 
-/** How long a reflector waits after what kind of failure. */
+/** The delays of a reflector, by kind of failure. */
 export class WatchBackoff {
   readonly #unreachable;
   readonly #silent;
@@ -20,23 +20,23 @@ export class WatchBackoff {
   #failures = 0;
 
   constructor(random: Random) {
-    // A server that restarts is back in seconds, and being refused costs it nothing: ask early and often.
+    // A server restarts within seconds, and refused connections cost it nothing: retry early and often.
     this.#unreachable = backoff({ baseMs: 150, maxMs: 5_000, factor: 1.3, random });
-    // The idle limit has spaced the attempts already; a kind that never changed since the server's start may get no bookmarks.
+    // The idle limit already separates the attempts; a kind without changes since the server's start may get no bookmarks.
     this.#silent = backoff({ baseMs: 150, maxMs: 150, random });
-    // Once is normal after a compaction or a restart; again and again would be a storm of lists.
+    // One relist is normal after a compaction or a restart; repeated relists must be slow.
     this.#expired = backoff({ baseMs: 200, maxMs: 30_000, random });
     this.#refused = backoff({ baseMs: 800, maxMs: 30_000, random });
     this.#absent = backoff({ baseMs: 1_000, maxMs: 15_000, random });
   }
 
-  /** A watch worked: the next failure is a first one again. */
+  /** Called when a watch worked: the next failure counts as the first. */
   reset(): void {
     this.#failures = 0;
     for (const delays of [this.#unreachable, this.#expired, this.#refused, this.#absent]) delays.reset();
   }
 
-  /** The kind is not there, and need not be. */
+  /** Returns the delay if an optional kind is not served. */
   afterNotServed(): number {
     return this.#absent.next();
   }
@@ -59,7 +59,7 @@ export class WatchBackoff {
   }
 }
 
-/** etcd was restored from a backup: our resourceVersion has not happened yet. */
+/** True after etcd was restored from a backup: our resourceVersion is newer than its state. */
 function isFromTheFuture(error: StatusError): boolean {
   return error.details?.causes?.some((cause) => cause.reason === 'ResourceVersionTooLarge') ?? false;
 }

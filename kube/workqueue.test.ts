@@ -21,7 +21,7 @@ describe('WorkQueue', () => {
   });
   afterEach(() => time.restore());
 
-  it('hands out keys in the order in which they came, each once however often it was added', async () => {
+  it('returns keys in the order in which they were added, and each only once', async () => {
     const queue = makeQueue();
     for (const key of ['a', 'b', 'a', 'c', 'b']) queue.add(key);
     expect([await takeNow(queue), await takeNow(queue), await takeNow(queue)]).to.deep.equal(['a', 'b', 'c']);
@@ -35,7 +35,7 @@ describe('WorkQueue', () => {
     expect(await waiting).to.equal('a');
   });
 
-  it('keeps a key that is worked on back until its worker is done, and hands it out again then', async () => {
+  it('returns a key that was added during its processing only after its worker is done', async () => {
     const queue = makeQueue();
     queue.add('a');
     await queue.get();
@@ -49,7 +49,7 @@ describe('WorkQueue', () => {
     expect(queue.length).to.equal(0);
   });
 
-  it('holds the earliest of several delays of a key', () => {
+  it('uses the earliest of several delays of a key', () => {
     const queue = makeQueue();
     queue.addAfter('a', 300);
     queue.addAfter('a', 100);
@@ -61,13 +61,13 @@ describe('WorkQueue', () => {
     expect(time.countTimers()).to.equal(0);
   });
 
-  it('adds at once what is delayed by nothing', () => {
+  it('adds a key with a delay of zero at once', () => {
     const queue = makeQueue();
     queue.addAfter('a', 0);
     expect(queue.length).to.equal(1);
   });
 
-  it('doubles the delay of a key with each failure up to a minute, and forgets failures of one key alone', () => {
+  it('doubles the delay of a key with each failure up to a minute, and resets the failures of one key only', () => {
     const queue = makeQueue();
     const delays: number[] = [];
     for (let failure = 0; failure < 13; failure++) {
@@ -86,7 +86,7 @@ describe('WorkQueue', () => {
     queue.shutDown();
   });
 
-  it('hands out what waits after a shutdown, then undefined, and takes nothing more in', async () => {
+  it('returns waiting keys after a shutdown, then undefined, and accepts no more keys', async () => {
     const queue = makeQueue();
     queue.add('a');
     queue.addAfter('b', 10);
@@ -104,7 +104,7 @@ describe('WorkQueue', () => {
     expect(await workers).to.deep.equal([undefined, undefined]);
   });
 
-  it('is drained when nothing waits and nothing is worked on', async () => {
+  it('is drained when no key is waiting or being processed', async () => {
     const queue = makeQueue();
     const order: string[] = [];
     queue.add('a');
@@ -119,7 +119,7 @@ describe('WorkQueue', () => {
     expect(order).to.deep.equal(['done again', 'drained']);
   });
 
-  it('keeps its order over many thousands of keys', async () => {
+  it('keeps the order of many thousands of keys', async () => {
     const queue = makeQueue();
     const keys = Array.from({ length: 20_000 }, (_, index) => String(index));
     const taken: (string | undefined)[] = [];
@@ -132,7 +132,7 @@ describe('WorkQueue', () => {
   });
 });
 
-describe('WorkQueue, whatever happens in whatever order', () => {
+describe('WorkQueue, in random sequences of calls', () => {
   const key = fc.constantFrom('a', 'b', 'c');
   const step = fc.oneof(
     fc.record({ do: fc.constant('add' as const), key }),
@@ -143,7 +143,7 @@ describe('WorkQueue, whatever happens in whatever order', () => {
     fc.record({ do: fc.constant('tick' as const), ms: fc.integer({ min: 1, max: 200 }) }),
   );
 
-  it('gives no key to two workers at once, and loses no key that was added', async () => {
+  it('gives no key to two workers at once, and loses no key', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
         const time = sinon.useFakeTimers({ toFake: FAKED });

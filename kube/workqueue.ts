@@ -20,18 +20,18 @@ interface DelayedKey {
 }
 
 /**
- * Keys to be worked on, with the guarantees of client-go's workqueue: a key that waits is not queued twice; a key is with one
- * worker at a time; a key added while it is worked on is worked on again.
+ * A queue of keys with the guarantees of client-go's workqueue: a waiting key is not queued twice; one worker at a time processes a key; a
+ * key that is added while it is processed is processed again.
  */
 export class WorkQueue {
   readonly #name: string;
   readonly #clock: Clock;
   readonly #delays: { baseMs: number; maxMs: number; random: Random };
   readonly #metrics: KubeMetrics;
-  /** FIFO with a moving head: shifting an array of many thousands of keys is slow. */
+  /** FIFO with a moving head, because shifting an array of many thousands of keys is slow. */
   #queue: string[] = [];
   #head = 0;
-  /** Keys that wait for a worker, also those that wait for their own worker to finish. */
+  /** Keys that wait for a worker, including those that are being processed and will be queued again. */
   readonly #dirty = new Set<string>();
   readonly #processing = new Set<string>();
   readonly #delayed = new Map<string, DelayedKey>();
@@ -58,7 +58,7 @@ export class WorkQueue {
     if (!this.#processing.has(key)) this.#push(key);
   }
 
-  /** Where the key is delayed already, the earlier time holds. */
+  /** Adds the key after a delay. If it is already delayed, the earlier time is used. */
   addAfter(key: string, ms: number): void {
     if (this.#shuttingDown) return;
     if (ms <= 0) {
@@ -76,24 +76,24 @@ export class WorkQueue {
     this.#delayed.set(key, { due, cancel });
   }
 
-  /** After a failure: the delay doubles with each, until `forget`. */
+  /** Adds the key after a failure. The delay doubles with each failure until `forget`. */
   addRateLimited(key: string): void {
     const failures = this.retries(key);
     this.#failures.set(key, failures + 1);
     this.addAfter(key, backoffDelay(this.#delays, failures));
   }
 
-  /** Ends the failures of a key, not its being queued. */
+  /** Resets the failures of a key. It stays queued. */
   forget(key: string): void {
     this.#failures.delete(key);
   }
 
-  /** Failures since the last `forget`. */
+  /** Returns the number of failures since the last `forget`. */
   retries(key: string): number {
     return this.#failures.get(key) ?? 0;
   }
 
-  /** The next key; `done` must follow. Undefined once the queue is shut down and empty. */
+  /** Returns the next key; the caller must call `done` for it. Undefined when the queue is shut down and empty. */
   get(): Promise<string | undefined> {
     const key = this.#shift();
     if (key !== undefined) return Promise.resolve(key);
@@ -108,17 +108,17 @@ export class WorkQueue {
     this.#settle();
   }
 
-  /** No more keys are taken in, delayed ones are dropped; what waits already is still handed out. */
+  /** Accepts no more keys and drops delayed ones. Waiting keys are still returned by `get`. */
   shutDown(): void {
     this.#shuttingDown = true;
     for (const { cancel } of this.#delayed.values()) cancel();
     this.#delayed.clear();
-    // Takers wait only while the queue is empty. A key that is worked on and queued again goes to the worker that has it.
+    // Takers wait only while the queue is empty. A key that is processed and queued again goes to the worker that has it.
     for (const taker of this.#takers.splice(0)) taker(undefined);
     this.#settle();
   }
 
-  /** Shuts down, and resolves when nothing waits or is worked on any more. */
+  /** Shuts down, and resolves when no key is waiting or being processed. */
   drain(): Promise<void> {
     const drained = new Promise<void>((resolve) => this.#drained.push(resolve));
     this.shutDown();

@@ -1,28 +1,28 @@
 import { COMMON_SETTINGS, type CommonConfig, IPAM_SETTINGS } from './config.js';
 import { type Settings, duration, parseObjectName, parseText, wholeNumber } from './setting.js';
 
-/** An agent has a node, and no rival for it. */
+/** The configuration of an agent, which serves one node and needs no leader election. */
 export interface AgentConfig extends Omit<CommonConfig, 'leaderElect' | 'namespace'> {
   readonly nodeName: string;
-  /** Holdfast's namespace, in which the parameters of the admission policies are; agents have one of their own. */
+  /** Holdfast's namespace, with the parameters of the admission policies. Agents run in another namespace. */
   readonly policiesNamespace: string;
-  /** Holds the socket, and what is left to do. */
+  /** Directory of the socket and of the pending deletes. */
   readonly runDir: string;
-  /** Where the node's runtime looks for CNI plugins. Without it no plugin is installed. */
+  /** The runtime's directory of CNI plugins. Absent: no plugin is installed. */
   readonly cniBinDir?: string | undefined;
-  /** Where Multus looks for the NAD of a pod's default network that names no namespace: its `multusNamespace`. */
+  /** The `multusNamespace` of Multus: the namespace of a default network's NAD that is named without one. */
   readonly multusNamespace: string;
-  /** How many requests are worked on at once. */
+  /** The number of requests that are handled at the same time. */
   readonly requestWorkers: number;
-  /** How long an ADD may wait for its claim's addresses. */
+  /** How long an ADD may wait for addresses. */
   readonly addTimeoutMs: number;
-  /** For how long it may answer from what it knows while the API server is away. */
+  /** How long the agent may answer from its caches while the API server is away. */
   readonly maxStalenessMs: number;
-  /** How long a lease of this node must look leaked before it is released. */
+  /** How long a lease of this node must appear leaked before it is released. */
   readonly collectAfterMs: number;
 }
 
-/** No ADD of any agent takes longer: ipam waits for that before a pool moves to another address space. */
+/** No ADD of any agent takes longer. ipam waits this time before a pool moves to another address space. */
 export const MAX_ADD_TIMEOUT_MS = 100_000;
 
 const { leaderElect: _leaderElect, namespace: _namespace, ...NODE_SETTINGS } = COMMON_SETTINGS;
@@ -34,9 +34,9 @@ export const AGENT_SETTINGS: Settings<AgentConfig> = {
   nodeName: {
     flag: 'node-name',
     placeholder: 'name',
-    description: 'the node whose pods are served: its name in Kubernetes',
+    description: 'name of the node whose pods are served',
     defaultValue: '',
-    defaultText: 'none: it must be given',
+    defaultText: 'none, required',
     isRequired: true,
     alternativeVariable: 'NODE_NAME',
     parse: parseObjectName,
@@ -44,43 +44,43 @@ export const AGENT_SETTINGS: Settings<AgentConfig> = {
   policiesNamespace: {
     flag: 'policies-namespace',
     placeholder: 'name',
-    description: "namespace of the ConfigMap holdfast-policies, which says where KubeVirt's controller runs",
+    description: "namespace of the ConfigMap holdfast-policies, which names the namespace of KubeVirt's controller",
     defaultValue: COMMON_SETTINGS.namespace.defaultValue,
     parse: parseObjectName,
   },
   runDir: {
     flag: 'run-dir',
     placeholder: 'directory',
-    description: 'where the CNI plugin finds the socket agent.sock, and leaves what is to be released later',
+    description: 'directory of the socket agent.sock for the CNI plugin, and of the pending deletes',
     defaultValue: '/run/holdfast',
     parse: parseText,
   },
   cniBinDir: {
     flag: 'cni-bin-dir',
     placeholder: 'directory',
-    description: "the runtime's folder of CNI plugins, into which ours is installed",
+    description: "the runtime's directory of CNI plugins, in which the agent installs its plugin",
     defaultValue: undefined,
-    defaultText: 'it is installed by somebody else',
+    defaultText: 'none, the plugin is not installed',
     parse: parseText,
   },
   multusNamespace: {
     flag: 'multus-namespace',
     placeholder: 'namespace',
-    description: "Multus' own multusNamespace: where it looks for a pod's default network that names no namespace",
+    description: "the multusNamespace of Multus: the namespace of a pod's default network that is named without one",
     defaultValue: 'kube-system',
     parse: parseObjectName,
   },
   requestWorkers: {
     flag: 'request-workers',
     placeholder: 'number',
-    description: 'how many CNI requests are worked on at once; more wait in a line',
+    description: 'number of CNI requests that are handled at the same time; others are queued',
     defaultValue: 64, // a request mostly waits for the API server
     parse: wholeNumber(1, 1024),
   },
   addTimeoutMs: {
     flag: 'add-timeout',
     placeholder: 'duration',
-    description: 'how long an ADD may wait for its addresses before the runtime is told to try again',
+    description: 'how long a CNI ADD may wait for addresses before it fails and the runtime retries it',
     defaultValue: 30_000, // runtimes give a whole sandbox two minutes and more
     defaultText: '30s',
     parse: duration(100, MAX_ADD_TIMEOUT_MS),

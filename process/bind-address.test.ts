@@ -14,7 +14,7 @@ describe('parseBindAddress', () => {
   }
 
   for (const given of ['', '8081', '127.0.0.1', '::1:80', '[x]:80', ':65536', 'host:', 'a:b:1']) {
-    it(`refuses "${given}" and says what is allowed`, () => {
+    it(`rejects "${given}" and lists the allowed forms`, () => {
       expect(() => parseBindAddress(given)).to.throw(TypeError, 'must be host:port');
     });
   }

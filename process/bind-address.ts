@@ -1,18 +1,18 @@
 import { isIPv6 } from 'node:net';
 
-/** Where to listen. Without a host: on all addresses. Port 0: any free one. */
+/** An address to listen on. No host: all addresses. Port 0: any free port. */
 export interface BindAddress {
   readonly host: string | undefined;
   readonly port: number;
 }
 
 const FORM = /^(?:\[(?<ipv6>[^\]]+)\]|(?<host>[^:[\]]*)):(?<port>\d{1,5})$/;
-const HINT = 'must be host:port, :port, [IPv6]:port, or 0 to listen nowhere';
+const HINT = 'must be host:port, :port, [IPv6]:port, or 0 to disable';
 
 /**
  * Reads `127.0.0.1:8081`, `:8081` or `[::1]:8081`.
  * @returns undefined for `0`: do not listen
- * @throws {TypeError} which says what is allowed
+ * @throws {TypeError} with the allowed forms
  */
 export function parseBindAddress(text: string): BindAddress | undefined {
   if (text === '0') return undefined;

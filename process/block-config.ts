@@ -1,13 +1,13 @@
 import type { Settings } from './setting.js';
 import { duration, wholeNumber } from './setting.js';
 
-/** What nodes are lent of pools. */
+/** How many addresses nodes get in blocks. */
 export interface BlockConfig {
-  /** A node that has fewer free addresses than this in its blocks of a pool is lent another block. */
+  /** A node with fewer free addresses in its blocks of a pool gets another block. */
   readonly blockMinFree: number;
-  /** A node that has more than this is asked for a block that it does not use. */
+  /** A node with more free addresses must release an unused block. */
   readonly blockMaxFree: number;
-  /** For how long it must have had more. */
+  /** How long a node must have too many free addresses before that. */
   readonly excessReleaseDelayMs: number;
 }
 
@@ -17,31 +17,31 @@ export const BLOCK_SETTINGS: Settings<BlockConfig> = {
   blockMinFree: {
     flag: 'block-min-free',
     placeholder: 'number',
-    description: 'a node with fewer free addresses in its blocks of a pool is lent another block',
+    description: 'a node with fewer free addresses in its blocks of a pool gets another block',
     defaultValue: 8,
     parse: wholeNumber(1, 65_536),
   },
   blockMaxFree: {
     flag: 'block-max-free',
     placeholder: 'number',
-    description: 'a node with more free addresses in its blocks of a pool is asked for one that it does not use',
-    defaultValue: 72, // a whole block of the default size, and what a node shall have
+    description: 'a node with more free addresses in its blocks of a pool must release an unused block',
+    defaultValue: 72, // a block of the default size and the default of block-min-free
     parse: wholeNumber(1, 1_000_000),
   },
   excessReleaseDelayMs: {
     flag: 'excess-release-delay',
     placeholder: 'duration',
-    description: 'for how long a node must have had too many free addresses before it is asked for a block',
+    description: 'how long a node must have more free addresses than block-max-free before a block is taken back',
     defaultValue: 180_000,
     defaultText: '180s',
     parse: duration(100, DAY_MS),
   },
 };
 
-/** @returns what is wrong with the two together */
+/** @returns why the values cannot be combined; undefined if they can */
 export function findBlockConfigProblem({ blockMinFree, blockMaxFree }: BlockConfig): string | undefined {
   if (blockMaxFree >= blockMinFree) return undefined;
   const max = `--${BLOCK_SETTINGS.blockMaxFree.flag}`;
   const min = `--${BLOCK_SETTINGS.blockMinFree.flag}`;
-  return `${max} is ${blockMaxFree}, less than ${min}, ${blockMinFree}: nodes would be asked for what they are lent; give ${max} at least as much`;
+  return `${max} (${blockMaxFree}) is less than ${min} (${blockMinFree}): nodes would have to release the blocks that they get; increase ${max}`;
 }

@@ -1,17 +1,17 @@
 import { COMMON_SETTINGS, type CommonConfig, IPAM_SETTINGS } from './config.js';
 import { type Settings, duration, wholeNumber } from './setting.js';
 
-/** The process that shows free addresses on nodes. */
+/** The configuration of the process that shows free addresses on nodes. */
 export interface CapacityConfig extends CommonConfig {
-  /** Nodes are written to at most this often. */
+  /** The minimum time between two updates of nodes. */
   readonly publishIntervalMs: number;
-  /** How long schedulers may take to hear of a write. */
+  /** How long it may take until schedulers know about an update. */
   readonly settleMs: number;
-  /** How long a node keeps what a waiting pod could use and does not, before another node gets it. */
+  /** How long a node keeps an address for a pending pod that could use it, before another node gets it. */
   readonly offerTimeoutMs: number;
-  /** For how long agents may answer from their caches. */
+  /** How long agents may answer from their caches. */
   readonly maxStalenessMs: number;
-  /** Each adds a key to every node. */
+  /** The maximum number of published pools, because each adds a resource to every node. */
   readonly maxPublishedPools: number;
 }
 
@@ -21,14 +21,14 @@ export const CAPACITY_SETTINGS: Settings<CapacityConfig> = {
   maxPublishedPools: {
     flag: 'max-published-pools',
     placeholder: 'number',
-    description: 'of how many pools nodes show the free addresses at most: those shown already first, then the oldest',
-    defaultValue: 64, // every key is in each heartbeat of each node
+    description: 'maximum number of pools whose free addresses nodes show: first those already shown, then the oldest',
+    defaultValue: 64, // every resource is in each heartbeat of each node
     parse: wholeNumber(1, 1_024),
   },
   publishIntervalMs: {
     flag: 'publish-interval',
     placeholder: 'duration',
-    description: 'how often nodes are told at most how many addresses are free',
+    description: 'minimum time between two updates of the free addresses on nodes',
     defaultValue: 1_000,
     defaultText: '1s',
     parse: duration(100, 60_000),
@@ -36,7 +36,8 @@ export const CAPACITY_SETTINGS: Settings<CapacityConfig> = {
   settleMs: {
     flag: 'publish-settle',
     placeholder: 'duration',
-    description: 'how long a scheduler may take to hear of that: so long what it was told before counts, too',
+    description:
+      'how long it may take until schedulers know about an update: until then, the previous number also counts',
     defaultValue: 3_000,
     defaultText: '3s',
     parse: duration(100, 60_000),
@@ -45,8 +46,8 @@ export const CAPACITY_SETTINGS: Settings<CapacityConfig> = {
     flag: 'publish-patience',
     placeholder: 'duration',
     description:
-      'how long a node keeps an address that a waiting pod could use there and does not, before another node gets it',
-    defaultValue: 20_000, // schedulers try a pod again after 10 s at most
+      'how long a node keeps an address for a pending pod that could use it, before another node gets the address',
+    defaultValue: 20_000, // schedulers retry a pod after at most 10 s
     defaultText: '20s',
     parse: duration(100, 600_000),
   },

@@ -1,10 +1,10 @@
 import { type Settings, parseText } from './setting.js';
 
-/** Which clients an admission server answers. */
+/** The clients that an admission server answers. */
 export interface ClientConfig {
-  /** CA certificates, as PEM: a client must show a certificate that one of them signed. Without it every client is answered. */
+  /** File with CA certificates, as PEM: clients need a certificate that one of them signed. Absent: all clients are answered. */
   readonly clientCaFile?: string | undefined;
-  /** Common names that the certificate may be for; empty: all. */
+  /** Allowed common names of client certificates; empty: all. */
   readonly clientAllowedNames: readonly string[];
 }
 
@@ -12,30 +12,30 @@ export const CLIENT_SETTINGS: Settings<ClientConfig> = {
   clientCaFile: {
     flag: 'client-ca-file',
     placeholder: 'file',
-    description: 'CA certificates: reviews are answered only for clients whose certificate one of them signed',
+    description: 'file with CA certificates: only clients with a certificate that one of them signed are answered',
     defaultValue: undefined,
-    defaultText: 'every client is answered',
+    defaultText: 'none, all clients are answered',
     parse: parseText,
   },
   clientAllowedNames: {
     flag: 'client-allowed-names',
     placeholder: 'name,...',
-    description: 'common names that the certificate of a client may have, together with --client-ca-file',
+    description: 'allowed common names of client certificates; needs --client-ca-file',
     defaultValue: Object.freeze([]),
     defaultText: 'all',
     parse: parseNames,
   },
 };
 
-/** @returns what is wrong with the two together */
+/** @returns why the values cannot be combined; undefined if they can */
 export function findClientConfigProblem({ clientCaFile, clientAllowedNames }: ClientConfig): string | undefined {
   if (clientCaFile !== undefined || clientAllowedNames.length === 0) return undefined;
   const { clientCaFile: file, clientAllowedNames: names } = CLIENT_SETTINGS;
-  return `--${names.flag} has no effect without --${file.flag}: name the file of the CA that signs the certificates of clients`;
+  return `--${names.flag} has no effect without --${file.flag}: set it to the file with the CA of the client certificates`;
 }
 
 function parseNames(text: string): readonly string[] {
   const names = text.split(',').map((name) => name.trim());
-  if (names.includes('')) throw new TypeError('must be names with commas between them');
+  if (names.includes('')) throw new TypeError('must be a list of names, separated by commas');
   return Object.freeze(names);
 }

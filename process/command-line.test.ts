@@ -22,7 +22,7 @@ function printed(args: string[]): string {
 }
 
 describe('readCommandLine', () => {
-  it('gives defaults for what is not said', () => {
+  it('returns defaults for absent flags', () => {
     expect(configOf(['all'])).to.deep.equal({
       kubeconfig: undefined,
       namespace: 'holdfast-system',
@@ -61,7 +61,7 @@ describe('readCommandLine', () => {
     });
   });
 
-  it('reads the names that clients may have', () => {
+  it('reads the allowed names of clients', () => {
     const args = ['all', '--client-ca-file=/etc/ca.crt', '--client-allowed-names=kube-apiserver, front'];
     expect(configOf(args)).to.deep.include({
       clientCaFile: '/etc/ca.crt',
@@ -83,7 +83,7 @@ describe('readCommandLine', () => {
     expect(configOf(['all', '--feature-gates=PersistentIPs=false']).featureGates).to.be.frozen;
   });
 
-  it('knows which flags belong to which process', () => {
+  it('accepts only the flags of the process', () => {
     expect(readCommandLine(['controller', '--workers', '3'], {})?.config).to.include({ workers: 3 });
     expect(() => readCommandLine(['webhook', '--workers', '3'], {})).to.throw(UsageError, '--workers');
     expect(() => readCommandLine(['controller', '--webhook-cert-dir', 'x'], {})).to.throw(
@@ -92,34 +92,34 @@ describe('readCommandLine', () => {
     );
   });
 
-  it('takes a variable where no flag is given, and the flag where both are', () => {
+  it('reads a variable if the flag is absent, and the flag if both are set', () => {
     const environment = { HOLDFAST_LOG_LEVEL: 'debug', HOLDFAST_WORKERS: '7' };
     expect(configOf(['all', '--log-level=warn'], environment)).to.include({ logLevel: 'warn', workers: 7 });
   });
 
-  it('takes its namespace from the pod, unless told otherwise', () => {
+  it('uses the namespace of the pod unless another one is set', () => {
     expect(configOf(['all'], { POD_NAMESPACE: 'pods' }).namespace).to.equal('pods');
     expect(configOf(['all'], { POD_NAMESPACE: 'pods', HOLDFAST_NAMESPACE: 'ours' }).namespace).to.equal('ours');
   });
 
-  it('takes the node of an agent from the pod, unless told otherwise', () => {
+  it('uses the node of the pod for an agent unless another one is set', () => {
     const nodeOf = (args: string[], environment: Environment) =>
       readCommandLine(['agent', ...args], environment)?.config as { nodeName: string };
     expect(nodeOf([], { NODE_NAME: 'node-1' }).nodeName).to.equal('node-1');
     expect(nodeOf(['--node-name=node-2'], { NODE_NAME: 'node-1' }).nodeName).to.equal('node-2');
   });
 
-  it('takes an empty variable for none', () => {
+  it('treats an empty variable as absent', () => {
     expect(configOf(['all'], { HOLDFAST_WORKERS: '' }).workers).to.equal(64);
   });
 
-  it('ignores the variables that Kubernetes makes for a Service named holdfast', () => {
+  it('ignores the variables that Kubernetes sets for a Service named holdfast', () => {
     expect(configOf(['all'], { HOLDFAST_WEBHOOK_PORT: 'tcp://10.0.0.1:443' })).to.include({
       webhookBindAddress: ':9443',
     });
   });
 
-  it('reads a switch with and without a value', () => {
+  it('reads a boolean flag with and without a value', () => {
     expect(configOf(['all', '--leader-elect']).leaderElect).to.equal(true);
     expect(configOf(['all', '--leader-elect=true']).leaderElect).to.equal(true);
     expect(configOf(['all', '--leader-elect=false'], { HOLDFAST_LEADER_ELECT: 'true' }).leaderElect).to.equal(false);
@@ -129,45 +129,57 @@ describe('readCommandLine', () => {
     {
       name: 'no process',
       args: [],
-      expect: ['no process is named', 'controller, webhook, ipam, agent, capacity, all'],
+      expect: ['no process is given', 'controller, webhook, ipam, agent, capacity, all'],
     },
     {
       name: 'an unknown process',
       args: ['agents'],
       expect: ['"agents"', 'controller, webhook, ipam, agent, capacity, all'],
     },
-    { name: 'an agent without its node', args: ['agent'], expect: ['--node-name must be given', 'NODE_NAME'] },
+    { name: 'an agent without its node', args: ['agent'], expect: ['--node-name is required', 'NODE_NAME'] },
     { name: 'an agent that elects', args: ['agent', '--leader-elect'], expect: ['--leader-elect'] },
     { name: 'an unknown flag', args: ['all', '--worker=1'], expect: ['--worker', '--workers'] },
     { name: 'an argument too many', args: ['all', 'more'], expect: ['too many arguments'] },
     { name: 'a flag without its value', args: ['all', '--workers'], expect: ['--workers'] },
-    { name: 'a number out of range', args: ['all', '--workers=0'], expect: ['--workers: "0"', 'from 1 to 256'] },
-    { name: 'what is no number', args: ['all', '--workers=1e2'], expect: ['--workers: "1e2"', 'whole number'] },
+    {
+      name: 'a number out of range',
+      args: ['all', '--workers=0'],
+      expect: ['--workers: invalid value "0"', 'from 1 to 256'],
+    },
+    {
+      name: 'a value that is not a number',
+      args: ['all', '--workers=1e2'],
+      expect: ['--workers: invalid value "1e2"', 'whole number'],
+    },
     {
       name: 'an unknown level',
       args: ['all', '--log-level=loud'],
-      expect: ['--log-level: "loud"', 'debug, info, warn'],
+      expect: ['--log-level: invalid value "loud"', 'debug, info, warn'],
     },
     {
-      name: 'what is no boolean',
+      name: 'a value that is not a boolean',
       args: ['all', '--leader-elect=yes'],
-      expect: ['--leader-elect: "yes"', 'true or false'],
+      expect: ['--leader-elect: invalid value "yes"', 'true or false'],
     },
-    { name: 'an unknown gate', args: ['all', '--feature-gates=X=true'], expect: ['--feature-gates', '"X" is unknown'] },
+    {
+      name: 'an unknown gate',
+      args: ['all', '--feature-gates=X=true'],
+      expect: ['--feature-gates', 'unknown feature gate "X"'],
+    },
     {
       name: 'a duration without unit',
       args: ['all', '--max-staleness=30'],
-      expect: ['--max-staleness: "30"', 'like 500ms, 30s or 5m'],
+      expect: ['--max-staleness: invalid value "30"', 'like 500ms, 30s or 5m'],
     },
     ...['ipam', 'all'].map((process) => ({
-      name: `nodes that are to have less than they are lent, of ${process}`,
+      name: `a block-max-free below block-min-free, of ${process}`,
       args: [process, '--block-min-free=8', '--block-max-free=7'],
-      expect: ['--block-max-free is 7, less than --block-min-free, 8', 'at least as much'],
+      expect: ['--block-max-free (7) is less than --block-min-free (8)', 'increase --block-max-free'],
     })),
     {
       name: 'a duration out of range',
       args: ['all', '--max-staleness=2h'],
-      expect: ['--max-staleness: "2h"', 'from 100ms to 3600s'],
+      expect: ['--max-staleness: invalid value "2h"', 'from 100ms to 3600s'],
     },
     {
       name: 'an old TLS version',
@@ -176,17 +188,21 @@ describe('readCommandLine', () => {
     },
     { name: 'a URL without TLS', args: ['all', '--webhook-url=http://x'], expect: ['--webhook-url', 'https://'] },
     { name: 'an address without port', args: ['all', '--health-bind-address=::1'], expect: ['"::1"', 'host:port'] },
-    { name: 'a name that cannot be', args: ['all', '--namespace=A_b'], expect: ['--namespace: "A_b"', 'lower case'] },
-    { name: 'an empty path', args: ['all', '--kubeconfig='], expect: ['--kubeconfig: ""', 'empty'] },
     {
-      name: 'a bad variable, by its name',
+      name: 'an invalid name',
+      args: ['all', '--namespace=A_b'],
+      expect: ['--namespace: invalid value "A_b"', 'lower-case'],
+    },
+    { name: 'an empty path', args: ['all', '--kubeconfig='], expect: ['--kubeconfig: invalid value ""', 'empty'] },
+    {
+      name: 'an invalid variable, by its name',
       args: ['all'],
       environment: { HOLDFAST_WORKERS: 'many' },
-      expect: ['HOLDFAST_WORKERS: "many"', 'whole number'],
+      expect: ['HOLDFAST_WORKERS: invalid value "many"', 'whole number'],
     },
   ];
   for (const { name, args, environment = {}, expect: words } of refusals) {
-    it(`refuses ${name}`, () => {
+    it(`rejects ${name}`, () => {
       for (const word of words) expect(() => readCommandLine(args, environment)).to.throw(UsageError, word);
     });
   }

@@ -11,7 +11,7 @@ import { variableOf } from './setting.js';
 import type { Setting, Settings } from './setting.js';
 import { VERSION } from './version.js';
 
-/** What the user asked for. */
+/** The process to run, with its configuration. */
 export type ProcessCommand =
   | { readonly process: 'controller'; readonly config: ControllerConfig }
   | { readonly process: 'webhook'; readonly config: WebhookConfig }
@@ -22,21 +22,21 @@ export type ProcessCommand =
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Flags as commander gives them: their text, or true for one that stands without. */
+/** Flags as commander returns them: their text, or true for a flag without a value. */
 type FlagValues = Readonly<Record<string, string | true | undefined>>;
 
 const SUMMARY = {
-  controller: 'make the claims of VMs, and let them go',
-  webhook: 'point launcher pods at their claims',
-  ipam: 'give claims their addresses, on networks whose NADs delegate IPAM to holdfast',
-  agent: 'give the pods of one node their addresses: what its CNI plugin asks',
-  capacity: 'show on nodes how many addresses are free, so that the scheduler counts them',
+  controller: 'create and release IPAMClaims for VMs',
+  webhook: 'set the claim reference on launcher pods',
+  ipam: 'allocate addresses to claims on networks whose NADs delegate IPAM to holdfast',
+  agent: 'serve the CNI plugin of one node: return claimed addresses and allocate addresses to pods',
+  capacity: 'show the number of free addresses on nodes, so that the scheduler counts them',
   all: 'controller, webhook and ipam in one process',
 } as const;
 
 /**
- * Reads the arguments after the program's name, and the environment for what they leave out.
- * @returns undefined where help or version was asked for and printed
+ * Reads the arguments after the program's name, and environment variables for absent flags.
+ * @returns undefined if help or version was printed
  * @throws {UsageError}
  */
 export function readCommandLine(
@@ -57,11 +57,11 @@ function buildProgram(environment: Environment, take: (request: ProcessCommand) 
     .helpCommand(false)
     .usage('<process> [flags]')
     .configureHelp({ visibleArguments: () => [] })
-    .addHelpText('after', '\n`holdfast <process> --help` lists the flags of a process.')
+    .addHelpText('after', '\nRun `holdfast <process> --help` for the flags of a process.')
     .argument('[process]')
     .action((name?: string) => {
-      const asked = name === undefined ? 'no process is named' : `there is no process "${name}"`;
-      throw new UsageError(`${asked}; there are: ${Object.keys(SUMMARY).join(', ')}`);
+      const asked = name === undefined ? 'no process is given' : `unknown process "${name}"`;
+      throw new UsageError(`${asked}; processes: ${Object.keys(SUMMARY).join(', ')}`);
     });
   const add = <Config extends object>(
     name: keyof typeof SUMMARY,
@@ -69,7 +69,7 @@ function buildProgram(environment: Environment, take: (request: ProcessCommand) 
     use: (config: Config) => void,
   ) => {
     const command = program.command(name).description(SUMMARY[name]).helpOption('--help', 'print this help');
-    command.addHelpText('after', '\nA flag wins over its environment variable.');
+    command.addHelpText('after', '\nA flag overrides its environment variable.');
     for (const setting of Object.values<Setting<unknown>>(settings))
       command.option(flagsOf(setting), describeSetting(setting));
     command.action((given: FlagValues) => use(readConfig(settings, given, environment)));
@@ -83,7 +83,7 @@ function buildProgram(environment: Environment, take: (request: ProcessCommand) 
   return program;
 }
 
-/** Settings that are good each by itself may not go together. */
+/** Checks values that must fit together. */
 function checkIpamConfig<Config extends BlockConfig & ClientConfig>(config: Config): Config {
   const problem = findBlockConfigProblem(config);
   if (problem !== undefined) throw new UsageError(problem);
@@ -116,7 +116,7 @@ function readConfig<Config extends object>(
     field,
     readSetting(setting, given[optionName(setting)], environment),
   ]);
-  // Settings<Config> has one parser for each field of Config.
+  // Settings<Config> has one parser per field of Config.
   return Object.freeze(Object.fromEntries(entries) as Config);
 }
 
@@ -124,12 +124,12 @@ function readSetting(setting: Setting<unknown>, given: string | true | undefined
   if (given !== undefined) return parseSetting(setting, given === true ? 'true' : given, `--${setting.flag}`);
   for (const variable of variablesOf(setting)) {
     const text = environment[variable];
-    // An empty variable is how manifests leave one out.
+    // Manifests omit a value with an empty variable.
     if (text) return parseSetting(setting, text, variable);
   }
   if (setting.isRequired) {
     throw new UsageError(
-      `--${setting.flag} must be given, or ${variablesOf(setting).join(' or ')}: ${setting.description}`,
+      `--${setting.flag} is required, or ${variablesOf(setting).join(' or ')}: ${setting.description}`,
     );
   }
   return setting.defaultValue;
@@ -144,11 +144,11 @@ function parseSetting(setting: Setting<unknown>, text: string, source: string): 
     return setting.parse(text);
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
-    throw new UsageError(`${source}: "${text}" cannot be used: ${error.message}`, { cause: error });
+    throw new UsageError(`${source}: invalid value "${text}": ${error.message}`, { cause: error });
   }
 }
 
-/** The key under which commander keeps an option. */
+/** Returns commander's key for an option. */
 function optionName(setting: Setting<unknown>): string {
   return setting.flag.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }

@@ -1,12 +1,12 @@
-/** Something a process runs: it starts, says whether it is ready, and stops. */
+/** A part of a process that starts, reports whether it is ready, and stops. */
 export interface Component {
   readonly name: string;
-  /** Resolves once the part runs, which may be before it is ready. */
+  /** Resolves when the component runs, which may be before it is ready. */
   start(): Promise<void>;
-  /** Finishes what is under way, takes nothing new, and leaves nothing running. */
+  /** Finishes current work, accepts no more, and leaves nothing running. */
   stop(): Promise<void>;
-  /** @returns undefined where it is ready, else why not */
+  /** @returns undefined if it is ready, otherwise why not */
   ready?(): string | undefined;
-  /** @returns what somebody has to correct although the part is ready; undefined: nothing */
+  /** @returns what an administrator must correct although the component is ready, if anything */
   notice?(): string | undefined;
 }

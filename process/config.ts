@@ -20,41 +20,41 @@ import { VALIDATION_SETTINGS, type ValidationServerConfig } from './validation-c
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 export type TlsVersion = 'TLSv1.2' | 'TLSv1.3';
 
-/** What every process is told. */
+/** The configuration that every process has. */
 export interface CommonConfig {
   readonly kubeconfig?: string | undefined;
-  /** As parseBindAddress reads it. */
+  /** In the form of parseBindAddress. */
   readonly healthBindAddress: string;
   readonly metricsBindAddress: string;
   readonly leaderElect: boolean;
-  /** Holdfast's own namespace: of its Lease and its Secret. */
+  /** Holdfast's own namespace, with its Leases and Secrets. */
   readonly namespace: string;
   readonly featureGates: FeatureGates;
-  /** The gate PersistentIPs follows the KubeVirt object. */
+  /** The feature gate PersistentIPs follows the KubeVirt object. */
   readonly featureGatesFromKubevirt: boolean;
   readonly logLevel: LogLevel;
 }
 
 export interface ControllerConfig extends CommonConfig {
-  /** How long claims may wait for an IPAM that honours them, or for an answer of ipam, until an event says so. */
+  /** How long claims may wait for an IPAM that honours them, or for ipam, before an event reports it. */
   readonly unhonouredAfterMs: number;
-  /** How many workloads are worked on at once. */
+  /** The number of workloads that are reconciled at the same time. */
   readonly workers: number;
   readonly maxClaimsPerVm: number;
 }
 
 export interface WebhookConfig extends CommonConfig, ClientConfig {
   readonly webhookBindAddress: string;
-  /** Holds tls.crt and tls.key that somebody else renews. Without it the webhook makes its own certificate. */
+  /** Directory with tls.crt and tls.key that another program renews. Absent: the webhook creates its own certificate. */
   readonly webhookCertDir?: string | undefined;
   readonly tlsMinVersion: TlsVersion;
-  /** The MutatingWebhookConfiguration whose caBundle is kept true. */
+  /** The MutatingWebhookConfiguration whose caBundle is kept up to date. */
   readonly webhookConfiguration: string;
-  /** Another one that leads here, by which pods come to ask for addresses. */
+  /** The MutatingWebhookConfiguration that adds capacity requests to pods. */
   readonly webhookCapacityConfiguration: string;
-  /** The Service whose name the certificate is for. */
+  /** The Service of the webhook, whose name is in the certificate. */
   readonly webhookServiceName: string;
-  /** Where the API server finds the webhook when not by Service; its host is in the certificate. */
+  /** URL of the webhook if API servers do not use the Service; its host is in the certificate. */
   readonly webhookUrl?: string | undefined;
 }
 
@@ -66,18 +66,18 @@ export interface IpamConfig
     NadRightsConfig,
     ValidationServerConfig,
     Pick<ControllerConfig, 'unhonouredAfterMs'> {
-  /** How many claims are worked on at once. */
+  /** The number of claims that are reconciled at the same time. */
   readonly claimWorkers: number;
-  /** For how long agents may answer from their caches while the API server is away; a released address cools down for twice that. */
+  /** How long agents may answer from their caches while the API server is away. The cool-down is at least twice that time. */
   readonly maxStalenessMs: number;
-  /** How long a lease must look leaked before it is collected. */
+  /** How long a lease must appear leaked before it is released. */
   readonly collectAfterMs: number;
-  /** Between two writes of one pool's counts, for up to 60 pools. */
+  /** The minimum time between two updates of one pool's counts, for up to 60 pools. */
   readonly poolStatusIntervalMs: number;
   readonly tlsMinVersion: TlsVersion;
 }
 
-/** Controller, webhook and IPAM in one. */
+/** Controller, webhook and IPAM in one process. */
 export type AllConfig = ControllerConfig & WebhookConfig & IpamConfig;
 
 const HOUR_MS = 3_600_000;
@@ -85,7 +85,7 @@ export const COMMON_SETTINGS: Settings<CommonConfig> = {
   kubeconfig: {
     flag: 'kubeconfig',
     placeholder: 'file',
-    description: 'kubeconfig file of the cluster',
+    description: 'kubeconfig file for the cluster',
     defaultValue: undefined,
     defaultText: 'KUBECONFIG, the service account of the pod, ~/.kube/config',
     parse: parseText,
@@ -93,7 +93,7 @@ export const COMMON_SETTINGS: Settings<CommonConfig> = {
   namespace: {
     flag: 'namespace',
     placeholder: 'name',
-    description: 'namespace of Holdfast itself: of its Lease and its Secret',
+    description: "Holdfast's own namespace, with its Leases and Secrets",
     defaultValue: 'holdfast-system',
     alternativeVariable: 'POD_NAMESPACE',
     parse: parseObjectName,
@@ -101,14 +101,14 @@ export const COMMON_SETTINGS: Settings<CommonConfig> = {
   healthBindAddress: {
     flag: 'health-bind-address',
     placeholder: 'host:port',
-    description: 'where /healthz and /readyz are served; 0: nowhere',
+    description: 'address for /healthz and /readyz; 0 disables them',
     defaultValue: ':8081',
     parse: parseBindText,
   },
   metricsBindAddress: {
     flag: 'metrics-bind-address',
     placeholder: 'host:port',
-    description: 'where /metrics is served, which may be the address of the probes; 0: nowhere',
+    description: 'address for /metrics, which may be that of the probes; 0 disables it',
     defaultValue: ':8080',
     parse: parseBindText,
   },
@@ -116,14 +116,14 @@ export const COMMON_SETTINGS: Settings<CommonConfig> = {
     flag: 'leader-elect',
     placeholder: 'true|false',
     isValueOptional: true,
-    description: 'of several replicas only the holder of the Lease works',
+    description: 'elect a leader: of several replicas, only the holder of the Lease works',
     defaultValue: false,
     parse: parseBoolean,
   },
   featureGates: {
     flag: 'feature-gates',
     placeholder: 'Gate=true|false,...',
-    description: `what is switched on or off as a whole; gates: ${FEATURE_GATE_NAMES.join(', ')}`,
+    description: `features that are enabled or disabled; gates: ${FEATURE_GATE_NAMES.join(', ')}`,
     defaultValue: DEFAULT_FEATURE_GATES,
     defaultText: formatFeatureGates(DEFAULT_FEATURE_GATES),
     parse: parseFeatureGates,
@@ -132,7 +132,8 @@ export const COMMON_SETTINGS: Settings<CommonConfig> = {
     flag: 'feature-gates-from-kubevirt',
     placeholder: 'true|false',
     isValueOptional: true,
-    description: "PersistentIPs is on while the KubeVirt object's feature gates list it, whatever --feature-gates says",
+    description:
+      "enable PersistentIPs if the KubeVirt object's feature gates list it, and ignore its value in --feature-gates",
     defaultValue: false,
     parse: parseBoolean,
   },
@@ -150,7 +151,7 @@ export const CONTROLLER_SETTINGS: Settings<ControllerConfig> = {
   unhonouredAfterMs: {
     flag: 'unhonoured-after',
     placeholder: 'duration',
-    description: 'how long a claim may wait for an IPAM that honours it, or for ipam, until an event says so',
+    description: 'how long a claim may wait for an IPAM that honours it, or for ipam, before an event reports it',
     defaultValue: 60_000,
     defaultText: '60s',
     parse: duration(100, 24 * HOUR_MS),
@@ -158,15 +159,15 @@ export const CONTROLLER_SETTINGS: Settings<ControllerConfig> = {
   workers: {
     flag: 'workers',
     placeholder: 'number',
-    description: 'how many VMs are worked on at once',
-    defaultValue: 64, // a worker mostly waits: for other deletions to share a list of launchers with
+    description: 'number of VMs that are reconciled at the same time',
+    defaultValue: 64, // a worker mostly waits for other deletions, to share a list of launchers with them
     parse: wholeNumber(1, 256),
   },
   maxClaimsPerVm: {
     flag: 'max-claims-per-vm',
     placeholder: 'number',
-    description: 'how many claims are made for one VM at most; claims that exist stay',
-    defaultValue: 32, // the slots of a PCI bus: no VM that runs has as many interfaces
+    description: 'maximum number of claims that are created for one VM; existing claims stay',
+    defaultValue: 32, // the slots of a PCI bus: no running VM has as many interfaces
     parse: wholeNumber(1, 1_024),
   },
 };
@@ -177,52 +178,54 @@ export const WEBHOOK_SETTINGS: Settings<WebhookConfig> = {
   webhookBindAddress: {
     flag: 'webhook-bind-address',
     placeholder: 'host:port',
-    description: 'where admission reviews are served, over HTTPS',
+    description: 'address for admission reviews, over HTTPS',
     defaultValue: ':9443',
     parse: parseBindText,
   },
   webhookCertDir: {
     flag: 'webhook-cert-dir',
     placeholder: 'directory',
-    description: 'holds tls.crt and tls.key; then no certificate is made and no webhook configuration is changed',
+    description:
+      'directory with tls.crt and tls.key; if set, no certificate is created and no webhook configuration is changed',
     defaultValue: undefined,
-    defaultText: 'the webhook makes and renews its own certificate',
+    defaultText: 'none, the webhook creates and renews its own certificate',
     parse: parseText,
   },
   tlsMinVersion: {
     flag: 'tls-min-version',
     placeholder: 'version',
-    description: 'TLSv1.2 or TLSv1.3',
+    description: 'minimum TLS version, TLSv1.2 or TLSv1.3',
     defaultValue: 'TLSv1.3',
     parse: oneOf('TLSv1.2', 'TLSv1.3'),
   },
   webhookConfiguration: {
     flag: 'webhook-configuration',
     placeholder: 'name',
-    description: 'the MutatingWebhookConfiguration whose caBundle is kept true',
+    description: 'MutatingWebhookConfiguration whose caBundle is kept up to date',
     defaultValue: 'holdfast-webhook',
     parse: parseObjectName,
   },
   webhookCapacityConfiguration: {
     flag: 'webhook-capacity-configuration',
     placeholder: 'name',
-    description: 'the MutatingWebhookConfiguration by which pods ask for addresses: its caBundle is kept true, too',
+    description:
+      'MutatingWebhookConfiguration that adds capacity requests to pods; its caBundle is also kept up to date',
     defaultValue: 'holdfast-webhook-capacity',
     parse: parseObjectName,
   },
   webhookServiceName: {
     flag: 'webhook-service-name',
     placeholder: 'name',
-    description: 'the Service that leads to the webhook: the name in its certificate',
+    description: 'Service of the webhook, whose name is in its certificate',
     defaultValue: 'holdfast-webhook',
     parse: parseObjectName,
   },
   webhookUrl: {
     flag: 'webhook-url',
     placeholder: 'url',
-    description: 'where the API server finds the webhook when not by Service',
+    description: 'URL of the webhook if the API server does not use the Service',
     defaultValue: undefined,
-    defaultText: 'by Service',
+    defaultText: 'none, the Service is used',
     parse: parseHttpsUrl,
   },
 };
@@ -237,7 +240,7 @@ export const IPAM_SETTINGS: Settings<IpamConfig> = {
   claimWorkers: {
     flag: 'claim-workers',
     placeholder: 'number',
-    description: 'how many claims are worked on at once',
+    description: 'number of claims that are reconciled at the same time',
     defaultValue: 64, // a worker mostly waits for the API server
     parse: wholeNumber(1, 256),
   },
@@ -245,7 +248,7 @@ export const IPAM_SETTINGS: Settings<IpamConfig> = {
     flag: 'max-staleness',
     placeholder: 'duration',
     description:
-      'for how long agents may answer from their caches while the API server is away: released addresses cool down for at least twice that',
+      'how long agents may answer from their caches while the API server is away; released addresses cool down for at least twice that time',
     defaultValue: 30_000,
     defaultText: '30s',
     parse: duration(100, HOUR_MS),
@@ -253,7 +256,7 @@ export const IPAM_SETTINGS: Settings<IpamConfig> = {
   collectAfterMs: {
     flag: 'collect-after',
     placeholder: 'duration',
-    description: 'how long a lease must look leaked before it is released',
+    description: 'how long a lease must appear leaked before it is released',
     defaultValue: 60_000,
     defaultText: '60s',
     parse: duration(100, 24 * HOUR_MS),
@@ -263,7 +266,7 @@ export const IPAM_SETTINGS: Settings<IpamConfig> = {
     flag: 'pool-status-interval',
     placeholder: 'duration',
     description:
-      "how often the counts in one pool's status are written at most, for up to 60 pools; with more of them less often. Conditions are written at once",
+      "minimum time between two updates of the counts in a pool's status, for up to 60 pools; longer with more pools. Conditions are updated at once",
     defaultValue: 60_000,
     defaultText: '60s',
     parse: duration(1_000, HOUR_MS),

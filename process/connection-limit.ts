@@ -3,17 +3,17 @@ import type { Server, Socket } from 'node:net';
 interface Connection {
   readonly socket: Socket;
   readonly address: string;
-  /** Requests that are being answered. */
+  /** The number of requests that are being answered. */
   holds: number;
 }
 
 /**
- * Bounds the open connections of a server. At the limit, a new connection closes another one of the address with the most connections: the one that
- * has been unused for longest. So a client that opens many connections, or leaves requests half sent, closes its own and keeps no other client out.
+ * Limits the open connections of a server. At the limit, a new connection closes the least recently used connection of the address that has the
+ * most. So a client that opens many connections, or sends requests only in part, closes its own connections and does not block other clients.
  */
 export class ConnectionLimit {
   readonly #max: number;
-  /** Least recently used first. By peer, because a TLS socket and the TCP socket below it are two objects. */
+  /** Least recently used first. By peer, because a TLS socket and its TCP socket are two objects. */
   readonly #open = new Map<string, Connection>();
 
   constructor(server: Server, max: number) {
@@ -21,7 +21,7 @@ export class ConnectionLimit {
     server.on('connection', (socket: Socket) => this.#add(socket));
   }
 
-  /** Keeps a connection open while a request of it is answered. @returns what ends that */
+  /** Keeps a connection open while one of its requests is answered. @returns a function that ends that */
   keepOpen(socket: Socket): () => void {
     const peer = peerOf(socket);
     const connection = this.#open.get(peer);
@@ -32,7 +32,7 @@ export class ConnectionLimit {
     return () => (connection.holds -= 1);
   }
 
-  /** Closes all connections on which no request is being answered. */
+  /** Closes all connections without a request that is being answered. */
   closeUnused(): void {
     for (const { socket, holds } of this.#open.values()) if (holds === 0) socket.destroy();
   }
@@ -51,7 +51,7 @@ export class ConnectionLimit {
     });
   }
 
-  /** @returns false if a request is being answered on every connection that could be closed for one of this address */
+  /** @returns false if every connection that may be closed for this address is answering a request */
   #makeRoom(address: string): boolean {
     const counts = new Map([[address, 1]]);
     for (const { address: each } of this.#open.values()) counts.set(each, (counts.get(each) ?? 0) + 1);

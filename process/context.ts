@@ -11,7 +11,7 @@ import { createMetrics } from './metrics.js';
 import type { Metrics } from './metrics.js';
 import { VERSION } from './version.js';
 
-/** What the parts of one process share. */
+/** What the components of one process share. */
 export interface ProcessContext {
   readonly client: Client;
   readonly informers: InformerRegistry;
@@ -21,7 +21,7 @@ export interface ProcessContext {
   readonly random: Random;
 }
 
-/** @throws {Error} where there are no usable credentials for a cluster */
+/** @throws {Error} if there are no usable credentials for a cluster */
 export async function createContext(
   process: string,
   config: Pick<CommonConfig, 'kubeconfig' | 'logLevel'>,
@@ -42,7 +42,7 @@ export async function createContext(
   return { client, informers, log, metrics, clock, random };
 }
 
-/** Ends what the context keeps open, after its parts have stopped. */
+/** Closes what the context keeps open, after its components have stopped. */
 export async function closeContext(context: ProcessContext): Promise<void> {
   await context.informers.stop();
   await context.client.transport.close();

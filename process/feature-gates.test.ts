@@ -14,11 +14,15 @@ describe('feature gates', () => {
 
   const refusals = [
     {
-      name: 'an unknown gate is refused by name',
+      name: 'rejects an unknown gate by name',
       given: 'PersistentIPs=true,Other=false',
-      expect: /"Other" is unknown/,
+      expect: /unknown feature gate "Other"/,
     },
-    { name: 'a property of every object is no gate', given: 'constructor=true', expect: /"constructor" is unknown/ },
+    {
+      name: 'rejects a property of every object',
+      given: 'constructor=true',
+      expect: /unknown feature gate "constructor"/,
+    },
     {
       name: 'a gate without a value is refused',
       given: 'PersistentIPs',
@@ -31,7 +35,7 @@ describe('feature gates', () => {
     it(name, () => expect(() => parseFeatureGates(given)).to.throw(TypeError, message));
   }
 
-  it('are written as they are read', () => {
+  it('are formatted as they are parsed', () => {
     const text = formatFeatureGates(DEFAULT_FEATURE_GATES);
     expect(parseFeatureGates(text)).to.deep.equal(DEFAULT_FEATURE_GATES);
     for (const name of FEATURE_GATE_NAMES) expect(text).to.include(`${name}=`);

@@ -1,12 +1,12 @@
-/** What can be switched off as a whole. */
+/** Features that can be disabled. */
 export interface FeatureGates {
   /** Claims for the interfaces of VMs on networks that allow persistent addresses. */
   readonly persistentIPs: boolean;
-  /** Nodes are lent blocks of pools, from which their agents pick addresses for pods. */
+  /** Blocks of pools are assigned to nodes, and agents pick addresses for pods from them. */
   readonly nodeBlocks: boolean;
-  /** Pools that say so show their free addresses on nodes, and pods ask for them. */
+  /** Pools with publishCapacity show their free addresses on nodes, and pods request them. */
   readonly publishCapacity: boolean;
-  /** Pools that say so keep released addresses for the MAC address that had them. */
+  /** Pools with stickyMAC keep released addresses for the MAC address that had them. */
   readonly stickyMAC: boolean;
 }
 
@@ -20,18 +20,18 @@ type GateName = keyof typeof GATES;
 
 export const DEFAULT_FEATURE_GATES: FeatureGates = Object.freeze({
   persistentIPs: true,
-  // for all pools at once: whoever has few nodes does better without
+  // applies to all pools, and clusters with few nodes work better without blocks
   nodeBlocks: false,
   publishCapacity: true,
   stickyMAC: true,
 });
 
-/** The gates that there are, as users write them. */
+/** The names of the gates, as users write them. */
 export const FEATURE_GATE_NAMES: readonly string[] = Object.keys(GATES);
 
 /**
- * Reads Kubernetes' notation, `PersistentIPs=true,Other=false`. Gates that are not named keep their default.
- * @throws {TypeError} which names the gate or the value that cannot be
+ * Reads Kubernetes' notation, `PersistentIPs=true,Other=false`. Other gates keep their defaults.
+ * @throws {TypeError} that names the unknown gate or invalid value
  */
 export function parseFeatureGates(text: string): FeatureGates {
   const gates: Record<keyof FeatureGates, boolean> = { ...DEFAULT_FEATURE_GATES };
@@ -39,7 +39,7 @@ export function parseFeatureGates(text: string): FeatureGates {
     if (entry === '') continue;
     const [name = '', value, ...rest] = entry.split('=').map((part) => part.trim());
     if (!isGate(name))
-      throw new TypeError(`feature gate "${name}" is unknown; known: ${FEATURE_GATE_NAMES.join(', ')}`);
+      throw new TypeError(`unknown feature gate "${name}"; known gates: ${FEATURE_GATE_NAMES.join(', ')}`);
     if (rest.length > 0 || (value !== 'true' && value !== 'false')) {
       throw new TypeError(`feature gate "${name}" must be written ${name}=true or ${name}=false`);
     }

@@ -10,18 +10,18 @@ export interface LeadershipOptions {
   readonly name: string;
   /** Unique among the candidates. */
   readonly identity: string;
-  /** Begins to work. The caches are filled. The signal says that it may not go on, before it is asked to end. */
+  /** Starts to work, after the caches are filled. The signal aborts when work must stop, before `end` is called. */
   readonly startWork: (signal: AbortSignal) => void;
-  /** Resolves when nothing is worked on any more. */
+  /** Resolves when all work has ended. */
   readonly stopWork: () => Promise<void>;
 }
 
-/** A container that restarts has the name and the process ID that it had, and takes its own lease back at once. */
+/** A restarted container has the same host name and process ID, and takes its own lease back at once. */
 export function leaderIdentity(): string {
   return `${hostname()}_${process.pid}`;
 }
 
-/** Lets a part work while it leads, once the caches are filled; without leader election, all the time. */
+/** Lets a component work while it leads and the caches are filled; without leader election, always. */
 export class Leadership {
   readonly #options: LeadershipOptions;
   readonly #stopping = new AbortController();
@@ -36,7 +36,7 @@ export class Leadership {
     this.#working = this.#work();
   }
 
-  /** Ends the term, if there is one, and gives the Lease up. */
+  /** Ends leadership, if any, and releases the Lease. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#election?.stop();

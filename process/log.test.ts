@@ -7,7 +7,7 @@ function recorder() {
 }
 
 describe('createLogger', () => {
-  it('writes one JSON object a line, with time, level in words and process', () => {
+  it('writes one JSON object per line, with time, level in words and process', () => {
     const target = recorder();
     createLogger('info', 'webhook', target).child({ part: 'server' }).warn({ port: 1 }, 'listening');
     expect(target.lines).to.have.length(1);
@@ -21,7 +21,7 @@ describe('createLogger', () => {
     expect(target.lines[0]?.time).to.match(/^\d{4}-\d\d-\d\dT.*Z$/);
   });
 
-  it('leaves out what is below the level', () => {
+  it('omits messages below the level', () => {
     const target = recorder();
     const log = createLogger('warn', 'controller', target);
     log.debug({}, 'a');
@@ -30,21 +30,21 @@ describe('createLogger', () => {
     expect(target.lines.map((line) => line.msg)).to.deep.equal(['c']);
   });
 
-  it('bounds the message and the texts of an error, which may name a value of any length', () => {
+  it('limits the length of the message and of the texts of an error', () => {
     const target = recorder();
     const long = 'x'.repeat(1_000_000);
     createLogger('info', 'controller', target).warn({ err: new Error(long, { cause: new Error(long) }) }, long);
     expect(JSON.stringify(target.lines[0]).length).to.be.below(20_000);
   });
 
-  it('writes as it is what was thrown and is no error', () => {
+  it('writes a thrown value that is not an error without changes', () => {
     const target = recorder();
     const log = createLogger('info', 'controller', target);
     for (const err of ['no', null, 7]) log.error({ err }, 'failed');
     expect(target.lines.map(({ err }) => err)).to.deep.equal(['no', null, 7]);
   });
 
-  it('writes an error out with its stack and its cause', () => {
+  it('writes an error with its stack and its cause', () => {
     const target = recorder();
     createLogger('info', 'controller', target).error(
       { err: new Error('no', { cause: new Error('because') }) },

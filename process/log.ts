@@ -5,7 +5,7 @@ import { truncate } from '../api/json.js';
 import type { Logger } from '../kube/log.js';
 import type { LogLevel } from './config.js';
 
-/** One JSON object a line, whose texts are bounded. An error belongs under the key `err`: its stack and causes are written out. */
+/** Creates a logger that writes one JSON object per line, with strings of bounded length. Errors under the key `err` get stack and causes. */
 export function createLogger(level: LogLevel, process: string, destination?: DestinationStream): Logger {
   const options: pino.LoggerOptions = {
     level,
@@ -24,7 +24,7 @@ export function createLogger(level: LogLevel, process: string, destination?: Des
   return destination === undefined ? pino(options) : pino(options, destination);
 }
 
-/** @param error whatever was thrown */
+/** @param error any thrown value */
 function shortenTexts(error: unknown): unknown {
   if (typeof error !== 'object' || error === null) return shortenText(error);
   return Object.fromEntries(Object.entries(error).map(([key, value]) => [key, shortenText(value)]));

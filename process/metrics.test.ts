@@ -13,13 +13,13 @@ describe('Metrics', () => {
     expect(text).to.include('holdfast_review_seconds_bucket{le="1"} 1');
   });
 
-  it('refuses a name that is taken', () => {
+  it('rejects a name that is already used', () => {
     const metrics = new Metrics();
     metrics.counter('claims_total', 'Claims.');
     expect(() => metrics.counter('claims_total', 'Again.')).to.throw('holdfast_claims_total');
   });
 
-  it('records what the Kubernetes layer measures', async () => {
+  it('records the metrics of the Kubernetes layer', async () => {
     const { kube, registry } = new Metrics();
     kube.requested('GET', '200', 0.003);
     kube.listed('pods', 0.2);
@@ -42,7 +42,7 @@ describe('Metrics', () => {
     }
   });
 
-  it('says what runs, and what it costs', async () => {
+  it('reports the version, and the resources that the process uses', async () => {
     const text = await createMetrics('webhook', '1.2.3').registry.metrics();
     expect(text).to.include('holdfast_build_info{process="webhook",version="1.2.3"} 1');
     expect(text).to.include('process_resident_memory_bytes');

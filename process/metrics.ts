@@ -1,14 +1,14 @@
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
 import type { KubeMetrics } from '../kube/metrics.js';
 
-/** Sampling the event loop's delay wakes the process up: often enough to see a stall, seldom enough to idle. */
+/** Sampling interval of the event loop's delay: short enough to see a stall, long enough to stay idle. */
 const EVENT_LOOP_PRECISION_MS = 20;
 const REQUEST_SECONDS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15];
 
-/** Makes the metrics of a process. All names begin with `holdfast_`; a name is taken once. */
+/** Creates the metrics of a process. All names begin with `holdfast_` and are unique. */
 export class Metrics {
   readonly registry = new Registry();
-  /** What kube/ measures. */
+  /** The metrics of kube/. */
   readonly kube: KubeMetrics;
 
   constructor() {
@@ -43,7 +43,10 @@ export interface HistogramOptions<Label extends string> {
 export function createMetrics(process: string, version: string): Metrics {
   const metrics = new Metrics();
   collectDefaultMetrics({ register: metrics.registry, eventLoopMonitoringPrecision: EVENT_LOOP_PRECISION_MS });
-  const info = metrics.gauge('build_info', 'Always 1; says what runs.', ['process', 'version']);
+  const info = metrics.gauge('build_info', 'Always 1; the labels name the process and its version.', [
+    'process',
+    'version',
+  ]);
   info.set({ process, version }, 1);
   return metrics;
 }
@@ -53,24 +56,28 @@ function prefixed(name: string): string {
 }
 
 function bindKubeMetrics(metrics: Metrics): KubeMetrics {
-  const requests = metrics.histogram('kube_request_seconds', 'HTTP exchanges with the API server.', {
+  const requests = metrics.histogram('kube_request_seconds', 'Duration of HTTP requests to the API server.', {
     labels: ['method', 'code'],
     buckets: REQUEST_SECONDS,
   });
-  const lists = metrics.histogram('kube_list_seconds', 'Full lists of a kind, all pages.', {
+  const lists = metrics.histogram('kube_list_seconds', 'Duration of complete lists of a kind, all pages.', {
     labels: ['resource'],
     buckets: REQUEST_SECONDS,
   });
-  const watchEnds = metrics.counter('kube_watch_ends_total', 'Watches that ended, by why.', ['resource', 'why']);
-  const handlerFailures = metrics.counter('kube_handler_failures_total', 'Watched objects that a handler failed on.', [
-    'resource',
-  ]);
+  const watchEnds = metrics.counter('kube_watch_ends_total', 'Watches that ended, by reason.', ['resource', 'why']);
+  const handlerFailures = metrics.counter(
+    'kube_handler_failures_total',
+    'Watched objects for which a handler failed.',
+    ['resource'],
+  );
   const depth = metrics.gauge('queue_depth', 'Keys that wait for a worker.', ['queue']);
-  const syncs = metrics.histogram('sync_seconds', 'Syncs of one key, by how they ended.', {
+  const syncs = metrics.histogram('sync_seconds', 'Duration of syncs of one key, by result.', {
     labels: ['loop', 'result'],
     buckets: REQUEST_SECONDS,
   });
-  const droppedEvents = metrics.counter('kube_events_dropped_total', 'Events that were not written, by why.', ['why']);
+  const droppedEvents = metrics.counter('kube_events_dropped_total', 'Events that were not written, by reason.', [
+    'why',
+  ]);
   return {
     requested: (method, code, seconds) => requests.observe({ method, code }, seconds),
     listed: (resource, seconds) => lists.observe({ resource }, seconds),

@@ -2,13 +2,13 @@ import { DEFAULT_GLOBAL_NAMESPACES } from '../api/names.js';
 import type { NadRightsConfig } from '../api/nad-rights.js';
 import { type Settings, parseObjectNames } from './setting.js';
 
-/** What an administrator allows network attachment definitions, by their namespaces. */
+/** What an administrator permits NetworkAttachmentDefinitions, by namespace. */
 export const RIGHTS_SETTINGS: Settings<NadRightsConfig> = {
   globalNamespaces: {
     flag: 'global-namespaces',
     placeholder: 'name,...',
     description:
-      'pools of network attachment definitions in these namespaces serve all namespaces, like globalNamespaces of Multus; those in others serve their own namespace, and those that they name',
+      'pools of NetworkAttachmentDefinitions in these namespaces serve all namespaces, like globalNamespaces of Multus; other ones serve their own namespace and those that they name',
     defaultValue: DEFAULT_GLOBAL_NAMESPACES,
     defaultText: DEFAULT_GLOBAL_NAMESPACES.join(),
     parse: parseObjectNames,
@@ -17,7 +17,7 @@ export const RIGHTS_SETTINGS: Settings<NadRightsConfig> = {
     flag: 'capacity-namespaces',
     placeholder: 'name,...',
     description:
-      "pools of network attachment definitions in these namespaces may publish capacity on nodes; administrators' pools always may",
+      "pools of NetworkAttachmentDefinitions in these namespaces may publish capacity on nodes; administrators' pools always may",
     defaultValue: [],
     defaultText: 'none',
     parse: parseObjectNames,

@@ -39,13 +39,13 @@ describe('serveProbes', () => {
     probes = undefined;
   });
 
-  it('is alive though it is not ready', async () => {
+  it('reports a process as alive that is not ready', async () => {
     const { healthPort } = await serve([{ name: 'webhook', run: () => 'no certificate yet' }]);
     expect((await get(healthPort, '/healthz')).status).to.equal(200);
     expect((await get(healthPort, '/readyz')).status).to.equal(503);
   });
 
-  it('says which check fails, and why', async () => {
+  it('reports which check fails, and why', async () => {
     const { healthPort } = await serve([
       { name: 'controller', run: () => undefined },
       { name: 'webhook', run: () => 'no certificate yet' },
@@ -55,7 +55,7 @@ describe('serveProbes', () => {
     );
   });
 
-  it('is ready although something has to be corrected, and says what', async () => {
+  it('reports a process as ready that has a notice, and shows the notice', async () => {
     const { healthPort } = await serve([
       { name: 'ipam', run: () => undefined, notice: () => 'the ConfigMap is missing' },
     ]);
@@ -63,7 +63,7 @@ describe('serveProbes', () => {
     expect(await get(healthPort, '/readyz')).to.deep.equal({ status: 200, body });
   });
 
-  it('becomes ready by itself', async () => {
+  it('reports ready as soon as the checks pass', async () => {
     let failure: string | undefined = 'starting';
     const { healthPort } = await serve([{ name: 'webhook', run: () => failure }]);
     expect((await get(healthPort, '/readyz')).status).to.equal(503);
@@ -71,7 +71,7 @@ describe('serveProbes', () => {
     expect(await get(healthPort, '/readyz?verbose')).to.deep.equal({ status: 200, body: '[+] webhook\nready\n' });
   });
 
-  it('is not ready, and goes on, where a check throws', async () => {
+  it('reports not ready if a check throws, and keeps serving', async () => {
     const fail = () => {
       throw new Error('broken check');
     };
@@ -80,14 +80,14 @@ describe('serveProbes', () => {
     expect((await get(healthPort, '/healthz')).status).to.equal(200);
   });
 
-  it('serves metrics on an address of their own', async () => {
+  it('serves metrics on their own address', async () => {
     const { healthPort, metricsPort } = await serve([]);
     expect(healthPort).not.to.equal(metricsPort);
     expect((await get(metricsPort, '/metrics')).body).to.include('seen_total 3');
     expect((await get(healthPort, '/metrics')).status).to.equal(404);
   });
 
-  it('serves all on one address where both are the same', async () => {
+  it('serves everything on one address if both are the same', async () => {
     const free = createServer().listen(0, '127.0.0.1');
     await new Promise((resolve) => free.once('listening', resolve));
     const address = `127.0.0.1:${String((free.address() as AddressInfo).port)}`;
@@ -105,14 +105,17 @@ describe('serveProbes', () => {
     });
   });
 
-  it('refuses other paths and methods', async () => {
+  it('rejects other paths and methods', async () => {
     const { healthPort } = await serve([]);
-    expect(await get(healthPort, '/')).to.deep.equal({ status: 404, body: 'not found; there is: /healthz, /readyz\n' });
+    expect(await get(healthPort, '/')).to.deep.equal({
+      status: 404,
+      body: 'not found; available paths: /healthz, /readyz\n',
+    });
     expect((await get(healthPort, '/constructor')).status).to.equal(404);
     expect((await get(healthPort, '/healthz', 'POST')).status).to.equal(405);
   });
 
-  it('answers though a client holds many connections, and closes the oldest of them', async () => {
+  it('answers while a client keeps many connections open, and closes the oldest of them', async () => {
     const { healthPort = 0 } = await serve([]);
     const held = Array.from({ length: 100 }, () => createConnection(healthPort, '127.0.0.1'));
     await Promise.all(held.map((socket) => once(socket.resume(), 'connect')));
@@ -122,7 +125,7 @@ describe('serveProbes', () => {
     for (const socket of held) socket.destroy();
   });
 
-  it('names the address that it cannot have', async () => {
+  it('names the address on which it cannot listen', async () => {
     const { healthPort } = await serve([]);
     const taken = `127.0.0.1:${String(healthPort)}`;
     let message = '';
@@ -136,7 +139,7 @@ describe('serveProbes', () => {
     expect(message).to.include(`cannot listen on ${taken}`).and.to.include('EADDRINUSE');
   });
 
-  it('leaves nothing listening', async () => {
+  it('stops to listen when it is closed', async () => {
     const { healthPort, close } = await serve([]);
     await close();
     let failed = false;

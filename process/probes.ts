@@ -8,17 +8,17 @@ import { parseBindAddress } from './bind-address.js';
 import type { BindAddress } from './bind-address.js';
 import { ConnectionLimit } from './connection-limit.js';
 
-/** One thing that must be so for the process to be ready. */
+/** A condition for the readiness of the process. */
 export interface ReadinessCheck {
   readonly name: string;
-  /** @returns undefined where all is well, else what is not */
+  /** @returns undefined if the check passes, otherwise why not */
   run(): string | undefined;
-  /** @returns what somebody has to correct; the process is ready all the same */
+  /** @returns what an administrator must correct, although the process is ready */
   notice?(): string | undefined;
 }
 
 export interface ProbesOptions {
-  /** As parseBindAddress reads them. */
+  /** In the form of parseBindAddress. */
   readonly healthBindAddress: string;
   readonly metricsBindAddress: string;
   readonly checks: readonly ReadinessCheck[];
@@ -26,7 +26,7 @@ export interface ProbesOptions {
   readonly log: Logger;
 }
 
-/** Where the probes and the metrics are served; undefined where they are not. */
+/** The ports of probes and metrics; undefined if they are disabled. */
 export interface Probes {
   readonly healthPort: number | undefined;
   readonly metricsPort: number | undefined;
@@ -41,8 +41,8 @@ type Route = (response: ServerResponse) => void | Promise<void>;
 type Routes = Readonly<Record<string, Route>>;
 
 /**
- * Serves `/healthz` (the event loop turns), `/readyz` (every check is well; the body says which is not) and `/metrics`.
- * @throws {Error} where an address cannot be listened on; names the address
+ * Serves `/healthz` (the event loop runs), `/readyz` (all checks pass; the body lists the failed ones) and `/metrics`.
+ * @throws {Error} if it cannot listen on an address; names the address
  */
 export async function serveProbes(options: ProbesOptions): Promise<Probes> {
   const { healthBindAddress, metricsBindAddress, registry, log } = options;
@@ -92,8 +92,8 @@ async function serve(routes: Routes, request: IncomingMessage, response: ServerR
   const path = request.url?.split('?', 1)[0] ?? '';
   const route = Object.hasOwn(routes, path) ? routes[path] : undefined;
   try {
-    if (route === undefined) answer(response, 404, `not found; there is: ${Object.keys(routes).join(', ')}\n`);
-    else if (request.method !== 'GET' && request.method !== 'HEAD') answer(response, 405, 'only GET\n');
+    if (route === undefined) answer(response, 404, `not found; available paths: ${Object.keys(routes).join(', ')}\n`);
+    else if (request.method !== 'GET' && request.method !== 'HEAD') answer(response, 405, 'send a GET\n');
     else await route(response);
   } catch (error) {
     log.error({ err: error, path }, `probe failed: ${messageOf(error)}`);

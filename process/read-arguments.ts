@@ -1,9 +1,9 @@
 import { type Command, CommanderError, type OutputConfiguration } from 'commander';
 
-/** Arguments, or what stands for them in the environment, that cannot be. The message names them and what is allowed. */
+/** Invalid arguments or environment variables. The message names them and the allowed values. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
-  /** What prints the help of the command that was called, where that is known. */
+  /** The command line that prints the help for the called command, if known. */
   readonly helpCommand: string | undefined;
 
   constructor(message: string, { cause, see }: { readonly cause?: unknown; readonly see?: string } = {}) {
@@ -14,8 +14,8 @@ export class UsageError extends Error {
 
 /**
  * Runs the action of the command that the arguments name.
- * @param args those after the program's name
- * @returns false where help or version was asked for and printed
+ * @param args the arguments after the program's name
+ * @returns false if help or version was printed
  * @throws {UsageError}
  */
 export function readArguments(program: Command, args: readonly string[], output: OutputConfiguration): boolean {
@@ -37,7 +37,7 @@ function withDescendants(command: Command): Command[] {
   return [command, ...command.commands.flatMap(withDescendants)];
 }
 
-/** The command that the arguments begin with, as far as there is one. */
+/** Returns the command that the first arguments name. */
 function findCalledCommand(program: Command, args: readonly string[]): { command: Command; path: readonly string[] } {
   const [name, ...rest] = args;
   const sub = program.commands.find((command) => command.name() === name);
@@ -47,9 +47,9 @@ function findCalledCommand(program: Command, args: readonly string[]): { command
 }
 
 function messageFor(error: CommanderError | UsageError, { commands }: Command): string {
-  // of a command without its subcommand commander prints the help and says nothing
+  // if a subcommand is missing, commander prints the help without a message
   if (error instanceof CommanderError && error.code === 'commander.help') {
-    return `name a command; there are: ${commands.map((command) => command.name()).join(', ')}`;
+    return `a command is missing; commands: ${commands.map((command) => command.name()).join(', ')}`;
   }
   return error.message.replace(/^error: /, '');
 }

@@ -66,7 +66,7 @@ class Run {
 }
 
 describe('runProcess', () => {
-  it('serves probes, starts all parts, and stops them before what they share', async () => {
+  it('serves probes, starts all components, and stops them before what they share', async () => {
     const run = new Run((part) => [part('a'), part('b')]);
     await turn();
     expect(run.history).to.deep.equal(['served', 'a started', 'b started']);
@@ -75,7 +75,7 @@ describe('runProcess', () => {
     expect(run.history.slice(3)).to.deep.equal(['a stopped', 'b stopped', 'shared closed', 'served no more']);
   });
 
-  it('does not let a part that starts slowly keep the others waiting', async () => {
+  it('does not delay other components for one that starts slowly', async () => {
     const run = new Run((part) => [part('slow', { start: never }), part('b')]);
     await turn();
     expect(run.history).to.include('b started');
@@ -83,7 +83,7 @@ describe('runProcess', () => {
     expect(await run.code).to.equal(0);
   });
 
-  it('asks every part whether it is ready, and is not ready while it stops', async () => {
+  it('is ready if every component is ready, and not ready while it stops', async () => {
     const run = new Run((part) => [part('a', { ready: () => 'no caches', stop: never }), part('b')]);
     await turn();
     expect(run.failures()).to.deep.equal(['no caches']);
@@ -94,13 +94,13 @@ describe('runProcess', () => {
     await run.code;
   });
 
-  it('stops all and fails where a part cannot start', async () => {
+  it('stops all components and fails if one cannot start', async () => {
     const run = new Run((part) => [part('a', { start: () => Promise.reject(new Error('no')) }), part('b')]);
     expect(await run.code).to.equal(1);
     expect(run.history).to.include.members(['a stopped', 'b stopped', 'shared closed']);
   });
 
-  it('fails where the probes cannot be served', async () => {
+  it('fails if the probes cannot be served', async () => {
     const run = new Run(
       () => [],
       () => Promise.reject(new Error('address in use')),
@@ -118,7 +118,7 @@ describe('runProcess', () => {
     });
   }
 
-  it('stops the others where one part cannot stop', async () => {
+  it('stops the other components if one cannot stop', async () => {
     const run = new Run((part) => [part('a', { stop: () => Promise.reject(new Error('no')) }), part('b')]);
     await turn();
     run.host.emit('SIGTERM', 'SIGTERM');
@@ -134,7 +134,7 @@ describe('runProcess', () => {
     expect(await run.code).to.equal(1);
   });
 
-  it('ends after 25 seconds where a part does not stop', async () => {
+  it('ends after 25 seconds if a component does not stop', async () => {
     const run = new Run((part) => [part('a', { stop: never })]);
     await turn();
     run.host.emit('SIGTERM', 'SIGTERM');
@@ -144,7 +144,7 @@ describe('runProcess', () => {
     expect(await run.code).to.equal(1);
   });
 
-  it('leaves no listener behind', async () => {
+  it('removes its listeners when it ends', async () => {
     const run = new Run(() => []);
     await turn();
     run.host.emit('SIGTERM', 'SIGTERM');

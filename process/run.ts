@@ -4,12 +4,12 @@ import type { Logger } from '../kube/log.js';
 import type { Component } from './component.js';
 import type { ReadinessCheck } from './probes.js';
 
-/** Below Kubernetes' default grace of 30 s, so that the end is ours and not SIGKILL's. */
+/** Less than Kubernetes' default grace period of 30 s, so that the process ends before SIGKILL. */
 const STOP_LIMIT_MS = 25_000;
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 const FAULTS = ['unhandledRejection', 'uncaughtException'] as const;
 
-/** What run needs of Node's `process`. */
+/** The part of Node's `process` that is used. */
 export interface SignalSource {
   on(event: string, listener: (argument: unknown) => void): unknown;
   off(event: string, listener: (argument: unknown) => void): unknown;
@@ -20,15 +20,15 @@ export interface RunOptions {
   readonly log: Logger;
   readonly clock: Clock;
   readonly signals: SignalSource;
-  /** Closes what the parts share, once all of them have stopped. */
+  /** Closes what the components share, after all of them have stopped. */
   readonly closeShared: () => Promise<void>;
-  /** Serves the checks while the process runs. */
+  /** Serves the readiness checks while the process runs. */
   readonly serveChecks: (checks: readonly ReadinessCheck[]) => Promise<{ close(): Promise<void> }>;
 }
 
 /**
- * Runs parts until a signal, a fault or a part that cannot start, then stops them all. A second signal, or a stop that takes
- * longer than 25 s, ends the run at once.
+ * Runs components until a signal, an uncaught error or a component that cannot start, then stops all of them. A second signal, or a stop
+ * of more than 25 s, ends the process at once.
  * @returns the exit code: 0 after a clean stop
  */
 export async function runProcess(options: RunOptions): Promise<number> {
@@ -44,7 +44,7 @@ export async function runProcess(options: RunOptions): Promise<number> {
   let served: { close(): Promise<void> } | undefined;
   try {
     served = await options.serveChecks(checks);
-    // All at once: one may need long, as a controller that waits for its lease.
+    // In parallel, because one may need long, such as a controller that waits for its lease.
     for (const part of components) void startComponent(part, log).catch((error: unknown) => ending.fail(error));
     await ending.firstReason;
   } catch (error) {
@@ -56,7 +56,7 @@ export async function runProcess(options: RunOptions): Promise<number> {
   const late = clock.sleep(STOP_LIMIT_MS, limit.signal).then(() => false);
   const inTime = await Promise.race([stopped, late, ending.secondSignal.then(() => false)]);
   limit.abort();
-  if (!inTime) log.error({}, 'not everything stopped in time');
+  if (!inTime) log.error({}, 'some components did not stop in time');
   await served?.close();
   ending.unsubscribe();
   return inTime && !ending.failed ? 0 : 1;
@@ -76,7 +76,7 @@ async function stopAll({ components, log, closeShared }: RunOptions): Promise<vo
   await stopOne('shared', closeShared, log);
 }
 
-/** A part that cannot stop must not keep the others from it. */
+/** A component that cannot stop must not block the others. */
 async function stopOne(name: string, stop: () => Promise<void>, log: Logger): Promise<void> {
   try {
     await stop();
@@ -86,11 +86,11 @@ async function stopOne(name: string, stop: () => Promise<void>, log: Logger): Pr
   }
 }
 
-/** Hears what ends a process. */
+/** Listens for signals and uncaught errors, which end the process. */
 class ShutdownTrigger {
-  /** Resolves with the first reason to stop. */
+  /** Resolves at the first reason to stop. */
   readonly firstReason: Promise<void>;
-  /** Resolves with a signal after that. */
+  /** Resolves at a later signal. */
   readonly secondSignal: Promise<void>;
   failed = false;
   readonly #host: SignalSource;
@@ -115,7 +115,7 @@ class ShutdownTrigger {
 
   readonly fail = (error: unknown): void => {
     this.failed = true;
-    this.#log.error({ err: error }, `must stop: ${messageOf(error)}`);
+    this.#log.error({ err: error }, `stopping because of an error: ${messageOf(error)}`);
     this.#begin();
   };
 

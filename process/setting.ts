@@ -3,24 +3,24 @@ import { parseBindAddress } from './bind-address.js';
 /** One value of the configuration: the flag `--<flag>`, or the environment variable of the same name. */
 export interface Setting<T> {
   readonly flag: string;
-  /** What stands for the value in `--help`. */
+  /** The placeholder for the value in `--help`. */
   readonly placeholder: string;
   readonly description: string;
-  /** In force where neither flag nor variable is given. */
+  /** The value if neither flag nor variable is set. */
   readonly defaultValue: T;
-  /** Shown by `--help` where it is not plain from `fallback`. */
+  /** The default as `--help` shows it, if its plain text is not clear. */
   readonly defaultText?: string;
-  /** A variable that Kubernetes' manifests usually set; read after our own. */
+  /** Another variable, which Kubernetes manifests usually set; read after our own. */
   readonly alternativeVariable?: string;
-  /** Nothing works without it: the fallback is never used. */
+  /** A value must be set: the default is never used. */
   readonly isRequired?: boolean;
-  /** True for a setting that may stand without a value: then it is `true`. */
+  /** The flag may be used without a value, which means `true`. */
   readonly isValueOptional?: boolean;
-  /** @throws {TypeError} which says what is allowed */
+  /** @throws {TypeError} with the allowed values */
   parse(text: string): T;
 }
 
-/** The settings of a configuration: one for each of its fields, no more. */
+/** The settings of a configuration: exactly one for each field. */
 export type Settings<Config> = { readonly [Field in keyof Config]-?: Setting<Config[Field]> };
 
 const PREFIX = 'HOLDFAST_';
@@ -39,7 +39,7 @@ export function parseBoolean(text: string): boolean {
   return text === 'true';
 }
 
-/** A bind address, checked, as it was written. */
+/** Checks a bind address and returns its text. */
 export function parseBindText(text: string): string {
   parseBindAddress(text);
   return text;
@@ -54,12 +54,12 @@ const OBJECT_NAME = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/;
 
 export function parseObjectName(text: string): string {
   if (text.length > 253 || !OBJECT_NAME.test(text)) {
-    throw new TypeError('must be the name of a Kubernetes object: lower case letters, digits, - and .');
+    throw new TypeError('must be the name of a Kubernetes object: lower-case letters, digits, - and .');
   }
   return text;
 }
 
-/** Names with commas between them; an empty text is none. */
+/** Reads names separated by commas; an empty text gives none. */
 export function parseObjectNames(text: string): string[] {
   return text.trim() === '' ? [] : text.split(',').map((name) => parseObjectName(name.trim()));
 }
@@ -82,7 +82,7 @@ export function wholeNumber(least: number, most: number): (text: string) => numb
 
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 
-/** A duration as Go writes it, in one unit: `500ms`, `30s`, `5m`, `1h`. @returns milliseconds */
+/** Reads a duration in Go's notation with one unit: `500ms`, `30s`, `5m`, `1h`. @returns milliseconds */
 export function duration(leastMs: number, mostMs: number): (text: string) => number {
   return (text) => {
     const { amount = '', unit = '' } = /^(?<amount>\d{1,9})(?<unit>ms|s|m|h)$/.exec(text)?.groups ?? {};

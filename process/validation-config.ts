@@ -1,15 +1,15 @@
 import { type Settings, parseBindText, parseHttpsUrl, parseObjectName, parseText } from './setting.js';
 
-/** How ipam serves reviews of pools and network attachment definitions. */
+/** How ipam serves reviews of pools and NetworkAttachmentDefinitions. */
 export interface ValidationServerConfig {
   readonly validationBindAddress: string;
-  /** Holds tls.crt and tls.key that somebody else renews. Without it ipam makes its own certificate. */
+  /** Directory with tls.crt and tls.key that another program renews. Absent: ipam creates its own certificate. */
   readonly validationCertDir?: string | undefined;
-  /** The ValidatingWebhookConfiguration whose caBundle is kept true. */
+  /** The ValidatingWebhookConfiguration whose caBundle is kept up to date. */
   readonly validationConfiguration: string;
-  /** The Service whose name the certificate is for. */
+  /** The Service of the webhook, whose name is in the certificate. */
   readonly validationServiceName: string;
-  /** Where the API server finds the webhook when not by Service; its host is in the certificate. */
+  /** URL of the webhook if API servers do not use the Service; its host is in the certificate. */
   readonly validationUrl?: string | undefined;
 }
 
@@ -17,38 +17,39 @@ export const VALIDATION_SETTINGS: Settings<ValidationServerConfig> = {
   validationBindAddress: {
     flag: 'validation-bind-address',
     placeholder: 'host:port',
-    description: 'where pools and network attachment definitions are validated, over HTTPS',
+    description: 'address for the validation of pools and NetworkAttachmentDefinitions, over HTTPS',
     defaultValue: ':9444',
     parse: parseBindText,
   },
   validationCertDir: {
     flag: 'validation-cert-dir',
     placeholder: 'directory',
-    description: 'holds tls.crt and tls.key; then no certificate is made and no webhook configuration is changed',
+    description:
+      'directory with tls.crt and tls.key; if set, no certificate is created and no webhook configuration is changed',
     defaultValue: undefined,
-    defaultText: 'ipam makes and renews its own certificate',
+    defaultText: 'none, ipam creates and renews its own certificate',
     parse: parseText,
   },
   validationConfiguration: {
     flag: 'validation-configuration',
     placeholder: 'name',
-    description: 'the ValidatingWebhookConfiguration whose caBundle is kept true',
+    description: 'ValidatingWebhookConfiguration whose caBundle is kept up to date',
     defaultValue: 'holdfast-ipam',
     parse: parseObjectName,
   },
   validationServiceName: {
     flag: 'validation-service-name',
     placeholder: 'name',
-    description: 'the Service that leads to the validation: the name in its certificate',
+    description: 'Service of the validation webhook, whose name is in its certificate',
     defaultValue: 'holdfast-ipam',
     parse: parseObjectName,
   },
   validationUrl: {
     flag: 'validation-url',
     placeholder: 'url',
-    description: 'where the API server finds the validation when not by Service',
+    description: 'URL of the validation webhook if the API server does not use the Service',
     defaultValue: undefined,
-    defaultText: 'by Service',
+    defaultText: 'none, the Service is used',
     parse: parseHttpsUrl,
   },
 };

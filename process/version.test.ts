@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { VERSION } from './version.js';
 
 describe('VERSION', () => {
-  it('is that of package.json', async () => {
+  it('is the version in package.json', async () => {
     const manifest = JSON.parse(await readFile('package.json', 'utf8')) as { version: string };
     expect(VERSION).to.equal(manifest.version);
   });

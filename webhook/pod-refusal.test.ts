@@ -28,13 +28,13 @@ describe('a launcher pod is refused', () => {
       name: 'while the claim of its name belongs to another owner',
       given: { ...CLUSTER, claims: [foreign] },
       check: 'claim-free',
-      parts: ['IPAMClaim vms/vm1.data', 'belongs to another VirtualMachine vm1', 'starts once it is gone'],
+      parts: ['IPAMClaim vms/vm1.data', 'belongs to another VirtualMachine vm1', 'starts when that claim is gone'],
     },
     {
       name: 'while a claim without an owner is for another network',
       given: { ...CLUSTER, claims: [makeClaim('vm1', 'data', { ownerUid: null, network: 'green' })] },
       check: 'claim-free',
-      parts: ['vms/vm1.data', 'belongs to nobody and is for network "green"'],
+      parts: ['vms/vm1.data', 'has no owner and is for network "green"'],
     },
     {
       name: 'while a claim without an owner is being deleted',
@@ -61,7 +61,7 @@ describe('a launcher pod is refused', () => {
       given: CLUSTER,
       networks: elementWith({ interface: 'mine', [CLAIM_REFERENCE_KEY]: 'vm1.data' }),
       check: 'reference-expected',
-      parts: ['none of the networks of VirtualMachineInstance vms/vm1'],
+      parts: ['VirtualMachineInstance vms/vm1 has no such network'],
     },
     {
       name: 'with addresses in addition to its reference',
@@ -100,7 +100,7 @@ describe('a launcher pod is refused', () => {
       name: 'while its VMI cannot be read',
       given: { unavailable: 'connection refused' },
       check: 'vmi-exists',
-      parts: ['could not be looked for: connection refused'],
+      parts: ['could not be read: connection refused'],
     },
     {
       name: 'while the VM of its VMI does not exist',
@@ -112,7 +112,7 @@ describe('a launcher pod is refused', () => {
       name: 'while the VM of its VMI cannot be read',
       given: { ...CLUSTER, vms: [], unavailable: 'connection refused' },
       check: 'vm-exists',
-      parts: ['could not be looked for: connection refused'],
+      parts: ['could not be read: connection refused'],
     },
     {
       name: 'when its VMI names the UID of another VM, and there is none of its own name',

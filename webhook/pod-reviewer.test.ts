@@ -163,13 +163,13 @@ describe('the reviewer of pods', () => {
     });
 
     it('refuses a pod whose VMI is not cached, and says why', async () => {
-      expect(await reviewerOf({}).review()).to.include('could not be looked for: connection refused');
+      expect(await reviewerOf({}).review()).to.include('could not be read: connection refused');
     });
 
     it('refuses a pod whose VM is not cached, and says why', async () => {
       const given = { cached: { ...CLUSTER, vms: [] } };
       expect(await reviewerOf(given).review()).to.match(
-        /VirtualMachine vms.vm1, .*could not be looked for: connection refused/,
+        /VirtualMachine vms.vm1, .*could not be read: connection refused/,
       );
     });
   });

@@ -135,9 +135,9 @@ describe('the freshness check of pool and NAD', () => {
   });
 
   it('fails while the API server cannot be reached and the caches are too old', async () => {
-    world.fault = new TransportError('deadline', 'no whole answer within 3000 ms');
+    world.fault = new TransportError('deadline', 'no complete response within 3000 ms');
     world.clock.advance(MAX_STALENESS_MS + 1);
-    expect(await world.confirm()).to.match(/no whole answer/);
+    expect(await world.confirm()).to.match(/no complete response/);
   });
 
   it('accepts a cached pool that is newer than the read', async () => {

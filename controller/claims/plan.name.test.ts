@@ -89,9 +89,7 @@ describe('the plan', () => {
 
     it('names the network of a claim without an owner', () => {
       const given = { vm: vm({ data: 'blue' }), claims: [claim({ owner: null, network: 'red-net' })] };
-      expect(plan(observationOf(given))[0]?.reason).to.include(
-        'belongs to nobody and is for network "red-net"; delete it',
-      );
+      expect(plan(observationOf(given))[0]?.reason).to.include('has no owner and is for network "red-net"; delete it');
     });
   });
 

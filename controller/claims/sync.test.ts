@@ -120,7 +120,9 @@ describe('a sync of a workload', () => {
     expect(api.seen).to.deep.equal([]);
     expect(world.get('claims', 'vms/vm1.data')).to.deep.equal(stored);
     expect(events).to.have.length(1);
-    expect(events[0]).to.match(/^Warning IPAMClaim \S+ OwnerKindNotServed: The API server serves no VirtualMachines/);
+    expect(events[0]).to.match(
+      /^Warning IPAMClaim \S+ OwnerKindNotServed: The API server does not serve VirtualMachines/,
+    );
     areServed = true;
     expect(await sync({ claims: [stored] })).to.equal(undefined);
     expect(world.list('claims')).to.deep.equal([]);

@@ -105,7 +105,8 @@ describe('claim authorization', () => {
         world.addClaim(makeClaim('vm1', 'data', { ownerUid: 'old-uid' }), ['10.0.0.5/24']);
         return world.add(world.launcher());
       },
-      expect: /^11 IPAMClaim vms.vm1\.data belongs to another VirtualMachine vm1; the VM starts once it is gone/,
+      expect:
+        /^11 IPAMClaim vms.vm1\.data belongs to another VirtualMachine vm1; the VM starts when that claim is gone/,
     },
     {
       name: 'never authorizes the claim of a deleted VM of the same name, even if the element refers to it',
@@ -194,7 +195,7 @@ describe('claim authorization', () => {
         world.addClaim(makeClaim('vm1', 'data', { ownerUid: null }), ['10.0.0.5/24']);
         return world.add(world.tenantPod('vm1.data'));
       },
-      expect: /^100 .*belongs to nobody/,
+      expect: /^100 .*has no owner/,
     },
     {
       name: 'refuses a pod that refers to a claim in another address space than its NAD',

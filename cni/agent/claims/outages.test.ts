@@ -19,7 +19,7 @@ async function seen(): Promise<{ world: AgentWorld; clock: SelfAdvancingClock; p
 const ANSWERS = {
   'refuses connections': new TransportError('unsent', 'connection refused'),
   'breaks connections': new TransportError('broken', 'reset'),
-  'stays silent': new TransportError('deadline', 'no whole answer'),
+  'stays silent': new TransportError('deadline', 'no complete response'),
   'has lost its store': new StatusError({ request: 'GET', status: 500, reason: 'InternalError', message: 'etcd' }),
   'is overloaded': new StatusError({ request: 'GET', status: 429, reason: 'TooManyRequests', message: 'later' }),
 };
@@ -81,8 +81,8 @@ describe('the addresses of a claim while the API server is not available', () =>
 
   it('are not returned from recent reads if the runtime cancels the request', async () => {
     const { world, pod } = await seen();
-    world.fault = new TransportError('aborted', 'given up by the caller');
-    expect(await world.add(pod)).to.match(/^11 .*given up by the caller/);
+    world.fault = new TransportError('aborted', 'aborted by the caller');
+    expect(await world.add(pod)).to.match(/^11 .*aborted by the caller/);
   });
 
   it('are not needed for pods without a claim, which are served as usual', async () => {

@@ -105,7 +105,7 @@ describe('the address of a pod when requests fail', () => {
   });
 
   it('is given up at the deadline, and the request under way is recorded', async () => {
-    const aborted = new TransportError('aborted', 'given up by the caller');
+    const aborted = new TransportError('aborted', 'aborted by the caller');
     const controller = new AbortController();
     scene.agent.api.before = () => {
       controller.abort();

@@ -45,7 +45,7 @@ export class LeaseApi implements ClientTransport {
   }
 
   async request(request: ApiRequest): Promise<unknown> {
-    if (request.signal?.aborted) throw new TransportError('aborted', 'given up by the caller');
+    if (request.signal?.aborted) throw new TransportError('aborted', 'aborted by the caller');
     const fault = await this.before(request);
     if (fault !== undefined && !fault.applied) throw fault.error;
     this.seen.push(textOf(request));

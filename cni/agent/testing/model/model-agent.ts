@@ -58,7 +58,7 @@ export class ModelAgent extends LeaseAgent {
       const giveUp = () => {
         this.#pending.splice(this.#pending.indexOf(pending), 1);
         // every second aborted request has left already, and is applied
-        const error = new TransportError('aborted', 'given up by the caller');
+        const error = new TransportError('aborted', 'aborted by the caller');
         pending.end({ error, applied: this.#pending.length % 2 === 0 });
       };
       const end = (fault: Fault) => {
