@@ -13,8 +13,8 @@ import { ConnectionLimit } from '../process/connection-limit.js';
 import { BodyBudget } from './body-budget.js';
 import { HttpError, peekNamespace, parseBody, readBody, tooManyReviews } from './body.js';
 import type { ServingPair } from './certificate-source.js';
+import { FairSemaphore, FairSemaphoreError } from './fair-semaphore.js';
 import { ReviewError } from './review.js';
-import { WeightLimit, WeightLimitError } from './weight-limit.js';
 
 /** An UPDATE contains a pod twice, and a pod has at most 1.5 MB in etcd. */
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
@@ -32,7 +32,7 @@ const MAX_BODIES_BYTES = 64 * 1024 * 1024;
 const MAX_REVIEWED_BYTES = 8 * 1024 * 1024;
 /** Shares of one namespace, because reviews that wait for live reads must leave room for other namespaces. */
 const REVIEWED_SHARE = 1 / 2;
-const WAITING_SHARE = 1 / 4;
+const QUEUED_SHARE = 1 / 4;
 /** With this header, an API server retries a review within its own timeout. */
 const RETRY_AFTER_S = '1';
 /** API servers open connections before they need them; Node.js does not count these as idle. */
@@ -64,7 +64,7 @@ export class AdmissionServer {
   readonly #server: Server;
   readonly #connections: ConnectionLimit;
   readonly #bodies: BodyBudget;
-  readonly #reviews: WeightLimit;
+  readonly #reviews: FairSemaphore;
   #pair: ServingPair | undefined;
   #clientAuthorities: string | undefined;
   #stopping = false;
@@ -86,11 +86,12 @@ export class AdmissionServer {
     this.#connections = new ConnectionLimit(this.#server, options.maxConnections ?? MAX_CONNECTIONS);
     const { maxBodiesBytes = MAX_BODIES_BYTES } = options;
     this.#bodies = new BodyBudget(maxBodiesBytes);
-    this.#reviews = new WeightLimit({
+    const limits = {
       max: MAX_REVIEWED_BYTES,
       maxPerKey: MAX_REVIEWED_BYTES * REVIEWED_SHARE,
-      maxWaitingPerKey: maxBodiesBytes * WAITING_SHARE,
-    });
+      maxQueuedPerKey: maxBodiesBytes * QUEUED_SHARE,
+    };
+    this.#reviews = new FairSemaphore(limits, (namespace) => `reviews of namespace ${namespace}`);
     this.#server.on('tlsClientError', (error) => options.log.debug({ err: error }, 'TLS handshake failed'));
   }
 
@@ -207,7 +208,7 @@ export class AdmissionServer {
 
   #fail(failure: unknown, response: ServerResponse): void {
     if (response.destroyed) return; // the client has disconnected
-    const error = failure instanceof WeightLimitError ? tooManyReviews() : failure;
+    const error = failure instanceof FairSemaphoreError ? tooManyReviews() : failure;
     if (error instanceof HttpError) {
       // the rest of the body is not read
       if (error.status === 408) response.setHeader('connection', 'close');

@@ -1,3 +1,4 @@
+import { FairSemaphore, type FairSemaphoreLimits } from '../admission/fair-semaphore.js';
 import type { IPAMClaim } from '../api/ipam-claim.js';
 import type { Lister } from '../kube/cache.js';
 import type { VirtualMachine, VirtualMachineInstance } from '../api/kubevirt.js';
@@ -18,7 +19,6 @@ import type { PersistentIPsGate } from '../cluster/persistent-ips-gate.js';
 import { BY_OWNER_UID } from '../cluster/indexes.js';
 import { type ParsedNad, transformVmi } from '../cluster/transforms.js';
 import { type ClusterView, type Recheck, recheckKey } from '../cluster/cluster-view.js';
-import { LiveReadLimiter, type LiveReadLimits } from './live-read-limiter.js';
 import { type PodReview, type PodDecision, reviewPod } from './pod-mutation.js';
 
 /** For all live reads of one review. The API server waits 5 s for the webhook. */
@@ -28,7 +28,7 @@ const READS_PER_REVIEW = 2;
 /** The NAD, and the two possible names of the claim. */
 const READS_PER_NETWORK = 3;
 /** Four busy namespaces use all of it. The queue holds all reads of a review of 64 networks. */
-const LIMITS: LiveReadLimits = { maxConcurrent: 32, maxConcurrentPerNamespace: 8, maxQueuedPerNamespace: 256 };
+const LIMITS: FairSemaphoreLimits = { max: 32, maxPerKey: 8, maxQueuedPerKey: 256 };
 
 export interface WebhookListers {
   vmis: Lister<VirtualMachineInstance>;
@@ -50,11 +50,11 @@ export interface PodReviewerOptions {
 /** Reviews pods from the caches. Objects that could change the answer and may be missing in the caches are read live once. */
 export class PodReviewer {
   readonly #options: PodReviewerOptions;
-  readonly #limiter: LiveReadLimiter;
+  readonly #liveReads: FairSemaphore;
 
   constructor(options: PodReviewerOptions) {
     this.#options = options;
-    this.#limiter = new LiveReadLimiter(LIMITS, options.clock);
+    this.#liveReads = new FairSemaphore(LIMITS, (namespace) => `live reads of namespace ${namespace}`);
   }
 
   review(review: PodReview): Promise<PodDecision> {
@@ -66,7 +66,7 @@ export class PodReviewer {
     namespace: string,
     decide: (view: ClusterView) => V,
   ): Promise<V> {
-    const view = new LiveView(namespace, this.#options, this.#limiter);
+    const view = new LiveView(namespace, this.#options, this.#liveReads);
     const deadline = this.#options.clock.now() + LIVE_READS_TIMEOUT_MS;
     for (;;) {
       const decision = decide(view);
@@ -83,7 +83,7 @@ class LiveView implements ClusterView {
   lookupFailure: string | undefined;
   readonly #namespace: string;
   readonly #options: PodReviewerOptions;
-  readonly #limiter: LiveReadLimiter;
+  readonly #liveReads: FairSemaphore;
   #vmiNetworks = 0;
   readonly #rechecks = new Map<string, Promise<void>>();
   readonly #vmis = new Map<string, VirtualMachineInstance | undefined>();
@@ -91,10 +91,10 @@ class LiveView implements ClusterView {
   readonly #claims = new Map<string, IPAMClaim | undefined>();
   readonly #networks = new Map<string, NetworkConfig | undefined>();
 
-  constructor(namespace: string, options: PodReviewerOptions, limiter: LiveReadLimiter) {
+  constructor(namespace: string, options: PodReviewerOptions, liveReads: FairSemaphore) {
     this.#namespace = namespace;
     this.#options = options;
-    this.#limiter = limiter;
+    this.#liveReads = liveReads;
   }
 
   /** Depends on the number of networks of the VMI, not on the pod's annotation. */
@@ -186,8 +186,7 @@ class LiveView implements ClusterView {
   #find<T extends KubeObject>(resource: Resource<T>, key: string, deadline: number): Promise<T | undefined> {
     const { client, clock } = this.#options;
     const msLeft = () => Math.max(1, deadline - clock.now());
-    return this.#limiter.run(this.#namespace, msLeft(), () =>
-      client.find(resource, splitKey(key), { deadlineMs: msLeft() }),
-    );
+    const read = () => client.find(resource, splitKey(key), { deadlineMs: msLeft() });
+    return this.#liveReads.run(this.#namespace, 1, read, { ms: msLeft(), clock });
   }
 }

@@ -4,6 +4,7 @@ import { EventReason } from '../../api/names.js';
 import type { Clock } from '../../kube/clock.js';
 import type { EventRecorder } from '../../kube/events.js';
 import type { Logger } from '../../kube/log.js';
+import { PeriodicTask, checkIntervalMs } from '../../process/periodic-task.js';
 import { claimEventSubjects } from '../../cluster/claim-event-subjects.js';
 import type { PersistentIPsGate } from '../../cluster/persistent-ips-gate.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
@@ -18,42 +19,33 @@ export interface UnansweredDeps {
   readonly afterMs: number;
 }
 
-const MIN_PAUSE_MS = 100;
-const MAX_PAUSE_MS = 10_000;
-
 /** Reports claims without a status from ipam, once for each claim: `holdfast ipam` cannot report its own failure. */
 export class UnansweredClaims {
   readonly #deps: UnansweredDeps;
   /** When each claim without an answer was first seen, by UID. */
   #seen = new Map<string, { firstSeen: number; isReported: boolean }>();
-  #abort: AbortController | undefined;
-  #running: Promise<void> = Promise.resolve();
+  readonly #task: PeriodicTask;
 
   constructor(deps: UnansweredDeps) {
     this.#deps = deps;
+    this.#task = new PeriodicTask({
+      clock: deps.clock,
+      pauseMs: checkIntervalMs(deps.afterMs),
+      run: () => this.#check(),
+    });
   }
 
   start(): void {
-    this.#abort = new AbortController();
-    this.#running = this.#checkRepeatedly(this.#abort.signal);
+    this.#task.start();
   }
 
-  async stop(): Promise<void> {
-    this.#abort?.abort();
-    await this.#running;
-  }
-
-  async #checkRepeatedly(signal: AbortSignal): Promise<void> {
-    const { clock, gate, afterMs } = this.#deps;
-    const pauseMs = Math.min(Math.max(afterMs / 4, MIN_PAUSE_MS), MAX_PAUSE_MS);
-    while (!signal.aborted) {
-      if (gate.isOpen()) this.#check();
-      await clock.sleep(pauseMs, signal);
-    }
+  stop(): Promise<void> {
+    return this.#task.stop();
   }
 
   #check(): void {
-    const { claims, clock, afterMs } = this.#deps;
+    const { claims, clock, gate, afterMs } = this.#deps;
+    if (!gate.isOpen()) return;
     const now = clock.now();
     const seen = new Map<string, { firstSeen: number; isReported: boolean }>();
     for (const claim of claims.list()) {

@@ -5,6 +5,7 @@ import type { Cache } from '../../kube/cache.js';
 import type { Clock } from '../../kube/clock.js';
 import type { EventRecorder } from '../../kube/events.js';
 import type { Logger } from '../../kube/log.js';
+import { PeriodicTask, checkIntervalMs } from '../../process/periodic-task.js';
 import type { PersistentIPsGate } from '../../cluster/persistent-ips-gate.js';
 import type { PoolDirectory } from '../directory/directory.js';
 import type { Resolution } from '../directory/resolution.js';
@@ -60,42 +61,33 @@ export interface UnhonouredDeps {
   readonly config: { readonly unhonouredAfterMs: number };
 }
 
-const MIN_PAUSE_MS = 100;
-const MAX_PAUSE_MS = 10_000;
-
 /** Reports claims that no IPAM honours, once for each pod. */
 export class UnhonouredClaims {
   readonly #deps: UnhonouredDeps;
   /** UIDs of claim and pod. */
   #reported = new Set<string>();
-  #abort: AbortController | undefined;
-  #checking: Promise<void> = Promise.resolve();
+  readonly #task: PeriodicTask;
 
   constructor(deps: UnhonouredDeps) {
     this.#deps = deps;
+    this.#task = new PeriodicTask({
+      clock: deps.clock,
+      pauseMs: checkIntervalMs(deps.config.unhonouredAfterMs),
+      run: () => this.#checkAll(),
+    });
   }
 
   start(): void {
-    this.#abort = new AbortController();
-    this.#checking = this.#checkPeriodically(this.#abort.signal);
+    this.#task.start();
   }
 
-  async stop(): Promise<void> {
-    this.#abort?.abort();
-    await this.#checking;
-  }
-
-  async #checkPeriodically(signal: AbortSignal): Promise<void> {
-    const { clock, gate, config } = this.#deps;
-    const pauseMs = Math.min(Math.max(config.unhonouredAfterMs / 4, MIN_PAUSE_MS), MAX_PAUSE_MS);
-    while (!signal.aborted) {
-      if (gate.isOpen()) this.#checkAll();
-      await clock.sleep(pauseMs, signal);
-    }
+  stop(): Promise<void> {
+    return this.#task.stop();
   }
 
   #checkAll(): void {
-    const { claims, log } = this.#deps;
+    const { claims, gate, log } = this.#deps;
+    if (!gate.isOpen()) return;
     const told = new Set<string>();
     for (const claim of claims.list()) {
       try {

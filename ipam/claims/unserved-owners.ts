@@ -9,6 +9,7 @@ import { TransportError, isConflict, isNotFound, messageOf } from '../../kube/er
 import { forEachParallel } from '../../kube/for-each-parallel.js';
 import type { Logger } from '../../kube/log.js';
 import { IPAM_CLAIMS, VIRTUAL_MACHINES, VIRTUAL_MACHINE_INSTANCES } from '../../kube/resources.js';
+import { PeriodicTask } from '../../process/periodic-task.js';
 import { OWNER_KIND_NOT_SERVED } from '../../cluster/unserved-owner.js';
 import type { PoolDirectory } from '../directory/directory.js';
 import { conditionOf } from './status.js';
@@ -32,33 +33,27 @@ const PARALLEL_WRITES = 4;
  */
 export class UnservedOwners {
   readonly #deps: UnservedOwnersDeps;
-  #abort: AbortController | undefined;
-  #running: Promise<void> = Promise.resolve();
+  readonly #task: PeriodicTask;
 
   constructor(deps: UnservedOwnersDeps) {
     this.#deps = deps;
+    this.#task = new PeriodicTask({ clock: deps.clock, pauseMs: PAUSE_MS, run: (signal) => this.#run(signal) });
   }
 
   start(): void {
-    this.#abort = new AbortController();
-    this.#running = this.#run(this.#abort.signal);
+    this.#task.start();
   }
 
-  async stop(): Promise<void> {
-    this.#abort?.abort();
-    await this.#running;
+  stop(): Promise<void> {
+    return this.#task.stop();
   }
 
   async #run(signal: AbortSignal): Promise<void> {
-    const { clock, log } = this.#deps;
-    while (!signal.aborted) {
-      try {
-        await this.#round(signal);
-      } catch (error) {
-        if (error instanceof TransportError && error.fault === 'aborted') return;
-        log.warn({}, `cannot check whether the API server serves VMs: ${messageOf(error)}`);
-      }
-      await clock.sleep(PAUSE_MS, signal);
+    try {
+      await this.#round(signal);
+    } catch (error) {
+      if (error instanceof TransportError && error.fault === 'aborted') return;
+      this.#deps.log.warn({}, `cannot check whether the API server serves VMs: ${messageOf(error)}`);
     }
   }
 

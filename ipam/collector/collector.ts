@@ -2,6 +2,7 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import type { IpamConfig } from '../../process/config.js';
+import { PeriodicTask } from '../../process/periodic-task.js';
 import type { PersistentIPsGate } from '../../cluster/persistent-ips-gate.js';
 import type { ClaimPod, ClaimPods } from '../claims/claim-pods.js';
 import type { PoolDirectory } from '../directory/directory.js';
@@ -43,14 +44,11 @@ export function createCollector(deps: CollectorDeps): Collector {
 class LeaseCollector implements Collector {
   readonly #deps: CollectorDeps;
   readonly #expiry: Expiry;
-  readonly #roundMs: number;
-  #abort: AbortController | undefined;
-  #rounds: Promise<void> = Promise.resolve();
+  #rounds: PeriodicTask | undefined;
 
   constructor(deps: CollectorDeps) {
     const { directory, gate, config } = deps;
     this.#deps = deps;
-    this.#roundMs = collectIntervalMs(config.collectAfterMs);
     const timesOf = leaseTimesLookup(directory, {
       maxStalenessMs: config.maxStalenessMs,
       stickyMAC: config.featureGates.stickyMAC,
@@ -59,26 +57,21 @@ class LeaseCollector implements Collector {
   }
 
   start(): void {
-    this.#abort = new AbortController();
-    this.#expiry.start();
-    this.#rounds = this.#search(this.#abort.signal);
-  }
-
-  async stop(): Promise<void> {
-    this.#abort?.abort();
-    await Promise.all([this.#expiry.stop(), this.#rounds]);
-  }
-
-  async #search(signal: AbortSignal): Promise<void> {
-    const { clock, config, gate, report } = this.#deps;
+    const { clock, config, gate } = this.#deps;
     const leaks = new LeakSearch({ ...this.#deps, collectAfterMs: config.collectAfterMs });
     const unseenLeases = new UnseenLeaseCheck(this.#deps, config.collectAfterMs);
-    while (!signal.aborted) {
+    const run = async (signal: AbortSignal) => {
       await unseenLeases.round(clock.now(), signal);
       if (gate.isOpen()) await leaks.round(signal);
       else leaks.forget();
-      await clock.sleep(this.#roundMs, signal);
-    }
-    report.candidates(0);
+    };
+    this.#rounds = new PeriodicTask({ clock, pauseMs: collectIntervalMs(config.collectAfterMs), run });
+    this.#expiry.start();
+    this.#rounds.start();
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([this.#expiry.stop(), this.#rounds?.stop()]);
+    this.#deps.report.candidates(0);
   }
 }

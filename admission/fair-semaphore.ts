@@ -1,0 +1,101 @@
+import type { Clock } from '../kube/clock.js';
+import { FairQueue } from './fair-queue.js';
+
+export interface FairSemaphoreLimits {
+  /** The maximum weight of all work that runs at the same time. */
+  readonly max: number;
+  /** The maximum for one key. Less than {@link max}, so that other keys can start meanwhile. Heavier work counts as this. */
+  readonly maxPerKey: number;
+  /** The maximum weight of the queued work of one key. */
+  readonly maxQueuedPerKey: number;
+}
+
+/** Work that was not started, because too much other work is queued or its time was over. */
+export class FairSemaphoreError extends Error {
+  override readonly name = 'FairSemaphoreError';
+}
+
+/** How long work may wait for its start. */
+export interface WaitLimit {
+  readonly ms: number;
+  readonly clock: Pick<Clock, 'setTimer'>;
+}
+
+interface WaitingWork {
+  readonly weight: number;
+  readonly start: () => void;
+}
+
+/** Limits the total weight of work that runs at the same time. Keys take turns; the work of one key starts in order. */
+export class FairSemaphore {
+  readonly #limits: FairSemaphoreLimits;
+  readonly #subject: (key: string) => string;
+  readonly #waiting: FairQueue<WaitingWork>;
+  readonly #running = new Map<string, number>();
+  #free: number;
+
+  /** @param subject describes the work of a key, for errors: `live reads of namespace a` */
+  constructor(limits: FairSemaphoreLimits, subject: (key: string) => string) {
+    this.#limits = limits;
+    this.#subject = subject;
+    this.#waiting = new FairQueue(limits.maxQueuedPerKey);
+    this.#free = limits.max;
+  }
+
+  /** @throws {FairSemaphoreError} if the work was not started; and what the work throws */
+  async run<T>(key: string, weight: number, work: () => Promise<T>, wait?: WaitLimit): Promise<T> {
+    const counted = Math.min(weight, this.#limits.maxPerKey);
+    await this.#waitForTurn(key, counted, wait);
+    try {
+      return await work();
+    } finally {
+      this.#count(key, -counted);
+      this.#startWaiting();
+    }
+  }
+
+  #waitForTurn(key: string, weight: number, wait: WaitLimit | undefined): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const refuse = (message: string) => reject(new FairSemaphoreError(message));
+      const start = () => {
+        cancel?.();
+        resolve();
+      };
+      const work = { weight, start };
+      if (!this.#waiting.add(key, work)) {
+        refuse(`too many ${this.#subject(key)} are queued`);
+        return;
+      }
+      const cancel = wait?.clock.setTimer(wait.ms, () => {
+        this.#waiting.delete(key, work);
+        refuse(`earlier ${this.#subject(key)} took too long`);
+      });
+      this.#startWaiting();
+    });
+  }
+
+  /** Starts the first work of each key that may run more. Lighter work does not overtake the next work if that does not fit yet. */
+  #startWaiting(): void {
+    let isFull = false;
+    const mayStart = (key: string, { weight }: WaitingWork) => {
+      if (isFull || this.#runningOf(key) + weight > this.#limits.maxPerKey) return false;
+      isFull = weight > this.#free;
+      return !isFull;
+    };
+    for (let next = this.#waiting.take(mayStart); next !== undefined; next = this.#waiting.take(mayStart)) {
+      this.#count(next.key, next.item.weight);
+      next.item.start();
+    }
+  }
+
+  #count(key: string, weight: number): void {
+    this.#free -= weight;
+    const running = this.#runningOf(key) + weight;
+    if (running > 0) this.#running.set(key, running);
+    else this.#running.delete(key);
+  }
+
+  #runningOf(key: string): number {
+    return this.#running.get(key) ?? 0;
+  }
+}
