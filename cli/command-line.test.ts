@@ -53,7 +53,7 @@ describe('the command line of kubectl holdfast', () => {
     ['migrate whereabouts --skip-conflicts', 'with --apply alone'],
     ['reserve blue', "missing required argument 'address'"],
     ['unreserve blue 10.0.0.5 --mac x', "unknown option '--mac'"],
-    ['reserve blue 10.0.0.300', '"10.0.0.300" is no IP address'],
+    ['reserve blue 10.0.0.300', '"10.0.0.300" is not an IP address'],
     ['reserve blue 10.0.0.5 --mac 02:00', '"02:00" is no MAC address'],
     ['unreserve blue 10.0.0.0/24', '"10.0.0.0/24"'],
     ['ips --namespace=', '-n: "" cannot be used'],

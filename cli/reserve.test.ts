@@ -97,7 +97,7 @@ describe('an address that is reserved by hand', () => {
   });
 
   const refused: { name: string; given: Partial<Reservation>; leases?: AddressLease[]; expect: string }[] = [
-    { name: 'is an address', given: { address: '10.0.0.300' }, expect: '"10.0.0.300" is no IP address' },
+    { name: 'is an address', given: { address: '10.0.0.300' }, expect: '"10.0.0.300" is not an IP address' },
     { name: 'has a pool', given: { pool: 'none' }, expect: 'there is no AddressPool none' },
     { name: 'has a pool that can be used', given: { pool: 'bad' }, expect: 'AddressPool bad is invalid: spec.subnets' },
     {
