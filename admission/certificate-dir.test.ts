@@ -31,7 +31,7 @@ describe('a directory with a certificate', function () {
       directory,
       clock: { ...systemClock, wall: () => now },
       log: silentLogger,
-      metrics: { certificateEnds: () => undefined },
+      metrics: { certificateExpires: () => undefined },
     });
   });
   afterEach(async () => {

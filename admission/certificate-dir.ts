@@ -12,7 +12,7 @@ export interface CertificateDirectoryOptions {
   directory: string;
   clock: Clock;
   log: Logger;
-  metrics: Pick<AdmissionMetrics, 'certificateEnds'>;
+  metrics: Pick<AdmissionMetrics, 'certificateExpires'>;
 }
 
 /** Reads tls.crt and tls.key from a directory that another program renews, such as cert-manager with a mounted Secret. */
@@ -63,7 +63,7 @@ export class CertificateDirectory implements CertificateSource {
     if (cert === this.#served?.cert && key === this.#served.key) return;
     if (!isServable({ cert, key })) throw new Error(`${join(directory, 'tls.key')} is not the key of tls.crt`);
     this.#served = { cert, key };
-    metrics.certificateEnds('serving', expiryOf(cert) ?? 0);
+    metrics.certificateExpires('serving', expiryOf(cert) ?? 0);
     use(this.#served);
     log.info({ directory }, 'certificate loaded');
   }

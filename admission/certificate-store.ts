@@ -52,7 +52,7 @@ export interface CertificateStoreOptions {
   clock: Clock;
   random: Random;
   log: Logger;
-  metrics: Pick<AdmissionMetrics, 'certificateEnds'>;
+  metrics: Pick<AdmissionMetrics, 'certificateExpires'>;
   /** Default: RSA, by the thread pool. */
   generateKeys?: () => Promise<PemKeyPair>;
 }
@@ -149,7 +149,7 @@ export class CertificateStore implements CertificateSource {
     this.#lastStep = undefined;
     if (material !== undefined) {
       for (const configuration of configurations) await this.#trust(configuration, material);
-      this.#options.metrics.certificateEnds('authority', expiryOf(material.authorities[0] ?? '') ?? 0);
+      this.#options.metrics.certificateExpires('authority', expiryOf(material.authorities[0] ?? '') ?? 0);
       this.#serve(material, use);
     }
     this.#unready = undefined;
@@ -176,7 +176,7 @@ export class CertificateStore implements CertificateSource {
     const { cert, key } = material;
     if (cert === this.#served?.cert && key === this.#served.key) return;
     if (!isServable(material)) return;
-    this.#options.metrics.certificateEnds('serving', expiryOf(cert) ?? 0);
+    this.#options.metrics.certificateExpires('serving', expiryOf(cert) ?? 0);
     this.#served = { cert, key };
     use(this.#served);
   }

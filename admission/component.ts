@@ -18,7 +18,7 @@ export interface AdmissionComponentOptions {
   clients: ClientConfig;
   certificate: Omit<ServingCertificateOptions, 'metrics'>;
   routes: AdmissionServerOptions['routes'];
-  metrics: Pick<AdmissionMetrics, 'rejected' | 'certificateEnds'>;
+  metrics: Pick<AdmissionMetrics, 'rejected' | 'certificateExpires'>;
   notice?: Component['notice'];
 }
 

@@ -8,7 +8,7 @@ export interface AdmissionMetrics {
   /** A request that was not a review, with its HTTP status. */
   rejected: (status: number) => void;
   /** When a certificate in use expires, in ms since the epoch. */
-  certificateEnds: (which: 'authority' | 'serving', at: number) => void;
+  certificateExpires: (which: 'authority' | 'serving', at: number) => void;
 }
 
 export type ReviewResult = 'allowed' | 'patched' | 'denied' | 'failed';
@@ -39,8 +39,8 @@ export function createAdmissionMetrics(
     'Requests that were not valid admission reviews, by HTTP status.',
     ['status'],
   );
-  const ends = metrics.gauge(
-    `${prefix}_certificate_end_seconds`,
+  const expirations = metrics.gauge(
+    `${prefix}_certificate_expiration_timestamp_seconds`,
     'When a certificate expires, in seconds since the epoch.',
     ['certificate'],
   );
@@ -48,6 +48,6 @@ export function createAdmissionMetrics(
     reviewed: (operation, result, seconds) => reviews.observe({ operation, result }, seconds),
     denied: (check) => denials.inc({ check }),
     rejected: (status) => rejects.inc({ status }),
-    certificateEnds: (certificate, at) => ends.set({ certificate }, at / 1000),
+    certificateExpires: (certificate, at) => expirations.set({ certificate }, at / 1000),
   };
 }

@@ -20,7 +20,7 @@ export interface ServingCertificateOptions {
   configuration: WebhookConfigurationRef;
   /** Other configurations for the same server, whose caBundle is kept up to date if they exist. */
   moreConfigurations?: readonly WebhookConfigurationRef[];
-  metrics: Pick<AdmissionMetrics, 'certificateEnds'>;
+  metrics: Pick<AdmissionMetrics, 'certificateExpires'>;
 }
 
 /** Creates the source of an admission server's certificate, and its informers, which the component starts. */
@@ -48,11 +48,11 @@ export function createCertificateSource(
     resource: SECRETS,
     namespace,
     fieldSelector: `metadata.name=${secret.name}`,
-    shrink: transformToIdentity,
+    transform: transformToIdentity,
   };
   informers.get(secrets).onChange(() => store.wake());
   for (const { resource, name } of [configuration, ...moreConfigurations]) {
-    const watched = { resource, fieldSelector: `metadata.name=${name}`, shrink: transformToIdentity };
+    const watched = { resource, fieldSelector: `metadata.name=${name}`, transform: transformToIdentity };
     informers.get(watched).onChange(() => store.wake());
   }
   return store;

@@ -102,12 +102,12 @@ export class ClaimCounter {
 
   /** @param isCounted default: all claims */
   constructor({ client, namespace }: Story, isCounted: (claim: IPAMClaim) => boolean = () => true) {
-    const shrink = ({ metadata: { name }, spec, status }: IPAMClaim): IPAMClaim => ({
+    const transform = ({ metadata: { name }, spec, status }: IPAMClaim): IPAMClaim => ({
       metadata: { name, namespace },
       spec,
       status: { ips: status?.ips ?? [] },
     });
-    this.#informer = new Informer(client, IPAM_CLAIMS, { namespace, shrink });
+    this.#informer = new Informer(client, IPAM_CLAIMS, { namespace, transform });
     this.#informer.onChange(({ type, object, before }) => {
       if (before !== undefined && isCounted(before)) this.#count--;
       if (type !== 'removed' && isCounted(object)) this.#count++;

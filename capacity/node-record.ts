@@ -20,7 +20,7 @@ export interface ShownCapacity {
   readonly allocatable?: number;
 }
 
-export const NODE_RECORDS: WatchSpec<KubeObject, NodeRecord> = { resource: NODES, shrink: transformNode };
+export const NODE_RECORDS: WatchSpec<KubeObject, NodeRecord> = { resource: NODES, transform: transformNode };
 
 export function transformNode(node: KubeObject): NodeRecord {
   const { spec, status } = node as { spec?: unknown; status?: unknown };

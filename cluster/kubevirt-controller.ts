@@ -97,7 +97,7 @@ function policiesWatchIn(namespace: string): WatchSpec<PoliciesConfigMap> {
     resource: CONFIG_MAPS,
     namespace,
     fieldSelector: `metadata.name=${POLICIES_CONFIG_MAP}`,
-    shrink: transformPolicies,
+    transform: transformPolicies,
   };
   watchSpecs.set(namespace, watched);
   return watched;

@@ -31,31 +31,35 @@ import {
 
 export const VM_WATCH: WatchSpec<VirtualMachine> = {
   resource: VIRTUAL_MACHINES,
-  shrink: transformVm,
+  transform: transformVm,
   indexes: VM_INDEXES,
   optional: true,
 };
 export const VMI_WATCH: WatchSpec<VirtualMachineInstance> = {
   resource: VIRTUAL_MACHINE_INSTANCES,
-  shrink: transformVmi,
+  transform: transformVmi,
   indexes: VMI_INDEXES,
   optional: true,
 };
 export const CLAIM_WATCH: WatchSpec<IPAMClaim> = {
   resource: IPAM_CLAIMS,
-  shrink: transformClaim,
+  transform: transformClaim,
   indexes: CLAIM_INDEXES,
   optional: true,
 };
 export const NAD_WATCH: WatchSpec<NetworkAttachmentDefinition, ParsedNad> = {
   resource: NETWORK_ATTACHMENT_DEFINITIONS,
-  shrink: transformNad,
+  transform: transformNad,
   optional: true,
 };
-export const NAMESPACE_WATCH: WatchSpec<KubeObject> = { resource: NAMESPACES, shrink: transformNamespace };
+export const NAMESPACE_WATCH: WatchSpec<KubeObject> = { resource: NAMESPACES, transform: transformNamespace };
 /** Names and labels of nodes, and whether they are being deleted. */
-export const NODE_WATCH: WatchSpec<KubeObject> = { resource: NODES, shrink: transformNode };
+export const NODE_WATCH: WatchSpec<KubeObject> = { resource: NODES, transform: transformNode };
 /** KubeVirt's feature gates, which ours may follow. */
-export const KUBEVIRT_WATCH: WatchSpec<KubeVirt> = { resource: KUBEVIRTS, shrink: transformKubeVirt, optional: true };
+export const KUBEVIRT_WATCH: WatchSpec<KubeVirt> = {
+  resource: KUBEVIRTS,
+  transform: transformKubeVirt,
+  optional: true,
+};
 /** Not optional: while the kind is not served, it is unknown which addresses may be allocated. */
-export const ADDRESS_POOL_WATCH: WatchSpec<AddressPool> = { resource: ADDRESS_POOLS, shrink: transformPool };
+export const ADDRESS_POOL_WATCH: WatchSpec<AddressPool> = { resource: ADDRESS_POOLS, transform: transformPool };

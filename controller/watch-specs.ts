@@ -7,6 +7,6 @@ import { transformLauncher } from './transforms.js';
 export const LAUNCHERS = {
   resource: PODS,
   labelSelector: `${LAUNCHER_LABEL}=${LAUNCHER_LABEL_VALUE}`,
-  shrink: transformLauncher,
+  transform: transformLauncher,
   indexes: LAUNCHER_INDEXES,
 };

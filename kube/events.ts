@@ -64,10 +64,10 @@ interface PendingEvent {
   message: string;
   /** How often it occurred since it was written. */
   count: number;
-  /** Milliseconds since the epoch. */
-  lastSeen: number;
-  /** The same moment, in the clock's ms. */
-  at: number;
+  /** When it last occurred, in ms since the epoch. */
+  lastSeenWall: number;
+  /** The same time, in the clock's ms. */
+  lastSeenAt: number;
 }
 
 interface WrittenEvent {
@@ -75,7 +75,7 @@ interface WrittenEvent {
   name: string;
   count: number;
   /** When it last occurred, in the clock's ms. */
-  at: number;
+  lastSeenAt: number;
 }
 
 /** The same event within this time increments the count instead of creating a new event, as in client-go. */
@@ -94,33 +94,33 @@ export class EventRecorder {
   readonly #log: Logger;
   readonly #metrics: KubeMetrics;
   readonly #random: Random;
-  readonly #budget: EventRateLimiter;
+  readonly #rateLimiter: EventRateLimiter;
   readonly #waiting = new Map<string, PendingEvent>();
   readonly #written = new Map<string, WrittenEvent>();
-  #pump: Promise<void> | undefined;
+  #writing: Promise<void> | undefined;
 
   constructor(options: EventRecorderOptions) {
     this.#options = options;
     this.#log = options.log.child({ component: options.component });
     this.#metrics = options.metrics ?? silentMetrics;
     this.#random = options.random ?? Math.random;
-    this.#budget = new EventRateLimiter(options.clock);
+    this.#rateLimiter = new EventRateLimiter(options.clock);
   }
 
   event(subject: EventSubject, type: EventType, reason: string, message: string): void {
     const text = truncate(message, MAX_EVENT_MESSAGE_LENGTH - 1);
-    const about = [
+    const objectKey = [
       subject.apiVersion,
       subject.kind,
       subject.metadata.namespace,
       subject.metadata.name,
       subject.metadata.uid,
     ].join('/');
-    const key = [about, type, reason, text].join('\n');
+    const key = [objectKey, type, reason, text].join('\n');
     const waiting = this.#waiting.get(key);
     const { clock } = this.#options;
-    const seen = { lastSeen: clock.wall(), at: clock.now() };
-    if (!this.#budget.tryAccept(about)) {
+    const seen = { lastSeenWall: clock.wall(), lastSeenAt: clock.now() };
+    if (!this.#rateLimiter.tryAccept(objectKey)) {
       this.#drop('rate', reason);
     } else if (waiting !== undefined) {
       waiting.count++;
@@ -129,45 +129,46 @@ export class EventRecorder {
       this.#drop('full', reason);
     } else {
       this.#waiting.set(key, { key, subject, type, reason, message: text, count: 1, ...seen });
-      this.#pump ??= this.#writeAll();
+      this.#writing ??= this.#writeAll();
     }
   }
 
   /** Resolves when all events are written, or after `limitMs`. */
   async flush(limitMs = 5_000): Promise<void> {
-    const enough = new AbortController();
-    const emptied = this.#emptied().then(() => enough.abort());
-    await Promise.race([emptied, this.#options.clock.sleep(limitMs, enough.signal)]);
+    const timeout = new AbortController();
+    const drained = this.#drained().then(() => timeout.abort());
+    await Promise.race([drained, this.#options.clock.sleep(limitMs, timeout.signal)]);
   }
 
-  async #emptied(): Promise<void> {
-    while (this.#pump !== undefined) await this.#pump;
+  async #drained(): Promise<void> {
+    while (this.#writing !== undefined) await this.#writing;
   }
 
   async #writeAll(): Promise<void> {
     // Collects all events of one reconciliation before the first is written.
     await Promise.resolve();
     for (let next = this.#take(); next !== undefined; next = this.#take()) await this.#writeOne(next);
-    this.#pump = undefined;
+    this.#writing = undefined;
   }
 
   #take(): PendingEvent | undefined {
-    const [sighting] = this.#waiting.values();
-    if (sighting !== undefined) this.#waiting.delete(sighting.key);
-    return sighting;
+    const [event] = this.#waiting.values();
+    if (event !== undefined) this.#waiting.delete(event.key);
+    return event;
   }
 
-  async #writeOne(sighting: PendingEvent): Promise<void> {
+  async #writeOne(event: PendingEvent): Promise<void> {
     const { clock } = this.#options;
     for (let failures = 0; failures < MAX_ATTEMPTS; failures++) {
       try {
-        await this.#write(sighting);
+        await this.#write(event);
         return;
       } catch (error) {
-        const lost = failures === MAX_ATTEMPTS - 1 || (classifyError(error) !== 'transient' && !isAlreadyExists(error));
-        if (lost) {
-          this.#log.debug({ reason: sighting.reason }, `event cannot be written: ${messageOf(error)}`);
-          this.#drop('failed', sighting.reason);
+        const isFinal =
+          failures === MAX_ATTEMPTS - 1 || (classifyError(error) !== 'transient' && !isAlreadyExists(error));
+        if (isFinal) {
+          this.#log.debug({ reason: event.reason }, `event cannot be written: ${messageOf(error)}`);
+          this.#drop('failed', event.reason);
           return;
         }
         await clock.sleep(backoffDelay({ baseMs: 500, maxMs: 5_000, random: this.#random }, failures));
@@ -175,32 +176,32 @@ export class EventRecorder {
     }
   }
 
-  async #write(sighting: PendingEvent): Promise<void> {
-    const known = this.#written.get(sighting.key);
-    const fresh = known !== undefined && sighting.at - known.at < AGGREGATION_MS;
-    if (!fresh || !(await this.#countUp(known, sighting))) await this.#create(sighting);
+  async #write(event: PendingEvent): Promise<void> {
+    const known = this.#written.get(event.key);
+    const isRecent = known !== undefined && event.lastSeenAt - known.lastSeenAt < AGGREGATION_MS;
+    if (!isRecent || !(await this.#incrementCount(known, event))) await this.#create(event);
   }
 
   /** @returns false if the event has expired on the server */
-  async #countUp(known: WrittenEvent, sighting: PendingEvent): Promise<boolean> {
-    const count = known.count + sighting.count;
-    const body = { count, lastTimestamp: timestamp(sighting.lastSeen) };
+  async #incrementCount(known: WrittenEvent, event: PendingEvent): Promise<boolean> {
+    const count = known.count + event.count;
+    const body = { count, lastTimestamp: timestamp(event.lastSeenWall) };
     try {
       await this.#options.client.patch(EVENTS, known, { type: 'merge', body });
     } catch (error) {
       if (isNotFound(error)) return false;
       throw error;
     }
-    setMostRecent(this.#written, sighting.key, { ...known, count, at: sighting.at }, MAX_WRITTEN_EVENTS);
+    setMostRecent(this.#written, event.key, { ...known, count, lastSeenAt: event.lastSeenAt }, MAX_WRITTEN_EVENTS);
     return true;
   }
 
-  async #create(sighting: PendingEvent): Promise<void> {
+  async #create(event: PendingEvent): Promise<void> {
     const { client, component, namespaceForClusterScoped = 'default' } = this.#options;
-    const { subject, type, reason, message, count, lastSeen, at, key } = sighting;
+    const { subject, type, reason, message, count, lastSeenWall, lastSeenAt, key } = event;
     const { metadata } = subject;
     const namespace = metadata.namespace || namespaceForClusterScoped;
-    const suffix = `.${lastSeen.toString(16)}${Math.floor(this.#random() * 2 ** 32).toString(16)}`;
+    const suffix = `.${lastSeenWall.toString(16)}${Math.floor(this.#random() * 2 ** 32).toString(16)}`;
     const name = `${metadata.name.slice(0, MAX_NAME_LENGTH - suffix.length)}${suffix}`;
     await client.create(EVENTS, {
       metadata: { namespace, name },
@@ -209,18 +210,18 @@ export class EventRecorder {
       reason,
       message,
       count,
-      firstTimestamp: timestamp(lastSeen),
-      lastTimestamp: timestamp(lastSeen),
+      firstTimestamp: timestamp(lastSeenWall),
+      lastTimestamp: timestamp(lastSeenWall),
       source: { component },
       reportingComponent: component,
       reportingInstance: '',
     });
-    setMostRecent(this.#written, key, { namespace, name, count, at }, MAX_WRITTEN_EVENTS);
+    setMostRecent(this.#written, key, { namespace, name, count, lastSeenAt }, MAX_WRITTEN_EVENTS);
   }
 
-  #drop(why: string, reason: string): void {
-    this.#metrics.eventDropped(why);
-    this.#log.debug({ why, reason }, 'event is dropped');
+  #drop(cause: 'rate' | 'full' | 'failed', reason: string): void {
+    this.#metrics.eventDropped(cause);
+    this.#log.debug({ cause, reason }, 'event was dropped');
   }
 }
 

@@ -73,7 +73,7 @@ describe('Informer', () => {
       bookmark(13),
     ];
     bench.start([list(10, testObject('a', 5))], [{ lines, then: 'end' }, QUIET], {
-      shrink: (object) => {
+      transform: (object) => {
         if (typeof object.size !== 'number') throw new TypeError('size is not a number');
         return object;
       },
@@ -86,7 +86,7 @@ describe('Informer', () => {
 
   it('caches and indexes the transformed objects', async () => {
     bench.start([list(10, testObject('a', 5), testObject('b', 6))], [QUIET], {
-      shrink: ({ metadata: { name }, size }) => ({ metadata: { name, namespace: 'n' }, size }),
+      transform: ({ metadata: { name }, size }) => ({ metadata: { name, namespace: 'n' }, size }),
       indexes: { size: (object) => [String(object.size)] },
     });
     await bench.informer.synced();

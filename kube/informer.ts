@@ -21,7 +21,7 @@ export interface InformerOptions<T extends KubeObject, S extends KubeObject = T>
   labelSelector?: string;
   fieldSelector?: string;
   /** Reduces an object to what readers need, before it is cached. It must keep name and namespace. */
-  shrink?: (object: T) => S;
+  transform?: (object: T) => S;
   indexes?: Indexes<S>;
   /** The kind need not be served (404): it then counts as empty and is listed again later. */
   optional?: boolean;
@@ -45,7 +45,7 @@ interface TransformedObject<S> {
 export class Informer<T extends KubeObject, S extends KubeObject = T> {
   readonly cache: Cache<S>;
   readonly #plural: string;
-  readonly #shrink: (object: T) => S;
+  readonly #transform: (object: T) => S;
   readonly #log: Logger;
   readonly #metrics: KubeMetrics;
   readonly #reflector: Reflector<T, TransformedObject<S>>;
@@ -59,10 +59,10 @@ export class Informer<T extends KubeObject, S extends KubeObject = T> {
   readonly #servedHandlers: (() => void)[] = [];
 
   constructor(client: Client, resource: Resource<T>, options: InformerOptions<T, S> = {}) {
-    const { shrink, indexes, ...rest } = options;
+    const { transform, indexes, ...rest } = options;
     this.#plural = resource.plural;
     // Without a transform, S is T by the default of the type parameter.
-    this.#shrink = shrink ?? ((object) => object as KubeObject as S);
+    this.#transform = transform ?? ((object) => object as KubeObject as S);
     this.#log = (options.log ?? silentLogger).child({ resource: resource.plural });
     this.#metrics = options.metrics ?? silentMetrics;
     this.cache = new Cache<S>(indexes);
@@ -135,7 +135,7 @@ export class Informer<T extends KubeObject, S extends KubeObject = T> {
     const key = objectKey(object);
     const version = object.metadata.resourceVersion ?? '';
     try {
-      return { key, version, object: this.#shrink(object) };
+      return { key, version, object: this.#transform(object) };
     } catch (error) {
       this.#failed(error, key, 'object cannot be read');
       return { key, version, object: undefined };

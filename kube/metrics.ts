@@ -5,7 +5,7 @@ export interface KubeMetrics {
   /** One complete list of a kind, all pages. */
   listed(plural: string, seconds: number): void;
   /** A watch ended: `end` by the server, `restart` by its caller, `idle` without data, otherwise the status or the fault. */
-  watchEnded(plural: string, why: string): void;
+  watchEnded(plural: string, reason: string): void;
   /** A handler of an informer failed. */
   handlerFailed(plural: string): void;
   /** The number of keys that wait in a queue. */
@@ -13,7 +13,7 @@ export interface KubeMetrics {
   /** One call of a loop's sync: `done`, `retry` or the class of the error. */
   synced(loop: string, result: string, seconds: number): void;
   /** Events that were not written: `full` (queue), `rate` (per object) or `failed` (the server). */
-  eventDropped(why: string): void;
+  eventDropped(reason: string): void;
 }
 
 const noop = () => undefined;

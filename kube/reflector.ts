@@ -149,18 +149,18 @@ export class Reflector<T extends KubeObject, P = T> {
     const { plural } = this.#options.resource;
     const started = this.#clock.now();
     this.#events = 0;
-    let why = '';
+    let reason = '';
     try {
-      why = await this.#follow(from, signal);
+      reason = await this.#follow(from, signal);
       const short = this.#clock.now() - started < SHORT_WATCH_MS && this.#events === 0;
       if (short) throw new TransportError('broken', `WATCH ${plural}: ended at once`);
     } catch (error) {
-      why = reasonOf(error);
+      reason = reasonOf(error);
       throw error;
     } finally {
-      this.#metrics.watchEnded(plural, why);
+      this.#metrics.watchEnded(plural, reason);
       // a watch that ended without data may have been open for long
-      if (this.#events > 0 || why === 'end') this.#recovery.reset();
+      if (this.#events > 0 || reason === 'end') this.#recovery.reset();
     }
   }
 

@@ -43,7 +43,7 @@ export const CAPACITY_SETTINGS: Settings<CapacityConfig> = {
     parse: duration(100, 60_000),
   },
   offerTimeoutMs: {
-    flag: 'publish-patience',
+    flag: 'publish-offer-timeout',
     placeholder: 'duration',
     description:
       'how long a node keeps an address for a pending pod that could use it, before another node gets the address',

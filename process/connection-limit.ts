@@ -4,7 +4,7 @@ interface Connection {
   readonly socket: Socket;
   readonly address: string;
   /** The number of requests that are being answered. */
-  holds: number;
+  activeRequests: number;
 }
 
 /**
@@ -26,15 +26,15 @@ export class ConnectionLimit {
     const peer = peerOf(socket);
     const connection = this.#open.get(peer);
     if (connection === undefined) return () => undefined;
-    connection.holds += 1;
+    connection.activeRequests += 1;
     this.#open.delete(peer);
     this.#open.set(peer, connection);
-    return () => (connection.holds -= 1);
+    return () => (connection.activeRequests -= 1);
   }
 
   /** Closes all connections without a request that is being answered. */
   closeUnused(): void {
-    for (const { socket, holds } of this.#open.values()) if (holds === 0) socket.destroy();
+    for (const { socket, activeRequests } of this.#open.values()) if (activeRequests === 0) socket.destroy();
   }
 
   #add(socket: Socket): void {
@@ -44,7 +44,7 @@ export class ConnectionLimit {
       return;
     }
     const peer = peerOf(socket);
-    const connection = { socket, address, holds: 0 };
+    const connection = { socket, address, activeRequests: 0 };
     this.#open.set(peer, connection);
     socket.once('close', () => {
       if (this.#open.get(peer) === connection) this.#open.delete(peer);
@@ -59,7 +59,7 @@ export class ConnectionLimit {
     const crowded = [...this.#open].filter(([, connection]) => counts.get(connection.address) === most);
     const [oldest] = crowded;
     const isOneOfMany = counts.get(address) === most;
-    const closed = crowded.find(([, { holds }]) => holds === 0) ?? (isOneOfMany ? undefined : oldest);
+    const closed = crowded.find(([, { activeRequests }]) => activeRequests === 0) ?? (isOneOfMany ? undefined : oldest);
     if (closed === undefined) return false;
     const [peer, { socket }] = closed;
     this.#open.delete(peer);

@@ -32,11 +32,11 @@ describe('Metrics', () => {
     for (const line of [
       'holdfast_kube_request_seconds_count{method="GET",code="200"} 1',
       'holdfast_kube_list_seconds_count{resource="pods"} 1',
-      'holdfast_kube_watch_ends_total{resource="pods",why="end"} 1',
+      'holdfast_kube_watch_ends_total{resource="pods",reason="end"} 1',
       'holdfast_kube_handler_failures_total{resource="pods"} 1',
       'holdfast_queue_depth{queue="claims"} 4',
       'holdfast_sync_seconds_count{loop="claims",result="done"} 1',
-      'holdfast_kube_events_dropped_total{why="full"} 1',
+      'holdfast_kube_events_dropped_total{reason="full"} 1',
     ]) {
       expect(text).to.include(line);
     }

@@ -64,7 +64,7 @@ function bindKubeMetrics(metrics: Metrics): KubeMetrics {
     labels: ['resource'],
     buckets: REQUEST_SECONDS,
   });
-  const watchEnds = metrics.counter('kube_watch_ends_total', 'Watches that ended, by reason.', ['resource', 'why']);
+  const watchEnds = metrics.counter('kube_watch_ends_total', 'Watches that ended, by reason.', ['resource', 'reason']);
   const handlerFailures = metrics.counter(
     'kube_handler_failures_total',
     'Watched objects for which a handler failed.',
@@ -76,15 +76,15 @@ function bindKubeMetrics(metrics: Metrics): KubeMetrics {
     buckets: REQUEST_SECONDS,
   });
   const droppedEvents = metrics.counter('kube_events_dropped_total', 'Events that were not written, by reason.', [
-    'why',
+    'reason',
   ]);
   return {
     requested: (method, code, seconds) => requests.observe({ method, code }, seconds),
     listed: (resource, seconds) => lists.observe({ resource }, seconds),
-    watchEnded: (resource, why) => watchEnds.inc({ resource, why }),
+    watchEnded: (resource, reason) => watchEnds.inc({ resource, reason }),
     handlerFailed: (resource) => handlerFailures.inc({ resource }),
     queueDepth: (queue, keys) => depth.set({ queue }, keys),
     synced: (loop, result, seconds) => syncs.observe({ loop, result }, seconds),
-    eventDropped: (why) => droppedEvents.inc({ why }),
+    eventDropped: (reason) => droppedEvents.inc({ reason }),
   };
 }

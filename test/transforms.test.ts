@@ -160,7 +160,7 @@ function pods(): { what: string; text: string }[] {
 const POD_TRANSFORMS: Record<string, (pod: Pod) => unknown> = {
   'by an agent': transformNodePod,
   'by the controller': transformLauncher,
-  'by ipam': (pod) => CLAIM_PODS.shrink!(pod),
+  'by ipam': (pod) => CLAIM_PODS.transform!(pod),
   'by capacity': (pod) => readPodRecord(pod) ?? null,
   'by the webhook': (pod) => readPod(pod, 'request.object'),
 };

@@ -20,7 +20,7 @@ const LAUNCHER_PATH = '/mutate-launcher-pods';
 const CAPACITY_PATH = '/capacity';
 
 /** Optional: reviews of launchers do not need pools and must not wait for them. */
-const OPTIONAL_POOLS: WatchSpec<AddressPool> = { resource: ADDRESS_POOLS, shrink: transformPool, optional: true };
+const OPTIONAL_POOLS: WatchSpec<AddressPool> = { resource: ADDRESS_POOLS, transform: transformPool, optional: true };
 
 /** Sets claim references on launcher pods and requests for addresses on pods. All replicas serve at once. */
 export function createWebhook(shared: ProcessContext, config: WebhookConfig): AdmissionComponent {

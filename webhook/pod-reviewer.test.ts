@@ -60,7 +60,7 @@ function reviewerOf({ cached = {}, live, open = true, namespaceLabels = {} }: Gi
       claims: fill(new Cache(CLAIM_WATCH.indexes), cached.claims),
       networks: fill(
         new Cache(),
-        cached.nads?.map((nad) => NAD_WATCH.shrink!(nad)),
+        cached.nads?.map((nad) => NAD_WATCH.transform!(nad)),
       ),
       namespaces: fill(new Cache(), [{ metadata: { name: NAMESPACE, labels: namespaceLabels } }]),
     },

@@ -58,7 +58,7 @@ export class CertificateReplicas {
       clock: this.clock,
       random: () => 0,
       log: silentLogger,
-      metrics: { certificateEnds: () => undefined },
+      metrics: { certificateExpires: () => undefined },
       generateKeys: () => Promise.resolve(keys[this.#used++ % keys.length]!),
     });
     this.stores.push(store);

@@ -74,7 +74,7 @@ export class NodeLeases {
     const watched: WatchSpec<AddressLease, LeaseRecord> = {
       resource: ADDRESS_LEASES,
       fieldSelector: nodeFieldSelector(nodeName),
-      shrink: readLease,
+      transform: readLease,
     };
     this.#informer = informers.get(watched);
     this.#informer.onChange((change) => this.#observe(change));

@@ -14,7 +14,7 @@ const QUICK: readonly string[] = ['--max-staleness=500ms', '--collect-after=2s']
 const QUICK_CAPACITY: readonly string[] = [
   '--publish-interval=200ms',
   '--publish-settle=500ms',
-  '--publish-patience=12s',
+  '--publish-offer-timeout=12s',
 ];
 const QUICK_REPORT = '--unhonoured-after=3s';
 const QUICK_IPAM: readonly string[] = [...QUICK, QUICK_REPORT, '--pool-status-interval=1s'];

@@ -42,7 +42,7 @@ const BY_VMI = 'vmi';
 /** All pods of the cluster. */
 export const CLAIM_PODS: WatchSpec<Pod, ClaimPod> = {
   resource: PODS,
-  shrink: transformClaimPod,
+  transform: transformClaimPod,
   indexes: {
     [BY_CLAIM]: ({ metadata, claims }) => claims.map((claim) => joinKey(metadata.namespace, claim)),
     [BY_VMI]: ({ metadata, vmi }) => (vmi === undefined ? NO_STRINGS : [joinKey(metadata.namespace, vmi.name)]),

@@ -7,7 +7,7 @@ import { transformServedClaim } from './claim-transform.js';
 /** Watches claims with their whole status. Optional, because another project owns the CRD, which may be installed later. */
 export const SERVED_CLAIM_WATCH: WatchSpec<IPAMClaim> = {
   resource: IPAM_CLAIMS,
-  shrink: transformServedClaim,
+  transform: transformServedClaim,
   indexes: SERVED_CLAIM_INDEXES,
   optional: true,
 };

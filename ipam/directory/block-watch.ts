@@ -6,6 +6,6 @@ import { type BlockRecord, readBlock } from '../core/block.js';
 /** Watches blocks. Optional, because blocks are hints, and claims are served without them. */
 export const ADDRESS_BLOCK_WATCH: WatchSpec<AddressBlock, BlockRecord> = {
   resource: ADDRESS_BLOCKS,
-  shrink: readBlock,
+  transform: readBlock,
   optional: true,
 };

@@ -9,5 +9,5 @@ import { type LeaseRecord, readLease } from '../core/lease.js';
  */
 export const ADDRESS_LEASE_WATCH: WatchSpec<AddressLease, LeaseRecord> = {
   resource: ADDRESS_LEASES,
-  shrink: readLease,
+  transform: readLease,
 };

@@ -8,5 +8,5 @@ export const silentWebhookMetrics: WebhookMetrics = {
   readLive: nothing,
   capacityReviewed: nothing,
   rejected: nothing,
-  certificateEnds: nothing,
+  certificateExpires: nothing,
 };

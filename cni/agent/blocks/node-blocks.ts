@@ -59,7 +59,7 @@ export class NodeBlocks {
     const watched: WatchSpec<AddressBlock, BlockRecord> = {
       resource: ADDRESS_BLOCKS,
       fieldSelector: nodeFieldSelector(deps.nodeName),
-      shrink: readBlock,
+      transform: readBlock,
       // without the CRD there are no blocks
       optional: true,
     };

@@ -52,7 +52,7 @@ export class CandidateRegistry {
   #open(addressSpace: string): SpaceCandidates {
     const { createInformer, clock, random } = this.#deps;
     const fieldSelector = `spec.addressSpace=${addressSpace}`;
-    const open = () => createInformer({ resource: ADDRESS_LEASES, fieldSelector, shrink: transformToLeaseSummary });
+    const open = () => createInformer({ resource: ADDRESS_LEASES, fieldSelector, transform: transformToLeaseSummary });
     const space = new SpaceCandidates(addressSpace, { open, clock, random });
     this.#spaces.set(addressSpace, space);
     return space;

@@ -40,7 +40,7 @@ export class NodePods {
     const watched: WatchSpec<Pod, NodePod> = {
       resource: PODS,
       fieldSelector: `spec.nodeName=${deps.nodeName}`,
-      shrink: transformNodePod,
+      transform: transformNodePod,
       indexes: { [BY_UID]: ({ metadata }) => [metadata.uid] },
     };
     this.#informer = deps.informers.get(watched);

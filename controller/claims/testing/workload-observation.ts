@@ -66,9 +66,9 @@ export function observationOf(given: WorkloadScenario): ObservedWorkload {
 function filled<T extends KubeObject, S extends KubeObject>(
   indexes: Record<string, (object: S) => readonly string[]>,
   objects: readonly T[],
-  shrink: (object: T) => S,
+  transform: (object: T) => S,
 ): Cache<S> {
   const cache = new Cache<S>(indexes);
-  for (const object of objects) cache.set(shrink(object));
+  for (const object of objects) cache.set(transform(object));
   return cache;
 }

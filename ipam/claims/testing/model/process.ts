@@ -32,16 +32,16 @@ class LaggingInformer<T extends KubeObject, S extends KubeObject> {
   readonly #handlers: ((change: ObjectChange<S>) => void)[] = [];
   readonly #world: IpamWorld;
   readonly #kind: Kind;
-  readonly #shrink: (object: T) => S;
+  readonly #transform: (object: T) => S;
   #position: number;
 
-  constructor(world: IpamWorld, kind: Kind, options: { shrink?: (object: T) => S; indexes?: Indexes<S> }) {
+  constructor(world: IpamWorld, kind: Kind, options: { transform?: (object: T) => S; indexes?: Indexes<S> }) {
     this.#world = world;
     this.#kind = kind;
-    this.#shrink = options.shrink ?? ((object) => object as KubeObject as S);
+    this.#transform = options.transform ?? ((object) => object as KubeObject as S);
     this.cache = new Cache<S>(options.indexes);
     this.#position = world.log[kind].length;
-    for (const object of world.list(kind)) this.cache.set(this.#shrink(object as KubeObject as T));
+    for (const object of world.list(kind)) this.cache.set(this.#transform(object as KubeObject as T));
   }
 
   onChange(handler: (change: ObjectChange<S>) => void): void {
@@ -62,7 +62,7 @@ class LaggingInformer<T extends KubeObject, S extends KubeObject> {
       if (before !== undefined) this.#tell({ type: 'removed', object: before, before });
       return;
     }
-    const small = this.#shrink(object);
+    const small = this.#transform(object);
     const before = this.cache.set(small);
     this.#tell(before === undefined ? { type: 'added', object: small } : { type: 'changed', object: small, before });
   }
