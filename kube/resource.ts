@@ -1,4 +1,4 @@
-import type { KubeObject } from '../api/meta.js';
+import { type KubeObject, splitKey } from '../api/meta.js';
 
 /**
  * A kind and its URL on the API server.
@@ -14,6 +14,23 @@ export interface Resource<T extends KubeObject = KubeObject> {
   readonly namespaced: boolean;
   /** Never set; used for type inference. */
   readonly _type?: T;
+}
+
+export function namespacedResource<T extends KubeObject>(
+  apiVersion: string,
+  plural: string,
+  kind: string,
+): Resource<T> {
+  return { ...parseApiVersion(apiVersion), plural, kind, namespaced: true };
+}
+
+export function clusterResource<T extends KubeObject>(apiVersion: string, plural: string, kind: string): Resource<T> {
+  return { ...parseApiVersion(apiVersion), plural, kind, namespaced: false };
+}
+
+function parseApiVersion(apiVersion: string): { group: string; version: string } {
+  const { namespace: group, name: version } = splitKey(apiVersion);
+  return { group, version };
 }
 
 /** Identifies one object. `namespace` is required for namespaced kinds only. */

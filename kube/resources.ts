@@ -6,112 +6,66 @@ import type { KubeVirt, VirtualMachine, VirtualMachineInstance } from '../api/ku
 import type { KubeObject } from '../api/meta.js';
 import type { NetworkAttachmentDefinition } from '../api/network-attachment.js';
 import type { Pod } from '../api/pod.js';
-import type { Resource } from './resource.js';
+import { clusterResource, namespacedResource } from './resource.js';
 
-export const PODS: Resource<Pod> = { group: '', version: 'v1', plural: 'pods', kind: 'Pod', namespaced: true };
-export const NAMESPACES: Resource = {
-  group: '',
-  version: 'v1',
-  plural: 'namespaces',
-  kind: 'Namespace',
-  namespaced: false,
-};
-export const NODES: Resource = { group: '', version: 'v1', plural: 'nodes', kind: 'Node', namespaced: false };
+export const PODS = namespacedResource<Pod>('v1', 'pods', 'Pod');
+export const NAMESPACES = clusterResource('v1', 'namespaces', 'Namespace');
+export const NODES = clusterResource('v1', 'nodes', 'Node');
 
-export const CONFIG_MAPS: Resource<KubeObject & { data?: Record<string, string> }> = {
-  group: '',
-  version: 'v1',
-  plural: 'configmaps',
-  kind: 'ConfigMap',
-  namespaced: true,
-};
+export const CONFIG_MAPS = namespacedResource<KubeObject & { data?: Record<string, string> }>(
+  'v1',
+  'configmaps',
+  'ConfigMap',
+);
 
 export interface Secret extends KubeObject {
   type?: string;
   /** Values are base64. */
   data?: Record<string, string>;
 }
-export const SECRETS: Resource<Secret> = {
-  group: '',
-  version: 'v1',
-  plural: 'secrets',
-  kind: 'Secret',
-  namespaced: true,
-};
+export const SECRETS = namespacedResource<Secret>('v1', 'secrets', 'Secret');
 
-export const VIRTUAL_MACHINES: Resource<VirtualMachine> = {
-  group: 'kubevirt.io',
-  version: 'v1',
-  plural: 'virtualmachines',
-  kind: 'VirtualMachine',
-  namespaced: true,
-};
-export const VIRTUAL_MACHINE_INSTANCES: Resource<VirtualMachineInstance> = {
-  group: 'kubevirt.io',
-  version: 'v1',
-  plural: 'virtualmachineinstances',
-  kind: 'VirtualMachineInstance',
-  namespaced: true,
-};
-export const KUBEVIRTS: Resource<KubeVirt> = {
-  group: 'kubevirt.io',
-  version: 'v1',
-  plural: 'kubevirts',
-  kind: 'KubeVirt',
-  namespaced: true,
-};
-export const NETWORK_ATTACHMENT_DEFINITIONS: Resource<NetworkAttachmentDefinition> = {
-  group: 'k8s.cni.cncf.io',
-  version: 'v1',
-  plural: 'network-attachment-definitions',
-  kind: 'NetworkAttachmentDefinition',
-  namespaced: true,
-};
-export const IPAM_CLAIMS: Resource<IPAMClaim> = {
-  group: 'k8s.cni.cncf.io',
-  version: 'v1alpha1',
-  plural: 'ipamclaims',
-  kind: 'IPAMClaim',
-  namespaced: true,
-};
+export const VIRTUAL_MACHINES = namespacedResource<VirtualMachine>(
+  'kubevirt.io/v1',
+  'virtualmachines',
+  'VirtualMachine',
+);
+export const VIRTUAL_MACHINE_INSTANCES = namespacedResource<VirtualMachineInstance>(
+  'kubevirt.io/v1',
+  'virtualmachineinstances',
+  'VirtualMachineInstance',
+);
+export const KUBEVIRTS = namespacedResource<KubeVirt>('kubevirt.io/v1', 'kubevirts', 'KubeVirt');
+export const NETWORK_ATTACHMENT_DEFINITIONS = namespacedResource<NetworkAttachmentDefinition>(
+  'k8s.cni.cncf.io/v1',
+  'network-attachment-definitions',
+  'NetworkAttachmentDefinition',
+);
+export const IPAM_CLAIMS = namespacedResource<IPAMClaim>('k8s.cni.cncf.io/v1alpha1', 'ipamclaims', 'IPAMClaim');
 
 export interface WebhookConfigurationObject extends KubeObject {
   webhooks?: { name: string; clientConfig: { caBundle?: string; url?: string } & Record<string, unknown> }[];
 }
-export const MUTATING_WEBHOOK_CONFIGURATIONS: Resource<WebhookConfigurationObject> = {
-  group: 'admissionregistration.k8s.io',
-  version: 'v1',
-  plural: 'mutatingwebhookconfigurations',
-  kind: 'MutatingWebhookConfiguration',
-  namespaced: false,
-};
+export const MUTATING_WEBHOOK_CONFIGURATIONS = clusterResource<WebhookConfigurationObject>(
+  'admissionregistration.k8s.io/v1',
+  'mutatingwebhookconfigurations',
+  'MutatingWebhookConfiguration',
+);
 
-export const VALIDATING_WEBHOOK_CONFIGURATIONS: Resource<WebhookConfigurationObject> = {
-  group: 'admissionregistration.k8s.io',
-  version: 'v1',
-  plural: 'validatingwebhookconfigurations',
-  kind: 'ValidatingWebhookConfiguration',
-  namespaced: false,
-};
+export const VALIDATING_WEBHOOK_CONFIGURATIONS = clusterResource<WebhookConfigurationObject>(
+  'admissionregistration.k8s.io/v1',
+  'validatingwebhookconfigurations',
+  'ValidatingWebhookConfiguration',
+);
 
-export const ADDRESS_POOLS: Resource<AddressPool> = {
-  group: 'ipam.holdfast.dev',
-  version: 'v1alpha1',
-  plural: 'addresspools',
-  kind: 'AddressPool',
-  namespaced: false,
-};
-export const ADDRESS_LEASES: Resource<AddressLease> = {
-  group: 'ipam.holdfast.dev',
-  version: 'v1alpha1',
-  plural: 'addressleases',
-  kind: 'AddressLease',
-  namespaced: false,
-};
-export const ADDRESS_BLOCKS: Resource<AddressBlock> = {
-  group: 'ipam.holdfast.dev',
-  version: 'v1alpha1',
-  plural: 'addressblocks',
-  kind: 'AddressBlock',
-  namespaced: false,
-};
+export const ADDRESS_POOLS = clusterResource<AddressPool>('ipam.holdfast.dev/v1alpha1', 'addresspools', 'AddressPool');
+export const ADDRESS_LEASES = clusterResource<AddressLease>(
+  'ipam.holdfast.dev/v1alpha1',
+  'addressleases',
+  'AddressLease',
+);
+export const ADDRESS_BLOCKS = clusterResource<AddressBlock>(
+  'ipam.holdfast.dev/v1alpha1',
+  'addressblocks',
+  'AddressBlock',
+);

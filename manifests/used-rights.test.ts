@@ -85,7 +85,7 @@ function rightsIn(texts: ReadonlyMap<string, string>): { used: Set<string>; unex
   for (const [file, text] of texts) {
     let rest = text
       .replaceAll(/^import [^;]+;$/gm, '')
-      .replaceAll(/^export const \w+: Resource\b/gm, '')
+      .replaceAll(/^export const \w+(: Resource\b| = (namespaced|cluster)Resource\b)/gm, '')
       // the discovery document, which every identity may read
       .replaceAll(/\bareServed\([^)]*\)/g, '')
       .replaceAll(/\/\*\*[^]*?\*\/|\s\/\/ .*/g, '');
