@@ -28,7 +28,7 @@ export interface Body {
 /**
  * Reads a complete JSON body. A body of a wrong type or size is still read to its end, because a client that is sending would not read the
  * response.
- * @throws {HttpError} 415, 413; 408 if it was dropped for younger requests before it was complete, 503 if there was no room
+ * @throws {HttpError} 415, 413, 408 (dropped for younger requests before it was complete), 503 (no room)
  */
 export function readBody(request: IncomingMessage, limitBytes: number, budget: BodyBudget): Promise<Body> {
   return new Promise((resolve, reject) => {

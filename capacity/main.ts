@@ -129,7 +129,7 @@ class Capacity implements Component {
     const sources = this.#sources;
     const pools = this.#choose();
     // until all caches have synced, nodes stay unchanged
-    if (!sources.followLeasesOf(pools)) return { retryAfterMs: RESYNC_MS };
+    if (!sources.followLeasesOf(pools)) return { requeueAfterMs: RESYNC_MS };
     const { clock } = this.#context;
     this.#roundAt = clock.now();
     const { nodes, pods, inventory } = sources;
@@ -143,7 +143,7 @@ class Capacity implements Component {
       maxStalenessMs: this.#config.maxStalenessMs,
     });
     this.#forgetMetrics(new Set(pools.map(({ name }) => name)));
-    return { retryAfterMs: isUnfinished ? this.#config.publishIntervalMs : RESYNC_MS };
+    return { requeueAfterMs: isUnfinished ? this.#config.publishIntervalMs : RESYNC_MS };
   }
 
   #choose(): readonly Pool[] {

@@ -22,13 +22,13 @@ export type ElementClaim =
   /** The claim belongs to another workload, so the pod must wait. */
   | { kind: 'foreign'; claim: string; reason: string };
 
-/** Input for the choice of a claim. `doubt` is called for each object that should be read live. */
+/** Input for the choice of a claim. `addRecheck` is called for each object that should be read live. */
 export interface ClaimChoiceContext {
   workload: Workload;
   /** The interface names that the pod's elements ask for. */
   requested: ReadonlySet<string | undefined>;
   view: ClusterView;
-  doubt: (doubt: Recheck) => void;
+  addRecheck: (recheck: Recheck) => void;
 }
 
 /**
@@ -44,7 +44,7 @@ export function chooseClaim(
   if (referenced !== undefined) {
     const seen = choice.view.claim(referenced);
     // no live read for a name that a tenant wrote for a network that the VM does not have
-    if (seen === undefined && network !== undefined) choice.doubt({ kind: 'claim', key: referenced });
+    if (seen === undefined && network !== undefined) choice.addRecheck({ kind: 'claim', key: referenced });
     if (seen !== undefined && isOwnedBy(seen, choice.workload.owner)) return { kind: 'claim', name: referenced };
   }
   const chosen = chooseNewClaim(selection, network, choice);
@@ -57,16 +57,16 @@ function chooseNewClaim(
   network: VmiNetwork | undefined,
   choice: ClaimChoiceContext,
 ): ElementClaim {
-  const { workload, view, doubt } = choice;
+  const { workload, view, addRecheck } = choice;
   if (network === undefined) {
-    if (isNamedByKubeVirt(selection)) doubt({ kind: 'vmi', key: workload.vmi });
+    if (isNamedByKubeVirt(selection)) addRecheck({ kind: 'vmi', key: workload.vmi });
     const vmi = joinKey(workload.namespace, workload.vmi);
     return { kind: 'none', why: `VirtualMachineInstance ${vmi} has no such network` };
   }
   const nad = nadKey(selection.nad);
   const isVms = nad === nadKey(network.nad);
   const config = view.network(nad);
-  if (config === undefined && isVms) doubt({ kind: 'network', key: nad });
+  if (config === undefined && isVms) addRecheck({ kind: 'network', key: nad });
 
   const own = view
     .claimsOf(workload.owner.uid)
@@ -75,7 +75,7 @@ function chooseNewClaim(
   // a pod may still use the previous NAD of its VM's network
   if (kept !== undefined && (isVms || claimNadOf(kept) === nad)) return { kind: 'claim', name: kept.metadata.name };
   if (!isVms) {
-    doubt({ kind: 'vmi', key: workload.vmi });
+    addRecheck({ kind: 'vmi', key: workload.vmi });
     return {
       kind: 'none',
       why: `network "${network.name}" of the VM uses NetworkAttachmentDefinition ${nadKey(network.nad)}, not ${nad}`,
@@ -149,22 +149,22 @@ function servesNetwork(
 
 /** Returns the claim that the controller creates. Its name is known before it exists. */
 function predictClaim(network: VmiNetwork, cniNetwork: string, choice: ClaimChoiceContext): ElementClaim {
-  const { workload, view, doubt } = choice;
+  const { workload, view, addRecheck } = choice;
   const { owner } = workload;
   const { name: vmNetwork } = network;
   const former = findIpamExtensionsClaim(network, cniNetwork, choice);
   if (former !== undefined) return { kind: 'claim', name: former };
   for (const name of [claimName(owner.name, vmNetwork), swappedClaimName(owner.name, vmNetwork, cniNetwork)]) {
     const seen = view.claim(name);
-    if (seen === undefined) doubt({ kind: 'claim', key: name });
+    if (seen === undefined) addRecheck({ kind: 'claim', key: name });
     if (seen === undefined || isUsable(seen, owner, cniNetwork)) return { kind: 'claim', name };
     if (!isOwnedBy(seen, owner)) {
-      doubt({ kind: 'claim', key: name });
+      addRecheck({ kind: 'claim', key: name });
       const reason = `IPAMClaim ${joinKey(workload.namespace, name)} ${describeClaimOwner(seen, owner)}; the VM starts when that claim is gone`;
       return { kind: 'foreign', claim: name, reason };
     }
     // ours, but for the previous network of the interface: the second claim has the next name, unless the first one is gone
-    doubt({ kind: 'claim', key: name });
+    addRecheck({ kind: 'claim', key: name });
   }
   return { kind: 'none', why: `neither claim of network "${vmNetwork}" is for CNI network "${cniNetwork}"` };
 }
@@ -175,12 +175,12 @@ function findIpamExtensionsClaim(
   cniNetwork: string,
   choice: ClaimChoiceContext,
 ): string | undefined {
-  const { workload, view, doubt } = choice;
+  const { workload, view, addRecheck } = choice;
   const { owner } = workload;
   const name = ipamExtensionsClaimName(owner.name, network.name);
   if (name === claimName(owner.name, network.name)) return undefined;
   const seen = view.claim(name);
-  if (seen === undefined) doubt({ kind: 'claim', key: name });
+  if (seen === undefined) addRecheck({ kind: 'claim', key: name });
   const isIt = seen !== undefined && isOwnedBy(seen, owner) && seen.spec.network === cniNetwork;
   return isIt && servesNetwork(seen, network, choice) ? name : undefined;
 }

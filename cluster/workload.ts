@@ -28,7 +28,7 @@ export type WorkloadLookup =
 
 interface WorkloadLookupContext {
   view: ClusterView;
-  doubt: (doubt: Recheck) => void;
+  addRecheck: (recheck: Recheck) => void;
 }
 
 /**
@@ -44,11 +44,11 @@ export function findWorkload(pod: Pod, namespace: string, sight: WorkloadLookupC
       'only KubeVirt creates launcher pods; remove the label';
     return { found: false, check: 'controlled-by-vmi', reason };
   }
-  const { view, doubt } = sight;
+  const { view, addRecheck } = sight;
   const { name, uid } = controller;
   const seen = view.vmi(name);
   if (seen?.metadata.uid === uid) return verifyOwner(workloadOf(seen, namespace), sight);
-  doubt({ kind: 'vmi', key: name });
+  addRecheck({ kind: 'vmi', key: name });
   const key = joinKey(namespace, name);
   return {
     found: false,
@@ -58,12 +58,12 @@ export function findWorkload(pod: Pod, namespace: string, sight: WorkloadLookupC
 }
 
 /** Checks that the VM exists with this name and UID, because the creator of a VMI can name any VM as its controller. */
-function verifyOwner(workload: Workload, { view, doubt }: WorkloadLookupContext): WorkloadLookup {
+function verifyOwner(workload: Workload, { view, addRecheck }: WorkloadLookupContext): WorkloadLookup {
   const { kind, name, uid } = workload.owner;
   if (kind !== VIRTUAL_MACHINE_KIND) return { found: true, workload };
   const seen = view.vm(name);
   if (seen?.metadata.uid === uid) return { found: true, workload };
-  doubt({ kind: 'vm', key: name });
+  addRecheck({ kind: 'vm', key: name });
   const [vmi, vm] = [workload.vmi, name].map((each) => joinKey(workload.namespace, each));
   return {
     found: false,

@@ -49,7 +49,7 @@ describe('ControllerLoop', () => {
     },
     {
       name: 'looks again when the sync says so, without counting a failure',
-      given: () => Promise.resolve({ retryAfterMs: 3000 }),
+      given: () => Promise.resolve({ requeueAfterMs: 3000 }),
       expect: { afterMs: 3000, retries: 0 },
     },
     {

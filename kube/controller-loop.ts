@@ -6,10 +6,12 @@ import { type KubeMetrics, silentMetrics } from './metrics.js';
 import type { WorkQueue } from './workqueue.js';
 
 /**
- * The result of a sync: nothing to do; requeue after a time, although all is well (as RequeueAfter in controller-runtime); the sync came too
- * early and tried nothing; or (`retry`, a reason) it is not finished and is retried with backoff.
+ * The result of a sync: nothing to do.
+ * - `requeueAfterMs`: it succeeded and is to run again after this time, as with RequeueAfter of controller-runtime.
+ * - `earlyByMs`: it came too early and tried nothing.
+ * - `retry`: it is not finished, for this reason, and is retried with backoff.
  */
-export type SyncResult = undefined | { retryAfterMs: number } | { earlyByMs: number } | { retry: string };
+export type SyncResult = undefined | { requeueAfterMs: number } | { earlyByMs: number } | { retry: string };
 
 /** Reconciles the object of a key; reads the current state by itself. The signal aborts if a stop takes too long. */
 export type Sync =
@@ -95,7 +97,7 @@ export class ControllerLoop {
       return 'early';
     }
     queue.forget(key);
-    if (result !== undefined) queue.addAfter(key, result.retryAfterMs);
+    if (result !== undefined) queue.addAfter(key, result.requeueAfterMs);
     return 'done';
   }
 

@@ -40,12 +40,12 @@ export class StatusError extends Error {
 
 /**
  * Why there is no usable response.
- * - `unsent`: no connection (refused, no route, TLS): the server has not received the request
- * - `broken`: the connection broke; the server may have processed the request
- * - `deadline`: no complete response in time
- * - `idle`: a stream sent no data for too long
- * - `malformed`: the response violates the protocol
- * - `aborted`: the caller aborted the request
+ * - `unsent`: no connection (refused, no route, TLS): the server has not received the request.
+ * - `broken`: the connection broke; the server may have processed the request.
+ * - `deadline`: no complete response in time.
+ * - `idle`: a stream sent no data for too long.
+ * - `malformed`: the response violates the protocol.
+ * - `aborted`: the caller aborted the request.
  */
 export type TransportFault = 'unsent' | 'broken' | 'deadline' | 'idle' | 'malformed' | 'aborted';
 

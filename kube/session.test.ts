@@ -1,110 +1,90 @@
 import { expect } from 'chai';
-import { FaultServer, type Handler, type Reply, inTurn, status } from '../test/fault-server.js';
+import { inTurn, status } from '../test/fault-server.js';
 import { faultOf, requestErrorOf } from '../test/request-error.js';
 import { systemClock } from './clock.js';
-import type { Credentials } from './credentials.js';
-import { Transport, type TransportOptions } from './transport.js';
-
-const OK: Reply = { body: { ok: true } };
+import { OK, TransportHarness } from './testing/transport-harness.js';
 
 describe('the credentials of a transport', () => {
-  let server: FaultServer;
-  let transport: Transport;
-  before(async () => {
-    server = await FaultServer.start(inTurn(OK));
-  });
-  after(() => server.stop());
-  beforeEach(() => server.reset());
-  afterEach(() => transport.close());
-
-  /** `random` 0: no jitter. */
-  function connect(
-    handler: Handler,
-    options: TransportOptions = {},
-    credentials: Credentials = server.credentials(),
-  ): void {
-    server.handle(handler);
-    transport = new Transport(credentials, { random: () => 0, ...options });
-  }
-
-  function get(deadlineMs?: number): Promise<unknown> {
-    return transport.request({ method: 'GET', path: '/x', deadlineMs });
-  }
-
-  function post(): Promise<unknown> {
-    return transport.request({ method: 'POST', path: '/x', body: { a: 1 } });
-  }
+  const harness = new TransportHarness();
 
   it('are refreshed after a 401, and the request is retried, also a write', async () => {
-    const credentials = server.credentials(['old', 'new']);
-    connect((request) => (request.headers.authorization === 'Bearer new' ? OK : { status: 401 }), {}, credentials);
-    expect(await post()).to.deep.equal({ ok: true });
+    const credentials = harness.server.credentials(['old', 'new']);
+    harness.connect(
+      (request) => (request.headers.authorization === 'Bearer new' ? OK : { status: 401 }),
+      {},
+      credentials,
+    );
+    expect(await harness.post()).to.deep.equal({ ok: true });
     expect(credentials.refreshed).to.equal(1);
   });
 
   it('are refreshed once if many requests are rejected at the same time', async () => {
-    const credentials = server.credentials(['old', 'new']);
-    connect((request) => (request.headers.authorization === 'Bearer new' ? OK : { status: 401 }), {}, credentials);
-    await Promise.all(Array.from({ length: 50 }, () => get()));
+    const credentials = harness.server.credentials(['old', 'new']);
+    harness.connect(
+      (request) => (request.headers.authorization === 'Bearer new' ? OK : { status: 401 }),
+      {},
+      credentials,
+    );
+    await Promise.all(Array.from({ length: 50 }, () => harness.get()));
     expect(credentials.refreshed).to.equal(1);
   });
 
   it('are not refreshed endlessly if the server rejects all of them', async () => {
-    const credentials = server.credentials(['a', 'b', 'c', 'd']);
-    connect(inTurn({ status: 401, body: status(401, 'Unauthorized') }), {}, credentials);
-    for (let count = 0; count < 10; count++) expect(await faultOf(get())).to.equal('401');
+    const credentials = harness.server.credentials(['a', 'b', 'c', 'd']);
+    harness.connect(inTurn({ status: 401, body: status(401, 'Unauthorized') }), {}, credentials);
+    for (let count = 0; count < 10; count++) expect(await faultOf(harness.get())).to.equal('401');
     expect(credentials.refreshed).to.equal(1);
   });
 
   it('are read again after a minute, without new connections if the certificates are the same', async () => {
     let now = 0;
     let reads = 0;
-    const given = server.credentials();
+    const given = harness.server.credentials();
     const credentials = {
       ...given,
       headers: () => Promise.resolve({ authorization: `Bearer ${++reads}` }),
     };
-    connect(inTurn(OK), { connections: 1, clock: { ...systemClock, now: () => now } }, credentials);
-    for (now of [0, 59_999, 60_000, 119_000]) await get();
-    expect(server.seen.map((seen) => seen.headers.authorization)).to.deep.equal([
+    harness.connect(inTurn(OK), { connections: 1, clock: { ...systemClock, now: () => now } }, credentials);
+    for (now of [0, 59_999, 60_000, 119_000]) await harness.get();
+    expect(harness.server.seen.map((seen) => seen.headers.authorization)).to.deep.equal([
       'Bearer 1',
       'Bearer 1',
       'Bearer 2',
       'Bearer 2',
     ]);
-    expect(server.connections).to.equal(1);
+    expect(harness.server.connections).to.equal(1);
   });
 
   it('get new connections with a new certificate, without breaking running requests', async () => {
-    const given = server.credentials();
+    const given = harness.server.credentials();
     let ca = 'no certificate yet';
     const credentials = { ...given, tls: () => Promise.resolve({ ca: `${ca}\n`, rejectUnauthorized: true }) };
     let now = 0;
-    ca = server.certificate.ca;
-    connect(
+    ca = harness.server.certificate.ca;
+    harness.connect(
       inTurn({ ...OK, delayMs: 100 }, OK),
       { connections: 1, clock: { ...systemClock, now: () => now } },
       credentials,
     );
-    const running = get();
-    await server.until(() => server.seen.length === 1);
-    ca = `${server.certificate.ca}\n# renewed`;
+    const running = harness.get();
+    await harness.server.until(() => harness.server.seen.length === 1);
+    ca = `${harness.server.certificate.ca}\n# renewed`;
     now = 60_000;
-    expect(await get()).to.deep.equal({ ok: true });
+    expect(await harness.get()).to.deep.equal({ ok: true });
     expect(await running).to.deep.equal({ ok: true });
-    expect(server.connections).to.equal(2);
+    expect(harness.server.connections).to.equal(2);
   });
 
   it('cause an error of the request if they cannot be loaded', async () => {
-    const broken = { ...server.credentials(), headers: () => Promise.reject(new Error('no token file')) };
-    connect(inTurn(OK), {}, broken);
-    const error = await requestErrorOf(get());
+    const broken = { ...harness.server.credentials(), headers: () => Promise.reject(new Error('no token file')) };
+    harness.connect(inTurn(OK), {}, broken);
+    const error = await requestErrorOf(harness.get());
     expect(error.message).to.equal('GET /x: cannot load credentials: no token file');
   });
 
   it('do not delay a request beyond its deadline if loading hangs', async () => {
-    connect(inTurn(OK), {}, { ...server.credentials(), headers: () => new Promise(() => undefined) });
-    expect(await faultOf(get(50))).to.equal('deadline');
+    harness.connect(inTurn(OK), {}, { ...harness.server.credentials(), headers: () => new Promise(() => undefined) });
+    expect(await faultOf(harness.get(50))).to.equal('deadline');
   });
 
   it('are requested again if loading takes more than half a minute', async () => {
@@ -112,17 +92,25 @@ describe('the credentials of a transport', () => {
     let asked = 0;
     const headers = () =>
       ++asked === 1 ? new Promise<never>(() => undefined) : Promise.resolve({ authorization: 'Bearer x' });
-    connect(inTurn(OK), { clock: { ...systemClock, now: () => now } }, { ...server.credentials(), headers });
-    expect(await faultOf(get(50))).to.equal('deadline');
-    expect(await faultOf(get(50))).to.equal('deadline');
+    harness.connect(
+      inTurn(OK),
+      { clock: { ...systemClock, now: () => now } },
+      { ...harness.server.credentials(), headers },
+    );
+    expect(await faultOf(harness.get(50))).to.equal('deadline');
+    expect(await faultOf(harness.get(50))).to.equal('deadline');
     now = 30_000;
-    expect(await get()).to.deep.equal({ ok: true });
+    expect(await harness.get()).to.deep.equal({ ok: true });
     expect(asked).to.equal(2);
   });
 
   it("cause the server's error to be thrown if they cannot be renewed", async () => {
     const refresh = () => Promise.reject(new Error('plugin failed'));
-    connect(inTurn({ status: 401, body: status(401, 'Unauthorized') }), {}, { ...server.credentials(), refresh });
-    expect(await faultOf(get())).to.equal('401');
+    harness.connect(
+      inTurn({ status: 401, body: status(401, 'Unauthorized') }),
+      {},
+      { ...harness.server.credentials(), refresh },
+    );
+    expect(await faultOf(harness.get())).to.equal('401');
   });
 });

@@ -1,38 +1,18 @@
 import { expect } from 'chai';
-import { FaultServer, type Handler, type Reply, inTurn, status } from '../test/fault-server.js';
-import type { Credentials } from './credentials.js';
+import { inTurn, status } from '../test/fault-server.js';
 import type { StatusError } from './errors.js';
 import { TransportError } from './errors.js';
-import { Transport, type TransportOptions } from './transport.js';
-
-const OK: Reply = { body: { ok: true } };
+import { OK, TransportHarness } from './testing/transport-harness.js';
 
 describe('Transport.stream', () => {
-  let server: FaultServer;
-  let transport: Transport;
-  before(async () => {
-    server = await FaultServer.start(inTurn(OK));
-  });
-  after(() => server.stop());
-  beforeEach(() => server.reset());
-  afterEach(() => transport.close());
-
-  /** `random` 0: no jitter. */
-  function connect(
-    handler: Handler,
-    options: TransportOptions = {},
-    credentials: Credentials = server.credentials(),
-  ): void {
-    server.handle(handler);
-    transport = new Transport(credentials, { random: () => 0, ...options });
-  }
+  const harness = new TransportHarness();
 
   async function collect(options: { idleMs?: number; signal?: AbortSignal; onValue?: () => void } = {}) {
     const { idleMs = 5000, signal = new AbortController().signal, onValue } = options;
     const values: unknown[] = [];
     let fault = 'end';
     try {
-      for await (const value of transport.stream({ path: '/w', query: { watch: true }, signal, idleMs })) {
+      for await (const value of harness.transport.stream({ path: '/w', query: { watch: true }, signal, idleMs })) {
         values.push(value);
         onValue?.();
       }
@@ -43,83 +23,83 @@ describe('Transport.stream', () => {
   }
 
   it('yields the values and ends when the server ends the stream', async () => {
-    connect(inTurn({ lines: [1, { two: 2 }], then: 'end' }));
+    harness.connect(inTurn({ lines: [1, { two: 2 }], then: 'end' }));
     expect(await collect()).to.deep.equal({ values: [1, { two: 2 }], fault: 'end' });
   });
 
   it('yields each value as soon as it arrives', async () => {
-    connect(inTurn({ lines: [1] }));
+    harness.connect(inTurn({ lines: [1] }));
     let count = 0;
     const onValue = () => {
-      if (++count < 3) server.push(count + 1);
-      else server.endAnswers();
+      if (++count < 3) harness.server.push(count + 1);
+      else harness.server.endAnswers();
     };
     expect(await collect({ onValue })).to.deep.equal({ values: [1, 2, 3], fault: 'end' });
   });
 
   it('ends without an error when its caller aborts, and closes its connection', async () => {
-    connect(inTurn({ lines: [1] }));
+    harness.connect(inTurn({ lines: [1] }));
     const caller = new AbortController();
     const result = await collect({ signal: caller.signal, onValue: () => caller.abort() });
     expect(result).to.deep.equal({ values: [1], fault: 'end' });
-    await server.until(() => server.openAnswers === 0);
+    await harness.server.until(() => harness.server.openAnswers === 0);
   });
 
   it('closes its connection when its reader stops iterating', async () => {
-    connect(inTurn({ lines: [1] }));
+    harness.connect(inTurn({ lines: [1] }));
     const { signal } = new AbortController();
-    for await (const value of transport.stream({ path: '/w', query: {}, signal, idleMs: 5000 })) {
+    for await (const value of harness.transport.stream({ path: '/w', query: {}, signal, idleMs: 5000 })) {
       expect(value).to.equal(1);
       break;
     }
-    await server.until(() => server.openAnswers === 0);
+    await harness.server.until(() => harness.server.openAnswers === 0);
   });
 
   it('fails if a connection sends no data for too long', async () => {
-    connect(inTurn({ lines: [1] }));
+    harness.connect(inTurn({ lines: [1] }));
     expect(await collect({ idleMs: 100 })).to.deep.equal({ values: [1], fault: 'idle' });
   });
 
   it('does not fail while a connection keeps sending', async () => {
-    connect(inTurn({ lines: [0] }));
+    harness.connect(inTurn({ lines: [0] }));
     let count = 0;
     const onValue = () => {
-      if (++count < 8) setTimeout(() => server.push(count), 50);
-      else server.endAnswers();
+      if (++count < 8) setTimeout(() => harness.server.push(count), 50);
+      else harness.server.endAnswers();
     };
     expect((await collect({ idleMs: 300, onValue })).fault).to.equal('end');
     expect(count).to.equal(8);
   });
 
   it('waits for the first byte no longer than the deadline of requests', async () => {
-    connect(inTurn({ silent: true }), { deadlineMs: 100 });
+    harness.connect(inTurn({ silent: true }), { deadlineMs: 100 });
     expect((await collect()).fault).to.equal('deadline');
   });
 
   it('reports a broken connection after a reset', async () => {
-    connect(inTurn({ lines: [1], then: 'reset' }));
+    harness.connect(inTurn({ lines: [1], then: 'reset' }));
     expect(await collect()).to.deep.equal({ values: [1], fault: 'broken' });
   });
 
   it('fails at garbage after valid values', async () => {
-    connect(inTurn({ lines: [1, '\u0000\u0001garbage\n'] }));
+    harness.connect(inTurn({ lines: [1, '\u0000\u0001garbage\n'] }));
     expect(await collect()).to.deep.equal({ values: [1], fault: 'malformed' });
   });
 
   it("throws the server's error, and refreshes credentials like a request", async () => {
-    connect(inTurn({ status: 410, body: status(410, 'Expired') }));
+    harness.connect(inTurn({ status: 410, body: status(410, 'Expired') }));
     expect((await collect()).fault).to.equal('410');
-    server.reset();
-    server.handle(inTurn({ status: 401 }, { lines: [1], then: 'end' }));
+    harness.server.reset();
+    harness.server.handle(inTurn({ status: 401 }, { lines: [1], then: 'end' }));
     expect(await collect()).to.deep.equal({ values: [1], fault: 'end' });
   });
 
   it('does not use the connections of requests', async () => {
-    connect((request) => (request.path === '/w' ? { lines: [1] } : OK), { connections: 1 });
+    harness.connect((request) => (request.path === '/w' ? { lines: [1] } : OK), { connections: 1 });
     const caller = new AbortController();
     const streams = Array.from({ length: 5 }, () => collect({ signal: caller.signal }));
-    await server.until(() => server.openAnswers === 5);
-    expect(await transport.request({ method: 'GET', path: '/x' })).to.deep.equal({ ok: true });
+    await harness.server.until(() => harness.server.openAnswers === 5);
+    expect(await harness.transport.request({ method: 'GET', path: '/x' })).to.deep.equal({ ok: true });
     caller.abort();
     await Promise.all(streams);
   });

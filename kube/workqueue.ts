@@ -20,8 +20,8 @@ interface DelayedKey {
 }
 
 /**
- * A queue of keys with the guarantees of client-go's workqueue: a waiting key is not queued twice; one worker at a time processes a key; a
- * key that is added while it is processed is processed again.
+ * A queue of keys with the guarantees of client-go's workqueue. A waiting key is not queued twice. One worker at a time processes a key.
+ * A key that is added while it is processed is processed again.
  */
 export class WorkQueue {
   readonly #name: string;

@@ -176,6 +176,6 @@ describe('a launcher pod', () => {
   });
 
   it('names the objects whose live state could change the decision', () => {
-    expect(review(launcher(), { ...CLUSTER, vmis: [] }).doubts).to.deep.equal([{ kind: 'vmi', key: 'vm1' }]);
+    expect(review(launcher(), { ...CLUSTER, vmis: [] }).rechecks).to.deep.equal([{ kind: 'vmi', key: 'vm1' }]);
   });
 });

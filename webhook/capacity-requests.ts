@@ -31,7 +31,7 @@ export interface CapacityDecision {
   patch: { op: 'add'; path: string; value: unknown }[];
   warnings: string[];
   /** Objects whose live state could change the decision. */
-  doubts: readonly Recheck[];
+  rechecks: readonly Recheck[];
 }
 
 /**
@@ -39,15 +39,15 @@ export interface CapacityDecision {
  * with a claim has its address on every node: a request would block the owner of the last address. Pure and idempotent.
  */
 export function reviewCapacity(review: CapacityReview, sight: CapacityContext): CapacityDecision {
-  const doubts: Recheck[] = [];
+  const rechecks: Recheck[] = [];
   try {
-    const desired = desiredRequests(review, sight, (doubt) => doubts.push(doubt));
+    const desired = desiredRequests(review, sight, (recheck) => rechecks.push(recheck));
     const patch = desired === undefined ? [] : patchOf(review, desired);
-    return { patch, warnings: [], doubts };
+    return { patch, warnings: [], rechecks };
   } catch (error) {
     if (!(error instanceof NetworkSelectionError)) throw error;
     const warning = `the scheduler does not count the addresses of this pod: annotation ${NETWORKS_ANNOTATION} is invalid: ${error.message}`;
-    return { patch: [], warnings: [warning], doubts };
+    return { patch: [], warnings: [warning], rechecks };
   }
 }
 
@@ -57,7 +57,7 @@ type RequestCounts = ReadonlyMap<string, number>;
 function desiredRequests(
   { namespace, pod, spec }: CapacityReview,
   { view, publishedPool }: CapacityContext,
-  doubt: (doubt: Recheck) => void,
+  addRecheck: (recheck: Recheck) => void,
 ): RequestCounts | undefined {
   const { annotations = {} } = pod.metadata;
   // Multus ignores mirror pods and pods in the network of the node
@@ -65,11 +65,11 @@ function desiredRequests(
   const selections = parseNetworkSelections(annotations[NETWORKS_ANNOTATION] ?? '', namespace);
   let hasClaim = ({ claimReference }: NetworkSelection) => claimReference !== undefined;
   if (isLauncher(pod)) {
-    const found = findWorkload(pod, namespace, { view, doubt });
+    const found = findWorkload(pod, namespace, { view, addRecheck });
     // the webhook for launchers refuses it
     if (!found.found) return undefined;
     const requested = new Set(selections.map((selection) => selection.interface));
-    const choice = { workload: found.workload, requested, view, doubt };
+    const choice = { workload: found.workload, requested, view, addRecheck };
     hasClaim = (selection) => chooseClaim(selection, selection.claimReference, choice).kind !== 'none';
   }
   const desired = new Map<string, number>();

@@ -24,7 +24,7 @@ describe('a launcher pod that is created', () => {
   });
 
   it('gets no patch if its references are right already', () => {
-    expect(reviewCreate(CLUSTER, pointed)).to.deep.equal({ allowed: true, patch: [], warnings: [], doubts: [] });
+    expect(reviewCreate(CLUSTER, pointed)).to.deep.equal({ allowed: true, patch: [], warnings: [], rechecks: [] });
   });
 
   it('gets a claim for each of two interfaces on one NAD', () => {
@@ -85,7 +85,7 @@ describe('a launcher pod that is created', () => {
     const value = JSON.stringify([{ name: 'green', interface: DATA }]);
     const verdict = reviewCreate({ ...CLUSTER, nads: [makeNad('blue'), makeNad('green')], claims: [] }, value);
     expect(referencesAfter(verdict, value)).to.deep.equal([undefined]);
-    expect(verdict.doubts).to.deep.include({ kind: 'vmi', key: 'vm1' });
+    expect(verdict.rechecks).to.deep.include({ kind: 'vmi', key: 'vm1' });
   });
 
   it('keeps its claim on the former NAD of its interface while the VM names another NAD already', () => {
@@ -131,7 +131,7 @@ describe('a launcher pod that is created', () => {
       expect(reviewCreate({}, undefined, pod)).to.deep.include({ allowed: true, patch: [] });
   });
 
-  const doubts: { name: string; given: ReviewedCluster; networks?: string; expect: Recheck[] }[] = [
+  const rechecks: { name: string; given: ReviewedCluster; networks?: string; expect: Recheck[] }[] = [
     { name: 'of nothing if all objects are cached', given: CLUSTER, expect: [] },
     { name: 'of a VMI that is not cached', given: {}, expect: [{ kind: 'vmi', key: 'vm1' }] },
     {
@@ -162,9 +162,9 @@ describe('a launcher pod that is created', () => {
       expect: [],
     },
   ];
-  for (const { name, given, networks: value, expect: expected } of doubts) {
+  for (const { name, given, networks: value, expect: expected } of rechecks) {
     it(`requests a live read ${name}`, () => {
-      expect(reviewCreate(given, value).doubts).to.deep.equal(expected);
+      expect(reviewCreate(given, value).rechecks).to.deep.equal(expected);
     });
   }
 });

@@ -32,7 +32,7 @@ export interface PodReview {
 
 export type PodDecision = (PodAdmission | PodRefusal) & {
   /** Objects whose live state could change the decision. */
-  doubts: readonly Recheck[];
+  rechecks: readonly Recheck[];
 };
 
 export interface PodAdmission {
@@ -115,14 +115,18 @@ const ELEMENT_CHECKS: readonly ElementCheck[] = [
  * patched pod is not changed again.
  */
 export function reviewPod(review: PodReview, view: ClusterView): PodDecision {
-  const doubts: Recheck[] = [];
-  const outcome = decide(review, view, (doubt) => doubts.push(doubt));
-  return { ...outcome, doubts };
+  const rechecks: Recheck[] = [];
+  const outcome = decide(review, view, (recheck) => rechecks.push(recheck));
+  return { ...outcome, rechecks };
 }
 
 const UNCHANGED: PodAdmission = Object.freeze({ allowed: true, patch: [], warnings: [] });
 
-function decide(review: PodReview, view: ClusterView, doubt: (doubt: Recheck) => void): PodAdmission | PodRefusal {
+function decide(
+  review: PodReview,
+  view: ClusterView,
+  addRecheck: (recheck: Recheck) => void,
+): PodAdmission | PodRefusal {
   const oldPod = previousLauncher(review);
   if (!isLauncher(review.pod) && oldPod === undefined) return UNCHANGED;
   const creator = checkCreator(review.pod, oldPod, review.requester);
@@ -130,7 +134,7 @@ function decide(review: PodReview, view: ClusterView, doubt: (doubt: Recheck) =>
     return { allowed: false, check: 'created-by-kubevirt', reason: `${describePod(review)} ${creator.reason}` };
   }
   const outcome =
-    refuseDefaultNetwork(review, oldPod) ?? decideNetworks({ ...review, oldPod }, { view, doubt, creator });
+    refuseDefaultNetwork(review, oldPod) ?? decideNetworks({ ...review, oldPod }, { view, addRecheck, creator });
   return outcome.allowed && creator.kind === 'unverified' ? recordCreator(outcome, creator) : outcome;
 }
 
@@ -162,11 +166,11 @@ function unreadableAnnotation(annotation: string, review: PodReview, problem: st
 
 interface ReviewContext {
   view: ClusterView;
-  doubt: (doubt: Recheck) => void;
+  addRecheck: (recheck: Recheck) => void;
   creator: CreatorCheck;
 }
 
-function decideNetworks(review: PodReview, { view, doubt, creator }: ReviewContext): PodAdmission | PodRefusal {
+function decideNetworks(review: PodReview, { view, addRecheck, creator }: ReviewContext): PodAdmission | PodRefusal {
   const { pod, oldPod, namespace } = review;
   const value = networksOf(pod);
   if (value === undefined || value === (oldPod && networksOf(oldPod))) return UNCHANGED;
@@ -174,7 +178,7 @@ function decideNetworks(review: PodReview, { view, doubt, creator }: ReviewConte
   const selections = readSelections(value, namespace);
   if (typeof selections === 'string') return unreadableAnnotation(NETWORKS_ANNOTATION, review, selections);
   const referenceOf = currentReferences(oldPod, namespace);
-  const workload = findWorkload(pod, namespace, { view, doubt });
+  const workload = findWorkload(pod, namespace, { view, addRecheck });
   if (!workload.found) {
     // a pod that outlives its VMI may be changed, but gets no new reference
     const hasNoNewReference = selections.every(
@@ -186,7 +190,12 @@ function decideNetworks(review: PodReview, { view, doubt, creator }: ReviewConte
   const requested = new Set(selections.map((selection) => selection.interface));
   const elements = selections.map((selection): NetworkElement => {
     const currentReference = referenceOf(selection);
-    const claim = chooseClaim(selection, currentReference, { workload: workload.workload, requested, view, doubt });
+    const claim = chooseClaim(selection, currentReference, {
+      workload: workload.workload,
+      requested,
+      view,
+      addRecheck,
+    });
     return { selection, claim: withholdClaim(claim, currentReference, creator) ?? claim, currentReference };
   });
   return findRefusal(elements) ?? admitPod(value, namespace, elements);

@@ -62,7 +62,7 @@ export class PodReviewer {
   }
 
   /** Repeats a decision as long as live reads could change it and more are allowed. */
-  async decideWithRechecks<V extends { doubts: readonly Recheck[] }>(
+  async decideWithRechecks<V extends { rechecks: readonly Recheck[] }>(
     namespace: string,
     decide: (view: ClusterView) => V,
   ): Promise<V> {
@@ -70,10 +70,13 @@ export class PodReviewer {
     const deadline = this.#options.clock.now() + LIVE_READS_TIMEOUT_MS;
     for (;;) {
       const decision = decide(view);
-      const unread = decision.doubts.filter((doubt) => !view.hasRechecked(doubt));
-      const open = [...new Map(unread.map((doubt) => [recheckKey(doubt), doubt])).values()].slice(0, view.readsLeft);
+      const unread = decision.rechecks.filter((recheck) => !view.hasRechecked(recheck));
+      const open = [...new Map(unread.map((recheck) => [recheckKey(recheck), recheck])).values()].slice(
+        0,
+        view.readsLeft,
+      );
       if (open.length === 0) return decision;
-      await Promise.all(open.map((doubt) => view.recheck(doubt, deadline)));
+      await Promise.all(open.map((recheck) => view.recheck(recheck, deadline)));
     }
   }
 }
@@ -135,16 +138,16 @@ class LiveView implements ClusterView {
     return this.#options.listers.networks.get(key)?.config;
   }
 
-  hasRechecked(doubt: Recheck): boolean {
-    return this.#rechecks.has(recheckKey(doubt));
+  hasRechecked(recheck: Recheck): boolean {
+    return this.#rechecks.has(recheckKey(recheck));
   }
 
   /** Reads an object live. If that fails, the cached object stays in use. */
-  recheck(doubt: Recheck, deadline: number): Promise<void> {
-    const id = recheckKey(doubt);
-    const recheck = this.#rechecks.get(id) ?? this.#readInto(doubt, deadline);
-    this.#rechecks.set(id, recheck);
-    return recheck;
+  recheck(recheck: Recheck, deadline: number): Promise<void> {
+    const id = recheckKey(recheck);
+    const read = this.#rechecks.get(id) ?? this.#readInto(recheck, deadline);
+    this.#rechecks.set(id, read);
+    return read;
   }
 
   async #readInto({ kind, key }: Recheck, deadline: number): Promise<void> {

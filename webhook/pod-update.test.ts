@@ -22,7 +22,7 @@ describe('a launcher pod that is changed', () => {
         allowed: true,
         patch: [],
         warnings: [],
-        doubts: [],
+        rechecks: [],
       });
     }
   });

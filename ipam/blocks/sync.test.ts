@@ -57,7 +57,7 @@ describe('the sync of blocks', () => {
 
   it('releases and deletes a block that no pod needs', async () => {
     await lendAndEmpty();
-    expect(await world.sync()).to.deep.equal({ retryAfterMs: DELAY });
+    expect(await world.sync()).to.deep.equal({ requeueAfterMs: DELAY });
     world.advance(DELAY);
     await world.settle();
     expect(world.lent).to.deep.equal([`${FIRST} n1 marked-for-release`]);
@@ -90,7 +90,7 @@ describe('the sync of blocks', () => {
     world.advance(DELAY);
     expect(await world.sync()).to.equal(undefined);
     world.isGateOpen = true;
-    expect(await world.sync(), 'no time has passed for it').to.deep.equal({ retryAfterMs: DELAY });
+    expect(await world.sync(), 'no time has passed for it').to.deep.equal({ requeueAfterMs: DELAY });
     expect(world.writes).to.deep.equal([`create ${FIRST} n1`]);
   });
 
@@ -117,7 +117,7 @@ describe('the sync of blocks', () => {
   it('stores a block that another leader created, and syncs again soon', async () => {
     world.lease('10.0.0.3', 'n1');
     world.create(blockOf(FIRST, 0, { node: 'n9' }));
-    expect(await world.sync()).to.deep.equal({ retryAfterMs: 200 });
+    expect(await world.sync()).to.deep.equal({ requeueAfterMs: 200 });
     expect(world.conflicts).to.deep.equal(['lend']);
     expect(world.blocks.ofPool('blue').map(({ node }) => node)).to.deep.equal(['n9']);
     await world.settle();
@@ -128,7 +128,7 @@ describe('the sync of blocks', () => {
     world.lease('10.0.0.3', 'n1');
     const { spec, ...rest } = blockOf(FIRST, 0);
     world.create({ ...rest, spec: { ...spec, cidr: '10.0.0.128/26' } });
-    expect(await world.sync()).to.deep.equal({ retryAfterMs: 5_000 });
+    expect(await world.sync()).to.deep.equal({ requeueAfterMs: 5_000 });
     expect(world.logged.join()).to.include('is not a valid AddressBlock');
     await world.sync();
     expect(world.lent.sort()).to.deep.equal(['10.0.0.128/26 n1', '10.0.0.128/26 n1']);
@@ -184,7 +184,7 @@ describe('the sync of blocks', () => {
     });
 
     it('reclaims no block of a node that the API server has', async () => {
-      expect(await world.sync()).to.deep.equal({ retryAfterMs: 5_000 });
+      expect(await world.sync()).to.deep.equal({ requeueAfterMs: 5_000 });
       expect(world.lent).to.deep.equal([`${FIRST} n1 marked-for-release`]);
       world.putNode('n1');
       world.lease('10.0.0.3', 'n1');
@@ -264,7 +264,7 @@ describe('the sync of blocks', () => {
     await lendAndEmpty();
     world.pools.delete('blue');
     world.directory.changed();
-    expect(await world.sync()).to.deep.equal({ retryAfterMs: 5_000 });
+    expect(await world.sync()).to.deep.equal({ requeueAfterMs: 5_000 });
     expect(world.lent).to.deep.equal([`${FIRST} n1`]);
   });
 

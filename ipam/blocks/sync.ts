@@ -54,8 +54,8 @@ export function createBlockSync(
     if (observed.phase === 'ended' && observed.blocks.length === 0) nextSyncAt.delete(pool);
     const execution = new PlanExecution(dependencies, quarantine, signal);
     await execution.run(actions);
-    if (execution.retryMs !== undefined) return { retryAfterMs: execution.retryMs };
-    return requeueAt === undefined ? undefined : { retryAfterMs: Math.max(0, requeueAt - clock.now()) };
+    if (execution.retryMs !== undefined) return { requeueAfterMs: execution.retryMs };
+    return requeueAt === undefined ? undefined : { requeueAfterMs: Math.max(0, requeueAt - clock.now()) };
   };
 }
 

@@ -57,7 +57,7 @@ describe('syncing a claim whose VM names a MAC address', () => {
       message: `${address} cools down until ${until}`,
     });
     const { result } = await scene.sync('b');
-    expect(result).to.deep.equal({ retryAfterMs: COOLDOWN_MS - 1_000 });
+    expect(result).to.deep.equal({ requeueAfterMs: COOLDOWN_MS - 1_000 });
     scene.cluster.world.now += COOLDOWN_MS;
     await scene.sync('b');
     expect(scene.ipsOf('b')).to.deep.equal([address]);

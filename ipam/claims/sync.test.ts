@@ -163,7 +163,7 @@ describe('syncing a claim', () => {
     const refusal = { request: 'POST', status: 403, reason: 'Forbidden', message: 'exceeded quota' };
     scene.failRequest(0, { error: new StatusError(refusal), applied: false });
     const { result } = await scene.sync('a');
-    expect(result).to.deep.equal({ retryAfterMs: 60_000 });
+    expect(result).to.deep.equal({ requeueAfterMs: 60_000 });
     expect(scene.reasonOf('a')).to.equal('InternalError');
     expect(scene.claim('a').status?.ips).to.deep.equal([]);
     expect(scene.process.events[0]).to.match(

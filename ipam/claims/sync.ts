@@ -260,11 +260,11 @@ class ClaimSync {
     if (refusals.length === 0) {
       this.#stopWaiting();
       const ms = gracePeriods.remainingMs(key, clock.now()) || vmiRecheckDelayMs(observed);
-      return ms > 0 ? { retryAfterMs: ms } : undefined;
+      return ms > 0 ? { requeueAfterMs: ms } : undefined;
     }
     const retryAt = Math.min(...refusals.map((refusal) => refusal.retryAt ?? Infinity));
     const ms = Math.max(retryAt - clock.wall(), MIN_RETRY_MS);
-    return { retryAfterMs: Math.min(ms, waitList.recheckMs) };
+    return { requeueAfterMs: Math.min(ms, waitList.recheckMs) };
   }
 
   #startWaiting(claim: IPAMClaim, pool: Pool): void {

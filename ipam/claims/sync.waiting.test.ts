@@ -32,7 +32,7 @@ describe('syncing a claim whose pool is full', () => {
     const message = () => scene.claim('e').status?.conditions?.[0]?.message;
     const events = scene.process.events.length;
     scene.process.heldByStopped = 2;
-    expect((await scene.sync('e')).result).to.deep.equal({ retryAfterMs: 60_000 });
+    expect((await scene.sync('e')).result).to.deep.equal({ requeueAfterMs: 60_000 });
     expect(message()).to.equal(`pool blue is full: 4 of 4 leased${REMEDY}`);
     scene.cluster.world.now += 60_000;
     await scene.sync('e');
@@ -56,7 +56,7 @@ describe('syncing a claim whose pool is full', () => {
     scene.finish('b');
     await scene.cluster.settle();
     scene.cluster.world.now += 20_000;
-    expect((await scene.sync('e')).result).to.deep.equal({ retryAfterMs: 40_000 });
+    expect((await scene.sync('e')).result).to.deep.equal({ requeueAfterMs: 40_000 });
   });
 
   it('serves the oldest waiting claim first, whichever is synced first', async () => {

@@ -48,7 +48,7 @@ describe('a derived pool whose NAD names another address space', () => {
     expect(world.condition(NAME, 'Ready')).to.match(/^False Deleting/);
     expect(world.condition(NAME, 'DeletionBlocked')).to.match(/^True MovePending: .* every CNI ADD that began before/);
     expect(await world.sync(NAME))
-      .to.have.property('retryAfterMs')
+      .to.have.property('requeueAfterMs')
       .within(1, FENCE_MS);
     pass(FENCE_MS - 10_000);
     await world.settle();

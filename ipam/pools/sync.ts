@@ -180,7 +180,7 @@ async function finishDeletion(
 
 function nextSync(written: StatusWriteResult, fencedMs: number): SyncResult {
   if ('earlyByMs' in written) return { earlyByMs: Math.min(written.earlyByMs, fencedMs || Infinity) };
-  return fencedMs > 0 ? { retryAfterMs: fencedMs } : undefined;
+  return fencedMs > 0 ? { requeueAfterMs: fencedMs } : undefined;
 }
 
 /** The pool is being deleted, and the next pool of its name may serve another address space. */

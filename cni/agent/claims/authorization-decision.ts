@@ -8,10 +8,10 @@ export interface AttachmentRequest extends Pick<Attachment, 'pod' | 'network'> {
   readonly selection: NetworkSelection;
 }
 
-/** The input of a decision. `doubt` collects the objects to read live before a refusal. */
+/** The input of a decision. `addRecheck` collects the objects to read live before a refusal. */
 export interface AuthorizationInput {
   readonly view: ClusterView;
-  readonly doubt: (doubt: Recheck) => void;
+  readonly addRecheck: (recheck: Recheck) => void;
 }
 
 /** Which claim an interface may use. */

@@ -100,15 +100,18 @@ export class ClaimAuthorization {
     const view = new ReadCacheView({ namespace, reads, networks, gate, since, now: clock.now() });
     const judge = controllingVmi(request.pod) === undefined ? authorizePod : authorizeLauncher;
     for (;;) {
-      const doubted = new Map<string, Recheck>();
-      const decision = judge(request, { view, doubt: (doubt) => doubted.set(`${doubt.kind} ${doubt.key}`, doubt) });
-      const doubts = [...doubted.values()];
-      const open = doubts.filter((doubt) => !view.hasRead(doubt));
+      const rechecksByKey = new Map<string, Recheck>();
+      const decision = judge(request, {
+        view,
+        addRecheck: (recheck) => rechecksByKey.set(`${recheck.kind} ${recheck.key}`, recheck),
+      });
+      const rechecks = [...rechecksByKey.values()];
+      const open = rechecks.filter((recheck) => !view.hasRead(recheck));
       if (open.length > 0) {
-        await Promise.all(open.map((doubt) => view.read(doubt, signal)));
+        await Promise.all(open.map((recheck) => view.read(recheck, signal)));
         continue;
       }
-      const failure = view.failureOf(doubts);
+      const failure = view.failureOf(rechecks);
       if (failure !== undefined) throw asReadError(failure);
       return decision;
     }

@@ -58,7 +58,7 @@ function missingClaimDecision({ pod, selection }: LauncherRequest, name: string)
 
 function authorizeClaim(launcher: LauncherRequest, claim: IPAMClaim, sight: AuthorizationInput): AuthorizationDecision {
   if (!isOwnedBy(claim, launcher.workload.owner)) {
-    sight.doubt({ kind: 'claim', key: claim.metadata.name });
+    sight.addRecheck({ kind: 'claim', key: claim.metadata.name });
     const reason = `IPAMClaim ${objectKey(claim)} ${describeClaimOwner(claim, launcher.workload.owner)}: it is about to be adopted`;
     return { kind: 'pending', reason, isOnItsWay: true };
   }
@@ -70,11 +70,11 @@ function authorizeClaim(launcher: LauncherRequest, claim: IPAMClaim, sight: Auth
 function decideOnNetworkMismatch(
   { selection, network }: LauncherRequest,
   claim: IPAMClaim,
-  { view, doubt }: AuthorizationInput,
+  { view, addRecheck }: AuthorizationInput,
 ): AuthorizationDecision {
   const nad = joinKey(selection.nad.namespace, selection.nad.name);
-  doubt({ kind: 'network', key: nad });
-  doubt({ kind: 'claim', key: claim.metadata.name });
+  addRecheck({ kind: 'network', key: nad });
+  addRecheck({ kind: 'claim', key: claim.metadata.name });
   const config = view.network(nad);
   const isSwapped = config?.ok === true && config.network.name !== network;
   const reason =
@@ -99,7 +99,7 @@ function refuseForeignReference(
   if (claimReference === undefined || claimReference === expected) return undefined;
   const referred = sight.view.claim(claimReference);
   if (referred !== undefined && isOwnedBy(referred, workload.owner)) return undefined;
-  sight.doubt({ kind: 'claim', key: claimReference });
+  sight.addRecheck({ kind: 'claim', key: claimReference });
   if (referred === undefined) return undefined;
   const reason =
     `${describeReference(selection, pod)}, which ${describeClaimOwner(referred)}, expected ${JSON.stringify(expected)}: ` +
@@ -126,12 +126,12 @@ function validReference(
 /** Requests live reads of all possible names before the decision that there is no claim. */
 function recheckClaims(
   { selection, workload, vmNetwork, network }: LauncherRequest,
-  { doubt }: AuthorizationInput,
+  { addRecheck }: AuthorizationInput,
 ): void {
   const { claimReference } = selection;
   const names = vmNetwork === undefined ? [] : possibleClaimNames(workload.owner.name, vmNetwork, network);
   for (const key of new Set([...names, ...(claimReference === undefined ? [] : [claimReference])])) {
-    doubt({ kind: 'claim', key });
+    addRecheck({ kind: 'claim', key });
   }
 }
 

@@ -20,7 +20,7 @@ export function authorizePod(request: AttachmentRequest, sight: AuthorizationInp
   const { claimReference } = selection;
   if (claimReference === undefined) return { kind: 'none' };
   // such claims are neither prefetched nor protected by a policy, so every decision needs a live read
-  sight.doubt({ kind: 'claim', key: claimReference });
+  sight.addRecheck({ kind: 'claim', key: claimReference });
   const shown = describeReference(selection, pod);
   const claim = sight.view.claim(claimReference);
   if (claim === undefined)
@@ -54,7 +54,7 @@ function checkClaimNetwork(
   }
   const key = joinKey(selection.nad.namespace, selection.nad.name);
   const config = sight.view.network(key);
-  if (config === undefined) sight.doubt({ kind: 'network', key });
+  if (config === undefined) sight.addRecheck({ kind: 'network', key });
   if (config?.ok !== true) {
     const why =
       config === undefined ? 'does not exist' : `is invalid: ${config.problem.field} ${config.problem.message}`;

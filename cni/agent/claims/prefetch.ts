@@ -95,7 +95,7 @@ export class Prefetch {
     // a running pod has had its ADD, or a hotplug brings it soon
     const isAwaited = expected.length > 0 || this.#hasUnknownNetwork(pod);
     return isAwaited && isPending(pod) && known.looks < MAX_PREFETCH_ROUNDS
-      ? { retryAfterMs: maxStalenessMs / 3 }
+      ? { requeueAfterMs: maxStalenessMs / 3 }
       : undefined;
   }
 

@@ -70,26 +70,26 @@ export class ReadCacheView implements ClusterView {
   }
 
   /** Whether the object was read, found or not, or the read failed. */
-  hasRead(doubt: Recheck): boolean {
-    const { resource, key } = this.#target(doubt);
+  hasRead(recheck: Recheck): boolean {
+    const { resource, key } = this.#target(recheck);
     const { reads, now } = this.#options;
-    return this.#failures.has(recheckKey(doubt)) || reads.get(resource, key, now) !== undefined;
+    return this.#failures.has(recheckKey(recheck)) || reads.get(resource, key, now) !== undefined;
   }
 
   /** Never rejects. */
-  async read(doubt: Recheck, signal: AbortSignal): Promise<void> {
-    const { resource, key } = this.#target(doubt);
+  async read(recheck: Recheck, signal: AbortSignal): Promise<void> {
+    const { resource, key } = this.#target(recheck);
     try {
       await this.#options.reads.read(resource, key, signal);
     } catch (error) {
-      this.#failures.set(recheckKey(doubt), error);
+      this.#failures.set(recheckKey(recheck), error);
       this.lookupFailure ??= messageOf(error);
     }
   }
 
   /** Returns the error of a recheck that failed. */
-  failureOf(doubts: readonly Recheck[]): unknown {
-    const failed = doubts.find((doubt) => this.#failures.has(recheckKey(doubt)));
+  failureOf(rechecks: readonly Recheck[]): unknown {
+    const failed = rechecks.find((recheck) => this.#failures.has(recheckKey(recheck)));
     return failed && this.#failures.get(recheckKey(failed));
   }
 

@@ -170,7 +170,7 @@ export class SimulatedNodes {
     const isAboutSandbox = 'next' in step && (step.next.kind === 'attach' || step.next.kind === 'detach');
     if (!isAboutSandbox) return taken;
     this.#changed.delete(`pod ${key}`); // an action on a sandbox does not change the object
-    return { retryAfterMs: step.next.kind === 'attach' ? AFTER_ATTACH_MS : 0 };
+    return { requeueAfterMs: step.next.kind === 'attach' ? AFTER_ATTACH_MS : 0 };
   }
 
   async #syncOrphans(key: string, current: KubeletPod | undefined): Promise<void> {
@@ -194,7 +194,7 @@ export class SimulatedNodes {
   ): Promise<SyncResult> {
     const { log } = this.#options;
     if ('waitFor' in step) {
-      return step.recheckAfterMs === undefined ? undefined : { retryAfterMs: step.recheckAfterMs };
+      return step.recheckAfterMs === undefined ? undefined : { requeueAfterMs: step.recheckAfterMs };
     }
     const version = object.metadata.resourceVersion ?? '';
     if (this.#changed.get(name) === version) return undefined; // the event of that change will arrive

@@ -33,8 +33,8 @@ export class LeaseFeed<S extends KubeObject> extends TestFeed<S> {
   }
 
   #see(lease: AddressLease): void {
-    const { fieldSelector = '', shrink } = this.#watched;
-    if (isSelected(lease, fieldSelector)) this.put(shrink!(structuredClone(lease)));
+    const { fieldSelector = '', transform } = this.#watched;
+    if (isSelected(lease, fieldSelector)) this.put(transform!(structuredClone(lease)));
     else this.remove(lease.metadata.name);
   }
 }
