@@ -55,7 +55,7 @@ const nameOf = (last: number) => `blue.10-0-0-${last}`;
 const isHeld = ({ spec }: AddressLease) => spec.owner !== undefined && spec.releasedAt === undefined;
 const textOf = ({ spec }: AddressLease) => `${spec.address}/24`;
 
-/** The owner itself, where it lives. */
+/** The owner, if it exists. */
 function livingOwner(world: LeakWorld, { spec: { owner } }: AddressLease) {
   const objects = owner?.kind === 'Pod' ? world.objects.pods : world.objects.ipamclaims;
   const found = objects.get(`vms/${owner?.name ?? ''}`);

@@ -116,7 +116,7 @@ export class LeakSearch {
   async #decide(candidate: LeakCandidate, signal: AbortSignal | undefined): Promise<void> {
     const { clock, client, book, report, gate } = this.#deps;
     const { lease } = candidate;
-    // whatever the result is, the next observation is the first one again
+    // the next observation is the first one again, whichever way this check ends
     this.#candidates.delete(lease.metadata.uid);
     try {
       const result = await this.#check(candidate, signal);

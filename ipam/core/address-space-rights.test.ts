@@ -40,7 +40,7 @@ describe('addressSpaceRefusal', () => {
       { admins: [guard(['x'])], isNamed: false, refused: true },
     ],
     [
-      "is needed where a NAD names the address space of its network's name",
+      "refuses it if a NAD sets an address space that equals its network's name",
       { admins: [guard(['x'], { network: 'blue' })], refused: true },
     ],
   ];

@@ -18,46 +18,33 @@ const many = (count: number, each: (i: number) => unknown): unknown[] =>
   Array.from({ length: count }, (_, i) => each(i));
 
 describe('compilePool of an invalid spec', () => {
-  const table: { name: string; spec: unknown; field: string; parts: string[] }[] = [
-    { name: 'no network', spec: { subnets: [B] }, field: 'spec.network', parts: ['absent', 'like blue'] },
-    { name: 'an empty network', spec: { network: '', subnets: [B] }, field: 'spec.network', parts: ['""'] },
-    {
-      name: 'a network that CNI would refuse',
-      spec: { network: '-blue', subnets: [B] },
-      field: 'spec.network',
-      parts: ['"-blue"', 'begin with a letter or digit'],
-    },
-    {
-      name: 'a long address space',
-      spec: { network: 'b', addressSpace: 'a'.repeat(254), subnets: [B] },
-      field: 'spec.addressSpace',
-      parts: ['254', '253'],
-    },
-    { name: 'no subnets', spec: subnets(), field: 'spec.subnets', parts: ['write 1 to 16'] },
-    {
-      name: 'too many subnets',
-      spec: subnets(...many(17, (i) => ({ cidr: `10.0.${String(i)}.0/24` }))),
-      field: 'spec.subnets',
-      parts: ['17', '16'],
-    },
-    {
-      name: 'a subnet that is text',
-      spec: subnets('10.0.0.0/24'),
-      field: 'spec.subnets[0]',
-      parts: ['"10.0.0.0/24"', 'cidr'],
-    },
-    {
-      name: 'a subnet without CIDR',
-      spec: subnets({}),
-      field: 'spec.subnets[0].cidr',
-      parts: ['absent', 'like 10.0.0.0/24'],
-    },
-    {
-      name: 'a subnet with host bits',
-      spec: subnets(B, { cidr: '10.1.0.5/24' }),
-      field: 'spec.subnets[1].cidr',
-      parts: ['"10.1.0.5/24"', 'write 10.1.0.0/24'],
-    },
+  /** The name, the spec, the field below `spec`, and parts of the message. */
+  type Row = [string, unknown, string, string[]];
+  const table: Row[] = [
+    ['no network', { subnets: [B] }, 'network', ['absent', 'like blue']],
+    ['an empty network', { network: '', subnets: [B] }, 'network', ['""']],
+    [
+      'a network that CNI would refuse',
+      { network: '-blue', subnets: [B] },
+      'network',
+      ['"-blue"', 'begin with a letter or digit'],
+    ],
+    [
+      'a long address space',
+      { network: 'b', addressSpace: 'a'.repeat(254), subnets: [B] },
+      'addressSpace',
+      ['254', '253'],
+    ],
+    ['no subnets', subnets(), 'subnets', ['write 1 to 16']],
+    ['too many subnets', subnets(...many(17, (i) => ({ cidr: `10.0.${String(i)}.0/24` }))), 'subnets', ['17', '16']],
+    ['a subnet that is text', subnets('10.0.0.0/24'), 'subnets[0]', ['"10.0.0.0/24"', 'cidr']],
+    ['a subnet without CIDR', subnets({}), 'subnets[0].cidr', ['absent', 'like 10.0.0.0/24']],
+    [
+      'a subnet with host bits',
+      subnets(B, { cidr: '10.1.0.5/24' }),
+      'subnets[1].cidr',
+      ['"10.1.0.5/24"', 'write 10.1.0.0/24'],
+    ],
     ...[
       ['0.0.0.0/0', '0.0.0.0/32'],
       ['127.0.1.0/24', '127.0.0.0/8'],
@@ -66,146 +53,136 @@ describe('compilePool of an invalid spec', () => {
       ['::1/128', '::1/128'],
       ['::ffff:10.0.0.0/120', '::ffff:0.0.0.0/96'],
       ['ff02::/64', 'ff00::/8'],
-    ].map(([cidr = '', part = '']) => ({
-      name: `the subnet ${cidr}`,
-      spec: subnets({ cidr }),
-      field: 'spec.subnets[0].cidr',
-      parts: [`"${cidr}"`, `overlaps with ${part}, `, 'write another subnet'],
-    })),
-    {
-      name: 'subnets that overlap',
-      spec: subnets(B, { cidr: '10.0.0.128/25' }),
-      field: 'spec.subnets[1].cidr',
-      parts: ['"10.0.0.128/25" overlaps with "10.0.0.0/24" (spec.subnets[0].cidr)', 'narrow'],
-    },
-    {
-      name: 'one subnet twice',
-      spec: subnets(B, { cidr: '10.0.1.0/24' }, B),
-      field: 'spec.subnets[2].cidr',
-      parts: ['spec.subnets[0].cidr'],
-    },
-    {
-      name: 'a range of another family',
-      spec: subnets({ ...B, ranges: ['::a00:5'] }),
-      field: 'spec.subnets[0].ranges[0]',
-      parts: ['"::a00:5"', 'write an IPv4 address'],
-    },
-    {
-      name: 'a range beyond the end of the subnet',
-      spec: subnets({ ...B, ranges: ['10.0.0.5', '10.0.0.250-10.0.1.5'] }),
-      field: 'spec.subnets[0].ranges[1]',
-      parts: ['"10.0.0.250-10.0.1.5"', 'not within 10.0.0.0/24'],
-    },
-    {
-      name: 'a range before the start of the subnet',
-      spec: subnets({ cidr: '10.0.1.0/24', exclude: ['10.0.0.255-10.0.1.2'] }),
-      field: 'spec.subnets[0].exclude[0]',
-      parts: ['not within 10.0.1.0/24'],
-    },
-    {
-      name: 'a range backwards',
-      spec: subnets({ ...B, reserved: ['10.0.0.9-10.0.0.5'] }),
-      field: 'spec.subnets[0].reserved[0]',
-      parts: ['write 10.0.0.5-10.0.0.9'],
-    },
-    {
-      name: 'ranges that overlap',
-      spec: subnets({ ...B, ranges: ['10.0.0.9', '10.0.0.0/29', '10.0.0.7-10.0.0.8'] }),
-      field: 'spec.subnets[0].ranges[2]',
-      parts: ['"10.0.0.7-10.0.0.8" overlaps with "10.0.0.0/29" (spec.subnets[0].ranges[1])'],
-    },
-    {
-      name: 'an empty list of ranges',
-      spec: subnets({ ...B, ranges: [] }),
-      field: 'spec.subnets[0].ranges',
-      parts: ['remove the field'],
-    },
-    {
-      name: 'ranges that are not a list',
-      spec: subnets({ ...B, ranges: '10.0.0.5' }),
-      field: 'spec.subnets[0].ranges',
-      parts: ['"10.0.0.5" is not a list'],
-    },
-    {
-      name: 'a range that is a number',
-      spec: subnets({ ...B, exclude: [5] }),
-      field: 'spec.subnets[0].exclude[0]',
-      parts: ['5 is not a string', 'like 10.0.0.5'],
-    },
+    ].map(([cidr = '', part = '']): Row => [
+      `the subnet ${cidr}`,
+      subnets({ cidr }),
+      'subnets[0].cidr',
+      [`"${cidr}"`, `overlaps with ${part}, `, 'write another subnet'],
+    ]),
+    [
+      'subnets that overlap',
+      subnets(B, { cidr: '10.0.0.128/25' }),
+      'subnets[1].cidr',
+      ['"10.0.0.128/25" overlaps with "10.0.0.0/24" (spec.subnets[0].cidr)', 'narrow'],
+    ],
+    ['one subnet twice', subnets(B, { cidr: '10.0.1.0/24' }, B), 'subnets[2].cidr', ['spec.subnets[0].cidr']],
+    [
+      'a range of another family',
+      subnets({ ...B, ranges: ['::a00:5'] }),
+      'subnets[0].ranges[0]',
+      ['"::a00:5"', 'write an IPv4 address'],
+    ],
+    [
+      'a range beyond the end of the subnet',
+      subnets({ ...B, ranges: ['10.0.0.5', '10.0.0.250-10.0.1.5'] }),
+      'subnets[0].ranges[1]',
+      ['"10.0.0.250-10.0.1.5"', 'not within 10.0.0.0/24'],
+    ],
+    [
+      'a range before the start of the subnet',
+      subnets({ cidr: '10.0.1.0/24', exclude: ['10.0.0.255-10.0.1.2'] }),
+      'subnets[0].exclude[0]',
+      ['not within 10.0.1.0/24'],
+    ],
+    [
+      'a range backwards',
+      subnets({ ...B, reserved: ['10.0.0.9-10.0.0.5'] }),
+      'subnets[0].reserved[0]',
+      ['write 10.0.0.5-10.0.0.9'],
+    ],
+    [
+      'ranges that overlap',
+      subnets({ ...B, ranges: ['10.0.0.9', '10.0.0.0/29', '10.0.0.7-10.0.0.8'] }),
+      'subnets[0].ranges[2]',
+      ['"10.0.0.7-10.0.0.8" overlaps with "10.0.0.0/29" (spec.subnets[0].ranges[1])'],
+    ],
+    ['an empty list of ranges', subnets({ ...B, ranges: [] }), 'subnets[0].ranges', ['remove the field']],
+    [
+      'ranges that are not a list',
+      subnets({ ...B, ranges: '10.0.0.5' }),
+      'subnets[0].ranges',
+      ['"10.0.0.5" is not a list'],
+    ],
+    [
+      'a range that is a number',
+      subnets({ ...B, exclude: [5] }),
+      'subnets[0].exclude[0]',
+      ['5 is not a string', 'like 10.0.0.5'],
+    ],
     ...(
       [
         ['ranges', 64],
         ['exclude', 256],
         ['reserved', 256],
       ] as const
-    ).map(([list, most]) => ({
-      name: `more than ${String(most)} elements of ${list}`,
-      spec: subnets({
+    ).map(([list, most]): Row => [
+      `more than ${String(most)} elements of ${list}`,
+      subnets({
         cidr: '10.0.0.0/16',
         [list]: many(most + 1, (i) => `10.0.${String(i >> 7)}.${String((i & 127) + 1)}`),
       }),
-      field: `spec.subnets[0].${list}`,
-      parts: [String(most + 1), String(most)],
-    })),
-    {
-      name: 'an invalid gateway',
-      spec: subnets({ ...B, gateway: '10.0.0.1/24' }),
-      field: 'spec.subnets[0].gateway',
-      parts: ['"10.0.0.1/24"', 'remove the prefix length'],
-    },
-    {
-      name: 'a gateway outside the subnet',
-      spec: subnets({ ...B, gateway: '10.0.1.1' }),
-      field: 'spec.subnets[0].gateway',
-      parts: ['"10.0.1.1"', 'not within 10.0.0.0/24'],
-    },
-    {
-      name: 'a gateway of another family',
-      spec: subnets({ cidr: '2001:db8::/64', gateway: '10.0.1.1' }),
-      field: 'spec.subnets[0].gateway',
-      parts: ['"10.0.1.1"', 'write an IPv6 address'],
-    },
-    {
-      name: 'the network address as gateway',
-      spec: subnets({ ...B, gateway: '10.0.0.0' }),
-      field: 'spec.subnets[0].gateway',
-      parts: ['network or broadcast'],
-    },
-    {
-      name: 'the broadcast address as gateway',
-      spec: subnets({ ...B, gateway: '10.0.0.255' }),
-      field: 'spec.subnets[0].gateway',
-      parts: ['network or broadcast'],
-    },
-    ...[-1, 86_401, 1.5, '60', Number.NaN].map((cooldownSeconds) => ({
-      name: `a cool-down of ${JSON.stringify(cooldownSeconds)}`,
-      spec: { network: 'blue', subnets: [B], cooldownSeconds },
-      field: 'spec.cooldownSeconds',
-      parts: [JSON.stringify(cooldownSeconds), '0 to 86400'],
-    })),
-    ...['1d', '0s', '', 24].map((ttl) => ({
-      name: `a sticky time of ${JSON.stringify(ttl)}`,
-      spec: { network: 'blue', subnets: [B], stickyMAC: { ttl } },
-      field: 'spec.stickyMAC.ttl',
-      parts: [JSON.stringify(ttl), '24h'],
-    })),
-    {
-      name: 'an empty list of namespaces',
-      spec: { network: 'blue', subnets: [B], namespaces: [] },
-      field: 'spec.namespaces',
-      parts: ['serves no namespace', 'remove the field'],
-    },
-    {
-      name: 'a pattern of namespaces',
-      spec: { network: 'blue', subnets: [B], namespaces: ['a', 'tenant-*'] },
-      field: 'spec.namespaces[1]',
-      parts: ['"tenant-*"', 'exact name'],
-    },
+      `subnets[0].${list}`,
+      [String(most + 1), String(most)],
+    ]),
+    [
+      'an invalid gateway',
+      subnets({ ...B, gateway: '10.0.0.1/24' }),
+      'subnets[0].gateway',
+      ['"10.0.0.1/24"', 'remove the prefix length'],
+    ],
+    [
+      'a gateway outside the subnet',
+      subnets({ ...B, gateway: '10.0.1.1' }),
+      'subnets[0].gateway',
+      ['"10.0.1.1"', 'not within 10.0.0.0/24'],
+    ],
+    [
+      'a gateway of another family',
+      subnets({ cidr: '2001:db8::/64', gateway: '10.0.1.1' }),
+      'subnets[0].gateway',
+      ['"10.0.1.1"', 'write an IPv6 address'],
+    ],
+    [
+      'the network address as gateway',
+      subnets({ ...B, gateway: '10.0.0.0' }),
+      'subnets[0].gateway',
+      ['network or broadcast'],
+    ],
+    [
+      'the broadcast address as gateway',
+      subnets({ ...B, gateway: '10.0.0.255' }),
+      'subnets[0].gateway',
+      ['network or broadcast'],
+    ],
+    ...[-1, 86_401, 1.5, '60', Number.NaN].map((cooldownSeconds): Row => [
+      `a cool-down of ${JSON.stringify(cooldownSeconds)}`,
+      { network: 'blue', subnets: [B], cooldownSeconds },
+      'cooldownSeconds',
+      [JSON.stringify(cooldownSeconds), '0 to 86400'],
+    ]),
+    ...['1d', '0s', '', 24].map((ttl): Row => [
+      `a sticky time of ${JSON.stringify(ttl)}`,
+      { network: 'blue', subnets: [B], stickyMAC: { ttl } },
+      'stickyMAC.ttl',
+      [JSON.stringify(ttl), '24h'],
+    ]),
+    [
+      'an empty list of namespaces',
+      { network: 'blue', subnets: [B], namespaces: [] },
+      'namespaces',
+      ['serves no namespace', 'remove the field'],
+    ],
+    [
+      'a pattern of namespaces',
+      { network: 'blue', subnets: [B], namespaces: ['a', 'tenant-*'] },
+      'namespaces[1]',
+      ['"tenant-*"', 'exact name'],
+    ],
   ];
-  for (const { name, spec, field, parts } of table) {
+  for (const [name, spec, field, parts] of table) {
     it(`reports ${name}, with its field and what to do`, () => {
       const problems = problemsOf(spec);
-      expect(problems.map((problem) => problem.field)).to.deep.equal([field]);
+      expect(problems.map((problem) => problem.field)).to.deep.equal([`spec.${field}`]);
       for (const part of parts) expect(problems[0]?.message).to.include(part);
     });
   }

@@ -147,7 +147,7 @@ class Model {
   #expire(known: LeaseRecord | undefined): void {
     if (known === undefined || stateOf(known) !== 'released') return;
     const { name, uid } = known.metadata;
-    // refused where it is another lease by now; where it is gone, that is found out
+    // the write fails if the lease was replaced; if it is gone, the book forgets it
     this.server.write(expireLease(known));
     this.#gone.add(uid);
     this.book.forget(name, uid);

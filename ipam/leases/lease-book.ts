@@ -36,7 +36,7 @@ export class LeaseBook {
   /** The names of leases that a pending write creates or changes. */
   readonly #pending = new Set<string>();
   /** The names of leases whose addresses are kept for claims that lost their lease. */
-  readonly #promised = new Set<string>();
+  readonly #restoreHolds = new Set<string>();
   /** The names of leases that this process created and the watch has not shown yet, by UID. */
   readonly #unseen = new Map<string, string>();
   /** By pool and family. */
@@ -113,14 +113,14 @@ export class LeaseBook {
 
   /** Marks an address as occupied for a claim that lost its lease. The caller decides who may request it. */
   addRestoreHold(addressSpace: string, address: Address): void {
-    this.#promised.add(leaseName(addressSpace, address));
+    this.#restoreHolds.add(leaseName(addressSpace, address));
     this.space(addressSpace).occupy(address);
   }
 
   /** Ends {@link addRestoreHold}: the address is not kept any more, or the claim has its lease again. */
   removeRestoreHold(addressSpace: string, address: Address): void {
     const name = leaseName(addressSpace, address);
-    if (this.#promised.delete(name)) this.#giveUp(name, addressSpace, address);
+    if (this.#restoreHolds.delete(name)) this.#giveUp(name, addressSpace, address);
   }
 
   get(name: string): LeaseRecord | undefined {
@@ -201,7 +201,8 @@ export class LeaseBook {
       stickyLeases: (family, mac, times) =>
         this.#keptFor(mac.toLowerCase(), pool, family).filter((lease) => isSticky(lease, times)),
       cooling: (family, times) => {
-        const isSkipped = ({ metadata: { name } }: LeaseRecord) => this.#pending.has(name) || this.#promised.has(name);
+        const isSkipped = ({ metadata: { name } }: LeaseRecord) =>
+          this.#pending.has(name) || this.#restoreHolds.has(name);
         return this.#cooling.peek(pool, family, { times, leases: this.#leases.ofPool(pool.name), isSkipped });
       },
     };
@@ -249,7 +250,7 @@ export class LeaseBook {
   }
 
   #vacate(name: string, addressSpace: string, address: Address): void {
-    if (this.#leases.get(name) !== undefined || this.#pending.has(name) || this.#promised.has(name)) return;
+    if (this.#leases.get(name) !== undefined || this.#pending.has(name) || this.#restoreHolds.has(name)) return;
     this.space(addressSpace).vacate(address);
   }
 
