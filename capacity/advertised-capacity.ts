@@ -20,10 +20,10 @@ const WRITE_LOST_MS = 60_000;
  */
 export class AdvertisedCapacity {
   readonly #settleMs: number;
-  #seen: number | undefined;
-  #past: FormerCapacity[] = [];
+  #current: number | undefined;
+  #former: FormerCapacity[] = [];
   /** In the order of the writes. */
-  #sent: CapacityWrite[] = [];
+  #writes: CapacityWrite[] = [];
 
   constructor(settleMs: number) {
     this.#settleMs = settleMs;
@@ -31,8 +31,8 @@ export class AdvertisedCapacity {
 
   /** The value of the last write that the API server has answered, else the value that the watch shows. */
   get expected(): number | undefined {
-    const last = this.#sent.findLast(({ resourceVersion }) => resourceVersion !== undefined);
-    return last === undefined ? this.#seen : last.capacity;
+    const last = this.#writes.findLast(({ resourceVersion }) => resourceVersion !== undefined);
+    return last === undefined ? this.#current : last.capacity;
   }
 
   /**
@@ -41,51 +41,52 @@ export class AdvertisedCapacity {
    */
   observe(capacity: number | undefined, resourceVersion: string, now: number): void {
     this.#forget(now);
-    if (this.#isCalm && capacity === this.#seen) return;
+    if (this.#isSettled && capacity === this.#current) return;
     const until = now + this.#settleMs;
     const isOver = (sent: CapacityWrite) =>
       sent.resourceVersion !== undefined && !isNewer(sent.resourceVersion, resourceVersion);
     const arrived = Math.max(
-      this.#sent.findLastIndex(isOver),
-      capacity === this.#seen ? -1 : this.#sent.findIndex((sent) => sent.capacity === capacity),
+      this.#writes.findLastIndex(isOver),
+      capacity === this.#current ? -1 : this.#writes.findIndex((sent) => sent.capacity === capacity),
     );
     // values that were stored before, even if the watch has not shown them
-    for (const sent of this.#sent.slice(0, arrived + 1)) this.#past.push({ capacity: sent.capacity, until });
-    this.#sent = this.#sent.slice(arrived + 1);
-    if (capacity !== this.#seen && this.#seen !== undefined) this.#past.push({ capacity: this.#seen, until });
-    this.#seen = capacity;
+    for (const sent of this.#writes.slice(0, arrived + 1)) this.#former.push({ capacity: sent.capacity, until });
+    this.#writes = this.#writes.slice(arrived + 1);
+    if (capacity !== this.#current && this.#current !== undefined)
+      this.#former.push({ capacity: this.#current, until });
+    this.#current = capacity;
   }
 
   /** To be called before a write. */
   beginWrite(capacity: number, now: number): void {
-    this.#sent.push({ capacity, until: now + WRITE_LOST_MS });
+    this.#writes.push({ capacity, until: now + WRITE_LOST_MS });
   }
 
   /** Records that the last write succeeded. */
   writeSucceeded(resourceVersion: string): void {
-    const last = this.#sent.pop();
-    if (last !== undefined) this.#sent.push({ ...last, resourceVersion });
+    const last = this.#writes.pop();
+    if (last !== undefined) this.#writes.push({ ...last, resourceVersion });
   }
 
   /** Records that the API server rejected the last write. */
   writeRejected(): void {
-    this.#sent.pop();
+    this.#writes.pop();
   }
 
   highest(now: number): number {
     this.#forget(now);
-    if (this.#isCalm) return Math.max(this.#seen ?? 0, 0);
-    return Math.max(this.#seen ?? 0, 0, ...[...this.#past, ...this.#sent].map(({ capacity }) => capacity));
+    if (this.#isSettled) return Math.max(this.#current ?? 0, 0);
+    return Math.max(this.#current ?? 0, 0, ...[...this.#former, ...this.#writes].map(({ capacity }) => capacity));
   }
 
   /** Whether schedulers can only see the current value. Usually true, and checked first: there is one object per node and pool. */
-  get #isCalm(): boolean {
-    return this.#past.length === 0 && this.#sent.length === 0;
+  get #isSettled(): boolean {
+    return this.#former.length === 0 && this.#writes.length === 0;
   }
 
   #forget(now: number): void {
-    if (this.#isCalm) return;
-    this.#past = this.#past.filter(({ until }) => until > now);
-    this.#sent = this.#sent.filter(({ until }) => until > now);
+    if (this.#isSettled) return;
+    this.#former = this.#former.filter(({ until }) => until > now);
+    this.#writes = this.#writes.filter(({ until }) => until > now);
   }
 }

@@ -58,7 +58,7 @@ export function readInventoryEntry(lease: AddressLease): InventoryEntry {
 export class Inventory {
   readonly #spaces = new Map<string, Record<Family, OccupiedSet>>();
   /** The leases of pods, by name. */
-  readonly #held = new Map<string, PodHolding>();
+  readonly #holdings = new Map<string, PodHolding>();
   readonly #counts = new Map<string, number>();
   /** By address space, pool and family, because a lease never changes its pool. */
   readonly #released = new Map<string, ReleasedAddresses>();
@@ -69,9 +69,9 @@ export class Inventory {
     this.#space(space)[family].add(value);
     if (releasedAt !== undefined) this.#releasedOf(entry).set(value, releasedAt);
     if (pod === undefined) return;
-    const held = { pool, family, pod };
-    this.#held.set(name, held);
-    this.#count(held, 1);
+    const holding = { pool, family, pod };
+    this.#holdings.set(name, holding);
+    this.#count(holding, 1);
   }
 
   delete(entry: InventoryEntry): void {
@@ -124,14 +124,14 @@ export class Inventory {
 
   #forget(entry: InventoryEntry): void {
     this.#releasedOf(entry).delete(entry.value);
-    const held = this.#held.get(entry.name);
-    if (held === undefined) return;
-    this.#held.delete(entry.name);
-    this.#count(held, -1);
+    const holding = this.#holdings.get(entry.name);
+    if (holding === undefined) return;
+    this.#holdings.delete(entry.name);
+    this.#count(holding, -1);
   }
 
-  #count(held: PodHolding, by: 1 | -1): void {
-    const key = podCountKey(held);
+  #count(holding: PodHolding, by: 1 | -1): void {
+    const key = podCountKey(holding);
     const count = (this.#counts.get(key) ?? 0) + by;
     if (count === 0) this.#counts.delete(key);
     else this.#counts.set(key, count);

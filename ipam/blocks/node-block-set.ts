@@ -31,8 +31,13 @@ export function nodeBlockSetsOf(pool: ObservedPool, policy: BlockPolicy): NodeBl
   return ([4, 6] as const).flatMap((family) => {
     const blocks = groupByNode(pool, family);
     for (const [name, node] of pool.nodes) if (hasDemand(node, family) && !blocks.has(name)) blocks.set(name, []);
-    return [...blocks].map(([name, seen]) =>
-      makeNodeBlockSet({ nodeName: name, node: pool.nodes.get(name) ?? MISSING_NODE, family }, seen, pool, policy),
+    return [...blocks].map(([name, observedBlocks]) =>
+      makeNodeBlockSet(
+        { nodeName: name, node: pool.nodes.get(name) ?? MISSING_NODE, family },
+        observedBlocks,
+        pool,
+        policy,
+      ),
     );
   });
 }
@@ -54,19 +59,19 @@ function groupByNode({ blocks }: ObservedPool, family: Family): Map<string, Obse
 
 function makeNodeBlockSet(
   of: Pick<NodeBlockSet, 'nodeName' | 'node' | 'family'>,
-  seen: readonly ObservedBlock[],
+  observedBlocks: readonly ObservedBlock[],
   pool: ObservedPool,
   policy: BlockPolicy,
 ): NodeBlockSet {
   const blocks: NodeBlock[] = [];
   const blockSet: NodeBlockSet = { ...of, hasDemand: hasDemand(of.node, of.family), blocks, keptFree: 0 };
   let left = 0;
-  for (const block of seen) {
+  for (const block of observedBlocks) {
     if (isWithdrawn(block, pool)) continue;
     left += block.free;
     if (!isBeingReleased(block)) blockSet.keptFree += block.free;
   }
-  for (const block of [...seen].sort(releasingFirst)) {
+  for (const block of [...observedBlocks].sort(releasingFirst)) {
     if (block.record.release === BlockRelease.Refused) continue;
     const reclaimReason = reclaimReasonOf(block, { blockSet, pool, policy, left });
     const free = isWithdrawn(block, pool) ? 0 : block.free;

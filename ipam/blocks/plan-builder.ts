@@ -55,12 +55,12 @@ export class PlanBuilder {
     const { uid } = observed.record.metadata;
     const { reclaimable: before, refusedAt } = this.#before.get(uid) ?? {};
     const since = before?.reason === reason ? before?.since : undefined;
-    const isStillSore = refusedAt !== undefined && this.now < this.#whenDue(refusedAt);
-    const memory: BlockState = {
+    const isRefusalRecent = refusedAt !== undefined && this.now < this.#whenDue(refusedAt);
+    const state: BlockState = {
       ...(reason !== undefined && { reclaimable: { since: since ?? this.now, reason } }),
-      ...(isStillSore && { refusedAt }),
+      ...(isRefusalRecent && { refusedAt }),
     };
-    if (reason !== undefined || isStillSore) this.#after.set(uid, memory);
+    if (reason !== undefined || isRefusalRecent) this.#after.set(uid, state);
   }
 
   /** Whether the block may be marked now for this reason. If not yet, requeues the pool for the time when it may. */
@@ -71,16 +71,16 @@ export class PlanBuilder {
   }
 
   /** Adds the next write of the release handshake, if its time has come. */
-  advanceRelease(held: NodeBlock, reason: ReleaseReason, why: string): void {
-    const { record: block } = held.observed;
+  advanceRelease(nodeBlock: NodeBlock, reason: ReleaseReason, why: string): void {
+    const { record: block } = nodeBlock.observed;
     if (block.release === undefined) {
-      if (this.mayMark(held, reason)) this.actions.push({ kind: 'mark', block, reason, why });
+      if (this.mayMark(nodeBlock, reason)) this.actions.push({ kind: 'mark', block, reason, why });
       return;
     }
     // an agent that exists can still answer
     const isNodeGone = block.release === BlockRelease.Marked;
-    if (isNodeGone && held.blockSet.node.exists) return;
-    if (this.#mayReclaim(held, reason)) this.actions.push({ kind: 'reclaim', block, reason, isNodeGone, why });
+    if (isNodeGone && nodeBlock.blockSet.node.exists) return;
+    if (this.#mayReclaim(nodeBlock, reason)) this.actions.push({ kind: 'reclaim', block, reason, isNodeGone, why });
   }
 
   #mayReclaim({ observed }: NodeBlock, reason: ReleaseReason): boolean {

@@ -19,7 +19,7 @@ export interface BlockPlan {
 /** The policy and the time of a plan. */
 export interface BlockPlanOptions {
   readonly policy: BlockPolicy;
-  /** In the clock's ms. */
+  /** Clock time in ms. */
   readonly now: number;
 }
 
@@ -28,27 +28,23 @@ export interface BlockPlanOptions {
  * release handshake. A plan has at most one write for each block; the next plan starts from the result.
  */
 export function planBlocks(pool: ObservedPool, state: PlanState, { policy, now }: BlockPlanOptions): BlockPlan {
-  const builder = new PlanBuilder(state, policy, now);
-  for (const block of pool.blocks) planBlock(block, pool, builder);
-  if (pool.phase === 'serving' || pool.phase === 'ending') planNodes(pool, builder);
-  const { actions, requeueAt } = builder;
-  return { actions, state: builder.state, ...(requeueAt !== undefined && { requeueAt }) };
+  const plan = new PlanBuilder(state, policy, now);
+  for (const block of pool.blocks) planBlock(block, pool, plan);
+  if (pool.phase === 'serving' || pool.phase === 'ending') planNodes(pool, plan);
+  const { actions, requeueAt } = plan;
+  return { actions, state: plan.state, ...(requeueAt !== undefined && { requeueAt }) };
 }
 
 /** Plans what does not depend on the other blocks of the node. */
-function planBlock(block: ObservedBlock, { phase }: ObservedPool, builder: PlanBuilder): void {
+function planBlock(block: ObservedBlock, { phase }: ObservedPool, plan: PlanBuilder): void {
   const { record } = block;
   if (record.release === 'unknown') return;
-  if (record.release === BlockRelease.Released) planDeletion(block, 'the block is released', builder);
-  else if (phase === 'ended') planDeletion(block, 'the pool no longer exists', builder);
-  else if (record.release === BlockRelease.Refused) builder.acceptRefusal(block);
-  else if (phase === 'idle') builder.keepState(block);
+  if (record.release === BlockRelease.Released) planDeletion(block, 'the block is released', plan);
+  else if (phase === 'ended') planDeletion(block, 'the pool no longer exists', plan);
+  else if (record.release === BlockRelease.Refused) plan.acceptRefusal(block);
+  else if (phase === 'idle') plan.keepState(block);
   else if (phase === 'serving' && mustDrain(block)) {
-    builder.actions.push({
-      kind: 'withdraw',
-      block: record,
-      why: 'the pool no longer has this slice, and pods use it',
-    });
+    plan.actions.push({ kind: 'withdraw', block: record, why: 'the pool no longer has this slice, and pods use it' });
   }
 }
 
@@ -65,52 +61,47 @@ function planDeletion({ record: block }: ObservedBlock, why: string, { actions }
   else if (finalizers.includes(BLOCK_FINALIZER)) actions.push({ kind: 'remove-finalizer', block, why });
 }
 
-function planNodes(pool: ObservedPool, builder: PlanBuilder): void {
-  const blockSets = nodeBlockSetsOf(pool, builder.policy);
-  for (const { blocks } of blockSets) for (const held of blocks) builder.updateState(held);
+function planNodes(pool: ObservedPool, plan: PlanBuilder): void {
+  const sets = nodeBlockSetsOf(pool, plan.policy);
+  for (const { blocks } of sets) for (const block of blocks) plan.updateState(block);
   for (const family of [4, 6] as const) {
-    const ofFamily = blockSets.filter((blockSet) => blockSet.family === family);
-    planFamily(pool, family, ofFamily, builder);
+    const ofFamily = sets.filter((blockSet) => blockSet.family === family);
+    planFamily(pool, family, ofFamily, plan);
   }
 }
 
-function planFamily(
-  pool: ObservedPool,
-  family: Family,
-  blockSets: readonly NodeBlockSet[],
-  builder: PlanBuilder,
-): void {
-  const shortageUntil = (pool.claimShortageAt[family] ?? Number.NEGATIVE_INFINITY) + builder.policy.excessDelayMs;
-  const hasShortage = builder.now < shortageUntil;
-  const open = blockSets
+function planFamily(pool: ObservedPool, family: Family, sets: readonly NodeBlockSet[], plan: PlanBuilder): void {
+  const shortageUntil = (pool.claimShortageAt[family] ?? Number.NEGATIVE_INFINITY) + plan.policy.excessDelayMs;
+  const hasShortage = plan.now < shortageUntil;
+  const open = sets
     .flatMap(({ blocks }) => blocks)
-    .filter((held) => !planForcedRelease(held, builder))
-    .filter((held) => !planKeep(held, hasShortage, builder));
-  for (const held of open)
-    if (!isBeingReleased(held.observed) && isDue(held, builder)) held.blockSet.keptFree -= held.free;
+    .filter((block) => !planForcedRelease(block, plan))
+    .filter((block) => !planKeep(block, hasShortage, plan));
+  for (const block of open)
+    if (!isBeingReleased(block.observed) && isDue(block, plan)) block.blockSet.keptFree -= block.free;
   const unlent = pool.unlent[family][Symbol.iterator]();
   if (pool.phase !== 'serving') {
-    reclaim(open, { missingSlices: 0, isForClaims: false }, builder);
+    reclaim(open, { missingSlices: 0, isForClaims: false }, plan);
   } else if (hasShortage) {
     // free slices are left for claims until the shortage has ended for the whole delay
-    builder.requeueBy(shortageUntil);
-    reclaim(open, { missingSlices: unlent.next().done === true ? 1 : 0, isForClaims: true }, builder);
+    plan.requeueBy(shortageUntil);
+    reclaim(open, { missingSlices: unlent.next().done === true ? 1 : 0, isForClaims: true }, plan);
   } else {
-    const needy = blockSets.filter(({ hasDemand, keptFree }) => hasDemand && keptFree < builder.policy.minFree);
-    reclaim(open, { missingSlices: lendTo(needy, pool, unlent, builder), isForClaims: false }, builder);
+    const setsInNeed = sets.filter(({ hasDemand, keptFree }) => hasDemand && keptFree < plan.policy.minFree);
+    reclaim(open, { missingSlices: lendTo(setsInNeed, pool, unlent, plan), isForClaims: false }, plan);
   }
 }
 
 /** Plans the release of a block from which no node will pick any more. */
-function planForcedRelease(held: NodeBlock, builder: PlanBuilder): boolean {
-  switch (held.reclaimReason) {
+function planForcedRelease(block: NodeBlock, plan: PlanBuilder): boolean {
+  switch (block.reclaimReason) {
     case ReleaseReason.NodeGone:
-      builder.advanceRelease(held, held.reclaimReason, 'the node no longer exists');
+      plan.advanceRelease(block, block.reclaimReason, 'the node no longer exists');
       return true;
     case ReleaseReason.Withdrawn:
-      builder.advanceRelease(
-        held,
-        held.reclaimReason,
+      plan.advanceRelease(
+        block,
+        block.reclaimReason,
         'the block or its pool is being deleted, or the pool no longer has this slice',
       );
       return true;
@@ -120,25 +111,25 @@ function planForcedRelease(held: NodeBlock, builder: PlanBuilder): boolean {
 }
 
 /** Aborts the release of a block that its node uses or needs. */
-function planKeep(held: NodeBlock, hasShortage: boolean, builder: PlanBuilder): boolean {
-  const { observed, reclaimReason, blockSet } = held;
+function planKeep(block: NodeBlock, hasShortage: boolean, plan: PlanBuilder): boolean {
+  const { observed, reclaimReason, blockSet } = block;
   if (reclaimReason !== undefined || !isBeingReleased(observed)) return false;
-  if (observed.used > 0) builder.abortRelease(held, `pods of the node hold ${observed.used} addresses of the block`);
-  else if (!hasShortage && blockSet.hasDemand && blockSet.keptFree < builder.policy.minFree)
-    builder.abortRelease(held, 'the node needs it again');
+  if (observed.used > 0) plan.abortRelease(block, `pods of the node hold ${observed.used} addresses of the block`);
+  else if (!hasShortage && blockSet.hasDemand && blockSet.keptFree < plan.policy.minFree)
+    plan.abortRelease(block, 'the node needs it again');
   else return false;
   return true;
 }
 
 /** @returns how many nodes get too few addresses */
 function lendTo(
-  needy: readonly NodeBlockSet[],
+  setsInNeed: readonly NodeBlockSet[],
   { name: pool }: ObservedPool,
   unlent: Iterator<UnlentSlice>,
   { actions, policy: { minFree } }: PlanBuilder,
 ): number {
   let shortage = 0;
-  for (const blockSet of [...needy].sort(poorestFirst)) {
+  for (const blockSet of [...setsInNeed].sort(poorestFirst)) {
     while (blockSet.keptFree < minFree) {
       const next = unlent.next();
       if (next.done === true) {

@@ -16,29 +16,27 @@ export interface SliceShortage {
 export function reclaim(
   blocks: readonly NodeBlock[],
   { missingSlices, isForClaims }: SliceShortage,
-  builder: PlanBuilder,
+  plan: PlanBuilder,
 ): void {
   let missing = missingSlices;
   const rest: NodeBlock[] = [];
-  for (const held of blocks) {
-    if (!isBeingReleased(held.observed) && !isDue(held, builder)) rest.push(held);
-    else if (missing > 0 && canBeReclaimed(held)) {
+  for (const block of blocks) {
+    if (!isBeingReleased(block.observed) && !isDue(block, plan)) rest.push(block);
+    else if (missing > 0 && canBeReclaimed(block)) {
       missing--;
-      builder.advanceRelease(held, ReleaseReason.Pressure, SHORTAGE);
-    } else if (held.reclaimReason !== undefined)
-      builder.advanceRelease(held, held.reclaimReason, surplusReason(held, builder));
-    else builder.abortRelease(held, 'no claim or other node needs it more than its node');
+      plan.advanceRelease(block, ReleaseReason.Pressure, SHORTAGE);
+    } else if (block.reclaimReason !== undefined)
+      plan.advanceRelease(block, block.reclaimReason, surplusReason(block, plan));
+    else plan.abortRelease(block, 'no claim or other node needs it more than its node');
   }
-  const gives = (held: NodeBlock): boolean =>
-    canBeReclaimed(held) &&
-    (isForClaims || canBeSpared(held, builder)) &&
-    builder.mayMark(held, ReleaseReason.Pressure);
-  for (const held of rest.sort(leastNeededFirst)) {
+  const canGive = (block: NodeBlock): boolean =>
+    canBeReclaimed(block) && (isForClaims || canBeSpared(block, plan)) && plan.mayMark(block, ReleaseReason.Pressure);
+  for (const block of rest.sort(leastNeededFirst)) {
     if (missing <= 0) return;
-    if (!gives(held)) continue;
+    if (!canGive(block)) continue;
     missing--;
-    held.blockSet.keptFree -= held.free;
-    builder.advanceRelease(held, ReleaseReason.Pressure, SHORTAGE);
+    block.blockSet.keptFree -= block.free;
+    plan.advanceRelease(block, ReleaseReason.Pressure, SHORTAGE);
   }
 }
 
@@ -48,8 +46,8 @@ function canBeReclaimed({ observed, free }: NodeBlock): boolean {
 }
 
 /** Whether the block is not needed and may be marked now. */
-export function isDue(held: NodeBlock, builder: PlanBuilder): boolean {
-  return held.reclaimReason !== undefined && builder.mayMark(held, held.reclaimReason);
+export function isDue(block: NodeBlock, plan: PlanBuilder): boolean {
+  return block.reclaimReason !== undefined && plan.mayMark(block, block.reclaimReason);
 }
 
 const SHORTAGE = 'claims or other nodes find no free address outside of blocks';
