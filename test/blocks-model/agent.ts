@@ -35,27 +35,27 @@ export class ModelBlockAgent {
   >;
   readonly #candidates: BlockCandidates;
   readonly #cluster: BlockCluster;
-  readonly #by: Writer;
+  readonly #writer: Writer;
   readonly #random: () => number;
   /** The leases of this node in any state, by name. Own writes are stored before the watch delivers them. */
   readonly #leases = new Map<string, LeaseRecord>();
   /** Names of leases whose creation has an unknown outcome. */
-  readonly #doubts = new Map<string, Address>();
+  readonly #unknownWrites = new Map<string, Address>();
   readonly #pools: LaggingCache<ModelPool>;
   readonly #blocks: LaggingCache<BlockRecord>;
-  readonly #watched: LaggingCache<LeaseRecord>;
+  readonly #leaseWatch: LaggingCache<LeaseRecord>;
 
   constructor(cluster: BlockCluster, node: string, { life, random }: { life: number; random: () => number }) {
     this.#cluster = cluster;
     this.#random = random;
     this.#candidates = new BlockCandidates(this.lent, { clock: { now: () => cluster.now }, random });
-    this.#by = { kind: 'agent', name: `agent ${node}/${life}`, node, startedAt: cluster.now, isAbandoned: false };
+    this.#writer = { kind: 'agent', name: `agent ${node}/${life}`, node, startedAt: cluster.now, isAbandoned: false };
     this.#blocks = new LaggingCache(
       cluster.blocks,
       (block) => block.node === node,
       (change) => this.lent.observe(change),
     );
-    this.#watched = new LaggingCache(
+    this.#leaseWatch = new LaggingCache(
       cluster.leases,
       (lease) => lease.node === node,
       ({ type, object }) => {
@@ -64,11 +64,11 @@ export class ModelBlockAgent {
       },
     );
     this.#pools = new LaggingCache(cluster.pools);
-    this.watches = { blocks: this.#blocks, leases: this.#watched, pools: this.#pools };
+    this.watches = { blocks: this.#blocks, leases: this.#leaseWatch, pools: this.#pools };
   }
 
   get name(): string {
-    return this.#by.name;
+    return this.#writer.name;
   }
 
   read(watch: (typeof WATCHES)[number], count?: number): void {
@@ -90,7 +90,7 @@ export class ModelBlockAgent {
     const open = new Set(held);
     pod.isBusy = open.size > 0;
     for (const lease of held) {
-      this.#cluster.sendLease(this.#by, releaseLease(lease, this.#cluster.now), (_outcome, released) => {
+      this.#cluster.sendLease(this.#writer, releaseLease(lease, this.#cluster.now), (_outcome, released) => {
         open.delete(lease);
         pod.isBusy = open.size > 0;
         if (released !== undefined) this.#learned(released);
@@ -104,7 +104,7 @@ export class ModelBlockAgent {
     for (const block of this.lent.answersDue(now)) {
       const write = this.lent.answer(block, now);
       if (write === undefined) continue;
-      this.#cluster.sendBlock(this.#by, write, (outcome) => {
+      this.#cluster.sendBlock(this.#writer, write, (outcome) => {
         this.lent.answered(block, ANSWERED[outcome], this.#cluster.now);
       });
     }
@@ -112,16 +112,16 @@ export class ModelBlockAgent {
 
   /** Reads the result of a write without an answer. */
   resolveUnknownWrite(pick: number): void {
-    const doubts = [...this.#doubts];
-    const [name, address] = doubts[pick % Math.max(1, doubts.length)] ?? [];
+    const unknownWrites = [...this.#unknownWrites];
+    const [name, address] = unknownWrites[pick % Math.max(1, unknownWrites.length)] ?? [];
     if (name === undefined || address === undefined) return;
     this.#cluster.sendRead(
-      this.#by,
+      this.#writer,
       () => this.#cluster.leases.current.get(name),
       (found) => {
         if (found === 'unknown') return;
         if (found.value !== undefined) this.#learned(found.value);
-        this.#doubts.delete(name);
+        this.#unknownWrites.delete(name);
         this.lent.removeUse(`doubt ${name}`);
       },
     );
@@ -130,9 +130,9 @@ export class ModelBlockAgent {
   /** Reads own writes live that the watch does not show, because they may have been deleted while no watch ran. */
   sweep(): void {
     for (const [name, known] of this.#leases) {
-      if (this.#watched.get(name) !== undefined) continue;
+      if (this.#leaseWatch.get(name) !== undefined) continue;
       const read = () => this.#cluster.leases.current.get(name);
-      this.#cluster.sendRead(this.#by, read, (found) => {
+      this.#cluster.sendRead(this.#writer, read, (found) => {
         if (found !== 'unknown' && found.value === undefined && this.#leases.get(name) === known) this.#gone(known);
       });
     }
@@ -154,16 +154,16 @@ export class ModelBlockAgent {
       pod.isBusy = false;
       return;
     }
-    this.#demandOpen(address);
-    const pick: PendingPick = { by: this.#by, address };
+    this.#expectUsable(address);
+    const pick: PendingPick = { by: this.#writer, address };
     this.#cluster.checker.picked(pick);
     const { uid, node } = pod;
     const owner = { kind: 'Pod', namespace: 'apps', name: uid, uid } as const;
     const request = { address, addressSpace: pool.addressSpace, pool: pool.name, owner, node, containerID: uid };
-    this.#cluster.sendLease(this.#by, createLease(request), (outcome, lease) => {
+    this.#cluster.sendLease(this.#writer, createLease(request), (outcome, lease) => {
       this.#cluster.checker.settled(pick);
       if (lease !== undefined) this.#learned(lease);
-      if (outcome === 'unknown') this.#doubt(pool, address);
+      if (outcome === 'unknown') this.#noteUnknownWrite(pool, address);
       this.#candidates.settle(pool, address, PICKED[outcome]);
       if (outcome === 'refused') this.#try(pod, [family, ...others], attempts - 1);
       else this.#try(pod, outcome === 'done' ? others : [], MAX_ATTEMPTS);
@@ -185,16 +185,16 @@ export class ModelBlockAgent {
   }
 
   /** Fails if the address is in a block that is being released, according to the watch. */
-  #demandOpen(address: Address): void {
+  #expectUsable(address: Address): void {
     const block = this.#blocks.list().find(({ cidr }) => containsAddress(cidr, address));
     const isOpen = block?.release === undefined || block.release === BlockRelease.Refused;
     if (block === undefined || (isOpen && block.metadata.deletionTimestamp === undefined)) return;
-    throw new Error(`${this.name} picks from ${block.metadata.name}, which says ${block.release ?? 'that it goes'}`);
+    throw new Error(`${this.name} picks from ${block.metadata.name}, release state ${block.release ?? 'deleted'}`);
   }
 
-  #doubt(pool: Pool, address: Address): void {
+  #noteUnknownWrite(pool: Pool, address: Address): void {
     const name = leaseName(pool.addressSpace, address);
-    this.#doubts.set(name, address);
+    this.#unknownWrites.set(name, address);
     this.lent.addUse(`doubt ${name}`, { pool: pool.name, address });
   }
 
@@ -206,7 +206,7 @@ export class ModelBlockAgent {
     const { name, resourceVersion } = lease.metadata;
     const known = this.#leases.get(name);
     if (known !== undefined && !isNewer(resourceVersion, known.metadata.resourceVersion)) return;
-    if (lease.node !== this.#by.node) {
+    if (lease.node !== this.#writer.node) {
       this.#gone(lease);
       return;
     }

@@ -59,11 +59,11 @@ export class BlockChecker {
   /** Pending picks. */
   readonly #picks = new Set<PendingPick>();
   /** Names of leases that an abandoned request created. */
-  readonly #strays = new Set<string>();
+  readonly #abandonedLeases = new Set<string>();
   /** UIDs of blocks whose node did not exist at some time since their creation. */
-  readonly #forsaken = new Set<string>();
+  readonly #nodelessBlocks = new Set<string>();
   /** UIDs of blocks whose pool was deleted, or being deleted, at some time since their creation. */
-  readonly #orphaned = new Set<string>();
+  readonly #poollessBlocks = new Set<string>();
   /** All former specs of the pool, because a late reader may use any of them. */
   readonly #shapes = new Set<Pool>();
   /** How often each transition of the release state occurred, by family, to prove that the model tests it. */
@@ -79,8 +79,8 @@ export class BlockChecker {
     const { blocks, nodes, pools } = this.#truth;
     for (const { pool } of pools.current.values()) this.#shapes.add(pool);
     for (const { metadata, node, pool } of blocks.current.values()) {
-      if (!nodes.current.has(node)) this.#forsaken.add(metadata.uid);
-      if (pools.current.get(pool)?.isEnding !== false) this.#orphaned.add(metadata.uid);
+      if (!nodes.current.has(node)) this.#nodelessBlocks.add(metadata.uid);
+      if (pools.current.get(pool)?.isEnding !== false) this.#poollessBlocks.add(metadata.uid);
     }
   }
 
@@ -88,8 +88,8 @@ export class BlockChecker {
   picked(pick: PendingPick): void {
     const block = this.#blocksAt(pick.address).find(({ node }) => node === pick.by.node);
     const isGivenBack = block?.release === BlockRelease.Ready || block?.release === BlockRelease.Released;
-    const isForsaken = block !== undefined && this.#forsaken.has(block.metadata.uid);
-    expectBlock(!isGivenBack || isForsaken, `${pick.by.name} picks from a block that is given back`, block);
+    const hadNoNode = block !== undefined && this.#nodelessBlocks.has(block.metadata.uid);
+    expectBlock(!isGivenBack || hadNoNode, `${pick.by.name} picks from a released block`, block);
     this.#picks.add(pick);
   }
 
@@ -104,8 +104,8 @@ export class BlockChecker {
 
   leaseWritten(was: LeaseRecord | undefined, is: LeaseRecord | undefined, by: Writer): void {
     const name = (is ?? was)!.metadata.name;
-    if (is === undefined || stateOf(is) !== 'held') this.#strays.delete(name);
-    else if (was === undefined && by.isAbandoned) this.#strays.add(name);
+    if (is === undefined || stateOf(is) !== 'held') this.#abandonedLeases.delete(name);
+    else if (was === undefined && by.isAbandoned) this.#abandonedLeases.add(name);
     const isOther = was !== undefined && is !== undefined && was.owner?.uid !== is.owner?.uid;
     if (isOther && stateOf(was) === 'held') throw new Error(`${name} was leased twice`);
   }
@@ -113,45 +113,46 @@ export class BlockChecker {
   /** Checks the release state as text, before it is parsed. */
   releaseWritten(was: string | undefined, is: string | undefined, by: Writer): void {
     if (was === undefined || was === is || by.kind === 'admin') return;
-    if (!RELEASE_STATES.has(was)) throw new Error(`${by.name} wrote over ${was}, which it does not know`);
+    if (!RELEASE_STATES.has(was)) throw new Error(`${by.name} overwrote the unknown release state ${was}`);
   }
 
   blockWritten(was: BlockRecord | undefined, is: BlockRecord | undefined, by: Writer): void {
     this.observe();
-    if (was === undefined) this.#judgeLoan(is!);
-    else if (is === undefined) this.#judgeEnd(was, by);
-    else this.#judgeChange(was, is, by);
+    if (was === undefined) this.#checkCreation(is!);
+    else if (is === undefined) this.#checkEnd(was, by);
+    else this.#checkChange(was, is, by);
   }
 
-  #judgeLoan(is: BlockRecord): void {
+  #checkCreation(is: BlockRecord): void {
     for (const other of this.#truth.blocks.current.values()) {
       const isApart = other.pool !== is.pool || !overlap(other.cidr, is.cidr);
       // allowed only if the block size changed, because the name locks slices of one size
       const isOtherSize = other.cidr.prefixLength !== is.cidr.prefixLength;
-      expectBlock(isApart || isOtherSize, `lent though ${other.metadata.name} is lent to ${other.node}`, is);
+      expectBlock(isApart || isOtherSize, `assigned although ${other.metadata.name} is assigned to ${other.node}`, is);
     }
   }
 
-  #judgeEnd(was: BlockRecord, by: Writer): void {
+  #checkEnd(was: BlockRecord, by: Writer): void {
     if (by.kind === 'admin') return;
-    const isOver = was.release === BlockRelease.Released || this.#orphaned.has(was.metadata.uid);
-    expectBlock(by.kind === 'ipam' && isOver, 'deleted though it is not given back', was);
-    expectBlock(was.release !== 'unknown', 'deleted by one who does not know its word', was);
+    const isOver = was.release === BlockRelease.Released || this.#poollessBlocks.has(was.metadata.uid);
+    expectBlock(by.kind === 'ipam' && isOver, 'deleted although it is not released', was);
+    expectBlock(was.release !== 'unknown', 'deleted although its release state is unknown', was);
   }
 
   /** Checks the start of a deletion. The finalizer keeps the block while pods use it. */
-  #judgeDeletion(is: BlockRecord, by: Writer): void {
+  #checkDeletion(is: BlockRecord, by: Writer): void {
     const isOutgrown = [...this.#shapes].some((pool) => !hasSlice(pool, is.cidr));
-    if (by.kind !== 'ipam' || is.release !== undefined || !isOutgrown) this.#judgeEnd(is, by);
+    if (by.kind !== 'ipam' || is.release !== undefined || !isOutgrown) this.#checkEnd(is, by);
   }
 
-  #judgeChange(was: BlockRecord, is: BlockRecord, by: Writer): void {
+  #checkChange(was: BlockRecord, is: BlockRecord, by: Writer): void {
     if (was.release === is.release) {
-      if (is.metadata.deletionTimestamp !== was.metadata.deletionTimestamp) this.#judgeDeletion(is, by);
+      if (is.metadata.deletionTimestamp !== was.metadata.deletionTimestamp) this.#checkDeletion(is, by);
       return;
     }
     // the node exists again and keeps the block
-    if (is.release === undefined && this.#truth.nodes.current.has(is.node)) this.#forsaken.delete(is.metadata.uid);
+    if (is.release === undefined && this.#truth.nodes.current.has(is.node))
+      this.#nodelessBlocks.delete(is.metadata.uid);
     if (by.kind === 'admin') return;
     const edges = by.kind === 'ipam' ? IPAM_TRANSITIONS : AGENT_TRANSITIONS;
     const edge = `${was.release} → ${is.release}`;
@@ -162,40 +163,40 @@ export class BlockChecker {
       `${by.name} wrote ${edge}`,
       is,
     );
-    if (is.release === BlockRelease.Marked) this.#judgeMark(is, by);
+    if (is.release === BlockRelease.Marked) this.#checkMark(is, by);
     if (by.kind === 'agent') expectBlock(by.node === is.node, `${by.name} answered for another node`, is);
-    if (is.release === BlockRelease.Ready) this.#judgeAnswer(is);
-    if (is.release === BlockRelease.Released) this.#judgeReturn(was, is);
+    if (is.release === BlockRelease.Ready) this.#checkAnswer(is);
+    if (is.release === BlockRelease.Released) this.#checkReturn(was, is);
   }
 
   /** Delays are not stored, so they start with the process. */
-  #judgeMark(is: BlockRecord, { startedAt }: Writer): void {
+  #checkMark(is: BlockRecord, { startedAt }: Writer): void {
     const isDue = this.#truth.now - startedAt >= this.#excessDelayMs;
-    expectBlock(is.reason !== ReleaseReason.Excess || isDue, 'asked for before the delay has passed', is);
+    expectBlock(is.reason !== ReleaseReason.Excess || isDue, 'marked before the delay has ended', is);
   }
 
   /** After this answer the node must not pick from the block. */
-  #judgeAnswer(is: BlockRecord): void {
+  #checkAnswer(is: BlockRecord): void {
     const pick = [...this.#picks].find(({ by, address }) => by.node === is.node && containsAddress(is.cidr, address));
     if (pick !== undefined)
-      throw new Error(`${is.metadata.name} is given back, and ${formatAddress(pick.address)} picked`);
-    this.#demandUnused(is);
+      throw new Error(`${is.metadata.name} is released, but ${formatAddress(pick.address)} is picked`);
+    this.#expectUnused(is);
   }
 
-  #judgeReturn(was: BlockRecord, is: BlockRecord): void {
-    const isForsaken = this.#forsaken.has(is.metadata.uid);
+  #checkReturn(was: BlockRecord, is: BlockRecord): void {
+    const hadNoNode = this.#nodelessBlocks.has(is.metadata.uid);
     expectBlock(
-      was.release === BlockRelease.Ready || isForsaken,
-      'taken without an answer though its node is there',
+      was.release === BlockRelease.Ready || hadNoNode,
+      'reclaimed without an answer although its node exists',
       is,
     );
-    if (!isForsaken) this.#demandUnused(is);
+    if (!hadNoNode) this.#expectUnused(is);
   }
 
-  #demandUnused(block: BlockRecord): void {
+  #expectUnused(block: BlockRecord): void {
     const used = this.#truth.leases
       .list()
-      .find((lease) => isLeaseInBlock(lease, block) && !this.#strays.has(lease.metadata.name));
+      .find((lease) => isLeaseInBlock(lease, block) && !this.#abandonedLeases.has(lease.metadata.name));
     expectBlock(used === undefined, `${used?.metadata.name} of its node is held`, block);
   }
 
@@ -218,5 +219,5 @@ function hasSlice(pool: Pool, cidr: Cidr): boolean {
 function expectBlock(holds: boolean, complaint: string, block: BlockRecord | undefined): void {
   if (holds) return;
   const { cidr, node, release = 'nothing' } = block!;
-  throw new Error(`${complaint}: block ${formatCidr(cidr)} of ${node}, which says ${release}`);
+  throw new Error(`${complaint}: block ${formatCidr(cidr)} of ${node}, release state ${release}`);
 }

@@ -20,7 +20,7 @@ export const CACHES = ['blocks', 'leases', 'nodes', 'pools'] as const;
 /** One ipam process that believes to be the leader: the real plan on a model of its caches. */
 export class ModelIpam {
   readonly #cluster: BlockCluster;
-  readonly #by: Writer;
+  readonly #writer: Writer;
   readonly #states = new PlanStates();
   readonly #caches;
   readonly #claimShortageAt: Partial<Record<Family, number>> = {};
@@ -29,7 +29,7 @@ export class ModelIpam {
 
   constructor(cluster: BlockCluster, name: string) {
     this.#cluster = cluster;
-    this.#by = { kind: 'ipam', name, startedAt: cluster.now, isAbandoned: false };
+    this.#writer = { kind: 'ipam', name, startedAt: cluster.now, isAbandoned: false };
     this.#caches = {
       blocks: new LaggingCache(cluster.blocks),
       leases: new LaggingCache(cluster.leases),
@@ -39,7 +39,7 @@ export class ModelIpam {
   }
 
   get name(): string {
-    return this.#by.name;
+    return this.#writer.name;
   }
 
   read(feed: (typeof CACHES)[number], count?: number): void {
@@ -68,7 +68,7 @@ export class ModelIpam {
       if (action.kind === 'reclaim') expectUnused(action.block, known.leases);
       if (action.kind === 'lend') {
         expectNoOverlap(action.slice, known.blocks);
-        this.#demandSpare(action.slice);
+        this.#expectNoShortage(action.slice);
       }
       this.#apply(action);
     }
@@ -79,7 +79,7 @@ export class ModelIpam {
     const own = this.#caches.blocks.list().filter(({ release }) => release === undefined);
     const block = own[pick % Math.max(1, own.length)];
     if (block !== undefined)
-      this.#cluster.sendBlock(this.#by, markBlock(block, ReleaseReason.Pressure), () => undefined);
+      this.#cluster.sendBlock(this.#writer, markBlock(block, ReleaseReason.Pressure), () => undefined);
   }
 
   /** Allocates an address of each family to a claim: outside of blocks, else any. */
@@ -115,10 +115,10 @@ export class ModelIpam {
   }
 
   /** Fails if a slice is assigned during a shortage of claims. */
-  #demandSpare(slice: Cidr): void {
+  #expectNoShortage(slice: Cidr): void {
     const since = this.#cluster.now - (this.#claimShortageAt[slice.family] ?? Number.NEGATIVE_INFINITY);
     if (since >= POLICY.excessDelayMs) return;
-    throw new Error(`${formatCidr(slice)} is to be lent, though a claim found nothing ${since} ms ago`);
+    throw new Error(`${formatCidr(slice)} is to be assigned, but a claim found no free address ${since} ms ago`);
   }
 
   #apply(action: BlockAction): void {
@@ -128,12 +128,12 @@ export class ModelIpam {
     };
     const isOver = this.#proofOf(action);
     if (isOver === undefined) {
-      this.#cluster.sendBlock(this.#by, writeOf(action), answered);
+      this.#cluster.sendBlock(this.#writer, writeOf(action), answered);
       return;
     }
-    this.#cluster.sendRead(this.#by, isOver, (found) => {
+    this.#cluster.sendRead(this.#writer, isOver, (found) => {
       if (found === 'unknown' || !found.value) answered();
-      else this.#cluster.sendBlock(this.#by, writeOf(action), answered);
+      else this.#cluster.sendBlock(this.#writer, writeOf(action), answered);
     });
   }
 
@@ -154,7 +154,7 @@ export class ModelIpam {
   }
 
   #write(write: LeaseWrite): void {
-    this.#cluster.sendLease(this.#by, write, () => undefined);
+    this.#cluster.sendLease(this.#writer, write, () => undefined);
   }
 }
 
@@ -162,12 +162,12 @@ export class ModelIpam {
 function expectUnused(block: BlockRecord, leases: readonly LeaseRecord[]): void {
   const used = leases.find((lease) => isLeaseInBlock(lease, block));
   if (used === undefined) return;
-  throw new Error(`${block.metadata.name} is to be taken back, though ${used.metadata.name} of its node is known`);
+  throw new Error(`${block.metadata.name} is to be reclaimed, but ${used.metadata.name} of its node is cached`);
 }
 
 /** Fails if the slice overlaps a block, because the name of a block locks only its own slice. */
 function expectNoOverlap(slice: Cidr, blocks: readonly BlockRecord[]): void {
   const other = blocks.find(({ cidr }) => overlap(cidr, slice));
   if (other !== undefined)
-    throw new Error(`${formatCidr(slice)} is to be lent, though ${other.metadata.name} is known`);
+    throw new Error(`${formatCidr(slice)} is to be assigned, but ${other.metadata.name} is known`);
 }

@@ -134,7 +134,7 @@ export class BlockWorld {
 
   /** Ends all faults while pods stay, and checks that no block is still being released. */
   settle(): void {
-    for (const block of this.#foreign()) this.setRelease(this.cluster.blocks.list().indexOf(block), null);
+    for (const block of this.#blocksOfOtherVersions()) this.setRelease(this.cluster.blocks.list().indexOf(block), null);
     this.cluster.setPool('usual');
     if (this.cluster.pools.current.get('blue')?.isEnding === true) {
       this.cluster.setPool('gone');
@@ -145,13 +145,13 @@ export class BlockWorld {
     const blocks = this.cluster.blocks.list();
     const leases = this.cluster.leases.list();
     const picked = blocks.find((block) => isOutgrown(block) && block.metadata.deletionTimestamp === undefined);
-    if (picked !== undefined) throw new Error(`${picked.metadata.name} is no slice, and ${picked.node} picks from it`);
+    if (picked !== undefined) throw new Error(`${picked.metadata.name} is no slice, but ${picked.node} picks from it`);
     for (const block of blocks.filter(isWithdrawn)) {
       if (leases.some((lease) => isLeaseInBlock(lease, block))) continue;
-      throw new Error(`${block.metadata.name} of ${block.node} is withdrawn, not used, and still there`);
+      throw new Error(`${block.metadata.name} of ${block.node} is withdrawn and unused, but still exists`);
     }
     // a withdrawn block stays marked while pods use it
-    this.#demandRest(blocks.filter((block) => !isWithdrawn(block)));
+    this.#expectSettled(blocks.filter((block) => !isWithdrawn(block)));
   }
 
   /** Also ends all pods and claims, while one node stays deleted, and checks that no block and no lease is left. */
@@ -160,11 +160,11 @@ export class BlockWorld {
     this.#claims.clear();
     for (const pod of this.#pods) pod.isAlive = false;
     this.#rounds();
-    this.#demandRest(this.cluster.blocks.list());
+    this.#expectSettled(this.cluster.blocks.list());
     const [left] = this.cluster.blocks.list();
-    if (left !== undefined) throw new Error(`${left.metadata.name} is lent to ${left.node}, where no pod is`);
+    if (left !== undefined) throw new Error(`${left.metadata.name} is assigned to ${left.node}, which has no pods`);
     const [lease] = this.cluster.leases.list();
-    if (lease !== undefined) throw new Error(`${lease.metadata.name} is held by nobody who lives`);
+    if (lease !== undefined) throw new Error(`${lease.metadata.name} is held by a deleted owner`);
   }
 
   #rounds(): void {
@@ -175,7 +175,7 @@ export class BlockWorld {
     }
   }
 
-  #demandRest(blocks: readonly BlockRecord[]): void {
+  #expectSettled(blocks: readonly BlockRecord[]): void {
     for (const [node, { lent }] of this.agents.entries()) {
       if (!this.cluster.nodes.current.has(NODES[node]!)) continue;
       const own = this.cluster.blocks.list().filter((block) => block.node === NODES[node]);
@@ -186,7 +186,7 @@ export class BlockWorld {
     if (stuck !== undefined) throw new Error(`${stuck.metadata.name} of ${stuck.node} is still ${stuck.release}`);
   }
 
-  #foreign(): BlockRecord[] {
+  #blocksOfOtherVersions(): BlockRecord[] {
     return this.cluster.blocks.list().filter(({ release }) => release === 'unknown');
   }
 
