@@ -112,10 +112,11 @@ export async function ensureVale(): Promise<string | undefined> {
   const scratch = await mkdtemp(join(cache, '.build-'));
   console.error('building vale (once; one or two minutes)');
   const env = { ...process.env, GOBIN: scratch, CGO_ENABLED: '1', CGO_CFLAGS: '-w' };
-  const { status, stderr } = spawnSync('go', ['install', '-trimpath', '-ldflags=-s -w', VALE], {
+  const { error, status, stderr } = spawnSync('go', ['install', '-trimpath', '-ldflags=-s -w', VALE], {
     env,
     encoding: 'utf8',
   });
+  if (error !== undefined) throw error;
   if (status !== 0) throw new Error(`go install ${VALE} failed:\n${stderr.slice(-2000)}`);
   await rename(scratch, folder).catch(() => rm(scratch, { recursive: true, force: true }));
   return join(folder, 'vale');
