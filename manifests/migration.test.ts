@@ -61,7 +61,7 @@ describe('a migration from whereabouts, on a kube-apiserver, with the shipped ri
       roleBindingOf('keeper', 'holdfast-pool-admin'),
     ]);
     migrator = await cluster.asRestricted('migrator');
-    await until('the migrator has his rights', () =>
+    await until('the migrator has its rights', () =>
       migrator.list(PODS).then(
         () => true,
         () => false,

@@ -86,7 +86,7 @@ export function violationOf({ file, specifier, target }: Import): string | undef
   if ('package' in target) {
     const homes = PACKAGE_IMPORTERS[target.package] ?? [];
     if (homes.some((home) => isWithin(file, home))) return undefined;
-    return `${complaint}: ${target.package} is at home in ${homes.join(', ') || 'tests only'}`;
+    return `${complaint}: ${target.package} may be imported only by ${homes.join(', ') || 'tests'}`;
   }
   if (isTestCode(target.path)) return `${complaint}, which is test code`;
   const layer = layerOf(file);
