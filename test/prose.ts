@@ -11,6 +11,21 @@ import { ROOT, findFiles } from './source-files.js';
 /** The newest version whose modules all have the module path that they declare. */
 const VALE = 'github.com/errata-ai/vale/v3/cmd/vale@v3.18.0';
 const CONFIG = join(ROOT, 'test/vale/vale.ini');
+/** Folders that do not fail the check yet. */
+const REPORT_ONLY = new Set([
+  'admission',
+  'api',
+  'bench',
+  'capacity',
+  'cli',
+  'cluster',
+  'cni',
+  'e2e',
+  'ipam',
+  'kube',
+  'process',
+  'test',
+]);
 /** The style has examples of what it rules out. */
 const EXEMPT = /^test\/(prose|vale\/)/;
 const WORDS = /[A-Za-z][\w'’-]*[,;:.]? +[a-z][\w'’-]*[,;:.]? +[a-z][\w'’-]*[,;:.]? +[a-z]/;
@@ -50,10 +65,11 @@ function passagesOfTypeScript(text: string): Passage[] {
       ...(ts.getTrailingCommentRanges(text, node.end) ?? []),
     ];
     for (const { pos, end } of comments) passages.set(pos, text.slice(pos, end));
-    if (ts.isStringLiteralLike(node) && WORDS.test(node.text)) passages.set(node.getStart(source), node.text);
+    if (ts.isStringLiteralLike(node) && WORDS.test(node.text))
+      passages.set(node.getStart(source), node.text.replaceAll('\n', '\n\n'));
     if (ts.isTemplateExpression(node)) {
       const whole = [node.head.text, ...node.templateSpans.map(({ literal }) => literal.text)].join('X');
-      if (WORDS.test(whole)) passages.set(node.getStart(source), whole);
+      if (WORDS.test(whole)) passages.set(node.getStart(source), whole.replaceAll('\n', '\n\n'));
     }
     ts.forEachChild(node, visit);
   };
@@ -61,11 +77,13 @@ function passagesOfTypeScript(text: string): Passage[] {
   return [...passages].map(([position, raw]) => ({ line: lineAt(position), text: plain(raw) }));
 }
 
-/** Without the marks of comments. Tags begin a sentence of their own. */
+/** Without the marks of comments. Tags, paragraphs and elements of lists begin a sentence of their own. */
 function plain(comment: string): string {
   return comment
+    .replace(/^\s*\* {4,}.*$/gm, '')
     .replace(/^\/\*\*?|\s*\*\/$|^\/\/+|^\s*\*/gm, '')
     .replace(/@(?:param|throws) (?:\{\w+\} )?\S+|@\w+/g, '. ')
+    .replace(/\n\s*(?:\n|\||- |\d+\. )/g, '. ')
     .replace(/\s+/g, ' ')
     .trim();
 }
@@ -140,7 +158,7 @@ async function main(roots: readonly string[]): Promise<number> {
   const alerts = await lint(files, vale);
   for (const alert of alerts) console.error(alert);
   if (alerts.length > 0) console.error(`${String(alerts.length)} problems of prose in ${String(files.size)} files`);
-  return alerts.length > 0 ? 1 : 0;
+  return alerts.some((alert) => !REPORT_ONLY.has(alert.split('/')[0] ?? '')) ? 1 : 0;
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) process.exitCode = await main(process.argv.slice(2));
