@@ -36,7 +36,7 @@ const WATCH = ['list', 'watch'];
 /** How code names a resource, and the verbs that this needs. Constants of watches count only if an informer uses them. */
 const USES: [pattern: string, verbs: string[]][] = [
   // reads of the agent's read cache, or of the constant only; before the live lists
-  [String.raw`(?:#?\brecall|this\.#get|(?:sightings|[cC]ache)\.list|\bapiVersionOf)\(\s*(NAME)\b`, []],
+  [String.raw`(?:#?\brecall|this\.#get|(?:reads|[cC]ache)\.list|\bapiVersionOf)\(\s*(NAME)\b`, []],
   [String.raw`\.create\(\s*(NAME)\b`, ['create']],
   [String.raw`\.replace\(\s*(NAME)\b`, ['update']],
   [String.raw`\.patch\(\s*(NAME)\b`, ['patch']],
