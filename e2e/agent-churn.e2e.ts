@@ -20,7 +20,7 @@ const COOLDOWN_MS = 1_000; // twice the --max-staleness of the bed
 const PATIENCE = { timeoutMs: 180_000 };
 const PAUSE_MS = 200;
 const DATA = podInterfaceName('data');
-/** Of the machine that looks who answers. */
+/** Address of the host that sends probes. */
 const PROBER = '10.67.0.250';
 
 describeStory('60 pods and 20 VMs that are created and deleted on one network', (story) => {
@@ -44,7 +44,7 @@ describeStory('60 pods and 20 VMs that are created and deleted on one network', 
       kills = await whileAgentsDie(on, () => crowd.churn(CHURN_MS, () => restartApiServer(on)));
       wanted = await crowd.settled();
     } finally {
-      // whatever fails: nothing may go on watching
+      // stop all watches, even after a failure
       [, ofPods] = await Promise.all([observer.stop(), podObserver.stop()]);
     }
     expect([...observer.violations, ...ofPods].slice(0, 10).join('\n')).to.equal('');
@@ -59,7 +59,7 @@ async function restartApiServer({ bed }: WireContext): Promise<void> {
   await bed.apiServer.start();
 }
 
-/** @returns how often one was killed */
+/** @returns the number of kills */
 async function whileAgentsDie(on: WireContext, act: () => Promise<void>): Promise<number> {
   const stop = new AbortController();
   const killing = killInTurn(on, stop.signal);
@@ -105,7 +105,7 @@ class Crowd {
     ]);
   }
 
-  /** Waits until all that live have exactly what is leased. @returns all addresses */
+  /** Waits until the addresses of all pods and VMs are exactly the leased ones. @returns all addresses */
   async settled(): Promise<string[]> {
     const { addressesOfAll } = await untilValue(
       'all pods to have their leased addresses',
@@ -172,7 +172,7 @@ class Crowd {
     await until(`${name} to run again`, () => this.#story.waitReplaced(name, before), PATIENCE);
   }
 
-  /** What is in flight while the API server is away may be forgotten by KubeVirt for minutes. */
+  /** Waits for migrations before the API server stops, because KubeVirt may leave them unfinished for minutes. */
   async #withoutMoves(act: () => Promise<void>): Promise<void> {
     this.#arePaused = true;
     await until('moves to end', () => this.#moves === 0, PATIENCE);
@@ -196,7 +196,7 @@ function interfaceOf(pod: Pod): string {
   return isLauncher(pod) ? DATA : NET1;
 }
 
-/** Somebody on the network asks for each address: one machine answers, and always the same. */
+/** Probes each address from a host on the network: exactly one MAC address must answer. */
 async function answeredOnce({ bed, wire: { wire } }: WireContext, segment: string, addresses: string[]): Promise<void> {
   await wire.join(bed.nodes[0]!, segment);
   await wire.addHost('prober', segment, [`${PROBER}/24`]);
@@ -220,7 +220,7 @@ async function answeredOnce({ bed, wire: { wire } }: WireContext, segment: strin
   }
 }
 
-/** @returns how often */
+/** @returns the number of kills */
 async function killInTurn({ agents }: WireContext, signal: AbortSignal): Promise<number> {
   let kills = 0;
   while (!signal.aborted) {
@@ -233,7 +233,7 @@ async function killInTurn({ agents }: WireContext, signal: AbortSignal): Promise
   return kills;
 }
 
-/** The API server may be away; what an attempt without an answer has done is not undone. */
+/** Retries while the API server is down. An attempt without an answer may have succeeded. */
 async function patiently<T>(attempt: () => Promise<T>): Promise<T> {
   const { result } = await until(
     'the API server to accept it',

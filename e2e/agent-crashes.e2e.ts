@@ -10,7 +10,7 @@ import { bareAddress } from '../test/bare-address.js';
 
 const DATA = podInterfaceName('data');
 const NODE = 'node-1';
-/** An agent's restart takes longer than addresses cool down in the bed. */
+/** Longer than the cool-down on the bed, because the restart of an agent takes longer. */
 const COOLING = { cooldownSeconds: 60 };
 
 describeStory('An agent killed right after any of its writes', (story) => {
@@ -20,7 +20,7 @@ describeStory('An agent killed right after any of its writes', (story) => {
     await nothingHeldByOthers(story());
     const deaths = await dieAfterEachWrite(on, (nth) => tellOfPod(nth, story(), on));
     const kinds = deaths.map((what) => what.replace(/ .*/, ''));
-    // both families are leased, freed with the sandbox, taken again by the next one, and freed with the pod
+    // both families are leased, freed with the sandbox, leased again for the next one, and freed with the pod
     expect(kinds.filter((kind) => kind === 'POST')).to.have.length.of.at.least(2);
     expect(deaths).to.have.length.of.at.least(8);
   });
@@ -52,7 +52,7 @@ describeStory('An agent killed while an ADD waits for a claim', (story) => {
   });
 });
 
-/** What the agent frees of stories before would be counted as a write of this one. */
+/** Waits until nothing of earlier tests is left to free, because that would count as a write of this test. */
 async function nothingHeldByOthers({ client }: Story): Promise<void> {
   const held = async () => {
     const { items } = await client.list(ADDRESS_LEASES);
@@ -62,8 +62,8 @@ async function nothingHeldByOthers({ client }: Story): Promise<void> {
 }
 
 /**
- * Tells a story again and again, in which the agent is killed right after the n-th of its writes and started again at once, until a
- * story has fewer writes. @returns the writes after which it died
+ * Repeats a test. In its n-th run the agent is killed right after its n-th write and started again at once. Ends after the first run
+ * that has fewer writes. @returns the writes after which it was killed
  */
 async function dieAfterEachWrite(on: WireContext, tell: (nth: number) => Promise<void>): Promise<string[]> {
   const deaths: string[] = [];
@@ -92,7 +92,7 @@ async function dieAfterEachWrite(on: WireContext, tell: (nth: number) => Promise
   return deaths;
 }
 
-/** From the pod's beginning to its end, with a sandbox made anew. Nothing is left of it. */
+/** Creates and deletes a pod, and replaces its sandbox in between. */
 async function tellOfPod(nth: number, story: Story, { wire }: WireContext): Promise<void> {
   const [name, nad] = [`pod${String(nth)}`, `net${String(nth)}`];
   const pods = new AgentPods(story, wire);
@@ -112,7 +112,7 @@ async function tellOfPod(nth: number, story: Story, { wire }: WireContext): Prom
   await pods.waitGone(name);
   await story.addresses.waitHeld([]);
 
-  /** What the pod has is what is leased. */
+  /** Waits until the addresses of the pod are the held ones. */
   async function settled(): Promise<string[]> {
     const look = async () => ({
       wire: await pods.waitForInterface(await pods.get(name)),

@@ -12,7 +12,7 @@ import { until, untilValue } from './bed/wait.js';
 import { bareAddress } from '../test/bare-address.js';
 
 const DATA = podInterfaceName('data');
-/** A machine that is busy takes its time for each call. */
+/** Long, because calls take longer on a busy machine. */
 const STALENESS_MS = 15_000;
 
 describeStory('A VM whose launcher is bound when the API server stops', (story) => {
@@ -62,7 +62,7 @@ describeStory('A VM whose launcher is bound when the API server stops', (story) 
   );
 });
 
-/** The bridge plugin called for a new sandbox of a pod, as a runtime does that needs no API server; nothing is left of it. */
+/** Calls the bridge plugin for a new sandbox of a pod, as a runtime does without the API server, and removes the sandbox. */
 async function attached(
   { wire }: WireContext,
   pod: Pod,

@@ -36,7 +36,7 @@ describeStory('A node that is rebooted', (story) => {
     const again = await Promise.all(PODS.map(async (name) => wire.sandboxOf(await pods.get(name)).containerId));
     expect(sandboxes).not.to.include.members(again);
     await story().addresses.waitHeld(before.flat());
-    await ends(); // the runtime cleans up what it finds of before
+    await ends(); // the runtime removes the old sandboxes
     await story().addresses.waitHeld(before.flat());
     expect(await Promise.all(PODS.map((name) => pods.waitRunning(name)))).to.deep.equal(before);
   });

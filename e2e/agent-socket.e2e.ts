@@ -26,7 +26,7 @@ describeStory('A second agent on a node', (story) => {
     await pods.create('pod1', NODE);
     await pods.waitRunning('pod1');
     await agents.on(NODE).kill();
-    await agents.on(NODE).start(); // what the dead one left is no agent
+    await agents.on(NODE).start(); // the socket file of a killed agent does not block the start
     await pods.create('pod2', NODE);
     await pods.waitRunning('pod2');
   });
@@ -61,12 +61,12 @@ describeStory('An invalid request on the socket of an agent', (story) => {
 
 async function connected(path: string): Promise<Socket> {
   const socket = createConnection(path);
-  socket.on('error', () => undefined); // the agent may hang up on what is written too late
+  socket.on('error', () => undefined); // the agent may close the connection before the end of the write
   await once(socket, 'connect');
   return socket;
 }
 
-/** The error that the agent answers with. */
+/** The error in the agent's answer. */
 async function said(path: string, text: Buffer): Promise<unknown> {
   const socket = await connected(path);
   const answer = answerOn(socket);

@@ -9,7 +9,7 @@ import { untilValue } from './bed/wait.js';
 
 const DATA = podInterfaceName('data');
 
-/** Tells a story in which the agents of both nodes are behind lines. */
+/** Runs a test in which the agents of both nodes are behind proxies. */
 async function behindLines(on: WireContext, tell: (lines: readonly AgentProxy[]) => Promise<void>): Promise<void> {
   await withAgentProxy({ ...on, node: 'node-1' }, (first) =>
     withAgentProxy({ ...on, node: 'node-2' }, (second) => tell([first.proxy, second.proxy])),
@@ -20,7 +20,7 @@ function asking(address: string): Record<string, string> {
   return { 'network.kubevirt.io/addresses': JSON.stringify({ data: [address] }) };
 }
 
-/** What was the VM's is another one's. */
+/** Gives the address of the VM to another owner. */
 async function giveAway(story: Story, address: string): Promise<void> {
   await story.createVm('heir', { data: 'blue' }, { running: false, annotations: asking(address) });
   await story.addresses.waitForExactIPs('heir.data', [`${address}/24`]);
@@ -94,7 +94,7 @@ describeStory('An agent without a connection to the API server', (story) => {
   });
 });
 
-/** ADD of our plugin for a launcher, in a container of its own. */
+/** Calls ADD of our plugin for a launcher with its own container id. */
 async function added({ wire }: WireContext, pods: AgentPods, pod: Pod): Promise<object> {
   const config = await pods.config('blue');
   const { exitCode, answer } = await wire.callPlugin(pod.spec?.nodeName ?? '', {

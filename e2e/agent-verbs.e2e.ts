@@ -14,7 +14,7 @@ interface Failure {
   msg?: string;
 }
 
-/** What a call of our plugin fails with; nothing where it succeeds. */
+/** The error of a call of our plugin; undefined if it succeeds. */
 async function failureOf({ wire }: WireContext, call: PluginCall, node = NODE): Promise<Failure> {
   const { exitCode, answer } = await wire.callPlugin(node, call);
   return exitCode === 0 ? {} : (answer as Failure);
@@ -69,7 +69,7 @@ describeStory('GC', (story) => {
 
     bed.switches.clear();
     expect(await pods.waitRunning('lost')).to.deep.equal([lost]);
-    await end(); // the late DEL of the sandbox that was lost
+    await end(); // the late DEL of the lost sandbox
     await story().addresses.waitHeld([stays, lost, far]);
 
     async function attachmentsOf(names: readonly string[]): Promise<object[]> {

@@ -14,7 +14,7 @@ import { WireStory } from './story/wire-story.js';
 const CLOSED = { args: ['--feature-gates=PublishCapacity=false'] };
 const BLOCKS = '--feature-gates=NodeBlocks=true';
 const TEN = [{ cidr: '10.90.0.0/28', ranges: ['10.90.0.1-10.90.0.10'] }];
-/** Eleven in each block of 16: so few that nothing is kept back. */
+/** Eleven usable addresses in each block of 16, so few that none are withheld. */
 const LENDABLE = [{ cidr: '10.90.4.0/27', ranges: ['10.90.4.5-10.90.4.26'] }];
 const TWENTY_TWO = Array.from({ length: 22 }, (_, index) => `10.90.4.${index + 5}`);
 
@@ -79,7 +79,7 @@ if (onBed) {
         await bed.ipam.start();
       }
       const { metadata } = await story.addresses.waitForDerivedPool(network);
-      // by then capacity knows the older pool, too
+      // capacity knows the older pool then, too
       await seen.createPool(TEN);
       await seen.waitForTotal(10);
       const nodes = await bed.client.list(NODES);
@@ -103,7 +103,7 @@ if (onBed) {
       await seen.waitForTotal(1);
       await wire.createPod('one', { networks: [{ name: 'blue' }] });
       await wire.waitRunning('one');
-      await seen.waitForTotal(1); // what is requested, and nothing free
+      await seen.waitForTotal(1); // the requested one; no address is free
       await wire.createPod('late', { networks: [{ name: 'blue' }] });
       await seen.waitForInsufficient('late');
 
@@ -143,7 +143,7 @@ if (onBed) {
       await seen.waitForTotal(10);
       await bed.client.delete(NODES, { name: 'node-3' });
       await bed.client.create(NODES, nodeObject('node-3', Date.now()));
-      // its token was for the node that is gone
+      // its token was bound to the deleted node
       await bed.agents?.on('node-3').stop();
       await bed.agents?.on('node-3').start();
       await untilValue(
@@ -156,7 +156,7 @@ if (onBed) {
     });
 
     it('are advertised by the next leader', async () => {
-      // elsewhere nobody elects: who cannot renew his lease ends, and here nobody starts him again
+      // other tests run without leader election, because a process that loses its Lease exits and is not restarted here
       const electing = { args: ['--leader-elect'] };
       await capacity.stop();
       await capacity.start(electing);
@@ -196,7 +196,7 @@ if (onBed) {
       await seen.waitForTotal(undefined);
     });
 
-    // last: nobody closes the gate again
+    // last, because the feature gate is not turned off again
     describe('of a pool with blocks', () => {
       before(async function () {
         this.timeout(120_000);

@@ -9,7 +9,7 @@ import { until } from './bed/wait.js';
 const VMS = 200;
 const CHURN_MS = 120_000;
 const KILL_EVERY_MS = 5_000;
-/** VMs that also run: enough to see starts and stops among the deletions. */
+/** Number of VMs that run, so that some are started and stopped. */
 const RUNNING = 10;
 const COOLDOWN_MS = 1_000; // twice the --max-staleness of the bed
 
@@ -50,7 +50,7 @@ describeOnBed('200 VMs that are created and deleted on a /24 network', (story, b
   });
 });
 
-/** VMs of which some go and others come, all of the time. */
+/** VMs that are created and deleted all the time. */
 class Crowd {
   readonly #story: Story;
   readonly #names = new Set<string>();
@@ -61,12 +61,12 @@ class Crowd {
     this.#story = story;
   }
 
-  /** Makes VMs until the crowd is complete. */
+  /** Creates VMs until their number is complete. */
   async grow(): Promise<void> {
     while (this.#names.size < VMS) await Promise.all(Array.from({ length: 10 }, () => this.#come()));
   }
 
-  /** Lets the oldest go and others come; half-way the API server restarts. */
+  /** Deletes the oldest VMs and creates others. In the middle, the API server restarts. */
   async churn(durationMs: number, restart: () => Promise<void>): Promise<void> {
     const began = Date.now();
     while (Date.now() - began < durationMs) {
@@ -92,20 +92,20 @@ class Crowd {
   }
 }
 
-/** The API server may be away. */
+/** Retries while the API server is down. */
 async function patiently(attempt: () => Promise<unknown>): Promise<void> {
   await until('the API server to accept it', async () => {
     try {
       await attempt();
     } catch (error) {
-      // made by an earlier attempt that got no answer
+      // created by an earlier attempt without an answer
       if (!(error instanceof Error && error.message.includes('already exists'))) throw error;
     }
     return true;
   });
 }
 
-/** @returns how often */
+/** @returns the number of kills */
 async function killAgainAndAgain(bed: BedWithHoldfast, signal: AbortSignal): Promise<number> {
   let kills = 0;
   while (!signal.aborted) {

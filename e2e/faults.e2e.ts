@@ -110,7 +110,7 @@ describeOnBed('A controller killed right after any of its writes', (story, bed) 
     const deaths = await crashAfterEachWrite({ bed: bed(), process: bed().controller, counts }, (nth) =>
       lifeOf(`vm${String(nth)}`, story()),
     );
-    // two creates; a delete and a finalizer for the unplugged interface; at least the finalizer for the deleted VM
+    // two creates, a delete and a finalizer for the unplugged interface, and at least one finalizer for the deleted VM
     expect(deaths).to.have.length.of.at.least(5);
   });
 });

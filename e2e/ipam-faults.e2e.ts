@@ -13,7 +13,7 @@ import { bareAddress } from '../test/bare-address.js';
 describeOnBed('An ipam killed right after any of its writes', (story, bed) => {
   it('leaves nothing that the next start does not repair', async function () {
     this.timeout(5 * 60_000);
-    // each story waits for what has cooled down
+    // each test waits for addresses to cool down
     const args = ['--max-staleness=100ms'];
     await nothingLeftOfOthers(story());
     const counts = (_method: string, path: string) => /\/(addressleases|addresspools|ipamclaims)\b/.test(path);
@@ -27,7 +27,7 @@ describeOnBed('An ipam killed right after any of its writes', (story, bed) => {
       'PATCH addressleases',
       'DELETE addressleases',
     );
-    // leases: 5 are made, released and deleted; statuses: one for each claim and one for the move; the pool comes and goes
+    // 5 leases are created, released and deleted; one status for each claim and one for the change; the pool is created and deleted
     expect(deaths).to.have.length.of.at.least(15 + 3 + 3);
   });
 });
@@ -47,14 +47,14 @@ async function nothingLeftOfOthers({ client }: Story): Promise<void> {
   await untilValue('pools and leases of earlier stories to be gone', namesLeft, isEmpty, { timeoutMs: 120_000 });
 }
 
-/** Its last write is minutes away, and further with each new ipam. */
+/** The last write of the pool is minutes away, and later with each restart of ipam. */
 function waitsForAdds({ status }: AddressPool): boolean {
   return (
     status?.conditions?.some(({ type, reason }) => type === 'DeletionBlocked' && reason === 'AddsUnderWay') === true
   );
 }
 
-/** A pool with what it says of itself, and what is left of the namespace of its NADs. */
+/** A pool with its status, and the remaining objects in the namespace of its NADs. */
 async function whyLeft(pool: AddressPool, client: Client): Promise<string> {
   const { metadata, status } = pool;
   const said = (status?.conditions ?? []).map(({ type, message }) => `${type}: ${message}`);
@@ -78,7 +78,7 @@ function kindOf(write: string): string {
   return `${method} ${plural}${subresource}`;
 }
 
-/** Two VMs on a network of their own, from the first NAD to the end of the pool. Nothing is left of it. */
+/** Creates a network with two VMs, and deletes all of it. */
 async function tellOfAddresses(nth: number, story: Story): Promise<void> {
   const [nad, moves, stays] = [`net${String(nth)}`, `moves${String(nth)}`, `stays${String(nth)}`];
   const { addresses } = story;

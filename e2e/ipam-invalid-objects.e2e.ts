@@ -36,7 +36,7 @@ describeOnBed('Invalid objects', (story, bed) => {
     }
     const good = (await story().addresses.waitForIPs('good')).map(bareAddress);
     expect(await story().addresses.heldAddresses()).to.deep.equal(good);
-    // and it is served as soon as it can be understood
+    // and it is served as soon as it is valid
     const body = { metadata: { annotations: { [CLAIM_REQUESTED_ADDRESSES]: '["10.60.0.7"]' } } };
     await story().client.patch(IPAM_CLAIMS, story().ref('no-json'), { type: 'merge', body });
     await story().addresses.waitForExactIPs('no-json', ['10.60.0.7/24']);
@@ -77,7 +77,7 @@ describeOnBed('Invalid objects', (story, bed) => {
   });
 
   it('of kind AddressLease are ignored if the name is wrong, and collected otherwise', async () => {
-    // a network that is no valid name of an object: its leases are called by a hash that the API server cannot check
+    // the network is not a valid object name: its leases have a hash in their names that the API server cannot check
     const network = `${story().namespace}_Blue`;
     await story().network('blue', { network, subnets: [{ cidr: '10.60.3.0/24' }] });
     const ghost: LeaseOwner = { kind: 'IPAMClaim', namespace: 'no-such-namespace', name: 'ghost', uid: 'no-such-uid' };
@@ -86,7 +86,7 @@ describeOnBed('Invalid objects', (story, bed) => {
     await bed().ipam.stop();
     try {
       await putLease(story(), good('10.60.3.7'), { name: misnamed });
-      // labels are to select by; the spec is what counts
+      // labels only serve selection; the spec decides
       await putLease(story(), good('10.60.3.8'), { labels: { [LEASE_OWNER_NAMESPACE]: story().namespace } });
       await putLease(story(), good('10.60.3.9', { ...ghost, kind: 'Pod' }), { labels: {} });
       for (const last of ['7', '8', '9', '10']) {
@@ -104,7 +104,7 @@ describeOnBed('Invalid objects', (story, bed) => {
     await story().addresses.waitForExactIPs('asks-8', ['10.60.3.8/24']);
     await story().addresses.waitForExactIPs('asks-9', ['10.60.3.9/24']);
     await until('the log to name the lease', async () => (await logOf(bed())).includes(misnamed));
-    // nobody knows what it was meant to be: it is left to whoever made it
+    // its purpose is unknown, so it is left to its creator
     await story().client.delete(ADDRESS_LEASES, { name: misnamed });
   });
 });

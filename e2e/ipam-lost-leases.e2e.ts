@@ -23,7 +23,7 @@ describeOnBed('The leases of twenty claims that were deleted by hand', (story, b
     await bed().ipam.kill();
     try {
       await deleteLeases(story(), before);
-      // with the ten that are free this would be all of the pool
+      // with the ten free ones this is the whole pool
       for (let index = 0; index < 10; index++) await story().claims.createPlain(`late${String(index)}`, network);
     } finally {
       await bed().ipam.start();
@@ -58,7 +58,7 @@ describeOnBed('Leases with another owner for the addresses of existing claims', 
       await bed().ipam.start();
     }
     const { message } = await story().addresses.waitForRefusal('vm2.data', AllocationReason.Conflict);
-    // held by the ghost, or cooling down after it: it is found to be gone soon
+    // held by the missing owner, or cooling down after it was proved gone
     expect(message).to.include(bareAddress(stranger[0] ?? ''));
     expect((await story().waitForClaim('vm2.data')).status?.ips).to.deep.equal(stranger);
     for (const [name, ips] of [
@@ -84,7 +84,7 @@ async function twentyClaims(story: Story, cidr: string) {
   return { network, before, claims: await readClaims(story) };
 }
 
-/** Their statuses, and how often they were written. */
+/** The statuses of the claims, and the number of their writes. */
 async function readClaims(story: Story) {
   const claims = await Promise.all(CLAIMS.map((name) => story.waitForClaim(name)));
   return claims.map(({ metadata, status }) => ({ version: metadata.resourceVersion, status }));
@@ -94,7 +94,7 @@ async function deleteLeases({ client }: Story, leases: readonly AddressLease[]):
   await Promise.all(leases.map(({ metadata }) => client.delete(ADDRESS_LEASES, { name: metadata.name })));
 }
 
-/** Waits until each is there again: another object, and the same address for the same owner. */
+/** Waits until each lease exists again: another object with the same address and owner. */
 async function allBack(story: Story, before: readonly AddressLease[]): Promise<void> {
   const uids = new Set(before.map(({ metadata }) => metadata.uid));
   const wanted = before.map(said).sort();

@@ -7,8 +7,8 @@ import { until } from './bed/wait.js';
 import { bareAddress } from '../test/bare-address.js';
 
 /**
- * An API server that has started refuses what a policy with parameters of our kinds is to judge, until it looks for new kinds again: after
- * half a minute. By then we ask more seldom.
+ * A new API server rejects requests to which a policy with parameters of our kinds applies, until it discovers new kinds after half a
+ * minute. By then retries are less frequent.
  */
 const POLICIES_UNREADY_MS = 90_000;
 
@@ -19,7 +19,7 @@ describeOnBed('While ipam runs, the API server', (story, bed) => {
       const early = ['leaves', ...Array.from({ length: 10 }, (_, index) => `early${String(index)}`)];
       await makeClaims(story(), space, early);
       const [left = [], ...before] = await addressesOf(story(), early);
-      // in the middle of these
+      // in the middle of these changes
       await makeClaims(story(), space, ['cut1', 'cut2', 'cut3']);
       await story().claims.remove('leaves');
       await bed().etcdCompact();
@@ -70,7 +70,7 @@ describeOnBed('While ipam is down', (story, bed) => {
     } finally {
       await bed().ipam.start();
     }
-    // there are but two addresses
+    // there are only two addresses
     expect(await addressesOf(story(), ['comes', 'stays'])).to.deep.equal([left, kept]);
   });
 });

@@ -7,7 +7,7 @@ import { describeOnBed } from './story/describe.js';
 import type { Story } from './story/story.js';
 import { until } from './bed/wait.js';
 
-/** How long a Lease outlives its holder, and until the next candidate looks, and some for a busy machine. */
+/** The duration of a Lease, the interval of candidates, and a reserve for a busy machine. */
 const TAKEOVER_MS = 15_000 + 2_000 + 5_000;
 
 describeOnBed('Two replicas of ipam', (story, bed) => {
@@ -33,7 +33,7 @@ describeOnBed('Two replicas of ipam', (story, bed) => {
 
   it('lease no address twice if both work at once, because the lease itself is the lock', async () => {
     await withSecondIpam(bed(), ['--leader-elect=false'], async (replicas) => {
-      // as many addresses as claims, so that the two meet on each of them
+      // as many addresses as claims, so that both replicas compete for each of them
       const network = await story().addresses.createNetwork('blue', ['10.52.1.0/27']);
       await whileObserved({ client: bed().client, space: network, namespace: story().namespace }, async (observer) => {
         for (const replica of replicas) expect(await leads(replica)).to.equal(true);
@@ -64,7 +64,7 @@ function addressesOf(story: Story, claims: readonly string[]): Promise<string[][
   return Promise.all(claims.map((name) => story.addresses.waitForIPs(name)));
 }
 
-/** In place of the bed's ipam two of them, of which one is where the Service leads. */
+/** Replaces the bed's ipam by two replicas. The Service is connected to one of them. */
 async function withSecondIpam(
   bed: BedWithHoldfast,
   args: readonly string[],

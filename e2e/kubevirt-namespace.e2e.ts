@@ -16,7 +16,7 @@ describeStory('While the policies have a wrong namespace of KubeVirt', (story) =
     await environment().client.patch(CONFIG_MAPS, POLICIES, { type: 'merge', body: { data: { kubevirtNamespace } } });
   }
 
-  /** @returns what the claim says, once it says that no pod gets its addresses, or does not say it any more */
+  /** Waits until the claim's condition reports, or no longer reports, that no pod gets its addresses. @returns its message */
   async function untilClaimSays(isKnown: boolean): Promise<string> {
     const claim = await untilValue(
       `vm1.data ${isKnown ? 'to say nothing' : 'to say why no pod gets its addresses'}`,

@@ -16,9 +16,9 @@ import { until, untilValue } from './bed/wait.js';
 import { bare, itWithWireStory, type WireStory } from './story/wire-story.js';
 
 const ALLOCATIONS = 10_000;
-/** Of the many: each an object in the API, on no node. */
+/** Number of pods that exist only as objects, on no node. */
 const LIVE = 600;
-/** Six addresses may be leased: four are in use, two are free. */
+/** Six usable addresses: four in use, two free. */
 const TIGHT = '10.75.0.0/29';
 const IN_USE = ['10.75.0.1', '10.75.0.2', '10.75.0.3', '10.75.0.4'];
 
@@ -28,13 +28,13 @@ function whereaboutsConfig(network: string, range: string): object {
   return { cniVersion: '1.0.0', name: network, ...plugin, ipam: { type: 'whereabouts', range } };
 }
 
-/** What whereabouts would have noted of a pod of the wire. */
+/** The record of whereabouts for a pod with real networks. */
 function allocationOf(wire: WireStory, pod: Pod): object {
   const { namespace, name } = pod.metadata;
   return { id: wire.context.wire.sandboxOf(pod).containerId, podref: `${namespace}/${name}`, ifname: 'net1' };
 }
 
-/** A cluster in which whereabouts is at work: pods on the wire, and many of which the API alone knows. */
+/** A cluster with whereabouts: some pods with real networks, and many that exist only as objects. */
 async function settle(story: Story, wire: WireStory): Promise<{ tight: string; many: string; pods: Pod[] }> {
   const { client, namespace } = story;
   const manifest = join(import.meta.dirname, 'bed', 'manifests', 'whereabouts.yaml');
@@ -59,7 +59,7 @@ async function settle(story: Story, wire: WireStory): Promise<{ tight: string; m
   return { tight, many, pods };
 }
 
-/** Ten thousand allocations: some are broken, of some the pods live. */
+/** Ten thousand allocations, of which some are invalid and some have pods. */
 async function createMany({ client, namespace }: Story): Promise<void> {
   const { ipPools } = makeLargeCluster(ALLOCATIONS, { namespace });
   const [pool] = ipPools;
@@ -72,7 +72,7 @@ async function createMany({ client, namespace }: Story): Promise<void> {
   });
 }
 
-/** whereabouts gives out one more address, before its NAD is changed. */
+/** Adds an allocation of whereabouts before its NAD is changed. */
 async function lastMinute({ client, namespace }: Story): Promise<void> {
   await client.create(PODS, idlePod(namespace, 'last-minute'));
   const allocations = { 12000: { id: 'c', podref: `${namespace}/last-minute`, ifname: 'net1' } };
@@ -80,7 +80,7 @@ async function lastMinute({ client, namespace }: Story): Promise<void> {
   await client.patch(IP_POOLS, { namespace, name: '10.74.0.0-16' }, patch);
 }
 
-/** No scheduler minds it. */
+/** A scheduler name that no scheduler has. */
 function idlePod(namespace: string, name: string): Pod {
   const spec = { containers: [{ name: 'c', image: 'registry.test/c' }], schedulerName: 'nobody' };
   return { metadata: { namespace, name }, spec } as Pod;
@@ -145,7 +145,7 @@ describeStory('A cluster that moves from whereabouts', (story) => {
       );
     }
 
-    // who comes new gets what nobody uses, and when that is gone nothing
+    // new pods get the free addresses, and then none
     const fresh = await wire.createNeighbour('tight', 'node-1', 'fresh');
     const other = await wire.createNeighbour('tight', 'node-2', 'other');
     const taken = [await wire.addressOf(fresh), await wire.addressOf(other)].map(bare).sort();
@@ -153,17 +153,17 @@ describeStory('A cluster that moves from whereabouts', (story) => {
     await wire.createPod('late', { networks: [{ name: 'tight' }] });
     expect(await wire.waitForSandboxFailure('late', /is full/)).to.include('6 of 6');
 
-    // who was there before keeps what he has
+    // pods from before keep their addresses
     expect(await wire.addressOf(stays)).to.equal(`${IN_USE[0]}/29`);
     await wire.waitReachable(fresh, [IN_USE[0]!]);
 
-    // the plugin's DEL gives back by container and interface
+    // the plugin's DEL releases by container and interface
     const config = { cniVersion: '1.0.0', name: tight, type: 'bridge', ipam: { type: 'holdfast' } };
     const { node } = wire.context.wire.sandboxOf(byHand);
     const call = { verb: 'DEL', config, pod: byHand, interfaceName: 'net1' } as const;
     expect(await wire.context.wire.callPlugin(node, call)).to.deep.equal({ exitCode: 0, answer: undefined });
     await untilReleased(story(), `${tight}.10-75-0-3`);
-    // a pod that ends by whereabouts' own DEL, which knows nothing of leases
+    // a pod that ends by the DEL of whereabouts, which does not know leases
     await wire.deletePod(ends.metadata.name);
     await untilReleased(story(), `${tight}.10-75-0-2`);
     expect((await client.get(ADDRESS_LEASES, { name: `${tight}.10-75-0-1` })).spec.owner?.uid).to.equal(
@@ -172,7 +172,7 @@ describeStory('A cluster that moves from whereabouts', (story) => {
   });
 });
 
-/** Gone is released as well: it has cooled down. */
+/** True if the lease is released or, after its cool-down, deleted. */
 async function untilReleased({ client }: Story, name: string): Promise<void> {
   await untilValue(
     `AddressLease ${name} to be released`,

@@ -90,13 +90,13 @@ describeStory('Nodes with blocks of a pool', (story) => {
     const observer = await scene.observed(async () => {
       for (const node of [one, two]) await scene.podsIn(node, 2);
       const kept = (await scene.used(one))[0]!;
-      // as ipam would, had it not seen the pod
+      // as ipam does if it has not seen the pod
       await blocks.markForRelease(kept);
       await untilValue(
         'the block to be kept, and its node’s again',
         async () => {
           const said = scene.observer.releaseStatesOf(one).map((words) => words.join(' '));
-          // ipam has seen the pod, and has taken its word back before the node has answered
+          // ipam has seen the pod, and has reverted the mark before the node answered
           if (said.some((words) => words.endsWith('marked-for-release '))) await blocks.markForRelease(kept);
           return said;
         },
@@ -140,7 +140,7 @@ describeStory('Nodes with blocks of a pool', (story) => {
     const scene = await BlockScenario.begin(story(), on, ['10.70.4.0/26']);
     const node = `${story().namespace}-node`;
     const removeNode = () => client.delete(NODES, { name: node });
-    // no kubelet lets it go
+    // no kubelet removes it
     const removePod = () => client.delete(PODS, story().ref('left-behind'), { gracePeriodSeconds: 0 });
     cleanUps.push(removeNode, removePod);
     await client.create(NODES, { metadata: { name: node } });
@@ -170,7 +170,7 @@ describeStory('Nodes with blocks of a pool', (story) => {
     const on = requireWire(this);
     const { ipam, nodes } = on.bed;
     await ipam.stop();
-    // two blocks for each of the two, of which one pod uses at most one
+    // two blocks for each node, of which one pod uses at most one
     await ipam.start({ args: [...IPAM_ARGS, '--block-min-free=5'] });
     cleanUps.push(async () => {
       await ipam.stop();

@@ -12,7 +12,7 @@ const has = (type: PoolCondition, status: string) => (pool: AddressPool) =>
 const messageOf = (pool: AddressPool, type: PoolCondition) =>
   pool.status?.conditions?.find((condition) => condition.type === type)?.message ?? '';
 
-/** How often the process has looked at claims. */
+/** The number of reconciliations of claims. */
 async function syncsOf(ipam: HoldfastProcess): Promise<number> {
   const counts = (await ipam.metrics()).matchAll(/^holdfast_sync_seconds_count\{loop="ipam-claims".*\} (\d+)$/gm);
   return [...counts].reduce((sum, [, count]) => sum + Number(count), 0);
@@ -184,7 +184,7 @@ describeStory('A pool of an administrator', (story) => {
   it('is rejected if it is the second one for the same users', async () => {
     const first = `${story().namespace}-admin`;
     await story().addresses.createPool(first, spec('10.30.12.0/24'));
-    // known to whoever refuses
+    // known to the webhook that rejects
     await story().addresses.waitForPool(first, 'to serve', has(PoolCondition.Ready, 'True'));
     const second = story().addresses.createPool(`${story().namespace}-more`, spec('10.30.13.0/24'));
     expect(await rejectionMessage(second)).to.include(`${story().namespace}-admin`);

@@ -10,7 +10,7 @@ import { waitForWireAddresses } from './story/wire-addresses.js';
 
 const ADDRESS = '10.21.0.9/24';
 
-/** A pod `pod` that runs with an address on `net1` which no IPAM leases. */
+/** Creates a pod `pod` with a static address on `net1`, and waits until it runs. */
 async function podOn(story: Story): Promise<Pod> {
   const config = { cniVersion: '1.0.0', name: 'static-net', type: 'bridge', bridge: 'br-static' };
   await story.network('fixed', { config: { ...config, ipam: { type: 'static', addresses: [{ address: ADDRESS }] } } });
@@ -63,7 +63,7 @@ describeStory('The simulated kubelet with real networks', (story) => {
     const endOld = await wire.reboot([pod]);
     await until('another sandbox', () => wire.networks.find(pod.metadata.uid ?? ''));
     expect(Object.keys(await wire.wire.inventory())).not.to.include(old.location);
-    await endOld(); // of what is gone: that is well
+    await endOld(); // for a sandbox that is gone, which is no error
     expect(await wire.addressesOf(pod, 'net1')).to.deep.equal([ADDRESS]);
   });
 
@@ -92,7 +92,7 @@ describeStory('The simulated kubelet with real networks', (story) => {
     expect(wire.networks.find(pod.metadata.uid ?? '')).to.equal(undefined);
     letGo();
     await runningPod(story().client, story().ref('pod'));
-    // a stand-in for somebody else's plugin attaches an interface without an address
+    // the stub of another plugin attaches an interface without an address
     expect((await wire.interfaceOf(pod, 'net1'))?.addresses.filter(({ linkLocal }) => !linkLocal)).to.deep.equal([]);
   });
 

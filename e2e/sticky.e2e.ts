@@ -13,19 +13,19 @@ const MAC = '02:00:00:00:74:01';
 const OTHER_MAC = '02:00:00:00:74:02';
 const COOLDOWN_S = 3;
 
-/** Of whoever has or had the address, in whatever state. */
+/** The lease of an address in any state. */
 function leaseOf(story: Story, network: string, address: string): Promise<AddressLease | undefined> {
   return story.client.find(ADDRESS_LEASES, { name: leaseName(network, parseAddress(address)) });
 }
 
-/** @returns when, in milliseconds since the epoch */
+/** @returns the time, in milliseconds since the epoch */
 async function released(story: Story, network: string, address: string): Promise<number> {
   const find = () => leaseOf(story, network, address);
   const lease = await untilValue(`${address} to be released`, find, (found) => found?.spec.releasedAt !== undefined);
   return Date.parse(lease!.spec.releasedAt!);
 }
 
-/** As an admin writes it, without labels. */
+/** A reservation as an administrator writes it, without labels. */
 async function reserve(story: Story, network: string, address: string, mac: string): Promise<void> {
   const { metadata } = await story.addresses.waitForDerivedPool(network);
   const name = leaseName(network, parseAddress(address));
@@ -45,7 +45,7 @@ async function unreserve(story: Story, network: string, address: string): Promis
   await story.client.delete(ADDRESS_LEASES, { name: leaseName(network, parseAddress(address)) });
 }
 
-/** Deletes a VM, and waits until its address is released. @returns when that was, in milliseconds since the epoch */
+/** Deletes a VM, and waits until its address is released. @returns the time, in milliseconds since the epoch */
 async function endVm(story: Story, name: string, network: string, address: string): Promise<number> {
   await story.deleteVm(name, 'Background');
   await story.waitGone(name);

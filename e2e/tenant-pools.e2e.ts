@@ -7,7 +7,7 @@ import { rejectionMessage } from './story/rejection.js';
 import { vmManifest } from './story/vm.js';
 import { untilValue } from './bed/wait.js';
 
-/** More interfaces than a VM gets claims for, and than the pool has addresses. */
+/** More interfaces than the limit of claims of a VM, and than the addresses of the pool. */
 const MANY = 40;
 /** The default of --max-claims-per-vm. */
 const MOST = 32;

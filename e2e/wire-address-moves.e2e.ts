@@ -8,7 +8,7 @@ import { bare, itWithWireStory, waitSandboxGone, type WireStory } from './story/
 const DATA = podInterfaceName('data');
 
 describeStory('The address of a VM that moves', (story) => {
-  /** A VM that runs, and its claim's addresses. */
+  /** A running VM and the addresses of its claim. */
   async function runningVm(wire: WireStory, cidr: string): Promise<{ source: Pod; addresses: string[] }> {
     await story().addresses.createNetwork('blue', [cidr]);
     await story().createVm('vm1', { data: 'blue' });

@@ -66,7 +66,7 @@ describeStory('A launcher whose reference was removed before its networks are se
 });
 
 describeStory('A pod of another owner', (story) => {
-  /** A VM that runs, and its addresses. */
+  /** A running VM and its addresses. */
   async function runningVm(wire: WireStory, cidr: string): Promise<{ launcher: Pod; addresses: string[] }> {
     await story().addresses.createNetwork('blue', [cidr]);
     await story().createVm('vm1', { data: 'blue' });
@@ -77,7 +77,7 @@ describeStory('A pod of another owner', (story) => {
     return { launcher, addresses };
   }
 
-  /** The VM has what it had, and nobody else has anything of it. */
+  /** Checks that the VM has its addresses and no other pod has any of them. */
   async function vmIsUnharmed(wire: WireStory, addresses: readonly string[]): Promise<void> {
     await wire.waitForAddresses(await wire.launcher('vm1'), DATA, addresses);
     const lease = (await story().addresses.leases()).get(bare(addresses[0]!));
@@ -98,7 +98,7 @@ describeStory('A pod of another owner', (story) => {
       const words = await wire.waitForSandboxFailure('thief', /ipam-claim-reference/);
       expect(words).to.include('"vm1.data"').and.to.include('only the pods of its VM may use it');
       await vmIsUnharmed(wire, addresses);
-      // nor while the VM is stopped
+      // not even while the VM is stopped
       await story().stop('vm1');
       await untilAdmitted(() => wire.createPod('second', { networks: [element] }));
       await wire.waitForSandboxFailure('second', /only the pods of its VM may use it/);

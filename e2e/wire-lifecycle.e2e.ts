@@ -148,12 +148,12 @@ describeStory('A VM with real networks', (story) => {
     );
   }
 
-  /** As after `kubectl delete --force`: the object goes, whatever its node does. */
+  /** Deletes the object of a pod at once, as `kubectl delete --force` does. */
   async function forget(pod: string): Promise<void> {
     await story().client.delete(PODS, story().ref(pod), { gracePeriodSeconds: 0 });
   }
 
-  /** As it is stored: nothing has touched it where it is the same again. */
+  /** The stored lease, to compare it with a later one. */
   async function leaseOf(address: string): Promise<object | undefined> {
     return (await story().addresses.leases()).get(bare(address));
   }

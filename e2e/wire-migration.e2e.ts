@@ -12,7 +12,7 @@ import { bridgeOf } from './story/networks.js';
 import { untilValue } from './bed/wait.js';
 import { waitForWireAddresses } from './story/wire-addresses.js';
 
-/** What docs/concepts/live-migration.md says, held to the real plugins and this kernel; bench/migration.ts has all figures. */
+/** Tests the statements of docs/concepts/live-migration.md with real plugins and this kernel. bench/migration.ts has all figures. */
 describe('The target of a live migration, set up while the guest runs on the source', function () {
   this.timeout(120_000);
   let stage: WireFixture;
@@ -28,7 +28,7 @@ describe('The target of a live migration, set up while the guest runs on the sou
     expect(ipv6.misdirected).to.be.greaterThan(0);
     expect(connection).to.equal('ECONNRESET');
     expect(switchMoves.before).to.be.greaterThan(0);
-    expect(targetMessages).not.to.have.property('gratuitous arp-request'); // it is what IPv6 says by itself that does it
+    expect(targetMessages).not.to.have.property('gratuitous arp-request'); // it is the IPv6 messages of the kernel that disturb
     expect(targetMessages['multicast-report']).to.be.greaterThan(0);
   });
 
@@ -66,7 +66,7 @@ describe('The target of a live migration, set up while the guest runs on the sou
     expect(String(failure)).to.include('cannot use IPAM when DisableContainerInterface flag is set');
   });
 
-  /** The source of a migration, on a network that looks for duplicates. */
+  /** Starts the source of a migration on a network with duplicate address detection. */
   async function startGuarded(name: string, addresses: readonly string[], gateway?: string): Promise<void> {
     for (const node of ['node-1', 'node-2']) await stage.wire.join(node, name);
     const ipam = { type: 'static', addresses: addresses.map((address) => ({ address, gateway })) };
@@ -75,7 +75,7 @@ describe('The target of a live migration, set up while the guest runs on the sou
     await settled(source.location);
   }
 
-  /** More than one target may be needed: nobody hears a probe that is sent before the port of the bridge forwards. */
+  /** Repeats with other targets, because a probe is lost if the port of the bridge does not forward yet. */
   async function untilTarget(name: string, outcome: RegExp): Promise<void> {
     const attempt = async () => {
       const pod = await stage.createPod('node-2', [{ name, interface: INTERFACE }]);
@@ -91,7 +91,7 @@ describe('The target of a live migration, set up while the guest runs on the sou
     await untilValue(`a target that says ${outcome.source}`, attempt, (said) => outcome.test(said));
   }
 
-  /** The addresses of a pod once no detection of duplicates is under way. */
+  /** The addresses of a pod after duplicate address detection. */
   function settled(place: WireLocation): Promise<readonly AddressState[]> {
     return untilValue(
       `the addresses of ${place} to be settled`,
@@ -106,7 +106,7 @@ describe('The target of a live migration, set up while the guest runs on the sou
   }
 });
 
-/** Nothing was lost or went astray before the guest moved. */
+/** Checks that nothing was lost or misdirected before the guest moved. */
 function expectCalm({ ipv4, ipv6, connection, switchMoves }: MigrationOutcome): void {
   for (const { lost, misdirected, neighbourMoves } of [ipv4, ipv6]) {
     expect(misdirected).to.equal(0);

@@ -135,7 +135,7 @@ describeStory('A network without allowPersistentIPs', (story) => {
   });
 });
 
-/** The NAD as `addresses.network` makes it, without the flag. */
+/** The NAD that `addresses.createNetwork` creates, without the flag. */
 async function withoutFlag(story: Story, nad: string, cidr: string): Promise<void> {
   await story.network(nad, { network: `${story.namespace}-${nad}`, subnets: [{ cidr }], persistent: false });
 }

@@ -20,7 +20,7 @@ describeStory('A tenant who may only create pods', (story) => {
       const network = await story().addresses.createNetwork('blue', [SUBNET]);
       await story().createVm('vm1', { data: 'blue' });
       await story().waitRunning('vm1');
-      // the same network and addresses in an address space of its own, on another wire
+      // the same network and addresses in another address space, on another segment
       const [namespace, addressSpace] = [await story().otherNamespace(), `${network}-other`];
       const ipam = { type: 'holdfast', subnets: [{ cidr: SUBNET }], addressSpace };
       const config = { cniVersion: '1.0.0', name: network, type: 'bridge', bridge: bridgeOf(addressSpace), ipam };

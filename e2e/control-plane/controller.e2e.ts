@@ -43,7 +43,7 @@ const KUBEVIRT_KINDS = [
   kubeVirtKind('virtualmachineinstances', 'VirtualMachineInstance'),
 ];
 
-/** A controller in this process, as its shipped identity. */
+/** A controller in this process, with its shipped identity. */
 interface Running {
   part: Component;
   context: ProcessContext;
@@ -118,7 +118,7 @@ describe('The controller with a real API server', function () {
     await closeContext(stopped.context);
   }
 
-  /** How many decisions a controller has taken. */
+  /** The number of decisions of a controller. */
   async function decided({ context }: Running): Promise<number> {
     const metric = await context.metrics.registry.getSingleMetric('holdfast_claim_actions_total')?.get();
     return metric?.values.reduce((sum, { value }) => sum + value, 0) ?? 0;
@@ -133,7 +133,7 @@ describe('The controller with a real API server', function () {
     return untilValue(`claims are: ${names.join()}`, claims, isRight);
   }
 
-  /** What may stand in an object that is to be created. */
+  /** Removes the fields that must be absent in a create request. */
   function creatable({ uid: _uid, resourceVersion: _version, ...metadata }: ObjectMeta): ObjectMeta {
     return metadata;
   }
@@ -225,7 +225,7 @@ describe('The controller with a real API server', function () {
     const first = await start();
     await createVm('vm1');
     const [made] = await claimsAre('vm1.data');
-    // while the CRDs go, it could still prove that the VM is gone
+    // while the CRDs are being deleted, it could still prove that the VM is gone
     await stop(first);
     for (const crd of KUBEVIRT_KINDS) await plane.client.delete(resourceOf(crd), crd.metadata);
     await until('no VMs to be served', async () => !(await areServed(plane.client.transport, [VIRTUAL_MACHINES])));
@@ -246,7 +246,7 @@ describe('The controller with a real API server', function () {
     await claimsAre();
   });
 
-  /** The claims, after the IPAM's shipped identity has looked whether VMs are served. */
+  /** The claims, after a check with the shipped identity of ipam that VMs are served. */
   async function writtenByIpam(): Promise<IPAMClaim[]> {
     const kubeconfig = await writeServiceAccountKubeconfig(plane, { namespace: SYSTEM, name: 'holdfast-ipam' });
     const transport = new Transport(await loadCredentials({ kubeconfig }));

@@ -34,7 +34,7 @@ const SYSTEM = 'holdfast-system';
 const NAME = 'holdfast-ipam';
 const TENANT = 'vms';
 
-/** The validation in this process, as ipam's shipped identity. */
+/** The validation in this process, with the shipped identity of ipam. */
 interface Running {
   part: Component;
   context: ProcessContext;
@@ -45,7 +45,7 @@ describe('The validation of pools and networks with a real API server', function
   let plane: ControlPlane;
   let port: number;
   let running: Running;
-  /** What the book of leases would say. */
+  /** The leases in use, in place of the real ones. */
   let leases: PoolLease[];
 
   before(async function () {
@@ -175,7 +175,7 @@ describe('The validation of pools and networks with a real API server', function
       .and.to.include('spec.config.ipam.subnets[0].cidr');
     await createNad('first', holdfastConfig({ subnets: [{ cidr: '10.0.0.0/24' }] }));
     const second = () => createNad('second', holdfastConfig({ subnets: [{ cidr: '10.1.0.0/24' }] }));
-    // as soon as the first one is known
+    // when the first one is known
     await until('the second is refused', async () => {
       const refusal = await second().catch((error: unknown) => error);
       if (refusal instanceof Error) return refusal.message.includes(`${TENANT}/first is older`);
@@ -196,7 +196,7 @@ describe('The validation of pools and networks with a real API server', function
       const ref = { namespace: TENANT, name: 'mine' };
       await plane.client.patch(NETWORK_ATTACHMENT_DEFINITIONS, ref, { type: 'merge', body: labels });
       await plane.client.patch(ADDRESS_POOLS, { name: 'red' }, { type: 'merge', body: labels });
-      // a network that slips through is shown later; a pool that goes takes addresses with it
+      // an invalid network is reported later, but a deleted pool loses addresses
       await createNad('late', holdfastConfig({ subnets: [{ cidr: '10.3.0.1/24' }] }, 'late'));
       const deletion = plane.client.delete(ADDRESS_POOLS, { name: 'red' });
       expect((await requestErrorOf(deletion)).message).to.include('failed calling webhook');

@@ -26,7 +26,7 @@ const CLUSTER_ROLE_BINDINGS: Resource<KubeObject & { roleRef: object; subjects: 
   namespaced: false,
 };
 
-/** The Kubernetes layer's requests against a real API server; no KubeVirt. */
+/** The Kubernetes client with a real API server, without KubeVirt. */
 describe('The Kubernetes client', function () {
   this.timeout(60_000);
   let plane: ControlPlane;
@@ -111,7 +111,7 @@ describe('The Kubernetes client', function () {
     const kubeconfig = join(plane.workDir, 'revoked.kubeconfig');
     await writeFile(kubeconfig, tokenFileKubeconfig(tokenFile));
     const transport = new Transport(await loadCredentials({ kubeconfig }));
-    // Never asks for another token.
+    // Never requests another token.
     const ca = Buffer.from(plane.caBundle, 'base64');
     const probe = new Transport({
       server: plane.server,
@@ -124,7 +124,7 @@ describe('The Kubernetes client', function () {
       await until('the role to be in force', async () => Boolean(await transport.request(list)));
       const second = await boundToken(account, 'second');
       await client.delete(SECRETS, { namespace: NAMESPACE, name: 'token-first' });
-      // The server remembers for 10 s that a token was good.
+      // The server caches for 10 s that a token was valid.
       await until('the token to be refused', async () => (await faultOf(probe.request(list))) === '401');
       expect(await faultOf(transport.request(list))).to.equal('401');
       await writeFile(`${tokenFile}.new`, second);
@@ -135,7 +135,7 @@ describe('The Kubernetes client', function () {
     }
   });
 
-  /** A token that is good for as long as a Secret of its own exists. */
+  /** A token that is valid as long as its own Secret exists. */
   async function boundToken(account: { namespace: string; name: string }, name: string): Promise<string> {
     const secret = await client.create(SECRETS, { metadata: { namespace: NAMESPACE, name: `token-${name}` } });
     const { uid } = secret.metadata;

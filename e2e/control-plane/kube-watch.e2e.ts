@@ -27,7 +27,7 @@ const CRDS: Resource<Definition> = {
 const THINGS: Resource = { group: 'test.dev', version: 'v1', plural: 'things', kind: 'Thing', namespaced: true };
 const NAMESPACE = 'kube-watch';
 
-/** Holds watches back until it is told to let them through. */
+/** Delays watches until they are released. */
 class Gate implements ClientTransport {
   readonly #wire: ClientTransport;
   #closed: Promise<void> | undefined;
@@ -66,7 +66,7 @@ class Gate implements ClientTransport {
   }
 }
 
-/** Reflectors against a real API server that is killed, paused and loses its history. Nothing remembers it but etcd. */
+/** Reflectors with a real API server that is killed, paused and loses its history. It has no watch cache. */
 describe('The informers of the Kubernetes client', function () {
   this.timeout(90_000);
   let plane: ControlPlane;
@@ -75,7 +75,7 @@ describe('The informers of the Kubernetes client', function () {
   let ends: string[];
 
   before(async () => {
-    // With a watch cache, the server would answer from the history that etcd has forgotten.
+    // With a watch cache, the server would answer from history that etcd has compacted.
     plane = await startControlPlane({ apiServerFlags: ['--watch-cache=false'] });
     client = plane.client;
     await client.create(NAMESPACES, { metadata: { name: NAMESPACE } });
@@ -112,7 +112,7 @@ describe('The informers of the Kubernetes client', function () {
     return client.delete(CONFIG_MAPS, { namespace: NAMESPACE, name });
   }
 
-  /** Resolves when the watch delivers: until then only the list has been seen. */
+  /** Resolves when the watch delivers events, because before that only the list has arrived. */
   async function seeWatch(informer: Informer<ConfigMap>): Promise<void> {
     await write('seen-by-watch', { at: String(Date.now()) });
     const { data } = await client.get(CONFIG_MAPS, { namespace: NAMESPACE, name: 'seen-by-watch' });
@@ -189,7 +189,7 @@ describe('The informers of the Kubernetes client', function () {
       close: () => client.transport.close(),
       request: async (request) => {
         const page = await client.transport.request(request);
-        // etcd keeps the latest revision: one more makes the page's revision old.
+        // etcd keeps the latest revision, so another write makes the page's revision old.
         if (++pages === 1) {
           await write('stays', { again: String(pages) });
           await plane.etcd.compact();
@@ -233,7 +233,7 @@ describe('The informers of the Kubernetes client', function () {
       await until('the object behind the proxy', () => informer.cache.get(`${NAMESPACE}/behind-proxy`));
       expect(ends).to.include('idle');
     } finally {
-      // an open server keeps the run from ending
+      // an open server would keep the process running
       proxy.stop();
       await transport.close();
     }

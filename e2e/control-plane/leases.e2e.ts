@@ -28,7 +28,7 @@ const TIMES = { cooldownMs: 60_000, stickyMs: 0 };
 const NOW = Date.parse('2026-01-01T00:00:00Z');
 const POOL = { addressSpace: 'Race_1', pool: 'race' };
 
-/** One of several processes that know nothing of each other. */
+/** One of several independent processes. */
 class Racer {
   readonly name: string;
   readonly client: Client;
@@ -45,7 +45,7 @@ class Racer {
     return { kind: 'Pod', namespace: this.name, name, uid: `uid-of-${name}` };
   }
 
-  /** @returns the lease where this process won; undefined where another one was faster */
+  /** @returns the lease; undefined if another process was faster */
   async write(write: LeaseWrite): Promise<AddressLease | 'gone' | undefined> {
     try {
       return (await writeLease(this.client, write)) ?? 'gone';
@@ -56,7 +56,7 @@ class Racer {
   }
 }
 
-/** Leases on a real API server: creating one is the lock, whoever else writes at the same time. */
+/** Leases on a real API server: the creation of a lease is the lock. */
 describe('Concurrent allocations', function () {
   this.timeout(60_000);
   let plane: ControlPlane;
@@ -79,13 +79,13 @@ describe('Concurrent allocations', function () {
     await plane.stop();
   });
 
-  /** All racers try the same on all addresses at once. @returns who won, by address */
+  /** All processes try the same on all addresses at once. @returns the winner of each address */
   async function race(
     attempt: (racer: Racer, address: Address, index: number) => LeaseWrite,
   ): Promise<(string | undefined)[]> {
     return Promise.all(
       ADDRESSES.map(async (address, index) => {
-        // now one is a little earlier, now the other
+        // random delays vary the order
         const order = index % 2 === 0 ? racers : [...racers].reverse();
         const results = await Promise.all(order.map((racer) => racer.write(attempt(racer, address, index))));
         const winners = order.filter((_, i) => results[i] !== undefined).map(({ name }) => name);

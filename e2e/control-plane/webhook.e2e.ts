@@ -55,7 +55,7 @@ const SYSTEM = 'holdfast-system';
 const NAME = 'holdfast-webhook';
 const KUBEVIRT_CONTROLLER = { namespace: 'kubevirt', name: 'kubevirt-controller' };
 
-/** The webhook in this process, as its shipped identity. */
+/** The webhook in this process, with its shipped identity. */
 interface Running {
   part: Component;
   context: ProcessContext;
@@ -68,7 +68,7 @@ describe('The webhook with a real API server', function () {
   let port: number;
   let running: Running | undefined;
   let vmi: VirtualMachineInstance;
-  /** KubeVirt's controller: only launchers that it creates are pointed at claims. */
+  /** KubeVirt's controller, because only its launchers get references to claims. */
   let kubevirt: Client;
 
   before(async function () {

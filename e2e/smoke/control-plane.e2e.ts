@@ -4,7 +4,7 @@ import { CONFIG_MAPS, NAMESPACES } from '../../kube/resources.js';
 import { until } from '../bed/wait.js';
 import { startControlPlane, type ControlPlane } from '../bed/control-plane.js';
 
-/** What tests of the Kubernetes layer need of a bare control plane. */
+/** The features of a bare control plane that tests of the Kubernetes client need. */
 describe('A control plane without KubeVirt', function () {
   this.timeout(120_000);
   let plane: ControlPlane;
@@ -49,7 +49,7 @@ describe('A control plane without KubeVirt', function () {
   });
 });
 
-/** The first value of a stream, or the error that it ends with. */
+/** The first value of a stream, or its error. */
 async function first(stream: AsyncIterable<unknown>): Promise<unknown> {
   try {
     for await (const value of stream) return value;

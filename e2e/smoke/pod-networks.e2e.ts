@@ -8,7 +8,7 @@ import type { PodNetworks } from '../bed/network/pod-networks.js';
 import { bridgeNetwork, FIXTURE_NAMESPACE, type WireFixture } from '../bed/network/wire-fixture.js';
 import type { Wire } from '../bed/network/wire.js';
 
-/** Multus and the plugins on the wire, without KubeVirt and without Holdfast: they work as on a cluster. */
+/** Multus and the CNI plugins with real pod networks, without KubeVirt and Holdfast. */
 describe('The networks of pods on the bed', function () {
   this.timeout(120_000);
   let stage: WireFixture;
@@ -117,7 +117,7 @@ describe('The networks of pods on the bed', function () {
     await stage.createNetwork('blue', bridgeNetwork('br1', { type: 'static' }));
     await wire.join('node-1', 'br1');
     await wire.join('node-1', 'br3');
-    await networks.attach(await stage.createPod('node-1', [])); // makes cni0, which stays
+    await networks.attach(await stage.createPod('node-1', [])); // creates cni0, which stays
     const before = await leftovers('node-1');
     const pod = await stage.createPod('node-1', [{ name: 'leased', interface: 'leased0' }]);
     await networks.attach(pod);
@@ -162,7 +162,7 @@ describe('The networks of pods on the bed', function () {
     expect((await networks.attach(pod)).node).to.equal('node-1');
   });
 
-  /** What a pod has on its node besides its own namespace. */
+  /** The interfaces of a pod on its node, outside of its namespace. */
   async function leftovers(node: string): Promise<{ interfaces: readonly string[]; files: string[] }> {
     const contents = await wire.inventory();
     const folder = join(nodeFolder(stage.plane, node), 'var-lib-cni');

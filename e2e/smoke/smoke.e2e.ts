@@ -24,7 +24,7 @@ interface Node extends KubeObject {
 
 const NODES: Resource<Node> = { group: '', version: 'v1', plural: 'nodes', kind: 'Node', namespaced: false };
 
-/** The bed itself, without Holdfast: every lifecycle goes through, and how long it takes. */
+/** The bed without Holdfast: every lifecycle works, and its time is printed. */
 describe('The test bed', function () {
   this.timeout(120_000);
   let bed: Bed;

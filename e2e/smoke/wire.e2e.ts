@@ -11,7 +11,7 @@ import { bridgeNetwork, type WireFixture } from '../bed/network/wire-fixture.js'
 import { openWire, type Wire } from '../bed/network/wire.js';
 import { capture } from '../bed/processes.js';
 
-/** The wire by itself: what it shows of packets and of guests, and that nothing of it is left. */
+/** The network namespaces of the bed: what they report of packets and guests, and that nothing of them remains. */
 describe('The network namespaces of the bed', function () {
   this.timeout(120_000);
   let stage: WireFixture;
@@ -129,7 +129,7 @@ describe('The network namespaces of the bed', function () {
   });
 });
 
-/** All network namespaces in which something runs, as /proc names them. */
+/** All network namespaces with a process, from /proc. */
 async function namespaces(): Promise<string[]> {
   return (await capture('/bin/sh', ['-c', 'readlink /proc/[0-9]*/fd/* /proc/[0-9]*/ns/net || true'])).split('\n');
 }
