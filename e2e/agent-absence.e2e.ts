@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { podInterfaceName } from '../api/pod-interface.js';
 import { AgentPods, NET1, pendingDeletesOn } from './faults/agent-pods.js';
-import { withAgentProxy } from './faults/agent-proxy.js';
+import { withAgentProxy } from './faults/api-proxy.js';
 import { describeStory, itOnWire } from './story/describe.js';
 import { until, untilValue } from './bed/wait.js';
 import { bareAddress } from '../test/bare-address.js';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { podInterfaceName } from '../api/pod-interface.js';
 import { ADDRESS_LEASES } from '../kube/resources.js';
-import { withAgentProxy } from './faults/agent-proxy.js';
+import { crashAfterEachWrite } from './faults/crash-after-write.js';
 import { AgentPods } from './faults/agent-pods.js';
 import { describeStory, itOnWire, requireWire, type WireContext } from './story/describe.js';
 import type { Story } from './story/story.js';
@@ -13,16 +13,19 @@ const NODE = 'node-1';
 /** Longer than the cool-down on the bed, because the restart of an agent takes longer. */
 const COOLING = { cooldownSeconds: 60 };
 
+const isLeaseWrite = (_method: string, path: string) => path.includes('/addressleases');
+
 describeStory('An agent killed right after any of its writes', (story) => {
   it('leaves each pod with its own address and no address without a pod', async function () {
     this.timeout(6 * 60_000);
     const on = requireWire(this);
     await nothingHeldByOthers(story());
-    const deaths = await dieAfterEachWrite(on, (nth) => tellOfPod(nth, story(), on));
-    const kinds = deaths.map((what) => what.replace(/ .*/, ''));
+    const options = { bed: on.bed, process: on.agents.on(NODE), counts: isLeaseWrite };
+    const crashes = await crashAfterEachWrite(options, (nth) => runPod(nth, story(), on));
+    const kinds = crashes.map((what) => what.replace(/ .*/, ''));
     // both families are leased, freed with the sandbox, leased again for the next one, and freed with the pod
     expect(kinds.filter((kind) => kind === 'POST')).to.have.length.of.at.least(2);
-    expect(deaths).to.have.length.of.at.least(8);
+    expect(crashes).to.have.length.of.at.least(8);
   });
 });
 
@@ -61,39 +64,8 @@ async function nothingHeldByOthers({ client }: Story): Promise<void> {
   await untilValue('addresses of earlier tests to be freed', held, (count) => count === 0, { timeoutMs: 120_000 });
 }
 
-/**
- * Repeats a test. In its n-th run the agent is killed right after its n-th write and started again at once. Ends after the first run
- * that has fewer writes. @returns the writes after which it was killed
- */
-async function dieAfterEachWrite(on: WireContext, tell: (nth: number) => Promise<void>): Promise<string[]> {
-  const deaths: string[] = [];
-  const current = { nth: 0, writes: 0, restarted: undefined as Promise<void> | undefined };
-  let restart = (): Promise<void> => Promise.resolve();
-  const onWrite = (what: string) => {
-    if (!what.includes('/addressleases')) return undefined;
-    current.writes++;
-    if (current.writes !== current.nth) return undefined;
-    deaths.push(what);
-    current.restarted = restart();
-    return current.restarted;
-  };
-  await withAgentProxy({ ...on, node: NODE, onWrite }, async (agent) => {
-    restart = async () => {
-      await on.agents.on(NODE).kill();
-      await agent.start();
-    };
-    for (;;) {
-      Object.assign(current, { nth: current.nth + 1, writes: 0, restarted: undefined });
-      await tell(current.nth);
-      if (current.restarted === undefined) return;
-      await current.restarted;
-    }
-  });
-  return deaths;
-}
-
 /** Creates and deletes a pod, and replaces its sandbox in between. */
-async function tellOfPod(nth: number, story: Story, { wire }: WireContext): Promise<void> {
+async function runPod(nth: number, story: Story, { wire }: WireContext): Promise<void> {
   const [name, nad] = [`pod${String(nth)}`, `net${String(nth)}`];
   const pods = new AgentPods(story, wire);
   await story.addresses.createNetwork(nad, [`10.61.${String(nth)}.0/24`, `fd00:61:${String(nth)}::/64`], COOLING);

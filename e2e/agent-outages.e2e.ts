@@ -4,7 +4,7 @@ import { podInterfaceName } from '../api/pod-interface.js';
 import type { Pod } from '../api/pod.js';
 import { leaseName } from '../ipam/core/lease-name.js';
 import { parseAddress } from '../ipam/core/address.js';
-import { withAgentProxy } from './faults/agent-proxy.js';
+import { withAgentProxy } from './faults/api-proxy.js';
 import { AgentPods } from './faults/agent-pods.js';
 import { describeStory, itOnWire, type WireContext } from './story/describe.js';
 import { bridgeOf } from './story/networks.js';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { podInterfaceName } from '../api/pod-interface.js';
 import type { Pod } from '../api/pod.js';
-import { type AgentProxy, withAgentProxy } from './faults/agent-proxy.js';
+import { type ApiProxy, withAgentProxy } from './faults/api-proxy.js';
 import { AgentPods } from './faults/agent-pods.js';
 import { describeStory, itOnWire, type WireContext } from './story/describe.js';
 import type { Story } from './story/story.js';
@@ -10,9 +10,9 @@ import { untilValue } from './bed/wait.js';
 const DATA = podInterfaceName('data');
 
 /** Runs a test in which the agents of both nodes are behind proxies. */
-async function behindLines(on: WireContext, tell: (lines: readonly AgentProxy[]) => Promise<void>): Promise<void> {
+async function behindProxies(on: WireContext, run: (proxies: readonly ApiProxy[]) => Promise<void>): Promise<void> {
   await withAgentProxy({ ...on, node: 'node-1' }, (first) =>
-    withAgentProxy({ ...on, node: 'node-2' }, (second) => tell([first.proxy, second.proxy])),
+    withAgentProxy({ ...on, node: 'node-2' }, (second) => run([first.proxy, second.proxy])),
   );
 }
 
@@ -35,11 +35,11 @@ describeStory('An agent whose watches deliver no events', (story) => {
   itOnWire('never gives the address of a deleted claim to a new VM of the same name', async (on) => {
     const pods = new AgentPods(story(), on.wire);
     await story().addresses.createNetwork('blue', ['10.65.0.0/24']);
-    await behindLines(on, async (lines) => {
+    await behindProxies(on, async (proxies) => {
       await story().createVm('vm1', { data: 'blue' }, { annotations: asking('10.65.0.10') });
       await story().waitRunning('vm1');
       expect(await launcherOnWire(story(), pods)).to.deep.equal(['10.65.0.10']);
-      for (const line of lines) line.pauseWatches();
+      for (const proxy of proxies) proxy.pauseWatches();
       await story().deleteVm('vm1', 'Background');
       await story().waitGone('vm1');
       await story().waitForClaims([]);
@@ -47,24 +47,24 @@ describeStory('An agent whose watches deliver no events', (story) => {
       await story().createVm('vm1', { data: 'blue' }, { annotations: asking('10.65.0.20') });
       await story().waitRunning('vm1');
       expect(await launcherOnWire(story(), pods)).to.deep.equal(['10.65.0.20']);
-      for (const line of lines) line.resumeWatches();
+      for (const proxy of proxies) proxy.resumeWatches();
     });
   });
 
   itOnWire('gives a VM the address to which its claim has changed', async (on) => {
     const pods = new AgentPods(story(), on.wire);
     await story().addresses.createNetwork('blue', ['10.65.1.0/24']);
-    await behindLines(on, async (lines) => {
+    await behindProxies(on, async (proxies) => {
       await story().createVm('vm1', { data: 'blue' }, { annotations: asking('10.65.1.10') });
       await story().waitRunning('vm1');
       await story().stop('vm1');
-      for (const line of lines) line.pauseWatches();
+      for (const proxy of proxies) proxy.pauseWatches();
       await story().requestAddresses('vm1', { data: ['10.65.1.20'] });
       await story().addresses.waitForExactIPs('vm1.data', ['10.65.1.20/24']);
       await giveAway(story(), '10.65.1.10');
       await story().start('vm1');
       expect(await launcherOnWire(story(), pods)).to.deep.equal(['10.65.1.20']);
-      for (const line of lines) line.resumeWatches();
+      for (const proxy of proxies) proxy.resumeWatches();
     });
   });
 });
@@ -74,7 +74,7 @@ describeStory('An agent without a connection to the API server', (story) => {
     const pods = new AgentPods(story(), on.wire);
     await story().addresses.createNetwork('blue', ['10.65.2.0/24']);
     on.bed.switches.set({ holdNetworks: true }, { namespace: story().namespace, name: 'vm1' });
-    await behindLines(on, async (lines) => {
+    await behindProxies(on, async (proxies) => {
       await story().createVm('vm1', { data: 'blue' }, { annotations: asking('10.65.2.10') });
       await story().addresses.waitForExactIPs('vm1.data', ['10.65.2.10/24']);
       const launcher = await untilValue(
@@ -84,12 +84,12 @@ describeStory('An agent without a connection to the API server', (story) => {
         { timeoutMs: 60_000 },
       );
       expect(await added(on, pods, launcher!)).to.deep.include({ exitCode: 0, addresses: ['10.65.2.10/24'] });
-      for (const line of lines) line.disconnect();
+      for (const proxy of proxies) proxy.disconnect();
       await story().deleteVm('vm1', 'Background');
       await story().waitGone('vm1');
       await giveAway(story(), '10.65.2.10');
       expect(await added(on, pods, launcher!)).to.deep.include({ exitCode: 1, code: 11 });
-      for (const line of lines) line.reconnect();
+      for (const proxy of proxies) proxy.reconnect();
     });
   });
 });

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { Pod } from '../api/pod.js';
 import { ADDRESS_LEASES } from '../kube/resources.js';
 import type { PluginCall } from './bed/node/bed-wire.js';
-import { withAgentProxy } from './faults/agent-proxy.js';
+import { withAgentProxy } from './faults/api-proxy.js';
 import { AgentPods, NET1 } from './faults/agent-pods.js';
 import { describeStory, itOnWire, type WireContext } from './story/describe.js';
 import { until, untilValue } from './bed/wait.js';

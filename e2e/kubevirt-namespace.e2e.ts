@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { bareAddress } from '../test/bare-address.js';
 import { LAUNCHER_CREATOR, LAUNCHERS_VERIFIED } from '../api/names.js';
 import { podInterfaceName } from '../api/pod-interface.js';
 import { CONFIG_MAPS } from '../kube/resources.js';
@@ -6,7 +7,7 @@ import { environment } from './hooks.js';
 import { describeStory } from './story/describe.js';
 import { Tenant } from './story/tenant.js';
 import { until, untilValue } from './bed/wait.js';
-import { bare, itWithWireStory } from './story/wire-story.js';
+import { itWithWireStory } from './story/wire-story.js';
 
 const DATA = podInterfaceName('data');
 const POLICIES = { namespace: 'holdfast-system', name: 'holdfast-policies' };
@@ -63,7 +64,9 @@ describeStory('While the policies have a wrong namespace of KubeVirt', (story) =
       await tenant.close();
       await wire.deletePod('forged');
       await wire.waitForAddresses(launcher, DATA, addresses);
-      expect((await story().addresses.leases()).get(bare(addresses[0]!))?.spec.owner).to.include({ name: 'vm1.data' });
+      expect((await story().addresses.leases()).get(bareAddress(addresses[0]!))?.spec.owner).to.include({
+        name: 'vm1.data',
+      });
     },
   );
 });

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { bareAddress } from '../test/bare-address.js';
 import type { NetworkAttachmentDefinition } from '../api/network-attachment.js';
 import type { Pod } from '../api/pod.js';
 import { IP_POOLS } from '../cli/whereabouts/kinds.js';
@@ -13,7 +14,7 @@ import { KubectlPlugin, type PluginResult } from './story/kubectl-plugin.js';
 import { bridgeOf } from './story/networks.js';
 import type { Story } from './story/story.js';
 import { until, untilValue } from './bed/wait.js';
-import { bare, itWithWireStory, type WireStory } from './story/wire-story.js';
+import { itWithWireStory, type WireStory } from './story/wire-story.js';
 
 const ALLOCATIONS = 10_000;
 /** Number of pods that exist only as objects, on no node. */
@@ -148,7 +149,7 @@ describeStory('A cluster that moves from whereabouts', (story) => {
     // new pods get the free addresses, and then none
     const fresh = await wire.createNeighbour('tight', 'node-1', 'fresh');
     const other = await wire.createNeighbour('tight', 'node-2', 'other');
-    const taken = [await wire.addressOf(fresh), await wire.addressOf(other)].map(bare).sort();
+    const taken = [await wire.addressOf(fresh), await wire.addressOf(other)].map(bareAddress).sort();
     expect(taken).to.deep.equal(['10.75.0.5', '10.75.0.6']);
     await wire.createPod('late', { networks: [{ name: 'tight' }] });
     expect(await wire.waitForSandboxFailure('late', /is full/)).to.include('6 of 6');

@@ -6,7 +6,7 @@ import { blockName } from '../ipam/core/block-name.js';
 import { parseCidr } from '../ipam/core/cidr.js';
 import { ADDRESS_BLOCKS, ADDRESS_LEASES, NODES, PODS } from '../kube/resources.js';
 import { bareAddress } from '../test/bare-address.js';
-import { withAgentProxy } from './faults/agent-proxy.js';
+import { withAgentProxy } from './faults/api-proxy.js';
 import { BlockScenario } from './faults/block-scenario.js';
 import { environment } from './hooks.js';
 import { isIn } from './story/blocks.js';

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { bareAddress } from '../test/bare-address.js';
 import type { AddressLease } from '../api/address-lease.js';
 import { parseAddress } from '../ipam/core/address.js';
 import { leaseName } from '../ipam/core/lease-name.js';
@@ -7,7 +8,7 @@ import { describeStory } from './story/describe.js';
 import type { Story } from './story/story.js';
 import { guestMac, setMacAddress } from './story/vm.js';
 import { untilValue } from './bed/wait.js';
-import { bare, itWithWireStory } from './story/wire-story.js';
+import { itWithWireStory } from './story/wire-story.js';
 
 const MAC = '02:00:00:00:74:01';
 const OTHER_MAC = '02:00:00:00:74:02';
@@ -49,7 +50,7 @@ async function unreserve(story: Story, network: string, address: string): Promis
 async function endVm(story: Story, name: string, network: string, address: string): Promise<number> {
   await story.deleteVm(name, 'Background');
   await story.waitGone(name);
-  return released(story, network, bare(address));
+  return released(story, network, bareAddress(address));
 }
 
 describeStory('A MAC address', (story) => {
@@ -62,7 +63,7 @@ describeStory('A MAC address', (story) => {
     const mine = await wire.context.wire.addressesOf(await wire.waitRunning('web'), 'net1');
     expect(mine).to.have.length(2);
     await wire.deletePod('web');
-    for (const address of mine) await released(story(), network, bare(address));
+    for (const address of mine) await released(story(), network, bareAddress(address));
 
     await create('other', 'node-2', OTHER_MAC);
     const others = await wire.context.wire.addressesOf(await wire.waitRunning('other'), 'net1');
@@ -70,7 +71,7 @@ describeStory('A MAC address', (story) => {
     const web = await wire.waitRunning('web');
     await wire.waitForAddresses(web, 'net1', mine);
     expect(others.filter((address) => mine.includes(address))).to.deep.equal([]);
-    const lease = await leaseOf(story(), network, bare(mine[0]!));
+    const lease = await leaseOf(story(), network, bareAddress(mine[0]!));
     expect(lease?.spec).to.deep.include({ node: 'node-2', mac: MAC });
     expect(lease?.spec.owner?.uid).to.equal(web.metadata.uid);
   });
@@ -84,7 +85,7 @@ describeStory('A MAC address', (story) => {
       await create();
       await story().waitRunning('vm1');
       const mine = await story().addresses.waitForIPs('vm1.data');
-      expect((await leaseOf(story(), network, bare(mine[0]!)))?.spec.mac).to.equal(MAC);
+      expect((await leaseOf(story(), network, bareAddress(mine[0]!)))?.spec.mac).to.equal(MAC);
       const releasedAt = await endVm(story(), 'vm1', network, mine[0]!);
       await create();
       if (retain) {
@@ -102,7 +103,7 @@ describeStory('A MAC address', (story) => {
       await story().createVm('vm1', { data: 'blue' });
       await story().waitRunning('vm1');
       const mine = await story().addresses.waitForIPs('vm1.data');
-      expect((await leaseOf(story(), network, bare(mine[0]!)))?.spec).not.to.have.property('mac');
+      expect((await leaseOf(story(), network, bareAddress(mine[0]!)))?.spec).not.to.have.property('mac');
       return { network, mine, mac: await guestMac(story().client, story().ref('vm1'), 'data') };
     };
     const again = (mac: string) => story().createVm('vm1', { data: 'blue' }, { macs: { data: mac } });
@@ -110,7 +111,7 @@ describeStory('A MAC address', (story) => {
     it('has its address again if the spec of the first VM contained it', async () => {
       const { network, mine, mac } = await begin('10.74.6.0/24');
       await setMacAddress(story().client, story().ref('vm1'), 'data', mac);
-      const find = () => leaseOf(story(), network, bare(mine[0]!));
+      const find = () => leaseOf(story(), network, bareAddress(mine[0]!));
       const noted = await untilValue('the lease to say it', find, (found) => found?.spec.mac !== undefined);
       expect(noted!.spec).to.include({ mac }).and.not.to.have.property('releasedAt');
       const releasedAt = await endVm(story(), 'vm1', network, mine[0]!);

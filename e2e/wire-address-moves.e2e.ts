@@ -1,9 +1,10 @@
 import { expect } from 'chai';
+import { bareAddress } from '../test/bare-address.js';
 import type { Pod } from '../api/pod.js';
 import { podInterfaceName } from '../api/pod-interface.js';
 import { describeStory } from './story/describe.js';
 import { untilValue } from './bed/wait.js';
-import { bare, itWithWireStory, waitSandboxGone, type WireStory } from './story/wire-story.js';
+import { itWithWireStory, waitSandboxGone, type WireStory } from './story/wire-story.js';
 
 const DATA = podInterfaceName('data');
 
@@ -31,7 +32,7 @@ describeStory('The address of a VM that moves', (story) => {
   }
 
   async function leaseOf(address: string): Promise<object | undefined> {
-    return (await story().addresses.leases()).get(bare(address));
+    return (await story().addresses.leases()).get(bareAddress(address));
   }
 
   const isUsedBy = (pod: Pod) =>
@@ -55,7 +56,7 @@ describeStory('The address of a VM that moves', (story) => {
       await story().migrations.waitCopying(migration);
       const target = await targetOf(wire, source);
       expect(target.spec?.nodeName).not.to.equal(source.spec?.nodeName);
-      expect((await wire.reportedInterface(target, DATA))?.ips).to.deep.equal(addresses.map(bare));
+      expect((await wire.reportedInterface(target, DATA))?.ips).to.deep.equal(addresses.map(bareAddress));
       await wire.waitForAddresses(source, DATA, addresses);
       await wire.waitReachable(neighbour, addresses);
       await isUsedBy(source);
@@ -105,7 +106,7 @@ describeStory('The address of a VM that moves', (story) => {
       const migration = await story().migrations.start('vm1');
       await story().migrations.waitCopying(migration);
       const target = await targetOf(wire, source);
-      expect((await wire.reportedInterface(target, DATA))?.ips).to.deep.equal(addresses.map(bare));
+      expect((await wire.reportedInterface(target, DATA))?.ips).to.deep.equal(addresses.map(bareAddress));
       if (end === 'fails') {
         switches.set({ migration: 'fail' }, scope);
         free();

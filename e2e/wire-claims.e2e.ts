@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { bareAddress } from '../test/bare-address.js';
 import { CLAIM_REFERENCE_KEY } from '../api/names.js';
 import type { Pod } from '../api/pod.js';
 import { podInterfaceName } from '../api/pod-interface.js';
@@ -9,7 +10,7 @@ import { Tenant } from './story/tenant.js';
 import { untilValue } from './bed/wait.js';
 import { environment } from './hooks.js';
 import { withoutWebhook, refusedPod, stripReferences, untilAdmitted } from './story/wire-admission.js';
-import { bare, itWithWireStory, type WireStory } from './story/wire-story.js';
+import { itWithWireStory, type WireStory } from './story/wire-story.js';
 
 const DATA = podInterfaceName('data');
 const REFERENCES_ALLOWED = { 'ipam.holdfast.dev/claim-references': 'allowed' };
@@ -29,7 +30,7 @@ describeStory('A launcher whose reference was removed before its networks are se
     letGo();
     await story().waitRunning('vm1');
     await wire.waitForAddresses(await wire.launcher('vm1'), DATA, addresses);
-    expect(await story().addresses.heldAddresses()).to.deep.equal(addresses.map(bare));
+    expect(await story().addresses.heldAddresses()).to.deep.equal(addresses.map(bareAddress));
   });
 
   itWithWireStory('gets the same addresses in a new sandbox', story, async (wire) => {
@@ -47,7 +48,7 @@ describeStory('A launcher whose reference was removed before its networks are se
       (found) => found !== undefined && found !== containerId,
     );
     await wire.waitForAddresses(launcher, DATA, addresses);
-    expect(await story().addresses.heldAddresses()).to.deep.equal(addresses.map(bare));
+    expect(await story().addresses.heldAddresses()).to.deep.equal(addresses.map(bareAddress));
   });
 
   async function startWithoutWaiting(): Promise<void> {
@@ -80,7 +81,7 @@ describeStory('A pod of another owner', (story) => {
   /** Checks that the VM has its addresses and no other pod has any of them. */
   async function vmIsUnharmed(wire: WireStory, addresses: readonly string[]): Promise<void> {
     await wire.waitForAddresses(await wire.launcher('vm1'), DATA, addresses);
-    const lease = (await story().addresses.leases()).get(bare(addresses[0]!));
+    const lease = (await story().addresses.leases()).get(bareAddress(addresses[0]!));
     expect(lease?.spec.owner).to.include({ kind: 'IPAMClaim', name: 'vm1.data' });
     expect(lease?.spec.releasedAt).to.equal(undefined);
   }
@@ -102,7 +103,7 @@ describeStory('A pod of another owner', (story) => {
       await story().stop('vm1');
       await untilAdmitted(() => wire.createPod('second', { networks: [element] }));
       await wire.waitForSandboxFailure('second', /only the pods of its VM may use it/);
-      expect(await story().addresses.heldAddresses()).to.deep.equal(addresses.map(bare));
+      expect(await story().addresses.heldAddresses()).to.deep.equal(addresses.map(bareAddress));
     },
   );
 

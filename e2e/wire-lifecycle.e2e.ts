@@ -1,9 +1,10 @@
 import { expect } from 'chai';
+import { bareAddress } from '../test/bare-address.js';
 import { podInterfaceName } from '../api/pod-interface.js';
 import { PODS } from '../kube/resources.js';
 import { describeStory } from './story/describe.js';
 import { until } from './bed/wait.js';
-import { bare, itWithWireStory, waitSandboxGone } from './story/wire-story.js';
+import { itWithWireStory, waitSandboxGone } from './story/wire-story.js';
 
 const DATA = podInterfaceName('data');
 
@@ -155,6 +156,6 @@ describeStory('A VM with real networks', (story) => {
 
   /** The stored lease, to compare it with a later one. */
   async function leaseOf(address: string): Promise<object | undefined> {
-    return (await story().addresses.leases()).get(bare(address));
+    return (await story().addresses.leases()).get(bareAddress(address));
   }
 });

@@ -1,9 +1,10 @@
 import { expect } from 'chai';
+import { bareAddress } from '../test/bare-address.js';
 import { podInterfaceName } from '../api/pod-interface.js';
 import { describeStory } from './story/describe.js';
 import { bridgeOf } from './story/networks.js';
 import type { Story } from './story/story.js';
-import { bare, itWithWireStory } from './story/wire-story.js';
+import { itWithWireStory } from './story/wire-story.js';
 
 const DATA = podInterfaceName('data');
 const VERSIONS = ['0.3.1', '0.4.0', '1.0.0', '1.1.0'] as const;
@@ -65,7 +66,7 @@ describeStory('A real network', (story) => {
     expect(held).to.have.length(2 * nads.length);
     await wire.deletePod('pod-1');
     const claimed = await Promise.all(nads.map(({ name }) => story().addresses.waitForIPs(`vm1.${name}`)));
-    await story().addresses.waitHeld(claimed.flat().map(bare));
+    await story().addresses.waitHeld(claimed.flat().map(bareAddress));
   });
 
   itWithWireStory('provides gateway, routes and DNS to pods and VMs', story, async (wire) => {
@@ -99,7 +100,7 @@ describeStory('A network without allowPersistentIPs', (story) => {
     const address = await wire.addressOf(launcher, DATA);
     await wire.waitReachable(await wire.createNeighbour('blue'), [address]);
     expect(await story().claimNames()).to.deep.equal([]);
-    const lease = (await story().addresses.leases()).get(bare(address));
+    const lease = (await story().addresses.leases()).get(bareAddress(address));
     expect(lease?.spec.owner).to.include({ kind: 'Pod', uid: launcher.metadata.uid });
     await wire.deletePod('neighbour');
     await story().stop('vm1');
@@ -114,7 +115,7 @@ describeStory('A network without allowPersistentIPs', (story) => {
     await story().migrate('vm1', 'Succeeded');
     const after = await wire.addressOf(await wire.launcher('vm1'), DATA);
     expect(after).not.to.equal(before);
-    await story().addresses.waitHeld([bare(after)]);
+    await story().addresses.waitHeld([bareAddress(after)]);
   });
 
   itWithWireStory('still serves claims that were created before the flag was removed', story, async (wire) => {

@@ -1,10 +1,11 @@
 import { expect } from 'chai';
+import { bareAddress } from '../test/bare-address.js';
 import { podInterfaceName } from '../api/pod-interface.js';
 import { describeStory } from './story/describe.js';
 import { bridgeOf } from './story/networks.js';
 import { ClaimLeaseObserver } from './story/claim-lease-observer.js';
 import { until } from './bed/wait.js';
-import { bare, itWithWireStory, waitSandboxGone } from './story/wire-story.js';
+import { itWithWireStory, waitSandboxGone } from './story/wire-story.js';
 
 const DATA = podInterfaceName('data');
 const COOLDOWN_MS = 3_000;
@@ -44,7 +45,7 @@ describeStory('Pods and VMs on one network', (story) => {
         expect(await wire.waitForSandboxFailure('late', /is full/))
           .to.include('6 of 6')
           .and.to.match(/try again once/);
-        expect(await story().addresses.heldAddresses()).to.deep.equal(all.map(bare));
+        expect(await story().addresses.heldAddresses()).to.deep.equal(all.map(bareAddress));
         await wire.deletePod('pod-3');
         const late = await wire.waitRunning('late');
         expect(await wire.addressOf(late)).to.equal(ofPods[2]);
@@ -63,14 +64,14 @@ describeStory('Pods and VMs on one network', (story) => {
     const addresses = await wire.context.wire.addressesOf(two, 'net1');
     expect(addresses).to.have.length(2);
     await wire.waitReachable(one, addresses);
-    expect((await story().addresses.leases()).get(bare(addresses[0]!))?.spec).to.deep.include({
+    expect((await story().addresses.leases()).get(bareAddress(addresses[0]!))?.spec).to.deep.include({
       owner: { kind: 'Pod', namespace: story().namespace, name: 'two', uid: two.metadata.uid },
       node: 'node-2',
       containerID: wire.context.wire.sandboxOf(two).containerId,
       interface: 'net1',
     });
     await wire.deletePod('two');
-    await story().addresses.waitHeld((await wire.context.wire.addressesOf(one, 'net1')).map(bare));
+    await story().addresses.waitHeld((await wire.context.wire.addressesOf(one, 'net1')).map(bareAddress));
   });
 });
 
@@ -93,13 +94,13 @@ describeStory('A pod without a claim', (story) => {
         });
         await wire.waitForAddresses(pod, 'net1', [mine]);
         await end();
-        await story().addresses.waitHeld([mine, others].map(bare));
-        const lease = (await story().addresses.leases()).get(bare(mine));
+        await story().addresses.waitHeld([mine, others].map(bareAddress));
+        const lease = (await story().addresses.leases()).get(bareAddress(mine));
         expect(lease?.spec.containerID).to.equal(fresh.containerId);
         await wire.waitReachable(other, [mine]);
         await wire.deletePod('pod-1');
         await waitSandboxGone(wire, pod);
-        await story().addresses.waitHeld([bare(others)]);
+        await story().addresses.waitHeld([bareAddress(others)]);
       },
     );
   }
@@ -117,7 +118,7 @@ describeStory('A pod without a claim', (story) => {
       const config = { cniVersion: '1.0.0', name: network, type: 'bridge', ipam: { type: 'holdfast' } };
       const call = { verb: 'DEL', config, pod, interfaceName: 'net2' } as const;
       expect(await wire.context.wire.callPlugin(node, call)).to.deep.equal({ exitCode: 0, answer: undefined });
-      await story().addresses.waitHeld([bare(first)]);
+      await story().addresses.waitHeld([bareAddress(first)]);
     },
   );
 

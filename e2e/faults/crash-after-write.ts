@@ -1,71 +1,39 @@
-import { readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import type { Bed } from '../bed/bed.js';
-import { HOLDFAST_NAMESPACE } from '../holdfast/install.js';
-import type { HoldfastProcess } from '../holdfast/process.js';
-import { startWriteProxy, type WriteProxyOptions } from './write-proxy.js';
+import { type ProxyOptions, withProxy } from './api-proxy.js';
 
-export interface CrashOptions {
-  readonly bed: Bed;
-  /** Runs before and afterwards. */
-  readonly process: HoldfastProcess;
-  /** More flags for it. */
-  readonly args?: readonly string[];
-  /** Selects the writes after which it is killed. */
-  readonly counts: WriteProxyOptions['counts'];
+export interface CrashOptions extends Omit<ProxyOptions, 'onWrite'> {
+  /** Selects the writes after which the process is killed. */
+  readonly counts: (method: string, path: string) => boolean;
 }
 
 /**
- * Repeats a test. In its n-th run the process is killed right after its n-th write and started again at once. Ends after the
- * first run that has fewer writes.
+ * Repeats a test. In its n-th run the process is killed right after its n-th write, before it gets the answer, and started again
+ * at once. Ends after the first run that has fewer writes.
  * @param run must wait in the end until the process has nothing left to write
  * @returns the writes after which the process was killed: method and path
  */
 export async function crashAfterEachWrite(
-  { bed, process, args = [], counts }: CrashOptions,
+  { counts, ...options }: CrashOptions,
   run: (nth: number) => Promise<void>,
 ): Promise<string[]> {
   const crashes: string[] = [];
   // nth is 0 before the first run, so that writes at the start of the process are not counted
   const current = { nth: 0, writes: 0, restarted: undefined as Promise<void> | undefined };
-  const proxy = await proxyFor({ bed, process, counts }, (what) => {
-    current.writes++;
-    if (current.writes !== current.nth) return undefined;
+  let restart = (): Promise<void> => Promise.resolve();
+  const onWrite = (what: string) => {
+    const [method = '', path = ''] = what.split(' ');
+    if (!counts(method, path) || ++current.writes !== current.nth) return undefined;
     crashes.push(what);
-    current.restarted = process.kill().then(() => process.start({ kubeconfig: proxy.kubeconfig, args }));
+    current.restarted = restart();
     return current.restarted;
-  });
-  try {
-    await process.stop();
-    await process.start({ kubeconfig: proxy.kubeconfig, args });
+  };
+  await withProxy({ ...options, onWrite }, async ({ start }) => {
+    restart = () => options.process.kill().then(start);
     for (;;) {
       Object.assign(current, { nth: current.nth + 1, writes: 0, restarted: undefined });
       await run(current.nth);
-      if (current.restarted === undefined) return crashes;
+      if (current.restarted === undefined) return;
       await current.restarted;
     }
-  } finally {
-    await process.stop();
-    await proxy.close();
-    await process.start();
-  }
-}
-
-async function proxyFor(
-  { bed, process, counts }: Pick<CrashOptions, 'bed' | 'process' | 'counts'>,
-  onWrite: (what: string) => Promise<void> | undefined,
-): Promise<{ kubeconfig: string; close: () => Promise<void> }> {
-  const { certificates } = bed;
-  const proxy = await startWriteProxy({
-    upstream: bed.server,
-    certificate: await readFile(certificates.servingCert, 'utf8'),
-    key: await readFile(certificates.servingKey, 'utf8'),
-    counts,
-    onWrite: (_n, what) => onWrite(what),
   });
-  const account = await bed.serviceAccountKubeconfig(HOLDFAST_NAMESPACE, `holdfast-${process.name}`);
-  const kubeconfig = join(bed.workDir, `${process.name}-through-proxy.kubeconfig`);
-  const direct = await readFile(account, 'utf8');
-  await writeFile(kubeconfig, direct.replaceAll(bed.server, proxy.url), { mode: 0o600 });
-  return { kubeconfig, close: () => proxy.close() };
+  return crashes;
 }

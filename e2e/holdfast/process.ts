@@ -68,7 +68,7 @@ export class HoldfastProcess {
     const [health, metrics] = await findFreePorts(2);
     this.#healthPort = health ?? 0;
     this.#metricsPort = metrics ?? 0;
-    const kubeconfig = options.kubeconfig ?? (await this.#ownKubeconfig());
+    const kubeconfig = options.kubeconfig ?? (await this.ownKubeconfig());
     const args = [
       ...(await nodeFlags()),
       'dist/holdfast.js',
@@ -76,7 +76,7 @@ export class HoldfastProcess {
       `--kubeconfig=${kubeconfig}`,
       `--health-bind-address=127.0.0.1:${String(this.#healthPort)}`,
       `--metrics-bind-address=127.0.0.1:${String(this.#metricsPort)}`,
-      ...this.#flagsOfParts(),
+      ...this.#addressFlags(),
       ...(options.args ?? []),
     ];
     const name = ['holdfast', this.name, ...(this.#node ? [this.#node.name] : [])].join('-');
@@ -110,7 +110,8 @@ export class HoldfastProcess {
     return this.#child?.running ?? false;
   }
 
-  #ownKubeconfig(): Promise<string> | string {
+  /** Path of a kubeconfig with a new token of the shipped service account. */
+  ownKubeconfig(): Promise<string> | string {
     if (this.name === 'all') return this.#bed.kubeconfig;
     if (this.#node) {
       return this.#bed.serviceAccountKubeconfig(AGENTS_NAMESPACE, 'holdfast-agent', { node: this.#node.name });
@@ -118,8 +119,8 @@ export class HoldfastProcess {
     return this.#bed.serviceAccountKubeconfig(HOLDFAST_NAMESPACE, `holdfast-${this.name}`);
   }
 
-  #flagsOfParts(): string[] {
-    const has = (part: ProcessName) => this.name === part || this.name === 'all';
+  #addressFlags(): string[] {
+    const has = (name: ProcessName) => this.name === name || this.name === 'all';
     return [
       ...(has('webhook') ? [`--webhook-bind-address=127.0.0.1:${String(this.ports.webhook)}`] : []),
       ...(has('ipam') ? [`--validation-bind-address=127.0.0.1:${String(this.ports.ipam)}`, ...QUICK_IPAM] : []),

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { NETWORKS_ANNOTATION } from '../../api/names.js';
 import { networkStatuses } from '../../api/network-status.js';
 import type { Pod } from '../../api/pod.js';
+import { bareAddress } from '../../test/bare-address.js';
 import { NODES, PODS } from '../../kube/resources.js';
 import type { WireLocation } from '../bed/network/wire.js';
 import { itOnWire, type WireContext } from './describe.js';
@@ -107,19 +108,20 @@ export class WireStory {
   async announceGuest(launcher: Pod, interfaceName: string): Promise<void> {
     const { wire } = this.context.wire;
     for (const address of await this.context.wire.addressesOf(launcher, interfaceName)) {
-      await wire.announce(this.context.wire.locationOf(launcher), interfaceName, bare(address));
+      await wire.announce(this.context.wire.locationOf(launcher), interfaceName, bareAddress(address));
     }
   }
 
   /** Waits until these addresses answer all pings of the neighbour. */
   async waitReachable(neighbour: Pod, addresses: readonly string[]): Promise<void> {
-    for (const address of addresses) await this.#untilAnswered(this.context.wire.locationOf(neighbour), bare(address));
+    for (const address of addresses)
+      await this.#untilAnswered(this.context.wire.locationOf(neighbour), bareAddress(address));
   }
 
   /** True if an address answers no ping. */
   async isSilent(neighbour: Pod, address: string): Promise<boolean> {
     const from = this.context.wire.locationOf(neighbour);
-    const { received } = await this.context.wire.wire.ping(from, bare(address), { count: 3, timeoutMs: 300 });
+    const { received } = await this.context.wire.wire.ping(from, bareAddress(address), { count: 3, timeoutMs: 300 });
     return received === 0;
   }
 
@@ -174,10 +176,6 @@ export function itWithWireStory(title: string, story: () => Story, run: (wire: W
 export async function waitSandboxGone({ context }: WireStory, pod: Pod): Promise<void> {
   const { uid = '' } = pod.metadata;
   await until(`the sandbox of ${pod.metadata.name} to be gone`, () => context.wire.networks.find(uid) === undefined);
-}
-
-export function bare(address: string): string {
-  return address.replace(/\/.*/, '');
 }
 
 function plainPod(

@@ -6,7 +6,7 @@ import { messageOf } from '../../../kube/errors.js';
 import type { Logger } from '../../../kube/log.js';
 import type { SandboxNetworks } from './sandbox-networks.js';
 import type { PodChange, PodView } from './pod-machine.js';
-import { KUBELET_PODS, type KubeletPod } from './pod.js';
+import { KUBELET_PODS, type KubeletPod, uidOf } from './pod.js';
 import { reportSandboxFailure } from './sandbox-failure.js';
 
 /** Shorter than the kubelet's, so that tests do not wait for seconds. */
@@ -114,8 +114,4 @@ export class PodWorker {
     this.#sandboxed.delete(uidOf(pod));
     this.#failures.delete(uidOf(pod));
   }
-}
-
-function uidOf(pod: KubeletPod): string {
-  return pod.metadata.uid ?? '';
 }

@@ -45,3 +45,7 @@ export const KUBELET_PODS = PODS as Resource<KubeletPod>;
 export function workloadName(pod: KubeletPod): string {
   return pod.metadata.annotations?.['kubevirt.io/domain'] ?? pod.metadata.name;
 }
+
+export function uidOf(pod: KubeletPod): string {
+  return pod.metadata.uid ?? '';
+}

@@ -2,7 +2,7 @@ import { NETWORK_STATUS_ANNOTATION } from '../../../api/names.js';
 import type { Client } from '../../../kube/client.js';
 import { networkStatus, podAddress } from './network-status.js';
 import { NO_SANDBOX, type GuestNetworks, type SandboxNetworks, type SandboxState } from './sandbox-networks.js';
-import { KUBELET_PODS, type KubeletPod } from './pod.js';
+import { KUBELET_PODS, type KubeletPod, uidOf } from './pod.js';
 
 /** Simulated networks: writes network-status as Multus does, but calls no CNI plugin and no IPAM. */
 export class SimulatedNetworks implements SandboxNetworks, GuestNetworks {
@@ -47,8 +47,4 @@ export class SimulatedNetworks implements SandboxNetworks, GuestNetworks {
   attachGuest(): Promise<void> {
     return Promise.resolve();
   }
-}
-
-function uidOf(pod: KubeletPod): string {
-  return pod.metadata.uid ?? '';
 }

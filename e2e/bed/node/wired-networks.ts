@@ -1,7 +1,7 @@
 import type { PodNetworks } from '../network/pod-networks.js';
 import type { WireLocation, Wire } from '../network/wire.js';
 import { NO_SANDBOX, type GuestNetworks, type SandboxNetworks, type SandboxState } from './sandbox-networks.js';
-import type { KubeletPod } from './pod.js';
+import { type KubeletPod, uidOf } from './pod.js';
 
 /** The interface of the pod network, which guests do not use here. */
 const POD_INTERFACE = 'eth0';
@@ -19,7 +19,7 @@ export class WiredNetworks implements SandboxNetworks, GuestNetworks {
   /** UIDs of pods whose sandbox was stopped and will not be replaced. */
   readonly #ended = new Set<string>();
   /** Addresses of guests that do not run in their launcher, by UID of the pod. */
-  readonly #ofGuests = new Map<string, readonly HeldAddress[]>();
+  readonly #heldByGuests = new Map<string, readonly HeldAddress[]>();
 
   constructor(wire: Wire, networks: PodNetworks) {
     this.#wire = wire;
@@ -50,35 +50,31 @@ export class WiredNetworks implements SandboxNetworks, GuestNetworks {
 
   forget(pod: KubeletPod): void {
     this.#ended.delete(uidOf(pod));
-    this.#ofGuests.delete(uidOf(pod));
+    this.#heldByGuests.delete(uidOf(pod));
   }
 
   async detachGuest(launcher: KubeletPod): Promise<void> {
-    const place = this.#placeOf(launcher);
-    if (!place) return;
-    const found = (await this.#wire.interfaces(place)).filter(({ name }) => name !== POD_INTERFACE);
+    const location = this.#locationOf(launcher);
+    if (!location) return;
+    const found = (await this.#wire.interfaces(location)).filter(({ name }) => name !== POD_INTERFACE);
     const held = found.flatMap(({ name, addresses }) =>
       addresses.filter(({ linkLocal }) => !linkLocal).map(({ address }) => ({ interface: name, address })),
     );
-    if (held.length > 0) this.#ofGuests.set(uidOf(launcher), held); // otherwise it has left already
-    for (const { name } of found) await this.#wire.flushAddresses(place, name);
+    if (held.length > 0) this.#heldByGuests.set(uidOf(launcher), held); // otherwise it has left already
+    for (const { name } of found) await this.#wire.flushAddresses(location, name);
   }
 
   async attachGuest(launcher: KubeletPod): Promise<void> {
-    const place = this.#placeOf(launcher);
-    if (!place) return;
-    for (const { interface: name, address } of this.#ofGuests.get(uidOf(launcher)) ?? []) {
-      await this.#wire.addAddress(place, name, address, true);
-      await this.#wire.announce(place, name, address.replace(/\/.*/, ''));
+    const location = this.#locationOf(launcher);
+    if (!location) return;
+    for (const { interface: name, address } of this.#heldByGuests.get(uidOf(launcher)) ?? []) {
+      await this.#wire.addAddress(location, name, address, true);
+      await this.#wire.announce(location, name, address.replace(/\/.*/, ''));
     }
-    this.#ofGuests.delete(uidOf(launcher));
+    this.#heldByGuests.delete(uidOf(launcher));
   }
 
-  #placeOf(pod: KubeletPod): WireLocation | undefined {
+  #locationOf(pod: KubeletPod): WireLocation | undefined {
     return this.#networks.find(uidOf(pod))?.location;
   }
-}
-
-function uidOf(pod: KubeletPod): string {
-  return pod.metadata.uid ?? '';
 }

@@ -3,16 +3,15 @@ import { readFile, writeFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, request as forward, Agent, type Server } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
-import { join } from 'node:path';
 import type { Bed } from '../bed/bed.js';
 import type { Agents } from '../holdfast/agents.js';
-import { AGENTS_NAMESPACE } from '../holdfast/install.js';
+import type { HoldfastProcess } from '../holdfast/process.js';
 
 /** Called after the API server has carried out a write, before its answer is forwarded. @param what method and path */
 export type OnWrite = (what: string) => Promise<void> | undefined;
 
-/** A proxy between the agent of a node and the API server, with which a test can cut or delay their connection. */
-export class AgentProxy {
+/** A proxy between a process and the API server, with which a test can cut or delay their connection. */
+export class ApiProxy {
   /** The successful requests in order: method and path. */
   readonly requests: string[] = [];
   readonly #server: Server;
@@ -33,12 +32,12 @@ export class AgentProxy {
     });
   }
 
-  static async open(bed: Bed, onWrite: OnWrite = () => undefined): Promise<AgentProxy> {
+  static async open(bed: Bed, onWrite: OnWrite = () => undefined): Promise<ApiProxy> {
     const { servingCert, servingKey } = bed.certificates;
     const [cert, key] = await Promise.all([readFile(servingCert, 'utf8'), readFile(servingKey, 'utf8')]);
-    const line = new AgentProxy(bed.server, { cert, key }, onWrite);
-    await once(line.#server.listen(0, '127.0.0.1'), 'listening');
-    return line;
+    const proxy = new ApiProxy(bed.server, { cert, key }, onWrite);
+    await once(proxy.#server.listen(0, '127.0.0.1'), 'listening');
+    return proxy;
   }
 
   get url(): string {
@@ -110,47 +109,47 @@ export class AgentProxy {
   }
 }
 
-export interface AgentProxyOptions {
+export interface ProxyOptions {
   readonly bed: Bed;
-  readonly agents: Agents;
-  readonly node: string;
-  /** More flags for the agent. */
+  readonly process: HoldfastProcess;
+  /** More flags for the process. */
   readonly args?: readonly string[];
   readonly onWrite?: OnWrite;
 }
 
-/** An agent that reaches the API server through a proxy. */
-export interface ProxiedAgent {
-  readonly proxy: AgentProxy;
-  /** Starts the agent, and waits until it is ready. */
+/** A process that reaches the API server through a proxy. */
+export interface ProxiedProcess {
+  readonly proxy: ApiProxy;
+  /** Starts the process, and waits until it is ready. */
   readonly start: () => Promise<void>;
   readonly launch: () => Promise<void>;
 }
 
-/** Runs a test while the agent of a node reaches the API server only through a proxy. Afterwards the agent runs as before. */
-export async function withAgentProxy(
-  options: AgentProxyOptions,
-  run: (agent: ProxiedAgent) => Promise<void>,
+/** Runs a test while a process reaches the API server only through a proxy. Afterwards the process runs as before. */
+export async function withProxy(
+  { bed, process, args = [], onWrite }: ProxyOptions,
+  run: (proxied: ProxiedProcess) => Promise<void>,
 ): Promise<void> {
-  const { bed, agents, node, args = [], onWrite } = options;
-  const agent = agents.on(node);
-  const proxy = await AgentProxy.open(bed, onWrite);
-  const binding = { node };
-  const account = await bed.serviceAccountKubeconfig(AGENTS_NAMESPACE, 'holdfast-agent', binding);
-  const kubeconfig = join(bed.workDir, `agent-${node}-behind-line.kubeconfig`);
-  const direct = await readFile(account, 'utf8');
-  await writeFile(kubeconfig, direct.replaceAll(bed.server, proxy.url), { mode: 0o600 });
+  const proxy = await ApiProxy.open(bed, onWrite);
+  const direct = await process.ownKubeconfig();
+  const kubeconfig = `${direct}-through-proxy`;
+  await writeFile(kubeconfig, (await readFile(direct, 'utf8')).replaceAll(bed.server, proxy.url), { mode: 0o600 });
+  const start = () => process.start({ kubeconfig, args });
   try {
-    await agent.stop();
-    await agent.start({ kubeconfig, args });
-    await run({
-      proxy,
-      start: () => agent.start({ kubeconfig, args }),
-      launch: () => agent.launch({ kubeconfig, args }),
-    });
+    await process.stop();
+    await start();
+    await run({ proxy, start, launch: () => process.launch({ kubeconfig, args }) });
   } finally {
-    await agent.stop();
+    await process.stop();
     await proxy.close();
-    await agent.start();
+    await process.start();
   }
+}
+
+/** {@link withProxy} for the agent of a node. */
+export function withAgentProxy(
+  { agents, node, ...options }: Omit<ProxyOptions, 'process'> & { agents: Agents; node: string },
+  run: (proxied: ProxiedProcess) => Promise<void>,
+): Promise<void> {
+  return withProxy({ ...options, process: agents.on(node) }, run);
 }
