@@ -36,7 +36,7 @@ export async function showLeases({ story, narrator }: DemoContext): Promise<void
 
 function leaseRow({ spec }: AddressLease): string[] {
   const { owner, releasedAt } = spec;
-  const who = owner === undefined ? 'nobody' : `${owner.kind} ${owner.namespace}/${owner.name}`;
+  const who = owner === undefined ? 'none' : `${owner.kind} ${owner.namespace}/${owner.name}`;
   return [
     spec.address,
     who,

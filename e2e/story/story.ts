@@ -202,7 +202,7 @@ export class Story {
     const [pod] = await this.launchers(name);
     if (pod === undefined || isTerminal(pod)) throw new Error(`${name} has no launcher`);
     if (!networkStatuses(pod).some((status) => status.interface === podInterfaceName(network))) {
-      throw new Error(`${network} is out of the network status too: somebody plays hotplug controller`);
+      throw new Error(`${network} is missing in network-status too, so a hotplug controller is active`);
     }
   }
 

@@ -43,13 +43,13 @@ const CASES: Case[] = [
     expect: 'domain',
   },
   {
-    name: 'is unplugged from the guest when it shall be absent',
+    name: 'is unplugged from the guest when its state is absent',
     wanted: { name: 'data', state: 'absent' },
     before: 'domain, multus-status',
     expect: 'multus-status',
   },
   {
-    name: 'is gone when it shall be absent and Multus has detached it',
+    name: 'is removed when its state is absent and Multus has detached it',
     wanted: { name: 'data', state: 'absent' },
     before: 'domain',
     expect: undefined,

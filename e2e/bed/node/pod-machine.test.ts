@@ -85,7 +85,7 @@ function outcome(given: Given): { said: string; change: PodChange | undefined } 
     : { said: `wait for ${step.waitFor}`, change: undefined };
 }
 
-describe('kubelet and Multus with a pod', () => {
+describe('The state machine of a pod', () => {
   const cases: Case[] = [
     { name: 'waits for a node', given: { pod: { node: '' } }, expect: 'wait for the scheduler' },
     { name: 'does nothing on a lost node', given: { lost: 'node-1' }, expect: 'wait for node node-1 to come back' },
@@ -96,18 +96,18 @@ describe('kubelet and Multus with a pod', () => {
       then: (change) => expect(change.kind).to.equal('attach'),
     },
     {
-      name: 'holds the networks as it is told',
+      name: 'attaches no networks while they are held',
       given: { switches: { holdNetworks: true } },
       expect: 'wait for CNI ADD, which is held',
     },
     {
-      name: 'waits before it tries another sandbox',
+      name: 'waits before it creates another sandbox after a failure',
       given: { attachAfter: NOW + 1 },
       expect: 'wait for the next CNI ADD',
     },
-    { name: 'tries another sandbox when it is time', given: { attachAfter: NOW }, expect: 'networks attached' },
+    { name: 'creates another sandbox after the delay', given: { attachAfter: NOW }, expect: 'networks attached' },
     {
-      name: 'starts nothing while the networks are refused',
+      name: 'starts no containers while networks are rejected',
       given: { switches: { refuseNetworks: true } },
       expect: 'wait for CNI ADD, which is refused',
     },
@@ -132,12 +132,12 @@ describe('kubelet and Multus with a pod', () => {
       expect: 'not ready',
     },
     {
-      name: 'leaves a running pod alone',
+      name: 'changes nothing of a running pod',
       given: { pod: { attached: NETWORKS, status: running() } },
       expect: 'wait for something to do',
     },
     {
-      name: 'makes another sandbox for a running pod that lost its own',
+      name: 'creates another sandbox for a running pod that lost its own',
       given: { pod: { status: running() } },
       expect: 'networks attached',
     },
@@ -148,7 +148,7 @@ describe('kubelet and Multus with a pod', () => {
       then: (change) => expect(statusOf(change).podIP).to.equal(IPS[0]),
     },
     {
-      name: 'makes no other sandbox where it stopped one for good',
+      name: 'creates no sandbox after it was stopped',
       given: { pod: { status: running() }, network: ENDED },
       expect: 'ended → Succeeded',
     },
@@ -171,12 +171,12 @@ describe('kubelet and Multus with a pod', () => {
       expect: 'wait for something to do',
     },
     {
-      name: 'detaches the networks of a launcher whose guest has ended, before it says so',
+      name: 'detaches the networks of a launcher whose guest has ended before it reports the end',
       given: { pod: { attached: NETWORKS, status: running() }, vmi: vmi('Succeeded') },
       expect: 'the guest ended: networks detached',
     },
     {
-      name: 'says nothing of the end while CNI DEL is delayed',
+      name: 'reports no end while CNI DEL is delayed',
       given: {
         pod: { attached: NETWORKS, status: running() },
         vmi: vmi('Succeeded'),
@@ -199,7 +199,7 @@ describe('kubelet and Multus with a pod', () => {
       expect: 'the guest moved away → Succeeded',
     },
     {
-      name: 'fails the launcher at which the guest did not arrive',
+      name: 'fails the target launcher of a failed migration',
       given: {
         pod: { status: running() },
         vmi: vmi('Running', 'node-2', { ...MIGRATION, targetPod: 'source', completed: true, failed: true }),
@@ -208,7 +208,7 @@ describe('kubelet and Multus with a pod', () => {
       then: (change) => expect(statusOf(change).phase).to.equal('Failed'),
     },
     {
-      name: 'keeps the launcher from which the guest did not get away',
+      name: 'keeps the source launcher of a failed migration',
       given: {
         pod: { attached: NETWORKS, status: running() },
         vmi: vmi('Running', 'node-1', { ...MIGRATION, sourcePod: 'source', completed: true, failed: true }),
@@ -234,7 +234,7 @@ describe('kubelet and Multus with a pod', () => {
       expect: 'wait for CNI DEL, which is delayed',
     },
     {
-      name: 'detaches the networks of a pod that somebody else declared ended',
+      name: 'detaches the networks of a pod whose status another client set to ended',
       given: { pod: { attached: NETWORKS, status: { phase: 'Failed' } } },
       expect: 'ended: networks detached',
     },
@@ -244,12 +244,12 @@ describe('kubelet and Multus with a pod', () => {
       expect: 'terminated: removed',
     },
     {
-      name: 'lets virt-handler see the end of the guest before the launcher goes',
+      name: 'waits for virt-handler to report the end of the guest before it ends the launcher',
       given: { pod: { deleted: true, status: running() }, vmi: vmi('Running') },
       expect: 'wait for virt-handler to report the end of the guest',
     },
     {
-      name: 'ends the deleted target of a migration without asking',
+      name: 'ends the deleted target of a migration at once',
       given: {
         pod: { deleted: true, status: running(), node: 'node-2' },
         vmi: vmi('Running', 'node-1', { ...MIGRATION, sourcePod: 'other', targetPod: 'source' }),
@@ -267,7 +267,7 @@ describe('kubelet and Multus with a pod', () => {
       expect: 'terminated → Succeeded',
     },
     {
-      name: 'holds the termination of a pod as it is told',
+      name: 'does not end a pod while its termination is held',
       given: { pod: { deleted: true, status: running() }, switches: { holdTermination: true } },
       expect: 'wait for termination, which is held',
     },

@@ -103,7 +103,7 @@ function migrating(migrationState: MigrationState, more: Given = {}): Given {
   return { launchers: BOTH, ...more, status: { migrationState, ...more.status } };
 }
 
-describe('virt-handler with a VMI', () => {
+describe('The state machine of a VMI', () => {
   const cases: Case[] = [
     {
       name: 'leaves a VMI to virt-controller until it is scheduled',
@@ -124,7 +124,7 @@ describe('virt-handler with a VMI', () => {
         expect(next.status?.interfaces?.map(({ name }) => name)).to.deep.equal(['default']);
       },
     },
-    { name: 'leaves a running guest alone', given: {}, expect: 'wait for something to do' },
+    { name: 'changes nothing of a running guest', given: {}, expect: 'wait for something to do' },
     {
       name: 'does nothing while its node is lost',
       given: { deleted: true, lost: 'node-1' },
@@ -142,7 +142,7 @@ describe('virt-handler with a VMI', () => {
       expect: 'the guest shut down',
     },
     {
-      name: 'lets a guest hold its termination',
+      name: 'keeps a guest running while its termination is held',
       given: { deleted: true, switches: { holdTermination: true } },
       expect: 'wait for the guest to shut down, which is held',
     },
@@ -159,22 +159,22 @@ describe('virt-handler with a VMI', () => {
       then: (next) => expect(next.status?.phase).to.equal('Failed'),
     },
     {
-      name: 'lets the guest of a killed launcher hold its termination',
+      name: 'keeps the guest of a killed launcher while its termination is held',
       given: { launchers: [launcher('source', 'node-1', { deleted: true })], switches: { holdTermination: true } },
       expect: 'wait for the guest to shut down, which is held',
     },
     {
-      name: 'ends a guest whose launcher vanished, though one of an earlier migration is left',
+      name: 'ends a guest whose launcher is gone, although one of an earlier migration exists',
       given: { launchers: [launcher('earlier', 'node-1', { phase: 'Succeeded' })] },
       expect: 'the launcher is gone',
     },
     {
-      name: 'gives the news of a launcher some time to arrive',
+      name: 'waits for the event of a new launcher',
       given: { launchers: [], status: transitions('2026-01-01T00:09:59Z') },
       expect: 'wait for sight of the launcher',
     },
     {
-      name: 'plugs an interface once Multus reports it',
+      name: 'plugs an interface into the guest when Multus reports it',
       given: { status: { interfaces: [plugged().interfaces![0]!, { name: 'data', infoSource: 'multus-status' }] } },
       expect: 'interfaces: default (domain), data (domain, multus-status)',
     },
@@ -184,20 +184,20 @@ describe('virt-handler with a VMI', () => {
       expect: 'migration target prepared',
       then: (next) => expect(next.status?.migrationState?.targetNodeAddress).to.match(/^192\.0\.2\./),
     },
-    { name: 'then copies', given: migrating(PREPARED), expect: 'migration copies' },
+    { name: 'copies the guest to a prepared target', given: migrating(PREPARED), expect: 'migration copies' },
     {
-      name: 'then finds the domain on the target, and the need to migrate is met',
+      name: 'finds the domain on the target after the copy, and removes the condition MigrationRequired',
       given: migrating(COPYING, { status: { conditions: [condition('MigrationRequired'), condition('Ready')] } }),
       expect: 'domain on target',
       then: (next) => expect(next.status?.conditions?.map(({ type }) => type)).to.deep.equal(['Ready']),
     },
     {
-      name: 'then waits for the copy',
+      name: 'waits until the copy has ended',
       given: migrating(ARRIVED, { copyingSince: NOW - 100, switches: { migrationMs: 500 } }),
       expect: 'wait for the copy',
     },
     {
-      name: 'then runs the guest on the target',
+      name: 'runs the guest on the target after the copy',
       given: migrating(ARRIVED, { copyingSince: NOW - 500, switches: { migrationMs: 500 } }),
       expect: 'migration completed, now on node-2',
       then: (next) => {
@@ -208,13 +208,13 @@ describe('virt-handler with a VMI', () => {
       },
     },
     {
-      name: 'forgets that the node was to be evacuated once the guest has left it',
+      name: 'removes the evacuation mark of the source after the guest has left it',
       given: migrating(ARRIVED, { status: { evacuationNodeName: 'node-1' } }),
       expect: 'migration completed, now on node-2',
       then: (next) => expect(next.status).not.to.have.property('evacuationNodeName'),
     },
     {
-      name: 'copies for ever while the migration is held',
+      name: 'never ends the copy while the migration is held',
       given: migrating(ARRIVED, { switches: { migration: 'hold' } }),
       expect: 'wait for the copy, which is held',
     },

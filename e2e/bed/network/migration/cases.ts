@@ -5,8 +5,8 @@ const MAC = '02:00:00:00:00:07';
 const IPAM = { type: 'static' };
 
 /**
- * Keeps the kernel of a launcher still: it answers no ARP, and speaks no IPv6. Guests behind it are not concerned, and
- * virt-handler finds the IPv4 address on the interface.
+ * Sysctls with which the kernel of a launcher answers no ARP and sends no IPv6. They do not affect the guest, and virt-handler
+ * still finds the IPv4 address on the interface.
  */
 export const QUIET_SYSCTLS = {
   type: 'tuning',
@@ -15,7 +15,7 @@ export const QUIET_SYSCTLS = {
 
 export type NamedCase = Omit<MigrationCase, 'segment'>;
 
-/** What to try of settings of a NAD, and of the MAC address in the VM's spec. @param segment name of the bridge */
+/** The combinations of NAD settings and MAC address to test. @param segment name of the bridge */
 export const CASES: Readonly<Record<string, (segment: string) => NamedCase>> = {
   'bridge, MAC in the spec': (segment) => bridge(segment, { mac: MAC }),
   'bridge, MAC in the spec, guest speaks every 100 ms': (segment) =>

@@ -21,9 +21,9 @@ describe('The counts of a migration', () => {
 
   it('contain a MAC address that moves to another port and back', () => {
     const at = (atMs: number, port: string, mac = MAC): WireEvent => ({ atMs, learnt: { mac, port } });
-    const sightings = [at(1500, SOURCE), at(2100, TARGET), at(2200, 'port3', '02:00:00:00:00:08'), at(2300, SOURCE)];
-    sightings.push(at(2400, SOURCE), at(4100, TARGET));
-    expect(countSwitchMoves(sightings, MAC, SOURCE, STEPS)).to.deep.equal({ before: 2, after: 1 });
+    const events = [at(1500, SOURCE), at(2100, TARGET), at(2200, 'port3', '02:00:00:00:00:08'), at(2300, SOURCE)];
+    events.push(at(2400, SOURCE), at(4100, TARGET));
+    expect(countSwitchMoves(events, MAC, SOURCE, STEPS)).to.deep.equal({ before: 2, after: 1 });
   });
 
   it('contain changes of a neighbour table for the address, and no changes of its state', () => {
@@ -31,9 +31,9 @@ describe('The counts of a migration', () => {
       atMs,
       neighbour: { ip, mac, state: 'reachable', deleted: false },
     });
-    const sightings = [at(2100, MAC), at(2200, ''), at(2300, 'other', '192.168.50.8'), at(2400, 'other')];
-    sightings.push(at(4500, MAC));
-    expect(countNeighbourMoves(sightings, IP, MAC, STEPS)).to.deep.equal({ before: 1, after: 1 });
+    const events = [at(2100, MAC), at(2200, ''), at(2300, 'other', '192.168.50.8'), at(2400, 'other')];
+    events.push(at(4500, MAC));
+    expect(countNeighbourMoves(events, IP, MAC, STEPS)).to.deep.equal({ before: 1, after: 1 });
   });
 
   it('contain messages of the target while it had its addresses', () => {
@@ -41,9 +41,9 @@ describe('The counts of a migration', () => {
       atMs,
       frame: { kind: 'arp-request', mac: MAC, gratuitous: false, probe: false, outgoing: false, ...more },
     });
-    const sightings = [at(1900), at(2100), at(2200), at(2300, { outgoing: true }), at(2400, { gratuitous: true })];
-    sightings.push(at(2500, { kind: 'ndp-solicitation', probe: true }), at(3100));
-    expect(countMessages(sightings, STEPS)).to.deep.equal({
+    const events = [at(1900), at(2100), at(2200), at(2300, { outgoing: true }), at(2400, { gratuitous: true })];
+    events.push(at(2500, { kind: 'ndp-solicitation', probe: true }), at(3100));
+    expect(countMessages(events, STEPS)).to.deep.equal({
       'arp-request': 2,
       'gratuitous arp-request': 1,
       'ndp-solicitation (probe)': 1,

@@ -1,17 +1,17 @@
 import type { PingResult, WireEvent } from '../wire-events.js';
 
-/** When the steps of a move began, since the epoch. */
+/** Start times of the steps of a migration, in milliseconds since the epoch. */
 export interface StepTimes {
   readonly pinged: number;
   /** CNI ADD of the target. */
   readonly added: number;
-  /** The target's interface loses its addresses. */
+  /** virt-handler removes the addresses of the target's interface. */
   readonly prepared: number;
   /** The guest leaves the source. */
   readonly moved: number;
 }
 
-/** Echo requests without an answer, by the step in which they were sent. */
+/** Echo requests without a reply, by the step in which they were sent. */
 export interface Losses {
   readonly before: number;
   readonly setUp: number;
@@ -19,7 +19,7 @@ export interface Losses {
   readonly after: number;
 }
 
-/** How often something has changed while the guest was on the source, and from then on. */
+/** Numbers of changes while the guest was on the source and afterwards. */
 export interface Changes {
   readonly before: number;
   readonly after: number;
@@ -40,25 +40,15 @@ function stepOf(atMs: number, { added, prepared, moved }: StepTimes): keyof Loss
   return atMs < moved ? 'copy' : 'after';
 }
 
-/** How often a bridge has seen a MAC address at another port. @param port where it was before */
-export function countSwitchMoves(
-  sightings: readonly WireEvent[],
-  mac: string,
-  port: string,
-  steps: StepTimes,
-): Changes {
-  const entries = sightings.flatMap(({ atMs, learnt }) => (learnt?.mac === mac ? [{ atMs, value: learnt.port }] : []));
+/** Counts how often a bridge has seen a MAC address at another port. @param port the port before */
+export function countSwitchMoves(events: readonly WireEvent[], mac: string, port: string, steps: StepTimes): Changes {
+  const entries = events.flatMap(({ atMs, learnt }) => (learnt?.mac === mac ? [{ atMs, value: learnt.port }] : []));
   return countChanges(entries, port, steps);
 }
 
-/** How often a neighbour table has taken another MAC address for an address. @param mac what it was before */
-export function countNeighbourMoves(
-  sightings: readonly WireEvent[],
-  ip: string,
-  mac: string,
-  steps: StepTimes,
-): Changes {
-  const entries = sightings.flatMap(({ atMs, neighbour }) =>
+/** Counts how often the MAC address of a neighbour table entry has changed. @param mac the MAC address before */
+export function countNeighbourMoves(events: readonly WireEvent[], ip: string, mac: string, steps: StepTimes): Changes {
+  const entries = events.flatMap(({ atMs, neighbour }) =>
     neighbour?.ip === ip && neighbour.mac !== '' ? [{ atMs, value: neighbour.mac }] : [],
   );
   return countChanges(entries, mac, steps);
@@ -74,10 +64,10 @@ function countChanges(entries: readonly { atMs: number; value: string }[], first
   return changes;
 }
 
-/** Messages that came in while the target had its addresses, by kind. @param sightings at the switch's port to the target */
-export function countMessages(sightings: readonly WireEvent[], { added, prepared }: StepTimes): Record<string, number> {
+/** Counts messages by kind while the target had its addresses. @param events at the switch's port to the target */
+export function countMessages(events: readonly WireEvent[], { added, prepared }: StepTimes): Record<string, number> {
   const counts: Record<string, number> = {};
-  for (const { atMs, frame } of sightings) {
+  for (const { atMs, frame } of events) {
     if (!frame || frame.outgoing || atMs < added || atMs >= prepared) continue;
     const kind = `${frame.gratuitous ? 'gratuitous ' : ''}${frame.kind}${frame.probe ? ' (probe)' : ''}`;
     counts[kind] = (counts[kind] ?? 0) + 1;

@@ -1,15 +1,15 @@
 import type { InterfaceState } from '../wire-events.js';
 import type { WireLocation, Wire } from '../wire.js';
 
-/** The launcher's interface of the network. */
+/** The launcher's interface on the network. */
 export const INTERFACE = 'podnet';
 export const GUEST = { ipv4: '192.168.50.7', ipv6: 'fd00:50::7' } as const;
 export const GUEST_ADDRESSES = [`${GUEST.ipv4}/24`, `${GUEST.ipv6}/64`] as const;
 const PREPARED_MAC = '02:00:00:00:99:99';
 
 /**
- * A launcher with bridge binding, on the wire. There is no guest: while one would run here, the kernel of the pod has its
- * addresses and its MAC address and answers in its place, as the guest's own kernel would.
+ * The network namespace of a launcher with bridge binding. No guest runs: while it would run here, the kernel of the pod has its
+ * addresses and MAC address, and answers as the guest's kernel would.
  */
 export class LauncherNamespace {
   readonly location: WireLocation;
@@ -25,30 +25,30 @@ export class LauncherNamespace {
   }
 
   /**
-   * What virt-handler does before the guest: the interface becomes a port of a bridge in the pod, without addresses and with
-   * another MAC address.
+   * Prepares the interface as virt-handler does before the guest starts: it becomes a port of a bridge in the pod, without
+   * addresses and with another MAC address.
    */
   async prepare(): Promise<void> {
     await this.stopGuest();
     await this.#wire.setMac(this.location, INTERFACE, PREPARED_MAC);
   }
 
-  /** From now on nobody answers here. */
+  /** Removes the guest's addresses, so that the launcher no longer answers. */
   async stopGuest(): Promise<void> {
     await this.#set({ [`ipv6/conf/${INTERFACE}/disable_ipv6`]: 1 });
     await this.#wire.flushAddresses(this.location, INTERFACE);
   }
 
   /**
-   * The guest runs here, whatever the NAD wants of the pod's own kernel, and says so, as virtio drivers do when QEMU tells them
-   * that they have moved.
-   * @param mac of the guest; that of the interface where this is missing
+   * Gives the launcher the guest's addresses, regardless of sysctls of the NAD, and announces them, as virtio drivers do after a
+   * migration.
+   * @param mac of the guest; by default that of the interface
    */
   async runGuest(mac?: string): Promise<void> {
     if (mac) await this.#wire.setMac(this.location, INTERFACE, mac);
     await this.#set({
       [`ipv4/conf/${INTERFACE}/arp_ignore`]: 0,
-      [`ipv6/conf/${INTERFACE}/accept_dad`]: 0, // a guest that moves keeps its addresses as they are
+      [`ipv6/conf/${INTERFACE}/accept_dad`]: 0, // a guest that migrates keeps its addresses without detection of duplicates
       [`ipv6/conf/${INTERFACE}/disable_ipv6`]: 0,
     });
     const { addresses } = await this.state();
@@ -59,7 +59,7 @@ export class LauncherNamespace {
     for (const ip of Object.values(GUEST)) await this.#wire.announce(this.location, INTERFACE, ip);
   }
 
-  /** Echo requests that the kernel of the pod has taken for its own so far. */
+  /** Number of echo requests that the kernel of the pod has received. */
   async echoes(): Promise<{ ipv4: number; ipv6: number }> {
     const [names = '', counts = ''] = (await this.#read('/proc/net/snmp')).filter((line) => line.startsWith('Icmp:'));
     const ipv6 = (await this.#read('/proc/net/snmp6')).find((line) => line.startsWith('Icmp6InEchos')) ?? '';

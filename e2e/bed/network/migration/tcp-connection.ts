@@ -35,8 +35,8 @@ export interface TcpConnection {
 }
 
 /**
- * A TCP connection on which the client says something every 50 ms.
- * @returns `kept`, or the code of the error that has ended it, such as ECONNRESET
+ * Holds a TCP connection on which the client sends data every 50 ms.
+ * @returns `kept`, or the code of the error that ended it, such as ECONNRESET
  */
 export async function holdConnection(wire: Wire, { server, client, address, forMs }: TcpConnection): Promise<string> {
   const node = (script: string, ...args: string[]) => ({ command: process.execPath, args: ['-e', script, ...args] });

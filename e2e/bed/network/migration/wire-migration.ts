@@ -17,16 +17,16 @@ import {
 } from './counts.js';
 
 export interface MigrationCase {
-  /** Name of the network and of its bridge or interface on nodes; each move has its own. */
+  /** Name of the network and of its bridge or interface on nodes, unique for each case. */
   readonly segment: string;
   readonly as: 'bridge' | 'nic';
   /** The NAD's config, without its name. */
   readonly config: object;
-  /** In the VM's spec, so on source and target; without it the plugin makes one for each. */
+  /** MAC address in the VM's spec, used on source and target. By default the plugin generates one for each. */
   readonly mac?: string;
-  /** How often the guest speaks without being asked; never where this is missing. */
+  /** Interval at which the guest sends messages on its own; by default it never does. */
   readonly guestSpeaksEveryMs?: number;
-  /** Somebody asks for the guest, for the first time, while the target is set up. */
+  /** Another host resolves the guest's addresses for the first time while the target is set up. */
   readonly stranger?: boolean;
 }
 
@@ -34,35 +34,35 @@ export interface MigrationCase {
 export interface Traffic {
   readonly sent: number;
   readonly lost: Losses;
-  /** Answered by the target while the guest was on the source. */
+  /** Requests that the target answered while the guest was on the source. */
   readonly misdirected: number;
-  /** Of the client, about who has the address. */
+  /** Changes of the client's neighbour table. */
   readonly neighbourMoves: Changes;
 }
 
 export interface MigrationOutcome {
-  /** Why the target was not set up, in the words of Multus. */
+  /** The error of Multus if the target was not set up. */
   readonly attachError?: string;
   readonly ipv4: Traffic;
   readonly ipv6: Traffic;
-  /** What the target has said while it had its addresses, by kind. */
+  /** Numbers of messages of the target while it had its addresses, by kind. */
   readonly targetMessages: Readonly<Record<string, number>>;
-  /** Of the switch between the nodes, about where the guest's MAC address is. */
+  /** Changes of the port of the guest's MAC address in the switch between the nodes. */
   readonly switchMoves: Changes;
-  /** What became of a TCP connection to the guest until it moved: `kept`, or the error's code. */
+  /** The result of a TCP connection to the guest until it migrated: `kept`, or the code of the error. */
   readonly connection: string;
-  /** Addresses of the target that duplicate address detection has refused. */
+  /** Addresses of the target that failed duplicate address detection. */
   readonly dadFailed: readonly string[];
 }
 
 const EVERY_MS = 10;
-/** Before the target is made. */
+/** Time before the target is created. */
 const CALM_MS = 1000;
-/** From ADD until virt-handler takes the interface: a launcher of a real cluster needs some seconds to start. */
+/** Time from ADD until virt-handler prepares the interface. On a real cluster, a launcher takes some seconds to start. */
 const SET_UP_MS = 2500;
-/** From then on until the guest moves. */
+/** Time from then until the guest migrates. */
 const COPY_MS = 2500;
-/** From then on until the source's DEL, and again until the end. */
+/** Time from then until DEL of the source, and from there to the end. */
 const AFTER_MS = 1000;
 
 interface SwitchPorts {
@@ -79,8 +79,8 @@ interface RunningObservation {
 }
 
 /**
- * A live migration as the wire sees it: a guest moves from a launcher on node-1 to one on node-2, and a third host of the
- * segment talks to it all the time. Its networks are the real ones: Multus, the network's plugin, bridges, veth pairs.
+ * Observes a live migration on real networks (Multus, the network's plugin, bridges, veth pairs): a guest migrates from a launcher
+ * on node-1 to one on node-2, and a third host of the segment communicates with it all the time.
  */
 export class WireMigration {
   readonly #stage: WireFixture;
@@ -117,7 +117,7 @@ export class WireMigration {
     const source = new LauncherNamespace(this.#wire, (await this.#stage.networks.attach(sourcePod)).location);
     await source.runGuest();
     const { mac } = await untilValue(
-      'the guest to have its addresses for sure',
+      'the guest to have verified addresses',
       () => source.state(),
       ({ addresses }) => addresses.every(({ tentative }) => !tentative),
     );
