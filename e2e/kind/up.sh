@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Brings up a kind cluster with the CNI plugins, Multus, KubeVirt (software emulation) and Holdfast, built from this tree.
+# Creates a kind cluster with the CNI plugins, Multus, KubeVirt (software emulation) and Holdfast, built from this tree.
 set -euo pipefail
 
 cluster=${CLUSTER:-holdfast}
@@ -46,4 +46,4 @@ for process in controller webhook ipam; do
 done
 kubectl -n holdfast-agents rollout status daemonset/holdfast-agent --timeout=5m
 
-echo "ready. To run the user stories against it: E2E_KUBECONFIG=${KUBECONFIG:-$HOME/.kube/config} npm run test:e2e"
+echo "The cluster is ready. To run the e2e tests on it: E2E_KUBECONFIG=${KUBECONFIG:-$HOME/.kube/config} npm run test:e2e"

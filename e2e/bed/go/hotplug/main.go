@@ -1,7 +1,7 @@
-// Command hotplug is the dynamic networks controller for one living pod: it makes the pod's interfaces follow its networks
-// annotation, through the same Multus packages that attached them, and writes what came of it to network-status.
+// Command hotplug is the dynamic networks controller for one running pod. It adapts the pod's interfaces to its networks
+// annotation with the packages of Multus, and writes the result to network-status.
 //
-// It is called as a CNI plugin is: Multus' configuration on standard input, CNI_CONTAINERID, CNI_NETNS, CNI_PATH and CNI_ARGS
+// It is called like a CNI plugin: Multus' configuration on standard input, and CNI_CONTAINERID, CNI_NETNS, CNI_PATH and CNI_ARGS
 // of the pod's sandbox in the environment. It prints {"attached":[...],"detached":[...]} with names of interfaces, or a CNI
 // error.
 package main
@@ -41,7 +41,7 @@ type changes struct {
 	Detached []string `json:"detached"`
 }
 
-// sandbox is one pod with what Multus knows about it.
+// sandbox is one pod with the configuration of Multus.
 type sandbox struct {
 	args   *skel.CmdArgs
 	k8s    *types.K8sArgs
@@ -65,7 +65,7 @@ func follow() (any, error) {
 		return nil, err
 	}
 	done := changes{Attached: []string{}, Detached: []string{}}
-	// What cannot be attached does not hold up the rest.
+	// An error with one network does not stop the others.
 	attached = slices.DeleteFunc(attached, func(delegate *types.DelegateNetConf) bool {
 		name := delegate.IfnameRequest
 		if problem != nil || delegate.MasterPlugin || slices.ContainsFunc(wanted, same(delegate)) {
@@ -141,7 +141,7 @@ func open() (*sandbox, error) {
 	return s, nil
 }
 
-// wanted are the networks of the annotation, each with the name of its interface.
+// wanted returns the networks of the annotation, each with the name of its interface.
 func (s *sandbox) wanted() ([]*types.DelegateNetConf, error) {
 	selections, err := k8sclient.GetPodNetwork(s.pod)
 	var none *k8sclient.NoK8sNetworkError
@@ -164,7 +164,7 @@ func (s *sandbox) wanted() ([]*types.DelegateNetConf, error) {
 	return delegates, problem
 }
 
-// named gives a delegate the name that Multus gives to a nameless interface in that place.
+// named gives a delegate the name that Multus gives to an unnamed interface at that position.
 func named(delegate *types.DelegateNetConf, place int) *types.DelegateNetConf {
 	if delegate.IfnameRequest == "" {
 		delegate.IfnameRequest = fmt.Sprintf("net%d", place)
@@ -194,7 +194,7 @@ func (s *sandbox) detach(delegate *types.DelegateNetConf) error {
 
 func (s *sandbox) file() string { return filepath.Join(s.config.CNIDir, s.args.ContainerID) }
 
-// load reads the delegates that Multus has attached, the one for the pod's own network first.
+// load reads the delegates that Multus has attached, first that of the pod network.
 func (s *sandbox) load() ([]*types.DelegateNetConf, error) {
 	text, err := os.ReadFile(s.file())
 	if err != nil {
@@ -213,7 +213,7 @@ func (s *sandbox) load() ([]*types.DelegateNetConf, error) {
 	return delegates, nil
 }
 
-// save is what makes Multus detach at the end what was attached here.
+// save records the delegates, so that a later DEL of Multus detaches them.
 func (s *sandbox) save(delegates []*types.DelegateNetConf) error {
 	text, err := json.Marshal(delegates)
 	if err != nil {

@@ -16,7 +16,7 @@ type bed struct {
 	fabric *fabric
 }
 
-// node is what a node has besides its space.
+// node is the state of a node besides its space.
 type node struct {
 	proxy   net.Listener
 	joined  map[string]bool
@@ -36,7 +36,7 @@ func (b *bed) find(name string) (*space, error) {
 	return nil, fmt.Errorf("there is no %q", name)
 }
 
-// remember closes what it cannot take.
+// remember closes a space that it cannot store.
 func (b *bed) remember(name string, s *space) error {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -48,7 +48,7 @@ func (b *bed) remember(name string, s *space) error {
 	return nil
 }
 
-// forget lets the kernel remove a space with all its interfaces; one that is not there is fine.
+// forget removes a space with all its interfaces. A space that does not exist is no error.
 func (b *bed) forget(name string) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -97,7 +97,7 @@ type inventory struct {
 	Interfaces []string `json:"interfaces"`
 }
 
-// inventory says what there is, for tests of what must not be left behind.
+// inventory lists all spaces, for tests that nothing is left behind.
 func (b *bed) inventory(nothing) (any, error) {
 	b.mutex.Lock()
 	spaces := map[string]*space{}

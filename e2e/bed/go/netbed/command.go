@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// A runtime gives up on a plugin, too.
+// A runtime has a timeout for plugins, too.
 const commandLimit = 2 * time.Minute
 
 type commandRequest struct {
 	In      string
 	Command string
 	Args    []string
-	// Env is all that the command sees.
+	// Env is the whole environment of the command.
 	Env   map[string]string
 	Stdin string
 }
@@ -44,7 +44,7 @@ func (b *bed) runCommand(request commandRequest) (any, error) {
 	}
 	var stdout, stderr bytes.Buffer
 	command.Stdin, command.Stdout, command.Stderr = strings.NewReader(request.Stdin), &stdout, &stderr
-	// The signal comes when the thread ends, which waits for the command.
+	// The signal is sent when the thread ends, which waits for the command.
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	command.WaitDelay = time.Second
 	err = s.run(command.Run)

@@ -15,7 +15,7 @@ type fabric struct {
 	ports int
 }
 
-// connect puts a veth pair between a segment and a space, which sees its end as `name`.
+// connect creates a veth pair between a segment and a space, in which its end has the given name.
 func (b *bed) connect(segment string, to *space, name string) error {
 	b.fabric.mutex.Lock()
 	defer b.fabric.mutex.Unlock()
@@ -101,7 +101,7 @@ func (b *bed) join(request joinRequest) (any, error) {
 	return done{}, nil
 }
 
-// enslave adds a port to a bridge, which may be there already with the interfaces of pods.
+// enslave adds a port to a bridge, which may already exist with the interfaces of pods.
 func enslave(port, bridgeName string) error {
 	bridge, err := ensureBridge(bridgeName)
 	if err != nil {
@@ -120,7 +120,7 @@ type hostRequest struct {
 	Addresses []string
 }
 
-// addHost puts a machine of its own, with one interface eth0, at a segment.
+// addHost adds a host with one interface eth0 on a segment.
 func (b *bed) addHost(request hostRequest) (any, error) {
 	s, err := newSpace(nil)
 	if err != nil {

@@ -17,25 +17,25 @@ const (
 
 var broadcast = net.HardwareAddr{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
 
-// frame is a message of ARP or NDP by which somebody says, or asks, who has an address; or one that a kernel sends by itself
-// when an interface comes up, and by which switches learn where its MAC address is.
+// frame is an ARP or NDP message about the owner of an address, or a message that a kernel sends when an interface comes up and
+// from which switches learn the port of its MAC address.
 type frame struct {
 	// Kind is arp-request, arp-reply, ndp-solicitation, ndp-advertisement, router-solicitation or multicast-report.
 	Kind string `json:"kind"`
-	// IP that the sender claims, at Mac; empty where it only asks.
+	// IP that the sender claims for Mac; empty if it only asks.
 	IP  string `json:"ip,omitempty"`
 	Mac string `json:"mac"`
 	// Asks for this address.
 	Asks string `json:"asks,omitempty"`
-	// Gratuitous: said without being asked.
+	// Gratuitous: sent without a request.
 	Gratuitous bool `json:"gratuitous"`
-	// Probe: the sender looks whether the address it asks for is free.
+	// Probe: the sender checks whether the address is free.
 	Probe bool `json:"probe"`
 	// Outgoing: sent by the interface that is watched.
 	Outgoing bool `json:"outgoing"`
 }
 
-// parseFrame returns nil for what is neither ARP nor NDP nor a report of multicast groups.
+// parseFrame returns nil for frames other than ARP, NDP and reports of multicast groups.
 func parseFrame(data []byte) *frame {
 	if len(data) < 14 {
 		return nil
@@ -97,8 +97,7 @@ func parseNDP(source net.HardwareAddr, sender net.IP, message []byte) *frame {
 	return nil
 }
 
-// announcement says to everybody on the link that ip is at mac: a gratuitous ARP request, or an unsolicited neighbour
-// advertisement.
+// announcement returns a gratuitous ARP request or an unsolicited neighbour advertisement for ip at mac.
 func announcement(ip net.IP, mac net.HardwareAddr) []byte {
 	if v4 := ip.To4(); v4 != nil {
 		data := append(append(append([]byte{}, broadcast...), mac...), 0x08, 0x06, 0, 1, 0x08, 0, 6, 4, 0, 1)

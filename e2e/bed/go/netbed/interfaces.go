@@ -13,7 +13,7 @@ type interfaceRequest struct {
 	Interface string
 	Address   string // with prefix length
 	Mac       string
-	// AtOnce takes an IPv6 address without a look for duplicates.
+	// AtOnce adds an IPv6 address without duplicate address detection.
 	AtOnce bool
 }
 
@@ -28,7 +28,7 @@ type interfaceAnswer struct {
 
 type addressAnswer struct {
 	Address string `json:"address"`
-	// Of IPv6: duplicate address detection goes on, or has found another holder.
+	// Of IPv6: duplicate address detection is running, or has found another owner.
 	Tentative bool `json:"tentative"`
 	DadFailed bool `json:"dadFailed"`
 	LinkLocal bool `json:"linkLocal"`
@@ -75,7 +75,7 @@ func (b *bed) inside(name string, act func() error) error {
 	return s.run(act)
 }
 
-// addAddress as a guest takes one.
+// addAddress adds an address as a guest does.
 func (b *bed) addAddress(request interfaceRequest) (any, error) {
 	return done{}, b.inside(request.In, func() error { return addAddress(request.Interface, request.Address, request.AtOnce) })
 }
@@ -95,7 +95,7 @@ func addAddress(name, address string, atOnce bool) error {
 	return netlink.AddrReplace(link, parsed)
 }
 
-// flushAddresses leaves link-local ones.
+// flushAddresses removes all addresses except link-local ones.
 func (b *bed) flushAddresses(request interfaceRequest) (any, error) {
 	return done{}, b.inside(request.In, func() error {
 		link, err := netlink.LinkByName(request.Interface)

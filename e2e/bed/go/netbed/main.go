@@ -1,9 +1,9 @@
-// Command netbed is the wire under the test bed: it holds the network namespaces of nodes, pods and hosts, joins them by
-// bridges, runs CNI plugins inside them and looks at what passes. All of it is anonymous and lives in this process alone:
-// when it ends, however it does, the kernel takes everything away.
+// Command netbed holds the network namespaces of nodes, pods and hosts of the test bed, connects them by bridges, runs CNI plugins
+// in them and observes packets. The namespaces have no names and belong to this process only: when it ends, for whatever reason,
+// the kernel removes them.
 //
-// It reads one request a line, {"id":1,"op":"addNode",...}, and answers {"id":1,"result":...} or {"id":1,"error":"..."} in any
-// order. A request that goes on says {"id":1,"event":...} in between, and ends with {"id":2,"op":"stop","request":1}.
+// It reads one request from each line, {"id":1,"op":"addNode",...}, and answers {"id":1,"result":...} or {"id":1,"error":"..."} in
+// any order. An ongoing request sends {"id":1,"event":...} in between, and ends with {"id":2,"op":"stop","request":1}.
 package main
 
 import (
@@ -17,7 +17,7 @@ import (
 	"sync"
 )
 
-// The main thread never changes its namespaces: /proc/<pid> speaks of that thread.
+// The main thread never changes its namespaces, because /proc/<pid> describes that thread.
 func init() { runtime.LockOSThread() }
 
 type envelope struct {
@@ -33,7 +33,7 @@ type answer struct {
 	Error  string `json:"error,omitempty"`
 }
 
-// emit reports something in the middle of a request that goes on.
+// emit sends an event of an ongoing request.
 type emit func(event any)
 
 type operation func(ctx context.Context, body []byte, emit emit) (any, error)
@@ -127,7 +127,7 @@ func (s *server) take(body []byte) {
 	}()
 }
 
-// stop makes a request end that goes on; one that has ended already is fine.
+// stop ends an ongoing request. A request that has ended already is no error.
 func (s *server) stop(request envelope) {
 	s.mutex.Lock()
 	cancel := s.running[request.Request]

@@ -41,7 +41,7 @@ func (b *bed) addNode(request nodeRequest) (any, error) {
 	return podAnswer{s.path()}, nil
 }
 
-// removeNode takes the node's pods along.
+// removeNode also removes the node's pods.
 func (b *bed) removeNode(request nodeRequest) (any, error) {
 	b.mutex.Lock()
 	n := b.nodes[request.Name]
@@ -68,7 +68,7 @@ func (n *node) close() {
 	}
 }
 
-// nodeMounts gives the node folders of its own where all nodes of the machine would share them.
+// nodeMounts gives the node its own folders, which all nodes on the machine would share otherwise.
 func nodeMounts(dir string) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("private mounts: %w", err)
@@ -93,8 +93,8 @@ func nodeMounts(dir string) error {
 	return nil
 }
 
-// makeRoom makes a mount point without touching the machine's disk: a tmpfs in place of the folder above shows all that was
-// there, and the new one.
+// makeRoom creates a mount point without a change of the machine's disk. A tmpfs replaces the parent folder, and contains its
+// entries and the new one.
 func makeRoom(target string) error {
 	if _, err := os.Stat(target); err == nil {
 		return nil
@@ -123,8 +123,8 @@ func makeRoom(target string) error {
 	return os.Mkdir(target, 0o755)
 }
 
-// showAgain makes an entry of a folder that was mounted over visible. What is neither folder, file nor link is of no use to
-// a plugin, except for sockets.
+// showAgain makes an entry of a folder that was mounted over visible again. Entries other than folders, files, links and sockets
+// are ignored, because plugins do not need them.
 func showAgain(before int, above string, entry os.DirEntry) error {
 	path := filepath.Join(above, entry.Name())
 	if entry.Type()&os.ModeSymlink != 0 {
@@ -158,7 +158,7 @@ func bind(held int, target string) error {
 	return nil
 }
 
-// startProxy listens inside the space and connects outside of it.
+// startProxy listens inside the namespace and connects outside of it.
 func startProxy(s *space, address string) (net.Listener, error) {
 	var listener net.Listener
 	err := s.run(func() (err error) {

@@ -28,11 +28,11 @@ type pingAnswer struct {
 	Received   int `json:"received"`
 	Lost       int `json:"lost"`
 	Duplicates int `json:"duplicates"`
-	// LossRuns are requests in a row without an answer.
+	// LossRuns are series of requests without a reply.
 	LossRuns []lossRun `json:"lossRuns"`
-	// RttMs of answers: p50, p95, max; absent without any.
+	// RttMs of replies: p50, p95, max; absent without replies.
 	RttMs *rtt `json:"rttMs,omitempty"`
-	// Error that sending met last.
+	// Error is the last error of sending.
 	Error string `json:"error,omitempty"`
 }
 
@@ -168,7 +168,7 @@ func (p *pinger) count(sequence int) {
 	p.rtts[n] = time.Since(p.sentAt[n])
 }
 
-// await gives the last answers time to come.
+// await waits for the last replies.
 func (p *pinger) await(limit time.Duration) {
 	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		p.mutex.Lock()

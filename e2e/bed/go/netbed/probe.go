@@ -8,11 +8,11 @@ import (
 )
 
 type probeAnswer struct {
-	// Missing says in words what the machine refuses; empty: everything works.
+	// Missing names what the machine does not allow; empty if everything works.
 	Missing string `json:"missing"`
 }
 
-// probe tries on a bed of its own all that the other operations need, and leaves nothing.
+// probe tries everything that the other operations need in separate namespaces, and removes them.
 func probe(nothing) (any, error) {
 	if err := tryAll(); err != nil {
 		return probeAnswer{err.Error()}, nil

@@ -16,10 +16,10 @@ type space struct {
 	mount int // -1: the one of this process
 }
 
-// path is what CNI takes as CNI_NETNS; it is there for as long as the space is.
+// path returns the value for CNI_NETNS, which is valid as long as the space exists.
 func (s *space) path() string { return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), s.net) }
 
-// newSpace makes a network namespace with lo up. Private mounts, if any, are made by `mounts` on a thread inside.
+// newSpace creates a network namespace with lo up. The function mounts, if any, creates private mounts on a thread inside.
 func newSpace(mounts func() error) (*space, error) {
 	s := &space{mount: -1}
 	err := onThread(func() error {
@@ -63,7 +63,7 @@ func (s *space) close() {
 	}
 }
 
-// run acts on a thread inside the space. What it starts there is inside, too; so is a socket that it opens, for ever.
+// run calls act on a thread inside the space. Processes and sockets that it creates stay inside.
 func (s *space) run(act func() error) error {
 	return onThread(func() error {
 		if err := unix.Setns(s.net, unix.CLONE_NEWNET); err != nil {
@@ -81,7 +81,7 @@ func (s *space) run(act func() error) error {
 	})
 }
 
-// onThread acts on a thread of its own, which ends afterwards: nobody inherits what was done to it.
+// onThread calls act on a separate thread, which ends afterwards, so that no other code inherits its state.
 func onThread(act func() error) error {
 	ended := make(chan error, 1)
 	go func() {
@@ -98,8 +98,8 @@ var (
 	nextDescriptor = firstDescriptor
 )
 
-// hold opens a namespace. Numbers are not used again soon: a path to a namespace that is gone must lead nowhere, not into
-// somebody else's.
+// hold opens a namespace. Descriptors are not reused soon, because a path to a removed namespace must be invalid and not lead to
+// another one.
 func hold(path string) (int, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -119,7 +119,7 @@ func hold(path string) (int, error) {
 	return held, nil
 }
 
-// allowIPv6 also finds out whether the plugins will be able to write below /proc/sys/net.
+// allowIPv6 also checks whether plugins can write below /proc/sys/net.
 func allowIPv6() error {
 	for _, scope := range []string{"all", "default"} {
 		if err := os.WriteFile("/proc/sys/net/ipv6/conf/"+scope+"/disable_ipv6", []byte("0"), 0); err != nil {

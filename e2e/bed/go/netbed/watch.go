@@ -24,7 +24,7 @@ type sighting struct {
 	Learnt    *learnt    `json:"learnt,omitempty"`
 }
 
-// neighbour is an entry of the space's own table as it is after a change.
+// neighbour is an entry of the namespace's neighbour table after a change.
 type neighbour struct {
 	IP      string `json:"ip"`
 	Mac     string `json:"mac"`
@@ -32,7 +32,7 @@ type neighbour struct {
 	Deleted bool   `json:"deleted"`
 }
 
-// learnt is where a bridge has seen a MAC address last, after that has changed.
+// learnt is the port at which a bridge has last seen a MAC address, after a change.
 type learnt struct {
 	Mac  string `json:"mac"`
 	Port string `json:"port"`
@@ -43,8 +43,8 @@ var neighbourStates = map[int]string{
 	netlink.NUD_PROBE: "probe", netlink.NUD_FAILED: "failed", netlink.NUD_NOARP: "noarp", netlink.NUD_PERMANENT: "permanent",
 }
 
-// watch reports who claims addresses on an interface, and what its neighbour table learns, until it is stopped; of a bridge,
-// also what its forwarding table learns.
+// watch reports claims of addresses on an interface and changes of its neighbour table, until it is stopped. For a bridge it also
+// reports changes of the forwarding table.
 func (b *bed) watch(ctx context.Context, request watchRequest, emit emit) (any, error) {
 	s, err := b.find(request.In)
 	if err != nil {
@@ -119,13 +119,13 @@ func openPacketSocket(s *space, name string) (socket, index int, err error) {
 		if err := unix.Bind(socket, &unix.SockaddrLinklayer{Protocol: all, Ifindex: index}); err != nil {
 			return err
 		}
-		// So that the loop looks up now and then.
+		// A timeout, so that the loop can check whether it has to end.
 		return unix.SetsockoptTimeval(socket, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Usec: 50_000})
 	})
 	return socket, index, err
 }
 
-// announce says that the interface has an address, as a guest does when it has moved. A Mac of its own makes it a lie.
+// announce announces an address of the interface, as a guest does after a migration. With Mac it claims another MAC address.
 func (b *bed) announce(request interfaceRequest) (any, error) {
 	s, err := b.find(request.In)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Command virt-api is KubeVirt's. Before main runs, its packages work for seconds to build the validator of the API, which
-// needs no API server: so it may be started before its kubeconfig exists, and waits for it here.
+// Command virt-api is that of KubeVirt. Its packages take seconds to build the validator of the API before main runs, and need no
+// API server for that. So it may be started before its kubeconfig exists, and waits for it here.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Command virt-controller is KubeVirt's, and with the argument "manifests" the generator of the objects that virt-operator
-// would create: both link the same packages.
+// Command virt-controller is that of KubeVirt. With the argument "manifests" it prints the objects that virt-operator would
+// create, because both link the same packages.
 package main
 
 import (
