@@ -10,7 +10,7 @@ import { requestErrorOf } from '../test/request-error.js';
 import { CommandError } from './command-error.js';
 import { withClient } from './cluster-client.js';
 
-describe('a session of kubectl holdfast with a cluster', () => {
+describe('the client of kubectl holdfast', () => {
   let folder: string;
   let server: FaultServer;
   let kubeconfig: string;
@@ -35,16 +35,16 @@ describe('a session of kubectl holdfast with a cluster', () => {
   const ask = () => withClient({ kubeconfig }, (client) => client.get(ADDRESS_POOLS, { name: 'blue' }));
 
   const unusable: { name: string; given: Reply | 'nobody'; expect: string }[] = [
-    { name: 'where nobody answers', given: 'nobody', expect: 'ECONNREFUSED' },
-    { name: 'where something else answers', given: { body: '<html>' }, expect: 'the response is not JSON' },
+    { name: 'if no server answers', given: 'nobody', expect: 'ECONNREFUSED' },
+    { name: 'if another server answers', given: { body: '<html>' }, expect: 'the response is not JSON' },
     {
-      name: 'where the credentials are nobody’s',
+      name: 'if the credentials are not accepted',
       given: { status: 401, body: status(401, 'Unauthorized') },
       expect: '401 Unauthorized',
     },
   ];
   for (const { name, given, expect: words } of unusable) {
-    it(`says which server it was, and what to do, ${name}`, async () => {
+    it(`names the server and says what to do ${name}`, async () => {
       const { url } = server;
       if (given === 'nobody') await server.stop();
       else reply = given;
@@ -58,10 +58,10 @@ describe('a session of kubectl holdfast with a cluster', () => {
   }
 
   for (const [where, context, expected] of [
-    ['in the namespace of the context', { namespace: 'lab' }, 'lab'],
-    ['in default where the context names none', {}, 'default'],
+    ['the namespace of the context', { namespace: 'lab' }, 'lab'],
+    ['the namespace default if the context names none', {}, 'default'],
   ] as const) {
-    it(`is at home ${where}`, async () => {
+    it(`uses ${where}`, async () => {
       const config = parse(await readFile(kubeconfig, 'utf8')) as { contexts: { context: object }[] };
       Object.assign(config.contexts[0]!.context, context);
       await writeFile(kubeconfig, stringify(config));
@@ -69,7 +69,7 @@ describe('a session of kubectl holdfast with a cluster', () => {
     });
   }
 
-  it('leaves to the API server what it says itself', async () => {
+  it('passes on errors of the API server unchanged', async () => {
     reply = { status: 403, body: status(403, 'Forbidden', 'you may not') };
     expect((await requestErrorOf(ask())).message).to.match(/403 Forbidden: you may not$/);
   });

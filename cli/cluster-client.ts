@@ -5,26 +5,26 @@ import { Transport } from '../kube/transport.js';
 import { VERSION } from '../process/version.js';
 import { CommandError } from './command-error.js';
 
-/** Which cluster, and as whom. */
+/** The cluster and the credentials to use. */
 export interface ClusterOptions {
-  /** Default: as kubectl. */
+  /** Default: as for kubectl. */
   readonly kubeconfig?: string;
   /** Default: the current one. */
   readonly context?: string;
 }
 
-/** Where somebody is at home whose kubeconfig does not say so, as with kubectl. */
+/** For a kubeconfig without a namespace, as for kubectl. */
 const DEFAULT_NAMESPACE = 'default';
-/** How many requests are under way at once; connections as many. */
+/** The number of parallel requests and connections. */
 export const CONCURRENCY = 32;
-/** A list of thousands of objects from a busy API server, page by page. */
+/** Long enough for a list of thousands of objects from a busy API server. */
 const REQUEST_TIMEOUT_MS = 60_000;
 
 /**
- * Acts with a client, and closes it.
- * @param run told, too, which namespace is meant where the user names none: that of the context
- * @throws {Error} where there are no usable credentials for a cluster
- * @throws {CommandError} where it gives no answer, or does not know whose the credentials are
+ * Calls a function with a client, then closes the client.
+ * @param run also gets the namespace of the context, for users who name none
+ * @throws {Error} if there are no usable credentials for a cluster
+ * @throws {CommandError} if the API server does not answer, or does not accept the credentials
  */
 export async function withClient<T>(
   options: ClusterOptions,
@@ -52,5 +52,5 @@ function isUnreachable(error: unknown): error is TransportError | StatusError {
 }
 
 function adviceFor({ server }: Pick<Credentials, 'server'>): string {
-  return `see whether kubectl reaches ${server} with this kubeconfig, or choose another cluster with --kubeconfig or --context`;
+  return `check that kubectl reaches ${server} with this kubeconfig, or choose another cluster with --kubeconfig or --context`;
 }

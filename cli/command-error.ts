@@ -1,4 +1,4 @@
-/** What was asked for cannot be done. The message says why, and what to do; there is nothing more to know of where it was thrown. */
+/** The command cannot be carried out. The message says why and what to do, so the user needs no stack trace. */
 export class CommandError extends Error {
-  override readonly name = 'Refusal';
+  override readonly name = 'CommandError';
 }

@@ -40,7 +40,7 @@ describe('the command line of kubectl holdfast', () => {
     },
   ];
   for (const { given, expect: expected } of rows) {
-    it(`understands ${given}`, () => expect(readCommandLine(given.split(' '))).to.deep.equal(expected));
+    it(`parses ${given}`, () => expect(readCommandLine(given.split(' '))).to.deep.equal(expected));
   }
 
   for (const [given, words] of [
@@ -49,18 +49,18 @@ describe('the command line of kubectl holdfast', () => {
     ['help calico', 'a command is missing; commands: migrate'],
     ['migrate calico', "unknown command 'calico'"],
     ['migrate whereabouts --aply', "unknown option '--aply'"],
-    ['migrate whereabouts -o yaml', '"yaml" cannot be used'],
-    ['migrate whereabouts --skip-conflicts', 'with --apply alone'],
+    ['migrate whereabouts -o yaml', '"yaml" is not supported'],
+    ['migrate whereabouts --skip-conflicts', '--skip-conflicts needs --apply'],
     ['reserve blue', "missing required argument 'address'"],
     ['unreserve blue 10.0.0.5 --mac x', "unknown option '--mac'"],
     ['reserve blue 10.0.0.300', '"10.0.0.300" is not an IP address'],
-    ['reserve blue 10.0.0.5 --mac 02:00', '"02:00" is no MAC address'],
+    ['reserve blue 10.0.0.5 --mac 02:00', '"02:00" is not a MAC address'],
     ['unreserve blue 10.0.0.0/24', '"10.0.0.0/24"'],
-    ['ips --namespace=', '-n: "" cannot be used'],
-    ['migrate whereabouts --namespace=', '--namespace: "" cannot be used'],
-    ['migrate whereabouts --network=', '--network: "" cannot be used'],
+    ['ips --namespace=', '-n: "" is not a name'],
+    ['migrate whereabouts --namespace=', '--namespace: "" is not a name'],
+    ['migrate whereabouts --network=', '--network: "" is not a name'],
   ] as const) {
-    it(`does not understand ${given || 'nothing'}`, () => {
+    it(`rejects ${given || 'an empty command line'}`, () => {
       expect(() => readCommandLine(given.split(' ').filter(Boolean), { writeOut: () => undefined })).to.throw(
         UsageError,
         words,
@@ -68,7 +68,7 @@ describe('the command line of kubectl holdfast', () => {
     });
   }
 
-  it('understands what the documents say', async () => {
+  it('parses every command in the documents', async () => {
     const texts = await Promise.all(DOCUMENTS.map((path) => readFile(join(ROOT, path), 'utf8')));
     const commands = texts
       .flatMap((text) => codeOf(text).flatMap(({ text: code }) => code.split('\n')))
@@ -84,12 +84,12 @@ describe('the command line of kubectl holdfast', () => {
     'migrate help whereabouts',
     'migrate whereabouts --bla -h',
   ]) {
-    it(`prints help where it is asked for by ${given}`, () => {
+    it(`prints help for ${given}`, () => {
       let printed = '';
       const output = { writeOut: (text: string) => (printed += text) };
       expect(readCommandLine(given.split(' '), output)).to.equal(undefined);
       expect(printed).to.match(/^Usage: kubectl holdfast migrate whereabouts /);
-      expect(printed).to.include('writes\nnothing without --apply');
+      expect(printed).to.include('without --apply, print the');
     });
   }
 
@@ -100,7 +100,7 @@ describe('the command line of kubectl holdfast', () => {
     ['migrate whereabouts extra', 'kubectl holdfast migrate whereabouts --help'],
     ['ips -o yaml', 'kubectl holdfast ips --help'],
   ] as const) {
-    it(`says where to read on about ${given || 'nothing'}`, () => {
+    it(`names the help command for ${given || 'an empty command line'}`, () => {
       let error: unknown;
       try {
         readCommandLine(given.split(' ').filter(Boolean));

@@ -7,14 +7,14 @@ import { type Reservation, checkReservation } from './reserve.js';
 import type { ClusterOptions } from './cluster-client.js';
 import { WHEREABOUTS_NAMESPACE, type MigrateOptions } from './whereabouts/migrate.js';
 
-/** What the user asked for. */
+/** A parsed command. */
 export type CliCommand = { readonly cluster: ClusterOptions } & (
   | { readonly command: 'migrate whereabouts'; readonly options: MigrateOptions }
   | { readonly command: 'reserve' | 'unreserve'; readonly reservation: Reservation }
   | { readonly command: 'ips'; readonly options: IpsOptions }
 );
 
-/** Options as commander gives them. */
+/** Options as commander parses them. */
 interface ParsedOptions extends ClusterOptions {
   readonly apply?: true;
   readonly namespace?: string;
@@ -27,7 +27,7 @@ interface ParsedOptions extends ClusterOptions {
 
 /**
  * Reads the arguments after the program's name.
- * @returns undefined where help or version was asked for and printed
+ * @returns undefined if help or version was requested and printed
  * @throws {UsageError}
  */
 export function readCommandLine(args: readonly string[], output: OutputConfiguration = {}): CliCommand | undefined {
@@ -38,7 +38,9 @@ export function readCommandLine(args: readonly string[], output: OutputConfigura
 
 function buildProgram(onCommand: (request: CliCommand) => void): Command {
   const program = new Command('kubectl holdfast')
-    .description('Persistent IP addresses for KubeVirt virtual machines: what people do with them now and then.')
+    .description(
+      'List and reserve the persistent IP addresses of KubeVirt virtual machines, and migrate from another IPAM.',
+    )
     .version(VERSION, '--version', 'print the version')
     .helpOption('-h, --help', 'print this help')
     .helpCommand('help [command]', 'print the help of a command');
@@ -49,19 +51,21 @@ function buildProgram(onCommand: (request: CliCommand) => void): Command {
 }
 
 function addMigrateCommand(program: Command, onCommand: (request: CliCommand) => void): void {
-  const migrate = program.command('migrate').description('move over from another IPAM');
+  const migrate = program.command('migrate').description('migrate from another IPAM');
   addClusterOptions(migrate.command('whereabouts'))
-    .description('lease to pods what whereabouts has given them; shows the plan, and writes nothing without --apply')
-    .option('--apply', 'make the pools and the leases of the plan')
-    .option('--namespace <name>', 'where whereabouts keeps its IPPools', WHEREABOUTS_NAMESPACE)
-    .option('--network <name>', 'of this CNI network, and of those that share its addresses')
-    .option('--skip-conflicts', 'with --apply: pass over what has conflicts; without it nothing is written then')
-    .option('-o, --output <format>', 'json')
+    .description(
+      'create pools and leases for the addresses that whereabouts has allocated; without --apply, print the plan only',
+    )
+    .option('--apply', 'create the pools and leases of the plan')
+    .option('--namespace <name>', 'namespace of the IPPools of whereabouts', WHEREABOUTS_NAMESPACE)
+    .option('--network <name>', 'migrate only this CNI network, and those that share its addresses')
+    .option('--skip-conflicts', 'with --apply: skip addresses with conflicts; otherwise a conflict prevents all writes')
+    .option('-o, --output <format>', 'output format: json')
     .action((given: ParsedOptions) => {
       const namespace = nonEmptyName(given.namespace, '--namespace') ?? WHEREABOUTS_NAMESPACE;
       const network = nonEmptyName(given.network, '--network');
       if (given.skipConflicts === true && given.apply !== true) {
-        throw new UsageError('--skip-conflicts is of use with --apply alone: a plan names its conflicts');
+        throw new UsageError('--skip-conflicts needs --apply: without --apply, the plan only lists the conflicts');
       }
       const options: MigrateOptions = {
         apply: given.apply === true,
@@ -76,14 +80,17 @@ function addMigrateCommand(program: Command, onCommand: (request: CliCommand) =>
 
 function addReserveCommands(program: Command, onCommand: (request: CliCommand) => void): void {
   addClusterOptions(program.command('reserve <pool> <address>'))
-    .description('keep an address for a MAC address, or from everybody')
-    .option('--mac <address>', 'of the interface that shall have it, like 02:00:00:00:00:01; without it nobody gets it')
+    .description('reserve an address for a MAC address, or for nobody')
+    .option(
+      '--mac <address>',
+      'MAC address of the interface that gets the address, like 02:00:00:00:00:01; default: nobody gets it',
+    )
     .action((pool: string, address: string, given: ParsedOptions) => {
       const reservation = checkedReservation({ pool, address, ...(given.mac !== undefined && { mac: given.mac }) });
       onCommand({ command: 'reserve', cluster: clusterOptionsOf(given), reservation });
     });
   addClusterOptions(program.command('unreserve <pool> <address>'))
-    .description('let go what was reserved')
+    .description('remove the reservation of an address')
     .action((pool: string, address: string, given: ParsedOptions) => {
       onCommand({
         command: 'unreserve',
@@ -93,7 +100,7 @@ function addReserveCommands(program: Command, onCommand: (request: CliCommand) =
     });
 }
 
-/** What no cluster is needed for is said before one is looked for. */
+/** Checks the arguments before the command connects to a cluster. */
 function checkedReservation(reservation: Reservation): Reservation {
   try {
     checkReservation(reservation);
@@ -105,10 +112,10 @@ function checkedReservation(reservation: Reservation): Reservation {
 
 function addIpsCommand(program: Command, onCommand: (request: CliCommand) => void): void {
   addClusterOptions(program.command('ips'))
-    .description('who has which addresses: VMs, and pods without claims')
-    .option('-n, --namespace <name>', 'of the VMs and pods; default: that of the context')
-    .option('-A, --all-namespaces', 'all of them')
-    .option('-o, --output <format>', 'json')
+    .description('list the addresses of VMs, and of pods without claims')
+    .option('-n, --namespace <name>', 'namespace of the VMs and pods; default: that of the context')
+    .option('-A, --all-namespaces', 'list all namespaces')
+    .option('-o, --output <format>', 'output format: json')
     .action((given: ParsedOptions) => {
       const namespace = nonEmptyName(given.namespace, '-n');
       const options: IpsOptions = {
@@ -120,21 +127,21 @@ function addIpsCommand(program: Command, onCommand: (request: CliCommand) => voi
     });
 }
 
-/** Empty is what a variable of a script is that was never set: it must not stand for all. */
+/** Rejects an empty name: an unset variable of a script must not select everything. */
 function nonEmptyName(text: string | undefined, flag: string): string | undefined {
-  if (text === '') throw new UsageError(`${flag}: "" cannot be used: write a name, or leave it out`);
+  if (text === '') throw new UsageError(`${flag}: "" is not a name: write a name, or leave the flag out`);
   return text;
 }
 
 function isJson({ output }: ParsedOptions): boolean {
   if (output === undefined || output === 'json') return output === 'json';
-  throw new UsageError(`-o: "${output}" cannot be used: there is json; leave it out for text`);
+  throw new UsageError(`-o: "${output}" is not supported: use json, or leave the flag out for text`);
 }
 
 function addClusterOptions(command: Command): Command {
   return command
-    .option('--kubeconfig <path>', 'where the cluster is; default: KUBECONFIG, ~/.kube/config')
-    .option('--context <name>', 'of the kubeconfig; default: its current one');
+    .option('--kubeconfig <path>', 'path of the kubeconfig; default: KUBECONFIG, or ~/.kube/config')
+    .option('--context <name>', 'context of the kubeconfig; default: the current one');
 }
 
 function clusterOptionsOf({ kubeconfig, context }: ParsedOptions): ClusterOptions {

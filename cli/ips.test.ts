@@ -64,8 +64,8 @@ const EVERYWHERE = { ...HERE, allNamespaces: true };
 
 const columns = (lines: readonly string[]) => lines.map((line) => line.trim().split(/ {3,}/).join(' | '));
 
-describe('the addresses at one glance', () => {
-  it('are those of VMs, and of pods without claims', async () => {
+describe('the list of addresses', () => {
+  it('contains those of VMs and of pods without claims', async () => {
     const asked: ListOptions[] = [];
     expect(columns(await listIps(HERE, clientOf(true, asked), 'a'))).to.deep.equal([
       'KIND | NAME | INTERFACE | NAD | ADDRESSES | POOL | STATE',
@@ -85,7 +85,7 @@ describe('the addresses at one glance', () => {
     ['the namespace that is named', { ...HERE, namespace: 'b' }, 'b'],
     ['all namespaces', EVERYWHERE, undefined],
   ] as const) {
-    it(`are asked for in ${where}`, async () => {
+    it(`reads ${where}`, async () => {
       const asked: ListOptions[] = [];
       await listIps(options, clientOf(true, asked), 'home');
       expect(asked[0]).to.deep.equal({ namespace });
@@ -93,7 +93,7 @@ describe('the addresses at one glance', () => {
   }
 
   for (const [said, status] of Object.entries({ without: { conditions: [] }, 'with null for': { ips: null } }))
-    it(`are none for a claim whose status another IPAM wrote ${said} addresses`, async () => {
+    it(`has none for a claim whose status another IPAM wrote ${said} addresses`, async () => {
       const items = [{ ...claim('foreign'), status }];
       const client = { list: () => Promise.resolve({ items, resourceVersion: '1' }) } as unknown as Pick<
         Client,
@@ -103,7 +103,7 @@ describe('the addresses at one glance', () => {
       expect(lines[1]).to.equal('VM | foreign | data | a/blue | Waiting');
     });
 
-  it('are those of VMs alone for whoever sees no leases', async () => {
+  it('contains only VMs for a user who may not list leases', async () => {
     const lines = columns(await listIps(HERE, clientOf(false), 'a'));
     expect(lines).to.have.length(6);
     expect(lines[3]).to.equal(
@@ -111,7 +111,7 @@ describe('the addresses at one glance', () => {
     );
   });
 
-  it('name the namespace where all are looked at, and can be had as JSON', async () => {
+  it('names the namespaces if it covers all, and is available as JSON', async () => {
     expect((await listIps(EVERYWHERE, clientOf(true), 'a'))[0]).to.match(/^NAMESPACE +KIND/);
     const rows = JSON.parse((await listIps({ ...EVERYWHERE, json: true }, clientOf(true), 'a')).join('\n')) as {
       owner: string;
@@ -120,7 +120,7 @@ describe('the addresses at one glance', () => {
   });
 
   for (const missing of ['ipamclaims', 'addressleases']) {
-    it(`need Holdfast in the cluster, and say so where it knows no ${missing}`, async () => {
+    it(`says to install Holdfast if the API server does not serve ${missing}`, async () => {
       const { list } = clientOf(true);
       const error = new StatusError({ request: 'GET', status: 404, reason: 'NotFound', message: 'page not found' });
       const client = {
@@ -129,7 +129,7 @@ describe('the addresses at one glance', () => {
       const refusal = await listIps(EVERYWHERE, client, 'a').catch((thrown: unknown) => thrown);
       expect(refusal).to.be.instanceOf(CommandError);
       expect((refusal as CommandError).message).to.match(
-        new RegExp(`knows no ${missing}\\..*: install Holdfast first$`),
+        new RegExp(`does not serve ${missing}\\..*: install Holdfast first$`),
       );
     });
   }

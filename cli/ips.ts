@@ -10,26 +10,26 @@ import { formatTable } from './table.js';
 import { jsonLines } from './terminal.js';
 
 export interface IpsOptions {
-  /** Undefined: that of the context. */
+  /** Default: that of the context. */
   readonly namespace?: string;
   readonly allNamespaces: boolean;
   readonly json: boolean;
 }
 
-/** Who has which addresses, and why not. */
+/** The addresses of one interface, or the reason why it has none. */
 export interface IpsRow {
   readonly namespace: string;
   /** The name of the VM, or of a pod without a claim. */
   readonly owner: string;
   readonly kind: 'VM' | 'Pod';
-  /** In the VM's spec, or the pod's interface. */
+  /** The name in the VM's spec, or the interface in the pod. */
   readonly interface: string;
-  /** `namespace/name` of the NAD, where it is known. */
+  /** `namespace/name` of the NAD if it is known. */
   readonly nad: string;
   readonly addresses: readonly string[];
-  /** Empty where nobody may see leases, or there is none. */
+  /** Empty if there is no lease, or the user may not list leases. */
   readonly pool: string;
-  /** `Running` on which pod, `Stopped`, `Releasing`, or why there are no addresses. */
+  /** `Running` on which pod, `Stopped`, `Releasing`, or the reason why there are no addresses. */
   readonly state: string;
 }
 
@@ -50,7 +50,7 @@ export async function listIps(
   const rows = rowsOf(claims.items, leases);
   if (options.json) return jsonLines(rows);
   if (rows.length === 0)
-    return [`nobody has addresses in ${namespace === undefined ? 'the cluster' : `namespace ${namespace}`}`];
+    return [`no addresses found in ${namespace === undefined ? 'the cluster' : `namespace ${namespace}`}`];
   const cells = rows.map((row) => [
     ...(namespace === undefined ? [row.namespace] : []),
     ...[row.kind, row.owner, row.interface, row.nad, row.addresses.join(' '), row.pool, row.state],
@@ -59,7 +59,7 @@ export async function listIps(
   return formatTable(namespace === undefined ? ['NAMESPACE', ...header] : header, cells);
 }
 
-/** VMs first, each by its name. Leases that were released, and reserved ones, are nobody's. */
+/** VMs come first, sorted by name. Released and reserved leases have no row. */
 function rowsOf(claims: readonly IPAMClaim[], leases: readonly AddressLease[]): IpsRow[] {
   const held = leases.filter(({ spec }) => spec.owner !== undefined && spec.releasedAt === undefined);
   const byOwner = new Map<string, AddressLease[]>();
@@ -99,7 +99,7 @@ function stateOfClaim(claim: IPAMClaim): string {
   return ownerPod?.name ? `Running (${ownerPod.name})` : 'Stopped';
 }
 
-/** One row an interface. */
+/** Returns one row for each interface. */
 function rowsOfPod(leases: readonly AddressLease[]): IpsRow[] {
   const interfaces = new Map<string, AddressLease[]>();
   for (const lease of leases) {
@@ -128,7 +128,7 @@ function compareRows(a: IpsRow, b: IpsRow): number {
   return (left ?? '') < (right ?? '') ? -1 : 1;
 }
 
-/** Whoever sees one namespace alone sees no leases, and so no pools. */
+/** Users who may read only their namespace see no leases, and so no pools. */
 async function listLeases(client: Pick<Client, 'list'>, namespace: string | undefined): Promise<AddressLease[]> {
   const labelSelector = namespace === undefined ? undefined : `${LEASE_OWNER_NAMESPACE}=${labelValue(namespace)}`;
   try {

@@ -7,7 +7,7 @@ import { expect } from 'chai';
 describe('kubectl holdfast as a process', function () {
   this.timeout(60_000);
 
-  it('takes it well that nobody reads on, as where head has enough', async () => {
+  it('succeeds if the reader of its output stops early, as head does', async () => {
     const main = join(import.meta.dirname, 'main.ts');
     const child = spawn(process.execPath, ['--import=tsx', main, '--help'], { stdio: ['ignore', 'pipe', 'pipe'] });
     child.stdout.destroy();

@@ -9,7 +9,7 @@ import { CONCURRENCY, withClient } from './cluster-client.js';
 import { writeLine } from './terminal.js';
 import { migrateWhereabouts } from './whereabouts/migrate.js';
 
-/** `kubectl holdfast`. Exit codes: 0 done, 1 failed or refused, 2 not understood. */
+/** `kubectl holdfast`. Exit codes: 0 done, 1 failed or refused, 2 invalid command line. */
 async function main(): Promise<number> {
   const request = readCommandLine(process.argv.slice(2));
   if (request === undefined) return 0;
@@ -42,7 +42,7 @@ async function runCommand(request: CliCommand): Promise<boolean> {
   });
 }
 
-// whoever read has read enough, as head does: the work goes on, and its exit code stands
+// the reader of a pipe, such as head, may close it early: the command continues and keeps its exit code
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error;

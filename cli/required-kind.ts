@@ -5,9 +5,9 @@ import { CommandError } from './command-error.js';
 export const INSTALL_HOLDFAST = 'install Holdfast first';
 
 /**
- * Asks for objects of a kind that has to be there.
- * @param remedy what to do where it is not
- * @throws {CommandError} where the API server does not know the kind
+ * Reads objects of a kind that the API server has to serve.
+ * @param remedy what to do if it does not
+ * @throws {CommandError} if the API server does not serve the kind
  */
 export async function requireKind<T>(
   { plural, group }: Pick<Resource, 'plural' | 'group'>,
@@ -17,7 +17,7 @@ export async function requireKind<T>(
   try {
     return await read();
   } catch (error) {
-    if (isNotFound(error)) throw new CommandError(`the API server knows no ${plural}.${group}: ${remedy}`);
+    if (isNotFound(error)) throw new CommandError(`the API server does not serve ${plural}.${group}: ${remedy}`);
     throw error;
   }
 }

@@ -38,10 +38,10 @@ function world(...leases: AddressLease[]): MigrationCluster {
 
 const of5 = { pool: 'office', address: '10.0.0.5' };
 
-describe('an address that is reserved by hand', () => {
+describe('a reservation', () => {
   const kept: { name: string; given: Reservation; expect: object }[] = [
     {
-      name: 'for a MAC address, however that is written',
+      name: 'for a MAC address in any notation',
       given: { ...of5, mac: '02-00-00-00-00-01' },
       expect: {
         metadata: {
@@ -56,7 +56,7 @@ describe('an address that is reserved by hand', () => {
       },
     },
     {
-      name: 'from everybody',
+      name: 'for nobody',
       given: { ...of5, address: '10.0.0.9' },
       expect: {
         metadata: {
@@ -68,7 +68,7 @@ describe('an address that is reserved by hand', () => {
     },
   ];
   for (const { name, given, expect: expected } of kept) {
-    it(`is kept ${name}`, async () => {
+    it(`is created ${name}`, async () => {
       const cluster = world();
       expect(await reserve(given, cluster.client())).to.match(/ reserved$/);
       const [lease] = cluster.all('addressleases');
@@ -77,13 +77,13 @@ describe('an address that is reserved by hand', () => {
     });
   }
 
-  it('is kept once, however often that is asked for', async () => {
+  it('is created once by repeated commands', async () => {
     const cluster = world(reservedLease({ mac: MAC }));
     expect(await reserve({ ...of5, mac: MAC.toUpperCase() }, cluster.client())).to.match(/unchanged$/);
     expect(cluster.all('addressleases')).to.have.length(1);
   });
 
-  it('is kept for a MAC address that has another one in use, or reserved of the other family', async () => {
+  it('is created for a MAC address that uses another address, or has one of the other family', async () => {
     const cluster = world(anotherLease('10.0.0.7', { owner: POD }), anotherLease('fd00::7'));
     const asked: (ListOptions | undefined)[] = [];
     const client = cluster.client();
@@ -97,39 +97,43 @@ describe('an address that is reserved by hand', () => {
   });
 
   const refused: { name: string; given: Partial<Reservation>; leases?: AddressLease[]; expect: string }[] = [
-    { name: 'is an address', given: { address: '10.0.0.300' }, expect: '"10.0.0.300" is not an IP address' },
-    { name: 'has a pool', given: { pool: 'none' }, expect: 'there is no AddressPool none' },
-    { name: 'has a pool that can be used', given: { pool: 'bad' }, expect: 'AddressPool bad is invalid: spec.subnets' },
     {
-      name: 'lies in the pool',
+      name: 'its address is not an IP address',
+      given: { address: '10.0.0.300' },
+      expect: '"10.0.0.300" is not an IP address',
+    },
+    { name: 'its pool does not exist', given: { pool: 'none' }, expect: 'AddressPool none does not exist' },
+    { name: 'its pool is invalid', given: { pool: 'bad' }, expect: 'AddressPool bad is invalid: spec.subnets' },
+    {
+      name: 'its address is not in the pool',
       given: { address: '10.1.0.5' },
-      expect: '10.1.0.5 is not in AddressPool office, which has 10.0.0.0/24',
+      expect: '10.1.0.5 is in no subnet of AddressPool office (10.0.0.0/24)',
     },
     {
-      name: 'is nobody’s by the pool',
+      name: 'the pool excludes its address',
       given: { address: '10.0.0.1' },
-      expect: 'AddressPool office leases 10.0.0.1 to nobody',
+      expect: 'AddressPool office cannot lease 10.0.0.1',
     },
-    { name: 'is for a MAC address', given: { mac: '02:00' }, expect: '"02:00" is no MAC address' },
+    { name: 'its MAC address is invalid', given: { mac: '02:00' }, expect: '"02:00" is not a MAC address' },
     {
-      name: 'is for one interface',
+      name: 'its MAC address is a multicast address',
       given: { mac: '01:00:5E:00:00:01' },
-      expect: '01:00:5E:00:00:01 is the address of a group',
+      expect: '01:00:5E:00:00:01 is a multicast MAC address',
     },
     {
-      name: 'is the only one of its family for the MAC address',
+      name: 'the MAC address has a reservation of the same family',
       given: { mac: MAC },
       leases: [anotherLease('10.0.0.7')],
-      expect: `AddressPool office keeps 10.0.0.7 for ${MAC} already, and a MAC address gets one IPv4 address of a pool: kubectl holdfast unreserve office 10.0.0.7 first`,
+      expect: `AddressPool office already reserves 10.0.0.7 for ${MAC}, and a MAC address gets one IPv4 address of a pool: run kubectl holdfast unreserve office 10.0.0.7 first`,
     },
     {
-      name: 'is the only one even while somebody has the other one',
+      name: 'the MAC address has a reservation of the same family that is in use',
       given: { mac: MAC },
       leases: [anotherLease('10.0.0.7', { reserved: true, owner: POD })],
       expect: 'kubectl holdfast unreserve office 10.0.0.7 first',
     },
     {
-      name: 'is not somebody’s',
+      name: 'its address is leased',
       given: {},
       leases: [
         {
@@ -140,14 +144,14 @@ describe('an address that is reserved by hand', () => {
       expect: '10.0.0.5 is leased to Pod a/p',
     },
     {
-      name: 'is not reserved otherwise',
+      name: 'its address has another reservation',
       given: {},
       leases: [reservedLease({ mac: MAC })],
-      expect: `10.0.0.5 is reserved otherwise: for ${MAC}`,
+      expect: `10.0.0.5 has another reservation, for ${MAC}`,
     },
   ];
   for (const { name, given, leases = [], expect: words } of refused) {
-    it(`${name}, or it is refused`, async () => {
+    it(`is refused if ${name}`, async () => {
       const cluster = world(...leases);
       const refusal = await reserve({ ...of5, ...given }, cluster.client()).catch((error: unknown) => error);
       expect(refusal).to.be.instanceOf(CommandError);
@@ -156,44 +160,44 @@ describe('an address that is reserved by hand', () => {
     });
   }
 
-  it('needs Holdfast in the cluster, and says so', async () => {
+  it('fails with advice if the API server does not serve pools', async () => {
     const error = new StatusError({ request: 'GET', status: 404, reason: 'NotFound', message: 'page not found' });
     const client = { ...world().client(), get: () => Promise.reject(error) };
     for (const attempt of [reserve(of5, client), unreserve(of5, client)]) {
       const refusal = await attempt.catch((thrown: unknown) => thrown);
       expect(refusal).to.be.instanceOf(CommandError);
       expect((refusal as CommandError).message).to.match(
-        /knows no addresspools\.ipam\.holdfast\.dev: install Holdfast first$/,
+        /does not serve addresspools\.ipam\.holdfast\.dev: install Holdfast first$/,
       );
     }
   });
 
-  it('is free once it is let go', async () => {
+  it('is removed by unreserve, which frees the address', async () => {
     const cluster = world(reservedLease());
     expect(await unreserve(of5, cluster.client())).to.match(/the address is free$/);
     expect(cluster.all('addressleases')).to.deep.equal([]);
   });
 
   for (const [name, leases, words] of [
-    ['none is kept', [], 'there is no AddressLease lan.10-0-0-5'],
-    ['somebody has it', [reservedLease({ reserved: true, mac: MAC, owner: POD })], 'Pod a/p has 10.0.0.5'],
+    ['there is none', [], 'AddressLease lan.10-0-0-5 does not exist'],
+    ['its address is in use', [reservedLease({ reserved: true, mac: MAC, owner: POD })], 'Pod a/p has 10.0.0.5'],
     [
-      'it is leased as any other',
+      'the address has an ordinary lease',
       [reservedLease({ owner: POD })],
       '10.0.0.5 is not reserved but leased to Pod a/p: there is nothing to unreserve',
     ],
     [
-      'it cools down as any other',
+      'the address cools down after an ordinary lease',
       [reservedLease({ owner: POD, releasedAt: '2026-01-01T00:00:00Z' })],
       'leased to Pod a/p, and cools down: there is nothing to unreserve',
     ],
     [
-      'it is reserved for another pool, or one that is misspelt',
+      'it belongs to another pool',
       [reservedLease({ pool: 'offcie' })],
       'AddressLease lan.10-0-0-5 reserves 10.0.0.5 for AddressPool offcie, not for office',
     ],
   ] as const) {
-    it(`is not let go where ${name}`, async () => {
+    it(`is not removed if ${name}`, async () => {
       const cluster = world(...leases);
       const refusal = await unreserve(of5, cluster.client()).catch((error: unknown) => error);
       expect((refusal as CommandError).message).to.include(words);

@@ -14,27 +14,27 @@ import { ADDRESS_LEASES, ADDRESS_POOLS } from '../kube/resources.js';
 import { INSTALL_HOLDFAST, requireKind } from './required-kind.js';
 import { CommandError } from './command-error.js';
 
-/** Of Ethernet. What is longer is no Ethernet's, and begins with other bits. */
+/** Ethernet only: longer addresses of other link layers begin differently. */
 const MULTICAST_MAC = /^.[13579bdf](:..){5}$/;
 
 export interface Reservation {
   /** The AddressPool's name. */
   readonly pool: string;
   readonly address: string;
-  /** Whom it is for; without it: nobody. */
+  /** The interface that gets the address; absent: none. */
   readonly mac?: string;
 }
 
-/** Looks at the words alone. @throws {CommandError} where they are no address, or no MAC address */
+/** Checks the text of the arguments. @throws {CommandError} if it is not an address, or not a MAC address */
 export function checkReservation({ address, mac }: Reservation): void {
   parseAddressArgument(address);
   parseMacArgument(mac);
 }
 
 /**
- * Makes the lease that keeps an address for a MAC address, or from everybody.
- * @returns what was done, in words
- * @throws {CommandError} where it cannot be
+ * Creates the lease that reserves an address for a MAC address, or for nobody.
+ * @returns a line for the user
+ * @throws {CommandError} if the address cannot be reserved
  */
 export async function reserve(wanted: Reservation, client: Pick<Client, 'get' | 'list' | 'create'>): Promise<string> {
   const mac = parseMacArgument(wanted.mac);
@@ -43,11 +43,11 @@ export async function reserve(wanted: Reservation, client: Pick<Client, 'get' | 
   const text = formatAddress(address);
   if (subnet === undefined) {
     const cidrs = pool.subnets.map(({ cidr }) => formatCidr(cidr)).join(', ');
-    throw new CommandError(`${text} is not in AddressPool ${pool.name}, which has ${cidrs}`);
+    throw new CommandError(`address ${text} is in no subnet of AddressPool ${pool.name} (${cidrs})`);
   }
   if (!subnet.requestable.has(address.value)) {
     throw new CommandError(
-      `AddressPool ${pool.name} leases ${text} to nobody: it is excluded, the gateway, or outside of its ranges`,
+      `AddressPool ${pool.name} cannot lease ${text}: the address is excluded, the gateway, or outside the ranges`,
     );
   }
   const lease = reservationOf(pool, address, mac);
@@ -62,33 +62,33 @@ export async function reserve(wanted: Reservation, client: Pick<Client, 'get' | 
   return `addresslease.ipam.holdfast.dev/${name} reserved`;
 }
 
-/** Of two addresses that are reserved for it a workload would have one, and nothing says which. */
+/** Refuses a second reservation for one MAC address: a workload gets only one of them, and nothing determines which. */
 async function refuseSecondReservation({ metadata, spec }: AddressLease, client: Pick<Client, 'list'>): Promise<void> {
   const { pool, addressSpace, mac } = spec;
   if (mac === undefined) return;
   const { items } = await client.list(ADDRESS_LEASES, {
     fieldSelector: `spec.mac=${mac},spec.pool=${pool},spec.addressSpace=${addressSpace}`,
   });
-  // whether it is the same is seen when it is made
+  // creating the lease shows whether it is the same reservation
   if (items.some(({ metadata: { name } }) => name === metadata.name)) return;
   const { family } = parseAddress(spec.address);
   const other = items.map(readLease).find((lease) => isReservation(lease) && lease.address.family === family);
   if (other === undefined) return;
-  const there = formatAddress(other.address);
+  const reserved = formatAddress(other.address);
   throw new CommandError(
-    `AddressPool ${pool} keeps ${there} for ${mac} already, and a MAC address gets one IPv${family} address of a pool: kubectl holdfast unreserve ${pool} ${there} first`,
+    `AddressPool ${pool} already reserves ${reserved} for ${mac}, and a MAC address gets one IPv${family} address of a pool: run kubectl holdfast unreserve ${pool} ${reserved} first`,
   );
 }
 
 /**
- * Deletes such a lease.
- * @throws {CommandError} where there is none, it is of another pool, or somebody has the address
+ * Deletes the lease of a reservation.
+ * @throws {CommandError} if there is none, it belongs to another pool, or its address is in use
  */
 export async function unreserve(wanted: Reservation, client: Pick<Client, 'get' | 'delete'>): Promise<string> {
   const { pool, address } = await findPoolAndAddress(wanted, client);
   const name = leaseName(pool.addressSpace, address);
   const found = await findUnlessGone(client, ADDRESS_LEASES, { name });
-  if (found === undefined) throw new CommandError(`there is no AddressLease ${name}: the address is not reserved`);
+  if (found === undefined) throw new CommandError(`AddressLease ${name} does not exist: the address is not reserved`);
   const record = readLease(found);
   const { owner } = record;
   const text = formatAddress(address);
@@ -100,13 +100,13 @@ export async function unreserve(wanted: Reservation, client: Pick<Client, 'get' 
   }
   if (record.pool !== pool.name) {
     throw new CommandError(
-      `AddressLease ${name} reserves ${text} for AddressPool ${record.pool}, not for ${pool.name}: if it is wrong, kubectl delete alease ${name}`,
+      `AddressLease ${name} reserves ${text} for AddressPool ${record.pool}, not for ${pool.name}: if that is wrong, run kubectl delete alease ${name}`,
     );
   }
   if (owner !== undefined) {
     const state = stateOf(record) === 'held' ? 'has' : 'had';
     throw new CommandError(
-      `${describeLeaseOwner(owner)} ${state} ${text}: it is no reservation now; try again once that is over`,
+      `${describeLeaseOwner(owner)} ${state} ${text} through this reservation: try again when the address is free`,
     );
   }
   const { uid, resourceVersion } = record.metadata;
@@ -122,7 +122,8 @@ async function findPoolAndAddress(
   const object = await requireKind(ADDRESS_POOLS, INSTALL_HOLDFAST, () =>
     findUnlessGone(client, ADDRESS_POOLS, { name }),
   );
-  if (object === undefined) throw new CommandError(`there is no AddressPool ${name}: kubectl get apools lists them`);
+  if (object === undefined)
+    throw new CommandError(`AddressPool ${name} does not exist: run kubectl get apools to list all pools`);
   const compiled = compilePool(object);
   if (compiled.ok) return { pool: compiled.pool, address };
   const problems = compiled.problems.map(({ field, message }) => `${field} ${message}`).join('; ');
@@ -141,12 +142,14 @@ function parseAddressArgument(text: string): Address {
 function parseMacArgument(mac: string | undefined): string | undefined {
   if (mac === undefined) return undefined;
   const parsed = parseLeaseMac(mac);
-  if (parsed === undefined) throw new CommandError(`"${mac}" is no MAC address: write it like 02:00:00:00:00:01`);
+  if (parsed === undefined) throw new CommandError(`"${mac}" is not a MAC address: write one like 02:00:00:00:00:01`);
   if (!MULTICAST_MAC.test(parsed)) return parsed;
-  throw new CommandError(`${mac} is the address of a group, for its first byte is odd: give the one of the interface`);
+  throw new CommandError(
+    `${mac} is a multicast MAC address (its first byte is odd): give the MAC address of an interface`,
+  );
 }
 
-/** The lease that keeps an address of the pool for a MAC address, or from everybody. */
+/** Builds the lease that reserves an address of the pool for a MAC address, or for nobody. */
 export function reservationOf(pool: Pool, address: Address, mac?: string): AddressLease {
   const spec: AddressLeaseSpec = {
     address: formatAddress(address),
@@ -162,17 +165,17 @@ function describeLeaseOwner({ kind, namespace, name }: LeaseOwner): string {
   return `${kind} ${namespace}/${name}`;
 }
 
-/** What is there already is fine where it is the same. */
+/** Accepts an existing reservation if it is the same. */
 function compareExisting(wanted: AddressLease, found: AddressLease): string {
   const { name } = wanted.metadata;
   const { owner, pool, mac } = found.spec;
   if (owner !== undefined) {
     throw new CommandError(
-      `${wanted.spec.address} is leased to ${describeLeaseOwner(owner)}${found.spec.releasedAt === undefined ? '' : ', and cools down'}: look at AddressLease ${name}`,
+      `${wanted.spec.address} is leased to ${describeLeaseOwner(owner)}${found.spec.releasedAt === undefined ? '' : ', and cools down'}: see AddressLease ${name}`,
     );
   }
   if (pool === wanted.spec.pool && mac === wanted.spec.mac) return `addresslease.ipam.holdfast.dev/${name} unchanged`;
   throw new CommandError(
-    `${wanted.spec.address} is reserved otherwise: for ${mac ?? 'nobody'}, from AddressPool ${pool}: delete AddressLease ${name} first`,
+    `${wanted.spec.address} has another reservation, for ${mac ?? 'nobody'} in AddressPool ${pool}: delete AddressLease ${name} first`,
   );
 }

@@ -13,7 +13,7 @@ function written(lines: readonly string[]): string {
   return text;
 }
 
-describe('what kubectl holdfast writes to a terminal', () => {
+describe('the output of kubectl holdfast', () => {
   const rows: { name: string; given: string; expect: string }[] = [
     { name: 'an escape sequence', given: `a${ESCAPE}b`, expect: String.raw`a\u001b[2Jb` },
     { name: 'a C1 control', given: 'a\u009b2Jb', expect: String.raw`a\u009b2Jb` },
@@ -23,14 +23,14 @@ describe('what kubectl holdfast writes to a terminal', () => {
     { name: 'a lone surrogate', given: 'a\ud800b', expect: String.raw`a\ud800b` },
   ];
   for (const { name, given, expect: expected } of rows) {
-    it(`shows ${name} as JSON writes it`, () => expect(escapeLine(given)).to.equal(expected));
+    it(`escapes ${name} as in JSON`, () => expect(escapeLine(given)).to.equal(expected));
   }
 
-  it('is any other text as it is', () => {
+  it('contains any other text unchanged', () => {
     expect(escapeLine('pool "blue" – 10.0.0.5 für ä 𝄞')).to.equal('pool "blue" – 10.0.0.5 für ä 𝄞');
   });
 
-  it('is JSON with the same values, if it was JSON', () => {
+  it('keeps the values of JSON', () => {
     fc.assert(
       fc.property(
         fc.jsonValue(),
@@ -45,7 +45,7 @@ describe('what kubectl holdfast writes to a terminal', () => {
     );
   });
 
-  it('is a table whose columns fit what is shown, with long cells cut', () => {
+  it('has tables whose columns fit the escaped text, with long cells cut', () => {
     const [header, first, second] = formatTable(
       ['A', 'B'],
       [
@@ -57,7 +57,7 @@ describe('what kubectl holdfast writes to a terminal', () => {
     expect(second!.length).to.be.below(300);
   });
 
-  it('goes through one function', () => {
+  it('is written by one function', () => {
     const files = readdirSync(import.meta.dirname, { recursive: true, encoding: 'utf8' });
     const writers = files
       .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'))

@@ -103,8 +103,8 @@ describeStory('A cluster that moves from whereabouts', (story) => {
 
     const planned = await expectDone(run());
     expect(planned.stdout)
-      .to.include(`Nothing is written yet: 2 pools and ${LIVE + 4} leases to make`)
-      .and.match(/and \d+ more: -o json has all/);
+      .to.include(`Nothing has been written yet: 2 pools and ${LIVE + 4} leases to create`)
+      .and.match(/and \d+ more: -o json prints all/);
     const asJson = await expectDone(run('--network', tight, '-o', 'json'));
     const { leftOut } = (JSON.parse(asJson.stdout) as { plan: { leftOut: { source: string; reason: string }[] } }).plan;
     expect(leftOut.map(({ source, reason }) => `${source.replace(/.* /, '')} ${reason}`)).to.have.members([
@@ -131,7 +131,7 @@ describeStory('A cluster that moves from whereabouts', (story) => {
       await client.patch<NetworkAttachmentDefinition>(NETWORK_ATTACHMENT_DEFINITIONS, ref, patch);
     }
     const last = await expectDone(run('--apply'));
-    expect(last.stdout).to.include('made 0 pools and 1 lease;');
+    expect(last.stdout).to.include('created 0 pools and 1 lease;');
     for (const [network, leased] of [
       [tight, 4],
       [many, LIVE + 1],

@@ -145,7 +145,7 @@ describe('a migration from whereabouts, on a kube-apiserver, with the shipped ri
     expect((await owners())['10.74.0.77']).to.equal('reserved');
     expect(await reserve(wanted, keeper)).to.match(/unchanged$/);
     const second = await reserve({ ...wanted, address: '10.74.0.78' }, keeper).catch(messageOf);
-    expect(second).to.include('keeps 10.74.0.77 for 02:00:00:00:00:01 already');
+    expect(second).to.include('already reserves 10.74.0.77 for 02:00:00:00:00:01');
     expect(await unreserve(wanted, keeper)).to.match(/is free$/);
     expect(await owners()).not.to.have.property('10.74.0.77');
   });

@@ -7,7 +7,7 @@ import { type Pod, hasUid, isTerminal } from '../../api/pod.js';
 import { type Address, AddressError, parseAddress, sameAddress } from '../../ipam/core/address.js';
 import { MAX_INTERFACE } from '../../ipam/core/lease-owner.js';
 
-/** What a pod says of one of its interfaces. */
+/** An interface that a pod reports. */
 export interface ReportedInterface {
   /** `namespace/name` of the NAD. */
   readonly nad: string;
@@ -17,7 +17,7 @@ export interface ReportedInterface {
   readonly mac?: string;
 }
 
-/** The pods that may have addresses: those that have not ended, by `namespace/name`. Annotations are read once. */
+/** The non-terminal pods, which may have addresses, by `namespace/name`. Each annotation is parsed once. */
 export class ActivePods {
   readonly #pods = new Map<string, Pod>();
   readonly #attachments = new WeakMap<Pod, readonly ReportedInterface[]>();
@@ -42,7 +42,7 @@ export class ActivePods {
     return this.#pods.values();
   }
 
-  /** As Multus reports them; none where it has not, or where the report cannot be read. */
+  /** The interfaces that Multus reports; none without a valid report. */
   reportedInterfaces(pod: Pod): readonly ReportedInterface[] {
     const known = this.#attachments.get(pod);
     if (known !== undefined) return known;
@@ -56,7 +56,7 @@ export class ActivePods {
   }
 }
 
-/** What a pod asks for; nothing where that cannot be read. */
+/** Returns the network selections of a pod; none if its annotation is invalid. */
 export function readableSelectionsIn(pod: Pod): NetworkSelection[] {
   try {
     return networkSelectionsOf(pod);

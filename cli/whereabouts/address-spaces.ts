@@ -43,6 +43,6 @@ function shareRange(one: SourceNad, other: SourceNad): boolean {
 }
 
 /** Of the ranges that it names. */
-export function cidrsOf({ asked }: SourceNad): Cidr[] {
-  return asked.kind === 'spec' ? asked.pool.subnets.map(({ cidr }) => cidr) : [];
+export function cidrsOf({ requestedSpec }: SourceNad): Cidr[] {
+  return requestedSpec.kind === 'spec' ? requestedSpec.pool.subnets.map(({ cidr }) => cidr) : [];
 }

@@ -10,11 +10,11 @@ import { type ReportedAddress, ReportedAddresses } from './reported-addresses.js
 import type { Allocation } from './allocations.js';
 import type { TargetPools } from './target-pools.js';
 
-/** A pod that has an address, or is said to. */
+/** A pod that uses an address, or that whereabouts records for it. */
 export interface AddressUser {
   readonly pod: Pod;
   readonly nad: SourceNad;
-  /** That will serve it. */
+  /** The pool that will serve it. */
   readonly pool: Pool;
   readonly address: Address;
   readonly source: string;
@@ -23,9 +23,9 @@ export interface AddressUser {
   readonly mac?: string;
   /** `namespace/name` of the IPAMClaim that whereabouts says it is for. */
   readonly claim?: string;
-  /** whereabouts says so; otherwise the pod alone does, whose annotations its tenant may write. */
-  readonly named: boolean;
-  /** It can have this one or these, and has not said which: all but one were an earlier pod's of its name. */
+  /** True if whereabouts names the pod; otherwise only the pod reports it, and its tenant may write that report. */
+  readonly isRecorded: boolean;
+  /** Other possible addresses: all but one belonged to an earlier pod of its name, and the pod has not reported yet. */
   readonly alternatives?: readonly Address[];
 }
 
@@ -41,7 +41,7 @@ interface PlanContext {
   readonly targets: TargetPools;
 }
 
-/** Who has which address: what whereabouts says of pods that live, and what these say themselves. */
+/** Finds the user of each address from the allocations of whereabouts and from the reports of active pods. */
 export function findAddressUsers(sightings: readonly Allocation[], view: PlanContext): AddressUsers {
   const found: AddressUsers = { byAddress: new Map(), leftOut: [] };
   const shown = new ReportedAddresses(view);
@@ -55,7 +55,7 @@ export function findAddressUsers(sightings: readonly Allocation[], view: PlanCon
   return found;
 }
 
-/** What whereabouts has forgotten is in use all the same; what a NAD that has moved gives out is Holdfast's. */
+/** Adds reported addresses that whereabouts does not record. Holdfast leases the addresses of a changed NAD itself. */
 function addReported(found: AddressUsers, shown: ReportedAddresses, view: PlanContext): void {
   const taken = new InterfaceCounts(found);
   const leave = ({ pod, nad, address }: ReportedAddress, message: string) => {
@@ -65,7 +65,7 @@ function addReported(found: AddressUsers, shown: ReportedAddresses, view: PlanCo
     });
   };
   for (const each of shown.unrequested) {
-    if (!each.nad.hasMoved) leave(each, 'the pod asks for no such interface');
+    if (!each.nad.hasMoved) leave(each, 'the pod does not request this interface');
   }
   for (const each of shown.all()) {
     const { pod, nad, address } = each;
@@ -73,13 +73,13 @@ function addReported(found: AddressUsers, shown: ReportedAddresses, view: PlanCo
     const pool = view.targets.serving(nad, pod.metadata.namespace ?? '');
     if (pool === undefined || leaseProblemOf(pool, address, pod) !== undefined) continue;
     const source = `network-status of pod ${objectKey(pod)}`;
-    const claimant = { ...each, pool, source, named: false, ...reportedDetailsOf(pod, address, view.pods) };
+    const claimant = { ...each, pool, source, isRecorded: false, ...reportedDetailsOf(pod, address, view.pods) };
     const there = found.byAddress.get(addressKeyOf(claimant)) ?? [];
     const own = there.some((other) => other.pod.metadata.uid === pod.metadata.uid);
-    const named = there.find((other) => other.named);
+    const recorded = there.find((other) => other.isRecorded);
     if (own) addUser(found, claimant);
-    else if (named !== undefined) leave(each, `whereabouts says that pod ${objectKey(named.pod)} has it`);
-    else if (!taken.hasRoom(claimant)) leave(each, 'whereabouts gives an interface no more addresses');
+    else if (recorded !== undefined) leave(each, `whereabouts has allocated it to pod ${objectKey(recorded.pod)}`);
+    else if (!taken.hasRoom(claimant)) leave(each, 'whereabouts allocates no more addresses to one interface');
     else {
       taken.count(claimant);
       addUser(found, claimant);
@@ -87,7 +87,7 @@ function addReported(found: AddressUsers, shown: ReportedAddresses, view: PlanCo
   }
 }
 
-/** One pod stands once at an address, with the most that is known of it. */
+/** Merges several entries of one pod for one address. */
 function addUser({ byAddress }: AddressUsers, claimant: AddressUser): void {
   const key = addressKeyOf(claimant);
   const there = byAddress.get(key) ?? [];
@@ -101,7 +101,7 @@ function addressKeyOf({ pool, address }: Pick<AddressUser, 'pool' | 'address'>):
   return `${pool.addressSpace} ${formatAddress(address)}`;
 }
 
-/** A pod that has not reported yet, with more addresses on an interface than whereabouts gives it. */
+/** Marks pods that have not reported yet and that have more addresses on an interface than whereabouts allocates. */
 function markAlternatives({ byAddress }: AddressUsers, { pods }: PlanContext): void {
   const groups = new Map<string, AddressUser[]>();
   for (const claimant of [...byAddress.values()].flat()) {
@@ -121,7 +121,7 @@ function markAlternatives({ byAddress }: AddressUsers, { pods }: PlanContext): v
   }
 }
 
-/** How many addresses each interface has. */
+/** Counts the addresses of each interface. */
 class InterfaceCounts {
   readonly #counts = new Map<string, number>();
 
@@ -143,7 +143,7 @@ function interfaceKey({ pod, nad, address, interface: podInterface = '' }: Addre
   return [pod.metadata.uid, nad.key, address.family, podInterface].join(' ');
 }
 
-/** whereabouts gives an interface one of each range. */
+/** whereabouts allocates one address of each range to an interface. */
 function maxAddressesOf({ nad, address }: AddressUser): number {
   const own = nad.config.ranges.filter(({ range }) => range.includes(':') === (address.family === 6));
   return Math.max(1, own.length);
@@ -162,15 +162,15 @@ function resolveAllocation(sighting: Allocation, view: PlanContext, shown: Repor
   if (typeof pod === 'string') return leave(sighting.pod === undefined ? 'unreadable' : 'pod-gone', pod);
   const attachment = view.pods.interfaceWithAddress(pod, address);
   if (attachment === undefined && reportsOtherAddresses(pod, sighting, view)) {
-    return leave('stale', `pod ${objectKey(pod)} has other addresses: it was an earlier one's of its name`);
+    return leave('stale', `pod ${objectKey(pod)} has other addresses: an earlier pod of that name had this one`);
   }
   const nad = nadOf(pod, sighting, attachment?.nad);
   const pool = view.targets.serving(nad, pod.metadata.namespace ?? '');
-  if (pool === undefined) return leave('no-nad', `no pool can serve pod ${objectKey(pod)} by NAD ${nad.key}`);
+  if (pool === undefined) return leave('no-nad', `no pool can serve pod ${objectKey(pod)} on NAD ${nad.key}`);
   const refusal = leaseProblemOf(pool, address, pod);
   if (refusal !== undefined) return leave(...refusal);
   return {
-    ...{ pod, nad, pool, address, source, named: true },
+    ...{ pod, nad, pool, address, source, isRecorded: true },
     ...(sighting.interface !== undefined && { interface: sighting.interface }),
     ...reportedDetailsOf(pod, address, view.pods),
     ...(containerID !== undefined && { containerID }),
@@ -182,11 +182,11 @@ function leaseProblemOf(pool: Pool, address: Address, pod: Pod): [LeftOutReason,
   const subnet = subnetOf(pool, address);
   if (subnet === undefined) return ['outside', `it is in no subnet of AddressPool ${pool.name}`];
   if (subnet.requestable.has(address.value)) return undefined;
-  const message = `AddressPool ${pool.name} leases it to nobody: pod ${objectKey(pod)} keeps it without a lease`;
+  const message = `AddressPool ${pool.name} cannot lease it: pod ${objectKey(pod)} keeps it without a lease`;
   return ['not-leasable', message];
 }
 
-/** What the pod itself says of the interface. */
+/** Returns what the pod itself reports about the interface. */
 function reportedDetailsOf(pod: Pod, address: Address, pods: ActivePods): Pick<AddressUser, 'interface' | 'mac'> {
   const { interface: podInterface, mac } = pods.interfaceWithAddress(pod, address) ?? {};
   return {
@@ -195,18 +195,18 @@ function reportedDetailsOf(pod: Pod, address: Address, pods: ActivePods): Pick<A
   };
 }
 
-/** The pod, or why there is none. */
+/** @returns the pod, or the reason why there is none */
 function podOf({ pod: ref, address, nads }: Allocation, { pods }: PlanContext, shown: ReportedAddresses): Pod | string {
   if (ref !== undefined) {
     const key = `${ref.namespace}/${ref.name}`;
-    return pods.get(key) ?? `pod ${key} is gone, or has ended`;
+    return pods.get(key) ?? `pod ${key} is gone or has terminated`;
   }
   const found = shown.podsWith(address, nads);
   if (found.length === 1 && found[0] !== undefined) return found[0];
-  return `it names no pod, and ${found.length === 0 ? 'no pod shows' : 'several pods show'} the address`;
+  return `it names no pod, and ${found.length === 0 ? 'no pod reports' : 'several pods report'} the address`;
 }
 
-/** Of the networks in question it has reported addresses, and this one is not among them. */
+/** Returns true if the pod reports other addresses on the networks of the allocation. */
 function reportsOtherAddresses(pod: Pod, { nads, address: { family } }: Allocation, { pods }: PlanContext): boolean {
   const keys = new Set(nads.map(({ key }) => key));
   return pods
@@ -214,7 +214,7 @@ function reportsOtherAddresses(pod: Pod, { nads, address: { family } }: Allocati
     .some(({ nad, addresses }) => keys.has(nad) && addresses.some((each) => each.family === family));
 }
 
-/** By which of the NADs that share the range the pod has the address. */
+/** Finds the NAD of the address among those that share the range. */
 function nadOf(pod: Pod, { nads, interface: podInterface }: Allocation, reported: string | undefined): SourceNad {
   const byKey = (key: string | undefined) => nads.find((nad) => nad.key === key);
   const selections = readableSelectionsIn(pod);

@@ -9,13 +9,13 @@ import { ipPoolName, readReservationName, sliceNames, spellingsOf } from './obje
 import type { Conflict, LeftOut, LeftOutReason, ObservedCluster } from './plan-types.js';
 import { cidrsOf } from './address-spaces.js';
 
-/** What whereabouts says of one address in use. */
+/** An address that whereabouts has allocated. */
 export interface Allocation {
   readonly source: string;
   readonly address: Address;
-  /** The NADs that it can belong to, oldest first; one at least. */
+  /** The NADs to which it may belong, oldest first; at least one. */
   readonly nads: readonly SourceNad[];
-  /** Absent where it cannot be read, as in old versions. */
+  /** Absent if it is invalid, as in old versions. */
   readonly pod?: { readonly namespace: string; readonly name: string };
   readonly containerID?: string;
   readonly interface?: string;
@@ -29,7 +29,7 @@ interface ReadAllocations {
   readonly leftOut: LeftOut[];
 }
 
-/** Reads IPPools and reservations. Never throws: what cannot be read is left out, and named. */
+/** Reads IPPools and reservations. Never throws: invalid entries are left out, with a reason. */
 export function readAllocations(
   { ipPools, reservations, slices }: Pick<ObservedCluster, 'ipPools' | 'reservations' | 'slices'>,
   nads: readonly SourceNad[],
@@ -45,7 +45,7 @@ export function readAllocations(
   return found;
 }
 
-/** Those of which whereabouts knows something; of those that have moved, the others are nobody's business here. */
+/** Returns the NADs to migrate, and those migrated already for which whereabouts has IPPools. */
 export function findRelevantNads(
   nads: readonly SourceNad[],
   { ipPools, slices }: Pick<ObservedCluster, 'ipPools' | 'slices'>,
@@ -64,7 +64,7 @@ function nadsOf(
   return found.find(({ length }) => length > 0) ?? [];
 }
 
-/** Of a range that no NAD names any more: it was widened or narrowed, or its NAD is gone and others have a part of it. */
+/** Finds the NADs of an IPPool whose range no NAD has any more: the range was changed, or other NADs have a part of it. */
 function nadsOfChangedRange(pool: WhereaboutsObject, nads: readonly SourceNad[]): SourceNad[] {
   const { range } = isRecord(pool.spec) ? pool.spec : {};
   if (typeof range !== 'string') return [];
@@ -73,7 +73,7 @@ function nadsOfChangedRange(pool: WhereaboutsObject, nads: readonly SourceNad[])
   );
 }
 
-/** Those with an address of the IPPool's range, whatever their `network_name`. */
+/** Returns the NADs whose ranges overlap that of the IPPool, with any `network_name`. */
 function overlappingNads({ spec }: WhereaboutsObject, nads: readonly SourceNad[]): SourceNad[] {
   const read = isRecord(spec) && typeof spec.range === 'string' ? readRange(spec.range) : undefined;
   if (read === undefined) return [];
@@ -95,7 +95,7 @@ function nadsByPool(nads: readonly SourceNad[], slices: readonly WhereaboutsObje
   return byPool;
 }
 
-/** Of a slice that no NodeSlicePool names any more: the node is gone. */
+/** Finds the NADs of a slice that no NodeSlicePool lists any more because its node is gone. */
 function nadsOfRemovedSlice({ metadata, spec }: WhereaboutsObject, nads: readonly SourceNad[]): SourceNad[] {
   const range = isRecord(spec) ? spec.range : undefined;
   const first = typeof range === 'string' ? firstAddressOf(range) : undefined;
@@ -117,15 +117,15 @@ function firstAddressOf(range: string): Address | undefined {
   }
 }
 
-/** What an IPPool is looked at with. */
+/** The NADs and pods with which an IPPool is read. */
 interface PoolContext {
-  /** The NADs that it is for. */
+  /** The NADs of the IPPool. */
   readonly own: readonly SourceNad[];
   readonly nads: readonly SourceNad[];
   readonly pods: Pick<ActivePods, 'get'>;
 }
 
-/** An IPPool without a NAD. Whatever pods that live have of it, nobody can lease it to them. */
+/** Reads an IPPool without a NAD. The addresses of its active pods cannot be leased. */
 function readOrphanPool(
   object: WhereaboutsObject,
   { nads, pods }: Omit<PoolContext, 'own'>,
@@ -139,14 +139,14 @@ function readOrphanPool(
     return ref !== undefined && pods.get(`${ref.namespace}/${ref.name}`) ? [`${ref.namespace}/${ref.name}`] : [];
   });
   if (live.length === 0) {
-    const message = `no NAD of whereabouts is for it: ${entries.length} allocations`;
+    const message = `no NAD with whereabouts uses it (${entries.length} allocations)`;
     found.leftOut.push({ reason: 'no-nad', source, message, networks: [] });
     return;
   }
   found.conflicts.push({
     kind: 'range',
     subject: source,
-    message: `has allocations of pods that live (${live.length}, such as ${live[0] ?? ''}), and no NAD of whereabouts is for it: make its NAD again, with the same range and network_name, or delete the pods`,
+    message: `has allocations of ${live.length} active pods, such as ${live[0] ?? ''}, but no NAD with whereabouts uses it: create its NAD again with the same range and network_name, or delete the pods`,
     networks: networksOf(overlappingNads(object, nads)),
   });
 }
@@ -175,7 +175,7 @@ function readPool(object: WhereaboutsObject, { own: nads, ...all }: PoolContext,
   }
 }
 
-/** Offsets count from the address as it is written, host bits and all. */
+/** Offsets count from the address as written, including its host bits. */
 function readRange(range: string): Pick<AllocationEntry, 'first' | 'prefixLength'> | undefined {
   try {
     const { address: first, prefixLength } = parseAddressOrPrefix(range);
@@ -201,14 +201,14 @@ function readAllocation(
 ): void {
   const networks = networksOf(nads);
   if (!/^\d{1,39}$/.test(offset)) {
-    const message = 'the key is no offset from the first address of the range';
+    const message = 'the key is not an offset from the first address of the range';
     found.leftOut.push({ reason: 'unreadable', source, message, networks });
     return;
   }
   const value = first.value + BigInt(offset);
   const range = networkOf(first, prefixLength);
   if (value >> BigInt(BITS[first.family]) !== 0n || !containsAddress(range, { family: first.family, value })) {
-    const message = `the offset leads out of ${formatCidr(range)}`;
+    const message = `the offset is outside ${formatCidr(range)}`;
     found.leftOut.push({ reason: 'outside', source, message, networks });
     return;
   }
@@ -236,14 +236,19 @@ function readReservation(
   }));
   const read = readings.find(({ own }) => own.length > 0) ?? readings[0];
   if (read === undefined) {
-    const message = 'its name is no address';
+    const message = 'its name is not an address';
     found.leftOut.push({ reason: 'unreadable', source, message, networks: [] });
     return;
   }
   const { address, own } = read;
   const known = { networks: networksOf(own), address: formatAddress(address) };
   if (own.length === 0) {
-    found.leftOut.push({ reason: 'no-nad', source, message: 'no NAD of whereabouts has a range with it', ...known });
+    found.leftOut.push({
+      reason: 'no-nad',
+      source,
+      message: 'no NAD with whereabouts has a range that contains it',
+      ...known,
+    });
     return;
   }
   if (!isRecord(object.spec)) {
@@ -257,7 +262,7 @@ function readReservation(
 
 type AllocationUser = Pick<Allocation, 'pod' | 'containerID' | 'interface' | 'claim'>;
 
-/** Of each field what can be what it is said to be. */
+/** Returns the fields with valid values. */
 function readUser({ id, podref, ifname, ipamclaimref }: Record<string, unknown>): AllocationUser {
   const pod = readObjectRef(podref);
   const claim = readObjectRef(ipamclaimref);

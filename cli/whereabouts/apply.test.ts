@@ -61,9 +61,9 @@ function commandsOf({ printed }: MigrationCluster): string[] {
   return printed.flatMap((line) => / patch net-attach-def (\S+)/.exec(line)?.[1] ?? []);
 }
 
-describe('what is written to move over from whereabouts', () => {
-  describe('where an agent leases an address after the list of pods', () => {
-    it('leaves the lease to a pod that is younger than the list', async () => {
+describe('the writes of a migration from whereabouts', () => {
+  describe('after an agent has leased an address of the plan', () => {
+    it('leave the lease to a pod that is newer than the list of pods', async () => {
       const cluster = world();
       leasesMeanwhile(cluster, 'b/young-uid');
       expect(await migrateWhereabouts(APPLY, cluster.deps())).to.equal(false);
@@ -71,10 +71,10 @@ describe('what is written to move over from whereabouts', () => {
     });
 
     for (const [title, uid] of [
-      ['is gone by then', undefined],
-      ['was another one of the same name', 'another-uid'],
+      ['is gone', undefined],
+      ['was replaced by another of its name', 'another-uid'],
     ] as const) {
-      it(`takes the lease of a pod that ${title}`, async () => {
+      it(`take over the lease of a pod that ${title}`, async () => {
         const cluster = world();
         leasesMeanwhile(cluster, uid);
         expect(await migrateWhereabouts(APPLY, cluster.deps())).to.equal(true);
@@ -82,7 +82,7 @@ describe('what is written to move over from whereabouts', () => {
       });
     }
 
-    it('leaves the lease to a pod whose absence nothing proves', async () => {
+    it('leave the lease to a pod that cannot be read', async () => {
       const cluster = world();
       leasesMeanwhile(cluster, 'b/young-uid');
       cluster.clock.sleep = () => Promise.resolve();
@@ -97,10 +97,10 @@ describe('what is written to move over from whereabouts', () => {
     });
   });
 
-  describe('where somebody makes the pool meanwhile', () => {
+  describe('after another user has created the pool', () => {
     for (const [title, cidr, held] of [
-      ['leases from it where it is the same', '10.0.0.0/24', ['blue.10-0-0-5 a/p']],
-      ['leases nothing from it where it has other subnets', '10.0.0.0/30', []],
+      ['use the pool if it is the same', '10.0.0.0/24', ['blue.10-0-0-5 a/p']],
+      ['lease nothing from the pool if it has other subnets', '10.0.0.0/30', []],
     ] as const) {
       it(title, async () => {
         const cluster = world();
@@ -114,18 +114,18 @@ describe('what is written to move over from whereabouts', () => {
     }
   });
 
-  describe('what is said to be next', () => {
-    it('lets NADs of one range move together, and others by themselves', async () => {
+  describe('are followed by next steps', () => {
+    it('that group NADs with a common range', async () => {
       const cluster = shared();
       expect(await migrateWhereabouts(APPLY, cluster.deps())).to.equal(true);
       expect(cluster.printed.join('\n'))
         .to.match(
-          /space blue, all together; start no pods .*:\n.* blue .*\n.* red .*\n *Address space green:\n.* green /,
+          /space blue: change all NADs together, and start no pods .*:\n.* blue .*\n.* red .*\n *Address space green:\n.* green /,
         )
         .and.not.match(/space green, all/);
     });
 
-    it('says of NADs that wait for a lease that could not be made what they wait for', async () => {
+    it('that name the failed lease for which NADs have to wait', async () => {
       const cluster = shared();
       cluster.beforeWrite = ({ name }) => {
         if (name === 'blue.10-0-0-6')
@@ -133,10 +133,12 @@ describe('what is written to move over from whereabouts', () => {
       };
       expect(await migrateWhereabouts(APPLY, cluster.deps())).to.equal(false);
       expect(commandsOf(cluster)).to.deep.equal(['green']);
-      expect(cluster.printed.join('\n')).to.match(/Not yet, address space blue \(a\/blue, b\/red\): .*blue\.10-0-0-6/);
+      expect(cluster.printed.join('\n')).to.match(
+        /Not yet: address space blue \(a\/blue, b\/red\)\. Resolve first: .*blue\.10-0-0-6/,
+      );
     });
 
-    it('says so where a pool could not be made, too', async () => {
+    it('that name the failed pool for which NADs have to wait', async () => {
       const cluster = shared();
       cluster.beforeWrite = ({ name }) => {
         if (name === 'red.b') throw new StatusError({ request: 'r', status: 403, reason: 'Forbidden', message: 'no' });
@@ -146,7 +148,7 @@ describe('what is written to move over from whereabouts', () => {
     });
   });
 
-  describe('where conflicts are passed over', () => {
+  describe('if conflicts are skipped', () => {
     const twice = () => {
       const cluster = shared();
       cluster.put('pods', livePod('b/q', { has: { 'b/red': ['10.0.0.5'] } }));
@@ -154,17 +156,17 @@ describe('what is written to move over from whereabouts', () => {
       return cluster;
     };
 
-    it('keeps from everybody what two have, and the NADs of the network where they are', async () => {
+    it('reserve the address of two pods and print no command for their NADs', async () => {
       const cluster = twice();
       expect(await migrateWhereabouts({ ...APPLY, skipConflicts: true }, cluster.deps())).to.equal(false);
       expect(cluster.held()).to.deep.equal(['blue.10-0-0-5 reserved', 'green.10-9-0-5 c/r']);
       expect(commandsOf(cluster)).to.deep.equal(['green']);
       expect(cluster.printed.join('\n')).to.match(
-        /kept from everybody.*: 1 .*\n *kubectl holdfast unreserve blue\.a 10\.0\.0\.5/,
+        /reserved because of conflicts: 1 .*\n *kubectl holdfast unreserve blue\.a 10\.0\.0\.5/,
       );
     });
 
-    it('goes on once they are resolved, and the address is let go', async () => {
+    it('continue after the conflict is resolved and the reservation removed', async () => {
       const cluster = twice();
       await migrateWhereabouts({ ...APPLY, skipConflicts: true }, cluster.deps());
       cluster.remove('pods', 'b/q');

@@ -21,35 +21,34 @@ import { describePoolDifference } from './target-pools.js';
 export interface ApplyDeps {
   readonly client: Pick<Client, 'get' | 'create' | 'patch' | 'delete'>;
   readonly clock: Pick<Clock, 'wall' | 'sleep'>;
-  /** How many writes are under way at once. */
+  /** The number of parallel writes. */
   readonly concurrency: number;
-  /** Told after each lease. */
+  /** Called after each lease. */
   readonly onProgress: (done: number, of: number) => void;
 }
 
-/** What could not be done, and why. */
+/** A pool or lease that could not be created. */
 export interface ApplyFailure {
-  /** Of the pool or lease. */
   readonly name: string;
   readonly message: string;
 }
 
-/** What came of it: names. */
+/** The result by names. */
 export interface ApplyResult {
   readonly poolsMade: string[];
   readonly leasesMade: string[];
-  /** Their owners had them already. */
+  /** Their owners held them already. */
   readonly leasesThere: string[];
-  /** Addresses in conflict, which nobody gets until somebody has decided. */
+  /** Addresses in conflict, reserved until the user resolves the conflict. */
   readonly reserved: Reservation[];
   failed: ApplyFailure[];
 }
 
-/** A busy API server, or none for a moment, is asked again. */
+/** Requests are retried if the API server is busy or briefly unavailable. */
 const MAX_ATTEMPTS = 5;
 const RETRY_PAUSE_MS = 500;
 
-/** Makes pools first. Of those that cannot be made nothing is leased. @returns the names of those that are there */
+/** Creates the missing pools. @returns the names of all pools that exist, from which leases can be created */
 export async function createPools(
   pools: readonly PlannedPool[],
   deps: ApplyDeps,
@@ -68,7 +67,7 @@ export async function createPools(
   return there;
 }
 
-/** Leases one address after the other, several at once; what fails is noted, and the others go on. */
+/** Creates leases in parallel. A failed lease is recorded and does not stop the others. */
 export async function createLeases(
   leases: readonly PlannedLease[],
   pods: Pick<ActivePods, 'has'>,
@@ -87,7 +86,7 @@ export async function createLeases(
   });
 }
 
-/** Keeps from everybody what is in conflict: a third one would get it as soon as its NAD has moved. */
+/** Reserves addresses in conflict: otherwise another pod could get them as soon as their NAD has changed. */
 export async function reserveConflicts(
   conflicts: readonly Conflict[],
   pools: ReadonlySet<string>,
@@ -102,13 +101,13 @@ export async function reserveConflicts(
       await withRetries(deps, () => deps.client.create(ADDRESS_LEASES, lease));
       applied.reserved.push({ pool, address });
     } catch (error) {
-      // whoever has it keeps it as well
+      // an existing lease keeps the address as well
       if (!isAlreadyExists(error)) applied.failed.push({ name: lease.metadata.name, message: messageOf(error) });
     }
   });
 }
 
-/** Lets go what pods have that are gone. @returns the names of leases that were released */
+/** Releases the leases of pods that are gone. @returns the names of the released leases */
 export async function releaseGonePods(
   leases: readonly PlannedLease[],
   deps: ApplyDeps,
@@ -122,14 +121,14 @@ export async function releaseGonePods(
       await writeLease(deps.client, releaseLease(record, deps.clock.wall()));
       released.push(name);
     } catch (error) {
-      // somebody else has been faster
+      // another writer was first
       if (classifyError(error) !== 'stale') applied.failed.push({ name, message: messageOf(error) });
     }
   });
   return released;
 }
 
-/** @returns false where it is there */
+/** @returns false if the pool exists already */
 async function createPool(pool: PlannedPool['pool'], deps: ApplyDeps): Promise<boolean> {
   return withRetries(deps, async () => {
     try {
@@ -144,11 +143,11 @@ async function createPool(pool: PlannedPool['pool'], deps: ApplyDeps): Promise<b
     const nad = { namespace: nadNamespaceOf(pool) ?? '', network: pool.spec.network };
     const difference = describePoolDifference(found, wanted.pool, nad);
     if (difference === undefined) return false;
-    throw new CommandError(`another pool of this name has been made meanwhile: ${difference}`);
+    throw new CommandError(`another pool of this name was created meanwhile: ${difference}`);
   });
 }
 
-/** Creating the lease is the lock. @returns false where its owner had it already */
+/** Creates or takes over the lease; creation is the lock. @returns false if its owner held it already */
 async function ensureLease(planned: PlannedLease, pods: Pick<ActivePods, 'has'>, deps: ApplyDeps): Promise<boolean> {
   const { name, request } = planned;
   return withRetries(deps, async () => {
@@ -159,7 +158,7 @@ async function ensureLease(planned: PlannedLease, pods: Pick<ActivePods, 'has'>,
       if (!isAlreadyExists(error)) throw error;
     }
     const record = await findLease(name, deps);
-    if (record === undefined) throw new TransportError('broken', 'the lease has come and gone');
+    if (record === undefined) throw new TransportError('broken', 'the lease was created and deleted meanwhile');
     const state = stateOfLease(record, request, pods);
     if (state === 'done') return false;
     if (state === undefined || !(await canReplace(record, planned, deps))) {
@@ -170,7 +169,7 @@ async function ensureLease(planned: PlannedLease, pods: Pick<ActivePods, 'has'>,
   });
 }
 
-/** A lease that has changed since the plan can be of a pod that is younger than the list of pods: the pod itself is asked for. */
+/** Reads the pod of a lease that changed after the plan was made, because that pod may be newer than the list of pods. */
 async function canReplace(record: LeaseRecord, { record: seen }: PlannedLease, deps: ApplyDeps): Promise<boolean> {
   const { owner, metadata } = record;
   if (stateOf(record) !== 'held' || owner === undefined) return true;
@@ -180,7 +179,7 @@ async function canReplace(record: LeaseRecord, { record: seen }: PlannedLease, d
   return pod === undefined || !hasUid(pod, uid);
 }
 
-/** What an owner that is gone has left becomes the new one's; the address is never without a lease, but where the pool is another one. */
+/** Transfers the lease of an owner that is gone. The address always has a lease, except if the pool changes. */
 async function replaceLease(
   record: LeaseRecord,
   request: PlannedLease['request'],
@@ -204,7 +203,7 @@ async function findLease(name: string, { client }: ApplyDeps): Promise<LeaseReco
   return lease && readLease(lease);
 }
 
-/** A write whose answer was lost is found to be done by the next attempt. */
+/** If the answer to a write was lost, the next attempt finds the object. */
 async function withRetries<T>({ clock }: ApplyDeps, attempt: () => Promise<T>): Promise<T> {
   for (let attempts = 1; ; attempts++) {
     try {

@@ -2,8 +2,8 @@ import type { KubeObject } from '../../api/meta.js';
 import type { Resource } from '../../kube/resource.js';
 
 /**
- * What whereabouts keeps in the API (whereabouts.cni.cncf.io/v1alpha1). Nothing of it is typed further: versions differ, people edit it, and
- * what cannot be read is named in the plan.
+ * An object of whereabouts (whereabouts.cni.cncf.io/v1alpha1). Its content is not typed because versions differ and users edit it. The plan names
+ * invalid content.
  */
 export interface WhereaboutsObject extends KubeObject {
   spec?: unknown;
@@ -12,17 +12,17 @@ export interface WhereaboutsObject extends KubeObject {
 
 const GROUP = { group: 'whereabouts.cni.cncf.io', version: 'v1alpha1', namespaced: true } as const;
 
-/** The addresses in use of one range, and of one node where ranges are sliced. */
+/** The allocated addresses of one range, or of the slice of one node. */
 export const IP_POOLS: Resource<WhereaboutsObject> = { ...GROUP, plural: 'ippools', kind: 'IPPool' };
 
-/** An address in use, so that no other range gives it out. */
+/** An allocated address that no other range may allocate. */
 export const IP_RESERVATIONS: Resource<WhereaboutsObject> = {
   ...GROUP,
   plural: 'overlappingrangeipreservations',
   kind: 'OverlappingRangeIPReservation',
 };
 
-/** Which slice of a range is which node's. */
+/** The slices of a range and their nodes. */
 export const NODE_SLICE_POOLS: Resource<WhereaboutsObject> = {
   ...GROUP,
   plural: 'nodeslicepools',

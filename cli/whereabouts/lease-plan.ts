@@ -14,9 +14,9 @@ import type { SourceNad } from './nads.js';
 import type { Conflict, ObservedCluster, PlannedLease } from './plan-types.js';
 import type { TargetPools } from './target-pools.js';
 
-/** What is there already. */
+/** The existing leases, claims and pods. */
 export interface ExistingObjects {
-  /** By name; a text says why it cannot be read. */
+  /** By name; a string is the error of an invalid lease. */
   readonly leases: ReadonlyMap<string, LeaseRecord | string>;
   readonly claims: ClaimAddresses;
   readonly pods: ActivePods;
@@ -35,7 +35,7 @@ export function readExisting(
   return { leases: read, claims: new ClaimAddresses(claims, (claim) => spacesOf(claim, nads, targets)), pods };
 }
 
-/** The lease of an address in use; or why it cannot be made. */
+/** Plans the lease of an address in use, or returns the conflict that prevents it. */
 export function planLease(
   claimants: readonly AddressUser[],
   taken: ExistingObjects,
@@ -54,27 +54,30 @@ export function planLease(
     const pods = claimants.map((each) => `pod ${objectKey(each.pod)} (${each.source})`).join(' and ');
     return conflict(
       'address',
-      `is in use by ${pods}: delete all of them but one, or give their NADs an "addressSpace" each if these are different wires`,
+      `is in use by ${pods}: delete all of these pods but one, or, if the networks are separate, set a different "addressSpace" in each NAD`,
     );
   }
   if (claimant.alternatives !== undefined) {
     const or = claimant.alternatives.map(formatAddress).join(' or ');
     return conflict(
       'address',
-      `is of pod ${objectKey(pod)} (${source}), or ${or} is: all but one were an earlier pod's of its name, and it has not reported yet; run this again once it runs, or delete it`,
+      `belongs to pod ${objectKey(pod)} (${source}), or ${or} does: the others belonged to an earlier pod of that name, and this pod has not reported its address yet. Run this command again when the pod is running, or delete the pod`,
     );
   }
   const claims = taken.claims.claimsWith(pool.addressSpace, formatAddress(address));
   const other = claims.find((each) => !isPodOfClaim(claimant, each));
   if (other !== undefined) {
     const shows = `IPAMClaim ${objectKey(other)} shows it`;
-    return conflict('claim', `is in use by pod ${objectKey(pod)}, and ${shows}: delete the pod, or that claim's VM`);
+    return conflict(
+      'claim',
+      `is in use by pod ${objectKey(pod)}, but ${shows}: delete the pod, or the VM of that claim`,
+    );
   }
   const request = leaseRequestOf(claimant, claims[0]);
   const planned = { request, name, network: nad.network, nad: nad.key, pod: podOwnerOf(pod), source };
   const record = taken.leases.get(name);
   if (record === undefined) return { ...planned, state: 'create' };
-  if (typeof record === 'string') return conflict('lease', `its lease cannot be read: ${record}`);
+  if (typeof record === 'string') return conflict('lease', `its lease is invalid: ${record}`);
   const state = stateOfLease(record, request, taken.pods);
   if (state !== undefined) return { ...planned, state, record };
   return conflict('lease', `is in use by pod ${objectKey(pod)}, and ${describeLeaseHolder(record)}`);
@@ -94,7 +97,7 @@ export function stateOfLease(
   return state !== 'held' || isOwnerGone(record, pods) ? 'replace' : undefined;
 }
 
-/** What an earlier run leased, and whereabouts has given to another pod since. */
+/** An earlier run created the lease, and whereabouts has allocated the address to another pod since. */
 function isOwnerGone({ owner }: LeaseRecord, pods: Pick<ActivePods, 'has'>): boolean {
   return owner?.kind === 'Pod' && !pods.has(owner);
 }
@@ -104,14 +107,14 @@ export function describeLeaseHolder(record: LeaseRecord): string {
   const lease = `AddressLease ${metadata.name}`;
   if (metadata.deletionTimestamp !== undefined) return `${lease} is being deleted: wait until it is gone`;
   if (owner === undefined || isReservation(record))
-    return `${lease} reserves it: let it go (kubectl holdfast unreserve ${record.pool} ${formatAddress(record.address)}), or delete the pod`;
+    return `${lease} reserves it: remove the reservation (kubectl holdfast unreserve ${record.pool} ${formatAddress(record.address)}), or delete the pod`;
   return `${lease} is held by ${owner.kind} ${owner.namespace}/${owner.name} (uid ${owner.uid}): delete one of the two`;
 }
 
 function leaseRequestOf(claimant: AddressUser, claim: IPAMClaim | undefined): LeaseRequest {
   const { address, pool, pod, containerID, interface: podInterface, mac } = claimant;
   const of = { address, addressSpace: pool.addressSpace, pool: pool.name };
-  // a claim's lease moves with its VM: it says nothing of a node
+  // a claim's lease names no node because its VM may move
   if (claim !== undefined) return { ...of, owner: leaseOwnerOf(claim) };
   const node = pod.spec?.nodeName;
   return {
@@ -129,7 +132,7 @@ function podOwnerOf(pod: Pod): LeaseOwner {
   return { kind: 'Pod', namespace, name, uid: staticPodUidOf(pod) ?? uid };
 }
 
-/** The pod is the one that the claim is for. */
+/** Returns true if the pod is that of the claim. */
 function isPodOfClaim({ pod, claim: held, interface: podInterface }: AddressUser, claim: IPAMClaim): boolean {
   if (pod.metadata.namespace !== claim.metadata.namespace) return false;
   if (held === objectKey(claim) || claim.status?.ownerPod?.name === pod.metadata.name) return true;
@@ -140,7 +143,7 @@ function isPodOfClaim({ pod, claim: held, interface: podInterface }: AddressUser
   );
 }
 
-/** The address spaces of the pools that can serve it: of the NAD that it was made for, of those of its namespace, or of all of its network. */
+/** Returns the address spaces of the pools that can serve the claim: by its NAD, else by its namespace, else by its network. */
 function spacesOf({ metadata, spec }: IPAMClaim, nads: readonly SourceNad[], targets: TargetPools): Set<string> {
   const { namespace = '' } = metadata;
   const of = nads.filter(({ network }) => network === spec.network);
@@ -150,7 +153,7 @@ function spacesOf({ metadata, spec }: IPAMClaim, nads: readonly SourceNad[], tar
   return new Set(serving.flatMap((nad) => targets.serving(nad, namespace)?.addressSpace ?? []));
 }
 
-/** What claims show: it is promised to them. */
+/** The addresses in the status of claims, which belong to those claims. */
 class ClaimAddresses {
   /** By address space and address. */
   readonly #claims = new Map<string, IPAMClaim[]>();

@@ -38,18 +38,18 @@ function reassign(cluster: MigrationCluster, allocations: Record<string, string>
   cluster.put('ippools', ipPool('10.0.0.0-24', '10.0.0.0/24', allocations));
 }
 
-describe('moving over from whereabouts', () => {
-  it('writes nothing unless it is told to, and says what it would', async () => {
+describe('the migration from whereabouts', () => {
+  it('writes nothing without --apply and prints the plan', async () => {
     const cluster = world();
     expect(await migrateWhereabouts(DRY, cluster.deps())).to.equal(true);
     expect(cluster.writes).to.equal(0);
     expect(cluster.printed.join('\n'))
       .to.match(/blue\.10-0-0-5 +a\/p +node-1 +net1/)
       .and.match(/allocation "what"/)
-      .and.include('2 pools and 3 leases to make, 0 leases there, 2 left out, 0 conflicts');
+      .and.include('2 pools and 3 leases to create, 0 existing leases, 2 left out, 0 conflicts');
   });
 
-  it('makes the pools before the leases, and nothing else', async () => {
+  it('creates the pools before the leases, and nothing else', async () => {
     const cluster = world();
     const writes: string[] = [];
     cluster.beforeWrite = ({ verb, plural }) => writes.push(`${verb} ${plural}`);
@@ -60,20 +60,20 @@ describe('moving over from whereabouts', () => {
       ...Array<string>(3).fill('create addressleases'),
     ]);
     expect(cluster.printed.join('\n'))
-      .to.include('made 2 pools and 3 leases')
+      .to.include('created 2 pools and 3 leases')
       .and.match(/kubectl -n a patch net-attach-def blue .*\\"type\\":\\"holdfast\\"/);
   });
 
-  it('finds all done when it is run again', async () => {
+  it('finds everything done in a second run', async () => {
     const cluster = world();
     await migrateWhereabouts(APPLY, cluster.deps());
     const { writes } = cluster;
     expect(await migrateWhereabouts(APPLY, cluster.deps())).to.equal(true);
     expect(cluster.writes).to.equal(writes);
-    expect(cluster.printed.join('\n')).to.include('made 0 pools and 0 leases; 3 leases were there already');
+    expect(cluster.printed.join('\n')).to.include('created 0 pools and 0 leases; 3 leases existed already');
   });
 
-  it('goes on where it was killed, whichever write was the last', async () => {
+  it('continues after it was killed at any write', async () => {
     const complete = world();
     await migrateWhereabouts(APPLY, complete.deps());
     const pools = JSON.stringify(complete.all('addresspools').map(({ metadata, spec }) => [metadata.name, spec]));
@@ -97,7 +97,7 @@ describe('moving over from whereabouts', () => {
     }
   });
 
-  it('leases thousands of addresses, half in one life and half in the next', async () => {
+  it('leases thousands of addresses in two interrupted runs', async () => {
     const big = makeLargeCluster(3_000);
     const cluster = new MigrationCluster(big);
     cluster.beforeWrite = () => {
@@ -110,7 +110,7 @@ describe('moving over from whereabouts', () => {
     expect(cluster.all('addressleases')).to.have.length(big.live);
   }).timeout(30_000);
 
-  it('leases what whereabouts gives out meanwhile, and lets go what pods had that went', async () => {
+  it('leases addresses that whereabouts allocates meanwhile, and releases those of pods that are gone', async () => {
     const cluster = world();
     let lists = 0;
     cluster.afterPods = () => {
@@ -126,11 +126,11 @@ describe('moving over from whereabouts', () => {
       'blue.10-0-0-8 a/new',
       'red.10-1-0-5 b/p',
     ]);
-    expect(cluster.printed.join('\n')).to.include('released 1 of pods');
+    expect(cluster.printed.join('\n')).to.include('released 1 lease of pods');
   });
 
   for (const released of [false, true]) {
-    it(`gives a pod the address that whereabouts took from another one after an earlier run${released ? ', and an agent had released' : ''}`, async () => {
+    it(`leases to a pod the address that whereabouts took from another after an earlier run${released ? ', and an agent had released' : ''}`, async () => {
       const cluster = world();
       await migrateWhereabouts(APPLY, cluster.deps());
       cluster.remove('pods', 'a/q');
@@ -151,7 +151,7 @@ describe('moving over from whereabouts', () => {
       return cluster;
     };
 
-    it('refuses as a whole', async () => {
+    it('writes nothing', async () => {
       const cluster = conflicted();
       expect(await migrateWhereabouts(APPLY, cluster.deps())).to.equal(false);
       expect(cluster.writes).to.equal(0);
@@ -159,13 +159,13 @@ describe('moving over from whereabouts', () => {
       expect(cluster.printed.join('\n')).to.match(/10\.0\.0\.5 in address space blue: .* held by IPAMClaim a\/c1/);
     });
 
-    it('passes over them where it is told so, and says that it is not done', async () => {
+    it('skips them with --skip-conflicts and returns false', async () => {
       const cluster = conflicted();
       expect(await migrateWhereabouts({ ...APPLY, skipConflicts: true }, cluster.deps())).to.equal(false);
       expect(cluster.held()).to.deep.equal(['blue.10-0-0-5 a/c1', ...ALL.slice(1)]);
     });
 
-    it('says so where somebody takes an address between plan and write, and does the others', async () => {
+    it('reports an address that was leased after the plan, and leases the others', async () => {
       const cluster = world();
       cluster.beforeWrite = ({ plural }) => {
         if (plural !== 'addressleases') return;
@@ -178,7 +178,7 @@ describe('moving over from whereabouts', () => {
     });
   });
 
-  it('leases nothing from a pool that may not be made, and says why', async () => {
+  it('leases nothing from a pool that cannot be created, and says why', async () => {
     const cluster = world();
     cluster.beforeWrite = ({ plural, name }) => {
       if (plural === 'addresspools' && name === 'blue.a')
@@ -189,7 +189,7 @@ describe('moving over from whereabouts', () => {
     expect(cluster.printed.join('\n')).to.match(/failed: blue\.a: .*a policy says no/);
   });
 
-  it('asks again where the answer to a write was lost', async () => {
+  it('retries a write whose answer was lost', async () => {
     const cluster = world();
     const deps = cluster.deps();
     const { create } = deps.client;
@@ -204,7 +204,7 @@ describe('moving over from whereabouts', () => {
     expect(cluster.held()).to.deep.equal(ALL);
   });
 
-  it('takes a pool of another maker that came meanwhile for what it is', async () => {
+  it('uses an equal pool that another writer created meanwhile', async () => {
     const cluster = world();
     cluster.beforeWrite = () => {
       cluster.beforeWrite = () => undefined;
@@ -214,7 +214,7 @@ describe('moving over from whereabouts', () => {
     expect(cluster.printed.join('\n')).to.match(/failed: blue\.a: another pool of this name/);
   });
 
-  it('gives everything as JSON where that is asked for', async () => {
+  it('prints plan and result as JSON on request', async () => {
     const cluster = world();
     await migrateWhereabouts({ ...APPLY, json: true }, cluster.deps());
     const { plan, applied } = JSON.parse(cluster.printed.join('\n')) as { plan: { leases: object[] }; applied: object };
@@ -222,10 +222,10 @@ describe('moving over from whereabouts', () => {
     expect(applied).to.deep.include({ poolsMade: ['blue.a', 'red.b'], released: [] });
   });
 
-  it('refuses a network that no NAD is for, and says which there are', async () => {
+  it('refuses an unknown network and names the known ones', async () => {
     const end = await migrateWhereabouts({ ...DRY, network: 'blu' }, world().deps()).catch((error: unknown) => error);
     expect(end).to.be.instanceOf(CommandError);
-    expect((end as CommandError).message).to.match(/network blu .*there are blue, red$/);
+    expect((end as CommandError).message).to.match(/network blu .*known networks: blue, red$/);
   });
 
   for (const [plural, words] of [
@@ -233,7 +233,7 @@ describe('moving over from whereabouts', () => {
     ['addressleases', 'install Holdfast first'],
     ['network-attachment-definitions', 'install Multus first'],
   ] as const) {
-    it(`says what to do where the API server knows no ${plural}`, async () => {
+    it(`says what to do if the API server does not serve ${plural}`, async () => {
       const deps = world().deps();
       const { list } = deps.client;
       deps.client.list = (resource, options) => {
@@ -243,12 +243,12 @@ describe('moving over from whereabouts', () => {
       const end = await migrateWhereabouts(DRY, deps).catch((error: unknown) => error);
       expect(end).to.be.instanceOf(CommandError);
       expect((end as CommandError).message)
-        .to.include(`knows no ${plural}.`)
+        .to.include(`does not serve ${plural}.`)
         .and.include(words);
     });
   }
 
-  it('refuses a namespace without IPPools where others have some, and says which', async () => {
+  it('refuses a namespace without IPPools and names those that have some', async () => {
     const cluster = world();
     const end = await migrateWhereabouts({ ...APPLY, namespace: 'elsewhere' }, cluster.deps()).catch(
       (error: unknown) => error,
@@ -258,10 +258,10 @@ describe('moving over from whereabouts', () => {
     expect(cluster.writes).to.equal(0);
   });
 
-  it('goes on where whereabouts has IPPools nowhere, for it has given out nothing', async () => {
+  it('continues if there are no IPPools because whereabouts has allocated nothing', async () => {
     const cluster = new MigrationCluster(observedOf({ nads: [BLUE] }));
     expect(await migrateWhereabouts(DRY, cluster.deps())).to.equal(true);
     expect(cluster.logged.join()).to.include('no IPPools in namespace kube-system, nor in any other');
-    expect(cluster.printed.at(-2)).to.include('1 pool and 0 leases to make');
+    expect(cluster.printed.at(-2)).to.include('1 pool and 0 leases to create');
   });
 });

@@ -18,17 +18,17 @@ import type { ObservedCluster, Plan, PlannedLease } from './plan-types.js';
 import { planMigration } from './plan.js';
 import { formatResult, formatNextSteps, formatOutlook, formatPlan } from './print.js';
 
-/** Of whereabouts' objects, where its own kubeconfig names none. */
+/** The default namespace of the objects of whereabouts. */
 export const WHEREABOUTS_NAMESPACE = 'kube-system';
 
 export interface MigrateOptions {
   /** Without it nothing is written. */
   readonly apply: boolean;
-  /** Where whereabouts keeps its objects. */
+  /** Of the objects of whereabouts. */
   readonly namespace: string;
-  /** Of this CNI network, and of those that share its addresses. */
+  /** Migrates only this CNI network, and those that share its addresses. */
   readonly network?: string;
-  /** Moves what can be moved though the plan has conflicts. */
+  /** Migrates the addresses without conflicts. */
   readonly skipConflicts: boolean;
   readonly json: boolean;
 }
@@ -37,20 +37,20 @@ export interface MigrateDeps {
   readonly client: Pick<Client, 'get' | 'list' | 'listAs' | 'create' | 'patch' | 'delete'>;
   readonly clock: Pick<Clock, 'now' | 'wall' | 'sleep'>;
   readonly concurrency: number;
-  /** A line for the user. */
+  /** Prints a line of the result. */
   readonly print: (line: string) => void;
-  /** How far it is; not part of the result. */
+  /** Prints progress and problems, which are not part of the result. */
   readonly printStatus: (line: string) => void;
 }
 
-/** Lines of progress are a second apart. */
+/** The minimum interval between two lines of progress. */
 const PROGRESS_MS = 1_000;
 
 /**
- * Makes Holdfast know what whereabouts has given out. It deletes and changes nothing of whereabouts, and no NAD; killed at any point, it goes on
- * when it is run again.
- * @returns whether all is done, or planned, that was to be
- * @throws {CommandError} where there is nothing to plan with
+ * Creates pools and leases for the addresses that whereabouts has allocated. It changes no NAD and no object of whereabouts. If it is killed, a
+ * second run continues.
+ * @returns true if everything was done, or planned, without conflicts and failures
+ * @throws {CommandError} if a plan is impossible
  */
 export async function migrateWhereabouts(options: MigrateOptions, deps: MigrateDeps): Promise<boolean> {
   const observed = await observeCluster(deps.client, options.namespace);
@@ -66,7 +66,7 @@ export async function migrateWhereabouts(options: MigrateOptions, deps: MigrateD
   if (plan.conflicts.length > 0 && !options.skipConflicts) {
     if (options.json) printJson({ plan: asJson(plan) }, deps);
     deps.printStatus(
-      `nothing is written, for the plan has conflicts (${plan.conflicts.length}): resolve them, or pass over them with --skip-conflicts`,
+      `nothing was written because the plan has conflicts (${plan.conflicts.length}): resolve them, or skip them with --skip-conflicts`,
     );
     return false;
   }
@@ -85,7 +85,7 @@ async function applyTwice(
 ): Promise<boolean> {
   const applied: ApplyResult = { poolsMade: [], leasesMade: [], leasesThere: [], reserved: [], failed: [] };
   await applyPlan(plan, observed, applied, deps);
-  // whereabouts goes on meanwhile
+  // whereabouts may have allocated more addresses meanwhile
   const now = await observeCluster(deps.client, options.namespace);
   const later = planMigration(now, options.network);
   const known = new Set([...applied.leasesMade, ...applied.leasesThere]);
@@ -107,7 +107,7 @@ async function applyTwice(
   } else {
     for (const line of [...formatResult(applied, released), ...formatNextSteps(next)]) deps.print(line);
   }
-  if (conflicts > 0) deps.printStatus(`conflicts are left (${conflicts}): a run without --apply says which`);
+  if (conflicts > 0) deps.printStatus(`conflicts remain (${conflicts}): run the command without --apply to list them`);
   return applied.failed.length === 0 && conflicts === 0;
 }
 
@@ -139,7 +139,7 @@ function isPodLease({ request }: PlannedLease): boolean {
   return request.owner.kind === 'Pod';
 }
 
-/** A name that is mistyped would find everything done. */
+/** Without this check, nothing would be left to do for a mistyped name. */
 function refuseUnknownNetwork({ nads }: ObservedCluster, network: string | undefined): void {
   if (network === undefined) return;
   const found = readSourceNads(nads);
@@ -147,7 +147,7 @@ function refuseUnknownNetwork({ nads }: ObservedCluster, network: string | undef
   if (networks.has(network)) return;
   const known = [...networks].sort().join(', ') || 'none';
   throw new CommandError(
-    `no NAD of whereabouts is for network ${network} (the name in its config); there are ${known}`,
+    `no NAD with whereabouts has network ${network} (the "name" in its config); known networks: ${known}`,
   );
 }
 
@@ -155,25 +155,25 @@ function networksOf(found: { network: string } | { networks: readonly string[] }
   return 'network' in found ? [found.network] : found.networks;
 }
 
-/** Of a namespace that is mistyped everything would be found free. */
+/** Without this check, all addresses would seem free in a mistyped namespace. */
 async function refuseEmptyNamespace(
   { namespace }: MigrateOptions,
   { client, printStatus }: MigrateDeps,
 ): Promise<void> {
   const nothing = `there are no IPPools in namespace ${namespace}`;
   const others = await namespacesWithPools(client);
-  if (others.length > 0) throw new CommandError(`${nothing}, but in ${others.join(', ')}: choose with --namespace`);
+  if (others.length > 0) throw new CommandError(`${nothing}, but in ${others.join(', ')}: choose one with --namespace`);
   printStatus(`${nothing}, nor in any other`);
 }
 
-/** As the user has called it, but for real. */
+/** Returns the present command with --apply. */
 function applyCommandOf({ namespace, network }: MigrateOptions): string {
   const where = namespace === WHEREABOUTS_NAMESPACE ? '' : ` --namespace ${namespace}`;
   const what = network === undefined ? '' : ` --network ${network}`;
   return `kubectl holdfast migrate whereabouts${where}${what} --apply`;
 }
 
-/** Without what JSON has no words for. */
+/** Leaves out values that JSON cannot represent. */
 function asJson({ leases, pools, ...rest }: Plan): object {
   return {
     pools: pools.map(({ pool, network, state }) => ({ name: pool.metadata.name, network, state, spec: pool.spec })),

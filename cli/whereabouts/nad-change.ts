@@ -4,10 +4,10 @@ import type { SourceNad } from './nads.js';
 import type { NadChange } from './plan-types.js';
 
 /**
- * The NAD's move: its IPAM's type, the address space if it shares one with other networks, and the other namespaces that use it. All other
- * keys stay as they are.
- * @param space the address space; the NAD has to name it where that is not the one that it means anyway
- * @param users namespaces whose pods use NADs of its namespace and network; a derived pool does not serve them by itself
+ * Plans the change of a NAD: the type of its IPAM, the address space if it shares one with other networks, and the other namespaces that use it.
+ * All other keys stay.
+ * @param space the address space; the NAD names it only if it is not the default
+ * @param users namespaces whose pods use NADs of its namespace and network, which a derived pool does not serve by default
  */
 export function planNadChange(nad: SourceNad, space: string, users: ReadonlySet<string>): NadChange {
   const { key, network, config, place, cniConfig } = nad;
@@ -36,7 +36,7 @@ function linesOf(fields: object): string[] {
   return Object.entries(fields).map(([field, value]) => `${JSON.stringify(field)}: ${JSON.stringify(value)}`);
 }
 
-/** The same config with one object in place of another one. */
+/** Returns the config with one object replaced by another. */
 function replaceObject(value: unknown, before: object, after: object): unknown {
   if (value === before) return after;
   if (Array.isArray(value)) return value.map((element) => replaceObject(element, before, after));

@@ -13,26 +13,26 @@ import { type DerivedSpec, derivedSpec } from '../../ipam/core/derived-pool.js';
 import { nadRightsFrom } from '../../api/nad-rights.js';
 import type { Conflict } from './plan-types.js';
 
-/** A NAD that leaves its addresses to whereabouts, or has done so before, and can be understood. */
+/** A valid NAD that delegates to whereabouts now or did before. */
 export interface SourceNad {
   readonly key: string;
   readonly namespace: string;
   /** The CNI network's name. */
   readonly network: string;
-  /** whereabouts': addresses are unique within it. Empty: within all that have none. */
+  /** `network_name` of whereabouts, within which addresses are unique. Empty: unique among all NADs without one. */
   readonly networkName: string;
   readonly allowsPersistentIPs: boolean;
-  /** It delegates to Holdfast by now. What whereabouts gave out in the last moments is to be leased all the same. */
+  /** It delegates to Holdfast already. The last allocations of whereabouts still need leases. */
   readonly hasMoved: boolean;
   readonly config: HoldfastIpamConfig;
   readonly place: IpamSection;
   /** The whole CNI config. */
   readonly cniConfig: Readonly<Record<string, unknown>>;
-  /** Of this very NAD; `none`: it names no range. */
-  readonly asked: Exclude<DerivedSpec, { kind: 'invalid' }>;
+  /** The pool that this NAD requests; `none` if it has no range. */
+  readonly requestedSpec: Exclude<DerivedSpec, { kind: 'invalid' }>;
 }
 
-/** Those of an ipam without flags, which corrects the pools by its own. */
+/** Those of `holdfast ipam` without flags, which corrects the pools by its own flags. */
 const rightsOf = nadRightsFrom({ globalNamespaces: DEFAULT_GLOBAL_NAMESPACES, capacityNamespaces: [] });
 
 interface ReadNads {
@@ -40,7 +40,7 @@ interface ReadNads {
   readonly conflicts: Conflict[];
 }
 
-/** Those that are to move, or have moved, oldest first; and those that cannot move as they are. Never throws. */
+/** Returns the NADs to migrate and those already migrated, oldest first, and the conflicts of the others. Never throws. */
 export function readSourceNads(nads: readonly NetworkAttachmentDefinition[]): ReadNads {
   const found: ReadNads = { nads: [], conflicts: [] };
   for (const nad of [...nads].sort(byAge)) {
@@ -59,7 +59,7 @@ interface NadProblem {
   readonly networks: readonly string[];
 }
 
-/** Undefined where whereabouts has nothing to do with it. */
+/** @returns undefined if the NAD does not delegate to whereabouts */
 function readNad(nad: NetworkAttachmentDefinition): SourceNad | NadProblem | undefined {
   const text: unknown = nad.spec?.config;
   if (typeof text !== 'string' || !text.includes(WHEREABOUTS_IPAM)) return undefined;
@@ -74,27 +74,27 @@ function readNad(nad: NetworkAttachmentDefinition): SourceNad | NadProblem | und
   const { network } = parsed;
   const other = places.find((each) => each !== place);
   if (other !== undefined) {
-    return { message: `${other.path} names an IPAM, too: keep one of them`, networks: [network.name] };
+    return { message: `${other.path} also names an IPAM: keep only one of them`, networks: [network.name] };
   }
-  const asked = readRequestedSpec(place, nad.metadata.namespace ?? '', network.name);
-  return 'message' in asked ? asked : sourceNad(nad, { place, cniConfig, network, ...asked });
+  const requestedSpec = readRequestedSpec(place, nad.metadata.namespace ?? '', network.name);
+  return 'message' in requestedSpec ? requestedSpec : sourceNad(nad, { place, cniConfig, network, ...requestedSpec });
 }
 
-/** It delegates to Holdfast, in whereabouts' words. Whether it is right is ipam's to say. */
+/** Reads a NAD that delegates to Holdfast with keys of whereabouts. `holdfast ipam` validates it. */
 function readMovedNad(nad: NetworkAttachmentDefinition): SourceNad | undefined {
   const read = readCniConfig(nad);
   const parsed = parseNetworkConfig(nad);
   if (!read.ok || !parsed.ok) return undefined;
   const [place, other] = ipamSections(read.value ?? {});
   if (place?.type !== HOLDFAST_IPAM || other !== undefined) return undefined;
-  const asked = readRequestedSpec(place, nad.metadata.namespace ?? '', parsed.network.name);
-  if ('message' in asked || asked.config.ranges.length === 0) return undefined;
-  return sourceNad(nad, { place, cniConfig: read.value ?? {}, network: parsed.network, ...asked });
+  const requestedSpec = readRequestedSpec(place, nad.metadata.namespace ?? '', parsed.network.name);
+  if ('message' in requestedSpec || requestedSpec.config.ranges.length === 0) return undefined;
+  return sourceNad(nad, { place, cniConfig: read.value ?? {}, network: parsed.network, ...requestedSpec });
 }
 
 function sourceNad(
   nad: NetworkAttachmentDefinition,
-  { network, ...rest }: Pick<SourceNad, 'place' | 'cniConfig' | 'config' | 'asked'> & { network: CniNetwork },
+  { network, ...rest }: Pick<SourceNad, 'place' | 'cniConfig' | 'config' | 'requestedSpec'> & { network: CniNetwork },
 ): SourceNad {
   const { network_name: networkName } = rest.place.ipam;
   return {
@@ -112,12 +112,12 @@ function readRequestedSpec(
   { ipam, path }: IpamSection,
   namespace: string,
   network: string,
-): Pick<SourceNad, 'config' | 'asked'> | NadProblem {
+): Pick<SourceNad, 'config' | 'requestedSpec'> | NadProblem {
   const read = readHoldfastIpam(ipam, path);
   if (!read.ok) return nadProblem(read.problem, network);
-  const asked = derivedSpec(network, read.config, { namespace, rights: rightsOf(namespace) });
-  if (asked.kind !== 'invalid') return { config: read.config, asked };
-  const message = asked.problems.map(({ field, message: why }) => `${field} ${why}`).join('; ');
+  const requestedSpec = derivedSpec(network, read.config, { namespace, rights: rightsOf(namespace) });
+  if (requestedSpec.kind !== 'invalid') return { config: read.config, requestedSpec };
+  const message = requestedSpec.problems.map(({ field, message: why }) => `${field} ${why}`).join('; ');
   return { message, networks: [network] };
 }
 

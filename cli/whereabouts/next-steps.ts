@@ -2,19 +2,19 @@ import { addressSpaceOf } from '../../api/address-pool.js';
 import type { ApplyFailure } from './apply.js';
 import type { NadChange, Plan } from './plan-types.js';
 
-/** NADs that share addresses. What one gives out the others must know, so they move together. */
+/** NADs that share addresses. They change together because each must know the allocations of the others. */
 export interface MigrationStep {
   readonly space: string;
   readonly changes: readonly NadChange[];
-  /** Nobody else has addresses of the space. */
+  /** No other NAD or pool uses the address space. */
   readonly alone: boolean;
-  /** What there is to be done first: names of what has failed, and subjects of conflicts. None: the NADs can move. */
+  /** What the user has to do first: names of failed objects and subjects of conflicts. Empty: the NADs can change. */
   readonly missing: readonly string[];
 }
 
 /**
- * What is to be done once everything is leased that could be.
- * @param plan as it is now; @param earlier of which something may have failed, too
+ * Plans the next steps after the leases were created.
+ * @param earlier the plan of the first pass, of which writes may have failed too
  */
 export function nextSteps(plan: Plan, earlier: Plan, failed: readonly ApplyFailure[]): MigrationStep[] {
   const spaces = new Map<string, NadChange[]>();
@@ -33,7 +33,7 @@ export function nextSteps(plan: Plan, earlier: Plan, failed: readonly ApplyFailu
   });
 }
 
-/** The address space of each pool and lease that was to be made. */
+/** Returns the address space of each planned pool and lease. */
 function spacesByName(plans: readonly Plan[]): Map<string, string> {
   const spaces = new Map<string, string>();
   for (const { pools, leases } of plans) {

@@ -11,7 +11,7 @@ describe('the names of whereabouts’ objects', () => {
     [['10.0.1.0/24', '', 'node-1'], 'node-1-10.0.1.0-24'],
     [['10.0.1.0/24', 'lan', 'node-1'], 'lan-node-1-10.0.1.0-24'],
   ] as const) {
-    it(`of an IPPool is ${name}`, () => expect(ipPoolName(...(given as [string]))).to.equal(name));
+    it(`include ${name} for an IPPool`, () => expect(ipPoolName(...(given as [string]))).to.equal(name));
   }
 
   for (const [given, spellings] of [
@@ -21,7 +21,7 @@ describe('the names of whereabouts’ objects', () => {
     ['what', ['what']],
     ['10.0.0.0', ['10.0.0.0']],
   ] as const) {
-    it(`may come from ${given} in several ways`, () => expect(spellingsOf(given)).to.deep.equal(spellings));
+    it(`cover all spellings of ${given}`, () => expect(spellingsOf(given)).to.deep.equal(spellings));
   }
 
   for (const [given, expected] of [
@@ -33,7 +33,7 @@ describe('the names of whereabouts’ objects', () => {
     ['other-10.0.0.5', []],
     ['lan-', []],
   ] as const) {
-    it(`of a reservation say what they can: ${given}`, () => {
+    it(`are parsed for a reservation: ${given}`, () => {
       const read = readReservationName(given, ['lan', 'lan-a']);
       expect(read.map(({ networkName, address }) => `${networkName} ${formatAddress(address)}`)).to.deep.equal(
         expected,

@@ -3,17 +3,17 @@ import { type Address, AddressError, parseAddress, parseAddressOrPrefix } from '
 import { formatCidr, networkOf } from '../../ipam/core/cidr.js';
 import type { WhereaboutsObject } from './kinds.js';
 
-/** How whereabouts names its objects (pkg/storage/kubernetes). */
+/** These functions follow the names that whereabouts gives its objects (pkg/storage/kubernetes). */
 
 /**
- * The name of the IPPool of a range: `[<network_name>-][<node>-]10.0.0.0-24`.
+ * Returns the name of the IPPool of a range: `[<network_name>-][<node>-]10.0.0.0-24`.
  * @param range a CIDR
  */
 export function ipPoolName(range: string, networkName = '', node = ''): string {
   return [networkName, node, normalizeRange(range)].filter((part) => part !== '').join('-');
 }
 
-/** A range as it is written, and as whereabouts writes it since it clears host bits; of `first-last/length` the network. */
+/** Returns a range as written, and as newer versions of whereabouts write it: without host bits, and the network of `first-last/length`. */
 export function spellingsOf(range: string): string[] {
   const cidr = range.slice(range.indexOf('-') + 1);
   try {
@@ -27,8 +27,8 @@ export function spellingsOf(range: string): string[] {
 }
 
 /**
- * What a reservation's name can say: `[<network_name>-]10.0.0.5`, IPv6 with dashes for colons. A name alone does not say where the network's ends:
- * `lan-a-fd00--5` is fd00::5 of `lan-a`, or a:fd00::5 of `lan`.
+ * Returns all meanings of a reservation's name: `[<network_name>-]10.0.0.5`, IPv6 with dashes for colons. The name is ambiguous: `lan-a-fd00--5` is
+ * fd00::5 of `lan-a`, or a:fd00::5 of `lan`.
  */
 export function readReservationName(
   name: string,
@@ -41,7 +41,7 @@ export function readReservationName(
   });
 }
 
-/** The names of the IPPools of a range's slices. A NodeSlicePool has the name of the network, or of its `network_name`. */
+/** Returns the names of the IPPools of a range's slices. A NodeSlicePool is named like the network or its `network_name`. */
 export function sliceNames(slices: readonly WhereaboutsObject[], network: string, networkName: string): string[] {
   const own = slices.find(({ metadata }) => metadata.name === (networkName || network));
   const allocations: unknown = isRecord(own?.status) ? own.status.allocations : undefined;

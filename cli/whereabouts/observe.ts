@@ -18,9 +18,9 @@ import type { ObservedCluster } from './plan-types.js';
 type ListClient = Pick<Client, 'list' | 'listAs'>;
 
 /**
- * Reads all that a plan is made of, from the API server itself. whereabouts before pods: an address that it gives out meanwhile shows in its
- * pod; leases before pods, too: an owner that is not among them is gone.
- * @param namespace where whereabouts keeps its objects
+ * Reads all input of a plan from the API server. whereabouts comes before pods, so that an address that it allocates meanwhile shows in its pod.
+ * Leases come before pods, so that an owner that is not among the pods is gone.
+ * @param namespace of the objects of whereabouts
  */
 export async function observeCluster(client: ListClient, namespace: string): Promise<ObservedCluster> {
   const [ipPools, reservations, slices, leases] = await Promise.all([
@@ -47,13 +47,13 @@ export async function observeCluster(client: ListClient, namespace: string): Pro
   };
 }
 
-/** In which namespaces there are IPPools. */
+/** Returns the namespaces that have IPPools. */
 export async function namespacesWithPools(client: ListClient): Promise<string[]> {
   const { items } = await client.list(IP_POOLS, { metadataOnly: true });
   return [...new Set(items.map(({ metadata }) => metadata.namespace ?? ''))].sort();
 }
 
-/** @throws {Refusal} where the API server does not know the kind */
+/** @throws {Refusal} if the API server does not serve the kind */
 async function listRequired<T extends KubeObject>(
   client: ListClient,
   resource: Resource<T>,
@@ -63,7 +63,7 @@ async function listRequired<T extends KubeObject>(
   return (await requireKind(resource, remedy, () => client.list(resource, options))).items;
 }
 
-/** Older versions of whereabouts know fewer kinds. */
+/** Older versions of whereabouts have fewer kinds. */
 async function listIfServed<T extends KubeObject>(
   client: ListClient,
   resource: Resource<T>,
@@ -77,7 +77,7 @@ async function listIfServed<T extends KubeObject>(
   }
 }
 
-/** Of a cluster's pods the whole would be hundreds of megabytes. */
+/** Keeps only the needed fields: all pods of a cluster can be hundreds of megabytes. */
 function transformPod({ metadata, spec, status }: Pod): Pod {
   const { name, namespace, uid, ownerReferences, labels } = metadata;
   const annotations = Object.fromEntries(

@@ -15,15 +15,15 @@ function claim(key: string, { nad, owner }: { nad?: string; owner?: string } = {
   };
 }
 
-describe('the plan of moving over from whereabouts', () => {
-  describe('believes a pod that reports an address', () => {
+describe('the migration plan', () => {
+  describe('uses the report of a pod', () => {
     const owner = livePod('a/p', { has: { 'a/blue': ['10.0.0.5'] } });
     const other = livePod('x/other', { has: { 'a/blue': ['10.0.0.5'] } });
     const left = 'left out 10.0.0.5: unconfirmed';
     const lease = 'create blue.10-0-0-5 of blue.a for Pod p';
     itPlansMigrations([
       {
-        name: 'not against an IPPool',
+        name: 'but not against an IPPool',
         given: {
           nads: [BLUE],
           ipPools: [ipPool('10.0.0.0-24', '10.0.0.0/24', { 5: 'a/p' })],
@@ -32,12 +32,12 @@ describe('the plan of moving over from whereabouts', () => {
         expect: [POOL, lease, left],
       },
       {
-        name: 'not against a reservation',
+        name: 'but not against a reservation',
         given: { nads: [BLUE], reservations: [reservation('10.0.0.5', 'a/p')], pods: [other, owner] },
         expect: [POOL, lease, left],
       },
       {
-        name: 'not where it asks for no such interface',
+        name: 'but not for an interface that it does not request',
         given: {
           nads: [BLUE],
           pods: [livePod('a/p', { has: { 'a/blue': ['10.0.0.5'] }, asks: ['a/red', 'a/blue'] })],
@@ -45,7 +45,7 @@ describe('the plan of moving over from whereabouts', () => {
         expect: [POOL, left],
       },
       {
-        name: 'not where an IPPool names no pod, and another one asks for the interface',
+        name: 'but not if an IPPool names no pod and another pod requests the interface',
         given: {
           nads: [BLUE],
           ipPools: [ipPool('10.0.0.0-24', '10.0.0.0/24', { 5: { id: 'c1' } })],
@@ -54,12 +54,12 @@ describe('the plan of moving over from whereabouts', () => {
         expect: [POOL, lease, left],
       },
       {
-        name: 'in one address for an interface',
+        name: 'for one address of an interface',
         given: { nads: [BLUE], pods: [livePod('a/p', { has: { 'a/blue': ['10.0.0.5', '10.0.0.6'] } })] },
         expect: [POOL, lease, 'left out 10.0.0.6: unconfirmed'],
       },
       {
-        name: 'in one address of each range',
+        name: 'for one address of each range',
         given: {
           nads: [whereaboutsNad('a/blue', { ipRanges: [{ range: '10.0.0.0/24' }, { range: '10.0.1.0/24' }] })],
           pods: [livePod('a/p', { has: { 'a/blue': ['10.0.0.5', '10.0.1.5'] } })],
@@ -69,7 +69,7 @@ describe('the plan of moving over from whereabouts', () => {
     ]);
   });
 
-  describe('of a pod whose name an earlier one had', () => {
+  describe('for a pod whose name an earlier pod had', () => {
     const ipPools = [
       ipPool('10.0.0.0-24', '10.0.0.0/24', {
         5: { id: 'old', podref: 'a/p', ifname: 'net1' },
@@ -78,17 +78,17 @@ describe('the plan of moving over from whereabouts', () => {
     ];
     itPlansMigrations([
       {
-        name: 'leases nothing before it has said which address it has',
+        name: 'leases nothing before the pod reports its address',
         given: { nads: [BLUE], ipPools, pods: [livePod('a/p')] },
         expect: [POOL, ...['5', '6'].map((last) => `conflict address: 10.0.0.${last} in address space blue`)],
       },
       {
-        name: 'leases what it has',
+        name: 'leases the reported address',
         given: { nads: [BLUE], ipPools, pods: [livePod('a/p', { has: { 'a/blue': ['10.0.0.6'] } })] },
         expect: [POOL, 'create blue.10-0-0-6 of blue.a for Pod p', 'left out 10.0.0.5: stale'],
       },
       {
-        name: 'leases each interface its own',
+        name: 'leases its own address to each interface',
         given: {
           nads: [BLUE],
           ipPools: [ipPool('10.0.0.0-24', '10.0.0.0/24', { 5: 'a/p', 6: { id: 'c', podref: 'a/p', ifname: 'net2' } })],
@@ -99,7 +99,7 @@ describe('the plan of moving over from whereabouts', () => {
     ]);
   });
 
-  describe('knows claims', () => {
+  describe('respects claims', () => {
     const given = {
       nads: [
         whereaboutsNad('a/blue', { range: '10.0.0.0/24', network_name: 'na' }),
@@ -113,24 +113,24 @@ describe('the plan of moving over from whereabouts', () => {
     const conflict = 'conflict claim: 10.0.0.5 in address space na';
     itPlansMigrations([
       {
-        name: 'of the same network’s name on another wire, which are nobody’s business',
+        name: 'but not those of a network of the same name in another address space',
         given: { ...given, claims: [claim('b/vm.data')] },
         expect: [...pools, lease],
       },
       {
-        name: 'of another namespace by the NAD that they were made for',
+        name: 'of another namespace by their NAD',
         given: { ...given, claims: [claim('b/vm.data', { nad: 'a/blue' })] },
         expect: [...pools, conflict],
       },
       {
-        name: 'of which several show one address',
+        name: 'if several have one address',
         given: { ...given, claims: [claim('a/other'), claim('a/vm.data', { owner: 'p' })] },
         expect: [...pools, conflict],
       },
     ]);
   });
 
-  it('leases to a static pod under the UID that the kubelet gave it', () => {
+  it('leases to a static pod with the UID that the kubelet gave it', () => {
     const { metadata } = livePod('a/p', { has: { 'a/blue': ['10.0.0.5'] } });
     const pod = mirrorPod('mirror-1', { namespace: 'a', name: 'p', annotations: metadata.annotations! });
     const [lease] = planMigration(observedOf({ nads: [BLUE], pods: [pod] })).leases;

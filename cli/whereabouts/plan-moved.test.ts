@@ -3,14 +3,14 @@ import { itPlansMigrations } from '../testing/migration-plan-cases.js';
 import { ipPool, livePod, whereaboutsNad } from '../testing/migration-world.js';
 import { adminPool } from '../../test/pool-objects.js';
 
-describe('the plan of moving over from whereabouts', () => {
-  describe('goes on where a NAD has moved over by now', () => {
+describe('the migration plan', () => {
+  describe('continues after a NAD has changed', () => {
     const moved = whereaboutsNad('a/blue', { type: 'holdfast', range: '10.0.0.0/24' });
     const pool = adminPool('blue.a', { nadNamespace: 'a' });
     const ipPools = [ipPool('10.0.0.0-24', '10.0.0.0/24', { 5: 'a/p' })];
     itPlansMigrations([
       {
-        name: 'with what whereabouts gave out in the last moments; the rest is Holdfast’s',
+        name: 'with the last allocations of whereabouts, but not with those of Holdfast',
         given: {
           nads: [moved],
           pools: [pool],
@@ -20,7 +20,7 @@ describe('the plan of moving over from whereabouts', () => {
         expect: ['exists pool blue.a', 'create blue.10-0-0-5 of blue.a for Pod p'],
       },
       {
-        name: 'and tells of an address that both have given out',
+        name: 'and reports an address that both have allocated',
         given: {
           nads: [moved],
           pools: [pool],
@@ -31,7 +31,7 @@ describe('the plan of moving over from whereabouts', () => {
         expect: ['conflict lease: 10.0.0.5 in address space blue'],
       },
       {
-        name: 'in its address space, which those that share its range get, too',
+        name: 'in its address space, which NADs with a common range get too',
         given: {
           nads: [moved, whereaboutsNad('b/red', { range: '10.0.0.0/24' }, { born: 0 })],
           pools: [pool],
@@ -40,7 +40,7 @@ describe('the plan of moving over from whereabouts', () => {
         expect: ['create pool red.b', 'b/red gets "addressSpace": "blue"'],
       },
       {
-        name: 'but has nothing to do with NADs of which whereabouts knows nothing',
+        name: 'and ignores NADs without IPPools',
         given: { nads: [moved] },
         expect: [],
       },

@@ -3,8 +3,8 @@ import { BLUE, summary } from '../testing/migration-plan-cases.js';
 import { ipPool, livePod, whereaboutsNad, observedOf } from '../testing/migration-world.js';
 import { planMigration } from './plan.js';
 
-describe('the plan of moving one network over from whereabouts', () => {
-  it('is about that one alone where it shares no addresses', () => {
+describe('the migration plan of one network', () => {
+  it('contains only that network if it shares no addresses', () => {
     const given = {
       nads: [BLUE, whereaboutsNad('a/red', { range: '10.1.0.0/24' }), whereaboutsNad('a/odd', { rang: 'x' })],
       ipPools: [
@@ -23,7 +23,7 @@ describe('the plan of moving one network over from whereabouts', () => {
     expect(plan.changes.map(({ nad }) => nad)).to.deep.equal(['a/red']);
   });
 
-  it('is about those that share its addresses, too', () => {
+  it('contains the networks that share its addresses', () => {
     const given = {
       nads: [
         BLUE,

@@ -4,7 +4,7 @@ import { adminPool } from '../../test/pool-objects.js';
 import { ipPool, livePod, whereaboutsNad, reservation } from '../testing/migration-world.js';
 import type { ObservedCluster } from './plan-types.js';
 
-describe('the plan of moving over from whereabouts', () => {
+describe('the migration plan', () => {
   describe('leaves out', () => {
     const of = (allocations: Record<string, unknown>, pods = [livePod('a/p')]): Partial<ObservedCluster> => ({
       nads: [BLUE],
@@ -13,22 +13,22 @@ describe('the plan of moving over from whereabouts', () => {
     });
     itPlansMigrations([
       {
-        name: 'what a pod had that is gone',
+        name: 'the address of a pod that is gone',
         given: of({ 5: 'a/gone' }),
         expect: [POOL, 'left out 10.0.0.5: pod-gone'],
       },
       {
-        name: 'what a pod had that has ended',
+        name: 'the address of a terminal pod',
         given: of({ 5: 'a/p' }, [livePod('a/p', { phase: 'Failed' })]),
         expect: [POOL, 'left out 10.0.0.5: pod-gone'],
       },
       {
-        name: 'what an earlier pod of that name had',
+        name: 'the address of an earlier pod of that name',
         given: of({ 5: 'a/p', 6: 'a/p' }, [livePod('a/p', { has: { 'a/blue': ['10.0.0.6'] } })]),
         expect: [POOL, 'create blue.10-0-0-6 of blue.a for Pod p', 'left out 10.0.0.5: stale'],
       },
       {
-        name: 'keys that are no offsets, and what is no allocation',
+        name: 'keys that are not offsets, and invalid allocations',
         given: of({ five: 'a/p', '-1': 'a/p', 7: null, 8: ['a/p'] }),
         expect: [
           POOL,
@@ -39,22 +39,22 @@ describe('the plan of moving over from whereabouts', () => {
         ],
       },
       {
-        name: 'what lies outside of the range',
+        name: 'addresses outside the range',
         given: of({ 256: 'a/p' }),
         expect: [POOL, 'left out IPPool kube-system/10.0.0.0-24 allocation "256": outside'],
       },
       {
-        name: 'the gateway, and what is excluded now',
+        name: 'the gateway and excluded addresses',
         given: of({ 1: 'a/p', 200: 'a/p' }),
         expect: [POOL, 'left out 10.0.0.1: not-leasable', 'left out 10.0.0.200: not-leasable'],
       },
       {
-        name: 'an IPPool that no NAD is for',
+        name: 'an IPPool without a NAD',
         given: { ipPools: [ipPool('10.9.0.0-24', '10.9.0.0/24', { 1: 'a/gone', 2: 'a/q' })], pods: [livePod('a/p')] },
         expect: ['left out IPPool kube-system/10.9.0.0-24: no-nad'],
       },
       {
-        name: 'IPPools and reservations that cannot be read',
+        name: 'invalid IPPools and reservations',
         given: {
           nads: [BLUE],
           ipPools: [
@@ -86,12 +86,12 @@ describe('the plan of moving over from whereabouts', () => {
     const space = 'b/red gets "addressSpace": "blue"';
     itPlansMigrations([
       {
-        name: 'where two pods that live have one address',
+        name: 'if two active pods have one address',
         given: { ...both, pods: [livePod('a/p'), livePod('b/q')] },
         expect: [...pools, 'conflict address: 10.0.0.5 in address space blue', space],
       },
       {
-        name: 'but not where one of them is known to have another one',
+        name: 'but not if one of the two pods reports another address',
         given: { ...both, pods: [livePod('a/p'), livePod('b/q', { has: { 'b/red': ['10.0.9.9'] } })] },
         expect: [
           ...pools,
@@ -102,12 +102,12 @@ describe('the plan of moving over from whereabouts', () => {
         ],
       },
       {
-        name: 'where somebody else has a lease',
+        name: 'if another owner has a lease',
         given: { ...one, leases: [leaseOf('10.0.0.5', 1)] },
         expect: [POOL, 'conflict lease: 10.0.0.5 in address space blue'],
       },
       {
-        name: 'where an administrator has reserved it',
+        name: 'if an administrator has reserved the address',
         given: {
           ...one,
           leases: [
@@ -120,7 +120,7 @@ describe('the plan of moving over from whereabouts', () => {
         expect: [POOL, 'conflict lease: 10.0.0.5 in address space blue'],
       },
       {
-        name: 'where a claim of another workload shows the address',
+        name: 'if a claim of another workload has the address',
         given: {
           ...one,
           claims: [
@@ -134,12 +134,12 @@ describe('the plan of moving over from whereabouts', () => {
         expect: [POOL, 'conflict claim: 10.0.0.5 in address space blue'],
       },
       {
-        name: 'where an administrator’s pool has other subnets',
+        name: 'if an administrator’s pool has other subnets',
         given: { ...one, pools: [adminPool('mine', { cidr: '10.7.0.0/24' })] },
         expect: ['left out 10.0.0.5: outside', 'conflict pool: AddressPool mine'],
       },
       {
-        name: 'where an administrator’s pool has another address space than a network of the same range',
+        name: 'if an administrator’s pool has another address space than a network of the same range',
         given: {
           nads: [BLUE, whereaboutsNad('b/red', { range: '10.0.0.0/24' })],
           pools: [adminPool('mine', { network: 'red' })],
@@ -147,27 +147,27 @@ describe('the plan of moving over from whereabouts', () => {
         expect: [POOL, 'conflict pool: AddressPool mine', space],
       },
       {
-        name: 'where a pool that has the name is somebody’s',
+        name: 'if another pool has the name of the derived pool',
         given: { ...one, pools: [adminPool('blue.a', { network: 'other' })] },
         expect: ['left out 10.0.0.5: no-nad', 'conflict network: NAD a/blue'],
       },
       {
-        name: 'where the pool is on its way out',
+        name: 'if the pool is being deleted',
         given: { ...one, pools: [adminPool('blue.a', { nadNamespace: 'a', deleting: true })] },
         expect: ['left out 10.0.0.5: no-nad', 'conflict network: NAD a/blue'],
       },
       {
-        name: 'where NADs of one namespace and network disagree',
+        name: 'if NADs of one namespace and network differ',
         given: { nads: [BLUE, whereaboutsNad('a/two', { range: '10.4.0.0/24' }, { born: 2, name: 'blue' })] },
         expect: [POOL, 'conflict network: NAD a/two'],
       },
       {
-        name: 'where the range is on the nodes',
+        name: 'if the range is in a file on the nodes',
         given: { nads: [whereaboutsNad('a/blue', {})] },
         expect: ['conflict network: NAD a/blue'],
       },
       {
-        name: 'where pods that live have addresses of an IPPool that no NAD is for',
+        name: 'if active pods have addresses of an IPPool without a NAD',
         given: {
           nads: [BLUE],
           ipPools: [ipPool('lan-10.0.0.0-24', '10.0.0.0/24', { 1: 'a/gone', 2: 'a/p' })],
@@ -176,7 +176,7 @@ describe('the plan of moving over from whereabouts', () => {
         expect: [POOL, 'conflict range: IPPool kube-system/lan-10.0.0.0-24'],
       },
       {
-        name: 'where a NAD cannot be understood, or names two IPAMs',
+        name: 'if a NAD is invalid or names two IPAMs',
         given: {
           nads: [
             whereaboutsNad('a/json', '{"ipam": {"type": "whereabouts"'),

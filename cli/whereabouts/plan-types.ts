@@ -7,7 +7,7 @@ import type { Pod } from '../../api/pod.js';
 import type { LeaseRecord, LeaseRequest } from '../../ipam/core/lease.js';
 import type { WhereaboutsObject } from './kinds.js';
 
-/** All that a plan is made of. Leases are older than pods: an owner that is not among the pods is gone. */
+/** The input of a plan. Leases were read before pods: an owner that is not among the pods is gone. */
 export interface ObservedCluster {
   readonly nads: readonly NetworkAttachmentDefinition[];
   readonly ipPools: readonly WhereaboutsObject[];
@@ -19,49 +19,48 @@ export interface ObservedCluster {
   readonly pods: readonly Pod[];
 }
 
-/** Why something that whereabouts knows gets no lease. */
+/** Why an entry gets no lease. */
 export type LeftOutReason =
-  /** It cannot be read. */
+  /** The entry is invalid. */
   | 'unreadable'
-  /** Its pod is gone, or has ended. */
+  /** Its pod is gone or terminal. */
   | 'pod-gone'
-  /** Its pod says that it has other addresses: this one was an earlier pod's of the same name. */
+  /** Its pod reports other addresses: an earlier pod of the same name had this one. */
   | 'stale'
-  /** Its pod alone says so, and cannot be believed. */
+  /** Only its pod reports it, which is not sufficient. */
   | 'unconfirmed'
-  /** It lies in no subnet of the network. */
+  /** It is in no subnet of the network. */
   | 'outside'
-  /** The pool leases it to nobody: it is excluded, or the gateway. */
+  /** The pool cannot lease it: it is excluded or the gateway. */
   | 'not-leasable'
-  /** No NAD is for the IPPool. */
+  /** No NAD uses the IPPool. */
   | 'no-nad';
 
 export interface LeftOut {
   readonly reason: LeftOutReason;
-  /** Where it stands, such as `IPPool kube-system/10.0.0.0-24 allocation "5"`. */
+  /** Where it was found, such as `IPPool kube-system/10.0.0.0-24 allocation "5"`. */
   readonly source: string;
   readonly message: string;
-  /** Those that it could belong to; none: nobody knows. */
+  /** The networks to which it may belong; empty: unknown. */
   readonly networks: readonly string[];
   readonly address?: string;
 }
 
-/** What has to be decided by somebody before this can be moved. */
+/** A problem that the user has to resolve before an address, pool or NAD can be migrated. */
 export interface Conflict {
   readonly kind: 'network' | 'range' | 'pool' | 'address' | 'lease' | 'claim';
-  /** The NAD, the IPPool that has none, the pool, or the address in its address space. */
+  /** The NAD, the IPPool without a NAD, the pool, or the address in its address space. */
   readonly subject: string;
   readonly message: string;
   readonly networks: readonly string[];
-  /** Keeps the address from everybody where the conflict is passed over; absent: it has a lease, or none is at stake. */
+  /** Reserves the address if the conflict is skipped. Absent if it has a lease, or if no address is in conflict. */
   readonly reservation?: AddressLease;
 }
 
-/** A pool that is to be leased from. */
+/** A pool of planned leases. */
 export interface PlannedPool {
   readonly pool: AddressPool;
   readonly network: string;
-  /** `exists`: it is there; `create`: it is made. */
   readonly state: 'exists' | 'create';
 }
 
@@ -73,35 +72,35 @@ export interface PlannedLease {
   readonly nad: string;
   readonly pod: LeaseOwner;
   readonly source: string;
-  /** `done`: the owner has it already; `replace`: what is left of an owner that is gone gives way. */
+  /** `done`: the owner holds it already; `replace`: it is taken over from an owner that is gone. */
   readonly state: 'create' | 'done' | 'replace';
-  /** What is there. */
+  /** The existing lease. */
   readonly record?: LeaseRecord;
 }
 
-/** What a NAD has to become. */
+/** The change of a NAD. */
 export interface NadChange {
   readonly nad: string;
   readonly network: string;
-  /** The address space afterwards. whereabouts never looks at leases: NADs that share one move together. */
+  /** The new address space. NADs that share one change together because whereabouts does not read leases. */
   readonly space: string;
   /** Of the `ipam` object in the NAD. */
   readonly path: string;
-  /** Lines of the `ipam` object that go and come, as JSON. */
+  /** Changed lines of the `ipam` object, as JSON. */
   readonly removed: readonly string[];
   readonly added: readonly string[];
-  /** The whole `spec.config` afterwards. */
+  /** The complete new `spec.config`. */
   readonly config: string;
 }
 
-/** A virtual machine whose launcher has an address. */
+/** The address of a VM's launcher. */
 export interface VmAddress {
   /** `namespace/name` of its VMI. */
   readonly vm: string;
   readonly nad: string;
   readonly network: string;
   readonly address: string;
-  /** The NAD lets it have a claim. */
+  /** True if the NAD allows a claim. */
   readonly claim: boolean;
 }
 

@@ -112,8 +112,8 @@ const observed: fc.Arbitrary<ObservedCluster> = fc.record({
   pools: fc.constant([]),
 });
 
-describe('a plan of moving over from whereabouts, whatever its objects hold', () => {
-  it('is made and can be printed, and leases each address once, from its pool, to a pod that lives', () => {
+describe('a migration plan for random objects', () => {
+  it('can be printed, and leases each address once, from its pool, to an active pod', () => {
     fc.assert(
       fc.property(observed, (given) => {
         const plan = planMigration(given);
@@ -131,7 +131,7 @@ describe('a plan of moving over from whereabouts, whatever its objects hold', ()
     );
   });
 
-  it('accounts for every allocation of ten thousand, the broken ones by name', () => {
+  it('accounts for each of ten thousand allocations and names the invalid ones', () => {
     const cluster = makeLargeCluster(10_000);
     const started = process.cpuUsage();
     const plan = planMigration(cluster);

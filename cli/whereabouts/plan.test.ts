@@ -4,16 +4,16 @@ import { ipPool, livePod, whereaboutsNad, observedOf, reservation } from '../tes
 import { BLUE, POOL, RANGE, itPlansMigrations } from '../testing/migration-plan-cases.js';
 import { planMigration } from './plan.js';
 
-describe('the plan of moving over from whereabouts', () => {
-  describe('leases to a pod what it has', () => {
+describe('the migration plan', () => {
+  describe('leases its addresses to a pod', () => {
     itPlansMigrations([
       {
-        name: 'by the offset in the IPPool',
+        name: 'from the offsets of an IPPool',
         given: { nads: [BLUE], ipPools: [ipPool('10.0.0.0-24', '10.0.0.0/24', { 5: 'a/p' })], pods: [livePod('a/p')] },
         expect: [POOL, 'create blue.10-0-0-5 of blue.a for Pod p'],
       },
       {
-        name: 'counting from the address as it is written, host bits and all',
+        name: 'counting from the address as written, including its host bits',
         given: {
           nads: [whereaboutsNad('a/blue', { range: '192.168.2.225/28' })],
           ipPools: [ipPool('192.168.2.225-28', '192.168.2.225/28', { 1: 'a/p' })],
@@ -22,7 +22,7 @@ describe('the plan of moving over from whereabouts', () => {
         expect: [POOL, 'create blue.192-168-2-226 of blue.a for Pod p'],
       },
       {
-        name: 'in IPv6, with an offset that no other number holds',
+        name: 'in IPv6, with an offset beyond the safe integers',
         given: {
           nads: [whereaboutsNad('a/blue', { range: 'fd00::/64' })],
           ipPools: [ipPool('fd00---64', 'fd00::/64', { '18446744073709551614': 'a/p' })],
@@ -31,7 +31,7 @@ describe('the plan of moving over from whereabouts', () => {
         expect: [POOL, 'create blue.fd00-0000-0000-0000-ffff-ffff-ffff-fffe of blue.a for Pod p'],
       },
       {
-        name: 'of several ranges, each in its IPPool',
+        name: 'of several ranges with one IPPool each',
         given: {
           nads: [whereaboutsNad('a/blue', { ipRanges: [{ range: '10.0.0.0/24' }, { range: 'fd00::/120' }] })],
           ipPools: [
@@ -47,7 +47,7 @@ describe('the plan of moving over from whereabouts', () => {
         ],
       },
       {
-        name: 'of a config list',
+        name: 'of a NAD with a plugin list',
         given: {
           nads: [
             whereaboutsNad(
@@ -61,7 +61,7 @@ describe('the plan of moving over from whereabouts', () => {
         expect: ['create pool lan.a', 'create lan.10-0-0-5 of lan.a for Pod p'],
       },
       {
-        name: 'of a slice of its node',
+        name: 'of the slice of its node',
         given: {
           nads: [whereaboutsNad('a/blue', { range: '10.0.0.0/16', node_slice_size: '/24' })],
           slices: [
@@ -79,7 +79,7 @@ describe('the plan of moving over from whereabouts', () => {
         expect: [POOL, 'create blue.10-0-7-5 of blue.a for Pod p', 'create blue.10-0-8-6 of blue.a for Pod q'],
       },
       {
-        name: 'of a range that its NAD has widened since',
+        name: 'of a range that its NAD has extended since',
         given: {
           nads: [whereaboutsNad('a/blue', { range: '10.0.0.0/23' })],
           ipPools: [ipPool('10.0.0.0-24', '10.0.0.0/24', { 5: 'a/p' })],
@@ -88,7 +88,7 @@ describe('the plan of moving over from whereabouts', () => {
         expect: [POOL, 'create blue.10-0-0-5 of blue.a for Pod p'],
       },
       {
-        name: 'by a NAD that is gone, where another one has the address to give',
+        name: 'of a deleted NAD if another NAD can serve the address',
         given: {
           nads: [whereaboutsNad('a/green', { range: '10.0.0.0/25' })],
           ipPools: [ipPool('10.0.0.0-24', '10.0.0.0/24', { 5: 'a/p' })],
@@ -97,17 +97,17 @@ describe('the plan of moving over from whereabouts', () => {
         expect: ['create pool green.a', 'create green.10-0-0-5 of green.a for Pod p'],
       },
       {
-        name: 'that only a reservation knows',
+        name: 'that only a reservation records',
         given: { nads: [BLUE], reservations: [reservation('10.0.0.9', 'a/p')], pods: [livePod('a/p')] },
         expect: [POOL, 'create blue.10-0-0-9 of blue.a for Pod p'],
       },
       {
-        name: 'that only the pod itself knows',
+        name: 'that only the pod itself reports',
         given: { nads: [BLUE], pods: [livePod('a/p', { has: { 'a/blue': ['10.0.0.9'] } })] },
         expect: [POOL, 'create blue.10-0-0-9 of blue.a for Pod p'],
       },
       {
-        name: 'whom an old version does not name, by what it shows',
+        name: 'that an old version does not name, by the pod’s report',
         given: {
           nads: [BLUE],
           ipPools: [ipPool('10.0.0.0-24', '10.0.0.0/24', { 5: { id: 'c1' }, 6: { id: 'c2', podref: '' } })],
@@ -116,7 +116,7 @@ describe('the plan of moving over from whereabouts', () => {
         expect: [POOL, 'create blue.10-0-0-5 of blue.a for Pod p', 'left out 10.0.0.6: unreadable'],
       },
       {
-        name: 'from an administrator’s pool, which wins',
+        name: 'from an administrator’s pool, which takes precedence',
         given: {
           nads: [BLUE],
           pools: [adminPool('mine')],
@@ -126,7 +126,7 @@ describe('the plan of moving over from whereabouts', () => {
         expect: ['exists pool mine', 'create blue.10-0-0-5 of mine for Pod p'],
       },
       {
-        name: 'for its claim, which shows it',
+        name: 'as leases of its claim',
         given: {
           nads: [BLUE],
           ipPools: [ipPool('10.0.0.0-24', '10.0.0.0/24', { 5: 'a/p' })],
@@ -144,14 +144,14 @@ describe('the plan of moving over from whereabouts', () => {
     ]);
   });
 
-  describe('shares address spaces as whereabouts shares addresses', () => {
+  describe('shares address spaces like whereabouts', () => {
     const pods = [
       livePod('a/p', { has: { 'a/blue': ['10.0.0.5'] } }),
       livePod('b/q', { has: { 'b/red': ['10.0.0.6'] } }),
     ];
     itPlansMigrations([
       {
-        name: 'between networks of one range: the oldest names it',
+        name: 'between networks of one range, named by the oldest',
         given: {
           nads: [whereaboutsNad('b/red', { range: '10.0.0.0/24' }, { born: 2 }), BLUE],
           ipPools: [ipPool('10.0.0.0-24', '10.0.0.0/24', { 5: 'a/p', 6: 'b/q' })],
@@ -166,7 +166,7 @@ describe('the plan of moving over from whereabouts', () => {
         ],
       },
       {
-        name: 'not between those that say that they do not',
+        name: 'not between networks that opt out',
         given: {
           nads: [BLUE, whereaboutsNad('b/red', { range: '10.0.0.0/24', network_name: 'lan' })],
           ipPools: [
@@ -184,7 +184,7 @@ describe('the plan of moving over from whereabouts', () => {
         ],
       },
       {
-        name: 'over ranges that overlap, one with the next',
+        name: 'across a chain of overlapping ranges',
         given: {
           nads: [
             BLUE,
@@ -203,7 +203,7 @@ describe('the plan of moving over from whereabouts', () => {
     ]);
   });
 
-  it('writes into a lease all by which it is given back', () => {
+  it('stores in a lease all fields that its release needs', () => {
     const plan = planMigration(
       observedOf({
         nads: [BLUE],
@@ -222,7 +222,7 @@ describe('the plan of moving over from whereabouts', () => {
     });
   });
 
-  it('makes the very pool that Holdfast derives from the NAD once it has moved over', () => {
+  it('creates the pool that Holdfast derives from the changed NAD', () => {
     const [planned] = planMigration(observedOf({ nads: [BLUE] })).pools;
     expect(planned?.pool).to.deep.include({
       metadata: {
@@ -239,7 +239,7 @@ describe('the plan of moving over from whereabouts', () => {
     });
   });
 
-  it('changes nothing of a NAD but the type of its IPAM', () => {
+  it('changes only the IPAM type of a NAD', () => {
     const config = {
       name: 'lan',
       mtu: 9,
@@ -268,7 +268,7 @@ describe('the plan of moving over from whereabouts', () => {
     expect(changes[0]?.added).to.deep.equal(['"type": "holdfast"', '"namespaces": ["b"]']);
   });
 
-  it('says of a VM whether it can have a claim', () => {
+  it('tells whether a VM can have a claim', () => {
     const given = {
       nads: [BLUE, whereaboutsNad('a/red', { range: '10.1.0.0/24' }, { allowPersistentIPs: true })],
       pods: [livePod('a/p', { vmi: 'vm', has: { 'a/blue': ['10.0.0.5'], 'a/red': ['10.1.0.5'] } })],

@@ -12,9 +12,9 @@ import { findRelevantNads, readAllocations } from './allocations.js';
 import { TargetPools } from './target-pools.js';
 
 /**
- * What has to be made so that Holdfast knows all that whereabouts has given out. Never throws, whatever stands in its objects: what cannot be
- * understood is named. The same objects give the same plan.
- * @param network of this CNI network, and of all that share its addresses; without it: of all
+ * Plans the pools and leases for all addresses that whereabouts has allocated. Never throws: the plan names invalid content. The same objects give
+ * the same plan.
+ * @param network limits the plan to this CNI network and those that share its addresses
  */
 export function planMigration(observed: ObservedCluster, network?: string): Plan {
   const { nads: all, conflicts } = readSourceNads(observed.nads);
@@ -39,12 +39,12 @@ export function planMigration(observed: ObservedCluster, network?: string): Plan
     else found.push(planned);
     vms.push(...claimants.flatMap((claimant) => vmAddressOf(claimant) ?? []));
   }
-  // a reservation repeats what an IPPool says
+  // a reservation repeats an entry of an IPPool
   const judged = { leases, conflicts: found, leftOut: withoutDuplicates([...read.leftOut, ...leftOut]), vms };
   const used = new Set(leases.map(({ request }) => request.pool));
   const plan: Plan = {
     ...judged,
-    // one that is there, and that nobody draws from, has nothing to do with this
+    // without existing pools that no planned lease uses
     pools: targets.planned.filter(({ pool, state }) => state === 'create' || used.has(pool.metadata.name)),
     changes: nads
       .filter(({ hasMoved }) => !hasMoved)
@@ -53,7 +53,7 @@ export function planMigration(observed: ObservedCluster, network?: string): Plan
   return network === undefined ? plan : limitToNetwork(network, plan, spacesIn(nads, targets));
 }
 
-/** NADs of which one pool is derived, and which have to agree. */
+/** One pool is derived from all NADs of a namespace and network, which must agree. */
 function poolGroupOf({ namespace, network }: SourceNad): string {
   return `${namespace}/${network}`;
 }
@@ -70,7 +70,7 @@ function vmAddressOf({ pod, nad, address }: AddressUser): VmAddress | undefined 
   };
 }
 
-/** Of one pod that is gone, pool and reservation both speak: once is enough. */
+/** The IPPool and a reservation both contain the address of a pod that is gone. */
 function withoutDuplicates(leftOut: Plan['leftOut']): Plan['leftOut'] {
   const seen = new Set<string>();
   return leftOut.filter(({ reason, address, message, networks }) => {
@@ -82,7 +82,7 @@ function withoutDuplicates(leftOut: Plan['leftOut']): Plan['leftOut'] {
   });
 }
 
-/** The address spaces of each network. */
+/** Returns the address spaces of each network. */
 function spacesIn(nads: readonly SourceNad[], targets: TargetPools): Map<string, Set<string>> {
   const spaces = new Map<string, Set<string>>();
   const add = (network: string, space: string) => spaces.set(network, (spaces.get(network) ?? new Set()).add(space));
@@ -91,7 +91,7 @@ function spacesIn(nads: readonly SourceNad[], targets: TargetPools): Map<string,
   return spaces;
 }
 
-/** Of one network. What it shares addresses with belongs to it: half of an address space cannot move. */
+/** Limits a plan to one network and to those that share its addresses: an address space can only move as a whole. */
 function limitToNetwork(network: string, plan: Plan, spaces: ReadonlyMap<string, ReadonlySet<string>>): Plan {
   const own = spaces.get(network) ?? new Set();
   const networks = new Set([network]);
@@ -103,7 +103,7 @@ function limitToNetwork(network: string, plan: Plan, spaces: ReadonlyMap<string,
     changes: plan.changes.filter(({ space }) => own.has(space)),
     vms: plan.vms.filter((each) => networks.has(each.network)),
     leftOut: plan.leftOut.filter(concerns),
-    // a NAD that cannot be read may be of any network; a range that meets no NAD's is of none
+    // an invalid NAD may belong to any network, a range that overlaps no NAD's belongs to none
     conflicts: plan.conflicts.filter((each) => concerns(each) || (each.networks.length === 0 && each.kind !== 'range')),
   };
 }

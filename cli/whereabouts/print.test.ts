@@ -27,41 +27,45 @@ async function leased(): Promise<MigrationCluster> {
   return cluster;
 }
 
-describe('a plan for moving over ends', () => {
-  it('with the command that does it', async () => {
+describe('a printed migration plan ends', () => {
+  it('with the command that applies it', async () => {
     expect(await outlook(world())).to.deep.equal([
-      'Nothing is written yet: 1 pool and 1 lease to make, 0 leases there, 0 left out, 0 conflicts. This does it:',
+      'Nothing has been written yet: 1 pool and 1 lease to create, 0 existing leases, 0 left out, 0 conflicts. To apply the plan, run:',
       COMMAND,
     ]);
   });
 
-  it('with the command that passes over its conflicts, for any other is refused', async () => {
+  it('with the command that skips its conflicts because others would be refused', async () => {
     const cluster = world();
     cluster.put('addressleases', leaseOf('10.0.0.5', 1));
     const [line, command] = await outlook(cluster);
-    expect(line).to.match(/^Nothing is written yet: .*, 1 conflict\. Resolve the conflicts.* This does what has none/);
+    expect(line).to.match(
+      /^Nothing has been written yet: .*, 1 conflict\. Resolve the conflicts.* To migrate everything else/,
+    );
     expect(command).to.equal(`${COMMAND} --skip-conflicts`);
   });
 
-  it('with no command where there is nothing but conflicts', async () => {
+  it('with no command if there are only conflicts', async () => {
     const cluster = world();
     cluster.remove('network-attachment-definitions', 'a/blue');
     const lines = await outlook(cluster);
     expect(lines).to.have.length(1);
-    expect(lines[0]).to.match(/1 conflict\. Resolve the conflicts, and look again\.$/);
+    expect(lines[0]).to.match(/1 conflict\. Resolve the conflicts and run this command again\.$/);
   });
 
-  it('with the command that says how the NADs change, where all is leased', async () => {
+  it('with the command that prints the changes of NADs if all leases exist', async () => {
     const [line, command] = await outlook(await leased());
-    expect(line).to.match(/^The NADs are left, .*: 0 pools and 0 leases to make, 1 lease there, .*This says how:$/);
+    expect(line).to.match(
+      /^You only have to change the NADs: 0 pools and 0 leases to create, 1 existing lease, .*run:$/,
+    );
     expect(command).to.equal(COMMAND);
   });
 
-  it('by saying that there is nothing to do, where all has moved', async () => {
+  it('by saying that there is nothing to do if all NADs have changed', async () => {
     const cluster = await leased();
     cluster.put('network-attachment-definitions', whereaboutsNad('a/blue', { type: 'holdfast', range: RANGE }));
     expect(await outlook(cluster)).to.deep.equal([
-      'There is nothing to do: 0 pools and 0 leases to make, 1 lease there, 0 left out, 0 conflicts.',
+      'There is nothing to do: 0 pools and 0 leases to create, 1 existing lease, 0 left out, 0 conflicts.',
     ]);
   });
 });

@@ -5,61 +5,64 @@ import type { ApplyResult } from './apply.js';
 import type { MigrationStep } from './next-steps.js';
 import type { Conflict, LeftOut, LeftOutReason, NadChange, Plan, VmAddress } from './plan-types.js';
 
-/** Of a long list the first ones are printed; JSON has all. */
+/** Longer lists are cut; JSON output contains all entries. */
 const MAX_LINES = 20;
 
 const REASON_TEXTS: Readonly<Record<LeftOutReason, string>> = {
-  'pod-gone': 'the pod is gone, or has ended',
-  stale: 'the pod has other addresses: they were an earlier one’s of its name',
-  unconfirmed: 'a pod reports it that has it by nothing else',
-  unreadable: 'cannot be read',
+  'pod-gone': 'the pod is gone or has terminated',
+  stale: 'the pod has other addresses: an earlier pod of that name had these',
+  unconfirmed: 'only the pod itself reports the address',
+  unreadable: 'invalid entry',
   outside: 'in no subnet of the network',
-  'not-leasable': 'excluded, or the gateway: nobody gets it, the pod keeps it',
-  'no-nad': 'no NAD of whereabouts that could use it',
+  'not-leasable': 'excluded, or the gateway: the pod keeps the address without a lease',
+  'no-nad': 'no NAD with whereabouts uses it',
 };
 
-/** The plan, to be read by people. */
+/** Formats the plan for people. */
 export function formatPlan(plan: Plan): string[] {
   return [
     ...section('Pools', poolLines(plan)),
     ...section('Leases', leaseLines(plan)),
     ...section('Left out', leftOutLines(plan.leftOut)),
-    ...section('Conflicts: somebody has to decide', conflictLines(plan.conflicts)),
+    ...section('Conflicts that you have to resolve', conflictLines(plan.conflicts)),
     ...section('Virtual machines', vmLines(plan.vms)),
-    ...section('NADs: to be changed by you, after the leases are there', plan.changes.flatMap(diffLines)),
+    ...section('NADs that you have to change after the leases are created', plan.changes.flatMap(diffLines)),
   ];
 }
 
 /**
- * How it goes on from a plan.
- * @param command that carries it out, where it has no conflicts
+ * Formats the summary of a plan and the next command.
+ * @param command applies a plan without conflicts
  */
 export function formatOutlook(plan: Plan, command: string): string[] {
   const { pools, leases, leftOut, conflicts, changes } = plan;
   const open = leases.filter(({ state }) => state !== 'done').length;
   const made = pools.filter(({ state }) => state === 'create').length;
   const summary = [
-    `${countNoun(made, 'pool')} and ${countNoun(open, 'lease')} to make`,
-    `${countNoun(leases.length - open, 'lease')} there`,
+    `${countNoun(made, 'pool')} and ${countNoun(open, 'lease')} to create`,
+    countNoun(leases.length - open, 'existing lease'),
     `${leftOut.length} left out`,
     countNoun(conflicts.length, 'conflict'),
   ].join(', ');
   if (conflicts.length > 0) {
-    const decide = `Nothing is written yet: ${summary}. Resolve the conflicts, and look again.`;
+    const decide = `Nothing has been written yet: ${summary}. Resolve the conflicts and run this command again.`;
     const kept = conflicts.filter(({ reservation }) => reservation !== undefined).length;
     if (made + open + changes.length + kept === 0) return [decide];
-    return [`${decide} This does what has none, and keeps from everybody what has:`, `${command} --skip-conflicts`];
+    return [
+      `${decide} To migrate everything else and reserve the addresses in conflict, run:`,
+      `${command} --skip-conflicts`,
+    ];
   }
-  if (made + open > 0) return [`Nothing is written yet: ${summary}. This does it:`, command];
-  if (changes.length > 0) return [`The NADs are left, to be changed by you: ${summary}. This says how:`, command];
+  if (made + open > 0) return [`Nothing has been written yet: ${summary}. To apply the plan, run:`, command];
+  if (changes.length > 0) return [`You only have to change the NADs: ${summary}. To print the commands, run:`, command];
   return [`There is nothing to do: ${summary}.`];
 }
 
-/** What came of it. */
+/** Formats the result. */
 export function formatResult(applied: ApplyResult, released: readonly string[]): string[] {
   const { poolsMade, leasesMade, leasesThere, reserved, failed } = applied;
   return [
-    `made ${countNoun(poolsMade.length, 'pool')} and ${countNoun(leasesMade.length, 'lease')}; ${countNoun(leasesThere.length, 'lease')} were there already; released ${released.length} of pods that have gone meanwhile`,
+    `created ${countNoun(poolsMade.length, 'pool')} and ${countNoun(leasesMade.length, 'lease')}; ${countNoun(leasesThere.length, 'lease')} existed already; released ${countNoun(released.length, 'lease')} of pods that are gone`,
     ...failed.slice(0, MAX_LINES).map(({ name, message }) => `failed: ${name}: ${message}`),
     ...remainderLines(failed.length),
     ...reservedLines(reserved),
@@ -69,13 +72,13 @@ export function formatResult(applied: ApplyResult, released: readonly string[]):
 function reservedLines(reserved: ApplyResult['reserved']): string[] {
   if (reserved.length === 0) return [];
   return [
-    `kept from everybody, for they are in conflict: ${countNoun(reserved.length, 'address', 'addresses')}; of each, once that is resolved:`,
+    `reserved because of conflicts: ${countNoun(reserved.length, 'address', 'addresses')}. After you have resolved a conflict, run the command for its address:`,
     ...reserved.slice(0, MAX_LINES).map(({ pool, address }) => `  kubectl holdfast unreserve ${pool} ${address}`),
     ...remainderLines(reserved.length),
   ];
 }
 
-/** What is to be done then: commands for the NADs that can move. */
+/** Formats the next steps, with commands for the NADs that can change. */
 export function formatNextSteps(steps: readonly MigrationStep[]): string[] {
   const ready = steps.filter(({ missing }) => missing.length === 0);
   const waiting = steps.filter(({ missing }) => missing.length > 0);
@@ -85,15 +88,15 @@ export function formatNextSteps(steps: readonly MigrationStep[]): string[] {
 function readyLines(steps: readonly MigrationStep[]): string[] {
   if (steps.length === 0) return [];
   return [
-    'Next; pods that run keep their addresses, and pods that start get free ones from Holdfast:',
+    'Next, change these NADs. Running pods keep their addresses, and new pods get free ones from Holdfast:',
     ...steps.flatMap(({ space, changes, alone }) => [
       alone
         ? `  Address space ${space}:`
-        : `  Address space ${space}, all together; start no pods on its networks until all have moved and this was run again:`,
+        : `  Address space ${space}: change all NADs together, and start no pods on their networks until you have run this command again:`,
       ...changes.map((change) => `    ${patchCommandFor(change)}`),
     ]),
-    'Run this again right after: until then whereabouts has given out addresses of the network.',
-    'Leave whereabouts installed until the last pod is gone that it gave an address to: the runtime ends such pods with it.',
+    'Run this command again right after the change because whereabouts may have allocated more addresses until then.',
+    'Keep whereabouts installed until the last pod with an address from it is gone: the runtime needs it to delete such pods.',
   ];
 }
 
@@ -106,7 +109,7 @@ function patchCommandFor({ nad, config }: NadChange): string {
 function waitingLine({ space, changes, missing }: MigrationStep): string {
   const shown = missing.slice(0, MAX_LINES).join('; ');
   const rest = missing.length > MAX_LINES ? `; … and ${missing.length - MAX_LINES} more` : '';
-  return `Not yet, address space ${space} (${changes.map(({ nad }) => nad).join(', ')}): resolve first ${shown}${rest}`;
+  return `Not yet: address space ${space} (${changes.map(({ nad }) => nad).join(', ')}). Resolve first: ${shown}${rest}`;
 }
 
 function section(title: string, lines: readonly string[]): string[] {
@@ -171,8 +174,8 @@ function vmLines(vms: readonly VmAddress[]): string[] {
     .slice(0, MAX_LINES)
     .map(({ vm, nad, address, claim }) =>
       claim
-        ? `${vm} has ${address} on ${nad}: its lease is the launcher’s; the VM gets a claim, and keeps this very address over a restart if it asks for it (annotation network.kubevirt.io/addresses)`
-        : `${vm} has ${address} on ${nad}: its lease is the launcher’s, and ends with it; the VM gets a claim only where the NAD says "allowPersistentIPs": true`,
+        ? `${vm} has ${address} on ${nad} by a lease of its launcher. The VM will get a claim; to keep this address, request it in the annotation network.kubevirt.io/addresses`
+        : `${vm} has ${address} on ${nad} by a lease of its launcher, which ends with the launcher. For a persistent address, set "allowPersistentIPs": true in the NAD`,
     );
   return [...lines, ...remainderLines(vms.length)];
 }
@@ -199,7 +202,7 @@ function namespacesOf(pool: AddressPool): string {
 }
 
 function remainderLines(length: number): string[] {
-  return length > MAX_LINES ? [`… and ${length - MAX_LINES} more: -o json has all`] : [];
+  return length > MAX_LINES ? [`… and ${length - MAX_LINES} more: -o json prints all`] : [];
 }
 
 function countNoun(number: number, noun: string, many = `${noun}s`): string {

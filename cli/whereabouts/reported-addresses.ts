@@ -4,14 +4,14 @@ import { type Address, formatAddress } from '../../ipam/core/address.js';
 import { type ReportedInterface, type ActivePods, readableSelectionsIn } from './active-pods.js';
 import type { SourceNad } from './nads.js';
 
-/** An address that a pod says it has on the network of a NAD. */
+/** An address that a pod reports on the network of a NAD. */
 export interface ReportedAddress {
   readonly pod: Pod;
   readonly nad: SourceNad;
   readonly address: Address;
 }
 
-/** What pods report. Their tenants may write the report, so it counts for interfaces alone that the pods ask for. */
+/** The addresses that pods report. Tenants may write these reports, so only interfaces that the pods request count. */
 export class ReportedAddresses {
   readonly unrequested: ReportedAddress[] = [];
   /** By NAD and address. */

@@ -8,13 +8,13 @@ import type { SourceNad } from './nads.js';
 import type { Conflict, PlannedPool } from './plan-types.js';
 import { addressSpaces } from './address-spaces.js';
 
-/** A pool that is there. */
+/** An existing pool of an administrator. */
 interface CompiledAdminPool {
   readonly object: AddressPool;
   readonly pool: Pool;
 }
 
-/** The pools that will serve the users of the NADs once these have moved over: an administrator's, or the one that Holdfast derives. */
+/** The pools that will serve the NADs after the migration: those of administrators, or those that Holdfast derives. */
 export class TargetPools {
   readonly conflicts: Conflict[] = [];
   /** By the NAD's key. */
@@ -31,12 +31,12 @@ export class TargetPools {
     for (const nad of nads) this.#add(nad, pools);
   }
 
-  /** Which pool serves a workload on the NAD's network; undefined where none can. */
+  /** Returns the pool that will serve a namespace on the NAD's network; undefined if there is none. */
   serving(nad: SourceNad, namespace: string): Pool | undefined {
     return this.#adminOf(nad.network, namespace)?.pool ?? this.#derived.get(nad.key);
   }
 
-  /** The address space of the NAD once it has moved. */
+  /** Returns the address space of the NAD after the migration. */
   spaceOf(nad: SourceNad): string {
     return this.#spaces.get(nad.key) ?? nad.network;
   }
@@ -52,18 +52,18 @@ export class TargetPools {
       this.#planned.set(object.metadata.name, { pool: object, network: nad.network, state: 'exists' });
     }
     if (!nad.hasMoved) for (const { pool } of admins) this.#compare(nad, space, pool);
-    if (nad.asked.kind === 'none') {
+    if (nad.requestedSpec.kind === 'none') {
       if (admins.length > 0) return;
       const { path } = nad.place;
       this.#refuse(
         nad,
-        `${path} names no range, so whereabouts takes it from whereabouts.conf on the nodes: write range into the NAD, or make an AddressPool for network ${nad.network}`,
+        `${path} has no range, so whereabouts reads it from whereabouts.conf on the nodes: set range in the NAD, or create an AddressPool for network ${nad.network}`,
       );
       return;
     }
-    // it would serve nobody
+    // a derived pool would serve no namespace
     if (admins.some(({ pool }) => pool.namespaces === undefined)) return;
-    const { network: _network, ...rest } = nad.asked.spec;
+    const { network: _network, ...rest } = nad.requestedSpec.spec;
     const spec = { network: nad.network, ...rest, ...(space !== nad.network && { addressSpace: space }) };
     this.#derive(nad, derivedPool(nad.namespace, spec), pools);
   }
@@ -91,18 +91,18 @@ export class TargetPools {
     this.#planned.set(name, { pool: before ?? object, network: nad.network, state });
   }
 
-  /** What an administrator's pool says, against what the NAD does. */
+  /** Compares an administrator's pool with the NAD. */
   #compare(nad: SourceNad, space: string, pool: Pool): void {
-    if (nad.asked.kind === 'none') return;
+    if (nad.requestedSpec.kind === 'none') return;
     const there = new Set(pool.subnets.map(({ cidr }) => formatCidr(cidr)));
     const networks = [nad.network];
     const subject = `AddressPool ${pool.name}`;
-    if (nad.asked.pool.subnets.some(({ cidr }) => !there.has(formatCidr(cidr)))) {
-      const message = `serves network ${nad.network} with ${describePool(pool)}, and NAD ${nad.key} asks for ${describePool(nad.asked.pool)}: add the subnets to the pool, or delete it`;
+    if (nad.requestedSpec.pool.subnets.some(({ cidr }) => !there.has(formatCidr(cidr)))) {
+      const message = `serves network ${nad.network} with ${describePool(pool)}, but NAD ${nad.key} requests ${describePool(nad.requestedSpec.pool)}: add the subnets to the pool, or delete the pool`;
       this.conflicts.push({ kind: 'pool', subject, message, networks });
     }
     if (pool.addressSpace !== space) {
-      const message = `has the address space ${pool.addressSpace}, and the networks that share a range with NAD ${nad.key} have ${space}: give their NADs "addressSpace": "${pool.addressSpace}"`;
+      const message = `has address space ${pool.addressSpace}, but the networks that share a range with NAD ${nad.key} have ${space}: set "addressSpace": "${pool.addressSpace}" in their NADs`;
       this.conflicts.push({ kind: 'pool', subject, message, networks });
     }
   }
@@ -118,7 +118,7 @@ export class TargetPools {
   }
 }
 
-/** Those that can serve, oldest first. */
+/** Returns the usable pools of administrators, oldest first. */
 function adminPools(pools: readonly AddressPool[]): CompiledAdminPool[] {
   return [...pools].sort(byAge).flatMap((object) => {
     if (nadNamespaceOf(object) !== undefined || isBeingDeleted(object)) return [];
@@ -127,7 +127,7 @@ function adminPools(pools: readonly AddressPool[]): CompiledAdminPool[] {
   });
 }
 
-/** Why a pool of the derived one's name cannot be the one that the NAD asks for. */
+/** Returns why an existing pool cannot serve as the pool derived from the NAD; undefined if it can. */
 export function describePoolDifference(
   before: AddressPool,
   wanted: Pool,
@@ -135,17 +135,17 @@ export function describePoolDifference(
 ): string | undefined {
   const { name } = before.metadata;
   if (nadNamespaceOf(before) !== nad.namespace || before.spec.network !== nad.network) {
-    return `AddressPool ${name} was not made for NADs of namespace ${nad.namespace} and network ${nad.network}: rename that pool`;
+    return `AddressPool ${name} was not created for NADs of namespace ${nad.namespace} and network ${nad.network}: give that pool another name`;
   }
   if (isBeingDeleted(before)) return `AddressPool ${name} is being deleted: wait until it is gone`;
   const compiled = compilePool(before);
-  if (!compiled.ok) return `AddressPool ${name} is invalid: delete it, or correct it`;
+  if (!compiled.ok) return `AddressPool ${name} is invalid: correct it, or delete it`;
   const { pool } = compiled;
   if (canonicalForm(pool) === canonicalForm(wanted)) return undefined;
-  return `of namespace ${nad.namespace} and network ${nad.network} an older NAD, or AddressPool ${name}, says ${describePool(pool)}, and this one ${describePool(wanted)}: make them equal, or give this one another network's name`;
+  return `for namespace ${nad.namespace} and network ${nad.network}, an older NAD or AddressPool ${name} has ${describePool(pool)}, but this NAD has ${describePool(wanted)}: make them equal, or set another network name in this NAD`;
 }
 
-/** What may be leased, however it is written. */
+/** Returns a text that is equal for pools that may lease the same addresses. */
 function canonicalForm({ addressSpace, subnets }: Pool): string {
   return JSON.stringify([addressSpace, subnets], (_key, value: unknown) =>
     typeof value === 'bigint' ? value.toString() : value,
