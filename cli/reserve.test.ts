@@ -135,12 +135,7 @@ describe('a reservation', () => {
     {
       name: 'its address is leased',
       given: {},
-      leases: [
-        {
-          ...leaseOf('10.0.0.5', 1),
-          ...reservedLease({ owner: POD }),
-        },
-      ],
+      leases: [{ ...leaseOf('10.0.0.5', 1), ...reservedLease({ owner: POD }) }],
       expect: '10.0.0.5 is leased to Pod a/p',
     },
     {

@@ -44,9 +44,10 @@ class Controller implements Component {
   readonly #context: ProcessContext;
   readonly #config: ControllerConfig;
   readonly #informers;
+  readonly #listers;
   readonly #gate: PersistentIPsGate;
   readonly #kubevirt: KubeVirtControllerSource;
-  readonly #waiters = new BlockedWorkloads();
+  readonly #blockedWorkloads = new BlockedWorkloads();
   readonly #metrics;
   readonly #events: EventRecorder;
   readonly #leadership: Leadership;
@@ -64,6 +65,11 @@ class Controller implements Component {
       claims: informers.get(CLAIM_WATCH),
       networks: informers.get(NAD_WATCH),
       namespaces: informers.get(NAMESPACE_WATCH),
+    };
+    const { vms, vmis, launchers, claims, networks, namespaces } = this.#informers;
+    this.#listers = {
+      ...{ vms: vms.cache, vmis: vmis.cache, launchers: launchers.cache },
+      ...{ claims: claims.cache, networks: networks.cache, namespaces: namespaces.cache },
     };
     this.#metrics = createControllerMetrics(context.metrics);
     this.#events = new EventRecorder({ client, component: NAME, clock, random, log, metrics: context.metrics.kube });
@@ -101,15 +107,14 @@ class Controller implements Component {
 
   #listen(): void {
     const { vms, vmis, launchers, claims, networks, namespaces } = this.#informers;
-    const workloads = { vms: vms.cache, vmis: vmis.cache };
     for (const informer of [vms, vmis]) {
       informer.onServed(() => this.#addAll());
       informer.onChange(({ object: { metadata } }) => this.#add([joinKey(metadata.namespace, metadata.name)]));
     }
     launchers.onChange((change) => this.#add(keysOfLauncher(change, claims.cache)));
-    claims.onChange((change) => this.#add(keysOfClaim(change, this.#waiters)));
-    networks.onChange((change) => this.#add(keysOfNad(change, workloads)));
-    namespaces.onChange((change) => this.#add(keysOfNamespace(change, workloads)));
+    claims.onChange((change) => this.#add(keysOfClaim(change, this.#blockedWorkloads)));
+    networks.onChange((change) => this.#add(keysOfNad(change, this.#listers)));
+    namespaces.onChange((change) => this.#add(keysOfNamespace(change, this.#listers)));
   }
 
   #add(keys: readonly string[]): void {
@@ -118,26 +123,17 @@ class Controller implements Component {
 
   #addAll(): void {
     if (this.#term === undefined) return;
-    const { vms, vmis, claims } = this.#informers;
-    this.#add(allKeys({ vms: vms.cache, vmis: vmis.cache, claims: claims.cache }));
+    this.#add(allKeys(this.#listers));
   }
 
   #beginTerm(): void {
     const { client, clock, random, log, metrics } = this.#context;
     const queue = new WorkQueue({ name: this.name, clock, random, metrics: metrics.kube });
-    const listers = {
-      vms: this.#informers.vms.cache,
-      vmis: this.#informers.vmis.cache,
-      launchers: this.#informers.launchers.cache,
-      claims: this.#informers.claims.cache,
-      networks: this.#informers.networks.cache,
-      namespaces: this.#informers.namespaces.cache,
-    };
     const sync = createSync({
-      listers,
+      listers: this.#listers,
       client,
       launchers: new LauncherList(client),
-      blockedWorkloads: this.#waiters,
+      blockedWorkloads: this.#blockedWorkloads,
       areWorkloadsServed: () => this.#informers.vms.isServed && this.#informers.vmis.isServed,
       isGateOpen: (namespace) => isNamespaceServed(namespace, this.#gate, this.#config.namespace),
       maxClaims: this.#config.maxClaimsPerVm,
@@ -149,7 +145,7 @@ class Controller implements Component {
     const { workers } = this.#config;
     const loop = new ControllerLoop({ name: this.name, queue, workers, sync, log, clock, metrics: metrics.kube });
     const unanswered = new UnansweredClaims({
-      ...listers,
+      ...this.#listers,
       events: this.#events,
       clock,
       log,

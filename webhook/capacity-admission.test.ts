@@ -25,9 +25,7 @@ function admissionWith(given: { isClosed?: boolean; decide?: PodReviewer['decide
     Promise.resolve(decide(clusterViewOf({})));
   const admission = new CapacityAdmission({
     podReviewer: { decideWithRechecks: given.decide ?? decideOnce },
-    ...(!given.isClosed && {
-      publishedPool: (namespace, key) => (key === `${namespace}/blue` ? 'blue' : undefined),
-    }),
+    ...(!given.isClosed && { publishedPool: (namespace, key) => (key === `${namespace}/blue` ? 'blue' : undefined) }),
     log: silentLogger,
     metrics: { reviewed: (operation, result) => counts.push(`${operation} ${result}`) },
     clock: systemClock,

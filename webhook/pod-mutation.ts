@@ -79,10 +79,7 @@ const PATCH_PATH = `/metadata/annotations/${jsonpatch.escapePathComponent(NETWOR
 const CREATOR_PATH = `/metadata/annotations/${jsonpatch.escapePathComponent(LAUNCHER_CREATOR)}`;
 
 const ELEMENT_CHECKS: readonly ElementCheck[] = [
-  {
-    name: 'claim-free',
-    run: ({ claim }) => (claim.kind === 'foreign' ? claim.reason : undefined),
-  },
+  { name: 'claim-free', run: ({ claim }) => (claim.kind === 'foreign' ? claim.reason : undefined) },
   {
     name: 'reference-expected',
     run: ({ selection, claim, currentReference }) => {

@@ -161,28 +161,26 @@ class LiveView implements ClusterView {
   }
 
   /** @returns true if the object exists */
-  async #read(kind: Recheck['kind'], key: string, deadline: number): Promise<boolean> {
+  #read(kind: Recheck['kind'], key: string, deadline: number): Promise<boolean> {
+    const refKey = kind === 'network' ? key : joinKey(this.#namespace, key);
+    const keep = async <T extends KubeObject, S>(
+      resource: Resource<T>,
+      objects: Map<string, S | undefined>,
+      transform: (object: T) => S,
+    ) => {
+      const found = await this.#find(resource, refKey, deadline);
+      objects.set(key, found && transform(found));
+      return found !== undefined;
+    };
     switch (kind) {
-      case 'vmi': {
-        const vmi = await this.#find(VIRTUAL_MACHINE_INSTANCES, joinKey(this.#namespace, key), deadline);
-        this.#vmis.set(key, vmi && transformVmi(vmi));
-        return vmi !== undefined;
-      }
-      case 'vm': {
-        const vm = await this.#find(VIRTUAL_MACHINES, joinKey(this.#namespace, key), deadline);
-        this.#vms.set(key, vm);
-        return vm !== undefined;
-      }
-      case 'claim': {
-        const claim = await this.#find(IPAM_CLAIMS, joinKey(this.#namespace, key), deadline);
-        this.#claims.set(key, claim);
-        return claim !== undefined;
-      }
-      case 'network': {
-        const nad = await this.#find(NETWORK_ATTACHMENT_DEFINITIONS, key, deadline);
-        this.#networks.set(key, nad && parseNetworkConfig(nad));
-        return nad !== undefined;
-      }
+      case 'vmi':
+        return keep(VIRTUAL_MACHINE_INSTANCES, this.#vmis, transformVmi);
+      case 'vm':
+        return keep(VIRTUAL_MACHINES, this.#vms, (vm) => vm);
+      case 'claim':
+        return keep(IPAM_CLAIMS, this.#claims, (claim) => claim);
+      case 'network':
+        return keep(NETWORK_ATTACHMENT_DEFINITIONS, this.#networks, parseNetworkConfig);
     }
   }
 

@@ -42,10 +42,7 @@ export function ipPool(name: string, range: unknown, allocations: Record<string,
     offset,
     typeof given === 'string' ? { id: `c-${given.replace('/', '-')}`, podref: given, ifname: 'net1' } : given,
   ]);
-  return {
-    metadata: { namespace: 'kube-system', name },
-    spec: { range, allocations: Object.fromEntries(entries) },
-  };
+  return { metadata: { namespace: 'kube-system', name }, spec: { range, allocations: Object.fromEntries(entries) } };
 }
 
 export function reservation(name: string, podref: unknown): WhereaboutsObject {

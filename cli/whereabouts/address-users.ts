@@ -189,10 +189,7 @@ function leaseProblemOf(pool: Pool, address: Address, pod: Pod): [LeftOutReason,
 /** Returns what the pod itself reports about the interface. */
 function reportedDetailsOf(pod: Pod, address: Address, pods: ActivePods): Pick<AddressUser, 'interface' | 'mac'> {
   const { interface: podInterface, mac } = pods.interfaceWithAddress(pod, address) ?? {};
-  return {
-    ...(podInterface !== undefined && { interface: podInterface }),
-    ...(mac !== undefined && { mac }),
-  };
+  return { ...(podInterface !== undefined && { interface: podInterface }), ...(mac !== undefined && { mac }) };
 }
 
 /** @returns the pod, or the reason why there is none */

@@ -24,11 +24,7 @@ describe('the migration plan', () => {
     itPlansMigrations([
       {
         name: 'but not against an IPPool',
-        given: {
-          nads: [BLUE],
-          ipPools: [ipPool('10.0.0.0-24', '10.0.0.0/24', { 5: 'a/p' })],
-          pods: [other, owner],
-        },
+        given: { nads: [BLUE], ipPools: [ipPool('10.0.0.0-24', '10.0.0.0/24', { 5: 'a/p' })], pods: [other, owner] },
         expect: [POOL, lease, left],
       },
       {
@@ -38,10 +34,7 @@ describe('the migration plan', () => {
       },
       {
         name: 'but not for an interface that it does not request',
-        given: {
-          nads: [BLUE],
-          pods: [livePod('a/p', { has: { 'a/blue': ['10.0.0.5'] }, asks: ['a/red', 'a/blue'] })],
-        },
+        given: { nads: [BLUE], pods: [livePod('a/p', { has: { 'a/blue': ['10.0.0.5'] }, asks: ['a/red', 'a/blue'] })] },
         expect: [POOL, left],
       },
       {

@@ -39,11 +39,7 @@ describe('the migration plan', () => {
         },
         expect: ['create pool red.b', 'b/red gets "addressSpace": "blue"'],
       },
-      {
-        name: 'and ignores NADs without IPPools',
-        given: { nads: [moved] },
-        expect: [],
-      },
+      { name: 'and ignores NADs without IPPools', given: { nads: [moved] }, expect: [] },
     ]);
   });
 });

@@ -5,7 +5,7 @@ import { type ErrorClass, classifyError, isForbidden, isInvalid, messageOf } fro
 import { IPAM_CLAIMS } from '../../kube/resources.js';
 import type { Action } from './action.js';
 import type { ClaimChanges } from './claim-object.js';
-import { type ReleaseContext, release } from './release.js';
+import { type ReleaseContext, claimRefOf, release } from './release.js';
 
 export type ClaimClient = Pick<Client, 'create' | 'patch' | 'delete' | 'find'>;
 
@@ -74,8 +74,4 @@ function mergePatch({ metadata: { uid, resourceVersion } }: IPAMClaim, set: Clai
       ...(podInterface !== undefined && { spec: { interface: podInterface } }),
     },
   };
-}
-
-function claimRefOf({ metadata: { namespace, name } }: IPAMClaim) {
-  return { namespace, name };
 }

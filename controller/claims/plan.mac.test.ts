@@ -84,12 +84,7 @@ describe('the plan for a VM that specifies the MAC address of an interface', () 
     },
     {
       name: 'keeps that of an interface that only the VMI still has',
-      given: {
-        vm: vm({}),
-        vmi: withMac(vmi({ data: 'blue' }), MAC),
-        launchers: [running],
-        claims: [claimWith(MAC)],
-      },
+      given: { vm: vm({}), vmi: withMac(vmi({ data: 'blue' }), MAC), launchers: [running], claims: [claimWith(MAC)] },
       expect: [],
     },
     {

@@ -63,12 +63,7 @@ describe('the plan', () => {
       },
       {
         name: 'keeps the claim for an orphaned VMI whose launcher uses it, and lets the VMI wait',
-        given: {
-          vm: deleting,
-          vmi: vmi({ data: 'blue' }, { vm: null }),
-          launchers: [running],
-          claims: [claim()],
-        },
+        given: { vm: deleting, vmi: vmi({ data: 'blue' }, { vm: null }), launchers: [running], claims: [claim()] },
         expect: ['wait for vm1.data', 'wait for vm1.data, IPAMClaimOfPredecessor on vmi'],
       },
     ]);
@@ -115,11 +110,7 @@ describe('the plan', () => {
       },
       {
         name: 'assigns a claim that is being deleted to the orphaned VMI',
-        given: {
-          vmi: vmi({ data: 'blue' }, { vm: null }),
-          launchers: [running],
-          claims: [claim({ deleting: true })],
-        },
+        given: { vmi: vmi({ data: 'blue' }, { vm: null }), launchers: [running], claims: [claim({ deleting: true })] },
         expect: ['update vm1.data for vmi-uid: annotations ownerReferences'],
       },
       {

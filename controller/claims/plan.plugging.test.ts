@@ -90,22 +90,12 @@ describe('the plan', () => {
       },
       {
         name: 'releases the claim although a launcher of another owner uses the interface',
-        given: {
-          vm: vm({}),
-          vmi: vmi({}, { vm: null }),
-          launchers: [launcher([{ nad: 'blue' }])],
-          claims: [claim()],
-        },
+        given: { vm: vm({}), vmi: vmi({}, { vm: null }), launchers: [launcher([{ nad: 'blue' }])], claims: [claim()] },
         expect: ['release vm1.data'],
       },
       {
         name: 'keeps the claim if the interface is plugged in again',
-        given: {
-          vm: vm({ data: 'blue' }),
-          vmi: vmi({ data: '!blue' }),
-          launchers: [unplugged],
-          claims: [claim()],
-        },
+        given: { vm: vm({ data: 'blue' }), vmi: vmi({ data: '!blue' }), launchers: [unplugged], claims: [claim()] },
         expect: ['keep vm1.data'],
       },
       {

@@ -32,18 +32,18 @@ export async function release(action: Release, client: ReleaseClient, context: R
   }
   const position = deleted?.metadata.finalizers?.indexOf(CLAIM_FINALIZER) ?? -1;
   if (position >= 0)
-    await removeFinalizer(claim, position, (patch) => client.patch(IPAM_CLAIMS, claimRef(claim), patch, call));
+    await removeFinalizer(claim, position, (patch) => client.patch(IPAM_CLAIMS, claimRefOf(claim), patch, call));
 }
 
 /** @returns the claim whose finalizer has to be removed; undefined if it is gone */
 async function deleteClaim(claim: IPAMClaim, client: ReleaseClient, call: CallOptions): Promise<IPAMClaim | undefined> {
   const { uid, resourceVersion } = claim.metadata;
   try {
-    await client.delete(IPAM_CLAIMS, claimRef(claim), { uid, resourceVersion, ...call });
+    await client.delete(IPAM_CLAIMS, claimRefOf(claim), { uid, resourceVersion, ...call });
     return claim;
   } catch (error) {
     if (!isConflict(error)) throw error;
-    const changed = await client.find(IPAM_CLAIMS, claimRef(claim), call);
+    const changed = await client.find(IPAM_CLAIMS, claimRefOf(claim), call);
     if (changed === undefined || changed.metadata.uid !== uid) return undefined;
     // the garbage collector deleted it first
     if (isBeingDeleted(changed) && claimOwnerOf(changed)?.uid === claimOwnerOf(claim)?.uid) return changed;
@@ -80,6 +80,6 @@ function conflict(message: string): StatusError {
   return new StatusError({ request: 'PATCH', status: 409, reason: 'Conflict', message });
 }
 
-function claimRef({ metadata: { namespace, name } }: IPAMClaim) {
+export function claimRefOf({ metadata: { namespace, name } }: IPAMClaim) {
   return { namespace, name };
 }

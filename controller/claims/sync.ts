@@ -27,7 +27,6 @@ import { readLiveWorkload } from './live-workload.js';
 import { type Listers, type WorkloadObjects, observeWorkload, readWorkload } from './observe.js';
 import { type ObservedWorkload } from './observed-workload.js';
 import { plan } from './plan.js';
-import { regardingKind } from './missing-claims.js';
 import type { BlockedWorkloads } from './blocked-workloads.js';
 
 export interface SyncDependencies {
@@ -182,38 +181,38 @@ async function findAdoptable(
   return isAdoptable ? `IPAMClaim ${name} of kubevirt/ipam-extensions is for the same interface` : undefined;
 }
 
-function reportAction(action: Action, observed: ObservedWorkload, { log, metrics, events }: SyncDependencies): void {
+function reportAction(action: Action, observed: ObservedWorkload, dependencies: SyncDependencies): void {
+  const { log, metrics } = dependencies;
   const { kind, reason } = action;
   const workload = joinKey(observed.namespace, observed.name);
   const claim = 'claim' in action ? objectKey(action.claim) : undefined;
   const level = kind === 'keep' || kind === 'wait' ? 'debug' : kind === 'refuse' ? 'warn' : 'info';
   log[level]({ workload, action: kind, ...(claim !== undefined && { claim }) }, reason);
   metrics.decided(kind);
-  if (!('event' in action)) return;
-  metrics.notified(action.event.reason);
-  const subject = eventSubjectOf(action.event.regarding, observed);
-  events.event(subject, kind === 'wait' ? 'Normal' : 'Warning', action.event.reason, action.event.message);
+  if ('event' in action) recordEvent(action.event, observed, dependencies, kind === 'wait' ? 'Normal' : 'Warning');
+}
+
+function recordEvent(
+  { reason, message, regarding }: WorkloadEvent,
+  observed: ObservedWorkload,
+  { metrics, events }: Pick<SyncDependencies, 'metrics' | 'events'>,
+  type: 'Normal' | 'Warning' = 'Warning',
+): void {
+  metrics.notified(reason);
+  events.event(eventSubjectOf(regarding, observed), type, reason, message);
 }
 
 /** Launchers of this workload are admitted without the addresses of its claims. */
-function reportUnknownKubeVirt(observed: ObservedWorkload, { kubevirt, events, metrics }: SyncDependencies): void {
-  const { problem } = kubevirt.controller();
+function reportUnknownKubeVirt(observed: ObservedWorkload, dependencies: SyncDependencies): void {
+  const { problem } = dependencies.kubevirt.controller();
   if (problem === undefined || observed.claims.length === 0 || (observed.vm ?? observed.vmi) === undefined) return;
-  metrics.notified(EventReason.KubeVirtNamespaceUnknown);
-  const subject = eventSubjectOf(observed.vm === undefined ? 'vmi' : 'vm', observed);
-  events.event(
-    subject,
-    'Warning',
-    EventReason.KubeVirtNamespaceUnknown,
-    `no pod gets the addresses of its claims: ${problem}`,
-  );
+  const message = `no pod gets the addresses of its claims: ${problem}`;
+  const regarding = observed.vm === undefined ? 'vmi' : 'vm';
+  recordEvent({ reason: EventReason.KubeVirtNamespaceUnknown, message, regarding }, observed, dependencies);
 }
 
-function reportFailure(
-  failure: FailedAction,
-  observed: ObservedWorkload,
-  { log, metrics, events }: SyncDependencies,
-): void {
+function reportFailure(failure: FailedAction, observed: ObservedWorkload, dependencies: SyncDependencies): void {
+  const { log, metrics } = dependencies;
   const { action, error } = failure;
   const kind = classifyError(error);
   const workload = joinKey(observed.namespace, observed.name);
@@ -222,11 +221,11 @@ function reportFailure(
     `failed: ${messageOf(error)}`,
   );
   metrics.failed(action.kind, kind);
-  const refusal = rejectionOf(failure);
-  if (refusal === undefined) return;
-  metrics.notified(EventReason.ClaimRefused);
-  const about = regardingKind({ uid: observed.vm?.metadata.uid ?? '' }, observed);
-  events.event(eventSubjectOf(about, observed), 'Warning', EventReason.ClaimRefused, refusal);
+  const message = rejectionOf(failure);
+  const regarding = observed.vm?.metadata.uid === undefined ? 'vmi' : 'vm';
+  if (message !== undefined) {
+    recordEvent({ reason: EventReason.ClaimRefused, message, regarding }, observed, dependencies);
+  }
 }
 
 function eventSubjectOf(regarding: WorkloadEvent['regarding'], { namespace, name, vm, vmi }: ObservedWorkload) {

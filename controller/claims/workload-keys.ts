@@ -24,8 +24,8 @@ export function keysOfLauncher(change: ObjectChange<Pod>, claims: Pick<Lister<IP
 }
 
 /** A claim concerns its old and its new owner, and the workloads that wait for its name. */
-export function keysOfClaim(change: ObjectChange<IPAMClaim>, waiters: BlockedWorkloads): string[] {
-  return [...versionsOf(change).flatMap(workloadOfClaim), ...waiters.blockedBy(objectKey(change.object))];
+export function keysOfClaim(change: ObjectChange<IPAMClaim>, blocked: BlockedWorkloads): string[] {
+  return [...versionsOf(change).flatMap(workloadOfClaim), ...blocked.blockedBy(objectKey(change.object))];
 }
 
 export function keysOfNad(change: ObjectChange<KubeObject>, workloads: WorkloadListers): string[] {
