@@ -14,7 +14,8 @@ describe('the prose linter', () => {
       '}',
     ].join('\n');
     expect(passagesOf('a.ts', source)).to.deep.equal([
-      { line: 1, text: 'Says what is free. . of the addresses' },
+      { line: 1, text: 'Says what is free.' },
+      { line: 1, text: 'of the addresses' },
       { line: 6, text: 'a short comment' },
       { line: 7, text: 'pool X is full of leases' },
     ]);

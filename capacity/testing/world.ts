@@ -187,7 +187,7 @@ export class CapacityWorld {
   #planOn({ pods }: ClusterSnapshot, { pods: leased, free }: ClusterSnapshot, now: number): SharePlan {
     const leases = new Map(leased.map((pod) => [pod.id, pod.leases]));
     const staying = pods.filter(({ node, endsAt }) => node !== undefined && endsAt === undefined);
-    // one that is being deleted may be about to get its address all the same
+    // one that is being deleted may be about to get its address anyway
     const bound = pods.filter(({ node }) => node !== undefined);
     const pending = bound.reduce((sum, { id, requested }) => sum + Math.max(0, requested - (leases.get(id) ?? 0)), 0);
     const waiting = groupsOf(

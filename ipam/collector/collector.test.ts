@@ -36,7 +36,7 @@ class Bed {
     });
   }
 
-  /** Goes on from alarm to alarm; the caches are told of everything in between. */
+  /** Goes on from alarm to alarm; the caches get everything in between. */
   async until(seconds: number): Promise<void> {
     const end = START + seconds * 1_000;
     await this.clock.untilAlarmsSet(2);

@@ -17,7 +17,7 @@ const TIMES = { cooldownMs: 60_000, stickyMs: 0 };
 
 export const CACHES = ['blocks', 'leases', 'nodes', 'pools'] as const;
 
-/** One ipam process that believes to be the leader: the real plan on a model of its caches. */
+/** One ipam process that assumes to be the leader: the real plan on a model of its caches. */
 export class ModelIpam {
   readonly #cluster: BlockCluster;
   readonly #writer: Writer;

@@ -79,7 +79,7 @@ interface RunningObservation {
 }
 
 /**
- * Observes a live migration on real networks (Multus, the network's plugin, bridges, veth pairs): a guest migrates from a launcher
+ * Observes a live migration on real networks (Multus, the network's plugin, bridges, veth pairs). A guest migrates from a launcher
  * on node-1 to one on node-2, and a third host of the segment communicates with it all the time.
  */
 export class WireMigration {
