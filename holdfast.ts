@@ -1,6 +1,5 @@
 #!/usr/bin/env node
-import { readCommandLine } from './process/command-line.js';
-import type { ProcessCommand } from './process/command-line.js';
+import { type ProcessCommand, readCommandLine } from './process/command-line.js';
 import { UsageError } from './process/read-arguments.js';
 import { messageOf } from './kube/errors.js';
 import type { ProcessContext } from './process/context.js';

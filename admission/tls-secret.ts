@@ -25,8 +25,5 @@ export function writeMaterial(secret: Secret, material: TlsMaterial): Secret {
     [AUTHORITY_KEY]: material.authorityKey,
   };
   const encoded = Object.entries(text).map(([name, value]) => [name, Buffer.from(value).toString('base64')]);
-  return {
-    ...secret,
-    data: { ...secret.data, ...(Object.fromEntries(encoded) as Secret['data']) },
-  };
+  return { ...secret, data: { ...secret.data, ...(Object.fromEntries(encoded) as Secret['data']) } };
 }

@@ -1,14 +1,14 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import type { IPAMClaim } from './ipam-claim.js';
 import {
+  type IPAMClaim,
+  claimNadOf,
   claimName,
+  claimOwnerOf,
+  claimVmNetworkOf,
   isWorkloadClaim,
   labelValue,
-  claimNadOf,
-  claimOwnerOf,
   swappedClaimName,
-  claimVmNetworkOf,
 } from './ipam-claim.js';
 import type { ObjectMeta } from './meta.js';
 
@@ -127,13 +127,7 @@ describe('labelValue', () => {
 });
 
 describe('ownerOf', () => {
-  const controller = {
-    apiVersion: 'kubevirt.io/v1',
-    kind: 'VirtualMachine',
-    name: 'vm1',
-    uid: 'u1',
-    controller: true,
-  };
+  const controller = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', name: 'vm1', uid: 'u1', controller: true };
   const remembered = { 'ipam.holdfast.dev/owner-name': 'vm1', 'ipam.holdfast.dev/owner-uid': 'u0' };
   const table = [
     {

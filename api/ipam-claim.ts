@@ -1,5 +1,4 @@
-import type { Condition, KubeObject, OwnerReference } from './meta.js';
-import { controllerOf } from './meta.js';
+import { type Condition, type KubeObject, type OwnerReference, controllerOf } from './meta.js';
 import { isKubeVirtGroup } from './kubevirt.js';
 import { shortHash } from './hash.js';
 import { parseMac } from './mac-address.js';

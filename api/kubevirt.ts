@@ -1,5 +1,4 @@
-import type { Condition, KubeObject } from './meta.js';
-import { controllerOf } from './meta.js';
+import { type Condition, type KubeObject, controllerOf } from './meta.js';
 import { VIRTUAL_MACHINE_KIND } from './names.js';
 
 /** The fields of KubeVirt's objects that Holdfast reads; everything else is dropped before it is cached. */

@@ -27,24 +27,14 @@ describe('the networks annotation', () => {
       name: 'the JSON form, as KubeVirt writes it',
       given: '[{"name":"blue","namespace":"vms","mac":"02:00:00:00:00:01","interface":"pod3a6eb0790f3"}]',
       expect: [
-        {
-          position: 1,
-          nad: { namespace: 'vms', name: 'blue' },
-          interface: 'pod3a6eb0790f3',
-          requestsAddresses: false,
-        },
+        { position: 1, nad: { namespace: 'vms', name: 'blue' }, interface: 'pod3a6eb0790f3', requestsAddresses: false },
       ],
     },
     {
       name: 'addresses and a claim, and an empty namespace and interface as absent ones',
       given: `[{"name":"blue","namespace":"","interface":"","ips":["10.1.0.5/24"],"${CLAIM_REFERENCE_KEY}":"vm1.data"}]`,
       expect: [
-        {
-          position: 1,
-          nad: { namespace: 'vms', name: 'blue' },
-          requestsAddresses: true,
-          claimReference: 'vm1.data',
-        },
+        { position: 1, nad: { namespace: 'vms', name: 'blue' }, requestsAddresses: true, claimReference: 'vm1.data' },
       ],
     },
     {

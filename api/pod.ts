@@ -1,5 +1,4 @@
-import type { KubeObject } from './meta.js';
-import { controllerOf } from './meta.js';
+import { type KubeObject, controllerOf } from './meta.js';
 import { isKubeVirtGroup } from './kubevirt.js';
 import { LAUNCHER_LABEL, LAUNCHER_LABEL_VALUE, MIRROR_POD_ANNOTATION, VIRTUAL_MACHINE_INSTANCE_KIND } from './names.js';
 

@@ -1,5 +1,4 @@
-import type { Agent } from 'undici';
-import { request } from 'undici';
+import { type Agent, request } from 'undici';
 import type { Pod } from '../api/pod.js';
 import { PODS } from '../kube/resources.js';
 import { findFreePorts } from '../e2e/bed/ports.js';

@@ -1,10 +1,9 @@
 import type { Client } from '../kube/client.js';
 import type { Clock } from '../kube/clock.js';
-import { isNotFound, messageOf } from '../kube/errors.js';
+import { isNotFound, mayHaveActed, messageOf } from '../kube/errors.js';
 import { forEachParallel } from '../kube/for-each-parallel.js';
 import type { Logger } from '../kube/log.js';
 import { NODES } from '../kube/resources.js';
-import { mayHaveActed } from '../kube/errors.js';
 import { AdvertisedCapacity } from './advertised-capacity.js';
 import type { CapacityMetrics } from './metrics.js';
 import type { NodeRecord } from './node-record.js';

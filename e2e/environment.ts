@@ -1,5 +1,4 @@
-import type { Bed } from './bed/bed.js';
-import { startBed } from './bed/bed.js';
+import { type Bed, startBed } from './bed/bed.js';
 import { findFreePorts } from './bed/ports.js';
 import { Agents } from './holdfast/agents.js';
 import { buildHoldfast, installHoldfast } from './holdfast/install.js';

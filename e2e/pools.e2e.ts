@@ -1,6 +1,5 @@
 import { expect } from 'chai';
-import { PoolCondition } from '../api/address-pool.js';
-import type { AddressPool } from '../api/address-pool.js';
+import { type AddressPool, PoolCondition } from '../api/address-pool.js';
 import type { HoldfastProcess } from './holdfast/process.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS, NETWORK_ATTACHMENT_DEFINITIONS } from '../kube/resources.js';
 import { describeStory, itOnBed } from './story/describe.js';

@@ -5,8 +5,7 @@ import { silentLogger } from './log.js';
 import { silentMetrics } from './metrics.js';
 import { NAMESPACES, PODS } from './resources.js';
 import type { ApiRequest, StreamRequest, Transport } from './transport.js';
-import { InformerRegistry } from './informers.js';
-import type { WatchSpec } from './informers.js';
+import { type WatchSpec, InformerRegistry } from './informers.js';
 
 /** Serves one empty list of every kind, and watches that stay silent. */
 class EmptyServer {

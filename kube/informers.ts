@@ -1,8 +1,7 @@
 import type { KubeObject } from '../api/meta.js';
 import type { Client } from './client.js';
 import type { Clock, Random } from './clock.js';
-import { Informer } from './informer.js';
-import type { InformerOptions } from './informer.js';
+import { type InformerOptions, Informer } from './informer.js';
 import type { Logger } from './log.js';
 import type { KubeMetrics } from './metrics.js';
 import type { Resource } from './resource.js';

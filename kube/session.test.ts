@@ -40,10 +40,7 @@ describe('the credentials of a transport', () => {
     let now = 0;
     let reads = 0;
     const given = harness.server.credentials();
-    const credentials = {
-      ...given,
-      headers: () => Promise.resolve({ authorization: `Bearer ${++reads}` }),
-    };
+    const credentials = { ...given, headers: () => Promise.resolve({ authorization: `Bearer ${++reads}` }) };
     harness.connect(inTurn(OK), { connections: 1, clock: { ...systemClock, now: () => now } }, credentials);
     for (now of [0, 59_999, 60_000, 119_000]) await harness.get();
     expect(harness.server.seen.map((seen) => seen.headers.authorization)).to.deep.equal([

@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import { inTurn, status } from '../test/fault-server.js';
-import type { StatusError } from './errors.js';
-import { TransportError } from './errors.js';
+import { type StatusError, TransportError } from './errors.js';
 import { OK, TransportHarness } from './testing/transport-harness.js';
 
 describe('Transport.stream', () => {

@@ -80,12 +80,7 @@ describe('the admission policy for answers of agents about blocks, on a kube-api
     ),
     { name: 'may not mark a block', to: { status: MARKED }, expect: WORDS },
     { name: 'may not write a release of ipam', from: MARKED, to: { status: { release: 'released' } }, expect: WORDS },
-    {
-      name: 'may not clear the release',
-      from: MARKED,
-      to: { status: { release: null } },
-      expect: `to "": ${WORDS}`,
-    },
+    { name: 'may not clear the release', from: MARKED, to: { status: { release: null } }, expect: `to "": ${WORDS}` },
     { name: 'may not write an unknown release', from: MARKED, to: { status: { release: 'perhaps' } }, expect: WORDS },
     { name: 'may not write marked-for-release again', from: MARKED, to: { status: { reason: 'x' } }, expect: WORDS },
     {

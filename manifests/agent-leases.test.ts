@@ -68,11 +68,7 @@ describe('the admission policy for leases that agents write, on a kube-apiserver
         given: lease(ON_NODE_2),
         expect: `${OWN_NODE} "node-2": only the agent of that node may write this lease`,
       },
-      {
-        name: 'it may not lease to a pod without a node',
-        given: lease({ owner: WEB }),
-        expect: `${OWN_NODE} ""`,
-      },
+      { name: 'it may not lease to a pod without a node', given: lease({ owner: WEB }), expect: `${OWN_NODE} ""` },
       {
         name: 'it may not lease an address to a claim',
         given: lease({ ...ON_NODE_1, owner: CLAIM }),

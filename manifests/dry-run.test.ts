@@ -1,9 +1,7 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { createAll, readManifests, resourceOf } from '../e2e/bed/objects.js';
-import type { Manifest } from '../e2e/bed/objects.js';
-import { startControlPlane } from '../e2e/bed/control-plane.js';
-import type { ControlPlane } from '../e2e/bed/control-plane.js';
+import { type Manifest, createAll, readManifests, resourceOf } from '../e2e/bed/objects.js';
+import { type ControlPlane, startControlPlane } from '../e2e/bed/control-plane.js';
 import { MANIFESTS, readKustomization } from '../e2e/holdfast/manifests.js';
 import { until } from '../e2e/bed/wait.js';
 import { messageOf } from '../kube/errors.js';

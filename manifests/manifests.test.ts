@@ -2,8 +2,7 @@ import { readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { parse } from 'yaml';
-import { readManifests } from '../e2e/bed/objects.js';
-import type { Manifest } from '../e2e/bed/objects.js';
+import { type Manifest, readManifests } from '../e2e/bed/objects.js';
 import { MANIFESTS, readKustomization } from '../e2e/holdfast/manifests.js';
 import { readCommandLine } from '../process/command-line.js';
 

@@ -1,6 +1,5 @@
 import { expect } from 'chai';
-import { startControlPlane } from '../e2e/bed/control-plane.js';
-import type { ControlPlane } from '../e2e/bed/control-plane.js';
+import { type ControlPlane, startControlPlane } from '../e2e/bed/control-plane.js';
 import { createAll } from '../e2e/bed/objects.js';
 import { readKustomization } from '../e2e/holdfast/manifests.js';
 import { until } from '../e2e/bed/wait.js';

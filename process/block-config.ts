@@ -1,5 +1,4 @@
-import type { Settings } from './setting.js';
-import { duration, wholeNumber } from './setting.js';
+import { type Settings, duration, wholeNumber } from './setting.js';
 
 /** How many addresses nodes get in blocks. */
 export interface BlockConfig {

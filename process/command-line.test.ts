@@ -1,10 +1,8 @@
 import { expect } from 'chai';
-import { readCommandLine } from './command-line.js';
+import { type Environment, readCommandLine } from './command-line.js';
 import { UsageError } from './read-arguments.js';
-import type { Environment } from './command-line.js';
 import { ALL_SETTINGS } from './config.js';
-import { variableOf } from './setting.js';
-import type { Setting } from './setting.js';
+import { type Setting, variableOf } from './setting.js';
 
 const SETTINGS = Object.values<Setting<unknown>>(ALL_SETTINGS);
 

@@ -1,14 +1,20 @@
-import { Command } from 'commander';
-import type { OutputConfiguration } from 'commander';
+import { type OutputConfiguration, Command } from 'commander';
 import { AGENT_SETTINGS, type AgentConfig } from './agent-config.js';
 import { type BlockConfig, findBlockConfigProblem } from './block-config.js';
 import { CAPACITY_SETTINGS, type CapacityConfig } from './capacity-config.js';
 import { type ClientConfig, findClientConfigProblem } from './client-config.js';
-import { ALL_SETTINGS, CONTROLLER_SETTINGS, IPAM_SETTINGS, WEBHOOK_SETTINGS } from './config.js';
-import type { AllConfig, ControllerConfig, IpamConfig, WebhookConfig } from './config.js';
+import {
+  type AllConfig,
+  type ControllerConfig,
+  type IpamConfig,
+  type WebhookConfig,
+  ALL_SETTINGS,
+  CONTROLLER_SETTINGS,
+  IPAM_SETTINGS,
+  WEBHOOK_SETTINGS,
+} from './config.js';
 import { UsageError, readArguments } from './read-arguments.js';
-import { variableOf } from './setting.js';
-import type { Setting, Settings } from './setting.js';
+import { type Setting, type Settings, variableOf } from './setting.js';
 import { VERSION } from './version.js';
 
 /** The process to run, with its configuration. */

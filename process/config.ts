@@ -2,9 +2,15 @@ import { BLOCK_SETTINGS, type BlockConfig } from './block-config.js';
 import { CLIENT_SETTINGS, type ClientConfig } from './client-config.js';
 import type { NadRightsConfig } from '../api/nad-rights.js';
 import { RIGHTS_SETTINGS } from './network-rights-config.js';
-import { DEFAULT_FEATURE_GATES, FEATURE_GATE_NAMES, formatFeatureGates, parseFeatureGates } from './feature-gates.js';
-import type { FeatureGates } from './feature-gates.js';
 import {
+  type FeatureGates,
+  DEFAULT_FEATURE_GATES,
+  FEATURE_GATE_NAMES,
+  formatFeatureGates,
+  parseFeatureGates,
+} from './feature-gates.js';
+import {
+  type Settings,
   duration,
   oneOf,
   parseBindText,
@@ -14,7 +20,6 @@ import {
   parseText,
   wholeNumber,
 } from './setting.js';
-import type { Settings } from './setting.js';
 import { VALIDATION_SETTINGS, type ValidationServerConfig } from './validation-config.js';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';

@@ -1,14 +1,12 @@
 import { Client } from '../kube/client.js';
-import type { Clock, Random } from '../kube/clock.js';
-import { systemClock } from '../kube/clock.js';
+import { type Clock, type Random, systemClock } from '../kube/clock.js';
 import { loadCredentials } from '../kube/credentials.js';
 import type { Logger } from '../kube/log.js';
 import { Transport } from '../kube/transport.js';
 import type { CommonConfig } from './config.js';
 import { InformerRegistry } from '../kube/informers.js';
 import { createLogger } from './log.js';
-import { createMetrics } from './metrics.js';
-import type { Metrics } from './metrics.js';
+import { type Metrics, createMetrics } from './metrics.js';
 import { VERSION } from './version.js';
 
 /** What the components of one process share. */

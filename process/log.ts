@@ -17,9 +17,7 @@ export function createLogger(level: LogLevel, process: string, destination?: Des
         write.apply(this, [fields, shortenText(message), ...rest] as Parameters<typeof write>);
       },
     },
-    serializers: {
-      err: (error: Error) => shortenTexts(pino.stdSerializers.err(error)),
-    },
+    serializers: { err: (error: Error) => shortenTexts(pino.stdSerializers.err(error)) },
   };
   return destination === undefined ? pino(options) : pino(options, destination);
 }

@@ -4,8 +4,7 @@ import { type AddressInfo, createConnection } from 'node:net';
 import { expect } from 'chai';
 import { Counter, Registry } from 'prom-client';
 import { silentLogger } from '../kube/log.js';
-import { serveProbes } from './probes.js';
-import type { ReadinessCheck, Probes } from './probes.js';
+import { type Probes, type ReadinessCheck, serveProbes } from './probes.js';
 
 const LOOPBACK = '127.0.0.1:0';
 

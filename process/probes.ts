@@ -1,11 +1,9 @@
-import { createServer } from 'node:http';
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Registry } from 'prom-client';
 import { messageOf } from '../kube/errors.js';
 import type { Logger } from '../kube/log.js';
-import { parseBindAddress } from './bind-address.js';
-import type { BindAddress } from './bind-address.js';
+import { type BindAddress, parseBindAddress } from './bind-address.js';
 import { ConnectionLimit } from './connection-limit.js';
 
 /** A condition for the readiness of the process. */

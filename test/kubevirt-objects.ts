@@ -1,5 +1,4 @@
-import type { IPAMClaim } from '../api/ipam-claim.js';
-import { claimName } from '../api/ipam-claim.js';
+import { type IPAMClaim, claimName } from '../api/ipam-claim.js';
 import { type VirtualMachine, type VirtualMachineInstance, secondaryNetworks } from '../api/kubevirt.js';
 import { LAUNCHER_LABEL, LAUNCHER_LABEL_VALUE, NETWORKS_ANNOTATION } from '../api/names.js';
 import type { NetworkAttachmentDefinition } from '../api/network-attachment.js';

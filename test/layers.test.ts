@@ -2,8 +2,7 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { PACKAGE_IMPORTERS, circlesOf, importsOf, isTestCode, violationOf, roomOf } from './layers.js';
-import type { Import } from './layers.js';
+import { type Import, circlesOf, importsOf, isTestCode, PACKAGE_IMPORTERS, roomOf, violationOf } from './layers.js';
 import { ROOT, findFiles } from './source-files.js';
 
 describe('the layers', () => {

@@ -72,11 +72,9 @@ export function isTestCode(path: string): boolean {
 
 /** @param file path from the root */
 export function importsOf(file: string, text: string): Import[] {
-  return ts.preProcessFile(text, true, true).importedFiles.map(({ fileName: specifier }) => ({
-    file,
-    specifier,
-    target: targetOf(file, specifier),
-  }));
+  return ts
+    .preProcessFile(text, true, true)
+    .importedFiles.map(({ fileName: specifier }) => ({ file, specifier, target: targetOf(file, specifier) }));
 }
 
 /** @returns why the import is not allowed; undefined if it is */

@@ -2,8 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { mochaPhase, runPhase } from './phase.js';
-import type { Phase } from './phase.js';
+import { type Phase, mochaPhase, runPhase } from './phase.js';
 
 const LIMIT_MS = 60_000;
 

@@ -3,8 +3,7 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { NO_TESTS, addCounts } from './counts.js';
-import type { TestCounts } from './counts.js';
+import { type TestCounts, addCounts, NO_TESTS } from './counts.js';
 
 /** A child process that checks something. */
 export interface Phase {

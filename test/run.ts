@@ -1,8 +1,7 @@
 // Runs the checks and the tests: `tsx test/run.ts [check] [unit] [e2e] [-- options of mocha]`. Without a name: all of them.
 import { existsSync } from 'node:fs';
 import { NO_TESTS, addCounts, closingLine, succeeded } from './counts.js';
-import { mochaPhase, runPhase } from './phase.js';
-import type { Phase } from './phase.js';
+import { type Phase, mochaPhase, runPhase } from './phase.js';
 
 const MINUTE_MS = 60_000;
 const UNIT_FOLDERS = 'api kube process admission cluster ipam capacity controller webhook cni cli manifests test'.split(

@@ -168,13 +168,7 @@ describe('a launcher pod is refused', () => {
     {
       name: 'that an object of another API group controls',
       owners: [
-        {
-          apiVersion: 'evil.io/v1',
-          kind: 'VirtualMachineInstance',
-          name: 'vm1',
-          uid: 'vm1-vmi-uid',
-          controller: true,
-        },
+        { apiVersion: 'evil.io/v1', kind: 'VirtualMachineInstance', name: 'vm1', uid: 'vm1-vmi-uid', controller: true },
       ],
     },
   ];

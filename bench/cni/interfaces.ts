@@ -82,10 +82,7 @@ export async function createPod(
     automountServiceAccountToken: false,
     containers: [{ name: 'main', image: 'registry.test/main' }],
   };
-  const pod = await client.create(PODS, {
-    metadata: { namespace: NAMESPACE, name, annotations, ...metadata },
-    spec,
-  });
+  const pod = await client.create(PODS, { metadata: { namespace: NAMESPACE, name, annotations, ...metadata }, spec });
   return { pod, node, interfaceName, containerId: randomBytes(32).toString('hex'), config: network.config };
 }
 

@@ -1,5 +1,4 @@
-import type { HoldfastIpamConfig } from '../../api/ipam-config.js';
-import { readHoldfastIpam } from '../../api/ipam-config.js';
+import { type HoldfastIpamConfig, readHoldfastIpam } from '../../api/ipam-config.js';
 import { HOLDFAST_IPAM, type IpamSection, WHEREABOUTS_IPAM, ipamSections } from '../../api/ipam-delegation.js';
 import { byAge, objectKey } from '../../api/meta.js';
 import { DEFAULT_GLOBAL_NAMESPACES } from '../../api/names.js';

@@ -35,16 +35,7 @@ export async function observeCluster(client: ListClient, namespace: string): Pro
     listIfServed(client, IPAM_CLAIMS),
   ]);
   const pods = await client.listAs(PODS, transformPod);
-  return {
-    ipPools,
-    reservations,
-    slices,
-    leases,
-    nads,
-    pools,
-    claims,
-    pods: pods.items,
-  };
+  return { ipPools, reservations, slices, leases, nads, pools, claims, pods: pods.items };
 }
 
 /** Returns the namespaces that have IPPools. */

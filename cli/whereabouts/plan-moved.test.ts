@@ -21,13 +21,7 @@ describe('the migration plan', () => {
       },
       {
         name: 'and reports an address that both have allocated',
-        given: {
-          nads: [moved],
-          pools: [pool],
-          ipPools,
-          pods: [livePod('a/p')],
-          leases: [leaseOf('10.0.0.5', 1)],
-        },
+        given: { nads: [moved], pools: [pool], ipPools, pods: [livePod('a/p')], leases: [leaseOf('10.0.0.5', 1)] },
         expect: ['conflict lease: 10.0.0.5 in address space blue'],
       },
       {

@@ -1,8 +1,7 @@
-import type { LeaseOwner } from '../../api/address-lease.js';
+import type { AddressLease, LeaseOwner } from '../../api/address-lease.js';
 import type { AddressPool } from '../../api/address-pool.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { NetworkAttachmentDefinition } from '../../api/network-attachment.js';
-import type { AddressLease } from '../../api/address-lease.js';
 import type { Pod } from '../../api/pod.js';
 import type { LeaseRecord, LeaseRequest } from '../../ipam/core/lease.js';
 import type { WhereaboutsObject } from './kinds.js';

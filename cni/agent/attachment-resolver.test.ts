@@ -144,9 +144,7 @@ describe('the NAD of a request', () => {
     expect((await locate({ annotations, nads: { 'vms/blue': '' as never } })).nad).to.equal('vms/blue');
     expect(
       await refusal({ annotations: { [NETWORKS_ANNOTATION]: 'red' }, nads: { 'vms/red': '' as never } }),
-    ).to.include({
-      code: 7,
-    });
+    ).to.include({ code: 7 });
   });
 
   it('is read live if the cached pod does not have the interface yet', async () => {

@@ -118,10 +118,7 @@ class Agent implements Component {
   }
 
   #createVerbs(notes: PendingDeletes): Verbs {
-    const readiness: Readiness = {
-      missing: () => this.#missing(),
-      synced: () => this.#context.informers.synced(),
-    };
+    const readiness: Readiness = { missing: () => this.#missing(), synced: () => this.#context.informers.synced() };
     const { informers, client } = this.#context;
     const pools = informers.get(ADDRESS_POOL_WATCH);
     const { maxStalenessMs, multusNamespace } = this.#config;

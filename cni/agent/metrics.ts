@@ -22,10 +22,7 @@ export function createAgentMetrics(
   const requests = metrics.histogram(
     'cni_request_seconds',
     'Duration of requests of the CNI plugin, by command and error code (0: success).',
-    {
-      labels: ['command', 'code'],
-      buckets: SECONDS,
-    },
+    { labels: ['command', 'code'], buckets: SECONDS },
   );
   const inFlight = metrics.gauge(
     'cni_requests_in_flight',

@@ -1,8 +1,7 @@
 import { expect } from 'chai';
 import { NETWORKS_ANNOTATION } from '../../api/names.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
-import type { Address } from '../../ipam/core/address.js';
-import { formatAddress, parseAddress } from '../../ipam/core/address.js';
+import { type Address, formatAddress, parseAddress } from '../../ipam/core/address.js';
 import { PoolDirectory } from '../../ipam/directory/directory.js';
 import type { AddressPool } from '../../api/address-pool.js';
 import { NETWORK_CONFIG, pluginRequest } from './testing/cni-requests.js';

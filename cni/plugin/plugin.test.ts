@@ -193,10 +193,7 @@ describe('the CNI plugin binary', () => {
         const name = pendingDeleteFileName(target);
         expect(await pendingDeletes.list()).to.deep.equal([{ name, target: { command: 'DEL', ...target } }]);
         const env = { CNI_COMMAND: 'DEL', CNI_CONTAINERID: 'sb-1', CNI_IFNAME: 'net1' };
-        expect(readPluginRequest(await readFile(join(deletions, name), 'utf8'))).to.deep.equal({
-          env,
-          config: '',
-        });
+        expect(readPluginRequest(await readFile(join(deletions, name), 'utf8'))).to.deep.equal({ env, config: '' });
         expect(await readdir(deletions)).to.have.length(1);
         expect((await stat(deletions)).mode & 0o777).to.equal(0o700);
       });

@@ -100,12 +100,7 @@ async function startNodes(plane: ControlPlane, count: number, wire: Wire | undef
     await wire.child.kill(); // ends all plugins and networks, so that nothing waits for them
     await simulation.stop();
   };
-  return {
-    names,
-    switches,
-    wire: new BedWire({ wire, networks, cniBin, resync: () => simulation.resync() }),
-    stop,
-  };
+  return { names, switches, wire: new BedWire({ wire, networks, cniBin, resync: () => simulation.resync() }), stop };
 }
 
 function createBed(plane: ControlPlane, nodes: StartedNodes): Bed {

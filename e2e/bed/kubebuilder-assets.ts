@@ -44,10 +44,7 @@ export async function findKubebuilderAssets(folder = process.env.KUBEBUILDER_ASS
     needs: `1.${String(KUBERNETES_MINOR)} or 1.${String(KUBERNETES_MINOR + 1)}`,
     isUsable: (major, minor) => major === 1 && (minor === KUBERNETES_MINOR || minor === KUBERNETES_MINOR + 1),
   });
-  return {
-    etcd: { command: programs.etcd, args: [] },
-    apiServer: { command: programs.apiServer, args: [] },
-  };
+  return { etcd: { command: programs.etcd, args: [] }, apiServer: { command: programs.apiServer, args: [] } };
 }
 
 async function check(

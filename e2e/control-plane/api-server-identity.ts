@@ -15,21 +15,13 @@ export async function identifyApiServer(folder: string, server: string): Promise
   const kubeConfigFile = join(folder, 'webhooks.kubeconfig');
   const plugins = ['MutatingAdmissionWebhook', 'ValidatingAdmissionWebhook'].map((name) => ({
     name,
-    configuration: {
-      apiVersion: 'apiserver.config.k8s.io/v1',
-      kind: 'WebhookAdmissionConfiguration',
-      kubeConfigFile,
-    },
+    configuration: { apiVersion: 'apiserver.config.k8s.io/v1', kind: 'WebhookAdmissionConfiguration', kubeConfigFile },
   }));
   const files = {
     'ca.crt': authority.cert,
     'client.crt': client.cert,
     'client.key': client.key,
-    'webhooks.kubeconfig': JSON.stringify({
-      apiVersion: 'v1',
-      kind: 'Config',
-      users: [{ name: server, user }],
-    }),
+    'webhooks.kubeconfig': JSON.stringify({ apiVersion: 'v1', kind: 'Config', users: [{ name: server, user }] }),
     'admission.yaml': JSON.stringify({
       apiVersion: 'apiserver.config.k8s.io/v1',
       kind: 'AdmissionConfiguration',

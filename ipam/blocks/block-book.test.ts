@@ -15,9 +15,7 @@ describe('the book of blocks', () => {
 
   beforeEach(() => {
     book = new BlockBook();
-    book.attach({
-      onChange: (handler) => (watch = (type, block) => handler({ type, object: readBlock(block) })),
-    });
+    book.attach({ onChange: (handler) => (watch = (type, block) => handler({ type, object: readBlock(block) })) });
     told = [];
     const text = (block?: BlockRecord) => (block ? `${block.metadata.uid}@${block.metadata.resourceVersion}` : '-');
     book.onChange(({ before, after }) => told.push(`${text(before)} ${text(after)}`));

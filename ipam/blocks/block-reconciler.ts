@@ -25,12 +25,7 @@ import { watchBlockSources } from './triggers.js';
 export interface BlockReconcilerDependencies {
   context: Pick<ProcessContext, 'client' | 'informers' | 'clock' | 'log' | 'metrics'>;
   config: Pick<IpamConfig, 'blockMinFree' | 'blockMaxFree' | 'excessReleaseDelayMs'>;
-  views: {
-    watched: { pools: Informer<AddressPool> };
-    book: LeaseBook;
-    directory: PoolDirectory;
-    usage: PoolUsage;
-  };
+  views: { watched: { pools: Informer<AddressPool> }; book: LeaseBook; directory: PoolDirectory; usage: PoolUsage };
   gate: PersistentIPsGate;
 }
 

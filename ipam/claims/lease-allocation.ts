@@ -3,10 +3,17 @@ import type { AddressLease } from '../../api/address-lease.js';
 import { AllocationReason } from '../../api/names.js';
 import { findUnlessGone } from '../../kube/absence.js';
 import type { CallOptions, Client } from '../../kube/client.js';
-import { isAlreadyExists, isConflict, isForbidden, isInvalid, isNotFound, messageOf } from '../../kube/errors.js';
+import {
+  isAlreadyExists,
+  isConflict,
+  isForbidden,
+  isInvalid,
+  isNotFound,
+  mayHaveActed,
+  messageOf,
+} from '../../kube/errors.js';
 import { ADDRESS_LEASES } from '../../kube/resources.js';
 import { type LeaseClient, writeLease } from '../../cluster/lease-writes.js';
-import { mayHaveActed } from '../../kube/errors.js';
 import {
   type AllocationCandidate,
   type AllocationRefusal,

@@ -1,8 +1,7 @@
 import { claimMacOf } from '../../api/ipam-claim.js';
 import { isBeingDeleted, objectKey } from '../../api/meta.js';
 import { AllocationReason, KUBEVIRT_NAMESPACE_UNKNOWN, RequestReason } from '../../api/names.js';
-import type { Address } from '../core/address.js';
-import { formatAddress, sameAddress } from '../core/address.js';
+import { type Address, formatAddress, sameAddress } from '../core/address.js';
 import type { AllocationRefusal, LeaseRecord } from '../core/index.js';
 import { isReservation } from '../core/lease.js';
 import { type Resolution, namespaceRefusal } from '../directory/resolution.js';

@@ -1,6 +1,13 @@
 import { describeValue } from '../../api/json.js';
-import { AddressError, BITS, formatAddress, parseAddress, parsePrefixLength } from './address.js';
-import type { Address, Family } from './address.js';
+import {
+  type Address,
+  type Family,
+  AddressError,
+  BITS,
+  formatAddress,
+  parseAddress,
+  parsePrefixLength,
+} from './address.js';
 import { type Range, RangeSet } from './ranges.js';
 
 /** A network: all addresses that share the first `prefixLength` bits of `base`. Its other bits are 0. */

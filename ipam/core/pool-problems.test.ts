@@ -1,8 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { AddressPool } from '../../api/address-pool.js';
-import { compilePool } from './pool.js';
-import type { PoolProblem } from './pool.js';
+import { type PoolProblem, compilePool } from './pool.js';
 
 function problemsOf(spec: unknown): readonly PoolProblem[] {
   const result = compilePool({ metadata: { name: 'blue', uid: 'u1' }, spec } as AddressPool);

@@ -1,6 +1,5 @@
 import { describeValue } from '../../api/json.js';
-import { AddressError } from './address.js';
-import type { Family } from './address.js';
+import { type Family, AddressError } from './address.js';
 import { type Range, byFirst } from './ranges.js';
 
 /** A reason why a pool's spec is invalid. */

@@ -1,8 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { PoolSubnet } from '../../api/address-pool.js';
-import { BITS, formatAddress, parseAddress } from './address.js';
-import type { Family } from './address.js';
+import { type Family, BITS, formatAddress, parseAddress } from './address.js';
 import { addressesOf, compilePool } from './pool.js';
 
 /** The first address of all subnets that are made here, and how many bits of it vary. */

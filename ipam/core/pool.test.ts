@@ -1,9 +1,7 @@
 import { expect } from 'chai';
 import type { AddressPool, AddressPoolSpec, PoolSubnet } from '../../api/address-pool.js';
-import { formatAddress, parseAddress } from './address.js';
-import type { Family } from './address.js';
-import { addressesOf, compilePool, subnetOf, withPrefix } from './pool.js';
-import type { LeasableSet, Pool } from './pool.js';
+import { type Family, formatAddress, parseAddress } from './address.js';
+import { type LeasableSet, type Pool, addressesOf, compilePool, subnetOf, withPrefix } from './pool.js';
 
 function makePool(spec: Partial<AddressPoolSpec>): AddressPool {
   return {

@@ -1,16 +1,13 @@
 import type { AddressPool } from '../../api/address-pool.js';
 import { POOL_LIMITS } from '../../api/limits.js';
 import { describeValue, isRecord } from '../../api/json.js';
-import { formatAddress, BITS } from './address.js';
-import type { Address, Family } from './address.js';
+import { type Address, type Family, BITS, formatAddress } from './address.js';
 import { containsAddress } from './cidr.js';
 import { parseDuration } from './duration.js';
-import { PoolProblems } from './pool-problems.js';
+import { type PoolProblem, PoolProblems } from './pool-problems.js';
 import { readBlockSize, readFlag, readNodeSelector, readStickyForClaims } from './pool-nodes.js';
-import type { PoolProblem } from './pool-problems.js';
 import { RangeSet } from './ranges.js';
-import { readSubnet } from './subnet.js';
-import type { Subnet } from './subnet.js';
+import { type Subnet, readSubnet } from './subnet.js';
 
 export type { PoolProblem } from './pool-problems.js';
 export type { Subnet } from './subnet.js';

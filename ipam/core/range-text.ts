@@ -1,6 +1,5 @@
 import { describeValue } from '../../api/json.js';
-import { AddressError, formatFamily, parseAddress } from './address.js';
-import type { Family } from './address.js';
+import { type Family, AddressError, formatFamily, parseAddress } from './address.js';
 import { parseCidr, rangeOf } from './cidr.js';
 import type { Range } from './ranges.js';
 

@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { RangeSet } from './ranges.js';
-import type { Range } from './ranges.js';
+import { type Range, RangeSet } from './ranges.js';
 
 const UNIVERSE = 40;
 const NUMBERS = Array.from({ length: UNIVERSE }, (_, i) => BigInt(i));

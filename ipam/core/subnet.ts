@@ -1,10 +1,8 @@
 import type { PoolSubnet } from '../../api/address-pool.js';
 import { POOL_LIMITS } from '../../api/limits.js';
 import { describeValue, isRecord } from '../../api/json.js';
-import { BITS, formatAddress, formatFamily, parseAddress } from './address.js';
-import type { Address } from './address.js';
-import { containsAddress, firstOf, formatCidr, lastOf, overlap, parseCidr, rangeOf } from './cidr.js';
-import type { Cidr } from './cidr.js';
+import { type Address, BITS, formatAddress, formatFamily, parseAddress } from './address.js';
+import { type Cidr, containsAddress, firstOf, formatCidr, lastOf, overlap, parseCidr, rangeOf } from './cidr.js';
 import type { FieldValue, PoolProblems, WrittenRange } from './pool-problems.js';
 import { parseRange } from './range-text.js';
 import { RangeSet } from './ranges.js';

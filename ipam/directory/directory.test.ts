@@ -108,11 +108,7 @@ const rows: Row[] = [
     nads: [nad('vms/blue', holdfastConfig({ subnets: [{ cidr: '10.0.0.0/24' }] }))],
     expect: 'unserved: no AddressPool serves network blue for namespace vms yet: see the events of its NAD',
   },
-  {
-    name: 'no pool if all serve other networks',
-    pools: [adminPool('p', { network: 'red' })],
-    expect: /^unserved: no/,
-  },
+  { name: 'no pool if all serve other networks', pools: [adminPool('p', { network: 'red' })], expect: /^unserved: no/ },
   {
     name: 'no pool if the NAD is invalid and none exists yet',
     nads: [nad('vms/blue', holdfastConfig({ subnet: '10.0.0.0/24' }))],

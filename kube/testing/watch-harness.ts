@@ -5,8 +5,7 @@ import { type ObjectChange, Informer, type InformerOptions } from '../informer.j
 import { silentMetrics } from '../metrics.js';
 import type { Resource } from '../resource.js';
 import { Transport } from '../transport.js';
-import type { FaultServer } from '../../test/fault-server.js';
-import { type Handler, type Reply, type SeenRequest } from '../../test/fault-server.js';
+import { type FaultServer, type Handler, type Reply, type SeenRequest } from '../../test/fault-server.js';
 
 export interface TestObject extends KubeObject {
   size: number;

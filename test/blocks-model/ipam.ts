@@ -2,8 +2,15 @@ import { BlockRelease, ReleaseReason } from '../../api/address-block.js';
 import { type BlockAction, writeOf } from '../../ipam/blocks/action.js';
 import { planBlocks } from '../../ipam/blocks/plan.js';
 import { PlanStates } from '../../ipam/blocks/plan-state.js';
-import type { LeaseRecord, LeaseWrite } from '../../ipam/core/lease.js';
-import { createLease, expireLease, mayExpire, releaseLease, stateOf } from '../../ipam/core/lease.js';
+import {
+  type LeaseRecord,
+  type LeaseWrite,
+  createLease,
+  expireLease,
+  mayExpire,
+  releaseLease,
+  stateOf,
+} from '../../ipam/core/lease.js';
 import type { Address, Family } from '../../ipam/core/address.js';
 import { type Pool, addressesOf } from '../../ipam/core/pool.js';
 import { type BlockRecord, markBlock } from '../../ipam/core/block.js';

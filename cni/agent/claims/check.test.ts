@@ -1,8 +1,7 @@
 import { expect } from 'chai';
 import type { Pod } from '../../../api/pod.js';
 import { parseAddress } from '../../../ipam/core/address.js';
-import type { AgentWorld } from '../testing/agent-world.js';
-import { worldWithVm } from '../testing/agent-world.js';
+import { type AgentWorld, worldWithVm } from '../testing/agent-world.js';
 import { makeClaim } from '../../../test/kubevirt-objects.js';
 
 const FIVE = [parseAddress('10.0.0.5')];

@@ -73,10 +73,7 @@ describe('the addresses of a claim', () => {
       name: 'a deleted claim of the same name holds the lease',
       spoil: (world) => {
         const claim = makeClaim('vm1', 'data');
-        world.put('ipamclaims', {
-          ...world.claim(),
-          metadata: { ...claim.metadata, uid: 'new-uid' },
-        });
+        world.put('ipamclaims', { ...world.claim(), metadata: { ...claim.metadata, uid: 'new-uid' } });
       },
       expect: /^11 .* 10.0.0.5 is held by IPAMClaim vms.vm1.data, a deleted claim of the same name/,
     },

@@ -26,10 +26,9 @@ export function readStatusAddresses(claim: IPAMClaim): readonly StatusAddress[] 
     return `${subject} has no addresses yet${why}`;
   }
   try {
-    return ips.map(parseAddressOrPrefix).map(({ address, prefixLength = BITS[address.family] }) => ({
-      address,
-      prefixLength,
-    }));
+    return ips
+      .map(parseAddressOrPrefix)
+      .map(({ address, prefixLength = BITS[address.family] }) => ({ address, prefixLength }));
   } catch (error) {
     return `${subject}: status.ips is invalid: ${messageOf(error)}`;
   }

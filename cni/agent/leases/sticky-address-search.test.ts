@@ -110,10 +110,7 @@ describe('a sticky address', () => {
         pool: compiledPool({ subnets: SUBNETS, stickyMAC: { ttl: '1h', retain: true } }),
         given: (scene) => released(scene, 1, { owner: OTHER }),
       },
-      {
-        name: 'the pool is not sticky for claims',
-        given: (scene) => released(scene, COOLDOWN_MS, { owner: OTHER }),
-      },
+      { name: 'the pool is not sticky for claims', given: (scene) => released(scene, COOLDOWN_MS, { owner: OTHER }) },
       { name: 'it belongs to another pool', given: (scene) => released(scene, 1, { pool: 'red' }) },
       {
         name: 'the pool does not lease it any more',

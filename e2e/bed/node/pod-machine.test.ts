@@ -238,11 +238,7 @@ describe('The state machine of a pod', () => {
       given: { pod: { attached: NETWORKS, status: { phase: 'Failed' } } },
       expect: 'ended: networks detached',
     },
-    {
-      name: 'removes a deleted pod that never ran',
-      given: { pod: { deleted: true } },
-      expect: 'terminated: removed',
-    },
+    { name: 'removes a deleted pod that never ran', given: { pod: { deleted: true } }, expect: 'terminated: removed' },
     {
       name: 'waits for virt-handler to report the end of the guest before it ends the launcher',
       given: { pod: { deleted: true, status: running() }, vmi: vmi('Running') },

@@ -27,10 +27,7 @@ export async function openTerminal({ client, kubeconfig, bed }: Environment): Pr
     namespace: 'default',
     kubectl: succeeded ? kubectl : undefined,
     hasNetworks: bed === undefined || wire !== undefined,
-    wire: wire && {
-      wire: wire.wire,
-      locationOf: async (ref) => wire.locationOf(await client.get(PODS, ref)),
-    },
+    wire: wire && { wire: wire.wire, locationOf: async (ref) => wire.locationOf(await client.get(PODS, ref)) },
   };
 }
 

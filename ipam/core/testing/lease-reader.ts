@@ -1,5 +1,4 @@
-import { readLease } from '../lease.js';
-import type { LeaseRecord } from '../lease.js';
+import { type LeaseRecord, readLease } from '../lease.js';
 import type { LeaseServer } from '../../../test/lease-server.js';
 
 /** A process's cache of leases, as of the events that it has read. */

@@ -1,6 +1,5 @@
 import type { AddressLease } from '../../../../api/address-lease.js';
-import type { KubeObject } from '../../../../api/meta.js';
-import { joinKey } from '../../../../api/meta.js';
+import { type KubeObject, joinKey } from '../../../../api/meta.js';
 import { PodLeases } from '../../leases/pod-leases.js';
 import { type NodePod, transformNodePod } from '../../pods/node-pod.js';
 import type { Pool } from '../../../../ipam/core/pool.js';

@@ -63,10 +63,7 @@ export class LauncherNamespace {
   async echoes(): Promise<{ ipv4: number; ipv6: number }> {
     const [names = '', counts = ''] = (await this.#read('/proc/net/snmp')).filter((line) => line.startsWith('Icmp:'));
     const ipv6 = (await this.#read('/proc/net/snmp6')).find((line) => line.startsWith('Icmp6InEchos')) ?? '';
-    return {
-      ipv4: Number(counts.split(' ')[names.split(' ').indexOf('InEchos')]),
-      ipv6: Number(ipv6.split(/\s+/)[1]),
-    };
+    return { ipv4: Number(counts.split(' ')[names.split(' ').indexOf('InEchos')]), ipv6: Number(ipv6.split(/\s+/)[1]) };
   }
 
   async #read(file: string): Promise<string[]> {
