@@ -1,23 +1,15 @@
 import { expect } from 'chai';
-import { type ClaimScenario, ALLOCATED_CONDITION, observationOf, describeStep } from './testing/claim-observation.js';
+import { type ClaimScenario, SERVED_CLAIM, observationOf, describeStep } from './testing/claim-observation.js';
 import { plan } from './plan.js';
 
 describe('the next step of a claim whose pool no longer serves its namespace', () => {
-  const given: ClaimScenario = {
-    pool: 'v4',
-    held: ['10.0.0.5'],
-    ips: ['10.0.0.5/24'],
-    conditions: [ALLOCATED_CONDITION],
-  };
-
   function stepOf(more: ClaimScenario, namespaces = ['others']): string {
-    const observed = observationOf({ ...given, ...more });
+    const observed = observationOf({ ...SERVED_CLAIM, ...more });
     const { resolution } = observed;
     if (resolution.kind !== 'served') throw new TypeError('the claim is served');
     const pool = { ...resolution.pool, namespaces: new Set(namespaces) };
-    return describeStep(
-      plan({ ...observed, resolution: { ...resolution, pool } }, { isLive: true, arePodsLive: true }),
-    );
+    const served = { ...observed, resolution: { ...resolution, pool } };
+    return describeStep(plan(served, { isLive: true, arePodsLive: true }));
   }
 
   it('is not to allocate another address, even if the claim requests one', () => {

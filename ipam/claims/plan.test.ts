@@ -3,17 +3,20 @@ import { AllocationReason } from '../../api/names.js';
 import {
   type ClaimScenario,
   ALLOCATED_CONDITION,
+  SERVED_CLAIM,
+  describeStep,
   lease,
   observationOf,
-  describeStep,
 } from './testing/claim-observation.js';
 import type { AllocationRefusal } from '../core/allocator.js';
 import { type Findings, plan, planEarlierClaims } from './plan.js';
 
 const FULL: AllocationRefusal = { reason: AllocationReason.Exhausted, message: 'pool blue is full: 254 of 254 leased' };
-const HELD_BY_OTHER: AllocationRefusal = {
-  reason: AllocationReason.Conflict,
-  message: '10.0.0.9 is held by IPAMClaim vms/other',
+const HELD: AllocationRefusal = { reason: AllocationReason.Conflict, message: '10.0.0.9 is held by IPAMClaim vms/b' };
+const ALLOCATED = 'write [10.0.0.5/24] SuccessfulAllocation';
+const NO_POOL: AllocationRefusal = {
+  reason: AllocationReason.PoolNotFound,
+  message: 'no AddressPool serves network blue',
 };
 const LIVE: Findings = { isLive: true, arePodsLive: true };
 
@@ -69,18 +72,10 @@ describe('the next step of a claim', () => {
     check('is to report that no pool serves the claim', { pool: null }, 'write [] PoolNotFound');
     check(
       'is none if the status already reports that no pool serves it',
-      {
-        pool: null,
-        ips: [],
-        conditions: [refused({ reason: AllocationReason.PoolNotFound, message: 'no AddressPool serves network blue' })],
-      },
+      { pool: null, ips: [], conditions: [refused(NO_POOL)] },
       'none: nothing to do',
     );
-    check(
-      'is to report a request without addresses that cannot be parsed',
-      { request: 'nonsense' },
-      'write [] InvalidRequest',
-    );
+    check('is to report an invalid request without addresses', { request: 'nonsense' }, 'write [] InvalidRequest');
     check(
       'is none if another IPAM serves the network',
       { isForeign: true, ips: ['10.0.0.5/24'] },
@@ -92,22 +87,17 @@ describe('the next step of a claim', () => {
       'none: the API server does not serve NetworkAttachmentDefinitions',
     );
     check(
-      'is nothing where it is being deleted',
+      'is none while it is being deleted',
       { deleting: true },
       'none: it is being deleted and never had an address',
     );
   });
 
   describe('with addresses in its status', () => {
-    const served: ClaimScenario = {
-      pool: 'v4',
-      held: ['10.0.0.5'],
-      ips: ['10.0.0.5/24'],
-      conditions: [ALLOCATED_CONDITION],
-    };
-    check('is none if the claim has leases of all of them', served, 'none: nothing to do');
-    check('is none if its pool has gained a second family', { ...served, pool: 'dual' }, 'none: nothing to do');
-    check('is none if no pool serves the claim any more', { ...served, pool: null }, 'none: nothing to do');
+    const requesting: ClaimScenario = { pool: 'v4', ips: ['10.0.0.5/24'], request: '["10.0.0.9"]' };
+    check('is none if the claim has leases of all of them', SERVED_CLAIM, 'none: nothing to do');
+    check('is none if its pool has gained a second family', { ...SERVED_CLAIM, pool: 'dual' }, 'none: nothing to do');
+    check('is none if no pool serves the claim any more', { ...SERVED_CLAIM, pool: null }, 'none: nothing to do');
     check(
       'is to allocate exactly these if it has no lease: after a restore, or a deletion by hand',
       { ips: ['10.0.0.5/24'] },
@@ -122,40 +112,37 @@ describe('the next step of a claim', () => {
       'is to keep showing them if they are not available',
       { ips: ['10.0.0.5/24', '2001:db8::5/64'], held: ['2001:db8::5'] },
       'write [10.0.0.5/24, 2001:db8::5/64] IPAddressConflict',
-      { need: HELD_BY_OTHER },
+      { need: HELD },
     );
     check(
       'is to allocate them again first, whatever it requests',
       { ips: ['10.0.0.5/24', '2001:db8::5/64'], request: '["10.0.0.9"]' },
       'allocate for need: 10.0.0.5, 2001:db8::5',
     );
-    check(
-      'is to read the claim live if they are not available and it requests others',
-      { pool: 'v4', ips: ['10.0.0.5/24'], request: '["10.0.0.9"]' },
-      'read-claim',
-      { need: HELD_BY_OTHER },
-    );
+    check('is to read the claim live if they are not available and it requests others', requesting, 'read-claim', {
+      need: HELD,
+    });
     check(
       'is to allocate the requested address if they are not available and no pod uses the claim',
-      { pool: 'v4', ips: ['10.0.0.5/24'], request: '["10.0.0.9"]' },
+      requesting,
       'allocate for move: 10.0.0.9',
-      { ...LIVE, need: HELD_BY_OTHER },
+      { ...LIVE, need: HELD },
     );
     check(
       'is to keep showing them if neither they nor the requested ones are available',
-      { pool: 'v4', ips: ['10.0.0.5/24'], request: '["10.0.0.9"]' },
+      requesting,
       'write [10.0.0.5/24] IPAddressConflict',
-      { ...LIVE, need: HELD_BY_OTHER, move: HELD_BY_OTHER },
+      { ...LIVE, need: HELD, move: HELD },
     );
     check(
       'is to keep showing them while a pod uses the claim, whatever it requests',
-      { pool: 'v4', ips: ['10.0.0.5/24'], request: '["10.0.0.9"]', pods: ['p1'], ownerPod: 'p1' },
+      { ...requesting, pods: ['p1'], ownerPod: 'p1' },
       'write [10.0.0.5/24] IPAddressConflict; owner p1',
-      { ...LIVE, need: HELD_BY_OTHER },
+      { ...LIVE, need: HELD },
     );
     check(
       'is to allocate them again while a pod uses the claim, whatever it requests',
-      { pool: 'v4', ips: ['10.0.0.5/24'], request: '["10.0.0.9"]', pods: ['p1'] },
+      { ...requesting, pods: ['p1'] },
       'allocate for need: 10.0.0.5',
     );
     check(
@@ -164,30 +151,16 @@ describe('the next step of a claim', () => {
       'write [10.0.0.5/24, garbage] InternalError',
     );
     check(
-      'is to replace a status that cannot be parsed by the leased addresses',
+      'is to replace an invalid status by the leased addresses',
       { pool: 'v4', held: ['10.0.0.5'], ips: ['garbage'] },
-      'write [10.0.0.5/24] SuccessfulAllocation',
+      ALLOCATED,
     );
-    check(
-      'is to name the pod that has the addresses',
-      { ...served, pods: ['p1'] },
-      'write [10.0.0.5/24] SuccessfulAllocation; owner p1',
-    );
-    check(
-      'is to remove the name of a pod that is gone',
-      { ...served, ownerPod: 'p1' },
-      'write [10.0.0.5/24] SuccessfulAllocation',
-    );
+    check('is to name the pod that has the addresses', { ...SERVED_CLAIM, pods: ['p1'] }, `${ALLOCATED}; owner p1`);
+    check('is to remove the name of a gone pod', { ...SERVED_CLAIM, ownerPod: 'p1' }, ALLOCATED);
   });
 
   describe('with a request for other addresses', () => {
-    const moving: ClaimScenario = {
-      pool: 'v4',
-      held: ['10.0.0.5'],
-      ips: ['10.0.0.5/24'],
-      conditions: [ALLOCATED_CONDITION],
-      request: '["10.0.0.9"]',
-    };
+    const moving: ClaimScenario = { ...SERVED_CLAIM, request: '["10.0.0.9"]' };
     const inUse =
       'ClaimInUse: 10.0.0.9 is requested, but pod p1 uses 10.0.0.5: stop the VM to change its addresses, or remove the request';
     check('is to read the claim live', moving, 'read-claim');
@@ -214,13 +187,13 @@ describe('the next step of a claim', () => {
     check(
       'is to report that the VM must be stopped first',
       { ...moving, pods: ['p1'], ownerPod: 'p1' },
-      `write [10.0.0.5/24] SuccessfulAllocation; ${inUse}; owner p1`,
+      `${ALLOCATED}; ${inUse}; owner p1`,
     );
     check(
       'is to report who has them, and to keep the current address',
       moving,
-      `write [10.0.0.5/24] SuccessfulAllocation; IPAddressConflict: ${HELD_BY_OTHER.message}`,
-      { ...LIVE, move: HELD_BY_OTHER },
+      `${ALLOCATED}; IPAddressConflict: ${HELD.message}`,
+      { ...LIVE, move: HELD },
     );
     check(
       'is to release the new lease of one family if the other family is full',
@@ -229,10 +202,7 @@ describe('the next step of a claim', () => {
         pool: 'dual',
         held: ['10.0.0.5', '10.0.0.9'],
         request: '["10.0.0.9", "2001:db8::9"]',
-        conditions: [
-          ALLOCATED_CONDITION,
-          { type: 'RequestHonoured', status: 'False', reason: FULL.reason, message: FULL.message },
-        ],
+        conditions: [ALLOCATED_CONDITION, refused(FULL, 'RequestHonoured')],
       },
       'release 10.0.0.9',
       { ...LIVE, move: FULL },
@@ -243,7 +213,7 @@ describe('the next step of a claim', () => {
       'allocate for move: 2001:db8::9',
       LIVE,
     );
-    check('is nothing where it is being deleted', { ...moving, deleting: true }, 'none: nothing to do');
+    check('is none while it is being deleted', { ...moving, deleting: true }, 'none: nothing to do');
     check(
       'is to report a request that cannot be parsed',
       { ...moving, request: '[]' },
@@ -251,12 +221,8 @@ describe('the next step of a claim', () => {
     );
     check(
       'is to remove the condition once the request is fulfilled',
-      {
-        ...moving,
-        request: '["10.0.0.5"]',
-        conditions: [ALLOCATED_CONDITION, { type: 'RequestHonoured', status: 'False', reason: 'x', message: 'y' }],
-      },
-      'write [10.0.0.5/24] SuccessfulAllocation',
+      { ...moving, request: '["10.0.0.5"]', conditions: [ALLOCATED_CONDITION, refused(FULL, 'RequestHonoured')] },
+      ALLOCATED,
     );
   });
 
@@ -274,6 +240,6 @@ describe('the next step of a claim', () => {
   });
 });
 
-function refused({ reason, message }: AllocationRefusal) {
-  return { type: 'IPsAllocated', status: 'False' as const, reason, message };
+function refused({ reason, message }: AllocationRefusal, type = 'IPsAllocated') {
+  return { type, status: 'False' as const, reason, message };
 }

@@ -1,26 +1,17 @@
 import { expect } from 'chai';
-import { type ClaimScenario, ALLOCATED_CONDITION, observationOf, describeStep } from './testing/claim-observation.js';
+import { SERVED_CLAIM, observationOf, describeStep } from './testing/claim-observation.js';
 import { vmReference } from '../../test/workload-objects.js';
 import { plan } from './plan.js';
 import type { LauncherVmis } from './vmi-owners.js';
 
 describe('the next step of a claim whose launcher names a VMI', () => {
   const vmi = { name: 'vm1', uid: 'u1' };
-  const given: ClaimScenario = {
-    pool: 'v4',
-    held: ['10.0.0.5'],
-    ips: ['10.0.0.5/24'],
-    conditions: [ALLOCATED_CONDITION],
-  };
-
   function stepWith(vmis: Partial<LauncherVmis>): string {
-    const observed = observationOf(given);
+    const observed = observationOf(SERVED_CLAIM);
     const pods = [{ metadata: { name: 'p1', namespace: 'vms', uid: 'p1' }, isTerminal: false, claims: [], vmi }];
     const none = new Set<string>();
-    const claim = {
-      ...observed.claim,
-      metadata: { ...observed.claim.metadata, ownerReferences: [vmReference('vm-uid')] },
-    };
+    const metadata = { ...observed.claim.metadata, ownerReferences: [vmReference('vm-uid')] };
+    const claim = { ...observed.claim, metadata };
     const named = { verifiedPods: none, unverifiedVmis: none, vmisToRead: none, ...vmis };
     return describeStep(plan({ ...observed, claim, pods, launcherVmis: named }, { isLive: true, arePodsLive: true }));
   }

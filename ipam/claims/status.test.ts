@@ -19,6 +19,7 @@ describe('the status of a claim', () => {
     ...createClaim(given),
     metadata: { ...createClaim(given).metadata, generation: 3 },
   });
+  const FULL: ClaimScenario = { ips: [], conditions: [{ type: 'IPsAllocated', ...full('4 of 4 leased').allocated }] };
   const patched = (given: ClaimScenario, desired: DesiredClaimStatus) =>
     statusPatch(claim(given), desired, NOW) as { metadata: object; status: IPAMClaim['status'] };
 
@@ -27,16 +28,10 @@ describe('the status of a claim', () => {
   });
 
   it('contains the addresses and the transition time of the condition', () => {
+    const written = { lastTransitionTime: '2026-01-05T00:00:00Z', observedGeneration: 3 };
     expect(patched({}, SERVED).status).to.deep.equal({
       ips: ['10.0.0.5/24'],
-      conditions: [
-        {
-          type: 'IPsAllocated',
-          ...SERVED.allocated,
-          lastTransitionTime: '2026-01-05T00:00:00Z',
-          observedGeneration: 3,
-        },
-      ],
+      conditions: [{ type: 'IPsAllocated', ...SERVED.allocated, ...written }],
     });
     expect(statusChanges(claim({}), full('4 of 4 leased'))).to.deep.equal(['ips', 'IPsAllocated']);
   });
@@ -51,23 +46,15 @@ describe('the status of a claim', () => {
   });
 
   it('is not written again if only the counts of a full pool change', () => {
-    const before: ClaimScenario = {
-      ips: [],
-      conditions: [{ type: 'IPsAllocated', ...full('4 of 4 leased').allocated }],
-    };
-    expect(statusChanges(claim(before), full('3 of 4 leased, 1 cooling down'))).to.deep.equal([]);
-    expect(statusChanges(claim(before), { ...SERVED, ips: [] })).to.deep.equal(['IPsAllocated']);
+    expect(statusChanges(claim(FULL), full('3 of 4 leased, 1 cooling down'))).to.deep.equal([]);
+    expect(statusChanges(claim(FULL), { ...SERVED, ips: [] })).to.deep.equal(['IPsAllocated']);
   });
 
   it('shows new counts of a full pool when they may be updated, and keeps the transition time', () => {
-    const before: ClaimScenario = {
-      ips: [],
-      conditions: [{ type: 'IPsAllocated', ...full('4 of 4 leased').allocated }],
-    };
     const after = full('4 of 4 leased, 2 of them by stopped VMs');
-    expect(statusChanges(claim(before), after, () => true)).to.deep.equal(['IPsAllocated']);
-    expect(statusChanges(claim(before), full('4 of 4 leased'), () => true)).to.deep.equal([]);
-    const [condition] = patched(before, after).status?.conditions ?? [];
+    expect(statusChanges(claim(FULL), after, () => true)).to.deep.equal(['IPsAllocated']);
+    expect(statusChanges(claim(FULL), full('4 of 4 leased'), () => true)).to.deep.equal([]);
+    const [condition] = patched(FULL, after).status?.conditions ?? [];
     expect(condition).to.include({ ...after.allocated, lastTransitionTime: '2025-12-31T00:00:00Z' });
   });
 
@@ -81,10 +68,8 @@ describe('the status of a claim', () => {
       ],
     };
     expect(statusChanges(claim(before), SERVED)).to.deep.equal(['RequestHonoured']);
-    expect(patched(before, SERVED).status?.conditions?.map(({ type }) => type)).to.deep.equal([
-      'Theirs',
-      'IPsAllocated',
-    ]);
+    const types = patched(before, SERVED).status?.conditions?.map(({ type }) => type);
+    expect(types).to.deep.equal(['Theirs', 'IPsAllocated']);
   });
 
   it('names the owner pod, or removes its name', () => {

@@ -146,9 +146,7 @@ describe('dueCandidates', () => {
     const world = leaking(3);
     const { candidates } = look(world);
     world.now += 1_000;
-    const known = new Map(
-      [...candidates].map(([uid, candidate], index) => [uid, { ...candidate, firstSeenAt: -index }]),
-    );
+    const known = new Map([...candidates].map(([uid, each], index) => [uid, { ...each, firstSeenAt: -index }]));
     const { due } = look(world, known, { afterMs: 0, maxCandidates: 2 });
     expect(due).to.deep.equal(['blue.10-0-0-3', 'blue.10-0-0-2']);
   });

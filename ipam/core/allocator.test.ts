@@ -3,12 +3,7 @@ import { AllocationReason } from '../../api/names.js';
 import { type LeaseOptions, compiledPool, leaseOf, leaseOwner } from '../../test/lease-objects.js';
 import { LeaseBook } from '../leases/lease-book.js';
 import { formatAddress, parseAddress } from './address.js';
-import {
-  type AllocationRequest,
-  type AllocationCandidate,
-  type AllocationContext,
-  findCandidates,
-} from './allocator.js';
+import { type AllocationContext, type AllocationRequest, findCandidates } from './allocator.js';
 import type { Pool } from './pool.js';
 
 const NOW = Date.parse('2026-01-01T00:00:00Z');
@@ -54,9 +49,10 @@ function ask({ pool = POOL, leases = {}, reserved = {}, wish = {}, terms = TERMS
 function chosen(question: Question): string[] {
   const answer = ask(question);
   if (!answer.ok) throw new Error(answer.refusal.message);
-  const text = (choice: AllocationCandidate) =>
-    formatAddress(choice.kind === 'take' ? choice.lease.address : choice.address);
-  return answer.candidates.map((choice) => `${choice.kind} ${text(choice)}`);
+  return answer.candidates.map((choice) => {
+    const { address } = choice.kind === 'take' ? choice.lease : choice;
+    return `${choice.kind} ${formatAddress(address)}`;
+  });
 }
 
 function refused(question: Question) {
@@ -66,7 +62,6 @@ function refused(question: Question) {
 }
 
 const released = (secondsAgo: number, more: LeaseOptions = {}) => ({ releasedAt: NOW - secondsAgo * 1000, ...more });
-const reservedFor = (mac?: string): LeaseOptions => (mac === undefined ? {} : { mac });
 
 describe('findCandidates', () => {
   describe('grants', () => {
@@ -88,7 +83,7 @@ describe('findCandidates', () => {
       ],
       [
         'the address that an administrator reserved for the MAC address',
-        { reserved: { 3: reservedFor(MAC) }, wish: { mac: MAC.toUpperCase() } },
+        { reserved: { 3: { mac: MAC } }, wish: { mac: MAC.toUpperCase() } },
         ['take 10.0.0.3'],
       ],
       [

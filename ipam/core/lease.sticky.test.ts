@@ -47,15 +47,14 @@ function request(owner: LeaseOwner, more: Partial<LeaseRequest> = {}): LeaseRequ
 
 const TABLE = { reserved: true } as const;
 const RESERVED = { holder: 'reserved' } as const;
+const EXHAUSTED = timesWhenExhausted(RETAINING);
 
 describe('availabilityOf a lease with a MAC address', () => {
   const later = (ms: number) => ({ until: NOW + ms });
+  const other = request(POD_2, { mac: OTHER_MAC });
   const cases: [string, { given: LeaseRecord; by: LeaseRequest; times?: LeaseTimes; expect: Availability }][] = [
     ['lets a returning pod have it at once', { given: released(1, POD), by: request(POD_2), expect: true }],
-    [
-      'lets a VM with the MAC address of a pod have it at once',
-      { given: released(1, POD), by: request(CLAIM), expect: true },
-    ],
+    ['lets a VM with the MAC address of a pod have it', { given: released(1, POD), by: request(CLAIM), expect: true }],
     [
       'lets a pod of another namespace have it only after the cool-down',
       { given: released(1, POD), by: request({ ...POD_2, namespace: 'b' }), expect: later(59_999) },
@@ -70,44 +69,26 @@ describe('availabilityOf a lease with a MAC address', () => {
     ],
     [
       'lets another MAC address have it after the sticky time',
-      { given: released(60_000, POD), by: request(POD_2, { mac: OTHER_MAC }), expect: later(3_540_000) },
+      { given: released(60_000, POD), by: other, expect: later(3_540_000) },
     ],
     [
       'lets anybody have the lease of a claim after the cool-down if addresses of claims are not sticky',
-      { given: released(60_000, CLAIM), by: request(POD_2, { mac: OTHER_MAC }), expect: true },
+      { given: released(60_000, CLAIM), by: other, expect: true },
     ],
     [
       'keeps the lease of a claim for its MAC address if addresses of claims are sticky',
-      {
-        given: released(60_000, CLAIM),
-        by: request(POD_2, { mac: OTHER_MAC }),
-        times: RETAINING,
-        expect: later(3_540_000),
-      },
+      { given: released(60_000, CLAIM), by: other, times: RETAINING, expect: later(3_540_000) },
     ],
     [
       'lets anybody have it after the cool-down if nothing else is left',
-      {
-        given: released(60_000, POD),
-        by: request(POD_2, { mac: OTHER_MAC }),
-        times: timesWhenExhausted(RETAINING),
-        expect: true,
-      },
+      { given: released(60_000, POD), by: other, times: EXHAUSTED, expect: true },
     ],
     [
       'lets nobody else have it before the cool-down, even if nothing else is left',
-      {
-        given: released(59_999, POD),
-        by: request(POD_2, { mac: OTHER_MAC }),
-        times: timesWhenExhausted(RETAINING),
-        expect: later(1),
-      },
+      { given: released(59_999, POD), by: other, times: EXHAUSTED, expect: later(1) },
     ],
     ['lets the MAC address have its reservation', { given: record(), by: request(CLAIM), expect: true }],
-    [
-      'lets the MAC address have a reservation that was used before',
-      { given: record(TABLE), by: request(CLAIM), expect: true },
-    ],
+    ['lets the MAC address have its reservation again', { given: record(TABLE), by: request(CLAIM), expect: true }],
     [
       'lets the MAC address have its reservation at once after a pod, sticky or not',
       { given: released(1, POD, TABLE), by: request(POD_2), times: { ...TIMES, stickyMs: 0 }, expect: true },
@@ -118,12 +99,7 @@ describe('availabilityOf a lease with a MAC address', () => {
     ],
     [
       'never lets another MAC address have a reservation',
-      {
-        given: released(1e9, POD, TABLE),
-        by: request(POD_2, { mac: OTHER_MAC }),
-        times: timesWhenExhausted(TIMES),
-        expect: RESERVED,
-      },
+      { given: released(1e9, POD, TABLE), by: other, times: timesWhenExhausted(TIMES), expect: RESERVED },
     ],
     [
       'never lets the last owner have a reservation with another MAC address',
@@ -152,14 +128,11 @@ describe('a lease that is not held', () => {
       { given: released(0, POD), times: { ...RETAINING, stickyMs: 0 }, kept: false, expires: 60_000 },
     ],
     [
-      'is not sticky without a MAC address',
+      'is not sticky without MAC address',
       { given: released(0, POD, { mac: undefined! }), kept: false, expires: 60_000 },
     ],
     ['is permanently sticky if it is reserved', { given: record(), kept: true, expires: Infinity }],
-    [
-      'is permanently sticky if it is a released reservation',
-      { given: released(0, CLAIM, TABLE), kept: true, expires: 60_000 },
-    ],
+    ['stays sticky if it is a released reservation', { given: released(0, CLAIM, TABLE), kept: true, expires: 60_000 }],
     [
       'is not sticky if it is reserved without a MAC address',
       { given: record({ mac: undefined! }), kept: false, expires: Infinity },

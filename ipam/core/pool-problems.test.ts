@@ -13,27 +13,26 @@ function subnets(...given: unknown[]): unknown {
 }
 
 const B = { cidr: '10.0.0.0/24' };
+const BLUE = { network: 'blue', subnets: [B] };
 const many = (count: number, each: (i: number) => unknown): unknown[] =>
   Array.from({ length: count }, (_, i) => each(i));
 
 describe('compilePool of an invalid spec', () => {
   /** The name, the spec, the field below `spec`, and parts of the message. */
   type Row = [string, unknown, string, string[]];
+  function inSubnet(name: string, fields: object, field: string, ...parts: string[]): Row {
+    return [name, subnets({ ...B, ...fields }), `subnets[0].${field}`, parts];
+  }
   const table: Row[] = [
     ['no network', { subnets: [B] }, 'network', ['absent', 'like blue']],
-    ['an empty network', { network: '', subnets: [B] }, 'network', ['""']],
+    ['an empty network', { ...BLUE, network: '' }, 'network', ['""']],
     [
-      'a network that CNI would refuse',
-      { network: '-blue', subnets: [B] },
+      'a network that CNI refuses',
+      { ...BLUE, network: '-blue' },
       'network',
       ['"-blue"', 'begin with a letter or digit'],
     ],
-    [
-      'a long address space',
-      { network: 'b', addressSpace: 'a'.repeat(254), subnets: [B] },
-      'addressSpace',
-      ['254', '253'],
-    ],
+    ['a long address space', { ...BLUE, addressSpace: 'a'.repeat(254) }, 'addressSpace', ['254', '253']],
     ['no subnets', subnets(), 'subnets', ['write 1 to 16']],
     ['too many subnets', subnets(...many(17, (i) => ({ cidr: `10.0.${String(i)}.0/24` }))), 'subnets', ['17', '16']],
     ['a subnet that is text', subnets('10.0.0.0/24'), 'subnets[0]', ['"10.0.0.0/24"', 'cidr']],
@@ -52,12 +51,9 @@ describe('compilePool of an invalid spec', () => {
       ['::1/128', '::1/128'],
       ['::ffff:10.0.0.0/120', '::ffff:0.0.0.0/96'],
       ['ff02::/64', 'ff00::/8'],
-    ].map(([cidr = '', part = '']): Row => [
-      `the subnet ${cidr}`,
-      subnets({ cidr }),
-      'subnets[0].cidr',
-      [`"${cidr}"`, `overlaps with ${part}, `, 'write another subnet'],
-    ]),
+    ].map(([cidr = '', part = '']) =>
+      inSubnet(`the subnet ${cidr}`, { cidr }, 'cidr', `"${cidr}"`, `overlaps with ${part}, `, 'write another subnet'),
+    ),
     [
       'subnets that overlap',
       subnets(B, { cidr: '10.0.0.128/25' }),
@@ -65,115 +61,73 @@ describe('compilePool of an invalid spec', () => {
       ['"10.0.0.128/25" overlaps with "10.0.0.0/24" (spec.subnets[0].cidr)', 'narrow'],
     ],
     ['one subnet twice', subnets(B, { cidr: '10.0.1.0/24' }, B), 'subnets[2].cidr', ['spec.subnets[0].cidr']],
-    [
-      'a range of another family',
-      subnets({ ...B, ranges: ['::a00:5'] }),
-      'subnets[0].ranges[0]',
-      ['"::a00:5"', 'write an IPv4 address'],
-    ],
-    [
+    inSubnet('a range of another family', { ranges: ['::a00:5'] }, 'ranges[0]', '"::a00:5"', 'write an IPv4 address'),
+    inSubnet(
       'a range beyond the end of the subnet',
-      subnets({ ...B, ranges: ['10.0.0.5', '10.0.0.250-10.0.1.5'] }),
-      'subnets[0].ranges[1]',
-      ['"10.0.0.250-10.0.1.5"', 'not within 10.0.0.0/24'],
-    ],
-    [
+      { ranges: ['10.0.0.5', '10.0.0.250-10.0.1.5'] },
+      'ranges[1]',
+      '"10.0.0.250-10.0.1.5"',
+      'not within 10.0.0.0/24',
+    ),
+    inSubnet(
       'a range before the start of the subnet',
-      subnets({ cidr: '10.0.1.0/24', exclude: ['10.0.0.255-10.0.1.2'] }),
-      'subnets[0].exclude[0]',
-      ['not within 10.0.1.0/24'],
-    ],
-    [
-      'a range backwards',
-      subnets({ ...B, reserved: ['10.0.0.9-10.0.0.5'] }),
-      'subnets[0].reserved[0]',
-      ['write 10.0.0.5-10.0.0.9'],
-    ],
-    [
+      { cidr: '10.0.1.0/24', exclude: ['10.0.0.255-10.0.1.2'] },
+      'exclude[0]',
+      'not within 10.0.1.0/24',
+    ),
+    inSubnet('a range backwards', { reserved: ['10.0.0.9-10.0.0.5'] }, 'reserved[0]', 'write 10.0.0.5-10.0.0.9'),
+    inSubnet(
       'ranges that overlap',
-      subnets({ ...B, ranges: ['10.0.0.9', '10.0.0.0/29', '10.0.0.7-10.0.0.8'] }),
-      'subnets[0].ranges[2]',
-      ['"10.0.0.7-10.0.0.8" overlaps with "10.0.0.0/29" (spec.subnets[0].ranges[1])'],
-    ],
-    ['an empty list of ranges', subnets({ ...B, ranges: [] }), 'subnets[0].ranges', ['remove the field']],
-    [
-      'ranges that are not a list',
-      subnets({ ...B, ranges: '10.0.0.5' }),
-      'subnets[0].ranges',
-      ['"10.0.0.5" is not a list'],
-    ],
-    [
-      'a range that is a number',
-      subnets({ ...B, exclude: [5] }),
-      'subnets[0].exclude[0]',
-      ['5 is not a string', 'like 10.0.0.5'],
-    ],
-    ...(
-      [
-        ['ranges', 64],
-        ['exclude', 256],
-        ['reserved', 256],
-      ] as const
-    ).map(([list, most]): Row => [
-      `more than ${String(most)} elements of ${list}`,
-      subnets({
-        cidr: '10.0.0.0/16',
-        [list]: many(most + 1, (i) => `10.0.${String(i >> 7)}.${String((i & 127) + 1)}`),
-      }),
-      `subnets[0].${list}`,
-      [String(most + 1), String(most)],
-    ]),
-    [
-      'an invalid gateway',
-      subnets({ ...B, gateway: '10.0.0.1/24' }),
-      'subnets[0].gateway',
-      ['"10.0.0.1/24"', 'remove the prefix length'],
-    ],
-    [
+      { ranges: ['10.0.0.9', '10.0.0.0/29', '10.0.0.7-10.0.0.8'] },
+      'ranges[2]',
+      '"10.0.0.7-10.0.0.8" overlaps with "10.0.0.0/29" (spec.subnets[0].ranges[1])',
+    ),
+    inSubnet('an empty list of ranges', { ranges: [] }, 'ranges', 'remove the field'),
+    inSubnet('ranges that are not a list', { ranges: '10.0.0.5' }, 'ranges', '"10.0.0.5" is not a list'),
+    inSubnet('a range that is a number', { exclude: [5] }, 'exclude[0]', '5 is not a string', 'like 10.0.0.5'),
+    ...Object.entries({ ranges: 64, exclude: 256, reserved: 256 }).map(([list, most]) => {
+      const ranges = many(most + 1, (i) => `10.0.${i >> 7}.${(i & 127) + 1}`);
+      const fields = { cidr: '10.0.0.0/16', [list]: ranges };
+      return inSubnet(`more than ${most} elements of ${list}`, fields, list, String(most + 1), String(most));
+    }),
+    inSubnet('an invalid gateway', { gateway: '10.0.0.1/24' }, 'gateway', '"10.0.0.1/24"', 'remove the prefix length'),
+    inSubnet(
       'a gateway outside the subnet',
-      subnets({ ...B, gateway: '10.0.1.1' }),
-      'subnets[0].gateway',
-      ['"10.0.1.1"', 'not within 10.0.0.0/24'],
-    ],
-    [
+      { gateway: '10.0.1.1' },
+      'gateway',
+      '"10.0.1.1"',
+      'not within 10.0.0.0/24',
+    ),
+    inSubnet(
       'a gateway of another family',
-      subnets({ cidr: '2001:db8::/64', gateway: '10.0.1.1' }),
-      'subnets[0].gateway',
-      ['"10.0.1.1"', 'write an IPv6 address'],
-    ],
-    [
-      'the network address as gateway',
-      subnets({ ...B, gateway: '10.0.0.0' }),
-      'subnets[0].gateway',
-      ['network or broadcast'],
-    ],
-    [
-      'the broadcast address as gateway',
-      subnets({ ...B, gateway: '10.0.0.255' }),
-      'subnets[0].gateway',
-      ['network or broadcast'],
-    ],
+      { cidr: 'fd00::/64', gateway: '10.0.1.1' },
+      'gateway',
+      '"10.0.1.1"',
+      'write an IPv6 address',
+    ),
+    inSubnet('the network address as gateway', { gateway: '10.0.0.0' }, 'gateway', 'network or broadcast'),
+    inSubnet('the broadcast address as gateway', { gateway: '10.0.0.255' }, 'gateway', 'network or broadcast'),
     ...[-1, 86_401, 1.5, '60', Number.NaN].map((cooldownSeconds): Row => [
       `a cool-down of ${JSON.stringify(cooldownSeconds)}`,
-      { network: 'blue', subnets: [B], cooldownSeconds },
+      { ...BLUE, cooldownSeconds },
       'cooldownSeconds',
       [JSON.stringify(cooldownSeconds), '0 to 86400'],
     ]),
     ...['1d', '0s', '', 24].map((ttl): Row => [
       `a sticky time of ${JSON.stringify(ttl)}`,
-      { network: 'blue', subnets: [B], stickyMAC: { ttl } },
+      { ...BLUE, stickyMAC: { ttl } },
       'stickyMAC.ttl',
       [JSON.stringify(ttl), '24h'],
     ]),
     [
       'an empty list of namespaces',
-      { network: 'blue', subnets: [B], namespaces: [] },
+      { ...BLUE, namespaces: [] },
       'namespaces',
       ['serves no namespace', 'remove the field'],
     ],
     [
       'a pattern of namespaces',
-      { network: 'blue', subnets: [B], namespaces: ['a', 'tenant-*'] },
+      { ...BLUE, namespaces: ['a', 'tenant-*'] },
       'namespaces[1]',
       ['"tenant-*"', 'exact name'],
     ],
@@ -211,10 +165,8 @@ describe('compilePool of an invalid spec', () => {
 
   it('reports each overlap of a chain with its neighbour', () => {
     const chain = subnets({ ...B, ranges: ['10.0.0.1-10.0.0.5', '10.0.0.4-10.0.0.9', '10.0.0.8-10.0.0.10'] });
-    expect(problemsOf(chain).map(({ field }) => field)).to.deep.equal([
-      'spec.subnets[0].ranges[1]',
-      'spec.subnets[0].ranges[2]',
-    ]);
+    const fields = problemsOf(chain).map(({ field }) => field);
+    expect(fields).to.deep.equal(['spec.subnets[0].ranges[1]', 'spec.subnets[0].ranges[2]']);
   });
 
   it('accepts subnets of two families with the same numbers', () => {

@@ -37,6 +37,13 @@ export const ALLOCATED_CONDITION: Partial<Condition> = {
   message: 'Leased from AddressPool blue',
 };
 
+export const SERVED_CLAIM: ClaimScenario = {
+  pool: 'v4',
+  held: ['10.0.0.5'],
+  ips: ['10.0.0.5/24'],
+  conditions: [ALLOCATED_CONDITION],
+};
+
 function poolOf(kind: 'v4' | 'dual'): Pool {
   const subnets = [{ cidr: '10.0.0.0/24' }, { cidr: '2001:db8::/64' }].slice(0, kind === 'v4' ? 1 : 2);
   const compiled = compilePool(adminPool('blue', { subnets }));
