@@ -49,7 +49,7 @@ describe('the samples', () => {
   it('show reservations for MAC addresses, of addresses in that pool', async () => {
     const [pool] = await sample('pool.yaml');
     const compiled = compilePool(pool as unknown as AddressPool);
-    const [entry, ...others] = await sample('static-table.yaml');
+    const [entry, ...others] = await sample('reservations.yaml');
     expect(others).to.deep.equal([]);
     const lease = readLease({
       ...entry,
