@@ -95,9 +95,8 @@ interface Chain {
 
 /** Decides by age, for certificates that are all valid. */
 function planByAge({ serving, authorities, newest }: Chain, now: number, isNewestTrusted: boolean): CertificateAction {
-  const newestTwoThirds = renewalTimeOf(newest);
-  if (now >= newestTwoThirds)
-    return { action: 'add-authority', reason: 'two thirds of the lifetime of the CA are over' };
+  const authorityDue = renewalTimeOf(newest);
+  if (now >= authorityDue) return { action: 'add-authority', reason: 'two thirds of the lifetime of the CA are over' };
   if (!isIssuedBy(serving, newest)) {
     const settled = creationTimeOf(newest) + CA_PROPAGATION_MS;
     if (now < settled) return { action: 'keep', until: settled };
@@ -105,11 +104,11 @@ function planByAge({ serving, authorities, newest }: Chain, now: number, isNewes
     if (!isNewestTrusted) return { action: 'keep', until: now + MINUTE_MS };
     return { action: 'renew-serving', reason: 'there is a new CA, and it is trusted' };
   }
-  const servingTwoThirds = renewalTimeOf(serving);
-  if (now >= servingTwoThirds) {
+  const servingDue = renewalTimeOf(serving);
+  if (now >= servingDue) {
     return { action: 'renew-serving', reason: 'two thirds of the lifetime of the serving certificate are over' };
   }
-  const until = Math.min(newestTwoThirds, servingTwoThirds);
+  const until = Math.min(authorityDue, servingDue);
   if (authorities.length === 1) return { action: 'keep', until };
   const dropAt = creationTimeOf(serving) + CA_OVERLAP_MS;
   if (now < dropAt) return { action: 'keep', until: Math.min(until, dropAt) };

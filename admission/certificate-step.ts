@@ -59,14 +59,9 @@ async function newServing(
   { now, names, generateKeys = generateRsaKeys }: CertificateStepInput,
 ): Promise<{ cert: string; key: string }> {
   const keys = await generateKeys();
-  const validity = {
-    notBefore: now - BACKDATE_MS,
-    notAfter: Math.min(now + SERVING_LIFETIME_MS, expiryOf(issuer.cert) ?? now),
-  };
-  return {
-    cert: makeServingCertificate({ keys, ...validity, serial: newSerial() }, issuer, names),
-    key: keys.privateKey,
-  };
+  const notAfter = Math.min(now + SERVING_LIFETIME_MS, expiryOf(issuer.cert) ?? now);
+  const subject = { keys, notBefore: now - BACKDATE_MS, notAfter, serial: newSerial() };
+  return { cert: makeServingCertificate(subject, issuer, names), key: keys.privateKey };
 }
 
 function newSerial(): string {

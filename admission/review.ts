@@ -67,10 +67,7 @@ function responseOf(answer: AdmissionResponse): object {
   const { patch = [], warnings = [] } = answer;
   return {
     allowed: true,
-    ...(patch.length > 0 && {
-      patchType: 'JSONPatch',
-      patch: Buffer.from(JSON.stringify(patch), 'utf8').toString('base64'),
-    }),
+    ...(patch.length > 0 && { patchType: 'JSONPatch', patch: Buffer.from(JSON.stringify(patch)).toString('base64') }),
     ...(warnings.length > 0 && { warnings: warnings.map(sanitizeWarning) }),
   };
 }

@@ -40,13 +40,15 @@ const STOP_UNUSED_MS = 500;
 /** After this time, running requests are aborted. */
 const STOP_MS = 10_000;
 
+type Route = (body: unknown) => Promise<string>;
+
 export interface AdmissionServerOptions {
   address: BindAddress;
   minVersion: TlsVersion;
   /** If set, only clients with a certificate are answered. `allowedNames`, if not empty, are the allowed common names. */
   clients?: { allowedNames: readonly string[] };
   /** By path: the function that answers a review; from the JSON of the body to the body of the response. */
-  routes: Readonly<Record<string, (body: unknown) => Promise<string>>>;
+  routes: Readonly<Record<string, Route>>;
   log: Logger;
   /** Called for each request that was not a review. */
   onRejected?: (status: number) => void;
@@ -107,9 +109,8 @@ export class AdmissionServer {
   listen(): Promise<void> {
     const { host, port } = this.#options.address;
     return new Promise((resolve, reject) => {
-      this.#server.once('error', (error) =>
-        reject(new Error(`cannot listen on ${host ?? ''}:${port}: ${error.message}`)),
-      );
+      const fail = (error: Error) => reject(new Error(`cannot listen on ${host ?? ''}:${port}: ${error.message}`));
+      this.#server.once('error', fail);
       this.#server.listen({ port, ...(host === undefined ? {} : { host }) }, resolve);
     });
   }
@@ -184,11 +185,7 @@ export class AdmissionServer {
     return `the client certificate is for ${describeValue(name)}, not for ${allowedNames.join(' or ')}`;
   }
 
-  async #serve(
-    answer: (body: unknown) => Promise<string>,
-    request: IncomingMessage,
-    response: ServerResponse,
-  ): Promise<void> {
+  async #serve(answer: Route, request: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
       const body = await readBody(request, this.#options.maxBodyBytes ?? MAX_BODY_BYTES, this.#bodies);
       const release = this.#connections.keepOpen(request.socket);

@@ -32,24 +32,10 @@ export function createCertificateSource(
   if (directory !== undefined) return new CertificateDirectory({ directory, clock, log, metrics });
   const { configuration, moreConfigurations = [], namespace } = options;
   const secret = { namespace, name: `${options.service}-tls` };
-  const names = namesOf(options);
-  const store = new CertificateStore({
-    client,
-    secret,
-    configuration,
-    moreConfigurations,
-    names,
-    clock,
-    random,
-    log,
-    metrics,
-  });
-  const secrets = {
-    resource: SECRETS,
-    namespace,
-    fieldSelector: `metadata.name=${secret.name}`,
-    transform: transformToIdentity,
-  };
+  const settings = { secret, configuration, moreConfigurations, names: namesOf(options) };
+  const store = new CertificateStore({ ...settings, client, clock, random, log, metrics });
+  const fieldSelector = `metadata.name=${secret.name}`;
+  const secrets = { resource: SECRETS, namespace, fieldSelector, transform: transformToIdentity };
   informers.get(secrets).onChange(() => store.wake());
   for (const { resource, name } of [configuration, ...moreConfigurations]) {
     const watched = { resource, fieldSelector: `metadata.name=${name}`, transform: transformToIdentity };
@@ -64,11 +50,7 @@ function transformToIdentity({ metadata: { name, namespace, resourceVersion = ''
 }
 
 /** Returns the names that API servers use: the Service's, and the host of the URL if there is one. */
-function namesOf({
-  service,
-  namespace,
-  url,
-}: Pick<ServingCertificateOptions, 'service' | 'namespace' | 'url'>): string[] {
+function namesOf({ service, namespace, url }: Omit<ServingCertificateOptions, 'metrics'>): string[] {
   const name = `${service}.${namespace}.svc`;
   const host = url === undefined ? undefined : new URL(url).hostname.replace(/^\[(.*)\]$/, '$1');
   return host === undefined ? [name] : [name, isIP(host) === 0 ? host.toLowerCase() : host];

@@ -60,7 +60,7 @@ export interface SecondaryNetwork {
  */
 export function secondaryNetworks(spec: VmiSpec | undefined, namespace: string): SecondaryNetwork[] {
   const absent = new Set(
-    (spec?.domain?.devices?.interfaces ?? []).filter((i) => i.state === 'absent').map((i) => i.name),
+    (spec?.domain?.devices?.interfaces ?? []).flatMap((i) => (i.state === 'absent' ? i.name : [])),
   );
   const found: SecondaryNetwork[] = [];
   for (const { name, multus } of spec?.networks ?? []) {

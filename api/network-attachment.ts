@@ -36,9 +36,8 @@ export function parseNetworkConfig(nad: NetworkAttachmentDefinition): NetworkCon
   const { name } = nad.metadata;
   const config = readCniConfig(nad);
   if (!config.ok) return config;
-  return config.value === undefined
-    ? { ok: true, network: { name, allowPersistentIPs: false } }
-    : readNetwork(config.value, name);
+  if (config.value === undefined) return { ok: true, network: { name, allowPersistentIPs: false } };
+  return readNetwork(config.value, name);
 }
 
 /**
@@ -53,19 +52,15 @@ export function readCniConfig(
   if (typeof text !== 'string')
     return problem('spec.config', `is ${describeValue(text)}: write the CNI config as a string`);
   if (text.length > MAX_NAD_CONFIG_LENGTH) {
-    return problem(
-      'spec.config',
-      `has ${text.length} characters: make it shorter, at most ${MAX_NAD_CONFIG_LENGTH} are allowed`,
-    );
+    const message = `has ${text.length} characters: make it shorter, at most ${MAX_NAD_CONFIG_LENGTH} are allowed`;
+    return problem('spec.config', message);
   }
   let config: unknown;
   try {
     config = JSON.parse(text);
   } catch (error) {
-    return problem(
-      'spec.config',
-      `is not JSON (${error instanceof Error ? error.message : String(error)}): correct it`,
-    );
+    const cause = error instanceof Error ? error.message : String(error);
+    return problem('spec.config', `is not JSON (${cause}): correct it`);
   }
   if (!isRecord(config)) return problem('spec.config', 'is not a JSON object: write a CNI config or config list');
   const { plugins } = config;
@@ -95,10 +90,8 @@ function readAllowPersistentIPs(name: string, config: Record<string, unknown>, p
     if (!isRecord(place)) return problem(path, `is ${describeValue(place)}: set it to a CNI plugin config`);
     const flag = place.allowPersistentIPs ?? false;
     if (typeof flag !== 'boolean') {
-      return problem(
-        `${path}.allowPersistentIPs`,
-        `is ${describeValue(flag)}: set it to true or false, without quotes`,
-      );
+      const message = `is ${describeValue(flag)}: set it to true or false, without quotes`;
+      return problem(`${path}.allowPersistentIPs`, message);
     }
     allowed ||= flag;
   }

@@ -68,11 +68,7 @@ export function defaultSelectionOf({ metadata }: KubeObject, multusNamespace: st
   const value = metadata.annotations?.[DEFAULT_NETWORK_ANNOTATION] ?? '';
   const selections = parseNetworkSelections(value, multusNamespace);
   if (selections.length > 1) throw new NetworkSelectionError('it has more than one element: name one network');
-  return selections.map((selection) => ({
-    ...selection,
-    position: 0,
-    interface: selection.interface ?? PRIMARY_INTERFACE,
-  }));
+  return selections.map((one) => ({ ...one, position: 0, interface: one.interface ?? PRIMARY_INTERFACE }));
 }
 
 /**

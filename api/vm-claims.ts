@@ -35,13 +35,8 @@ export function isForVmNetwork(claim: IPAMClaim, vm: string, vmNetwork: string):
 
 /** Returns the names that a claim for that network of the VM's spec may have, for callers that cannot list all claims. */
 export function possibleClaimNames(vm: string, vmNetwork: string, cniNetwork: string): readonly string[] {
-  return [
-    ...new Set([
-      claimName(vm, vmNetwork),
-      ipamExtensionsClaimName(vm, vmNetwork),
-      swappedClaimName(vm, vmNetwork, cniNetwork),
-    ]),
-  ];
+  const swapped = swappedClaimName(vm, vmNetwork, cniNetwork);
+  return [...new Set([claimName(vm, vmNetwork), ipamExtensionsClaimName(vm, vmNetwork), swapped])];
 }
 
 /** Returns the name that kubevirt/ipam-extensions gives the claim (`ComposeKey`): valid runs joined by dots. Networks of a VM may share it. */
@@ -81,9 +76,8 @@ export function hasNoOwner(claim: IPAMClaim): boolean {
 export function describeClaimOwner(claim: IPAMClaim, requester?: Pick<ClaimOwner, 'kind' | 'name'>): string {
   const owner = claimOwnerOf(claim);
   if (owner === undefined) {
-    return isBeingDeleted(claim)
-      ? 'has no owner and is being deleted'
-      : `has no owner and is for network "${claim.spec.network}"`;
+    const state = isBeingDeleted(claim) ? 'being deleted' : `for network "${claim.spec.network}"`;
+    return `has no owner and is ${state}`;
   }
   const kind = controllerOf(claim)?.kind ?? (isWorkloadClaim(claim) ? VIRTUAL_MACHINE_KIND : 'owner');
   const another = requester?.kind === kind && requester.name === owner.name ? 'another ' : '';

@@ -6,11 +6,8 @@ import type { EventSubject } from '../kube/events.js';
 /** Returns the claim and its owner: the VM, or the VMI without a VM. */
 export function claimEventSubjects(claim: IPAMClaim): EventSubject[] {
   const { namespace = '', name, uid = '' } = claim.metadata;
-  const itself: EventSubject = {
-    apiVersion: IPAM_CLAIM_API_VERSION,
-    kind: IPAM_CLAIM_KIND,
-    metadata: { namespace, name, uid },
-  };
+  const metadata = { namespace, name, uid };
+  const itself: EventSubject = { apiVersion: IPAM_CLAIM_API_VERSION, kind: IPAM_CLAIM_KIND, metadata };
   const owner = claimOwnerOf(claim);
   if (owner === undefined || !isWorkloadClaim(claim)) return [itself];
   const { apiVersion = KUBEVIRT_API_VERSION, kind = VIRTUAL_MACHINE_KIND } = controllerOf(claim) ?? {};

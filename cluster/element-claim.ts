@@ -108,9 +108,7 @@ export function matchNetwork(
   const wanted = selection.interface;
   if (wanted === undefined) {
     // such an element may also belong to a network binding plugin, in addition to that of the interface
-    return networks.find(
-      ({ podInterface, position }) => position === selection.position && !requested.has(podInterface),
-    );
+    return networks.find((one) => one.position === selection.position && !requested.has(one.podInterface));
   }
   return (
     networks.find(({ podInterface }) => podInterface === wanted) ??

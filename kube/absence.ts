@@ -36,10 +36,8 @@ async function namesServed(
   signal?: AbortSignal,
 ): Promise<string[]> {
   try {
-    const { resources } = (await transport.request({ method: 'GET', path, signal })) as {
-      resources: { name: string }[];
-    };
-    return resources.map(({ name }) => name);
+    const served = (await transport.request({ method: 'GET', path, signal })) as { resources: { name: string }[] };
+    return served.resources.map(({ name }) => name);
   } catch (error) {
     if (isNotFound(error)) return [];
     throw error;

@@ -81,11 +81,8 @@ export class Client {
 
   /** @throws {StatusError} 404 if there is no such object */
   async get<T extends KubeObject>(resource: Resource<T>, ref: ObjectRef, options: CallOptions = {}): Promise<T> {
-    return (await this.transport.request({
-      ...callOptionsOf(options),
-      method: 'GET',
-      path: resourcePath(resource, ref),
-    })) as T;
+    const path = resourcePath(resource, ref);
+    return (await this.transport.request({ ...callOptionsOf(options), method: 'GET', path })) as T;
   }
 
   /** @returns undefined if there is no such object or no such kind */
@@ -131,13 +128,8 @@ export class Client {
     const namespace = options.namespace ?? object.metadata.namespace;
     const path = resourcePath(resource, { namespace });
     const body = withTypeMeta(resource, object);
-    return (await this.transport.request({
-      ...callOptionsOf(options),
-      method: 'POST',
-      path,
-      query: dryRunQuery(options.dryRun),
-      body,
-    })) as T;
+    const query = dryRunQuery(options.dryRun);
+    return (await this.transport.request({ ...callOptionsOf(options), method: 'POST', path, query, body })) as T;
   }
 
   /**
@@ -151,13 +143,8 @@ export class Client {
   ): Promise<T> {
     const path = resourcePath(resource, { ...refOf(object), ...subresourceOf(options.subresource) });
     const body = withTypeMeta(resource, object);
-    return (await this.transport.request({
-      ...callOptionsOf(options),
-      method: 'PUT',
-      path,
-      query: dryRunQuery(options.dryRun),
-      body,
-    })) as T;
+    const query = dryRunQuery(options.dryRun);
+    return (await this.transport.request({ ...callOptionsOf(options), method: 'PUT', path, query, body })) as T;
   }
 
   async patch<T extends KubeObject>(
@@ -187,12 +174,8 @@ export class Client {
       gracePeriodSeconds,
     };
     try {
-      await this.transport.request({
-        ...callOptionsOf(options),
-        method: 'DELETE',
-        path: resourcePath(resource, ref),
-        body,
-      });
+      const path = resourcePath(resource, ref);
+      await this.transport.request({ ...callOptionsOf(options), method: 'DELETE', path, body });
     } catch (error) {
       if (!isNotFound(error)) throw error;
     }

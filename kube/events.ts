@@ -109,13 +109,8 @@ export class EventRecorder {
 
   event(subject: EventSubject, type: EventType, reason: string, message: string): void {
     const text = truncate(message, MAX_EVENT_MESSAGE_LENGTH - 1);
-    const objectKey = [
-      subject.apiVersion,
-      subject.kind,
-      subject.metadata.namespace,
-      subject.metadata.name,
-      subject.metadata.uid,
-    ].join('/');
+    const { apiVersion, kind, metadata } = subject;
+    const objectKey = [apiVersion, kind, metadata.namespace, metadata.name, metadata.uid].join('/');
     const key = [objectKey, type, reason, text].join('\n');
     const waiting = this.#waiting.get(key);
     const { clock } = this.#options;

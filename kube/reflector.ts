@@ -168,14 +168,8 @@ export class Reflector<T extends KubeObject, P = T> {
     const { client, resource, namespace, labelSelector, fieldSelector } = this.#options;
     // Random, so that the watches of many clients do not end together.
     const timeoutSeconds = 300 + Math.floor(this.#random() * 300);
-    const query = {
-      watch: true,
-      allowWatchBookmarks: true,
-      resourceVersion: from,
-      timeoutSeconds,
-      labelSelector,
-      fieldSelector,
-    };
+    const selectors = { labelSelector, fieldSelector };
+    const query = { watch: true, allowWatchBookmarks: true, resourceVersion: from, timeoutSeconds, ...selectors };
     const idleMs = this.#options.idleMs ?? IDLE_MS + Math.floor(this.#random() * IDLE_JITTER_MS);
     const path = resourcePath(resource, { namespace });
     const watch = new AbortController();

@@ -4,6 +4,7 @@ import type { AddressPool } from '../api/address-pool.js';
 import type { IPAMClaim } from '../api/ipam-claim.js';
 import type { KubeVirt, VirtualMachine, VirtualMachineInstance } from '../api/kubevirt.js';
 import type { KubeObject } from '../api/meta.js';
+import { IPAM_API_VERSION } from '../api/names.js';
 import type { NetworkAttachmentDefinition } from '../api/network-attachment.js';
 import type { Pod } from '../api/pod.js';
 import { clusterResource, namespacedResource } from './resource.js';
@@ -58,14 +59,6 @@ export const VALIDATING_WEBHOOK_CONFIGURATIONS = clusterResource<WebhookConfigur
   'ValidatingWebhookConfiguration',
 );
 
-export const ADDRESS_POOLS = clusterResource<AddressPool>('ipam.holdfast.dev/v1alpha1', 'addresspools', 'AddressPool');
-export const ADDRESS_LEASES = clusterResource<AddressLease>(
-  'ipam.holdfast.dev/v1alpha1',
-  'addressleases',
-  'AddressLease',
-);
-export const ADDRESS_BLOCKS = clusterResource<AddressBlock>(
-  'ipam.holdfast.dev/v1alpha1',
-  'addressblocks',
-  'AddressBlock',
-);
+export const ADDRESS_POOLS = clusterResource<AddressPool>(IPAM_API_VERSION, 'addresspools', 'AddressPool');
+export const ADDRESS_LEASES = clusterResource<AddressLease>(IPAM_API_VERSION, 'addressleases', 'AddressLease');
+export const ADDRESS_BLOCKS = clusterResource<AddressBlock>(IPAM_API_VERSION, 'addressblocks', 'AddressBlock');

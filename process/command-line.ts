@@ -103,9 +103,8 @@ function checkClientConfig<Config extends ClientConfig>(config: Config): Config 
 }
 
 function flagsOf(setting: Setting<unknown>): string {
-  return setting.isValueOptional
-    ? `--${setting.flag} [${setting.placeholder}]`
-    : `--${setting.flag} <${setting.placeholder}>`;
+  const { flag, placeholder, isValueOptional } = setting;
+  return isValueOptional ? `--${flag} [${placeholder}]` : `--${flag} <${placeholder}>`;
 }
 
 function describeSetting(setting: Setting<unknown>): string {
@@ -134,9 +133,8 @@ function readSetting(setting: Setting<unknown>, given: string | true | undefined
     if (text) return parseSetting(setting, text, variable);
   }
   if (setting.isRequired) {
-    throw new UsageError(
-      `--${setting.flag} is required, or ${variablesOf(setting).join(' or ')}: ${setting.description}`,
-    );
+    const variables = variablesOf(setting).join(' or ');
+    throw new UsageError(`--${setting.flag} is required, or ${variables}: ${setting.description}`);
   }
   return setting.defaultValue;
 }

@@ -29,12 +29,8 @@ export async function createContext(
   const clock = systemClock;
   const random = Math.random;
   const credentials = await loadCredentials({ kubeconfig: config.kubeconfig });
-  const transport = new Transport(credentials, {
-    userAgent: `holdfast-${process}/${VERSION}`,
-    metrics: metrics.kube,
-    clock,
-    random,
-  });
+  const userAgent = `holdfast-${process}/${VERSION}`;
+  const transport = new Transport(credentials, { userAgent, metrics: metrics.kube, clock, random });
   const client = new Client(transport);
   const informers = new InformerRegistry({ client, log, metrics: metrics.kube, clock, random });
   return { client, informers, log, metrics, clock, random };

@@ -107,13 +107,8 @@ function answerChecks(response: ServerResponse, checks: readonly ReadinessCheck[
   answer(response, ready ? 200 : 503, `${[...lines, ...notices, ready ? 'ready' : 'not ready'].join('\n')}\n`);
 }
 
-function answer(
-  response: ServerResponse,
-  status: number,
-  body: string,
-  contentType = 'text/plain; charset=utf-8',
-): void {
-  response.writeHead(status, { 'content-type': contentType, 'cache-control': 'no-store' }).end(body);
+function answer(response: ServerResponse, status: number, body: string, type = 'text/plain; charset=utf-8'): void {
+  response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' }).end(body);
 }
 
 function portOf(server: Server | undefined): number | undefined {
