@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { ReviewError, readReview, writeReview } from './review.js';
 
+const V1BETA1 = 'admission.k8s.io/v1beta1';
 const REVIEW = {
   apiVersion: 'admission.k8s.io/v1',
   kind: 'AdmissionReview',
@@ -35,11 +36,8 @@ describe('an AdmissionReview', () => {
   });
 
   it('contains group and subresource of the reviewed object', () => {
-    const request = {
-      ...REVIEW.request,
-      resource: { group: 'apps', version: 'v1', resource: 'deployments' },
-      subResource: 'scale',
-    };
+    const resource = { group: 'apps', version: 'v1', resource: 'deployments' };
+    const request = { ...REVIEW.request, resource, subResource: 'scale' };
     expect(readReview({ ...REVIEW, request }).resource).to.equal('apps/v1/deployments/scale');
   });
 
@@ -48,11 +46,7 @@ describe('an AdmissionReview', () => {
     { name: 'null', given: null, expect: 'the body is null' },
     { name: 'another kind', given: { ...REVIEW, kind: 'Pod' }, expect: 'kind is "Pod", not "AdmissionReview"' },
     { name: 'no version', given: { ...REVIEW, apiVersion: undefined }, expect: 'apiVersion is absent' },
-    {
-      name: 'an old version',
-      given: { ...REVIEW, apiVersion: 'admission.k8s.io/v1beta1' },
-      expect: '"admission.k8s.io/v1beta1"',
-    },
+    { name: 'an old version', given: { ...REVIEW, apiVersion: V1BETA1 }, expect: `"${V1BETA1}"` },
     { name: 'no request', given: { ...REVIEW, request: undefined }, expect: 'request is absent' },
     { name: 'no uid', given: { ...REVIEW, request: {} }, expect: 'request.uid is absent' },
     { name: 'a uid that is no text', given: { ...REVIEW, request: { uid: 7 } }, expect: 'request.uid is 7' },
@@ -90,10 +84,7 @@ describe('an AdmissionReview', () => {
 
   it('is denied with a code and a reason', () => {
     const answer = JSON.parse(writeReview('u1', { allowed: false, reason: 'no', code: 403 })) as { response: unknown };
-    expect(answer.response).to.deep.equal({
-      uid: 'u1',
-      allowed: false,
-      status: { status: 'Failure', code: 403, message: 'no' },
-    });
+    const status = { status: 'Failure', code: 403, message: 'no' };
+    expect(answer.response).to.deep.equal({ uid: 'u1', allowed: false, status });
   });
 });

@@ -107,17 +107,10 @@ describe('the limits of the admission server', () => {
 
   it('answer 503 while reviewed bodies use the whole budget, and serve again after that', async () => {
     await start({ maxBodiesBytes: 100 * KIB });
-    let release: () => void = () => undefined;
-    const entered = new Promise<void>((resolve) => {
-      answer = async () => {
-        resolve();
-        await new Promise<void>((done) => (release = done));
-        return '{}';
-      };
-    });
+    const { release, areEntered } = holdAnswers(1);
     const body = JSON.stringify('x'.repeat(70 * KIB));
     const first = client.send({ body });
-    await entered;
+    await areEntered;
     const second = new AdmissionClient(server.port, { ca: certificate.ca });
     const refused = await second.send({ body });
     expect(refused).to.deep.include({ status: 503, body: 'too many reviews at the same time: retry later\n' });
@@ -152,19 +145,12 @@ describe('the limits of the admission server', () => {
 
   it('keep a connection with a running request while many others are opened', async () => {
     await start({ maxConnections: 3 });
-    let release: () => void = () => undefined;
-    const entered = new Promise<void>((resolve) => {
-      answer = async () => {
-        resolve();
-        await new Promise<void>((done) => (release = done));
-        return '"late"';
-      };
-    });
+    const { release, areEntered } = holdAnswers(1);
     const underWay = client.send({ body: '{}' });
-    await entered;
+    await areEntered;
     for (let count = 0; count < 8; count++) await open();
     release();
-    expect(await underWay).to.include({ status: 200, body: '"late"' });
+    expect(await underWay).to.include({ status: 200, body: '{}' });
   });
 
   it('keep idle connections of an address while another address opens too many', async () => {

@@ -23,11 +23,7 @@ const CASES: { name: string; config: object; annotations?: Record<string, string
   { name: 'SR-IOV without a resource', config: { type: 'sriov' }, wire: undefined },
   { name: 'OVS without a bridge', config: { type: 'ovs' }, wire: undefined },
   { name: 'a plugin that is not known', config: { type: 'host-device', device: 'eth1' }, wire: undefined },
-  {
-    name: 'a link inside the pod',
-    config: { type: 'macvlan', master: 'eth1', linkInContainer: true },
-    wire: undefined,
-  },
+  { name: 'a link in the pod', config: { type: 'macvlan', master: 'eth1', linkInContainer: true }, wire: undefined },
   { name: 'a bridge that is no text', config: { type: 'bridge', bridge: 7 }, wire: undefined },
   { name: 'a name that is too long', config: { type: 'bridge', bridge: 'b'.repeat(254) }, wire: undefined },
   { name: 'a VLAN that cannot be', config: { type: 'bridge', bridge: 'br0', vlan: 4095 }, wire: undefined },
@@ -49,9 +45,8 @@ describe('the layer-2 segment of a NAD', () => {
   for (const { name, config, annotations, wire } of CASES) {
     it(`is ${wire ?? 'unknown'} for ${name}`, () => {
       const metadata = { name: 'n', namespace: 'vms', ...(annotations && { annotations }) };
-      expect(
-        layer2SegmentOf({ metadata, spec: { config: JSON.stringify({ name: 'blue', ipam, ...config }) } }),
-      ).to.equal(wire);
+      const spec = { config: JSON.stringify({ name: 'blue', ipam, ...config }) };
+      expect(layer2SegmentOf({ metadata, spec })).to.equal(wire);
     });
   }
 

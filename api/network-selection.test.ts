@@ -65,9 +65,8 @@ describe('the networks annotation', () => {
   it("is read in the pod's namespace, and a pod without it requests no networks", () => {
     const metadata = { namespace: 'vms', name: 'p1' };
     const blue = { position: 1, nad: { namespace: 'vms', name: 'blue' }, requestsAddresses: false };
-    expect(
-      networkSelectionsOf({ metadata: { ...metadata, annotations: { [NETWORKS_ANNOTATION]: 'blue' } } }),
-    ).to.deep.equal([blue]);
+    const annotations = { [NETWORKS_ANNOTATION]: 'blue' };
+    expect(networkSelectionsOf({ metadata: { ...metadata, annotations } })).to.deep.equal([blue]);
     expect(networkSelectionsOf({ metadata })).to.deep.equal([]);
   });
 
@@ -75,11 +74,7 @@ describe('the networks annotation', () => {
     { name: 'broken JSON', given: '[{"name":"blue"', expect: /^it is not JSON: / },
     { name: 'JSON that is no list', given: '{"name":"blue"}', expect: 'it is not a list of network elements' },
     { name: 'an element that is no object', given: '["blue"]', expect: 'element 0 is "blue", not an object' },
-    {
-      name: 'an element without a name',
-      given: '[{"name":"a"},{"namespace":"vms"}]',
-      expect: 'element 1 has no "name"',
-    },
+    { name: 'an unnamed element', given: '[{"name":"a"},{"namespace":"vms"}]', expect: 'element 1 has no "name"' },
     {
       name: 'an interface that is no string',
       given: '[{"name":"a","interface":7}]',
@@ -202,12 +197,7 @@ describe('setting the claim references of network elements', () => {
       references: [[1, 'vm1.g']],
       expect: `[{"name":"blue","namespace":"vms"},{"name":"green","namespace":"other","interface":"net7","${CLAIM_REFERENCE_KEY}":"vm1.g"}]`,
     },
-    {
-      name: 'leaves the comma form alone where there is nothing to add',
-      given: 'blue',
-      references: [],
-      expect: 'blue',
-    },
+    { name: 'leaves the comma form alone if nothing is added', given: 'blue', references: [], expect: 'blue' },
     {
       name: 'fills an empty reference',
       given: `[{"name":"a","${CLAIM_REFERENCE_KEY}":""}]`,

@@ -43,12 +43,7 @@ describe('the owner of a claim', () => {
     },
     { name: 'not another of its name', given: claim(), owner: { name: 'vm1', uid: 'x' }, expect: false },
     { name: 'not another with its UID', given: claim(), owner: { name: 'evil', uid: 'vm-uid' }, expect: false },
-    {
-      name: 'nobody where none is known',
-      given: claim({ owner: null }),
-      owner: { name: 'vm1', uid: 'vm-uid' },
-      expect: false,
-    },
+    { name: 'nobody if unknown', given: claim({ owner: null }), owner: { name: 'vm1', uid: 'vm-uid' }, expect: false },
   ];
   for (const { name, given, owner, expect: expected } of cases) {
     it(`is ${name}`, () => {

@@ -8,11 +8,7 @@ describe('a launcher pod that is created', () => {
 
   const choices: { name: string; given: ReviewedCluster; expect: (string | undefined)[] }[] = [
     { name: 'refers to the claim of its VM', given: CLUSTER, expect: ['vm1.data'] },
-    {
-      name: 'refers to the claim that the controller is about to make',
-      given: { ...CLUSTER, claims: [] },
-      expect: ['vm1.data'],
-    },
+    { name: 'refers to a claim before it exists', given: { ...CLUSTER, claims: [] }, expect: ['vm1.data'] },
     {
       name: 'refers to a claim that nobody owns and the controller is about to adopt',
       given: { ...CLUSTER, claims: [makeClaim('vm1', 'data', { ownerUid: null })] },

@@ -102,9 +102,8 @@ describe('the user who creates launchers', () => {
       }),
     };
     const told: (string | undefined)[] = [];
-    const followed = watchKubeVirt(informers as never, 'holdfast-system', () =>
-      told.push(followed.controller().username),
-    );
+    const tell = () => told.push(followed.controller().username);
+    const followed = watchKubeVirt(informers as never, 'holdfast-system', tell);
     const change = (act: () => void): void => {
       act();
       for (const handler of handlers) handler();

@@ -49,9 +49,8 @@ describe('the transforms of cached objects', () => {
       domain: { devices: { interfaces: [{ name: 'data', macAddress: MAC, model: 'virtio' }, { name: 'x' }] } },
     };
     const small = { networks: [], domain: { devices: { interfaces: [{ name: 'data', macAddress: MAC }] } } };
-    expect(transformVm({ metadata: { name: 'vm1' }, spec: { template: { spec } } }).spec?.template?.spec).to.deep.equal(
-      small,
-    );
+    const vm = transformVm({ metadata: { name: 'vm1' }, spec: { template: { spec } } });
+    expect(vm.spec?.template?.spec).to.deep.equal(small);
     expect(transformVmi({ metadata: { name: 'vm1' }, spec }).spec).to.deep.equal(small);
   });
 

@@ -10,11 +10,7 @@ describe('backoff', () => {
   const cases = [
     { name: 'doubles up to its limit', given: { random: () => 1 }, expect: [100, 200, 400, 500, 500] },
     { name: 'takes at most half of a delay away', given: { random: () => 0 }, expect: [50, 100, 200, 250, 250] },
-    {
-      name: 'grows by the factor that is given',
-      given: { random: () => 1, factor: 1.5 },
-      expect: [100, 150, 225, 337.5, 500],
-    },
+    { name: 'grows by another factor', given: { random: () => 1, factor: 1.5 }, expect: [100, 150, 225, 337.5, 500] },
   ];
   for (const { name, given, expect: expected } of cases) {
     it(name, () => {

@@ -3,7 +3,7 @@ import type { KubeObject } from '../api/meta.js';
 import { FaultServer, inTurn, type Reply, status } from '../test/fault-server.js';
 import { faultOf } from '../test/request-error.js';
 import { Client, type Patch } from './client.js';
-import type { Resource } from './resource.js';
+import { namespacedResource } from './resource.js';
 import { NODES } from './resources.js';
 import { Transport } from './transport.js';
 
@@ -11,13 +11,7 @@ interface Thing extends KubeObject {
   spec?: object;
 }
 
-const THINGS: Resource<Thing> = {
-  group: 'example.dev',
-  version: 'v1',
-  plural: 'things',
-  kind: 'Thing',
-  namespaced: true,
-};
+const THINGS = namespacedResource<Thing>('example.dev/v1', 'things', 'Thing');
 const REF = { namespace: 'n', name: 'a' };
 const PATH = '/apis/example.dev/v1/namespaces/n/things';
 
@@ -114,9 +108,8 @@ describe('Client', () => {
   it('requests only metadata if told to', async () => {
     server.handle(inTurn(page([])));
     await client.list(THINGS, { metadataOnly: true });
-    expect(server.seen[0]?.headers.accept).to.match(
-      /^application\/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,/,
-    );
+    const accepted = /^application\/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,/;
+    expect(server.seen[0]?.headers.accept).to.match(accepted);
   });
 
   it('creates an object in its namespace, and adds kind and apiVersion', async () => {
@@ -188,9 +181,8 @@ describe('Client', () => {
 
   it('posts to subresources', async () => {
     server.handle(inTurn({ status: 201, body: { status: { token: 't' } } }));
-    expect(await client.createSubresource(THINGS, REF, 'token', { spec: {} })).to.deep.equal({
-      status: { token: 't' },
-    });
+    const token = await client.createSubresource(THINGS, REF, 'token', { spec: {} });
+    expect(token).to.deep.equal({ status: { token: 't' } });
     expect(requests()).to.deep.equal([`POST ${PATH}/a/token`]);
   });
 

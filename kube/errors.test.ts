@@ -34,11 +34,7 @@ describe('errors of the API server', () => {
     { name: 'the header', given: refusal(429, {}, { 'retry-after': '2' }), expect: 2000 },
     { name: 'the details', given: refusal(429, { kind: 'Status', details: { retryAfterSeconds: 3 } }), expect: 3000 },
     { name: 'nowhere', given: refusal(429, {}), expect: undefined },
-    {
-      name: 'a date, which API servers do not send',
-      given: refusal(429, {}, { 'retry-after': 'Fri' }),
-      expect: undefined,
-    },
+    { name: 'a date (API servers send none)', given: refusal(429, {}, { 'retry-after': 'Fri' }), expect: undefined },
   ];
   for (const { name, given, expect: expected } of retryAfter) {
     it(`take the delay before a retry from ${name}`, () => {
@@ -82,9 +78,9 @@ describe('errors of the API server', () => {
     const taken = refusal(409, { kind: 'Status', reason: 'AlreadyExists' });
     expect([isConflict(conflict), isAlreadyExists(conflict)]).to.deep.equal([true, false]);
     expect([isConflict(taken), isAlreadyExists(taken)]).to.deep.equal([false, true]);
-    expect([isNotFound(refusal(404, {})), isGone(refusal(410, {})), isTooManyRequests(refusal(429, {}))]).to.deep.equal(
-      [true, true, true],
-    );
+    expect(isNotFound(refusal(404, {}))).to.equal(true);
+    expect(isGone(refusal(410, {}))).to.equal(true);
+    expect(isTooManyRequests(refusal(429, {}))).to.equal(true);
   });
 });
 

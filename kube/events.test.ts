@@ -92,11 +92,8 @@ describe('EventRecorder', () => {
     recorder.event(vm('web', 'shop'), 'Warning', 'Reason', 'text');
     await flush();
     expect(written()).to.have.length(1);
-    expect(written()[0]).to.include({
-      count: 3,
-      firstTimestamp: '2030-01-01T00:00:00Z',
-      lastTimestamp: '2030-01-01T00:09:00Z',
-    });
+    const [firstTimestamp, lastTimestamp] = ['2030-01-01T00:00:00Z', '2030-01-01T00:09:00Z'];
+    expect(written()[0]).to.include({ count: 3, firstTimestamp, lastTimestamp });
   });
 
   it('writes a new event after ten minutes, and if the old event has expired on the server', async () => {

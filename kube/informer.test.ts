@@ -90,9 +90,8 @@ describe('Informer', () => {
       indexes: { size: (object) => [String(object.size)] },
     });
     await bench.informer.synced();
-    expect(bench.informer.cache.byIndex('size', '6')).to.deep.equal([
-      { metadata: { name: 'b', namespace: 'n' }, size: 6 },
-    ]);
+    const { cache } = bench.informer;
+    expect(cache.byIndex('size', '6')).to.deep.equal([{ metadata: { name: 'b', namespace: 'n' }, size: 6 }]);
   });
 
   it('reports cached objects to a handler that is added later', async () => {

@@ -7,6 +7,7 @@ import { systemClock } from './clock.js';
 import { TransportError } from './errors.js';
 import { LEASES, LeaderElection, type Lease } from './leader-election.js';
 import { silentLogger } from './log.js';
+import type { ApiRequest } from './transport.js';
 
 class Candidate {
   readonly api: MemoryApi;
@@ -49,16 +50,10 @@ function lineTo(api: MemoryApi): MemoryApi {
   line.before = (request) => {
     throw new TransportError('unsent', `${request.method} is cut`);
   };
-  return Object.assign(line, {
-    request: (request: Parameters<MemoryApi['request']>[0]) => forward(line, api, request),
-  });
+  return Object.assign(line, { request: (request: ApiRequest) => forward(line, api, request) });
 }
 
-async function forward(
-  line: MemoryApi,
-  api: MemoryApi,
-  request: Parameters<MemoryApi['request']>[0],
-): Promise<unknown> {
+async function forward(line: MemoryApi, api: MemoryApi, request: ApiRequest): Promise<unknown> {
   await line.before(request);
   return api.request(request);
 }

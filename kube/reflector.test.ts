@@ -147,10 +147,8 @@ describe('Reflector', () => {
     for (const random of [0, 0.5, 0.999]) {
       await bench.close();
       bench = new WatchHarness(server, 10_000, clock);
-      bench.start([list(10)], [{ lines: [event('ADDED', testObject('a', 11))] }, QUIET], {
-        clock,
-        random: () => random,
-      });
+      const lines = [event('ADDED', testObject('a', 11))];
+      bench.start([list(10)], [{ lines }, QUIET], { clock, random: () => random });
       await bench.until(() => bench.changes.length === 1);
       clock.advanceTo(clock.now() + 120_000);
       expect(bench.requestSummaries(), 'one bookmark may be late').to.deep.equal(['list', 'watch 10']);

@@ -3,6 +3,7 @@ import { StatusError, TransportError, type TransportFault } from './errors.js';
 import { type RetryDecision, planRetry } from './retry.js';
 
 const none = { refreshed: false, resent: false };
+const resent = { ...none, resent: true };
 
 function status(code: number, retryAfterMs?: number): StatusError {
   return new StatusError({ request: 'r', status: code, reason: 'R', message: 'm', retryAfterMs });
@@ -23,19 +24,8 @@ describe('planRetry', () => {
     { name: 'does not guess where there is no Retry-After', error: status(429), readOnly: true, expect: undefined },
     { name: 'does not wait beyond the deadline', error: status(429, 5000), readOnly: true, expect: undefined },
     { name: 'does not repeat other refusals', error: status(500, 10), readOnly: true, expect: undefined },
-    {
-      name: 'repeats a read on a broken connection at once',
-      error: fault('broken'),
-      readOnly: true,
-      expect: { after: 0 },
-    },
-    {
-      name: 'but once',
-      error: fault('broken'),
-      readOnly: true,
-      attempts: { ...none, resent: true },
-      expect: undefined,
-    },
+    { name: 'repeats a broken read at once', error: fault('broken'), readOnly: true, expect: { after: 0 } },
+    { name: 'repeats a read only once', error: fault('broken'), readOnly: true, attempts: resent, expect: undefined },
     { name: 'does not repeat a write that may have been received', error: fault('broken'), expect: undefined },
     { name: 'repeats a write that cannot have been received', error: fault('unsent'), expect: { after: 50 } },
     { name: 'gives up at the deadline', error: fault('deadline'), readOnly: true, expect: undefined },

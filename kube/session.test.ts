@@ -1,30 +1,23 @@
 import { expect } from 'chai';
-import { inTurn, status } from '../test/fault-server.js';
+import { type Handler, inTurn, status } from '../test/fault-server.js';
 import { faultOf, requestErrorOf } from '../test/request-error.js';
 import { systemClock } from './clock.js';
 import { OK, TransportHarness } from './testing/transport-harness.js';
 
 describe('the credentials of a transport', () => {
   const harness = new TransportHarness();
+  const requireNewToken: Handler = ({ headers }) => (headers.authorization === 'Bearer new' ? OK : { status: 401 });
 
   it('are refreshed after a 401, and the request is retried, also a write', async () => {
     const credentials = harness.server.credentials(['old', 'new']);
-    harness.connect(
-      (request) => (request.headers.authorization === 'Bearer new' ? OK : { status: 401 }),
-      {},
-      credentials,
-    );
+    harness.connect(requireNewToken, {}, credentials);
     expect(await harness.post()).to.deep.equal({ ok: true });
     expect(credentials.refreshed).to.equal(1);
   });
 
   it('are refreshed once if many requests are rejected at the same time', async () => {
     const credentials = harness.server.credentials(['old', 'new']);
-    harness.connect(
-      (request) => (request.headers.authorization === 'Bearer new' ? OK : { status: 401 }),
-      {},
-      credentials,
-    );
+    harness.connect(requireNewToken, {}, credentials);
     await Promise.all(Array.from({ length: 50 }, () => harness.get()));
     expect(credentials.refreshed).to.equal(1);
   });
@@ -43,12 +36,8 @@ describe('the credentials of a transport', () => {
     const credentials = { ...given, headers: () => Promise.resolve({ authorization: `Bearer ${++reads}` }) };
     harness.connect(inTurn(OK), { connections: 1, clock: { ...systemClock, now: () => now } }, credentials);
     for (now of [0, 59_999, 60_000, 119_000]) await harness.get();
-    expect(harness.server.seen.map((seen) => seen.headers.authorization)).to.deep.equal([
-      'Bearer 1',
-      'Bearer 1',
-      'Bearer 2',
-      'Bearer 2',
-    ]);
+    const sent = harness.server.seen.map((seen) => seen.headers.authorization);
+    expect(sent).to.deep.equal(['Bearer 1', 'Bearer 1', 'Bearer 2', 'Bearer 2']);
     expect(harness.server.connections).to.equal(1);
   });
 
@@ -58,11 +47,8 @@ describe('the credentials of a transport', () => {
     const credentials = { ...given, tls: () => Promise.resolve({ ca: `${ca}\n`, rejectUnauthorized: true }) };
     let now = 0;
     ca = harness.server.certificate.ca;
-    harness.connect(
-      inTurn({ ...OK, delayMs: 100 }, OK),
-      { connections: 1, clock: { ...systemClock, now: () => now } },
-      credentials,
-    );
+    const clock = { ...systemClock, now: () => now };
+    harness.connect(inTurn({ ...OK, delayMs: 100 }, OK), { connections: 1, clock }, credentials);
     const running = harness.get();
     await harness.server.until(() => harness.server.seen.length === 1);
     ca = `${harness.server.certificate.ca}\n# renewed`;
@@ -87,13 +73,10 @@ describe('the credentials of a transport', () => {
   it('are requested again if loading takes more than half a minute', async () => {
     let now = 0;
     let asked = 0;
-    const headers = () =>
-      ++asked === 1 ? new Promise<never>(() => undefined) : Promise.resolve({ authorization: 'Bearer x' });
-    harness.connect(
-      inTurn(OK),
-      { clock: { ...systemClock, now: () => now } },
-      { ...harness.server.credentials(), headers },
-    );
+    const loaded = Promise.resolve({ authorization: 'Bearer x' });
+    const headers = () => (++asked === 1 ? new Promise<never>(() => undefined) : loaded);
+    const clock = { ...systemClock, now: () => now };
+    harness.connect(inTurn(OK), { clock }, { ...harness.server.credentials(), headers });
     expect(await faultOf(harness.get(50))).to.equal('deadline');
     expect(await faultOf(harness.get(50))).to.equal('deadline');
     now = 30_000;
@@ -103,11 +86,8 @@ describe('the credentials of a transport', () => {
 
   it("cause the server's error to be thrown if they cannot be renewed", async () => {
     const refresh = () => Promise.reject(new Error('plugin failed'));
-    harness.connect(
-      inTurn({ status: 401, body: status(401, 'Unauthorized') }),
-      {},
-      { ...harness.server.credentials(), refresh },
-    );
+    const unauthorized = inTurn({ status: 401, body: status(401, 'Unauthorized') });
+    harness.connect(unauthorized, {}, { ...harness.server.credentials(), refresh });
     expect(await faultOf(harness.get())).to.equal('401');
   });
 });

@@ -17,11 +17,8 @@ describe('Transport.request', () => {
     const answer = await harness.transport.request({ method: 'POST', path: '/x', query, body: { a: 'ü' } });
     expect(answer).to.deep.equal({ ok: true });
     const seen = harness.server.seen[0]!;
-    expect([seen.method, seen.path, seen.query.toString()]).to.deep.equal([
-      'POST',
-      '/x',
-      'dryRun=All&limit=5&watch=false',
-    ]);
+    const { method, path } = seen;
+    expect([method, path, seen.query.toString()]).to.deep.equal(['POST', '/x', 'dryRun=All&limit=5&watch=false']);
     expect(JSON.parse(seen.body)).to.deep.equal({ a: 'ü' });
     expect(seen.headers).to.include({
       authorization: 'Bearer token',
@@ -32,11 +29,8 @@ describe('Transport.request', () => {
   });
 
   it('keeps the path in the URL of the server', async () => {
-    harness.connect(
-      inTurn(OK),
-      {},
-      { ...harness.server.credentials(), server: `${harness.server.url}/k8s/clusters/one/` },
-    );
+    const server = `${harness.server.url}/k8s/clusters/one/`;
+    harness.connect(inTurn(OK), {}, { ...harness.server.credentials(), server });
     await harness.get();
     expect(harness.server.seen[0]?.path).to.equal('/k8s/clusters/one/x');
   });
@@ -100,13 +94,12 @@ describe('Transport.request', () => {
   it('fails when its caller aborts', async () => {
     harness.connect(inTurn({ silent: true }));
     const caller = new AbortController();
-    const answer = faultOf(harness.transport.request({ method: 'GET', path: '/x', signal: caller.signal }));
+    const request = { method: 'GET', path: '/x', signal: caller.signal } as const;
+    const answer = faultOf(harness.transport.request(request));
     await harness.server.until(() => harness.server.seen.length === 1);
     caller.abort();
     expect(await answer).to.equal('aborted');
-    expect(await faultOf(harness.transport.request({ method: 'GET', path: '/x', signal: caller.signal }))).to.equal(
-      'aborted',
-    );
+    expect(await faultOf(harness.transport.request(request))).to.equal('aborted');
     expect(harness.server.seen).to.have.length(1);
   });
 
@@ -152,11 +145,8 @@ describe('Transport.request', () => {
   });
 
   it('rejects a server with a wrong certificate before it sends a byte', async () => {
-    harness.connect(
-      inTurn(OK),
-      {},
-      { ...harness.server.credentials(), tls: () => Promise.resolve({ rejectUnauthorized: true }) },
-    );
+    const tls = () => Promise.resolve({ rejectUnauthorized: true });
+    harness.connect(inTurn(OK), {}, { ...harness.server.credentials(), tls });
     expect(await faultOf(harness.get())).to.equal('unsent');
     expect(harness.server.seen).to.have.length(0);
   });

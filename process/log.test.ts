@@ -46,10 +46,8 @@ describe('createLogger', () => {
 
   it('writes an error with its stack and its cause', () => {
     const target = recorder();
-    createLogger('info', 'controller', target).error(
-      { err: new Error('no', { cause: new Error('because') }) },
-      'failed',
-    );
+    const err = new Error('no', { cause: new Error('because') });
+    createLogger('info', 'controller', target).error({ err }, 'failed');
     expect(JSON.stringify(target.lines[0]?.err)).to.include('no').and.to.include('because').and.to.include('log.test');
   });
 });

@@ -13,18 +13,9 @@ describe('serveProbes', () => {
   const registry = new Registry();
   new Counter({ name: 'seen_total', help: 'Seen.', registers: [registry] }).inc(3);
 
-  async function serve(
-    checks: ReadinessCheck[],
-    addresses: { health?: string; metrics?: string } = {},
-  ): Promise<Probes> {
-    const { health = LOOPBACK, metrics = LOOPBACK } = addresses;
-    probes = await serveProbes({
-      healthBindAddress: health,
-      metricsBindAddress: metrics,
-      checks,
-      registry,
-      log: silentLogger,
-    });
+  async function serve(checks: ReadinessCheck[], health = LOOPBACK, metrics = health): Promise<Probes> {
+    const addresses = { healthBindAddress: health, metricsBindAddress: metrics };
+    probes = await serveProbes({ ...addresses, checks, registry, log: silentLogger });
     return probes;
   }
 
@@ -49,9 +40,8 @@ describe('serveProbes', () => {
       { name: 'controller', run: () => undefined },
       { name: 'webhook', run: () => 'no certificate yet' },
     ]);
-    expect((await get(healthPort, '/readyz')).body).to.equal(
-      '[+] controller\n[-] webhook: no certificate yet\nnot ready\n',
-    );
+    const { body } = await get(healthPort, '/readyz');
+    expect(body).to.equal('[+] controller\n[-] webhook: no certificate yet\nnot ready\n');
   });
 
   it('reports a process as ready that has a notice, and shows the notice', async () => {
@@ -91,25 +81,21 @@ describe('serveProbes', () => {
     await new Promise((resolve) => free.once('listening', resolve));
     const address = `127.0.0.1:${String((free.address() as AddressInfo).port)}`;
     await new Promise((resolve) => free.close(resolve));
-    const { healthPort, metricsPort } = await serve([], { health: address, metrics: address });
+    const { healthPort, metricsPort } = await serve([], address);
     expect(healthPort).to.equal(metricsPort);
     expect((await get(healthPort, '/metrics')).body).to.include('seen_total 3');
     expect((await get(healthPort, '/readyz')).status).to.equal(200);
   });
 
   it('serves nothing at address 0', async () => {
-    expect(await serve([], { health: '0', metrics: '0' })).to.include({
-      healthPort: undefined,
-      metricsPort: undefined,
-    });
+    const none = { healthPort: undefined, metricsPort: undefined };
+    expect(await serve([], '0')).to.include(none);
   });
 
   it('rejects other paths and methods', async () => {
     const { healthPort } = await serve([]);
-    expect(await get(healthPort, '/')).to.deep.equal({
-      status: 404,
-      body: 'not found; available paths: /healthz, /readyz\n',
-    });
+    const body = 'not found; available paths: /healthz, /readyz\n';
+    expect(await get(healthPort, '/')).to.deep.equal({ status: 404, body });
     expect((await get(healthPort, '/constructor')).status).to.equal(404);
     expect((await get(healthPort, '/healthz', 'POST')).status).to.equal(405);
   });
@@ -128,13 +114,7 @@ describe('serveProbes', () => {
     const { healthPort } = await serve([]);
     const taken = `127.0.0.1:${String(healthPort)}`;
     let message = '';
-    await serveProbes({
-      healthBindAddress: taken,
-      metricsBindAddress: '0',
-      checks: [],
-      registry,
-      log: silentLogger,
-    }).catch((error: unknown) => (message = String(error)));
+    await serve([], taken, '0').catch((error: unknown) => (message = String(error)));
     expect(message).to.include(`cannot listen on ${taken}`).and.to.include('EADDRINUSE');
   });
 

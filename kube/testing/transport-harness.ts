@@ -27,13 +27,9 @@ export class TransportHarness {
   }
 
   /** Connects without jitter. */
-  connect(
-    handler: Handler,
-    options: TransportOptions = {},
-    credentials: Credentials = this.server.credentials(),
-  ): void {
+  connect(handler: Handler, options: TransportOptions = {}, credentials?: Credentials): void {
     this.server.handle(handler);
-    this.#transport = new Transport(credentials, { random: () => 0, ...options });
+    this.#transport = new Transport(credentials ?? this.server.credentials(), { random: () => 0, ...options });
   }
 
   get(deadlineMs?: number): Promise<unknown> {

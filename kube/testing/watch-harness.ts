@@ -3,7 +3,7 @@ import { Client } from '../client.js';
 import { type Clock, systemClock } from '../clock.js';
 import { type ObjectChange, Informer, type InformerOptions } from '../informer.js';
 import { silentMetrics } from '../metrics.js';
-import type { Resource } from '../resource.js';
+import { namespacedResource } from '../resource.js';
 import { Transport } from '../transport.js';
 import { type FaultServer, type Handler, type Reply, type SeenRequest } from '../../test/fault-server.js';
 
@@ -11,13 +11,7 @@ export interface TestObject extends KubeObject {
   size: number;
 }
 
-const TEST_OBJECTS: Resource<TestObject> = {
-  group: 'example.dev',
-  version: 'v1',
-  plural: 'things',
-  kind: 'Thing',
-  namespaced: true,
-};
+const TEST_OBJECTS = namespacedResource<TestObject>('example.dev/v1', 'things', 'Thing');
 
 export function testObject(name: string, version: number, uid = `uid-${name}`): TestObject {
   const metadata = { name, namespace: 'n', uid, resourceVersion: String(version) };
@@ -93,11 +87,7 @@ export class WatchHarness {
     this.#informer = new Informer(this.#client, TEST_OBJECTS, {
       clock: this.#impatientClock(),
       random: () => 1,
-      metrics: {
-        ...silentMetrics,
-        watchEnded: (_plural, why) => this.ends.push(why),
-        handlerFailed: () => this.failures++,
-      },
+      metrics: { ...silentMetrics, watchEnded: (_, why) => this.ends.push(why), handlerFailed: () => this.failures++ },
       ...options,
     });
     this.#informer.onChange((change) => this.changes.push(describeChange(change)));
@@ -106,8 +96,8 @@ export class WatchHarness {
 
   /** `list`, or `watch` with where it began. */
   requestSummaries(): string[] {
-    return this.server.seen.map((request) =>
-      isWatch(request) ? `watch ${request.query.get('resourceVersion') ?? ''}` : 'list',
+    return this.server.seen.map((seen) =>
+      isWatch(seen) ? `watch ${seen.query.get('resourceVersion') ?? ''}` : 'list',
     );
   }
 
