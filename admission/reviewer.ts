@@ -7,6 +7,8 @@ import { type AdmissionRequest, type AdmissionResponse, readReview, writeReview 
 export interface ReviewerOptions {
   /** The reviewed object, for messages: `the pod`. */
   subject: string;
+  /** The Deployment whose log has the details of an internal error: `holdfast-webhook`. */
+  component: string;
   /** Decides about a request. An error that it throws is an internal error. */
   decide: (request: AdmissionRequest) => AdmissionResponse | Promise<AdmissionResponse>;
   /** Returns the answer after an internal error; `reason` describes it. Default: a denial. */
@@ -47,10 +49,10 @@ export class Reviewer {
   }
 
   #fail({ namespace, uid }: AdmissionRequest, error: unknown): AdmissionResponse {
-    const { subject, log, onFault = deny } = this.#options;
+    const { subject, component, log, onFault = deny } = this.#options;
     log.error({ err: error, namespace, uid }, `review failed: ${messageOf(error)}`);
     return onFault(
-      `Holdfast could not review ${subject} because of an internal error (${messageOf(error)}): see the log of its webhook`,
+      `Holdfast could not review ${subject} because of an internal error (${messageOf(error)}): see the log of ${component}`,
     );
   }
 }

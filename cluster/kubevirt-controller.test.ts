@@ -64,13 +64,13 @@ describe('the user who creates launchers', () => {
       name: 'is unknown if the ConfigMap is missing',
       kubevirts: [kubevirt('kubevirt')],
       policies: undefined,
-      expect: `the ConfigMap ${KEY} is missing, and the KubeVirt object is in namespace kubevirt: create it with kubevirtNamespace kubevirt`,
+      expect: `the ConfigMap ${KEY} is missing, and the KubeVirt object is in namespace kubevirt: create the ConfigMap with kubevirtNamespace kubevirt`,
     },
     {
       name: 'is unknown without a KubeVirt object, whatever the parameter says',
       kubevirts: [],
       policies: policies('kubevirt'),
-      expect: `kubevirtNamespace in the ConfigMap ${KEY} is "kubevirt", and there is no KubeVirt object: create it, or install KubeVirt`,
+      expect: `kubevirtNamespace in the ConfigMap ${KEY} is "kubevirt", and there is no KubeVirt object: create the KubeVirt object, or install KubeVirt`,
     },
     {
       name: 'is not changed by a KubeVirt object that a tenant creates later',

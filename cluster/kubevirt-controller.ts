@@ -46,9 +46,9 @@ export function findKubeVirtController(
   const stated = configured === '' ? 'is empty' : `is ${JSON.stringify(configured.slice(0, MAX_NAMESPACE_LENGTH))}`;
   const state = policies === undefined ? `the ConfigMap ${key} is missing` : `${parameter} ${stated}`;
   if (actual === undefined) {
-    return { problem: `${state}, and there is no KubeVirt object: create it, or install KubeVirt` };
+    return { problem: `${state}, and there is no KubeVirt object: create the KubeVirt object, or install KubeVirt` };
   }
-  const remedy = policies === undefined ? `create it with kubevirtNamespace ${actual}` : `set it to ${actual}`;
+  const remedy = policies === undefined ? `create the ConfigMap with kubevirtNamespace ${actual}` : `set it to ${actual}`;
   return { problem: `${state}, and the KubeVirt object is in namespace ${actual}: ${remedy}` };
 }
 

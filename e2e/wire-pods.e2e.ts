@@ -135,7 +135,7 @@ describeStory('A pod without a claim', (story) => {
     await ask('pod-1', '10.73.4.77/24');
     expect(await wire.addressOf(await wire.waitRunning('pod-1'))).to.equal('10.73.4.77/24');
     await ask('second', '10.73.4.77/24');
-    expect(await wire.waitForSandboxFailure('second', /10\.73\.4\.77 is held by/)).to.include(
+    expect(await wire.waitForSandboxFailure('second', /10\.73\.4\.77 is allocated to/)).to.include(
       `${story().namespace}/pod-1`,
     );
     await ask('outside', '10.99.0.1/24');

@@ -30,6 +30,7 @@ export class CapacityAdmission {
     const { log, metrics, clock } = options;
     this.#reviewer = new Reviewer({
       subject: 'the pod',
+      component: 'holdfast-webhook',
       decide: (request) => this.#decide(request),
       onFault: (reason) => ({ allowed: true, warnings: [reason] }),
       log,

@@ -28,6 +28,7 @@ export class LauncherAdmission {
     const { log, metrics, clock } = options;
     this.#reviewer = new Reviewer({
       subject: 'the pod',
+      component: 'holdfast-webhook',
       decide: (request) => this.#decide(request),
       log,
       metrics,

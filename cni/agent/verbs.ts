@@ -121,7 +121,7 @@ export class Verbs {
       case 'foreign':
         throw new CniError(
           CniCode.InvalidConfig,
-          `name: Holdfast does not serve network ${network}: ${resolution.message}: correct the NAD, or create a pool`,
+          `name: Holdfast does not serve network ${network}, because ${resolution.message}: correct the NAD, or create a pool`,
         );
     }
   }
@@ -158,10 +158,9 @@ export class Verbs {
     try {
       await abortable(readiness.synced(), signal);
     } catch {
-      throw new CniError(
-        CniCode.TryAgain,
-        `the agent is starting: ${readiness.missing() ?? 'it is ready now'}: try again`,
-      );
+      const missing = readiness.missing();
+      const state = missing === undefined ? 'the agent has just become ready' : `the agent is starting: ${missing}`;
+      throw new CniError(CniCode.TryAgain, `${state}: try again`);
     }
   }
 }

@@ -12,7 +12,10 @@ import type { AllocationRefusal } from '../core/allocator.js';
 import { type Findings, plan, planEarlierClaims } from './plan.js';
 
 const FULL: AllocationRefusal = { reason: AllocationReason.Exhausted, message: 'pool blue is full: 254 of 254 leased' };
-const HELD: AllocationRefusal = { reason: AllocationReason.Conflict, message: '10.0.0.9 is held by IPAMClaim vms/b' };
+const HELD: AllocationRefusal = {
+  reason: AllocationReason.Conflict,
+  message: '10.0.0.9 is allocated to IPAMClaim vms/b',
+};
 const ALLOCATED = 'write [10.0.0.5/24] SuccessfulAllocation';
 const NO_POOL: AllocationRefusal = {
   reason: AllocationReason.PoolNotFound,

@@ -66,7 +66,7 @@ describe('a claim whose lease a user deletes', () => {
     const promised = '10.0.0.2 is kept for IPAMClaim vms/a, which has it in its status and no lease yet';
     expect(scene.claim('b').status?.conditions?.[0]).to.include({ reason: 'IPAddressConflict', message: promised });
     await scene.cluster.settle();
-    const held = '10.0.0.2 is held by IPAMClaim vms/a';
+    const held = '10.0.0.2 is allocated to IPAMClaim vms/a';
     expect(scene.claim('b').status?.conditions?.[0]).to.include({ reason: 'IPAddressConflict', message: held });
   });
 

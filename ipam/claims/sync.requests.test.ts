@@ -83,7 +83,7 @@ describe('syncing a claim that requests another address', () => {
       type: 'RequestHonoured',
       status: 'False',
       reason: 'IPAddressConflict',
-      message: '10.0.0.5 is held by IPAMClaim vms/b',
+      message: '10.0.0.5 is allocated to IPAMClaim vms/b',
     });
     scene.finish('b');
     await scene.cluster.settle();

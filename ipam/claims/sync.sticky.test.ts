@@ -88,7 +88,7 @@ describe('syncing a claim whose VM names a MAC address', () => {
     expect(await begin('b', MAC)).to.deep.equal([]);
     expect(scene.claim('b').status?.conditions?.find(({ type }) => type === IPS_ALLOCATED)).to.include({
       reason: 'IPAddressConflict',
-      message: `10.0.0.6 is held by IPAMClaim vms/a, and is reserved for MAC address ${MAC}`,
+      message: `10.0.0.6 is allocated to IPAMClaim vms/a, and is reserved for MAC address ${MAC}`,
     });
     await end('a');
     await scene.cluster.coolDown();

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { type Name, ClaimSyncScenario } from './testing/model/claim-sync-scenario.js';
 
-const REMEDY = ': add a range to the pool, or delete VMs that are no longer needed';
+const REMEDY = '. Add a range to the pool, or delete VMs that are no longer needed';
 
 describe('syncing a claim whose pool is full', () => {
   let scene: ClaimSyncScenario;

@@ -51,7 +51,7 @@ describe('findCandidates for a MAC address with a reservation', () => {
 
   it('waits while another owner holds the address, and names only the lease if the owner is in another namespace', () => {
     expect(given(held('other'))).to.equal(
-      `10.0.0.5 is held in another namespace by AddressLease blue.10-0-0-5, and is reserved for MAC address ${MAC}`,
+      `10.0.0.5 is allocated to an owner in another namespace (AddressLease blue.10-0-0-5), and is reserved for MAC address ${MAC}`,
     );
   });
 

@@ -9,7 +9,7 @@ import type { Pool } from './pool.js';
 const NOW = Date.parse('2026-01-01T00:00:00Z');
 const MAC = '02:00:00:00:00:ab';
 const TERMS: AllocationContext = { now: NOW, cooldownMs: 60_000, stickyMs: 0 };
-const REMEDY = 'add a range to the pool, or delete VMs that are no longer needed';
+const REMEDY = 'Add a range to the pool, or delete VMs that are no longer needed';
 const FOREIGN = { ...leaseOwner('new'), namespace: 'b' };
 const STICKY: AllocationContext = { ...TERMS, stickyMs: 3_600_000, isStickyForClaims: true };
 
@@ -150,7 +150,7 @@ describe('findCandidates', () => {
       [
         'an address that another owner holds',
         { leases: { 5: { name: 'vm1.blue' } }, ...exactly('10.0.0.5') },
-        '10.0.0.5 is held by IPAMClaim a/vm1.blue',
+        '10.0.0.5 is allocated to IPAMClaim a/vm1.blue',
       ],
       [
         'a cooling address',
@@ -213,38 +213,38 @@ describe('findCandidates', () => {
     }
 
     const full: [string, Question, string, number?][] = [
-      ['any request if the pool is full', { leases: FULL }, `pool blue is full: 6 of 6 leased: ${REMEDY}`],
+      ['any request if the pool is full', { leases: FULL }, `pool blue is full: 6 of 6 leased. ${REMEDY}`],
       [
         'a request in a full pool with the number of addresses of stopped VMs',
         { leases: FULL, terms: { ...TERMS, heldByStopped: () => 3 } },
-        `pool blue is full: 6 of 6 leased, 3 of them by stopped VMs: ${REMEDY}`,
+        `pool blue is full: 6 of 6 leased, 3 of them by stopped VMs. ${REMEDY}`,
       ],
       [
         'addresses that have not cooled down',
         { leases: { ...FULL, 2: released(10), 3: released(20) } },
-        `pool blue is full: 4 of 6 leased, 2 cooling down: ${REMEDY}`,
+        `pool blue is full: 4 of 6 leased, 2 cooling down. ${REMEDY}`,
         until(40),
       ],
       [
         'sticky addresses that have not cooled down',
         { leases: { ...FULL, 2: released(10, { mac: MAC }), 3: released(5) }, terms: STICKY },
-        `pool blue is full: 4 of 6 leased, 2 cooling down: ${REMEDY}`,
+        `pool blue is full: 4 of 6 leased, 2 cooling down. ${REMEDY}`,
         until(50),
       ],
       [
         'reservations of other MAC addresses, no matter how long ago they were released',
         { leases: { ...FULL, 2: released(900, { mac: MAC, reserved: true }) }, terms: STICKY },
-        `pool blue is full: 6 of 6 leased: ${REMEDY}`,
+        `pool blue is full: 6 of 6 leased. ${REMEDY}`,
       ],
       [
         'all families if one of them is full',
         { pool: DUAL, leases: FULL, wish: { families: [6, 4] } },
-        `pool blue is full for IPv4: 6 of 6 leased: ${REMEDY}`,
+        `pool blue is full for IPv4: 6 of 6 leased. ${REMEDY}`,
       ],
       [
         'addresses in reserved ranges without a request',
         { pool: NARROW, leases: { 2: {}, 3: {}, 4: released(120) } },
-        `pool blue is full: 2 of 2 leased: ${REMEDY}`,
+        `pool blue is full: 2 of 2 leased. ${REMEDY}`,
       ],
     ];
     for (const [what, question, message, retryAt] of full) {

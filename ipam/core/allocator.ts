@@ -239,7 +239,7 @@ function exhausted(
     cooling: count,
     heldByStopped: context.heldByStopped?.(family) ?? 0,
   });
-  const message = `${full}: add a range to the pool, or delete VMs that are no longer needed`;
+  const message = `${full}. Add a range to the pool, or delete VMs that are no longer needed`;
   return { reason: AllocationReason.Exhausted, message, family, ...(retryAt < Infinity && { retryAt }) };
 }
 

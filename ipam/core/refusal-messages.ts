@@ -48,8 +48,8 @@ export function heldByMessage(
   const text = formatAddress(address);
   if (holder === 'reserved') return `${text} is reserved by AddressLease ${metadata.name}`;
   return holder.namespace === reader.namespace
-    ? `${text} is held by ${holder.kind} ${holder.namespace}/${holder.name}`
-    : `${text} is held in another namespace by AddressLease ${metadata.name}`;
+    ? `${text} is allocated to ${holder.kind} ${holder.namespace}/${holder.name}`
+    : `${text} is allocated to an owner in another namespace (AddressLease ${metadata.name})`;
 }
 
 /** For an address that is kept for a claim whose lease is lost, until the claim has a lease again. */
@@ -74,9 +74,9 @@ export function notYetMessage(lease: LeaseRecord, until: number, { cooldownMs }:
   return `${formatAddress(address)} ${state} until ${new Date(until).toISOString()}`;
 }
 
-/** @param message why the address cannot be allocated now */
-export function reservationMessage({ mac = 'nobody' }: LeaseRecord, message: string): string {
-  return `${message}, and is reserved for MAC address ${mac}`;
+/** @param message why the address cannot be allocated now to the MAC address for which the lease reserves it */
+export function reservationMessage({ mac }: LeaseRecord, message: string): string {
+  return mac === undefined ? message : `${message}, and is reserved for MAC address ${mac}`;
 }
 
 /** Returns the beginning that all messages about a full pool share; the counts after it change often. */

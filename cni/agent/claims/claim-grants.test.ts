@@ -59,7 +59,7 @@ describe('the addresses of a claim', () => {
     {
       name: 'another claim holds the lease',
       spoil: (world) => void world.addLease('10.0.0.5/24', makeClaim('vm2', 'data')),
-      expect: /^11 .* 10.0.0.5 is held by IPAMClaim vms.vm2.data; time/,
+      expect: /^11 .* 10.0.0.5 is allocated to IPAMClaim vms.vm2.data; time/,
     },
     {
       name: 'the lease is released',
@@ -75,7 +75,7 @@ describe('the addresses of a claim', () => {
         const claim = makeClaim('vm1', 'data');
         world.put('ipamclaims', { ...world.claim(), metadata: { ...claim.metadata, uid: 'new-uid' } });
       },
-      expect: /^11 .* 10.0.0.5 is held by IPAMClaim vms.vm1.data, a deleted claim of the same name/,
+      expect: /^11 .* 10.0.0.5 is allocated to IPAMClaim vms.vm1.data, a deleted claim of the same name/,
     },
   ];
   for (const { name, spoil, expect: expected } of obstacles) {

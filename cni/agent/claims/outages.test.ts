@@ -45,7 +45,7 @@ describe('the addresses of a claim while the API server is not available', () =>
     const { world, clock, pod } = await seen();
     clock.setWall(-300_000);
     world.addLease('10.0.0.5/24', makeClaim('vm2', 'data'));
-    expect(await world.add(pod, 0, world.call(200))).to.match(/^11 .*is held by IPAMClaim vms.vm2.data/);
+    expect(await world.add(pod, 0, world.call(200))).to.match(/^11 .*is allocated to IPAMClaim vms.vm2.data/);
     world.disconnect();
     clock.advance(120_000);
     expect(await world.add(pod)).to.match(AWAY);
@@ -60,7 +60,7 @@ describe('the addresses of a claim while the API server is not available', () =>
   it('are not returned if another claim held the lease when it was read', async () => {
     const { world, pod } = await seen();
     world.addLease('10.0.0.5/24', makeClaim('vm2', 'data'));
-    expect(await world.add(pod, 0, world.call(200))).to.match(/^11 .*is held by IPAMClaim vms.vm2.data/);
+    expect(await world.add(pod, 0, world.call(200))).to.match(/^11 .*is allocated to IPAMClaim vms.vm2.data/);
     world.disconnect();
     expect(await world.add(pod)).to.match(AWAY);
   });

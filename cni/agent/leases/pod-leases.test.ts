@@ -182,7 +182,7 @@ describe('the address of a pod', () => {
     it('is refused with code 11 while another owner holds it, or it cools down', async () => {
       await scene.leaseTo(OTHER, '10.0.0.4');
       expect(await scene.refused({ requested: ['10.0.0.4'] })).to.include(
-        '11 ips: 10.0.0.4 is held in another namespace by AddressLease blue.10-0-0-4',
+        '11 ips: 10.0.0.4 is allocated to an owner in another namespace (AddressLease blue.10-0-0-4)',
       );
       await scene.free('10.0.0.4');
       expect(await scene.refused({ requested: ['10.0.0.4'] })).to.include('11 ips: 10.0.0.4 cools down until 2026');
