@@ -215,7 +215,11 @@ export class AdmissionServer {
       this.#reject(response, 400, error.message);
     } else {
       this.#options.log.error({ err: error }, `request failed: ${messageOf(error)}`);
-      this.#reject(response, 500, 'Holdfast could not answer because of an internal error: see the log of the pod that serves this webhook');
+      this.#reject(
+        response,
+        500,
+        'Holdfast could not answer because of an internal error: see the log of the pod that serves this webhook',
+      );
     }
   }
 

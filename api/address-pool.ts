@@ -61,7 +61,7 @@ export interface AddressPoolStatus {
   leased: number;
   /** Leased addresses whose VM does not run. */
   heldByStopped: number;
-  /** Released addresses that no other owner may get yet. */
+  /** Released addresses that cool down or are sticky. */
   cooling: number;
   /** Addresses that can be allocated to claims and pods that request no particular address. */
   free: number;
@@ -74,7 +74,7 @@ export interface AddressPoolStatus {
 
 /** The aligned slices of a pool, which can be assigned to nodes. Counts are capped at 2^53 - 1. */
 export interface PoolBlocks {
-  /** Slices with an address that may be allocated without a request for it. */
+  /** All slices with an address that may be allocated without a request for it, in use or not. */
   total: number;
   /** Slices in which every address is in use or cools down. */
   full: number;

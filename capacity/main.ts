@@ -155,7 +155,7 @@ class Capacity implements Component {
     if (names !== '' && names !== this.#leftOut) {
       this.#context.log.warn(
         { pools: leftOut.length },
-        `nodes show only ${most} pools (--max-published-pools), and not AddressPools ${names}: remove publishCapacity from pools that do not need it, or raise the limit`,
+        `AddressPools ${names} are not published, because --max-published-pools is ${most}: remove publishCapacity from pools that do not need it, or raise the limit`,
       );
     }
     this.#leftOut = names;

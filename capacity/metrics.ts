@@ -14,10 +14,10 @@ export interface CapacityMetrics {
 }
 
 export function createCapacityMetrics(metrics: Pick<Metrics, 'gauge' | 'counter'>): CapacityMetrics {
-  const leader = metrics.gauge('capacity_leads', '1 if this process is the leader.');
+  const leader = metrics.gauge('capacity_leads', '1 if this process is the leader, else 0.');
   const free = metrics.gauge(
     'capacity_free',
-    'Free addresses of a pool that no bound pod waits for: the most that all nodes together show.',
+    'Free addresses of a pool minus those that bound pods wait for. The sum over all nodes never exceeds it.',
     ['pool'],
   );
   const waiting = metrics.gauge('capacity_waiting_pods', 'Unschedulable pods that wait for addresses of the pool.', [

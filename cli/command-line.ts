@@ -80,10 +80,10 @@ function addMigrateCommand(program: Command, onCommand: (request: CliCommand) =>
 
 function addReserveCommands(program: Command, onCommand: (request: CliCommand) => void): void {
   addClusterOptions(program.command('reserve <pool> <address>'))
-    .description('reserve an address for a MAC address, or for nobody')
+    .description('reserve an address for a MAC address, or for no workload at all')
     .option(
       '--mac <address>',
-      'MAC address of the interface that gets the address, like 02:00:00:00:00:01; default: nobody gets it',
+      'MAC address of the interface that gets the address, like 02:00:00:00:00:01; default: the address is never allocated',
     )
     .action((pool: string, address: string, given: ParsedOptions) => {
       const reservation = checkedReservation({ pool, address, ...(given.mac !== undefined && { mac: given.mac }) });

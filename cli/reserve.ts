@@ -32,7 +32,7 @@ export function checkReservation({ address, mac }: Reservation): void {
 }
 
 /**
- * Creates the lease that reserves an address for a MAC address, or for nobody.
+ * Creates the lease that reserves an address for a MAC address, or for no workload at all.
  * @returns a line for the user
  * @throws {CommandError} if the address cannot be reserved
  */
@@ -149,7 +149,7 @@ function parseMacArgument(mac: string | undefined): string | undefined {
   );
 }
 
-/** Builds the lease that reserves an address of the pool for a MAC address, or for nobody. */
+/** Builds the lease that reserves an address of the pool for a MAC address, or for no workload at all. */
 export function reservationOf(pool: Pool, address: Address, mac?: string): AddressLease {
   const spec: AddressLeaseSpec = {
     address: formatAddress(address),
@@ -176,6 +176,6 @@ function compareExisting(wanted: AddressLease, found: AddressLease): string {
   }
   if (pool === wanted.spec.pool && mac === wanted.spec.mac) return `addresslease.ipam.holdfast.dev/${name} unchanged`;
   throw new CommandError(
-    `${wanted.spec.address} has another reservation, for ${mac ?? 'nobody'} in AddressPool ${pool}: delete AddressLease ${name} first`,
+    `${wanted.spec.address} has another reservation, ${mac === undefined ? 'without a MAC address' : `for ${mac}`} in AddressPool ${pool}: delete AddressLease ${name} first`,
   );
 }

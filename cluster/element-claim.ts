@@ -164,7 +164,7 @@ function predictClaim(network: VmiNetwork, cniNetwork: string, choice: ClaimChoi
     // ours, but for the previous network of the interface: the second claim has the next name, unless the first one is gone
     addRecheck({ kind: 'claim', key: name });
   }
-  return { kind: 'none', why: `neither claim of network "${vmNetwork}" is for CNI network "${cniNetwork}"` };
+  return { kind: 'none', why: `both claims of network "${vmNetwork}" are for other CNI networks than "${cniNetwork}"` };
 }
 
 /** Returns the claim of kubevirt/ipam-extensions that the controller adopts under its old name; the index by owner may not have it yet. */

@@ -48,7 +48,8 @@ export function findKubeVirtController(
   if (actual === undefined) {
     return { problem: `${state}, and there is no KubeVirt object: create the KubeVirt object, or install KubeVirt` };
   }
-  const remedy = policies === undefined ? `create the ConfigMap with kubevirtNamespace ${actual}` : `set it to ${actual}`;
+  const remedy =
+    policies === undefined ? `create the ConfigMap with kubevirtNamespace ${actual}` : `set it to ${actual}`;
   return { problem: `${state}, and the KubeVirt object is in namespace ${actual}: ${remedy}` };
 }
 

@@ -158,7 +158,7 @@ describe('the admission policy for answers of agents about blocks, on a kube-api
   it('an agent whose token names no node cannot answer for any block', async () => {
     await lent(MARKED);
     const nowhere = await cluster.as(AGENT_USER);
-    await expectDenial(answer(nowhere, READY), `the token of ${AGENT_USER} names no node`);
+    await expectDenial(answer(nowhere, READY), `the token of ${AGENT_USER} is not bound to a node`);
   });
 
   it('the policy applies to a service account of the same name in another namespace, and to no other user', async () => {

@@ -23,7 +23,7 @@ const [LONG_1, LONG_2] = LONG as [string, string];
 
 const RELEASED_AT = { spec: { releasedAt: '2020-01-01T00:00:00Z' } };
 const OWN_NODE = 'allocates addresses to pods of that node only, and spec.node is';
-const NO_NODE = `the token of ${AGENT_USER} names no node, and an agent leases on its own node only: run it as the DaemonSet`;
+const NO_NODE = `the token of ${AGENT_USER} is not bound to a node, and an agent may allocate addresses only on its own node: run it as the DaemonSet`;
 
 interface Workload {
   metadata: { name: string; namespace: string };

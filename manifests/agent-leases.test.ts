@@ -36,7 +36,7 @@ const RELEASED_AT = { spec: { releasedAt: new Date(RELEASED).toISOString() } };
 const NAME = 'blue.10-0-0-5';
 
 const FOREIGN =
-  'may only change leases of pods of that node, and allocate released addresses or those reserved for the MAC address of the pod;';
+  'may only change leases of pods of that node, and allocate released addresses or those reserved for the MAC address of the pod';
 const PODS_ONLY = 'an agent allocates addresses to pods only, and spec.owner.kind is';
 const OWN_NODE = 'the agent of node node-1 allocates addresses to pods of that node only, and spec.node is';
 const NO_DELETE = 'an agent does not delete leases: release it (set spec.releasedAt)';

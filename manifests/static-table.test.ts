@@ -58,7 +58,7 @@ describe('reserved addresses, on a kube-apiserver', function () {
         name: 'cannot allocate an address that is reserved for nobody',
         from: FOR_NOBODY,
         to: taking(TABLE),
-        expect: 'the address is reserved for nobody: delete the lease to make the address free',
+        expect: 'the address is reserved without a MAC address: delete the lease to make the address free',
       },
       {
         name: 'cannot change the MAC address of a reservation',

@@ -36,8 +36,7 @@ export const CAPACITY_SETTINGS: Settings<CapacityConfig> = {
   settleMs: {
     flag: 'publish-settle',
     placeholder: 'duration',
-    description:
-      'how long it may take until schedulers know about an update: until then, the previous number also counts',
+    description: 'maximum time until schedulers see an update: until then, the previous number also counts as used',
     defaultValue: 3_000,
     defaultText: '3s',
     parse: duration(100, 60_000),

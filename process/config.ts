@@ -121,14 +121,14 @@ export const COMMON_SETTINGS: Settings<CommonConfig> = {
     flag: 'leader-elect',
     placeholder: 'true|false',
     isValueOptional: true,
-    description: 'elect a leader: of several replicas, only the holder of the Lease works',
+    description: 'elect a leader: only the replica that holds the Lease is active',
     defaultValue: false,
     parse: parseBoolean,
   },
   featureGates: {
     flag: 'feature-gates',
     placeholder: 'Gate=true|false,...',
-    description: `features that are enabled or disabled; gates: ${FEATURE_GATE_NAMES.join(', ')}`,
+    description: `feature gates to enable or disable; known gates: ${FEATURE_GATE_NAMES.join(', ')}`,
     defaultValue: DEFAULT_FEATURE_GATES,
     defaultText: formatFeatureGates(DEFAULT_FEATURE_GATES),
     parse: parseFeatureGates,
@@ -156,7 +156,8 @@ export const CONTROLLER_SETTINGS: Settings<ControllerConfig> = {
   unhonouredAfterMs: {
     flag: 'unhonoured-after',
     placeholder: 'duration',
-    description: 'how long a claim may wait for an IPAM that honours it, or for ipam, before an event reports it',
+    description:
+      'how long a claim may have no addresses before an event reports that its IPAM ignores it, or that ipam does not answer',
     defaultValue: 60_000,
     defaultText: '60s',
     parse: duration(100, 24 * HOUR_MS),

@@ -36,7 +36,7 @@ export const LEASE_CHANGES: readonly LeaseChangeCase[] = [
     name: 'may not be allocated if they are reserved for nobody',
     from: {},
     to: { ...reallocated, mac: MAC, reserved: true },
-    expect: ['spec.owner', 'the address is reserved for nobody'],
+    expect: ['spec.owner', 'the address is reserved without a MAC address'],
   },
   {
     name: 'may not lose their reservation when they are allocated',

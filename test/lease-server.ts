@@ -151,7 +151,7 @@ function isUsed({ node, containerID, interface: podInterface }: AddressLeaseSpec
 
 function refuseReallocation({ mac }: AddressLeaseSpec): string {
   return mac === undefined
-    ? 'spec.owner: the address is reserved for nobody: delete the lease to make the address free'
+    ? 'spec.owner: the address is reserved without a MAC address: delete the lease to make the address free'
     : `spec.owner: the address is reserved for MAC address ${mac}: to allocate it, keep mac and set reserved in the same write`;
 }
 

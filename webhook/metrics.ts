@@ -15,7 +15,7 @@ export interface WebhookMetrics extends AdmissionMetrics {
 export function createWebhookMetrics(metrics: Metrics): WebhookMetrics {
   const liveReads = metrics.counter(
     'webhook_live_reads_total',
-    'Live reads of objects that the caches did not show as expected, by kind and result.',
+    'Live reads (rechecks) of objects before a negative answer, because the cache may be stale, by kind and result.',
     ['kind', 'result'],
   );
   const capacityReviews = metrics.histogram(

@@ -179,7 +179,7 @@ describe('the NAD of a request', () => {
       name: 'the NAD of the element has another config of that network',
       given: { annotations: { [NETWORKS_ANNOTATION]: 'other/blue' } },
       code: 7,
-      says: /NetworkAttachmentDefinition other.blue, but the config on stdin is not from it: its plugin has other/,
+      says: /NetworkAttachmentDefinition other.blue, but the CNI config of the runtime differs from it: the plugin in the NAD has other/,
     },
     {
       name: 'the NAD of the element is for another network',
@@ -188,7 +188,7 @@ describe('the NAD of a request', () => {
         nads: { 'vms/blue': { ...NETWORK_CONFIG, name: 'red' } },
       },
       code: 7,
-      says: 'it names network "red", but stdin names "blue"',
+      says: 'the NAD names network "red", the config names "blue"',
     },
     {
       name: 'the NAD of the element has another IPAM',
@@ -197,7 +197,7 @@ describe('the NAD of a request', () => {
         nads: { 'vms/blue': { ...NETWORK_CONFIG, ipam: { type: 'static' } } },
       },
       code: 7,
-      says: 'it delegates IPAM to static',
+      says: 'the NAD delegates IPAM to static',
     },
     {
       name: 'the config of the NAD is nested too deeply',
@@ -209,7 +209,7 @@ describe('the NAD of a request', () => {
         },
       },
       code: 7,
-      says: 'the config on stdin is not from it',
+      says: 'the CNI config of the runtime differs from it',
     },
     {
       name: 'the NAD does not exist',

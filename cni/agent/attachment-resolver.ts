@@ -94,8 +94,8 @@ export class AttachmentResolver {
     if (mismatch === undefined) return attachmentOf(request, pod, selection);
     throw new CniError(
       CniCode.InvalidConfig,
-      `${subject} uses NetworkAttachmentDefinition ${key}, but the config on stdin is not from it: ${mismatch}. ` +
-        'If it was changed just now, the next attempt succeeds; otherwise correct the network in the annotation of the pod',
+      `${subject} uses NetworkAttachmentDefinition ${key}, but the CNI config of the runtime differs from it: ${mismatch}. ` +
+        'If the NAD was changed just now, the next attempt succeeds; otherwise correct the network in the annotation of the pod',
     );
   }
 
@@ -119,13 +119,13 @@ function nadKeyOf({ nad }: NetworkSelection): string {
 function mismatchOf({ config, pluginFingerprints, delegation }: ParsedNad, request: AddRequest): string | undefined {
   if (!config.ok) return `${config.problem.field} ${config.problem.message}`;
   const { name } = config.network;
-  if (name !== request.network) return `it names network "${name}", but stdin names "${request.network}"`;
+  if (name !== request.network) return `the NAD names network "${name}", the config names "${request.network}"`;
   // the config is in a file on the node, so only the name can be compared
   if (pluginFingerprints === undefined || pluginFingerprints.includes(request.fingerprint ?? '')) return undefined;
-  if (delegation.kind === 'other') return `it delegates IPAM to ${delegation.type}`;
+  if (delegation.kind === 'other') return `the NAD delegates IPAM to ${delegation.type}`;
   return pluginFingerprints.length === 0
-    ? 'it does not delegate IPAM to Holdfast'
-    : 'its plugin has other keys or values';
+    ? 'the NAD does not delegate IPAM to Holdfast'
+    : 'the plugin in the NAD has other keys or values';
 }
 
 function readAnnotation<T>(annotation: string, pod: NodePod, read: () => T): T {

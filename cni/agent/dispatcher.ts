@@ -113,11 +113,11 @@ export class Dispatcher {
     const { containerId, interfaceName } = at;
     const fields = { containerId, interfaceName, err: why };
     if (!isNoted) {
-      const reason = 'too many pending deletes: the leak sweep releases the addresses after the pod is deleted';
+      const reason = 'too many pending deletes: the agent releases the addresses after the pod is deleted';
       log.error(fields, `${reason}: ${messageOf(why)}`);
       return;
     }
-    log.warn(fields, `DEL is pending, its addresses are released later: ${messageOf(why)}`);
+    log.warn(fields, `stored a pending delete, because the addresses cannot be released now: ${messageOf(why)}`);
     onPendingDelete();
   }
 

@@ -73,7 +73,7 @@ function readArgs(text: string): { args: ReadonlyMap<string, string>; problem?: 
     if (known !== undefined && value !== '' && known !== value) {
       return {
         args,
-        problem: `CNI_ARGS: ${key} is both ${describeValue(known)} and ${describeValue(value)}: give it once`,
+        problem: `CNI_ARGS: ${key} is both ${describeValue(known)} and ${describeValue(value)}: set it only once`,
       };
     }
     if (value !== '') args.set(key, value);

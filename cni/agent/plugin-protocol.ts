@@ -28,7 +28,7 @@ export function readPluginRequest(text: string): PluginRequest {
   if (!isRecord(env) || typeof config !== 'string') {
     throw new CniError(
       CniCode.Decode,
-      `the request to the agent is ${describeValue(value)}, not {"env": {…}, "config": "…"}: plugin and agent have different versions`,
+      `the request to the agent is ${describeValue(value)}, not {"env": {…}, "config": "…"}: the CNI plugin and the agent have different versions`,
     );
   }
   const variables = Object.entries(env).filter((entry): entry is [string, string] => typeof entry[1] === 'string');

@@ -130,7 +130,9 @@ describe('the freshness check of pool and NAD', () => {
   it('fails with code 11 if the watch does not deliver the change in time', async () => {
     world.live.set('blue', versioned(adminPool('blue'), '11'));
     world.clock.advance(MAX_STALENESS_MS + 1);
-    expect(await world.confirm(5_000)).to.match(/^11 AddressPool blue has changed, and .*; time is up: try again/);
+    expect(await world.confirm(5_000)).to.match(
+      /^11 AddressPool blue in the cache of this agent is stale; timeout: try again/,
+    );
     expect(world.restarts).to.equal(1);
   });
 

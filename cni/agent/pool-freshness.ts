@@ -82,9 +82,7 @@ export class PoolFreshness {
     const wait = new BoundedWait(this.#deps, attachment, call);
     const isChanged = () => watched.cache.get(key)?.metadata.resourceVersion !== outdated?.metadata.resourceVersion;
     while (!isUpToDate(watched.cache.get(key), live) && !(live === undefined && isChanged())) {
-      await wait.pause(
-        `${resource.kind} ${key} has changed, and the watch of this agent has not delivered the change yet`,
-      );
+      await wait.pause(`${resource.kind} ${key} in the cache of this agent is stale`);
     }
     return false;
   }

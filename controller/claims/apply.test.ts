@@ -177,7 +177,7 @@ describe('applying actions', () => {
   it('returns the API server’s message for users if a claim is refused permanently', () => {
     const forbidden = apiError(403, 'Forbidden', 'quota is exceeded', 'vm1.data');
     expect(rejectionOf({ action: { kind: 'create', claim: claim(), reason: '' }, error: forbidden })).to.match(
-      /^IPAMClaim vms\/vm1\.data is refused by the API server: .*quota is exceeded$/,
+      /^The API server rejected IPAMClaim vms\/vm1\.data: .*quota is exceeded$/,
     );
     expect(rejectionOf({ action: update(stored), error: forbidden })).to.equal(undefined);
     expect(rejectionOf({ action: release(stored), error: apiError(409, 'Conflict', '', '') })).to.equal(undefined);

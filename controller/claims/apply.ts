@@ -40,7 +40,7 @@ export function mostUrgent(failures: readonly FailedAction[]): FailedAction | un
 export function rejectionOf({ action, error }: FailedAction): string | undefined {
   const createsClaim = action.kind === 'create' || action.kind === 'release';
   if (!createsClaim || !(isInvalid(error) || isForbidden(error))) return undefined;
-  return `IPAMClaim ${objectKey(action.claim)} is refused by the API server: ${messageOf(error)}`;
+  return `The API server rejected IPAMClaim ${objectKey(action.claim)}: ${messageOf(error)}`;
 }
 
 async function applyOne(action: Action, client: ClaimClient, context: ReleaseContext): Promise<void> {

@@ -252,7 +252,7 @@ describe('the desired claims of a workload', () => {
       /"two": NetworkAttachmentDefinition vms\/text: spec\.config is not JSON .* correct it$/,
     );
     expect(problems[2]?.message).to.equal(
-      'network "three": NetworkAttachmentDefinition far/away does not exist: create it, or correct networkName in the VM\'s spec',
+      'Network "three": NetworkAttachmentDefinition far/away does not exist: create it, or correct networkName in the VM\'s spec',
     );
   });
 

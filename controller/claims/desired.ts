@@ -114,7 +114,7 @@ function reportedInterface(owner: ClaimOwner, vmNetwork: string, { vmi }: Observ
 }
 
 function reportNadProblem(vmNetwork: string, nad: string, lookup: NetworkLookup, report: Report): void {
-  const subject = `network "${vmNetwork}": NetworkAttachmentDefinition ${nad}`;
+  const subject = `Network "${vmNetwork}": NetworkAttachmentDefinition ${nad}`;
   if (!lookup.found) {
     report(
       EventReason.NetworkNotFound,

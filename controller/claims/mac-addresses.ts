@@ -22,7 +22,7 @@ export function readSpecifiedMac(owner: ClaimOwner, vmNetwork: string, observed:
   const mac = parseMac(vmInterface.macAddress);
   if (mac !== undefined) return { kind: 'mac', mac };
   const problem =
-    `interface "${vmNetwork}": macAddress ${describeValue(vmInterface.macAddress)} is not a MAC address, so no addresses are kept for it: ` +
+    `Interface "${vmNetwork}": macAddress ${describeValue(vmInterface.macAddress)} is not a MAC address, so its addresses are not sticky: ` +
     'write one like 02:00:00:00:00:01, or remove it';
   return { kind: 'invalid', problem };
 }

@@ -19,7 +19,7 @@ export function createControllerMetrics(metrics: Pick<Metrics, 'counter' | 'gaug
     ['action', 'class'],
   );
   const notices = metrics.counter('claim_notices_total', 'Events recorded for users, by reason.', ['reason']);
-  const leader = metrics.gauge('controller_leads', '1 if this process is the leader.');
+  const leader = metrics.gauge('controller_leads', '1 if this process is the leader, else 0.');
   return {
     decided: (action) => actions.inc({ action }),
     failed: (action, error) => failures.inc({ action, class: error }),

@@ -100,8 +100,8 @@ function waitForOther({ claim, owner, state }: OwnedClaim, { newOwner, desired, 
   }
   if (state !== 'alive') {
     const message =
-      `IPAMClaim ${joinKey(observed.namespace, name)} still belongs to an earlier ${holder}: ` +
-      `interface ${desired.vmNetwork} gets a claim as soon as that one is deleted`;
+      `IPAMClaim ${joinKey(observed.namespace, name)} belongs to the previous ${holder}. ` +
+      `Interface "${desired.vmNetwork}" gets its own claim when that claim is deleted`;
     const event: WorkloadEvent = {
       reason: EventReason.PredecessorClaim,
       message,

@@ -114,7 +114,7 @@ describe('the plan for a VM that specifies the MAC address of an interface', () 
     expect(event?.kind === 'refuse' && event.event).to.deep.equal({
       reason: 'MACAddressInvalid',
       message:
-        'interface "data": macAddress "02:00" is not a MAC address, so no addresses are kept for it: write one like 02:00:00:00:00:01, or remove it',
+        'Interface "data": macAddress "02:00" is not a MAC address, so its addresses are not sticky: write one like 02:00:00:00:00:01, or remove it',
       regarding: 'vm',
     });
   });

@@ -28,9 +28,14 @@ export function releaseAfterOwner(owned: OwnedClaim, observed: ObservedWorkload)
 /** A user deleted the claim of a living VM. */
 export function releaseAfterUserDelete(owned: OwnedClaim, desired: DesiredClaim, observed: ObservedWorkload): Action {
   const keepReason = isInUse(owned, observed)
-    ? 'it was deleted while its VM is running: the VM keeps its addresses until it stops'
+    ? 'a user deleted it while its VM is running: the VM keeps its addresses until it stops'
     : undefined;
-  return releaseOrWait(owned, keepReason, 'it was deleted, but its VM still exists: a successor is created', desired);
+  return releaseOrWait(
+    owned,
+    keepReason,
+    'it was deleted, but its VM still exists: the controller creates a new claim',
+    desired,
+  );
 }
 
 /** The owner lives, but no longer has the interface. */
@@ -119,7 +124,7 @@ function releaseOrWait(
 ): Action {
   if (keepReason !== undefined) return waitAction(claim.metadata.name, keepReason);
   if (isBeingDeleted(claim) && !claim.metadata.finalizers?.includes(CLAIM_FINALIZER)) {
-    return waitAction(claim.metadata.name, `${why}, but finalizers of others hold it`);
+    return waitAction(claim.metadata.name, `${why}, but other finalizers are left on it`);
   }
   return {
     kind: 'release',

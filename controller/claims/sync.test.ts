@@ -72,7 +72,7 @@ describe('a sync of a workload', () => {
     kubevirt = { problem: 'kubevirtNamespace is wrong' };
     await sync({ vm: vm({ data: 'blue' }), claims: [storedClaim()] });
     expect(events).to.deep.equal([
-      'Warning VirtualMachine vm-uid KubeVirtNamespaceUnknown: no pod gets the addresses of its claims: kubevirtNamespace is wrong',
+      'Warning VirtualMachine vm-uid KubeVirtNamespaceUnknown: Launcher pods get no addresses of their IPAMClaims: kubevirtNamespace is wrong',
     ]);
     events.length = 0;
     await sync({ vm: vm({}) });

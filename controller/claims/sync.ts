@@ -206,7 +206,7 @@ function recordEvent(
 function reportUnknownKubeVirt(observed: ObservedWorkload, dependencies: SyncDependencies): void {
   const { problem } = dependencies.kubevirt.controller();
   if (problem === undefined || observed.claims.length === 0 || (observed.vm ?? observed.vmi) === undefined) return;
-  const message = `no pod gets the addresses of its claims: ${problem}`;
+  const message = `Launcher pods get no addresses of their IPAMClaims: ${problem}`;
   const regarding = observed.vm === undefined ? 'vmi' : 'vm';
   recordEvent({ reason: EventReason.KubeVirtNamespaceUnknown, message, regarding }, observed, dependencies);
 }

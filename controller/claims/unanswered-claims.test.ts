@@ -52,7 +52,7 @@ describe('claims without an answer from ipam', () => {
     expect(bed.events).to.deep.equal([]);
     await bed.pass(600);
     const text =
-      /IPAMClaim vm1\.data has no addresses: holdfast-ipam has not answered within 60 s\. Check that a holdfast-ipam pod/;
+      /IPAMClaim vm1\.data has no addresses: holdfast-ipam has not written its status within 60 s\. Check that a holdfast-ipam pod/;
     expect(bed.events).to.have.lengthOf(2);
     expect(bed.events[0])
       .to.match(/^Warning IPAMNotAnswering on IPAMClaim vm1\.data/)

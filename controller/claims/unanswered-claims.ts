@@ -70,7 +70,7 @@ export class UnansweredClaims {
   #report(claim: IPAMClaim): void {
     const { events, log, afterMs } = this.#deps;
     const message =
-      `IPAMClaim ${claim.metadata.name} has no addresses: holdfast-ipam has not answered within ${afterMs / 1000} s. ` +
+      `IPAMClaim ${claim.metadata.name} has no addresses: holdfast-ipam has not written its status within ${afterMs / 1000} s. ` +
       'Check that a holdfast-ipam pod is running and is the leader';
     log.warn({ claim: objectKey(claim) }, message);
     for (const subject of claimEventSubjects(claim))

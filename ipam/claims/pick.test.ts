@@ -64,9 +64,11 @@ describe('picking addresses while older claims wait', () => {
   });
 
   it('leaves the free addresses to older claims, with a message that begins like that of a full pool', () => {
-    expect(refusalBehind(2, ['10.0.0.0/30'])).to.equal('pool blue is full: 2 older claims wait for the free addresses');
+    expect(refusalBehind(2, ['10.0.0.0/30'])).to.equal(
+      'pool blue is full: its last free addresses are for 2 older claims',
+    );
     expect(refusalBehind(2, ['10.0.0.0/30', 'fd00::/64'])).to.equal(
-      'pool blue is full for IPv4: 2 older claims wait for the free addresses',
+      'pool blue is full for IPv4: its last free addresses are for 2 older claims',
     );
   });
 });

@@ -48,8 +48,8 @@ export function pick(
   }
   const family = needed.find((each) => view.space.free(pool.name, each) <= BigInt(olderClaims));
   if (family === undefined) return result;
-  const older = olderClaims === 1 ? '1 older claim waits' : `${olderClaims} older claims wait`;
-  const message = `${poolFullSubject(pool, family)}: ${older} for the free addresses`;
+  const older = olderClaims === 1 ? '1 older claim' : `${olderClaims} older claims`;
+  const message = `${poolFullSubject(pool, family)}: its last free addresses are for ${older}`;
   return { ok: false, refusal: { reason: AllocationReason.Exhausted, message, family } };
 }
 

@@ -29,7 +29,7 @@ export interface CollectorReportDeps {
 
 /** Creates the report. Create only one per process, because metrics are registered once. */
 export function createCollectorReport({ log, metrics, events }: CollectorReportDeps): CollectorReport {
-  const candidates = metrics.gauge('leases_leak_candidates', 'Leases that look leaked, and are not proven to be.');
+  const candidates = metrics.gauge('leases_leak_candidates', 'Leases that may be leaked and are still being checked.');
   const collections = metrics.counter('leases_collected_total', 'Leaked leases that were released, by kind of leak.', [
     'leak',
   ]);
@@ -57,7 +57,7 @@ export function createCollectorReport({ log, metrics, events }: CollectorReportD
     expired: (lease) => {
       expiries.inc();
       const end = isReservation(lease) ? 'reserved again' : 'deleted';
-      log.debug({ lease: lease.metadata.name }, `released lease is ${end}: its time is over`);
+      log.debug({ lease: lease.metadata.name }, `expired a released lease: it is ${end}`);
     },
     notExpired: (lease, message) =>
       log.warn({ lease: lease.metadata.name }, `cannot expire a released lease, trying again: ${message}`),
@@ -72,7 +72,7 @@ const KEEP_REASONS: Readonly<Record<Exclude<KeepReason['kind'], 'unknown'>, stri
 const CAUSES: Readonly<Record<LeakKind, string>> = {
   orphan: 'does not exist any more',
   surplus: 'has another address, and its status does not contain this one',
-  'no-pool': 'runs without this address, and the pool does not exist',
+  'no-pool': 'runs without this address, and its pool does not exist',
 };
 
 /** For example `released 10.0.0.5 of pool blue: its owner IPAMClaim vms/vm1.data (UID 123) does not exist any more`. */

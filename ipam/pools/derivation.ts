@@ -257,23 +257,27 @@ function agreementOf(
   disagreeing: readonly RequestedPool[],
   invalid: readonly ParsedNad[],
 ): NadAgreement {
-  const inForce = `NAD ${objectKey(oldest.nad)} is in force`;
+  const definedBy = `NAD ${objectKey(oldest.nad)} defines the pool`;
   const keys = (nads: readonly ParsedNad[]) => {
     const more = nads.length > MAX_NAMED ? ` and ${nads.length - MAX_NAMED} more` : '';
     return `${nads.slice(0, MAX_NAMED).map(objectKey).join(', ')}${more}`;
   };
   if (disagreeing.length > 0) {
-    const message = `${inForce}; other NADs request other addresses: ${keys(disagreeing.map(({ nad }) => nad))}`;
+    const message = `${definedBy}; other NADs request other addresses: ${keys(disagreeing.map(({ nad }) => nad))}`;
     return { agree: false, reason: 'NetworksDisagree', message };
   }
   if (invalid.length > 0) {
-    return { agree: false, reason: 'NetworkInvalid', message: `${inForce}; other NADs are invalid: ${keys(invalid)}` };
+    return {
+      agree: false,
+      reason: 'NetworkInvalid',
+      message: `${definedBy}; other NADs are invalid: ${keys(invalid)}`,
+    };
   }
-  return { agree: true, reason: 'NetworksAgree', message: inForce };
+  return { agree: true, reason: 'NetworksAgree', message: definedBy };
 }
 
 function disagreementEvent(nad: ParsedNad, older: ParsedNad, network: string): NadEvent {
-  const message = `The older NAD ${objectKey(older)} of network ${network} is in force and requests other addresses: make both NADs equal, or name another network`;
+  const message = `The older NAD ${objectKey(older)} of network ${network} defines the pool and requests other addresses: make both NADs equal, or name another network`;
   return { nad, reason: EventReason.NetworksDisagree, message };
 }
 

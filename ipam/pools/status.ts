@@ -148,7 +148,7 @@ function deletionCondition({ usage, leases, agreement, fenceMs }: PoolStatusInpu
     return { type, status: 'True', reason: agreement.reason, message: agreement.message };
   }
   if (total === 0 && fenceMs !== undefined) {
-    const message = `No address is leased. The pool stays until every CNI ADD that began before has ended, which takes up to ${fenceMs / 1000} s`;
+    const message = `No address is leased. The pool stays for up to ${fenceMs / 1000} s, until every CNI ADD that began before has ended`;
     return { type, status: 'True', reason: 'AddsUnderWay', message };
   }
   if (total === 0) return { type, status: 'False', reason: 'NotLeased', message: 'No address is leased' };

@@ -24,7 +24,7 @@ describe('a derived pool', () => {
     expect(pool?.metadata.labels).to.deep.equal({ 'ipam.holdfast.dev/nad-namespace': 'vms' });
     expect(world.directory.resolve(claimOf('vms/c', 'vms/blue'))).to.have.property('kind', 'served');
     expect(world.condition('blue.vms', 'Ready')).to.equal('True Serving: Serves network blue');
-    expect(world.condition('blue.vms', 'NetworksAgree')).to.equal('True NetworksAgree: NAD vms/blue is in force');
+    expect(world.condition('blue.vms', 'NetworksAgree')).to.equal('True NetworksAgree: NAD vms/blue defines the pool');
     expect(world.writes).to.deep.equal(['create blue.vms', 'status blue.vms']);
     expect(world.events).to.deep.equal([]);
   });

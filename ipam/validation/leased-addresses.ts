@@ -35,7 +35,7 @@ function refuseMove({ pool, after, oldPool, reader }: PoolChange, leases: PoolLe
   const elsewhere = all.filter(({ addressSpace }) => addressSpace !== after.addressSpace);
   if (elsewhere.length === 0) return [];
   const message =
-    `spec.addressSpace: AddressPool ${name} has leases in "${elsewhere[0]?.addressSpace ?? ''}", which would not protect these addresses in "${after.addressSpace}": ` +
+    `spec.addressSpace: AddressPool ${name} has leases in "${elsewhere[0]?.addressSpace ?? ''}", and their addresses could be allocated again in "${after.addressSpace}": ` +
     `${describeLeases(elsewhere, reader)}. Keep the address space until they are gone, or create a pool with another name`;
   return [{ check: 'address-space', message }];
 }

@@ -14,7 +14,13 @@ const NAD_RESOURCE = 'k8s.cni.cncf.io/v1/network-attachment-definitions';
  */
 export function createNadReviewer(options: ValidationAdmissionOptions): Reviewer {
   const decideOn = (request: AdmissionRequest) => decide(request, options);
-  return new Reviewer({ ...options, subject: 'the network', component: 'holdfast-ipam', decide: decideOn, onFault: allowUnchecked });
+  return new Reviewer({
+    ...options,
+    subject: 'the network',
+    component: 'holdfast-ipam',
+    decide: decideOn,
+    onFault: allowUnchecked,
+  });
 }
 
 async function decide(

@@ -112,17 +112,17 @@ function reviewNadPool(requested: NadPool, isNew: boolean, view: ValidationView)
   return reviewOldestNad(requested, others, view);
 }
 
-/** An older NAD is in force, so this one must agree with it. */
+/** An older NAD defines the pool, so this one must agree with it. */
 function reviewYoungerNad(requested: NadPool, oldest: NadPool): ValidationResult {
   const difference = describeDifference(oldest, requested);
   if (difference === undefined) return ALLOWED;
   const message =
-    `NetworkAttachmentDefinition ${objectKey(oldest.nad)} is older and in force for network "${requested.network}", ` +
+    `NetworkAttachmentDefinition ${objectKey(oldest.nad)} is older and defines the pool of network "${requested.network}", ` +
     `and this one disagrees: ${difference}. Make both equal, or change the network's name in spec.config`;
   return refuse({ check: 'disagreement', message });
 }
 
-/** This NAD is in force, and the pool follows it. */
+/** This NAD defines the pool. */
 function reviewOldestNad(requested: NadPool, others: readonly NadPool[], view: ValidationView): ValidationResult {
   const { pool, served: after } = requested;
   const { name } = pool.metadata;
@@ -165,7 +165,7 @@ function warnOfDisagreement(requested: NadPool, others: readonly NadPool[]): str
   if (first === undefined) return [];
   const which = behind.length === 1 ? objectKey(first.nad) : `${objectKey(first.nad)} and ${behind.length - 1} more`;
   return [
-    `this NetworkAttachmentDefinition is the oldest of network "${requested.network}" and in force. ${which} now disagrees: change it as well`,
+    `this NetworkAttachmentDefinition is the oldest of network "${requested.network}" and defines its pool. ${which} now disagrees: change it as well`,
   ];
 }
 

@@ -10,7 +10,12 @@ const POOL_RESOURCE = 'ipam.holdfast.dev/v1alpha1/addresspools';
  * Creates the reviewer of pools. It has no side effects, so a dry run is reviewed like any other request. What cannot be reviewed is refused.
  */
 export function createPoolReviewer(options: ValidationAdmissionOptions): Reviewer {
-  return new Reviewer({ ...options, subject: 'the pool', component: 'holdfast-ipam', decide: (request) => decide(request, options) });
+  return new Reviewer({
+    ...options,
+    subject: 'the pool',
+    component: 'holdfast-ipam',
+    decide: (request) => decide(request, options),
+  });
 }
 
 async function decide(request: AdmissionRequest, options: ValidationAdmissionOptions): Promise<AdmissionResponse> {

@@ -210,19 +210,19 @@ const CASES: Case[] = [
     name: 'blocks as large as the subnet, with a warning',
     becomes: { blockSize: { ipv4: 24 } },
     warnings: 1,
-    text: ['spec.blockSize.ipv4: 24 makes one block of spec.subnets', 'write 25 or more, or add addresses'],
+    text: ['spec.blockSize.ipv4: 24 divides spec.subnets into one block', 'write 25 or more, or add addresses'],
   },
   {
     name: 'blocks larger than the leasable part of the subnet, with a warning',
     becomes: { blockSize: { ipv4: 16 }, subnets: [{ cidr: '10.0.0.0/16', ranges: ['10.0.9.0-10.0.9.63'] }] },
     warnings: 1,
-    text: ['spec.blockSize.ipv4: 16 makes one block', 'write 27 or more'],
+    text: ['spec.blockSize.ipv4: 16 divides spec.subnets into one block', 'write 27 or more'],
   },
   {
     name: 'blocks of one address in a pool with a single address, with a warning',
     becomes: { blockSize: { ipv4: 32 }, cidr: '10.0.0.5/32' },
     warnings: 1,
-    text: ['spec.blockSize.ipv4: 32 makes one block', 'fewer than two: add addresses'],
+    text: ['spec.blockSize.ipv4: 32 divides spec.subnets into one block', 'at least two: add addresses'],
   },
   {
     name: 'a block size that makes too few blocks of one family, with a warning',

@@ -27,7 +27,7 @@ export function warnOfPool(change: PoolChange, view: ValidationView): string[] {
 function warnOfCooldown({ spec: { cooldownSeconds } }: AddressPool, { minCooldownMs }: ValidationView): string[] {
   if (cooldownSeconds === undefined || cooldownSeconds * 1000 >= minCooldownMs) return [];
   return [
-    `spec.cooldownSeconds: ${cooldownSeconds} is too short: addresses cool down for ${minCooldownMs / 1000} s, because a node may learn late that an address was released`,
+    `spec.cooldownSeconds: ${cooldownSeconds} is less than the minimum: addresses cool down for ${minCooldownMs / 1000} s, because a node may learn late that an address was released`,
   ];
 }
 
@@ -41,7 +41,7 @@ function warnOfBlocks({ pool: { spec }, after }: PoolChange): string[] {
     const enough = sizeForBlocks(after, family, size);
     const remedy = enough === undefined ? '' : `write ${enough} or more, or `;
     return [
-      `spec.blockSize.${key}: ${size} makes ${blocks === 0n ? 'no block' : 'one block'} of spec.subnets, and nodes get none of fewer than two: ${remedy}add addresses`,
+      `spec.blockSize.${key}: ${size} divides spec.subnets into ${blocks === 0n ? 'no blocks' : 'one block'}. Nodes get blocks only if there are at least two: ${remedy}add addresses`,
     ];
   });
 }

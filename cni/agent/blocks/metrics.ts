@@ -16,7 +16,7 @@ export interface NodeBlockMetrics {
 
 /** Creates the metrics. Call it once in a process, because metric names are unique. */
 export function createNodeBlockMetrics(metrics: Pick<Metrics, 'counter' | 'gauge'>): NodeBlockMetrics {
-  const blocks = metrics.gauge('agent_blocks', 'Number of blocks that this node is lent, by state.', ['state']);
+  const blocks = metrics.gauge('agent_blocks', 'Number of blocks that are assigned to this node, by state.', ['state']);
   const answers = metrics.counter(
     'agent_block_answers_total',
     'Answers to requests to release a block, by answer and outcome.',

@@ -227,7 +227,7 @@ describe('claim authorization', () => {
     {
       name: 'waits until the claim has an owner pod',
       run: (world) => world.add(withOwnClaim(world, {}), 0, world.call(2_000)),
-      expect: /^11 IPAMClaim vms.mine has no owner pod yet; time is up/,
+      expect: /^11 IPAMClaim vms.mine has no owner pod yet; timeout/,
     },
     {
       name: 'refuses a pod that refers to a claim for another network',

@@ -41,7 +41,7 @@ describe('the addresses of a claim', () => {
       spoil: (world) => {
         world.put('ipamclaims', makeClaim('vm1', 'data'));
       },
-      expect: /^11 IPAMClaim vms.vm1.data has no addresses yet; time is up/,
+      expect: /^11 IPAMClaim vms.vm1.data has no addresses yet; timeout/,
     },
     {
       name: 'the pool is full',
@@ -49,17 +49,17 @@ describe('the addresses of a claim', () => {
         const claim = world.addClaim(makeClaim('vm1', 'data'), []);
         Object.assign(claim.status!.conditions![0]!, { status: 'False', message: 'pool blue is full' });
       },
-      expect: /^11 IPAMClaim vms.vm1.data has no addresses yet: pool blue is full; time is up/,
+      expect: /^11 IPAMClaim vms.vm1.data has no addresses yet: pool blue is full; timeout/,
     },
     {
       name: 'the lease was deleted',
       spoil: (world) => world.remove('addressleases', 'blue.10-0-0-5'),
-      expect: /^11 .* does not hold its addresses: there is no lease of 10.0.0.5; time is up/,
+      expect: /^11 .* does not hold its addresses: there is no lease of 10.0.0.5; timeout/,
     },
     {
       name: 'another claim holds the lease',
       spoil: (world) => void world.addLease('10.0.0.5/24', makeClaim('vm2', 'data')),
-      expect: /^11 .* 10.0.0.5 is allocated to IPAMClaim vms.vm2.data; time/,
+      expect: /^11 .* 10.0.0.5 is allocated to IPAMClaim vms.vm2.data; timeout/,
     },
     {
       name: 'the lease is released',

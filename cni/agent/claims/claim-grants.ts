@@ -87,7 +87,7 @@ export class ClaimGrants {
     const { clock, maxStalenessMs } = this.#deps;
     const ageMs = clock.now() - Math.min(...seen.map(({ readAt }) => readAt));
     if (ageMs > maxStalenessMs) {
-      const message = `IPAMClaim ${objectKey(claim)}: the API server is not available, and its leases were last read ${ageMs} ms ago: try again`;
+      const message = `IPAMClaim ${objectKey(claim)}: the API server is not available, and the cached leases are stale (${Math.round(ageMs / 1000)} s old): try again`;
       throw new CniError(CniCode.TryAgain, message);
     }
   }
@@ -103,12 +103,12 @@ export class ClaimGrants {
     const why =
       serving.kind === 'served'
         ? `whose pool ${serving.pool.name} is in address space ${serving.pool.addressSpace}`
-        : `but ${serving.message}`;
+        : `and ${serving.message}`;
     const spaces = [...new Set(seen.map(({ record }) => record.addressSpace))].join(', ');
     throw new CniError(
       CniCode.Refused,
       `IPAMClaim ${objectKey(claim)} has addresses in address space ${spaces}, but ${describeSelection(selection)} of pod ` +
-        `${objectKey(pod)} uses a NAD for which it was not created, ${why}: use the NAD of the claim, or a claim for this NAD`,
+        `${objectKey(pod)} uses NAD ${nad}, ${why}: use the NAD of the claim, or a claim for this NAD`,
     );
   }
 

@@ -18,7 +18,7 @@ describe('a launcher whose claim is missing, deleted or without owner', () => {
     const world = worldWithVm();
     world.addClaim(makeClaim('vm1', 'data', { ownerUid: null }), ['10.0.0.5/24']);
     expect(await world.add(world.launcher(), 0, world.call(1_000))).to.match(
-      /^11 IPAMClaim vms.vm1.data has no owner and is for network "blue": it is about to be adopted; time is up/,
+      /^11 IPAMClaim vms.vm1.data has no owner and is for network "blue": it is about to be adopted; timeout/,
     );
   });
 

@@ -75,15 +75,15 @@ export function supersededError(containerId: string): CniError {
 /** Returns the CNI error for an error of an allocation. Unexpected errors are returned unchanged. */
 export function asAllocationError(error: unknown, what: string, signal: AbortSignal): unknown {
   if (error instanceof CniError) return error;
-  if (signal.aborted) return new CniError(CniCode.TryAgain, `no time was left to ${what}: try again`, { cause: error });
+  if (signal.aborted) return new CniError(CniCode.TryAgain, `timeout, cannot ${what} now: try again`, { cause: error });
   const message = messageOf(error);
   if (isForbidden(error) || isInvalid(error)) {
-    return new CniError(CniCode.Refused, `cannot ${what}: the API server refuses the lease: ${message}`, {
+    return new CniError(CniCode.Refused, `cannot ${what}: the API server rejected the AddressLease: ${message}`, {
       cause: error,
     });
   }
   if (!(error instanceof TransportError || error instanceof StatusError)) return error;
-  return new CniError(CniCode.TryAgain, `cannot ${what}: the API server did not write the lease: ${message}`, {
+  return new CniError(CniCode.TryAgain, `cannot ${what}: the API server did not write the AddressLease: ${message}`, {
     cause: error,
   });
 }

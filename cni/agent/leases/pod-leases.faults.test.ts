@@ -75,7 +75,7 @@ describe('the address of a pod when requests fail', () => {
     it(`is refused with code ${code} after one request if ${name}`, async () => {
       scene.fail({ error, applied: false });
       const refusal = await scene.refused();
-      expect(refusal).to.match(new RegExp(`^${code} cannot lease an address of pool blue to pod apps/web: `));
+      expect(refusal).to.match(new RegExp(`^${code} cannot allocate an address of pool blue to pod apps/web: `));
       expect(refusal).to.include(error.message);
       expect(scene.requests()).to.deep.equal([]);
     });
@@ -113,7 +113,7 @@ describe('the address of a pod when requests fail', () => {
       return { error: aborted, applied: true };
     };
     const granted = scene.grant({}, { call: callOf(controller.signal) });
-    expect(await refusalOf(granted)).to.include('no time was left to lease an address of pool blue');
+    expect(await refusalOf(granted)).to.include('timeout, cannot allocate an address of pool blue');
     expect(scene.held).to.have.length(1);
     await scene.del();
     expect(scene.held).to.deep.equal([]);
@@ -179,7 +179,7 @@ describe('the address of a pod when requests fail', () => {
     const granted = scene.add();
     await scene.turn();
     controller.abort();
-    expect(await refused).to.include('no time was left');
+    expect(await refused).to.include('timeout');
     scene.follow();
     expect(await granted).to.deep.equal(scene.held);
   });

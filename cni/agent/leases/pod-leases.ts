@@ -112,7 +112,11 @@ export class PodLeases {
       const leases = await new PodAllocation({ ...parts, client, nodeName, clock, log }, request).run();
       return leases.map((lease) => grantedAddressOf(lease, pool));
     } catch (error) {
-      throw asAllocationError(error, `lease an address of pool ${pool.name} to pod ${namespace}/${name}`, call.signal);
+      throw asAllocationError(
+        error,
+        `allocate an address of pool ${pool.name} to pod ${namespace}/${name}`,
+        call.signal,
+      );
     } finally {
       if (isLatest()) this.#latest.delete(key);
       this.#metrics.held(this.#own.held);

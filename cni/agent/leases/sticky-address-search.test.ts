@@ -161,7 +161,7 @@ describe('a sticky address', () => {
   it('is waited for while the API server cannot list the sticky leases', async () => {
     const error = new StatusError({ request: 'GET', status: 503, reason: 'ServiceUnavailable', message: 'later' });
     scene.fail({ error, applied: false });
-    expect(await scene.refused({ mac: MAC })).to.match(/^11 cannot lease an address of pool blue.*later/);
+    expect(await scene.refused({ mac: MAC })).to.match(/^11 cannot allocate an address of pool blue.*later/);
     expect(scene.held).to.deep.equal([]);
   });
 });
