@@ -36,7 +36,7 @@ const WATCH = ['list', 'watch'];
 /** How code names a resource, and the verbs that this needs. Constants of watches count only if an informer uses them. */
 const USES: [pattern: string, verbs: string[]][] = [
   // reads of the agent's read cache, or of the constant only; before the live lists
-  [String.raw`(?:#?\brecall|this\.#get|(?:reads|[cC]ache)\.list|\bapiVersionOf)\(\s*(NAME)\b`, []],
+  [String.raw`(?:this\.#get|reads\.(?:get|list)|[cC]ache\.list|\bapiVersionOf)\(\s*(NAME)\b`, []],
   [String.raw`\.create\(\s*(NAME)\b`, ['create']],
   [String.raw`\.replace\(\s*(NAME)\b`, ['update']],
   [String.raw`\.patch\(\s*(NAME)\b`, ['patch']],
@@ -45,6 +45,7 @@ const USES: [pattern: string, verbs: string[]][] = [
   [String.raw`\bfindUnlessGone\(\s*[\w.#]+,\s*(NAME)\b`, ['get']],
   [String.raw`\.list(?:As)?\(\s*(NAME)\b`, ['list']],
   // targets of a live read
+  [String.raw`\bfindInto\((NAME),`, ['get']],
   [String.raw`\{ resource: (NAME), (?:key|watched)\b`, ['get']],
   // the certificate store reads, watches and patches the configurations that it is given
   [String.raw`\{ resource: (NAME), name: config\.`, ['get', ...WATCH, 'patch']],

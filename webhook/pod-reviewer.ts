@@ -163,7 +163,7 @@ class LiveView implements ClusterView {
   /** @returns true if the object exists */
   #read(kind: Recheck['kind'], key: string, deadline: number): Promise<boolean> {
     const refKey = kind === 'network' ? key : joinKey(this.#namespace, key);
-    const keep = async <T extends KubeObject, S>(
+    const findInto = async <T extends KubeObject, S>(
       resource: Resource<T>,
       objects: Map<string, S | undefined>,
       transform: (object: T) => S,
@@ -174,13 +174,13 @@ class LiveView implements ClusterView {
     };
     switch (kind) {
       case 'vmi':
-        return keep(VIRTUAL_MACHINE_INSTANCES, this.#vmis, transformVmi);
+        return findInto(VIRTUAL_MACHINE_INSTANCES, this.#vmis, transformVmi);
       case 'vm':
-        return keep(VIRTUAL_MACHINES, this.#vms, (vm) => vm);
+        return findInto(VIRTUAL_MACHINES, this.#vms, (vm) => vm);
       case 'claim':
-        return keep(IPAM_CLAIMS, this.#claims, (claim) => claim);
+        return findInto(IPAM_CLAIMS, this.#claims, (claim) => claim);
       case 'network':
-        return keep(NETWORK_ATTACHMENT_DEFINITIONS, this.#networks, parseNetworkConfig);
+        return findInto(NETWORK_ATTACHMENT_DEFINITIONS, this.#networks, parseNetworkConfig);
     }
   }
 

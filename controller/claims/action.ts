@@ -1,7 +1,6 @@
 import type { ClaimOwner, IPAMClaim } from '../../api/ipam-claim.js';
 import type { ClaimChanges } from './claim-object.js';
 import type { WorkloadEvent } from './workload-event.js';
-/** An event for the user, on the VM or, if there is no VM, on the VMI. */
 
 /** One change to a claim, or the decision to change nothing. `reason` is a sentence for the log. */
 export type Action =

@@ -11,11 +11,6 @@ import { orphanKey } from '../indexes.js';
 import { observeVm, observeVmi } from './owner-spec.js';
 import { refersTo } from './references.js';
 import type { NetworkLookup, ObservedWorkload } from './observed-workload.js';
-/** All input of a plan for one workload: the VM and the VMI of one name. */
-/** The feature gate is open and the namespace has not opted out. */
-/** For each owner. */
-/** Launcher pods with networks that a VMI of this name, of any UID, controls, and those that no VMI controls but that refer to a claim. */
-/** Claims whose owner has this name, and those with a name that the workload may need. */
 
 /** The objects that are also read live, to confirm a plan. */
 export interface WorkloadObjects {

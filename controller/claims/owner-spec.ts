@@ -70,7 +70,7 @@ function deriveSpec(
   };
 }
 
-/** KubeVirt rejects a name that is given twice. */
+/** The first of a name counts. KubeVirt rejects a name that is given twice. */
 function byName<T extends { name: string }>(items: readonly T[]): Map<string, T> {
-  return new Map(items.map((item) => [item.name, item]));
+  return new Map(items.map((item): [string, T] => [item.name, item]).reverse());
 }

@@ -200,7 +200,7 @@ describe('The controller with a real API server', function () {
       (events) => events.some(({ involvedObject }) => involvedObject.uid === vm1.uid),
     );
     expect(event?.reason).to.equal('IPAMClaimConflict');
-    expect(event?.message).to.include('IPAMClaim vms/vm1.data belongs to ConfigMap other; delete it or');
+    expect(event?.message).to.include('IPAMClaim vms/vm1.data belongs to ConfigMap other; delete it, or');
     await plane.client.delete(IPAM_CLAIMS, metadata);
     const [made] = await untilValue('its own claim', claims, ([found]) => found?.metadata.finalizers !== undefined);
     expect(made?.metadata.ownerReferences?.[0]?.uid).to.equal(vm1.uid);
