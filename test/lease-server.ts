@@ -2,6 +2,7 @@ import type { AddressLease, AddressLeaseSpec } from '../api/address-lease.js';
 import { readLease } from '../ipam/core/lease.js';
 import { StatusError } from '../kube/errors.js';
 import type { ApiRequest, ClientTransport } from '../kube/transport.js';
+import { type Preconditions, checkPreconditions } from './api-errors.js';
 import { mergePatch } from './merge-patch.js';
 
 /** An event of a watch. */
@@ -92,18 +93,6 @@ export class LeaseServer implements ClientTransport {
     this.#observe(before, lease);
     return lease;
   }
-}
-
-interface Preconditions {
-  uid?: string;
-  resourceVersion?: string;
-}
-
-function checkPreconditions({ metadata }: AddressLease, { uid, resourceVersion }: Preconditions = {}): void {
-  const holds =
-    (uid === undefined || uid === metadata.uid) &&
-    (resourceVersion === undefined || resourceVersion === metadata.resourceVersion);
-  if (!holds) throw refusal(409, 'Conflict', metadata.name);
 }
 
 /** The CRD's rules about one state. */

@@ -1,3 +1,5 @@
+import { isRecord } from '../api/json.js';
+
 /** Applies a merge patch (RFC 7386) to an object of JSON, in place. */
 export function mergePatch(target: object, patch: object): void {
   merge(target as Record<string, unknown>, patch as Record<string, unknown>);
@@ -13,8 +15,4 @@ function merge(target: Record<string, unknown>, patch: Record<string, unknown>):
       merge(below, value);
     } else target[key] = value;
   }
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,16 +1,12 @@
+import { isRecord } from '../api/json.js';
 import type { KubeObject, ObjectMeta } from '../api/meta.js';
-import { StatusError } from '../kube/errors.js';
+import { type Preconditions, apiError, checkPreconditions } from './api-errors.js';
 
 /** One write of an object, in the form that leases and blocks use. */
 export type ObjectWrite<O> =
   | { readonly verb: 'create'; readonly object: O }
   | { readonly verb: 'patch' | 'patch-status'; readonly name: string; readonly body: object }
   | ({ readonly verb: 'delete'; readonly name: string } & Preconditions);
-
-interface Preconditions {
-  readonly uid?: string;
-  readonly resourceVersion?: string;
-}
 
 export type StoredObject<O> = O & { metadata: ObjectMeta & { uid: string; resourceVersion: string } };
 
@@ -64,7 +60,7 @@ export class ObjectStore<O extends KubeObject & { status?: object }> {
 
   #create(object: O): StoredObject<O> {
     const { name } = object.metadata;
-    if (this.objects.has(name)) throw statusError('AlreadyExists', name);
+    if (this.objects.has(name)) throw apiError(409, 'AlreadyExists', 'AlreadyExists', name);
     const uid = `uid-${this.#next()}`;
     const { status: _status, ...made } = object;
     return this.#store(undefined, { ...made, metadata: { ...object.metadata, uid } } as unknown as StoredObject<O>)!;
@@ -99,13 +95,10 @@ export class ObjectStore<O extends KubeObject & { status?: object }> {
     return undefined;
   }
 
-  #find(name: string, { uid, resourceVersion }: Preconditions = {}): StoredObject<O> {
+  #find(name: string, preconditions?: Preconditions): StoredObject<O> {
     const found = this.objects.get(name);
-    if (found === undefined) throw statusError('NotFound', name);
-    const holds =
-      (uid === undefined || uid === found.metadata.uid) &&
-      (resourceVersion === undefined || resourceVersion === found.metadata.resourceVersion);
-    if (!holds) throw statusError('Conflict', name);
+    if (found === undefined) throw apiError(404, 'NotFound', 'NotFound', name);
+    checkPreconditions(found, preconditions);
     return found;
   }
 }
@@ -121,21 +114,6 @@ function mergedObject(target: object, patch: object): object {
   return result;
 }
 
-function isRecord(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 function changesOf({ uid: _uid, resourceVersion: _version, ...changes }: Preconditions & object = {}): object {
   return changes;
-}
-
-function statusError(reason: 'AlreadyExists' | 'Conflict' | 'NotFound', name: string): StatusError {
-  const status = reason === 'NotFound' ? 404 : 409;
-  return new StatusError({
-    request: 'the simulation',
-    status,
-    reason,
-    message: `${reason}: ${name}`,
-    details: { name },
-  });
 }
