@@ -7,7 +7,7 @@ import { BlockBook } from '../ipam/blocks/block-book.js';
 import { blockName } from '../ipam/core/block-name.js';
 import { parseCidr } from '../ipam/core/cidr.js';
 import { ADDRESS_BLOCKS, NODES } from '../kube/resources.js';
-import { expectSchemaResult, readTable, startServerWithKind } from './testing/kind-server.js';
+import { expectSchemaResult, readTable, useServerWithKind } from './testing/kind-server.js';
 
 const SPEC: AddressBlockSpec = { pool: 'blue', cidr: '10.1.0.64/26', node: 'n1' };
 const POOL = 'a'.repeat(253);
@@ -47,15 +47,8 @@ const CASES: { name: string; given: AddressBlock; expect?: string[] }[] = [
 ];
 
 describe('AddressBlocks, on a kube-apiserver', function () {
-  this.timeout(20_000);
   let plane: ControlPlane;
-
-  before(async function () {
-    this.timeout(15 * 60_000); // the first run builds the API server
-    plane = await startServerWithKind(ADDRESS_BLOCKS);
-  });
-
-  after(() => plane.stop());
+  useServerWithKind(this, ADDRESS_BLOCKS, (started) => (plane = started));
 
   describe('may have', () => {
     for (const { name, given, expect: words } of CASES) {

@@ -6,13 +6,14 @@ import { leaseName } from '../ipam/core/lease-name.js';
 import { createLease } from '../ipam/core/lease.js';
 import { ADDRESS_LEASES } from '../kube/resources.js';
 import { writeLease } from '../cluster/lease-writes.js';
-import { expectSchemaResult, readTable, startServerWithKind } from './testing/kind-server.js';
+import { expectSchemaResult, readTable, useServerWithKind } from './testing/kind-server.js';
 import { LEASE_CHANGES } from '../test/lease-changes.js';
 
 const NAME = 'blue.10-1-0-17';
 const V6_NAME = 'blue.fd00-0001-0000-0000-0000-0000-0000-0005';
 const VM1: LeaseOwner = { kind: 'IPAMClaim', namespace: 'a', name: 'vm1.blue', uid: 'claim-1', workloadUID: 'vm-1' };
 const VM2: LeaseOwner = { kind: 'IPAMClaim', namespace: 'b', name: 'vm2.blue', uid: 'claim-2' };
+const MAC = '02:00:00:00:00:ab';
 const RELEASED = '2026-01-01T00:00:00Z';
 
 function lease(name: string, spec: Partial<AddressLeaseSpec> = {}): AddressLease {
@@ -21,8 +22,8 @@ function lease(name: string, spec: Partial<AddressLeaseSpec> = {}): AddressLease
 
 const CASES: { name: string; given: AddressLease; expect?: string[] }[] = [
   { name: 'held', given: lease(NAME, { owner: VM1 }) },
-  { name: 'reserved for a MAC address', given: lease(NAME, { mac: '02:00:00:00:00:ab' }) },
-  { name: 'reserved again after a release', given: lease(NAME, { mac: '02:00:00:00:00:ab', reserved: true }) },
+  { name: 'reserved for a MAC address', given: lease(NAME, { mac: MAC }) },
+  { name: 'reserved again after a release', given: lease(NAME, { mac: MAC, reserved: true }) },
   {
     name: 'not marked as reserved without a MAC address',
     given: lease(NAME, { reserved: true }),
@@ -30,18 +31,12 @@ const CASES: { name: string; given: AddressLease; expect?: string[] }[] = [
   },
   {
     name: 'not marked with reserved: false',
-    given: lease(NAME, { mac: '02:00:00:00:00:ab', reserved: false as unknown as true }),
+    given: lease(NAME, { mac: MAC, reserved: false as unknown as true }),
     expect: ['spec.reserved', 'reserved must be true or absent'],
   },
   {
     name: 'created with all fields about their use',
-    given: lease(NAME, {
-      owner: VM2,
-      node: 'n1',
-      containerID: 'c1',
-      interface: 'pod16367aacb67',
-      mac: '02:00:00:00:00:ab',
-    }),
+    given: lease(NAME, { owner: VM2, node: 'n1', containerID: 'c1', interface: 'pod16367aacb67', mac: MAC }),
   },
   { name: 'created for an IPv6 address', given: lease(V6_NAME, { address: 'fd00:1::5' }) },
   {
@@ -113,11 +108,7 @@ const CASES: { name: string; given: AddressLease; expect?: string[] }[] = [
     given: lease(NAME, { owner: { ...VM1, kind: 'VirtualMachine' as 'Pod' } }),
     expect: ['spec.owner.kind', '"IPAMClaim", "Pod"'],
   },
-  {
-    name: 'not allocated without a UID',
-    given: lease(NAME, { owner: { ...VM1, uid: '' } }),
-    expect: ['spec.owner.uid'],
-  },
+  { name: 'not held without a UID', given: lease(NAME, { owner: { ...VM1, uid: '' } }), expect: ['spec.owner.uid'] },
   {
     name: 'not created with a MAC address in capitals',
     given: lease(NAME, { mac: '02:00:00:00:00:AB' }),
@@ -138,29 +129,13 @@ const SPACES = [
   `${'ab.'.repeat(70)}c`,
 ];
 const ADDRESSES = [
-  '0.0.0.0',
-  '255.255.255.255',
-  '10.1.0.17',
-  '::',
-  '::1',
-  'fe80::',
-  'fe80::1:0:0:1',
-  '2001:db8:0:1:1:1:1:1',
-  '1:0:0:2:0:0:0:3',
-  '::1.2.3.4',
-  'ffff::ffff',
+  ...['0.0.0.0', '255.255.255.255', '10.1.0.17', '::', '::1', 'fe80::', 'fe80::1:0:0:1', '2001:db8:0:1:1:1:1:1'],
+  ...['1:0:0:2:0:0:0:3', '::1.2.3.4', 'ffff::ffff'],
 ];
 
 describe('AddressLeases, on a kube-apiserver', function () {
-  this.timeout(20_000);
   let plane: ControlPlane;
-
-  before(async function () {
-    this.timeout(15 * 60_000); // the first run builds the API server
-    plane = await startServerWithKind(ADDRESS_LEASES);
-  });
-
-  after(() => plane.stop());
+  useServerWithKind(this, ADDRESS_LEASES, (started) => (plane = started));
 
   describe('may be', () => {
     for (const { name, given, expect: words } of CASES) {
@@ -199,7 +174,7 @@ describe('AddressLeases, on a kube-apiserver', function () {
     const address = parseAddress('10.1.0.40');
     await writeLease(
       plane.client,
-      createLease({ address, addressSpace: 'blue', pool: 'p1', owner: VM1, node: 'n1', mac: '02:00:00:00:00:ab' }),
+      createLease({ address, addressSpace: 'blue', pool: 'p1', owner: VM1, node: 'n1', mac: MAC }),
     );
     const name = leaseName('blue', address);
     const queries = [

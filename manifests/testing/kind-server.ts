@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
-import type { KubeObject } from '../../api/meta.js';
 import { type ControlPlane, startControlPlane } from '../../e2e/bed/control-plane.js';
 import { createAll, readManifests } from '../../e2e/bed/objects.js';
 import { MANIFESTS } from '../../e2e/holdfast/manifests.js';
@@ -9,8 +8,19 @@ import type { Client } from '../../kube/client.js';
 import type { Resource } from '../../kube/resource.js';
 import { requestErrorOf } from '../../test/request-error.js';
 
-/** Starts a kube-apiserver with one kind of Holdfast, and nothing else. */
-export async function startServerWithKind<T extends KubeObject>(kind: Resource<T>): Promise<ControlPlane> {
+/** Starts a kube-apiserver with one kind of Holdfast, and nothing else, before the tests of a suite, and stops it after them. */
+export function useServerWithKind(suite: Mocha.Suite, kind: Resource, onStart: (plane: ControlPlane) => void): void {
+  let plane: ControlPlane | undefined;
+  suite.timeout(20_000);
+  before(async function () {
+    this.timeout(15 * 60_000); // the first run builds the API server
+    plane = await startServerWithKind(kind);
+    onStart(plane);
+  });
+  after(() => plane?.stop());
+}
+
+async function startServerWithKind(kind: Resource): Promise<ControlPlane> {
   const plane = await startControlPlane();
   try {
     await createAll(plane.client, await readManifests(join(MANIFESTS, 'crds', `${kind.plural}.yaml`)));
