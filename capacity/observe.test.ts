@@ -46,14 +46,8 @@ function podOn(uid: string, given: Partial<PodRecord> = {}): PodRecord {
   return { uid, namespace: 'ns', requests: new Map([[BLUE, 1]]), isAttached: false, isLeaving: false, ...given };
 }
 
-function block(cidr: string, node: string, more: Partial<BlockRecord> = {}): BlockRecord {
-  return {
-    metadata: { name: cidr, uid: cidr, resourceVersion: '1' },
-    pool: 'blue',
-    cidr: parseCidr(cidr),
-    node,
-    ...more,
-  };
+function block(name: string, node: string, more: Partial<BlockRecord> = {}): BlockRecord {
+  return { metadata: { name, uid: name, resourceVersion: '1' }, pool: 'blue', cidr: parseCidr(name), node, ...more };
 }
 
 interface Given {

@@ -55,15 +55,7 @@ class World {
     );
     const { pods, inventory, clock } = this;
     const now = clock.now();
-    return this.publisher.publish({
-      pools,
-      nodes,
-      pods,
-      inventory: inventory,
-      blocksOf: () => [],
-      now,
-      maxStalenessMs: 0,
-    });
+    return this.publisher.publish({ pools, nodes, pods, inventory, blocksOf: () => [], now, maxStalenessMs: 0 });
   }
 
   /** All that the pool blue has is leased. */
@@ -187,12 +179,7 @@ describe('the publisher of free addresses', () => {
   it('writes all other nodes if one write fails, and throws its error', async () => {
     const world = new World('n1', 'n2');
     await world.calm(['blue', {}]);
-    world.failure = new StatusError({
-      status: 500,
-      reason: 'InternalError',
-      message: 'no',
-      details: undefined,
-    } as never);
+    world.failure = new StatusError({ status: 500, reason: 'InternalError', message: 'no' } as never);
     let thrown: unknown;
     await world.round().catch((error: unknown) => (thrown = error));
     expect(thrown).to.be.an('error');

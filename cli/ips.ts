@@ -34,15 +34,11 @@ export interface IpsRow {
 }
 
 /**
- * @param defaultNamespace the namespace of the context
+ * @param home the namespace of the context
  * @returns lines for the user
  */
-export async function listIps(
-  options: IpsOptions,
-  client: Pick<Client, 'list'>,
-  defaultNamespace: string,
-): Promise<string[]> {
-  const namespace = options.allNamespaces ? undefined : (options.namespace ?? defaultNamespace);
+export async function listIps(options: IpsOptions, client: Pick<Client, 'list'>, home: string): Promise<string[]> {
+  const namespace = options.allNamespaces ? undefined : (options.namespace ?? home);
   const [claims, leases] = await Promise.all([
     requireKind(IPAM_CLAIMS, INSTALL_HOLDFAST, () => client.list(IPAM_CLAIMS, { namespace })),
     listLeases(client, namespace),

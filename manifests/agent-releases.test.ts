@@ -74,11 +74,7 @@ describe('the admission policy for the times that agents write, on a kube-apiser
       steps: [patch(withFields([{}], release(70)))],
       expect: UNTRACKED,
     },
-    {
-      name: 'an agent may not clear managedFields before a release',
-      steps: [patch(withFields([{}]))],
-      expect: UNTRACKED,
-    },
+    { name: 'agents may not clear managedFields before releases', steps: [patch(withFields([{}]))], expect: UNTRACKED },
   ];
   for (const { name, steps, expect: words } of releases) {
     it(name, async () => {

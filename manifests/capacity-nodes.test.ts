@@ -77,11 +77,7 @@ describe('the admission policy for free addresses on nodes, on a kube-apiserver'
     { name: 'another allocatable', status: { allocatable: { cpu: '1' } }, expect: OUR_KEYS },
     { name: 'no capacity of another resource', status: { capacity: { memory: null } }, expect: OUR_KEYS },
     { name: 'no allocatable amount of another resource', status: { allocatable: { memory: null } }, expect: OUR_KEYS },
-    {
-      name: 'a capacity of a new resource',
-      status: { capacity: { 'devices.kubevirt.io/kvm': '1' } },
-      expect: OUR_KEYS,
-    },
+    { name: 'capacity of a new resource', status: { capacity: { 'devices.kubevirt.io/kvm': '1' } }, expect: OUR_KEYS },
     {
       name: 'a key that only resembles a key of Holdfast',
       status: { capacity: { 'ipam.holdfast.developer/blue': '1' } },

@@ -83,11 +83,7 @@ export const FORGED_OWNERS: readonly ForgedOwner[] = [
   },
   { name: 'two controllers', owners: [OTHER, VMI_OWNER], reading: 'invalid' },
   { name: 'two controllers, the VMI first', owners: [VMI_OWNER, OTHER], reading: 'invalid' },
-  {
-    name: 'two VMIs as controllers',
-    owners: [VMI_OWNER, { ...VMI_OWNER, name: 'vm2', uid: 'u-2' }],
-    reading: 'invalid',
-  },
+  { name: 'two VMI controllers', owners: [VMI_OWNER, { ...VMI_OWNER, name: 'vm2', uid: 'u-2' }], reading: 'invalid' },
   {
     name: 'a malformed reference after one that is well formed',
     owners: [{ ...VMI_OWNER, controller: false }, ...vmi({ apiVersion: 'kubevirt.io', uid: 'u-2' })],

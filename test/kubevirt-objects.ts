@@ -13,13 +13,9 @@ export function makeVm(name: string): VirtualMachine {
   return vm({}, { name, uid: `${name}-vm-uid` });
 }
 
-/** @param options.vm UID of its VM; null: it has none */
-export function makeVmi(
-  name: string,
-  networks: Networks,
-  options: { vm?: string | null } = {},
-): VirtualMachineInstance {
-  const { vm: owner = `${name}-vm-uid` } = options;
+/** @param given.vm UID of its VM; null: it has none */
+export function makeVmi(name: string, networks: Networks, given: { vm?: string | null } = {}): VirtualMachineInstance {
+  const { vm: owner = `${name}-vm-uid` } = given;
   return vmi(networks, { name, uid: `${name}-vmi-uid`, vm: owner });
 }
 
@@ -76,15 +72,7 @@ export type RawPod = Record<string, unknown> & {
 /** The launcher pod of a VMI as virt-controller creates it: without a name, about 9 KB. */
 export function makeLauncherPod(vmi: VirtualMachineInstance, networks: string = networksValue(vmi)): RawPod {
   const { name, uid = '' } = vmi.metadata;
-  const mounts = [
-    'private',
-    'public',
-    'sockets',
-    'ephemeral-disks',
-    'container-disks',
-    'hotplug-disks',
-    'libvirt-runtime',
-  ];
+  const mounts = 'private public sockets ephemeral-disks container-disks hotplug-disks libvirt-runtime'.split(' ');
   return {
     apiVersion: 'v1',
     kind: 'Pod',

@@ -27,11 +27,7 @@ export const LEASE_CHANGES: readonly LeaseChangeCase[] = [
   { name: 'may change their node and sandbox', from: held, to: { node: 'n2', containerID: 'c2', interface: 'net1' } },
   { name: 'may be allocated to another owner after a release', from: released, to: reallocated },
   { name: 'may be allocated to the same owner after a release', from: released, to: { releasedAt: null } },
-  {
-    name: 'may be allocated to their reserved MAC address',
-    from: { mac: MAC },
-    to: { ...reallocated, reserved: true },
-  },
+  { name: 'may be allocated to the reserved MAC address', from: { mac: MAC }, to: { ...reallocated, reserved: true } },
   {
     name: 'may not be allocated if they are reserved for nobody',
     from: {},
@@ -143,12 +139,7 @@ export const LEASE_CHANGES: readonly LeaseChangeCase[] = [
     to: { owner: VM2 },
     expect: ['to allocate it to another owner, clear releasedAt in the same write'],
   },
-  {
-    name: 'may not lose a former owner',
-    from: released,
-    to: { owner: null, releasedAt: null },
-    expect: ['spec.owner'],
-  },
+  { name: 'may not lose an old owner', from: released, to: { owner: null, releasedAt: null }, expect: ['spec.owner'] },
   {
     name: 'may not change the time of their release',
     from: released,

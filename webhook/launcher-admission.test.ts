@@ -43,10 +43,9 @@ function admissionOn(
   return { admission, answer, lines, counts };
 }
 
-function requestFor(pod: RawPod, more: Record<string, unknown> = {}): Record<string, unknown> {
+function requestFor(pod: RawPod, more: object = {}): Record<string, unknown> {
   const resource = { group: '', version: 'v1', resource: 'pods' };
-  const { username } = BY_KUBEVIRT;
-  const userInfo = { username };
+  const userInfo = { username: BY_KUBEVIRT.username };
   return {
     uid: 'u1',
     userInfo,
@@ -113,11 +112,7 @@ describe('the admission of launcher pods', () => {
   const malformed: { name: string; pod: unknown; expect: string }[] = [
     { name: 'an object that is null', pod: null, expect: 'request.object is null, not an object' },
     { name: 'a pod without metadata', pod: {}, expect: 'request.object.metadata is absent' },
-    {
-      name: 'labels that are a list',
-      pod: { metadata: { labels: [] } },
-      expect: 'request.object.metadata.labels is a list',
-    },
+    { name: 'labels in a list', pod: { metadata: { labels: [] } }, expect: 'request.object.metadata.labels is a list' },
     {
       name: 'an annotation that is not a string',
       pod: { metadata: { annotations: { a: 5 } } },

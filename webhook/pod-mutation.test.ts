@@ -139,11 +139,7 @@ describe('a launcher pod that is created', () => {
       given: { ...CLUSTER, nads: [], claims: [] },
       expect: [{ kind: 'network', key: 'vms/blue' }],
     },
-    {
-      name: 'of a claim that is not cached',
-      given: { ...CLUSTER, claims: [] },
-      expect: [{ kind: 'claim', key: 'vm1.data' }],
-    },
+    { name: 'of an uncached claim', given: { ...CLUSTER, claims: [] }, expect: [{ kind: 'claim', key: 'vm1.data' }] },
     {
       name: 'of a claim that would refuse the pod',
       given: { ...CLUSTER, claims: [makeClaim('vm1', 'data', { ownerUid: 'other' })] },

@@ -119,11 +119,7 @@ export function reviewPod(review: PodReview, view: ClusterView): PodDecision {
 
 const UNCHANGED: PodAdmission = Object.freeze({ allowed: true, patch: [], warnings: [] });
 
-function decide(
-  review: PodReview,
-  view: ClusterView,
-  addRecheck: (recheck: Recheck) => void,
-): PodAdmission | PodRefusal {
+function decide(review: PodReview, view: ClusterView, addRecheck: (one: Recheck) => void): PodAdmission | PodRefusal {
   const oldPod = previousLauncher(review);
   if (!isLauncher(review.pod) && oldPod === undefined) return UNCHANGED;
   const creator = checkCreator(review.pod, oldPod, review.requester);

@@ -48,12 +48,7 @@ export class CapacityWorld {
   readonly #advertised: Map<string, AdvertisedCapacity>;
   #offers: ReadonlyMap<string, Offer> = new Map();
   /** The step that each reader has seen. It never decreases. */
-  readonly #sights: Record<'scheduler' | 'nodes' | 'pods' | 'leases', number> = {
-    scheduler: 0,
-    nodes: 0,
-    pods: 0,
-    leases: 0,
-  };
+  readonly #sights = { scheduler: 0, nodes: 0, pods: 0, leases: 0 };
   readonly #random: (below: number) => number;
   #names = 0;
 

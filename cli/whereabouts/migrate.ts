@@ -111,24 +111,19 @@ async function applyTwice(
   return applied.failed.length === 0 && conflicts === 0;
 }
 
-async function applyPlan(
-  plan: Plan,
-  { pods }: ObservedCluster,
-  applied: ApplyResult,
-  deps: MigrateDeps,
-): Promise<void> {
+async function applyPlan(plan: Plan, { pods }: ObservedCluster, done: ApplyResult, deps: MigrateDeps): Promise<void> {
   let told = deps.clock.now();
-  const progress = (done: number, of: number) => {
+  const progress = (written: number, of: number) => {
     const now = deps.clock.now();
-    if (now - told < PROGRESS_MS && done < of) return;
+    if (now - told < PROGRESS_MS && written < of) return;
     told = now;
-    deps.printStatus(`${done} of ${of} leases`);
+    deps.printStatus(`${written} of ${of} leases`);
   };
   const usual = applyDeps(deps, progress);
-  const there = await createPools(plan.pools, usual, applied);
+  const there = await createPools(plan.pools, usual, done);
   const leases = plan.leases.filter(({ request }) => there.has(request.pool));
-  await createLeases(leases, new ActivePods(pods), usual, applied);
-  await reserveConflicts(plan.conflicts, there, usual, applied);
+  await createLeases(leases, new ActivePods(pods), usual, done);
+  await reserveConflicts(plan.conflicts, there, usual, done);
 }
 
 function applyDeps({ client, clock, concurrency }: MigrateDeps, progress: ApplyDeps['onProgress']): ApplyDeps {

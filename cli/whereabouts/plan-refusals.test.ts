@@ -12,11 +12,7 @@ describe('the migration plan', () => {
       pods,
     });
     itPlansMigrations([
-      {
-        name: 'the address of a pod that is gone',
-        given: of({ 5: 'a/gone' }),
-        expect: [POOL, 'left out 10.0.0.5: pod-gone'],
-      },
+      { name: 'the address of a gone pod', given: of({ 5: 'a/gone' }), expect: [POOL, 'left out 10.0.0.5: pod-gone'] },
       {
         name: 'the address of a terminal pod',
         given: of({ 5: 'a/p' }, [livePod('a/p', { phase: 'Failed' })]),

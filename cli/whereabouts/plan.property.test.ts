@@ -13,17 +13,13 @@ import { formatPlan } from './print.js';
 
 const json = fc.jsonValue({ maxDepth: 3 });
 /** Mostly what it should be, and now and then anything. */
-const mostly = <T>(sane: fc.Arbitrary<T>): fc.Arbitrary<unknown> =>
+const often = <T>(sane: fc.Arbitrary<T>): fc.Arbitrary<unknown> =>
   fc.oneof({ weight: 5, arbitrary: sane }, { weight: 1, arbitrary: json });
 
 const key = fc.constantFrom('a/p', 'a/q', 'b/p', 'a/gone');
-const allocation = mostly(
+const allocation = often(
   fc.record(
-    {
-      id: mostly(fc.constantFrom('c1', 'c2', '')),
-      podref: mostly(key),
-      ifname: mostly(fc.constantFrom('net1', 'net2')),
-    },
+    { id: often(fc.constantFrom('c1', 'c2', '')), podref: often(key), ifname: often(fc.constantFrom('net1', 'net2')) },
     { requiredKeys: [] },
   ),
 );
@@ -48,12 +44,12 @@ const named = (name: fc.Arbitrary<string>, spec: fc.Arbitrary<unknown>) =>
   fc
     .record({ name, spec })
     .map((given) => ({ metadata: { namespace: 'kube-system', name: given.name }, spec: given.spec }));
-const allocations = mostly(fc.dictionary(offset, allocation));
+const allocations = often(fc.dictionary(offset, allocation));
 const object = fc.oneof(
   named(fc.constant('10.0.0.0-24'), fc.record({ range: fc.constant('10.0.0.0/24'), allocations })),
   named(
     fc.oneof(fc.constantFrom(...NAMES), fc.string({ minLength: 1 })),
-    mostly(fc.record({ range: mostly(fc.constantFrom(...RANGES)), allocations, podref: key }, { requiredKeys: [] })),
+    often(fc.record({ range: often(fc.constantFrom(...RANGES)), allocations, podref: key }, { requiredKeys: [] })),
   ),
 );
 const slice = fc
@@ -61,11 +57,11 @@ const slice = fc
   .map(({ name: called, status }) => ({ metadata: { namespace: 'kube-system', name: called }, status }));
 const ipam = fc.record(
   {
-    range: mostly(fc.constantFrom('10.0.0.0/24', '10.0.0.0/16', 'fd00::/64')),
-    network_name: mostly(fc.constantFrom('lan', '')),
+    range: often(fc.constantFrom('10.0.0.0/24', '10.0.0.0/16', 'fd00::/64')),
+    network_name: often(fc.constantFrom('lan', '')),
     node_slice_size: fc.constantFrom('/25'),
-    exclude: mostly(fc.constantFrom(['10.0.0.7'])),
-    gateway: mostly(fc.constantFrom('10.0.0.1')),
+    exclude: often(fc.constantFrom(['10.0.0.7'])),
+    gateway: often(fc.constantFrom('10.0.0.1')),
   },
   { requiredKeys: [] },
 );
@@ -75,13 +71,13 @@ const nad = fc.oneof(
   json.map((value) => whereaboutsNad('b/json', value !== null && typeof value === 'object' ? value : {})),
   fc.string().map((text) => whereaboutsNad('b/text', `whereabouts ${text}`)),
 );
-const status = mostly(
+const status = often(
   fc
     .constantFrom('10.0.0.5', '10.0.0.6', 'fd00::5', 'x')
     .map((address) => [{ name: 'a/blue', interface: 'net1', ips: [address], mac: '02:00:00:00:00:01' }]),
 );
 const pod: fc.Arbitrary<Pod> = fc
-  .record({ at: key, reports: fc.boolean(), status, networks: mostly(fc.constant([{ name: 'blue' }])) })
+  .record({ at: key, reports: fc.boolean(), status, networks: often(fc.constant([{ name: 'blue' }])) })
   .map(({ at, reports, status: said, networks }) =>
     livePod(at, {
       annotations: {

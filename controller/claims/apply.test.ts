@@ -33,15 +33,9 @@ describe('applying actions', () => {
     return { kind: 'release', claim: seen, ...(successor && { successor }), reason: 'test' };
   }
 
-  function update(seen: IPAMClaim): Action {
+  function update(claim: IPAMClaim): Action {
     const owner = { kind: 'VirtualMachine' as const, name: 'vm1', uid: 'vm-uid' };
-    return {
-      kind: 'update',
-      claim: seen,
-      owner,
-      set: { annotations: { note: 'new' }, interface: 'net1' },
-      reason: 'test',
-    };
+    return { kind: 'update', claim, owner, set: { annotations: { note: 'new' }, interface: 'net1' }, reason: 'test' };
   }
 
   async function errorsOf(...actions: Action[]): Promise<string[]> {

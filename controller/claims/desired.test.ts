@@ -56,16 +56,8 @@ describe('the desired claims of a workload', () => {
       },
       expect: [`vm-uid ${DATA}`],
     },
-    {
-      name: 'are none on a NAD without the flag',
-      given: { vm: vm({ data: 'blue' }), nads: [PLAIN_BLUE] },
-      expect: ['vm-uid'],
-    },
-    {
-      name: 'are none for a VM that is being deleted',
-      given: { vm: vm({ data: 'blue' }, { deleting: true }) },
-      expect: [],
-    },
+    { name: 'need the flag of the NAD', given: { vm: vm({ data: 'blue' }), nads: [PLAIN_BLUE] }, expect: ['vm-uid'] },
+    { name: 'are none for a deleted VM', given: { vm: vm({ data: 'blue' }, { deleting: true }) }, expect: [] },
     {
       name: 'are none for the VMI of a VM that is being deleted',
       given: { vm: vm({ data: 'blue' }, { deleting: true }), vmi: vmi({ data: 'blue' }) },

@@ -33,24 +33,18 @@ export function planMissingClaim(missing: MissingClaim): Action {
   usedNames.add(name);
   const predecessor = owned.find((other) => isPredecessor(other, missing));
   if (predecessor !== undefined) return waitForOther(predecessor, missing);
-  const occupant = observed.claims.find((claim) => claim.metadata.name === name);
-  if (occupant === undefined) {
+  const found = observed.claims.find((claim) => claim.metadata.name === name);
+  if (found === undefined) {
     const claim = newClaim({ namespace, name }, newOwner, desired);
     const reason = `interface ${desired.vmNetwork} needs persistent addresses`;
     return { kind: 'create', claim, ...(firstNameHolder !== undefined && { firstNameHolder }), reason };
   }
-  if (hasNoOwner(occupant) && !isBeingDeleted(occupant) && occupant.spec.network === desired.network) {
-    const set = changesTo(occupant, newOwner, desired) ?? {};
-    return {
-      kind: 'update',
-      claim: occupant,
-      owner: newOwner,
-      set,
-      reason: 'it has no owner: the interface adopts it',
-    };
+  if (hasNoOwner(found) && !isBeingDeleted(found) && found.spec.network === desired.network) {
+    const set = changesTo(found, newOwner, desired) ?? {};
+    return { kind: 'update', claim: found, owner: newOwner, set, reason: 'it has no owner: the interface adopts it' };
   }
-  const other = owned.find(({ claim }) => claim === occupant);
-  return other === undefined ? refuseForeign(occupant, missing) : waitForOther(other, missing);
+  const other = owned.find(({ claim }) => claim === found);
+  return other === undefined ? refuseForeign(found, missing) : waitForOther(other, missing);
 }
 
 /** Returns true for a claim of another owner, under any name, that this interface may still inherit. */

@@ -72,11 +72,7 @@ describe('the plan', () => {
         given: { vmi: vmi({ data: 'blue' }) },
         expect: ['create vm1.data for vm-uid'],
       },
-      {
-        name: 'keeps an existing claim',
-        given: { vm: vm({ data: 'blue' }), claims: [claim()] },
-        expect: ['keep vm1.data'],
-      },
+      { name: 'keeps its claim', given: { vm: vm({ data: 'blue' }), claims: [claim()] }, expect: ['keep vm1.data'] },
       {
         name: 'keeps the claim with two launchers during a migration',
         given: {

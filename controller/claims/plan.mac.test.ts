@@ -9,7 +9,7 @@ import { needsConfirmation } from './confirm.js';
 import { plan } from './plan.js';
 
 const MAC = '02:00:00:00:00:ab';
-const OTHER_MAC = '02:00:00:00:00:02';
+const OTHER = '02:00:00:00:00:02';
 const running = launcher([{ nad: 'blue', claim: 'vm1.data' }], { status: [{ nad: 'blue' }] });
 
 function withMac<T extends VirtualMachine | VirtualMachineInstance>(made: T, mac: string, name = 'data'): T {
@@ -58,24 +58,15 @@ describe('the plan for a VM that specifies the MAC address of an interface', () 
     },
     {
       name: 'prefers the VM’s over that of the running VMI',
-      given: {
-        vm: vmWith(MAC),
-        vmi: withMac(vmi({ data: 'blue' }), OTHER_MAC),
-        launchers: [running],
-        claims: [claim({})],
-      },
+      given: { vm: vmWith(MAC), vmi: withMac(vmi({ data: 'blue' }), OTHER), launchers: [running], claims: [claim({})] },
       expect: [MAC],
     },
-    {
-      name: 'changes nothing if the claim has it already',
-      given: { vm: vmWith(MAC), claims: [claimWith(MAC)] },
-      expect: [],
-    },
+    { name: 'changes nothing if the claim has it', given: { vm: vmWith(MAC), claims: [claimWith(MAC)] }, expect: [] },
     { name: 'adds it to an existing claim', given: { vm: vmWith(MAC), claims: [claim({})] }, expect: [MAC] },
     {
       name: 'replaces it if the VM specifies another one',
-      given: { vm: vmWith(OTHER_MAC), claims: [claimWith(MAC)] },
-      expect: [OTHER_MAC],
+      given: { vm: vmWith(OTHER), claims: [claimWith(MAC)] },
+      expect: [OTHER],
     },
     {
       name: 'removes it if the VM no longer specifies one',

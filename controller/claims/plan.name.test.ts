@@ -97,11 +97,7 @@ describe('the plan', () => {
     const shared = claimOfIpamExtensions({ name: 'vm1.net.1' });
     const adopted = 'update vm1.net.1 for vm-uid: annotations interface';
     itPlansClaims([
-      {
-        name: 'adopts a claim under its name',
-        given: { vm: vm({ net_1: 'blue' }), claims: [shared] },
-        expect: [adopted],
-      },
+      { name: 'adopts a claim of its name', given: { vm: vm({ net_1: 'blue' }), claims: [shared] }, expect: [adopted] },
       {
         name: 'adopts a claim for the first of several networks and creates one for the other',
         given: { vm: vm({ Net_1: 'blue', net_1: 'blue' }), claims: [shared] },

@@ -70,7 +70,7 @@ describe('the plan', () => {
   });
 
   describe('for a VM that is gone', () => {
-    const stripped = claim({ owner: null, recordedOwner: { name: 'vm1', uid: 'vm-uid' } });
+    const orphan = claim({ owner: null, recordedOwner: { name: 'vm1', uid: 'vm-uid' } });
     itPlansClaims([
       { name: 'releases its claim', given: { claims: [claim()] }, expect: ['release vm1.data'] },
       {
@@ -83,7 +83,7 @@ describe('the plan', () => {
         given: { claims: [claimOfIpamExtensions()] },
         expect: ['release vm1.data'],
       },
-      { name: 'releases a claim that only records it', given: { claims: [stripped] }, expect: ['release vm1.data'] },
+      { name: 'releases a claim that only records it', given: { claims: [orphan] }, expect: ['release vm1.data'] },
       {
         name: 'keeps the claim while a VMI of the VM exists',
         given: { vmi: vmi({ data: 'blue' }, { deleting: true }), claims: [claim({ deleting: true })] },
@@ -96,16 +96,12 @@ describe('the plan', () => {
       },
       {
         name: 'assigns the claim to the orphaned VMI',
-        given: { vmi: vmi({ data: 'blue' }, { vm: null }), launchers: [running], claims: [stripped] },
+        given: { vmi: vmi({ data: 'blue' }, { vm: null }), launchers: [running], claims: [orphan] },
         expect: ['update vm1.data for vmi-uid: annotations ownerReferences'],
       },
       {
         name: 'assigns the claim to the orphaned VMI although the launcher refers to no claim',
-        given: {
-          vmi: vmi({ data: 'blue' }, { vm: null }),
-          launchers: [launcher([{ nad: 'blue' }])],
-          claims: [stripped],
-        },
+        given: { vmi: vmi({ data: 'blue' }, { vm: null }), launchers: [launcher([{ nad: 'blue' }])], claims: [orphan] },
         expect: ['update vm1.data for vmi-uid: annotations ownerReferences'],
       },
       {
@@ -119,13 +115,13 @@ describe('the plan', () => {
           vm: vm({ data: 'blue' }, { uid: 'new-uid' }),
           vmi: vmi({ data: 'blue' }, { vm: 'new-uid' }),
           launchers: [running],
-          claims: [stripped],
+          claims: [orphan],
         },
         expect: ['update vm1.data for new-uid: annotations ownerReferences'],
       },
       {
         name: 'does not assign the claim to a VMI that does not use it',
-        given: { vmi: vmi({ data: 'blue' }, { vm: null }), claims: [stripped] },
+        given: { vmi: vmi({ data: 'blue' }, { vm: null }), claims: [orphan] },
         expect: ['release vm1.data', 'wait for vm1.data, IPAMClaimOfPredecessor on vmi'],
       },
       {
@@ -204,8 +200,8 @@ describe('the plan', () => {
   });
 
   it('restores the owner reference of a claim to the VMI that owned it', () => {
-    const stripped = claim({ owner: null, recordedOwner: { name: 'vm1', uid: 'vmi-uid' } });
-    const [action] = plan(observationOf({ vmi: vmi({ data: 'blue' }, { vm: null }), claims: [stripped] }));
+    const orphan = claim({ owner: null, recordedOwner: { name: 'vm1', uid: 'vmi-uid' } });
+    const [action] = plan(observationOf({ vmi: vmi({ data: 'blue' }, { vm: null }), claims: [orphan] }));
     expect(action).to.have.property('kind', 'update');
     expect(action)
       .to.have.nested.property('set.ownerReferences')

@@ -45,29 +45,25 @@ export interface SyncDependencies {
 }
 
 /** Returns a function that reconciles the claims of one workload, `namespace/name`. It throws the error that has to be retried first. */
-export function createSync(dependencies: SyncDependencies): (key: string, signal?: AbortSignal) => Promise<SyncResult> {
+export function createSync(deps: SyncDependencies): (key: string, signal?: AbortSignal) => Promise<SyncResult> {
   return async (key, signal) => {
     const target = { key, call: signal === undefined ? {} : { signal } };
-    const { listers, client, blockedWorkloads } = dependencies;
-    const observed = observeKey(key, readWorkload(key, listers), dependencies);
-    const { planned, held } = deferUnconfirmable(plan(observed), dependencies);
-    const { confirmed, dropped } = await confirmNames(
-      target,
-      await confirmLive(target, planned, dependencies),
-      dependencies,
-    );
+    const { listers, client, blockedWorkloads } = deps;
+    const observed = observeKey(key, readWorkload(key, listers), deps);
+    const { planned, held } = deferUnconfirmable(plan(observed), deps);
+    const { confirmed, dropped } = await confirmNames(target, await confirmLive(target, planned, deps), deps);
     const blockers = confirmed.flatMap((action) => (action.kind === 'refuse' ? (action.blockedBy ?? []) : []));
     blockedWorkloads.set(
       key,
       blockers.map((claim) => joinKey(observed.namespace, claim)),
     );
-    reportUnknownKubeVirt(observed, dependencies);
-    for (const action of confirmed) reportAction(action, observed, dependencies);
+    reportUnknownKubeVirt(observed, deps);
+    for (const action of confirmed) reportAction(action, observed, deps);
     const failures = await applyAll(confirmed, client, {
       call: target.call,
-      isStillDue: async (action) => isStillReleased(action.claim, await planLive(target, dependencies)),
+      isStillDue: async (action) => isStillReleased(action.claim, await planLive(target, deps)),
     });
-    for (const failure of failures) reportFailure(failure, observed, dependencies);
+    for (const failure of failures) reportFailure(failure, observed, deps);
     const next = mostUrgent(failures);
     if (next !== undefined) throw next.error;
     if (held.length > 0) return { retry: OWNER_KIND_NOT_SERVED };
@@ -102,26 +98,22 @@ function deferUnconfirmable(
 }
 
 /** Caches justify creating a claim, but not releasing one. */
-async function confirmLive(
-  target: SyncTarget,
-  planned: Action[],
-  dependencies: SyncDependencies,
-): Promise<Confirmation> {
+async function confirmLive(target: SyncTarget, planned: Action[], deps: SyncDependencies): Promise<Confirmation> {
   if (!planned.some(needsConfirmation)) return { confirmed: planned, dropped: [] };
-  const result = confirm(planned, await planLive(target, dependencies));
+  const result = confirm(planned, await planLive(target, deps));
   for (const { kind, reason } of result.dropped) {
-    dependencies.log.info({ workload: target.key, action: kind }, `not confirmed by a live read: ${reason}`);
+    deps.log.info({ workload: target.key, action: kind }, `not confirmed by a live read: ${reason}`);
   }
   return result;
 }
 
-async function planLive({ key, call }: SyncTarget, dependencies: SyncDependencies): Promise<Action[]> {
-  const workload = await readLiveWorkload(key, dependencies.client, dependencies.launchers, call);
-  return plan(observeKey(key, workload, dependencies));
+async function planLive({ key, call }: SyncTarget, deps: SyncDependencies): Promise<Action[]> {
+  const workload = await readLiveWorkload(key, deps.client, deps.launchers, call);
+  return plan(observeKey(key, workload, deps));
 }
 
-function observeKey(key: string, workload: WorkloadObjects, dependencies: SyncDependencies): ObservedWorkload {
-  const { listers, isGateOpen, maxClaims } = dependencies;
+function observeKey(key: string, workload: WorkloadObjects, deps: SyncDependencies): ObservedWorkload {
+  const { listers, isGateOpen, maxClaims } = deps;
   return observeWorkload(key, workload, listers, { isGateOpen: isGateOpen(splitKey(key).namespace), maxClaims });
 }
 
@@ -181,15 +173,15 @@ async function findAdoptable(
   return isAdoptable ? `IPAMClaim ${name} of kubevirt/ipam-extensions is for the same interface` : undefined;
 }
 
-function reportAction(action: Action, observed: ObservedWorkload, dependencies: SyncDependencies): void {
-  const { log, metrics } = dependencies;
+function reportAction(action: Action, observed: ObservedWorkload, deps: SyncDependencies): void {
+  const { log, metrics } = deps;
   const { kind, reason } = action;
   const workload = joinKey(observed.namespace, observed.name);
   const claim = 'claim' in action ? objectKey(action.claim) : undefined;
   const level = kind === 'keep' || kind === 'wait' ? 'debug' : kind === 'refuse' ? 'warn' : 'info';
   log[level]({ workload, action: kind, ...(claim !== undefined && { claim }) }, reason);
   metrics.decided(kind);
-  if ('event' in action) recordEvent(action.event, observed, dependencies, kind === 'wait' ? 'Normal' : 'Warning');
+  if ('event' in action) recordEvent(action.event, observed, deps, kind === 'wait' ? 'Normal' : 'Warning');
 }
 
 function recordEvent(
@@ -203,16 +195,16 @@ function recordEvent(
 }
 
 /** Launchers of this workload are admitted without the addresses of its claims. */
-function reportUnknownKubeVirt(observed: ObservedWorkload, dependencies: SyncDependencies): void {
-  const { problem } = dependencies.kubevirt.controller();
+function reportUnknownKubeVirt(observed: ObservedWorkload, deps: SyncDependencies): void {
+  const { problem } = deps.kubevirt.controller();
   if (problem === undefined || observed.claims.length === 0 || (observed.vm ?? observed.vmi) === undefined) return;
   const message = `Launcher pods get no addresses of their IPAMClaims: ${problem}`;
   const regarding = observed.vm === undefined ? 'vmi' : 'vm';
-  recordEvent({ reason: EventReason.KubeVirtNamespaceUnknown, message, regarding }, observed, dependencies);
+  recordEvent({ reason: EventReason.KubeVirtNamespaceUnknown, message, regarding }, observed, deps);
 }
 
-function reportFailure(failure: FailedAction, observed: ObservedWorkload, dependencies: SyncDependencies): void {
-  const { log, metrics } = dependencies;
+function reportFailure(failure: FailedAction, observed: ObservedWorkload, deps: SyncDependencies): void {
+  const { log, metrics } = deps;
   const { action, error } = failure;
   const kind = classifyError(error);
   const workload = joinKey(observed.namespace, observed.name);
@@ -224,7 +216,7 @@ function reportFailure(failure: FailedAction, observed: ObservedWorkload, depend
   const message = rejectionOf(failure);
   const regarding = observed.vm?.metadata.uid === undefined ? 'vmi' : 'vm';
   if (message !== undefined) {
-    recordEvent({ reason: EventReason.ClaimRefused, message, regarding }, observed, dependencies);
+    recordEvent({ reason: EventReason.ClaimRefused, message, regarding }, observed, deps);
   }
 }
 

@@ -27,12 +27,9 @@ export class UnansweredClaims {
   readonly #task: PeriodicTask;
 
   constructor(deps: UnansweredDeps) {
+    const { clock, afterMs } = deps;
     this.#deps = deps;
-    this.#task = new PeriodicTask({
-      clock: deps.clock,
-      pauseMs: checkIntervalMs(deps.afterMs),
-      run: () => this.#check(),
-    });
+    this.#task = new PeriodicTask({ clock, pauseMs: checkIntervalMs(afterMs), run: () => this.#check() });
   }
 
   start(): void {

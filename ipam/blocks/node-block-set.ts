@@ -31,13 +31,8 @@ export function nodeBlockSetsOf(pool: ObservedPool, policy: BlockPolicy): NodeBl
   return ([4, 6] as const).flatMap((family) => {
     const blocks = groupByNode(pool, family);
     for (const [name, node] of pool.nodes) if (hasDemand(node, family) && !blocks.has(name)) blocks.set(name, []);
-    return [...blocks].map(([name, observedBlocks]) =>
-      makeNodeBlockSet(
-        { nodeName: name, node: pool.nodes.get(name) ?? MISSING_NODE, family },
-        observedBlocks,
-        pool,
-        policy,
-      ),
+    return [...blocks].map(([name, own]) =>
+      makeNodeBlockSet({ nodeName: name, node: pool.nodes.get(name) ?? MISSING_NODE, family }, own, pool, policy),
     );
   });
 }

@@ -13,11 +13,7 @@ describe('the plan of blocks', () => {
   describe('for new blocks', () => {
     itPlansBlocks([
       { name: 'assigns a block to a node with a lease and no block', given: { unlent: [64] }, expect: ['lend 3 n1'] },
-      {
-        name: 'assigns none to a node without leases',
-        given: { nodes: { n1: nodeWith(0) }, unlent: [64] },
-        expect: [],
-      },
+      { name: 'assigns none to nodes without leases', given: { nodes: { n1: nodeWith(0) }, unlent: [64] }, expect: [] },
       { name: 'assigns no block to an unfit node', given: { nodes: { n1: unfitNode }, unlent: [64] }, expect: [] },
       { name: 'assigns nothing if no slice is left', given: {}, expect: [] },
       { name: 'assigns the best slice first', given: { unlent: [64, 63] }, expect: ['lend 3 n1'] },

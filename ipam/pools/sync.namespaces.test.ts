@@ -32,11 +32,7 @@ describe('the namespaces that a derived pool serves', () => {
     world.putNads(blue({ namespaces: ['b'] }));
     await world.settle();
     expect(world.pools.get('blue.a')?.spec.namespaces).to.deep.equal(['b', 'a']);
-    expect(['a', 'b', 'c'].map((each) => resolve(`${each}/vm.data`).kind)).to.deep.equal([
-      'served',
-      'served',
-      'unserved',
-    ]);
+    expect(['a', 'b', 'c'].map((ns) => resolve(`${ns}/vm.data`).kind)).to.deep.equal(['served', 'served', 'unserved']);
   });
 
   it('are all if the NAD names "*", or is in a global namespace and names none', async () => {

@@ -45,11 +45,7 @@ const CASES: Case[] = [
     refused: ['spec'],
     text: ['overlaps with'],
   },
-  {
-    name: 'new labels on a pool that was invalid before',
-    was: { subnets: [] },
-    becomes: { subnets: [], deleting: true },
-  },
+  { name: 'new labels on a pool that was invalid', was: { subnets: [] }, becomes: { subnets: [], deleting: true } },
   {
     name: 'a second pool for the users of a network',
     pools: [adminPool('q', { cidr: '10.1.0.0/24' })],
@@ -69,11 +65,7 @@ const CASES: Case[] = [
     pools: [adminPool('q', { cidr: '10.1.0.0/24', namespaces: ['a'] })],
     becomes: { namespaces: ['c'] },
   },
-  {
-    name: 'a second pool for another network',
-    pools: [adminPool('q', { cidr: '10.1.0.0/24', network: 'red' })],
-    becomes: {},
-  },
+  { name: 'a pool for another network', pools: [adminPool('q', { cidr: '10.1.0.0/24', network: 'red' })], becomes: {} },
   {
     name: 'a pool for the users of one that is being deleted',
     pools: [adminPool('q', { cidr: '10.1.0.0/24', deleting: true })],

@@ -71,14 +71,7 @@ describe('the validation webhook of pools and NADs over HTTPS', function () {
       synced: () => listed,
       ready: () => (missing.length === 0 ? undefined : `not listed yet: ${missing.join(', ')}`),
     } as unknown as InformerRegistry;
-    const context = {
-      client: new Client(new MemoryApi()),
-      informers,
-      log: silentLogger,
-      metrics,
-      clock,
-      random: () => 0,
-    };
+    const base = { client: new Client(new MemoryApi()), informers, log: silentLogger, metrics, clock, random: () => 0 };
     const config = {
       namespace: 'holdfast-system',
       maxStalenessMs: 30_000,
@@ -89,7 +82,7 @@ describe('the validation webhook of pools and NADs over HTTPS', function () {
       validationConfiguration: 'holdfast-ipam',
       validationServiceName: 'holdfast-ipam',
     } as const;
-    part = createValidationWebhook(context, config, deps);
+    part = createValidationWebhook(base, config, deps);
     await part.start();
     client = new AdmissionClient(part.port, { ca: certificate.ca });
     // the certificate waits once it is loaded
@@ -189,11 +182,7 @@ describe('the validation webhook of pools and NADs over HTTPS', function () {
   const malformed = [
     { name: 'no pool', given: { object: null }, text: 'request.object is null, not an object' },
     { name: 'a pool without metadata', given: { object: {} }, text: 'request.object.metadata is absent' },
-    {
-      name: 'a pool without spec',
-      given: { object: { metadata: { name: 'p' } } },
-      text: 'request.object.spec is absent',
-    },
+    { name: 'no pool spec', given: { object: { metadata: { name: 'p' } } }, text: 'request.object.spec is absent' },
     {
       name: 'an old pool that is not an object',
       given: { operation: 'UPDATE', object: adminPool('p') },

@@ -129,11 +129,7 @@ export const POOL_CASES: readonly PoolCase[] = [
     given: subnet({ gateway: '10.2.0.1' }),
     expect: ['spec.subnets[0].gateway', '10.2.0.1 is not within cidr 10.1.0.0/24'],
   },
-  {
-    name: 'not a gateway of IPv6 in IPv4',
-    given: subnet({ gateway: 'fe80::1' }),
-    expect: ['fe80::1 is not within cidr'],
-  },
+  { name: 'not IPv6 gateways in IPv4', given: subnet({ gateway: 'fe80::1' }), expect: ['fe80::1 is not within cidr'] },
   {
     name: 'not a cool-down longer than a day',
     given: { cooldownSeconds: 86_401 },

@@ -16,11 +16,7 @@ const policy = { minFree: 8, maxFree: 72, excessDelayMs: DELAY };
 
 export const { Marked, Ready, Refused, Released } = BlockRelease;
 export const { Excess, Pressure, NodeGone, Withdrawn } = ReleaseReason;
-export const nodeWith = (leases: number): ObservedNode => ({
-  exists: true,
-  isEligible: true,
-  leases: { 4: leases, 6: 0 },
-});
+export const nodeWith = (used: number): ObservedNode => ({ exists: true, isEligible: true, leases: { 4: used, 6: 0 } });
 export const unfitNode: ObservedNode = { exists: true, isEligible: false, leases: { 4: 1, 6: 0 } };
 export const missingNode: ObservedNode = { exists: false, isEligible: false, leases: { 4: 0, 6: 0 } };
 

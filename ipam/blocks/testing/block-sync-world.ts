@@ -198,22 +198,17 @@ export class BlockSyncWorld {
     };
     return {
       get: ({ plural }: { plural: string }, { name }: { name: string }) => this.#get(plural, name),
-      create: (_kind: unknown, block: AddressBlock) =>
+      create: (_: unknown, block: AddressBlock) =>
         write(`create ${block.spec.cidr} ${block.spec.node}`, () =>
           this.#store.write({ verb: 'create', object: block }),
         ),
-      patch: (
-        _kind: unknown,
-        { name }: { name: string },
-        { body }: { body: object },
-        call: { subresource?: string },
-      ) => {
+      patch: (_: unknown, { name }: { name: string }, { body }: { body: object }, call: { subresource?: string }) => {
         const verb = call.subresource === 'status' ? 'patch-status' : 'patch';
         const { status } = body as { status?: { release: string | null } };
         const said = status === undefined ? '' : ` ${status.release ?? 'nothing'}`;
         return write(`${verb} ${name}${said}`, () => this.#store.write({ verb, name, body }));
       },
-      delete: (_kind: unknown, { name }: { name: string }, preconditions: object) =>
+      delete: (_: unknown, { name }: { name: string }, preconditions: object) =>
         write(`delete ${name}`, () => void this.#store.write({ verb: 'delete', name, ...preconditions })),
     };
   }

@@ -190,10 +190,9 @@ export class PoolsWorld {
 
   #client(): PoolClient {
     const client = {
-      create: (_kind: unknown, pool: AddressPool) =>
-        this.#write(`create ${pool.metadata.name}`, () => this.#create(pool)),
+      create: (_: unknown, pool: AddressPool) => this.#write(`create ${pool.metadata.name}`, () => this.#create(pool)),
       patch: (
-        _kind: unknown,
+        _: unknown,
         { name }: { name: string },
         { body }: { body: object },
         call: { subresource?: string } = {},
@@ -201,16 +200,12 @@ export class PoolsWorld {
         const part = call.subresource ?? Object.keys(body).sort().join(' ');
         return this.#write(`${part} ${name}`, () => this.#patch(name, body, part));
       },
-      delete: (_kind: unknown, { name }: { name: string }, { uid, resourceVersion }: KubeObject['metadata']) =>
+      delete: (_: unknown, { name }: { name: string }, { uid, resourceVersion }: KubeObject['metadata']) =>
         this.#write(`delete ${name}`, () => {
           this.#checked(name, { uid, resourceVersion });
           this.deletePool(name);
         }),
-      listAs: (
-        _kind: unknown,
-        project: (lease: AddressLease) => unknown,
-        { labelSelector }: { labelSelector: string },
-      ) => {
+      listAs: (_: unknown, project: (lease: AddressLease) => unknown, { labelSelector }: { labelSelector: string }) => {
         const [label = '', value] = labelSelector.split('=');
         const found = [...this.leases.values()].filter(({ metadata }) => metadata.labels?.[label] === value);
         return Promise.resolve({ items: found.map(project), resourceVersion: '1' });

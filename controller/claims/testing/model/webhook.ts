@@ -32,12 +32,7 @@ export function admitElements(
   return elements;
 }
 
-function chooseClaim(
-  world: ClaimsWorld,
-  vmi: VirtualMachineInstance,
-  network: SecondaryNetwork,
-  held: string | undefined,
-) {
+function chooseClaim(world: ClaimsWorld, vmi: VirtualMachineInstance, network: SecondaryNetwork, held?: string) {
   const { namespace = '' } = vmi.metadata;
   // a running launcher keeps its claim
   if (held !== undefined && world.get('claims', joinKey(namespace, held)) !== undefined) return held;
@@ -57,15 +52,10 @@ function chooseClaim(
 }
 
 /** Predicts the name of a claim that does not exist yet. */
-function predictClaimName(
-  world: ClaimsWorld,
-  vmi: VirtualMachineInstance,
-  vmNetwork: string,
-  cniNetwork: string,
-): string {
+function predictClaimName(world: ClaimsWorld, vmi: VirtualMachineInstance, network: string, cni: string): string {
   const { namespace, name } = vmi.metadata;
-  const first = claimName(name, vmNetwork);
-  const names = [first, swappedClaimName(name, vmNetwork, cniNetwork)];
+  const first = claimName(name, network);
+  const names = [first, swappedClaimName(name, network, cni)];
   for (const candidate of names) {
     const occupant = world.get('claims', joinKey(namespace, candidate));
     if (occupant === undefined) return candidate;
