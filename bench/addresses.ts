@@ -69,10 +69,8 @@ async function measureAllocationRate(
   const { bed, story } = world;
   const network = `${story.namespace}-${nad}`;
   const names = Array.from({ length: CLAIMS }, (_, n) => `${nad}-${String(n)}`);
-  await runLoad((n) => story.claims.createPlain(names[n]!, network).then(() => undefined), {
-    count: CLAIMS,
-    concurrency: 16,
-  });
+  const create = (n: number) => story.claims.createPlain(names[n]!, network).then(() => undefined);
+  await runLoad(create, { count: CLAIMS, concurrency: 16 });
   const isServed = ({ spec, status }: IPAMClaim) => spec.network === network && (status?.ips?.length ?? 0) > 0;
   const served = new ClaimCounter(story, isServed);
   await served.reached(0);
@@ -83,7 +81,7 @@ async function measureAllocationRate(
   const seconds = (performance.now() - began) / 1000;
   const cpu = (await usageOf(bed.ipam.pid)).cpuSeconds - before.cpuSeconds;
   await served.stop();
-  const floor = await measureBareWrites(world, { network, names });
+  const floor = await measureBareWrites(world, network, names);
   return [
     { name: `addresses: ${String(CLAIMS)} claims, ${name}`, value: CLAIMS / seconds, unit: '/s' },
     { name: `addresses: bare lease + status, floor, ${name}`, value: CLAIMS / floor, unit: '/s' },
@@ -93,10 +91,7 @@ async function measureAllocationRate(
 }
 
 /** Measures the baseline: as many creates of leases and patches of statuses, by the bare client, while ipam is stopped. */
-async function measureBareWrites(
-  { bed, story, ipam }: AddressBench,
-  { network, names }: { network: string; names: string[] },
-) {
+async function measureBareWrites({ bed, story, ipam }: AddressBench, network: string, names: string[]) {
   await bed.ipam.stop();
   const first = parseAddress('15.0.0.1').value;
   const condition = {
@@ -108,12 +103,7 @@ async function measureBareWrites(
   };
   const write = async (n: number) => {
     const address = formatAddress({ family: 4, value: first + BigInt(n) });
-    const owner = {
-      kind: 'IPAMClaim' as const,
-      namespace: story.namespace,
-      name: names[n]!,
-      uid: `floor-${String(n)}`,
-    };
+    const owner = { kind: 'IPAMClaim' as const, namespace: story.namespace, name: names[n]!, uid: `floor-${n}` };
     await ipam.create(ADDRESS_LEASES, leaseNamed(`${network}-floor`, address, { pool: network, owner }));
     const body = { status: { ips: [`${address}/8`], conditions: [condition] } };
     await ipam.patch(IPAM_CLAIMS, story.ref(names[n]!), { type: 'merge', body }, { subresource: 'status' });

@@ -155,12 +155,7 @@ function record(n: number): LeaseRecord {
 
 function requestOf(n: number): LeaseRequest {
   const name = `vm-${n}.blue`;
-  const owner = {
-    kind: 'IPAMClaim' as const,
-    namespace: `tenant-${n % 500}`,
-    name,
-    uid: uuid(n),
-    workloadUID: uuid(n + 1),
-  };
+  const namespace = `tenant-${n % 500}`;
+  const owner = { kind: 'IPAMClaim' as const, namespace, name, uid: uuid(n), workloadUID: uuid(n + 1) };
   return { address: { family: 4, value: (10n << 24n) + 1n + BigInt(n) }, addressSpace: 'blue', pool: 'blue', owner };
 }

@@ -8,11 +8,7 @@ import type { Figure } from './report.js';
 const UTILISATIONS = [0.3, 0.7, 0.9, 0.97];
 const NEAR: Latency = { oneWayMs: 2, spread: 0.8, watchMs: [10, 30, 100, 300] };
 const FACTOR = 5;
-const FAR: Latency = {
-  oneWayMs: NEAR.oneWayMs * FACTOR,
-  spread: NEAR.spread,
-  watchMs: NEAR.watchMs.map((ms) => ms * FACTOR),
-};
+const FAR: Latency = { ...NEAR, oneWayMs: NEAR.oneWayMs * FACTOR, watchMs: NEAR.watchMs.map((ms) => ms * FACTOR) };
 /** The default block size of pools, and a smaller one for nodes with few pods. */
 const [USUAL, SMALL] = [26, 28];
 

@@ -133,10 +133,7 @@ export class ClaimCounter {
 }
 
 /** Measures the baseline: writes of the same claims under other names, with the controller's identity, while it is stopped. */
-async function measureBareWrites(
-  bed: BedWithHoldfast,
-  { client, namespace }: Story,
-): Promise<{ create: number; remove: number }> {
+async function measureBareWrites(bed: BedWithHoldfast, { client, namespace }: Story) {
   await bed.controller.stop();
   const { items } = await client.list(IPAM_CLAIMS, { namespace });
   const copies = items.slice(0, CLAIMS).map((claim) => copyOf(claim));

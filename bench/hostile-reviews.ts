@@ -44,10 +44,8 @@ async function worstReviews(story: Story, launcher: Pod): Promise<Record<string,
   const namespace = await story.otherNamespace();
   const names = Array.from({ length: MAX_NETWORK_ELEMENTS }, (_, n) => `n${String(n)}`);
   const networks = Object.fromEntries(names.map((name) => [name, `absent-${name}`]));
-  const { metadata } = await story.client.create(
-    VIRTUAL_MACHINE_INSTANCES,
-    vmiManifest({ name: 'worst', namespace, networks }),
-  );
+  const vmi = vmiManifest({ name: 'worst', namespace, networks });
+  const { metadata } = await story.client.create(VIRTUAL_MACHINE_INSTANCES, vmi);
   const reviewWith = (elements: readonly object[]) => {
     const [owner] = launcher.metadata.ownerReferences ?? [];
     const ownerReferences = [{ ...owner!, name: metadata.name, uid: metadata.uid ?? '' }];

@@ -53,11 +53,8 @@ const onBed = chosen.filter((name) => BENCHES[name] !== undefined);
 if (onBed.length > 0) figures.push(...(await runOnBed(onBed)));
 
 process.stdout.write(`${table(figures)}\n`);
-const json = JSON.stringify(
-  { node: process.version, figures: figures.map((one) => ({ ...one, met: isMet(one) })) },
-  null,
-  2,
-);
+const judged = figures.map((one) => ({ ...one, met: isMet(one) }));
+const json = JSON.stringify({ node: process.version, figures: judged }, null, 2);
 if (values.json === undefined) process.stdout.write(`${json}\n`);
 else await writeFile(values.json, `${json}\n`);
 process.exitCode = figures.some((figure) => isMet(figure) === false) ? 1 : 0;

@@ -27,11 +27,7 @@ export async function benchWhereabouts(): Promise<Figure[]> {
     const apply = await timed(plane, true);
     const again = await timed(plane, true);
     const { items } = await plane.client.listAs(ADDRESS_LEASES, ({ metadata }) => metadata.name);
-    const figure = (name: string, value: number, unit: string): Figure => ({
-      name: `whereabouts: ${name}`,
-      value,
-      unit,
-    });
+    const figure = (name: string, value: number, unit: string) => ({ name: `whereabouts: ${name}`, value, unit });
     return [
       figure('leases made', items.length, ''),
       figure('plan', dry, 's'),

@@ -58,12 +58,9 @@ function lease(n: number, isReleased: boolean): AddressLease {
     interface: 'net1',
   });
   if (write.verb !== 'create') throw new Error(write.verb);
-  const { metadata, spec } = write.lease;
+  const metadata = { ...write.lease.metadata, uid: uuid(n), resourceVersion: String(1_000_000 + n) };
   const releasedAt = isReleased ? { releasedAt: new Date(Date.UTC(2026, 0, 1) + n).toISOString() } : {};
-  return {
-    metadata: { ...metadata, uid: uuid(n), resourceVersion: String(1_000_000 + n) },
-    spec: { ...spec, ...releasedAt },
-  };
+  return { metadata, spec: { ...write.lease.spec, ...releasedAt } };
 }
 
 function pod(n: number): object {

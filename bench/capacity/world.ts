@@ -87,10 +87,8 @@ export class CapacityBenchWorld {
       this.pods.push(podOf(uid, pool, { node, isAttached: index % (PODS / STARTING) !== 0 }));
       this.#lease(pool, offsets[index]!, { pod: uid });
     }
-    const left = shuffle(
-      Array.from({ length: size }, (_, offset) => offset).filter((offset) => !taken.has(offset)),
-      this.#random,
-    );
+    const free = Array.from({ length: size }, (_, offset) => offset).filter((offset) => !taken.has(offset));
+    const left = shuffle(free, this.#random);
     for (const [index, offset] of left.slice(0, released).entries()) {
       this.#lease(pool, offset, { releasedAt: BEGIN - (index % 100 === 0 ? 0 : HOUR_MS) });
     }
@@ -146,10 +144,8 @@ function podOf(uid: string, pool: string, given: Partial<PodRecord>): PodRecord 
 function blockOf(pool: string, node: string, offset: number): BlockRecord {
   const cidr = networkOf({ family: 4, value: FIRST + BigInt(offset) }, BLOCK.prefixLength);
   const name = blockName(pool, cidr);
-  return readBlock({
-    metadata: { name, uid: name, resourceVersion: '1' },
-    spec: { pool, cidr: formatCidr(cidr), node },
-  });
+  const metadata = { name, uid: name, resourceVersion: '1' };
+  return readBlock({ metadata, spec: { pool, cidr: formatCidr(cidr), node } });
 }
 
 function poolOf(name: string, size: number): Pool {

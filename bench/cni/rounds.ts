@@ -110,11 +110,7 @@ export async function measureRound(
   return { ...floor, added, deleted, wrong, leaked };
 }
 
-function countWrong(
-  interfaces: readonly PodInterface[],
-  ran: readonly PluginRun[],
-  leases: readonly AddressLease[],
-): number {
+function countWrong(pods: readonly PodInterface[], ran: readonly PluginRun[], leases: readonly AddressLease[]): number {
   const owners = new Map(leases.map(({ spec }) => [spec.address, spec.owner?.uid]));
   const seen = new Set<string>();
   const isWrong = (one: PluginRun, { metadata }: PodInterface['pod']) => {
@@ -123,5 +119,5 @@ function countWrong(
     seen.add(address);
     return isDuplicate || owners.get(address) !== metadata.uid;
   };
-  return interfaces.filter(({ pod }, n) => ran[n]!.exit === 0 && isWrong(ran[n]!, pod)).length;
+  return pods.filter(({ pod }, n) => ran[n]!.exit === 0 && isWrong(ran[n]!, pod)).length;
 }
