@@ -54,10 +54,8 @@ export class Connection {
     this.#chunks.push(end === -1 ? chunk : chunk.subarray(0, end));
     this.#size += chunk.length;
     if (this.#size > MAX_REQUEST_BYTES) {
-      this.#refuse(
-        CniCode.Decode,
-        `the request has more than ${MAX_REQUEST_BYTES} bytes: shorten the network's config`,
-      );
+      const problem = `the request has more than ${MAX_REQUEST_BYTES} bytes: shorten the network's config`;
+      this.#refuse(CniCode.Decode, problem);
     } else if (end !== -1) {
       this.#work();
     }

@@ -16,6 +16,7 @@ import type { Verbs } from './verbs.js';
 const NEVER = new AbortController().signal;
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 const AWAY = new TransportError('unsent', 'GET /x: refused');
+const FORBIDDEN = new StatusError({ request: 'GET /x', status: 403, reason: 'Forbidden', message: 'no' });
 
 class Front {
   readonly clock = new ManualClock(0);
@@ -68,23 +69,13 @@ describe('the request dispatcher', () => {
     expect(await front.ask('CHECK', { CNI_COMMAND: 'DEL' })).to.deep.equal({ exit: 0, output: '' });
   });
 
-  const failures: { name: string; error: Error; code: number; says: string }[] = [
-    { name: 'a CniError', error: new CniError(CniCode.Refused, 'no'), code: 100, says: 'no' },
-    { name: 'an API server that is not available', error: AWAY, code: 11, says: 'API server is not available' },
-    {
-      name: 'an API server that refuses the request',
-      error: new StatusError({ request: 'GET /x', status: 403, reason: 'Forbidden', message: 'no' }),
-      code: 11,
-      says: '403',
-    },
-    {
-      name: 'an internal error',
-      error: new TypeError('x is not a function'),
-      code: 999,
-      says: 'see the log of the agent',
-    },
+  const failures: [name: string, error: Error, code: number, says: string][] = [
+    ['a CniError', new CniError(CniCode.Refused, 'no'), 100, 'no'],
+    ['an API server that is not available', AWAY, 11, 'API server is not available'],
+    ['an API server that refuses the request', FORBIDDEN, 11, '403'],
+    ['an internal error', new TypeError('x is not a function'), 999, 'see the log of the agent'],
   ];
-  for (const { name, error, code, says } of failures) {
+  for (const [name, error, code, says] of failures) {
     it(`answers ${name} with code ${code}, in the version of the request`, async () => {
       front.perform = () => Promise.reject(error);
       const answer = errorIn(await front.ask('ADD'));
@@ -237,32 +228,16 @@ describe('the request dispatcher', () => {
   });
 
   it('answers any input with JSON, and failures with a code', async () => {
-    const variable = fc.constantFrom(
-      'CNI_COMMAND',
-      'CNI_CONTAINERID',
-      'CNI_NETNS',
-      'CNI_IFNAME',
-      'CNI_ARGS',
-      'CNI_PATH',
-    );
-    const value = fc.oneof(
-      fc.string(),
-      fc.constantFrom(...COMMANDS, 'c1', 'net1', 'K8S_POD_NAME=a;K8S_POD_NAMESPACE=b'),
-    );
+    const key = fc.constantFrom('CNI_COMMAND', 'CNI_CONTAINERID', 'CNI_NETNS', 'CNI_IFNAME', 'CNI_ARGS', 'CNI_PATH');
+    const args = 'K8S_POD_NAME=a;K8S_POD_NAMESPACE=b';
+    const value = fc.oneof(fc.string(), fc.constantFrom(...COMMANDS, 'c1', 'net1', args));
+    const keys = ['prevResult', 'runtimeConfig', 'args', 'cni.dev/valid-attachments', 'ipam', 'name', 'cniVersion'];
     const config = fc.oneof(
       fc.string({ unit: 'binary' }),
       fc.json(),
       fc
         .dictionary(
-          fc.constantFrom(
-            'prevResult',
-            'runtimeConfig',
-            'args',
-            'cni.dev/valid-attachments',
-            'ipam',
-            'name',
-            'cniVersion',
-          ),
+          fc.constantFrom(...keys),
           fc.oneof(fc.jsonValue(), fc.constantFrom({ ips: [{ address: '1.2.3.4/8' }] }, { type: 'holdfast' }, '1.1.0')),
         )
         .map((keys) => JSON.stringify({ cniVersion: '1.1.0', name: 'blue', ipam: { type: 'holdfast' }, ...keys })),
@@ -270,9 +245,9 @@ describe('the request dispatcher', () => {
     const text = fc.oneof(
       fc.string({ unit: 'binary' }),
       fc.json(),
-      fc.record({ env: fc.dictionary(variable, value), config }).map((ask) => JSON.stringify(ask)),
+      fc.record({ env: fc.dictionary(key, value), config }).map((ask) => JSON.stringify(ask)),
       fc
-        .record({ command: fc.constantFrom(...COMMANDS), env: fc.dictionary(variable, value), config })
+        .record({ command: fc.constantFrom(...COMMANDS), env: fc.dictionary(key, value), config })
         .map(({ command, env, config }) => JSON.stringify({ env: { ...pluginRequest(command).env, ...env }, config })),
     );
     await fc.assert(

@@ -161,12 +161,8 @@ export class Dispatcher {
 
   #logRefused(refusal: CniError, ask: PluginRequest | undefined): void {
     const { log } = this.#options;
-    const {
-      CNI_COMMAND: command,
-      CNI_CONTAINERID: containerId,
-      CNI_IFNAME: interfaceName,
-      CNI_ARGS: args,
-    } = ask?.env ?? {};
+    const env = ask?.env ?? {};
+    const { CNI_COMMAND: command, CNI_CONTAINERID: containerId, CNI_IFNAME: interfaceName, CNI_ARGS: args } = env;
     const fields = { command, containerId, interfaceName, args, code: refusal.code };
     const { message, details, cause } = refusal;
     if (refusal.code === CniCode.Internal) log.error({ ...fields, err: cause }, `request failed: ${message}`);
@@ -175,10 +171,8 @@ export class Dispatcher {
 }
 
 function deadlineError(deadline: Deadline): CniError {
-  return new CniError(
-    CniCode.TryAgain,
-    `${deadline.error('the request')?.message ?? 'the request was cancelled'}: try again`,
-  );
+  const reason = deadline.error('the request')?.message ?? 'the request was cancelled';
+  return new CniError(CniCode.TryAgain, `${reason}: try again`);
 }
 
 function cniErrorOf(error: unknown): CniError {

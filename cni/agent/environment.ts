@@ -71,10 +71,8 @@ function readArgs(text: string): { args: ReadonlyMap<string, string>; problem?: 
     const [key, value] = [pair.slice(0, equals).trim(), pair.slice(equals + 1)];
     const known = args.get(key);
     if (known !== undefined && value !== '' && known !== value) {
-      return {
-        args,
-        problem: `CNI_ARGS: ${key} is both ${describeValue(known)} and ${describeValue(value)}: set it only once`,
-      };
+      const problem = `CNI_ARGS: ${key} is both ${describeValue(known)} and ${describeValue(value)}: set it only once`;
+      return { args, problem };
     }
     if (value !== '') args.set(key, value);
   }

@@ -91,10 +91,8 @@ describe('the agent process', () => {
 
   function store(lease: AddressLease): AddressLease {
     const { name } = lease.metadata;
-    const stored = {
-      ...lease,
-      metadata: { ...lease.metadata, uid: `${name}-uid`, resourceVersion: String(20 + leases.size) },
-    };
+    const metadata = { ...lease.metadata, uid: `${name}-uid`, resourceVersion: String(20 + leases.size) };
+    const stored = { ...lease, metadata };
     leases.set(name, stored);
     return stored;
   }
@@ -108,12 +106,7 @@ describe('the agent process', () => {
   }
 
   async function start(): Promise<Component> {
-    const flags = [
-      'agent',
-      '--node-name=node-1',
-      `--run-dir=${join(folder, 'run')}`,
-      `--cni-bin-dir=${join(folder, 'bin')}`,
-    ];
+    const flags = ['agent', '--node-name=node-1', `--run-dir=${folder}/run`, `--cni-bin-dir=${folder}/bin`];
     const config = readCommandLine(flags, {})?.config as AgentConfig;
     agent = createAgent(context, config, join(folder, 'cni'));
     await agent.start();

@@ -57,11 +57,8 @@ class Agent implements Component {
     this.#pods = new NodePods({ ...context, nodeName });
     const parts = { ...context, config, nodeName, pods: this.#pods, directory: this.#directory };
     this.#kubevirt = watchKubeVirt(informers, config.policiesNamespace);
-    this.#claims = new ClaimedAddresses({
-      ...parts,
-      gate: createPersistentIPsGate(config, informers),
-      kubevirt: this.#kubevirt,
-    });
+    const gate = createPersistentIPsGate(config, informers);
+    this.#claims = new ClaimedAddresses({ ...parts, gate, kubevirt: this.#kubevirt });
     this.#leases = new PodLeases(parts);
     const notes = new PendingDeletes({ folder: join(config.runDir, PENDING_DELETES_FOLDER), clock, log });
     const agentMetrics = createAgentMetrics(metrics);
@@ -144,11 +141,8 @@ class Agent implements Component {
 function watchPools(informers: ProcessContext['informers']): PoolDirectory {
   const pools = informers.get(ADDRESS_POOL_WATCH);
   const networks = informers.get(NAD_WATCH);
-  const directory = new PoolDirectory({
-    pools: pools.cache,
-    networks: networks.cache,
-    areNetworksServed: () => networks.isServed,
-  });
+  const areNetworksServed = () => networks.isServed;
+  const directory = new PoolDirectory({ pools: pools.cache, networks: networks.cache, areNetworksServed });
   directory.follow({ pools, networks });
   return directory;
 }

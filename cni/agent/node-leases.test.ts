@@ -21,11 +21,7 @@ describe('the known leases of a node', () => {
   let own: NodeLeases;
 
   beforeEach(() => {
-    const feed = {
-      hasSynced: true,
-      synced: () => Promise.resolve(),
-      onChange: (handler: typeof tell) => (tell = handler),
-    };
+    const feed = { hasSynced: true, synced: () => Promise.resolve(), onChange: (run: typeof tell) => (tell = run) };
     own = new NodeLeases({ get: () => feed } as unknown as Pick<InformerRegistry, 'get'>, 'n1', { now: () => 5 });
   });
 

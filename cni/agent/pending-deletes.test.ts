@@ -54,10 +54,8 @@ describe('pending deletes', () => {
 
   it('are read if an older plugin wrote them with the whole config', async () => {
     await mkdir(folder, { recursive: true });
-    await writeFile(
-      join(folder, 'c1-net1.json'),
-      `${JSON.stringify(pluginRequest('DEL', {}, { padding: 'x'.repeat(100_000) }))}\n`,
-    );
+    const request = pluginRequest('DEL', {}, { padding: 'x'.repeat(100_000) });
+    await writeFile(join(folder, 'c1-net1.json'), `${JSON.stringify(request)}\n`);
     expect(await notes.list()).to.deep.equal([{ name: 'c1-net1.json', target: { command: 'DEL', ...AT } }]);
   });
 

@@ -61,11 +61,8 @@ export class PoolFreshness {
     return isPoolCurrent && isNadCurrent;
   }
 
-  async #confirm(
-    { resource, watched, key }: CheckedObject,
-    attachment: Attachment,
-    call: RequestContext,
-  ): Promise<boolean> {
+  async #confirm(checked: CheckedObject, attachment: Attachment, call: RequestContext): Promise<boolean> {
+    const { resource, watched, key } = checked;
     const { client, clock, maxStalenessMs } = this.#deps;
     const id = `${resource.plural} ${key}`;
     const now = clock.now();

@@ -1,13 +1,11 @@
 import type { AddressPool } from '../../api/address-pool.js';
 import type { PoolDirectory } from '../../ipam/directory/directory.js';
+import type { Lister } from '../../kube/cache.js';
 
 /** Returns why no pod can get an address of the network, for STATUS; undefined if a pod can, as far as is known. */
 export function unavailableReason(
   network: string,
-  {
-    directory,
-    pools,
-  }: { directory: Pick<PoolDirectory, 'poolsOf'>; pools: { get(name: string): AddressPool | undefined } },
+  { directory, pools }: { directory: Pick<PoolDirectory, 'poolsOf'>; pools: Pick<Lister<AddressPool>, 'get'> },
 ): string | undefined {
   const known = directory.poolsOf(network);
   const serving = known.filter(({ state }) => state.kind === 'served');

@@ -45,10 +45,8 @@ export function readStdinConfig(command: Command, text: string): StdinConfig {
   }
   const type = isRecord(ipam) ? ipam.type : undefined;
   if (!isRecord(ipam) || type !== HOLDFAST_IPAM) {
-    throw invalidConfig(
-      'ipam.type',
-      `${describeValue(type)} is not "${HOLDFAST_IPAM}": this plugin serves only that type`,
-    );
+    const problem = `${describeValue(type)} is not "${HOLDFAST_IPAM}": this plugin serves only that type`;
+    throw invalidConfig('ipam.type', problem);
   }
   return { version, name, ipam, all };
 }

@@ -49,12 +49,8 @@ class World {
     const directory = new PoolDirectory({ pools, networks });
     const find = () => Promise.resolve(this.pods[0]!);
     const get = () => Promise.resolve(nadDefinition('vms/blue', this.config) as never);
-    const locator = new AttachmentResolver({
-      pods: { find, read: find },
-      networks,
-      client: { get },
-      multusNamespace: 'multus',
-    });
+    const pods = { find, read: find };
+    const resolver = new AttachmentResolver({ pods, networks, client: { get }, multusNamespace: 'multus' });
     const grant =
       (kind: string, address: string) =>
       (attachment: Attachment): Promise<Grant> => {
@@ -64,7 +60,7 @@ class World {
       };
     return {
       pods: { find },
-      resolver: locator,
+      resolver,
       claims: {
         authorize: () => {
           if (this.entitlementFails !== undefined) return Promise.reject(this.entitlementFails);
@@ -103,10 +99,8 @@ class World {
   }
 }
 
-function pod(networks: string) {
-  return {
-    metadata: { namespace: 'vms', name: 'p1', uid: 'p1-uid', annotations: { [NETWORKS_ANNOTATION]: networks } },
-  };
+function pod(value: string) {
+  return { metadata: { namespace: 'vms', name: 'p1', uid: 'p1-uid', annotations: { [NETWORKS_ANNOTATION]: value } } };
 }
 
 describe('the CNI verbs', () => {

@@ -117,9 +117,7 @@ describe('the CNI plugin binary', () => {
 
   it("returns the agent's refusal of a config that is too long", async () => {
     await serve(() => Promise.reject(new Error('it is not asked')));
-    expect(errorIn(await call({ ...pluginRequest('ADD'), config: 'x'.repeat(8 * 1024 * 1024) }))).to.include({
-      code: 6,
-    });
+    expect(errorIn(await call({ ...pluginRequest('ADD'), config: 'x'.repeat(8 << 20) }))).to.include({ code: 6 });
   });
 
   it('serves many parallel calls', async () => {

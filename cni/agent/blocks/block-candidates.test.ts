@@ -168,10 +168,8 @@ describe('candidates from the blocks of a node', () => {
     const ranges = Array.from({ length: 64 }, (_, index) => `10.0.0.${index * 2 + 1}`);
     const goThrough = (from: number) => {
       for (let index = from; index < from + 400; index++) {
-        candidates.withoutWithheld({
-          ...compiledPool({ subnets: [{ cidr: '10.0.0.0/24', ranges }] }),
-          name: `p${index}`,
-        });
+        const pool = compiledPool({ subnets: [{ cidr: '10.0.0.0/24', ranges }] });
+        candidates.withoutWithheld({ ...pool, name: `p${index}` });
       }
       return heapBytes();
     };

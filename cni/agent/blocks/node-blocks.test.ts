@@ -127,10 +127,8 @@ describe('a block that is marked for release', () => {
     expect(scene.releaseStateOf(ONE)).to.equal('marked-for-release');
     await scene.setStatus(ONE, {});
     expect((await scene.add()).filter(isIn(ONE))).to.have.length(1);
-    const answers = await scene.agent.metrics.registry.getSingleMetric('holdfast_agent_block_answers_total')?.get();
-    expect(answers?.values.map(({ labels }) => labels)).to.deep.equal([
-      { answer: 'ready-for-release', outcome: 'lost' },
-    ]);
+    const sent = await scene.agent.metrics.registry.getSingleMetric('holdfast_agent_block_answers_total')?.get();
+    expect(sent?.values.map(({ labels }) => labels)).to.deep.equal([{ answer: 'ready-for-release', outcome: 'lost' }]);
   });
 
   it('is answered in the next round, or at once if somebody waits for it', async () => {

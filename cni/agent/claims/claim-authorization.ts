@@ -67,11 +67,8 @@ export class ClaimAuthorization {
    * @param since ignores reads before this time, in the clock's ms
    * @throws {CniError} 11 if a read failed
    */
-  async decide(
-    { pod, selection, network }: Attachment,
-    since: number,
-    call: RequestContext,
-  ): Promise<AuthorizationDecision> {
+  async decide(attachment: Attachment, since: number, call: RequestContext): Promise<AuthorizationDecision> {
+    const { pod, selection, network } = attachment;
     if (isDefaultNetwork(selection)) return { kind: 'none' };
     const decision = await this.#decideRechecking({ pod, selection, network }, since, call);
     const isPredicted = decision.kind === 'pending' && decision.isPredicted === true;

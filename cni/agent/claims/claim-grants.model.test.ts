@@ -41,6 +41,7 @@ interface Question {
 
 const vm = fc.constantFrom(...VMS);
 const last = fc.constantFrom(...LASTS);
+const fault = fc.constantFrom(...(['none', 'none', 'unsent', 'overloaded'] as const));
 const is = <W extends string>(what: W) => fc.constant(what);
 const happening: fc.Arbitrary<Happening> = fc.oneof(
   { weight: 8, arbitrary: fc.record({ what: is('claim'), vm, last }) },
@@ -48,10 +49,7 @@ const happening: fc.Arbitrary<Happening> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ what: fc.constantFrom('release' as const, 'lose' as const), last }) },
   { weight: 1, arbitrary: fc.record({ what: is('vm'), vm, releases: fc.boolean() }) },
   { weight: 2, arbitrary: fc.record({ what: is('mirror'), vm, last }) },
-  {
-    weight: 4,
-    arbitrary: fc.record({ what: is('fault'), fault: fc.constantFrom('none', 'none', 'unsent', 'overloaded') }),
-  },
+  { weight: 4, arbitrary: fc.record({ what: is('fault'), fault }) },
   { weight: 6, arbitrary: fc.record({ what: is('time'), ms: fc.constantFrom(10, 1_000, 10_000, 29_000, 61_000) }) },
 );
 const meanwhile = fc.array(happening, { maxLength: 3 });
@@ -155,9 +153,8 @@ class Scene {
     const now = this.clock.now();
     const [reference] = pod.metadata.ownerReferences ?? [];
     const vmUid = reference?.uid.replace('-vmi-', '-vm-');
-    const right = this.held.some(
-      (each) => each.ip === answer && each.vmUid === vmUid && each.to >= now - this.world.maxStalenessMs,
-    );
+    const since = now - this.world.maxStalenessMs;
+    const right = this.held.some((each) => each.ip === answer && each.vmUid === vmUid && each.to >= since);
     expect(right, `${answer} was never lately that of ${vmUid ?? ''}: ${JSON.stringify(this.held)}`).to.equal(true);
     const other = this.held.find((each) => each.ip === answer && each.vmUid !== vmUid && each.to === Infinity);
     expect(other, `${answer} is that of another VM by now`).to.equal(undefined);

@@ -11,9 +11,8 @@ const GRANTED = '10.0.0.5/24';
 describe('the addresses of a claim', () => {
   it('come with prefix length and gateway of the pool, IPv4 first', async () => {
     const world = new AgentWorld();
-    world.poolCache.set(
-      adminPool('blue', { subnets: [{ cidr: 'fd00::/64' }, { cidr: '10.0.0.0/23', gateway: '10.0.1.1' }] }),
-    );
+    const subnets = [{ cidr: 'fd00::/64' }, { cidr: '10.0.0.0/23', gateway: '10.0.1.1' }];
+    world.poolCache.set(adminPool('blue', { subnets }));
     world.addVm('vm1', { data: 'blue' }, ['fd00::5/64', '10.0.0.5/24']);
     const attachment = world.attachment(world.launcher());
     const authorized = await world.claimed.authorize(attachment, world.call());
@@ -29,18 +28,14 @@ describe('the addresses of a claim', () => {
     world.poolCache.set(adminPool('blue', { addressSpace: 'fabric' }));
     world.poolCache.set(adminPool('older', { namespaces: ['elsewhere'], born: 2 }));
     expect(await world.add(world.launcher())).to.equal(GRANTED);
-    expect(world.reads.filter((read) => read.startsWith('addressleases'))).to.deep.equal([
-      'addressleases fabric.10-0-0-5',
-      LEASE,
-    ]);
+    const leases = world.reads.filter((read) => read.startsWith('addressleases'));
+    expect(leases).to.deep.equal(['addressleases fabric.10-0-0-5', LEASE]);
   });
 
   const obstacles: { name: string; spoil: (world: AgentWorld) => void; expect: RegExp }[] = [
     {
       name: 'the claim has no addresses yet',
-      spoil: (world) => {
-        world.put('ipamclaims', makeClaim('vm1', 'data'));
-      },
+      spoil: (world) => void world.put('ipamclaims', makeClaim('vm1', 'data')),
       expect: /^11 IPAMClaim vms.vm1.data has no addresses yet; timeout/,
     },
     {

@@ -143,10 +143,8 @@ export class ClaimedAddresses {
     return undefined;
   }
 
-  async #findGrant(
-    { pod, network, selection, ...rest }: CheckedInterface,
-    call: RequestContext,
-  ): Promise<ClaimGrant | undefined> {
+  async #findGrant(checked: CheckedInterface, call: RequestContext): Promise<ClaimGrant | undefined> {
+    const { pod, network, selection, ...rest } = checked;
     if (pod === undefined || network === undefined || selection === undefined) return undefined;
     const attachment: Attachment = { requested: [], mac: undefined, ...rest, pod, network, selection };
     const since = this.#clock.now() - this.#maxStalenessMs;

@@ -77,15 +77,12 @@ function decideOnNetworkMismatch(
   addRecheck({ kind: 'claim', key: claim.metadata.name });
   const config = view.network(nad);
   const isSwapped = config?.ok === true && config.network.name !== network;
-  const reason =
+  const why =
     `IPAMClaim ${objectKey(claim)} is for network "${claim.spec.network}", but ${describeSelection(selection)} is attached to ` +
     `network "${network}"`;
   return isSwapped
-    ? {
-        kind: 'pending',
-        reason: `${reason}, while its NAD names "${config.network.name}": the NAD was changed just now`,
-      }
-    : { kind: 'refused', reason: `${reason}: restart the VM, or restore the network's name in its NAD` };
+    ? { kind: 'pending', reason: `${why}, while its NAD names "${config.network.name}": the NAD was changed just now` }
+    : { kind: 'refused', reason: `${why}: restart the VM, or restore the network's name in its NAD` };
 }
 
 /** Refuses a reference to a claim of another owner. A reference to a missing claim is harmless. */
@@ -124,14 +121,11 @@ function validReference(
 }
 
 /** Requests live reads of all possible names before the decision that there is no claim. */
-function recheckClaims(
-  { selection, workload, vmNetwork, network }: LauncherRequest,
-  { addRecheck }: AuthorizationInput,
-): void {
+function recheckClaims({ selection, workload, vmNetwork, network }: LauncherRequest, input: AuthorizationInput): void {
   const { claimReference } = selection;
   const names = vmNetwork === undefined ? [] : possibleClaimNames(workload.owner.name, vmNetwork, network);
   for (const key of new Set([...names, ...(claimReference === undefined ? [] : [claimReference])])) {
-    addRecheck({ kind: 'claim', key });
+    input.addRecheck({ kind: 'claim', key });
   }
 }
 

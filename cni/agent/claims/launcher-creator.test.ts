@@ -5,7 +5,7 @@ import { type AgentWorld, worldWithVm } from '../testing/agent-world.js';
 const GRANTED = '10.0.0.5/24';
 
 describe('claim authorization by the creator of a launcher', () => {
-  const elsewhere = 'system:serviceaccount:vms:kubevirt-controller';
+  const other = 'system:serviceaccount:vms:kubevirt-controller';
   const launcherOf = (world: AgentWorld, creator: string) => {
     const pod = world.launcher();
     pod.metadata.annotations = { ...pod.metadata.annotations, [LAUNCHER_CREATOR]: creator };
@@ -30,9 +30,7 @@ describe('claim authorization by the creator of a launcher', () => {
 
   it('refuses a launcher that another user created, even if KubeVirt becomes known later', async () => {
     const world = worldWithVm();
-    expect(await world.add(launcherOf(world, elsewhere))).to.match(
-      /^100 .*it was created by .*vms:kubevirt-controller/,
-    );
+    expect(await world.add(launcherOf(world, other))).to.match(/^100 .*it was created by .*vms:kubevirt-controller/);
   });
 
   it('authorizes a launcher that KubeVirt created', async () => {
@@ -42,7 +40,7 @@ describe('claim authorization by the creator of a launcher', () => {
 
   it('ignores a launcher that another user created when it looks for other users of the claim', async () => {
     const world = worldWithVm();
-    launcherOf(world, elsewhere);
+    launcherOf(world, other);
     world.claim().status!.ownerPod = { name: 'virt-launcher-vm1-a' };
     expect(await world.add(world.launcher('vm1', { name: 'b' }))).to.equal(GRANTED);
   });

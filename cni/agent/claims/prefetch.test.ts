@@ -107,10 +107,7 @@ describe('the prefetch of claims', () => {
 
   const strangers: { name: string; add: () => void }[] = [
     { name: 'pods that are not launchers', add: () => void world.tenantPod('vm1.data') },
-    {
-      name: 'launchers that ran before the agent started',
-      add: () => void world.launcher('vm1', { phase: 'Running' }),
-    },
+    { name: 'launchers that ran before the agent', add: () => void world.launcher('vm1', { phase: 'Running' }) },
     {
       name: 'networks with another IPAM',
       add: () => {

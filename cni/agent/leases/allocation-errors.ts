@@ -75,17 +75,15 @@ export function supersededError(containerId: string): CniError {
 /** Returns the CNI error for an error of an allocation. Unexpected errors are returned unchanged. */
 export function asAllocationError(error: unknown, what: string, signal: AbortSignal): unknown {
   if (error instanceof CniError) return error;
-  if (signal.aborted) return new CniError(CniCode.TryAgain, `timeout, cannot ${what} now: try again`, { cause: error });
+  const options = { cause: error };
+  if (signal.aborted) return new CniError(CniCode.TryAgain, `timeout, cannot ${what} now: try again`, options);
   const message = messageOf(error);
+  const subject = `cannot ${what}: the API server`;
   if (isForbidden(error) || isInvalid(error)) {
-    return new CniError(CniCode.Refused, `cannot ${what}: the API server rejected the AddressLease: ${message}`, {
-      cause: error,
-    });
+    return new CniError(CniCode.Refused, `${subject} rejected the AddressLease: ${message}`, options);
   }
   if (!(error instanceof TransportError || error instanceof StatusError)) return error;
-  return new CniError(CniCode.TryAgain, `cannot ${what}: the API server did not write the AddressLease: ${message}`, {
-    cause: error,
-  });
+  return new CniError(CniCode.TryAgain, `${subject} did not write the AddressLease: ${message}`, options);
 }
 
 function describeHolderOrWait(

@@ -144,7 +144,8 @@ export class FreeAddressSearch {
    * may be very many, so they are listed once.
    */
   async #leaseCooled(family: Family, count: SearchProgress): Promise<LeaseRecord | undefined> {
-    const { times } = this.#search;
+    const { times, call } = this.#search;
+    const { writer } = this.#deps;
     const cooling = this.#releasedLeases(family);
     count.cooling = cooling.length;
     const lost = new Set<LeaseRecord>();
@@ -153,10 +154,8 @@ export class FreeAddressSearch {
         if (count.attempts >= MAX_ALLOCATION_ATTEMPTS) return undefined;
         if (lost.has(found) || !this.#isAllocatable(found, each) || !this.#startAttempt(found)) continue;
         count.attempts++;
-        const { writer } = this.#deps;
-        const lease = await this.#attemptOutside(found.address, (request) =>
-          writer.reallocate(found, request, this.#search.call),
-        );
+        const reallocate = (request: PodLeaseRequest) => writer.reallocate(found, request, call);
+        const lease = await this.#attemptOutside(found.address, reallocate);
         if (lease !== undefined) return this.#count(lease, 'watched');
         lost.add(found);
       }
@@ -166,9 +165,8 @@ export class FreeAddressSearch {
 
   /** Starts an attempt. @returns false if the pool no longer has the address, or another attempt is under way */
   #startAttempt({ address }: LeaseRecord): boolean {
-    return (
-      subnetOf(this.#pickablePool(), address)?.open.has(address.value) === true && this.#search.candidates.try(address)
-    );
+    const isPickable = subnetOf(this.#pickablePool(), address)?.open.has(address.value) === true;
+    return isPickable && this.#search.candidates.try(address);
   }
 
   /** Returns released leases whose addresses the pool still has. */

@@ -97,11 +97,8 @@ export class LeakSweep {
       metrics.swept();
       log.info({ lease: name, owner: lease.owner }, `released a leaked lease: its pod ${proof}`);
     } catch (error) {
-      if (!signal.aborted)
-        log.warn(
-          { lease: name, err: error },
-          `cannot check a lease that looks leaked, keeping it: ${messageOf(error)}`,
-        );
+      if (signal.aborted) return;
+      log.warn({ lease: name, err: error }, `cannot check a lease that looks leaked, keeping it: ${messageOf(error)}`);
     }
   }
 

@@ -126,12 +126,9 @@ export class LeaseWriter {
     }
   }
 
-  async #tryToWrite(
-    kind: WriteKind,
-    request: PodLeaseRequest,
-    { write, call }: LeaseWriteAttempt,
-  ): Promise<LeaseWriteResult> {
+  async #tryToWrite(kind: WriteKind, request: PodLeaseRequest, given: LeaseWriteAttempt): Promise<LeaseWriteResult> {
     const { client, own, clock, metrics } = this.#deps;
+    const { write, call } = given;
     for (let attempt = 1; ; attempt++) {
       try {
         const written = await writeLease(client, write, call);
@@ -145,9 +142,7 @@ export class LeaseWriter {
         metrics.wrote(kind, isLost ? 'lost' : 'failed');
         // after an attempt without an answer, the conflicting lease may be our own
         if (isLost && attempt === 1) return LOST;
-        const found = isLost
-          ? await this.#readResult(request, call)
-          : await this.#readAfterFailure(error, request, call);
+        const found = isLost ? await this.#readResult(request, call) : await this.#recheck(error, request, call);
         if (found !== undefined) return found;
         if (isLost) return LOST;
         if (attempt === WRITE_ATTEMPTS) throw error;
@@ -157,11 +152,7 @@ export class LeaseWriter {
   }
 
   /** Reads the lease after a failed write. @throws the same error if nothing was written, or there is no time to check */
-  async #readAfterFailure(
-    error: unknown,
-    request: PodLeaseRequest,
-    call: CallOptions,
-  ): Promise<LeaseWriteResult | undefined> {
+  async #recheck(error: unknown, request: PodLeaseRequest, call: CallOptions): Promise<LeaseWriteResult | undefined> {
     const isAborted = error instanceof TransportError && error.fault === 'aborted';
     if (!isAborted && !mayHaveActed(error)) throw error;
     this.#deps.own.addUncertain({ ...request, name: leaseNameOf(request) }, interfaceOfRequest(request));

@@ -167,15 +167,12 @@ describe('the address of a pod', () => {
     });
 
     it('is refused with key and reason if the pool does not lease it', async () => {
-      expect(await scene.refused({ requested: ['10.9.0.1'] })).to.equal(
+      const refusalOf = (address: string) => scene.refused({ requested: [address] });
+      expect(await refusalOf('10.9.0.1')).to.equal(
         '7 ips: 10.9.0.1 is not in pool blue (10.0.0.0/29): request one of 10.0.0.2-10.0.0.6',
       );
-      expect(await scene.refused({ requested: ['10.0.0.1'] })).to.include(
-        '7 ips: 10.0.0.1 is the gateway of pool blue',
-      );
-      expect(await scene.refused({ requested: ['fd00::1'] })).to.include(
-        'do not request one, the pool has no IPv6 addresses',
-      );
+      expect(await refusalOf('10.0.0.1')).to.include('7 ips: 10.0.0.1 is the gateway of pool blue');
+      expect(await refusalOf('fd00::1')).to.include('do not request one, the pool has no IPv6 addresses');
       expect(scene.requests()).to.deep.equal([]);
     });
 

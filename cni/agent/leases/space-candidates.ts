@@ -139,10 +139,8 @@ export class SpaceCandidates {
   /** Returns leases of the pool with this MAC address: released ones that are not being tried, and reservations in any state. */
   stickyFor(pool: Pool, mac: string): readonly LeaseRecord[] {
     this.#forgetTaken();
-    const isHere = (lease: LeaseRecord) => isReservation(lease) || this.#isIdle(lease);
-    return [...this.#records.values()].filter(
-      (lease) => lease.mac === mac && lease.pool === pool.name && isHere(lease),
-    );
+    const isFit = (lease: LeaseRecord) => isReservation(lease) || this.#isIdle(lease);
+    return [...this.#records.values()].filter((lease) => lease.mac === mac && lease.pool === pool.name && isFit(lease));
   }
 
   #isIdle({ metadata: { name } }: LeaseRecord): boolean {

@@ -85,10 +85,8 @@ export class NodePods {
     const pod = await this.#read(ref, call);
     const subject = `pod ${joinKey(ref.namespace, ref.name)}`;
     if (pod === undefined) {
-      throw new CniError(
-        CniCode.TryAgain,
-        `${subject} does not exist: it was deleted, or the API server does not show it yet`,
-      );
+      const message = `${subject} does not exist: it was deleted, or the API server does not show it yet`;
+      throw new CniError(CniCode.TryAgain, message);
     }
     if (ref.uid !== undefined && !isKnownAs(pod, ref.uid)) {
       const message = `${subject} has uid ${pod.metadata.uid}, but the runtime requests uid ${ref.uid}: that pod was deleted`;

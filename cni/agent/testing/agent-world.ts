@@ -2,7 +2,7 @@ import type { AddressLease } from '../../../api/address-lease.js';
 import type { AddressPool } from '../../../api/address-pool.js';
 import { type IPAMClaim, claimOwnerOf } from '../../../api/ipam-claim.js';
 import { type KubeObject, joinKey, objectKey } from '../../../api/meta.js';
-import { IPS_ALLOCATED, MIGRATION_LABEL } from '../../../api/names.js';
+import { IPS_ALLOCATED, MIGRATION_LABEL, NETWORKS_ANNOTATION } from '../../../api/names.js';
 import { interfaceNameOf, parseNetworkSelections } from '../../../api/network-selection.js';
 import type { Pod } from '../../../api/pod.js';
 import type { Attachment } from '../attachment.js';
@@ -185,13 +185,8 @@ export class AgentWorld {
     const { namespace = '', name, uid = '' } = claim.metadata;
     const { address } = parseAddressOrPrefix(ip);
     const workloadUID = claimOwnerOf(claim)?.uid;
-    const owner = {
-      kind: 'IPAMClaim' as const,
-      namespace,
-      name,
-      uid,
-      ...(workloadUID !== undefined && { workloadUID }),
-    };
+    const workload = workloadUID !== undefined && { workloadUID };
+    const owner = { kind: 'IPAMClaim' as const, namespace, name, uid, ...workload };
     const write = createLease({ address, addressSpace, pool: 'blue', owner });
     if (write.verb !== 'create') throw new TypeError(write.verb);
     const metadata = { ...write.lease.metadata, uid: `${formatAddress(address)}-uid`, resourceVersion: '1' };
@@ -218,21 +213,14 @@ export class AgentWorld {
   }
 
   tenantPod(reference?: string, more: Partial<Pod['metadata']> = {}): Pod {
-    const element = {
-      name: 'blue',
-      interface: 'net1',
-      ...(reference !== undefined && { 'ipam-claim-reference': reference }),
-    };
-    const annotations = { 'k8s.v1.cni.cncf.io/networks': JSON.stringify([element]) };
+    const element = { name: 'blue', interface: 'net1', 'ipam-claim-reference': reference };
+    const annotations = { [NETWORKS_ANNOTATION]: JSON.stringify([element]) };
     return this.addPod({ metadata: { name: 'p1', namespace: NAMESPACE, uid: 'p1-uid', annotations, ...more } });
   }
 
   /** Returns the attachment of an interface of a pod. */
   attachment(pod: Pod, index = 0, network = 'blue'): Attachment {
-    const selections = parseNetworkSelections(
-      pod.metadata.annotations?.['k8s.v1.cni.cncf.io/networks'] ?? '',
-      NAMESPACE,
-    );
+    const selections = parseNetworkSelections(pod.metadata.annotations?.[NETWORKS_ANNOTATION] ?? '', NAMESPACE);
     const selection = selections[index];
     if (selection === undefined) throw new RangeError(`pod ${pod.metadata.name} has no network ${index}`);
     const interfaceName = interfaceNameOf(selection);

@@ -15,10 +15,8 @@ import { attachmentOf } from './lease-agent-world.js';
 export const NODES = ['n1', 'n2'] as const;
 const INTERFACES = ['net1', 'net2'] as const;
 /** A pool with fewer addresses than pods. */
-const SPEC = {
-  subnets: [{ cidr: '10.0.0.0/29' }, { cidr: 'fd00::/125' }],
-  stickyMAC: { ttl: `${TIMES.stickyMs / 1_000}s` },
-};
+const stickyMAC = { ttl: `${TIMES.stickyMs / 1_000}s` };
+const SPEC = { subnets: [{ cidr: '10.0.0.0/29' }, { cidr: 'fd00::/125' }], stickyMAC };
 const POOL = compiledPool(SPEC);
 /** The pool after it was recreated in another address space, which serves every third pod. */
 const MOVED = compiledPool({ ...SPEC, addressSpace: 'green' });
@@ -266,12 +264,10 @@ export class AgentModel {
   }
 
   #leasesAt({ pod, container, name }: Interface): AddressLease[] {
-    return this.cluster
-      .held()
-      .filter(
-        ({ spec }) =>
-          spec.owner?.uid === `${pod.name}-uid` && spec.containerID === container && spec.interface === name,
-      );
+    const uid = `${pod.name}-uid`;
+    const isHere = ({ spec }: AddressLease) =>
+      spec.owner?.uid === uid && spec.containerID === container && spec.interface === name;
+    return this.cluster.held().filter(isHere);
   }
 
   #violated(text: string): void {

@@ -25,12 +25,9 @@ export interface AttachmentOptions {
 }
 
 export function attachmentOf(given: AttachmentOptions = {}): Attachment {
-  const { pod = 'web', uid = `${pod}-uid`, container = `${pod}-c1`, requested = [] } = given;
+  const { pod = 'web', uid = `${pod}-uid`, container = `${pod}-c1`, requested = [], staticUid } = given;
   return {
-    pod: {
-      metadata: { namespace: 'apps', name: pod, uid },
-      ...(given.staticUid !== undefined && { staticUid: given.staticUid }),
-    },
+    pod: { metadata: { namespace: 'apps', name: pod, uid }, ...(staticUid !== undefined && { staticUid }) },
     containerId: container,
     interfaceName: given.interface ?? 'net1',
     network: 'blue',
@@ -65,16 +62,8 @@ export class LeaseAgentWorld {
   start(nodeName = NODE): LeaseAgent {
     // evenly spread, and the same each time
     const random = () => (this.#draws++ * 0.618_033_988_75) % 1;
-    const { cluster, clock, nodeBlocks } = this;
-    this.agent = new LeaseAgent({
-      cluster,
-      nodeName,
-      pools: this.#pools,
-      clock,
-      random,
-      nodeBlocks,
-      stickyMAC: this.stickyMAC,
-    });
+    const { cluster, clock, nodeBlocks, stickyMAC } = this;
+    this.agent = new LeaseAgent({ cluster, nodeName, pools: this.#pools, clock, random, nodeBlocks, stickyMAC });
     return this.agent;
   }
 

@@ -11,14 +11,12 @@ interface PendingApiRequest {
   readonly end: (fault: Fault) => void;
 }
 
+const REFUSED = new StatusError({ request: 'any', status: 429, reason: 'TooManyRequests', message: 'later' });
 const FAULTS: Readonly<Record<RequestOutcome, Fault>> = {
   answered: undefined,
   lost: { error: new TransportError('broken', 'the connection broke'), applied: true },
   failed: { error: new TransportError('deadline', 'no answer in time'), applied: false },
-  refused: {
-    error: new StatusError({ request: 'any', status: 429, reason: 'TooManyRequests', message: 'later' }),
-    applied: false,
-  },
+  refused: { error: REFUSED, applied: false },
 };
 
 /** An agent whose requests wait until the model decides their outcome. */

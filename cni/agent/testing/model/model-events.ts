@@ -17,6 +17,7 @@ export type ModelEvent =
 const a = <W extends ModelEvent['what']>(what: W) => fc.constant(what);
 const node = fc.nat({ max: NODES.length - 1 });
 const pick = fc.nat({ max: 11 });
+const feed = fc.nat({ max: 2 });
 const ending = fc.oneof(
   { weight: 8, arbitrary: fc.constant<RequestOutcome>('answered') },
   { weight: 1, arbitrary: fc.constantFrom<RequestOutcome>('lost', 'failed', 'refused') },
@@ -29,10 +30,7 @@ export const arbitraryEvent: fc.Arbitrary<ModelEvent> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ what: fc.constantFrom('giveUp' as const, 'claim'), pick }) },
   { weight: 1, arbitrary: fc.record({ what: a('end'), pick, isDeleted: fc.boolean() }) },
   { weight: 24, arbitrary: fc.record({ what: a('serve'), node, pick, ending }) },
-  {
-    weight: 8,
-    arbitrary: fc.record({ what: a('news'), node, feed: fc.nat({ max: 2 }), count: fc.constantFrom(1, 3, 50) }),
-  },
+  { weight: 8, arbitrary: fc.record({ what: a('news'), node, feed, count: fc.constantFrom(1, 3, 50) }) },
   { weight: 4, arbitrary: fc.record({ what: fc.constantFrom('relist' as const, 'pods'), node }) },
   { weight: 1, arbitrary: fc.record({ what: a('crash'), node, isApplied: fc.boolean() }) },
   { weight: 3, arbitrary: fc.record({ what: a('pass'), ms: fc.constantFrom(50, 1_000, 31_000, 61_000) }) },
