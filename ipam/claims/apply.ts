@@ -105,31 +105,23 @@ export async function releaseAll(leases: readonly LeaseRecord[], context: ApplyC
 
 async function release(lease: LeaseRecord, context: ApplyContext): Promise<void> {
   const { name, uid, resourceVersion } = lease.metadata;
-  const isUnpublished = context.unpublished.has(uid);
-  await writeChange(
-    lease,
-    isUnpublished ? { verb: 'delete', name, uid, resourceVersion } : releaseLease(lease, context.clock.wall()),
-    context,
-  );
+  const change: LeaseWrite = context.unpublished.has(uid)
+    ? { verb: 'delete', name, uid, resourceVersion }
+    : releaseLease(lease, context.clock.wall());
+  await writeChange(lease, change, context);
 }
 
 /** Records the MAC address for which the leases will be sticky after their release. */
 export async function recordMac(leases: readonly LeaseRecord[], mac: string, context: ApplyContext): Promise<void> {
   for (const lease of leases) {
     const { interface: podInterface } = lease;
-    await writeChange(
-      lease,
-      updateLeaseUsage(lease, { mac, ...(podInterface !== undefined && { interface: podInterface }) }),
-      context,
-    );
+    const usage = { mac, ...(podInterface !== undefined && { interface: podInterface }) };
+    await writeChange(lease, updateLeaseUsage(lease, usage), context);
   }
 }
 
-async function writeChange(
-  lease: LeaseRecord,
-  change: LeaseWrite,
-  { client, book, call }: ApplyContext,
-): Promise<void> {
+async function writeChange(lease: LeaseRecord, change: LeaseWrite, context: ApplyContext): Promise<void> {
+  const { client, book, call } = context;
   const { name, uid } = lease.metadata;
   try {
     const after = await writeLease(client, change, call);

@@ -55,9 +55,8 @@ describe('the objects of an event about a claim', () => {
   });
 
   it("include the VM that the claim's annotations name", () => {
-    expect(subjectsOf({ owner: null, recordedOwner: { name: 'vm1', uid: 'vm-uid' } })[1]).to.equal(
-      'VirtualMachine vms/vm1 vm-uid',
-    );
+    const [, owner] = subjectsOf({ owner: null, recordedOwner: { name: 'vm1', uid: 'vm-uid' } });
+    expect(owner).to.equal('VirtualMachine vms/vm1 vm-uid');
   });
 
   it('are only the claim if it has no owner or one of another kind', () => {

@@ -122,16 +122,15 @@ function claimWorkloads(claim: IPAMClaim): string[] {
   return isWorkloadClaim(claim) || controllerOf(claim) === undefined ? workloadOfClaim(claim) : [];
 }
 
+type ClaimPodInformer = Pick<Informer<Pod, ClaimPod>, 'cache' | 'onChange'>;
+
 /** Finds the pods that use a claim. */
 export class ClaimPods {
-  readonly #informer: Pick<Informer<Pod, ClaimPod>, 'cache' | 'onChange'>;
+  readonly #informer: ClaimPodInformer;
   readonly #claims: Pick<Lister<IPAMClaim>, 'byIndex'>;
 
   /** @param claims indexed by workload */
-  constructor(
-    informer: Pick<Informer<Pod, ClaimPod>, 'cache' | 'onChange'>,
-    claims: Pick<Lister<IPAMClaim>, 'byIndex'>,
-  ) {
+  constructor(informer: ClaimPodInformer, claims: Pick<Lister<IPAMClaim>, 'byIndex'>) {
     this.#informer = informer;
     this.#claims = claims;
   }
@@ -178,16 +177,8 @@ function isUnchanged(one: ClaimPod, other: ClaimPod): boolean {
   return comparisonKey(one) === comparisonKey(other);
 }
 
-function comparisonKey({
-  metadata,
-  isTerminal,
-  isRunning,
-  vmi,
-  scheduledAt,
-  claims,
-  addresses,
-  creator,
-}: ClaimPod): string {
+function comparisonKey({ metadata, isTerminal, isRunning, vmi, scheduledAt, ...rest }: ClaimPod): string {
+  const { claims, addresses, creator } = rest;
   const deleting = metadata.deletionTimestamp !== undefined;
   return JSON.stringify([isTerminal, isRunning, deleting, vmi, scheduledAt, claims, addresses, creator]);
 }

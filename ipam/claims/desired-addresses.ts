@@ -94,15 +94,9 @@ interface FamilyTarget {
 }
 
 /** The first address of the family that the sources name, else that of the oldest lease. */
-function targetOf(
-  family: Family,
-  sources: readonly (readonly Address[])[],
-  held: readonly LeaseRecord[],
-): FamilyTarget {
+function targetOf(family: Family, sources: (readonly Address[])[], held: readonly LeaseRecord[]): FamilyTarget {
   const [named] = sources.flatMap((addresses) => addresses.filter((address) => address.family === family));
-  const lease = held.find(({ address }) =>
-    named === undefined ? address.family === family : sameAddress(address, named),
-  );
+  const lease = held.find((each) => (named ? sameAddress(each.address, named) : each.address.family === family));
   const address = named ?? lease?.address;
   return { family, ...(address && { address }), ...(lease && { lease }) };
 }

@@ -18,7 +18,6 @@ import {
   type AllocationCandidate,
   type AllocationRefusal,
   type LeaseRecord,
-  type LeaseWrite,
   addressOf,
   createLease,
   reallocateLease,
@@ -66,8 +65,7 @@ export async function allocateLease(
     ...(podInterface && podInterface.length <= MAX_INTERFACE && { interface: podInterface }),
     ...(mac !== undefined && { mac }),
   };
-  const write: LeaseWrite =
-    candidate.kind === 'create' ? createLease(request) : reallocateLease(candidate.lease, request);
+  const write = candidate.kind === 'create' ? createLease(request) : reallocateLease(candidate.lease, request);
   try {
     const lease = await writeLease(client, write, call);
     if (lease === undefined) throw new TypeError(`${write.verb} of a lease returned no lease`);
@@ -96,14 +94,11 @@ async function resolveFailedWrite(
     if (!lostRace) throw error;
     return { kind: 'lost', to: 'other' };
   }
-  return classifyLease(found, { isNew: !lostRace && candidate.kind === 'create' }, context);
+  return classifyLease(found, !lostRace && candidate.kind === 'create', context);
 }
 
-function classifyLease(
-  found: AddressLease,
-  { isNew }: { isNew: boolean },
-  { claim, book }: AllocateLeaseContext,
-): LeaseAllocation {
+function classifyLease(found: AddressLease, isNew: boolean, context: AllocateLeaseContext): LeaseAllocation {
+  const { claim, book } = context;
   let lease: LeaseRecord;
   try {
     lease = readLease(found);

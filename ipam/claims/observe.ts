@@ -52,7 +52,6 @@ export function leasesOfEarlierClaims(
   { book }: Pick<ClaimViews, 'book'>,
 ): LeaseRecord[] {
   const { namespace, name } = splitKey(key);
-  return book
-    .ofClaim(namespace, name)
-    .filter((lease) => stateOf(lease) === 'held' && lease.owner?.uid !== claim?.metadata.uid);
+  const uid = claim?.metadata.uid;
+  return book.ofClaim(namespace, name).filter((lease) => stateOf(lease) === 'held' && lease.owner?.uid !== uid);
 }

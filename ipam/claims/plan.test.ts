@@ -154,7 +154,7 @@ describe('the next step of a claim', () => {
       'write [10.0.0.5/24, garbage] InternalError',
     );
     check(
-      'is to replace an invalid status by the leased addresses',
+      'is to replace an invalid status by its leases',
       { pool: 'v4', held: ['10.0.0.5'], ips: ['garbage'] },
       ALLOCATED,
     );

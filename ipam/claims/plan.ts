@@ -77,12 +77,9 @@ function skipReason(resolution: Resolution): string | undefined {
  * Plans the release of leases of earlier claims with the same name. Only a live read proves that such a claim is gone.
  * @param gone UIDs of claims that a live read has proven gone
  */
-export function planEarlierClaims(
-  leasesOfEarlier: readonly LeaseRecord[],
-  gone: ReadonlySet<string>,
-): ClaimStep | undefined {
-  if (leasesOfEarlier.length === 0) return undefined;
-  const leases = leasesOfEarlier.filter(({ owner }) => owner !== undefined && gone.has(owner.uid));
+export function planEarlierClaims(earlier: readonly LeaseRecord[], gone: ReadonlySet<string>): ClaimStep | undefined {
+  if (earlier.length === 0) return undefined;
+  const leases = earlier.filter(({ owner }) => owner !== undefined && gone.has(owner.uid));
   return leases.length > 0
     ? { kind: 'release', leases, reason: 'the claim of these leases is gone' }
     : { kind: 'read-claim', reason: 'an earlier claim of this name has leases' };
@@ -170,10 +167,8 @@ function desiredStatusOf(
 }
 
 /** The addresses that a refused claim keeps showing. It still has a right to them, and no other object may record it. */
-function ipsWhileRefused(
-  observed: ClaimObservation,
-  { keep, missing, shown, problems }: DesiredAddresses,
-): readonly string[] {
+function ipsWhileRefused(observed: ClaimObservation, wanted: DesiredAddresses): readonly string[] {
+  const { keep, missing, shown, problems } = wanted;
   if (problems.status !== undefined) return observed.claim.status?.ips ?? [];
   if (shown.length === 0) return [];
   const lost = missing.addresses.filter((address) => shown.some((other) => sameAddress(address, other)));

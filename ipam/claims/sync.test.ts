@@ -46,11 +46,8 @@ describe('syncing a claim', () => {
     scene.create('a');
     scene.failRequest(0, { error: new TransportError('broken', 'the connection broke'), applied: true });
     const { requests } = await scene.sync('a');
-    expect(requests).to.deep.equal([
-      'POST addressleases',
-      'GET addressleases blue.10-0-0-2',
-      'PATCH ipamclaims a status',
-    ]);
+    const expected = ['POST addressleases', 'GET addressleases blue.10-0-0-2', 'PATCH ipamclaims a status'];
+    expect(requests).to.deep.equal(expected);
     expect(scene.leases).to.deep.equal(['10.0.0.2']);
   });
 
@@ -166,9 +163,8 @@ describe('syncing a claim', () => {
     expect(result).to.deep.equal({ requeueAfterMs: 60_000 });
     expect(scene.reasonOf('a')).to.equal('InternalError');
     expect(scene.claim('a').status?.ips).to.deep.equal([]);
-    expect(scene.process.events[0]).to.match(
-      /^Warning IPAMClaim AddressesNotAllocated: InternalError: .*exceeded quota/,
-    );
+    const [event] = scene.process.events;
+    expect(event).to.match(/^Warning IPAMClaim AddressesNotAllocated: InternalError: .*exceeded quota/);
   });
 
   it('deletes the lease of one family if the other family is full', async () => {

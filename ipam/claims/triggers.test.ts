@@ -33,10 +33,8 @@ describe('the claims that a change wakes', () => {
 
   it('include the former and the new owner of a lease', () => {
     const owner = { kind: 'IPAMClaim' as const, namespace: 'vms', name: 'next', uid: 'n' };
-    expect(keysOfLease({ before: released, after: { ...held, owner } }, waitList)).to.deep.equal([
-      'vms/vm1.data',
-      'vms/next',
-    ]);
+    const keys = keysOfLease({ before: released, after: { ...held, owner } }, waitList);
+    expect(keys).to.deep.equal(['vms/vm1.data', 'vms/next']);
   });
 
   it("do not include any if the lease is a pod's", () => {

@@ -38,10 +38,9 @@ export function unhonouredPods({ claim, pods, resolution, now }: HonourCheck, af
   const { name } = claim.metadata;
   const ips = claim.status?.ips ?? [];
   if (resolution.kind !== 'foreign' || ips.length > 0 || isBeingDeleted(claim)) return [];
+  const isLate = ({ scheduledAt = Infinity }: ClaimPod) => now - scheduledAt >= afterMs;
   return pods
-    .filter(
-      (pod) => pod.claims.includes(name) && !isBeingDeleted(pod) && now - (pod.scheduledAt ?? Infinity) >= afterMs,
-    )
+    .filter((pod) => pod.claims.includes(name) && !isBeingDeleted(pod) && isLate(pod))
     .map((pod) => ({
       pod,
       message:

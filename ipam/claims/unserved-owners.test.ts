@@ -90,10 +90,8 @@ describe('claims while the API server does not serve the kinds of VMs', () => {
     world.clock.setBack(3_600_000);
     world.kinds = undefined;
     await world.round();
-    expect(world.conditions()).to.deep.equal([
-      'IPsAllocated True SuccessfulAllocation',
-      'OwnerKindServed False KindNotServed',
-    ]);
+    const expected = ['IPsAllocated True SuccessfulAllocation', 'OwnerKindServed False KindNotServed'];
+    expect(world.conditions()).to.deep.equal(expected);
     await world.round();
     expect(world.writes).to.equal(1);
     const times = world.claims[0]?.status?.conditions?.map(({ lastTransitionTime }) => lastTransitionTime);

@@ -83,10 +83,8 @@ export class UnservedOwners {
       await client.patch(IPAM_CLAIMS, { namespace, name }, patch, { subresource: 'status', signal });
     } catch (error) {
       if (isConflict(error) || isNotFound(error) || signal.aborted) return;
-      log.warn(
-        { claim: `${namespace ?? ''}/${name}` },
-        `cannot write condition ${OWNER_KIND_SERVED}: ${messageOf(error)}`,
-      );
+      const fields = { claim: `${namespace ?? ''}/${name}` };
+      log.warn(fields, `cannot write condition ${OWNER_KIND_SERVED}: ${messageOf(error)}`);
     }
   }
 }

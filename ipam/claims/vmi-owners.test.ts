@@ -81,9 +81,8 @@ describe('the VMIs that launchers name', () => {
 
   it('are not read for pods of another VMI, nor for a claim without an owning VM', async () => {
     expect(await world.verifiedPods([pod('a', 'vmi-uid', 'vm2')])).to.deep.equal([]);
-    expect(await world.verifiedPods([pod('a', 'vmi-uid')], claim({ owner: null, recordedOwner: null }))).to.deep.equal(
-      [],
-    );
+    const unowned = claim({ owner: null, recordedOwner: null });
+    expect(await world.verifiedPods([pod('a', 'vmi-uid')], unowned)).to.deep.equal([]);
     expect(world.reads).to.deep.equal([]);
   });
 

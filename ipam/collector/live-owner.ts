@@ -30,8 +30,7 @@ export async function readLiveOwner(
     const isIt = owner.kind === 'Pod' ? hasUid(object, owner.uid) : uid === owner.uid;
     return isIt ? { kind: 'alive', object } : { kind: 'gone' };
   } catch (error) {
-    return isProofOfAbsence(error, resource, owner.name)
-      ? { kind: 'gone' }
-      : { kind: 'unknown', why: messageOf(error) };
+    if (isProofOfAbsence(error, resource, owner.name)) return { kind: 'gone' };
+    return { kind: 'unknown', why: messageOf(error) };
   }
 }

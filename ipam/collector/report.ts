@@ -30,9 +30,8 @@ export interface CollectorReportDeps {
 /** Creates the report. Create only one per process, because metrics are registered once. */
 export function createCollectorReport({ log, metrics, events }: CollectorReportDeps): CollectorReport {
   const candidates = metrics.gauge('leases_leak_candidates', 'Leases that may be leaked and are still being checked.');
-  const collections = metrics.counter('leases_collected_total', 'Leaked leases that were released, by kind of leak.', [
-    'leak',
-  ]);
+  const collectedHelp = 'Leaked leases that were released, by kind of leak.';
+  const collections = metrics.counter('leases_collected_total', collectedHelp, ['leak']);
   const kept = metrics.counter('leases_kept_total', 'Leases that looked leaked and were kept, by reason.', ['reason']);
   const expiries = metrics.counter(
     'leases_expired_total',

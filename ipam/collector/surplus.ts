@@ -18,16 +18,13 @@ export interface ClaimUsage {
  * one family if the status contains an address of that family. Returns undefined if the lease may be needed: its address is requested,
  * the claim is being deleted, a pod has the address or does not report the other one, or something cannot be parsed.
  */
-export function surplusProof(
-  lease: LeaseRecord,
-  { claim, claimLeases, reportedAddresses }: ClaimUsage,
-): LeaseRecord | undefined {
+export function surplusProof(lease: LeaseRecord, usage: ClaimUsage): LeaseRecord | undefined {
+  const { claim, claimLeases, reportedAddresses } = usage;
   if (isBeingDeleted(claim)) return undefined;
   const inStatus = parseAddresses(claim.status?.ips ?? []);
   const requested = requestedAddressesOf(claim);
-  if (inStatus === undefined || requested === undefined || isAmong(lease.address, [...inStatus, ...requested])) {
-    return undefined;
-  }
+  if (inStatus === undefined || requested === undefined) return undefined;
+  if (isAmong(lease.address, [...inStatus, ...requested])) return undefined;
   const { family } = lease.address;
   const hasFamilyInStatus = inStatus.some((address) => address.family === family);
   const used = reportedAddresses.map(parseAddresses);

@@ -162,10 +162,8 @@ describe('parseAddressOrPrefix', () => {
     '::1/129',
   ]) {
     it(`rejects ${text}, and quotes the whole text`, () => {
-      expect(() => parseAddressOrPrefix(text)).to.throw(
-        AddressError,
-        `"${text}" has no valid prefix length: write an integer`,
-      );
+      const message = `"${text}" has no valid prefix length: write an integer`;
+      expect(() => parseAddressOrPrefix(text)).to.throw(AddressError, message);
     });
   }
 

@@ -158,9 +158,8 @@ class Model {
     const request = { address, addressSpace, pool: pool.name, owner, ...(mac !== undefined && { mac }) };
     expect(this.#book.markPending(addressSpace, address)).to.equal(true);
     const before = this.#store.leases.get(leaseName(addressSpace, address));
-    const answer = this.#store.write(
-      choice.kind === 'take' ? reallocateLease(choice.lease, request) : createLease(request),
-    );
+    const write = choice.kind === 'take' ? reallocateLease(choice.lease, request) : createLease(request);
+    const answer = this.#store.write(write);
     if (answer !== undefined) {
       const wasHeld = before?.spec.owner !== undefined && before.spec.releasedAt === undefined;
       expect(wasHeld, `${answer.metadata.name} was held`).to.equal(false);
@@ -180,9 +179,8 @@ class Model {
       expect(choice.lease).to.equal(known);
       const isIts = wish.mac !== undefined && choice.lease.mac === wish.mac;
       const isPressed = !isAsked && !isIts;
-      expect(
-        availabilityOf(choice.lease, request, isPressed ? timesWhenExhausted(TIMES) : TIMES, this.#store.now),
-      ).to.equal(true);
+      const times = isPressed ? timesWhenExhausted(TIMES) : TIMES;
+      expect(availabilityOf(choice.lease, request, times, this.#store.now)).to.equal(true);
       // to who had it a moment ago it is as good as free
       const wasItsOwn = choice.lease.owner !== undefined && isSameWorkload(choice.lease.owner, wish.owner);
       if (isPressed && !wasItsOwn) this.#checkLast(choice.lease, pool);

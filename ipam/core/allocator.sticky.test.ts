@@ -18,9 +18,8 @@ function given(leases: Record<string, LeaseOptions>, hold: string[] = []): strin
   for (const last of hold) book.markPending('blue', parseAddress(`10.0.0.${last}`));
   const wish = { addresses: [], families: [4] as const, owner: leaseOwner('new'), mac: MAC };
   const chosen = findCandidates(POOL, wish, book.view(POOL), TERMS);
-  return chosen.ok
-    ? chosen.candidates.map((choice) => formatAddress(addressOf(choice))).join()
-    : chosen.refusal.message;
+  if (!chosen.ok) return chosen.refusal.message;
+  return chosen.candidates.map((choice) => formatAddress(addressOf(choice))).join();
 }
 
 const released = (secondsAgo: number, more: LeaseOptions = {}) => ({ releasedAt: NOW - secondsAgo * 1000, ...more });

@@ -222,38 +222,26 @@ function trySticky(lease: LeaseRecord, search: AddressSearch): SearchResult | un
 
 /** True if waiting for a sticky address is better than another address: a recreated VM gets its old address or waits for it. */
 function shouldWaitFor(lease: LeaseRecord, until: number, { request, context }: AddressSearch): boolean {
-  return (
-    isReservation(lease) || (lease.owner?.namespace === request.owner.namespace && until < expiresAt(lease, context))
-  );
+  if (isReservation(lease)) return true;
+  return lease.owner?.namespace === request.owner.namespace && until < expiresAt(lease, context);
 }
 
-function exhausted(
-  family: Family,
-  { pool, context }: AddressSearch,
-  { count, first, sticky }: CoolingSummary,
-): AllocationRefusal {
+function exhausted(family: Family, search: AddressSearch, cooling: CoolingSummary): AllocationRefusal {
+  const { pool, context } = search;
+  const { count, first, sticky } = cooling;
   const retryAt = Math.min(first?.cooledAt ?? Infinity, sticky?.cooledAt ?? Infinity);
   const size = addressesOf(pool, family, 'open').size;
-  const full = poolFullMessage(pool, family, {
-    size,
-    cooling: count,
-    heldByStopped: context.heldByStopped?.(family) ?? 0,
-  });
+  const heldByStopped = context.heldByStopped?.(family) ?? 0;
+  const full = poolFullMessage(pool, family, { size, cooling: count, heldByStopped });
   const message = `${full}. Add a range to the pool, or delete VMs that are no longer needed`;
   return { reason: AllocationReason.Exhausted, message, family, ...(retryAt < Infinity && { retryAt }) };
 }
 
-function checkAvailability(lease: LeaseRecord, { pool, request: wish, context }: AddressSearch): Availability {
-  const { address } = lease;
-  const { owner, mac } = wish;
-  const request = {
-    address,
-    addressSpace: pool.addressSpace,
-    pool: pool.name,
-    owner,
-    ...(mac !== undefined && { mac }),
-  };
-  return availabilityOf(lease, request, context, context.now);
+function checkAvailability(lease: LeaseRecord, { pool, request, context }: AddressSearch): Availability {
+  const { owner, mac } = request;
+  const { addressSpace, name } = pool;
+  const wanted = { address: lease.address, addressSpace, pool: name, owner, ...(mac !== undefined && { mac }) };
+  return availabilityOf(lease, wanted, context, context.now);
 }
 
 /** True if the pool leases the address. It may have been narrowed since. */

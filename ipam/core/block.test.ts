@@ -27,19 +27,13 @@ function blockWith(status: AddressBlock['status'], metadata: object = {}): Block
 describe('a block', () => {
   it('is created with the name of its slice and a finalizer', () => {
     const { metadata, pool, node } = blockWith(undefined);
-    expect({ name: metadata.name, pool, node }).to.deep.equal({
-      name: 'blue.10-1-0-64-26',
-      pool: 'blue',
-      node: 'node1',
-    });
+    expect([metadata.name, pool, node]).to.deep.equal(['blue.10-1-0-64-26', 'blue', 'node1']);
     expect(metadata.finalizers).to.deep.equal(['ipam.holdfast.dev/lent']);
   });
 
   it('is rejected if it has another name than its slice', () => {
-    expect(() => blockWith(undefined, { name: 'blue.10-1-0-0-26' })).to.throw(
-      TypeError,
-      /must have the name blue\.10-1-0-64-26/,
-    );
+    const parse = () => blockWith(undefined, { name: 'blue.10-1-0-0-26' });
+    expect(parse).to.throw(TypeError, /must have the name blue\.10-1-0-64-26/);
   });
 
   it('is only patched in the state that was read', () => {

@@ -107,10 +107,9 @@ export function deleteBlock({ metadata: { name, uid, resourceVersion } }: BlockR
 }
 
 /** Removes our finalizer: the last write to a block that is reclaimed and being deleted. */
-export function removeBlockFinalizer({
-  metadata: { name, uid, resourceVersion, finalizers },
-}: BlockRecord): BlockWrite {
-  const left = (finalizers ?? []).filter((finalizer) => finalizer !== BLOCK_FINALIZER);
+export function removeBlockFinalizer({ metadata }: BlockRecord): BlockWrite {
+  const { name, uid, resourceVersion, finalizers = [] } = metadata;
+  const left = finalizers.filter((finalizer) => finalizer !== BLOCK_FINALIZER);
   return { verb: 'patch', name, body: { metadata: { uid, resourceVersion, finalizers: left } } };
 }
 
@@ -119,11 +118,8 @@ export function isUsable({ release, metadata }: BlockRecord): boolean {
   return metadata.deletionTimestamp === undefined && (release === undefined || release === BlockRelease.Refused);
 }
 
-function requireRelease(
-  { release, metadata }: BlockRecord,
-  allowed: readonly BlockRecord['release'][],
-  action: string,
-): void {
+function requireRelease(block: BlockRecord, allowed: readonly BlockRecord['release'][], action: string): void {
+  const { release, metadata } = block;
   if (!allowed.includes(release)) {
     throw new TypeError(`AddressBlock ${metadata.name} is ${release ?? 'in use by its node'}: it cannot ${action}`);
   }

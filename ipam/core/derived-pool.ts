@@ -60,9 +60,7 @@ function readSpec(network: string, config: HoldfastIpamConfig, { namespace, righ
   const spec: AddressPoolSpec = {
     network,
     subnets: converted.subnets,
-    ...Object.fromEntries(
-      POOL_FIELDS.flatMap((field) => (granted[field] === undefined ? [] : [[field, granted[field]]])),
-    ),
+    ...Object.fromEntries(POOL_FIELDS.flatMap((key) => (granted[key] === undefined ? [] : [[key, granted[key]]]))),
     ...(namespaces && { namespaces }),
   };
   const compiled = compilePool({ metadata: { name: network }, spec });

@@ -244,12 +244,8 @@ describe('a lease', () => {
     });
 
     it('is deleted with preconditions, and only if it is released', () => {
-      expect(expireLease(released(60_000))).to.deep.equal({
-        verb: 'delete',
-        name: 'blue.10-1-0-17',
-        uid: 'u1',
-        resourceVersion: '7',
-      });
+      const deletion = { verb: 'delete', name: 'blue.10-1-0-17', uid: 'u1', resourceVersion: '7' };
+      expect(expireLease(released(60_000))).to.deep.equal(deletion);
       expect(() => expireLease(held())).to.throw(TypeError, 'is held: it cannot expire');
       expect(() => expireLease(reserved())).to.throw(TypeError, 'is reserved');
     });

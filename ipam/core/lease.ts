@@ -108,34 +108,28 @@ export function isHeldByPod(lease: Pick<LeaseRecord, 'owner' | 'releasedAt'>): b
 /** Allocates an address that has no lease. */
 export function createLease(request: LeaseRequest): LeaseWrite {
   const { address, addressSpace, pool, owner } = request;
-  const spec: AddressLeaseSpec = {
-    address: formatAddress(address),
-    addressSpace,
-    pool,
-    owner,
-    ...omitUndefined(usageOf(request)),
-  };
+  const usage = omitUndefined(usageOf(request));
+  const spec: AddressLeaseSpec = { address: formatAddress(address), addressSpace, pool, owner, ...usage };
   const metadata = { name: leaseName(addressSpace, address), labels: leaseLabels(spec) };
   return { verb: 'create', lease: { apiVersion: IPAM_API_VERSION, kind: ADDRESS_LEASE_KIND, metadata, spec } };
 }
 
 /** Returns whether an existing lease can be allocated for the request. The write decides. A lease of another address never can. */
 export function availabilityOf(
-  record: LeaseRecord,
+  lease: LeaseRecord,
   request: LeaseRequest,
   times: LeaseTimes,
   now: number,
 ): Availability {
-  const state = stateOf(record);
-  const isRequestedAddress =
-    record.addressSpace === request.addressSpace && sameAddress(record.address, request.address);
+  const state = stateOf(lease);
+  const isRequestedAddress = lease.addressSpace === request.addressSpace && sameAddress(lease.address, request.address);
   // a lease that is being deleted is lost with its last finalizer
-  if (!isRequestedAddress || state === 'held' || record.metadata.deletionTimestamp !== undefined)
-    return { holder: record.owner ?? 'reserved' };
-  if (isReservation(record) && !(record.pool === request.pool && hasRequestedMac(record, request)))
+  if (!isRequestedAddress || state === 'held' || lease.metadata.deletionTimestamp !== undefined)
+    return { holder: lease.owner ?? 'reserved' };
+  if (isReservation(lease) && !(lease.pool === request.pool && hasRequestedMac(lease, request)))
     return { holder: 'reserved' };
   if (state === 'reserved') return true;
-  const until = allocatableFrom(record, request, times, now);
+  const until = allocatableFrom(lease, request, times, now);
   return now >= until || { until };
 }
 

@@ -43,17 +43,13 @@ export function readNodeSelector(value: unknown, problems: PoolProblems): Readon
     return undefined;
   }
   const labels = Object.entries(value);
-  if (labels.length > POOL_LIMITS.nodeSelector)
-    problems.add(
-      field,
-      `has ${labels.length} labels, and at most ${POOL_LIMITS.nodeSelector} are allowed: remove some`,
-    );
+  const most = POOL_LIMITS.nodeSelector;
+  if (labels.length > most)
+    problems.add(field, `has ${labels.length} labels, and at most ${most} are allowed: remove some`);
   for (const [label, text] of labels) {
     if (typeof text === 'string') continue;
-    problems.add(
-      `${field}[${label}]`,
-      `${describeValue(text)} is not a string: write the value of the label in quotes`,
-    );
+    const problem = `${describeValue(text)} is not a string: write the value of the label in quotes`;
+    problems.add(`${field}[${label}]`, problem);
   }
   return Object.fromEntries(labels.filter((entry): entry is [string, string] => typeof entry[1] === 'string'));
 }

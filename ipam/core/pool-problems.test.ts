@@ -26,23 +26,13 @@ describe('compilePool of an invalid spec', () => {
   const table: Row[] = [
     ['no network', { subnets: [B] }, 'network', ['absent', 'like blue']],
     ['an empty network', { ...BLUE, network: '' }, 'network', ['""']],
-    [
-      'a network that CNI refuses',
-      { ...BLUE, network: '-blue' },
-      'network',
-      ['"-blue"', 'begin with a letter or digit'],
-    ],
+    ['an invalid network', { ...BLUE, network: '-blue' }, 'network', ['"-blue"', 'begin with a letter or digit']],
     ['a long address space', { ...BLUE, addressSpace: 'a'.repeat(254) }, 'addressSpace', ['254', '253']],
     ['no subnets', subnets(), 'subnets', ['write 1 to 16']],
     ['too many subnets', subnets(...many(17, (i) => ({ cidr: `10.0.${String(i)}.0/24` }))), 'subnets', ['17', '16']],
     ['a subnet that is text', subnets('10.0.0.0/24'), 'subnets[0]', ['"10.0.0.0/24"', 'cidr']],
     ['a subnet without CIDR', subnets({}), 'subnets[0].cidr', ['absent', 'like 10.0.0.0/24']],
-    [
-      'a subnet with host bits',
-      subnets(B, { cidr: '10.1.0.5/24' }),
-      'subnets[1].cidr',
-      ['"10.1.0.5/24"', 'write 10.1.0.0/24'],
-    ],
+    ['host bits', subnets(B, { cidr: '10.1.0.5/24' }), 'subnets[1].cidr', ['"10.1.0.5/24"', 'write 10.1.0.0/24']],
     ...[
       ['0.0.0.0/0', '0.0.0.0/32'],
       ['127.0.1.0/24', '127.0.0.0/8'],
@@ -120,17 +110,12 @@ describe('compilePool of an invalid spec', () => {
       [JSON.stringify(ttl), '24h'],
     ]),
     [
-      'an empty list of namespaces',
+      'an empty namespaces list',
       { ...BLUE, namespaces: [] },
       'namespaces',
       ['serves no namespace', 'remove the field'],
     ],
-    [
-      'a pattern of namespaces',
-      { ...BLUE, namespaces: ['a', 'tenant-*'] },
-      'namespaces[1]',
-      ['"tenant-*"', 'exact name'],
-    ],
+    ['a namespace pattern', { ...BLUE, namespaces: ['a', 'tenant-*'] }, 'namespaces[1]', ['"tenant-*"', 'exact name']],
   ];
   for (const [name, spec, field, parts] of table) {
     it(`reports ${name}, with its field and what to do`, () => {

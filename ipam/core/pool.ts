@@ -122,10 +122,8 @@ function readSubnets(value: unknown, problems: PoolProblems): Subnet[] {
   if (places.length === 0)
     problems.add(field, `is empty, so the pool has no addresses: write 1 to ${POOL_LIMITS.subnets} subnets`);
   const subnets = places.flatMap((place) => readSubnet(place, problems) ?? []);
-  problems.reportOverlaps(
-    subnets.map(({ written }) => written),
-    'join them, or narrow one of them',
-  );
+  const written = subnets.map((each) => each.written);
+  problems.reportOverlaps(written, 'join them, or narrow one of them');
   return subnets.map(({ subnet }) => subnet);
 }
 
@@ -138,10 +136,8 @@ function readNamespaces(value: unknown, problems: PoolProblems): ReadonlySet<str
   const names = problems.readList(field, value, POOL_LIMITS.namespaces).flatMap((place) => {
     const name = problems.readText(place.field, place.value, 'tenant-a');
     if (name !== undefined && !NAMESPACE_NAME.test(name)) {
-      problems.add(
-        place.field,
-        `${describeValue(name)} is not a namespace: write an exact name, because patterns are not supported`,
-      );
+      const problem = 'is not a namespace: write an exact name, because patterns are not supported';
+      problems.add(place.field, `${describeValue(name)} ${problem}`);
     }
     return name ?? [];
   });
@@ -166,9 +162,7 @@ function readStickyMs(value: unknown, problems: PoolProblems): number {
   if (ttl === undefined) return 0;
   const stickyMs = parseDuration(ttl) ?? 0;
   if (stickyMs > 0) return stickyMs;
-  problems.add(
-    field,
-    `${describeValue(ttl)} is not a duration over 0: write it like 30m, 24h or 1h30m, or remove stickyMAC`,
-  );
+  const remedy = 'write it like 30m, 24h or 1h30m, or remove stickyMAC';
+  problems.add(field, `${describeValue(ttl)} is not a duration over 0: ${remedy}`);
   return 0;
 }

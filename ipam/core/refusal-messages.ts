@@ -81,9 +81,7 @@ export function reservationMessage({ mac }: LeaseRecord, message: string): strin
 
 /** Returns the beginning that all messages about a full pool share; the counts after it change often. */
 export function poolFullSubject(pool: Pool, family: Family): string {
-  return pool.families.length > 1
-    ? `pool ${pool.name} is full for ${formatFamily(family)}`
-    : `pool ${pool.name} is full`;
+  return `pool ${pool.name} is full${pool.families.length > 1 ? ` for ${formatFamily(family)}` : ''}`;
 }
 
 /** For example `pool blue is full: 254 of 254 leased, 3 of them by stopped VMs`. */
@@ -92,13 +90,12 @@ export function poolFullMessage(
   family: Family,
   { size, cooling, heldByStopped }: { size: bigint; cooling: number; heldByStopped: number },
 ): string {
-  const subject = poolFullSubject(pool, family);
   const counts = [
     `${size - BigInt(cooling)} of ${size} leased`,
     ...(heldByStopped > 0 ? [`${heldByStopped} of them by stopped VMs`] : []),
     ...(cooling > 0 ? [`${cooling} cooling down`] : []),
   ];
-  return `${subject}: ${counts.join(', ')}`;
+  return `${poolFullSubject(pool, family)}: ${counts.join(', ')}`;
 }
 
 function requestOneOf(leasable: RangeSet, family: Family): string {

@@ -64,10 +64,8 @@ function readSubnetAddresses(
   const ranges = elements('ranges');
   problems.reportOverlaps(ranges, 'remove one of them, or join them');
   if (Array.isArray(spec.ranges) && spec.ranges.length === 0) {
-    problems.add(
-      `${field}.ranges`,
-      'is empty, so no address can be leased: remove the field to lease the whole subnet',
-    );
+    const problem = 'is empty, so no address can be leased: remove the field to lease the whole subnet';
+    problems.add(`${field}.ranges`, problem);
   }
   const exclude = RangeSet.of(elements('exclude'));
   const reserved = RangeSet.of(elements('reserved'));
@@ -111,10 +109,8 @@ function readGateway(place: FieldValue<unknown>, cidr: Cidr, problems: PoolProbl
   if (gateway.family !== cidr.family) {
     problems.add(field, wrongFamily(text, cidr));
   } else if (!containsAddress(cidr, gateway)) {
-    problems.add(
-      field,
-      `"${text}" is not within ${formatCidr(cidr)}, so pods cannot reach it: write an address of the subnet`,
-    );
+    const problem = `is not within ${formatCidr(cidr)}, so pods cannot reach it: write an address of the subnet`;
+    problems.add(field, `"${text}" ${problem}`);
   } else if (isNetworkOrBroadcast(cidr, gateway)) {
     problems.add(field, `"${text}" is the network or broadcast address of ${formatCidr(cidr)}: write another one`);
   }

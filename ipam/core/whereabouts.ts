@@ -49,12 +49,10 @@ function subnetOfRange(range: WhereaboutsRange, gateway: Address | undefined): P
   if (first > last)
     throw new WhereaboutsRangeError(`${range.path}.range_end`, 'is before the start of the range: swap the two');
   const text = (value: bigint) => formatAddress({ family: cidr.family, value });
-  const exclude = range.exclude.flatMap((excluded, index) =>
-    exclusionIn(
-      cidr,
-      parseField(`${range.path}.exclude[${index}]`, () => parseNetwork(excluded)),
-    ),
-  );
+  const exclude = range.exclude.flatMap((text, index) => {
+    const excluded = parseField(`${range.path}.exclude[${index}]`, () => parseNetwork(text));
+    return exclusionIn(cidr, excluded);
+  });
   return {
     cidr: formatCidr(cidr),
     ...((start ?? end) && { ranges: [`${text(first)}-${text(last)}`] }),
@@ -72,14 +70,12 @@ function spanOf(range: WhereaboutsRange): WhereaboutsSpan {
     return { cidr, start: requireWithin(cidr, start, field), end };
   }
   const { cidr } = parseField(field, () => parseInterface(range.range));
-  const bound = (text: string | undefined, key: string) =>
-    text === undefined
-      ? undefined
-      : requireWithin(
-          cidr,
-          parseField(`${range.path}.${key}`, () => parseAddress(text)),
-          `${range.path}.${key}`,
-        );
+  const bound = (text: string | undefined, key: string) => {
+    if (text === undefined) return undefined;
+    const boundField = `${range.path}.${key}`;
+    const address = parseField(boundField, () => parseAddress(text));
+    return requireWithin(cidr, address, boundField);
+  };
   const start = bound(range.start, 'range_start');
   const end = bound(range.end, 'range_end');
   return { cidr, ...(start && { start }), ...(end && { end }) };
@@ -99,20 +95,15 @@ function parseNetwork(text: string): Cidr {
 
 /** Returns the part of the excluded network that is in the range. One of two networks contains the other, or they are disjoint. */
 function exclusionIn(cidr: Cidr, excluded: Cidr): string[] {
-  if (
-    containsAddress(cidr, { family: excluded.family, value: excluded.base }) &&
-    excluded.prefixLength >= cidr.prefixLength
-  )
-    return [formatCidr(excluded)];
+  const hasBase = containsAddress(cidr, { family: excluded.family, value: excluded.base });
+  if (hasBase && excluded.prefixLength >= cidr.prefixLength) return [formatCidr(excluded)];
   return containsAddress(excluded, { family: cidr.family, value: cidr.base }) ? [formatCidr(cidr)] : [];
 }
 
 function requireWithin(cidr: Cidr, address: Address, field: string): Address {
   if (containsAddress(cidr, address)) return address;
-  throw new WhereaboutsRangeError(
-    field,
-    `is ${formatAddress(address)}, which is not in ${formatCidr(cidr)}: write an address of that network`,
-  );
+  const problem = `is ${formatAddress(address)}, which is not in ${formatCidr(cidr)}`;
+  throw new WhereaboutsRangeError(field, `${problem}: write an address of that network`);
 }
 
 function parseField<T>(field: string, parse: () => T): T {

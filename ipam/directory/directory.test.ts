@@ -282,10 +282,8 @@ describe('PoolDirectory', () => {
   });
 
   it('knows the addresses of a pool that serves no workload', () => {
-    const { directory } = directoryOf(
-      [adminPool('a'), adminPool('b', { born: 2 }), adminPool('c', { deleting: true })],
-      [],
-    );
+    const pools = [adminPool('a'), adminPool('b', { born: 2 }), adminPool('c', { deleting: true })];
+    const { directory } = directoryOf(pools, []);
     expect(directory.stateOf('b')).to.include({ kind: 'conflict', with: 'a' });
     expect(directory.pool('b')?.name).to.equal('b');
     expect(directory.stateOf('c')?.kind).to.equal('closing');

@@ -13,21 +13,16 @@ export function nadFingerprint(nad: ParsedNad): string {
   if (known !== undefined) return known;
   const { uid, creationTimestamp } = nad.metadata;
   // it is only compared, so a short hash is enough
-  const fingerprint = shortHash(
-    JSON.stringify([objectKey(nad), uid, creationTimestamp, nad.delegation, nad.segment]),
-    32,
-  );
+  const parts = [objectKey(nad), uid, creationTimestamp, nad.delegation, nad.segment];
+  const fingerprint = shortHash(JSON.stringify(parts), 32);
   ofNads.set(nad, fingerprint);
   return fingerprint;
 }
 
 /** True if a change of a pool only concerns its status or bookkeeping. */
 export function isStatusChange(before: KubeObject, after: KubeObject): boolean {
-  return (
-    'spec' in before &&
-    'spec' in after &&
-    poolFingerprint(before as AddressPool) === poolFingerprint(after as AddressPool)
-  );
+  if (!('spec' in before && 'spec' in after)) return false;
+  return poolFingerprint(before as AddressPool) === poolFingerprint(after as AddressPool);
 }
 
 /** Returns a text of everything in a pool that affects others. */
@@ -37,14 +32,8 @@ export function poolFingerprint({ metadata, spec }: AddressPool): string {
 }
 
 /** Returns the fingerprint of a pool with its state, to be serialized. */
-export function evaluationFingerprint({
-  name,
-  uid,
-  nadNamespace,
-  namespaces,
-  state,
-  compiled,
-}: EvaluatedPool): unknown {
+export function evaluationFingerprint(pool: EvaluatedPool): unknown {
+  const { name, uid, nadNamespace, namespaces, state, compiled } = pool;
   const described = state.kind === 'served' ? state.kind : state.message;
   return [name, uid, nadNamespace, namespaces, described, serialOf(compiled)];
 }

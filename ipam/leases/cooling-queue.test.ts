@@ -42,12 +42,8 @@ describe('CoolingQueue', () => {
   });
 
   it('behaves like a sorted list for any sequence of changes', () => {
-    const step = fc.record({
-      n: fc.nat({ max: 300 }),
-      at: fc.nat({ max: 50 }),
-      end: fc.boolean(),
-      pending: fc.nat({ max: 4 }),
-    });
+    const upTo = (max: number) => fc.nat({ max });
+    const step = fc.record({ n: upTo(300), at: upTo(50), end: fc.boolean(), pending: upTo(4) });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 400, size: 'max' }), (steps) => {
         const queue = new CoolingQueue({ cooldownMs: 10, stickyMs: 1, isStickyForClaims: true }, []);

@@ -83,11 +83,8 @@ export class LeaseInvariants {
     if (is === undefined)
       requireHolds(this.#world.byAdmin(), 'a reservation was deleted, but not by an administrator', was);
     else if (is.owner !== undefined) {
-      requireHolds(
-        was.mac !== undefined && is.mac === was.mac,
-        'a reservation was allocated for another MAC address',
-        was,
-      );
+      const hasMac = was.mac !== undefined && is.mac === was.mac;
+      requireHolds(hasMac, 'a reservation was allocated for another MAC address', was);
     }
   }
 
@@ -113,11 +110,8 @@ export class LeaseInvariants {
 
   #checkExpiry(was: LeaseRecord, is: LeaseRecord | undefined): void {
     const left = this.#releases.get(was.metadata.name);
-    requireHolds(
-      is === undefined || stateOf(is) === 'reserved',
-      'a released lease was neither reallocated nor deleted',
-      was,
-    );
+    const hasExpired = is === undefined || stateOf(is) === 'reserved';
+    requireHolds(hasExpired, 'a released lease was neither reallocated nor deleted', was);
     if (is === undefined) requireHolds(was.reserved === undefined, 'a reservation was deleted', was);
     else requireHolds(Object.keys(is).sort().join() === RESERVATION_KEYS, 'a field of the last owner is left', is);
     if (left === undefined) return;

@@ -157,9 +157,8 @@ export class LeaseWorld {
   }
 
   #allocate(reader: LeaseReader, pick: number): void {
-    const served = new Set(
-      reader.list().flatMap((record) => (stateOf(record) === 'held' ? record.owner?.uid : undefined)),
-    );
+    const held = reader.list().filter((record) => stateOf(record) === 'held');
+    const served = new Set(held.map(({ owner }) => owner?.uid));
     const waiting = this.#claims.filter(({ owner }) => this.#alive.has(owner.uid) && !served.has(owner.uid));
     const claim = choose(waiting, pick);
     if (claim === undefined) return;
@@ -167,10 +166,8 @@ export class LeaseWorld {
       ADDRESSES.flatMap((address) => this.#writesFor(address, claim, reader, times));
     const candidates = writesWith(TIMES);
     const isExhausted = candidates.length === 0;
-    const write = choose(
-      isExhausted ? writesWith(timesWhenExhausted(TIMES)) : candidates,
-      Math.floor(pick / waiting.length),
-    );
+    const writes = isExhausted ? writesWith(timesWhenExhausted(TIMES)) : candidates;
+    const write = choose(writes, Math.floor(pick / waiting.length));
     if (write !== undefined) this.#enqueue(write, { claim, isExhausted });
   }
 
