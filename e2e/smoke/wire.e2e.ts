@@ -121,7 +121,7 @@ describe('The network namespaces of the bed', function () {
     const pinging = other!.startPing('node/node-1', '127.0.0.1');
     await pinging;
     await other!.child.kill();
-    expect(await (await pinging).ended.catch((error: unknown) => String(error))).to.match(/netbed is gone/);
+    expect(await (await pinging).ended.catch((error: unknown) => String(error))).to.match(/netbed has ended/);
     expect(await namespaces()).not.to.include(namespace.stdout.trim());
     expect(await readdir(netns).catch((error: unknown) => (error as NodeJS.ErrnoException).code)).to.equal('ENOENT');
     expect(await wire.inventory()).to.deep.equal(before);
