@@ -72,5 +72,7 @@ function deriveSpec(
 
 /** The first of a name counts. KubeVirt rejects a name that is given twice. */
 function byName<T extends { name: string }>(items: readonly T[]): Map<string, T> {
-  return new Map(items.map((item): [string, T] => [item.name, item]).reverse());
+  const found = new Map<string, T>();
+  for (const item of items) if (!found.has(item.name)) found.set(item.name, item);
+  return found;
 }
