@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import { DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION } from '../api/names.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS } from '../kube/resources.js';
-import { SERVICE_ACCOUNTS } from './bed/service-accounts.js';
 import { environment } from './hooks.js';
 import { describeStory } from './story/describe.js';
 import { waitForEvent } from './story/events.js';
@@ -30,7 +29,6 @@ describeStory('A tenant who may only create pods', (story) => {
         const { items } = await client.list(ADDRESS_POOLS);
         return items.filter(({ spec }) => spec.network === network).length === 2;
       });
-      await until('its service account', () => client.find(SERVICE_ACCOUNTS, { namespace, name: 'default' }));
       const tenant = await Tenant.createPodCreator(environment(), namespace);
       const blue = { name: 'blue', namespace: story().namespace };
       const ways = {

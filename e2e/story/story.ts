@@ -22,6 +22,7 @@ import { MigrationStory } from './migrations.js';
 import { type NetworkOptions, putNetwork } from './networks.js';
 import { Tenant } from './tenant.js';
 import * as vm from './vm.js';
+import { SERVICE_ACCOUNTS } from '../bed/service-accounts.js';
 import { until, untilValue } from '../bed/wait.js';
 
 type NadByNetwork = Readonly<Record<string, string>>;
@@ -48,7 +49,7 @@ export class Story {
   }
 
   static async begin(environment: Environment, namespace = randomName()): Promise<Story> {
-    await environment.client.create(NAMESPACES, { metadata: { name: namespace } });
+    await createNamespace(environment.client, namespace);
     return new Story(environment, namespace);
   }
 
@@ -61,8 +62,8 @@ export class Story {
 
   async otherNamespace(): Promise<string> {
     const name = `${this.namespace}-other`;
-    await this.client.create(NAMESPACES, { metadata: { name } });
     this.#otherNamespaces.push(name);
+    await createNamespace(this.client, name);
     return name;
   }
 
@@ -283,4 +284,13 @@ export class Story {
 
 function randomName(): string {
   return `story-${randomBytes(4).toString('hex')}`;
+}
+
+/** Creates a namespace and waits for its service account: before that the API server rejects pods. */
+async function createNamespace(client: Client, name: string): Promise<void> {
+  await client.create(NAMESPACES, { metadata: { name } });
+  const account = { namespace: name, name: 'default' };
+  await until('the namespace to have its service account', () => client.find(SERVICE_ACCOUNTS, account), {
+    timeoutMs: 60_000,
+  });
 }
