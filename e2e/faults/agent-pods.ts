@@ -4,7 +4,6 @@ import { NETWORKS_ANNOTATION } from '../../api/names.js';
 import type { NetworkAttachmentDefinition } from '../../api/network-attachment.js';
 import type { Pod } from '../../api/pod.js';
 import type { Bed } from '../bed/bed.js';
-import { SERVICE_ACCOUNTS } from '../bed/service-accounts.js';
 import { nodeFolder } from '../bed/network/open-pod-networks.js';
 import type { BedWire } from '../bed/node/bed-wire.js';
 import { NETWORK_ATTACHMENT_DEFINITIONS, PODS } from '../../kube/resources.js';
@@ -14,9 +13,6 @@ import { bareAddress } from '../../test/bare-address.js';
 
 /** The interface of ordinary pods on their only secondary network. */
 export const NET1 = 'net1';
-
-/** Kubernetes' controllers reconnect late after the API server was down. */
-const RECOVERY_TIMEOUT = { timeoutMs: 90_000 };
 
 /** Ordinary pods of a story, and the addresses of their interfaces. */
 export class AgentPods {
@@ -29,11 +25,8 @@ export class AgentPods {
   }
 
   /** Creates a pod on a node. @param nad of its interface {@link NET1} */
-  async create(name: string, node: string, nad = 'blue'): Promise<Pod> {
+  create(name: string, node: string, nad = 'blue'): Promise<Pod> {
     const { namespace, client } = this.#story;
-    const account = this.#story.ref('default'); // pods need it, and it is created some time after its namespace
-    const hasAccount = () => client.find(SERVICE_ACCOUNTS, account);
-    await until('the namespace to have its service account', hasAccount, RECOVERY_TIMEOUT);
     const spec = { nodeName: node, containers: [{ name: 'main', image: 'example.com/nothing' }] };
     const metadata = { name, namespace, annotations: { [NETWORKS_ANNOTATION]: nad } };
     return client.create(PODS, { metadata, spec });

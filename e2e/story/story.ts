@@ -290,7 +290,8 @@ function randomName(): string {
 async function createNamespace(client: Client, name: string): Promise<void> {
   await client.create(NAMESPACES, { metadata: { name } });
   const account = { namespace: name, name: 'default' };
+  // Kubernetes' controllers reconnect late after the API server was down
   await until('the namespace to have its service account', () => client.find(SERVICE_ACCOUNTS, account), {
-    timeoutMs: 60_000,
+    timeoutMs: 90_000,
   });
 }
