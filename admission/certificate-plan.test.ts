@@ -7,11 +7,17 @@ import {
   SERVING_LIFETIME_MS,
   CA_PROPAGATION_MS,
   type TlsMaterial,
-  expiryOf,
   planCertificates,
 } from './certificate-plan.js';
+import { expiryOf } from '../tls/pem.js';
 import { applyCertificateStep } from './certificate-step.js';
-import { type Issuer, type PemKeyPair, generateKeys, makeAuthority, makeServingCertificate } from './certificates.js';
+import {
+  type Issuer,
+  type PemKeyPair,
+  generateKeys,
+  makeAuthority,
+  makeServingCertificate,
+} from '../tls/certificates.js';
 
 const MADE = Date.UTC(2030, 0, 1);
 const NAMES = ['holdfast-webhook.holdfast-system.svc', '127.0.0.1', '::1'];

@@ -1,5 +1,6 @@
-import { X509Certificate, createPrivateKey } from 'node:crypto';
+import type { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
+import { isPair, readCertificate, splitPem } from '../tls/pem.js';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -62,30 +63,6 @@ export function planCertificates(
   return planByAge({ serving, authorities, newest }, now, splitPem(trusted).includes(material.authorities[0] ?? ''));
 }
 
-/** True if a TLS server can use it: the key matches the certificate. */
-export function isServable({ cert, key }: { cert: string; key: string }): boolean {
-  const certificate = readCertificate(cert);
-  return certificate !== undefined && isPair(certificate, key);
-}
-
-/** Returns when a certificate expires, in ms since the epoch; undefined if it cannot be read. */
-export function expiryOf(pem: string): number | undefined {
-  const certificate = readCertificate(pem);
-  return certificate === undefined ? undefined : Date.parse(certificate.validTo);
-}
-
-/** Returns a message if the certificate has expired, otherwise undefined. */
-export function describeExpiry(pem: string, now: number): string | undefined {
-  const end = expiryOf(pem);
-  if (end === undefined || now < end) return undefined;
-  return `the certificate expired at ${new Date(end).toISOString()}: see the log for why it was not renewed`;
-}
-
-/** Splits a PEM text into its certificates. */
-export function splitPem(pem: string): string[] {
-  return (pem.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? []).map((one) => `${one}\n`);
-}
-
 interface Chain {
   serving: X509Certificate;
   /** Newest first. */
@@ -137,25 +114,9 @@ function readServing(
   return missing === undefined ? certificate : `the serving certificate does not cover ${missing}`;
 }
 
-function readCertificate(pem: string): X509Certificate | undefined {
-  try {
-    return new X509Certificate(pem);
-  } catch {
-    return undefined;
-  }
-}
-
 function readCertificates(pems: readonly string[]): X509Certificate[] | undefined {
   const certificates = pems.map(readCertificate);
   return certificates.includes(undefined) ? undefined : (certificates as X509Certificate[]);
-}
-
-function isPair(certificate: X509Certificate, key: string): boolean {
-  try {
-    return certificate.checkPrivateKey(createPrivateKey(key));
-  } catch {
-    return false;
-  }
 }
 
 function isIssuedBy(certificate: X509Certificate, authority: X509Certificate): boolean {

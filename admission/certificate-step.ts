@@ -5,15 +5,15 @@ import {
   type CertificateAction,
   SERVING_LIFETIME_MS,
   type TlsMaterial,
-  expiryOf,
 } from './certificate-plan.js';
+import { expiryOf } from '../tls/pem.js';
 import {
   type Issuer,
   type PemKeyPair,
   generateKeys as generateRsaKeys,
   makeAuthority,
   makeServingCertificate,
-} from './certificates.js';
+} from '../tls/certificates.js';
 
 const SERIAL_BYTES = 16;
 

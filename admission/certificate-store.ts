@@ -6,17 +6,11 @@ import type { Logger } from '../kube/log.js';
 import { objectKey } from '../api/meta.js';
 import type { Resource } from '../kube/resource.js';
 import { SECRETS, type Secret, type WebhookConfigurationObject } from '../kube/resources.js';
-import {
-  type CertificateAction,
-  type TlsMaterial,
-  describeExpiry,
-  expiryOf,
-  isServable,
-  planCertificates,
-} from './certificate-plan.js';
+import { type CertificateAction, type TlsMaterial, planCertificates } from './certificate-plan.js';
+import { describeExpiry, expiryOf, isServable } from '../tls/pem.js';
 import type { CertificateStep } from './certificate-step.js';
-import type { CertificateSource, ServingPair } from './certificate-source.js';
-import type { PemKeyPair } from './certificates.js';
+import type { CertificateSource, ServingPair } from '../tls/certificate-source.js';
+import type { PemKeyPair } from '../tls/certificates.js';
 import type { AdmissionMetrics } from './metrics.js';
 import { WakeableSleep } from '../kube/wakeable-sleep.js';
 import { readMaterial, writeMaterial } from './tls-secret.js';

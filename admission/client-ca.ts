@@ -3,8 +3,8 @@ import { dirname } from 'node:path';
 import type { Clock } from '../kube/clock.js';
 import { messageOf } from '../kube/errors.js';
 import type { Logger } from '../kube/log.js';
-import { expiryOf, splitPem } from './certificate-plan.js';
-import { FileWatcher } from './file-watcher.js';
+import { expiryOf, splitPem } from '../tls/pem.js';
+import { FileWatcher } from '../tls/file-watcher.js';
 
 export interface ClientCaOptions {
   file: string;

@@ -3,7 +3,7 @@ import type { ClientConfig } from '../process/client-config.js';
 import type { TlsVersion } from '../process/config.js';
 import type { ProcessContext } from '../process/context.js';
 import type { Component } from '../process/component.js';
-import type { CertificateSource } from './certificate-source.js';
+import type { CertificateSource } from '../tls/certificate-source.js';
 import { ClientCa } from './client-ca.js';
 import type { AdmissionMetrics } from './metrics.js';
 import { AdmissionServer, type AdmissionServerOptions } from './server.js';

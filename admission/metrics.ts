@@ -1,14 +1,13 @@
 import type { Metrics } from '../process/metrics.js';
+import type { CertificateMetrics } from '../tls/certificate-source.js';
 
 /** Metrics of a server for admission reviews. */
-export interface AdmissionMetrics {
+export interface AdmissionMetrics extends CertificateMetrics {
   /** One review: `allowed` without a change, `patched`, `denied`, or `failed` by an internal error. */
   reviewed: (operation: string, result: ReviewResult, seconds: number) => void;
   denied: (check: string) => void;
   /** A request that was not a review, with its HTTP status. */
   rejected: (status: number) => void;
-  /** When a certificate in use expires, in ms since the epoch. */
-  certificateExpires: (which: 'authority' | 'serving', at: number) => void;
 }
 
 export type ReviewResult = 'allowed' | 'patched' | 'denied' | 'failed';

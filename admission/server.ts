@@ -12,7 +12,7 @@ import type { TlsVersion } from '../process/config.js';
 import { ConnectionLimit } from '../process/connection-limit.js';
 import { BodyBudget } from './body-budget.js';
 import { HttpError, peekNamespace, parseBody, readBody, tooManyReviews } from './body.js';
-import type { ServingPair } from './certificate-source.js';
+import type { ServingPair } from '../tls/certificate-source.js';
 import { FairSemaphore, FairSemaphoreError } from './fair-semaphore.js';
 import { ReviewError } from './review.js';
 

@@ -2,8 +2,8 @@ import { isIP } from 'node:net';
 import type { KubeObject } from '../api/meta.js';
 import { SECRETS } from '../kube/resources.js';
 import type { ProcessContext } from '../process/context.js';
-import { CertificateDirectory } from './certificate-dir.js';
-import type { CertificateSource } from './certificate-source.js';
+import { CertificateDirectory } from '../tls/certificate-dir.js';
+import type { CertificateSource } from '../tls/certificate-source.js';
 import { CertificateStore, type WebhookConfigurationRef } from './certificate-store.js';
 import type { AdmissionMetrics } from './metrics.js';
 

@@ -1,5 +1,6 @@
 import type { Secret } from '../kube/resources.js';
-import { type TlsMaterial, splitPem } from './certificate-plan.js';
+import { type TlsMaterial } from './certificate-plan.js';
+import { splitPem } from '../tls/pem.js';
 
 /** Keys of the Secret: those of type kubernetes.io/tls, and the CA's. `ca.crt` contains all trusted CAs, newest first. */
 const CERT = 'tls.crt';

@@ -6,6 +6,7 @@ import type { BedWithHoldfast } from '../e2e/environment.js';
 import { creationReview, reviewAgent } from '../e2e/holdfast/review.js';
 import type { Story } from '../e2e/story/story.js';
 import { until } from '../e2e/bed/wait.js';
+import { nodeOfImage } from '../test/image/node.js';
 import { type LoadResult, runLoad } from './load.js';
 import type { Figure } from './report.js';
 import { usageOf } from './usage.js';
@@ -92,7 +93,7 @@ async function startEcho(bed: BedWithHoldfast): Promise<{ pid: number; url: stri
   const url = `https://127.0.0.1:${String(port)}/echo`;
   const { servingCert, servingKey } = bed.certificates;
   const args = ['--import=tsx', 'bench/echo-server.ts', servingCert, servingKey, String(port)];
-  const child = bed.processes.start({ name: 'echo', command: process.execPath, args });
+  const child = bed.processes.start({ name: 'echo', command: await nodeOfImage(), args });
   await until('the echo server to answer', async () => {
     const agent = reviewAgent(1);
     return post(url, '{}', agent).finally(() => agent.close());

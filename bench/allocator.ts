@@ -7,7 +7,7 @@ import { type Pool, addressesOf } from '../ipam/core/pool.js';
 import { LeaseBook } from '../ipam/leases/lease-book.js';
 import { compiledPool } from '../test/lease-objects.js';
 import { heapBytes } from './heap.js';
-import { seededRandom, shuffle } from './random.js';
+import { seededRandom, shuffle } from '../test/seeded-random.js';
 import type { Figure } from './report.js';
 import { uuid } from './uuid.js';
 

@@ -5,6 +5,7 @@ import { creationReview, reviewAgent, sendReview } from '../e2e/holdfast/review.
 import { IPAM_CLAIMS, VIRTUAL_MACHINE_INSTANCES } from '../kube/resources.js';
 import type { Story } from '../e2e/story/story.js';
 import { until, untilValue } from '../e2e/bed/wait.js';
+import { nodeOfImage } from '../test/image/node.js';
 import { runLoad } from './load.js';
 import type { Figure } from './report.js';
 
@@ -46,8 +47,9 @@ function figuresOf(what: string, ms: number, { bareMs, target }: { bareMs: numbe
 }
 
 /** Returns the median of the milliseconds in which Node.js starts and ends without work. */
-function bareStart(): Promise<number> {
-  return medianMs(() => Promise.resolve(() => capture(process.execPath, ['-e', '0'])));
+async function bareStart(): Promise<number> {
+  const node = await nodeOfImage();
+  return medianMs(() => Promise.resolve(() => capture(node, ['-e', '0'])));
 }
 
 /** Measures the time from the start of the webhook to its first correct answer. */

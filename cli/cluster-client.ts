@@ -22,13 +22,13 @@ const REQUEST_TIMEOUT_MS = 60_000;
 
 /**
  * Calls a function with a client, then closes the client.
- * @param run also gets the namespace of the context, for users who name none
+ * @param run also gets the namespace of the context, for users who name none, and the URL of the API server
  * @throws {Error} if there are no usable credentials for a cluster
  * @throws {CommandError} if the API server does not answer, or does not accept the credentials
  */
 export async function withClient<T>(
   options: ClusterOptions,
-  run: (client: Client, home: string) => Promise<T>,
+  run: (client: Client, home: string, server: string) => Promise<T>,
 ): Promise<T> {
   const credentials = await loadCredentials(options);
   const transport = new Transport(credentials, {
@@ -37,7 +37,7 @@ export async function withClient<T>(
     deadlineMs: REQUEST_TIMEOUT_MS,
   });
   try {
-    return await run(new Client(transport), credentials.namespace ?? DEFAULT_NAMESPACE);
+    return await run(new Client(transport), credentials.namespace ?? DEFAULT_NAMESPACE, credentials.server);
   } catch (error) {
     throw isUnreachable(error)
       ? new CommandError(`${error.message}: ${adviceFor(credentials)}`, { cause: error })

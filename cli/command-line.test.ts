@@ -6,7 +6,12 @@ import { ROOT } from '../test/source-files.js';
 import { UsageError } from '../process/read-arguments.js';
 import { readCommandLine } from './command-line.js';
 
-const DOCUMENTS = ['docs/how-to/pools.md', 'docs/how-to/install.md', 'docs/tutorials/moving-from-whereabouts.md'];
+const DOCUMENTS = [
+  'docs/how-to/pools.md',
+  'docs/how-to/install.md',
+  'docs/how-to/uninstall.md',
+  'docs/tutorials/moving-from-whereabouts.md',
+];
 const ALL = { apply: false, namespace: 'kube-system', skipConflicts: false, json: false };
 
 describe('the command line of kubectl holdfast', () => {
@@ -28,6 +33,22 @@ describe('the command line of kubectl holdfast', () => {
         reservation: { pool: 'blue', address: '10.0.0.5', mac: '02:00:00:00:00:01' },
       },
     },
+    {
+      given: 'uninstall --context lab',
+      expect: {
+        command: 'uninstall',
+        cluster: { context: 'lab' },
+        options: { everything: false, ignoreRunningPods: false, yes: false, dryRun: false },
+      },
+    },
+    {
+      given: 'uninstall --everything --ignore-running-pods --yes --dry-run',
+      expect: {
+        command: 'uninstall',
+        cluster: {},
+        options: { everything: true, ignoreRunningPods: true, yes: true, dryRun: true },
+      },
+    },
     { given: 'ips', expect: { command: 'ips', cluster: {}, options: { json: false, allNamespaces: false } } },
     {
       given: 'ips -n lab',
@@ -44,13 +65,14 @@ describe('the command line of kubectl holdfast', () => {
   }
 
   for (const [given, words] of [
-    ['', 'a command is missing; commands: migrate, reserve, unreserve, ips'],
+    ['', 'a command is missing; commands: migrate, reserve, unreserve, ips, uninstall'],
     ['migrate', 'a command is missing; commands: whereabouts'],
     ['help calico', 'a command is missing; commands: migrate'],
     ['migrate calico', "unknown command 'calico'"],
     ['migrate whereabouts --aply', "unknown option '--aply'"],
     ['migrate whereabouts -o yaml', '"yaml" is not supported'],
     ['migrate whereabouts --skip-conflicts', '--skip-conflicts needs --apply'],
+    ['uninstall --ignore-running-pods', '--ignore-running-pods needs --everything'],
     ['reserve blue', "missing required argument 'address'"],
     ['unreserve blue 10.0.0.5 --mac x', "unknown option '--mac'"],
     ['reserve blue 10.0.0.300', '"10.0.0.300" is not an IP address'],

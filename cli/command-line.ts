@@ -5,6 +5,7 @@ import type { IpsOptions } from './ips.js';
 import { CommandError } from './command-error.js';
 import { type Reservation, checkReservation } from './reserve.js';
 import type { ClusterOptions } from './cluster-client.js';
+import type { UninstallOptions } from './uninstall/plan.js';
 import { WHEREABOUTS_NAMESPACE, type MigrateOptions } from './whereabouts/migrate.js';
 
 /** A parsed command. */
@@ -12,6 +13,7 @@ export type CliCommand = { readonly cluster: ClusterOptions } & (
   | { readonly command: 'migrate whereabouts'; readonly options: MigrateOptions }
   | { readonly command: 'reserve' | 'unreserve'; readonly reservation: Reservation }
   | { readonly command: 'ips'; readonly options: IpsOptions }
+  | { readonly command: 'uninstall'; readonly options: UninstallOptions }
 );
 
 /** Options as commander parses them. */
@@ -23,6 +25,10 @@ interface ParsedOptions extends ClusterOptions {
   readonly output?: string;
   readonly mac?: string;
   readonly allNamespaces?: true;
+  readonly everything?: true;
+  readonly ignoreRunningPods?: true;
+  readonly yes?: true;
+  readonly dryRun?: true;
 }
 
 /**
@@ -36,10 +42,19 @@ export function readCommandLine(args: readonly string[], output: OutputConfigura
   return readArguments(program, args, output) ? request : undefined;
 }
 
+/** Returns the names of all flags of all commands, without dashes. */
+export function flagsOfCommands(): string[] {
+  const flagsOf = ({ options, commands }: Command): string[] => [
+    ...options.flatMap(({ long }) => long?.replace(/^--/, '') ?? []),
+    ...commands.flatMap(flagsOf),
+  ];
+  return flagsOf(buildProgram(() => undefined));
+}
+
 function buildProgram(onCommand: (request: CliCommand) => void): Command {
   const program = new Command('kubectl holdfast')
     .description(
-      'List and reserve the persistent IP addresses of KubeVirt virtual machines, and migrate from another IPAM.',
+      'List and reserve the persistent IP addresses of KubeVirt virtual machines, migrate from another IPAM, and uninstall Holdfast.',
     )
     .version(VERSION, '--version', 'print the version')
     .helpOption('-h, --help', 'print this help')
@@ -47,6 +62,7 @@ function buildProgram(onCommand: (request: CliCommand) => void): Command {
   addMigrateCommand(program, onCommand);
   addReserveCommands(program, onCommand);
   addIpsCommand(program, onCommand);
+  addUninstallCommand(program, onCommand);
   return program;
 }
 
@@ -124,6 +140,29 @@ function addIpsCommand(program: Command, onCommand: (request: CliCommand) => voi
         ...(namespace !== undefined && { namespace }),
       };
       onCommand({ command: 'ips', cluster: clusterOptionsOf(given), options });
+    });
+}
+
+function addUninstallCommand(program: Command, onCommand: (request: CliCommand) => void): void {
+  addClusterOptions(program.command('uninstall'))
+    .description(
+      'remove the processes, rights and policies of Holdfast; VMs keep running, and pools, leases and claims are kept',
+    )
+    .option('--everything', 'remove also claims, pools, leases and the kinds of Holdfast')
+    .option('--ignore-running-pods', 'with --everything: remove everything although pods use addresses of Holdfast')
+    .option('--yes', 'do not ask')
+    .option('--dry-run', 'print what would be removed, and remove nothing')
+    .action((given: ParsedOptions) => {
+      if (given.ignoreRunningPods === true && given.everything !== true) {
+        throw new UsageError('--ignore-running-pods needs --everything: otherwise pods keep their addresses anyway');
+      }
+      const options: UninstallOptions = {
+        everything: given.everything === true,
+        ignoreRunningPods: given.ignoreRunningPods === true,
+        yes: given.yes === true,
+        dryRun: given.dryRun === true,
+      };
+      onCommand({ command: 'uninstall', cluster: clusterOptionsOf(given), options });
     });
 }
 

@@ -6,7 +6,8 @@ import { type CliCommand, readCommandLine } from './command-line.js';
 import { listIps } from './ips.js';
 import { reserve, unreserve } from './reserve.js';
 import { CONCURRENCY, withClient } from './cluster-client.js';
-import { writeLine } from './terminal.js';
+import { askOnTerminal, writeLine } from './terminal.js';
+import { uninstall } from './uninstall/uninstall.js';
 import { migrateWhereabouts } from './whereabouts/migrate.js';
 
 /** `kubectl holdfast`. Exit codes: 0 done, 1 failed or refused, 2 invalid command line. */
@@ -19,7 +20,7 @@ async function main(): Promise<number> {
 async function runCommand(request: CliCommand): Promise<boolean> {
   const print = (line: string) => writeLine(process.stdout, line);
   const tell = (line: string) => writeLine(process.stderr, line);
-  return withClient(request.cluster, async (client, home) => {
+  return withClient(request.cluster, async (client, home, server) => {
     switch (request.command) {
       case 'migrate whereabouts':
         return migrateWhereabouts(request.options, {
@@ -38,6 +39,16 @@ async function runCommand(request: CliCommand): Promise<boolean> {
       case 'ips':
         for (const line of await listIps(request.options, client, home)) print(line);
         return true;
+      case 'uninstall':
+        return uninstall(request.options, {
+          client,
+          server,
+          clock: systemClock,
+          concurrency: CONCURRENCY,
+          print,
+          printStatus: tell,
+          ask: process.stdin.isTTY ? askOnTerminal : undefined,
+        });
     }
   });
 }

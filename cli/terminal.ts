@@ -1,3 +1,4 @@
+import { createInterface } from 'node:readline';
 import { truncate } from '../api/json.js';
 
 /** Characters that a terminal interprets or hides: controls (C0, DEL, C1), format characters such as those of bidirectional text, lone surrogates, and line separators. */
@@ -27,6 +28,18 @@ export function jsonLines(value: unknown): string[] {
 /** All output of the command goes through this function. */
 export function writeLine(stream: Pick<NodeJS.WriteStream, 'write'>, line: string): void {
   stream.write(`${escapeLine(line)}\n`);
+}
+
+/** Asks the user. @returns the answer; empty if the input ends */
+export function askOnTerminal(question: string): Promise<string> {
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  return new Promise((resolve) => {
+    terminal.once('close', () => resolve(''));
+    terminal.question(escapeLine(question), (answer) => {
+      resolve(answer);
+      terminal.close();
+    });
+  });
 }
 
 function unicodeEscape(unit: number): string {

@@ -58,7 +58,10 @@ describe('the gate PersistentIPs', () => {
       isNamespaceServed(namespace, gateFromFlags({ persistentIPs }), 'holdfast-system');
     expect(served('vms')).to.equal(true);
     expect(served('vms', false)).to.equal(false);
-    const manifest = await readFile(new URL('../manifests/webhook/mutating-webhook.yaml', import.meta.url), 'utf8');
+    const manifest = await readFile(
+      new URL('../manifests/base/webhook/mutating-webhook.yaml', import.meta.url),
+      'utf8',
+    );
     const [, excluded = ''] = /operator: NotIn\s+values: \[(.*)\]/.exec(manifest) ?? [];
     expect(excluded.split(', ').map((namespace) => [namespace, served(namespace)])).to.deep.equal([
       ['kube-system', false],

@@ -3,12 +3,12 @@ import type { KubeObject, ObjectMeta } from '../api/meta.js';
 import { backoffDelay } from './backoff.js';
 import type { Client } from './client.js';
 import { type Clock, type Random } from './clock.js';
-import { EventRateLimiter } from './event-rate-limiter.js';
 import { classifyError, isAlreadyExists, isNotFound, messageOf } from './errors.js';
 import type { Logger } from './log.js';
 import { type KubeMetrics, silentMetrics } from './metrics.js';
 import { setMostRecent } from './lru.js';
 import type { Resource } from './resource.js';
+import { TokenBuckets } from './token-buckets.js';
 
 export type EventType = 'Normal' | 'Warning';
 
@@ -42,6 +42,9 @@ export interface Event extends KubeObject {
 }
 
 export const EVENTS: Resource<Event> = { group: '', version: 'v1', plural: 'events', kind: 'Event', namespaced: true };
+
+/** The same as client-go: 25 events about an object at once, then one in five minutes. */
+const RATE_LIMIT = { burst: 25, refillMs: 5 * 60_000, maxKeys: 4096 };
 
 export interface EventRecorderOptions {
   client: Client;
@@ -94,7 +97,8 @@ export class EventRecorder {
   readonly #log: Logger;
   readonly #metrics: KubeMetrics;
   readonly #random: Random;
-  readonly #rateLimiter: EventRateLimiter;
+  /** By object, so that one with problems does not flood etcd. */
+  readonly #rateLimits: TokenBuckets;
   readonly #waiting = new Map<string, PendingEvent>();
   readonly #written = new Map<string, WrittenEvent>();
   #writing: Promise<void> | undefined;
@@ -104,7 +108,7 @@ export class EventRecorder {
     this.#log = options.log.child({ component: options.component });
     this.#metrics = options.metrics ?? silentMetrics;
     this.#random = options.random ?? Math.random;
-    this.#rateLimiter = new EventRateLimiter(options.clock);
+    this.#rateLimits = new TokenBuckets({ clock: options.clock, ...RATE_LIMIT });
   }
 
   event(subject: EventSubject, type: EventType, reason: string, message: string): void {
@@ -115,7 +119,7 @@ export class EventRecorder {
     const waiting = this.#waiting.get(key);
     const { clock } = this.#options;
     const seen = { lastSeenWall: clock.wall(), lastSeenAt: clock.now() };
-    if (!this.#rateLimiter.tryAccept(objectKey)) {
+    if (!this.#rateLimits.tryTake(objectKey)) {
       this.#drop('rate', reason);
     } else if (waiting !== undefined) {
       waiting.count++;

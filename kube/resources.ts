@@ -1,3 +1,4 @@
+import type { SubjectAccessReview, TokenReview } from '../api/access-review.js';
 import type { AddressBlock } from '../api/address-block.js';
 import type { AddressLease } from '../api/address-lease.js';
 import type { AddressPool } from '../api/address-pool.js';
@@ -12,6 +13,13 @@ import { clusterResource, namespacedResource } from './resource.js';
 export const PODS = namespacedResource<Pod>('v1', 'pods', 'Pod');
 export const NAMESPACES = clusterResource('v1', 'namespaces', 'Namespace');
 export const NODES = clusterResource('v1', 'nodes', 'Node');
+
+export const TOKEN_REVIEWS = clusterResource<TokenReview>('authentication.k8s.io/v1', 'tokenreviews', 'TokenReview');
+export const SUBJECT_ACCESS_REVIEWS = clusterResource<SubjectAccessReview>(
+  'authorization.k8s.io/v1',
+  'subjectaccessreviews',
+  'SubjectAccessReview',
+);
 
 export const CONFIG_MAPS = namespacedResource<KubeObject & { data?: Record<string, string> }>(
   'v1',

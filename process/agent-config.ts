@@ -1,4 +1,5 @@
 import { COMMON_SETTINGS, type CommonConfig, IPAM_SETTINGS } from './config.js';
+import { type PluginAlternatives, CNI_BIN_HOST_DIR, parseRequiredPlugins } from './plugin-config.js';
 import { type Settings, duration, parseObjectName, parseText, wholeNumber } from './setting.js';
 
 /** The configuration of an agent, which serves one node and needs no leader election. */
@@ -8,8 +9,12 @@ export interface AgentConfig extends Omit<CommonConfig, 'leaderElect' | 'namespa
   readonly policiesNamespace: string;
   /** Directory of the socket and of the pending deletes. */
   readonly runDir: string;
-  /** The runtime's directory of CNI plugins. Absent: no plugin is installed. */
+  /** The runtime's directory of CNI plugins, as the agent sees it. Absent: it is neither checked nor written. */
   readonly cniBinDir?: string | undefined;
+  /** The path of the same directory on the node, for messages. Absent: the same path. */
+  readonly cniBinHostDir?: string | undefined;
+  /** The plugins that must be in the directory. */
+  readonly cniRequiredPlugins: readonly PluginAlternatives[];
   /** The `multusNamespace` of Multus: the namespace of a default network's NAD that is named without one. */
   readonly multusNamespace: string;
   /** The number of requests that are handled at the same time. */
@@ -58,10 +63,21 @@ export const AGENT_SETTINGS: Settings<AgentConfig> = {
   cniBinDir: {
     flag: 'cni-bin-dir',
     placeholder: 'directory',
-    description: "the runtime's directory of CNI plugins, in which the agent installs its plugin",
+    description:
+      "the runtime's directory of CNI plugins, which must have the plugin; the agent installs it there if it can write",
     defaultValue: undefined,
-    defaultText: 'none, the plugin is not installed',
+    defaultText: 'none, the directory is not checked',
     parse: parseText,
+  },
+  cniBinHostDir: CNI_BIN_HOST_DIR,
+  cniRequiredPlugins: {
+    flag: 'cni-required-plugins',
+    placeholder: 'names',
+    description:
+      'other plugins that must be in --cni-bin-dir, so that the agent is ready; a slash separates alternatives; empty: none',
+    defaultValue: [['multus', 'multus-shim'], ['bridge']],
+    defaultText: 'multus/multus-shim,bridge',
+    parse: parseRequiredPlugins,
   },
   multusNamespace: {
     flag: 'multus-namespace',

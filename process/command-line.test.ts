@@ -1,10 +1,11 @@
 import { expect } from 'chai';
 import { type Environment, readCommandLine } from './command-line.js';
+import type { AgentConfig } from './agent-config.js';
 import { UsageError } from './read-arguments.js';
 import { ALL_SETTINGS } from './config.js';
 import { type Setting, variableOf } from './setting.js';
 
-const PROCESSES = 'controller, webhook, ipam, agent, capacity, all';
+const PROCESSES = 'controller, webhook, ipam, agent, install-plugin, capacity, all';
 const SETTINGS = Object.values<Setting<unknown>>(ALL_SETTINGS);
 
 function configOf(args: string[], environment: Environment = {}) {
@@ -26,7 +27,10 @@ describe('readCommandLine', () => {
       kubeconfig: undefined,
       namespace: 'holdfast-system',
       healthBindAddress: ':8081',
-      metricsBindAddress: ':8080',
+      metricsBindAddress: ':8443',
+      metricsSecure: true,
+      metricsCertDir: undefined,
+      metricsAudiences: [],
       leaderElect: false,
       featureGates: { persistentIPs: true, nodeBlocks: false, publishCapacity: true, stickyMAC: true },
       featureGatesFromKubevirt: false,
@@ -104,6 +108,32 @@ describe('readCommandLine', () => {
     expect(nodeOf(['--node-name=node-2'], { NODE_NAME: 'node-1' }).nodeName).to.equal('node-2');
   });
 
+  it('allows one address for probes and metrics over HTTP', () => {
+    const args = ['all', '--health-bind-address=:1', '--metrics-bind-address=:1', '--metrics-secure=false'];
+    expect(configOf(args).metricsBindAddress).to.equal(':1');
+  });
+
+  it('reads the plugins that the agent requires, with alternatives', () => {
+    const requiredBy = (...args: string[]) =>
+      (readCommandLine(['agent', '--node-name=a', ...args], {})?.config as AgentConfig).cniRequiredPlugins;
+    expect(requiredBy()).to.deep.equal([['multus', 'multus-shim'], ['bridge']]);
+    expect(requiredBy('--cni-required-plugins=multus, macvlan/sriov')).to.deep.equal([
+      ['multus'],
+      ['macvlan', 'sriov'],
+    ]);
+    expect(requiredBy('--cni-required-plugins=')).to.deep.equal([]);
+    for (const invalid of ['multus,', '../bridge', '/opt/cni/bin/bridge', 'multus//bridge']) {
+      expect(() => requiredBy(`--cni-required-plugins=${invalid}`)).to.throw(UsageError, 'must be file names');
+    }
+  });
+
+  it('requires the directory in which install-plugin installs', () => {
+    const args = ['install-plugin', '--cni-bin-dir=/host'];
+    const request = readCommandLine(args, { HOLDFAST_CNI_BIN_HOST_DIR: '/opt/cni/bin' });
+    expect(request?.config).to.include({ cniBinDir: '/host', cniBinHostDir: '/opt/cni/bin' });
+    expect(() => readCommandLine(['install-plugin'], {})).to.throw(UsageError, '--cni-bin-dir is required');
+  });
+
   it('treats an empty variable as absent', () => {
     expect(configOf(['all'], { HOLDFAST_WORKERS: '' }).workers).to.equal(64);
   });
@@ -164,6 +194,21 @@ describe('readCommandLine', () => {
       expect: ['--max-staleness: invalid value "2h"', 'from 100ms to 3600s'],
     },
     { name: 'TLS version 1.1', args: ['all', '--tls-min-version=TLSv1.1'], expect: ['"TLSv1.1"', 'TLSv1.2, TLSv1.3'] },
+    {
+      name: 'one address for probes and for metrics over HTTPS',
+      args: ['agent', '--node-name=a', '--health-bind-address=:1', '--metrics-bind-address=:1'],
+      expect: ['both :1', 'an address of their own'],
+    },
+    {
+      name: 'a certificate for metrics over HTTP',
+      args: ['all', '--metrics-secure=false', '--metrics-cert-dir=/x', '--metrics-audiences=a,b'],
+      expect: ['--metrics-cert-dir and --metrics-audiences have no effect'],
+    },
+    {
+      name: 'an empty audience',
+      args: ['all', '--metrics-audiences=a,'],
+      expect: ['--metrics-audiences', 'audiences'],
+    },
     { name: 'a URL without TLS', args: ['all', '--webhook-url=http://x'], expect: ['--webhook-url', 'https://'] },
     { name: 'an address without port', args: ['all', '--health-bind-address=::1'], expect: ['"::1"', 'host:port'] },
     {

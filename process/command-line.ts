@@ -13,6 +13,8 @@ import {
   IPAM_SETTINGS,
   WEBHOOK_SETTINGS,
 } from './config.js';
+import { type PortsConfig, findMetricsConfigProblem } from './metrics-config.js';
+import { INSTALL_SETTINGS, type InstallConfig } from './plugin-config.js';
 import { UsageError, readArguments } from './read-arguments.js';
 import { type Setting, type Settings, variableOf } from './setting.js';
 import { VERSION } from './version.js';
@@ -23,6 +25,7 @@ export type ProcessCommand =
   | { readonly process: 'webhook'; readonly config: WebhookConfig }
   | { readonly process: 'ipam'; readonly config: IpamConfig }
   | { readonly process: 'agent'; readonly config: AgentConfig }
+  | { readonly process: 'install-plugin'; readonly config: InstallConfig }
   | { readonly process: 'capacity'; readonly config: CapacityConfig }
   | { readonly process: 'all'; readonly config: AllConfig };
 
@@ -36,6 +39,7 @@ const SUMMARY = {
   webhook: 'set the claim reference on launcher pods',
   ipam: 'allocate addresses to claims on networks whose NADs delegate IPAM to holdfast',
   agent: 'serve the CNI plugin of one node: return claimed addresses and allocate addresses to pods',
+  'install-plugin': "install the CNI plugin on the agent's node, then exit",
   capacity: 'show the number of free addresses on nodes, so that the scheduler counts them',
   all: 'controller, webhook and ipam in one process',
 } as const;
@@ -80,24 +84,31 @@ function buildProgram(environment: Environment, take: (request: ProcessCommand) 
       command.option(flagsOf(setting), describeSetting(setting));
     command.action((given: FlagValues) => use(readConfig(settings, given, environment)));
   };
-  add('controller', CONTROLLER_SETTINGS, (config) => take({ process: 'controller', config }));
+  add('controller', CONTROLLER_SETTINGS, (config) => take({ process: 'controller', config: checkConfig(config) }));
   add('webhook', WEBHOOK_SETTINGS, (config) => take({ process: 'webhook', config: checkClientConfig(config) }));
   add('ipam', IPAM_SETTINGS, (config) => take({ process: 'ipam', config: checkIpamConfig(config) }));
-  add('agent', AGENT_SETTINGS, (config) => take({ process: 'agent', config }));
-  add('capacity', CAPACITY_SETTINGS, (config) => take({ process: 'capacity', config }));
+  add('agent', AGENT_SETTINGS, (config) => take({ process: 'agent', config: checkConfig(config) }));
+  add('install-plugin', INSTALL_SETTINGS, (config) => take({ process: 'install-plugin', config }));
+  add('capacity', CAPACITY_SETTINGS, (config) => take({ process: 'capacity', config: checkConfig(config) }));
   add('all', ALL_SETTINGS, (config) => take({ process: 'all', config: checkIpamConfig(config) }));
   return program;
 }
 
 /** Checks values that must fit together. */
-function checkIpamConfig<Config extends BlockConfig & ClientConfig>(config: Config): Config {
+function checkIpamConfig<Config extends BlockConfig & ClientConfig & PortsConfig>(config: Config): Config {
   const problem = findBlockConfigProblem(config);
   if (problem !== undefined) throw new UsageError(problem);
   return checkClientConfig(config);
 }
 
-function checkClientConfig<Config extends ClientConfig>(config: Config): Config {
+function checkClientConfig<Config extends ClientConfig & PortsConfig>(config: Config): Config {
   const problem = findClientConfigProblem(config);
+  if (problem !== undefined) throw new UsageError(problem);
+  return checkConfig(config);
+}
+
+function checkConfig<Config extends PortsConfig>(config: Config): Config {
+  const problem = findMetricsConfigProblem(config);
   if (problem !== undefined) throw new UsageError(problem);
   return config;
 }

@@ -20,17 +20,17 @@ import {
   parseText,
   wholeNumber,
 } from './setting.js';
+import { METRICS_SETTINGS, type MetricsConfig } from './metrics-config.js';
 import { VALIDATION_SETTINGS, type ValidationServerConfig } from './validation-config.js';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 export type TlsVersion = 'TLSv1.2' | 'TLSv1.3';
 
 /** The configuration that every process has. */
-export interface CommonConfig {
+export interface CommonConfig extends MetricsConfig {
   readonly kubeconfig?: string | undefined;
   /** In the form of parseBindAddress. */
   readonly healthBindAddress: string;
-  readonly metricsBindAddress: string;
   readonly leaderElect: boolean;
   /** Holdfast's own namespace, with its Leases and Secrets. */
   readonly namespace: string;
@@ -38,6 +38,8 @@ export interface CommonConfig {
   /** The feature gate PersistentIPs follows the KubeVirt object. */
   readonly featureGatesFromKubevirt: boolean;
   readonly logLevel: LogLevel;
+  /** Of all HTTPS servers. */
+  readonly tlsMinVersion: TlsVersion;
 }
 
 export interface ControllerConfig extends CommonConfig {
@@ -52,7 +54,6 @@ export interface WebhookConfig extends CommonConfig, ClientConfig {
   readonly webhookBindAddress: string;
   /** Directory with tls.crt and tls.key that another program renews. Absent: the webhook creates its own certificate. */
   readonly webhookCertDir?: string | undefined;
-  readonly tlsMinVersion: TlsVersion;
   /** The MutatingWebhookConfiguration whose caBundle is kept up to date. */
   readonly webhookConfiguration: string;
   /** The MutatingWebhookConfiguration that adds capacity requests to pods. */
@@ -79,7 +80,6 @@ export interface IpamConfig
   readonly collectAfterMs: number;
   /** The minimum time between two updates of one pool's counts, for up to 60 pools. */
   readonly poolStatusIntervalMs: number;
-  readonly tlsMinVersion: TlsVersion;
 }
 
 /** Controller, webhook and IPAM in one process. */
@@ -110,13 +110,7 @@ export const COMMON_SETTINGS: Settings<CommonConfig> = {
     defaultValue: ':8081',
     parse: parseBindText,
   },
-  metricsBindAddress: {
-    flag: 'metrics-bind-address',
-    placeholder: 'host:port',
-    description: 'address for /metrics, which may be that of the probes; 0 disables it',
-    defaultValue: ':8080',
-    parse: parseBindText,
-  },
+  ...METRICS_SETTINGS,
   leaderElect: {
     flag: 'leader-elect',
     placeholder: 'true|false',
@@ -148,6 +142,13 @@ export const COMMON_SETTINGS: Settings<CommonConfig> = {
     description: 'debug, info, warn or error',
     defaultValue: 'info',
     parse: oneOf('debug', 'info', 'warn', 'error'),
+  },
+  tlsMinVersion: {
+    flag: 'tls-min-version',
+    placeholder: 'version',
+    description: 'minimum TLS version of all HTTPS servers, TLSv1.2 or TLSv1.3',
+    defaultValue: 'TLSv1.3',
+    parse: oneOf('TLSv1.2', 'TLSv1.3'),
   },
 };
 
@@ -197,13 +198,6 @@ export const WEBHOOK_SETTINGS: Settings<WebhookConfig> = {
     defaultText: 'none, the webhook creates and renews its own certificate',
     parse: parseText,
   },
-  tlsMinVersion: {
-    flag: 'tls-min-version',
-    placeholder: 'version',
-    description: 'minimum TLS version, TLSv1.2 or TLSv1.3',
-    defaultValue: 'TLSv1.3',
-    parse: oneOf('TLSv1.2', 'TLSv1.3'),
-  },
   webhookConfiguration: {
     flag: 'webhook-configuration',
     placeholder: 'name',
@@ -242,7 +236,6 @@ export const IPAM_SETTINGS: Settings<IpamConfig> = {
   ...CLIENT_SETTINGS,
   ...RIGHTS_SETTINGS,
   ...VALIDATION_SETTINGS,
-  tlsMinVersion: WEBHOOK_SETTINGS.tlsMinVersion,
   claimWorkers: {
     flag: 'claim-workers',
     placeholder: 'number',

@@ -3,10 +3,10 @@ import { Client } from '../../kube/client.js';
 import { silentLogger } from '../../kube/log.js';
 import type { Resource } from '../../kube/resource.js';
 import { MUTATING_WEBHOOK_CONFIGURATIONS, type Secret, type WebhookConfigurationObject } from '../../kube/resources.js';
-import { splitPem } from '../certificate-plan.js';
-import type { ServingPair } from '../certificate-source.js';
+import { splitPem } from '../../tls/pem.js';
+import type { ServingPair } from '../../tls/certificate-source.js';
 import { CertificateStore } from '../certificate-store.js';
-import { type PemKeyPair, generateKeys } from '../certificates.js';
+import { type PemKeyPair, generateKeys } from '../../tls/certificates.js';
 import { ManualClock } from '../../test/manual-clock.js';
 import { MemoryApi } from '../../test/memory-api.js';
 

@@ -6,7 +6,7 @@ import { type LeaseRecord, readLease } from '../../ipam/core/lease.js';
 import type { Random } from '../../kube/clock.js';
 import { StatusError } from '../../kube/errors.js';
 import { ObjectStore, type ObjectWrite, versions } from '../../test/object-store.js';
-import { skewed } from '../random.js';
+import { skewed } from '../../test/seeded-random.js';
 import type { VirtualTime } from './virtual-time.js';
 
 /** Latencies of requests and watches. */

@@ -3,7 +3,7 @@ import { leaseTimesOf } from '../../ipam/core/lease-times.js';
 import type { Pool } from '../../ipam/core/pool.js';
 import { formatAddress } from '../../ipam/core/address.js';
 import { compiledPool } from '../../test/lease-objects.js';
-import { seededRandom } from '../random.js';
+import { seededRandom } from '../../test/seeded-random.js';
 import { type Latency, SimulatedApi } from './api.js';
 import { SimulatedIpam } from './ipam.js';
 import { type BlockUsage, blockUsageOf } from './block-usage.js';

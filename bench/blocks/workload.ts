@@ -1,6 +1,6 @@
 import type { LeaseRecord } from '../../ipam/core/lease.js';
 import type { Random } from '../../kube/clock.js';
-import { shuffle } from '../random.js';
+import { shuffle } from '../../test/seeded-random.js';
 import type { SimulatedAgent } from './agent.js';
 import type { VirtualTime } from './virtual-time.js';
 

@@ -12,7 +12,7 @@ import { leaseName } from '../../ipam/core/lease-name.js';
 import type { Pool } from '../../ipam/core/pool.js';
 import type { Random } from '../../kube/clock.js';
 import { compiledPool } from '../../test/lease-objects.js';
-import { seededRandom, shuffle } from '../random.js';
+import { seededRandom, shuffle } from '../../test/seeded-random.js';
 import { uuid } from '../uuid.js';
 
 export interface CapacityBenchOptions {

@@ -6,6 +6,7 @@ import { waitReady } from '../../e2e/bed/ready.js';
 import { writeServiceAccountKubeconfig } from '../../e2e/bed/service-accounts.js';
 import { nodeFlags } from '../../e2e/holdfast/image.js';
 import { AGENTS_NAMESPACE } from '../../e2e/holdfast/install.js';
+import { nodeOfImage } from '../../test/image/node.js';
 import { type Usage, usageOf } from '../usage.js';
 import { sum } from './sum.js';
 
@@ -68,8 +69,8 @@ export async function startHoldfast(
   const binds = [['health', health] as const, ['metrics', metrics] as const].map(
     ([what, port]) => `--${what}-bind-address=127.0.0.1:${String(port)}`,
   );
-  const all = [...(await nodeFlags()), 'dist/holdfast.js', ...args, ...binds];
-  const child = plane.processes.start({ name, command: process.execPath, args: all });
+  const all = [...(await nodeFlags()), 'dist/holdfast.js', ...args, ...binds, '--metrics-secure=false'];
+  const child = plane.processes.start({ name, command: await nodeOfImage(), args: all });
   await waitReady(child, async () => (await fetch(`http://127.0.0.1:${String(health)}/readyz`)).ok);
   return child;
 }

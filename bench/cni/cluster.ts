@@ -6,7 +6,7 @@ import { findFreePorts } from '../../e2e/bed/ports.js';
 import { capture } from '../../e2e/bed/processes.js';
 import { writeServiceAccountKubeconfig } from '../../e2e/bed/service-accounts.js';
 import { HOLDFAST_NAMESPACE, endpointOf, withoutSelector } from '../../e2e/holdfast/install.js';
-import { applyManifests, readKustomization } from '../../e2e/holdfast/manifests.js';
+import { applyManifests, readInstallation } from '../../e2e/holdfast/manifests.js';
 import { AddressStory } from '../../e2e/story/addresses.js';
 import { clientAs } from '../../e2e/story/service-account.js';
 import type { Client } from '../../kube/client.js';
@@ -79,7 +79,7 @@ async function install(plane: ControlPlane, nodes: readonly string[]): Promise<v
   const crds = Object.entries({ ...kinds, ...instances }).map(([plural, kind]) => kubeVirtKind(plural, kind));
   await createCrds(client, crds);
   const [validation = 0] = await findFreePorts(1);
-  const shipped = (await readKustomization()).filter(({ kind }) => !LEFT_OUT.has(kind));
+  const shipped = (await readInstallation()).filter(({ kind }) => !LEFT_OUT.has(kind));
   await applyManifests(client, [...shipped.map(withoutSelector), endpointOf(IPAM.name, validation)]);
   await createAll(client, [...surroundings(), ...nodes.map((name) => core('Node', { name }))]);
   await startIpam(plane, validation);

@@ -59,15 +59,31 @@ export function makeServingCertificate(input: CertificateInput, issuer: Issuer, 
   certificate.setSubject([{ name: 'commonName', value: 'holdfast' }]);
   certificate.setIssuer(authority.subject.attributes);
   const keyIdentifier = authority.generateSubjectKeyIdentifier().getBytes();
-  certificate.setExtensions([
+  certificate.setExtensions([...servingExtensions(names), { name: 'authorityKeyIdentifier', keyIdentifier }]);
+  return sign(certificate, issuer.key);
+}
+
+/**
+ * Creates a serving certificate that its own key signs.
+ * @param names DNS names and IP addresses
+ */
+export function makeSelfSignedCertificate(input: CertificateInput, names: readonly string[]): string {
+  const certificate = beginCertificate(input);
+  const name = [{ name: 'commonName', value: 'holdfast' }];
+  certificate.setSubject(name);
+  certificate.setIssuer(name);
+  certificate.setExtensions(servingExtensions(names));
+  return sign(certificate, input.keys.privateKey);
+}
+
+function servingExtensions(names: readonly string[]): object[] {
+  return [
     { name: 'basicConstraints', critical: true, cA: false },
     { name: 'keyUsage', critical: true, digitalSignature: true, keyEncipherment: true },
     { name: 'extKeyUsage', serverAuth: true },
     { name: 'subjectAltName', altNames: names.map(altName) },
     { name: 'subjectKeyIdentifier' },
-    { name: 'authorityKeyIdentifier', keyIdentifier },
-  ]);
-  return sign(certificate, issuer.key);
+  ];
 }
 
 function beginCertificate({ keys, notBefore, notAfter, serial }: CertificateInput): forge.pki.Certificate {

@@ -4,6 +4,11 @@ export interface ServingPair {
   key: string;
 }
 
+export interface CertificateMetrics {
+  /** When a certificate in use expires, in ms since the epoch. */
+  certificateExpires: (which: 'authority' | 'serving', at: number) => void;
+}
+
 /** Where the serving certificate comes from. */
 export interface CertificateSource {
   /**
@@ -12,6 +17,6 @@ export interface CertificateSource {
    */
   start(use: (pair: ServingPair) => void): void;
   stop(): Promise<void>;
-  /** @returns undefined if a valid certificate that API servers trust is in use, otherwise why not */
+  /** @returns undefined if a valid certificate that clients trust is in use, otherwise why not */
   ready(): string | undefined;
 }

@@ -3,16 +3,15 @@ import { join } from 'node:path';
 import type { Clock } from '../kube/clock.js';
 import { messageOf } from '../kube/errors.js';
 import type { Logger } from '../kube/log.js';
-import { describeExpiry, expiryOf, isServable } from './certificate-plan.js';
-import type { CertificateSource, ServingPair } from './certificate-source.js';
-import type { AdmissionMetrics } from './metrics.js';
+import { describeExpiry, expiryOf, isServable } from './pem.js';
+import type { CertificateMetrics, CertificateSource, ServingPair } from './certificate-source.js';
 import { FileWatcher } from './file-watcher.js';
 
 export interface CertificateDirectoryOptions {
   directory: string;
   clock: Clock;
   log: Logger;
-  metrics: Pick<AdmissionMetrics, 'certificateExpires'>;
+  metrics: CertificateMetrics;
 }
 
 /** Reads tls.crt and tls.key from a directory that another program renews, such as cert-manager with a mounted Secret. */
@@ -49,7 +48,7 @@ export class CertificateDirectory implements CertificateSource {
       this.#failure = messageOf(error);
       log.warn(
         { directory },
-        `certificate cannot be loaded, ${this.#served ? 'the old one stays in use' : 'no reviews are answered'}: ${messageOf(error)}`,
+        `certificate cannot be loaded, ${this.#served ? 'the old one stays in use' : 'no requests are answered'}: ${messageOf(error)}`,
       );
     }
   }

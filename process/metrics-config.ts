@@ -1,0 +1,73 @@
+import { type Settings, parseBindText, parseBoolean, parseText } from './setting.js';
+
+/** How metrics are served. */
+export interface MetricsConfig {
+  /** In the form of parseBindAddress. */
+  readonly metricsBindAddress: string;
+  /** Over HTTPS, to clients that the API server allows. */
+  readonly metricsSecure: boolean;
+  /** Directory with tls.crt and tls.key that another program renews. Absent: the certificate is self-signed. */
+  readonly metricsCertDir?: string | undefined;
+  /** Tokens of scrapers must be for one of them. Empty: for the API server. */
+  readonly metricsAudiences: readonly string[];
+}
+
+export const METRICS_SETTINGS: Settings<MetricsConfig> = {
+  metricsBindAddress: {
+    flag: 'metrics-bind-address',
+    placeholder: 'host:port',
+    description: 'address for /metrics; 0 disables it. Without --metrics-secure it may be that of the probes',
+    defaultValue: ':8443',
+    parse: parseBindText,
+  },
+  metricsSecure: {
+    flag: 'metrics-secure',
+    placeholder: 'true|false',
+    isValueOptional: true,
+    description:
+      'serve metrics over HTTPS, and only to users who may get /metrics: the API server reviews their bearer tokens. false: over HTTP, to everyone',
+    defaultValue: true,
+    parse: parseBoolean,
+  },
+  metricsCertDir: {
+    flag: 'metrics-cert-dir',
+    placeholder: 'directory',
+    description: 'directory with tls.crt and tls.key for metrics; read again when they change',
+    defaultValue: undefined,
+    defaultText: 'none, the process creates and renews a self-signed certificate',
+    parse: parseText,
+  },
+  metricsAudiences: {
+    flag: 'metrics-audiences',
+    placeholder: 'audience,...',
+    description: 'audiences for tokens that read metrics; a token must be for one of them',
+    defaultValue: Object.freeze([]),
+    defaultText: "the API server's own",
+    parse: parseAudiences,
+  },
+};
+
+/** The configuration of all ports that do not depend on the process. */
+export type PortsConfig = MetricsConfig & { readonly healthBindAddress: string };
+
+/** @returns why the values cannot be combined; undefined if they can */
+export function findMetricsConfigProblem(config: PortsConfig): string | undefined {
+  const { metricsBindAddress, healthBindAddress, metricsSecure, metricsCertDir, metricsAudiences } = config;
+  if (!metricsSecure) {
+    const useless = [
+      ...(metricsCertDir === undefined ? [] : ['--metrics-cert-dir']),
+      ...(metricsAudiences.length === 0 ? [] : ['--metrics-audiences']),
+    ];
+    if (useless.length === 0) return undefined;
+    return `${useless.join(' and ')} ${useless.length === 1 ? 'has' : 'have'} no effect with --metrics-secure=false`;
+  }
+  const isShared = metricsBindAddress === healthBindAddress && !/(^|:)0$/.test(metricsBindAddress);
+  if (!isShared) return undefined;
+  return `--metrics-bind-address and --health-bind-address are both ${healthBindAddress}: metrics need an address of their own, because they are served over HTTPS`;
+}
+
+function parseAudiences(text: string): readonly string[] {
+  const audiences = text.split(',').map((audience) => audience.trim());
+  if (audiences.includes('')) throw new TypeError('must be a list of audiences, separated by commas');
+  return Object.freeze(audiences);
+}

@@ -1,0 +1,91 @@
+import { randomBytes } from 'node:crypto';
+import type { Clock } from '../kube/clock.js';
+import { messageOf } from '../kube/errors.js';
+import type { Logger } from '../kube/log.js';
+import type { CertificateMetrics, CertificateSource, ServingPair } from './certificate-source.js';
+import { describeExpiry } from './pem.js';
+
+const DAY_MS = 24 * 3_600_000;
+const LIFETIME_MS = 90 * DAY_MS;
+/** Two thirds of the lifetime. */
+const RENEW_AFTER_MS = 60 * DAY_MS;
+/** Clocks differ. */
+const BACKDATE_MS = 5 * 60_000;
+/** Shorter than a timer can be, and soon after the clock was set. */
+const CHECK_MS = 3_600_000;
+const RETRY_MS = 60_000;
+const SERIAL_BYTES = 16;
+
+export interface SelfSignedCertificateOptions {
+  /** DNS names and IP addresses. */
+  readonly names: readonly string[];
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: CertificateMetrics;
+}
+
+/** A certificate that exists only in memory and that nobody signed: it encrypts, but clients cannot verify who answers. */
+export class SelfSignedCertificate implements CertificateSource {
+  readonly #options: SelfSignedCertificateOptions;
+  readonly #stopped = new AbortController();
+  #running: Promise<void> = Promise.resolve();
+  #cert: string | undefined;
+  #failure = 'the certificate is not created yet';
+  #madeAt = 0;
+
+  constructor(options: SelfSignedCertificateOptions) {
+    this.#options = options;
+  }
+
+  start(use: (pair: ServingPair) => void): void {
+    this.#running = this.#run(use);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped.abort();
+    await this.#running;
+  }
+
+  ready(): string | undefined {
+    if (this.#cert === undefined) return this.#failure;
+    return describeExpiry(this.#cert, this.#options.clock.wall());
+  }
+
+  async #run(use: (pair: ServingPair) => void): Promise<void> {
+    const { clock } = this.#options;
+    const { signal } = this.#stopped;
+    while (!signal.aborted) {
+      const isRenewed = this.#isDue() ? await this.#renew(use) : true;
+      await clock.sleep(isRenewed ? CHECK_MS : RETRY_MS, signal);
+    }
+  }
+
+  /** Also if the clock was set back to before its creation, because clients would say that it is not valid yet. */
+  #isDue(): boolean {
+    const age = this.#options.clock.wall() - this.#madeAt;
+    return this.#cert === undefined || age >= RENEW_AFTER_MS || age < -BACKDATE_MS;
+  }
+
+  async #renew(use: (pair: ServingPair) => void): Promise<boolean> {
+    const { names, clock, log, metrics } = this.#options;
+    try {
+      // loaded now, because only self-signed certificates need it in some processes
+      const { generateKeys, makeSelfSignedCertificate } = await import('./certificates.js');
+      const keys = await generateKeys();
+      const now = clock.wall();
+      const serial = randomBytes(SERIAL_BYTES).toString('hex');
+      const validity = { notBefore: now - BACKDATE_MS, notAfter: now + LIFETIME_MS };
+      const cert = makeSelfSignedCertificate({ keys, ...validity, serial }, names);
+      use({ cert, key: keys.privateKey });
+      this.#cert = cert;
+      this.#madeAt = now;
+      metrics.certificateExpires('serving', validity.notAfter);
+      log.info({ expires: new Date(validity.notAfter).toISOString() }, 'self-signed certificate created');
+      return true;
+    } catch (error) {
+      this.#failure = `the certificate cannot be created: ${messageOf(error)}`;
+      log.error({ err: error }, this.#failure);
+      return false;
+    }
+  }
+}
