@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { LEASE_NODE } from '../api/names.js';
 import type { Pod } from '../api/pod.js';
 import { SERVICE_ACCOUNTS } from '../e2e/bed/service-accounts.js';
-import { readKustomization } from '../e2e/holdfast/manifests.js';
+import { readInstallation } from '../e2e/holdfast/manifests.js';
 import { ADDRESS_LEASES, NODES, PODS } from '../kube/resources.js';
 import { type PolicyCluster, expectDenial, untilDenied, usePolicyCluster } from './testing/policy-cluster.js';
 import {
@@ -36,7 +36,7 @@ describe('the identity of agents, on a kube-apiserver', function () {
   let count = 0;
 
   usePolicyCluster(this, async (started) => {
-    const shipped = await readKustomization();
+    const shipped = await readInstallation();
     workloads = shipped.filter(({ kind }) => ['Deployment', 'DaemonSet'].includes(kind)) as unknown as Workload[];
     cluster = started;
     for (const name of ['node-1', 'node-2', ...LONG]) await cluster.admin.create(NODES, { metadata: { name } });

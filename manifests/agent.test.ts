@@ -1,17 +1,22 @@
 import { expect } from 'chai';
 import type { Manifest } from '../e2e/bed/objects.js';
-import { readKustomization } from '../e2e/holdfast/manifests.js';
+import { readInstallation } from '../e2e/holdfast/manifests.js';
 import { readCommandLine } from '../process/command-line.js';
 
 const NAME = 'holdfast-agent';
+const HOST_DIRECTORY = {
+  name: 'HOLDFAST_CNI_BIN_HOST_DIR',
+  valueFrom: { fieldRef: { fieldPath: "metadata.annotations['ipam.holdfast.dev/cni-bin-dir']" } },
+};
 const HOST_FOLDERS = ['/run/holdfast', '/opt/cni/bin'];
 
 interface Container {
+  name: string;
   args: string[];
   env: { name: string; valueFrom?: object }[];
   ports: { name: string }[];
   securityContext: object;
-  volumeMounts: { name: string; mountPath: string }[];
+  volumeMounts: { name: string; mountPath: string; readOnly?: boolean }[];
   livenessProbe: { httpGet: { port: string } };
   readinessProbe: { httpGet: { port: string } };
 }
@@ -23,6 +28,7 @@ interface PodSpec {
   hostPID?: boolean;
   tolerations: object[];
   securityContext: object;
+  initContainers: [Container, ...Container[]];
   containers: [Container, ...Container[]];
   volumes: { name: string; hostPath: { path: string; type: string } }[];
 }
@@ -33,7 +39,7 @@ interface Shipped extends Manifest {
   roleRef: object;
   subjects: object[];
   spec: {
-    template: { metadata: { labels: Record<string, string> }; spec: PodSpec };
+    template: { metadata: { labels: object; annotations: Record<string, string> }; spec: PodSpec };
     selector: object;
     podSelector: object;
     ports: { targetPort: string }[];
@@ -44,12 +50,13 @@ describe('the manifests of the agent', () => {
   let objects: Shipped[] = [];
   let pod: PodSpec;
   let labels: object;
+  let annotations: Record<string, string>;
 
   before(async () => {
-    objects = (await readKustomization()) as Shipped[];
+    objects = (await readInstallation()) as Shipped[];
     const { template } = find('DaemonSet', NAME).spec;
     pod = template.spec;
-    labels = template.metadata.labels;
+    ({ labels, annotations } = template.metadata);
   });
 
   function find(kind: string, name: string): Shipped {
@@ -60,7 +67,10 @@ describe('the manifests of the agent', () => {
 
   it('start it with valid flags and the name of its node', () => {
     const [{ args, env }] = pod.containers;
-    expect(env).to.deep.equal([{ name: 'NODE_NAME', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } }]);
+    expect(env).to.deep.equal([
+      { name: 'NODE_NAME', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } },
+      HOST_DIRECTORY,
+    ]);
     const request = readCommandLine(args, { NODE_NAME: 'node-1' });
     expect(request?.process).to.equal('agent');
     expect(request?.config).to.include({ nodeName: 'node-1', runDir: '/run/holdfast' });
@@ -76,7 +86,19 @@ describe('the manifests of the agent', () => {
     expect(volumeMounts.map(({ name }) => name)).to.deep.equal(pod.volumes.map(({ name }) => name));
   });
 
-  it('run it as root without capabilities, because root owns the files that it writes', () => {
+  it('install the plugin with an init container, so that the agent cannot write to the directory of CNI plugins', () => {
+    const [{ args, env, volumeMounts, name }] = pod.initContainers;
+    const request = readCommandLine(args, { HOLDFAST_CNI_BIN_HOST_DIR: '/opt/cni/bin' });
+    if (request?.process !== 'install-plugin') throw new Error('it does not install the plugin');
+    const { cniBinDir, cniBinHostDir } = request.config;
+    expect(name).to.equal('install-plugin');
+    expect(volumeMounts).to.deep.equal([{ name: 'cni-bin', mountPath: cniBinDir }]);
+    expect(pod.containers[0].volumeMounts).to.deep.include({ name: 'cni-bin', mountPath: cniBinDir, readOnly: true });
+    expect(env).to.deep.equal([HOST_DIRECTORY]);
+    expect(annotations['ipam.holdfast.dev/cni-bin-dir']).to.equal(cniBinHostDir);
+  });
+
+  it('run it as root without capabilities, and its init container with the one to write into directories of others', () => {
     expect(pod.securityContext).to.deep.equal({
       runAsUser: 0,
       runAsGroup: 0,
@@ -84,12 +106,13 @@ describe('the manifests of the agent', () => {
       seLinuxOptions: { type: 'spc_t' },
     });
     expect(pod).not.to.have.any.keys('hostNetwork', 'hostPID', 'hostIPC');
+    const confined = { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true };
     for (const { securityContext } of pod.containers) {
-      expect(securityContext).to.deep.equal({
-        allowPrivilegeEscalation: false,
-        readOnlyRootFilesystem: true,
-        capabilities: { drop: ['ALL'] },
-      });
+      expect(securityContext).to.deep.equal({ ...confined, capabilities: { drop: ['ALL'] } });
+    }
+    for (const { securityContext } of pod.initContainers) {
+      const capabilities = { drop: ['ALL'], add: ['DAC_OVERRIDE'] };
+      expect(securityContext).to.deep.equal({ ...confined, capabilities });
     }
   });
 
@@ -105,13 +128,16 @@ describe('the manifests of the agent', () => {
     expect(subjects).to.deep.equal([{ kind: 'ServiceAccount', name: NAME, namespace }]);
   });
 
-  it('grant it writes of leases and of the status of blocks, and no other writes', () => {
+  it('grant it writes of leases, of the status of blocks and of reviews, and no other writes', () => {
     const { rules } = find('ClusterRole', NAME);
     const reading = ['get', 'list', 'watch'];
     const writing = rules.filter(({ verbs }) => verbs.some((verb) => !reading.includes(verb)));
     expect(writing).to.deep.equal([
       { apiGroups: ['ipam.holdfast.dev'], resources: ['addressleases'], verbs: [...reading, 'create', 'patch'] },
       { apiGroups: ['ipam.holdfast.dev'], resources: ['addressblocks/status'], verbs: ['patch'] },
+      // they ask the API server who may read the metrics, and store nothing
+      { apiGroups: ['authentication.k8s.io'], resources: ['tokenreviews'], verbs: ['create'] },
+      { apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'], verbs: ['create'] },
     ]);
     expect(objects.filter(({ kind, metadata }) => kind === 'Role' && metadata.name === NAME)).to.deep.equal([]);
   });

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { type Manifest, createAll, readManifests, resourceOf } from '../e2e/bed/objects.js';
 import { type ControlPlane, startControlPlane } from '../e2e/bed/control-plane.js';
-import { MANIFESTS, readKustomization } from '../e2e/holdfast/manifests.js';
+import { MANIFESTS, readInstallation } from '../e2e/holdfast/manifests.js';
 import { until } from '../e2e/bed/wait.js';
 import { messageOf } from '../kube/errors.js';
 import { ADDRESS_POOLS, NETWORK_ATTACHMENT_DEFINITIONS } from '../kube/resources.js';
@@ -29,7 +29,7 @@ describe('the manifests, applied to a kube-apiserver with dry-run', function () 
 
   it('are accepted with all their fields', async () => {
     const crds = await readManifests(join(MANIFESTS, 'crds', 'ipamclaims.yaml'));
-    for (const object of [...crds, ...(await readKustomization())]) {
+    for (const object of [...crds, ...(await readInstallation())]) {
       // the API server rejects namespaced objects if the namespace does not exist
       if (object.kind === 'Namespace') await plane.client.create(resourceOf(object), object);
       await tryOut(object);
@@ -37,7 +37,7 @@ describe('the manifests, applied to a kube-apiserver with dry-run', function () 
   });
 
   it('are rejected if a field is unknown', async () => {
-    const [budget] = await readManifests(join(MANIFESTS, 'webhook', 'pdb.yaml'));
+    const [budget] = await readManifests(join(MANIFESTS, 'base', 'webhook', 'pdb.yaml'));
     const misspelt = { ...budget!, spec: { minimumAvailable: 1 } };
     const outcome = await tryOut(misspelt).catch(messageOf);
     expect(outcome).to.include('minimumAvailable');

@@ -38,7 +38,7 @@ async function conditionOf(file: string, name: string): Promise<string> {
 
 describe('a match condition on JSON in a string', () => {
   it('matches every JSON spelling of "holdfast" in the config of a NAD', async () => {
-    const expression = await conditionOf('ipam/validating-webhook.yaml', 'names-holdfast');
+    const expression = await conditionOf('base/ipam/validating-webhook.yaml', 'names-holdfast');
     const parts = [...expression.matchAll(/contains\('([^']+)'\)/g)].map(([, text = '']) => text.replace('\\\\', '\\'));
     expect(parts).to.have.length(2);
     fc.assert(
@@ -54,7 +54,7 @@ describe('a match condition on JSON in a string', () => {
   });
 
   it('matches every spelling that Go accepts as the key of a claim reference', async () => {
-    const expression = await conditionOf('policies/claim-reference.yaml', 'refers-to-a-claim-anew');
+    const expression = await conditionOf('base/policies/claim-reference.yaml', 'refers-to-a-claim-anew');
     const source = /matches\(r'\(\?i\)(.+?)'\)/.exec(expression)?.[1] ?? '';
     const pattern = new RegExp(source, 'iu');
     fc.assert(

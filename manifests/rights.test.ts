@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { type ControlPlane, startControlPlane } from '../e2e/bed/control-plane.js';
 import { createAll } from '../e2e/bed/objects.js';
-import { readKustomization } from '../e2e/holdfast/manifests.js';
+import { readInstallation } from '../e2e/holdfast/manifests.js';
 import { until } from '../e2e/bed/wait.js';
 import type { KubeObject } from '../api/meta.js';
 import type { Resource } from '../kube/resource.js';
@@ -238,7 +238,7 @@ describe('the rights of the identities of Holdfast, on a kube-apiserver', functi
   before(async function () {
     this.timeout(15 * 60_000); // the first run builds the API server
     plane = await startControlPlane();
-    const shipped = await readKustomization();
+    const shipped = await readInstallation();
     await createAll(
       plane.client,
       shipped.filter(({ kind }) => kind === 'Namespace'),

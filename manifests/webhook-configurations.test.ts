@@ -17,7 +17,11 @@ const WEBHOOK = `system:serviceaccount:${SYSTEM}:holdfast-webhook`;
 const IPAM = `system:serviceaccount:${SYSTEM}:holdfast-ipam`;
 const ADMINISTRATOR = 'administrator';
 const BUNDLE = Buffer.from('-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n').toString('base64');
-const FILES = ['webhook/mutating-webhook.yaml', 'webhook/capacity-webhook.yaml', 'ipam/validating-webhook.yaml'];
+const FILES = [
+  'base/webhook/mutating-webhook.yaml',
+  'base/webhook/capacity-webhook.yaml',
+  'base/ipam/validating-webhook.yaml',
+];
 
 type Configurations = [string, Resource<WebhookConfigurationObject>, string];
 const CONFIGURATIONS: Configurations[] = [
@@ -139,7 +143,7 @@ describe('webhook configurations on a kube-apiserver', function () {
   describe('the Secrets of certificates', () => {
     const ref = { namespace: SYSTEM, name: 'holdfast-webhook-tls' };
     const apply = async () => {
-      const [object] = await readManifests(join(MANIFESTS, 'webhook', 'secret.yaml'));
+      const [object] = await readManifests(join(MANIFESTS, 'base', 'webhook', 'secret.yaml'));
       const patch = { type: 'apply', object: object!, fieldManager: 'kubectl', force: true } as const;
       return cluster.admin.patch(SECRETS, ref, patch);
     };

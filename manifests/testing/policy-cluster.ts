@@ -6,7 +6,7 @@ import type { Pod } from '../../api/pod.js';
 import { type ControlPlane, startControlPlane } from '../../e2e/bed/control-plane.js';
 import { readManifests, resourceOf } from '../../e2e/bed/objects.js';
 import type { TokenBinding } from '../../e2e/bed/service-accounts.js';
-import { MANIFESTS, readKustomization } from '../../e2e/holdfast/manifests.js';
+import { MANIFESTS, readInstallation } from '../../e2e/holdfast/manifests.js';
 import { clientAs } from '../../e2e/story/service-account.js';
 import { until } from '../../e2e/bed/wait.js';
 import { Client } from '../../kube/client.js';
@@ -150,7 +150,7 @@ export class PolicyCluster {
       subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name: GROUP }],
     };
     const crds = await readManifests(join(MANIFESTS, 'crds', 'ipamclaims.yaml'));
-    const shipped = (await readKustomization()).filter(({ kind }) => INSTALLED_KINDS.test(kind));
+    const shipped = (await readInstallation()).filter(({ kind }) => INSTALLED_KINDS.test(kind));
     for (const object of [account, rights, ...crds, ...shipped]) {
       const data = object.kind === 'ConfigMap' ? { data: parameters } : {};
       await this.admin.create(resourceOf(object), { ...object, ...data });

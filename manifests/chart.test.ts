@@ -1,0 +1,178 @@
+import { readFile, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { parse, stringify } from 'yaml';
+import type { Manifest } from '../e2e/bed/objects.js';
+import { capture } from '../e2e/bed/processes.js';
+import { MANIFESTS } from '../e2e/holdfast/manifests.js';
+import { GO_TOOL_TIMEOUT_MS, goTool } from '../test/go-tools.js';
+import { messageOf } from '../kube/errors.js';
+import { CHART_README, chartReadme } from './testing/chart-readme.js';
+import { CHART, VARIANTS, helmTemplate, keyOf, kustomizeBase } from './testing/render.js';
+
+/** What Helm users expect on each object, and kustomize does not write. */
+const HELM_LABELS = [
+  'app.kubernetes.io/managed-by',
+  'app.kubernetes.io/instance',
+  'app.kubernetes.io/version',
+  'helm.sh/chart',
+];
+/** Their order has no meaning, and kustomize puts items of a patch first. */
+const UNORDERED = ['env', 'volumes', 'volumeMounts'];
+
+describe('The Helm chart', function () {
+  this.timeout(30_000);
+
+  before(async function () {
+    this.timeout(GO_TOOL_TIMEOUT_MS);
+    await Promise.all([goTool('helm'), goTool('kustomize')]);
+  });
+
+  it('passes the strict lint of Helm', async () => {
+    await capture(await goTool('helm'), ['lint', '--strict', CHART]);
+  });
+
+  for (const [name, { components, values }] of Object.entries(VARIANTS)) {
+    it(`renders the objects that kustomize renders: ${name}`, async () => {
+      const [fromKustomize, fromHelm] = await Promise.all([kustomizeBase(components), helmTemplate(values)]);
+      const wanted = fromKustomize.filter((object) => !isNamespaceOfRelease(object));
+      const found = fromHelm.filter((object) => !isOnlyInChart(object));
+      expect(found.map(keyOf)).to.have.members(wanted.map(keyOf));
+      for (const object of wanted) {
+        const same = found.find((other) => keyOf(other) === keyOf(object))!;
+        expectHelmLabels(same);
+        expect(comparable(same), keyOf(object)).to.deep.equal(comparable(object));
+      }
+    });
+  }
+
+  it('has a README that describes all values', async () => {
+    expect(await readFile(CHART_README, 'utf8'), 'run `npm run reference`').to.equal(await chartReadme());
+  });
+
+  it('refuses values that it does not know, and values of a wrong type, by name', async () => {
+    const refused: [object, string][] = [
+      [{ contoller: { replicas: 3 } }, 'contoller'],
+      [{ controller: { replica: 3 } }, 'replica'],
+      [{ controller: { replicas: 'three' } }, 'replicas'],
+      [{ agent: { cniBinDir: 'opt/cni/bin' } }, 'cniBinDir'],
+      [{ image: { digest: 'latest' } }, 'digest'],
+      [{ featureGates: { NodeBlock: true } }, 'NodeBlock'],
+      [{ networkPolicy: { apiServerCIDRs: ['192.0.2.1'] } }, 'apiServerCIDRs'],
+      [{ allInOne: { enabled: true }, ipam: { enabled: false } }, 'ipam.enabled'],
+    ];
+    for (const [values, word] of refused) {
+      const outcome = await helmTemplate(values).catch(messageOf);
+      expect(outcome, JSON.stringify(values)).to.be.a('string').and.to.include(word);
+    }
+  });
+
+  it('gives each value an effect', async () => {
+    const process = {
+      resources: { limits: { memory: '3Gi' } },
+      nodeSelector: { 'a/node': 'b' },
+      tolerations: [{ key: 'a-taint' }],
+      affinity: { nodeAffinity: { a: 'b' } },
+      priorityClassName: 'a-class',
+      podAnnotations: { an: 'annotation' },
+      podLabels: { a: 'label' },
+      extraArgs: ['--a-flag'],
+    };
+    const ofPods = ['memory: 3Gi', 'a/node: b', 'key: a-taint', 'nodeAffinity:', 'priorityClassName: a-class'];
+    const ofProcess = [...ofPods, 'an: annotation', 'a: label', '- --a-flag'];
+    const ofHeap = [...ofProcess, 'replicas: 7', '--max-old-space-size=2304'];
+    const replicated = { ...process, replicas: 7 };
+    const image = {
+      registry: 'registry.test:5000',
+      repository: 'other',
+      tag: 'v9',
+      digest: `sha256:${'a'.repeat(64)}`,
+    };
+    const effects: [object, string[]][] = [
+      [{ controller: replicated }, [...ofProcess, 'replicas: 7']],
+      [{ webhook: replicated }, [...ofProcess, 'replicas: 7']],
+      [{ ipam: replicated }, ofHeap],
+      [{ capacity: replicated }, [...ofProcess, 'replicas: 7']],
+      [{ agent: process }, ofProcess],
+      [{ allInOne: { ...replicated, enabled: true } }, ofHeap],
+      [
+        { image: { ...image, pullPolicy: 'Always', pullSecrets: [{ name: 'a-secret' }] } },
+        [`registry.test:5000/other:v9@${image.digest}`, 'imagePullPolicy: Always', 'name: a-secret'],
+      ],
+      [
+        { kubevirtNamespace: 'a-kubevirt', claimWriters: ['a-writer'], statusWriters: ['b-writer'] },
+        ['kubevirtNamespace: a-kubevirt', 'claimWriters: a-writer', 'statusWriters: b-writer'],
+      ],
+      [
+        { featureGates: { NodeBlocks: true }, logLevel: 'debug', agent: { namespace: 'a-namespace' } },
+        ['--feature-gates=NodeBlocks=true', '--log-level=debug', 'namespace: a-namespace'],
+      ],
+      [
+        { ipam: { globalNamespaces: ['a', 'b'], capacityNamespaces: ['a', 'c'] } },
+        ['--global-namespaces=a,b', '--capacity-namespaces=a,c'],
+      ],
+      [{ certManager: { enabled: true, issuerRef: { kind: 'ClusterIssuer', name: 'ca' } } }, ['kind: ClusterIssuer']],
+      [{ prometheusOperator: { enabled: true, labels: { a: 'selected' } } }, ['a: selected']],
+      [
+        { networkPolicy: { apiServerCIDRs: ['192.0.2.0/28'], apiServerPorts: [16443] } },
+        ['cidr: 192.0.2.0/28', 'port: 16443'],
+      ],
+    ];
+    const plain = stringify(await helmTemplate({}));
+    for (const [values, texts] of effects) {
+      const rendered = stringify(await helmTemplate(values));
+      for (const text of texts) {
+        expect(plain).not.to.include(text);
+        expect(rendered, JSON.stringify(values)).to.include(text);
+      }
+    }
+    const without = stringify(await helmTemplate({ networkPolicy: { enabled: false }, crds: { enabled: false } }));
+    expect(without).not.to.match(/kind: (NetworkPolicy|CustomResourceDefinition)/);
+  });
+
+  it('renders a variant for each overlay', async () => {
+    for (const name of await readdir(join(MANIFESTS, 'overlays'))) {
+      const text = await readFile(join(MANIFESTS, 'overlays', name, 'kustomization.yaml'), 'utf8');
+      const { resources, components } = parse(text) as Record<string, string[]>;
+      expect(resources, name).to.deep.equal(['../../base']);
+      expect(components, name).to.deep.equal(VARIANTS[name]?.components.map((path) => `../../components/${path}`));
+    }
+  });
+});
+
+/** Helm expects it to exist, or creates it by a flag. */
+function isNamespaceOfRelease({ kind, metadata }: Manifest): boolean {
+  return kind === 'Namespace' && metadata.name === 'holdfast-system';
+}
+
+/** The kinds, which kustomize has apart, and the objects of `helm test`. */
+function isOnlyInChart({ kind, metadata }: Manifest): boolean {
+  return kind === 'CustomResourceDefinition' || metadata.annotations?.['helm.sh/hook'] !== undefined;
+}
+
+function expectHelmLabels({ metadata }: Manifest): void {
+  expect(metadata.labels).to.include({
+    'app.kubernetes.io/managed-by': 'Helm',
+    'app.kubernetes.io/instance': 'holdfast',
+  });
+}
+
+function comparable(object: Manifest): unknown {
+  const labels = Object.entries(object.metadata.labels ?? {}).filter(([label]) => !HELM_LABELS.includes(label));
+  return normalize({ ...object, metadata: { ...object.metadata, labels: Object.fromEntries(labels) } });
+}
+
+function normalize(value: unknown, field = ''): unknown {
+  // kustomize adds empty lines to folded text
+  if (typeof value === 'string') return value.replace(/\n\s*\n/g, '\n');
+  if (Array.isArray(value)) {
+    const items = value.map((item) => normalize(item));
+    return UNORDERED.includes(field) ? items.sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1)) : items;
+  }
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([key, item]) => [key, normalize(item, key)]),
+  );
+}

@@ -1,0 +1,78 @@
+{{/*
+The shipped objects, as kustomize renders them: files/base, then the components that the values enable, in which only such patches occur as
+"holdfast.patch" knows. Templates return text, so these functions write their results into the dictionary that they get.
+*/}}
+
+{{/* The text of a shipped file, with the namespaces of this release. */}}
+{{- define "holdfast.file" -}}
+{{- $text := required (printf "the chart lacks %s" .path) (.root.Files.Get .path) -}}
+{{- $text = $text | replace "holdfast-system" .root.Release.Namespace -}}
+{{- $text | replace "holdfast-agents" .root.Values.agent.namespace -}}
+{{- end -}}
+
+{{/* Sets .result to the objects of the file .path. */}}
+{{- define "holdfast.parse" -}}
+{{- $objects := list -}}
+{{- range regexSplit "(?m)^---$" (include "holdfast.file" .) -1 -}}
+  {{- $object := fromYaml . -}}
+  {{- if hasKey $object "Error" }}{{ fail (printf "%s: %s" $.path $object.Error) }}{{ end -}}
+  {{- if $object }}{{ $objects = append $objects $object }}{{ end -}}
+{{- end -}}
+{{- $_ := set . "result" $objects -}}
+{{- end -}}
+
+{{/* Adds the resources of the kustomization in the folder .path to .objects, and applies its patches. */}}
+{{- define "holdfast.kustomization" -}}
+{{- $at := dict "root" .root "path" (printf "%s/kustomization.yaml" .path) -}}
+{{- template "holdfast.parse" $at -}}
+{{- $kustomization := first $at.result -}}
+{{- range default list $kustomization.resources -}}
+  {{- $file := dict "root" $.root "path" (printf "%s/%s" $.path .) -}}
+  {{- template "holdfast.parse" $file -}}
+  {{- $_ := set $ "objects" (concat $.objects $file.result) -}}
+{{- end -}}
+{{- range default list $kustomization.patches -}}
+  {{- $file := dict "root" $.root "path" (printf "%s/%s" $.path .path) -}}
+  {{- template "holdfast.parse" $file -}}
+  {{- range $file.result }}{{ template "holdfast.patch" dict "in" $ "patch" . }}{{ end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Applies one strategic merge patch. A patch of an object that another component has removed does nothing. */}}
+{{- define "holdfast.patch" -}}
+{{- $kept := list -}}
+{{- range .in.objects -}}
+  {{- $patch := $.patch -}}
+  {{- if and (eq .kind $patch.kind) (eq .metadata.name $patch.metadata.name) -}}
+    {{- if ne (get $patch "$patch") "delete" -}}
+      {{- template "holdfast.merge" dict "into" . "from" $patch -}}
+      {{- $kept = append $kept . -}}
+    {{- end -}}
+  {{- else -}}
+    {{- $kept = append $kept . -}}
+  {{- end -}}
+{{- end -}}
+{{- $_ := set .in "objects" $kept -}}
+{{- end -}}
+
+{{/* Merges .from into .into as a strategic merge patch: maps by key, and lists of named items by the key of an item. Other lists are replaced. */}}
+{{- define "holdfast.merge" -}}
+{{- $keys := dict "containers" "name" "initContainers" "name" "volumes" "name" "env" "name" "volumeMounts" "mountPath" "ports" "port" -}}
+{{- range $field, $value := .from -}}
+  {{- $old := get $.into $field -}}
+  {{- $key := get $keys $field -}}
+  {{- if and (kindIs "map" $value) (kindIs "map" $old) -}}
+    {{- template "holdfast.merge" dict "into" $old "from" $value -}}
+  {{- else if and $key (kindIs "slice" $old) -}}
+    {{- $items := $old -}}
+    {{- range $item := $value -}}
+      {{- $found := dict -}}
+      {{- range $old }}{{ if eq (toString (get . $key)) (toString (get $item $key)) }}{{ $found = . }}{{ end }}{{ end -}}
+      {{- if $found }}{{ template "holdfast.merge" dict "into" $found "from" $item }}{{ else }}{{ $items = append $items $item }}{{ end -}}
+    {{- end -}}
+    {{- $_ := set $.into $field $items -}}
+  {{- else -}}
+    {{- $_ := set $.into $field $value -}}
+  {{- end -}}
+{{- end -}}
+{{- end -}}

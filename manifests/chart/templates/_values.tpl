@@ -1,0 +1,112 @@
+{{/* Applies the values to the objects in .objects. Like _objects.tpl, these functions change the objects that they get. */}}
+
+{{- define "holdfast.image" -}}
+{{- $image := .Values.image -}}
+{{- with $image.registry }}{{ . }}/{{ end }}{{ $image.repository }}
+{{- if $image.tag }}:{{ $image.tag }}{{ else if not $image.digest }}:{{ .Chart.AppVersion }}{{ end }}
+{{- with $image.digest }}@{{ . }}{{ end -}}
+{{- end -}}
+
+{{/* The values of a process; all processes have the fields of the schema's "process". */}}
+{{- define "holdfast.values" -}}
+{{- $root := .root -}}
+{{- $processes := dict "holdfast-controller" .root.Values.controller "holdfast-webhook" .root.Values.webhook "holdfast-ipam" .root.Values.ipam -}}
+{{- $_ := set $processes "holdfast-capacity" .root.Values.capacity -}}
+{{- $_ := set $processes "holdfast-agent" .root.Values.agent -}}
+{{- $_ := set $processes "holdfast-all" .root.Values.allInOne -}}
+{{- range .objects -}}
+  {{- $name := .metadata.name -}}
+  {{- if has .kind (list "Deployment" "DaemonSet") -}}
+    {{- template "holdfast.workload" dict "root" $root "object" . "values" (get $processes $name) -}}
+  {{- else if eq .kind "NetworkPolicy" -}}
+    {{- template "holdfast.networkPolicy" dict "values" $root.Values.networkPolicy "object" . -}}
+  {{- else if and (eq .kind "ConfigMap") (eq $name "holdfast-policies") -}}
+    {{- $data := .data -}}
+    {{- with $root.Values.kubevirtNamespace }}{{ $_ := set $data "kubevirtNamespace" . }}{{ end -}}
+    {{- with $root.Values.claimWriters }}{{ $_ := set $data "claimWriters" (join "\n" .) }}{{ end -}}
+    {{- with $root.Values.statusWriters }}{{ $_ := set $data "statusWriters" (join "\n" .) }}{{ end -}}
+  {{- else if eq .kind "Certificate" -}}
+    {{- $issuer := $root.Values.certManager.issuerRef -}}
+    {{- if $issuer }}{{ $_ := set .spec "issuerRef" $issuer }}{{ end -}}
+  {{- else if has .kind (list "ServiceMonitor" "PodMonitor") -}}
+    {{- template "holdfast.merge" dict "into" .metadata "from" (dict "labels" $root.Values.prometheusOperator.labels) -}}
+  {{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Whether the values leave out an object that no component leaves out: "yes" or nothing. */}}
+{{- define "holdfast.isLeftOut" -}}
+{{- $values := .root.Values -}}
+{{- $name := .object.metadata.name -}}
+{{- $isCA := or (eq .object.kind "Issuer") (and (eq .object.kind "Certificate") (eq $name "holdfast-ca")) -}}
+{{- /* The namespace of the release exists: Helm never manages it. */ -}}
+{{- if and (eq .object.kind "Namespace") (eq $name .root.Release.Namespace) }}yes
+{{- else if and (eq .object.kind "NetworkPolicy") (not $values.networkPolicy.enabled) }}yes
+{{- else if and $isCA $values.certManager.issuerRef }}yes
+{{- end -}}
+{{- end -}}
+
+{{- define "holdfast.workload" -}}
+{{- $values := .values -}}
+{{- $root := .root -}}
+{{- $pod := .object.spec.template.spec -}}
+{{- $name := .object.metadata.name -}}
+{{- if not (kindIs "invalid" $values.replicas) }}{{ $_ := set .object.spec "replicas" $values.replicas }}{{ end -}}
+{{- range $each := concat $pod.containers (default list $pod.initContainers) -}}
+  {{- $_ := set $each "image" (include "holdfast.image" $root) -}}
+  {{- with $root.Values.image.pullPolicy }}{{ $_ := set $each "imagePullPolicy" . }}{{ end -}}
+{{- end -}}
+{{- $container := first $pod.containers -}}
+{{- template "holdfast.merge" dict "into" $container "from" (dict "resources" $values.resources) -}}
+{{- $args := list -}}
+{{- with $root.Values.logLevel }}{{ $args = append $args (printf "--log-level=%s" .) }}{{ end -}}
+{{- $gates := list -}}
+{{- range $gate, $enabled := $root.Values.featureGates }}{{ $gates = append $gates (printf "%s=%t" $gate $enabled) }}{{ end -}}
+{{- with $gates }}{{ $args = append $args (printf "--feature-gates=%s" (join "," .)) }}{{ end -}}
+{{- if has $name (list "holdfast-ipam" "holdfast-all") -}}
+  {{- with $root.Values.ipam.globalNamespaces }}{{ $args = append $args (printf "--global-namespaces=%s" (join "," .)) }}{{ end -}}
+  {{- with $root.Values.ipam.capacityNamespaces }}{{ $args = append $args (printf "--capacity-namespaces=%s" (join "," .)) }}{{ end -}}
+  {{- with dig "limits" "memory" "" $values.resources -}}
+    {{- template "holdfast.merge" dict "into" $container "from" (dict "env" (list (dict "name" "NODE_OPTIONS" "value" (include "holdfast.heap" .)))) -}}
+  {{- end -}}
+{{- end -}}
+{{- if eq $name "holdfast-agent" }}{{ template "holdfast.agent" dict "pod" .object.spec.template "values" $values }}{{ end -}}
+{{- $_ := set $container "args" (concat $container.args $args $values.extraArgs) -}}
+{{- template "holdfast.merge" dict "into" $pod "from" (dict "nodeSelector" $values.nodeSelector) -}}
+{{- with $values.tolerations }}{{ $_ := set $pod "tolerations" . }}{{ end -}}
+{{- with $values.affinity }}{{ $_ := set $pod "affinity" . }}{{ end -}}
+{{- with $values.priorityClassName }}{{ $_ := set $pod "priorityClassName" . }}{{ end -}}
+{{- with $root.Values.image.pullSecrets }}{{ $_ := set $pod "imagePullSecrets" . }}{{ end -}}
+{{- $metadata := dict "labels" $values.podLabels -}}
+{{- with $values.podAnnotations }}{{ $_ := set $metadata "annotations" . }}{{ end -}}
+{{- template "holdfast.merge" dict "into" .object.spec.template.metadata "from" $metadata -}}
+{{- end -}}
+
+{{/* Node.js must collect garbage before the kernel kills the process: three quarters of the memory limit. */}}
+{{- define "holdfast.heap" -}}
+{{- $number := regexFind "^[0-9]+" . | int -}}
+{{- if hasSuffix "Gi" . }}{{ $number = mul $number 1024 }}
+{{- else if not (hasSuffix "Mi" .) }}{{ fail (printf "resources.limits.memory of ipam and allInOne must be in Mi or Gi, such as 2Gi, and is %s" .) }}{{ end -}}
+--max-old-space-size={{ div (mul $number 3) 4 }}
+{{- end -}}
+
+{{- define "holdfast.agent" -}}
+{{- with .values.cniBinDir -}}
+  {{- $metadata := dict "annotations" (dict "ipam.holdfast.dev/cni-bin-dir" .) -}}
+  {{- $volumes := list (dict "name" "cni-bin" "hostPath" (dict "path" .)) -}}
+  {{- template "holdfast.merge" dict "into" $.pod "from" (dict "metadata" $metadata "spec" (dict "volumes" $volumes)) -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "holdfast.networkPolicy" -}}
+{{- $ports := list -}}
+{{- range .values.apiServerPorts }}{{ $ports = append $ports (dict "port" (int .)) }}{{ end -}}
+{{- with $ports }}{{ $_ := set $.object.spec "egress" (list (dict "ports" .)) }}{{ end -}}
+{{- $blocks := list -}}
+{{- range .values.apiServerCIDRs }}{{ $blocks = append $blocks (dict "ipBlock" (dict "cidr" .)) }}{{ end -}}
+{{- if $blocks -}}
+  {{- range .object.spec.ingress -}}
+    {{- if hasKey (first .from) "ipBlock" }}{{ $_ := set . "from" $blocks }}{{ end -}}
+  {{- end -}}
+{{- end -}}
+{{- end -}}

@@ -1,0 +1,91 @@
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { type Manifest, readManifests } from '../e2e/bed/objects.js';
+import { MANIFESTS } from '../e2e/holdfast/manifests.js';
+import { DEPLOYED, Installation } from './testing/installation.js';
+
+describe('the Services and NetworkPolicies of the manifests', () => {
+  let shipped: Installation;
+
+  before(async () => {
+    shipped = await Installation.read();
+  });
+
+  for (const process of [...DEPLOYED, 'agent']) {
+    it(`have a Service for the metrics of the ${process} process`, () => {
+      const name = `holdfast-${process}`;
+      const { metadata, spec } = shipped.workloads().find((workload) => workload.metadata.name === name)!.spec.template;
+      const service = shipped.find('Service', `${name}-metrics`);
+      expect(service.spec.selector).to.deep.equal(metadata.labels);
+      const opened = spec.containers.flatMap(({ ports }) => ports.map((port) => port.name));
+      expect(service.spec.ports.map(({ targetPort }) => targetPort)).to.deep.equal(['metrics']);
+      expect(opened).to.include('metrics');
+    });
+  }
+
+  it('have monitors for the Prometheus Operator that find the metrics of every process, and send a token', async () => {
+    const file = join(MANIFESTS, 'components', 'prometheus-operator', 'monitors.yaml');
+    const monitors = (await readManifests(file)) as (Manifest & { spec: { selector: object; endpoints: object[] } })[];
+    const services = shipped.objects.filter(
+      ({ kind, metadata }) => kind === 'Service' && metadata.name.endsWith('-metrics'),
+    );
+    expect(new Set(monitors.map(({ metadata }) => metadata.namespace))).to.deep.equal(
+      new Set(services.map(({ metadata }) => metadata.namespace)),
+    );
+    for (const { metadata, spec } of services) {
+      expect(spec.ports[0], metadata.name).to.include({ name: 'metrics', port: 8443 });
+      expect(metadata.labels).to.include({ 'app.kubernetes.io/name': 'holdfast' });
+    }
+    for (const { spec } of monitors) {
+      expect(spec.selector).to.deep.equal({ matchLabels: { 'app.kubernetes.io/name': 'holdfast' } });
+      expect(spec.endpoints[0]).to.deep.include({
+        ...{ port: 'metrics', path: '/metrics', scheme: 'https' },
+        bearerTokenFile: '/var/run/secrets/kubernetes.io/serviceaccount/token',
+      });
+    }
+  });
+
+  for (const [name, kind, configurations] of [
+    ['holdfast-webhook', 'MutatingWebhookConfiguration', ['holdfast-webhook', 'holdfast-webhook-capacity']],
+    ['holdfast-ipam', 'ValidatingWebhookConfiguration', ['holdfast-ipam']],
+  ] as const) {
+    it(`select ${name} by its Service`, () => {
+      const { metadata, spec } = shipped.template(name);
+      const service = shipped.find('Service', name);
+      expect(service.spec.selector).to.deep.equal(metadata.labels);
+      const ports = spec.containers.flatMap((container) => container.ports);
+      for (const { targetPort } of service.spec.ports) expect(ports.map((port) => port.name)).to.include(targetPort);
+    });
+
+    it(`direct the API server to that Service, and allow ${name} to write the ${kind}`, () => {
+      const webhooks = configurations.flatMap((configuration) => shipped.find(kind, configuration).webhooks);
+      for (const { clientConfig } of webhooks) {
+        expect(clientConfig.service).to.include({ name, namespace: 'holdfast-system' });
+      }
+      const plural = `${kind.toLowerCase()}s`;
+      const own = shipped.find('ClusterRole', name).rules.filter(({ resources }) => resources?.includes(plural));
+      expect(own.map(({ resourceNames }) => resourceNames)).to.deep.equal([[...configurations]]);
+    });
+  }
+
+  it('allow only API servers to reach the HTTPS ports, only labelled namespaces to reach metrics, and no pod to reach probes', () => {
+    const policies = shipped.objects.filter(({ kind }) => kind === 'NetworkPolicy');
+    const workloads = shipped.workloads();
+    const matchLabels = { 'ipam.holdfast.dev/metrics': 'allowed' };
+    const metrics = { from: [{ namespaceSelector: { matchLabels } }], ports: [{ port: 'metrics' }] };
+    const cidrs = ['0.0.0.0/0', '::/0'].map((cidr) => ({ ipBlock: { cidr } }));
+    const https = { from: cidrs, ports: [{ port: 'https' }] };
+    expect(policies).to.have.length(workloads.length);
+    for (const { kind, metadata, spec } of workloads) {
+      const policy = policies.find(({ metadata: { name } }) => name === metadata.name);
+      const ports = spec.template.spec.containers.flatMap((container) => container.ports.map(({ name }) => name));
+      expect(policy?.metadata.namespace, kind).to.equal(metadata.namespace);
+      expect(policy?.spec, metadata.name).to.deep.equal({
+        podSelector: { matchLabels: spec.template.metadata.labels },
+        policyTypes: ['Ingress', 'Egress'],
+        ingress: [...(ports.includes('https') ? [https] : []), metrics],
+        egress: [{ ports: [{ port: 443 }, { port: 6443 }] }],
+      });
+    }
+  });
+});

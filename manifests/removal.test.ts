@@ -1,0 +1,43 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { parse } from 'yaml';
+import { type Manifest, readManifests } from '../e2e/bed/objects.js';
+import { MANIFESTS, readInstallation } from '../e2e/holdfast/manifests.js';
+
+/** The annotations by which each tool leaves an object in the cluster. */
+const KEPT = {
+  'helm.sh/resource-policy': 'keep',
+  'argocd.argoproj.io/sync-options': 'Prune=false,Delete=false',
+  'kustomize.toolkit.fluxcd.io/prune': 'disabled',
+};
+
+describe('For their removal, the manifests', () => {
+  let objects: Manifest[] = [];
+
+  before(async () => {
+    objects = await readInstallation();
+  });
+
+  it('label every object, and name it after Holdfast, so that kubectl holdfast uninstall finds it', () => {
+    for (const { kind, metadata } of objects) {
+      expect(metadata.labels, `${kind} ${metadata.name}`).to.include({ 'app.kubernetes.io/name': 'holdfast' });
+      expect(metadata.name, kind).to.match(/^holdfast(-|$)|\.ipam\.holdfast\.dev$/);
+    }
+  });
+
+  it('make Helm, Argo CD and Flux keep every kind, also that of claims', async () => {
+    const own = objects.filter(({ kind }) => kind === 'CustomResourceDefinition');
+    const kinds = [...own, ...(await readManifests(join(MANIFESTS, 'crds', 'ipamclaims.yaml')))];
+    expect(kinds).to.have.length(4);
+    for (const { metadata } of kinds) expect(metadata.annotations, metadata.name).to.deep.equal(KEPT);
+  });
+
+  it('keep the kinds out of the base, so that kubectl delete -k of the base deletes no lease', async () => {
+    const { resources } = parse(await readFile(join(MANIFESTS, 'base', 'kustomization.yaml'), 'utf8')) as {
+      resources: string[];
+    };
+    const base = await Promise.all(resources.map((path) => readManifests(join(MANIFESTS, 'base', path))));
+    expect(base.flat().map(({ kind }) => kind)).not.to.include('CustomResourceDefinition');
+  });
+});

@@ -1,0 +1,46 @@
+import { readFile } from 'node:fs/promises';
+import { expect } from 'chai';
+import type { Manifest } from '../e2e/bed/objects.js';
+import { readInstallation } from '../e2e/holdfast/manifests.js';
+import { previousInstallation, reportSkipped } from '../e2e/holdfast/release.js';
+
+const PAGE = 'docs/how-to/upgrade.md';
+
+/** The commands that delete the objects which only the older installation has. */
+function deleteCommands(older: readonly Manifest[], newer: readonly Manifest[]): string[] {
+  const left = new Set(newer.map(commandFor));
+  return older.map(commandFor).filter((command) => !left.has(command));
+}
+
+function commandFor({ kind, metadata: { name, namespace } }: Manifest): string {
+  const scope = namespace === undefined ? '' : ` -n ${namespace}`;
+  return `kubectl${scope} delete ${kind.toLowerCase()} ${name}`;
+}
+
+/** The commands of a page that delete one object each. */
+function commandsIn(text: string): string[] {
+  return text.match(/^kubectl(?: -n [a-z-]+)? delete [a-z]+ holdfast-[a-z-]+$/gm) ?? [];
+}
+
+describe('Objects of the previous release that this version no longer contains', () => {
+  it(`are deleted by the commands in ${PAGE}`, async function () {
+    const previous = await previousInstallation();
+    if (typeof previous === 'string') {
+      reportSkipped(previous);
+      return this.skip();
+    }
+    const commands = deleteCommands(previous, await readInstallation());
+    expect(commandsIn(await readFile(PAGE, 'utf8'))).to.have.members(commands);
+  });
+
+  it('are found by kind, namespace and name, also if another object has the same name', async () => {
+    const current = await readInstallation();
+    const removed = current.filter(({ metadata }) => metadata.name === 'holdfast-agent');
+    const rest = current.filter((object) => !removed.includes(object));
+    const commands = deleteCommands(current, rest);
+    expect(commands).to.include('kubectl -n holdfast-agents delete daemonset holdfast-agent');
+    expect(commands).to.include('kubectl delete clusterrole holdfast-agent');
+    expect(commands).to.have.length(removed.length);
+    expect(commandsIn(['```', ...commands, '```'].join('\n'))).to.deep.equal(commands);
+  });
+});

@@ -1,0 +1,89 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parseAllDocuments } from 'yaml';
+import type { Manifest } from '../../e2e/bed/objects.js';
+import { capture } from '../../e2e/bed/processes.js';
+import { MANIFESTS } from '../../e2e/holdfast/manifests.js';
+import { goTool } from '../../test/go-tools.js';
+
+export const CHART = join(MANIFESTS, 'chart');
+export const NAMESPACE = 'holdfast-system';
+/** The oldest supported version of Kubernetes. */
+const KUBERNETES = '1.31.0';
+
+/** One way to install, as kustomize components in their order and as values of the chart. */
+export interface Variant {
+  readonly components: readonly string[];
+  readonly values: object;
+}
+
+export const VARIANTS: Readonly<Record<string, Variant>> = {
+  default: { components: [], values: {} },
+  'controller-webhook-only': { components: ['controller-webhook-only'], values: { ipam: { enabled: false } } },
+  'without-capacity': { components: ['without-capacity'], values: { capacity: { enabled: false } } },
+  'all-in-one': {
+    components: ['all-in-one', 'without-capacity'],
+    values: { allInOne: { enabled: true }, capacity: { enabled: false } },
+  },
+  'cert-manager': { components: ['cert-manager'], values: { certManager: { enabled: true } } },
+  openshift: { components: ['openshift'], values: { openshift: { enabled: true } } },
+  'prometheus-operator': { components: ['prometheus-operator'], values: { prometheusOperator: { enabled: true } } },
+  k3s: { components: ['k3s'], values: { agent: { cniBinDir: '/var/lib/rancher/k3s/data/cni' } } },
+  'controller-webhook-only on OpenShift with cert-manager': {
+    components: ['cert-manager', 'openshift', 'prometheus-operator', 'controller-webhook-only'],
+    values: {
+      ...{ ipam: { enabled: false }, prometheusOperator: { enabled: true } },
+      ...{ certManager: { enabled: true }, openshift: { enabled: true } },
+    },
+  },
+  'all-in-one on OpenShift with cert-manager': {
+    components: ['all-in-one', 'cert-manager', 'openshift'],
+    values: { allInOne: { enabled: true }, certManager: { enabled: true }, openshift: { enabled: true } },
+  },
+};
+
+/** What `kustomize build` prints for the base with these components. */
+export function kustomizeBase(components: readonly string[]): Promise<Manifest[]> {
+  const lines = ['resources: [../base]', ...(components.length > 0 ? ['components:'] : [])];
+  return withFolder(async (folder) => {
+    const names = components.map((name) => `  - ../components/${name}`);
+    await writeFile(join(folder, 'kustomization.yaml'), [...lines, ...names, ''].join('\n'));
+    return read(await capture(await goTool('kustomize'), ['build', folder]));
+  });
+}
+
+/** What the chart renders, with its hooks and without the kinds in `crds/`. */
+export function helmTemplate(values: object, namespace = NAMESPACE): Promise<Manifest[]> {
+  return withValues(values, async (file) => {
+    const args = ['template', 'holdfast', CHART, '--namespace', namespace, '--kube-version', KUBERNETES];
+    return read(await capture(await goTool('helm'), [...args, '--values', file]));
+  });
+}
+
+/** @param work receives the path of a file with the values */
+export function withValues<T>(values: object, work: (file: string) => Promise<T>): Promise<T> {
+  return withFolder(async (folder) => {
+    const file = join(folder, 'values.json');
+    await writeFile(file, JSON.stringify(values));
+    return work(file);
+  });
+}
+
+/** Beside the base, because kustomize takes relative paths only. */
+async function withFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
+  const folder = await mkdtemp(join(MANIFESTS, '.test-'));
+  try {
+    return await work(folder);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+function read(text: string): Manifest[] {
+  const documents = parseAllDocuments(text).map((document) => document.toJS() as Manifest | null);
+  return documents.filter((object) => object !== null);
+}
+
+export function keyOf({ apiVersion, kind, metadata }: Manifest): string {
+  return `${apiVersion} ${kind} ${metadata.namespace ?? ''}/${metadata.name}`;
+}

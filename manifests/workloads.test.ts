@@ -1,0 +1,102 @@
+import { expect } from 'chai';
+import { readCommandLine } from '../process/command-line.js';
+import { DEPLOYED, Installation } from './testing/installation.js';
+
+describe('the workloads of the manifests', () => {
+  let shipped: Installation;
+
+  before(async () => {
+    shipped = await Installation.read();
+  });
+
+  for (const process of DEPLOYED) {
+    describe(`of the ${process} process`, () => {
+      const name = `holdfast-${process}`;
+
+      it('select the pods that they create', () => {
+        const { labels } = shipped.template(name).metadata;
+        const { selector } = shipped.find('Deployment', name).spec;
+        expect(selector).to.deep.equal({ matchLabels: labels });
+      });
+
+      it('harden the pod', () => {
+        const { spec } = shipped.template(name);
+        expect(spec.securityContext).to.deep.equal({ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } });
+        for (const container of spec.containers) {
+          expect(container.securityContext).to.deep.equal({
+            allowPrivilegeEscalation: false,
+            readOnlyRootFilesystem: true,
+            capabilities: { drop: ['ALL'] },
+          });
+        }
+      });
+
+      it('start it with valid flags', () => {
+        for (const { args } of shipped.template(name).spec.containers)
+          expect(readCommandLine(args, {})?.process).to.equal(process);
+      });
+
+      it('probe the ports that it opens', () => {
+        for (const { ports, livenessProbe, readinessProbe } of shipped.template(name).spec.containers) {
+          const names = ports.map((port) => port.name);
+          expect(names).to.include(livenessProbe.httpGet.port).and.to.include(readinessProbe.httpGet.port);
+        }
+      });
+
+      it('put the replicas of one version on different nodes', () => {
+        const { metadata, spec } = shipped.template(name);
+        expect(spec.topologySpreadConstraints).to.deep.equal([
+          {
+            maxSkew: 1,
+            topologyKey: 'kubernetes.io/hostname',
+            whenUnsatisfiable: 'DoNotSchedule',
+            labelSelector: { matchLabels: metadata.labels },
+            matchLabelKeys: ['pod-template-hash'],
+          },
+        ]);
+      });
+
+      it('run on Linux nodes, of the control plane too, and leave a lost node after 30 s', () => {
+        const { nodeSelector, tolerations } = shipped.template(name).spec;
+        expect(nodeSelector).to.deep.equal({ 'kubernetes.io/os': 'linux' });
+        const kept = tolerations.map(({ key, effect, tolerationSeconds }) => [key, effect, tolerationSeconds]);
+        expect(kept).to.deep.equal([
+          ['node-role.kubernetes.io/control-plane', 'NoSchedule', undefined],
+          ['node.kubernetes.io/not-ready', 'NoExecute', 30],
+          ['node.kubernetes.io/unreachable', 'NoExecute', 30],
+        ]);
+        expect(tolerations.map(({ operator }) => operator)).to.deep.equal(['Exists', 'Exists', 'Exists']);
+      });
+
+      it('let a drain evict one replica at a time, the only replica and those that are not ready', () => {
+        const { labels } = shipped.template(name).metadata;
+        expect(shipped.find('PodDisruptionBudget', name).spec).to.deep.equal({
+          maxUnavailable: 1,
+          unhealthyPodEvictionPolicy: 'AlwaysAllow',
+          selector: { matchLabels: labels },
+        });
+      });
+    });
+  }
+
+  it('are not evicted in favour of tenants, and each container requests CPU and memory and limits memory only', () => {
+    for (const { kind, metadata, spec } of shipped.workloads()) {
+      const { priorityClassName, containers } = spec.template.spec;
+      expect(priorityClassName, metadata.name).to.equal(
+        kind === 'DaemonSet' ? 'system-node-critical' : 'system-cluster-critical',
+      );
+      for (const { resources } of containers) {
+        expect(resources.requests, metadata.name).to.have.all.keys('cpu', 'memory');
+        expect(resources.limits, metadata.name).to.have.all.keys('memory');
+      }
+    }
+  });
+
+  it('limit the heap of ipam below its memory limit', () => {
+    const [container] = shipped.template('holdfast-ipam').spec.containers;
+    const options = container?.env.find(({ name }) => name === 'NODE_OPTIONS')?.value ?? '';
+    const heapMiB = Number(/^--max-old-space-size=(\d+)$/.exec(options)?.[1]);
+    expect(container?.resources.limits.memory).to.equal('1Gi');
+    expect(heapMiB).to.equal(1024 * 0.75);
+  });
+});
