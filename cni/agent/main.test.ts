@@ -59,6 +59,7 @@ describe('the agent process', () => {
     folder = await mkdtemp(join(tmpdir(), 'holdfast-'));
     for (const each of ['bin', 'cni']) await mkdir(join(folder, each));
     for (const each of ['amd64', 'arm64']) await writeFile(join(folder, 'cni', `holdfast-linux-${each}`), 'plugin');
+    for (const each of ['multus', 'bridge']) await writeFile(join(folder, 'bin', each), '', { mode: 0o755 });
     context = makeContext();
   });
   afterEach(async () => {
@@ -107,6 +108,7 @@ describe('the agent process', () => {
 
   async function start(): Promise<Component> {
     const flags = ['agent', '--node-name=node-1', `--run-dir=${folder}/run`, `--cni-bin-dir=${folder}/bin`];
+    flags.push('--cni-bin-host-dir=/opt/cni/bin');
     const config = readCommandLine(flags, {})?.config as AgentConfig;
     agent = createAgent(context, config, join(folder, 'cni'));
     await agent.start();
@@ -141,6 +143,14 @@ describe('the agent process', () => {
     await part.stop();
     expect(await readdir(join(folder, 'run'))).to.deep.equal([]);
     expect(part.ready?.()).to.include('not listening');
+  });
+
+  it('serves requests without being ready if the directory of CNI plugins is not the one of Multus', async () => {
+    await rm(join(folder, 'bin', 'multus'));
+    const part = await start();
+    expect(await ask(pluginRequest('ADD'))).to.include({ exit: 0 });
+    expect(part.ready?.()).to.include(`the node's directory /opt/cni/bin has no multus or multus-shim`);
+    expect(await context.metrics.registry.metrics()).to.include('holdfast_cni_plugin_usable 0');
   });
 
   it('reports missing caches while the API server is not available, and still answers DEL', async () => {

@@ -8,7 +8,7 @@ import { PoolDirectory } from '../../ipam/directory/directory.js';
 import { ADDRESS_POOL_WATCH, NAD_WATCH } from '../../cluster/watch-specs.js';
 import { ClaimedAddresses } from './claims/claimed-addresses.js';
 import { Dispatcher } from './dispatcher.js';
-import { installPlugin } from './install.js';
+import { PluginFolder, createPluginFolderMetrics } from './installation/plugin-folder.js';
 import { PodLeases } from './leases/pod-leases.js';
 import { createAgentMetrics } from './metrics.js';
 import { PendingDeleteRetry } from './pending-delete-retry.js';
@@ -38,7 +38,8 @@ class Agent implements Component {
   readonly name = NAME;
   readonly #context: ProcessContext;
   readonly #config: AgentConfig;
-  readonly #plugins: string;
+  /** Absent if no directory of CNI plugins is configured. */
+  readonly #folder: PluginFolder | undefined;
   readonly #pods: NodePods;
   readonly #directory: PoolDirectory;
   readonly #kubevirt: KubeVirtControllerSource;
@@ -52,7 +53,7 @@ class Agent implements Component {
     const { nodeName } = config;
     this.#context = context;
     this.#config = config;
-    this.#plugins = plugins;
+    this.#folder = watchPluginFolder(context, config, plugins);
     this.#directory = watchPools(informers);
     this.#pods = new NodePods({ ...context, nodeName });
     const parts = { ...context, config, nodeName, pods: this.#pods, directory: this.#directory };
@@ -87,21 +88,18 @@ class Agent implements Component {
   }
 
   async start(): Promise<void> {
-    const { informers, log } = this.#context;
-    const { cniBinDir } = this.#config;
-    informers.start();
+    this.#context.informers.start();
     // if another agent serves the node, this one must do nothing
     await this.#server.listen();
     this.#claims.start();
     this.#leases.start();
     this.#replay.start();
-    if (cniBinDir === undefined) return;
-    const isNew = await installPlugin({ from: this.#plugins, binDir: cniBinDir, arch: process.arch });
-    log.info({ cniBinDir }, isNew ? 'CNI plugin installed' : 'CNI plugin is already installed');
+    await this.#folder?.start();
   }
 
   ready(): string | undefined {
-    return this.#missing() ?? (this.#server.isListening ? undefined : 'not listening for the CNI plugin');
+    if (!this.#server.isListening) return this.#missing() ?? 'not listening for the CNI plugin';
+    return this.#missing() ?? this.#folder?.problem();
   }
 
   notice(): string | undefined {
@@ -109,6 +107,7 @@ class Agent implements Component {
   }
 
   async stop(): Promise<void> {
+    await this.#folder?.stop();
     await this.#server.stop();
     await this.#replay.stop();
     await Promise.all([this.#claims.stop(), this.#leases.stop()]);
@@ -136,6 +135,23 @@ class Agent implements Component {
   #missing(): string | undefined {
     return this.#context.informers.ready();
   }
+}
+
+function watchPluginFolder(
+  { clock, log, metrics }: ProcessContext,
+  { cniBinDir: path, cniBinHostDir: hostPath = path, cniRequiredPlugins: required }: AgentConfig,
+  plugins: string,
+): PluginFolder | undefined {
+  if (path === undefined || hostPath === undefined) return undefined;
+  return new PluginFolder({
+    from: plugins,
+    directory: { path, hostPath },
+    arch: process.arch,
+    required,
+    clock,
+    log,
+    metrics: createPluginFolderMetrics(metrics),
+  });
 }
 
 function watchPools(informers: ProcessContext['informers']): PoolDirectory {

@@ -3,7 +3,7 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { copyFile, mkdir, mkdtemp, readFile, readdir, rename, rm, stat } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, readFile, rename, rm, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join, relative, resolve } from 'node:path';
 import { promisify } from 'node:util';
@@ -16,12 +16,25 @@ const SETTINGS = { CGO_ENABLED: '0', GOOS: 'linux', GOFLAGS: '-mod=readonly', GO
 
 const run = promisify(execFile);
 
-/** @returns the paths of the binaries, in `folder` */
-export async function buildPlugin(folder) {
-  const cached = join(cacheFolder(), `plugin-${await hashOfSources(await goVersion())}`);
-  if (!existsSync(cached)) await compileInto(cached);
+/**
+ * @param architectures of nodes; none: all
+ * @returns the paths of the binaries, in `folder`
+ */
+export async function buildPlugin(folder, architectures = []) {
+  const unknown = architectures.filter((name) => !ARCHITECTURES.includes(name));
+  if (unknown.length > 0)
+    throw new Error(`no CNI plugin for ${unknown.join(', ')}; available: ${ARCHITECTURES.join(', ')}`);
+  const hash = await hashOfSources(await goVersion());
   await mkdir(folder, { recursive: true });
-  return Promise.all((await readdir(cached)).map((name) => install(join(cached, name), join(folder, name))));
+  const wanted = architectures.length === 0 ? ARCHITECTURES : architectures;
+  return Promise.all(wanted.map((architecture) => buildFor(architecture, folder, hash)));
+}
+
+async function buildFor(architecture, folder, hash) {
+  const name = `holdfast-linux-${architecture}`;
+  const cached = join(cacheFolder(), `plugin-${architecture}-${hash}`);
+  if (!existsSync(cached)) await compileInto(cached, architecture, name);
+  return install(join(cached, name), join(folder, name));
 }
 
 function cacheFolder() {
@@ -39,17 +52,17 @@ async function goVersion() {
 }
 
 async function hashOfSources(version) {
-  const hash = createHash('sha256').update(JSON.stringify([version, ARCHITECTURES, FLAGS, SETTINGS]));
+  const hash = createHash('sha256').update(JSON.stringify([version, FLAGS, SETTINGS]));
   for (const file of ['go.mod', 'main.go']) hash.update(await readFile(join(SOURCES, file)));
   return hash.digest('hex').slice(0, 16);
 }
 
 /** Compiles in a temporary folder and renames it, so that parallel builds never see an incomplete folder. */
-async function compileInto(folder) {
+async function compileInto(folder, architecture, name) {
   await mkdir(dirname(folder), { recursive: true });
   const scratch = await mkdtemp(join(dirname(folder), '.build-'));
   try {
-    await Promise.all(ARCHITECTURES.map((architecture) => compile(architecture, scratch)));
+    await compile(architecture, join(scratch, name));
     await rename(scratch, folder).catch((error) => {
       if (!existsSync(folder)) throw error; // else a parallel build has compiled the same
     });
@@ -58,8 +71,8 @@ async function compileInto(folder) {
   }
 }
 
-async function compile(architecture, folder) {
-  const args = ['build', ...FLAGS, '-o', join(folder, `holdfast-linux-${architecture}`), '.'];
+async function compile(architecture, output) {
+  const args = ['build', ...FLAGS, '-o', output, '.'];
   await run('go', args, { cwd: SOURCES, env: { ...process.env, ...SETTINGS, GOARCH: architecture } });
 }
 

@@ -1,0 +1,108 @@
+import { randomBytes } from 'node:crypto';
+import { open, readFile, readdir, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { messageOf } from '../../../kube/errors.js';
+import { writeAtomically } from '../atomic-write.js';
+
+/** The plugin's name, as in `"ipam": {"type": "holdfast"}` of NADs. */
+export const PLUGIN_NAME = 'holdfast';
+/** A file of an installation that was interrupted. The leading dot keeps runtimes from taking it for a plugin. */
+const TEMPORARY = /^\.holdfast-[0-9a-f]{12}$/;
+/** Node's names of architectures, with those of Go. */
+const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' };
+
+/** The runtime's directory of CNI plugins. */
+export interface PluginDirectory {
+  /** As this process sees it. */
+  readonly path: string;
+  /** On the node, for messages and symbolic links. */
+  readonly hostPath: string;
+}
+
+export interface InstallOptions {
+  /** The folder with the plugin's binaries, one for each architecture. */
+  readonly from: string;
+  readonly directory: PluginDirectory;
+  /** The value of `process.arch`. */
+  readonly arch: string;
+}
+
+/**
+ * Installs the plugin for the runtime. The file is replaced atomically, because runtimes may call it at any moment.
+ * @returns whether the file has changed
+ * @throws {Error} that names the file on the node and says what to do; its cause is the error of the file system
+ */
+export async function installPlugin({ from, directory, arch }: InstallOptions): Promise<boolean> {
+  const target = join(directory.path, PLUGIN_NAME);
+  try {
+    const architecture = ARCHITECTURES[arch];
+    if (architecture === undefined) {
+      throw new Error(`there is none for architecture ${arch}, only for ${Object.keys(ARCHITECTURES).join(' and ')}`);
+    }
+    const binary = await readFile(join(from, `holdfast-linux-${architecture}`));
+    if (await isSame(target, binary)) return false;
+    await removeTemporaryFiles(directory.path);
+    const temporary = join(directory.path, `.${PLUGIN_NAME}-${randomBytes(6).toString('hex')}`);
+    await writeAtomically(target, binary, { temporary, mode: 0o755 });
+    return true;
+  } catch (error) {
+    const file = join(directory.hostPath, PLUGIN_NAME);
+    const remedy = await findRemedy(error, directory.path);
+    throw new Error(`cannot install the CNI plugin as ${file} on the node: ${messageOf(error)}${remedy}`, {
+      cause: error,
+    });
+  }
+}
+
+async function isSame(path: string, binary: Buffer): Promise<boolean> {
+  try {
+    const file = await open(path);
+    try {
+      const { mode } = await file.stat();
+      return (mode & 0o777) === 0o755 && binary.equals(await file.readFile());
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return false;
+    throw error;
+  }
+}
+
+async function removeTemporaryFiles(directory: string): Promise<void> {
+  for (const name of await readdir(directory)) {
+    if (TEMPORARY.test(name)) await rm(join(directory, name), { force: true });
+  }
+}
+
+async function findRemedy(error: unknown, path: string): Promise<string> {
+  switch (codeOf(error)) {
+    case 'EACCES':
+    case 'EPERM':
+      return `. ${await describeAccess(path)}`;
+    case 'EROFS':
+      return '. The directory is read-only: choose the one in which this distribution keeps CNI plugins';
+    case 'ENOSPC':
+    case 'EDQUOT':
+      return '. Free space on the file system of this directory';
+    default:
+      return '';
+  }
+}
+
+/** Says who may write to the directory. */
+export async function describeAccess(path: string): Promise<string> {
+  try {
+    const { uid, mode } = await stat(path);
+    const permissions = (mode & 0o777).toString(8);
+    if (uid === process.getuid?.())
+      return 'This user owns the directory: SELinux, AppArmor or a file attribute denies access';
+    return `The directory belongs to user ${uid} with mode ${permissions}: make root its owner, or give the container CAP_DAC_OVERRIDE`;
+  } catch {
+    return 'Check the owner and the mode of the directory';
+  }
+}
+
+export function codeOf(error: unknown): string | undefined {
+  return error instanceof Error ? (error as NodeJS.ErrnoException).code : undefined;
+}
