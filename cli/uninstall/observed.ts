@@ -1,0 +1,57 @@
+import type { ObjectMeta } from '../../api/meta.js';
+import type { Resource } from '../../kube/resource.js';
+import type { Stage } from './stages.js';
+
+/** One object of an installation. */
+export interface InstalledObject {
+  readonly resource: Resource;
+  readonly metadata: ObjectMeta;
+}
+
+export interface ObservedStage {
+  readonly stage: Stage;
+  readonly objects: readonly InstalledObject[];
+}
+
+/** A claim that Holdfast created or adopted. */
+export interface ObservedClaim {
+  /** `namespace/name`. */
+  readonly key: string;
+  /** A user has deleted it. */
+  readonly isBeingDeleted: boolean;
+}
+
+/** A pod that uses addresses of Holdfast. */
+export interface AddressUser {
+  /** `namespace/name`. */
+  readonly pod: string;
+  /** `namespace/name` of its VM, for a launcher. */
+  readonly vm?: string;
+}
+
+/** Everything that only `--everything` removes, and what depends on it. */
+export interface ObservedData {
+  readonly claims: readonly ObservedClaim[];
+  /** Claims of other software, which stay. */
+  readonly otherClaims: number;
+  readonly pools: number;
+  readonly blocks: number;
+  readonly leases: number;
+  readonly users: readonly AddressUser[];
+  /** `namespace/name` of NADs that delegate to Holdfast. */
+  readonly nads: readonly string[];
+  /** Nodes that show addresses as extended resources. */
+  readonly nodes: readonly string[];
+  /** CustomResourceDefinitions of Holdfast. */
+  readonly crds: readonly string[];
+}
+
+export interface ObservedInstallation {
+  readonly stages: readonly ObservedStage[];
+  /** Namespaces of the installation in which other software runs pods. */
+  readonly sharedNamespaces: readonly string[];
+  /** Where the agents install the plugin; undefined if there is no DaemonSet. */
+  readonly pluginFolder: string | undefined;
+  /** undefined without `--everything`. */
+  readonly data: ObservedData | undefined;
+}

@@ -1,0 +1,76 @@
+import { objectKey } from '../../api/meta.js';
+import { NAMESPACES } from '../../kube/resources.js';
+import { type Manager, managerOf } from './managed-by.js';
+import type { ObservedData, ObservedInstallation, ObservedStage } from './observed.js';
+
+export interface UninstallOptions {
+  /** Removes the data and the kinds too. */
+  readonly everything: boolean;
+  /** Removes everything even while pods use addresses of Holdfast. */
+  readonly ignoreRunningPods: boolean;
+  /** Does not ask. */
+  readonly yes: boolean;
+  /** Prints the plan only. */
+  readonly dryRun: boolean;
+}
+
+export interface UninstallPlan {
+  /** Why nothing may be removed. */
+  readonly refusals: readonly string[];
+  /** In order. Stages without objects stay in the list, because an earlier run may have been killed between the removal and the end of the pods. */
+  readonly stages: readonly ObservedStage[];
+  /** Namespaces that stay, because other software runs pods in them. */
+  readonly keptNamespaces: readonly string[];
+  readonly data: ObservedData | undefined;
+  /** There is nothing to remove. */
+  readonly isEmpty: boolean;
+}
+
+/** The largest number of names in a refusal. */
+const MAX_NAMES = 5;
+
+/** Decides what is removed, and what prevents it. */
+export function planUninstall(observed: ObservedInstallation, options: UninstallOptions): UninstallPlan {
+  const { data, sharedNamespaces } = observed;
+  const stages = observed.stages.map(({ stage, objects }) => ({
+    stage,
+    objects: objects.filter(
+      ({ resource, metadata }) => resource !== NAMESPACES || !sharedNamespaces.includes(metadata.name),
+    ),
+  }));
+  return {
+    refusals: [...refuseManaged(observed.stages), ...(data && !options.ignoreRunningPods ? refuseUsers(data) : [])],
+    stages,
+    keptNamespaces: sharedNamespaces,
+    data,
+    isEmpty: stages.every(({ objects }) => objects.length === 0) && (data === undefined || isEmptyData(data)),
+  };
+}
+
+/** A tool would create again what is removed, or keep a record of an installation that no longer exists. */
+function refuseManaged(stages: readonly ObservedStage[]): string[] {
+  const found = new Map<string, { manager: Manager; example: string }>();
+  for (const { resource, metadata } of stages.flatMap(({ objects }) => objects)) {
+    const manager = managerOf({ metadata });
+    if (manager !== undefined && !found.has(manager.remedy)) {
+      found.set(manager.remedy, { manager, example: `${resource.kind} ${objectKey({ metadata })}` });
+    }
+  }
+  return [...found.values()].map(
+    ({ manager: { tool, remedy }, example }) =>
+      `${tool} manages this installation, for example ${example}. Uninstall with that tool: ${remedy}`,
+  );
+}
+
+function refuseUsers({ users }: ObservedData): string[] {
+  if (users.length === 0) return [];
+  const shown = users.slice(0, MAX_NAMES).map(({ pod, vm }) => (vm === undefined ? pod : `${pod} (VM ${vm})`));
+  const more = users.length > MAX_NAMES ? `, and ${users.length - MAX_NAMES} more` : '';
+  return [
+    `pods use addresses of Holdfast (${users.length}): ${shown.join(', ')}${more}. Stop these VMs and delete these pods first. With --ignore-running-pods they keep running with their addresses, but another IPAM may allocate the same addresses again`,
+  ];
+}
+
+function isEmptyData({ claims, pools, blocks, leases, nodes, crds }: ObservedData): boolean {
+  return claims.length + pools + blocks + leases + nodes.length + crds.length === 0;
+}

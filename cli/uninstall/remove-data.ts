@@ -1,0 +1,147 @@
+import { isBeingDeleted, type KubeObject, objectKey } from '../../api/meta.js';
+import { BLOCK_FINALIZER, CLAIM_FINALIZER, POOL_FINALIZER } from '../../api/names.js';
+import { isConflict, isNotFound } from '../../kube/errors.js';
+import { ADDRESS_BLOCKS, ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS, NODES } from '../../kube/resources.js';
+import type { Resource } from '../../kube/resource.js';
+import { CommandError } from '../command-error.js';
+import { capacityResourcesOf, isOwnClaim, listExisting, listOwnCrds } from './observe.js';
+import { type RemovalDeps, deleteObject, forAll, untilNone, withRetries } from './remove.js';
+import { CUSTOM_RESOURCE_DEFINITIONS } from './stages.js';
+
+/** An object conflicts, or is created, while it is removed. Nothing of Holdfast runs any more, so a few rounds are enough. */
+const MAX_ROUNDS = 5;
+const ROUND_PAUSE_MS = 1_000;
+const PROGRESS_MS = 1_000;
+
+/** A kind whose objects are removed, and the finalizer that Holdfast's processes would remove. */
+interface Clearing<T extends KubeObject> {
+  readonly resource: Resource<T>;
+  readonly title: string;
+  readonly finalizer?: string;
+  readonly isOwn?: (object: T) => boolean;
+}
+
+/**
+ * Removes claims, pools, blocks, leases, the resources on nodes, and at last the kinds. Needs none of Holdfast's processes, and none may run.
+ * Pools come before leases: if the removal is interrupted and Holdfast installed again, no address that is in use is allocated again.
+ */
+export async function removeData(deps: RemovalDeps): Promise<void> {
+  await clear({ resource: IPAM_CLAIMS, title: 'claims', finalizer: CLAIM_FINALIZER, isOwn: isOwnClaim }, deps);
+  await clearOwnKinds(deps);
+  await removeCapacity(deps);
+  await removeKinds(deps);
+}
+
+async function clearOwnKinds(deps: RemovalDeps): Promise<void> {
+  await clear({ resource: ADDRESS_POOLS, title: 'pools', finalizer: POOL_FINALIZER }, deps);
+  await clear({ resource: ADDRESS_BLOCKS, title: 'blocks', finalizer: BLOCK_FINALIZER }, deps);
+  await clear({ resource: ADDRESS_LEASES, title: 'leases' }, deps);
+}
+
+/** Removes all objects of a kind. @throws {CommandError} if one has the finalizer of other software */
+async function clear<T extends KubeObject>(clearing: Clearing<T>, deps: RemovalDeps): Promise<void> {
+  const { resource, title, finalizer, isOwn = () => true } = clearing;
+  for (let round = 1; ; round++) {
+    const listed = await listExisting(deps.client, resource, (object) => (isOwn(object) ? [slim(object)] : []));
+    const left = listed.flat();
+    if (left.length === 0) return;
+    if (round > MAX_ROUNDS) throw new CommandError(describeLeft(resource, left));
+    deps.printStatus(`removing ${title} (${left.length})`);
+    const progress = progressOf(title, left.length, deps);
+    await forAll(left, deps, async (object) => {
+      await removeOne(resource, object, finalizer, deps);
+      progress();
+    });
+    if (round > 1) await deps.clock.sleep(ROUND_PAUSE_MS);
+  }
+}
+
+/** Removes the finalizer first: the object is then deleted by one write, or is being deleted and ends. */
+async function removeOne(
+  resource: Resource,
+  object: KubeObject,
+  finalizer: string | undefined,
+  deps: RemovalDeps,
+): Promise<void> {
+  const { name, namespace, uid, resourceVersion, finalizers = [] } = object.metadata;
+  if (finalizer !== undefined && finalizers.includes(finalizer)) {
+    const others = finalizers.filter((each) => each !== finalizer);
+    const body = { metadata: { uid, resourceVersion, finalizers: others.length === 0 ? null : others } };
+    try {
+      await withRetries(deps, () => deps.client.patch(resource, { name, namespace }, { type: 'merge', body }));
+    } catch (error) {
+      // the next round sees it as it is now
+      if (isConflict(error) || isNotFound(error)) return;
+      throw error;
+    }
+  }
+  if (!isBeingDeleted(object)) await deleteObject(resource, object, deps);
+}
+
+/** Nodes would keep showing the addresses until their kubelets register again. */
+async function removeCapacity(deps: RemovalDeps): Promise<void> {
+  const nodes = await listExisting(deps.client, NODES, (node) => {
+    const resources = capacityResourcesOf(node);
+    return resources.length > 0 ? [{ name: node.metadata.name, resources }] : [];
+  });
+  if (nodes.flat().length > 0) deps.printStatus(`removing extended resources of nodes (${nodes.flat().length})`);
+  await forAll(nodes.flat(), deps, async ({ name, resources }) => {
+    const removed = Object.fromEntries(resources.map((resource) => [resource, null]));
+    const body = { status: { capacity: removed, allocatable: removed } };
+    try {
+      await withRetries(deps, () =>
+        deps.client.patch(NODES, { name }, { type: 'merge', body }, { subresource: 'status' }),
+      );
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+    }
+  });
+}
+
+async function removeKinds(deps: RemovalDeps): Promise<void> {
+  const crds = await listOwnCrds(deps.client);
+  if (crds.length === 0) return;
+  deps.printStatus(`removing kinds (${crds.length})`);
+  await forAll(crds, deps, (metadata) => deleteObject(CUSTOM_RESOURCE_DEFINITIONS, { metadata }, deps));
+  const left = async () => {
+    // an object that was created meanwhile keeps its kind by its finalizer
+    await clearOwnKinds(deps);
+    return (await listOwnCrds(deps.client)).map(({ name }) => name);
+  };
+  await untilNone('kinds', left, deps);
+}
+
+/** Only the metadata, so that a list of any length needs little memory. */
+function slim({ metadata }: KubeObject): KubeObject {
+  const { name, namespace, uid, resourceVersion, finalizers, deletionTimestamp } = metadata;
+  return {
+    metadata: {
+      name,
+      ...(namespace !== undefined && { namespace }),
+      ...(uid !== undefined && { uid }),
+      ...(resourceVersion !== undefined && { resourceVersion }),
+      ...(finalizers !== undefined && { finalizers }),
+      ...(deletionTimestamp !== undefined && { deletionTimestamp }),
+    },
+  };
+}
+
+function describeLeft({ kind }: Resource, left: readonly KubeObject[]): string {
+  const [first] = left;
+  const finalizers = first?.metadata.finalizers?.join(', ') ?? '';
+  const why =
+    finalizers === '' ? 'it is created again and again' : `other software has to remove its finalizer ${finalizers}`;
+  return `${kind} ${first === undefined ? '' : objectKey(first)} is still there, and ${left.length - 1} more: ${why}. Then run the command again`;
+}
+
+/** Prints the progress of many writes. */
+function progressOf(title: string, of: number, { clock, printStatus }: RemovalDeps): () => void {
+  let done = 0;
+  let told = clock.now();
+  return () => {
+    done += 1;
+    if (clock.now() - told < PROGRESS_MS) return;
+    told = clock.now();
+    printStatus(`${done} of ${of} ${title}`);
+  };
+}

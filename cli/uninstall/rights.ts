@@ -1,0 +1,63 @@
+import type { KubeObject, ObjectMeta } from '../../api/meta.js';
+import type { Client } from '../../kube/client.js';
+import { type Resource, clusterResource } from '../../kube/resource.js';
+import { IPAM_CLAIMS, NODES } from '../../kube/resources.js';
+import { CommandError } from '../command-error.js';
+import type { UninstallPlan } from './plan.js';
+import { CUSTOM_RESOURCE_DEFINITIONS, OWN_KINDS } from './stages.js';
+
+interface SelfSubjectAccessReview extends KubeObject {
+  spec: { resourceAttributes: { verb: string; group: string; resource: string; subresource?: string } };
+  status?: { allowed?: boolean };
+}
+
+export const SELF_SUBJECT_ACCESS_REVIEWS = clusterResource<SelfSubjectAccessReview>(
+  'authorization.k8s.io/v1',
+  'selfsubjectaccessreviews',
+  'SelfSubjectAccessReview',
+);
+
+interface Right {
+  readonly verb: 'delete' | 'patch';
+  readonly resource: Resource;
+  readonly subresource?: string;
+}
+
+/**
+ * Checks all rights before the first write, so that a removal does not stop halfway.
+ * @throws {CommandError} naming the rights that the user lacks
+ */
+export async function requireRights(plan: UninstallPlan, client: Pick<Client, 'create'>): Promise<void> {
+  const rights = rightsFor(plan);
+  const allowed = await Promise.all(rights.map((right) => isAllowed(right, client)));
+  const missing = rights.filter((_, index) => !allowed[index]).map(describeRight);
+  if (missing.length === 0) return;
+  throw new CommandError(
+    `you may not ${missing.join(', ')} in the whole cluster: run the command as a cluster administrator. Nothing has been removed`,
+  );
+}
+
+function rightsFor({ stages, data }: UninstallPlan): Right[] {
+  const installed = new Set(stages.flatMap(({ objects }) => objects.map(({ resource }) => resource)));
+  const rights: Right[] = [...installed].map((resource) => ({ verb: 'delete', resource }));
+  if (data === undefined) return rights;
+  const cleared = [...(data.claims.length > 0 ? [IPAM_CLAIMS] : []), ...(data.crds.length > 0 ? OWN_KINDS : [])];
+  for (const resource of cleared) rights.push({ verb: 'patch', resource }, { verb: 'delete', resource });
+  if (data.crds.length > 0) rights.push({ verb: 'delete', resource: CUSTOM_RESOURCE_DEFINITIONS });
+  if (data.nodes.length > 0) rights.push({ verb: 'patch', resource: NODES, subresource: 'status' });
+  return rights;
+}
+
+async function isAllowed({ verb, resource, subresource }: Right, client: Pick<Client, 'create'>): Promise<boolean> {
+  const { group, plural } = resource;
+  const resourceAttributes = { verb, group, resource: plural, ...(subresource !== undefined && { subresource }) };
+  // the API server accepts no name in this kind
+  const metadata = {} as ObjectMeta;
+  const review = await client.create(SELF_SUBJECT_ACCESS_REVIEWS, { metadata, spec: { resourceAttributes } });
+  return review.status?.allowed === true;
+}
+
+function describeRight({ verb, resource: { plural, group }, subresource }: Right): string {
+  const name = group === '' ? plural : `${plural}.${group}`;
+  return `${verb} ${name}${subresource === undefined ? '' : `/${subresource}`}`;
+}

@@ -1,0 +1,93 @@
+import type { KubeObject } from '../../api/meta.js';
+import {
+  ADDRESS_BLOCKS,
+  ADDRESS_LEASES,
+  ADDRESS_POOLS,
+  CONFIG_MAPS,
+  MUTATING_WEBHOOK_CONFIGURATIONS,
+  NAMESPACES,
+  SECRETS,
+  VALIDATING_WEBHOOK_CONFIGURATIONS,
+} from '../../kube/resources.js';
+import { type Resource, clusterResource, namespacedResource } from '../../kube/resource.js';
+
+/** The agents' DaemonSet, as far as the command reads it. */
+export interface DaemonSet extends KubeObject {
+  spec?: { template?: { spec?: { volumes?: { name: string; hostPath?: { path?: string } }[] } } };
+}
+
+export const DAEMON_SETS = namespacedResource<DaemonSet>('apps/v1', 'daemonsets', 'DaemonSet');
+export const CUSTOM_RESOURCE_DEFINITIONS = clusterResource(
+  'apiextensions.k8s.io/v1',
+  'customresourcedefinitions',
+  'CustomResourceDefinition',
+);
+
+const ADMISSION = 'admissionregistration.k8s.io/v1';
+const RBAC = 'rbac.authorization.k8s.io/v1';
+const MONITORING = 'monitoring.coreos.com/v1';
+
+/** Objects of an installation that are removed together. */
+export interface Stage {
+  readonly title: string;
+  readonly kinds: readonly Resource[];
+  /** What has to happen before the next stage: the pods are gone, every API server knows of the change, or the objects are gone. */
+  readonly then?: 'pods-gone' | 'settled' | 'gone';
+  /** Selects the pods that have to be gone. Default: all pods of Holdfast. */
+  readonly podLabels?: string;
+}
+
+/**
+ * The kinds of an installation in the order of their removal.
+ * - Agents first: without them no pod gets an address while the webhook and the policies that protect claims disappear. Pods that end
+ *   write pending deletes.
+ * - Webhook configurations before the processes that serve them: otherwise launchers would be refused.
+ * - Policies after the processes, because they protect claims. Before their ConfigMap, without which they deny.
+ * - Rights after the processes: a process without rights only fails.
+ */
+export const STAGES: readonly Stage[] = [
+  { title: 'agents', kinds: [DAEMON_SETS], then: 'pods-gone', podLabels: 'app.kubernetes.io/component=agent' },
+  {
+    title: 'webhook configurations',
+    kinds: [MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS],
+    then: 'settled',
+  },
+  { title: 'processes', kinds: [namespacedResource('apps/v1', 'deployments', 'Deployment')], then: 'pods-gone' },
+  {
+    title: 'admission policies',
+    kinds: [
+      clusterResource(ADMISSION, 'validatingadmissionpolicybindings', 'ValidatingAdmissionPolicyBinding'),
+      clusterResource(ADMISSION, 'validatingadmissionpolicies', 'ValidatingAdmissionPolicy'),
+    ],
+    then: 'settled',
+  },
+  {
+    title: 'rights, services and settings',
+    kinds: [
+      namespacedResource(MONITORING, 'servicemonitors', 'ServiceMonitor'),
+      namespacedResource(MONITORING, 'podmonitors', 'PodMonitor'),
+      namespacedResource('cert-manager.io/v1', 'certificates', 'Certificate'),
+      namespacedResource('cert-manager.io/v1', 'issuers', 'Issuer'),
+      namespacedResource('policy/v1', 'poddisruptionbudgets', 'PodDisruptionBudget'),
+      namespacedResource('networking.k8s.io/v1', 'networkpolicies', 'NetworkPolicy'),
+      namespacedResource('v1', 'services', 'Service'),
+      namespacedResource(RBAC, 'rolebindings', 'RoleBinding'),
+      clusterResource(RBAC, 'clusterrolebindings', 'ClusterRoleBinding'),
+      namespacedResource(RBAC, 'roles', 'Role'),
+      clusterResource(RBAC, 'clusterroles', 'ClusterRole'),
+      clusterResource('security.openshift.io/v1', 'securitycontextconstraints', 'SecurityContextConstraints'),
+      namespacedResource('v1', 'serviceaccounts', 'ServiceAccount'),
+      CONFIG_MAPS,
+      SECRETS,
+    ],
+  },
+  { title: 'namespaces', kinds: [NAMESPACES], then: 'gone' },
+];
+
+/** The kinds of Holdfast's own objects. A lease is removed last: as long as a pool exists, its leases keep addresses from being allocated twice. */
+export const OWN_KINDS: readonly Resource[] = [ADDRESS_POOLS, ADDRESS_BLOCKS, ADDRESS_LEASES];
+
+/** The name of the CustomResourceDefinition of a kind. */
+export function crdNameOf({ plural, group }: Resource): string {
+  return `${plural}.${group}`;
+}
