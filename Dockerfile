@@ -1,16 +1,25 @@
-FROM golang:1.24 AS go
+# syntax=docker/dockerfile:1
+# check=error=true
 
-FROM node:20-slim AS build
-# The CNI plugin is compiled for all architectures at once.
+# Pinned by tag. The release workflow adds the digests of the day.
+ARG NODE_IMAGE=docker.io/library/node:26-trixie-slim
+ARG GO_IMAGE=docker.io/library/golang:1.27.4-trixie
+ARG RUNTIME_IMAGE=gcr.io/distroless/nodejs26-debian13:nonroot
+
+FROM --platform=$BUILDPLATFORM ${GO_IMAGE} AS go
+
+# Everything is built on the builder's own platform: the bundles are the same for all, and Go cross-compiles.
+FROM --platform=$BUILDPLATFORM ${NODE_IMAGE} AS build
 COPY --from=go /usr/local/go /usr/local/go
 ENV PATH=/usr/local/go/bin:$PATH
 WORKDIR /src
 COPY package.json package-lock.json ./
-RUN npm ci --no-audit --no-fund
+RUN --mount=type=cache,target=/root/.npm npm ci --no-audit --no-fund
 COPY . .
-RUN npm run build
+ARG TARGETARCH
+RUN --mount=type=cache,target=/root/.cache npm run build -- "$TARGETARCH"
 
-FROM node:20-slim
+FROM ${RUNTIME_IMAGE}
 WORKDIR /opt/holdfast
 # package.json says that dist/ holds ES modules.
 COPY --from=build /src/package.json /src/LICENSE ./
@@ -18,5 +27,18 @@ COPY --from=build /src/dist dist
 # By number, so that Kubernetes can tell that it is not root.
 USER 1000:1000
 # Half the memory for a few per cent of CPU: bench/memory.ts.
-ENTRYPOINT ["node", "--max-semi-space-size=4", "--optimize-for-size", "/opt/holdfast/dist/holdfast.js"]
+ENTRYPOINT ["/nodejs/bin/node", "--max-semi-space-size=4", "--optimize-for-size", "/opt/holdfast/dist/holdfast.js"]
 CMD ["--help"]
+
+ARG RUNTIME_IMAGE
+ARG VERSION=0.0.0
+ARG REVISION=unknown
+# In the format of RFC 3339.
+ARG CREATED=1970-01-01T00:00:00Z
+LABEL org.opencontainers.image.title="Holdfast" \
+      org.opencontainers.image.description="Persistent IP addresses for KubeVirt virtual machines on any secondary network" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}" \
+      org.opencontainers.image.created="${CREATED}" \
+      org.opencontainers.image.base.name="${RUNTIME_IMAGE}"

@@ -6,8 +6,24 @@ NODE_OLDEST := 20.19
 GO_OLDEST := 1.24
 # `make demo KEEP=1` leaves everything running.
 export KEEP
+# Of `make image`. BUILD_ARGS may set the base images, for example --build-arg GO_IMAGE=registry.example.com/golang:1.27.4.
+IMAGE ?= holdfast
+VERSION ?= $(shell sed -n 's/^  "version": "\(.*\)",/\1/p' package.json)
+OUTPUT ?= type=docker
+# Images of one commit have the same timestamps.
+export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
+# `make chaos MINUTES=10 SEED=1 OUT=folder`
+export MINUTES SEED
+# `make release VERSION=1.2.3`: docs/how-to/release.md.
+export IMAGE WITH_IMAGE REPOSITORY DRAFT OUT
+# These two do not take the version from package.json: it has to be given.
+version release: export VERSION := $(if $(filter file,$(origin VERSION)),,$(VERSION))
+# `make e2e KUBERNETES=1.35` takes etcd and kube-apiserver of that version from envtest, and does not compile them.
+ifneq ($(KUBERNETES),)
+export KUBEBUILDER_ASSETS := $(shell go run sigs.k8s.io/controller-runtime/tools/setup-envtest@v0.25.1 use $(KUBERNETES).x --print path)
+endif
 
-.PHONY: help build plugin check format test unit e2e demo bed bench image clean node go
+.PHONY: help build plugin check format test unit e2e kind demo chaos bed bench image version release publish announce clean node go
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,8 +49,14 @@ unit: node_modules/.installed go ## Run the tests that need no KubeVirt
 e2e: node_modules/.installed go ## Run the e2e tests on a real KubeVirt control plane
 	@npm run --silent test:e2e
 
+kind: node_modules/.installed go ## Create a kind cluster with KubeVirt and Holdfast, for e2e tests
+	@e2e/kind/up.sh
+
 demo: node_modules/.installed go ## Show a VM that keeps its addresses (KEEP=1: leave everything running)
 	@npm run --silent demo
+
+chaos: node_modules/.installed go ## Kill, stop and cut off processes at random under load (MINUTES=, SEED=, OUT=folder)
+	@npm run --silent chaos
 
 bed: node_modules/.installed go ## Run a KubeVirt control plane with simulated nodes, for kubectl
 	@npm run --silent bed
@@ -42,11 +64,27 @@ bed: node_modules/.installed go ## Run a KubeVirt control plane with simulated n
 bench: node_modules/.installed go ## Measure speed and memory
 	@npm run --silent bench
 
-image: build ## Build the container image holdfast:<version>
-	@docker build --tag "holdfast:$$(node -p 'require("./package.json").version')" .
+image: ## Build the container image (PLATFORMS=linux/amd64,linux/arm64 OUTPUT=type=registry: for several)
+	@docker buildx version >/dev/null 2>&1 && docker info >/dev/null 2>&1 || \
+	{ echo 'make image needs a running Docker with buildx (https://docs.docker.com/build/), or build the Dockerfile with another BuildKit client' >&2; exit 1; }
+	@docker buildx build $(if $(PLATFORMS),--platform '$(PLATFORMS)') --output '$(OUTPUT)' --tag '$(IMAGE):$(VERSION)' \
+	--build-arg VERSION='$(VERSION)' --build-arg REVISION="$$(git rev-parse HEAD)" \
+	--build-arg CREATED="$$(date --utc --date "@$$SOURCE_DATE_EPOCH" +%Y-%m-%dT%H:%M:%SZ)" $(BUILD_ARGS) .
+
+version: node_modules/.installed ## Set the version everywhere, and close its section of the changelog (VERSION=1.2.3)
+	@npx --no-install tsx release/prepare.ts
+
+release: node_modules/.installed go ## Build the release VERSION=1.2.3 into out/ (DRAFT=1: a tree that is not ready)
+	@npx --no-install tsx release/main.ts
+
+publish: ## Push and sign the release in out/: only the release workflow does this
+	@release/publish.sh
+
+announce: ## Create the GitHub release of out/: only the release workflow does this
+	@release/announce.sh
 
 clean: ## Remove all builds and installed packages
-	@rm -rf dist node_modules
+	@rm -rf dist out out.partial node_modules
 
 # The stamp is in node_modules, so that removing the folder removes it too.
 node_modules/.installed: package-lock.json package.json | node

@@ -1,7 +1,9 @@
-// Bundles dist/holdfast.js with one more file for each process and for shared code; dist/kubectl-holdfast.cjs, the kubectl plugin; and
-// dist/cni/, the CNI plugin.
-import { chmod, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises';
+// `node build.js [amd64|arm64]…` writes into dist/: holdfast.js with one more file for each process and for shared code;
+// kubectl-holdfast.cjs, the kubectl plugin; cni/, the CNI plugin for these architectures of nodes, by default for all;
+// sbom.cdx.json and THIRD-PARTY-LICENSES.txt.
+import { chmod, rm, stat } from 'node:fs/promises';
 import { build } from 'esbuild';
+import { writeThirdParties } from './build/third-parties.js';
 import { buildPlugin } from './cni/plugin/build.js';
 
 // An earlier build may have left chunks that are no longer used.
@@ -16,6 +18,8 @@ const usual = {
   minifyWhitespace: true,
   legalComments: 'none',
   metafile: true,
+  // The paths of packages stay below node_modules/ if that is a link, as in a release.
+  preserveSymlinks: true,
   logLevel: 'warning',
 };
 const processes = await build({
@@ -34,19 +38,10 @@ const cli = await build({ ...usual, entryPoints: ['cli/main.ts'], outfile: KUBEC
 await chmod(KUBECTL_PLUGIN, 0o755);
 const inputs = { ...processes.metafile.inputs, ...cli.metafile.inputs };
 const outputs = { ...processes.metafile.outputs, ...cli.metafile.outputs };
-
-// The licences of bundled packages must be distributed with the code.
-const bundled = Object.keys(inputs).flatMap((path) => /^node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path) ?? []);
-const notices = [];
-for (const folder of [...new Set(bundled)].sort()) {
-  const { name, version } = JSON.parse(await readFile(`${folder}/package.json`, 'utf8'));
-  const licence = (await readdir(folder)).find((file) => /^licen[cs]e/i.test(file));
-  const text = licence === undefined ? '' : await readFile(`${folder}/${licence}`, 'utf8');
-  notices.push(`${name} ${version}\n\n${text.trim()}\n`);
-}
-await writeFile('dist/THIRD-PARTY-LICENSES.txt', notices.join(`\n${'-'.repeat(80)}\n\n`));
+await writeThirdParties('dist', { inputs, outputs });
 
 const files = Object.entries(outputs).map(([path, { bytes }]) => ({ path, bytes }));
-for (const path of await buildPlugin('dist/cni')) files.push({ path, bytes: (await stat(path)).size });
+for (const path of await buildPlugin('dist/cni', process.argv.slice(2)))
+  files.push({ path, bytes: (await stat(path)).size });
 files.sort((a, b) => b.bytes - a.bytes);
 for (const { path, bytes } of files) console.log(`${(bytes / 1024).toFixed(0).padStart(6)} KiB  ${path}`);

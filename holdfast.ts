@@ -1,12 +1,16 @@
 #!/usr/bin/env node
 import { type ProcessCommand, readCommandLine } from './process/command-line.js';
+import type { InstallConfig } from './process/plugin-config.js';
 import { UsageError } from './process/read-arguments.js';
 import { messageOf } from './kube/errors.js';
 import type { ProcessContext } from './process/context.js';
+import type { ReadinessCheck } from './process/probes.js';
 import type { Component } from './process/component.js';
 
+type ServingCommand = Exclude<ProcessCommand, { process: 'install-plugin' }>;
+
 /** Each process loads only its own code, to save start-up time and memory. */
-async function createComponents(request: ProcessCommand, context: ProcessContext): Promise<Component[]> {
+async function createComponents(request: ServingCommand, context: ProcessContext): Promise<Component[]> {
   if (request.process === 'agent') return [(await import('./cni/agent/main.js')).createAgent(context, request.config)];
   if (request.process === 'capacity')
     return [(await import('./capacity/main.js')).createCapacity(context, request.config)];
@@ -20,26 +24,53 @@ async function createComponents(request: ProcessCommand, context: ProcessContext
   return parts;
 }
 
+/** Serves probes, and metrics in the way that the flags say. */
+async function serveChecks(
+  context: ProcessContext,
+  config: ServingCommand['config'],
+  checks: readonly ReadinessCheck[],
+) {
+  const { healthBindAddress, metricsBindAddress, metricsSecure } = config;
+  const { log, metrics } = context;
+  const { serveProbes } = await import('./process/probes.js');
+  const probes = { healthBindAddress, registry: metrics.registry, log };
+  if (!metricsSecure) return serveProbes({ ...probes, metricsBindAddress, checks });
+  const { serveSecureMetrics } = await import('./monitoring/serve-metrics.js');
+  const secure = await serveSecureMetrics(context, config);
+  const health = await serveProbes({ ...probes, metricsBindAddress: '0', checks: [...checks, secure.check] });
+  return {
+    close: async () => {
+      await Promise.all([health.close(), secure.close()]);
+    },
+  };
+}
+
+async function install(config: InstallConfig): Promise<number> {
+  const [{ runInstallation }, { createLogger }] = await Promise.all([
+    import('./cni/agent/installation/install-command.js'),
+    import('./process/log.js'),
+  ]);
+  return runInstallation(config, createLogger(config.logLevel, 'install-plugin'));
+}
+
 async function main(): Promise<number> {
   const request = readCommandLine(process.argv.slice(2), process.env);
   if (request === undefined) return 0;
-  const [{ createContext, closeContext }, { runProcess }, { serveProbes }] = await Promise.all([
+  if (request.process === 'install-plugin') return install(request.config);
+  const [{ createContext, closeContext }, { runProcess }] = await Promise.all([
     import('./process/context.js'),
     import('./process/run.js'),
-    import('./process/probes.js'),
   ]);
   const { config } = request;
   const context = await createContext(request.process, config);
-  const { log, clock, metrics } = context;
-  const { healthBindAddress, metricsBindAddress } = config;
+  const { log, clock } = context;
   return runProcess({
     components: await createComponents(request, context),
     log,
     clock,
     signals: process,
     closeShared: () => closeContext(context),
-    serveChecks: (checks) =>
-      serveProbes({ healthBindAddress, metricsBindAddress, checks, registry: metrics.registry, log }),
+    serveChecks: (checks) => serveChecks(context, config, checks),
   });
 }
 

@@ -1,0 +1,230 @@
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { cp, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { parse, parseAllDocuments } from 'yaml';
+import { GO_TOOL_TIMEOUT_MS, goTool } from '../test/go-tools.js';
+import { ROOT } from '../test/source-files.js';
+
+const VERSION = '9.8.7-rc.1';
+const IMAGE = 'registry.example.com/Team/holdfast';
+const REPOSITORY = 'https://git.example.com/Team/holdfast';
+const GNU_TAR = spawnSync('tar', ['--version'], { encoding: 'utf8' }).stdout.includes('GNU tar');
+
+/** https://krew.sigs.k8s.io/docs/developer-guide/plugin-manifest */
+interface KrewManifest {
+  readonly metadata: object;
+  readonly spec: {
+    readonly version: string;
+    readonly shortDescription: string;
+    readonly platforms: readonly {
+      readonly selector: { readonly matchLabels: Readonly<Record<string, string>> };
+      readonly uri: string;
+      readonly sha256: string;
+      readonly bin: string;
+    }[];
+  };
+}
+
+describe('make release', function () {
+  this.timeout(GO_TOOL_TIMEOUT_MS); // the first run compiles tools and the CNI plugin
+  let folder: string;
+  let out: string;
+  let output: string;
+
+  function release(more: Readonly<Record<string, string>> = {}) {
+    const env = {
+      ...process.env,
+      VERSION,
+      IMAGE,
+      REPOSITORY,
+      WITH_IMAGE: 'no',
+      DRAFT: '1',
+      OUT: out,
+      TMPDIR: folder,
+      ...more,
+    };
+    return spawn(process.execPath, ['--import=tsx', 'release/main.ts'], {
+      cwd: ROOT,
+      env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+  }
+
+  async function finished(child: ReturnType<typeof release>): Promise<{ status: number | null; text: string }> {
+    let text = '';
+    for (const stream of [child.stdout, child.stderr])
+      stream.setEncoding('utf8').on('data', (part: string) => (text += part));
+    const [status] = (await once(child, 'close')) as [number | null];
+    return { status, text };
+  }
+
+  before(async function () {
+    if (!GNU_TAR) this.skip();
+    folder = await mkdtemp(join(tmpdir(), 'holdfast-release-test-'));
+    out = join(folder, 'out');
+    const { status, text } = await finished(release());
+    expect(status, text).to.equal(0);
+    output = text;
+  });
+
+  after(async () => {
+    if (GNU_TAR) await rm(folder, { recursive: true, force: true });
+  });
+
+  const read = (file: string) => readFile(join(out, file), 'utf8');
+
+  it('says that a draft without image must not be published', () => {
+    expect(output).to.include('It is a draft').and.to.include('It has no image: WITH_IMAGE=no.');
+  });
+
+  it('gives the same bytes when it runs again', async () => {
+    const again = join(folder, 'again');
+    const { status, text } = await finished(release({ OUT: again }));
+    expect(status, text).to.equal(0);
+    expect(await readdir(again)).to.deep.equal(await readdir(out));
+    expect(await readFile(join(again, 'checksums.txt'), 'utf8')).to.equal(await read('checksums.txt'));
+  });
+
+  it('writes checksums of all files except the notes', async () => {
+    const check = spawnSync('sha256sum', ['--check', '--strict', 'checksums.txt'], { cwd: out, encoding: 'utf8' });
+    expect(check.status, check.stdout + check.stderr).to.equal(0);
+    const files = (await readdir(out)).filter((file) => !['checksums.txt', 'release-notes.md'].includes(file));
+    expect(check.stdout.match(/: OK$/gm)).to.have.length(files.length);
+  });
+
+  it('has an SBOM that names the packages in the image', async () => {
+    const sbom = JSON.parse(await read(`holdfast-${VERSION}-sbom.cdx.json`)) as { components: { name: string }[] };
+    expect(sbom.components.map(({ name }) => name)).to.include.members(['commander', 'undici']);
+  });
+
+  it('installs only the image of the version', async () => {
+    const images = [...(await read('install.yaml')).matchAll(/\bimage: (.*)/g)].map(([, image]) => image);
+    expect(images.length).to.be.greaterThan(3);
+    expect(new Set(images)).to.deep.equal(new Set([`registry.example.com/team/holdfast:${VERSION}`]));
+  });
+
+  it('keeps kinds apart from workloads, and the kind of claims apart from ours', async () => {
+    const kinds = async (file: string) =>
+      parseAllDocuments(await read(file)).map((document) => (document.toJS() as { kind: string }).kind);
+    expect(await kinds('install.yaml'))
+      .to.include('DaemonSet')
+      .and.not.to.include('CustomResourceDefinition');
+    expect(await kinds('crds.yaml')).to.deep.equal(Array(3).fill('CustomResourceDefinition'));
+    expect(await read('crds.yaml')).not.to.include('ipamclaims');
+    expect(await read('ipamclaims-crd.yaml')).to.include('name: ipamclaims.k8s.cni.cncf.io');
+  });
+
+  it('packs a kubectl plugin for each platform, which says the version', async () => {
+    const archives = (await readdir(out)).filter((file) => file.startsWith('kubectl-holdfast_'));
+    expect(archives).to.have.length(6);
+    for (const archive of archives) {
+      const files = execFileSync('tar', ['--list', '--file', join(out, archive)], { encoding: 'utf8' }).split('\n');
+      expect(files, archive).to.include.members(['LICENSE', 'THIRD-PARTY-LICENSES.txt']);
+    }
+    const target = await mkdtemp(join(folder, 'plugin-'));
+    execFileSync('tar', [
+      '--extract',
+      '--file',
+      join(out, 'kubectl-holdfast_linux_amd64.tar.gz'),
+      '--directory',
+      target,
+    ]);
+    const plugin = spawnSync(join(target, 'kubectl-holdfast'), ['--version'], { encoding: 'utf8' });
+    expect(plugin.stdout, plugin.stderr).to.equal(`${VERSION}\n`);
+    expect(await readFile(join(target, 'THIRD-PARTY-LICENSES.txt'), 'utf8')).to.match(/^commander \d/m);
+  });
+
+  it('writes a manifest that follows the rules of krew', async () => {
+    const manifest = parse(await read('holdfast.yaml')) as KrewManifest;
+    expect(manifest).to.include({ apiVersion: 'krew.googlecontainertools.github.com/v1alpha2', kind: 'Plugin' });
+    expect(manifest.metadata).to.deep.equal({ name: 'holdfast' });
+    const { version, shortDescription, platforms } = manifest.spec;
+    expect(version).to.equal(`v${VERSION}`);
+    expect(shortDescription).to.match(/^.{1,50}$/);
+    expect(platforms.map(({ selector }) => Object.values(selector.matchLabels).join('/'))).to.deep.equal(
+      // krew links to .exe files only on Windows
+      ['linux/amd64', 'linux/arm64', 'darwin/amd64', 'darwin/arm64'],
+    );
+    const sums = await read('checksums.txt');
+    for (const { uri, sha256, bin } of platforms) {
+      const file = uri.replace(`${REPOSITORY}/releases/download/v${VERSION}/`, '');
+      expect(sums).to.include(`${sha256}  ${file}\n`);
+      const list = execFileSync('tar', ['--list', '--verbose', '--file', join(out, file)], { encoding: 'utf8' });
+      expect(list).to.match(new RegExp(`^-rwxr-xr-x .* ${bin}$`, 'm'));
+    }
+  });
+
+  it('packs a chart with the version and the image of the release', async () => {
+    const helm = await goTool('helm');
+    const chart = join(out, `holdfast-${VERSION}.tgz`);
+    const lint = spawnSync(helm, ['lint', '--strict', chart], { encoding: 'utf8' });
+    expect(lint.status, lint.stdout + lint.stderr).to.equal(0);
+    const objects = execFileSync(helm, ['template', 'holdfast', chart, '--kube-version=1.34.0'], {
+      encoding: 'utf8',
+      maxBuffer: 1 << 26,
+    });
+    const images = [...objects.matchAll(/^ +image: "?([^"\n]*)/gm)].map(([, image]) => image);
+    expect(images.length).to.be.greaterThan(3);
+    expect(new Set(images)).to.deep.equal(new Set([`registry.example.com/team/holdfast:${VERSION}`]));
+  });
+
+  it('leaves no half release when it is killed', async () => {
+    const unborn = join(folder, 'unborn');
+    const child = release({ OUT: unborn });
+    await once(child.stdout, 'data');
+    child.kill('SIGKILL');
+    await once(child, 'close');
+    expect(existsSync(`${unborn}.partial`)).to.equal(true);
+    expect(existsSync(unborn)).to.equal(false);
+  });
+
+  it('refuses a tree that is not of the version, and says what to do', async () => {
+    const nowhere = join(folder, 'nowhere');
+    const { status, text } = await finished(release({ OUT: nowhere, DRAFT: '', VERSION: '9.9.9' }));
+    expect(text).to.include('run `make version VERSION=9.9.9`, and commit the result');
+    expect(status).to.equal(1);
+    expect(existsSync(nowhere)).to.equal(false);
+    expect(existsSync(`${nowhere}.partial`)).to.equal(false);
+  });
+
+  it('is pushed, signed and announced by commands that name each file', async () => {
+    const copy = join(folder, 'published');
+    const tools = join(folder, 'tools');
+    await cp(out, copy, { recursive: true });
+    execFileSync('mkdir', [tools]);
+    const log = join(folder, 'commands');
+    const digest = `sha256:${'0'.repeat(64)}`;
+    for (const tool of ['skopeo', 'cosign', 'helm', 'gh']) {
+      const script = `#!/bin/sh\necho ${tool} "$@" >> ${log}\n[ ${tool} != skopeo ] || echo ${digest} > image.digest\n[ ${tool} != helm ] || echo "Digest: ${digest}" >&2\n`;
+      await writeFile(join(tools, tool), script, { mode: 0o755 });
+    }
+    const env = {
+      ...process.env,
+      PATH: `${tools}:${process.env.PATH ?? ''}`,
+      OUT: copy,
+      GITHUB_OUTPUT: join(folder, 'outputs'),
+    };
+    for (const script of ['publish.sh', 'announce.sh']) {
+      const { status, stderr } = spawnSync(join(ROOT, 'release', script), { env, encoding: 'utf8' });
+      expect(status, stderr).to.equal(0);
+    }
+    const name = 'registry.example.com/team/holdfast';
+    const commands = (await readFile(log, 'utf8')).trim().split('\n');
+    expect(commands.slice(0, -1)).to.deep.equal([
+      `skopeo copy --all --digestfile image.digest oci-archive:holdfast-${VERSION}-image.tar docker://${name}:${VERSION}`,
+      `cosign sign --yes ${name}@${digest}`,
+      `helm push holdfast-${VERSION}.tgz oci://registry.example.com/team/charts`,
+      `cosign sign --yes registry.example.com/team/charts/holdfast@${digest}`,
+      'cosign sign-blob --yes --bundle checksums.txt.sigstore.json checksums.txt',
+    ]);
+    const [announced = ''] = commands.slice(-1);
+    expect(announced).to.include(`gh release create v${VERSION} --verify-tag`).and.to.include('--prerelease');
+    const files = (await readdir(out)).filter((file) => file !== 'release-notes.md');
+    expect(announced.split(' ')).to.include.members([...files, 'checksums.txt.sigstore.json']);
+    expect(await readFile(join(folder, 'outputs'), 'utf8')).to.equal(`image=${name}\ndigest=${digest}\n`);
+  });
+});
