@@ -5,7 +5,9 @@ import type { Program } from './kubebuilder-assets.js';
 import type { Child, Processes } from './processes.js';
 import { httpsGet, waitReady } from './ready.js';
 
-interface ApiServerOptions {
+export interface ApiServerOptions {
+  /** Of the process and its log. */
+  readonly name: string;
   readonly processes: Processes;
   readonly program: Program;
   readonly dataDir: string;
@@ -16,7 +18,7 @@ interface ApiServerOptions {
   readonly etcd: Etcd;
 }
 
-/** The bed's kube-apiserver. Tests may kill, start, pause and resume it; its port never changes. */
+/** A kube-apiserver of the bed. Tests may kill, start, pause and resume it; its port never changes. */
 export class ApiServer {
   readonly url: string;
   readonly #options: ApiServerOptions;
@@ -27,15 +29,16 @@ export class ApiServer {
     this.url = `https://127.0.0.1:${options.port}`;
   }
 
+  /** Another one for the same etcd, which does not run yet. */
+  replica(name: string, port: number): ApiServer {
+    return new ApiServer({ ...this.#options, name, port });
+  }
+
   /** Starts it, and waits until it is ready. */
   async start(): Promise<void> {
     if (this.#child?.running) return;
-    const { processes, program, certificates } = this.#options;
-    const child = processes.start({
-      name: 'kube-apiserver',
-      command: program.command,
-      args: [...program.args, ...this.#flags()],
-    });
+    const { name, processes, program, certificates } = this.#options;
+    const child = processes.start({ name, command: program.command, args: [...program.args, ...this.#flags()] });
     this.#child = child;
     // needs no credentials, as on every cluster
     await waitReady(child, async () => (await httpsGet(`${this.url}/readyz`, certificates.ca)) === 'ok');
@@ -56,12 +59,12 @@ export class ApiServer {
   }
 
   #flags(): string[] {
-    const { certificates, dataDir, tokenFile, port, etcd, flags } = this.#options;
+    const { name, certificates, dataDir, tokenFile, port, etcd, flags } = this.#options;
     return [
       `--etcd-servers=${etcd.url}`,
       '--bind-address=127.0.0.1',
       `--secure-port=${port}`,
-      `--cert-dir=${join(dataDir, 'kube-apiserver')}`,
+      `--cert-dir=${join(dataDir, name)}`,
       `--tls-cert-file=${certificates.servingCert}`,
       `--tls-private-key-file=${certificates.servingKey}`,
       `--token-auth-file=${tokenFile}`,

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { basename, join } from 'node:path';
-import { BUILD_FLAGS, type BuildTarget, goBuild, type Progress } from './go-build.js';
+import { BUILD_FLAGS, type BuildTarget, goBuild, goInstall, type Progress } from './go-build.js';
 import { findKubebuilderAssets, type Program, type Servers } from './kubebuilder-assets.js';
 import { capture } from './processes.js';
 
@@ -88,6 +88,30 @@ export async function ensureModule(source: string, progress: Progress): Promise<
   return folder;
 }
 
+/**
+ * A command of a Go module that is not part of ours.
+ * @param command its package and version: `example.com/tool/cmd/tool@v1.2.3`
+ * @returns the path of the executable
+ */
+export async function ensureCommand(command: string, progress: Progress): Promise<string> {
+  const hash = createHash('sha256').update(`${await findGo()} ${process.platform} ${process.arch} ${BUILD_FLAGS}\n`);
+  const name = commandName(command);
+  const folder = join(cacheFolder(), `${name}-${hash.update(command).digest('hex').slice(0, 16)}`);
+  if (!existsSync(folder)) {
+    await withScratch(async (scratch) => {
+      await goInstall(command, scratch, progress);
+      await moveTo(folder, scratch);
+    });
+  }
+  return join(folder, name);
+}
+
+/** The name that `go install` gives a command: the last part of its path that is not the major version of a module. */
+function commandName(command: string): string {
+  const [path = ''] = command.split('@');
+  return path.replace(/\/v\d+$/, '').replace(/.*\//, '');
+}
+
 /** @returns the folder of each target, which is there only as a whole */
 async function ensureTargets(source: string, targets: readonly Target[], progress: Progress): Promise<string[]> {
   const goVersion = await findGo();
@@ -102,7 +126,8 @@ async function ensureTargets(source: string, targets: readonly Target[], progres
   return folders;
 }
 
-function cacheFolder(): string {
+/** Receives everything that is built once. */
+export function cacheFolder(): string {
   return join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'holdfast', 'bin');
 }
 
@@ -132,14 +157,20 @@ async function keyOf(source: string, { packages }: Target, goVersion: string): P
   return hash.digest('hex').slice(0, 16);
 }
 
-/** Builds elsewhere and renames, so that builders running at once never see half a folder. */
 async function build(source: string, targets: readonly BuildTarget[], progress: Progress): Promise<void> {
-  await mkdir(cacheFolder(), { recursive: true });
-  const scratch = await mkdtemp(join(cacheFolder(), '.build-'));
-  const unfinished = targets.map((target, index) => ({ ...target, folder: join(scratch, String(index)) }));
-  try {
+  await withScratch(async (scratch) => {
+    const unfinished = targets.map((target, index) => ({ ...target, folder: join(scratch, String(index)) }));
     await goBuild(source, unfinished, progress);
     for (const [index, { folder }] of targets.entries()) await moveTo(folder, unfinished[index]?.folder ?? '');
+  });
+}
+
+/** Gives a builder a folder to build in and to rename, so that builders running at once never see half a folder. */
+async function withScratch(work: (scratch: string) => Promise<void>): Promise<void> {
+  await mkdir(cacheFolder(), { recursive: true });
+  const scratch = await mkdtemp(join(cacheFolder(), '.build-'));
+  try {
+    await work(scratch);
   } finally {
     await rm(scratch, { recursive: true, force: true });
   }

@@ -79,6 +79,7 @@ function startServers(options: ServerOptions): Promise<{ etcd: Etcd; apiServer: 
       await etcd.start();
       const apiServer = new ApiServer({
         ...workspace,
+        name: 'kube-apiserver',
         program: programs.apiServer,
         tokenFile,
         port: port!,

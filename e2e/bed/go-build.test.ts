@@ -19,6 +19,12 @@ describe('The progress of a Go build', () => {
     expect(countOf(1, 'unsafe', 'sync').text).to.equal('1 of 1 packages (100 %)');
   });
 
+  it('is a number of packages if their total is not known', () => {
+    const count = new PackageCount();
+    count.read('unsafe');
+    expect(count.text).to.equal('1 packages');
+  });
+
   it('keeps the messages of the compiler, without packages and downloads', () => {
     const lines = ['go: downloading k8s.io/api v0.34.4', 'sync', '# example.com/a', './a.go:3:2: undefined: b'];
     const count = countOf(9, ...lines);

@@ -37,11 +37,12 @@ function environment(): NodeJS.ProcessEnv {
 
 /** Counts the packages that `go build -v` names when it begins to compile them, and keeps its other lines. */
 export class PackageCount {
-  readonly #total: number;
+  readonly #total: number | undefined;
   readonly #compiled = new Set<string>();
   readonly #messages: string[] = [];
 
-  constructor(total: number) {
+  /** @param total undefined if it is not known */
+  constructor(total?: number) {
     this.#total = total;
   }
 
@@ -52,6 +53,7 @@ export class PackageCount {
 
   /** The share that is compiled. Packages that Go has cached are never named: then it ends below 100 %. */
   get text(): string {
+    if (this.#total === undefined) return `${String(this.#compiled.size)} packages`;
     const done = Math.min(this.#compiled.size, this.#total);
     const percent = Math.floor((100 * done) / Math.max(this.#total, 1));
     return `${String(done)} of ${String(this.#total)} packages (${String(percent)} %)`;
@@ -93,15 +95,39 @@ export async function goBuild(source: string, targets: readonly BuildTarget[], p
   const total = list.trim().split('\n').length;
   const count = new PackageCount(total);
   progress(announcement(titles, total));
-  const started = Date.now();
-  const elapsed = () => `${((Date.now() - started) / 1000).toFixed(0)} s`;
-  const ticker = setInterval(() => progress(`  built ${count.text} in ${elapsed()}`), PROGRESS_EVERY_MS);
-  try {
+  await withTicker(count, progress, async (elapsed) => {
     for (const { title, packages, folder } of targets) {
       const code = await run(['build', '-v', ...FLAGS, '-o', `${folder}/`, ...packages], options, count);
       if (code !== 0) throw new Error(`go build of ${title} ended with ${code ?? 'a signal'}:\n${count.messages}`);
       progress(`built ${title}, ${elapsed()} after the start`);
     }
+  });
+}
+
+/**
+ * Compiles a command of any Go module with the versions that the module itself names.
+ * @param command its package and version
+ * @param folder receives the executable
+ * @throws {Error} with the messages of the compiler
+ */
+export async function goInstall(command: string, folder: string, progress: Progress): Promise<void> {
+  const count = new PackageCount();
+  progress(`building ${command} from source, which happens only once`);
+  await withTicker(count, progress, async (elapsed) => {
+    const options = { cwd: folder, env: { ...environment(), GOBIN: folder } };
+    const code = await run(['install', '-v', ...FLAGS, command], options, count);
+    if (code !== 0) throw new Error(`go install ${command} ended with ${code ?? 'a signal'}:\n${count.messages}`);
+    progress(`built ${command} in ${elapsed()}`);
+  });
+}
+
+/** @param work receives a function that says how long the build has taken */
+async function withTicker(count: PackageCount, progress: Progress, work: (elapsed: () => string) => Promise<void>) {
+  const started = Date.now();
+  const elapsed = () => `${((Date.now() - started) / 1000).toFixed(0)} s`;
+  const ticker = setInterval(() => progress(`  built ${count.text} in ${elapsed()}`), PROGRESS_EVERY_MS);
+  try {
+    await work(elapsed);
   } finally {
     clearInterval(ticker);
   }

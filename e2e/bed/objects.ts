@@ -46,6 +46,7 @@ export function resourceOf(object: Manifest): Resource<Manifest> {
 function pluralOf(kind: string): string {
   if (kind === 'NetworkAttachmentDefinition') return 'network-attachment-definitions';
   const lower = kind.toLowerCase();
-  if (lower.endsWith('s')) return `${lower}es`;
+  if (lower.endsWith('ss')) return `${lower}es`;
+  if (lower.endsWith('s')) return lower;
   return /[^aeiou]y$/.test(lower) ? `${lower.slice(0, -1)}ies` : `${lower}s`;
 }

@@ -71,12 +71,12 @@ describe('The validation of pools and networks with a real API server', function
 
   async function install(): Promise<void> {
     const files = [
-      'namespace.yaml',
-      'rbac/ipam.yaml',
-      'rbac/policies.yaml',
-      'ipam/secret.yaml',
-      'ipam/service.yaml',
-      'ipam/validating-webhook.yaml',
+      'base/namespace.yaml',
+      'base/rbac/ipam.yaml',
+      'base/rbac/policies.yaml',
+      'base/ipam/secret.yaml',
+      'base/ipam/service.yaml',
+      'base/ipam/validating-webhook.yaml',
     ];
     const shipped = (await Promise.all(files.map((file) => readManifests(join(MANIFESTS, file))))).flat();
     for (const object of [...shipped.map(withoutSelector), endpointOf(NAME, port)])

@@ -27,6 +27,7 @@ describe('The page that the demo runs', () => {
   it('is run completely, except for the installation', () => {
     const done = steps().filter(({ run }) => run === 'done');
     expect(done.flatMap(({ commands }) => commands.map(({ text }) => text))).to.deep.equal([
+      'kubectl apply --server-side -k manifests/crds',
       'kubectl apply --server-side -k overlay',
     ]);
   });

@@ -1,7 +1,7 @@
 import type { Bed } from '../bed/bed.js';
 import { capture } from '../bed/processes.js';
 import type { Manifest } from '../bed/objects.js';
-import { applyManifests, readKustomization } from './manifests.js';
+import { applyManifests, readInstallation } from './manifests.js';
 
 /** The namespace of Holdfast in the shipped manifests. */
 export const HOLDFAST_NAMESPACE = 'holdfast-system';
@@ -24,7 +24,7 @@ export async function buildHoldfast(): Promise<void> {
 
 /** Applies the shipped manifests to a bed, and points the Services of webhooks at ports of this machine. */
 export async function installHoldfast(bed: Bed, { webhook, ipam }: ServicePorts): Promise<void> {
-  const shipped = await readKustomization();
+  const shipped = await readInstallation();
   await applyManifests(bed.client, shipped.filter(({ kind }) => !RUN_BY_US.has(kind)).map(withoutSelector));
   await applyManifests(bed.client, [endpointOf('holdfast-webhook', webhook), endpointOf('holdfast-ipam', ipam)]);
 }
@@ -36,18 +36,21 @@ export function withoutSelector(object: Manifest): Manifest {
   return { ...object, spec };
 }
 
-/** Connects a Service to a port of this machine. The address type is FQDN because an IPv4 address may not be in the loopback range. */
-export function endpointOf(service: string, port: number): Manifest {
+/**
+ * Connects a Service to a port of this machine. The address type is FQDN because an IPv4 address may not be in the loopback range.
+ * @param replica of several, each with a port of its own
+ */
+export function endpointOf(service: string, port: number, replica = { name: 'bed', ready: true }): Manifest {
   return {
     apiVersion: 'discovery.k8s.io/v1',
     kind: 'EndpointSlice',
     metadata: {
-      name: `${service}-bed`,
+      name: `${service}-${replica.name}`,
       namespace: HOLDFAST_NAMESPACE,
       labels: { 'kubernetes.io/service-name': service },
     },
     addressType: 'FQDN',
     ports: [{ name: 'https', port }],
-    endpoints: [{ addresses: ['127.0.0.1'], conditions: { ready: true } }],
+    endpoints: [{ addresses: ['127.0.0.1'], conditions: { ready: replica.ready } }],
   };
 }

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse } from 'yaml';
@@ -9,8 +10,18 @@ import { until } from '../bed/wait.js';
 /** The folder of the shipped manifests. */
 export const MANIFESTS = join(import.meta.dirname, '..', '..', 'manifests');
 
+/**
+ * Reads everything that an installation applies: the kinds, then the workloads.
+ * @param folder of the manifests; those of another version may be one kustomization
+ */
+export async function readInstallation(folder = MANIFESTS): Promise<Manifest[]> {
+  const roots = ['crds', 'base'].map((name) => join(folder, name));
+  const isSplit = roots.every((root) => existsSync(join(root, 'kustomization.yaml')));
+  return (await Promise.all((isSplit ? roots : [folder]).map(readKustomization))).flat();
+}
+
 /** Reads the objects of a kustomization in order, as `kubectl kustomize` prints them for a base without patches. */
-export async function readKustomization(folder = MANIFESTS): Promise<Manifest[]> {
+async function readKustomization(folder: string): Promise<Manifest[]> {
   const { resources } = parse(await readFile(join(folder, 'kustomization.yaml'), 'utf8')) as { resources: string[] };
   const objects = await Promise.all(
     resources.map((entry) => {

@@ -2,8 +2,10 @@ import type { Bed } from '../bed/bed.js';
 import { findFreePorts } from '../bed/ports.js';
 import type { Child } from '../bed/processes.js';
 import { waitReady } from '../bed/ready.js';
+import { nodeOfImage } from '../../test/image/node.js';
 import { nodeFlags } from './image.js';
 import { AGENTS_NAMESPACE, HOLDFAST_NAMESPACE, type ServicePorts } from './install.js';
+import { CURRENT_RELEASE, executableOf, knownArgs, type Release } from './release.js';
 
 /** `all`: all in one process, with the rights of a cluster administrator. */
 export type ProcessName = 'controller' | 'webhook' | 'ipam' | 'agent' | 'capacity' | 'all';
@@ -30,6 +32,9 @@ export interface ProcessOptions {
   /** Replaces the kubeconfig of the shipped service account. */
   readonly kubeconfig?: string;
   readonly args?: readonly string[];
+  /** The version to run, this one by default. Flags that another version does not know are left out. */
+  readonly release?: Release;
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** One of Holdfast's processes, run on this machine against the bed with the token of its shipped service account. */
@@ -69,18 +74,24 @@ export class HoldfastProcess {
     this.#healthPort = health ?? 0;
     this.#metricsPort = metrics ?? 0;
     const kubeconfig = options.kubeconfig ?? (await this.ownKubeconfig());
-    const args = [
-      ...(await nodeFlags()),
-      'dist/holdfast.js',
-      this.name,
+    const release = options.release ?? CURRENT_RELEASE;
+    const flags = [
       `--kubeconfig=${kubeconfig}`,
       `--health-bind-address=127.0.0.1:${String(this.#healthPort)}`,
       `--metrics-bind-address=127.0.0.1:${String(this.#metricsPort)}`,
       ...this.#addressFlags(),
       ...(options.args ?? []),
     ];
+    const args = [
+      ...(await nodeFlags()),
+      executableOf(release),
+      this.name,
+      ...(await knownArgs(release, this.name, flags)),
+    ];
     const name = ['holdfast', this.name, ...(this.#node ? [this.#node.name] : [])].join('-');
-    this.#child = this.#bed.processes.start({ name, command: process.execPath, args });
+    // by a variable, which an older release ignores
+    const env = { HOLDFAST_METRICS_SECURE: 'false', ...options.env };
+    this.#child = this.#bed.processes.start({ name, command: await nodeOfImage(), args, env });
   }
 
   async waitReady(): Promise<void> {
@@ -104,6 +115,16 @@ export class HoldfastProcess {
   /** SIGKILL. */
   async kill(): Promise<void> {
     await this.#child?.kill();
+  }
+
+  /** SIGSTOP. */
+  async pause(): Promise<void> {
+    await this.#child?.pause();
+  }
+
+  /** SIGCONT. */
+  resume(): void {
+    this.#child?.signal('SIGCONT');
   }
 
   get running(): boolean {

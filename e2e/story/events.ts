@@ -4,12 +4,19 @@ import type { Resource } from '../../kube/resource.js';
 import { until } from '../bed/wait.js';
 
 export interface StoryEvent extends KubeObject {
+  type?: string;
   reason?: string;
   message?: string;
   involvedObject?: { kind?: string; name?: string };
 }
 
-const EVENTS: Resource<StoryEvent> = { group: '', version: 'v1', plural: 'events', kind: 'Event', namespaced: true };
+export const EVENTS: Resource<StoryEvent> = {
+  group: '',
+  version: 'v1',
+  plural: 'events',
+  kind: 'Event',
+  namespaced: true,
+};
 
 /** Waits for an event about an object of this name whose message matches `words`. */
 export function waitForEvent(

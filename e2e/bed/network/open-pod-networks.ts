@@ -9,8 +9,9 @@ import { Multus } from './multus.js';
 import { PodNetworks } from './pod-networks.js';
 import type { Wire } from './wire.js';
 
-/** Our plugin as built by build.js. Its name ends with Go's name of the architecture. */
-const OUR_PLUGIN = join(import.meta.dirname, '..', '..', '..', 'dist', 'cni', `holdfast-linux-${goArchitecture()}`);
+/** The file of our plugin in `dist/cni`. Its name ends with Go's name of the architecture. */
+export const PLUGIN_FILE = `holdfast-linux-${process.arch === 'x64' ? 'amd64' : process.arch}`;
+const OUR_PLUGIN = join(import.meta.dirname, '..', '..', '..', 'dist', 'cni', PLUGIN_FILE);
 
 /** Limit for all nodes together, because they share the machine. */
 const CONCURRENT_PLUGINS = 8;
@@ -62,8 +63,4 @@ async function fillCniBin(folder: string, binaries: string): Promise<string> {
   for (const name of await readdir(binaries)) await symlink(join(binaries, name), join(folder, name));
   if (existsSync(OUR_PLUGIN)) await copyFile(OUR_PLUGIN, join(folder, 'holdfast'));
   return folder;
-}
-
-function goArchitecture(): string {
-  return process.arch === 'x64' ? 'amd64' : process.arch;
 }

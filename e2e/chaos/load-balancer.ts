@@ -1,0 +1,91 @@
+import { type AddressInfo, createConnection, createServer, type Server, type Socket } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { ApiServer } from '../bed/api-server.js';
+import { httpsGet } from '../bed/ready.js';
+
+/** As HAProxy's defaults: a check every 2 s, and two in a row decide. */
+const CHECK_EVERY_MS = 2_000;
+const CHECKS = 2;
+
+interface Backend {
+  readonly server: ApiServer;
+  readonly port: number;
+  /** Successful checks in a row; failed ones are negative. */
+  streak: number;
+  isHealthy: boolean;
+}
+
+/**
+ * A TCP load balancer in front of API servers. New connections go to the first healthy server. Open connections to a server that hangs are
+ * left open, as most load balancers do.
+ */
+export class LoadBalancer {
+  readonly #backends: readonly Backend[];
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+  readonly #stopping = new AbortController();
+  readonly #ca: string;
+
+  private constructor(servers: readonly ApiServer[], ca: string) {
+    this.#ca = ca;
+    this.#backends = servers.map((server) => ({
+      server,
+      port: Number(new URL(server.url).port),
+      streak: CHECKS,
+      isHealthy: true,
+    }));
+    this.#server = createServer((client) => this.#connect(client));
+  }
+
+  /** @param servers the preferred one first */
+  static async open(servers: readonly ApiServer[], ca: string): Promise<LoadBalancer> {
+    const balancer = new LoadBalancer(servers, ca);
+    await new Promise<void>((resolve) => balancer.#server.listen(0, '127.0.0.1', resolve));
+    for (const backend of balancer.#backends) void balancer.#check(backend);
+    return balancer;
+  }
+
+  get url(): string {
+    return `https://127.0.0.1:${String((this.#server.address() as AddressInfo).port)}`;
+  }
+
+  isHealthy(server: ApiServer): boolean {
+    return this.#backends.some((backend) => backend.server === server && backend.isHealthy);
+  }
+
+  close(): void {
+    this.#stopping.abort();
+    this.#server.close();
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  #connect(client: Socket): void {
+    const { port } = this.#backends.find(({ isHealthy }) => isHealthy) ?? this.#backends[0]!;
+    const backend = createConnection(port, '127.0.0.1');
+    for (const [socket, other] of [
+      [client, backend],
+      [backend, client],
+    ] as const) {
+      this.#sockets.add(socket);
+      socket
+        .on('error', () => undefined)
+        .on('close', () => {
+          this.#sockets.delete(socket);
+          other.destroy();
+        });
+      socket.pipe(other);
+    }
+  }
+
+  async #check(backend: Backend): Promise<void> {
+    while (!this.#stopping.signal.aborted) {
+      const passed = await httpsGet(`${backend.server.url}/readyz`, this.#ca).then(
+        () => true,
+        () => false,
+      );
+      backend.streak = passed ? Math.max(backend.streak, 0) + 1 : Math.min(backend.streak, 0) - 1;
+      if (Math.abs(backend.streak) >= CHECKS) backend.isHealthy = passed;
+      await pause(CHECK_EVERY_MS);
+    }
+  }
+}

@@ -1,0 +1,160 @@
+import { join } from 'node:path';
+import { expect } from 'chai';
+import type { KubeObject } from '../../api/meta.js';
+import { clusterResource, namespacedResource } from '../../kube/resource.js';
+import { NAMESPACES, NODES, PODS } from '../../kube/resources.js';
+import { ensureBinaries } from '../bed/binaries.js';
+import { type ControlPlane, startControlPlane } from '../bed/control-plane.js';
+import { startControllerManager, startScheduler } from '../bed/controllers.js';
+import { nodeObject, nodeStatus } from '../bed/node/node-object.js';
+import { createAll, readManifests } from '../bed/objects.js';
+import { SERVICE_ACCOUNTS } from '../bed/service-accounts.js';
+import { until } from '../bed/wait.js';
+import { MANIFESTS } from '../holdfast/manifests.js';
+
+const NAMESPACE = 'holdfast-system';
+const WEBHOOK = { namespace: NAMESPACE, name: 'holdfast-webhook' };
+const DEPLOYMENTS = namespacedResource<
+  KubeObject & {
+    spec: { replicas: number };
+    status?: { updatedReplicas?: number; replicas?: number; readyReplicas?: number; observedGeneration?: number };
+  }
+>('apps/v1', 'deployments', 'Deployment');
+const PRIORITY_CLASSES = clusterResource('scheduling.k8s.io/v1', 'priorityclasses', 'PriorityClass');
+
+/** Why the scheduler has no node for the pod. */
+function schedulingMessage({ status }: { readonly status?: unknown }): string | undefined {
+  return (status as { conditions?: { message?: string }[] } | undefined)?.conditions?.[0]?.message;
+}
+
+/** The shipped Deployment of the webhook, with the real scheduler and the real controllers. There are no kubelets: the test reports pods as ready. */
+describe('Replicas of the webhook', function () {
+  this.timeout(120_000);
+  let plane: ControlPlane;
+
+  before(async function () {
+    this.timeout(15 * 60_000);
+    const binaries = await ensureBinaries(() => undefined, false);
+    plane = await startControlPlane();
+    startScheduler(plane, binaries.scheduler);
+    startControllerManager(plane, binaries.controllerManager);
+    await plane.client.create(NAMESPACES, { metadata: { name: NAMESPACE } });
+    await plane.client.create(SERVICE_ACCOUNTS, { metadata: WEBHOOK });
+    await until('the priority class', async () => {
+      const found = await plane.client.find(PRIORITY_CLASSES, { name: 'system-cluster-critical' });
+      return found !== undefined;
+    });
+  });
+  after(() => plane.stop());
+
+  beforeEach(async () => {
+    await createAll(plane.client, await readManifests(join(MANIFESTS, 'base', 'webhook', 'deployment.yaml')));
+  });
+  afterEach(async () => {
+    await plane.client.delete(DEPLOYMENTS, WEBHOOK, { propagationPolicy: 'Background' });
+    await until('no pod is left', async () => (await pods()).length === 0);
+    for (const { metadata } of (await plane.client.list(NODES)).items) await plane.client.delete(NODES, metadata);
+  });
+
+  /** A cordoned node. The scheduler has to know all nodes before it may use one: otherwise it puts both replicas on the first. */
+  async function addNode(name: string, spec: object = {}): Promise<void> {
+    await plane.client.create(NODES, {
+      ...nodeObject(name, Date.now()),
+      spec: { ...spec, unschedulable: true },
+    } as KubeObject);
+    await reportReady(name);
+  }
+
+  async function uncordon(name: string): Promise<void> {
+    await plane.client.patch(NODES, { name }, { type: 'merge', body: { spec: { unschedulable: null } } });
+  }
+
+  /** Without a Lease, the status itself is the heartbeat. The node lifecycle controller removes the taint of a new node. */
+  async function reportReady(name: string): Promise<void> {
+    const body = { status: nodeStatus(name, true, Date.now()) };
+    await plane.client.patch(NODES, { name }, { type: 'merge', body }, { subresource: 'status' });
+  }
+
+  /** The pods that are not being deleted; the kubelets' part is done for all of them. */
+  async function pods() {
+    const { items } = await plane.client.list(PODS, { namespace: NAMESPACE });
+    for (const pod of items) {
+      const { name, deletionTimestamp } = pod.metadata;
+      if (deletionTimestamp !== undefined)
+        await plane.client.delete(PODS, { namespace: NAMESPACE, name }, { gracePeriodSeconds: 0 });
+      else if (pod.spec?.nodeName !== undefined && pod.status?.phase !== 'Running') await startPod(name);
+    }
+    return items.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+  }
+
+  async function startPod(name: string): Promise<void> {
+    const time = new Date().toISOString();
+    const condition = (type: string) => ({ type, status: 'True', lastTransitionTime: time });
+    const status = { phase: 'Running', conditions: ['PodScheduled', 'Ready', 'ContainersReady'].map(condition) };
+    const ref = { namespace: NAMESPACE, name };
+    await plane.client.patch(PODS, ref, { type: 'strategic', body: { status } }, { subresource: 'status' });
+  }
+
+  /** The nodes of the pods, when the rollout is complete. */
+  function nodesOfAll(count = 2): Promise<string[]> {
+    return until('all replicas run, of one version', async () => {
+      const nodes = (await pods()).map(({ spec }) => spec?.nodeName);
+      const { metadata, status } = await plane.client.get(DEPLOYMENTS, WEBHOOK);
+      if (status?.observedGeneration !== metadata.generation) return undefined;
+      const isDone = [status?.replicas, status?.readyReplicas, status?.updatedReplicas].every((each) => each === count);
+      return isDone && nodes.length === count && !nodes.includes(undefined) ? (nodes as string[]).sort() : undefined;
+    });
+  }
+
+  /** @returns the node of the running one, and the scheduler's reason for the other one */
+  function oneWaits(): Promise<{ node: string; reason: string }> {
+    return until('one replica runs and one waits', async () => {
+      const found = await pods();
+      const running = found.filter(({ spec }) => spec?.nodeName !== undefined);
+      const waiting = found.filter(({ spec }) => spec?.nodeName === undefined);
+      const reason = waiting.map(schedulingMessage).at(0);
+      if (running.length !== 1 || waiting.length !== 1 || reason === undefined) return undefined;
+      return { node: running[0]?.spec?.nodeName ?? '', reason };
+    });
+  }
+
+  async function update(version: string): Promise<void> {
+    const body = { spec: { template: { metadata: { annotations: { version } } } } };
+    await plane.client.patch(DEPLOYMENTS, WEBHOOK, { type: 'merge', body });
+  }
+
+  it('run on different nodes of two, before and after each of three updates', async () => {
+    await addNode('a');
+    await addNode('b');
+    await Promise.all(['a', 'b'].map(uncordon));
+    expect(await nodesOfAll()).to.deep.equal(['a', 'b']);
+    for (const version of ['1', '2', '3']) {
+      await update(version);
+      expect(await nodesOfAll(), version).to.deep.equal(['a', 'b']);
+    }
+  });
+
+  it('run both on the only node of a cluster', async () => {
+    await addNode('a');
+    await uncordon('a');
+    expect(await nodesOfAll()).to.deep.equal(['a', 'a']);
+  });
+
+  it('run on a tainted node of the control plane, too', async () => {
+    await addNode('a');
+    await addNode('b', { taints: [{ key: 'node-role.kubernetes.io/control-plane', effect: 'NoSchedule' }] });
+    await Promise.all(['a', 'b'].map(uncordon));
+    expect(await nodesOfAll()).to.deep.equal(['a', 'b']);
+  });
+
+  it('wait for a second node rather than share one while the other is cordoned', async () => {
+    await addNode('a');
+    await addNode('b');
+    await uncordon('a');
+    const { node, reason } = await oneWaits();
+    expect(node).to.equal('a');
+    expect(reason).to.include('topology spread constraints').and.to.include('unschedulable');
+    await uncordon('b');
+    expect(await nodesOfAll()).to.deep.equal(['a', 'b']);
+  });
+});
