@@ -4,9 +4,10 @@ import { basename, dirname, join, normalize } from 'node:path';
 import { expect } from 'chai';
 import { PoolCondition } from '../api/address-pool.js';
 import * as names from '../api/names.js';
+import { flagsOfCommands } from '../cli/command-line.js';
 import { variableOf } from '../process/setting.js';
 import { anchorsOf, codeOf, flagsIn, headingsOf, linksOf, pathsIn, targetsIn } from './documents.js';
-import { POLICY_LABELS, SETTINGS, renderReference, withRows } from './reference.js';
+import { MANIFEST_KEYS, SETTINGS, renderReference, withRows } from './reference.js';
 import { ROOT, findFiles } from './source-files.js';
 
 /** Folders that git does not keep, or that are not built yet. */
@@ -107,7 +108,7 @@ describe('the documents', () => {
 
   it('name flags and variables that exist', () => {
     const settings = Object.values(SETTINGS).flat();
-    const flags = [...settings.map(({ flag }) => flag), 'help', 'version'];
+    const flags = [...settings.map(({ flag }) => flag), ...flagsOfCommands(), 'help', 'version'];
     expect(unknown(flagsIn, (flag) => flags.includes(flag))).to.deep.equal([]);
     const variables = [...settings.map(variableOf), ...PLUGIN_VARIABLES, ...BED_VARIABLES];
     const find = (code: string) => code.match(/\bHOLDFAST_[A-Z_]+\b/g) ?? [];
@@ -115,7 +116,7 @@ describe('the documents', () => {
   });
 
   it('name labels and annotations that exist', () => {
-    const keys = new Set<unknown>([...Object.values(names), ...POLICY_LABELS]);
+    const keys = new Set<unknown>([...Object.values(names), ...MANIFEST_KEYS]);
     const find = (code: string) => code.match(/\bipam\.holdfast\.dev\/[a-z][a-z0-9-]+/g) ?? [];
     expect(unknown(find, (key) => keys.has(key))).to.deep.equal([]);
   });
@@ -156,11 +157,11 @@ describe('the documents', () => {
     ).to.deep.equal([]);
   });
 
-  it('number the decisions without gaps, and list each with its title', () => {
+  it('number each decision once, in order, and list each with its title', () => {
     const decisions = documents.filter(({ path }) => /^docs\/adr\/\d/.test(path));
     expect(decisions).not.to.be.empty;
     const numbers = decisions.map(({ path }) => Number(basename(path).slice(0, 4)));
-    expect(numbers).to.deep.equal(numbers.map((_, index) => index + 1));
+    expect(numbers).to.deep.equal([...new Set(numbers)].sort((a, b) => a - b));
     const list = decisions.map(({ path, text }) => `- [${/^# (.*)$/m.exec(text)?.[1] ?? ''}](${basename(path)})`);
     expect(documentOf('docs/adr/README.md').match(/^- .*$/gm)).to.deep.equal(list);
     for (const { path, text } of decisions) {

@@ -25,7 +25,9 @@ const LAYERS: readonly LayerRule[] = [
   { root: 'api', imports: [] },
   { root: 'kube', imports: ['api'] },
   { root: 'process', imports: ['api', 'kube'] },
-  { root: 'admission', imports: ['api', 'kube', 'process'] },
+  { root: 'tls', imports: ['api', 'kube'] },
+  { root: 'admission', imports: ['api', 'kube', 'process', 'tls'] },
+  { root: 'monitoring', imports: ['api', 'kube', 'process', 'tls'] },
   { root: 'cluster', imports: ['api', 'kube', 'process'] },
   { root: 'ipam/core', imports: ['api'] },
   { root: 'ipam/directory', imports: ['api', 'kube', 'cluster', 'ipam/core'] },
@@ -41,7 +43,13 @@ const LAYERS: readonly LayerRule[] = [
   },
   {
     root: 'holdfast.ts',
-    imports: ['process', 'kube/errors.ts', ...['controller', 'webhook', 'ipam', 'capacity', 'cni/agent'].map(mainOf)],
+    imports: [
+      'process',
+      'kube/errors.ts',
+      'monitoring/serve-metrics.ts',
+      'cni/agent/installation/install-command.ts',
+      ...['controller', 'webhook', 'ipam', 'capacity', 'cni/agent'].map(mainOf),
+    ],
   },
 ];
 
@@ -56,14 +64,14 @@ export const PACKAGE_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
   express: ['admission'],
   'fast-json-patch': ['webhook'],
   'ipaddr.js': ['ipam/core', 'webhook'],
-  'node-forge': ['admission/certificates.ts'],
+  'node-forge': ['tls/certificates.ts'],
   pino: ['process/log.ts'],
-  'prom-client': ['process'],
+  'prom-client': ['process', 'monitoring'],
   undici: ['kube'],
   yaml: ['kube/credentials.ts', 'cli'],
 };
 
-const TESTS = /^(test|e2e|bench)\/|\/testing\/|\.test\.ts$/;
+const TESTS = /^(test|e2e|bench|release)\/|\/testing\/|\.test\.ts$/;
 
 /** Whether a file never runs in a cluster: such code may import anything, and only such code may import it. */
 export function isTestCode(path: string): boolean {

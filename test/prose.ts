@@ -31,7 +31,7 @@ export function passagesOf(path: string, text: string): Passage[] {
   const passages: { line: number; text: string }[] = [];
   for (const [index, line] of text.split('\n').entries()) {
     const last = passages.at(-1);
-    const continues = last !== undefined && last.line > 0 && path.endsWith('.yaml');
+    const continues = last !== undefined && last.line > 0 && /\.ya?ml$/.test(path);
     const [, found] = prose.exec(line) ?? (continues ? CONTINUATION.exec(line) : null) ?? [];
     if (found === undefined) passages.push({ line: 0, text: '' });
     else if (last !== undefined && last.line > 0) last.text += ` ${found}`;
@@ -132,7 +132,7 @@ async function main(roots: readonly string[]): Promise<number> {
     console.error('prose is not checked: vale needs a C compiler (cc)');
     return 0;
   }
-  const found = (await Promise.all(['.md', '.ts', '.go', '.yaml'].map((ending) => findFiles(ending)))).flat();
+  const found = (await Promise.all(['.md', '.ts', '.go', '.yaml', '.yml'].map((ending) => findFiles(ending)))).flat();
   const paths = found.filter(
     (path) => !EXEMPT.test(path) && (roots.length === 0 || roots.some((root) => path.startsWith(root))),
   );

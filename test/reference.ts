@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parse } from 'yaml';
 import * as names from '../api/names.js';
+import { createPluginFolderMetrics } from '../cni/agent/installation/plugin-folder.js';
 import { createNodeBlockMetrics } from '../cni/agent/blocks/metrics.js';
 import { createPodLeaseMetrics } from '../cni/agent/leases/metrics.js';
 import { createAgentMetrics } from '../cni/agent/metrics.js';
@@ -14,10 +15,13 @@ import { createClaimMetrics } from '../ipam/claims/metrics.js';
 import { createCollectorReport } from '../ipam/collector/report.js';
 import { createIpamMetrics } from '../ipam/metrics.js';
 import { createValidationMetrics } from '../ipam/validation/metrics.js';
+import { createMonitoringMetrics } from '../monitoring/metrics.js';
+import { CHART_README, chartReadme } from '../manifests/testing/chart-readme.js';
 import { silentLogger } from '../kube/log.js';
 import { AGENT_SETTINGS } from '../process/agent-config.js';
 import { CAPACITY_SETTINGS } from '../process/capacity-config.js';
 import { CONTROLLER_SETTINGS, IPAM_SETTINGS, WEBHOOK_SETTINGS } from '../process/config.js';
+import { INSTALL_SETTINGS } from '../process/plugin-config.js';
 import { createMetrics, type Metrics } from '../process/metrics.js';
 import type { Setting } from '../process/setting.js';
 import { createWebhookMetrics } from '../webhook/metrics.js';
@@ -31,11 +35,16 @@ export const SETTINGS: Readonly<Record<string, readonly Setting<unknown>[]>> = {
   webhook: Object.values(WEBHOOK_SETTINGS),
   ipam: Object.values(IPAM_SETTINGS),
   capacity: Object.values(CAPACITY_SETTINGS),
+  'install-plugin': Object.values(INSTALL_SETTINGS),
   agent: Object.values(AGENT_SETTINGS),
 };
 
-/** Labels that only policies know. */
-export const POLICY_LABELS = ['ipam.holdfast.dev/claim-references', 'ipam.holdfast.dev/metrics'];
+/** Keys that only manifests know. */
+export const MANIFEST_KEYS = [
+  'ipam.holdfast.dev/cni-bin-dir',
+  'ipam.holdfast.dev/claim-references',
+  'ipam.holdfast.dev/metrics',
+];
 
 /** Constants of api/names.ts that are keys of metadata. */
 const METADATA_KEY = /(_LABEL|_ANNOTATION|_FINALIZER|^CLAIM_|^LEASE_|^POOL_|^LAUNCHER_CREATOR|_PREFIX)/;
@@ -84,7 +93,8 @@ function flags(): Rows {
       .map((setting): [string, string[]] => {
         const { flag, description, defaultValue, defaultText = JSON.stringify(defaultValue ?? '') } = setting;
         const using = processes.filter(([, settings]) => settings.some((other) => other.flag === flag));
-        const where = using.length === processes.length ? 'all' : using.map(([name]) => name).join(', ');
+        const serving = using.filter(([name]) => name !== 'install-plugin').length;
+        const where = serving === processes.length - 1 ? 'all' : using.map(([name]) => name).join(', ');
         const shown = setting.isRequired ? 'required' : defaultText.replace(/["[\]]/g, '') || 'none';
         const other = setting.alternativeVariable === undefined ? '' : `; or from ${setting.alternativeVariable}`;
         return [`\`--${flag}\``, [where, cell(shown + other), cell(description)]];
@@ -95,6 +105,7 @@ function flags(): Rows {
 /** Makes the metrics of all processes in one registry. */
 export function createAllMetrics(): Metrics {
   const metrics = createMetrics('all', '0');
+  createMonitoringMetrics(metrics);
   createControllerMetrics(metrics);
   createWebhookMetrics(metrics);
   createIpamMetrics(metrics);
@@ -105,6 +116,7 @@ export function createAllMetrics(): Metrics {
   createPodLeaseMetrics(metrics);
   createNodeBlockMetrics(metrics);
   createAgentMetrics(metrics);
+  createPluginFolderMetrics(metrics);
   createCapacityMetrics(metrics);
   return metrics;
 }
@@ -124,7 +136,7 @@ async function metrics(): Promise<Rows> {
 /** Keys of labels, annotations and finalizers. */
 function metadataKeys(): Rows {
   const keys = Object.entries(names).filter(([constant]) => METADATA_KEY.test(constant));
-  const values = [...keys.map(([, value]) => value), ...POLICY_LABELS].filter((value) => typeof value === 'string');
+  const values = [...keys.map(([, value]) => value), ...MANIFEST_KEYS].filter((value) => typeof value === 'string');
   return new Map(values.filter((value) => /^[a-z0-9.-]+\//.test(value)).map((value) => [`\`${value}\``, []]));
 }
 
@@ -138,7 +150,8 @@ interface Schema {
 
 async function crdFields(): Promise<Rows> {
   const rows = new Map<string, string[]>();
-  for (const path of await findFiles('.yaml', join(ROOT, 'manifests/crds'))) {
+  const files = await findFiles('.yaml', join(ROOT, 'manifests/crds'));
+  for (const path of files.filter((file) => !file.endsWith('kustomization.yaml'))) {
     const { spec } = parse(await readFile(join(ROOT, path), 'utf8')) as {
       spec: { names: { kind: string }; versions: { schema: { openAPIV3Schema: Schema } }[] };
     };
@@ -165,4 +178,5 @@ function cell(text: string): string {
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   for (const { path, expected } of await renderReference()) await writeFile(join(ROOT, path), expected);
+  await writeFile(CHART_README, await chartReadme());
 }

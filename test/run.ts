@@ -4,9 +4,8 @@ import { NO_TESTS, addCounts, closingLine, succeeded } from './counts.js';
 import { type Phase, mochaPhase, runPhase } from './phase.js';
 
 const MINUTE_MS = 60_000;
-const UNIT_FOLDERS = 'api kube process admission cluster ipam capacity controller webhook cni cli manifests test'.split(
-  ' ',
-);
+const UNIT_FOLDERS =
+  'api kube process admission cluster ipam capacity controller webhook cni cli manifests release test'.split(' ');
 const E2E_HOOKS = 'e2e/hooks.ts';
 
 function phases(more: readonly string[]): Phase[] {

@@ -4,7 +4,7 @@ import { join, relative, resolve } from 'node:path';
 /** The repository's root. */
 export const ROOT = resolve(import.meta.dirname, '..');
 
-const NOT_OURS = new Set(['node_modules', 'dist', '.git', '.bed']);
+const NOT_OURS = new Set(['node_modules', 'dist', '.git', '.bed', 'out', 'out.partial']);
 
 /** All files of the repository with this ending, as sorted paths from its root. */
 export async function findFiles(ending: string, folder = ROOT): Promise<string[]> {
