@@ -4,8 +4,8 @@ import { NO_TESTS, addCounts, closingLine, succeeded } from './counts.js';
 import { type Phase, mochaPhase, runPhase } from './phase.js';
 
 const MINUTE_MS = 60_000;
-const UNIT_FOLDERS =
-  'api kube process admission cluster ipam capacity controller webhook cni cli manifests release test'.split(' ');
+/** All tests of the tree but those of the e2e phase. A list of folders would leave new ones out. */
+const UNIT_TESTS = '!(node_modules|dist|out)/**/*.test.ts';
 const E2E_HOOKS = 'e2e/hooks.ts';
 
 function phases(more: readonly string[]): Phase[] {
@@ -13,7 +13,7 @@ function phases(more: readonly string[]): Phase[] {
     { name: 'check', command: 'npm', args: ['run', '--silent', 'check'], limitMs: 10 * MINUTE_MS, counts: false },
     mochaPhase({
       name: 'unit',
-      files: [`{${UNIT_FOLDERS.join(',')}}/**/*.test.ts`, 'e2e/**/*.test.ts'],
+      files: [UNIT_TESTS],
       timeoutMs: 10_000,
       // The first run builds a control plane.
       limitMs: 20 * MINUTE_MS,
