@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises';
-import { homedir } from 'node:os';
+import { readdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { cachedFolder, cacheFolder, moveTo, withScratch } from './cache.js';
 import { BUILD_FLAGS, type BuildTarget, goBuild, goInstall, type Progress } from './go-build.js';
 import { findKubebuilderAssets, type Program, type Servers } from './kubebuilder-assets.js';
 import { capture } from './processes.js';
@@ -96,13 +96,8 @@ export async function ensureModule(source: string, progress: Progress): Promise<
 export async function ensureCommand(command: string, progress: Progress): Promise<string> {
   const hash = createHash('sha256').update(`${await findGo()} ${process.platform} ${process.arch} ${BUILD_FLAGS}\n`);
   const name = commandName(command);
-  const folder = join(cacheFolder(), `${name}-${hash.update(command).digest('hex').slice(0, 16)}`);
-  if (!existsSync(folder)) {
-    await withScratch(async (scratch) => {
-      await goInstall(command, scratch, progress);
-      await moveTo(folder, scratch);
-    });
-  }
+  const key = hash.update(command).digest('hex').slice(0, 16);
+  const folder = await cachedFolder(`${name}-${key}`, (scratch) => goInstall(command, scratch, progress));
   return join(folder, name);
 }
 
@@ -124,11 +119,6 @@ async function ensureTargets(source: string, targets: readonly Target[], progres
   });
   if (missing.length > 0) await build(source, missing, progress);
   return folders;
-}
-
-/** Receives everything that is built once. */
-export function cacheFolder(): string {
-  return join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'holdfast', 'bin');
 }
 
 async function findGo(): Promise<string> {
@@ -163,23 +153,4 @@ async function build(source: string, targets: readonly BuildTarget[], progress: 
     await goBuild(source, unfinished, progress);
     for (const [index, { folder }] of targets.entries()) await moveTo(folder, unfinished[index]?.folder ?? '');
   });
-}
-
-/** Gives a builder a folder to build in and to rename, so that builders running at once never see half a folder. */
-async function withScratch(work: (scratch: string) => Promise<void>): Promise<void> {
-  await mkdir(cacheFolder(), { recursive: true });
-  const scratch = await mkdtemp(join(cacheFolder(), '.build-'));
-  try {
-    await work(scratch);
-  } finally {
-    await rm(scratch, { recursive: true, force: true });
-  }
-}
-
-async function moveTo(folder: string, built: string): Promise<void> {
-  try {
-    await rename(built, folder);
-  } catch (error) {
-    if (!existsSync(folder)) throw error; // another process has built the same in the meantime
-  }
 }

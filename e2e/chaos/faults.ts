@@ -73,7 +73,7 @@ async function killApiServer({ apiServer }: Fleet, { kind, length }: PlannedFaul
 
 /** Five minutes forward, five back, and right again: as after a wrong NTP server. */
 async function stepClock({ clock }: Fleet, { kind }: PlannedFault): Promise<Injected> {
-  if (clock === undefined) throw new Error('libfaketime is not installed');
+  if (clock === undefined) throw new Error('the fleet was started without `stepsClock`');
   for (const seconds of [STEP_SECONDS, -STEP_SECONDS, 0]) {
     await clock.step(seconds);
     await pause(STEP_LASTS_MS);

@@ -39,7 +39,7 @@ export interface FleetOptions {
   readonly progress?: (line: string) => void;
   /** Skips the build, which would replace the files of processes that run. */
   readonly isBuilt?: boolean;
-  /** Lets the clock be stepped, if libfaketime is installed. */
+  /** Lets the clock be stepped, which needs libfaketime. */
   readonly stepsClock?: boolean;
   readonly keepLogs?: boolean;
 }
@@ -51,7 +51,7 @@ export class Fleet {
   /** The API server that serves all of Holdfast's connections while it is healthy; KubeVirt uses the other one. */
   readonly apiServer: ApiServer;
   readonly members: readonly Member[];
-  /** The wall clock of all members; undefined if libfaketime is not installed or not wanted. */
+  /** The wall clock of all members; undefined if it is not to be stepped. */
   readonly clock: SteppedClock | undefined;
   readonly #stopping = new AbortController();
   readonly #readiness: Promise<unknown>;

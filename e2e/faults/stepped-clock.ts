@@ -1,12 +1,5 @@
-import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
-
-/** Where Debian, Ubuntu and Fedora install libfaketime. */
-const LIBRARIES = [
-  '/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1',
-  '/usr/lib/aarch64-linux-gnu/faketime/libfaketime.so.1',
-  '/usr/lib64/faketime/libfaketime.so.1',
-];
+import { findLibfaketime } from './libfaketime.js';
 
 /** The wall clock of processes, which a test steps while they run. Their monotonic clock is not changed, as by `date --set`. */
 export class SteppedClock {
@@ -24,11 +17,9 @@ export class SteppedClock {
     };
   }
 
-  /** @returns undefined if libfaketime is not installed: `apt-get install faketime` */
-  static async create(file: string): Promise<SteppedClock | undefined> {
-    const library = LIBRARIES.find((path) => existsSync(path));
-    if (library === undefined) return undefined;
-    const clock = new SteppedClock(library, file);
+  /** @throws {Error} without libfaketime */
+  static async create(file: string): Promise<SteppedClock> {
+    const clock = new SteppedClock(await findLibfaketime(), file);
     await clock.step(0);
     return clock;
   }

@@ -1,8 +1,7 @@
-import { existsSync } from 'node:fs';
-import { copyFile, mkdir, mkdtemp, readFile, rename, rm, symlink } from 'node:fs/promises';
+import { copyFile, mkdtemp, readFile, rename, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { cacheFolder } from '../bed/binaries.js';
+import { cachedFolder } from '../bed/cache.js';
 import { PLUGIN_FILE } from '../bed/network/open-pod-networks.js';
 import type { Manifest } from '../bed/objects.js';
 import { capture } from '../bed/processes.js';
@@ -35,23 +34,14 @@ export function executableOf({ folder }: Release): string {
  */
 export async function previousRelease(): Promise<Release | string> {
   const { name, commit } = PREVIOUS;
-  const folder = join(cacheFolder(), `release-${commit.slice(0, 12)}`);
-  if (existsSync(folder)) return { name, folder };
   const reason = await missingHistory(commit);
   if (reason !== undefined) return reason;
-  await mkdir(cacheFolder(), { recursive: true });
-  const scratch = await mkdtemp(join(cacheFolder(), '.release-'));
-  try {
+  const folder = await cachedFolder(`release-${commit.slice(0, 12)}`, async (scratch) => {
     await checkOut(commit, scratch);
     await linkPackages(scratch);
     await capture(process.execPath, ['build.js'], { cwd: scratch });
     await rm(join(scratch, 'node_modules'), { recursive: true });
-    await rename(scratch, folder).catch((error: unknown) => {
-      if (!existsSync(folder)) throw error; // else a parallel run has built the same
-    });
-  } finally {
-    await rm(scratch, { recursive: true, force: true });
-  }
+  });
   return { name, folder };
 }
 
@@ -66,16 +56,6 @@ export async function previousInstallation(): Promise<Manifest[] | string> {
   } finally {
     await rm(scratch, { recursive: true });
   }
-}
-
-/**
- * Says why tests with the previous release are skipped.
- * @throws {Error} where `CI` is set, because nobody would notice that they never run
- */
-export function reportSkipped(reason: string): void {
-  const message = `not tested with the previous release: ${reason}`;
-  if (process.env.CI) throw new Error(message);
-  console.log(`    ${message}`);
 }
 
 /** @returns why a commit cannot be read; undefined if it can */

@@ -2,8 +2,9 @@ import { expect } from 'chai';
 import { startBed, type Bed } from '../bed/bed.js';
 import { pendingDeletesOn } from '../faults/agent-pods.js';
 import { PodObserver } from '../faults/pod-observer.js';
-import { CURRENT_RELEASE, previousRelease, reportSkipped, type Release } from '../holdfast/release.js';
+import { CURRENT_RELEASE, previousRelease, type Release } from '../holdfast/release.js';
 import { ClaimLeaseObserver } from '../story/claim-lease-observer.js';
+import { reportSkipped } from '../../test/report-skipped.js';
 import { EVENTS } from '../story/events.js';
 import { Story } from '../story/story.js';
 import { until, untilValue } from '../bed/wait.js';
@@ -30,7 +31,7 @@ describe('Upgrades between the previous release and this version', function () {
     this.timeout(5 * 60_000);
     const found = await previousRelease();
     if (typeof found === 'string') {
-      reportSkipped(found);
+      reportSkipped(`not tested with the previous release: ${found}`);
       return this.skip();
     }
     previous = found;

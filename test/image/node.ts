@@ -1,10 +1,9 @@
-import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { copyFile, mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
-import { homedir } from 'node:os';
+import { copyFile, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
+import { cachedFolder } from '../../e2e/bed/cache.js';
+import { capture } from '../../e2e/bed/processes.js';
 
 /** The npm package of Node.js for each platform, with its version and checksum. */
 const SOURCE = join(import.meta.dirname, 'node');
@@ -42,20 +41,9 @@ function installOnce(): Promise<string> {
 async function install(): Promise<string> {
   const hash = createHash('sha256');
   for (const file of PACKAGE_FILES) hash.update(await readFile(join(SOURCE, file)));
-  const cache = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'holdfast', 'bin');
-  const folder = join(cache, `node-${hash.digest('hex').slice(0, 16)}`);
-  if (existsSync(folder)) return folder;
-  await mkdir(cache, { recursive: true });
-  const scratch = await mkdtemp(join(cache, '.build-'));
-  try {
+  return cachedFolder(`node-${hash.digest('hex').slice(0, 16)}`, async (scratch) => {
     for (const file of PACKAGE_FILES) await copyFile(join(SOURCE, file), join(scratch, file));
-    await promisify(execFile)('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], { cwd: scratch });
+    await capture('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], { cwd: scratch });
     if (!existsSync(join(scratch, BINARY))) throw new Error(`npm did not install ${BINARY} of ${SOURCE}`);
-    await rename(scratch, folder).catch((error: unknown) => {
-      if (!existsSync(folder)) throw error; // else another process has installed it in the meantime
-    });
-    return folder;
-  } finally {
-    await rm(scratch, { recursive: true, force: true });
-  }
+  });
 }
