@@ -64,9 +64,10 @@ describe('Upgrades between the previous release and this version', function () {
     await rollout.applyManifests(CURRENT_RELEASE);
     await rollout.restartAll();
     await workloads.exercise();
-    await rollout.replace('ipam', CURRENT_RELEASE, () => workloads.exercise());
-    await replaceAgent('node-1', CURRENT_RELEASE);
-    await workloads.exercise();
+    await rollout.replace('ipam', CURRENT_RELEASE, async () => {
+      await replaceAgent('node-1', CURRENT_RELEASE);
+      await workloads.exercise();
+    });
     await rollout.installPlugin(CURRENT_RELEASE);
     await replaceAgent('node-2', CURRENT_RELEASE);
     await rollout.replace('controller', CURRENT_RELEASE);
@@ -77,13 +78,10 @@ describe('Upgrades between the previous release and this version', function () {
   it('change no address on the way back, with the kinds of this version', async () => {
     await rollout.replace('webhook', previous);
     await rollout.replace('controller', previous, () => workloads.exercise());
-    await replaceAgent('node-2', previous);
-    await workloads.exercise();
     await rollout.installPlugin(previous);
-    await replaceAgent('node-1', previous);
+    await Promise.all(bed.nodes.map((node) => replaceAgent(node, previous)));
     await Promise.all([rollout.replace('ipam', previous), rollout.replace('capacity', previous)]);
     await rollout.applyWorkloads(previous);
-    await workloads.exercise();
   });
 
   it('change no address in the reverse order', async () => {
@@ -92,11 +90,9 @@ describe('Upgrades between the previous release and this version', function () {
     await rollout.replace('controller', CURRENT_RELEASE);
     await rollout.installPlugin(CURRENT_RELEASE);
     await replaceAgent('node-2', CURRENT_RELEASE);
-    await workloads.exercise();
     await replaceAgent('node-1', CURRENT_RELEASE);
     await rollout.replace('ipam', CURRENT_RELEASE, () => workloads.exercise());
     await rollout.replace('capacity', CURRENT_RELEASE);
-    await workloads.exercise();
   });
 
   it('leave no claim and no address behind, cause no warning, and never lease an address twice', async () => {
