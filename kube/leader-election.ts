@@ -32,6 +32,8 @@ export interface LeaderElectionOptions {
   /** Namespace of the Lease. */
   namespace: string;
   name: string;
+  /** Of the Lease. */
+  labels?: Readonly<Record<string, string>>;
   /** Unique among the candidates. */
   identity: string;
   /** How long other candidates wait for a leader that does not renew. Default 15 000. */
@@ -71,13 +73,13 @@ export class LeaderElection {
   readonly #call: CallOptions;
 
   constructor(options: LeaderElectionOptions) {
-    const { leaseDurationMs = 15_000, renewDeadlineMs = 10_000, retryPeriodMs = 2_000 } = options;
+    const { labels = {}, leaseDurationMs = 15_000, renewDeadlineMs = 10_000, retryPeriodMs = 2_000 } = options;
     if (!(retryPeriodMs < renewDeadlineMs && renewDeadlineMs < leaseDurationMs)) {
       throw new RangeError(
         `leader election needs retryPeriodMs (${retryPeriodMs}) < renewDeadlineMs (${renewDeadlineMs}) < leaseDurationMs (${leaseDurationMs})`,
       );
     }
-    this.#options = { ...options, leaseDurationMs, renewDeadlineMs, retryPeriodMs };
+    this.#options = { ...options, labels, leaseDurationMs, renewDeadlineMs, retryPeriodMs };
     this.#call = { deadlineMs: renewDeadlineMs / 2 };
     this.#log = options.log.child({ lease: `${options.namespace}/${options.name}`, identity: options.identity });
   }
@@ -222,7 +224,7 @@ export class LeaderElection {
   }
 
   #leaseOf(before: Lease | undefined): Lease {
-    const { clock, namespace, name, identity, leaseDurationMs } = this.#options;
+    const { clock, namespace, name, labels, identity, leaseDurationMs } = this.#options;
     const now = microTime(clock.wall());
     const spec: LeaseSpec = {
       holderIdentity: identity,
@@ -231,11 +233,12 @@ export class LeaderElection {
       renewTime: now,
       leaseTransitions: 0,
     };
-    if (before === undefined) return { metadata: { namespace, name }, spec };
+    if (before === undefined) return { metadata: { namespace, name, labels }, spec };
     const kept = before.spec?.holderIdentity === identity;
     spec.leaseTransitions = (before.spec?.leaseTransitions ?? 0) + (kept ? 0 : 1);
     if (kept && before.spec?.acquireTime !== undefined) spec.acquireTime = before.spec.acquireTime;
-    return { ...before, spec: { ...before.spec, ...spec } };
+    const metadata = { ...before.metadata, labels: { ...before.metadata.labels, ...labels } };
+    return { ...before, metadata, spec: { ...before.spec, ...spec } };
   }
 
   async #release(): Promise<void> {

@@ -2,6 +2,7 @@ import { readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { parse, stringify } from 'yaml';
+import { KEPT_POLICY } from '../cli/uninstall/stages.js';
 import type { Manifest } from '../e2e/bed/objects.js';
 import { capture } from '../e2e/bed/processes.js';
 import { MANIFESTS } from '../e2e/holdfast/manifests.js';
@@ -128,6 +129,7 @@ describe('The Helm chart', function () {
     }
     const without = stringify(await helmTemplate({ networkPolicy: { enabled: false }, crds: { enabled: false } }));
     expect(without).not.to.match(/kind: (NetworkPolicy|CustomResourceDefinition)/);
+    expect(without, 'the policy that stays').to.include(`policyName: ${KEPT_POLICY.name}`);
   });
 
   it('renders a variant for each overlay', async () => {
@@ -145,9 +147,9 @@ function isNamespaceOfRelease({ kind, metadata }: Manifest): boolean {
   return kind === 'Namespace' && metadata.name === 'holdfast-system';
 }
 
-/** The kinds, which kustomize has apart, and the objects of `helm test`. */
-function isOnlyInChart({ kind, metadata }: Manifest): boolean {
-  return kind === 'CustomResourceDefinition' || metadata.annotations?.['helm.sh/hook'] !== undefined;
+/** The objects that stay, which kustomize has apart, and those of `helm test`. */
+function isOnlyInChart({ metadata: { annotations } }: Manifest): boolean {
+  return annotations?.['helm.sh/resource-policy'] !== undefined || annotations?.['helm.sh/hook'] !== undefined;
 }
 
 function expectHelmLabels({ metadata }: Manifest): void {

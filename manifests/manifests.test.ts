@@ -2,6 +2,7 @@ import { readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { parse } from 'yaml';
+import { KEPT_POLICY } from '../cli/uninstall/stages.js';
 import { readManifests } from '../e2e/bed/objects.js';
 import { MANIFESTS } from '../e2e/holdfast/manifests.js';
 import { Installation, type Shipped } from './testing/installation.js';
@@ -53,7 +54,9 @@ describe('the manifests', () => {
   });
 
   it('bind each policy, to parameters that exist', () => {
-    const policies = objects.filter(({ kind }) => kind === 'ValidatingAdmissionPolicy');
+    const policies = objects.filter(
+      ({ kind, metadata }) => kind === 'ValidatingAdmissionPolicy' && metadata.name !== KEPT_POLICY.name,
+    );
     expect(policies).not.to.be.empty;
     for (const { metadata, spec } of policies) {
       const { paramKind, failurePolicy } = spec;
@@ -74,5 +77,18 @@ describe('the manifests', () => {
         expect(parameterNotFoundAction, metadata.name).to.equal(wanted);
       }
     }
+  });
+
+  it('bind the policy that stays with the kinds to the kind of the parameters, and let it match no request', () => {
+    const { spec } = shipped.find('ValidatingAdmissionPolicy', KEPT_POLICY.name);
+    const guard = shipped.find('ValidatingAdmissionPolicy', 'holdfast-claim-guard');
+    expect(spec.paramKind).to.deep.equal(guard.spec.paramKind);
+    expect(spec)
+      .to.have.nested.property('matchConstraints.resourceRules')
+      .that.deep.equals([
+        { apiGroups: ['ipam.holdfast.dev'], apiVersions: ['*'], resources: ['none'], operations: ['CREATE'] },
+      ]);
+    const binding = shipped.find('ValidatingAdmissionPolicyBinding', KEPT_POLICY.name);
+    expect(binding.spec.policyName).to.equal(KEPT_POLICY.name);
   });
 });

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { parse } from 'yaml';
 import { type Manifest, readManifests } from '../e2e/bed/objects.js';
+import { KEPT_POLICY } from '../cli/uninstall/stages.js';
 import { MANIFESTS, readInstallation } from '../e2e/holdfast/manifests.js';
 
 /** The annotations by which each tool leaves an object in the cluster. */
@@ -26,18 +27,21 @@ describe('For their removal, the manifests', () => {
     }
   });
 
-  it('make Helm, Argo CD and Flux keep every kind, also that of claims', async () => {
-    const own = objects.filter(({ kind }) => kind === 'CustomResourceDefinition');
-    const kinds = [...own, ...(await readManifests(join(MANIFESTS, 'crds', 'ipamclaims.yaml')))];
-    expect(kinds).to.have.length(4);
-    for (const { metadata } of kinds) expect(metadata.annotations, metadata.name).to.deep.equal(KEPT);
+  it('make Helm, Argo CD and Flux keep every kind, also that of claims, and the policy that stays with the kinds', async () => {
+    const kept = objects.filter(
+      ({ kind, metadata }) => kind === 'CustomResourceDefinition' || metadata.name === KEPT_POLICY.name,
+    );
+    const all = [...kept, ...(await readManifests(join(MANIFESTS, 'crds', 'ipamclaims.yaml')))];
+    expect(all).to.have.length(6);
+    for (const { metadata } of all) expect(metadata.annotations, metadata.name).to.deep.equal(KEPT);
   });
 
-  it('keep the kinds out of the base, so that kubectl delete -k of the base deletes no lease', async () => {
+  it('keep these out of the base, so that kubectl delete -k of the base deletes no lease', async () => {
     const { resources } = parse(await readFile(join(MANIFESTS, 'base', 'kustomization.yaml'), 'utf8')) as {
       resources: string[];
     };
     const base = await Promise.all(resources.map((path) => readManifests(join(MANIFESTS, 'base', path))));
+    expect(base.flat().map(({ metadata }) => metadata.name)).not.to.include(KEPT_POLICY.name);
     expect(base.flat().map(({ kind }) => kind)).not.to.include('CustomResourceDefinition');
   });
 });

@@ -1,6 +1,7 @@
 import { cp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { KEPT_POLICY } from '../cli/uninstall/stages.js';
 import { type ControlPlane, startControlPlane } from '../e2e/bed/control-plane.js';
 import { type Manifest, createAll, readManifests, resourceOf } from '../e2e/bed/objects.js';
 import { capture } from '../e2e/bed/processes.js';
@@ -138,6 +139,7 @@ describe('On a kube-apiserver', function () {
         const { items } = await plane.client.list<never>(kind as never);
         expect(items, kind.plural).to.have.lengthOf(1);
       }
+      for (const kind of KEPT_POLICY.kinds) await plane.client.get(kind, { name: KEPT_POLICY.name });
     }
   });
 });

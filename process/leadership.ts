@@ -61,7 +61,9 @@ export class Leadership {
   async #workAsLeader(): Promise<void> {
     const { context, config, name, identity, startWork, stopWork } = this.#options;
     const { client, clock, random, log } = context;
-    const lease = { namespace: config.namespace, name, identity };
+    // by the label, kubectl holdfast uninstall finds the Lease
+    const labels = { 'app.kubernetes.io/name': 'holdfast' };
+    const lease = { namespace: config.namespace, name, labels, identity };
     this.#election = new LeaderElection({ client, ...lease, clock, random, log });
     while (!this.#stopping.signal.aborted) await this.#election.run({ onStarted: startWork, onStopped: stopWork });
   }

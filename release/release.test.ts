@@ -113,7 +113,11 @@ describe('make release', function () {
     expect(await kinds('install.yaml'))
       .to.include('DaemonSet')
       .and.not.to.include('CustomResourceDefinition');
-    expect(await kinds('crds.yaml')).to.deep.equal(Array(3).fill('CustomResourceDefinition'));
+    expect(await kinds('crds.yaml')).to.deep.equal([
+      ...Array<string>(3).fill('CustomResourceDefinition'),
+      'ValidatingAdmissionPolicy',
+      'ValidatingAdmissionPolicyBinding',
+    ]);
     expect(await read('crds.yaml')).not.to.include('ipamclaims');
     expect(await read('ipamclaims-crd.yaml')).to.include('name: ipamclaims.k8s.cni.cncf.io');
   });

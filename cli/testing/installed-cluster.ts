@@ -27,6 +27,8 @@ export class InstalledCluster {
   readonly forbidden = new Set<string>();
   /** Plurals that the user may not list. */
   readonly unreadable = new Set<string>();
+  /** Called before each list; may throw. */
+  beforeList: () => void = () => undefined;
   /** Called before each write; may throw. */
   beforeWrite: (write: { verb: string; resource: Resource; name: string }) => void = () => undefined;
   /** Called after each write. */
@@ -109,20 +111,22 @@ export class InstalledCluster {
     };
   }
 
-  #list<P>(
+  async #list<P>(
     resource: Resource,
     { labelSelector = '', namespace }: ListOptions = {},
     transform: (object: KubeObject) => P,
   ): Promise<{ items: P[] }> {
-    if (this.unreadable.has(resource.plural)) return Promise.reject(apiError(403, 'Forbidden', 'no', ''));
+    await Promise.resolve();
+    this.beforeList();
+    if (this.unreadable.has(resource.plural)) throw apiError(403, 'Forbidden', 'no', '');
     const isServed = this.#objects.has(crdNameOf(resource));
-    if (!isServed) return Promise.reject(apiError(404, 'NotFound', 'the server could not find the resource', ''));
+    if (!isServed) throw apiError(404, 'NotFound', 'the server could not find the resource', '');
     const wanted = labelSelector === '' ? [] : labelSelector.split(',').map((each) => each.split('='));
     const items = [...this.#of(resource).values()]
       .filter(({ metadata }) => wanted.every(([key = '', value]) => metadata.labels?.[key] === value))
       .filter(({ metadata }) => namespace === undefined || metadata.namespace === namespace)
       .map((object) => transform(structuredClone(object)));
-    return Promise.resolve({ items });
+    return { items };
   }
 
   async #write<T>(verb: string, resource: Resource, ref: ObjectRef, act: () => T): Promise<T> {
@@ -198,7 +202,7 @@ export class InstalledCluster {
   /** Pods end some time after their workload is gone. */
   #endPods(): void {
     for (const [key, { metadata }] of this.#of(PODS)) {
-      if (metadata.labels?.['app.kubernetes.io/name'] !== 'holdfast') continue;
+      if (metadata.labels?.['app.kubernetes.io/name'] !== 'holdfast' || !metadata.ownerReferences) continue;
       const kind = metadata.name.startsWith('holdfast-agent') ? DAEMON_SETS.kind : 'Deployment';
       const workload = `${metadata.namespace}/${metadata.name.replace(/-\d+$/, '')}`;
       if (!this.has(kind, workload)) this.#of(PODS).delete(key);

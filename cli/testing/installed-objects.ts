@@ -18,6 +18,7 @@ export const processPod = (namespace: string, name: string, component: string): 
     namespace,
     name,
     labels: { 'app.kubernetes.io/name': 'holdfast', 'app.kubernetes.io/component': component },
+    ownerReferences: [{ apiVersion: 'apps/v1', kind: 'ReplicaSet', name, uid: 'workload', controller: true }],
   },
 });
 
@@ -61,7 +62,7 @@ export const NODE = {
 } as KubeObject;
 
 /** The shipped manifests, without the fields that the command does not read. */
-const MANIFESTS: readonly KubeObject[] = (await readInstallation()).map((object) => {
+export const MANIFESTS: readonly KubeObject[] = (await readInstallation()).map((object) => {
   const { apiVersion, kind, metadata, spec } = object;
   return { apiVersion, kind, metadata, ...(kind === 'DaemonSet' && { spec }) };
 });

@@ -33,6 +33,7 @@ import {
   CUSTOM_RESOURCE_DEFINITIONS,
   DAEMON_SETS,
   type DaemonSet,
+  KEPT_POLICY,
   OWN_KINDS,
   STAGES,
   type Stage,
@@ -68,8 +69,14 @@ export async function observeInstallation(client: Reader, everything: boolean): 
 
 /** Reads the objects of one stage that exist now. */
 export async function observeStage(client: Reader, stage: Stage): Promise<ObservedStage> {
-  const lists = await Promise.all(stage.kinds.map((resource) => listInstalled(client, resource)));
-  return { stage, objects: lists.flat() };
+  const objects = await listInstalled(client, stage.kinds);
+  return { stage, objects: objects.filter(({ metadata }) => metadata.name !== KEPT_POLICY.name) };
+}
+
+/** Lists the policy that stays with the kinds, and its binding. */
+export async function listKeptPolicy(client: Reader): Promise<InstalledObject[]> {
+  const objects = await listInstalled(client, KEPT_POLICY.kinds);
+  return objects.filter(({ metadata }) => metadata.name === KEPT_POLICY.name);
 }
 
 /** Lists the pods of a stage that have not ended. */
@@ -108,10 +115,18 @@ export function capacityResourcesOf({ status }: Node): string[] {
   return Object.keys({ ...status?.capacity, ...status?.allocatable }).filter(isCapacityResource);
 }
 
-async function listInstalled(client: Reader, resource: Resource): Promise<InstalledObject[]> {
+async function listInstalled(client: Reader, kinds: readonly Resource[]): Promise<InstalledObject[]> {
   const options = { labelSelector: INSTALLED, metadataOnly: true };
-  const { items } = await read(resource, () => client.list(resource, options));
-  return items.filter(({ metadata }) => OWN_NAME.test(metadata.name)).map(({ metadata }) => ({ resource, metadata }));
+  const lists = await Promise.all(
+    kinds.map(async (resource) => {
+      const { items } = await read(resource, () => client.list(resource, options));
+      return items.map(({ metadata }) => ({ resource, metadata }));
+    }),
+  );
+  // pods of a workload end with it
+  return lists
+    .flat()
+    .filter(({ metadata }) => OWN_NAME.test(metadata.name) && (metadata.ownerReferences ?? []).length === 0);
 }
 
 async function hasForeignPods(client: Reader, namespace: string): Promise<boolean> {
@@ -127,7 +142,7 @@ async function findPluginFolder(client: Reader): Promise<string | undefined> {
 }
 
 async function observeData(client: Reader): Promise<ObservedData> {
-  const [claims, leases, pods, pools, blocks, nads, nodes, crds] = await Promise.all([
+  const [claims, leases, pods, pools, blocks, nads, nodes, crds, keptPolicy] = await Promise.all([
     listExisting(client, IPAM_CLAIMS, (claim) => ({ own: isOwnClaim(claim), claim: summarizeClaim(claim) })),
     listExisting(client, ADDRESS_LEASES, podUidOf),
     listExisting(client, PODS, (pod) => pod),
@@ -136,6 +151,7 @@ async function observeData(client: Reader): Promise<ObservedData> {
     listExisting(client, NETWORK_ATTACHMENT_DEFINITIONS, (nad) => (namesHoldfast(nad) ? [objectKey(nad)] : [])),
     listExisting(client, NODES, (node) => (capacityResourcesOf(node).length > 0 ? [node.metadata.name] : [])),
     listOwnCrds(client),
+    listKeptPolicy(client),
   ]);
   const own = claims.filter((each) => each.own).map((each) => each.claim);
   return {
@@ -148,6 +164,7 @@ async function observeData(client: Reader): Promise<ObservedData> {
     nads: nads.flat().sort(),
     nodes: nodes.flat().sort(),
     crds: crds.map(({ name }) => name),
+    keptPolicy,
   };
 }
 

@@ -44,6 +44,8 @@ export interface ObservedData {
   readonly nodes: readonly string[];
   /** CustomResourceDefinitions of Holdfast. */
   readonly crds: readonly string[];
+  /** The policy that stays with the kinds, and its binding. */
+  readonly keptPolicy: readonly InstalledObject[];
 }
 
 export interface ObservedInstallation {

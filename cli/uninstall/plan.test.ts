@@ -17,6 +17,7 @@ const NOTHING: ObservedData = {
   nads: [],
   nodes: [],
   crds: [],
+  keptPolicy: [],
 };
 
 /** An installation of one ConfigMap and one namespace. */

@@ -71,6 +71,6 @@ function refuseUsers({ users }: ObservedData): string[] {
   ];
 }
 
-function isEmptyData({ claims, pools, blocks, leases, nodes, crds }: ObservedData): boolean {
-  return claims.length + pools + blocks + leases + nodes.length + crds.length === 0;
+function isEmptyData({ claims, pools, blocks, leases, nodes, crds, keptPolicy }: ObservedData): boolean {
+  return claims.length + pools + blocks + leases + nodes.length + crds.length + keptPolicy.length === 0;
 }

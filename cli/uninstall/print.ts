@@ -1,6 +1,7 @@
 import { objectKey } from '../../api/meta.js';
 import type { ObservedData, ObservedStage } from './observed.js';
 import type { UninstallPlan } from './plan.js';
+import { KEPT_POLICY } from './stages.js';
 
 /** Longer lists are cut. */
 const MAX_LINES = 20;
@@ -16,7 +17,9 @@ export function formatPlan({ stages, data, keptNamespaces }: UninstallPlan): str
     ...(data === undefined ? [] : formatUsers(data)),
     ...section('Kept', [
       ...(data === undefined
-        ? ['all kinds, pools, leases and claims: VMs keep their addresses, and a new installation finds them again']
+        ? [
+            `all kinds, the policy ${KEPT_POLICY.name}, pools, leases and claims: VMs keep their addresses, and a new installation finds them again`,
+          ]
         : ['the kind IPAMClaim, because other software may use it']),
       ...(data !== undefined && data.otherClaims > 0 ? [`${count(data.otherClaims, 'claim')} of other software`] : []),
       ...keptNamespaces.map((name) => `Namespace ${name}: other software runs pods in it`),
@@ -42,6 +45,7 @@ export function formatRemainder({ data }: UninstallPlan, pluginFolder = DEFAULT_
     'The plugin stays on the nodes, because pods with addresses from Holdfast need it to end. When none is left, run on each node:',
     `  rm -rf ${pluginFolder}/holdfast /run/holdfast`,
     'If no other software uses claims, run: kubectl delete crd ipamclaims.k8s.cni.cncf.io',
+    'Before you install Holdfast again, restart the API servers: until then they find no parameters of policies (kubernetes/kubernetes#130887).',
   ];
 }
 
@@ -51,12 +55,13 @@ function formatStage({ stage, objects }: ObservedStage): string {
   return `${stage.title}: ${shown}`;
 }
 
-function formatData({ claims, pools, blocks, leases, nodes, crds }: ObservedData): string[] {
+function formatData({ claims, pools, blocks, leases, nodes, crds, keptPolicy }: ObservedData): string[] {
   return [
     `claims: ${count(claims.length, 'IPAMClaim')} that Holdfast manages`,
     `addresses: ${count(pools, 'pool')}, ${count(blocks, 'block')}, ${count(leases, 'lease')}`,
     ...(nodes.length > 0 ? [`extended resources ipam.holdfast.dev/… of ${count(nodes.length, 'node')}`] : []),
     ...(crds.length > 0 ? [`kinds: ${crds.join(', ')}`] : []),
+    ...(keptPolicy.length > 0 ? [`the policy that stays with the kinds: ${KEPT_POLICY.name}`] : []),
   ];
 }
 

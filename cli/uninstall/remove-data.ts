@@ -4,7 +4,7 @@ import { isConflict, isNotFound } from '../../kube/errors.js';
 import { ADDRESS_BLOCKS, ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS, NODES } from '../../kube/resources.js';
 import type { Resource } from '../../kube/resource.js';
 import { CommandError } from '../command-error.js';
-import { capacityResourcesOf, isOwnClaim, listExisting, listOwnCrds } from './observe.js';
+import { capacityResourcesOf, isOwnClaim, listExisting, listKeptPolicy, listOwnCrds } from './observe.js';
 import { type RemovalDeps, deleteObject, forAll, untilNone, withRetries } from './remove.js';
 import { CUSTOM_RESOURCE_DEFINITIONS } from './stages.js';
 
@@ -22,7 +22,7 @@ interface Clearing<T extends KubeObject> {
 }
 
 /**
- * Removes claims, pools, blocks, leases, the resources on nodes, and at last the kinds. Needs none of Holdfast's processes, and none may run.
+ * Removes claims, pools, blocks, leases, the resources on nodes, the kinds, and at last the policy that stays with them. Needs none of Holdfast's processes, and none may run.
  * Pools come before leases: if the removal is interrupted and Holdfast installed again, no address that is in use is allocated again.
  */
 export async function removeData(deps: RemovalDeps): Promise<void> {
@@ -30,6 +30,8 @@ export async function removeData(deps: RemovalDeps): Promise<void> {
   await clearOwnKinds(deps);
   await removeCapacity(deps);
   await removeKinds(deps);
+  for (const { resource, metadata } of await listKeptPolicy(deps.client))
+    await deleteObject(resource, { metadata }, deps);
 }
 
 async function clearOwnKinds(deps: RemovalDeps): Promise<void> {

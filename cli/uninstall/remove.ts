@@ -21,7 +21,7 @@ const SETTLE_MS = 5_000;
 /** For pods, namespaces and kinds to be gone. */
 export const GONE_TIMEOUT_MS = 300_000;
 const POLL_MS = 1_000;
-/** For the API server to accept a write: it may be busy, or still evaluate a policy that is gone. */
+/** For the API server to accept a request: it may be busy or restart, or still evaluate a policy that is gone. */
 const RETRY_TIMEOUT_MS = 60_000;
 
 /** Removes the objects of one stage, and waits until the next stage may begin. */
@@ -101,12 +101,23 @@ export async function forAll<T>(
   if (errors.length > 0) throw errors[0];
 }
 
-/** Repeats a write while the API server is busy, or does not know yet that a policy of Holdfast is gone. */
-export async function withRetries<T>({ clock }: Pick<RemovalDeps, 'clock'>, write: () => Promise<T>): Promise<T> {
+/** The same with a client that repeats reads too, so that an API server may restart meanwhile. */
+export function withRetriedReads<T extends RemovalDeps>(deps: T): T {
+  const client: RemovalDeps['client'] = {
+    list: (resource, options) => withRetries(deps, () => deps.client.list(resource, options)),
+    listAs: (resource, transform, options) => withRetries(deps, () => deps.client.listAs(resource, transform, options)),
+    patch: (resource, ref, patch, options) => deps.client.patch(resource, ref, patch, options),
+    delete: (resource, ref, options) => deps.client.delete(resource, ref, options),
+  };
+  return { ...deps, client };
+}
+
+/** Repeats a request while the API server is busy or away, or does not know yet that a policy of Holdfast is gone. */
+export async function withRetries<T>({ clock }: Pick<RemovalDeps, 'clock'>, request: () => Promise<T>): Promise<T> {
   const end = clock.now() + RETRY_TIMEOUT_MS;
   for (;;) {
     try {
-      return await write();
+      return await request();
     } catch (error) {
       if (error instanceof CommandError || !mayPass(error) || clock.now() >= end) throw error;
     }

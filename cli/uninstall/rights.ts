@@ -44,6 +44,7 @@ function rightsFor({ stages, data }: UninstallPlan): Right[] {
   const cleared = [...(data.claims.length > 0 ? [IPAM_CLAIMS] : []), ...(data.crds.length > 0 ? OWN_KINDS : [])];
   for (const resource of cleared) rights.push({ verb: 'patch', resource }, { verb: 'delete', resource });
   if (data.crds.length > 0) rights.push({ verb: 'delete', resource: CUSTOM_RESOURCE_DEFINITIONS });
+  for (const { resource } of data.keptPolicy) rights.push({ verb: 'delete', resource });
   if (data.nodes.length > 0) rights.push({ verb: 'patch', resource: NODES, subresource: 'status' });
   return rights;
 }

@@ -1,4 +1,5 @@
 import type { KubeObject } from '../../api/meta.js';
+import { LEASES } from '../../kube/leader-election.js';
 import {
   ADDRESS_BLOCKS,
   ADDRESS_LEASES,
@@ -6,6 +7,7 @@ import {
   CONFIG_MAPS,
   MUTATING_WEBHOOK_CONFIGURATIONS,
   NAMESPACES,
+  PODS,
   SECRETS,
   VALIDATING_WEBHOOK_CONFIGURATIONS,
 } from '../../kube/resources.js';
@@ -24,6 +26,10 @@ export const CUSTOM_RESOURCE_DEFINITIONS = clusterResource(
 );
 
 const ADMISSION = 'admissionregistration.k8s.io/v1';
+const POLICY_KINDS: readonly Resource[] = [
+  clusterResource(ADMISSION, 'validatingadmissionpolicybindings', 'ValidatingAdmissionPolicyBinding'),
+  clusterResource(ADMISSION, 'validatingadmissionpolicies', 'ValidatingAdmissionPolicy'),
+];
 const RBAC = 'rbac.authorization.k8s.io/v1';
 const MONITORING = 'monitoring.coreos.com/v1';
 
@@ -52,15 +58,13 @@ export const STAGES: readonly Stage[] = [
     kinds: [MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS],
     then: 'settled',
   },
-  { title: 'processes', kinds: [namespacedResource('apps/v1', 'deployments', 'Deployment')], then: 'pods-gone' },
   {
-    title: 'admission policies',
-    kinds: [
-      clusterResource(ADMISSION, 'validatingadmissionpolicybindings', 'ValidatingAdmissionPolicyBinding'),
-      clusterResource(ADMISSION, 'validatingadmissionpolicies', 'ValidatingAdmissionPolicy'),
-    ],
-    then: 'settled',
+    title: 'processes',
+    // a failed `helm test` leaves a pod without a workload
+    kinds: [namespacedResource('apps/v1', 'deployments', 'Deployment'), PODS],
+    then: 'pods-gone',
   },
+  { title: 'admission policies', kinds: POLICY_KINDS, then: 'settled' },
   {
     title: 'rights, services and settings',
     kinds: [
@@ -79,6 +83,7 @@ export const STAGES: readonly Stage[] = [
       namespacedResource('v1', 'serviceaccounts', 'ServiceAccount'),
       CONFIG_MAPS,
       SECRETS,
+      LEASES,
     ],
   },
   { title: 'namespaces', kinds: [NAMESPACES], then: 'gone' },
@@ -86,6 +91,12 @@ export const STAGES: readonly Stage[] = [
 
 /** The kinds of Holdfast's own objects. A lease is removed last: as long as a pool exists, its leases keep addresses from being allocated twice. */
 export const OWN_KINDS: readonly Resource[] = [ADDRESS_POOLS, ADDRESS_BLOCKS, ADDRESS_LEASES];
+
+/**
+ * A policy that stays with the kinds, so that API servers find the parameters of a new installation. It is removed last: API servers then
+ * know that the other parameters are gone, and deny instead of using old ones.
+ */
+export const KEPT_POLICY = { name: 'holdfast-configmap-informer', kinds: POLICY_KINDS } as const;
 
 /** The name of the CustomResourceDefinition of a kind. */
 export function crdNameOf({ plural, group }: Resource): string {

@@ -4,7 +4,7 @@ import { observeInstallation } from './observe.js';
 import { type UninstallOptions, type UninstallPlan, planUninstall } from './plan.js';
 import { formatPlan, formatRemainder } from './print.js';
 import { removeData } from './remove-data.js';
-import { type RemovalDeps, removeStage } from './remove.js';
+import { type RemovalDeps, removeStage, withRetriedReads } from './remove.js';
 import { requireRights } from './rights.js';
 
 export interface UninstallDeps extends RemovalDeps {
@@ -38,12 +38,12 @@ export async function uninstall(options: UninstallOptions, deps: UninstallDeps):
     return true;
   }
   if (!(await isConfirmed(options, deps))) return false;
-  await remove(plan, deps);
+  await remove(plan, withRetriedReads(deps));
   for (const line of formatRemainder(plan, observed.pluginFolder)) deps.print(line);
   return true;
 }
 
-async function remove({ stages, data }: UninstallPlan, deps: UninstallDeps): Promise<void> {
+async function remove({ stages, data }: UninstallPlan, deps: RemovalDeps): Promise<void> {
   // Holdfast's processes would write the data again, and its policies protect claims
   for (const stage of stages) await removeStage(stage, deps);
   if (data !== undefined) await removeData(deps);

@@ -21,7 +21,7 @@ export async function readInstallation(folder = MANIFESTS): Promise<Manifest[]> 
 }
 
 /** Reads the objects of a kustomization in order, as `kubectl kustomize` prints them for a base without patches. */
-async function readKustomization(folder: string): Promise<Manifest[]> {
+export async function readKustomization(folder: string): Promise<Manifest[]> {
   const { resources } = parse(await readFile(join(folder, 'kustomization.yaml'), 'utf8')) as { resources: string[] };
   const objects = await Promise.all(
     resources.map((entry) => {
