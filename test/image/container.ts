@@ -18,6 +18,8 @@ export interface ContainerOptions {
   /** By default the user of the image. */
   readonly uid?: number;
   readonly mounts?: readonly Mount[];
+  /** Variables besides those of the image. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** A command line that becomes the container's process: signals reach it directly. */
@@ -82,7 +84,7 @@ export class ImageRoot {
   }
 
   /** A container with the root file system read-only, without capabilities and without a way to get any. */
-  async container({ args, entrypoint, uid, mounts = [] }: ContainerOptions): Promise<ContainerCommand> {
+  async container({ args, entrypoint, uid, mounts = [], env = {} }: ContainerOptions): Promise<ContainerCommand> {
     await this.#addMountPoints(mounts);
     const [user = '', group = user] = uid === undefined ? this.#config.User.split(':') : [String(uid), String(uid)];
     const limits = [
@@ -99,13 +101,15 @@ export class ImageRoot {
       target,
       writable === true ? 'rw' : 'ro',
     ]);
-    return { command: 'unshare', args: ['--mount', 'sh', '-euc', START, 'sh', this.#root, ...binds, '--', ...process] };
+    const variables = [...this.#config.Env, ...Object.entries(env).map(([name, value]) => `${name}=${value}`)];
+    const start = ['unshare', '--mount', 'sh', '-euc', START, 'sh', this.#root, ...binds];
+    return { command: 'env', args: ['-i', ...variables, ...start, '--', ...process] };
   }
 
   /** Runs a container until it ends. */
   async run(options: ContainerOptions): Promise<{ status: number | null; stdout: string; stderr: string }> {
     const { command, args } = await this.container(options);
-    return spawnSync(command, args, { encoding: 'utf8', env: {}, timeout: 60_000 });
+    return spawnSync(command, args, { encoding: 'utf8', timeout: 60_000 });
   }
 
   /** A file system that is read-only cannot get them later. */
