@@ -29,8 +29,12 @@ const MOCHA = [
   '--require=./test/model-seed.ts',
 ];
 
+type Output = 'inherit' | 'ignore' | number;
+
 export interface MochaPhaseOptions {
   readonly name: string;
+  /** Path of the Node.js that runs the tests; by default that of this process. */
+  readonly node?: string;
   /** Files or globs. */
   readonly files: readonly string[];
   readonly timeoutMs: number;
@@ -41,21 +45,18 @@ export interface MochaPhaseOptions {
   readonly mochaArgs?: readonly string[];
 }
 
-export function mochaPhase({ name, files, timeoutMs, limitMs, hooks, mochaArgs = [] }: MochaPhaseOptions): Phase {
+export function mochaPhase(options: MochaPhaseOptions): Phase {
+  const { name, node = process.execPath, files, timeoutMs, limitMs, hooks, mochaArgs = [] } = options;
   const required = hooks === undefined ? [] : [`--require=${hooks}`];
   const args = [...MOCHA, `--timeout=${timeoutMs}`, ...required, ...mochaArgs, ...files];
-  return { name, command: process.execPath, args, limitMs, counts: true };
+  return { name, command: node, args, limitMs, counts: true };
 }
 
 /**
  * Runs a phase. A child that ends badly without a failed test, or without having counted, counts as one failure.
- * @param output whether the output of the child is shown or dropped
+ * @param output whether the output of the child is shown or dropped, or the file descriptor that it is written to
  */
-export async function runPhase(
-  phase: Phase,
-  interrupt: AbortSignal,
-  output: 'inherit' | 'ignore' = 'inherit',
-): Promise<TestCounts> {
+export async function runPhase(phase: Phase, interrupt: AbortSignal, output: Output = 'inherit'): Promise<TestCounts> {
   const folder = await mkdtemp(join(tmpdir(), 'holdfast-test-'));
   const path = join(folder, 'counts.json');
   try {
@@ -76,7 +77,7 @@ async function readCounts(path: string): Promise<TestCounts | undefined> {
 }
 
 /** @returns whether the child ended by itself, in time and successfully */
-function runChild(phase: Phase, interrupt: AbortSignal, output: 'inherit' | 'ignore'): Promise<boolean> {
+function runChild(phase: Phase, interrupt: AbortSignal, output: Output): Promise<boolean> {
   const { command, args, limitMs, name } = phase;
   return new Promise((resolve) => {
     const child = spawn(command, args, { stdio: ['ignore', output, output] });

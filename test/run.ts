@@ -1,58 +1,122 @@
-// Runs the checks and the tests: `tsx test/run.ts [check] [unit] [e2e] [-- options of mocha]`. Without a name: all of them.
+// Runs the checks and the tests: `tsx test/run.ts [check] [unit-lts] [unit] [e2e] [-- options of mocha]`. Without a name: all of them.
 import { existsSync } from 'node:fs';
-import { NO_TESTS, addCounts, closingLine, succeeded } from './counts.js';
+import { mkdtemp, open, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { NO_TESTS, type TestCounts, addCounts, closingLine, succeeded } from './counts.js';
+import { lineOfImage, nodeOfImage } from './image/node.js';
 import { type Phase, mochaPhase, runPhase } from './phase.js';
 
 const MINUTE_MS = 60_000;
 /** All tests of the tree but those of the e2e phase. A list of folders would leave new ones out. */
 const UNIT_TESTS = '!(node_modules|dist|out)/**/*.test.ts';
+const UNIT_HOOKS = './test/unhandled-rejections.ts';
 const E2E_HOOKS = 'e2e/hooks.ts';
+/** Not in the image, or thousands of random cases of our logic, which does not depend on the version of Node.js. */
+const NOT_LTS = ['{e2e,manifests,release,test}/**', '**/{fuzz,*.model,*.property}.test.ts'];
 
-function phases(more: readonly string[]): Phase[] {
-  return [
-    { name: 'check', command: 'npm', args: ['run', '--silent', 'check'], limitMs: 10 * MINUTE_MS, counts: false },
-    mochaPhase({
+type Name = 'check' | 'unit-lts' | 'unit' | 'e2e';
+/** Phases of one list run at the same time. */
+const ORDER: readonly (readonly Name[])[] = [['check', 'unit-lts'], ['unit'], ['e2e']];
+
+/** @param more options of mocha @returns undefined if the phase would repeat another one */
+const PHASES: Readonly<Record<Name, (more: readonly string[]) => Promise<Phase | undefined>>> = {
+  check: () => {
+    const args = ['run', '--silent', 'check'];
+    return Promise.resolve({ name: 'check', command: 'npm', args, limitMs: 10 * MINUTE_MS, counts: false });
+  },
+  'unit-lts': async (mochaArgs) => {
+    const node = await nodeOfImage();
+    if (node === process.execPath) return undefined;
+    return mochaPhase({
+      name: `unit-lts, on Node.js ${String(await lineOfImage())} of the image`,
+      node,
+      files: [UNIT_TESTS],
+      timeoutMs: 30_000,
+      limitMs: 20 * MINUTE_MS,
+      hooks: UNIT_HOOKS,
+      mochaArgs: [...NOT_LTS.map((pattern) => `--ignore=${pattern}`), ...mochaArgs],
+    });
+  },
+  unit: (mochaArgs) => {
+    const phase = mochaPhase({
       name: 'unit',
       files: [UNIT_TESTS],
       timeoutMs: 10_000,
       // The first run builds a control plane.
       limitMs: 20 * MINUTE_MS,
-      hooks: './test/unhandled-rejections.ts',
-      mochaArgs: more,
-    }),
-    mochaPhase({
+      hooks: UNIT_HOOKS,
+      mochaArgs,
+    });
+    return Promise.resolve(phase);
+  },
+  e2e: (mochaArgs) => {
+    const phase = mochaPhase({
       name: 'e2e',
       // Tests in subfolders start their own control plane, so they cannot test an existing cluster.
       files: process.env.E2E_KUBECONFIG === undefined ? ['e2e/**/*.e2e.ts'] : ['e2e/*.e2e.ts'],
       timeoutMs: 2 * MINUTE_MS,
       limitMs: 35 * MINUTE_MS,
       hooks: existsSync(E2E_HOOKS) ? E2E_HOOKS : undefined,
-      mochaArgs: more,
-    }),
-  ];
+      mochaArgs,
+    });
+    return Promise.resolve(phase);
+  },
+};
+
+async function choose(args: readonly string[]): Promise<Phase[][]> {
+  const dashes = args.includes('--') ? args.indexOf('--') : args.length;
+  const names = args.slice(0, dashes);
+  const unknown = names.filter((name) => !(name in PHASES));
+  if (unknown.length > 0)
+    throw new TypeError(`no phase "${unknown.join('", "')}"; there are: ${Object.keys(PHASES).join(', ')}`);
+  const isChosen = (name: Name) => names.length === 0 || names.includes(name);
+  const more = args.slice(dashes + 1);
+  const lists = ORDER.map((list) => Promise.all(list.filter(isChosen).map((name) => PHASES[name](more))));
+  return (await Promise.all(lists)).map((list) => list.filter((phase) => phase !== undefined));
 }
 
-function choose(args: readonly string[]): Phase[] {
-  const dashes = args.includes('--') ? args.indexOf('--') : args.length;
-  const all = phases(args.slice(dashes + 1));
-  const names = args.slice(0, dashes);
-  const known = all.map(({ name }) => name);
-  const unknown = names.filter((name) => !known.includes(name));
-  if (unknown.length > 0) throw new TypeError(`no phase "${unknown.join('", "')}"; there are: ${known.join(', ')}`);
-  return names.length === 0 ? all : all.filter(({ name }) => names.includes(name));
+async function run(phase: Phase): Promise<TestCounts> {
+  console.log(`\n=== ${phase.name}`);
+  const started = performance.now();
+  const counts = await runPhase(phase, interrupt.signal);
+  return report(phase, performance.now() - started, counts);
+}
+
+/** Runs a phase, and shows its output after that of another one that runs at the same time. */
+async function runBeside(phase: Phase, other: Promise<unknown>): Promise<TestCounts> {
+  const folder = await mkdtemp(join(tmpdir(), 'holdfast-test-'));
+  const path = join(folder, 'output');
+  const file = await open(path, 'w');
+  try {
+    const started = performance.now();
+    const counts = await runPhase(phase, interrupt.signal, file.fd);
+    const durationMs = performance.now() - started;
+    await other;
+    console.log(`\n=== ${phase.name}`);
+    process.stdout.write(await readFile(path));
+    return report(phase, durationMs, counts);
+  } finally {
+    await file.close();
+    await rm(folder, { recursive: true });
+  }
+}
+
+function report({ name }: Phase, durationMs: number, counts: TestCounts): TestCounts {
+  console.log(`=== ${name}: ${(durationMs / 1000).toFixed(0)} s, ${closingLine(counts)}`);
+  return counts;
 }
 
 const interrupt = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupt.abort());
 
 let total = NO_TESTS;
-for (const phase of choose(process.argv.slice(2))) {
+for (const [first, ...others] of await choose(process.argv.slice(2))) {
   if (interrupt.signal.aborted) break;
-  console.log(`\n=== ${phase.name}`);
-  const started = performance.now();
-  const counts = await runPhase(phase, interrupt.signal);
-  console.log(`=== ${phase.name}: ${((performance.now() - started) / 1000).toFixed(0)} s, ${closingLine(counts)}`);
-  total = addCounts(total, counts);
+  if (first === undefined) continue;
+  const shown = run(first);
+  const counts = await Promise.all([shown, ...others.map((phase) => runBeside(phase, shown))]);
+  total = counts.reduce(addCounts, total);
 }
 console.log(`\n${closingLine(total)}`);
 process.exitCode = succeeded(total) && !interrupt.signal.aborted ? 0 : 1;
