@@ -1,11 +1,13 @@
-import { readFile } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { ROOT } from '../test/source-files.js';
 import { cutRelease, notesOf, problemsOfChangelog, withAbsoluteLinks } from './changelog.js';
 import { baseImagesOf, imageBuild } from './image.js';
 import { readSettings } from './settings.js';
-import { type TreeState, listFiles, problemsOfTree } from './tree.js';
+import { type TreeState, listFiles, problemsOfTree, readTree } from './tree.js';
 import { readVersion, withVersion } from './version.js';
 
 const CHANGELOG = `# Changelog
@@ -58,29 +60,62 @@ describe('a tree', () => {
     time: 0,
     changed: [],
     tagged: undefined,
+    previous: { tag: 'v0.9.0', commit: 'old' },
     version: '1.0.0',
     changelog: CHANGELOG,
   };
 
   it('can be released if it is clean and has the version and its changes', () => {
-    expect(problemsOfTree(ready, '1.0.0')).to.deep.equal([]);
-    expect(problemsOfTree({ ...ready, tagged: 'aaa' }, '1.0.0')).to.deep.equal([]);
-    expect(problemsOfTree({ ...ready, version: '1.1.0-rc.1' }, '1.1.0-rc.1')).to.deep.equal([]);
+    expect(problemsOfTree(ready, '1.0.0', 'old')).to.deep.equal([]);
+    expect(problemsOfTree({ ...ready, tagged: 'aaa' }, '1.0.0', 'old')).to.deep.equal([]);
+    expect(problemsOfTree({ ...ready, previous: undefined }, '1.0.0', 'old')).to.deep.equal([]);
+    expect(problemsOfTree({ ...ready, version: '1.1.0-rc.1' }, '1.1.0-rc.1', 'old')).to.deep.equal([]);
   });
 
   const unready: { change: Partial<TreeState>; message: string }[] = [
     { change: { changed: [' M a.ts'] }, message: 'files differ from the commit ( M a.ts' },
     { change: { tagged: 'bbb' }, message: 'the tag v1.0.0 is on commit bbb, not on aaa' },
+    {
+      change: { previous: { tag: 'v0.9.1', commit: 'newer' } },
+      message: 'begin with commit old, and the previous release v0.9.1 is newer: write that into PREVIOUS',
+    },
     { change: { version: '0.9.0' }, message: 'package.json says 0.9.0: run `make version VERSION=1.0.0`' },
     { change: { changelog: '## Unreleased\n' }, message: 'CHANGELOG.md has no text for 1.0.0: run' },
   ];
   for (const { change, message } of unready) {
     it(`is refused: ${message}`, () => {
-      const problems = problemsOfTree({ ...ready, ...change }, '1.0.0');
+      const problems = problemsOfTree({ ...ready, ...change }, '1.0.0', 'old');
       expect(problems).to.have.length(1);
       expect(problems[0]).to.include(message);
     });
   }
+
+  it('names its own tag, and the newest release before it in its history', async () => {
+    const root = await mkdtemp(join(tmpdir(), 'holdfast-tree-'));
+    const git = (...args: string[]) =>
+      execFileSync('git', ['-C', root, '-c', 'user.name=A', '-c', 'user.email=a@example.com', ...args], {
+        encoding: 'utf8',
+      }).trim();
+    try {
+      git('init', '--quiet');
+      await writeFile(join(root, 'package.json'), '{ "version": "1.10.0" }');
+      await writeFile(join(root, 'CHANGELOG.md'), '');
+      git('add', '.');
+      for (const tag of ['v1.9.0', 'v1.10.0-rc.1', 'v1.10.0']) {
+        git('commit', '--quiet', '--allow-empty', `--message=${tag}`);
+        git('tag', '--annotate', '--message', tag, tag);
+      }
+      const previous = { tag: 'v1.9.0', commit: git('rev-parse', 'v1.9.0^{commit}') };
+      const newest = git('rev-parse', 'HEAD');
+      expect(await readTree(root, '1.10.0')).to.deep.include({ tagged: newest, previous });
+      const released = { tag: 'v1.10.0', commit: newest };
+      expect(await readTree(root, '1.11.0')).to.deep.include({ tagged: undefined, previous: released });
+      git('checkout', '--quiet', 'v1.9.0');
+      expect(await readTree(root, '1.9.0')).to.deep.include({ tagged: previous.commit, previous: undefined });
+    } finally {
+      await rm(root, { recursive: true });
+    }
+  });
 
   it('has its version in every place that a new version changes, and nowhere else', async () => {
     const from = await readVersion(ROOT);

@@ -4,7 +4,8 @@ import { cp, mkdtemp, readFile, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { notesOf } from './changelog.js';
-import { readVersion, setVersion } from './version.js';
+import { PREVIOUS } from '../e2e/holdfast/release.js';
+import { isPrerelease, readVersion, setVersion } from './version.js';
 
 /** A commit, as git shows it in a work tree. */
 export interface TreeState {
@@ -15,6 +16,8 @@ export interface TreeState {
   readonly changed: readonly string[];
   /** The commit of the version's tag. */
   readonly tagged: string | undefined;
+  /** The newest release before this version in the history; undefined before the first one. */
+  readonly previous: { readonly tag: string; readonly commit: string } | undefined;
   /** What package.json says. */
   readonly version: string;
   readonly changelog: string;
@@ -24,21 +27,40 @@ function git(root: string, ...args: string[]): string {
   return execFileSync('git', ['-C', root, ...args], { encoding: 'utf8', maxBuffer: 1 << 26 }).trimEnd();
 }
 
+/** @returns the newest version first */
+function readTags(root: string, pattern: string, ...options: string[]): { tag: string; commit: string }[] {
+  // an annotated tag has an object of its own
+  const format = '--format=%(refname:short) %(objectname) %(*objectname)';
+  const lines = git(root, 'for-each-ref', '--sort=-version:refname', format, ...options, pattern).split('\n');
+  return lines.filter(Boolean).map((line) => {
+    const [tag = '', ...objects] = line.trim().split(' ');
+    return { tag, commit: objects.at(-1)! };
+  });
+}
+
 export async function readTree(root: string, version: string): Promise<TreeState> {
-  const tags = git(root, 'for-each-ref', '--format=%(objectname) %(*objectname)', `refs/tags/v${version}`);
   return {
     commit: git(root, 'rev-parse', 'HEAD'),
     time: Number(git(root, 'log', '-1', '--format=%ct')),
     changed: git(root, 'status', '--porcelain').split('\n').filter(Boolean),
-    // an annotated tag has an object of its own
-    tagged: tags.trim().split(' ').at(-1) || undefined,
+    tagged: readTags(root, `refs/tags/v${version}`)[0]?.commit,
+    previous: readTags(root, 'refs/tags/v*', '--merged=HEAD').find(
+      ({ tag }) => tag !== `v${version}` && !isPrerelease(tag),
+    ),
     version: await readVersion(root),
     changelog: await readFile(join(root, 'CHANGELOG.md'), 'utf8'),
   };
 }
 
-/** Finds why a version cannot be released from a tree, and what to do. */
-export function problemsOfTree({ commit, changed, tagged, ...tree }: TreeState, version: string): string[] {
+/**
+ * Finds why a version cannot be released from a tree, and what to do.
+ * @param upgradesFrom the commit from which tests of upgrades begin
+ */
+export function problemsOfTree(
+  { commit, changed, tagged, previous, ...tree }: TreeState,
+  version: string,
+  upgradesFrom: string = PREVIOUS.commit,
+): string[] {
   const problems: string[] = [];
   const prepare = `run \`make version VERSION=${version}\`, and commit the result`;
   if (changed.length > 0)
@@ -48,6 +70,10 @@ export function problemsOfTree({ commit, changed, tagged, ...tree }: TreeState, 
   if (tagged !== undefined && tagged !== commit)
     problems.push(
       `the tag v${version} is on commit ${tagged}, not on ${commit}: check the tag out, or choose a new version`,
+    );
+  if (previous !== undefined && previous.commit !== upgradesFrom)
+    problems.push(
+      `tests of upgrades begin with commit ${upgradesFrom}, and the previous release ${previous.tag} is ${previous.commit}: write that into PREVIOUS in e2e/holdfast/release.ts`,
     );
   if (tree.version !== version) problems.push(`package.json says ${tree.version}: ${prepare}`);
   if (notesOf(tree.changelog, version) === undefined)
