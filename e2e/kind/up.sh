@@ -60,8 +60,10 @@ workers=$(kube get nodes --no-headers -l '!node-role.kubernetes.io/control-plane
 kube wait nodes --all --for=condition=Ready --timeout=5m
 
 step "image of Holdfast"
-image=holdfast:$(node -p 'require("./package.json").version')
-make --no-print-directory image
+version=$(node -p 'require("./package.json").version')
+image=holdfast:$version
+# the image that the manifests name, for this machine, whatever the environment has for `make image`
+make --no-print-directory image IMAGE=holdfast VERSION="$version" OUTPUT=type=docker PLATFORMS= BUILD_ARGS="${BUILD_ARGS:-}"
 docker image inspect "$image" >/dev/null || fail "make image built no $image"
 kind load docker-image "$image" --name "$CLUSTER"
 

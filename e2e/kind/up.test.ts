@@ -3,6 +3,8 @@ import { chmod, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { ROOT } from '../../test/source-files.js';
+import { MANIFESTS } from '../holdfast/manifests.js';
 
 /** Stands in for all commands of the script: writes down its call, and answers what the script reads. */
 const COMMAND = `#!/usr/bin/env bash
@@ -60,6 +62,20 @@ describe('e2e/kind/up.sh, with commands that only record their calls', () => {
     expect(text).to.include('-n kube-system rollout status daemonset/kube-multus-ds');
     expect(text).not.to.include('rollout restart');
     expect(stdout).to.include('The cluster is ready');
+  });
+
+  it('builds and loads the image that the manifests name, whatever the environment has for `make image`', async () => {
+    const environment = { IMAGE: 'registry.example.com/other', VERSION: '9.9.9', OUTPUT: 'type=registry', PLATFORMS: 'a/b' };
+    run(environment);
+    const [, image] = /image: (\S+)/.exec(await readFile(join(MANIFESTS, 'base/webhook/deployment.yaml'), 'utf8'))!;
+    const made = await calls();
+    expect(made).to.include(`docker image inspect ${image!}`);
+    expect(made).to.include(`kind load docker-image ${image!} --name holdfast`);
+    const [, ...args] = made.find((call) => call.startsWith('make '))!.split(' ');
+    const env = { ...process.env, ...environment };
+    const { stdout, stderr } = spawnSync('make', ['--dry-run', ...args], { cwd: ROOT, env, encoding: 'utf8' });
+    expect(stdout, stderr).to.include(`--output 'type=docker' --tag '${image!}'`);
+    expect(stdout).not.to.include('--platform');
   });
 
   it('uses the context of its own cluster, and no other one', async () => {
