@@ -8,6 +8,8 @@ const WHO = {
   tenant: 'tenant',
   controller: 'system:serviceaccount:holdfast-system:holdfast-controller',
   webhook: 'system:serviceaccount:holdfast-system:holdfast-webhook',
+  all: 'system:serviceaccount:holdfast-system:holdfast-all',
+  namesake: 'system:serviceaccount:tenant:holdfast-all',
   kubevirt: 'system:serviceaccount:kubevirt:kubevirt-controller',
   collector: 'system:serviceaccount:kube-system:generic-garbage-collector',
   ipam: 'system:serviceaccount:ovn-kubernetes:ovnkube-cluster-manager',
@@ -68,6 +70,13 @@ describe('the admission policies on a kube-apiserver', function () {
         as: 'tenant',
         given: { finalizers: [CLAIM_FINALIZER] },
         expect: 'only Holdfast sets and removes the finalizer',
+      },
+      { name: 'the all-in-one process creates them with all fields', as: 'all', given: ours },
+      {
+        name: 'an account with the name of the all-in-one process in another namespace cannot',
+        as: 'namesake',
+        given: ours,
+        expect: 'only Holdfast',
       },
       { name: 'the webhook cannot create one with such fields', as: 'webhook', given: ours, expect: 'only Holdfast' },
       {

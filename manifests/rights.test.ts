@@ -3,34 +3,8 @@ import { type ControlPlane, startControlPlane } from '../e2e/bed/control-plane.j
 import { createAll } from '../e2e/bed/objects.js';
 import { readInstallation } from '../e2e/holdfast/manifests.js';
 import { until } from '../e2e/bed/wait.js';
-import type { KubeObject } from '../api/meta.js';
-import type { Resource } from '../kube/resource.js';
+import { type Account, attributesOf, can, isRight, itHas } from './testing/access-reviews.js';
 
-interface Review extends KubeObject {
-  spec: { user: string; groups: string[]; resourceAttributes: Attributes };
-  status?: { allowed: boolean };
-}
-interface Account {
-  namespace: string;
-  name: string;
-}
-interface Attributes {
-  group: string;
-  resource: string;
-  subresource?: string;
-  namespace?: string;
-  name?: string;
-  verb: string;
-}
-const REVIEWS: Resource<Review> = {
-  group: 'authorization.k8s.io',
-  version: 'v1',
-  plural: 'subjectaccessreviews',
-  kind: 'SubjectAccessReview',
-  namespaced: false,
-};
-
-const VERBS = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete', 'deletecollection'];
 const READ = 'get list watch';
 const WATCH = 'list watch';
 
@@ -207,33 +181,9 @@ const RIGHTS: [Account, Record<string, string>][] = [
   [CONTROLLER, RIGHTS_OF_CONTROLLER],
 ];
 
-function attributesOf(key: string, verb: string): Attributes {
-  const [, resource = '', group = '', subresource, namespace, name] =
-    /^([^.]+)\.([^/@=]*)(?:\/([^@=]+))?(?:@([^=]+))?(?:=(.+))?$/.exec(key) ?? [];
-  return {
-    resource,
-    group,
-    verb,
-    ...(subresource === undefined ? {} : { subresource }),
-    ...(namespace === undefined ? {} : { namespace }),
-    ...(name === undefined ? {} : { name }),
-  };
-}
-
 describe('the rights of the identities of Holdfast, on a kube-apiserver', function () {
   this.timeout(60_000);
   let plane: ControlPlane;
-
-  async function can({ namespace, name }: Account, attributes: Attributes): Promise<boolean> {
-    const user = `system:serviceaccount:${namespace}:${name}`;
-    const groups = ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, 'system:authenticated'];
-    const review: Review = {
-      metadata: {} as KubeObject['metadata'],
-      spec: { user, groups, resourceAttributes: attributes },
-    };
-    const answer = await plane.client.create(REVIEWS, review);
-    return answer.status?.allowed === true;
-  }
 
   before(async function () {
     this.timeout(15 * 60_000); // the first run builds the API server
@@ -243,35 +193,22 @@ describe('the rights of the identities of Holdfast, on a kube-apiserver', functi
       plane.client,
       shipped.filter(({ kind }) => kind === 'Namespace'),
     );
-    await createAll(
-      plane.client,
-      shipped.filter(({ kind }) => /^(ServiceAccount|(Cluster)?Role(Binding)?)$/.test(kind)),
-    );
+    await createAll(plane.client, shipped.filter(isRight));
     await until('the rights are in force', async () => {
       const rights = ['pods.', 'leases.coordination.k8s.io@holdfast-system'].map((key) =>
-        can(IPAM, attributesOf(key, 'create')),
+        can(plane.client, IPAM, attributesOf(key, 'create')),
       );
       return (await Promise.all(rights))[1];
     });
     for (const account of [IPAM, AGENT, CAPACITY, WEBHOOK, CONTROLLER]) {
       const key = account === WEBHOOK ? 'namespaces.' : 'pods.';
-      await until('all of them are', () => can(account, attributesOf(key, 'list')));
+      await until('all of them are', () => can(plane.client, account, attributesOf(key, 'list')));
     }
   });
 
   after(() => plane.stop());
 
-  for (const [account, rights] of RIGHTS) {
-    for (const [key, verbs] of Object.entries(rights)) {
-      it(`${account.name} has these verbs on ${key}: ${verbs || 'none'}`, async () => {
-        const allowed: string[] = [];
-        for (const verb of [...VERBS, 'serve']) {
-          if (await can(account, attributesOf(key, verb))) allowed.push(verb);
-        }
-        expect(allowed.sort()).to.deep.equal(verbs.split(' ').filter(Boolean).sort());
-      });
-    }
-  }
+  for (const [account, rights] of RIGHTS) itHas(() => plane.client, account, rights);
 
   it('only ipam and agents may lease addresses, and only ipam may serve pools or write the status of claims', async () => {
     for (const name of ['holdfast-controller', 'holdfast-webhook', 'holdfast-capacity', 'holdfast-agent', 'default']) {
@@ -282,7 +219,7 @@ describe('the rights of the identities of Holdfast, on a kube-apiserver', functi
         'ipamclaims.k8s.cni.cncf.io/status',
       ]) {
         for (const verb of ['create', 'update', 'patch', 'delete', 'serve']) {
-          expect(await can(account, attributesOf(key, verb)), `${name} ${verb} ${key}`).to.equal(false);
+          expect(await can(plane.client, account, attributesOf(key, verb)), `${name} ${verb} ${key}`).to.equal(false);
         }
       }
     }
