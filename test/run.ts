@@ -32,7 +32,7 @@ const PHASES: Readonly<Record<Name, (more: readonly string[]) => Promise<Phase |
       name: `unit-lts, on Node.js ${String(await lineOfImage())} of the image`,
       node,
       files: [UNIT_TESTS],
-      timeoutMs: 30_000,
+      timeoutMs: 60_000,
       limitMs: 20 * MINUTE_MS,
       hooks: UNIT_HOOKS,
       mochaArgs: [...NOT_LTS.map((pattern) => `--ignore=${pattern}`), ...mochaArgs],
