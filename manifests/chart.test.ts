@@ -22,7 +22,7 @@ const HELM_LABELS = [
 const UNORDERED = ['env', 'volumes', 'volumeMounts'];
 
 describe('The Helm chart', function () {
-  this.timeout(30_000);
+  this.timeout(60_000);
 
   before(async function () {
     this.timeout(GO_TOOL_TIMEOUT_MS);
@@ -61,10 +61,36 @@ describe('The Helm chart', function () {
       [{ featureGates: { NodeBlock: true } }, 'NodeBlock'],
       [{ networkPolicy: { apiServerCIDRs: ['192.0.2.1'] } }, 'apiServerCIDRs'],
       [{ allInOne: { enabled: true }, ipam: { enabled: false } }, 'ipam.enabled'],
+      [{ certManager: { issuerRef: { name: 'ca' } } }, 'certManager.enabled'],
+      [{ image: { registry: 'registry.example.com/' } }, 'registry'],
+      [{ webhook: { replicas: 0 } }, 'replicas'],
+      [{ ipam: { resources: { limits: { memory: '1.5Gi' } } } }, '1.5Gi'],
+      [{ ipam: { resources: { limits: { memory: 1073741824 } } } }, 'Mi or Gi'],
     ];
     for (const [values, word] of refused) {
       const outcome = await helmTemplate(values).catch(messageOf);
       expect(outcome, JSON.stringify(values)).to.be.a('string').and.to.include(word);
+    }
+  });
+
+  it('renders each object once, whatever the namespaces of the release and of the agents are called', async () => {
+    for (const [namespace, agents] of [
+      ['holdfast', 'holdfast'],
+      ['holdfast-agents', 'agents'],
+      ['agents', 'holdfast-system'],
+    ] as const) {
+      const objects = await helmTemplate(
+        { agent: { namespace: agents }, prometheusOperator: { enabled: true } },
+        namespace,
+      );
+      expect(new Set(objects.map(keyOf)).size, namespace).to.equal(objects.length);
+      const kinds = new Map([
+        ['Deployment', namespace],
+        ['DaemonSet', agents],
+      ]);
+      for (const { kind, metadata } of objects) {
+        if (kinds.has(kind)) expect(metadata.namespace, `${kind} ${metadata.name}`).to.equal(kinds.get(kind));
+      }
     }
   });
 
@@ -114,6 +140,7 @@ describe('The Helm chart', function () {
       ],
       [{ certManager: { enabled: true, issuerRef: { kind: 'ClusterIssuer', name: 'ca' } } }, ['kind: ClusterIssuer']],
       [{ prometheusOperator: { enabled: true, labels: { a: 'selected' } } }, ['a: selected']],
+      [{ prometheusOperator: { enabled: true, tokenSecret: { name: 'a-token', key: 'b' } } }, ['name: a-token']],
       [
         { networkPolicy: { apiServerCIDRs: ['192.0.2.0/28'], apiServerPorts: [16443] } },
         ['cidr: 192.0.2.0/28', 'port: 16443'],

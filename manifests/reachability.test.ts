@@ -36,8 +36,14 @@ describe('the Services and NetworkPolicies of the manifests', () => {
       expect(spec.ports[0], metadata.name).to.include({ name: 'metrics', port: 8443 });
       expect(metadata.labels).to.include({ 'app.kubernetes.io/name': 'holdfast' });
     }
+    expect(monitors.map(({ spec }) => spec.selector)).to.deep.equal([
+      {
+        matchLabels: { 'app.kubernetes.io/name': 'holdfast' },
+        matchExpressions: [{ key: 'app.kubernetes.io/component', operator: 'NotIn', values: ['agent'] }],
+      },
+      { matchLabels: { 'app.kubernetes.io/name': 'holdfast', 'app.kubernetes.io/component': 'agent' } },
+    ]);
     for (const { spec } of monitors) {
-      expect(spec.selector).to.deep.equal({ matchLabels: { 'app.kubernetes.io/name': 'holdfast' } });
       expect(spec.endpoints[0]).to.deep.include({
         ...{ port: 'metrics', path: '/metrics', scheme: 'https' },
         bearerTokenFile: '/var/run/secrets/kubernetes.io/serviceaccount/token',
@@ -68,13 +74,12 @@ describe('the Services and NetworkPolicies of the manifests', () => {
     });
   }
 
-  it('allow only API servers to reach the HTTPS ports, only labelled namespaces to reach metrics, and no pod to reach probes', () => {
+  it('allow everybody to reach the HTTPS ports, only labelled namespaces to reach metrics, and no pod to reach probes', () => {
     const policies = shipped.objects.filter(({ kind }) => kind === 'NetworkPolicy');
     const workloads = shipped.workloads();
     const matchLabels = { 'ipam.holdfast.dev/metrics': 'allowed' };
     const metrics = { from: [{ namespaceSelector: { matchLabels } }], ports: [{ port: 'metrics' }] };
-    const cidrs = ['0.0.0.0/0', '::/0'].map((cidr) => ({ ipBlock: { cidr } }));
-    const https = { from: cidrs, ports: [{ port: 'https' }] };
+    const https = { ports: [{ port: 'https' }] };
     expect(policies).to.have.length(workloads.length);
     for (const { kind, metadata, spec } of workloads) {
       const policy = policies.find(({ metadata: { name } }) => name === metadata.name);

@@ -16,7 +16,7 @@ rm image.digest
 cosign sign --yes "$name@$digest"
 
 echo "--- the chart"
-pushed=$(helm push "holdfast-$version.tgz" "oci://${name%/*}/charts" 2>&1)
+pushed=$(helm push "holdfast-$version.tgz" "oci://${name%/*}/charts" 2>&1) || { echo "$pushed" >&2; exit 1; }
 echo "$pushed"
 cosign sign --yes "${name%/*}/charts/holdfast@$(awk '/^Digest:/ {print $2}' <<<"$pushed")"
 

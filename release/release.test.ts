@@ -122,6 +122,13 @@ describe('make release', function () {
     expect(await read('ipamclaims-crd.yaml')).to.include('name: ipamclaims.k8s.cni.cncf.io');
   });
 
+  it('has the files that the page on installation applies', async () => {
+    const page = await readFile(join(ROOT, 'docs', 'how-to', 'install.md'), 'utf8');
+    const named = [...page.matchAll(/ -f ([\w.-]+\.yaml)\b/g)].map(([, file]) => file);
+    expect(named).to.have.length(3);
+    expect(await readdir(out)).to.include.members(named);
+  });
+
   it('packs a kubectl plugin for each platform, which says the version', async () => {
     const archives = (await readdir(out)).filter((file) => file.startsWith('kubectl-holdfast_'));
     expect(archives).to.have.length(6);

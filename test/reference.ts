@@ -66,10 +66,10 @@ export async function renderReference(): Promise<{ path: string; present: string
   );
 }
 
-/** Replaces the rows of the page's only table. If the table has one more column than the rows, people write that one: it is kept. */
+/** Replaces the rows of the page's last table. If the table has one more column than the rows, people write that one: it is kept. */
 export function withRows(page: string, rows: Rows): string {
   const lines = page.split('\n');
-  const start = lines.findIndex((line) => /^\|[-|]+\|$/.test(line)) + 1;
+  const start = lines.findLastIndex((line) => /^\|[-|]+\|$/.test(line)) + 1;
   const columns = lines[start - 1]!.split('|').length - 2;
   const length = lines.slice(start).findIndex((line) => !line.startsWith('|'));
   const kept = new Map(

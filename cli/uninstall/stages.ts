@@ -74,6 +74,7 @@ export const STAGES: readonly Stage[] = [
       namespacedResource('cert-manager.io/v1', 'issuers', 'Issuer'),
       namespacedResource('policy/v1', 'poddisruptionbudgets', 'PodDisruptionBudget'),
       namespacedResource('networking.k8s.io/v1', 'networkpolicies', 'NetworkPolicy'),
+      namespacedResource('v1', 'resourcequotas', 'ResourceQuota'),
       namespacedResource('v1', 'services', 'Service'),
       namespacedResource(RBAC, 'rolebindings', 'RoleBinding'),
       clusterResource(RBAC, 'clusterrolebindings', 'ClusterRoleBinding'),

@@ -40,6 +40,10 @@ export const VARIANTS: Readonly<Record<string, Variant>> = {
     components: ['all-in-one', 'cert-manager', 'openshift'],
     values: { allInOne: { enabled: true }, certManager: { enabled: true }, openshift: { enabled: true } },
   },
+  'all-in-one without capacity with cert-manager': {
+    components: ['all-in-one', 'without-capacity', 'cert-manager'],
+    values: { allInOne: { enabled: true }, capacity: { enabled: false }, certManager: { enabled: true } },
+  },
 };
 
 /** What `kustomize build` prints for the base with these components. */

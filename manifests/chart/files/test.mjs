@@ -19,6 +19,12 @@ async function checkKinds(group, ...kinds) {
   if (missing.length > 0) throw new Error(`${group} (HTTP ${status}) lacks ${missing.join(', ')}: apply the CRDs`);
 }
 
+/** Without its configuration, a request would pass a webhook unnoticed. */
+async function checkConfiguration(kind, name) {
+  const { status } = await request('GET', `/apis/admissionregistration.k8s.io/v1/${kind}/${name}`);
+  if (status !== 200) throw new Error(`${kind} ${name} cannot be read (HTTP ${status}): install the chart again`);
+}
+
 /** A webhook must answer the request; whether it or a policy then rejects the object does not matter. */
 async function checkWebhook(name, path, object) {
   const { status, body } = await request('POST', `${path}?dryRun=All`, object);
@@ -47,9 +53,11 @@ const pool = {
 };
 
 await checkKinds('k8s.cni.cncf.io/v1alpha1', 'IPAMClaim');
+await checkConfiguration('mutatingwebhookconfigurations', 'holdfast-webhook');
 await checkWebhook('holdfast-webhook', '/api/v1/namespaces/default/pods', launcher);
 if (process.env.WITH_IPAM === 'true') {
   await checkKinds('ipam.holdfast.dev/v1alpha1', 'AddressPool', 'AddressLease', 'AddressBlock');
+  await checkConfiguration('validatingwebhookconfigurations', 'holdfast-ipam');
   await checkWebhook('holdfast-ipam', '/apis/ipam.holdfast.dev/v1alpha1/addresspools', pool);
 }
 console.log('The kinds are served, and the webhooks answer.');

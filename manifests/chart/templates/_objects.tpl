@@ -6,8 +6,8 @@ The shipped objects, as kustomize renders them: files/base, then the components 
 {{/* The text of a shipped file, with the namespaces of this release. */}}
 {{- define "holdfast.file" -}}
 {{- $text := required (printf "the chart lacks %s" .path) (.root.Files.Get .path) -}}
-{{- $text = $text | replace "holdfast-system" .root.Release.Namespace -}}
-{{- $text | replace "holdfast-agents" .root.Values.agent.namespace -}}
+{{- /* The agents' placeholder, because the namespace of the release may be called holdfast-agents. */ -}}
+{{- $text | replace "holdfast-agents" "{agents}" | replace "holdfast-system" .root.Release.Namespace | replace "{agents}" .root.Values.agent.namespace -}}
 {{- end -}}
 
 {{/* Sets .result to the objects of the file .path. */}}

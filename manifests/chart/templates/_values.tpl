@@ -30,6 +30,13 @@
     {{- if $issuer }}{{ $_ := set .spec "issuerRef" $issuer }}{{ end -}}
   {{- else if has .kind (list "ServiceMonitor" "PodMonitor") -}}
     {{- template "holdfast.merge" dict "into" .metadata "from" (dict "labels" $root.Values.prometheusOperator.labels) -}}
+    {{- $secret := $root.Values.prometheusOperator.tokenSecret -}}
+    {{- if $secret -}}
+      {{- range .spec.endpoints -}}
+        {{- $_ := unset . "bearerTokenFile" -}}
+        {{- $_ := set . "authorization" (dict "credentials" $secret) -}}
+      {{- end -}}
+    {{- end -}}
   {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -84,9 +91,10 @@
 
 {{/* Node.js must collect garbage before the kernel kills the process: three quarters of the memory limit. */}}
 {{- define "holdfast.heap" -}}
-{{- $number := regexFind "^[0-9]+" . | int -}}
-{{- if hasSuffix "Gi" . }}{{ $number = mul $number 1024 }}
-{{- else if not (hasSuffix "Mi" .) }}{{ fail (printf "resources.limits.memory of ipam and allInOne must be in Mi or Gi, such as 2Gi, and is %s" .) }}{{ end -}}
+{{- $text := toString . -}}
+{{- if not (regexMatch "^[0-9]+[MG]i$" $text) }}{{ fail (printf "resources.limits.memory of ipam and allInOne must be a whole number of Mi or Gi, such as 2Gi, and is %s" $text) }}{{ end -}}
+{{- $number := regexFind "^[0-9]+" $text | int -}}
+{{- if hasSuffix "Gi" $text }}{{ $number = mul $number 1024 }}{{ end -}}
 --max-old-space-size={{ div (mul $number 3) 4 }}
 {{- end -}}
 
@@ -106,7 +114,7 @@
 {{- range .values.apiServerCIDRs }}{{ $blocks = append $blocks (dict "ipBlock" (dict "cidr" .)) }}{{ end -}}
 {{- if $blocks -}}
   {{- range .object.spec.ingress -}}
-    {{- if hasKey (first .from) "ipBlock" }}{{ $_ := set . "from" $blocks }}{{ end -}}
+    {{- if not (hasKey . "from") }}{{ $_ := set . "from" $blocks }}{{ end -}}
   {{- end -}}
 {{- end -}}
 {{- end -}}
