@@ -106,11 +106,10 @@ function benchLeaseBook(): Figure[] {
   const withRecords = heapBytes();
   const leases = new LeaseBook([pool]);
   const began = performance.now();
-  leases.attach({
-    onChange: (handler) => {
-      for (const object of records) handler({ type: 'added', object });
-    },
-  });
+  const onChange: Parameters<LeaseBook['attach']>[0]['onChange'] = (handler) => {
+    for (const object of records) handler({ type: 'added', object });
+  };
+  leases.attach({ hasSynced: false, onChange }, performance);
   const seconds = (performance.now() - began) / 1000;
   const withBook = heapBytes();
   const mib = (bytes: number) => bytes / 2 ** 20;

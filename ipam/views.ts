@@ -10,7 +10,7 @@ import { ADDRESS_LEASE_WATCH } from './leases/lease-watch.js';
 /** All state of the process, rebuilt from the API server at every start. */
 export type Views = ReturnType<typeof createViews>;
 
-export function createViews({ informers }: Pick<ProcessContext, 'informers'>) {
+export function createViews({ informers, clock }: Pick<ProcessContext, 'informers' | 'clock'>) {
   const watched = {
     leases: informers.get(ADDRESS_LEASE_WATCH),
     pools: informers.get(ADDRESS_POOL_WATCH),
@@ -20,7 +20,7 @@ export function createViews({ informers }: Pick<ProcessContext, 'informers'>) {
   };
   const { leases, pools, claims, networks } = watched;
   const book = new LeaseBook();
-  book.attach(leases);
+  book.attach(leases, clock);
   const directory = new PoolDirectory({
     pools: pools.cache,
     networks: networks.cache,

@@ -1,8 +1,8 @@
 /** Time as a parameter. No other code in Holdfast reads the clock or sets timers. */
 export interface Clock {
   /**
-   * Milliseconds of a monotonic clock, for ages, deadlines and intervals. Meaningless outside of this process. The clock stops while the machine
-   * is suspended.
+   * Milliseconds of a monotonic clock, for ages, deadlines and intervals. It begins at the time of day when the process starts, and is not
+   * set with it. The clock stops while the machine is suspended.
    */
   now(): number;
   /** Milliseconds since the epoch, by a clock that may be set: only for times in objects, certificates and files. */
@@ -16,7 +16,7 @@ export interface Clock {
 /** A number in [0, 1), as Math.random. */
 export type Random = () => number;
 
-/** {@link Clock.now} does not begin near 0, so that 0 ("never") is long ago even if the process has just started. */
+/** {@link Clock.now} begins at the time of day, so that 0 ("never") is long ago even if the process has just started. */
 const STARTED = performance.timeOrigin;
 
 export const systemClock: Clock = {

@@ -8,10 +8,16 @@ export class LaggingWatch {
   readonly #cache = new Map<string, LeaseRecord>();
   #handler: (change: ObjectChange<LeaseRecord>) => void = () => undefined;
   #place = 0;
+  #hasSynced = false;
 
   constructor(store: LeaseStore) {
     this.#store = store;
     this.relist();
+  }
+
+  /** The first list is delivered by {@link onChange}. */
+  get hasSynced(): boolean {
+    return this.#hasSynced;
   }
 
   get lag(): number {
@@ -20,7 +26,9 @@ export class LaggingWatch {
 
   onChange(handler: (change: ObjectChange<LeaseRecord>) => void): void {
     this.#handler = handler;
+    this.#hasSynced = false;
     for (const object of this.#cache.values()) handler({ type: 'added', object });
+    this.#hasSynced = true;
   }
 
   /** Delivers the next events. */

@@ -54,7 +54,7 @@ export class SimulatedIpam {
     this.book = new LeaseBook([pool]);
     this.#leaseFeed = new LaggingFeed(api.leases.news, time, lagMs);
     this.#blockFeed = new LaggingFeed(api.blocks.news, time, lagMs);
-    this.book.attach(this.#leaseFeed);
+    this.book.attach(this.#leaseFeed, time);
     this.blocks.attach(this.#blockFeed);
     this.slices = new PoolSlices(this.book);
     this.#views = {
@@ -152,6 +152,7 @@ interface Named {
 
 /** An informer with a lagging watch. */
 class LaggingFeed<R extends Named> {
+  readonly hasSynced = true;
   readonly #news: readonly SimulatedEvent<R>[];
   readonly #time: VirtualTime;
   readonly #lagMs: number;

@@ -1,5 +1,6 @@
 import type { AddressLease } from '../../api/address-lease.js';
 import type { Address } from '../../ipam/core/address.js';
+import { withCoolingStart } from '../../ipam/core/cooling-start.js';
 import { type LeaseRecord, readLease, stateOf } from '../../ipam/core/lease.js';
 import type { Pool } from '../../ipam/core/pool.js';
 import { Cache } from '../../kube/cache.js';
@@ -197,7 +198,9 @@ export class NodeLeases {
     if (this.#uncertain.delete(key)) this.#listener?.resolved(key);
   }
 
-  #set(record: LeaseRecord): void {
+  #set(version: LeaseRecord): void {
+    const known = this.#leases.get(version.metadata.name);
+    const record = withCoolingStart(version, { known, hasSynced: this.hasSynced, now: this.#clock.now() });
     const before = this.#leases.set(record);
     this.#count(before, -1);
     this.#count(record, 1);

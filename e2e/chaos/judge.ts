@@ -40,10 +40,6 @@ export class Judge {
     this.#launchers = new LauncherObserver(client, namespace);
   }
 
-  ignoreCooldowns(): void {
-    this.#claims.ignoreCooldowns();
-  }
-
   start(): void {
     for (const observer of [this.#claims, this.#pods, this.#launchers]) observer.start();
   }

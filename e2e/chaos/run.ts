@@ -126,7 +126,6 @@ export class Chaos {
   /** Causes a fault, and waits until everything is served again. */
   async inject(planned: PlannedFault): Promise<FaultRecord | undefined> {
     const startedAt = Date.now();
-    if (planned.kind === 'clock stepped') this.#judge!.ignoreCooldowns();
     const injected = await inject(this.fleet, planned);
     if (injected === undefined) return undefined;
     const endedAt = Date.now();

@@ -19,11 +19,12 @@ interface ObservedRelease {
   uid: string;
   workloadUID: string | undefined;
   version: bigint;
-  /** `releasedAt` in ms. */
-  at: number;
-  /** When it was observed, in ms. */
-  seenAt: number;
+  /** When the cool-down began, in ms. */
+  since: number;
 }
+
+/** How late an event may be. A `releasedAt` that is older was written by a process with a wrong clock. */
+const MAX_DELAY_MS = 60_000;
 
 /**
  * Watches leases and claims of one address space with the name of its network, and checks the invariants that must hold despite crashes. The order of events is
@@ -32,7 +33,7 @@ interface ObservedRelease {
 export class ClaimLeaseObserver {
   readonly violations: string[] = [];
   readonly #space: string;
-  #cooldownMs: number;
+  readonly #cooldownMs: number;
   readonly #leases: Reflector<AddressLease>;
   readonly #claims: Reflector<IPAMClaim>;
   /** Existing claims, by UID. */
@@ -160,15 +161,14 @@ export class ClaimLeaseObserver {
 
   #seeReleased(lease: AddressLease, owner: LeaseOwner, version: bigint): void {
     const { address, releasedAt = '' } = lease.spec;
-    const at = Date.parse(releasedAt);
+    const [at, now] = [Date.parse(releasedAt), Date.now()];
     const before = this.#holders.get(address);
     const release = {
       lease: lease.metadata.name,
       address,
       uid: owner.uid,
       workloadUID: owner.workloadUID,
-      at,
-      seenAt: Date.now(),
+      since: before !== undefined && now - at > MAX_DELAY_MS ? now : Math.min(at, now),
       version,
     };
     if (before !== undefined) this.#releases.push(release);
@@ -183,24 +183,18 @@ export class ClaimLeaseObserver {
     this.#holders.set(address, { uid, workloadUID, version });
   }
 
-  /** From now on addresses may be free early, because the processes' clocks are set: see ADR 35. */
-  ignoreCooldowns(): void {
-    this.#cooldownMs = 0;
-  }
-
   #take(address: string, uid: string, workloadUID: string | undefined): void {
     const last = this.#released.get(address);
     if (last === undefined || last.uid === uid || (workloadUID !== undefined && last.workloadUID === workloadUID))
       return;
-    const cooled = cooledFor(last);
+    const cooled = Date.now() - last.since;
     if (cooled < this.#cooldownMs) this.violations.push(`${address} cooled down for ${String(cooled)} ms only`);
   }
 
   #expire(lease: string, address: string): void {
     const last = this.#released.get(address);
-    if (last !== undefined && cooledFor(last) < this.#cooldownMs) {
-      this.violations.push(`${lease} expired ${String(cooledFor(last))} ms after its release`);
-    }
+    const cooled = Date.now() - (last?.since ?? 0);
+    if (cooled < this.#cooldownMs) this.violations.push(`${lease} expired ${String(cooled)} ms after its release`);
   }
 
   /** Claims that a list lacks were deleted some time before it. */
@@ -227,9 +221,4 @@ export class ClaimLeaseObserver {
     }
     if (ips.length > 0) this.#shown.set(uid, ips);
   }
-}
-
-/** By the clock of the process that released it or by ours, whichever is longer: clocks differ, and events arrive late. */
-function cooledFor({ at, seenAt }: ObservedRelease): number {
-  return Date.now() - Math.min(at, seenAt);
 }

@@ -15,6 +15,7 @@ import {
   releaseLease,
   updateLeaseUsage,
 } from '../core/index.js';
+import { releaseTime } from '../core/cooling-start.js';
 import type { Pool } from '../core/pool.js';
 import type { LeaseBook } from '../leases/lease-book.js';
 import { transformServedClaim } from './claim-transform.js';
@@ -26,7 +27,7 @@ import { allocateLease } from './lease-allocation.js';
 export interface ApplyContext {
   client: LeaseClient & Pick<Client, 'get'>;
   book: Pick<LeaseBook, 'recordWrite' | 'forget' | 'markPending' | 'clearPending'>;
-  clock: Pick<Clock, 'wall'>;
+  clock: Pick<Clock, 'now' | 'wall'>;
   call: CallOptions;
   quarantine: Pick<AddressQuarantine, 'add'>;
   /** UIDs of leases that this sync created and no status has shown yet. */
@@ -60,7 +61,7 @@ export async function allocateAll(
         return { kind: 'lost' };
       }
       if (result.kind === 'refused') {
-        return { kind: 'refused', refusal: { ...result.refusal, retryAt: clock.wall() + REJECTED_RETRY_MS } };
+        return { kind: 'refused', refusal: { ...result.refusal, retryAt: clock.now() + REJECTED_RETRY_MS } };
       }
       if (result.isNew) unpublished.add(result.lease.metadata.uid);
     }
@@ -107,7 +108,7 @@ async function release(lease: LeaseRecord, context: ApplyContext): Promise<void>
   const { name, uid, resourceVersion } = lease.metadata;
   const change: LeaseWrite = context.unpublished.has(uid)
     ? { verb: 'delete', name, uid, resourceVersion }
-    : releaseLease(lease, context.clock.wall());
+    : releaseLease(lease, releaseTime(context.clock));
   await writeChange(lease, change, context);
 }
 

@@ -205,7 +205,7 @@ class ClaimSync {
     const { purpose, addresses, families } = step;
     const terms = {
       ...leaseTimesOf(pool, this.#dependencies),
-      now: clock.wall(),
+      now: clock.now(),
       // counted only if a message needs it
       heldByStopped: (family: Family) => heldByStopped(pool.name, family),
       restoreHoldOn: (address: Address) => restoreHolds.holdAgainst(claim, pool.addressSpace, address),
@@ -263,7 +263,7 @@ class ClaimSync {
       return ms > 0 ? { requeueAfterMs: ms } : undefined;
     }
     const retryAt = Math.min(...refusals.map((refusal) => refusal.retryAt ?? Infinity));
-    const ms = Math.max(retryAt - clock.wall(), MIN_RETRY_MS);
+    const ms = Math.max(retryAt - clock.now(), MIN_RETRY_MS);
     return { requeueAfterMs: Math.min(ms, waitList.recheckMs) };
   }
 

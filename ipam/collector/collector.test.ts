@@ -24,6 +24,7 @@ class Bed {
 
   constructor() {
     const { world, clock, metrics } = this;
+    world.cacheNow = () => clock.now();
     const event = ({ kind, metadata }: EventSubject, type: string, reason: string, message: string) =>
       void this.events.push(`${type} ${reason} on ${kind} ${metadata.name}: ${message}`);
     this.collector = createCollector({

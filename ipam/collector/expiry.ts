@@ -58,7 +58,7 @@ export class Expiry {
   #abort: AbortController | undefined;
   #timer: { at: number; cancel: () => void } | undefined;
   #running: Promise<void> | undefined;
-  /** When the first of the leases released during this run may expire, in milliseconds since the epoch. */
+  /** When the first of the leases released during this run may expire, in the clock's milliseconds. */
   #nextSince = Infinity;
   /** Leases that another writer changed, by UID: until when they are left alone, in the clock's milliseconds. */
   readonly #changed = new Map<string, number>();
@@ -87,11 +87,11 @@ export class Expiry {
     const times = this.#deps.timesOf(lease);
     if (times === undefined) return;
     const at = expiresAt(lease, times);
-    if (this.#running === undefined) this.#plan(at - this.#deps.clock.wall());
+    if (this.#running === undefined) this.#plan(at - this.#deps.clock.now());
     else this.#nextSince = Math.min(this.#nextSince, at);
   }
 
-  /** Keeps the earliest timer. Pauses are short, so that a change of the system clock delays nothing for long. */
+  /** Keeps the earliest timer. */
   #plan(inMs: number): void {
     const { clock } = this.#deps;
     const pause = inMs === IMMEDIATELY ? PAUSE_BETWEEN_MS : MIN_PAUSE_MS;
@@ -118,7 +118,7 @@ export class Expiry {
     const { timesOf, clock, isGateOpen } = this.#deps;
     if (!isGateOpen()) return Infinity;
     this.#nextSince = Infinity;
-    const { due, next } = dueLeases(this.#released(), timesOf, { now: clock.wall(), limit: MAX_BATCH });
+    const { due, next } = dueLeases(this.#released(), timesOf, { now: clock.now(), limit: MAX_BATCH });
     let failures = 0;
     await forEachParallel(
       due,
@@ -131,7 +131,7 @@ export class Expiry {
     if (!isGateOpen()) return Infinity;
     if (failures > 0) return PAUSE_AFTER_FAILURE_MS;
     if (due.length === MAX_BATCH) return IMMEDIATELY;
-    return Math.min(Math.min(next, this.#nextSince) - clock.wall(), Math.min(...this.#changed.values()) - clock.now());
+    return Math.min(next, this.#nextSince, ...this.#changed.values()) - clock.now();
   }
 
   /** The released leases, without those that another writer changed: the watch will show their state. */

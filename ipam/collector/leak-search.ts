@@ -16,6 +16,7 @@ import { listClaimPods } from '../claims/live-reads.js';
 import { type ClaimPod, type ClaimPods, reportedAddressesOf } from '../claims/claim-pods.js';
 import { type Address, parseAddressOrPrefix, sameAddress } from '../core/address.js';
 import { type LeaseRecord, releaseLease } from '../core/index.js';
+import { releaseTime } from '../core/cooling-start.js';
 import { readLease, stateOf } from '../core/lease.js';
 import { readLiveOwner } from './live-owner.js';
 import { forEachParallel } from '../../kube/for-each-parallel.js';
@@ -126,7 +127,7 @@ export class LeakSearch {
         report.kept(candidate, result);
         return;
       }
-      const written = await writeLease(client, releaseLease(lease, clock.wall()), callOf(signal));
+      const written = await writeLease(client, releaseLease(lease, releaseTime(clock)), callOf(signal));
       if (written !== undefined) book.recordWrite(written);
       report.collected(candidate, result.claim);
     } catch (error) {

@@ -119,7 +119,7 @@ class Model {
 
   #makeBook(): LeaseBook {
     const book = new LeaseBook(this.#pools.values());
-    book.attach(this.#watch);
+    book.attach(this.#watch, { now: () => this.#store.now });
     this.#vacated = [];
     const note = (name: string, isFree: boolean) => {
       this.#vacated = this.#vacated.filter((each) => each !== name);

@@ -49,7 +49,7 @@ export interface CoolingSummary {
 
 export interface CoolingLease {
   readonly lease: LeaseRecord;
-  /** When its cool-down ends, in milliseconds since the epoch. */
+  /** When its cool-down ends, in the clock's milliseconds. */
   readonly cooledAt: number;
 }
 
@@ -75,7 +75,7 @@ export interface RestoreHold {
 
 /** The times of the pool, and everything else that the choice depends on. */
 export interface AllocationContext extends LeaseTimes {
-  /** Milliseconds since the epoch. */
+  /** In the clock's milliseconds. */
   readonly now: number;
   /** Counts the addresses that are held for stopped VMs, for the message about a full pool. */
   readonly heldByStopped?: (family: Family) => number;
@@ -91,7 +91,7 @@ export interface AllocationRefusal {
   readonly reason: AllocationReason;
   /** The text for users. */
   readonly message: string;
-  /** When to ask again even if nothing has changed, in milliseconds since the epoch. */
+  /** When to ask again even if nothing has changed, in the clock's milliseconds. */
   readonly retryAt?: number;
   /** The address whose release would help. */
   readonly address?: Address;

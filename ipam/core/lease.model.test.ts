@@ -9,6 +9,8 @@ type Event =
   | { what: 'claim'; workload: number; pool: string }
   | { what: 'end'; pick: number }
   | { what: 'read'; process: number; count: number }
+  | { what: 'relist'; process: number }
+  | { what: 'set clock'; process: number; ms: number }
   | { what: 'decide'; process: number; job: Job; pick: number }
   | { what: 'serve'; pick: number; isAnswerLost: boolean }
   | { what: 'pass'; ms: number };
@@ -29,6 +31,8 @@ const event: fc.Arbitrary<Event> = fc.oneof(
   },
   { weight: 3, arbitrary: fc.record({ what: a('end'), pick }) },
   { weight: 6, arbitrary: fc.record({ what: a('read'), process, count: fc.constantFrom(1, 3, 50) }) },
+  { weight: 1, arbitrary: fc.record({ what: a('relist'), process }) },
+  { weight: 1, arbitrary: fc.record({ what: a('set clock'), process, ms: fc.constantFrom(-300_000, 0, 300_000) }) },
   { weight: 10, arbitrary: fc.record({ what: a('decide'), process, job, pick }) },
   { weight: 10, arbitrary: fc.record({ what: a('serve'), pick, isAnswerLost: fc.boolean() }) },
   { weight: 3, arbitrary: fc.record({ what: a('pass'), ms: fc.constantFrom(1, 5_000, 49_999, 60_000, 150_000) }) },
@@ -45,6 +49,14 @@ async function happen(world: LeaseWorld, current: Event): Promise<void> {
     case 'read':
       world.readers[current.process]?.read(current.count);
       return;
+    case 'relist':
+      world.readers[current.process]?.relist();
+      return;
+    case 'set clock': {
+      const reader = world.readers[current.process];
+      if (reader !== undefined) reader.setMs = current.ms;
+      return;
+    }
     case 'decide':
       world.decide(current.process, current.job, current.pick);
       return;
@@ -59,7 +71,7 @@ async function happen(world: LeaseWorld, current: Event): Promise<void> {
 describe('leases written by concurrent processes with stale caches', function () {
   this.timeout(120_000);
 
-  it('have at most one owner, keep it until they are released, and cool down', async () => {
+  it('have at most one owner, keep it until they are released, and cool down, even if clocks are set', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(event, { minLength: 60, maxLength: 200, size: 'max' }), async (events) => {
         const world = new LeaseWorld(PROCESSES);

@@ -24,8 +24,10 @@ export interface LeaseRecord extends KubeObject {
   mac?: string;
   /** An administrator reserved the address for the MAC address. After its owner it is reserved again. */
   reserved?: true;
-  /** Milliseconds since the epoch. */
+  /** By the clock of the process that released it, in milliseconds since the epoch. */
   releasedAt?: number;
+  /** When the cool-down began by the clock of this process. Absent if it only read the lease. See {@link withCoolingStart}. */
+  coolsSince?: number;
 }
 
 /**
@@ -57,7 +59,7 @@ export interface LeaseTimes {
   isStickyForClaims?: boolean;
 }
 
-/** `true`; or the time from which the lease can be allocated, in milliseconds since the epoch; or its holder. */
+/** `true`; or the time from which the lease can be allocated, in the clock's milliseconds; or its holder. */
 export type Availability = true | { until: number } | { holder: LeaseOwner | 'reserved' };
 
 /** When to ask again for an address whose lease the collector must delete first. */
@@ -114,7 +116,10 @@ export function createLease(request: LeaseRequest): LeaseWrite {
   return { verb: 'create', lease: { apiVersion: IPAM_API_VERSION, kind: ADDRESS_LEASE_KIND, metadata, spec } };
 }
 
-/** Returns whether an existing lease can be allocated for the request. The write decides. A lease of another address never can. */
+/**
+ * Returns whether an existing lease can be allocated for the request. The write decides. A lease of another address never can.
+ * @param now of the monotonic clock, as all times that decide about released leases
+ */
 export function availabilityOf(
   lease: LeaseRecord,
   request: LeaseRequest,
@@ -182,14 +187,15 @@ export function updateLeaseUsage(record: LeaseRecord, usage: LeaseUsage): LeaseW
 }
 
 /**
- * Releases the lease: its cool-down begins now, in milliseconds since the epoch.
+ * Releases the lease: its cool-down begins.
+ * @param at see {@link releaseTime}
  * @throws {TypeError} if the lease is not held: a second release would restart the cool-down
  */
-export function releaseLease(record: LeaseRecord, now: number): LeaseWrite {
+export function releaseLease(record: LeaseRecord, at: number): LeaseWrite {
   if (stateOf(record) !== 'held') {
     throw new TypeError(`AddressLease ${record.metadata.name} is ${stateOf(record)}: it cannot be released`);
   }
-  return patchLease(record, { spec: { releasedAt: new Date(now).toISOString() } });
+  return patchLease(record, { spec: { releasedAt: new Date(at).toISOString() } });
 }
 
 /**
@@ -211,11 +217,15 @@ export function mayExpire(record: LeaseRecord, times: LeaseTimes, now: number): 
   return record.metadata.deletionTimestamp === undefined && now >= expiresAt(record, times);
 }
 
-/** Returns when a released lease may expire, in milliseconds since the epoch; Infinity for other leases. */
+/** Returns when the cool-down began, in the clock's milliseconds; Infinity for leases that are not released. */
+export function coolsSince(record: LeaseRecord): number {
+  return record.coolsSince ?? record.releasedAt ?? Infinity;
+}
+
+/** Returns when a released lease may expire, in the clock's milliseconds; Infinity for other leases. */
 export function expiresAt(record: LeaseRecord, times: LeaseTimes): number {
-  if (record.releasedAt === undefined) return Infinity;
   const stickyMs = isSticky(record, times) && !isReservation(record) ? times.stickyMs : 0;
-  return record.releasedAt + Math.max(times.cooldownMs, stickyMs);
+  return coolsSince(record) + Math.max(times.cooldownMs, stickyMs);
 }
 
 /** True if a lease that is not held is kept for its MAC address, for a time or permanently. */
@@ -247,14 +257,14 @@ export function timesWhenExhausted(times: LeaseTimes): LeaseTimes {
   return { cooldownMs: times.cooldownMs, stickyMs: 0 };
 }
 
-/** Returns when the request may have a released lease, in milliseconds since the epoch. */
+/** Returns when the request may have a released lease, in the clock's milliseconds. */
 function allocatableFrom(record: LeaseRecord, request: LeaseRequest, times: LeaseTimes, now: number): number {
-  const { owner, pool, releasedAt = Infinity } = record;
+  const { owner, pool } = record;
   // the pool of a lease never changes: another pool gets the address only after this lease is deleted
   if (pool !== request.pool) return Math.max(expiresAt(record, times), now + COLLECTOR_DELAY_MS);
   if (owner !== undefined && isSameWorkload(owner, request.owner)) return 0;
   if (!hasRequestedMac(record, request)) return expiresAt(record, times);
-  return isReturningPod(record, request, times) ? 0 : releasedAt + times.cooldownMs;
+  return isReturningPod(record, request, times) ? 0 : coolsSince(record) + times.cooldownMs;
 }
 
 /** True for a pod with the MAC address of an earlier pod. It need not wait, because agents never answer for pods from a cache. */

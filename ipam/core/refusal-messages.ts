@@ -1,7 +1,7 @@
 import type { LeaseOwner } from '../../api/address-lease.js';
 import { type Address, type Family, formatAddress, formatFamily, sameAddress } from './address.js';
 import { firstOf, formatCidr, lastOf } from './cidr.js';
-import type { LeaseRecord, LeaseTimes } from './lease.js';
+import { type LeaseRecord, type LeaseTimes, coolsSince } from './lease.js';
 import { type Pool, type Subnet, addressesOf } from './pool.js';
 import type { RangeSet } from './ranges.js';
 
@@ -66,10 +66,10 @@ export function pendingWriteMessage(address: Address): string {
   return `${formatAddress(address)} is being allocated to another owner`;
 }
 
-/** @param until milliseconds since the epoch */
+/** @param until in the clock's milliseconds, which began at the time of day */
 export function notYetMessage(lease: LeaseRecord, until: number, { cooldownMs }: LeaseTimes): string {
-  const { address, mac, releasedAt = Number.POSITIVE_INFINITY } = lease;
-  const isSticky = mac !== undefined && until > releasedAt + cooldownMs;
+  const { address, mac } = lease;
+  const isSticky = mac !== undefined && until > coolsSince(lease) + cooldownMs;
   const state = isSticky ? `is kept for MAC address ${mac}` : 'cools down';
   return `${formatAddress(address)} ${state} until ${new Date(until).toISOString()}`;
 }

@@ -64,14 +64,13 @@ class Model {
       if (after === undefined) this.#replayed.delete(name);
       else this.#replayed.set(name, after);
     });
-    this.book.attach({
-      onChange: (handler) =>
-        this.watch.onChange((change) => {
-          if (change.type === 'removed') this.#gone.add(change.object.metadata.uid);
-          else this.#heard.push(change.object);
-          handler(change);
-        }),
-    });
+    const onChange: LaggingWatch['onChange'] = (handler) =>
+      this.watch.onChange((change) => {
+        if (change.type === 'removed') this.#gone.add(change.object.metadata.uid);
+        else this.#heard.push(change.object);
+        handler(change);
+      });
+    this.book.attach({ hasSynced: true, onChange }, { now: () => 0 });
   }
 
   run(operation: Operation): void {

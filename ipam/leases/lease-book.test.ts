@@ -12,9 +12,9 @@ const STICKY = { ...TIMES, stickyMs: 3_600_000, isStickyForClaims: true };
 type Tell = Parameters<Parameters<LeaseBook['attach']>[0]['onChange']>[0];
 
 /** A book, and the watch that it follows. */
-function follow(book = new LeaseBook([pool()])): { book: LeaseBook; tell: Tell } {
+function follow(book = new LeaseBook([pool()]), clock = { now: () => Infinity }): { book: LeaseBook; tell: Tell } {
   let tell: Tell = () => undefined;
-  book.attach({ onChange: (handler) => void (tell = handler) });
+  book.attach({ hasSynced: false, onChange: (handler) => void (tell = handler) }, clock);
   return { book, tell: (change) => tell(change) };
 }
 
@@ -112,6 +112,22 @@ describe('LeaseBook', () => {
       [undefined, 105],
       [105, undefined],
     ]);
+  });
+
+  it('counts a cool-down by its own clock from when it saw the release, and not anew after a list', () => {
+    let now = NOW;
+    const { book, tell } = follow(undefined, { now: () => now });
+    const view = () => book.view(pool()).cooling(4, TIMES).first?.cooledAt;
+    tell(added(lease('10.0.0.5', 99)));
+    now += 1_000;
+    tell(changed(lease('10.0.0.5', 100, { releasedAt: NOW - 300_000 })));
+    expect(view()).to.equal(NOW + 61_000);
+    now += 30_000;
+    tell(changed(lease('10.0.0.5', 101, { releasedAt: NOW - 300_000 })));
+    expect(view()).to.equal(NOW + 61_000);
+    tell(changed(lease('10.0.0.5', 102)));
+    book.recordWrite(lease('10.0.0.5', 103, { releasedAt: NOW - 200_000 }));
+    expect(view()).to.equal(NOW + 91_000);
   });
 
   describe('markPending', () => {

@@ -1,9 +1,11 @@
 import type { AddressLease } from '../../api/address-lease.js';
+import type { Clock } from '../../kube/clock.js';
 import type { ObjectChange, Informer } from '../../kube/informer.js';
 import { AddressSpace, type LentAddresses } from '../core/address-space.js';
 import type { Address, Family } from '../core/address.js';
 import type { SpaceView } from '../core/allocator.js';
 import { leaseName } from '../core/lease-name.js';
+import { withCoolingStart } from '../core/cooling-start.js';
 import { type LeaseRecord, isSticky, readLease } from '../core/lease.js';
 import type { Pool } from '../core/pool.js';
 import { CoolingQueues, poolFamilyKey } from './cooling-queues.js';
@@ -16,6 +18,8 @@ export interface LeaseChange {
   readonly before?: LeaseRecord;
   readonly after?: LeaseRecord;
 }
+
+type LeaseInformer = Pick<Informer<AddressLease, LeaseRecord>, 'hasSynced' | 'onChange'>;
 
 /** The address of one family that was leased last from a pool. */
 interface LatestLease {
@@ -44,6 +48,7 @@ export class LeaseBook {
   readonly #cooling = new CoolingQueues();
   readonly #changed: ((change: LeaseChange) => void)[] = [];
   readonly #givenUp: ((addressSpace: string, address: Address) => void)[] = [];
+  #watch: { readonly informer: LeaseInformer; readonly clock: Pick<Clock, 'now'> } | undefined;
   #lentOf: ((pool: string) => LentAddresses) | undefined;
 
   constructor(pools: Iterable<Pool> = []) {
@@ -54,8 +59,9 @@ export class LeaseBook {
     return this.#leases.size;
   }
 
-  /** Follows the watch. Objects that are in its cache already are added. */
-  attach(informer: Pick<Informer<AddressLease, LeaseRecord>, 'onChange'>): void {
+  /** Follows the watch, and counts cool-downs by the clock. Objects that are in its cache already are added. */
+  attach(informer: LeaseInformer, clock: Pick<Clock, 'now'>): void {
+    this.#watch = { informer, clock };
     informer.onChange((change) => this.#observe(change));
   }
 
@@ -217,10 +223,11 @@ export class LeaseBook {
     } else if (!this.#gone.isStaleEvent(object.metadata)) this.#store(object);
   }
 
-  #store(record: LeaseRecord): void {
-    const { name, uid, resourceVersion } = record.metadata;
+  #store(version: LeaseRecord): void {
+    const { name, uid, resourceVersion } = version.metadata;
     const known = this.#leases.get(name);
     if (known !== undefined && !isNewer(resourceVersion, known.metadata.resourceVersion)) return;
+    const record = this.#withCoolingStart(version, known);
     if (known !== undefined) this.#unlist(known);
     this.#list(record);
     if (known?.metadata.uid === uid) {
@@ -231,6 +238,12 @@ export class LeaseBook {
     this.#noteNewest(record);
     if (known !== undefined) this.#tell({ before: known });
     this.#tell({ after: record });
+  }
+
+  #withCoolingStart(version: LeaseRecord, known: LeaseRecord | undefined): LeaseRecord {
+    if (this.#watch === undefined) return version;
+    const { informer, clock } = this.#watch;
+    return withCoolingStart(version, { known, hasSynced: informer.hasSynced, now: clock.now() });
   }
 
   /** @returns the last known version of the lease */

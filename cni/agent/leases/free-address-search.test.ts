@@ -105,6 +105,19 @@ describe('addresses from the blocks of the node', () => {
     expect(third).to.not.equal(undefined);
   });
 
+  for (const step of [-300_000, 300_000]) {
+    it(`include those after their whole cool-down if the clock is set by ${step / 60_000} min, and then back`, async () => {
+      for (let n = 0; n < 4; n++) await scene.add({ pod: `p${n}` });
+      scene.clock.setBack(-step);
+      await scene.del({ pod: 'p2' });
+      scene.clock.setBack(2 * step);
+      await scene.pass(COOLDOWN_MS - 1);
+      expect((await scene.add({ pod: 'early' })).filter(isIn(ONE))).to.deep.equal([]);
+      await scene.pass(1);
+      expect((await scene.add({ pod: 'late' })).filter(isIn(ONE))).to.have.length(1);
+    });
+  }
+
   it('exclude leases that have cooled down outside of the blocks, or in a released block', async () => {
     for (let n = 0; n < 5; n++) await scene.add({ pod: `p${n}` });
     for (const pod of ['p2', 'p4']) await scene.del({ pod });

@@ -14,7 +14,7 @@ import type { SpaceCandidates } from './space-candidates.js';
 export interface FreeAddressSearchDeps {
   readonly own: NodeLeases;
   readonly writer: LeaseWriter;
-  readonly clock: Pick<Clock, 'wall'>;
+  readonly clock: Pick<Clock, 'now'>;
   readonly metrics: PodLeaseMetrics;
 }
 
@@ -186,7 +186,7 @@ export class FreeAddressSearch {
 
   #isAllocatable(lease: LeaseRecord, times = this.#search.times): boolean {
     const { requestFor } = this.#search;
-    return availabilityOf(lease, requestFor(lease.address), times, this.#deps.clock.wall()) === true;
+    return availabilityOf(lease, requestFor(lease.address), times, this.#deps.clock.now()) === true;
   }
 
   #attemptOutside(

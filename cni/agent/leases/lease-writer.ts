@@ -8,6 +8,7 @@ import {
   releaseLease,
   updateLeaseUsage,
 } from '../../../ipam/core/index.js';
+import { releaseTime } from '../../../ipam/core/cooling-start.js';
 import { readLease } from '../../../ipam/core/lease.js';
 import { leaseName } from '../../../ipam/core/lease-name.js';
 import { findUnlessGone } from '../../../kube/absence.js';
@@ -35,7 +36,7 @@ export interface LeaseWriterDeps {
   readonly own: NodeLeases;
   /** Tracks the addresses of writes under way; absent if the feature gate NodeBlocks is off. */
   readonly uses?: Pick<LentBlocks, 'addUse' | 'removeUse'> | undefined;
-  readonly clock: Pick<Clock, 'wall' | 'sleep'>;
+  readonly clock: Pick<Clock, 'now' | 'wall' | 'sleep'>;
   readonly metrics: PodLeaseMetrics;
 }
 
@@ -78,7 +79,8 @@ export class LeaseWriter {
     const record = found && tryReadLease(found);
     if (record === undefined) own.markGone(name, known);
     else own.update(record);
-    return record;
+    const updated = own.get(name);
+    return updated?.metadata.resourceVersion === record?.metadata.resourceVersion ? updated : record;
   }
 
   /** Reads the leases of the interface whose writes got no answer. */
@@ -100,7 +102,7 @@ export class LeaseWriter {
     let current: LeaseRecord | undefined = lease;
     for (let attempt = 1; current !== undefined && still(current); attempt++) {
       try {
-        const written = await writeLease(client, releaseLease(current, clock.wall()), call);
+        const written = await writeLease(client, releaseLease(current, releaseTime(clock)), call);
         if (written !== undefined) own.update(readLease(written));
         metrics.wrote('release', 'done');
         return true;

@@ -133,7 +133,7 @@ export class PodAllocation {
     if (subnetOf(pool, lease.address)?.requestable.has(lease.address.value) !== true) return undefined;
     const request = this.#leaseRequestFor(lease.address);
     if (stateOf(lease) === 'held') return writer.move(lease, request, call);
-    if (availabilityOf(lease, request, this.#times, clock.wall()) !== true) return undefined;
+    if (availabilityOf(lease, request, this.#times, clock.now()) !== true) return undefined;
     return writer.reallocate(lease, request, call);
   }
 
@@ -167,15 +167,16 @@ export class PodAllocation {
 
   async #allocateRequested(address: Address): Promise<LeaseRecord> {
     const { writer, clock } = this.#deps;
-    const { pool, call } = this.#request;
+    const { pool, candidates, call } = this.#request;
     const request = this.#leaseRequestFor(address);
     const name = leaseName(pool.addressSpace, address);
     let written = await writer.create(request, call);
     for (let race = 0; race < MAX_CONFLICTS && written.kind === 'lost'; race++) {
-      const lease = await writer.read(name, call);
-      if (lease === undefined) written = await writer.create(request, call);
+      const found = await writer.read(name, call);
+      if (found === undefined) written = await writer.create(request, call);
       else {
-        const answer = availabilityOf(lease, request, this.#times, clock.wall());
+        const lease = candidates.withCoolingStart(found);
+        const answer = availabilityOf(lease, request, this.#times, clock.now());
         if (answer !== true) throw addressTakenError(lease, answer, { times: this.#times, owner: this.#owner });
         written = await writer.reallocate(lease, request, call);
       }

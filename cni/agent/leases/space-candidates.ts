@@ -2,6 +2,7 @@ import type { AddressLease } from '../../../api/address-lease.js';
 import type { KubeObject } from '../../../api/meta.js';
 import { AddressSpace } from '../../../ipam/core/address-space.js';
 import type { Address, Family } from '../../../ipam/core/address.js';
+import { withCoolingStart } from '../../../ipam/core/cooling-start.js';
 import { leaseName } from '../../../ipam/core/lease-name.js';
 import { type LeaseRecord, isReservation, readLease, stateOf } from '../../../ipam/core/lease.js';
 import type { Pool } from '../../../ipam/core/pool.js';
@@ -143,6 +144,12 @@ export class SpaceCandidates {
     return [...this.#records.values()].filter((lease) => lease.mac === mac && lease.pool === pool.name && isFit(lease));
   }
 
+  /** Returns the record with the time since which it cools down, as far as the watch has shown it. */
+  withCoolingStart(record: LeaseRecord): LeaseRecord {
+    const known = this.#records.get(record.metadata.name);
+    return withCoolingStart(record, { known, hasSynced: this.hasSynced, now: this.#deps.clock.now() });
+  }
+
   #isIdle({ metadata: { name } }: LeaseRecord): boolean {
     return !this.#tried.has(name) && !this.#taken.has(name);
   }
@@ -160,7 +167,7 @@ export class SpaceCandidates {
     this.#leased.add(name);
     this.#space.occupy(object.address);
     if (object.record === undefined) this.#records.delete(name);
-    else this.#records.set(name, object.record);
+    else this.#records.set(name, this.withCoolingStart(object.record));
   }
 
   #forgetTaken(): void {

@@ -258,8 +258,8 @@ describe('sticky addresses in a pool that fills up', () => {
     const scene = await filling();
     await scene.add({ pod: 'two' });
     await scene.del({ pod: 'one' });
-    await scene.pass(COOLDOWN_MS);
     scene.follow();
+    await scene.pass(COOLDOWN_MS);
     expect(await scene.add({ pod: 'three' }), 'it has cooled down and has no MAC address').to.deep.equal(['10.0.0.2']);
     expect(STICKY_MS).to.be.greaterThan(7 * COOLDOWN_MS);
     expect(await scene.add({ pod: 'four', mac: MAC })).to.deep.equal(['10.0.0.4']);

@@ -94,7 +94,7 @@ export class StickyAddressSearch {
     // leases released by this node do not show whether there is a reservation
     if (candidates.hasSynced || here.some(isReservation)) return here;
     this.#listed ??= this.#list();
-    return this.#matching([...(await this.#listed), ...known], family);
+    return this.#matching([...known, ...(await this.#listed)], family);
   }
 
   #matching(leases: Iterable<LeaseRecord>, family: Family): LeaseRecord[] {
@@ -115,8 +115,9 @@ export class StickyAddressSearch {
   }
 
   #availabilityOf(lease: LeaseRecord): Availability {
-    const { requestFor, times } = this.#search;
-    return availabilityOf(lease, requestFor(lease.address), times, this.#deps.clock.wall());
+    const { candidates, requestFor, times } = this.#search;
+    const known = candidates.withCoolingStart(lease);
+    return availabilityOf(known, requestFor(lease.address), times, this.#deps.clock.now());
   }
 
   async #list(): Promise<readonly LeaseRecord[]> {
@@ -129,7 +130,7 @@ export class StickyAddressSearch {
   }
 }
 
-/** Returns the newest version of each lease. */
+/** Returns the newest version of each lease; of equal ones the first. */
 function newestVersionsOf(leases: Iterable<LeaseRecord>): Iterable<LeaseRecord> {
   const found = new Map<string, LeaseRecord>();
   for (const lease of leases) {

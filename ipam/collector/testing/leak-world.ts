@@ -34,6 +34,8 @@ export class LeakWorld {
   /** Called with what a write is about to make of a lease; undefined: it is deleted. */
   onWrite: (before: AddressLease, after: AddressLease | undefined) => void = () => undefined;
   now = Date.UTC(2026, 0, 1);
+  /** The monotonic clock of the process. By default cool-downs count from the times in the leases. */
+  cacheNow: () => number = () => Infinity;
   readonly collected: string[] = [];
   readonly kept: string[] = [];
   readonly expired: string[] = [];
@@ -83,7 +85,10 @@ export class LeakWorld {
   }
 
   constructor() {
-    this.book.attach({ onChange: (handler) => (this.#tell = handler) });
+    this.book.attach(
+      { hasSynced: false, onChange: (handler) => (this.#tell = handler) },
+      { now: () => this.cacheNow() },
+    );
   }
 
   put<T extends KubeObject>(plural: Plural, object: T): T {

@@ -75,7 +75,7 @@ export class LeaseWorld {
       judge.check(before, after);
       if (after?.spec.releasedAt !== undefined) this.#answered.delete(after.metadata.name);
     });
-    this.readers = Array.from({ length: processes }, () => new LeaseReader(this.server));
+    this.readers = Array.from({ length: processes }, () => new LeaseReader(this.server, () => this.#now));
     this.#client = new Client(this.server);
   }
 
@@ -149,8 +149,8 @@ export class LeaseWorld {
     this.#alive.clear();
     while (this.#pending.length > 0) await this.serve(0, false);
     for (const job of ['collect', 'expire'] as const) {
-      this.pass(TIMES.stickyMs);
       this.readers[0]?.read();
+      this.pass(TIMES.stickyMs);
       for (let pick = 0; pick < ADDRESSES.length; pick++) this.decide(0, job, pick);
       while (this.#pending.length > 0) await this.serve(0, false);
     }
@@ -184,7 +184,7 @@ export class LeaseWorld {
       case 'collect': {
         // the owner is read live, never from a cache
         const leaked = among((record) => stateOf(record) === 'held' && !this.#alive.has(record.owner?.uid ?? ''));
-        return leaked && releaseLease(leaked, this.#now);
+        return leaked && releaseLease(leaked, this.#now + reader.setMs);
       }
       case 'expire': {
         const over = among((record) => mayExpire(record, TIMES, this.#now));

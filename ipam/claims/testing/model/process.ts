@@ -28,6 +28,7 @@ export const MAX_STALENESS_MS = 30_000;
 
 /** A cache that sees changes only when a test delivers them. */
 class LaggingInformer<T extends KubeObject, S extends KubeObject> {
+  readonly hasSynced = true;
   readonly cache: Cache<S>;
   readonly #handlers: ((change: ObjectChange<S>) => void)[] = [];
   readonly #world: IpamWorld;
@@ -103,7 +104,7 @@ export class IpamModelProcess {
     this.waitList = new ClaimWaitList((keys) => this.add(keys));
     this.directory = new PoolDirectory({ pools: pools.cache, networks: cacheOf(networks) });
     const claimPods = new ClaimPods(pods, claims.cache);
-    this.book.attach(leases);
+    this.book.attach(leases, { now: () => world.now });
     const restoreHolds = new RestoreHolds({ claims: claims.cache, book: this.book, directory: this.directory });
     this.directory.onChange((changed) => restoreHolds.onNetworksChange(changed));
     claims.onChange((change) => restoreHolds.onClaimChange(change));

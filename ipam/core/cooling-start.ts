@@ -1,0 +1,38 @@
+import type { LeaseRecord } from './lease.js';
+
+/** The readings of a process's clock: `now` is monotonic and began at the time of day, `wall` is the time of day and may be set. */
+interface ClockReading {
+  now(): number;
+  wall(): number;
+}
+
+/** A clock that was set back by more was wrong before. */
+const MAX_SET_BACK_MS = 600_000;
+
+/**
+ * Returns the record with the time from which this process counts its cool-down and sticky time, in the clock's monotonic milliseconds.
+ * A process that saw the release counts from then on, because the release was before: setting a clock ends no cool-down early, and
+ * prolongs none. A release that it did not see counts from `releasedAt`, or from now if that is later.
+ * @param known the version of the lease that this process knew before; undefined if it knew none
+ * @param hasSynced false while the first list is read: its releases were not seen
+ */
+export function withCoolingStart(
+  record: LeaseRecord,
+  { known, hasSynced, now }: { known: LeaseRecord | undefined; hasSynced: boolean; now: number },
+): LeaseRecord {
+  const { releasedAt } = record;
+  if (releasedAt === undefined || record.coolsSince !== undefined) return record;
+  const before = known?.metadata.uid === record.metadata.uid ? known : undefined;
+  const isKnown = before?.coolsSince !== undefined && before.releasedAt === releasedAt;
+  const isSeen = before !== undefined || hasSynced;
+  return { ...record, coolsSince: isKnown ? before.coolsSince! : isSeen ? now : Math.min(releasedAt, now) };
+}
+
+/**
+ * Returns the time to write into a release. A process that did not see the release knows nothing else, so a clock that was set back
+ * while this process runs does not make it earlier.
+ */
+export function releaseTime(clock: ClockReading): number {
+  const wall = clock.wall();
+  return Math.max(wall, Math.min(clock.now(), wall + MAX_SET_BACK_MS));
+}
