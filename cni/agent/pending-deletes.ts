@@ -53,7 +53,12 @@ export class PendingDeletes {
     if ((await readdir(folder)).length >= MAX_PENDING_DELETES) return this.has(target);
     const temporary = join(folder, `${TEMPORARY_PREFIX}${randomBytes(8).toString('hex')}`);
     const text = `${JSON.stringify(deleteRequestFor(target))}\n`;
-    await writeAtomically(this.#pathOf(target), text, { temporary, mode: 0o600 });
+    try {
+      await writeAtomically(this.#pathOf(target), text, { temporary, mode: 0o600 });
+    } catch (error) {
+      // the error of a full disk names no path
+      throw new Error(`cannot write ${this.#pathOf(target)}: ${messageOf(error)}`, { cause: error });
+    }
     return true;
   }
 

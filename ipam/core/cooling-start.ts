@@ -1,4 +1,9 @@
-import type { LeaseRecord } from './lease.js';
+/** The part of a LeaseRecord that is used here. */
+interface CoolingRecord {
+  readonly metadata: { readonly uid: string };
+  readonly releasedAt?: number;
+  readonly coolsSince?: number;
+}
 
 /** The readings of a process's clock: `now` is monotonic and began at the time of day, `wall` is the time of day and may be set. */
 interface ClockReading {
@@ -16,16 +21,22 @@ const MAX_SET_BACK_MS = 600_000;
  * @param known the version of the lease that this process knew before; undefined if it knew none
  * @param hasSynced false while the first list is read: its releases were not seen
  */
-export function withCoolingStart(
-  record: LeaseRecord,
-  { known, hasSynced, now }: { known: LeaseRecord | undefined; hasSynced: boolean; now: number },
-): LeaseRecord {
+export function withCoolingStart<R extends CoolingRecord>(
+  record: R,
+  { known, hasSynced, now }: { known: R | undefined; hasSynced: boolean; now: number },
+): R {
   const { releasedAt } = record;
   if (releasedAt === undefined || record.coolsSince !== undefined) return record;
   const before = known?.metadata.uid === record.metadata.uid ? known : undefined;
-  const isKnown = before?.coolsSince !== undefined && before.releasedAt === releasedAt;
+  if (before?.coolsSince !== undefined && before.releasedAt === releasedAt)
+    return { ...record, coolsSince: before.coolsSince };
   const isSeen = before !== undefined || hasSynced;
-  return { ...record, coolsSince: isKnown ? before.coolsSince! : isSeen ? now : Math.min(releasedAt, now) };
+  return { ...record, coolsSince: isSeen ? now : Math.min(releasedAt, now) };
+}
+
+/** Returns when the cool-down began, in the clock's milliseconds; Infinity for leases that are not released. */
+export function coolingStart({ coolsSince, releasedAt }: Omit<CoolingRecord, 'metadata'>): number {
+  return coolsSince ?? releasedAt ?? Infinity;
 }
 
 /**

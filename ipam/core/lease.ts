@@ -2,6 +2,7 @@ import type { AddressLease, AddressLeaseSpec, LeaseOwner, LeaseWrite } from '../
 import type { KubeObject, ObjectMeta } from '../../api/meta.js';
 import { ADDRESS_LEASE_KIND, IPAM_API_VERSION } from '../../api/names.js';
 import { type Address, formatAddress, parseAddress, sameAddress } from './address.js';
+import { coolingStart } from './cooling-start.js';
 import { CLEARED_LABELS, leaseLabels } from './lease-labels.js';
 import { leaseName } from './lease-name.js';
 import { omitUndefined, undefinedToNull } from './optional-fields.js';
@@ -217,15 +218,10 @@ export function mayExpire(record: LeaseRecord, times: LeaseTimes, now: number): 
   return record.metadata.deletionTimestamp === undefined && now >= expiresAt(record, times);
 }
 
-/** Returns when the cool-down began, in the clock's milliseconds; Infinity for leases that are not released. */
-export function coolsSince(record: LeaseRecord): number {
-  return record.coolsSince ?? record.releasedAt ?? Infinity;
-}
-
 /** Returns when a released lease may expire, in the clock's milliseconds; Infinity for other leases. */
 export function expiresAt(record: LeaseRecord, times: LeaseTimes): number {
   const stickyMs = isSticky(record, times) && !isReservation(record) ? times.stickyMs : 0;
-  return coolsSince(record) + Math.max(times.cooldownMs, stickyMs);
+  return coolingStart(record) + Math.max(times.cooldownMs, stickyMs);
 }
 
 /** True if a lease that is not held is kept for its MAC address, for a time or permanently. */
@@ -264,7 +260,7 @@ function allocatableFrom(record: LeaseRecord, request: LeaseRequest, times: Leas
   if (pool !== request.pool) return Math.max(expiresAt(record, times), now + COLLECTOR_DELAY_MS);
   if (owner !== undefined && isSameWorkload(owner, request.owner)) return 0;
   if (!hasRequestedMac(record, request)) return expiresAt(record, times);
-  return isReturningPod(record, request, times) ? 0 : coolsSince(record) + times.cooldownMs;
+  return isReturningPod(record, request, times) ? 0 : coolingStart(record) + times.cooldownMs;
 }
 
 /** True for a pod with the MAC address of an earlier pod. It need not wait, because agents never answer for pods from a cache. */

@@ -1,7 +1,8 @@
 import type { LeaseOwner } from '../../api/address-lease.js';
 import { type Address, type Family, formatAddress, formatFamily, sameAddress } from './address.js';
 import { firstOf, formatCidr, lastOf } from './cidr.js';
-import { type LeaseRecord, type LeaseTimes, coolsSince } from './lease.js';
+import { coolingStart } from './cooling-start.js';
+import type { LeaseRecord, LeaseTimes } from './lease.js';
 import { type Pool, type Subnet, addressesOf } from './pool.js';
 import type { RangeSet } from './ranges.js';
 
@@ -69,7 +70,7 @@ export function pendingWriteMessage(address: Address): string {
 /** @param until in the clock's milliseconds, which began at the time of day */
 export function notYetMessage(lease: LeaseRecord, until: number, { cooldownMs }: LeaseTimes): string {
   const { address, mac } = lease;
-  const isSticky = mac !== undefined && until > coolsSince(lease) + cooldownMs;
+  const isSticky = mac !== undefined && until > coolingStart(lease) + cooldownMs;
   const state = isSticky ? `is kept for MAC address ${mac}` : 'cools down';
   return `${formatAddress(address)} ${state} until ${new Date(until).toISOString()}`;
 }

@@ -19,8 +19,6 @@ export interface LeaseChange {
   readonly after?: LeaseRecord;
 }
 
-type LeaseInformer = Pick<Informer<AddressLease, LeaseRecord>, 'hasSynced' | 'onChange'>;
-
 /** The address of one family that was leased last from a pool. */
 interface LatestLease {
   readonly address: Address;
@@ -48,7 +46,7 @@ export class LeaseBook {
   readonly #cooling = new CoolingQueues();
   readonly #changed: ((change: LeaseChange) => void)[] = [];
   readonly #givenUp: ((addressSpace: string, address: Address) => void)[] = [];
-  #watch: { readonly informer: LeaseInformer; readonly clock: Pick<Clock, 'now'> } | undefined;
+  #observation: (() => { hasSynced: boolean; now: number }) | undefined;
   #lentOf: ((pool: string) => LentAddresses) | undefined;
 
   constructor(pools: Iterable<Pool> = []) {
@@ -60,8 +58,11 @@ export class LeaseBook {
   }
 
   /** Follows the watch, and counts cool-downs by the clock. Objects that are in its cache already are added. */
-  attach(informer: LeaseInformer, clock: Pick<Clock, 'now'>): void {
-    this.#watch = { informer, clock };
+  attach(
+    informer: Pick<Informer<AddressLease, LeaseRecord>, 'hasSynced' | 'onChange'>,
+    clock: Pick<Clock, 'now'>,
+  ): void {
+    this.#observation = () => ({ hasSynced: informer.hasSynced, now: clock.now() });
     informer.onChange((change) => this.#observe(change));
   }
 
@@ -227,7 +228,7 @@ export class LeaseBook {
     const { name, uid, resourceVersion } = version.metadata;
     const known = this.#leases.get(name);
     if (known !== undefined && !isNewer(resourceVersion, known.metadata.resourceVersion)) return;
-    const record = this.#withCoolingStart(version, known);
+    const record = this.#observation ? withCoolingStart(version, { known, ...this.#observation() }) : version;
     if (known !== undefined) this.#unlist(known);
     this.#list(record);
     if (known?.metadata.uid === uid) {
@@ -238,12 +239,6 @@ export class LeaseBook {
     this.#noteNewest(record);
     if (known !== undefined) this.#tell({ before: known });
     this.#tell({ after: record });
-  }
-
-  #withCoolingStart(version: LeaseRecord, known: LeaseRecord | undefined): LeaseRecord {
-    if (this.#watch === undefined) return version;
-    const { informer, clock } = this.#watch;
-    return withCoolingStart(version, { known, hasSynced: informer.hasSynced, now: clock.now() });
   }
 
   /** @returns the last known version of the lease */
