@@ -9,34 +9,39 @@ describe('the cache of reviews', () => {
 
   beforeEach(() => {
     clock = new ManualClock(1_000);
-    cache = new ReviewCache({ clock, acceptedMs: 100, rejectedMs: 10, maxAccepted: 2, maxRejected: 3 });
+    cache = new ReviewCache({ clock, acceptedMs: 100, rejectedMs: 10, maxProtected: 2, maxOthers: 3 });
     asked = [];
   });
 
-  function resolve(key: string): Promise<string | undefined> {
-    return cache.resolve(key, () => {
+  async function resolve(key: string): Promise<string | undefined> {
+    const answer = await cache.resolve(key, () => {
       asked.push(key);
-      return Promise.resolve(key.startsWith('good') ? key : undefined);
+      return Promise.resolve(key.startsWith('bad') ? undefined : key);
     });
+    if (answer?.startsWith('good')) cache.protect(key);
+    return answer;
   }
 
-  it('keeps accepted answers while any number is rejected', async () => {
+  it('keeps protected answers while any number of others arrives', async () => {
     await resolve('good');
-    for (let count = 0; count < 20; count++) expect(await resolve(`bad${count}`)).to.equal(undefined);
+    for (let count = 0; count < 20; count++) {
+      expect(await resolve(`bad${count}`)).to.equal(undefined);
+      expect(await resolve(`other${count}`)).to.equal(`other${count}`);
+    }
     asked = [];
     expect(await resolve('good')).to.equal('good');
     expect(asked).to.deep.equal([]);
   });
 
-  it('drops the oldest rejected answers beyond the limit', async () => {
+  it('drops the oldest unprotected answers beyond the limit', async () => {
     for (const key of ['bad1', 'bad2', 'bad3', 'bad4']) await resolve(key);
     asked = [];
     for (const key of ['bad2', 'bad3', 'bad4', 'bad1']) await resolve(key);
     expect(asked).to.deep.equal(['bad1']);
   });
 
-  it('drops the oldest accepted answers beyond the limit', async () => {
-    for (const key of ['good1', 'good2', 'good3']) await resolve(key);
+  it('drops the least recently used protected answers beyond the limit', async () => {
+    for (const key of ['good2', 'good1', 'good2', 'good3']) await resolve(key);
     asked = [];
     for (const key of ['good2', 'good3', 'good1']) await resolve(key);
     expect(asked).to.deep.equal(['good1']);

@@ -6,21 +6,23 @@ export interface ReviewCacheOptions {
   /** How long an answer is valid. */
   readonly acceptedMs: number;
   readonly rejectedMs: number;
-  /** Beyond these numbers, the least recently reviewed answers are dropped. They are separate, so that rejected clients drop no accepted ones. */
-  readonly maxAccepted: number;
-  readonly maxRejected: number;
+  /** Beyond this number, the least recently used protected answers are dropped. */
+  readonly maxProtected: number;
+  /** Beyond this number, the oldest other answers are dropped. */
+  readonly maxOthers: number;
 }
 
-interface Accepted<T> {
-  readonly value: T;
+interface Answer<T> {
+  /** undefined: rejected. */
+  readonly value: T | undefined;
   readonly until: number;
 }
 
 /** Remembers answers of the API server, and asks only once for what several requests want to know at the same time. */
 export class ReviewCache<T> {
   readonly #options: ReviewCacheOptions;
-  readonly #accepted = new Map<string, Accepted<T>>();
-  readonly #rejectedUntil = new Map<string, number>();
+  readonly #protected = new Map<string, Answer<T>>();
+  readonly #others = new Map<string, Answer<T>>();
   readonly #running = new Map<string, Promise<T | undefined>>();
 
   constructor(options: ReviewCacheOptions) {
@@ -32,10 +34,8 @@ export class ReviewCache<T> {
    * @returns undefined if the API server rejects it
    */
   async resolve(key: string, review: () => Promise<T | undefined>): Promise<T | undefined> {
-    const now = this.#options.clock.now();
-    const known = this.#accepted.get(key);
-    if (known !== undefined && now < known.until) return known.value;
-    if (now < (this.#rejectedUntil.get(key) ?? 0)) return undefined;
+    const known = this.#protected.get(key) ?? this.#others.get(key);
+    if (known !== undefined && this.#options.clock.now() < known.until) return known.value;
     const running = this.#running.get(key);
     if (running !== undefined) return running;
     const started = this.#review(key, review).finally(() => this.#running.delete(key));
@@ -43,13 +43,20 @@ export class ReviewCache<T> {
     return started;
   }
 
+  /** Call it for each use of an answer that gave access. Any number of other answers does not displace it. */
+  protect(key: string): void {
+    const answer = this.#protected.get(key) ?? this.#others.get(key);
+    if (answer === undefined) return;
+    this.#others.delete(key);
+    setMostRecent(this.#protected, key, answer, this.#options.maxProtected);
+  }
+
   async #review(key: string, review: () => Promise<T | undefined>): Promise<T | undefined> {
-    const { clock, acceptedMs, rejectedMs, maxAccepted, maxRejected } = this.#options;
+    const { clock, acceptedMs, rejectedMs, maxOthers } = this.#options;
     const value = await review();
-    this.#accepted.delete(key);
-    this.#rejectedUntil.delete(key);
-    if (value === undefined) setMostRecent(this.#rejectedUntil, key, clock.now() + rejectedMs, maxRejected);
-    else setMostRecent(this.#accepted, key, { value, until: clock.now() + acceptedMs }, maxAccepted);
+    const until = clock.now() + (value === undefined ? rejectedMs : acceptedMs);
+    this.#protected.delete(key);
+    setMostRecent(this.#others, key, { value, until }, maxOthers);
     return value;
   }
 }

@@ -10,29 +10,30 @@ export class TooManyReviewsError extends Error {
 const PER_CLIENT = { burst: 10, refillMs: 1_000, maxKeys: 1_024 };
 /** All clients together, in requests to the API server. */
 const IN_ALL = { burst: 40, refillMs: 100, maxKeys: 1 };
-/** At the same time. The process has 16 connections to the API server, most of which it needs for its own work. */
-const MAX_RUNNING = 4;
 const MAX_RUNNING_PER_CLIENT = 2;
 
-/** Bounds the reviews that clients can cause: how many at the same time and how many per second, for each client and for all of them. */
+/** Bounds the reviews that a group of clients can cause: how many at the same time and how many per second, for each client and for all of them. */
 export class ReviewLimits {
   readonly #perClient: TokenBuckets;
   readonly #inAll: TokenBuckets;
+  readonly #maxRunning: number;
   readonly #running = new Map<string, number>();
   #runningInAll = 0;
 
-  constructor(clock: Pick<Clock, 'now'>) {
+  /** @param maxRunning reviews of all clients at the same time */
+  constructor(clock: Pick<Clock, 'now'>, maxRunning: number) {
+    this.#maxRunning = maxRunning;
     this.#perClient = new TokenBuckets({ clock, ...PER_CLIENT });
     this.#inAll = new TokenBuckets({ clock, ...IN_ALL });
   }
 
   /**
-   * @param client its address
+   * @param client its address, or the hash of its token
    * @throws {TooManyReviewsError}; and what the review throws
    */
   async run<T>(client: string, review: () => Promise<T>): Promise<T> {
     const own = this.#running.get(client) ?? 0;
-    if (own >= MAX_RUNNING_PER_CLIENT || this.#runningInAll >= MAX_RUNNING)
+    if (own >= MAX_RUNNING_PER_CLIENT || this.#runningInAll >= this.#maxRunning)
       throw new TooManyReviewsError('too many reviews at the same time');
     // the client's own bucket first: a client that has emptied it takes nothing from the others
     if (!this.#perClient.tryTake(client) || !this.#inAll.tryTake(''))

@@ -172,7 +172,7 @@ describe('access to metrics', () => {
     expect(await statusOf('wrong', STRANGER)).to.equal(401);
   });
 
-  it('causes at most ten requests a second to the API server, whatever the number of clients', async () => {
+  it('causes at most ten requests a second to the API server, whatever the number of unknown clients', async () => {
     for (let count = 0; count < 200; count++) await statusOf(`wrong${count}`, `10.1.0.${count}`);
     expect(api.tokenReviews).to.have.length(40);
     advance(1_000);
@@ -180,7 +180,7 @@ describe('access to metrics', () => {
     expect(api.tokenReviews).to.have.length(50);
   });
 
-  it('causes at most four requests at the same time, two for each client', async () => {
+  it('causes at most four requests of unknown clients at the same time, two for each', async () => {
     let release: () => void = () => undefined;
     const held = new Promise<void>((resolve) => (release = resolve));
     api.before = () => held;
@@ -190,6 +190,66 @@ describe('access to metrics', () => {
     release();
     expect((await Promise.all(answers)).filter((status) => status === 401)).to.have.length(4);
     expect(await statusOf('good')).to.equal(200);
+  });
+
+  describe('for a scraper that was allowed before', () => {
+    beforeEach(async () => {
+      expect(await statusOf('good')).to.equal(200);
+    });
+
+    it('is granted while 15 addresses send as many invalid tokens as they may, also when its token is replaced', async () => {
+      const statuses = [];
+      for (let second = 1; second <= 6 * 60; second++) {
+        advance(1_000);
+        for (let count = 0; count < 15; count++) await statusOf(`bad-${second}-${count}`, `10.1.0.${count}`);
+        if (second === 180) api.add('replaced', 'prometheus');
+        if (second % 60 === 0) statuses.push(await statusOf(second < 180 ? 'good' : 'replaced'));
+      }
+      expect(statuses).to.deep.equal(Array<number>(6).fill(200));
+    });
+
+    it('is granted while other clients behind its address send invalid tokens', async () => {
+      for (let minute = 0; minute < 5; minute++) {
+        advance(60_000);
+        for (let count = 0; count < 20; count++) await statusOf(`bad-${minute}-${count}`);
+        expect(await statusOf('good')).to.equal(200);
+      }
+    });
+
+    it('is granted while reviews of other clients take long', async () => {
+      advance(60_000);
+      let release: () => void = () => undefined;
+      const held = new Promise<void>((resolve) => (release = resolve));
+      api.before = () => held;
+      const others = [1, 2, 3, 4].map((count) => statusOf(`bad-${count}`, `10.1.0.${count}`));
+      api.before = () => undefined;
+      expect(await statusOf('good')).to.equal(200);
+      release();
+      expect(await Promise.all(others)).to.deep.equal([401, 401, 401, 401]);
+    });
+
+    it('does not ask again because a user without the right sends any number of valid tokens', async () => {
+      for (let count = 0; count < 300; count++) {
+        advance(100);
+        api.add(`minted-${count}`, 'tenant');
+        expect(await statusOf(`minted-${count}`, `10.1.0.${count % 10}`)).to.equal(403);
+      }
+      api.tokenReviews.length = 0;
+      expect(await statusOf('good')).to.equal(200);
+      expect(api.tokenReviews).to.deep.equal([]);
+    });
+
+    it('has no privilege ten minutes after its last scrape', async () => {
+      const flood = async (name: string) => {
+        for (let count = 0; count < 100; count++) await statusOf(`${name}-${count}`, `10.1.0.${count}`);
+      };
+      advance(10 * 60_000 - 1);
+      await flood('first');
+      expect(await statusOf('good')).to.equal(200);
+      advance(10 * 60_000);
+      await flood('second');
+      expect(await statusOf('good')).to.equal(429);
+    });
   });
 
   it('needs a token for one of the audiences if there are any', async () => {

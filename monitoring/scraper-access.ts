@@ -6,6 +6,7 @@ import type { Clock } from '../kube/clock.js';
 import { messageOf } from '../kube/errors.js';
 import type { Logger } from '../kube/log.js';
 import { SUBJECT_ACCESS_REVIEWS, TOKEN_REVIEWS } from '../kube/resources.js';
+import { KnownClients } from './known-clients.js';
 import { ReviewCache } from './review-cache.js';
 import { ReviewLimits, TooManyReviewsError } from './review-limits.js';
 
@@ -14,8 +15,10 @@ const RIGHT = { path: '/metrics', verb: 'get' } as const;
 /** Less than the time that Prometheus waits for a scrape, 10 s. */
 const REVIEW_MS = 4_000;
 /** The same times as controller-runtime's. */
-const TOKENS = { acceptedMs: 60_000, rejectedMs: 60_000, maxAccepted: 256, maxRejected: 1_024 };
-const USERS = { acceptedMs: 5 * 60_000, rejectedMs: 30_000, maxAccepted: 256, maxRejected: 1_024 };
+const TOKENS = { acceptedMs: 60_000, rejectedMs: 60_000, maxProtected: 256, maxOthers: 1_024 };
+const USERS = { acceptedMs: 5 * 60_000, rejectedMs: 30_000, maxProtected: 256, maxOthers: 1_024 };
+/** Reviews at the same time. The process has 16 connections to the API server, which it also needs for its own work. */
+const MAX_RUNNING = { known: 6, unknown: 4 };
 /** Tokens of service accounts have 1 to 2 KB, those of OIDC providers more. */
 const MAX_TOKEN_LENGTH = 8 * 1024;
 /** RFC 6750, 2.1. */
@@ -39,7 +42,9 @@ export type AccessDecision =
  */
 export class ScraperAccess {
   readonly #options: ScraperAccessOptions;
-  readonly #limits: ReviewLimits;
+  readonly #known: KnownClients;
+  /** Separate, so that no number of unknown clients keeps a scraper from its next scrape. */
+  readonly #limits: { readonly known: ReviewLimits; readonly unknown: ReviewLimits };
   readonly #tokens: ReviewCache<UserInfo>;
   readonly #users: ReviewCache<true>;
   /** Keys of the caches are hashes with this key, so that memory contains no tokens for longer than a request. */
@@ -48,7 +53,11 @@ export class ScraperAccess {
   constructor(options: ScraperAccessOptions) {
     const { clock } = options;
     this.#options = options;
-    this.#limits = new ReviewLimits(clock);
+    this.#known = new KnownClients(clock);
+    this.#limits = {
+      known: new ReviewLimits(clock, MAX_RUNNING.known),
+      unknown: new ReviewLimits(clock, MAX_RUNNING.unknown),
+    };
     this.#tokens = new ReviewCache({ clock, ...TOKENS });
     this.#users = new ReviewCache({ clock, ...USERS });
   }
@@ -62,11 +71,22 @@ export class ScraperAccess {
     if (token === undefined || token.length > MAX_TOKEN_LENGTH)
       return { status: 401, message: 'send the token of a service account: Authorization: Bearer <token>' };
     try {
-      const user = await this.#tokens.resolve(this.#hash(token), () => this.#reviewToken(token, address));
+      const tokenKey = this.#hash(token);
+      const user = await this.#tokens.resolve(tokenKey, () =>
+        this.#limited(tokenKey, address, () => this.#reviewToken(token, address)),
+      );
       if (user === undefined) return { status: 401, message: 'the API server does not accept the token' };
-      const identity = this.#hash(JSON.stringify([user.username, user.uid, user.groups, user.extra]));
-      const allowed = await this.#users.resolve(identity, () => this.#reviewUser(user, address));
-      return allowed ? { status: 200 } : { status: 403, message: describeDenial(user) };
+      const userKey = this.#hash(JSON.stringify([user.username, user.uid, user.groups, user.extra]));
+      const allowed = await this.#users.resolve(userKey, () =>
+        this.#limited(tokenKey, address, () => this.#reviewUser(user, address)),
+      );
+      if (!allowed) return { status: 403, message: describeDenial(user) };
+      // only now: a user without the right can have any number of valid tokens
+      this.#tokens.protect(tokenKey);
+      this.#users.protect(userKey);
+      this.#known.add(tokenKey);
+      this.#known.add(address);
+      return { status: 200 };
     } catch (error) {
       return this.#explain(error);
     }
@@ -78,35 +98,34 @@ export class ScraperAccess {
     return { status: 503, message: 'the API server did not say whether you may read metrics: see the log' };
   }
 
-  #reviewToken(token: string, address: string): Promise<UserInfo | undefined> {
-    const { client, audiences, log } = this.#options;
-    return this.#limits.run(address, async () => {
-      const spec = audiences.length === 0 ? { token } : { token, audiences };
-      const review: TokenReview = { metadata: { name: '' }, spec };
-      const { status = {} } = await client.create(TOKEN_REVIEWS, review, { deadlineMs: REVIEW_MS });
-      const { authenticated, user, audiences: valid = [] } = status;
-      // an authenticator that does not know audiences answers without any
-      const isForUs = audiences.length === 0 || audiences.some((audience) => valid.includes(audience));
-      if (authenticated === true && isForUs && user?.username) return { ...user, username: user.username };
-      log.debug({ address, problem: status.error }, 'a token for metrics was rejected');
-      return undefined;
-    });
+  /** The token before the address: other clients may share a known address, for example behind the NAT of a node. */
+  #limited<T>(tokenKey: string, address: string, review: () => Promise<T>): Promise<T> {
+    const known = [tokenKey, address].find((client) => this.#known.has(client));
+    return known === undefined ? this.#limits.unknown.run(address, review) : this.#limits.known.run(known, review);
   }
 
-  #reviewUser(user: UserInfo, address: string): Promise<true | undefined> {
+  async #reviewToken(token: string, address: string): Promise<UserInfo | undefined> {
+    const { client, audiences, log } = this.#options;
+    const spec = audiences.length === 0 ? { token } : { token, audiences };
+    const review: TokenReview = { metadata: { name: '' }, spec };
+    const { status = {} } = await client.create(TOKEN_REVIEWS, review, { deadlineMs: REVIEW_MS });
+    const { authenticated, user, audiences: valid = [] } = status;
+    // an authenticator that does not know audiences answers without any
+    const isForUs = audiences.length === 0 || audiences.some((audience) => valid.includes(audience));
+    if (authenticated === true && isForUs && user?.username) return { ...user, username: user.username };
+    log.debug({ address, problem: status.error }, 'a token for metrics was rejected');
+    return undefined;
+  }
+
+  async #reviewUser(user: UserInfo, address: string): Promise<true | undefined> {
     const { client, log } = this.#options;
-    return this.#limits.run(address, async () => {
-      const { username, uid, groups, extra } = user;
-      const subject = { user: username, ...(uid && { uid }), ...(groups && { groups }), ...(extra && { extra }) };
-      const review: SubjectAccessReview = {
-        metadata: { name: '' },
-        spec: { ...subject, nonResourceAttributes: RIGHT },
-      };
-      const { status } = await client.create(SUBJECT_ACCESS_REVIEWS, review, { deadlineMs: REVIEW_MS });
-      if (status?.allowed === true && status.denied !== true) return true;
-      log.warn({ address }, describeDenial(user));
-      return undefined;
-    });
+    const { username, uid, groups, extra } = user;
+    const subject = { user: username, ...(uid && { uid }), ...(groups && { groups }), ...(extra && { extra }) };
+    const review: SubjectAccessReview = { metadata: { name: '' }, spec: { ...subject, nonResourceAttributes: RIGHT } };
+    const { status } = await client.create(SUBJECT_ACCESS_REVIEWS, review, { deadlineMs: REVIEW_MS });
+    if (status?.allowed === true && status.denied !== true) return true;
+    log.warn({ address }, describeDenial(user));
+    return undefined;
   }
 
   #hash(text: string): string {
