@@ -63,8 +63,12 @@ export const NODE = {
 
 /** The shipped manifests, without the fields that the command does not read. */
 export const MANIFESTS: readonly KubeObject[] = (await readInstallation()).map((object) => {
-  const { apiVersion, kind, metadata, spec } = object;
-  return { apiVersion, kind, metadata, ...(kind === 'DaemonSet' && { spec }) };
+  const { apiVersion, kind, metadata, spec, subjects } = object;
+  return {
+    ...{ apiVersion, kind, metadata },
+    ...(kind === 'DaemonSet' && { spec }),
+    ...(kind === 'ClusterRoleBinding' && { subjects }),
+  };
 });
 
 /** The kinds alone. */

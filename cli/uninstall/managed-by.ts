@@ -23,18 +23,25 @@ export function managerOf({ metadata }: Pick<KubeObject, 'metadata'>): Manager |
   const application =
     annotations['argocd.argoproj.io/tracking-id']?.split(':')[0] ?? labels['argocd.argoproj.io/instance'];
   if (application !== undefined) {
-    return { tool: 'Argo CD', remedy: `delete the Application ${application}: argocd app delete ${application}` };
+    const name = nameIn(application);
+    return { tool: 'Argo CD', remedy: `delete the Application ${name}: argocd app delete ${name}` };
   }
   const owner = labels['olm.owner'];
   if (owner !== undefined) {
-    return { tool: 'OLM', remedy: `delete the Subscription, then the ClusterServiceVersion ${owner}` };
+    return { tool: 'OLM', remedy: `delete the Subscription, then the ClusterServiceVersion ${nameIn(owner)}` };
   }
   const chart = annotations['meta.helm.sh/release-name'];
   if (chart === undefined) return undefined;
   const namespace = annotations['meta.helm.sh/release-namespace'];
-  return { tool: 'Helm', remedy: `helm uninstall ${chart}${namespace === undefined ? '' : ` -n ${namespace}`}` };
+  const option = namespace === undefined ? '' : ` -n ${nameIn(namespace)}`;
+  return { tool: 'Helm', remedy: `helm uninstall ${nameIn(chart)}${option}` };
 }
 
 function fluxManager(kind: string, name: string, namespace = 'flux-system'): Manager {
-  return { tool: 'Flux', remedy: `flux delete ${kind} ${name} -n ${namespace}` };
+  return { tool: 'Flux', remedy: `flux delete ${kind} ${nameIn(name)} -n ${nameIn(namespace)}` };
+}
+
+/** A name for a command that somebody copies into a shell. */
+function nameIn(text: string): string {
+  return /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/.test(text) ? text : '<name>';
 }

@@ -2,11 +2,10 @@ import { isCapacityResource } from '../../api/capacity.js';
 import type { AddressLease } from '../../api/address-lease.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { HOLDFAST_IPAM, readIpamDelegation } from '../../api/ipam-delegation.js';
-import { type KubeObject, type ObjectMeta, isBeingDeleted, joinKey, objectKey } from '../../api/meta.js';
+import { type KubeObject, type ObjectMeta, isBeingDeleted, objectKey } from '../../api/meta.js';
 import { CLAIM_OWNER_UID } from '../../api/names.js';
 import type { NetworkAttachmentDefinition } from '../../api/network-attachment.js';
-import { NetworkSelectionError, networkSelectionsOf } from '../../api/network-selection.js';
-import { type Pod, controllingVmi, isLauncher, isTerminal, staticPodUidOf } from '../../api/pod.js';
+import { type Pod, isTerminal } from '../../api/pod.js';
 import type { Client, ListOptions } from '../../kube/client.js';
 import { isForbidden, isNotFound } from '../../kube/errors.js';
 import {
@@ -18,23 +17,20 @@ import {
   NETWORK_ATTACHMENT_DEFINITIONS,
   NODES,
   PODS,
+  VIRTUAL_MACHINES,
 } from '../../kube/resources.js';
-import type { Resource } from '../../kube/resource.js';
+import { type Resource, namespacedResource } from '../../kube/resource.js';
 import { CommandError } from '../command-error.js';
-import type {
-  AddressUser,
-  InstalledObject,
-  ObservedClaim,
-  ObservedData,
-  ObservedInstallation,
-  ObservedStage,
-} from './observed.js';
+import { usersOf } from './address-users.js';
+import type { InstalledObject, ObservedClaim, ObservedData, ObservedInstallation, ObservedStage } from './observed.js';
 import {
+  CLUSTER_ROLE_BINDINGS,
   CUSTOM_RESOURCE_DEFINITIONS,
   DAEMON_SETS,
-  type DaemonSet,
   KEPT_POLICY,
   OWN_KINDS,
+  ROLES,
+  ROLE_BINDINGS,
   STAGES,
   type Stage,
   crdNameOf,
@@ -46,6 +42,16 @@ export type Reader = Pick<Client, 'list' | 'listAs'>;
 export const INSTALLED = 'app.kubernetes.io/name=holdfast';
 /** Objects of other software may have the label too. */
 const OWN_NAME = /^holdfast(-|$)/;
+/** Those of the shipped manifests. */
+const DEFAULT_NAMESPACES = ['holdfast-system', 'holdfast-agents'];
+/** What `helm test` creates in the namespace `default`. */
+const TEST = { namespace: 'default', name: 'holdfast-test', kinds: [ROLES, ROLE_BINDINGS] as readonly Resource[] };
+/** What keeps a namespace, except pods. */
+const FOREIGN_KINDS = [
+  IPAM_CLAIMS,
+  VIRTUAL_MACHINES,
+  namespacedResource('v1', 'persistentvolumeclaims', 'PersistentVolumeClaim'),
+];
 
 interface Node extends KubeObject {
   status?: { capacity?: Record<string, string>; allocatable?: Record<string, string> };
@@ -56,34 +62,65 @@ interface Node extends KubeObject {
  * @throws {CommandError} if the user may not read it
  */
 export async function observeInstallation(client: Reader, everything: boolean): Promise<ObservedInstallation> {
-  const stages = await Promise.all(STAGES.map((stage) => observeStage(client, stage)));
-  const namespaces = objectsOf(stages, NAMESPACES).map(({ metadata }) => metadata.name);
-  const shared = await Promise.all(namespaces.map((namespace) => hasForeignPods(client, namespace)));
+  const namespaces = await findNamespaces(client);
+  const stages = await Promise.all(STAGES.map((stage) => observeStage(client, stage, namespaces)));
+  const shared = await Promise.all(
+    objectsOf(stages, NAMESPACES).map(async ({ metadata: { name } }) => {
+      const content = await findForeignContent(client, name);
+      return content === undefined ? [] : [{ name, content }];
+    }),
+  );
   return {
+    namespaces,
     stages,
-    sharedNamespaces: namespaces.filter((_, index) => shared[index]),
-    pluginFolder: await findPluginFolder(client),
+    sharedNamespaces: shared.flat(),
+    pluginFolder: await findPluginFolder(client, namespaces),
     data: everything ? await observeData(client) : undefined,
   };
 }
 
 /** Reads the objects of one stage that exist now. */
-export async function observeStage(client: Reader, stage: Stage): Promise<ObservedStage> {
-  const objects = await listInstalled(client, stage.kinds);
+export async function observeStage(
+  client: Reader,
+  stage: Stage,
+  namespaces: ReadonlySet<string>,
+): Promise<ObservedStage> {
+  const objects = await listInstalled(client, stage.kinds, namespaces);
   return { stage, objects: objects.filter(({ metadata }) => metadata.name !== KEPT_POLICY.name) };
 }
 
 /** Lists the policy that stays with the kinds, and its binding. */
 export async function listKeptPolicy(client: Reader): Promise<InstalledObject[]> {
-  const objects = await listInstalled(client, KEPT_POLICY.kinds);
+  const objects = await listInstalled(client, KEPT_POLICY.kinds, new Set());
   return objects.filter(({ metadata }) => metadata.name === KEPT_POLICY.name);
 }
 
 /** Lists the pods of a stage that have not ended. */
-export async function runningPods(client: Reader, { podLabels }: Stage): Promise<string[]> {
+export async function runningPods(
+  client: Reader,
+  { podLabels }: Stage,
+  namespaces: ReadonlySet<string>,
+): Promise<string[]> {
   const labelSelector = podLabels === undefined ? INSTALLED : `${INSTALLED},${podLabels}`;
   const { items } = await read(PODS, () => client.list(PODS, { labelSelector }));
-  return items.filter((pod) => OWN_NAME.test(pod.metadata.name) && !isTerminal(pod)).map(objectKey);
+  return items.filter((pod) => isOf(namespaces, PODS, pod) && !isTerminal(pod)).map(objectKey);
+}
+
+/** Returns something in a namespace that is lost with it, and does not belong to the installation. */
+export async function findForeignContent(client: Reader, namespace: string): Promise<string | undefined> {
+  const pods = await listExisting(
+    client,
+    PODS,
+    (pod) => (isTerminal(pod) || isOwnPod(pod) ? [] : [pod.metadata.name]),
+    { namespace },
+  );
+  const [pod] = pods.flat();
+  if (pod !== undefined) return `Pod ${pod}`;
+  for (const resource of FOREIGN_KINDS) {
+    const { items } = await read(resource, () => client.list(resource, { namespace, metadataOnly: true }));
+    if (items[0] !== undefined) return `${resource.kind} ${items[0].metadata.name}`;
+  }
+  return undefined;
 }
 
 /** Lists the objects of a kind, transformed; none if the API server does not serve the kind. */
@@ -115,29 +152,57 @@ export function capacityResourcesOf({ status }: Node): string[] {
   return Object.keys({ ...status?.capacity, ...status?.allocatable }).filter(isCapacityResource);
 }
 
-async function listInstalled(client: Reader, kinds: readonly Resource[]): Promise<InstalledObject[]> {
+/** Reads them from objects that no tenant can write, which stay until the namespaces are gone. */
+async function findNamespaces(client: Reader): Promise<ReadonlySet<string>> {
+  const subjects = await listExisting(
+    client,
+    CLUSTER_ROLE_BINDINGS,
+    (binding) => (OWN_NAME.test(binding.metadata.name) ? (binding.subjects ?? []) : []),
+    { labelSelector: INSTALLED },
+  );
+  const accounts = subjects.flat().filter(({ kind, name }) => kind === 'ServiceAccount' && OWN_NAME.test(name));
+  return new Set([...DEFAULT_NAMESPACES, ...accounts.flatMap(({ namespace }) => namespace ?? [])]);
+}
+
+/** True if an object with the label belongs to the installation. In other namespaces, any tenant may create such objects. */
+function isOf(
+  namespaces: ReadonlySet<string>,
+  resource: Resource,
+  { metadata: { namespace, name } }: KubeObject,
+): boolean {
+  if (!OWN_NAME.test(name)) return false;
+  if (resource === NAMESPACES) return namespaces.has(name);
+  if (namespace === undefined || namespaces.has(namespace)) return true;
+  return namespace === TEST.namespace && name === TEST.name && TEST.kinds.includes(resource);
+}
+
+async function listInstalled(
+  client: Reader,
+  kinds: readonly Resource[],
+  namespaces: ReadonlySet<string>,
+): Promise<InstalledObject[]> {
   const options = { labelSelector: INSTALLED, metadataOnly: true };
   const lists = await Promise.all(
     kinds.map(async (resource) => {
       const { items } = await read(resource, () => client.list(resource, options));
-      return items.map(({ metadata }) => ({ resource, metadata }));
+      return items
+        .filter((object) => isOf(namespaces, resource, object))
+        .map(({ metadata }) => ({ resource, metadata }));
     }),
   );
   // pods of a workload end with it
-  return lists
-    .flat()
-    .filter(({ metadata }) => OWN_NAME.test(metadata.name) && (metadata.ownerReferences ?? []).length === 0);
+  return lists.flat().filter(({ metadata }) => (metadata.ownerReferences ?? []).length === 0);
 }
 
-async function hasForeignPods(client: Reader, namespace: string): Promise<boolean> {
-  const { items } = await read(PODS, () => client.list(PODS, { namespace }));
-  return items.some((pod) => !isTerminal(pod) && pod.metadata.labels?.['app.kubernetes.io/name'] !== 'holdfast');
+function isOwnPod({ metadata: { name, labels } }: Pod): boolean {
+  return OWN_NAME.test(name) && labels?.['app.kubernetes.io/name'] === 'holdfast';
 }
 
-async function findPluginFolder(client: Reader): Promise<string | undefined> {
+async function findPluginFolder(client: Reader, namespaces: ReadonlySet<string>): Promise<string | undefined> {
   const { items } = await read(DAEMON_SETS, () => client.list(DAEMON_SETS, { labelSelector: INSTALLED }));
   return items
-    .flatMap((set: DaemonSet) => set.spec?.template?.spec?.volumes ?? [])
+    .filter((set) => set.metadata.name === 'holdfast-agent' && isOf(namespaces, DAEMON_SETS, set))
+    .flatMap(({ spec }) => spec?.template?.spec?.volumes ?? [])
     .find(({ name }) => name === 'cni-bin')?.hostPath?.path;
 }
 
@@ -175,34 +240,6 @@ function summarizeClaim(claim: IPAMClaim): ObservedClaim {
 /** The UID of the pod that holds the lease. */
 function podUidOf({ spec }: AddressLease): string | undefined {
   return spec.owner?.kind === 'Pod' && spec.releasedAt === undefined ? spec.owner.uid : undefined;
-}
-
-/** Finds pods that have a lease, or refer to one of the claims. */
-function usersOf(pods: readonly Pod[], claims: ReadonlySet<string>, podUids: ReadonlySet<string>): AddressUser[] {
-  return pods
-    .filter((pod) => !isTerminal(pod))
-    .filter((pod) => holdsLease(pod, podUids) || claimKeysOf(pod).some((key) => claims.has(key)))
-    .map((pod) => {
-      const vmi = isLauncher(pod) ? controllingVmi(pod) : undefined;
-      return { pod: objectKey(pod), ...(vmi && { vm: joinKey(pod.metadata.namespace, vmi.name) }) };
-    });
-}
-
-function holdsLease(pod: Pod, podUids: ReadonlySet<string>): boolean {
-  // the lease of a static pod has the UID of its manifest
-  return [pod.metadata.uid, staticPodUidOf(pod)].some((uid) => uid !== undefined && podUids.has(uid));
-}
-
-function claimKeysOf(pod: Pod): string[] {
-  try {
-    return networkSelectionsOf(pod).flatMap(({ claimReference }) =>
-      claimReference === undefined ? [] : [joinKey(pod.metadata.namespace, claimReference)],
-    );
-  } catch (error) {
-    // Multus cannot read it either, so the pod has no such network
-    if (error instanceof NetworkSelectionError) return [];
-    throw error;
-  }
 }
 
 /** True also for a config that Holdfast cannot read, if it names the plugin. */

@@ -48,10 +48,18 @@ export interface ObservedData {
   readonly keptPolicy: readonly InstalledObject[];
 }
 
+/** A namespace of the installation that stays. */
+export interface SharedNamespace {
+  readonly name: string;
+  /** An example of what other software or a user has in it. */
+  readonly content: string;
+}
+
 export interface ObservedInstallation {
+  /** Namespaces of the installation. Objects in other ones belong to others, whatever their names and labels are. */
+  readonly namespaces: ReadonlySet<string>;
   readonly stages: readonly ObservedStage[];
-  /** Namespaces of the installation in which other software runs pods. */
-  readonly sharedNamespaces: readonly string[];
+  readonly sharedNamespaces: readonly SharedNamespace[];
   /** Where the agents install the plugin; undefined if there is no DaemonSet. */
   readonly pluginFolder: string | undefined;
   /** undefined without `--everything`. */

@@ -39,7 +39,14 @@ function observed(
       ...(stage.kinds.includes(NAMESPACES) ? [{ resource: NAMESPACES, metadata: { name: 'holdfast-system' } }] : []),
     ],
   }));
-  return { stages, sharedNamespaces: [], pluginFolder: undefined, data: undefined, ...rest };
+  return {
+    namespaces: new Set(['holdfast-system']),
+    stages,
+    sharedNamespaces: [],
+    pluginFolder: undefined,
+    data: undefined,
+    ...rest,
+  };
 }
 
 describe('the plan of an uninstallation', () => {
@@ -82,11 +89,12 @@ describe('the plan of an uninstallation', () => {
   });
 
   it('keeps a shared namespace', () => {
-    const { stages, keptNamespaces } = planUninstall(observed({ sharedNamespaces: ['holdfast-system'] }), PLAIN);
+    const sharedNamespaces = [{ name: 'holdfast-system', content: 'Pod debug' }];
+    const { stages, keptNamespaces } = planUninstall(observed({ sharedNamespaces }), PLAIN);
     expect(stages.flatMap(({ objects }) => objects.map(({ metadata }) => metadata.name))).to.deep.equal([
       'holdfast-policies',
     ]);
-    expect(keptNamespaces).to.deep.equal(['holdfast-system']);
+    expect(keptNamespaces).to.deep.equal(sharedNamespaces);
   });
 
   it('shortens a long list of pods', () => {

@@ -1,7 +1,7 @@
 import { objectKey } from '../../api/meta.js';
 import { NAMESPACES } from '../../kube/resources.js';
 import { type Manager, managerOf } from './managed-by.js';
-import type { ObservedData, ObservedInstallation, ObservedStage } from './observed.js';
+import type { ObservedData, ObservedInstallation, ObservedStage, SharedNamespace } from './observed.js';
 
 export interface UninstallOptions {
   /** Removes the data and the kinds too. */
@@ -19,24 +19,22 @@ export interface UninstallPlan {
   readonly refusals: readonly string[];
   /** In order. Stages without objects stay in the list, because an earlier run may have been killed between the removal and the end of the pods. */
   readonly stages: readonly ObservedStage[];
-  /** Namespaces that stay, because other software runs pods in them. */
-  readonly keptNamespaces: readonly string[];
+  readonly keptNamespaces: readonly SharedNamespace[];
   readonly data: ObservedData | undefined;
   /** There is nothing to remove. */
   readonly isEmpty: boolean;
 }
 
-/** The largest number of names in a refusal. */
+/** The largest number of names in a refusal, and of refusals because of managers. */
 const MAX_NAMES = 5;
 
 /** Decides what is removed, and what prevents it. */
 export function planUninstall(observed: ObservedInstallation, options: UninstallOptions): UninstallPlan {
   const { data, sharedNamespaces } = observed;
+  const shared = new Set(sharedNamespaces.map(({ name }) => name));
   const stages = observed.stages.map(({ stage, objects }) => ({
     stage,
-    objects: objects.filter(
-      ({ resource, metadata }) => resource !== NAMESPACES || !sharedNamespaces.includes(metadata.name),
-    ),
+    objects: objects.filter(({ resource, metadata }) => resource !== NAMESPACES || !shared.has(metadata.name)),
   }));
   return {
     refusals: [...refuseManaged(observed.stages), ...(data && !options.ignoreRunningPods ? refuseUsers(data) : [])],
@@ -56,10 +54,12 @@ function refuseManaged(stages: readonly ObservedStage[]): string[] {
       found.set(manager.remedy, { manager, example: `${resource.kind} ${objectKey({ metadata })}` });
     }
   }
-  return [...found.values()].map(
-    ({ manager: { tool, remedy }, example }) =>
-      `${tool} manages this installation, for example ${example}. Uninstall with that tool: ${remedy}`,
-  );
+  return [...found.values()]
+    .slice(0, MAX_NAMES)
+    .map(
+      ({ manager: { tool, remedy }, example }) =>
+        `${tool} manages this installation, for example ${example}. Uninstall with that tool: ${remedy}`,
+    );
 }
 
 function refuseUsers({ users }: ObservedData): string[] {

@@ -6,6 +6,8 @@ import { KEPT_POLICY } from './stages.js';
 /** Longer lists are cut. */
 const MAX_LINES = 20;
 const DEFAULT_PLUGIN_FOLDER = '/opt/cni/bin';
+/** The path becomes part of a command, which somebody runs as root. */
+const PLAIN_PATH = /^\/[A-Za-z0-9._/-]+$/;
 
 /** Formats what the command removes and what it keeps. */
 export function formatPlan({ stages, data, keptNamespaces }: UninstallPlan): string[] {
@@ -22,7 +24,7 @@ export function formatPlan({ stages, data, keptNamespaces }: UninstallPlan): str
           ]
         : ['the kind IPAMClaim, because other software may use it']),
       ...(data !== undefined && data.otherClaims > 0 ? [`${count(data.otherClaims, 'claim')} of other software`] : []),
-      ...keptNamespaces.map((name) => `Namespace ${name}: other software runs pods in it`),
+      ...keptNamespaces.map(({ name, content }) => `Namespace ${name}: it contains ${content}`),
     ]),
   ];
 }
@@ -35,6 +37,7 @@ export function formatRemainder({ data }: UninstallPlan, pluginFolder = DEFAULT_
       'To remove pools, leases, claims and kinds too, run: kubectl holdfast uninstall --everything',
     ];
   }
+  const isPlain = PLAIN_PATH.test(pluginFolder);
   return [
     'Holdfast and all of its data are removed.',
     ...(data.nads.length > 0
@@ -43,7 +46,12 @@ export function formatRemainder({ data }: UninstallPlan, pluginFolder = DEFAULT_
         ]
       : []),
     'The plugin stays on the nodes, because pods with addresses from Holdfast need it to end. When none is left, run on each node:',
-    `  rm -rf ${pluginFolder}/holdfast /run/holdfast`,
+    `  rm -rf ${isPlain ? pluginFolder : DEFAULT_PLUGIN_FOLDER}/holdfast /run/holdfast`,
+    ...(isPlain
+      ? []
+      : [
+          'Replace the directory: the DaemonSet had another one, which is not shown because a shell could interpret it.',
+        ]),
     'If no other software uses claims, run: kubectl delete crd ipamclaims.k8s.cni.cncf.io',
     'Before you install Holdfast again, restart the API servers: until then they find no parameters of policies (kubernetes/kubernetes#130887).',
   ];

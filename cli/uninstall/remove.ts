@@ -4,9 +4,10 @@ import type { Clock } from '../../kube/clock.js';
 import { StatusError, TransportError, classifyError, isConflict } from '../../kube/errors.js';
 import { forEachParallel } from '../../kube/for-each-parallel.js';
 import type { Resource } from '../../kube/resource.js';
+import { NAMESPACES } from '../../kube/resources.js';
 import { CommandError } from '../command-error.js';
 import type { ObservedStage } from './observed.js';
-import { observeStage, runningPods } from './observe.js';
+import { findForeignContent, observeStage, runningPods } from './observe.js';
 
 export interface RemovalDeps {
   readonly client: Pick<Client, 'list' | 'listAs' | 'patch' | 'delete'>;
@@ -25,25 +26,38 @@ const POLL_MS = 1_000;
 const RETRY_TIMEOUT_MS = 60_000;
 
 /** Removes the objects of one stage, and waits until the next stage may begin. */
-export async function removeStage({ stage, objects }: ObservedStage, deps: RemovalDeps): Promise<void> {
+export async function removeStage(
+  { stage, objects }: ObservedStage,
+  namespaces: ReadonlySet<string>,
+  deps: RemovalDeps,
+): Promise<void> {
+  const removed = new Set<string | undefined>();
   if (objects.length > 0) deps.printStatus(`removing ${stage.title} (${objects.length})`);
   // one kind after the other: a binding before its policy
   for (const resource of stage.kinds) {
     const own = objects.filter((object) => object.resource === resource);
-    await forAll(own, deps, ({ metadata }) => deleteObject(resource, { metadata }, deps));
+    await forAll(own, deps, async ({ metadata }) => {
+      // others may have started to use it since the plan was made
+      const content = resource === NAMESPACES ? await findForeignContent(deps.client, metadata.name) : undefined;
+      if (content !== undefined) {
+        deps.printStatus(`Namespace ${metadata.name} stays, because it contains ${content}`);
+        return;
+      }
+      await deleteObject(resource, { metadata }, deps);
+      removed.add(metadata.uid);
+    });
   }
   switch (stage.then) {
     case 'pods-gone':
-      return untilNone('pods', () => runningPods(deps.client, stage), deps);
+      return untilNone('pods', () => runningPods(deps.client, stage, namespaces), deps);
     case 'settled':
       return objects.length === 0 ? undefined : deps.clock.sleep(SETTLE_MS);
     case 'gone': {
-      const removed = new Set(objects.map(({ metadata }) => metadata.uid));
       const left = async () =>
-        (await observeStage(deps.client, stage)).objects
+        (await observeStage(deps.client, stage, namespaces)).objects
           .filter(({ metadata }) => removed.has(metadata.uid))
           .map(({ metadata }) => metadata.name);
-      return objects.length === 0 ? undefined : untilNone(stage.title, left, deps);
+      return removed.size === 0 ? undefined : untilNone(stage.title, left, deps);
     }
     case undefined:
       return undefined;

@@ -18,6 +18,11 @@ export interface DaemonSet extends KubeObject {
   spec?: { template?: { spec?: { volumes?: { name: string; hostPath?: { path?: string } }[] } } };
 }
 
+/** As far as the command reads it. */
+export interface ClusterRoleBinding extends KubeObject {
+  subjects?: { kind: string; name: string; namespace?: string }[];
+}
+
 export const DAEMON_SETS = namespacedResource<DaemonSet>('apps/v1', 'daemonsets', 'DaemonSet');
 export const CUSTOM_RESOURCE_DEFINITIONS = clusterResource(
   'apiextensions.k8s.io/v1',
@@ -31,6 +36,13 @@ const POLICY_KINDS: readonly Resource[] = [
   clusterResource(ADMISSION, 'validatingadmissionpolicies', 'ValidatingAdmissionPolicy'),
 ];
 const RBAC = 'rbac.authorization.k8s.io/v1';
+export const ROLES = namespacedResource(RBAC, 'roles', 'Role');
+export const ROLE_BINDINGS = namespacedResource(RBAC, 'rolebindings', 'RoleBinding');
+export const CLUSTER_ROLE_BINDINGS = clusterResource<ClusterRoleBinding>(
+  RBAC,
+  'clusterrolebindings',
+  'ClusterRoleBinding',
+);
 const MONITORING = 'monitoring.coreos.com/v1';
 
 /** Objects of an installation that are removed together. */
@@ -50,6 +62,7 @@ export interface Stage {
  * - Webhook configurations before the processes that serve them: otherwise launchers would be refused.
  * - Policies after the processes, because they protect claims. Before their ConfigMap, without which they deny.
  * - Rights after the processes: a process without rights only fails.
+ * - ClusterRoleBindings last: they tell the namespaces of the installation. Without their ClusterRoles they grant nothing.
  */
 export const STAGES: readonly Stage[] = [
   { title: 'agents', kinds: [DAEMON_SETS], then: 'pods-gone', podLabels: 'app.kubernetes.io/component=agent' },
@@ -76,9 +89,8 @@ export const STAGES: readonly Stage[] = [
       namespacedResource('networking.k8s.io/v1', 'networkpolicies', 'NetworkPolicy'),
       namespacedResource('v1', 'resourcequotas', 'ResourceQuota'),
       namespacedResource('v1', 'services', 'Service'),
-      namespacedResource(RBAC, 'rolebindings', 'RoleBinding'),
-      clusterResource(RBAC, 'clusterrolebindings', 'ClusterRoleBinding'),
-      namespacedResource(RBAC, 'roles', 'Role'),
+      ROLE_BINDINGS,
+      ROLES,
       clusterResource(RBAC, 'clusterroles', 'ClusterRole'),
       clusterResource('security.openshift.io/v1', 'securitycontextconstraints', 'SecurityContextConstraints'),
       namespacedResource('v1', 'serviceaccounts', 'ServiceAccount'),
@@ -88,6 +100,7 @@ export const STAGES: readonly Stage[] = [
     ],
   },
   { title: 'namespaces', kinds: [NAMESPACES], then: 'gone' },
+  { title: 'bindings of rights', kinds: [CLUSTER_ROLE_BINDINGS] },
 ];
 
 /** The kinds of Holdfast's own objects. A lease is removed last: as long as a pool exists, its leases keep addresses from being allocated twice. */

@@ -126,7 +126,7 @@ describe('kubectl holdfast uninstall', () => {
     await uninstall(PLAIN, cluster.deps());
     expect(cluster.names('Namespace')).to.deep.equal(['Namespace holdfast-system', 'Namespace tenant']);
     expect(cluster.names('ServiceAccount')).to.deep.equal([]);
-    expect(cluster.printed.join('\n')).to.include('Namespace holdfast-system: other software runs pods in it');
+    expect(cluster.printed.join('\n')).to.include('Namespace holdfast-system: it contains Pod debug');
   });
 
   it('retries while the API server is busy', async () => {

@@ -38,14 +38,18 @@ export async function uninstall(options: UninstallOptions, deps: UninstallDeps):
     return true;
   }
   if (!(await isConfirmed(options, deps))) return false;
-  await remove(plan, withRetriedReads(deps));
+  await remove(plan, observed.namespaces, withRetriedReads(deps));
   for (const line of formatRemainder(plan, observed.pluginFolder)) deps.print(line);
   return true;
 }
 
-async function remove({ stages, data }: UninstallPlan, deps: RemovalDeps): Promise<void> {
+async function remove(
+  { stages, data }: UninstallPlan,
+  namespaces: ReadonlySet<string>,
+  deps: RemovalDeps,
+): Promise<void> {
   // Holdfast's processes would write the data again, and its policies protect claims
-  for (const stage of stages) await removeStage(stage, deps);
+  for (const stage of stages) await removeStage(stage, namespaces, deps);
   if (data !== undefined) await removeData(deps);
 }
 
