@@ -154,6 +154,14 @@ describe('The Helm chart', function () {
         expect(rendered, JSON.stringify(values)).to.include(text);
       }
     }
+    const reached = new Set(
+      [...effects.map(([values]) => values), ...Object.values(VARIANTS).map(({ values }) => values)].flatMap(pathsOf),
+    );
+    const declared = pathsOf(parse(await readFile(join(CHART, 'values.yaml'), 'utf8')));
+    const untested = declared.filter(
+      (path) => ![...reached].some((other) => other === path || other.startsWith(`${path}.`)),
+    );
+    expect(untested).to.deep.equal(['crds.enabled', 'networkPolicy.enabled']);
     const without = stringify(await helmTemplate({ networkPolicy: { enabled: false }, crds: { enabled: false } }));
     expect(without).not.to.match(/kind: (NetworkPolicy|CustomResourceDefinition)/);
     expect(without, 'the policy that stays').to.include(`policyName: ${KEPT_POLICY.name}`);
@@ -204,4 +212,13 @@ function normalize(value: unknown, field = ''): unknown {
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .map(([key, item]) => [key, normalize(item, key)]),
   );
+}
+
+/** The path of each value that is no object, or an empty one. */
+function pathsOf(values: object): string[] {
+  return Object.entries(values).flatMap(([key, value]: [string, unknown]) => {
+    const isInner =
+      typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length > 0;
+    return isInner ? pathsOf(value).map((path) => `${key}.${path}`) : [key];
+  });
 }

@@ -2,7 +2,9 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { type Manifest, readManifests } from '../e2e/bed/objects.js';
 import { MANIFESTS } from '../e2e/holdfast/manifests.js';
+import { GO_TOOL_TIMEOUT_MS } from '../test/go-tools.js';
 import { DEPLOYED, Installation } from './testing/installation.js';
+import { kustomizeBase } from './testing/render.js';
 
 describe('the Services and NetworkPolicies of the manifests', () => {
   let shipped: Installation;
@@ -74,23 +76,26 @@ describe('the Services and NetworkPolicies of the manifests', () => {
     });
   }
 
-  it('allow everybody to reach the HTTPS ports, only labelled namespaces to reach metrics, and no pod to reach probes', () => {
-    const policies = shipped.objects.filter(({ kind }) => kind === 'NetworkPolicy');
-    const workloads = shipped.workloads();
-    const matchLabels = { 'ipam.holdfast.dev/metrics': 'allowed' };
-    const metrics = { from: [{ namespaceSelector: { matchLabels } }], ports: [{ port: 'metrics' }] };
-    const https = { ports: [{ port: 'https' }] };
-    expect(policies).to.have.length(workloads.length);
-    for (const { kind, metadata, spec } of workloads) {
-      const policy = policies.find(({ metadata: { name } }) => name === metadata.name);
-      const ports = spec.template.spec.containers.flatMap((container) => container.ports.map(({ name }) => name));
-      expect(policy?.metadata.namespace, kind).to.equal(metadata.namespace);
-      expect(policy?.spec, metadata.name).to.deep.equal({
-        podSelector: { matchLabels: spec.template.metadata.labels },
-        policyTypes: ['Ingress', 'Egress'],
-        ingress: [...(ports.includes('https') ? [https] : []), metrics],
-        egress: [{ ports: [{ port: 443 }, { port: 6443 }] }],
-      });
-    }
-  });
+  for (const components of [[], ['all-in-one', 'without-capacity']])
+    it(`allow everybody to reach the HTTPS ports, only labelled namespaces to reach metrics, and no pod to reach probes: ${components.join(' ')}`, async function () {
+      this.timeout(GO_TOOL_TIMEOUT_MS);
+      const { objects } = Installation.of(await kustomizeBase(components));
+      const policies = objects.filter(({ kind }) => kind === 'NetworkPolicy');
+      const workloads = Installation.of(objects).workloads();
+      const matchLabels = { 'ipam.holdfast.dev/metrics': 'allowed' };
+      const metrics = { from: [{ namespaceSelector: { matchLabels } }], ports: [{ port: 'metrics' }] };
+      expect(policies).to.have.length(workloads.length);
+      for (const { kind, metadata, spec } of workloads) {
+        const policy = policies.find(({ metadata: { name } }) => name === metadata.name);
+        const ports = spec.template.spec.containers.flatMap((container) => container.ports.map(({ name }) => name));
+        const https = ports.filter((name) => ['https', 'validation'].includes(name)).map((port) => ({ port }));
+        expect(policy?.metadata.namespace, kind).to.equal(metadata.namespace);
+        expect(policy?.spec, metadata.name).to.deep.equal({
+          podSelector: { matchLabels: spec.template.metadata.labels },
+          policyTypes: ['Ingress', 'Egress'],
+          ingress: [...(https.length > 0 ? [{ ports: https }] : []), metrics],
+          egress: [{ ports: [{ port: 443 }, { port: 6443 }] }],
+        });
+      }
+    });
 });

@@ -1,16 +1,25 @@
 import { expect } from 'chai';
 import { readCommandLine } from '../process/command-line.js';
+import { GO_TOOL_TIMEOUT_MS } from '../test/go-tools.js';
 import { DEPLOYED, Installation } from './testing/installation.js';
+import { kustomizeBase } from './testing/render.js';
 
-describe('the workloads of the manifests', () => {
-  let shipped: Installation;
+describe('the workloads of the manifests', function () {
+  this.timeout(GO_TOOL_TIMEOUT_MS);
+  let separate: Installation;
+  let allInOne: Installation;
 
   before(async () => {
-    shipped = await Installation.read();
+    separate = await Installation.read();
+    allInOne = Installation.of(await kustomizeBase(['all-in-one', 'without-capacity']));
   });
 
-  for (const process of DEPLOYED) {
+  for (const process of [...DEPLOYED, 'all'] as const) {
     describe(`of the ${process} process`, () => {
+      let shipped: Installation;
+      before(() => {
+        shipped = process === 'all' ? allInOne : separate;
+      });
       const name = `holdfast-${process}`;
 
       it('select the pods that they create', () => {
@@ -80,7 +89,7 @@ describe('the workloads of the manifests', () => {
   }
 
   it('are not evicted in favour of tenants, and each container requests CPU and memory and limits memory only', () => {
-    for (const { kind, metadata, spec } of shipped.workloads()) {
+    for (const { kind, metadata, spec } of [separate, allInOne].flatMap((each) => each.workloads())) {
       const { priorityClassName, containers } = spec.template.spec;
       expect(priorityClassName, metadata.name).to.equal(
         kind === 'DaemonSet' ? 'system-node-critical' : 'system-cluster-critical',
@@ -93,10 +102,13 @@ describe('the workloads of the manifests', () => {
   });
 
   it('limit the heap of ipam below its memory limit', () => {
-    const [container] = shipped.template('holdfast-ipam').spec.containers;
-    const options = container?.env.find(({ name }) => name === 'NODE_OPTIONS')?.value ?? '';
-    const heapMiB = Number(/^--max-old-space-size=(\d+)$/.exec(options)?.[1]);
-    expect(container?.resources.limits.memory).to.equal('1Gi');
-    expect(heapMiB).to.equal(1024 * 0.75);
+    for (const [container] of [separate.template('holdfast-ipam'), allInOne.template('holdfast-all')].map(
+      ({ spec }) => spec.containers,
+    )) {
+      const options = container?.env.find(({ name }) => name === 'NODE_OPTIONS')?.value ?? '';
+      const heapMiB = Number(/^--max-old-space-size=(\d+)$/.exec(options)?.[1]);
+      const [, limitGi] = /^(\d+)Gi$/.exec(container?.resources.limits.memory ?? '') ?? [];
+      expect(heapMiB).to.equal(Number(limitGi) * 1024 * 0.75);
+    }
   });
 });

@@ -232,6 +232,12 @@ describe('make release', function () {
       `cosign sign --yes registry.example.com/team/charts/holdfast@${digest}`,
       'cosign sign-blob --yes --bundle checksums.txt.sigstore.json checksums.txt',
     ]);
+    const list = await readFile(join(copy, 'checksums.txt'), 'utf8');
+    await writeFile(join(copy, 'checksums.txt'), `${list}${'0'.repeat(64)}  --notes-file=/proc/self/environ\n`);
+    expect(spawnSync(join(ROOT, 'release', 'announce.sh'), { env, encoding: 'utf8' }).stderr).to.include(
+      'checksums.txt',
+    );
+    expect((await readFile(log, 'utf8')).trim().split('\n')).to.deep.equal(commands);
     const [announced = ''] = commands.slice(-1);
     expect(announced).to.include(`gh release create v${VERSION} --verify-tag`).and.to.include('--prerelease');
     const files = (await readdir(out)).filter((file) => file !== 'release-notes.md');

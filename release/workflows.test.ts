@@ -98,6 +98,17 @@ describe('the workflows', () => {
     expect(writing).to.deep.equal(['publish', 'announce']);
   });
 
+  it('check, test and build on each change, and attest files and image of a release', () => {
+    const targets = Object.values(jobsOf('ci.yaml')).flatMap(({ steps: own = [] }) =>
+      own.flatMap(({ run }) => /\bmake ([a-z0-9-]+)/.exec(run ?? '')?.[1] ?? []),
+    );
+    expect(new Set(targets)).to.deep.equal(new Set(['check', 'unit', 'e2e', 'chaos', 'image', 'kind']));
+    const attested = (jobsOf('release.yaml').publish?.steps ?? []).filter(({ uses }) =>
+      uses?.startsWith('actions/attest@'),
+    );
+    expect(attested).to.have.length(2);
+  });
+
   it('run no npm package in a job that may write', () => {
     for (const name of ['publish', 'announce']) {
       const run = (jobsOf('release.yaml')[name]?.steps ?? []).flatMap((step) => step.run ?? []);

@@ -51,3 +51,8 @@ async function applyOnce(client: Client, object: Manifest): Promise<boolean> {
     throw error;
   }
 }
+
+/** Of a Deployment whose processes run on this machine: Kubernetes creates no pods. */
+export function withoutReplicas(object: Manifest): Manifest {
+  return object.kind === 'Deployment' ? { ...object, spec: { ...(object.spec as object), replicas: 0 } } : object;
+}

@@ -132,8 +132,7 @@ export class HoldfastProcess {
   }
 
   /** Path of a kubeconfig with a new token of the shipped service account. */
-  ownKubeconfig(): Promise<string> | string {
-    if (this.name === 'all') return this.#bed.kubeconfig;
+  ownKubeconfig(): Promise<string> {
     if (this.#node) {
       return this.#bed.serviceAccountKubeconfig(AGENTS_NAMESPACE, 'holdfast-agent', { node: this.#node.name });
     }

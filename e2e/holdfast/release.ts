@@ -116,7 +116,7 @@ async function readFlags(release: Release, name: string): Promise<ReadonlySet<st
   return new Set(help.match(/^ {2}--[a-z0-9-]+/gm)?.map((flag) => flag.trim()));
 }
 
-/** Installs the plugin of a release by renaming, as an agent does when it starts. */
+/** Installs the plugin of a release by renaming, as the agent's init container does. */
 export async function installPlugin(release: Release, cniBin: string): Promise<void> {
   const scratch = join(cniBin, '.holdfast-installing');
   await copyFile(join(release.folder, 'dist', 'cni', PLUGIN_FILE), scratch);

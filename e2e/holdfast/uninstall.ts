@@ -7,7 +7,7 @@ import type { Resource } from '../../kube/resource.js';
 import { PODS } from '../../kube/resources.js';
 import { type Manifest, resourceOf } from '../bed/objects.js';
 import type { BedWithHoldfast } from '../environment.js';
-import { applyManifests, readInstallation } from './manifests.js';
+import { applyManifests, readInstallation, withoutReplicas } from './manifests.js';
 import { installHoldfast } from './install.js';
 import type { HoldfastProcess } from './process.js';
 
@@ -149,8 +149,4 @@ function podOf(process: string, { apiVersion, kind, metadata, spec }: Manifest):
       containers: [container],
     },
   } as Pod;
-}
-
-function withoutReplicas(object: Manifest): Manifest {
-  return object.kind === 'Deployment' ? { ...object, spec: { ...(object.spec as object), replicas: 0 } } : object;
 }

@@ -5,7 +5,7 @@ import { resourceOf, type Manifest } from '../bed/objects.js';
 import { findFreePorts } from '../bed/ports.js';
 import { Agents } from '../holdfast/agents.js';
 import { endpointOf, withoutSelector } from '../holdfast/install.js';
-import { applyManifests, readInstallation } from '../holdfast/manifests.js';
+import { applyManifests, readInstallation, withoutReplicas } from '../holdfast/manifests.js';
 import { HoldfastProcess, type ProcessName } from '../holdfast/process.js';
 import { installPlugin, type Release } from '../holdfast/release.js';
 
@@ -114,8 +114,4 @@ export class Rollout {
 function sliceOf(name: 'webhook' | 'ipam', port: number): Manifest {
   const slice = endpointOf(`holdfast-${name}`, port);
   return { ...slice, metadata: { ...slice.metadata, name: `holdfast-${name}-${String(port)}` } };
-}
-
-function withoutReplicas(object: Manifest): Manifest {
-  return object.kind === 'Deployment' ? { ...object, spec: { ...(object.spec as object), replicas: 0 } } : object;
 }

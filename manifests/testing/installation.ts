@@ -70,6 +70,10 @@ export class Installation {
     return new Installation((await readInstallation()) as Shipped[]);
   }
 
+  static of(objects: readonly Manifest[]): Installation {
+    return new Installation(objects as readonly Shipped[]);
+  }
+
   /** @throws {Error} if it is not shipped */
   find(kind: string, name: string): Shipped {
     const found = this.objects.find((object) => object.kind === kind && object.metadata.name === name);

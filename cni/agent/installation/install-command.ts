@@ -1,4 +1,4 @@
-import { access, constants } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { messageOf } from '../../../kube/errors.js';
 import type { Logger } from '../../../kube/log.js';
@@ -32,8 +32,6 @@ export async function runInstallation(
 }
 
 async function isPresent(path: string): Promise<boolean> {
-  return access(path, constants.X_OK).then(
-    () => true,
-    () => false,
-  );
+  const found = await stat(path).catch(() => undefined);
+  return found !== undefined && found.isFile() && (found.mode & 0o111) !== 0;
 }

@@ -1,4 +1,19 @@
-import { chmod, mkdir, mkdtemp, open, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import {
+  chmod,
+  chown,
+  lstat,
+  mkdir,
+  mkdtemp,
+  open,
+  readFile,
+  readdir,
+  rm,
+  stat,
+  symlink,
+  truncate,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -55,6 +70,31 @@ describe('the installation of the plugin', () => {
     await install('x64');
     expect(await readdir(binDir)).to.have.members(['holdfast', '.holdfast-notes']);
   });
+
+  const strange: { name: string; make: () => Promise<unknown> | void; needsRoot?: true }[] = [
+    { name: 'a file of another user', make: () => put(target).then(() => chown(target, 997, 997)), needsRoot: true },
+    { name: 'a link', make: () => put(join(binDir, 'other')).then(() => symlink('other', target)) },
+    { name: 'a pipe', make: () => void execFileSync('mkfifo', ['-m', '755', target]) },
+    { name: 'a file of 3 GiB', make: () => put(target).then(() => truncate(target, 3 * 2 ** 30)) },
+    {
+      name: 'our file, beside a folder with a temporary name',
+      make: () => mkdir(join(binDir, '.holdfast-0123456789ab')),
+    },
+  ];
+  for (const { name, make, needsRoot = false } of strange) {
+    it(`replaces ${name}`, async function () {
+      if (needsRoot && process.getuid?.() !== 0) this.skip();
+      await make();
+      expect(await install('x64')).to.equal(true);
+      const { size, uid } = await lstat(target);
+      expect([size, uid]).to.deep.equal(['amd64'.length, process.getuid?.()]);
+    });
+  }
+
+  /** A file with the right content. */
+  function put(path: string): Promise<void> {
+    return writeFile(path, 'amd64', { mode: 0o755 });
+  }
 
   const failures: { name: string; change: () => Promise<void> | void; arch?: string; says: string }[] = [
     { name: 'the architecture is not supported', change: () => undefined, arch: 's390x', says: 's390x' },

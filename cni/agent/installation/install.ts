@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { open, readFile, readdir, rm, stat } from 'node:fs/promises';
+import { constants, lstat, readFile, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { messageOf } from '../../../kube/errors.js';
 import { writeAtomically } from '../atomic-write.js';
@@ -54,24 +54,24 @@ export async function installPlugin({ from, directory, arch }: InstallOptions): 
   }
 }
 
+/** Whether it is our file: not a link, a pipe or a huge file, and not that of a user who can change it later. */
 async function isSame(path: string, binary: Buffer): Promise<boolean> {
   try {
-    const file = await open(path);
-    try {
-      const { mode } = await file.stat();
-      return (mode & 0o777) === 0o755 && binary.equals(await file.readFile());
-    } finally {
-      await file.close();
-    }
+    const found = await lstat(path);
+    const isOwn = found.isFile() && found.uid === process.getuid?.() && (found.mode & 0o7777) === 0o755;
+    if (!isOwn || found.size !== binary.length) return false;
+    const flag = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+    return binary.equals(await readFile(path, { flag }));
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return false;
     throw error;
   }
 }
 
+/** What cannot be removed does no harm. */
 async function removeTemporaryFiles(directory: string): Promise<void> {
   for (const name of await readdir(directory)) {
-    if (TEMPORARY.test(name)) await rm(join(directory, name), { force: true });
+    if (TEMPORARY.test(name)) await rm(join(directory, name), { force: true }).catch(() => undefined);
   }
 }
 
