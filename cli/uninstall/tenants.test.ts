@@ -47,7 +47,7 @@ describe('kubectl holdfast uninstall, in a cluster with tenants who use the labe
   }
 
   it('is not stopped by a tenant who creates an object again and again', async () => {
-    const cluster = installed();
+    const cluster = installed([configMap()]);
     cluster.beforeWrite = () => cluster.put(configMap({}, { uid: `uid-of-${cluster.writes}` }));
     expect(await uninstall(PLAIN, cluster.deps())).to.equal(true);
   });
