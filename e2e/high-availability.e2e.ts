@@ -1,13 +1,11 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { writeFile } from 'node:fs/promises';
 import { expect } from 'chai';
-import type { Agent } from 'undici';
+import { AdmissionLoad } from './chaos/admission-load.js';
 import type { FaultKind, PlannedFault } from './chaos/plan.js';
 import { SERVICE_NAMES } from './chaos/prober.js';
 import { type FaultRecord, findings, markdown } from './chaos/report.js';
 import { Chaos } from './chaos/run.js';
 import { onBed } from './environment.js';
-import { creationReview, reviewAgent, sendReview } from './holdfast/review.js';
 import { findLibfaketime } from './faults/libfaketime.js';
 import { messageOf } from '../kube/errors.js';
 import { reportSkipped } from '../test/report-skipped.js';
@@ -17,12 +15,13 @@ const SEED = 13;
 const TAKEOVER_MS = 15_000 + 2_000 + 20_000;
 /** A restarted API server rejects writes to which a policy with our kinds applies, until it discovers kinds after half a minute. */
 const DISCOVERY_MS = 30_000 + 20_000;
-const REVIEWS_PER_SECOND = 200;
+const ADMISSIONS_PER_SECOND = 200;
 
 if (onBed) {
   describe('Two controllers, two ipams, three webhooks, two capacity processes and two API servers under load', function () {
     this.timeout(180_000);
     let chaos: Chaos;
+    let load: AdmissionLoad | undefined;
     const records: FaultRecord[] = [];
 
     before(async function () {
@@ -30,51 +29,43 @@ if (onBed) {
       const missing = await findLibfaketime().then(() => undefined, messageOf);
       if (missing !== undefined) reportSkipped(`not tested with a stepped clock: ${missing}`);
       const options = { seed: SEED, minutes: 1, say: () => undefined };
-      chaos = await Chaos.begin(options, { isBuilt: true, stepsClock: missing === undefined });
+      chaos = await Chaos.begin(options, { isBuilt: true, sparesNone: true, stepsClock: missing === undefined });
     });
 
-    after(() => (chaos as Chaos | undefined)?.stop());
-
-    it('allocate again after a takeover when the leader of ipam is killed in a burst', async () => {
-      const { waits } = await hit('leader killed', { role: 'ipam' });
-      expect(Math.max(...Object.values(waits))).to.be.lessThan(TAKEOVER_MS);
+    after(async () => {
+      await load?.end();
+      await (chaos as Chaos | undefined)?.stop();
     });
 
-    it('do no harm when a leader wakes up after its lease has expired', async () => {
-      const { waits } = await hit('leader stopped past its lease', { role: 'ipam' });
-      expect(Math.max(...Object.values(waits))).to.be.lessThan(TAKEOVER_MS);
-    });
-
-    it('go on when one of two API servers hangs with open watches', async () => {
-      await hit('API server stopped', { length: 0 });
-    });
-
-    it('go on when one of two API servers is killed and the history of etcd is compacted', async () => {
-      const { waits } = await hit('etcd compacted', { length: 0 });
-      expect(Math.max(...Object.values(waits))).to.be.lessThan(DISCOVERY_MS);
-    });
-
-    it(`answer ${String(REVIEWS_PER_SECOND)} admissions a second without a failure while certificate and CA are replaced`, async () => {
-      const reviews = new Reviews(chaos);
-      await reviews.begin();
+    it(`answer ${String(ADMISSIONS_PER_SECOND)} admissions a second without a failure while certificate and CA are replaced and the leader of ipam is killed`, async () => {
+      load = await AdmissionLoad.begin(chaos.fleet, await chaos.launcher(), ADMISSIONS_PER_SECOND);
       try {
-        await hit('certificate renewed');
-        await hit('CA replaced');
+        const [{ waits }] = await Promise.all([
+          hit('leader killed', { role: 'ipam' }),
+          hit('certificate renewed').then(() => hit('CA replaced')),
+        ]);
+        expect(Math.max(...Object.values(waits))).to.be.lessThan(TAKEOVER_MS);
       } finally {
-        await reviews.end();
+        await load.end();
       }
-      expect(reviews.failures).to.deep.equal([]);
-      expect(reviews.rate()).to.be.greaterThan(REVIEWS_PER_SECOND / 2);
+      expect(load.failures).to.deep.equal([]);
+      expect(Math.min(...Object.values(load.answered)), load.summary()).to.be.greaterThan(100);
     });
 
-    it('go on when the wall clock of all of them steps by five minutes, forward and back', async function () {
-      if (chaos.fleet.clock === undefined) this.skip();
-      await hit('clock stepped');
+    it('go on when one of two API servers hangs with open watches and the wall clock of all processes steps by five minutes, forward and back', async () => {
+      const faults = [hit('API server stopped', { length: 0 })];
+      if (chaos.fleet.clock !== undefined) faults.push(hit('clock stepped'));
+      await Promise.all(faults);
+    });
+
+    it('list again and do no harm when all leaders and an agent wake up after their leases have expired and etcd was compacted', async () => {
+      const { waits } = await hit('etcd compacted past stopped watches', { length: 0 });
+      expect(Math.max(...Object.values(waits))).to.be.lessThan(DISCOVERY_MS);
     });
 
     it('have lost, leaked and duplicated no address, and every VM has its own', async () => {
       const report = await chaos.end();
-      if (process.env.REPORT) await writeFile(process.env.REPORT, `${markdown(report)}\n`);
+      if (process.env.REPORT) await writeFile(process.env.REPORT, `${markdown(report)}\n\n${load?.summary() ?? ''}\n`);
       expect(findings(report).join('\n')).to.equal('');
       expect(report.counts.launchers).to.be.greaterThan(5);
       expect(report.counts.events).to.be.greaterThan(100);
@@ -90,59 +81,4 @@ if (onBed) {
       return record!;
     }
   });
-}
-
-/** Admission reviews that are sent directly to the three webhooks in turn, as API servers send them. */
-class Reviews {
-  readonly failures: string[] = [];
-  readonly #chaos: Chaos;
-  readonly #agent: Agent = reviewAgent(12);
-  readonly #stopping = new AbortController();
-  #running: Promise<unknown> = Promise.resolve();
-  #sent = 0;
-  #startedAt = 0;
-  #endedAt = 0;
-
-  constructor(chaos: Chaos) {
-    this.#chaos = chaos;
-  }
-
-  async begin(): Promise<void> {
-    const launcher = await this.#chaos.launcher();
-    const ports = this.#chaos.fleet.of('webhook').map(({ process }) => process.ports.webhook);
-    this.#startedAt = Date.now();
-    this.#running = (async () => {
-      const pending: Promise<void>[] = [];
-      while (!this.#stopping.signal.aborted) {
-        const due = ((Date.now() - this.#startedAt) * REVIEWS_PER_SECOND) / 1000;
-        for (; this.#sent < due; this.#sent++) {
-          const uid = `review-${String(this.#sent)}`;
-          pending.push(this.#send(ports[this.#sent % ports.length]!, creationReview(launcher, uid)));
-        }
-        await pause(20);
-      }
-      await Promise.all(pending);
-    })();
-  }
-
-  async end(): Promise<void> {
-    this.#stopping.abort();
-    await this.#running;
-    this.#endedAt = Date.now();
-    await this.#agent.close();
-  }
-
-  /** Reviews a second. */
-  rate(): number {
-    return (this.#sent * 1000) / (this.#endedAt - this.#startedAt);
-  }
-
-  async #send(port: number, review: object): Promise<void> {
-    try {
-      const { allowed, patch, status } = await sendReview(port, review, this.#agent);
-      if (!allowed || patch === undefined) this.failures.push(status?.message ?? 'no claim was set');
-    } catch (error) {
-      this.failures.push(error instanceof Error ? error.message : String(error));
-    }
-  }
 }

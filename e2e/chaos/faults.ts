@@ -5,7 +5,7 @@ import { SECRETS } from '../../kube/resources.js';
 import { HOLDFAST_NAMESPACE } from '../holdfast/install.js';
 import { until } from '../bed/wait.js';
 import type { Fleet, Member, Role } from './fleet.js';
-import type { FaultKind, PlannedFault } from './plan.js';
+import { ELECTED, type FaultKind, type PlannedFault } from './plan.js';
 
 /** A process that was ended is started again after this time, as the kubelet does. */
 const RESTART_MS = 1_000;
@@ -13,6 +13,8 @@ const RESTART_MS = 1_000;
 const PAST_LEASE_MS = [18_000, 25_000] as const;
 const API_STOPPED_MS = [10_000, 40_000] as const;
 const API_DOWN_MS = [1_000, 8_000] as const;
+/** More than a write that a stopped process has not received yet. */
+const WRITES_PAST_WATCHES = 20;
 const STEP_SECONDS = 300;
 const STEP_LASTS_MS = 4_000;
 const DAY_MS = 24 * 3_600_000;
@@ -47,6 +49,7 @@ const INJECTIONS: Readonly<Record<FaultKind, Injection>> = {
     await fleet.bed.etcdCompact();
     return killApiServer(fleet, planned);
   },
+  'etcd compacted past stopped watches': compactPastStoppedWatches,
   'certificate renewed': rotate,
   'CA replaced': rotate,
   'clock stepped': stepClock,
@@ -69,6 +72,56 @@ async function killApiServer({ apiServer }: Fleet, { kind, length }: PlannedFaul
   await pause(between(API_DOWN_MS, length));
   await apiServer.start();
   return { kind, target: 'kube-apiserver-2' };
+}
+
+/**
+ * Stops all leaders and an agent past their leases. Meanwhile their connections end, others write, and the API server restarts after a
+ * compaction: neither its watch cache nor etcd has the resourceVersions at which they continue.
+ * @throws {Error} unless a watch of each ends with 410 Gone
+ */
+async function compactPastStoppedWatches(fleet: Fleet, { kind, choice, length }: PlannedFault): Promise<Injected> {
+  const { bed, balancer, apiServer } = fleet;
+  const leaders = ELECTED.map((role) => until(`a leader of ${role}`, () => fleet.leader(role)));
+  const agent = pickFrom(fleet.of('agent'), choice);
+  const stopped = [...(await Promise.all(leaders)), ...(agent ? [agent] : [])];
+  const before = await Promise.all(stopped.map(expiredWatches));
+  const continueAt = Date.now() + between(PAST_LEASE_MS, length);
+  try {
+    for (const member of stopped) {
+      member.isDown = true;
+      await member.process.pause();
+    }
+    await apiServer.kill();
+    balancer.disconnect();
+    const revision = await currentRevision(fleet);
+    await until('more writes', async () => (await currentRevision(fleet)) >= revision + WRITES_PAST_WATCHES);
+    await bed.etcdCompact();
+    await apiServer.start();
+    await until('the load balancer to use the API server', () => balancer.isHealthy(apiServer));
+    await pause(Math.max(0, continueAt - Date.now()));
+  } finally {
+    for (const member of stopped) {
+      member.process.resume();
+      member.isDown = false;
+    }
+  }
+  await Promise.all(
+    stopped.map((member, index) =>
+      until(`a watch of ${member.name} to end with 410`, async () => (await expiredWatches(member)) > before[index]!),
+    ),
+  );
+  return { kind, target: stopped.map(({ name }) => name).join(', ') };
+}
+
+/** Number of watches of a process that ended with 410 Gone. */
+async function expiredWatches({ process }: Member): Promise<number> {
+  const counts = (await process.metrics()).matchAll(/^holdfast_kube_watch_ends_total\{.*reason="410".*\} (\d+)$/gm);
+  return [...counts].reduce((sum, [, count]) => sum + Number(count), 0);
+}
+
+/** etcd's revision. */
+async function currentRevision({ bed }: Fleet): Promise<number> {
+  return Number((await bed.client.list(SECRETS, { namespace: HOLDFAST_NAMESPACE })).resourceVersion);
 }
 
 /** Five minutes forward, five back, and right again: as after a wrong NTP server. */

@@ -18,6 +18,8 @@ export type ElectedRole = 'controller' | 'ipam' | 'capacity';
 const NODES = 3;
 const REPLICAS: Readonly<Record<Exclude<Role, 'agent'>, number>> = { controller: 2, ipam: 2, webhook: 3, capacity: 2 };
 /** The period of the shipped readiness probe. */
+/** The default of the probes of Kubernetes, which the manifests use. */
+const FAILURE_THRESHOLD = 3;
 const READINESS_EVERY_MS = 2_000;
 
 /** One process of the fleet. */
@@ -25,7 +27,7 @@ export interface Member {
   /** `ipam-1`, `agent-3`. */
   readonly name: string;
   readonly role: Role;
-  /** The first of each role is never ended, so that its memory can be observed over the whole run. It is paused and cut off as the others. */
+  /** By default, the first of each role is never ended, so that its memory can be observed over the whole run. It is paused and cut off as the others. */
   readonly isSpared: boolean;
   readonly process: HoldfastProcess;
   readonly kubeconfig: string;
@@ -42,6 +44,8 @@ export interface FleetOptions {
   /** Lets the clock be stepped, which needs libfaketime. */
   readonly stepsClock?: boolean;
   readonly keepLogs?: boolean;
+  /** Faults may end every process, because the run is too short to observe memory. */
+  readonly sparesNone?: boolean;
 }
 
 /** All of Holdfast's processes in replicas, on a bed with two API servers behind a load balancer. */
@@ -68,7 +72,13 @@ export class Fleet {
     this.#readiness = Promise.all(replicas.map((member) => this.#publishReadiness(member)));
   }
 
-  static async start({ progress, isBuilt, stepsClock, keepLogs = false }: FleetOptions): Promise<Fleet> {
+  static async start({
+    progress,
+    isBuilt,
+    stepsClock,
+    keepLogs = false,
+    sparesNone = false,
+  }: FleetOptions): Promise<Fleet> {
     if (!isBuilt) await buildHoldfast();
     const bed = await startBed({ nodes: NODES, keepLogs, ...(progress && { progress }) });
     try {
@@ -85,7 +95,7 @@ export class Fleet {
         Array.from({ length: count }, (_, index) => ({
           name: `${role}-${String(index + 1)}`,
           role: role as Role,
-          isSpared: index === 0,
+          isSpared: index === 0 && !sparesNone,
           process: new HoldfastProcess(bed, role as Role, portsOf(index)),
         })),
       );
@@ -93,7 +103,7 @@ export class Fleet {
       const ofNodes = agents.map((process, index) => ({
         name: `agent-${String(index + 1)}`,
         role: 'agent' as const,
-        isSpared: index === 0,
+        isSpared: index === 0 && !sparesNone,
         process,
       }));
       const members: Member[] = [];
@@ -147,8 +157,10 @@ export class Fleet {
   async #publishReadiness(member: Member): Promise<void> {
     const { role, name, process } = member;
     const port = role === 'webhook' ? process.ports.webhook : process.ports.ipam;
+    let failures = 0;
     while (!this.#stopping.signal.aborted) {
-      const ready = process.running && (await isReady(process));
+      failures = (await isReady(process)) ? 0 : failures + 1;
+      const ready = process.running && failures < FAILURE_THRESHOLD;
       // a process that a fault ends is withdrawn before
       if (!(member.isDown && ready)) await this.#publish(role, name, port, ready).catch(() => undefined);
       await pause(READINESS_EVERY_MS);

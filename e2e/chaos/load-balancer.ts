@@ -53,10 +53,15 @@ export class LoadBalancer {
     return this.#backends.some((backend) => backend.server === server && backend.isHealthy);
   }
 
+  /** Ends all open connections. */
+  disconnect(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
   close(): void {
     this.#stopping.abort();
     this.#server.close();
-    for (const socket of this.#sockets) socket.destroy();
+    this.disconnect();
   }
 
   #connect(client: Socket): void {

@@ -13,6 +13,7 @@ const WEIGHTS = {
   'API server stopped': 2,
   'API server killed': 2,
   'etcd compacted': 1,
+  'etcd compacted past stopped watches': 1,
   'certificate renewed': 2,
   'CA replaced': 1,
 } as const;
@@ -22,7 +23,7 @@ export type RandomFaultKind = keyof typeof WEIGHTS;
 export type FaultKind = RandomFaultKind | 'clock stepped';
 export const RANDOM_FAULT_KINDS = Object.keys(WEIGHTS) as RandomFaultKind[];
 
-const ELECTED: readonly ElectedRole[] = ['controller', 'ipam', 'capacity'];
+export const ELECTED: readonly ElectedRole[] = ['controller', 'ipam', 'capacity'];
 
 /** A fault as the seed chooses it, before its target is known. */
 export interface PlannedFault {

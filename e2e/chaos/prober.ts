@@ -1,17 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import { NETWORKS_ANNOTATION } from '../../api/names.js';
 import { controllingVmi, type Pod } from '../../api/pod.js';
-import { Client } from '../../kube/client.js';
-import { loadCredentials } from '../../kube/credentials.js';
 import { StatusError, TransportError } from '../../kube/errors.js';
-import { IPAM_CLAIMS, PODS } from '../../kube/resources.js';
-import { Transport } from '../../kube/transport.js';
-import { KUBEVIRT_NAMESPACE } from '../bed/kubevirt.js';
+import { IPAM_CLAIMS } from '../../kube/resources.js';
 import { AgentPods, NET1 } from '../faults/agent-pods.js';
 import type { Story } from '../story/story.js';
-import { withoutReferences } from '../story/wire-admission.js';
 import type { Fleet } from './fleet.js';
+import { LauncherCreator } from './launcher-creator.js';
 
 const SERVICES = {
   'a new VM has its addresses': 2_000,
@@ -24,7 +19,6 @@ export type Service = keyof typeof SERVICES;
 export const SERVICE_NAMES = Object.keys(SERVICES) as Service[];
 
 const RETRY_MS = 100;
-const ATTEMPT_MS = 10_000;
 
 /** One request with its retries. */
 export interface Probe {
@@ -45,7 +39,7 @@ export class Prober {
   readonly #stopping = new AbortController();
   #running: Promise<unknown> = Promise.resolve();
   #made = 0;
-  #creator: Client | undefined;
+  #creator: LauncherCreator | undefined;
   #launcher: Pod | undefined;
 
   constructor(fleet: Fleet, story: Story) {
@@ -56,9 +50,7 @@ export class Prober {
 
   async start(network: string): Promise<void> {
     await this.#story.addresses.createNetwork('probe', ['10.81.0.0/24']);
-    // KubeVirt's own identity: a policy lets only it create launchers
-    const kubeconfig = await this.#fleet.bed.serviceAccountKubeconfig(KUBEVIRT_NAMESPACE, 'kubevirt-controller');
-    this.#creator = new Client(new Transport(await loadCredentials({ kubeconfig })));
+    this.#creator = await LauncherCreator.connect(this.#fleet.bed);
     for (const node of this.#nodes()) await this.#pods?.create(`probe-${node}`, node, 'probe');
     for (const node of this.#nodes()) await this.#pods?.waitRunning(`probe-${node}`);
     this.#running = Promise.all([
@@ -72,7 +64,7 @@ export class Prober {
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#running;
-    await this.#creator?.transport.close();
+    await this.#creator?.close();
   }
 
   /** Whether every service was asked for after this time and has answered. */
@@ -134,29 +126,11 @@ export class Prober {
     }
   }
 
-  /** Asks for the creation of a copy of a launcher, without creating it. */
   async #admission(): Promise<() => Promise<void>> {
     const launcher = await this.#anyLauncher();
-    const { labels, annotations, ownerReferences } = launcher.metadata;
-    const copy: Pod = {
-      metadata: {
-        name: '',
-        generateName: 'probe-launcher-',
-        namespace: this.#story.namespace,
-        labels,
-        ownerReferences,
-        annotations: {
-          ...annotations,
-          [NETWORKS_ANNOTATION]: withoutReferences(annotations?.[NETWORKS_ANNOTATION] ?? '[]'),
-        },
-      },
-      spec: { containers: [{ name: 'c', image: 'registry.test/c' }] },
-    } as Pod;
     this.admissions++;
     try {
-      const made = await this.#creator!.create(PODS, copy, { dryRun: true, deadlineMs: ATTEMPT_MS });
-      if (!made.metadata.annotations?.[NETWORKS_ANNOTATION]?.includes('ipam-claim-reference'))
-        throw new Error('the copy of a launcher was admitted without its claim');
+      await this.#creator!.admitCopy(launcher);
       return () => Promise.resolve();
     } catch (error) {
       this.#launcher = undefined;

@@ -40,12 +40,18 @@ function withoutReferences(launcher: Pod): string {
 }
 
 /** Sends one review directly to a webhook on this machine. */
-export async function sendReview(port: number, review: object, agent: Agent): Promise<ReviewAnswer> {
+export async function sendReview(
+  port: number,
+  review: object,
+  agent: Agent,
+  signal?: AbortSignal,
+): Promise<ReviewAnswer> {
   const answer = await request(`https://127.0.0.1:${String(port)}/mutate-launcher-pods`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(review),
     dispatcher: agent,
+    signal,
   });
   if (answer.statusCode !== 200) throw new Error(`${String(answer.statusCode)} ${await answer.body.text()}`);
   return ((await answer.body.json()) as { response: ReviewAnswer }).response;
