@@ -97,7 +97,10 @@ export class LauncherObserver {
     const addresses = status!.ips!.map(bareAddress).sort().join();
     const before = this.#claimed.get(name);
     this.#claimed.set(name, { uid, addresses });
-    if (before === undefined || before.uid === uid) return this.#compare(name);
+    if (before === undefined || before.uid === uid) {
+      this.#compare(name);
+      return;
+    }
     for (const [pod, used] of this.#used.get(name) ?? []) {
       const text = describeDifference(pod, used, name, addresses);
       if (used !== addresses) this.#suspects.push({ pod, seenAt: Date.now(), text });
