@@ -5,13 +5,13 @@ import type { IPAMClaim } from '../api/ipam-claim.js';
 import { CLAIM_OWNER_UID } from '../api/names.js';
 import { DAEMON_SETS, KEPT_POLICY, OWN_KINDS, crdNameOf } from '../cli/uninstall/stages.js';
 import type { Client } from '../kube/client.js';
-import { messageOf } from '../kube/errors.js';
-import { CONFIG_MAPS, IPAM_CLAIMS } from '../kube/resources.js';
-import { createAll, readManifests, resourceOf } from './bed/objects.js';
+import { isNotFound, messageOf } from '../kube/errors.js';
+import { CONFIG_MAPS, IPAM_CLAIMS, NAMESPACES } from '../kube/resources.js';
+import { type Manifest, createAll, readManifests, resourceOf } from './bed/objects.js';
 import { until } from './bed/wait.js';
 import { type BedWithHoldfast, onBed } from './environment.js';
 import { HOLDFAST_NAMESPACE } from './holdfast/install.js';
-import { MANIFESTS } from './holdfast/manifests.js';
+import { MANIFESTS, readKustomization } from './holdfast/manifests.js';
 import { InstalledWorkloads, objectsOfHoldfast } from './holdfast/uninstall.js';
 import { environment } from './hooks.js';
 import { KubectlPlugin, type PluginResult } from './story/kubectl-plugin.js';
@@ -100,6 +100,25 @@ if (onBed) {
       await story.addresses.waitForIPs('vm2.data');
     });
 
+    it('may delete all objects of the base at once while the processes run, as kubectl delete does, and loses nothing', async () => {
+      const before = await stateOfVm();
+      const objects = await readKustomization(join(MANIFESTS, 'base'));
+      await Promise.all(objects.map((object) => deleteIfPresent(object)));
+      await until('the namespaces are gone', async () => {
+        const names = (await bed.client.list(NAMESPACES)).items.map(({ metadata }) => metadata.name);
+        return !names.some((name) => [HOLDFAST_NAMESPACE, 'holdfast-agents'].includes(name));
+      });
+      expect(bed.controller.running || bed.webhook.running || bed.ipam.running, 'processes that run').to.equal(false);
+      expect(await stateOfVm()).to.deep.equal(before);
+      await installed.release();
+      installed = await InstalledWorkloads.install(bed);
+      await expectParametersAreRead();
+      await story.restart('vm1');
+      const after = await stateOfVm();
+      expect(after.claims).to.deep.equal(before.claims);
+      expect(after.leases).to.deep.equal(before.leases);
+    });
+
     it('removes everything when no VM uses addresses any more, and leaves no object of Holdfast', async () => {
       const [policy, binding] = await readManifests(join(MANIFESTS, 'crds', 'configmap-informer.yaml'));
       const metadata = { name: OTHER_POLICY };
@@ -120,6 +139,13 @@ if (onBed) {
 
     function uninstall(...flags: string[]): Promise<PluginResult> {
       return new KubectlPlugin(kubeconfig, ['uninstall', ...flags]).result;
+    }
+
+    async function deleteIfPresent(object: Manifest): Promise<void> {
+      const options = { propagationPolicy: 'Background' } as const;
+      await bed.client.delete(resourceOf(object), object.metadata, options).catch((error: unknown) => {
+        if (!isNotFound(error)) throw error;
+      });
     }
 
     /** The API objects of the VM that must not change. */
