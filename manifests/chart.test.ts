@@ -157,7 +157,7 @@ describe('The Helm chart', function () {
     const reached = new Set(
       [...effects.map(([values]) => values), ...Object.values(VARIANTS).map(({ values }) => values)].flatMap(pathsOf),
     );
-    const declared = pathsOf(parse(await readFile(join(CHART, 'values.yaml'), 'utf8')));
+    const declared = pathsOf(parse(await readFile(join(CHART, 'values.yaml'), 'utf8')) as object);
     const untested = declared.filter(
       (path) => ![...reached].some((other) => other === path || other.startsWith(`${path}.`)),
     );

@@ -71,10 +71,10 @@ describe('the installation of the plugin', () => {
     expect(await readdir(binDir)).to.have.members(['holdfast', '.holdfast-notes']);
   });
 
-  const strange: { name: string; make: () => Promise<unknown> | void; needsRoot?: true }[] = [
+  const strange: { name: string; make: () => unknown; needsRoot?: true }[] = [
     { name: 'a file of another user', make: () => put(target).then(() => chown(target, 997, 997)), needsRoot: true },
     { name: 'a link', make: () => put(join(binDir, 'other')).then(() => symlink('other', target)) },
-    { name: 'a pipe', make: () => void execFileSync('mkfifo', ['-m', '755', target]) },
+    { name: 'a pipe', make: () => execFileSync('mkfifo', ['-m', '755', target]) },
     { name: 'a file of 3 GiB', make: () => put(target).then(() => truncate(target, 3 * 2 ** 30)) },
     {
       name: 'our file, beside a folder with a temporary name',
