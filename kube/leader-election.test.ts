@@ -18,9 +18,6 @@ class Candidate {
   /** When the signal of its term aborted. */
   abortedAt: number | undefined;
 
-  /** How much later it is by the clock than by timers, as after a pause of the process. */
-  pausedMs = 0;
-
   constructor(api: MemoryApi, identity: string, onStopped: () => Promise<void> = () => Promise.resolve()) {
     this.api = api;
     this.election = new LeaderElection({
@@ -28,7 +25,7 @@ class Candidate {
       namespace: 'holdfast',
       name: 'controller',
       identity,
-      clock: { ...systemClock, now: () => systemClock.now() + this.pausedMs },
+      clock: systemClock,
       random: () => 1,
       log: silentLogger,
     });
@@ -93,16 +90,6 @@ describe('LeaderElection', () => {
     expect([first.election.isLeader, second.election.isLeader]).to.deep.equal([true, false]);
     expect([first.started, second.started]).to.deep.equal([1, 0]);
     await stop(second, first);
-  });
-
-  it('is no leader after a pause that is longer than the term, even before its timers run', async () => {
-    const only = new Candidate(api, 'a');
-    await time.tickAsync(0);
-    only.pausedMs = 9_999;
-    expect(only.election.isLeader).to.equal(true);
-    only.pausedMs = 10_000;
-    expect([only.election.isLeader, only.abortedAt]).to.deep.equal([false, undefined]);
-    await stop(only);
   });
 
   it('writes a Lease as client-go does', async () => {

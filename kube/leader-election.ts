@@ -64,7 +64,6 @@ export class LeaderElection {
   readonly #stop = new AbortController();
   #running: Promise<void> | undefined;
   #isLeader = false;
-  #termEndsAt = 0;
   /** The lease as it was last read or written. */
   #observed: Lease | undefined;
   #expired = false;
@@ -85,9 +84,8 @@ export class LeaderElection {
     this.#log = options.log.child({ lease: `${options.namespace}/${options.name}`, identity: options.identity });
   }
 
-  /** Whether the term lasts, by the clock: when a stopped process continues, its timers run after other events. */
   get isLeader(): boolean {
-    return this.#isLeader && this.#options.clock.now() < this.#termEndsAt;
+    return this.#isLeader;
   }
 
   /** Waits for the lease, leads, and resolves when leadership has ended or `stop` was called. May be called again unless stopped. */
@@ -155,7 +153,6 @@ export class LeaderElection {
   async #renew(end: () => void): Promise<boolean> {
     const { clock, renewDeadlineMs } = this.#options;
     const attempt = { late: false, won: false };
-    const endsAt = clock.now() + renewDeadlineMs;
     const cancel = clock.setTimer(renewDeadlineMs, () => {
       attempt.late = true;
       if (attempt.won) end();
@@ -166,7 +163,6 @@ export class LeaderElection {
       return false;
     }
     attempt.won = true;
-    this.#termEndsAt = endsAt;
     this.#cancelDeadline();
     this.#cancelDeadline = cancel;
     return true;

@@ -1,5 +1,4 @@
 import { hostname } from 'node:os';
-import type { Sync, SyncResult } from '../kube/controller-loop.js';
 import { LeaderElection } from '../kube/leader-election.js';
 import type { CommonConfig } from './config.js';
 import type { ProcessContext } from './context.js';
@@ -42,13 +41,6 @@ export class Leadership {
     this.#stopping.abort();
     await this.#election?.stop();
     await this.#working;
-  }
-
-  /** Returns the sync, which does nothing any more as soon as the term has ended. */
-  whileLeading(sync: Sync): Sync {
-    const leads = () => !this.#options.config.leaderElect || this.#election?.isLeader === true;
-    const run = sync as (key: string, signal: AbortSignal) => Promise<SyncResult>;
-    return (key, signal) => (leads() ? run(key, signal) : Promise.resolve(undefined));
   }
 
   async #work(): Promise<void> {
