@@ -7,7 +7,8 @@ import { type NetworkAttachmentDefinition, parseNetworkConfig } from '../api/net
 import { podInterfaceName } from '../api/pod-interface.js';
 import type { ClusterView } from '../cluster/cluster-view.js';
 import { readPod } from '../webhook/reviewed-pod.js';
-import { type PodDecision, reviewPod } from '../webhook/pod-mutation.js';
+import type { PodDecision } from '../webhook/pod-decision.js';
+import { reviewPod } from '../webhook/pod-mutation.js';
 import { NAMESPACE, type RawPod, makeClaim, makeLauncherPod, makeNad, makeVm, makeVmi } from './kubevirt-objects.js';
 import { BY_KUBEVIRT } from './launcher-pods.js';
 

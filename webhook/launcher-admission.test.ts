@@ -5,7 +5,8 @@ import { NAMESPACE, type RawPod, makeLauncherPod, networksValue } from '../test/
 import { CLUSTER, type ReviewedCluster, VM1, clusterViewOf } from '../test/pod-review.js';
 import { LauncherAdmission } from './launcher-admission.js';
 import { silentWebhookMetrics } from './testing/silent-webhook-metrics.js';
-import { type PodReview, reviewPod } from './pod-mutation.js';
+import type { PodReview } from './pod-decision.js';
+import { reviewPod } from './pod-mutation.js';
 import { ReviewError } from '../admission/review.js';
 import { BY_KUBEVIRT, KNOWN_KUBEVIRT } from '../test/launcher-pods.js';
 

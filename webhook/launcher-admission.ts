@@ -8,7 +8,7 @@ import { MalformedPodError, readPod } from './reviewed-pod.js';
 import type { KubeVirtControllerSource } from '../cluster/kubevirt-controller.js';
 import type { PodReviewer } from './pod-reviewer.js';
 import type { WebhookMetrics } from './metrics.js';
-import type { PodReview, PodDecision } from './pod-mutation.js';
+import type { PodDecision, PodReview } from './pod-decision.js';
 
 export interface LauncherAdmissionOptions {
   podReviewer: Pick<PodReviewer, 'review'>;

@@ -4,7 +4,8 @@ import type { KubeVirtController } from '../cluster/kubevirt-controller.js';
 import { NAMESPACE, type RawPod, makeLauncherPod, networksValue } from '../test/kubevirt-objects.js';
 import { CLUSTER, VM1, elementWith, clusterViewOf } from '../test/pod-review.js';
 import { readPod } from './reviewed-pod.js';
-import { type PodDecision, reviewPod } from './pod-mutation.js';
+import type { PodDecision } from './pod-decision.js';
+import { reviewPod } from './pod-mutation.js';
 
 const CONTROLLER = 'system:serviceaccount:kubevirt:kubevirt-controller';
 const TENANT = 'system:serviceaccount:vms:kubevirt-controller';

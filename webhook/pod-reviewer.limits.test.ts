@@ -12,7 +12,7 @@ import { NAMESPACE, makeLauncherPod, makeVm, makeVmi, networksValue } from '../t
 import { VM1 } from '../test/pod-review.js';
 import { readPod } from './reviewed-pod.js';
 import { PodReviewer } from './pod-reviewer.js';
-import type { PodDecision } from './pod-mutation.js';
+import type { PodDecision } from './pod-decision.js';
 import { BY_KUBEVIRT } from '../test/launcher-pods.js';
 
 /** A webhook whose caches know VM and VMI of each namespace, and nothing else. */

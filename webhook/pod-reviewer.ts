@@ -19,7 +19,8 @@ import type { PersistentIPsGate } from '../cluster/persistent-ips-gate.js';
 import { BY_OWNER_UID } from '../cluster/indexes.js';
 import { type ParsedNad, transformVmi } from '../cluster/transforms.js';
 import { type ClusterView, type Recheck, recheckKey } from '../cluster/cluster-view.js';
-import { type PodReview, type PodDecision, reviewPod } from './pod-mutation.js';
+import type { PodDecision, PodReview } from './pod-decision.js';
+import { reviewPod } from './pod-mutation.js';
 
 /** For all live reads of one review. The API server waits 5 s for the webhook. */
 const LIVE_READS_TIMEOUT_MS = 2_000;

@@ -10,7 +10,7 @@ import {
   reviewUpdate,
   type ReviewedCluster,
 } from '../test/pod-review.js';
-import type { PodCheck } from './pod-mutation.js';
+import type { PodCheck } from './pod-decision.js';
 
 describe('a launcher pod that is changed', () => {
   const bare = networksValue(VM1);

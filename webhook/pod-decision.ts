@@ -1,0 +1,51 @@
+import type { AddOperation, ReplaceOperation } from 'fast-json-patch';
+import { joinKey } from '../api/meta.js';
+import type { Pod } from '../api/pod.js';
+import type { Recheck } from '../cluster/cluster-view.js';
+import type { Requester } from './launcher-creator.js';
+
+/** A request to create or change a pod. */
+export interface PodReview {
+  operation: 'CREATE' | 'UPDATE';
+  namespace: string;
+  pod: Pod;
+  /** The present pod, on UPDATE. */
+  oldPod?: Pod | undefined;
+  requester: Requester;
+}
+
+export type PodDecision = (PodAdmission | PodRefusal) & {
+  /** Objects whose live state could change the decision. */
+  rechecks: readonly Recheck[];
+};
+
+export interface PodAdmission {
+  allowed: true;
+  /** Changes to the annotations for networks and creator; empty if the pod needs none. */
+  patch: (ReplaceOperation<string> | AddOperation<string>)[];
+  warnings: string[];
+}
+
+export interface PodRefusal {
+  allowed: false;
+  /** The check that refused the pod, for metrics and logs. */
+  check: PodCheck;
+  /** The text of the answer and of the log. */
+  reason: string;
+}
+
+/** In the order in which they run. */
+export type PodCheck =
+  | 'default-network'
+  | 'annotation'
+  | 'created-by-kubevirt'
+  | 'controlled-by-vmi'
+  | 'vmi-exists'
+  | 'vm-exists'
+  | 'claim-free'
+  | 'reference-expected'
+  | 'addresses-or-claim';
+
+export function describePod({ namespace, pod }: PodReview): string {
+  return `pod ${joinKey(namespace, pod.metadata.name)}`;
+}
