@@ -4,8 +4,7 @@ import { Cache } from '../../kube/cache.js';
 import type { ObjectChange } from '../../kube/informer.js';
 import { CLAIM_INDEXES } from '../../cluster/indexes.js';
 import { claim, claimOfIpamExtensions, launcher, vmiReference } from '../../test/workload-objects.js';
-import { AddressError, parseAddressOrPrefix } from '../core/address.js';
-import { CLAIM_PODS, type ClaimPod, ClaimPods, reportedAddressesOf, transformClaimPod } from './claim-pods.js';
+import { CLAIM_PODS, type ClaimPod, ClaimPods, transformClaimPod } from './claim-pods.js';
 
 const NETWORKS = 'k8s.v1.cni.cncf.io/networks';
 
@@ -27,24 +26,6 @@ function pod(name: string, networks?: string): Pod {
 
 const element = (claim: string) => JSON.stringify({ name: 'blue', 'ipam-claim-reference': claim });
 const reference = (claim: string) => `[${element(claim)}]`;
-
-describe('the addresses that Multus reports for a pod', () => {
-  it('are cut after 256, with a last entry that is no address', () => {
-    const ips = Array.from({ length: 20_000 }, (_, index) => `10.0.${index >> 8}.${index & 255}`);
-    const reported = (count: number) => {
-      const metadata = {
-        name: 'p',
-        annotations: { 'k8s.v1.cni.cncf.io/network-status': JSON.stringify([{ name: 'b', ips: ips.slice(0, count) }]) },
-      };
-      return reportedAddressesOf({ metadata });
-    };
-    expect(reported(256)).to.deep.equal(ips.slice(0, 256));
-    const read = reported(20_000);
-    expect(read.slice(0, 256)).to.deep.equal(ips.slice(0, 256));
-    expect(read).to.have.length(257);
-    expect(() => parseAddressOrPrefix(read[256]!)).to.throw(AddressError);
-  });
-});
 
 /** An informer whose changes come from the test. */
 class PodSource {
@@ -106,7 +87,7 @@ describe('a pod in the cache of the IPAM', () => {
       isRunning: true,
       nodeName: 'node1',
       scheduledAt: Date.parse('2026-01-01T00:00:05Z'),
-      addresses: ['10.0.0.5'],
+      interfaces: [{ nad: 'vms/blue', name: 'net1', ips: ['10.0.0.5'] }],
     });
   });
 

@@ -1,7 +1,6 @@
 import { type IPAMClaim, isWorkloadClaim } from '../../api/ipam-claim.js';
 import { type KubeObject, type ObjectMeta, controllerOf, joinKey, objectKey } from '../../api/meta.js';
 import { networkSelectionsOf } from '../../api/network-selection.js';
-import { networkStatuses } from '../../api/network-status.js';
 import { type Pod, controllingVmi, isTerminal, staticPodUidOf } from '../../api/pod.js';
 import type { Lister } from '../../kube/cache.js';
 import type { ObjectChange, Informer } from '../../kube/informer.js';
@@ -9,6 +8,7 @@ import { PODS } from '../../kube/resources.js';
 import { BY_WORKLOAD, workloadOfClaim } from '../../cluster/indexes.js';
 import type { WatchSpec } from '../../kube/informers.js';
 import { creatorOf, hasNetworks } from '../../cluster/kubevirt-controller.js';
+import { type ReportedInterface, reportedInterfacesOf } from './reported-interfaces.js';
 
 /**
  * A pod as the IPAM caches it. Of a pod that neither references a claim nor belongs to a VMI, only the identity is cached: a cluster has many of them, and any of
@@ -30,8 +30,8 @@ export interface ClaimPod extends KubeObject {
   creator?: string;
   /** When the pod was bound to its node, in ms since the epoch. */
   scheduledAt?: number;
-  /** Addresses on all its networks, as Multus reports them. */
-  addresses?: readonly string[];
+  /** Its interfaces with addresses, as Multus reports them. */
+  interfaces?: readonly ReportedInterface[];
 }
 
 /** Shared, so that a pod without references needs no array of its own. */
@@ -66,7 +66,7 @@ export function transformClaimPod(pod: Pod): ClaimPod {
     ...(nodeName !== undefined && { nodeName }),
     ...launcher,
     ...(scheduledAt !== undefined && { scheduledAt }),
-    addresses: reportedAddressesOf(pod),
+    interfaces: reportedInterfacesOf(pod),
   };
 }
 
@@ -100,21 +100,6 @@ function scheduledTime(pod: Pod): number | undefined {
   const text = bound?.lastTransitionTime ?? (pod.spec?.nodeName ? pod.metadata.creationTimestamp : undefined);
   const time = Date.parse(text ?? '');
   return Number.isNaN(time) ? undefined : time;
-}
-
-/** Addresses that are read per pod: Multus reports a few for each of at most 64 networks. */
-const MAX_REPORTED_ADDRESSES = 256;
-/** Stands for the addresses beyond the limit: a list with an unreadable entry proves nothing about any address. */
-const TOO_MANY_ADDRESSES = 'more addresses than a pod has';
-
-/** Returns the addresses that Multus reports for the pod's networks. */
-export function reportedAddressesOf(pod: Pod): readonly string[] {
-  const found = networkStatuses(pod).flatMap((status) => {
-    const { ips } = status as { ips?: unknown };
-    return Array.isArray(ips) ? ips.filter((ip): ip is string => typeof ip === 'string') : [];
-  });
-  if (found.length > MAX_REPORTED_ADDRESSES) return [...found.slice(0, MAX_REPORTED_ADDRESSES), TOO_MANY_ADDRESSES];
-  return found.length === 0 ? NO_STRINGS : found;
 }
 
 /** A claim without a controller may still name its former workload. */
@@ -178,7 +163,7 @@ function isUnchanged(one: ClaimPod, other: ClaimPod): boolean {
 }
 
 function comparisonKey({ metadata, isTerminal, isRunning, vmi, scheduledAt, ...rest }: ClaimPod): string {
-  const { claims, addresses, creator } = rest;
+  const { claims, interfaces, creator } = rest;
   const deleting = metadata.deletionTimestamp !== undefined;
-  return JSON.stringify([isTerminal, isRunning, deleting, vmi, scheduledAt, claims, addresses, creator]);
+  return JSON.stringify([isTerminal, isRunning, deleting, vmi, scheduledAt, claims, interfaces, creator]);
 }

@@ -13,7 +13,8 @@ import type { PersistentIPsGate } from '../../cluster/persistent-ips-gate.js';
 import type { PoolDirectory } from '../directory/directory.js';
 import { writeLease } from '../../cluster/lease-writes.js';
 import { listClaimPods } from '../claims/live-reads.js';
-import { type ClaimPod, type ClaimPods, reportedAddressesOf } from '../claims/claim-pods.js';
+import type { ClaimPod, ClaimPods } from '../claims/claim-pods.js';
+import { addressesOf, reportedInterfacesOf } from '../claims/reported-interfaces.js';
 import { type Address, parseAddressOrPrefix, sameAddress } from '../core/address.js';
 import { type LeaseRecord, releaseLease } from '../core/index.js';
 import { releaseTime } from '../core/cooling-start.js';
@@ -176,14 +177,14 @@ interface LeakProof {
 }
 
 function reportsOf(pods: readonly ClaimPod[]): (readonly string[])[] {
-  return pods.map(({ addresses = [] }) => addresses);
+  return pods.map(({ interfaces }) => addressesOf(interfaces));
 }
 
 /** True if the pod has the address, or an address that cannot be parsed and may be this one. */
 function hasAddress(pod: Pod, address: Address): boolean {
   const { podIP, podIPs } = asRecord(pod.status);
   const own = [asString(podIP), ...recordsIn(podIPs).map(({ ip }) => asString(ip))].filter((text) => text !== '');
-  return [...reportedAddressesOf(pod), ...own].some((text) => {
+  return [...addressesOf(reportedInterfacesOf(pod)), ...own].some((text) => {
     try {
       return sameAddress(parseAddressOrPrefix(text).address, address);
     } catch {

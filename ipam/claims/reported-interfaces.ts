@@ -1,0 +1,39 @@
+import { networkStatuses } from '../../api/network-status.js';
+import type { Pod } from '../../api/pod.js';
+
+/** An interface of a pod, as Multus reports it. Users may write the report, so it is a hint, never a right to an address. */
+export interface ReportedInterface {
+  /** `namespace/name` of the NAD, or the name of the cluster's default network. */
+  nad: string;
+  /** The interface in the pod. */
+  name?: string;
+  /** Unparsed. */
+  ips: readonly string[];
+}
+
+/** Addresses that are read per pod: Multus reports a few for each of at most 64 networks. */
+const MAX_REPORTED_ADDRESSES = 256;
+/** Stands for the addresses beyond the limit: a list with an unreadable entry proves nothing about any address. */
+const TOO_MANY_ADDRESSES = 'more addresses than a pod has';
+const NO_INTERFACES: readonly ReportedInterface[] = [];
+
+/** Returns the interfaces that Multus reports addresses for. */
+export function reportedInterfacesOf(pod: Pod): readonly ReportedInterface[] {
+  const found: ReportedInterface[] = [];
+  let left = MAX_REPORTED_ADDRESSES;
+  for (const { name: nad, interface: name, ...rest } of networkStatuses(pod)) {
+    const { ips: list } = rest as { ips?: unknown };
+    const ips = Array.isArray(list) ? list.filter((ip): ip is string => typeof ip === 'string') : [];
+    if (ips.length === 0) continue;
+    const read = ips.length > left ? [...ips.slice(0, left), TOO_MANY_ADDRESSES] : ips;
+    found.push({ nad, ...(name !== undefined && { name }), ips: read });
+    left -= ips.length;
+    if (left < 0) break;
+  }
+  return found.length === 0 ? NO_INTERFACES : found;
+}
+
+/** Returns the addresses of all interfaces. */
+export function addressesOf(interfaces: readonly ReportedInterface[] = NO_INTERFACES): readonly string[] {
+  return interfaces.flatMap(({ ips }) => ips);
+}
