@@ -106,7 +106,7 @@ class Capacity implements Component {
       name: 'capacity',
       queue,
       workers: 1,
-      sync: () => this.#round(publisher),
+      sync: this.#leadership.whileLeading(() => this.#round(publisher)),
       log,
       clock,
       metrics: metrics.kube,

@@ -143,7 +143,8 @@ class Controller implements Component {
       log,
     });
     const { workers } = this.#config;
-    const loop = new ControllerLoop({ name: this.name, queue, workers, sync, log, clock, metrics: metrics.kube });
+    const options = { name: this.name, queue, workers, log, clock, metrics: metrics.kube };
+    const loop = new ControllerLoop({ ...options, sync: this.#leadership.whileLeading(sync) });
     const unanswered = new UnansweredClaims({
       ...this.#listers,
       events: this.#events,

@@ -233,7 +233,8 @@ class Ipam implements Component {
     const { clock, random, log, metrics } = this.#context;
     const name = `ipam-${of}`;
     const queue = new WorkQueue({ name, clock, random, metrics: metrics.kube });
-    return { queue, loop: new ControllerLoop({ name, queue, workers, sync, log, clock, metrics: metrics.kube }) };
+    const options = { name, queue, workers, log, clock, metrics: metrics.kube };
+    return { queue, loop: new ControllerLoop({ ...options, sync: this.#leadership.whileLeading(sync) }) };
   }
 
   #createClaimSync(): Sync {

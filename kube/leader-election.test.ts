@@ -17,6 +17,8 @@ class Candidate {
   stopped = 0;
   /** When the signal of its term aborted. */
   abortedAt: number | undefined;
+  /** How much later it is by the clock than by the timers, as when a paused process continues. */
+  pausedMs = 0;
 
   constructor(api: MemoryApi, identity: string, onStopped: () => Promise<void> = () => Promise.resolve()) {
     this.api = api;
@@ -25,7 +27,7 @@ class Candidate {
       namespace: 'holdfast',
       name: 'controller',
       identity,
-      clock: systemClock,
+      clock: { ...systemClock, now: () => systemClock.now() + this.pausedMs },
       random: () => 1,
       log: silentLogger,
     });
@@ -90,6 +92,35 @@ describe('LeaderElection', () => {
     expect([first.election.isLeader, second.election.isLeader]).to.deep.equal([true, false]);
     expect([first.started, second.started]).to.deep.equal([1, 0]);
     await stop(second, first);
+  });
+
+  it('ends a term that is over by the clock before its timer runs, and releases the lease', async () => {
+    const only = new Candidate(api, 'a');
+    await time.tickAsync(0);
+    only.pausedMs = 9_999;
+    expect([only.election.confirm(), only.abortedAt]).to.deep.equal([true, undefined]);
+    only.pausedMs = 10_000;
+    expect([only.election.confirm(), only.abortedAt]).to.deep.equal([false, Date.now()]);
+    expect(only.election.isLeader).to.equal(false);
+    await time.tickAsync(0);
+    expect(only.stopped).to.equal(1);
+    expect((await lease()).spec?.holderIdentity).to.equal('');
+    await stop(only);
+  });
+
+  it('does not extend a term by a renewal whose answer was read after a pause', async () => {
+    const only = new Candidate(api, 'a');
+    await time.tickAsync(0);
+    const acquired = Date.now();
+    api.before = () => {
+      only.pausedMs += 60_000;
+    };
+    await time.tickAsync(9_999);
+    expect(only.abortedAt).to.equal(undefined);
+    await time.tickAsync(1);
+    expect(only.abortedAt).to.equal(acquired + 10_000);
+    api.before = uncut;
+    await stop(only);
   });
 
   it('writes a Lease as client-go does', async () => {

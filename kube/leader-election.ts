@@ -64,6 +64,9 @@ export class LeaderElection {
   readonly #stop = new AbortController();
   #running: Promise<void> | undefined;
   #isLeader = false;
+  /** By the clock. */
+  #termEndsAt = -Infinity;
+  #endTerm: () => void = () => undefined;
   /** The lease as it was last read or written. */
   #observed: Lease | undefined;
   #expired = false;
@@ -88,6 +91,15 @@ export class LeaderElection {
     return this.#isLeader;
   }
 
+  /**
+   * Ends a term that is over by the clock. When a paused process continues, it handles what its connections received before its timers.
+   * @returns whether the term continues
+   */
+  confirm(): boolean {
+    if (this.#isLeader && this.#options.clock.now() >= this.#termEndsAt) this.#endTerm();
+    return this.#isLeader;
+  }
+
   /** Waits for the lease, leads, and resolves when leadership has ended or `stop` was called. May be called again unless stopped. */
   run(callbacks: LeaderCallbacks): Promise<void> {
     this.#running ??= this.#lead(callbacks).finally(() => {
@@ -108,6 +120,7 @@ export class LeaderElection {
       this.#isLeader = false;
       term.abort();
     };
+    this.#endTerm = end;
     this.#stop.signal.addEventListener('abort', end, { once: true });
     if (this.#stop.signal.aborted) end();
     try {
@@ -153,16 +166,18 @@ export class LeaderElection {
   async #renew(end: () => void): Promise<boolean> {
     const { clock, renewDeadlineMs } = this.#options;
     const attempt = { late: false, won: false };
+    const endsAt = clock.now() + renewDeadlineMs;
     const cancel = clock.setTimer(renewDeadlineMs, () => {
       attempt.late = true;
       if (attempt.won) end();
     });
     const written = await this.#try();
-    if (!written || attempt.late) {
+    if (!written || attempt.late || clock.now() >= endsAt) {
       cancel();
       return false;
     }
     attempt.won = true;
+    this.#termEndsAt = endsAt;
     this.#cancelDeadline();
     this.#cancelDeadline = cancel;
     return true;

@@ -1,10 +1,13 @@
 import { hostname } from 'node:os';
+import type { Sync, SyncResult } from '../kube/controller-loop.js';
 import { LeaderElection } from '../kube/leader-election.js';
 import type { CommonConfig } from './config.js';
 import type { ProcessContext } from './context.js';
 
 export interface LeadershipOptions {
-  readonly context: Pick<ProcessContext, 'client' | 'informers' | 'clock' | 'random' | 'log'>;
+  readonly context: Pick<ProcessContext, 'client' | 'clock' | 'random' | 'log'> & {
+    readonly informers: Pick<ProcessContext['informers'], 'synced'>;
+  };
   readonly config: Pick<CommonConfig, 'leaderElect' | 'namespace'>;
   /** The Lease's name. */
   readonly name: string;
@@ -41,6 +44,13 @@ export class Leadership {
     this.#stopping.abort();
     await this.#election?.stop();
     await this.#working;
+  }
+
+  /** Returns the sync, which does nothing as soon as the term is over. */
+  whileLeading(sync: Sync): Sync {
+    const run = sync as (key: string, signal: AbortSignal) => Promise<SyncResult>;
+    const leads = () => !this.#options.config.leaderElect || this.#election?.confirm() === true;
+    return (key, signal) => (leads() ? run(key, signal) : Promise.resolve(undefined));
   }
 
   async #work(): Promise<void> {

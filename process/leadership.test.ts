@@ -1,0 +1,64 @@
+import { expect } from 'chai';
+import { Client } from '../kube/client.js';
+import { systemClock } from '../kube/clock.js';
+import { silentLogger } from '../kube/log.js';
+import { MemoryApi } from '../test/memory-api.js';
+import { Leadership } from './leadership.js';
+
+describe('Leadership', () => {
+  let now: number;
+  let terms: number;
+  let leadership: Leadership;
+
+  async function lead(leaderElect: boolean): Promise<void> {
+    now = 0;
+    terms = 0;
+    await new Promise<void>((resolve) => {
+      leadership = new Leadership({
+        context: {
+          client: new Client(new MemoryApi()),
+          informers: { synced: () => Promise.resolve() },
+          clock: { ...systemClock, now: () => now },
+          random: () => 0,
+          log: silentLogger,
+        },
+        config: { leaderElect, namespace: 'holdfast' },
+        name: 'holdfast-controller',
+        identity: 'a',
+        startWork: () => {
+          terms++;
+          resolve();
+        },
+        stopWork: () => Promise.resolve(),
+      });
+      leadership.start();
+    });
+  }
+  afterEach(() => leadership.stop());
+
+  async function syncsOnce(): Promise<boolean> {
+    let synced = 0;
+    await leadership.whileLeading(() => {
+      synced++;
+      return Promise.resolve();
+    })('a key', new AbortController().signal);
+    return synced === 1;
+  }
+
+  it('syncs during a term, and nothing from the moment that it is over by the clock', async () => {
+    await lead(true);
+    now = 9_999;
+    expect(await syncsOnce()).to.equal(true);
+    now = 10_000;
+    expect(await syncsOnce()).to.equal(false);
+    now = 9_999;
+    expect(await syncsOnce(), 'after the end').to.equal(false);
+    expect(terms).to.equal(1);
+  });
+
+  it('syncs always without leader election', async () => {
+    await lead(false);
+    now = 1e9;
+    expect(await syncsOnce()).to.equal(true);
+  });
+});
