@@ -19,7 +19,8 @@ type manifests struct {
 	Webhooks    []any `json:"webhooks"`
 }
 
-// The kinds that virt-api and virt-controller wait for before they start. The other kinds' controllers stay idle without them.
+// The kinds that virt-api and virt-controller wait for before they start, and the other kinds that create or define VMs and need
+// no storage. The controllers of kinds that are missing here stay idle.
 var crds = []func() (*extv1.CustomResourceDefinition, error){
 	components.NewKubeVirtCrd,
 	components.NewVirtualMachineCrd,
@@ -29,6 +30,14 @@ var crds = []func() (*extv1.CustomResourceDefinition, error){
 	components.NewPresetCrd,
 	components.NewVirtualMachineRestoreCrd,
 	components.NewVirtualMachineBackupCrd,
+	components.NewVirtualMachineSnapshotCrd,
+	components.NewVirtualMachineSnapshotContentCrd,
+	components.NewVirtualMachineCloneCrd,
+	components.NewVirtualMachinePoolCrd,
+	components.NewVirtualMachineInstancetypeCrd,
+	components.NewVirtualMachineClusterInstancetypeCrd,
+	components.NewVirtualMachinePreferenceCrd,
+	components.NewVirtualMachineClusterPreferenceCrd,
 }
 
 // writeManifests prints manifests as one JSON object.
