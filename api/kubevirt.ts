@@ -71,6 +71,11 @@ export function secondaryNetworks(spec: VmiSpec | undefined, namespace: string):
   return found;
 }
 
+/** Returns the name of the network that connects a VMI to the pod's own network; undefined if it has none. */
+export function podNetworkOf(spec: VmiSpec | undefined): string | undefined {
+  return spec?.networks?.find(({ pod }) => pod !== undefined)?.name;
+}
+
 function parseNetworkName(networkName: string, namespace: string): { namespace: string; name: string } {
   const slash = networkName.indexOf('/');
   if (slash < 0) return { namespace, name: networkName };

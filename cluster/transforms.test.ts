@@ -22,7 +22,7 @@ describe('the transforms of cached objects', () => {
         template: {
           spec: {
             networks: [
-              { name: 'default' },
+              { name: 'default', pod: {} },
               { name: 'data', multus: { networkName: 'blue' } },
               { name: 'extra', multus: { networkName: 'green' } },
             ],

@@ -17,6 +17,9 @@ import { delegatingPluginFingerprints } from '../api/plugin-fingerprint.js';
 import { IPS_ALLOCATED, PERSISTENT_IPS_LABEL, REQUESTED_ADDRESSES_ANNOTATION } from '../api/names.js';
 import { layer2SegmentOf } from '../api/layer2-segment.js';
 
+/** Its fields are not needed. */
+const POD_NETWORK = Object.freeze({});
+
 type MultusNetwork = NonNullable<VmNetwork['multus']>;
 
 /** A NAD whose config was parsed when it was cached. */
@@ -123,7 +126,11 @@ function transformVmiSpec({ networks = [], domain }: VmiSpec): VmiSpec {
     // networks that Multus does not attach keep their name, because users may request addresses on them
     networks: networks
       .slice(0, MAX_VM_NETWORKS)
-      .map(({ name, multus }) => ({ name, ...(multus && { multus: transformMultusNetwork(multus) }) })),
+      .map(({ name, multus, pod }) => ({
+        name,
+        ...(multus && { multus: transformMultusNetwork(multus) }),
+        ...(pod && { pod: POD_NETWORK }),
+      })),
     ...(telling.length > 0 && { domain: { devices: { interfaces: telling.map(transformInterface) } } }),
   };
 }

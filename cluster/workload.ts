@@ -1,5 +1,10 @@
 import type { ClaimOwner } from '../api/ipam-claim.js';
-import { type SecondaryNetwork, type VirtualMachineInstance, secondaryNetworks } from '../api/kubevirt.js';
+import {
+  type SecondaryNetwork,
+  type VirtualMachineInstance,
+  podNetworkOf,
+  secondaryNetworks,
+} from '../api/kubevirt.js';
 import { type KubeObject, joinKey } from '../api/meta.js';
 import { LAUNCHER_LABEL, LAUNCHER_LABEL_VALUE, VIRTUAL_MACHINE_KIND } from '../api/names.js';
 import { podInterfaceName } from '../api/pod-interface.js';
@@ -15,6 +20,8 @@ export interface Workload {
   /** Owner of the claims: the VM, or the VMI without a VM. */
   owner: ClaimOwner;
   networks: readonly VmiNetwork[];
+  /** The name of the network that connects the VM to the pod's own network, if it has one. */
+  podNetwork: string | undefined;
 }
 
 export interface VmiNetwork extends SecondaryNetwork {
@@ -87,5 +94,6 @@ function workloadOf(vmi: VirtualMachineInstance, namespace: string): Workload {
       ...network,
       podInterface: podInterfaceName(network.name),
     })),
+    podNetwork: podNetworkOf(vmi.spec),
   };
 }

@@ -1,8 +1,8 @@
 import type { AddOperation, ReplaceOperation } from 'fast-json-patch';
 import { joinKey } from '../api/meta.js';
 import type { Pod } from '../api/pod.js';
-import type { Recheck } from '../cluster/cluster-view.js';
-import type { Requester } from './launcher-creator.js';
+import type { ClusterView, Recheck } from '../cluster/cluster-view.js';
+import type { CreatorCheck, Requester } from './launcher-creator.js';
 
 /** A request to create or change a pod. */
 export interface PodReview {
@@ -12,6 +12,13 @@ export interface PodReview {
   /** The present pod, on UPDATE. */
   oldPod?: Pod | undefined;
   requester: Requester;
+}
+
+/** `addRecheck` is called for each object that should be read live. */
+export interface ReviewContext {
+  view: ClusterView;
+  addRecheck: (recheck: Recheck) => void;
+  creator: CreatorCheck;
 }
 
 export type PodDecision = (PodAdmission | PodRefusal) & {

@@ -9,7 +9,14 @@ import { refuseDefaultNetwork } from './default-network.js';
 import { type NetworkElement, findRefusal } from './element-checks.js';
 import { type CreatorCheck, checkCreator } from './launcher-creator.js';
 import { currentReferences, networksOf, readSelections, refuseUnreadable } from './networks-annotation.js';
-import { type PodAdmission, type PodDecision, type PodRefusal, type PodReview, describePod } from './pod-decision.js';
+import {
+  type PodAdmission,
+  type PodDecision,
+  type PodRefusal,
+  type PodReview,
+  type ReviewContext,
+  describePod,
+} from './pod-decision.js';
 
 const PATCH_PATH = `/metadata/annotations/${jsonpatch.escapePathComponent(NETWORKS_ANNOTATION)}`;
 
@@ -34,8 +41,9 @@ function decide(review: PodReview, view: ClusterView, addRecheck: (one: Recheck)
   if (creator.kind === 'refused') {
     return { allowed: false, check: 'created-by-kubevirt', reason: `${describePod(review)} ${creator.reason}` };
   }
+  const context = { view, addRecheck, creator };
   const outcome =
-    refuseDefaultNetwork(review, oldPod) ?? decideNetworks({ ...review, oldPod }, { view, addRecheck, creator });
+    refuseDefaultNetwork({ ...review, oldPod }, context) ?? decideNetworks({ ...review, oldPod }, context);
   return outcome.allowed && creator.kind === 'unverified' ? recordCreator(outcome, creator) : outcome;
 }
 
@@ -44,12 +52,6 @@ function recordCreator(outcome: PodAdmission, creator: Extract<CreatorCheck, { k
   const warnings = [...outcome.warnings, `the pod gets no address of an IPAMClaim: ${creator.reason}`];
   const marked = creator.mark === undefined ? [] : [{ op: 'add' as const, path: CREATOR_PATH, value: creator.mark }];
   return { ...outcome, patch: [...outcome.patch, ...marked], warnings };
-}
-
-interface ReviewContext {
-  view: ClusterView;
-  addRecheck: (recheck: Recheck) => void;
-  creator: CreatorCheck;
 }
 
 function decideNetworks(review: PodReview, { view, addRecheck, creator }: ReviewContext): PodAdmission | PodRefusal {

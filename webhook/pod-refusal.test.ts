@@ -140,7 +140,7 @@ describe('a launcher pod is refused', () => {
       name: 'that refers to a claim',
       value: elementWith({ [CLAIM_REFERENCE_KEY]: 'vm2.data' }),
       check: 'default-network',
-      parts: [DEFAULT_NETWORK_ANNOTATION, '"vm2.data"', 'secondary networks only'],
+      parts: [DEFAULT_NETWORK_ANNOTATION, '"vm2.data"', 'expected "vm1.default"'],
     },
     {
       name: 'that refers to a claim in a way that only Go parses',
