@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apiserver/pkg/quota/v1/generic"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
@@ -20,6 +21,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/controller-manager/pkg/clientbuilder"
 	"k8s.io/controller-manager/pkg/informerfactory"
+	"k8s.io/kubernetes/pkg/controller"
 	"k8s.io/kubernetes/pkg/controller/clusterroleaggregation"
 	"k8s.io/kubernetes/pkg/controller/deployment"
 	"k8s.io/kubernetes/pkg/controller/disruption"
@@ -27,8 +29,10 @@ import (
 	"k8s.io/kubernetes/pkg/controller/namespace"
 	"k8s.io/kubernetes/pkg/controller/nodelifecycle"
 	"k8s.io/kubernetes/pkg/controller/replicaset"
+	"k8s.io/kubernetes/pkg/controller/resourcequota"
 	"k8s.io/kubernetes/pkg/controller/serviceaccount"
 	"k8s.io/kubernetes/pkg/controller/tainteviction"
+	"k8s.io/kubernetes/pkg/quota/v1/install"
 )
 
 const (
@@ -63,7 +67,7 @@ func runControllers(ctx context.Context, args []string) error {
 	go wait.Until(m.mapper.Reset, discoveryPeriod, ctx.Done())
 	for _, start := range []func(context.Context) error{
 		m.startServiceAccounts, m.startNamespaces, m.startGarbageCollector, m.startClusterRoleAggregation,
-		m.startNodeLifecycle, m.startTaintEviction, m.startDisruption, m.startDeployments,
+		m.startNodeLifecycle, m.startTaintEviction, m.startDisruption, m.startDeployments, m.startResourceQuotas,
 	} {
 		if err := start(ctx); err != nil {
 			return err
@@ -185,5 +189,30 @@ func (m *manager) startDeployments(ctx context.Context) error {
 	go controller.Run(ctx, 5)
 	go replicaset.NewReplicaSetController(
 		ctx, apps.ReplicaSets(), pods, m.builder.ClientOrDie("replicaset-controller"), replicaset.BurstReplicas).Run(ctx, 5)
+	return nil
+}
+
+// startResourceQuotas counts what quotas limit. It finds kinds that are created later within half a minute.
+func (m *manager) startResourceQuotas(ctx context.Context) error {
+	client := m.builder.ClientOrDie("resourcequota-controller")
+	kinds := m.builder.DiscoveryClientOrDie("resourcequota-controller").ServerPreferredNamespacedResources
+	configuration := install.NewQuotaConfigurationForControllers(generic.ListerFuncForResourceFunc(m.informers.ForResource))
+	quotas, err := resourcequota.NewController(ctx, &resourcequota.ControllerOptions{
+		QuotaClient:               client.CoreV1(),
+		ResourceQuotaInformer:     m.informers.Core().V1().ResourceQuotas(),
+		ResyncPeriod:              controller.StaticResyncPeriodFunc(5 * time.Minute),
+		InformerFactory:           m.objects,
+		ReplenishmentResyncPeriod: controller.StaticResyncPeriodFunc(resyncPeriod),
+		DiscoveryFunc:             kinds,
+		IgnoredResourcesFunc:      configuration.IgnoredResources,
+		InformersStarted:          m.informerStarted,
+		Registry:                  generic.NewRegistry(configuration.Evaluators()),
+		UpdateFilter:              install.DefaultUpdateFilter(),
+	})
+	if err != nil {
+		return err
+	}
+	go quotas.Run(ctx, 5)
+	go quotas.Sync(ctx, kinds, discoveryPeriod)
 	return nil
 }
