@@ -9,29 +9,14 @@ import {
 } from '../../api/names.js';
 import type { Pod } from '../../api/pod.js';
 import type { Client } from '../../kube/client.js';
-import type { Resource } from '../../kube/resource.js';
 import { ADDRESS_LEASES, IPAM_CLAIMS, PODS, VIRTUAL_MACHINES } from '../../kube/resources.js';
 import { type NetworkOptions, putNetwork } from './networks.js';
 import { rejectionMessage } from './rejection.js';
+import { grantRole, ROLE_BINDINGS } from './role.js';
 import { serviceAccountClient } from './service-account.js';
 import { vmManifest } from './vm.js';
 import { until } from '../bed/wait.js';
 import { withoutReferences } from './wire-admission.js';
-
-const ROLES: Resource = {
-  group: 'rbac.authorization.k8s.io',
-  version: 'v1',
-  plural: 'roles',
-  kind: 'Role',
-  namespaced: true,
-};
-const ROLE_BINDINGS: Resource = {
-  group: 'rbac.authorization.k8s.io',
-  version: 'v1',
-  plural: 'rolebindings',
-  kind: 'RoleBinding',
-  namespaced: true,
-};
 
 /** A user with all rights in one namespace. */
 export class Tenant {
@@ -64,15 +49,7 @@ export class Tenant {
   ): Promise<Tenant> {
     const metadata = { name, namespace };
     const client = await serviceAccountClient(admin, metadata);
-    await admin.client.create(ROLES, {
-      metadata,
-      rules: [{ apiGroups: [''], resources: ['pods'], verbs: ['create'] }],
-    } as never);
-    await admin.client.create(ROLE_BINDINGS, {
-      metadata,
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name },
-      subjects: [{ kind: 'ServiceAccount', namespace, name }],
-    } as never);
+    await grantRole(admin.client, metadata, [{ apiGroups: [''], resources: ['pods'], verbs: ['create'] }]);
     const tenant = new Tenant(client, namespace);
     const pod = podOf({ generateName: 'rights-', name: '', namespace });
     await until('the tenant to have its rights', () => client.create(PODS, pod));
