@@ -63,6 +63,16 @@ export function servedVmNetwork(
   return best?.name;
 }
 
+/**
+ * Returns the claim that serves an interface if several could: one that is being deleted is the last choice. Of the others, the name that
+ * Holdfast gives comes first, because kubevirt/ipam-extensions creates a second claim beside it.
+ */
+export function pickClaim(claims: readonly IPAMClaim[], vm: string, vmNetwork: string): IPAMClaim | undefined {
+  const rank = (claim: IPAMClaim) =>
+    (isBeingDeleted(claim) ? 2 : 0) + (claim.metadata.name === claimName(vm, vmNetwork) ? 0 : 1);
+  return claims.toSorted((a, b) => rank(a) - rank(b) || (a.metadata.name < b.metadata.name ? -1 : 1))[0];
+}
+
 /** True if the claim has no owner and its annotations name none. */
 export function hasNoOwner(claim: IPAMClaim): boolean {
   return claimOwnerOf(claim) === undefined;

@@ -9,6 +9,7 @@ import {
   isOwnedBy,
   hasNoOwner,
   ipamExtensionsClaimName,
+  pickClaim,
   servedVmNetwork,
 } from '../api/vm-claims.js';
 import type { ClusterView, Recheck } from './cluster-view.js';
@@ -71,7 +72,8 @@ function chooseNewClaim(
   const own = view
     .claimsOf(workload.owner.uid)
     .filter((claim) => isOwnedBy(claim, workload.owner) && servesNetwork(claim, network, choice));
-  const kept = pickOwnClaim(own, nad, config?.ok ? config.network.name : undefined);
+  const fitting = claimsForNad(own, nad, config?.ok ? config.network.name : undefined);
+  const kept = pickClaim(fitting, workload.owner.name, network.name);
   // a pod may still use the previous NAD of its VM's network
   if (kept !== undefined && (isVms || claimNadOf(kept) === nad)) return { kind: 'claim', name: kept.metadata.name };
   if (!isVms) {
@@ -120,13 +122,11 @@ function isNamedByKubeVirt(selection: NetworkSelection): boolean {
   return /^(pod[0-9a-f]{11}|net[1-9]\d*)$/.test(selection.interface ?? '');
 }
 
-/** Picks the VM's claim for the NAD. If the NAD cannot be read, its annotation decides; claims of ipam-extensions have none. */
-function pickOwnClaim(own: readonly IPAMClaim[], nad: string, cniNetwork: string | undefined): IPAMClaim | undefined {
-  const fitting = own.filter((claim) =>
+/** Returns the claims for the NAD. If the NAD cannot be read, their annotation decides; claims of ipam-extensions have none. */
+function claimsForNad(own: readonly IPAMClaim[], nad: string, cniNetwork: string | undefined): IPAMClaim[] {
+  return own.filter((claim) =>
     cniNetwork === undefined ? (claimNadOf(claim) ?? nad) === nad : claim.spec.network === cniNetwork,
   );
-  fitting.sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
-  return fitting.find((claim) => !isBeingDeleted(claim)) ?? fitting[0];
 }
 
 /** True if the claim is for this network of the VM's spec, and not for another one to which kubevirt/ipam-extensions gave the same name. */

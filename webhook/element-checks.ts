@@ -9,6 +9,14 @@ export interface NetworkElement {
   claim: ElementClaim;
   /** The claim to which the present pod refers on this interface and NAD. */
   currentReference: string | undefined;
+  /** The names that kubevirt/ipam-extensions may have written as the reference. It runs beside Holdfast during a move. */
+  ipamExtensionsNames: readonly string[];
+}
+
+/** True if kubevirt/ipam-extensions has written the reference, which is then replaced. */
+export function isReplaced({ selection, claim, ipamExtensionsNames }: NetworkElement): boolean {
+  const given = selection.claimReference;
+  return given !== undefined && claim.kind === 'claim' && given !== claim.name && ipamExtensionsNames.includes(given);
 }
 
 interface ElementCheck {
@@ -21,9 +29,11 @@ const ELEMENT_CHECKS: readonly ElementCheck[] = [
   { name: 'claim-free', run: ({ claim }) => (claim.kind === 'foreign' ? claim.reason : undefined) },
   {
     name: 'reference-expected',
-    run: ({ selection, claim, currentReference }) => {
+    run: (element) => {
+      const { selection, claim, currentReference } = element;
       const given = selection.claimReference;
       if (given === undefined || (claim.kind === 'claim' && given === claim.name)) return undefined;
+      if (isReplaced(element)) return undefined;
       // a pod keeps a reference that it has already
       if (claim.kind === 'none' && given === currentReference) return undefined;
       const shown = `"${CLAIM_REFERENCE_KEY}" of ${describeSelection(selection)} is ${JSON.stringify(given)}`;

@@ -1,12 +1,13 @@
 import jsonpatch from 'fast-json-patch';
 import { LAUNCHER_CREATOR, NETWORKS_ANNOTATION } from '../api/names.js';
-import { withClaimReferences } from '../api/network-selection.js';
+import { type NetworkSelection, describeSelection, withClaimReferences } from '../api/network-selection.js';
 import { type Pod, isLauncher } from '../api/pod.js';
+import { ipamExtensionsClaimName } from '../api/vm-claims.js';
 import type { ClusterView, Recheck } from '../cluster/cluster-view.js';
 import { type ElementClaim, chooseClaim } from '../cluster/element-claim.js';
-import { findWorkload } from '../cluster/workload.js';
+import { type Workload, findWorkload } from '../cluster/workload.js';
 import { refuseDefaultNetwork } from './default-network.js';
-import { type NetworkElement, findRefusal } from './element-checks.js';
+import { type NetworkElement, findRefusal, isReplaced } from './element-checks.js';
 import { type CreatorCheck, checkCreator } from './launcher-creator.js';
 import { currentReferences, networksOf, readSelections, refuseUnreadable } from './networks-annotation.js';
 import {
@@ -80,9 +81,21 @@ function decideNetworks(review: PodReview, { view, addRecheck, creator }: Review
       view,
       addRecheck,
     });
-    return { selection, claim: withholdClaim(claim, currentReference, creator) ?? claim, currentReference };
+    return {
+      selection,
+      claim: withholdClaim(claim, currentReference, creator) ?? claim,
+      currentReference,
+      ipamExtensionsNames: ipamExtensionsNames(selection, workload.workload),
+    };
   });
   return findRefusal(elements) ?? admitPod(value, namespace, elements);
+}
+
+/** kubevirt/ipam-extensions takes one network of the VM for all elements of its NAD, and one name for all CNI networks. */
+function ipamExtensionsNames({ nad }: NetworkSelection, { owner, networks }: Workload): string[] {
+  return networks
+    .filter((network) => network.nad.namespace === nad.namespace && network.nad.name === nad.name)
+    .map(({ name }) => ipamExtensionsClaimName(owner.name, name));
 }
 
 /** Another IPAM may trust every reference, so a pod of an unverified creator gets no new one. */
@@ -103,8 +116,13 @@ function previousLauncher({ oldPod }: PodReview): Pod | undefined {
 function admitPod(value: string, namespace: string, elements: readonly NetworkElement[]): PodAdmission {
   const references = new Map<number, string>();
   const warnings: string[] = [];
-  elements.forEach(({ claim }, index) => {
+  elements.forEach((element, index) => {
+    const { claim, selection } = element;
     if (claim.kind === 'claim') references.set(index, claim.name);
+    if (claim.kind === 'claim' && isReplaced(element)) {
+      const replaced = `IPAMClaim ${String(selection.claimReference)} of kubevirt/ipam-extensions`;
+      warnings.push(`${describeSelection(selection)} refers to IPAMClaim ${claim.name} in place of ${replaced}`);
+    }
     if (claim.kind === 'none' && claim.warning !== undefined) warnings.push(claim.warning);
   });
   const wanted = withClaimReferences(value, namespace, references);

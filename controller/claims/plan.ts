@@ -1,7 +1,7 @@
-import { type ClaimOwner, type IPAMClaim, claimName } from '../../api/ipam-claim.js';
+import type { ClaimOwner, IPAMClaim } from '../../api/ipam-claim.js';
 import { isBeingDeleted, joinKey } from '../../api/meta.js';
 import { CLAIM_FINALIZER, CLAIM_OWNER_UID, EventReason } from '../../api/names.js';
-import { servedVmNetwork } from '../../api/vm-claims.js';
+import { pickClaim, servedVmNetwork } from '../../api/vm-claims.js';
 import type { Action } from './action.js';
 import { findLateRequest, withoutLateRequest } from './address-requests.js';
 import { changesTo } from './claim-object.js';
@@ -60,7 +60,7 @@ function refuseExcess(owner: ClaimOwner, excess: readonly DesiredClaim[], observ
   return [refuse(owner, { reason: EventReason.ClaimLimit, message }, observed)];
 }
 
-/** Assigns one claim to each interface. A claim that is being deleted is the last choice. */
+/** Assigns one claim to each interface. */
 function assignClaims(
   byOwner: readonly OwnerClaims[],
   owned: readonly OwnedClaim[],
@@ -71,12 +71,15 @@ function assignClaims(
     const own = owned.filter((candidate) => candidate.owner.uid === owner.uid);
     const networkOf = new Map(own.map((candidate) => [candidate, networkServedBy(candidate, claims, name)]));
     for (const desired of claims) {
-      const rank = ({ claim }: OwnedClaim) =>
-        (isBeingDeleted(claim) ? 2 : 0) + (claim.metadata.name === claimName(name, desired.vmNetwork) ? 0 : 1);
-      const [best] = own
+      const fitting = own
         .filter((candidate) => !assigned.has(candidate) && candidate.claim.spec.network === desired.network)
-        .filter((candidate) => networkOf.get(candidate) === desired.vmNetwork)
-        .sort((a, b) => rank(a) - rank(b) || a.claim.metadata.name.localeCompare(b.claim.metadata.name));
+        .filter((candidate) => networkOf.get(candidate) === desired.vmNetwork);
+      const picked = pickClaim(
+        fitting.map(({ claim }) => claim),
+        name,
+        desired.vmNetwork,
+      );
+      const best = fitting.find(({ claim }) => claim === picked);
       if (best !== undefined) assigned.set(best, desired);
     }
   }
