@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { AgentWorld, SelfAdvancingClock, worldWithVm } from '../testing/agent-world.js';
 import { makeClaim } from '../../../test/kubevirt-objects.js';
+import { claimOfIpamExtensions, vmReference } from '../../../test/workload-objects.js';
 
 describe('a launcher whose claim is missing, deleted or without owner', () => {
   it('waits until a claim without owner is adopted', async () => {
@@ -38,6 +39,16 @@ describe('a launcher whose claim is missing, deleted or without owner', () => {
     world.addClaim(makeClaim('vm1', 'data', { name: 'vm1.data-old' }), ['10.0.0.6/24']);
     const pod = world.launcher('vm1', { references: { data: 'vm1.data-old' } });
     expect(await world.add(pod)).to.equal('10.0.0.6/24');
+  });
+
+  it('gets the claim of Holdfast even if it refers to the claim that kubevirt/ipam-extensions created beside it', async () => {
+    const world = new AgentWorld();
+    const networks = { Data: 'blue' };
+    world.addVm('vm1', networks);
+    const beside = { name: 'vm1.data', network: 'blue', owner: vmReference('vm1-vm-uid') };
+    world.addClaim(claimOfIpamExtensions(beside), ['10.0.0.6/24']);
+    const pod = world.launcher('vm1', { networks, references: { Data: 'vm1.data' } });
+    expect(await world.add(pod)).to.equal('10.0.0.5/24');
   });
 
   it('gets the claim that was created for its NAD even if the NAD is missing', async () => {

@@ -1,8 +1,8 @@
 import type { IPAMClaim } from '../../../api/ipam-claim.js';
 import { joinKey, objectKey } from '../../../api/meta.js';
-import { CLAIM_REFERENCE_KEY } from '../../../api/names.js';
+import { CLAIM_REFERENCE_KEY, CLAIM_VM_NETWORK } from '../../../api/names.js';
 import { type NetworkSelection, describeSelection, networkSelectionsOf } from '../../../api/network-selection.js';
-import { describeClaimOwner, isForVmNetwork, isOwnedBy, possibleClaimNames } from '../../../api/vm-claims.js';
+import { describeClaimOwner, isOwnedBy, possibleClaimNames } from '../../../api/vm-claims.js';
 import { chooseClaim, matchNetwork } from '../../../cluster/element-claim.js';
 import { type Workload, findWorkload } from '../../../cluster/workload.js';
 import type { NodePod } from '../pods/node-pod.js';
@@ -104,7 +104,10 @@ function refuseForeignReference(
   return { kind: 'refused', reason };
 }
 
-/** Returns the reference if it is valid. It decides between two claims for one network. */
+/**
+ * Returns the reference if it is valid. It decides between two claims for one network. A claim that Holdfast has not adopted does not count:
+ * kubevirt/ipam-extensions creates it beside ours, and refers to it.
+ */
 function validReference(
   { selection, workload, vmNetwork, network }: LauncherRequest,
   { view }: AuthorizationInput,
@@ -115,7 +118,7 @@ function validReference(
   const isOwn =
     claim !== undefined &&
     isOwnedBy(claim, workload.owner) &&
-    isForVmNetwork(claim, workload.owner.name, vmNetwork) &&
+    claim.metadata.annotations?.[CLAIM_VM_NETWORK] === vmNetwork &&
     claim.spec.network === network;
   return isOwn ? claimReference : undefined;
 }
