@@ -44,6 +44,9 @@ export const REQUESTED_ADDRESSES_ANNOTATION = 'network.kubevirt.io/addresses';
 export const CLAIM_MAC = `${HOLDFAST_GROUP}/mac`;
 /** A JSON list of the addresses that the claim should get. */
 export const CLAIM_REQUESTED_ADDRESSES = `${HOLDFAST_GROUP}/requested-addresses`;
+/** `template`: the VM's template makes the claim's request, which ends with that of the template. Absent if the request has another origin. */
+export const CLAIM_REQUEST_ORIGIN = `${HOLDFAST_GROUP}/request-origin`;
+export const TEMPLATE_ORIGIN = 'template';
 export const IPAM_API_VERSION = `${HOLDFAST_GROUP}/v1alpha1`;
 export const ADDRESS_POOL_KIND = 'AddressPool';
 export const ADDRESS_LEASE_KIND = 'AddressLease';

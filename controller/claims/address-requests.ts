@@ -1,6 +1,11 @@
 import type { ClaimOwner, IPAMClaim } from '../../api/ipam-claim.js';
 import { isBeingDeleted, objectKey } from '../../api/meta.js';
-import { CLAIM_REQUESTED_ADDRESSES, EventReason, REQUESTED_ADDRESSES_ANNOTATION } from '../../api/names.js';
+import {
+  CLAIM_REQUESTED_ADDRESSES,
+  EventReason,
+  IPS_ALLOCATED,
+  REQUESTED_ADDRESSES_ANNOTATION,
+} from '../../api/names.js';
 import { type AddressRequest, requestedNetworks, requestedAddresses } from '../../api/requested-addresses.js';
 import type { DesiredClaim, InterfaceProblem } from './desired-claim.js';
 import type { ObservedWorkload } from './observed-workload.js';
@@ -69,11 +74,17 @@ export function requestText({ request }: DesiredClaim): string | undefined {
   return request?.kind === 'addresses' ? JSON.stringify(request.addresses) : undefined;
 }
 
-/** Leaves out the request if the claim is in use: such a claim keeps its addresses. */
+/** Marks a request as late if the claim is in use: such a claim keeps its addresses. */
 export function withoutLateRequest(owned: OwnedClaim, desired: DesiredClaim, observed: ObservedWorkload): DesiredClaim {
-  if (desired.request === undefined || !isInUse(owned, observed)) return desired;
-  const { request: _late, ...rest } = desired;
-  return rest;
+  if (desired.request === undefined || !keepsAddresses(owned, observed)) return desired;
+  return { ...desired, request: { kind: 'late' } };
+}
+
+/** A claim in use keeps its addresses, or the request for which it gets some. One that is refused any address has nothing to keep. */
+function keepsAddresses(owned: OwnedClaim, observed: ObservedWorkload): boolean {
+  const { ips = [], conditions = [] } = owned.claim.status ?? {};
+  const isRefused = conditions.some(({ type, status }) => type === IPS_ALLOCATED && status === 'False');
+  return !(isRefused && ips.length === 0) && isInUse(owned, observed);
 }
 
 /** Returns a problem if a request comes too late because the VM runs with other addresses. */
@@ -84,7 +95,7 @@ export function findLateRequest(
 ): InterfaceProblem | undefined {
   const { claim } = owned;
   const text = requestText(desired);
-  if (text === undefined || isBeingDeleted(claim) || !isInUse(owned, observed)) return undefined;
+  if (text === undefined || isBeingDeleted(claim) || !keepsAddresses(owned, observed)) return undefined;
   const requested = claim.metadata.annotations?.[CLAIM_REQUESTED_ADDRESSES];
   const held = claimedAddressesText(claim);
   if (requested === text || held === text) return undefined;

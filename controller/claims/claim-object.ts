@@ -5,11 +5,13 @@ import {
   CLAIM_OWNER_NAME,
   CLAIM_OWNER_UID,
   CLAIM_REQUESTED_ADDRESSES,
+  CLAIM_REQUEST_ORIGIN,
   CLAIM_VM_LABEL,
   CLAIM_VM_NETWORK,
   IPAM_CLAIM_API_VERSION,
   IPAM_CLAIM_KIND,
   KUBEVIRT_API_VERSION,
+  TEMPLATE_ORIGIN,
   VIRTUAL_MACHINE_KIND,
 } from '../../api/names.js';
 import { type ClaimOwner, type IPAMClaim, labelValue } from '../../api/ipam-claim.js';
@@ -60,7 +62,8 @@ export function newClaim(
 export function successorOf(claim: IPAMClaim, owner: ClaimOwner, desired: DesiredClaim): IPAMClaim {
   const { namespace = '', name } = claim.metadata;
   const ips = claim.status?.ips ?? [];
-  const requested = ips.length > 0 ? JSON.stringify(ips) : claim.metadata.annotations?.[CLAIM_REQUESTED_ADDRESSES];
+  const { [CLAIM_REQUESTED_ADDRESSES]: request, [CLAIM_REQUEST_ORIGIN]: origin } = claim.metadata.annotations ?? {};
+  const requested = ips.length > 0 ? JSON.stringify(ips) : origin === TEMPLATE_ORIGIN ? undefined : request;
   return newClaim({ namespace, name }, owner, desired, requested);
 }
 
@@ -69,8 +72,13 @@ export function changesTo(claim: IPAMClaim, owner: ClaimOwner, desired?: Desired
   const changes = { ...ownerChanges(claim, owner), ...(isBeingDeleted(claim) ? {} : metadataChanges(claim, owner)) };
   const annotations = difference<string | null>(claim.metadata.annotations, {
     ...ownerAnnotations(owner),
-    // the MAC address is removed once the VM no longer specifies it
-    ...(desired && !isBeingDeleted(claim) && { [CLAIM_MAC]: null, ...interfaceAnnotations(desired) }),
+    // MAC address and request are removed once the VM no longer specifies them
+    ...(desired &&
+      !isBeingDeleted(claim) && {
+        [CLAIM_MAC]: null,
+        ...withdrawnRequest(claim, desired),
+        ...interfaceAnnotations(desired),
+      }),
   });
   if (annotations !== undefined) changes.annotations = annotations;
   if (desired && !isBeingDeleted(claim) && desired.podInterface !== claim.spec.interface) {
@@ -97,12 +105,18 @@ function ownerAnnotations(owner: ClaimOwner): Record<string, string> {
   return { [CLAIM_OWNER_NAME]: owner.name, [CLAIM_OWNER_UID]: owner.uid };
 }
 
+/** Requests of other origins stay: those of a predecessor, or of the creator of the claim. */
+function withdrawnRequest({ metadata }: IPAMClaim, { request }: DesiredClaim): Record<string, null> {
+  const isWithdrawn = request === undefined && metadata.annotations?.[CLAIM_REQUEST_ORIGIN] === TEMPLATE_ORIGIN;
+  return isWithdrawn ? { [CLAIM_REQUESTED_ADDRESSES]: null, [CLAIM_REQUEST_ORIGIN]: null } : {};
+}
+
 function interfaceAnnotations(desired: DesiredClaim): Record<string, string> {
   const requested = requestText(desired);
   return {
     [CLAIM_VM_NETWORK]: desired.vmNetwork,
     [CLAIM_NAD]: desired.nad,
-    ...(requested !== undefined && { [CLAIM_REQUESTED_ADDRESSES]: requested }),
+    ...(requested !== undefined && { [CLAIM_REQUESTED_ADDRESSES]: requested, [CLAIM_REQUEST_ORIGIN]: TEMPLATE_ORIGIN }),
     ...(desired.mac !== undefined && { [CLAIM_MAC]: desired.mac }),
   };
 }

@@ -10,8 +10,8 @@ export interface DesiredClaim {
   /** `namespace/name` of the NAD. */
   nad: string;
   podInterface: string;
-  /** Absent if the interface requests no addresses. */
-  request?: Exclude<AddressRequest, { kind: 'none' }>;
+  /** Absent if the interface requests no addresses. `late`: the claim is in use, so its request does not change. */
+  request?: Exclude<AddressRequest, { kind: 'none' }> | { kind: 'late' };
   /** As in the spec; lower case, with colons. */
   mac?: string;
 }

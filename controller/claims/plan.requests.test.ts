@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { VirtualMachine, VirtualMachineInstance } from '../../api/kubevirt.js';
 import { type WorkloadClaimOptions, type Networks, claim, launcher, vm, vmi } from '../../test/workload-objects.js';
 import { itPlansClaims } from './testing/claim-plan-cases.js';
@@ -34,6 +35,19 @@ function claimFor(addresses: string[], options: WorkloadClaimOptions = {}) {
   return made;
 }
 
+/** A claim whose request the VM's template made. */
+function templateClaimFor(addresses: string[], options: WorkloadClaimOptions = {}) {
+  const made = claimFor(addresses, options);
+  made.metadata.annotations = { ...made.metadata.annotations, 'ipam.holdfast.dev/request-origin': 'template' };
+  return made;
+}
+
+function refused(made: IPAMClaim): IPAMClaim {
+  const condition = { type: 'IPsAllocated', status: 'False' as const, reason: 'IPAddressConflict', message: '' };
+  made.status = { ips: [], conditions: [{ ...condition, lastTransitionTime: '2026-01-01T00:00:00Z' }] };
+  return made;
+}
+
 /** What claims that are made or changed are to ask for. */
 function requests(given: WorkloadScenario): (string | null | undefined)[] {
   return plan(observationOf(given)).flatMap((action) => {
@@ -45,7 +59,7 @@ function requests(given: WorkloadScenario): (string | null | undefined)[] {
 
 describe('the plan', () => {
   describe('for a VM that requests addresses', () => {
-    const table: { name: string; given: WorkloadScenario; expect: (string | undefined)[] }[] = [
+    const table: { name: string; given: WorkloadScenario; expect: (string | null | undefined)[] }[] = [
       { name: 'creates a claim with the request', given: { vm: asking(FIVE) }, expect: ['["10.0.0.5"]'] },
       {
         name: 'creates a claim without a request if the VM makes none',
@@ -79,8 +93,51 @@ describe('the plan', () => {
       },
       {
         name: 'keeps the addresses of a claim if the request was removed',
+        given: {
+          vm: vm({ data: 'blue' }),
+          claims: [templateClaimFor(['10.0.0.5'], { deleting: true, ips: ['10.0.0.5/24'] })],
+        },
+        expect: ['["10.0.0.5/24"]'],
+      },
+      {
+        name: 'keeps the request of a predecessor on the successor of a deleted claim that has no addresses yet',
         given: { vm: vm({ data: 'blue' }), claims: [claimFor(['10.0.0.5'], { deleting: true })] },
         expect: ['["10.0.0.5"]'],
+      },
+      {
+        name: 'does not set a request that was removed on the successor of a deleted claim',
+        given: { vm: vm({ data: 'blue' }), claims: [templateClaimFor(['10.0.0.5'], { deleting: true })] },
+        expect: [undefined],
+      },
+      {
+        name: 'removes the request of a claim if the template no longer makes it, even while the VM runs',
+        given: {
+          vm: vm({ data: 'blue' }),
+          vmi: vmi({ data: 'blue' }),
+          launchers: [running],
+          claims: [templateClaimFor(['10.0.0.5'], { ips: ['10.0.0.5/24'] })],
+        },
+        expect: [null],
+      },
+      {
+        name: 'keeps a request that the template did not make',
+        given: { vm: vm({ data: 'blue' }), claims: [claimFor(['10.0.0.5'])] },
+        expect: [],
+      },
+      {
+        name: 'keeps the request of a claim while that of the template is invalid',
+        given: { vm: asking('{'), claims: [templateClaimFor(['10.0.0.5'])] },
+        expect: [],
+      },
+      {
+        name: 'changes the request of a claim that was refused any address, even while the VM starts',
+        given: {
+          vm: asking(NINE),
+          vmi: vmi({ data: 'blue' }),
+          launchers: [running],
+          claims: [refused(templateClaimFor(['10.0.0.5']))],
+        },
+        expect: ['["10.0.0.9"]'],
       },
       {
         name: 'sets the request for the network of the VM’s template, not for the one on which it still runs',

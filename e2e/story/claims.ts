@@ -76,6 +76,15 @@ export class ClaimStory {
     });
   }
 
+  /** Waits until the namespace has so many claims. @returns their names, sorted */
+  waitForCount(count: number): Promise<string[]> {
+    return untilValue(
+      `${count} claims in ${this.#namespace}`,
+      () => claimNames(this.#client, this.#namespace),
+      (names) => names.length === count,
+    );
+  }
+
   async waitGone(name: string): Promise<void> {
     await until(`IPAMClaim ${name} to be gone`, async () => {
       return (await this.#client.find(IPAM_CLAIMS, this.#ref(name))) === undefined;

@@ -42,8 +42,13 @@ export class VmActions {
   }
 
   async start(name: string): Promise<VirtualMachineInstance> {
-    await vm.callSubresource(this.client, this.ref(name), 'start');
+    await this.requestStart(name);
     return this.waitRunning(name);
+  }
+
+  /** Starts a VM and does not wait until it runs. */
+  requestStart(name: string): Promise<void> {
+    return vm.callSubresource(this.client, this.ref(name), 'start');
   }
 
   async stop(name: string): Promise<void> {

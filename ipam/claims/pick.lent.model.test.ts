@@ -67,6 +67,7 @@ class LentPool {
     const market = {
       view: this.#book.view(POOL),
       terms: TERMS,
+      claims: new Map(),
       waitList: EMPTY_WAIT_LIST,
       noteShortage: () => (isPressed = true),
     };
@@ -86,7 +87,13 @@ class LentPool {
     const view = this.#book.view(POOL);
     const noteShortage = () => expect.fail('there is no shortage');
     const request = { addresses: [address], families: [], owner: OWNER };
-    const chosen = pick(CLAIM, POOL, request, { view, terms: TERMS, waitList: EMPTY_WAIT_LIST, noteShortage });
+    const chosen = pick(CLAIM, POOL, request, {
+      view,
+      terms: TERMS,
+      claims: new Map(),
+      waitList: EMPTY_WAIT_LIST,
+      noteShortage,
+    });
     expect(chosen.ok).to.equal(OPEN.has(address.value) && !this.#taken.has(address.value));
     if (chosen.ok) this.#take(address);
   }

@@ -17,7 +17,12 @@ function refusalBehind(olderClaims: number, cidrs: readonly string[]): string | 
   const compiled = compilePool({ metadata: { name: 'blue', uid: 'blue' }, spec });
   if (!compiled.ok) throw new Error('the test has no pool');
   const { pool } = compiled;
-  const input = { view: new LeaseBook().view(pool), terms: TERMS, waitList: { countOlder: () => olderClaims } };
+  const input = {
+    view: new LeaseBook().view(pool),
+    terms: TERMS,
+    claims: new Map(),
+    waitList: { countOlder: () => olderClaims },
+  };
   const chosen = pick(CLAIM, pool, { addresses: [], families: pool.families, owner: OWNER }, input);
   return chosen.ok ? undefined : chosen.refusal.message;
 }
@@ -38,6 +43,7 @@ function shortagesOf(mac: string | undefined, keptFor: string): Family[] {
   const chosen = pick(CLAIM, pool, request, {
     view: book.view(pool),
     terms,
+    claims: new Map(),
     waitList: { countOlder: () => 0 },
     noteShortage,
   });

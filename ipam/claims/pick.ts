@@ -13,10 +13,11 @@ import {
 } from '../core/index.js';
 import type { Family } from '../core/address.js';
 import type { Pool } from '../core/pool.js';
+import { type HolderViews, explainCopiedRequest } from './copied-request.js';
 import type { ClaimWaitList } from './wait-list.js';
 
 /** The leases to pick from, and the rules of picking. */
-export interface PickInput {
+export interface PickInput extends HolderViews {
   view: SpaceView;
   terms: AllocationContext;
   waitList: Pick<ClaimWaitList, 'countOlder'>;
@@ -32,9 +33,9 @@ export function pick(
   claim: IPAMClaim,
   pool: Pool,
   request: AllocationRequest,
-  { view, terms, waitList, noteShortage }: PickInput,
+  { view, terms, claims, waitList, noteShortage }: PickInput,
 ): AllocationResult {
-  const result = findCandidates(pool, request, view, terms);
+  const result = explainCopiedRequest(claim, findCandidates(pool, request, view, terms), { view, claims });
   const needed = familiesNeedingFreeAddress(result, request);
   for (const family of needed) if (view.space.isUnlentExhausted(pool.name, family)) noteShortage?.(family);
   const created = claim.metadata.creationTimestamp ?? '';

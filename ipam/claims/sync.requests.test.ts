@@ -93,6 +93,44 @@ describe('syncing a claim that requests another address', () => {
   });
 });
 
+describe('syncing a claim whose request is a copy of that of another VM', () => {
+  const remedy =
+    ', which requests it too: if VM b is a copy of VM a, remove the network from the annotation network.kubevirt.io/addresses in the ' +
+    'template of VM b to get another address, or request a free one there';
+  let scene: ClaimSyncScenario;
+
+  beforeEach(async () => {
+    scene = new ClaimSyncScenario();
+    scene.create('a', { owned: true, request: '["10.0.0.5"]' });
+    await scene.cluster.settle();
+    scene.create('b', { owned: true, request: '["10.0.0.5"]' });
+    await scene.cluster.settle();
+  });
+
+  it('says whose request it copies and what to do, and allocates any address once the request is removed', async () => {
+    expect(scene.ipsOf('b')).to.deep.equal([]);
+    expect(scene.claim('b').status?.conditions?.[0]).to.include({
+      type: 'IPsAllocated',
+      status: 'False',
+      reason: 'IPAddressConflict',
+      message: `10.0.0.5 is allocated to IPAMClaim vms/a${remedy}`,
+    });
+    scene.request('b', undefined);
+    await scene.cluster.settle();
+    expect(scene.ipsOf('b')).to.have.lengthOf(1).and.not.include('10.0.0.5');
+    expect(scene.ipsOf('a')).to.deep.equal(['10.0.0.5']);
+  });
+
+  it('says only who has the address if that claim does not request it', async () => {
+    scene.create('c', { owned: true });
+    await scene.cluster.settle();
+    const [address = ''] = scene.ipsOf('c') ?? [];
+    scene.request('b', JSON.stringify([address]));
+    await scene.cluster.settle();
+    expect(scene.claim('b').status?.conditions?.[0]?.message).to.equal(`${address} is allocated to IPAMClaim vms/c`);
+  });
+});
+
 describe('syncing a claim that was restored with its status', () => {
   let scene: ClaimSyncScenario;
 

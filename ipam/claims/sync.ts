@@ -201,7 +201,8 @@ class ClaimSync {
   }
 
   async #allocate(step: Extract<ClaimStep, { kind: 'allocate' }>, claim: IPAMClaim, pool: Pool): Promise<void> {
-    const { book, waitList, restoreHolds, blocks, clock, heldByStopped, stickyMAC, metrics } = this.#dependencies;
+    const { book, claims, waitList, restoreHolds, blocks, clock, heldByStopped, stickyMAC, metrics } =
+      this.#dependencies;
     const { purpose, addresses, families } = step;
     const terms = {
       ...leaseTimesOf(pool, this.#dependencies),
@@ -214,7 +215,7 @@ class ClaimSync {
     const owner = leaseOwnerOf(claim);
     const request = { addresses, families, owner, ...(mac !== undefined && { mac }), prefersSticky: stickyMAC };
     const noteShortage = (family: Family) => blocks?.noteShortage(pool.name, family);
-    const chosen = pick(claim, pool, request, { view: book.view(pool), terms, waitList, noteShortage });
+    const chosen = pick(claim, pool, request, { view: book.view(pool), terms, claims, waitList, noteShortage });
     // no await between the choice and the moment when it is pending or waited for
     const outcome = chosen.ok
       ? await allocateAll(chosen.candidates, { claim, pool }, this.#context())
