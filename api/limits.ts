@@ -37,6 +37,9 @@ export const MAX_VM_NETWORKS = 256;
 /** Length of the annotation with which a VM requests addresses, and of its copy on claims. */
 export const MAX_REQUESTED_ADDRESSES_LENGTH = 16 * 1024;
 
+/** Length of the copy of a claim in the annotation of `kubectl apply`. A claim has few fields. */
+export const MAX_APPLIED_COPY_LENGTH = 32 * 1024;
+
 /** Length of a message in a log, a CNI error or a denied review. Names in it may be as long as an object. */
 export const MAX_MESSAGE_LENGTH = 4096;
 

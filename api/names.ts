@@ -27,6 +27,11 @@ export const MIRROR_POD_ANNOTATION = 'kubernetes.io/config.mirror';
 export const CLAIM_VM_LABEL = 'kubevirt.io/vm';
 export const CLAIM_FINALIZER = 'kubevirt.io/persistent-ipam';
 
+/** kubectl: the object as `kubectl apply` sent it, in JSON. */
+export const LAST_APPLIED_ANNOTATION = 'kubectl.kubernetes.io/last-applied-configuration';
+/** Velero: restore the status of this object too (since 1.16). */
+export const VELERO_RESTORE_STATUS = 'velero.io/restore-status';
+
 /** Kubernetes' own finalizer on an object that is deleted with `--cascade=orphan`. */
 export const ORPHAN_FINALIZER = 'orphan';
 
@@ -128,6 +133,10 @@ export const EventReason = {
   ForeignClaim: 'IPAMClaimConflict',
   /** The claim of an earlier VM of the same name still exists. */
   PredecessorClaim: 'IPAMClaimOfPredecessor',
+  /** A restored claim keeps its addresses for a VM that is not restored yet. */
+  RestoredClaimWaiting: 'RestoredIPAMClaimWaiting',
+  /** A restored claim is of no use to any VM. */
+  RestoredClaimReleased: 'RestoredIPAMClaimReleased',
   /** A NetworkAttachmentDefinition does not exist. */
   NetworkNotFound: 'NetworkAttachmentNotFound',
   /** A NetworkAttachmentDefinition is invalid. */

@@ -5,11 +5,14 @@ import type { EventSubject } from '../kube/events.js';
 
 /** Returns the claim and its owner: the VM, or the VMI without a VM. */
 export function claimEventSubjects(claim: IPAMClaim): EventSubject[] {
-  const { namespace = '', name, uid = '' } = claim.metadata;
-  const metadata = { namespace, name, uid };
-  const itself: EventSubject = { apiVersion: IPAM_CLAIM_API_VERSION, kind: IPAM_CLAIM_KIND, metadata };
+  const { namespace = '' } = claim.metadata;
+  const itself = claimEventSubject(claim);
   const owner = claimOwnerOf(claim);
   if (owner === undefined || !isWorkloadClaim(claim)) return [itself];
   const { apiVersion = KUBEVIRT_API_VERSION, kind = VIRTUAL_MACHINE_KIND } = controllerOf(claim) ?? {};
   return [itself, { apiVersion, kind, metadata: { namespace, name: owner.name, uid: owner.uid } }];
+}
+
+export function claimEventSubject({ metadata: { namespace = '', name, uid = '' } }: IPAMClaim): EventSubject {
+  return { apiVersion: IPAM_CLAIM_API_VERSION, kind: IPAM_CLAIM_KIND, metadata: { namespace, name, uid } };
 }

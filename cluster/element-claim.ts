@@ -1,5 +1,5 @@
-import { type IPAMClaim, claimName, claimNadOf, swappedClaimName } from '../api/ipam-claim.js';
-import { isBeingDeleted, joinKey } from '../api/meta.js';
+import { type IPAMClaim, claimName, claimNadOf, claimOwnerOf, swappedClaimName } from '../api/ipam-claim.js';
+import { controllerOf, isBeingDeleted, joinKey, objectKey } from '../api/meta.js';
 import type { NetworkConfig } from '../api/network-attachment.js';
 import type { NetworkSelection } from '../api/network-selection.js';
 import { ordinalInterfaceName } from '../api/pod-interface.js';
@@ -158,13 +158,21 @@ function predictClaim(network: VmiNetwork, cniNetwork: string, choice: ClaimChoi
     if (seen === undefined || isUsable(seen, owner, cniNetwork)) return { kind: 'claim', name };
     if (!isOwnedBy(seen, owner)) {
       addRecheck({ kind: 'claim', key: name });
-      const reason = `IPAMClaim ${joinKey(workload.namespace, name)} ${describeClaimOwner(seen, owner)}; the VM starts when that claim is gone`;
-      return { kind: 'foreign', claim: name, reason };
+      return { kind: 'foreign', claim: name, reason: describeForeign(seen, owner, cniNetwork) };
     }
     // ours, but for the previous network of the interface: the second claim has the next name, unless the first one is gone
     addRecheck({ kind: 'claim', key: name });
   }
   return { kind: 'none', why: `both claims of network "${vmNetwork}" are for other CNI networks than "${cniNetwork}"` };
+}
+
+function describeForeign(claim: IPAMClaim, owner: Workload['owner'], cniNetwork: string): string {
+  const subject = `IPAMClaim ${objectKey(claim)}`;
+  const isOwnerless = controllerOf(claim) === undefined && !isBeingDeleted(claim);
+  if (isOwnerless && claimOwnerOf(claim)?.name === owner.name && claim.spec.network === cniNetwork) {
+    return `${subject} was restored from a backup: the VM starts when the controller has assigned the claim to it`;
+  }
+  return `${subject} ${describeClaimOwner(claim, owner)}; the VM starts when that claim is gone`;
 }
 
 /** Returns the claim of kubevirt/ipam-extensions that the controller adopts under its old name; the index by owner may not have it yet. */

@@ -137,6 +137,8 @@ class Controller implements Component {
       areWorkloadsServed: () => this.#informers.vms.isServed && this.#informers.vmis.isServed,
       isGateOpen: (namespace) => isNamespaceServed(namespace, this.#gate, this.#config.namespace),
       maxClaims: this.#config.maxClaimsPerVm,
+      restoreWaitMs: this.#config.restoreWaitMs,
+      clock,
       kubevirt: this.#kubevirt,
       events: this.#events,
       metrics: this.#metrics,

@@ -48,6 +48,8 @@ export interface ControllerConfig extends CommonConfig {
   /** The number of workloads that are reconciled at the same time. */
   readonly workers: number;
   readonly maxClaimsPerVm: number;
+  /** How long a restored claim waits for the VM that had it. */
+  readonly restoreWaitMs: number;
 }
 
 export interface WebhookConfig extends CommonConfig, ClientConfig {
@@ -176,6 +178,15 @@ export const CONTROLLER_SETTINGS: Settings<ControllerConfig> = {
     description: 'maximum number of claims that are created for one VM; existing claims stay',
     defaultValue: 32, // the slots of a PCI bus: no running VM has as many interfaces
     parse: wholeNumber(1, 1_024),
+  },
+  restoreWaitMs: {
+    flag: 'restore-wait',
+    placeholder: 'duration',
+    description:
+      'how long a claim that was restored from a backup keeps its addresses for its VM; 0s releases it at once',
+    defaultValue: 24 * HOUR_MS,
+    defaultText: '24h',
+    parse: duration(0, 14 * 24 * HOUR_MS),
   },
 };
 

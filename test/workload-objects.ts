@@ -165,6 +165,7 @@ function claimAnnotations(
       'ipam.holdfast.dev/owner-name': remembered.name,
       'ipam.holdfast.dev/owner-uid': remembered.uid,
     }),
+    ...(remembered && { 'velero.io/restore-status': 'true' }),
     ...(typeof vmNetwork === 'string' && { 'ipam.holdfast.dev/vm-network': vmNetwork }),
     ...(nad !== null && { 'ipam.holdfast.dev/network-attachment-definition': nad }),
   };

@@ -31,6 +31,12 @@ describe('a launcher pod is refused', () => {
       parts: ['IPAMClaim vms/vm1.data', 'belongs to another VirtualMachine vm1', 'starts when that claim is gone'],
     },
     {
+      name: 'until a restored claim is assigned to its VM',
+      given: { ...CLUSTER, claims: [makeClaim('vm1', 'data', { ownerUid: 'other-uid', orphaned: true })] },
+      check: 'claim-free',
+      parts: ['IPAMClaim vms/vm1.data was restored from a backup', 'when the controller has assigned'],
+    },
+    {
       name: 'while a claim without an owner is for another network',
       given: { ...CLUSTER, claims: [makeClaim('vm1', 'data', { ownerUid: null, network: 'green' })] },
       check: 'claim-free',

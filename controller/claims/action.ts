@@ -9,10 +9,17 @@ export type Action =
   /** The resourceVersion of `claim`, as it was read, is the precondition. */
   | { kind: 'update'; claim: IPAMClaim; owner: ClaimOwner; set: ClaimChanges; reason: string }
   /** Delete the claim, then remove our finalizer, then create the successor if there is one. */
-  | { kind: 'release'; claim: IPAMClaim; successor?: IPAMClaim; isOwnerAlive?: true; reason: string }
+  | {
+      kind: 'release';
+      claim: IPAMClaim;
+      successor?: IPAMClaim;
+      isOwnerAlive?: true;
+      reason: string;
+      event?: WorkloadEvent;
+    }
   | { kind: 'keep'; claim: IPAMClaim; reason: string }
-  /** Nothing can be done until something else has happened; a watch event then triggers another sync. */
-  | { kind: 'wait'; claimName: string; reason: string; event?: WorkloadEvent }
+  /** Nothing can be done until something else has happened; a watch event then triggers another sync, or `requeueAfterMs` does. */
+  | { kind: 'wait'; claimName: string; reason: string; event?: WorkloadEvent; requeueAfterMs?: number }
   /** Only a user can resolve it. `blockedBy` names the claim that has to be deleted. */
   | { kind: 'refuse'; reason: string; event: WorkloadEvent; blockedBy?: string };
 

@@ -12,6 +12,7 @@ import {
   IPAM_CLAIM_KIND,
   KUBEVIRT_API_VERSION,
   TEMPLATE_ORIGIN,
+  VELERO_RESTORE_STATUS,
   VIRTUAL_MACHINE_KIND,
 } from '../../api/names.js';
 import { type ClaimOwner, type IPAMClaim, labelValue } from '../../api/ipam-claim.js';
@@ -102,7 +103,12 @@ function metadataChanges(claim: IPAMClaim, owner: ClaimOwner): ClaimChanges {
 }
 
 function ownerAnnotations(owner: ClaimOwner): Record<string, string> {
-  return { [CLAIM_OWNER_NAME]: owner.name, [CLAIM_OWNER_UID]: owner.uid };
+  return {
+    [CLAIM_OWNER_NAME]: owner.name,
+    [CLAIM_OWNER_UID]: owner.uid,
+    // a restored claim without its addresses would get others
+    [VELERO_RESTORE_STATUS]: 'true',
+  };
 }
 
 /** Requests of other origins stay: those of a predecessor, or of the creator of the claim. */

@@ -8,7 +8,8 @@ import { requestsClaim } from './references.js';
 import { changesTo, newClaim } from './claim-object.js';
 import type { DesiredClaim } from './desired-claim.js';
 import type { ObservedWorkload } from './observed-workload.js';
-import { type OwnedClaim, runningLaunchersOf } from './ownership.js';
+import { type OwnedClaim, isInUse, runningLaunchersOf } from './ownership.js';
+import { adoptRestored, isRestored, replaceRestored } from './restored-claims.js';
 
 /** An interface without a claim. */
 interface MissingClaim {
@@ -21,18 +22,29 @@ interface MissingClaim {
   usedNames: Set<string>;
 }
 
-/** Creates the claim, adopts an existing claim without an owner, or explains who holds the claim's name. */
+/** Creates the claim, adopts a claim that was restored or has no owner, or explains who holds the claim's name. */
 export function planMissingClaim(missing: MissingClaim): Action {
-  const { newOwner, desired, observed, owned, usedNames } = missing;
-  const { namespace } = observed;
+  const { newOwner, desired, owned, usedNames } = missing;
   const { name, firstNameHolder } = chooseName(missing);
   if (desired.request?.kind === 'invalid') return { kind: 'wait', claimName: name, reason: desired.request.problem };
   if (usedNames.has(name)) {
     return { kind: 'wait', claimName: name, reason: 'another claim of this name is created first' };
   }
+  const predecessors = owned.filter((other) => isPredecessor(other, missing));
+  const blocker = predecessors.find((other) => !isFree(other, missing));
   usedNames.add(name);
-  const predecessor = owned.find((other) => isPredecessor(other, missing));
-  if (predecessor !== undefined) return waitForOther(predecessor, missing);
+  if (blocker !== undefined) return waitForOther(blocker, missing);
+  const [restored] = predecessors;
+  if (restored !== undefined) {
+    usedNames.add(restored.claim.metadata.name);
+    return adoptRestored(restored, newOwner, desired);
+  }
+  return planClaimOfName(name, firstNameHolder, missing);
+}
+
+function planClaimOfName(name: string, firstNameHolder: IPAMClaim | undefined, missing: MissingClaim): Action {
+  const { newOwner, desired, observed, owned } = missing;
+  const { namespace } = observed;
   const found = observed.claims.find((claim) => claim.metadata.name === name);
   if (found === undefined) {
     const claim = newClaim({ namespace, name }, newOwner, desired);
@@ -44,7 +56,16 @@ export function planMissingClaim(missing: MissingClaim): Action {
     return { kind: 'update', claim: found, owner: newOwner, set, reason: 'it has no owner: the interface adopts it' };
   }
   const other = owned.find(({ claim }) => claim === found);
-  return other === undefined ? refuseForeign(found, missing) : waitForOther(other, missing);
+  if (other === undefined) return refuseForeign(found, missing);
+  // the claim of this name is for another network, so the interface can never adopt it
+  return isRestored(other) && !isInUse(other, observed)
+    ? replaceRestored(other, newOwner, desired, regardingKind(newOwner, observed))
+    : waitForOther(other, missing);
+}
+
+/** Returns true for a restored claim that nothing uses and that this plan gives to no other interface. */
+function isFree(other: OwnedClaim, { observed, usedNames }: MissingClaim): boolean {
+  return isRestored(other) && !isInUse(other, observed) && !usedNames.has(other.claim.metadata.name);
 }
 
 /** Returns true for a claim of another owner, under any name, that this interface may still inherit. */

@@ -28,6 +28,11 @@ export interface Listers {
   namespaces: Lister<KubeObject>;
 }
 
+/** What a plan depends on, besides the objects. */
+export interface WorkloadSettings extends Pick<ObservedWorkload, 'maxClaims' | 'restoreWaitMs' | 'now'> {
+  isGateOpen: boolean;
+}
+
 /** Reads the workload of a key from the caches. */
 export function readWorkload(key: string, listers: Listers): WorkloadObjects {
   const keys = [key, orphanKey(splitKey(key).namespace)];
@@ -43,7 +48,7 @@ export function observeWorkload(
   key: string,
   workload: WorkloadObjects,
   listers: Listers,
-  { isGateOpen, maxClaims }: { isGateOpen: boolean; maxClaims: number },
+  { isGateOpen, maxClaims, restoreWaitMs, now }: WorkloadSettings,
 ): ObservedWorkload {
   const { namespace, name } = splitKey(key);
   const networks = new Map<string, NetworkLookup>();
@@ -67,7 +72,8 @@ export function observeWorkload(
     controllingVmi(pod) === undefined ? found.some((claim) => refersTo(pod, claim)) : hasNetworks(pod),
   );
   const canCreateClaims = isGateOpen && !optedOut;
-  return { namespace, name, canCreateClaims, maxClaims, vm, vmi, launchers, claims: found, networks };
+  const settings = { canCreateClaims, maxClaims, restoreWaitMs, now };
+  return { namespace, name, ...settings, vm, vmi, launchers, claims: found, networks };
 }
 
 /** Removes owner references with the UID of a VM of another name: the creator of a VMI may write any UID. */

@@ -13,6 +13,10 @@ export interface ObservedWorkload {
   canCreateClaims: boolean;
   /** For each owner. */
   maxClaims: number;
+  /** How long a restored claim waits for its owner, from its creation. */
+  restoreWaitMs: number;
+  /** By a clock that begins at the time of day and is not set with it. */
+  now: number;
   vm: ObservedVm | undefined;
   vmi: ObservedVmi | undefined;
   /** Launcher pods with networks that a VMI of this name, of any UID, controls, and those that no VMI controls but that refer to a claim. */

@@ -229,6 +229,7 @@ describe('the plan', () => {
           'ipam.holdfast.dev/owner-name': 'vm1',
           'ipam.holdfast.dev/owner-uid': 'vm-uid',
           'ipam.holdfast.dev/vm-network': 'Data',
+          'velero.io/restore-status': 'true',
           'ipam.holdfast.dev/network-attachment-definition': 'nets/blue',
         },
         finalizers: ['kubevirt.io/persistent-ipam'],

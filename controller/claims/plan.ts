@@ -10,6 +10,7 @@ import { type OwnerClaims, findDesiredClaims } from './desired.js';
 import { planMissingClaim, regardingKind } from './missing-claims.js';
 import type { ObservedWorkload } from './observed-workload.js';
 import { type OwnedClaim, ownedClaims } from './ownership.js';
+import { isRestored, keepRestored } from './restored-claims.js';
 import { releaseAfterOwner, releaseAfterUnplug, releaseAfterUserDelete, releaseOwnerless } from './release-rules.js';
 
 /** Plans the changes to the claims of one workload. Pure: the same observation gives the same actions. */
@@ -19,25 +20,34 @@ export function plan(observed: ObservedWorkload): Action[] {
   const assigned = assignClaims(byOwner, owned, observed);
   const served = new Set(assigned.values());
   const usedNames = new Set<string>();
+  const provided = byOwner.flatMap(({ owner, claims }) => {
+    const missing = claims.filter((desired) => !served.has(desired));
+    const room = remainingClaims(owner, owned, observed);
+    return [
+      ...missing
+        .slice(0, room)
+        .map((desired) => planMissingClaim({ newOwner: owner, desired, observed, owned, usedNames })),
+      ...refuseExcess(owner, missing.slice(room), observed),
+    ];
+  });
+  const taken = new Set(provided.flatMap((action) => (isChange(action) ? [action.claim] : [])));
   return [
-    ...owned.map((claim) => planClaim(claim, assigned.get(claim), byOwner, observed)),
+    ...owned
+      .filter(({ claim }) => !taken.has(claim))
+      .map((claim) => planClaim(claim, assigned.get(claim), byOwner, observed)),
     ...releaseOwnerless(observed),
-    ...byOwner.flatMap(({ owner, claims }) => {
-      const missing = claims.filter((desired) => !served.has(desired));
-      const room = remainingClaims(owner, owned, observed);
-      return [
-        ...missing
-          .slice(0, room)
-          .map((desired) => planMissingClaim({ newOwner: owner, desired, observed, owned, usedNames })),
-        ...refuseExcess(owner, missing.slice(room), observed),
-      ];
-    }),
+    ...provided,
     ...byOwner.flatMap(({ owner, problems }) => problems.map((problem) => refuse(owner, problem, observed))),
     ...[...assigned].flatMap(([claim, desired]) => {
       const problem = findLateRequest(claim, desired, observed);
       return problem === undefined ? [] : [refuse(claim.owner, problem, observed)];
     }),
   ];
+}
+
+/** Returns true for an action on an existing claim. */
+function isChange(action: Action): action is Extract<Action, { kind: 'update' | 'release' }> {
+  return action.kind === 'update' || action.kind === 'release';
 }
 
 function refuse(owner: ClaimOwner, { reason, message }: InterfaceProblem, observed: ObservedWorkload): Action {
@@ -107,6 +117,7 @@ function planClaim(
     const reason = `its owner is ${owner.kind} ${owner.uid} now, not ${recordedOwnerUid}`;
     return { kind: 'update', claim, owner, set, reason };
   }
+  if (isRestored(owned)) return keepRestored(owned, observed);
   if (state !== 'alive') return releaseAfterOwner(owned, observed);
   if (desired === undefined) return releaseAfterUnplug(owned, byOwner, observed);
   if (isBeingDeleted(claim)) return releaseAfterUserDelete(owned, desired, observed);

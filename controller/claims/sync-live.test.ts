@@ -7,7 +7,7 @@ import type { SyncResult } from '../../kube/controller-loop.js';
 import { ClaimsWorld } from './testing/model/world.js';
 import { WorldApi } from './testing/model/world-api.js';
 import { claim, claimOfIpamExtensions, launcher, vm, vmReference, vmi } from '../../test/workload-objects.js';
-import { type WorkloadScenario, cachesOf } from './testing/workload-observation.js';
+import { NOW, type WorkloadScenario, cachesOf } from './testing/workload-observation.js';
 import { LauncherList } from './launcher-list.js';
 import { createSync } from './sync.js';
 import { BlockedWorkloads } from './blocked-workloads.js';
@@ -46,6 +46,8 @@ describe('a sync while the caches lag behind the API server', () => {
       areWorkloadsServed: () => true,
       isGateOpen,
       maxClaims: 32,
+      restoreWaitMs: 3_600_000,
+      clock: { now: () => Date.parse(NOW) },
       events: { event: () => undefined },
       metrics: { decided: () => undefined, failed: () => undefined, notified: () => undefined, leads: () => undefined },
       log: silentLogger,

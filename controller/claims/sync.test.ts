@@ -8,7 +8,7 @@ import { apiError } from '../../test/api-errors.js';
 import { ClaimsWorld } from './testing/model/world.js';
 import { WorldApi } from './testing/model/world-api.js';
 import { claim, launcher, vm, vmReference, vmi } from '../../test/workload-objects.js';
-import { type WorkloadScenario, cachesOf } from './testing/workload-observation.js';
+import { NOW, type WorkloadScenario, cachesOf } from './testing/workload-observation.js';
 import { LauncherList } from './launcher-list.js';
 import { createSync } from './sync.js';
 import { BlockedWorkloads } from './blocked-workloads.js';
@@ -47,6 +47,8 @@ describe('a sync of a workload', () => {
       areWorkloadsServed: () => areServed,
       isGateOpen: () => true,
       maxClaims: 32,
+      restoreWaitMs: 3_600_000,
+      clock: { now: () => Date.parse(NOW) },
       events: {
         event: ({ kind, metadata }, type, reason, message) =>
           events.push(`${type} ${kind} ${metadata.uid ?? ''} ${reason}: ${message}`),

@@ -2,18 +2,18 @@ import { type IPAMClaim, claimName, claimOwnerOf, claimVmNetworkOf } from '../..
 import { joinKey, objectKey, splitKey } from '../../api/meta.js';
 import {
   EventReason,
-  IPAM_CLAIM_API_VERSION,
-  IPAM_CLAIM_KIND,
   KUBEVIRT_API_VERSION,
   VIRTUAL_MACHINE_INSTANCE_KIND,
   VIRTUAL_MACHINE_KIND,
 } from '../../api/names.js';
 import { isForVmNetwork, isOwnedBy, ipamExtensionsClaimName } from '../../api/vm-claims.js';
 import type { CallOptions, Client } from '../../kube/client.js';
+import type { Clock } from '../../kube/clock.js';
 import { classifyError, messageOf } from '../../kube/errors.js';
 import type { EventRecorder } from '../../kube/events.js';
 import { IPAM_CLAIMS } from '../../kube/resources.js';
 import type { Logger } from '../../kube/log.js';
+import { claimEventSubject } from '../../cluster/claim-event-subjects.js';
 import type { KubeVirtControllerSource } from '../../cluster/kubevirt-controller.js';
 import type { SyncResult } from '../../kube/controller-loop.js';
 import { OWNER_KIND_NOT_SERVED } from '../../cluster/unserved-owner.js';
@@ -38,6 +38,8 @@ export interface SyncDependencies {
   areWorkloadsServed: () => boolean;
   isGateOpen: (namespace: string) => boolean;
   maxClaims: number;
+  restoreWaitMs: number;
+  clock: Pick<Clock, 'now'>;
   kubevirt: KubeVirtControllerSource;
   events: Pick<EventRecorder, 'event'>;
   metrics: ControllerMetrics;
@@ -68,8 +70,13 @@ export function createSync(deps: SyncDependencies): (key: string, signal?: Abort
     if (next !== undefined) throw next.error;
     if (held.length > 0) return { retry: OWNER_KIND_NOT_SERVED };
     if (dropped.length > 0) return { retry: 'the caches lag behind the API server' };
-    return blockers.length > 0 ? { retry: `blocked by IPAMClaim ${blockers.join(', ')}` } : undefined;
+    return blockers.length > 0 ? { retry: `blocked by IPAMClaim ${blockers.join(', ')}` } : nextSync(confirmed);
   };
+}
+
+function nextSync(actions: readonly Action[]): SyncResult {
+  const times = actions.flatMap((action) => (action.kind === 'wait' ? (action.requeueAfterMs ?? []) : []));
+  return times.length === 0 ? undefined : { requeueAfterMs: Math.min(...times) };
 }
 
 /** The workload of a sync. `call` ends its requests if the process stops. */
@@ -87,12 +94,9 @@ function deferUnconfirmable(
   const held = actions.filter(needsConfirmation);
   for (const action of held) {
     if (action.kind !== 'release') continue;
-    const { namespace, name, uid } = action.claim.metadata;
     log.warn({ claim: objectKey(action.claim) }, OWNER_KIND_NOT_SERVED);
     metrics.notified(EventReason.OwnerKindNotServed);
-    const metadata = { ...(namespace !== undefined && { namespace }), name, ...(uid !== undefined && { uid }) };
-    const subject = { apiVersion: IPAM_CLAIM_API_VERSION, kind: IPAM_CLAIM_KIND, metadata };
-    events.event(subject, 'Warning', EventReason.OwnerKindNotServed, OWNER_KIND_NOT_SERVED);
+    events.event(claimEventSubject(action.claim), 'Warning', EventReason.OwnerKindNotServed, OWNER_KIND_NOT_SERVED);
   }
   return { planned: actions.filter((action) => !held.includes(action)), held };
 }
@@ -113,8 +117,9 @@ async function planLive({ key, call }: SyncTarget, deps: SyncDependencies): Prom
 }
 
 function observeKey(key: string, workload: WorkloadObjects, deps: SyncDependencies): ObservedWorkload {
-  const { listers, isGateOpen, maxClaims } = deps;
-  return observeWorkload(key, workload, listers, { isGateOpen: isGateOpen(splitKey(key).namespace), maxClaims });
+  const { listers, maxClaims, restoreWaitMs, clock } = deps;
+  const isGateOpen = deps.isGateOpen(splitKey(key).namespace);
+  return observeWorkload(key, workload, listers, { isGateOpen, maxClaims, restoreWaitMs, now: clock.now() });
 }
 
 /**
@@ -181,7 +186,8 @@ function reportAction(action: Action, observed: ObservedWorkload, deps: SyncDepe
   const level = kind === 'keep' || kind === 'wait' ? 'debug' : kind === 'refuse' ? 'warn' : 'info';
   log[level]({ workload, action: kind, ...(claim !== undefined && { claim }) }, reason);
   metrics.decided(kind);
-  if ('event' in action) recordEvent(action.event, observed, deps, kind === 'wait' ? 'Normal' : 'Warning');
+  const event = 'event' in action ? action.event : undefined;
+  if (event !== undefined) recordEvent(event, observed, deps, kind === 'wait' ? 'Normal' : 'Warning');
 }
 
 function recordEvent(
@@ -221,6 +227,7 @@ function reportFailure(failure: FailedAction, observed: ObservedWorkload, deps: 
 }
 
 function eventSubjectOf(regarding: WorkloadEvent['regarding'], { namespace, name, vm, vmi }: ObservedWorkload) {
+  if (typeof regarding === 'object') return claimEventSubject(regarding);
   const isVm = regarding === 'vm';
   const uid = (isVm ? vm : vmi)?.metadata.uid;
   return {

@@ -1,5 +1,7 @@
 import { expect } from 'chai';
-import { type ResolutionTable, resolve } from './resolution.js';
+import { claimOf } from '../../test/pool-objects.js';
+import { vmReference } from '../../test/workload-objects.js';
+import { type ResolutionTable, resolve, userOfClaim } from './resolution.js';
 
 /** A cluster without pools and NADs. */
 const EMPTY = {
@@ -16,5 +18,20 @@ describe('resolve', () => {
     const resolution = resolve({ namespace: 'tenant', network: 'n'.repeat(1_000_000) }, EMPTY);
     expect(resolution.kind).to.equal('foreign');
     expect('message' in resolution && resolution.message.length).to.be.below(1_024);
+  });
+});
+
+describe('the pool of another namespace, from which a claim has addresses', () => {
+  const claim = { ...claimOf('vms/c', 'shared/blue'), status: { ips: ['10.9.0.5/24'] } };
+  const pool = { namespaces: ['shared'], state: { kind: 'served', pool: { name: 'blue.shared' } } };
+  const table = { ...EMPTY, derivedPools: () => [pool] } as unknown as ResolutionTable;
+
+  it('still serves a claim with an owner when it no longer serves the namespace', () => {
+    const owned = { ...claim, metadata: { ...claim.metadata, ownerReferences: [vmReference('vm-uid')] } };
+    expect(resolve(userOfClaim(owned), table).kind).to.equal('served');
+  });
+
+  it('does not serve a claim that was restored into another namespace and has no owner yet', () => {
+    expect(resolve(userOfClaim(claim), table)).to.have.property('kind', 'foreign');
   });
 });

@@ -1,6 +1,6 @@
 import { type IPAMClaim, claimNadOf } from '../../api/ipam-claim.js';
 import { truncate } from '../../api/json.js';
-import { joinKey, objectKey, splitKey } from '../../api/meta.js';
+import { controllerOf, joinKey, objectKey, splitKey } from '../../api/meta.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import type { Pool } from '../core/pool.js';
 import type { EvaluatedPool } from './pool-state.js';
@@ -47,10 +47,13 @@ export interface NetworkUser {
 
 export function userOfClaim(claim: IPAMClaim): NetworkUser {
   const { metadata, spec, status } = claim;
+  const { namespace = '' } = metadata;
+  const nad = claimNadOf(claim);
   // other components write claims too, and may leave out parts of the status
   const ips = status?.ips ?? [];
-  const hasAddresses = ips.length > 0;
-  return { namespace: metadata.namespace ?? '', network: spec.network, nad: claimNadOf(claim), hasAddresses };
+  // a claim that was restored into another namespace has no owner yet, and its addresses are those of the former namespace
+  const isOwn = controllerOf(claim) !== undefined || nad === undefined || splitKey(nad).namespace === namespace;
+  return { namespace, network: spec.network, nad, hasAddresses: ips.length > 0 && isOwn };
 }
 
 export function resolve(user: NetworkUser, table: ResolutionTable): Resolution {

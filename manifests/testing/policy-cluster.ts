@@ -20,8 +20,10 @@ import { Transport } from '../../kube/transport.js';
 const INSTALLED_KINDS =
   /^(Namespace|CustomResourceDefinition|ConfigMap|ServiceAccount|(Cluster)?Role(Binding)?|ValidatingAdmissionPolicy.*)$/;
 const NAMESPACE = 'default';
-/** A group with all rights by RBAC, so that only policies deny its requests. */
+/** A group with all rights that the API server knows, so that only policies deny its requests. */
 const GROUP = 'testers';
+/** All but those that only policies of Holdfast check. */
+const VERBS = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete', 'deletecollection'];
 const NODE_OF_TOKEN = 'impersonate-extra-authentication.kubernetes.io%2fnode-name';
 
 /** A kube-apiserver with the shipped admission policies, and clients that impersonate any user. */
@@ -142,16 +144,22 @@ export class PolicyCluster {
 
   async #install(parameters: Record<string, string>): Promise<void> {
     const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default', namespace: NAMESPACE } };
+    const role = {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRole',
+      metadata: { name: GROUP },
+      rules: [{ apiGroups: ['*'], resources: ['*'], verbs: VERBS }],
+    };
     const rights = {
       apiVersion: 'rbac.authorization.k8s.io/v1',
       kind: 'ClusterRoleBinding',
       metadata: { name: GROUP },
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: GROUP },
       subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name: GROUP }],
     };
     const crds = await readManifests(join(MANIFESTS, 'crds', 'ipamclaims.yaml'));
     const shipped = (await readInstallation()).filter(({ kind }) => INSTALLED_KINDS.test(kind));
-    for (const object of [account, rights, ...crds, ...shipped]) {
+    for (const object of [account, role, rights, ...crds, ...shipped]) {
       const data = object.kind === 'ConfigMap' ? { data: parameters } : {};
       await this.admin.create(resourceOf(object), { ...object, ...data });
     }

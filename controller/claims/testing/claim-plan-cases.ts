@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { Action } from '../action.js';
 import { plan } from '../plan.js';
+import type { WorkloadEvent } from '../workload-event.js';
 import { type WorkloadScenario, observationOf } from './workload-observation.js';
 
 /** One line for each action: what, which claim, and for whom or why in short. */
@@ -11,14 +12,19 @@ function summary(action: Action): string {
     case 'update':
       return `update ${action.claim.metadata.name} for ${action.owner.uid}: ${Object.keys(action.set).sort().join(' ')}`;
     case 'release':
-      return `release ${action.claim.metadata.name}${action.successor ? ', then create it' : ''}`;
+      return `release ${action.claim.metadata.name}${action.successor ? ', then create it' : ''}${eventText(action.event)}`;
     case 'keep':
       return `keep ${action.claim.metadata.name}`;
     case 'wait':
-      return `wait for ${action.claimName}${action.event ? `, ${action.event.reason} on ${action.event.regarding}` : ''}`;
+      return `wait for ${action.claimName}${eventText(action.event)}`;
     case 'refuse':
-      return `refuse ${action.event.reason} on ${action.event.regarding}`;
+      return `refuse${eventText(action.event).replace(',', '')}`;
   }
+}
+
+function eventText(event: WorkloadEvent | undefined): string {
+  if (event === undefined) return '';
+  return `, ${event.reason} on ${typeof event.regarding === 'object' ? 'the claim' : event.regarding}`;
 }
 
 export interface ClaimPlanCase {

@@ -32,9 +32,14 @@ export interface WorkloadScenario {
   /** How many claims one VM may have. */
   maxClaims?: number;
   optedOut?: boolean;
+  /** How long a restored claim waits. Default: an hour. */
+  restoreWaitMs?: number;
   /** The workload's name, where it is not vm1. */
   name?: string;
 }
+
+/** The time of each observation. */
+export const NOW = '2026-01-01T12:00:00Z';
 
 export const BLUE = nad('blue', { name: 'blue-net', allowPersistentIPs: true });
 export const GREEN = nad('green', { name: 'green-net', allowPersistentIPs: true });
@@ -60,6 +65,8 @@ export function observationOf(given: WorkloadScenario): ObservedWorkload {
   return observeWorkload(key, readWorkload(key, listers), listers, {
     isGateOpen: !given.gateClosed,
     maxClaims: given.maxClaims ?? 32,
+    restoreWaitMs: given.restoreWaitMs ?? 3_600_000,
+    now: Date.parse(NOW),
   });
 }
 

@@ -1,7 +1,13 @@
 import { type IPAMClaim, claimNadOf, claimOwnerOf, claimVmNetworkOf } from '../../../../api/ipam-claim.js';
 import { type SecondaryNetwork, secondaryNetworks } from '../../../../api/kubevirt.js';
-import { type KubeObject, isBeingDeleted, joinKey } from '../../../../api/meta.js';
-import { CLAIM_FINALIZER, CLAIM_VM_NETWORK, PERSISTENT_IPS_LABEL } from '../../../../api/names.js';
+import { type KubeObject, controllerOf, isBeingDeleted, joinKey } from '../../../../api/meta.js';
+import {
+  CLAIM_FINALIZER,
+  CLAIM_VM_NETWORK,
+  LAST_APPLIED_ANNOTATION,
+  PERSISTENT_IPS_LABEL,
+} from '../../../../api/names.js';
+import { controllingVmi } from '../../../../api/pod.js';
 import { refersTo } from '../../references.js';
 import { ownerOfVmi } from '../../../../api/vm-claims.js';
 import { NAMESPACE } from '../../../../test/workload-objects.js';
@@ -27,6 +33,7 @@ export class ClaimsModelCluster {
     this.kubevirt = new KubeVirt(this.world);
     this.controller = new ModelController(this.world);
     this.world.onClaimRemoved = (claim) => this.#checkRemoval(claim);
+    this.world.onClaimChanged = (before, after) => this.#checkOwner(before, after);
   }
 
   /** Runs everything that happens by itself until nothing changes any more. */
@@ -72,7 +79,7 @@ export class ClaimsModelCluster {
     for (const claim of this.world
       .list('claims')
       .filter((found) => found.metadata.finalizers?.includes(CLAIM_FINALIZER))) {
-      if (this.#isCarried(claim)) continue;
+      if (this.#isCarried(claim) || this.#isWaiting(claim, networks)) continue;
       if (claimOwnerOf(claim)?.uid !== owner)
         throw new Error(`${claim.metadata.name} has the wrong owner: ${this.describe()}`);
       if (!this.#mayExist(claim, networks)) throw new Error(`${claim.metadata.name} is left over: ${this.describe()}`);
@@ -112,6 +119,29 @@ export class ClaimsModelCluster {
     if (!lives && vmiLives && isBeingDeleted(vmi)) {
       this.#violations.push(`${claim.metadata.name} goes before the VMI of its owner: ${this.describe()}`);
     }
+  }
+
+  /** A claim of a living owner stays with it, and its addresses never become those of another owner's pods. */
+  #checkOwner(before: IPAMClaim, after: IPAMClaim): void {
+    const former = claimOwnerOf(before)?.uid;
+    const owner = claimOwnerOf(after)?.uid;
+    if (former === owner || former === undefined) return;
+    const { name, uid = '' } = after.metadata;
+    const vmi = this.world.get('vmis', VM_KEY);
+    const isVmiOf = (uids: (string | undefined)[]) => vmi !== undefined && uids.includes(ownerOfVmi(vmi).uid);
+    const isAdopted = vmi?.metadata.uid === former && isVmiOf([owner]);
+    if (!isAdopted && this.#isAlive(former)) {
+      this.#violations.push(`${name} is taken from a living owner: ${this.describe()}`);
+    }
+    const users = this.kubevirt.launchers.podsOfClaim(uid).map((pod) => controllingVmi(pod)?.uid);
+    if (users.some((user) => user !== vmi?.metadata.uid || !isVmiOf([owner, vmi?.metadata.uid]))) {
+      this.#violations.push(`${name} is given away while a launcher uses it: ${this.describe()}`);
+    }
+  }
+
+  #isAlive(uid: string): boolean {
+    const owners = [...this.world.list('vms'), ...this.world.list('vmis')];
+    return owners.some((object) => object.metadata.uid === uid && !isBeingDeleted(object));
   }
 
   #owner(): string | undefined {
@@ -160,6 +190,20 @@ export class ClaimsModelCluster {
     );
   }
 
+  /** A restored claim waits for an owner that wants it. */
+  #isWaiting(claim: IPAMClaim, networks: readonly SecondaryNetwork[]): boolean {
+    const uid = claimOwnerOf(claim)?.uid ?? '';
+    const isRestored = !this.world.hasUid(uid) && (controllerOf(claim) === undefined || isApplied(claim));
+    const isWanted = networks.some((network) => {
+      const config = this.#configOf(network);
+      const fits = config?.ok === true && config.network.name === claim.spec.network;
+      return (
+        network.name === claimVmNetworkOf(claim) && fits && this.#wants(network) && this.#claimsOf(network).length === 0
+      );
+    });
+    return isRestored && !isWanted;
+  }
+
   #mayExist(claim: IPAMClaim, networks: readonly SecondaryNetwork[]): boolean {
     if (isBeingDeleted(claim) && this.world.get('vmis', VM_KEY) === undefined) return false;
     return networks.some((network) => {
@@ -182,12 +226,16 @@ export class ClaimsModelCluster {
   }
 
   #checkServed(network: SecondaryNetwork): void {
+    const { length } = this.#claimsOf(network);
+    if (length !== 1) throw new Error(`${network.name} has ${length} claims: ${this.describe()}`);
+  }
+
+  #claimsOf(network: SecondaryNetwork): IPAMClaim[] {
     const config = this.#configOf(network);
-    const claims = this.world
+    return this.world
       .list('claims')
       .filter((claim) => claimVmNetworkOf(claim) === network.name && claimOwnerOf(claim)?.uid === this.#owner())
       .filter((claim) => config?.ok === true && claim.spec.network === config.network.name);
-    if (claims.length !== 1) throw new Error(`${network.name} has ${claims.length} claims: ${this.describe()}`);
   }
 
   #checkRunning(): void {
@@ -200,6 +248,11 @@ export class ClaimsModelCluster {
       throw new Error(`the VM does not run: ${this.describe()}`);
     }
   }
+}
+
+/** `kubectl apply` created the claim. */
+function isApplied({ metadata }: IPAMClaim): boolean {
+  return LAST_APPLIED_ANNOTATION in (metadata.annotations ?? {});
 }
 
 function describeObject(object: KubeObject): string {

@@ -19,7 +19,7 @@ import { Client } from '../../../../kube/client.js';
 import { StatusError, TransportError } from '../../../../kube/errors.js';
 import type { ObjectChange } from '../../../../kube/informer.js';
 import { silentLogger } from '../../../../kube/log.js';
-import { KINDS, type Kind, type ClaimsWorld } from './world.js';
+import { KINDS, type Kind, type ClaimsWorld, timeOf } from './world.js';
 import { WorldApi } from './world-api.js';
 import { KNOWN_KUBEVIRT } from '../../../../test/launcher-pods.js';
 
@@ -30,9 +30,14 @@ export interface Crash {
   restart: boolean;
 }
 
+/** Longer than any run takes. */
+const RESTORE_WAIT_MS = 3_600_000;
+
 /** The controller in a model world: real decisions and writes, with caches that lag behind as much as the test wants. */
 export class ModelController {
   gateOpen = true;
+  /** How far the controller's clock is ahead of the world. */
+  #elapsedMs = 0;
   /** Called before each request, so that other events can happen there. */
   meanwhile: () => void = () => undefined;
   readonly queue = new Set<string>();
@@ -87,6 +92,12 @@ export class ModelController {
     for (const key of allKeys(this.#caches)) this.queue.add(key);
   }
 
+  /** Lets the time pass for which restored claims wait. */
+  expireRestored(): void {
+    this.#elapsedMs += RESTORE_WAIT_MS;
+    for (const key of allKeys(this.#caches)) this.queue.add(key);
+  }
+
   /** Syncs the workload that has been queued longest. */
   async syncNext(crash?: Crash): Promise<boolean> {
     const [key] = this.queue.size > 0 ? this.queue : this.retries;
@@ -117,13 +128,15 @@ export class ModelController {
       areWorkloadsServed: () => true,
       isGateOpen: () => this.gateOpen,
       maxClaims: 32,
+      restoreWaitMs: RESTORE_WAIT_MS,
+      clock: { now: () => Date.parse(timeOf(this.#world.version)) + this.#elapsedMs },
       events: { event: () => undefined },
       metrics: { decided: () => undefined, failed: () => undefined, notified: () => undefined, leads: () => undefined },
       log: silentLogger,
     });
     try {
       const result = await sync(key);
-      if (result !== undefined) this.retries.add(key);
+      if (result !== undefined && 'retry' in result) this.retries.add(key);
     } catch (error) {
       if (!(error instanceof StatusError || error instanceof TransportError)) throw error;
       this.retries.add(key);

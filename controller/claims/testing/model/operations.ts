@@ -1,5 +1,7 @@
 import fc from 'fast-check';
+import { type IPAMClaim, claimOwnerOf, claimVmNetworkOf } from '../../../../api/ipam-claim.js';
 import { isBeingDeleted, objectKey } from '../../../../api/meta.js';
+import { CLAIM_OWNER_UID, LAST_APPLIED_ANNOTATION } from '../../../../api/names.js';
 import { NAMESPACE, claim, nad, vmReference, vmiSpec } from '../../../../test/workload-objects.js';
 import { VMI_FINALIZER, VM_FINALIZER } from './kubevirt.js';
 import { plug, setAbsent, unplug } from './spec-edits.js';
@@ -26,6 +28,7 @@ export type Operation =
   | { do: 'delete VMI'; propagation: Propagation }
   | { do: 'delete claim'; index: number }
   | { do: 'create claim'; owner: 'nobody' | 'other'; network: string }
+  | { do: 'restore claim'; saved: number; by: 'Velero' | 'kubectl' }
   | { do: 'edit NAD'; nad: string; config: keyof typeof CONFIGS | 'none' }
   | { do: 'opt'; out: boolean };
 
@@ -50,6 +53,14 @@ export const operation: fc.Arbitrary<Operation> = fc.oneof(
       do: act('create claim'),
       owner: fc.constantFrom('nobody' as const, 'other' as const),
       network,
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: act('restore claim'),
+      saved: fc.nat({ max: 50 }),
+      by: fc.constantFrom('Velero' as const, 'kubectl' as const),
     }),
   },
   {
@@ -83,6 +94,9 @@ export function applyOperation(world: ClaimsWorld, what: Operation): void {
       return;
     case 'create claim':
       createClaim(world, what.network, what.owner);
+      return;
+    case 'restore claim':
+      restoreClaim(world, what.saved, what.by);
       return;
     case 'edit NAD':
       editNad(world, what.nad, what.config);
@@ -164,6 +178,27 @@ function createClaim(world: ClaimsWorld, vmNetwork: string, owner: 'nobody' | 'o
     finalizers: [],
   }).metadata;
   world.create('claims', { metadata, spec: { network: 'blue-net', interface: '' } });
+}
+
+/** Creates a claim as it was in some earlier version. */
+function restoreClaim(world: ClaimsWorld, saved: number, by: 'Velero' | 'kubectl'): void {
+  const versions = (world.log.claims.map(({ object }) => object) as IPAMClaim[]).filter(
+    (object) => !isBeingDeleted(object) && CLAIM_OWNER_UID in (object.metadata.annotations ?? {}),
+  );
+  const backup = versions[saved % versions.length];
+  if (backup === undefined || world.get('claims', objectKey(backup)) !== undefined) return;
+  const copy = structuredClone(backup);
+  delete copy.metadata.uid;
+  delete copy.metadata.annotations?.[LAST_APPLIED_ANNOTATION];
+  // the version of an interface's claim of which another version exists already cannot be in the same backup
+  if (world.list('claims').some((other) => interfaceOf(other) === interfaceOf(copy))) return;
+  if (by === 'Velero') delete copy.metadata.ownerReferences;
+  else copy.metadata.annotations = { ...copy.metadata.annotations, [LAST_APPLIED_ANNOTATION]: JSON.stringify(backup) };
+  world.create('claims', copy);
+}
+
+function interfaceOf(claim: IPAMClaim): string {
+  return [claimOwnerOf(claim)?.uid, claimVmNetworkOf(claim), claim.spec.network].join();
 }
 
 function editNad(world: ClaimsWorld, name: string, config: keyof typeof CONFIGS | 'none'): void {

@@ -29,6 +29,8 @@ const PROPAGATION_FINALIZERS: Record<Propagation, string[]> = {
 export class ClaimsWorld extends ObjectWorld<Objects> {
   /** Called before a claim is removed. */
   onClaimRemoved: (claim: IPAMClaim) => void = () => undefined;
+  /** Called after a claim has changed. */
+  onClaimChanged: (before: IPAMClaim, after: IPAMClaim) => void = () => undefined;
 
   protected override readonly isRemoved = ({ metadata: { deletionTimestamp, finalizers = [] } }: KubeObject): boolean =>
     deletionTimestamp !== undefined && finalizers.length === 0;
@@ -54,6 +56,13 @@ export class ClaimsWorld extends ObjectWorld<Objects> {
     });
   }
 
+  override update<K extends Kind>(kind: K, key: string, change: (copy: Objects[K]) => void): Objects[K] {
+    const before = this.get(kind, key);
+    const after = super.update(kind, key, change);
+    if (kind === 'claims') this.onClaimChanged(before as IPAMClaim, after as IPAMClaim);
+    return after;
+  }
+
   dropFinalizers(kind: Kind, key: string, ...names: string[]): void {
     this.update(kind, key, ({ metadata }) => {
       metadata.finalizers = (metadata.finalizers ?? []).filter((name) => !names.includes(name));
@@ -70,6 +79,7 @@ export class ClaimsWorld extends ObjectWorld<Objects> {
   }
 }
 
-function timeOf(version: number): string {
+/** The time of day at which the world has a version. */
+export function timeOf(version: number): string {
   return new Date(Date.UTC(2026, 0, 1) + version * 1000).toISOString();
 }

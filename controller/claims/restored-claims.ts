@@ -1,0 +1,115 @@
+import type { ClaimOwner } from '../../api/ipam-claim.js';
+import { controllerOf, isBeingDeleted, objectKey } from '../../api/meta.js';
+import { CLAIM_REQUESTED_ADDRESSES, CLAIM_REQUEST_ORIGIN, EventReason } from '../../api/names.js';
+import type { Action } from './action.js';
+import { requestText } from './address-requests.js';
+import { appliedAddressesOf } from './applied-copy.js';
+import { type ClaimChanges, changesTo, newClaim, successorOf } from './claim-object.js';
+import type { DesiredClaim } from './desired-claim.js';
+import type { ObservedWorkload } from './observed-workload.js';
+import { type OwnedClaim, isInUse } from './ownership.js';
+import type { WorkloadEvent } from './workload-event.js';
+
+/**
+ * Returns true for a claim that was restored from a backup: the owner that it names is gone, but did not take the claim with it. Backup tools drop
+ * owner references. kubectl keeps them, so the garbage collector deletes the claim sooner or later. A claim also looks restored if its VM was deleted
+ * with `--cascade=orphan` while it was stopped.
+ */
+export function isRestored({ claim, owner, recordedOwnerUid, state }: OwnedClaim): boolean {
+  if (state !== 'gone' || owner.uid !== recordedOwnerUid) return false;
+  // only a user deletes a claim without an owner reference
+  if (controllerOf(claim) === undefined) return !isBeingDeleted(claim);
+  return appliedAddressesOf(claim, recordedOwnerUid) !== undefined;
+}
+
+/** Keeps a restored claim, and so its addresses, for a VM that is restored later. */
+export function keepRestored(owned: OwnedClaim, observed: ObservedWorkload): Action {
+  const { claim, owner } = owned;
+  const { now, restoreWaitMs } = observed;
+  const claimName = claim.metadata.name;
+  if (isInUse(owned, observed)) {
+    return { kind: 'wait', claimName, reason: 'it was restored, but a launcher of an earlier VM may use it' };
+  }
+  const leftMs = Date.parse(claim.metadata.creationTimestamp ?? '') + restoreWaitMs - now;
+  if (leftMs <= 0) {
+    const reason =
+      `IPAMClaim ${objectKey(claim)} was restored, and no ${owner.kind} ${owner.name} has needed it for ${restoreWaitMs / 1000} s ` +
+      '(controller flag --restore-wait): its addresses are released';
+    return {
+      kind: 'release',
+      claim,
+      reason,
+      event: { reason: EventReason.RestoredClaimReleased, message: reason, regarding: claim },
+    };
+  }
+  const set = withoutOwner(owned);
+  if (set !== undefined) return { kind: 'update', claim, owner, set, reason: 'it was restored, and its owner is gone' };
+  const reason =
+    `IPAMClaim ${objectKey(claim)} was restored and keeps its addresses until ${owner.kind} ${owner.name} is restored too ` +
+    `and has an interface on network "${claim.spec.network}"`;
+  const event = { reason: EventReason.RestoredClaimWaiting, message: reason, regarding: claim };
+  return { kind: 'wait', claimName, reason, event, requeueAfterMs: Math.min(leftMs, restoreWaitMs) };
+}
+
+/** Gives a restored claim, which nothing uses, to the owner that needs it. One that is being deleted is replaced by a claim with the same addresses. */
+export function adoptRestored(owned: OwnedClaim, newOwner: ClaimOwner, desired: DesiredClaim): Action {
+  const { claim, owner } = owned;
+  const { namespace = '', name } = claim.metadata;
+  const requested = appliedRequestOf(owned);
+  if (isBeingDeleted(claim)) {
+    const successor =
+      requested === undefined
+        ? successorOf(claim, newOwner, desired)
+        : newClaim({ namespace, name }, newOwner, desired, requested);
+    return {
+      kind: 'release',
+      claim,
+      successor,
+      reason: 'it was restored with an owner that is gone: it is created again',
+    };
+  }
+  const set = changesTo(claim, newOwner, desired) ?? {};
+  const request = requestText(desired) === undefined ? requestOf(requested) : {};
+  const annotations = { ...set.annotations, ...request };
+  const reason = `it was restored: ${newOwner.kind} ${newOwner.uid} adopts it from ${owner.uid}, which is gone`;
+  return { kind: 'update', claim, owner: newOwner, set: { ...set, annotations }, reason };
+}
+
+/** Replaces a restored claim, which nothing uses, if the interface of its name is on another network now. */
+export function replaceRestored(
+  { claim }: OwnedClaim,
+  newOwner: ClaimOwner,
+  desired: DesiredClaim,
+  regarding: WorkloadEvent['regarding'],
+): Action {
+  const { namespace = '', name } = claim.metadata;
+  const reason =
+    `IPAMClaim ${objectKey(claim)} was restored for network "${claim.spec.network}", but interface "${desired.vmNetwork}" is on network ` +
+    `"${desired.network}": it gets other addresses`;
+  return {
+    kind: 'release',
+    claim,
+    successor: newClaim({ namespace, name }, newOwner, desired),
+    reason,
+    event: { reason: EventReason.RestoredClaimReleased, message: reason, regarding },
+  };
+}
+
+/** Saves a claim that `kubectl apply` restored from the garbage collector, and requests the addresses that it had. */
+function withoutOwner(owned: OwnedClaim): ClaimChanges | undefined {
+  const { claim } = owned;
+  const controller = controllerOf(claim);
+  if (controller === undefined || isBeingDeleted(claim)) return undefined;
+  const others = (claim.metadata.ownerReferences ?? []).filter(({ uid }) => uid !== controller.uid);
+  return { ownerReferences: others, annotations: requestOf(appliedRequestOf(owned)) };
+}
+
+/** The request lasts longer than one of the VM's template would. */
+function requestOf(addresses: string | undefined): Record<string, string | null> {
+  return addresses === undefined ? {} : { [CLAIM_REQUESTED_ADDRESSES]: addresses, [CLAIM_REQUEST_ORIGIN]: null };
+}
+
+function appliedRequestOf({ claim, recordedOwnerUid }: OwnedClaim): string | undefined {
+  const addresses = appliedAddressesOf(claim, recordedOwnerUid) ?? [];
+  return addresses.length === 0 ? undefined : JSON.stringify(addresses);
+}
