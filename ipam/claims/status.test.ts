@@ -93,4 +93,20 @@ describe('the status of a claim', () => {
     expect(statusChanges(claim(reported), SERVED)).to.deep.equal(['LaunchersVerified']);
     expect(patched(reported, SERVED).status?.conditions).to.have.length(1);
   });
+
+  it('keeps the end of a cool-down that an earlier process wrote, because each counts by its own clock', () => {
+    const until = (time: string) => ({
+      status: 'False' as const,
+      reason: 'IPAddressConflict',
+      message: `10.0.0.5 cools down until ${time}`,
+    });
+    const before: ClaimScenario = {
+      ips: [],
+      conditions: [{ type: 'IPsAllocated', ...until('2026-01-01T00:01:00.000Z') }],
+    };
+    const desired = { ips: [], allocated: until('2026-01-01T00:01:01.500Z') };
+    expect(statusChanges(claim(before), desired)).to.deep.equal([]);
+    const other = { ...desired.allocated, message: '10.0.0.6 cools down until 2026-01-01T00:01:00.000Z' };
+    expect(statusChanges(claim(before), { ...desired, allocated: other })).to.deep.equal(['IPsAllocated']);
+  });
 });

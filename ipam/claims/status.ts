@@ -46,13 +46,19 @@ export function conditionOf(claim: IPAMClaim, type: string): Condition | undefin
   return claim.status?.conditions?.find((found) => found.type === type);
 }
 
-/** Compares a condition without the counts of a full pool: they change all the time and must not cause events. */
+/** The end of a cool-down in a message. */
+const TIME = / until \d{4}-\d\d-\d\dT[\d:.]+Z/;
+
+/**
+ * Compares a condition without the counts of a full pool, which change all the time, and without the end of a cool-down, which each process counts by its own
+ * clock. They must not cause events.
+ */
 export function isEquivalent(found: Condition | undefined, desired: ConditionValue | undefined): boolean {
   if (found === undefined || desired === undefined) return found === desired;
   if (found.status !== desired.status || found.reason !== desired.reason) return false;
   return found.reason === AllocationReason.Exhausted
     ? messagePrefix(found.message) === messagePrefix(desired.message)
-    : found.message === desired.message;
+    : found.message.replace(TIME, '') === desired.message.replace(TIME, '');
 }
 
 /** `pool blue is full` of `pool blue is full: 254 of 254 leased`. */
