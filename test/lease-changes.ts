@@ -13,6 +13,7 @@ export interface LeaseChangeCase {
 
 const VM1: LeaseOwner = { kind: 'IPAMClaim', namespace: 'a', name: 'vm1.blue', uid: 'claim-1', workloadUID: 'vm-1' };
 const VM2: LeaseOwner = { kind: 'IPAMClaim', namespace: 'b', name: 'vm2.blue', uid: 'claim-2' };
+const POD: LeaseOwner = { kind: 'Pod', namespace: 'a', name: 'virt-launcher-vm1', uid: 'pod-1' };
 const RELEASED = '2026-01-01T00:00:00Z';
 const MAC = '02:00:00:00:00:ab';
 const held = { owner: VM1, mac: MAC };
@@ -28,6 +29,26 @@ export const LEASE_CHANGES: readonly LeaseChangeCase[] = [
   { name: 'may be allocated to another owner after a release', from: released, to: reallocated },
   { name: 'may be allocated to the same owner after a release', from: released, to: { releasedAt: null } },
   { name: 'may be allocated to the reserved MAC address', from: { mac: MAC }, to: { ...reallocated, reserved: true } },
+  { name: 'may pass from a pod to a claim of its namespace', from: { owner: POD, mac: MAC }, to: { owner: VM1 } },
+  {
+    name: 'may not pass from a pod to a claim of another namespace',
+    from: { owner: { ...POD, namespace: 'b' } },
+    to: { owner: VM1 },
+    expect: ['spec.owner', 'Pod b/virt-launcher-vm1 (uid pod-1), which has not released it: set releasedAt first'],
+  },
+  {
+    name: 'may not pass from a pod to another pod',
+    from: { owner: POD },
+    to: { owner: { ...POD, uid: 'pod-2' } },
+    expect: ['set releasedAt first'],
+  },
+  { name: 'may not pass from a claim to a pod', from: held, to: { owner: POD }, expect: ['set releasedAt first'] },
+  {
+    name: 'may not be released when they pass to a claim',
+    from: { owner: POD },
+    to: { owner: VM1, releasedAt: RELEASED },
+    expect: ['set releasedAt first'],
+  },
   {
     name: 'may not be allocated if they are reserved for nobody',
     from: {},

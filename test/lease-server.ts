@@ -149,7 +149,9 @@ function mayHaveOwner(before: AddressLeaseSpec, after: AddressLeaseSpec): boolea
   if (after.owner === undefined) return before.reserved === true && before.releasedAt !== undefined;
   const keys = ['kind', 'namespace', 'name', 'uid', 'workloadUID'] as const;
   const isSame = keys.every((key) => before.owner?.[key] === after.owner?.[key]);
-  return isSame || (before.releasedAt !== undefined && after.releasedAt === undefined);
+  const isTakenOver =
+    before.owner.kind === 'Pod' && after.owner.kind === 'IPAMClaim' && before.owner.namespace === after.owner.namespace;
+  return isSame || (after.releasedAt === undefined && (before.releasedAt !== undefined || isTakenOver));
 }
 
 function refuseOwner({ owner, releasedAt }: AddressLeaseSpec): string {

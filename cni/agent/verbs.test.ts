@@ -1,6 +1,8 @@
 import { expect } from 'chai';
 import { NETWORKS_ANNOTATION } from '../../api/names.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
+import type { NodePod } from './pods/node-pod.js';
+import { VMI_OWNER } from '../../test/launcher-pods.js';
 import { type Address, formatAddress, parseAddress } from '../../ipam/core/address.js';
 import { PoolDirectory } from '../../ipam/directory/directory.js';
 import type { AddressPool } from '../../api/address-pool.js';
@@ -19,6 +21,8 @@ const V11 = { cniVersion: '1.1.0' };
 class World {
   readonly steps: string[] = [];
   pods = [pod('blue@net1')];
+  /** Called when a launcher has got an address of its own. */
+  lookAgain = (): void => expect.fail('an ordinary pod has no claim');
   claim: IPAMClaim | undefined;
   entitlementFails: CniError | undefined;
   held: Address[] = [];
@@ -66,6 +70,10 @@ class World {
           if (this.entitlementFails !== undefined) return Promise.reject(this.entitlementFails);
           return Promise.resolve(this.claim === undefined ? { kind: 'none' } : { kind: 'claim', claim: this.claim });
         },
+        hasClaim: () => {
+          this.lookAgain();
+          return Promise.resolve(this.claim !== undefined);
+        },
         grant: grant('claimed', '10.0.0.7'),
         check: ({ pod: checked }, addresses) => {
           this.steps.push(`check ${checked?.metadata.name} ${addresses.map(formatAddress).join(' ')}`);
@@ -99,7 +107,7 @@ class World {
   }
 }
 
-function pod(value: string) {
+function pod(value: string): NodePod {
   return { metadata: { namespace: 'vms', name: 'p1', uid: 'p1-uid', annotations: { [NETWORKS_ANNOTATION]: value } } };
 }
 
@@ -133,6 +141,13 @@ describe('the CNI verbs', () => {
       expect(await world.perform('ADD')).to.deep.include({ ips: [{ address: '10.0.0.7/24' }] });
       expect(confirmed).to.deep.equal(['pod']);
       expect(world.steps).to.deep.equal(['grant claimed']);
+    });
+
+    it('gives a launcher the addresses of its claim if it was created while an address was leased', async () => {
+      world.pods[0]!.metadata.ownerReferences = [VMI_OWNER];
+      world.lookAgain = () => (world.claim = claimOf('vms/vm1.data', 'vms/blue'));
+      expect(await world.perform('ADD')).to.deep.include({ ips: [{ address: '10.0.0.7/24' }] });
+      expect(world.steps).to.deep.equal(['grant own', 'release c1 net1', 'grant claimed']);
     });
 
     it('leases nothing to a pod that may not use its claim', async () => {

@@ -1,5 +1,6 @@
 import { joinKey, objectKey } from '../../api/meta.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
+import { controllingVmi } from '../../api/pod.js';
 import { type Address, formatAddress, sameAddress } from '../../ipam/core/address.js';
 import type { Pool } from '../../ipam/core/pool.js';
 import { abortable } from '../../kube/abortable.js';
@@ -23,7 +24,7 @@ export interface VerbsDeps {
   readonly pods: Pick<NodePods, 'find'>;
   readonly resolver: Pick<AttachmentResolver, 'resolve' | 'selectionFor'>;
   /** Addresses of claims. It never writes. */
-  readonly claims: Pick<ClaimedAddresses, 'authorize' | 'grant' | 'check'>;
+  readonly claims: Pick<ClaimedAddresses, 'authorize' | 'hasClaim' | 'grant' | 'check'>;
   /** Addresses of pods without a claim. */
   readonly leases: Pick<PodLeases, 'grant' | 'release' | 'held' | 'collect'>;
   readonly directory: Pick<PoolDirectory, 'resolveUser' | 'poolsOf'>;
@@ -89,8 +90,19 @@ export class Verbs {
       const entitlement = await claims.authorize(attachment, call);
       if (entitlement.kind === 'claim') return this.#grantClaimed(attachment, entitlement.claim, call);
       const pool = this.#poolFor(attachment);
-      if (await freshness.confirm(attachment, pool.name, call)) return leases.grant(attachment, pool, call);
+      if (!(await freshness.confirm(attachment, pool.name, call))) continue;
+      const granted = await leases.grant(attachment, pool, call);
+      if (!(await this.#hasClaimNow(attachment, call))) return granted;
+      await leases.release(attachment.containerId, attachment.interfaceName, call);
     }
+  }
+
+  /**
+   * Reads live whether a launcher has a claim after all: persistent addresses may have been allowed since the last read. A claim that is created after
+   * this read takes over the leases of the launcher, because they exist already.
+   */
+  async #hasClaimNow(attachment: Attachment, call: RequestContext): Promise<boolean> {
+    return controllingVmi(attachment.pod) !== undefined && (await this.#deps.claims.hasClaim(attachment, call));
   }
 
   async #grantClaimed(attachment: Attachment, claim: IPAMClaim, call: RequestContext): Promise<Grant> {

@@ -7,6 +7,7 @@ import { ADDRESS_LEASES, IPAM_CLAIMS } from '../../kube/resources.js';
 import { bareAddress } from '../../test/bare-address.js';
 
 interface ObservedHolder {
+  kind: LeaseOwner['kind'];
   uid: string;
   workloadUID: string | undefined;
   /** The resourceVersion at which it became the holder, or was last observed as such. */
@@ -176,11 +177,14 @@ export class ClaimLeaseObserver {
     this.#holders.delete(address);
   }
 
-  #seeHeld(address: string, { uid, workloadUID }: LeaseOwner, version: bigint): void {
+  #seeHeld(address: string, { kind, uid, workloadUID }: LeaseOwner, version: bigint): void {
     const before = this.#holders.get(address);
+    // a claim may take over the lease of its launcher
+    const isTakenOver = before?.kind === 'Pod' && kind === 'IPAMClaim';
     if (before === undefined) this.#take(address, uid, workloadUID);
-    else if (before.uid !== uid) this.violations.push(`${address} went from ${before.uid} to ${uid} without a release`);
-    this.#holders.set(address, { uid, workloadUID, version });
+    else if (before.uid !== uid && !isTakenOver)
+      this.violations.push(`${address} went from ${before.uid} to ${uid} without a release`);
+    this.#holders.set(address, { kind, uid, workloadUID, version });
   }
 
   #take(address: string, uid: string, workloadUID: string | undefined): void {

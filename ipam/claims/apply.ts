@@ -16,13 +16,12 @@ import {
   updateLeaseUsage,
 } from '../core/index.js';
 import { releaseTime } from '../core/cooling-start.js';
-import type { Pool } from '../core/pool.js';
 import type { LeaseBook } from '../leases/lease-book.js';
 import { transformServedClaim } from './claim-transform.js';
 import type { AddressQuarantine } from './address-quarantine.js';
 import { statusPatch } from './status.js';
 import type { DesiredClaimStatus } from './step.js';
-import { allocateLease } from './lease-allocation.js';
+import { type AllocateLeaseContext, allocateLease } from './lease-allocation.js';
 
 export interface ApplyContext {
   client: LeaseClient & Pick<Client, 'get'>;
@@ -44,17 +43,17 @@ const REJECTED_RETRY_MS = 60_000;
 /** Allocates the chosen addresses one after the other. Until all answers are in, this process picks none of them for another claim. */
 export async function allocateAll(
   candidates: readonly AllocationCandidate[],
-  { claim, pool }: { claim: IPAMClaim; pool: Pool },
+  owner: Pick<AllocateLeaseContext, 'claim' | 'pool' | 'launchers'>,
   context: ApplyContext,
 ): Promise<AllocationOutcome> {
-  const { addressSpace } = pool;
+  const { addressSpace } = owner.pool;
   const { book, unpublished, clock, quarantine } = context;
   const marked = candidates.filter((candidate) => book.markPending(addressSpace, addressOf(candidate)));
   const pending = new Set(marked);
   try {
     if (marked.length < candidates.length) return { kind: 'lost' };
     for (const candidate of candidates) {
-      const result = await allocateLease(candidate, { ...context, claim, pool });
+      const result = await allocateLease(candidate, { ...context, ...owner });
       if (result.kind === 'lost') {
         // the lease book cannot hold an unreadable lease, so it would offer the address again
         if (result.to === 'unreadable' && pending.delete(candidate)) quarantine.add(addressSpace, addressOf(candidate));

@@ -39,7 +39,8 @@ export function readShownAddresses(claim: IPAMClaim): { addresses: readonly Addr
   return { addresses: [], problem: `status.ips: ${read.problem}, or clear it` };
 }
 
-function parseAddressList(
+/** Parses addresses, with or without prefix length: at most one of each family, sorted IPv4 first. */
+export function parseAddressList(
   list: readonly unknown[],
 ): { ok: true; addresses: readonly Address[] } | { ok: false; problem: string } {
   const addresses: Address[] = [];

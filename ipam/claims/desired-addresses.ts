@@ -20,6 +20,8 @@ export interface DesiredAddresses {
   surplus: readonly LeaseRecord[];
   /** Addresses in the claim's status. */
   shown: readonly Address[];
+  /** Addresses with which the VM runs, and which the status does not show. */
+  running: readonly Address[];
   /** Messages about texts of the claim that cannot be parsed. */
   problems: { request?: string; status?: string };
 }
@@ -28,19 +30,20 @@ const FAMILIES: readonly Family[] = [4, 6];
 
 /**
  * Returns the addresses that the claim should have. Addresses in the status stay, or are allocated again, because a pod may use them. Requested addresses replace
- * them once no pod uses the claim and all of them are leased. A claim that shows none gets what it requests, and any address of each other family of the pool.
+ * them once no pod uses the claim and all of them are leased. A claim that shows none gets what it requests, and any address of each other family of the pool. Before
+ * all of them come the addresses with which the VM runs already.
  */
 export function desiredAddressesOf(observed: ClaimObservation): DesiredAddresses {
-  const { claim, held, pods } = observed;
+  const { claim, held, pods, running: found } = observed;
   const request = readAddressRequest(claim);
   const shown = readShownAddresses(claim);
   const requested = request.kind === 'addresses' ? request.addresses : [];
   const movable = pods.length === 0 && !isBeingDeleted(claim);
   const followsRequest = movable && requested.length > 0 && requested.every((address) => isHeld(address, held));
-  const sources = followsRequest
-    ? [requested, shown.addresses]
-    : [shown.addresses, shown.addresses.length === 0 ? requested : []];
-  const families = familiesOf(observed, { shown: shown.addresses, requested, followsRequest });
+  const running = found.kind === 'addresses' ? found.addresses : [];
+  const used = running.length > 0 ? running : shown.addresses;
+  const sources = followsRequest ? [requested, used] : [used, used.length === 0 ? requested : []];
+  const families = familiesOf(observed, { used, requested, followsRequest });
   const targets = families.map((family) => targetOf(family, sources, held));
   const keep = targets.flatMap(({ lease }) => lease ?? []);
   const pending = requested.filter(
@@ -58,6 +61,7 @@ export function desiredAddressesOf(observed: ClaimObservation): DesiredAddresses
     isMovable: movable,
     surplus: held.filter((lease) => !keep.includes(lease)),
     shown: shown.addresses,
+    running,
     problems: {
       ...(request.kind === 'invalid' && { request: request.problem }),
       ...(shown.problem !== undefined && { status: shown.problem }),
@@ -65,8 +69,8 @@ export function desiredAddressesOf(observed: ClaimObservation): DesiredAddresses
   };
 }
 
-interface RequestedAndShown {
-  shown: readonly Address[];
+interface RequestedAndUsed {
+  used: readonly Address[];
   requested: readonly Address[];
   followsRequest: boolean;
 }
@@ -74,13 +78,13 @@ interface RequestedAndShown {
 /** A claim that has been served keeps its families, even if its pool gets another one. A claim that is being deleted gets no new address. */
 function familiesOf(
   { claim, held, resolution }: ClaimObservation,
-  { shown, requested, followsRequest }: RequestedAndShown,
+  { used, requested, followsRequest }: RequestedAndUsed,
 ): readonly Family[] {
   const has = (addresses: readonly Address[], family: Family) => addresses.some((address) => address.family === family);
   const heldAddresses = held.map(({ address }) => address);
   const pool = resolution.kind === 'served' ? resolution.pool.families : undefined;
   return FAMILIES.filter((family) => {
-    if (shown.length > 0) return has(shown, family) || (followsRequest && has(requested, family));
+    if (used.length > 0) return has(used, family) || (followsRequest && has(requested, family));
     if (isBeingDeleted(claim)) return has(heldAddresses, family);
     return (pool?.includes(family) ?? has(heldAddresses, family)) || has(requested, family);
   });

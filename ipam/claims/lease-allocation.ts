@@ -18,6 +18,7 @@ import {
   type AllocationCandidate,
   type AllocationRefusal,
   type LeaseRecord,
+  type LeaseRequest,
   addressOf,
   createLease,
   reallocateLease,
@@ -40,6 +41,8 @@ export type LeaseAllocation =
 export interface AllocateLeaseContext {
   claim: IPAMClaim;
   pool: Pool;
+  /** See {@link LeaseRequest.launchers}. */
+  launchers?: ReadonlySet<string>;
   client: LeaseClient & Pick<Client, 'get'>;
   book: Pick<LeaseBook, 'recordWrite' | 'forget'>;
   call: CallOptions;
@@ -53,17 +56,18 @@ export async function allocateLease(
   candidate: AllocationCandidate,
   context: AllocateLeaseContext,
 ): Promise<LeaseAllocation> {
-  const { claim, pool, client, book, call } = context;
+  const { claim, pool, launchers, client, book, call } = context;
   const address = addressOf(candidate);
   const podInterface = claim.spec.interface;
   const mac = claimMacOf(claim);
-  const request = {
+  const request: LeaseRequest = {
     address,
     addressSpace: pool.addressSpace,
     pool: pool.name,
     owner: leaseOwnerOf(claim),
     ...(podInterface && podInterface.length <= MAX_INTERFACE && { interface: podInterface }),
     ...(mac !== undefined && { mac }),
+    ...(launchers && { launchers }),
   };
   const write = candidate.kind === 'create' ? createLease(request) : reallocateLease(candidate.lease, request);
   try {

@@ -6,6 +6,7 @@ import type { LeaseBook } from '../leases/lease-book.js';
 import type { PoolDirectory } from '../directory/directory.js';
 import type { Resolution } from '../directory/resolution.js';
 import type { ClaimPod, ClaimPods } from './claim-pods.js';
+import { type RunningAddresses, runningAddressesOf } from './running-addresses.js';
 import type { LauncherVmis } from './vmi-owners.js';
 
 /** A claim and everything that decides which addresses it gets. */
@@ -22,6 +23,7 @@ export interface ClaimObservation {
   canUpdateCounts?: () => boolean;
   /** What is known of the VMIs of these pods. */
   launcherVmis: LauncherVmis;
+  running: RunningAddresses;
 }
 
 export interface ClaimViews {
@@ -33,7 +35,7 @@ export interface ClaimViews {
 export function observe(
   claim: IPAMClaim,
   { book, directory, pods }: ClaimViews,
-): Omit<ClaimObservation, 'launcherVmis'> {
+): Omit<ClaimObservation, 'launcherVmis' | 'running'> {
   const { uid = '' } = claim.metadata;
   const held = book.ofOwner(uid).filter((lease) => stateOf(lease) === 'held');
   const resolution = directory.resolve(claim);
@@ -43,6 +45,16 @@ export function observe(
     ...[...names].flatMap((name) => directory.pool(name) ?? []),
   ];
   return { claim, held: [...held].sort(byAge), resolution, pools, pods: pods.podsOf(claim) };
+}
+
+/** Returns the addresses with which the claim's VM runs without it; none while no pool serves the claim. */
+export function observeRunning(
+  { claim, held, pods, launcherVmis, resolution }: Omit<ClaimObservation, 'running'>,
+  { book }: Pick<ClaimViews, 'book'>,
+): RunningAddresses {
+  if (resolution.kind !== 'served') return { kind: 'none' };
+  const leasesOf = (uid: string) => book.ofOwner(uid);
+  return runningAddressesOf({ claim, held, pods, launcherVmis, pool: resolution.pool, leasesOf });
 }
 
 /** Held leases of earlier claims with this name, that is, with another UID than the current claim. */

@@ -70,7 +70,7 @@ describe('the next step of a claim', () => {
       'is to release the lease of one family if the other family is full, even while a pod waits',
       { held: ['10.0.0.5'], ips: [], conditions: [refused(FULL)], pods: ['p1'], ownerPod: 'p1' },
       'release 10.0.0.5',
-      { need: FULL, isLive: true },
+      { need: FULL, ...LIVE },
     );
     check('is to report that no pool serves the claim', { pool: null }, 'write [] PoolNotFound');
     check(

@@ -8,6 +8,7 @@ import { type Resolution, namespaceRefusal } from '../directory/resolution.js';
 import { formatStatusIp } from './status-ip.js';
 import type { ClaimObservation } from './observe.js';
 import { ownerPodOf, vmisToVerify } from './owner-pod.js';
+import { readShownAddresses } from './claim-addresses.js';
 import { statusChanges } from './status.js';
 import type { DesiredClaimStatus, ClaimStep, ConditionValue } from './step.js';
 import { type DesiredAddresses, desiredAddressesOf } from './desired-addresses.js';
@@ -27,22 +28,23 @@ export interface Findings {
  * Plans the next step for a claim. Pure. The process may stop after any step, because each plan starts from the stored state: addresses are allocated before the
  * status shows them, and released after it has stopped showing them.
  */
-export function plan(observed: ClaimObservation, findings: Findings): ClaimStep {
-  const { resolution } = observed;
-  const reason = skipReason(resolution);
+export function plan(given: ClaimObservation, findings: Findings): ClaimStep {
+  const observed = withoutFailedMove(given, findings);
+  const reason = skipReason(observed.resolution);
   if (reason !== undefined) return { kind: 'none', reason };
+  const verification = verificationStep(observed);
+  if (verification !== undefined) return verification;
   const wanted = desiredAddressesOf(observed);
   if (isBeingDeleted(observed.claim) && observed.held.length + wanted.shown.length === 0) {
     return { kind: 'none', reason: 'it is being deleted and never had an address' };
   }
   const refusal = refusalOf(observed, wanted, findings);
-  const { addresses, families } = wanted.missing;
-  if (refusal === undefined && addresses.length + families.length > 0) {
-    return { kind: 'allocate', purpose: 'need', addresses, families, reason: 'it lacks some of its addresses' };
+  if (refusal === undefined && wanted.missing.addresses.length + wanted.missing.families.length > 0) {
+    return allocationStep(wanted, findings);
   }
   // requested addresses may be free even if the shown ones are not
   const requestCondition = evaluateRequest(observed, wanted, findings);
-  if (requestCondition === 'allocate') return moveStep(wanted, findings);
+  if (requestCondition === 'allocate') return moveStep({ addresses: wanted.unleased, families: [] }, findings);
   const { claim, pods, launcherVmis } = observed;
   const uids = vmisToVerify(claim, pods, launcherVmis);
   if (uids.length > 0) return { kind: 'read-vmi', claim, uids, reason: 'the VMI of its launcher must be verified' };
@@ -54,6 +56,30 @@ export function plan(observed: ClaimObservation, findings: Findings): ClaimStep 
   if (changes.length > 0)
     return { kind: 'write-status', desired, reason: `its status differs in ${changes.join(', ')}` };
   return macStep(observed, wanted) ?? surplusStep(observed, { wanted, refusal }, findings);
+}
+
+/** A claim that cannot have the addresses of its running VM keeps those that it shows. */
+function withoutFailedMove(observed: ClaimObservation, { move }: Findings): ClaimObservation {
+  const keeps = move !== undefined && readShownAddresses(observed.claim).addresses.length > 0;
+  return keeps ? { ...observed, running: { kind: 'none' } } : observed;
+}
+
+function verificationStep({ claim, running }: ClaimObservation): ClaimStep | undefined {
+  switch (running.kind) {
+    case 'unverified': {
+      const reason = 'the VMI of a launcher that has addresses must be verified';
+      return { kind: 'read-vmi', claim, uids: running.uids, reason };
+    }
+    case 'unknown':
+      return { kind: 'none', reason: running.reason };
+    default:
+      return undefined;
+  }
+}
+
+function allocationStep({ running, shown, missing }: DesiredAddresses, findings: Findings): ClaimStep {
+  if (running.length > 0 && shown.length > 0) return moveStep(missing, findings);
+  return { kind: 'allocate', purpose: 'need', ...missing, reason: 'it lacks some of its addresses' };
 }
 
 /** The claim's MAC address is new or has changed since its leases were allocated. Once the claim is gone, only its leases know it. */
@@ -86,10 +112,11 @@ export function planEarlierClaims(earlier: readonly LeaseRecord[], gone: Readonl
 }
 
 function refusalOf(
-  { resolution, held }: ClaimObservation,
+  { resolution, held, running }: ClaimObservation,
   wanted: DesiredAddresses,
   { need }: Findings,
 ): AllocationRefusal | undefined {
+  if (running.kind === 'refused') return running.refusal;
   const { missing, shown, problems } = wanted;
   const isComplete = missing.addresses.length + missing.families.length === 0;
   // without a pool it is unknown which families a claim without addresses needs
@@ -99,7 +126,7 @@ function refusalOf(
   if (isComplete && held.length > 0) return undefined;
   if (held.length > 0) return need;
   if (problems.status !== undefined) return { reason: AllocationReason.Internal, message: problems.status };
-  if (shown.length > 0 || problems.request === undefined) return need;
+  if (shown.length + wanted.running.length > 0 || problems.request === undefined) return need;
   return { reason: AllocationReason.InvalidRequest, message: problems.request };
 }
 
@@ -125,11 +152,11 @@ function evaluateRequest(
 }
 
 /** Addresses change only after live reads: caches may not show yet that a pod uses the claim again or that the request was withdrawn. */
-function moveStep({ unleased }: DesiredAddresses, { isLive, arePodsLive }: Findings): ClaimStep {
-  const reason = 'it requests other addresses';
+function moveStep(missing: DesiredAddresses['missing'], { isLive, arePodsLive }: Findings): ClaimStep {
+  const reason = 'it requests other addresses, or its VM runs with others';
   if (!isLive) return { kind: 'read-claim', reason };
   if (!arePodsLive) return { kind: 'list-pods', reason };
-  return { kind: 'allocate', purpose: 'move', addresses: unleased, families: [], reason };
+  return { kind: 'allocate', purpose: 'move', ...missing, reason };
 }
 
 interface StatusInput {
@@ -179,7 +206,7 @@ function ipsWhileRefused(observed: ClaimObservation, wanted: DesiredAddresses): 
 
 /**
  * Releases leases that the claim does not need: after a move, after two processes have allocated for it, or if it gets only one of two families. While a pod uses
- * the claim, it may have any of these addresses, unless the status shows none.
+ * the claim, it may have any of these addresses. If the status shows none, a pod that refers to the claim has none of them.
  */
 function surplusStep(
   { claim, pods, resolution }: ClaimObservation,
@@ -191,10 +218,12 @@ function surplusStep(
   const leases = incomplete ? [...keep, ...surplus] : surplus;
   if (leases.length === 0) return { kind: 'none', reason: 'nothing to do' };
   if (isBeingDeleted(claim)) return { kind: 'none', reason: 'it keeps its leases until it is deleted' };
-  if (shown.length > 0 && pods.length > 0) return { kind: 'none', reason: 'a pod may use the surplus addresses' };
+  // a launcher without a reference may have got them before the claim took over their leases
+  const users = shown.length > 0 ? pods : pods.filter(({ claims }) => !claims.includes(claim.metadata.name));
+  if (users.length > 0) return { kind: 'none', reason: 'a pod may use the surplus addresses' };
   const reason = incomplete ? 'some of its addresses are not available' : `${objectKey(claim)} has other addresses`;
   if (!isLive) return { kind: 'read-claim', reason };
-  if (shown.length > 0 && !arePodsLive) return { kind: 'list-pods', reason };
+  if (!arePodsLive) return { kind: 'list-pods', reason };
   return { kind: 'release', leases, reason };
 }
 

@@ -12,7 +12,7 @@ describe('the next step of a claim whose launcher names a VMI', () => {
     const none = new Set<string>();
     const metadata = { ...observed.claim.metadata, ownerReferences: [vmReference('vm-uid')] };
     const claim = { ...observed.claim, metadata };
-    const named = { verifiedPods: none, unverifiedVmis: none, vmisToRead: none, ...vmis };
+    const named = { verifiedPods: none, unverifiedVmis: none, vmisToRead: none, unreadableVmis: none, ...vmis };
     return describeStep(plan({ ...observed, claim, pods, launcherVmis: named }, { isLive: true, arePodsLive: true }));
   }
 

@@ -13,10 +13,11 @@ import { leaseOwnerOf } from '../core/lease-owner.js';
 import type { Pool } from '../core/pool.js';
 import type { LeaseBook } from '../leases/lease-book.js';
 import type { BlockReconciler } from '../blocks/block-reconciler.js';
-import { recordMac, releaseAll, allocateAll, isPoolExhausted, writeStatus } from './apply.js';
+import { recordMac, releaseAll, allocateAll, writeStatus } from './apply.js';
+import { startWaiting, stopWaiting } from './claim-wait.js';
 import type { ClaimMetrics } from './metrics.js';
 import { readClaim, listClaimPods } from './live-reads.js';
-import { type ClaimObservation, type ClaimViews, observe, leasesOfEarlierClaims } from './observe.js';
+import { type ClaimObservation, type ClaimViews, observe, observeRunning, leasesOfEarlierClaims } from './observe.js';
 import { pick } from './pick.js';
 import { type Findings, plan, planEarlierClaims } from './plan.js';
 import { vmiRecheckDelayMs } from './owner-pod.js';
@@ -135,7 +136,9 @@ class ClaimSync {
     const byUid = new Map([...observed.pods, ...this.#livePods].map((pod) => [pod.metadata.uid, pod]));
     const pods = vmis.createdByKubeVirt([...byUid.values()]);
     const canUpdateCounts = () => waitList.canUpdateCounts(key, clock.now());
-    return { ...observed, resolution, pods, launcherVmis: vmis.verify(pods, this.#claim), canUpdateCounts };
+    const launcherVmis = vmis.verify(pods, this.#claim);
+    const seen = { ...observed, resolution, pods, launcherVmis, canUpdateCounts };
+    return { ...seen, running: observeRunning(seen, this.#dependencies) };
   }
 
   #plan(observed: ClaimObservation | undefined): ClaimStep {
@@ -176,7 +179,7 @@ class ClaimSync {
         return;
       case 'allocate':
         if (observed?.resolution.kind !== 'served') return;
-        await this.#allocate(step, observed.claim, observed.resolution.pool);
+        await this.#allocate(step, observed, observed.resolution.pool);
         return;
       case 'write-status':
         if (observed !== undefined) await this.#writeStatus(step, observed.claim);
@@ -200,10 +203,13 @@ class ClaimSync {
     this.#findings = { isLive: true, arePodsLive: this.#findings.arePodsLive };
   }
 
-  async #allocate(step: Extract<ClaimStep, { kind: 'allocate' }>, claim: IPAMClaim, pool: Pool): Promise<void> {
+  async #allocate(
+    { purpose, addresses, families }: Extract<ClaimStep, { kind: 'allocate' }>,
+    { claim, running }: ClaimObservation,
+    pool: Pool,
+  ): Promise<void> {
     const { book, claims, waitList, restoreHolds, blocks, clock, heldByStopped, stickyMAC, metrics } =
       this.#dependencies;
-    const { purpose, addresses, families } = step;
     const terms = {
       ...leaseTimesOf(pool, this.#dependencies),
       now: clock.now(),
@@ -213,19 +219,21 @@ class ClaimSync {
     };
     const mac = claimMacOf(claim);
     const owner = leaseOwnerOf(claim);
-    const request = { addresses, families, owner, ...(mac !== undefined && { mac }), prefersSticky: stickyMAC };
+    const launchers = running.kind === 'addresses' ? { launchers: running.launchers } : {};
+    const sticky = { ...(mac !== undefined && { mac }), prefersSticky: stickyMAC };
+    const request = { addresses, families, owner, ...launchers, ...sticky };
     const noteShortage = (family: Family) => blocks?.noteShortage(pool.name, family);
     const chosen = pick(claim, pool, request, { view: book.view(pool), terms, claims, waitList, noteShortage });
     // no await between the choice and the moment when it is pending or waited for
     const outcome = chosen.ok
-      ? await allocateAll(chosen.candidates, { claim, pool }, this.#context())
+      ? await allocateAll(chosen.candidates, { claim, pool, ...launchers }, this.#context())
       : ({ kind: 'refused', refusal: chosen.refusal } as const);
     metrics.countAllocation(purpose, outcome.kind);
     if (outcome.kind === 'refused') {
       this.#findings[purpose] = outcome.refusal;
-      this.#startWaiting(claim, pool);
+      startWaiting(this.#input.key, { claim, pool, refusals: this.#refusals }, this.#dependencies);
     } else if (outcome.kind === 'allocated') {
-      this.#stopWaiting();
+      stopWaiting(this.#input.key, this.#dependencies);
       // it may need other addresses now
       if (purpose === 'move') delete this.#findings.need;
     }
@@ -259,7 +267,7 @@ class ClaimSync {
     if (this.#claim !== undefined) restoreHolds.onSynced(this.#claim);
     const refusals = this.#refusals;
     if (refusals.length === 0) {
-      this.#stopWaiting();
+      stopWaiting(this.#input.key, this.#dependencies);
       const ms = gracePeriods.remainingMs(key, clock.now()) || vmiRecheckDelayMs(observed);
       return ms > 0 ? { requeueAfterMs: ms } : undefined;
     }
@@ -268,26 +276,9 @@ class ClaimSync {
     return { requeueAfterMs: Math.min(ms, waitList.recheckMs) };
   }
 
-  #startWaiting(claim: IPAMClaim, pool: Pool): void {
-    const { waitList, metrics } = this.#dependencies;
-    const refusals = this.#refusals;
-    waitList.set(this.#input.key, {
-      created: claim.metadata.creationTimestamp ?? '',
-      ...(refusals.some(isPoolExhausted) && { pool }),
-      addresses: refusals.flatMap(({ address }) => (address ? [{ addressSpace: pool.addressSpace, address }] : [])),
-    });
-    metrics.setWaiting(waitList.size);
-  }
-
   get #refusals(): readonly AllocationRefusal[] {
     const { need, move } = this.#findings;
     return [need, move].filter((refusal) => refusal !== undefined);
-  }
-
-  #stopWaiting(): void {
-    const { waitList, metrics } = this.#dependencies;
-    waitList.remove(this.#input.key);
-    metrics.setWaiting(waitList.size);
   }
 
   #context() {

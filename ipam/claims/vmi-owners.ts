@@ -23,6 +23,8 @@ export interface LauncherVmis {
   readonly unverifiedVmis: ReadonlySet<string>;
   /** Those of the unverified VMIs that must be read again. */
   readonly vmisToRead: ReadonlySet<string>;
+  /** Those of the unverified VMIs that could not be read. */
+  readonly unreadableVmis: ReadonlySet<string>;
   /** Why the user who creates launchers is unknown; only for the claim of a workload. */
   readonly problem?: string;
 }
@@ -41,7 +43,7 @@ export interface VmiOwnersDependencies {
 export class VmiOwners {
   readonly #dependencies: VmiOwnersDependencies;
   /** By UID of the VMI. `owner` is absent if no VMI of that UID was found. */
-  readonly #read = new Map<string, { owner?: ClaimOwner; at: number }>();
+  readonly #read = new Map<string, { owner?: ClaimOwner; at: number; hasFailed: boolean }>();
 
   constructor(dependencies: VmiOwnersDependencies) {
     this.#dependencies = dependencies;
@@ -57,22 +59,25 @@ export class VmiOwners {
     const verifiedPods = new Set<string>();
     const unverifiedVmis = new Set<string>();
     const vmisToRead = new Set<string>();
-    if (!isWorkloadClaim(claim)) return { verifiedPods, unverifiedVmis, vmisToRead };
+    const unreadableVmis = new Set<string>();
+    const found = { verifiedPods, unverifiedVmis, vmisToRead, unreadableVmis };
+    if (!isWorkloadClaim(claim)) return found;
     const { username, problem } = this.#dependencies.kubevirt.controller();
-    if (problem !== undefined) return { verifiedPods, unverifiedVmis, vmisToRead, problem };
+    if (problem !== undefined) return { ...found, problem };
     const isCandidate = candidateMatcher(claim, username);
     for (const { metadata, vmi, creator } of pods) {
       if (vmi === undefined || !isCandidate(vmi.name, creator)) continue;
       if (isOwnedBy(claim, this.#read.get(vmi.uid)?.owner ?? vmi)) verifiedPods.add(metadata.uid ?? '');
       else unverifiedVmis.add(vmi.uid);
     }
-    for (const uid of unverifiedVmis) if (this.#isDue(uid)) vmisToRead.add(uid);
-    return { verifiedPods, unverifiedVmis, vmisToRead };
+    for (const uid of unverifiedVmis) this.#sort(uid, { vmisToRead, unreadableVmis });
+    return found;
   }
 
-  #isDue(uid: string): boolean {
+  #sort(uid: string, { vmisToRead, unreadableVmis }: Record<'vmisToRead' | 'unreadableVmis', Set<string>>): void {
     const read = this.#read.get(uid);
-    return read === undefined || this.#dependencies.clock.now() - read.at >= RECHECK_VMI_MS;
+    if (read === undefined || this.#dependencies.clock.now() - read.at >= RECHECK_VMI_MS) vmisToRead.add(uid);
+    else if (read.hasFailed) unreadableVmis.add(uid);
   }
 
   /** Reads the VMI that has the name of the claim's owner. Never rejects: a VMI that cannot be read verifies no launcher. */
@@ -81,16 +86,18 @@ export class VmiOwners {
     const { namespace = '' } = claim.metadata;
     const name = claimOwnerOf(claim)?.name ?? '';
     let found: { uid: string; owner: ClaimOwner } | undefined;
+    let hasFailed = false;
     try {
       const vmi = await findUnlessGone(client, VIRTUAL_MACHINE_INSTANCES, { namespace, name }, call);
       if (vmi !== undefined) found = { uid: vmi.metadata.uid ?? '', owner: ownerOfVmi(vmi) };
     } catch (error) {
+      hasFailed = true;
       log.warn({ vmi: joinKey(namespace, name), error: messageOf(error) }, 'cannot read the VMI of a launcher');
     }
     const at = clock.now();
     for (const uid of uids) {
       const owner = found?.uid === uid ? { owner: found.owner } : {};
-      setMostRecent(this.#read, uid, { ...owner, at }, MAX_REMEMBERED_VMIS);
+      setMostRecent(this.#read, uid, { ...owner, at, hasFailed }, MAX_REMEMBERED_VMIS);
     }
   }
 }

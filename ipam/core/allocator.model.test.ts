@@ -18,7 +18,6 @@ import {
 import { leaseName } from './lease-name.js';
 import {
   type LeaseRecord,
-  byPreferenceOf,
   createLease,
   expireLease,
   isSticky,
@@ -31,6 +30,7 @@ import {
   reallocateLease,
   timesWhenExhausted,
 } from './lease.js';
+import { byPreferenceOf } from './lease-preference.js';
 import { type Pool, subnetOf } from './pool.js';
 
 const TIMES = { cooldownMs: 60_000, stickyMs: 120_000, isStickyForClaims: true };

@@ -6,13 +6,14 @@ import {
   type LeaseRecord,
   type LeaseTimes,
   type Availability,
-  byPreferenceOf,
   expiresAt,
   isReservation,
   isSameWorkload,
+  stateOf,
   availabilityOf,
   timesWhenExhausted,
 } from './lease.js';
+import { byPreferenceOf } from './lease-preference.js';
 import { type Pool, addressesOf, subnetOf } from './pool.js';
 import {
   poolFullMessage,
@@ -36,6 +37,8 @@ export interface AllocationRequest {
   /** Addresses kept for the MAC address come before all others. Default: true. */
   readonly prefersSticky?: boolean;
   readonly owner: LeaseOwner;
+  /** See {@link LeaseRequest.launchers}. */
+  readonly launchers?: ReadonlySet<string>;
 }
 
 /** A summary of the released leases of a pool and family. */
@@ -161,12 +164,13 @@ function findRequested(address: Address, search: AddressSearch): SearchResult {
   return { candidate: lease === undefined ? { kind: 'create', address } : { kind: 'take', lease } };
 }
 
-/** Returns the hold that keeps the address from the owner. A refused claim does not keep it from the workload that had it last. */
+/** Returns the hold that keeps the address from the owner. A refused claim does not keep it from the workload that had it last, none from one that has it. */
 function conflictingHold(
   address: Address,
   lease: LeaseRecord | undefined,
   { request, context }: AddressSearch,
 ): RestoreHold | undefined {
+  if (lease !== undefined && stateOf(lease) === 'held') return undefined;
   const restoreHold = context.restoreHoldOn?.(address);
   const wasItsOwn = lease?.owner !== undefined && isSameWorkload(lease.owner, request.owner);
   return restoreHold?.wasRefused && wasItsOwn ? undefined : restoreHold;
@@ -238,9 +242,11 @@ function exhausted(family: Family, search: AddressSearch, cooling: CoolingSummar
 }
 
 function checkAvailability(lease: LeaseRecord, { pool, request, context }: AddressSearch): Availability {
-  const { owner, mac } = request;
+  const { owner, mac, launchers } = request;
+  const { address } = lease;
   const { addressSpace, name } = pool;
-  const wanted = { address: lease.address, addressSpace, pool: name, owner, ...(mac !== undefined && { mac }) };
+  const usage = { ...(mac !== undefined && { mac }), ...(launchers && { launchers }) };
+  const wanted = { address, addressSpace, pool: name, owner, ...usage };
   return availabilityOf(lease, wanted, context, context.now);
 }
 

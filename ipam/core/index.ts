@@ -8,6 +8,7 @@
  * |--------------------|-----------------------|--------------------------------------|
  * | `createLease`      | none                  | held                                 |
  * | `reallocateLease`  | released, or reserved | held                                 |
+ * |                    | held by a launcher    | held by the claim of its VM          |
  * | `updateLeaseUsage` | held                  | held, with another node or container |
  * | `releaseLease`     | held                  | released                             |
  * | `expireLease`      | released              | deleted; a reservation: reserved     |

@@ -6,7 +6,6 @@ import {
   type LeaseRequest,
   type LeaseTimes,
   type Availability,
-  byPreferenceOf,
   expireLease,
   expiresAt,
   isSticky,
@@ -18,6 +17,7 @@ import {
   reallocateLease,
   timesWhenExhausted,
 } from './lease.js';
+import { byPreferenceOf } from './lease-preference.js';
 
 const NOW = Date.parse('2026-01-01T00:00:00Z');
 const TIMES: LeaseTimes = { cooldownMs: 60_000, stickyMs: 3_600_000 };

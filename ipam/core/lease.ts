@@ -5,6 +5,7 @@ import { type Address, formatAddress, parseAddress, sameAddress } from './addres
 import { coolingStart } from './cooling-start.js';
 import { CLEARED_LABELS, leaseLabels } from './lease-labels.js';
 import { leaseName } from './lease-name.js';
+import { mayTakeOver } from './lease-takeover.js';
 import { omitUndefined, undefinedToNull } from './optional-fields.js';
 
 export type { LeaseWrite } from '../../api/address-lease.js';
@@ -48,6 +49,8 @@ export interface LeaseRequest {
   containerID?: string;
   interface?: string;
   mac?: string;
+  /** UIDs of the launchers of the claim's VM: the claim may take over the leases that they hold. */
+  launchers?: ReadonlySet<string>;
 }
 
 /** The times of a pool, in milliseconds since the release. */
@@ -130,22 +133,24 @@ export function availabilityOf(
   const state = stateOf(lease);
   const isRequestedAddress = lease.addressSpace === request.addressSpace && sameAddress(lease.address, request.address);
   // a lease that is being deleted is lost with its last finalizer
-  if (!isRequestedAddress || state === 'held' || lease.metadata.deletionTimestamp !== undefined)
+  const isAnothers = state === 'held' && !mayTakeOver(lease, request);
+  if (!isRequestedAddress || isAnothers || lease.metadata.deletionTimestamp !== undefined)
     return { holder: lease.owner ?? 'reserved' };
   if (isReservation(lease) && !(lease.pool === request.pool && hasRequestedMac(lease, request)))
     return { holder: 'reserved' };
-  if (state === 'reserved') return true;
+  if (state !== 'released') return true;
   const until = allocatableFrom(lease, request, times, now);
   return now >= until || { until };
 }
 
 /**
- * Allocates a released or reserved lease for the request. All fields of the earlier owner are replaced.
- * @throws {TypeError} if the lease is held, is for another address or pool, or is reserved and the MAC address differs
+ * Allocates a released or reserved lease for the request, or one that its owner takes over. All fields of the earlier owner are replaced.
+ * @throws {TypeError} if the lease is held by another owner, is for another address or pool, or is reserved and the MAC address differs
  */
 export function reallocateLease(record: LeaseRecord, request: LeaseRequest): LeaseWrite {
   const { name } = record.metadata;
-  if (stateOf(record) === 'held') throw new TypeError(`AddressLease ${name} is held: it cannot be allocated`);
+  if (stateOf(record) === 'held' && !mayTakeOver(record, request))
+    throw new TypeError(`AddressLease ${name} is held: it cannot be allocated`);
   if (leaseName(request.addressSpace, request.address) !== name || request.pool !== record.pool) {
     throw new TypeError(`AddressLease ${name} of pool ${record.pool} cannot be allocated for another address or pool`);
   }
@@ -228,19 +233,6 @@ export function expiresAt(record: LeaseRecord, times: LeaseTimes): number {
 export function isSticky(record: LeaseRecord, { stickyMs, isStickyForClaims = false }: LeaseTimes): boolean {
   if (record.mac === undefined || isReservation(record)) return record.mac !== undefined;
   return stickyMs > 0 && (isStickyForClaims || record.owner?.kind !== 'IPAMClaim');
-}
-
-/**
- * Orders the leases that are kept for one MAC address by preference: reservations, leases of the owner's name, of its namespace, of
- * others; each group latest release first. MAC addresses are not secret, so the own namespace comes before others.
- */
-export function byPreferenceOf({ namespace, name }: LeaseOwner): (a: LeaseRecord, b: LeaseRecord) => number {
-  const rank = (record: LeaseRecord) => {
-    if (isReservation(record)) return 3;
-    if (record.owner?.namespace !== namespace) return 0;
-    return record.owner.name === name ? 2 : 1;
-  };
-  return (a, b) => rank(b) - rank(a) || (b.releasedAt ?? 0) - (a.releasedAt ?? 0);
 }
 
 /** True if an administrator made the lease, held now or not. */

@@ -101,6 +101,15 @@ export class ClaimedAddresses {
   }
 
   /**
+   * Reads live whether the attachment has a claim, without waiting for one.
+   * @throws {CniError} 11 if a read failed
+   */
+  async hasClaim(attachment: Attachment, call: RequestContext): Promise<boolean> {
+    const { kind } = await this.#authorization.decide(attachment, this.#clock.now(), call);
+    return kind === 'claim';
+  }
+
+  /**
    * Returns the addresses of a claim that {@link authorize} has returned. Waits until the claim holds their leases.
    * @throws {CniError} 11 with the reason of the wait, 100 if the attachment is not authorized any more
    */

@@ -1,7 +1,8 @@
 import type { LeaseOwner } from '../../../api/address-lease.js';
 import type { Family } from '../../../ipam/core/address.js';
 import { type Availability, type LeaseRecord, availabilityOf } from '../../../ipam/core/index.js';
-import { byPreferenceOf, isSticky, isReservation, stateOf } from '../../../ipam/core/lease.js';
+import { byPreferenceOf } from '../../../ipam/core/lease-preference.js';
+import { isSticky, isReservation, stateOf } from '../../../ipam/core/lease.js';
 import { subnetOf } from '../../../ipam/core/pool.js';
 import type { Client } from '../../../kube/client.js';
 import { isNewer } from '../../../kube/resource-version.js';

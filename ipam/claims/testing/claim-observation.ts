@@ -95,7 +95,13 @@ export function observationOf(given: ClaimScenario): ClaimObservation {
     resolution: resolutionOf(given, compiled),
     pools: compiled === undefined ? [] : [compiled],
     pods: pods.map(pod),
-    launcherVmis: { verifiedPods: new Set(), unverifiedVmis: new Set(), vmisToRead: new Set() },
+    launcherVmis: {
+      verifiedPods: new Set(),
+      unverifiedVmis: new Set(),
+      vmisToRead: new Set(),
+      unreadableVmis: new Set(),
+    },
+    running: { kind: 'none' },
   };
 }
 

@@ -115,7 +115,7 @@ export class IpamModelCluster {
 
   checkSettled(): void {
     try {
-      checkSettled(this.world);
+      checkSettled(this.world, this.invariants.inUse);
     } catch (error) {
       (error as Error).message += this.describe();
       throw error;

@@ -24,8 +24,8 @@ export function leasesHeldBy(world: IpamWorld, uid: string | undefined): Address
 export class Invariants implements WriteChecks {
   /** UIDs of leases that a status has shown. */
   readonly #shown = new Set<string>();
-  /** By pod: the addresses that it was given, and the UID of the claim. */
-  readonly inUse = new Map<string, { claim: string; addresses: readonly string[] }>();
+  /** By pod: the addresses that it was given, and the UID of the claim; undefined if it got them without one. */
+  readonly inUse = new Map<string, { claim: string | undefined; addresses: readonly string[] }>();
   /** The world's version when the writing process last read the claim; undefined: it has not read it. */
   readAtVersion: number | undefined;
   /** By claim UID and address: the version since which the status shows the address. */
@@ -46,10 +46,17 @@ export class Invariants implements WriteChecks {
     const wasHeld = before.spec.releasedAt === undefined;
     if (wasHeld && (after === undefined || after.spec.releasedAt !== undefined)) this.#mayGo(before, after);
     if (after === undefined || after.spec.releasedAt !== undefined) return;
-    if (wasHeld && after.spec.owner?.uid !== before.spec.owner?.uid) {
+    if (wasHeld && after.spec.owner?.uid !== before.spec.owner?.uid && !this.#isTakenOver(before, after)) {
       throw new Violation(`${before.metadata.name} is taken from its owner`);
     }
     if (!wasHeld) this.#mayBeTaken(before, after);
+  }
+
+  /** A claim takes over the address of the launcher of its own VM. */
+  #isTakenOver(before: AddressLease, after: AddressLease): boolean {
+    const claim = this.#world.claim(after.spec.owner?.uid);
+    const pod = this.#world.list('pods').find(({ metadata }) => metadata.uid === before.spec.owner?.uid);
+    return claim === undefined || pod === undefined || pod.metadata.name === claim.metadata.name;
   }
 
   checkStatusChange(before: IPAMClaim, after: IPAMClaim): void {
@@ -87,17 +94,21 @@ export class Invariants implements WriteChecks {
 
   #mayGo(lease: AddressLease, after: AddressLease | undefined): void {
     const { name, uid = '' } = lease.metadata;
+    if (lease.spec.owner?.kind === 'Pod') throw new Violation(`${name} is released, and a pod has it`);
     const claim = this.#world.claim(lease.spec.owner?.uid);
     if (after === undefined && this.#shown.has(uid)) throw new Violation(`${name} is deleted, and was shown`);
     if (claim === undefined || this.#isOvertaken(lease, claim) || this.#hasAnotherOf(lease)) return;
     if (statusAddresses(claim).includes(lease.spec.address)) {
       throw new Violation(`${name} goes, and its claim shows it`);
     }
-    for (const { claim: user, addresses } of this.inUse.values()) {
-      if (user === claim.metadata.uid && addresses.includes(lease.spec.address)) {
-        throw new Violation(`${name} goes, and a pod has it`);
-      }
-    }
+    if (this.#isInUse(lease.spec.address, claim)) throw new Violation(`${name} goes, and a pod has it`);
+  }
+
+  #isInUse(address: string, { metadata }: IPAMClaim): boolean {
+    return [...this.inUse].some(([pod, { claim, addresses }]) => {
+      const isOfClaim = claim === undefined ? pod === metadata.name : claim === metadata.uid;
+      return isOfClaim && addresses.includes(address);
+    });
   }
 
   /** The claim has another lease of the same address, in another address space: caches that disagree about the pool's address space have caused both. */

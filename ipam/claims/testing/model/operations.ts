@@ -15,6 +15,12 @@ import { type Invariants, leasesHeldBy } from './invariants.js';
 import { MAX_STALENESS_MS } from './process.js';
 import type { IpamWorld } from './world.js';
 import { bareAddress } from '../../../../test/bare-address.js';
+import {
+  type LauncherOperation,
+  applyLauncherOperation,
+  launcherOperation,
+  releasePodLeases,
+} from './launcher-operations.js';
 
 const NAMESPACE = 'vms';
 const NAMES = ['a', 'b', 'c', 'd', 'e'] as const;
@@ -65,7 +71,8 @@ export type Operation =
   | { do: 'deleteLease'; index: number }
   | { do: 'pool'; pool: keyof typeof POOLS }
   | { do: 'pass'; seconds: number }
-  | { do: 'expire' };
+  | { do: 'expire' }
+  | LauncherOperation;
 
 const doing = <D extends Operation['do']>(what: D) => fc.constant(what);
 const name = fc.constantFrom(...NAMES);
@@ -85,6 +92,7 @@ export const operation: fc.Arbitrary<Operation> = fc.oneof(
   },
   { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('delete' as const, 'finish' as const), name }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('startPod' as const, 'addPod', 'endPod'), name }) },
+  { weight: 6, arbitrary: launcherOperation },
   { weight: 3, arbitrary: fc.record({ do: doing('request'), name, request }) },
   { weight: 1, arbitrary: fc.record({ do: doing('deleteLease'), index: fc.nat({ max: 9 }) }) },
   {
@@ -134,10 +142,16 @@ export function applyOperation(world: IpamWorld, invariants: Invariants, operati
       return;
     case 'endPod':
       invariants.inUse.delete(operation.name);
+      releasePodLeases(world, operation.name);
       world.remove('pods', `${NAMESPACE}/${operation.name}`);
       return;
     case 'deleteLease':
       deleteLease(world, operation.index);
+      return;
+    case 'startLauncher':
+    case 'addLauncher':
+    case 'report':
+      applyLauncherOperation(world, invariants, operation);
       return;
     default:
       applyPoolOperation(world, operation);
@@ -264,7 +278,8 @@ function setRequest(metadata: IPAMClaim['metadata'], request: string | undefined
 }
 
 function deleteLease(world: IpamWorld, index: number): void {
-  const leases = world.list('addressleases');
+  // a user who deletes the lease of a pod without a claim frees an address that is in use
+  const leases = world.list('addressleases').filter(({ spec }) => spec.owner?.kind !== 'Pod');
   const lease = leases[index % Math.max(leases.length, 1)];
   if (lease !== undefined) world.remove('addressleases', lease.metadata.name);
 }

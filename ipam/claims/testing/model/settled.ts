@@ -1,19 +1,22 @@
-import type { IPAMClaim } from '../../../../api/ipam-claim.js';
+import { type IPAMClaim, claimOwnerOf } from '../../../../api/ipam-claim.js';
 import { type Condition, isBeingDeleted, objectKey } from '../../../../api/meta.js';
 import { AllocationReason, CLAIM_REQUESTED_ADDRESSES, IPS_ALLOCATED, REQUEST_HONOURED } from '../../../../api/names.js';
 import { type Address, formatAddress, parseAddress } from '../../../core/address.js';
 import { type Pool, addressesOf, compilePool } from '../../../core/pool.js';
 import { conditionOf } from '../../status.js';
-import { Violation, leasesHeldBy } from './invariants.js';
+import { type Invariants, Violation, leasesHeldBy } from './invariants.js';
 import type { IpamWorld } from './world.js';
 import { bareAddress } from '../../../../test/bare-address.js';
 
 /** Checks a settled world: every claim has its addresses or reports why not, and all leases have an owner that exists. */
-export function checkSettled(world: IpamWorld): void {
+export function checkSettled(world: IpamWorld, inUse: Invariants['inUse']): void {
+  for (const name of inUse.keys()) checkRunning(world, name, inUse.get(name)?.addresses ?? []);
   for (const claim of world.list('ipamclaims')) checkClaim(world, claim);
   for (const { metadata, spec } of world.list('addressleases')) {
     if (spec.releasedAt !== undefined || spec.owner === undefined) continue;
-    if (world.claim(spec.owner.uid) === undefined) throw new Violation(`${metadata.name} has no owner any more`);
+    const isOfPod = world.list('pods').some((pod) => pod.metadata.uid === spec.owner?.uid);
+    if (!isOfPod && world.claim(spec.owner.uid) === undefined)
+      throw new Violation(`${metadata.name} has no owner any more`);
   }
 }
 
@@ -82,6 +85,21 @@ function checkClaim(world: IpamWorld, claim: IPAMClaim): void {
 function isSurplusForbidden(world: IpamWorld, claim: IPAMClaim): boolean {
   const isServed = world.get('addresspools', 'blue') !== undefined;
   return isServed && !isBeingDeleted(claim) && world.get('pods', objectKey(claim)) === undefined;
+}
+
+/** Checks that a claim shows the addresses that its running VM reports, if it shows addresses of the same families. */
+function checkRunning(world: IpamWorld, name: string, addresses: readonly string[]): void {
+  const claim = world.get('ipamclaims', `vms/${name}`);
+  const pod = world.get('pods', `vms/${name}`);
+  const isReported = pod?.metadata.annotations?.['k8s.v1.cni.cncf.io/network-status'] !== undefined;
+  if (claim === undefined || !isReported || claimOwnerOf(claim) === undefined || isBeingDeleted(claim)) return;
+  const shown = shownAddresses(claim).map(formatAddress);
+  const isServed = world.get('addresspools', 'blue')?.spec.addressSpace === 'blue';
+  const familiesOf = (texts: readonly string[]) => texts.map((text) => text.includes(':')).join();
+  if (!isServed || familiesOf(shown) !== familiesOf(addresses)) return;
+  if (shown.join() !== addresses.join()) {
+    throw new Violation(`${name} shows ${shown.join()}, and its VM runs with ${addresses.join()}`);
+  }
 }
 
 function checkRequest(claim: IPAMClaim, ips: readonly string[]): void {
