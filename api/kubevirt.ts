@@ -76,6 +76,15 @@ export function podNetworkOf(spec: VmiSpec | undefined): string | undefined {
   return spec?.networks?.find(({ pod }) => pod !== undefined)?.name;
 }
 
+/** Returns a network that Multus attaches in place of the pod's own network, with its NAD; undefined if there is none. */
+export function replacementOfPodNetwork(
+  spec: VmiSpec | undefined,
+  namespace: string,
+): Pick<SecondaryNetwork, 'name' | 'nad'> | undefined {
+  const found = spec?.networks?.find(({ multus }) => multus?.default === true);
+  return found?.multus && { name: found.name, nad: parseNetworkName(found.multus.networkName, namespace) };
+}
+
 function parseNetworkName(networkName: string, namespace: string): { namespace: string; name: string } {
   const slash = networkName.indexOf('/');
   if (slash < 0) return { namespace, name: networkName };

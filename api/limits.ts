@@ -28,6 +28,9 @@ export const MAX_LABEL_KEY_LENGTH = 253 + 1 + 63;
 /** Length of `spec.config` of a NAD. The largest valid pool would be longer, but nobody writes that into a NAD by hand. */
 export const MAX_NAD_CONFIG_LENGTH = 64 * 1024;
 
+/** Length of the subnets of a primary user-defined network. OVN-Kubernetes allows two of a layer-2 network. */
+export const MAX_SUBNETS_LENGTH = 1024;
+
 /** Plugins in a CNI config list. */
 export const MAX_NAD_PLUGINS = 64;
 

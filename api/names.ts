@@ -13,6 +13,10 @@ export const NETWORKS_ANNOTATION = 'k8s.v1.cni.cncf.io/networks';
 export const DEFAULT_NETWORK_ANNOTATION = 'v1.multus-cni.io/default-network';
 /** On a NAD: the device-plugin resource that its pods need (multi-net-spec, Multus' quickstart). */
 export const RESOURCE_NAME_ANNOTATION = 'k8s.v1.cni.cncf.io/resourceName';
+/** OVN-Kubernetes: on a pod, the claim of its interface on the primary user-defined network. */
+export const PRIMARY_CLAIM_ANNOTATION = 'k8s.ovn.org/primary-udn-ipamclaim';
+/** OVN-Kubernetes: label of a namespace whose pods have a primary user-defined network. It is set when the namespace is created, and stays. */
+export const PRIMARY_NETWORK_LABEL = 'k8s.ovn.org/primary-user-defined-network';
 export const NETWORK_STATUS_ANNOTATION = 'k8s.v1.cni.cncf.io/network-status';
 /** The key of a network-selection element that names a claim in the pod's namespace (multi-net-spec §4.1.2.1.11). */
 export const CLAIM_REFERENCE_KEY = 'ipam-claim-reference';
@@ -141,6 +145,8 @@ export const EventReason = {
   NetworkNotFound: 'NetworkAttachmentNotFound',
   /** A NetworkAttachmentDefinition is invalid. */
   NetworkInvalid: 'NetworkAttachmentInvalid',
+  /** A VM has a network that never has persistent addresses. */
+  NetworkNotServed: 'NetworkNotServed',
   /** A VM needs more claims than one VM may have. */
   ClaimLimit: 'IPAMClaimLimitReached',
   /** The API server rejected a claim. */

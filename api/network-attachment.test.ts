@@ -30,6 +30,21 @@ describe('the config of a NetworkAttachmentDefinition', () => {
       given: { name: 'blue', plugins: null, allowPersistentIPs: null },
       expect: { name: 'blue', allowPersistentIPs: false },
     },
+    {
+      name: 'a primary user-defined network with its subnets',
+      given: { name: 'blue', role: 'primary', subnets: '10.0.0.0/16' },
+      expect: { name: 'blue', allowPersistentIPs: false, primary: { subnets: '10.0.0.0/16' } },
+    },
+    {
+      name: 'a primary user-defined network without subnets',
+      given: { name: 'blue', role: 'primary' },
+      expect: { name: 'blue', allowPersistentIPs: false, primary: { subnets: '' } },
+    },
+    {
+      name: 'roles and subnets of other plugins',
+      given: { name: 'blue', role: { any: 'thing' }, subnets: [], plugins: [{ role: 'primary' }] },
+      expect: { name: 'blue', allowPersistentIPs: false },
+    },
   ];
   for (const { name, given, expect: expected } of usable) {
     it(`is read: ${name}`, () => {
@@ -61,6 +76,18 @@ describe('the config of a NetworkAttachmentDefinition', () => {
       given: { allowPersistentIPs: 'true' },
       field: 'spec.config.allowPersistentIPs',
       message: /without quotes$/,
+    },
+    {
+      name: 'subnets of a primary network that are no string',
+      given: { role: 'primary', subnets: ['10.0.0.0/16'] },
+      field: 'spec.config.subnets',
+      message: /separated by commas, in one string$/,
+    },
+    {
+      name: 'subnets of a primary network that are too long',
+      given: { role: 'primary', subnets: '10.0.0.0/16,'.repeat(100) },
+      field: 'spec.config.subnets',
+      message: /^has 1200 characters: write at most 1024$/,
     },
     { name: 'an invalid plugin', given: { plugins: [{}, 3] }, field: 'spec.config.plugins[1]', message: /^is 3: / },
     {

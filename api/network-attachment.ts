@@ -1,4 +1,4 @@
-import { MAX_NAD_CONFIG_LENGTH, MAX_NAD_PLUGINS } from './limits.js';
+import { MAX_NAD_CONFIG_LENGTH, MAX_NAD_PLUGINS, MAX_SUBNETS_LENGTH } from './limits.js';
 import { describeValue, isRecord } from './json.js';
 import type { KubeObject } from './meta.js';
 
@@ -12,6 +12,13 @@ export interface CniNetwork {
   /** The network's name: several NADs may share it. */
   name: string;
   allowPersistentIPs: boolean;
+  /** Present if the network is the primary user-defined network of its namespace (OVN-Kubernetes). */
+  primary?: PrimaryNetworkConfig;
+}
+
+export interface PrimaryNetworkConfig {
+  /** A comma-separated list of CIDRs, as in the config. */
+  subnets: string;
 }
 
 /** A config that cannot be used; `field` is a path in the NAD, and the message says what to do. */
@@ -79,7 +86,23 @@ function readNetwork(config: Record<string, unknown>, nadName: string): NetworkC
   if (!Array.isArray(plugins)) {
     return problem('spec.config.plugins', `is ${describeValue(plugins)}: set it to a list of CNI plugin configs`);
   }
-  return readAllowPersistentIPs(name || nadName, config, plugins);
+  const flags = readAllowPersistentIPs(name || nadName, config, plugins);
+  return flags.ok ? readRole(flags.network, config) : flags;
+}
+
+/** OVN-Kubernetes reads the role at the top level only. A role of another type is that of another plugin. */
+function readRole(network: CniNetwork, { role, subnets = '' }: Record<string, unknown>): NetworkConfig {
+  if (role !== 'primary') return { ok: true, network };
+  if (typeof subnets !== 'string') {
+    return problem(
+      'spec.config.subnets',
+      `is ${describeValue(subnets)}: write CIDRs separated by commas, in one string`,
+    );
+  }
+  if (subnets.length > MAX_SUBNETS_LENGTH) {
+    return problem('spec.config.subnets', `has ${subnets.length} characters: write at most ${MAX_SUBNETS_LENGTH}`);
+  }
+  return { ok: true, network: { ...network, primary: { subnets } } };
 }
 
 function readAllowPersistentIPs(name: string, config: Record<string, unknown>, plugins: unknown[]): NetworkConfig {

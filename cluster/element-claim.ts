@@ -58,13 +58,21 @@ function chooseNewClaim(
   network: VmiNetwork | undefined,
   choice: ClaimChoiceContext,
 ): ElementClaim {
-  const { workload, view, addRecheck } = choice;
+  const { workload, addRecheck } = choice;
   if (network === undefined) {
     if (isNamedByKubeVirt(selection)) addRecheck({ kind: 'vmi', key: workload.vmi });
     const vmi = joinKey(workload.namespace, workload.vmi);
     return { kind: 'none', why: `VirtualMachineInstance ${vmi} has no such network` };
   }
-  const nad = nadKey(selection.nad);
+  return chooseNetworkClaim(network, nadKey(selection.nad), choice);
+}
+
+/**
+ * Finds the claim of a network of the VM. Pure.
+ * @param nad the key, `namespace/name`, of the NAD that the pod uses for the network
+ */
+export function chooseNetworkClaim(network: VmiNetwork, nad: string, choice: ClaimChoiceContext): ElementClaim {
+  const { workload, view, addRecheck } = choice;
   const isVms = nad === nadKey(network.nad);
   const config = view.network(nad);
   if (config === undefined && isVms) addRecheck({ kind: 'network', key: nad });

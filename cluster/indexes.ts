@@ -2,6 +2,7 @@ import { type IPAMClaim, claimOwnerOf } from '../api/ipam-claim.js';
 import { type VirtualMachine, type VirtualMachineInstance, type VmiSpec, secondaryNetworks } from '../api/kubevirt.js';
 import { type KubeObject, joinKey } from '../api/meta.js';
 import { CLAIM_FINALIZER, CLAIM_VM_LABEL } from '../api/names.js';
+import type { ParsedNad } from './transforms.js';
 
 /** Indexes of the caches that processes share. A workload's key is the `namespace/name` of a VM and its VMI. */
 export const BY_WORKLOAD = 'workload';
@@ -11,6 +12,14 @@ export const BY_NAMESPACE = 'namespace';
 export const BY_UID = 'uid';
 /** Claims by the UID of their owner, current or noted in annotations. */
 export const BY_OWNER_UID = 'owner-uid';
+
+/** NADs of primary user-defined networks, by their namespace. */
+export const BY_PRIMARY_NAMESPACE = 'primary-namespace';
+
+export const NAD_INDEXES = {
+  [BY_PRIMARY_NAMESPACE]: (nad: ParsedNad) =>
+    nad.config.ok && nad.config.network.primary !== undefined ? namespaceOf(nad) : [],
+};
 
 export const VM_INDEXES = {
   [BY_UID]: ({ metadata: { uid } }: VirtualMachine) => (uid === undefined ? [] : [uid]),

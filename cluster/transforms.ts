@@ -14,7 +14,12 @@ import type {
 import type { KubeObject, ObjectMeta } from '../api/meta.js';
 import { type NetworkAttachmentDefinition, type NetworkConfig, parseNetworkConfig } from '../api/network-attachment.js';
 import { delegatingPluginFingerprints } from '../api/plugin-fingerprint.js';
-import { IPS_ALLOCATED, PERSISTENT_IPS_LABEL, REQUESTED_ADDRESSES_ANNOTATION } from '../api/names.js';
+import {
+  IPS_ALLOCATED,
+  PERSISTENT_IPS_LABEL,
+  PRIMARY_NETWORK_LABEL,
+  REQUESTED_ADDRESSES_ANNOTATION,
+} from '../api/names.js';
 import { layer2SegmentOf } from '../api/layer2-segment.js';
 
 /** Its fields are not needed. */
@@ -107,7 +112,7 @@ export function transformKubeVirt({ metadata, spec }: KubeVirt): KubeVirt {
 }
 
 export function transformNamespace({ metadata }: KubeObject): KubeObject {
-  const labels = pickKeys(metadata.labels, [PERSISTENT_IPS_LABEL]);
+  const labels = pickKeys(metadata.labels, [PERSISTENT_IPS_LABEL, PRIMARY_NETWORK_LABEL]);
   return { metadata: { ...identityMetadataOf(metadata), ...(labels && { labels }) } };
 }
 

@@ -13,7 +13,7 @@ import {
   VIRTUAL_MACHINES,
   VIRTUAL_MACHINE_INSTANCES,
 } from '../kube/resources.js';
-import { CLAIM_INDEXES, VMI_INDEXES, VM_INDEXES } from './indexes.js';
+import { CLAIM_INDEXES, NAD_INDEXES, VMI_INDEXES, VM_INDEXES } from './indexes.js';
 import type { WatchSpec } from '../kube/informers.js';
 import {
   type ParsedNad,
@@ -50,6 +50,7 @@ export const CLAIM_WATCH: WatchSpec<IPAMClaim> = {
 export const NAD_WATCH: WatchSpec<NetworkAttachmentDefinition, ParsedNad> = {
   resource: NETWORK_ATTACHMENT_DEFINITIONS,
   transform: transformNad,
+  indexes: NAD_INDEXES,
   optional: true,
 };
 export const NAMESPACE_WATCH: WatchSpec<KubeObject> = { resource: NAMESPACES, transform: transformNamespace };

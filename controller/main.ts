@@ -136,6 +136,7 @@ class Controller implements Component {
       blockedWorkloads: this.#blockedWorkloads,
       areWorkloadsServed: () => this.#informers.vms.isServed && this.#informers.vmis.isServed,
       isGateOpen: (namespace) => isNamespaceServed(namespace, this.#gate, this.#config.namespace),
+      servesPrimaryNetworks: this.#config.featureGates.primaryUserDefinedNetwork,
       maxClaims: this.#config.maxClaimsPerVm,
       restoreWaitMs: this.#config.restoreWaitMs,
       clock,

@@ -21,6 +21,7 @@ import {
   wholeNumber,
 } from './setting.js';
 import { METRICS_SETTINGS, type MetricsConfig } from './metrics-config.js';
+import { PRIMARY_NETWORK_SETTINGS, type PrimaryNetworkConfig } from './primary-network-config.js';
 import { VALIDATION_SETTINGS, type ValidationServerConfig } from './validation-config.js';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
@@ -52,7 +53,7 @@ export interface ControllerConfig extends CommonConfig {
   readonly restoreWaitMs: number;
 }
 
-export interface WebhookConfig extends CommonConfig, ClientConfig {
+export interface WebhookConfig extends CommonConfig, ClientConfig, PrimaryNetworkConfig {
   readonly webhookBindAddress: string;
   /** Directory with tls.crt and tls.key that another program renews. Absent: the webhook creates its own certificate. */
   readonly webhookCertDir?: string | undefined;
@@ -193,6 +194,7 @@ export const CONTROLLER_SETTINGS: Settings<ControllerConfig> = {
 export const WEBHOOK_SETTINGS: Settings<WebhookConfig> = {
   ...COMMON_SETTINGS,
   ...CLIENT_SETTINGS,
+  ...PRIMARY_NETWORK_SETTINGS,
   webhookBindAddress: {
     flag: 'webhook-bind-address',
     placeholder: 'host:port',

@@ -2,6 +2,8 @@
 export interface FeatureGates {
   /** Claims for the interfaces of VMs on networks that allow persistent addresses. */
   readonly persistentIPs: boolean;
+  /** Claims for the pod networks of VMs in namespaces with a primary user-defined network of OVN-Kubernetes. */
+  readonly primaryUserDefinedNetwork: boolean;
   /** Blocks of pools are assigned to nodes, and agents pick addresses for pods from them. */
   readonly nodeBlocks: boolean;
   /** Pools with publishCapacity show their free addresses on nodes, and pods request them. */
@@ -12,6 +14,7 @@ export interface FeatureGates {
 
 const GATES = {
   PersistentIPs: 'persistentIPs',
+  PrimaryUserDefinedNetwork: 'primaryUserDefinedNetwork',
   NodeBlocks: 'nodeBlocks',
   PublishCapacity: 'publishCapacity',
   StickyMAC: 'stickyMAC',
@@ -20,6 +23,8 @@ type GateName = keyof typeof GATES;
 
 export const DEFAULT_FEATURE_GATES: FeatureGates = Object.freeze({
   persistentIPs: true,
+  // kubevirt/ipam-extensions must not serve these networks, too
+  primaryUserDefinedNetwork: false,
   // applies to all pools, and clusters with few nodes work better without blocks
   nodeBlocks: false,
   publishCapacity: true,

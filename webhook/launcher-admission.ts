@@ -1,14 +1,18 @@
 import { joinKey } from '../api/meta.js';
+import { LAUNCHER_CREATOR } from '../api/names.js';
 import { controllingVmi } from '../api/pod.js';
 import type { Clock } from '../kube/clock.js';
 import type { Logger } from '../kube/log.js';
 import type { AdmissionRequest, AdmissionResponse } from '../admission/review.js';
 import { Reviewer } from '../admission/reviewer.js';
+import { annotationPath } from './annotation-patch.js';
 import { MalformedPodError, readPod } from './reviewed-pod.js';
 import type { KubeVirtControllerSource } from '../cluster/kubevirt-controller.js';
 import type { PodReviewer } from './pod-reviewer.js';
 import type { WebhookMetrics } from './metrics.js';
 import type { PodDecision, PodReview } from './pod-decision.js';
+
+const CREATOR_PATH = annotationPath(LAUNCHER_CREATOR);
 
 export interface LauncherAdmissionOptions {
   podReviewer: Pick<PodReviewer, 'review'>;
@@ -81,9 +85,10 @@ export class LauncherAdmission {
     }
     const { patch, warnings } = decision;
     const noted = warnings.length > 0 ? { warnings } : {};
-    const change = patch.find(({ op }) => op === 'replace');
-    if (change !== undefined) log.info({ ...subject, networks: change.value, ...noted }, 'set the claim references');
-    else if (patch.length > 0) log.warn({ ...subject, ...noted }, 'recorded the creator');
+    const changes = Object.fromEntries(patch.map(({ path, value }) => [path, value ?? null]));
+    if (patch.some(({ path }) => path !== CREATOR_PATH)) {
+      log.info({ ...subject, changes, ...noted }, 'set the claim references');
+    } else if (patch.length > 0) log.warn({ ...subject, ...noted }, 'recorded the creator');
     else log.debug({ ...subject, ...noted }, 'allowed without changes');
     return { allowed: true, patch, warnings };
   }

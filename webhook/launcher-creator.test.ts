@@ -44,7 +44,11 @@ function review(after: RawPod, { by = CONTROLLER, kubevirt = KNOWN, before }: Gi
 function changes(verdict: PodDecision): string[] {
   if (!verdict.allowed) return [`refused: ${verdict.reason}`];
   return verdict.patch.map(({ path, value }) =>
-    path === MARK_PATH ? `creator ${value}` : value.includes(CLAIM_REFERENCE_KEY) ? 'references' : 'other',
+    path === MARK_PATH
+      ? `creator ${String(value)}`
+      : String(value).includes(CLAIM_REFERENCE_KEY)
+        ? 'references'
+        : 'other',
   );
 }
 

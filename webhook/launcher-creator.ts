@@ -23,10 +23,15 @@ export type CreatorCheck =
  * Checks the creator of a launcher: the user who gives it its networks. The recorded creator stays: once KubeVirt's namespace is known, agents
  * allow addresses only to pods that KubeVirt's controller created. Pure.
  * @param oldPod the present launcher, on UPDATE
+ * @param isCreator the request gives the pod its networks
  */
-export function checkCreator(pod: Pod, oldPod: Pod | undefined, { username, kubevirt }: Requester): CreatorCheck {
+export function checkCreator(
+  pod: Pod,
+  oldPod: Pod | undefined,
+  { username, kubevirt }: Requester,
+  isCreator = hasNetworks(pod) && (oldPod === undefined || !hasNetworks(oldPod)),
+): CreatorCheck {
   if (controllingVmi(pod) === undefined) return { kind: 'trusted' };
-  const isCreator = hasNetworks(pod) && (oldPod === undefined || !hasNetworks(oldPod));
   if (isCreator && kubevirt.username !== undefined && username !== kubevirt.username) {
     return {
       kind: 'refused',

@@ -4,6 +4,7 @@ import { type AdmissionComponent, createAdmissionComponent } from '../admission/
 import type { WebhookConfig } from '../process/config.js';
 import type { ProcessContext } from '../process/context.js';
 import { createPersistentIPsGate } from '../cluster/persistent-ips-gate.js';
+import { findPrimaryNetwork } from '../cluster/primary-network.js';
 import { watchKubeVirt } from '../cluster/kubevirt-controller.js';
 import type { WatchSpec } from '../kube/informers.js';
 import { PoolDirectory } from '../ipam/directory/directory.js';
@@ -12,11 +13,14 @@ import { NAMESPACE_WATCH, CLAIM_WATCH, NAD_WATCH, VMI_WATCH, VM_WATCH } from '..
 import { LauncherAdmission } from './launcher-admission.js';
 import { CapacityAdmission, findPublishedPool } from './capacity-admission.js';
 import type { CapacityContext } from './capacity-requests.js';
+import { type PodDecision, type PodReview, UNCHANGED } from './pod-decision.js';
 import { PodReviewer } from './pod-reviewer.js';
+import { reviewPrimaryNetwork } from './primary-network.js';
 import { type WebhookMetrics, createWebhookMetrics } from './metrics.js';
 
 const NAME = 'webhook';
 const LAUNCHER_PATH = '/mutate-launcher-pods';
+const PRIMARY_PATH = '/mutate-primary-networks';
 const CAPACITY_PATH = '/capacity';
 
 /** Optional: reviews of launchers do not need pools and must not wait for them. */
@@ -30,6 +34,10 @@ export function createWebhook(shared: ProcessContext, config: WebhookConfig): Ad
   const podReviewer = createPodReviewer(context, config, metrics);
   const kubevirt = watchKubeVirt(informers, config.namespace);
   const admission = new LauncherAdmission({ podReviewer, kubevirt, log, metrics, clock });
+  const primary = new LauncherAdmission({
+    podReviewer: { review: reviewOfPrimaryNetworks(context, config, podReviewer) },
+    ...{ kubevirt, log, metrics, clock },
+  });
   // answers from incomplete caches would be wrong
   const synced = async () => informers.missing.length > 0 && (await informers.synced());
   const capacity = createCapacityAdmission(context, config, { podReviewer, metrics });
@@ -52,6 +60,10 @@ export function createWebhook(shared: ProcessContext, config: WebhookConfig): Ad
         await synced();
         return admission.answer(body);
       },
+      [PRIMARY_PATH]: async (body) => {
+        await synced();
+        return primary.answer(body);
+      },
       [CAPACITY_PATH]: async (body) => {
         await synced();
         return capacity.answer(body);
@@ -60,6 +72,20 @@ export function createWebhook(shared: ProcessContext, config: WebhookConfig): Ad
     metrics,
     notice: () => kubevirt.controller().problem,
   });
+}
+
+/** Changes nothing while the feature gate is off. */
+function reviewOfPrimaryNetworks(
+  { informers }: ProcessContext,
+  { featureGates, defaultNetworkNadNamespace: nadNamespace }: WebhookConfig,
+  podReviewer: PodReviewer,
+): (review: PodReview) => Promise<PodDecision> {
+  if (!featureGates.primaryUserDefinedNetwork) return () => Promise.resolve({ ...UNCHANGED, rechecks: [] });
+  const networks = informers.get(NAD_WATCH).cache;
+  return (review) =>
+    podReviewer.decideWithRechecks(review.namespace, (view) =>
+      reviewPrimaryNetwork(review, view, { network: findPrimaryNetwork(review.namespace, networks), nadNamespace }),
+    );
 }
 
 function createCapacityAdmission(

@@ -1,7 +1,7 @@
-import type { AddOperation, ReplaceOperation } from 'fast-json-patch';
 import { joinKey } from '../api/meta.js';
 import type { Pod } from '../api/pod.js';
 import type { ClusterView, Recheck } from '../cluster/cluster-view.js';
+import type { JsonPatchOperation } from '../kube/client.js';
 import type { CreatorCheck, Requester } from './launcher-creator.js';
 
 /** A request to create or change a pod. */
@@ -28,8 +28,8 @@ export type PodDecision = (PodAdmission | PodRefusal) & {
 
 export interface PodAdmission {
   allowed: true;
-  /** Changes to the annotations for networks and creator; empty if the pod needs none. */
-  patch: (ReplaceOperation<string> | AddOperation<string>)[];
+  /** Changes to the annotations for networks, claims and creator; empty if the pod needs none. */
+  patch: JsonPatchOperation[];
   warnings: string[];
 }
 
@@ -44,6 +44,8 @@ export interface PodRefusal {
 /** In the order in which they run. */
 export type PodCheck =
   | 'default-network'
+  | 'primary-network'
+  | 'address-request'
   | 'annotation'
   | 'created-by-kubevirt'
   | 'controlled-by-vmi'
@@ -52,6 +54,9 @@ export type PodCheck =
   | 'claim-free'
   | 'reference-expected'
   | 'addresses-or-claim';
+
+/** The answer for a pod that needs no change. */
+export const UNCHANGED: PodAdmission = Object.freeze({ allowed: true, patch: [], warnings: [] });
 
 export function describePod({ namespace, pod }: PodReview): string {
   return `pod ${joinKey(namespace, pod.metadata.name)}`;

@@ -1,4 +1,3 @@
-import jsonpatch from 'fast-json-patch';
 import { LAUNCHER_CREATOR, NETWORKS_ANNOTATION } from '../api/names.js';
 import { type NetworkSelection, describeSelection, withClaimReferences } from '../api/network-selection.js';
 import { type Pod, isLauncher } from '../api/pod.js';
@@ -6,6 +5,7 @@ import { ipamExtensionsClaimName } from '../api/vm-claims.js';
 import type { ClusterView, Recheck } from '../cluster/cluster-view.js';
 import { type ElementClaim, chooseClaim } from '../cluster/element-claim.js';
 import { type Workload, findWorkload } from '../cluster/workload.js';
+import { annotationPath } from './annotation-patch.js';
 import { refuseDefaultNetwork } from './default-network.js';
 import { type NetworkElement, findRefusal, isReplaced } from './element-checks.js';
 import { type CreatorCheck, checkCreator } from './launcher-creator.js';
@@ -16,12 +16,13 @@ import {
   type PodRefusal,
   type PodReview,
   type ReviewContext,
+  UNCHANGED,
   describePod,
 } from './pod-decision.js';
 
-const PATCH_PATH = `/metadata/annotations/${jsonpatch.escapePathComponent(NETWORKS_ANNOTATION)}`;
+const PATCH_PATH = annotationPath(NETWORKS_ANNOTATION);
 
-const CREATOR_PATH = `/metadata/annotations/${jsonpatch.escapePathComponent(LAUNCHER_CREATOR)}`;
+const CREATOR_PATH = annotationPath(LAUNCHER_CREATOR);
 
 /**
  * Decides to which claims the network elements of a launcher pod refer, or why the pod is refused. Pure: the same input gives the same bytes. A
@@ -32,8 +33,6 @@ export function reviewPod(review: PodReview, view: ClusterView): PodDecision {
   const outcome = decide(review, view, (recheck) => rechecks.push(recheck));
   return { ...outcome, rechecks };
 }
-
-const UNCHANGED: PodAdmission = Object.freeze({ allowed: true, patch: [], warnings: [] });
 
 function decide(review: PodReview, view: ClusterView, addRecheck: (one: Recheck) => void): PodAdmission | PodRefusal {
   const oldPod = previousLauncher(review);

@@ -24,7 +24,7 @@ export function addressRequestOf(
   observed: ObservedWorkload,
 ): AddressRequest {
   const spec = requestingSpecOf(owner, observed);
-  const isOnNad = spec?.secondaryNetworks.get(vmNetwork)?.nadKey === nad;
+  const isOnNad = spec?.servedNetworks.get(vmNetwork)?.nadKey === nad;
   return isOnNad ? requestedAddresses(spec.annotations, vmNetwork) : { kind: 'none' };
 }
 
@@ -39,7 +39,7 @@ export function unservedRequests(owner: ClaimOwner, served: ReadonlySet<string>,
   const requested = requestedNetworks(spec.annotations);
   const unknown = requested.filter((name) => !spec.networkNames.has(name));
   const unserved = requested.flatMap((name) => {
-    const network = spec.secondaryNetworks.get(name);
+    const network = spec.servedNetworks.get(name);
     if (network === undefined || network.isUnplugRequested || served.has(name)) return [];
     const lookup = observed.networks.get(network.nadKey);
     // any other problem of the NAD is reported anyway

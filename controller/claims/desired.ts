@@ -3,12 +3,14 @@ import { type KubeObject, isBeingDeleted } from '../../api/meta.js';
 import { EventReason, VIRTUAL_MACHINE_KIND } from '../../api/names.js';
 import { podInterfaceName } from '../../api/pod-interface.js';
 import { isForVmNetwork } from '../../api/vm-claims.js';
+import { PRIMARY_POD_INTERFACE } from '../../cluster/primary-network.js';
 import { addressRequestOf, unservedRequests } from './address-requests.js';
 import type { DesiredClaim, InterfaceProblem } from './desired-claim.js';
 import { readSpecifiedMac } from './mac-addresses.js';
 import type { NetworkLookup, ObservedWorkload } from './observed-workload.js';
 import type { OwnerSpec } from './owner-spec.js';
 import type { OwnedClaim } from './ownership.js';
+import { podNetworkProblems } from './pod-network-problems.js';
 
 /** What one living owner wants. */
 export interface OwnerClaims {
@@ -56,23 +58,25 @@ function desiredClaimsOf(
   const claims = new Map<string, DesiredClaim>();
   const problems = new Map<string, InterfaceProblem>();
   const report: Report = (reason, message) => problems.set(message, { reason, message });
-  for (const { name: vmNetwork, nadKey: nad, isUnplugRequested } of specs.flatMap((spec) => [
-    ...spec.secondaryNetworks.values(),
-  ])) {
-    if (isUnplugRequested) continue;
+  for (const served of specs.flatMap((spec) => [...spec.servedNetworks.values()])) {
+    const { name: vmNetwork, nadKey: nad } = served;
+    if (served.isUnplugRequested) continue;
     const lookup = observed.networks.get(nad) ?? { found: false };
     const own = existing.filter((claim) => isForVmNetwork(claim, observed.name, vmNetwork));
     for (const network of desiredCniNetworks(lookup, nad, own, observed)) {
       const key = `${vmNetwork}\n${network}`;
       if (claims.has(key)) continue;
-      const podInterface = reportedInterface(owner, vmNetwork, observed) ?? podInterfaceName(vmNetwork);
+      const podInterface = served.isPrimary
+        ? primaryInterface(own, network)
+        : (reportedInterface(owner, vmNetwork, observed) ?? podInterfaceName(vmNetwork));
       const settings = readSettings(owner, { vmNetwork, nad }, observed, report);
       claims.set(key, { vmNetwork, network, nad, podInterface, ...settings });
     }
     if (observed.canCreateClaims) reportNadProblem(vmNetwork, nad, lookup, report);
   }
-  const served = new Set([...claims.values()].map(({ vmNetwork }) => vmNetwork));
-  for (const problem of unservedRequests(owner, served, observed))
+  const servedNames = new Set([...claims.values()].map(({ vmNetwork }) => vmNetwork));
+  for (const { reason, message } of podNetworkProblems(owner, observed)) report(reason, message);
+  for (const problem of unservedRequests(owner, servedNames, observed))
     report(EventReason.RequestedAddressesInvalid, problem);
   return { owner, claims: [...claims.values()], problems: [...problems.values()] };
 }
@@ -106,6 +110,11 @@ function desiredCniNetworks(
   return own
     .filter((claim) => !isBeingDeleted(claim) && (claim.spec.network === name || isOnNad(claim)))
     .map((claim) => claim.spec.network);
+}
+
+/** Never changed: the write would collide with the first status of OVN-Kubernetes. */
+function primaryInterface(own: readonly IPAMClaim[], network: string): string {
+  return own.find((claim) => claim.spec.network === network)?.spec.interface ?? PRIMARY_POD_INTERFACE;
 }
 
 function reportedInterface(owner: ClaimOwner, vmNetwork: string, { vmi }: ObservedWorkload): string | undefined {

@@ -2,10 +2,16 @@ import { type IPAMClaim, claimName, swappedClaimName } from '../../api/ipam-clai
 import type { Lister } from '../../kube/cache.js';
 import { type VirtualMachine, type VirtualMachineInstance, controllingVm } from '../../api/kubevirt.js';
 import { type KubeObject, joinKey, objectKey, splitKey } from '../../api/meta.js';
-import { PERSISTENT_IPS_DISABLED, PERSISTENT_IPS_LABEL } from '../../api/names.js';
+import {
+  PERSISTENT_IPS_DISABLED,
+  PERSISTENT_IPS_LABEL,
+  PRIMARY_CLAIM_ANNOTATION,
+  PRIMARY_NETWORK_LABEL,
+} from '../../api/names.js';
 import { type Pod, controllingVmi } from '../../api/pod.js';
 import { BY_UID, BY_WORKLOAD } from '../../cluster/indexes.js';
 import { hasNetworks } from '../../cluster/kubevirt-controller.js';
+import { findPrimaryNetwork } from '../../cluster/primary-network.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import { orphanKey } from '../indexes.js';
 import { observeVm, observeVmi } from './owner-spec.js';
@@ -31,6 +37,8 @@ export interface Listers {
 /** What a plan depends on, besides the objects. */
 export interface WorkloadSettings extends Pick<ObservedWorkload, 'maxClaims' | 'restoreWaitMs' | 'now'> {
   isGateOpen: boolean;
+  /** The feature gate for primary user-defined networks. */
+  servesPrimaryNetworks: boolean;
 }
 
 /** Reads the workload of a key from the caches. */
@@ -48,7 +56,7 @@ export function observeWorkload(
   key: string,
   workload: WorkloadObjects,
   listers: Listers,
-  { isGateOpen, maxClaims, restoreWaitMs, now }: WorkloadSettings,
+  settings: WorkloadSettings,
 ): ObservedWorkload {
   const { namespace, name } = splitKey(key);
   const networks = new Map<string, NetworkLookup>();
@@ -57,23 +65,47 @@ export function observeWorkload(
     const found = listers.claims.get(joinKey(namespace, claim));
     if (found !== undefined) claims.set(claim, found);
   };
-  const vm = workload.vm && observeVm(workload.vm);
-  const vmi = workload.vmi && observeVmi(withVerifiedOwner(workload.vmi, listers));
-  for (const network of [vmi, vm].flatMap((owner) => [...(owner?.spec.secondaryNetworks.values() ?? [])])) {
-    const { config } = listers.networks.get(network.nadKey) ?? {};
-    networks.set(network.nadKey, config === undefined ? { found: false } : { found: true, config });
+  const { maxClaims, restoreWaitMs, now } = settings;
+  const rules = { ...readNamespace(namespace, listers, settings), maxClaims, restoreWaitMs, now };
+  const { primaryNetwork } = rules;
+  const vm = workload.vm && observeVm(workload.vm, primaryNetwork);
+  const vmi = workload.vmi && observeVmi(withVerifiedOwner(workload.vmi, listers), primaryNetwork);
+  const addNetwork = (nadKey: string) => {
+    const { config } = listers.networks.get(nadKey) ?? {};
+    networks.set(nadKey, config === undefined ? { found: false } : { found: true, config });
+    return config;
+  };
+  for (const network of [vmi, vm].flatMap((owner) => [...(owner?.spec.servedNetworks.values() ?? [])])) {
+    const config = addNetwork(network.nadKey);
     addClaim(claimName(name, network.name));
     if (config?.ok) addClaim(swappedClaimName(name, network.name, config.network.name));
   }
-  const optedOut =
-    listers.namespaces.get(namespace)?.metadata.labels?.[PERSISTENT_IPS_LABEL] === PERSISTENT_IPS_DISABLED;
+  for (const owner of [vmi, vm]) if (owner?.spec.replacement) addNetwork(owner.spec.replacement.nadKey);
   const found = [...claims.values()];
   const launchers = workload.launchers.filter((pod) =>
-    controllingVmi(pod) === undefined ? found.some((claim) => refersTo(pod, claim)) : hasNetworks(pod),
+    controllingVmi(pod) === undefined ? found.some((claim) => refersTo(pod, claim)) : mayHaveClaims(pod),
   );
-  const canCreateClaims = isGateOpen && !optedOut;
-  const settings = { canCreateClaims, maxClaims, restoreWaitMs, now };
-  return { namespace, name, ...settings, vm, vmi, launchers, claims: found, networks };
+  return { namespace, name, ...rules, vm, vmi, launchers, claims: found, networks };
+}
+
+/** Reads what applies to all workloads of a namespace. */
+function readNamespace(
+  namespace: string,
+  { namespaces, networks }: Listers,
+  { isGateOpen, servesPrimaryNetworks }: WorkloadSettings,
+): Pick<ObservedWorkload, 'canCreateClaims' | 'needsPrimaryNetwork' | 'primaryNetwork'> {
+  const labels = namespaces.get(namespace)?.metadata.labels ?? {};
+  const needsPrimaryNetwork = servesPrimaryNetworks && labels[PRIMARY_NETWORK_LABEL] !== undefined;
+  return {
+    canCreateClaims: isGateOpen && labels[PERSISTENT_IPS_LABEL] !== PERSISTENT_IPS_DISABLED,
+    needsPrimaryNetwork,
+    primaryNetwork: needsPrimaryNetwork ? findPrimaryNetwork(namespace, networks) : undefined,
+  };
+}
+
+/** A launcher whose only network is a primary one has no other annotation. */
+function mayHaveClaims(pod: Pod): boolean {
+  return hasNetworks(pod) || pod.metadata.annotations?.[PRIMARY_CLAIM_ANNOTATION] !== undefined;
 }
 
 /** Removes owner references with the UID of a VM of another name: the creator of a VMI may write any UID. */

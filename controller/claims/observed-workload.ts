@@ -1,6 +1,7 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { NetworkConfig } from '../../api/network-attachment.js';
 import type { Pod } from '../../api/pod.js';
+import type { PrimaryNetwork } from '../../cluster/primary-network.js';
 import type { ObservedVm, ObservedVmi } from './owner-spec.js';
 
 export type NetworkLookup = { found: true; config: NetworkConfig } | { found: false };
@@ -11,6 +12,9 @@ export interface ObservedWorkload {
   name: string;
   /** The feature gate is open and the namespace has not opted out. */
   canCreateClaims: boolean;
+  /** Its namespace is labelled for a primary user-defined network, and the feature gate is enabled. */
+  needsPrimaryNetwork: boolean;
+  primaryNetwork: PrimaryNetwork | undefined;
   /** For each owner. */
   maxClaims: number;
   /** How long a restored claim waits for its owner, from its creation. */

@@ -6,14 +6,19 @@ import {
   type VmInterface,
   type VmiInterfaceStatus,
   type VmiSpec,
+  podNetworkOf,
+  replacementOfPodNetwork,
   secondaryNetworks,
 } from '../../api/kubevirt.js';
 import { type KubeObject, type ObjectMeta, joinKey } from '../../api/meta.js';
 import { ownerOfVmi } from '../../api/vm-claims.js';
+import type { PrimaryNetwork } from '../../cluster/primary-network.js';
 
-/** A secondary network with the key, `namespace/name`, of its NAD. */
+/** A network that may have a claim, with the key, `namespace/name`, of its NAD. */
 export interface OwnerNetwork extends SecondaryNetwork {
   readonly nadKey: string;
+  /** The pod network, which is a primary user-defined network. */
+  readonly isPrimary?: true;
 }
 
 /** What the template of a VM, or a VMI, says about networks. It is derived once for each observation. */
@@ -22,8 +27,12 @@ export interface OwnerSpec {
   readonly annotations: Record<string, string> | undefined;
   /** The names of all networks, the primary one included. */
   readonly networkNames: ReadonlySet<string>;
-  /** By name, in the order of the spec. */
-  readonly secondaryNetworks: ReadonlyMap<string, OwnerNetwork>;
+  /** By name: the secondary networks in the order of the spec, then the pod network if the namespace has a primary network. */
+  readonly servedNetworks: ReadonlyMap<string, OwnerNetwork>;
+  /** The name of the network that connects the VM to the pod's own network. */
+  readonly podNetwork: string | undefined;
+  /** The network that Multus attaches in place of the pod's own. */
+  readonly replacement: Pick<OwnerNetwork, 'name' | 'nadKey'> | undefined;
   /** By name. */
   readonly interfaces: ReadonlyMap<string, VmInterface>;
 }
@@ -42,32 +51,45 @@ export interface ObservedVmi extends KubeObject {
   readonly reported: readonly VmiInterfaceStatus[];
 }
 
-export function observeVm({ metadata, spec }: VirtualMachine): ObservedVm {
+/** @param primary the primary network of the namespace */
+export function observeVm({ metadata, spec }: VirtualMachine, primary?: PrimaryNetwork): ObservedVm {
   const template = spec?.template;
-  return { metadata, spec: deriveSpec(template?.metadata?.annotations, template?.spec, metadata) };
+  return {
+    metadata,
+    spec: { ...deriveSpec(template?.spec, metadata, primary), annotations: template?.metadata?.annotations },
+  };
 }
 
-export function observeVmi(vmi: VirtualMachineInstance): ObservedVmi {
+/** @param primary the primary network of the namespace */
+export function observeVmi(vmi: VirtualMachineInstance, primary?: PrimaryNetwork): ObservedVmi {
   const { metadata, spec, status } = vmi;
-  const derived = deriveSpec(metadata.annotations, spec, metadata);
+  const derived = { ...deriveSpec(spec, metadata, primary), annotations: metadata.annotations };
   return { metadata, owner: ownerOfVmi(vmi), spec: derived, reported: status?.interfaces ?? [] };
 }
 
 function deriveSpec(
-  annotations: Record<string, string> | undefined,
   spec: VmiSpec | undefined,
   { namespace = '' }: ObjectMeta,
-): OwnerSpec {
-  const networks = secondaryNetworks(spec, namespace).map((network) => ({
-    ...network,
-    nadKey: joinKey(network.nad.namespace, network.nad.name),
-  }));
+  primary: PrimaryNetwork | undefined,
+): Omit<OwnerSpec, 'annotations'> {
+  const networks: OwnerNetwork[] = secondaryNetworks(spec, namespace).map(withNadKey);
+  const podNetwork = podNetworkOf(spec);
+  if (primary !== undefined && podNetwork !== undefined) {
+    const { nad, nadKey } = primary;
+    networks.push({ name: podNetwork, position: 0, nad, nadKey, isUnplugRequested: false, isPrimary: true });
+  }
+  const replacement = replacementOfPodNetwork(spec, namespace);
   return {
-    annotations,
     networkNames: new Set(spec?.networks?.map(({ name }) => name)),
-    secondaryNetworks: byName(networks),
+    servedNetworks: byName(networks),
+    podNetwork,
+    replacement: replacement && withNadKey(replacement),
     interfaces: byName(spec?.domain?.devices?.interfaces ?? []),
   };
+}
+
+function withNadKey<T extends Pick<SecondaryNetwork, 'nad'>>(network: T): T & { nadKey: string } {
+  return { ...network, nadKey: joinKey(network.nad.namespace, network.nad.name) };
 }
 
 /** The first of a name counts. KubeVirt rejects a name that is given twice. */

@@ -1,14 +1,17 @@
 import { type IPAMClaim, claimNadOf, claimVmNetworkOf } from '../../api/ipam-claim.js';
 import { joinKey } from '../../api/meta.js';
+import { PRIMARY_CLAIM_ANNOTATION } from '../../api/names.js';
 import { type NetworkSelection, interfaceNameOf, networkSelectionsOf } from '../../api/network-selection.js';
 import { type NetworkStatus, networkStatuses } from '../../api/network-status.js';
 import { ordinalInterfaceName, podInterfaceName } from '../../api/pod-interface.js';
 import type { Pod } from '../../api/pod.js';
 import type { ObservedWorkload } from './observed-workload.js';
 
-/** Returns the names of the claims to which the pod refers. */
+/** Returns the names of the claims to which the pod refers, on its secondary networks and its primary one. */
 export function claimReferencesOf(pod: Pod): string[] {
-  return readableSelectionsOf(pod)?.flatMap(({ claimReference }) => claimReference ?? []) ?? [];
+  const secondary = readableSelectionsOf(pod)?.flatMap(({ claimReference }) => claimReference ?? []) ?? [];
+  const primary = pod.metadata.annotations?.[PRIMARY_CLAIM_ANNOTATION];
+  return primary === undefined ? secondary : [...secondary, primary];
 }
 
 /** Returns true if the pod refers to a claim of that name on that interface and NAD, `namespace/name`. */
@@ -26,13 +29,19 @@ export function refersTo(pod: Pod, claim: IPAMClaim): boolean {
   return claimReferencesOf(pod).includes(claim.metadata.name);
 }
 
+/** Returns true for a claim of the VM's pod network, which every launcher of the VM has and nobody can unplug. */
+export function isForPodNetwork(claim: IPAMClaim, { vmi }: ObservedWorkload): boolean {
+  const podNetwork = vmi?.spec.podNetwork;
+  return podNetwork !== undefined && claimVmNetworkOf(claim) === podNetwork;
+}
+
 /**
  * Returns true if the pod has, or may have, the interface that the claim is for. It does if it refers to the claim, selects the claim's interface
  * and NAD without a claim, or Multus reports that interface. A pod with an unreadable annotation may use every claim.
  */
 export function mayUseClaim(pod: Pod, claim: IPAMClaim, observed: ObservedWorkload): boolean {
   const selections = readableSelectionsOf(pod);
-  if (selections === undefined) return true;
+  if (selections === undefined || isForPodNetwork(claim, observed)) return true;
   const isOfClaim = attachmentMatcher(claim, observed);
   const isRequested = selections.some((selection) =>
     selection.claimReference === undefined
@@ -52,7 +61,7 @@ function attachmentMatcher(claim: IPAMClaim, { vmi }: ObservedWorkload) {
   const interfaces = new Set<string>(claim.spec.interface === '' ? [] : [claim.spec.interface]);
   if (vmNetwork !== undefined) {
     interfaces.add(podInterfaceName(vmNetwork));
-    const network = vmi?.spec.secondaryNetworks.get(vmNetwork);
+    const network = vmi?.spec.servedNetworks.get(vmNetwork);
     if (network !== undefined) interfaces.add(ordinalInterfaceName(network.position));
   }
   const nad = claimNadOf(claim);

@@ -1,4 +1,4 @@
-import { claimNadOf } from '../../api/ipam-claim.js';
+import { type ClaimOwner, claimNadOf } from '../../api/ipam-claim.js';
 import { isBeingDeleted } from '../../api/meta.js';
 import { CLAIM_FINALIZER, CLAIM_VM_NETWORK, ORPHAN_FINALIZER } from '../../api/names.js';
 import { isTerminal } from '../../api/pod.js';
@@ -46,10 +46,11 @@ export function releaseAfterUnplug(
 ): Action {
   const { claim, owner } = owned;
   const vmNetwork = claim.metadata.annotations?.[CLAIM_VM_NETWORK];
-  if (vmNetwork === undefined) return releaseUnknownInterface(owned, observed);
   const isServed = byOwner.some(
     (each) => each.owner.uid === owner.uid && each.claims.some((desired) => desired.vmNetwork === vmNetwork),
   );
+  const isUnserved = !isServed && isPodNetworkOf(owner, vmNetwork, observed);
+  if (vmNetwork === undefined || isUnserved) return releaseUnknownInterface(owned, observed);
   const isSwapped = isServed || isOnOtherNetwork(owned, vmNetwork, observed);
   const isUsed = runningLaunchersOf(owner.uid, observed).some((pod) => mayUseClaim(pod, claim, observed));
   // for a swapped interface, the VMI reports the interface of the other claim or network
@@ -62,13 +63,19 @@ export function releaseAfterUnplug(
   );
 }
 
+/** A claim of the pod network outlives its primary network and the feature gate, as other claims outlive their NAD. */
+function isPodNetworkOf({ uid }: ClaimOwner, vmNetwork: string | undefined, { vm, vmi }: ObservedWorkload): boolean {
+  const specs = [vm?.metadata.uid === uid ? vm.spec : undefined, vmi?.owner.uid === uid ? vmi.spec : undefined];
+  return vmNetwork !== undefined && specs.some((spec) => spec?.podNetwork === vmNetwork);
+}
+
 /** An interface that still exists gets no new claim if a deleted claim may not be replaced. */
 function describeLoss({ owner }: OwnedClaim, vmNetwork: string, { vm, vmi }: ObservedWorkload): string {
   const specs = [
     ...(vm?.metadata.uid === owner.uid ? [vm.spec] : []),
     ...(vmi?.owner.uid === owner.uid ? [vmi.spec] : []),
   ];
-  const hasInterface = specs.some((spec) => spec.secondaryNetworks.get(vmNetwork)?.isUnplugRequested === false);
+  const hasInterface = specs.some((spec) => spec.servedNetworks.get(vmNetwork)?.isUnplugRequested === false);
   return hasInterface
     ? 'it was deleted, and its network, its namespace or the feature gate allows no new claim'
     : 'its interface is unplugged';
@@ -80,18 +87,17 @@ function isReported({ owner }: OwnedClaim, vmNetwork: string, { vmi }: ObservedW
 
 function isOnOtherNetwork({ claim, owner }: OwnedClaim, vmNetwork: string, observed: ObservedWorkload): boolean {
   const { vmi, networks } = observed;
-  const current = vmi?.owner.uid === owner.uid ? vmi.spec.secondaryNetworks.get(vmNetwork) : undefined;
+  const current = vmi?.owner.uid === owner.uid ? vmi.spec.servedNetworks.get(vmNetwork) : undefined;
   if (current === undefined) return false;
   const lookup = networks.get(current.nadKey);
   const network = lookup?.found && lookup.config.ok ? lookup.config.network.name : claim.spec.network;
   return current.nadKey !== claimNadOf(claim) || network !== claim.spec.network;
 }
 
-/** kubevirt/ipam-extensions created the claim for an interface that Holdfast does not manage, such as that of a primary network. */
+/** The claim is for an interface that Holdfast does not serve, such as that of a primary network while the feature gate is off. */
 function releaseUnknownInterface(owned: OwnedClaim, observed: ObservedWorkload): Action {
   const { claim } = owned;
-  if (!isBeingDeleted(claim))
-    return { kind: 'keep', claim, reason: 'it is unknown for which interface it was created' };
+  if (!isBeingDeleted(claim)) return { kind: 'keep', claim, reason: 'Holdfast does not serve its interface' };
   const keepReason = isInUse(owned, observed) ? 'it was deleted while its VM is running' : undefined;
   return releaseOrWait(owned, keepReason, 'it was deleted');
 }

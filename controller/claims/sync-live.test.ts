@@ -45,6 +45,7 @@ describe('a sync while the caches lag behind the API server', () => {
       blockedWorkloads: new BlockedWorkloads(),
       areWorkloadsServed: () => true,
       isGateOpen,
+      servesPrimaryNetworks: false,
       maxClaims: 32,
       restoreWaitMs: 3_600_000,
       clock: { now: () => Date.parse(NOW) },

@@ -46,6 +46,7 @@ describe('a sync of a workload', () => {
       blockedWorkloads: waiters,
       areWorkloadsServed: () => areServed,
       isGateOpen: () => true,
+      servesPrimaryNetworks: false,
       maxClaims: 32,
       restoreWaitMs: 3_600_000,
       clock: { now: () => Date.parse(NOW) },

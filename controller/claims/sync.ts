@@ -37,6 +37,7 @@ export interface SyncDependencies {
   /** False while the API server does not serve VMs or VMIs: an object that is not found may exist then. */
   areWorkloadsServed: () => boolean;
   isGateOpen: (namespace: string) => boolean;
+  servesPrimaryNetworks: boolean;
   maxClaims: number;
   restoreWaitMs: number;
   clock: Pick<Clock, 'now'>;
@@ -117,9 +118,8 @@ async function planLive({ key, call }: SyncTarget, deps: SyncDependencies): Prom
 }
 
 function observeKey(key: string, workload: WorkloadObjects, deps: SyncDependencies): ObservedWorkload {
-  const { listers, maxClaims, restoreWaitMs, clock } = deps;
   const isGateOpen = deps.isGateOpen(splitKey(key).namespace);
-  return observeWorkload(key, workload, listers, { isGateOpen, maxClaims, restoreWaitMs, now: clock.now() });
+  return observeWorkload(key, workload, deps.listers, { ...deps, isGateOpen, now: deps.clock.now() });
 }
 
 /**

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import type { KubeObject } from '../../api/meta.js';
 import type { ObjectChange } from '../../kube/informer.js';
 import { claim, claimOfIpamExtensions, launcher, nad, vm, vmReference, vmi } from '../../test/workload-objects.js';
+import { transformNad } from '../../cluster/transforms.js';
 import { cachesOf } from './testing/workload-observation.js';
 import { allKeys, keysOfClaim, keysOfLauncher, keysOfNad, keysOfNamespace } from './workload-keys.js';
 import { BlockedWorkloads } from './blocked-workloads.js';
@@ -59,9 +60,19 @@ describe('the workloads that a change concerns', () => {
 
   it('of a NAD are the VMs and VMIs that name it', () => {
     const caches = cachesOf({ vm: vm({ data: 'blue', extra: 'blue' }), vmi: vmi({ data: 'green' }, { name: 'vm2' }) });
-    expect(keysOfNad(added(nad('blue', {})), caches)).to.deep.equal(['vms/vm1']);
-    expect(keysOfNad(added(nad('green', {})), caches)).to.deep.equal(['vms/vm2']);
-    expect(keysOfNad(added(nad('blue', {}, 'elsewhere')), caches)).to.deep.equal([]);
+    const keysOf = (...given: Parameters<typeof nad>) => keysOfNad(added(transformNad(nad(...given))), caches);
+    expect(keysOf('blue', {})).to.deep.equal(['vms/vm1']);
+    expect(keysOf('green', {})).to.deep.equal(['vms/vm2']);
+    expect(keysOf('blue', {}, 'elsewhere')).to.deep.equal([]);
+  });
+
+  it('of a NAD that is or was that of a primary network are all VMs and VMIs of its namespace', () => {
+    const caches = cachesOf({ vm: vm({}), vmi: vmi({}, { name: 'vm2' }) });
+    const [plain, primary] = [{}, { role: 'primary' }].map((config) => transformNad(nad('udn', config)));
+    expect(keysOfNad(added(primary!), caches)).to.deep.equal(['vms/vm1', 'vms/vm2']);
+    const change = { type: 'changed', object: plain!, before: primary! } as const;
+    expect(keysOfNad(change, caches)).to.deep.equal(['vms/vm1', 'vms/vm2']);
+    expect(keysOfNad(added(transformNad(nad('udn', { role: 'primary' }, 'elsewhere'))), caches)).to.deep.equal([]);
   });
 
   it('of a namespace that opts in or out are all of its VMs and VMIs', () => {

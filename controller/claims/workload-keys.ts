@@ -5,6 +5,7 @@ import type { ObjectChange } from '../../kube/informer.js';
 import { BY_NAD, BY_NAMESPACE, workloadOfClaim } from '../../cluster/indexes.js';
 import { workloadOfLauncher } from '../indexes.js';
 import { claimReferencesOf } from './references.js';
+import type { ParsedNad } from '../../cluster/transforms.js';
 import type { Lister } from '../../kube/cache.js';
 import type { BlockedWorkloads } from './blocked-workloads.js';
 
@@ -28,8 +29,12 @@ export function keysOfClaim(change: ObjectChange<IPAMClaim>, blocked: BlockedWor
   return [...versionsOf(change).flatMap(workloadOfClaim), ...blocked.blockedBy(objectKey(change.object))];
 }
 
-export function keysOfNad(change: ObjectChange<KubeObject>, workloads: WorkloadListers): string[] {
-  return keysByIndex(workloads, BY_NAD, objectKey(change.object));
+/** The NAD of a primary network concerns all workloads of its namespace. */
+export function keysOfNad(change: ObjectChange<ParsedNad>, workloads: WorkloadListers): string[] {
+  const keys = keysByIndex(workloads, BY_NAD, objectKey(change.object));
+  const isPrimary = versionsOf(change).some(({ config }) => config.ok && config.network.primary !== undefined);
+  if (!isPrimary) return keys;
+  return [...keys, ...keysByIndex(workloads, BY_NAMESPACE, change.object.metadata.namespace ?? '')];
 }
 
 /** If a namespace opts in or out, all its workloads are concerned. */

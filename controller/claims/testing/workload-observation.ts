@@ -6,7 +6,7 @@ import type { Pod } from '../../../api/pod.js';
 import { type Listers, observeWorkload, readWorkload } from '../observe.js';
 import { type ObservedWorkload } from '../observed-workload.js';
 import { LAUNCHER_INDEXES } from '../../indexes.js';
-import { CLAIM_INDEXES, VMI_INDEXES, VM_INDEXES } from '../../../cluster/indexes.js';
+import { CLAIM_INDEXES, NAD_INDEXES, VMI_INDEXES, VM_INDEXES } from '../../../cluster/indexes.js';
 import { transformLauncher } from '../../transforms.js';
 import {
   transformClaim,
@@ -34,6 +34,10 @@ export interface WorkloadScenario {
   optedOut?: boolean;
   /** How long a restored claim waits. Default: an hour. */
   restoreWaitMs?: number;
+  /** The namespace has the label of OVN-Kubernetes for a primary network. */
+  isPrimary?: boolean;
+  /** Whether the feature gate PrimaryUserDefinedNetwork is on. */
+  servesPrimaryNetworks?: boolean;
   /** The workload's name, where it is not vm1. */
   name?: string;
 }
@@ -48,13 +52,16 @@ export const BROKEN_BLUE = nad('blue', '{"name": "blue-net", "allowPersistentIPs
 
 /** Caches that hold the given objects, made small as in production. */
 export function cachesOf(given: WorkloadScenario): Listers {
-  const labels = given.optedOut ? { 'ipam.holdfast.dev/persistent-ips': 'disabled' } : {};
+  const labels = {
+    ...(given.optedOut && { 'ipam.holdfast.dev/persistent-ips': 'disabled' }),
+    ...(given.isPrimary && { 'k8s.ovn.org/primary-user-defined-network': '' }),
+  };
   return {
     vms: filled(VM_INDEXES, [...(given.vm ? [given.vm] : []), ...(given.otherVms ?? [])], transformVm),
     vmis: filled(VMI_INDEXES, given.vmi ? [given.vmi] : [], transformVmi),
     launchers: filled(LAUNCHER_INDEXES, given.launchers ?? [], transformLauncher),
     claims: filled(CLAIM_INDEXES, given.claims ?? [], transformClaim),
-    networks: filled({}, given.nads ?? [BLUE, GREEN], transformNad),
+    networks: filled(NAD_INDEXES, given.nads ?? [BLUE, GREEN], transformNad),
     namespaces: filled({}, [{ metadata: { name: NAMESPACE, labels } }], transformNamespace),
   };
 }
@@ -64,6 +71,7 @@ export function observationOf(given: WorkloadScenario): ObservedWorkload {
   const key = `${NAMESPACE}/${given.name ?? 'vm1'}`;
   return observeWorkload(key, readWorkload(key, listers), listers, {
     isGateOpen: !given.gateClosed,
+    servesPrimaryNetworks: given.servesPrimaryNetworks ?? false,
     maxClaims: given.maxClaims ?? 32,
     restoreWaitMs: given.restoreWaitMs ?? 3_600_000,
     now: Date.parse(NOW),

@@ -127,6 +127,7 @@ export class ModelController {
       blockedWorkloads: this.#waiters,
       areWorkloadsServed: () => true,
       isGateOpen: () => this.gateOpen,
+      servesPrimaryNetworks: false,
       maxClaims: 32,
       restoreWaitMs: RESTORE_WAIT_MS,
       clock: { now: () => Date.parse(timeOf(this.#world.version)) + this.#elapsedMs },
@@ -154,7 +155,7 @@ export class ModelController {
       case 'claims':
         return keysOfClaim(change as Parameters<typeof keysOfClaim>[0], this.#waiters);
       case 'networks':
-        return keysOfNad(change, caches);
+        return keysOfNad(change as Parameters<typeof keysOfNad>[0], caches);
       case 'namespaces':
         return keysOfNamespace(change, caches);
     }

@@ -1,0 +1,146 @@
+import { joinKey } from '../api/meta.js';
+import { DEFAULT_NETWORK_ANNOTATION, PRIMARY_CLAIM_ANNOTATION } from '../api/names.js';
+import { isLauncher } from '../api/pod.js';
+import type { ClusterView, Recheck } from '../cluster/cluster-view.js';
+import { chooseNetworkClaim } from '../cluster/element-claim.js';
+import { PRIMARY_POD_INTERFACE, type PrimaryNetwork } from '../cluster/primary-network.js';
+import { type Workload, findWorkload } from '../cluster/workload.js';
+import { type AnnotationChanges, annotationPatch } from './annotation-patch.js';
+import { checkCreator } from './launcher-creator.js';
+import {
+  type PodAdmission,
+  type PodCheck,
+  type PodDecision,
+  type PodRefusal,
+  type PodReview,
+  UNCHANGED,
+  describePod,
+} from './pod-decision.js';
+import { primarySelectionText, readPrimarySelection } from './primary-request.js';
+
+/** The primary network of the pod's namespace. */
+export interface PrimaryReviewSettings {
+  network: PrimaryNetwork | undefined;
+  /** The namespace of OVN-Kubernetes' NAD `default`. */
+  nadNamespace: string;
+}
+
+interface PrimaryReviewContext extends PrimaryReviewSettings {
+  view: ClusterView;
+  addRecheck: (recheck: Recheck) => void;
+}
+
+/**
+ * Sets the claim of a launcher on the primary user-defined network of its namespace, with the addresses and the MAC address that its VM requests. Pure.
+ * The API server calls it only for namespaces with the label of OVN-Kubernetes.
+ */
+export function reviewPrimaryNetwork(
+  review: PodReview,
+  view: ClusterView,
+  settings: PrimaryReviewSettings,
+): PodDecision {
+  const rechecks: Recheck[] = [];
+  const context = { ...settings, view, addRecheck: (recheck: Recheck) => void rechecks.push(recheck) };
+  const outcome = review.oldPod === undefined ? decideNewPod(review, context) : keepPrimaryNetwork(review);
+  return { ...outcome, rechecks };
+}
+
+/** OVN-Kubernetes reads both annotations when the pod starts, and may forbid changes. So they stay as they were when the pod was created. */
+function keepPrimaryNetwork({ pod, oldPod }: PodReview): PodAdmission {
+  const [annotations, before] = [pod, oldPod].map((each) => each?.metadata.annotations ?? {});
+  const isManaged = before?.[PRIMARY_CLAIM_ANNOTATION] !== undefined;
+  const changes: AnnotationChanges = new Map();
+  for (const key of isManaged ? [PRIMARY_CLAIM_ANNOTATION, DEFAULT_NETWORK_ANNOTATION] : [PRIMARY_CLAIM_ANNOTATION]) {
+    if (annotations?.[key] !== before?.[key]) changes.set(key, before?.[key]);
+  }
+  const warnings = [...changes.keys()].map(
+    (key) => `annotation ${key} of a running pod does not change: it stays as it was`,
+  );
+  return { allowed: true, patch: annotationPatch(pod, changes), warnings };
+}
+
+function decideNewPod(review: PodReview, context: PrimaryReviewContext): PodAdmission | PodRefusal {
+  const { pod, namespace, requester } = review;
+  if (!isLauncher(pod)) return UNCHANGED;
+  const lookup = findWorkload(pod, namespace, context);
+  // admission policies check the references of a pod that no VMI controls
+  if (!lookup.found && lookup.check === 'controlled-by-vmi') return UNCHANGED;
+  if (!lookup.found) return refuse(review, lookup.check, lookup.reason);
+  const { workload } = lookup;
+  if (workload.podNetwork === undefined) return withoutClaim(review, 'the VM has no pod network');
+  const { network } = context;
+  if (network === undefined) {
+    const reason =
+      `needs the primary network of namespace ${namespace}, which has no valid NetworkAttachmentDefinition with "role": "primary" yet: ` +
+      'the VM starts when its UserDefinedNetwork exists';
+    return refuse(review, 'primary-network', reason);
+  }
+  const creator = checkCreator(pod, undefined, requester, true);
+  if (creator.kind === 'refused') return refuse(review, 'created-by-kubevirt', creator.reason);
+  const claim = choosePrimaryClaim(workload, workload.podNetwork, network, context);
+  if (claim.kind === 'foreign') return { allowed: false, check: 'claim-free', reason: claim.reason };
+  if (claim.kind === 'none') return withoutClaim(review, claim.why);
+  if (creator.kind === 'unverified') return withoutClaim(review, creator.reason);
+  return withClaim(review, { claim: claim.name, workload, podNetwork: workload.podNetwork, network }, context);
+}
+
+function choosePrimaryClaim(
+  workload: Workload,
+  podNetwork: string,
+  { nad, nadKey }: PrimaryNetwork,
+  context: PrimaryReviewContext,
+) {
+  const primary = { name: podNetwork, position: 0, nad, isUnplugRequested: false, podInterface: PRIMARY_POD_INTERFACE };
+  const choice = {
+    workload: { ...workload, networks: [...workload.networks, primary] },
+    requested: new Set<string>(),
+    ...context,
+  };
+  return chooseNetworkClaim(primary, nadKey, choice);
+}
+
+interface ChosenClaim {
+  claim: string;
+  workload: Workload;
+  podNetwork: string;
+  network: PrimaryNetwork;
+}
+
+function withClaim(
+  review: PodReview,
+  { claim, workload, podNetwork, network }: ChosenClaim,
+  { view, nadNamespace }: PrimaryReviewContext,
+): PodAdmission | PodRefusal {
+  const vmi = view.vmi(workload.vmi);
+  const selection = vmi === undefined ? undefined : readPrimarySelection(vmi, podNetwork, network);
+  if (selection?.ok === false) {
+    const vmiKey = joinKey(workload.namespace, workload.vmi);
+    const reason = `cannot have what VirtualMachineInstance ${vmiKey} requests: ${selection.problem}`;
+    return refuse(review, 'address-request', reason);
+  }
+  const wanted = selection && primarySelectionText(selection, { nadNamespace, claim });
+  const { [DEFAULT_NETWORK_ANNOTATION]: given, [PRIMARY_CLAIM_ANNOTATION]: current } =
+    review.pod.metadata.annotations ?? {};
+  // the API server may call the webhook again, after another one has changed the pod
+  if (given !== undefined && given !== wanted) {
+    const reason =
+      `multus default network annotation "${DEFAULT_NETWORK_ANNOTATION}" is not allowed on pod creation: the webhook sets it if the VM ` +
+      'requests a MAC address or addresses; remove it from the template of the VM';
+    return { allowed: false, check: 'default-network', reason };
+  }
+  const changes: AnnotationChanges = new Map();
+  if (current !== claim) changes.set(PRIMARY_CLAIM_ANNOTATION, claim);
+  if (given !== wanted) changes.set(DEFAULT_NETWORK_ANNOTATION, wanted);
+  return { allowed: true, patch: annotationPatch(review.pod, changes), warnings: [] };
+}
+
+/** OVN-Kubernetes trusts the annotation, which a template may contain: a pod without a claim must not name that of another VM. */
+function withoutClaim({ pod }: PodReview, why: string): PodAdmission {
+  if (pod.metadata.annotations?.[PRIMARY_CLAIM_ANNOTATION] === undefined) return UNCHANGED;
+  const patch = annotationPatch(pod, new Map([[PRIMARY_CLAIM_ANNOTATION, undefined]]));
+  return { allowed: true, patch, warnings: [`annotation ${PRIMARY_CLAIM_ANNOTATION} is removed: ${why}`] };
+}
+
+function refuse(review: PodReview, check: PodCheck, reason: string): PodRefusal {
+  return { allowed: false, check, reason: `${describePod(review)} ${reason}` };
+}
