@@ -5,6 +5,7 @@ import {
   MAX_MESSAGE_LENGTH,
   MAX_NAD_CONFIG_LENGTH,
   MAX_NAD_PLUGINS,
+  MAX_SUBNETS_LENGTH,
   MAX_POD_CONSTRAINTS,
   POOL_LIMITS,
   MAX_REQUESTED_ADDRESSES_LENGTH,
@@ -54,6 +55,7 @@ describe('the bounds of a pool in the code', () => {
     expect(bounds).to.deep.equal([
       MAX_NAD_CONFIG_LENGTH,
       MAX_NAD_PLUGINS,
+      MAX_SUBNETS_LENGTH,
       ...ofPools,
       ...ofVms,
       MAX_MESSAGE_LENGTH,

@@ -19,7 +19,7 @@ const HELM_LABELS = [
   'helm.sh/chart',
 ];
 /** Their order has no meaning, and kustomize puts items of a patch first. */
-const UNORDERED = ['env', 'volumes', 'volumeMounts'];
+const UNORDERED = ['env', 'volumes', 'volumeMounts', 'webhooks'];
 
 describe('The Helm chart', function () {
   this.timeout(60_000);
@@ -59,6 +59,8 @@ describe('The Helm chart', function () {
       [{ agent: { cniBinDir: 'opt/cni/bin' } }, 'cniBinDir'],
       [{ image: { digest: 'latest' } }, 'digest'],
       [{ featureGates: { NodeBlock: true } }, 'NodeBlock'],
+      // the gate alone would create claims to which no launcher refers
+      [{ featureGates: { PrimaryUserDefinedNetwork: true } }, 'PrimaryUserDefinedNetwork'],
       [{ networkPolicy: { apiServerCIDRs: ['192.0.2.1'] } }, 'apiServerCIDRs'],
       [{ allInOne: { enabled: true }, ipam: { enabled: false } }, 'ipam.enabled'],
       [{ certManager: { issuerRef: { name: 'ca' } } }, 'certManager.enabled'],

@@ -1,12 +1,11 @@
 import type { ObjectMeta, OwnerReference } from '../api/meta.js';
-import { NETWORKS_ANNOTATION } from '../api/names.js';
+import { DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION, PRIMARY_CLAIM_ANNOTATION } from '../api/names.js';
 import { until } from '../e2e/bed/wait.js';
 import { NAMESPACES } from '../kube/resources.js';
 import { type PolicyCluster, expectDenial, untilDenied, usePolicyCluster } from './testing/policy-cluster.js';
 
 const TENANT = 'tenant';
 const KUBEVIRT = 'system:serviceaccount:kubevirt:kubevirt-controller';
-const DEFAULT_NETWORK_ANNOTATION = 'v1.multus-cni.io/default-network';
 const LAUNCHER = { 'kubevirt.io': 'virt-launcher' };
 const VMI: OwnerReference = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachineInstance', name: 'vm1', uid: 'u-1' };
 const REFUSAL = 'only launcher pods of VirtualMachines may refer to IPAMClaims';
@@ -34,6 +33,11 @@ describe('the admission policy for references to claims, on a kube-apiserver', f
     {
       name: 'a pod may not refer to a claim in its default network',
       given: { annotations: referTo('vm1.data', DEFAULT_NETWORK_ANNOTATION) },
+      expect: REFUSAL,
+    },
+    {
+      name: 'a pod may not name a claim on its primary network',
+      given: { annotations: { [PRIMARY_CLAIM_ANNOTATION]: 'vm1.default' } },
       expect: REFUSAL,
     },
     {
@@ -77,6 +81,17 @@ describe('the admission policy for references to claims, on a kube-apiserver', f
       await expectDenial(cluster.patchPod(TENANT, pod, body, subresource), REFUSAL);
     });
   }
+
+  it('a pod may not get a claim on its primary network later, and is not held up by an old one', async () => {
+    await setNamespaceLabel('allowed');
+    const annotations = { [PRIMARY_CLAIM_ANNOTATION]: 'vm1.default' };
+    const pod = await until('the label is seen', () => cluster.createPod(TENANT, { annotations }));
+    await setNamespaceLabel(null);
+    await untilDenied(() => cluster.createPod(TENANT, { annotations }));
+    await expectDenial(cluster.patchPod(TENANT, pod, { metadata: { annotations: { note: 'mine' } } }), undefined);
+    const another = { metadata: { annotations: { [PRIMARY_CLAIM_ANNOTATION]: 'vm2.default' } } };
+    await expectDenial(cluster.patchPod(TENANT, pod, another), REFUSAL);
+  });
 
   it('pods may refer to claims in a namespace that allows it, and keep the reference if the namespace no longer allows it', async () => {
     await setNamespaceLabel('allowed');

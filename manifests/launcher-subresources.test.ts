@@ -1,4 +1,9 @@
-import { DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION, NETWORK_STATUS_ANNOTATION } from '../api/names.js';
+import {
+  DEFAULT_NETWORK_ANNOTATION,
+  NETWORKS_ANNOTATION,
+  NETWORK_STATUS_ANNOTATION,
+  PRIMARY_CLAIM_ANNOTATION,
+} from '../api/names.js';
 import type { ObjectMeta } from '../api/meta.js';
 import { type PolicyCluster, expectDenial, untilDenied, usePolicyCluster } from './testing/policy-cluster.js';
 import { LAUNCHER_LABELS as LAUNCHER, VMI_OWNER as VMI } from '../test/launcher-pods.js';
@@ -83,6 +88,13 @@ describe('the admission policies for writes of subresources of pods, on a kube-a
         to: { annotations: { [DEFAULT_NETWORK_ANNOTATION]: 'green' } },
         expect: 'the networks of a launcher',
       },
+      {
+        name: 'a tenant cannot name the claim of a launcher on its primary network',
+        from: given,
+        as: 'tenant',
+        to: { annotations: { [PRIMARY_CLAIM_ANNOTATION]: 'vm2.default' } },
+        expect: 'the networks of a launcher',
+      },
       { name: 'a tenant changes the networks of other pods', as: 'tenant', to: { annotations: networks } },
     ];
     for (const write of writes) {
@@ -112,6 +124,12 @@ describe('the admission policies for writes of subresources of pods, on a kube-a
         name: 'a tenant cannot set the default network',
         as: 'tenant',
         given: { annotations: { [DEFAULT_NETWORK_ANNOTATION]: 'blue' } },
+        expect: 'a binding does not change the networks',
+      },
+      {
+        name: 'a tenant cannot name a claim on the primary network',
+        as: 'tenant',
+        given: { annotations: { [PRIMARY_CLAIM_ANNOTATION]: 'vm2.default' } },
         expect: 'a binding does not change the networks',
       },
       { name: 'tenants set no label', as: 'tenant', given: { labels: LAUNCHER }, expect: 'does not change the label' },

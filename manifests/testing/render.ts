@@ -27,6 +27,7 @@ export const VARIANTS: Readonly<Record<string, Variant>> = {
   },
   'cert-manager': { components: ['cert-manager'], values: { certManager: { enabled: true } } },
   openshift: { components: ['openshift'], values: { openshift: { enabled: true } } },
+  'primary-networks': { components: ['primary-networks'], values: { primaryNetworks: { enabled: true } } },
   'prometheus-operator': { components: ['prometheus-operator'], values: { prometheusOperator: { enabled: true } } },
   k3s: { components: ['k3s'], values: { agent: { cniBinDir: '/var/lib/rancher/k3s/data/cni' } } },
   'controller-webhook-only on OpenShift with cert-manager': {
@@ -37,8 +38,11 @@ export const VARIANTS: Readonly<Record<string, Variant>> = {
     },
   },
   'all-in-one on OpenShift with cert-manager': {
-    components: ['all-in-one', 'cert-manager', 'openshift'],
-    values: { allInOne: { enabled: true }, certManager: { enabled: true }, openshift: { enabled: true } },
+    components: ['all-in-one', 'cert-manager', 'openshift', 'primary-networks'],
+    values: {
+      ...{ allInOne: { enabled: true }, certManager: { enabled: true } },
+      ...{ openshift: { enabled: true }, primaryNetworks: { enabled: true } },
+    },
   },
   'all-in-one without capacity with cert-manager': {
     components: ['all-in-one', 'without-capacity', 'cert-manager'],

@@ -57,7 +57,7 @@ The shipped objects, as kustomize renders them: files/base, then the components 
 
 {{/* Merges .from into .into as a strategic merge patch: maps by key, and lists of named items by the key of an item. Other lists are replaced. */}}
 {{- define "holdfast.merge" -}}
-{{- $keys := dict "containers" "name" "initContainers" "name" "volumes" "name" "env" "name" "volumeMounts" "mountPath" "ports" "port" -}}
+{{- $keys := dict "containers" "name" "initContainers" "name" "volumes" "name" "env" "name" "volumeMounts" "mountPath" "ports" "port" "webhooks" "name" -}}
 {{- range $field, $value := .from -}}
   {{- $old := get $.into $field -}}
   {{- $key := get $keys $field -}}

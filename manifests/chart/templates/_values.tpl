@@ -69,6 +69,8 @@
 {{- with $root.Values.logLevel }}{{ $args = append $args (printf "--log-level=%s" .) }}{{ end -}}
 {{- $gates := list -}}
 {{- range $gate, $enabled := $root.Values.featureGates }}{{ $gates = append $gates (printf "%s=%t" $gate $enabled) }}{{ end -}}
+{{- /* The flag overrides the variable of the component. */ -}}
+{{- if and $gates $root.Values.primaryNetworks.enabled }}{{ $gates = append $gates "PrimaryUserDefinedNetwork=true" }}{{ end -}}
 {{- with $gates }}{{ $args = append $args (printf "--feature-gates=%s" (join "," .)) }}{{ end -}}
 {{- if has $name (list "holdfast-ipam" "holdfast-all") -}}
   {{- with $root.Values.ipam.globalNamespaces }}{{ $args = append $args (printf "--global-namespaces=%s" (join "," .)) }}{{ end -}}
