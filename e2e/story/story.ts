@@ -120,7 +120,7 @@ function randomName(): string {
 }
 
 /** Creates a namespace and waits for its service account: before that the API server rejects pods. */
-async function createNamespace(client: Client, name: string): Promise<void> {
+export async function createNamespace(client: Client, name: string): Promise<void> {
   await client.create(NAMESPACES, { metadata: { name } });
   const account = { namespace: name, name: 'default' };
   // Kubernetes' controllers reconnect late after the API server was down

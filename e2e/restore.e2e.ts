@@ -1,0 +1,149 @@
+import { expect } from 'chai';
+import { CLAIM_FINALIZER, CLAIM_OWNER_NAME, CLAIM_OWNER_UID } from '../api/names.js';
+import { IPAM_CLAIMS, NAMESPACES, NETWORK_ATTACHMENT_DEFINITIONS, VIRTUAL_MACHINES } from '../kube/resources.js';
+import { EVENTS } from '../kube/events.js';
+import { environment } from './hooks.js';
+import { applyClaim, backUp, Velero } from './story/backup-tools.js';
+import { AddressStory } from './story/addresses.js';
+import { removeNamespaces } from './story/cleanup.js';
+import { describeStory } from './story/describe.js';
+import { createNamespace } from './story/story.js';
+import { until } from './bed/wait.js';
+
+describeStory('A VM that is restored', (story) => {
+  let velero: Velero;
+  let other: string;
+
+  beforeEach('install Velero', async () => {
+    other = await story().otherNamespace();
+    velero = await Velero.install(environment(), other);
+  });
+
+  afterEach('remove Velero', () => velero.remove());
+
+  async function removeVm(name: string): Promise<void> {
+    await story().deleteVm(name, 'Background');
+    await story().claims.waitGone(`${name}.data`);
+    await story().addresses.waitHeld([]);
+  }
+
+  it('gets its addresses back when its namespace is deleted and restored', async () => {
+    const { client, namespace, addresses } = story();
+    await addresses.createNetwork('blue', ['10.61.0.0/24', 'fd61::/64']);
+    await story().createVm('other', { data: 'blue' }, { running: false });
+    await addresses.waitForIPs('other.data');
+    await story().createVm('vm1', { data: 'blue' });
+    await story().waitRunning('vm1');
+    const mine = await addresses.waitForIPs('vm1.data');
+    const backup = await backUp(client, namespace);
+    await removeNamespaces(client, [namespace]);
+    await until('the namespace to be gone', async () => {
+      return (await client.find(NAMESPACES, { name: namespace })) === undefined;
+    });
+    await createNamespace(client, namespace);
+    await velero.restore(backup, namespace);
+    await story().waitRunning('vm1');
+    await addresses.waitForExactIPs('vm1.data', mine);
+    const vm = await client.get(VIRTUAL_MACHINES, story().ref('vm1'));
+    await story().claims.waitForOwner('vm1.data', 'VirtualMachine', vm.metadata.uid);
+    expect(await story().references('vm1')).to.deep.equal([{ pod3a6eb0790f3: 'vm1.data' }]);
+  });
+
+  it('gets the addresses of a claim that was restored long before it, and that no other VM gets meanwhile', async () => {
+    const { client, namespace, addresses } = story();
+    await addresses.createNetwork('blue', [{ cidr: '10.61.1.0/29', ranges: ['10.61.1.2'] }]);
+    await story().createVm('vm1', { data: 'blue' }, { running: false });
+    const mine = await addresses.waitForIPs('vm1.data');
+    const backup = await backUp(client, namespace);
+    await removeVm('vm1');
+    await velero.restore(backup, namespace, [IPAM_CLAIMS]);
+    await story().waitForEvent('vm1.data', 'RestoredIPAMClaimWaiting', /until VirtualMachine vm1 is restored/);
+    await addresses.waitForExactIPs('vm1.data', mine);
+    await story().createVm('vm2', { data: 'blue' }, { running: false });
+    await addresses.waitForRefusal('vm2.data', 'SubnetExhausted');
+    await velero.restore(backup, namespace);
+    await story().waitForClaims(['vm1.data', 'vm2.data']);
+    const vm = await client.get(VIRTUAL_MACHINES, story().ref('vm1'));
+    const claim = await story().claims.waitForOwner('vm1.data', 'VirtualMachine', vm.metadata.uid);
+    expect(claim.status?.ips).to.deep.equal(mine);
+  });
+
+  it('reports the conflict when it is restored into another namespace beside the original, which keeps its addresses', async () => {
+    const { client, namespace, addresses } = story();
+    await addresses.createNetwork('blue', ['10.61.2.0/24']);
+    await story().createVm('vm1', { data: 'blue' });
+    await story().waitRunning('vm1');
+    const mine = await addresses.waitForIPs('vm1.data');
+    await velero.restore(await backUp(client, namespace), other);
+    const { message } = await new AddressStory(environment(), other).waitForRefusal('vm1.data', 'IPAddressConflict');
+    expect(message).to.match(/^10\.61\.2\.\d+ is allocated to an owner in another namespace/);
+    const copy = await client.get(IPAM_CLAIMS, { namespace: other, name: 'vm1.data' });
+    const restored = await client.get(VIRTUAL_MACHINES, { namespace: other, name: 'vm1' });
+    expect(copy.metadata.annotations).to.include({
+      [CLAIM_OWNER_UID]: restored.metadata.uid,
+      'ipam.holdfast.dev/network-attachment-definition': `${other}/blue`,
+    });
+    await addresses.waitForExactIPs('vm1.data', mine);
+    await addresses.waitHeld(mine.map((ip) => ip.replace(/\/.*/, '')));
+  });
+
+  it('gets other addresses if its interface is on another network now, and an event says so', async () => {
+    const { client, namespace, addresses } = story();
+    await addresses.createNetwork('blue', ['10.61.3.0/24']);
+    await story().createVm('vm1', { data: 'blue' }, { running: false });
+    await addresses.waitForIPs('vm1.data');
+    const backup = await backUp(client, namespace);
+    await removeVm('vm1');
+    await client.delete(NETWORK_ATTACHMENT_DEFINITIONS, story().ref('blue'));
+    const network = `${namespace}-another`;
+    await story().network('blue', { network, subnets: [{ cidr: '10.61.4.0/24' }] });
+    await velero.restore(backup, namespace);
+    await story().waitForEvent(
+      'vm1',
+      'RestoredIPAMClaimReleased',
+      /is on network ".*-another": it gets other addresses/,
+    );
+    const claim = await story().claims.ofNetwork(network);
+    expect((await addresses.waitForIPs(claim.metadata.name))[0]).to.match(/^10\.61\.4\./);
+  });
+
+  it('gets its addresses back from kubectl get and kubectl apply', async () => {
+    const { client, namespace, addresses } = story();
+    await addresses.createNetwork('blue', ['10.61.5.0/24']);
+    await story().createVm('first', { data: 'blue' }, { running: false });
+    await addresses.waitForIPs('first.data');
+    const backups = [];
+    for (const name of ['vm1', 'vm2']) {
+      await story().createVm(name, { data: 'blue' }, { running: false });
+      await addresses.waitForIPs(`${name}.data`);
+      backups.push({
+        vm: await client.get(VIRTUAL_MACHINES, story().ref(name)),
+        claim: await client.get(IPAM_CLAIMS, story().ref(`${name}.data`)),
+      });
+    }
+    for (const name of ['first', 'vm1', 'vm2']) await story().deleteVm(name, 'Background');
+    await addresses.waitHeld([]);
+    for (const { vm, claim } of backups) {
+      await applyClaim(client, claim);
+      // the garbage collector may have deleted it by then
+      await story().waitForEvent(claim.metadata.name, 'RestoredIPAMClaimWaiting');
+      const { resourceVersion: _changed, ...metadata } = vm.metadata;
+      await client.create(VIRTUAL_MACHINES, { ...vm, metadata });
+      await addresses.waitForExactIPs(claim.metadata.name, claim.status?.ips ?? []);
+    }
+    expect(await client.list(EVENTS, { namespace, fieldSelector: 'reason=RestoredIPAMClaimReleased' }))
+      .to.have.property('items')
+      .deep.equal([]);
+  });
+
+  it('is left without its claim if its tool lacks the right to restore, and the denial names the role', async () => {
+    const tenant = await story().tenant();
+    for (const metadata of [
+      { annotations: { [CLAIM_OWNER_NAME]: 'vm1', [CLAIM_OWNER_UID]: 'former-uid' } },
+      { finalizers: [CLAIM_FINALIZER] },
+    ]) {
+      expect(await tenant.claimRejection('vm1.data', metadata)).to.include('the ClusterRole holdfast-restore');
+    }
+    expect(await story().claimNames()).to.deep.equal([]);
+  });
+});
