@@ -44,6 +44,14 @@ export class MigrationStory {
     return made.metadata.name;
   }
 
+  /** Waits until KubeVirt has created a migration of the VM. @returns its name */
+  waitCreated(vm: string): Promise<string> {
+    return until(`KubeVirt to migrate ${vm}`, async () => {
+      const { items } = await this.#client.list(MIGRATIONS, { namespace: this.#namespace });
+      return items.find(({ spec }) => spec.vmiName === vm)?.metadata.name;
+    });
+  }
+
   /** Waits until a migration has ended. */
   async waitEnded(name: string): Promise<'Succeeded' | 'Failed'> {
     const phase = await untilValue(

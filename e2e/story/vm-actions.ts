@@ -157,6 +157,10 @@ export class VmActions {
     return vm.removeFromSpec(this.client, this.ref(name), network);
   }
 
+  renameNetwork(name: string, from: string, to: string): Promise<void> {
+    return vm.renameNetwork(this.client, this.ref(name), from, to);
+  }
+
   requestAddresses(name: string, addresses: Readonly<Record<string, readonly string[]>>): Promise<void> {
     return vm.requestAddresses(this.client, this.ref(name), addresses);
   }

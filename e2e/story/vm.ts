@@ -175,6 +175,14 @@ export function removeFromSpec(client: Client, ref: ObjectRef, network: string):
   });
 }
 
+/** Renames a network and its interface in a VM's template. */
+export function renameNetwork(client: Client, ref: ObjectRef, from: string, to: string): Promise<void> {
+  return changeVm(client, ref, ({ spec }) => {
+    const { networks, domain } = spec.template.spec;
+    for (const one of [...networks, ...domain.devices.interfaces]) if (one.name === from) one.name = to;
+  });
+}
+
 /** Requests addresses in the VM's template: network in the VM → addresses. */
 export function requestAddresses(
   client: Client,

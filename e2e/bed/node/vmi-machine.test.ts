@@ -192,6 +192,14 @@ describe('The state machine of a VMI', () => {
       then: (next) => expect(next.status?.conditions?.map(({ type }) => type)).to.deep.equal(['Ready']),
     },
     {
+      name: 'plugs no interface into a guest that is copied',
+      given: migrating(ARRIVED, {
+        status: { interfaces: [plugged().interfaces![0]!, { name: 'data', infoSource: 'multus-status' }] },
+        switches: { migration: 'hold' },
+      }),
+      expect: 'wait for the copy, which is held',
+    },
+    {
       name: 'waits until the copy has ended',
       given: migrating(ARRIVED, { copyingSince: NOW - 100, switches: { migrationMs: 500 } }),
       expect: 'wait for the copy',

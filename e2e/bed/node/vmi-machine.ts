@@ -79,11 +79,13 @@ function start(vmi: Vmi, now: number): Step<Vmi> {
 }
 
 function stepRunning(vmi: Vmi, view: VmiView): Step<Vmi> {
+  const migration = migrationInFlight(vmi);
+  // virt-handler changes no interfaces of a guest while the guest is copied
+  if (migration?.startTimestamp !== undefined) return stepMigration(vmi, migration, view);
   const interfaces = guestInterfaces(vmi);
   if (!isDeepStrictEqual(interfaces, vmi.status?.interfaces ?? [])) {
     const sources = interfaces.map(({ name, infoSource }) => `${name ?? ''} (${infoSource ?? ''})`);
     return change(withStatus(vmi, { interfaces }), `interfaces: ${sources.join(', ') || 'none'}`);
   }
-  const migration = migrationInFlight(vmi);
   return migration ? stepMigration(vmi, migration, view) : waitFor('something to do');
 }
