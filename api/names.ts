@@ -151,6 +151,16 @@ export const EventReason = {
   ClaimLimit: 'IPAMClaimLimitReached',
   /** The API server rejected a claim. */
   ClaimRefused: 'IPAMClaimRefused',
+  /** A quota has no room for a claim. */
+  ClaimQuota: 'IPAMClaimQuotaExceeded',
+  /** Writes of a claim have failed for a while, and are retried. */
+  ClaimDelayed: 'IPAMClaimDelayed',
+  /** A VM has new claims. */
+  ClaimCreated: 'IPAMClaimCreated',
+  /** Claims of a VM were deleted. */
+  ClaimReleased: 'IPAMClaimReleased',
+  /** A launcher has the addresses of claims. */
+  AddressesInUse: 'AddressesInUse',
   /** The addresses that the VM requests cannot be read. */
   RequestedAddressesInvalid: 'RequestedAddressesInvalid',
   /** The VM requests other addresses than those with which it runs. */
@@ -161,7 +171,7 @@ export const EventReason = {
   KubeVirtNamespaceUnknown: KUBEVIRT_NAMESPACE_UNKNOWN,
   /** A claim has no addresses. The message begins with the reason of the condition. */
   AddressesNotAllocated: 'AddressesNotAllocated',
-  /** A claim has its addresses. */
+  /** Claims have addresses, or other addresses than before. */
   AddressesAllocated: 'AddressesAllocated',
   /** A pod waits for a claim that no IPAM honours. */
   ClaimNotHonoured: 'IPAMClaimNotHonoured',

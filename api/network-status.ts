@@ -24,3 +24,9 @@ export function networkStatuses(pod: Pod): NetworkStatus[] {
     return typeof name === 'string' && (attached === undefined || typeof attached === 'string');
   });
 }
+
+/** Returns the addresses of an attachment, without prefix length; none if they cannot be read. */
+export function reportedIPsOf(attachment: NetworkStatus): string[] {
+  const { ips } = attachment as { ips?: unknown };
+  return Array.isArray(ips) ? ips.filter((ip): ip is string => typeof ip === 'string') : [];
+}

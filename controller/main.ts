@@ -1,4 +1,4 @@
-import { joinKey } from '../api/meta.js';
+import { joinKey, objectKey } from '../api/meta.js';
 import { EventRecorder } from '../kube/events.js';
 import { ControllerLoop } from '../kube/controller-loop.js';
 import { WorkQueue } from '../kube/workqueue.js';
@@ -15,7 +15,11 @@ import { allKeys, keysOfClaim, keysOfLauncher, keysOfNad, keysOfNamespace } from
 import { UnansweredClaims } from './claims/unanswered-claims.js';
 import { BlockedWorkloads } from './claims/blocked-workloads.js';
 import { createControllerMetrics } from './claims/metrics.js';
-import { LAUNCHERS } from './watch-specs.js';
+import { CreatedClaims } from './claims/created-claims.js';
+import { QuotaWaits } from './claims/quota-waits.js';
+import { UntoldChanges } from './claims/untold-changes.js';
+import { WriteFailures } from './claims/write-failures.js';
+import { LAUNCHERS, QUOTAS } from './watch-specs.js';
 
 const NAME = 'holdfast-controller';
 
@@ -36,6 +40,9 @@ export function createController(
 interface Term {
   queue: WorkQueue;
   loop: ControllerLoop;
+  createdClaims: CreatedClaims;
+  quotaWaits: QuotaWaits;
+  untoldChanges: UntoldChanges;
   unanswered: UnansweredClaims;
 }
 
@@ -65,6 +72,7 @@ class Controller implements Component {
       claims: informers.get(CLAIM_WATCH),
       networks: informers.get(NAD_WATCH),
       namespaces: informers.get(NAMESPACE_WATCH),
+      quotas: informers.get(QUOTAS),
     };
     const { vms, vmis, launchers, claims, networks, namespaces } = this.#informers;
     this.#listers = {
@@ -106,13 +114,21 @@ class Controller implements Component {
   }
 
   #listen(): void {
-    const { vms, vmis, launchers, claims, networks, namespaces } = this.#informers;
+    const { vms, vmis, launchers, claims, networks, namespaces, quotas } = this.#informers;
     for (const informer of [vms, vmis]) {
       informer.onServed(() => this.#addAll());
       informer.onChange(({ object: { metadata } }) => this.#add([joinKey(metadata.namespace, metadata.name)]));
     }
-    launchers.onChange((change) => this.#add(keysOfLauncher(change, claims.cache)));
-    claims.onChange((change) => this.#add(keysOfClaim(change, this.#blockedWorkloads)));
+    launchers.onChange((change) => {
+      this.#term?.untoldChanges.launcherChanged(change);
+      this.#add(keysOfLauncher(change, claims.cache));
+    });
+    claims.onChange((change) => {
+      this.#term?.createdClaims.shown(objectKey(change.object));
+      this.#term?.untoldChanges.claimChanged(change);
+      this.#add(keysOfClaim(change, this.#blockedWorkloads));
+    });
+    quotas.onChange((change) => this.#term?.quotaWaits.quotaChanged(change));
     networks.onChange((change) => this.#add(keysOfNad(change, this.#listers)));
     namespaces.onChange((change) => this.#add(keysOfNamespace(change, this.#listers)));
   }
@@ -129,11 +145,21 @@ class Controller implements Component {
   #beginTerm(): void {
     const { client, clock, random, log, metrics } = this.#context;
     const queue = new WorkQueue({ name: this.name, clock, random, metrics: metrics.kube });
+    const quotaWaits = new QuotaWaits((key) => {
+      queue.forget(key);
+      queue.add(key);
+    });
+    const untoldChanges = new UntoldChanges(clock);
+    const createdClaims = new CreatedClaims(clock);
     const sync = createSync({
       listers: this.#listers,
       client,
       launchers: new LauncherList(client),
       blockedWorkloads: this.#blockedWorkloads,
+      createdClaims,
+      quotaWaits,
+      untoldChanges,
+      writeFailures: new WriteFailures(clock),
       areWorkloadsServed: () => this.#informers.vms.isServed && this.#informers.vmis.isServed,
       isGateOpen: (namespace) => isNamespaceServed(namespace, this.#gate, this.#config.namespace),
       servesPrimaryNetworks: this.#config.featureGates.primaryUserDefinedNetwork,
@@ -156,7 +182,7 @@ class Controller implements Component {
       gate: this.#gate,
       afterMs: this.#config.unhonouredAfterMs,
     });
-    this.#term = { queue, loop, unanswered };
+    this.#term = { queue, loop, createdClaims, quotaWaits, untoldChanges, unanswered };
     this.#metrics.leads(true);
     loop.start();
     unanswered.start();

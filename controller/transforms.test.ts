@@ -16,6 +16,7 @@ describe('a cached launcher', () => {
         annotations,
         ownerReferences,
       },
+      spec: { nodeName: 'node1' },
       status: { phase: 'Running' },
     });
   });

@@ -1,3 +1,4 @@
+import type { KubeObject } from '../api/meta.js';
 import {
   DEFAULT_NETWORK_ANNOTATION,
   NETWORKS_ANNOTATION,
@@ -5,6 +6,7 @@ import {
   PRIMARY_CLAIM_ANNOTATION,
 } from '../api/names.js';
 import type { Pod } from '../api/pod.js';
+import { CLAIM_COUNT, type ResourceQuota } from '../api/resource-quota.js';
 import { identityMetadataOf, pickKeys } from '../cluster/transforms.js';
 
 const ANNOTATIONS = [
@@ -15,7 +17,7 @@ const ANNOTATIONS = [
 ];
 
 /** Keeps the fields of a launcher that the controller reads. */
-export function transformLauncher({ metadata, status }: Pod): Pod {
+export function transformLauncher({ metadata, spec, status }: Pod): Pod {
   const { ownerReferences } = metadata;
   const annotations = pickKeys(metadata.annotations, ANNOTATIONS);
   return {
@@ -24,6 +26,18 @@ export function transformLauncher({ metadata, status }: Pod): Pod {
       ...(ownerReferences && { ownerReferences }),
       ...(annotations && { annotations }),
     },
+    ...(spec?.nodeName !== undefined && { spec: { nodeName: spec.nodeName } }),
     ...(status?.phase !== undefined && { status: { phase: status.phase } }),
   };
+}
+
+/** A quota, and what it says about the number of claims: limit and use. */
+export interface ClaimQuota extends KubeObject {
+  claims: string;
+}
+
+/** Keeps nothing that pods and other objects change. */
+export function transformQuota({ metadata: { name, namespace }, status }: ResourceQuota): ClaimQuota {
+  const claims = `${status?.used?.[CLAIM_COUNT] ?? ''}/${status?.hard?.[CLAIM_COUNT] ?? ''}`;
+  return { metadata: { name, ...(namespace !== undefined && { namespace }) }, claims };
 }

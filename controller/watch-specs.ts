@@ -1,7 +1,9 @@
 import { LAUNCHER_LABEL, LAUNCHER_LABEL_VALUE } from '../api/names.js';
-import { PODS } from '../kube/resources.js';
+import type { ResourceQuota } from '../api/resource-quota.js';
+import type { WatchSpec } from '../kube/informers.js';
+import { PODS, RESOURCE_QUOTAS } from '../kube/resources.js';
 import { LAUNCHER_INDEXES } from './indexes.js';
-import { transformLauncher } from './transforms.js';
+import { type ClaimQuota, transformLauncher, transformQuota } from './transforms.js';
 
 /** The launchers, which only the controller watches with these fields. */
 export const LAUNCHERS = {
@@ -10,3 +12,6 @@ export const LAUNCHERS = {
   transform: transformLauncher,
   indexes: LAUNCHER_INDEXES,
 };
+
+/** Tells when a quota may have room for claims that it rejected. */
+export const QUOTAS: WatchSpec<ResourceQuota, ClaimQuota> = { resource: RESOURCE_QUOTAS, transform: transformQuota };

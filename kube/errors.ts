@@ -86,6 +86,14 @@ export function isForbidden(error: unknown): error is StatusError {
   return hasStatus(error, 403);
 }
 
+/** Texts of the admission plugins for ResourceQuotas and OpenShift's ClusterResourceQuotas, which answer with a plain Forbidden. */
+const QUOTA_TEXT = /(?:exceeded quota: |status unknown for quota: |insufficient quota to )[^]*/;
+
+/** Returns what the API server says about the quota that rejects an object; undefined for all other errors. */
+export function quotaRejectionOf(error: unknown): string | undefined {
+  return isForbidden(error) ? QUOTA_TEXT.exec(error.message)?.[0] : undefined;
+}
+
 /** True if the API server or an admission policy rejects the object as invalid. */
 export function isInvalid(error: unknown): error is StatusError {
   return hasStatus(error, 422) && !isPolicyUnready(error);

@@ -104,11 +104,26 @@ describe('EventRecorder', () => {
     await flush();
     expect(written()).to.have.length(2);
     api.objects.clear();
-    time.tick(MINUTE);
+    time.tick(5 * MINUTE);
     recorder.event(vm('web', 'shop'), 'Warning', 'Reason', 'text');
     await flush();
     expect(written().map((event) => event.count)).to.deep.equal([1]);
     expect(dropped).to.deep.equal([]);
+  });
+
+  it('writes a repeated event once in five minutes, with the count of all, and takes nothing of the rate limit for it', async () => {
+    let writes = 0;
+    api.before = () => {
+      writes++;
+    };
+    for (let minute = 0; minute < 61; minute++) {
+      recorder.event(vm('web', 'shop'), 'Warning', 'Reason', 'text');
+      await flush();
+      time.tick(MINUTE);
+    }
+    expect([written().length, written()[0]?.count, writes]).to.deep.equal([1, 61, 13]);
+    for (let count = 0; count < 24; count++) recorder.event(vm('web', 'shop'), 'Normal', `Reason${count}`, 'text');
+    expect(dropped.filter((why) => why === 'rate')).to.deep.equal([]);
   });
 
   it('writes separate events for different objects, reasons or messages', async () => {
@@ -123,24 +138,31 @@ describe('EventRecorder', () => {
 
   it('allows an object 25 events at once and then one in five minutes, without an effect on other objects', async () => {
     for (let count = 0; count < 30; count++) {
-      recorder.event(vm('loud', 'shop'), 'Normal', 'Reason', `text ${count}`);
+      recorder.event(vm('loud', 'shop'), 'Warning', 'Reason', `text ${count}`);
       await flush();
     }
     expect([written().length, dropped.length]).to.deep.equal([25, 5]);
-    recorder.event(vm('quiet', 'shop'), 'Normal', 'Reason', 'text');
+    recorder.event(vm('quiet', 'shop'), 'Warning', 'Reason', 'text');
     time.tick(5 * MINUTE);
-    recorder.event(vm('loud', 'shop'), 'Normal', 'Reason', 'text after a while');
-    recorder.event(vm('loud', 'shop'), 'Normal', 'Reason', 'one too many');
+    recorder.event(vm('loud', 'shop'), 'Warning', 'Reason', 'text after a while');
+    recorder.event(vm('loud', 'shop'), 'Warning', 'Reason', 'one too many');
     await flush();
     expect([written().length, dropped.length]).to.deep.equal([27, 6]);
     expect(new Set(dropped)).to.deep.equal(new Set(['rate']));
   });
 
   it('drops and counts events that exceed its queue, without an error or a delay', async () => {
-    for (let count = 0; count < 5; count++) recorder.event(vm(`vm-${count}`, 'shop'), 'Normal', 'Reason', 'text');
+    for (let count = 0; count < 5; count++) recorder.event(vm(`vm-${count}`, 'shop'), 'Warning', 'Reason', 'text');
     expect(dropped).to.deep.equal(['full', 'full']);
     await flush();
     expect(written()).to.have.length(3);
+  });
+
+  it('keeps room for warnings if normal events come faster than they are written', async () => {
+    for (let count = 0; count < 9; count++) recorder.event(vm(`vm-${count}`, 'shop'), 'Normal', 'Reason', 'text');
+    recorder.event(vm('web', 'shop'), 'Warning', 'Reason', 'text');
+    await flush();
+    expect(written().map(({ type }) => type)).to.deep.equal(['Normal', 'Normal', 'Warning']);
   });
 
   it('loses no event while the API server restarts', async () => {

@@ -55,7 +55,7 @@ export interface EventRecorderOptions {
   metrics?: KubeMetrics;
   /** Default `default`, the only one that the API server accepts for cluster-scoped objects. */
   namespaceForClusterScoped?: string;
-  /** The number of events that may wait to be written. Default 1000. */
+  /** The number of events that may wait to be written; a quarter is kept for warnings. Default 4096. */
   queueSize?: number;
 }
 
@@ -79,8 +79,11 @@ interface WrittenEvent {
   count: number;
   /** When it last occurred, in the clock's ms. */
   lastSeenAt: number;
+  writtenAt: number;
 }
 
+/** A repeated event is only counted for this time, and then written once with its count: a retry costs no write. */
+const REPEAT_MS = 5 * 60_000;
 /** The same event within this time increments the count instead of creating a new event, as in client-go. */
 const AGGREGATION_MS = 10 * 60_000;
 /** The API server rejects longer messages. */
@@ -116,20 +119,39 @@ export class EventRecorder {
     const { apiVersion, kind, metadata } = subject;
     const objectKey = [apiVersion, kind, metadata.namespace, metadata.name, metadata.uid].join('/');
     const key = [objectKey, type, reason, text].join('\n');
-    const waiting = this.#waiting.get(key);
-    const { clock } = this.#options;
+    const { clock, queueSize = 4096 } = this.#options;
     const seen = { lastSeenWall: clock.wall(), lastSeenAt: clock.now() };
-    if (!this.#rateLimits.tryTake(objectKey)) {
-      this.#drop('rate', reason);
-    } else if (waiting !== undefined) {
-      waiting.count++;
-      Object.assign(waiting, seen);
-    } else if (this.#waiting.size >= (this.#options.queueSize ?? 1000)) {
+    if (this.#countRepeat(key, seen)) return;
+    const limit = type === 'Warning' ? queueSize : Math.floor(queueSize * 0.75);
+    if (this.#waiting.size >= limit) {
       this.#drop('full', reason);
+    } else if (!this.#isRecent(key, seen.lastSeenAt) && !this.#rateLimits.tryTake(objectKey)) {
+      this.#drop('rate', reason);
     } else {
       this.#waiting.set(key, { key, subject, type, reason, message: text, count: 1, ...seen });
       this.#writing ??= this.#writeAll();
     }
+  }
+
+  /** @returns true if the event waits to be written, or was written a short time ago */
+  #countRepeat(key: string, seen: Pick<PendingEvent, 'lastSeenWall' | 'lastSeenAt'>): boolean {
+    const waiting = this.#waiting.get(key);
+    if (waiting !== undefined) {
+      waiting.count++;
+      Object.assign(waiting, seen);
+      return true;
+    }
+    const known = this.#written.get(key);
+    if (known === undefined || seen.lastSeenAt - known.writtenAt >= REPEAT_MS) return false;
+    known.count++;
+    known.lastSeenAt = seen.lastSeenAt;
+    return true;
+  }
+
+  /** True if the event increments the count of one that was written. */
+  #isRecent(key: string, seenAt: number): boolean {
+    const known = this.#written.get(key);
+    return known !== undefined && seenAt - known.lastSeenAt < AGGREGATION_MS;
   }
 
   /** Resolves when all events are written, or after `limitMs`. */
@@ -177,8 +199,8 @@ export class EventRecorder {
 
   async #write(event: PendingEvent): Promise<void> {
     const known = this.#written.get(event.key);
-    const isRecent = known !== undefined && event.lastSeenAt - known.lastSeenAt < AGGREGATION_MS;
-    if (!isRecent || !(await this.#incrementCount(known, event))) await this.#create(event);
+    const isRecent = this.#isRecent(event.key, event.lastSeenAt);
+    if (known === undefined || !isRecent || !(await this.#incrementCount(known, event))) await this.#create(event);
   }
 
   /** @returns false if the event has expired on the server */
@@ -191,7 +213,11 @@ export class EventRecorder {
       if (isNotFound(error)) return false;
       throw error;
     }
-    setMostRecent(this.#written, event.key, { ...known, count, lastSeenAt: event.lastSeenAt }, MAX_WRITTEN_EVENTS);
+    const { key, lastSeenAt } = event;
+    const writtenAt = this.#options.clock.now();
+    // repeats that came meanwhile stay counted
+    const seen = { count: known.count + event.count, lastSeenAt, writtenAt };
+    setMostRecent(this.#written, key, { ...known, ...seen }, MAX_WRITTEN_EVENTS);
     return true;
   }
 
@@ -215,7 +241,8 @@ export class EventRecorder {
       reportingComponent: component,
       reportingInstance: '',
     });
-    setMostRecent(this.#written, key, { namespace, name, count, lastSeenAt }, MAX_WRITTEN_EVENTS);
+    const writtenAt = this.#options.clock.now();
+    setMostRecent(this.#written, key, { namespace, name, count, lastSeenAt, writtenAt }, MAX_WRITTEN_EVENTS);
   }
 
   #drop(cause: 'rate' | 'full' | 'failed', reason: string): void {

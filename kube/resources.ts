@@ -8,10 +8,12 @@ import type { KubeObject } from '../api/meta.js';
 import { IPAM_API_VERSION } from '../api/names.js';
 import type { NetworkAttachmentDefinition } from '../api/network-attachment.js';
 import type { Pod } from '../api/pod.js';
+import type { ResourceQuota } from '../api/resource-quota.js';
 import { clusterResource, namespacedResource } from './resource.js';
 
 export const PODS = namespacedResource<Pod>('v1', 'pods', 'Pod');
 export const NAMESPACES = clusterResource('v1', 'namespaces', 'Namespace');
+export const RESOURCE_QUOTAS = namespacedResource<ResourceQuota>('v1', 'resourcequotas', 'ResourceQuota');
 export const NODES = clusterResource('v1', 'nodes', 'Node');
 
 export const TOKEN_REVIEWS = clusterResource<TokenReview>('authentication.k8s.io/v1', 'tokenreviews', 'TokenReview');

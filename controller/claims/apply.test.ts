@@ -7,7 +7,7 @@ import { claim, vmReference } from '../../test/workload-objects.js';
 import { Client } from '../../kube/client.js';
 import { TransportError, classifyError } from '../../kube/errors.js';
 import type { Action } from './action.js';
-import { applyAll, rejectionOf, mostUrgent } from './apply.js';
+import { applyAll, failureEventOf, mostUrgent } from './apply.js';
 
 const KEY = 'vms/vm1.data';
 
@@ -169,11 +169,13 @@ describe('applying actions', () => {
   });
 
   it('returns the API server’s message for users if a claim is refused permanently', () => {
-    const forbidden = apiError(403, 'Forbidden', 'quota is exceeded', 'vm1.data');
-    expect(rejectionOf({ action: { kind: 'create', claim: claim(), reason: '' }, error: forbidden })).to.match(
-      /^The API server rejected IPAMClaim vms\/vm1\.data: .*quota is exceeded$/,
+    const forbidden = apiError(403, 'Forbidden', 'not in this namespace', 'vm1.data');
+    const create = { action: { kind: 'create', claim: claim(), reason: '' } as const, error: forbidden };
+    expect(failureEventOf(create, 0)?.message).to.match(
+      /^The API server rejected IPAMClaim vms\/vm1\.data: .*not in this namespace$/,
     );
-    expect(rejectionOf({ action: update(stored), error: forbidden })).to.equal(undefined);
-    expect(rejectionOf({ action: release(stored), error: apiError(409, 'Conflict', '', '') })).to.equal(undefined);
+    expect(failureEventOf({ action: update(stored), error: forbidden }, 60_000)).to.equal(undefined);
+    const outdated = { action: release(stored), error: apiError(409, 'Conflict', '', '') };
+    expect(failureEventOf(outdated, 60_000)).to.equal(undefined);
   });
 });

@@ -1,7 +1,15 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { objectKey } from '../../api/meta.js';
 import type { Client } from '../../kube/client.js';
-import { type ErrorClass, classifyError, isForbidden, isInvalid, messageOf } from '../../kube/errors.js';
+import { EventReason } from '../../api/names.js';
+import {
+  type ErrorClass,
+  classifyError,
+  isForbidden,
+  isInvalid,
+  messageOf,
+  quotaRejectionOf,
+} from '../../kube/errors.js';
 import { IPAM_CLAIMS } from '../../kube/resources.js';
 import type { Action } from './action.js';
 import type { ClaimChanges } from './claim-object.js';
@@ -36,11 +44,33 @@ export function mostUrgent(failures: readonly FailedAction[]): FailedAction | un
   return [...failures].sort((a, b) => rank(a) - rank(b))[0];
 }
 
-/** Returns the API server's message if it rejects the claim whatever the state of the others. */
-export function rejectionOf({ action, error }: FailedAction): string | undefined {
-  const createsClaim = action.kind === 'create' || action.kind === 'release';
-  if (!createsClaim || !(isInvalid(error) || isForbidden(error))) return undefined;
-  return `The API server rejected IPAMClaim ${objectKey(action.claim)}: ${messageOf(error)}`;
+/** Shorter failures heal before a user can look. */
+const TOLD_AFTER_MS = 3_000;
+const PARTICIPLES = { create: 'created', update: 'updated', release: 'released' } as const;
+
+/**
+ * Returns what to tell the user about a failure: the API server's reason if it rejects the claim whatever the state of the others, or why nothing
+ * has worked for some time.
+ */
+export function failureEventOf(
+  { action, error }: FailedAction,
+  failingForMs: number,
+): { reason: EventReason; message: string } | undefined {
+  if (action.kind !== 'create' && action.kind !== 'update' && action.kind !== 'release') return undefined;
+  const claim = `IPAMClaim ${objectKey(action.claim)}`;
+  const createsClaim = action.kind !== 'update';
+  const quota = quotaRejectionOf(error);
+  if (createsClaim && quota !== undefined) {
+    const remedy =
+      'Delete VMs that are no longer needed, or have the quota raised: the claim is created when there is room';
+    return { reason: EventReason.ClaimQuota, message: `${claim} cannot be created: ${quota}. ${remedy}` };
+  }
+  if (createsClaim && (isInvalid(error) || isForbidden(error))) {
+    return { reason: EventReason.ClaimRefused, message: `The API server rejected ${claim}: ${messageOf(error)}` };
+  }
+  if (classifyError(error) !== 'transient' || failingForMs < TOLD_AFTER_MS) return undefined;
+  const message = `${claim} is not ${PARTICIPLES[action.kind]} yet, and the controller retries: ${messageOf(error)}`;
+  return { reason: EventReason.ClaimDelayed, message };
 }
 
 async function applyOne(action: Action, client: ClaimClient, context: ReleaseContext): Promise<void> {

@@ -55,6 +55,12 @@ export function mayUseClaim(pod: Pod, claim: IPAMClaim, observed: ObservedWorklo
   );
 }
 
+/** Returns the attachment of the claim's interface that Multus reports. */
+export function reportedAttachment(pod: Pod, claim: IPAMClaim, observed: ObservedWorkload): NetworkStatus | undefined {
+  const isOfClaim = attachmentMatcher(claim, observed);
+  return networkStatusesOf(pod).find((status) => isOfClaim(status.interface, status.name));
+}
+
 /** Returns a test that tells, by interface name and NAD, whether an attachment is that of the claim. */
 function attachmentMatcher(claim: IPAMClaim, { vmi }: ObservedWorkload) {
   const vmNetwork = claimVmNetworkOf(claim);

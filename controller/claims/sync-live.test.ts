@@ -2,16 +2,13 @@ import { expect } from 'chai';
 import { claimName, swappedClaimName } from '../../api/ipam-claim.js';
 import { Client } from '../../kube/client.js';
 import { StatusError } from '../../kube/errors.js';
-import { silentLogger } from '../../kube/log.js';
 import type { SyncResult } from '../../kube/controller-loop.js';
 import { ClaimsWorld } from './testing/model/world.js';
 import { WorldApi } from './testing/model/world-api.js';
 import { claim, claimOfIpamExtensions, launcher, vm, vmReference, vmi } from '../../test/workload-objects.js';
-import { NOW, type WorkloadScenario, cachesOf } from './testing/workload-observation.js';
-import { LauncherList } from './launcher-list.js';
+import { type WorkloadScenario, cachesOf } from './testing/workload-observation.js';
 import { createSync } from './sync.js';
-import { BlockedWorkloads } from './blocked-workloads.js';
-import { KNOWN_KUBEVIRT } from '../../test/launcher-pods.js';
+import { syncDependencies } from './testing/sync-dependencies.js';
 
 const KEY = 'vms/vm1';
 const FIRST = 'vms/vm1.data';
@@ -37,22 +34,7 @@ describe('a sync while the caches lag behind the API server', () => {
     isGateOpen: (namespace: string) => boolean = () => true,
   ): Promise<SyncResult> {
     const client = new Client(api);
-    const run = createSync({
-      kubevirt: KNOWN_KUBEVIRT,
-      listers: cachesOf(given),
-      client,
-      launchers: new LauncherList(client),
-      blockedWorkloads: new BlockedWorkloads(),
-      areWorkloadsServed: () => true,
-      isGateOpen,
-      servesPrimaryNetworks: false,
-      maxClaims: 32,
-      restoreWaitMs: 3_600_000,
-      clock: { now: () => Date.parse(NOW) },
-      events: { event: () => undefined },
-      metrics: { decided: () => undefined, failed: () => undefined, notified: () => undefined, leads: () => undefined },
-      log: silentLogger,
-    });
+    const run = createSync({ ...syncDependencies(cachesOf(given), client), isGateOpen });
     return run(KEY, signal);
   }
 

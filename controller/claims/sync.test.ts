@@ -1,17 +1,20 @@
 import { expect } from 'chai';
 import { Client } from '../../kube/client.js';
 import { StatusError } from '../../kube/errors.js';
-import { silentLogger } from '../../kube/log.js';
 import type { SyncResult } from '../../kube/controller-loop.js';
 import type { ApiRequest } from '../../kube/transport.js';
 import { apiError } from '../../test/api-errors.js';
 import { ClaimsWorld } from './testing/model/world.js';
 import { WorldApi } from './testing/model/world-api.js';
 import { claim, launcher, vm, vmReference, vmi } from '../../test/workload-objects.js';
-import { NOW, type WorkloadScenario, cachesOf } from './testing/workload-observation.js';
-import { LauncherList } from './launcher-list.js';
+import { type WorkloadScenario, cachesOf } from './testing/workload-observation.js';
 import { createSync } from './sync.js';
 import { BlockedWorkloads } from './blocked-workloads.js';
+import { CreatedClaims } from './created-claims.js';
+import { QuotaWaits } from './quota-waits.js';
+import { syncDependencies } from './testing/sync-dependencies.js';
+import { UntoldChanges } from './untold-changes.js';
+import { WriteFailures } from './write-failures.js';
 import type { KubeVirtController } from '../../cluster/kubevirt-controller.js';
 import { KNOWN_KUBEVIRT } from '../../test/launcher-pods.js';
 
@@ -25,8 +28,20 @@ describe('a sync of a workload', () => {
   let events: string[];
   let areServed: boolean;
   let kubevirt: KubeVirtController;
+  let now: number;
+  let woken: string[];
+  let createdClaims: CreatedClaims;
+  let quotaWaits: QuotaWaits;
+  let writeFailures: WriteFailures;
+  let untold: UntoldChanges;
 
   beforeEach(() => {
+    now = 0;
+    woken = [];
+    createdClaims = new CreatedClaims({ now: () => now });
+    quotaWaits = new QuotaWaits((key) => woken.push(key));
+    writeFailures = new WriteFailures({ now: () => now });
+    untold = new UntoldChanges({ now: () => now });
     world = new ClaimsWorld();
     api = new WorldApi(world);
     waiters = new BlockedWorkloads();
@@ -37,25 +52,19 @@ describe('a sync of a workload', () => {
 
   /** Syncs with caches that show what is given. */
   function sync(given: WorkloadScenario): Promise<SyncResult> {
-    const client = new Client(api);
     const run = createSync({
+      ...syncDependencies(cachesOf(given), new Client(api)),
       kubevirt: { controller: () => kubevirt },
-      listers: cachesOf(given),
-      client,
-      launchers: new LauncherList(client),
       blockedWorkloads: waiters,
+      createdClaims,
+      quotaWaits,
+      untoldChanges: untold,
+      writeFailures,
       areWorkloadsServed: () => areServed,
-      isGateOpen: () => true,
-      servesPrimaryNetworks: false,
-      maxClaims: 32,
-      restoreWaitMs: 3_600_000,
-      clock: { now: () => Date.parse(NOW) },
       events: {
         event: ({ kind, metadata }, type, reason, message) =>
           events.push(`${type} ${kind} ${metadata.uid ?? ''} ${reason}: ${message}`),
       },
-      metrics: { decided: () => undefined, failed: () => undefined, notified: () => undefined, leads: () => undefined },
-      log: silentLogger,
     });
     return run(KEY);
   }
@@ -65,10 +74,34 @@ describe('a sync of a workload', () => {
     return world.create('claims', { ...claim(), metadata });
   }
 
-  it('creates claims without a live read and without an event', async () => {
+  it('creates claims without a live read, and reports all of them in one event', async () => {
     expect(await sync({ vm: vm({ data: 'blue', extra: 'blue' }) })).to.equal(undefined);
     expect(api.seen).to.deep.equal(['POST claims', 'POST claims']);
-    expect(events).to.deep.equal([]);
+    expect(events).to.deep.equal([
+      'Normal VirtualMachine vm-uid IPAMClaimCreated: Created IPAMClaim vms/vm1.data for network blue-net, ' +
+        'IPAMClaim vms/vm1.extra for network blue-net',
+    ]);
+  });
+
+  it('does not create a claim again while the cache does not show it yet, because quotas would count it twice', async () => {
+    await sync({ vm: vm({ data: 'blue' }) });
+    expect(await sync({ vm: vm({ data: 'blue' }) })).to.have.property('retry');
+    expect(api.seen).to.deep.equal(['POST claims']);
+    expect(events).to.have.lengthOf(1);
+  });
+
+  it('creates a claim again after a watch event showed that it is gone, or after thirty seconds', async () => {
+    const again = async () => {
+      await sync({ vm: vm({ data: 'blue' }) }).catch((error: unknown) => expect(error).to.be.instanceOf(StatusError));
+      return api.seen.length;
+    };
+    await again();
+    createdClaims.shown('vms/vm1.data');
+    expect(await again()).to.equal(2);
+    now += 29_999;
+    expect(await again()).to.equal(2);
+    now += 1;
+    expect(await again()).to.equal(3);
   });
 
   it('reports on the VM why no pod gets the addresses while KubeVirt’s namespace is unknown', async () => {
@@ -86,6 +119,9 @@ describe('a sync of a workload', () => {
     expect(await sync({ claims: [storedClaim()] })).to.equal(undefined);
     expect(api.seen).to.deep.equal([...LIVE_READS, 'DELETE claims vm1.data', 'PATCH claims vm1.data']);
     expect(world.list('claims')).to.deep.equal([]);
+    expect(events).to.deep.equal([
+      'Normal VirtualMachine vm-uid IPAMClaimReleased: Released IPAMClaim vm1.data: VirtualMachine vm-uid is gone',
+    ]);
   });
 
   it('releases no claim that a live read shows to be in use', async () => {
@@ -140,13 +176,87 @@ describe('a sync of a workload', () => {
   it('reports the API server’s refusal of a claim on the VM, and creates the other claim', async () => {
     api.before = ({ body }: ApiRequest) => {
       const { name } = (body as { metadata: { name: string } }).metadata;
-      if (name === 'vm1.data') throw apiError(403, 'Forbidden', 'exceeded quota: claims', name);
+      if (name === 'vm1.data') throw apiError(403, 'Forbidden', 'not in this namespace', name);
     };
     const error: unknown = await sync({ vm: vm({ data: 'blue', extra: 'blue' }) }).catch((thrown: unknown) => thrown);
     expect(error).to.be.instanceOf(StatusError).with.property('status', 403);
     expect(world.list('claims').map(({ metadata }) => metadata.name)).to.deep.equal(['vm1.extra']);
-    expect(events).to.have.lengthOf(1);
-    expect(events[0]).to.match(/^Warning VirtualMachine vm-uid IPAMClaimRefused: .*exceeded quota: claims$/);
+    expect(events).to.have.lengthOf(2);
+    expect(events[0]).to.include('IPAMClaimCreated: Created IPAMClaim vms/vm1.extra');
+    expect(events[1]).to.match(/^Warning VirtualMachine vm-uid IPAMClaimRefused: .*not in this namespace$/);
+  });
+
+  describe('whose claim exceeds a quota', () => {
+    const FULL = 'is forbidden: exceeded quota: addresses, requested: claims=1, used: claims=2, limited: claims=2';
+    beforeEach(() => {
+      api.before = ({ method }: ApiRequest) => {
+        if (method === 'POST') throw apiError(403, 'Forbidden', FULL, 'vm1.data');
+      };
+    });
+
+    it('reports the quota on the VM, and tries again if it is the first of its namespace', async () => {
+      expect(await sync({ vm: vm({ data: 'blue' }) })).to.deep.equal({ retry: 'a quota has no room for an IPAMClaim' });
+      expect(events).to.have.lengthOf(1);
+      expect(events[0]).to.match(
+        /^Warning VirtualMachine vm-uid IPAMClaimQuotaExceeded: IPAMClaim vms\/vm1\.data cannot be created: exceeded quota: addresses, .*limited: claims=2\. Delete VMs/,
+      );
+    });
+
+    it('waits without a retry while another workload of its namespace tries', async () => {
+      quotaWaits.join('vms/earlier');
+      expect(await sync({ vm: vm({ data: 'blue' }) })).to.equal(undefined);
+      quotaWaits.leave('vms/earlier');
+      expect(woken).to.deep.equal([KEY]);
+    });
+
+    it('wakes the next workload when it has succeeded, or its VM is gone', async () => {
+      await sync({ vm: vm({ data: 'blue' }) });
+      quotaWaits.join('vms/next');
+      await sync({});
+      expect(woken).to.deep.equal(['vms/next']);
+    });
+  });
+
+  describe('whose writes fail', () => {
+    const away = () => {
+      throw apiError(500, 'InternalError', 'failed calling webhook "example.org"', 'vm1.data');
+    };
+    const failingSync = (given: WorkloadScenario) => sync(given).catch((thrown: unknown) => thrown);
+
+    it('reports it on the VM after three seconds, and not before', async () => {
+      api.before = away;
+      expect(await failingSync({ vm: vm({ data: 'blue' }) })).to.be.instanceOf(StatusError);
+      now += 2_999;
+      await failingSync({ vm: vm({ data: 'blue' }) });
+      expect(events).to.deep.equal([]);
+      now += 1;
+      await failingSync({ vm: vm({ data: 'blue' }) });
+      expect(events).to.have.lengthOf(1);
+      expect(events[0]).to.match(
+        /^Warning VirtualMachine vm-uid IPAMClaimDelayed: IPAMClaim vms\/vm1\.data is not created yet, and the controller retries: .*failed calling webhook "example\.org"$/,
+      );
+    });
+
+    it('counts the three seconds anew after a success', async () => {
+      api.before = away;
+      await failingSync({ vm: vm({ data: 'blue' }) });
+      api.before = () => undefined;
+      await sync({ vm: vm({ data: 'blue' }) });
+      events.length = 0;
+      now += 3_000;
+      api.before = away;
+      await failingSync({ vm: vm({ data: 'blue', extra: 'blue' }) });
+      expect(events).to.deep.equal([]);
+    });
+
+    it('reports it although the failing request is the read that a name with underscores needs', async () => {
+      api.before = away;
+      await failingSync({ vm: vm({ odd_name: 'blue' }) });
+      now += 3_000;
+      await failingSync({ vm: vm({ odd_name: 'blue' }) });
+      expect(api.seen.filter((seen) => seen.startsWith('POST'))).to.deep.equal([]);
+      expect(events[0]).to.include('IPAMClaimDelayed');
+    });
   });
 
   it('reports the blocking claim on the VM, retries, and waits for that claim', async () => {

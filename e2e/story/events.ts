@@ -7,7 +7,8 @@ export interface StoryEvent extends KubeObject {
   type?: string;
   reason?: string;
   message?: string;
-  involvedObject?: { kind?: string; name?: string };
+  involvedObject?: { kind?: string; name?: string; uid?: string };
+  source?: { component?: string };
 }
 
 export const EVENTS: Resource<StoryEvent> = {
@@ -30,4 +31,16 @@ export function waitForEvent(
     const { items } = await client.list(EVENTS, { namespace: about.namespace, fieldSelector });
     return items.find(({ message = '' }) => words.test(message));
   });
+}
+
+/**
+ * The events of Holdfast about a VM, in the order in which they first happened: that is the order of their names, which begin with the time in
+ * milliseconds.
+ */
+export async function lifeOf(client: Client, vm: { namespace: string; name: string }): Promise<StoryEvent[]> {
+  const fieldSelector = `involvedObject.kind=VirtualMachine,involvedObject.name=${vm.name}`;
+  const { items } = await client.list(EVENTS, { namespace: vm.namespace, fieldSelector });
+  return items
+    .filter(({ source }) => source?.component?.startsWith('holdfast-'))
+    .sort((a, b) => a.metadata.name.localeCompare(b.metadata.name));
 }

@@ -10,9 +10,10 @@ import {
 import type { Pod } from '../../api/pod.js';
 import type { Client } from '../../kube/client.js';
 import { ADDRESS_LEASES, IPAM_CLAIMS, PODS, VIRTUAL_MACHINES } from '../../kube/resources.js';
+import { namespaceUser } from './namespace-user.js';
 import { type NetworkOptions, putNetwork } from './networks.js';
 import { rejectionMessage } from './rejection.js';
-import { grantRole, ROLE_BINDINGS } from './role.js';
+import { grantRole } from './role.js';
 import { serviceAccountClient } from './service-account.js';
 import { vmManifest } from './vm.js';
 import { until } from '../bed/wait.js';
@@ -30,15 +31,7 @@ export class Tenant {
 
   /** Creates a service account with all rights in the namespace. */
   static async create(admin: { client: Client; kubeconfig: string }, namespace: string): Promise<Tenant> {
-    const client = await serviceAccountClient(admin, { namespace, name: 'tenant' });
-    await admin.client.create(ROLE_BINDINGS, {
-      metadata: { name: 'tenant', namespace },
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
-      subjects: [{ kind: 'ServiceAccount', namespace, name: 'tenant' }],
-    } as never);
-    // the API server applies a binding some time after it has stored it
-    await until('the tenant to have its rights', () => client.list(PODS, { namespace }));
-    return new Tenant(client, namespace);
+    return new Tenant(await namespaceUser(admin, { namespace, name: 'tenant' }, 'cluster-admin'), namespace);
   }
 
   /** Creates a service account that may only create pods in the namespace. */

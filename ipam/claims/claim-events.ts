@@ -10,12 +10,11 @@ export interface ClaimEvent {
   type: EventType;
   reason: EventReason;
   message: string;
+  /** Not on the owner: the controller reports what a VM's claims got, one event for all of them. */
+  isOnClaimOnly?: true;
 }
 
-/**
- * Returns the events for a new status: refusals, their end, and changed addresses. A first allocation gets no event: it is expected, thousands may happen at once,
- * and the status shows it.
- */
+/** Returns the events for a new status: refusals, their end, and changed addresses. A claim that is served at once shows it in its status. */
 export function claimEventsOf(claim: IPAMClaim, desired: DesiredClaimStatus): ClaimEvent[] {
   const { request } = desired;
   const events = [allocationEvent(claim, desired)];
@@ -31,7 +30,9 @@ function allocationEvent(claim: IPAMClaim, { ips, allocated }: DesiredClaimStatu
     if (isEquivalent(before, allocated)) return undefined;
     return warningEvent(EventReason.AddressesNotAllocated, `${allocated.reason}: ${allocated.message}`);
   }
-  if (before?.status === 'False') return normalEvent(`Allocated ${ips.join(', ')}. ${allocated.message}`);
+  if (before?.status === 'False') {
+    return { ...normalEvent(`Allocated ${ips.join(', ')}. ${allocated.message}`), isOnClaimOnly: true };
+  }
   const shown = claim.status?.ips ?? [];
   if (shown.length === 0 || shown.join() === ips.join()) return undefined;
   return normalEvent(`Changed from ${shown.join(', ')} to ${ips.join(', ')}`);
@@ -42,8 +43,9 @@ export function recordClaimEvents(
   desired: DesiredClaimStatus,
   events: Pick<EventRecorder, 'event'>,
 ): void {
-  for (const { type, reason, message } of claimEventsOf(claim, desired)) {
-    for (const subject of claimEventSubjects(claim)) events.event(subject, type, reason, message);
+  for (const { type, reason, message, isOnClaimOnly } of claimEventsOf(claim, desired)) {
+    const subjects = claimEventSubjects(claim);
+    for (const subject of isOnClaimOnly ? subjects.slice(0, 1) : subjects) events.event(subject, type, reason, message);
   }
 }
 

@@ -1,4 +1,4 @@
-import { networkStatuses } from '../../api/network-status.js';
+import { networkStatuses, reportedIPsOf } from '../../api/network-status.js';
 import type { Pod } from '../../api/pod.js';
 
 /** An interface of a pod, as Multus reports it. Users may write the report, so it is a hint, never a right to an address. */
@@ -21,9 +21,9 @@ const NO_INTERFACES: readonly ReportedInterface[] = [];
 export function reportedInterfacesOf(pod: Pod): readonly ReportedInterface[] {
   const found: ReportedInterface[] = [];
   let left = MAX_REPORTED_ADDRESSES;
-  for (const { name: nad, interface: name, ...rest } of networkStatuses(pod)) {
-    const { ips: list } = rest as { ips?: unknown };
-    const ips = Array.isArray(list) ? list.filter((ip): ip is string => typeof ip === 'string') : [];
+  for (const status of networkStatuses(pod)) {
+    const { name: nad, interface: name } = status;
+    const ips = reportedIPsOf(status);
     if (ips.length === 0) continue;
     const read = ips.length > left ? [...ips.slice(0, left), TOO_MANY_ADDRESSES] : ips;
     found.push({ nad, ...(name !== undefined && { name }), ips: read });

@@ -49,7 +49,7 @@ describe('syncing a claim whose pool is full', () => {
     expect(scene.reasonOf('e')).to.equal('SubnetExhausted');
     await scene.cluster.coolDown();
     expect(scene.ipsOf('e')).to.deep.equal(['10.0.0.3']);
-    expect(scene.process.events.at(-1)).to.match(/^Normal VirtualMachine AddressesAllocated: Allocated 10\.0\.0\.3/);
+    expect(scene.process.events.at(-1)).to.match(/^Normal IPAMClaim AddressesAllocated: Allocated 10\.0\.0\.3/);
   });
 
   it('tries again when the first address will have cooled down', async () => {

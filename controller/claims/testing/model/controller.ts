@@ -1,9 +1,9 @@
 import { type KubeObject, objectKey } from '../../../../api/meta.js';
-import { LauncherList } from '../../launcher-list.js';
 import type { Listers } from '../../observe.js';
 import { createSync } from '../../sync.js';
 import { allKeys, keysOfClaim, keysOfLauncher, keysOfNad, keysOfNamespace } from '../../workload-keys.js';
 import { BlockedWorkloads } from '../../blocked-workloads.js';
+import { CreatedClaims } from '../../created-claims.js';
 import { LAUNCHER_INDEXES } from '../../../indexes.js';
 import { CLAIM_INDEXES, VMI_INDEXES, VM_INDEXES } from '../../../../cluster/indexes.js';
 import { transformLauncher } from '../../../transforms.js';
@@ -18,10 +18,9 @@ import { Cache } from '../../../../kube/cache.js';
 import { Client } from '../../../../kube/client.js';
 import { StatusError, TransportError } from '../../../../kube/errors.js';
 import type { ObjectChange } from '../../../../kube/informer.js';
-import { silentLogger } from '../../../../kube/log.js';
+import { syncDependencies } from '../sync-dependencies.js';
 import { KINDS, type Kind, type ClaimsWorld, timeOf } from './world.js';
 import { WorldApi } from './world-api.js';
-import { KNOWN_KUBEVIRT } from '../../../../test/launcher-pods.js';
 
 export interface Crash {
   /** How many writes succeed before all requests fail. */
@@ -49,6 +48,7 @@ export class ModelController {
   #caches = emptyCaches();
   #seen: Record<Kind, number>;
   #waiters = new BlockedWorkloads();
+  #created = new CreatedClaims({ now: () => 0 });
 
   constructor(world: ClaimsWorld) {
     this.#world = world;
@@ -62,6 +62,7 @@ export class ModelController {
   restart(): void {
     this.#caches = emptyCaches();
     this.#waiters = new BlockedWorkloads();
+    this.#created = new CreatedClaims({ now: () => 0 });
     this.#seen = atStart();
     this.queue.clear();
     this.retries.clear();
@@ -78,6 +79,7 @@ export class ModelController {
     this.#seen[kind] += events.length;
     for (const { type, object } of events) {
       const change = type === 'set' ? this.#store(kind, object) : this.#remove(kind, object);
+      if (kind === 'claims') this.#created.shown(objectKey(change.object));
       for (const key of this.#keysOf(kind, change)) this.queue.add(key);
     }
     return events.length > 0;
@@ -120,20 +122,12 @@ export class ModelController {
   async #sync(key: string): Promise<void> {
     const listers = this.#caches;
     const sync = createSync({
-      kubevirt: KNOWN_KUBEVIRT,
-      listers,
-      client: this.#client,
-      launchers: new LauncherList(this.#client),
+      ...syncDependencies(listers, this.#client),
       blockedWorkloads: this.#waiters,
-      areWorkloadsServed: () => true,
+      createdClaims: this.#created,
       isGateOpen: () => this.gateOpen,
-      servesPrimaryNetworks: false,
-      maxClaims: 32,
       restoreWaitMs: RESTORE_WAIT_MS,
       clock: { now: () => Date.parse(timeOf(this.#world.version)) + this.#elapsedMs },
-      events: { event: () => undefined },
-      metrics: { decided: () => undefined, failed: () => undefined, notified: () => undefined, leads: () => undefined },
-      log: silentLogger,
     });
     try {
       const result = await sync(key);

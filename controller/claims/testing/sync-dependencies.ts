@@ -1,0 +1,35 @@
+import type { Client } from '../../../kube/client.js';
+import { silentLogger } from '../../../kube/log.js';
+import { KNOWN_KUBEVIRT } from '../../../test/launcher-pods.js';
+import { BlockedWorkloads } from '../blocked-workloads.js';
+import { CreatedClaims } from '../created-claims.js';
+import { LauncherList } from '../launcher-list.js';
+import type { Listers } from '../observe.js';
+import { QuotaWaits } from '../quota-waits.js';
+import { NOW } from './workload-observation.js';
+import type { SyncDependencies } from '../sync.js';
+import { WriteFailures } from '../write-failures.js';
+
+/** All that a sync needs, with a clock that stands still and nobody who listens. */
+export function syncDependencies(listers: Listers, client: Client): SyncDependencies {
+  return {
+    listers,
+    client,
+    launchers: new LauncherList(client),
+    blockedWorkloads: new BlockedWorkloads(),
+    createdClaims: new CreatedClaims({ now: () => 0 }),
+    quotaWaits: new QuotaWaits(() => undefined),
+    untoldChanges: { take: () => ({ events: [] }) },
+    writeFailures: new WriteFailures({ now: () => 0 }),
+    areWorkloadsServed: () => true,
+    isGateOpen: () => true,
+    servesPrimaryNetworks: false,
+    maxClaims: 32,
+    restoreWaitMs: 3_600_000,
+    clock: { now: () => Date.parse(NOW) },
+    kubevirt: KNOWN_KUBEVIRT,
+    events: { event: () => undefined },
+    metrics: { decided: () => undefined, failed: () => undefined, notified: () => undefined, leads: () => undefined },
+    log: silentLogger,
+  };
+}

@@ -1,0 +1,114 @@
+import { expect } from 'chai';
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import type { Pod } from '../../api/pod.js';
+import { claim, launcher, vm, vmi } from '../../test/workload-objects.js';
+import { observationOf } from './testing/workload-observation.js';
+import { UntoldChanges } from './untold-changes.js';
+
+const KEY = 'vms/vm1';
+
+describe('the events of what happened to a VM', () => {
+  let now: number;
+  let untold: UntoldChanges;
+  beforeEach(() => {
+    now = 0;
+    untold = new UntoldChanges({ now: () => now });
+  });
+
+  const served = (name: string, ...ips: string[]): IPAMClaim => ({ ...claimOf(name), status: { ips } });
+  const claimOf = (name: string) => claim({ name: `vm1.${name}`, vmNetwork: name });
+  const refused = (name: string): IPAMClaim => ({
+    ...claimOf(name),
+    status: { ips: [], conditions: [{ type: 'IPsAllocated', status: 'False', reason: 'SubnetExhausted' } as never] },
+  });
+
+  function take(claims: IPAMClaim[], launchers: Pod[] = []) {
+    const { events, againAfterMs } = untold.take(KEY, observationOf({ vm: vm({}), vmi: vmi({}), claims, launchers }));
+    const told = events.map(({ subject, reason, message }) => `${subject.kind} ${reason}: ${message}`);
+    return againAfterMs === undefined ? told : againAfterMs;
+  }
+
+  function onNode(pod: Pod, ips: readonly string[], nodeName = 'node1'): Pod {
+    const status = JSON.stringify([{ name: 'vms/blue', interface: 'pod3a6eb0790f3', ips }]);
+    const annotations = { ...pod.metadata.annotations, 'k8s.v1.cni.cncf.io/network-status': status };
+    return { ...pod, metadata: { ...pod.metadata, annotations }, spec: { nodeName } };
+  }
+
+  it('say once that the claims have addresses', () => {
+    const after = served('data', '10.0.0.5/24', 'fd00::5/64');
+    untold.claimChanged({ type: 'changed', object: after, before: claimOf('data') });
+    expect(take([after])).to.deep.equal([
+      'VirtualMachine AddressesAllocated: Allocated 10.0.0.5/24 and fd00::5/64 to IPAMClaim vm1.data',
+    ]);
+    expect(take([after])).to.deep.equal([]);
+  });
+
+  it('wait two seconds for the other claims, so that one event names all', () => {
+    const [one, two] = [served('data', '10.0.0.5/24'), served('extra', '10.0.0.6/24')];
+    untold.claimChanged({ type: 'changed', object: one, before: claimOf('data') });
+    expect(take([one, claimOf('extra')])).to.equal(2_000);
+    now = 500;
+    untold.claimChanged({ type: 'changed', object: two, before: claimOf('extra') });
+    expect(take([one, two])).to.deep.equal([
+      'VirtualMachine AddressesAllocated: Allocated 10.0.0.5/24 to IPAMClaim vm1.data, 10.0.0.6/24 to IPAMClaim vm1.extra',
+    ]);
+  });
+
+  it('do not wait for a claim that was refused, nor longer than two seconds', () => {
+    const one = served('data', '10.0.0.5/24');
+    untold.claimChanged({ type: 'changed', object: one, before: claimOf('data') });
+    expect(take([one, refused('extra')])).to.have.lengthOf(1);
+    untold.claimChanged({ type: 'changed', object: one, before: refused('data') });
+    now = 2_000;
+    expect(take([one, claimOf('extra')])).to.have.lengthOf(1);
+  });
+
+  it('say on which node which pod uses the addresses, and do not repeat it if Multus writes again', () => {
+    const pod = launcher([{ nad: 'blue', claim: 'vm1.data' }]);
+    const running = onNode(pod, ['10.0.0.5']);
+    untold.launcherChanged({ type: 'changed', object: running, before: pod });
+    expect(take([served('data', '10.0.0.5/24')], [running])).to.deep.equal([
+      'VirtualMachine AddressesInUse: Pod virt-launcher-vm1-abcde on node node1 uses 10.0.0.5 of IPAMClaim vm1.data',
+    ]);
+    const again = onNode(pod, ['10.0.0.5']);
+    const { annotations } = again.metadata;
+    again.metadata.annotations = {
+      ...annotations,
+      'k8s.v1.cni.cncf.io/network-status': `${annotations?.['k8s.v1.cni.cncf.io/network-status'] ?? ''} `,
+    };
+    untold.launcherChanged({ type: 'changed', object: again, before: running });
+    expect(take([served('data', '10.0.0.5/24')], [again])).to.deep.equal([]);
+  });
+
+  it('say that the address was allocated before they say that it is used', () => {
+    const pod = launcher([{ nad: 'blue', claim: 'vm1.data' }]);
+    const running = onNode(pod, ['10.0.0.5']);
+    const after = served('data', '10.0.0.5/24');
+    untold.claimChanged({ type: 'changed', object: after, before: claimOf('data') });
+    untold.launcherChanged({ type: 'changed', object: running, before: pod });
+    expect((take([after, claimOf('extra')], [running]) as string[]).map((text) => text.split(' ')[1])).to.deep.equal([
+      'AddressesAllocated:',
+      'AddressesInUse:',
+    ]);
+  });
+
+  it('are not repeated when a new leader lists everything, and not for addresses that only changed', () => {
+    const after = served('data', '10.0.0.5/24');
+    untold.claimChanged({ type: 'added', object: after });
+    untold.claimChanged({ type: 'changed', object: after, before: served('data', '10.0.0.4/24') });
+    untold.launcherChanged({ type: 'added', object: onNode(launcher([{ nad: 'blue' }]), ['10.0.0.5']) });
+    expect(take([after], [onNode(launcher([{ nad: 'blue' }]), ['10.0.0.5'])])).to.deep.equal([]);
+  });
+
+  it('name at most eight claims', () => {
+    const all = Array.from({ length: 10 }, (_, n) => served(`n${n}`, `10.0.0.${n + 1}/24`));
+    untold.claimChanged({ type: 'changed', object: all[0]!, before: claimOf('n0') });
+    expect(take(all)).to.match(/10\.0\.0\.8\/24 to IPAMClaim vm1\.n7 and 2 more$/);
+  });
+
+  it('are forgotten with the pod that they are about', () => {
+    const pod = launcher([{ nad: 'blue', claim: 'vm1.data' }]);
+    untold.launcherChanged({ type: 'changed', object: onNode(pod, ['10.0.0.5']), before: pod });
+    expect(take([served('data', '10.0.0.5/24')])).to.deep.equal([]);
+  });
+});
