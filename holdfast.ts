@@ -69,6 +69,7 @@ async function main(): Promise<number> {
     log,
     clock,
     signals: process,
+    onFatal: (fail) => context.history.onWentBack(fail),
     closeShared: () => closeContext(context),
     serveChecks: (checks) => serveChecks(context, config, checks),
   });

@@ -3,6 +3,7 @@ import { Cache, type Indexes } from './cache.js';
 import type { Client } from './client.js';
 import type { Clock, Random } from './clock.js';
 import { messageOf } from './errors.js';
+import type { HistoryGuard } from './history-guard.js';
 import { type Logger, silentLogger } from './log.js';
 import { type KubeMetrics, silentMetrics } from './metrics.js';
 import { Reflector } from './reflector.js';
@@ -31,6 +32,7 @@ export interface InformerOptions<T extends KubeObject, S extends KubeObject = T>
   metrics?: KubeMetrics;
   clock?: Clock;
   random?: Random;
+  history?: HistoryGuard;
 }
 
 /** An object after its transform. */

@@ -1,6 +1,7 @@
 import type { KubeObject } from '../api/meta.js';
 import type { Client } from './client.js';
 import type { Clock, Random } from './clock.js';
+import type { HistoryGuard } from './history-guard.js';
 import { type InformerOptions, Informer } from './informer.js';
 import type { Logger } from './log.js';
 import type { KubeMetrics } from './metrics.js';
@@ -20,6 +21,7 @@ export interface InformerRegistryOptions {
   readonly metrics: KubeMetrics;
   readonly clock: Clock;
   readonly random: Random;
+  readonly history?: HistoryGuard;
 }
 
 /**

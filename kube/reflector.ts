@@ -3,6 +3,7 @@ import { statusErrorOfEvent } from './response-errors.js';
 import type { Client } from './client.js';
 import { type Clock, type Random, systemClock } from './clock.js';
 import { StatusError, TransportError, isNotFound, messageOf } from './errors.js';
+import { type HistoryGuard, HistoryWentBackError } from './history-guard.js';
 import { type Logger, silentLogger } from './log.js';
 import { type KubeMetrics, silentMetrics } from './metrics.js';
 import { type Resource, resourcePath } from './resource.js';
@@ -36,6 +37,8 @@ export interface ReflectorOptions<T extends KubeObject, P> {
   random?: Random | undefined;
   log?: Logger | undefined;
   metrics?: KubeMetrics | undefined;
+  /** Checks after each failure whether the API server's data went back in time. */
+  history?: HistoryGuard | undefined;
 }
 
 /** A watch that ends cleanly within this time without an event counts as failed and is not restarted at once. */
@@ -63,8 +66,12 @@ export class Reflector<T extends KubeObject, P = T> {
   readonly #recovery: WatchBackoff;
   readonly #abort = new AbortController();
   #running: Promise<void> | undefined;
-  /** Where the next watch continues; undefined: list first. Opaque. */
+  /** Where the next watch continues; undefined: list first. */
   #version: string | undefined;
+  /** The version of the last list or event; empty: none. */
+  #seen = '';
+  /** A watch has failed: the API server may have other data when it is back. */
+  #hasFailed = false;
   #lastProgress = 0;
   #events = 0;
   /** Ends the current watch. */
@@ -105,8 +112,10 @@ export class Reflector<T extends KubeObject, P = T> {
     while (!signal.aborted) {
       try {
         if (this.#version === undefined) await this.#list(signal);
-        else await this.#watch(this.#version, signal);
+        else await this.#resume(this.#version, signal);
       } catch (error) {
+        // the process ends: this cache must not change any more
+        if (error instanceof HistoryWentBackError) return;
         await this.#recover(error, signal);
       }
     }
@@ -125,6 +134,7 @@ export class Reflector<T extends KubeObject, P = T> {
     }
     const { delayMs, relist, isFirstFailure } = this.#recovery.afterError(error);
     if (relist) this.#version = undefined;
+    this.#hasFailed = true;
     const fields = { delayMs: Math.round(delayMs), relist };
     const message = `watch was interrupted: ${messageOf(error)}`;
     // A server that restarts is asked many times: only the first failure and long ones are warnings.
@@ -138,11 +148,20 @@ export class Reflector<T extends KubeObject, P = T> {
     const started = this.#clock.now();
     const list = await client.listAs(resource, transform, { namespace, labelSelector, fieldSelector, signal });
     if (signal.aborted) return;
+    this.#options.history?.compare(this.#options, this.#seen, list.resourceVersion);
     store.replace(list.items);
     this.#version = list.resourceVersion;
+    this.#seen = list.resourceVersion;
+    this.#hasFailed = false;
     // its pages show the state at its start
     this.#lastProgress = started;
     this.#metrics.listed(resource.plural, (this.#clock.now() - started) / 1000);
+  }
+
+  async #resume(from: string, signal: AbortSignal): Promise<void> {
+    if (this.#hasFailed) await this.#options.history?.check(this.#options, this.#seen, signal);
+    this.#hasFailed = false;
+    await this.#watch(from, signal);
   }
 
   async #watch(from: string, signal: AbortSignal): Promise<void> {
@@ -207,6 +226,7 @@ export class Reflector<T extends KubeObject, P = T> {
         throw statusErrorOfEvent(`WATCH ${this.#options.resource.plural}`, event.object);
     }
     this.#version = event.object.metadata.resourceVersion;
+    this.#seen = this.#version ?? this.#seen;
     this.#events++;
     this.#progress();
   }

@@ -4,6 +4,7 @@ import { loadCredentials } from '../kube/credentials.js';
 import type { Logger } from '../kube/log.js';
 import { Transport } from '../kube/transport.js';
 import type { CommonConfig } from './config.js';
+import { HistoryGuard } from '../kube/history-guard.js';
 import { InformerRegistry } from '../kube/informers.js';
 import { createLogger } from './log.js';
 import { type Metrics, createMetrics } from './metrics.js';
@@ -19,11 +20,16 @@ export interface ProcessContext {
   readonly random: Random;
 }
 
+/** The context of a whole process. */
+export interface MainContext extends ProcessContext {
+  readonly history: HistoryGuard;
+}
+
 /** @throws {Error} if there are no usable credentials for a cluster */
 export async function createContext(
   process: string,
   config: Pick<CommonConfig, 'kubeconfig' | 'logLevel'>,
-): Promise<ProcessContext> {
+): Promise<MainContext> {
   const log = createLogger(config.logLevel, process);
   const metrics = createMetrics(process, VERSION);
   const clock = systemClock;
@@ -32,8 +38,9 @@ export async function createContext(
   const userAgent = `holdfast-${process}/${VERSION}`;
   const transport = new Transport(credentials, { userAgent, metrics: metrics.kube, clock, random });
   const client = new Client(transport);
-  const informers = new InformerRegistry({ client, log, metrics: metrics.kube, clock, random });
-  return { client, informers, log, metrics, clock, random };
+  const history = new HistoryGuard(client, log);
+  const informers = new InformerRegistry({ client, log, metrics: metrics.kube, clock, random, history });
+  return { client, informers, log, metrics, clock, random, history };
 }
 
 /** Closes what the context keeps open, after its components have stopped. */

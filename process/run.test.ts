@@ -28,6 +28,8 @@ class Run {
   readonly clock = new HeldClock();
   readonly history: string[] = [];
   readonly code: Promise<number>;
+  /** Reports an error of what the components share. */
+  fail: (error: unknown) => void = () => undefined;
   checks: readonly ReadinessCheck[] = [];
 
   constructor(make: (part: Run['part']) => Component[], serve: () => Promise<void> = () => Promise.resolve()) {
@@ -36,6 +38,7 @@ class Run {
       log: silentLogger,
       clock: this.clock,
       signals: this.host,
+      onFatal: (fail) => (this.fail = fail),
       closeShared: () => this.#note('shared closed'),
       serveChecks: async (checks) => {
         await serve();
@@ -117,6 +120,14 @@ describe('runProcess', () => {
       expect(run.history).to.include('a stopped');
     });
   }
+
+  it('stops and fails if what the components share cannot continue', async () => {
+    const run = new Run((part) => [part('a')]);
+    await turn();
+    run.fail(new Error('etcd was restored'));
+    expect(await run.code).to.equal(1);
+    expect(run.history).to.include('a stopped');
+  });
 
   it('stops the other components if one cannot stop', async () => {
     const run = new Run((part) => [part('a', { stop: () => Promise.reject(new Error('no')) }), part('b')]);

@@ -20,6 +20,8 @@ export interface RunOptions {
   readonly log: Logger;
   readonly clock: Clock;
   readonly signals: SignalSource;
+  /** Registers a function that ends the process because of an error. */
+  readonly onFatal?: (fail: (error: unknown) => void) => void;
   /** Closes what the components share, after all of them have stopped. */
   readonly closeShared: () => Promise<void>;
   /** Serves the readiness checks while the process runs. */
@@ -34,6 +36,7 @@ export interface RunOptions {
 export async function runProcess(options: RunOptions): Promise<number> {
   const { components, log, clock, signals } = options;
   const ending = new ShutdownTrigger(signals, log);
+  options.onFatal?.(ending.fail);
   let stopping = false;
   const checks: ReadinessCheck[] = components.map((part) => ({
     name: part.name,

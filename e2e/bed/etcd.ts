@@ -1,4 +1,4 @@
-import { rm } from 'node:fs/promises';
+import { cp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Program } from './kubebuilder-assets.js';
 import type { Child, Processes } from './processes.js';
@@ -57,10 +57,28 @@ export class Etcd {
     await this.#call('kv/compaction', { revision: answer.header.revision, physical: true });
   }
 
+  /** Saves its data. It is away for a moment, because files of a running etcd are not consistent. */
+  async save(): Promise<void> {
+    await this.#child?.kill();
+    await cp(this.#folder(), this.#backup(), { recursive: true });
+    await this.start();
+  }
+
+  /** Goes back to the saved data. No API server may run. */
+  async goBack(): Promise<void> {
+    await this.discard();
+    await cp(this.#backup(), this.#folder(), { recursive: true });
+    await this.start();
+  }
+
   /** Kills etcd and removes its data. */
   async discard(): Promise<void> {
     await this.#child?.kill();
     await rm(this.#folder(), { recursive: true, force: true });
+  }
+
+  #backup(): string {
+    return join(this.#options.dataDir, 'etcd-backup');
   }
 
   #folder(): string {
