@@ -14,6 +14,8 @@ export interface DesiredAddresses {
   pending: readonly Address[];
   /** Addresses of `pending` of which the claim has no lease yet. */
   unleased: readonly Address[];
+  /** A requested address is among those that the claim lacks, so the claim cannot move to the others yet. */
+  isRequestMissing: boolean;
   /** No pod uses the claim, so its addresses may change. */
   isMovable: boolean;
   /** Held leases that the claim should not keep. */
@@ -58,6 +60,7 @@ export function desiredAddressesOf(observed: ClaimObservation): DesiredAddresses
     },
     pending: isBeingDeleted(claim) ? [] : pending,
     unleased: pending.filter((address) => !isHeld(address, held)),
+    isRequestMissing: absent.some(({ address }) => requested.some((other) => address && sameAddress(address, other))),
     isMovable: movable,
     surplus: held.filter((lease) => !keep.includes(lease)),
     shown: shown.addresses,

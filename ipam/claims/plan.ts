@@ -134,7 +134,7 @@ function refusalOf(
 function evaluateRequest(
   observed: ClaimObservation,
   wanted: DesiredAddresses,
-  { move }: Findings,
+  { need, move }: Findings,
 ): ConditionValue | 'allocate' | undefined {
   const { claim, pods, resolution } = observed;
   const { pending, problems, isMovable, keep, unleased } = wanted;
@@ -148,7 +148,8 @@ function evaluateRequest(
   if (resolution.kind !== 'served') return falseCondition(AllocationReason.PoolNotFound, resolution.message);
   const closed = unleased.length > 0 ? namespaceRefusal(claim, resolution.pool) : undefined;
   if (closed !== undefined) return falseCondition(AllocationReason.PoolNotFound, closed);
-  return move === undefined ? 'allocate' : falseCondition(move.reason, move.message);
+  const refusal = move ?? (wanted.isRequestMissing ? need : undefined);
+  return refusal === undefined ? 'allocate' : falseCondition(refusal.reason, refusal.message);
 }
 
 /** Addresses change only after live reads: caches may not show yet that a pod uses the claim again or that the request was withdrawn. */

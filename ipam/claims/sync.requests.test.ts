@@ -93,6 +93,24 @@ describe('syncing a claim that requests another address', () => {
   });
 });
 
+describe('syncing a claim that requests an address which it shows and can no longer have', () => {
+  it('keeps the other address, and does not lease and release the other requested address again and again', async () => {
+    const scene = new ClaimSyncScenario();
+    scene.cluster.operate({ do: 'pool', pool: 'dual' });
+    scene.create('a');
+    await scene.cluster.settle();
+    const [first = '', lost = ''] = scene.ipsOf('a') ?? [];
+    scene.cluster.operate({ do: 'deleteLease', index: scene.leases.indexOf(lost) });
+    scene.cluster.operate({ do: 'pool', pool: 'small' });
+    scene.request('a', JSON.stringify(['10.0.0.5', lost]));
+    await scene.cluster.settle();
+    expect(scene.reasonOf('a')).to.equal('AddressOutOfRange');
+    expect(scene.heldBy('a')).to.deep.equal([first]);
+    const { requests } = await scene.sync('a');
+    expect(requests).to.deep.equal([]);
+  });
+});
+
 describe('syncing a claim whose request is a copy of that of another VM', () => {
   const remedy =
     ', which requests it too: if VM b is a copy of VM a, remove the network from the annotation network.kubevirt.io/addresses in the ' +
