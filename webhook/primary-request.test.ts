@@ -150,6 +150,24 @@ describe('the request of a VM on its primary network', () => {
     });
   }
 
+  it('is an IPv4 address, an IPv6 address, or neither', () => {
+    const v4 = ['192.168.1.1', '127.0.0.1', '0.0.0.0', '255.255.255.255'];
+    const full = '2001:0db8:85a3:0000:0000:8a2e:0370:7334';
+    const v6 = ['2001:db8::1', '::1', full, '2001:db8:85a3::8a2e:370:7334', '::'];
+    const invalid = ['invalid-ip', '', '256.256.256.256', '192.168.1', '192.168.1.1.1', '2001:db8::g1', `${full}:1`];
+    const prefixOf = (address: string) => {
+      const selection = read({ default: [address] }, '0.0.0.0/0,::/2');
+      return selection.ok ? selection.ips.map((ip) => ip.replace(/.*\//, '')) : selection.problem;
+    };
+    for (const address of v4) expect(prefixOf(address), address).to.deep.equal(['0']);
+    for (const address of v6) expect(prefixOf(address), address).to.deep.equal(['2']);
+    for (const address of invalid) expect(prefixOf(address), address).to.include('is not an IP address');
+  });
+
+  it('is refused if it is an IPv4 address in the notation of IPv6, which programs read differently', () => {
+    expect(read({ default: ['::ffff:192.168.1.10'] })).to.include({ ok: false });
+  });
+
   it('keeps the MAC address of the interface as it is written', () => {
     const selection = readPrimarySelection(requesting(undefined, '02-00-00-00-00-0A'), 'default', primaryNetwork());
     expect(selection).to.deep.equal({ ok: true, ips: [], macAddress: '02-00-00-00-00-0A' });

@@ -14,7 +14,13 @@ import { grantRole } from '../story/role.js';
 import { serviceAccountClient } from '../story/service-account.js';
 import { until } from '../bed/wait.js';
 import { OvnAddressPool, SubnetExhausted } from './address-pool.js';
-import { annotatedAddresses, annotationPatch, attachmentsOf, type OvnNetwork } from './pod-networks.js';
+import {
+  annotatedAddresses,
+  annotationPatch,
+  type Attachment,
+  attachmentsOf,
+  type OvnNetwork,
+} from './pod-networks.js';
 
 /** The record of what it did, for assertions. */
 export interface OvnJournal {
@@ -28,9 +34,9 @@ export interface OvnJournal {
 }
 
 /**
- * Plays the part of OVN-Kubernetes' cluster manager that concerns claims, for one layer 2 or localnet network (its packages clustermanager/pod and
- * allocator/pod): it reads claims and pods from its caches, writes the status of a claim before the annotation of the pod, and
- * keeps addresses in memory. It has the rights that the chart of OVN-Kubernetes gives.
+ * Plays the part of OVN-Kubernetes' cluster manager that concerns claims (its packages clustermanager/pod and allocator/pod), for one network: layer 2,
+ * localnet or primary. It reads claims and pods from its caches, writes the status of a claim before the annotation of the pod, and keeps
+ * addresses in memory. It has the rights that the chart of OVN-Kubernetes gives.
  */
 export class OvnClusterManager {
   readonly journal: OvnJournal = { statuses: new Map(), conflicts: [], released: [], releasedInUse: [] };
@@ -129,8 +135,8 @@ export class OvnClusterManager {
     const before = this.addressesOf(pod);
     const attachments = attachmentsOf(pod, this.#network);
     const addresses: string[][] = [];
-    for (const [index, { reference }] of attachments.entries()) {
-      addresses.push(await this.#allocateOne(pod, reference, before[index]));
+    for (const [index, attachment] of attachments.entries()) {
+      addresses.push(await this.#allocateOne(pod, attachment, before[index]));
     }
     if (attachments.length <= before.length) return; // the annotation keeps an unplugged interface
     const patch = annotationPatch(pod, this.#network, addresses);
@@ -139,11 +145,12 @@ export class OvnClusterManager {
   }
 
   /** @param present the addresses in the pod's annotation */
-  async #allocateOne(pod: Pod, reference: string | undefined, present: string[] | undefined): Promise<string[]> {
-    const claim = reference === undefined ? undefined : this.#findClaim(reference);
+  async #allocateOne(pod: Pod, { reference, requested }: Attachment, present: string[] | undefined): Promise<string[]> {
+    const claim = this.#findClaim(reference);
     const unserved = claim !== undefined && ipsOf(claim).length === 0 ? claim : undefined;
     const kept = present ?? (unserved === claim ? undefined : claim?.status?.ips);
-    const ips = kept ?? (await this.#allocateNext(unserved, pod));
+    rejectOther(requested, kept);
+    const ips = kept ?? requested ?? (await this.#allocateNext(unserved, pod));
     this.#pool.allocate(ips);
     try {
       if (unserved !== undefined) await this.#writeStatus(unserved, pod, ips);
@@ -216,7 +223,8 @@ export class OvnClusterManager {
     return attachmentsOf(pod, this.#network).some(({ reference }) => reference === claim.metadata.name);
   }
 
-  #findClaim(name: string): IPAMClaim {
+  #findClaim(name: string | undefined): IPAMClaim | undefined {
+    if (name === undefined) return undefined;
     const claim = this.#claims.cache.get(joinKey(this.#network.nad.namespace, name));
     if (claim === undefined) throw new Error(`error retrieving IPAMClaim ${name}`);
     return claim;
@@ -233,6 +241,12 @@ async function waitSeen<T extends KubeObject>(informer: Informer<T>, before: T, 
   if (written.metadata.resourceVersion === resourceVersion) return;
   const key = objectKey(before);
   await until(`${key} to be seen`, () => informer.cache.get(key)?.metadata.resourceVersion !== resourceVersion);
+}
+
+/** A claim keeps its addresses, also against a request. */
+function rejectOther(requested: readonly string[] | undefined, kept: readonly string[] | undefined): void {
+  const other = kept && requested?.find((ip) => !kept.includes(ip));
+  if (other !== undefined) throw new Error(`requested static IP ${other} is not one of the claim`);
 }
 
 function ipsOf(claim: IPAMClaim): string[] {

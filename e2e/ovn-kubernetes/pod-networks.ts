@@ -1,6 +1,6 @@
 import { joinKey } from '../../api/meta.js';
-import { DEFAULT_NETWORK_ANNOTATION } from '../../api/names.js';
-import { networkSelectionsOf, parseNetworkSelections } from '../../api/network-selection.js';
+import { DEFAULT_NETWORK_ANNOTATION, PRIMARY_CLAIM_ANNOTATION } from '../../api/names.js';
+import { networkSelectionsOf } from '../../api/network-selection.js';
 import type { Pod } from '../../api/pod.js';
 import type { Patch } from '../../kube/client.js';
 
@@ -19,27 +19,30 @@ interface NadRef {
 }
 
 /** An interface of a pod on a network. */
-interface Attachment {
+export interface Attachment {
   /** The claim to which it refers. */
   readonly reference: string | undefined;
+  /** The addresses that it requests, which only primary networks allow. */
+  readonly requested?: string[];
 }
 
 /** The addresses of a pod on all networks, by NAD. A second interface on one NAD has the suffix `/1`. */
 const POD_NETWORKS = 'k8s.ovn.org/pod-networks';
-const PRIMARY_CLAIM = 'k8s.ovn.org/primary-udn-ipamclaim';
 
 /** Returns the interfaces of a pod on a network, in the order of its annotation. */
 export function attachmentsOf(pod: Pod, { nad, isPrimary }: OvnNetwork): Attachment[] {
-  if (isPrimary === true) return [{ reference: primaryReference(pod) }];
+  if (isPrimary === true) return [primaryAttachment(pod)];
   return networkSelectionsOf(pod)
     .filter((selection) => selection.nad.namespace === nad.namespace && selection.nad.name === nad.name)
     .map(({ claimReference }) => ({ reference: claimReference }));
 }
 
 /** The reference in the default network has precedence over the older annotation. */
-function primaryReference({ metadata: { annotations = {}, namespace = '' } }: Pod): string | undefined {
-  const [selection] = parseNetworkSelections(annotations[DEFAULT_NETWORK_ANNOTATION] ?? '', namespace);
-  return selection?.claimReference ?? annotations[PRIMARY_CLAIM];
+function primaryAttachment({ metadata: { annotations = {} } }: Pod): Attachment {
+  const text = annotations[DEFAULT_NETWORK_ANNOTATION] ?? '[]';
+  const [selection] = JSON.parse(text) as { ips?: string[]; 'ipam-claim-reference'?: string }[];
+  const reference = selection?.['ipam-claim-reference'] ?? annotations[PRIMARY_CLAIM_ANNOTATION];
+  return { reference, ...(selection?.ips && { requested: selection.ips }) };
 }
 
 /** Returns the addresses in a pod's annotation, one list for each of its interfaces on the NAD. */

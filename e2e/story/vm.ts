@@ -52,7 +52,7 @@ function template({ networks, macs = {}, evictionStrategy, annotations = {} }: V
         devices: {
           disks: [{ name: 'root', disk: { bus: 'virtio' } }],
           interfaces: [
-            { name: 'default', masquerade: {} },
+            { name: 'default', masquerade: {}, ...(macs.default ? { macAddress: macs.default } : {}) },
             ...names.map((name) => ({ name, bridge: {}, ...(macs[name] ? { macAddress: macs[name] } : {}) })),
           ],
         },
