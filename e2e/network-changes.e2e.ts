@@ -190,6 +190,8 @@ async function killedAtEachStep(
   await withProxy({ bed, process: controller, onWrite }, async ({ start }) => {
     restart = () => (restarted = restarted.then(() => controller.kill()).then(start));
     await act();
+    await until('the new claim to be created', () => killedAfter.includes('POST'));
+    await restarted;
     const isUpdated = ({ spec }: VirtualMachineInstance) =>
       spec?.networks?.some(({ multus }) => multus?.networkName === 'green') === true;
     await waitForVmi(story.client, story.ref('vm1'), 'to have the new network', isUpdated);

@@ -75,7 +75,7 @@ export function requestText({ request }: DesiredClaim): string | undefined {
 }
 
 /** Marks a request as late if the claim is in use: such a claim keeps its addresses. */
-export function withoutLateRequest(owned: OwnedClaim, desired: DesiredClaim, observed: ObservedWorkload): DesiredClaim {
+export function markLateRequest(owned: OwnedClaim, desired: DesiredClaim, observed: ObservedWorkload): DesiredClaim {
   if (desired.request === undefined || !keepsAddresses(owned, observed)) return desired;
   return { ...desired, request: { kind: 'late' } };
 }

@@ -3,7 +3,7 @@ import { isBeingDeleted, joinKey } from '../../api/meta.js';
 import { CLAIM_FINALIZER, CLAIM_OWNER_UID, EventReason } from '../../api/names.js';
 import { pickClaim, servedVmNetwork } from '../../api/vm-claims.js';
 import type { Action } from './action.js';
-import { findLateRequest, withoutLateRequest } from './address-requests.js';
+import { findLateRequest, markLateRequest } from './address-requests.js';
 import { changesTo } from './claim-object.js';
 import type { DesiredClaim, InterfaceProblem } from './desired-claim.js';
 import { type OwnerClaims, findDesiredClaims } from './desired.js';
@@ -112,7 +112,7 @@ function planClaim(
   if (desired === undefined && !isManagedByHoldfast(claim)) {
     return { kind: 'keep', claim, reason: 'it names this owner, but Holdfast does not manage it' };
   }
-  const set = changesTo(claim, owner, desired && withoutLateRequest(owned, desired, observed));
+  const set = changesTo(claim, owner, desired && markLateRequest(owned, desired, observed));
   if (owner.uid !== recordedOwnerUid && set !== undefined) {
     const reason = `its owner is ${owner.kind} ${owner.uid} now, not ${recordedOwnerUid}`;
     return { kind: 'update', claim, owner, set, reason };
