@@ -197,6 +197,8 @@ export const EventReason = {
   PoolOverlap: 'AddressPoolOverlapsOnWire',
   /** The pool cannot be deleted while its addresses are leased. */
   PoolInUse: 'AddressPoolInUse',
+  /** A running VM has an address of a pool that is not leased to it. */
+  AddressNotLeased: 'AddressNotLeased',
   /** A lease without a living owner was released. */
   LeaseCollected: 'AddressLeaseCollected',
 } as const;

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { CLAIM_FINALIZER, CLAIM_OWNER_NAME, CLAIM_OWNER_UID } from '../api/names.js';
-import { IPAM_CLAIMS, NAMESPACES, NETWORK_ATTACHMENT_DEFINITIONS, VIRTUAL_MACHINES } from '../kube/resources.js';
+import { CLAIM_FINALIZER, CLAIM_OWNER_NAME, CLAIM_OWNER_UID, NETWORK_STATUS_ANNOTATION } from '../api/names.js';
+import { IPAM_CLAIMS, NAMESPACES, NETWORK_ATTACHMENT_DEFINITIONS, PODS, VIRTUAL_MACHINES } from '../kube/resources.js';
 import { EVENTS } from '../kube/events.js';
 import { environment } from './hooks.js';
 import { applyClaim, backUp, Velero } from './story/backup-tools.js';
@@ -9,6 +9,11 @@ import { removeNamespaces } from './story/cleanup.js';
 import { describeStory } from './story/describe.js';
 import { createNamespace } from './story/story.js';
 import { until } from './bed/wait.js';
+
+/** Without its prefix length. */
+function bare(ip: string): string {
+  return ip.replace(/\/.*/, '');
+}
 
 describeStory('A VM that is restored', (story) => {
   let velero: Velero;
@@ -84,7 +89,7 @@ describeStory('A VM that is restored', (story) => {
       'ipam.holdfast.dev/network-attachment-definition': `${other}/blue`,
     });
     await addresses.waitForExactIPs('vm1.data', mine);
-    await addresses.waitHeld(mine.map((ip) => ip.replace(/\/.*/, '')));
+    await addresses.waitHeld(mine.map(bare));
   });
 
   it('gets other addresses if its interface is on another network now, and an event says so', async () => {
@@ -134,6 +139,26 @@ describeStory('A VM that is restored', (story) => {
     expect(await client.list(EVENTS, { namespace, fieldSelector: 'reason=RestoredIPAMClaimReleased' }))
       .to.have.property('items')
       .deep.equal([]);
+  });
+
+  it('is reported if it runs with an address that is leased to another VM, as after a restore of etcd', async () => {
+    const { client, addresses } = story();
+    await addresses.createNetwork('blue', ['10.61.6.0/24']);
+    for (const name of ['vm1', 'vm2']) {
+      await story().createVm(name, { data: 'blue' });
+      await story().waitRunning(name);
+    }
+    const [ip = ''] = await addresses.waitForIPs('vm1.data');
+    const [mine = ''] = await addresses.waitForIPs('vm2.data');
+    const [pod] = await story().launchers('vm2');
+    const report = pod?.metadata.annotations?.[NETWORK_STATUS_ANNOTATION] ?? '';
+    const annotations = { [NETWORK_STATUS_ANNOTATION]: report.replace(bare(mine), bare(ip)) };
+    const patch = { type: 'merge', body: { metadata: { annotations } } } as const;
+    await client.patch(PODS, story().ref(pod?.metadata.name ?? ''), patch);
+    const { message } = await story().waitForEvent('vm2', 'AddressNotLeased');
+    expect(message)
+      .to.include(`has address ${bare(ip)}`)
+      .and.to.include('leased to another workload');
   });
 
   it('is left without its claim if its tool lacks the right to restore, and the denial names the role', async () => {

@@ -19,6 +19,7 @@ import {
   keysOfFreedAddress,
 } from './claims/triggers.js';
 import { UnhonouredClaims } from './claims/unhonoured-claims.js';
+import { UnleasedAddresses } from './claims/unleased-addresses.js';
 import { UnservedOwners } from './claims/unserved-owners.js';
 import { ClaimWaitList } from './claims/wait-list.js';
 import { type Collector, createCollector } from './collector/collector.js';
@@ -70,6 +71,7 @@ class Ipam implements Component {
   readonly #overlaps: SegmentOverlapTracker;
   readonly #unhonoured: UnhonouredClaims;
   readonly #unservedOwners: UnservedOwners;
+  readonly #unleased: UnleasedAddresses;
   readonly #validation: Component;
   readonly #leadership: Leadership;
   #term: Term | undefined;
@@ -93,6 +95,11 @@ class Ipam implements Component {
     this.#unhonoured = this.#createUnhonoured();
     const { book, watched, directory } = this.#views;
     this.#overlaps = new SegmentOverlapTracker(directory, clock, (pools) => this.#addPools(pools));
+    this.#unleased = new UnleasedAddresses({
+      ...{ ...context, config, directory, book, events: this.#events },
+      ...{ pods: watched.pods.cache, claims: watched.claims.cache, networks: watched.networks.cache },
+      count: (addresses) => this.#metrics.setUnleased(addresses),
+    });
     this.#unservedOwners = new UnservedOwners({ ...context, claims: watched.claims.cache, directory });
     this.#promises = new RestoreHolds({ claims: watched.claims.cache, book, directory });
     this.#validation = createValidationWebhook(shared, config, {
@@ -217,6 +224,7 @@ class Ipam implements Component {
     this.#collector.start();
     this.#unhonoured.start();
     this.#unservedOwners.start();
+    this.#unleased.start();
     this.#addAll();
   }
 
@@ -226,7 +234,8 @@ class Ipam implements Component {
     this.#metrics.setLeading(false);
     this.#promises.stop();
     const loops = (term?.loops ?? []).map((loop) => loop.stop());
-    await Promise.all([...loops, this.#collector.stop(), this.#unhonoured.stop(), this.#unservedOwners.stop()]);
+    const reports = [this.#unhonoured, this.#unservedOwners, this.#unleased].map((report) => report.stop());
+    await Promise.all([...loops, this.#collector.stop(), ...reports]);
   }
 
   #createLoop(of: string, sync: Sync, workers: number): { queue: WorkQueue; loop: ControllerLoop } {

@@ -1,0 +1,163 @@
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import { isBeingDeleted, joinKey, objectKey } from '../../api/meta.js';
+import { EventReason, KUBEVIRT_API_VERSION, VIRTUAL_MACHINE_INSTANCE_KIND } from '../../api/names.js';
+import { claimEventSubjects } from '../../cluster/claim-event-subjects.js';
+import { BY_WORKLOAD } from '../../cluster/indexes.js';
+import type { ParsedNad } from '../../cluster/transforms.js';
+import type { Cache } from '../../kube/cache.js';
+import type { Clock } from '../../kube/clock.js';
+import type { EventRecorder, EventSubject } from '../../kube/events.js';
+import type { Logger } from '../../kube/log.js';
+import { PeriodicTask } from '../../process/periodic-task.js';
+import { type Address, formatAddress } from '../core/address.js';
+import { leaseName } from '../core/lease-name.js';
+import { stateOf } from '../core/lease.js';
+import { collectIntervalMs } from '../core/lease-times.js';
+import { subnetOf } from '../core/pool.js';
+import type { PoolDirectory } from '../directory/directory.js';
+import type { LeaseBook } from '../leases/lease-book.js';
+import { parseAddressList } from './claim-addresses.js';
+import type { ClaimPod } from './claim-pods.js';
+import type { ReportedInterface } from './reported-interfaces.js';
+
+export interface UnleasedAddressDeps {
+  readonly pods: Pick<Cache<ClaimPod>, 'list'>;
+  /** Indexed by workload. */
+  readonly claims: Pick<Cache<IPAMClaim>, 'byIndex'>;
+  readonly networks: Pick<Cache<ParsedNad>, 'get'>;
+  readonly directory: Pick<PoolDirectory, 'resolveUser'>;
+  readonly book: Pick<LeaseBook, 'get'>;
+  readonly events: Pick<EventRecorder, 'event'>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly config: { readonly collectAfterMs: number };
+  /** Called with the number of such addresses. */
+  readonly count: (addresses: number) => void;
+}
+
+/** A launcher of a VMI. */
+type Launcher = ClaimPod & { readonly vmi: NonNullable<ClaimPod['vmi']> };
+
+/** An address that a launcher has without a lease. */
+interface UnleasedAddress {
+  readonly key: string;
+  readonly launcher: Launcher;
+  readonly message: string;
+}
+
+/**
+ * Reports running VMs with addresses of a pool that are not leased to them, as after etcd was restored from a backup. Another workload may have the same
+ * address, or get it. Only the VM without the lease is told, because users can write what Multus reports of their own pods.
+ */
+export class UnleasedAddresses {
+  readonly #deps: UnleasedAddressDeps;
+  /** When each address was first seen, and whether it was reported. */
+  #seen = new Map<string, { since: number; isReported: boolean }>();
+  readonly #task: PeriodicTask;
+
+  constructor(deps: UnleasedAddressDeps) {
+    this.#deps = deps;
+    const { clock, config } = deps;
+    this.#task = new PeriodicTask({
+      clock,
+      pauseMs: collectIntervalMs(config.collectAfterMs),
+      run: () => this.#checkAll(),
+    });
+  }
+
+  start(): void {
+    this.#task.start();
+  }
+
+  async stop(): Promise<void> {
+    await this.#task.stop();
+    this.#seen.clear();
+    this.#deps.count(0);
+  }
+
+  #checkAll(): void {
+    const { pods, clock, config, count } = this.#deps;
+    const now = clock.now();
+    const seen = new Map<string, { since: number; isReported: boolean }>();
+    let late = 0;
+    for (const pod of pods.list()) {
+      for (const found of this.#unleasedOf(pod)) {
+        const entry = this.#seen.get(found.key) ?? { since: now, isReported: false };
+        seen.set(found.key, entry);
+        // a cache may lag, and a lease may change its owner
+        if (now - entry.since < config.collectAfterMs) continue;
+        late++;
+        if (!entry.isReported) this.#report(found);
+        entry.isReported = true;
+      }
+    }
+    this.#seen = seen;
+    count(late);
+  }
+
+  #unleasedOf(pod: ClaimPod): UnleasedAddress[] {
+    if (!isRunningLauncher(pod)) return [];
+    try {
+      return (pod.interfaces ?? []).flatMap((reported) => this.#unleased(pod, reported));
+    } catch (error) {
+      this.#deps.log.error({ pod: objectKey(pod), err: error }, 'cannot check whether its addresses are leased');
+      return [];
+    }
+  }
+
+  #unleased(launcher: Launcher, { nad, ips }: ReportedInterface): UnleasedAddress[] {
+    const { networks, directory, book } = this.#deps;
+    const { namespace = '', name, uid = '' } = launcher.metadata;
+    const parsed = networks.get(nad);
+    if (parsed?.delegation.kind !== 'holdfast' || !parsed.config.ok) return [];
+    const user = { namespace, network: parsed.config.network.name, nad, hasAddresses: true };
+    const resolution = directory.resolveUser(user);
+    if (resolution.kind !== 'served') return [];
+    const { pool } = resolution;
+    return readableAddresses(ips)
+      .filter((address) => subnetOf(pool, address) !== undefined)
+      .flatMap((address) => {
+        const lease = book.get(leaseName(pool.addressSpace, address));
+        const owner = lease !== undefined && stateOf(lease) === 'held' ? lease.owner : undefined;
+        if (owner !== undefined && this.#owners(launcher).has(owner.uid)) return [];
+        const danger = owner === undefined ? 'not leased: another workload may get it' : 'leased to another workload';
+        const message =
+          `Launcher ${name} has address ${formatAddress(address)} of AddressPool ${pool.name}, which is ${danger}. ` +
+          'Restart the VM: it then gets the addresses of its claim';
+        return [{ key: `${uid}/${pool.addressSpace}/${formatAddress(address)}`, launcher, message }];
+      });
+  }
+
+  /** The UIDs of the pod and of the claims of its VM. */
+  #owners({ metadata, vmi }: Launcher): Set<string | undefined> {
+    return new Set([metadata.uid, ...this.#claimsOf(metadata.namespace, vmi.name).map((claim) => claim.metadata.uid)]);
+  }
+
+  #claimsOf(namespace: string | undefined, vm: string): readonly IPAMClaim[] {
+    return this.#deps.claims.byIndex(BY_WORKLOAD, joinKey(namespace, vm));
+  }
+
+  #report({ launcher, message }: UnleasedAddress): void {
+    const { events, log } = this.#deps;
+    const { metadata, vmi } = launcher;
+    log.warn({ pod: objectKey(launcher) }, message);
+    const [claim] = this.#claimsOf(metadata.namespace, vmi.name);
+    const itself: EventSubject = {
+      apiVersion: KUBEVIRT_API_VERSION,
+      kind: VIRTUAL_MACHINE_INSTANCE_KIND,
+      metadata: { namespace: metadata.namespace ?? '', name: vmi.name, uid: vmi.uid },
+    };
+    const vm = claim && claimEventSubjects(claim).at(1);
+    events.event(vm ?? itself, 'Warning', EventReason.AddressNotLeased, message);
+  }
+}
+
+function isRunningLauncher(pod: ClaimPod): pod is Launcher {
+  return pod.vmi !== undefined && pod.isRunning === true && !pod.isTerminal && !isBeingDeleted(pod);
+}
+
+/** A list that cannot be read as a whole says nothing about any address. */
+function readableAddresses(ips: readonly string[]): readonly Address[] {
+  const read = parseAddressList(ips);
+  return read.ok ? read.addresses : [];
+}
