@@ -73,6 +73,22 @@ describe('An interface of a guest', () => {
     expect(guestInterfaces(given)).to.deep.equal(guestInterfaces(given));
   });
 
+  it('has the addresses of its interface in the launcher, and keeps them while the launcher is not known', () => {
+    const launcher = [
+      { interface: 'eth0', default: true, ips: ['10.244.0.1'] },
+      { interface: 'pod3a6eb0790f3', ips: ['10.0.0.5', '2001:db8::5'] },
+    ];
+    const given = vmi([{ name: 'default' }, { name: 'data' }], [{ name: 'data', infoSource: 'multus-status' }]);
+    const reported = guestInterfaces(given, launcher);
+    const addresses = (found: GuestInterface[]) => found.map(({ ipAddress, ipAddresses }) => [ipAddress, ipAddresses]);
+    const expected = [
+      ['10.244.0.1', ['10.244.0.1']],
+      ['10.0.0.5', ['10.0.0.5', '2001:db8::5']],
+    ];
+    expect(addresses(reported)).to.deep.equal(expected);
+    expect(addresses(guestInterfaces({ ...given, status: { interfaces: reported } }))).to.deep.equal(expected);
+  });
+
   it('keeps the name of the pod interface, which virt-controller reports', () => {
     const reported = { name: 'data', infoSource: 'multus-status', podInterfaceName: 'pod3a6eb0790f3' };
     for (const wanted of [{ name: 'data' }, { name: 'data', state: 'absent' }]) {

@@ -1,19 +1,31 @@
 import { createHash } from 'node:crypto';
+import { podInterfaceName } from '../../../api/pod-interface.js';
 import type { GuestInterface, Vmi, WantedInterface } from './virtual-machine-instance.js';
 
 /** KubeVirt's sources of information about an interface: libvirt's domain and Multus' network-status. */
 const DOMAIN = 'domain';
 const MULTUS = 'multus-status';
 
+/** An interface of the guest's launcher in its network-status. */
+export interface LauncherInterface {
+  readonly interface: string;
+  /** The pod network, or the network in its place. */
+  readonly default?: boolean;
+  readonly ips?: readonly string[];
+}
+
 /**
- * Returns `status.interfaces` as virt-handler reports it. virt-handler plugs an interface into the guest when Multus reports it in
+ * Returns `status.interfaces` as virt-handler reports it without a guest agent: with the addresses that CNI gave the launcher. virt-handler plugs an interface into the guest when Multus reports it in
  * the pod, and unplugs one whose state is `absent`. Entries of Multus, which virt-controller writes, stay unchanged. An interface
  * without any source is removed.
  */
-export function guestInterfaces(vmi: Vmi): GuestInterface[] {
+export function guestInterfaces(vmi: Vmi, launcher: readonly LauncherInterface[] = []): GuestInterface[] {
   const reported = new Map((vmi.status?.interfaces ?? []).map((entry) => [entry.name, entry]));
   const wanted = vmi.spec?.domain?.devices?.interfaces ?? [];
-  return wanted.flatMap((wish) => guestInterface(vmi, wish, reported.get(wish.name)) ?? []);
+  return wanted.flatMap((wish) => {
+    const found = guestInterface(vmi, wish, reported.get(wish.name));
+    return found === undefined ? [] : { ...found, ...addressesIn(launcher, vmi, found) };
+  });
 }
 
 function guestInterface(
@@ -35,6 +47,17 @@ function guestInterface(
     };
   }
   return isInPod ? unpluggedInterface(wanted.name, before?.podInterfaceName) : undefined;
+}
+
+/** The addresses of an interface in the guest. If the launcher is not known, they stay as they were. */
+function addressesIn(launcher: readonly LauncherInterface[], vmi: Vmi, { name = '', infoSource }: GuestInterface) {
+  if (infoSource?.includes(DOMAIN) !== true) return {};
+  const podInterface = podInterfaceName(name);
+  const isIt = (one: LauncherInterface) =>
+    isSecondary(vmi, name) ? one.interface === podInterface : one.default === true;
+  const ipAddresses = launcher.find(isIt)?.ips ?? [];
+  const [ipAddress] = ipAddresses;
+  return ipAddress === undefined ? {} : { ipAddress, ipAddresses: [...ipAddresses] };
 }
 
 /** The entry of an unplugged interface until Multus detaches it. */

@@ -23,11 +23,15 @@ export function networkStatus(pod: KubeletPod): string {
   return JSON.stringify([defaultAttachment(pod), ...secondaryAttachments(pod)], null, 4);
 }
 
+/** Returns the attachments in a pod's network-status. */
+export function reportedAttachments(pod: KubeletPod): Attachment[] {
+  return JSON.parse(pod.metadata.annotations?.[NETWORK_STATUS_ANNOTATION] ?? '[]') as Attachment[];
+}
+
 /** Whether the interfaces of network-status differ from those of the networks annotation. */
 export function isNetworkStatusStale(pod: KubeletPod): boolean {
-  const current = pod.metadata.annotations?.[NETWORK_STATUS_ANNOTATION] ?? '[]';
   const names = (attachments: Attachment[]) => attachments.map((attachment) => attachment.interface).join();
-  return names(JSON.parse(current) as Attachment[]) !== names(JSON.parse(networkStatus(pod)) as Attachment[]);
+  return names(reportedAttachments(pod)) !== names(JSON.parse(networkStatus(pod)) as Attachment[]);
 }
 
 /** Derives an address of the pod network from the pod. Nothing listens on it. */

@@ -40,6 +40,9 @@ export interface GuestInterface extends VmiInterfaceStatus {
   mac?: string;
   queueCount?: number;
   linkState?: string;
+  /** The first of the addresses. */
+  ipAddress?: string;
+  ipAddresses?: string[];
 }
 
 /** Created by virt-controller, and updated by the virt-handlers of both nodes. */

@@ -4,6 +4,7 @@ import { isTerminal } from '../../../api/pod.js';
 import type { VmSwitches } from '../switches.js';
 import { guestInterfaces } from './guest-interfaces.js';
 import { stepMigration } from './migration-machine.js';
+import { reportedAttachments } from './network-status.js';
 import type { KubeletPod } from './pod.js';
 import { change, waitFor, type Step } from './step.js';
 import {
@@ -12,6 +13,7 @@ import {
   migrationInFlight,
   withCondition,
   withStatus,
+  type GuestInterface,
   type Vmi,
 } from './virtual-machine-instance.js';
 
@@ -48,7 +50,7 @@ export function stepVmi(vmi: Vmi, view: VmiView): Step<Vmi> {
     return change(inPhase(vmi, 'Succeeded', view.now), 'the guest shut down');
   }
   return (
-    stepLauncher(vmi, node, view) ?? (vmi.status?.phase === 'Scheduled' ? start(vmi, view.now) : stepRunning(vmi, view))
+    stepLauncher(vmi, node, view) ?? (vmi.status?.phase === 'Scheduled' ? start(vmi, view) : stepRunning(vmi, view))
   );
 }
 
@@ -67,9 +69,16 @@ function stepLauncher(vmi: Vmi, node: string, view: VmiView): Step<Vmi> | undefi
   return change(inPhase(vmi, phase, view.now), 'the launcher is gone');
 }
 
-function start(vmi: Vmi, now: number): Step<Vmi> {
+/** The interfaces of the guest, in the launcher on its node. */
+function interfacesOf(vmi: Vmi, { launchers }: VmiView): GuestInterface[] {
+  const launcher = launchers.find((pod) => pod.spec?.nodeName === vmi.status?.nodeName && !isTerminal(pod));
+  return guestInterfaces(vmi, launcher && reportedAttachments(launcher));
+}
+
+function start(vmi: Vmi, view: VmiView): Step<Vmi> {
+  const { now } = view;
   const started = withStatus(inPhase(vmi, 'Running', now), {
-    interfaces: guestInterfaces(vmi),
+    interfaces: interfacesOf(vmi, view),
     selinuxContext: 'none', // virt-controller creates no migration target without it
   });
   return change(
@@ -82,7 +91,7 @@ function stepRunning(vmi: Vmi, view: VmiView): Step<Vmi> {
   const migration = migrationInFlight(vmi);
   // virt-handler changes no interfaces of a guest while the guest is copied
   if (migration?.startTimestamp !== undefined) return stepMigration(vmi, migration, view);
-  const interfaces = guestInterfaces(vmi);
+  const interfaces = interfacesOf(vmi, view);
   if (!isDeepStrictEqual(interfaces, vmi.status?.interfaces ?? [])) {
     const sources = interfaces.map(({ name, infoSource }) => `${name ?? ''} (${infoSource ?? ''})`);
     return change(withStatus(vmi, { interfaces }), `interfaces: ${sources.join(', ') || 'none'}`);
