@@ -118,6 +118,6 @@ describeStory('The simulated kubelet with real networks', (story) => {
     const config = { cniVersion: '1.0.0', name: 'any', type: 'bridge', ipam: { type: 'holdfast' } };
     const { exitCode, answer } = await wire.callPlugin(bed.nodes[0] ?? '', { verb: 'VERSION', config });
     expect(exitCode).to.equal(0);
-    expect(answer).to.deep.include({ supportedVersions: ['0.3.1', '0.4.0', '1.0.0', '1.1.0'] });
+    expect(answer).to.deep.include({ supportedVersions: ['0.3.0', '0.3.1', '0.4.0', '1.0.0', '1.1.0'] });
   });
 });

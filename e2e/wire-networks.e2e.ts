@@ -7,7 +7,7 @@ import type { Story } from './story/story.js';
 import { itWithWireStory } from './story/wire-story.js';
 
 const DATA = podInterfaceName('data');
-const VERSIONS = ['0.3.1', '0.4.0', '1.0.0', '1.1.0'] as const;
+const VERSIONS = ['0.3.0', '0.3.1', '0.4.0', '1.0.0', '1.1.0'] as const;
 
 describeStory('A real network', (story) => {
   for (const [what, subnets] of [

@@ -56,7 +56,7 @@ describe('reading a CNI request', () => {
   });
 
   const versions: { command: string; good: string[]; bad: string[] }[] = [
-    { command: 'ADD', good: ['0.3.1', '0.4.0', '1.0.0', '1.1.0'], bad: ['0.1.0', '0.3.0', '1.2.0', ''] },
+    { command: 'ADD', good: ['0.3.0', '0.3.1', '0.4.0', '1.0.0', '1.1.0'], bad: ['0.1.0', '0.2.0', '1.2.0', ''] },
     { command: 'CHECK', good: ['0.4.0', '1.0.0', '1.1.0'], bad: ['0.3.1', '2.0.0'] },
     { command: 'GC', good: ['1.1.0'], bad: ['0.3.1', '0.4.0', '1.0.0'] },
     { command: 'STATUS', good: ['1.1.0'], bad: ['0.3.1', '0.4.0', '1.0.0'] },

@@ -6,7 +6,7 @@ import { parseJson } from './plugin-protocol.js';
 
 /** The config on stdin: that of the plugin that delegates IPAM to Holdfast (CNI spec 1.1, section 1). */
 
-export const SUPPORTED_VERSIONS = ['0.3.1', '0.4.0', '1.0.0', '1.1.0'] as const;
+export const SUPPORTED_VERSIONS = ['0.3.0', '0.3.1', '0.4.0', '1.0.0', '1.1.0'] as const;
 export type CniVersion = (typeof SUPPORTED_VERSIONS)[number];
 
 export type JsonObject = Record<string, unknown>;

@@ -293,7 +293,7 @@ describe('the CNI verbs', () => {
   it('VERSION returns the supported versions', async () => {
     expect(await world.perform('VERSION')).to.deep.equal({
       cniVersion: '1.0.0',
-      supportedVersions: ['0.3.1', '0.4.0', '1.0.0', '1.1.0'],
+      supportedVersions: ['0.3.0', '0.3.1', '0.4.0', '1.0.0', '1.1.0'],
     });
   });
 });
