@@ -181,7 +181,8 @@ describe('The webhook with a real API server', function () {
   it('creates its certificate and sets the caBundle, with only its shipped rights', async () => {
     const secret = await plane.client.get(SECRETS, { namespace: SYSTEM, name: `${NAME}-tls` });
     const { webhooks = [] } = await plane.client.get(MUTATING_WEBHOOK_CONFIGURATIONS, { name: NAME });
-    expect(webhooks.map(({ clientConfig }) => clientConfig.caBundle)).to.deep.equal([secret.data?.['ca.crt']]);
+    const bundle = secret.data?.['ca.crt'];
+    expect(webhooks.map(({ clientConfig }) => clientConfig.caBundle)).to.deep.equal([bundle, bundle]);
   });
 
   it('sets the claim reference on a launcher, also in a dry run', async () => {
