@@ -14,6 +14,8 @@ OUTPUT ?= type=docker
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 # `make chaos MINUTES=10 SEED=1 OUT=folder`
 export MINUTES SEED
+# `make conformance IPAM_EXTENSIONS_SRC=folder`
+export IPAM_EXTENSIONS_SRC
 # `make release VERSION=1.2.3`: docs/how-to/release.md.
 export IMAGE WITH_IMAGE REPOSITORY DRAFT OUT
 # These two do not take the version from package.json: it has to be given.
@@ -23,10 +25,10 @@ ifneq ($(KUBERNETES),)
 export KUBEBUILDER_ASSETS := $(shell go run sigs.k8s.io/controller-runtime/tools/setup-envtest@v0.25.1 use $(KUBERNETES).x --print path)
 endif
 
-.PHONY: help build plugin check format test unit e2e kind demo chaos bed bench image version release publish announce clean node go
+.PHONY: help build plugin check format test unit e2e kind demo chaos conformance bed bench image version release publish announce clean node go
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: node_modules/.installed go ## Bundle the executable into dist/, and compile the CNI plugin into dist/cni/
 	@npm run --silent build
@@ -57,6 +59,11 @@ demo: node_modules/.installed go ## Show a VM that keeps its addresses (KEEP=1: 
 
 chaos: node_modules/.installed go ## Kill, stop and cut off processes at random under load (MINUTES=, SEED=, OUT=folder)
 	@npm run --silent chaos
+
+conformance: node_modules/.installed go ## Run kubevirt/ipam-extensions beside Holdfast for an hour, and its own tests (IPAM_EXTENSIONS_SRC=folder)
+	@npx --no-install tsx e2e/conformance/main.ts
+	@CHURN_MINUTES="$${CHURN_MINUTES:-60}" npx --no-install mocha --import=tsx --timeout 120000 --require ./e2e/hooks.ts \
+	--grep 'with kubevirt/ipam-extensions|with a recording' e2e/take-over.e2e.ts
 
 bed: node_modules/.installed go ## Run a KubeVirt control plane with simulated nodes, for kubectl
 	@npm run --silent bed
