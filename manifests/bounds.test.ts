@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import {
   MAX_MESSAGE_LENGTH,
+  MAX_APPLIED_COPY_LENGTH,
   MAX_NAD_CONFIG_LENGTH,
   MAX_NAD_PLUGINS,
   MAX_SUBNETS_LENGTH,
@@ -51,7 +52,7 @@ describe('the bounds of a pool in the code', () => {
     const bounds = [...text.matchAll(/^\| [^|]+ \| (\d+)[^|]* \|/gm)].map(([, bound]) => Number(bound));
     const { subnets, ranges, exclude, reserved, nodeSelector, namespaces } = POOL_LIMITS;
     const ofPools = [subnets, ranges, exclude, reserved, nodeSelector, namespaces];
-    const ofVms = [MAX_REQUESTED_ADDRESSES_LENGTH, MAX_NETWORK_ELEMENTS, MAX_VM_NETWORKS];
+    const ofVms = [MAX_REQUESTED_ADDRESSES_LENGTH, MAX_NETWORK_ELEMENTS, MAX_APPLIED_COPY_LENGTH, MAX_VM_NETWORKS];
     expect(bounds).to.deep.equal([
       MAX_NAD_CONFIG_LENGTH,
       MAX_NAD_PLUGINS,

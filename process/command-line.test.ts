@@ -58,6 +58,7 @@ describe('readCommandLine', () => {
       defaultNetworkNadNamespace: 'ovn-kubernetes',
       unhonouredAfterMs: 60_000,
       poolStatusIntervalMs: 60_000,
+      restoreWaitMs: 86_400_000,
       globalNamespaces: ['default'],
       capacityNamespaces: [],
       blockMinFree: 8,
