@@ -1,7 +1,7 @@
 import { type IPAMClaim, claimOwnerOf } from '../../api/ipam-claim.js';
 import { isBeingDeleted, joinKey } from '../../api/meta.js';
 import { EventReason } from '../../api/names.js';
-import { reportedIPsOf } from '../../api/network-status.js';
+import { type NetworkStatus, reportedIPsOf } from '../../api/network-status.js';
 import type { Pod } from '../../api/pod.js';
 import { claimEventSubjects } from '../../cluster/claim-event-subjects.js';
 import type { EventSubject } from '../../kube/events.js';
@@ -48,19 +48,19 @@ export function awaitsAllocation({ claims }: ObservedWorkload): boolean {
   return claims.some((claim) => claim.status === undefined && !isBeingDeleted(claim));
 }
 
-/** Returns the event that says on which node a launcher uses which addresses of claims. */
-export function useEventsOf(pod: Pod, observed: ObservedWorkload): LifeEvent[] {
+/** Returns the event that says on which node a launcher uses which addresses of claims, if it uses one of these interfaces for a claim. */
+export function useEventsOf(pod: Pod, observed: ObservedWorkload, interfaces: ReadonlySet<string>): LifeEvent[] {
   const used = observed.claims.flatMap((claim) => {
     const attachment = isBeingDeleted(claim) ? undefined : reportedAttachment(pod, claim, observed);
-    return attachment === undefined ? [] : [{ claim, ips: reportedIPsOf(attachment) }];
+    return attachment === undefined ? [] : [[claim, attachment] as const];
   });
-  const ipsOf = new Map(used.map(({ claim, ips }) => [claim, ips]));
+  const attachments = new Map(used);
+  const isNew = (claim: IPAMClaim) => interfaces.has(attachments.get(claim)?.interface ?? '');
   const node = pod.spec?.nodeName === undefined ? '' : ` on node ${pod.spec.nodeName}`;
-  return eventByOwner(
-    used.map(({ claim }) => claim),
-    EventReason.AddressesInUse,
-    (claims) =>
-      `Pod ${pod.metadata.name}${node} uses ${named(claims, (claim) => describeUse(claim, ipsOf.get(claim) ?? []))}`,
+  return eventByOwner([...attachments.keys()], EventReason.AddressesInUse, (claims) =>
+    claims.some(isNew)
+      ? `Pod ${pod.metadata.name}${node} uses ${named(claims, (claim) => describeUse(claim, attachments.get(claim)))}`
+      : undefined,
   );
 }
 
@@ -102,7 +102,8 @@ function addressesWithName(claim: IPAMClaim): string {
   return `${claim.status?.ips?.join(' and ') ?? ''} to IPAMClaim ${claim.metadata.name}`;
 }
 
-function describeUse({ metadata: { name } }: IPAMClaim, ips: readonly string[]): string {
+function describeUse({ metadata: { name } }: IPAMClaim, attachment: NetworkStatus | undefined): string {
+  const ips = attachment === undefined ? [] : reportedIPsOf(attachment);
   return ips.length === 0 ? `IPAMClaim ${name}` : `${ips.join(' and ')} of IPAMClaim ${name}`;
 }
 

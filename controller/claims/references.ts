@@ -97,7 +97,8 @@ const readableSelectionsOf = memoizePerPod((pod): readonly NetworkSelection[] | 
   }
 });
 
-const networkStatusesOf = memoizePerPod(networkStatuses);
+/** Parses the status annotation once for each version of a pod. */
+export const networkStatusesOf = memoizePerPod(networkStatuses);
 
 function memoizePerPod<T>(read: (pod: Pod) => T): (pod: Pod) => T {
   const known = new WeakMap<Pod, { readonly value: T }>();

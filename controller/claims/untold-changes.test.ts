@@ -1,3 +1,5 @@
+import { getHeapStatistics, setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { expect } from 'chai';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { Pod } from '../../api/pod.js';
@@ -6,6 +8,13 @@ import { observationOf } from './testing/workload-observation.js';
 import { UntoldChanges } from './untold-changes.js';
 
 const KEY = 'vms/vm1';
+/** The attachment of network `data` of the VM, as Multus reports it. */
+const DATA = { name: 'vms/blue', interface: 'pod3a6eb0790f3', ips: ['10.0.0.5'] };
+
+function withStatus(pod: Pod, status: unknown): Pod {
+  const annotations = { ...pod.metadata.annotations, 'k8s.v1.cni.cncf.io/network-status': JSON.stringify(status) };
+  return { ...pod, metadata: { ...pod.metadata, annotations } };
+}
 
 describe('the events of what happened to a VM', () => {
   let now: number;
@@ -29,9 +38,7 @@ describe('the events of what happened to a VM', () => {
   }
 
   function onNode(pod: Pod, ips: readonly string[], nodeName = 'node1'): Pod {
-    const status = JSON.stringify([{ name: 'vms/blue', interface: 'pod3a6eb0790f3', ips }]);
-    const annotations = { ...pod.metadata.annotations, 'k8s.v1.cni.cncf.io/network-status': status };
-    return { ...pod, metadata: { ...pod.metadata, annotations }, spec: { nodeName } };
+    return { ...withStatus(pod, [{ ...DATA, ips }]), spec: { nodeName } };
   }
 
   it('say once that the claims have addresses', () => {
@@ -105,6 +112,59 @@ describe('the events of what happened to a VM', () => {
     untold.claimChanged({ type: 'changed', object: all[0]!, before: claimOf('n0') });
     expect(take(all)).to.match(/10\.0\.0\.8\/24 to IPAMClaim vm1\.n7 and 2 more$/);
   });
+
+  it('are not repeated for the claims of a launcher because an interface without a claim is plugged in', () => {
+    const before = withStatus(launcher([{ nad: 'blue', claim: 'vm1.data' }]), [DATA]);
+    const after = withStatus(before, [DATA, { name: 'vms/red', interface: 'net7', ips: ['10.7.0.7'] }]);
+    untold.launcherChanged({ type: 'changed', object: after, before });
+    expect(take([served('data', '10.0.0.5/24')], [after])).to.deep.equal([]);
+  });
+
+  it('are not recorded for a launcher that was removed meanwhile', () => {
+    const pod = launcher([{ nad: 'blue', claim: 'vm1.data' }]);
+    const running = onNode(pod, ['10.0.0.5']);
+    untold.launcherChanged({ type: 'changed', object: running, before: pod });
+    untold.launcherChanged({ type: 'removed', object: running, before: running });
+    expect(take([served('data', '10.0.0.5/24')], [running])).to.deep.equal([]);
+  });
+
+  it('wait for at most 4096 launchers', () => {
+    const pods = Array.from({ length: 4_097 }, (_, n) => launcher([{ nad: 'blue' }], { name: `launcher-${n}` }));
+    for (const pod of pods) {
+      untold.launcherChanged({ type: 'changed', object: onNode(pod, ['10.0.0.5']), before: pod });
+    }
+    const [first, second] = pods.map((pod) => onNode(pod, ['10.0.0.5']));
+    expect(take([served('data', '10.0.0.5/24')], [first!])).to.deep.equal([]);
+    expect(take([served('data', '10.0.0.5/24')], [second!])).to.have.lengthOf(1);
+  });
+
+  for (const [pods, references] of [
+    ['that no VMI controls', []],
+    ['of workloads that are not reconciled yet', undefined],
+  ] as const) {
+    it(`need no memory for the annotations of pods ${pods}`, () => {
+      setFlagsFromString('--expose-gc');
+      const gc = runInNewContext('gc') as () => void;
+      const usedHeap = () => (gc(), getHeapStatistics().used_heap_size);
+      const before = usedHeap();
+      for (let n = 0; n < 100; n++) {
+        const pod = launcher([], { name: `launcher-${n}` });
+        if (references !== undefined) pod.metadata.ownerReferences = [...references];
+        // of its own, as if the API server had sent it
+        const ips = [`${n}${'x'.repeat(200_000)}`];
+        const big = { name: 'vms/blue', interface: 'net1', ips };
+        const change = {
+          before: withStatus(pod, [big]),
+          object: withStatus(pod, [DATA, { ...DATA, interface: ips[0] }]),
+        };
+        untold.launcherChanged({ type: 'changed', ...change });
+      }
+      const grown = usedHeap() - before;
+      // the garbage collector may not free what is still in use
+      expect(take([])).to.deep.equal([]);
+      expect(grown).to.be.below(5_000_000);
+    });
+  }
 
   it('are forgotten with the pod that they are about', () => {
     const pod = launcher([{ nad: 'blue', claim: 'vm1.data' }]);
