@@ -38,7 +38,7 @@ export interface AddressPoolSpec {
   namespaces?: string[];
 }
 
-/** Elements of `ranges`, `exclude` and `reserved` are an address, a CIDR, or `first-last`, within `cidr`. */
+/** Elements of `ranges`, `exclude`, `reserved` and `draining` are an address, a CIDR, or `first-last`, within `cidr`. */
 export interface PoolSubnet {
   /** Without host bits. Gives the prefix length of the addresses. */
   cidr: string;
@@ -50,6 +50,8 @@ export interface PoolSubnet {
   gateway?: string;
   /** What is allocated only on request. At most 256. */
   reserved?: string[];
+  /** What is to become free: never allocated again, and VMs that do not run get other addresses. At most 256. */
+  draining?: string[];
 }
 
 /** Counts are capped at 2^53 - 1. `capacity` = `leased` + `cooling` + `free` + `reserved`. */
@@ -67,6 +69,8 @@ export interface AddressPoolStatus {
   free: number;
   /** Addresses that are not in use and are allocated only on request. */
   reserved: number;
+  /** Held and reserved addresses of draining ranges. Absent if the pool has no such range. */
+  draining?: number;
   /** Absent if no blocks are assigned to nodes. */
   blocks?: PoolBlocks;
   conditions?: Condition[];
@@ -98,6 +102,8 @@ export const PoolCondition = {
   DeletionBlocked: 'DeletionBlocked',
   /** A pool with another address space has some of the same addresses on the same layer-2 segment. Otherwise absent. */
   OverlapsOnWire: 'OverlapsOnWire',
+  /** True while addresses of draining ranges are in use; the message names them. False when the ranges can be removed. Otherwise absent. */
+  Draining: 'Draining',
 } as const;
 export type PoolCondition = (typeof PoolCondition)[keyof typeof PoolCondition];
 

@@ -42,7 +42,7 @@ export interface WhereaboutsRange {
 type ReadResult = { ok: true; config: HoldfastIpamConfig } | { ok: false; problem: NetworkConfigProblem };
 
 const OWN_KEYS = ['type', 'subnets', 'namespaces', ...POOL_FIELDS];
-const SUBNET_KEYS = ['cidr', 'ranges', 'exclude', 'gateway', 'reserved'];
+const SUBNET_KEYS = ['cidr', 'ranges', 'exclude', 'gateway', 'reserved', 'draining'];
 const RANGE_KEYS = ['range', 'range_start', 'range_end', 'exclude'];
 /** Keys of whereabouts for addresses, and its key for the address space. */
 const WHEREABOUTS_KEYS = [...RANGE_KEYS, 'ipRanges', 'gateway', 'network_name'];
@@ -154,7 +154,7 @@ function readSubnet(value: unknown, path: string): PoolSubnet {
   const cidr = readString(subnet.cidr, `${path}.cidr`, POOL_LIMITS.cidr);
   if (cidr === undefined) throw new ShapeError(`${path}.cidr`, 'is absent: write a CIDR such as "10.0.0.0/24"');
   const gateway = readString(subnet.gateway, `${path}.gateway`, POOL_LIMITS.gateway);
-  const lists = (['ranges', 'exclude', 'reserved'] as const).flatMap((key) => {
+  const lists = (['ranges', 'exclude', 'reserved', 'draining'] as const).flatMap((key) => {
     const texts = readStrings(subnet[key], `${path}.${key}`, POOL_LIMITS[key]);
     return texts.length === 0 ? [] : [[key, texts] as const];
   });

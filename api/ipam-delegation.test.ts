@@ -112,7 +112,7 @@ describe('the IPAM delegation of a NAD', () => {
       name: 'an unknown key of a subnet',
       given: { subnets: [{ cidr: '10.0.0.0/24', excludes: [] }] },
       field: 'subnets[0].excludes',
-      message: /; known keys: cidr, ranges, exclude, gateway, reserved$/,
+      message: /; known keys: cidr, ranges, exclude, gateway, reserved, draining$/,
     },
     {
       name: 'an unknown key of a range',

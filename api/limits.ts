@@ -9,13 +9,14 @@ export const POOL_LIMITS = {
   ranges: 64,
   exclude: 256,
   reserved: 256,
+  draining: 256,
   namespaces: 256,
   nodeSelector: 32,
   cooldownSeconds: 86_400,
   /** Length of the name of a network or address space. */
   name: 253,
   cidr: 43,
-  /** Length of an element of `ranges`, `exclude` and `reserved`. */
+  /** Length of an element of `ranges`, `exclude`, `reserved` and `draining`. */
   element: 91,
   gateway: 45,
   ttl: 32,

@@ -119,6 +119,17 @@ export const AllocationReason = {
 export type AllocationReason = (typeof AllocationReason)[keyof typeof AllocationReason];
 /** Condition of a claim: a request for other addresses cannot be met. Present only while there is such a request. */
 export const REQUEST_HONOURED = 'RequestHonoured';
+/** Condition of a claim: it has an address of a draining range. Otherwise absent. */
+export const ADDRESS_DRAINING = 'AddressDraining';
+/** Reasons why a claim keeps an address of a draining range. */
+export const DrainingReason = {
+  /** A pod uses it. */
+  InUse: 'ClaimInUse',
+  /** The VM requests it. */
+  Requested: 'AddressRequested',
+  /** The claim can get no other address. */
+  NoOtherAddress: 'NoOtherAddress',
+} as const;
 /** Condition of a claim: no pod gets its addresses, because it is unknown which user creates launchers. Otherwise absent. */
 export const LAUNCHERS_VERIFIED = 'LaunchersVerified';
 export const KUBEVIRT_NAMESPACE_UNKNOWN = 'KubeVirtNamespaceUnknown';
@@ -165,6 +176,8 @@ export const EventReason = {
   RequestedAddressesInvalid: 'RequestedAddressesInvalid',
   /** The VM requests other addresses than those with which it runs. */
   RequestedAddressesPending: 'RequestedAddressesPending',
+  /** An address of the claim is in a draining range of its pool. */
+  AddressDraining: 'AddressDraining',
   /** The VM's spec has an invalid MAC address. */
   MacAddressInvalid: 'MACAddressInvalid',
   /** The parameters of the admission policies do not name KubeVirt's namespace. */

@@ -1,5 +1,5 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
-import { EventReason, IPS_ALLOCATED, REQUEST_HONOURED } from '../../api/names.js';
+import { ADDRESS_DRAINING, EventReason, IPS_ALLOCATED, REQUEST_HONOURED } from '../../api/names.js';
 import type { EventRecorder, EventType } from '../../kube/events.js';
 import { claimEventSubjects } from '../../cluster/claim-event-subjects.js';
 import { conditionOf, isEquivalent } from './status.js';
@@ -20,6 +20,14 @@ export function claimEventsOf(claim: IPAMClaim, desired: DesiredClaimStatus): Cl
   const events = [allocationEvent(claim, desired)];
   if (request !== undefined && !isEquivalent(conditionOf(claim, REQUEST_HONOURED), request)) {
     events.push(warningEvent(EventReason.RequestedAddressesPending, `${request.reason}: ${request.message}`));
+  }
+  const { draining } = desired;
+  if (draining !== undefined && !isEquivalent(conditionOf(claim, ADDRESS_DRAINING), draining)) {
+    events.push({
+      type: 'Normal',
+      reason: EventReason.AddressDraining,
+      message: `${draining.reason}: ${draining.message}`,
+    });
   }
   return events.filter((event) => event !== undefined);
 }

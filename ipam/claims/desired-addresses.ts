@@ -3,6 +3,7 @@ import { type Address, type Family, sameAddress } from '../core/address.js';
 import type { LeaseRecord } from '../core/lease.js';
 import type { ClaimObservation } from './observe.js';
 import { readAddressRequest, readShownAddresses } from './claim-addresses.js';
+import { isDrainingFor, replacementOf } from './draining-addresses.js';
 
 /** The addresses that a claim should have, and those that it already holds. */
 export interface DesiredAddresses {
@@ -18,6 +19,10 @@ export interface DesiredAddresses {
   isRequestMissing: boolean;
   /** No pod uses the claim, so its addresses may change. */
   isMovable: boolean;
+  /** Addresses to keep that are in draining ranges of the pool. */
+  draining: readonly Address[];
+  /** Requested addresses, fulfilled or not. */
+  requested: readonly Address[];
   /** Held leases that the claim should not keep. */
   surplus: readonly LeaseRecord[];
   /** Addresses in the claim's status. */
@@ -33,7 +38,7 @@ const FAMILIES: readonly Family[] = [4, 6];
 /**
  * Returns the addresses that the claim should have. Addresses in the status stay, or are allocated again, because a pod may use them. Requested addresses replace
  * them once no pod uses the claim and all of them are leased. A claim that shows none gets what it requests, and any address of each other family of the pool. Before
- * all of them come the addresses with which the VM runs already.
+ * all of them come the addresses with which the VM runs already. A draining address that the VM does not request is replaced once no pod uses the claim.
  */
 export function desiredAddressesOf(observed: ClaimObservation): DesiredAddresses {
   const { claim, held, pods, running: found } = observed;
@@ -46,7 +51,13 @@ export function desiredAddressesOf(observed: ClaimObservation): DesiredAddresses
   const used = running.length > 0 ? running : shown.addresses;
   const sources = followsRequest ? [requested, used] : [used, used.length === 0 ? requested : []];
   const families = familiesOf(observed, { used, requested, followsRequest });
-  const targets = families.map((family) => targetOf(family, sources, held));
+  const isReplaced = (address: Address) =>
+    movable && isDrainingFor(observed, address) && !requested.some((each) => sameAddress(each, address));
+  const targets = families.map((family) => {
+    const target = targetOf(family, sources, held);
+    const lease = target.address && isReplaced(target.address) ? replacementOf(target.address, observed) : undefined;
+    return lease === undefined ? target : { family, address: lease.address, lease };
+  });
   const keep = targets.flatMap(({ lease }) => lease ?? []);
   const pending = requested.filter(
     (address) => !targets.some((target) => target.address !== undefined && sameAddress(target.address, address)),
@@ -62,6 +73,8 @@ export function desiredAddressesOf(observed: ClaimObservation): DesiredAddresses
     unleased: pending.filter((address) => !isHeld(address, held)),
     isRequestMissing: absent.some(({ address }) => requested.some((other) => address && sameAddress(address, other))),
     isMovable: movable,
+    draining: keep.map(({ address }) => address).filter((address) => isDrainingFor(observed, address)),
+    requested,
     surplus: held.filter((lease) => !keep.includes(lease)),
     shown: shown.addresses,
     running,

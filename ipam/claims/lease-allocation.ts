@@ -42,7 +42,7 @@ export interface AllocateLeaseContext {
   claim: IPAMClaim;
   pool: Pool;
   /** See {@link LeaseRequest.launchers}. */
-  launchers?: ReadonlySet<string>;
+  launchers?: ReadonlySet<string> | undefined;
   client: LeaseClient & Pick<Client, 'get'>;
   book: Pick<LeaseBook, 'recordWrite' | 'forget'>;
   call: CallOptions;

@@ -9,6 +9,7 @@ import { formatStatusIp } from './status-ip.js';
 import type { ClaimObservation } from './observe.js';
 import { ownerPodOf, vmisToVerify } from './owner-pod.js';
 import { readShownAddresses } from './claim-addresses.js';
+import { drainingConditionOf, replaceableAddresses } from './draining-addresses.js';
 import { statusChanges } from './status.js';
 import type { DesiredClaimStatus, ClaimStep, ConditionValue } from './step.js';
 import { type DesiredAddresses, desiredAddressesOf } from './desired-addresses.js';
@@ -22,6 +23,8 @@ export interface Findings {
   /** Why the claim cannot get the addresses that it lacks (`need`) or requests instead (`move`). */
   need?: AllocationRefusal;
   move?: AllocationRefusal;
+  /** Why the claim cannot get another address than the one that is draining. */
+  drain?: AllocationRefusal;
 }
 
 /**
@@ -45,16 +48,20 @@ export function plan(given: ClaimObservation, findings: Findings): ClaimStep {
   // requested addresses may be free even if the shown ones are not
   const requestCondition = evaluateRequest(observed, wanted, findings);
   if (requestCondition === 'allocate') return moveStep({ addresses: wanted.unleased, families: [] }, findings);
+  const request = refusal === undefined ? requestCondition : undefined;
+  return drainStepOf(observed, wanted, findings) ?? finalStep(observed, wanted, { refusal, request, findings });
+}
+
+/** Nothing is to be allocated: verifies launchers, writes the status, records the MAC address and releases leases. */
+function finalStep(observed: ClaimObservation, wanted: DesiredAddresses, input: StatusInput): ClaimStep {
   const { claim, pods, launcherVmis } = observed;
   const uids = vmisToVerify(claim, pods, launcherVmis);
   if (uids.length > 0) return { kind: 'read-vmi', claim, uids, reason: 'the VMI of its launcher must be verified' };
-  const desired = desiredStatusOf(observed, wanted, {
-    refusal,
-    request: refusal === undefined ? requestCondition : undefined,
-  });
+  const desired = desiredStatusOf(observed, wanted, input);
   const changes = statusChanges(observed.claim, desired, observed.canUpdateCounts);
   if (changes.length > 0)
     return { kind: 'write-status', desired, reason: `its status differs in ${changes.join(', ')}` };
+  const { refusal, findings } = input;
   return macStep(observed, wanted) ?? surplusStep(observed, { wanted, refusal }, findings);
 }
 
@@ -152,29 +159,43 @@ function evaluateRequest(
   return refusal === undefined ? 'allocate' : falseCondition(refusal.reason, refusal.message);
 }
 
+/** Allocates other addresses for those that are draining, all or none. */
+function drainStepOf(observed: ClaimObservation, wanted: DesiredAddresses, findings: Findings): ClaimStep | undefined {
+  const families = replaceableAddresses(observed, wanted).map(({ family }) => family);
+  if (families.length === 0 || findings.drain !== undefined) return undefined;
+  return moveStep({ addresses: [], families }, findings, 'drain');
+}
+
 /** Addresses change only after live reads: caches may not show yet that a pod uses the claim again or that the request was withdrawn. */
-function moveStep(missing: DesiredAddresses['missing'], { isLive, arePodsLive }: Findings): ClaimStep {
-  const reason = 'it requests other addresses, or its VM runs with others';
+function moveStep(
+  missing: DesiredAddresses['missing'],
+  { isLive, arePodsLive }: Findings,
+  purpose: 'move' | 'drain' = 'move',
+): ClaimStep {
+  const reason = 'its addresses must change';
   if (!isLive) return { kind: 'read-claim', reason };
   if (!arePodsLive) return { kind: 'list-pods', reason };
-  return { kind: 'allocate', purpose: 'move', ...missing, reason };
+  return { kind: 'allocate', purpose, ...missing, reason };
 }
 
 interface StatusInput {
   refusal: AllocationRefusal | undefined;
   request: ConditionValue | undefined;
+  findings: Findings;
 }
 
 function desiredStatusOf(
   observed: ClaimObservation,
   wanted: DesiredAddresses,
-  { refusal, request }: StatusInput,
+  { refusal, request, findings }: StatusInput,
 ): DesiredClaimStatus {
   const { claim, pods, launcherVmis } = observed;
   const ownerPod = ownerPodOf(claim, pods, launcherVmis);
   const { problem } = launcherVmis;
+  const draining = refusal === undefined ? drainingConditionOf(observed, wanted, findings.drain) : undefined;
   const rest = {
     ...(request && { request }),
+    ...(draining && { draining }),
     ...(problem !== undefined && { launchers: falseCondition(KUBEVIRT_NAMESPACE_UNKNOWN, problem) }),
     ...(ownerPod !== undefined && { ownerPod }),
   };

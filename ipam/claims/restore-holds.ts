@@ -128,7 +128,7 @@ export class RestoreHolds {
       .ofOwner(claim.metadata.uid ?? '')
       .filter((lease) => stateOf(lease) === 'held' && lease.addressSpace === addressSpace);
     const lacked = addresses.filter((shown) => !held.some(({ address }) => sameAddress(address, shown)));
-    const leasable = lacked.filter((address) => subnetOf(pool, address)?.requestable.has(address.value));
+    const leasable = lacked.filter((address) => subnetOf(pool, address)?.leasable.has(address.value));
     return new Map(leasable.map((address) => [leaseName(addressSpace, address), { addressSpace, address }]));
   }
 

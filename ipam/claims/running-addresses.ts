@@ -149,7 +149,7 @@ function firstOfFamilies(leases: readonly LeaseRecord[]): readonly Address[] {
 }
 
 function isLeasable(pool: Pool, address: Address): boolean {
-  return subnetOf(pool, address)?.requestable.has(address.value) ?? false;
+  return subnetOf(pool, address)?.leasable.has(address.value) ?? false;
 }
 
 function textOf(addresses: readonly Address[]): string {

@@ -1,6 +1,12 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { Condition } from '../../api/meta.js';
-import { AllocationReason, IPS_ALLOCATED, LAUNCHERS_VERIFIED, REQUEST_HONOURED } from '../../api/names.js';
+import {
+  ADDRESS_DRAINING,
+  AllocationReason,
+  IPS_ALLOCATED,
+  LAUNCHERS_VERIFIED,
+  REQUEST_HONOURED,
+} from '../../api/names.js';
 import type { DesiredClaimStatus, ConditionValue } from './step.js';
 
 /**
@@ -8,15 +14,19 @@ import type { DesiredClaimStatus, ConditionValue } from './step.js';
  * @param canUpdateCounts whether the status may show new counts of a full pool; called only if they differ
  */
 export function statusChanges(claim: IPAMClaim, desired: DesiredClaimStatus, canUpdateCounts = () => false): string[] {
-  const { ips, allocated, request, launchers, ownerPod } = desired;
+  const { ips, allocated, request, launchers, draining, ownerPod } = desired;
   const shown = claim.status?.ips;
   const shows = (condition: Condition | undefined, wanted: ConditionValue | undefined) =>
     isEquivalent(condition, wanted) && (condition?.message === wanted?.message || !canUpdateCounts());
+  const others = [
+    [LAUNCHERS_VERIFIED, launchers],
+    [ADDRESS_DRAINING, draining],
+  ] as const;
   return [
     ...(shown?.length === ips.length && ips.every((ip, index) => shown[index] === ip) ? [] : ['ips']),
     ...(shows(conditionOf(claim, IPS_ALLOCATED), allocated) ? [] : [IPS_ALLOCATED]),
     ...(shows(conditionOf(claim, REQUEST_HONOURED), request) ? [] : [REQUEST_HONOURED]),
-    ...(isEquivalent(conditionOf(claim, LAUNCHERS_VERIFIED), launchers) ? [] : [LAUNCHERS_VERIFIED]),
+    ...others.filter(([type, wanted]) => !isEquivalent(conditionOf(claim, type), wanted)).map(([type]) => type),
     ...(claim.status?.ownerPod?.name === ownerPod ? [] : ['ownerPod']),
   ];
 }
@@ -27,12 +37,13 @@ export function statusChanges(claim: IPAMClaim, desired: DesiredClaimStatus, can
  */
 export function statusPatch(claim: IPAMClaim, desired: DesiredClaimStatus, now: number): object {
   const { uid, resourceVersion } = claim.metadata;
-  const own = [IPS_ALLOCATED, REQUEST_HONOURED, LAUNCHERS_VERIFIED];
+  const own = [IPS_ALLOCATED, REQUEST_HONOURED, LAUNCHERS_VERIFIED, ADDRESS_DRAINING];
   const conditions = [
     ...(claim.status?.conditions ?? []).filter(({ type }) => !own.includes(type)),
     toCondition(claim, IPS_ALLOCATED, { desired: desired.allocated, now }),
     ...(desired.request ? [toCondition(claim, REQUEST_HONOURED, { desired: desired.request, now })] : []),
     ...(desired.launchers ? [toCondition(claim, LAUNCHERS_VERIFIED, { desired: desired.launchers, now })] : []),
+    ...(desired.draining ? [toCondition(claim, ADDRESS_DRAINING, { desired: desired.draining, now })] : []),
   ];
   const { ownerPod } = desired;
   const owner = ownerPod === undefined ? null : { name: ownerPod };

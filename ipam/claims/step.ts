@@ -15,11 +15,13 @@ export interface DesiredClaimStatus {
   request?: ConditionValue;
   /** Present while the user who creates launchers is unknown, so that no pod gets the addresses. */
   launchers?: ConditionValue;
+  /** Present while the claim has an address of a draining range. */
+  draining?: ConditionValue;
   ownerPod?: string;
 }
 
-/** Why addresses are allocated: the claim lacks one of a family, or it requests others. */
-export type AllocationPurpose = 'need' | 'move';
+/** Why addresses are allocated: the claim lacks one of a family, it requests others, or it has one of a draining range. */
+export type AllocationPurpose = 'need' | 'move' | 'drain';
 
 /** The next step for a claim; `reason` is for the log. After each step the claim is observed and planned again. */
 export type ClaimStep =

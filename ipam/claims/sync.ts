@@ -1,4 +1,4 @@
-import { type IPAMClaim, claimMacOf } from '../../api/ipam-claim.js';
+import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { CallOptions, Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import type { EventRecorder } from '../../kube/events.js';
@@ -9,11 +9,11 @@ import type { LeaseClient } from '../../cluster/lease-writes.js';
 import type { Address, Family } from '../core/address.js';
 import { leaseTimesOf } from '../core/lease-times.js';
 import type { AllocationRefusal, LeaseRecord } from '../core/index.js';
-import { leaseOwnerOf } from '../core/lease-owner.js';
 import type { Pool } from '../core/pool.js';
 import type { LeaseBook } from '../leases/lease-book.js';
 import type { BlockReconciler } from '../blocks/block-reconciler.js';
 import { recordMac, releaseAll, allocateAll, writeStatus } from './apply.js';
+import { allocationRequestOf } from './allocation-request.js';
 import { startWaiting, stopWaiting } from './claim-wait.js';
 import type { ClaimMetrics } from './metrics.js';
 import { readClaim, listClaimPods } from './live-reads.js';
@@ -204,12 +204,14 @@ class ClaimSync {
   }
 
   async #allocate(
-    { purpose, addresses, families }: Extract<ClaimStep, { kind: 'allocate' }>,
-    { claim, running }: ClaimObservation,
+    step: Extract<ClaimStep, { kind: 'allocate' }>,
+    observed: ClaimObservation,
     pool: Pool,
   ): Promise<void> {
     const { book, claims, waitList, restoreHolds, blocks, clock, heldByStopped, stickyMAC, metrics } =
       this.#dependencies;
+    const { purpose } = step;
+    const { claim } = observed;
     const terms = {
       ...leaseTimesOf(pool, this.#dependencies),
       now: clock.now(),
@@ -217,21 +219,18 @@ class ClaimSync {
       heldByStopped: (family: Family) => heldByStopped(pool.name, family),
       restoreHoldOn: (address: Address) => restoreHolds.holdAgainst(claim, pool.addressSpace, address),
     };
-    const mac = claimMacOf(claim);
-    const owner = leaseOwnerOf(claim);
-    const launchers = running.kind === 'addresses' ? { launchers: running.launchers } : {};
-    const sticky = { ...(mac !== undefined && { mac }), prefersSticky: stickyMAC };
-    const request = { addresses, families, owner, ...launchers, ...sticky };
+    const request = allocationRequestOf(step, observed, stickyMAC);
+    const isLast = purpose === 'drain';
     const noteShortage = (family: Family) => blocks?.noteShortage(pool.name, family);
-    const chosen = pick(claim, pool, request, { view: book.view(pool), terms, claims, waitList, noteShortage });
+    const chosen = pick(claim, pool, request, { view: book.view(pool), terms, claims, waitList, isLast, noteShortage });
     // no await between the choice and the moment when it is pending or waited for
     const outcome = chosen.ok
-      ? await allocateAll(chosen.candidates, { claim, pool, ...launchers }, this.#context())
+      ? await allocateAll(chosen.candidates, { claim, pool, launchers: request.launchers }, this.#context())
       : ({ kind: 'refused', refusal: chosen.refusal } as const);
     metrics.countAllocation(purpose, outcome.kind);
     if (outcome.kind === 'refused') {
       this.#findings[purpose] = outcome.refusal;
-      startWaiting(this.#input.key, { claim, pool, refusals: this.#refusals }, this.#dependencies);
+      if (!isLast) startWaiting(this.#input.key, { claim, pool, refusals: this.#refusals }, this.#dependencies);
     } else if (outcome.kind === 'allocated') {
       stopWaiting(this.#input.key, this.#dependencies);
       // it may need other addresses now
@@ -265,9 +264,10 @@ class ClaimSync {
     const { restoreHolds, clock, waitList } = this.#dependencies;
     const { key, gracePeriods } = this.#input;
     if (this.#claim !== undefined) restoreHolds.onSynced(this.#claim);
-    const refusals = this.#refusals;
+    const { drain } = this.#findings;
+    if (this.#refusals.length === 0) stopWaiting(key, this.#dependencies);
+    const refusals = [...this.#refusals, ...(drain === undefined ? [] : [drain])];
     if (refusals.length === 0) {
-      stopWaiting(this.#input.key, this.#dependencies);
       const ms = gracePeriods.remainingMs(key, clock.now()) || vmiRecheckDelayMs(observed);
       return ms > 0 ? { requeueAfterMs: ms } : undefined;
     }
@@ -276,6 +276,7 @@ class ClaimSync {
     return { requeueAfterMs: Math.min(ms, waitList.recheckMs) };
   }
 
+  /** Why the claim waits for addresses. */
   get #refusals(): readonly AllocationRefusal[] {
     const { need, move } = this.#findings;
     return [need, move].filter((refusal) => refusal !== undefined);

@@ -1,7 +1,7 @@
 import type { LeaseOwner } from '../../api/address-lease.js';
 import { AllocationReason } from '../../api/names.js';
 import type { AddressSpace } from './address-space.js';
-import type { Address, Family } from './address.js';
+import { type Address, type Family, sameAddress } from './address.js';
 import {
   type LeaseRecord,
   type LeaseTimes,
@@ -36,6 +36,8 @@ export interface AllocationRequest {
   readonly mac?: string;
   /** Addresses kept for the MAC address come before all others. Default: true. */
   readonly prefersSticky?: boolean;
+  /** Those of `addresses` that the owner has or had: it may have them even if they are draining. Default: none. */
+  readonly kept?: readonly Address[];
   readonly owner: LeaseOwner;
   /** See {@link LeaseRequest.launchers}. */
   readonly launchers?: ReadonlySet<string>;
@@ -145,7 +147,9 @@ function findRequested(address: Address, search: AddressSearch): SearchResult {
   const { pool, view, context } = search;
   const subnet = subnetOf(pool, address);
   if (subnet === undefined) return outOfRange(notInPoolMessage(address, pool), address);
-  if (!subnet.requestable.has(address.value)) return outOfRange(notLeasableMessage(address, subnet, pool), address);
+  const isKept = search.request.kept?.some((each) => sameAddress(each, address)) === true;
+  const allowed = isKept ? subnet.leasable : subnet.requestable;
+  if (!allowed.has(address.value)) return outOfRange(notLeasableMessage(address, subnet, pool), address);
   // if the write fails no lease will change, so nothing else would trigger the next attempt
   if (view.isPending(address))
     return conflict(pendingWriteMessage(address), address, context.now + PENDING_WRITE_RETRY_MS);

@@ -37,8 +37,8 @@ export interface Pool {
   readonly namespaces?: ReadonlySet<string>;
 }
 
-/** `open`: allocated without a request; `requestable`: allocated if requested. */
-export type LeasableSet = 'open' | 'requestable';
+/** `open`: allocated without a request; `requestable`: allocated if requested; `leasable`: also those that are draining. */
+export type LeasableSet = 'open' | 'requestable' | 'leasable';
 
 /** The name of a network: CNI spec, section 1. */
 const NETWORK_NAME = /^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/;
@@ -85,10 +85,20 @@ export function addressesOf(pool: Pool, family: Family, which: LeasableSet): Ran
   return RangeSet.of(subnets.flatMap((subnet) => subnet[which].ranges));
 }
 
+/** True if the pool leases the address to owners that have it, and to no others. */
+export function isDraining(pool: Pool, address: Address): boolean {
+  const subnet = subnetOf(pool, address);
+  return subnet !== undefined && subnet.leasable.has(address.value) && !subnet.requestable.has(address.value);
+}
+
+export function hasDraining({ subnets }: Pool): boolean {
+  return subnets.some(({ leasable, requestable }) => leasable.size > requestable.size);
+}
+
 /** Returns the first address that both pools can lease. Their address spaces do not matter. */
 export function firstSharedAddress(a: Pool, b: Pool): Address | undefined {
   for (const family of a.families) {
-    const [shared] = addressesOf(a, family, 'requestable').intersect(addressesOf(b, family, 'requestable')).ranges;
+    const [shared] = addressesOf(a, family, 'leasable').intersect(addressesOf(b, family, 'leasable')).ranges;
     if (shared !== undefined) return { family, value: shared.first };
   }
   return undefined;

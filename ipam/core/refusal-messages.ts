@@ -23,12 +23,13 @@ export function notInPoolMessage(address: Address, pool: Pool): string {
 /** For an address that is in a subnet of the pool and is never leased. */
 export function notLeasableMessage(address: Address, subnet: Subnet, pool: Pool): string {
   const remedy = subnet.requestable.isEmpty
-    ? `request an address outside ${formatCidr(subnet.cidr)}, which is excluded as a whole`
+    ? `request an address outside ${formatCidr(subnet.cidr)}, of which no address can be requested`
     : requestOneOf(subnet.requestable, address.family);
   return `${formatAddress(address)} is ${whyNotLeasable(address, subnet)} pool ${pool.name}: ${remedy}`;
 }
 
-function whyNotLeasable(address: Address, { cidr, gateway }: Subnet): string {
+function whyNotLeasable(address: Address, { cidr, gateway, leasable }: Subnet): string {
+  if (leasable.has(address.value)) return 'in a draining range of';
   if (gateway !== undefined && sameAddress(address, gateway)) return 'the gateway of';
   const hasNetworkAddress = lastOf(cidr) - firstOf(cidr) > 1n;
   if (hasNetworkAddress && address.value === firstOf(cidr)) {

@@ -14,6 +14,8 @@ export interface Subnet {
   readonly open: RangeSet;
   /** The addresses that may be requested: `open`, and the reserved ones. */
   readonly requestable: RangeSet;
+  /** The addresses that owners may have: `requestable`, and the draining ones, which get no new owner. */
+  readonly leasable: RangeSet;
   readonly gateway?: Address;
 }
 
@@ -57,7 +59,7 @@ function readSubnetAddresses(
   field: string,
   problems: PoolProblems,
 ): Subnet {
-  const elements = (key: 'ranges' | 'exclude' | 'reserved'): WrittenRange[] =>
+  const elements = (key: 'ranges' | 'exclude' | 'reserved' | 'draining'): WrittenRange[] =>
     problems
       .readList(`${field}.${key}`, spec[key], POOL_LIMITS[key])
       .flatMap((place) => readSubnetRange(place, cidr, problems) ?? []);
@@ -70,13 +72,16 @@ function readSubnetAddresses(
   const exclude = RangeSet.of(elements('exclude'));
   const reserved = RangeSet.of(elements('reserved'));
   const gateway = readGateway({ field: `${field}.gateway`, value: spec.gateway }, cidr, problems);
-  const leasable = leasableOf(cidr, gateway).subtract(exclude);
-  const requestable = (ranges.length === 0 ? leasable : RangeSet.of(ranges).union(reserved)).intersect(leasable);
-  return { cidr, open: requestable.subtract(reserved), requestable, ...(gateway !== undefined && { gateway }) };
+  const draining = RangeSet.of(elements('draining'));
+  const usable = usableOf(cidr, gateway).subtract(exclude);
+  const leasable = (ranges.length === 0 ? usable : RangeSet.of(ranges).union(reserved)).intersect(usable);
+  const requestable = leasable.subtract(draining);
+  const sets = { open: requestable.subtract(reserved), requestable, leasable };
+  return { cidr, ...sets, ...(gateway !== undefined && { gateway }) };
 }
 
 /** Returns the subnet without the addresses that IP or the router needs. */
-function leasableOf(cidr: Cidr, gateway: Address | undefined): RangeSet {
+function usableOf(cidr: Cidr, gateway: Address | undefined): RangeSet {
   const all = rangeOf(cidr);
   const { family, prefixLength } = cidr;
   const hostBits = BITS[family] - prefixLength;

@@ -43,7 +43,7 @@ export function findOverlaps(pools: Iterable<SegmentPool>): Map<string, SegmentO
 }
 
 function intervalsOf(owner: SegmentPool, family: Family): Interval[] {
-  return owner.pool.subnets.flatMap(({ cidr, requestable: { ranges } }) => {
+  return owner.pool.subnets.flatMap(({ cidr, leasable: { ranges } }) => {
     const [first] = ranges;
     if (cidr.family !== family || first === undefined) return [];
     const told =

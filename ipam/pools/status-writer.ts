@@ -135,10 +135,12 @@ export class PoolStatusWriter {
   }
 }
 
-/** Fields about blocks may disappear, so the patch has to remove them. */
+/** Fields about blocks and draining ranges may disappear, so the patch has to remove them. */
 function statusPatch(before: AddressPoolStatus | undefined, after: AddressPoolStatus): object {
-  if (before?.blocks === undefined) return after;
-  return { ...after, blocks: after.blocks === undefined ? null : createMergePatch(before.blocks, after.blocks) };
+  const draining = before?.draining !== undefined && after.draining === undefined ? { draining: null } : {};
+  if (before?.blocks === undefined) return { ...after, ...draining };
+  const blocks = after.blocks === undefined ? null : createMergePatch(before.blocks, after.blocks);
+  return { ...after, ...draining, blocks };
 }
 
 /** Whether users wait for the write: a condition changed, a new spec was observed, or the pool became full or is no longer full, which CNI STATUS reports. */
@@ -159,7 +161,7 @@ function transitionsOf(after: readonly Condition[] = [], before: readonly Condit
 /** Equal texts mean that readers of the status see no difference. */
 function comparisonText(status: AddressPoolStatus): string {
   const { observedGeneration, capacity, leased, heldByStopped, cooling, free, reserved } = status;
-  const { blocks, conditions = [] } = status;
+  const { blocks, draining, conditions = [] } = status;
   const told = conditions.map(({ type, status: value, reason, message, lastTransitionTime }) => [
     type,
     value,
@@ -168,5 +170,16 @@ function comparisonText(status: AddressPoolStatus): string {
     lastTransitionTime,
   ]);
   const lent = blocks && [blocks.total, blocks.full, blocks.lent, blocks.current];
-  return JSON.stringify([observedGeneration, capacity, leased, heldByStopped, cooling, free, reserved, lent, told]);
+  return JSON.stringify([
+    observedGeneration,
+    capacity,
+    leased,
+    heldByStopped,
+    cooling,
+    free,
+    reserved,
+    draining,
+    lent,
+    told,
+  ]);
 }

@@ -3,7 +3,8 @@ import type { Condition } from '../../api/meta.js';
 import type { NetworkConfigProblem } from '../../api/network-attachment.js';
 import { toSafeNumber } from '../core/safe-number.js';
 import { type LeaseRecord, stateOf } from '../core/lease.js';
-import { type Pool, addressesOf } from '../core/pool.js';
+import { type LeasableSet, type Pool, addressesOf, hasDraining } from '../core/pool.js';
+import { drainingCondition } from './draining-condition.js';
 import type { NadAgreement } from './derivation.js';
 import type { AdminOverride } from './admin-override.js';
 import { MAX_NAMED, formatLeases } from './named-leases.js';
@@ -28,6 +29,7 @@ export function countsOf(pool: Pool | undefined, usage: LeaseCounts, free: bigin
     cooling: usage.released,
     free: toSafeNumber(free),
     reserved: toSafeNumber(reserved),
+    ...(pool !== undefined && hasDraining(pool) && { draining: usage.draining.size }),
   };
 }
 
@@ -56,6 +58,9 @@ export function conditionsOf(input: PoolStatusInput): DesiredCondition[] {
   if (notPermitted.length > 0) conditions.push(permissionCondition(notPermitted));
   if (state.kind === 'closing') conditions.push(deletionCondition(input));
   if (overlap !== undefined) conditions.push(overlapCondition(overlap));
+  const draining =
+    state.kind === 'served' && drainingCondition(state.pool, input.usage, (name) => input.leases.get(name));
+  if (draining) conditions.push(draining);
   return conditions;
 }
 
@@ -173,6 +178,6 @@ function* leasesByName(names: Iterable<string>, leases: PoolStatusInput['leases'
   }
 }
 
-function countAddresses(pool: Pool, which: 'open' | 'requestable'): bigint {
+function countAddresses(pool: Pool, which: LeasableSet): bigint {
   return pool.families.reduce((sum, family) => sum + addressesOf(pool, family, which).size, 0n);
 }

@@ -24,6 +24,8 @@ export interface LeaseCounts extends Readonly<Record<LeaseState, number>> {
   stoppedOf(family: Family): number;
   /** Leases in any state at addresses that are leased on request only. */
   readonly requestOnly: number;
+  /** Names of held leases and reservations in draining ranges. */
+  readonly draining: ReadonlySet<string>;
   /** Names of held leases at addresses that the pool may not lease, or no longer. */
   readonly outside: ReadonlySet<string>;
   /** Names of reservations without effect: the pool may not lease their addresses. */
@@ -35,6 +37,7 @@ class LeaseTally implements LeaseCounts {
   released = 0;
   reserved = 0;
   requestOnly = 0;
+  readonly draining = new Set<string>();
   readonly outside = new Set<string>();
   readonly ineffectiveReservations = new Set<string>();
   /** Names of leases. */
@@ -59,9 +62,11 @@ class LeaseTally implements LeaseCounts {
     const place = this.pool === undefined ? 'open' : locateLease(lease, this.pool);
     if (place === 'requestOnly') this.requestOnly += by;
     const { name } = lease.metadata;
+    this.draining.delete(name);
     this.outside.delete(name);
     this.ineffectiveReservations.delete(name);
     if (by === 1 && place === 'outside') this.#outsideBy(stateOf(lease))?.add(name);
+    if (by === 1 && place === 'draining' && stateOf(lease) !== 'released') this.draining.add(name);
     if (by === -1) this.ofStoppedVms[lease.address.family].delete(name);
   }
 
@@ -136,11 +141,12 @@ export class PoolUsage {
 function locateLease(
   lease: Pick<LeaseRecord, 'address' | 'addressSpace'>,
   pool: Pool,
-): 'open' | 'requestOnly' | 'outside' {
+): 'open' | 'requestOnly' | 'draining' | 'outside' {
   const { value } = lease.address;
   const subnet = lease.addressSpace === pool.addressSpace ? subnetOf(pool, lease.address) : undefined;
   if (subnet?.open.has(value)) return 'open';
-  return subnet?.requestable.has(value) ? 'requestOnly' : 'outside';
+  if (subnet?.requestable.has(value)) return 'requestOnly';
+  return subnet?.leasable.has(value) ? 'draining' : 'outside';
 }
 
 /** Held leases at addresses that a pool may not lease. */

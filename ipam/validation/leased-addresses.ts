@@ -45,6 +45,6 @@ function refuseShrink({ before, after, reader }: PoolChange, leases: PoolLeases)
   if (lost.length === 0) return [];
   const message =
     `spec.subnets: ${countLeases(lost)} would no longer be in the pool: ${describeLeases(lost, reader)}. ` +
-    `Keep them in spec.subnets (in reserved, if nobody should get them later), or delete their owners first`;
+    `Keep them in spec.subnets (in draining, if their owners are to get other addresses), or delete their owners first`;
   return [{ check: 'shrink', message }];
 }

@@ -98,7 +98,7 @@ const CASES: Case[] = [
     becomes: { cidr: '10.0.0.0/28' },
     leases: { p: [poolLeaseOf('10.0.0.5'), poolLeaseOf('10.0.0.200')] },
     refused: ['shrink'],
-    text: ['spec.subnets: 1 leased address would', '10.0.0.200 (IPAMClaim vms/vm1.data)', 'reserved'],
+    text: ['spec.subnets: 1 leased address would', '10.0.0.200 (IPAMClaim vms/vm1.data)', 'draining'],
   },
   {
     name: 'the loss of many leased addresses, of which it names five',

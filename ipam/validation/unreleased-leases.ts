@@ -30,7 +30,7 @@ export function countLeases({ length }: readonly PoolLease[]): string {
 }
 
 function hasAddress(pool: Pool, address: Address): boolean {
-  return subnetOf(pool, address)?.requestable.has(address.value) ?? false;
+  return subnetOf(pool, address)?.leasable.has(address.value) ?? false;
 }
 
 function byAddress({ address: a }: PoolLease, { address: b }: PoolLease): number {

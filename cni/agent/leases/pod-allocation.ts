@@ -130,7 +130,7 @@ export class PodAllocation {
     const { pool, call } = this.#request;
     this.#requireLatest();
     // the pool may have lost the address since
-    if (subnetOf(pool, lease.address)?.requestable.has(lease.address.value) !== true) return undefined;
+    if (subnetOf(pool, lease.address)?.leasable.has(lease.address.value) !== true) return undefined;
     const request = this.#leaseRequestFor(lease.address);
     if (stateOf(lease) === 'held') return writer.move(lease, request, call);
     if (availabilityOf(lease, request, this.#times, clock.now()) !== true) return undefined;

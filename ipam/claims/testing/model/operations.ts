@@ -29,13 +29,15 @@ type Name = (typeof NAMES)[number];
 const SMALL_V4: PoolSubnet = { cidr: '10.0.0.0/29', gateway: '10.0.0.1', reserved: ['10.0.0.6'] };
 const WIDE_V4: PoolSubnet = { cidr: '10.0.0.0/28', gateway: '10.0.0.1' };
 const V6: PoolSubnet = { cidr: '2001:db8::/126' };
-/** The pool as an administrator sets it up; `gone`: deleted; `moved`: created again in another address space. */
+/** The pool as an administrator sets it up; `gone`: deleted; `moved`: created again in another address space; `draining`: a part of it is to become free; `renumbered`: all of it, beside another subnet. */
 const POOLS = {
   small: [SMALL_V4],
   wide: [WIDE_V4],
   dual: [SMALL_V4, V6],
   wideDual: [WIDE_V4, V6],
   moved: [SMALL_V4],
+  draining: [{ ...SMALL_V4, draining: ['10.0.0.2-10.0.0.3'] }],
+  renumbered: [{ ...SMALL_V4, draining: ['10.0.0.0/29'] }, { cidr: '10.0.1.0/29' }],
   gone: undefined,
 };
 

@@ -1,8 +1,14 @@
 import { type IPAMClaim, claimOwnerOf } from '../../../../api/ipam-claim.js';
 import { type Condition, isBeingDeleted, objectKey } from '../../../../api/meta.js';
-import { AllocationReason, CLAIM_REQUESTED_ADDRESSES, IPS_ALLOCATED, REQUEST_HONOURED } from '../../../../api/names.js';
+import {
+  ADDRESS_DRAINING,
+  AllocationReason,
+  CLAIM_REQUESTED_ADDRESSES,
+  IPS_ALLOCATED,
+  REQUEST_HONOURED,
+} from '../../../../api/names.js';
 import { type Address, formatAddress, parseAddress } from '../../../core/address.js';
-import { type Pool, addressesOf, compilePool } from '../../../core/pool.js';
+import { type Pool, addressesOf, compilePool, isDraining } from '../../../core/pool.js';
 import { conditionOf } from '../../status.js';
 import { type Invariants, Violation, leasesHeldBy } from './invariants.js';
 import type { IpamWorld } from './world.js';
@@ -34,6 +40,11 @@ export function checkWaitList(world: IpamWorld): void {
       .filter((other) => other !== claim)
       .flatMap(shownAddresses);
     checkWaitReason(claim, allocated, compiled.pool, [...leased, ...shown]);
+  }
+  const shown = world.list('ipamclaims').flatMap(shownAddresses);
+  for (const claim of world.list('ipamclaims')) {
+    const isUsed = world.get('pods', objectKey(claim)) !== undefined;
+    checkDrained(claim, compiled.pool, [...leased, ...shown], isUsed);
   }
 }
 
@@ -85,6 +96,22 @@ function checkClaim(world: IpamWorld, claim: IPAMClaim): void {
 function isSurplusForbidden(world: IpamWorld, claim: IPAMClaim): boolean {
   const isServed = world.get('addresspools', 'blue') !== undefined;
   return isServed && !isBeingDeleted(claim) && world.get('pods', objectKey(claim)) === undefined;
+}
+
+/** Checks that a claim that no pod uses has left the draining ranges, unless it requests an address of them or nothing else is free. */
+function checkDrained(claim: IPAMClaim, pool: Pool, used: readonly Address[], isUsed: boolean): void {
+  const requested = claim.metadata.annotations?.[CLAIM_REQUESTED_ADDRESSES] ?? '';
+  const draining = shownAddresses(claim).filter((address) => isDraining(pool, address));
+  const condition = conditionOf(claim, ADDRESS_DRAINING);
+  if (isBeingDeleted(claim) || conditionOf(claim, IPS_ALLOCATED)?.status !== 'True') return;
+  if (draining.length > 0 !== (condition !== undefined)) {
+    throw new Violation(
+      `${objectKey(claim)} shows ${draining.map(formatAddress).join()}, and says ${condition?.message ?? 'nothing'}`,
+    );
+  }
+  const left = draining.filter((address) => !requested.includes(formatAddress(address)));
+  if (!isUsed && left.length > 0 && !isFull(pool, used))
+    throw new Violation(`${objectKey(claim)} stays in a draining range`);
 }
 
 /** Checks that a claim shows the addresses that its running VM reports, if it shows addresses of the same families. */
