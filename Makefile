@@ -21,11 +21,15 @@ export IMAGE WITH_IMAGE REPOSITORY DRAFT OUT
 # These two do not take the version from package.json: it has to be given.
 version release: export VERSION := $(if $(filter file,$(origin VERSION)),,$(VERSION))
 # `make e2e KUBERNETES=1.35` takes etcd and kube-apiserver of that version from envtest, and does not compile them.
+# `make e2e KUBEVIRT=1.7` runs that version of KubeVirt: e2e/bed/versions.ts.
+ifneq ($(KUBEVIRT),)
+export BED_KUBEVIRT := $(KUBEVIRT)
+endif
 ifneq ($(KUBERNETES),)
 export KUBEBUILDER_ASSETS := $(shell go run sigs.k8s.io/controller-runtime/tools/setup-envtest@v0.25.1 use $(KUBERNETES).x --print path)
 endif
 
-.PHONY: help build plugin check format test unit e2e kind demo chaos conformance bed bench image version release publish announce clean node go
+.PHONY: help build plugin check format test unit e2e matrix kind demo chaos conformance bed bench image version release publish announce clean node go
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +54,11 @@ unit: node_modules/.installed go ## Run the tests that need no KubeVirt
 
 e2e: node_modules/.installed go ## Run the e2e tests on a real KubeVirt control plane
 	@npm run --silent test:e2e
+
+matrix: node_modules/.installed go ## Run the e2e tests with each version of KubeVirt and Kubernetes that the bed runs
+	@$(MAKE) --no-print-directory e2e
+	@$(MAKE) --no-print-directory e2e KUBEVIRT=1.7
+	@$(MAKE) --no-print-directory e2e KUBERNETES=1.35
 
 kind: node_modules/.installed go ## Create a kind cluster with KubeVirt and Holdfast, for e2e tests
 	@e2e/kind/up.sh

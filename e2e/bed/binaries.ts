@@ -6,6 +6,7 @@ import { cachedFolder, cacheFolder, moveTo, withScratch } from './cache.js';
 import { BUILD_FLAGS, type BuildTarget, goBuild, goInstall, type Progress } from './go-build.js';
 import { findKubebuilderAssets, type Program, type Servers } from './kubebuilder-assets.js';
 import { capture } from './processes.js';
+import { kubeVirtVersion } from './versions.js';
 
 export type { Progress } from './go-build.js';
 
@@ -30,14 +31,26 @@ const OLDEST_GO = [1, 24] as const;
 const SERVERS: Target = { name: 'servers', title: 'etcd and kube-apiserver', packages: ['./apiserver'] };
 const CONTROLLERS: Target = {
   name: 'controllers',
-  title: 'the controllers of Kubernetes and KubeVirt',
-  packages: ['./controllers', './virt-api', './virt-controller'],
+  title: 'the controllers of Kubernetes',
+  packages: ['./controllers'],
 };
 const NETWORK: Target = {
   name: 'network',
   title: 'Multus and the CNI plugins',
   packages: ['./netbed', './hotplug', 'tool'],
 };
+
+function kubeVirtTarget(): Target {
+  const { version, modfile, tags } = kubeVirtVersion();
+  const packages = ['./virt-api', './virt-controller'];
+  return {
+    name: `kubevirt-${version}`,
+    title: `KubeVirt ${version}`,
+    packages,
+    ...(modfile && { modfile }),
+    ...(tags && { tags }),
+  };
+}
 
 /**
  * The bed's binaries. Those that the cache lacks are built with Go, which takes minutes the first time; etcd and
@@ -48,14 +61,15 @@ const NETWORK: Target = {
 export async function ensureBinaries(progress: Progress, withNetwork: boolean): Promise<Binaries> {
   const assets = await findKubebuilderAssets();
   const more = [...(assets ? [] : [SERVERS]), ...(withNetwork ? [NETWORK] : [])];
-  const [folder = '', servers = ''] = await ensureTargets(SOURCE, [CONTROLLERS, ...more], progress);
+  const targets = [CONTROLLERS, kubeVirtTarget(), ...more];
+  const [folder = '', kubeVirt = '', servers = ''] = await ensureTargets(SOURCE, targets, progress);
   const controllers = join(folder, 'controllers');
   return {
     ...(assets ?? builtServers(servers)),
     controllerManager: { command: controllers, args: ['kube-controller-manager'] },
     scheduler: { command: controllers, args: ['kube-scheduler'] },
-    virtApi: join(folder, 'virt-api'),
-    virtController: join(folder, 'virt-controller'),
+    virtApi: join(kubeVirt, 'virt-api'),
+    virtController: join(kubeVirt, 'virt-controller'),
   };
 }
 
@@ -136,12 +150,18 @@ async function findGo(): Promise<string> {
 }
 
 /** A hash of everything that decides what the binaries of a target are. */
-async function keyOf(source: string, { packages }: Target, goVersion: string): Promise<string> {
-  const hash = createHash('sha256').update(`${goVersion} ${process.platform} ${process.arch} ${BUILD_FLAGS}\n`);
+async function keyOf(
+  source: string,
+  { packages, modfile = 'go.mod', tags = '' }: Target,
+  goVersion: string,
+): Promise<string> {
+  const flags = `${BUILD_FLAGS}${tags && ` -tags=${tags}`}`;
+  const hash = createHash('sha256').update(`${goVersion} ${process.platform} ${process.arch} ${flags}\n`);
+  const moduleFiles = [modfile, modfile.replace(/mod$/, 'sum')];
   const folders = packages.flatMap((path) => /^\.\/(?:\.\.\.)?(.*)/.exec(path)?.[1] ?? []);
   const isPart = (file: string) => file.endsWith('.go') && folders.some((folder) => file.startsWith(folder));
   const files = (await readdir(source, { recursive: true })).filter(
-    (file) => /^go\.(mod|sum)$/.test(file) || isPart(file),
+    (file) => moduleFiles.includes(file) || isPart(file),
   );
   for (const file of files.sort()) hash.update(`${file}\n`).update(await readFile(join(source, file)));
   return hash.digest('hex').slice(0, 16);

@@ -70,6 +70,9 @@ export interface BuildTarget {
   /** For people. */
   readonly title: string;
   readonly packages: readonly string[];
+  /** Default `go.mod`. */
+  readonly modfile?: string;
+  readonly tags?: string;
   /** Receives the commands. */
   readonly folder: string;
 }
@@ -91,17 +94,26 @@ export async function goBuild(source: string, targets: readonly BuildTarget[], p
   const options = { cwd: source, env: environment() };
   const titles = targets.map(({ title }) => title);
   progress(`reading the Go modules of ${titles.join(', ')}`);
-  const list = await capture('go', ['list', '-deps', ...targets.flatMap(({ packages }) => packages)], options);
-  const total = list.trim().split('\n').length;
+  const lists = await Promise.all(
+    targets.map((target) => capture('go', ['list', '-deps', ...moduleFlags(target), ...target.packages], options)),
+  );
+  // the same package of two versions is compiled twice, but named once
+  const total = new Set(lists.flatMap((list) => list.trim().split('\n'))).size;
   const count = new PackageCount(total);
   progress(announcement(titles, total));
   await withTicker(count, progress, async (elapsed) => {
-    for (const { title, packages, folder } of targets) {
-      const code = await run(['build', '-v', ...FLAGS, '-o', `${folder}/`, ...packages], options, count);
+    for (const target of targets) {
+      const { title, packages, folder } = target;
+      const flags = [...moduleFlags(target), ...FLAGS];
+      const code = await run(['build', '-v', ...flags, '-o', `${folder}/`, ...packages], options, count);
       if (code !== 0) throw new Error(`go build of ${title} ended with ${code ?? 'a signal'}:\n${count.messages}`);
       progress(`built ${title}, ${elapsed()} after the start`);
     }
   });
+}
+
+function moduleFlags({ modfile, tags }: BuildTarget): string[] {
+  return [...(modfile === undefined ? [] : [`-modfile=${modfile}`]), ...(tags === undefined ? [] : [`-tags=${tags}`])];
 }
 
 /**

@@ -6,9 +6,9 @@ import { withFreePorts } from './ports.js';
 import { capture } from './processes.js';
 import { httpsGet, waitReady } from './ready.js';
 import { writeServiceAccountKubeconfig } from './service-accounts.js';
+import { kubeVirtVersion } from './versions.js';
 
 export const KUBEVIRT_NAMESPACE = 'kubevirt';
-const VERSION = 'v1.8.0';
 
 /** The objects that virt-operator creates on a cluster, from its own generators. */
 export interface KubeVirtManifests {
@@ -31,12 +31,13 @@ export async function createRbac({ client }: ControlPlane, manifests: KubeVirtMa
 /** Creates the KubeVirt object, with the status that virt-operator writes after the installation. */
 export async function deployKubeVirt({ client }: ControlPlane): Promise<void> {
   await createAll(client, await readManifests(join(import.meta.dirname, 'manifests', 'kubevirt.yaml')));
+  const { version } = kubeVirtVersion();
   const status = {
     phase: 'Deployed', // without a phase the object is ignored
     defaultArchitecture: 'amd64', // without it every VMI is rejected: "unsupported architecture"
-    observedKubeVirtVersion: VERSION,
-    targetKubeVirtVersion: VERSION,
-    operatorVersion: VERSION,
+    observedKubeVirtVersion: version,
+    targetKubeVirtVersion: version,
+    operatorVersion: version,
   };
   const ref = { namespace: KUBEVIRT_NAMESPACE, name: 'kubevirt' };
   await client.patch(KUBEVIRTS, ref, { type: 'merge', body: { status } }, { subresource: 'status' });
@@ -47,6 +48,7 @@ export async function startVirtController(plane: ControlPlane, binary: string): 
   const account = { namespace: KUBEVIRT_NAMESPACE, name: 'kubevirt-controller' };
   const kubeconfig = await writeServiceAccountKubeconfig(plane, account);
   const { servingCert, servingKey, ca } = plane.certificates;
+  const { version } = kubeVirtVersion();
   await withFreePorts(1, async ([port]) => {
     const options = {
       name: 'virt-controller',
@@ -55,8 +57,8 @@ export async function startVirtController(plane: ControlPlane, binary: string): 
         `--kubeconfig=${kubeconfig}`,
         '--listen=127.0.0.1',
         `--port=${port!}`,
-        `--launcher-image=registry.test/virt-launcher:${VERSION}`,
-        `--exporter-image=registry.test/virt-exportserver:${VERSION}`,
+        `--launcher-image=registry.test/virt-launcher:${version}`,
+        `--exporter-image=registry.test/virt-exportserver:${version}`,
         `--prom-cert-file=${servingCert}`,
         `--prom-key-file=${servingKey}`,
       ],

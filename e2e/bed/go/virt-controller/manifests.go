@@ -29,7 +29,6 @@ var crds = []func() (*extv1.CustomResourceDefinition, error){
 	components.NewMigrationPolicyCrd,
 	components.NewPresetCrd,
 	components.NewVirtualMachineRestoreCrd,
-	components.NewVirtualMachineBackupCrd,
 	components.NewVirtualMachineSnapshotCrd,
 	components.NewVirtualMachineSnapshotContentCrd,
 	components.NewVirtualMachineCloneCrd,
@@ -43,7 +42,7 @@ var crds = []func() (*extv1.CustomResourceDefinition, error){
 // writeManifests prints manifests as one JSON object.
 func writeManifests(w io.Writer) error {
 	var m manifests
-	for _, newCRD := range crds {
+	for _, newCRD := range append(crds, newerCRDs...) {
 		crd, err := newCRD()
 		if err != nil {
 			return err
@@ -53,16 +52,15 @@ func writeManifests(w io.Writer) error {
 	}
 	for _, objects := range [][]any{
 		toAny(rbac.GetAllCluster()), toAny(rbac.GetAllApiServer(namespace)),
-		toAny(rbac.GetAllController(namespace, true)), toAny(rbac.GetAllHandler(namespace)),
+		controllerRBAC(), toAny(rbac.GetAllHandler(namespace)),
 	} {
 		m.RBAC = append(m.RBAC, objects...)
 	}
 	m.APIServices = toAny(components.NewVirtAPIAPIServices(namespace))
-	m.Webhooks = []any{
+	m.Webhooks = append([]any{
 		components.NewVirtAPIMutatingWebhookConfiguration(namespace),
 		components.NewVirtAPIValidatingWebhookConfiguration(namespace),
-		components.NewVirtLauncherPodMutatingWebhookConfiguration(namespace),
-	}
+	}, newerWebhooks()...)
 	return json.NewEncoder(w).Encode(m)
 }
 
