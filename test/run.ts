@@ -56,7 +56,7 @@ const PHASES: Readonly<Record<Name, (more: readonly string[]) => Promise<Phase |
       // Tests in subfolders start their own control plane, so they cannot test an existing cluster.
       files: process.env.E2E_KUBECONFIG === undefined ? ['e2e/**/*.e2e.ts'] : ['e2e/*.e2e.ts'],
       timeoutMs: 2 * MINUTE_MS,
-      limitMs: 35 * MINUTE_MS,
+      limitMs: 45 * MINUTE_MS,
       hooks: existsSync(E2E_HOOKS) ? E2E_HOOKS : undefined,
       mochaArgs,
     });
