@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { vmReference } from '../../test/workload-objects.js';
 import { adminPool, claimOf, holdfastConfig, nad } from '../../test/pool-objects.js';
 import { PoolsWorld } from './testing/pools-world.js';
 
@@ -8,8 +9,9 @@ const blue = (ipam: object = {}, key = 'a/blue') => nad(key, holdfastConfig({ su
 describe('the namespaces that a derived pool serves', () => {
   let world: PoolsWorld;
   const resolve = (key: string, ips: string[] = []) => {
-    const claim = claimOf(key, 'a/blue');
-    return world.directory.resolve({ ...claim, status: { ips } });
+    const { metadata, ...rest } = claimOf(key, 'a/blue');
+    const owned = { ...metadata, ownerReferences: [vmReference('vm-uid')] };
+    return world.directory.resolve({ ...rest, metadata: owned, status: { ips } });
   };
 
   beforeEach(() => {
