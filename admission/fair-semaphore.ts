@@ -1,5 +1,5 @@
 import type { Clock } from '../kube/clock.js';
-import { FairQueue } from './fair-queue.js';
+import { FairQueue } from '../kube/fair-queue.js';
 
 export interface FairSemaphoreLimits {
   /** The maximum weight of all work that runs at the same time. */

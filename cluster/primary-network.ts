@@ -1,4 +1,5 @@
-import { joinKey } from '../api/meta.js';
+import { type KubeObject, joinKey } from '../api/meta.js';
+import { PRIMARY_NETWORK_LABEL } from '../api/names.js';
 import type { CniNetwork } from '../api/network-attachment.js';
 import type { Lister } from '../kube/cache.js';
 import { BY_PRIMARY_NAMESPACE } from './indexes.js';
@@ -15,6 +16,11 @@ export interface PrimaryNetwork {
   readonly network: CniNetwork & Required<Pick<CniNetwork, 'primary'>>;
   /** How many other NADs of the namespace are primary, too. OVN-Kubernetes allows none. */
   readonly others: number;
+}
+
+/** True if OVN-Kubernetes gives the pods of the namespace a primary user-defined network. */
+export function hasPrimaryNetworkLabel(namespace: KubeObject | undefined): boolean {
+  return namespace?.metadata.labels?.[PRIMARY_NETWORK_LABEL] !== undefined;
 }
 
 /** Returns the primary network of a namespace: the first by the name of its NAD, as in kubevirt/ipam-extensions. */

@@ -129,7 +129,8 @@ class Controller implements Component {
       this.#add(keysOfClaim(change, this.#blockedWorkloads));
     });
     quotas.onChange((change) => this.#term?.quotaWaits.quotaChanged(change));
-    networks.onChange((change) => this.#add(keysOfNad(change, this.#listers)));
+    const { primaryUserDefinedNetwork } = this.#config.featureGates;
+    networks.onChange((change) => this.#add(keysOfNad(change, this.#listers, primaryUserDefinedNetwork)));
     namespaces.onChange((change) => this.#add(keysOfNamespace(change, this.#listers)));
   }
 

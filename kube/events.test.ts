@@ -30,17 +30,21 @@ describe('EventRecorder', () => {
     time = sinon.useFakeTimers({ now: Date.UTC(2030, 0, 1), toFake: FAKED });
     api = new MemoryApi();
     dropped = [];
-    recorder = new EventRecorder({
+    recorder = recorderWith({ queueSize: 3 });
+  });
+  afterEach(() => time.restore());
+
+  function recorderWith(options: { queueSize?: number }): EventRecorder {
+    return new EventRecorder({
       client: new Client(api),
       component: 'holdfast-controller',
       clock: systemClock,
       log: silentLogger,
       random: () => (draws++ % 1000) / 1000,
-      queueSize: 3,
       metrics: { ...silentMetrics, eventDropped: (why) => dropped.push(why) },
+      ...options,
     });
-  });
-  afterEach(() => time.restore());
+  }
 
   function written(): Event[] {
     return [...api.objects.values()] as Event[];
@@ -111,7 +115,7 @@ describe('EventRecorder', () => {
     expect(dropped).to.deep.equal([]);
   });
 
-  it('writes a repeated event once in five minutes, with the count of all, and takes nothing of the rate limit for it', async () => {
+  it('writes a repeated event once in five minutes, with the count of all, and takes nothing of the rate limit of the object for it', async () => {
     let writes = 0;
     api.before = () => {
       writes++;
@@ -163,6 +167,64 @@ describe('EventRecorder', () => {
     recorder.event(vm('web', 'shop'), 'Warning', 'Reason', 'text');
     await flush();
     expect(written().map(({ type }) => type)).to.deep.equal(['Normal', 'Normal', 'Warning']);
+  });
+
+  it('allows a namespace 1000 events at once and then one a second, without an effect on other namespaces', async () => {
+    recorder = recorderWith({});
+    for (let count = 0; count < 1_100; count++) recorder.event(vm(`vm-${count}`, 'loud'), 'Warning', 'Reason', 'text');
+    recorder.event(vm('web', 'shop'), 'Warning', 'Reason', 'text');
+    await flush();
+    expect([written().length, dropped.length]).to.deep.equal([1_001, 100]);
+    time.tick(2_000);
+    for (let count = 0; count < 3; count++) recorder.event(vm(`new-${count}`, 'loud'), 'Warning', 'Reason', 'text');
+    await flush();
+    expect([written().length, dropped.length]).to.deep.equal([1_003, 101]);
+    expect(new Set(dropped)).to.deep.equal(new Set(['rate']));
+  });
+
+  it('limits also the repeats of a namespace', async () => {
+    recorder = recorderWith({});
+    const repeat = () => {
+      for (let count = 0; count < 600; count++) recorder.event(vm(`vm-${count}`, 'loud'), 'Warning', 'Reason', 'text');
+    };
+    for (let round = 0; round < 3; round++) {
+      repeat();
+      await flush();
+      time.tick(5 * MINUTE);
+    }
+    // the bucket got 300 tokens before each of the two repeats
+    expect(dropped).to.have.lengthOf(3 * 600 - 1_000 - 2 * 300);
+  });
+
+  it('takes no token of the namespace for an object that has too many events', async () => {
+    recorder = recorderWith({});
+    for (let count = 0; count < 3_000; count++)
+      recorder.event(vm('loud', 'shop'), 'Warning', 'Reason', `text ${count}`);
+    for (let count = 0; count < 975; count++) recorder.event(vm(`vm-${count}`, 'shop'), 'Warning', 'Reason', 'text');
+    await flush();
+    expect(written()).to.have.length(1_000);
+  });
+
+  it('writes the events of namespaces in turns', async () => {
+    recorder = recorderWith({ queueSize: 9 });
+    const order: string[] = [];
+    api.before = ({ path }) => void order.push(path.split('/')[4] ?? '');
+    for (const [index, namespace] of ['loud', 'loud', 'loud', 'shop', 'shop', 'quiet'].entries()) {
+      recorder.event(vm(`vm-${index}`, namespace), 'Warning', 'Reason', 'text');
+    }
+    await flush();
+    expect(order).to.deep.equal(['loud', 'shop', 'quiet', 'loud', 'shop', 'loud']);
+  });
+
+  it('drops the oldest events of the namespace with the most if its queue is full', async () => {
+    for (const name of ['a', 'b', 'c']) recorder.event(vm(name, 'loud'), 'Warning', 'Reason', 'text');
+    recorder.event(vm('d', 'shop'), 'Normal', 'Reason', 'text');
+    expect(dropped).to.deep.equal(['full']);
+    recorder.event(vm('e', 'shop'), 'Warning', 'Reason', 'text');
+    recorder.event(vm('f', 'loud'), 'Warning', 'Reason', 'text');
+    expect(dropped).to.deep.equal(['full', 'full', 'full']);
+    await flush();
+    expect(written().map(({ involvedObject }) => involvedObject.name)).to.have.members(['b', 'c', 'd']);
   });
 
   it('loses no event while the API server restarts', async () => {

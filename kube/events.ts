@@ -6,6 +6,7 @@ import { type Clock, type Random } from './clock.js';
 import { classifyError, isAlreadyExists, isNotFound, messageOf } from './errors.js';
 import type { Logger } from './log.js';
 import { type KubeMetrics, silentMetrics } from './metrics.js';
+import { EventQueue, type QueuedEvent } from './event-queue.js';
 import { setMostRecent } from './lru.js';
 import type { Resource } from './resource.js';
 import { TokenBuckets } from './token-buckets.js';
@@ -44,7 +45,12 @@ export interface Event extends KubeObject {
 export const EVENTS: Resource<Event> = { group: '', version: 'v1', plural: 'events', kind: 'Event', namespaced: true };
 
 /** The same as client-go: 25 events about an object at once, then one in five minutes. */
-const RATE_LIMIT = { burst: 25, refillMs: 5 * 60_000, maxKeys: 4096 };
+const OBJECT_LIMIT = { burst: 25, refillMs: 5 * 60_000, maxKeys: 4096 };
+/**
+ * Writes for a namespace, repeats included: what 300 VMs may need, each with three events at its start and then one in five minutes. It costs
+ * etcd at most 5 MiB, because the API server deletes events after an hour.
+ */
+const NAMESPACE_LIMIT = { burst: 1_000, refillMs: 1_000, maxKeys: 4096 };
 
 export interface EventRecorderOptions {
   client: Client;
@@ -55,14 +61,12 @@ export interface EventRecorderOptions {
   metrics?: KubeMetrics;
   /** Default `default`, the only one that the API server accepts for cluster-scoped objects. */
   namespaceForClusterScoped?: string;
-  /** The number of events that may wait to be written; a quarter is kept for warnings. Default 4096. */
+  /** The number of events that may wait to be written. Default 4096. */
   queueSize?: number;
 }
 
-interface PendingEvent {
-  key: string;
+interface PendingEvent extends QueuedEvent {
   subject: EventSubject;
-  type: EventType;
   reason: string;
   message: string;
   /** How often it occurred since it was written. */
@@ -101,8 +105,10 @@ export class EventRecorder {
   readonly #metrics: KubeMetrics;
   readonly #random: Random;
   /** By object, so that one with problems does not flood etcd. */
-  readonly #rateLimits: TokenBuckets;
-  readonly #waiting = new Map<string, PendingEvent>();
+  readonly #objectLimits: TokenBuckets;
+  /** By namespace, because a tenant has as many objects as it likes. */
+  readonly #namespaceLimits: TokenBuckets;
+  readonly #queue: EventQueue<PendingEvent>;
   readonly #written = new Map<string, WrittenEvent>();
   #writing: Promise<void> | undefined;
 
@@ -111,7 +117,9 @@ export class EventRecorder {
     this.#log = options.log.child({ component: options.component });
     this.#metrics = options.metrics ?? silentMetrics;
     this.#random = options.random ?? Math.random;
-    this.#rateLimits = new TokenBuckets({ clock: options.clock, ...RATE_LIMIT });
+    this.#objectLimits = new TokenBuckets({ clock: options.clock, ...OBJECT_LIMIT });
+    this.#namespaceLimits = new TokenBuckets({ clock: options.clock, ...NAMESPACE_LIMIT });
+    this.#queue = new EventQueue(options.queueSize ?? 4096);
   }
 
   event(subject: EventSubject, type: EventType, reason: string, message: string): void {
@@ -119,23 +127,33 @@ export class EventRecorder {
     const { apiVersion, kind, metadata } = subject;
     const objectKey = [apiVersion, kind, metadata.namespace, metadata.name, metadata.uid].join('/');
     const key = [objectKey, type, reason, text].join('\n');
-    const { clock, queueSize = 4096 } = this.#options;
+    const { clock } = this.#options;
     const seen = { lastSeenWall: clock.wall(), lastSeenAt: clock.now() };
     if (this.#countRepeat(key, seen)) return;
-    const limit = type === 'Warning' ? queueSize : Math.floor(queueSize * 0.75);
-    if (this.#waiting.size >= limit) {
+    const { namespace = '' } = metadata;
+    const event = { key, namespace, weight: 1 as const, subject, type, reason, message: text, count: 1, ...seen };
+    if (!this.#queue.hasRoomFor(event)) {
       this.#drop('full', reason);
-    } else if (!this.#isRecent(key, seen.lastSeenAt) && !this.#rateLimits.tryTake(objectKey)) {
+    } else if (!this.#mayWrite(event, objectKey)) {
       this.#drop('rate', reason);
     } else {
-      this.#waiting.set(key, { key, subject, type, reason, message: text, count: 1, ...seen });
+      const displaced = this.#queue.add(event);
+      if (displaced !== undefined) this.#drop('full', displaced.reason);
       this.#writing ??= this.#writeAll();
     }
   }
 
+  /** An object with too many events takes nothing from its namespace. */
+  #mayWrite({ key, namespace, lastSeenAt }: PendingEvent, objectKey: string): boolean {
+    return (
+      (this.#isRecent(key, lastSeenAt) || this.#objectLimits.tryTake(objectKey)) &&
+      this.#namespaceLimits.tryTake(namespace)
+    );
+  }
+
   /** @returns true if the event waits to be written, or was written a short time ago */
   #countRepeat(key: string, seen: Pick<PendingEvent, 'lastSeenWall' | 'lastSeenAt'>): boolean {
-    const waiting = this.#waiting.get(key);
+    const waiting = this.#queue.get(key);
     if (waiting !== undefined) {
       waiting.count++;
       Object.assign(waiting, seen);
@@ -168,14 +186,8 @@ export class EventRecorder {
   async #writeAll(): Promise<void> {
     // Collects all events of one reconciliation before the first is written.
     await Promise.resolve();
-    for (let next = this.#take(); next !== undefined; next = this.#take()) await this.#writeOne(next);
+    for (let next = this.#queue.take(); next !== undefined; next = this.#queue.take()) await this.#writeOne(next);
     this.#writing = undefined;
-  }
-
-  #take(): PendingEvent | undefined {
-    const [event] = this.#waiting.values();
-    if (event !== undefined) this.#waiting.delete(event.key);
-    return event;
   }
 
   async #writeOne(event: PendingEvent): Promise<void> {

@@ -2,16 +2,11 @@ import { type IPAMClaim, claimName, swappedClaimName } from '../../api/ipam-clai
 import type { Lister } from '../../kube/cache.js';
 import { type VirtualMachine, type VirtualMachineInstance, controllingVm } from '../../api/kubevirt.js';
 import { type KubeObject, joinKey, objectKey, splitKey } from '../../api/meta.js';
-import {
-  PERSISTENT_IPS_DISABLED,
-  PERSISTENT_IPS_LABEL,
-  PRIMARY_CLAIM_ANNOTATION,
-  PRIMARY_NETWORK_LABEL,
-} from '../../api/names.js';
+import { PERSISTENT_IPS_DISABLED, PERSISTENT_IPS_LABEL, PRIMARY_CLAIM_ANNOTATION } from '../../api/names.js';
 import { type Pod, controllingVmi } from '../../api/pod.js';
 import { BY_UID, BY_WORKLOAD } from '../../cluster/indexes.js';
 import { hasNetworks } from '../../cluster/kubevirt-controller.js';
-import { findPrimaryNetwork } from '../../cluster/primary-network.js';
+import { findPrimaryNetwork, hasPrimaryNetworkLabel } from '../../cluster/primary-network.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import { orphanKey } from '../indexes.js';
 import { observeVm, observeVmi } from './owner-spec.js';
@@ -94,10 +89,10 @@ function readNamespace(
   { namespaces, networks }: Listers,
   { isGateOpen, servesPrimaryNetworks }: WorkloadSettings,
 ): Pick<ObservedWorkload, 'canCreateClaims' | 'needsPrimaryNetwork' | 'primaryNetwork'> {
-  const labels = namespaces.get(namespace)?.metadata.labels ?? {};
-  const needsPrimaryNetwork = servesPrimaryNetworks && labels[PRIMARY_NETWORK_LABEL] !== undefined;
+  const object = namespaces.get(namespace);
+  const needsPrimaryNetwork = servesPrimaryNetworks && hasPrimaryNetworkLabel(object);
   return {
-    canCreateClaims: isGateOpen && labels[PERSISTENT_IPS_LABEL] !== PERSISTENT_IPS_DISABLED,
+    canCreateClaims: isGateOpen && object?.metadata.labels?.[PERSISTENT_IPS_LABEL] !== PERSISTENT_IPS_DISABLED,
     needsPrimaryNetwork,
     primaryNetwork: needsPrimaryNetwork ? findPrimaryNetwork(namespace, networks) : undefined,
   };

@@ -17,6 +17,7 @@ function changed<S extends KubeObject>(before: S, object: S): ObjectChange<S> {
 
 describe('the workloads that a change concerns', () => {
   const nothing = cachesOf({});
+  const primary = (namespace: string) => transformNad(nad('udn', { role: 'primary' }, namespace));
 
   it('include the VMI that controls a changed launcher', () => {
     expect(keysOfLauncher(added(launcher([])), nothing.claims)).to.deep.equal(['vms/vm1']);
@@ -60,19 +61,24 @@ describe('the workloads that a change concerns', () => {
 
   it('of a NAD are the VMs and VMIs that name it', () => {
     const caches = cachesOf({ vm: vm({ data: 'blue', extra: 'blue' }), vmi: vmi({ data: 'green' }, { name: 'vm2' }) });
-    const keysOf = (...given: Parameters<typeof nad>) => keysOfNad(added(transformNad(nad(...given))), caches);
+    const keysOf = (...given: Parameters<typeof nad>) => keysOfNad(added(transformNad(nad(...given))), caches, true);
     expect(keysOf('blue', {})).to.deep.equal(['vms/vm1']);
     expect(keysOf('green', {})).to.deep.equal(['vms/vm2']);
     expect(keysOf('blue', {}, 'elsewhere')).to.deep.equal([]);
   });
 
   it('of a NAD that is or was that of a primary network are all VMs and VMIs of its namespace', () => {
-    const caches = cachesOf({ vm: vm({}), vmi: vmi({}, { name: 'vm2' }) });
-    const [plain, primary] = [{}, { role: 'primary' }].map((config) => transformNad(nad('udn', config)));
-    expect(keysOfNad(added(primary!), caches)).to.deep.equal(['vms/vm1', 'vms/vm2']);
-    const change = { type: 'changed', object: plain!, before: primary! } as const;
-    expect(keysOfNad(change, caches)).to.deep.equal(['vms/vm1', 'vms/vm2']);
-    expect(keysOfNad(added(transformNad(nad('udn', { role: 'primary' }, 'elsewhere'))), caches)).to.deep.equal([]);
+    const caches = cachesOf({ vm: vm({}), vmi: vmi({}, { name: 'vm2' }), isPrimary: true });
+    expect(keysOfNad(added(primary('vms')), caches, true)).to.deep.equal(['vms/vm1', 'vms/vm2']);
+    const change = changed(primary('vms'), transformNad(nad('udn', {})));
+    expect(keysOfNad(change, caches, true)).to.deep.equal(['vms/vm1', 'vms/vm2']);
+    expect(keysOfNad(added(primary('elsewhere')), caches, true)).to.deep.equal([]);
+  });
+
+  it('of a NAD of a primary network that Holdfast does not serve are none', () => {
+    const workloads = { vm: vm({}), vmi: vmi({}, { name: 'vm2' }) };
+    expect(keysOfNad(added(primary('vms')), cachesOf({ ...workloads, isPrimary: true }), false)).to.deep.equal([]);
+    expect(keysOfNad(added(primary('vms')), cachesOf(workloads), true)).to.deep.equal([]);
   });
 
   it('of a namespace that opts in or out are all of its VMs and VMIs', () => {

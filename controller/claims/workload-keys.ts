@@ -3,6 +3,7 @@ import { type KubeObject, joinKey, objectKey } from '../../api/meta.js';
 import { type Pod, controllingVmi } from '../../api/pod.js';
 import type { ObjectChange } from '../../kube/informer.js';
 import { BY_NAD, BY_NAMESPACE, workloadOfClaim } from '../../cluster/indexes.js';
+import { hasPrimaryNetworkLabel } from '../../cluster/primary-network.js';
 import { workloadOfLauncher } from '../indexes.js';
 import { claimReferencesOf } from './references.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
@@ -29,12 +30,18 @@ export function keysOfClaim(change: ObjectChange<IPAMClaim>, blocked: BlockedWor
   return [...versionsOf(change).flatMap(workloadOfClaim), ...blocked.blockedBy(objectKey(change.object))];
 }
 
-/** The NAD of a primary network concerns all workloads of its namespace. */
-export function keysOfNad(change: ObjectChange<ParsedNad>, workloads: WorkloadListers): string[] {
-  const keys = keysByIndex(workloads, BY_NAD, objectKey(change.object));
+/** The NAD of a primary network concerns all workloads of its namespace, if Holdfast serves their primary network. */
+export function keysOfNad(
+  change: ObjectChange<ParsedNad>,
+  listers: WorkloadListers & { namespaces: Lister<KubeObject> },
+  servesPrimaryNetworks: boolean,
+): string[] {
+  const { namespace = '' } = change.object.metadata;
+  const keys = keysByIndex(listers, BY_NAD, objectKey(change.object));
   const isPrimary = versionsOf(change).some(({ config }) => config.ok && config.network.primary !== undefined);
-  if (!isPrimary) return keys;
-  return [...keys, ...keysByIndex(workloads, BY_NAMESPACE, change.object.metadata.namespace ?? '')];
+  // otherwise any user could cause a sync of every workload with each change of a NAD
+  if (!isPrimary || !servesPrimaryNetworks || !hasPrimaryNetworkLabel(listers.namespaces.get(namespace))) return keys;
+  return [...keys, ...keysByIndex(listers, BY_NAMESPACE, namespace)];
 }
 
 /** If a namespace opts in or out, all its workloads are concerned. */

@@ -149,7 +149,7 @@ export class ModelController {
       case 'claims':
         return keysOfClaim(change as Parameters<typeof keysOfClaim>[0], this.#waiters);
       case 'networks':
-        return keysOfNad(change as Parameters<typeof keysOfNad>[0], caches);
+        return keysOfNad(change as Parameters<typeof keysOfNad>[0], caches, false);
       case 'namespaces':
         return keysOfNamespace(change, caches);
     }

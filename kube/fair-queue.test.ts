@@ -45,6 +45,16 @@ describe('FairQueue', () => {
     expect(takeAll(queue)).to.deep.equal(['a2', 'b1', 'a4']);
   });
 
+  it('knows the key with the most items', () => {
+    const queue = new FairQueue<Item>(10);
+    expect(queue.heaviestKey()).to.equal(undefined);
+    for (const name of ['a1', 'b1', 'b2', 'c1']) add(queue, name);
+    expect([queue.heaviestKey(), queue.weightOf('b'), queue.weightOf('d')]).to.deep.equal(['b', 2, 0]);
+    queue.take((key) => key === 'b');
+    queue.take((key) => key === 'b');
+    expect([queue.heaviestKey(), queue.weightOf('b')]).to.deep.equal(['a', 0]);
+  });
+
   it('never lets a key wait for more than one item of each other key', () => {
     const keys = fc.array(fc.constantFrom('a', 'b', 'c', 'd'), { minLength: 1, maxLength: 60 });
     fc.assert(
