@@ -6,6 +6,7 @@ import {
   claimOwnerOf,
   swappedClaimName,
 } from './ipam-claim.js';
+import { describeValue } from './json.js';
 import { type VirtualMachineInstance, controllingVm } from './kubevirt.js';
 import { controllerOf, isBeingDeleted } from './meta.js';
 import { CLAIM_VM_NETWORK, VIRTUAL_MACHINE_INSTANCE_KIND, VIRTUAL_MACHINE_KIND } from './names.js';
@@ -86,7 +87,7 @@ export function hasNoOwner(claim: IPAMClaim): boolean {
 export function describeClaimOwner(claim: IPAMClaim, requester?: Pick<ClaimOwner, 'kind' | 'name'>): string {
   const owner = claimOwnerOf(claim);
   if (owner === undefined) {
-    const state = isBeingDeleted(claim) ? 'being deleted' : `for network "${claim.spec.network}"`;
+    const state = isBeingDeleted(claim) ? 'being deleted' : `for network ${describeValue(claim.spec.network)}`;
     return `has no owner and is ${state}`;
   }
   const kind = controllerOf(claim)?.kind ?? (isWorkloadClaim(claim) ? VIRTUAL_MACHINE_KIND : 'owner');

@@ -1,4 +1,5 @@
 import { type IPAMClaim, claimName, claimNadOf, claimOwnerOf, swappedClaimName } from '../api/ipam-claim.js';
+import { describeValue } from '../api/json.js';
 import { controllerOf, isBeingDeleted, joinKey, objectKey } from '../api/meta.js';
 import type { NetworkConfig } from '../api/network-attachment.js';
 import type { NetworkSelection } from '../api/network-selection.js';
@@ -171,7 +172,10 @@ function predictClaim(network: VmiNetwork, cniNetwork: string, choice: ClaimChoi
     // ours, but for the previous network of the interface: the second claim has the next name, unless the first one is gone
     addRecheck({ kind: 'claim', key: name });
   }
-  return { kind: 'none', why: `both claims of network "${vmNetwork}" are for other CNI networks than "${cniNetwork}"` };
+  return {
+    kind: 'none',
+    why: `both claims of network "${vmNetwork}" are for other CNI networks than ${describeValue(cniNetwork)}`,
+  };
 }
 
 function describeForeign(claim: IPAMClaim, owner: Workload['owner'], cniNetwork: string): string {

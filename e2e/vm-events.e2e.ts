@@ -38,7 +38,7 @@ describeStory('The events of a VM', (story) => {
         const used = `${bareAddress(data)} of IPAMClaim vm1.data, ${bareAddress(second)} of IPAMClaim vm1.second`;
         const network = `${story().namespace}-blue`;
         const created = ['data', 'second'].map(
-          (name) => `IPAMClaim ${story().namespace}/vm1.${name} for network ${network}`,
+          (name) => `IPAMClaim ${story().namespace}/vm1.${name} for network "${network}"`,
         );
         expect(life.map(({ type, reason, message }) => `${type} ${reason}: ${message}`)).to.deep.equal([
           `Normal IPAMClaimCreated: Created ${created.join(', ')}`,
@@ -46,7 +46,7 @@ describeStory('The events of a VM', (story) => {
           `Normal AddressesInUse: Pod ${source.metadata.name} on node ${source.spec?.nodeName} uses ${used}`,
           `Normal AddressesInUse: Pod ${target.metadata.name} on node ${target.spec?.nodeName} uses ${used}`,
           `Normal IPAMClaimReleased: Released IPAMClaim vm1.data with ${data}, IPAMClaim vm1.second with ${second}: ` +
-            `VirtualMachine ${life[0]?.involvedObject?.uid} is being deleted`,
+            'VirtualMachine vm1 is being deleted',
         ]);
       } finally {
         await viewer.transport.close();

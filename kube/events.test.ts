@@ -257,6 +257,12 @@ describe('EventRecorder', () => {
     expect(written()[0]?.message).to.have.length(1024);
   });
 
+  it('replaces characters of messages that a terminal would obey', async () => {
+    recorder.event(vm('web', 'shop'), 'Normal', 'Reason', 'a\n\u001b[31mb\u009b\u202ec\u2028d’s');
+    await flush();
+    expect(written()[0]?.message).to.equal('a  [31mb  c d’s');
+  });
+
   it('ends a flush at its time limit', async () => {
     api.before = () => systemClock.sleep(1_000_000);
     recorder.event(vm('web', 'shop'), 'Normal', 'Reason', 'text');

@@ -92,6 +92,8 @@ const REPEAT_MS = 5 * 60_000;
 const AGGREGATION_MS = 10 * 60_000;
 /** The API server rejects longer messages. */
 const MAX_EVENT_MESSAGE_LENGTH = 1024;
+/** Characters that a terminal obeys instead of showing them: messages contain texts that users wrote. */
+const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 const MAX_NAME_LENGTH = 253;
 /** About 20 s, so that no event is lost while the API server restarts. */
 const MAX_ATTEMPTS = 8;
@@ -123,7 +125,7 @@ export class EventRecorder {
   }
 
   event(subject: EventSubject, type: EventType, reason: string, message: string): void {
-    const text = truncate(message, MAX_EVENT_MESSAGE_LENGTH - 1);
+    const text = truncate(message, MAX_EVENT_MESSAGE_LENGTH - 1).replace(INVISIBLE, ' ');
     const { apiVersion, kind, metadata } = subject;
     const objectKey = [apiVersion, kind, metadata.namespace, metadata.name, metadata.uid].join('/');
     const key = [objectKey, type, reason, text].join('\n');

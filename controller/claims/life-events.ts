@@ -1,5 +1,6 @@
 import { type IPAMClaim, claimOwnerOf } from '../../api/ipam-claim.js';
 import { isBeingDeleted, joinKey } from '../../api/meta.js';
+import { describeValue } from '../../api/json.js';
 import { EventReason } from '../../api/names.js';
 import { type NetworkStatus, reportedIPsOf } from '../../api/network-status.js';
 import type { Pod } from '../../api/pod.js';
@@ -19,17 +20,19 @@ export interface LifeEvent {
 /** An event names no more claims. */
 const MAX_NAMED = 8;
 
-/** Returns the events for actions that have succeeded. */
+/** Returns the events for actions that have succeeded: one for all releases of an owner that have the same reason. */
 export function lifeEventsOf(actions: readonly Action[]): LifeEvent[] {
   const created = actions.flatMap((action) => (action.kind === 'create' ? [action.claim] : []));
-  const released = actions.flatMap((action) => (action.kind === 'release' ? [action.claim] : []));
-  const whyReleased = actions.find(({ kind }) => kind === 'release')?.reason ?? '';
+  const releases = actions.filter((action) => action.kind === 'release');
+  const reasons = new Set(releases.map(({ reason }) => reason));
   return [
     ...eventByOwner(created, EventReason.ClaimCreated, (claims) => `Created ${named(claims, nameOf)}`),
-    ...eventByOwner(
-      released,
-      EventReason.ClaimReleased,
-      (claims) => `Released ${named(claims, nameWithAddresses)}: ${whyReleased}`,
+    ...[...reasons].flatMap((why) =>
+      eventByOwner(
+        releases.flatMap(({ claim, reason }) => (reason === why ? [claim] : [])),
+        EventReason.ClaimReleased,
+        (claims) => `Released ${named(claims, nameWithAddresses)}: ${why}`,
+      ),
     ),
   ];
 }
@@ -90,7 +93,7 @@ function named(claims: readonly IPAMClaim[], describe: (claim: IPAMClaim) => str
 }
 
 function nameOf({ metadata, spec }: IPAMClaim): string {
-  return `IPAMClaim ${joinKey(metadata.namespace, metadata.name)} for network ${spec.network}`;
+  return `IPAMClaim ${joinKey(metadata.namespace, metadata.name)} for network ${describeValue(spec.network)}`;
 }
 
 function nameWithAddresses(claim: IPAMClaim): string {
@@ -102,8 +105,10 @@ function addressesWithName(claim: IPAMClaim): string {
   return `${claim.status?.ips?.join(' and ') ?? ''} to IPAMClaim ${claim.metadata.name}`;
 }
 
-function describeUse({ metadata: { name } }: IPAMClaim, attachment: NetworkStatus | undefined): string {
-  const ips = attachment === undefined ? [] : reportedIPsOf(attachment);
+/** Of what Multus reports, only addresses of the claim are shown: users of the namespace can write any text into the annotation. */
+function describeUse({ metadata: { name }, status }: IPAMClaim, attachment: NetworkStatus | undefined): string {
+  const reported = new Set(attachment === undefined ? [] : reportedIPsOf(attachment));
+  const ips = (status?.ips ?? []).map((ip) => ip.replace(/\/.*/, '')).filter((ip) => reported.has(ip));
   return ips.length === 0 ? `IPAMClaim ${name}` : `${ips.join(' and ')} of IPAMClaim ${name}`;
 }
 

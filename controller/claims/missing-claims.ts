@@ -1,4 +1,5 @@
 import { type ClaimOwner, type IPAMClaim, claimName, swappedClaimName } from '../../api/ipam-claim.js';
+import { describeValue } from '../../api/json.js';
 import { controllerOf, isBeingDeleted, joinKey } from '../../api/meta.js';
 import { EventReason, VIRTUAL_MACHINE_KIND } from '../../api/names.js';
 import { describeClaimOwner, isForVmNetwork, hasNoOwner } from '../../api/vm-claims.js';
@@ -142,7 +143,7 @@ function refuseForeign(
   const { name } = claim.metadata;
   const message =
     `IPAMClaim ${joinKey(observed.namespace, name)} ${describeClaimOwner(claim, newOwner)}; delete it, or rename interface ` +
-    `"${desired.vmNetwork}": the VM gets no persistent addresses on network "${desired.network}" while that claim exists`;
+    `"${desired.vmNetwork}": the VM gets no persistent addresses on network ${describeValue(desired.network)} while that claim exists`;
   const event: WorkloadEvent = {
     reason: EventReason.ForeignClaim,
     message,

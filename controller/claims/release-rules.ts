@@ -17,7 +17,7 @@ import { type OwnedClaim, isInUse, runningLaunchersOf } from './ownership.js';
 export function releaseAfterOwner(owned: OwnedClaim, observed: ObservedWorkload): Action {
   const { owner, state } = owned;
   const { vm } = observed;
-  const subject = `${owner.kind} ${owner.uid} is ${state === 'gone' ? 'gone' : 'being deleted'}`;
+  const subject = `${owner.kind} ${owner.name} is ${state === 'gone' ? 'gone' : 'being deleted'}`;
   if (vm?.metadata.uid === owner.uid && vm.metadata.finalizers?.includes(ORPHAN_FINALIZER)) {
     return releaseOrWait(owned, `${subject}, but orphans its VMI`, subject);
   }

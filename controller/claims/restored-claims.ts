@@ -1,4 +1,5 @@
 import type { ClaimOwner } from '../../api/ipam-claim.js';
+import { describeValue } from '../../api/json.js';
 import { controllerOf, isBeingDeleted, objectKey } from '../../api/meta.js';
 import { CLAIM_REQUESTED_ADDRESSES, CLAIM_REQUEST_ORIGIN, EventReason } from '../../api/names.js';
 import type { Action } from './action.js';
@@ -33,20 +34,21 @@ export function keepRestored(owned: OwnedClaim, observed: ObservedWorkload): Act
   const leftMs = Date.parse(claim.metadata.creationTimestamp ?? '') + restoreWaitMs - now;
   if (leftMs <= 0) {
     const reason =
-      `IPAMClaim ${objectKey(claim)} was restored, and no ${owner.kind} ${owner.name} has needed it for ${restoreWaitMs / 1000} s ` +
-      '(controller flag --restore-wait): its addresses are released';
+      `it was restored, and no ${owner.kind} ${owner.name} has needed it for ${restoreWaitMs / 1000} s ` +
+      '(controller flag --restore-wait)';
+    const message = `IPAMClaim ${objectKey(claim)} is released: ${reason}`;
     return {
       kind: 'release',
       claim,
       reason,
-      event: { reason: EventReason.RestoredClaimReleased, message: reason, regarding: claim },
+      event: { reason: EventReason.RestoredClaimReleased, message, regarding: claim },
     };
   }
   const set = withoutOwner(owned);
   if (set !== undefined) return { kind: 'update', claim, owner, set, reason: 'it was restored, and its owner is gone' };
   const reason =
     `IPAMClaim ${objectKey(claim)} was restored and keeps its addresses until ${owner.kind} ${owner.name} is restored too ` +
-    `and has an interface on network "${claim.spec.network}"`;
+    `and has an interface on network ${describeValue(claim.spec.network)}`;
   const event = { reason: EventReason.RestoredClaimWaiting, message: reason, regarding: claim };
   return { kind: 'wait', claimName, reason, event, requeueAfterMs: Math.min(leftMs, restoreWaitMs) };
 }
@@ -83,15 +85,15 @@ export function replaceRestored(
   regarding: WorkloadEvent['regarding'],
 ): Action {
   const { namespace = '', name } = claim.metadata;
-  const reason =
-    `IPAMClaim ${objectKey(claim)} was restored for network "${claim.spec.network}", but interface "${desired.vmNetwork}" is on network ` +
-    `"${desired.network}": it gets other addresses`;
+  const message =
+    `IPAMClaim ${objectKey(claim)} was restored for network ${describeValue(claim.spec.network)}, but interface "${desired.vmNetwork}" is on network ` +
+    `${describeValue(desired.network)}: it gets other addresses`;
   return {
     kind: 'release',
     claim,
     successor: newClaim({ namespace, name }, newOwner, desired),
-    reason,
-    event: { reason: EventReason.RestoredClaimReleased, message: reason, regarding },
+    reason: 'it was restored, and its interface is on another network now',
+    event: { reason: EventReason.RestoredClaimReleased, message, regarding },
   };
 }
 

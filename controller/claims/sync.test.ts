@@ -78,8 +78,8 @@ describe('a sync of a workload', () => {
     expect(await sync({ vm: vm({ data: 'blue', extra: 'blue' }) })).to.equal(undefined);
     expect(api.seen).to.deep.equal(['POST claims', 'POST claims']);
     expect(events).to.deep.equal([
-      'Normal VirtualMachine vm-uid IPAMClaimCreated: Created IPAMClaim vms/vm1.data for network blue-net, ' +
-        'IPAMClaim vms/vm1.extra for network blue-net',
+      'Normal VirtualMachine vm-uid IPAMClaimCreated: Created IPAMClaim vms/vm1.data for network "blue-net", ' +
+        'IPAMClaim vms/vm1.extra for network "blue-net"',
     ]);
   });
 
@@ -120,7 +120,7 @@ describe('a sync of a workload', () => {
     expect(api.seen).to.deep.equal([...LIVE_READS, 'DELETE claims vm1.data', 'PATCH claims vm1.data']);
     expect(world.list('claims')).to.deep.equal([]);
     expect(events).to.deep.equal([
-      'Normal VirtualMachine vm-uid IPAMClaimReleased: Released IPAMClaim vm1.data: VirtualMachine vm-uid is gone',
+      'Normal VirtualMachine vm-uid IPAMClaimReleased: Released IPAMClaim vm1.data: VirtualMachine vm1 is gone',
     ]);
   });
 

@@ -87,6 +87,15 @@ describe('the events of what happened to a VM', () => {
     expect(take([served('data', '10.0.0.5/24')], [again])).to.deep.equal([]);
   });
 
+  it('show no text as an address that a user wrote into the annotation', () => {
+    const pod = launcher([{ nad: 'blue', claim: 'vm1.data' }]);
+    const running = onNode(pod, ['10.9.9.9', '10.0.0.5\n\u001b[31mWarning: call 555', 'fd00::5']);
+    untold.launcherChanged({ type: 'changed', object: running, before: pod });
+    expect(take([served('data', '10.0.0.5/24', 'fd00::5/64')], [running])).to.deep.equal([
+      'VirtualMachine AddressesInUse: Pod virt-launcher-vm1-abcde on node node1 uses fd00::5 of IPAMClaim vm1.data',
+    ]);
+  });
+
   it('say that the address was allocated before they say that it is used', () => {
     const pod = launcher([{ nad: 'blue', claim: 'vm1.data' }]);
     const running = onNode(pod, ['10.0.0.5']);
