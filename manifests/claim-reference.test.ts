@@ -7,7 +7,13 @@ import { type PolicyCluster, expectDenial, untilDenied, usePolicyCluster } from 
 const TENANT = 'tenant';
 const KUBEVIRT = 'system:serviceaccount:kubevirt:kubevirt-controller';
 const LAUNCHER = { 'kubevirt.io': 'virt-launcher' };
-const VMI: OwnerReference = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachineInstance', name: 'vm1', uid: 'u-1' };
+const VMI: OwnerReference = {
+  apiVersion: 'kubevirt.io/v1',
+  kind: 'VirtualMachineInstance',
+  name: 'vm1',
+  uid: 'u-1',
+  controller: true,
+};
 const REFUSAL = 'only launcher pods of VirtualMachines may refer to IPAMClaims';
 
 function referTo(claim: string, key = NETWORKS_ANNOTATION): Record<string, string> {
@@ -62,6 +68,17 @@ describe('the admission policy for references to claims, on a kube-apiserver', f
     {
       name: 'a pod that has the launcher label but no VMI as owner may not refer to a claim',
       given: { annotations: referTo('vm1.data', DEFAULT_NETWORK_ANNOTATION), labels: LAUNCHER },
+      expect: REFUSAL,
+    },
+    {
+      name: 'a pod with the launcher label may not name a claim on its primary network if a VMI owns it but does not control it',
+      // allowed by the policies for launchers
+      as: KUBEVIRT,
+      given: {
+        annotations: { [PRIMARY_CLAIM_ANNOTATION]: 'vm1.default' },
+        labels: LAUNCHER,
+        ownerReferences: [{ ...VMI, controller: false }],
+      },
       expect: REFUSAL,
     },
     {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { KUBEVIRT_API_VERSIONS } from '../api/kubevirt.js';
 import type { ObjectMeta, OwnerReference } from '../api/meta.js';
-import { NETWORKS_ANNOTATION } from '../api/names.js';
+import { NETWORKS_ANNOTATION, PRIMARY_CLAIM_ANNOTATION } from '../api/names.js';
 import { MANIFESTS } from '../e2e/holdfast/manifests.js';
 import { messageOf } from '../kube/errors.js';
 import { FORGED_OWNERS, type ForgedOwner } from '../test/forged-owners.js';
@@ -19,6 +19,7 @@ const WHO = {
 } as const;
 type Person = keyof typeof WHO;
 
+const PRIMARY_CLAIM = { [PRIMARY_CLAIM_ANNOTATION]: 'vm1.default' };
 const OTHER_VMI: OwnerReference = { ...VMI, name: 'vm2', uid: 'u-2', controller: false };
 
 describe('the admission policies for pods that a VMI owns, on a kube-apiserver', function () {
@@ -63,6 +64,12 @@ describe('the admission policies for pods that a VMI owns, on a kube-apiserver',
       as: 'namesake',
       given: { labels: LAUNCHER, ownerReferences: [VMI], annotations: { [NETWORKS_ANNOTATION]: 'blue' } },
       expect: 'only KubeVirt (system:serviceaccount:kubevirt:kubevirt-controller)',
+    },
+    {
+      name: 'a service account of the same name in another namespace cannot create a launcher with a claim on its primary network',
+      as: 'namesake',
+      given: { labels: LAUNCHER, ownerReferences: [VMI], annotations: PRIMARY_CLAIM },
+      expect: 'may refer to an IPAMClaim on their primary network',
     },
     {
       name: 'Holdfast cannot create a launcher',
@@ -123,7 +130,7 @@ describe('the admission policies for pods that a VMI owns, on a kube-apiserver',
     await expectDenial(cluster.patchPod(WHO.tenant, pod, more), 'version of KubeVirt');
   });
 
-  const launcher = { labels: LAUNCHER, ownerReferences: [VMI] };
+  const launcher = { labels: LAUNCHER, ownerReferences: [VMI], annotations: PRIMARY_CLAIM };
   interface Change {
     name: string;
     /** Default: a plain pod. */
@@ -135,6 +142,13 @@ describe('the admission policies for pods that a VMI owns, on a kube-apiserver',
   }
   const changes: Change[] = [
     { name: 'a tenant changes other fields of one', from: launcher, as: 'tenant', to: { annotations: { a: 'b' } } },
+    {
+      name: 'a tenant cannot give a launcher another claim on its primary network',
+      from: launcher,
+      as: 'tenant',
+      to: { annotations: { [PRIMARY_CLAIM_ANNOTATION]: 'vm2.default' } },
+      expect: 'may refer to an IPAMClaim on their primary network',
+    },
     { name: 'the garbage collector removes the owner', from: launcher, as: 'collector', to: { ownerReferences: [] } },
     {
       name: 'a tenant cannot add a second VMI as owner of a launcher',

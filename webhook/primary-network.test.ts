@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION, PRIMARY_CLAIM_ANNOTATION } from '../api/names.js';
 import { makeClaim, makeLauncherPod, makeNad, makeVm, makeVmi } from '../test/kubevirt-objects.js';
 import { reviewCreate } from '../test/pod-review.js';
-import { claim, claimOfIpamExtensions, nad } from '../test/workload-objects.js';
+import { claim, claimOfIpamExtensions, nad, vmiReference } from '../test/workload-objects.js';
 import type { PodCheck, PodDecision } from './pod-decision.js';
 import {
   type Given,
@@ -143,6 +143,18 @@ describe('a launcher in a namespace with a primary network', () => {
     const stranger = { ...pod, metadata: { ...pod.metadata, ownerReferences: [] } };
     const plain = { ...pod, metadata: { ...pod.metadata, labels: {} } };
     for (const each of [stranger, plain]) expect(create({}, each)).to.deep.include({ allowed: true, patch: [] });
+  });
+
+  it('loses its claim if a VMI owns it but does not control it', () => {
+    const pod = launcherOf(VM1, { [PRIMARY_CLAIM_ANNOTATION]: 'vm2.default' });
+    const ownerReferences = [{ ...vmiReference('vm1-uid', 'vm1'), controller: false }];
+    const owned = { ...pod, metadata: { ...pod.metadata, ownerReferences } };
+    const verdict = create({ username: 'system:serviceaccount:vms:kubevirt-controller' }, owned);
+    expect(annotationsAfter(verdict, owned)).to.deep.equal({});
+    expect(verdict).to.have.nested.property(
+      'warnings[0]',
+      `annotation ${PRIMARY_CLAIM_ANNOTATION} is removed: no VirtualMachineInstance controls the pod`,
+    );
   });
 
   const refusals: { name: string; given: Given; check: PodCheck; parts: string[] }[] = [

@@ -63,8 +63,9 @@ function decideNewPod(review: PodReview, context: PrimaryReviewContext): PodAdmi
   const { pod, namespace, requester } = review;
   if (!isLauncher(pod)) return UNCHANGED;
   const lookup = findWorkload(pod, namespace, context);
-  // admission policies check the references of a pod that no VMI controls
-  if (!lookup.found && lookup.check === 'controlled-by-vmi') return UNCHANGED;
+  if (!lookup.found && lookup.check === 'controlled-by-vmi') {
+    return withoutClaim(review, 'no VirtualMachineInstance controls the pod');
+  }
   if (!lookup.found) return refuse(review, lookup.check, lookup.reason);
   const { workload } = lookup;
   if (workload.podNetwork === undefined) return withoutClaim(review, 'the VM has no pod network');

@@ -78,7 +78,7 @@ export function observeWorkload(
   for (const owner of [vmi, vm]) if (owner?.spec.replacement) addNetwork(owner.spec.replacement.nadKey);
   const found = [...claims.values()];
   const launchers = workload.launchers.filter((pod) =>
-    controllingVmi(pod) === undefined ? found.some((claim) => refersTo(pod, claim)) : mayHaveClaims(pod),
+    controllingVmi(pod) === undefined ? found.some((claim) => refersTo(pod, claim, rules)) : mayHaveClaims(pod),
   );
   return { namespace, name, ...rules, vm, vmi, launchers, claims: found, networks };
 }

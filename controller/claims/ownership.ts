@@ -53,7 +53,7 @@ export function isInUse({ claim, owner, recordedOwnerUid }: OwnedClaim, observed
   if (belongs) return true;
   return launchers.some((pod) => {
     if (isTerminal(pod)) return false;
-    if (controllingVmi(pod) === undefined) return refersTo(pod, claim);
+    if (controllingVmi(pod) === undefined) return refersTo(pod, claim, observed);
     return !isLauncherOf(pod, vmi) || isOrphanUsing(pod, claim, observed);
   });
 }
@@ -93,8 +93,8 @@ function isOrphanUsing(pod: Pod, claim: IPAMClaim, observed: ObservedWorkload): 
   const { vmi } = observed;
   if (vmi === undefined || !isLauncherOf(pod, vmi)) return false;
   const wasOrphaned = controllerOf(claim) === undefined;
-  if (vmi.owner.kind === VIRTUAL_MACHINE_KIND) return wasOrphaned && refersTo(pod, claim);
-  return refersTo(pod, claim) || (wasOrphaned && mayUseClaim(pod, claim, observed));
+  if (vmi.owner.kind === VIRTUAL_MACHINE_KIND) return wasOrphaned && refersTo(pod, claim, observed);
+  return refersTo(pod, claim, observed) || (wasOrphaned && mayUseClaim(pod, claim, observed));
 }
 
 /** A claim without an owner reference does not record the kind. If no VMI has its UID, the claim can only be released. */

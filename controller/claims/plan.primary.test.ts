@@ -28,6 +28,10 @@ function primaryLauncher(options: Parameters<typeof launcher>[1] = {}, reference
   return pod;
 }
 
+function orphaned(pod: Pod): Pod {
+  return { ...pod, metadata: { ...pod.metadata, ownerReferences: [] } };
+}
+
 function replaced(nadName: string, request?: object): VirtualMachine {
   const annotations = request && { 'network.kubevirt.io/addresses': JSON.stringify(request) };
   const spec = { networks: [{ name: 'multus', multus: { networkName: nadName, default: true } }] };
@@ -148,6 +152,26 @@ describe('the plan for a primary network', () => {
       name: 'releases the claim of a deleted VM when its launcher has ended',
       given: { ...PRIMARY, launchers: [primaryLauncher({ phase: 'Succeeded' })], claims: [primaryClaim()] },
       expect: ['release vm1.default'],
+    },
+    {
+      name: 'keeps the claim of a deleted VM while its launcher runs, from which the garbage collector removed the VMI',
+      given: { ...PRIMARY, launchers: [orphaned(primaryLauncher())], claims: [primaryClaim()] },
+      expect: ['wait for vm1.default'],
+    },
+    {
+      name: 'keeps the claim of a deleted VM while its launcher runs although the feature gate is off',
+      given: { ...PRIMARY, servesPrimaryNetworks: false, launchers: [primaryLauncher()], claims: [primaryClaim()] },
+      expect: ['wait for vm1.default'],
+    },
+    {
+      name: 'releases a claim although a pod that no VMI controls names it, in a namespace without a primary network',
+      given: {
+        ...PRIMARY,
+        isPrimary: false,
+        launchers: [orphaned(primaryLauncher({}, 'vm1.data'))],
+        claims: [claim({ deleting: true })],
+      },
+      expect: ['release vm1.data'],
     },
     {
       name: 'keeps a claim that a user deletes while its VM runs',

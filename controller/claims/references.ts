@@ -4,12 +4,12 @@ import { PRIMARY_CLAIM_ANNOTATION } from '../../api/names.js';
 import { type NetworkSelection, interfaceNameOf, networkSelectionsOf } from '../../api/network-selection.js';
 import { type NetworkStatus, networkStatuses } from '../../api/network-status.js';
 import { ordinalInterfaceName, podInterfaceName } from '../../api/pod-interface.js';
-import type { Pod } from '../../api/pod.js';
+import { type Pod, controllingVmi } from '../../api/pod.js';
 import type { ObservedWorkload } from './observed-workload.js';
 
 /** Returns the names of the claims to which the pod refers, on its secondary networks and its primary one. */
 export function claimReferencesOf(pod: Pod): string[] {
-  const secondary = readableSelectionsOf(pod)?.flatMap(({ claimReference }) => claimReference ?? []) ?? [];
+  const secondary = secondaryReferencesOf(pod);
   const primary = pod.metadata.annotations?.[PRIMARY_CLAIM_ANNOTATION];
   return primary === undefined ? secondary : [...secondary, primary];
 }
@@ -24,9 +24,21 @@ export function requestsClaim(pod: Pod, claimName: string, wanted: { podInterfac
   );
 }
 
-/** Returns true if the pod refers to the claim by name. */
-export function refersTo(pod: Pod, claim: IPAMClaim): boolean {
-  return claimReferencesOf(pod).includes(claim.metadata.name);
+/**
+ * Returns true if the pod refers to the claim by name. The annotation for a primary network proves nothing if no VMI controls the pod and the webhook
+ * does not check it: then any user may have written it.
+ */
+export function refersTo(
+  pod: Pod,
+  claim: IPAMClaim,
+  { needsPrimaryNetwork }: Pick<ObservedWorkload, 'needsPrimaryNetwork'>,
+): boolean {
+  const isChecked = needsPrimaryNetwork || controllingVmi(pod) !== undefined;
+  return (isChecked ? claimReferencesOf(pod) : secondaryReferencesOf(pod)).includes(claim.metadata.name);
+}
+
+function secondaryReferencesOf(pod: Pod): string[] {
+  return readableSelectionsOf(pod)?.flatMap(({ claimReference }) => claimReference ?? []) ?? [];
 }
 
 /** Returns true for a claim of the VM's pod network, which every launcher of the VM has and nobody can unplug. */

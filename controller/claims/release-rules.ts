@@ -112,7 +112,7 @@ export function releaseOwnerless(observed: ObservedWorkload): Action[] {
     .filter((claim) => hasNoOwner(claim) && isBeingDeleted(claim))
     .filter((claim) => claim.metadata.finalizers?.includes(CLAIM_FINALIZER))
     .map((claim) =>
-      running.some((pod) => refersTo(pod, claim))
+      running.some((pod) => refersTo(pod, claim, observed))
         ? waitAction(claim.metadata.name, 'it has no owner and was deleted, but a launcher uses it')
         : { kind: 'release', claim, reason: 'it has no owner and was deleted' },
     );

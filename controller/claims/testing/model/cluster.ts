@@ -180,7 +180,7 @@ export class ClaimsModelCluster {
     const running = launchers.running();
     return (
       launchers.podsOfClaim(claim.metadata.uid ?? '').length > 0 ||
-      running.some((pod) => refersTo(pod, claim)) ||
+      running.some((pod) => refersTo(pod, claim, { needsPrimaryNetwork: false })) ||
       running.some((pod) =>
         elementsOf(pod).some(
           (element) =>
