@@ -64,16 +64,22 @@ interface Attachment {
   leases: readonly LeaseRecord[];
 }
 
-function attachmentOf(pod: ClaimPod, { claim, leasesOf }: RunningInput): Attachment | undefined {
+function attachmentOf(pod: ClaimPod, { claim, pool, leasesOf }: RunningInput): Attachment | undefined {
   if (pod.vmi === undefined || pod.vmi.name !== claimOwnerOf(claim)?.name) return undefined;
   const nad = claimNadOf(claim);
   const vmNetwork = claimVmNetworkOf(claim);
   const names = [claim.spec.interface, ...(vmNetwork === undefined ? [] : [podInterfaceName(vmNetwork)])];
   const isOfClaim = (name: string | undefined) => name !== undefined && name !== '' && names.includes(name);
-  const reported = (pod.interfaces ?? [])
-    .filter((each) => isOfClaim(each.name) && (nad === undefined || each.nad === nad))
-    .flatMap(({ ips }) => ips);
-  const leases = leasesOf(pod.metadata.uid ?? '').filter((lease) => isHeldByPod(lease) && isOfClaim(lease.interface));
+  const reports = (pod.interfaces ?? []).filter(({ name }) => isOfClaim(name));
+  const ours = reports.filter((each) => nad === undefined || each.nad === nad);
+  // the VM moves to the claim's NAD, and this launcher is still on the former one
+  if (reports.length > 0 && ours.length === 0) return undefined;
+  const reported = ours.flatMap(({ ips }) => ips);
+  // an earlier address space of the pool, and an earlier pool of the address space, are of the same network
+  const isOfNetwork = (lease: LeaseRecord) => lease.pool === pool.name || lease.addressSpace === pool.addressSpace;
+  const leases = leasesOf(pod.metadata.uid ?? '').filter(
+    (lease) => isHeldByPod(lease) && isOfClaim(lease.interface) && isOfNetwork(lease),
+  );
   return reported.length + leases.length === 0 ? undefined : { pod, reported, leases };
 }
 

@@ -96,6 +96,26 @@ describe('syncing the first claim of a running VM', () => {
     });
   }
 
+  it('allocates another address if the interface of its launcher is still on the NAD from which the VM moves away', async () => {
+    launch(true);
+    rewrite([{ name: 'vms/green', interface: 'net1', ips: ['10.0.0.5'] }]);
+    scene.create('a', { owned: true });
+    await scene.cluster.settle();
+    expect(scene.ipsOf('a')).to.deep.equal(['10.0.0.2']);
+    expect(scene.leases).to.have.members(['10.0.0.2', '10.0.0.5']);
+  });
+
+  it('allocates another address if its launcher, which reports nothing yet, has a lease of another network', async () => {
+    launch(false);
+    const { spec } = scene.cluster.world.get('addressleases', 'blue.10-0-0-5')!;
+    scene.cluster.world.remove('addressleases', 'blue.10-0-0-5');
+    const green = { ...spec, addressSpace: 'green', pool: 'green' };
+    scene.cluster.world.create('addressleases', { metadata: { name: 'green.10-0-0-5' }, spec: green });
+    scene.create('a', { owned: true });
+    await scene.sync('a');
+    expect(scene.ipsOf('a')).to.deep.equal(['10.0.0.2']);
+  });
+
   it('does not take the address of another VM that its launcher pretends to have', async () => {
     scene.create('b', { owned: true });
     await scene.sync('b');
