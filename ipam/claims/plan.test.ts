@@ -9,6 +9,7 @@ import {
   observationOf,
 } from './testing/claim-observation.js';
 import type { AllocationRefusal } from '../core/allocator.js';
+import type { ClaimObservation } from './observe.js';
 import { type Findings, plan, planEarlierClaims } from './plan.js';
 
 const FULL: AllocationRefusal = { reason: AllocationReason.Exhausted, message: 'pool blue is full: 254 of 254 leased' };
@@ -72,6 +73,30 @@ describe('the next step of a claim', () => {
       'release 10.0.0.5',
       { need: FULL, ...LIVE },
     );
+    describe('after it has taken over the lease of a launcher, which has a reference by now,', () => {
+      const given: ClaimScenario = { held: ['10.0.0.5'], ips: [], pods: ['p1'], ownerPod: 'p1' };
+      const stepWith = (changes: Partial<ClaimObservation>, refusal: AllocationRefusal) =>
+        describeStep(
+          plan(
+            { ...observationOf({ ...given, conditions: [refused(refusal)] }), ...changes },
+            { ...LIVE, need: refusal },
+          ),
+        );
+      const launchers = (isRunning: boolean) =>
+        observationOf(given).pods.map((pod) => ({ ...pod, vmi: { name: 'vm1', uid: 'u1' }, isRunning }));
+      const kept = 'none: a pod may use the surplus addresses';
+
+      it('is none if the claim cannot have the addresses of its running VM', () => {
+        const running = { kind: 'refused' as const, refusal: HELD };
+        expect(stepWith({ running, pods: launchers(false) }, HELD)).to.equal(kept);
+      });
+      it('is none if the launcher runs and no longer reports its addresses', () => {
+        expect(stepWith({ pods: launchers(true) }, FULL)).to.equal(kept);
+      });
+      it('is to release the lease if the launcher still waits for the claim', () => {
+        expect(stepWith({ pods: launchers(false) }, FULL)).to.equal('release 10.0.0.5');
+      });
+    });
     check('is to report that no pool serves the claim', { pool: null }, 'write [] PoolNotFound');
     check(
       'is none if the status already reports that no pool serves it',

@@ -228,10 +228,10 @@ function ipsWhileRefused(observed: ClaimObservation, wanted: DesiredAddresses): 
 
 /**
  * Releases leases that the claim does not need: after a move, after two processes have allocated for it, or if it gets only one of two families. While a pod uses
- * the claim, it may have any of these addresses. If the status shows none, a pod that refers to the claim has none of them.
+ * the claim, it may have any of these addresses. If the status shows none, a pod that waits for the claim has none of them.
  */
 function surplusStep(
-  { claim, pods, resolution }: ClaimObservation,
+  { claim, pods, resolution, running }: ClaimObservation,
   { wanted, refusal }: { wanted: DesiredAddresses; refusal: AllocationRefusal | undefined },
   { isLive, arePodsLive }: Findings,
 ): ClaimStep {
@@ -240,8 +240,12 @@ function surplusStep(
   const leases = incomplete ? [...keep, ...surplus] : surplus;
   if (leases.length === 0) return { kind: 'none', reason: 'nothing to do' };
   if (isBeingDeleted(claim)) return { kind: 'none', reason: 'it keeps its leases until it is deleted' };
-  // a launcher without a reference may have got them before the claim took over their leases
-  const users = shown.length > 0 ? pods : pods.filter(({ claims }) => !claims.includes(claim.metadata.name));
+  // a launcher may have got them before the claim took over their leases, and a reference later
+  const mayHaveAny = shown.length > 0 || running.kind !== 'none';
+  const users = pods.filter(({ claims, vmi, isRunning }) => {
+    const isWaiting = claims.includes(claim.metadata.name) && !(vmi !== undefined && isRunning);
+    return mayHaveAny || !isWaiting;
+  });
   if (users.length > 0) return { kind: 'none', reason: 'a pod may use the surplus addresses' };
   const reason = incomplete ? 'some of its addresses are not available' : `${objectKey(claim)} has other addresses`;
   if (!isLive) return { kind: 'read-claim', reason };
