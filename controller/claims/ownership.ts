@@ -47,14 +47,17 @@ function stateOf(uid: string, { vm, vmi }: ObservedWorkload): OwnerState {
  * still has the addresses. One of another VM does not, because the two VMs would wait for each other.
  */
 export function isInUse({ claim, owner, recordedOwnerUid }: OwnedClaim, observed: ObservedWorkload): boolean {
-  const { vmi, launchers } = observed;
+  const { vmi } = observed;
   const belongs =
     vmi !== undefined && [vmi.metadata.uid, vmi.owner.uid].some((uid) => uid === owner.uid || uid === recordedOwnerUid);
-  if (belongs) return true;
-  return launchers.some((pod) => {
-    if (isTerminal(pod)) return false;
-    if (controllingVmi(pod) === undefined) return refersTo(pod, claim, observed);
-    return !isLauncherOf(pod, vmi) || isOrphanUsing(pod, claim, observed);
+  return belongs || isUsedByStranger(claim, observed) || isUsedByOrphan(claim, observed);
+}
+
+/** A running launcher whose VMI is gone, or that lost its owner reference to the VMI, may use the claim. */
+function isUsedByStranger(claim: IPAMClaim, observed: ObservedWorkload): boolean {
+  return observed.launchers.some((pod) => {
+    if (isTerminal(pod) || isLauncherOf(pod, observed.vmi)) return false;
+    return controllingVmi(pod) !== undefined || refersTo(pod, claim, observed);
   });
 }
 
@@ -78,23 +81,26 @@ function inheritingOwnerOf(claim: IPAMClaim, namedUid: string, observed: Observe
   // a VM adopted it, or it was observed before its VM
   if (vmi.metadata.uid === namedUid) return owner;
   if (stateOf(namedUid, observed) !== 'gone') return undefined;
-  const orphaned = observed.launchers.some(
-    (pod) => !isTerminal(pod) && isLauncherOf(pod, vmi) && isOrphanUsing(pod, claim, observed),
-  );
-  return orphaned ? owner : undefined;
+  // a new VMI has the same interface as a deleted one, whose launcher still has the addresses
+  return isUsedByOrphan(claim, observed) && !isUsedByStranger(claim, observed) ? owner : undefined;
 }
 
 /**
- * Returns true for a launcher of the observed VMI that uses a claim of a VM which orphaned that VMI (`--cascade=orphan`). A reference to the claim
+ * Returns true if a running launcher of the observed VMI uses a claim of a VM which orphaned that VMI (`--cascade=orphan`). A reference to the claim
  * proves it because the webhook lets no launcher refer to a foreign claim. While no VM has adopted the VMI, so does the same interface on a claim
  * whose owner reference the garbage collector removed.
  */
-function isOrphanUsing(pod: Pod, claim: IPAMClaim, observed: ObservedWorkload): boolean {
-  const { vmi } = observed;
-  if (vmi === undefined || !isLauncherOf(pod, vmi)) return false;
+function isUsedByOrphan(claim: IPAMClaim, observed: ObservedWorkload): boolean {
+  const { vmi, launchers } = observed;
+  if (vmi === undefined) return false;
   const wasOrphaned = controllerOf(claim) === undefined;
-  if (vmi.owner.kind === VIRTUAL_MACHINE_KIND) return wasOrphaned && refersTo(pod, claim, observed);
-  return refersTo(pod, claim, observed) || (wasOrphaned && mayUseClaim(pod, claim, observed));
+  const isOfVm = vmi.owner.kind === VIRTUAL_MACHINE_KIND;
+  return launchers.some((pod) => {
+    if (isTerminal(pod) || !isLauncherOf(pod, vmi)) return false;
+    const refers = refersTo(pod, claim, observed);
+    if (isOfVm) return wasOrphaned && refers;
+    return refers || (wasOrphaned && mayUseClaim(pod, claim, observed));
+  });
 }
 
 /** A claim without an owner reference does not record the kind. If no VMI has its UID, the claim can only be released. */

@@ -114,8 +114,23 @@ const orphanedLauncher: Event[] = [
   { what: 'accident', accident: 'forceDeleteVmi' },
   runningVm,
 ];
+const standaloneVmi: Event = { what: 'operation', operation: { do: 'create VMI', networks: { data: 'green' } } };
+/** The launcher of the deleted VMI lost its owner reference and keeps its address; that of the new VMI gets no claim. */
+const orphanedByVmi: Event[] = [
+  standaloneVmi,
+  { what: 'rest' },
+  { what: 'operation', operation: { do: 'delete VMI', propagation: 'Orphan' } },
+  { what: 'garbage', count: 1 },
+  { what: 'operation', operation: { do: 'edit NAD', nad: 'green', config: 'broken' } },
+  { what: 'rest' },
+  standaloneVmi,
+];
 /** Sequences that random runs seldom contain, or that failed with random seeds. */
-const EXAMPLES: [Event[]][] = [[[stoppedVm, { what: 'rest' }, optOut, renameNetwork]], [orphanedLauncher]];
+const EXAMPLES: [Event[]][] = [
+  [[stoppedVm, { what: 'rest' }, optOut, renameNetwork]],
+  [orphanedLauncher],
+  [orphanedByVmi],
+];
 
 describe('the claims of a VM under random operations', function () {
   this.timeout(120_000);

@@ -20,6 +20,8 @@ const ended = launcher([{ nad: 'blue', claim: 'vm1.data' }], { phase: 'Succeeded
 
 /** Anybody with a service account named kubevirt-controller may create one. */
 const bare = { ...running, metadata: { ...running.metadata, annotations: {} } };
+/** Its VMI was deleted with orphan propagation. */
+const ownerless = { ...running, metadata: { ...running.metadata, ownerReferences: [] } };
 const onDefault = { ...bare, metadata: { ...bare.metadata, annotations: { [DEFAULT_NETWORK_ANNOTATION]: 'blue' } } };
 
 describe('the plan', () => {
@@ -219,6 +221,15 @@ describe('the plan', () => {
         name: 'keeps the claim of a deleted standalone VMI while a launcher exists',
         given: { launchers: [running], claims: [own] },
         expect: ['wait for vm1.data'],
+      },
+      {
+        name: 'keeps the claim while a launcher without an owner refers to it, and lets a new VMI of that name wait',
+        given: {
+          vmi: vmi({ data: 'blue' }, { vm: null, uid: 'new-uid' }),
+          launchers: [ownerless, launcher([{ nad: 'blue' }], { name: 'virt-launcher-vm1-new', vmi: 'new-uid' })],
+          claims: [claim({ owner: null, recordedOwner: { name: 'vm1', uid: 'vmi-uid' } })],
+        },
+        expect: ['wait for vm1.data', 'wait for vm1.data, IPAMClaimOfPredecessor on vmi'],
       },
       {
         name: 'releases the claim of a VMI that is gone',

@@ -135,8 +135,8 @@ export class ClaimsModelCluster {
     }
     const users = this.kubevirt.launchers.podsOfClaim(uid).map((pod) => controllingVmi(pod)?.uid);
     const isOfVmi = (user: string | undefined) => user === vmi?.metadata.uid && isVmiOf([owner, user]);
-    // a launcher without an owner reference, whose VMI was deleted with orphan propagation, tells nothing
-    if (users.some((user) => user !== undefined && !isOfVmi(user))) {
+    // a launcher of an adopted VMI may have lost its owner reference, as its VMI was deleted with orphan propagation
+    if (users.some((user) => !isOfVmi(user) && !(user === undefined && isAdopted))) {
       this.#violations.push(`${name} is given away while a launcher uses it: ${this.describe()}`);
     }
   }
