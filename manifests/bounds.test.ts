@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { join } from 'node:path';
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
@@ -12,11 +13,22 @@ import {
   MAX_REQUESTED_ADDRESSES_LENGTH,
   MAX_VM_NETWORKS,
 } from '../api/limits.js';
+import { NETWORK_STATUS_ANNOTATION } from '../api/names.js';
 import { MAX_NETWORK_ELEMENTS } from '../api/network-selection.js';
+import type { Pod } from '../api/pod.js';
 import { readManifests } from '../e2e/bed/objects.js';
+import { addressesOf, reportedInterfacesOf } from '../ipam/claims/reported-interfaces.js';
 import { MANIFESTS } from '../e2e/holdfast/manifests.js';
 import type { StructuralSchema } from './testing/kind-shape.js';
 import { ROOT } from '../test/source-files.js';
+
+/** Returns how many addresses are read of a pod for which Multus reports more. */
+function reportedAddressesRead(): number {
+  const ips = Array.from({ length: 1000 }, (_, index) => `2001:db8::${index.toString(16)}`);
+  const annotations = { [NETWORK_STATUS_ANNOTATION]: JSON.stringify([{ name: 'vms/blue', ips }]) };
+  const pod = { metadata: { name: 'launcher', namespace: 'vms', annotations } } as Pod;
+  return addressesOf(reportedInterfacesOf(pod)).filter((text) => isIP(text) !== 0).length;
+}
 
 describe('the bounds of a pool in the code', () => {
   it('equal the bounds in the CustomResourceDefinition', async () => {
@@ -31,6 +43,7 @@ describe('the bounds of a pool in the code', () => {
       ranges: subnet.ranges!.maxItems,
       exclude: subnet.exclude!.maxItems,
       reserved: subnet.reserved!.maxItems,
+      draining: subnet.draining!.maxItems,
       namespaces: spec.namespaces!.maxItems,
       nodeSelector: spec.nodeSelector!.maxProperties,
       cooldownSeconds: spec.cooldownSeconds!.maximum,
@@ -42,7 +55,7 @@ describe('the bounds of a pool in the code', () => {
       labelValue: spec.nodeSelector!.additionalProperties!.maxLength,
     });
     expect(spec.addressSpace!.maxLength).to.equal(POOL_LIMITS.name);
-    for (const list of [subnet.exclude, subnet.reserved]) {
+    for (const list of [subnet.exclude, subnet.reserved, subnet.draining]) {
       expect(list!.items!.maxLength).to.equal(POOL_LIMITS.element);
     }
   });
@@ -50,9 +63,15 @@ describe('the bounds of a pool in the code', () => {
   it('are documented together with all other bounds', () => {
     const [text = ''] = readFileSync(join(ROOT, 'docs/reference/bounds.md'), 'utf8').split(/^## /m);
     const bounds = [...text.matchAll(/^\| [^|]+ \| (\d+)[^|]* \|/gm)].map(([, bound]) => Number(bound));
-    const { subnets, ranges, exclude, reserved, nodeSelector, namespaces } = POOL_LIMITS;
-    const ofPools = [subnets, ranges, exclude, reserved, nodeSelector, namespaces];
-    const ofVms = [MAX_REQUESTED_ADDRESSES_LENGTH, MAX_NETWORK_ELEMENTS, MAX_APPLIED_COPY_LENGTH, MAX_VM_NETWORKS];
+    const { subnets, ranges, exclude, reserved, draining, nodeSelector, namespaces } = POOL_LIMITS;
+    const ofPools = [subnets, ranges, exclude, reserved, draining, nodeSelector, namespaces];
+    const ofVms = [
+      MAX_REQUESTED_ADDRESSES_LENGTH,
+      MAX_NETWORK_ELEMENTS,
+      reportedAddressesRead(),
+      MAX_APPLIED_COPY_LENGTH,
+      MAX_VM_NETWORKS,
+    ];
     expect(bounds).to.deep.equal([
       MAX_NAD_CONFIG_LENGTH,
       MAX_NAD_PLUGINS,
