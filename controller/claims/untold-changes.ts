@@ -10,7 +10,7 @@ import type { ObservedWorkload } from './observed-workload.js';
 import { networkStatusesOf } from './references.js';
 
 /** How long the first address of a VM waits for the others, so that one event names all. */
-const COLLECT_MS = 2_000;
+const COLLECT_MS = 10_000;
 /** Launchers that wait for their event. Beyond this number, the events of the least recent ones are not recorded. */
 const MAX_LAUNCHERS = 4096;
 /** For one launcher; no VM has as many interfaces. */
