@@ -138,7 +138,7 @@ describeStory('A claim that OVN-Kubernetes serves', (story) => {
     const { journal } = await startOvn();
     await story().createVm('vm1', { data: 'blue' });
     await story().waitRunning('vm1');
-    await waitServed('vm1.data');
+    const { status } = await waitServed('vm1.data');
     const release = bed.switches.set({ holdTermination: true }, { namespace: story().namespace });
     await story().deleteVm('vm1', 'Foreground');
     await story().waitBeingDeleted('vm1');
@@ -146,6 +146,11 @@ describeStory('A claim that OVN-Kubernetes serves', (story) => {
     expect(journal.released).to.deep.equal([]);
     release();
     await story().waitForClaims([]);
+    await untilValue(
+      'the addresses to be released',
+      () => journal.released.join(),
+      (ips) => ips === status?.ips?.join(),
+    );
     expect(journal.releasedInUse).to.deep.equal([]);
   });
 
