@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { REQUESTED_ADDRESSES_ANNOTATION } from '../api/names.js';
 import { podInterfaceName } from '../api/pod-interface.js';
+import { bareAddress } from '../test/bare-address.js';
 import { describeStory } from './story/describe.js';
 import type { Story } from './story/story.js';
 import { changeVm } from './story/vm.js';
@@ -75,7 +76,7 @@ describeStory('The VMs that KubeVirt makes from a template', (story) => {
     const [kept = ''] = await story().claims.waitForCount(1);
     const index = Number(/\d/.exec(kept)?.[0]);
     expect(await story().addresses.waitForIPs(kept)).to.deep.equal(both[index]);
-    await story().addresses.waitHeld(both[index]!.map((ip) => ip.replace('/24', '')));
+    await story().addresses.waitHeld(both[index]!.map(bareAddress));
   });
 
   it('have claims and keep their addresses if an instance type and a preference define the rest of the VM', async () => {

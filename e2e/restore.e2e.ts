@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { CLAIM_FINALIZER, CLAIM_OWNER_NAME, CLAIM_OWNER_UID, NETWORK_STATUS_ANNOTATION } from '../api/names.js';
 import { IPAM_CLAIMS, NAMESPACES, NETWORK_ATTACHMENT_DEFINITIONS, PODS, VIRTUAL_MACHINES } from '../kube/resources.js';
 import { EVENTS } from '../kube/events.js';
+import { bareAddress } from '../test/bare-address.js';
 import { environment } from './hooks.js';
 import { applyClaim, backUp, Velero } from './story/backup-tools.js';
 import { AddressStory } from './story/addresses.js';
@@ -9,11 +10,6 @@ import { removeNamespaces } from './story/cleanup.js';
 import { describeStory } from './story/describe.js';
 import { createNamespace } from './story/story.js';
 import { until } from './bed/wait.js';
-
-/** Without its prefix length. */
-function bare(ip: string): string {
-  return ip.replace(/\/.*/, '');
-}
 
 describeStory('A VM that is restored', (story) => {
   let velero: Velero;
@@ -89,7 +85,7 @@ describeStory('A VM that is restored', (story) => {
       'ipam.holdfast.dev/network-attachment-definition': `${other}/blue`,
     });
     await addresses.waitForExactIPs('vm1.data', mine);
-    await addresses.waitHeld(mine.map(bare));
+    await addresses.waitHeld(mine.map(bareAddress));
   });
 
   it('gets other addresses if its interface is on another network now, and an event says so', async () => {
@@ -152,12 +148,12 @@ describeStory('A VM that is restored', (story) => {
     const [mine = ''] = await addresses.waitForIPs('vm2.data');
     const [pod] = await story().launchers('vm2');
     const report = pod?.metadata.annotations?.[NETWORK_STATUS_ANNOTATION] ?? '';
-    const annotations = { [NETWORK_STATUS_ANNOTATION]: report.replace(bare(mine), bare(ip)) };
+    const annotations = { [NETWORK_STATUS_ANNOTATION]: report.replace(bareAddress(mine), bareAddress(ip)) };
     const patch = { type: 'merge', body: { metadata: { annotations } } } as const;
     await client.patch(PODS, story().ref(pod?.metadata.name ?? ''), patch);
     const { message } = await story().waitForEvent('vm2', 'AddressNotLeased');
     expect(message)
-      .to.include(`has address ${bare(ip)}`)
+      .to.include(`has address ${bareAddress(ip)}`)
       .and.to.include('leased to another workload');
   });
 
