@@ -7,6 +7,12 @@ const SHAPES = [
   { subnets: [{ cidr: '10.0.0.0/29' }, { cidr: 'fd00::/126' }] },
   { subnets: [{ cidr: '10.0.0.0/29', gateway: '10.0.0.1', exclude: ['10.0.0.4-10.0.0.5'] }] },
   { subnets: [{ cidr: '10.0.0.0/28', ranges: ['10.0.0.2-10.0.0.3', '10.0.0.9'], reserved: ['10.0.0.3'] }] },
+  {
+    subnets: [
+      { cidr: '10.0.0.0/29', draining: ['10.0.0.2-10.0.0.4'] },
+      { cidr: 'fd00::/126', draining: ['fd00::/126'] },
+    ],
+  },
   { subnets: [{ cidr: '10.0.0.4/30' }, { cidr: 'fd00::/125', exclude: ['fd00::1', 'fd00::5-fd00::7'] }] },
 ];
 
