@@ -222,6 +222,22 @@ const CASES: Case[] = [
     warnings: 1,
     text: ['spec.blockSize.ipv6: 64', 'write 65 or more'],
   },
+  {
+    name: 'draining of all addresses of a family, with a warning',
+    becomes: { subnets: [{ cidr: '10.0.0.0/24' }, { cidr: 'fd00::/64', draining: ['fd00::/64'] }] },
+    warnings: 1,
+    text: ['spec.subnets: draining leaves no IPv6 address for new pods and VMs', 'Add a subnet or a range'],
+  },
+  {
+    name: 'draining of all addresses but the reserved ones, with a warning',
+    becomes: { subnets: [{ cidr: '10.0.0.0/24', reserved: ['10.0.0.0/28'], draining: ['10.0.0.16-10.0.0.254'] }] },
+    warnings: 1,
+  },
+  {
+    name: 'draining of a subnet beside another one of its family',
+    becomes: { subnets: [{ cidr: '10.0.0.0/24', draining: ['10.0.0.0/24'] }, { cidr: '10.0.1.0/24' }] },
+  },
+  { name: 'a pool of reserved addresses', becomes: { subnets: [{ cidr: '10.0.0.0/24', reserved: ['10.0.0.0/24'] }] } },
   { name: 'two blocks', becomes: { blockSize: { ipv4: 25 } } },
   {
     name: 'a block in each of two subnets',

@@ -1,6 +1,6 @@
 import { type AddressPool, nadNamespaceOf } from '../../api/address-pool.js';
 import { BITS, type Family, formatAddress } from '../core/address.js';
-import { type Pool, firstSharedAddress } from '../core/pool.js';
+import { type LeasableSet, type Pool, addressesOf, firstSharedAddress } from '../core/pool.js';
 import { Slices } from '../core/slices.js';
 import type { PoolChange } from './leased-addresses.js';
 import { unreleased } from './unreleased-leases.js';
@@ -18,6 +18,7 @@ export function warnOfPool(change: PoolChange, view: ValidationView): string[] {
   return [
     ...warnOfCooldown(change.pool, view),
     ...warnOfBlocks(change),
+    ...warnOfDraining(change),
     ...warnOfLeftOutNamespaces(change, view),
     ...warnOfReplacedPools(change, view),
     ...warnOfOverlaps(change, view),
@@ -53,6 +54,17 @@ function sizeForBlocks(pool: Pool, family: Family, size: number): number | undef
     if (new Slices(sliced, family).count >= MIN_BLOCKS) return longer;
   }
   return undefined;
+}
+
+/** Warns if all addresses of a family are draining, except those in `reserved`. */
+function warnOfDraining({ after }: PoolChange): string[] {
+  const sizeOf = (family: Family, which: LeasableSet) => addressesOf(after, family, which).size;
+  return after.families
+    .filter((family) => sizeOf(family, 'open') === 0n && sizeOf(family, 'requestable') < sizeOf(family, 'leasable'))
+    .map(
+      (family) =>
+        `spec.subnets: draining leaves no IPv${family} address for new pods and VMs, nor for VMs that are to leave the draining addresses. Add a subnet or a range, unless the network goes`,
+    );
 }
 
 /** Warns of namespaces that are no longer served and have leases. */
