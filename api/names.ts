@@ -35,6 +35,8 @@ export const CLAIM_FINALIZER = 'kubevirt.io/persistent-ipam';
 export const LAST_APPLIED_ANNOTATION = 'kubectl.kubernetes.io/last-applied-configuration';
 /** Velero: restore the status of this object too (since 1.16). */
 export const VELERO_RESTORE_STATUS = 'velero.io/restore-status';
+/** Velero sets it on each object that it restores. */
+export const VELERO_RESTORE_NAME = 'velero.io/restore-name';
 
 /** Kubernetes' own finalizer on an object that is deleted with `--cascade=orphan`. */
 export const ORPHAN_FINALIZER = 'orphan';
@@ -43,6 +45,8 @@ const HOLDFAST_GROUP = 'ipam.holdfast.dev';
 /** Name and UID of a claim's owner. Only the controller writes them; a ValidatingAdmissionPolicy enforces that. */
 export const CLAIM_OWNER_NAME = `${HOLDFAST_GROUP}/owner-name`;
 export const CLAIM_OWNER_UID = `${HOLDFAST_GROUP}/owner-uid`;
+/** With the value `true`: a tool restored the claim, which waits for its VM. Only users who may restore claims write it. */
+export const CLAIM_RESTORED = `${HOLDFAST_GROUP}/restored`;
 /** The name of the network in the VM's `spec.networks`. */
 export const CLAIM_VM_NETWORK = `${HOLDFAST_GROUP}/vm-network`;
 /** `namespace/name` of the NetworkAttachmentDefinition. */

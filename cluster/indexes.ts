@@ -34,6 +34,7 @@ export const VMI_INDEXES = {
 
 export const CLAIM_INDEXES = {
   [BY_WORKLOAD]: workloadOfClaim,
+  [BY_NAMESPACE]: namespaceOf,
   [BY_OWNER_UID]: (claim: IPAMClaim) => {
     const owner = claimOwnerOf(claim);
     return owner === undefined ? [] : [owner.uid];

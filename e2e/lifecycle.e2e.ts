@@ -160,6 +160,14 @@ describeStory('Deleting a VM', (story) => {
     await story().waitForClaims([]);
   });
 
+  it('while it is stopped, with orphan propagation, releases its addresses at once', async () => {
+    await story().network('blue');
+    await story().createVm('vm1', { data: 'blue' }, { running: false });
+    await story().waitForClaim('vm1.data');
+    await story().deleteVm('vm1', 'Orphan');
+    await story().waitForClaims([]);
+  });
+
   it('with orphan propagation leaves the claim with the running VMI, and a VM that adopts the VMI gets it', async () => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue' });

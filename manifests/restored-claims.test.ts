@@ -1,5 +1,12 @@
 import type { ObjectMeta, OwnerReference } from '../api/meta.js';
-import { CLAIM_FINALIZER, CLAIM_OWNER_NAME, CLAIM_OWNER_UID } from '../api/names.js';
+import {
+  CLAIM_FINALIZER,
+  CLAIM_OWNER_NAME,
+  CLAIM_OWNER_UID,
+  CLAIM_RESTORED,
+  LAST_APPLIED_ANNOTATION,
+  VELERO_RESTORE_NAME,
+} from '../api/names.js';
 import { createAll } from '../e2e/bed/objects.js';
 import { until } from '../e2e/bed/wait.js';
 import { isForbidden, messageOf } from '../kube/errors.js';
@@ -17,8 +24,25 @@ const VM: OwnerReference = {
 };
 const OWNER = { [CLAIM_OWNER_NAME]: 'vm1', [CLAIM_OWNER_UID]: 'u-1' };
 /** As Velero creates a claim, and as kubectl does. */
-const RESTORED: Partial<ObjectMeta> = { annotations: OWNER, finalizers: [CLAIM_FINALIZER] };
-const APPLIED: Partial<ObjectMeta> = { ...RESTORED, ownerReferences: [VM] };
+const RESTORED: Partial<ObjectMeta> = {
+  annotations: { ...OWNER, [CLAIM_RESTORED]: 'true' },
+  finalizers: [CLAIM_FINALIZER],
+  labels: { [VELERO_RESTORE_NAME]: 'nightly-1' },
+};
+const COPY = JSON.stringify({ metadata: { uid: 'saved-uid', annotations: OWNER } });
+const APPLIED: Partial<ObjectMeta> = {
+  annotations: { ...OWNER, [LAST_APPLIED_ANNOTATION]: COPY },
+  finalizers: [CLAIM_FINALIZER],
+  ownerReferences: [VM],
+};
+/** What lets a claim wait for a VM, each without the owner that Holdfast writes. */
+const RECORDS: readonly Partial<ObjectMeta>[] = [
+  { labels: { [VELERO_RESTORE_NAME]: 'nightly-1' } },
+  { annotations: { [LAST_APPLIED_ANNOTATION]: COPY } },
+  { annotations: { [LAST_APPLIED_ANNOTATION]: COPY.replace('owner-uid', 'owner\\u002Duid') } },
+  { annotations: { [CLAIM_RESTORED]: 'true' } },
+];
+const REFUSAL = 'To restore claims, bind the user to the ClusterRole holdfast-restore';
 const STATUS = { status: { ips: ['10.0.0.5/24'] } };
 
 /** The rights that tools for backups have anyway. */
@@ -112,12 +136,24 @@ describe('the rights to restore claims, on a kube-apiserver', function () {
     ['namespace-owner', 'a tenant with the role cluster-admin in the namespace'],
   ] as const) {
     it(`${rights} cannot create a claim that looks restored, and is told the role for it`, async () => {
-      for (const metadata of [{ annotations: OWNER }, { ownerReferences: [VM] }, { finalizers: [CLAIM_FINALIZER] }]) {
-        await expectDenial(
-          restore(user, metadata),
-          'To restore claims, bind the user to the ClusterRole holdfast-restore',
-        );
-      }
+      const others = [{ annotations: OWNER }, { ownerReferences: [VM] }, { finalizers: [CLAIM_FINALIZER] }];
+      for (const metadata of [...others, ...RECORDS]) await expectDenial(restore(user, metadata), REFUSAL);
+    });
+
+    it(`${rights} cannot change whether a claim looks restored`, async () => {
+      const { name } = (await restore('velero', {})).metadata;
+      for (const metadata of RECORDS) await expectDenial(patch(user, name, { metadata }), REFUSAL);
+      const restored = (await restore('velero', RESTORED)).metadata.name;
+      const labels = { [VELERO_RESTORE_NAME]: null };
+      await expectDenial(patch(user, restored, { metadata: { labels } }), REFUSAL);
+    });
+
+    it(`${rights} applies and changes claims that were no VM's`, async () => {
+      const annotations = { [LAST_APPLIED_ANNOTATION]: '{"metadata":{"annotations":{"note":"\\u003c"}}}' };
+      const { name } = (await restore(user, { annotations })).metadata;
+      await expectDenial(patch(user, name, { metadata: { labels: { app: 'web' } } }), undefined);
+      const applied = (await restore('velero', APPLIED)).metadata.name;
+      await expectDenial(patch(user, applied, { metadata: { labels: { app: 'web' } } }), undefined);
     });
 
     it(`${rights} can neither take over a restored claim nor write its addresses`, async () => {

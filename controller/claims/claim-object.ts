@@ -23,7 +23,7 @@ import type { DesiredClaim } from './desired-claim.js';
 
 /** Changes to a claim. Lists are complete; maps hold only the keys that change, null for a key that is removed. */
 export interface ClaimChanges {
-  labels?: Record<string, string>;
+  labels?: Record<string, string | null>;
   annotations?: Record<string, string | null>;
   finalizers?: string[];
   ownerReferences?: OwnerReference[];

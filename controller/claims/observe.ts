@@ -1,7 +1,7 @@
 import { type IPAMClaim, claimName, swappedClaimName } from '../../api/ipam-claim.js';
 import type { Lister } from '../../kube/cache.js';
 import { type VirtualMachine, type VirtualMachineInstance, controllingVm } from '../../api/kubevirt.js';
-import { type KubeObject, joinKey, objectKey, splitKey } from '../../api/meta.js';
+import { type KubeObject, isBeingDeleted, joinKey, objectKey, splitKey } from '../../api/meta.js';
 import { PERSISTENT_IPS_DISABLED, PERSISTENT_IPS_LABEL, PRIMARY_CLAIM_ANNOTATION } from '../../api/names.js';
 import { type Pod, controllingVmi } from '../../api/pod.js';
 import { BY_UID, BY_WORKLOAD } from '../../cluster/indexes.js';
@@ -88,11 +88,12 @@ function readNamespace(
   namespace: string,
   { namespaces, networks }: Listers,
   { isGateOpen, servesPrimaryNetworks }: WorkloadSettings,
-): Pick<ObservedWorkload, 'canCreateClaims' | 'needsPrimaryNetwork' | 'primaryNetwork'> {
+): Pick<ObservedWorkload, 'canCreateClaims' | 'isNamespaceDeleted' | 'needsPrimaryNetwork' | 'primaryNetwork'> {
   const object = namespaces.get(namespace);
   const needsPrimaryNetwork = servesPrimaryNetworks && hasPrimaryNetworkLabel(object);
   return {
     canCreateClaims: isGateOpen && object?.metadata.labels?.[PERSISTENT_IPS_LABEL] !== PERSISTENT_IPS_DISABLED,
+    isNamespaceDeleted: object !== undefined && isBeingDeleted(object),
     needsPrimaryNetwork,
     primaryNetwork: needsPrimaryNetwork ? findPrimaryNetwork(namespace, networks) : undefined,
   };

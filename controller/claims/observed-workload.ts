@@ -15,6 +15,7 @@ export interface ObservedWorkload {
   /** Its namespace is labelled for a primary user-defined network, and the feature gate is enabled. */
   needsPrimaryNetwork: boolean;
   primaryNetwork: PrimaryNetwork | undefined;
+  isNamespaceDeleted: boolean;
   /** For each owner. */
   maxClaims: number;
   /** How long a restored claim waits for its owner, from its creation. */

@@ -1,35 +1,34 @@
-import { expect } from 'chai';
-import { swappedClaimName } from '../../api/ipam-claim.js';
-import {
-  type WorkloadClaimOptions,
-  claim,
-  launcher,
-  vm,
-  vmReference,
-  vmi,
-  vmiReference,
-} from '../../test/workload-objects.js';
+import { type IPAMClaim, swappedClaimName } from '../../api/ipam-claim.js';
+import { CLAIM_RESTORED, VELERO_RESTORE_NAME } from '../../api/names.js';
+import { type WorkloadClaimOptions, claim, launcher, vm, vmReference, vmi } from '../../test/workload-objects.js';
 import { itPlansClaims } from './testing/claim-plan-cases.js';
-import { NOW, observationOf } from './testing/workload-observation.js';
-import { plan } from './plan.js';
+import { NOW } from './testing/workload-observation.js';
 
 const SWAPPED = swappedClaimName('vm1', 'data', 'blue-net');
-const REQUESTED = 'ipam.holdfast.dev/requested-addresses';
-const APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 const FORMER = { name: 'vm1', uid: 'former-uid' };
 const HOUR_AGO = '2026-01-01T11:00:00Z';
 
 /** A claim as Velero restores it. */
 function restored(options: WorkloadClaimOptions = {}) {
+  return withLabel(orphaned(options), VELERO_RESTORE_NAME, 'nightly-1');
+}
+
+/** A claim of a stopped VM that was deleted with `--cascade=orphan`. */
+function orphaned(options: WorkloadClaimOptions = {}) {
   return claim({ owner: null, recordedOwner: FORMER, created: NOW, ...options });
 }
 
-/** A claim as `kubectl apply` restores it. */
-function applied(options: WorkloadClaimOptions = {}, copy: object = {}) {
-  const made = claim({ owner: vmReference(FORMER.uid), created: NOW, ...options });
-  const { annotations } = made.metadata;
-  const saved = { metadata: { uid: 'saved-uid', annotations }, status: { ips: ['10.0.0.5/24'] }, ...copy };
-  return { ...made, metadata: { ...made.metadata, annotations: { ...annotations, [APPLIED]: JSON.stringify(saved) } } };
+function withLabel(made: IPAMClaim, key: string, value: string): IPAMClaim {
+  return { ...made, metadata: { ...made.metadata, labels: { ...made.metadata.labels, [key]: value } } };
+}
+
+/** A claim as another backup tool restores it. */
+function marked(value: string): IPAMClaim {
+  const made = orphaned();
+  return {
+    ...made,
+    metadata: { ...made.metadata, annotations: { ...made.metadata.annotations, [CLAIM_RESTORED]: value } },
+  };
 }
 
 const again = vm({ data: 'blue' }, { uid: 'new-uid' });
@@ -42,6 +41,21 @@ describe('the plan', () => {
       {
         name: 'keeps it until its VM is restored',
         given: { claims: [restored()] },
+        expect: ['wait for vm1.data, RestoredIPAMClaimWaiting on the claim'],
+      },
+      {
+        name: 'keeps one that another tool marked as restored until its VM is restored',
+        given: { claims: [marked('true')] },
+        expect: ['wait for vm1.data, RestoredIPAMClaimWaiting on the claim'],
+      },
+      {
+        name: 'releases one that another tool marked with another value',
+        given: { claims: [marked('false')] },
+        expect: ['release vm1.data'],
+      },
+      {
+        name: 'keeps it while its namespace is being deleted, until it is deleted too',
+        given: { claims: [restored()], isNamespaceDeleted: true },
         expect: ['wait for vm1.data, RestoredIPAMClaimWaiting on the claim'],
       },
       {
@@ -62,27 +76,27 @@ describe('the plan', () => {
       {
         name: 'gives it to the VM that was restored',
         given: { vm: again, claims: [restored()] },
-        expect: ['update vm1.data for new-uid: annotations ownerReferences'],
+        expect: ['update vm1.data for new-uid: annotations labels ownerReferences'],
       },
       {
         name: 'gives it to the VM although it waited too long',
         given: { vm: again, claims: [restored({ created: HOUR_AGO })] },
-        expect: ['update vm1.data for new-uid: annotations ownerReferences'],
+        expect: ['update vm1.data for new-uid: annotations labels ownerReferences'],
       },
       {
         name: 'gives it to the VM that is starting already',
         given: { vm: again, vmi: starting, claims: [restored()] },
-        expect: ['update vm1.data for new-uid: annotations ownerReferences'],
+        expect: ['update vm1.data for new-uid: annotations labels ownerReferences'],
       },
       {
         name: 'gives it to the VM under any name',
         given: { vm: again, claims: [restored({ name: SWAPPED })] },
-        expect: [`update ${SWAPPED} for new-uid: annotations ownerReferences`],
+        expect: [`update ${SWAPPED} for new-uid: annotations labels ownerReferences`],
       },
       {
         name: 'gives it to a VM in another namespace than that of its NAD',
         given: { vm: again, claims: [restored({ nad: 'former/blue' })] },
-        expect: ['update vm1.data for new-uid: annotations ownerReferences'],
+        expect: ['update vm1.data for new-uid: annotations labels ownerReferences'],
       },
       {
         name: 'gives one to each interface, and keeps those that the VM does not want',
@@ -96,8 +110,8 @@ describe('the plan', () => {
         },
         expect: [
           'wait for vm1.gone, RestoredIPAMClaimWaiting on the claim',
-          'update vm1.data for new-uid: annotations ownerReferences',
-          'update vm1.extra for new-uid: annotations ownerReferences',
+          'update vm1.data for new-uid: annotations labels ownerReferences',
+          'update vm1.extra for new-uid: annotations labels ownerReferences',
         ],
       },
       {
@@ -105,7 +119,7 @@ describe('the plan', () => {
         given: { vm: again, claims: [restored(), restored({ name: SWAPPED })] },
         expect: [
           `wait for ${SWAPPED}, RestoredIPAMClaimWaiting on the claim`,
-          'update vm1.data for new-uid: annotations ownerReferences',
+          'update vm1.data for new-uid: annotations labels ownerReferences',
         ],
       },
       {
@@ -126,18 +140,33 @@ describe('the plan', () => {
       {
         name: 'gives it to a standalone VMI of its name',
         given: { vmi: vmi({ data: 'blue' }, { vm: null }), claims: [restored()] },
-        expect: ['update vm1.data for vmi-uid: annotations ownerReferences'],
+        expect: ['update vm1.data for vmi-uid: annotations labels ownerReferences'],
       },
       {
         name: 'gives it only to the VMI if a VM has not adopted the VMI yet',
         given: { vm: again, vmi: vmi({ data: 'blue' }, { vm: null }), claims: [restored()] },
-        expect: ['update vm1.data for vmi-uid: annotations ownerReferences', 'wait for vm1.data'],
+        expect: ['update vm1.data for vmi-uid: annotations labels ownerReferences', 'wait for vm1.data'],
       },
     ]);
   });
 
   describe('for a claim that looks restored', () => {
     itPlansClaims([
+      {
+        name: 'releases the claim of a stopped VM that was deleted with orphan propagation',
+        given: { claims: [orphaned()] },
+        expect: ['release vm1.data'],
+      },
+      {
+        name: 'releases one with an empty label of Velero, which the policy does not refuse',
+        given: { claims: [withLabel(orphaned(), VELERO_RESTORE_NAME, '')] },
+        expect: ['release vm1.data'],
+      },
+      {
+        name: 'gives the claim of a VM that was deleted with orphan propagation to a new VM of its name',
+        given: { vm: again, claims: [orphaned()] },
+        expect: ['update vm1.data for new-uid: annotations ownerReferences'],
+      },
       {
         name: 'gives it to no VM while a launcher of an earlier VM runs',
         given: { vm: again, launchers: [oldLauncher], claims: [restored()] },
@@ -174,85 +203,5 @@ describe('the plan', () => {
         expect: ['release vm1.data', 'wait for vm1.data, IPAMClaimOfPredecessor on vm'],
       },
     ]);
-  });
-
-  describe('for a claim that kubectl apply restored', () => {
-    itPlansClaims([
-      {
-        name: 'removes the owner reference for which the garbage collector would delete it',
-        given: { claims: [applied()] },
-        expect: ['update vm1.data for former-uid: annotations ownerReferences'],
-      },
-      {
-        name: 'gives it to the VM that was restored',
-        given: { vm: again, claims: [applied()] },
-        expect: ['update vm1.data for new-uid: annotations ownerReferences'],
-      },
-      {
-        name: 'gives it to a standalone VMI that was restored',
-        given: { vmi: vmi({ data: 'blue' }, { vm: null }), claims: [applied({ owner: vmiReference(FORMER.uid) })] },
-        expect: ['update vm1.data for vmi-uid: annotations ownerReferences'],
-      },
-      {
-        name: 'keeps it for its VM although the garbage collector has deleted it',
-        given: { claims: [applied({ deleting: true })] },
-        expect: ['wait for vm1.data, RestoredIPAMClaimWaiting on the claim'],
-      },
-      {
-        name: 'replaces it for its VM if the garbage collector has deleted it',
-        given: { vm: again, claims: [applied({ deleting: true })] },
-        expect: ['release vm1.data, then create it'],
-      },
-      {
-        name: 'keeps it while a launcher of an earlier VM runs',
-        given: { vm: again, launchers: [oldLauncher], claims: [applied({ deleting: true })] },
-        expect: ['wait for vm1.data', 'wait for vm1.data, IPAMClaimOfPredecessor on vm'],
-      },
-      {
-        name: 'releases it if kubectl only changed it, because the copy has its UID',
-        given: { claims: [applied({}, { metadata: { uid: 'vm1.data-uid' } })] },
-        expect: ['release vm1.data'],
-      },
-      {
-        name: 'releases it if it had another owner when it was applied',
-        given: {
-          claims: [
-            applied({}, { metadata: { uid: 'saved-uid', annotations: { 'ipam.holdfast.dev/owner-uid': 'x' } } }),
-          ],
-        },
-        expect: ['release vm1.data'],
-      },
-      {
-        name: 'releases it if the copy is not an object',
-        given: { claims: [applied({}, { metadata: [] })] },
-        expect: ['release vm1.data'],
-      },
-      {
-        name: 'releases it if the copy is longer than any claim',
-        given: { claims: [applied({}, { note: 'x'.repeat(40_000) })] },
-        expect: ['release vm1.data'],
-      },
-    ]);
-
-    const addressesOf = (given: Parameters<typeof observationOf>[0]) => {
-      const [action] = plan(observationOf(given));
-      if (action?.kind === 'update') return action.set.annotations?.[REQUESTED];
-      return action?.kind === 'release' ? action.successor?.metadata.annotations?.[REQUESTED] : undefined;
-    };
-
-    it('requests the addresses that it had', () => {
-      const expected = '["10.0.0.5/24"]';
-      expect(addressesOf({ claims: [applied()] })).to.equal(expected);
-      expect(addressesOf({ vm: again, claims: [applied()] })).to.equal(expected);
-      expect(addressesOf({ vm: again, claims: [applied({ deleting: true, ips: ['10.0.0.9/24'] })] })).to.equal(
-        expected,
-      );
-    });
-
-    it('requests no addresses that cannot be addresses', () => {
-      for (const ips of ['10.0.0.5/24', [{}], ['x'.repeat(50)], []]) {
-        expect(addressesOf({ vm: again, claims: [applied({}, { status: { ips } })] })).to.equal(undefined);
-      }
-    });
   });
 });

@@ -10,7 +10,7 @@ import { type OwnerClaims, findDesiredClaims } from './desired.js';
 import { planMissingClaim, regardingKind } from './missing-claims.js';
 import type { ObservedWorkload } from './observed-workload.js';
 import { type OwnedClaim, ownedClaims } from './ownership.js';
-import { isRestored, keepRestored } from './restored-claims.js';
+import { isRestored, keepRestored, waitsForOwner } from './restored-claims.js';
 import { releaseAfterOwner, releaseAfterUnplug, releaseAfterUserDelete, releaseOwnerless } from './release-rules.js';
 
 /** Plans the changes to the claims of one workload. Pure: the same observation gives the same actions. */
@@ -117,7 +117,7 @@ function planClaim(
     const reason = `its owner is ${owner.kind} ${owner.uid} now, not ${recordedOwnerUid}`;
     return { kind: 'update', claim, owner, set, reason };
   }
-  if (isRestored(owned)) return keepRestored(owned, observed);
+  if (isRestored(owned) && waitsForOwner(owned, observed)) return keepRestored(owned, observed);
   if (state !== 'alive') return releaseAfterOwner(owned, observed);
   if (desired === undefined) return releaseAfterUnplug(owned, byOwner, observed);
   if (isBeingDeleted(claim)) return releaseAfterUserDelete(owned, desired, observed);

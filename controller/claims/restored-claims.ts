@@ -1,7 +1,13 @@
 import type { ClaimOwner } from '../../api/ipam-claim.js';
 import { describeValue } from '../../api/json.js';
 import { controllerOf, isBeingDeleted, objectKey } from '../../api/meta.js';
-import { CLAIM_REQUESTED_ADDRESSES, CLAIM_REQUEST_ORIGIN, EventReason } from '../../api/names.js';
+import {
+  CLAIM_REQUESTED_ADDRESSES,
+  CLAIM_REQUEST_ORIGIN,
+  CLAIM_RESTORED,
+  EventReason,
+  VELERO_RESTORE_NAME,
+} from '../../api/names.js';
 import type { Action } from './action.js';
 import { requestText } from './address-requests.js';
 import { appliedAddressesOf } from './applied-copy.js';
@@ -12,15 +18,32 @@ import { type OwnedClaim, isInUse } from './ownership.js';
 import type { WorkloadEvent } from './workload-event.js';
 
 /**
- * Returns true for a claim that was restored from a backup: the owner that it names is gone, but did not take the claim with it. Backup tools drop
- * owner references. kubectl keeps them, so the garbage collector deletes the claim sooner or later. A claim also looks restored if its VM was deleted
- * with `--cascade=orphan` while it was stopped.
+ * Returns true for a claim that may have been restored from a backup: the owner that it names is gone, but did not take the claim with it. Backup tools
+ * drop owner references. kubectl keeps them, so the garbage collector deletes the claim sooner or later. The claim of a stopped VM that was deleted
+ * with `--cascade=orphan` looks the same. A VM of that name may adopt either.
  */
 export function isRestored({ claim, owner, recordedOwnerUid, state }: OwnedClaim): boolean {
   if (state !== 'gone' || owner.uid !== recordedOwnerUid) return false;
   // only a user deletes a claim without an owner reference
   if (controllerOf(claim) === undefined) return !isBeingDeleted(claim);
   return appliedAddressesOf(claim, recordedOwnerUid) !== undefined;
+}
+
+/**
+ * Returns true if such a claim may wait for its owner, because a tool recorded the restore. The policy claim-guard accepts the records only from users
+ * who may restore claims. A claim that is being deleted must not keep its namespace.
+ */
+export function waitsForOwner(
+  { claim, recordedOwnerUid }: OwnedClaim,
+  { isNamespaceDeleted }: ObservedWorkload,
+): boolean {
+  if (isNamespaceDeleted && isBeingDeleted(claim)) return false;
+  const { labels, annotations } = claim.metadata;
+  return (
+    (labels?.[VELERO_RESTORE_NAME] ?? '') !== '' ||
+    annotations?.[CLAIM_RESTORED] === 'true' ||
+    appliedAddressesOf(claim, recordedOwnerUid) !== undefined
+  );
 }
 
 /** Keeps a restored claim, and so its addresses, for a VM that is restored later. */
@@ -72,9 +95,16 @@ export function adoptRestored(owned: OwnedClaim, newOwner: ClaimOwner, desired: 
   }
   const set = changesTo(claim, newOwner, desired) ?? {};
   const request = requestText(desired) === undefined ? requestOf(requested) : {};
-  const annotations = { ...set.annotations, ...request };
+  const annotations = { ...set.annotations, ...request, ...removed(claim.metadata.annotations, CLAIM_RESTORED) };
+  const labels = { ...set.labels, ...removed(claim.metadata.labels, VELERO_RESTORE_NAME) };
+  const changes = { ...set, annotations, ...(Object.keys(labels).length > 0 && { labels }) };
   const reason = `it was restored: ${newOwner.kind} ${newOwner.uid} adopts it from ${owner.uid}, which is gone`;
-  return { kind: 'update', claim, owner: newOwner, set: { ...set, annotations }, reason };
+  return { kind: 'update', claim, owner: newOwner, set: changes, reason };
+}
+
+/** Otherwise the claim would count as restored again if its new owner is deleted without it. */
+function removed(map: Record<string, string> | undefined, key: string): Record<string, null> {
+  return map?.[key] === undefined ? {} : { [key]: null };
 }
 
 /** Replaces a restored claim, which nothing uses, if the interface of its name is on another network now. */

@@ -89,6 +89,13 @@ describe('the workloads that a change concerns', () => {
     expect(keysOfNamespace(changed(after, { ...after }), caches)).to.deep.equal([]);
   });
 
+  it('of a namespace that is being deleted include those of which only a claim is left', () => {
+    const before = { metadata: { name: 'vms' } };
+    const after = { metadata: { name: 'vms', deletionTimestamp: '2026-01-01T00:00:00Z' } };
+    const caches = cachesOf({ claims: [claim({ owner: vmReference('u3', 'vm3') })] });
+    expect(keysOfNamespace(changed(before, after), caches)).to.deep.equal(['vms/vm3']);
+  });
+
   it('of the whole cluster are every VM, VMI and owner of a claim', () => {
     const list = <S>(...objects: S[]) => ({ list: () => objects });
     const caches = {

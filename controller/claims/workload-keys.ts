@@ -44,12 +44,20 @@ export function keysOfNad(
   return [...keys, ...keysByIndex(listers, BY_NAMESPACE, namespace)];
 }
 
-/** If a namespace opts in or out, all its workloads are concerned. */
-export function keysOfNamespace(change: ObjectChange<KubeObject>, workloads: WorkloadListers): string[] {
-  const [before = '{}', after] = versionsOf(change).map(({ metadata }) => JSON.stringify(metadata.labels ?? {}));
-  return change.type === 'changed' && before === after
-    ? []
-    : keysByIndex(workloads, BY_NAMESPACE, change.object.metadata.name);
+/** If a namespace opts in or out, or is deleted, all its workloads are concerned. */
+export function keysOfNamespace(
+  change: ObjectChange<KubeObject>,
+  listers: WorkloadListers & { claims: Pick<Lister<IPAMClaim>, 'byIndex'> },
+): string[] {
+  const [before, after] = versionsOf(change).map(({ metadata: { labels = {}, deletionTimestamp } }) =>
+    JSON.stringify([labels, deletionTimestamp]),
+  );
+  if (change.type === 'changed' && before === after) return [];
+  const { name } = change.object.metadata;
+  return [
+    ...keysByIndex(listers, BY_NAMESPACE, name),
+    ...listers.claims.byIndex(BY_NAMESPACE, name).flatMap(workloadOfClaim),
+  ];
 }
 
 interface ListSource<S> {

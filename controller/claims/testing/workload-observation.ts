@@ -32,6 +32,8 @@ export interface WorkloadScenario {
   /** How many claims one VM may have. */
   maxClaims?: number;
   optedOut?: boolean;
+  /** The namespace is being deleted. */
+  isNamespaceDeleted?: boolean;
   /** How long a restored claim waits. Default: an hour. */
   restoreWaitMs?: number;
   /** The namespace has the label of OVN-Kubernetes for a primary network. */
@@ -56,13 +58,14 @@ export function cachesOf(given: WorkloadScenario): Listers {
     ...(given.optedOut && { 'ipam.holdfast.dev/persistent-ips': 'disabled' }),
     ...(given.isPrimary && { 'k8s.ovn.org/primary-user-defined-network': '' }),
   };
+  const deleted = given.isNamespaceDeleted === true ? { deletionTimestamp: NOW } : {};
   return {
     vms: filled(VM_INDEXES, [...(given.vm ? [given.vm] : []), ...(given.otherVms ?? [])], transformVm),
     vmis: filled(VMI_INDEXES, given.vmi ? [given.vmi] : [], transformVmi),
     launchers: filled(LAUNCHER_INDEXES, given.launchers ?? [], transformLauncher),
     claims: filled(CLAIM_INDEXES, given.claims ?? [], transformClaim),
     networks: filled(NAD_INDEXES, given.nads ?? [BLUE, GREEN], transformNad),
-    namespaces: filled({}, [{ metadata: { name: NAMESPACE, labels } }], transformNamespace),
+    namespaces: filled({}, [{ metadata: { name: NAMESPACE, labels, ...deleted } }], transformNamespace),
   };
 }
 

@@ -5,6 +5,7 @@ import {
   CLAIM_FINALIZER,
   CLAIM_VM_NETWORK,
   LAST_APPLIED_ANNOTATION,
+  VELERO_RESTORE_NAME,
   PERSISTENT_IPS_LABEL,
 } from '../../../../api/names.js';
 import { controllingVmi } from '../../../../api/pod.js';
@@ -195,7 +196,8 @@ export class ClaimsModelCluster {
   /** A restored claim waits for an owner that wants it. */
   #isWaiting(claim: IPAMClaim, networks: readonly SecondaryNetwork[]): boolean {
     const uid = claimOwnerOf(claim)?.uid ?? '';
-    const isRestored = !this.world.hasUid(uid) && (controllerOf(claim) === undefined || isApplied(claim));
+    const isRestored =
+      !this.world.hasUid(uid) && ((controllerOf(claim) === undefined && isOfVelero(claim)) || isApplied(claim));
     const isWanted = networks.some((network) => {
       const config = this.#configOf(network);
       const fits = config?.ok === true && config.network.name === claim.spec.network;
@@ -250,6 +252,10 @@ export class ClaimsModelCluster {
       throw new Error(`the VM does not run: ${this.describe()}`);
     }
   }
+}
+
+function isOfVelero({ metadata }: IPAMClaim): boolean {
+  return VELERO_RESTORE_NAME in (metadata.labels ?? {});
 }
 
 /** `kubectl apply` created the claim. */

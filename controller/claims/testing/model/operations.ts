@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { type IPAMClaim, claimOwnerOf, claimVmNetworkOf } from '../../../../api/ipam-claim.js';
 import { isBeingDeleted, objectKey } from '../../../../api/meta.js';
-import { CLAIM_OWNER_UID, LAST_APPLIED_ANNOTATION } from '../../../../api/names.js';
+import { CLAIM_OWNER_UID, LAST_APPLIED_ANNOTATION, VELERO_RESTORE_NAME } from '../../../../api/names.js';
 import { NAMESPACE, claim, nad, vmReference, vmiSpec } from '../../../../test/workload-objects.js';
 import { VMI_FINALIZER, VM_FINALIZER } from './kubevirt.js';
 import { plug, setAbsent, unplug } from './spec-edits.js';
@@ -192,8 +192,11 @@ function restoreClaim(world: ClaimsWorld, saved: number, by: 'Velero' | 'kubectl
   delete copy.metadata.annotations?.[LAST_APPLIED_ANNOTATION];
   // the version of an interface's claim of which another version exists already cannot be in the same backup
   if (world.list('claims').some((other) => interfaceOf(other) === interfaceOf(copy))) return;
-  if (by === 'Velero') delete copy.metadata.ownerReferences;
-  else copy.metadata.annotations = { ...copy.metadata.annotations, [LAST_APPLIED_ANNOTATION]: JSON.stringify(backup) };
+  if (by === 'Velero') {
+    delete copy.metadata.ownerReferences;
+    copy.metadata.labels = { ...copy.metadata.labels, [VELERO_RESTORE_NAME]: 'nightly-1' };
+  } else
+    copy.metadata.annotations = { ...copy.metadata.annotations, [LAST_APPLIED_ANNOTATION]: JSON.stringify(backup) };
   world.create('claims', copy);
 }
 
