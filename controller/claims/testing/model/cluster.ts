@@ -157,8 +157,11 @@ export class ClaimsModelCluster {
     return this.world.list('claims').some((claim) => (claim.metadata.finalizers ?? []).length === 0);
   }
 
+  /** A VM that is being deleted wants nothing more; it may wait for a claim that an orphaned VMI uses. */
   #networks(): SecondaryNetwork[] {
-    const specs = [this.world.get('vms', VM_KEY)?.spec?.template?.spec, this.world.get('vmis', VM_KEY)?.spec];
+    const vm = this.world.get('vms', VM_KEY);
+    const vmSpec = vm === undefined || isBeingDeleted(vm) ? undefined : vm.spec?.template?.spec;
+    const specs = [vmSpec, this.world.get('vmis', VM_KEY)?.spec];
     return specs
       .flatMap((spec) => secondaryNetworks(spec, NAMESPACE))
       .filter(({ isUnplugRequested }) => !isUnplugRequested);
