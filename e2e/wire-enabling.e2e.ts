@@ -3,6 +3,7 @@ import { podInterfaceName } from '../api/pod-interface.js';
 import { IPS_ALLOCATED } from '../api/names.js';
 import type { Pod } from '../api/pod.js';
 import { bareAddress } from '../test/bare-address.js';
+import { SuspendedHoldfast } from './ipam-extensions/suspended-holdfast.js';
 import { describeStory } from './story/describe.js';
 import { bridgeOf } from './story/networks.js';
 import { itWithWireStory, type WireStory } from './story/wire-story.js';
@@ -56,6 +57,23 @@ describeStory('A VM that runs when persistent addresses are allowed', (story) =>
     await story().addresses.createNetwork('blue', ['10.77.2.0/24']);
     await story().addresses.waitForExactIPs('vm1.data', [address]);
     await expectKept(wire, address);
+  });
+
+  itWithWireStory('keeps the address that it had before Holdfast was installed', story, async (wire) => {
+    const { bed } = wire.context;
+    await useStaticIpam('10.77.4.7/24');
+    const suspended = await SuspendedHoldfast.suspend(bed);
+    try {
+      await bed.ipam.stop();
+      expect((await start(wire)).address).to.equal('10.77.4.7/24');
+    } finally {
+      await bed.ipam.start();
+      await suspended.resume();
+    }
+    await story().addresses.createNetwork('blue', ['10.77.4.0/24']);
+    await story().addresses.waitForExactIPs('vm1.data', ['10.77.4.7/24']);
+    await wire.waitForAddresses(await wire.launcher('vm1'), DATA, ['10.77.4.7/24']);
+    await expectKept(wire, '10.77.4.7/24');
   });
 
   itWithWireStory(
