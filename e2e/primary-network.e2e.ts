@@ -156,8 +156,7 @@ describeOnBed('A VM on a primary user-defined network', (story) => {
   });
 
   it('keeps its annotations while it runs, so that a policy of OVN-Kubernetes that forbids changes stops no update', async () => {
-    const withdraw = await forbidChanges(story());
-    try {
+    await whileChangesForbidden(story(), async () => {
       await story().createVm('vm1', {}, { macs: { default: MAC } });
       await story().waitRunning('vm1');
       const pod = await waitForAddresses('vm1', (await waitServed('vm1.default')).status?.ips ?? []);
@@ -179,9 +178,7 @@ describeOnBed('A VM on a primary user-defined network', (story) => {
           expect(metadata.annotations?.[key], `${key} after ${JSON.stringify(annotations)}`).to.equal(kept[key]);
         }
       }
-    } finally {
-      await withdraw();
-    }
+    });
   });
 
   it('waits for the primary network of its namespace, and then starts with its claim', async () => {
@@ -211,9 +208,19 @@ function policyResource(plural: string, kind: string): Resource<KubeObject & { s
   return { group: 'admissionregistration.k8s.io', version: 'v1', plural, kind, namespaced: false };
 }
 
-/** Forbids changes of the default network of pods, as OVN-Kubernetes does. @returns a function that removes the policy */
-async function forbidChanges({ client, namespace }: Story): Promise<() => Promise<void>> {
-  const metadata = { name: `default-network-${namespace}` };
+/** Runs `act` while changes of the default network of pods are forbidden, as OVN-Kubernetes does. */
+async function whileChangesForbidden(story: Story, act: () => Promise<void>): Promise<void> {
+  const metadata = { name: `default-network-${story.namespace}` };
+  try {
+    await forbidChanges(story, metadata);
+    await act();
+  } finally {
+    for (const resource of [BINDINGS, POLICIES]) await story.client.delete(resource, metadata);
+  }
+}
+
+/** Creates the policy, and waits until it is enforced. */
+async function forbidChanges({ client, namespace }: Story, metadata: { name: string }): Promise<void> {
   const annotation = `metadata.?annotations['${DEFAULT_NETWORK_ANNOTATION}']`;
   const matchConstraints = {
     resourceRules: [{ apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['UPDATE'] }],
@@ -233,9 +240,6 @@ async function forbidChanges({ client, namespace }: Story): Promise<() => Promis
     const answer = await client.patch(PODS, { namespace, name: 'probe' }, { type: 'merge', body }).catch(messageOf);
     return typeof answer === 'string' && answer.includes(message);
   });
-  return async () => {
-    for (const resource of [BINDINGS, POLICIES]) await client.delete(resource, metadata);
-  };
 }
 
 describeStory('Without the feature gate for primary networks', (story) => {

@@ -26,27 +26,32 @@ export type Variant = (typeof VARIANTS)[keyof typeof VARIANTS];
 /** kubevirt/ipam-extensions, installed on a bed. */
 export class IpamExtensions {
   readonly #bed: Bed;
-  readonly #running: Program | Replay;
   readonly #configuration: string;
+  #running: Program | Replay | undefined;
 
-  private constructor(bed: Bed, running: Program | Replay, configuration: string) {
+  private constructor(bed: Bed, configuration: string) {
     this.#bed = bed;
-    this.#running = running;
     this.#configuration = configuration;
   }
 
   /** @param configuration the name of its webhook's configuration, which decides the order of webhooks */
   static async install(bed: Bed, variant: Variant, configuration = WEBHOOK_CONFIGURATION): Promise<IpamExtensions> {
-    await createAccount(bed);
-    const running = await variant.start(bed);
-    await connectWebhook(bed, running.webhookUrl, configuration);
-    return new IpamExtensions(bed, running, configuration);
+    const installed = new IpamExtensions(bed, configuration);
+    try {
+      await createAccount(bed);
+      installed.#running = await variant.start(bed);
+      await connectWebhook(bed, installed.#running.webhookUrl, configuration);
+    } catch (error) {
+      await installed.remove();
+      throw error;
+    }
+    return installed;
   }
 
   /** The webhook's configuration goes first: launchers are refused while nothing serves it. */
   async remove(): Promise<void> {
     await disconnectWebhook(this.#bed, this.#configuration);
-    await this.#running.stop();
+    await this.#running?.stop();
     await removeAccount(this.#bed);
   }
 }

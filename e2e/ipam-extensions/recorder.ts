@@ -42,11 +42,11 @@ const CASES: readonly CaseToRecord[] = [
 
 /** Records what kubevirt/ipam-extensions writes while Holdfast is not installed. */
 export async function recordWrites(bed: BedWithHoldfast, story: Story): Promise<RecordedCase[]> {
-  const holdfast = await SuspendedHoldfast.suspend(bed);
   const [api, webhook] = await Promise.all([
     RecordingProxy.open(bed, bed.server),
     RecordingProxy.open(bed, PROGRAM_WEBHOOK),
   ]);
+  const holdfast = await SuspendedHoldfast.suspend(bed);
   let program: Program | undefined;
   try {
     await createAccount(bed);

@@ -17,6 +17,21 @@ const REF = { name: 'holdfast-webhook' };
  * @returns a function that undoes it
  */
 export async function servePrimaryNetworks(bed: BedWithHoldfast): Promise<() => Promise<void>> {
+  const undo = async () => {
+    await changeWebhooks(bed, (webhooks) => webhooks.filter(({ name }) => name !== ENTRY));
+    await restart(bed, []);
+    await removeNamespaces(bed.client, [OVN_NAMESPACE]);
+  };
+  try {
+    await turnOn(bed);
+  } catch (error) {
+    await undo();
+    throw error;
+  }
+  return undo;
+}
+
+async function turnOn(bed: BedWithHoldfast): Promise<void> {
   await bed.client.create(NAMESPACES, { metadata: { name: OVN_NAMESPACE } });
   // without IPAM: host-local rejects requests for two addresses, which Multus passes on
   const config = { cniVersion: '1.0.0', name: 'ovn-kubernetes', type: 'bridge', bridge: 'ovn0' };
@@ -28,11 +43,6 @@ export async function servePrimaryNetworks(bed: BedWithHoldfast): Promise<() => 
     return [first!, ...others, { ...entry!, clientConfig } as typeof entry & object];
   });
   await restart(bed, [GATE]);
-  return async () => {
-    await changeWebhooks(bed, (webhooks) => webhooks.filter(({ name }) => name !== ENTRY));
-    await restart(bed, []);
-    await removeNamespaces(bed.client, [OVN_NAMESPACE]);
-  };
 }
 
 type Webhooks = NonNullable<WebhookConfigurationObject['webhooks']>;
