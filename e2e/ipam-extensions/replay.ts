@@ -36,6 +36,8 @@ export class Replay {
   readonly #claims: Informer<IPAMClaim>;
   readonly #queue = new WorkQueue({ clock: systemClock, random: Math.random });
   readonly #loop: ControllerLoop;
+  /** VMs whose removal is to be handled, by key. Their VMIs may remain. */
+  readonly #removedVms = new Set<string>();
   #webhook: PatchServer | undefined;
 
   private constructor(client: Client, templates: WriteTemplates) {
@@ -62,6 +64,9 @@ export class Replay {
     const informers = [replay.#vms, replay.#vmis, replay.#claims];
     for (const informer of informers) informer.start();
     await Promise.all(informers.map((informer) => informer.synced()));
+    replay.#vms.onChange(({ type, object }) => {
+      if (type === 'removed') replay.#removedVms.add(objectKey(object));
+    });
     for (const informer of [replay.#vms, replay.#vmis]) {
       informer.onChange(({ object }) => replay.#queue.add(objectKey(object)));
     }
@@ -87,6 +92,10 @@ export class Replay {
 
   async #sync(key: string): Promise<void> {
     const [vm, vmi] = [this.#vms.cache.get(key), this.#vmis.cache.get(key)];
+    if (vm === undefined && this.#removedVms.has(key)) {
+      await this.#release(key);
+      this.#removedVms.delete(key);
+    }
     if (this.#isOver(vm, vmi)) await this.#release(key);
     else if (vmi !== undefined && !isBeingDeleted(vmi)) await this.#create(vm, vmi);
   }
