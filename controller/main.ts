@@ -1,4 +1,4 @@
-import { joinKey, objectKey } from '../api/meta.js';
+import { joinKey } from '../api/meta.js';
 import { EventRecorder } from '../kube/events.js';
 import { ControllerLoop } from '../kube/controller-loop.js';
 import { WorkQueue } from '../kube/workqueue.js';
@@ -124,7 +124,7 @@ class Controller implements Component {
       this.#add(keysOfLauncher(change, claims.cache));
     });
     claims.onChange((change) => {
-      this.#term?.createdClaims.shown(objectKey(change.object));
+      this.#term?.createdClaims.shown(change.object);
       this.#term?.untoldChanges.claimChanged(change);
       this.#add(keysOfClaim(change, this.#blockedWorkloads));
     });

@@ -72,10 +72,7 @@ export function createSync(deps: SyncDependencies): (key: string, signal?: Abort
     });
     const failures = [...unread, ...failed];
     const succeeded = confirmed.filter((action) => !failures.some((failure) => failure.action === action));
-    const existing = failures.flatMap(({ action, error }) => (isAlreadyExists(error) ? [action] : []));
-    for (const action of [...succeeded, ...existing]) {
-      if (action.kind === 'create') deps.createdClaims.created(objectKey(action.claim));
-    }
+    recordCreated(succeeded, failures, deps.createdClaims);
     reportLife(lifeEventsOf(succeeded), deps);
     const isFirstForQuota = settleFailures(key, failures, observed, deps);
     if (held.length > 0) return { retry: OWNER_KIND_NOT_SERVED };
@@ -84,6 +81,21 @@ export function createSync(deps: SyncDependencies): (key: string, signal?: Abort
     if (isFirstForQuota) return { retry: 'a quota has no room for an IPAMClaim' };
     return nextSync(confirmed, untold.againAfterMs);
   };
+}
+
+/** A successor that exists already may be the released claim, which other finalizers keep. */
+function recordCreated(
+  succeeded: readonly Action[],
+  failures: readonly FailedAction[],
+  createdClaims: CreatedClaims,
+): void {
+  for (const action of succeeded) {
+    if (action.kind === 'create') createdClaims.created(action.claim);
+    if (action.kind === 'release' && action.successor) createdClaims.created(action.successor, action.claim);
+  }
+  for (const { action, error } of failures) {
+    if (action.kind === 'create' && isAlreadyExists(error)) createdClaims.created(action.claim);
+  }
 }
 
 function nextSync(actions: readonly Action[], ...others: (number | undefined)[]): SyncResult {
@@ -165,7 +177,7 @@ async function confirmNames(
     if (action.kind !== 'create') continue;
     try {
       const why =
-        (createdClaims.isExpected(objectKey(action.claim)) ? 'it was created a moment ago' : undefined) ??
+        (createdClaims.isExpected(action.claim) ? 'it was created a moment ago' : undefined) ??
         (await findAdoptable(key, action.claim, { client, call })) ??
         (await checkPrimaryName(action, { client, call }));
       if (why === undefined) continue;

@@ -1,3 +1,4 @@
+import type { IPAMClaim } from '../../../../api/ipam-claim.js';
 import { type KubeObject, objectKey } from '../../../../api/meta.js';
 import type { Listers } from '../../observe.js';
 import { createSync } from '../../sync.js';
@@ -79,7 +80,7 @@ export class ModelController {
     this.#seen[kind] += events.length;
     for (const { type, object } of events) {
       const change = type === 'set' ? this.#store(kind, object) : this.#remove(kind, object);
-      if (kind === 'claims') this.#created.shown(objectKey(change.object));
+      if (kind === 'claims') this.#created.shown(change.object as IPAMClaim);
       for (const key of this.#keysOf(kind, change)) this.queue.add(key);
     }
     return events.length > 0;
