@@ -2,7 +2,7 @@ import type { LeaseOwner } from '../../api/address-lease.js';
 import { parseLeaseMac } from '../../api/mac-address.js';
 import { joinKey, objectKey } from '../../api/meta.js';
 import { NetworkSelectionError, type NetworkSelection, networkSelectionsOf } from '../../api/network-selection.js';
-import { networkStatuses } from '../../api/network-status.js';
+import { type NetworkStatus, networkStatuses, reportedIPsOf } from '../../api/network-status.js';
 import { type Pod, hasUid, isTerminal } from '../../api/pod.js';
 import { type Address, AddressError, parseAddress, sameAddress } from '../../ipam/core/address.js';
 import { MAX_INTERFACE } from '../../ipam/core/lease-owner.js';
@@ -66,24 +66,19 @@ export function readableSelectionsIn(pod: Pod): NetworkSelection[] {
   }
 }
 
-function readReportedInterface(status: {
-  name: string;
-  interface?: string;
-  ips?: unknown;
-  mac?: unknown;
-}): ReportedInterface {
-  const { name, interface: podInterface = '', ips } = status;
-  const mac = typeof status.mac === 'string' ? parseLeaseMac(status.mac) : undefined;
+function readReportedInterface(status: NetworkStatus): ReportedInterface {
+  const { name, interface: podInterface = '' } = status;
+  const { mac: reportedMac } = status as { mac?: unknown };
+  const mac = typeof reportedMac === 'string' ? parseLeaseMac(reportedMac) : undefined;
   return {
     nad: name,
-    addresses: Array.isArray(ips) ? ips.flatMap((text) => parseReportedAddress(text) ?? []) : [],
+    addresses: reportedIPsOf(status).flatMap((ip) => parseReportedAddress(ip) ?? []),
     ...(podInterface !== '' && podInterface.length <= MAX_INTERFACE && { interface: podInterface }),
     ...(mac !== undefined && { mac }),
   };
 }
 
-function parseReportedAddress(text: unknown): Address | undefined {
-  if (typeof text !== 'string') return undefined;
+function parseReportedAddress(text: string): Address | undefined {
   try {
     return parseAddress(text.replace(/\/\d+$/, ''));
   } catch (error) {
