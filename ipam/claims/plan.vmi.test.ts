@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { SERVED_CLAIM, observationOf, describeStep } from './testing/claim-observation.js';
 import { vmReference } from '../../test/workload-objects.js';
 import { plan } from './plan.js';
+import { runningAddressesOf } from './running-addresses.js';
 import type { LauncherVmis } from './vmi-owners.js';
 
 describe('the next step of a claim whose launcher names a VMI', () => {
@@ -32,5 +33,24 @@ describe('the next step of a claim whose launcher names a VMI', () => {
 
   it('is none if the VMI was read a moment ago and could not be verified', () => {
     expect(stepWith({ unverifiedVmis: new Set(['u1']) })).to.match(/^none/);
+  });
+
+  it('is none if the claim shows nothing and the VMI of a launcher with addresses cannot be read', () => {
+    const observed = observationOf({});
+    const metadata = { ...observed.claim.metadata, ownerReferences: [vmReference('vm-uid')] };
+    const claim = { ...observed.claim, metadata };
+    const interfaces = [{ name: claim.spec.interface, nad: 'vms/blue', ips: ['10.0.0.5'] }];
+    const pods = [
+      { metadata: { name: 'p1', namespace: 'vms', uid: 'p1' }, isTerminal: false, claims: [], vmi, interfaces },
+    ];
+    const launcherVmis = {
+      ...observed.launcherVmis,
+      unverifiedVmis: new Set(['u1']),
+      unreadableVmis: new Set(['u1']),
+    };
+    const [pool] = observed.pools;
+    const running = runningAddressesOf({ claim, pods, launcherVmis, pool: pool!, held: [], leasesOf: () => [] });
+    const step = plan({ ...observed, claim, pods, launcherVmis, running }, { isLive: true, arePodsLive: true });
+    expect(describeStep(step)).to.equal('none: the VMI of a launcher that has addresses cannot be read');
   });
 });

@@ -98,14 +98,17 @@ describe('the VMIs that launchers name', () => {
       new StatusError({ request: 'GET', status: 404, reason: 'NotFound', message: 'page not found' }),
     ],
   ] as const) {
-    it(`verify no pod while ${name}, and are read again later`, async () => {
+    it(`are unreadable and verify no pod while ${name}, and are read again later`, async () => {
+      const unreadable = () => [...world.owners.verify([pod('a', 'vmi-uid')], claim()).unreadableVmis];
       world.fault = fault;
       expect(await world.verifiedPods([pod('a', 'vmi-uid')])).to.deep.equal([]);
+      expect(unreadable()).to.deep.equal(['vmi-uid']);
       world.fault = undefined;
       world.now += RECHECK_VMI_MS - 1;
       expect(await world.verifiedPods([pod('a', 'vmi-uid')])).to.deep.equal([]);
       world.now += 1;
       expect(await world.verifiedPods([pod('a', 'vmi-uid')])).to.deep.equal(['a']);
+      expect(unreadable()).to.deep.equal([]);
     });
   }
 
