@@ -43,11 +43,7 @@ describe('the next step of a claim whose launcher names a VMI', () => {
     const pods = [
       { metadata: { name: 'p1', namespace: 'vms', uid: 'p1' }, isTerminal: false, claims: [], vmi, interfaces },
     ];
-    const launcherVmis = {
-      ...observed.launcherVmis,
-      unverifiedVmis: new Set(['u1']),
-      unreadableVmis: new Set(['u1']),
-    };
+    const launcherVmis = { ...observed.launcherVmis, unverifiedVmis: new Set(['u1']), unreadableVmis: new Set(['u1']) };
     const [pool] = observed.pools;
     const running = runningAddressesOf({ claim, pods, launcherVmis, pool: pool!, held: [], leasesOf: () => [] });
     const step = plan({ ...observed, claim, pods, launcherVmis, running }, { isLive: true, arePodsLive: true });
