@@ -104,23 +104,6 @@ describe('a sync of a workload', () => {
     expect(await again()).to.equal(3);
   });
 
-  it('does not create a claim again that replaces another one until a watch event shows the new claim', async () => {
-    const given = { vm: vm({ data: 'blue' }) };
-    world.create('vms', { ...given.vm, running: false });
-    storedClaim();
-    world.delete('claims', 'vms/vm1.data');
-    const stored = world.list('claims')[0]!;
-    await sync({ ...given, claims: [stored] });
-    const creations = () => api.seen.filter((request) => request.startsWith('POST')).length;
-    expect(creations()).to.equal(1);
-    createdClaims.shown(stored);
-    expect(await sync(given)).to.have.property('retry');
-    expect(creations(), 'after the old claim is gone').to.equal(1);
-    createdClaims.shown(world.list('claims')[0]!);
-    await sync(given).catch((error: unknown) => expect(error).to.be.instanceOf(StatusError));
-    expect(creations(), 'after the new claim was shown').to.equal(2);
-  });
-
   it('reports on the VM why no pod gets the addresses while KubeVirt’s namespace is unknown', async () => {
     kubevirt = { problem: 'kubevirtNamespace is wrong' };
     await sync({ vm: vm({ data: 'blue' }), claims: [storedClaim()] });

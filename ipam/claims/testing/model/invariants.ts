@@ -98,6 +98,8 @@ export class Invariants implements WriteChecks {
     const claim = this.#world.claim(lease.spec.owner?.uid);
     if (after === undefined && this.#shown.has(uid)) throw new Violation(`${name} is deleted, and was shown`);
     if (claim === undefined || this.#isOvertaken(lease, claim) || this.#hasAnotherOf(lease)) return;
+    // the claim may have had another lease of this address, in another address space, which a user deleted
+    if (this.#world.freedByUser.has(lease.spec.address)) return;
     if (statusAddresses(claim).includes(lease.spec.address)) {
       throw new Violation(`${name} goes, and its claim shows it`);
     }

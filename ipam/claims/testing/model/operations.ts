@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import type { AddressPoolSpec, PoolSubnet } from '../../../../api/address-pool.js';
-import type { IPAMClaim } from '../../../../api/ipam-claim.js';
+import { type IPAMClaim, claimOwnerOf } from '../../../../api/ipam-claim.js';
 import {
   CLAIM_MAC,
   CLAIM_NAD,
@@ -261,7 +261,10 @@ function startPod(world: IpamWorld, name: Name): void {
 function addPod(world: IpamWorld, invariants: Invariants, name: Name): void {
   const key = `${NAMESPACE}/${name}`;
   const claim = world.get('ipamclaims', key);
-  if (claim === undefined || world.get('pods', key) === undefined) return;
+  const pod = world.get('pods', key);
+  if (claim === undefined || pod === undefined) return;
+  // a launcher without a reference gets the addresses of its VM's claim only
+  if (pod.metadata.ownerReferences !== undefined && claimOwnerOf(claim) === undefined) return;
   const isAllocated = claim.status?.conditions?.some(({ type, status }) => type === IPS_ALLOCATED && status === 'True');
   const ips = (claim.status?.ips ?? []).map(bareAddress);
   const held = leasesHeldBy(world, claim.metadata.uid).map(({ spec }) => spec.address);
@@ -283,7 +286,9 @@ function deleteLease(world: IpamWorld, index: number): void {
   // a user who deletes the lease of a pod without a claim frees an address that is in use
   const leases = world.list('addressleases').filter(({ spec }) => spec.owner?.kind !== 'Pod');
   const lease = leases[index % Math.max(leases.length, 1)];
-  if (lease !== undefined) world.remove('addressleases', lease.metadata.name);
+  if (lease === undefined) return;
+  world.freedByUser.add(lease.spec.address);
+  world.remove('addressleases', lease.metadata.name);
 }
 
 function timeOf(world: IpamWorld): string {

@@ -18,6 +18,8 @@ export const KINDS: readonly Kind[] = ['ipamclaims', 'addressleases', 'addresspo
 export class IpamWorld extends ObjectWorld<Objects> {
   /** Milliseconds since the epoch. */
   now = Date.UTC(2026, 0, 1);
+  /** The addresses whose leases a user deleted. */
+  readonly freedByUser = new Set<string>();
 
   constructor() {
     super(KINDS, 100);
