@@ -98,8 +98,6 @@ export class Invariants implements WriteChecks {
     const claim = this.#world.claim(lease.spec.owner?.uid);
     if (after === undefined && this.#shown.has(uid)) throw new Violation(`${name} is deleted, and was shown`);
     if (claim === undefined || this.#isOvertaken(lease, claim) || this.#hasAnotherOf(lease)) return;
-    // the claim may have had another lease of this address, in another address space, which a user deleted
-    if (this.#world.freedByUser.has(lease.spec.address)) return;
     if (statusAddresses(claim).includes(lease.spec.address)) {
       throw new Violation(`${name} goes, and its claim shows it`);
     }
@@ -113,8 +111,12 @@ export class Invariants implements WriteChecks {
     });
   }
 
-  /** The claim has another lease of the same address, in another address space: caches that disagree about the pool's address space have caused both. */
+  /**
+   * The claim has another lease of the same address, in another address space, unless a user deleted it: caches that disagree about the pool's address
+   * space have caused both.
+   */
   #hasAnotherOf({ metadata, spec }: AddressLease): boolean {
+    if (this.#world.freedByUser.has(spec.address)) return true;
     const others = leasesHeldBy(this.#world, spec.owner?.uid).filter((lease) => lease.metadata.name !== metadata.name);
     return others.some((lease) => lease.spec.address === spec.address);
   }

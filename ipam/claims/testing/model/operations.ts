@@ -9,6 +9,7 @@ import {
   CLAIM_REQUESTED_ADDRESSES,
   IPS_ALLOCATED,
 } from '../../../../api/names.js';
+import type { Pod } from '../../../../api/pod.js';
 import { parseAddress } from '../../../core/address.js';
 import { leaseName } from '../../../core/lease-name.js';
 import { type Invariants, leasesHeldBy } from './invariants.js';
@@ -257,14 +258,17 @@ function startPod(world: IpamWorld, name: Name): void {
   });
 }
 
+/** A launcher without a reference gets the addresses of its VM's claim only. */
+function mayUse(pod: Pod, claim: IPAMClaim): boolean {
+  return pod.metadata.ownerReferences === undefined || claimOwnerOf(claim) !== undefined;
+}
+
 /** Answers as an agent does: with the addresses in the status, if the claim has leases of all of them. */
 function addPod(world: IpamWorld, invariants: Invariants, name: Name): void {
   const key = `${NAMESPACE}/${name}`;
   const claim = world.get('ipamclaims', key);
   const pod = world.get('pods', key);
-  if (claim === undefined || pod === undefined) return;
-  // a launcher without a reference gets the addresses of its VM's claim only
-  if (pod.metadata.ownerReferences !== undefined && claimOwnerOf(claim) === undefined) return;
+  if (claim === undefined || pod === undefined || !mayUse(pod, claim)) return;
   const isAllocated = claim.status?.conditions?.some(({ type, status }) => type === IPS_ALLOCATED && status === 'True');
   const ips = (claim.status?.ips ?? []).map(bareAddress);
   const held = leasesHeldBy(world, claim.metadata.uid).map(({ spec }) => spec.address);
