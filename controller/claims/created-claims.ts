@@ -1,18 +1,28 @@
-import type { IPAMClaim } from '../../api/ipam-claim.js';
+import { type IPAMClaim, claimOwnerOf, claimVmNetworkOf } from '../../api/ipam-claim.js';
 import { objectKey } from '../../api/meta.js';
 import type { Clock } from '../../kube/clock.js';
 
 /** A watch delivers a new claim within seconds. If it does not, the claim may be gone again. */
 const EXPECTED_WITHIN_MS = 30_000;
 
+interface CreatedClaim {
+  claim: IPAMClaim;
+  /** By the clock. */
+  at: number;
+  /** The UID of the claim that it replaces. */
+  formerUid: string | undefined;
+}
+
 /**
  * Claims that exist and that no watch event has shown yet. To create one again would fail, and a ResourceQuota would count it until the
- * API server's quota controller counts again, minutes later.
+ * API server's quota controller counts again, minutes later. Under another name, its interface would get a second claim.
  */
 export class CreatedClaims {
   readonly #clock: Pick<Clock, 'now'>;
-  /** By `namespace/name`. `at`: when it was created, by the clock. `formerUid`: the UID of the claim that it replaces. */
-  readonly #created = new Map<string, { at: number; formerUid: string | undefined }>();
+  /** By `namespace/name`. */
+  readonly #byName = new Map<string, CreatedClaim>();
+  /** The same claims by interface. */
+  readonly #byInterface = new Map<string, CreatedClaim>();
 
   constructor(clock: Pick<Clock, 'now'>) {
     this.#clock = clock;
@@ -20,22 +30,39 @@ export class CreatedClaims {
 
   /** @param former the claim of the same name that was released for it; watch events may still show that one */
   created(claim: IPAMClaim, former?: IPAMClaim): void {
-    this.#created.set(objectKey(claim), { at: this.#clock.now(), formerUid: former?.metadata.uid });
+    this.#forget(this.#byName.get(objectKey(claim)));
+    const created = { claim, at: this.#clock.now(), formerUid: former?.metadata.uid };
+    this.#byName.set(objectKey(claim), created);
+    this.#byInterface.set(interfaceKey(claim), created);
   }
 
   /** A watch event has shown the claim, or that it is gone. */
   shown(claim: IPAMClaim): void {
-    const key = objectKey(claim);
-    const formerUid = this.#created.get(key)?.formerUid;
-    if (formerUid === undefined || formerUid !== claim.metadata.uid) this.#created.delete(key);
+    const created = this.#byName.get(objectKey(claim));
+    if (created?.formerUid === undefined || created.formerUid !== claim.metadata.uid) this.#forget(created);
   }
 
+  /** Returns true if a claim of this name or for this interface exists already. */
   isExpected(claim: IPAMClaim): boolean {
-    const key = objectKey(claim);
-    const created = this.#created.get(key);
-    if (created === undefined) return false;
+    const found = [this.#byName.get(objectKey(claim)), this.#byInterface.get(interfaceKey(claim))];
+    return found.some((created) => created !== undefined && this.#isRecent(created));
+  }
+
+  #isRecent(created: CreatedClaim): boolean {
     if (this.#clock.now() - created.at < EXPECTED_WITHIN_MS) return true;
-    this.#created.delete(key);
+    this.#forget(created);
     return false;
   }
+
+  #forget(created: CreatedClaim | undefined): void {
+    if (created === undefined) return;
+    this.#byName.delete(objectKey(created.claim));
+    const key = interfaceKey(created.claim);
+    if (this.#byInterface.get(key) === created) this.#byInterface.delete(key);
+  }
+}
+
+/** A plan names the claim of an interface differently when the cache shows that its first name is free again. */
+function interfaceKey(claim: IPAMClaim): string {
+  return JSON.stringify([claimOwnerOf(claim)?.uid, claimVmNetworkOf(claim), claim.spec.network]);
 }

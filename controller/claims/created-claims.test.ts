@@ -1,0 +1,84 @@
+import { expect } from 'chai';
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import { Client } from '../../kube/client.js';
+import { claim, vm, vmReference } from '../../test/workload-objects.js';
+import { CreatedClaims } from './created-claims.js';
+import { createSync } from './sync.js';
+import { ClaimsWorld } from './testing/model/world.js';
+import { WorldApi } from './testing/model/world-api.js';
+import { syncDependencies } from './testing/sync-dependencies.js';
+import { type WorkloadScenario, cachesOf } from './testing/workload-observation.js';
+
+/** The name of the claim of an interface whose first name a claim on another network had. */
+const SWAPPED = 'vm1.data-dd215b0caa';
+
+describe('claims that no watch event has shown yet', () => {
+  let now: number;
+  let created: CreatedClaims;
+
+  beforeEach(() => {
+    now = 0;
+    created = new CreatedClaims({ now: () => now });
+  });
+
+  it('are expected under any name for the same interface, but not for another owner, interface or network', () => {
+    created.created(claim({ name: SWAPPED }));
+    const isExpected = (options: Parameters<typeof claim>[0]) => created.isExpected(claim(options));
+    expect(isExpected({}), 'same interface').to.equal(true);
+    expect(isExpected({ owner: vmReference('other') }), 'other owner').to.equal(false);
+    expect(isExpected({ name: 'vm1.extra', vmNetwork: 'extra' }), 'other interface').to.equal(false);
+    expect(isExpected({ network: 'green-net' }), 'other network').to.equal(false);
+    expect(isExpected({ name: SWAPPED, network: 'green-net' }), 'same name').to.equal(true);
+  });
+
+  it('are not expected under any name after a watch event showed them, or after thirty seconds', () => {
+    created.created(claim({ name: SWAPPED }));
+    created.shown(claim());
+    expect(created.isExpected(claim()), 'after an event of another claim').to.equal(true);
+    created.shown(claim({ name: SWAPPED }));
+    expect(created.isExpected(claim()), 'after its event').to.equal(false);
+    created.created(claim({ name: SWAPPED }));
+    now += 30_000;
+    expect(created.isExpected(claim()), 'after thirty seconds').to.equal(false);
+  });
+
+  describe('in a sync', () => {
+    let world: ClaimsWorld;
+    let api: WorldApi;
+    const given: WorkloadScenario = { vm: vm({ data: 'blue' }) };
+
+    beforeEach(() => {
+      world = new ClaimsWorld();
+      api = new WorldApi(world);
+      world.create('vms', { ...vm({ data: 'blue' }), running: false });
+    });
+
+    /** Syncs with caches that show what is given. */
+    function sync(shown: WorkloadScenario) {
+      const deps = { ...syncDependencies(cachesOf(shown), new Client(api)), createdClaims: created };
+      return createSync(deps)('vms/vm1');
+    }
+
+    function storedClaim(options: Parameters<typeof claim>[0]): IPAMClaim {
+      const { uid: _uid, resourceVersion: _version, ...metadata } = claim(options).metadata;
+      return world.create('claims', { ...claim(options), metadata });
+    }
+
+    const claims = () => world.list('claims').map(({ metadata }) => metadata.name);
+
+    it('keep the interface from a second claim of another name when they replace a deleted claim', async () => {
+      storedClaim({ name: SWAPPED });
+      world.delete('claims', `vms/${SWAPPED}`);
+      await sync({ ...given, claims: world.list('claims') });
+      expect(await sync(given), 'after the deleted claim is gone').to.have.property('retry');
+      expect(claims()).to.deep.equal([SWAPPED]);
+    });
+
+    it('keep the interface from a second claim of another name when its network was swapped', async () => {
+      const former = storedClaim({ network: 'green-net', nad: 'vms/green' });
+      await sync({ ...given, claims: [former] });
+      expect(await sync(given), 'after the claim on the former network is gone').to.have.property('retry');
+      expect(claims()).to.deep.equal([SWAPPED]);
+    });
+  });
+});
