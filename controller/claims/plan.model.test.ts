@@ -125,11 +125,32 @@ const orphanedByVmi: Event[] = [
   { what: 'rest' },
   standaloneVmi,
 ];
+/** The VM orphans the VMI between the controller's live reads and its write. */
+const orphanedDuringAdoption: Event[] = [
+  { what: 'operation', operation: { do: 'create VM', networks: {}, running: false } },
+  { what: 'rest' },
+  { what: 'operation', operation: { do: 'create VMI', networks: { extra: 'blue' } } },
+  { what: 'watch', kind: 'vmis', count: 1 },
+  { what: 'sync', crash: undefined, meanwhile: [] },
+  { what: 'step', step: 'adopt' },
+  { what: 'watch', kind: 'vmis', count: 1 },
+  { what: 'watch', kind: 'claims', count: 1 },
+  {
+    what: 'sync',
+    crash: undefined,
+    meanwhile: [
+      { what: 'garbage', count: 1 },
+      { what: 'operation', operation: { do: 'delete VM', propagation: 'Orphan' } },
+      { what: 'garbage', count: 1 },
+    ],
+  },
+];
 /** Sequences that random runs seldom contain, or that failed with random seeds. */
 const EXAMPLES: [Event[]][] = [
   [[stoppedVm, { what: 'rest' }, optOut, renameNetwork]],
   [orphanedLauncher],
   [orphanedByVmi],
+  [orphanedDuringAdoption],
 ];
 
 describe('the claims of a VM under random operations', function () {

@@ -130,7 +130,10 @@ export class ClaimsModelCluster {
     const { name, uid = '' } = after.metadata;
     const vmi = this.world.get('vmis', VM_KEY);
     const isVmiOf = (uids: (string | undefined)[]) => vmi !== undefined && uids.includes(ownerOfVmi(vmi).uid);
-    const isAdopted = vmi?.metadata.uid === former && isVmiOf([owner]);
+    // its VM may orphan the VMI again after the controller has read it
+    const isAdopted = [vmi, this.controller.vmiRead].some(
+      (read) => read?.metadata.uid === former && ownerOfVmi(read).uid === owner,
+    );
     if (!isAdopted && this.#isAlive(former)) {
       this.#violations.push(`${name} is taken from a living owner: ${this.describe()}`);
     }

@@ -1,4 +1,5 @@
 import type { IPAMClaim } from '../../../../api/ipam-claim.js';
+import type { VirtualMachineInstance } from '../../../../api/kubevirt.js';
 import { type KubeObject, objectKey } from '../../../../api/meta.js';
 import type { Listers } from '../../observe.js';
 import { createSync } from '../../sync.js';
@@ -41,6 +42,8 @@ export class ModelController {
   /** Called before each request, so that other events can happen there. */
   meanwhile: () => void = () => undefined;
   readonly queue = new Set<string>();
+  /** The VMI that the current or last sync has read live. */
+  vmiRead: VirtualMachineInstance | undefined;
   /** Keys whose last sync asked for a retry. */
   readonly retries = new Set<string>();
   readonly api: WorldApi;
@@ -107,9 +110,11 @@ export class ModelController {
     if (key === undefined) return false;
     this.queue.delete(key);
     this.retries.delete(key);
+    this.vmiRead = undefined;
     let writes = 0;
-    this.api.before = ({ method }) => {
+    this.api.before = ({ method, path }) => {
       this.meanwhile();
+      if (path.includes('/virtualmachineinstances/')) this.vmiRead = this.#world.get('vmis', key);
       if (method !== 'GET') writes++;
       if (crash !== undefined && writes > crash.writes) {
         throw new TransportError('aborted', 'the controller has crashed');
