@@ -194,10 +194,11 @@ describe('The controller with a real API server', function () {
     await plane.client.create(IPAM_CLAIMS, { ...claim(), metadata });
     await start();
     const { metadata: vm1 } = await createVm('vm1');
+    const fieldSelector = `involvedObject.uid=${String(vm1.uid)}`;
     const [event] = await untilValue(
       'the event',
-      async () => (await plane.client.list(EVENTS, { namespace: NAMESPACE })).items,
-      (events) => events.some(({ involvedObject }) => involvedObject.uid === vm1.uid),
+      async () => (await plane.client.list(EVENTS, { namespace: NAMESPACE, fieldSelector })).items,
+      (events) => events.length > 0,
     );
     expect(event?.reason).to.equal('IPAMClaimConflict');
     expect(event?.message).to.include('IPAMClaim vms/vm1.data belongs to ConfigMap other; delete it, or');

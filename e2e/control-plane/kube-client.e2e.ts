@@ -183,7 +183,9 @@ describe('The Kubernetes client', function () {
   });
 
   it('writes valid events, and increments the count of repeated ones', async () => {
-    const recorder = new EventRecorder({ client, component: 'test', clock: systemClock, log: silentLogger });
+    let laterMs = 0;
+    const clock = { ...systemClock, now: () => systemClock.now() + laterMs };
+    const recorder = new EventRecorder({ client, component: 'test', clock, log: silentLogger });
     const subject = {
       apiVersion: 'v1',
       kind: 'ConfigMap',
@@ -193,6 +195,7 @@ describe('The Kubernetes client', function () {
     recorder.event(subject, 'Warning', 'Tested', 'a message');
     recorder.event(wide, 'Normal', 'Tested', 'ä'.repeat(2000));
     await recorder.flush();
+    laterMs = 5 * 60_000;
     recorder.event(subject, 'Warning', 'Tested', 'a message');
     await recorder.flush();
     const fieldSelector = 'involvedObject.uid=u1';
