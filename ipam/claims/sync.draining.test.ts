@@ -73,7 +73,7 @@ describe('syncing a claim whose address is in a draining range', () => {
     expect(scene.ipsOf('a')).to.deep.equal(['10.0.0.4']);
   });
 
-  it('keeps it if nothing else is free, says so, and moves when an address is free', async () => {
+  it('keeps it if nothing else is free, says so, and moves when it is tried again and an address is free', async () => {
     occupy('b', '10.0.0.4');
     occupy('c', '10.0.0.5');
     drain();
@@ -83,7 +83,6 @@ describe('syncing a claim whose address is in a draining range', () => {
     scene.finish('b');
     await scene.cluster.settle();
     await scene.cluster.coolDown();
-    await scene.sync('a');
     expect(scene.ipsOf('a')).to.deep.equal(['10.0.0.4']);
   });
 
@@ -98,8 +97,6 @@ describe('syncing a claim whose address is in a draining range', () => {
     scene.finish('b');
     await scene.cluster.settle();
     await scene.cluster.coolDown();
-    await scene.sync('a');
-    await scene.cluster.settle();
     expect(scene.ipsOf('d')).to.deep.equal(['10.0.0.4']);
     expect(scene.ipsOf('a')).to.deep.equal(['10.0.0.2']);
   });
