@@ -30,7 +30,8 @@ export const MAX_STALENESS_MS = 30_000;
 
 /** A cache that sees changes only when a test delivers them. */
 class LaggingInformer<T extends KubeObject, S extends KubeObject> {
-  readonly hasSynced = true;
+  /** False until the handlers have run for the objects that existed at the start, as in a real informer. */
+  hasSynced = false;
   readonly cache: Cache<S>;
   readonly #handlers: ((change: ObjectChange<S>) => void)[] = [];
   readonly #world: IpamWorld;
@@ -152,6 +153,7 @@ export class IpamModelProcess {
       },
       log: silentLogger,
     });
+    for (const informer of [claims, leases, pools, pods]) informer.hasSynced = true;
     // changes before it became the leader were not queued
     this.queue.clear();
     restoreHolds.start();
