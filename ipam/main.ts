@@ -66,7 +66,7 @@ class Ipam implements Component {
   readonly #claimMetrics;
   readonly #blocks: BlockReconciler | undefined;
   readonly #waiters = new ClaimWaitList((keys) => this.#addClaims(keys));
-  readonly #promises: RestoreHolds;
+  readonly #restoreHolds: RestoreHolds;
   readonly #collector: Collector;
   readonly #overlaps: SegmentOverlapTracker;
   readonly #unhonoured: UnhonouredClaims;
@@ -101,7 +101,7 @@ class Ipam implements Component {
       count: (addresses) => this.#metrics.setUnleased(addresses),
     });
     this.#unservedOwners = new UnservedOwners({ ...context, claims: watched.claims.cache, directory });
-    this.#promises = new RestoreHolds({ claims: watched.claims.cache, book, directory });
+    this.#restoreHolds = new RestoreHolds({ claims: watched.claims.cache, book, directory });
     this.#validation = createValidationWebhook(shared, config, {
       leases: book,
       pools: watched.pools.cache,
@@ -178,9 +178,9 @@ class Ipam implements Component {
       this.#addPools(keys),
     );
     // restore holds are updated first, so that no claim is woken for an address that is kept for another one
-    directory.onChange((changed) => this.#promises.onNetworksChange(changed));
-    claims.onChange((change) => this.#promises.onClaimChange(change));
-    book.onChange((change) => this.#promises.onLeaseChange(change));
+    directory.onChange((changed) => this.#restoreHolds.onNetworksChange(changed));
+    claims.onChange((change) => this.#restoreHolds.onClaimChange(change));
+    book.onChange((change) => this.#restoreHolds.onLeaseChange(change));
     directory.onChange((changed) => this.#addClaims(claimsOfNetworks(changed, claims.cache)));
     claims.onChange((change) => this.#addClaims(keysOfClaim(change)));
     users.onChange((key) => this.#addClaims([key]));
@@ -213,7 +213,7 @@ class Ipam implements Component {
   #beginTerm(): void {
     // all claims that waited in an earlier term are synced again
     this.#waiters.clear();
-    this.#promises.start();
+    this.#restoreHolds.start();
     const claims = this.#createLoop('claims', this.#createClaimSync(), this.#config.claimWorkers);
     const pools = this.#createLoop('pools', this.#createPoolsSync(), POOL_WORKERS);
     const blocks = this.#blocks && this.#createLoop('blocks', this.#blocks.createSync(), BLOCK_WORKERS);
@@ -232,7 +232,7 @@ class Ipam implements Component {
     const term = this.#term;
     this.#term = undefined;
     this.#metrics.setLeading(false);
-    this.#promises.stop();
+    this.#restoreHolds.stop();
     const loops = (term?.loops ?? []).map((loop) => loop.stop());
     const reports = [this.#unhonoured, this.#unservedOwners, this.#unleased].map((report) => report.stop());
     await Promise.all([...loops, this.#collector.stop(), ...reports]);
@@ -256,7 +256,7 @@ class Ipam implements Component {
       pods: users,
       client,
       waitList: this.#waiters,
-      restoreHolds: this.#promises,
+      restoreHolds: this.#restoreHolds,
       ...(this.#blocks && { blocks: this.#blocks }),
       gate: this.#gate,
       kubevirt: this.#kubevirt,
