@@ -2,6 +2,7 @@ import {
   type ClaimOwner,
   type IPAMClaim,
   claimName,
+  claimVmNetworkOf,
   isWorkloadClaim,
   claimOwnerOf,
   swappedClaimName,
@@ -9,6 +10,7 @@ import {
 import { describeValue } from './json.js';
 import { type VirtualMachineInstance, controllingVm } from './kubevirt.js';
 import { controllerOf, isBeingDeleted } from './meta.js';
+import { podInterfaceName } from './pod-interface.js';
 import { CLAIM_VM_NETWORK, VIRTUAL_MACHINE_INSTANCE_KIND, VIRTUAL_MACHINE_KIND } from './names.js';
 
 /** Rules for the ownership of claims, which controller and webhook share. */
@@ -93,4 +95,11 @@ export function describeClaimOwner(claim: IPAMClaim, requester?: Pick<ClaimOwner
   const kind = controllerOf(claim)?.kind ?? (isWorkloadClaim(claim) ? VIRTUAL_MACHINE_KIND : 'owner');
   const another = requester?.kind === kind && requester.name === owner.name ? 'another ' : '';
   return `belongs to ${another}${kind} ${owner.name}`;
+}
+
+/** Returns the names that the claim's interface may have in a launcher, except names by position. */
+export function claimInterfaces(claim: IPAMClaim): Set<string> {
+  const vmNetwork = claimVmNetworkOf(claim);
+  const names = [claim.spec.interface, ...(vmNetwork === undefined ? [] : [podInterfaceName(vmNetwork)])];
+  return new Set(names.filter((name) => name !== ''));
 }

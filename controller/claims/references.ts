@@ -3,8 +3,9 @@ import { joinKey } from '../../api/meta.js';
 import { PRIMARY_CLAIM_ANNOTATION } from '../../api/names.js';
 import { type NetworkSelection, interfaceNameOf, networkSelectionsOf } from '../../api/network-selection.js';
 import { type NetworkStatus, networkStatuses } from '../../api/network-status.js';
-import { ordinalInterfaceName, podInterfaceName } from '../../api/pod-interface.js';
+import { ordinalInterfaceName } from '../../api/pod-interface.js';
 import { type Pod, controllingVmi } from '../../api/pod.js';
+import { claimInterfaces } from '../../api/vm-claims.js';
 import type { ObservedWorkload } from './observed-workload.js';
 
 /** Returns the names of the claims to which the pod refers, on its secondary networks and its primary one. */
@@ -76,12 +77,9 @@ export function reportedAttachment(pod: Pod, claim: IPAMClaim, observed: Observe
 /** Returns a test that tells, by interface name and NAD, whether an attachment is that of the claim. */
 function attachmentMatcher(claim: IPAMClaim, { vmi }: ObservedWorkload) {
   const vmNetwork = claimVmNetworkOf(claim);
-  const interfaces = new Set<string>(claim.spec.interface === '' ? [] : [claim.spec.interface]);
-  if (vmNetwork !== undefined) {
-    interfaces.add(podInterfaceName(vmNetwork));
-    const network = vmi?.spec.servedNetworks.get(vmNetwork);
-    if (network !== undefined) interfaces.add(ordinalInterfaceName(network.position));
-  }
+  const interfaces = claimInterfaces(claim);
+  const network = vmNetwork === undefined ? undefined : vmi?.spec.servedNetworks.get(vmNetwork);
+  if (network !== undefined) interfaces.add(ordinalInterfaceName(network.position));
   const nad = claimNadOf(claim);
   return (name: string | undefined, nadKey: string) =>
     name !== undefined && interfaces.has(name) && (nad === undefined || nad === nadKey);

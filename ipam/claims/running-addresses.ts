@@ -1,7 +1,7 @@
-import { type IPAMClaim, claimNadOf, claimOwnerOf, claimVmNetworkOf, isWorkloadClaim } from '../../api/ipam-claim.js';
+import { type IPAMClaim, claimNadOf, claimOwnerOf, isWorkloadClaim } from '../../api/ipam-claim.js';
 import { isBeingDeleted } from '../../api/meta.js';
 import { AllocationReason } from '../../api/names.js';
-import { podInterfaceName } from '../../api/pod-interface.js';
+import { claimInterfaces } from '../../api/vm-claims.js';
 import { type Address, formatAddress, sameAddress } from '../core/address.js';
 import type { AllocationRefusal, LeaseRecord } from '../core/index.js';
 import { isHeldByPod } from '../core/lease.js';
@@ -67,9 +67,8 @@ interface Attachment {
 function attachmentOf(pod: ClaimPod, { claim, pool, leasesOf }: RunningInput): Attachment | undefined {
   if (pod.vmi === undefined || pod.vmi.name !== claimOwnerOf(claim)?.name) return undefined;
   const nad = claimNadOf(claim);
-  const vmNetwork = claimVmNetworkOf(claim);
-  const names = [claim.spec.interface, ...(vmNetwork === undefined ? [] : [podInterfaceName(vmNetwork)])];
-  const isOfClaim = (name: string | undefined) => name !== undefined && name !== '' && names.includes(name);
+  const names = claimInterfaces(claim);
+  const isOfClaim = (name: string | undefined) => name !== undefined && names.has(name);
   const reports = (pod.interfaces ?? []).filter(({ name }) => isOfClaim(name));
   const ours = reports.filter((each) => nad === undefined || each.nad === nad);
   // the VM moves to the claim's NAD, and this launcher is still on the former one
