@@ -70,7 +70,7 @@ describeStory('An agent whose watches deliver no events', (story) => {
 });
 
 describeStory('An agent without a connection to the API server', (story) => {
-  itOnWire('answers with "try again later" if its cached address may have another owner', async (on) => {
+  itOnWire('answers that the kubelet retries if its cached address may have another owner', async (on) => {
     const pods = new AgentPods(story(), on.wire);
     await story().addresses.createNetwork('blue', ['10.65.2.0/24']);
     on.bed.switches.set({ holdNetworks: true }, { namespace: story().namespace, name: 'vm1' });

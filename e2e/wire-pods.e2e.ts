@@ -44,7 +44,7 @@ describeStory('Pods and VMs on one network', (story) => {
         await wire.createPod('late', { networks: [{ name: 'blue' }] });
         expect(await wire.waitForSandboxFailure('late', /is full/))
           .to.include('6 of 6')
-          .and.to.match(/try again once/);
+          .and.to.match(/the kubelet retries until/);
         expect(await story().addresses.heldAddresses()).to.deep.equal(all.map(bareAddress));
         await wire.deletePod('pod-3');
         const late = await wire.waitRunning('late');

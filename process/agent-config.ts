@@ -96,7 +96,7 @@ export const AGENT_SETTINGS: Settings<AgentConfig> = {
   addTimeoutMs: {
     flag: 'add-timeout',
     placeholder: 'duration',
-    description: 'how long a CNI ADD may wait for addresses before it fails and the runtime retries it',
+    description: 'how long a CNI ADD may wait for addresses before it fails and the kubelet retries it',
     defaultValue: 30_000, // runtimes give a whole sandbox two minutes and more
     defaultText: '30s',
     parse: duration(100, MAX_ADD_TIMEOUT_MS),

@@ -21,7 +21,7 @@ export function asReadError(error: unknown): CniError {
   const why = messageOf(error);
   if (error instanceof CniError) return error;
   const message = isApiUnavailable(error)
-    ? `the API server is not available, try again: ${why}`
-    : `a read from the API server failed, try again: ${why}`;
+    ? `the API server is not available, and the kubelet retries: ${why}`
+    : `a read from the API server failed, and the kubelet retries: ${why}`;
   return new CniError(CniCode.TryAgain, message, { cause: error });
 }

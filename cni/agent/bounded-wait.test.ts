@@ -7,7 +7,7 @@ describe('the wait for a claim', () => {
     world.remove('ipamclaims', 'vms/vm1.data');
     const answer = await world.add(world.launcher(), 0, world.call(1_000));
     expect(answer).to.match(
-      /^11 IPAMClaim vms.vm1.data of network element 0 .* does not exist yet; timeout: try again/,
+      /^11 IPAMClaim vms.vm1.data of network element 0 .* does not exist yet; timeout: the kubelet retries/,
     );
   });
 

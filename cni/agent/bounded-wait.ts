@@ -40,7 +40,7 @@ export class BoundedWait {
 
   /** Checks without waiting. @throws {CniError} 11, as {@link pause} */
   check(reason: string): void {
-    if (this.#call.signal.aborted) throw new CniError(CniCode.TryAgain, `${reason}; timeout: try again`);
+    if (this.#call.signal.aborted) throw new CniError(CniCode.TryAgain, `${reason}; timeout: the kubelet retries`);
     const pod = this.#deps.pods.get(this.#uid);
     // the deletion of the pod waits for this answer
     if (pod !== undefined && isBeingDeleted(pod))

@@ -107,7 +107,7 @@ export class Dispatcher {
     try {
       isNoted = await pendingDeletes.write(at);
     } catch (error) {
-      const message = `cannot release the addresses now (${messageOf(why)}), and cannot store the pending delete: ${messageOf(error)}`;
+      const message = `cannot release the addresses now (${messageOf(why)}), and cannot store the pending delete (${messageOf(error)}): the kubelet retries`;
       throw new CniError(CniCode.TryAgain, message, { cause: why });
     }
     const { containerId, interfaceName } = at;
@@ -126,12 +126,12 @@ export class Dispatcher {
     const deadline = new Deadline(clock, caller);
     deadline.limit(limitMs, 'deadline');
     const over = new AbortController();
-    const outOfPatience = this.#rejectAfter(deadline, over.signal);
+    const outOfPatience = this.#rejectAfter(deadline, limitMs, over.signal);
     try {
       return await Promise.race([work(deadline.signal), outOfPatience]);
     } catch (error) {
       // the reason of an abort is not a message for users
-      if (deadline.signal.aborted && !(error instanceof CniError)) throw deadlineError(deadline);
+      if (deadline.signal.aborted && !(error instanceof CniError)) throw deadlineError(deadline, limitMs);
       throw error;
     } finally {
       over.abort();
@@ -140,14 +140,14 @@ export class Dispatcher {
   }
 
   /** Rejects some time after the deadline. Work that ignores the abort keeps its place in the queue. */
-  async #rejectAfter(deadline: Deadline, over: AbortSignal): Promise<never> {
+  async #rejectAfter(deadline: Deadline, limitMs: number, over: AbortSignal): Promise<never> {
     const { clock } = this.#options;
     await new Promise<void>((resolve) => {
       if (deadline.signal.aborted) resolve();
       else deadline.signal.addEventListener('abort', () => resolve(), { once: true });
     });
     await clock.sleep(ABORT_GRACE_MS, over);
-    throw deadlineError(deadline);
+    throw deadlineError(deadline, limitMs);
   }
 
   #logDone(request: CniRequest, result: object | undefined): void {
@@ -170,9 +170,12 @@ export class Dispatcher {
   }
 }
 
-function deadlineError(deadline: Deadline): CniError {
-  const reason = deadline.error('the request')?.message ?? 'the request was cancelled';
-  return new CniError(CniCode.TryAgain, `${reason}: try again`);
+function deadlineError(deadline: Deadline, limitMs: number): CniError {
+  const reason =
+    deadline.error('the request')?.fault === 'aborted'
+      ? 'the caller ended the request before the agent had finished it'
+      : `the agent did not finish the request within ${limitMs} ms; see its log`;
+  return new CniError(CniCode.TryAgain, `${reason}: the kubelet retries`);
 }
 
 function cniErrorOf(error: unknown): CniError {

@@ -131,7 +131,7 @@ describe('the freshness check of pool and NAD', () => {
     world.live.set('blue', versioned(adminPool('blue'), '11'));
     world.clock.advance(MAX_STALENESS_MS + 1);
     expect(await world.confirm(5_000)).to.match(
-      /^11 AddressPool blue in the cache of this agent is stale; timeout: try again/,
+      /^11 AddressPool blue in the cache of this agent is stale; timeout: the kubelet retries/,
     );
     expect(world.restarts).to.equal(1);
   });

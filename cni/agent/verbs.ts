@@ -154,7 +154,7 @@ export class Verbs {
     const subject = `interface ${request.interfaceName} of pod ${objectKey(pod)} has ${shown}`;
     if (verdict === 'lost')
       throw new CniError(CniCode.Refused, `${subject} but holds no lease for it: recreate the pod`);
-    throw new CniError(CniCode.TryAgain, `${subject}, and its lease could not be checked: try again`);
+    throw new CniError(CniCode.TryAgain, `${subject}, and its lease could not be checked: the kubelet retries`);
   }
 
   async #collect({ network, valid }: GcRequest, call: RequestContext): Promise<void> {
@@ -172,7 +172,7 @@ export class Verbs {
     } catch {
       const missing = readiness.missing();
       const state = missing === undefined ? 'the agent has just become ready' : `the agent is starting: ${missing}`;
-      throw new CniError(CniCode.TryAgain, `${state}: try again`);
+      throw new CniError(CniCode.TryAgain, `${state}: the kubelet retries`);
     }
   }
 }

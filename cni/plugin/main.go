@@ -1,5 +1,5 @@
 // Command holdfast is the CNI plugin. It passes the runtime's request to the agent of the node and prints the answer.
-// If no agent answers, it fails with "try again", or stores a DEL as a pending delete.
+// If no agent answers, it fails with code 11, on which the kubelet retries, or stores a DEL as a pending delete.
 package main
 
 import (
@@ -141,7 +141,7 @@ func answerWithoutAgent(asked request, socket string, cause error) {
 	case "STATUS":
 		code = notAvailable
 	}
-	fail(asked, code, "the agent of this node does not answer at "+socket+": check that its pod is running; the runtime retries", details)
+	fail(asked, code, "the agent of this node does not answer at "+socket+": check that its pod is running; the kubelet retries", details)
 }
 
 // storePendingDelete atomically writes the file of a DEL that the agent has to carry out later. If there are too many,

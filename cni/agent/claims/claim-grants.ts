@@ -87,7 +87,7 @@ export class ClaimGrants {
     const { clock, maxStalenessMs } = this.#deps;
     const ageMs = clock.now() - Math.min(...seen.map(({ readAt }) => readAt));
     if (ageMs > maxStalenessMs) {
-      const message = `IPAMClaim ${objectKey(claim)}: the API server is not available, and the cached leases are stale (${Math.round(ageMs / 1000)} s old): try again`;
+      const message = `IPAMClaim ${objectKey(claim)}: the API server is not available, and the cached leases are stale (${Math.round(ageMs / 1000)} s old): the kubelet retries`;
       throw new CniError(CniCode.TryAgain, message);
     }
   }
@@ -126,6 +126,6 @@ export class ClaimGrants {
     await readResult(this.#deps.reads.read(IPAM_CLAIMS, key, call.signal));
     const authorized = await this.#deps.authorization.authorize(attachment, call);
     if (authorized.kind === 'claim') return authorized.claim;
-    throw new CniError(CniCode.TryAgain, `IPAMClaim ${key} was deleted just now: try again`);
+    throw new CniError(CniCode.TryAgain, `IPAMClaim ${key} was deleted just now: the kubelet retries`);
   }
 }

@@ -5,7 +5,7 @@ import { type AgentWorld, SelfAdvancingClock, worldWithVm } from '../testing/age
 import { makeClaim } from '../../../test/kubevirt-objects.js';
 
 const GRANTED = '10.0.0.5/24';
-const AWAY = /^11 the API server is not available, try again: /;
+const AWAY = /^11 the API server is not available, and the kubelet retries: /;
 
 /** Runs an ADD, after which the agent has read everything that another one needs. */
 async function seen(): Promise<{ world: AgentWorld; clock: SelfAdvancingClock; pod: Pod }> {

@@ -37,7 +37,10 @@ export function addressTakenError(
   asker: AllocationRequester,
 ): CniError {
   const words = describeHolderOrWait(lease, answer, asker);
-  return new CniError(CniCode.TryAgain, `ips: ${words}: request another address, or try again once it is free`);
+  return new CniError(
+    CniCode.TryAgain,
+    `ips: ${words}: the kubelet retries until it is free; or request another address`,
+  );
 }
 
 /** Builds the error for a reserved address that is not available. @param answer undefined if it is being leased now */
@@ -48,23 +51,26 @@ export function reservationTakenError(
 ): CniError {
   const { address } = lease;
   const why = answer === undefined ? pendingWriteMessage(address) : describeHolderOrWait(lease, answer, asker);
-  return new CniError(CniCode.TryAgain, `mac: ${reservationMessage(lease, why)}: try again once it is free`);
+  return new CniError(CniCode.TryAgain, `mac: ${reservationMessage(lease, why)}: the kubelet retries until it is free`);
 }
 
 export function leasedMeanwhileError(address: Address): CniError {
-  return new CniError(CniCode.TryAgain, `ips: ${pendingWriteMessage(address)}: try again`);
+  return new CniError(CniCode.TryAgain, `ips: ${pendingWriteMessage(address)}: the kubelet retries`);
 }
 
 /** Builds the error for a full pool. @param cooling number of addresses that are cooling down */
 export function poolFullError(pool: Pool, family: Family, cooling: number): CniError {
   const size = addressesOf(pool, family, 'open').size;
   const words = poolFullMessage(pool, family, { size, cooling, heldByStopped: 0 });
-  return new CniError(CniCode.TryAgain, `${words}: try again once an address is free, or add a range to the pool`);
+  return new CniError(
+    CniCode.TryAgain,
+    `${words}: the kubelet retries until an address is free; delete pods and VMs that are no longer needed, or add a range to the pool`,
+  );
 }
 
 export function contentionError(pool: Pool, attempts: number): CniError {
   const words = `pool ${pool.name}: other owners leased the picked address first, ${attempts} times in a row`;
-  return new CniError(CniCode.TryAgain, `${words}: try again, or add a range to the pool if it is nearly full`);
+  return new CniError(CniCode.TryAgain, `${words}: the kubelet retries; add a range to the pool if it is nearly full`);
 }
 
 export function supersededError(containerId: string): CniError {
@@ -76,14 +82,19 @@ export function supersededError(containerId: string): CniError {
 export function asAllocationError(error: unknown, what: string, signal: AbortSignal): unknown {
   if (error instanceof CniError) return error;
   const options = { cause: error };
-  if (signal.aborted) return new CniError(CniCode.TryAgain, `timeout, cannot ${what} now: try again`, options);
+  if (signal.aborted)
+    return new CniError(CniCode.TryAgain, `timeout, cannot ${what} now: the kubelet retries`, options);
   const message = messageOf(error);
   const subject = `cannot ${what}: the API server`;
   if (isForbidden(error) || isInvalid(error)) {
     return new CniError(CniCode.Refused, `${subject} rejected the AddressLease: ${message}`, options);
   }
   if (!(error instanceof TransportError || error instanceof StatusError)) return error;
-  return new CniError(CniCode.TryAgain, `${subject} did not write the AddressLease: ${message}`, options);
+  return new CniError(
+    CniCode.TryAgain,
+    `${subject} did not write the AddressLease, and the kubelet retries: ${message}`,
+    options,
+  );
 }
 
 function describeHolderOrWait(

@@ -123,7 +123,9 @@ describe('the address of a pod', () => {
       const waiting = scene.refused();
       await scene.turn();
       scene.follow();
-      expect(await waiting).to.match(/^11 pool blue is full: 5 of 5 leased: try again/);
+      expect(await waiting).to.match(
+        /^11 pool blue is full: 5 of 5 leased: the kubelet retries until an address is free/,
+      );
       scene.requests();
       return scene;
     }

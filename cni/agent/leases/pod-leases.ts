@@ -148,7 +148,10 @@ export class PodLeases {
    */
   async collect(network: string, valid: ReadonlySet<string>, call: RequestContext): Promise<void> {
     if (!this.hasSynced)
-      throw new CniError(CniCode.TryAgain, 'the agent has just started and is still reading its leases: try again');
+      throw new CniError(
+        CniCode.TryAgain,
+        'the agent has just started and is still reading its leases: the kubelet retries',
+      );
     const isOver = (lease: LeaseRecord) =>
       lease.containerID !== undefined &&
       lease.interface !== undefined &&

@@ -193,7 +193,7 @@ describe('a reserved address', () => {
       await leased(scene, '10.0.0.6', { owner: { ...POD, namespace: 'others' }, reserved: true });
       if (isFollowed) scene.follow();
       expect(await scene.refused({ mac: MAC })).to.equal(
-        `11 mac: 10.0.0.6 is allocated to an owner in another namespace (AddressLease blue.10-0-0-6), and is reserved for MAC address ${MAC}: try again once it is free`,
+        `11 mac: 10.0.0.6 is allocated to an owner in another namespace (AddressLease blue.10-0-0-6), and is reserved for MAC address ${MAC}: the kubelet retries until it is free`,
       );
     });
   }

@@ -88,7 +88,7 @@ describe('the cached pods of a node', () => {
     world.disconnect();
     expect(await find(world, REF)).to.equal('p1-uid');
     expect(await find(world, { ...REF, name: 'p2' })).to.match(
-      /^11 the API server is not available, try again: connection refused/,
+      /^11 the API server is not available, and the kubelet retries: connection refused/,
     );
   });
 
