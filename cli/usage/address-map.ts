@@ -1,0 +1,155 @@
+import { type Family, formatAddress } from '../../ipam/core/address.js';
+import type { BlockRecord } from '../../ipam/core/block.js';
+import { type Cidr, rangeOf } from '../../ipam/core/cidr.js';
+import { coolingStart } from '../../ipam/core/cooling-start.js';
+import { type LeaseRecord, type LeaseTimes, isReservation, isSticky, stateOf } from '../../ipam/core/lease.js';
+import { leaseTimesOf } from '../../ipam/core/lease-times.js';
+import { type Pool, subnetOf } from '../../ipam/core/pool.js';
+import { type Range, type RangeSet, byFirst } from '../../ipam/core/ranges.js';
+import type { Subnet } from '../../ipam/core/subnet.js';
+
+/**
+ * The states of the addresses of a pool:
+ * - `free`: any claim or pod may get it
+ * - `allocated`: it has an owner
+ * - `cooling`: its owner released it, and its cool-down has not ended or its lease is about to be deleted
+ * - `sticky`: its owner released it, and it is kept for the owner's MAC address while other addresses are free
+ * - `reserved`: allocated only on request, or reserved by an administrator
+ * - `draining`: in use, in a draining range
+ * - `drained`: not in use, in a draining range: nobody gets it again
+ * - `excluded`: the pool never allocates it: the network, broadcast and gateway address, and all that is excluded or in no range
+ * - `other-pool`: leased through another pool of the same address space
+ */
+export const ADDRESS_STATES = [
+  ...(['free', 'allocated', 'cooling', 'sticky', 'reserved'] as const),
+  ...(['draining', 'drained', 'excluded', 'other-pool'] as const),
+] as const;
+export type AddressState = (typeof ADDRESS_STATES)[number];
+
+/** Neighbouring addresses of one state, in blocks of the same node. */
+export interface AddressRun extends Range {
+  readonly state: AddressState;
+  /** The node to whose block the addresses belong. */
+  readonly node?: string;
+}
+
+export interface SubnetMap {
+  readonly cidr: Cidr;
+  /** In order, and without gaps: they cover the subnet. Neighbours differ. */
+  readonly runs: readonly AddressRun[];
+}
+
+/** What each address of a pool is used for. */
+export interface AddressMap {
+  readonly pool: Pool;
+  /** In the order of the pool's spec. */
+  readonly subnets: readonly SubnetMap[];
+  /** Leases of the pool whose addresses are in none of its subnets, or in another address space. */
+  readonly outside: readonly LeaseRecord[];
+}
+
+/** The default of `--max-staleness`, which determines the shortest cool-down. A client cannot read the flag. */
+const MAX_STALENESS_MS = 30_000;
+
+/**
+ * Builds the map of a pool. Time and memory grow with the numbers of leases, blocks and ranges, never with the number of addresses.
+ * @param leases those of the pool's address space, or at least those of the pool
+ * @param blocks those of all pools, or at least those of the pool
+ * @param now milliseconds since the epoch
+ */
+export function addressMapOf(
+  pool: Pool,
+  { leases, blocks = [] }: { leases: Iterable<LeaseRecord>; blocks?: Iterable<BlockRecord> },
+  now: number,
+): AddressMap {
+  const bySubnet = new Map<Subnet, LeaseRecord[]>(pool.subnets.map((subnet) => [subnet, []]));
+  const outside: LeaseRecord[] = [];
+  for (const lease of leases) {
+    const subnet = lease.addressSpace === pool.addressSpace ? subnetOf(pool, lease.address) : undefined;
+    if (subnet !== undefined) bySubnet.get(subnet)?.push(lease);
+    else if (lease.pool === pool.name) outside.push(lease);
+  }
+  const lent = [...blocks].filter((block) => block.pool === pool.name);
+  const times = leaseTimesOf(pool, { maxStalenessMs: MAX_STALENESS_MS, stickyMAC: true });
+  const subnets = pool.subnets.map((subnet) => {
+    const { cidr } = subnet;
+    const leased = (bySubnet.get(subnet) ?? []).map((lease) => ({
+      ...rangeOfValue(lease.address.value),
+      state: leasedState(lease, { pool, subnet, times, now }),
+    }));
+    const inBlocks = lent
+      .filter((block) => block.cidr.family === cidr.family)
+      .map((block) => ({ ...rangeOf(block.cidr), node: block.node }));
+    const withLeases = overlay(unleasedRuns(subnet), leased);
+    return { cidr, runs: overlay(withLeases, inBlocks) };
+  });
+  return { pool, subnets, outside };
+}
+
+/** Formats a range: one address, or `first-last`. */
+export function formatRange({ first, last }: Range, family: Family): string {
+  const from = formatAddress({ family, value: first });
+  return first === last ? from : `${from}-${formatAddress({ family, value: last })}`;
+}
+
+function leasedState(
+  lease: LeaseRecord,
+  { pool, subnet, times, now }: { pool: Pool; subnet: Subnet; times: LeaseTimes; now: number },
+): AddressState {
+  if (lease.pool !== pool.name) return 'other-pool';
+  const state = stateOf(lease);
+  if (state === 'released') {
+    const isKept = isSticky(lease, times) && !isReservation(lease);
+    return isKept && now >= coolingStart(lease) + times.cooldownMs ? 'sticky' : 'cooling';
+  }
+  const { value } = lease.address;
+  if (subnet.leasable.has(value) && !subnet.requestable.has(value)) return 'draining';
+  return state === 'held' ? 'allocated' : 'reserved';
+}
+
+/** The states of a subnet without leases. */
+function unleasedRuns({ cidr, open, requestable, leasable }: Subnet): AddressRun[] {
+  const layer = (set: RangeSet, state: AddressState) => set.ranges.map((range) => ({ ...range, state }));
+  const known = [
+    ...layer(open, 'free'),
+    ...layer(requestable.subtract(open), 'reserved'),
+    ...layer(leasable.subtract(requestable), 'drained'),
+  ];
+  return overlay([{ ...rangeOf(cidr), state: 'excluded' }], known);
+}
+
+/** Returns the runs with the properties of the patches, where these are. Of patches that overlap, the first counts. */
+function overlay(
+  runs: readonly AddressRun[],
+  patches: readonly (Range & Partial<Pick<AddressRun, 'state' | 'node'>>)[],
+): AddressRun[] {
+  const sorted = patches.toSorted(byFirst);
+  const result: AddressRun[] = [];
+  let next = 0;
+  for (const run of runs) {
+    for (let from = run.first; from <= run.last;) {
+      let patch = sorted[next];
+      while (patch !== undefined && patch.last < from) patch = sorted[++next];
+      if (patch === undefined || patch.first > run.last) {
+        append(result, { ...run, first: from });
+        break;
+      }
+      if (patch.first > from) append(result, { ...run, first: from, last: patch.first - 1n });
+      const first = patch.first > from ? patch.first : from;
+      const last = patch.last < run.last ? patch.last : run.last;
+      append(result, { ...run, ...patch, first, last });
+      from = last + 1n;
+    }
+  }
+  return result;
+}
+
+function append(runs: AddressRun[], run: AddressRun): void {
+  const before = runs.at(-1);
+  if (before?.state === run.state && before.node === run.node) runs.splice(-1, 1, { ...before, last: run.last });
+  else runs.push(run);
+}
+
+function rangeOfValue(value: bigint): Range {
+  return { first: value, last: value };
+}

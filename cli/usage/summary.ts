@@ -1,0 +1,81 @@
+import { type AddressPool, nadNamespaceOf } from '../../api/address-pool.js';
+import { type IPAMClaim, claimNadOf } from '../../api/ipam-claim.js';
+import { byAge, splitKey } from '../../api/meta.js';
+import { AllocationReason, IPS_ALLOCATED } from '../../api/names.js';
+import type { Family } from '../../ipam/core/address.js';
+import { type LeaseRecord, stateOf } from '../../ipam/core/lease.js';
+import type { Range } from '../../ipam/core/ranges.js';
+import { ADDRESS_STATES, type AddressMap, type AddressRun, type AddressState } from './address-map.js';
+
+export type StateCounts = Readonly<Record<AddressState, bigint>>;
+
+/** Counts the addresses of some runs by state. */
+export function countStates(runs: Iterable<AddressRun>): StateCounts {
+  const counts = Object.fromEntries(ADDRESS_STATES.map((state) => [state, 0n])) as Record<AddressState, bigint>;
+  for (const { first, last, state } of runs) counts[state] += last - first + 1n;
+  return counts;
+}
+
+/** Counts the addresses of a pool by state. @param family absent: both */
+export function countPool({ subnets }: AddressMap, family?: Family): StateCounts {
+  const chosen = subnets.filter(({ cidr }) => family === undefined || cidr.family === family);
+  return countStates(chosen.flatMap(({ runs }) => runs));
+}
+
+/** Returns the longest range of free addresses of one family, in blocks or not; the first one of several. */
+export function largestFreeRange({ subnets }: AddressMap, family: Family): Range | undefined {
+  let largest: Range | undefined;
+  for (const { cidr, runs } of subnets) {
+    if (cidr.family !== family) continue;
+    let current: Range | undefined;
+    for (const { first, last, state } of runs) {
+      if (state !== 'free') {
+        current = undefined;
+        continue;
+      }
+      // neighbours that are in blocks of different nodes
+      current = { first: current?.first ?? first, last };
+      if (largest === undefined || current.last - current.first > largest.last - largest.first) largest = current;
+    }
+  }
+  return largest;
+}
+
+export interface NamespaceUse {
+  readonly namespace: string;
+  readonly allocated: number;
+}
+
+/** Returns the namespaces whose owners have most of the pool's addresses, those with most first. */
+export function topNamespaces(leases: Iterable<LeaseRecord>, pool: string, limit: number): NamespaceUse[] {
+  const counts = new Map<string, number>();
+  for (const lease of leases) {
+    if (lease.pool !== pool || lease.owner === undefined || stateOf(lease) !== 'held') continue;
+    const { namespace } = lease.owner;
+    counts.set(namespace, (counts.get(namespace) ?? 0) + 1);
+  }
+  return [...counts]
+    .map(([namespace, allocated]) => ({ namespace, allocated }))
+    .sort((a, b) => b.allocated - a.allocated || (a.namespace < b.namespace ? -1 : 1))
+    .slice(0, limit);
+}
+
+/** Returns the claims that wait because the pool is full, oldest first, as ipam serves them. */
+export function waitingClaims(pool: AddressPool, claims: Iterable<IPAMClaim>): IPAMClaim[] {
+  return [...claims].filter((claim) => isExhausted(claim) && isServedBy(claim, pool)).sort(byAge);
+}
+
+function isExhausted({ status }: IPAMClaim): boolean {
+  const condition = status?.conditions?.find(({ type }) => type === IPS_ALLOCATED);
+  return condition?.status === 'False' && condition.reason === AllocationReason.Exhausted;
+}
+
+/** True if the pool serves the claim, as far as names tell: a derived pool serves the NADs of its namespace. */
+function isServedBy(claim: IPAMClaim, pool: AddressPool): boolean {
+  const { namespace = '' } = claim.metadata;
+  if (claim.spec.network !== pool.spec.network) return false;
+  const nadNamespace = nadNamespaceOf(pool);
+  if (nadNamespace === undefined) return pool.spec.namespaces?.includes(namespace) ?? true;
+  const nad = claimNadOf(claim);
+  return (nad === undefined ? namespace : splitKey(nad).namespace) === nadNamespace;
+}
