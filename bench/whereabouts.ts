@@ -77,11 +77,11 @@ async function createPods(client: Client, pods: readonly Pod[]): Promise<void> {
 
 /** @returns seconds */
 async function timed({ kubeconfig }: ControlPlane, apply: boolean): Promise<number> {
-  const options: MigrateOptions = { apply, namespace: 'kube-system', skipConflicts: false, json: false };
+  const options: MigrateOptions = { apply, namespace: 'kube-system', skipConflicts: false, output: 'table' };
   const lines: string[] = [];
   const print = (line: string) => void lines.push(line);
   const began = performance.now();
-  const done = await withClient({ kubeconfig }, (client) =>
+  const done = await withClient({ kubeconfig }, ({ client }) =>
     migrateWhereabouts(options, { client, clock: systemClock, concurrency: CONCURRENCY, print, printStatus: print }),
   );
   if (!done) throw new Error(lines.join('\n'));

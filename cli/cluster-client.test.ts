@@ -32,7 +32,7 @@ describe('the client of kubectl holdfast', () => {
     await rm(folder, { recursive: true });
   });
 
-  const ask = () => withClient({ kubeconfig }, (client) => client.get(ADDRESS_POOLS, { name: 'blue' }));
+  const ask = () => withClient({ kubeconfig }, ({ client }) => client.get(ADDRESS_POOLS, { name: 'blue' }));
 
   const unusable: { name: string; given: Reply | 'nobody'; expect: string }[] = [
     { name: 'if no server answers', given: 'nobody', expect: 'ECONNREFUSED' },
@@ -40,7 +40,7 @@ describe('the client of kubectl holdfast', () => {
     {
       name: 'if the credentials are not accepted',
       given: { status: 401, body: status(401, 'Unauthorized') },
-      expect: '401 Unauthorized',
+      expect: 'may have expired: log in again',
     },
   ];
   for (const { name, given, expect: words } of unusable) {
@@ -65,12 +65,23 @@ describe('the client of kubectl holdfast', () => {
       const config = parse(await readFile(kubeconfig, 'utf8')) as { contexts: { context: object }[] };
       Object.assign(config.contexts[0]!.context, context);
       await writeFile(kubeconfig, stringify(config));
-      expect(await withClient({ kubeconfig }, (_client, home) => Promise.resolve(home))).to.equal(expected);
+      expect(await withClient({ kubeconfig }, ({ home }) => Promise.resolve(home))).to.equal(expected);
     });
   }
 
-  it('passes on errors of the API server unchanged', async () => {
-    reply = { status: 403, body: status(403, 'Forbidden', 'you may not') };
-    expect((await requestErrorOf(ask())).message).to.match(/403 Forbidden: you may not$/);
+  it('passes on other errors of the API server unchanged', async () => {
+    reply = { status: 403, body: status(403, 'Forbidden', 'a policy refuses') };
+    expect((await requestErrorOf(ask())).message).to.match(/403 Forbidden: a policy refuses$/);
+  });
+
+  it('says which right the user lacks, and whom to ask', async () => {
+    const text =
+      'addresspools.ipam.holdfast.dev "blue" is forbidden: User "jane" cannot get resource "addresspools" in API group "ipam.holdfast.dev" at the cluster scope';
+    reply = { status: 403, body: status(403, 'Forbidden', text) };
+    const refusal = await ask().catch((error: unknown) => error);
+    expect(refusal).to.be.instanceOf(CommandError);
+    expect((refusal as CommandError).message).to.equal(
+      'user "jane" may not get addresspools.ipam.holdfast.dev in the whole cluster: ask an administrator for this right, which the ClusterRole holdfast-view contains',
+    );
   });
 });

@@ -1,9 +1,10 @@
 import { Client } from '../kube/client.js';
 import { type Credentials, loadCredentials } from '../kube/credentials.js';
-import { StatusError, TransportError } from '../kube/errors.js';
+import { StatusError, TransportError, isForbidden } from '../kube/errors.js';
 import { Transport } from '../kube/transport.js';
 import { VERSION } from '../process/version.js';
 import { CommandError } from './command-error.js';
+import { describeForbidden } from './forbidden.js';
 
 /** The cluster and the credentials to use. */
 export interface ClusterOptions {
@@ -11,6 +12,18 @@ export interface ClusterOptions {
   readonly kubeconfig?: string;
   /** Default: the current one. */
   readonly context?: string;
+}
+
+/** A cluster that a command talks to. */
+export interface Connection {
+  readonly client: Client;
+  /** For requests that are not about objects, such as logs. */
+  readonly transport: Transport;
+  /** The namespace of the context, for users who name none. */
+  readonly home: string;
+  /** URL of the API server. */
+  readonly server: string;
+  readonly credentials: Credentials;
 }
 
 /** For a kubeconfig without a namespace, as for kubectl. */
@@ -22,35 +35,33 @@ const REQUEST_TIMEOUT_MS = 60_000;
 
 /**
  * Calls a function with a client, then closes the client.
- * @param run also gets the namespace of the context, for users who name none, and the URL of the API server
  * @throws {Error} if there are no usable credentials for a cluster
- * @throws {CommandError} if the API server does not answer, or does not accept the credentials
+ * @throws {CommandError} if the API server does not answer, does not accept the credentials, or refuses a request
  */
-export async function withClient<T>(
-  options: ClusterOptions,
-  run: (client: Client, home: string, server: string) => Promise<T>,
-): Promise<T> {
+export async function withClient<T>(options: ClusterOptions, run: (cluster: Connection) => Promise<T>): Promise<T> {
   const credentials = await loadCredentials(options);
   const transport = new Transport(credentials, {
     userAgent: `kubectl-holdfast/${VERSION}`,
     connections: CONCURRENCY,
     deadlineMs: REQUEST_TIMEOUT_MS,
   });
+  const { server, namespace: home = DEFAULT_NAMESPACE } = credentials;
   try {
-    return await run(new Client(transport), credentials.namespace ?? DEFAULT_NAMESPACE, credentials.server);
+    return await run({ client: new Client(transport), transport, home, server, credentials });
   } catch (error) {
-    throw isUnreachable(error)
-      ? new CommandError(`${error.message}: ${adviceFor(credentials)}`, { cause: error })
-      : error;
+    const message = describeFailure(error, server);
+    throw message === undefined ? error : new CommandError(message, { cause: error });
   } finally {
     await transport.close();
   }
 }
 
-function isUnreachable(error: unknown): error is TransportError | StatusError {
-  return error instanceof TransportError || (error instanceof StatusError && error.status === 401);
-}
-
-function adviceFor({ server }: Pick<Credentials, 'server'>): string {
-  return `check that kubectl reaches ${server} with this kubeconfig, or choose another cluster with --kubeconfig or --context`;
+/** Says in words why the API server did not serve a request, and what to do; undefined for other errors. */
+function describeFailure(error: unknown, server: string): string | undefined {
+  const other = 'or choose another cluster with --kubeconfig or --context';
+  if (error instanceof TransportError)
+    return `${error.message}: check that kubectl reaches ${server} with this kubeconfig, ${other}`;
+  if (error instanceof StatusError && error.status === 401)
+    return `${error.message}: ${server} does not accept the credentials of this kubeconfig, which may have expired: log in again, check that kubectl reaches ${server} with it, ${other}`;
+  return isForbidden(error) ? describeForbidden(error) : undefined;
 }

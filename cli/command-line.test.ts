@@ -12,17 +12,17 @@ const DOCUMENTS = [
   'docs/how-to/uninstall.md',
   'docs/tutorials/moving-from-whereabouts.md',
 ];
-const ALL = { apply: false, namespace: 'kube-system', skipConflicts: false, json: false };
+const ALL = { apply: false, namespace: 'kube-system', skipConflicts: false, output: 'table' };
 
 describe('the command line of kubectl holdfast', () => {
   const rows: { given: string; expect: object }[] = [
-    { given: 'migrate whereabouts', expect: { command: 'migrate whereabouts', cluster: {}, options: ALL } },
+    { given: 'migrate whereabouts', expect: { command: 'migrate whereabouts', cluster: {}, request: ALL } },
     {
       given: 'migrate whereabouts --apply --namespace w --network blue --skip-conflicts -o json --context lab',
       expect: {
         command: 'migrate whereabouts',
         cluster: { context: 'lab' },
-        options: { apply: true, namespace: 'w', network: 'blue', skipConflicts: true, json: true },
+        request: { apply: true, namespace: 'w', network: 'blue', skipConflicts: true, output: 'json' },
       },
     },
     {
@@ -30,7 +30,7 @@ describe('the command line of kubectl holdfast', () => {
       expect: {
         command: 'reserve',
         cluster: { kubeconfig: 'k' },
-        reservation: { pool: 'blue', address: '10.0.0.5', mac: '02:00:00:00:00:01' },
+        request: { pool: 'blue', address: '10.0.0.5', mac: '02:00:00:00:00:01' },
       },
     },
     {
@@ -38,7 +38,7 @@ describe('the command line of kubectl holdfast', () => {
       expect: {
         command: 'uninstall',
         cluster: { context: 'lab' },
-        options: { everything: false, ignoreRunningPods: false, yes: false, dryRun: false },
+        request: { everything: false, ignoreRunningPods: false, yes: false, dryRun: false },
       },
     },
     {
@@ -46,31 +46,48 @@ describe('the command line of kubectl holdfast', () => {
       expect: {
         command: 'uninstall',
         cluster: {},
-        options: { everything: true, ignoreRunningPods: true, yes: true, dryRun: true },
+        request: { everything: true, ignoreRunningPods: true, yes: true, dryRun: true },
       },
     },
-    { given: 'ips', expect: { command: 'ips', cluster: {}, options: { json: false, allNamespaces: false } } },
+    { given: 'ips', expect: { command: 'ips', cluster: {}, request: { output: 'table', allNamespaces: false } } },
     {
       given: 'ips -n lab',
-      expect: { command: 'ips', cluster: {}, options: { json: false, allNamespaces: false, namespace: 'lab' } },
+      expect: { command: 'ips', cluster: {}, request: { output: 'table', allNamespaces: false, namespace: 'lab' } },
     },
-    { given: 'ips -A -o json', expect: { command: 'ips', cluster: {}, options: { json: true, allNamespaces: true } } },
+    {
+      given: 'ips -A -o json',
+      expect: { command: 'ips', cluster: {}, request: { output: 'json', allNamespaces: true } },
+    },
+    {
+      given: '-n lab --context c ips -o wide --kubeconfig k',
+      expect: {
+        command: 'ips',
+        cluster: { context: 'c', kubeconfig: 'k' },
+        request: { output: 'wide', allNamespaces: false, namespace: 'lab' },
+      },
+    },
     {
       given: 'unreserve blue fd00::5',
-      expect: { command: 'unreserve', cluster: {}, reservation: { pool: 'blue', address: 'fd00::5' } },
+      expect: { command: 'unreserve', cluster: {}, request: { pool: 'blue', address: 'fd00::5' } },
     },
   ];
   for (const { given, expect: expected } of rows) {
-    it(`parses ${given}`, () => expect(readCommandLine(given.split(' '))).to.deep.equal(expected));
+    it(`parses ${given}`, () => {
+      const { run: _run, ...parsed } = readCommandLine(given.split(' '))!;
+      expect(parsed).to.deep.equal(expected);
+    });
   }
 
   for (const [given, words] of [
-    ['', 'a command is missing; commands: migrate, reserve, unreserve, ips, uninstall'],
     ['migrate', 'a command is missing; commands: whereabouts'],
-    ['help calico', 'a command is missing; commands: migrate'],
+    ['help calico', "unknown command 'calico'"],
+    ['migrat whereabouts', 'Did you mean migrate?'],
     ['migrate calico', "unknown command 'calico'"],
     ['migrate whereabouts --aply', "unknown option '--aply'"],
-    ['migrate whereabouts -o yaml', '"yaml" is not supported'],
+    ['migrate whereabouts -o toml', 'Allowed choices are table, wide, json, yaml'],
+    ['reserve blue 10.0.0.5 -n lab', 'this command has no option -n'],
+    ['-A migrate whereabouts -o json', 'this command has no option -A'],
+    ['uninstall -o json', 'this command has no option -o'],
     ['migrate whereabouts --skip-conflicts', '--skip-conflicts needs --apply'],
     ['uninstall --ignore-running-pods', '--ignore-running-pods needs --everything'],
     ['reserve blue', "missing required argument 'address'"],
@@ -79,14 +96,11 @@ describe('the command line of kubectl holdfast', () => {
     ['reserve blue 10.0.0.5 --mac 02:00', '"02:00" is not a MAC address'],
     ['unreserve blue 10.0.0.0/24', '"10.0.0.0/24"'],
     ['ips --namespace=', '-n: "" is not a name'],
-    ['migrate whereabouts --namespace=', '--namespace: "" is not a name'],
+    ['migrate whereabouts --namespace=', '-n: "" is not a name'],
     ['migrate whereabouts --network=', '--network: "" is not a name'],
   ] as const) {
-    it(`rejects ${given || 'an empty command line'}`, () => {
-      expect(() => readCommandLine(given.split(' ').filter(Boolean), { writeOut: () => undefined })).to.throw(
-        UsageError,
-        words,
-      );
+    it(`rejects ${given}`, () => {
+      expect(() => readCommandLine(given.split(' '), { writeOut: () => undefined })).to.throw(UsageError, words);
     });
   }
 
@@ -115,17 +129,24 @@ describe('the command line of kubectl holdfast', () => {
     });
   }
 
+  it('prints the help if no argument is given, with the exit codes', () => {
+    let printed = '';
+    expect(readCommandLine([], { writeOut: (text) => (printed += text) })).to.equal(undefined);
+    expect(printed).to.match(/^Usage: kubectl holdfast /);
+    expect(printed).to.include('Exit codes:').and.to.include('reserve [options] <pool> <address>');
+  });
+
   for (const [given, helpCommand] of [
-    ['', 'kubectl holdfast --help'],
     ['frob blue', 'kubectl holdfast --help'],
     ['migrate', 'kubectl holdfast migrate --help'],
     ['migrate whereabouts extra', 'kubectl holdfast migrate whereabouts --help'],
-    ['ips -o yaml', 'kubectl holdfast ips --help'],
+    ['ips -o toml', 'kubectl holdfast --help'],
+    ['-n lab uninstall', 'kubectl holdfast uninstall --help'],
   ] as const) {
-    it(`names the help command for ${given || 'an empty command line'}`, () => {
+    it(`names the help command for ${given}`, () => {
       let error: unknown;
       try {
-        readCommandLine(given.split(' ').filter(Boolean));
+        readCommandLine(given.split(' '));
       } catch (thrown) {
         error = thrown;
       }

@@ -1,188 +1,123 @@
-import { Command, type OutputConfiguration } from 'commander';
+import { Argument, Command as Program, Option, type OutputConfiguration } from 'commander';
 import { UsageError, readArguments } from '../process/read-arguments.js';
 import { VERSION } from '../process/version.js';
-import type { IpsOptions } from './ips.js';
-import { CommandError } from './command-error.js';
-import { type Reservation, checkReservation } from './reserve.js';
 import type { ClusterOptions } from './cluster-client.js';
-import type { UninstallOptions } from './uninstall/plan.js';
-import { WHEREABOUTS_NAMESPACE, type MigrateOptions } from './whereabouts/migrate.js';
+import { type Command, type CommonOptions, type PreparedCommand, nonEmptyName } from './command.js';
+import { COMMANDS, GROUPS } from './commands/all.js';
+import { EXIT_CODES_HELP } from './exit-code.js';
+import { OUTPUT_FORMATS, type OutputFormat } from './output.js';
 
-/** A parsed command. */
-export type CliCommand = { readonly cluster: ClusterOptions } & (
-  | { readonly command: 'migrate whereabouts'; readonly options: MigrateOptions }
-  | { readonly command: 'reserve' | 'unreserve'; readonly reservation: Reservation }
-  | { readonly command: 'ips'; readonly options: IpsOptions }
-  | { readonly command: 'uninstall'; readonly options: UninstallOptions }
-);
-
-/** Options as commander parses them. */
-interface ParsedOptions extends ClusterOptions {
-  readonly apply?: true;
-  readonly namespace?: string;
-  readonly network?: string;
-  readonly skipConflicts?: true;
-  readonly output?: string;
-  readonly mac?: string;
-  readonly allNamespaces?: true;
-  readonly everything?: true;
-  readonly ignoreRunningPods?: true;
-  readonly yes?: true;
-  readonly dryRun?: true;
+/** A parsed command line. */
+export interface CommandLine extends PreparedCommand {
+  /** The name of the command, such as `migrate whereabouts`. */
+  readonly command: string;
+  readonly cluster: ClusterOptions;
 }
+
+/** The options of {@link CommonOptions} and {@link ClusterOptions}, as commander parses them. */
+interface GivenOptions extends ClusterOptions {
+  readonly namespace?: string;
+  readonly allNamespaces?: true;
+  readonly output?: OutputFormat;
+}
+
+const CLUSTER_FLAGS = [
+  ['--kubeconfig <path>', 'path of the kubeconfig; default: KUBECONFIG, or ~/.kube/config'],
+  ['--context <name>', 'context of the kubeconfig; default: the current one'],
+] as const;
+const COMMON_FLAGS = {
+  namespace: ['-n, --namespace <name>', 'namespace; default: that of the context'],
+  allNamespaces: ['-A, --all-namespaces', 'all namespaces'],
+  output: ['-o, --output <format>', 'output format; default: table'],
+} as const;
 
 /**
  * Reads the arguments after the program's name.
  * @returns undefined if help or version was requested and printed
  * @throws {UsageError}
  */
-export function readCommandLine(args: readonly string[], output: OutputConfiguration = {}): CliCommand | undefined {
-  let request: CliCommand | undefined;
-  const program = buildProgram((made) => (request = made));
-  return readArguments(program, args, output) ? request : undefined;
+export function readCommandLine(args: readonly string[], output: OutputConfiguration = {}): CommandLine | undefined {
+  let parsed: CommandLine | undefined;
+  const program = buildProgram((made) => (parsed = made));
+  return readArguments(program, args.length === 0 ? ['--help'] : args, output) ? parsed : undefined;
 }
 
 /** Returns the names of all flags of all commands, without dashes. */
 export function flagsOfCommands(): string[] {
-  const flagsOf = ({ options, commands }: Command): string[] => [
+  const flagsOf = ({ options, commands }: Program): string[] => [
     ...options.flatMap(({ long }) => long?.replace(/^--/, '') ?? []),
     ...commands.flatMap(flagsOf),
   ];
   return flagsOf(buildProgram(() => undefined));
 }
 
-function buildProgram(onCommand: (request: CliCommand) => void): Command {
-  const program = new Command('kubectl holdfast')
+/** Builds the parser. Completion and the reference page read it too. */
+export function buildProgram(onCommand: (parsed: CommandLine) => void): Program {
+  const program = new Program('kubectl holdfast')
     .description(
-      'List and reserve the persistent IP addresses of KubeVirt virtual machines, migrate from another IPAM, and uninstall Holdfast.',
+      'Show, reserve and trace the persistent IP addresses of KubeVirt virtual machines, and look after Holdfast.',
     )
     .version(VERSION, '--version', 'print the version')
     .helpOption('-h, --help', 'print this help')
-    .helpCommand('help [command]', 'print the help of a command');
-  addMigrateCommand(program, onCommand);
-  addReserveCommands(program, onCommand);
-  addIpsCommand(program, onCommand);
-  addUninstallCommand(program, onCommand);
+    .helpCommand('help [command]', 'print the help of a command')
+    .addHelpText('afterAll', `\n${EXIT_CODES_HELP}`);
+  // commander reads the options of the program anywhere on the command line
+  for (const [flags, description] of [COMMON_FLAGS.namespace, COMMON_FLAGS.allNamespaces, ...CLUSTER_FLAGS])
+    program.option(flags, description);
+  program.addOption(new Option(...COMMON_FLAGS.output).choices(OUTPUT_FORMATS));
+  for (const command of COMMANDS) addCommand(program, command, onCommand);
   return program;
 }
 
-function addMigrateCommand(program: Command, onCommand: (request: CliCommand) => void): void {
-  const migrate = program.command('migrate').description('migrate from another IPAM');
-  addClusterOptions(migrate.command('whereabouts'))
-    .description(
-      'create pools and leases for the addresses that whereabouts has allocated; without --apply, print the plan only',
-    )
-    .option('--apply', 'create the pools and leases of the plan')
-    .option('--namespace <name>', 'namespace of the IPPools of whereabouts', WHEREABOUTS_NAMESPACE)
-    .option('--network <name>', 'migrate only this CNI network, and those that share its addresses')
-    .option('--skip-conflicts', 'with --apply: skip addresses with conflicts; otherwise a conflict prevents all writes')
-    .option('-o, --output <format>', 'output format: json')
-    .action((given: ParsedOptions) => {
-      const namespace = nonEmptyName(given.namespace, '--namespace') ?? WHEREABOUTS_NAMESPACE;
-      const network = nonEmptyName(given.network, '--network');
-      if (given.skipConflicts === true && given.apply !== true) {
-        throw new UsageError('--skip-conflicts needs --apply: without --apply, the plan only lists the conflicts');
-      }
-      const options: MigrateOptions = {
-        apply: given.apply === true,
-        namespace,
-        skipConflicts: given.skipConflicts === true,
-        json: isJson(given),
-        ...(network !== undefined && { network }),
-      };
-      onCommand({ command: 'migrate whereabouts', cluster: clusterOptionsOf(given), options });
-    });
-}
-
-function addReserveCommands(program: Command, onCommand: (request: CliCommand) => void): void {
-  addClusterOptions(program.command('reserve <pool> <address>'))
-    .description('reserve an address for a MAC address, or for no workload at all')
-    .option(
-      '--mac <address>',
-      'MAC address of the interface that gets the address, like 02:00:00:00:00:01; default: the address is never allocated',
-    )
-    .action((pool: string, address: string, given: ParsedOptions) => {
-      const reservation = checkedReservation({ pool, address, ...(given.mac !== undefined && { mac: given.mac }) });
-      onCommand({ command: 'reserve', cluster: clusterOptionsOf(given), reservation });
-    });
-  addClusterOptions(program.command('unreserve <pool> <address>'))
-    .description('remove the reservation of an address')
-    .action((pool: string, address: string, given: ParsedOptions) => {
-      onCommand({
-        command: 'unreserve',
-        cluster: clusterOptionsOf(given),
-        reservation: checkedReservation({ pool, address }),
-      });
-    });
-}
-
-/** Checks the arguments before the command connects to a cluster. */
-function checkedReservation(reservation: Reservation): Reservation {
-  try {
-    checkReservation(reservation);
-    return reservation;
-  } catch (error) {
-    throw error instanceof CommandError ? new UsageError(error.message, { cause: error }) : error;
+function addCommand(program: Program, command: Command, onCommand: (parsed: CommandLine) => void): void {
+  const { usage, description, options = [], common = {} } = command;
+  const words = usage.split(' ');
+  const argumentAt = words.findIndex((word) => /^[<[]/.test(word));
+  const names = argumentAt < 0 ? words : words.slice(0, argumentAt);
+  const own = names.reduce(subcommandOf, program).description(description);
+  for (const argument of words.slice(names.length)) own.addArgument(new Argument(argument));
+  for (const { flags, description: text, choices } of options) {
+    const option = new Option(flags, text);
+    own.addOption(choices === undefined ? option : option.choices(choices));
   }
+  if (common.namespace !== undefined) own.option(COMMON_FLAGS.namespace[0], namespaceText(common.namespace));
+  if (common.allNamespaces === true) own.option(...COMMON_FLAGS.allNamespaces);
+  if (common.output === true) own.addOption(new Option(...COMMON_FLAGS.output).choices(OUTPUT_FORMATS));
+  for (const [flags, text] of CLUSTER_FLAGS) own.option(flags, text);
+  own.action(() => {
+    const given = program.opts<GivenOptions>();
+    const args = own.processedArgs.filter((argument) => typeof argument === 'string');
+    const prepared = command.prepare(args, own.opts(), commonOptionsOf(given, command));
+    onCommand({ command: names.join(' '), cluster: clusterOptionsOf(given), ...prepared });
+  });
 }
 
-function addIpsCommand(program: Command, onCommand: (request: CliCommand) => void): void {
-  addClusterOptions(program.command('ips'))
-    .description('list the addresses of VMs, and of pods without claims')
-    .option('-n, --namespace <name>', 'namespace of the VMs and pods; default: that of the context')
-    .option('-A, --all-namespaces', 'list all namespaces')
-    .option('-o, --output <format>', 'output format: json')
-    .action((given: ParsedOptions) => {
-      const namespace = nonEmptyName(given.namespace, '-n');
-      const options: IpsOptions = {
-        json: isJson(given),
-        allNamespaces: given.allNamespaces === true,
-        ...(namespace !== undefined && { namespace }),
-      };
-      onCommand({ command: 'ips', cluster: clusterOptionsOf(given), options });
-    });
+function subcommandOf(parent: Program, name: string): Program {
+  const found = parent.commands.find((command) => command.name() === name);
+  return found ?? parent.command(name).description(GROUPS[name] ?? '');
 }
 
-function addUninstallCommand(program: Command, onCommand: (request: CliCommand) => void): void {
-  addClusterOptions(program.command('uninstall'))
-    .description(
-      'remove the processes, rights and policies of Holdfast; VMs keep running, and pools, leases and claims are kept',
-    )
-    .option('--everything', 'remove also claims, pools, leases and the kinds of Holdfast')
-    .option('--ignore-running-pods', 'with --everything: remove everything although pods use addresses of Holdfast')
-    .option('--yes', 'do not ask')
-    .option('--dry-run', 'print what would be removed, and remove nothing')
-    .action((given: ParsedOptions) => {
-      if (given.ignoreRunningPods === true && given.everything !== true) {
-        throw new UsageError('--ignore-running-pods needs --everything: otherwise pods keep their addresses anyway');
-      }
-      const options: UninstallOptions = {
-        everything: given.everything === true,
-        ignoreRunningPods: given.ignoreRunningPods === true,
-        yes: given.yes === true,
-        dryRun: given.dryRun === true,
-      };
-      onCommand({ command: 'uninstall', cluster: clusterOptionsOf(given), options });
-    });
+function namespaceText(what: string): string {
+  return what.includes('default:') ? what : `${what}; default: that of the context`;
 }
 
-/** Rejects an empty name: an unset variable of a script must not select everything. */
-function nonEmptyName(text: string | undefined, flag: string): string | undefined {
-  if (text === '') throw new UsageError(`${flag}: "" is not a name: write a name, or leave the flag out`);
-  return text;
+/** @throws {UsageError} if the command does not have an option that is given */
+function commonOptionsOf({ namespace, allNamespaces, output }: GivenOptions, command: Command): CommonOptions {
+  const { common = {} } = command;
+  const unknown = [
+    ...(namespace !== undefined && common.namespace === undefined ? ['-n'] : []),
+    ...(allNamespaces === true && common.allNamespaces !== true ? ['-A'] : []),
+    ...(output !== undefined && common.output !== true ? ['-o'] : []),
+  ];
+  if (unknown.length > 0) throw new UsageError(`this command has no option ${unknown.join(', ')}`);
+  const name = nonEmptyName(namespace, '-n');
+  return {
+    ...(name !== undefined && { namespace: name }),
+    allNamespaces: allNamespaces === true,
+    output: output ?? 'table',
+  };
 }
 
-function isJson({ output }: ParsedOptions): boolean {
-  if (output === undefined || output === 'json') return output === 'json';
-  throw new UsageError(`-o: "${output}" is not supported: use json, or leave the flag out for text`);
-}
-
-function addClusterOptions(command: Command): Command {
-  return command
-    .option('--kubeconfig <path>', 'path of the kubeconfig; default: KUBECONFIG, or ~/.kube/config')
-    .option('--context <name>', 'context of the kubeconfig; default: the current one');
-}
-
-function clusterOptionsOf({ kubeconfig, context }: ParsedOptions): ClusterOptions {
+function clusterOptionsOf({ kubeconfig, context }: GivenOptions): ClusterOptions {
   return { ...(kubeconfig !== undefined && { kubeconfig }), ...(context !== undefined && { context }) };
 }

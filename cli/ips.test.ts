@@ -6,6 +6,7 @@ import type { Resource } from '../kube/resource.js';
 import type { Client, ListOptions } from '../kube/client.js';
 import { type IpsOptions, listIps } from './ips.js';
 import { CommandError } from './command-error.js';
+import { textOf } from './terminal.js';
 
 function claim(vm: string, status: Partial<NonNullable<IPAMClaim['status']>> = {}, deleting = false): IPAMClaim {
   const annotations = {
@@ -59,15 +60,18 @@ function clientOf(mayseeLeases: boolean, asked: ListOptions[] = []): Pick<Client
   return { list } as unknown as Pick<Client, 'list'>;
 }
 
-const HERE: IpsOptions = { allNamespaces: false, json: false };
+const HERE: IpsOptions = { allNamespaces: false };
 const EVERYWHERE = { ...HERE, allNamespaces: true };
 
+async function linesOf(...args: Parameters<typeof listIps>): Promise<string[]> {
+  return (await listIps(...args)).lines(false).map(textOf);
+}
 const columns = (lines: readonly string[]) => lines.map((line) => line.trim().split(/ {3,}/).join(' | '));
 
 describe('the list of addresses', () => {
   it('contains those of VMs and of pods without claims', async () => {
     const asked: ListOptions[] = [];
-    expect(columns(await listIps(HERE, clientOf(true, asked), 'a'))).to.deep.equal([
+    expect(columns(await linesOf(HERE, clientOf(true, asked), 'a'))).to.deep.equal([
       'KIND | NAME | INTERFACE | NAD | ADDRESSES | POOL | STATE',
       'VM | asleep | data | a/blue | 10.0.0.6/24 | Stopped',
       'VM | hungry | data | a/blue | SubnetExhausted',
@@ -99,12 +103,12 @@ describe('the list of addresses', () => {
         Client,
         'list'
       >;
-      const lines = columns(await listIps(HERE, client, 'a'));
+      const lines = columns(await linesOf(HERE, client, 'a'));
       expect(lines[1]).to.equal('VM | foreign | data | a/blue | Waiting');
     });
 
   it('contains only VMs for a user who may not list leases', async () => {
-    const lines = columns(await listIps(HERE, clientOf(false), 'a'));
+    const lines = columns(await linesOf(HERE, clientOf(false), 'a'));
     expect(lines).to.have.length(6);
     expect(lines[3]).to.equal(
       'VM | keeper | data | a/blue | 10.0.0.5/24 fd00::5/64 | Running (virt-launcher-keeper-x)',
@@ -112,10 +116,8 @@ describe('the list of addresses', () => {
   });
 
   it('names the namespaces if it covers all, and is available as JSON', async () => {
-    expect((await listIps(EVERYWHERE, clientOf(true), 'a'))[0]).to.match(/^NAMESPACE +KIND/);
-    const rows = JSON.parse((await listIps({ ...EVERYWHERE, json: true }, clientOf(true), 'a')).join('\n')) as {
-      owner: string;
-    }[];
+    expect((await linesOf(EVERYWHERE, clientOf(true), 'a'))[0]).to.match(/^NAMESPACE +KIND/);
+    const rows = (await listIps(EVERYWHERE, clientOf(true), 'a')).data as { owner: string }[];
     expect(rows.map(({ owner }) => owner)).to.deep.equal(['asleep', 'hungry', 'keeper', 'leaving', 'new', 'p', 'p']);
   });
 

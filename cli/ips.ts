@@ -6,14 +6,12 @@ import type { Client } from '../kube/client.js';
 import { isForbidden } from '../kube/errors.js';
 import { ADDRESS_LEASES, IPAM_CLAIMS } from '../kube/resources.js';
 import { INSTALL_HOLDFAST, requireKind } from './required-kind.js';
-import { formatTable } from './table.js';
-import { jsonLines } from './terminal.js';
+import { type Column, type Output, tableLines } from './output.js';
 
 export interface IpsOptions {
   /** Default: that of the context. */
   readonly namespace?: string;
   readonly allNamespaces: boolean;
-  readonly json: boolean;
 }
 
 /** The addresses of one interface, or the reason why it has none. */
@@ -33,26 +31,31 @@ export interface IpsRow {
   readonly state: string;
 }
 
-/**
- * @param home the namespace of the context
- * @returns lines for the user
- */
-export async function listIps(options: IpsOptions, client: Pick<Client, 'list'>, home: string): Promise<string[]> {
+const COLUMNS: readonly Column<IpsRow>[] = [
+  { header: 'KIND', value: ({ kind }) => kind },
+  { header: 'NAME', value: ({ owner }) => owner },
+  { header: 'INTERFACE', value: (row) => row.interface },
+  { header: 'NAD', value: ({ nad }) => nad },
+  { header: 'ADDRESSES', value: ({ addresses }) => addresses.join(' ') },
+  { header: 'POOL', value: ({ pool }) => pool },
+  { header: 'STATE', value: ({ state }) => state },
+];
+const NAMESPACE: Column<IpsRow> = { header: 'NAMESPACE', value: ({ namespace }) => namespace };
+
+/** @param home the namespace of the context */
+export async function listIps(options: IpsOptions, client: Pick<Client, 'list'>, home: string): Promise<Output> {
   const namespace = options.allNamespaces ? undefined : (options.namespace ?? home);
   const [claims, leases] = await Promise.all([
     requireKind(IPAM_CLAIMS, INSTALL_HOLDFAST, () => client.list(IPAM_CLAIMS, { namespace })),
     listLeases(client, namespace),
   ]);
   const rows = rowsOf(claims.items, leases);
-  if (options.json) return jsonLines(rows);
-  if (rows.length === 0)
-    return [`no addresses found in ${namespace === undefined ? 'the cluster' : `namespace ${namespace}`}`];
-  const cells = rows.map((row) => [
-    ...(namespace === undefined ? [row.namespace] : []),
-    ...[row.kind, row.owner, row.interface, row.nad, row.addresses.join(' '), row.pool, row.state],
-  ]);
-  const header = ['KIND', 'NAME', 'INTERFACE', 'NAD', 'ADDRESSES', 'POOL', 'STATE'];
-  return formatTable(namespace === undefined ? ['NAMESPACE', ...header] : header, cells);
+  const columns = namespace === undefined ? [NAMESPACE, ...COLUMNS] : COLUMNS;
+  const place = namespace === undefined ? 'the cluster' : `namespace ${namespace}`;
+  return {
+    data: rows,
+    lines: (isWide) => (rows.length === 0 ? [`no addresses found in ${place}`] : tableLines(columns, rows, isWide)),
+  };
 }
 
 /** VMs come first, sorted by name. Released and reserved leases have no row. */

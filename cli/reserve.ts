@@ -10,9 +10,9 @@ import { type Pool, compilePool, subnetOf } from '../ipam/core/pool.js';
 import { findUnlessGone } from '../kube/absence.js';
 import type { Client } from '../kube/client.js';
 import { isAlreadyExists } from '../kube/errors.js';
-import { ADDRESS_LEASES, ADDRESS_POOLS } from '../kube/resources.js';
-import { INSTALL_HOLDFAST, requireKind } from './required-kind.js';
+import { ADDRESS_LEASES } from '../kube/resources.js';
 import { CommandError } from './command-error.js';
+import { findPool } from './find-pool.js';
 
 /** Ethernet only: longer addresses of other link layers begin differently. */
 const MULTICAST_MAC = /^.[13579bdf](:..){5}$/;
@@ -84,7 +84,7 @@ async function refuseSecondReservation({ metadata, spec }: AddressLease, client:
  * Deletes the lease of a reservation.
  * @throws {CommandError} if there is none, it belongs to another pool, or its address is in use
  */
-export async function unreserve(wanted: Reservation, client: Pick<Client, 'get' | 'delete'>): Promise<string> {
+export async function unreserve(wanted: Reservation, client: Pick<Client, 'get' | 'list' | 'delete'>): Promise<string> {
   const { pool, address } = await findPoolAndAddress(wanted, client);
   const name = leaseName(pool.addressSpace, address);
   const found = await findUnlessGone(client, ADDRESS_LEASES, { name });
@@ -116,15 +116,10 @@ export async function unreserve(wanted: Reservation, client: Pick<Client, 'get' 
 
 async function findPoolAndAddress(
   { pool: name, address: text }: Reservation,
-  client: Pick<Client, 'get'>,
+  client: Pick<Client, 'get' | 'list'>,
 ): Promise<{ pool: Pool; address: Address }> {
   const address = parseAddressArgument(text);
-  const object = await requireKind(ADDRESS_POOLS, INSTALL_HOLDFAST, () =>
-    findUnlessGone(client, ADDRESS_POOLS, { name }),
-  );
-  if (object === undefined)
-    throw new CommandError(`AddressPool ${name} does not exist: run kubectl get apools to list all pools`);
-  const compiled = compilePool(object);
+  const compiled = compilePool(await findPool(name, client));
   if (compiled.ok) return { pool: compiled.pool, address };
   const problems = compiled.problems.map(({ field, message }) => `${field} ${message}`).join('; ');
   throw new CommandError(`AddressPool ${name} is invalid: ${problems}`);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { formatTable } from './table.js';
-import { jsonLines, escapeLine, writeLine } from './terminal.js';
+import { createTerminal, escapeLine, jsonLines, writeLine } from './terminal.js';
 
 const ESCAPE = '\u001b[2J';
 
@@ -63,5 +63,49 @@ describe('the output of kubectl holdfast', () => {
       .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'))
       .filter((file) => /\.write\(|console\./.test(readFileSync(join(import.meta.dirname, file), 'utf8')));
     expect(writers).to.deep.equal(['terminal.ts']);
+  });
+});
+
+describe('the terminal of kubectl holdfast', () => {
+  function stream(isTTY: boolean, hasColors = isTTY) {
+    const made = {
+      text: '',
+      isTTY,
+      hasColors: () => hasColors,
+      write: (chunk: unknown) => ((made.text += String(chunk)), true),
+    };
+    return made;
+  }
+  const LINE = ['pool ', { text: `full${ESCAPE}`, style: 'red' }] as const;
+
+  it('shows colours, and escapes the text in them', () => {
+    const screen = stream(true);
+    writeLine(screen, LINE);
+    expect(screen.text).to.equal('pool \u001b[31mfull\\u001b[2J\u001b[39m\n');
+  });
+
+  for (const [where, screen] of [
+    ['in a pipe', stream(false, true)],
+    ['on a terminal without colours, or with NO_COLOR', stream(true, false)],
+  ] as const)
+    it(`shows no colours ${where}`, () => {
+      writeLine(screen, LINE);
+      expect(screen.text).to.equal('pool full\\u001b[2J\n');
+    });
+
+  it('replaces the progress by the next line', () => {
+    const [out, errors] = [stream(false), stream(true)];
+    const terminal = createTerminal(out, errors, undefined);
+    terminal.showProgress('1 of 2');
+    terminal.print('done');
+    terminal.printStatus('and more');
+    expect(errors.text).to.equal('1 of 2\r\u001b[Kand more\n');
+    expect(out.text).to.equal('done\n');
+  });
+
+  it('shows no progress in a file', () => {
+    const errors = stream(false);
+    createTerminal(errors, errors, undefined).showProgress('1 of 2');
+    expect(errors.text).to.equal('');
   });
 });

@@ -5,6 +5,7 @@ import type { Pod } from '../api/pod.js';
 import { IP_POOLS } from '../cli/whereabouts/kinds.js';
 import { type MigrateOptions, migrateWhereabouts } from '../cli/whereabouts/migrate.js';
 import { listIps } from '../cli/ips.js';
+import { textOf } from '../cli/terminal.js';
 import { reserve, unreserve } from '../cli/reserve.js';
 import { createCrds } from '../e2e/bed/crds.js';
 import { createAll, readManifests } from '../e2e/bed/objects.js';
@@ -20,7 +21,7 @@ import { roleBindingOf } from './testing/role-binding.js';
 
 const NAMESPACE = 'kube-system';
 const RANGE = '10.74.0.0/24';
-const DRY: MigrateOptions = { apply: false, namespace: NAMESPACE, skipConflicts: false, json: false };
+const DRY: MigrateOptions = { apply: false, namespace: NAMESPACE, skipConflicts: false, output: 'table' };
 const APPLY = { ...DRY, apply: true };
 
 describe('a migration from whereabouts, on a kube-apiserver, with the shipped rights', function () {
@@ -128,9 +129,13 @@ describe('a migration from whereabouts, on a kube-apiserver, with the shipped ri
 
   it('shows the owners of addresses that the user may see', async () => {
     const [first] = pods;
-    const here = { allNamespaces: false, json: false };
-    const lines = await listIps(here, await cluster.asRestricted('migrator'), 'default');
-    expect(lines.find((line) => line.includes(first?.metadata.name ?? '-'))).to.match(/10\.74\.0\.5 +blue\.default/);
+    const here = { allNamespaces: false };
+    const { lines } = await listIps(here, await cluster.asRestricted('migrator'), 'default');
+    expect(
+      lines(false)
+        .map(textOf)
+        .find((line) => line.includes(first?.metadata.name ?? '-')),
+    ).to.match(/10\.74\.0\.5 +blue\.default/);
     const nobody = await cluster.asRestricted('nobody');
     await expectDenial(
       listIps({ ...here, allNamespaces: true }, nobody, 'default'),

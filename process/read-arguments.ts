@@ -19,16 +19,22 @@ export class UsageError extends Error {
  * @throws {UsageError}
  */
 export function readArguments(program: Command, args: readonly string[], output: OutputConfiguration): boolean {
+  let called = program;
+  program.hook('preAction', (_program, command) => {
+    called = command;
+  });
   for (const command of withDescendants(program)) {
-    command.exitOverride().configureOutput({ ...output, writeErr: () => undefined });
+    command.configureOutput({ ...output, writeErr: () => undefined }).exitOverride((error) => {
+      called = command;
+      throw error;
+    });
   }
   try {
     program.parse(args, { from: 'user' });
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return false;
     if (!(error instanceof CommanderError || error instanceof UsageError)) throw error;
-    const { command, path } = findCalledCommand(program, args);
-    throw new UsageError(messageFor(error, command), { cause: error, see: `${path.join(' ')} --help` });
+    throw new UsageError(messageFor(error, called), { cause: error, see: `${pathOf(called)} --help` });
   }
   return true;
 }
@@ -37,19 +43,16 @@ function withDescendants(command: Command): Command[] {
   return [command, ...command.commands.flatMap(withDescendants)];
 }
 
-/** Returns the command that the first arguments name. */
-function findCalledCommand(program: Command, args: readonly string[]): { command: Command; path: readonly string[] } {
-  const [name, ...rest] = args;
-  const sub = program.commands.find((command) => command.name() === name);
-  if (sub === undefined) return { command: program, path: [program.name()] };
-  const { command, path } = findCalledCommand(sub, rest);
-  return { command, path: [program.name(), ...path] };
+function pathOf(command: Command): string {
+  return command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`;
 }
 
-function messageFor(error: CommanderError | UsageError, { commands }: Command): string {
-  // if a subcommand is missing, commander prints the help without a message
+function messageFor(error: CommanderError | UsageError, { args, commands }: Command): string {
+  // if a subcommand is missing, or the one to help with is unknown, commander prints the help without a message
   if (error instanceof CommanderError && error.code === 'commander.help') {
-    return `a command is missing; commands: ${commands.map((command) => command.name()).join(', ')}`;
+    const unknown = args.at(-1);
+    const problem = unknown === undefined ? 'a command is missing' : `unknown command '${unknown}'`;
+    return `${problem}; commands: ${commands.map((command) => command.name()).join(', ')}`;
   }
   return error.message.replace(/^error: /, '');
 }

@@ -14,7 +14,7 @@ import { adminPool } from '../../test/pool-objects.js';
 import { unreserve } from '../reserve.js';
 import { type MigrateOptions, migrateWhereabouts } from './migrate.js';
 
-const APPLY: MigrateOptions = { apply: true, namespace: 'kube-system', skipConflicts: false, json: false };
+const APPLY: MigrateOptions = { apply: true, namespace: 'kube-system', skipConflicts: false, output: 'table' };
 const BLUE = whereaboutsNad('a/blue', { range: '10.0.0.0/24' });
 
 /** whereabouts has given 10.0.0.5 to a/p. */

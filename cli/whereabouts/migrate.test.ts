@@ -14,7 +14,7 @@ import { StatusError, TransportError } from '../../kube/errors.js';
 import { CommandError } from '../command-error.js';
 import { type MigrateOptions, migrateWhereabouts } from './migrate.js';
 
-const DRY: MigrateOptions = { apply: false, namespace: 'kube-system', skipConflicts: false, json: false };
+const DRY: MigrateOptions = { apply: false, namespace: 'kube-system', skipConflicts: false, output: 'table' };
 const APPLY = { ...DRY, apply: true };
 const BLUE = whereaboutsNad('a/blue', { range: '10.0.0.0/24' });
 const RED = whereaboutsNad('b/red', { range: '10.1.0.0/24' });
@@ -216,7 +216,7 @@ describe('the migration from whereabouts', () => {
 
   it('prints plan and result as JSON on request', async () => {
     const cluster = world();
-    await migrateWhereabouts({ ...APPLY, json: true }, cluster.deps());
+    await migrateWhereabouts({ ...APPLY, output: 'json' }, cluster.deps());
     const { plan, applied } = JSON.parse(cluster.printed.join('\n')) as { plan: { leases: object[] }; applied: object };
     expect(plan.leases[0]).to.deep.include({ name: 'blue.10-0-0-5', state: 'create', containerID: 'c-a-p' });
     expect(applied).to.deep.include({ poolsMade: ['blue.a', 'red.b'], released: [] });

@@ -1,7 +1,7 @@
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import { CommandError } from '../command-error.js';
-import { jsonLines } from '../terminal.js';
+import { type OutputFormat, dataLines } from '../output.js';
 import { ActivePods } from './active-pods.js';
 import {
   type ApplyResult,
@@ -30,7 +30,7 @@ export interface MigrateOptions {
   readonly network?: string;
   /** Migrates the addresses without conflicts. */
   readonly skipConflicts: boolean;
-  readonly json: boolean;
+  readonly output: OutputFormat;
 }
 
 export interface MigrateDeps {
@@ -57,14 +57,14 @@ export async function migrateWhereabouts(options: MigrateOptions, deps: MigrateD
   refuseUnknownNetwork(observed, options.network);
   if (observed.ipPools.length === 0) await refuseEmptyNamespace(options, deps);
   const plan = planMigration(observed, options.network);
-  if (!options.json) for (const line of formatPlan(plan)) deps.print(line);
+  const data = dataLines(options.output, { plan: asJson(plan) });
+  if (data === undefined) printLines(formatPlan(plan), deps);
   if (!options.apply) {
-    if (options.json) printJson({ plan: asJson(plan) }, deps);
-    else for (const line of formatOutlook(plan, applyCommandOf(options))) deps.print(line);
+    printLines(data ?? formatOutlook(plan, applyCommandOf(options)), deps);
     return plan.conflicts.length === 0;
   }
   if (plan.conflicts.length > 0 && !options.skipConflicts) {
-    if (options.json) printJson({ plan: asJson(plan) }, deps);
+    printLines(data ?? [], deps);
     deps.printStatus(
       `nothing was written because the plan has conflicts (${plan.conflicts.length}): resolve them, or skip them with --skip-conflicts`,
     );
@@ -73,8 +73,8 @@ export async function migrateWhereabouts(options: MigrateOptions, deps: MigrateD
   return applyTwice(plan, observed, options, deps);
 }
 
-function printJson(value: unknown, { print }: MigrateDeps): void {
-  for (const line of jsonLines(value)) print(line);
+function printLines(lines: readonly string[], { print }: MigrateDeps): void {
+  for (const line of lines) print(line);
 }
 
 async function applyTwice(
@@ -102,11 +102,8 @@ async function applyTwice(
   );
   const conflicts = later.conflicts.length;
   const next = nextSteps(later, plan, applied.failed);
-  if (options.json) {
-    printJson({ plan: asJson(plan), applied: { ...applied, released }, conflicts: later.conflicts, next }, deps);
-  } else {
-    for (const line of [...formatResult(applied, released), ...formatNextSteps(next)]) deps.print(line);
-  }
+  const result = { plan: asJson(plan), applied: { ...applied, released }, conflicts: later.conflicts, next };
+  printLines(dataLines(options.output, result) ?? [...formatResult(applied, released), ...formatNextSteps(next)], deps);
   if (conflicts > 0) deps.printStatus(`conflicts remain (${conflicts}): run the command without --apply to list them`);
   return applied.failed.length === 0 && conflicts === 0;
 }

@@ -3,7 +3,7 @@ import { leaseOf } from '../../test/lease-objects.js';
 import { MigrationCluster, ipPool, livePod, whereaboutsNad, observedOf } from '../testing/migration-world.js';
 import { type MigrateOptions, migrateWhereabouts } from './migrate.js';
 
-const DRY: MigrateOptions = { apply: false, namespace: 'kube-system', skipConflicts: false, json: false };
+const DRY: MigrateOptions = { apply: false, namespace: 'kube-system', skipConflicts: false, output: 'table' };
 const COMMAND = 'kubectl holdfast migrate whereabouts --apply';
 const RANGE = '10.0.0.0/24';
 

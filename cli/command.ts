@@ -1,0 +1,77 @@
+import { UsageError } from '../process/read-arguments.js';
+import type { Connection } from './cluster-client.js';
+import type { ExitCode } from './exit-code.js';
+import type { OutputFormat } from './output.js';
+import type { Terminal } from './terminal.js';
+
+/** Options that several commands have. They stand before or after the command's name. */
+export interface CommonOptions {
+  /** Absent: that of the context. */
+  readonly namespace?: string;
+  readonly allNamespaces: boolean;
+  readonly output: OutputFormat;
+}
+
+/** What a command works with. */
+export interface CommandContext {
+  readonly terminal: Terminal;
+  /** Calls a function with the cluster of the options, and disconnects afterwards. */
+  readonly connect: <T>(run: (cluster: Connection) => Promise<T>) => Promise<T>;
+}
+
+interface CommandText {
+  /** The name with the arguments, as commander writes them: `reserve <pool> <address>`. */
+  readonly usage: string;
+  readonly description: string;
+  readonly options?: readonly CommandOption[];
+  /** Which of {@link CommonOptions} it has. With `namespace`, says what the namespace is of. */
+  readonly common?: { readonly namespace?: string; readonly allNamespaces?: true; readonly output?: true };
+}
+
+export interface CommandOption {
+  /** As commander writes them: `--mac <address>`. */
+  readonly flags: string;
+  readonly description: string;
+  readonly choices?: readonly string[];
+}
+
+/** A command. Adding one takes a file in `cli/commands/`, and a line in `cli/commands/all.ts`. */
+export interface CommandDefinition<Given, Request> extends CommandText {
+  /**
+   * Checks the command line, before the command connects to a cluster.
+   * @param given its own options, by their names in camel case
+   * @throws {UsageError}
+   */
+  readonly read: (args: readonly string[], given: Given, common: CommonOptions) => Request;
+  readonly run: (request: Request, context: CommandContext) => Promise<ExitCode>;
+}
+
+/** A command whose types nobody needs to know. */
+export interface Command extends CommandText {
+  readonly prepare: (args: readonly string[], given: object, common: CommonOptions) => PreparedCommand;
+}
+
+export interface PreparedCommand {
+  readonly request: unknown;
+  readonly run: (context: CommandContext) => Promise<ExitCode>;
+}
+
+export function defineCommand<Given extends object, Request>({
+  read,
+  run,
+  ...text
+}: CommandDefinition<Given, Request>): Command {
+  return {
+    ...text,
+    prepare: (args, given, common) => {
+      const request = read(args, given as Given, common);
+      return { request, run: (context) => run(request, context) };
+    },
+  };
+}
+
+/** Rejects an empty name: an unset variable of a script must not select everything. @throws {UsageError} */
+export function nonEmptyName(text: string | undefined, flag: string): string | undefined {
+  if (text === '') throw new UsageError(`${flag}: "" is not a name: write a name, or leave the flag out`);
+  return text;
+}

@@ -1,0 +1,19 @@
+/** The exit codes of all commands. Scripts rely on them. */
+export const ExitCode = {
+  done: 0,
+  /** The command failed, or refused to act. */
+  failed: 1,
+  /** The command line is invalid; nothing was done. */
+  usage: 2,
+  /** The command has done its work, and found that something is wrong with the cluster. */
+  unhealthy: 3,
+} as const;
+
+export type ExitCode = (typeof ExitCode)[keyof typeof ExitCode];
+
+export const EXIT_CODES_HELP = `Exit codes:
+  0  done
+  1  failed, or refused to act: the message says why
+  2  invalid command line
+  3  the cluster has a problem, which the command has printed
+`;

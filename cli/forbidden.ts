@@ -1,0 +1,27 @@
+import type { StatusError } from '../kube/errors.js';
+import { IPAM_API_VERSION } from '../api/names.js';
+
+/** The words of the API server's authorizer: k8s.io/apiserver, pkg/endpoints/handlers/responsewriters. */
+const REFUSAL =
+  /User "((?:[^"\\]|\\.)*)" cannot (\S+) resource "([^"]*)" in API group "([^"]*)" (?:at the cluster scope|in the namespace "([^"]*)")/;
+const READING = ['get', 'list', 'watch'];
+
+/** Says in words which right the user lacks, and what to ask for; undefined if it is not about rights: a policy or a quota refuses. */
+export function describeForbidden({ message }: Pick<StatusError, 'message'>): string | undefined {
+  const [, user = '', verb = '', resource = '', group = '', namespace] = REFUSAL.exec(message) ?? [];
+  if (verb === '') return undefined;
+  const what = group === '' ? resource : withGroup(resource, group);
+  const where = namespace === undefined ? 'the whole cluster' : `namespace ${namespace}`;
+  return `user "${user}" may not ${verb} ${what} in ${where}: ask an administrator for this right${roleFor(verb, group)}`;
+}
+
+/** `addresspools/status` → `addresspools.ipam.holdfast.dev/status`, as `kubectl auth can-i` reads it. */
+function withGroup(resource: string, group: string): string {
+  const [plural = '', ...subresource] = resource.split('/');
+  return [`${plural}.${group}`, ...subresource].join('/');
+}
+
+function roleFor(verb: string, group: string): string {
+  if (!IPAM_API_VERSION.startsWith(`${group}/`)) return '';
+  return `, which the ClusterRole ${READING.includes(verb) ? 'holdfast-view' : 'holdfast-pool-admin'} contains`;
+}

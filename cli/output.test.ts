@@ -1,0 +1,44 @@
+import { expect } from 'chai';
+import { parse } from 'yaml';
+import { type Column, type OutputFormat, printOutput, tableLines } from './output.js';
+import { type Line, escapeLine, textOf } from './terminal.js';
+
+interface Row {
+  readonly name: string;
+  readonly free: number;
+  readonly note?: string;
+}
+
+const COLUMNS: readonly Column<Row>[] = [
+  { header: 'NAME', value: ({ name }) => name },
+  { header: 'FREE', value: ({ free }) => ({ text: String(free), style: free === 0 ? 'red' : 'green' }) },
+  { header: 'NOTE', value: ({ note = '' }) => note, isWide: true },
+];
+const ROWS: readonly Row[] = [
+  { name: 'blue', free: 0, note: 'full' },
+  { name: '\u202eneerg', free: 254 },
+];
+
+function printed(format: OutputFormat): string[] {
+  const lines: Line[] = [];
+  const output = { data: ROWS, lines: (isWide: boolean) => tableLines(COLUMNS, ROWS, isWide) };
+  printOutput(format, output, (line) => lines.push(line));
+  return lines.map((line) => escapeLine(textOf(line)));
+}
+
+describe('the output of a command', () => {
+  it('is a table, in which -o wide shows more columns', () => {
+    expect(printed('table')).to.deep.equal(['NAME          FREE', 'blue          0', '\\u202eneerg   254']);
+    expect(printed('wide')[1]).to.equal('blue          0      full');
+  });
+
+  for (const [format, read] of [
+    ['json', (text: string): unknown => JSON.parse(text)],
+    ['yaml', (text: string): unknown => parse(text)],
+  ] as const)
+    it(`keeps its values in ${format}, also those with hidden characters`, () => {
+      const lines = printed(format);
+      expect(lines.join('\n')).not.to.match(/\p{Cf}/u);
+      expect(read(lines.join('\n'))).to.deep.equal(ROWS);
+    });
+});

@@ -1,0 +1,56 @@
+import { Document, isScalar, visit } from 'yaml';
+import { type Line, type Span, hasHiddenCharacters, jsonLines } from './terminal.js';
+import { formatStyledTable } from './table.js';
+
+export const OUTPUT_FORMATS = ['table', 'wide', 'json', 'yaml'] as const;
+export type OutputFormat = (typeof OUTPUT_FORMATS)[number];
+
+/** A column of a table. */
+export interface Column<Row> {
+  readonly header: string;
+  readonly value: (row: Row) => Span;
+  /** Shown only by `-o wide`. */
+  readonly isWide?: boolean;
+}
+
+/** What a command found. */
+export interface Output {
+  /** For `-o json` and `-o yaml`. Programs read it: fields are added, but not renamed or removed. */
+  readonly data: unknown;
+  /** For people. */
+  readonly lines: (isWide: boolean) => readonly Line[];
+}
+
+/** Prints what a command found. All commands that print data use it. */
+export function printOutput(format: OutputFormat, { data, lines }: Output, print: (line: Line) => void): void {
+  for (const line of dataLines(format, data) ?? lines(format === 'wide')) print(line);
+}
+
+/** Formats data for programs; undefined if the format is for people. */
+export function dataLines(format: OutputFormat, data: unknown): string[] | undefined {
+  if (format === 'json') return jsonLines(data);
+  return format === 'yaml' ? yamlLines(data) : undefined;
+}
+
+/** Formats rows as a table of the columns that the format shows. */
+export function tableLines<Row>(columns: readonly Column<Row>[], rows: readonly Row[], isWide: boolean): Line[] {
+  const shown = columns.filter((column) => isWide || column.isWide !== true);
+  const headers = shown.map(({ header }) => header);
+  return formatStyledTable(
+    headers,
+    rows.map((row) => shown.map(({ value }) => value(row))),
+  );
+}
+
+function yamlLines(data: unknown): string[] {
+  // the same values as in JSON
+  const document = new Document(JSON.parse(JSON.stringify(data)));
+  visit(document, {
+    Scalar: (_key, node) => {
+      // writeLine escapes hidden characters as JSON does, which YAML reads only between double quotes
+      if (isScalar(node) && typeof node.value === 'string' && hasHiddenCharacters(node.value))
+        node.type = 'QUOTE_DOUBLE';
+    },
+  });
+  return document.toString({ lineWidth: 0 }).trimEnd().split('\n');
+}
