@@ -37,6 +37,29 @@ describe('the IPAM delegation of a NAD', () => {
     it(`is ${name}`, () => expect(delegationOf(given)).to.deep.equal(expected));
   }
 
+  for (const type of [
+    'Holdfast',
+    'HoldFast',
+    'HOLDFAST',
+    'holdfast ',
+    ' holdfast',
+    'hold-fast',
+    '"holdfast"',
+    'holdfast\u200b',
+  ]) {
+    it(`is invalid if its type is ${JSON.stringify(type)}, and names the type that was meant`, () => {
+      const message = `is ${JSON.stringify(type)}, and no IPAM plugin has this name: write "holdfast"`;
+      const single = delegationOf({ type: 'bridge', ipam: { type, subnets: 5 } });
+      expect(single).to.deep.equal({ kind: 'invalid', problem: { field: 'spec.config.ipam.type', message } });
+      const list = delegationOf({ plugins: [{ type: 'tuning' }, { type: 'bridge', ipam: { type } }] });
+      expect(list).to.deep.equal({ kind: 'invalid', problem: { field: 'spec.config.plugins[1].ipam.type', message } });
+    });
+  }
+
+  it('is that of another IPAM whose name only contains ours', () => {
+    expect(delegationOf({ ipam: { type: 'holdfast2' } })).to.deep.equal({ kind: 'other', type: 'holdfast2' });
+  });
+
   it("is Holdfast without subnets, for an administrator's pool", () => {
     expect(ipamOf({})).to.deep.equal({ kind: 'holdfast', config: { path: PATH, subnets: [], ranges: [] } });
   });

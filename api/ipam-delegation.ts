@@ -1,5 +1,5 @@
 import { type HoldfastIpamConfig, readHoldfastIpam } from './ipam-config.js';
-import { isRecord } from './json.js';
+import { describeValue, isRecord } from './json.js';
 import { type NetworkAttachmentDefinition, type NetworkConfigProblem, readCniConfig } from './network-attachment.js';
 
 /** The IPAM plugin's name in a CNI config. */
@@ -7,6 +7,9 @@ export const HOLDFAST_IPAM = 'holdfast';
 
 /** The name of the whereabouts IPAM plugin. Holdfast reads its keys, so that a NAD can be moved. */
 export const WHEREABOUTS_IPAM = 'whereabouts';
+
+/** Characters that a misspelled name may have between its letters, or around them. */
+const IGNORED = /[\s\p{Cf}"'._-]/gu;
 
 /** The IPAM to which a NAD delegates. `invalid`: perhaps Holdfast, but the config cannot be read. */
 export type IpamDelegation =
@@ -31,7 +34,7 @@ export function readIpamDelegation(nad: NetworkAttachmentDefinition): IpamDelega
   if (!config.ok) return { kind: 'invalid', problem: config.problem };
   const places = config.value === undefined ? [] : ipamSections(config.value);
   const ours = places.find(({ type }) => type === HOLDFAST_IPAM);
-  if (ours === undefined) return places[0] === undefined ? { kind: 'none' } : { kind: 'other', type: places[0].type };
+  if (ours === undefined) return delegatedElsewhere(places);
   const other = places.find((place) => place !== ours);
   if (other !== undefined) return delegatedTwice(ours, other);
   const read = readHoldfastIpam(ours.ipam, ours.path);
@@ -52,6 +55,17 @@ export function ipamSections(config: Record<string, unknown>): IpamSection[] {
     if (!isRecord(ipam) || typeof ipam.type !== 'string' || ipam.type === '') return [];
     return [{ path: `${path}.ipam`, plugin, ipam, type: ipam.type }];
   });
+}
+
+/** A name that is ours but for its spelling is a mistake: the nodes have no plugin of that name. */
+function delegatedElsewhere(places: readonly IpamSection[]): IpamDelegation {
+  const misspelled = places.find(({ type }) => type.replace(IGNORED, '').toLowerCase() === HOLDFAST_IPAM);
+  if (misspelled !== undefined) {
+    const message = `is ${describeValue(misspelled.type)}, and no IPAM plugin has this name: write "${HOLDFAST_IPAM}"`;
+    return { kind: 'invalid', problem: { field: `${misspelled.path}.type`, message } };
+  }
+  const [first] = places;
+  return first === undefined ? { kind: 'none' } : { kind: 'other', type: first.type };
 }
 
 function delegatedTwice(ours: IpamSection, other: IpamSection): IpamDelegation {

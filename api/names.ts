@@ -172,6 +172,8 @@ export const EventReason = {
   ClaimDelayed: 'IPAMClaimDelayed',
   /** A VM has new claims. */
   ClaimCreated: 'IPAMClaimCreated',
+  /** A deleted claim stays while pods of its VM use it. */
+  ClaimInUse: 'IPAMClaimInUse',
   /** Claims of a VM were deleted. */
   ClaimReleased: 'IPAMClaimReleased',
   /** A launcher has the addresses of claims. */

@@ -106,9 +106,9 @@ describe('a reservation', () => {
       expect: '10.1.0.5 is in no subnet of AddressPool office (10.0.0.0/24)',
     },
     {
-      name: 'the pool excludes its address',
+      name: 'its address is the gateway',
       given: { address: '10.0.0.1' },
-      expect: 'AddressPool office cannot lease 10.0.0.1',
+      expect: '10.0.0.1 is the gateway of pool office: no workload can lease it',
     },
     { name: 'its MAC address is invalid', given: { mac: '02:00' }, expect: '"02:00" is not a MAC address' },
     {

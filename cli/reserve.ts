@@ -7,6 +7,7 @@ import { leaseLabels } from '../ipam/core/lease-labels.js';
 import { leaseName } from '../ipam/core/lease-name.js';
 import { isReservation, readLease, stateOf } from '../ipam/core/lease.js';
 import { type Pool, compilePool, subnetOf } from '../ipam/core/pool.js';
+import { notLeasableSubject } from '../ipam/core/refusal-messages.js';
 import { findUnlessGone } from '../kube/absence.js';
 import type { Client } from '../kube/client.js';
 import { isAlreadyExists } from '../kube/errors.js';
@@ -46,9 +47,7 @@ export async function reserve(wanted: Reservation, client: Pick<Client, 'get' | 
     throw new CommandError(`address ${text} is in no subnet of AddressPool ${pool.name} (${cidrs})`);
   }
   if (!subnet.requestable.has(address.value)) {
-    throw new CommandError(
-      `AddressPool ${pool.name} cannot lease ${text}: the address is excluded, the gateway, or outside the ranges`,
-    );
+    throw new CommandError(`${notLeasableSubject(address, subnet, pool)}: no workload can lease it`);
   }
   const lease = reservationOf(pool, address, mac);
   const { name } = lease.metadata;

@@ -3,6 +3,7 @@ import { interfaceNameOf } from '../../api/network-selection.js';
 import type { Pod } from '../../api/pod.js';
 import { type Address, formatAddress, sameAddress } from '../../ipam/core/address.js';
 import { type Pool, subnetOf } from '../../ipam/core/pool.js';
+import { notLeasableSubject } from '../../ipam/core/refusal-messages.js';
 import { type ActivePods, readableSelectionsIn } from './active-pods.js';
 import type { SourceNad } from './nads.js';
 import type { LeftOut, LeftOutReason } from './plan-types.js';
@@ -182,7 +183,7 @@ function leaseProblemOf(pool: Pool, address: Address, pod: Pod): [LeftOutReason,
   const subnet = subnetOf(pool, address);
   if (subnet === undefined) return ['outside', `it is in no subnet of AddressPool ${pool.name}`];
   if (subnet.requestable.has(address.value)) return undefined;
-  const message = `AddressPool ${pool.name} cannot lease it: pod ${objectKey(pod)} keeps it without a lease`;
+  const message = `${notLeasableSubject(address, subnet, pool)}: pod ${objectKey(pod)} keeps it without a lease`;
   return ['not-leasable', message];
 }
 

@@ -30,7 +30,7 @@ export type LeftOutReason =
   | 'unconfirmed'
   /** It is in no subnet of the network. */
   | 'outside'
-  /** The pool cannot lease it: it is excluded or the gateway. */
+  /** The pool cannot lease it: it is excluded, outside the ranges or the gateway. */
   | 'not-leasable'
   /** No NAD uses the IPPool. */
   | 'no-nad';

@@ -14,7 +14,7 @@ const REASON_TEXTS: Readonly<Record<LeftOutReason, string>> = {
   unconfirmed: 'only the pod itself reports the address',
   unreadable: 'invalid entry',
   outside: 'in no subnet of the network',
-  'not-leasable': 'excluded, or the gateway: the pod keeps the address without a lease',
+  'not-leasable': 'excluded, outside the ranges, or the gateway: the pod keeps the address without a lease',
   'no-nad': 'no NAD with whereabouts uses it',
 };
 

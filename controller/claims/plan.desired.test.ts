@@ -158,14 +158,14 @@ describe('the plan', () => {
     const deleted = claim({ deleting: true, ips: ['10.0.0.5/24'] });
     itPlansClaims([
       {
-        name: 'keeps the claim while the VMI exists',
+        name: 'keeps the claim while the VMI exists, and says so on the claim and the VM',
         given: { vm: vm({ data: 'blue' }), vmi: vmi({ data: 'blue' }), launchers: [ended], claims: [deleted] },
-        expect: ['wait for vm1.data'],
+        expect: ['wait for vm1.data, IPAMClaimInUse on the claim and its owner'],
       },
       {
         name: 'keeps the claim while a launcher exists',
         given: { vm: vm({ data: 'blue' }), launchers: [running], claims: [deleted] },
-        expect: ['wait for vm1.data'],
+        expect: ['wait for vm1.data, IPAMClaimInUse on the claim and its owner'],
       },
       {
         name: 'replaces the claim once nothing of the VM runs',

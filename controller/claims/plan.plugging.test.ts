@@ -106,7 +106,7 @@ describe('the plan', () => {
       {
         name: 'keeps a deleted claim whose interface is unknown while the VM runs',
         given: { vm: vm({}), vmi: vmi({}), claims: [claimOfIpamExtensions({ name: 'vm1.primary', deleting: true })] },
-        expect: ['wait for vm1.primary'],
+        expect: ['wait for vm1.primary, IPAMClaimInUse on the claim and its owner'],
       },
       {
         name: 'releases a deleted claim whose interface is unknown while the VM is stopped',

@@ -182,7 +182,7 @@ describe('the plan for a primary network', () => {
         launchers: [primaryLauncher()],
         claims: [primaryClaim({ deleting: true })],
       },
-      expect: ['wait for vm1.default'],
+      expect: ['wait for vm1.default, IPAMClaimInUse on the claim and its owner'],
     },
     {
       name: 'replaces a claim that a user deletes while its VM is stopped',

@@ -1,6 +1,6 @@
 import { type ClaimOwner, claimNadOf } from '../../api/ipam-claim.js';
-import { isBeingDeleted } from '../../api/meta.js';
-import { CLAIM_FINALIZER, CLAIM_VM_NETWORK, ORPHAN_FINALIZER } from '../../api/names.js';
+import { isBeingDeleted, objectKey } from '../../api/meta.js';
+import { CLAIM_FINALIZER, CLAIM_VM_NETWORK, EventReason, ORPHAN_FINALIZER } from '../../api/names.js';
 import { isTerminal } from '../../api/pod.js';
 import { hasNoOwner } from '../../api/vm-claims.js';
 import type { Action } from './action.js';
@@ -27,15 +27,21 @@ export function releaseAfterOwner(owned: OwnedClaim, observed: ObservedWorkload)
 
 /** A user deleted the claim of a living VM. */
 export function releaseAfterUserDelete(owned: OwnedClaim, desired: DesiredClaim, observed: ObservedWorkload): Action {
-  const keepReason = isInUse(owned, observed)
-    ? 'a user deleted it while its VM is running: the VM keeps its addresses until it stops'
-    : undefined;
+  if (isInUse(owned, observed)) return keepDeleted(owned, 'A new claim then requests the same addresses');
   return releaseOrWait(
     owned,
-    keepReason,
+    undefined,
     'it was deleted, but its VM still exists: the controller creates a new claim',
     desired,
   );
+}
+
+function keepDeleted({ claim, owner }: OwnedClaim, outlook: string): Action {
+  const message =
+    `IPAMClaim ${objectKey(claim)} was deleted, but ${owner.kind} ${owner.name} is running and keeps its addresses: ` +
+    `the claim stays until it stops. ${outlook}`;
+  const event = { reason: EventReason.ClaimInUse, message, regarding: { claimAndOwner: claim } };
+  return { ...waitAction(claim.metadata.name, message), event };
 }
 
 /** The owner lives, but no longer has the interface. */
@@ -98,8 +104,8 @@ function isOnOtherNetwork({ claim, owner }: OwnedClaim, vmNetwork: string, obser
 function releaseUnknownInterface(owned: OwnedClaim, observed: ObservedWorkload): Action {
   const { claim } = owned;
   if (!isBeingDeleted(claim)) return { kind: 'keep', claim, reason: 'Holdfast does not serve its interface' };
-  const keepReason = isInUse(owned, observed) ? 'it was deleted while its VM is running' : undefined;
-  return releaseOrWait(owned, keepReason, 'it was deleted');
+  if (isInUse(owned, observed)) return keepDeleted(owned, 'No claim replaces it');
+  return releaseOrWait(owned, undefined, 'it was deleted');
 }
 
 /**
@@ -141,6 +147,6 @@ function releaseOrWait(
   };
 }
 
-function waitAction(claimName: string, reason: string): Action {
+function waitAction(claimName: string, reason: string): Extract<Action, { kind: 'wait' }> {
   return { kind: 'wait', claimName, reason };
 }

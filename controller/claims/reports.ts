@@ -5,11 +5,11 @@ import {
   VIRTUAL_MACHINE_INSTANCE_KIND,
   VIRTUAL_MACHINE_KIND,
 } from '../../api/names.js';
-import { claimEventSubject } from '../../cluster/claim-event-subjects.js';
+import { claimEventSubject, claimEventSubjects } from '../../cluster/claim-event-subjects.js';
 import type { KubeVirtControllerSource } from '../../cluster/kubevirt-controller.js';
 import { OWNER_KIND_NOT_SERVED } from '../../cluster/unserved-owner.js';
 import { classifyError, messageOf } from '../../kube/errors.js';
-import type { EventRecorder } from '../../kube/events.js';
+import type { EventRecorder, EventSubject } from '../../kube/events.js';
 import type { Logger } from '../../kube/log.js';
 import type { Action } from './action.js';
 import { type FailedAction, failureEventOf } from './apply.js';
@@ -93,16 +93,18 @@ function recordEvent(
   type: 'Normal' | 'Warning' = 'Warning',
 ): void {
   metrics.notified(reason);
-  events.event(eventSubjectOf(regarding, observed), type, reason, message);
+  for (const subject of eventSubjectsOf(regarding, observed)) events.event(subject, type, reason, message);
 }
 
-function eventSubjectOf(regarding: WorkloadEvent['regarding'], { namespace, name, vm, vmi }: ObservedWorkload) {
-  if (typeof regarding === 'object') return claimEventSubject(regarding);
+function eventSubjectsOf(
+  regarding: WorkloadEvent['regarding'],
+  { namespace, name, vm, vmi }: ObservedWorkload,
+): EventSubject[] {
+  if (typeof regarding === 'object') {
+    return 'claimAndOwner' in regarding ? claimEventSubjects(regarding.claimAndOwner) : [claimEventSubject(regarding)];
+  }
   const isVm = regarding === 'vm';
   const uid = (isVm ? vm : vmi)?.metadata.uid;
-  return {
-    apiVersion: KUBEVIRT_API_VERSION,
-    kind: isVm ? VIRTUAL_MACHINE_KIND : VIRTUAL_MACHINE_INSTANCE_KIND,
-    metadata: { namespace, name, ...(uid !== undefined && { uid }) },
-  };
+  const kind = isVm ? VIRTUAL_MACHINE_KIND : VIRTUAL_MACHINE_INSTANCE_KIND;
+  return [{ apiVersion: KUBEVIRT_API_VERSION, kind, metadata: { namespace, name, ...(uid !== undefined && { uid }) } }];
 }

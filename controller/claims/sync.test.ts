@@ -270,6 +270,17 @@ describe('a sync of a workload', () => {
     expect(waiters.blockedBy('vms/vm1.data')).to.deep.equal([]);
   });
 
+  it('reports on a deleted claim and its VM that the claim stays while the VM runs', async () => {
+    await sync({ vm: vm({ data: 'blue' }), vmi: vmi({ data: 'blue' }), claims: [claim({ deleting: true })] });
+    const words =
+      'IPAMClaimInUse: IPAMClaim vms/vm1.data was deleted, but VirtualMachine vm1 is running and keeps its addresses: ' +
+      'the claim stays until it stops. A new claim then requests the same addresses';
+    expect(events).to.deep.equal([
+      `Normal IPAMClaim ${claim().metadata.uid} ${words}`,
+      `Normal VirtualMachine vm-uid ${words}`,
+    ]);
+  });
+
   it('reports a missing NAD on a standalone VMI', async () => {
     await sync({ vmi: vmi({ data: 'missing' }, { vm: null }) });
     expect(events).to.have.lengthOf(1);

@@ -173,6 +173,8 @@ describe('The validation of pools and networks with a real API server', function
     expect(wrong.message)
       .to.include('network-attachment-definitions.ipam.holdfast.dev')
       .and.to.include('spec.config.ipam.subnets[0].cidr');
+    const misspelled = { name: 'blue', type: 'bridge', ipam: { type: 'HoldFast' } };
+    expect((await requestErrorOf(createNad('wrong', misspelled))).message).to.include('write "holdfast"');
     await createNad('first', holdfastConfig({ subnets: [{ cidr: '10.0.0.0/24' }] }));
     const second = () => createNad('second', holdfastConfig({ subnets: [{ cidr: '10.1.0.0/24' }] }));
     // when the first one is known

@@ -29,6 +29,7 @@ const DUAL = compiledPool({ subnets: [{ cidr: '10.0.0.0/29' }, { cidr: 'fd00::/1
 const NARROW = compiledPool({
   subnets: [{ cidr: '10.0.0.0/29', gateway: '10.0.0.1', reserved: ['10.0.0.4'], exclude: ['10.0.0.5-10.0.0.6'] }],
 });
+const RANGED = compiledPool({ subnets: [{ cidr: '10.0.0.0/29', ranges: ['10.0.0.2-10.0.0.4'] }] });
 const FULL = Object.fromEntries([1, 2, 3, 4, 5, 6].map((n) => [n, { name: `c${n}` }]));
 
 function ask({ pool = POOL, leases = {}, reserved = {}, wish = {}, terms = TERMS, hold = [] }: Question) {
@@ -200,6 +201,7 @@ describe('findCandidates', () => {
       ['an address of another subnet', '10.0.1.5', '10.0.1.5 is not in pool blue (10.0.0.0/29): request one of 10.0.0.1-10.0.0.6'],
       ['a family that the pool lacks', 'fd00::5', 'fd00::5 is not in pool blue (10.0.0.0/29): do not request one, the pool has no IPv6 addresses'],
       ['an excluded address', '10.0.0.5', '10.0.0.5 is excluded from pool blue: request one of 10.0.0.2-10.0.0.4', NARROW],
+      ['an address outside the ranges', '10.0.0.5', '10.0.0.5 is outside the ranges of 10.0.0.0/29 in pool blue: request one of 10.0.0.2-10.0.0.4', RANGED],
       ['the gateway', '10.0.0.1', '10.0.0.1 is the gateway of pool blue: request one of 10.0.0.2-10.0.0.4', NARROW],
       ['the network address', '10.0.0.0', '10.0.0.0 is the network address of 10.0.0.0/29 in pool blue: request one of 10.0.0.1-10.0.0.6'],
       ['the broadcast address', '10.0.0.7', '10.0.0.7 is the broadcast address of 10.0.0.0/29 in pool blue: request one of 10.0.0.1-10.0.0.6'],

@@ -25,10 +25,15 @@ export function notLeasableMessage(address: Address, subnet: Subnet, pool: Pool)
   const remedy = subnet.requestable.isEmpty
     ? `request an address outside ${formatCidr(subnet.cidr)}, of which no address can be requested`
     : requestOneOf(subnet.requestable, address.family);
-  return `${formatAddress(address)} is ${whyNotLeasable(address, subnet)} pool ${pool.name}: ${remedy}`;
+  return `${notLeasableSubject(address, subnet, pool)}: ${remedy}`;
 }
 
-function whyNotLeasable(address: Address, { cidr, gateway, leasable }: Subnet): string {
+/** Returns for example `10.0.0.1 is the gateway of pool blue`. */
+export function notLeasableSubject(address: Address, subnet: Subnet, pool: Pool): string {
+  return `${formatAddress(address)} is ${whyNotLeasable(address, subnet)} pool ${pool.name}`;
+}
+
+function whyNotLeasable(address: Address, { cidr, gateway, leasable, excluded }: Subnet): string {
   if (leasable.has(address.value)) return 'in a draining range of';
   if (gateway !== undefined && sameAddress(address, gateway)) return 'the gateway of';
   const hasNetworkAddress = lastOf(cidr) - firstOf(cidr) > 1n;
@@ -38,7 +43,7 @@ function whyNotLeasable(address: Address, { cidr, gateway, leasable }: Subnet): 
   if (hasNetworkAddress && cidr.family === 4 && address.value === lastOf(cidr)) {
     return `the broadcast address of ${formatCidr(cidr)} in`;
   }
-  return 'excluded from';
+  return excluded.has(address.value) ? 'excluded from' : `outside the ranges of ${formatCidr(cidr)} in`;
 }
 
 /** @param reader the owner who reads the message. It names no objects of other namespaces; an administrator finds them in the lease */

@@ -16,6 +16,8 @@ export interface Subnet {
   readonly requestable: RangeSet;
   /** The addresses that owners may have: `requestable`, and the draining ones, which get no new owner. */
   readonly leasable: RangeSet;
+  /** The addresses that `exclude` names. */
+  readonly excluded: RangeSet;
   readonly gateway?: Address;
 }
 
@@ -76,7 +78,7 @@ function readSubnetAddresses(
   const usable = usableOf(cidr, gateway).subtract(exclude);
   const leasable = (ranges.length === 0 ? usable : RangeSet.of(ranges).union(reserved)).intersect(usable);
   const requestable = leasable.subtract(draining);
-  const sets = { open: requestable.subtract(reserved), requestable, leasable };
+  const sets = { open: requestable.subtract(reserved), requestable, leasable, excluded: exclude };
   return { cidr, ...sets, ...(gateway !== undefined && { gateway }) };
 }
 

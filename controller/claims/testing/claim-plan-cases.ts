@@ -24,7 +24,9 @@ function summary(action: Action): string {
 
 function eventText(event: WorkloadEvent | undefined): string {
   if (event === undefined) return '';
-  return `, ${event.reason} on ${typeof event.regarding === 'object' ? 'the claim' : event.regarding}`;
+  const { reason, regarding } = event;
+  if (typeof regarding !== 'object') return `, ${reason} on ${regarding}`;
+  return `, ${reason} on the claim${'claimAndOwner' in regarding ? ' and its owner' : ''}`;
 }
 
 export interface ClaimPlanCase {
