@@ -39,7 +39,15 @@ const LAYERS: readonly LayerRule[] = [
   { root: 'cni', imports: SHARED },
   {
     root: 'cli',
-    imports: ['api', 'kube', 'cluster/lease-writes.ts', 'ipam/core', 'process/read-arguments.ts', 'process/version.ts'],
+    imports: [
+      'api',
+      'kube',
+      'cluster/lease-writes.ts',
+      'ipam/core',
+      'process/connection-limit.ts',
+      'process/read-arguments.ts',
+      'process/version.ts',
+    ],
   },
   {
     root: 'holdfast.ts',
@@ -61,11 +69,12 @@ function mainOf(folder: string): string {
 export const PACKAGE_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
   '@kubernetes/client-node': ['kube/credentials.ts'],
   commander: ['process/command-line.ts', 'process/read-arguments.ts', 'cli'],
-  express: ['admission'],
-  'fast-json-patch': ['webhook'],
+  express: ['admission', 'cli/ui'],
+  'fast-json-patch': ['webhook', 'cli/ui'],
   'ipaddr.js': ['ipam/core', 'webhook'],
   'node-forge': ['tls/certificates.ts'],
   pino: ['process/log.ts'],
+  preact: ['cli/ui/page'],
   'prom-client': ['process', 'monitoring'],
   undici: ['kube'],
   yaml: ['kube/credentials.ts', 'cli'],

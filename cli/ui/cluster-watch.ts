@@ -1,0 +1,195 @@
+import type { AddressLease } from '../../api/address-lease.js';
+import type { AddressPool } from '../../api/address-pool.js';
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import type { VirtualMachine, VirtualMachineInstance } from '../../api/kubevirt.js';
+import { type KubeObject, type ObjectMeta, joinKey } from '../../api/meta.js';
+import {
+  CLAIM_MAC,
+  CLAIM_NAD,
+  CLAIM_OWNER_NAME,
+  CLAIM_OWNER_UID,
+  CLAIM_VM_NETWORK,
+  POOL_NAD_NAMESPACE,
+} from '../../api/names.js';
+import { truncate } from '../../api/json.js';
+import { type Event, EVENTS } from '../../kube/events.js';
+import {
+  ADDRESS_LEASES,
+  ADDRESS_POOLS,
+  IPAM_CLAIMS,
+  VIRTUAL_MACHINES,
+  VIRTUAL_MACHINE_INSTANCES,
+} from '../../kube/resources.js';
+import { type LeaseRecord, readLease } from '../../ipam/core/lease.js';
+import { type WatchDeps, WatchedKind } from './watched-kind.js';
+import type { PartStatus } from './protocol.js';
+
+/** Only what the page shows is kept: no environment, no volumes, no other annotations. */
+
+export interface VmRecord extends KubeObject {
+  readonly status: string;
+}
+
+export interface VmiRecord extends KubeObject {
+  readonly phase: string;
+  readonly node: string;
+  readonly macs: readonly string[];
+}
+
+export interface EventRecord extends KubeObject {
+  readonly type: string;
+  readonly reason: string;
+  readonly message: string;
+  readonly count: number;
+  readonly last: string;
+  readonly object: { readonly kind: string; readonly name: string };
+}
+
+const BY_POOL = 'pool';
+const BY_OWNER = 'owner';
+const MAX_MESSAGE_LENGTH = 1_024;
+/** A VMI has few; its status is written by the node. */
+const MAX_INTERFACES = 64;
+const CLAIM_ANNOTATIONS = [CLAIM_MAC, CLAIM_NAD, CLAIM_OWNER_NAME, CLAIM_OWNER_UID, CLAIM_VM_NETWORK];
+
+/** The objects that the page shows, as far as the user may read them. */
+export class ClusterWatch {
+  readonly pools: WatchedKind<AddressPool, AddressPool>;
+  readonly leases: WatchedKind<AddressLease, LeaseRecord>;
+  readonly claims: WatchedKind<IPAMClaim, IPAMClaim>;
+  readonly vms: WatchedKind<VirtualMachine, VmRecord>;
+  readonly vmis: WatchedKind<VirtualMachineInstance, VmiRecord>;
+  readonly #deps: WatchDeps;
+  /** Events of namespaces whose VMs somebody looks at, with the number of readers. */
+  readonly #events = new Map<string, { kind: WatchedKind<Event, EventRecord>; readers: number }>();
+
+  /** @param namespace where to look for objects of which the user may not list all */
+  constructor(deps: WatchDeps, namespace: string) {
+    this.#deps = deps;
+    this.pools = new WatchedKind({ resource: ADDRESS_POOLS, transform: transformPool, namespace }, deps);
+    const leaseIndexes = {
+      [BY_POOL]: ({ pool }: LeaseRecord) => [pool],
+      [BY_OWNER]: ({ owner }: LeaseRecord) => (owner === undefined ? [] : [joinKey(owner.namespace, owner.name)]),
+    };
+    this.leases = new WatchedKind(
+      { resource: ADDRESS_LEASES, transform: readLease, indexes: leaseIndexes, namespace },
+      deps,
+    );
+    this.claims = new WatchedKind({ resource: IPAM_CLAIMS, transform: transformClaim, namespace }, deps);
+    this.vms = new WatchedKind({ resource: VIRTUAL_MACHINES, transform: transformVm, namespace }, deps);
+    this.vmis = new WatchedKind({ resource: VIRTUAL_MACHINE_INSTANCES, transform: transformVmi, namespace }, deps);
+  }
+
+  get #kinds() {
+    return [this.pools, this.leases, this.claims, this.vms, this.vmis];
+  }
+
+  parts(namespace?: string): PartStatus[] {
+    const events = namespace === undefined ? undefined : this.#events.get(namespace);
+    return [...this.#kinds, ...(events === undefined ? [] : [events.kind])].map(({ status }) => status);
+  }
+
+  leasesOfPool(pool: string): readonly LeaseRecord[] {
+    return this.leases.cache.byIndex(BY_POOL, pool);
+  }
+
+  /** @param owner `namespace/name` of a claim or pod */
+  leasesOfOwner(owner: string): readonly LeaseRecord[] {
+    return this.leases.cache.byIndex(BY_OWNER, owner);
+  }
+
+  start(): void {
+    for (const kind of this.#kinds) kind.start();
+  }
+
+  async stop(): Promise<void> {
+    const events = [...this.#events.values()].map(({ kind }) => kind);
+    await Promise.all([...this.#kinds, ...events].map((kind) => kind.stop()));
+  }
+
+  eventsOf(namespace: string): readonly EventRecord[] {
+    return this.#events.get(namespace)?.kind.cache.list() ?? [];
+  }
+
+  /** Watches the events of a namespace while somebody reads them. @returns a function that ends that */
+  watchEvents(namespace: string): () => void {
+    const options = { resource: EVENTS, transform: transformEvent, namespace, isNamespaceOnly: true };
+    const entry = this.#events.get(namespace) ?? { kind: new WatchedKind(options, this.#deps), readers: 0 };
+    this.#events.set(namespace, entry);
+    entry.readers += 1;
+    entry.kind.start();
+    return () => {
+      entry.readers -= 1;
+      if (entry.readers > 0) return;
+      this.#events.delete(namespace);
+      void entry.kind.stop();
+    };
+  }
+}
+
+function identityOf({
+  name,
+  namespace,
+  uid,
+  creationTimestamp,
+  deletionTimestamp,
+  ownerReferences,
+}: ObjectMeta): ObjectMeta {
+  return {
+    name,
+    ...(namespace !== undefined && { namespace }),
+    ...(uid !== undefined && { uid }),
+    ...(creationTimestamp !== undefined && { creationTimestamp }),
+    ...(deletionTimestamp !== undefined && { deletionTimestamp }),
+    ...(ownerReferences !== undefined && { ownerReferences }),
+  };
+}
+
+function annotationsOf(
+  { annotations = {} }: ObjectMeta,
+  keys: readonly string[],
+): { annotations: Record<string, string> } {
+  return { annotations: Object.fromEntries(Object.entries(annotations).filter(([key]) => keys.includes(key))) };
+}
+
+function transformPool({ metadata, spec, status }: AddressPool): AddressPool {
+  const kept = { ...identityOf(metadata), ...annotationsOf(metadata, [POOL_NAD_NAMESPACE]) };
+  return { metadata: kept, spec, ...(status && { status }) };
+}
+
+function transformClaim({ metadata, spec, status }: IPAMClaim): IPAMClaim {
+  const kept = { ...identityOf(metadata), ...annotationsOf(metadata, CLAIM_ANNOTATIONS) };
+  return { metadata: kept, spec, ...(status && { status }) };
+}
+
+function transformVm(vm: VirtualMachine & { status?: { printableStatus?: string } }): VmRecord {
+  return { metadata: identityOf(vm.metadata), status: vm.status?.printableStatus ?? '' };
+}
+
+/** The fields of a VMI's status that only the page shows. */
+interface ShownVmiStatus {
+  readonly phase?: string;
+  readonly nodeName?: string;
+  readonly interfaces?: readonly { readonly mac?: string }[];
+}
+
+function transformVmi(vmi: VirtualMachineInstance): VmiRecord {
+  const { phase = '', nodeName = '', interfaces = [] } = (vmi.status ?? {}) as ShownVmiStatus;
+  const macs = interfaces.slice(0, MAX_INTERFACES).flatMap(({ mac }) => mac ?? []);
+  return { metadata: identityOf(vmi.metadata), phase, node: nodeName, macs };
+}
+
+function transformEvent(
+  event: Event & { series?: { count?: number; lastObservedTime?: string }; eventTime?: string },
+): EventRecord {
+  const { metadata, involvedObject, type, reason, message, count, lastTimestamp, series, eventTime } = event;
+  return {
+    metadata: identityOf(metadata),
+    type,
+    reason,
+    message: truncate(message, MAX_MESSAGE_LENGTH),
+    count: series?.count ?? (count || 1),
+    last: series?.lastObservedTime ?? (lastTimestamp || eventTime || metadata.creationTimestamp || ''),
+    object: { kind: involvedObject.kind, name: involvedObject.name },
+  };
+}

@@ -1,0 +1,68 @@
+/** Nothing is loaded from elsewhere, and text can never become markup or script. */
+export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
+  'content-security-policy': [
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:",
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+  ].join('; '),
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'cache-control': 'no-store',
+};
+
+const HEAD = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<link rel="icon" href="data:,">
+<title>Holdfast</title>`;
+
+export const PAGE = `${HEAD}
+<link rel="stylesheet" href="page.css">
+<script type="module" src="page.js"></script>
+</head>
+<body><div id="app"><header class="top"><a class="brand" href="#/pools">Holdfast</a></header><main><p>Loading…</p></main></div></body>
+</html>
+`;
+
+/** Leads to the page. A redirect would be part of the request of another site or file, and the browser would not send the cookie. */
+export function entrancePage(path: string): string {
+  return `${HEAD}
+<meta http-equiv="refresh" content="0; url=/${path}/">
+</head>
+<body><p><a href="/${path}/">Open Holdfast</a></p></body>
+</html>
+`;
+}
+
+/** A file that leads the browser to the server, so that the token is not among the arguments of a process. @param url without `"` and `&` */
+export function launcherPage(url: string): string {
+  return `${HEAD}
+<meta http-equiv="refresh" content="0; url=${url}">
+</head>
+<body><p><a href="${url}">Open Holdfast</a></p></body>
+</html>
+`;
+}
+
+/** @param message without markup */
+export function refusalPage(message: string): string {
+  return `${HEAD}
+</head>
+<body><main>
+<h1>Holdfast does not show this page</h1>
+<p>${escapeHtml(message)}</p>
+<p>Open the address that <code>kubectl holdfast ui</code> has printed. It can be used once: press Enter in that terminal for a new one.
+If you have not used it yet, somebody else has: stop the command with Ctrl-C.</p>
+</main></body>
+</html>
+`;
+}
+
+function escapeHtml(text: string): string {
+  return text.replaceAll(/[&<>"']/g, (found) => `&#${found.charCodeAt(0)};`);
+}

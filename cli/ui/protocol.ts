@@ -1,0 +1,188 @@
+import type { AddressState } from '../usage/address-map.js';
+
+/** What the server sends to the page. Text of objects has no hidden characters, and is bounded. */
+
+/** One kind of objects that the server watches with the rights of the user. */
+export interface PartStatus {
+  /** `addressleases.ipam.holdfast.dev` */
+  readonly resource: string;
+  /**
+   * - `live`: complete, and followed by a watch
+   * - `interrupted`: the watch does not work; what is shown may be old
+   * - `refused`: the user may not list the kind
+   * - `absent`: the API server does not serve the kind
+   */
+  readonly state: 'loading' | 'live' | 'interrupted' | 'refused' | 'absent';
+  /** Present if the user may list the kind only there. */
+  readonly namespace?: string;
+  /** Why it is not live. */
+  readonly message?: string;
+}
+
+/** A list that is cut to a length that a browser can show. */
+export interface BoundedList<Row> {
+  readonly rows: readonly Row[];
+  readonly total: number;
+}
+
+export interface ConditionRow {
+  readonly type: string;
+  readonly status: string;
+  readonly reason: string;
+  readonly message: string;
+  /** RFC 3339. */
+  readonly since: string;
+}
+
+/** Addresses by state, as the pool's status counts them. */
+export interface PoolCounts {
+  readonly capacity: number;
+  readonly leased: number;
+  readonly heldByStopped: number;
+  readonly cooling: number;
+  readonly free: number;
+  readonly reserved: number;
+}
+
+export interface PoolRow {
+  readonly name: string;
+  readonly network: string;
+  readonly cidrs: readonly string[];
+  /** Absent until ipam has counted. */
+  readonly counts?: PoolCounts;
+  readonly isReady: boolean;
+  /** Conditions that say that something is wrong. */
+  readonly problems: readonly ConditionRow[];
+  /** Leased and cooling addresses at the times of the view; null: unknown. */
+  readonly used: readonly (number | null)[];
+}
+
+export interface PoolsView {
+  readonly view: 'pools';
+  /** When the use of the pools was recorded, in milliseconds since the epoch. The first is the start of the server. */
+  readonly times: readonly number[];
+  readonly pools: BoundedList<PoolRow>;
+}
+
+export interface LeaseRow {
+  readonly address: string;
+  readonly pool: string;
+  readonly state: 'held' | 'released' | 'reserved';
+  readonly owner?: { readonly kind: string; readonly namespace: string; readonly name: string; readonly vm?: string };
+  readonly node?: string;
+  readonly mac?: string;
+  /** RFC 3339. */
+  readonly releasedAt?: string;
+}
+
+/** Some neighbouring addresses on the map. */
+export interface MapCell {
+  readonly first: string;
+  readonly last: string;
+  /** Numbers of addresses as decimal text: IPv6 has more than a number can hold. */
+  readonly counts: Readonly<Partial<Record<AddressState, string>>>;
+  /** Of a cell of one address. */
+  readonly lease?: LeaseRow;
+}
+
+/** A part of a subnet: 2^bits addresses in up to 256 cells. */
+export interface MapWindow {
+  readonly first: string;
+  readonly last: string;
+  readonly bits: number;
+  readonly cells: readonly MapCell[];
+  /** One character for each address in order, a digit of its state in {@link ADDRESS_STATES}; absent if there are more than 65,536. */
+  readonly states?: string;
+}
+
+export interface PoolView {
+  readonly view: 'pool';
+  readonly pool: PoolRow | undefined;
+  readonly conditions: readonly ConditionRow[];
+  readonly times: readonly number[];
+  /** The subnets, with the largest window of each. */
+  readonly subnets: readonly { readonly cidr: string; readonly top: string; readonly bits: number }[];
+  readonly window?: MapWindow;
+  readonly waiting: BoundedList<ClaimRow>;
+}
+
+export interface ClaimRow {
+  readonly namespace: string;
+  readonly name: string;
+  readonly vm: string;
+  readonly network: string;
+  readonly addresses: readonly string[];
+  readonly mac: string;
+  readonly state: string;
+  /** Why it waits, or what is wrong. */
+  readonly problems: readonly ConditionRow[];
+}
+
+export interface VmRow {
+  readonly namespace: string;
+  readonly name: string;
+  readonly status: string;
+  readonly node: string;
+  readonly addresses: readonly string[];
+  readonly problem: string;
+}
+
+export interface VmsView {
+  readonly view: 'vms';
+  readonly vms: BoundedList<VmRow>;
+}
+
+export interface EventRow {
+  readonly type: string;
+  readonly reason: string;
+  readonly object: string;
+  readonly message: string;
+  readonly count: number;
+  /** RFC 3339. */
+  readonly last: string;
+}
+
+export interface VmView {
+  readonly view: 'vm';
+  readonly vm: VmRow | undefined;
+  readonly claims: readonly ClaimRow[];
+  readonly leases: readonly LeaseRow[];
+  readonly events: BoundedList<EventRow>;
+}
+
+export interface WaitingView {
+  readonly view: 'waiting';
+  readonly claims: BoundedList<ClaimRow>;
+  readonly pools: BoundedList<PoolRow>;
+}
+
+/** An object that a search has found. `href` is a route of the page. */
+export interface SearchHit {
+  readonly kind: string;
+  readonly text: string;
+  readonly detail: string;
+  readonly href: string;
+}
+
+export interface SearchView {
+  readonly view: 'search';
+  readonly hits: BoundedList<SearchHit>;
+}
+
+export type AnyView = PoolsView | PoolView | VmsView | VmView | WaitingView | SearchView;
+
+/** One message of the stream. The first is a snapshot; each patch (RFC 6902) applies to the message before it. */
+export type ServerView = AnyView & { readonly parts: readonly PartStatus[] };
+
+/** The parameters of a view, from the query of the stream. */
+export interface ViewRequest {
+  readonly view: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** Words that rows must contain. */
+  readonly query: string;
+  /** An address within the window of the map. */
+  readonly at: string;
+  /** The size of the window: 2^bits addresses. */
+  readonly bits: number | undefined;
+}

@@ -1,0 +1,142 @@
+import { type AddressPool, PoolCondition } from '../../api/address-pool.js';
+import { type IPAMClaim, claimMacOf, claimOwnerOf, claimVmNetworkOf } from '../../api/ipam-claim.js';
+import { truncate } from '../../api/json.js';
+import { type Condition, isBeingDeleted, joinKey } from '../../api/meta.js';
+import { ADDRESS_DRAINING, AllocationReason, IPS_ALLOCATED } from '../../api/names.js';
+import { formatAddress } from '../../ipam/core/address.js';
+import { type LeaseRecord, stateOf } from '../../ipam/core/lease.js';
+import type { ClusterWatch } from './cluster-watch.js';
+import type { BoundedList, ClaimRow, ConditionRow, LeaseRow, PoolCounts, PoolRow, VmRow } from './protocol.js';
+
+/** More rows than this are counted, but not sent. */
+const MAX_ROWS = 200;
+const MAX_MESSAGE_LENGTH = 1_024;
+const MAX_CONDITIONS = 32;
+/** Conditions that say that something is wrong if they are true. */
+const BAD_IF_TRUE: readonly string[] = [
+  PoolCondition.Conflict,
+  PoolCondition.NotPermitted,
+  PoolCondition.DeletionBlocked,
+  PoolCondition.OverlapsOnWire,
+  ADDRESS_DRAINING,
+];
+const GOOD_IF_FALSE: readonly string[] = [...BAD_IF_TRUE, PoolCondition.Draining];
+
+export function boundedList<Row>(rows: readonly Row[], max = MAX_ROWS): BoundedList<Row> {
+  return { rows: rows.slice(0, max), total: rows.length };
+}
+
+export function conditionRows(conditions: readonly Condition[] = []): ConditionRow[] {
+  return conditions.slice(0, MAX_CONDITIONS).map(({ type, status, reason, message, lastTransitionTime }) => {
+    return { type, status, reason, message: truncate(message, MAX_MESSAGE_LENGTH), since: lastTransitionTime };
+  });
+}
+
+function problemsAmong(conditions: readonly Condition[] | undefined): ConditionRow[] {
+  const isProblem = ({ type, status }: ConditionRow) =>
+    status === 'True' ? BAD_IF_TRUE.includes(type) : !GOOD_IF_FALSE.includes(type);
+  return conditionRows(conditions).filter(isProblem);
+}
+
+export function poolRow({ metadata, spec, status }: AddressPool, used: PoolRow['used']): PoolRow {
+  const problems = problemsAmong(status?.conditions);
+  return {
+    name: metadata.name,
+    network: spec.network,
+    cidrs: spec.subnets.map(({ cidr }) => cidr),
+    ...(status !== undefined && { counts: countsOf(status) }),
+    isReady: status?.conditions?.some(({ type, status: is }) => type === PoolCondition.Ready && is === 'True') ?? false,
+    problems,
+    used,
+  };
+}
+
+function countsOf({ capacity, leased, heldByStopped, cooling, free, reserved }: PoolCounts): PoolCounts {
+  return { capacity, leased, heldByStopped, cooling, free, reserved };
+}
+
+export function leaseRow(lease: LeaseRecord, vm?: string): LeaseRow {
+  const { owner, node, mac, releasedAt } = lease;
+  return {
+    address: formatAddress(lease.address),
+    pool: lease.pool,
+    state: stateOf(lease),
+    ...(owner !== undefined && {
+      owner: { kind: owner.kind, namespace: owner.namespace, name: owner.name, ...(vm !== undefined && { vm }) },
+    }),
+    ...(node !== undefined && { node }),
+    ...(mac !== undefined && { mac }),
+    ...(releasedAt !== undefined && { releasedAt: new Date(releasedAt).toISOString() }),
+  };
+}
+
+/** A claim without addresses waits; others may have problems too. */
+export function claimRow(claim: IPAMClaim): ClaimRow {
+  const { namespace = '', name } = claim.metadata;
+  const { ips = [], conditions } = claim.status ?? {};
+  return {
+    namespace,
+    name,
+    vm: claimOwnerOf(claim)?.name ?? '',
+    network: claimVmNetworkOf(claim) ?? claim.spec.network,
+    addresses: ips,
+    mac: claimMacOf(claim) ?? '',
+    state: claimState(claim),
+    problems: problemsAmong(conditions),
+  };
+}
+
+function claimState(claim: IPAMClaim): string {
+  const { ips = [], conditions = [], ownerPod } = claim.status ?? {};
+  if (isBeingDeleted(claim)) return 'Releasing';
+  if (ips.length === 0) return conditions.find(({ type }) => type === IPS_ALLOCATED)?.reason ?? 'Waiting';
+  return ownerPod?.name ? 'In use' : 'Not in use';
+}
+
+/** True if the pool of the claim has no free address. */
+export function isExhausted({ problems }: ClaimRow): boolean {
+  return problems.some(({ type, reason }) => type === IPS_ALLOCATED && reason === AllocationReason.Exhausted);
+}
+
+/** The VMs of the cluster: those that the user may read, and those that claims name. By namespace, then by name. */
+export function vmRows({ vms, vmis, claims }: ClusterWatch): VmRow[] {
+  const rows = new Map<string, VmRow>();
+  const put = (namespace = '', name: string, change: (known: VmRow) => Partial<VmRow>) => {
+    const key = joinKey(namespace, name);
+    const known = rows.get(key) ?? { namespace, name, status: '', node: '', addresses: [], problem: '' };
+    rows.set(key, { ...known, ...change(known) });
+  };
+  for (const { metadata, phase, node } of vmis.cache.list()) {
+    put(metadata.namespace, metadata.name, () => ({ status: phase, node }));
+  }
+  for (const { metadata, status } of vms.cache.list()) {
+    put(metadata.namespace, metadata.name, (known) => ({ status: status || known.status }));
+  }
+  for (const claim of claims.cache.list().map(claimRow)) {
+    if (claim.vm === '') continue;
+    put(claim.namespace, claim.vm, ({ addresses, problem }) => ({
+      addresses: [...addresses, ...claim.addresses],
+      problem: problem || (claim.problems[0]?.message ?? ''),
+    }));
+  }
+  return [...rows.values()].sort((a, b) => compareText(a.namespace, b.namespace) || compareText(a.name, b.name));
+}
+
+export function compareText(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** Names the VM of a lease whose owner is a claim. */
+export function describeLease(lease: LeaseRecord, cluster: ClusterWatch): LeaseRow {
+  const { owner } = lease;
+  const claim =
+    owner?.kind === 'IPAMClaim' ? cluster.claims.cache.get(joinKey(owner.namespace, owner.name)) : undefined;
+  return leaseRow(lease, claim?.metadata.uid === owner?.uid && claim ? claimOwnerOf(claim)?.name : undefined);
+}
+
+/** Whether each word of a query is part of one of the texts, in upper or lower case. */
+export function contains(texts: readonly string[], query: string): boolean {
+  const all = texts.map((text) => text.toLowerCase());
+  const words = query.toLowerCase().split(/\s+/);
+  return words.every((word) => all.some((text) => text.includes(word)));
+}

@@ -1,0 +1,110 @@
+import { parseMac } from '../../api/mac-address.js';
+import { type Address, formatAddress, sameAddress } from '../../ipam/core/address.js';
+import type { LeaseRecord } from '../../ipam/core/lease.js';
+import { compilePool, subnetOf } from '../../ipam/core/pool.js';
+import type { ClusterWatch } from './cluster-watch.js';
+import { readAddress } from './map-window.js';
+import type { SearchHit, SearchView } from './protocol.js';
+import { boundedList, claimRow, contains, describeLease, vmRows } from './rows.js';
+
+/** Enough to find that a query is too short. */
+const MAX_HITS = 1_000;
+
+/** Finds what a query names: an address, a MAC address, or words in names of VMs, namespaces, pools, nodes, and in addresses. */
+export function searchView(query: string, cluster: ClusterWatch): SearchView {
+  const text = query.trim();
+  const address = readAddress(text);
+  const mac = parseMac(text);
+  const hits: SearchHit[] = [];
+  if (address !== undefined) hits.push(...hitsOfAddress(address, cluster));
+  else if (mac !== undefined) hits.push(...hitsOfMac(mac, cluster));
+  else if (text !== '') hits.push(...hitsOfWords(text, cluster));
+  return { view: 'search', hits: boundedList(hits) };
+}
+
+function hitsOfAddress(address: Address, cluster: ClusterWatch): SearchHit[] {
+  const leases = cluster.leases.cache.list().filter((lease) => sameAddress(lease.address, address));
+  const pools = cluster.pools.cache.list().flatMap((object): SearchHit[] => {
+    const compiled = compilePool(object);
+    const subnet = compiled.ok ? subnetOf(compiled.pool, address) : undefined;
+    if (subnet === undefined || leases.some(({ pool }) => pool === object.metadata.name)) return [];
+    const detail = subnet.leasable.has(address.value) ? 'has no lease' : 'is never allocated';
+    return [
+      {
+        kind: 'Address',
+        text: formatAddress(address),
+        detail: `${detail} in pool ${object.metadata.name}`,
+        href: mapRoute(object.metadata.name, address),
+      },
+    ];
+  });
+  return [...leases.map((lease) => hitOfLease(lease, cluster)), ...pools];
+}
+
+function hitsOfMac(mac: string, cluster: ClusterWatch): SearchHit[] {
+  const leases = cluster.leases.cache.list().filter((lease) => lease.mac === mac);
+  const claims = cluster.claims.cache
+    .list()
+    .map(claimRow)
+    .filter((claim) => claim.mac === mac);
+  const vmis = cluster.vmis.cache.list().filter(({ macs }) => macs.includes(mac));
+  return [
+    ...claims.map(({ namespace, vm, network }) => hitOfVm(namespace, vm, `has ${mac} on network ${network}`)),
+    ...vmis.map(({ metadata: { namespace = '', name } }) => hitOfVm(namespace, name, `runs with ${mac}`)),
+    ...leases.map((lease) => hitOfLease(lease, cluster)),
+  ];
+}
+
+function hitsOfWords(text: string, cluster: ClusterWatch): SearchHit[] {
+  const vms = vmRows(cluster);
+  const namespaces = [...new Set(vms.map(({ namespace }) => namespace))].filter((name) => contains([name], text));
+  const pools = cluster.pools.cache
+    .list()
+    .filter(({ metadata, spec }) => contains([metadata.name, spec.network], text));
+  const hits = [
+    ...pools.map(({ metadata: { name }, spec }): SearchHit => {
+      return {
+        kind: 'Pool',
+        text: name,
+        detail: `of network ${spec.network}`,
+        href: `#/pool/${encodeURIComponent(name)}`,
+      };
+    }),
+    ...namespaces.map((name): SearchHit => {
+      return { kind: 'Namespace', text: name, detail: 'its VMs', href: `#/vms?q=${encodeURIComponent(name)}` };
+    }),
+    ...vms
+      .filter(({ namespace, name, node, addresses }) => contains([namespace, name, node, ...addresses], text))
+      .map(({ namespace, name, addresses }) => hitOfVm(namespace, name, addresses.join(', ') || 'has no address')),
+  ];
+  for (const lease of cluster.leases.cache.list()) {
+    if (hits.length >= MAX_HITS) break;
+    const { owner, mac = '', address } = lease;
+    // claims are found by their VM
+    if (owner?.kind === 'IPAMClaim' && cluster.claims.status.state !== 'refused') continue;
+    const names = owner === undefined ? [] : [owner.namespace, owner.name];
+    if (contains([...names, mac, formatAddress(address)], text)) hits.push(hitOfLease(lease, cluster));
+  }
+  return hits;
+}
+
+function hitOfVm(namespace: string, name: string, detail: string): SearchHit {
+  const href = `#/vm/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
+  return { kind: 'VM', text: `${namespace}/${name}`, detail, href };
+}
+
+function hitOfLease(lease: LeaseRecord, cluster: ClusterWatch): SearchHit {
+  const { address, state, owner, pool } = describeLease(lease, cluster);
+  const holder = owner && `${owner.vm === undefined ? owner.kind : 'VM'} ${owner.namespace}/${owner.vm ?? owner.name}`;
+  return {
+    kind: 'Address',
+    text: address,
+    detail: `${state}${holder === undefined ? '' : `, ${holder}`}, in pool ${pool}`,
+    href: mapRoute(pool, lease.address),
+  };
+}
+
+/** The window of 256 addresses around an address. */
+function mapRoute(pool: string, address: Address): string {
+  return `#/pool/${encodeURIComponent(pool)}?at=${encodeURIComponent(formatAddress(address))}&bits=8`;
+}

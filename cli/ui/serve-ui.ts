@@ -1,0 +1,114 @@
+import { once } from 'node:events';
+import type { Client } from '../../kube/client.js';
+import type { Clock, Random } from '../../kube/clock.js';
+import { ClusterWatch } from './cluster-watch.js';
+import { LauncherFile, openInBrowser } from './open-browser.js';
+import type { PageFiles } from './page-files.js';
+import { UiServer } from './server.js';
+import { type RandomBytes, Sessions } from './session.js';
+import { PoolUseHistory } from './use-history.js';
+import { buildView, usedOf } from './views.js';
+
+export interface UiDeps {
+  readonly client: Client;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly randomBytes: RandomBytes;
+  readonly page: PageFiles;
+}
+
+export interface UiOptions {
+  /** 0: a free one. */
+  readonly port: number;
+  /** Where to look for objects of which the user may not list all. */
+  readonly namespace: string;
+}
+
+/** The running server, with the watches and the history that it shows. */
+export class Ui {
+  readonly server: UiServer;
+  readonly #cluster: ClusterWatch;
+  readonly #history = new PoolUseHistory();
+  readonly #abort = new AbortController();
+  readonly #sampling: Promise<void>;
+
+  private constructor(deps: UiDeps, { namespace }: UiOptions, onOpened: () => void) {
+    const { client, clock, random, randomBytes, page } = deps;
+    const onChange = () => this.server.changed();
+    this.#cluster = new ClusterWatch({ client, clock, random, onChange }, namespace);
+    const sources = { cluster: this.#cluster, history: this.#history, wall: () => clock.wall() };
+    this.server = new UiServer({
+      page,
+      sessions: new Sessions(randomBytes),
+      clock,
+      buildView: (request) => buildView(request, sources),
+      watchFor: ({ view, namespace: watched }) =>
+        view === 'vm' && watched !== '' ? this.#cluster.watchEvents(watched) : () => undefined,
+      onOpened,
+    });
+    this.#sampling = this.#sample(clock);
+  }
+
+  /** @throws {CommandError} if the port is in use */
+  static async start(deps: UiDeps, options: UiOptions, onOpened: () => void = () => undefined): Promise<Ui> {
+    const ui = new Ui(deps, options, onOpened);
+    try {
+      await ui.server.listen(options.port);
+      ui.#cluster.start();
+      return ui;
+    } catch (error) {
+      await ui.stop();
+      throw error;
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#abort.abort();
+    await Promise.all([this.server.stop(), this.#cluster.stop(), this.#sampling]);
+  }
+
+  async #sample(clock: Clock): Promise<void> {
+    const { signal } = this.#abort;
+    while (!signal.aborted) {
+      await clock.sleep(this.#history.intervalMs, signal);
+      const { cache, status } = this.#cluster.pools;
+      if (status.state === 'loading') continue;
+      this.#history.sample(clock.wall(), cache.list().map(usedOf));
+      this.server.changed();
+    }
+  }
+}
+
+export interface UiTerminal {
+  readonly print: (line: string) => void;
+  /** Present if a user can press Enter. */
+  readonly input?: NodeJS.ReadStream | undefined;
+}
+
+/** Serves the page until the process is interrupted. */
+export async function serveUi(
+  deps: UiDeps,
+  options: UiOptions & { readonly opensBrowser: boolean },
+  { print, input }: UiTerminal,
+): Promise<void> {
+  let launcher: LauncherFile | undefined;
+  const forget = () => void launcher?.remove();
+  const interrupted = Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
+  const ui = await Ui.start(deps, options, forget);
+  try {
+    const url = ui.server.entranceUrl();
+    if (options.opensBrowser) {
+      launcher = await LauncherFile.write(url);
+      openInBrowser(launcher.path);
+    }
+    print(`Open this address. It can be used once: ${url}`);
+    print(`It shows what you may read in this cluster, until you stop this command with Ctrl-C.`);
+    if (input !== undefined) print('Press Enter for another address.');
+    input?.on('data', () => print(ui.server.entranceUrl()));
+    await interrupted;
+  } finally {
+    input?.destroy();
+    await launcher?.remove();
+    await ui.stop();
+  }
+}

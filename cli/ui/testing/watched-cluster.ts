@@ -1,0 +1,97 @@
+import type { KubeObject } from '../../../api/meta.js';
+import { StatusError } from '../../../kube/errors.js';
+import type { ApiRequest, ClientTransport, StreamRequest } from '../../../kube/transport.js';
+
+interface OpenWatch {
+  readonly path: string;
+  readonly push: (event: object) => void;
+}
+
+/** The API server as a page sees it: lists, and watches to which a test adds events. */
+export class WatchedCluster implements ClientTransport {
+  /** Plural → the namespaces that the user may not list; `*`: all of them, and the cluster. */
+  readonly forbidden = new Map<string, readonly string[]>();
+  readonly absent = new Set<string>();
+  readonly requests: string[] = [];
+  readonly #objects = new Map<string, KubeObject[]>();
+  readonly #watches = new Set<OpenWatch>();
+  #version = 1;
+
+  /** @param plural also names the kind in paths */
+  put(plural: string, ...objects: readonly KubeObject[]): void {
+    const known = this.#objects.get(plural) ?? [];
+    for (const object of objects) {
+      const metadata = { ...object.metadata, resourceVersion: String(++this.#version) };
+      const next = { ...object, metadata };
+      const isSame = ({ metadata: { name, namespace } }: KubeObject) =>
+        name === metadata.name && namespace === metadata.namespace;
+      const index = known.findIndex(isSame);
+      known.splice(index < 0 ? known.length : index, index < 0 ? 0 : 1, next);
+      this.#tell(plural, { type: index < 0 ? 'ADDED' : 'MODIFIED', object: next });
+    }
+    this.#objects.set(plural, known);
+  }
+
+  /** The number of open watches of a kind. */
+  watching(plural: string): number {
+    return [...this.#watches].filter(({ path }) => path.endsWith(`/${plural}`)).length;
+  }
+
+  async untilWatching(plural: string, count: number): Promise<void> {
+    while (this.watching(plural) !== count) await new Promise((resolve) => setImmediate(resolve));
+  }
+
+  request({ path, method }: ApiRequest): Promise<unknown> {
+    this.requests.push(`${method} ${path}`);
+    const plural = path.split('/').at(-1) ?? '';
+    const namespace = /\/namespaces\/([^/]+)\//.exec(path)?.[1];
+    const hidden = this.forbidden.get(plural) ?? [];
+    const init = { request: `GET ${path}`, message: forbiddenMessage(plural, namespace) };
+    if (this.absent.has(plural)) return Promise.reject(new StatusError({ ...init, status: 404, reason: 'NotFound' }));
+    if (hidden.includes('*') || (hidden.length > 0 && namespace === undefined) || hidden.includes(namespace ?? ''))
+      return Promise.reject(new StatusError({ ...init, status: 403, reason: 'Forbidden' }));
+    const all = this.#objects.get(plural) ?? [];
+    const items = all.filter(({ metadata }) => namespace === undefined || metadata.namespace === namespace);
+    return Promise.resolve({ metadata: { resourceVersion: String(this.#version) }, items: structuredClone(items) });
+  }
+
+  async *stream({ path, signal }: StreamRequest): AsyncGenerator<unknown, void, undefined> {
+    const queue: object[] = [];
+    let wake: () => void = () => undefined;
+    const watch: OpenWatch = {
+      path,
+      push: (event) => {
+        queue.push(event);
+        wake();
+      },
+    };
+    this.#watches.add(watch);
+    signal.addEventListener('abort', () => wake(), { once: true });
+    try {
+      while (!signal.aborted) {
+        yield* queue.splice(0);
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+          if (queue.length > 0) resolve();
+        });
+      }
+    } finally {
+      this.#watches.delete(watch);
+    }
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  #tell(plural: string, event: object): void {
+    for (const { path, push } of this.#watches) if (path.endsWith(`/${plural}`)) push(structuredClone(event));
+  }
+}
+
+/** In the words of the API server. */
+function forbiddenMessage(plural: string, namespace: string | undefined): string {
+  const group = plural === 'addressleases' || plural === 'addresspools' ? 'ipam.holdfast.dev' : '';
+  const where = namespace === undefined ? 'at the cluster scope' : `in the namespace "${namespace}"`;
+  return `${plural}.${group} is forbidden: User "alice" cannot list resource "${plural}" in API group "${group}" ${where}`;
+}

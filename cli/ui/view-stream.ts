@@ -1,0 +1,110 @@
+import type { Response } from 'express';
+import jsonpatch from 'fast-json-patch';
+import type { Clock } from '../../kube/clock.js';
+import { messageOf } from '../../kube/errors.js';
+import { escapeLine } from '../terminal.js';
+import type { ServerView } from './protocol.js';
+
+/** Changes are collected for this time: a person sees no difference, and a busy cluster costs little. */
+const COLLECT_MS = 250;
+/** Notices closed connections, and tells the page that the server is there. */
+const HEARTBEAT_MS = 10_000;
+
+interface OpenStream {
+  readonly response: Response;
+  readonly build: () => ServerView;
+  /** The last JSON that was sent. */
+  sent: string;
+  /** The browser has not read the last message yet. */
+  isBlocked: boolean;
+}
+
+/**
+ * Sends views as server-sent events: a snapshot first, then patches (RFC 6902). What changes while a browser does not read is not queued: it
+ * gets one patch to the newest state when it reads again.
+ */
+export class ViewStreams {
+  readonly #clock: Clock;
+  readonly #max: number;
+  readonly #streams = new Set<OpenStream>();
+  #cancelFlush: (() => void) | undefined;
+  #cancelHeartbeat: (() => void) | undefined;
+
+  constructor(clock: Clock, max: number) {
+    this.#clock = clock;
+    this.#max = max;
+  }
+
+  get isFull(): boolean {
+    return this.#streams.size >= this.#max;
+  }
+
+  /** Sends a view and its changes until the connection is closed. */
+  open(response: Response, build: () => ServerView): void {
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    const stream: OpenStream = { response, build, sent: '', isBlocked: false };
+    this.#streams.add(stream);
+    response.once('close', () => this.#streams.delete(stream));
+    response.on('drain', () => {
+      stream.isBlocked = false;
+      this.changed();
+    });
+    send(stream);
+    this.#beat();
+  }
+
+  /** Called after each change of anything that a view may show. */
+  changed(): void {
+    if (this.#streams.size === 0) return;
+    this.#cancelFlush ??= this.#clock.setTimer(COLLECT_MS, () => {
+      this.#cancelFlush = undefined;
+      for (const stream of this.#streams) send(stream);
+    });
+  }
+
+  /** Ends all streams. */
+  close(): void {
+    this.#cancelFlush?.();
+    this.#cancelHeartbeat?.();
+    for (const { response } of this.#streams) response.destroy();
+  }
+
+  #beat(): void {
+    this.#cancelHeartbeat ??= this.#clock.setTimer(HEARTBEAT_MS, () => {
+      this.#cancelHeartbeat = undefined;
+      for (const stream of this.#streams) if (!stream.isBlocked) write(stream, ':\n\n');
+      if (this.#streams.size > 0) this.#beat();
+    });
+  }
+}
+
+function send(stream: OpenStream): void {
+  if (stream.isBlocked) return;
+  try {
+    const next = encodeView(stream.build());
+    if (next === stream.sent) return;
+    const patch = stream.sent === '' ? undefined : patchOf(stream.sent, next);
+    stream.sent = next;
+    // a patch may be longer than what it patches
+    const message =
+      patch === undefined || patch.length > next.length
+        ? `event: snapshot\ndata: ${next}`
+        : `event: patch\ndata: ${patch}`;
+    write(stream, `${message}\n\n`);
+  } catch (error) {
+    write(stream, `event: failure\ndata: ${JSON.stringify(messageOf(error))}\n\n`);
+  }
+}
+
+function write(stream: OpenStream, text: string): void {
+  stream.isBlocked = !stream.response.write(text);
+}
+
+/** Names and messages are written by tenants: characters that are invisible or change the direction of text are escaped. */
+export function encodeView(view: ServerView): string {
+  return JSON.stringify(view, (_key, value: unknown) => (typeof value === 'string' ? escapeLine(value) : value));
+}
+
+function patchOf(before: string, after: string): string {
+  return JSON.stringify(jsonpatch.compare(JSON.parse(before) as object, JSON.parse(after) as object));
+}

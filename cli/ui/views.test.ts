@@ -1,0 +1,208 @@
+import { expect } from 'chai';
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import type { KubeObject } from '../../api/meta.js';
+import { IPS_ALLOCATED } from '../../api/names.js';
+import { leaseOf } from '../../test/lease-objects.js';
+import { adminPool } from '../../test/pool-objects.js';
+import { NAMESPACE, claim, vm } from '../../test/workload-objects.js';
+import type { PoolsView, PoolView, SearchView, ServerView, VmsView, VmView, WaitingView } from './protocol.js';
+import type { Ui } from './serve-ui.js';
+import { type BrowserSession, ViewReader, enter, send, startUi } from './testing/ui-client.js';
+import { WatchedCluster } from './testing/watched-cluster.js';
+
+const COUNTS = { capacity: 254, leased: 2, heldByStopped: 1, cooling: 1, free: 251, reserved: 0 };
+const HOSTILE = '<img src=x onerror=alert(1)>\u202e\u001b[31m';
+
+describe('The views of the web page', () => {
+  let cluster: WatchedCluster;
+  let ui: Ui;
+  let session: BrowserSession;
+  const readers: ViewReader[] = [];
+
+  beforeEach(async () => {
+    cluster = new WatchedCluster();
+    cluster.put('addresspools', { ...adminPool('blue'), status: COUNTS } as KubeObject);
+    cluster.put('ipamclaims', claim({ ips: ['10.0.0.5/24'] }));
+    const owner = { name: 'vm1.data', namespace: NAMESPACE };
+    cluster.put('addressleases', leaseOf('10.0.0.5', 1, { ...owner, mac: '02:00:00:00:00:05' }));
+    cluster.put('addressleases', leaseOf('10.0.0.6', 1, { ...owner, uid: 'u2', releasedAt: Date.UTC(2026, 0, 1) }));
+    cluster.put('virtualmachines', vm({ data: 'blue' }), secretVm());
+    ui = await startUi(cluster);
+    session = await enter(ui);
+  });
+  afterEach(async () => {
+    for (const reader of readers.splice(0)) reader.close();
+    await ui.stop();
+  });
+
+  function open(query: string): ViewReader {
+    const reader = ViewReader.open(ui, session, query);
+    readers.push(reader);
+    return reader;
+  }
+
+  const isLive = ({ parts }: ServerView) => parts.every(({ state }) => state === 'live');
+
+  it('shows pools with their counts, and changes as patches', async () => {
+    const reader = open('view=pools');
+    const { pools } = await reader.until<PoolsView & ServerView>(isLive);
+    expect(pools.rows[0]).to.deep.include({ name: 'blue', network: 'blue', cidrs: ['10.0.0.0/24'], counts: COUNTS });
+    cluster.put('addresspools', { ...adminPool('blue'), status: { ...COUNTS, free: 250 } } as KubeObject);
+    await reader.until<PoolsView & ServerView>((view) => view.pools.rows[0]?.counts?.free === 250);
+    expect(reader.events.at(-1)).to.equal('patch');
+    expect(reader.events.filter((event) => event === 'snapshot')).to.have.length.at.least(1);
+  });
+
+  it('shows each address of a small subnet on the map, with its lease', async () => {
+    const { window, subnets } = await open('view=pool&name=blue').until<PoolView & ServerView>(
+      (view) => isLive(view) && view.window?.states?.[6] === '2',
+    );
+    expect(subnets).to.deep.equal([{ cidr: '10.0.0.0/24', top: '10.0.0.0', bits: 8 }]);
+    expect(window).to.include({ first: '10.0.0.0', last: '10.0.0.255', bits: 8 });
+    // excluded, free, allocated, cooling
+    expect(window?.states?.slice(0, 8)).to.equal('70000120');
+    expect(window?.cells[5]).to.deep.include({ first: '10.0.0.5', counts: { allocated: '1' } });
+    expect(window?.cells[5]?.lease).to.include({ state: 'held', mac: '02:00:00:00:00:05' });
+  });
+
+  it('shows a VM with its claims, leases and events, and watches the events only while it is open', async () => {
+    const reader = open(`view=vm&namespace=${NAMESPACE}&name=vm1`);
+    await reader.until<VmView & ServerView>((view) => view.leases.length === 2 && view.claims.length === 1);
+    cluster.put('events', event('vm1', 'AddressesAllocated', 'has 10.0.0.5'), event('vm2', 'Other', 'of another VM'));
+    const { events } = await reader.until<VmView & ServerView>((view) => view.events.total > 0);
+    expect(events.rows.map(({ reason }) => reason)).to.deep.equal(['AddressesAllocated']);
+    expect(cluster.watching('events')).to.equal(1);
+    reader.close();
+    await cluster.untilWatching('events', 0);
+  });
+
+  it('lists what waits and why', async () => {
+    cluster.put('ipamclaims', waitingClaim());
+    const { claims } = await open('view=waiting').until<WaitingView & ServerView>((view) => view.claims.total === 1);
+    expect(claims.rows[0]).to.deep.include({ name: 'vm2.data', vm: 'vm2', state: 'SubnetExhausted' });
+    expect(claims.rows[0]?.problems[0]?.message).to.equal('Pool blue is full');
+  });
+
+  const searches = [
+    { query: '10.0.0.5', text: '10.0.0.5', href: '#/pool/blue?at=10.0.0.5&bits=8' },
+    { query: '10.0.0.77', text: '10.0.0.77', href: '#/pool/blue?at=10.0.0.77&bits=8' },
+    { query: '02-00-00-00-00-05', text: '10.0.0.5', href: '#/pool/blue?at=10.0.0.5&bits=8' },
+    { query: 'VM1', text: `${NAMESPACE}/vm1`, href: `#/vm/${NAMESPACE}/vm1` },
+    { query: NAMESPACE, text: NAMESPACE, href: `#/vms?q=${NAMESPACE}` },
+    { query: 'blu', text: 'blue', href: '#/pool/blue' },
+  ];
+  for (const { query, text, href } of searches) {
+    it(`finds "${query}"`, async () => {
+      const reader = open(`view=search&q=${encodeURIComponent(query)}`);
+      const { hits } = await reader.until<SearchView & ServerView>((view) => isLive(view) && view.hits.total > 0);
+      expect(hits.rows.map((hit) => [hit.text, hit.href])).to.deep.include([text, href]);
+    });
+  }
+
+  it('sends no fields that the page does not show', async () => {
+    const reader = open('view=vms');
+    await reader.until<VmsView & ServerView>((view) => isLive(view) && view.vms.total === 2);
+    expect(reader.text).to.include('secret-vm').and.not.to.include('PASSWORD');
+  });
+
+  it('sends no Secrets: it never asks for them', async () => {
+    await open('view=vms').until(isLive);
+    const kinds = new Set(cluster.requests.map((request) => request.split('/').at(-1)));
+    expect([...kinds].sort()).to.deep.equal([
+      'addressleases',
+      'addresspools',
+      'ipamclaims',
+      'virtualmachineinstances',
+      'virtualmachines',
+    ]);
+    expect(cluster.requests.every((request) => request.startsWith('GET '))).to.equal(true);
+  });
+
+  it('escapes characters that are invisible or change the direction of text', async () => {
+    const reader = open(`view=vm&namespace=${NAMESPACE}&name=vm1`);
+    cluster.put('events', event('vm1', 'Hostile', HOSTILE));
+    const { events } = await reader.until<VmView & ServerView>((view) => view.events.total > 0);
+    expect(events.rows[0]?.message).to.equal('<img src=x onerror=alert(1)>\\u202e\\u001b[31m');
+  });
+
+  it('cuts long messages and long lists, and counts what is not shown', async () => {
+    const vms = Array.from({ length: 300 }, (_, n) => ({ metadata: { namespace: 'many', name: `vm-${n}` } }));
+    cluster.put('virtualmachines', ...vms);
+    const { vms: list } = await open('view=vms').until<VmsView & ServerView>((view) => view.vms.total === 302);
+    expect(list.rows).to.have.length(200);
+    const reader = open(`view=vm&namespace=${NAMESPACE}&name=vm1`);
+    cluster.put('events', event('vm1', 'Long', 'x'.repeat(100_000)));
+    const { events } = await reader.until<VmView & ServerView>((view) => view.events.total > 0);
+    expect(events.rows[0]?.message).to.have.length(1_025);
+  });
+
+  it('says which kinds the user may not list, and looks in the namespace of the context', async () => {
+    await ui.stop();
+    cluster.forbidden.set('addresspools', ['*']).set('addressleases', ['*']);
+    cluster.forbidden.set('virtualmachines', ['elsewhere']);
+    cluster.absent.add('virtualmachineinstances');
+    cluster.put('virtualmachines', { metadata: { namespace: 'mine', name: 'own' } });
+    ui = await startUi(cluster);
+    session = await enter(ui);
+    const { parts, vms } = await open('view=vms').until<VmsView & ServerView>(
+      (view) =>
+        view.parts.every(({ state }) => state !== 'loading') && view.vms.rows.some(({ name }) => name === 'own'),
+    );
+    const of = (resource: string) => parts.find((part) => part.resource === resource);
+    expect(of('addresspools.ipam.holdfast.dev')?.message).to.include('may not list addresspools.ipam.holdfast.dev');
+    expect(of('addressleases.ipam.holdfast.dev')?.state).to.equal('refused');
+    expect(of('virtualmachines.kubevirt.io')).to.include({ state: 'live', namespace: 'mine' });
+    expect(of('virtualmachineinstances.kubevirt.io')?.state).to.equal('absent');
+    expect(vms.rows.map(({ namespace }) => namespace))
+      .to.include('mine')
+      .and.to.include(NAMESPACE);
+  });
+
+  it('does not draw a map without leases: every address would look free', async () => {
+    await ui.stop();
+    cluster.forbidden.set('addressleases', ['*']);
+    ui = await startUi(cluster);
+    session = await enter(ui);
+    const view = await open('view=pool&name=blue').until<PoolView & ServerView>(
+      ({ parts, pool }) => pool !== undefined && parts.some(({ state }) => state === 'refused'),
+    );
+    expect(view.window).to.equal(undefined);
+  });
+
+  it('refuses further pages when many are open', async () => {
+    for (let n = 0; n < 24; n += 1) await open('view=pools').until(() => true);
+    const { status } = await send(ui.server.port, `${session.path}views?view=pools`, {
+      headers: { cookie: session.cookie },
+    });
+    expect(status).to.equal(403);
+  });
+});
+
+function waitingClaim(): IPAMClaim {
+  const condition = {
+    type: IPS_ALLOCATED,
+    status: 'False' as const,
+    reason: 'SubnetExhausted',
+    message: 'Pool blue is full',
+    lastTransitionTime: '2026-01-01T00:00:00Z',
+  };
+  const { spec, metadata } = claim();
+  const owner = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', name: 'vm2', uid: 'vm2-uid', controller: true };
+  const named = { ...metadata, name: 'vm2.data', ownerReferences: [owner] };
+  return { metadata: named, spec, status: { ips: [], conditions: [condition] } };
+}
+
+function secretVm(): KubeObject {
+  const annotations = { note: 'PASSWORD' };
+  const env = [{ name: 'PASSWORD', value: 'PASSWORD' }];
+  const spec = { template: { spec: { volumes: [{ cloudInitNoCloud: { userData: 'PASSWORD' } }], env } } };
+  return { metadata: { namespace: NAMESPACE, name: 'secret-vm', annotations }, spec } as KubeObject;
+}
+
+function event(name: string, reason: string, message: string): KubeObject {
+  return {
+    metadata: { namespace: NAMESPACE, name: `${name}.${reason}` },
+    involvedObject: { kind: 'VirtualMachine', name },
+    ...{ type: 'Normal', reason, message, count: 1, lastTimestamp: '2026-01-01T00:00:00Z' },
+  } as KubeObject;
+}

@@ -1,0 +1,143 @@
+import type { AddressPool } from '../../api/address-pool.js';
+import { claimOwnerOf } from '../../api/ipam-claim.js';
+import { joinKey, objectKey } from '../../api/meta.js';
+import { compilePool } from '../../ipam/core/pool.js';
+import { addressMapOf } from '../usage/address-map.js';
+import { waitingClaims } from '../usage/summary.js';
+import type { ClusterWatch, EventRecord } from './cluster-watch.js';
+import { subnetsOf, windowOf } from './map-window.js';
+import type {
+  AnyView,
+  EventRow,
+  PoolRow,
+  PoolsView,
+  PoolView,
+  ServerView,
+  ViewRequest,
+  VmsView,
+  VmView,
+  WaitingView,
+} from './protocol.js';
+import {
+  boundedList,
+  claimRow,
+  compareText,
+  conditionRows,
+  contains,
+  describeLease,
+  leaseRow,
+  poolRow,
+  vmRows,
+} from './rows.js';
+import { searchView } from './search.js';
+import type { PoolUseHistory } from './use-history.js';
+
+/** What views are made of. */
+export interface ViewSources {
+  readonly cluster: ClusterWatch;
+  readonly history: PoolUseHistory;
+  /** Milliseconds since the epoch. */
+  readonly wall: () => number;
+}
+
+/** Builds the view that a page asks for, from what is in memory. An unknown view is that of the pools. */
+export function buildView(request: ViewRequest, sources: ViewSources): ServerView {
+  const { cluster } = sources;
+  const parts = cluster.parts(request.view === 'vm' ? request.namespace : undefined);
+  return { parts, ...bodyOf(request, sources) };
+}
+
+function bodyOf(request: ViewRequest, sources: ViewSources): AnyView {
+  const { cluster } = sources;
+  switch (request.view) {
+    case 'pool':
+      return poolView(request, sources);
+    case 'vms':
+      return vmsView(request, cluster);
+    case 'vm':
+      return vmView(request, cluster);
+    case 'waiting':
+      return waitingView(sources);
+    case 'search':
+      return searchView(request.query, cluster);
+    default:
+      return poolsView(request, sources);
+  }
+}
+
+function poolRows({ cluster, history }: ViewSources): PoolRow[] {
+  const rows = cluster.pools.cache.list().map((pool) => poolRow(pool, history.of(pool.metadata.name)));
+  return rows.sort((a, b) => compareText(a.name, b.name));
+}
+
+function poolsView({ query }: ViewRequest, sources: ViewSources): PoolsView {
+  const rows = poolRows(sources).filter(({ name, network, cidrs }) => contains([name, network, ...cidrs], query));
+  return { view: 'pools', times: sources.history.times, pools: boundedList(rows) };
+}
+
+function poolView({ name, at, bits }: ViewRequest, { cluster, history, wall }: ViewSources): PoolView {
+  const pool = cluster.pools.cache.get(name);
+  const row = pool && poolRow(pool, history.of(name));
+  const conditions = conditionRows(pool?.status?.conditions);
+  const waiting = pool === undefined ? [] : waitingClaims(pool, cluster.claims.cache.list()).map(claimRow);
+  const base = { view: 'pool' as const, pool: row, conditions, times: history.times, waiting: boundedList(waiting) };
+  const compiled = pool && compilePool(pool);
+  // without the leases, every address would look free
+  if (!compiled?.ok || cluster.leases.status.state === 'refused') return { ...base, subnets: [] };
+  const leases = cluster.leasesOfPool(name);
+  const map = addressMapOf(compiled.pool, { leases }, wall());
+  const window = windowOf(map, { at, bits }, leases, (lease) => describeLease(lease, cluster));
+  return { ...base, subnets: subnetsOf(map), ...(window !== undefined && { window }) };
+}
+
+function vmsView({ query }: ViewRequest, cluster: ClusterWatch): VmsView {
+  const rows = vmRows(cluster).filter(({ namespace, name, node, addresses, status }) =>
+    contains([namespace, name, node, status, ...addresses], query),
+  );
+  return { view: 'vms', vms: boundedList(rows) };
+}
+
+function vmView({ namespace, name }: ViewRequest, cluster: ClusterWatch): VmView {
+  const claims = cluster.claims.cache
+    .list()
+    .filter((claim) => claim.metadata.namespace === namespace && claimOwnerOf(claim)?.name === name);
+  const leases = claims.flatMap((claim) =>
+    cluster.leasesOfOwner(objectKey(claim)).filter(({ owner }) => owner?.uid === claim.metadata.uid),
+  );
+  const claimNames = new Set(claims.map(({ metadata }) => metadata.name));
+  const isAbout = ({ object }: EventRecord) =>
+    object.kind === 'IPAMClaim'
+      ? claimNames.has(object.name)
+      : object.name === name || (object.kind === 'Pod' && object.name.startsWith(`virt-launcher-${name}-`));
+  const events = cluster
+    .eventsOf(namespace)
+    .filter(isAbout)
+    .sort((a, b) => compareText(b.last, a.last))
+    .map(eventRow);
+  return {
+    view: 'vm',
+    vm: vmRows(cluster).find((row) => row.namespace === namespace && row.name === name),
+    claims: claims.map(claimRow).sort((a, b) => compareText(a.name, b.name)),
+    leases: leases.map((lease) => leaseRow(lease)),
+    events: boundedList(events),
+  };
+}
+
+function eventRow({ type, reason, object, message, count, last }: EventRecord): EventRow {
+  return { type, reason, object: `${object.kind} ${object.name}`, message, count, last };
+}
+
+function waitingView(sources: ViewSources): WaitingView {
+  const claims = sources.cluster.claims.cache.list().map(claimRow);
+  const waiting = claims.filter(({ addresses, problems }) => addresses.length === 0 || problems.length > 0);
+  waiting.sort((a, b) => compareText(joinKey(a.namespace, a.name), joinKey(b.namespace, b.name)));
+  const pools = poolRows(sources).filter(
+    ({ isReady, problems, counts }) => !isReady || problems.length > 0 || counts?.free === 0,
+  );
+  return { view: 'waiting', claims: boundedList(waiting), pools: boundedList(pools) };
+}
+
+/** Pools for the history. */
+export function usedOf({ metadata, status }: AddressPool): { name: string; used: number | undefined } {
+  return { name: metadata.name, used: status && status.leased + status.cooling };
+}

@@ -1,0 +1,154 @@
+import type { KubeObject } from '../../api/meta.js';
+import { Cache, type Indexes } from '../../kube/cache.js';
+import type { Client } from '../../kube/client.js';
+import type { Clock, Random } from '../../kube/clock.js';
+import { isForbidden, isNotFound, messageOf } from '../../kube/errors.js';
+import { Informer } from '../../kube/informer.js';
+import { type Logger, silentLogger } from '../../kube/log.js';
+import { silentMetrics } from '../../kube/metrics.js';
+import { type Resource, resourcePath } from '../../kube/resource.js';
+import { describeForbidden } from '../forbidden.js';
+import type { PartStatus } from './protocol.js';
+
+/** How often it is asked again whether the user may list a kind, and whether it is served. */
+const REFUSED_RETRY_MS = 60_000;
+const FAILED_RETRY_MS = 5_000;
+
+export interface WatchedKindOptions<T extends KubeObject, S extends KubeObject> {
+  readonly resource: Resource<T>;
+  readonly transform: (object: T) => S;
+  readonly indexes?: Indexes<S>;
+  readonly labelSelector?: string;
+  /** Where to look if the user may not list all namespaces. */
+  readonly namespace: string;
+  /** Do not ask for all namespaces. */
+  readonly isNamespaceOnly?: boolean;
+}
+
+export interface WatchDeps {
+  readonly client: Client;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Called after each change of an object or of a status. */
+  readonly onChange: () => void;
+}
+
+/** A kind that is watched as far as the user may: in all namespaces, else in one, else not at all. */
+export class WatchedKind<T extends KubeObject, S extends KubeObject> {
+  readonly #options: WatchedKindOptions<T, S>;
+  readonly #deps: WatchDeps;
+  readonly #abort = new AbortController();
+  readonly #nothing: Cache<S>;
+  #informer: Informer<T, S> | undefined;
+  #status: PartStatus;
+  /** By the clock; progress of the watch after it ends the interruption. */
+  #interruptedAt = 0;
+  #running: Promise<void> | undefined;
+
+  constructor(options: WatchedKindOptions<T, S>, deps: WatchDeps) {
+    this.#options = options;
+    this.#deps = deps;
+    this.#nothing = new Cache(options.indexes);
+    const { plural, group } = options.resource;
+    this.#status = { resource: group === '' ? plural : `${plural}.${group}`, state: 'loading' };
+  }
+
+  get cache(): Cache<S> {
+    return this.#informer?.cache ?? this.#nothing;
+  }
+
+  get status(): PartStatus {
+    const { resource, namespace, state } = this.#status;
+    const hasRecovered = state === 'interrupted' && (this.#informer?.lastProgress ?? 0) > this.#interruptedAt;
+    return hasRecovered ? { resource, state: 'live', ...(namespace !== undefined && { namespace }) } : this.#status;
+  }
+
+  start(): void {
+    this.#running ??= this.#run(this.#abort.signal);
+  }
+
+  async stop(): Promise<void> {
+    this.#abort.abort();
+    await this.#informer?.stop();
+    await this.#running;
+  }
+
+  /** Looks for a scope in which the user may list the kind, until there is one. */
+  async #run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const retryMs = await this.#findScope(signal);
+      if (retryMs === undefined) return;
+      await this.#deps.clock.sleep(retryMs, signal);
+    }
+  }
+
+  /** @returns when to try again; undefined if the kind is watched */
+  async #findScope(signal: AbortSignal): Promise<number | undefined> {
+    const { namespace, resource, isNamespaceOnly = false } = this.#options;
+    const scopes = [...(isNamespaceOnly ? [] : [undefined]), ...(resource.namespaced ? [namespace] : [])];
+    let refusal = '';
+    for (const scope of scopes) {
+      try {
+        const path = resourcePath(resource, { namespace: scope });
+        await this.#deps.client.transport.request({ method: 'GET', path, query: { limit: 1 }, signal });
+        if (!signal.aborted) this.#watch(scope);
+        return undefined;
+      } catch (error) {
+        if (isNotFound(error)) {
+          this.#setStatus('absent', 'the API server does not serve this kind');
+          return REFUSED_RETRY_MS;
+        }
+        if (!isForbidden(error)) {
+          this.#setStatus('interrupted', messageOf(error));
+          return FAILED_RETRY_MS;
+        }
+        refusal = describeForbidden(error) ?? error.message;
+      }
+    }
+    this.#setStatus('refused', refusal);
+    return REFUSED_RETRY_MS;
+  }
+
+  #watch(namespace: string | undefined): void {
+    const { resource, transform, indexes, labelSelector } = this.#options;
+    const { client, clock, random, onChange } = this.#deps;
+    const informer = new Informer<T, S>(client, resource, {
+      transform,
+      optional: true,
+      clock,
+      random,
+      log: this.#interruptionLog(namespace),
+      metrics: { ...silentMetrics, listed: () => this.#setStatus('live', undefined, namespace) },
+      ...(namespace !== undefined && { namespace }),
+      ...(labelSelector !== undefined && { labelSelector }),
+      ...(indexes !== undefined && { indexes }),
+    });
+    informer.onChange(onChange);
+    this.#informer = informer;
+    informer.start();
+  }
+
+  /** The informer reports interruptions of its watch as warnings. */
+  #interruptionLog(namespace: string | undefined): Logger {
+    const log: Logger = {
+      ...silentLogger,
+      child: () => log,
+      warn: (_fields, message) => {
+        this.#interruptedAt = this.#deps.clock.now();
+        this.#setStatus('interrupted', describeForbidden({ message }) ?? message, namespace);
+      },
+    };
+    return log;
+  }
+
+  #setStatus(state: PartStatus['state'], message?: string, namespace?: string): void {
+    const { resource } = this.#status;
+    this.#status = {
+      resource,
+      state,
+      ...(namespace !== undefined && { namespace }),
+      ...(message !== undefined && { message }),
+    };
+    this.#deps.onChange();
+  }
+}
