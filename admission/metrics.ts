@@ -26,7 +26,7 @@ export function createAdmissionMetrics(
   { prefix, subjects }: AdmissionMetricsOptions,
 ): AdmissionMetrics {
   const reviews = metrics.histogram(
-    `${prefix}_review_seconds`,
+    `${prefix}_review_duration_seconds`,
     `Duration of admission reviews of ${subjects}, by operation and result.`,
     { labels: ['operation', 'result'], buckets: SECONDS },
   );
@@ -38,15 +38,10 @@ export function createAdmissionMetrics(
     'Requests that were not valid admission reviews, by HTTP status.',
     ['status'],
   );
-  const expirations = metrics.gauge(
-    `${prefix}_certificate_expiration_timestamp_seconds`,
-    'When a certificate expires, in seconds since the epoch.',
-    ['certificate'],
-  );
   return {
     reviewed: (operation, result, seconds) => reviews.observe({ operation, result }, seconds),
     denied: (check) => denials.inc({ check }),
     rejected: (status) => rejects.inc({ status }),
-    certificateExpires: (certificate, at) => expirations.set({ certificate }, at / 1000),
+    certificateExpires: (certificate, at) => metrics.setExpiration(prefix, certificate, at),
   };
 }

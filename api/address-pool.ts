@@ -34,6 +34,8 @@ export interface AddressPoolSpec {
   nodeSelector?: Record<string, string>;
   /** Nodes show the number of free addresses as an extended resource, so that the scheduler counts them. */
   publishCapacity?: boolean;
+  /** Whether metrics show the pool's addresses by state. Default: true. */
+  publishMetrics?: boolean;
   /** The namespaces whose workloads may get addresses; absent: all. At most 256. */
   namespaces?: string[];
 }

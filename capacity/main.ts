@@ -113,7 +113,6 @@ class Capacity implements Component {
       invalidRetryMs: 5_000,
     });
     this.#term = { publisher, queue, loop };
-    this.#metrics.setLeading(true);
     loop.start();
     this.#look();
   }
@@ -121,8 +120,8 @@ class Capacity implements Component {
   async #endTerm(): Promise<void> {
     const term = this.#term;
     this.#term = undefined;
-    this.#metrics.setLeading(false);
     await term?.loop.stop();
+    this.#metrics.clear();
   }
 
   async #round(publisher: Publisher): Promise<SyncResult> {

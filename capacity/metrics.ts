@@ -2,7 +2,8 @@ import type { Metrics } from '../process/metrics.js';
 
 /** The metrics of the addresses that nodes show. */
 export interface CapacityMetrics {
-  setLeading(leader: boolean): void;
+  /** Removes all values of pools, which only the leader reports. */
+  clear(): void;
   /** Free addresses of a pool that no bound pod waits for, and pods that no node has room for. */
   observed(pool: string, counts: { free: number; waiting: number }): void;
   /** The pool is no longer published. */
@@ -14,9 +15,8 @@ export interface CapacityMetrics {
 }
 
 export function createCapacityMetrics(metrics: Pick<Metrics, 'gauge' | 'counter'>): CapacityMetrics {
-  const leader = metrics.gauge('capacity_leads', '1 if this process is the leader, else 0.');
   const free = metrics.gauge(
-    'capacity_free',
+    'capacity_free_addresses',
     'Free addresses of a pool minus those that bound pods wait for. The sum over all nodes never exceeds it.',
     ['pool'],
   );
@@ -29,7 +29,11 @@ export function createCapacityMetrics(metrics: Pick<Metrics, 'gauge' | 'counter'
   );
   const writes = metrics.counter('capacity_writes_total', 'Writes to nodes, by result.', ['result']);
   return {
-    setLeading: (leads) => leader.set(leads ? 1 : 0),
+    clear: () => {
+      free.reset();
+      waiting.reset();
+      leftOut.remove();
+    },
     observed: (pool, counts) => {
       free.set({ pool }, counts.free);
       waiting.set({ pool }, counts.waiting);

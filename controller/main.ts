@@ -184,7 +184,6 @@ class Controller implements Component {
       afterMs: this.#config.unhonouredAfterMs,
     });
     this.#term = { queue, loop, createdClaims, quotaWaits, untoldChanges, unanswered };
-    this.#metrics.leads(true);
     loop.start();
     unanswered.start();
     this.#addAll();
@@ -193,7 +192,6 @@ class Controller implements Component {
   async #endTerm(): Promise<void> {
     const term = this.#term;
     this.#term = undefined;
-    this.#metrics.leads(false);
     await Promise.all([term?.loop.stop(), term?.unanswered.stop()]);
   }
 }

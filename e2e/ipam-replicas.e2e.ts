@@ -60,5 +60,5 @@ async function withoutElection(
 }
 
 async function leads(replica: HoldfastProcess): Promise<boolean> {
-  return /^holdfast_ipam_leads\b.* 1$/m.test(await replica.metrics());
+  return /^holdfast_leading_status{name="holdfast-ipam"} 1$/m.test(await replica.metrics());
 }

@@ -13,7 +13,9 @@ const messageOf = (pool: AddressPool, type: PoolCondition) =>
 
 /** The number of reconciliations of claims. */
 async function syncsOf(ipam: HoldfastProcess): Promise<number> {
-  const counts = (await ipam.metrics()).matchAll(/^holdfast_sync_seconds_count\{loop="ipam-claims".*\} (\d+)$/gm);
+  const counts = (await ipam.metrics()).matchAll(
+    /^holdfast_sync_duration_seconds_count\{loop="ipam-claims".*\} (\d+)$/gm,
+  );
   return [...counts].reduce((sum, [, count]) => sum + Number(count), 0);
 }
 

@@ -8,7 +8,6 @@ import { type KubeVirtControllerSource, watchKubeVirt } from '../cluster/kubevir
 import { Leadership, leaderIdentity } from '../process/leadership.js';
 import type { Component } from '../process/component.js';
 import { BlockReconciler } from './blocks/block-reconciler.js';
-import { createClaimMetrics } from './claims/metrics.js';
 import { RestoreHolds } from './claims/restore-holds.js';
 import { createClaimSync } from './claims/sync.js';
 import {
@@ -25,7 +24,7 @@ import { ClaimWaitList } from './claims/wait-list.js';
 import { type Collector, createCollector } from './collector/collector.js';
 import { createCollectorReport } from './collector/report.js';
 import { nadRightsFrom } from '../api/nad-rights.js';
-import { createIpamMetrics } from './metrics.js';
+import { IpamMetrics } from './metrics.js';
 import { createPoolsSync } from './pools/sync.js';
 import { allPoolKeys, followPools } from './pools/triggers.js';
 import { SegmentOverlapTracker } from './pools/segment-overlap-tracker.js';
@@ -62,8 +61,7 @@ class Ipam implements Component {
   readonly #gate: PersistentIPsGate;
   readonly #kubevirt: KubeVirtControllerSource;
   readonly #events: EventRecorder;
-  readonly #metrics;
-  readonly #claimMetrics;
+  readonly #metrics: IpamMetrics;
   readonly #blocks: BlockReconciler | undefined;
   readonly #waiters = new ClaimWaitList((keys) => this.#addClaims(keys));
   readonly #restoreHolds: RestoreHolds;
@@ -83,8 +81,7 @@ class Ipam implements Component {
     this.#context = context;
     this.#config = config;
     this.#views = createViews(shared);
-    this.#metrics = createIpamMetrics(metrics);
-    this.#claimMetrics = createClaimMetrics(metrics);
+    this.#metrics = new IpamMetrics(metrics, clock, config.maxDerivedPoolMetrics);
     this.#events = new EventRecorder({ client, component: NAME, clock, random, log, metrics: metrics.kube });
     this.#gate = createPersistentIPsGate(config, context.informers, () => this.#addAll());
     this.#kubevirt = watchKubeVirt(context.informers, config.namespace, () => this.#addAll());
@@ -180,6 +177,7 @@ class Ipam implements Component {
     // restore holds are updated first, so that no claim is woken for an address that is kept for another one
     directory.onChange((changed) => this.#restoreHolds.onNetworksChange(changed));
     claims.onChange((change) => this.#restoreHolds.onClaimChange(change));
+    claims.onChange((change) => this.#metrics.onClaimChange(change));
     book.onChange((change) => this.#restoreHolds.onLeaseChange(change));
     directory.onChange((changed) => this.#addClaims(claimsOfNetworks(changed, claims.cache)));
     claims.onChange((change) => this.#addClaims(keysOfClaim(change)));
@@ -219,7 +217,7 @@ class Ipam implements Component {
     const blocks = this.#blocks && this.#createLoop('blocks', this.#blocks.createSync(), BLOCK_WORKERS);
     const loops = [claims.loop, pools.loop, ...(blocks ? [blocks.loop] : [])];
     this.#term = { claims: claims.queue, pools: pools.queue, blocks: blocks?.queue, loops };
-    this.#metrics.setLeading(true);
+    this.#metrics.begin();
     for (const loop of this.#term.loops) loop.start();
     this.#collector.start();
     this.#unhonoured.start();
@@ -231,11 +229,11 @@ class Ipam implements Component {
   async #endTerm(): Promise<void> {
     const term = this.#term;
     this.#term = undefined;
-    this.#metrics.setLeading(false);
     this.#restoreHolds.stop();
     const loops = (term?.loops ?? []).map((loop) => loop.stop());
     const reports = [this.#unhonoured, this.#unservedOwners, this.#unleased].map((report) => report.stop());
     await Promise.all([...loops, this.#collector.stop(), ...reports]);
+    this.#metrics.end();
   }
 
   #createLoop(of: string, sync: Sync, workers: number): { queue: WorkQueue; loop: ControllerLoop } {
@@ -265,7 +263,8 @@ class Ipam implements Component {
       stickyMAC: this.#config.featureGates.stickyMAC,
       clock,
       events: this.#events,
-      metrics: this.#claimMetrics,
+      metrics: this.#metrics.claims,
+      latency: this.#metrics.latency,
       log,
     });
   }
@@ -288,6 +287,7 @@ class Ipam implements Component {
       clock,
       random,
       statusIntervalMs: this.#config.poolStatusIntervalMs,
+      metrics: this.#metrics.pools,
       log,
     });
   }

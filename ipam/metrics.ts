@@ -1,17 +1,77 @@
+import type { IPAMClaim } from '../api/ipam-claim.js';
+import type { Clock } from '../kube/clock.js';
+import type { ObjectChange } from '../kube/informer.js';
 import type { Metrics } from '../process/metrics.js';
+import { AllocationLatency } from './claims/allocation-latency.js';
+import { CLAIM_STATES, ClaimStates } from './claims/claim-states.js';
+import { type ClaimMetrics, createClaimMetrics } from './claims/metrics.js';
+import { type PoolMetrics, createPoolMetrics } from './pools/metrics.js';
 
-/** Metrics of the process as a whole. */
-export interface IpamMetrics {
-  setLeading(leader: boolean): void;
+/**
+ * Metrics of claims and pools. Those that describe the cluster come from the leader alone, and disappear at the end of its term: two replicas would count
+ * everything twice. Create only one per process, because metrics are registered once.
+ */
+export class IpamMetrics {
+  readonly claims: ClaimMetrics;
+  readonly pools: PoolMetrics;
+  readonly latency: AllocationLatency;
+  readonly #states = new ClaimStates();
+  readonly #claimsByState;
+  readonly #unleased;
+  #isLeading = false;
+
+  /** @param maxDerivedPools how many pools that are derived from NADs have series */
+  constructor(metrics: Metrics, clock: Pick<Clock, 'now' | 'wall'>, maxDerivedPools: number) {
+    this.claims = createClaimMetrics(metrics);
+    this.pools = createPoolMetrics(metrics, maxDerivedPools);
+    this.#claimsByState = metrics.gauge('ipam_claims', 'Claims of all IPAMs, by state.', ['state']);
+    this.#unleased = metrics.gauge(
+      'ipam_unleased_addresses',
+      'Addresses of pools that running launchers report and that are not leased to them.',
+    );
+    const latency = metrics.histogram(
+      'ipam_claim_allocation_duration_seconds',
+      'Time from the creation of a claim to the status that shows its addresses, for claims that this leader saw being created.',
+      { buckets: [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300] },
+    );
+    this.latency = new AllocationLatency(clock, (seconds) => latency.observe(seconds));
+    this.#removeAll();
+  }
+
+  begin(): void {
+    this.#isLeading = true;
+    this.claims.setWaiting(0);
+    this.#reportStates();
+    this.latency.start();
+  }
+
+  /** Call it when nothing is synced any more. */
+  end(): void {
+    this.#isLeading = false;
+    this.latency.stop();
+    this.#removeAll();
+  }
+
+  onClaimChange(change: ObjectChange<IPAMClaim>): void {
+    this.#states.onClaimChange(change);
+    this.latency.onClaimChange(change);
+    this.#reportStates();
+  }
+
   /** Sets the number of addresses that launchers have without a lease. */
-  setUnleased(addresses: number): void;
-}
+  setUnleased(addresses: number): void {
+    if (this.#isLeading) this.#unleased.set(addresses);
+  }
 
-export function createIpamMetrics(metrics: Pick<Metrics, 'gauge'>): IpamMetrics {
-  const leader = metrics.gauge('ipam_leads', '1 if this process is the leader, else 0.');
-  const unleased = metrics.gauge(
-    'ipam_unleased_addresses',
-    'Addresses of pools that running launchers report and that are not leased to them.',
-  );
-  return { setLeading: (leads) => leader.set(leads ? 1 : 0), setUnleased: (addresses) => unleased.set(addresses) };
+  #reportStates(): void {
+    if (!this.#isLeading) return;
+    for (const state of CLAIM_STATES) this.#claimsByState.set({ state }, this.#states.counts[state]);
+  }
+
+  #removeAll(): void {
+    this.#claimsByState.reset();
+    this.#unleased.remove();
+    this.claims.clear();
+    this.pools.clear();
+  }
 }

@@ -6,6 +6,11 @@ export interface KubeMetrics {
   listed(plural: string, seconds: number): void;
   /** A watch ended: `end` by the server, `restart` by its caller, `idle` without data, otherwise the status or the fault. */
   watchEnded(plural: string, reason: string): void;
+  /**
+   * A watch of a kind was started. `progressedAt` tells up to when all changes have been seen, in ms since the epoch; undefined: never.
+   * Returns a function to call when the watch is stopped.
+   */
+  watching(plural: string, progressedAt: () => number | undefined): () => void;
   /** A handler of an informer failed. */
   handlerFailed(plural: string): void;
   /** The number of keys that wait in a queue. */
@@ -22,6 +27,7 @@ export const silentMetrics: KubeMetrics = {
   requested: noop,
   listed: noop,
   watchEnded: noop,
+  watching: () => noop,
   handlerFailed: noop,
   queueDepth: noop,
   synced: noop,

@@ -74,6 +74,7 @@ export class Reflector<T extends KubeObject, P = T> {
   #hasFailed = false;
   #lastProgress = 0;
   #events = 0;
+  #forgetProgress: (() => void) | undefined;
   /** Ends the current watch. */
   #interrupt: () => void = () => undefined;
 
@@ -94,6 +95,7 @@ export class Reflector<T extends KubeObject, P = T> {
   /** A second start has no effect; a stopped reflector stays stopped. */
   start(): void {
     this.#running ??= this.#run();
+    this.#forgetProgress ??= this.#metrics.watching(this.#options.resource.plural, () => this.#progressedAt());
   }
 
   /** Ends the current watch and continues with a new one, for callers that know that it is stale. */
@@ -104,7 +106,13 @@ export class Reflector<T extends KubeObject, P = T> {
   /** Resolves when it no longer runs. The store is not called after that. */
   async stop(): Promise<void> {
     this.#abort.abort();
+    this.#forgetProgress?.();
     await this.#running;
+  }
+
+  /** The last progress in ms since the epoch; undefined: never. Its age is measured by the monotonic clock. */
+  #progressedAt(): number | undefined {
+    return this.#lastProgress === 0 ? undefined : this.#clock.wall() - (this.#clock.now() - this.#lastProgress);
   }
 
   async #run(): Promise<void> {

@@ -10,9 +10,8 @@ export function createMonitoringMetrics(metrics: Metrics): MonitoringMetrics {
   const requests = metrics.counter('metrics_requests_total', 'Requests for metrics over HTTPS, by HTTP status.', [
     'status',
   ]);
-  const expirations = metrics.gauge(
-    'metrics_certificate_expiration_timestamp_seconds',
-    'When the certificate of the metrics expires, in seconds since the epoch.',
-  );
-  return { answered: (status) => requests.inc({ status }), certificateExpires: (_, at) => expirations.set(at / 1000) };
+  return {
+    answered: (status) => requests.inc({ status }),
+    certificateExpires: (certificate, at) => metrics.setExpiration('metrics', certificate, at),
+  };
 }

@@ -97,7 +97,10 @@ describe('secure metrics', function () {
     const { status, body } = await scrape({ token: 'good' });
     expect(status).to.equal(200);
     expect(body).to.include('holdfast_build_info{process="webhook",version="1.2.3"} 1');
-    const expires = /^holdfast_metrics_certificate_expiration_timestamp_seconds (\S+)$/m.exec(body)?.[1];
+    const expires =
+      /^holdfast_certificate_expiration_timestamp_seconds{server="metrics",certificate="serving"} (\S+)$/m.exec(
+        body,
+      )?.[1];
     expect(Number(expires) * 1_000).to.be.greaterThan(Date.now() + 80 * 24 * 3_600_000);
     const socket = await open();
     expect(socket.getPeerCertificate().subjectaltname).to.include('DNS:localhost').and.include('IP Address:127.0.0.1');

@@ -53,6 +53,7 @@ describe('readCommandLine', () => {
       webhookServiceName: 'holdfast-webhook',
       webhookUrl: undefined,
       claimWorkers: 64,
+      maxDerivedPoolMetrics: 500,
       maxStalenessMs: 30_000,
       collectAfterMs: 60_000,
       defaultNetworkNadNamespace: 'ovn-kubernetes',

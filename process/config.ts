@@ -83,6 +83,8 @@ export interface IpamConfig
   readonly collectAfterMs: number;
   /** The minimum time between two updates of one pool's counts, for up to 60 pools. */
   readonly poolStatusIntervalMs: number;
+  /** How many pools that are derived from NADs have metrics. */
+  readonly maxDerivedPoolMetrics: number;
 }
 
 /** Controller, webhook and IPAM in one process. */
@@ -282,6 +284,14 @@ export const IPAM_SETTINGS: Settings<IpamConfig> = {
     defaultValue: 60_000,
     defaultText: '60s',
     parse: duration(1_000, HOUR_MS),
+  },
+  maxDerivedPoolMetrics: {
+    flag: 'max-derived-pool-metrics',
+    placeholder: 'number',
+    description:
+      'number of pools derived from NADs that have metrics, at most 10 of one namespace; pools of administrators always have them, unless they set publishMetrics to false',
+    defaultValue: 500,
+    parse: wholeNumber(0, 10_000),
   },
 };
 

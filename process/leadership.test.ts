@@ -4,15 +4,18 @@ import { systemClock } from '../kube/clock.js';
 import { silentLogger } from '../kube/log.js';
 import { MemoryApi } from '../test/memory-api.js';
 import { Leadership } from './leadership.js';
+import { Metrics } from './metrics.js';
 
 describe('Leadership', () => {
   let now: number;
   let terms: number;
   let leadership: Leadership;
+  let metrics: Metrics;
 
   async function lead(leaderElect: boolean): Promise<void> {
     now = 0;
     terms = 0;
+    metrics = new Metrics();
     await new Promise<void>((resolve) => {
       leadership = new Leadership({
         context: {
@@ -21,6 +24,7 @@ describe('Leadership', () => {
           clock: { ...systemClock, now: () => now },
           random: () => 0,
           log: silentLogger,
+          metrics,
         },
         config: { leaderElect, namespace: 'holdfast' },
         name: 'holdfast-controller',
@@ -61,4 +65,17 @@ describe('Leadership', () => {
     now = 1e9;
     expect(await syncsOnce()).to.equal(true);
   });
+
+  for (const leaderElect of [true, false]) {
+    it(`shows in metrics whether the process leads, ${leaderElect ? 'with' : 'without'} leader election`, async () => {
+      const status = async () =>
+        /^holdfast_leading_status{name="holdfast-controller"} (\d)$/m.exec(await metrics.registry.metrics())?.[1];
+      const started = lead(leaderElect);
+      expect(await status()).to.equal('0');
+      await started;
+      expect(await status()).to.equal('1');
+      await leadership.stop();
+      expect(await status()).to.equal('0');
+    });
+  }
 });

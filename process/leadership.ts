@@ -6,6 +6,7 @@ import type { ProcessContext } from './context.js';
 
 export interface LeadershipOptions {
   readonly context: Pick<ProcessContext, 'client' | 'clock' | 'random' | 'log'> & {
+    readonly metrics: Pick<ProcessContext['metrics'], 'setLeading'>;
     readonly informers: Pick<ProcessContext['informers'], 'synced'>;
   };
   readonly config: Pick<CommonConfig, 'leaderElect' | 'namespace'>;
@@ -33,6 +34,7 @@ export class Leadership {
 
   constructor(options: LeadershipOptions) {
     this.#options = options;
+    options.context.metrics.setLeading(options.name, false);
   }
 
   start(): void {
@@ -54,7 +56,7 @@ export class Leadership {
   }
 
   async #work(): Promise<void> {
-    const { context, config, startWork, stopWork } = this.#options;
+    const { context, config } = this.#options;
     const stopped = new Promise<void>((resolve) => {
       this.#stopping.signal.addEventListener('abort', () => resolve(), { once: true });
     });
@@ -62,19 +64,32 @@ export class Leadership {
     if (this.#stopping.signal.aborted) return;
     if (config.leaderElect) await this.#workAsLeader();
     else {
-      startWork(this.#stopping.signal);
+      this.#begin(this.#stopping.signal);
       await stopped;
-      await stopWork();
+      await this.#end();
     }
   }
 
+  #begin(signal: AbortSignal): void {
+    const { context, name, startWork } = this.#options;
+    context.metrics.setLeading(name, true);
+    startWork(signal);
+  }
+
+  #end(): Promise<void> {
+    const { context, name, stopWork } = this.#options;
+    context.metrics.setLeading(name, false);
+    return stopWork();
+  }
+
   async #workAsLeader(): Promise<void> {
-    const { context, config, name, identity, startWork, stopWork } = this.#options;
+    const { context, config, name, identity } = this.#options;
     const { client, clock, random, log } = context;
     // by the label, kubectl holdfast uninstall finds the Lease
     const labels = { 'app.kubernetes.io/name': 'holdfast' };
     const lease = { namespace: config.namespace, name, labels, identity };
     this.#election = new LeaderElection({ client, ...lease, clock, random, log });
-    while (!this.#stopping.signal.aborted) await this.#election.run({ onStarted: startWork, onStopped: stopWork });
+    const callbacks = { onStarted: (signal: AbortSignal) => this.#begin(signal), onStopped: () => this.#end() };
+    while (!this.#stopping.signal.aborted) await this.#election.run(callbacks);
   }
 }

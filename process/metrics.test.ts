@@ -24,22 +24,37 @@ describe('Metrics', () => {
     kube.requested('GET', '200', 0.003);
     kube.listed('pods', 0.2);
     kube.watchEnded('pods', 'end');
+    kube.watching('pods', () => 2_000);
     kube.handlerFailed('pods');
     kube.queueDepth('claims', 4);
     kube.synced('claims', 'done', 0.01);
     kube.eventDropped('full');
     const text = await registry.metrics();
     for (const line of [
-      'holdfast_kube_request_seconds_count{method="GET",code="200"} 1',
-      'holdfast_kube_list_seconds_count{resource="pods"} 1',
+      'holdfast_kube_request_duration_seconds_count{method="GET",code="200"} 1',
+      'holdfast_kube_list_duration_seconds_count{resource="pods"} 1',
       'holdfast_kube_watch_ends_total{resource="pods",reason="end"} 1',
+      'holdfast_kube_watch_last_progress_timestamp_seconds{resource="pods"} 2',
       'holdfast_kube_handler_failures_total{resource="pods"} 1',
       'holdfast_queue_depth{queue="claims"} 4',
-      'holdfast_sync_seconds_count{loop="claims",result="done"} 1',
+      'holdfast_sync_duration_seconds_count{loop="claims",result="done"} 1',
       'holdfast_kube_events_dropped_total{reason="full"} 1',
     ]) {
       expect(text).to.include(line);
     }
+  });
+
+  it('shows the last progress of the watch of a kind that is furthest behind, until it is stopped', async () => {
+    const { kube, registry } = new Metrics();
+    const name = 'holdfast_kube_watch_last_progress_timestamp_seconds';
+    kube.watching('pods', () => 9_000);
+    const forget = kube.watching('pods', () => 5_000);
+    kube.watching('nodes', () => undefined);
+    expect(await registry.metrics())
+      .to.include(`${name}{resource="pods"} 5\n`)
+      .and.not.include('nodes');
+    forget();
+    expect(await registry.metrics()).to.include(`${name}{resource="pods"} 9\n`);
   });
 
   it('reports the version, and the resources that the process uses', async () => {

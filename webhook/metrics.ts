@@ -19,7 +19,7 @@ export function createWebhookMetrics(metrics: Metrics): WebhookMetrics {
     ['kind', 'result'],
   );
   const capacityReviews = metrics.histogram(
-    'webhook_capacity_review_seconds',
+    'webhook_capacity_review_duration_seconds',
     'Duration of admission reviews of pods that need addresses, by operation and result.',
     { labels: ['operation', 'result'], buckets: CAPACITY_SECONDS },
   );

@@ -51,7 +51,7 @@ export class AgentOfNode {
   /** Returns the number of requests to the API server so far. */
   async requests(): Promise<{ reads: number; writes: number }> {
     const text = await (await fetch(`http://127.0.0.1:${String(this.#metricsPort)}/metrics`)).text();
-    const series = text.split('\n').filter((line) => line.startsWith('holdfast_kube_request_seconds_count{'));
+    const series = text.split('\n').filter((line) => line.startsWith('holdfast_kube_request_duration_seconds_count{'));
     const countOf = (some: string[]) => sum(some, (line) => Number(line.slice(line.lastIndexOf(' '))));
     const reads = countOf(series.filter((line) => line.includes('method="GET"')));
     return { reads, writes: countOf(series) - reads };

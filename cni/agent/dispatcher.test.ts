@@ -221,9 +221,9 @@ describe('the request dispatcher', () => {
     await front.ask('ADD', { CNI_IFNAME: '' });
     await front.dispatcher.answer('x', NEVER);
     const text = await front.metrics.registry.metrics();
-    expect(text).to.include('holdfast_cni_request_seconds_count{command="ADD",code="0"} 1');
-    expect(text).to.include('holdfast_cni_request_seconds_count{command="ADD",code="4"} 1');
-    expect(text).to.include('holdfast_cni_request_seconds_count{command="unknown",code="6"} 1');
+    expect(text).to.include('holdfast_cni_request_duration_seconds_count{command="ADD",code="0"} 1');
+    expect(text).to.include('holdfast_cni_request_duration_seconds_count{command="ADD",code="4"} 1');
+    expect(text).to.include('holdfast_cni_request_duration_seconds_count{command="unknown",code="6"} 1');
     expect(text).to.include('holdfast_cni_requests_in_flight 0');
   });
 

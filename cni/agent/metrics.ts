@@ -20,7 +20,7 @@ export function createAgentMetrics(
   metrics: Pick<Metrics, 'gauge' | 'histogram'>,
 ): RequestMetrics & PendingDeleteMetrics {
   const requests = metrics.histogram(
-    'cni_request_seconds',
+    'cni_request_duration_seconds',
     'Duration of requests of the CNI plugin, by command and error code (0: success).',
     { labels: ['command', 'code'], buckets: SECONDS },
   );

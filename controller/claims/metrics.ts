@@ -8,10 +8,9 @@ export interface ControllerMetrics {
   decided(action: ActionKind): void;
   failed(action: ActionKind, error: ErrorClass): void;
   notified(reason: EventReason): void;
-  leads(leader: boolean): void;
 }
 
-export function createControllerMetrics(metrics: Pick<Metrics, 'counter' | 'gauge'>): ControllerMetrics {
+export function createControllerMetrics(metrics: Pick<Metrics, 'counter'>): ControllerMetrics {
   const actions = metrics.counter('claim_actions_total', 'Actions planned for claims, by kind.', ['action']);
   const failures = metrics.counter(
     'claim_action_failures_total',
@@ -19,11 +18,9 @@ export function createControllerMetrics(metrics: Pick<Metrics, 'counter' | 'gaug
     ['action', 'class'],
   );
   const notices = metrics.counter('claim_notices_total', 'Events recorded for users, by reason.', ['reason']);
-  const leader = metrics.gauge('controller_leads', '1 if this process is the leader, else 0.');
   return {
     decided: (action) => actions.inc({ action }),
     failed: (action, error) => failures.inc({ action, class: error }),
     notified: (reason) => notices.inc({ reason }),
-    leads: (leads) => leader.set(leads ? 1 : 0),
   };
 }

@@ -1,3 +1,4 @@
+import type { AllocationReason } from '../../api/names.js';
 import type { Metrics } from '../../process/metrics.js';
 import type { AllocationPurpose, ClaimStep } from './step.js';
 
@@ -6,8 +7,11 @@ export interface ClaimMetrics {
   countStep(step: Exclude<ClaimStep['kind'], 'none'>): void;
   /** `lost`: another writer got the address first. */
   countAllocation(purpose: AllocationPurpose, outcome: 'allocated' | 'lost' | 'refused'): void;
+  countRefusal(reason: AllocationReason): void;
   countReleases(count: number): void;
   setWaiting(count: number): void;
+  /** Removes what only the leader reports. */
+  clear(): void;
 }
 
 /** Call it once in a process, because a metric name can be registered only once. */
@@ -18,12 +22,19 @@ export function createClaimMetrics(metrics: Pick<Metrics, 'counter' | 'gauge'>):
     'Allocations for claims, by purpose and outcome.',
     ['purpose', 'outcome'],
   );
+  const refusals = metrics.counter(
+    'ipam_claim_refusals_total',
+    'Allocations for claims that were refused, by reason of the condition IPsAllocated.',
+    ['reason'],
+  );
   const releases = metrics.counter('ipam_claim_releases_total', 'Released leases of claims.');
   const waitingClaims = metrics.gauge('ipam_claims_waiting', 'Claims that wait for an address.');
   return {
     countStep: (step) => steps.inc({ step }),
     countAllocation: (purpose, outcome) => allocations.inc({ purpose, outcome }),
+    countRefusal: (reason) => refusals.inc({ reason }),
     countReleases: (count) => releases.inc(count),
     setWaiting: (count) => waitingClaims.set(count),
+    clear: () => waitingClaims.remove(),
   };
 }

@@ -15,6 +15,7 @@ import type { BlockReconciler } from '../blocks/block-reconciler.js';
 import { recordMac, releaseAll, allocateAll, writeStatus } from './apply.js';
 import { allocationRequestOf } from './allocation-request.js';
 import { startWaiting, stopWaiting } from './claim-wait.js';
+import type { AllocationLatency } from './allocation-latency.js';
 import type { ClaimMetrics } from './metrics.js';
 import { readClaim, listClaimPods } from './live-reads.js';
 import { type ClaimObservation, type ClaimViews, observe, observeRunning, leasesOfEarlierClaims } from './observe.js';
@@ -50,7 +51,8 @@ export interface ClaimSyncDependencies extends Pick<ClaimViews, 'directory' | 'p
   stickyMAC: boolean;
   clock: Pick<Clock, 'now' | 'wall'>;
   events: Pick<EventRecorder, 'event'>;
-  metrics: ClaimMetrics;
+  metrics: Omit<ClaimMetrics, 'clear'>;
+  latency: Pick<AllocationLatency, 'onAllocated'>;
   log: Logger;
 }
 
@@ -229,6 +231,7 @@ class ClaimSync {
       : ({ kind: 'refused', refusal: chosen.refusal } as const);
     metrics.countAllocation(purpose, outcome.kind);
     if (outcome.kind === 'refused') {
+      metrics.countRefusal(outcome.refusal.reason);
       this.#findings[purpose] = outcome.refusal;
       if (!isLast) startWaiting(this.#input.key, { claim, pool, refusals: this.#refusals }, this.#dependencies);
     } else if (outcome.kind === 'allocated') {
@@ -251,6 +254,7 @@ class ClaimSync {
     const level = allocated.status !== 'True' || request !== undefined ? 'warn' : isNews ? 'info' : 'debug';
     this.#dependencies.log[level]({ claim: key, ips, reason: allocated.reason }, request?.message ?? allocated.message);
     recordClaimEvents(claim, step.desired, this.#dependencies.events);
+    if (ips.length > 0) this.#dependencies.latency.onAllocated(claim);
     written.wrote(key, after);
     this.#claim = after;
     // a pod that was created since the last list may have read the previous status

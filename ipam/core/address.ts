@@ -4,6 +4,8 @@ import { describeValue } from '../../api/json.js';
 
 export type Family = 4 | 6;
 
+export const FAMILIES: readonly Family[] = [4, 6];
+
 /** An IP address as a number, so that ranges are arithmetic. */
 export interface Address {
   readonly family: Family;

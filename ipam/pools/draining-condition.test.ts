@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { compiledPool, leaseOf } from '../../test/lease-objects.js';
 import { readLease } from '../core/lease.js';
-import { countsOf } from './status.js';
+import { countsOf, usesOf } from './status.js';
 import { drainingCondition } from './draining-condition.js';
 import { PoolUsage } from './usage.js';
 import { LeaseBook } from '../leases/lease-book.js';
@@ -18,7 +18,14 @@ describe('the draining ranges of a pool', () => {
     const compiled = pool(draining);
     const usage = new PoolUsage(book, () => true).of('blue', compiled);
     const condition = drainingCondition(compiled, usage, (name) => book.get(name));
-    return { condition, counts: countsOf(compiled, usage, 10n) };
+    return {
+      condition,
+      counts: countsOf(
+        compiled,
+        usage,
+        usesOf(compiled, usage, (family) => (family === 4 ? 10n : 0n)),
+      ),
+    };
   }
 
   it('have no condition and no count if there are none', () => {

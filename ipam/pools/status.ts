@@ -2,8 +2,9 @@ import { type AddressPoolStatus, PoolCondition } from '../../api/address-pool.js
 import type { Condition } from '../../api/meta.js';
 import type { NetworkConfigProblem } from '../../api/network-attachment.js';
 import { toSafeNumber } from '../core/safe-number.js';
+import { FAMILIES, type Family } from '../core/address.js';
 import { type LeaseRecord, stateOf } from '../core/lease.js';
-import { type LeasableSet, type Pool, addressesOf, hasDraining } from '../core/pool.js';
+import { type Pool, addressesOf, hasDraining } from '../core/pool.js';
 import { drainingCondition } from './draining-condition.js';
 import type { NadAgreement } from './derivation.js';
 import type { AdminOverride } from './admin-override.js';
@@ -16,19 +17,52 @@ export type PoolCounts = Omit<AddressPoolStatus, 'conditions' | 'observedGenerat
 /** A condition without its transition time. */
 export type DesiredCondition = Omit<Condition, 'lastTransitionTime'>;
 
-/** @param free the number of addresses that any owner may get */
-export function countsOf(pool: Pool | undefined, usage: LeaseCounts, free: bigint): PoolCounts {
-  const onRequest = pool === undefined ? 0n : countAddresses(pool, 'requestable') - countAddresses(pool, 'open');
-  const reservations = usage.reserved - usage.ineffectiveReservations.size;
-  const reserved = onRequest - BigInt(usage.requestOnly) + BigInt(reservations);
-  const inUse = BigInt(usage.held) + BigInt(usage.released);
+/** The addresses of one family of a pool, by state. */
+export interface FamilyUse {
+  readonly family: Family;
+  readonly allocated: bigint;
+  readonly cooling: bigint;
+  /** Addresses that any owner may get. */
+  readonly free: bigint;
+  /** Addresses that are not in use and are allocated only on request. */
+  readonly reserved: bigint;
+}
+
+/** @param freeOf the number of addresses that any owner may get */
+export function usesOf(
+  pool: Pool | undefined,
+  { byFamily }: LeaseCounts,
+  freeOf: (family: Family) => bigint,
+): FamilyUse[] {
+  return FAMILIES.map((family) => {
+    const { held, released, reserved, requestOnly, ineffective } = byFamily[family];
+    const onRequest =
+      pool === undefined
+        ? 0n
+        : addressesOf(pool, family, 'requestable').size - addressesOf(pool, family, 'open').size - BigInt(requestOnly);
+    return {
+      family,
+      allocated: BigInt(held),
+      cooling: BigInt(released),
+      free: freeOf(family),
+      reserved: onRequest + BigInt(reserved - ineffective),
+    };
+  });
+}
+
+export function capacityOf({ allocated, cooling, free, reserved }: Omit<FamilyUse, 'family'>): bigint {
+  return allocated + cooling + free + reserved;
+}
+
+export function countsOf(pool: Pool | undefined, usage: LeaseCounts, uses: readonly FamilyUse[]): PoolCounts {
+  const sum = (countOf: (use: FamilyUse) => bigint) => toSafeNumber(uses.reduce((all, use) => all + countOf(use), 0n));
   return {
-    capacity: toSafeNumber(inUse + free + reserved),
+    capacity: sum(capacityOf),
     leased: usage.held,
     heldByStopped: usage.stopped,
     cooling: usage.released,
-    free: toSafeNumber(free),
-    reserved: toSafeNumber(reserved),
+    free: sum(({ free }) => free),
+    reserved: sum(({ reserved }) => reserved),
     ...(pool !== undefined && hasDraining(pool) && { draining: usage.draining.size }),
   };
 }
@@ -176,8 +210,4 @@ function* leasesByName(names: Iterable<string>, leases: PoolStatusInput['leases'
     const lease = leases.get(name);
     if (lease !== undefined) yield lease;
   }
-}
-
-function countAddresses(pool: Pool, which: LeasableSet): bigint {
-  return pool.families.reduce((sum, family) => sum + addressesOf(pool, family, which).size, 0n);
 }

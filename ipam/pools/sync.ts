@@ -17,7 +17,8 @@ import type { NadRightsLookup } from '../../api/nad-rights.js';
 import type { PoolDirectory } from '../directory/directory.js';
 import { MoveFence } from './move-fence.js';
 import { NadEvents, recordConditionEvents } from './pool-events.js';
-import { type PoolStatusInput, countBlockingLeases, conditionsOf, countsOf } from './status.js';
+import type { PoolMetrics } from './metrics.js';
+import { type PoolStatusInput, countBlockingLeases, conditionsOf, countsOf, usesOf } from './status.js';
 import { type StatusWriteResult, PoolStatusWriter } from './status-writer.js';
 import type { LeaseSource, PoolUsage } from './usage.js';
 import type { SegmentOverlapTracker } from './segment-overlap-tracker.js';
@@ -43,6 +44,7 @@ export interface PoolsDependencies {
   random: Random;
   /** Time between two writes of one pool's counts. */
   statusIntervalMs: number;
+  metrics: Pick<PoolMetrics, 'observed' | 'forget'>;
   log: Logger;
 }
 
@@ -137,12 +139,13 @@ async function syncPool(
   dependencies: PoolsDependencies,
   call: CallOptions,
 ): Promise<SyncResult> {
-  const { pools, directory, usage, client, events } = dependencies;
+  const { pools, directory, usage, client, events, metrics } = dependencies;
   const pool = pools.get(name);
   const state = directory.stateOf(name);
   if (pool === undefined || state === undefined) {
     writer.forget(name);
     usage.forget(name);
+    metrics.forget(name);
     fence.forget(name);
     return undefined;
   }
@@ -207,13 +210,14 @@ function desiredStatus(
   { state, plan, fenceMs }: Pick<PoolStatusInput, 'state' | 'fenceMs'> & { plan: DerivationPlan | undefined },
   dependencies: PoolsDependencies,
 ) {
-  const { directory, usage, book, blocks, overlaps } = dependencies;
+  const { directory, usage, book, blocks, overlaps, metrics } = dependencies;
   const { name, generation } = pool.metadata;
   const compiled = directory.pool(name);
   if (compiled !== undefined) book.setPool(compiled);
   const used = usage.of(name, compiled);
   const space = compiled && book.space(compiled.addressSpace);
-  const free = (compiled?.families ?? []).reduce((sum, family) => sum + (space?.free(name, family) ?? 0n), 0n);
+  const uses = usesOf(compiled, used, (family) => space?.free(name, family) ?? 0n);
+  metrics.observed(pool, uses);
   const conditions = conditionsOf({
     state,
     ...(fenceMs !== undefined && { fenceMs }),
@@ -224,7 +228,7 @@ function desiredStatus(
     overlap: overlaps.messageFor(name),
   });
   return {
-    ...countsOf(compiled, used, free),
+    ...countsOf(compiled, used, uses),
     ...(compiled !== undefined && blocks !== undefined && { blocks: blocks.statusOf(compiled) }),
     ...(generation !== undefined && { observedGeneration: generation }),
     conditions,

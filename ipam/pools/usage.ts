@@ -17,13 +17,20 @@ export interface LeaseSource {
   onChange(handler: (change: LeaseChange) => void): void;
 }
 
+/** The leases of one family, counted by state. */
+export interface FamilyLeaseCounts extends Readonly<Record<LeaseState, number>> {
+  /** Leases in any state at addresses that are leased on request only. */
+  readonly requestOnly: number;
+  /** Reservations at addresses that the pool may not lease. */
+  readonly ineffective: number;
+}
+
 /** The leases of one pool, counted by state. */
 export interface LeaseCounts extends Readonly<Record<LeaseState, number>> {
+  readonly byFamily: Readonly<Record<Family, FamilyLeaseCounts>>;
   /** Held leases of claims that no pod uses. */
   readonly stopped: number;
   stoppedOf(family: Family): number;
-  /** Leases in any state at addresses that are leased on request only. */
-  readonly requestOnly: number;
   /** Names of held leases and reservations in draining ranges. */
   readonly draining: ReadonlySet<string>;
   /** Names of held leases at addresses that the pool may not lease, or no longer. */
@@ -32,11 +39,16 @@ export interface LeaseCounts extends Readonly<Record<LeaseState, number>> {
   readonly ineffectiveReservations: ReadonlySet<string>;
 }
 
-class LeaseTally implements LeaseCounts {
+class FamilyTally implements FamilyLeaseCounts {
   held = 0;
   released = 0;
   reserved = 0;
   requestOnly = 0;
+  ineffective = 0;
+}
+
+class LeaseTally implements LeaseCounts {
+  readonly byFamily: Readonly<Record<Family, FamilyTally>> = { 4: new FamilyTally(), 6: new FamilyTally() };
   readonly draining = new Set<string>();
   readonly outside = new Set<string>();
   readonly ineffectiveReservations = new Set<string>();
@@ -46,6 +58,18 @@ class LeaseTally implements LeaseCounts {
 
   constructor(pool: Pool | undefined) {
     this.pool = pool;
+  }
+
+  get held(): number {
+    return this.byFamily[4].held + this.byFamily[6].held;
+  }
+
+  get released(): number {
+    return this.byFamily[4].released + this.byFamily[6].released;
+  }
+
+  get reserved(): number {
+    return this.byFamily[4].reserved + this.byFamily[6].reserved;
   }
 
   get stopped(): number {
@@ -58,15 +82,18 @@ class LeaseTally implements LeaseCounts {
 
   /** @param by 1 adds the lease, -1 removes it */
   count(lease: LeaseRecord, by: 1 | -1): void {
-    this[stateOf(lease)] += by;
+    const counts = this.byFamily[lease.address.family];
+    const state = stateOf(lease);
+    counts[state] += by;
     const place = this.pool === undefined ? 'open' : locateLease(lease, this.pool);
-    if (place === 'requestOnly') this.requestOnly += by;
+    if (place === 'requestOnly') counts.requestOnly += by;
+    if (place === 'outside' && state === 'reserved') counts.ineffective += by;
     const { name } = lease.metadata;
     this.draining.delete(name);
     this.outside.delete(name);
     this.ineffectiveReservations.delete(name);
-    if (by === 1 && place === 'outside') this.#outsideBy(stateOf(lease))?.add(name);
-    if (by === 1 && place === 'draining' && stateOf(lease) !== 'released') this.draining.add(name);
+    if (by === 1 && place === 'outside') this.#outsideBy(state)?.add(name);
+    if (by === 1 && place === 'draining' && state !== 'released') this.draining.add(name);
     if (by === -1) this.ofStoppedVms[lease.address.family].delete(name);
   }
 

@@ -34,6 +34,7 @@ export const POOL_CASES: readonly PoolCase[] = [
       blockSize: { ipv4: 27, ipv6: 124 },
       nodeSelector: { 'example.com/network': 'blue', zone: '' },
       publishCapacity: true,
+      publishMetrics: false,
       namespaces: ['tenant-a'],
     },
   },
@@ -167,6 +168,11 @@ export const POOL_CASES: readonly PoolCase[] = [
     name: 'not "yes" instead of a boolean',
     given: { publishCapacity: 'yes' as unknown as boolean },
     expect: ['spec.publishCapacity', 'must be of type boolean'],
+  },
+  {
+    name: 'not "no" to switch metrics off',
+    given: { publishMetrics: 'no' as unknown as boolean },
+    expect: ['spec.publishMetrics', 'must be of type boolean'],
   },
   {
     name: 'not retain without a ttl',

@@ -29,7 +29,7 @@ export function syncDependencies(listers: Listers, client: Client): SyncDependen
     clock: { now: () => Date.parse(NOW) },
     kubevirt: KNOWN_KUBEVIRT,
     events: { event: () => undefined },
-    metrics: { decided: () => undefined, failed: () => undefined, notified: () => undefined, leads: () => undefined },
+    metrics: { decided: () => undefined, failed: () => undefined, notified: () => undefined },
     log: silentLogger,
   };
 }

@@ -11,6 +11,8 @@ import { leaseName } from '../../core/lease-name.js';
 import { parseAddress } from '../../core/address.js';
 import { LeaseBook } from '../../leases/lease-book.js';
 import { PoolDirectory } from '../../directory/directory.js';
+import { Metrics } from '../../../process/metrics.js';
+import { createPoolMetrics } from '../metrics.js';
 import { type PoolClient, type PoolsDependencies, createPoolsSync } from '../sync.js';
 import { allPoolKeys } from '../triggers.js';
 import { PoolUsage } from '../usage.js';
@@ -20,6 +22,8 @@ import { ManualClock } from '../../../test/manual-clock.js';
 import { mergePatch } from '../../../test/merge-patch.js';
 
 export const MAX_STALENESS_MS = 30_000;
+/** How many derived pools have metrics. */
+export const MAX_DERIVED_POOLS = 12;
 
 /**
  * Pools, leases and NADs with the rules of the API server that their sync relies on: preconditions, finalizers, the status as a subresource. Caches show each
@@ -54,6 +58,9 @@ export class PoolsWorld {
   blocks: PoolsDependencies['blocks'];
   /** Time between two writes of one pool's counts, for leaders that are elected from now on. */
   statusIntervalMs = 1_000;
+  /** The registry of the metrics of pools. */
+  readonly registry = new Metrics();
+  readonly metrics = createPoolMetrics(this.registry, MAX_DERIVED_POOLS);
   /** The next write of a pool throws it. */
   failure: Error | undefined;
   #version = 100;
@@ -80,6 +87,7 @@ export class PoolsWorld {
       clock,
       random: () => 0,
       statusIntervalMs: this.statusIntervalMs,
+      metrics: this.metrics,
       log: silentLogger,
     });
   }

@@ -148,9 +148,11 @@ export class IpamModelProcess {
       metrics: {
         countStep: () => undefined,
         countAllocation: () => undefined,
+        countRefusal: () => undefined,
         countReleases: () => undefined,
         setWaiting: () => undefined,
       },
+      latency: { onAllocated: () => undefined },
       log: silentLogger,
     });
     for (const informer of [claims, leases, pools, pods]) informer.hasSynced = true;

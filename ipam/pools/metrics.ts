@@ -1,0 +1,79 @@
+import { type AddressPool, nadNamespaceOf } from '../../api/address-pool.js';
+import type { Metrics } from '../../process/metrics.js';
+import type { Family } from '../core/address.js';
+import { toSafeNumber } from '../core/safe-number.js';
+import { DerivedPoolSlots } from './derived-pool-slots.js';
+import { type FamilyUse, capacityOf } from './status.js';
+
+/**
+ * How many pools that are derived from NADs of one namespace have series. Tenants create NADs: without a bound, one of them could fill the memory of
+ * Prometheus, or use up the bound on all derived pools.
+ */
+export const MAX_DERIVED_POOLS_OF_NAMESPACE = 10;
+
+const FAMILY_LABELS: Readonly<Record<Family, string>> = { 4: 'ipv4', 6: 'ipv6' };
+const STATES = ['allocated', 'cooling', 'free', 'reserved'] as const;
+
+/** Metrics of pools, which only the leader reports. */
+export interface PoolMetrics {
+  observed(pool: AddressPool, uses: readonly FamilyUse[]): void;
+  /** Removes the series of a pool. */
+  forget(name: string): void;
+  /** Removes all series. */
+  clear(): void;
+}
+
+/**
+ * To be called once in a process, because it registers the names of the metrics.
+ * @param maxDerived how many pools that are derived from NADs have series
+ */
+export function createPoolMetrics(metrics: Pick<Metrics, 'gauge'>, maxDerived: number): PoolMetrics {
+  const addresses = metrics.gauge('ipam_pool_addresses', 'Addresses of a pool, by state. Their sum is the capacity.', [
+    ...(['pool', 'family', 'state'] as const),
+  ]);
+  const capacity = metrics.gauge('ipam_pool_capacity_addresses', 'Addresses that a pool may allocate.', [
+    ...(['pool', 'family'] as const),
+  ]);
+  const leftOut = metrics.gauge(
+    'ipam_pools_left_out',
+    'Pools derived from NADs that have no metrics because of --max-derived-pool-metrics, or of their number in one namespace.',
+  );
+  const slots = new DerivedPoolSlots(maxDerived, MAX_DERIVED_POOLS_OF_NAMESPACE);
+  const remove = (pool: string, family: string) => {
+    capacity.remove({ pool, family });
+    for (const state of STATES) addresses.remove({ pool, family, state });
+  };
+  const report = (pool: string, use: FamilyUse) => {
+    const family = FAMILY_LABELS[use.family];
+    if (capacityOf(use) === 0n) {
+      remove(pool, family);
+      return;
+    }
+    capacity.set({ pool, family }, toSafeNumber(capacityOf(use)));
+    for (const state of STATES) addresses.set({ pool, family, state }, toSafeNumber(use[state]));
+  };
+  const forget = (pool: string) => {
+    slots.release(pool);
+    leftOut.set(slots.leftOut);
+    for (const family of Object.values(FAMILY_LABELS)) remove(pool, family);
+  };
+  return {
+    observed: (pool, uses) => {
+      const { name } = pool.metadata;
+      const namespace = nadNamespaceOf(pool);
+      if (pool.spec.publishMetrics === false) {
+        forget(name);
+      } else if (namespace === undefined || slots.take(name, namespace)) {
+        for (const use of uses) report(name, use);
+      }
+      leftOut.set(slots.leftOut);
+    },
+    forget,
+    clear: () => {
+      slots.clear();
+      addresses.reset();
+      capacity.reset();
+      leftOut.remove();
+    },
+  };
+}
