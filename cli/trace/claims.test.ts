@@ -1,0 +1,115 @@
+import { claim } from '../../test/workload-objects.js';
+import {
+  allocatedClaim,
+  blueNad,
+  bluePool,
+  claimLease,
+  claimWithCondition,
+  eventOn,
+  STARTING,
+} from '../testing/observed-vm.js';
+import { describeStories } from '../testing/vm-story.js';
+
+describeStories('the claims and leases in the story of a VM', [
+  {
+    title: 'a VM that waits because its pool is full',
+    given: {
+      ...STARTING,
+      claims: [claimWithCondition(['IPsAllocated', 'False', 'SubnetExhausted', 'Pool blue is full: 2 of 2 leased'])],
+      leases: [],
+    },
+    health: 'wrong',
+    includes: [
+      'IPAMClaim vms/vm1.data: no addresses',
+      'wrong SubnetExhausted: Pool blue is full: 2 of 2 leased → add addresses to the pool, or delete VMs',
+    ],
+  },
+  {
+    title: 'a VM whose requested address belongs to somebody else',
+    given: {
+      claims: [claimWithCondition(['IPsAllocated', 'False', 'IPAddressConflict', '10.0.0.5 is allocated to …'])],
+      leases: [],
+    },
+    health: 'wrong',
+    includes: ['wrong IPAddressConflict: 10.0.0.5 is allocated to … → request another address'],
+  },
+  {
+    title: 'a VM that requests another address than it has',
+    given: {
+      claims: [claimWithCondition(['RequestHonoured', 'False', 'ClaimInUse', 'a pod uses it'], ['10.0.0.5/24'])],
+    },
+    health: 'wrong',
+    includes: ['IPAMClaim vms/vm1.data: 10.0.0.5/24', 'wrong ClaimInUse: a pod uses it'],
+  },
+  {
+    title: 'a VM whose claim has no lease',
+    given: { leases: [] },
+    health: 'wrong',
+    includes: [
+      'AddressLease 10.0.0.5: does not exist',
+      'wrong IPAMClaim vm1.data has 10.0.0.5 in its status, and no lease for it',
+    ],
+  },
+  {
+    title: 'a VM whose address is leased to somebody else',
+    given: { leases: [claimLease({ owner: { kind: 'Pod', namespace: 'x', name: 'p', uid: 'u' } })] },
+    health: 'wrong',
+    includes: [
+      'wrong IPAddressConflict: IPAMClaim vm1.data has 10.0.0.5 in its status, but the address is leased to Pod x/p',
+    ],
+  },
+  {
+    title: 'a VM whose lease was released',
+    given: { leases: [claimLease({ releasedAt: '2026-01-01T00:00:00Z' })] },
+    health: 'wrong',
+    includes: ['wrong 10.0.0.5 was released although its claim exists'],
+  },
+  {
+    title: 'a VM with an address of a draining range',
+    given: {
+      claims: [claimWithCondition(['AddressDraining', 'True', 'ClaimInUse', 'restart the VM'], ['10.0.0.5/24'])],
+    },
+    health: 'warning',
+    includes: ['warning ClaimInUse: restart the VM'],
+  },
+  {
+    title: 'a VM whose claim no IPAM has answered, and an event says why',
+    given: {
+      claims: [claim({ created: '2026-01-01T00:00:00Z' })],
+      leases: [],
+      events: [eventOn('vm1', 'IPAMNotAnswering', 'ipam has not written the status of IPAMClaim vms/vm1.data')],
+    },
+    health: 'wrong',
+    includes: [
+      'wrong IPAMNotAnswering: ipam has not written the status of IPAMClaim vms/vm1.data → find out why no ipam',
+    ],
+  },
+  {
+    title: 'a VM whose new claim waits for an answer',
+    given: { claims: [claim({ created: '2026-01-01T23:59:50Z' })], leases: [] },
+    health: 'progress',
+    includes: ['progress it waits for its addresses'],
+  },
+  {
+    title: 'a VM whose claim a user has deleted',
+    given: { claims: [allocatedClaim({ deleting: true })] },
+    health: 'progress',
+    includes: [
+      'IPAMClaim vms/vm1.data: 10.0.0.5/24, being deleted',
+      'progress it is being deleted: it serves the pods',
+    ],
+  },
+  {
+    title: 'a VM on a network of another IPAM',
+    given: { nads: { blue: blueNad({ ipam: { type: 'other' } }) }, leases: [], pools: [], agents: {} },
+    health: 'ok',
+    includes: ['IPAMClaim vms/vm1.data: 10.0.0.5/24, served by another IPAM', 'Node n1: not served by Holdfast'],
+    excludes: ['AddressLease'],
+  },
+  {
+    title: 'a VM whose pool is not ready',
+    given: { pools: [bluePool({ status: 'False', message: 'spec.subnets is empty' })] },
+    health: 'wrong',
+    includes: ['AddressPool blue: 253 of 254 free', 'wrong Serving: spec.subnets is empty'],
+  },
+]);

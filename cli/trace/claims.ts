@@ -1,0 +1,73 @@
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import { type Condition, isBeingDeleted, joinKey } from '../../api/meta.js';
+import {
+  ADDRESS_DRAINING,
+  IPS_ALLOCATED,
+  LAUNCHERS_VERIFIED,
+  OWNER_KIND_SERVED,
+  REQUEST_HONOURED,
+} from '../../api/names.js';
+import { unansweredClaimEvent } from './events.js';
+import { leasesOfClaim, traceLeases, tracePools } from './leases.js';
+import type { ObservedVm } from './observed.js';
+import { findingOf } from './remedies.js';
+import { type Finding, type TraceNode, traceNode } from './tree.js';
+
+/** An IPAM answers a claim within a second. */
+const PATIENCE_MS = 60_000;
+/** Conditions that are bad with this status, and absent or harmless otherwise. */
+const BAD_CONDITIONS: readonly { type: string; status: Condition['status']; health: Finding['health'] }[] = [
+  { type: IPS_ALLOCATED, status: 'False', health: 'wrong' },
+  { type: REQUEST_HONOURED, status: 'False', health: 'wrong' },
+  { type: LAUNCHERS_VERIFIED, status: 'False', health: 'wrong' },
+  { type: OWNER_KIND_SERVED, status: 'False', health: 'wrong' },
+  { type: ADDRESS_DRAINING, status: 'True', health: 'warning' },
+];
+
+/**
+ * Tells the story of a claim that belongs to the VM.
+ * @param isHoldfast whether Holdfast's IPAM serves its network; undefined if that is unknown
+ */
+export function traceClaim(observed: ObservedVm, claim: IPAMClaim, isHoldfast: boolean | undefined): TraceNode {
+  const ips = claim.status?.ips ?? [];
+  const addresses = ips.length === 0 ? 'no addresses' : ips.slice(0, 8).join(' ');
+  const own = leasesOfClaim(observed, claim);
+  const isOurs = isHoldfast === true || own.length > 0;
+  const states = [
+    addresses,
+    ...(isBeingDeleted(claim) ? ['being deleted'] : []),
+    ...(isHoldfast === false && own.length === 0 ? ['served by another IPAM'] : []),
+  ];
+  return traceNode({
+    kind: 'IPAMClaim',
+    name: joinKey(observed.namespace, claim.metadata.name),
+    state: states.join(', '),
+    findings: [...deletionFindings(claim), ...conditionFindings(claim), ...answerFindings(observed, claim)],
+    children: isOurs ? [...traceLeases(observed, claim), ...tracePools(observed, claim, own)] : [],
+  });
+}
+
+function deletionFindings(claim: IPAMClaim): Finding[] {
+  if (!isBeingDeleted(claim)) return [];
+  const message = 'it is being deleted: it serves the pods of its VM until the last one ends';
+  return [{ health: 'progress', message }];
+}
+
+function conditionFindings({ status }: IPAMClaim): Finding[] {
+  return BAD_CONDITIONS.flatMap(({ type, status: bad, health }) => {
+    const condition = status?.conditions?.find((each) => each.type === type);
+    return condition?.status === bad ? [findingOf(health, condition.reason, condition.message)] : [];
+  });
+}
+
+/** A claim that no IPAM has answered. */
+function answerFindings(observed: ObservedVm, claim: IPAMClaim): Finding[] {
+  const { ips = [], conditions = [] } = claim.status ?? {};
+  if (ips.length > 0 || conditions.length > 0 || isBeingDeleted(claim)) return [];
+  const event = unansweredClaimEvent(observed, claim.metadata.name);
+  if (event !== undefined) return [event];
+  const isNew = observed.now - Date.parse(claim.metadata.creationTimestamp ?? '') < PATIENCE_MS;
+  if (isNew) return [{ health: 'progress', message: 'it waits for its addresses' }];
+  const message = 'no IPAM has given it addresses, nor said why';
+  return [{ health: 'wrong', message, remedy: 'see the log of ipam, or of the IPAM to which the NAD delegates' }];
+}

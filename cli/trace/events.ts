@@ -1,0 +1,73 @@
+import { EventReason } from '../../api/names.js';
+import type { Event } from '../../kube/events.js';
+import { type ObservedVm, valueOf } from './observed.js';
+import { findingOf } from './remedies.js';
+import type { Finding } from './tree.js';
+
+/** Events of one object are few; a tenant may write others. */
+const MAX_EVENTS = 1_000;
+
+/** Reasons why an interface has no claim. The messages name the network or the claim, or are about the whole VM. */
+const WITHOUT_CLAIM: ReadonlySet<string> = new Set<string>([
+  ...[EventReason.NetworkNotFound, EventReason.NetworkInvalid, EventReason.NetworkNotServed],
+  ...[EventReason.ClaimLimit, EventReason.ClaimRefused, EventReason.ClaimQuota, EventReason.ClaimDelayed],
+  ...[EventReason.ForeignClaim, EventReason.PredecessorClaim, EventReason.RequestedAddressesInvalid],
+]);
+/** Reasons that are about all networks of a VM, and need not name one. */
+const OF_ALL_NETWORKS: ReadonlySet<string> = new Set<string>([EventReason.ClaimLimit, EventReason.ClaimQuota]);
+/** Reasons why nobody answers a claim. */
+const UNANSWERED: ReadonlySet<string> = new Set<string>([EventReason.ClaimNotHonoured, EventReason.IpamNotResponding]);
+/** Reasons why a pod does not start. */
+const NOT_STARTED: ReadonlySet<string> = new Set(['FailedCreatePodSandBox', 'FailedScheduling']);
+
+/** Returns the newest event that says why a network has no claim. @param names the names of its possible claims */
+export function missingClaimEvent(
+  observed: ObservedVm,
+  vmNetwork: string,
+  names: readonly string[],
+): Finding | undefined {
+  const isAbout = (message: string) => [`"${vmNetwork}"`, ...names].some((text) => message.includes(text));
+  return newest(
+    observed,
+    ({ reason, message, involvedObject: { name } }) =>
+      WITHOUT_CLAIM.has(reason) && name === observed.name && (OF_ALL_NETWORKS.has(reason) || isAbout(message)),
+  );
+}
+
+/** Returns the newest event that says why nobody answers a claim. */
+export function unansweredClaimEvent(observed: ObservedVm, claim: string): Finding | undefined {
+  return newest(
+    observed,
+    ({ reason, message, involvedObject: { name } }) =>
+      UNANSWERED.has(reason) && (name === claim || (name === observed.name && message.includes(claim))),
+  );
+}
+
+/** Returns the newest event that says why a pod has not started. */
+export function podStartEvent(observed: ObservedVm, pod: string): Finding | undefined {
+  return newest(
+    observed,
+    ({ reason, involvedObject: { kind, name } }) => kind === 'Pod' && name === pod && NOT_STARTED.has(reason),
+  );
+}
+
+/** Returns the newest event that says why KubeVirt could not create a launcher. */
+export function launcherRefusalEvent(observed: ObservedVm): Finding | undefined {
+  return newest(
+    observed,
+    ({ reason, involvedObject: { name } }) => reason === 'FailedCreate' && name === observed.name,
+  );
+}
+
+function newest({ events }: ObservedVm, isWanted: (event: Event) => boolean): Finding | undefined {
+  let found: Event | undefined;
+  for (const event of valueOf(events, []).slice(0, MAX_EVENTS)) {
+    if (isWanted(event) && (found === undefined || timeOf(event) >= timeOf(found))) found = event;
+  }
+  return found && findingOf('wrong', found.reason, found.message);
+}
+
+/** RFC 3339 in UTC, so that texts compare as times. Events of the newer API have only an `eventTime`. */
+function timeOf(event: Event): string {
+  return event.lastTimestamp || (event as { eventTime?: string }).eventTime || event.metadata.creationTimestamp || '';
+}

@@ -1,0 +1,104 @@
+import type { AddressLease } from '../../api/address-lease.js';
+import { type AddressPool, PoolCondition } from '../../api/address-pool.js';
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import { isBeingDeleted, joinKey } from '../../api/meta.js';
+import { type Address, formatAddress, parseAddressOrPrefix } from '../../ipam/core/address.js';
+import { type ObservedVm, valueOf } from './observed.js';
+import { type Finding, type TraceNode, traceNode } from './tree.js';
+
+/** A claim has one address of each family. */
+const MAX_ADDRESSES = 8;
+const MAX_POOLS = 4;
+
+/** Tells the story of the leases that a claim has or should have. */
+export function traceLeases(observed: ObservedVm, claim: IPAMClaim): TraceNode[] {
+  const { leases } = observed;
+  if (leases.kind !== 'found') {
+    const findings: Finding[] = leases.kind === 'unread' ? [{ health: 'unknown', message: leases.why }] : [];
+    return [traceNode({ kind: 'AddressLease', name: '', state: 'not shown', findings })];
+  }
+  const shown = addressesOf(claim);
+  const own = leases.value.filter(
+    ({ spec }) => spec.owner?.kind === 'IPAMClaim' && spec.owner.uid === claim.metadata.uid,
+  );
+  const unshown = own.filter(({ spec }) => !shown.includes(spec.address) && spec.releasedAt === undefined);
+  return [
+    ...shown.map((address) => traceAddress(address, claim, leases.value)),
+    ...unshown.slice(0, MAX_ADDRESSES).map((lease) => leaseNode(lease, [])),
+  ];
+}
+
+/** Tells the state of the pools that may serve a claim; nothing if the user may not read pools. */
+export function tracePools({ pools }: ObservedVm, claim: IPAMClaim, used: readonly AddressLease[]): TraceNode[] {
+  const named = new Set(used.map(({ spec }) => spec.pool));
+  const ofNetwork = valueOf(pools, []).filter(({ spec }) => spec.network === claim.spec.network);
+  const chosen = ofNetwork.filter(({ metadata }) => named.has(metadata.name));
+  return (chosen.length === 0 ? ofNetwork : chosen).slice(0, MAX_POOLS).map(tracePool);
+}
+
+/** Returns the leases that belong to a claim. */
+export function leasesOfClaim({ leases }: ObservedVm, claim: IPAMClaim): AddressLease[] {
+  return valueOf(leases, []).filter(({ spec }) => spec.owner?.uid === claim.metadata.uid);
+}
+
+/** Returns the addresses that a claim shows, in canonical text; those that cannot be read are left out. */
+export function addressesOf(claim: IPAMClaim): string[] {
+  return (claim.status?.ips ?? []).slice(0, MAX_ADDRESSES).flatMap((text) => {
+    const address = readAddress(text);
+    return address === undefined ? [] : [formatAddress(address)];
+  });
+}
+
+function readAddress(text: string): Address | undefined {
+  try {
+    return parseAddressOrPrefix(text).address;
+  } catch {
+    return undefined;
+  }
+}
+
+function traceAddress(address: string, claim: IPAMClaim, leases: readonly AddressLease[]): TraceNode {
+  const there = leases.filter(({ spec }) => spec.address === address);
+  const own = there.find(({ spec }) => spec.owner?.uid === claim.metadata.uid);
+  if (own !== undefined) return leaseNode(own, own.spec.releasedAt === undefined ? [] : [releasedFinding(own)]);
+  const [other] = there;
+  if (other !== undefined) return leaseNode(other, [foreignFinding(other, claim)]);
+  const message = `IPAMClaim ${claim.metadata.name} has ${address} in its status, and no lease for it`;
+  const remedy =
+    'ipam leases it to the claim again, and gives it to no other owner. If this lasts, see the log of ipam';
+  const findings: Finding[] = [{ health: 'wrong', message, remedy }];
+  return traceNode({ kind: 'AddressLease', name: address, state: 'does not exist', findings });
+}
+
+function leaseNode(lease: AddressLease, findings: Finding[]): TraceNode {
+  const { owner, node, releasedAt, pool } = lease.spec;
+  const states = [
+    owner === undefined ? 'reserved' : `${owner.kind} ${joinKey(owner.namespace, owner.name)}`,
+    ...(releasedAt !== undefined ? [`released at ${releasedAt}`] : node ? [`on ${node}`] : []),
+    `pool ${pool}`,
+  ];
+  return traceNode({ kind: 'AddressLease', name: lease.metadata.name, state: states.join(', '), findings });
+}
+
+function releasedFinding({ spec }: AddressLease): Finding {
+  const message = `${spec.address} was released although its claim exists`;
+  return { health: 'wrong', message, remedy: 'ipam leases it to the claim again. If this lasts, see the log of ipam' };
+}
+
+function foreignFinding({ spec }: AddressLease, claim: IPAMClaim): Finding {
+  const { address, owner } = spec;
+  const holder = owner === undefined ? 'reserved' : `leased to ${owner.kind} ${joinKey(owner.namespace, owner.name)}`;
+  const message = `IPAMClaim ${claim.metadata.name} has ${address} in its status, but the address is ${holder}`;
+  const remedy = 'restart the VM after ipam has corrected the claim, or free the address: kubectl holdfast release';
+  return { health: 'wrong', reason: 'IPAddressConflict', message, remedy };
+}
+
+function tracePool(pool: AddressPool): TraceNode {
+  const { status } = pool;
+  const ready = status?.conditions?.find(({ type }) => type === PoolCondition.Ready);
+  const findings: Finding[] = [];
+  if (ready?.status === 'False') findings.push({ health: 'wrong', reason: ready.reason, message: ready.message });
+  const counts = status === undefined ? 'no status yet' : `${status.free} of ${status.capacity} free`;
+  const state = isBeingDeleted(pool) ? `being deleted, ${counts}` : counts;
+  return traceNode({ kind: 'AddressPool', name: pool.metadata.name, state, findings });
+}

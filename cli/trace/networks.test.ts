@@ -1,0 +1,112 @@
+import { claim, nad, vmReference } from '../../test/workload-objects.js';
+import { blueNad, eventOn, STOPPED, tracedVm, tracedVmi } from '../testing/observed-vm.js';
+import { describeStories } from '../testing/vm-story.js';
+
+describeStories('the networks in the story of a VM', [
+  {
+    title: 'a VM whose claim does not fit into a quota',
+    given: {
+      ...STOPPED,
+      claims: [],
+      leases: [],
+      events: [
+        eventOn('vm1', 'IPAMClaimQuotaExceeded', 'older', '2026-01-01T00:00:00Z'),
+        eventOn('vm1', 'IPAMClaimQuotaExceeded', 'ResourceQuota claims has no room', '2026-01-01T00:01:00Z'),
+      ],
+    },
+    health: 'wrong',
+    includes: ['wrong IPAMClaimQuotaExceeded: ResourceQuota claims has no room → delete VMs that are no longer needed'],
+    excludes: ['older'],
+  },
+  {
+    title: 'a VM whose request cannot be read',
+    given: {
+      ...STOPPED,
+      vm: {
+        ...tracedVm(undefined, 'Stopped'),
+        spec: {
+          template: {
+            metadata: { annotations: { 'network.kubevirt.io/addresses': '{"data": ["10.0.0.300"]}' } },
+            spec: tracedVm().spec!.template!.spec!,
+          },
+        },
+      },
+    },
+    health: 'wrong',
+    includes: [
+      'wrong RequestedAddressesInvalid: network.kubevirt.io/addresses: network "data": "10.0.0.300" is not an IP',
+    ],
+  },
+  {
+    title: 'a VM whose NAD does not exist',
+    given: { ...STOPPED, claims: [], leases: [], nads: { blue: null } },
+    health: 'wrong',
+    includes: [
+      'Network data: NAD vms/blue',
+      'wrong NetworkAttachmentNotFound: NetworkAttachmentDefinition vms/blue does not exist → create it, or correct networkName',
+    ],
+  },
+  {
+    title: 'a VM whose NAD is invalid',
+    given: { ...STOPPED, claims: [], leases: [], nads: { blue: nad('blue', '{') } },
+    health: 'wrong',
+    includes: ['wrong NetworkAttachmentInvalid: NetworkAttachmentDefinition vms/blue: spec.config is not JSON'],
+  },
+  {
+    title: 'a VM whose NAD has an invalid IPAM section',
+    given: { ...STOPPED, nads: { blue: blueNad({ ipam: { type: 'holdfast', subnets: 7 } }) } },
+    health: 'wrong',
+    includes: ['wrong NetworkAttachmentInvalid: NetworkAttachmentDefinition vms/blue: spec.config.ipam.subnets'],
+  },
+  {
+    title: 'a VM whose claim has another owner',
+    given: { ...STOPPED, claims: [claim({ owner: vmReference('other-uid', 'other'), label: 'other' })], leases: [] },
+    health: 'wrong',
+    includes: [
+      'wrong IPAMClaimConflict: IPAMClaim vms/vm1.data belongs to VirtualMachine other → delete that claim, or rename',
+    ],
+    excludes: ['IPAMClaim vms/vm1.data: '],
+  },
+  {
+    title: 'a VM that waits for the claim of an earlier VM of its name',
+    given: { ...STOPPED, claims: [claim({ owner: vmReference('old-uid'), deleting: true })], leases: [] },
+    health: 'progress',
+    includes: ['progress IPAMClaimOfPredecessor: IPAMClaim vms/vm1.data belongs to an earlier VirtualMachine vm1'],
+  },
+  {
+    title: 'a VM whose claim was restored from a backup',
+    given: {
+      ...STOPPED,
+      claims: [claim({ owner: null, recordedOwner: { name: 'vm1', uid: 'before' }, ips: ['10.0.0.5/24'] })],
+    },
+    health: 'progress',
+    includes: [
+      'progress IPAMClaim vms/vm1.data was restored from a backup, or has no owner: the controller assigns it',
+    ],
+  },
+  {
+    title: 'a VM that has no claim although nothing prevents it',
+    given: { ...STOPPED, claims: [], leases: [] },
+    health: 'wrong',
+    includes: ['wrong it has no IPAMClaim, and no event says why → find out whether'],
+  },
+  {
+    title: 'a VM in a namespace without persistent addresses',
+    given: { ...STOPPED, claims: [], leases: [], namespaceLabels: { 'ipam.holdfast.dev/persistent-ips': 'disabled' } },
+    health: 'warning',
+    includes: ['warning namespace vms has the label ipam.holdfast.dev/persistent-ips=disabled'],
+  },
+  {
+    title: 'a VM without networks that allow persistent addresses',
+    given: { claims: [], leases: [], nads: { blue: blueNad({ allowPersistentIPs: false }) } },
+    health: 'ok',
+    includes: ['Network data: NAD vms/blue, CNI network blue-net, without persistent addresses'],
+  },
+  {
+    title: 'a VM without secondary networks',
+    given: { vm: tracedVm({}), vmi: { ...tracedVmi(), spec: {} }, claims: [], leases: [] },
+    health: 'ok',
+    includes: ['Pod vms/virt-launcher-vm1-abcde: Running on n1'],
+    excludes: ['Network'],
+  },
+]);

@@ -1,0 +1,180 @@
+import { readIpamDelegation } from '../../api/ipam-delegation.js';
+import { type ClaimOwner, type IPAMClaim, claimOwnerOf } from '../../api/ipam-claim.js';
+import { type SecondaryNetwork, type VmiSpec, podNetworkOf, secondaryNetworks } from '../../api/kubevirt.js';
+import { asRecord } from '../../api/json.js';
+import { controllerOf, isBeingDeleted, joinKey } from '../../api/meta.js';
+import { EventReason, PERSISTENT_IPS_DISABLED, PERSISTENT_IPS_LABEL } from '../../api/names.js';
+import { parseNetworkConfig } from '../../api/network-attachment.js';
+import { requestedAddresses } from '../../api/requested-addresses.js';
+import { describeClaimOwner, isForVmNetwork, isOwnedBy, possibleClaimNames } from '../../api/vm-claims.js';
+import { traceClaim } from './claims.js';
+import { missingClaimEvent } from './events.js';
+import { type ObservedVm, type Read, valueOf } from './observed.js';
+import { findingOf } from './remedies.js';
+import { type Finding, type TraceNode, traceNode } from './tree.js';
+
+/** A pod has at most 64 networks. */
+export const MAX_TRACED_NETWORKS = 64;
+/** The controller creates a claim within a second. */
+const PATIENCE_MS = 60_000;
+
+/** A network of a VM that may have claims. */
+export interface TracedNetwork {
+  readonly name: string;
+  /** Absent for the network that connects the VM to the pod's own network. */
+  readonly nad?: SecondaryNetwork['nad'];
+  readonly isUnplugRequested: boolean;
+}
+
+/** Returns the networks of a VM and its VMI, at most {@link MAX_TRACED_NETWORKS}, and the number of all. */
+export function tracedNetworks(
+  specs: readonly (VmiSpec | undefined)[],
+  namespace: string,
+): { shown: TracedNetwork[]; total: number } {
+  const found = new Map<string, TracedNetwork>();
+  for (const spec of specs) {
+    for (const { name, nad, isUnplugRequested } of secondaryNetworks(spec, namespace))
+      if (!found.has(name)) found.set(name, { name, nad, isUnplugRequested });
+    const podNetwork = podNetworkOf(spec);
+    if (podNetwork !== undefined && !found.has(podNetwork))
+      found.set(podNetwork, { name: podNetwork, isUnplugRequested: false });
+  }
+  return { shown: [...found.values()].slice(0, MAX_TRACED_NETWORKS), total: found.size };
+}
+
+/** Tells the story of one network; undefined for the pod's own network without a claim, which is Kubernetes' business. */
+export function traceNetwork(observed: ObservedVm, owner: ClaimOwner, network: TracedNetwork): TraceNode | undefined {
+  const { name, nad } = network;
+  const forNetwork = valueOf(observed.claims, []).filter((claim) => isForVmNetwork(claim, observed.name, name));
+  if (nad === undefined && forNetwork.length === 0) return undefined;
+  const key = nad === undefined ? undefined : joinKey(nad.namespace, nad.name);
+  const config = key === undefined ? undefined : readNad(observed, key);
+  const own = forNetwork.filter((claim) => isOwnedBy(claim, owner));
+  return traceNode({
+    kind: 'Network',
+    name,
+    state: key === undefined ? 'the pod network' : describeNad(key, config),
+    findings: [
+      ...(config?.findings ?? []),
+      ...requestFindings(observed, name),
+      ...(own.length === 0 ? missingClaimFindings(observed, owner, { network, config, claims: forNetwork }) : []),
+    ],
+    children: own.map((claim) => traceClaim(observed, claim, config?.isHoldfast)),
+  });
+}
+
+/** What a NAD says about a network. */
+interface NadSummary {
+  readonly network?: string;
+  /** Undefined if the NAD is not known. */
+  readonly isPersistent?: boolean;
+  /** Whether it delegates to Holdfast's IPAM; undefined if the NAD is not known. */
+  readonly isHoldfast?: boolean;
+  readonly findings: readonly Finding[];
+}
+
+function readNad({ nads }: ObservedVm, key: string): NadSummary {
+  const read = nads.get(key);
+  if (read === undefined) return { findings: [] };
+  if (read.kind === 'unread') return { findings: [{ health: 'unknown', message: read.why }] };
+  const wrong = (reason: string, message: string): NadSummary => ({ findings: [findingOf('wrong', reason, message)] });
+  if (read.kind === 'absent')
+    return wrong(EventReason.NetworkNotFound, `NetworkAttachmentDefinition ${key} does not exist`);
+  const config = parseNetworkConfig(read.value);
+  if (!config.ok)
+    return wrong(
+      EventReason.NetworkInvalid,
+      `NetworkAttachmentDefinition ${key}: ${config.problem.field} ${config.problem.message}`,
+    );
+  const ipam = readIpamDelegation(read.value);
+  if (ipam.kind === 'invalid')
+    return wrong(
+      EventReason.NetworkInvalid,
+      `NetworkAttachmentDefinition ${key}: ${ipam.problem.field} ${ipam.problem.message}`,
+    );
+  const { name, allowPersistentIPs } = config.network;
+  return { network: name, isPersistent: allowPersistentIPs, isHoldfast: ipam.kind === 'holdfast', findings: [] };
+}
+
+function describeNad(key: string, { network, isPersistent }: NadSummary = { findings: [] }): string {
+  const states = [`NAD ${key}`];
+  if (network !== undefined) states.push(`CNI network ${network}`);
+  if (isPersistent === false) states.push('without persistent addresses');
+  return states.join(', ');
+}
+
+function requestFindings({ vm, vmi }: ObservedVm, network: string): Finding[] {
+  const template = valueOf(vm, undefined)?.spec?.template?.metadata?.annotations;
+  const annotations = vm.kind === 'found' ? template : valueOf(vmi, undefined)?.metadata.annotations;
+  const request = requestedAddresses(annotations, network);
+  if (request.kind !== 'invalid') return [];
+  return [{ health: 'wrong', reason: EventReason.RequestedAddressesInvalid, message: request.problem }];
+}
+
+interface MissingClaim {
+  readonly network: TracedNetwork;
+  readonly config: NadSummary | undefined;
+  /** Claims for the network, of any owner. */
+  readonly claims: readonly IPAMClaim[];
+}
+
+function missingClaimFindings(observed: ObservedVm, owner: ClaimOwner, missing: MissingClaim): Finding[] {
+  if (observed.claims.kind === 'unread') return [{ health: 'unknown', message: observed.claims.why }];
+  const { network, config, claims } = missing;
+  if (!mayNeedClaim(missing)) return [];
+  const names = possibleClaimNames(observed.name, network.name, config?.network ?? '');
+  const other = claims[0] ?? byName(observed.claims, names);
+  if (other !== undefined) return [otherClaimFinding(observed, owner, other)];
+  const event = missingClaimEvent(observed, network.name, names);
+  if (event !== undefined) return [event];
+  return config?.isPersistent === true ? [unexplainedFinding(observed)] : [];
+}
+
+/** False if the network gets no claim, or if its NAD says why. */
+function mayNeedClaim({ network, config }: MissingClaim): boolean {
+  if (network.nad === undefined || network.isUnplugRequested || config === undefined) return false;
+  return config.isPersistent !== false && !config.findings.some(({ health }) => health === 'wrong');
+}
+
+function unexplainedFinding(observed: ObservedVm): Finding {
+  const { namespace, now } = observed;
+  if (isOptedOut(observed)) {
+    const message = `namespace ${namespace} has the label ${PERSISTENT_IPS_LABEL}=${PERSISTENT_IPS_DISABLED}: new VMs get no persistent addresses`;
+    return { health: 'warning', message, remedy: 'remove the label' };
+  }
+  const born = valueOf(observed.vm, undefined) ?? valueOf(observed.vmi, undefined);
+  if (now - Date.parse(born?.metadata.creationTimestamp ?? '') < PATIENCE_MS)
+    return { health: 'progress', message: 'it has no IPAMClaim yet: the controller creates one' };
+  const remedy = "find out whether Holdfast's controller runs, and see its log";
+  return { health: 'wrong', message: 'it has no IPAMClaim, and no event says why', remedy };
+}
+
+function byName(claims: Read<readonly IPAMClaim[]>, names: readonly string[]): IPAMClaim | undefined {
+  return valueOf(claims, []).find(({ metadata }) => names.includes(metadata.name));
+}
+
+/** A claim of another owner has the name: a foreign one, that of an earlier VM, or one that was restored. */
+function otherClaimFinding({ namespace }: ObservedVm, owner: ClaimOwner, claim: IPAMClaim): Finding {
+  const subject = `IPAMClaim ${joinKey(namespace, claim.metadata.name)}`;
+  const recorded = claimOwnerOf(claim);
+  if (
+    controllerOf(claim) === undefined &&
+    !isBeingDeleted(claim) &&
+    (recorded === undefined || recorded.name === owner.name)
+  ) {
+    const message = `${subject} was restored from a backup, or has no owner: the controller assigns it to this ${owner.kind}`;
+    return { health: 'progress', message };
+  }
+  if (recorded?.name === owner.name) {
+    const message = `${subject} belongs to an earlier ${owner.kind} ${owner.name}`;
+    return findingOf('progress', EventReason.PredecessorClaim, message);
+  }
+  const message = `${subject} ${describeClaimOwner(claim, owner)}`;
+  const remedy = 'delete that claim, or rename the network of the interface in the VM; the VM then starts by itself';
+  return { health: 'wrong', reason: EventReason.ForeignClaim, message, remedy };
+}
+
+function isOptedOut({ namespaceObject }: ObservedVm): boolean {
+  const labels = asRecord(valueOf(namespaceObject, undefined)?.metadata.labels);
+  return labels[PERSISTENT_IPS_LABEL] === PERSISTENT_IPS_DISABLED;
+}

@@ -1,0 +1,55 @@
+import type { AddressLease } from '../../api/address-lease.js';
+import type { AddressPool } from '../../api/address-pool.js';
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import type { VirtualMachine, VirtualMachineInstance } from '../../api/kubevirt.js';
+import type { Condition, KubeObject } from '../../api/meta.js';
+import type { NetworkAttachmentDefinition } from '../../api/network-attachment.js';
+import type { Pod } from '../../api/pod.js';
+import type { Event } from '../../kube/events.js';
+
+/** The answer to a read. `unread`: the user may not read it, or the read failed; `why` says it in words. */
+export type Read<T> = { readonly kind: 'found'; readonly value: T } | NotFound;
+type NotFound = { readonly kind: 'absent' } | { readonly kind: 'unread'; readonly why: string };
+
+/** The fields of a VM that only the story shows. */
+export interface TracedVm extends VirtualMachine {
+  readonly status?: { readonly printableStatus?: string };
+}
+
+export interface TracedVmi extends VirtualMachineInstance {
+  readonly status?: VirtualMachineInstance['status'] & {
+    readonly nodeName?: string;
+    readonly conditions?: readonly Condition[];
+  };
+}
+
+/** Everything that the story of a VM is made of. A user with the role `view` in the namespace can read all but leases, pools and agents. */
+export interface ObservedVm {
+  readonly namespace: string;
+  readonly name: string;
+  readonly vm: Read<TracedVm>;
+  readonly vmi: Read<TracedVmi>;
+  /** Labels decide whether it is served. */
+  readonly namespaceObject: Read<KubeObject>;
+  /** The launchers of VMIs of this name. */
+  readonly pods: Read<readonly Pod[]>;
+  /** The claims of VMs of this name. */
+  readonly claims: Read<readonly IPAMClaim[]>;
+  /** Those of the VM, its VMI, its launchers and its claims. */
+  readonly events: Read<readonly Event[]>;
+  /** The NADs of its networks, by `namespace/name`. */
+  readonly nads: ReadonlyMap<string, Read<NetworkAttachmentDefinition>>;
+  /** The pools of the networks of the claims. */
+  readonly pools: Read<readonly AddressPool[]>;
+  /** The leases of the claims, and those at the addresses that the claims show. */
+  readonly leases: Read<readonly AddressLease[]>;
+  /** The agents on the nodes of the launchers, by node. */
+  readonly agents: ReadonlyMap<string, Read<readonly Pod[]>>;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+/** Returns what was read, or a value that stands for nothing. */
+export function valueOf<T, E>(read: Read<T> | undefined, otherwise: E): T | E {
+  return read?.kind === 'found' ? read.value : otherwise;
+}

@@ -1,0 +1,118 @@
+import { asRecord, asString, recordsIn } from '../../api/json.js';
+import { byAge, isBeingDeleted, joinKey } from '../../api/meta.js';
+import { MIGRATION_LABEL } from '../../api/names.js';
+import { type Pod, type PodCondition, isTerminal } from '../../api/pod.js';
+import { launcherRefusalEvent, podStartEvent } from './events.js';
+import { type ObservedVm, type TracedVmi, valueOf } from './observed.js';
+import { type Finding, type TraceNode, traceNode } from './tree.js';
+
+/** A VM has one launcher, and a second one while it migrates. */
+const MAX_PODS = 8;
+const SYNCHRONIZED = 'Synchronized';
+
+/** Tells the story of a VMI and its launchers. */
+export function traceVmi(observed: ObservedVm, vmi: TracedVmi): TraceNode {
+  const { phase = 'Pending', nodeName } = vmi.status ?? {};
+  const launchers = launchersOf(observed, vmi);
+  const live = launchers.filter((pod) => !isTerminal(pod));
+  const state = isBeingDeleted(vmi) ? 'being deleted' : nodeName ? `${phase} on ${nodeName}` : phase;
+  return traceNode({
+    kind: 'VirtualMachineInstance',
+    name: joinKey(observed.namespace, vmi.metadata.name),
+    state: live.length > 1 ? `${state}, migrating` : state,
+    findings: live.length === 0 && !isBeingDeleted(vmi) ? missingLauncher(observed, vmi, launchers) : [],
+    children: [
+      ...live.slice(0, MAX_PODS).map((pod) => tracePod(observed, pod, live.length > 1)),
+      ...unreadPods(observed),
+    ],
+  });
+}
+
+/** Returns the launchers of this VMI, by UID, the oldest first. */
+export function launchersOf({ pods }: ObservedVm, vmi: TracedVmi): Pod[] {
+  return valueOf(pods, [])
+    .filter(({ metadata }) => metadata.ownerReferences?.some(({ uid }) => uid === vmi.metadata.uid))
+    .toSorted(byAge);
+}
+
+function missingLauncher(observed: ObservedVm, vmi: TracedVmi, ended: readonly Pod[]): Finding[] {
+  if (observed.pods.kind !== 'found') return [];
+  const condition = vmi.status?.conditions?.find(({ type }) => type === SYNCHRONIZED);
+  if (condition?.status === 'False') {
+    return [{ health: 'wrong', reason: condition.reason, message: `no launcher pod: ${condition.message}` }];
+  }
+  const refusal = launcherRefusalEvent(observed);
+  if (refusal !== undefined) return [refusal];
+  if (ended.length > 0) return [{ health: 'progress', message: 'its launcher pod has ended' }];
+  return [{ health: 'progress', message: 'it has no launcher pod yet: KubeVirt creates one' }];
+}
+
+function tracePod(observed: ObservedVm, pod: Pod, isMigration: boolean): TraceNode {
+  const { phase = 'Pending' } = pod.status ?? {};
+  const nodeName = pod.spec?.nodeName ?? '';
+  const role = pod.metadata.labels?.[MIGRATION_LABEL] === undefined ? 'migration source' : 'migration target';
+  const states = [nodeName === '' ? phase : `${phase} on ${nodeName}`, ...(isMigration ? [role] : [])];
+  if (isBeingDeleted(pod)) states.push('being deleted');
+  return traceNode({
+    kind: 'Pod',
+    name: joinKey(observed.namespace, pod.metadata.name),
+    state: states.join(', '),
+    findings: phase === 'Pending' ? pendingPod(observed, pod) : [],
+    children: nodeName === '' ? [] : [traceNodeOfPod(observed, nodeName, phase)],
+  });
+}
+
+function pendingPod(observed: ObservedVm, pod: Pod): Finding[] {
+  const event = podStartEvent(observed, pod.metadata.name);
+  return [event ?? { health: 'progress', message: 'it is starting' }];
+}
+
+function unreadPods({ pods, namespace }: ObservedVm): TraceNode[] {
+  if (pods.kind !== 'unread') return [];
+  return [
+    traceNode({
+      kind: 'Pod',
+      name: namespace,
+      state: 'not shown',
+      findings: [{ health: 'unknown', message: pods.why }],
+    }),
+  ];
+}
+
+/** Tells whether the agent of a node serves pods: those that run need no agent. */
+function traceNodeOfPod({ agents }: ObservedVm, name: string, phase: string): TraceNode {
+  const read = agents.get(name);
+  const node = (state: string, findings: Finding[] = []) => traceNode({ kind: 'Node', name, state, findings });
+  if (read === undefined) return node('not served by Holdfast');
+  if (read.kind !== 'found') {
+    return node('agent not shown', read.kind === 'unread' ? [{ health: 'unknown', message: read.why }] : []);
+  }
+  const current = read.value.filter((pod) => !isTerminal(pod) && !isBeingDeleted(pod));
+  if (current.some((pod) => conditionOf(pod, 'Ready')?.status === 'True')) return node('agent ready');
+  const health = phase === 'Pending' ? 'wrong' : 'warning';
+  const effect = phase === 'Pending' ? 'this pod waits' : 'pods that run are not affected, but none can start here';
+  const [agent] = current;
+  if (agent === undefined) {
+    const message = `no agent of Holdfast runs on node ${name}: ${effect}`;
+    return node('no agent', [{ health, message, remedy: 'see kubectl -n holdfast-agents get pods -o wide' }]);
+  }
+  const message = `agent ${agent.metadata.name} is not ready${whyNotReady(agent)}: ${effect}`;
+  const remedy = `see kubectl -n holdfast-agents logs ${agent.metadata.name} and its /readyz`;
+  return node('agent not ready', [{ health, message, remedy }]);
+}
+
+function whyNotReady(agent: Pod): string {
+  const { initContainerStatuses, containerStatuses } = asRecord(agent.status);
+  for (const status of [...recordsIn(initContainerStatuses), ...recordsIn(containerStatuses)]) {
+    const { reason, message } = asRecord(asRecord(status.state).waiting);
+    const text = [asString(reason), asString(message)].filter((part) => part !== '').join(': ');
+    if (text !== '') return ` (${text})`;
+  }
+  const { reason = '', message = '' } = asRecord(conditionOf(agent, 'Ready'));
+  const text = asString(message) || asString(reason);
+  return text === '' ? '' : ` (${text})`;
+}
+
+function conditionOf(pod: Pod, type: string): PodCondition | undefined {
+  return pod.status?.conditions?.find((condition) => condition.type === type);
+}

@@ -1,0 +1,87 @@
+import { truncate } from '../../api/json.js';
+import { escapeLine } from '../terminal.js';
+
+/**
+ * How a part of a VM's story is, from good to bad:
+ * - `ok`: as it should be
+ * - `progress`: Holdfast or KubeVirt is at work, and nobody needs to do anything
+ * - `unknown`: the user may not read it, or the read failed
+ * - `warning`: it works, and somebody should do something
+ * - `wrong`: it does not work
+ */
+export const HEALTHS = ['ok', 'progress', 'unknown', 'warning', 'wrong'] as const;
+export type Health = (typeof HEALTHS)[number];
+
+/** Something that a user should know about an object. */
+export interface Finding {
+  readonly health: Exclude<Health, 'ok'>;
+  /** That of the condition or event, if there is one. */
+  readonly reason?: string;
+  readonly message: string;
+  /** What to do, if the message does not say it. */
+  readonly remedy?: string;
+}
+
+/** An object of a VM's story, and the objects that depend on it. All texts are clean and short, see {@link cleanText}. */
+export interface TraceNode {
+  /** Its kind, or `Network` for a network of the VM's spec. */
+  readonly kind: string;
+  /** `namespace/name`, or the name. */
+  readonly name: string;
+  /** In a few words. */
+  readonly state: string;
+  /** The worst of its findings; the children have their own. */
+  readonly health: Health;
+  readonly findings: readonly Finding[];
+  readonly children: readonly TraceNode[];
+}
+
+/** The parts of a node before their texts are cleaned. */
+export type NodeParts = Pick<TraceNode, 'kind' | 'name' | 'state'> & Partial<Pick<TraceNode, 'findings' | 'children'>>;
+
+const MAX_TEXT_LENGTH = 512;
+const MAX_NAME_LENGTH = 253 + 1 + 253;
+
+/**
+ * Makes a text that a tenant may have written safe and short: one line, without characters that a terminal interprets, at most 512
+ * characters long.
+ */
+export function cleanText(text: string, maxLength = MAX_TEXT_LENGTH): string {
+  // a text of megabytes is cut first
+  return escapeLine(
+    truncate(
+      text
+        .slice(0, 2 * maxLength)
+        .replaceAll(/\s+/g, ' ')
+        .trim(),
+      maxLength,
+    ),
+  );
+}
+
+/** Builds a node. Its health is that of its worst finding. */
+export function traceNode({ kind, name, state, findings = [], children = [] }: NodeParts): TraceNode {
+  const cleaned = findings.map(({ health, reason, message, remedy }) => ({
+    health,
+    ...(reason !== undefined && { reason: cleanText(reason) }),
+    message: cleanText(message),
+    ...(remedy !== undefined && { remedy: cleanText(remedy) }),
+  }));
+  return {
+    kind: cleanText(kind),
+    name: cleanText(name, MAX_NAME_LENGTH),
+    state: cleanText(state),
+    health: worst(findings.map(({ health }) => health)),
+    findings: cleaned,
+    children,
+  };
+}
+
+/** Returns the worst health in a tree. */
+export function healthOfTree({ health, children }: Pick<TraceNode, 'health' | 'children'>): Health {
+  return worst([health, ...children.map(healthOfTree)]);
+}
+
+function worst(healths: readonly Health[]): Health {
+  return HEALTHS[Math.max(0, ...healths.map((health) => HEALTHS.indexOf(health)))] ?? 'ok';
+}
