@@ -2,6 +2,7 @@ import { Client } from '../kube/client.js';
 import { type Credentials, loadCredentials } from '../kube/credentials.js';
 import { StatusError, TransportError, isForbidden } from '../kube/errors.js';
 import { Transport } from '../kube/transport.js';
+import { webhookFailureOf } from '../kube/webhook-failure.js';
 import { VERSION } from '../process/version.js';
 import { CommandError } from './command-error.js';
 import { describeForbidden } from './forbidden.js';
@@ -63,5 +64,5 @@ function describeFailure(error: unknown, server: string): string | undefined {
     return `${error.message}: check that kubectl reaches ${server} with this kubeconfig, ${other}`;
   if (error instanceof StatusError && error.status === 401)
     return `${error.message}: ${server} does not accept the credentials of this kubeconfig, which may have expired: log in again, check that kubectl reaches ${server} with it, ${other}`;
-  return isForbidden(error) ? describeForbidden(error) : undefined;
+  return isForbidden(error) ? describeForbidden(error) : webhookFailureOf(error);
 }

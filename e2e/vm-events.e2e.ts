@@ -166,7 +166,8 @@ describeOnBed('A VM that waits', (story) => {
     {
       why: 'because the API server cannot store its claim',
       reason: 'IPAMClaimDelayed',
-      words: /is not created yet, and the controller retries: .*failed calling webhook "broken\.example\.org"/,
+      words:
+        /is not created yet, and the controller retries: admission webhook broken\.example\.org, .* does not answer \(connection refused\)/,
       cause: async () => {
         await network();
         await story().client.create(VALIDATING_WEBHOOK_CONFIGURATIONS, brokenWebhook());

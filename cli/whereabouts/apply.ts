@@ -7,7 +7,8 @@ import { compilePool } from '../../ipam/core/pool.js';
 import { findUnlessGone } from '../../kube/absence.js';
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
-import { TransportError, classifyError, isAlreadyExists, messageOf } from '../../kube/errors.js';
+import { TransportError, classifyError, isAlreadyExists } from '../../kube/errors.js';
+import { writeFailureOf } from '../../kube/webhook-failure.js';
 import { forEachParallel } from '../../kube/for-each-parallel.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS, PODS } from '../../kube/resources.js';
 import { writeLease } from '../../cluster/lease-writes.js';
@@ -61,7 +62,7 @@ export async function createPools(
       if (state === 'create' && (await createPool(pool, deps))) applied.poolsMade.push(name);
       there.add(name);
     } catch (error) {
-      applied.failed.push({ name, message: messageOf(error) });
+      applied.failed.push({ name, message: writeFailureOf(error) });
     }
   }
   return there;
@@ -80,7 +81,7 @@ export async function createLeases(
       const made = planned.state !== 'done' && (await ensureLease(planned, pods, deps));
       (made ? applied.leasesMade : applied.leasesThere).push(planned.name);
     } catch (error) {
-      applied.failed.push({ name: planned.name, message: messageOf(error) });
+      applied.failed.push({ name: planned.name, message: writeFailureOf(error) });
     }
     deps.onProgress(++done, leases.length);
   });
@@ -102,7 +103,7 @@ export async function reserveConflicts(
       applied.reserved.push({ pool, address });
     } catch (error) {
       // an existing lease keeps the address as well
-      if (!isAlreadyExists(error)) applied.failed.push({ name: lease.metadata.name, message: messageOf(error) });
+      if (!isAlreadyExists(error)) applied.failed.push({ name: lease.metadata.name, message: writeFailureOf(error) });
     }
   });
 }
@@ -122,7 +123,7 @@ export async function releaseGonePods(
       released.push(name);
     } catch (error) {
       // another writer was first
-      if (classifyError(error) !== 'stale') applied.failed.push({ name, message: messageOf(error) });
+      if (classifyError(error) !== 'stale') applied.failed.push({ name, message: writeFailureOf(error) });
     }
   });
   return released;

@@ -11,6 +11,7 @@ import {
   quotaRejectionOf,
 } from '../../kube/errors.js';
 import { IPAM_CLAIMS } from '../../kube/resources.js';
+import { writeFailureOf } from '../../kube/webhook-failure.js';
 import type { Action } from './action.js';
 import type { ClaimChanges } from './claim-object.js';
 import { type ReleaseContext, claimRefOf, release } from './release.js';
@@ -69,7 +70,7 @@ export function failureEventOf(
     return { reason: EventReason.ClaimRefused, message: `The API server rejected ${claim}: ${messageOf(error)}` };
   }
   if (classifyError(error) !== 'transient' || failingForMs < TOLD_AFTER_MS) return undefined;
-  const message = `${claim} is not ${PARTICIPLES[action.kind]} yet, and the controller retries: ${messageOf(error)}`;
+  const message = `${claim} is not ${PARTICIPLES[action.kind]} yet, and the controller retries: ${writeFailureOf(error)}`;
   return { reason: EventReason.ClaimDelayed, message };
 }
 
