@@ -32,13 +32,30 @@ const processes = await build({
   // CommonJS packages inside the bundle call require() for Node's own modules.
   banner: { js: "import{createRequire as makeRequire}from'node:module';const require=makeRequire(import.meta.url);" },
 });
+// The web page of the plugin is a text inside of it.
+const page = await build({
+  ...usual,
+  entryPoints: ['cli/ui/page/main.tsx', 'cli/ui/page/page.css'],
+  platform: 'browser',
+  target: 'es2023',
+  tsconfig: 'cli/ui/page/tsconfig.json',
+  outdir: 'page',
+  write: false,
+});
+const textOf = (ending) => JSON.stringify(page.outputFiles.find(({ path }) => path.endsWith(ending)).text);
 // One file, which may be installed in any folder under a name without extension: outside of a package, Node treats it as CommonJS.
 const KUBECTL_PLUGIN = 'dist/kubectl-holdfast.cjs';
-const cli = await build({ ...usual, entryPoints: ['cli/main.ts'], outfile: KUBECTL_PLUGIN, format: 'cjs' });
+const cli = await build({
+  ...usual,
+  entryPoints: ['cli/main.ts'],
+  outfile: KUBECTL_PLUGIN,
+  format: 'cjs',
+  define: { UI_PAGE_SCRIPT: textOf('.js'), UI_PAGE_STYLE: textOf('.css') },
+});
 await chmod(KUBECTL_PLUGIN, 0o755);
-const inputs = { ...processes.metafile.inputs, ...cli.metafile.inputs };
+const inputs = { ...processes.metafile.inputs, ...page.metafile.inputs, ...cli.metafile.inputs };
 const outputs = { ...processes.metafile.outputs, ...cli.metafile.outputs };
-await writeThirdParties('dist', { inputs, outputs });
+await writeThirdParties('dist', { inputs, outputs: { ...outputs, ...page.metafile.outputs } });
 
 const files = Object.entries(outputs).map(([path, { bytes }]) => ({ path, bytes }));
 for (const path of await buildPlugin('dist/cni', process.argv.slice(2)))

@@ -8,7 +8,7 @@ export default tseslint.config(
   { ignores: ['dist/**', 'node_modules/**', 'out/**', 'out.partial/**'] },
   js.configs.recommended,
   {
-    files: ['**/*.ts'],
+    files: ['**/*.ts', '**/*.tsx'],
     extends: [tseslint.configs.strictTypeChecked, tseslint.configs.stylisticTypeChecked],
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
     rules: {
@@ -36,7 +36,7 @@ export default tseslint.config(
     },
   },
   {
-    files: ['**/*.ts'],
+    files: ['**/*.ts', '**/*.tsx'],
     ignores: ['kube/clock.ts', '**/*.test.ts', 'e2e/**', 'bench/**', 'release/**', 'test/**', '**/testing/**'],
     rules: {
       'no-restricted-properties': [

@@ -9,7 +9,7 @@ describe('the layers', () => {
   let imports: Import[] = [];
 
   before(async () => {
-    const files = await findFiles('.ts');
+    const files = [...(await findFiles('.ts')), ...(await findFiles('.tsx'))];
     const read = async (file: string) => importsOf(file, await readFile(join(ROOT, file), 'utf8'));
     imports = (await Promise.all(files.map(read))).flat();
   });

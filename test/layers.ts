@@ -167,7 +167,7 @@ function isWithin(path: string, root: string): boolean {
 
 function targetOf(file: string, specifier: string): Import['target'] {
   if (specifier.startsWith('.')) {
-    return { path: posix.join(posix.dirname(file), specifier).replace(/\.js$/, '.ts') };
+    return { path: posix.join(posix.dirname(file), specifier).replace(/\.js(x?)$/, '.ts$1') };
   }
   if (isBuiltin(specifier)) return undefined;
   const [scope = '', name = ''] = specifier.split('/');

@@ -2,10 +2,11 @@ import type { Command } from '../command.js';
 import { IPS } from './ips.js';
 import { MIGRATE_WHEREABOUTS } from './migrate-whereabouts.js';
 import { RESERVE, UNRESERVE } from './reserve.js';
+import { UI } from './ui.js';
 import { UNINSTALL } from './uninstall.js';
 
 /** All commands, in the order of the help. */
-export const COMMANDS: readonly Command[] = [IPS, RESERVE, UNRESERVE, MIGRATE_WHEREABOUTS, UNINSTALL];
+export const COMMANDS: readonly Command[] = [IPS, UI, RESERVE, UNRESERVE, MIGRATE_WHEREABOUTS, UNINSTALL];
 
 /** First words that several commands share. */
 export const GROUPS: Readonly<Record<string, string>> = { migrate: 'migrate from another IPAM' };

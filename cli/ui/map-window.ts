@@ -1,7 +1,8 @@
 import { type Address, BITS, formatAddress, parseAddress } from '../../ipam/core/address.js';
 import { type Cidr, firstOf, formatCidr, lastOf } from '../../ipam/core/cidr.js';
 import type { LeaseRecord } from '../../ipam/core/lease.js';
-import { ADDRESS_STATES, type AddressMap, type AddressRun, type SubnetMap } from '../usage/address-map.js';
+import type { AddressMap, AddressRun, SubnetMap } from '../usage/address-map.js';
+import { ADDRESS_STATES } from '../usage/address-states.js';
 import { type Cell, cellsOf } from '../usage/cells.js';
 import type { LeaseRow, MapCell, MapWindow, PoolView } from './protocol.js';
 

@@ -6,15 +6,16 @@ export interface PageFiles {
   readonly style: string;
 }
 
-/** build.js replaces this name by the files. */
-declare const UI_PAGE: PageFiles | undefined;
+/** build.js replaces these names by the texts of the files. */
+declare const UI_PAGE_SCRIPT: string | undefined;
+declare const UI_PAGE_STYLE: string | undefined;
 
 /** @throws {CommandError} if this is not the built plugin */
 export function builtPage(): PageFiles {
-  if (typeof UI_PAGE === 'undefined') {
+  if (typeof UI_PAGE_SCRIPT === 'undefined' || typeof UI_PAGE_STYLE === 'undefined') {
     throw new CommandError(
-      'the web page is only in the built plugin: run `make build`, then dist/kubectl-holdfast.cjs ui',
+      'only the built plugin contains the web page: run `make build`, then dist/kubectl-holdfast.cjs ui',
     );
   }
-  return UI_PAGE;
+  return { script: UI_PAGE_SCRIPT, style: UI_PAGE_STYLE };
 }

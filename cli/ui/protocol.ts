@@ -1,4 +1,4 @@
-import type { AddressState } from '../usage/address-map.js';
+import type { AddressState } from '../usage/address-states.js';
 
 /** What the server sends to the page. Text of objects has no hidden characters, and is bounded. */
 

@@ -34,7 +34,11 @@ export class Ui {
 
   private constructor(deps: UiDeps, { namespace }: UiOptions, onOpened: () => void) {
     const { client, clock, random, randomBytes, page } = deps;
-    const onChange = () => this.server.changed();
+    const onChange = () => {
+      // the history begins with the first list
+      if (this.#history.times.length === 0) this.#takeSample(clock);
+      this.server.changed();
+    };
     this.#cluster = new ClusterWatch({ client, clock, random, onChange }, namespace);
     const sources = { cluster: this.#cluster, history: this.#history, wall: () => clock.wall() };
     this.server = new UiServer({
@@ -71,11 +75,14 @@ export class Ui {
     const { signal } = this.#abort;
     while (!signal.aborted) {
       await clock.sleep(this.#history.intervalMs, signal);
-      const { cache, status } = this.#cluster.pools;
-      if (status.state === 'loading') continue;
-      this.#history.sample(clock.wall(), cache.list().map(usedOf));
+      this.#takeSample(clock);
       this.server.changed();
     }
+  }
+
+  #takeSample(clock: Clock): void {
+    const { cache, status } = this.#cluster.pools;
+    if (status.state === 'live') this.#history.sample(clock.wall(), cache.list().map(usedOf));
   }
 }
 

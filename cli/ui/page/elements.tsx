@@ -1,0 +1,205 @@
+import type { ComponentChildren, VNode } from 'preact';
+import type { BoundedList, ClaimRow, ConditionRow, PoolRow } from '../protocol.js';
+import { poolHref, vmHref } from './route.js';
+
+export interface Column<Row> {
+  readonly title: string;
+  readonly cell: (row: Row) => ComponentChildren;
+}
+
+interface TableProps<Row> {
+  readonly caption: string;
+  readonly columns: readonly Column<Row>[];
+  readonly list: BoundedList<Row>;
+  /** Shown in place of an empty table. */
+  readonly empty: string;
+  readonly keyOf: (row: Row) => string;
+}
+
+/** A table of a list; the first column names the row. */
+export function Table<Row>({ caption, columns, list, empty, keyOf }: TableProps<Row>): VNode {
+  if (list.total === 0) return <p class="empty">{empty}</p>;
+  return (
+    <div class="table" role="region" aria-label={caption} tabIndex={0}>
+      <table>
+        <caption>
+          {caption}: {list.total}
+          {list.rows.length < list.total && `, of which the first ${list.rows.length} are shown. Filter to see others.`}
+        </caption>
+        <thead>
+          <tr>
+            {columns.map(({ title }) => (
+              <th scope="col" key={title}>
+                {title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {list.rows.map((row) => (
+            <tr key={keyOf(row)}>
+              {columns.map(({ title, cell }, index) =>
+                index === 0 ? (
+                  <th scope="row" key={title}>
+                    {cell(row)}
+                  </th>
+                ) : (
+                  <td key={title}>{cell(row)}</td>
+                ),
+              )}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+export function Problems({ problems }: { problems: readonly ConditionRow[] }): VNode | null {
+  if (problems.length === 0) return null;
+  return (
+    <ul class="problems">
+      {problems.map(({ type, reason, message }) => (
+        <li key={type}>
+          <strong>{reason}</strong>: {message}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** The use of a pool over time, as a line. */
+export function UseLine({
+  used,
+  times,
+  capacity,
+}: {
+  used: PoolRow['used'];
+  times: readonly number[];
+  capacity: number;
+}): VNode {
+  const known = used.filter((value) => value !== null);
+  const [first, last] = [known[0], known.at(-1)];
+  if (first === undefined || last === undefined) return <span class="quiet">not known yet</span>;
+  const [begin = 0, end = 0] = [times[times.length - used.length], times.at(-1)];
+  const x = (index: number) => ((times[times.length - used.length + index] ?? end) - begin) / Math.max(end - begin, 1);
+  const points = used.flatMap((value, index) =>
+    value === null
+      ? []
+      : [`${(x(index) * 118 + 1).toFixed(1)},${(23 - (22 * value) / Math.max(capacity, 1)).toFixed(1)}`],
+  );
+  const label = `${first} addresses in use at ${timeText(begin)}, ${last} now, of ${capacity}`;
+  return (
+    <svg class="line" role="img" aria-label={label} viewBox="0 0 120 24" width="120" height="24">
+      <polyline points={points.join(' ')} />
+    </svg>
+  );
+}
+
+const POOL_COLUMNS = (times: readonly number[]): readonly Column<PoolRow>[] => [
+  {
+    title: 'Pool',
+    cell: ({ name, isReady }) => (
+      <>
+        <a href={poolHref(name)}>{name}</a>
+        {!isReady && <span class="badge">not ready</span>}
+      </>
+    ),
+  },
+  { title: 'Network', cell: ({ network }) => network },
+  {
+    title: 'Subnets',
+    cell: ({ cidrs }) =>
+      cidrs.map((cidr) => (
+        <div class="number" key={cidr}>
+          {cidr}
+        </div>
+      )),
+  },
+  { title: 'In use', cell: ({ counts }) => (counts === undefined ? '' : <Use {...counts} />) },
+  { title: 'Free', cell: ({ counts }) => <span class="number">{number(counts?.free)}</span> },
+  { title: 'Cooling down', cell: ({ counts }) => <span class="number">{number(counts?.cooling)}</span> },
+  {
+    title: times[0] === undefined ? 'Over time' : `Since ${timeText(times[0])}`,
+    cell: ({ used, counts }) => <UseLine used={used} times={times} capacity={counts?.capacity ?? 0} />,
+  },
+  { title: 'Problems', cell: ({ problems }) => <Problems problems={problems} /> },
+];
+
+export function PoolTable({
+  pools,
+  times,
+  empty,
+}: {
+  pools: BoundedList<PoolRow>;
+  times: readonly number[];
+  empty: string;
+}): VNode {
+  return <Table caption="Pools" columns={POOL_COLUMNS(times)} list={pools} empty={empty} keyOf={({ name }) => name} />;
+}
+
+const CLAIM_COLUMNS: readonly Column<ClaimRow>[] = [
+  {
+    title: 'VM',
+    cell: ({ namespace, vm, name }) =>
+      vm === '' ? `${namespace}/${name}` : <a href={vmHref(namespace, vm)}>{`${namespace}/${vm}`}</a>,
+  },
+  { title: 'Network', cell: ({ network }) => network },
+  { title: 'Addresses', cell: ({ addresses }) => addresses.join(', ') || 'none' },
+  { title: 'MAC address', cell: ({ mac }) => mac },
+  { title: 'State', cell: ({ state }) => state },
+  { title: 'Problems', cell: ({ problems }) => <Problems problems={problems} /> },
+];
+
+export function ClaimTable({
+  caption,
+  claims,
+  empty,
+}: {
+  caption: string;
+  claims: BoundedList<ClaimRow>;
+  empty: string;
+}): VNode {
+  const keyOf = ({ namespace, name }: ClaimRow) => `${namespace}/${name}`;
+  return <Table caption={caption} columns={CLAIM_COLUMNS} list={claims} empty={empty} keyOf={keyOf} />;
+}
+
+/** A bar with the numbers beside it. */
+function Use({ leased, capacity, cooling }: { leased: number; capacity: number; cooling: number }): VNode {
+  const share = (count: number) => `${(100 * count) / Math.max(capacity, 1)}%`;
+  return (
+    <span class="number">
+      <span class="bar" aria-hidden="true">
+        <span class="s-allocated" style={{ width: share(leased) }} />
+        <span class="s-cooling" style={{ width: share(cooling) }} />
+      </span>
+      {`${number(leased)} of ${number(capacity)}`}
+    </span>
+  );
+}
+
+export function number(value: number | undefined): string {
+  return value === undefined ? '' : value.toLocaleString('en');
+}
+
+export function timeText(time: number | string): string {
+  const date = new Date(time);
+  return Number.isNaN(date.getTime()) ? '' : date.toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'medium' });
+}
+
+/** A field that narrows a list or searches, without a key press too many. */
+export function SearchField({
+  label,
+  value,
+  onInput,
+}: {
+  label: string;
+  value: string;
+  onInput: (text: string) => void;
+}): VNode {
+  return (
+    <label class="search">
+      {label} <input type="search" value={value} onInput={({ currentTarget }) => onInput(currentTarget.value)} />
+    </label>
+  );
+}

@@ -1,0 +1,142 @@
+import { render, type VNode } from 'preact';
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import type { PartStatus, ServerView } from '../protocol.js';
+import { SearchField } from './elements.jsx';
+import { readRoute, type Route, viewQuery } from './route.js';
+import { type Connection, useView } from './use-view.js';
+import { Pool, Pools, Search, type SetParam, Vm, Vms, Waiting } from './views.jsx';
+
+const LINKS = [
+  { view: 'pools', text: 'Pools' },
+  { view: 'vms', text: 'VMs' },
+  { view: 'waiting', text: 'Waiting' },
+];
+
+function App(): VNode {
+  const [route, setParam] = useRoute();
+  const { view, connection } = useView(viewQuery(route));
+  const title = titleOf(route);
+  const heading = useHeadingFocus(title);
+  return (
+    <>
+      <a class="skip" href="#main" onClick={(event) => (event.preventDefault(), heading.current?.focus())}>
+        Skip to the content
+      </a>
+      <header class="top">
+        <a class="brand" href="#/pools">
+          Holdfast
+        </a>
+        <nav aria-label="Views">
+          {LINKS.map(({ view: name, text }) => (
+            <a key={name} href={`#/${name}`} aria-current={route.view === name ? 'page' : undefined}>
+              {text}
+            </a>
+          ))}
+        </nav>
+        <div role="search">
+          <SearchField
+            label="Search"
+            value={route.view === 'search' ? (route.params.get('q') ?? '') : ''}
+            onInput={(text) => location.replace(`#/search?${new URLSearchParams({ q: text }).toString()}`)}
+          />
+        </div>
+        <p role="status" class={`connection ${connection}`}>
+          {CONNECTIONS[connection]}
+        </p>
+      </header>
+      <main id="main">
+        <h1 tabIndex={-1} ref={heading}>
+          {title}
+        </h1>
+        <Parts parts={view?.parts ?? []} />
+        {view?.view === route.view ? <Body view={view} route={route} setParam={setParam} /> : <p>Loading…</p>}
+      </main>
+    </>
+  );
+}
+
+const CONNECTIONS: Readonly<Record<Connection, string>> = {
+  connecting: 'Connecting…',
+  live: 'Live',
+  lost: 'Connection lost. Trying again…',
+  ended: 'The server has ended. Run kubectl holdfast ui again.',
+};
+
+function Body(props: { view: ServerView; route: Route; setParam: SetParam }): VNode {
+  const { view } = props;
+  switch (view.view) {
+    case 'pools':
+      return <Pools {...props} view={view} />;
+    case 'pool':
+      return <Pool {...props} view={view} />;
+    case 'vms':
+      return <Vms {...props} view={view} />;
+    case 'vm':
+      return <Vm {...props} view={view} />;
+    case 'waiting':
+      return <Waiting {...props} view={view} />;
+    case 'search':
+      return <Search {...props} view={view} />;
+  }
+}
+
+/** Says which objects are not shown, or only in part. */
+function Parts({ parts }: { parts: readonly PartStatus[] }): VNode | null {
+  const lines = parts.flatMap(({ resource, state, namespace, message = '' }) => {
+    if (state === 'loading') return `Reading ${resource}…`;
+    if (state !== 'live') return `${resource}: ${message}`;
+    return namespace === undefined || resource === 'events'
+      ? []
+      : `${resource}: you may list them only in namespace ${namespace}`;
+  });
+  if (lines.length === 0) return null;
+  return (
+    <section aria-label="What is not shown" class="parts">
+      <ul>
+        {lines.map((line) => (
+          <li key={line}>{line}</li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function useRoute(): [Route, SetParam] {
+  const [route, setRoute] = useState(() => readRoute(location.hash));
+  useEffect(() => {
+    const update = () => setRoute(readRoute(location.hash));
+    addEventListener('hashchange', update);
+    return () => removeEventListener('hashchange', update);
+  }, []);
+  const setParam = useCallback<SetParam>((key, value) => {
+    const [path = '', query = ''] = location.hash.split('?', 2);
+    const params = new URLSearchParams(query);
+    if (value === '') params.delete(key);
+    else params.set(key, value);
+    location.replace(`${path === '' ? '#/pools' : path}?${params.toString()}`);
+  }, []);
+  return [route, setParam];
+}
+
+/** Moves the focus to the heading of a new view, so that screen readers read it. Not on the first one: the browser begins there anyway. */
+function useHeadingFocus(title: string) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  const isFirst = useRef(true);
+  useEffect(() => {
+    document.title = `${title} – Holdfast`;
+    // whoever types into a search field continues to type
+    if (!isFirst.current && !(document.activeElement instanceof HTMLInputElement)) heading.current?.focus();
+    isFirst.current = false;
+  }, [title]);
+  return heading;
+}
+
+function titleOf({ view, namespace, name }: Route): string {
+  if (view === 'pool') return `Pool ${name}`;
+  if (view === 'vm') return `VM ${namespace}/${name}`;
+  return view === 'search' ? 'Search' : (LINKS.find((link) => link.view === view)?.text ?? '');
+}
+
+const root = document.getElementById('app');
+root?.replaceChildren();
+if (root !== null) render(<App />, root);

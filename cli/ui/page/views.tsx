@@ -1,0 +1,236 @@
+import type { VNode } from 'preact';
+import type {
+  ConditionRow,
+  EventRow,
+  LeaseRow,
+  PoolsView,
+  PoolView,
+  SearchHit,
+  SearchView,
+  VmRow,
+  VmsView,
+  VmView,
+  WaitingView,
+} from '../protocol.js';
+import { AddressMap } from './address-map.jsx';
+import {
+  ClaimTable,
+  type Column,
+  number,
+  PoolTable,
+  Problems,
+  SearchField,
+  Table,
+  timeText,
+  UseLine,
+} from './elements.jsx';
+import { poolHref, type Route, vmHref } from './route.js';
+
+/** Changes one parameter of the route, without a new entry in the browser's history. */
+export type SetParam = (key: string, value: string) => void;
+
+interface ViewProps<View> {
+  readonly view: View;
+  readonly route: Route;
+  readonly setParam: SetParam;
+}
+
+export function Pools({ view, route, setParam }: ViewProps<PoolsView>): VNode {
+  return (
+    <>
+      <Filter route={route} setParam={setParam} />
+      <PoolTable pools={view.pools} times={view.times} empty="No pool is shown." />
+    </>
+  );
+}
+
+export function Pool({ view, route }: ViewProps<PoolView>): VNode {
+  const { pool, conditions, times, subnets, window: shown, waiting } = view;
+  if (pool === undefined) return <p class="empty">There is no pool of this name, or you may not read it.</p>;
+  const { counts, network, problems } = pool;
+  return (
+    <>
+      <Problems problems={problems} />
+      <dl class="facts">
+        <Fact name="Network" value={network} />
+        {counts !== undefined && (
+          <>
+            <Fact name="Capacity" value={number(counts.capacity)} />
+            <Fact
+              name="Leased"
+              value={`${number(counts.leased)}, ${number(counts.heldByStopped)} of them by stopped VMs`}
+            />
+            <Fact name="Cooling down" value={number(counts.cooling)} />
+            <Fact name="Reserved" value={number(counts.reserved)} />
+            <Fact name="Free" value={number(counts.free)} />
+          </>
+        )}
+        <div>
+          <dt>{times[0] === undefined ? 'Use' : `Use since ${timeText(times[0])}`}</dt>
+          <dd>
+            <UseLine used={pool.used} times={times} capacity={counts?.capacity ?? 0} />
+          </dd>
+        </div>
+      </dl>
+      <h2>Addresses</h2>
+      {subnets.length > 1 && (
+        <nav aria-label="Subnets" class="subnets">
+          {subnets.map(({ cidr, top, bits }) => (
+            <a key={cidr} href={poolHref(pool.name, { first: top, bits })}>
+              {cidr}
+            </a>
+          ))}
+        </nav>
+      )}
+      {shown === undefined ? (
+        <p class="empty">The map needs the right to list AddressLeases, and a pool whose spec is valid.</p>
+      ) : (
+        <AddressMap pool={pool.name} shown={shown} at={route.params.get('at') ?? ''} />
+      )}
+      <h2>Waiting for an address</h2>
+      <ClaimTable caption="Claims that wait" claims={waiting} empty="No claim waits because the pool is full." />
+      <h2>Conditions</h2>
+      <ConditionTable conditions={conditions} />
+    </>
+  );
+}
+
+export function Vms({ view, route, setParam }: ViewProps<VmsView>): VNode {
+  return (
+    <>
+      <Filter route={route} setParam={setParam} />
+      <Table
+        caption="VMs"
+        columns={VM_COLUMNS}
+        list={view.vms}
+        empty="No VM is shown."
+        keyOf={({ namespace, name }) => `${namespace}/${name}`}
+      />
+    </>
+  );
+}
+
+const VM_COLUMNS: readonly Column<VmRow>[] = [
+  { title: 'VM', cell: ({ namespace, name }) => <a href={vmHref(namespace, name)}>{`${namespace}/${name}`}</a> },
+  { title: 'Status', cell: ({ status }) => status },
+  { title: 'Node', cell: ({ node }) => node },
+  { title: 'Addresses', cell: ({ addresses }) => addresses.join(', ') || 'none' },
+  { title: 'Problem', cell: ({ problem }) => problem },
+];
+
+export function Vm({ view }: ViewProps<VmView>): VNode {
+  const { vm, claims, leases, events } = view;
+  return (
+    <>
+      {vm === undefined ? (
+        <p class="empty">There is no VM of this name, or you may not read it.</p>
+      ) : (
+        <dl class="facts">
+          <Fact name="Status" value={vm.status} />
+          <Fact name="Node" value={vm.node} />
+          <Fact name="Addresses" value={vm.addresses.join(', ') || 'none'} />
+        </dl>
+      )}
+      <ClaimTable caption="Claims" claims={{ rows: claims, total: claims.length }} empty="The VM has no claim." />
+      <Table
+        caption="Leases"
+        columns={LEASE_COLUMNS}
+        list={{ rows: leases, total: leases.length }}
+        empty="No lease of its claims is known."
+        keyOf={({ address, pool }) => `${pool} ${address}`}
+      />
+      <Table
+        caption="Events"
+        columns={EVENT_COLUMNS}
+        list={events}
+        empty="There are no events. Kubernetes deletes them after an hour."
+        keyOf={({ object, reason, last, message }) => `${object} ${reason} ${last} ${message}`}
+      />
+    </>
+  );
+}
+
+const LEASE_COLUMNS: readonly Column<LeaseRow>[] = [
+  {
+    title: 'Address',
+    cell: ({ address, pool }) => <a href={poolHref(pool, { first: address, bits: 8 })}>{address}</a>,
+  },
+  { title: 'Pool', cell: ({ pool }) => <a href={poolHref(pool)}>{pool}</a> },
+  {
+    title: 'State',
+    cell: ({ state, releasedAt }) => (releasedAt === undefined ? state : `released at ${timeText(releasedAt)}`),
+  },
+  { title: 'Node', cell: ({ node }) => node },
+  { title: 'MAC address', cell: ({ mac }) => mac },
+];
+
+const EVENT_COLUMNS: readonly Column<EventRow>[] = [
+  { title: 'Last seen', cell: ({ last, count }) => `${timeText(last)}${count > 1 ? `, ${count} times` : ''}` },
+  { title: 'Type', cell: ({ type }) => <span class={type === 'Warning' ? 'badge' : ''}>{type}</span> },
+  { title: 'Reason', cell: ({ reason }) => reason },
+  { title: 'Object', cell: ({ object }) => object },
+  { title: 'Message', cell: ({ message }) => message },
+];
+
+export function Waiting({ view }: ViewProps<WaitingView>): VNode {
+  return (
+    <>
+      <ClaimTable caption="Claims that wait or have a problem" claims={view.claims} empty="No claim waits." />
+      <PoolTable pools={view.pools} times={[]} empty="All pools are ready and have free addresses." />
+    </>
+  );
+}
+
+export function Search({ view, route }: ViewProps<SearchView>): VNode {
+  const query = route.params.get('q') ?? '';
+  const empty =
+    query === '' ? 'Write an address, a MAC address, or a part of a name.' : `Nothing found for “${query}”.`;
+  return (
+    <Table
+      caption="Found"
+      columns={HIT_COLUMNS}
+      list={view.hits}
+      empty={empty}
+      keyOf={({ kind, text, detail }) => `${kind} ${text} ${detail}`}
+    />
+  );
+}
+
+const HIT_COLUMNS: readonly Column<SearchHit>[] = [
+  { title: 'Name', cell: ({ text, href }) => <a href={href}>{text}</a> },
+  { title: 'Kind', cell: ({ kind }) => kind },
+  { title: 'Details', cell: ({ detail }) => detail },
+];
+
+const CONDITION_COLUMNS: readonly Column<ConditionRow>[] = [
+  { title: 'Type', cell: ({ type }) => type },
+  { title: 'Status', cell: ({ status }) => status },
+  { title: 'Reason', cell: ({ reason }) => reason },
+  { title: 'Message', cell: ({ message }) => message },
+  { title: 'Since', cell: ({ since }) => timeText(since) },
+];
+
+function ConditionTable({ conditions }: { conditions: readonly ConditionRow[] }): VNode {
+  return (
+    <Table
+      caption="Conditions"
+      columns={CONDITION_COLUMNS}
+      list={{ rows: conditions, total: conditions.length }}
+      empty="There are no conditions yet."
+      keyOf={({ type }) => type}
+    />
+  );
+}
+
+function Filter({ route, setParam }: { route: Route; setParam: SetParam }): VNode {
+  return <SearchField label="Filter" value={route.params.get('q') ?? ''} onInput={(text) => setParam('q', text)} />;
+}
+
+function Fact({ name, value }: { name: string; value: string }): VNode {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{value}</dd>
+    </div>
+  );
+}
