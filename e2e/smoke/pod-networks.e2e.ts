@@ -39,6 +39,12 @@ describe('The networks of pods on the bed', function () {
     await networks.check(one);
   });
 
+  it('leave the log files of each call in the folder of the bed', async () => {
+    await networks.attach(await stage.createPod('node-1', []));
+    const files = await readdir(stage.plane.logDir);
+    expect(files.filter((name) => /^multus\..*\.log\.INFO\./.test(name))).to.not.deep.equal([]);
+  });
+
   it('are attached once if attach is repeated', async () => {
     const pod = await stage.createPod('node-1', []);
     const [one, two] = await Promise.all([networks.attach(pod), networks.attach(pod)]);

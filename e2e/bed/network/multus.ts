@@ -89,16 +89,21 @@ export class Multus {
   }
 
   #call(verb: string, pod: KubeObject, sandbox: Sandbox): Promise<CommandResult> {
-    const { wire, node, cniBin } = this.#options;
+    const { wire, node, cniBin, logDir } = this.#options;
     const command = join(wire.binaries, verb === 'hotplug' ? 'hotplug' : 'multus');
-    const env = { CNI_COMMAND: verb, CNI_IFNAME: 'eth0', CNI_PATH: cniBin, PATH: process.env.PATH ?? '' };
     const { containerId, netns } = sandbox;
-    const call = {
-      command,
-      env: { ...env, CNI_CONTAINERID: containerId, CNI_NETNS: netns, CNI_ARGS: cniArgs(pod, containerId) },
-      stdin: this.#config,
+    const env = {
+      CNI_COMMAND: verb,
+      CNI_CONTAINERID: containerId,
+      CNI_NETNS: netns,
+      CNI_IFNAME: 'eth0',
+      CNI_ARGS: cniArgs(pod, containerId),
+      CNI_PATH: cniBin,
+      PATH: process.env.PATH ?? '',
+      // Each call leaves a log of klog there, besides Multus' own.
+      TMPDIR: logDir,
     };
-    return this.#slots.run(() => wire.run(`node/${node}`, call));
+    return this.#slots.run(() => wire.run(`node/${node}`, { command, env, stdin: this.#config }));
   }
 }
 
