@@ -1,8 +1,8 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
-import type { AllocationRefusal } from '../core/index.js';
 import type { Pool } from '../core/pool.js';
 import { isPoolExhausted } from './apply.js';
 import type { ClaimMetrics } from './metrics.js';
+import type { Findings } from './plan.js';
 import type { ClaimWaitList } from './wait-list.js';
 
 export interface ClaimWaitDependencies {
@@ -13,12 +13,16 @@ export interface ClaimWaitDependencies {
 /** Queues a claim for the addresses that it was refused. */
 export function startWaiting(
   key: string,
-  { claim, pool, refusals }: { claim: IPAMClaim; pool: Pool; refusals: readonly AllocationRefusal[] },
+  { claim, pool, need, move, drain }: { claim: IPAMClaim; pool: Pool } & Pick<Findings, 'need' | 'move' | 'drain'>,
   { waitList, metrics }: ClaimWaitDependencies,
 ): void {
+  const refusals = [need, move].filter((refusal) => refusal !== undefined);
+  const lacksAny = refusals.some(isPoolExhausted);
+  const isDraining = !lacksAny && drain !== undefined && isPoolExhausted(drain);
   waitList.set(key, {
     created: claim.metadata.creationTimestamp ?? '',
-    ...(refusals.some(isPoolExhausted) && { pool }),
+    ...((lacksAny || isDraining) && { pool }),
+    ...(isDraining && { isDraining }),
     addresses: refusals.flatMap(({ address }) => (address ? [{ addressSpace: pool.addressSpace, address }] : [])),
   });
   metrics.setWaiting(waitList.size);

@@ -28,7 +28,10 @@ export function createClaimMetrics(metrics: Pick<Metrics, 'counter' | 'gauge'>):
     ['reason'],
   );
   const releases = metrics.counter('ipam_claim_releases_total', 'Released leases of claims.');
-  const waitingClaims = metrics.gauge('ipam_claims_waiting', 'Claims that wait for an address.');
+  const waitingClaims = metrics.gauge(
+    'ipam_claims_waiting',
+    'Claims that wait for an address. Those that wait only to leave a draining range are not counted.',
+  );
   return {
     countStep: (step) => steps.inc({ step }),
     countAllocation: (purpose, outcome) => allocations.inc({ purpose, outcome }),

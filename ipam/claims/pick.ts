@@ -16,16 +16,13 @@ import type { Pool } from '../core/pool.js';
 import { type HolderViews, explainCopiedRequest } from './copied-request.js';
 import type { ClaimWaitList } from './wait-list.js';
 
-/** Sorts after all times. */
-const AFTER_ALL = '~';
-
 /** The leases to pick from, and the rules of picking. */
 export interface PickInput extends HolderViews {
   view: SpaceView;
   terms: AllocationContext;
   waitList: Pick<ClaimWaitList, 'countOlder'>;
-  /** The claim has addresses already: all claims that wait come first. Default: those that are older. */
-  isLast?: boolean;
+  /** The claim has an address that is draining: claims without an address come first. Default: those that are older. */
+  isDraining?: boolean;
   /** Called for a family of which all free addresses are in blocks of nodes. */
   noteShortage?: (family: Family) => void;
 }
@@ -38,12 +35,14 @@ export function pick(
   claim: IPAMClaim,
   pool: Pool,
   request: AllocationRequest,
-  { view, terms, claims, waitList, isLast = false, noteShortage }: PickInput,
+  { view, terms, claims, waitList, isDraining = false, noteShortage }: PickInput,
 ): AllocationResult {
   const result = explainCopiedRequest(claim, findCandidates(pool, request, view, terms), { view, claims });
   const needed = familiesNeedingFreeAddress(result, request);
   for (const family of needed) if (view.space.isUnlentExhausted(pool.name, family)) noteShortage?.(family);
-  const olderClaims = request.families.length === 0 ? 0 : waitList.countOlder(pool.name, placeOf(claim, isLast));
+  const { creationTimestamp: created = '' } = claim.metadata;
+  const olderClaims =
+    request.families.length === 0 ? 0 : waitList.countOlder(pool.name, { key: objectKey(claim), created, isDraining });
   if (olderClaims === 0) return result;
   if (!result.ok) {
     // the oldest waiting claim is retried by time, and wakes the others
@@ -68,9 +67,4 @@ function familiesNeedingFreeAddress(result: AllocationResult, { mac, families }:
 
 function isStickyFor(mac: string | undefined, candidate: AllocationCandidate): boolean {
   return candidate.kind === 'take' && mac !== undefined && candidate.lease.mac === mac;
-}
-
-/** Returns the claim's place among those that wait. */
-function placeOf(claim: IPAMClaim, isLast: boolean): { key: string; created: string } {
-  return { key: objectKey(claim), created: isLast ? AFTER_ALL : (claim.metadata.creationTimestamp ?? '') };
 }

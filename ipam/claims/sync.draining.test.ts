@@ -73,7 +73,7 @@ describe('syncing a claim whose address is in a draining range', () => {
     expect(scene.ipsOf('a')).to.deep.equal(['10.0.0.4']);
   });
 
-  it('keeps it if nothing else is free, says so, and moves when it is tried again and an address is free', async () => {
+  it('keeps it if nothing else is free, says so, and moves when an address is free', async () => {
     occupy('b', '10.0.0.4');
     occupy('c', '10.0.0.5');
     drain();
@@ -99,6 +99,22 @@ describe('syncing a claim whose address is in a draining range', () => {
     await scene.cluster.coolDown();
     expect(scene.ipsOf('d')).to.deep.equal(['10.0.0.4']);
     expect(scene.ipsOf('a')).to.deep.equal(['10.0.0.2']);
+  });
+
+  it('waits behind all claims without an address, and moves when they have theirs', async () => {
+    occupy('b', '10.0.0.4');
+    occupy('c', '10.0.0.5');
+    drain();
+    await scene.cluster.settle();
+    scene.create('d');
+    await scene.cluster.settle();
+    expect(scene.process.waitList.size).to.equal(1);
+    scene.finish('b');
+    scene.finish('c');
+    await scene.cluster.settle();
+    await scene.cluster.coolDown();
+    expect([scene.ipsOf('d'), scene.ipsOf('a')].flat()).to.have.members(['10.0.0.4', '10.0.0.5']);
+    expect(drainingOf('a')).to.equal(undefined);
   });
 
   it('gets it again if its lease is lost while a pod uses it', async () => {

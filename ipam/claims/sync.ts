@@ -8,7 +8,7 @@ import type { PersistentIPsGate } from '../../cluster/persistent-ips-gate.js';
 import type { LeaseClient } from '../../cluster/lease-writes.js';
 import type { Address, Family } from '../core/address.js';
 import { leaseTimesOf } from '../core/lease-times.js';
-import type { AllocationRefusal, LeaseRecord } from '../core/index.js';
+import type { LeaseRecord } from '../core/index.js';
 import type { Pool } from '../core/pool.js';
 import type { LeaseBook } from '../leases/lease-book.js';
 import type { BlockReconciler } from '../blocks/block-reconciler.js';
@@ -222,9 +222,16 @@ class ClaimSync {
       restoreHoldOn: (address: Address) => restoreHolds.holdAgainst(claim, pool.addressSpace, address),
     };
     const request = allocationRequestOf(step, observed, stickyMAC);
-    const isLast = purpose === 'drain';
+    const isDraining = purpose === 'drain';
     const noteShortage = (family: Family) => blocks?.noteShortage(pool.name, family);
-    const chosen = pick(claim, pool, request, { view: book.view(pool), terms, claims, waitList, isLast, noteShortage });
+    const chosen = pick(claim, pool, request, {
+      view: book.view(pool),
+      terms,
+      claims,
+      waitList,
+      isDraining,
+      noteShortage,
+    });
     // no await between the choice and the moment when it is pending or waited for
     const outcome = chosen.ok
       ? await allocateAll(chosen.candidates, { claim, pool, launchers: request.launchers }, this.#context())
@@ -233,7 +240,7 @@ class ClaimSync {
     if (outcome.kind === 'refused') {
       metrics.countRefusal(outcome.refusal.reason);
       this.#findings[purpose] = outcome.refusal;
-      if (!isLast) startWaiting(this.#input.key, { claim, pool, refusals: this.#refusals }, this.#dependencies);
+      startWaiting(this.#input.key, { claim, pool, ...this.#findings }, this.#dependencies);
     } else if (outcome.kind === 'allocated') {
       stopWaiting(this.#input.key, this.#dependencies);
       // it may need other addresses now
@@ -268,22 +275,16 @@ class ClaimSync {
     const { restoreHolds, clock, waitList } = this.#dependencies;
     const { key, gracePeriods } = this.#input;
     if (this.#claim !== undefined) restoreHolds.onSynced(this.#claim);
-    const { drain } = this.#findings;
-    if (this.#refusals.length === 0) stopWaiting(key, this.#dependencies);
-    const refusals = [...this.#refusals, ...(drain === undefined ? [] : [drain])];
+    const { need, move, drain } = this.#findings;
+    const refusals = [need, move, drain].filter((refusal) => refusal !== undefined);
     if (refusals.length === 0) {
+      stopWaiting(key, this.#dependencies);
       const ms = gracePeriods.remainingMs(key, clock.now()) || vmiRecheckDelayMs(observed);
       return ms > 0 ? { requeueAfterMs: ms } : undefined;
     }
     const retryAt = Math.min(...refusals.map((refusal) => refusal.retryAt ?? Infinity));
     const ms = Math.max(retryAt - clock.now(), MIN_RETRY_MS);
-    return { requeueAfterMs: Math.min(ms, waitList.recheckMs) };
-  }
-
-  /** Why the claim waits for addresses. */
-  get #refusals(): readonly AllocationRefusal[] {
-    const { need, move } = this.#findings;
-    return [need, move].filter((refusal) => refusal !== undefined);
+    return { requeueAfterMs: Math.min(ms, waitList.recheckMs(key)) };
   }
 
   #context() {

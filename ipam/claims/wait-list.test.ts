@@ -40,6 +40,37 @@ describe('claims that wait', () => {
     expect(waitList.size).to.equal(0);
   });
 
+  it('come before those whose address is draining, which are neither counted nor synced for counts', () => {
+    waitList.set('vms/a', { created: '1', pool: BLUE, isDraining: true });
+    waitList.set('vms/b', { created: '2', pool: BLUE });
+    expect(waitList.countOlder('blue', { key: 'vms/c', created: '3' })).to.equal(1);
+    expect(waitList.countOlder('blue', { key: 'vms/a', created: '1', isDraining: true })).to.equal(1);
+    expect(waitList.claimsToWake('blue', TEN)).to.deep.equal(['vms/b']);
+    expect(waitList.size).to.equal(1);
+    expect(waitList.recheckMs('vms/a')).to.be.greaterThan(waitList.recheckMs('vms/b'));
+    waitList.remove('vms/b');
+    expect(woken).to.deep.equal(['vms/a']);
+  });
+
+  it('move up in the queue when they lack an address, and back when they only drain', () => {
+    waitList.set('vms/a', { created: '1', pool: BLUE });
+    waitList.set('vms/b', { created: '2', pool: BLUE, isDraining: true });
+    waitList.set('vms/c', { created: '3', pool: BLUE });
+    const before = () => waitList.countOlder('blue', { key: 'vms/c', created: '3' });
+    expect(before()).to.equal(1);
+    waitList.set('vms/b', { created: '2', pool: BLUE });
+    expect([before(), waitList.size]).to.deep.equal([2, 3]);
+    waitList.set('vms/b', { created: '2', pool: BLUE, isDraining: true });
+    expect([before(), waitList.size]).to.deep.equal([1, 2]);
+  });
+
+  it('are counted if they wait for a requested address, although theirs is draining', () => {
+    const addresses = [{ addressSpace: 'blue', address: TEN }];
+    waitList.set('vms/a', { created: '1', pool: BLUE, isDraining: true, addresses });
+    expect(waitList.size).to.equal(1);
+    expect(waitList.countOlder('blue', { key: 'vms/b', created: '2' })).to.equal(0);
+  });
+
   it('keep their place and wake none when they are refused again', () => {
     waitList.set('vms/a', { created: '1', pool: BLUE });
     waitList.set('vms/b', { created: '2', pool: BLUE });
@@ -76,7 +107,7 @@ describe('claims that wait', () => {
     for (let index = 1; index < 1_000; index++) named(index);
     expect([160_000, 160_001].map((now) => waitList.canUpdateCounts('vms/0', now))).to.deep.equal([true, false]);
     expect(waitList.canUpdateCounts('vms/0', 259_999)).to.equal(false);
-    expect(waitList.recheckMs).to.equal(100_000);
+    expect(waitList.recheckMs('vms/0')).to.equal(100_000);
   });
 
   it('are forgotten when a new leadership term begins', () => {

@@ -6,10 +6,14 @@ export interface AwaitedAddresses {
   /** The claim's creationTimestamp. */
   created: string;
   pool?: Pick<Pool, 'name' | 'addressSpace'>;
+  /** It has an address that is draining: claims without an address come first. */
+  isDraining?: boolean;
   addresses?: readonly { addressSpace: string; address: Address }[];
 }
 
 const RECHECK_MS = 5 * 60_000;
+/** Sorts after all times. */
+const AFTER_ALL = '~';
 const COUNTS_INTERVAL_MS = 60_000;
 const COUNTS_INTERVAL_PER_CLAIM_MS = 100;
 
@@ -18,7 +22,7 @@ interface WaitingClaim {
   created: string;
 }
 
-/** Claims that wait for an address of one pool, oldest first. */
+/** Claims that wait for an address of one pool: first those without one, oldest first. */
 interface PoolQueue {
   addressSpace: string;
   claims: WaitingClaim[];
@@ -31,6 +35,8 @@ interface PoolQueue {
 export class ClaimWaitList {
   readonly #wake: (keys: readonly string[]) => void;
   readonly #waits = new Map<string, AwaitedAddresses>();
+  /** Keys of claims that wait only because their address is draining. */
+  readonly #draining = new Set<string>();
   /** By key: when the counts in the claim's message were last compared, in ms. */
   readonly #recountedAt = new Map<string, number>();
   /** By pool. */
@@ -43,31 +49,34 @@ export class ClaimWaitList {
     this.#wake = wake;
   }
 
+  /** Counts the claims that wait, without those that wait only because their address is draining. */
   get size(): number {
-    return this.#waits.size;
+    return this.#waits.size - this.#draining.size;
   }
 
   /** Replaces what the claim waits for. */
   set(key: string, wait: AwaitedAddresses): void {
     const before = this.#waits.get(key);
-    if (before?.pool?.name !== wait.pool?.name) this.remove(key);
-    else this.#forgetAddresses(key, before);
+    if (before !== undefined && isSamePlace(before, wait)) this.#forgetAddresses(key, before);
+    else this.remove(key);
     this.#waits.set(key, wait);
-    if (wait.pool !== undefined) this.#join(key, wait.created, wait.pool);
+    if (isOnlyDraining(wait)) this.#draining.add(key);
+    else this.#draining.delete(key);
+    if (wait.pool !== undefined) this.#join({ key, created: placeOf(wait) }, wait.pool);
     for (const { addressSpace, address } of wait.addresses ?? []) {
       const place = addressKey(addressSpace, address);
       this.#byAddress.set(place, (this.#byAddress.get(place) ?? new Set()).add(key));
     }
   }
 
-  /** Milliseconds until a waiting claim is synced again, even if no event says that it can be served. */
-  get recheckMs(): number {
-    return Math.min(this.#recountMs, RECHECK_MS);
+  /** Milliseconds until a waiting claim is synced again, even if no event says that it can be served. The message about a draining address has no counts. */
+  recheckMs(key: string): number {
+    return this.#draining.has(key) ? RECHECK_MS : Math.min(this.#recountMs, RECHECK_MS);
   }
 
   /** Milliseconds between two messages of one claim with new counts: over all claims, at most ten messages a second change. */
   get #recountMs(): number {
-    return Math.max(COUNTS_INTERVAL_MS, this.#waits.size * COUNTS_INTERVAL_PER_CLAIM_MS);
+    return Math.max(COUNTS_INTERVAL_MS, this.size * COUNTS_INTERVAL_PER_CLAIM_MS);
   }
 
   /** Whether the message of a waiting claim may show new counts now. The interval starts with the first call, and again with each `true`. */
@@ -83,12 +92,13 @@ export class ClaimWaitList {
     const wait = this.#waits.get(key);
     if (wait === undefined) return;
     this.#waits.delete(key);
+    this.#draining.delete(key);
     this.#recountedAt.delete(key);
     this.#forgetAddresses(key, wait);
     const queue = wait.pool && this.#queues.get(wait.pool.name);
     if (wait.pool === undefined || queue === undefined) return;
     const { claims } = queue;
-    const index = insertionIndex(claims, { key, created: wait.created });
+    const index = insertionIndex(claims, { key, created: placeOf(wait) });
     if (claims[index]?.key === key) claims.splice(index, 1);
     const [next] = claims;
     if (next === undefined) this.#queues.delete(wait.pool.name);
@@ -98,14 +108,15 @@ export class ClaimWaitList {
   /** Removes all claims and wakes none. */
   clear(): void {
     this.#waits.clear();
+    this.#draining.clear();
     this.#recountedAt.clear();
     this.#queues.clear();
     this.#byAddress.clear();
   }
 
-  /** Counts the older claims that wait for the pool. */
-  countOlder(pool: string, claim: { key: string; created: string }): number {
-    return insertionIndex(this.#queues.get(pool)?.claims ?? [], claim);
+  /** Counts the claims that wait for the pool and come before this one. */
+  countOlder(pool: string, claim: { key: string } & Pick<AwaitedAddresses, 'created' | 'isDraining'>): number {
+    return insertionIndex(this.#queues.get(pool)?.claims ?? [], { key: claim.key, created: placeOf(claim) });
   }
 
   /** The claims to wake when a lease ends: those that wait for its address, and the oldest of each pool of its address space. */
@@ -119,11 +130,11 @@ export class ClaimWaitList {
     return [...exact, ...first.map(({ key }) => key)];
   }
 
-  #join(key: string, created: string, { name, addressSpace }: NonNullable<AwaitedAddresses['pool']>): void {
+  #join(claim: WaitingClaim, { name, addressSpace }: NonNullable<AwaitedAddresses['pool']>): void {
     const queue = this.#queues.get(name) ?? { addressSpace, claims: [] };
     queue.addressSpace = addressSpace;
-    const index = insertionIndex(queue.claims, { key, created });
-    if (queue.claims[index]?.key !== key) queue.claims.splice(index, 0, { key, created });
+    const index = insertionIndex(queue.claims, claim);
+    if (queue.claims[index]?.key !== claim.key) queue.claims.splice(index, 0, claim);
     this.#queues.set(name, queue);
   }
 
@@ -139,6 +150,19 @@ export class ClaimWaitList {
   #claim(key: string): WaitingClaim {
     return { key, created: this.#waits.get(key)?.created ?? '' };
   }
+}
+
+/** The time by which a claim is queued. */
+function placeOf({ created, isDraining = false }: Pick<AwaitedAddresses, 'created' | 'isDraining'>): string {
+  return isDraining ? AFTER_ALL + created : created;
+}
+
+function isSamePlace(before: AwaitedAddresses, wait: AwaitedAddresses): boolean {
+  return before.pool?.name === wait.pool?.name && before.isDraining === wait.isDraining;
+}
+
+function isOnlyDraining({ isDraining = false, addresses = [] }: AwaitedAddresses): boolean {
+  return isDraining && addresses.length === 0;
 }
 
 /** The index of the claim in the queue, or where to insert it: that many claims are older. */

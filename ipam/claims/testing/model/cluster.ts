@@ -115,7 +115,6 @@ export class IpamModelCluster {
     for (let round = 0; round < 6; round++) {
       this.world.now += 2 * MAX_STALENESS_MS + 1000;
       expire(this.world);
-      for (const process of this.processes) process.addDueRechecks();
       await this.settle();
     }
   }

@@ -1,12 +1,10 @@
 import { ADDRESS_POOL_WATCH } from '../../../../cluster/watch-specs.js';
 import type { IPAMClaim } from '../../../../api/ipam-claim.js';
 import { type KubeObject, objectKey } from '../../../../api/meta.js';
-import { ADDRESS_DRAINING, DrainingReason } from '../../../../api/names.js';
 import { createClaimSync } from '../../sync.js';
 import { CLAIM_PODS, ClaimPods } from '../../claim-pods.js';
 import { RestoreHolds } from '../../restore-holds.js';
 import { allClaimKeys, keysOfClaim, keysOfLease, keysOfNetworks, keysOfFreedAddress } from '../../triggers.js';
-import { conditionOf } from '../../status.js';
 import { ClaimWaitList } from '../../wait-list.js';
 import type { LeaseRecord } from '../../../core/lease.js';
 import { LeaseBook } from '../../../leases/lease-book.js';
@@ -76,13 +74,11 @@ class LaggingInformer<T extends KubeObject, S extends KubeObject> {
   }
 }
 
-/** An IPAM process that acts as the leader: its caches lag behind, and its queue has no clock except for draining addresses. */
+/** An IPAM process that acts as the leader: its caches lag behind, and its queue has no clock. */
 export class IpamModelProcess {
   readonly queue = new Set<string>();
   /** Keys whose last sync failed. */
   readonly retries = new Set<string>();
-  /** By key: when its last sync asked to run again, in ms. */
-  readonly #rechecks = new Map<string, number>();
   readonly events: string[] = [];
   readonly waitList: ClaimWaitList;
   readonly book = new LeaseBook();
@@ -91,7 +87,6 @@ export class IpamModelProcess {
   readonly gates = { stickyMAC: true };
   /** The number of addresses that stopped VMs hold. */
   heldByStopped = 0;
-  readonly #world: IpamWorld;
   readonly #informers: Record<Kind, { deliver(count: number): boolean }>;
   readonly #sync: (key: string) => Promise<SyncResult>;
 
@@ -101,7 +96,6 @@ export class IpamModelProcess {
     networks: readonly ParsedNad[],
     isGateOpen: () => boolean = () => true,
   ) {
-    this.#world = world;
     const claims = new LaggingInformer(world, 'ipamclaims', SERVED_CLAIM_WATCH);
     const leases = new LaggingInformer(world, 'addressleases', ADDRESS_LEASE_WATCH);
     const pools = new LaggingInformer(world, 'addresspools', ADDRESS_POOL_WATCH);
@@ -170,18 +164,6 @@ export class IpamModelProcess {
     this.add(allClaimKeys(this.claims.cache, this.book));
   }
 
-  /**
-   * Queues the claims that wait to leave a draining range and whose time to be synced again has come. All others that wait are on the wait list: an event
-   * must wake them, so the model does not.
-   */
-  addDueRechecks(): void {
-    for (const [key, at] of this.#rechecks) {
-      const claim = this.claim(key);
-      const draining = claim && conditionOf(claim, ADDRESS_DRAINING);
-      if (at <= this.#world.now && draining?.reason === DrainingReason.NoOtherAddress) this.add([key]);
-    }
-  }
-
   deliver(kind: Kind, count: number): boolean {
     return this.#informers[kind].deliver(count);
   }
@@ -206,12 +188,8 @@ export class IpamModelProcess {
   async syncFromQueue(key: string): Promise<void> {
     this.queue.delete(key);
     this.retries.delete(key);
-    this.#rechecks.delete(key);
     try {
       const result = await this.sync(key);
-      if (result !== undefined && 'requeueAfterMs' in result) {
-        this.#rechecks.set(key, this.#world.now + result.requeueAfterMs);
-      }
       if (result !== undefined && 'retry' in result) this.retries.add(key);
     } catch (error) {
       if (error instanceof TypeError || (error as Error).name === 'Violation') throw error;
