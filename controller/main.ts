@@ -17,7 +17,7 @@ import { BlockedWorkloads } from './claims/blocked-workloads.js';
 import { createControllerMetrics } from './claims/metrics.js';
 import { CreatedClaims } from './claims/created-claims.js';
 import { QuotaWaits } from './claims/quota-waits.js';
-import { UntoldChanges } from './claims/untold-changes.js';
+import { UnreportedChanges } from './claims/unreported-changes.js';
 import { WriteFailures } from './claims/write-failures.js';
 import { LAUNCHERS, QUOTAS } from './watch-specs.js';
 
@@ -42,7 +42,7 @@ interface Term {
   loop: ControllerLoop;
   createdClaims: CreatedClaims;
   quotaWaits: QuotaWaits;
-  untoldChanges: UntoldChanges;
+  unreportedChanges: UnreportedChanges;
   unanswered: UnansweredClaims;
 }
 
@@ -120,12 +120,12 @@ class Controller implements Component {
       informer.onChange(({ object: { metadata } }) => this.#add([joinKey(metadata.namespace, metadata.name)]));
     }
     launchers.onChange((change) => {
-      this.#term?.untoldChanges.launcherChanged(change);
+      this.#term?.unreportedChanges.launcherChanged(change);
       this.#add(keysOfLauncher(change, claims.cache));
     });
     claims.onChange((change) => {
       this.#term?.createdClaims.shown(change.object);
-      this.#term?.untoldChanges.claimChanged(change);
+      this.#term?.unreportedChanges.claimChanged(change);
       this.#add(keysOfClaim(change, this.#blockedWorkloads));
     });
     quotas.onChange((change) => this.#term?.quotaWaits.quotaChanged(change));
@@ -150,7 +150,7 @@ class Controller implements Component {
       queue.forget(key);
       queue.add(key);
     });
-    const untoldChanges = new UntoldChanges(clock);
+    const unreportedChanges = new UnreportedChanges(clock);
     const createdClaims = new CreatedClaims(clock);
     const sync = createSync({
       listers: this.#listers,
@@ -159,7 +159,7 @@ class Controller implements Component {
       blockedWorkloads: this.#blockedWorkloads,
       createdClaims,
       quotaWaits,
-      untoldChanges,
+      unreportedChanges,
       writeFailures: new WriteFailures(clock),
       areWorkloadsServed: () => this.#informers.vms.isServed && this.#informers.vmis.isServed,
       isGateOpen: (namespace) => isNamespaceServed(namespace, this.#gate, this.#config.namespace),
@@ -183,7 +183,7 @@ class Controller implements Component {
       gate: this.#gate,
       afterMs: this.#config.unhonouredAfterMs,
     });
-    this.#term = { queue, loop, createdClaims, quotaWaits, untoldChanges, unanswered };
+    this.#term = { queue, loop, createdClaims, quotaWaits, unreportedChanges, unanswered };
     loop.start();
     unanswered.start();
     this.#addAll();

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { Client } from '../../kube/client.js';
+import { TransportError } from '../../kube/errors.js';
 import { claim, vm, vmReference } from '../../test/workload-objects.js';
 import { CreatedClaims } from './created-claims.js';
 import { createSync } from './sync.js';
@@ -45,17 +46,23 @@ describe('claims that no watch event has shown yet', () => {
   describe('in a sync', () => {
     let world: ClaimsWorld;
     let api: WorldApi;
+    let events: string[];
     const given: WorkloadScenario = { vm: vm({ data: 'blue' }) };
 
     beforeEach(() => {
       world = new ClaimsWorld();
       api = new WorldApi(world);
+      events = [];
       world.create('vms', { ...vm({ data: 'blue' }), running: false });
     });
 
     /** Syncs with caches that show what is given. */
     function sync(shown: WorkloadScenario) {
-      const deps = { ...syncDependencies(cachesOf(shown), new Client(api)), createdClaims: created };
+      const deps = {
+        ...syncDependencies(cachesOf(shown), new Client(api)),
+        createdClaims: created,
+        events: { event: (_about: object, _type: string, reason: string) => void events.push(reason) },
+      };
       return createSync(deps)('vms/vm1');
     }
 
@@ -79,6 +86,50 @@ describe('claims that no watch event has shown yet', () => {
       await sync({ ...given, claims: [former] });
       expect(await sync(given), 'after the claim on the former network is gone').to.have.property('retry');
       expect(claims()).to.deep.equal([SWAPPED]);
+    });
+
+    describe('whose request got no answer', () => {
+      /** A sync whose request to create a claim gets no answer. */
+      async function syncUnanswered(shown: WorkloadScenario, { applied }: { applied: boolean }): Promise<void> {
+        api.before = ({ method, body }) => {
+          if (method !== 'POST') return;
+          api.before = () => undefined;
+          if (applied) world.create('claims', body as IPAMClaim);
+          throw new TransportError('deadline', 'no answer');
+        };
+        const failure = await sync(shown).catch((error: unknown) => error);
+        expect(failure).to.be.instanceOf(TransportError);
+      }
+
+      it('are read instead of created again, and reported once a watch shows them', async () => {
+        await syncUnanswered(given, { applied: true });
+        expect(await sync(given)).to.have.property('retry');
+        expect(api.seen).to.deep.equal(['POST claims', 'GET claims vm1.data']);
+        expect(events).to.deep.equal([]);
+        for (const claims of [world.list('claims'), world.list('claims')]) await sync({ ...given, claims });
+        expect(events).to.deep.equal(['IPAMClaimCreated']);
+      });
+
+      it('are reported if a watch shows them before the next sync', async () => {
+        await syncUnanswered(given, { applied: true });
+        await sync({ ...given, claims: world.list('claims') });
+        expect(events).to.deep.equal(['IPAMClaimCreated']);
+      });
+
+      it('are created if they do not exist, and reported once', async () => {
+        await syncUnanswered(given, { applied: false });
+        await sync(given);
+        await sync({ ...given, claims: world.list('claims') });
+        expect(claims()).to.deep.equal(['vm1.data']);
+        expect(events).to.deep.equal(['IPAMClaimCreated']);
+      });
+
+      it('keep the interface from a second claim of another name', async () => {
+        const former = storedClaim({ network: 'green-net', nad: 'vms/green' });
+        await syncUnanswered({ ...given, claims: [former] }, { applied: true });
+        expect(await sync(given), 'after the claim on the former network is gone').to.have.property('retry');
+        expect(claims()).to.deep.equal([SWAPPED]);
+      });
     });
   });
 });

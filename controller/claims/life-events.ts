@@ -26,7 +26,7 @@ export function lifeEventsOf(actions: readonly Action[]): LifeEvent[] {
   const releases = actions.filter((action) => action.kind === 'release');
   const reasons = new Set(releases.map(({ reason }) => reason));
   return [
-    ...eventByOwner(created, EventReason.ClaimCreated, (claims) => `Created ${named(claims, nameOf)}`),
+    ...creationEventsOf(created),
     ...[...reasons].flatMap((why) =>
       eventByOwner(
         releases.flatMap(({ claim, reason }) => (reason === why ? [claim] : [])),
@@ -35,6 +35,11 @@ export function lifeEventsOf(actions: readonly Action[]): LifeEvent[] {
       ),
     ),
   ];
+}
+
+/** Returns the events for claims that were created: one for each owner. */
+export function creationEventsOf(created: readonly IPAMClaim[]): LifeEvent[] {
+  return eventByOwner(created, EventReason.ClaimCreated, (claims) => `Created ${named(claims, nameOf)}`);
 }
 
 /** Returns the event that says which addresses the claims of the workload have, and which have none yet. */

@@ -13,7 +13,7 @@ import { BlockedWorkloads } from './blocked-workloads.js';
 import { CreatedClaims } from './created-claims.js';
 import { QuotaWaits } from './quota-waits.js';
 import { syncDependencies } from './testing/sync-dependencies.js';
-import { UntoldChanges } from './untold-changes.js';
+import { UnreportedChanges } from './unreported-changes.js';
 import { WriteFailures } from './write-failures.js';
 import type { KubeVirtController } from '../../cluster/kubevirt-controller.js';
 import { KNOWN_KUBEVIRT } from '../../test/launcher-pods.js';
@@ -33,7 +33,7 @@ describe('a sync of a workload', () => {
   let createdClaims: CreatedClaims;
   let quotaWaits: QuotaWaits;
   let writeFailures: WriteFailures;
-  let untold: UntoldChanges;
+  let unreported: UnreportedChanges;
 
   beforeEach(() => {
     now = 0;
@@ -41,7 +41,7 @@ describe('a sync of a workload', () => {
     createdClaims = new CreatedClaims({ now: () => now });
     quotaWaits = new QuotaWaits((key) => woken.push(key));
     writeFailures = new WriteFailures({ now: () => now });
-    untold = new UntoldChanges({ now: () => now });
+    unreported = new UnreportedChanges({ now: () => now });
     world = new ClaimsWorld();
     api = new WorldApi(world);
     waiters = new BlockedWorkloads();
@@ -58,7 +58,7 @@ describe('a sync of a workload', () => {
       blockedWorkloads: waiters,
       createdClaims,
       quotaWaits,
-      untoldChanges: untold,
+      unreportedChanges: unreported,
       writeFailures,
       areWorkloadsServed: () => areServed,
       events: {

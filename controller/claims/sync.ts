@@ -3,7 +3,7 @@ import { joinKey, objectKey, splitKey } from '../../api/meta.js';
 import { isForVmNetwork, isOwnedBy, ipamExtensionsClaimName } from '../../api/vm-claims.js';
 import type { CallOptions, Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
-import { classifyError, isAlreadyExists, quotaRejectionOf } from '../../kube/errors.js';
+import { classifyError, isAlreadyExists, mayHaveActed, quotaRejectionOf } from '../../kube/errors.js';
 import { IPAM_CLAIMS } from '../../kube/resources.js';
 import type { SyncResult } from '../../kube/controller-loop.js';
 import { OWNER_KIND_NOT_SERVED } from '../../cluster/unserved-owner.js';
@@ -12,7 +12,7 @@ import { type ClaimClient, type FailedAction, applyAll, mostUrgent } from './app
 import { type Confirmation, confirm, isStillReleased, needsConfirmation } from './confirm.js';
 import type { CreatedClaims } from './created-claims.js';
 import type { LauncherList } from './launcher-list.js';
-import { lifeEventsOf } from './life-events.js';
+import { creationEventsOf, lifeEventsOf } from './life-events.js';
 import { readLiveWorkload } from './live-workload.js';
 import { type Listers, type WorkloadObjects, observeWorkload, readWorkload } from './observe.js';
 import { type ObservedWorkload } from './observed-workload.js';
@@ -27,7 +27,7 @@ import {
   reportLife,
   reportUnknownKubeVirt,
 } from './reports.js';
-import type { UntoldChanges } from './untold-changes.js';
+import type { UnreportedChanges } from './unreported-changes.js';
 import type { WriteFailures } from './write-failures.js';
 
 export interface SyncDependencies extends ReportDependencies {
@@ -37,7 +37,7 @@ export interface SyncDependencies extends ReportDependencies {
   blockedWorkloads: BlockedWorkloads;
   createdClaims: CreatedClaims;
   quotaWaits: QuotaWaits;
-  untoldChanges: Pick<UntoldChanges, 'take'>;
+  unreportedChanges: Pick<UnreportedChanges, 'take'>;
   writeFailures: WriteFailures;
   /** False while the API server does not serve VMs or VMIs: an object that is not found may exist then. */
   areWorkloadsServed: () => boolean;
@@ -52,10 +52,10 @@ export interface SyncDependencies extends ReportDependencies {
 export function createSync(deps: SyncDependencies): (key: string, signal?: AbortSignal) => Promise<SyncResult> {
   return async (key, signal) => {
     const target = { key, call: signal === undefined ? {} : { signal } };
-    const { listers, client, blockedWorkloads, untoldChanges } = deps;
+    const { listers, client, blockedWorkloads, unreportedChanges } = deps;
     const observed = observeKey(key, readWorkload(key, listers), deps);
-    const untold = untoldChanges.take(key, observed);
-    reportLife(untold.events, deps);
+    const unreported = unreportedChanges.take(key, observed);
+    reportLife([...creationEventsOf(deps.createdClaims.takeAnswers(observed.claims)), ...unreported.events], deps);
     const { planned, held } = deferUnconfirmable(plan(observed), deps);
     const live = await confirmLive(target, planned, deps);
     const { confirmed, dropped, unread } = await confirmNames(target, live, deps);
@@ -79,7 +79,7 @@ export function createSync(deps: SyncDependencies): (key: string, signal?: Abort
     if (dropped.length > 0) return { retry: 'the caches lag behind the API server' };
     if (blockers.length > 0) return { retry: `blocked by IPAMClaim ${blockers.join(', ')}` };
     if (isFirstForQuota) return { retry: 'a quota has no room for an IPAMClaim' };
-    return nextSync(confirmed, untold.againAfterMs);
+    return nextSync(confirmed, unreported.againAfterMs);
   };
 }
 
@@ -94,7 +94,10 @@ function recordCreated(
     if (action.kind === 'release' && action.successor) createdClaims.created(action.successor, action.claim);
   }
   for (const { action, error } of failures) {
-    if (action.kind === 'create' && isAlreadyExists(error)) createdClaims.created(action.claim);
+    if (action.kind === 'create' && isAlreadyExists(error)) createdClaims.found(action.claim);
+    if (!mayHaveActed(error)) continue;
+    if (action.kind === 'create') createdClaims.unanswered(action.claim);
+    if (action.kind === 'release' && action.successor) createdClaims.unanswered(action.successor, action.claim);
   }
 }
 
@@ -178,6 +181,7 @@ async function confirmNames(
     try {
       const why =
         (createdClaims.isExpected(action.claim) ? 'it was created a moment ago' : undefined) ??
+        (await findCreated(action.claim, createdClaims, { client, call })) ??
         (await findAdoptable(key, action.claim, { client, call })) ??
         (await checkPrimaryName(action, { client, call }));
       if (why === undefined) continue;
@@ -195,6 +199,20 @@ async function confirmNames(
 interface LiveClaimReader {
   client: Pick<SyncDependencies['client'], 'find'>;
   call: CallOptions;
+}
+
+/** Looks for the claim that a request without an answer may have created. To create it again would count twice against a quota. */
+async function findCreated(
+  claim: IPAMClaim,
+  createdClaims: CreatedClaims,
+  { client, call }: LiveClaimReader,
+): Promise<string | undefined> {
+  const attempt = createdClaims.unansweredFor(claim);
+  const { namespace, name = '' } = attempt?.metadata ?? {};
+  const found = attempt && (await client.find(IPAM_CLAIMS, { namespace, name }, call));
+  if (found === undefined || !createdClaims.isAnswer(found)) return undefined;
+  createdClaims.found(found);
+  return 'a request without an answer created it';
 }
 
 async function checkPrimaryName(

@@ -30,10 +30,10 @@ export function notLeasableMessage(address: Address, subnet: Subnet, pool: Pool)
 
 /** Returns for example `10.0.0.1 is the gateway of pool blue`. */
 export function notLeasableSubject(address: Address, subnet: Subnet, pool: Pool): string {
-  return `${formatAddress(address)} is ${whyNotLeasable(address, subnet)} pool ${pool.name}`;
+  return `${formatAddress(address)} is ${describeUnleasable(address, subnet)} pool ${pool.name}`;
 }
 
-function whyNotLeasable(address: Address, { cidr, gateway, leasable, excluded }: Subnet): string {
+function describeUnleasable(address: Address, { cidr, gateway, leasable, excluded }: Subnet): string {
   if (leasable.has(address.value)) return 'in a draining range of';
   if (gateway !== undefined && sameAddress(address, gateway)) return 'the gateway of';
   const hasNetworkAddress = lastOf(cidr) - firstOf(cidr) > 1n;

@@ -19,7 +19,7 @@ export function syncDependencies(listers: Listers, client: Client): SyncDependen
     blockedWorkloads: new BlockedWorkloads(),
     createdClaims: new CreatedClaims({ now: () => 0 }),
     quotaWaits: new QuotaWaits(() => undefined),
-    untoldChanges: { take: () => ({ events: [] }) },
+    unreportedChanges: { take: () => ({ events: [] }) },
     writeFailures: new WriteFailures({ now: () => 0 }),
     areWorkloadsServed: () => true,
     isGateOpen: () => true,

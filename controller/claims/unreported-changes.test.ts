@@ -5,7 +5,7 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { Pod } from '../../api/pod.js';
 import { claim, launcher, vm, vmi } from '../../test/workload-objects.js';
 import { observationOf } from './testing/workload-observation.js';
-import { UntoldChanges } from './untold-changes.js';
+import { UnreportedChanges } from './unreported-changes.js';
 
 const KEY = 'vms/vm1';
 /** The attachment of network `data` of the VM, as Multus reports it. */
@@ -18,10 +18,10 @@ function withStatus(pod: Pod, status: unknown): Pod {
 
 describe('the events of what happened to a VM', () => {
   let now: number;
-  let untold: UntoldChanges;
+  let unreported: UnreportedChanges;
   beforeEach(() => {
     now = 0;
-    untold = new UntoldChanges({ now: () => now });
+    unreported = new UnreportedChanges({ now: () => now });
   });
 
   const served = (name: string, ...ips: string[]): IPAMClaim => ({ ...claimOf(name), status: { ips } });
@@ -32,7 +32,10 @@ describe('the events of what happened to a VM', () => {
   });
 
   function take(claims: IPAMClaim[], launchers: Pod[] = []) {
-    const { events, againAfterMs } = untold.take(KEY, observationOf({ vm: vm({}), vmi: vmi({}), claims, launchers }));
+    const { events, againAfterMs } = unreported.take(
+      KEY,
+      observationOf({ vm: vm({}), vmi: vmi({}), claims, launchers }),
+    );
     const told = events.map(({ subject, reason, message }) => `${subject.kind} ${reason}: ${message}`);
     return againAfterMs === undefined ? told : againAfterMs;
   }
@@ -43,7 +46,7 @@ describe('the events of what happened to a VM', () => {
 
   it('say once that the claims have addresses', () => {
     const after = served('data', '10.0.0.5/24', 'fd00::5/64');
-    untold.claimChanged({ type: 'changed', object: after, before: claimOf('data') });
+    unreported.claimChanged({ type: 'changed', object: after, before: claimOf('data') });
     expect(take([after])).to.deep.equal([
       'VirtualMachine AddressesAllocated: Allocated 10.0.0.5/24 and fd00::5/64 to IPAMClaim vm1.data',
     ]);
@@ -52,10 +55,10 @@ describe('the events of what happened to a VM', () => {
 
   it('wait ten seconds for the other claims, so that one event names all', () => {
     const [one, two] = [served('data', '10.0.0.5/24'), served('extra', '10.0.0.6/24')];
-    untold.claimChanged({ type: 'changed', object: one, before: claimOf('data') });
+    unreported.claimChanged({ type: 'changed', object: one, before: claimOf('data') });
     expect(take([one, claimOf('extra')])).to.equal(10_000);
     now = 500;
-    untold.claimChanged({ type: 'changed', object: two, before: claimOf('extra') });
+    unreported.claimChanged({ type: 'changed', object: two, before: claimOf('extra') });
     expect(take([one, two])).to.deep.equal([
       'VirtualMachine AddressesAllocated: Allocated 10.0.0.5/24 to IPAMClaim vm1.data, 10.0.0.6/24 to IPAMClaim vm1.extra',
     ]);
@@ -63,9 +66,9 @@ describe('the events of what happened to a VM', () => {
 
   it('do not wait for a claim that was refused, nor longer than ten seconds', () => {
     const one = served('data', '10.0.0.5/24');
-    untold.claimChanged({ type: 'changed', object: one, before: claimOf('data') });
+    unreported.claimChanged({ type: 'changed', object: one, before: claimOf('data') });
     expect(take([one, refused('extra')])).to.have.lengthOf(1);
-    untold.claimChanged({ type: 'changed', object: one, before: refused('data') });
+    unreported.claimChanged({ type: 'changed', object: one, before: refused('data') });
     now = 10_000;
     expect(take([one, claimOf('extra')])).to.have.lengthOf(1);
   });
@@ -73,7 +76,7 @@ describe('the events of what happened to a VM', () => {
   it('say on which node which pod uses the addresses, and do not repeat it if Multus writes again', () => {
     const pod = launcher([{ nad: 'blue', claim: 'vm1.data' }]);
     const running = onNode(pod, ['10.0.0.5']);
-    untold.launcherChanged({ type: 'changed', object: running, before: pod });
+    unreported.launcherChanged({ type: 'changed', object: running, before: pod });
     expect(take([served('data', '10.0.0.5/24')], [running])).to.deep.equal([
       'VirtualMachine AddressesInUse: Pod virt-launcher-vm1-abcde on node node1 uses 10.0.0.5 of IPAMClaim vm1.data',
     ]);
@@ -83,14 +86,14 @@ describe('the events of what happened to a VM', () => {
       ...annotations,
       'k8s.v1.cni.cncf.io/network-status': `${annotations?.['k8s.v1.cni.cncf.io/network-status'] ?? ''} `,
     };
-    untold.launcherChanged({ type: 'changed', object: again, before: running });
+    unreported.launcherChanged({ type: 'changed', object: again, before: running });
     expect(take([served('data', '10.0.0.5/24')], [again])).to.deep.equal([]);
   });
 
   it('show no text as an address that a user wrote into the annotation', () => {
     const pod = launcher([{ nad: 'blue', claim: 'vm1.data' }]);
     const running = onNode(pod, ['10.9.9.9', '10.0.0.5\n\u001b[31mWarning: call 555', 'fd00::5']);
-    untold.launcherChanged({ type: 'changed', object: running, before: pod });
+    unreported.launcherChanged({ type: 'changed', object: running, before: pod });
     expect(take([served('data', '10.0.0.5/24', 'fd00::5/64')], [running])).to.deep.equal([
       'VirtualMachine AddressesInUse: Pod virt-launcher-vm1-abcde on node node1 uses fd00::5 of IPAMClaim vm1.data',
     ]);
@@ -100,8 +103,8 @@ describe('the events of what happened to a VM', () => {
     const pod = launcher([{ nad: 'blue', claim: 'vm1.data' }]);
     const running = onNode(pod, ['10.0.0.5']);
     const after = served('data', '10.0.0.5/24');
-    untold.claimChanged({ type: 'changed', object: after, before: claimOf('data') });
-    untold.launcherChanged({ type: 'changed', object: running, before: pod });
+    unreported.claimChanged({ type: 'changed', object: after, before: claimOf('data') });
+    unreported.launcherChanged({ type: 'changed', object: running, before: pod });
     expect((take([after, claimOf('extra')], [running]) as string[]).map((text) => text.split(' ')[1])).to.deep.equal([
       'AddressesAllocated:',
       'AddressesInUse:',
@@ -110,37 +113,37 @@ describe('the events of what happened to a VM', () => {
 
   it('are not repeated when a new leader lists everything, and not for addresses that only changed', () => {
     const after = served('data', '10.0.0.5/24');
-    untold.claimChanged({ type: 'added', object: after });
-    untold.claimChanged({ type: 'changed', object: after, before: served('data', '10.0.0.4/24') });
-    untold.launcherChanged({ type: 'added', object: onNode(launcher([{ nad: 'blue' }]), ['10.0.0.5']) });
+    unreported.claimChanged({ type: 'added', object: after });
+    unreported.claimChanged({ type: 'changed', object: after, before: served('data', '10.0.0.4/24') });
+    unreported.launcherChanged({ type: 'added', object: onNode(launcher([{ nad: 'blue' }]), ['10.0.0.5']) });
     expect(take([after], [onNode(launcher([{ nad: 'blue' }]), ['10.0.0.5'])])).to.deep.equal([]);
   });
 
   it('name at most eight claims', () => {
     const all = Array.from({ length: 10 }, (_, n) => served(`n${n}`, `10.0.0.${n + 1}/24`));
-    untold.claimChanged({ type: 'changed', object: all[0]!, before: claimOf('n0') });
+    unreported.claimChanged({ type: 'changed', object: all[0]!, before: claimOf('n0') });
     expect(take(all)).to.match(/10\.0\.0\.8\/24 to IPAMClaim vm1\.n7 and 2 more$/);
   });
 
   it('are not repeated for the claims of a launcher because an interface without a claim is plugged in', () => {
     const before = withStatus(launcher([{ nad: 'blue', claim: 'vm1.data' }]), [DATA]);
     const after = withStatus(before, [DATA, { name: 'vms/red', interface: 'net7', ips: ['10.7.0.7'] }]);
-    untold.launcherChanged({ type: 'changed', object: after, before });
+    unreported.launcherChanged({ type: 'changed', object: after, before });
     expect(take([served('data', '10.0.0.5/24')], [after])).to.deep.equal([]);
   });
 
   it('are not recorded for a launcher that was removed meanwhile', () => {
     const pod = launcher([{ nad: 'blue', claim: 'vm1.data' }]);
     const running = onNode(pod, ['10.0.0.5']);
-    untold.launcherChanged({ type: 'changed', object: running, before: pod });
-    untold.launcherChanged({ type: 'removed', object: running, before: running });
+    unreported.launcherChanged({ type: 'changed', object: running, before: pod });
+    unreported.launcherChanged({ type: 'removed', object: running, before: running });
     expect(take([served('data', '10.0.0.5/24')], [running])).to.deep.equal([]);
   });
 
   it('wait for at most 4096 launchers', () => {
     const pods = Array.from({ length: 4_097 }, (_, n) => launcher([{ nad: 'blue' }], { name: `launcher-${n}` }));
     for (const pod of pods) {
-      untold.launcherChanged({ type: 'changed', object: onNode(pod, ['10.0.0.5']), before: pod });
+      unreported.launcherChanged({ type: 'changed', object: onNode(pod, ['10.0.0.5']), before: pod });
     }
     const [first, second] = pods.map((pod) => onNode(pod, ['10.0.0.5']));
     expect(take([served('data', '10.0.0.5/24')], [first!])).to.deep.equal([]);
@@ -166,7 +169,7 @@ describe('the events of what happened to a VM', () => {
           before: withStatus(pod, [big]),
           object: withStatus(pod, [DATA, { ...DATA, interface: ips[0] }]),
         };
-        untold.launcherChanged({ type: 'changed', ...change });
+        unreported.launcherChanged({ type: 'changed', ...change });
       }
       const grown = usedHeap() - before;
       // the garbage collector may not free what is still in use
@@ -177,7 +180,7 @@ describe('the events of what happened to a VM', () => {
 
   it('are forgotten with the pod that they are about', () => {
     const pod = launcher([{ nad: 'blue', claim: 'vm1.data' }]);
-    untold.launcherChanged({ type: 'changed', object: onNode(pod, ['10.0.0.5']), before: pod });
+    unreported.launcherChanged({ type: 'changed', object: onNode(pod, ['10.0.0.5']), before: pod });
     expect(take([served('data', '10.0.0.5/24')])).to.deep.equal([]);
   });
 });

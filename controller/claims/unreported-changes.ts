@@ -22,9 +22,9 @@ const MAX_INTERFACE_NAME = 15;
  * Changes that watches have shown and that no event has told yet: claims got addresses, launchers got networks. The first list after a start shows
  * no change, so a new leader repeats nothing.
  */
-export class UntoldChanges {
+export class UnreportedChanges {
   readonly #clock: Pick<Clock, 'now'>;
-  /** When the first untold address of each workload was seen, by the clock. */
+  /** When the first unreported address of each workload was seen, by the clock. */
   readonly #allocations = new Map<string, number>();
   /** Interfaces that got another network or other addresses, by the UID of the launcher. */
   readonly #interfaces = new Map<string, ReadonlySet<string>>();
