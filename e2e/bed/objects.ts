@@ -18,9 +18,11 @@ export async function readManifests(path: string): Promise<Manifest[]> {
   return documents.map((document) => document.toJS() as Manifest | null).filter((object) => object !== null);
 }
 
-/** Creates objects in parallel. Existing objects are not changed. */
+/** Creates namespaces, then the other objects, in parallel. Existing objects are not changed. */
 export async function createAll(client: Client, objects: readonly Manifest[]): Promise<void> {
-  await Promise.all(objects.map((object) => createOne(client, object)));
+  const isNamespace = ({ kind }: Manifest) => kind === 'Namespace';
+  for (const some of [objects.filter(isNamespace), objects.filter((object) => !isNamespace(object))])
+    await Promise.all(some.map((object) => createOne(client, object)));
 }
 
 async function createOne(client: Client, object: Manifest): Promise<void> {
