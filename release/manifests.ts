@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { parseDocument, stringify } from 'yaml';
 import { goTool } from '../test/go-tools.js';
 import { repack } from './archives.js';
-import type { ReleaseSettings } from './settings.js';
+import { NO_REPOSITORY, type ReleaseSettings } from './settings.js';
 
 /** Renders `install.yaml`, `crds.yaml` and the CRD of claims, which is apart because a cluster may have one that nobody may overwrite. */
 export async function renderManifests(tree: string, target: string, settings: ReleaseSettings): Promise<void> {
@@ -28,8 +28,15 @@ export async function packChart(tree: string, target: string, settings: ReleaseS
   values.setIn(['image', 'registry'], registry);
   values.setIn(['image', 'repository'], repository);
   await writeFile(join(chart, 'values.yaml'), values.toString({ lineWidth: 0 }));
+  await linkRunbooks(join(chart, 'files', 'components', 'prometheus-operator', 'rules.yaml'), settings);
   execFileSync(await goTool('helm'), ['package', chart, '--destination', target], { stdio: 'pipe' });
   await repack(join(target, chartFile(settings.version)), time);
+}
+
+/** Alerts link to the pages of the same version. */
+async function linkRunbooks(rules: string, { repository, version }: ReleaseSettings): Promise<void> {
+  const text = await readFile(rules, 'utf8');
+  await writeFile(rules, text.replaceAll(`${NO_REPOSITORY}/blob/main/`, `${repository}/blob/v${version}/`));
 }
 
 export function chartFile(version: string): string {

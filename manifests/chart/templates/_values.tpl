@@ -28,7 +28,7 @@
   {{- else if eq .kind "Certificate" -}}
     {{- $issuer := $root.Values.certManager.issuerRef -}}
     {{- if $issuer }}{{ $_ := set .spec "issuerRef" $issuer }}{{ end -}}
-  {{- else if has .kind (list "ServiceMonitor" "PodMonitor") -}}
+  {{- else if has .kind (list "ServiceMonitor" "PodMonitor" "PrometheusRule") -}}
     {{- template "holdfast.merge" dict "into" .metadata "from" (dict "labels" $root.Values.prometheusOperator.labels) -}}
     {{- $secret := $root.Values.prometheusOperator.tokenSecret -}}
     {{- if $secret -}}

@@ -1,0 +1,87 @@
+import { readFile, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { createAllMetrics } from '../test/reference.js';
+import { ROOT } from '../test/source-files.js';
+import { ALERT_SCENARIOS } from './testing/alert-scenarios.js';
+import { type Alert, PROMCHECK_TIMEOUT_MS, promcheck } from './testing/promcheck.js';
+import { type Rule, readRules } from './testing/rules.js';
+
+const RUNBOOKS = join(ROOT, 'docs', 'runbooks');
+const SECTIONS = ['## Meaning', '## Impact', '## Diagnosis', '## Mitigation'];
+
+describe('the alerts', function () {
+  let rules: readonly Rule[];
+  let firing: Map<string, readonly Alert[]>;
+  let quiet: Map<string, readonly Alert[]>;
+  let problems: readonly string[];
+
+  before(async function () {
+    this.timeout(PROMCHECK_TIMEOUT_MS);
+    const shipped = await readRules();
+    ({ rules } = shipped);
+    const cases = Object.entries(ALERT_SCENARIOS);
+    const scenarios = cases.flatMap(([, { fires, isQuiet }]) => [fires, isQuiet]);
+    const found = await promcheck({ rules: shipped.text, scenarios });
+    ({ problems } = found);
+    firing = new Map(cases.map(([name], index) => [name, found.alerts[2 * index] ?? []]));
+    quiet = new Map(cases.map(([name], index) => [name, found.alerts[2 * index + 1] ?? []]));
+  });
+
+  it('are rules that Prometheus accepts, and each is tested', () => {
+    expect(problems).to.deep.equal([]);
+    expect(rules.map(({ alert }) => alert).sort()).to.deep.equal(Object.keys(ALERT_SCENARIOS).sort());
+  });
+
+  for (const [name, { says }] of Object.entries(ALERT_SCENARIOS)) {
+    it(`${name} fires when it should, says what is wrong and for whom, and does not fire otherwise`, () => {
+      const [found, ...others] = (firing.get(name) ?? []).filter(({ labels }) => labels.alertname === name);
+      expect(others).to.deep.equal([]);
+      expect(found?.annotations.description).to.include(says);
+      expect(found?.annotations.summary).to.not.include('{{');
+      expect((quiet.get(name) ?? []).map(({ labels }) => labels.alertname)).to.not.include(name);
+    });
+  }
+
+  it('have a severity, a summary, a description, and the URL of their page', () => {
+    for (const { alert, labels, annotations } of rules) {
+      expect(labels.severity, alert).to.be.oneOf(['critical', 'warning', 'info']);
+      expect(Object.keys(annotations), alert).to.have.members(['summary', 'description', 'runbook_url']);
+      expect(annotations.runbook_url, alert).to.match(new RegExp(`/docs/runbooks/${alert}\\.md$`));
+    }
+  });
+
+  it('have a runbook page each, with all sections, and there is no other page', async () => {
+    const pages = (await readdir(RUNBOOKS)).filter((file) => file !== 'README.md');
+    expect(pages.sort()).to.deep.equal(rules.map(({ alert }) => `${alert}.md`).sort());
+    const list = await readFile(join(RUNBOOKS, 'README.md'), 'utf8');
+    for (const page of pages) {
+      const lines = (await readFile(join(RUNBOOKS, page), 'utf8')).split('\n');
+      expect(lines[0]).to.equal(`# ${page.slice(0, -3)}`);
+      expect(lines.filter((line) => line.startsWith('## '))).to.deep.equal(SECTIONS);
+      expect(list).to.include(`(${page})`);
+    }
+  });
+
+  it('and their pages use metrics that exist', async () => {
+    const { registry } = createAllMetrics();
+    const known = new Set(registry.getMetricsAsArray().map(({ name }) => name));
+    const pages = (await readdir(RUNBOOKS)).map((file) => readFile(join(RUNBOOKS, file), 'utf8'));
+    const queries = (await Promise.all(pages)).flatMap((page) =>
+      [...page.matchAll(/```promql\n(.*?)```/gs)].map(([, query = '']) => query),
+    );
+    const { metrics } = await promcheck({ expressions: [...rules.map(({ expr }) => expr), ...queries] });
+    const used = new Set(metrics.flat().map((name) => name.replace(/_(bucket|sum|count)$/, '')));
+    expect([...used].filter((name) => name !== 'up' && !known.has(name))).to.deep.equal([]);
+  });
+});
+
+describe('promcheck', () => {
+  it('finds what violates the conventions of Prometheus in the metrics of a process: nothing', async () => {
+    const text = await createAllMetrics().registry.metrics();
+    const { problems } = await promcheck({ metrics: text.replaceAll(/^(# \w+ |)(nodejs|process)_.*\n/gm, '') });
+    expect(problems).to.deep.equal([]);
+    const wrong = await promcheck({ metrics: '# TYPE holdfast_requests counter\nholdfast_requests 1\n' });
+    expect(wrong.problems.join()).to.include('holdfast_requests');
+  });
+});

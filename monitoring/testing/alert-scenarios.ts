@@ -1,0 +1,235 @@
+/** Series by name, and the time at which they are evaluated. */
+export interface Scenario {
+  readonly series: Readonly<Record<string, string>>;
+  readonly at: string;
+}
+
+interface AlertScenario {
+  readonly fires: Scenario;
+  readonly says: string;
+  readonly isQuiet: Scenario;
+}
+
+/** For each alert, series that make it fire, with a part of its description, and others that do not, in promtool's notation: one value a minute. */
+export const ALERT_SCENARIOS: Readonly<Record<string, AlertScenario>> = {
+  HoldfastPoolNearlyFull: {
+    fires: {
+      series: {
+        'holdfast_ipam_pool_addresses{pool="blue",family="ipv4",state="free"}': '60-0.1x420',
+        'holdfast_ipam_pool_capacity_addresses{pool="blue",family="ipv4"}': '254x420',
+      },
+      at: '7h',
+    },
+    says: 'blue',
+    isQuiet: {
+      series: {
+        'holdfast_ipam_pool_addresses{pool="blue",family="ipv4",state="free"}': '60+0x420',
+        'holdfast_ipam_pool_capacity_addresses{pool="blue",family="ipv4"}': '254x420',
+        'holdfast_ipam_pool_addresses{pool="large",family="ipv4",state="free"}': '900-0.9x420',
+        'holdfast_ipam_pool_capacity_addresses{pool="large",family="ipv4"}': '1000x420',
+      },
+      at: '7h',
+    },
+  },
+  HoldfastPoolFull: {
+    fires: { series: { 'holdfast_ipam_pool_addresses{pool="blue",family="ipv4",state="free"}': '0x20' }, at: '15m' },
+    says: 'blue',
+    isQuiet: {
+      series: {
+        'holdfast_ipam_pool_addresses{pool="blue",family="ipv4",state="free"}': '1x20',
+        'holdfast_ipam_pool_addresses{pool="blue",family="ipv4",state="cooling"}': '0x20',
+      },
+      at: '15m',
+    },
+  },
+  HoldfastClaimsWaiting: {
+    fires: { series: { 'holdfast_ipam_claims_waiting{namespace="holdfast-system"}': '2x20' }, at: '15m' },
+    says: '2 IPAMClaims',
+    isQuiet: { series: { 'holdfast_ipam_claims_waiting{namespace="holdfast-system"}': '0x10 1x3 0x10' }, at: '15m' },
+  },
+  HoldfastAddressNotLeased: {
+    fires: { series: { 'holdfast_ipam_unleased_addresses{namespace="holdfast-system"}': '1x20' }, at: '15m' },
+    says: '1 addresses',
+    isQuiet: { series: { 'holdfast_ipam_unleased_addresses{namespace="holdfast-system"}': '0x20' }, at: '15m' },
+  },
+  HoldfastNoLeader: {
+    fires: {
+      series: {
+        'holdfast_leading_status{name="holdfast-ipam",instance="a"}': '0x20',
+        'holdfast_leading_status{name="holdfast-ipam",instance="b"}': '0x20',
+      },
+      at: '10m',
+    },
+    says: 'holdfast-ipam',
+    isQuiet: {
+      series: {
+        'holdfast_leading_status{name="holdfast-ipam",instance="a"}': '0x20',
+        'holdfast_leading_status{name="holdfast-ipam",instance="b"}': '1x20',
+      },
+      at: '10m',
+    },
+  },
+  HoldfastProcessNotAnswering: {
+    fires: {
+      series: {
+        'holdfast_build_info{process="ipam",job="ipam",instance="a"}': '1x5 stale',
+        'up{job="ipam",instance="a"}': '1x5 0x30',
+      },
+      at: '25m',
+    },
+    says: 'ipam',
+    isQuiet: {
+      series: {
+        'holdfast_build_info{process="ipam",job="ipam",instance="a"}': '1x5 stale',
+        'up{job="ipam",instance="a"}': '1x5 0x3 1x30',
+        'up{job="other",instance="b"}': '0x40',
+      },
+      at: '25m',
+    },
+  },
+  HoldfastAgentNotAnswering: {
+    fires: {
+      series: {
+        'holdfast_build_info{process="agent",job="agent",instance="n1",node="n1"}': '1x5 stale',
+        'up{job="agent",instance="n1",node="n1"}': '1x5 0x30',
+      },
+      at: '25m',
+    },
+    says: 'node n1',
+    isQuiet: {
+      series: {
+        'holdfast_build_info{process="agent",job="agent",instance="n1",node="n1"}': '1x40',
+        'up{job="agent",instance="n1",node="n1"}': '1x40',
+      },
+      at: '25m',
+    },
+  },
+  HoldfastProcessAbsent: {
+    fires: { series: { 'holdfast_build_info{process="webhook",instance="a"}': '1x5 stale' }, at: '30m' },
+    says: 'webhook',
+    isQuiet: {
+      series: {
+        'holdfast_build_info{process="webhook",instance="a"}': '1x5 stale',
+        'holdfast_build_info{process="webhook",instance="b"}': '_x4 1x40',
+      },
+      at: '30m',
+    },
+  },
+  HoldfastWebhookFailing: {
+    fires: {
+      series: {
+        'holdfast_webhook_review_duration_seconds_count{result="failed",namespace="holdfast-system"}': '0+1x30',
+      },
+      at: '20m',
+    },
+    says: 'failed by internal errors',
+    isQuiet: {
+      series: {
+        'holdfast_webhook_review_duration_seconds_count{result="failed",namespace="holdfast-system"}': '3x30',
+        'holdfast_webhook_review_duration_seconds_count{result="denied",namespace="holdfast-system"}': '0+9x30',
+      },
+      at: '20m',
+    },
+  },
+  HoldfastWebhookSlow: {
+    fires: {
+      series: {
+        'holdfast_webhook_review_duration_seconds_bucket{le="1",namespace="h"}': '0+1x40',
+        'holdfast_webhook_review_duration_seconds_bucket{le="2",namespace="h"}': '0+5x40',
+        'holdfast_webhook_review_duration_seconds_bucket{le="+Inf",namespace="h"}': '0+5x40',
+      },
+      at: '30m',
+    },
+    says: 'more than a second',
+    isQuiet: {
+      series: {
+        'holdfast_webhook_review_duration_seconds_bucket{le="1",namespace="h"}': '0+5x40',
+        'holdfast_webhook_review_duration_seconds_bucket{le="2",namespace="h"}': '0+5x40',
+        'holdfast_webhook_review_duration_seconds_bucket{le="+Inf",namespace="h"}': '0+5x40',
+      },
+      at: '30m',
+    },
+  },
+  HoldfastCertificateNearExpiry: {
+    fires: {
+      series: {
+        'holdfast_certificate_expiration_timestamp_seconds{server="webhook",certificate="serving",instance="a"}':
+          '600000x120',
+      },
+      at: '2h',
+    },
+    says: 'webhook',
+    isQuiet: {
+      series: {
+        'holdfast_certificate_expiration_timestamp_seconds{server="webhook",certificate="serving",instance="a"}':
+          '700000x120',
+      },
+      at: '2h',
+    },
+  },
+  HoldfastWatchStale: {
+    fires: {
+      series: {
+        'holdfast_kube_watch_last_progress_timestamp_seconds{resource="pods",instance="a",pod="p"}': '0+60x5 300x30',
+      },
+      at: '30m',
+    },
+    says: 'pods',
+    isQuiet: {
+      series: {
+        'holdfast_kube_watch_last_progress_timestamp_seconds{resource="pods",instance="a",pod="p"}': '0+60x40',
+      },
+      at: '30m',
+    },
+  },
+  HoldfastQueueStuck: {
+    fires: { series: { 'holdfast_queue_depth{queue="ipam-claims",instance="a"}': '500x60' }, at: '45m' },
+    says: 'ipam-claims',
+    isQuiet: { series: { 'holdfast_queue_depth{queue="ipam-claims",instance="a"}': '500x10 0x5 500x20' }, at: '35m' },
+  },
+  HoldfastLeasesLeaking: {
+    fires: { series: { 'holdfast_leases_collected_total{leak="orphan",namespace="h"}': '0x5 0+1x60' }, at: '1h' },
+    says: 'orphan',
+    isQuiet: { series: { 'holdfast_leases_collected_total{leak="orphan",namespace="h"}': '4x60' }, at: '1h' },
+  },
+  HoldfastLeaksNotCollected: {
+    fires: { series: { 'holdfast_leases_leak_candidates{namespace="h"}': '3x120' }, at: '90m' },
+    says: 'at least 3',
+    isQuiet: { series: { 'holdfast_leases_leak_candidates{namespace="h"}': '3x10 0x5 3x10 0x100' }, at: '90m' },
+  },
+  HoldfastPluginUnusable: {
+    fires: { series: { 'holdfast_cni_plugin_usable{instance="a",node="n1"}': '0x20' }, at: '15m' },
+    says: 'node n1',
+    isQuiet: { series: { 'holdfast_cni_plugin_usable{instance="a",node="n1"}': '1x20' }, at: '15m' },
+  },
+  HoldfastPendingDeletesStuck: {
+    fires: { series: { 'holdfast_cni_pending_deletes{instance="a",node="n1"}': '2x90' }, at: '70m' },
+    says: 'at least 2',
+    isQuiet: { series: { 'holdfast_cni_pending_deletes{instance="a",node="n1"}': '2x20 0x1 2x20 0x50' }, at: '70m' },
+  },
+  HoldfastCniRequestsFailing: {
+    fires: {
+      series: {
+        'holdfast_cni_request_duration_seconds_count{command="ADD",code="7",instance="a",node="n1"}': '0+1x40',
+      },
+      at: '35m',
+    },
+    says: 'code 7',
+    isQuiet: {
+      series: {
+        'holdfast_cni_request_duration_seconds_count{command="ADD",code="11",instance="a",node="n1"}': '0+1x40',
+        'holdfast_cni_request_duration_seconds_count{command="ADD",code="7",instance="a",node="n1"}': '5x40',
+        'holdfast_cni_request_duration_seconds_count{command="DEL",code="100",instance="a",node="n1"}': '0+1x40',
+      },
+      at: '35m',
+    },
+  },
+  HoldfastBlockReleaseStuck: {
+    fires: { series: { 'holdfast_ipam_blocks{state="marked-for-release",instance="a"}': '2x90' }, at: '70m' },
+    says: 'at least 2',
+    isQuiet: {
+      series: { 'holdfast_ipam_blocks{state="marked-for-release",instance="a"}': '2x20 0x1 2x20 0x50' },
+      at: '70m',
+    },
+  },
+};
