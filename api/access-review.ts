@@ -27,7 +27,9 @@ export interface SubjectAccessReview extends KubeObject {
     uid?: string;
     groups?: string[];
     extra?: Record<string, string[]>;
-    nonResourceAttributes: { path: string; verb: string };
+    /** One of the two. */
+    nonResourceAttributes?: { path: string; verb: string };
+    resourceAttributes?: { verb: string; group: string; resource: string; subresource?: string };
   };
   status?: { allowed?: boolean; denied?: boolean; reason?: string };
 }

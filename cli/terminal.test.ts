@@ -60,7 +60,8 @@ describe('the output of kubectl holdfast', () => {
   it('is written by one function', () => {
     const files = readdirSync(import.meta.dirname, { recursive: true, encoding: 'utf8' });
     const writers = files
-      .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'))
+      // the web page writes HTTP responses
+      .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts') && !file.startsWith('ui/'))
       .filter((file) => /\.write\(|console\./.test(readFileSync(join(import.meta.dirname, file), 'utf8')));
     expect(writers).to.deep.equal(['terminal.ts']);
   });

@@ -47,6 +47,7 @@ const LAYERS: readonly LayerRule[] = [
       'process/connection-limit.ts',
       'process/read-arguments.ts',
       'process/version.ts',
+      'tls/pem.ts',
     ],
   },
   {

@@ -15,6 +15,7 @@ import { createCollectorReport } from '../ipam/collector/report.js';
 import { IpamMetrics } from '../ipam/metrics.js';
 import { createValidationMetrics } from '../ipam/validation/metrics.js';
 import { createMonitoringMetrics } from '../monitoring/metrics.js';
+import { COMMANDS } from '../cli/commands/all.js';
 import { CHART_README, chartReadme } from '../manifests/testing/chart-readme.js';
 import { systemClock } from '../kube/clock.js';
 import { silentLogger } from '../kube/log.js';
@@ -54,6 +55,7 @@ const PAGES: Readonly<Record<string, () => Rows | Promise<Rows>>> = {
   'docs/reference/metrics.md': metrics,
   'docs/reference/annotations.md': metadataKeys,
   'docs/reference/crd-fields.md': crdFields,
+  'docs/reference/kubectl-holdfast.md': commands,
 };
 
 /** Each generated page as it is, and as it should be. */
@@ -99,6 +101,21 @@ function flags(): Rows {
         const other = setting.alternativeVariable === undefined ? '' : `; or from ${setting.alternativeVariable}`;
         return [`\`--${flag}\``, [where, cell(shown + other), cell(description)]];
       }),
+  );
+}
+
+/** Commands of kubectl holdfast. */
+function commands(): Rows {
+  return new Map(
+    COMMANDS.map(({ usage, description, options = [], common = {} }): [string, string[]] => {
+      const own = options.map((option) => `\`${option.flags}\`: ${option.description}`);
+      const shared = [
+        ...(common.namespace === undefined ? [] : [`\`-n\`: ${common.namespace}`]),
+        ...(common.allNamespaces === true ? ['`-A`'] : []),
+        ...(common.output === true ? ['`-o`'] : []),
+      ];
+      return [`\`${cell(usage)}\``, [cell(description), cell([...own, ...shared].join('. '))]];
+    }),
   );
 }
 

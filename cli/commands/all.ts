@@ -1,12 +1,25 @@
 import type { Command } from '../command.js';
+import { DOCTOR } from './doctor.js';
 import { IPS } from './ips.js';
 import { MIGRATE_WHEREABOUTS } from './migrate-whereabouts.js';
 import { RESERVE, UNRESERVE } from './reserve.js';
+import { STATUS } from './status.js';
 import { UI } from './ui.js';
 import { UNINSTALL } from './uninstall.js';
+import { SHOW_VERSION } from './version.js';
 
 /** All commands, in the order of the help. */
-export const COMMANDS: readonly Command[] = [IPS, UI, RESERVE, UNRESERVE, MIGRATE_WHEREABOUTS, UNINSTALL];
+export const COMMANDS: readonly Command[] = [
+  STATUS,
+  DOCTOR,
+  IPS,
+  UI,
+  RESERVE,
+  UNRESERVE,
+  MIGRATE_WHEREABOUTS,
+  UNINSTALL,
+  SHOW_VERSION,
+];
 
 /** First words that several commands share. */
 export const GROUPS: Readonly<Record<string, string>> = { migrate: 'migrate from another IPAM' };

@@ -153,7 +153,7 @@ export function capacityResourcesOf({ status }: Node): string[] {
 }
 
 /** Reads them from objects that no tenant can write, which stay until the namespaces are gone. */
-async function findNamespaces(client: Reader): Promise<ReadonlySet<string>> {
+export async function findNamespaces(client: Reader): Promise<ReadonlySet<string>> {
   const subjects = await listExisting(
     client,
     CLUSTER_ROLE_BINDINGS,

@@ -1,0 +1,47 @@
+import { IPS_ALLOCATED } from '../../api/names.js';
+import { isBeingDeleted, objectKey } from '../../api/meta.js';
+import { type Finding, warningOf } from './finding.js';
+import type { ObservedCluster } from './observed.js';
+
+/** An owner that is gone for less than this time is no leak: the collector waits, too. */
+const SETTLED_MS = 15 * 60_000;
+const MAX_NAMED = 5;
+
+/** Leases whose owners are gone. */
+export function checkLeaks({ leases, owners, now }: ObservedCluster): Finding[] {
+  if (leases === undefined || owners === undefined || now === undefined) return [];
+  const leaked = leases.filter(({ owner, createdAt }) => !owners.has(owner.uid) && now - createdAt > SETTLED_MS);
+  if (leaked.length === 0) return [];
+  const named = leaked
+    .slice(0, MAX_NAMED)
+    .map(({ name, owner }) => `${name} (${owner.kind} ${owner.namespace}/${owner.name})`);
+  const more = leaked.length > MAX_NAMED ? `, and ${leaked.length - MAX_NAMED} more` : '';
+  return [
+    warningOf(
+      'leaks',
+      `AddressLeases (${leaked.length})`,
+      `their owners do not exist: ${named.join(', ')}${more}`,
+      'ipam releases them when --collect-after is over. If they stay, the log of ipam says why',
+    ),
+  ];
+}
+
+/** Claims that have no address. */
+export function checkClaims({ claims = [] }: ObservedCluster): Finding[] {
+  const waiting = claims.flatMap((claim) => {
+    const condition = claim.status?.conditions?.find(({ type }) => type === IPS_ALLOCATED);
+    if (condition?.status !== 'False' || isBeingDeleted(claim)) return [];
+    return [{ key: objectKey(claim), reason: condition.reason, message: condition.message }];
+  });
+  const reasons = [...new Set(waiting.map(({ reason }) => reason))].sort();
+  return reasons.map((reason) => {
+    const all = waiting.filter((claim) => claim.reason === reason);
+    const [first] = all;
+    return warningOf(
+      'claims',
+      `IPAMClaims (${all.length})`,
+      `wait for an address because of ${reason}, for example ${first?.key ?? ''}: ${first?.message ?? ''}`,
+      'kubectl holdfast ips -A lists them; docs/reference/conditions.md explains the reason',
+    );
+  });
+}

@@ -1,0 +1,143 @@
+import { objectKey } from '../../api/meta.js';
+import { expiryOf, splitPem } from '../../tls/pem.js';
+import { type Finding, errorOf, warningOf } from './finding.js';
+import type { ObservedCluster, WebhookConfiguration } from './observed.js';
+
+const SOON_MS = 7 * 24 * 3_600_000;
+/** The Service of an EndpointSlice. */
+const SERVICE_LABEL = 'kubernetes.io/service-name';
+/** The name of the ConfigMap with the parameters of the policies. */
+export const PARAMETERS = 'holdfast-policies';
+/** A test compares them with the manifests. */
+export const POLICY_NAMES: readonly string[] = [
+  ...['agent-blocks', 'agent-leases', 'binding-networks', 'capacity-nodes', 'claim-guard', 'claim-reference'],
+  ...['claim-status', 'launcher-creator', 'launcher-label', 'launcher-owner', 'pool-claim-status', 'pool-origin'],
+  ...['status-networks', 'webhook-configurations', 'configmap-informer'],
+].map((name) => `holdfast-${name}`);
+
+/** Webhooks that the API server cannot call, or soon cannot. */
+export function checkWebhooks(observed: ObservedCluster): Finding[] {
+  const { configurations, trialCalls } = observed;
+  const failed = trialCalls.flatMap(({ configuration, error }) =>
+    error === undefined
+      ? []
+      : [
+          errorOf(
+            'webhooks',
+            `WebhookConfiguration ${configuration}`,
+            `the API server cannot call it: ${error}`,
+            'check that its pods are ready, and that the API server reaches them. For a certificate error, the log of the process says why caBundle is not current',
+          ),
+        ],
+  );
+  if (configurations === undefined) return failed;
+  const hasMain = configurations.some(({ metadata }) => metadata.name === 'holdfast-webhook');
+  const missing = hasMain
+    ? []
+    : [
+        errorOf(
+          'webhooks',
+          'MutatingWebhookConfiguration holdfast-webhook',
+          'does not exist, so launcher pods get no reference to their claims',
+          'apply manifests/base/webhook/mutating-webhook.yaml',
+        ),
+      ];
+  return [...missing, ...failed, ...configurations.flatMap((each) => checkConfiguration(each, observed))];
+}
+
+function checkConfiguration(configuration: WebhookConfiguration, observed: ObservedCluster): Finding[] {
+  const object = `${configuration.kind ?? 'WebhookConfiguration'} ${configuration.metadata.name}`;
+  const problems = (configuration.webhooks ?? []).flatMap(({ clientConfig, failurePolicy }) => {
+    const service = clientConfig.service;
+    const backend = service === undefined ? undefined : problemOfService(service, observed);
+    const found = [problemOfAuthority(clientConfig.caBundle, observed.now), backend];
+    return found.flatMap((problem) =>
+      problem === undefined ? [] : [{ ...problem, isFatal: failurePolicy !== 'Ignore' }],
+    );
+  });
+  const distinct = new Map(problems.map((problem) => [problem.problem, problem]));
+  return [...distinct.values()].map(({ problem, remedy, isSoon, isFatal }) =>
+    (isFatal && !isSoon ? errorOf : warningOf)('webhooks', object, problem, remedy),
+  );
+}
+
+interface WebhookProblem {
+  readonly problem: string;
+  readonly remedy: string;
+  readonly isSoon: boolean;
+}
+
+function problemOfAuthority(caBundle: string | undefined, now: number | undefined): WebhookProblem | undefined {
+  const remedy =
+    'the process that serves it writes caBundle, unless it is configured with a certificate: check that it is ready and see its log';
+  const all = splitPem(Buffer.from(caBundle ?? '', 'base64').toString('utf8'));
+  const ends = all.flatMap((pem) => expiryOf(pem) ?? []);
+  if (all.length === 0 || ends.length < all.length)
+    return { problem: 'caBundle is empty, or not a certificate', remedy, isSoon: false };
+  if (now === undefined) return undefined;
+  const last = Math.max(...ends);
+  const date = new Date(last).toISOString();
+  if (last <= now) return { problem: `the CA in caBundle expired at ${date}`, remedy, isSoon: false };
+  return last - now < SOON_MS ? { problem: `the CA in caBundle expires at ${date}`, remedy, isSoon: true } : undefined;
+}
+
+function problemOfService(
+  { namespace, name }: { namespace: string; name: string },
+  { endpointSlices }: ObservedCluster,
+): WebhookProblem | undefined {
+  if (endpointSlices === undefined) return undefined;
+  const ready = endpointSlices
+    .filter(({ metadata }) => metadata.namespace === namespace && metadata.labels?.[SERVICE_LABEL] === name)
+    .flatMap(({ endpoints }) => endpoints ?? [])
+    .some(({ conditions }) => conditions?.ready !== false);
+  if (ready) return undefined;
+  return {
+    problem: `its Service ${namespace}/${name} has no ready pod`,
+    remedy: `check the pods of ${name}, and that the Service selects them`,
+    isSoon: false,
+  };
+}
+
+/** Policies that are missing or do not fit, and parameters that differ from the cluster. */
+export function checkPolicies({ policies, policyBindings, parameters, kubevirts }: ObservedCluster): Finding[] {
+  const apply = 'apply manifests/crds and manifests/base/policies';
+  const findMissing = (kind: string, objects: typeof policyBindings) =>
+    objects === undefined
+      ? []
+      : POLICY_NAMES.filter((name) => !objects.some(({ metadata }) => metadata.name === name)).map((name) =>
+          errorOf('policies', `${kind} ${name}`, 'does not exist', apply),
+        );
+  return [
+    ...findMissing('ValidatingAdmissionPolicy', policies),
+    ...findMissing('ValidatingAdmissionPolicyBinding', policyBindings),
+    ...checkParameters(parameters, kubevirts),
+  ];
+}
+
+function checkParameters(
+  parameters: ObservedCluster['parameters'],
+  kubevirts: ObservedCluster['kubevirts'],
+): Finding[] {
+  const object = `ConfigMap ${PARAMETERS}`;
+  const [oldest] = [...(kubevirts ?? [])].sort((a, b) =>
+    (a.metadata.creationTimestamp ?? '') < (b.metadata.creationTimestamp ?? '') ? -1 : 1,
+  );
+  if (parameters === null) {
+    const remedy = 'apply manifests/base/policies/parameters.yaml, with your values';
+    return [errorOf('policies', object, 'does not exist, so no pod gets the address of a claim', remedy)];
+  }
+  if (kubevirts === undefined) return [];
+  if (oldest === undefined)
+    return [warningOf('kubevirt', 'KubeVirt', 'the cluster has no KubeVirt object', 'install KubeVirt')];
+  if (parameters === undefined) return [];
+  const { kubevirtNamespace = '' } = parameters;
+  if (kubevirtNamespace === oldest.metadata.namespace) return [];
+  return [
+    errorOf(
+      'kubevirt',
+      object,
+      `kubevirtNamespace is "${kubevirtNamespace}", but KubeVirt ${objectKey(oldest)} is in another namespace: no pod gets the address of a claim`,
+      `set kubevirtNamespace to ${oldest.metadata.namespace ?? ''}`,
+    ),
+  ];
+}

@@ -1,0 +1,67 @@
+import { type Finding, errorOf, warningOf } from './finding.js';
+import type { ObservedCluster, Workload } from './observed.js';
+
+/** `--max-staleness`: the clocks of nodes may differ by this time. */
+const MAX_SKEW_MS = 30_000;
+/** The kubelet renews its Lease every 10 s. */
+const RENEWAL_MS = 15_000;
+/** Where runtimes and installers keep CNI plugins. */
+const CNI_FOLDER = /\/(cni\/bin|cni-bin|cni)\/?$/;
+
+/** Rights that the processes lack. */
+export function checkRights({ missingRights = [] }: ObservedCluster): Finding[] {
+  const accounts = new Map<string, string[]>();
+  for (const { account, verb, group, resource } of missingRights) {
+    const text = `${verb} ${resource}${group === '' ? '' : ` of ${group}`}`;
+    accounts.set(account, [...(accounts.get(account) ?? []), text]);
+  }
+  return [...accounts].map(([account, rights]) =>
+    errorOf('rights', account, `may not ${rights.join(', ')}`, 'apply manifests/base/rbac'),
+  );
+}
+
+/** An agent that installs the CNI plugin into another folder than the runtime reads, as the DaemonSet of Multus shows. */
+export function checkCniFolder({ workloads = [], multus = [] }: ObservedCluster): Finding[] {
+  const others = [...new Set(multus.flatMap(foldersOf))];
+  return workloads.flatMap(({ metadata: { namespace = '', name }, spec }) => {
+    const own = (spec?.template?.spec?.volumes ?? []).find((volume) => volume.name === 'cni-bin')?.hostPath?.path;
+    if (own === undefined || others.length === 0 || others.some((path) => normal(path) === normal(own))) return [];
+    const problem = `installs the CNI plugin into ${own}, but Multus uses ${others.join(', ')}`;
+    const remedy = 'set the folder that the container runtime uses: docs/how-to/install.md#adapt-the-nodes';
+    return [warningOf('cni-folder', `DaemonSet ${namespace}/${name}`, problem, remedy)];
+  });
+}
+
+function foldersOf({ spec }: Workload): string[] {
+  const paths = (spec?.template?.spec?.volumes ?? []).flatMap(({ hostPath }) => hostPath?.path ?? []);
+  return paths.filter((path) => CNI_FOLDER.test(path) && !path.includes('/net.d'));
+}
+
+function normal(path: string): string {
+  return path.replace(/\/+$/, '');
+}
+
+/** Nodes whose clock differs from that of the API server, by the Leases that their kubelets renew. */
+export function checkClocks({ now, nodeLeases, nodes }: ObservedCluster): Finding[] {
+  if (now === undefined) return [];
+  const ready = new Set(
+    (nodes ?? [])
+      .filter(({ status }) => status?.conditions?.some((each) => each.type === 'Ready' && each.status === 'True'))
+      .map(({ metadata }) => metadata.name),
+  );
+  return (nodeLeases ?? []).flatMap(({ metadata: { name }, spec }) => {
+    const age = now - Date.parse(spec?.renewTime ?? '');
+    // the Lease of a node that is not ready is old because the kubelet does not renew it
+    const isBehind = age > MAX_SKEW_MS + RENEWAL_MS && ready.has(name);
+    if (!isBehind && !(age < -MAX_SKEW_MS)) return [];
+    const seconds = Math.round(Math.abs(age) / 1000);
+    return [
+      errorOf(
+        'clocks',
+        `Node ${name}`,
+        `its clock is about ${seconds} s ${isBehind ? 'behind' : 'ahead of'} that of the API server; 30 s are allowed`,
+        'synchronize the clock of the node with NTP or chrony',
+      ),
+    ];
+  });
+}

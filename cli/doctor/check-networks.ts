@@ -1,0 +1,56 @@
+import { type AddressPool, PoolCondition, nadNamespaceOf } from '../../api/address-pool.js';
+import { readIpamDelegation } from '../../api/ipam-delegation.js';
+import { objectKey } from '../../api/meta.js';
+import { type NetworkAttachmentDefinition, parseNetworkConfig } from '../../api/network-attachment.js';
+import { type Finding, type Severity, errorOf } from './finding.js';
+import type { ObservedCluster } from './observed.js';
+
+/** Which condition of a pool says that something is wrong, and the heading of its explanation. */
+const TROUBLE: readonly { readonly type: string; readonly status: 'True' | 'False'; readonly severity: Severity }[] = [
+  { type: PoolCondition.Ready, status: 'False', severity: 'error' },
+  { type: PoolCondition.NetworksAgree, status: 'False', severity: 'error' },
+  { type: PoolCondition.Conflict, status: 'True', severity: 'warning' },
+  { type: PoolCondition.NotPermitted, status: 'True', severity: 'warning' },
+  { type: PoolCondition.OverlapsOnWire, status: 'True', severity: 'warning' },
+  { type: PoolCondition.DeletionBlocked, status: 'True', severity: 'warning' },
+];
+
+/** Pools whose conditions say that something is wrong: NADs that disagree, overlaps on one wire, conflicts. */
+export function checkPools({ pools = [] }: ObservedCluster): Finding[] {
+  return pools.flatMap((pool) =>
+    TROUBLE.flatMap(({ type, status, severity }) => {
+      const found = pool.status?.conditions?.find((each) => each.type === type && each.status === status);
+      if (found === undefined) return [];
+      const problem = `${type} is ${status} (${found.reason}): ${found.message}`;
+      const remedy = `see ${found.reason} in docs/reference/conditions.md`;
+      return [{ severity, check: 'pools', object: `AddressPool ${pool.metadata.name}`, problem, remedy }];
+    }),
+  );
+}
+
+/** NADs that Holdfast cannot read, or for which there is no pool. */
+export function checkNads({ nads = [], pools }: ObservedCluster): Finding[] {
+  return nads.flatMap((nad) => {
+    const object = `NetworkAttachmentDefinition ${objectKey(nad)}`;
+    const delegation = readIpamDelegation(nad);
+    if (delegation.kind === 'invalid') {
+      if (!/holdfast/i.test(nad.spec?.config ?? '')) return [];
+      const { field, message } = delegation.problem;
+      return [errorOf('nads', object, `${field} ${message}`, 'correct the config: docs/how-to/pools.md')];
+    }
+    if (delegation.kind !== 'holdfast' || pools === undefined || hasPool(nad, pools)) return [];
+    const remedy = 'look at the events of the NAD, and check that ipam is ready';
+    return [errorOf('nads', object, 'no AddressPool serves its network', remedy)];
+  });
+}
+
+function hasPool(nad: NetworkAttachmentDefinition, pools: readonly AddressPool[]): boolean {
+  const config = parseNetworkConfig(nad);
+  if (!config.ok) return true;
+  return pools.some((pool) => {
+    const namespace = nadNamespaceOf(pool);
+    return (
+      pool.spec.network === config.network.name && (namespace ?? nad.metadata.namespace) === nad.metadata.namespace
+    );
+  });
+}

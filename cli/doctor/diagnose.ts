@@ -1,0 +1,26 @@
+import { checkClaims, checkLeaks } from './check-addresses.js';
+import { checkPolicies, checkWebhooks } from './check-admission.js';
+import { checkClocks, checkCniFolder, checkRights } from './check-cluster.js';
+import { checkKinds } from './check-kinds.js';
+import { checkNads, checkPools } from './check-networks.js';
+import { checkProcesses } from './check-processes.js';
+import type { Finding } from './finding.js';
+import type { ObservedCluster } from './observed.js';
+
+type Check = (observed: ObservedCluster) => Finding[];
+
+const OF_INSTALLATION: readonly Check[] = [checkKinds, checkRights, checkWebhooks, checkPolicies, checkCniFolder];
+const OF_DATA: readonly Check[] = [checkClocks, checkPools, checkNads, checkClaims, checkLeaks];
+
+/** Finds what is wrong, the errors first. */
+export function diagnose(observed: ObservedCluster, clientVersion: string): Finding[] {
+  const findings = [
+    ...checkProcesses(observed, clientVersion),
+    ...[...OF_INSTALLATION, ...OF_DATA].flatMap((check) => check(observed)),
+  ];
+  return [...findings.filter(isError), ...findings.filter((finding) => !isError(finding))];
+}
+
+export function isError({ severity }: Finding): boolean {
+  return severity === 'error';
+}

@@ -1,0 +1,111 @@
+import type { KubeObject, ObjectMeta } from '../../api/meta.js';
+import { LAUNCHER_LABEL, LAUNCHER_LABEL_VALUE, NETWORKS_ANNOTATION } from '../../api/names.js';
+import { StatusError, isForbidden } from '../../kube/errors.js';
+import { clusterResource } from '../../kube/resource.js';
+import { ADDRESS_POOLS, PODS, SUBJECT_ACCESS_REVIEWS } from '../../kube/resources.js';
+import { describeForbidden } from '../forbidden.js';
+import { componentOf } from './components.js';
+import type { ProcessRight, TrialCall, Workload } from './observed.js';
+import type { PermittedReader } from './permitted-reader.js';
+import { NEEDED_RIGHTS } from './process-rights.js';
+
+const SELF_SUBJECT_REVIEWS = clusterResource('authentication.k8s.io/v1', 'selfsubjectreviews', 'SelfSubjectReview');
+/** k8s.io/apiserver, pkg/admission/plugin/webhook/errors. */
+const FAILED_CALL = /failed calling webhook .*/;
+/** Of the objects with which webhooks are tried; they are never stored. */
+const TRIAL = 'holdfast-doctor';
+/** The API server accepts no name in a review. */
+const UNNAMED = {} as ObjectMeta;
+
+/** Reads the clock of the API server, in milliseconds since the epoch. Every user may. */
+export async function serverTime({ client }: PermittedReader): Promise<number | undefined> {
+  const review = await client.create(SELF_SUBJECT_REVIEWS, { metadata: UNNAMED });
+  const time = Date.parse(review.metadata.creationTimestamp ?? '');
+  return Number.isNaN(time) ? undefined : time;
+}
+
+/** Lets the API server call the webhooks, with objects that are checked and not stored. */
+export async function callWebhooks(
+  reader: PermittedReader,
+  configurations: readonly KubeObject[],
+): Promise<TrialCall[]> {
+  const has = (name: string) => configurations.some(({ metadata }) => metadata.name === name);
+  const calls = [
+    ...(has('holdfast-ipam') ? [tryCall(reader, 'holdfast-ipam', () => createPool(reader))] : []),
+    ...(has('holdfast-webhook') ? [tryCall(reader, 'holdfast-webhook', () => createLauncher(reader))] : []),
+  ];
+  return (await Promise.all(calls)).flat();
+}
+
+function createPool({ client }: PermittedReader): Promise<unknown> {
+  // 192.0.2.0/24 is for documentation: RFC 5737
+  const spec = { network: TRIAL, subnets: [{ cidr: '192.0.2.0/24' }] };
+  return client.create(ADDRESS_POOLS, { metadata: { name: TRIAL }, spec }, { dryRun: true });
+}
+
+function createLauncher({ client }: PermittedReader): Promise<unknown> {
+  const metadata = {
+    ...{ name: TRIAL, namespace: 'default', labels: { [LAUNCHER_LABEL]: LAUNCHER_LABEL_VALUE } },
+    annotations: { [NETWORKS_ANNOTATION]: '[]' },
+  };
+  const pod: KubeObject = { metadata };
+  return client.create(PODS, { ...pod, spec: { containers: [{ name: 'none', image: 'none' }] } } as KubeObject, {
+    dryRun: true,
+  });
+}
+
+async function tryCall(
+  reader: PermittedReader,
+  configuration: string,
+  call: () => Promise<unknown>,
+): Promise<TrialCall[]> {
+  try {
+    await call();
+  } catch (error) {
+    if (!(error instanceof StatusError)) throw error;
+    const failure = FAILED_CALL.exec(error.message)?.[0];
+    if (failure !== undefined) return [{ configuration, error: failure }];
+    if (isForbidden(error) && describeForbidden(error) !== undefined) {
+      reader.note(error);
+      return [];
+    }
+    // the webhook or another check refused the object: the API server could call it
+  }
+  return [{ configuration }];
+}
+
+/** Asks which rights the processes lack; undefined if the user may not ask. */
+export async function missingRightsOf(
+  reader: PermittedReader,
+  workloads: readonly Workload[],
+): Promise<ProcessRight[] | undefined> {
+  const needed = workloads.flatMap((workload) => {
+    const component = componentOf(workload);
+    const account = `system:serviceaccount:${workload.metadata.namespace ?? ''}:holdfast-${component}`;
+    return (NEEDED_RIGHTS[component] ?? []).map((right) => ({ account, ...right }));
+  });
+  try {
+    const allowed = await Promise.all(needed.map((right) => isAllowed(reader, right)));
+    return needed.filter((_, index) => !allowed[index]);
+  } catch (error) {
+    if (!isForbidden(error)) throw error;
+    reader.note(error);
+    return undefined;
+  }
+}
+
+async function isAllowed(
+  { client }: PermittedReader,
+  { account, verb, group, resource }: ProcessRight,
+): Promise<boolean> {
+  const [plural = '', subresource] = resource.split('/');
+  const review = await client.create(SUBJECT_ACCESS_REVIEWS, {
+    metadata: UNNAMED,
+    spec: {
+      user: account,
+      groups: ['system:serviceaccounts', 'system:authenticated'],
+      resourceAttributes: { verb, group, resource: plural, ...(subresource !== undefined && { subresource }) },
+    },
+  });
+  return review.status?.allowed === true;
+}

@@ -1,0 +1,64 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { parseAllDocuments } from 'yaml';
+import { ROOT, findFiles } from '../../test/source-files.js';
+import { POLICY_NAMES } from './check-admission.js';
+import { CRD_FIELDS } from './crd-fields.js';
+import type { JsonSchema } from './observed.js';
+import { NEEDED_RIGHTS } from './process-rights.js';
+
+describe('what kubectl holdfast doctor expects', () => {
+  async function documentsIn(folder: string): Promise<Manifest[]> {
+    const files = await findFiles('.yaml', join(ROOT, folder));
+    const texts = await Promise.all(files.map((path) => readFile(join(ROOT, path), 'utf8')));
+    return texts.flatMap((text) => parseAllDocuments(text).map((document) => document.toJS() as Manifest));
+  }
+
+  it('are the fields of the shipped kinds', async () => {
+    const crds = (await documentsIn('manifests/crds')).filter(({ spec }) => spec?.group === 'ipam.holdfast.dev');
+    const fields = crds.map(({ metadata, spec }) => {
+      const { properties = {} } = spec!.versions![0]!.schema.openAPIV3Schema;
+      return [metadata.name, ['spec', 'status'].flatMap((part) => pathsOf(part, properties[part] ?? {})).sort()];
+    });
+    const expected = Object.entries(CRD_FIELDS).map(([name, paths]) => [name, [...paths].sort()]);
+    expect(Object.fromEntries(fields)).to.deep.equal(Object.fromEntries(expected));
+  });
+
+  it('are the shipped policies', async () => {
+    const all = [...(await documentsIn('manifests/crds')), ...(await documentsIn('manifests/base/policies'))];
+    const names = all.filter(({ kind }) => kind === 'ValidatingAdmissionPolicy').map(({ metadata }) => metadata.name);
+    expect([...POLICY_NAMES].sort()).to.deep.equal(names.sort());
+  });
+
+  it('are rights that the shipped roles grant', async () => {
+    const roles = (await documentsIn('manifests/base/rbac')).filter(({ kind }) => kind === 'ClusterRole');
+    for (const [component, rights] of Object.entries(NEEDED_RIGHTS)) {
+      if (component === 'all') continue;
+      const rules = roles.find(({ metadata }) => metadata.name === `holdfast-${component}`)?.rules ?? [];
+      for (const { verb, group, resource } of rights) {
+        const granted = rules.some(
+          (rule) => rule.apiGroups.includes(group) && rule.resources.includes(resource) && rule.verbs.includes(verb),
+        );
+        expect(granted, `${component}: ${verb} ${resource}`).to.equal(true);
+      }
+    }
+  });
+});
+
+interface Manifest {
+  readonly kind: string;
+  readonly metadata: { readonly name: string };
+  readonly rules?: readonly { apiGroups: string[]; resources: string[]; verbs: string[] }[];
+  readonly spec?: {
+    readonly group?: string;
+    readonly versions?: readonly { schema: { openAPIV3Schema: JsonSchema } }[];
+  };
+}
+
+function pathsOf(path: string, { properties = {} }: JsonSchema): string[] {
+  return Object.entries(properties).flatMap(([name, field]) => {
+    const own = `${path}.${name}`;
+    return [own, ...(name === 'conditions' ? [] : pathsOf(own, field.items ?? field))];
+  });
+}

@@ -1,0 +1,32 @@
+import { expect } from 'chai';
+import { diagnose } from './doctor/diagnose.js';
+import type { ObservedCluster } from './doctor/observed.js';
+import { formatStatus, statusOf } from './status.js';
+import { textOf } from './terminal.js';
+import { HEALTHY, unreadyPod, workloadOf } from './testing/healthy-cluster.js';
+
+function shown(broken: Partial<ObservedCluster> = {}): { healthy: boolean; text: string } {
+  const observed = { ...HEALTHY, ...broken };
+  const status = statusOf(observed, diagnose(observed, '0.1.0'), '0.1.0');
+  return { healthy: status.healthy, text: formatStatus(status).lines(false).map(textOf).join('\n') };
+}
+
+describe('kubectl holdfast status', () => {
+  it('shows processes, versions, leaders, webhooks and policies', () => {
+    const { healthy, text } = shown();
+    expect(healthy).to.equal(true);
+    expect(text).to.match(/^COMPONENT {2,}READY {2,}VERSION {2,}LEADER$/m);
+    expect(text).to.match(/^controller {2,}2\/2 {2,}0\.1\.0 {2,}holdfast-controller-x$/m);
+    expect(text).to.include('webhook holdfast-ipam: answers, CA valid until 2120-01-01');
+    expect(text).to.include('policies: 15 of 15');
+    expect(text).to.match(/\nhealthy$/);
+  });
+
+  it('names the nodes whose agent is not ready, and is not healthy', () => {
+    const agent = workloadOf('agent', '0.1.0', 1);
+    const { healthy, text } = shown({ workloads: [agent], pods: [unreadyPod('agent', 'node-7')] });
+    expect(healthy).to.equal(false);
+    expect(text).to.include('agents not ready: node-7');
+    expect(text).to.match(/\nnot healthy: \d+ errors; kubectl holdfast doctor/);
+  });
+});

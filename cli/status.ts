@@ -1,0 +1,120 @@
+import { expiryOf, splitPem } from '../tls/pem.js';
+import { POLICY_NAMES } from './doctor/check-admission.js';
+import { isReady } from './doctor/check-processes.js';
+import { type ComponentState, componentsOf } from './doctor/components.js';
+import { isError } from './doctor/diagnose.js';
+import type { Finding } from './doctor/finding.js';
+import type { ObservedCluster } from './doctor/observed.js';
+import { count, formatFinding, formatRefused } from './doctor/report.js';
+import { type Column, type Output, tableLines } from './output.js';
+import type { Line } from './terminal.js';
+
+/** The state of an installation, in a few lines. */
+export interface Status {
+  readonly healthy: boolean;
+  readonly client: string;
+  readonly components: readonly {
+    readonly name: string;
+    readonly namespace: string;
+    readonly ready: number;
+    readonly wanted: number;
+    readonly versions: readonly string[];
+    readonly leader: string | undefined;
+    /** As in `--feature-gates`; empty: the defaults. */
+    readonly gates: string;
+  }[];
+  readonly webhooks: readonly {
+    readonly name: string;
+    /** Whether the API server could call it; absent: not tried. */
+    readonly answers: boolean | undefined;
+    /** Of the CA; absent: unknown. */
+    readonly certificateExpires: string | undefined;
+  }[];
+  readonly policies: { readonly present: number; readonly expected: number } | undefined;
+  /** Nodes whose agent is not ready. */
+  readonly agentsNotReady: readonly string[];
+  readonly findings: readonly Finding[];
+  readonly refused: readonly string[];
+}
+
+export function statusOf(observed: ObservedCluster, findings: readonly Finding[], client: string): Status {
+  const components = componentsOf(observed);
+  return {
+    healthy: !findings.some(isError),
+    client,
+    components: components.map(({ pods: _pods, workload: _workload, ...state }) => state),
+    webhooks: webhooksOf(observed),
+    policies: observed.policies && {
+      present: POLICY_NAMES.filter((name) => observed.policies?.some(({ metadata }) => metadata.name === name)).length,
+      expected: POLICY_NAMES.length,
+    },
+    agentsNotReady: components
+      .filter(({ name }) => name === 'agent')
+      .flatMap(({ pods }) => pods.filter((pod) => !isReady(pod)))
+      .map(({ metadata, spec }) => spec?.nodeName ?? metadata.name)
+      .sort(),
+    findings,
+    refused: observed.refused,
+  };
+}
+
+function webhooksOf({ configurations = [], trialCalls }: ObservedCluster): Status['webhooks'] {
+  return configurations.map(({ metadata: { name }, webhooks = [] }) => {
+    const bundles = webhooks.map(({ clientConfig }) => Buffer.from(clientConfig.caBundle ?? '', 'base64').toString());
+    const ends = bundles.flatMap(splitPem).flatMap((pem) => expiryOf(pem) ?? []);
+    const tried = trialCalls.find(({ configuration }) => configuration === name);
+    return {
+      name,
+      answers: tried === undefined ? undefined : tried.error === undefined,
+      certificateExpires: ends.length === 0 ? undefined : new Date(Math.max(...ends)).toISOString(),
+    };
+  });
+}
+
+type ShownComponent = Status['components'][number];
+
+const COLUMNS: readonly Column<ShownComponent>[] = [
+  { header: 'COMPONENT', value: ({ name }) => name },
+  { header: 'READY', value: readyCell },
+  { header: 'VERSION', value: ({ versions }) => versions.join(', ') },
+  { header: 'LEADER', value: ({ leader }) => leader ?? '' },
+  { header: 'NAMESPACE', value: ({ namespace }) => namespace, isWide: true },
+  { header: 'GATES', value: ({ gates }) => gates || 'default', isWide: true },
+];
+
+function readyCell({ ready, wanted }: Pick<ComponentState, 'ready' | 'wanted'>) {
+  return { text: `${ready}/${wanted}`, style: ready >= wanted && wanted > 0 ? 'green' : 'red' } as const;
+}
+
+export function formatStatus(status: Status): Output {
+  return {
+    data: status,
+    lines: (isWide) => [
+      ...tableLines(COLUMNS, status.components, isWide),
+      '',
+      ...status.webhooks.map(formatWebhook),
+      ...(status.policies === undefined ? [] : [`policies: ${status.policies.present} of ${status.policies.expected}`]),
+      ...(status.agentsNotReady.length === 0 ? [] : [`agents not ready: ${status.agentsNotReady.join(', ')}`]),
+      `kubectl holdfast: ${status.client}`,
+      '',
+      ...status.findings.flatMap(formatFinding),
+      ...formatRefused(status.refused),
+      verdictOf(status),
+    ],
+  };
+}
+
+function formatWebhook({ name, answers, certificateExpires }: Status['webhooks'][number]): Line {
+  const state = answers === undefined ? 'not tried' : answers ? 'answers' : 'does not answer';
+  const end = certificateExpires === undefined ? 'no certificate' : `CA valid until ${certificateExpires.slice(0, 10)}`;
+  return `webhook ${name}: ${state}, ${end}`;
+}
+
+function verdictOf({ healthy, findings }: Status): Line {
+  if (!healthy)
+    return [
+      { text: 'not healthy', style: 'red' },
+      `: ${count(findings.filter(isError).length, 'error')}; kubectl holdfast doctor looks also at networks and addresses`,
+    ];
+  return [{ text: 'healthy', style: 'green' }];
+}
