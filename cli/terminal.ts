@@ -5,6 +5,7 @@ import { truncate } from '../api/json.js';
 /** Characters that a terminal interprets or hides: controls (C0, DEL, C1), format characters such as those of bidirectional text, lone surrogates, and line separators. */
 const HIDDEN_CHARACTERS = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 const MAX_CELL_LENGTH = 256;
+const DEFAULT_COLUMNS = 80;
 /** ECMA-48: carriage return, and erase the line. */
 const ERASE_LINE = '\r\u001b[K';
 
@@ -14,7 +15,8 @@ export type Style = 'red' | 'yellow' | 'green' | 'cyan' | 'dim' | 'bold';
 export type Span = string | { readonly text: string; readonly style: Style };
 export type Line = string | readonly Span[];
 
-type TextStream = Pick<NodeJS.WriteStream, 'write'> & Partial<Pick<NodeJS.WriteStream, 'isTTY' | 'hasColors'>>;
+type TextStream = Pick<NodeJS.WriteStream, 'write'> &
+  Partial<Pick<NodeJS.WriteStream, 'isTTY' | 'hasColors' | 'columns'>>;
 
 /** Returns a line without its styles. */
 export function textOf(line: Line): string {
@@ -68,6 +70,8 @@ export interface Terminal {
   readonly showProgress: (text: string) => void;
   /** Asks the user; undefined without a terminal. */
   readonly ask: ((question: string) => Promise<string>) | undefined;
+  /** The width of the terminal that shows the result; undefined if the result goes elsewhere. */
+  readonly columns: number | undefined;
 }
 
 export function createTerminal(stdout: TextStream, stderr: TextStream, ask: Terminal['ask']): Terminal {
@@ -90,6 +94,7 @@ export function createTerminal(stdout: TextStream, stderr: TextStream, ask: Term
       isShown = text !== '';
     },
     ask,
+    columns: stdout.isTTY === true ? (stdout.columns ?? DEFAULT_COLUMNS) : undefined,
   };
 }
 

@@ -75,6 +75,20 @@ describe('the rights to pools and leases, on a kube-apiserver', function () {
       await ipam.patch(ADDRESS_LEASES, lease.metadata, { type: 'merge', body });
       await ipam.delete(ADDRESS_LEASES, lease.metadata);
     });
+
+    it('an administrator releases a lease, but cannot give a held one to another owner', async () => {
+      const owner = { kind: 'IPAMClaim', namespace: 'a', name: 'gone', uid: 'gone-uid' } as const;
+      const ref = { name: 'blue.10-0-0-10' };
+      const spec = { ...lease.spec, address: '10.0.0.10', owner };
+      await (await as('ipam')).create(ADDRESS_LEASES, { metadata: ref, spec });
+      const admin = await as('admin');
+      const write = (change: object) => admin.patch(ADDRESS_LEASES, ref, { type: 'merge', body: { spec: change } });
+      await expectDenial(
+        write({ owner: { ...owner, uid: 'other' } }),
+        'which has not released it: set releasedAt first',
+      );
+      await expectDenial(write({ releasedAt: '2026-01-01T00:00:00Z' }), undefined);
+    });
   });
 
   describe('for pools', () => {

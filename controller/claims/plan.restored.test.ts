@@ -1,11 +1,11 @@
 import { type IPAMClaim, swappedClaimName } from '../../api/ipam-claim.js';
 import { CLAIM_RESTORED, VELERO_RESTORE_NAME } from '../../api/names.js';
-import { type WorkloadClaimOptions, claim, vm, vmReference, vmi } from '../../test/workload-objects.js';
+import { type WorkloadClaimOptions, claim, launcher, vm, vmReference, vmi } from '../../test/workload-objects.js';
 import { itPlansClaims } from './testing/claim-plan-cases.js';
-import { FORMER, oldLauncher, restoredVm } from './testing/restored-workload.js';
 import { NOW } from './testing/workload-observation.js';
 
 const SWAPPED = swappedClaimName('vm1', 'data', 'blue-net');
+const FORMER = { name: 'vm1', uid: 'former-uid' };
 const HOUR_AGO = '2026-01-01T11:00:00Z';
 
 /** A claim as Velero restores it. */
@@ -31,7 +31,9 @@ function marked(value: string): IPAMClaim {
   };
 }
 
+const again = vm({ data: 'blue' }, { uid: 'new-uid' });
 const starting = vmi({ data: 'blue' }, { vm: 'new-uid', uid: 'new-vmi-uid' });
+const oldLauncher = launcher([{ nad: 'blue', claim: 'vm1.data' }], { vmi: 'former-vmi-uid' });
 
 describe('the plan', () => {
   describe('for a restored claim', () => {
@@ -73,27 +75,27 @@ describe('the plan', () => {
       },
       {
         name: 'gives it to the VM that was restored',
-        given: { vm: restoredVm, claims: [restored()] },
+        given: { vm: again, claims: [restored()] },
         expect: ['update vm1.data for new-uid: annotations labels ownerReferences'],
       },
       {
         name: 'gives it to the VM although it waited too long',
-        given: { vm: restoredVm, claims: [restored({ created: HOUR_AGO })] },
+        given: { vm: again, claims: [restored({ created: HOUR_AGO })] },
         expect: ['update vm1.data for new-uid: annotations labels ownerReferences'],
       },
       {
         name: 'gives it to the VM that is starting already',
-        given: { vm: restoredVm, vmi: starting, claims: [restored()] },
+        given: { vm: again, vmi: starting, claims: [restored()] },
         expect: ['update vm1.data for new-uid: annotations labels ownerReferences'],
       },
       {
         name: 'gives it to the VM under any name',
-        given: { vm: restoredVm, claims: [restored({ name: SWAPPED })] },
+        given: { vm: again, claims: [restored({ name: SWAPPED })] },
         expect: [`update ${SWAPPED} for new-uid: annotations labels ownerReferences`],
       },
       {
         name: 'gives it to a VM in another namespace than that of its NAD',
-        given: { vm: restoredVm, claims: [restored({ nad: 'former/blue' })] },
+        given: { vm: again, claims: [restored({ nad: 'former/blue' })] },
         expect: ['update vm1.data for new-uid: annotations labels ownerReferences'],
       },
       {
@@ -114,7 +116,7 @@ describe('the plan', () => {
       },
       {
         name: 'gives the VM only one of two claims for one interface',
-        given: { vm: restoredVm, claims: [restored(), restored({ name: SWAPPED })] },
+        given: { vm: again, claims: [restored(), restored({ name: SWAPPED })] },
         expect: [
           `wait for ${SWAPPED}, RestoredIPAMClaimWaiting on the claim`,
           'update vm1.data for new-uid: annotations labels ownerReferences',
@@ -122,7 +124,7 @@ describe('the plan', () => {
       },
       {
         name: 'keeps it while the VM has a claim for the interface',
-        given: { vm: restoredVm, claims: [claim({ owner: vmReference('new-uid') }), restored({ name: SWAPPED })] },
+        given: { vm: again, claims: [claim({ owner: vmReference('new-uid') }), restored({ name: SWAPPED })] },
         expect: ['keep vm1.data', `wait for ${SWAPPED}, RestoredIPAMClaimWaiting on the claim`],
       },
       {
@@ -132,7 +134,7 @@ describe('the plan', () => {
       },
       {
         name: 'keeps it for a VM whose NAD is not restored yet',
-        given: { vm: restoredVm, nads: [], claims: [restored()] },
+        given: { vm: again, nads: [], claims: [restored()] },
         expect: ['wait for vm1.data, RestoredIPAMClaimWaiting on the claim', 'refuse NetworkAttachmentNotFound on vm'],
       },
       {
@@ -142,7 +144,7 @@ describe('the plan', () => {
       },
       {
         name: 'gives it only to the VMI if a VM has not adopted the VMI yet',
-        given: { vm: restoredVm, vmi: vmi({ data: 'blue' }, { vm: null }), claims: [restored()] },
+        given: { vm: again, vmi: vmi({ data: 'blue' }, { vm: null }), claims: [restored()] },
         expect: ['update vm1.data for vmi-uid: annotations labels ownerReferences', 'wait for vm1.data'],
       },
     ]);
@@ -162,12 +164,12 @@ describe('the plan', () => {
       },
       {
         name: 'gives the claim of a VM that was deleted with orphan propagation to a new VM of its name',
-        given: { vm: restoredVm, claims: [orphaned()] },
+        given: { vm: again, claims: [orphaned()] },
         expect: ['update vm1.data for new-uid: annotations ownerReferences'],
       },
       {
         name: 'gives it to no VM while a launcher of an earlier VM runs',
-        given: { vm: restoredVm, launchers: [oldLauncher], claims: [restored()] },
+        given: { vm: again, launchers: [oldLauncher], claims: [restored()] },
         expect: ['wait for vm1.data', 'wait for vm1.data, IPAMClaimOfPredecessor on vm'],
       },
       {
@@ -182,7 +184,7 @@ describe('the plan', () => {
       },
       {
         name: 'keeps it for its owner if only the VMI names that',
-        given: { vm: restoredVm, vmi: vmi({ data: 'blue' }, { vm: FORMER.uid }), claims: [restored()] },
+        given: { vm: again, vmi: vmi({ data: 'blue' }, { vm: FORMER.uid }), claims: [restored()] },
         expect: ['update vm1.data for former-uid: ownerReferences', 'refuse IPAMClaimConflict on vm'],
       },
       {
@@ -192,12 +194,12 @@ describe('the plan', () => {
       },
       {
         name: 'does not change one that names a VM of another name',
-        given: { vm: restoredVm, claims: [restored({ recordedOwner: { name: 'vm2', uid: 'vm2-uid' } })] },
+        given: { vm: again, claims: [restored({ recordedOwner: { name: 'vm2', uid: 'vm2-uid' } })] },
         expect: ['refuse IPAMClaimConflict on vm'],
       },
       {
         name: 'releases the claim of a VM that is gone while the claim still has its owner reference',
-        given: { vm: restoredVm, claims: [claim({ owner: vmReference(FORMER.uid), created: NOW })] },
+        given: { vm: again, claims: [claim({ owner: vmReference(FORMER.uid), created: NOW })] },
         expect: ['release vm1.data', 'wait for vm1.data, IPAMClaimOfPredecessor on vm'],
       },
     ]);

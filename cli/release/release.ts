@@ -1,0 +1,181 @@
+import { isIP } from 'node:net';
+import type { AddressLease, LeaseOwner } from '../../api/address-lease.js';
+import { type AddressPool, addressSpaceOf } from '../../api/address-pool.js';
+import { labelValue } from '../../api/ipam-claim.js';
+import { type KubeObject, joinKey, objectKey, splitKey } from '../../api/meta.js';
+import { LEASE_OWNER_NAME, LEASE_OWNER_NAMESPACE } from '../../api/names.js';
+import { type NetworkAttachmentDefinition, parseNetworkConfig } from '../../api/network-attachment.js';
+import { hasUid } from '../../api/pod.js';
+import { type Address, formatAddress, parseAddress } from '../../ipam/core/address.js';
+import { leaseName } from '../../ipam/core/lease-name.js';
+import { type LeaseRecord, readLease, releaseLease } from '../../ipam/core/lease.js';
+import { findUnlessGone } from '../../kube/absence.js';
+import type { Client } from '../../kube/client.js';
+import type { Clock } from '../../kube/clock.js';
+import { isConflict, isForbidden, isNotFound } from '../../kube/errors.js';
+import type { Resource } from '../../kube/resource.js';
+import {
+  ADDRESS_LEASES,
+  ADDRESS_POOLS,
+  IPAM_CLAIMS,
+  NETWORK_ATTACHMENT_DEFINITIONS,
+  PODS,
+} from '../../kube/resources.js';
+import { CommandError } from '../command-error.js';
+import { INSTALL_HOLDFAST, requireKind } from '../required-kind.js';
+import { refusalsOf } from './plan.js';
+
+export interface ReleaseOptions {
+  /** An address, or a claim: `namespace/name`, or its name. */
+  readonly subject: string;
+  /** The namespace of a claim that is given by its name. */
+  readonly namespace: string;
+  /** The pool of the address, if several address spaces have it. */
+  readonly pool?: string;
+  /** Checks everything, and writes nothing. */
+  readonly dryRun: boolean;
+}
+
+export interface ReleaseDeps {
+  readonly client: Pick<Client, 'get' | 'list' | 'patch'>;
+  readonly clock: Pick<Clock, 'wall'>;
+}
+
+const OWNERS: Readonly<Record<LeaseOwner['kind'], Resource>> = { IPAMClaim: IPAM_CLAIMS, Pod: PODS };
+
+/**
+ * Releases the leases of an address or a claim, so that they cool down. Nobody may use them: the owner is gone, no pod reports the address, and no
+ * claim has it in its status. Each write fails if the lease has changed since it was read.
+ * @returns a line for each lease
+ * @throws {CommandError} if a lease may not be released; none is released then
+ */
+export async function release(options: ReleaseOptions, deps: ReleaseDeps): Promise<string[]> {
+  const { client, clock } = deps;
+  const { items: pools } = await requireKind(ADDRESS_POOLS, INSTALL_HOLDFAST, () => client.list(ADDRESS_POOLS));
+  const leases = await findLeases(options, pools, client);
+  const refusals = await checkLeases(leases, pools, client);
+  if (refusals.length > 0) throw new CommandError([`nothing was released:`, ...refusals].join('\n'));
+  const lines: string[] = [];
+  for (const lease of leases) {
+    await writeRelease(lease, options, { client, at: clock.wall() });
+    const done = options.dryRun ? 'can be released (dry run: nothing was written)' : 'released: the address cools down';
+    lines.push(`addresslease.ipam.holdfast.dev/${lease.metadata.name} ${done}`);
+  }
+  return lines;
+}
+
+async function writeRelease(
+  lease: LeaseRecord,
+  { dryRun }: ReleaseOptions,
+  { client, at }: { client: ReleaseDeps['client']; at: number },
+): Promise<void> {
+  const write = releaseLease(lease, at);
+  if (write.verb !== 'patch') throw new TypeError(`a release is a patch, not ${write.verb}`);
+  try {
+    await client.patch(ADDRESS_LEASES, { name: write.name }, { type: 'merge', body: write.body }, { dryRun });
+  } catch (error) {
+    if (!isConflict(error) && !isNotFound(error)) throw error;
+    const message = `AddressLease ${write.name} has changed since it was checked: somebody may use it now. Run the command again`;
+    throw new CommandError(message, { cause: error });
+  }
+}
+
+/** Checks each lease against live reads that begin after it was read. */
+async function checkLeases(
+  leases: readonly LeaseRecord[],
+  pools: readonly AddressPool[],
+  client: ReleaseDeps['client'],
+): Promise<string[]> {
+  const [owners, pods, claims, nads] = await Promise.all([
+    Promise.all(leases.map(({ owner }) => findOwner(owner, client))),
+    client.list(PODS),
+    client.list(IPAM_CLAIMS),
+    readNads(client),
+  ]);
+  return leases.flatMap((lease, index) => {
+    const isNetworkOfSpace = (network: string) =>
+      pools.some((pool) => pool.spec.network === network && addressSpaceOf(pool) === lease.addressSpace);
+    return refusalsOf({
+      lease,
+      owner: owners[index] ?? 'alive',
+      pods: pods.items,
+      claims: claims.items,
+      isNetworkOfSpace,
+      isOfSpace: (key) => {
+        const network = nads?.get(key);
+        return network === undefined || isNetworkOfSpace(network);
+      },
+    });
+  });
+}
+
+async function findOwner(owner: LeaseOwner | undefined, client: Pick<Client, 'get'>): Promise<'alive' | 'gone'> {
+  if (owner === undefined) return 'gone';
+  const { kind, namespace, name, uid } = owner;
+  const found: KubeObject | undefined = await findUnlessGone(client, OWNERS[kind], { namespace, name });
+  if (found === undefined) return 'gone';
+  const isIt = kind === 'Pod' ? hasUid(found, uid) : found.metadata.uid === uid;
+  return isIt ? 'alive' : 'gone';
+}
+
+/** Returns the CNI networks of all readable NADs; undefined if the user may not list NADs. Then any NAD may be of the address space. */
+async function readNads(client: Pick<Client, 'list'>): Promise<ReadonlyMap<string, string> | undefined> {
+  try {
+    const { items } = await client.list(NETWORK_ATTACHMENT_DEFINITIONS);
+    return new Map(items.flatMap((nad) => entryOf(nad)));
+  } catch (error) {
+    if (isForbidden(error) || isNotFound(error)) return undefined;
+    throw error;
+  }
+}
+
+function entryOf(nad: NetworkAttachmentDefinition): [string, string][] {
+  const config = parseNetworkConfig(nad);
+  return config.ok ? [[objectKey(nad), config.network.name]] : [];
+}
+
+async function findLeases(
+  options: ReleaseOptions,
+  pools: readonly AddressPool[],
+  client: ReleaseDeps['client'],
+): Promise<LeaseRecord[]> {
+  const { subject } = options;
+  const found = isIP(subject) !== 0 ? await findOfAddress(options, pools, client) : await findOfClaim(options, client);
+  if (found.length > 0) return found.map(readLease);
+  throw new CommandError(
+    isIP(subject) === 0
+      ? `IPAMClaim ${claimKey(options)} has no leases: give an address, or a claim as NAMESPACE/NAME`
+      : `${subject} is not leased: there is nothing to release`,
+  );
+}
+
+async function findOfAddress(
+  { subject, pool: poolName }: ReleaseOptions,
+  pools: readonly AddressPool[],
+  client: Pick<Client, 'get'>,
+): Promise<AddressLease[]> {
+  const address: Address = parseAddress(subject);
+  const spaces = [...new Set(pools.map(addressSpaceOf))];
+  const read = spaces.map((space) => findUnlessGone(client, ADDRESS_LEASES, { name: leaseName(space, address) }));
+  const found = (await Promise.all(read)).flatMap((lease) => lease ?? []);
+  const chosen = poolName === undefined ? found : found.filter(({ spec }) => spec.pool === poolName);
+  if (chosen.length <= 1) return chosen;
+  const names = chosen.map(({ spec }) => spec.pool).join(', ');
+  throw new CommandError(`${formatAddress(address)} is leased in several pools (${names}): choose one with --pool`);
+}
+
+async function findOfClaim(options: ReleaseOptions, client: Pick<Client, 'list'>): Promise<AddressLease[]> {
+  const { namespace, name } = splitKey(claimKey(options));
+  const labelSelector = `${LEASE_OWNER_NAMESPACE}=${labelValue(namespace)},${LEASE_OWNER_NAME}=${labelValue(name)}`;
+  const { items } = await client.list(ADDRESS_LEASES, { labelSelector });
+  const owned = items.filter(
+    ({ spec: { owner } }) => owner?.kind === 'IPAMClaim' && owner.namespace === namespace && owner.name === name,
+  );
+  // those that are released already need nothing
+  const held = owned.filter(({ spec }) => spec.releasedAt === undefined);
+  return held.length > 0 ? held : owned;
+}
+
+function claimKey({ subject, namespace }: ReleaseOptions): string {
+  return subject.includes('/') ? subject : joinKey(namespace, subject);
+}

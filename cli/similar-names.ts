@@ -1,0 +1,32 @@
+const MAX_SUGGESTIONS = 5;
+
+/** Returns the names that resemble a text, the most similar first, at most five. */
+export function similarNames(text: string, names: readonly string[]): string[] {
+  const wanted = text.toLowerCase();
+  return names
+    .map((name) => ({ name, rank: rankOf(wanted, name.toLowerCase()) }))
+    .filter(({ rank }) => rank < Infinity)
+    .sort((a, b) => a.rank - b.rank || (a.name < b.name ? -1 : 1))
+    .slice(0, MAX_SUGGESTIONS)
+    .map(({ name }) => name);
+}
+
+/** Lower is more similar. */
+function rankOf(wanted: string, name: string): number {
+  if (name === wanted) return 0;
+  if (isOneEditAway(wanted, name)) return 1;
+  if (name.startsWith(wanted) || wanted.startsWith(name)) return 2;
+  return wanted.length > 2 && name.includes(wanted) ? 3 : Infinity;
+}
+
+/** True if one character is missing, added or different, or two neighbours are swapped. */
+function isOneEditAway(a: string, b: string): boolean {
+  if (Math.abs(a.length - b.length) > 1) return false;
+  let start = 0;
+  while (start < a.length && a[start] === b[start]) start++;
+  const [restA, restB] = [a.slice(start), b.slice(start)];
+  const tails = ([skipA, skipB]: readonly [number, number]) => restA.slice(skipA) === restB.slice(skipB);
+  const [[a0, a1], [b0, b1]] = [restA, restB];
+  const isSwapped = a0 === b1 && a1 === b0 && tails([2, 2]);
+  return isSwapped || tails([1, 1]) || tails([1, 0]) || tails([0, 1]);
+}

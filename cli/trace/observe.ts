@@ -1,0 +1,220 @@
+import type { AddressLease } from '../../api/address-lease.js';
+import { type AddressPool, addressSpaceOf } from '../../api/address-pool.js';
+import { type IPAMClaim, labelValue } from '../../api/ipam-claim.js';
+import { readIpamDelegation } from '../../api/ipam-delegation.js';
+import { type KubeObject, joinKey, splitKey } from '../../api/meta.js';
+import {
+  CLAIM_VM_LABEL,
+  LAUNCHER_LABEL,
+  LAUNCHER_LABEL_VALUE,
+  LEASE_OWNER_NAME,
+  LEASE_OWNER_NAMESPACE,
+} from '../../api/names.js';
+import type { NetworkAttachmentDefinition } from '../../api/network-attachment.js';
+import { type Pod, controllingVmi, isTerminal } from '../../api/pod.js';
+import { possibleClaimNames } from '../../api/vm-claims.js';
+import { parseAddress } from '../../ipam/core/address.js';
+import { leaseName } from '../../ipam/core/lease-name.js';
+import { isProofOfAbsence } from '../../kube/absence.js';
+import type { Client, ListOptions } from '../../kube/client.js';
+import { StatusError } from '../../kube/errors.js';
+import { EVENTS } from '../../kube/events.js';
+import type { ObjectRef, Resource } from '../../kube/resource.js';
+import {
+  ADDRESS_LEASES,
+  ADDRESS_POOLS,
+  IPAM_CLAIMS,
+  NAMESPACES,
+  NETWORK_ATTACHMENT_DEFINITIONS,
+  PODS,
+  VIRTUAL_MACHINES,
+  VIRTUAL_MACHINE_INSTANCES,
+} from '../../kube/resources.js';
+import { describeForbidden } from '../forbidden.js';
+import { addressesOf } from './leases.js';
+import { type TracedNetwork, tracedNetworks } from './networks.js';
+import { type ObservedVm, type Read, valueOf } from './observed.js';
+
+/** Launchers, claims and CNI networks for which more is read. A VM has more of them only if somebody makes them up. */
+const MAX_READ = 16;
+const AGENTS = 'app.kubernetes.io/name=holdfast,app.kubernetes.io/component=agent';
+
+type ReadClient = Pick<Client, 'get' | 'list'>;
+
+/**
+ * Reads the parts of the story of a VM. A part that cannot be read says why.
+ * @param now milliseconds since the epoch
+ * @throws {TransportError} if the API server does not answer
+ */
+export async function observeVm(
+  { namespace, name }: { namespace: string; name: string },
+  client: ReadClient,
+  now: number,
+): Promise<ObservedVm> {
+  const ref = { namespace, name };
+  const [vm, vmi, namespaceObject, launchers, labelled, ownEvents] = await Promise.all([
+    readOne(client, VIRTUAL_MACHINES, ref),
+    readOne(client, VIRTUAL_MACHINE_INSTANCES, ref),
+    readOne(client, NAMESPACES, { name: namespace }),
+    readList(client, PODS, { namespace, labelSelector: `${LAUNCHER_LABEL}=${LAUNCHER_LABEL_VALUE}` }),
+    readList(client, IPAM_CLAIMS, { namespace, labelSelector: `${CLAIM_VM_LABEL}=${labelValue(name)}` }),
+    readEvents(client, ref),
+  ]);
+  const pods = mapRead(launchers, (all) => all.filter((pod) => controllingVmi(pod)?.name === name));
+  const specs = [valueOf(vm, undefined)?.spec?.template?.spec, valueOf(vmi, undefined)?.spec];
+  const networks = tracedNetworks(specs, namespace).shown;
+  const [nads, claims] = await Promise.all([
+    readNads(client, networks),
+    withClaimsByName(client, labelled, { namespace, name, networks }),
+  ]);
+  const known = valueOf(claims, []);
+  const active = valueOf(pods, [])
+    .filter((pod) => !isTerminal(pod))
+    .slice(0, MAX_READ);
+  const unanswered = known.filter(({ status }) => (status?.ips ?? []).length === 0);
+  const [pools, agents, ...moreEvents] = await Promise.all([
+    readPools(client, known),
+    mayUseHoldfast(nads) ? readAgents(client, active) : new Map<string, Read<readonly Pod[]>>(),
+    ...[...active, ...unanswered]
+      .slice(0, MAX_READ)
+      .map(({ metadata }) => readEvents(client, { namespace, name: metadata.name })),
+  ]);
+  const events = mapRead(ownEvents, (own) => [own, ...moreEvents.map((read) => valueOf(read, []))].flat());
+  const leases = await readLeases(client, known.slice(0, MAX_READ), valueOf(pools, []));
+  return { namespace, name, vm, vmi, namespaceObject, pods, claims, events, nads, pools, leases, agents, now };
+}
+
+/** A claim of another VM has the label of that VM, and perhaps the name that this VM needs. */
+async function withClaimsByName(
+  client: ReadClient,
+  labelled: Read<readonly IPAMClaim[]>,
+  { namespace, name, networks }: { namespace: string; name: string; networks: readonly TracedNetwork[] },
+): Promise<Read<readonly IPAMClaim[]>> {
+  if (labelled.kind !== 'found') return labelled;
+  const known = new Set(labelled.value.map(({ metadata }) => metadata.name));
+  const wanted = networks.flatMap((network) => possibleClaimNames(name, network.name, '').slice(0, -1));
+  const others = await Promise.all(
+    wanted.filter((each) => !known.has(each)).map((each) => readOne(client, IPAM_CLAIMS, { namespace, name: each })),
+  );
+  return { kind: 'found', value: [...labelled.value, ...others.flatMap((read) => valueOf(read, []))] };
+}
+
+async function readNads(
+  client: ReadClient,
+  networks: readonly TracedNetwork[],
+): Promise<ReadonlyMap<string, Read<NetworkAttachmentDefinition>>> {
+  const keys = [
+    ...new Set(networks.flatMap(({ nad }) => (nad === undefined ? [] : [joinKey(nad.namespace, nad.name)]))),
+  ];
+  const read = keys.map(
+    async (key) => [key, await readOne(client, NETWORK_ATTACHMENT_DEFINITIONS, splitKey(key))] as const,
+  );
+  return new Map(await Promise.all(read));
+}
+
+/** A NAD that cannot be read may delegate to Holdfast. */
+function mayUseHoldfast(nads: ReadonlyMap<string, Read<NetworkAttachmentDefinition>>): boolean {
+  return [...nads.values()].some(
+    (read) => read.kind === 'unread' || (read.kind === 'found' && readIpamDelegation(read.value).kind === 'holdfast'),
+  );
+}
+
+async function readPools(client: ReadClient, claims: readonly IPAMClaim[]): Promise<Read<readonly AddressPool[]>> {
+  const networks = [...new Set(claims.map(({ spec }) => spec.network))].slice(0, MAX_READ);
+  return joinReads(
+    await Promise.all(
+      networks.map((network) =>
+        readList(client, ADDRESS_POOLS, { fieldSelector: `spec.network=${selectable(network)}` }),
+      ),
+    ),
+  );
+}
+
+async function readAgents(
+  client: ReadClient,
+  pods: readonly Pod[],
+): Promise<ReadonlyMap<string, Read<readonly Pod[]>>> {
+  const nodes = [...new Set(pods.flatMap(({ spec }) => spec?.nodeName ?? []))];
+  const read = nodes.map(async (node) => {
+    const options = { labelSelector: AGENTS, fieldSelector: `spec.nodeName=${selectable(node)}` };
+    return [node, await readList(client, PODS, options)] as const;
+  });
+  return new Map(await Promise.all(read));
+}
+
+/** Reads the leases of the claims, and for each address of a claim without a lease the one of somebody else. */
+async function readLeases(
+  client: ReadClient,
+  claims: readonly IPAMClaim[],
+  pools: readonly AddressPool[],
+): Promise<Read<readonly AddressLease[]>> {
+  const own = joinReads(
+    await Promise.all(
+      claims.map(({ metadata: { namespace = '', name } }) => {
+        const labels = [`${LEASE_OWNER_NAMESPACE}=${labelValue(namespace)}`, `${LEASE_OWNER_NAME}=${labelValue(name)}`];
+        return readList(client, ADDRESS_LEASES, { labelSelector: labels.join(',') });
+      }),
+    ),
+  );
+  if (own.kind !== 'found') return own;
+  const names = claims.flatMap((claim) => {
+    const spaces = new Set(pools.filter(({ spec }) => spec.network === claim.spec.network).map(addressSpaceOf));
+    const isLeased = (address: string) =>
+      own.value.some(({ spec }) => spec.owner?.uid === claim.metadata.uid && spec.address === address);
+    const missing = addressesOf(claim).filter((address) => !isLeased(address));
+    return missing.flatMap((address) => [...spaces].map((space) => leaseName(space, parseAddress(address))));
+  });
+  const others = await Promise.all([...new Set(names)].map((name) => readOne(client, ADDRESS_LEASES, { name })));
+  return { kind: 'found', value: [...own.value, ...others.flatMap((read) => valueOf(read, []))] };
+}
+
+function readEvents(client: ReadClient, { namespace, name }: { namespace: string; name: string }) {
+  return readList(client, EVENTS, { namespace, fieldSelector: `involvedObject.name=${selectable(name)}` });
+}
+
+async function readOne<T extends KubeObject>(
+  client: ReadClient,
+  resource: Resource<T>,
+  ref: ObjectRef,
+): Promise<Read<T>> {
+  try {
+    return { kind: 'found', value: await client.get(resource, ref) };
+  } catch (error) {
+    return isProofOfAbsence(error, resource, ref.name) ? { kind: 'absent' } : unread(error, resource);
+  }
+}
+
+async function readList<T extends KubeObject>(
+  client: ReadClient,
+  resource: Resource<T>,
+  options: ListOptions,
+): Promise<Read<readonly T[]>> {
+  try {
+    return { kind: 'found', value: (await client.list(resource, options)).items };
+  } catch (error) {
+    return unread(error, resource);
+  }
+}
+
+/** @throws what was thrown, unless it is an answer of the API server to a user whom it knows */
+function unread(error: unknown, { plural, group }: Resource): { kind: 'unread'; why: string } {
+  if (!(error instanceof StatusError) || error.status === 401) throw error;
+  const { message, status } = error;
+  if (status === 404) return { kind: 'unread', why: `the API server does not serve ${plural}.${group}` };
+  return { kind: 'unread', why: (status === 403 ? describeForbidden({ message }) : undefined) ?? message };
+}
+
+/** Joins lists; the first that could not be read stands for all. */
+function joinReads<T>(reads: readonly Read<readonly T[]>[]): Read<readonly T[]> {
+  const bad = reads.find(({ kind }) => kind !== 'found');
+  return bad ?? { kind: 'found', value: reads.flatMap((read) => valueOf(read, [])) };
+}
+
+function mapRead<T, R>(read: Read<T>, map: (value: T) => R): Read<R> {
+  return read.kind === 'found' ? { kind: 'found', value: map(read.value) } : read;
+}
+
+/** Escapes the characters that separate field selectors. */
+function selectable(value: string): string {
+  return value.replaceAll(/[\\,=]/g, '\\$&');
+}

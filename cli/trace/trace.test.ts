@@ -1,0 +1,172 @@
+import { expect } from 'chai';
+import { StatusError, TransportError } from '../../kube/errors.js';
+import { EVENTS } from '../../kube/events.js';
+import {
+  ADDRESS_LEASES,
+  ADDRESS_POOLS,
+  IPAM_CLAIMS,
+  NAMESPACES,
+  NETWORK_ATTACHMENT_DEFINITIONS,
+  PODS,
+  VIRTUAL_MACHINES,
+  VIRTUAL_MACHINE_INSTANCES,
+} from '../../kube/resources.js';
+import { leaseLabels } from '../../ipam/core/lease-labels.js';
+import { NAMESPACE, claim, vmReference } from '../../test/workload-objects.js';
+import { CommandError } from '../command-error.js';
+import { MemoryCluster } from '../testing/memory-cluster.js';
+import {
+  agentPod,
+  allocatedClaim,
+  blueNad,
+  bluePool,
+  claimLease,
+  eventOn,
+  runningLauncher,
+  tracedVm,
+  tracedVmi,
+} from '../testing/observed-vm.js';
+import { textOf } from '../terminal.js';
+import { traceVirtualMachine } from './trace.js';
+
+const VM = { namespace: NAMESPACE, name: 'vm1' };
+
+function labelledLease(spec: Parameters<typeof claimLease>[0] = {}) {
+  const lease = claimLease(spec);
+  return { ...lease, metadata: { ...lease.metadata, labels: leaseLabels(lease.spec) } };
+}
+
+function labelledAgent() {
+  const labels = { 'app.kubernetes.io/name': 'holdfast', 'app.kubernetes.io/component': 'agent' };
+  const agent = agentPod();
+  return { ...agent, metadata: { ...agent.metadata, labels } };
+}
+
+function clusterWith({ claims = [allocatedClaim()], leases = [labelledLease()] } = {}): MemoryCluster {
+  return new MemoryCluster()
+    .put(NAMESPACES, { metadata: { name: NAMESPACE } })
+    .put(VIRTUAL_MACHINES, tracedVm())
+    .put(VIRTUAL_MACHINE_INSTANCES, tracedVmi())
+    .put(PODS, runningLauncher(), labelledAgent())
+    .put(IPAM_CLAIMS, ...claims)
+    .put(NETWORK_ATTACHMENT_DEFINITIONS, blueNad())
+    .put(ADDRESS_POOLS, bluePool())
+    .put(ADDRESS_LEASES, ...leases);
+}
+
+async function trace(cluster: MemoryCluster, { vm = VM, isUnicode = false } = {}) {
+  const deps = { client: cluster.client, clock: { wall: () => Date.parse('2026-01-02T00:00:00Z') }, isUnicode };
+  const { output, isWrong } = await traceVirtualMachine(vm, deps);
+  return { lines: output.lines(false).map(textOf), data: output.data, isWrong };
+}
+
+describe('the trace of a VM', () => {
+  it('is a tree of ASCII characters, or of box-drawing characters on a terminal', async () => {
+    expect((await trace(clusterWith())).lines).to.deep.equal([
+      '[ok] VirtualMachine vms/vm1: Running',
+      '|- [ok] VirtualMachineInstance vms/vm1: Running on n1',
+      '|  `- [ok] Pod vms/virt-launcher-vm1-abcde: Running on n1',
+      '|     `- [ok] Node n1: agent ready',
+      '`- [ok] Network data: NAD vms/blue, CNI network blue-net',
+      '   `- [ok] IPAMClaim vms/vm1.data: 10.0.0.5/24',
+      '      |- [ok] AddressLease blue.10-0-0-5: IPAMClaim vms/vm1.data, on n1, pool blue',
+      '      `- [ok] AddressPool blue: 253 of 254 free',
+    ]);
+    const { lines } = await trace(clusterWith(), { isUnicode: true });
+    expect(lines.slice(0, 3)).to.deep.equal([
+      '✓ VirtualMachine vms/vm1: Running',
+      '├─ ✓ VirtualMachineInstance vms/vm1: Running on n1',
+      '│  └─ ✓ Pod vms/virt-launcher-vm1-abcde: Running on n1',
+    ]);
+  });
+
+  it('shows below an object what is wrong and what to do', async () => {
+    const cluster = clusterWith({ leases: [] });
+    const { lines, isWrong, data } = await trace(cluster);
+    expect(isWrong).to.equal(true);
+    expect(lines.slice(-4)).to.deep.equal([
+      '      |- [XX] AddressLease 10.0.0.5: does not exist',
+      '      |       IPAMClaim vm1.data has 10.0.0.5 in its status, and no lease for it',
+      '      |       What to do: ipam leases it to the claim again, and gives it to no other owner. If this lasts, see the log of ipam',
+      '      `- [ok] AddressPool blue: 253 of 254 free',
+    ]);
+    expect(data).to.include({ health: 'wrong' });
+  });
+
+  it('finds the lease of somebody else at an address of the claim', async () => {
+    const foreign = labelledLease({
+      owner: { kind: 'Pod', namespace: 'x', name: 'p', uid: 'u' },
+      addressSpace: 'blue-net',
+    });
+    const lease = { ...foreign, metadata: { ...foreign.metadata, name: 'blue-net.10-0-0-5' } };
+    const { lines } = await trace(clusterWith({ leases: [lease] }));
+    expect(lines.join('\n')).to.include('10.0.0.5 in its status, but the address is leased to Pod x/p');
+  });
+
+  it('finds the claim of another VM that has the name', async () => {
+    const foreign = claim({ owner: vmReference('other-uid', 'other'), label: 'other' });
+    const { lines } = await trace(clusterWith({ claims: [foreign], leases: [] }));
+    expect(lines.join('\n')).to.include('IPAMClaimConflict: IPAMClaim vms/vm1.data belongs to VirtualMachine other');
+  });
+
+  it('finds the events of the VM and of its launchers', async () => {
+    const pod = runningLauncher({ phase: 'Pending' });
+    const cluster = clusterWith();
+    cluster.change(PODS, pod.metadata.name, () => pod);
+    cluster.put(EVENTS, eventOn(pod.metadata.name, 'FailedCreatePodSandBox', 'no route'));
+    expect((await trace(cluster)).lines.join('\n')).to.include('FailedCreatePodSandBox: no route');
+  });
+
+  it('says what a user with the role view in the namespace may not read', async () => {
+    const cluster = clusterWith();
+    for (const plural of ['pods', 'namespaces', 'addressleases', 'addresspools']) cluster.refused.add(plural);
+    const { lines, isWrong } = await trace(cluster);
+    expect(isWrong).to.equal(false);
+    expect(lines.join('\n'))
+      .to.include('[??] Node n1: agent not shown')
+      .and.include('user "eve" may not list addressleases.ipam.holdfast.dev in the whole cluster')
+      .and.include('[ok] IPAMClaim vms/vm1.data: 10.0.0.5/24');
+  });
+
+  it('reads no leases and no agents of a network of another IPAM', async () => {
+    const cluster = clusterWith();
+    cluster.change(NETWORK_ATTACHMENT_DEFINITIONS, 'blue', () => blueNad({ ipam: { type: 'other' } }));
+    cluster.change(ADDRESS_LEASES, 'blue.10-0-0-5', (lease) => ({ ...lease, metadata: { name: 'gone' } }));
+    const { lines } = await trace(cluster);
+    expect(lines.join('\n')).to.include('served by another IPAM').and.include('Node n1: not served by Holdfast');
+  });
+
+  for (const [given, suggested] of [
+    ['vm11', 'did you mean vm1?'],
+    ['vm1', 'did you mean -n vms, -n other?'],
+    ['zebra', 'run kubectl get vm -n NAMESPACE to list all'],
+  ] as const)
+    it(`suggests other VMs for ${given} in a namespace without it`, async () => {
+      const cluster = clusterWith();
+      const other = tracedVm();
+      cluster.put(VIRTUAL_MACHINES, { ...other, metadata: { ...other.metadata, namespace: 'other', name: 'vm1' } });
+      const namespace = given === 'vm1' ? 'empty' : 'other';
+      const error: unknown = await trace(cluster, { vm: { namespace, name: given } }).catch(
+        (thrown: unknown) => thrown,
+      );
+      expect(error).to.be.instanceOf(CommandError);
+
+      expect((error as CommandError).message).to.equal(
+        `VirtualMachine ${namespace}/${given} does not exist: ${suggested}`,
+      );
+    });
+
+  for (const [why, failure] of [
+    ['the API server does not answer', new TransportError('unsent', 'refused')],
+    [
+      'the credentials are not accepted',
+      new StatusError({ request: 'GET', status: 401, reason: 'Unauthorized', message: 'no' }),
+    ],
+  ] as const)
+    it(`fails if ${why}`, async () => {
+      const client = { get: () => Promise.reject(failure), list: () => Promise.reject(failure) };
+      const deps = { client: client as unknown as MemoryCluster['client'], clock: { wall: () => 0 }, isUnicode: false };
+      const thrown: unknown = await traceVirtualMachine(VM, deps).catch((error: unknown) => error);
+      expect(thrown).to.equal(failure);
+    });
+});

@@ -1,0 +1,68 @@
+import { joinKey } from '../../api/meta.js';
+import type { Client } from '../../kube/client.js';
+import type { Clock } from '../../kube/clock.js';
+import { StatusError } from '../../kube/errors.js';
+import { VIRTUAL_MACHINES } from '../../kube/resources.js';
+import { CommandError } from '../command-error.js';
+import type { Output } from '../output.js';
+import { similarNames } from '../similar-names.js';
+import { observeVm } from './observe.js';
+import { treeLines } from './print.js';
+import { healthOfTree } from './tree.js';
+import { traceVm } from './trace-vm.js';
+
+export interface TraceDeps {
+  readonly client: Pick<Client, 'get' | 'list'>;
+  readonly clock: Pick<Clock, 'wall'>;
+  /** Whether the output may contain box-drawing characters. */
+  readonly isUnicode: boolean;
+}
+
+/**
+ * Reads and formats the story of a VM.
+ * @returns the output, and whether something is wrong
+ * @throws {CommandError} if there is no such VM
+ */
+export async function traceVirtualMachine(
+  vm: { namespace: string; name: string },
+  { client, clock, isUnicode }: TraceDeps,
+): Promise<{ output: Output; isWrong: boolean }> {
+  const tree = traceVm(await observeVm(vm, client, clock.wall()));
+  if (tree === undefined) throw new CommandError(await describeMissing(vm, client));
+  const health = healthOfTree(tree);
+  return { output: { data: { health, tree }, lines: () => treeLines(tree, isUnicode) }, isWrong: health === 'wrong' };
+}
+
+/** Suggests names of the namespace, and the same name in other namespaces if the user may list them. */
+async function describeMissing(vm: { namespace: string; name: string }, client: Pick<Client, 'list'>): Promise<string> {
+  const { namespace, name } = vm;
+  const [here, everywhere] = await Promise.all([
+    listKeys(client, { namespace }),
+    listKeys(client, { fieldSelector: `metadata.name=${name}` }),
+  ]);
+  const similar = similarNames(
+    name,
+    here.map((each) => each.name),
+  );
+  const elsewhere = everywhere.map((each) => `-n ${each.namespace}`);
+  const suggestions = [...similar, ...elsewhere].slice(0, 5);
+  const advice =
+    suggestions.length === 0
+      ? 'run kubectl get vm -n NAMESPACE to list all'
+      : `did you mean ${suggestions.join(', ')}?`;
+  return `VirtualMachine ${joinKey(namespace, name)} does not exist: ${advice}`;
+}
+
+async function listKeys(
+  client: Pick<Client, 'list'>,
+  options: { namespace?: string; fieldSelector?: string },
+): Promise<{ namespace: string; name: string }[]> {
+  try {
+    const { items } = await client.list(VIRTUAL_MACHINES, { ...options, metadataOnly: true });
+    return items.map(({ metadata: { namespace = '', name } }) => ({ namespace, name }));
+  } catch (error) {
+    // suggestions are a service
+    if (error instanceof StatusError) return [];
+    throw error;
+  }
+}

@@ -1,0 +1,134 @@
+import type { Family } from '../../ipam/core/address.js';
+import { BITS, formatAddress } from '../../ipam/core/address.js';
+import { type Cidr, formatCidr, networkOf, rangeOf } from '../../ipam/core/cidr.js';
+import type { Range } from '../../ipam/core/ranges.js';
+import type { Line, Span } from '../terminal.js';
+import { ADDRESS_STATES, type AddressState, type SubnetMap } from './address-map.js';
+import { type Cell, cellsOf } from './cells.js';
+
+/** The width of output that goes to no terminal. */
+export const DEFAULT_WIDTH = 80;
+const MAX_ROWS = 16;
+const [MIN_CELLS, MAX_CELLS] = [16, 128];
+/** In a larger subnet, only the part with leases is shown. */
+const LARGEST_SHOWN = 1n << 16n;
+const SMALLEST_SHOWN = 1n << 8n;
+
+/** In cells of one address. */
+const SYMBOLS: Readonly<Record<AddressState, string>> = {
+  ...{ free: '.', allocated: '#', cooling: 'c', sticky: 's', reserved: 'r' },
+  ...{ draining: 'd', drained: '-', excluded: 'x', 'other-pool': 'o' },
+};
+const MEANINGS: Readonly<Record<AddressState, string>> = {
+  ...{ free: 'free', allocated: 'allocated', cooling: 'cools down', sticky: 'kept for a MAC address' },
+  ...{ reserved: 'reserved', draining: 'in use, draining', drained: 'drained', excluded: 'never allocated' },
+  'other-pool': 'leased through another pool',
+};
+const UNICODE_SYMBOLS: Readonly<Record<string, string>> = { free: '·', allocated: '█' };
+/** Tenths that are in use, and eighths on a terminal. */
+const SHARES = ['123456789', '▁▂▃▄▅▆▇'] as const;
+
+/** States whose addresses somebody has. */
+const TAKEN = ['allocated', 'draining', 'other-pool'] as const;
+/** Of cells whose addresses nobody has, the first state that occurs is shown. */
+const UNTAKEN = ['cooling', 'sticky', 'free', 'reserved', 'drained', 'excluded'] as const;
+const LEASED: ReadonlySet<AddressState> = new Set([...TAKEN, 'cooling', 'sticky']);
+
+/**
+ * Draws a subnet: lines of cells, each with the same number of addresses, and a legend.
+ * @param width the number of columns
+ */
+export function subnetLines(subnet: SubnetMap, width: number, isUnicode: boolean): Line[] {
+  const { cidr, runs } = subnet;
+  const shown = focusOf(subnet);
+  const range = rangeOf(shown);
+  const label = Math.max(formatAddress({ family: cidr.family, value: range.last }).length, 15);
+  const perRow = powerOfTwoUpTo(Math.min(Math.max(width - label - 1, MIN_CELLS), MAX_CELLS));
+  const cells = cellsOf(runs, range, perRow * MAX_ROWS);
+  const size = cells[0] === undefined ? 1n : cells[0].last - cells[0].first + 1n;
+  const rows: Line[] = [];
+  for (let from = 0; from < cells.length; from += perRow)
+    rows.push(rowLine(cells.slice(from, from + perRow), cidr.family, { label, isUnicode }));
+  return [
+    [
+      { text: formatCidr(cidr), style: 'bold' },
+      ...focusNote(cidr, shown),
+      `; one character is ${size === 1n ? 'one address' : `${size} addresses`}`,
+    ],
+    ...rows,
+    legendLine(cells, isUnicode),
+  ];
+}
+
+function focusNote(cidr: Cidr, shown: Cidr): string[] {
+  return shown.prefixLength === cidr.prefixLength ? [] : [`: ${formatCidr(shown)}, which contains all of its leases`];
+}
+
+/** Returns the subnet, or the smallest block of a large subnet that contains all of its leases. */
+function focusOf({ cidr, runs }: SubnetMap): Cidr {
+  const { first, last } = rangeOf(cidr);
+  const leased = runs.filter(({ state }) => LEASED.has(state));
+  const [lowest, highest] = [leased[0]?.first, leased.at(-1)?.last];
+  if (last - first < LARGEST_SHOWN || lowest === undefined || highest === undefined) return cidr;
+  const needed: Range = { first: lowest, last: highest };
+  let { prefixLength } = cidr;
+  while (prefixLength < BITS[cidr.family]) {
+    const smaller = networkOf({ family: cidr.family, value: needed.first }, prefixLength + 1);
+    const range = rangeOf(smaller);
+    if (range.last < needed.last || range.last - range.first + 1n < SMALLEST_SHOWN) break;
+    prefixLength += 1;
+  }
+  return networkOf({ family: cidr.family, value: needed.first }, prefixLength);
+}
+
+function rowLine(
+  cells: readonly Cell[],
+  family: Family,
+  { label, isUnicode }: { label: number; isUnicode: boolean },
+): Line {
+  const [first] = cells;
+  const address = first === undefined ? '' : formatAddress({ family, value: first.first });
+  return [
+    `${address.padEnd(label)} `,
+    ...cells.map((cell): Span => {
+      const text = symbolOf(cell, isUnicode);
+      return cell.node === undefined ? text : { text, style: 'cyan' };
+    }),
+  ];
+}
+
+function symbolOf({ counts, first, last }: Cell, isUnicode: boolean): string {
+  const sum = (states: readonly AddressState[]) => states.reduce((total, state) => total + (counts[state] ?? 0n), 0n);
+  const taken = sum(TAKEN);
+  const only = TAKEN.find((state) => counts[state] === last - first + 1n);
+  const state = taken === 0n ? UNTAKEN.find((each) => counts[each] !== undefined) : only;
+  if (state !== undefined) return stateSymbol(state, isUnicode);
+  const usable = last - first + 1n - sum(['excluded']);
+  if (taken === usable) return stateSymbol('allocated', isUnicode);
+  const shares = SHARES[isUnicode ? 1 : 0];
+  return shares[Number((taken * BigInt(shares.length)) / usable)] ?? '';
+}
+
+function stateSymbol(state: AddressState, isUnicode: boolean): string {
+  return (isUnicode ? UNICODE_SYMBOLS[state] : undefined) ?? SYMBOLS[state];
+}
+
+/** Explains the symbols that occur. */
+function legendLine(cells: readonly Cell[], isUnicode: boolean): Line {
+  const drawn = new Set(cells.map((cell) => symbolOf(cell, isUnicode)));
+  const states = ADDRESS_STATES.filter((state) => drawn.has(stateSymbol(state, isUnicode)));
+  const shares = SHARES[isUnicode ? 1 : 0];
+  const isShared = [...drawn].some((symbol) => shares.includes(symbol));
+  const parts = [
+    ...states.map((state) => `${stateSymbol(state, isUnicode)} ${MEANINGS[state]}`),
+    ...(isShared ? [`${shares[0] ?? ''}-${shares.at(-1) ?? ''} partly in use`] : []),
+  ];
+  const lent: Span[] = cells.some(({ node }) => node !== undefined)
+    ? [', ', { text: 'in a block of a node', style: 'cyan' }]
+    : [];
+  return [`  ${parts.join(', ')}`, ...lent];
+}
+
+function powerOfTwoUpTo(limit: number): number {
+  return 2 ** Math.floor(Math.log2(limit));
+}

@@ -1,0 +1,73 @@
+import { expect } from 'chai';
+import type { AddressPool } from '../../api/address-pool.js';
+import { blockRecord } from '../../test/block-objects.js';
+import { leaseOf } from '../../test/lease-objects.js';
+import { adminPool } from '../../test/pool-objects.js';
+import { readLease } from '../../ipam/core/lease.js';
+import { textOf } from '../terminal.js';
+import { type PoolUse, formatCount, listPools } from './pools.js';
+
+const lease = (address: string, releasedAt?: number) =>
+  readLease(leaseOf(address, 1, releasedAt === undefined ? {} : { releasedAt }));
+
+function withCondition(pool: AddressPool, condition: object): AddressPool {
+  return { ...pool, status: { conditions: [condition] } } as AddressPool;
+}
+
+const POOLS = [
+  adminPool('blue', { subnets: [{ cidr: '10.0.0.0/29' }, { cidr: '2001:db8::/64' }], namespaces: ['a', 'b', 'c'] }),
+  withCondition(adminPool('red.a', { network: 'red', nadNamespace: 'a' }), {
+    ...{ type: 'Ready', status: 'False', reason: 'Conflict', message: 'an older pool serves it' },
+  }),
+  withCondition(adminPool('bad', { network: 'bad', subnets: [] }), {
+    ...{ type: 'Ready', status: 'False', reason: 'InvalidSpec', message: 'spec.subnets is empty' },
+  }),
+];
+const USAGE = {
+  pools: POOLS,
+  leases: [lease('10.0.0.1'), lease('10.0.0.2'), lease('10.0.0.3', 900)],
+  blocks: [blockRecord('10.0.0.0/29', 1)],
+};
+const lines = (isWide = false, isUnicode = false) =>
+  listPools(USAGE, 1_000, isUnicode)
+    .lines(isWide)
+    .map((line) => textOf(line).trim().split(/ {3,}/).join(' | '));
+
+describe('the list of pools', () => {
+  it('has a line for each family of a pool, and one for an invalid pool', () => {
+    expect(lines()).to.deep.equal([
+      'NAME | NETWORK | NAMESPACES | FAMILY | FREE | ALLOCATED | COOLING | IN USE | BLOCKS | DRAINING | PROBLEMS',
+      'bad | bad | all | 0 | InvalidSpec',
+      'blue | blue | a and 2 more | IPv4 | 3 | 2 | 1 | #####----- 50% | 1 | 0',
+      'blue | blue | a and 2 more | IPv6 | 9.0e15 | 0 | 0 | ---------- 0% | 1 | 0',
+      'red.a | red | a | IPv4 | 254 | 0 | 0 | ---------- 0% | 0 | 0 | Conflict',
+    ]);
+  });
+
+  it('has the messages of problems if it is wide, and blocks for bars on a terminal', () => {
+    expect(lines(true)[1]).to.match(/InvalidSpec \| spec.subnets is empty$/);
+    expect(lines(false, true)[2]).to.include('█████░░░░░ 50%');
+  });
+
+  it('has all counts for programs', () => {
+    const [, blue] = listPools(USAGE, 1_000, false).data as PoolUse[];
+    expect(blue).to.deep.equal({
+      ...{ name: 'blue', network: 'blue', namespaces: ['a', 'b', 'c'], blocks: 1, problems: [] },
+      families: [
+        { ...{ family: 'IPv4', capacity: 6, free: 3, allocated: 2, cooling: 1, sticky: 0, reserved: 0, draining: 0 } },
+        {
+          ...{ family: 'IPv6', capacity: 2 ** 53 - 1, free: 2 ** 53 - 1 },
+          ...{ allocated: 0, cooling: 0, sticky: 0, reserved: 0, draining: 0 },
+        },
+      ],
+    });
+  });
+
+  it('says that there are none', () => {
+    expect(listPools({ pools: [], leases: [], blocks: [] }, 0, false).lines(false)).to.deep.equal(['no pools found']);
+  });
+
+  it('writes huge counts as a power of ten', () => {
+    expect([0, 9_999_999, 10_000_000, undefined].map(formatCount)).to.deep.equal(['0', '9999999', '1.0e7', '']);
+  });
+});

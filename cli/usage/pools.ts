@@ -1,0 +1,173 @@
+import { type AddressPool, nadNamespaceOf } from '../../api/address-pool.js';
+import type { BlockRecord } from '../../ipam/core/block.js';
+import { type Family, formatFamily } from '../../ipam/core/address.js';
+import type { LeaseRecord } from '../../ipam/core/lease.js';
+import { compilePool } from '../../ipam/core/pool.js';
+import { toSafeNumber } from '../../ipam/core/safe-number.js';
+import { type Column, type Output, tableLines } from '../output.js';
+import type { Span, Style } from '../terminal.js';
+import { type AddressMap, addressMapOf } from './address-map.js';
+import { type PoolProblem, problemsOf } from './pool-problems.js';
+import type { Usage } from './read-usage.js';
+import { countPool } from './summary.js';
+
+/** The addresses of one family of a pool. Counts are capped at 2^53 - 1. */
+export interface FamilyUse {
+  readonly family: 'IPv4' | 'IPv6';
+  /** All addresses that the pool may allocate, and those that are allocated. */
+  readonly capacity: number;
+  readonly free: number;
+  readonly allocated: number;
+  readonly cooling: number;
+  readonly sticky: number;
+  readonly reserved: number;
+  /** In use in draining ranges. */
+  readonly draining: number;
+}
+
+export interface PoolUse {
+  readonly name: string;
+  readonly network: string;
+  /** The namespaces that it serves; absent: all. */
+  readonly namespaces?: readonly string[];
+  /** Empty if its spec is invalid. */
+  readonly families: readonly FamilyUse[];
+  /** The number of blocks that are assigned to nodes. */
+  readonly blocks: number;
+  readonly problems: readonly PoolProblem[];
+}
+
+/** A line of the table. */
+type FamilyRow = Omit<PoolUse, 'families'> & { readonly use: FamilyUse | undefined };
+
+const BAR_WIDTH = 10;
+const LARGE = 10_000_000;
+
+const COLUMNS = (isUnicode: boolean): readonly Column<FamilyRow>[] => [
+  { header: 'NAME', value: ({ name }) => name },
+  { header: 'NETWORK', value: ({ network }) => network },
+  { header: 'NAMESPACES', value: ({ namespaces }) => formatNamespaces(namespaces) },
+  { header: 'FAMILY', value: ({ use }) => use?.family ?? '' },
+  { header: 'FREE', value: ({ use }) => formatCount(use?.free) },
+  { header: 'ALLOCATED', value: ({ use }) => formatCount(use?.allocated) },
+  { header: 'COOLING', value: ({ use }) => formatCount(use && use.cooling + use.sticky) },
+  { header: 'IN USE', value: ({ use }) => (use === undefined ? '' : usageBar(use, isUnicode)) },
+  { header: 'BLOCKS', value: ({ blocks }) => String(blocks) },
+  { header: 'DRAINING', value: ({ use }) => formatCount(use?.draining) },
+  { header: 'PROBLEMS', value: ({ problems }) => problemsCell(problems.map(({ reason }) => reason).join(', ')) },
+  {
+    header: 'MESSAGES',
+    value: ({ problems }) => problemsCell(problems.map(({ message }) => message).join('; ')),
+    isWide: true,
+  },
+];
+
+/**
+ * Lists pools with their use, by name.
+ * @param now milliseconds since the epoch
+ */
+export function listPools(
+  { pools, ...usage }: Usage & { readonly pools: readonly AddressPool[] },
+  now: number,
+  isUnicode: boolean,
+): Output {
+  const uses = usesOf(pools, usage, now);
+  const rows = uses.flatMap(({ families, ...pool }): FamilyRow[] =>
+    families.length === 0 ? [{ ...pool, use: undefined }] : families.map((use) => ({ ...pool, use })),
+  );
+  return {
+    data: uses,
+    lines: (isWide) => (rows.length === 0 ? ['no pools found'] : tableLines(COLUMNS(isUnicode), rows, isWide)),
+  };
+}
+
+/** Returns the namespaces that a pool serves; undefined: all. */
+export function namespacesOf(pool: AddressPool): readonly string[] | undefined {
+  if (pool.spec.namespaces !== undefined) return pool.spec.namespaces;
+  const own = nadNamespaceOf(pool);
+  return own === undefined ? undefined : [own];
+}
+
+export function formatNamespaces(namespaces: readonly string[] | undefined): string {
+  if (namespaces === undefined) return 'all';
+  return namespaces.length <= 2 ? namespaces.join(', ') : `${namespaces[0] ?? ''} and ${namespaces.length - 1} more`;
+}
+
+/** Returns the counts of one family. */
+export function familyUseOf(map: AddressMap, family: Family): FamilyUse {
+  const counts = countPool(map, family);
+  const { free, allocated, cooling, sticky, reserved, draining } = counts;
+  const capacity = free + allocated + cooling + sticky + reserved + draining;
+  return {
+    family: formatFamily(family),
+    capacity: toSafeNumber(capacity),
+    free: toSafeNumber(free),
+    allocated: toSafeNumber(allocated),
+    cooling: toSafeNumber(cooling),
+    sticky: toSafeNumber(sticky),
+    reserved: toSafeNumber(reserved),
+    draining: toSafeNumber(draining),
+  };
+}
+
+/** Formats a bar, and the share of the addresses that nobody else can get. */
+export function usageBar({ capacity, free }: FamilyUse, isUnicode: boolean): Span {
+  const share = capacity === 0 ? 1 : (capacity - free) / capacity;
+  const filled = share === 0 ? 0 : Math.max(1, Math.floor(share * BAR_WIDTH));
+  const [full, empty] = isUnicode ? ['█', '░'] : ['#', '-'];
+  const text = `${full.repeat(filled)}${empty.repeat(BAR_WIDTH - filled)} ${formatShare(share)}`;
+  const style: Style = share >= 0.95 ? 'red' : share >= 0.8 ? 'yellow' : 'green';
+  return { text, style };
+}
+
+/** Formats a count: huge ones as a power of ten. */
+export function formatCount(count: number | undefined): string {
+  if (count === undefined) return '';
+  return count < LARGE ? String(count) : count.toExponential(1).replace('e+', 'e');
+}
+
+function usesOf(pools: readonly AddressPool[], { leases, blocks }: Usage, now: number): PoolUse[] {
+  const bySpace = groupBy(leases, ({ addressSpace }) => addressSpace);
+  const byPool = groupBy(blocks, ({ pool }) => pool);
+  return pools
+    .map((pool) => useOf(pool, { bySpace, blocks: byPool.get(pool.metadata.name) ?? [] }, now))
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+function useOf(
+  pool: AddressPool,
+  { bySpace, blocks }: { bySpace: ReadonlyMap<string, readonly LeaseRecord[]>; blocks: readonly BlockRecord[] },
+  now: number,
+): PoolUse {
+  const compiled = compilePool(pool);
+  const namespaces = namespacesOf(pool);
+  const common = {
+    name: pool.metadata.name,
+    network: pool.spec.network,
+    ...(namespaces !== undefined && { namespaces }),
+    blocks: blocks.length,
+    problems: problemsOf(pool),
+  };
+  if (!compiled.ok) return { ...common, families: [] };
+  const map = addressMapOf(compiled.pool, { leases: bySpace.get(compiled.pool.addressSpace) ?? [] }, now);
+  return { ...common, families: compiled.pool.families.map((family) => familyUseOf(map, family)) };
+}
+
+function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {
+  const groups = new Map<string, T[]>();
+  for (const item of items) {
+    const group = groups.get(keyOf(item));
+    if (group === undefined) groups.set(keyOf(item), [item]);
+    else group.push(item);
+  }
+  return groups;
+}
+
+function formatShare(share: number): string {
+  if (share > 0 && share < 0.01) return '<1%';
+  return `${Math.floor(share * 100)}%`;
+}
+
+function problemsCell(text: string): Span {
+  return text === '' ? '' : { text, style: 'red' };
+}
