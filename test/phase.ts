@@ -10,6 +10,8 @@ export interface Phase {
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];
+  /** More variables of the environment. */
+  readonly env?: Readonly<Record<string, string>>;
   /** After this the phase has failed and is ended. */
   readonly limitMs: number;
   /** Whether the child is mocha with CountingReporter; otherwise the whole phase counts as one test. */
@@ -78,9 +80,9 @@ async function readCounts(path: string): Promise<TestCounts | undefined> {
 
 /** @returns whether the child ended by itself, in time and successfully */
 function runChild(phase: Phase, interrupt: AbortSignal, output: Output): Promise<boolean> {
-  const { command, args, limitMs, name } = phase;
+  const { command, args, env, limitMs, name } = phase;
   return new Promise((resolve) => {
-    const child = spawn(command, args, { stdio: ['ignore', output, output] });
+    const child = spawn(command, args, { stdio: ['ignore', output, output], env: { ...process.env, ...env } });
     let inTime = true;
     let grace: NodeJS.Timeout | undefined;
     const end = () => {

@@ -1,9 +1,9 @@
 // Runs the checks and the tests: `tsx test/run.ts [check] [unit-lts] [unit] [e2e] [-- options of mocha]`. Without a name: all of them.
-import { existsSync } from 'node:fs';
 import { mkdtemp, open, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { NO_TESTS, type TestCounts, addCounts, closingLine, succeeded } from './counts.js';
+import { e2ePhase } from './e2e-phase.js';
 import { lineOfImage, nodeOfImage } from './image/node.js';
 import { type Phase, mochaPhase, runPhase } from './phase.js';
 
@@ -11,7 +11,6 @@ const MINUTE_MS = 60_000;
 /** All tests of the tree but those of the e2e phase. A list of folders would leave new ones out. */
 const UNIT_TESTS = '!(node_modules|dist|out)/**/*.test.ts';
 const UNIT_HOOKS = './test/unhandled-rejections.ts';
-const E2E_HOOKS = 'e2e/hooks.ts';
 /** Not in the image, or thousands of random cases of our logic, which does not depend on the version of Node.js. */
 const NOT_LTS = ['{e2e,manifests,release,test}/**', '**/{fuzz,*.model,*.property}.test.ts'];
 
@@ -50,18 +49,7 @@ const PHASES: Readonly<Record<Name, (more: readonly string[]) => Promise<Phase |
     });
     return Promise.resolve(phase);
   },
-  e2e: (mochaArgs) => {
-    const phase = mochaPhase({
-      name: 'e2e',
-      // Tests in subfolders start their own control plane, so they cannot test an existing cluster.
-      files: process.env.E2E_KUBECONFIG === undefined ? ['e2e/**/*.e2e.ts'] : ['e2e/*.e2e.ts'],
-      timeoutMs: 2 * MINUTE_MS,
-      limitMs: 45 * MINUTE_MS,
-      hooks: existsSync(E2E_HOOKS) ? E2E_HOOKS : undefined,
-      mochaArgs,
-    });
-    return Promise.resolve(phase);
-  },
+  e2e: (mochaArgs) => Promise.resolve(e2ePhase({ name: 'e2e', limitMs: 45 * MINUTE_MS, mochaArgs })),
 };
 
 async function choose(args: readonly string[]): Promise<Phase[][]> {

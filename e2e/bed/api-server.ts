@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Certificates } from './certificates.js';
 import type { Etcd } from './etcd.js';
-import type { Program } from './kubebuilder-assets.js';
+import type { Program } from './binaries.js';
 import type { Child, Processes } from './processes.js';
 import { httpsGet, waitReady } from './ready.js';
 

@@ -4,11 +4,22 @@ import { readdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { cachedFolder, cacheFolder, moveTo, withScratch } from './cache.js';
 import { BUILD_FLAGS, type BuildTarget, goBuild, goInstall, type Progress } from './go-build.js';
-import { findKubebuilderAssets, type Program, type Servers } from './kubebuilder-assets.js';
 import { capture } from './processes.js';
-import { kubeVirtVersion } from './versions.js';
+import { kubernetesVersion, kubeVirtVersion, type Version } from './versions.js';
 
 export type { Progress } from './go-build.js';
+
+/** A program, with the arguments that come before its flags. */
+export interface Program {
+  readonly command: string;
+  readonly args: readonly string[];
+}
+
+/** What a control plane consists of. */
+export interface Servers {
+  readonly etcd: Program;
+  readonly apiServer: Program;
+}
 
 /** The programs of the bed that do not belong to pod networks. */
 export interface Binaries extends Servers {
@@ -26,26 +37,22 @@ interface Target extends Omit<BuildTarget, 'folder'> {
 }
 
 const SOURCE = join(import.meta.dirname, 'go');
-const OLDEST_GO = [1, 24] as const;
+const OLDEST_GO = [1, 26] as const;
 
-const SERVERS: Target = { name: 'servers', title: 'etcd and kube-apiserver', packages: ['./apiserver'] };
-const CONTROLLERS: Target = {
-  name: 'controllers',
-  title: 'the controllers of Kubernetes',
-  packages: ['./controllers'],
-};
 const NETWORK: Target = {
   name: 'network',
   title: 'Multus and the CNI plugins',
   packages: ['./netbed', './hotplug', 'tool'],
 };
 
-function kubeVirtTarget(): Target {
-  const { version, modfile, tags } = kubeVirtVersion();
-  const packages = ['./virt-api', './virt-controller'];
+const serversTarget = () => targetOf('servers', 'etcd and kube-apiserver', kubernetesVersion(), ['./apiserver']);
+const controllersTarget = () => targetOf('controllers', 'the controllers', kubernetesVersion(), ['./controllers']);
+const kubeVirtTarget = () => targetOf('kubevirt', 'KubeVirt', kubeVirtVersion(), ['./virt-api', './virt-controller']);
+
+function targetOf(name: string, title: string, { version, modfile, tags }: Version, packages: string[]): Target {
   return {
-    name: `kubevirt-${version}`,
-    title: `KubeVirt ${version}`,
+    name: `${name}-${version}`,
+    title: `${title} ${version}`,
     packages,
     ...(modfile && { modfile }),
     ...(tags && { tags }),
@@ -53,19 +60,16 @@ function kubeVirtTarget(): Target {
 }
 
 /**
- * The bed's binaries. Those that the cache lacks are built with Go, which takes minutes the first time; etcd and
- * kube-apiserver come from KUBEBUILDER_ASSETS if that is set.
+ * The bed's binaries. Those that the cache lacks are built with Go, which takes minutes the first time.
  * @param withNetwork builds those of {@link ensureNetworkBinaries} too, so that their time is part of what is announced
  * @throws {Error} without a recent Go, or with the messages of the compiler
  */
 export async function ensureBinaries(progress: Progress, withNetwork: boolean): Promise<Binaries> {
-  const assets = await findKubebuilderAssets();
-  const more = [...(assets ? [] : [SERVERS]), ...(withNetwork ? [NETWORK] : [])];
-  const targets = [CONTROLLERS, kubeVirtTarget(), ...more];
-  const [folder = '', kubeVirt = '', servers = ''] = await ensureTargets(SOURCE, targets, progress);
+  const targets = [serversTarget(), controllersTarget(), kubeVirtTarget(), ...(withNetwork ? [NETWORK] : [])];
+  const [servers = '', folder = '', kubeVirt = ''] = await ensureTargets(SOURCE, targets, progress);
   const controllers = join(folder, 'controllers');
   return {
-    ...(assets ?? builtServers(servers)),
+    ...builtServers(servers),
     controllerManager: { command: controllers, args: ['kube-controller-manager'] },
     scheduler: { command: controllers, args: ['kube-scheduler'] },
     virtApi: join(kubeVirt, 'virt-api'),
@@ -75,9 +79,7 @@ export async function ensureBinaries(progress: Progress, withNetwork: boolean): 
 
 /** Only etcd and kube-apiserver, for tests that need no KubeVirt. */
 export async function ensureServers(progress: Progress): Promise<Servers> {
-  const assets = await findKubebuilderAssets();
-  if (assets) return assets;
-  const [folder = ''] = await ensureTargets(SOURCE, [SERVERS], progress);
+  const [folder = ''] = await ensureTargets(SOURCE, [serversTarget()], progress);
   return builtServers(folder);
 }
 

@@ -1,5 +1,5 @@
 import type { ControlPlane } from './control-plane.js';
-import type { Program } from './kubebuilder-assets.js';
+import type { Program } from './binaries.js';
 
 /**
  * Starts the controllers of kube-controller-manager that the bed needs. CRDs of objects to be garbage-collected must exist

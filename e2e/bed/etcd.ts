@@ -1,6 +1,6 @@
 import { cp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Program } from './kubebuilder-assets.js';
+import type { Program } from './binaries.js';
 import type { Child, Processes } from './processes.js';
 import { waitReady } from './ready.js';
 

@@ -10,7 +10,8 @@ Starts a KubeVirt cluster on loopback and runs it until Ctrl-C.
 
 Environment:
   HOLDFAST_BED_NETWORK=simulated  no real pod networks, as on machines that do not allow them
-  KUBEBUILDER_ASSETS=FOLDER       use etcd and kube-apiserver of this folder (default: build them from source once)
+  BED_KUBERNETES=1.36             minor version of Kubernetes (default: the newest that the bed has)
+  BED_KUBEVIRT=1.7                minor version of KubeVirt (the same)
 `;
 
 /** Runs a bed for use with kubectl. */

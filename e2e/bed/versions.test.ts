@@ -1,22 +1,36 @@
 import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { kubeVirtVersion } from './versions.js';
+import { kubernetesVersion, kubeVirtVersion, PAIRS, type VersionPair } from './versions.js';
 
-describe('The version of KubeVirt on the bed', () => {
-  it('is the newest one if no variable names another', () => {
+const SOURCE = join(import.meta.dirname, 'go');
+
+const minors = (program: keyof VersionPair) => [...new Set(PAIRS.map((pair) => pair[program]))];
+const VERSIONS = [
+  ...minors('kubernetes').map((minor) => ({ module: 'k8s.io/kubernetes', ...kubernetesVersion(minor) })),
+  ...minors('kubeVirt').map((minor) => ({ module: 'kubevirt.io/kubevirt', ...kubeVirtVersion(minor) })),
+];
+
+describe('The versions on the bed', () => {
+  it('are the newest ones if no variable names others', () => {
+    expect(kubernetesVersion('')).to.deep.equal({ version: 'v1.37.2', modfile: 'kubernetes-1.37.mod' });
     expect(kubeVirtVersion('')).to.deep.equal({ version: 'v1.8.0' });
   });
 
-  it('has a go.mod and a go.sum of its own if it is an older one', () => {
-    const { version, modfile = '' } = kubeVirtVersion('1.7');
-    expect(version).to.equal('v1.7.0');
-    for (const file of [modfile, modfile.replace(/mod$/, 'sum')]) {
-      expect(existsSync(join(import.meta.dirname, 'go', file)), file).to.equal(true);
-    }
-  });
+  for (const { module, version, modfile = 'go.mod' } of VERSIONS) {
+    it(`have a module file with its checksums: ${modfile} requires ${module} ${version}`, async () => {
+      expect(await readFile(join(SOURCE, modfile), 'utf8')).to.match(
+        new RegExp(`^(?:require |\\t)${module} ${version}$`, 'm'),
+      );
+      expect(existsSync(join(SOURCE, modfile.replace(/mod$/, 'sum')))).to.equal(true);
+    });
+  }
 
-  it('is refused if the bed cannot run it, with the versions that it can', () => {
+  it('are refused if the bed cannot run them, with those that it can', () => {
+    expect(() => kubernetesVersion('1.20')).to.throw(
+      'BED_KUBERNETES is "1.20", and the test bed runs Kubernetes 1.35, 1.36, 1.37: name one of them',
+    );
     expect(() => kubeVirtVersion('1.5')).to.throw('BED_KUBEVIRT is "1.5", and the test bed runs KubeVirt 1.7, 1.8');
   });
 });

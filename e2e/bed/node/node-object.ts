@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { KubeObject } from '../../../api/meta.js';
+import { kubernetesVersion } from '../versions.js';
 import { timestamp } from './step.js';
 
 const CPU_MODEL = 'Skylake-Server';
@@ -51,7 +52,7 @@ export function nodeStatus(name: string, isUp: boolean, now: number): object {
     nodeInfo: {
       architecture: 'amd64',
       operatingSystem: 'linux',
-      kubeletVersion: 'v1.34.4',
+      kubeletVersion: kubernetesVersion().version,
       kubeProxyVersion: '',
       containerRuntimeVersion: 'simulated://1',
       kernelVersion: '6',

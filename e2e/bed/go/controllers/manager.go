@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/controller-manager/pkg/clientbuilder"
 	"k8s.io/controller-manager/pkg/informerfactory"
+	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/controller"
 	"k8s.io/kubernetes/pkg/controller/clusterroleaggregation"
 	"k8s.io/kubernetes/pkg/controller/deployment"
@@ -99,7 +100,7 @@ func newManager(config *restclient.Config) *manager {
 
 func (m *manager) startServiceAccounts(ctx context.Context) error {
 	controller, err := serviceaccount.NewServiceAccountsController(
-		m.informers.Core().V1().ServiceAccounts(), m.informers.Core().V1().Namespaces(),
+		klog.FromContext(ctx), m.informers.Core().V1().ServiceAccounts(), m.informers.Core().V1().Namespaces(),
 		m.builder.ClientOrDie("service-account-controller"), serviceaccount.DefaultServiceAccountsControllerOptions())
 	if err != nil {
 		return err
@@ -173,9 +174,9 @@ func (m *manager) startDisruption(ctx context.Context) error {
 		return err
 	}
 	core, apps := m.informers.Core().V1(), m.informers.Apps().V1()
-	go disruption.NewDisruptionController(
+	go runDisruption(ctx, disruption.NewDisruptionController(
 		ctx, core.Pods(), m.informers.Policy().V1().PodDisruptionBudgets(), core.ReplicationControllers(),
-		apps.ReplicaSets(), apps.Deployments(), apps.StatefulSets(), client, m.mapper, scaleClient, client.Discovery()).Run(ctx)
+		apps.ReplicaSets(), apps.Deployments(), apps.StatefulSets(), client, m.mapper, scaleClient, client.Discovery()))
 	return nil
 }
 
@@ -196,7 +197,10 @@ func (m *manager) startDeployments(ctx context.Context) error {
 func (m *manager) startResourceQuotas(ctx context.Context) error {
 	client := m.builder.ClientOrDie("resourcequota-controller")
 	kinds := m.builder.DiscoveryClientOrDie("resourcequota-controller").ServerPreferredNamespacedResources
-	configuration := install.NewQuotaConfigurationForControllers(generic.ListerFuncForResourceFunc(m.informers.ForResource))
+	configuration, err := quotaConfiguration(m.informers)
+	if err != nil {
+		return err
+	}
 	quotas, err := resourcequota.NewController(ctx, &resourcequota.ControllerOptions{
 		QuotaClient:               client.CoreV1(),
 		ResourceQuotaInformer:     m.informers.Core().V1().ResourceQuotas(),
