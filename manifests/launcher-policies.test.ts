@@ -29,6 +29,9 @@ describe('the admission policies for pods that a VMI owns, on a kube-apiserver',
     cluster = started;
     await untilDenied(() => cluster.createPod(WHO.tenant, { labels: LAUNCHER, ownerReferences: [VMI] }));
     await untilDenied(() => cluster.createPod(WHO.tenant, { ownerReferences: [VMI] }));
+    // of the policy launcher-label, which may become active after the others
+    const malformed = [{ ...VMI, apiVersion: 'kubevirt.io' }];
+    await untilDenied(() => cluster.createPod(WHO.kubevirt, { labels: LAUNCHER, ownerReferences: malformed }));
   });
 
   const creations: { name: string; as: Person; given: Partial<ObjectMeta>; expect?: string }[] = [
