@@ -32,7 +32,8 @@ export function traceClaim(observed: ObservedVm, claim: IPAMClaim, isHoldfast: b
   const ips = claim.status?.ips ?? [];
   const addresses = ips.length === 0 ? 'no addresses' : ips.slice(0, 8).join(' ');
   const own = leasesOfClaim(observed, claim);
-  const isOurs = isHoldfast === true || own.length > 0;
+  const isUnknown = isHoldfast === undefined && observed.leases.kind !== 'found';
+  const isOurs = isHoldfast === true || own.length > 0 || isUnknown;
   const states = [
     addresses,
     ...(isBeingDeleted(claim) ? ['being deleted'] : []),

@@ -21,6 +21,12 @@ describeStories('the story of a VM of which some parts may not be read', [
     includes: ['AddressLease: not shown', `unknown ${NO_RIGHTS}`, 'Node n1: agent not shown'],
   },
   {
+    title: 'a VM of a user who may not read NADs and leases',
+    given: { leases: NO_RIGHTS, pools: NO_RIGHTS, nads: { blue: 'no NADs' } },
+    health: 'unknown',
+    includes: ['IPAMClaim vms/vm1.data: 10.0.0.5/24', 'AddressLease: not shown', 'unknown no NADs'],
+  },
+  {
     title: 'a VM of a user who has no rights at all',
     given: {
       vm: 'no VMs',
