@@ -7,6 +7,8 @@ import { type PersistentIPsGate, createPersistentIPsGate } from '../cluster/pers
 import { type KubeVirtControllerSource, watchKubeVirt } from '../cluster/kubevirt-controller.js';
 import { Leadership, leaderIdentity } from '../process/leadership.js';
 import type { Component } from '../process/component.js';
+import type { AuditLog } from './audit/audit-log.js';
+import { createAuditLog } from './audit/create-audit-log.js';
 import { BlockReconciler } from './blocks/block-reconciler.js';
 import { RestoreHolds } from './claims/restore-holds.js';
 import { createClaimSync } from './claims/sync.js';
@@ -72,6 +74,7 @@ class Ipam implements Component {
   readonly #unleased: UnleasedAddresses;
   readonly #validation: Component;
   readonly #leadership: Leadership;
+  readonly #audit: AuditLog | undefined;
   #term: Term | undefined;
 
   constructor(shared: ProcessContext, config: IpamConfig, identity: string) {
@@ -91,6 +94,7 @@ class Ipam implements Component {
     this.#collector = this.#createCollector();
     this.#unhonoured = this.#createUnhonoured();
     const { book, watched, directory } = this.#views;
+    this.#audit = createAuditLog(config, watched.leases, context);
     this.#overlaps = new SegmentOverlapTracker(directory, clock, (pools) => this.#addPools(pools));
     this.#unleased = new UnleasedAddresses({
       ...{ ...context, config, directory, book, events: this.#events },
@@ -218,6 +222,7 @@ class Ipam implements Component {
     const loops = [claims.loop, pools.loop, ...(blocks ? [blocks.loop] : [])];
     this.#term = { claims: claims.queue, pools: pools.queue, blocks: blocks?.queue, loops };
     this.#metrics.begin();
+    this.#audit?.start();
     for (const loop of this.#term.loops) loop.start();
     this.#collector.start();
     this.#unhonoured.start();
@@ -232,7 +237,7 @@ class Ipam implements Component {
     this.#restoreHolds.stop();
     const loops = (term?.loops ?? []).map((loop) => loop.stop());
     const reports = [this.#unhonoured, this.#unservedOwners, this.#unleased].map((report) => report.stop());
-    await Promise.all([...loops, this.#collector.stop(), ...reports]);
+    await Promise.all([...loops, this.#collector.stop(), ...reports, this.#audit?.stop()]);
     this.#metrics.end();
   }
 

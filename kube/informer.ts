@@ -6,7 +6,7 @@ import { messageOf } from './errors.js';
 import type { HistoryGuard } from './history-guard.js';
 import { type Logger, silentLogger } from './log.js';
 import { type KubeMetrics, silentMetrics } from './metrics.js';
-import { Reflector } from './reflector.js';
+import { type ListVersions, Reflector } from './reflector.js';
 import type { Resource } from './resource.js';
 
 export interface ObjectChange<S> {
@@ -59,6 +59,7 @@ export class Informer<T extends KubeObject, S extends KubeObject = T> {
   #hasSynced = false;
   #isServed = true;
   readonly #servedHandlers: (() => void)[] = [];
+  readonly #listHandlers: ((versions: ListVersions) => () => void)[] = [];
 
   constructor(client: Client, resource: Resource<T>, options: InformerOptions<T, S> = {}) {
     const { transform, indexes, ...rest } = options;
@@ -74,7 +75,11 @@ export class Informer<T extends KubeObject, S extends KubeObject = T> {
       resource,
       transform: (object) => this.#project(object),
       store: {
-        replace: (projections) => this.#replace(projections, true),
+        replace: (projections, versions) => {
+          const ends = this.#listHandlers.map((handler) => handler(versions));
+          this.#replace(projections, true);
+          for (const end of ends) end();
+        },
         upsert: (projection) => this.#upsert(projection),
         remove: ({ key }) => this.#remove(key),
         notServed: () => this.#replace([], false),
@@ -100,6 +105,11 @@ export class Informer<T extends KubeObject, S extends KubeObject = T> {
   /** Registers a handler for changes of {@link isServed}, called after the cache has changed. Handlers do not throw. */
   onServed(handler: () => void): void {
     this.#servedHandlers.push(handler);
+  }
+
+  /** Registers a handler, called before a list changes the cache, and returning what is called afterwards. Neither throws. */
+  onList(handler: (versions: ListVersions) => () => void): void {
+    this.#listHandlers.push(handler);
   }
 
   /** When the server last sent a list, event or bookmark, in the clock's ms; 0: never. */

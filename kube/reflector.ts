@@ -9,10 +9,16 @@ import { type KubeMetrics, silentMetrics } from './metrics.js';
 import { type Resource, resourcePath } from './resource.js';
 import { WatchBackoff } from './watch-backoff.js';
 
+/** The resourceVersions between which a list may have missed changes. `from` is empty for the first list. */
+export interface ListVersions {
+  readonly from: string;
+  readonly to: string;
+}
+
 /** Receives the transformed objects of a reflector. */
 export interface ReflectorStore<P> {
-  /** Called with all objects after a list. */
-  replace(projections: P[]): void;
+  /** Called with all objects after a list, and the versions of the last list or event and of this list. */
+  replace(projections: P[], versions: ListVersions): void;
   upsert(projection: P): void;
   /** Called with the last state of a deleted object. */
   remove(projection: P): void;
@@ -133,7 +139,7 @@ export class Reflector<T extends KubeObject, P = T> {
     if (signal.aborted) return;
     if (isNotFound(error) && this.#options.optional) {
       const { store } = this.#options;
-      if (store.notServed === undefined) store.replace([]);
+      if (store.notServed === undefined) store.replace([], { from: this.#seen, to: '' });
       else store.notServed();
       this.#version = undefined;
       this.#progress();
@@ -157,7 +163,7 @@ export class Reflector<T extends KubeObject, P = T> {
     const list = await client.listAs(resource, transform, { namespace, labelSelector, fieldSelector, signal });
     if (signal.aborted) return;
     this.#options.history?.compare(this.#options, this.#seen, list.resourceVersion);
-    store.replace(list.items);
+    store.replace(list.items, { from: this.#seen, to: list.resourceVersion });
     this.#version = list.resourceVersion;
     this.#seen = list.resourceVersion;
     this.#hasFailed = false;

@@ -1,3 +1,4 @@
+import { AUDIT_SETTINGS, type AuditConfig } from './audit-config.js';
 import { BLOCK_SETTINGS, type BlockConfig } from './block-config.js';
 import { CLIENT_SETTINGS, type ClientConfig } from './client-config.js';
 import type { NadRightsConfig } from '../api/nad-rights.js';
@@ -70,6 +71,7 @@ export interface WebhookConfig extends CommonConfig, ClientConfig, PrimaryNetwor
 export interface IpamConfig
   extends
     CommonConfig,
+    AuditConfig,
     BlockConfig,
     ClientConfig,
     NadRightsConfig,
@@ -87,7 +89,6 @@ export interface IpamConfig
   readonly maxDerivedPoolMetrics: number;
 }
 
-/** Controller, webhook and IPAM in one process. */
 export type AllConfig = ControllerConfig & WebhookConfig & IpamConfig;
 
 const HOUR_MS = 3_600_000;
@@ -247,6 +248,7 @@ export const WEBHOOK_SETTINGS: Settings<WebhookConfig> = {
 
 export const IPAM_SETTINGS: Settings<IpamConfig> = {
   ...COMMON_SETTINGS,
+  ...AUDIT_SETTINGS,
   ...BLOCK_SETTINGS,
   ...CLIENT_SETTINGS,
   ...RIGHTS_SETTINGS,

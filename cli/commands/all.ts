@@ -10,12 +10,14 @@ import { TRACE_VM } from './trace-vm.js';
 import { UI } from './ui.js';
 import { UNINSTALL } from './uninstall.js';
 import { SHOW_VERSION } from './version.js';
+import { WHO } from './who.js';
 
 /** All commands, in the order of the help. */
 export const COMMANDS: readonly Command[] = [
   STATUS,
   DOCTOR,
   IPS,
+  WHO,
   TRACE_VM,
   POOLS,
   POOL,

@@ -1,0 +1,255 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import type { AddressLease } from '../../api/address-lease.js';
+import { searchAudit } from '../../cli/who/audit-search.js';
+import { Cache } from '../../kube/cache.js';
+import { type Clock, systemClock } from '../../kube/clock.js';
+import type { ObjectChange } from '../../kube/informer.js';
+import { silentLogger } from '../../kube/log.js';
+import { formatAddress, parseAddress } from '../core/address.js';
+import { type LeaseRecord, readLease, stateOf } from '../core/lease.js';
+import { AuditLog } from './audit-log.js';
+
+const ADDRESSES = ['10.0.0.1', '10.0.0.2', 'fd00::1'];
+const STEP_MS = 1_000;
+
+type Step =
+  | { kind: 'lease'; address: number; owner: number }
+  | { kind: 'release' | 'delete' | 'touch'; address: number }
+  | { kind: 'relist'; missed: boolean }
+  | { kind: 'restart' | 'block' | 'unblock' | 'wait' };
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 6, arbitrary: fc.record({ kind: fc.constant('lease' as const), address: fc.nat(2), owner: fc.nat(2) }) },
+  {
+    weight: 6,
+    arbitrary: fc.record({ kind: fc.constantFrom('release' as const, 'delete', 'touch'), address: fc.nat(2) }),
+  },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('relist' as const), missed: fc.boolean() }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constantFrom('restart' as const, 'block', 'unblock', 'wait') }) },
+);
+
+/** Leases that change while a watch may be away, a leader that may be killed, and a disk that may be full. */
+class World {
+  wall = Date.UTC(2030, 0, 1);
+  readonly lines: string[] = [];
+  /** At each time, the owner of each address, or why nobody has it. */
+  readonly truth: { readonly at: string; readonly owners: readonly string[] }[] = [];
+  readonly #server = new Map<string, LeaseRecord>();
+  #informer = new FakeInformer();
+  #isWatching = true;
+  #isBlocked = false;
+  #version = 1;
+  #progress = this.wall;
+  #killed = { isKilled: false };
+  #audit = this.#start();
+
+  async run(steps: readonly Step[]): Promise<void> {
+    for (const each of steps) {
+      this.wall += STEP_MS;
+      this.#apply(each);
+      if (this.#isWatching) this.#progress = this.wall;
+      const owners = ADDRESSES.map((address) => this.#describe(address));
+      this.truth.push({ at: new Date(this.wall + STEP_MS / 2).toISOString(), owners });
+      await settle();
+    }
+    this.#isBlocked = false;
+    this.wall += STEP_MS;
+    if (!this.#isWatching) this.#relist();
+    await settle();
+    await this.#audit.stop();
+  }
+
+  #apply(each: Step): void {
+    if (each.kind === 'lease') this.#lease(ADDRESSES[each.address] ?? '', `u${each.owner}`);
+    else if ('address' in each) this.#end(each.kind, ADDRESSES[each.address] ?? '');
+    else if (each.kind === 'relist') {
+      if (this.#isWatching && each.missed) this.#isWatching = false;
+      else this.#relist();
+    } else if (each.kind === 'restart') this.#restart();
+    else if (each.kind !== 'wait') this.#isBlocked = each.kind === 'block';
+  }
+
+  /** Nothing that waits is written. */
+  #restart(): void {
+    this.#killed.isKilled = true;
+    this.#killed = { isKilled: false };
+    this.#informer = new FakeInformer();
+    this.#isWatching = true;
+    this.#informer.replace([...this.#server.values()]);
+    this.#audit = this.#start();
+  }
+
+  #start(): AuditLog {
+    const { wall } = this;
+    const killed = this.#killed;
+    const clock: Clock = {
+      ...systemClock,
+      wall: () => this.wall,
+      now: () => this.wall,
+      sleep: () => new Promise((resolve) => setImmediate(resolve)),
+      setTimer: () => () => undefined,
+    };
+    const write = (text: string) => {
+      if (killed.isKilled) return new Promise<void>(() => undefined);
+      if (this.#isBlocked) return Promise.reject(new Error('ENOSPC'));
+      this.lines.push(...text.trimEnd().split('\n'));
+      return Promise.resolve();
+    };
+    const leases = this.#informer;
+    leases.progress = () => this.#progress;
+    this.#progress = wall;
+    const audit = new AuditLog({
+      leases,
+      sink: { batchBytes: 1_000, write, close: () => Promise.resolve() },
+      clock,
+      log: silentLogger,
+      metrics: { written: () => undefined, lost: () => undefined, writeFailed: () => undefined },
+      queueSize: 4,
+    });
+    audit.start();
+    return audit;
+  }
+
+  #lease(address: string, uid: string): void {
+    const before = this.#server.get(address);
+    if (before !== undefined && stateOf(before) !== 'released') return;
+    const spec = {
+      ...{ address, addressSpace: 'lan', pool: 'p', node: `n${this.#version % 2}` },
+      owner: { kind: 'Pod' as const, namespace: 'vms', name: uid, uid },
+    };
+    this.#put(address, { spec, metadata: { name: '', uid: before?.metadata.uid ?? `l${this.#version}` } });
+  }
+
+  #end(kind: 'release' | 'delete' | 'touch', address: string): void {
+    const before = this.#server.get(address);
+    if (before === undefined) return;
+    if (kind === 'delete') {
+      this.#server.delete(address);
+      this.#version++;
+      if (this.#isWatching) this.#informer.remove(before);
+      return;
+    }
+    const { owner, pool, addressSpace, releasedAt } = before;
+    const isReleased = kind === 'release' || releasedAt !== undefined;
+    const spec = {
+      ...{ address, addressSpace, pool, node: `n${this.#version % 2}`, owner: owner! },
+      ...(isReleased && { releasedAt: '2030-01-01T00:00:00Z' }),
+    };
+    this.#put(address, { spec, metadata: { name: '', uid: before.metadata.uid } });
+  }
+
+  #put(address: string, lease: AddressLease): void {
+    const name = `lan.${address.replaceAll(/[.:]/g, '-')}`;
+    const metadata = { ...lease.metadata, name, resourceVersion: String(++this.#version) };
+    const record = readRecord({ ...lease, metadata });
+    this.#server.set(address, record);
+    if (this.#isWatching) this.#informer.upsert(record);
+  }
+
+  #relist(): void {
+    this.#isWatching = true;
+    this.#informer.replace([...this.#server.values()]);
+  }
+
+  #describe(address: string): string {
+    const lease = this.#server.get(address);
+    if (lease === undefined) return 'free';
+    return `${stateOf(lease)} ${lease.owner?.uid ?? ''}`;
+  }
+}
+
+/** The name of a lease in another spelling would not be read. */
+function readRecord({ metadata, spec }: AddressLease): LeaseRecord {
+  const address = parseAddress(spec.address);
+  const name = `lan.${spec.address.includes(':') ? 'fd00-0-0-0-0-0-0-1' : spec.address.replaceAll('.', '-')}`;
+  try {
+    return readLease({ metadata: { ...metadata, name }, spec });
+  } catch (error) {
+    const expected = /must have the name (\S+)/.exec(String(error))?.[1];
+    if (expected === undefined) throw error;
+    return { ...readLease({ metadata: { ...metadata, name: expected }, spec }), address };
+  }
+}
+
+class FakeInformer {
+  readonly cache = new Cache<LeaseRecord>();
+  progress = () => 0;
+  #changed: (change: ObjectChange<LeaseRecord>) => void = () => undefined;
+  #listed: (versions: { from: string; to: string }) => () => void = () => () => undefined;
+
+  get lastProgress(): number {
+    return this.progress();
+  }
+
+  onChange(handler: (change: ObjectChange<LeaseRecord>) => void): void {
+    this.#changed = handler;
+  }
+
+  onList(handler: (versions: { from: string; to: string }) => () => void): void {
+    this.#listed = handler;
+  }
+
+  upsert(object: LeaseRecord): void {
+    const before = this.cache.get(object.metadata.name);
+    if (before?.metadata.resourceVersion === object.metadata.resourceVersion) return;
+    if (before !== undefined && before.metadata.uid !== object.metadata.uid) this.remove(before);
+    const known = this.cache.set(object);
+    this.#changed(known === undefined ? { type: 'added', object } : { type: 'changed', object, before: known });
+  }
+
+  remove(object: LeaseRecord): void {
+    const before = this.cache.delete(object.metadata.name);
+    if (before !== undefined) this.#changed({ type: 'removed', object: before, before });
+  }
+
+  replace(all: readonly LeaseRecord[]): void {
+    const end = this.#listed({ from: '1', to: '2' });
+    const names = new Set(all.map(({ metadata }) => metadata.name));
+    for (const old of this.cache.list()) if (!names.has(old.metadata.name)) this.remove(old);
+    for (const one of all) this.upsert(one);
+    end();
+  }
+}
+
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 12; turn++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+async function* linesOf(lines: readonly string[]): AsyncGenerator<string> {
+  for (const line of lines) yield await Promise.resolve(line);
+}
+
+async function answersOf(world: World, at: string): Promise<string[]> {
+  return Promise.all(
+    ADDRESSES.map(async (address) => {
+      const text = formatAddress(parseAddress(address));
+      const { answers } = await searchAudit([linesOf(world.lines)], text, at);
+      const period = answers[0]?.period;
+      if (period === undefined || period.state === 'unknown') return 'unknown';
+      return period.state === 'free' ? 'free' : `${period.state} ${period.record?.owner?.uid ?? ''}`;
+    }),
+  );
+}
+
+describe('the audit log, read back', () => {
+  it('gives the owner of each address at each time or says that it is unknown, and never gives a wrong one, despite lists, restarts and a full disk', async () => {
+    let known = 0;
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 25 }), async (steps) => {
+        const world = new World();
+        await world.run(steps);
+        for (const { at, owners } of world.truth) {
+          const answers = await answersOf(world, at);
+          for (const [index, answer] of answers.entries()) {
+            if (answer === 'unknown') continue;
+            known++;
+            expect(`${at} ${ADDRESSES[index]} ${answer}`).to.equal(`${at} ${ADDRESSES[index]} ${owners[index]}`);
+          }
+        }
+      }),
+      { numRuns: 150 },
+    );
+    expect(known).to.be.greaterThan(1_000);
+  });
+});

@@ -1,0 +1,190 @@
+import { type AuditGapRecord, type AuditRecord, formatAuditRecord } from '../../api/audit-record.js';
+import type { Cache } from '../../kube/cache.js';
+import type { Clock } from '../../kube/clock.js';
+import { messageOf } from '../../kube/errors.js';
+import type { Informer } from '../../kube/informer.js';
+import type { Logger } from '../../kube/log.js';
+import type { AddressLease } from '../../api/address-lease.js';
+import type { LeaseRecord } from '../core/lease.js';
+import type { AuditMetrics } from './metrics.js';
+import type { AuditSink } from './audit-sink.js';
+import { recordOfState, recordOfTransition } from './lease-records.js';
+
+export interface AuditLogOptions {
+  readonly leases: Pick<Informer<AddressLease, LeaseRecord>, 'onChange' | 'onList' | 'lastProgress'> & {
+    readonly cache: Pick<Cache<LeaseRecord>, 'keys' | 'get'>;
+  };
+  readonly sink: AuditSink;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: AuditMetrics;
+  /** The number of lines that may wait to be written. Default 8192, a few MiB. */
+  readonly queueSize?: number;
+}
+
+/** After a gap, states are added in portions, so that changes always have room. */
+const STATES_AT_ONCE = 512;
+const ALIVE_MS = 60_000;
+const MIN_RETRY_MS = 250;
+const MAX_RETRY_MS = 15_000;
+/** A stop waits so long for the lines that are left. */
+const FLUSH_MS = 2_000;
+
+/**
+ * Writes who has which address, while the process leads. Never delays anybody: lines that find no room are counted, and the log says that they are
+ * missing. After each gap it states all leases again, so that readers need no earlier lines.
+ */
+export class AuditLog {
+  readonly #options: AuditLogOptions;
+  #isLeading = false;
+  #lines: string[] = [];
+  #writing: Promise<void> | undefined;
+  #stopping = new AbortController();
+  /** Since when lines are lost, and how many. */
+  #lost: { readonly from: string; lines: number } | undefined;
+  /** The leases whose state is still to be written. Absent: none. */
+  #unstated: string[] | undefined;
+  #cancelAlive: () => void = () => undefined;
+
+  constructor(options: AuditLogOptions) {
+    this.#options = options;
+    const { leases } = options;
+    leases.onChange(({ type, object, before }) => {
+      if (!this.#isLeading) return;
+      const after = type === 'removed' ? {} : { after: object };
+      const record = recordOfTransition({ ...(before !== undefined && { before }), ...after }, this.#time());
+      if (record !== undefined) this.#add(record);
+    });
+    leases.onList(({ from, to }) => {
+      if (!this.#isLeading) return () => undefined;
+      this.#addGap({ reason: 'relist', from: this.#lastProgress(), fromResourceVersion: from, toResourceVersion: to });
+      return () => {
+        // states of before the list say nothing about the gap
+        if (this.#unstated === undefined) this.#add({ time: this.#time(), type: 'listed', scope: 'changed' });
+        else this.#restate();
+      };
+    });
+  }
+
+  /** Begins with the state of all leases. The caches are filled. */
+  start(): void {
+    this.#stopping = new AbortController();
+    this.#isLeading = true;
+    this.#addGap({ reason: 'start' });
+    this.#restate();
+    this.#sayAlive();
+  }
+
+  /** Resolves when the lines are written, or after two seconds. */
+  async stop(): Promise<void> {
+    if (!this.#isLeading) return;
+    this.#isLeading = false;
+    this.#cancelAlive();
+    const { clock, sink, metrics } = this.#options;
+    const limit = clock.setTimer(FLUSH_MS, () => this.#stopping.abort());
+    await this.#writing;
+    limit();
+    this.#stopping.abort();
+    metrics.lost(this.#lines.length);
+    this.#lines = [];
+    this.#lost = undefined;
+    this.#unstated = undefined;
+    await sink.close();
+  }
+
+  #add(record: AuditRecord): void {
+    const { queueSize = 8_192, metrics } = this.#options;
+    if (this.#lost === undefined && this.#lines.length < queueSize) {
+      this.#lines.push(`${formatAuditRecord(record)}\n`);
+    } else {
+      // everything is lost until the queue is empty, so that one gap covers it
+      this.#lost ??= { from: record.time, lines: 0 };
+      this.#lost.lines++;
+      metrics.lost(1);
+    }
+    this.#writing ??= this.#writeAll().finally(() => (this.#writing = undefined));
+  }
+
+  #addGap(gap: Omit<AuditGapRecord, 'time' | 'type'>): void {
+    this.#add({ time: this.#time(), type: 'gap', ...gap });
+  }
+
+  #restate(): void {
+    this.#unstated = [...this.#options.leases.cache.keys()];
+    this.#writing ??= this.#writeAll().finally(() => (this.#writing = undefined));
+  }
+
+  async #writeAll(): Promise<void> {
+    // collects the lines of one turn
+    await Promise.resolve();
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      if (this.#lines.length === 0 && !this.#refill()) return;
+      await this.#writeBatch(signal);
+    }
+  }
+
+  /** Adds what has to be written besides changes. @returns false if there is nothing */
+  #refill(): boolean {
+    if (!this.#isLeading) return false;
+    const lost = this.#lost;
+    if (lost !== undefined) {
+      this.#lost = undefined;
+      this.#addGap({ reason: 'overflow', from: lost.from, lost: lost.lines });
+      this.#unstated = [...this.#options.leases.cache.keys()];
+      return true;
+    }
+    if (this.#unstated === undefined) return false;
+    const time = this.#time();
+    for (const key of this.#unstated.splice(-STATES_AT_ONCE)) {
+      const lease = this.#options.leases.cache.get(key);
+      if (lease !== undefined) this.#add(recordOfState(lease, time));
+    }
+    if (this.#unstated.length > 0) return true;
+    this.#unstated = undefined;
+    this.#add({ time, type: 'listed', scope: 'all' });
+    return true;
+  }
+
+  /** Repeats a failed write: the next lines wait meanwhile, and are lost when there are too many. */
+  async #writeBatch(signal: AbortSignal): Promise<void> {
+    const { sink, clock, log, metrics } = this.#options;
+    let count = 0;
+    for (let bytes = 0; count < this.#lines.length; count++) {
+      bytes += Buffer.byteLength(this.#lines[count] ?? '');
+      if (count > 0 && bytes > sink.batchBytes) break;
+    }
+    const batch = this.#lines.slice(0, count).join('');
+    for (let failures = 0; !signal.aborted; failures++) {
+      try {
+        await sink.write(batch);
+        this.#lines.splice(0, count);
+        metrics.written(count);
+        if (failures > 0) log.info({ failures }, 'the audit log can be written again');
+        return;
+      } catch (error) {
+        metrics.writeFailed();
+        const message = `cannot write the audit log: ${messageOf(error)}. Addresses are allocated without it`;
+        if (failures === 0) log.error({ err: error }, message);
+        await clock.sleep(Math.min(MIN_RETRY_MS * 2 ** failures, MAX_RETRY_MS), signal);
+      }
+    }
+  }
+
+  #sayAlive(): void {
+    this.#cancelAlive = this.#options.clock.setTimer(ALIVE_MS, () => {
+      this.#add({ time: this.#time(), type: 'alive' });
+      this.#sayAlive();
+    });
+  }
+
+  /** When the watch was complete for the last time. */
+  #lastProgress(): string {
+    const { clock, leases } = this.#options;
+    return new Date(clock.wall() - Math.max(0, clock.now() - leases.lastProgress)).toISOString();
+  }
+
+  #time(): string {
+    return new Date(this.#options.clock.wall()).toISOString();
+  }
+}

@@ -1,0 +1,38 @@
+import { write } from 'node:fs';
+import { promisify } from 'node:util';
+import type { Clock } from '../../kube/clock.js';
+import type { AuditSink } from './audit-sink.js';
+
+const STDOUT = 1;
+const RETRY_MS = 50;
+const writeTo = promisify(write);
+
+/**
+ * Writes to standard output in a thread of its own: `process.stdout` would wait in the event loop for a slow reader. The kernel writes batches of this
+ * size to a pipe as a whole, so lines do not mix with those of the process's log.
+ */
+export class StdoutSink implements AuditSink {
+  readonly batchBytes = 4_096;
+  readonly #clock: Pick<Clock, 'sleep'>;
+
+  constructor(clock: Pick<Clock, 'sleep'>) {
+    this.#clock = clock;
+  }
+
+  async write(lines: string): Promise<void> {
+    let rest = Buffer.from(lines);
+    while (rest.length > 0) {
+      try {
+        const { bytesWritten } = await writeTo(STDOUT, rest);
+        rest = rest.subarray(bytesWritten);
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error;
+        await this.#clock.sleep(RETRY_MS);
+      }
+    }
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+}
