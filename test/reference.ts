@@ -9,6 +9,7 @@ import { createNodeBlockMetrics } from '../cni/agent/blocks/metrics.js';
 import { createPodLeaseMetrics } from '../cni/agent/leases/metrics.js';
 import { createAgentMetrics } from '../cni/agent/metrics.js';
 import { createControllerMetrics } from '../controller/claims/metrics.js';
+import { createAuditMetrics } from '../ipam/audit/metrics.js';
 import { createBlockMetrics } from '../ipam/blocks/metrics.js';
 import { createCapacityMetrics } from '../capacity/metrics.js';
 import { createCollectorReport } from '../ipam/collector/report.js';
@@ -126,6 +127,7 @@ export function createAllMetrics(): Metrics {
   createControllerMetrics(metrics);
   createWebhookMetrics(metrics);
   new IpamMetrics(metrics, systemClock, 0);
+  createAuditMetrics(metrics);
   createBlockMetrics(metrics);
   createCollectorReport({ metrics, events: { event: () => undefined }, log: silentLogger });
   createValidationMetrics(metrics);
