@@ -166,6 +166,42 @@ describe('syncing the first claim of a running VM', () => {
     expect(scene.heldBy('a')).to.deep.equal(['10.0.0.5']);
   });
 
+  const stops = [0, 1, 2, 3, 4].flatMap((request) => [false, true].map((applied) => ({ request, applied })));
+  for (const { request, applied } of stops) {
+    const when = `if the process stops ${applied ? 'after' : 'before'} request ${request}`;
+    const stop = async () => {
+      scene.failRequest(request, { error: new Error('killed'), applied });
+      await scene.sync('a').catch(() => undefined);
+      scene.cluster.api.before = () => undefined;
+      scene.cluster.restart(0);
+      await scene.cluster.settle();
+    };
+
+    it(`takes over both addresses of a launcher ${when}`, async () => {
+      scene.cluster.operate({ do: 'pool', pool: 'dual' });
+      launch(false);
+      const both = scene.leases;
+      scene.create('a', { owned: true });
+      await stop();
+      expect(both).to.have.length(2);
+      expect(scene.heldBy('a')).to.have.members(both);
+      expect(scene.ipsOf('a')).to.have.members(both);
+    });
+
+    it(`shows both addresses of the launcher instead of its own ${when}`, async () => {
+      scene.cluster.operate({ do: 'pool', pool: 'dual' });
+      scene.cluster.operate({ do: 'startLauncher', name: 'a' });
+      scene.create('a', { owned: true });
+      await scene.sync('a');
+      const own = scene.leases;
+      scene.cluster.operate({ do: 'addLauncher', name: 'a', index: 2, late: true, reports: true });
+      const others = scene.leases.filter((address) => !own.includes(address));
+      await stop();
+      expect(others).to.have.length(2);
+      expect(scene.ipsOf('a')).to.have.members(others);
+    });
+  }
+
   it('keeps its own address in the status while another pod may have it', async () => {
     scene.cluster.operate({ do: 'startLauncher', name: 'a' });
     scene.create('a', { owned: true });
