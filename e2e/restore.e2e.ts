@@ -1,26 +1,76 @@
+import { readFile } from 'node:fs/promises';
 import { expect } from 'chai';
-import { CLAIM_FINALIZER, CLAIM_OWNER_NAME, CLAIM_OWNER_UID, NETWORK_STATUS_ANNOTATION } from '../api/names.js';
-import { IPAM_CLAIMS, NAMESPACES, NETWORK_ATTACHMENT_DEFINITIONS, PODS, VIRTUAL_MACHINES } from '../kube/resources.js';
+import {
+  CLAIM_FINALIZER,
+  CLAIM_NAD,
+  CLAIM_OWNER_NAME,
+  CLAIM_OWNER_UID,
+  NETWORK_STATUS_ANNOTATION,
+  VELERO_RESTORE_NAME,
+} from '../api/names.js';
+import {
+  ADDRESS_LEASES,
+  IPAM_CLAIMS,
+  NAMESPACES,
+  NETWORK_ATTACHMENT_DEFINITIONS,
+  PODS,
+  VIRTUAL_MACHINES,
+} from '../kube/resources.js';
 import { EVENTS } from '../kube/events.js';
 import { bareAddress } from '../test/bare-address.js';
+import { fencedBlocks } from '../test/documents.js';
 import { environment } from './hooks.js';
 import { applyClaim, backUp, Velero } from './story/backup-tools.js';
 import { AddressStory } from './story/addresses.js';
 import { removeNamespaces } from './story/cleanup.js';
 import { describeStory } from './story/describe.js';
+import { ResourceModifiers } from './story/resource-modifiers.js';
+import type { PolicyRule } from './story/role.js';
 import { createNamespace } from './story/story.js';
+import { VmActions } from './story/vm-actions.js';
 import { until } from './bed/wait.js';
+
+/** Of a tool that restores VMs, and may not bind claims to them. */
+const RIGHTS_WITHOUT_RESTORE: readonly PolicyRule[] = [
+  { apiGroups: ['k8s.cni.cncf.io', 'kubevirt.io'], resources: ['*'], verbs: ['*'] },
+  { apiGroups: ['ipam.holdfast.dev'], resources: ['addresspools'], verbs: ['serve'] },
+];
+
+/** The resource modifier of the documentation for one kind. @param names values of its words in capitals */
+async function documentedModifier(groupResource: string, names: Record<string, string> = {}) {
+  const page = await readFile(new URL('../docs/how-to/backup-and-restore.md', import.meta.url), 'utf8');
+  const [text = '', ...others] = fencedBlocks(page, 'yaml').filter((block) => block.includes(groupResource));
+  expect(others).to.deep.equal([]);
+  const filledIn = Object.entries(names).reduce((filled, [word, value]) => filled.replaceAll(word, value), text);
+  return new ResourceModifiers(filledIn);
+}
 
 describeStory('A VM that is restored', (story) => {
   let velero: Velero;
   let other: string;
+  let tools: Velero[];
+
+  async function install(namespace: string, rules?: readonly PolicyRule[]): Promise<Velero> {
+    const tool = await Velero.install(environment(), namespace, rules);
+    tools.push(tool);
+    return tool;
+  }
 
   beforeEach('install Velero', async () => {
+    tools = [];
     other = await story().otherNamespace();
-    velero = await Velero.install(environment(), other);
+    velero = await install(other);
   });
 
-  afterEach('remove Velero', () => velero.remove());
+  afterEach('remove Velero', () => Promise.all(tools.map((tool) => tool.remove())));
+
+  async function removeNamespace(): Promise<void> {
+    const { client, namespace } = story();
+    await removeNamespaces(client, [namespace]);
+    await until('the namespace to be gone', async () => {
+      return (await client.find(NAMESPACES, { name: namespace })) === undefined;
+    });
+  }
 
   async function removeVm(name: string): Promise<void> {
     await story().deleteVm(name, 'Background');
@@ -37,10 +87,7 @@ describeStory('A VM that is restored', (story) => {
     await story().waitRunning('vm1');
     const mine = await addresses.waitForIPs('vm1.data');
     const backup = await backUp(client, namespace);
-    await removeNamespaces(client, [namespace]);
-    await until('the namespace to be gone', async () => {
-      return (await client.find(NAMESPACES, { name: namespace })) === undefined;
-    });
+    await removeNamespace();
     await createNamespace(client, namespace);
     await velero.restore(backup, namespace);
     await story().waitRunning('vm1');
@@ -50,6 +97,61 @@ describeStory('A VM that is restored', (story) => {
     expect(await story().references('vm1')).to.deep.equal([{ pod3a6eb0790f3: 'vm1.data' }]);
   });
 
+  it('gets its addresses back in another namespace if the original and its leases are gone, as in another cluster', async () => {
+    const { client, namespace, addresses } = story();
+    const network = await addresses.createNetwork('blue', ['10.61.7.0/24', 'fd61:7::/64']);
+    const nads = { first: 'blue', vm1: 'blue', vm2: `${namespace}/blue` };
+    const saved = new Map<string, string[]>();
+    for (const [name, nad] of Object.entries(nads)) {
+      await story().createVm(name, { data: nad }, { running: name === 'vm1' });
+      saved.set(name, await addresses.waitForIPs(`${name}.data`));
+    }
+    // without its request, a restored claim would get the first address now
+    await story().deleteVm('first', 'Background');
+    await story().claims.waitGone('first.data');
+    await story().waitRunning('vm1');
+    const backup = await backUp(client, namespace);
+    await removeNamespace();
+    await until('Holdfast to know none of the addresses', async () => {
+      const { items } = await client.list(ADDRESS_LEASES);
+      const leases = items.filter(({ spec }) => spec.addressSpace === network);
+      for (const { metadata } of leases) await client.delete(ADDRESS_LEASES, { name: metadata.name });
+      return leases.length === 0;
+    });
+    const modifiers = await documentedModifier('virtualmachines.kubevirt.io', { FORMER: namespace, NEW: other });
+    await velero.restore(backup, other, { modifiers });
+    await new VmActions(client, other).waitRunning('vm1');
+    const there = new AddressStory(environment(), other);
+    for (const name of ['vm1', 'vm2']) {
+      const claim = await there.waitForExactIPs(`${name}.data`, saved.get(name) ?? []);
+      const vm = await client.get(VIRTUAL_MACHINES, { namespace: other, name });
+      expect(claim.metadata.annotations).to.include({
+        [CLAIM_OWNER_UID]: vm.metadata.uid,
+        [CLAIM_NAD]: `${other}/blue`,
+      });
+    }
+  });
+
+  it('gets its addresses back from a tool without the right to restore, with the documented resource modifier', async () => {
+    const { client, namespace, addresses } = story();
+    await addresses.createNetwork('blue', ['10.61.8.0/24']);
+    for (const name of ['first', 'vm1']) {
+      await story().createVm(name, { data: 'blue' }, { running: false });
+      await addresses.waitForIPs(`${name}.data`);
+    }
+    const mine = await addresses.waitForIPs('vm1.data');
+    await story().deleteVm('first', 'Background');
+    await story().claims.waitGone('first.data');
+    const backup = await backUp(client, namespace);
+    await removeVm('vm1');
+    const tool = await install(namespace, RIGHTS_WITHOUT_RESTORE);
+    await tool.restore(backup, namespace, { modifiers: await documentedModifier('ipamclaims.k8s.cni.cncf.io') });
+    const vm = await client.get(VIRTUAL_MACHINES, story().ref('vm1'));
+    const claim = await story().claims.waitForOwner('vm1.data', 'VirtualMachine', vm.metadata.uid);
+    expect(claim.metadata.labels).not.to.have.property(VELERO_RESTORE_NAME);
+    await addresses.waitForExactIPs('vm1.data', mine);
+  });
+
   it('gets the addresses of a claim that was restored long before it, and that no other VM gets meanwhile', async () => {
     const { client, namespace, addresses } = story();
     await addresses.createNetwork('blue', [{ cidr: '10.61.1.0/29', ranges: ['10.61.1.2'] }]);
@@ -57,7 +159,7 @@ describeStory('A VM that is restored', (story) => {
     const mine = await addresses.waitForIPs('vm1.data');
     const backup = await backUp(client, namespace);
     await removeVm('vm1');
-    await velero.restore(backup, namespace, [IPAM_CLAIMS]);
+    await velero.restore(backup, namespace, { kinds: [IPAM_CLAIMS] });
     await story().waitForEvent('vm1.data', 'RestoredIPAMClaimWaiting', /until VirtualMachine vm1 is restored/);
     await addresses.waitForExactIPs('vm1.data', mine);
     await story().createVm('vm2', { data: 'blue' }, { running: false });

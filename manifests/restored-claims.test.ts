@@ -137,7 +137,14 @@ describe('the rights to restore claims, on a kube-apiserver', function () {
   ] as const) {
     it(`${rights} cannot create a claim that looks restored, and is told the role for it`, async () => {
       const others = [{ annotations: OWNER }, { ownerReferences: [VM] }, { finalizers: [CLAIM_FINALIZER] }];
-      for (const metadata of [...others, ...RECORDS]) await expectDenial(restore(user, metadata), REFUSAL);
+      const [label, ...records] = RECORDS;
+      for (const metadata of [...others, ...others.map((other) => ({ ...label, ...other })), ...records]) {
+        await expectDenial(restore(user, metadata), REFUSAL);
+      }
+    });
+
+    it(`${rights} creates a claim without an owner as Velero does, with its label`, async () => {
+      await expectDenial(restore(user, { labels: { [VELERO_RESTORE_NAME]: 'nightly-1' } }), undefined);
     });
 
     it(`${rights} cannot change whether a claim looks restored`, async () => {

@@ -18,6 +18,12 @@ export function codeOf(markdown: string): CodeText[] {
   return found;
 }
 
+/** The fenced blocks of a language. */
+export function fencedBlocks(markdown: string, language: string): string[] {
+  const blocks = markdown.matchAll(/^```(\w+)\n(.*?)^```$/gms);
+  return [...blocks].flatMap(([, name, text = '']) => (name === language ? [text] : []));
+}
+
 /** The targets of links to files of the repository, without their anchors. */
 export function linksOf(markdown: string): string[] {
   return [...markdown.matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)]

@@ -6,11 +6,11 @@ import { describeClaimOwner, isForVmNetwork, hasNoOwner } from '../../api/vm-cla
 import type { Action } from './action.js';
 import type { WorkloadEvent } from './workload-event.js';
 import { requestsClaim } from './references.js';
-import { changesTo, newClaim } from './claim-object.js';
+import { newClaim } from './claim-object.js';
 import type { DesiredClaim } from './desired-claim.js';
 import type { ObservedWorkload } from './observed-workload.js';
 import { type OwnedClaim, isInUse, runningLaunchersOf } from './ownership.js';
-import { adoptRestored, isRestored, replaceRestored } from './restored-claims.js';
+import { adoptRestored, adoptionOf, isRestored, replaceRestored } from './restored-claims.js';
 
 /** An interface without a claim. */
 interface MissingClaim {
@@ -53,7 +53,7 @@ function planClaimOfName(name: string, firstNameHolder: IPAMClaim | undefined, m
     return { kind: 'create', claim, ...(firstNameHolder !== undefined && { firstNameHolder }), reason };
   }
   if (hasNoOwner(found) && !isBeingDeleted(found) && found.spec.network === desired.network) {
-    const set = changesTo(found, newOwner, desired) ?? {};
+    const set = adoptionOf(found, newOwner, desired);
     return { kind: 'update', claim: found, owner: newOwner, set, reason: 'it has no owner: the interface adopts it' };
   }
   const other = owned.find(({ claim }) => claim === found);

@@ -79,6 +79,11 @@ describe('the plan', () => {
         expect: ['update vm1.data for new-uid: annotations labels ownerReferences'],
       },
       {
+        name: 'gives one without an owner to the VM of its name, and removes the record of the restore',
+        given: { vm: again, claims: [restored({ recordedOwner: null })] },
+        expect: ['update vm1.data for new-uid: annotations labels ownerReferences'],
+      },
+      {
         name: 'gives it to the VM although it waited too long',
         given: { vm: again, claims: [restored({ created: HOUR_AGO })] },
         expect: ['update vm1.data for new-uid: annotations labels ownerReferences'],

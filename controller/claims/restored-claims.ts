@@ -1,4 +1,4 @@
-import type { ClaimOwner } from '../../api/ipam-claim.js';
+import type { ClaimOwner, IPAMClaim } from '../../api/ipam-claim.js';
 import { describeValue } from '../../api/json.js';
 import { controllerOf, isBeingDeleted, objectKey } from '../../api/meta.js';
 import {
@@ -93,16 +93,27 @@ export function adoptRestored(owned: OwnedClaim, newOwner: ClaimOwner, desired: 
       reason: 'it was restored with an owner that is gone: it is created again',
     };
   }
-  const set = changesTo(claim, newOwner, desired) ?? {};
+  const set = adoptionOf(claim, newOwner, desired);
   const request = requestText(desired) === undefined ? requestOf(requested) : {};
-  const annotations = { ...set.annotations, ...request, ...removed(claim.metadata.annotations, CLAIM_RESTORED) };
-  const labels = { ...set.labels, ...removed(claim.metadata.labels, VELERO_RESTORE_NAME) };
-  const changes = { ...set, annotations, ...(Object.keys(labels).length > 0 && { labels }) };
+  const changes = { ...set, annotations: { ...set.annotations, ...request } };
   const reason = `it was restored: ${newOwner.kind} ${newOwner.uid} adopts it from ${owner.uid}, which is gone`;
   return { kind: 'update', claim, owner: newOwner, set: changes, reason };
 }
 
-/** Otherwise the claim would count as restored again if its new owner is deleted without it. */
+/**
+ * Returns the changes with which an interface adopts a claim. They remove the records of a restore: otherwise the claim would count as restored again if
+ * its new owner is deleted without it.
+ */
+export function adoptionOf(claim: IPAMClaim, newOwner: ClaimOwner, desired: DesiredClaim): ClaimChanges {
+  const { annotations, labels, ...set } = changesTo(claim, newOwner, desired) ?? {};
+  const withoutRecords = {
+    annotations: { ...annotations, ...removed(claim.metadata.annotations, CLAIM_RESTORED) },
+    labels: { ...labels, ...removed(claim.metadata.labels, VELERO_RESTORE_NAME) },
+  };
+  const changed = Object.entries(withoutRecords).filter(([, changes]) => Object.keys(changes).length > 0);
+  return { ...set, ...Object.fromEntries(changed) };
+}
+
 function removed(map: Record<string, string> | undefined, key: string): Record<string, null> {
   return map?.[key] === undefined ? {} : { [key]: null };
 }

@@ -11,13 +11,14 @@ import {
   VIRTUAL_MACHINES,
 } from '../../kube/resources.js';
 import { until } from '../bed/wait.js';
+import type { ResourceModifiers } from './resource-modifiers.js';
+import type { PolicyRule } from './role.js';
 import { serviceAccountClient } from './service-account.js';
 
-const CLUSTER_ROLE_BINDINGS = clusterResource(
-  'rbac.authorization.k8s.io/v1',
-  'clusterrolebindings',
-  'ClusterRoleBinding',
-);
+const RBAC = 'rbac.authorization.k8s.io/v1';
+const CLUSTER_ROLES = clusterResource(RBAC, 'clusterroles', 'ClusterRole');
+const CLUSTER_ROLE_BINDINGS = clusterResource(RBAC, 'clusterrolebindings', 'ClusterRoleBinding');
+const ALL_RIGHTS: readonly PolicyRule[] = [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }];
 /** The order in which Velero restores these kinds: those without a priority are sorted by name. */
 const KINDS: readonly Resource[] = [
   IPAM_CLAIMS,
@@ -43,25 +44,39 @@ export async function backUp(client: Client, namespace: string): Promise<Backup>
   return saved;
 }
 
-/** Restores backups as Velero 1.16 does, with its rights. */
+export interface RestoreOptions {
+  /** Default: all. */
+  kinds?: readonly Resource[];
+  modifiers?: ResourceModifiers;
+}
+
+/** Restores backups as Velero 1.16 does. */
 export class Velero {
   readonly #admin: Client;
   readonly #client: Client;
-  readonly #binding: string;
+  readonly #role: string;
 
-  private constructor(admin: Client, client: Client, binding: string) {
+  private constructor(admin: Client, client: Client, role: string) {
     this.#admin = admin;
     this.#client = client;
-    this.#binding = binding;
+    this.#role = role;
   }
 
-  /** @param namespace the namespace of its service account */
-  static async install(admin: { client: Client; kubeconfig: string }, namespace: string): Promise<Velero> {
+  /**
+   * @param namespace the namespace of its service account
+   * @param rules its rights in the cluster. Default: those of a cluster administrator, which Velero has
+   */
+  static async install(
+    admin: { client: Client; kubeconfig: string },
+    namespace: string,
+    rules = ALL_RIGHTS,
+  ): Promise<Velero> {
     const client = await serviceAccountClient(admin, { namespace, name: 'velero' });
     const name = `velero-${namespace}`;
+    await admin.client.create(CLUSTER_ROLES, { metadata: { name }, rules } as never);
     await admin.client.create(CLUSTER_ROLE_BINDINGS, {
       metadata: { name },
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
       subjects: [{ kind: 'ServiceAccount', namespace, name: 'velero' }],
     } as never);
     await until('Velero to have its rights', () => client.list(IPAM_CLAIMS, { namespace }));
@@ -70,13 +85,18 @@ export class Velero {
 
   async remove(): Promise<void> {
     await this.#client.transport.close();
-    await this.#admin.delete(CLUSTER_ROLE_BINDINGS, { name: this.#binding });
+    for (const resource of [CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES]) {
+      await this.#admin.delete(resource, { name: this.#role });
+    }
   }
 
   /** Restores objects into a namespace. One that exists is left alone. */
-  async restore(backup: Backup, namespace: string, kinds: readonly Resource[] = KINDS): Promise<void> {
-    for (const { resource, object } of backup)
-      if (kinds.includes(resource)) await this.#restore(resource, object, namespace);
+  async restore(backup: Backup, namespace: string, { kinds = KINDS, modifiers }: RestoreOptions = {}): Promise<void> {
+    for (const { resource, object } of backup) {
+      if (!kinds.includes(resource)) continue;
+      const changed = modifiers?.apply(`${resource.plural}.${resource.group}`, object) ?? object;
+      await this.#restore(resource, changed, namespace);
+    }
   }
 
   async #restore(resource: Resource, object: KubeObject, namespace: string): Promise<void> {
