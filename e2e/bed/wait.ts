@@ -6,7 +6,7 @@ export interface WaitOptions {
   signal?: AbortSignal;
 }
 
-const DEFAULT_TIMEOUT_MS = 30_000;
+const DEFAULT_TIMEOUT_MS = 60_000;
 const DEFAULT_EVERY_MS = 50;
 
 /**
