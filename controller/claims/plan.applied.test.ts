@@ -1,31 +1,25 @@
 import { expect } from 'chai';
-import {
-  type WorkloadClaimOptions,
-  claim,
-  launcher,
-  vm,
-  vmReference,
-  vmi,
-  vmiReference,
-} from '../../test/workload-objects.js';
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import { type WorkloadClaimOptions, claim, vmReference, vmi, vmiReference } from '../../test/workload-objects.js';
 import { itPlansClaims } from './testing/claim-plan-cases.js';
+import { FORMER, oldLauncher, restoredVm } from './testing/restored-workload.js';
 import { NOW, observationOf } from './testing/workload-observation.js';
 import { plan } from './plan.js';
 
 const REQUESTED = 'ipam.holdfast.dev/requested-addresses';
 const APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
-const FORMER = { name: 'vm1', uid: 'former-uid' };
 
 /** A claim as `kubectl apply` restores it. */
 function applied(options: WorkloadClaimOptions = {}, copy: object = {}) {
   const made = claim({ owner: vmReference(FORMER.uid), created: NOW, ...options });
   const { annotations } = made.metadata;
   const saved = { metadata: { uid: 'saved-uid', annotations }, status: { ips: ['10.0.0.5/24'] }, ...copy };
-  return { ...made, metadata: { ...made.metadata, annotations: { ...annotations, [APPLIED]: JSON.stringify(saved) } } };
+  return withCopy(made, JSON.stringify(saved));
 }
 
-const again = vm({ data: 'blue' }, { uid: 'new-uid' });
-const oldLauncher = launcher([{ nad: 'blue', claim: 'vm1.data' }], { vmi: 'former-vmi-uid' });
+function withCopy(made: IPAMClaim, copy: string): IPAMClaim {
+  return { ...made, metadata: { ...made.metadata, annotations: { ...made.metadata.annotations, [APPLIED]: copy } } };
+}
 
 describe('the plan', () => {
   describe('for a claim that kubectl apply restored', () => {
@@ -37,7 +31,7 @@ describe('the plan', () => {
       },
       {
         name: 'gives it to the VM that was restored',
-        given: { vm: again, claims: [applied()] },
+        given: { vm: restoredVm, claims: [applied()] },
         expect: ['update vm1.data for new-uid: annotations ownerReferences'],
       },
       {
@@ -57,12 +51,12 @@ describe('the plan', () => {
       },
       {
         name: 'replaces it for its VM if the garbage collector has deleted it',
-        given: { vm: again, claims: [applied({ deleting: true })] },
+        given: { vm: restoredVm, claims: [applied({ deleting: true })] },
         expect: ['release vm1.data, then create it'],
       },
       {
         name: 'keeps it while a launcher of an earlier VM runs',
-        given: { vm: again, launchers: [oldLauncher], claims: [applied({ deleting: true })] },
+        given: { vm: restoredVm, launchers: [oldLauncher], claims: [applied({ deleting: true })] },
         expect: ['wait for vm1.data', 'wait for vm1.data, IPAMClaimOfPredecessor on vm'],
       },
       {
@@ -84,6 +78,11 @@ describe('the plan', () => {
         given: { claims: [applied({}, { metadata: [] })] },
         expect: ['release vm1.data'],
       },
+      ...['not JSON', '{"metadata":{"uid":"saved-uid"', ''].map((copy) => ({
+        name: `releases it if the copy is ${JSON.stringify(copy)}`,
+        given: { claims: [withCopy(applied(), copy)] },
+        expect: ['release vm1.data'],
+      })),
       {
         name: 'releases it if the copy is longer than any claim',
         given: { claims: [applied({}, { note: 'x'.repeat(40_000) })] },
@@ -100,15 +99,15 @@ describe('the plan', () => {
     it('requests the addresses that it had', () => {
       const expected = '["10.0.0.5/24"]';
       expect(addressesOf({ claims: [applied()] })).to.equal(expected);
-      expect(addressesOf({ vm: again, claims: [applied()] })).to.equal(expected);
-      expect(addressesOf({ vm: again, claims: [applied({ deleting: true, ips: ['10.0.0.9/24'] })] })).to.equal(
+      expect(addressesOf({ vm: restoredVm, claims: [applied()] })).to.equal(expected);
+      expect(addressesOf({ vm: restoredVm, claims: [applied({ deleting: true, ips: ['10.0.0.9/24'] })] })).to.equal(
         expected,
       );
     });
 
     it('requests no addresses that cannot be addresses', () => {
       for (const ips of ['10.0.0.5/24', [{}], ['x'.repeat(50)], []]) {
-        expect(addressesOf({ vm: again, claims: [applied({}, { status: { ips } })] })).to.equal(undefined);
+        expect(addressesOf({ vm: restoredVm, claims: [applied({}, { status: { ips } })] })).to.equal(undefined);
       }
     });
   });

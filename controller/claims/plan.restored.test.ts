@@ -1,11 +1,11 @@
 import { type IPAMClaim, swappedClaimName } from '../../api/ipam-claim.js';
 import { CLAIM_RESTORED, VELERO_RESTORE_NAME } from '../../api/names.js';
-import { type WorkloadClaimOptions, claim, launcher, vm, vmReference, vmi } from '../../test/workload-objects.js';
+import { type WorkloadClaimOptions, claim, vm, vmReference, vmi } from '../../test/workload-objects.js';
 import { itPlansClaims } from './testing/claim-plan-cases.js';
+import { FORMER, oldLauncher, restoredVm } from './testing/restored-workload.js';
 import { NOW } from './testing/workload-observation.js';
 
 const SWAPPED = swappedClaimName('vm1', 'data', 'blue-net');
-const FORMER = { name: 'vm1', uid: 'former-uid' };
 const HOUR_AGO = '2026-01-01T11:00:00Z';
 
 /** A claim as Velero restores it. */
@@ -31,9 +31,7 @@ function marked(value: string): IPAMClaim {
   };
 }
 
-const again = vm({ data: 'blue' }, { uid: 'new-uid' });
 const starting = vmi({ data: 'blue' }, { vm: 'new-uid', uid: 'new-vmi-uid' });
-const oldLauncher = launcher([{ nad: 'blue', claim: 'vm1.data' }], { vmi: 'former-vmi-uid' });
 
 describe('the plan', () => {
   describe('for a restored claim', () => {
@@ -75,32 +73,32 @@ describe('the plan', () => {
       },
       {
         name: 'gives it to the VM that was restored',
-        given: { vm: again, claims: [restored()] },
+        given: { vm: restoredVm, claims: [restored()] },
         expect: ['update vm1.data for new-uid: annotations labels ownerReferences'],
       },
       {
         name: 'gives one without an owner to the VM of its name, and removes the record of the restore',
-        given: { vm: again, claims: [restored({ recordedOwner: null })] },
+        given: { vm: restoredVm, claims: [restored({ recordedOwner: null })] },
         expect: ['update vm1.data for new-uid: annotations labels ownerReferences'],
       },
       {
         name: 'gives it to the VM although it waited too long',
-        given: { vm: again, claims: [restored({ created: HOUR_AGO })] },
+        given: { vm: restoredVm, claims: [restored({ created: HOUR_AGO })] },
         expect: ['update vm1.data for new-uid: annotations labels ownerReferences'],
       },
       {
         name: 'gives it to the VM that is starting already',
-        given: { vm: again, vmi: starting, claims: [restored()] },
+        given: { vm: restoredVm, vmi: starting, claims: [restored()] },
         expect: ['update vm1.data for new-uid: annotations labels ownerReferences'],
       },
       {
         name: 'gives it to the VM under any name',
-        given: { vm: again, claims: [restored({ name: SWAPPED })] },
+        given: { vm: restoredVm, claims: [restored({ name: SWAPPED })] },
         expect: [`update ${SWAPPED} for new-uid: annotations labels ownerReferences`],
       },
       {
         name: 'gives it to a VM in another namespace than that of its NAD',
-        given: { vm: again, claims: [restored({ nad: 'former/blue' })] },
+        given: { vm: restoredVm, claims: [restored({ nad: 'former/blue' })] },
         expect: ['update vm1.data for new-uid: annotations labels ownerReferences'],
       },
       {
@@ -121,7 +119,7 @@ describe('the plan', () => {
       },
       {
         name: 'gives the VM only one of two claims for one interface',
-        given: { vm: again, claims: [restored(), restored({ name: SWAPPED })] },
+        given: { vm: restoredVm, claims: [restored(), restored({ name: SWAPPED })] },
         expect: [
           `wait for ${SWAPPED}, RestoredIPAMClaimWaiting on the claim`,
           'update vm1.data for new-uid: annotations labels ownerReferences',
@@ -129,7 +127,7 @@ describe('the plan', () => {
       },
       {
         name: 'keeps it while the VM has a claim for the interface',
-        given: { vm: again, claims: [claim({ owner: vmReference('new-uid') }), restored({ name: SWAPPED })] },
+        given: { vm: restoredVm, claims: [claim({ owner: vmReference('new-uid') }), restored({ name: SWAPPED })] },
         expect: ['keep vm1.data', `wait for ${SWAPPED}, RestoredIPAMClaimWaiting on the claim`],
       },
       {
@@ -139,7 +137,7 @@ describe('the plan', () => {
       },
       {
         name: 'keeps it for a VM whose NAD is not restored yet',
-        given: { vm: again, nads: [], claims: [restored()] },
+        given: { vm: restoredVm, nads: [], claims: [restored()] },
         expect: ['wait for vm1.data, RestoredIPAMClaimWaiting on the claim', 'refuse NetworkAttachmentNotFound on vm'],
       },
       {
@@ -149,7 +147,7 @@ describe('the plan', () => {
       },
       {
         name: 'gives it only to the VMI if a VM has not adopted the VMI yet',
-        given: { vm: again, vmi: vmi({ data: 'blue' }, { vm: null }), claims: [restored()] },
+        given: { vm: restoredVm, vmi: vmi({ data: 'blue' }, { vm: null }), claims: [restored()] },
         expect: ['update vm1.data for vmi-uid: annotations labels ownerReferences', 'wait for vm1.data'],
       },
     ]);
@@ -169,12 +167,12 @@ describe('the plan', () => {
       },
       {
         name: 'gives the claim of a VM that was deleted with orphan propagation to a new VM of its name',
-        given: { vm: again, claims: [orphaned()] },
+        given: { vm: restoredVm, claims: [orphaned()] },
         expect: ['update vm1.data for new-uid: annotations ownerReferences'],
       },
       {
         name: 'gives it to no VM while a launcher of an earlier VM runs',
-        given: { vm: again, launchers: [oldLauncher], claims: [restored()] },
+        given: { vm: restoredVm, launchers: [oldLauncher], claims: [restored()] },
         expect: ['wait for vm1.data', 'wait for vm1.data, IPAMClaimOfPredecessor on vm'],
       },
       {
@@ -189,7 +187,7 @@ describe('the plan', () => {
       },
       {
         name: 'keeps it for its owner if only the VMI names that',
-        given: { vm: again, vmi: vmi({ data: 'blue' }, { vm: FORMER.uid }), claims: [restored()] },
+        given: { vm: restoredVm, vmi: vmi({ data: 'blue' }, { vm: FORMER.uid }), claims: [restored()] },
         expect: ['update vm1.data for former-uid: ownerReferences', 'refuse IPAMClaimConflict on vm'],
       },
       {
@@ -199,12 +197,12 @@ describe('the plan', () => {
       },
       {
         name: 'does not change one that names a VM of another name',
-        given: { vm: again, claims: [restored({ recordedOwner: { name: 'vm2', uid: 'vm2-uid' } })] },
+        given: { vm: restoredVm, claims: [restored({ recordedOwner: { name: 'vm2', uid: 'vm2-uid' } })] },
         expect: ['refuse IPAMClaimConflict on vm'],
       },
       {
         name: 'releases the claim of a VM that is gone while the claim still has its owner reference',
-        given: { vm: again, claims: [claim({ owner: vmReference(FORMER.uid), created: NOW })] },
+        given: { vm: restoredVm, claims: [claim({ owner: vmReference(FORMER.uid), created: NOW })] },
         expect: ['release vm1.data', 'wait for vm1.data, IPAMClaimOfPredecessor on vm'],
       },
     ]);

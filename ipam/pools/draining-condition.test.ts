@@ -50,7 +50,7 @@ describe('the draining ranges of a pool', () => {
     expect(counts).to.include({ draining: 1, leased: 2, cooling: 1, free: 10, reserved: 0, capacity: 13 });
   });
 
-  it('can be removed when nobody is in them', () => {
+  it('can be removed when none of their addresses is leased', () => {
     const { condition, counts } = see(['10.0.0.0/28'], [['10.0.0.3', 2, { releasedAt: 1 }]]);
     expect(condition).to.include({ status: 'False', reason: 'Drained' });
     expect(counts.draining).to.equal(0);
