@@ -1,4 +1,5 @@
 import { parseMac } from '../../api/mac-address.js';
+import { joinKey } from '../../api/meta.js';
 import { type Address, formatAddress, sameAddress } from '../../ipam/core/address.js';
 import type { LeaseRecord } from '../../ipam/core/lease.js';
 import { compilePool, subnetOf } from '../../ipam/core/pool.js';
@@ -74,7 +75,7 @@ function hitsOfWords(text: string, cluster: ClusterWatch): SearchHit[] {
       return { kind: 'Namespace', text: name, detail: 'its VMs', href: `#/vms?q=${encodeURIComponent(name)}` };
     }),
     ...vms
-      .filter(({ namespace, name, node, addresses }) => contains([namespace, name, node, ...addresses], text))
+      .filter(({ namespace, name, node, addresses }) => contains([joinKey(namespace, name), node, ...addresses], text))
       .map(({ namespace, name, addresses }) => hitOfVm(namespace, name, addresses.join(', ') || 'has no address')),
   ];
   for (const lease of cluster.leases.cache.list()) {

@@ -105,7 +105,12 @@ describe('The server of the web page', () => {
     { name: 'a path that cannot be decoded', path: () => '/%E0%A4%A/', status: 400 },
     {
       name: 'a namespace that leads to another path of the API server',
-      path: (path) => `${path}views?view=vm&namespace=..`,
+      path: (path) => `${path}views?view=vm&namespace=..&name=a`,
+      status: 400,
+    },
+    {
+      name: 'a name of a VM that leads to another path of the API server',
+      path: (path) => `${path}views?view=vm&namespace=a&name=..`,
       status: 400,
     },
   ];

@@ -20,7 +20,9 @@ const REQUEST_MS = 5_000;
 const KEEP_ALIVE_MS = 5_000;
 const MAX_QUERY_LENGTH = 256;
 const COOKIE = 'holdfast';
+/** The names of a namespace and of a VM. They become parts of paths on the API server. */
 const DNS_LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+const DNS_SUBDOMAIN = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
 
 export interface UiServerOptions {
   readonly page: PageFiles;
@@ -155,14 +157,13 @@ export class UiServer {
 
 /** @returns undefined if a parameter is not what the page sends */
 function readViewRequest({ query }: Request): ViewRequest | undefined {
-  const namespace = textOf(query.namespace);
-  // it becomes a part of a path on the API server
-  if (namespace !== '' && !DNS_LABEL.test(namespace)) return undefined;
+  const [view, namespace, name] = [query.view, query.namespace, query.name].map(textOf) as [string, string, string];
+  if (view === 'vm' && !(DNS_LABEL.test(namespace) && DNS_SUBDOMAIN.test(name))) return undefined;
   const bits = textOf(query.bits);
   return {
-    view: textOf(query.view),
+    view,
     namespace,
-    name: textOf(query.name),
+    name,
     query: textOf(query.q),
     at: textOf(query.at),
     bits: /^\d{1,3}$/.test(bits) ? Number(bits) : undefined,

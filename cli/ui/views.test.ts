@@ -88,6 +88,7 @@ describe('The views of the web page', () => {
     { query: '10.0.0.77', text: '10.0.0.77', href: '#/pool/blue?at=10.0.0.77&bits=8' },
     { query: '02-00-00-00-00-05', text: '10.0.0.5', href: '#/pool/blue?at=10.0.0.5&bits=8' },
     { query: 'VM1', text: `${NAMESPACE}/vm1`, href: `#/vm/${NAMESPACE}/vm1` },
+    { query: `${NAMESPACE}/vm1`, text: `${NAMESPACE}/vm1`, href: `#/vm/${NAMESPACE}/vm1` },
     { query: NAMESPACE, text: NAMESPACE, href: `#/vms?q=${NAMESPACE}` },
     { query: 'blu', text: 'blue', href: '#/pool/blue' },
   ];
@@ -105,7 +106,7 @@ describe('The views of the web page', () => {
     expect(reader.text).to.include('secret-vm').and.not.to.include('PASSWORD');
   });
 
-  it('sends no Secrets: it never asks for them', async () => {
+  it('sends no Secrets: it never asks for them, and only reads', async () => {
     await open('view=vms').until(isLive);
     const kinds = new Set(cluster.requests.map((request) => request.split('/').at(-1)));
     expect([...kinds].sort()).to.deep.equal([

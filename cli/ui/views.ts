@@ -92,7 +92,7 @@ function poolView({ name, at, bits }: ViewRequest, { cluster, history, wall }: V
 
 function vmsView({ query }: ViewRequest, cluster: ClusterWatch): VmsView {
   const rows = vmRows(cluster).filter(({ namespace, name, node, addresses, status }) =>
-    contains([namespace, name, node, status, ...addresses], query),
+    contains([joinKey(namespace, name), node, status, ...addresses], query),
   );
   return { view: 'vms', vms: boundedList(rows) };
 }

@@ -19,6 +19,7 @@ interface MapProps {
 export function AddressMap({ pool, shown, at }: MapProps): VNode {
   const { first, last, bits, cells } = shown;
   const [active, setActive] = useState(0);
+  const [pointed, setPointed] = useState<number>();
   const grid = useRef<HTMLDivElement>(null);
   const hasFocus = useRef(false);
   useEffect(
@@ -88,7 +89,8 @@ export function AddressMap({ pool, shown, at }: MapProps): VNode {
               {cells.slice(from, from + columns).map((cell, offset) => (
                 <div
                   role="gridcell"
-                  key={cell.first}
+                  // the element of a place stays when the window changes, and keeps the focus
+                  key={from + offset}
                   class={bits > CELL_STEP ? 'cell' : `cell s-${stateOf(cell)}`}
                   tabIndex={from + offset === active ? 0 : -1}
                   aria-label={describe(cell)}
@@ -97,7 +99,8 @@ export function AddressMap({ pool, shown, at }: MapProps): VNode {
                     setActive(from + offset);
                     zoomIn(cell);
                   }}
-                  onMouseEnter={() => setActive(from + offset)}
+                  onMouseEnter={() => setPointed(from + offset)}
+                  onMouseLeave={() => setPointed(undefined)}
                 >
                   {bits > CELL_STEP ? '' : /[^.:]*$/.exec(cell.first)?.[0]}
                 </div>
@@ -107,7 +110,7 @@ export function AddressMap({ pool, shown, at }: MapProps): VNode {
         </div>
       </div>
       <div class="details">
-        <Details cell={cells[active]} />
+        <Details cell={cells[pointed ?? active]} />
         <Legend />
       </div>
     </div>

@@ -7,6 +7,9 @@ interface OpenWatch {
   readonly push: (event: object) => void;
 }
 
+const PATH =
+  /^\/apis?\/(?:[^/]+\/)?v[^/]+\/(?:namespaces\/(?<namespace>[^/]+)\/)?(?<plural>[^/]+)(?:\/(?<name>[^/]+))?$/;
+
 /** The API server as a page sees it: lists, and watches to which a test adds events. */
 export class WatchedCluster implements ClientTransport {
   /** Plural → the namespaces that the user may not list; `*`: all of them, and the cluster. */
@@ -43,16 +46,23 @@ export class WatchedCluster implements ClientTransport {
 
   request({ path, method }: ApiRequest): Promise<unknown> {
     this.requests.push(`${method} ${path}`);
-    const plural = path.split('/').at(-1) ?? '';
-    const namespace = /\/namespaces\/([^/]+)\//.exec(path)?.[1];
-    const hidden = this.forbidden.get(plural) ?? [];
+    const { namespace, plural = '', name } = PATH.exec(path)?.groups ?? {};
     const init = { request: `GET ${path}`, message: forbiddenMessage(plural, namespace) };
-    if (this.absent.has(plural)) return Promise.reject(new StatusError({ ...init, status: 404, reason: 'NotFound' }));
-    if (hidden.includes('*') || (hidden.length > 0 && namespace === undefined) || hidden.includes(namespace ?? ''))
+    const notFound = new StatusError({ ...init, status: 404, reason: 'NotFound' });
+    if (this.absent.has(plural)) return Promise.reject(notFound);
+    if (this.#isForbidden(plural, namespace))
       return Promise.reject(new StatusError({ ...init, status: 403, reason: 'Forbidden' }));
     const all = this.#objects.get(plural) ?? [];
     const items = all.filter(({ metadata }) => namespace === undefined || metadata.namespace === namespace);
-    return Promise.resolve({ metadata: { resourceVersion: String(this.#version) }, items: structuredClone(items) });
+    if (name === undefined)
+      return Promise.resolve({ metadata: { resourceVersion: String(this.#version) }, items: structuredClone(items) });
+    const found = items.find(({ metadata }) => metadata.name === name);
+    return found === undefined ? Promise.reject(notFound) : Promise.resolve(structuredClone(found));
+  }
+
+  #isForbidden(plural: string, namespace: string | undefined): boolean {
+    const hidden = this.forbidden.get(plural) ?? [];
+    return namespace === undefined ? hidden.length > 0 : hidden.includes('*') || hidden.includes(namespace);
   }
 
   async *stream({ path, signal }: StreamRequest): AsyncGenerator<unknown, void, undefined> {
