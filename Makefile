@@ -28,7 +28,7 @@ ifneq ($(KUBEVIRT),)
 export BED_KUBEVIRT := $(KUBEVIRT)
 endif
 
-.PHONY: help build plugin check format test unit e2e matrix kind demo chaos conformance bed bench image version release publish announce clean node go
+.PHONY: help build plugin check format test unit e2e matrix kind demo ui chaos conformance bed bench image version release publish announce clean node go
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,6 +62,9 @@ kind: node_modules/.installed go ## Create a kind cluster with KubeVirt and Hold
 
 demo: node_modules/.installed go ## Show a VM that keeps its addresses (KEEP=1: leave everything running)
 	@npm run --silent demo
+
+ui: node_modules/.installed go ## Open the web page on a control plane with some VMs
+	@npm run --silent ui
 
 chaos: node_modules/.installed go ## Kill, stop and cut off processes at random under load (MINUTES=, SEED=, OUT=folder)
 	@npm run --silent chaos

@@ -15,9 +15,10 @@ import { benchMemory } from './memory.js';
 import { benchMigration } from './migration.js';
 import { type Figure, isMet, table } from './report.js';
 import { benchStartup } from './startup.js';
+import { benchUi } from './ui.js';
 import { benchWhereabouts } from './whereabouts.js';
 
-// npm run bench [-- --json=FILE] [allocator] [admissions] [hostile] [claims] [memory] [startup] [bed] [addresses] [cni] [migration] [whereabouts] [blocks] [capacity]
+// npm run bench [-- --json=FILE] [allocator] [admissions] [hostile] [claims] [memory] [startup] [bed] [ui] [addresses] [cni] [migration] [whereabouts] [blocks] [capacity]
 /** Benches that need no test bed. */
 const ALONE: Record<string, () => Promise<Figure[]>> = {
   allocator: benchAllocator,
@@ -34,6 +35,7 @@ const BENCHES: Record<string, (bed: BedWithHoldfast, story: Story) => Promise<Fi
   memory: benchMemory,
   startup: benchStartup,
   bed: benchBed,
+  ui: benchUi,
   addresses: benchAddresses, // last: it leaves 200,000 leases behind
 };
 

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 
-const PLUGIN = join(import.meta.dirname, '..', '..', 'dist', 'kubectl-holdfast.cjs');
+export const PLUGIN = join(import.meta.dirname, '..', '..', 'dist', 'kubectl-holdfast.cjs');
 
 export interface PluginResult {
   /** Undefined if it was killed. */
