@@ -1,3 +1,4 @@
+import type { TraceNode } from '../trace/tree.js';
 import type { AddressState } from '../usage/address-states.js';
 
 /** What the server sends to the page. Text of objects has no hidden characters, and is bounded. */
@@ -145,7 +146,10 @@ export interface EventRow {
 export interface VmView {
   readonly view: 'vm';
   readonly vm: VmRow | undefined;
-  readonly claims: readonly ClaimRow[];
+  /** Absent until it is read, and if there is no such VM. */
+  readonly story?: TraceNode;
+  /** Why the story could not be read again. */
+  readonly failure?: string;
   readonly leases: readonly LeaseRow[];
   readonly events: BoundedList<EventRow>;
 }

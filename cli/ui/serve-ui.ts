@@ -4,9 +4,11 @@ import type { Clock, Random } from '../../kube/clock.js';
 import { ClusterWatch } from './cluster-watch.js';
 import { LauncherFile, openInBrowser } from './open-browser.js';
 import type { PageFiles } from './page-files.js';
+import type { ViewRequest } from './protocol.js';
 import { UiServer } from './server.js';
 import { type RandomBytes, Sessions } from './session.js';
 import { PoolUseHistory } from './use-history.js';
+import { VmStories } from './vm-stories.js';
 import { buildView, usedOf } from './views.js';
 
 export interface UiDeps {
@@ -29,6 +31,7 @@ export class Ui {
   readonly server: UiServer;
   readonly #cluster: ClusterWatch;
   readonly #history = new PoolUseHistory();
+  readonly #stories: VmStories;
   readonly #abort = new AbortController();
   readonly #sampling: Promise<void>;
 
@@ -37,17 +40,23 @@ export class Ui {
     const onChange = () => {
       // the history begins with the first list
       if (this.#history.times.length === 0) this.#takeSample(clock);
+      this.#stories.changed();
       this.server.changed();
     };
+    this.#stories = new VmStories({ client, clock, onRead: () => this.server.changed() });
     this.#cluster = new ClusterWatch({ client, clock, random, onChange }, namespace);
-    const sources = { cluster: this.#cluster, history: this.#history, wall: () => clock.wall() };
+    const sources = {
+      cluster: this.#cluster,
+      history: this.#history,
+      stories: this.#stories,
+      wall: () => clock.wall(),
+    };
     this.server = new UiServer({
       page,
       sessions: new Sessions(randomBytes),
       clock,
       buildView: (request) => buildView(request, sources),
-      watchFor: ({ view, namespace: watched }) =>
-        view === 'vm' && watched !== '' ? this.#cluster.watchEvents(watched) : () => undefined,
+      watchFor: (request) => this.#watchFor(request),
       onOpened,
     });
     this.#sampling = this.#sample(clock);
@@ -68,7 +77,17 @@ export class Ui {
 
   async stop(): Promise<void> {
     this.#abort.abort();
+    this.#stories.stop();
     await Promise.all([this.server.stop(), this.#cluster.stop(), this.#sampling]);
+  }
+
+  /** Watches the events of a VM that somebody looks at, and reads its story. */
+  #watchFor({ view, namespace, name }: ViewRequest): () => void {
+    if (view !== 'vm') return () => undefined;
+    const ends = [this.#cluster.watchEvents(namespace), this.#stories.open(namespace, name)];
+    return () => {
+      for (const end of ends) end();
+    };
   }
 
   async #sample(clock: Clock): Promise<void> {

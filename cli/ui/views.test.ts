@@ -65,9 +65,9 @@ describe('The views of the web page', () => {
     expect(window?.cells[5]?.lease).to.include({ state: 'held', mac: '02:00:00:00:00:05' });
   });
 
-  it('shows a VM with its claims, leases and events, and watches the events only while it is open', async () => {
+  it('shows a VM with its story, leases and events, and watches the events only while it is open', async () => {
     const reader = open(`view=vm&namespace=${NAMESPACE}&name=vm1`);
-    await reader.until<VmView & ServerView>((view) => view.leases.length === 2 && view.claims.length === 1);
+    await reader.until<VmView & ServerView>((view) => view.leases.length === 2 && view.story !== undefined);
     cluster.put('events', event('vm1', 'AddressesAllocated', 'has 10.0.0.5'), event('vm2', 'Other', 'of another VM'));
     const { events } = await reader.until<VmView & ServerView>((view) => view.events.total > 0);
     expect(events.rows.map(({ reason }) => reason)).to.deep.equal(['AddressesAllocated']);

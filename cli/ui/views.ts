@@ -31,11 +31,13 @@ import {
 } from './rows.js';
 import { searchView } from './search.js';
 import type { PoolUseHistory } from './use-history.js';
+import type { VmStories } from './vm-stories.js';
 
 /** What views are made of. */
 export interface ViewSources {
   readonly cluster: ClusterWatch;
   readonly history: PoolUseHistory;
+  readonly stories: Pick<VmStories, 'of'>;
   /** Milliseconds since the epoch. */
   readonly wall: () => number;
 }
@@ -55,7 +57,7 @@ function bodyOf(request: ViewRequest, sources: ViewSources): AnyView {
     case 'vms':
       return vmsView(request, cluster);
     case 'vm':
-      return vmView(request, cluster);
+      return vmView(request, sources);
     case 'waiting':
       return waitingView(sources);
     case 'search':
@@ -97,7 +99,8 @@ function vmsView({ query }: ViewRequest, cluster: ClusterWatch): VmsView {
   return { view: 'vms', vms: boundedList(rows) };
 }
 
-function vmView({ namespace, name }: ViewRequest, cluster: ClusterWatch): VmView {
+function vmView({ namespace, name }: ViewRequest, { cluster, stories }: ViewSources): VmView {
+  const { tree, failure } = stories.of(namespace, name) ?? {};
   const claims = cluster.claims.cache
     .list()
     .filter((claim) => claim.metadata.namespace === namespace && claimOwnerOf(claim)?.name === name);
@@ -117,7 +120,8 @@ function vmView({ namespace, name }: ViewRequest, cluster: ClusterWatch): VmView
   return {
     view: 'vm',
     vm: vmRows(cluster).find((row) => row.namespace === namespace && row.name === name),
-    claims: claims.map(claimRow).sort((a, b) => compareText(a.name, b.name)),
+    ...(tree !== undefined && { story: tree }),
+    ...(failure !== undefined && { failure }),
     leases: leases.map((lease) => leaseRow(lease)),
     events: boundedList(events),
   };

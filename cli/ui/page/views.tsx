@@ -25,6 +25,7 @@ import {
   UseLine,
 } from './elements.jsx';
 import { poolHref, type Route, vmHref } from './route.js';
+import { Story } from './story.jsx';
 
 /** Changes one parameter of the route, without a new entry in the browser's history. */
 export type SetParam = (key: string, value: string) => void;
@@ -119,7 +120,7 @@ const VM_COLUMNS: readonly Column<VmRow>[] = [
 ];
 
 export function Vm({ view }: ViewProps<VmView>): VNode {
-  const { vm, claims, leases, events } = view;
+  const { vm, story, failure, leases, events } = view;
   return (
     <>
       {vm === undefined ? (
@@ -131,7 +132,10 @@ export function Vm({ view }: ViewProps<VmView>): VNode {
           <Fact name="Addresses" value={vm.addresses.join(', ') || 'none'} />
         </dl>
       )}
-      <ClaimTable caption="Claims" claims={{ rows: claims, total: claims.length }} empty="The VM has no claim." />
+      <h2>Story</h2>
+      {failure !== undefined && <p class="badge">{`The story could not be read again: ${failure}`}</p>}
+      {story === undefined ? <p class="empty">Nothing is known about this VM yet.</p> : <Story nodes={[story]} />}
+      <h2>Leases and events</h2>
       <Table
         caption="Leases"
         columns={LEASE_COLUMNS}
