@@ -21,7 +21,7 @@ export function Story({ nodes }: { nodes: readonly TraceNode[] }): VNode | null 
             <p key={`${reason ?? ''} ${message}`}>
               {reason !== undefined && `${reason}: `}
               {message}
-              {remedy !== undefined && ` ${remedy}`}
+              {remedy !== undefined && `: ${remedy}`}
             </p>
           ))}
           <Story nodes={children} />
