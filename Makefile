@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 NODE_OLDEST := 20.19
-GO_OLDEST := 1.26
+GO_OLDEST := 1.24
 # `make demo KEEP=1` leaves everything running.
 export KEEP
 # Of `make image`. BUILD_ARGS may set the base images, for example --build-arg GO_IMAGE=registry.example.com/golang:1.27.4.

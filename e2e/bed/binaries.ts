@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { cachedFolder, cacheFolder, moveTo, withScratch } from './cache.js';
 import { BUILD_FLAGS, type BuildTarget, goBuild, goInstall, type Progress } from './go-build.js';
@@ -37,7 +38,7 @@ interface Target extends Omit<BuildTarget, 'folder'> {
 }
 
 const SOURCE = join(import.meta.dirname, 'go');
-const OLDEST_GO = [1, 26] as const;
+const OLDEST_GO = [1, 24] as const;
 
 const NETWORK: Target = {
   name: 'network',
@@ -110,7 +111,9 @@ export async function ensureModule(source: string, progress: Progress): Promise<
  * @returns the path of the executable
  */
 export async function ensureCommand(command: string, progress: Progress): Promise<string> {
-  const hash = createHash('sha256').update(`${await findGo()} ${process.platform} ${process.arch} ${BUILD_FLAGS}\n`);
+  const hash = createHash('sha256').update(
+    `${await findGo(tmpdir())} ${process.platform} ${process.arch} ${BUILD_FLAGS}\n`,
+  );
   const name = commandName(command);
   const key = hash.update(command).digest('hex').slice(0, 16);
   const folder = await cachedFolder(`${name}-${key}`, (scratch) => goInstall(command, scratch, progress));
@@ -125,7 +128,7 @@ function commandName(command: string): string {
 
 /** @returns the folder of each target, which is there only as a whole */
 async function ensureTargets(source: string, targets: readonly Target[], progress: Progress): Promise<string[]> {
-  const goVersion = await findGo();
+  const goVersion = await findGo(source);
   const folders = await Promise.all(
     targets.map(async (target) => join(cacheFolder(), `${target.name}-${await keyOf(source, target, goVersion)}`)),
   );
@@ -137,11 +140,12 @@ async function ensureTargets(source: string, targets: readonly Target[], progres
   return folders;
 }
 
-async function findGo(): Promise<string> {
+/** @param folder Go takes the toolchain that a module there asks for */
+async function findGo(folder: string): Promise<string> {
   const wanted = `Go ${OLDEST_GO.join('.')} or newer builds the test bed (https://go.dev/dl)`;
   let version: string;
   try {
-    version = (await capture('go', ['env', 'GOVERSION'])).trim();
+    version = (await capture('go', ['env', 'GOVERSION'], { cwd: folder })).trim();
   } catch (error) {
     throw new Error(`${wanted}; "go" did not run`, { cause: error });
   }

@@ -27,6 +27,13 @@ describe('The versions on the bed', () => {
     });
   }
 
+  it('are compiled by the newest Go that a module file needs, which an older Go reads in go.mod only', async () => {
+    const files = await Promise.all(VERSIONS.map(({ modfile = 'go.mod' }) => readFile(join(SOURCE, modfile), 'utf8')));
+    const needed = files.map((file) => /^go (.*)$/m.exec(file)?.[1] ?? '').sort(byVersion);
+    const wanted = /^toolchain go(.*)$/m.exec(await readFile(join(SOURCE, 'go.mod'), 'utf8'))?.[1];
+    expect(wanted).to.equal(needed.at(-1));
+  });
+
   it('are refused if the bed cannot run them, with those that it can', () => {
     expect(() => kubernetesVersion('1.20')).to.throw(
       'BED_KUBERNETES is "1.20", and the test bed runs Kubernetes 1.35, 1.36, 1.37: name one of them',
@@ -34,3 +41,8 @@ describe('The versions on the bed', () => {
     expect(() => kubeVirtVersion('1.5')).to.throw('BED_KUBEVIRT is "1.5", and the test bed runs KubeVirt 1.7, 1.8');
   });
 });
+
+/** @param a like 1.26.0 */
+function byVersion(a: string, b: string): number {
+  return a.localeCompare(b, undefined, { numeric: true });
+}

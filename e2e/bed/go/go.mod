@@ -3,6 +3,9 @@ module holdfast.dev/bed
 
 go 1.24.2
 
+// The newest version that a module file of this folder needs: Go reads it here only, and gets that toolchain by itself.
+toolchain go1.26.0
+
 tool (
 	github.com/containernetworking/plugins/plugins/ipam/host-local
 	github.com/containernetworking/plugins/plugins/ipam/static
