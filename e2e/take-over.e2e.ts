@@ -160,12 +160,13 @@ describeOnBed('kubevirt/ipam-extensions and Holdfast', (story, bed) => {
       const addresses = await openNetworks();
       await install(program);
       const end = performance.now() + CHURN_MINUTES * 60_000;
-      const liveOnce = async (name: string, networks: Readonly<Record<string, string>>, round: number) => {
+      const liveOnce = async (name: string, index: number, round: number) => {
+        const networks = NETWORKS[(index + round) % NETWORKS.length] ?? {};
         const interfaces = Object.keys(networks).length;
         await story().createVm(name, networks);
         await story().waitRunning(name);
         const before = await addresses.waitServed(name, interfaces);
-        if (round % 2 === 0) await story().restart(name);
+        if ((index + round) % 2 === 0) await story().restart(name);
         else await story().migrate(name, 'Succeeded');
         expect(await addresses.waitServed(name, interfaces)).to.deep.equal(before);
         await story().plugInterface(name, 'plugged', 'green');
@@ -174,10 +175,11 @@ describeOnBed('kubevirt/ipam-extensions and Holdfast', (story, bed) => {
         await story().waitDetached(name, 'plugged');
         await story().deleteVm(name, round % 3 === 0 ? 'Foreground' : 'Background');
         await story().waitGone(name);
+        expect(addresses.releasedInUse).to.deep.equal([]);
       };
       const worker = async (index: number) => {
         for (let round = 0; performance.now() < end; round++) {
-          await liveOnce(`vm${String(index)}`, NETWORKS[(index + round) % NETWORKS.length] ?? {}, round);
+          await liveOnce(`vm${String(index)}`, index, round);
         }
       };
       await Promise.all([0, 1, 2, 3].map(worker));
