@@ -59,7 +59,7 @@ describeStory('A VM that runs when persistent addresses are allowed', (story) =>
     await expectKept(wire, address);
   });
 
-  itWithWireStory('keeps the address that it had before Holdfast was installed', story, async (wire) => {
+  itWithWireStory('keeps the address with which it started while Holdfast did not run', story, async (wire) => {
     const { bed } = wire.context;
     await useStaticIpam('10.77.4.7/24');
     const suspended = await SuspendedHoldfast.suspend(bed);
