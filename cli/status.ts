@@ -1,5 +1,5 @@
 import { expiryOf, splitPem } from '../tls/pem.js';
-import { POLICY_NAMES } from './doctor/check-admission.js';
+import { neededPolicies } from './doctor/check-admission.js';
 import { isReady } from './doctor/check-processes.js';
 import { type ComponentState, componentsOf } from './doctor/components.js';
 import { isError } from './doctor/diagnose.js';
@@ -39,14 +39,15 @@ export interface Status {
 
 export function statusOf(observed: ObservedCluster, findings: readonly Finding[], client: string): Status {
   const components = componentsOf(observed);
+  const needed = neededPolicies(observed);
   return {
     healthy: !findings.some(isError),
     client,
     components: components.map(({ pods: _pods, workload: _workload, ...state }) => state),
     webhooks: webhooksOf(observed),
     policies: observed.policies && {
-      present: POLICY_NAMES.filter((name) => observed.policies?.some(({ metadata }) => metadata.name === name)).length,
-      expected: POLICY_NAMES.length,
+      present: needed.filter((name) => observed.policies?.some(({ metadata }) => metadata.name === name)).length,
+      expected: needed.length,
     },
     agentsNotReady: components
       .filter(({ name }) => name === 'agent')

@@ -187,12 +187,11 @@ export class Client {
     return this.transport.request({ method: 'POST', path, body });
   }
 
-  async #listPages<T extends KubeObject, P>(
-    resource: Resource<T>,
-    project: (object: T) => P,
-    options: ListOptions,
-  ): Promise<ListResult<P>> {
-    const items: P[] = [];
+  /**
+   * Yields the objects of one page after the other, so that a list of any length needs the memory of one page.
+   * @throws {StatusError} 410 if the continue token expires
+   */
+  async *pages<T extends KubeObject>(resource: Resource<T>, options: ListOptions = {}): AsyncGenerator<ListResult<T>> {
     const path = resourcePath(resource, { namespace: options.namespace });
     const { resourceVersion, signal } = options;
     const selectors = { labelSelector: options.labelSelector, fieldSelector: options.fieldSelector };
@@ -202,12 +201,26 @@ export class Client {
       const query = { ...selectors, limit: options.pageSize ?? PAGE_SIZE, ...from };
       const accept = options.metadataOnly ? METADATA_LIST : undefined;
       const page = (await this.transport.request({ method: 'GET', path, query, accept, signal })) as ListPage<T>;
-      for (const item of page.items ?? []) items.push(project(withTypeMeta(resource, item)));
+      const items = (page.items ?? []).map((item) => withTypeMeta(resource, item));
+      yield { items, resourceVersion: page.metadata?.resourceVersion ?? '' };
       const token = page.metadata?.continue;
-      if (!token) return { items, resourceVersion: page.metadata?.resourceVersion ?? '' };
+      if (!token) return;
       // A continue token contains its resourceVersion; the server rejects a second one.
       from = { continue: token };
     }
+  }
+
+  async #listPages<T extends KubeObject, P>(
+    resource: Resource<T>,
+    project: (object: T) => P,
+    options: ListOptions,
+  ): Promise<ListResult<P>> {
+    const list: ListResult<P> = { items: [], resourceVersion: '' };
+    for await (const { items, resourceVersion } of this.pages(resource, options)) {
+      for (const item of items) list.items.push(project(item));
+      list.resourceVersion = resourceVersion;
+    }
+    return list;
   }
 }
 

@@ -184,6 +184,14 @@ describe('Transport.request', () => {
     expect(await faultOf(harness.get())).to.equal('malformed');
   });
 
+  it('reads the first bytes of an answer that is not JSON, and says whether there were more', async () => {
+    harness.connect(inTurn({ body: 'line 1\nline 2\n' }));
+    const read = (maxBytes: number) => harness.transport.text({ method: 'GET', path: '/log' }, maxBytes);
+    expect(await read(14)).to.deep.equal({ text: 'line 1\nline 2\n', isCut: false });
+    expect(await read(6)).to.deep.equal({ text: 'line 1', isCut: true });
+    expect(harness.server.seen[0]!.headers.accept).to.equal('*/*');
+  });
+
   it('counts and times every HTTP request', async () => {
     const counted: string[] = [];
     const metrics = { ...silentMetrics };

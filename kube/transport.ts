@@ -74,15 +74,32 @@ export class Transport {
    * @throws {StatusError | TransportError}
    */
   async request(request: ApiRequest): Promise<unknown> {
+    return this.#answer(request, async ({ body }) => {
+      const text = await body.text();
+      return text === '' ? undefined : parseJson(text);
+    });
+  }
+
+  /**
+   * Reads an answer that is not JSON, such as a log.
+   * @returns its first `maxBytes` bytes
+   * @throws {StatusError | TransportError}
+   */
+  async text(request: ApiRequest, maxBytes: number): Promise<{ text: string; isCut: boolean }> {
+    return this.#answer({ accept: '*/*', ...request }, ({ body }) =>
+      readFirst(body as AsyncIterable<Buffer>, maxBytes),
+    );
+  }
+
+  async #answer<R>(request: ApiRequest, read: (answer: HttpResponse) => Promise<R>): Promise<R> {
     const limit = request.deadlineMs ?? this.#deadlineMs;
     const end = this.#clock.now() + limit;
     const deadline = new Deadline(this.#clock, request.signal);
     deadline.limit(limit, 'deadline');
     try {
-      return await this.#withRetries(request, deadline, end, async (session) => {
-        const text = await this.#exchange(session, request, deadline);
-        return text === '' ? undefined : parseJson(text);
-      });
+      return await this.#withRetries(request, deadline, end, (session) =>
+        this.#exchange(session, request, deadline, read),
+      );
     } finally {
       deadline.clear();
     }
@@ -186,14 +203,19 @@ export class Transport {
     return renewed;
   }
 
-  async #exchange(session: Session, request: ApiRequest, deadline: Deadline): Promise<string> {
+  async #exchange<R>(
+    session: Session,
+    request: ApiRequest,
+    deadline: Deadline,
+    read: (answer: HttpResponse) => Promise<R>,
+  ): Promise<R> {
     const started = this.#clock.now();
     let code = 'error';
     try {
       const answer = await this.#send(session.requests, session, request, deadline);
       code = String(answer.statusCode);
       if (answer.statusCode >= 300) throw await this.#refusal(request, answer);
-      return await answer.body.text();
+      return await read(answer);
     } finally {
       this.#metrics.requested(request.method, code, (this.#clock.now() - started) / 1000);
     }
@@ -230,6 +252,18 @@ export type ClientTransport = Pick<Transport, 'request' | 'stream' | 'close'>;
 /** Omits the query, which may be long. */
 function describeRequest(request: ApiRequest): string {
   return `${request.method} ${request.path}`;
+}
+
+async function readFirst(body: AsyncIterable<Buffer>, maxBytes: number): Promise<{ text: string; isCut: boolean }> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    chunks.push(chunk.subarray(0, maxBytes - bytes));
+    bytes += chunk.length;
+    // leaving the loop destroys the body
+    if (bytes > maxBytes) break;
+  }
+  return { text: Buffer.concat(chunks).toString('utf8'), isCut: bytes > maxBytes };
 }
 
 function queryString(query: Query | undefined): string {

@@ -1,4 +1,5 @@
 import type { Command } from '../command.js';
+import { BUNDLE } from './bundle.js';
 import { DOCTOR } from './doctor.js';
 import { IPS } from './ips.js';
 import { MIGRATE_WHEREABOUTS } from './migrate-whereabouts.js';
@@ -27,6 +28,7 @@ export const COMMANDS: readonly Command[] = [
   RELEASE,
   MIGRATE_WHEREABOUTS,
   UNINSTALL,
+  BUNDLE,
   SHOW_VERSION,
 ];
 

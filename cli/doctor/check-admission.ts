@@ -1,5 +1,6 @@
 import { objectKey } from '../../api/meta.js';
 import { expiryOf, splitPem } from '../../tls/pem.js';
+import { allocatesAddresses } from './components.js';
 import { type Finding, errorOf, warningOf } from './finding.js';
 import type { ObservedCluster, WebhookConfiguration } from './observed.js';
 
@@ -14,6 +15,15 @@ export const POLICY_NAMES: readonly string[] = [
   ...['claim-status', 'launcher-creator', 'launcher-label', 'launcher-owner', 'pool-claim-status', 'pool-origin'],
   ...['status-networks', 'webhook-configurations', 'configmap-informer'],
 ].map((name) => `holdfast-${name}`);
+/** Policies about kinds and processes that an installation of only controller and webhook does not have. */
+const POLICIES_OF_IPAM: readonly string[] = [
+  ...['agent-blocks', 'agent-leases', 'capacity-nodes', 'pool-claim-status', 'pool-origin'],
+].map((name) => `holdfast-${name}`);
+
+/** The names of the policies that the installation needs. */
+export function neededPolicies(observed: ObservedCluster): readonly string[] {
+  return allocatesAddresses(observed) ? POLICY_NAMES : POLICY_NAMES.filter((name) => !POLICIES_OF_IPAM.includes(name));
+}
 
 /** Webhooks that the API server cannot call, or soon cannot. */
 export function checkWebhooks(observed: ObservedCluster): Finding[] {
@@ -99,14 +109,15 @@ function problemOfService(
 }
 
 /** Policies that are missing or do not fit, and parameters that differ from the cluster. */
-export function checkPolicies({ policies, policyBindings, parameters, kubevirts }: ObservedCluster): Finding[] {
+export function checkPolicies(observed: ObservedCluster): Finding[] {
+  const { policies, policyBindings, parameters, kubevirts } = observed;
   const apply = 'apply manifests/crds and manifests/base/policies';
   const findMissing = (kind: string, objects: typeof policyBindings) =>
     objects === undefined
       ? []
-      : POLICY_NAMES.filter((name) => !objects.some(({ metadata }) => metadata.name === name)).map((name) =>
-          errorOf('policies', `${kind} ${name}`, 'does not exist', apply),
-        );
+      : neededPolicies(observed)
+          .filter((name) => !objects.some(({ metadata }) => metadata.name === name))
+          .map((name) => errorOf('policies', `${kind} ${name}`, 'does not exist', apply));
   return [
     ...findMissing('ValidatingAdmissionPolicy', policies),
     ...findMissing('ValidatingAdmissionPolicyBinding', policyBindings),

@@ -1,3 +1,4 @@
+import { allocatesAddresses } from './components.js';
 import { CLAIM_CRD, CRD_FIELDS } from './crd-fields.js';
 import { type Finding, errorOf } from './finding.js';
 import type { Crd, JsonSchema, ObservedCluster } from './observed.js';
@@ -5,9 +6,11 @@ import type { Crd, JsonSchema, ObservedCluster } from './observed.js';
 const APPLY = 'apply manifests/crds of the version of the processes';
 
 /** Kinds that are missing, not served, or older than the processes. */
-export function checkKinds({ crds }: ObservedCluster): Finding[] {
+export function checkKinds(observed: ObservedCluster): Finding[] {
+  const { crds } = observed;
   if (crds === undefined) return [];
-  return [...Object.keys(CRD_FIELDS), CLAIM_CRD].flatMap((name) => {
+  const own = allocatesAddresses(observed) ? Object.keys(CRD_FIELDS) : [];
+  return [...own, CLAIM_CRD].flatMap((name) => {
     const crd = crds.find(({ metadata }) => metadata.name === name);
     return crd === undefined
       ? [errorOf('kinds', `CustomResourceDefinition ${name}`, 'does not exist', APPLY)]

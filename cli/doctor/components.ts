@@ -1,6 +1,7 @@
 import type { ObservedCluster, ProcessPod, Workload } from './observed.js';
 
 const COMPONENT_LABEL = 'app.kubernetes.io/component';
+const IPAM_COMPONENTS: readonly string[] = ['ipam', 'agent', 'all'];
 const GATES = '--feature-gates=';
 
 /** A process of Holdfast: what is wanted, and what runs. */
@@ -49,4 +50,9 @@ function readinessOf({ spec = {}, status = {} }: Workload): { ready: number; wan
 
 function versionOf(image: string): string {
   return /:v?(\d+\.\d+\.\d+[\w.+-]*)(?:@.*)?$/.exec(image)?.[1] ?? 'unknown';
+}
+
+/** Whether Holdfast allocates addresses. It does not in an installation of only controller and webhook, which needs none of its kinds. */
+export function allocatesAddresses({ workloads = [] }: ObservedCluster): boolean {
+  return workloads.length === 0 || workloads.some((workload) => IPAM_COMPONENTS.includes(componentOf(workload)));
 }

@@ -3,6 +3,7 @@ import type { AddressPool } from '../../api/address-pool.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { HEALTHY, NOW, ago, crdOf, unreadyPod, workloadOf } from '../testing/healthy-cluster.js';
 import { textOf } from '../terminal.js';
+import { neededPolicies } from './check-admission.js';
 import { diagnose } from './diagnose.js';
 import type { ObservedCluster } from './observed.js';
 import { reportOf } from './report.js';
@@ -42,6 +43,12 @@ const waiting: IPAMClaim = {
   },
 };
 
+/** An installation of only controller and webhook. */
+const CONTROLLER_AND_WEBHOOK = ['controller', 'webhook'].map((name) => workloadOf(name));
+const NEEDED = neededPolicies({ ...HEALTHY, workloads: CONTROLLER_AND_WEBHOOK }).map((name) => ({
+  metadata: { name },
+}));
+
 interface Case {
   readonly name: string;
   readonly broken: Partial<ObservedCluster>;
@@ -72,8 +79,13 @@ const CASES: readonly Case[] = [
     found: ['error processes holdfast-webhook: no workload of the component webhook exists'],
   },
   {
-    name: 'nothing about ipam and agents on a cluster with another IPAM',
-    broken: { workloads: ['controller', 'webhook'].map((name) => workloadOf(name)) },
+    name: 'nothing about ipam and agents, their kinds and policies on a cluster with another IPAM',
+    broken: {
+      workloads: CONTROLLER_AND_WEBHOOK,
+      crds: HEALTHY.crds!.filter(({ metadata }) => metadata.name.startsWith('ipamclaims.')),
+      policies: NEEDED,
+      policyBindings: NEEDED,
+    },
     found: [],
   },
   {

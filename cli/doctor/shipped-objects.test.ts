@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { parseAllDocuments } from 'yaml';
 import { ROOT, findFiles } from '../../test/source-files.js';
-import { POLICY_NAMES } from './check-admission.js';
+import { HEALTHY, workloadOf } from '../testing/healthy-cluster.js';
+import { POLICY_NAMES, neededPolicies } from './check-admission.js';
 import { CRD_FIELDS } from './crd-fields.js';
 import type { JsonSchema } from './observed.js';
 import { NEEDED_RIGHTS } from './process-rights.js';
@@ -29,6 +30,15 @@ describe('what kubectl holdfast doctor expects', () => {
     const all = [...(await documentsIn('manifests/crds')), ...(await documentsIn('manifests/base/policies'))];
     const names = all.filter(({ kind }) => kind === 'ValidatingAdmissionPolicy').map(({ metadata }) => metadata.name);
     expect([...POLICY_NAMES].sort()).to.deep.equal(names.sort());
+  });
+
+  it('are the policies that an installation of only controller and webhook keeps', async () => {
+    const removed = (await documentsIn('manifests/components/controller-webhook-only'))
+      .filter(({ kind }) => kind === 'ValidatingAdmissionPolicy')
+      .map(({ metadata }) => metadata.name);
+    const workloads = ['controller', 'webhook'].map((component) => workloadOf(component));
+    const needed = neededPolicies({ ...HEALTHY, workloads });
+    expect([...needed, ...removed].sort()).to.deep.equal([...POLICY_NAMES].sort());
   });
 
   it('are rights that the shipped roles grant', async () => {

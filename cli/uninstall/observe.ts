@@ -43,7 +43,7 @@ export const INSTALLED = 'app.kubernetes.io/name=holdfast';
 /** Objects of other software may have the label too. */
 const OWN_NAME = /^holdfast(-|$)/;
 /** Those of the shipped manifests. */
-const DEFAULT_NAMESPACES = ['holdfast-system', 'holdfast-agents'];
+export const DEFAULT_NAMESPACES: readonly string[] = ['holdfast-system', 'holdfast-agents'];
 /** What `helm test` creates in the namespace `default`. */
 const TEST = { namespace: 'default', name: 'holdfast-test', kinds: [ROLES, ROLE_BINDINGS] as readonly Resource[] };
 /** What keeps a namespace, except pods. */

@@ -1,0 +1,164 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { Client } from '../../kube/client.js';
+import { TransportHarness } from '../../kube/testing/transport-harness.js';
+import type { Handler, Reply } from '../../test/fault-server.js';
+import { collectBundle } from './collect.js';
+import { BUNDLE_LIMITS } from './limits.js';
+import { BundleNotes } from './notes.js';
+import type { ArchivedFile } from './tar.js';
+import { writeBundle } from './write-bundle.js';
+
+const NOW = Date.parse('2020-01-31T14:00:00Z');
+const FOLDER = 'holdfast-bundle-20200131-140000';
+const POD = {
+  metadata: {
+    namespace: 'holdfast-system',
+    name: 'holdfast-ipam-x',
+    labels: { 'app.kubernetes.io/component': 'ipam' },
+  },
+  spec: {
+    containers: [
+      { name: 'ipam', env: [{ name: 'A', value: 'sesame' }], ports: [{ name: 'metrics', containerPort: 8443 }] },
+    ],
+  },
+  status: { containerStatuses: [{ name: 'ipam', restartCount: 1 }] },
+};
+const LEASES = '/apis/ipam.holdfast.dev/v1alpha1/addressleases';
+const IN_SYSTEM = '/api/v1/namespaces/holdfast-system/pods';
+
+const forbidden = (resource: string): Reply => ({
+  status: 403,
+  body: {
+    ...{ kind: 'Status', reason: 'Forbidden' },
+    message: `${resource} is forbidden: User "eve" cannot list resource "${resource}" in API group "" at the cluster scope`,
+  },
+});
+const leases = (count: number) =>
+  Array.from({ length: count }, (_, index) => ({ metadata: { name: `blue.${index}` }, spec: { address: `${index}` } }));
+
+describe('a bundle', () => {
+  const harness = new TransportHarness();
+  let folder: string;
+
+  beforeEach(async () => (folder = await mkdtemp(join(tmpdir(), 'holdfast-bundle-'))));
+  afterEach(() => rm(folder, { recursive: true }));
+
+  /** @param answers by path; other lists are empty, and reviews allow everything */
+  function serve(answers: Readonly<Record<string, Handler>>): void {
+    harness.connect(
+      (request, index) =>
+        answers[request.path]?.(request, index) ?? { body: { metadata: {}, items: [], status: { allowed: true } } },
+    );
+  }
+
+  function write(file = join(folder, 'bundle.tar.gz')): Promise<readonly string[]> {
+    const { transport } = harness;
+    const options = { namespace: undefined, sinceSeconds: 3600 };
+    const deps = { now: NOW, showProgress: () => undefined };
+    return writeBundle({ client: new Client(transport), transport }, { file }, options, deps);
+  }
+
+  it('is an archive that tar unpacks, with objects and logs, without secrets', async () => {
+    serve({
+      [LEASES]: () => ({ body: { items: leases(3) } }),
+      [IN_SYSTEM]: () => ({ body: { items: [POD] } }),
+      [`${IN_SYSTEM}/holdfast-ipam-x/log`]: ({ query }) => ({
+        body: query.has('previous') ? 'panic: token=abcdef\n' : `since ${query.get('sinceSeconds')}\n`,
+      }),
+      [`${IN_SYSTEM}/${encodeURIComponent('https:holdfast-ipam-x:8443')}/proxy/metrics`]: () => ({
+        status: 401,
+        body: {},
+      }),
+    });
+    const missing = await write();
+    const file = join(folder, 'bundle.tar.gz');
+    execFileSync('tar', ['--extract', '--gzip', '--file', file, '--directory', folder]);
+    const read = (...path: string[]) => readFile(join(folder, FOLDER, ...path), 'utf8');
+    const list = JSON.parse(await read('objects', 'addressleases', 'all-0001.json')) as { items: unknown[] };
+    expect(list.items).to.have.length(3);
+    expect(await read('objects', 'pods', 'holdfast-system-0001.json')).not.to.include('sesame');
+    expect(await read('logs', 'holdfast-system.holdfast-ipam-x', 'ipam.log')).to.equal('since 3600\n');
+    expect(await read('logs', 'holdfast-system.holdfast-ipam-x', 'ipam.previous.log')).to.equal(
+      'panic: token=REDACTED\n',
+    );
+    expect(await read('doctor.txt')).to.include('no workload of the component controller exists');
+    expect(await read('README.txt'))
+      .to.include('Made by kubectl holdfast bundle')
+      .and.to.include(missing[0]);
+    expect(missing.join('\n')).to.match(/^MISSING {2}metrics\/holdfast-system\.holdfast-ipam-x\.txt: .*401/m);
+    expect((await stat(file)).mode & 0o077).to.equal(0);
+    expect(harness.server.seen.filter(({ path }) => path.includes('secrets'))).to.deep.equal([]);
+  });
+
+  it('names what the user may not read, and has the rest', async () => {
+    serve({ '/api/v1/nodes': () => forbidden('nodes'), [LEASES]: () => ({ status: 404, body: {} }) });
+    const missing = (await write()).join('\n');
+    expect(missing).to.include('REFUSED  nodes: user "eve" may not list nodes in the whole cluster');
+    expect(missing).to.include('ABSENT   addressleases');
+  });
+
+  it('does not replace a file, and says so', async () => {
+    serve({});
+    const file = join(folder, 'mine');
+    await writeFile(file, 'precious');
+    const error = await write(file).then(
+      () => undefined,
+      (thrown: unknown) => thrown as Error,
+    );
+    expect(error?.message).to.include('exists: remove it, or name another file');
+    expect(await readFile(file, 'utf8')).to.equal('precious');
+  });
+
+  describe('of many objects', () => {
+    const PAGES = 40;
+
+    function collect(limits: Partial<typeof BUNDLE_LIMITS>, notes = new BundleNotes()) {
+      let page = 0;
+      serve({
+        [LEASES]: () => ({ body: { items: leases(500), metadata: ++page < PAGES ? { continue: String(page) } : {} } }),
+      });
+      const { transport } = harness;
+      const client = new Client(transport);
+      const sources = { client, transport, namespaces: new Set<string>(), showProgress: () => undefined };
+      const about = { limits: { ...BUNDLE_LIMITS, ...limits }, version: '0.1.0', time: '' };
+      return { notes, pagesRead: () => page, files: collectBundle({}, notes, {}, { ...sources, ...about }) };
+    }
+
+    async function filesOf(files: AsyncIterable<ArchivedFile>): Promise<ArchivedFile[]> {
+      const all: ArchivedFile[] = [];
+      for await (const file of files) all.push(file);
+      return all;
+    }
+
+    it('reads a page only after the one before was written, so that memory stays bounded', async () => {
+      const { files, pagesRead } = collect({});
+      for (let count = 1; count <= 5; count++) {
+        await files.next();
+        expect(pagesRead()).to.equal(count);
+      }
+      await files.return();
+    });
+
+    it('has all 20000 leases', async () => {
+      const { files, notes } = collect({});
+      const lists = (await filesOf(files)).filter(({ path }) => path.includes('addressleases'));
+      const items = lists.flatMap(({ text }) => (JSON.parse(text) as { items: unknown[] }).items);
+      expect(items).to.have.length(20_000);
+      expect(notes.lines).to.deep.equal([]);
+    });
+
+    it('ends at the bounds, and says what was cut', async () => {
+      const few = collect({ objectsPerKind: 700 });
+      await filesOf(few.files);
+      expect(few.notes.lines).to.deep.equal(['CUT      addressleases: only the first 700 objects']);
+      const small = collect({ totalBytes: 100_000 });
+      const last = (await filesOf(small.files)).at(-1);
+      expect(last?.path).to.deep.equal(['README.txt']);
+      expect(last?.text).to.include('the bundle reached 100000 bytes');
+    });
+  });
+});

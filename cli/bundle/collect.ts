@@ -1,0 +1,124 @@
+import type { Client } from '../../kube/client.js';
+import type { Transport } from '../../kube/transport.js';
+import { type BundledKind, BUNDLED_KINDS } from './kinds.js';
+import type { BundleNotes } from './notes.js';
+import type { BundleOptions } from './options.js';
+import { describeBundle } from './readme.js';
+import { redactObject, redactText } from './redact.js';
+import type { ArchivedFile } from './tar.js';
+import type { BundleLimits } from './limits.js';
+import { type ProcessOutput, outputsOf } from './process-outputs.js';
+
+export interface BundleSources {
+  readonly client: Pick<Client, 'pages'>;
+  readonly transport: Pick<Transport, 'text'>;
+  /** Namespaces of the installation. */
+  readonly namespaces: ReadonlySet<string>;
+  readonly showProgress: (text: string) => void;
+  readonly limits: BundleLimits;
+  readonly version: string;
+  /** RFC 3339. */
+  readonly time: string;
+}
+
+type Files = AsyncGenerator<ArchivedFile, void, undefined>;
+
+/**
+ * Yields the files of a bundle. It holds one file in memory at a time, and reads the next one when it is asked for it. Whatever cannot be read is
+ * noted, and the rest follows.
+ * @param reports what other commands say, by file name
+ */
+export async function* collectBundle(
+  reports: Readonly<Record<string, string>>,
+  notes: BundleNotes,
+  options: BundleOptions,
+  sources: BundleSources,
+): Files {
+  for (const [name, text] of Object.entries(reports)) yield { path: [name], text: redactText(text) };
+  let bytes = 0;
+  for await (const file of readParts(notes, options, sources)) {
+    bytes += Buffer.byteLength(file.text);
+    if (bytes > sources.limits.totalBytes) {
+      notes.cut('everything after the last file', `the bundle reached ${sources.limits.totalBytes} bytes`);
+      break;
+    }
+    yield file;
+  }
+  yield { path: ['README.txt'], text: describeBundle(notes.lines, options, sources) };
+}
+
+async function* readParts(notes: BundleNotes, options: BundleOptions, sources: BundleSources): Files {
+  for (const kind of BUNDLED_KINDS) {
+    const name = kind.name ?? kind.resource.plural;
+    sources.showProgress(`reading ${name}…`);
+    for (const namespace of namespacesOf(kind, options, sources)) {
+      yield* readObjects({ kind, name, namespace }, notes, options, sources);
+    }
+  }
+  for (const output of await outputsOf(notes, sources)) {
+    sources.showProgress(`reading ${output.path.join('/')}…`);
+    yield* readOutput(output, notes, options, sources);
+  }
+}
+
+function namespacesOf(
+  { from }: BundledKind,
+  { namespace }: BundleOptions,
+  { namespaces }: BundleSources,
+): readonly (string | undefined)[] {
+  if (from === 'installation') return [...namespaces];
+  return [from === 'tenants' ? namespace : undefined];
+}
+
+async function* readObjects(
+  { kind, name, namespace }: { kind: BundledKind; name: string; namespace: string | undefined },
+  notes: BundleNotes,
+  options: BundleOptions,
+  { client, limits }: BundleSources,
+): Files {
+  const { resource, labelSelector, fieldSelector, namespaceLabel, isKept = () => true, reduce } = kind;
+  const ofTenant =
+    namespaceLabel !== undefined && options.namespace !== undefined
+      ? `${namespaceLabel}=${options.namespace}`
+      : labelSelector;
+  const title = namespace === undefined ? name : `${name} in ${namespace}`;
+  let count = 0;
+  let page = 0;
+  try {
+    for await (const { items } of client.pages(resource, { namespace, labelSelector: ofTenant, fieldSelector })) {
+      const kept = items.filter(isKept).slice(0, limits.objectsPerKind - count);
+      count += kept.length;
+      page++;
+      if (kept.length > 0) {
+        const objects = kept.map((object) => redactObject(reduce === undefined ? object : reduce(object)));
+        const list = { apiVersion: 'v1', kind: 'List', items: objects };
+        const path = ['objects', name, `${namespace ?? 'all'}-${String(page).padStart(4, '0')}.json`];
+        yield { path, text: `${JSON.stringify(list, undefined, 1)}\n` };
+      }
+      if (count >= limits.objectsPerKind) {
+        notes.cut(title, `only the first ${count} objects`);
+        return;
+      }
+    }
+  } catch (error) {
+    notes.missing(title, error);
+  }
+}
+
+async function* readOutput(
+  { path, kind, request }: ProcessOutput,
+  notes: BundleNotes,
+  { sinceSeconds }: BundleOptions,
+  { transport, limits }: BundleSources,
+): Files {
+  const title = path.join('/');
+  const maxBytes = kind === 'log' ? limits.logBytes : limits.metricsBytes;
+  const query = kind === 'log' ? { ...request.query, sinceSeconds } : request.query;
+  try {
+    const { text, isCut } = await transport.text({ method: 'GET', ...request, query }, maxBytes);
+    if (isCut) notes.cut(title, `only the first ${maxBytes} bytes`);
+    yield { path, text: redactText(text) };
+  } catch (error) {
+    notes.missing(title, error);
+  }
+}

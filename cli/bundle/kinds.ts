@@ -1,0 +1,111 @@
+import { LAUNCHER_LABEL, LAUNCHER_LABEL_VALUE, LEASE_OWNER_NAMESPACE } from '../../api/names.js';
+import type { KubeObject } from '../../api/meta.js';
+import { EVENTS } from '../../kube/events.js';
+import { LEASES } from '../../kube/leader-election.js';
+import type { Resource } from '../../kube/resource.js';
+import {
+  ADDRESS_BLOCKS,
+  ADDRESS_LEASES,
+  ADDRESS_POOLS,
+  CONFIG_MAPS,
+  IPAM_CLAIMS,
+  KUBEVIRTS,
+  NETWORK_ATTACHMENT_DEFINITIONS,
+  NODES,
+  PODS,
+  VIRTUAL_MACHINES,
+  VIRTUAL_MACHINE_INSTANCES,
+} from '../../kube/resources.js';
+import {
+  CRDS,
+  DAEMON_SETS,
+  DEPLOYMENTS,
+  ENDPOINT_SLICES,
+  POLICIES,
+  POLICY_BINDINGS,
+  WEBHOOK_KINDS,
+} from '../doctor/observed.js';
+import { INSTALLED } from '../uninstall/observe.js';
+import { hasSecondaryNetwork, reduceNode, reduceTo } from './reduce.js';
+
+/** A list of objects in a bundle. */
+export interface BundledKind {
+  readonly resource: Resource;
+  /** In the archive; default: the plural. */
+  readonly name?: string;
+  /**
+   * `cluster`: all namespaces. `tenants`: all namespaces, or that of `-n`. `installation`: the namespaces of Holdfast, where nobody else
+   * may create objects.
+   */
+  readonly from: 'cluster' | 'tenants' | 'installation';
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+  /** The label with the namespace of the tenant, on kinds without namespaces. */
+  readonly namespaceLabel?: string;
+  readonly isKept?: (object: KubeObject) => boolean;
+  readonly reduce?: (object: KubeObject) => KubeObject;
+}
+
+const OWN_LABEL = { labelSelector: INSTALLED };
+const VM_FIELDS = ['spec.networks', 'spec.domain.devices.interfaces'];
+
+/** Secrets are not among them. */
+export const BUNDLED_KINDS: readonly BundledKind[] = [
+  { resource: ADDRESS_POOLS, from: 'cluster' },
+  { resource: ADDRESS_BLOCKS, from: 'cluster' },
+  { resource: ADDRESS_LEASES, from: 'cluster', namespaceLabel: LEASE_OWNER_NAMESPACE },
+  { resource: IPAM_CLAIMS, from: 'tenants' },
+  // also those that misspell Holdfast's name, or cannot be read
+  { resource: NETWORK_ATTACHMENT_DEFINITIONS, from: 'tenants' },
+  {
+    ...{ resource: VIRTUAL_MACHINES, from: 'tenants', isKept: hasSecondaryNetwork },
+    reduce: reduceTo(
+      ...['spec.running', 'spec.runStrategy', 'spec.template.metadata'],
+      ...VM_FIELDS.map((field) => field.replace('spec', 'spec.template.spec')),
+      ...['status.created', 'status.ready', 'status.printableStatus', 'status.conditions'],
+    ),
+  },
+  {
+    ...{ resource: VIRTUAL_MACHINE_INSTANCES, from: 'tenants', isKept: hasSecondaryNetwork },
+    reduce: reduceTo(
+      ...VM_FIELDS,
+      ...['status.phase', 'status.interfaces', 'status.conditions', 'status.nodeName'],
+      ...['status.migrationState', 'status.activePods'],
+    ),
+  },
+  {
+    ...{ resource: PODS, name: 'launchers', from: 'tenants' },
+    labelSelector: `${LAUNCHER_LABEL}=${LAUNCHER_LABEL_VALUE}`,
+    reduce: reduceTo('spec.nodeName', 'status.phase', 'status.podIPs', 'status.conditions', 'status.reason'),
+  },
+  { resource: NODES, from: 'cluster', reduce: reduceNode },
+  ...[DEPLOYMENTS, PODS, CONFIG_MAPS, LEASES].map((resource): BundledKind => ({
+    resource,
+    from: 'installation',
+    ...OWN_LABEL,
+  })),
+  { resource: DAEMON_SETS, from: 'installation', ...OWN_LABEL },
+  { resource: ENDPOINT_SLICES, from: 'installation' },
+  ...[...WEBHOOK_KINDS, POLICIES, POLICY_BINDINGS].map((resource): BundledKind => ({
+    resource,
+    from: 'cluster',
+    ...OWN_LABEL,
+  })),
+  {
+    ...{ resource: CRDS, from: 'cluster' },
+    isKept: ({ metadata }) => /(?:holdfast\.dev|k8s\.cni\.cncf\.io)$/.test(metadata.name),
+    reduce: reduceTo('status'),
+  },
+  { resource: KUBEVIRTS, from: 'cluster', reduce: reduceTo('spec.configuration.developerConfiguration', 'status') },
+  { resource: EVENTS, name: 'events', from: 'installation' },
+  ...['VirtualMachine', 'VirtualMachineInstance', 'IPAMClaim', 'NetworkAttachmentDefinition', 'AddressPool'].map(
+    (kind): BundledKind => ({
+      ...{ resource: EVENTS, name: `events-of-${kind}`, from: 'tenants' },
+      fieldSelector: `involvedObject.kind=${kind}`,
+    }),
+  ),
+  {
+    ...{ resource: EVENTS, name: 'events-of-sandboxes', from: 'tenants' },
+    fieldSelector: 'reason=FailedCreatePodSandBox',
+  },
+];

@@ -1,0 +1,30 @@
+import { StatusError, isForbidden, isNotFound, messageOf } from '../../kube/errors.js';
+import { describeForbidden } from '../forbidden.js';
+
+/** What a bundle does not contain, and why. */
+export class BundleNotes {
+  readonly #lines = new Set<string>();
+
+  get lines(): readonly string[] {
+    return [...this.#lines];
+  }
+
+  /** Something was too large. */
+  cut(what: string, why: string): void {
+    this.#lines.add(`CUT      ${what}: ${why}`);
+  }
+
+  /** The user may not read something. */
+  refused(what: string, why: string): void {
+    this.#lines.add(`REFUSED  ${what}: ${why}`);
+  }
+
+  /** Something could not be read. */
+  missing(what: string, error: unknown): void {
+    if (isForbidden(error)) {
+      const refusal = error instanceof StatusError ? describeForbidden(error) : undefined;
+      this.refused(what, refusal ?? messageOf(error));
+    } else if (isNotFound(error)) this.#lines.add(`ABSENT   ${what}: the API server does not have it`);
+    else this.#lines.add(`MISSING  ${what}: ${messageOf(error)}`);
+  }
+}

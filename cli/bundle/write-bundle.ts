@@ -1,0 +1,94 @@
+import { createWriteStream } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import type { Writable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { createGzip } from 'node:zlib';
+import { StatusError, TransportError } from '../../kube/errors.js';
+import { VERSION } from '../../process/version.js';
+import type { Connection } from '../cluster-client.js';
+import { CommandError } from '../command-error.js';
+import { diagnose } from '../doctor/diagnose.js';
+import { observeCluster } from '../doctor/observe.js';
+import { reportOf } from '../doctor/report.js';
+import type { Output } from '../output.js';
+import { formatStatus, statusOf } from '../status.js';
+import { textOf } from '../terminal.js';
+import { DEFAULT_NAMESPACES, findNamespaces } from '../uninstall/observe.js';
+import { collectBundle } from './collect.js';
+import { BUNDLE_LIMITS } from './limits.js';
+import { BundleNotes } from './notes.js';
+import type { BundleOptions } from './options.js';
+import { tarOf } from './tar.js';
+
+/** Where a bundle is written. */
+export type BundleTarget = { readonly file: string } | { readonly stream: Writable };
+
+/**
+ * Collects a bundle and writes it as a compressed archive, while it is collected.
+ * @param now milliseconds since the epoch
+ * @returns what is missing in it
+ * @throws {CommandError} if the file exists, or cannot be written
+ */
+export async function writeBundle(
+  { client, transport }: Pick<Connection, 'client' | 'transport'>,
+  target: BundleTarget,
+  options: BundleOptions,
+  { now, showProgress }: { now: number; showProgress: (text: string) => void },
+): Promise<readonly string[]> {
+  const notes = new BundleNotes();
+  const reports = await readReports(client, notes, showProgress);
+  const namespaces = await findNamespaces(client).catch(() => new Set(DEFAULT_NAMESPACES));
+  const time = new Date(now).toISOString();
+  const sources = { client, transport, namespaces, showProgress, limits: BUNDLE_LIMITS, version: VERSION, time };
+  const files = collectBundle(reports, notes, options, sources);
+  const bytes = tarOf(bundleName(now), files, Math.floor(now / 1000));
+  if ('stream' in target) await pipeline(bytes, createGzip(), target.stream, { end: false });
+  else await writeFile(bytes, target.file);
+  return notes.lines;
+}
+
+/** `holdfast-bundle-20300131-140000` */
+export function bundleName(now: number): string {
+  const [date = '', time = ''] = new Date(now).toISOString().replace(/\..*$/, '').split('T');
+  return `holdfast-bundle-${date.replaceAll('-', '')}-${time.replaceAll(':', '')}`;
+}
+
+async function writeFile(bytes: AsyncIterable<Buffer>, file: string): Promise<void> {
+  try {
+    // for its user only; an existing file is never replaced
+    await pipeline(bytes, createGzip(), createWriteStream(file, { flags: 'wx', mode: 0o600 }));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST')
+      throw new CommandError(`${file} exists: remove it, or name another file with --output-file`, { cause: error });
+    await rm(file, { force: true });
+    throw error;
+  }
+}
+
+/** @throws {TransportError | StatusError} if the API server does not answer, or does not accept the credentials */
+async function readReports(
+  client: Connection['client'],
+  notes: BundleNotes,
+  showProgress: (text: string) => void,
+): Promise<Record<string, string>> {
+  try {
+    const observed = await observeCluster(client, { withData: true, showProgress });
+    const findings = diagnose(observed, VERSION);
+    for (const refused of observed.refused) notes.refused('status and doctor', refused);
+    return {
+      ...textsOf('status', formatStatus(statusOf(observed, findings, VERSION))),
+      ...textsOf('doctor', reportOf(findings, observed.refused)),
+    };
+  } catch (error) {
+    if (error instanceof TransportError || (error instanceof StatusError && error.status === 401)) throw error;
+    notes.missing('status and doctor', error);
+    return {};
+  }
+}
+
+function textsOf(name: string, { data, lines }: Output): Record<string, string> {
+  return {
+    [`${name}.txt`]: `${lines(true).map(textOf).join('\n')}\n`,
+    [`${name}.json`]: `${JSON.stringify(data, undefined, 2)}\n`,
+  };
+}
