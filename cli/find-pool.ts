@@ -5,6 +5,7 @@ import { isForbidden } from '../kube/errors.js';
 import { ADDRESS_POOLS } from '../kube/resources.js';
 import { CommandError } from './command-error.js';
 import { INSTALL_HOLDFAST, requireKind } from './required-kind.js';
+import { type Candidate, similarNames } from './similar-names.js';
 
 const MAX_SUGGESTIONS = 5;
 
@@ -17,7 +18,7 @@ export async function findPool(name: string, client: Pick<Client, 'get' | 'list'
     findUnlessGone(client, ADDRESS_POOLS, { name }),
   );
   if (found !== undefined) return found;
-  const similar = similarPools(name, await listPools(client));
+  const similar = similarNames(name, (await listPools(client)).map(candidateOf));
   const shown = similar.slice(0, MAX_SUGGESTIONS).join(', ');
   const suggestion =
     similar.length === 0
@@ -26,27 +27,8 @@ export async function findPool(name: string, client: Pick<Client, 'get' | 'list'
   throw new CommandError(`AddressPool ${name} does not exist: ${suggestion}`);
 }
 
-/** Returns the names of pools whose name, network or namespace resembles the text, the most similar first. */
-export function similarPools(text: string, pools: readonly AddressPool[]): string[] {
-  const wanted = text.toLowerCase();
-  return pools
-    .map((pool) => ({ name: pool.metadata.name, rank: rankOf(wanted, pool) }))
-    .filter(({ rank }) => rank < Infinity)
-    .sort((a, b) => a.rank - b.rank || (a.name < b.name ? -1 : 1))
-    .map(({ name }) => name);
-}
-
-/** Lower is more similar. */
-function rankOf(wanted: string, pool: AddressPool): number {
-  const { metadata, spec } = pool;
-  const network = spec.network.toLowerCase();
-  const rank = [
-    network === wanted || metadata.name.toLowerCase() === wanted,
-    nadNamespaceOf(pool) === wanted,
-    metadata.name.startsWith(wanted) || network.startsWith(wanted),
-    wanted.length > 2 && (metadata.name.includes(wanted) || wanted.startsWith(network)),
-  ].indexOf(true);
-  return rank < 0 ? Infinity : rank;
+function candidateOf(pool: AddressPool): Candidate {
+  return { name: pool.metadata.name, aliases: [pool.spec.network, nadNamespaceOf(pool) ?? []].flat() };
 }
 
 /** Users who may not list pools get no suggestion. */

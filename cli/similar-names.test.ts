@@ -11,9 +11,23 @@ describe('similar names', () => {
     ['web-1', ['web'], ['web']],
     ['shop', ['eu-shop', 'eu-chop'], ['eu-shop']],
     ['zebra', ['web', 'db'], []],
-    ['a', Array.from({ length: 9 }, (_, index) => `a${index}`), ['a0', 'a1', 'a2', 'a3', 'a4']],
+    ['web', ['web-2', 'web', 'wbe', 'my-web'], ['web', 'wbe', 'web-2', 'my-web']],
   ] as const)
     it(`of "${text}" in ${names.slice(0, 3).join(', ')} are ${expected.join(', ') || 'none'}`, () => {
-      expect(similarNames(text, names)).to.deep.equal(expected);
+      expect(
+        similarNames(
+          text,
+          names.map((name) => ({ name })),
+        ),
+      ).to.deep.equal(expected);
     });
+
+  it('include those of which an alias is similar, ranked by the most similar text', () => {
+    const pools = [
+      { name: 'a', aliases: ['blue-2'] },
+      { name: 'b', aliases: ['red', 'blue'] },
+      { name: 'c', aliases: ['red'] },
+    ];
+    expect(similarNames('blue', pools)).to.deep.equal(['b', 'a']);
+  });
 });

@@ -1,13 +1,19 @@
-const MAX_SUGGESTIONS = 5;
+/** A name, and other texts by which people refer to it. */
+export interface Candidate {
+  readonly name: string;
+  readonly aliases?: readonly string[];
+}
 
-/** Returns the names that resemble a text, the most similar first, at most five. */
-export function similarNames(text: string, names: readonly string[]): string[] {
+/** Returns the names that resemble a text, or of which an alias does, the most similar first. */
+export function similarNames(text: string, candidates: readonly Candidate[]): string[] {
   const wanted = text.toLowerCase();
-  return names
-    .map((name) => ({ name, rank: rankOf(wanted, name.toLowerCase()) }))
+  return candidates
+    .map(({ name, aliases = [] }) => ({
+      name,
+      rank: Math.min(...[name, ...aliases].map((each) => rankOf(wanted, each.toLowerCase()))),
+    }))
     .filter(({ rank }) => rank < Infinity)
     .sort((a, b) => a.rank - b.rank || (a.name < b.name ? -1 : 1))
-    .slice(0, MAX_SUGGESTIONS)
     .map(({ name }) => name);
 }
 

@@ -10,18 +10,20 @@ import {
 } from '../testing/observed-vm.js';
 import { describeStories } from '../testing/vm-story.js';
 
+const EXHAUSTED = 'pool blue is full: 2 of 2 leased. Add a range to the pool, or delete VMs that are no longer needed';
+
 describeStories('the claims and leases in the story of a VM', [
   {
     title: 'a VM that waits because its pool is full',
     given: {
       ...STARTING,
-      claims: [claimWithCondition(['IPsAllocated', 'False', 'SubnetExhausted', 'Pool blue is full: 2 of 2 leased'])],
+      claims: [claimWithCondition(['IPsAllocated', 'False', 'SubnetExhausted', EXHAUSTED])],
       leases: [],
     },
     health: 'wrong',
     includes: [
       'IPAMClaim vms/vm1.data: no addresses',
-      'wrong SubnetExhausted: Pool blue is full: 2 of 2 leased → add addresses to the pool, or delete VMs',
+      'wrong SubnetExhausted: pool blue is full: 2 of 2 leased. Add a range to the pool',
     ],
   },
   {

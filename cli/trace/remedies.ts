@@ -3,7 +3,6 @@ import type { Finding } from './tree.js';
 
 /** What to do about a reason whose message does not say it. The words are those of docs/reference/events.md. */
 const REMEDIES: Readonly<Partial<Record<string, string>>> = {
-  [AllocationReason.Exhausted]: 'add addresses to the pool, or delete VMs that are no longer needed',
   [AllocationReason.Conflict]:
     'request another address, or delete the owner of this one. ipam retries when the address is free',
   [AllocationReason.Internal]: 'correct what the message names, and see the log of ipam. ipam retries',

@@ -40,10 +40,7 @@ async function describeMissing(vm: { namespace: string; name: string }, client: 
     listKeys(client, { namespace }),
     listKeys(client, { fieldSelector: `metadata.name=${name}` }),
   ]);
-  const similar = similarNames(
-    name,
-    here.map((each) => each.name),
-  );
+  const similar = similarNames(name, here);
   const elsewhere = everywhere.map((each) => `-n ${each.namespace}`);
   const suggestions = [...similar, ...elsewhere].slice(0, 5);
   const advice =
