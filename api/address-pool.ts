@@ -73,10 +73,16 @@ export interface AddressPoolStatus {
   reserved: number;
   /** Held and reserved addresses of draining ranges. Absent if the pool has no such range. */
   draining?: number;
+  /** Absent if the pool has no addresses of the family. */
+  ipv4?: PoolFamilyCounts;
+  ipv6?: PoolFamilyCounts;
   /** Absent if no blocks are assigned to nodes. */
   blocks?: PoolBlocks;
   conditions?: Condition[];
 }
+
+/** The addresses of one family of a pool. Counts are capped at 2^53 - 1. */
+export type PoolFamilyCounts = Pick<AddressPoolStatus, 'capacity' | 'leased' | 'cooling' | 'free' | 'reserved'>;
 
 /** The aligned slices of a pool, which can be assigned to nodes. Counts are capped at 2^53 - 1. */
 export interface PoolBlocks {

@@ -75,7 +75,8 @@ describe('AddressPools, on a kube-apiserver', function () {
     it('have a status subresource', async () => {
       const blocks = { total: 2 ** 53 - 1, full: 1, lent: 3, current: '10.1.0.64/26' };
       const counts = { capacity: 2 ** 53 - 1, leased: 1, heldByStopped: 0, cooling: 0, free: 5, reserved: 0 };
-      const status = { ...counts, blocks };
+      const { heldByStopped: _stopped, ...ipv4 } = counts;
+      const status = { ...counts, ipv4, ipv6: ipv4, blocks };
       const patch = { type: 'merge', body: { status, spec: { cooldownSeconds: 5 } } } as const;
       const ref = { name: 'green' };
       expect((await plane.client.patch(ADDRESS_POOLS, ref, patch)).status).to.equal(undefined);
@@ -89,7 +90,7 @@ describe('AddressPools, on a kube-apiserver', function () {
       const body = { spec: { subnets: [V4, V6] } };
       await plane.client.patch(ADDRESS_POOLS, { name: 'green' }, { type: 'merge', body });
       const { shown, all, rows } = await readTable(plane.client, ADDRESS_POOLS);
-      expect(shown.join(' ')).to.equal('Name Network Capacity Leased Free Stopped Cooling Ready Age');
+      expect(shown.join(' ')).to.equal('Name Network Capacity Leased Free IPv4 Free IPv6 Stopped Cooling Ready Age');
       expect(all).to.include('Lent');
       expect(rows.flat()).to.include.members(['green', V4.cidr, V6.cidr]);
     });

@@ -28,6 +28,9 @@ export const CRD_FIELDS: Readonly<Record<string, readonly string[]>> = {
     ],
     ...['status.observedGeneration', 'status.capacity', 'status.leased', 'status.heldByStopped', 'status.cooling'],
     ...['status.free', 'status.reserved', 'status.draining', 'status.blocks', 'status.blocks.total'],
+    ...['ipv4', 'ipv6'].flatMap((family) =>
+      ['', '.capacity', '.leased', '.cooling', '.free', '.reserved'].map((field) => `status.${family}${field}`),
+    ),
     ...['status.blocks.full', 'status.blocks.lent', 'status.blocks.current', 'status.conditions'],
   ],
 };

@@ -89,7 +89,10 @@ export class PoolStatusWriter {
     this.#last.set(name, sent);
     const earlyByMs = this.#delayOf(sent, known, status);
     if (earlyByMs > 0) return { earlyByMs };
-    const patch = { type: 'merge' as const, body: { metadata: { uid }, status: statusPatch(known, status) } };
+    const patch = {
+      type: 'merge' as const,
+      body: { metadata: { uid }, status: createMergePatch(known ?? {}, status) },
+    };
     const { metadata } = await this.#client.patch(ADDRESS_POOLS, { name }, patch, { ...call, subresource: 'status' });
     sent.stored = { status, resourceVersion: metadata.resourceVersion ?? '' };
     const jittered = 1 + JITTER * this.#options.random();
@@ -135,14 +138,6 @@ export class PoolStatusWriter {
   }
 }
 
-/** Fields about blocks and draining ranges may disappear, so the patch has to remove them. */
-function statusPatch(before: AddressPoolStatus | undefined, after: AddressPoolStatus): object {
-  const draining = before?.draining !== undefined && after.draining === undefined ? { draining: null } : {};
-  if (before?.blocks === undefined) return { ...after, ...draining };
-  const blocks = after.blocks === undefined ? null : createMergePatch(before.blocks, after.blocks);
-  return { ...after, ...draining, blocks };
-}
-
 /** Whether users wait for the write: a condition changed, a new spec was observed, or the pool became full or is no longer full, which CNI STATUS reports. */
 function isUrgent(before: AddressPoolStatus | undefined, after: AddressPoolStatus): boolean {
   if (before?.observedGeneration !== after.observedGeneration) return true;
@@ -161,7 +156,7 @@ function transitionsOf(after: readonly Condition[] = [], before: readonly Condit
 /** Equal texts mean that readers of the status see no difference. */
 function comparisonText(status: AddressPoolStatus): string {
   const { observedGeneration, capacity, leased, heldByStopped, cooling, free, reserved } = status;
-  const { blocks, draining, conditions = [] } = status;
+  const { blocks, draining, ipv4, ipv6, conditions = [] } = status;
   const told = conditions.map(({ type, status: value, reason, message, lastTransitionTime }) => [
     type,
     value,
@@ -179,6 +174,7 @@ function comparisonText(status: AddressPoolStatus): string {
     free,
     reserved,
     draining,
+    ...[ipv4, ipv6].map((of) => of && [of.capacity, of.leased, of.cooling, of.free, of.reserved]),
     lent,
     told,
   ]);

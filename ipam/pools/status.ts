@@ -1,4 +1,4 @@
-import { type AddressPoolStatus, PoolCondition } from '../../api/address-pool.js';
+import { type AddressPoolStatus, type PoolFamilyCounts, PoolCondition } from '../../api/address-pool.js';
 import type { Condition } from '../../api/meta.js';
 import type { NetworkConfigProblem } from '../../api/network-attachment.js';
 import { toSafeNumber } from '../core/safe-number.js';
@@ -16,6 +16,8 @@ import type { PoolState } from '../directory/pool-state.js';
 export type PoolCounts = Omit<AddressPoolStatus, 'conditions' | 'observedGeneration'>;
 /** A condition without its transition time. */
 export type DesiredCondition = Omit<Condition, 'lastTransitionTime'>;
+
+const FAMILY_FIELDS = { 4: 'ipv4', 6: 'ipv6' } as const satisfies Record<Family, keyof PoolCounts>;
 
 /** The addresses of one family of a pool, by state. */
 export interface FamilyUse {
@@ -55,6 +57,7 @@ export function capacityOf({ allocated, cooling, free, reserved }: Omit<FamilyUs
 }
 
 export function countsOf(pool: Pool | undefined, usage: LeaseCounts, uses: readonly FamilyUse[]): PoolCounts {
+  const isCounted = (use: FamilyUse) => pool?.families.includes(use.family) === true || capacityOf(use) > 0n;
   const sum = (countOf: (use: FamilyUse) => bigint) => toSafeNumber(uses.reduce((all, use) => all + countOf(use), 0n));
   return {
     capacity: sum(capacityOf),
@@ -64,6 +67,17 @@ export function countsOf(pool: Pool | undefined, usage: LeaseCounts, uses: reado
     free: sum(({ free }) => free),
     reserved: sum(({ reserved }) => reserved),
     ...(pool !== undefined && hasDraining(pool) && { draining: usage.draining.size }),
+    ...Object.fromEntries(uses.filter(isCounted).map((use) => [FAMILY_FIELDS[use.family], familyCountsOf(use)])),
+  };
+}
+
+function familyCountsOf(use: FamilyUse): PoolFamilyCounts {
+  return {
+    capacity: toSafeNumber(capacityOf(use)),
+    leased: toSafeNumber(use.allocated),
+    cooling: toSafeNumber(use.cooling),
+    free: toSafeNumber(use.free),
+    reserved: toSafeNumber(use.reserved),
   };
 }
 
