@@ -53,6 +53,19 @@ describe('Informer', () => {
     ]);
   });
 
+  it('calls list handlers before and after a list changes the cache, with the versions between which changes may be missing', async () => {
+    bench.start([list(10, testObject('a', 5)), list(20, testObject('b', 12))], [{ status: 410 }, QUIET]);
+    bench.informer.onList(({ from, to }) => {
+      bench.changes.push(`list ${from}-${to}`);
+      return () => bench.changes.push(`listed ${bench.informer.cache.keys().join()}`);
+    });
+    await bench.untilRequests(4);
+    expect(bench.changes).to.deep.equal([
+      ...['list -10', 'added a@5', 'listed n/a'],
+      ...['list 10-20', 'removed a@5', 'added b@12', 'listed n/b'],
+    ]);
+  });
+
   it('continues when a handler throws, and counts the failure', async () => {
     bench.start([list(10, testObject('a', 5), testObject('b', 6))], [QUIET]);
     const told: string[] = [];

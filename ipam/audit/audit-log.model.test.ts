@@ -236,7 +236,7 @@ describe('the audit log, read back', () => {
   it('gives the owner of each address at each time or says that it is unknown, and never gives a wrong one, despite lists, restarts and a full disk', async () => {
     let known = 0;
     await fc.assert(
-      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 25 }), async (steps) => {
+      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 30, size: 'max' }), async (steps) => {
         const world = new World();
         await world.run(steps);
         for (const { at, owners } of world.truth) {
@@ -248,7 +248,7 @@ describe('the audit log, read back', () => {
           }
         }
       }),
-      { numRuns: 150 },
+      { numRuns: 300 },
     );
     expect(known).to.be.greaterThan(1_000);
   });

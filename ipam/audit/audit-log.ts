@@ -1,4 +1,5 @@
 import { type AuditGapRecord, type AuditRecord, formatAuditRecord } from '../../api/audit-record.js';
+import { abortable } from '../../kube/abortable.js';
 import type { Cache } from '../../kube/cache.js';
 import type { Clock } from '../../kube/clock.js';
 import { messageOf } from '../../kube/errors.js';
@@ -37,11 +38,12 @@ const FLUSH_MS = 2_000;
 export class AuditLog {
   readonly #options: AuditLogOptions;
   #isLeading = false;
+  #isListing = false;
   #lines: string[] = [];
   #writing: Promise<void> | undefined;
   #stopping = new AbortController();
   /** Since when lines are lost, and how many. */
-  #lost: { readonly from: string; lines: number } | undefined;
+  #lost: { readonly from: string; readonly lines: number } | undefined;
   /** The leases whose state is still to be written. Absent: none. */
   #unstated: string[] | undefined;
   #cancelAlive: () => void = () => undefined;
@@ -52,13 +54,18 @@ export class AuditLog {
     leases.onChange(({ type, object, before }) => {
       if (!this.#isLeading) return;
       const after = type === 'removed' ? {} : { after: object };
-      const record = recordOfTransition({ ...(before !== undefined && { before }), ...after }, this.#time());
+      const time = this.#time();
+      const record = recordOfTransition({ ...(before !== undefined && { before }), ...after }, time);
       if (record !== undefined) this.#add(record);
+      // between two lists, the owner may have released the address and got it again
+      else if (this.#isListing) this.#add(recordOfState(object, time));
     });
     leases.onList(({ from, to }) => {
       if (!this.#isLeading) return () => undefined;
       this.#addGap({ reason: 'relist', from: this.#lastProgress(), fromResourceVersion: from, toResourceVersion: to });
+      this.#isListing = true;
       return () => {
+        this.#isListing = false;
         // states of before the list say nothing about the gap
         if (this.#unstated === undefined) this.#add({ time: this.#time(), type: 'listed', scope: 'changed' });
         else this.#restate();
@@ -81,15 +88,20 @@ export class AuditLog {
     this.#isLeading = false;
     this.#cancelAlive();
     const { clock, sink, metrics } = this.#options;
+    const { signal } = this.#stopping;
     const limit = clock.setTimer(FLUSH_MS, () => this.#stopping.abort());
-    await this.#writing;
+    const isWritten = await abortable(Promise.resolve(this.#writing), signal).then(
+      () => true,
+      () => false,
+    );
     limit();
     this.#stopping.abort();
     metrics.lost(this.#lines.length);
     this.#lines = [];
     this.#lost = undefined;
     this.#unstated = undefined;
-    await sink.close();
+    // a file cannot be closed while a write hangs
+    if (isWritten) await sink.close();
   }
 
   #add(record: AuditRecord): void {
@@ -98,8 +110,8 @@ export class AuditLog {
       this.#lines.push(`${formatAuditRecord(record)}\n`);
     } else {
       // everything is lost until the queue is empty, so that one gap covers it
-      this.#lost ??= { from: record.time, lines: 0 };
-      this.#lost.lines++;
+      const { from, lines } = this.#lost ?? { from: record.time, lines: 0 };
+      this.#lost = { from: earlier(from, record.type === 'gap' ? record.from : undefined), lines: lines + 1 };
       metrics.lost(1);
     }
     this.#writing ??= this.#writeAll().finally(() => (this.#writing = undefined));
@@ -187,4 +199,9 @@ export class AuditLog {
   #time(): string {
     return new Date(this.#options.clock.wall()).toISOString();
   }
+}
+
+/** A gap that is lost itself may have begun before the line. */
+function earlier(time: string, other = time): string {
+  return other < time ? other : time;
 }

@@ -14,16 +14,18 @@ const writeTo = promisify(write);
 export class StdoutSink implements AuditSink {
   readonly batchBytes = 4_096;
   readonly #clock: Pick<Clock, 'sleep'>;
+  readonly #fd: number;
 
-  constructor(clock: Pick<Clock, 'sleep'>) {
+  constructor(clock: Pick<Clock, 'sleep'>, fd = STDOUT) {
     this.#clock = clock;
+    this.#fd = fd;
   }
 
   async write(lines: string): Promise<void> {
     let rest = Buffer.from(lines);
     while (rest.length > 0) {
       try {
-        const { bytesWritten } = await writeTo(STDOUT, rest);
+        const { bytesWritten } = await writeTo(this.#fd, rest);
         rest = rest.subarray(bytesWritten);
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error;
