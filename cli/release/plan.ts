@@ -16,7 +16,7 @@ export interface ObservedLease {
   readonly claims: readonly IPAMClaim[];
   /** True if the network of that NAD, `namespace/name`, is in the address space of the lease, or if that is unknown. */
   readonly isOfSpace: (nad: string) => boolean;
-  /** True if the pools of that CNI network are in the address space of the lease. */
+  /** True if pools of that CNI network are in the address space of the lease, or if that space has no pools. */
   readonly isNetworkOfSpace: (network: string) => boolean;
 }
 

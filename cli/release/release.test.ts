@@ -130,6 +130,12 @@ describe('kubectl holdfast release', () => {
       expect(releasedAt(cluster)).not.to.equal(undefined);
     });
 
+  it('refuses if a pod reports the address of a network whose pools are gone', async () => {
+    const cluster = clusterWith().put(PODS, podWith(['10.0.0.5']));
+    cluster.change(ADDRESS_POOLS, 'blue', (pool) => ({ ...pool, spec: { ...pool.spec, network: 'green' } }));
+    expect(await refusal(cluster, { subject: 'a/c1' })).to.include('pod a/user reports the address');
+  });
+
   it('refuses reservations, and names the command for them', async () => {
     const { owner: _owner, ...spec } = lease().spec;
     expect(await refusal(clusterWith({ ...lease(), spec }))).to.include('run kubectl holdfast unreserve blue 10.0.0.5');

@@ -93,8 +93,10 @@ async function checkLeases(
     readNads(client),
   ]);
   return leases.flatMap((lease, index) => {
+    const ofSpace = pools.filter((pool) => addressSpaceOf(pool) === lease.addressSpace);
+    // without pools, nothing says which networks are in the space
     const isNetworkOfSpace = (network: string) =>
-      pools.some((pool) => pool.spec.network === network && addressSpaceOf(pool) === lease.addressSpace);
+      ofSpace.length === 0 || ofSpace.some(({ spec }) => spec.network === network);
     return refusalsOf({
       lease,
       owner: owners[index] ?? 'alive',

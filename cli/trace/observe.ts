@@ -31,6 +31,7 @@ import {
   VIRTUAL_MACHINE_INSTANCES,
 } from '../../kube/resources.js';
 import { describeForbidden } from '../forbidden.js';
+import { readEvent } from '../read-event.js';
 import { addressesOf } from './leases.js';
 import { type TracedNetwork, tracedNetworks } from './networks.js';
 import { type ObservedVm, type Read, valueOf } from './observed.js';
@@ -168,8 +169,9 @@ async function readLeases(
   return { kind: 'found', value: [...own.value, ...others.flatMap((read) => valueOf(read, []))] };
 }
 
-function readEvents(client: ReadClient, { namespace, name }: { namespace: string; name: string }) {
-  return readList(client, EVENTS, { namespace, fieldSelector: `involvedObject.name=${selectable(name)}` });
+async function readEvents(client: ReadClient, { namespace, name }: { namespace: string; name: string }) {
+  const options = { namespace, fieldSelector: `involvedObject.name=${selectable(name)}` };
+  return mapRead(await readList(client, EVENTS, options), (events) => events.map(readEvent));
 }
 
 async function readOne<T extends KubeObject>(

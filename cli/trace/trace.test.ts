@@ -1,6 +1,7 @@
 import { expect } from 'chai';
+import { EventReason } from '../../api/names.js';
 import { StatusError, TransportError } from '../../kube/errors.js';
-import { EVENTS } from '../../kube/events.js';
+import { type Event, EVENTS } from '../../kube/events.js';
 import {
   ADDRESS_LEASES,
   ADDRESS_POOLS,
@@ -52,6 +53,12 @@ function clusterWith({ claims = [allocatedClaim()], leases = [labelledLease()] }
     .put(NETWORK_ATTACHMENT_DEFINITIONS, blueNad())
     .put(ADDRESS_POOLS, bluePool())
     .put(ADDRESS_LEASES, ...leases);
+}
+
+/** The API server accepts events with these fields alone. */
+function bareEvent(name: string, reason: string): Event {
+  const involvedObject = { apiVersion: 'v1', kind: 'VirtualMachine', name, namespace: NAMESPACE };
+  return { metadata: { name: `${name}.${reason}`, namespace: NAMESPACE }, involvedObject, reason } as Event;
 }
 
 async function trace(cluster: MemoryCluster, { vm = VM, isUnicode = false } = {}) {
@@ -115,6 +122,12 @@ describe('the trace of a VM', () => {
     cluster.change(PODS, pod.metadata.name, () => pod);
     cluster.put(EVENTS, eventOn(pod.metadata.name, 'FailedCreatePodSandBox', 'no route'));
     expect((await trace(cluster)).lines.join('\n')).to.include('FailedCreatePodSandBox: no route');
+  });
+
+  it('is told although a tenant has written events without a message', async () => {
+    const events = [bareEvent('vm1', EventReason.NetworkInvalid), bareEvent('vm1', EventReason.ClaimQuota)];
+    const cluster = clusterWith({ claims: [], leases: [] }).put(EVENTS, ...events);
+    expect((await trace(cluster)).lines.join('\n')).to.include(EventReason.ClaimQuota);
   });
 
   it('says what a user with the role view in the namespace may not read', async () => {

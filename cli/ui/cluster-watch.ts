@@ -11,7 +11,6 @@ import {
   CLAIM_VM_NETWORK,
   POOL_NAD_NAMESPACE,
 } from '../../api/names.js';
-import { truncate } from '../../api/json.js';
 import { type Event, EVENTS } from '../../kube/events.js';
 import {
   ADDRESS_LEASES,
@@ -21,6 +20,7 @@ import {
   VIRTUAL_MACHINE_INSTANCES,
 } from '../../kube/resources.js';
 import { type LeaseRecord, readLease } from '../../ipam/core/lease.js';
+import { readEvent } from '../read-event.js';
 import { type WatchDeps, WatchedKind } from './watched-kind.js';
 import type { PartStatus } from './protocol.js';
 
@@ -47,7 +47,6 @@ export interface EventRecord extends KubeObject {
 
 const BY_POOL = 'pool';
 const BY_OWNER = 'owner';
-const MAX_MESSAGE_LENGTH = 1_024;
 /** A VMI has few; its status is written by the node. */
 const MAX_INTERFACES = 64;
 const CLAIM_ANNOTATIONS = [CLAIM_MAC, CLAIM_NAD, CLAIM_OWNER_NAME, CLAIM_OWNER_UID, CLAIM_VM_NETWORK];
@@ -182,12 +181,13 @@ function transformVmi(vmi: VirtualMachineInstance): VmiRecord {
 function transformEvent(
   event: Event & { series?: { count?: number; lastObservedTime?: string }; eventTime?: string },
 ): EventRecord {
-  const { metadata, involvedObject, type, reason, message, count, lastTimestamp, series, eventTime } = event;
+  const { metadata, involvedObject, type, reason, message, count, lastTimestamp } = readEvent(event);
+  const { series, eventTime } = event;
   return {
     metadata: identityOf(metadata),
     type,
     reason,
-    message: truncate(message, MAX_MESSAGE_LENGTH),
+    message,
     count: series?.count ?? (count || 1),
     last: series?.lastObservedTime ?? (lastTimestamp || eventTime || metadata.creationTimestamp || ''),
     object: { kind: involvedObject.kind, name: involvedObject.name },

@@ -11,6 +11,7 @@ import type { BoundedList, ClaimRow, ConditionRow, LeaseRow, PoolCounts, PoolRow
 /** More rows than this are counted, but not sent. */
 const MAX_ROWS = 200;
 const MAX_MESSAGE_LENGTH = 1_024;
+const MAX_NAME_LENGTH = 253;
 const MAX_CONDITIONS = 32;
 /** Conditions that say that something is wrong if they are true. */
 const BAD_IF_TRUE: readonly string[] = [
@@ -78,7 +79,7 @@ export function claimRow(claim: IPAMClaim): ClaimRow {
     namespace,
     name,
     vm: claimOwnerOf(claim)?.name ?? '',
-    network: claimVmNetworkOf(claim) ?? claim.spec.network,
+    network: truncate(claimVmNetworkOf(claim) ?? claim.spec.network, MAX_NAME_LENGTH),
     addresses: ips,
     mac: claimMacOf(claim) ?? '',
     state: claimState(claim),

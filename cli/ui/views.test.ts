@@ -126,6 +126,31 @@ describe('The views of the web page', () => {
     expect(events.rows[0]?.message).to.equal('<img src=x onerror=alert(1)>\\u202e\\u001b[31m');
   });
 
+  it('shows events without a message, and ignores those without the name of an object', async () => {
+    const reader = open(`view=vm&namespace=${NAMESPACE}&name=vm1`);
+    const { message: _message, ...bare } = event('vm1', 'Bare', '') as KubeObject & { message: string };
+    const unnamed = { ...event('unnamed', 'Unnamed', 'of no pod'), involvedObject: { kind: 'Pod' } };
+    cluster.put('events', unnamed, bare, event('vm1', 'Other', 'of the VM'));
+    const { events } = await reader.until<VmView & ServerView>((view) => view.events.total > 0);
+    expect(events.rows.map(({ reason }) => reason).sort()).to.deep.equal(['Bare', 'Other']);
+  });
+
+  it('cuts all texts that tenants may write', async () => {
+    const long = 'x'.repeat(100_000);
+    const hostile = { metadata: { namespace: NAMESPACE, name: 'long' }, involvedObject: { kind: long, name: 'vm1' } };
+    cluster.put('events', { ...hostile, type: long, reason: long, message: long } as KubeObject);
+    cluster.put('ipamclaims', { ...waitingClaim(), spec: { network: long, interface: 'pod0' } } as KubeObject);
+    cluster.put('ipamclaims', {
+      metadata: { namespace: NAMESPACE, name: 'ownerless' },
+      spec: { network: long },
+    } as KubeObject);
+    const story = open(`view=vm&namespace=${NAMESPACE}&name=vm1`);
+    await story.until<VmView & ServerView>((view) => view.events.total > 0);
+    const waiting = open('view=waiting');
+    await waiting.until<WaitingView & ServerView>((view) => view.claims.total === 2);
+    expect(story.text.length + waiting.text.length).to.be.lessThan(30_000);
+  });
+
   it('cuts long messages and long lists, and counts what is not shown', async () => {
     const vms = Array.from({ length: 300 }, (_, n) => ({ metadata: { namespace: 'many', name: `vm-${n}` } }));
     cluster.put('virtualmachines', ...vms);
