@@ -5,6 +5,14 @@ import { IPAM_API_VERSION } from '../api/names.js';
 const REFUSAL =
   /User "((?:[^"\\]|\\.)*)" cannot (\S+) resource "([^"]*)" in API group "([^"]*)" (?:at the cluster scope|in the namespace "([^"]*)")/;
 const READING = ['get', 'list', 'watch'];
+/** The ClusterRoles with the right to read kinds that are not Holdfast's own. */
+const READ_ROLES: ReadonlyMap<string, string> = new Map([
+  ['pods', 'view'],
+  ['events', 'view'],
+  ['ipamclaims.k8s.cni.cncf.io', 'holdfast-view-claims'],
+  ['virtualmachines.kubevirt.io', 'kubevirt.io:view'],
+  ['virtualmachineinstances.kubevirt.io', 'kubevirt.io:view'],
+]);
 
 /** Says in words which right the user lacks, and what to ask for; undefined if it is not about rights: a policy or a quota refuses. */
 export function describeForbidden({ message }: Pick<StatusError, 'message'>): string | undefined {
@@ -12,7 +20,7 @@ export function describeForbidden({ message }: Pick<StatusError, 'message'>): st
   if (verb === '') return undefined;
   const what = group === '' ? resource : withGroup(resource, group);
   const where = namespace === undefined ? 'the whole cluster' : `namespace ${namespace}`;
-  return `user "${user}" may not ${verb} ${what} in ${where}: ask an administrator for this right${roleFor(verb, group)}`;
+  return `user "${user}" may not ${verb} ${what} in ${where}: ask an administrator for this right${roleFor(verb, group, what)}`;
 }
 
 /** `addresspools/status` → `addresspools.ipam.holdfast.dev/status`, as `kubectl auth can-i` reads it. */
@@ -21,7 +29,16 @@ function withGroup(resource: string, group: string): string {
   return [`${plural}.${group}`, ...subresource].join('/');
 }
 
-function roleFor(verb: string, group: string): string {
-  if (!IPAM_API_VERSION.startsWith(`${group}/`)) return '';
-  return `, which the ClusterRole ${READING.includes(verb) ? 'holdfast-view' : 'holdfast-pool-admin'} contains`;
+/** @param what the resource with its group */
+function roleFor(verb: string, group: string, what: string): string {
+  const isRead = READING.includes(verb);
+  if (IPAM_API_VERSION.startsWith(`${group}/`)) return contains(isRead ? 'holdfast-view' : 'holdfast-pool-admin');
+  if (!isRead) return '';
+  if (what === 'network-attachment-definitions.k8s.cni.cncf.io') return ', for which Multus ships no role';
+  const role = READ_ROLES.get(what);
+  return role === undefined ? '' : contains(role);
+}
+
+function contains(role: string): string {
+  return `, which the ClusterRole ${role} contains`;
 }
