@@ -17,7 +17,7 @@ export MINUTES SEED
 # `make conformance IPAM_EXTENSIONS_SRC=folder`
 export IPAM_EXTENSIONS_SRC
 # `make release VERSION=1.2.3`: docs/how-to/release.md.
-export IMAGE WITH_IMAGE REPOSITORY DRAFT OUT
+export IMAGE WITH_IMAGE REPOSITORY PLUGIN_PLATFORMS DRAFT OUT
 # These two do not take the version from package.json: it has to be given.
 version release: export VERSION := $(if $(filter file,$(origin VERSION)),,$(VERSION))
 # `make e2e KUBERNETES=1.36 KUBEVIRT=1.7` runs these versions: e2e/bed/versions.ts.

@@ -2,6 +2,11 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { chmod, cp, mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { buildExecutable, nodeLicence } from './executable.js';
+import type { PluginPlatform } from './platforms.js';
+import type { ReleaseSettings } from './settings.js';
+
+const BUNDLE = 'kubectl-holdfast.cjs';
 
 /** A file of an archive. */
 interface ArchivedFile {
@@ -11,50 +16,68 @@ interface ArchivedFile {
   readonly isExecutable?: boolean;
 }
 
-/** The platforms that get an archive of the kubectl plugin, by the names of Go and krew. */
-const PLATFORMS = ['linux', 'darwin', 'windows'].flatMap((os) => ['amd64', 'arm64'].map((arch) => ({ os, arch })));
-
-export interface PluginArchive {
-  readonly os: string;
-  readonly arch: string;
+export interface PluginArchive extends PluginPlatform {
   readonly file: string;
   /** The program in the archive. */
   readonly program: string;
   readonly sha256: string;
 }
 
-/** kubectl finds a plugin on Windows by the endings of PATHEXT. */
-const WINDOWS_STARTER = '@node "%~dp0kubectl-holdfast.cjs" %*\r\n';
-
 /**
- * Packs the kubectl plugin once for each platform. Today it is the same JavaScript everywhere; the names stay when each platform gets an
- * executable of its own.
+ * Packs the kubectl plugin once for each platform, as an executable that needs no Node.js.
  * @param tree with a build in `dist/`
  * @param time of the files, in seconds since 1970
  */
-export async function packPlugins(tree: string, target: string, time: number): Promise<PluginArchive[]> {
-  const starter = join(tree, 'dist', 'kubectl-holdfast.cmd');
-  await writeFile(starter, WINDOWS_STARTER);
-  const plugin = join(tree, 'dist', 'kubectl-holdfast.cjs');
-  const licences = ['LICENSE', 'dist/THIRD-PARTY-LICENSES.txt'].map((path) => ({
+export async function packPlugins(
+  tree: string,
+  target: string,
+  { platforms, time }: { platforms: readonly PluginPlatform[]; time: number },
+): Promise<PluginArchive[]> {
+  const licences = [...licencesOf(tree), { source: await nodeLicence(), path: 'NODE-LICENSE.txt' }];
+  const archives: PluginArchive[] = [];
+  for (const platform of platforms) {
+    const { os, arch } = platform;
+    const program = os === 'windows' ? 'kubectl-holdfast.exe' : 'kubectl-holdfast';
+    const executable = join(tree, 'dist', `${os}-${arch}`);
+    await buildExecutable(join(tree, 'dist', BUNDLE), platform, executable);
+    const file = `kubectl-holdfast_${os}_${arch}.tar.gz`;
+    const files = [{ source: executable, path: program, isExecutable: true }, ...licences];
+    await packFiles(files, join(target, file), time);
+    await rm(executable);
+    archives.push({ ...platform, file, program, sha256: await sha256Of(join(target, file)) });
+  }
+  return archives;
+}
+
+/** Packs the kubectl plugin for machines with Node.js, as a package that `npx URL` and `npm install --global URL` accept. */
+export async function packForNpx(
+  tree: string,
+  target: string,
+  { settings, time }: { settings: ReleaseSettings; time: number },
+): Promise<void> {
+  const { version, repository } = settings;
+  const { description, license, engines } = JSON.parse(await readFile(join(tree, 'package.json'), 'utf8')) as Record<
+    string,
+    unknown
+  >;
+  const name = 'kubectl-holdfast';
+  const manifest = { name, version, description, license, homepage: repository, bin: { [name]: BUNDLE }, engines };
+  const source = join(tree, 'dist', 'package.json');
+  await writeFile(source, `${JSON.stringify(manifest, undefined, 2)}\n`);
+  const files: ArchivedFile[] = [
+    { source, path: 'package.json' },
+    { source: join(tree, 'dist', BUNDLE), path: BUNDLE, isExecutable: true },
+    ...licencesOf(tree),
+  ];
+  const inPackage = files.map((file) => ({ ...file, path: `package/${file.path}` }));
+  await packFiles(inPackage, join(target, `${name}-${version}.tgz`), time);
+}
+
+function licencesOf(tree: string): ArchivedFile[] {
+  return ['LICENSE', 'dist/THIRD-PARTY-LICENSES.txt'].map((path) => ({
     source: join(tree, path),
     path: path.replace('dist/', ''),
   }));
-  const archives: PluginArchive[] = [];
-  for (const { os, arch } of PLATFORMS) {
-    const program = os === 'windows' ? 'kubectl-holdfast.cmd' : 'kubectl-holdfast';
-    const programs =
-      os === 'windows'
-        ? [
-            { source: starter, path: program },
-            { source: plugin, path: 'kubectl-holdfast.cjs' },
-          ]
-        : [{ source: plugin, path: program, isExecutable: true }];
-    const file = `kubectl-holdfast_${os}_${arch}.tar.gz`;
-    await packFiles([...programs, ...licences], join(target, file), time);
-    archives.push({ os, arch, file, program, sha256: await sha256Of(join(target, file)) });
-  }
-  return archives;
 }
 
 async function packFiles(files: readonly ArchivedFile[], target: string, time: number): Promise<void> {
@@ -72,7 +95,7 @@ async function packFolder(folder: string, target: string, time: number): Promise
   const normal = ['--sort=name', '--owner=0', '--group=0', '--numeric-owner', '--mode=u+rw,go=rX', '--format=ustar'];
   const names = (await readdir(folder)).sort();
   execFileSync('tar', [
-    ...['--create', '--file', target, '--use-compress-program=gzip --no-name -9', `--mtime=@${time}`],
+    ...['--create', '--file', target, '--use-compress-program=gzip --no-name', `--mtime=@${time}`],
     ...[...normal, '--directory', folder, '--', ...names],
   ]);
 }

@@ -3,9 +3,13 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { parse } from 'yaml';
+import { nodePackages } from '../test/image/node.js';
 import { ROOT } from '../test/source-files.js';
 import { cutRelease, notesOf, problemsOfChangelog, withAbsoluteLinks } from './changelog.js';
 import { baseImagesOf, imageBuild } from './image.js';
+import { krewManifest } from './krew.js';
+import { PLUGIN_PLATFORMS } from './platforms.js';
 import { readSettings } from './settings.js';
 import { type TreeState, listFiles, problemsOfTree, readTree } from './tree.js';
 import { readVersion, withVersion } from './version.js';
@@ -35,6 +39,8 @@ describe('the settings of a release', () => {
     { env: { VERSION: '1.2.3', IMAGE: 'a/holdfast:1' }, message: 'IMAGE is "a/holdfast:1"' },
     { env: { VERSION: '1.2.3', REPOSITORY: 'a/b' }, message: 'REPOSITORY is "a/b"' },
     { env: { VERSION: '1.2.3', WITH_IMAGE: 'maybe' }, message: 'WITH_IMAGE is "maybe"' },
+    { env: { VERSION: '1.2.3', PLUGIN_PLATFORMS: 'linux/amd64' }, message: 'set DRAFT=1' },
+    { env: { VERSION: '1.2.3', DRAFT: '1', PLUGIN_PLATFORMS: 'linux/x64' }, message: 'one or more of linux/amd64, ' },
   ];
   for (const { env, message } of invalid) {
     it(`are refused if they are ${JSON.stringify(env)}`, () => {
@@ -51,6 +57,29 @@ describe('the settings of a release', () => {
       version: '1.2.3-rc.1',
       imageName: 'registry.example.com:5000/team/holdfast',
     });
+  });
+});
+
+describe('the platforms of the kubectl plugin', () => {
+  const archives = PLUGIN_PLATFORMS.map((platform) => ({
+    ...platform,
+    file: `${platform.os}-${platform.arch}.tar.gz`,
+    program: 'kubectl-holdfast',
+    sha256: '',
+  }));
+  const manifest = parse(krewManifest(archives, readSettings({ VERSION: '1.2.3' }))) as {
+    spec: { platforms: { selector: { matchLabels: Record<string, string> } }[] };
+  };
+
+  it('are one entry each in the manifest for krew, and Windows on arm64 gets that for amd64', () => {
+    const selected = manifest.spec.platforms.map(({ selector }) => Object.values(selector.matchLabels).join('/'));
+    expect(selected).to.deep.equal(['linux/amd64', 'linux/arm64', 'darwin/amd64', 'darwin/arm64', 'windows']);
+  });
+
+  it('each have a Node.js of the same version', async () => {
+    const packages = await nodePackages();
+    expect([...packages.keys()]).to.have.members(PLUGIN_PLATFORMS.map(({ node }) => node));
+    expect(new Set([...packages.values()].map(({ version }) => version)).size).to.equal(1);
   });
 });
 

@@ -1,10 +1,11 @@
 // Builds a release into a folder: `make release VERSION=1.2.3`, docs/how-to/release.md.
 import { spawnSync, execFileSync } from 'node:child_process';
-import { copyFile, mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ROOT } from '../test/source-files.js';
-import { checksumsOf, packPlugins } from './archives.js';
+import { checksumsOf, packForNpx, packPlugins } from './archives.js';
 import { notesOf, withAbsoluteLinks } from './changelog.js';
+import { withNode } from './executable.js';
 import { imageBuild, imageFile, missingEngine, resolveBases } from './image.js';
 import { krewManifest } from './krew.js';
 import { packChart, renderManifests } from './manifests.js';
@@ -51,9 +52,11 @@ async function build(
   const { commit, time } = state;
   say('executables');
   execFileSync(process.execPath, ['build.js'], { cwd: stage, stdio: ['ignore', 'ignore', 'inherit'] });
-  await copyFile(join(stage, 'dist', 'sbom.cdx.json'), join(target, `holdfast-${version}-sbom.cdx.json`));
+  const sbom = await withNode(join(stage, 'dist', 'sbom.cdx.json'), settings.pluginPlatforms);
+  await writeFile(join(target, `holdfast-${version}-sbom.cdx.json`), sbom);
   say('kubectl plugin');
-  const archives = await packPlugins(stage, target, time);
+  const archives = await packPlugins(stage, target, { platforms: settings.pluginPlatforms, time });
+  await packForNpx(stage, target, { settings, time });
   await writeFile(join(target, 'holdfast.yaml'), krewManifest(archives, settings));
   say('manifests');
   await renderManifests(stage, target, settings);

@@ -1,3 +1,4 @@
+import { type PluginPlatform, readPluginPlatforms } from './platforms.js';
 import { parseVersion } from './version.js';
 
 /** What `make release` is told. */
@@ -9,6 +10,7 @@ export interface ReleaseSettings {
   readonly repository: string;
   /** Undefined: if a container engine answers. */
   readonly withImage: boolean | undefined;
+  readonly pluginPlatforms: readonly PluginPlatform[];
   /** Builds a tree that is not ready for a release, to try. */
   readonly isDraft: boolean;
   /** The folder that gets the release. */
@@ -31,12 +33,16 @@ export function readSettings(env: Readonly<Record<string, string | undefined>>):
     throw new Error(`IMAGE is "${imageName}": give the name of the image without tag`);
   const answer = read('WITH_IMAGE');
   if (!ANSWERS.has(answer)) throw new Error(`WITH_IMAGE is "${answer}": it can be yes or no`);
+  const isDraft = read('DRAFT') !== '';
+  if (read('PLUGIN_PLATFORMS') !== '' && !isDraft)
+    throw new Error('PLUGIN_PLATFORMS is set, but a release has all platforms: set DRAFT=1 to try');
   return {
     version: parseVersion(read('VERSION')),
     imageName,
     repository,
     withImage: ANSWERS.get(answer),
-    isDraft: read('DRAFT') !== '',
+    pluginPlatforms: readPluginPlatforms(read('PLUGIN_PLATFORMS')),
+    isDraft,
     out: read('OUT') || 'out',
   };
 }

@@ -5,6 +5,7 @@ import { expect } from 'chai';
 import { parse } from 'yaml';
 import { GO_TOOL_TIMEOUT_MS, goTool } from '../test/go-tools.js';
 import { ROOT, findFiles } from '../test/source-files.js';
+import { PLUGIN_PLATFORMS } from './platforms.js';
 
 interface Step {
   readonly uses?: string;
@@ -13,7 +14,8 @@ interface Step {
 
 interface Job {
   readonly permissions?: Readonly<Record<string, string>>;
-  readonly strategy?: { readonly matrix: { readonly node?: readonly string[] } };
+  readonly strategy?: { readonly matrix: { readonly node?: readonly string[]; readonly runner?: readonly string[] } };
+  readonly needs?: string | readonly string[];
   readonly 'timeout-minutes'?: number;
   readonly uses?: string;
   readonly steps?: readonly Step[];
@@ -65,10 +67,10 @@ describe('the workflows', () => {
     );
   });
 
-  it('call only targets of make', async () => {
+  it('call only targets of make, and a script where make may be missing', async () => {
     const makefile = await readFile(join(ROOT, 'Makefile'), 'utf8');
-    const ownership = 'sudo chown -R "$USER" ~/.cache/holdfast';
-    const commands = steps.flatMap(({ run }) => run ?? []).filter((command) => command !== ownership);
+    const others = ['sudo chown -R "$USER" ~/.cache/holdfast', 'release/try-plugin.sh'];
+    const commands = steps.flatMap(({ run }) => run ?? []).filter((command) => !others.includes(command));
     expect(commands.length).to.be.greaterThan(5);
     for (const command of commands) {
       const [, target] =
@@ -102,11 +104,17 @@ describe('the workflows', () => {
     const targets = Object.values(jobsOf('ci.yaml')).flatMap(({ steps: own = [] }) =>
       own.flatMap(({ run }) => /\bmake ([a-z0-9-]+)/.exec(run ?? '')?.[1] ?? []),
     );
-    expect(new Set(targets)).to.deep.equal(new Set(['check', 'unit', 'e2e', 'chaos', 'image', 'kind']));
+    expect(new Set(targets)).to.deep.equal(new Set(['check', 'unit', 'e2e', 'matrix', 'chaos', 'image', 'kind']));
     const attested = (jobsOf('release.yaml').publish?.steps ?? []).filter(({ uses }) =>
       uses?.startsWith('actions/attest@'),
     );
     expect(attested).to.have.length(2);
+  });
+
+  it('publish nothing before the kubectl plugin has started on the platforms that no other test has', () => {
+    const { plugin, publish } = jobsOf('release.yaml');
+    expect(publish?.needs).to.include('plugin');
+    expect(plugin?.strategy?.matrix.runner).to.have.length(PLUGIN_PLATFORMS.length - 1);
   });
 
   it('run no npm package in a job that may write', () => {

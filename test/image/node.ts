@@ -5,20 +5,46 @@ import { join } from 'node:path';
 import { cachedFolder } from '../../e2e/bed/cache.js';
 import { capture } from '../../e2e/bed/processes.js';
 
-/** The npm package of Node.js for each platform, with its version and checksum. */
+/** The npm package of Node.js for each platform, with its version and checksum, as `node-<process.platform>-<process.arch>`. */
 const SOURCE = join(import.meta.dirname, 'node');
 const PACKAGE_FILES = ['package.json', 'package-lock.json'];
-const BINARY = join('node_modules', `node-${process.platform}-${process.arch}`, 'bin', 'node');
+
+/** Node.js for one platform, as npm has it. */
+export interface NodePackage {
+  readonly name: string;
+  readonly version: string;
+  /** Of its tarball, as npm writes it: `sha512-…`. */
+  readonly integrity: string;
+  /** The name of the program in the package. */
+  readonly binary: string;
+}
+
+interface LockEntry extends Omit<NodePackage, 'name' | 'binary'> {
+  readonly name?: string;
+  readonly bin: { readonly node: string };
+}
+
+/** @returns packages by the names of their platforms, such as `linux-x64` */
+export async function nodePackages(): Promise<ReadonlyMap<string, NodePackage>> {
+  const { packages } = JSON.parse(await readFile(join(SOURCE, 'package-lock.json'), 'utf8')) as {
+    packages: Record<string, LockEntry>;
+  };
+  const { '': _root, ...entries } = packages;
+  return new Map(
+    Object.entries(entries).map(([path, { name, version, integrity, bin }]) => {
+      const alias = path.replace('node_modules/', '');
+      return [alias.replace('node-', ''), { name: name ?? alias, version, integrity, binary: bin.node }];
+    }),
+  );
+}
 
 /** Returns the major version of Node.js that the image has. */
 export async function lineOfImage(): Promise<number> {
-  const { optionalDependencies } = JSON.parse(await readFile(join(SOURCE, 'package.json'), 'utf8')) as {
-    optionalDependencies: Record<string, string>;
-  };
-  const lines = new Set(Object.values(optionalDependencies).map((version) => Number(version.split('.')[0])));
-  const [line, ...others] = lines;
-  if (line === undefined || others.length > 0) throw new Error(`${SOURCE} names Node.js ${[...lines].join(' and ')}`);
-  return line;
+  const versions = new Set([...(await nodePackages()).values()].map(({ version }) => version));
+  const [version, ...others] = versions;
+  if (version === undefined || others.length > 0)
+    throw new Error(`${SOURCE} names Node.js ${[...versions].join(' and ')}`);
+  return Number(version.split('.')[0]);
 }
 
 /**
@@ -28,22 +54,30 @@ export async function lineOfImage(): Promise<number> {
 export async function nodeOfImage(): Promise<string> {
   if (Number(process.versions.node.split('.')[0]) === (await lineOfImage())) return process.execPath;
   if (process.platform !== 'linux' || !['x64', 'arm64'].includes(process.arch)) return process.execPath;
-  return join(await installOnce(), BINARY);
+  return join(await nodeFolder(`${process.platform}-${process.arch}`), 'bin', 'node');
 }
 
-let installed: Promise<string> | undefined;
+const installed = new Map<string, Promise<string>>();
 
-function installOnce(): Promise<string> {
-  installed ??= install();
-  return installed;
+/** @returns the folder of the npm package of Node.js for a platform such as `linux-x64`, which is downloaded once */
+export function nodeFolder(platform: string): Promise<string> {
+  const folder = installed.get(platform) ?? install(platform);
+  installed.set(platform, folder);
+  return folder;
 }
 
-async function install(): Promise<string> {
+async function install(platform: string): Promise<string> {
   const hash = createHash('sha256');
   for (const file of PACKAGE_FILES) hash.update(await readFile(join(SOURCE, file)));
-  return cachedFolder(`node-${hash.digest('hex').slice(0, 16)}`, async (scratch) => {
+  const found = (await nodePackages()).get(platform);
+  if (found === undefined) throw new Error(`${SOURCE} names no Node.js for ${platform}`);
+  const [os = '', cpu = ''] = platform.split('-');
+  const path = join('node_modules', `node-${platform}`);
+  const folder = await cachedFolder(`node-${platform}-${hash.digest('hex').slice(0, 16)}`, async (scratch) => {
     for (const file of PACKAGE_FILES) await copyFile(join(SOURCE, file), join(scratch, file));
-    await capture('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], { cwd: scratch });
-    if (!existsSync(join(scratch, BINARY))) throw new Error(`npm did not install ${BINARY} of ${SOURCE}`);
+    const options = [`--os=${os}`, `--cpu=${cpu}`, '--ignore-scripts', '--no-audit', '--no-fund'];
+    await capture('npm', ['ci', ...options], { cwd: scratch });
+    if (!existsSync(join(scratch, path, found.binary))) throw new Error(`npm did not install ${path} of ${SOURCE}`);
   });
+  return join(folder, path);
 }
