@@ -32,6 +32,7 @@ describe('compilePool', () => {
       blockSize: { ipv4: 28 },
       nodeSelector: { wired: 'yes' },
       publishCapacity: true,
+      publishMetrics: false,
       namespaces: ['a', 'b'],
     });
     const { subnets, ...rest } = pool;
@@ -47,6 +48,7 @@ describe('compilePool', () => {
       blockSize: { 4: 28, 6: 122 },
       nodeSelector: { wired: 'yes' },
       publishesCapacity: true,
+      publishesMetrics: false,
       namespaces: new Set(['a', 'b']),
     });
     expect(subnets.map(({ gateway }) => gateway)).to.deep.equal([undefined, parseAddress('10.0.0.1')]);
@@ -65,6 +67,7 @@ describe('compilePool', () => {
       isStickyForClaims: false,
       blockSize: { 4: 26, 6: 122 },
       publishesCapacity: false,
+      publishesMetrics: true,
     });
   });
 

@@ -33,6 +33,7 @@ export interface Pool {
   /** The labels of the nodes that have the network; absent: all nodes have it. */
   readonly nodeSelector?: Readonly<Record<string, string>>;
   readonly publishesCapacity: boolean;
+  readonly publishesMetrics: boolean;
   /** The namespaces whose workloads the pool serves; absent: all. */
   readonly namespaces?: ReadonlySet<string>;
 }
@@ -71,6 +72,7 @@ export function compilePool({
     blockSize: readBlockSize(fields.blockSize, problems),
     ...(nodeSelector !== undefined && { nodeSelector }),
     publishesCapacity: readFlag({ field: 'spec.publishCapacity', value: fields.publishCapacity }, problems),
+    publishesMetrics: readFlag({ field: 'spec.publishMetrics', value: fields.publishMetrics ?? true }, problems),
     ...(namespaces !== undefined && { namespaces }),
   };
   return problems.found.length === 0 ? { ok: true, pool } : { ok: false, problems: problems.found };

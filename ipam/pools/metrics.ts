@@ -61,9 +61,7 @@ export function createPoolMetrics(metrics: Pick<Metrics, 'gauge'>, maxDerived: n
     observed: (pool, uses) => {
       const { name } = pool.metadata;
       const namespace = nadNamespaceOf(pool);
-      if (pool.spec.publishMetrics === false) {
-        forget(name);
-      } else if (namespace === undefined || slots.take(name, namespace)) {
+      if (namespace === undefined || slots.take(name, namespace)) {
         for (const use of uses) report(name, use);
       }
       leftOut.set(slots.leftOut);

@@ -217,7 +217,8 @@ function desiredStatus(
   const used = usage.of(name, compiled);
   const space = compiled && book.space(compiled.addressSpace);
   const uses = usesOf(compiled, used, (family) => space?.free(name, family) ?? 0n);
-  metrics.observed(pool, uses);
+  if (compiled?.publishesMetrics === false) metrics.forget(name);
+  else metrics.observed(pool, uses);
   const conditions = conditionsOf({
     state,
     ...(fenceMs !== undefined && { fenceMs }),
