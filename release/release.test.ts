@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { parse, parseAllDocuments } from 'yaml';
 import { GO_TOOL_TIMEOUT_MS, goTool } from '../test/go-tools.js';
+import { readRules } from '../monitoring/testing/rules.js';
 import { ROOT } from '../test/source-files.js';
 
 const VERSION = '9.8.7-rc.1';
@@ -209,6 +210,16 @@ describe('make release', function () {
     const images = [...objects.matchAll(/^ +image: "?([^"\n]*)/gm)].map(([, image]) => image);
     expect(images.length).to.be.greaterThan(3);
     expect(new Set(images)).to.deep.equal(new Set([`registry.example.com/team/holdfast:${VERSION}`]));
+  });
+
+  it('links each alert of the chart to its runbook of the same version', async () => {
+    const chart = join(out, `holdfast-${VERSION}.tgz`);
+    const args = ['template', 'holdfast', chart, '--kube-version=1.34.0', '--set=prometheusOperator.enabled=true'];
+    const objects = execFileSync(await goTool('helm'), args, { encoding: 'utf8', maxBuffer: 1 << 26 });
+    const links = [...objects.matchAll(/^ +runbook_url: "?([^"\n]*)/gm)].map(([, link = '']) => link);
+    expect(links).to.have.length((await readRules()).rules.length);
+    const pages = links.map((link) => link.replace(`${REPOSITORY}/blob/v${VERSION}/`, ''));
+    for (const page of pages) expect(existsSync(join(ROOT, page)), page).to.equal(true);
   });
 
   it('leaves no half release when it is killed', async () => {
