@@ -2,16 +2,11 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { codeOf } from '../test/documents.js';
-import { ROOT } from '../test/source-files.js';
+import { ROOT, findFiles } from '../test/source-files.js';
 import { UsageError } from '../process/read-arguments.js';
 import { readCommandLine } from './command-line.js';
 
-const DOCUMENTS = [
-  'docs/how-to/pools.md',
-  'docs/how-to/install.md',
-  'docs/how-to/uninstall.md',
-  'docs/tutorials/moving-from-whereabouts.md',
-];
+const FOLDERS = ['how-to', 'tutorials', 'runbooks'];
 const ALL = { apply: false, namespace: 'kube-system', skipConflicts: false, output: 'table' };
 
 describe('the command line of kubectl holdfast', () => {
@@ -105,12 +100,15 @@ describe('the command line of kubectl holdfast', () => {
   }
 
   it('parses every command in the documents', async () => {
-    const texts = await Promise.all(DOCUMENTS.map((path) => readFile(join(ROOT, path), 'utf8')));
+    const pages = await Promise.all(FOLDERS.map((folder) => findFiles('.md', join(ROOT, 'docs', folder))));
+    const texts = await Promise.all(pages.flat().map((path) => readFile(join(ROOT, path), 'utf8')));
     const commands = texts
       .flatMap((text) => codeOf(text).flatMap(({ text: code }) => code.split('\n')))
       .flatMap((line) => /^\s*(?:\$ )?kubectl holdfast (.*)$/.exec(line)?.[1] ?? [])
-      .map((command) => command.replace('<address>', '10.0.0.5'));
-    expect(commands).to.have.length.greaterThan(8);
+      .map((command) => command.replace(/<address>|ADDRESS/, '10.0.0.5'))
+      // a page also mentions a command by its name alone
+      .filter((command) => command.includes(' '));
+    expect(commands).to.have.length.greaterThan(25);
     for (const command of commands) readCommandLine(command.split(' '), { writeOut: () => undefined });
   });
 
