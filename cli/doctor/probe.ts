@@ -10,8 +10,9 @@ import type { PermittedReader } from './permitted-reader.js';
 import { NEEDED_RIGHTS } from './process-rights.js';
 
 const SELF_SUBJECT_REVIEWS = clusterResource('authentication.k8s.io/v1', 'selfsubjectreviews', 'SelfSubjectReview');
-/** k8s.io/apiserver, pkg/admission/plugin/webhook/errors. */
-const FAILED_CALL = /failed calling webhook .*/;
+/** k8s.io/apiserver, pkg/admission/plugin/webhook/errors: why a webhook ended the request. */
+const BY_WEBHOOK = /(failed calling|admission) webhook "([^"]{1,253})".*/;
+const OWN_WEBHOOKS = '.ipam.holdfast.dev';
 /** Of the objects with which webhooks are tried; they are never stored. */
 const TRIAL = 'holdfast-doctor';
 /** The API server accepts no name in a review. */
@@ -63,8 +64,8 @@ async function tryCall(
     await call();
   } catch (error) {
     if (!(error instanceof StatusError)) throw error;
-    const failure = FAILED_CALL.exec(error.message)?.[0];
-    if (failure !== undefined) return [{ configuration, error: failure }];
+    const [text, what, webhook = ''] = BY_WEBHOOK.exec(error.message) ?? [];
+    if (text !== undefined) return endedBy(webhook, what === 'failed calling' ? text : undefined, configuration);
     if (isForbidden(error) && describeForbidden(error) !== undefined) {
       reader.note(error);
       return [];
@@ -72,6 +73,16 @@ async function tryCall(
     // the webhook or another check refused the object: the API server could call it
   }
   return [{ configuration }];
+}
+
+/** A webhook ended the request: it refused the object, or `failure` says why it could not be called. */
+function endedBy(webhook: string, failure: string | undefined, configuration: string): TrialCall[] {
+  const isOwn = webhook.endsWith(OWN_WEBHOOKS);
+  if (failure !== undefined) {
+    return [{ configuration: isOwn ? configuration : `of ${webhook}, which is not Holdfast's`, error: failure }];
+  }
+  // that of somebody else may have been first, so that nobody called ours
+  return isOwn ? [{ configuration }] : [];
 }
 
 /** Asks which rights the processes lack; undefined if the user may not ask. */

@@ -45,7 +45,7 @@ export interface EventRecord extends KubeObject {
   readonly object: { readonly kind: string; readonly name: string };
 }
 
-const BY_POOL = 'pool';
+const BY_SPACE = 'addressSpace';
 const BY_OWNER = 'owner';
 /** A VMI has few; its status is written by the node. */
 const MAX_INTERFACES = 64;
@@ -67,7 +67,7 @@ export class ClusterWatch {
     this.#deps = deps;
     this.pools = new WatchedKind({ resource: ADDRESS_POOLS, transform: transformPool, namespace }, deps);
     const leaseIndexes = {
-      [BY_POOL]: ({ pool }: LeaseRecord) => [pool],
+      [BY_SPACE]: ({ addressSpace }: LeaseRecord) => [addressSpace],
       [BY_OWNER]: ({ owner }: LeaseRecord) => (owner === undefined ? [] : [joinKey(owner.namespace, owner.name)]),
     };
     this.leases = new WatchedKind(
@@ -88,8 +88,8 @@ export class ClusterWatch {
     return [...this.#kinds, ...(events === undefined ? [] : [events.kind])].map(({ status }) => status);
   }
 
-  leasesOfPool(pool: string): readonly LeaseRecord[] {
-    return this.leases.cache.byIndex(BY_POOL, pool);
+  leasesOfSpace(addressSpace: string): readonly LeaseRecord[] {
+    return this.leases.cache.byIndex(BY_SPACE, addressSpace);
   }
 
   /** @param owner `namespace/name` of a claim or pod */

@@ -30,6 +30,12 @@ describe('A window of the map of addresses', () => {
     expect(window?.cells[7]?.lease).to.include({ address: '10.8.3.7', state: 'held' });
   });
 
+  it('shows the lease of an IPv4 address although an IPv6 address has the same number', () => {
+    const [v4, v6] = ['10.8.3.7', '::10.8.3.7'].map((address, n) => readLease(leaseOf(address, n + 1)));
+    const window = windowOf(large, { at: '10.8.3.7', bits: 8 }, [v4!, v6!], (lease) => leaseRow(lease));
+    expect(window?.cells[7]?.lease).to.include({ address: '10.8.3.7' });
+  });
+
   it('begins a large IPv6 subnet with the part that is in use', () => {
     const pool = compiledPool({ cidr: '2001:db8::/64' });
     const used = ['2001:db8::1:5', '2001:db8::9:5'].map((address, n) =>

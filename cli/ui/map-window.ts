@@ -43,10 +43,11 @@ export function windowOf(
   const size = Math.min(Math.max(bits ?? start.bits, 0), sizeBitsOf(cidr));
   const first = alignDown(value, size);
   const range = { first, last: first + (1n << BigInt(size)) - 1n };
-  const rows = new Map(size > CELL_BITS ? [] : leases.map((lease) => [lease.address.value, lease]));
+  const own = size > CELL_BITS ? [] : leases.filter(({ address }) => contains(cidr, address));
+  const rows = new Map(own.map((lease) => [lease.address.value, lease]));
   const cells = cellsOf(runs, range, size > CELL_BITS ? 1 << CELL_BITS : 1 << size).map((cell): MapCell => {
     const lease = cell.first === cell.last ? rows.get(cell.first) : undefined;
-    return { ...cellText(cidr, cell), ...(lease?.address.family === cidr.family && { lease: rowOf(lease) }) };
+    return { ...cellText(cidr, cell), ...(lease !== undefined && { lease: rowOf(lease) }) };
   });
   return {
     first: textOf(cidr, range.first),

@@ -65,6 +65,15 @@ describe('The views of the web page', () => {
     expect(window?.cells[5]?.lease).to.include({ state: 'held', mac: '02:00:00:00:00:05' });
   });
 
+  it('shows the addresses that are leased through another pool of the address space', async () => {
+    const lease = leaseOf('10.0.0.9', 1, { uid: 'u9' });
+    cluster.put('addressleases', { ...lease, spec: { ...lease.spec, pool: 'other' } } as KubeObject);
+    const { window } = await open('view=pool&name=blue').until<PoolView & ServerView>(
+      (view) => isLive(view) && view.window?.states?.[6] === '2',
+    );
+    expect(window?.cells[9]).to.deep.include({ counts: { 'other-pool': '1' } });
+  });
+
   it('shows a VM with its story, leases and events, and watches the events only while it is open', async () => {
     const reader = open(`view=vm&namespace=${NAMESPACE}&name=vm1`);
     await reader.until<VmView & ServerView>((view) => view.leases.length === 2 && view.story !== undefined);

@@ -86,7 +86,7 @@ function poolView({ name, at, bits }: ViewRequest, { cluster, history, wall }: V
   const compiled = pool && compilePool(pool);
   // without the leases, every address would look free
   if (!compiled?.ok || cluster.leases.status.state === 'refused') return { ...base, subnets: [] };
-  const leases = cluster.leasesOfPool(name);
+  const leases = cluster.leasesOfSpace(compiled.pool.addressSpace);
   const map = addressMapOf(compiled.pool, { leases }, wall());
   const window = windowOf(map, { at, bits }, leases, (lease) => describeLease(lease, cluster));
   return { ...base, subnets: subnetsOf(map), ...(window !== undefined && { window }) };
