@@ -105,7 +105,7 @@ describe('the command line of kubectl holdfast', () => {
     const commands = texts
       .flatMap((text) => codeOf(text).flatMap(({ text: code }) => code.split('\n')))
       .flatMap((line) => /^\s*(?:\$ )?kubectl holdfast (.*)$/.exec(line)?.[1] ?? [])
-      .map((command) => command.replace(/<address>|ADDRESS/, '10.0.0.5'))
+      .map((command) => command.replace(/<address>|ADDRESS/, '10.0.0.5').replace(/ >.*$/, ''))
       // a page also mentions a command by its name alone
       .filter((command) => command.includes(' '));
     expect(commands).to.have.length.greaterThan(25);

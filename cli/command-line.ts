@@ -26,7 +26,7 @@ const CLUSTER_FLAGS = [
   ['--context <name>', 'context of the kubeconfig; default: the current one'],
 ] as const;
 const COMMON_FLAGS = {
-  namespace: ['-n, --namespace <name>', 'namespace; default: that of the context'],
+  namespace: ['-n, --namespace <namespace>', 'namespace; default: that of the context'],
   allNamespaces: ['-A, --all-namespaces', 'all namespaces'],
   output: ['-o, --output <format>', 'output format; default: table'],
 } as const;

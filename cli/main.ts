@@ -2,13 +2,14 @@
 import { messageOf } from '../kube/errors.js';
 import { UsageError } from '../process/read-arguments.js';
 import { withClient } from './cluster-client.js';
-import { readCommandLine } from './command-line.js';
+import { buildProgram, readCommandLine } from './command-line.js';
+import { COMPLETION_TIMEOUT_MS, answerCompletion } from './completion/answer.js';
 import { ExitCode } from './exit-code.js';
 import { askOnTerminal, createTerminal, writeLine } from './terminal.js';
 
 /** `kubectl holdfast` */
-async function main(): Promise<ExitCode> {
-  const parsed = readCommandLine(process.argv.slice(2));
+async function main(args: readonly string[]): Promise<ExitCode> {
+  const parsed = readCommandLine(args);
   if (parsed === undefined) return ExitCode.done;
   const ask = process.stdin.isTTY ? askOnTerminal : undefined;
   const terminal = createTerminal(process.stdout, process.stderr, ask);
@@ -19,6 +20,15 @@ async function main(): Promise<ExitCode> {
   }
 }
 
+/** A shell asks for completions. It gets no errors, and no answer that takes long. */
+async function completeWords(words: readonly string[]): Promise<never> {
+  const signal = AbortSignal.timeout(COMPLETION_TIMEOUT_MS);
+  const program = buildProgram(() => undefined);
+  const text = await answerCompletion(program, words, withClient, signal).catch(() => '');
+  // connections may still be open
+  return new Promise(() => process.stdout.write(text, () => process.exit(ExitCode.done)));
+}
+
 // the reader of a pipe, such as head, may close it early: the command continues and keeps its exit code
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
@@ -26,7 +36,10 @@ for (const stream of [process.stdout, process.stderr]) {
   });
 }
 
-main().then(
+const [first = '', ...rest] = process.argv.slice(2);
+// hidden: its name is cobra's, which kubectl's scripts for plugins use
+const ended = first === '__complete' ? completeWords(rest) : main(process.argv.slice(2));
+ended.then(
   (exitCode) => {
     process.exitCode = exitCode;
   },

@@ -22,6 +22,12 @@ describe('kubectl holdfast status', () => {
     expect(text).to.match(/\nhealthy$/);
   });
 
+  it('does not call an installation healthy that the user may not read', () => {
+    expect(shown({ workloads: undefined, refused: ['user "eve" may not list deployments'] }).text).to.match(
+      /\nnothing is wrong with what was checked$/,
+    );
+  });
+
   it('names the nodes whose agent is not ready, and is not healthy', () => {
     const agent = workloadOf('agent', '0.1.0', 1);
     const { healthy, text } = shown({ workloads: [agent], pods: [unreadyPod('agent', 'node-7')] });

@@ -111,11 +111,12 @@ function formatWebhook({ name, answers, certificateExpires }: Status['webhooks']
   return `webhook ${name}: ${state}, ${end}`;
 }
 
-function verdictOf({ healthy, findings }: Status): Line {
+function verdictOf({ healthy, findings, refused }: Status): Line {
   if (!healthy)
     return [
       { text: 'not healthy', style: 'red' },
       `: ${count(findings.filter(isError).length, 'error')}; kubectl holdfast doctor looks also at networks and addresses`,
     ];
+  if (refused.length > 0) return 'nothing is wrong with what was checked';
   return [{ text: 'healthy', style: 'green' }];
 }

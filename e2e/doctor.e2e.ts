@@ -1,14 +1,20 @@
+import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import type { Finding } from '../cli/doctor/finding.js';
 import type { Status } from '../cli/status.js';
 import { until } from './bed/wait.js';
+import { environment } from './hooks.js';
 import { describeOnBed } from './story/describe.js';
 import { KubectlPlugin } from './story/kubectl-plugin.js';
+import { namespaceUser } from './story/namespace-user.js';
+import { writeUserKubeconfig } from './story/user-kubeconfig.js';
 
 const MISSING = 'holdfast-controller';
 const CALLS_IPAM = { check: 'webhooks', object: 'WebhookConfiguration holdfast-ipam' };
 
-describeOnBed('kubectl holdfast', (_story, bed) => {
+describeOnBed('kubectl holdfast', (story, bed) => {
   async function ask(command: string): Promise<{ exitCode: number | undefined; answer: unknown }> {
     const { exitCode, stdout, stderr } = await new KubectlPlugin(bed().kubeconfig, [command, '-o', 'json']).result;
     expect(stderr).to.equal('');
@@ -38,5 +44,33 @@ describeOnBed('kubectl holdfast', (_story, bed) => {
       await bed().ipam.start();
     }
     await until('the webhook to answer', async () => (await webhookProblem()) === undefined);
+  });
+
+  it('names what it may not read for a user with the role view in one namespace, and shows the rest', async () => {
+    const account = story().ref('viewer');
+    const viewer = await namespaceUser(environment(), account, 'view');
+    await viewer.transport.close();
+    const folder = await mkdtemp(join(tmpdir(), 'holdfast-viewer-'));
+    try {
+      const kubeconfig = join(folder, 'kubeconfig');
+      const archive = join(folder, 'bundle.tar.gz');
+      await writeUserKubeconfig(kubeconfig, environment(), account);
+      const run = (...args: string[]) => new KubectlPlugin(kubeconfig, args).result;
+      const results = await Promise.all([
+        run('status'),
+        run('doctor'),
+        run('bundle', '-n', account.namespace, '--output-file', archive),
+      ]);
+      const [status, doctor, bundle] = results;
+      const refused = `user "system:serviceaccount:${account.namespace}:viewer" may not list `;
+      for (const { exitCode } of results) expect(exitCode).to.equal(0);
+      for (const { stdout } of [status, doctor]) expect(stdout).to.include(`NOT CHECKED ${refused}deployments.apps in`);
+      expect(doctor.stdout).to.include('nothing is wrong with what was checked');
+      expect(bundle.stderr).to.include(`REFUSED  addressleases: ${refused}addressleases.ipam.holdfast.dev`);
+      expect(bundle.stderr).not.to.include('MISSING').and.not.to.include(`ipamclaims in ${account.namespace}`);
+      expect((await stat(archive)).size).to.be.greaterThan(0);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
   });
 });

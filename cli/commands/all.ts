@@ -1,5 +1,6 @@
 import type { Command } from '../command.js';
 import { BUNDLE } from './bundle.js';
+import { COMPLETION } from './completion.js';
 import { DOCTOR } from './doctor.js';
 import { IPS } from './ips.js';
 import { MIGRATE_WHEREABOUTS } from './migrate-whereabouts.js';
@@ -29,6 +30,7 @@ export const COMMANDS: readonly Command[] = [
   MIGRATE_WHEREABOUTS,
   UNINSTALL,
   BUNDLE,
+  COMPLETION,
   SHOW_VERSION,
 ];
 

@@ -22,7 +22,7 @@ export const POOLS = defineCommand({
 });
 
 export const POOL = defineCommand({
-  usage: 'pool <name>',
+  usage: 'pool <pool>',
   description: 'show which addresses of a pool are free, the largest free range, who has most addresses, and who waits',
   common: { output: true },
   read: ([name = ''], _given, { output }) => {

@@ -8,7 +8,7 @@ export const RELEASE = defineCommand({
   usage: 'release <address-or-claim>',
   description: 'release an address whose owner is gone, after a check that nobody uses it; it then cools down',
   options: [
-    { flags: '--pool <name>', description: 'pool of the address, if several pools lease it' },
+    { flags: '--pool <pool>', description: 'pool of the address, if several pools lease it' },
     { flags: '--dry-run', description: 'check everything, and write nothing' },
   ],
   common: { namespace: 'namespace of the claim' },

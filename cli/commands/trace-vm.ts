@@ -6,7 +6,7 @@ import { printOutput } from '../output.js';
 import { traceVirtualMachine } from '../trace/trace.js';
 
 export const TRACE_VM = defineCommand({
-  usage: 'trace vm <name>',
+  usage: 'trace vm <vm>',
   description: 'show everything between a VM and its addresses as a tree: what is wrong, and what to do',
   common: { namespace: 'namespace of the VM', output: true },
   read: ([name = ''], _given, { namespace, output }) => {

@@ -1,0 +1,103 @@
+import type { Command as Program, Option } from 'commander';
+
+/** What is completed with names of objects: the placeholders of arguments and options. */
+export const COMPLETED_OBJECTS = ['namespace', 'pool', 'vm'] as const;
+export type CompletedObject = (typeof COMPLETED_OBJECTS)[number];
+
+export interface Completion {
+  /** Values, each perhaps with a tab and a description. */
+  readonly candidates: readonly string[];
+  /** The names of these objects are candidates too. */
+  readonly objects?: CompletedObject;
+  /** What the shell expects before each value: `--output=`. */
+  readonly prefix: string;
+  /** The beginning of the value. */
+  readonly current: string;
+  /** Options on the command line, by their names in camel case. */
+  readonly given: Readonly<Record<string, string>>;
+}
+
+/**
+ * Completes the last word of a command line.
+ * @param words the arguments after the program's name; the last one is the one to complete, and may be empty
+ */
+export function complete(program: Program, words: readonly string[]): Completion {
+  const read = readWords(program, words.slice(0, -1));
+  const { command, pending, given } = read;
+  const current = currentOf(words.at(-1) ?? '');
+  // bash splits words at "="
+  if (pending !== undefined) return valuesOf(pending, { prefix: '', current: current === '=' ? '' : current, given });
+  const [, flag = '', value = ''] = /^(--[^=]+)=(.*)$/.exec(current) ?? [];
+  const inline = flag === '' ? undefined : findOption(command, flag);
+  if (inline !== undefined) return valuesOf(inline, { prefix: `${flag}=`, current: value, given });
+  const found = current.startsWith('-') ? { candidates: optionsOf(command) } : wordsOf(read);
+  return { ...found, prefix: '', current, given };
+}
+
+/** PowerShell before 7.3 passes no empty argument, so its script sends two quotes. */
+function currentOf(word: string): string {
+  return word === '""' ? '' : word;
+}
+
+/** Names of commands, or values of an argument. */
+function wordsOf({ command, position }: ReadWords): Pick<Completion, 'candidates' | 'objects'> {
+  if (command.commands.length > 0)
+    return { candidates: command.commands.map((each) => `${each.name()}\t${each.description()}`) };
+  const argument = command.registeredArguments[position];
+  return { candidates: argument?.argChoices ?? [], ...objectsOf(argument?.name()) };
+}
+
+interface ReadWords {
+  command: Program;
+  /** Of the next argument. */
+  position: number;
+  /** The option whose value is next. */
+  pending?: Option | undefined;
+  readonly given: Record<string, string>;
+}
+
+function readWords(program: Program, words: readonly string[]): ReadWords {
+  const read: ReadWords = { command: program, position: 0, given: {} };
+  for (const word of words) {
+    if (read.pending !== undefined) {
+      if (word === '=') continue;
+      read.given[read.pending.attributeName()] = word;
+      read.pending = undefined;
+    } else if (word.startsWith('-')) {
+      const [flag = '', value] = word.split('=', 2);
+      const option = findOption(read.command, flag);
+      if (option?.required !== true) continue;
+      if (value === undefined) read.pending = option;
+      else read.given[option.attributeName()] = value;
+    } else {
+      const next = read.command.commands.find((each) => each.name() === word);
+      if (next === undefined) read.position++;
+      else read.command = next;
+    }
+  }
+  return read;
+}
+
+function findOption(command: Program, flag: string): Option | undefined {
+  for (let at: Program | null = command; at !== null; at = at.parent) {
+    const found = at.options.find(({ short, long }) => flag === short || flag === long);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** The program's own options stand before a command. A command lists those that it has. */
+function optionsOf({ options }: Program): string[] {
+  const own = options.flatMap(({ long, description }) => (long ? [`${long}\t${description}`] : []));
+  return [...own, '--help\tprint this help'];
+}
+
+function valuesOf(option: Option, rest: Pick<Completion, 'prefix' | 'current' | 'given'>): Completion {
+  const placeholder = /<([\w-]+)>/.exec(option.flags)?.[1];
+  return { candidates: option.argChoices ?? [], ...objectsOf(placeholder), ...rest };
+}
+
+function objectsOf(placeholder: string | undefined): { objects?: CompletedObject } {
+  const objects = COMPLETED_OBJECTS.find((each) => each === placeholder);
+  return objects === undefined ? {} : { objects };
+}
