@@ -44,8 +44,8 @@ describe('On a kube-apiserver', function () {
     await createAll(plane.client, [namespaceOf('holdfast-system'), namespaceOf('holdfast-agents')]);
     // the API server refuses a pod without its account
     await createAll(plane.client, [TEST_ACCOUNT]);
-    await until('the foreign kinds are served', () => tryOut(objectOf('SecurityContextConstraints')).then(() => true));
-    await until('the foreign kinds are served', () => tryOut(objectOf('Certificate')).then(() => true));
+    for (const kind of ['SecurityContextConstraints', 'Certificate', 'ServiceMonitor', 'PrometheusRule'])
+      await until(`${kind} is served`, () => tryOut(objectOf(kind)).then(() => true));
     for (const object of objects.values()) await tryOut(object).catch((error: unknown) => fail(object, error));
 
     function objectOf(kind: string): Manifest {
