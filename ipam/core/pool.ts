@@ -58,7 +58,6 @@ export function compilePool({
   const subnets = readSubnets(fields.subnets, problems);
   const namespaces = readNamespaces(fields.namespaces, problems);
   const nodeSelector = readNodeSelector(fields.nodeSelector, problems);
-  readFlag({ field: 'spec.publishMetrics', value: fields.publishMetrics }, problems);
   const pool: Pool = {
     name: metadata.name,
     uid: metadata.uid ?? '',
