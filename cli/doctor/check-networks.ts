@@ -2,7 +2,7 @@ import { type AddressPool, PoolCondition, nadNamespaceOf } from '../../api/addre
 import { readIpamDelegation } from '../../api/ipam-delegation.js';
 import { objectKey } from '../../api/meta.js';
 import { type NetworkAttachmentDefinition, parseNetworkConfig } from '../../api/network-attachment.js';
-import { type Finding, type Severity, errorOf } from './finding.js';
+import { type Finding, type Severity, errorOf, warningOf } from './finding.js';
 import type { ObservedCluster } from './observed.js';
 
 /** Which condition of a pool says that something is wrong, and the heading of its explanation. */
@@ -15,9 +15,14 @@ const TROUBLE: readonly { readonly type: string; readonly status: 'True' | 'Fals
   { type: PoolCondition.DeletionBlocked, status: 'True', severity: 'warning' },
 ];
 
+/** Tenants create NADs, from which pools are derived. Their number must not hide what else is wrong. */
+const MAX_SHOWN = 20;
+
 /** Pools whose conditions say that something is wrong: NADs that disagree, overlaps on one wire, conflicts. */
 export function checkPools({ pools = [] }: ObservedCluster): Finding[] {
-  return pools.flatMap((pool) =>
+  const own = pools.filter((pool) => nadNamespaceOf(pool) === undefined);
+  const derived = pools.filter((pool) => nadNamespaceOf(pool) !== undefined);
+  const findings = [...own, ...derived].flatMap((pool) =>
     TROUBLE.flatMap(({ type, status, severity }) => {
       const found = pool.status?.conditions?.find((each) => each.type === type && each.status === status);
       if (found === undefined) return [];
@@ -26,11 +31,12 @@ export function checkPools({ pools = [] }: ObservedCluster): Finding[] {
       return [{ severity, check: 'pools', object: `AddressPool ${pool.metadata.name}`, problem, remedy }];
     }),
   );
+  return shorten('pools', 'AddressPools', findings);
 }
 
 /** NADs that Holdfast cannot read, or for which there is no pool. */
 export function checkNads({ nads = [], pools }: ObservedCluster): Finding[] {
-  return nads.flatMap((nad) => {
+  const findings = nads.flatMap((nad) => {
     const object = `NetworkAttachmentDefinition ${objectKey(nad)}`;
     const delegation = readIpamDelegation(nad);
     if (delegation.kind === 'invalid') {
@@ -42,6 +48,14 @@ export function checkNads({ nads = [], pools }: ObservedCluster): Finding[] {
     const remedy = 'look at the events of the NAD, and check that ipam is ready';
     return [errorOf('nads', object, 'no AddressPool serves its network', remedy)];
   });
+  return shorten('nads', 'NetworkAttachmentDefinitions', findings);
+}
+
+function shorten(check: string, objects: string, findings: readonly Finding[]): Finding[] {
+  const more = findings.length - MAX_SHOWN;
+  if (more <= 0) return [...findings];
+  const remedy = 'correct those that are shown, and run the command again';
+  return [...findings.slice(0, MAX_SHOWN), warningOf(check, `${objects} (${more} more)`, 'have problems too', remedy)];
 }
 
 function hasPool(nad: NetworkAttachmentDefinition, pools: readonly AddressPool[]): boolean {

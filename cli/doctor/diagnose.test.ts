@@ -246,6 +246,20 @@ const CASES: readonly Case[] = [
 ];
 
 describe('kubectl holdfast doctor', () => {
+  it('shows few of the problems that tenants can make, and those of administrators first', () => {
+    const named = (index: number) => ({ namespace: 'lab', name: `nad-${index}` });
+    const nads = Array.from({ length: 500 }, (_, n) => ({ ...nadWith({ type: 'Holdfast' }), metadata: named(n) }));
+    const own = poolWith('Ready', 'False', 'InvalidSpec');
+    const derived = Array.from({ length: 500 }, (_, n) => {
+      const annotations = { 'ipam.holdfast.dev/nad-namespace': 'lab' };
+      return { ...own, metadata: { name: `a-${n}.lab`, annotations } };
+    });
+    const findings = diagnose({ ...HEALTHY, nads, pools: [...derived, own] }, '0.1.0');
+    const objects = findings.map(({ object }) => object);
+    expect(objects).to.have.length(42).and.to.include('AddressPool blue.lab');
+    expect(objects).to.include('AddressPools (481 more)').and.to.include('NetworkAttachmentDefinitions (480 more)');
+  });
+
   for (const { name, broken, found } of CASES)
     it(`finds ${name}`, () => {
       const findings = diagnose({ ...HEALTHY, ...broken }, '0.1.0');
