@@ -28,7 +28,7 @@ ifneq ($(KUBEVIRT),)
 export BED_KUBEVIRT := $(KUBEVIRT)
 endif
 
-.PHONY: help build plugin check format test unit e2e matrix kind demo ui chaos conformance bed bench image version release publish announce clean node go
+.PHONY: help build plugin check format test unit e2e matrix kind demo ui chaos dashboard conformance bed bench image version release publish announce clean node go
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -68,6 +68,9 @@ ui: node_modules/.installed go ## Open the web page on a control plane with some
 
 chaos: node_modules/.installed go ## Kill, stop and cut off processes at random under load (MINUTES=, SEED=, OUT=folder)
 	@npm run --silent chaos
+
+dashboard: node_modules/.installed go ## Query everything on the Grafana dashboard from a Prometheus that scrapes a bed under load
+	@npx --no-install tsx e2e/dashboard/main.ts
 
 conformance: node_modules/.installed go ## Run kubevirt/ipam-extensions beside Holdfast for an hour, and its own tests (IPAM_EXTENSIONS_SRC=folder)
 	@npx --no-install tsx e2e/conformance/main.ts

@@ -110,13 +110,13 @@ export async function ensureModule(source: string, progress: Progress): Promise<
  * @param command its package and version: `example.com/tool/cmd/tool@v1.2.3`
  * @returns the path of the executable
  */
-export async function ensureCommand(command: string, progress: Progress): Promise<string> {
-  const hash = createHash('sha256').update(
-    `${await findGo(tmpdir())} ${process.platform} ${process.arch} ${BUILD_FLAGS}\n`,
-  );
+export async function ensureCommand(command: string, progress: Progress, tags = ''): Promise<string> {
+  const flags = `${BUILD_FLAGS}${tags && ` -tags=${tags}`}`;
+  const go = await findGo(tmpdir());
+  const hash = createHash('sha256').update(`${go} ${process.platform} ${process.arch} ${flags}\n`);
   const name = commandName(command);
   const key = hash.update(command).digest('hex').slice(0, 16);
-  const folder = await cachedFolder(`${name}-${key}`, (scratch) => goInstall(command, scratch, progress));
+  const folder = await cachedFolder(`${name}-${key}`, (scratch) => goInstall(command, scratch, progress, tags));
   return join(folder, name);
 }
 

@@ -122,12 +122,12 @@ function moduleFlags({ modfile, tags }: BuildTarget): string[] {
  * @param folder receives the executable
  * @throws {Error} with the messages of the compiler
  */
-export async function goInstall(command: string, folder: string, progress: Progress): Promise<void> {
+export async function goInstall(command: string, folder: string, progress: Progress, tags = ''): Promise<void> {
   const count = new PackageCount();
   progress(`building ${command} from source, which happens only once`);
   await withTicker(count, progress, async (elapsed) => {
     const options = { cwd: folder, env: { ...environment(), GOBIN: folder } };
-    const code = await run(['install', '-v', ...FLAGS, command], options, count);
+    const code = await run(['install', '-v', `-tags=${tags}`, ...FLAGS, command], options, count);
     if (code !== 0) throw new Error(`go install ${command} ended with ${code ?? 'a signal'}:\n${count.messages}`);
     progress(`built ${command} in ${elapsed()}`);
   });

@@ -102,6 +102,10 @@ export class HoldfastProcess {
     return (await fetch(`${this.#healthUrl}/readyz`)).ok;
   }
 
+  get metricsPort(): number {
+    return this.#metricsPort;
+  }
+
   /** The text of `/metrics`. */
   async metrics(): Promise<string> {
     return (await fetch(`http://127.0.0.1:${String(this.#metricsPort)}/metrics`)).text();

@@ -1,0 +1,118 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { NETWORKS_ANNOTATION } from '../../api/names.js';
+import { messageOf } from '../../kube/errors.js';
+import { PODS } from '../../kube/resources.js';
+import { queriesOf, readDashboard } from '../../monitoring/testing/dashboard.js';
+import { readRules } from '../../monitoring/testing/rules.js';
+import { cniBinFolder } from '../bed/network/open-pod-networks.js';
+import { createAll } from '../bed/objects.js';
+import { SERVICE_ACCOUNTS, requestToken } from '../bed/service-accounts.js';
+import { until } from '../bed/wait.js';
+import { type BedWithHoldfast, startBedWithHoldfast } from '../environment.js';
+import { Story } from '../story/story.js';
+import { Prometheus, ensurePrometheus } from './prometheus.js';
+
+// make dashboard: a real Prometheus scrapes a bed under load, and each query of the dashboard must find data.
+
+const NAMESPACE = 'holdfast-system';
+/** More VMs than the pool has addresses. */
+const VMS = 8;
+
+const say = (line: string) => console.log(line);
+
+const command = await ensurePrometheus(say);
+const bed = await startBedWithHoldfast(say);
+const folder = await mkdtemp(join(tmpdir(), 'holdfast-dashboard-'));
+process.exitCode = 1; // until all queries have data
+try {
+  const { controller, webhook, ipam, agents } = bed;
+  const processes = [controller, webhook, ipam, ...(agents?.all ?? [])];
+  const env = { HOLDFAST_METRICS_SECURE: 'true', HOLDFAST_CNI_BIN_DIR: cniBinFolder(bed) };
+  await Promise.all(
+    processes.map(async (each) => {
+      await each.stop();
+      await each.start({ env });
+    }),
+  );
+  const targets = processes.map(({ name, metricsPort }, index) => ({ job: `${name}-${index}`, port: metricsPort }));
+  const { text: rules } = await readRules();
+  const token = await scraperToken(bed);
+  const prometheus = await Prometheus.start(folder, bed.processes, { command, targets, token, rules });
+  const story = await Story.begin({ ...bed, bed, stop: () => bed.stop() });
+  try {
+    await examine(prometheus, story, agents !== undefined);
+  } finally {
+    await story.end();
+    await prometheus.stop();
+  }
+} finally {
+  await bed.stop();
+  await rm(folder, { recursive: true });
+}
+
+async function scraperToken({ client }: BedWithHoldfast): Promise<string> {
+  const account = { namespace: NAMESPACE, name: 'scraper' };
+  await client.create(SERVICE_ACCOUNTS, { metadata: account });
+  await createAll(client, [
+    {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRoleBinding',
+      metadata: { name: 'scraper' },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'holdfast-metrics-reader' },
+      subjects: [{ kind: 'ServiceAccount', ...account }],
+    },
+  ]);
+  return requestToken(client, account);
+}
+
+/** Loads Holdfast until each query has had data. */
+async function examine(prometheus: Prometheus, story: Story, hasAgents: boolean): Promise<void> {
+  const all = queriesOf(await readDashboard());
+  const missing = new Set(all.filter(({ query }) => hasAgents || !/holdfast_(cni|agent)_/.test(query)));
+  await putBlue(story, 0);
+  await story.createVm('moving', { data: 'blue' });
+  await story.waitRunning('moving');
+  let round = 1;
+  try {
+    await until(
+      'every query to have data',
+      async () => {
+        await loadOnce(story, round++);
+        for (const each of missing) if ((await prometheus.seriesOf(each.query)) > 0) missing.delete(each);
+        return missing.size === 0;
+      },
+      { timeoutMs: 240_000 },
+    );
+  } catch (error) {
+    say(messageOf(error));
+  }
+  const failed = [
+    ...[...missing].map(({ panel, query }) => `no data: ${panel}: ${query}`),
+    ...(await prometheus.failedTargets()),
+    ...(await prometheus.failedRules()),
+  ];
+  for (const each of failed) say(each);
+  say(`${String(all.length - missing.size)} of ${String(all.length)} queries of the dashboard have data`);
+  process.exitCode = failed.length === 0 ? 0 : 1;
+}
+
+/** The pool is full in each round: some VMs and pods are refused. */
+async function loadOnce(story: Story, round: number): Promise<void> {
+  await putBlue(story, round);
+  const pod = story.ref(`pod-${String(round)}`);
+  const annotations = { [NETWORKS_ANNOTATION]: JSON.stringify([{ name: 'blue' }]) };
+  const spec = { containers: [{ name: 'c', image: 'registry.test/c' }], terminationGracePeriodSeconds: 0 };
+  await createAll(story.client, [{ apiVersion: 'v1', kind: 'Pod', metadata: { ...pod, annotations }, spec }]);
+  const names = Array.from({ length: VMS }, (_, index) => `vm-${String(round)}-${String(index)}`);
+  for (const name of names) await story.createVm(name, { data: 'blue' }, { running: name === names[0] });
+  await story.migrations.waitEnded(await story.migrations.start('moving'));
+  await story.client.delete(PODS, pod, { gracePeriodSeconds: 0 });
+  for (const name of names) await story.deleteVm(name, 'Background');
+}
+
+/** Changes the NAD, because ipam reviews only changes. */
+async function putBlue({ addresses }: Story, round: number): Promise<void> {
+  await addresses.createNetwork('blue', ['10.90.0.0/29', 'fd00:90::/64'], { cooldownSeconds: 1 + (round % 2) });
+}
