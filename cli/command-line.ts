@@ -76,8 +76,9 @@ function addCommand(program: Program, command: Command, onCommand: (parsed: Comm
   const names = argumentAt < 0 ? words : words.slice(0, argumentAt);
   const own = names.reduce(subcommandOf, program).description(description);
   for (const argument of words.slice(names.length)) own.addArgument(new Argument(argument));
-  for (const { flags, description: text, choices } of options) {
+  for (const { flags, description: text, choices, isList } of options) {
     const option = new Option(flags, text);
+    if (isList === true) option.argParser<string[] | undefined>((value, before) => [...(before ?? []), value]);
     own.addOption(choices === undefined ? option : option.choices(choices));
   }
   if (common.namespace !== undefined) own.option(COMMON_FLAGS.namespace[0], namespaceText(common.namespace));

@@ -33,6 +33,8 @@ export interface CommandOption {
   readonly flags: string;
   readonly description: string;
   readonly choices?: readonly string[];
+  /** It may be given several times: its values are a list. */
+  readonly isList?: true;
 }
 
 /** A command. Adding one takes a file in `cli/commands/`, and a line in `cli/commands/all.ts`. */

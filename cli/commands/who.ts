@@ -1,55 +1,67 @@
 import { UsageError } from '../../process/read-arguments.js';
-import { formatAddress, parseAddress } from '../../ipam/core/address.js';
+import { parseLeaseMac, parseMac } from '../../api/mac-address.js';
+import { type Address, formatAddress, parseAddress } from '../../ipam/core/address.js';
+import { systemClock } from '../../kube/clock.js';
 import { messageOf } from '../../kube/errors.js';
 import { defineCommand } from '../command.js';
 import { ExitCode } from '../exit-code.js';
 import { printOutput } from '../output.js';
 import { findPastHolder } from '../who/history.js';
-import { findHolders } from '../who/holders.js';
+import { findHolders, findHoldersOfMac } from '../who/holders.js';
 
 interface GivenOptions {
   readonly at?: string;
-  readonly file?: string;
+  readonly file?: readonly string[];
 }
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/;
 
 export const WHO = defineCommand({
   usage: 'who <address>',
-  description: 'say who has an address now, or with --at who had it, as the audit log of ipam says',
+  description:
+    'say who has an IP or MAC address now, or with --at who had an IP address, as the audit log of ipam says',
   options: [
     { flags: '--at <time>', description: 'the time that is asked for, like 2030-01-31T14:00:00Z; needs --file' },
     {
-      flags: '--file <files>',
-      description: 'files of the audit log, separated by commas; .gz is read too. Rotated files may be in any order',
+      flags: '--file <path>',
+      description:
+        'file of the audit log, .gz too; may be given several times, for rotated files and all replicas in any order',
+      isList: true,
     },
   ],
   common: { output: true },
   read: ([text = ''], { at, file }: GivenOptions, { output }) => {
-    const address = readAddress(text);
+    const wanted = readWanted(text);
     if ((at === undefined) !== (file === undefined))
       throw new UsageError('--at and --file belong together: the audit log says who had an address at a time');
-    if (at === undefined || file === undefined) return { address, output };
+    if (at === undefined || file === undefined) return { wanted, output };
     if (!TIME.test(at) || Number.isNaN(Date.parse(at)))
       throw new UsageError(
         `--at: ${JSON.stringify(at)} is not a time with its zone: write it like 2030-01-31T14:00:00Z`,
       );
-    return { address, output, past: { at: new Date(at).toISOString(), files: file.split(',') } };
+    if (typeof wanted === 'string')
+      throw new UsageError(`--at: ${wanted} is a MAC address; the audit log is searched by IP address`);
+    return { wanted, output, past: { at: new Date(at).toISOString(), files: file } };
   },
-  run: async ({ address, output, past }, { terminal, connect }) => {
-    const found =
-      past === undefined
-        ? await connect(({ client }) => findHolders(address, client))
-        : await findPastHolder(formatAddress(address), past.at, past.files);
+  run: async ({ wanted, output, past }, { terminal, connect }) => {
+    const now = systemClock.wall();
+    const found = await (past !== undefined && typeof wanted !== 'string'
+      ? findPastHolder(formatAddress(wanted), past.at, past.files)
+      : connect(({ client }) =>
+          typeof wanted === 'string' ? findHoldersOfMac(wanted, client, now) : findHolders(wanted, client, now),
+        ));
     printOutput(output, found, terminal.print);
     return ExitCode.done;
   },
 });
 
-function readAddress(text: string) {
+/** @returns an IP address, or the text of a MAC address */
+function readWanted(text: string): Address | string {
+  const mac = parseMac(text) ?? parseLeaseMac(text);
   try {
     return parseAddress(text);
   } catch (error) {
-    throw new UsageError(messageOf(error), { cause: error });
+    if (mac !== undefined) return mac;
+    throw new UsageError(`${messageOf(error)}; a MAC address looks like 02:00:00:00:00:01`, { cause: error });
   }
 }

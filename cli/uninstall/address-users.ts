@@ -23,7 +23,8 @@ function holdsLease(pod: Pod, podUids: ReadonlySet<string>): boolean {
   return [pod.metadata.uid, staticPodUidOf(pod)].some((uid) => uid !== undefined && podUids.has(uid));
 }
 
-function claimKeysOf(pod: Pod): string[] {
+/** Returns `namespace/name` of the claims to which a pod refers. */
+export function claimKeysOf(pod: Pod): string[] {
   try {
     return networkSelectionsOf(pod).flatMap(({ claimReference }) =>
       claimReference === undefined ? [] : [joinKey(pod.metadata.namespace, claimReference)],

@@ -36,6 +36,11 @@ export interface AddressMap {
 /** The default of `--max-staleness`, which determines the shortest cool-down. A client cannot read the flag. */
 const MAX_STALENESS_MS = 30_000;
 
+/** Returns the times of a pool's leases, with the default flags of the processes. */
+export function defaultTimesOf(pool: Pool): LeaseTimes {
+  return leaseTimesOf(pool, { maxStalenessMs: MAX_STALENESS_MS, stickyMAC: true });
+}
+
 /**
  * Builds the map of a pool. Time and memory grow with the numbers of leases, blocks and ranges, never with the number of addresses.
  * @param leases those of the pool's address space, or at least those of the pool
@@ -55,7 +60,7 @@ export function addressMapOf(
     else if (lease.pool === pool.name) outside.push(lease);
   }
   const lent = [...blocks].filter((block) => block.pool === pool.name);
-  const times = leaseTimesOf(pool, { maxStalenessMs: MAX_STALENESS_MS, stickyMAC: true });
+  const times = defaultTimesOf(pool);
   const subnets = pool.subnets.map((subnet) => {
     const { cidr } = subnet;
     const leased = (bySubnet.get(subnet) ?? []).map((lease) => ({

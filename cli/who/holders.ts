@@ -1,29 +1,44 @@
+import type { LeaseOwner } from '../../api/address-lease.js';
 import { addressSpaceOf } from '../../api/address-pool.js';
-import { claimOwnerOf } from '../../api/ipam-claim.js';
-import { IPAM_CLAIM_KIND } from '../../api/names.js';
+import { claimOwnerOf, labelValue } from '../../api/ipam-claim.js';
+import { joinKey } from '../../api/meta.js';
+import { IPAM_CLAIM_KIND, LAUNCHER_LABEL, LAUNCHER_LABEL_VALUE, LEASE_MAC } from '../../api/names.js';
+import { isTerminal } from '../../api/pod.js';
 import { type Address, formatAddress } from '../../ipam/core/address.js';
 import { leaseName } from '../../ipam/core/lease-name.js';
-import { type LeaseRecord, readLease, stateOf } from '../../ipam/core/lease.js';
-import { compilePool, subnetOf } from '../../ipam/core/pool.js';
+import {
+  type LeaseRecord,
+  type LeaseTimes,
+  expiresAt,
+  isReservation,
+  readLease,
+  stateOf,
+} from '../../ipam/core/lease.js';
+import { type Pool, compilePool, subnetOf } from '../../ipam/core/pool.js';
 import { notLeasableSubject } from '../../ipam/core/refusal-messages.js';
 import { findUnlessGone } from '../../kube/absence.js';
 import type { Client } from '../../kube/client.js';
 import { isForbidden } from '../../kube/errors.js';
 import { forEachParallel } from '../../kube/for-each-parallel.js';
-import { ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS } from '../../kube/resources.js';
+import { ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS, PODS } from '../../kube/resources.js';
 import { CONCURRENCY } from '../cluster-client.js';
 import { type Column, type Output, tableLines } from '../output.js';
 import { INSTALL_HOLDFAST, requireKind } from '../required-kind.js';
+import { claimKeysOf } from '../uninstall/address-users.js';
+import { defaultTimesOf } from '../usage/address-map.js';
 
-/** Who has an address in one address space. */
+/** One lease, or an address without one in one address space. */
 interface HolderRow {
+  readonly address: string;
   readonly addressSpace: string;
   readonly pool: string;
-  /** `held`, `released`, `reserved`, `free`, or why the address is never leased. */
+  /** `held`, `reserved`, `free`, `released` with the time until which it is kept, or why the address is never leased. */
   readonly state: string;
   readonly owner: string;
   /** The owner of the claim. */
   readonly vm: string;
+  /** The launchers that refer to the claim, with their nodes. */
+  readonly pods: string;
   readonly node: string;
   readonly mac: string;
   /** RFC 3339; empty unless it is released. */
@@ -31,71 +46,143 @@ interface HolderRow {
 }
 
 const COLUMNS: readonly Column<HolderRow>[] = [
+  { header: 'ADDRESS', value: ({ address }) => address },
   { header: 'ADDRESS SPACE', value: (row) => row.addressSpace },
   { header: 'POOL', value: ({ pool }) => pool },
   { header: 'STATE', value: ({ state }) => state },
   { header: 'OWNER', value: ({ owner }) => owner },
   { header: 'VM', value: ({ vm }) => vm },
+  { header: 'PODS', value: ({ pods }) => pods },
   { header: 'NODE', value: ({ node }) => node },
   { header: 'MAC', value: ({ mac }) => mac },
-  { header: 'RELEASED', value: ({ releasedAt }) => releasedAt },
+  { header: 'RELEASED', value: ({ releasedAt }) => releasedAt, isWide: true },
 ];
 
-/** Finds who has an address now, in all address spaces whose pools contain it. */
-export async function findHolders(address: Address, client: Pick<Client, 'get' | 'list'>): Promise<Output> {
-  const { items } = await requireKind(ADDRESS_POOLS, INSTALL_HOLDFAST, () => client.list(ADDRESS_POOLS));
+type ReadClient = Pick<Client, 'get' | 'list'>;
+
+/**
+ * Finds who has an address now, in all address spaces whose pools contain it.
+ * @param now milliseconds since the epoch
+ */
+export async function findHolders(address: Address, client: ReadClient, now: number): Promise<Output> {
+  const pools = await readPools(client);
   const unused = new Map<string, HolderRow>();
-  for (const object of items) {
-    const compiled = compilePool(object);
-    const subnet = compiled.ok ? subnetOf(compiled.pool, address) : undefined;
-    if (!compiled.ok || subnet === undefined) continue;
-    const { pool } = compiled;
+  for (const { pool } of pools) {
+    const subnet = pool && subnetOf(pool, address);
+    if (pool === undefined || subnet === undefined) continue;
     const state = subnet.leasable.has(address.value) ? 'free' : notLeasableSubject(address, subnet, pool);
-    unused.set(pool.addressSpace, { ...EMPTY, addressSpace: pool.addressSpace, pool: pool.name, state });
+    const place = { address: formatAddress(address), addressSpace: pool.addressSpace, pool: pool.name };
+    unused.set(pool.addressSpace, { ...EMPTY, ...place, state });
   }
   const rows: HolderRow[] = [];
   // a lease may be outside of all pools
-  await forEachParallel([...new Set(items.map(addressSpaceOf))].sort(), CONCURRENCY, async (space) => {
+  await forEachParallel([...new Set(pools.map(({ space }) => space))].sort(), CONCURRENCY, async (space) => {
     const lease = await findUnlessGone(client, ADDRESS_LEASES, { name: leaseName(space, address) });
-    const row = lease === undefined ? unused.get(space) : await leaseRow(readLease(lease), client);
+    const row = lease === undefined ? unused.get(space) : await leaseRow(readLease(lease), { pools, client, now });
     if (row !== undefined) rows.push(row);
   });
-  rows.sort((a, b) => a.addressSpace.localeCompare(b.addressSpace));
   const text = formatAddress(address);
+  return outputOf({ address: text }, rows, `${text} is in no AddressPool: nobody has it from Holdfast`);
+}
+
+/** Finds the addresses that are leased to a MAC address now. @param mac lower case, with colons */
+export async function findHoldersOfMac(mac: string, client: ReadClient, now: number): Promise<Output> {
+  const pools = await readPools(client);
+  const labelSelector = `${LEASE_MAC}=${labelValue(mac.replaceAll(':', '-'))}`;
+  const { items } = await client.list(ADDRESS_LEASES, { labelSelector });
+  const rows: HolderRow[] = [];
+  await forEachParallel(items, CONCURRENCY, async (lease) => {
+    rows.push(await leaseRow(readLease(lease), { pools, client, now }));
+  });
+  return outputOf({ mac }, rows, `no address is leased to ${mac}`);
+}
+
+function outputOf(asked: object, rows: HolderRow[], none: string): Output {
+  rows.sort((a, b) => a.addressSpace.localeCompare(b.addressSpace) || a.address.localeCompare(b.address));
   return {
-    data: { address: text, holders: rows },
-    lines: (isWide) =>
-      rows.length === 0
-        ? [`${text} is in no AddressPool: nobody has it from Holdfast`]
-        : tableLines(COLUMNS, rows, isWide),
+    data: { ...asked, holders: rows },
+    lines: (isWide) => (rows.length === 0 ? [none] : tableLines(COLUMNS, rows, isWide)),
   };
 }
 
-const EMPTY = { owner: '', vm: '', node: '', mac: '', releasedAt: '' };
+interface KnownPool {
+  readonly space: string;
+  /** Undefined if its spec is invalid. */
+  readonly pool: Pool | undefined;
+}
 
-async function leaseRow(lease: LeaseRecord, client: Pick<Client, 'get'>): Promise<HolderRow> {
-  const { addressSpace, pool, owner, node = '', mac = '', releasedAt } = lease;
+async function readPools(client: ReadClient): Promise<KnownPool[]> {
+  const { items } = await requireKind(ADDRESS_POOLS, INSTALL_HOLDFAST, () => client.list(ADDRESS_POOLS));
+  return items.map((object) => {
+    const compiled = compilePool(object);
+    return { space: addressSpaceOf(object), pool: compiled.ok ? compiled.pool : undefined };
+  });
+}
+
+const EMPTY_OWNER = { owner: '', vm: '', pods: '' };
+const EMPTY = { ...EMPTY_OWNER, node: '', mac: '', releasedAt: '' };
+
+async function leaseRow(
+  lease: LeaseRecord,
+  { pools, client, now }: { pools: readonly KnownPool[]; client: ReadClient; now: number },
+): Promise<HolderRow> {
+  const { address, addressSpace, owner, node = '', mac = '', releasedAt } = lease;
+  const pool = pools.find((known) => known.pool?.name === lease.pool)?.pool;
   return {
+    address: formatAddress(address),
     addressSpace,
-    pool,
-    state: stateOf(lease),
-    owner: owner === undefined ? '' : `${owner.kind} ${owner.namespace}/${owner.name}`,
-    vm: owner?.kind === IPAM_CLAIM_KIND ? await vmOf(owner, client) : '',
+    pool: lease.pool,
+    state: describeState(lease, pool && defaultTimesOf(pool), now),
+    ...(owner === undefined ? EMPTY_OWNER : await describeOwner(owner, client)),
     node,
     mac,
     releasedAt: releasedAt === undefined ? '' : new Date(releasedAt).toISOString(),
   };
 }
 
-/** Empty if the claim is gone, or the user may not read it. */
+async function describeOwner(owner: LeaseOwner, client: ReadClient): Promise<typeof EMPTY_OWNER> {
+  const text = `${owner.kind} ${owner.namespace}/${owner.name}`;
+  const vm = owner.kind === IPAM_CLAIM_KIND ? await vmOf(owner, client) : undefined;
+  return { owner: text, vm: vm ?? '', pods: vm === undefined ? '' : await podsOf(owner, client) };
+}
+
+/** Says of a released lease how long its address is kept, and for whom. @param times undefined if the pool is gone or invalid */
+export function describeState(lease: LeaseRecord, times: LeaseTimes | undefined, now: number): string {
+  const { releasedAt, mac } = lease;
+  if (releasedAt === undefined || times === undefined) return stateOf(lease);
+  const cool = releasedAt + times.cooldownMs;
+  if (now < cool) return `released, cooling down until ${new Date(cool).toISOString()}`;
+  if (isReservation(lease)) return 'released, about to be reserved again';
+  const end = expiresAt(lease, times);
+  return now < end
+    ? `released, sticky for MAC address ${mac ?? ''} until ${new Date(end).toISOString()}`
+    : 'released, about to be free';
+}
+
+/** @returns empty if the claim has no VM, or the user may not read it; undefined if it is gone */
 async function vmOf(
-  ref: { namespace: string; name: string; uid: string },
-  client: Pick<Client, 'get'>,
-): Promise<string> {
-  const { namespace, name, uid } = ref;
-  const claim = await findUnlessGone(client, IPAM_CLAIMS, { namespace, name }).catch((error: unknown) => {
-    if (isForbidden(error)) return undefined;
+  { namespace, name, uid }: { namespace: string; name: string; uid: string },
+  client: ReadClient,
+): Promise<string | undefined> {
+  try {
+    const claim = await findUnlessGone(client, IPAM_CLAIMS, { namespace, name });
+    return claim?.metadata.uid === uid ? (claimOwnerOf(claim)?.name ?? '') : undefined;
+  } catch (error) {
+    if (isForbidden(error)) return '';
+    throw error;
+  }
+}
+
+/** Empty if there are none, or the user may not read them. */
+async function podsOf({ namespace, name }: { namespace: string; name: string }, client: ReadClient): Promise<string> {
+  const labelSelector = `${LAUNCHER_LABEL}=${LAUNCHER_LABEL_VALUE}`;
+  const pods = await client.list(PODS, { namespace, labelSelector }).catch((error: unknown) => {
+    if (isForbidden(error)) return { items: [] };
     throw error;
   });
-  return claim?.metadata.uid === uid ? (claimOwnerOf(claim)?.name ?? '') : '';
+  return pods.items
+    .filter((pod) => !isTerminal(pod) && claimKeysOf(pod).includes(joinKey(namespace, name)))
+    .map(({ metadata, spec }) => `${metadata.name}${spec?.nodeName ? ` on ${spec.nodeName}` : ', not scheduled'}`)
+    .sort()
+    .join('; ');
 }

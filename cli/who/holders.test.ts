@@ -1,0 +1,111 @@
+import { expect } from 'chai';
+import { ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS, PODS } from '../../kube/resources.js';
+import { leaseOf } from '../../test/lease-objects.js';
+import { adminPool } from '../../test/pool-objects.js';
+import { NAMESPACE } from '../../test/workload-objects.js';
+import { leaseLabels } from '../../ipam/core/lease-labels.js';
+import { parseAddress } from '../../ipam/core/address.js';
+import { readLease } from '../../ipam/core/lease.js';
+import { readCommandLine } from '../command-line.js';
+import { MemoryCluster } from '../testing/memory-cluster.js';
+import { allocatedClaim, claimLease, runningLauncher } from '../testing/observed-vm.js';
+import { describeState, findHolders, findHoldersOfMac } from './holders.js';
+
+const RELEASED = Date.parse('2030-01-01T00:00:00Z');
+const MAC = '02:00:00:00:00:01';
+const MINUTE = 60_000;
+
+describe('The state of a lease', () => {
+  const times = { cooldownMs: 5 * MINUTE, stickyMs: 60 * MINUTE, isStickyForClaims: true };
+  const cases: [string, Parameters<typeof leaseOf>[2], number, string][] = [
+    ['held', {}, 0, 'held'],
+    ['cooling down', { releasedAt: RELEASED }, 4, 'released, cooling down until 2030-01-01T00:05:00.000Z'],
+    [
+      'cooling down with a MAC address',
+      { releasedAt: RELEASED, mac: MAC },
+      4,
+      'released, cooling down until 2030-01-01T00:05:00.000Z',
+    ],
+    [
+      'sticky',
+      { releasedAt: RELEASED, mac: MAC },
+      6,
+      `released, sticky for MAC address ${MAC} until 2030-01-01T01:00:00.000Z`,
+    ],
+    ['expired without a MAC address', { releasedAt: RELEASED }, 6, 'released, about to be free'],
+    ['expired', { releasedAt: RELEASED, mac: MAC }, 61, 'released, about to be free'],
+    ['of a reservation', { releasedAt: RELEASED, mac: MAC, reserved: true }, 6, 'released, about to be reserved again'],
+  ];
+  for (const [name, options, minutes, wanted] of cases) {
+    it(`says what follows if it is ${name}`, () => {
+      const lease = readLease(leaseOf('10.0.0.5', 1, options));
+      expect(describeState(lease, times, RELEASED + minutes * MINUTE)).to.equal(wanted);
+    });
+  }
+
+  it('is without a time if its pool is gone, because only the pool knows it', () => {
+    const lease = readLease(leaseOf('10.0.0.5', 1, { releasedAt: RELEASED }));
+    expect(describeState(lease, undefined, RELEASED)).to.equal('released');
+  });
+});
+
+describe('kubectl holdfast who', () => {
+  const lease = claimLease({ mac: MAC });
+  lease.metadata.labels = leaseLabels(lease.spec);
+  const HELD = {
+    ...{ address: '10.0.0.5', addressSpace: 'blue', pool: 'blue', state: 'held' },
+    ...{ owner: `IPAMClaim ${NAMESPACE}/vm1.data`, vm: 'vm1', pods: 'virt-launcher-vm1-abcde on n1' },
+    ...{ node: 'n1', mac: MAC, releasedAt: '' },
+  };
+  let cluster: MemoryCluster;
+  beforeEach(() => {
+    cluster = new MemoryCluster()
+      .put(ADDRESS_POOLS, adminPool('blue', { subnets: [{ cidr: '10.0.0.0/29', exclude: ['10.0.0.3'] }] }))
+      .put(ADDRESS_LEASES, lease)
+      .put(IPAM_CLAIMS, allocatedClaim())
+      .put(PODS, runningLauncher(), runningLauncher({ name: 'virt-launcher-vm1-old', phase: 'Succeeded' }));
+  });
+
+  async function holders(address: string): Promise<unknown> {
+    return (await findHolders(parseAddress(address), cluster.client, RELEASED)).data;
+  }
+
+  it('names claim, VM, launcher, node and MAC address of the holder', async () => {
+    expect(await holders('10.0.0.5')).to.deep.equal({ address: '10.0.0.5', holders: [HELD] });
+  });
+
+  it('finds the addresses of a MAC address by the label of their leases alone', async () => {
+    const { data } = await findHoldersOfMac(MAC, cluster.client, RELEASED);
+    expect(data).to.deep.equal({ mac: MAC, holders: [HELD] });
+    expect(cluster.reads).to.include('addressleases?ipam.holdfast.dev/mac=02-00-00-00-00-01');
+    const none = await findHoldersOfMac('02:00:00:00:00:02', cluster.client, RELEASED);
+    expect(none.lines(false)).to.deep.equal(['no address is leased to 02:00:00:00:00:02']);
+  });
+
+  it('names no VM of another claim of the same name', async () => {
+    cluster.change(IPAM_CLAIMS, 'vm1.data', (claim) => ({ ...claim, metadata: { ...claim.metadata, uid: 'other' } }));
+    expect(await holders('10.0.0.5')).to.deep.equal({ address: '10.0.0.5', holders: [{ ...HELD, vm: '', pods: '' }] });
+  });
+
+  it('says of an address without a lease whether it is free, never leased, or in no pool', async () => {
+    const states = async (address: string) => {
+      const { holders: rows } = (await holders(address)) as { holders: { state: string }[] };
+      return rows.map(({ state }) => state);
+    };
+    expect(await states('10.0.0.2')).to.deep.equal(['free']);
+    expect((await states('10.0.0.3'))[0]).to.include('exclude');
+    expect(await states('10.9.0.1')).to.deep.equal([]);
+  });
+
+  it('reads several files, and searches the audit log by IP address only', () => {
+    const request = (...args: string[]) => readCommandLine(['who', ...args])?.request;
+    const at = ['--at', '2030-01-31T14:00:00+01:00'];
+    expect(request('--file', 'a', '10.0.0.5', '--file', 'b,c', ...at)).to.deep.include({
+      past: { at: '2030-01-31T13:00:00.000Z', files: ['a', 'b,c'] },
+    });
+    expect(request('02-00-00-00-00-01')).to.deep.include({ wanted: MAC });
+    expect(() => request(MAC, '--file', 'a', ...at)).to.throw('--at: 02:00:00:00:00:01 is a MAC address');
+    expect(() => request('10.0.0', '--file', 'a', ...at)).to.throw('a MAC address looks like');
+    expect(() => request('10.0.0.5', ...at)).to.throw('--at and --file belong together');
+  });
+});
