@@ -66,6 +66,9 @@ describe('The Helm chart', function () {
       [{ certManager: { issuerRef: { name: 'ca' } } }, 'certManager.enabled'],
       [{ image: { registry: 'registry.example.com/' } }, 'registry'],
       [{ webhook: { replicas: 0 } }, 'replicas'],
+      [{ ipam: { auditLog: '/audit/audit.log' } }, 'ipam.auditVolume'],
+      [{ ipam: { auditVolume: { emptyDir: {} } } }, 'ipam.auditLog'],
+      [{ ipam: { auditLog: 'audit.log', auditVolume: { emptyDir: {} } } }, 'auditLog'],
       [{ ipam: { resources: { limits: { memory: '1.5Gi' } } } }, '1.5Gi'],
       [{ ipam: { resources: { limits: { memory: 1073741824 } } } }, 'Mi or Gi'],
     ];
@@ -139,6 +142,13 @@ describe('The Helm chart', function () {
       [
         { ipam: { globalNamespaces: ['a', 'b'], capacityNamespaces: ['a', 'c'] } },
         ['--global-namespaces=a,b', '--capacity-namespaces=a,c'],
+      ],
+      [{ ipam: { auditLog: '-' } }, ['--audit-log=-']],
+      [
+        {
+          ipam: { auditLog: '/var/audit/audit.log', auditVolume: { persistentVolumeClaim: { claimName: 'a-claim' } } },
+        },
+        ['--audit-log=/var/audit/audit.log', 'mountPath: /var/audit', 'claimName: a-claim'],
       ],
       [{ certManager: { enabled: true, issuerRef: { kind: 'ClusterIssuer', name: 'ca' } } }, ['kind: ClusterIssuer']],
       [{ prometheusOperator: { enabled: true, labels: { a: 'selected' } } }, ['a: selected']],

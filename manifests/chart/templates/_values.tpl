@@ -75,6 +75,11 @@
 {{- if has $name (list "holdfast-ipam" "holdfast-all") -}}
   {{- with $root.Values.ipam.globalNamespaces }}{{ $args = append $args (printf "--global-namespaces=%s" (join "," .)) }}{{ end -}}
   {{- with $root.Values.ipam.capacityNamespaces }}{{ $args = append $args (printf "--capacity-namespaces=%s" (join "," .)) }}{{ end -}}
+  {{- with $root.Values.ipam.auditLog }}{{ $args = append $args (printf "--audit-log=%s" .) }}{{ end -}}
+  {{- with $root.Values.ipam.auditVolume -}}
+    {{- $_ := set $pod "volumes" (append (default list $pod.volumes) (merge (dict "name" "audit") .)) -}}
+    {{- $_ := set $container "volumeMounts" (append (default list $container.volumeMounts) (dict "name" "audit" "mountPath" (dir $root.Values.ipam.auditLog))) -}}
+  {{- end -}}
   {{- with dig "limits" "memory" "" $values.resources -}}
     {{- template "holdfast.merge" dict "into" $container "from" (dict "env" (list (dict "name" "NODE_OPTIONS" "value" (include "holdfast.heap" .)))) -}}
   {{- end -}}
