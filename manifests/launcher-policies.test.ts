@@ -274,7 +274,6 @@ describe('the admission policies for pods that a VMI owns, on a kube-apiserver',
       name: 'a tenant cannot add a VMI as owner of an ordinary pod',
       as: 'tenant',
       to: { ownerReferences: [VMI] },
-      // of either policy, whichever the API server names first
       expect: 'VirtualMachineInstance',
     },
     {
