@@ -2,7 +2,7 @@ import { labelValue } from '../api/ipam-claim.js';
 import { LEASE_POOL } from '../api/names.js';
 import { leaseNamed } from '../e2e/story/addresses.js';
 import type { Story } from '../e2e/story/story.js';
-import { findBrowser, launchBrowser, UiPage, UiProcess } from '../e2e/story/ui-browser.js';
+import { ensureBrowser, launchBrowser, UiPage, UiProcess } from '../e2e/story/ui-browser.js';
 import type { BedWithHoldfast } from '../e2e/environment.js';
 import { resourcePath } from '../kube/resource.js';
 import { ADDRESS_LEASES } from '../kube/resources.js';
@@ -14,8 +14,7 @@ const RUNS = 5;
 
 /** Measures the web page in a browser on a pool with 20,000 leases. */
 export async function benchUi(bed: BedWithHoldfast, story: Story): Promise<Figure[]> {
-  const path = findBrowser();
-  if (path === undefined) throw new Error('the bench ui needs a browser: apt-get install chromium, or set CHROMIUM');
+  const path = await ensureBrowser();
   const network = await story.addresses.createNetwork('blue', ['10.66.0.0/16']);
   const pool = (await story.addresses.waitForDerivedPool(network)).metadata.name;
   const ipam = await story.addresses.unvalidatedClient();

@@ -5,13 +5,14 @@ import { runLoad } from '../bench/load.js';
 import { labelValue } from '../api/ipam-claim.js';
 import { LEASE_POOL } from '../api/names.js';
 import { ADDRESS_LEASES } from '../kube/resources.js';
+import { messageOf } from '../kube/errors.js';
 import { reportSkipped } from '../test/report-skipped.js';
 import { environment } from './hooks.js';
 import { EVENTS } from './story/events.js';
 import { leaseNamed } from './story/addresses.js';
 import { grantRole } from './story/role.js';
 import { Story } from './story/story.js';
-import { findBrowser, launchBrowser, UiPage, UiProcess } from './story/ui-browser.js';
+import { ensureBrowser, launchBrowser, UiPage, UiProcess } from './story/ui-browser.js';
 import { SERVICE_ACCOUNTS } from './bed/service-accounts.js';
 
 const LEASES = 300;
@@ -31,11 +32,11 @@ describe('The web page in a browser', () => {
   const pool = () => `${network}.${story.namespace}`;
 
   before(async function () {
-    const path = findBrowser();
-    if (path === undefined) {
-      reportSkipped('no browser is installed (apt-get install chromium, or set CHROMIUM): the web page is not tested');
+    this.timeout(5 * 60_000);
+    const path = await ensureBrowser().catch((error: unknown) => {
+      reportSkipped(`the web page is not tested: ${messageOf(error)}`);
       this.skip();
-    }
+    });
     browser = await launchBrowser(path);
     cleanups.push(() => browser.close());
     story = await Story.begin(environment());

@@ -5,14 +5,43 @@ import { readFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import type { AxeResults } from 'axe-core';
 import { type Browser, type Page, chromium } from 'playwright-core';
+import { capture } from '../bed/processes.js';
+import { messageOf } from '../../kube/errors.js';
 import { PLUGIN } from './kubectl-plugin.js';
 
 /** Debian's, and those of other systems. */
 const BROWSERS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
 
-/** @returns the path of a browser that is installed; `CHROMIUM` names another one */
-export function findBrowser(): string | undefined {
+/**
+ * The path of a browser: that which `CHROMIUM` names, an installed one, or Debian's, which root installs.
+ * @throws {Error} that says what to install
+ */
+export async function ensureBrowser(): Promise<string> {
+  const found = installedBrowser();
+  if (found !== undefined) return found;
+  const remedy = 'install chromium, or set CHROMIUM to the path of a browser';
+  if (process.getuid?.() !== 0) throw new Error(remedy);
+  console.log('    installing the package chromium, which happens only once');
+  try {
+    await install();
+  } catch (error) {
+    throw new Error(`${remedy}; apt-get did not install it: ${messageOf(error)}`, { cause: error });
+  }
+  const installed = installedBrowser();
+  if (installed === undefined) throw new Error(`${remedy}; the package chromium has none of ${BROWSERS.join(', ')}`);
+  return installed;
+}
+
+function installedBrowser(): string | undefined {
   return [...(process.env.CHROMIUM === undefined ? [] : [process.env.CHROMIUM]), ...BROWSERS].find(existsSync);
+}
+
+async function install(): Promise<void> {
+  const args = ['install', '--quiet', '--yes', '--no-install-recommends', 'chromium'];
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+  const apt = () => capture('apt-get', args, { env });
+  // a container image has no package lists, or old ones
+  await apt().catch(() => capture('apt-get', ['update', '--quiet'], { env }).then(apt));
 }
 
 export async function launchBrowser(executablePath: string): Promise<Browser> {
