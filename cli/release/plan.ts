@@ -1,6 +1,7 @@
 import type { LeaseOwner } from '../../api/address-lease.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
-import { objectKey } from '../../api/meta.js';
+import { describeValue } from '../../api/json.js';
+import { type KubeObject, objectKey } from '../../api/meta.js';
 import { networkStatuses, reportedIPsOf } from '../../api/network-status.js';
 import { type Pod, isTerminal } from '../../api/pod.js';
 import { type Address, formatAddress, parseAddressOrPrefix, sameAddress } from '../../ipam/core/address.js';
@@ -21,6 +22,7 @@ export interface ObservedLease {
 }
 
 const MAX_NAMED = 3;
+const THE_ADDRESS = 'the address';
 
 /** Returns why the lease may not be released: who uses it or will. Empty if it may. */
 export function refusalsOf(observed: ObservedLease): string[] {
@@ -37,13 +39,16 @@ export function refusalsOf(observed: ObservedLease): string[] {
     ...(owner === 'alive'
       ? [`${describeOwner(lease.owner)} still exists: delete it, or the VM to which it belongs`]
       : []),
-    ...namedRefusal(
-      observed.pods.filter((pod) => !isTerminal(pod) && usesAddress(pod, observed)).map(objectKey),
-      (pods) => `pod ${pods} reports the address: delete the pod, or stop its VM`,
+    ...namedRefusals(
+      mentionsIn(observed.pods, (pod) => reportedBy(pod, observed), lease.address),
+      (pods, what) => `pod ${pods} reports ${what}: delete the pod, or stop its VM`,
     ),
-    ...namedRefusal(
-      observed.claims.filter((claim) => wantsAddress(claim, observed)).map(objectKey),
-      (claims) => `IPAMClaim ${claims} has the address in its status and gets it back: delete its VM first`,
+    ...namedRefusals(
+      mentionsIn(observed.claims, (claim) => shownBy(claim, observed), lease.address),
+      (claims, what) =>
+        what === THE_ADDRESS
+          ? `IPAMClaim ${claims} has ${what} in its status and gets it back: delete its VM first`
+          : `IPAMClaim ${claims} has ${what} in its status: correct or clear it, or delete the VM first`,
     ),
   ];
 }
@@ -52,28 +57,57 @@ function describeOwner({ kind, namespace, name }: LeaseOwner): string {
   return `${kind} ${namespace}/${name}`;
 }
 
-/** True if the pod reports the address on a network of the address space. A report that cannot be read may contain it. */
-function usesAddress(pod: Pod, { lease, isOfSpace }: ObservedLease): boolean {
-  return networkStatuses(pod).some(
-    (status) => isOfSpace(status.name) && reportedIPsOf(status).some((text) => isAddress(text, lease.address)),
-  );
+/** The addresses that the pod reports on networks of the address space. */
+function reportedBy(pod: Pod, { isOfSpace }: ObservedLease): string[] {
+  if (isTerminal(pod)) return [];
+  return networkStatuses(pod).flatMap((status) => (isOfSpace(status.name) ? reportedIPsOf(status) : []));
 }
 
-function wantsAddress(claim: IPAMClaim, { lease, isNetworkOfSpace }: ObservedLease): boolean {
-  if (claim.metadata.uid === lease.owner?.uid || !isNetworkOfSpace(claim.spec.network)) return false;
-  return (claim.status?.ips ?? []).some((text) => isAddress(text, lease.address));
+function shownBy(claim: IPAMClaim, { lease, isNetworkOfSpace }: ObservedLease): readonly string[] {
+  if (claim.metadata.uid === lease.owner?.uid || !isNetworkOfSpace(claim.spec.network)) return [];
+  return claim.status?.ips ?? [];
 }
 
-function isAddress(text: string, address: Address): boolean {
+/** An object that has the address, or a text that cannot be read and may be the address. */
+interface Mention {
+  readonly name: string;
+  readonly unreadable?: string;
+}
+
+function mentionsIn<T extends KubeObject>(
+  objects: readonly T[],
+  textsOf: (object: T) => readonly string[],
+  address: Address,
+): Mention[] {
+  return objects.flatMap((object) => {
+    const texts = textsOf(object);
+    const name = objectKey(object);
+    if (texts.some((text) => compare(text, address) === 'same')) return { name };
+    const unreadable = texts.find((text) => compare(text, address) === 'unreadable');
+    return unreadable === undefined ? [] : { name, unreadable };
+  });
+}
+
+function compare(text: string, address: Address): 'same' | 'other' | 'unreadable' {
   try {
-    return sameAddress(parseAddressOrPrefix(text).address, address);
+    return sameAddress(parseAddressOrPrefix(text).address, address) ? 'same' : 'other';
   } catch {
-    return true;
+    return 'unreadable';
   }
 }
 
-function namedRefusal(names: readonly string[], describe: (names: string) => string): string[] {
-  if (names.length === 0) return [];
-  const more = names.length > MAX_NAMED ? ` and ${names.length - MAX_NAMED} more` : '';
-  return [describe(`${names.slice(0, MAX_NAMED).join(', ')}${more}`)];
+function namedRefusals(mentions: readonly Mention[], describe: (names: string, what: string) => string): string[] {
+  const unread = mentions.filter(({ unreadable }) => unreadable !== undefined);
+  const read = mentions.filter(({ unreadable }) => unreadable === undefined);
+  const value = describeValue(unread[0]?.unreadable);
+  return [
+    ...(read.length === 0 ? [] : [describe(shownNames(read), THE_ADDRESS)]),
+    ...(unread.length === 0 ? [] : [describe(shownNames(unread), `an address that cannot be read (${value})`)]),
+  ];
+}
+
+function shownNames(mentions: readonly Mention[]): string {
+  const shown = mentions.slice(0, MAX_NAMED).map(({ name }) => name);
+  const more = mentions.length > MAX_NAMED ? ` and ${mentions.length - MAX_NAMED} more` : '';
+  return `${shown.join(', ')}${more}`;
 }

@@ -95,7 +95,12 @@ describe('kubectl holdfast release', () => {
     [
       'a pod reports an address that cannot be read',
       (cluster) => cluster.put(PODS, podWith(['10.0.0.500'])),
-      'pod a/user reports the address',
+      'pod a/user reports an address that cannot be read ("10.0.0.500"): delete the pod, or stop its VM',
+    ],
+    [
+      'a claim has a text in its status that cannot be read, of which the message shows the beginning',
+      (cluster) => cluster.put(IPAM_CLAIMS, { ...claimOf('b/restored'), status: { ips: ['x'.repeat(5_000)] } }),
+      `IPAMClaim b/restored has an address that cannot be read ("${'x'.repeat(80)}") in its status: correct or clear it, or delete`,
     ],
     [
       'another claim has the address in its status',
