@@ -10,7 +10,7 @@ import {
 } from '../testing/observed-vm.js';
 import { describeStories } from '../testing/vm-story.js';
 
-const EXHAUSTED = 'pool blue is full: 2 of 2 leased. Add a range to the pool, or delete VMs that are no longer needed';
+const EXHAUSTED = 'Pool blue is full: 2 of 2 leased. Add a range to the pool, or delete VMs that are no longer needed';
 
 describeStories('the claims and leases in the story of a VM', [
   {
@@ -23,7 +23,7 @@ describeStories('the claims and leases in the story of a VM', [
     health: 'wrong',
     includes: [
       'IPAMClaim vms/vm1.data: no addresses',
-      'wrong SubnetExhausted: pool blue is full: 2 of 2 leased. Add a range to the pool',
+      'wrong SubnetExhausted: Pool blue is full: 2 of 2 leased. Add a range to the pool',
     ],
   },
   {
@@ -83,7 +83,7 @@ describeStories('the claims and leases in the story of a VM', [
     },
     health: 'wrong',
     includes: [
-      'wrong IPAMNotAnswering: ipam has not written the status of IPAMClaim vms/vm1.data → find out why no ipam',
+      'wrong IPAMNotAnswering: ipam has not written the status of IPAMClaim vms/vm1.data → see the pods of holdfast-ipam',
     ],
   },
   {

@@ -11,12 +11,17 @@ describeStories('the networks in the story of a VM', [
       leases: [],
       events: [
         eventOn('vm1', 'IPAMClaimQuotaExceeded', 'older', '2026-01-01T00:00:00Z'),
-        eventOn('vm1', 'IPAMClaimQuotaExceeded', 'ResourceQuota claims has no room', '2026-01-01T00:01:00Z'),
+        eventOn(
+          'vm1',
+          'IPAMClaimQuotaExceeded',
+          'ResourceQuota claims has no room. Delete VMs',
+          '2026-01-01T00:01:00Z',
+        ),
       ],
     },
     health: 'wrong',
-    includes: ['wrong IPAMClaimQuotaExceeded: ResourceQuota claims has no room → delete VMs that are no longer needed'],
-    excludes: ['older'],
+    includes: ['wrong IPAMClaimQuotaExceeded: ResourceQuota claims has no room. Delete VMs'],
+    excludes: ['older', '→'],
   },
   {
     title: 'a VM whose request cannot be read',
@@ -43,7 +48,7 @@ describeStories('the networks in the story of a VM', [
     health: 'wrong',
     includes: [
       'Network data: NAD vms/blue',
-      'wrong NetworkAttachmentNotFound: NetworkAttachmentDefinition vms/blue does not exist → create it, or correct networkName',
+      'wrong NetworkAttachmentNotFound: NetworkAttachmentDefinition vms/blue does not exist: create it, or correct networkName in the VM',
     ],
   },
   {

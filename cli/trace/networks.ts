@@ -79,7 +79,10 @@ function readNad({ nads }: ObservedVm, key: string): NadSummary {
   if (read.kind === 'unread') return { findings: [{ health: 'unknown', message: read.why }] };
   const wrong = (reason: string, message: string): NadSummary => ({ findings: [findingOf('wrong', reason, message)] });
   if (read.kind === 'absent')
-    return wrong(EventReason.NetworkNotFound, `NetworkAttachmentDefinition ${key} does not exist`);
+    return wrong(
+      EventReason.NetworkNotFound,
+      `NetworkAttachmentDefinition ${key} does not exist: create it, or correct networkName in the VM`,
+    );
   const config = parseNetworkConfig(read.value);
   if (!config.ok)
     return wrong(

@@ -1,7 +1,7 @@
 import { AllocationReason, EventReason } from '../../api/names.js';
 import type { Finding } from './tree.js';
 
-/** What to do about a reason whose message does not say it. The words are those of docs/reference/events.md. */
+/** What to do about a reason whose message does not say it, or not how. */
 const REMEDIES: Readonly<Partial<Record<string, string>>> = {
   [AllocationReason.Conflict]:
     'request another address, or delete the owner of this one. ipam retries when the address is free',
@@ -9,18 +9,11 @@ const REMEDIES: Readonly<Partial<Record<string, string>>> = {
   [AllocationReason.InvalidRequest]: "correct the annotation network.kubevirt.io/addresses of the VM's template",
   [EventReason.PredecessorClaim]:
     "nothing: it is deleted with that VM's last launcher pod. If this takes long, find out what keeps the pod",
-  [EventReason.NetworkNotFound]: 'create it, or correct networkName in the VM',
   [EventReason.NetworkInvalid]: 'correct the NAD',
-  [EventReason.ClaimLimit]: 'remove interfaces, or remove allowPersistentIPs from their NADs',
-  [EventReason.ClaimQuota]:
-    'delete VMs that are no longer needed, or have the quota raised. The VM then starts by itself',
   [EventReason.ClaimDelayed]: 'follow the message if it lasts; the controller retries',
   [EventReason.ClaimRefused]: 'often a policy: correct it',
-  [EventReason.ClaimNotHonoured]:
-    'delegate to holdfast or to another IPAM that honours claims, or remove allowPersistentIPs from the NAD',
   [EventReason.IpamNotResponding]:
-    'find out why no ipam pod is the leader: its pods, their logs, kubectl -n holdfast-system get lease',
-  [EventReason.AddressNotLeased]: 'restart the VM: it then gets the addresses of its claim',
+    'see the pods of holdfast-ipam, their logs, and kubectl -n holdfast-system get lease',
   FailedScheduling: 'see what the message lists; with ipam.holdfast.dev/…, no node has a free address of the pool',
 };
 
