@@ -27,8 +27,8 @@ export interface Status {
     readonly name: string;
     /** Whether the API server could call it; absent: not tried. */
     readonly answers: boolean | undefined;
-    /** Of the CA; absent: unknown. */
-    readonly certificateExpires: string | undefined;
+    /** When the last CA of its `caBundle` expires; absent: it has none. The serving certificate is renewed earlier. */
+    readonly caExpires: string | undefined;
   }[];
   readonly policies: { readonly present: number; readonly expected: number } | undefined;
   /** Nodes whose agent is not ready. */
@@ -67,7 +67,7 @@ function webhooksOf({ configurations = [], trialCalls }: ObservedCluster): Statu
     return {
       name,
       answers: tried === undefined ? undefined : tried.error === undefined,
-      certificateExpires: ends.length === 0 ? undefined : new Date(Math.max(...ends)).toISOString(),
+      caExpires: ends.length === 0 ? undefined : new Date(Math.max(...ends)).toISOString(),
     };
   });
 }
@@ -105,9 +105,9 @@ export function formatStatus(status: Status): Output {
   };
 }
 
-function formatWebhook({ name, answers, certificateExpires }: Status['webhooks'][number]): Line {
+function formatWebhook({ name, answers, caExpires }: Status['webhooks'][number]): Line {
   const state = answers === undefined ? 'not tried' : answers ? 'answers' : 'does not answer';
-  const end = certificateExpires === undefined ? 'no certificate' : `CA valid until ${certificateExpires.slice(0, 10)}`;
+  const end = caExpires === undefined ? 'no CA in caBundle' : `CA valid until ${caExpires.slice(0, 10)}`;
   return `webhook ${name}: ${state}, ${end}`;
 }
 
