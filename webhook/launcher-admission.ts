@@ -88,8 +88,12 @@ export class LauncherAdmission {
     const changes = Object.fromEntries(patch.map(({ path, value }) => [path, value ?? null]));
     if (patch.some(({ path }) => path !== CREATOR_PATH)) {
       log.info({ ...subject, changes, ...noted }, 'set the claim references');
-    } else if (patch.length > 0) log.warn({ ...subject, ...noted }, 'recorded the creator');
-    else log.debug({ ...subject, ...noted }, 'allowed without changes');
+    } else if (patch.length > 0) {
+      log.warn(
+        { ...subject, ...noted },
+        'recorded who created a launcher that gets no addresses of IPAMClaims: its warnings say why',
+      );
+    } else log.debug({ ...subject, ...noted }, 'allowed without changes');
     return { allowed: true, patch, warnings };
   }
 }
