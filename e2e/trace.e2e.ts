@@ -33,7 +33,7 @@ describeOnBed('A VM that waits because its pool is full', (story, bed) => {
         .and.include('may not list addressleases.ipam.holdfast.dev in the whole cluster');
       const waiting = await trace('vm2');
       expect(waiting.isWrong, waiting.text).to.equal(true);
-      expect(waiting.text).to.match(/SubnetExhausted: pool \S+ is full: 1 of 1 leased/);
+      expect(waiting.text).to.match(/SubnetExhausted: Pool \S+ is full: 1 of 1 leased/);
     } finally {
       await viewer.transport.close();
     }

@@ -86,7 +86,7 @@ describeStory('A VM that runs when persistent addresses are allowed', (story) =>
       const { message } = await story().addresses.waitForRefusal('vm1.data', 'AddressOutOfRange');
       expect(message).to.match(
         new RegExp(
-          `^pod ${launcher.metadata.name} runs with 192\\.0\\.2\\.7, which pool .* does not lease: add it to the pool`,
+          `^Pod ${launcher.metadata.name} runs with 192\\.0\\.2\\.7, which pool .* does not lease: add it to the pool`,
         ),
       );
       await wire.waitForAddresses(launcher, DATA, [address]);

@@ -11,7 +11,7 @@ const SERVED: DesiredClaimStatus = {
 };
 const FULL: DesiredClaimStatus = {
   ips: [],
-  allocated: { status: 'False', reason: 'SubnetExhausted', message: 'pool blue is full: 4 of 4 leased' },
+  allocated: { status: 'False', reason: 'SubnetExhausted', message: 'Pool blue is full: 4 of 4 leased' },
 };
 const PENDING = { status: 'False' as const, reason: 'ClaimInUse', message: 'stop the VM' };
 
@@ -28,7 +28,7 @@ describe('the event for a new status of a claim', () => {
 
   check('is absent if the first allocation succeeds', {}, SERVED, []);
   check('says why the claim has no addresses', {}, FULL, [
-    'Warning AddressesNotAllocated SubnetExhausted: pool blue is full: 4 of 4 leased',
+    'Warning AddressesNotAllocated SubnetExhausted: Pool blue is full: 4 of 4 leased',
   ]);
   check('is not repeated while the reason is the same', failed, FULL, []);
   check('says that the claim has addresses after a refusal', failed, SERVED, [

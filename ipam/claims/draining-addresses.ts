@@ -4,6 +4,7 @@ import { type Address, formatAddress, sameAddress } from '../core/address.js';
 import type { AllocationRefusal, LeaseRecord } from '../core/index.js';
 import { isDraining } from '../core/pool.js';
 import { namespaceRefusal } from '../directory/resolution.js';
+import { conditionMessage } from './condition-message.js';
 import type { ClaimObservation } from './observe.js';
 import type { ConditionValue } from './step.js';
 
@@ -63,5 +64,5 @@ export function drainingConditionOf(
   const closed = namespaceRefusal(claim, resolution.pool);
   if (closed === undefined && refusal === undefined) return undefined;
   const why = closed ?? 'it has no other address for the claim now: add a range to the pool';
-  return condition(DrainingReason.NoOtherAddress, `${subject}. ${why.charAt(0).toUpperCase()}${why.slice(1)}`);
+  return condition(DrainingReason.NoOtherAddress, `${subject}. ${conditionMessage(why)}`);
 }

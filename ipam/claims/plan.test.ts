@@ -12,7 +12,7 @@ import type { AllocationRefusal } from '../core/allocator.js';
 import type { ClaimObservation } from './observe.js';
 import { type Findings, plan, planEarlierClaims } from './plan.js';
 
-const FULL: AllocationRefusal = { reason: AllocationReason.Exhausted, message: 'pool blue is full: 254 of 254 leased' };
+const FULL: AllocationRefusal = { reason: AllocationReason.Exhausted, message: 'Pool blue is full: 254 of 254 leased' };
 const HELD: AllocationRefusal = {
   reason: AllocationReason.Conflict,
   message: '10.0.0.9 is allocated to IPAMClaim vms/b',
@@ -20,7 +20,7 @@ const HELD: AllocationRefusal = {
 const ALLOCATED = 'write [10.0.0.5/24] SuccessfulAllocation';
 const NO_POOL: AllocationRefusal = {
   reason: AllocationReason.PoolNotFound,
-  message: 'no AddressPool serves network blue',
+  message: 'No AddressPool serves network blue',
 };
 const LIVE: Findings = { isLive: true, arePodsLive: true };
 

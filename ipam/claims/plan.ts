@@ -9,6 +9,7 @@ import { formatStatusIp } from './status-ip.js';
 import type { ClaimObservation } from './observe.js';
 import { ownerPodOf, vmisToVerify } from './owner-pod.js';
 import { readShownAddresses } from './claim-addresses.js';
+import { conditionMessage } from './condition-message.js';
 import { drainingConditionOf, replaceableAddresses } from './draining-addresses.js';
 import { statusChanges } from './status.js';
 import type { DesiredClaimStatus, ClaimStep, ConditionValue } from './step.js';
@@ -254,7 +255,7 @@ function surplusStep(
 }
 
 function falseCondition(reason: string, message: string): ConditionValue {
-  return { status: 'False', reason, message };
+  return { status: 'False', reason, message: conditionMessage(message) };
 }
 
 function formatAddresses(addresses: readonly Address[]): string {

@@ -11,7 +11,7 @@ const SERVED: DesiredClaimStatus = {
 };
 const full = (counts: string): DesiredClaimStatus => ({
   ips: [],
-  allocated: { status: 'False', reason: 'SubnetExhausted', message: `pool blue is full: ${counts}` },
+  allocated: { status: 'False', reason: 'SubnetExhausted', message: `Pool blue is full: ${counts}` },
 });
 
 describe('the status of a claim', () => {

@@ -72,7 +72,7 @@ export function isEquivalent(found: Condition | undefined, desired: ConditionVal
     : found.message.replace(TIME, '') === desired.message.replace(TIME, '');
 }
 
-/** `pool blue is full` of `pool blue is full: 254 of 254 leased`. */
+/** `Pool blue is full` of `Pool blue is full: 254 of 254 leased`. */
 function messagePrefix(message: string): string {
   return message.split(':')[0] ?? '';
 }

@@ -60,7 +60,7 @@ describe('syncing the first claim of a running VM', () => {
       name: 'is one of two of a family',
       ips: ['10.0.0.4', '10.0.0.5'],
       reason: 'InvalidRequest',
-      words: 'pod a has addresses that no claim can hold: "10.0.0.5" is a second IPv4 address',
+      words: 'Pod a has addresses that no claim can hold: "10.0.0.5" is a second IPv4 address',
     },
     { name: 'cannot be read', ips: ['nonsense'], reason: 'InvalidRequest', words: 'no claim can hold: ' },
   ];
@@ -140,7 +140,7 @@ describe('syncing the first claim of a running VM', () => {
     scene.create('a', { owned: true });
     await scene.cluster.settle();
     expect(conditionOf('IPsAllocated')?.message).to.equal(
-      'pod a runs with 10.0.0.5, and pod target with 10.0.0.4: the claim gets the addresses of the one that remains',
+      'Pod a runs with 10.0.0.5, and pod target with 10.0.0.4: the claim gets the addresses of the one that remains',
     );
     scene.cluster.operate({ do: 'endPod', name: 'a' });
     await scene.cluster.settle();

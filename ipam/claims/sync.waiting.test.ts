@@ -23,7 +23,7 @@ describe('syncing a claim whose pool is full', () => {
     expect(scene.reasonOf('e')).to.equal('SubnetExhausted');
     expect(scene.process.events).to.deep.equal(
       ['IPAMClaim', 'VirtualMachine'].map(
-        (kind) => `Warning ${kind} AddressesNotAllocated: SubnetExhausted: pool blue is full: 4 of 4 leased${REMEDY}`,
+        (kind) => `Warning ${kind} AddressesNotAllocated: SubnetExhausted: Pool blue is full: 4 of 4 leased${REMEDY}`,
       ),
     );
   });
@@ -33,10 +33,10 @@ describe('syncing a claim whose pool is full', () => {
     const events = scene.process.events.length;
     scene.process.heldByStopped = 2;
     expect((await scene.sync('e')).result).to.deep.equal({ requeueAfterMs: 60_000 });
-    expect(message()).to.equal(`pool blue is full: 4 of 4 leased${REMEDY}`);
+    expect(message()).to.equal(`Pool blue is full: 4 of 4 leased${REMEDY}`);
     scene.cluster.world.now += 60_000;
     await scene.sync('e');
-    expect(message()).to.equal(`pool blue is full: 4 of 4 leased, 2 of them by stopped VMs${REMEDY}`);
+    expect(message()).to.equal(`Pool blue is full: 4 of 4 leased, 2 of them by stopped VMs${REMEDY}`);
     scene.process.heldByStopped = 0;
     await scene.sync('e');
     expect(message()).to.include('2 of them by stopped VMs');

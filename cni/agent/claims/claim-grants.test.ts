@@ -42,9 +42,9 @@ describe('the addresses of a claim', () => {
       name: 'the pool is full',
       spoil: (world) => {
         const claim = world.addClaim(makeClaim('vm1', 'data'), []);
-        Object.assign(claim.status!.conditions![0]!, { status: 'False', message: 'pool blue is full' });
+        Object.assign(claim.status!.conditions![0]!, { status: 'False', message: 'Pool blue is full' });
       },
-      expect: /^11 IPAMClaim vms.vm1.data has no addresses yet: pool blue is full; timeout/,
+      expect: /^11 IPAMClaim vms.vm1.data has no addresses yet: Pool blue is full; timeout/,
     },
     {
       name: 'the lease was deleted',
