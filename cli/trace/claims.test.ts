@@ -29,11 +29,13 @@ describeStories('the claims and leases in the story of a VM', [
   {
     title: 'a VM whose requested address belongs to somebody else',
     given: {
-      claims: [claimWithCondition(['IPsAllocated', 'False', 'IPAddressConflict', '10.0.0.5 is allocated to …'])],
+      claims: [claimWithCondition(['IPsAllocated', 'False', 'IPAddressConflict', '10.0.0.5 is allocated to X'])],
       leases: [],
     },
     health: 'wrong',
-    includes: ['wrong IPAddressConflict: 10.0.0.5 is allocated to … → request another address'],
+    includes: [
+      'wrong IPAddressConflict: 10.0.0.5 is allocated to X → delete the owner of the address if it is not needed',
+    ],
   },
   {
     title: 'a VM that requests another address than it has',

@@ -4,7 +4,7 @@ import type { Finding } from './tree.js';
 /** What to do about a reason whose message does not say it, or not how. */
 const REMEDIES: Readonly<Partial<Record<string, string>>> = {
   [AllocationReason.Conflict]:
-    'request another address, or delete the owner of this one. ipam retries when the address is free',
+    'delete the owner of the address if it is not needed. ipam retries when the address is free',
   [AllocationReason.Internal]: 'correct what the message names, and see the log of ipam. ipam retries',
   [AllocationReason.InvalidRequest]: "correct the annotation network.kubevirt.io/addresses of the VM's template",
   [EventReason.PredecessorClaim]:

@@ -13,7 +13,7 @@ import {
 } from '../core/index.js';
 import type { Family } from '../core/address.js';
 import type { Pool } from '../core/pool.js';
-import { type HolderViews, explainCopiedRequest } from './copied-request.js';
+import { type HolderViews, explainRequestConflict } from './request-conflict.js';
 import type { ClaimWaitList } from './wait-list.js';
 
 /** The leases to pick from, and the rules of picking. */
@@ -37,7 +37,7 @@ export function pick(
   request: AllocationRequest,
   { view, terms, claims, waitList, isDraining = false, noteShortage }: PickInput,
 ): AllocationResult {
-  const result = explainCopiedRequest(claim, findCandidates(pool, request, view, terms), { view, claims });
+  const result = explainRequestConflict(claim, findCandidates(pool, request, view, terms), { view, claims });
   const needed = familiesNeedingFreeAddress(result, request);
   for (const family of needed) if (view.space.isUnlentExhausted(pool.name, family)) noteShortage?.(family);
   const { creationTimestamp: created = '' } = claim.metadata;

@@ -1,6 +1,8 @@
 import { expect } from 'chai';
 import { type Name, ClaimSyncScenario } from './testing/model/claim-sync-scenario.js';
 
+const WAIT = '. Request another address, or wait until this one is free';
+
 const FOUR: readonly Name[] = ['a', 'b', 'c', 'd'];
 
 function loseAll({ cluster }: ClaimSyncScenario): void {
@@ -63,10 +65,10 @@ describe('a claim whose lease a user deletes', () => {
     loseAll(scene);
     scene.create('b', { request: '["10.0.0.2"]' });
     await scene.sync('b');
-    const promised = '10.0.0.2 is kept for IPAMClaim vms/a, which has it in its status and no lease yet';
+    const promised = `10.0.0.2 is kept for IPAMClaim vms/a, which has it in its status and no lease yet${WAIT}`;
     expect(scene.claim('b').status?.conditions?.[0]).to.include({ reason: 'IPAddressConflict', message: promised });
     await scene.cluster.settle();
-    const held = '10.0.0.2 is allocated to IPAMClaim vms/a';
+    const held = `10.0.0.2 is allocated to IPAMClaim vms/a${WAIT}`;
     expect(scene.claim('b').status?.conditions?.[0]).to.include({ reason: 'IPAddressConflict', message: held });
   });
 

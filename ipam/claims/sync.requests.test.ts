@@ -3,6 +3,8 @@ import { LAUNCHER_CREATOR, NETWORKS_ANNOTATION } from '../../api/names.js';
 import { VMI_OWNER } from '../../test/launcher-pods.js';
 import { ClaimSyncScenario } from './testing/model/claim-sync-scenario.js';
 
+const WAIT = '. Request another address, or wait until this one is free';
+
 describe('syncing a claim that requests another address', () => {
   let scene: ClaimSyncScenario;
 
@@ -83,7 +85,7 @@ describe('syncing a claim that requests another address', () => {
       type: 'RequestHonoured',
       status: 'False',
       reason: 'IPAddressConflict',
-      message: '10.0.0.5 is allocated to IPAMClaim vms/b',
+      message: `10.0.0.5 is allocated to IPAMClaim vms/b${WAIT}`,
     });
     scene.finish('b');
     await scene.cluster.settle();
@@ -139,13 +141,15 @@ describe('syncing a claim whose request is a copy of that of another VM', () => 
     expect(scene.ipsOf('a')).to.deep.equal(['10.0.0.5']);
   });
 
-  it('says only who has the address if that claim does not request it', async () => {
+  it('says who has the address, and to wait or request another one, if that claim does not request it', async () => {
     scene.create('c', { owned: true });
     await scene.cluster.settle();
     const [address = ''] = scene.ipsOf('c') ?? [];
     scene.request('b', JSON.stringify([address]));
     await scene.cluster.settle();
-    expect(scene.claim('b').status?.conditions?.[0]?.message).to.equal(`${address} is allocated to IPAMClaim vms/c`);
+    expect(scene.claim('b').status?.conditions?.[0]?.message).to.equal(
+      `${address} is allocated to IPAMClaim vms/c${WAIT}`,
+    );
   });
 });
 

@@ -13,24 +13,25 @@ export interface HolderViews {
 }
 
 /**
- * Says what to do if another claim of the namespace holds an address that both request. KubeVirt copies a VM's request into clones, restored VMs, and all VMs of
- * a VirtualMachinePool; the copy does not get the address.
+ * Says what to do if a requested address is not available. If another claim of the namespace holds it and requests it too, one VM may be a copy: KubeVirt copies a
+ * VM's request into clones, restored VMs, and all VMs of a VirtualMachinePool; the copy does not get the address.
  */
-export function explainCopiedRequest(
+export function explainRequestConflict(
   claim: IPAMClaim,
   result: AllocationResult,
   holders: HolderViews,
 ): AllocationResult {
   if (result.ok || result.refusal.reason !== AllocationReason.Conflict) return result;
   const { refusal } = result;
+  if (refusal.address === undefined || !isRequested(refusal.address, claim)) return result;
   const copy = claimOwnerOf(claim)?.name;
-  if (copy === undefined || refusal.address === undefined || !isRequested(refusal.address, claim)) return result;
   const source = sourceOf(refusal.address, claim, holders);
-  if (source === undefined) return result;
   const remedy =
-    `if VM ${copy} is a copy of VM ${source}, remove the network from the annotation ${REQUESTED_ADDRESSES_ANNOTATION} ` +
-    `in the template of VM ${copy} to get another address, or request a free one there`;
-  return { ok: false, refusal: { ...refusal, message: `${refusal.message}, which requests it too: ${remedy}` } };
+    copy === undefined || source === undefined
+      ? '. Request another address, or wait until this one is free'
+      : `, which requests it too: if VM ${copy} is a copy of VM ${source}, remove the network from the annotation ` +
+        `${REQUESTED_ADDRESSES_ANNOTATION} in the template of VM ${copy} to get another address, or request a free one there`;
+  return { ok: false, refusal: { ...refusal, message: `${refusal.message}${remedy}` } };
 }
 
 /** Returns the name of the VM whose claim has requested the address and holds it. Objects of other namespaces are not named. */
