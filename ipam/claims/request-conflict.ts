@@ -13,8 +13,8 @@ export interface HolderViews {
 }
 
 /**
- * Says what to do if a requested address is not available. If another claim of the namespace holds it and requests it too, one VM may be a copy: KubeVirt copies a
- * VM's request into clones, restored VMs, and all VMs of a VirtualMachinePool; the copy does not get the address.
+ * Says what to do if a requested address is not available. If another claim of the namespace holds and requests it, one VM may be a copy. KubeVirt copies a VM's
+ * request into clones, restored VMs, and all VMs of a VirtualMachinePool; the copy does not get the address.
  */
 export function explainRequestConflict(
   claim: IPAMClaim,
