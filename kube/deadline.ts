@@ -30,6 +30,11 @@ export class Deadline {
     this.#cancelTimer = this.#clock.setTimer(ms, () => this.#give({ fault, message }));
   }
 
+  /** Lifts the time limit. */
+  pause(): void {
+    this.#cancelTimer();
+  }
+
   /** Resolves like `promise`, or rejects with the signal's reason if the signal aborts first. */
   race<T>(promise: Promise<T>): Promise<T> {
     return abortable(promise, this.#controller.signal);

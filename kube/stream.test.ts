@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { inTurn, status } from '../test/fault-server.js';
+import { systemClock } from './clock.js';
 import { type StatusError, TransportError } from './errors.js';
 import { OK, TransportHarness } from './testing/transport-harness.js';
 
@@ -101,5 +102,46 @@ describe('Transport.stream', () => {
     expect(await harness.transport.request({ method: 'GET', path: '/x' })).to.deep.equal({ ok: true });
     caller.abort();
     await Promise.all(streams);
+  });
+});
+
+describe('Transport.chunks', () => {
+  const harness = new TransportHarness();
+  const open = (signal: AbortSignal) => harness.transport.chunks({ path: '/log', signal, idleMs: 5000 });
+
+  it('yields the bytes of an answer that is not JSON', async () => {
+    harness.connect(inTurn({ body: 'line 1\nline 2\n' }));
+    const chunks: Buffer[] = [];
+    for await (const chunk of open(new AbortController().signal)) chunks.push(chunk);
+    expect(Buffer.concat(chunks).toString()).to.equal('line 1\nline 2\n');
+    expect(harness.server.seen[0]?.headers.accept).to.equal('*/*');
+  });
+
+  it('ends without an error when its caller aborts, and closes its connection', async () => {
+    harness.connect(inTurn({ body: 'line 1\n', then: 'open' }));
+    const caller = new AbortController();
+    for await (const chunk of open(caller.signal)) {
+      expect(chunk.toString()).to.equal('line 1\n');
+      caller.abort();
+    }
+    await harness.server.until(() => harness.server.openAnswers === 0);
+  });
+
+  it('has no time limit while its caller uses a chunk', async () => {
+    const limits = new Set<object>();
+    const setTimer = () => {
+      const limit = {};
+      limits.add(limit);
+      return () => void limits.delete(limit);
+    };
+    harness.connect(inTurn({ body: 'line 1\n', then: 'open' }), { clock: { ...systemClock, setTimer } });
+    const chunks = open(new AbortController().signal);
+    await chunks.next();
+    expect(limits.size).to.equal(0);
+    const next = chunks.next();
+    expect(limits.size).to.equal(1);
+    harness.server.endAnswers();
+    expect((await next).done).to.equal(true);
+    expect(limits.size).to.equal(0);
   });
 });

@@ -46,6 +46,7 @@ export interface StreamRequest {
 }
 
 type HttpResponse = Dispatcher.ResponseData;
+type Splitter<V> = (body: AsyncIterable<Buffer>) => AsyncIterable<V>;
 
 /** JSON over HTTPS to one API server: kept-alive connections, deadlines, bounded retries and typed errors. */
 export class Transport {
@@ -109,12 +110,21 @@ export class Transport {
    * Yields the newline-delimited JSON values of a watch. The iteration ends without an error when the server ends it or the caller aborts.
    * @throws {StatusError | TransportError} from the iteration
    */
-  async *stream(request: StreamRequest): AsyncGenerator<unknown, void, undefined> {
+  stream(request: StreamRequest): AsyncGenerator<unknown, void, undefined> {
+    return this.#stream(request, readJsonLines);
+  }
+
+  /** Yields the bytes of an answer of any length, such as a log. It ends like {@link stream}. */
+  chunks(request: StreamRequest): AsyncGenerator<Buffer, void, undefined> {
+    return this.#stream({ accept: '*/*', ...request }, (body) => body);
+  }
+
+  async *#stream<V>(request: StreamRequest, split: Splitter<V>): AsyncGenerator<V, void, undefined> {
     const deadline = new Deadline(this.#clock, request.signal);
     try {
       const answer = await this.#openStream(request, deadline);
       deadline.limit(request.idleMs, 'idle');
-      yield* this.#read(answer, request, deadline);
+      yield* this.#read(split(answer.body as AsyncIterable<Buffer>), request, deadline);
     } catch (error) {
       if (!request.signal.aborted) throw error;
     } finally {
@@ -122,15 +132,17 @@ export class Transport {
     }
   }
 
-  async *#read(
-    answer: HttpResponse,
+  async *#read<V>(
+    values: AsyncIterable<V>,
     request: StreamRequest,
     deadline: Deadline,
-  ): AsyncGenerator<unknown, void, undefined> {
+  ): AsyncGenerator<V, void, undefined> {
     try {
-      for await (const value of readJsonLines(answer.body as AsyncIterable<Buffer>)) {
-        deadline.limit(request.idleMs, 'idle');
+      for await (const value of values) {
+        // the time that the caller takes is not the server's
+        deadline.pause();
         yield value;
+        deadline.limit(request.idleMs, 'idle');
       }
     } catch (error) {
       throw deadline.error(`GET ${request.path}`) ?? transportErrorOf(`GET ${request.path}`, error);
