@@ -75,6 +75,9 @@ export interface AuditAliveRecord {
 
 export type AuditRecord = AuditLeaseRecord | AuditGapRecord | AuditListedRecord | AuditAliveRecord;
 
+/** While ipam leads, the log has a line at least this often. */
+export const AUDIT_ALIVE_MS = 60_000;
+
 /** Longer lines are not from ipam. */
 export const MAX_AUDIT_LINE = 4_096;
 

@@ -8,6 +8,7 @@ const READING = ['get', 'list', 'watch'];
 /** The ClusterRoles with the right to read kinds that are not Holdfast's own. */
 const READ_ROLES: ReadonlyMap<string, string> = new Map([
   ['pods', 'view'],
+  ['pods/log', 'view'],
   ['events', 'view'],
   ['ipamclaims.k8s.cni.cncf.io', 'holdfast-view-claims'],
   ['virtualmachines.kubevirt.io', 'kubevirt.io:view'],

@@ -13,7 +13,7 @@ import { reportOf } from '../doctor/report.js';
 import type { Output } from '../output.js';
 import { formatStatus, statusOf } from '../status.js';
 import { textOf } from '../terminal.js';
-import { DEFAULT_NAMESPACES, findNamespaces } from '../uninstall/observe.js';
+import { findNamespacesOrDefault } from '../uninstall/observe.js';
 import { collectBundle } from './collect.js';
 import { BUNDLE_LIMITS } from './limits.js';
 import { BundleNotes } from './notes.js';
@@ -37,7 +37,7 @@ export async function writeBundle(
 ): Promise<readonly string[]> {
   const notes = new BundleNotes();
   const reports = await readReports(client, notes, showProgress);
-  const namespaces = await findNamespaces(client).catch(() => new Set(DEFAULT_NAMESPACES));
+  const namespaces = await findNamespacesOrDefault(client);
   const time = new Date(now).toISOString();
   const sources = { client, transport, namespaces, showProgress, limits: BUNDLE_LIMITS, version: VERSION, time };
   const files = collectBundle(reports, notes, options, sources);

@@ -11,7 +11,7 @@ import {
   NODES,
   PODS,
 } from '../../kube/resources.js';
-import { DEFAULT_NAMESPACES, INSTALLED, findNamespaces } from '../uninstall/observe.js';
+import { INSTALLED, findNamespacesOrDefault } from '../uninstall/observe.js';
 import { PARAMETERS } from './check-admission.js';
 import {
   CRDS,
@@ -43,7 +43,7 @@ export interface ObserveOptions {
 export async function observeCluster(client: ObservingClient, options: ObserveOptions): Promise<ObservedCluster> {
   const reader = new PermittedReader(client);
   options.showProgress('reading the installation…');
-  const namespaces = await findNamespaces(client).catch(() => new Set(DEFAULT_NAMESPACES));
+  const namespaces = await findNamespacesOrDefault(client);
   const isOwn = ({ metadata: { name, namespace } }: KubeObject) =>
     OWN_NAME.test(name) && (namespace === undefined || namespaces.has(namespace));
   const listOwn = async <T extends KubeObject>(resource: Resource<T>) =>

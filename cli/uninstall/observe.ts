@@ -164,6 +164,11 @@ export async function findNamespaces(client: Reader): Promise<ReadonlySet<string
   return new Set([...DEFAULT_NAMESPACES, ...accounts.flatMap(({ namespace }) => namespace ?? [])]);
 }
 
+/** Like {@link findNamespaces}; those of the shipped manifests if the user may not read them. */
+export function findNamespacesOrDefault(client: Reader): Promise<ReadonlySet<string>> {
+  return findNamespaces(client).catch(() => new Set(DEFAULT_NAMESPACES));
+}
+
 /** True if an object with the label belongs to the installation. In other namespaces, any tenant may create such objects. */
 function isOf(
   namespaces: ReadonlySet<string>,

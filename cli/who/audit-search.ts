@@ -1,8 +1,10 @@
-import { type AuditRecord, MAX_AUDIT_LINE, readAuditRecord } from '../../api/audit-record.js';
+import { AUDIT_ALIVE_MS, type AuditRecord, MAX_AUDIT_LINE, readAuditRecord } from '../../api/audit-record.js';
 import { type PastPeriod, Timeline } from './timeline.js';
 
 /** A log may name more address spaces only if it is not from ipam. */
 const MAX_SPACES = 1_000;
+/** One line may be late. After a longer silence, lines are missing: a file, or lines that were rotated away. */
+const MAX_SILENCE_MS = 2 * AUDIT_ALIVE_MS;
 
 /** What the log says about an address in one address space. */
 export interface SpaceAnswer {
@@ -34,19 +36,30 @@ export async function searchAudit(
   const timelines = new Map<string, Timeline>();
   // what holds for address spaces that no line has named yet
   const others = new Timeline(at);
+  const addToAll = (record: AuditRecord, previous: string) => {
+    for (const each of [others, ...timelines.values()]) each.add(record, previous);
+  };
   let [first, last, skipped] = ['', '', 0];
   for await (const record of inOrder(sources, () => skipped++)) {
     const { time } = record;
     const previous = last || time;
     first ||= time;
     if (time > last) last = time;
-    if (!('address' in record)) for (const each of [others, ...timelines.values()]) each.add(record, previous);
+    if (isAfterSilence(record, previous)) addToAll({ time, type: 'gap', reason: 'start', from: previous }, previous);
+    if (!('address' in record)) addToAll(record, previous);
     else if (record.address === address) timelineOf(record.addressSpace, timelines, others)?.add(record, previous);
   }
   const answers = [...timelines]
     .map(([addressSpace, timeline]) => ({ addressSpace, period: timeline.result() }))
     .sort((a, b) => a.addressSpace.localeCompare(b.addressSpace));
   return { answers, skipped, ...(first !== '' && { first, last }) };
+}
+
+/** A gap covers the time since its own beginning, so only the time before that counts. */
+function isAfterSilence(record: AuditRecord, previous: string): boolean {
+  const from =
+    record.type === 'gap' && record.from !== undefined && record.from < record.time ? record.from : record.time;
+  return Date.parse(from) - Date.parse(previous) > MAX_SILENCE_MS;
 }
 
 function timelineOf(space: string, timelines: Map<string, Timeline>, others: Timeline): Timeline | undefined {

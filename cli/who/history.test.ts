@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import { FileSink } from '../../ipam/audit/file-sink.js';
-import { findPastHolder } from './history.js';
+import { findPastHolder as findIn } from './history.js';
 import { linesOfFile } from './log-files.js';
 
 const LEASE = { address: '10.0.0.5', addressSpace: 'lan', pool: 'blue', uid: 'l1', resourceVersion: '7' };
@@ -14,13 +14,21 @@ function line(minute: number, record: object): string {
   return JSON.stringify({ audit: { time: `2030-01-01T00:${String(minute).padStart(2, '0')}:00.000Z`, ...record } });
 }
 
+const findPastHolder = (address: string, at: string, paths: readonly string[]) =>
+  findIn(address, at, { lines: paths.map(linesOfFile), unread: new Set() });
+const alive = (from: number, to: number) =>
+  Array.from({ length: to - from }, (_, index) => line(from + index, { type: 'alive' }));
+
 const OLD = [
   line(1, { type: 'gap', reason: 'start' }),
   line(1, { type: 'listed', scope: 'all' }),
+  ...alive(2, 5),
   line(5, { type: 'allocated', ...LEASE, owner, node: 'n1' }),
+  ...alive(6, 9),
 ];
 const NEW = [
   line(9, { type: 'changed', ...LEASE, owner, node: 'n2', resourceVersion: '8' }),
+  ...alive(10, 20),
   line(20, { type: 'released', ...LEASE, owner, resourceVersion: '9' }),
 ];
 
@@ -56,6 +64,19 @@ describe('who had an address', () => {
     const later = await holderAt(40);
     expect(later.holders[0]).to.include({ state: 'released' });
     expect(later.notes[0]).to.match(/^the log ends at 2030-01-01T00:20:00\.000Z/);
+  });
+
+  it('is unknown while the log is silent, because a file is missing or lines were rotated away', async () => {
+    const path = join(folder, 'audit.log');
+    await writeFile(path, [...OLD, ...NEW.slice(-3)].join('\n'));
+    const holderAfter = async (minute: string) => {
+      const { data } = await findPastHolder('10.0.0.5', `2030-01-01T00:${minute}:30.000Z`, [path]);
+      return (data as { holders: { state: string }[] }).holders[0]?.state;
+    };
+    expect(await holderAfter('07')).to.equal('held');
+    expect(await holderAfter('12')).to.equal('unknown');
+    expect(await holderAfter('18')).to.equal('unknown');
+    expect(await holderAfter('20')).to.equal('released');
   });
 
   it('is found in the files that ipam has rotated', async () => {

@@ -1,5 +1,5 @@
 import { type Column, type Output, tableLines } from '../output.js';
-import { linesOfFile } from './log-files.js';
+import { CommandError } from '../command-error.js';
 import { type SearchResult, searchAudit } from './audit-search.js';
 
 /** Who had an address, as `-o json` shows it. */
@@ -23,9 +23,22 @@ const COLUMNS: readonly Column<HolderRow>[] = [
   { header: 'UNTIL', value: ({ until }) => until },
 ];
 
-/** @param address in canonical text @param at RFC 3339 in UTC, with milliseconds */
-export async function findPastHolder(address: string, at: string, files: readonly string[]): Promise<Output> {
-  const found = await searchAudit(files.map(linesOfFile), address, at);
+/** Lines of the audit log. */
+export interface AuditSources {
+  /** Of each file or process, oldest first. */
+  readonly lines: readonly AsyncIterable<string>[];
+  /** Which lines could not be read, and why. Complete when all lines are read. */
+  readonly unread: ReadonlySet<string>;
+}
+
+/**
+ * @param address in canonical text
+ * @param at RFC 3339 in UTC, with milliseconds
+ * @throws {CommandError} if nothing could be read
+ */
+export async function findPastHolder(address: string, at: string, { lines, unread }: AuditSources): Promise<Output> {
+  const found = await searchAudit(lines, address, at);
+  if (found.first === undefined && unread.size > 0) throw new CommandError([...unread].join('; '));
   const holders = found.answers.map(({ addressSpace, period }): HolderRow => {
     const { state, record, since, until, mayBeOlder } = period;
     const owner = record?.owner;
@@ -40,7 +53,7 @@ export async function findPastHolder(address: string, at: string, files: readonl
     };
   });
   const { first = '', last = '', skipped } = found;
-  const notes = notesOf(found, address, at);
+  const notes = [...notesOf(found, address, at), ...[...unread].map((reason) => `uncertain: ${reason}`)];
   return {
     data: { address, at, holders, log: { first, last, skipped }, notes },
     lines: (isWide) => [...(holders.length === 0 ? [] : tableLines(COLUMNS, holders, isWide)), ...notes],
@@ -49,7 +62,8 @@ export async function findPastHolder(address: string, at: string, files: readonl
 
 function notesOf({ answers, first, last, skipped }: SearchResult, address: string, at: string): string[] {
   const notes: string[] = [];
-  if (first === undefined || last === undefined) return ['the files contain no line of an audit log'];
+  if (first === undefined || last === undefined)
+    return ['no line of an audit log was found: ipam writes one with --audit-log, which is off by default'];
   if (answers.length === 0) notes.push(`no line names ${address}: the log covers ${first} to ${last}`);
   if (answers.some(({ period }) => period.state === 'unknown'))
     notes.push('unknown: lines may be missing around that time, or the log begins later');

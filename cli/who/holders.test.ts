@@ -97,15 +97,19 @@ describe('kubectl holdfast who', () => {
     expect(await states('10.9.0.1')).to.deep.equal([]);
   });
 
-  it('reads several files, and searches the audit log by IP address only', () => {
+  it('reads several files and the logs of pods, and searches the audit log by IP address only', () => {
     const request = (...args: string[]) => readCommandLine(['who', ...args])?.request;
     const at = ['--at', '2030-01-31T14:00:00+01:00'];
     expect(request('--file', 'a', '10.0.0.5', '--file', 'b,c', ...at)).to.deep.include({
-      past: { at: '2030-01-31T13:00:00.000Z', files: ['a', 'b,c'] },
+      past: { at: '2030-01-31T13:00:00.000Z', files: ['a', 'b,c'], logs: false },
+    });
+    expect(request('--logs', '10.0.0.5', '--file', 'a', ...at)).to.deep.include({
+      past: { at: '2030-01-31T13:00:00.000Z', files: ['a'], logs: true },
     });
     expect(request('02-00-00-00-00-01')).to.deep.include({ wanted: MAC });
     expect(() => request(MAC, '--file', 'a', ...at)).to.throw('--at: 02:00:00:00:00:01 is a MAC address');
     expect(() => request('10.0.0', '--file', 'a', ...at)).to.throw('a MAC address looks like');
-    expect(() => request('10.0.0.5', ...at)).to.throw('--at and --file belong together');
+    expect(() => request('10.0.0.5', ...at)).to.throw('--at belongs together with --file or --logs');
+    expect(() => request('10.0.0.5', '--logs')).to.throw('--at belongs together with --file or --logs');
   });
 });

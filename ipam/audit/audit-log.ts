@@ -1,4 +1,4 @@
-import { type AuditGapRecord, type AuditRecord, formatAuditRecord } from '../../api/audit-record.js';
+import { AUDIT_ALIVE_MS, type AuditGapRecord, type AuditRecord, formatAuditRecord } from '../../api/audit-record.js';
 import { abortable } from '../../kube/abortable.js';
 import type { Cache } from '../../kube/cache.js';
 import type { Clock } from '../../kube/clock.js';
@@ -25,7 +25,6 @@ export interface AuditLogOptions {
 
 /** After a gap, states are added in portions, so that changes always have room. */
 const STATES_AT_ONCE = 512;
-const ALIVE_MS = 60_000;
 const MIN_RETRY_MS = 250;
 const MAX_RETRY_MS = 15_000;
 /** A stop waits so long for the lines that are left. */
@@ -184,7 +183,7 @@ export class AuditLog {
   }
 
   #sayAlive(): void {
-    this.#cancelAlive = this.#options.clock.setTimer(ALIVE_MS, () => {
+    this.#cancelAlive = this.#options.clock.setTimer(AUDIT_ALIVE_MS, () => {
       this.#add({ time: this.#time(), type: 'alive' });
       this.#sayAlive();
     });

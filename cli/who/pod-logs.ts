@@ -1,0 +1,123 @@
+import type { Client } from '../../kube/client.js';
+import { StatusError, isForbidden, messageOf } from '../../kube/errors.js';
+import { resourcePath } from '../../kube/resource.js';
+import type { Transport } from '../../kube/transport.js';
+import { CommandError } from '../command-error.js';
+import { componentOf } from '../doctor/components.js';
+import { PROCESS_PODS, type ProcessPod } from '../doctor/observed.js';
+import { describeForbidden } from '../forbidden.js';
+import { INSTALLED, findNamespacesOrDefault } from '../uninstall/observe.js';
+import type { AuditSources } from './history.js';
+import { splitLines } from './log-files.js';
+
+/** The components that contain ipam. */
+const COMPONENTS: readonly string[] = ['ipam', 'all'];
+const IDLE_MS = 60_000;
+const MIB = 1024 * 1024;
+/** The kubelet's words instead of a log that it cannot read, with the status 200. */
+const KUBELET_FAILURE = 'unable to retrieve container logs for ';
+
+interface LogSources {
+  readonly client: Pick<Client, 'list' | 'listAs'>;
+  readonly transport: Pick<Transport, 'chunks'>;
+}
+
+interface LogReader extends Pick<LogSources, 'transport'> {
+  readonly unread: Set<string>;
+  readonly addBytes: (count: number) => void;
+}
+
+/**
+ * Finds the logs of ipam's pods. Each is read line by line, and not before its first line is asked for.
+ * @throws {CommandError} if there is no such pod
+ * @throws {StatusError} if the user may not list pods
+ */
+export async function findPodLogs(
+  { client, transport }: LogSources,
+  showProgress: (text: string) => void,
+): Promise<AuditSources> {
+  showProgress('looking for the pods of ipam…');
+  const unread = new Set<string>();
+  const pods = await listIpamPods(client, unread);
+  let bytes = 0;
+  const addBytes = (count: number) => {
+    const isNext = Math.floor((bytes + count) / MIB) > Math.floor(bytes / MIB);
+    bytes += count;
+    if (isNext) showProgress(`reading the logs of ${pods.length} pods: ${Math.floor(bytes / MIB)} MiB…`);
+  };
+  const lines = pods.flatMap((pod) =>
+    (pod.spec?.containers ?? []).map(({ name }) => linesOfContainer(pod, name, { transport, unread, addBytes })),
+  );
+  showProgress(`reading the logs of ${pods.length} pods…`);
+  return { lines, unread };
+}
+
+async function listIpamPods(client: LogSources['client'], unread: Set<string>): Promise<ProcessPod[]> {
+  const namespaces = [...(await findNamespacesOrDefault(client))];
+  const pods: ProcessPod[] = [];
+  let refusal: StatusError | undefined;
+  for (const namespace of namespaces) {
+    try {
+      const { items } = await client.list(PROCESS_PODS, { namespace, labelSelector: INSTALLED });
+      pods.push(...items.filter((pod) => COMPONENTS.includes(componentOf(pod))));
+    } catch (error) {
+      if (!isForbidden(error)) throw error;
+      refusal = error;
+      unread.add(`the pods of namespace ${namespace} could not be listed: ${reasonOf(error)}`);
+    }
+  }
+  if (pods.length > 0) return pods;
+  throw refusal ?? new CommandError(`no pod of ipam was found in the namespaces ${namespaces.join(', ')}`);
+}
+
+/** Yields the lines of the container's run before a restart, then those of its last run. */
+async function* linesOfContainer(
+  pod: ProcessPod,
+  container: string,
+  reader: LogReader,
+): AsyncGenerator<string, void, undefined> {
+  const isWaiting = pod.status?.containerStatuses?.some(({ name, state }) => name === container && state?.waiting);
+  if (isWaiting) {
+    // the kubelet answers with the log of the run before, if there is one
+    yield* linesOfRun(pod, { container }, true, reader);
+  } else {
+    yield* linesOfRun(pod, { container, previous: true }, true, reader);
+    yield* linesOfRun(pod, { container }, false, reader);
+  }
+}
+
+/** @param mayBeAbsent the container may not have run */
+async function* linesOfRun(
+  { metadata: { namespace, name } }: ProcessPod,
+  query: { container: string; previous?: true },
+  mayBeAbsent: boolean,
+  { transport, unread, addBytes }: LogReader,
+): AsyncGenerator<string, void, undefined> {
+  const path = resourcePath(PROCESS_PODS, { namespace, name, subresource: 'log' });
+  const addUnread = (reason: string) =>
+    unread.add(
+      `the log of container ${query.container} of pod ${namespace ?? ''}/${name} could not be read: ${reason}`,
+    );
+  const { signal } = new AbortController();
+  try {
+    const chunks = transport.chunks({ path, query, signal, idleMs: IDLE_MS });
+    for await (const line of splitLines(counted(chunks, addBytes))) {
+      if (line.startsWith(KUBELET_FAILURE)) addUnread(line);
+      yield line;
+    }
+  } catch (error) {
+    const isAbsent = mayBeAbsent && error instanceof StatusError && error.status === 400;
+    if (!isAbsent) addUnread(reasonOf(error));
+  }
+}
+
+async function* counted(chunks: AsyncIterable<Buffer>, add: (count: number) => void): AsyncGenerator<Buffer> {
+  for await (const chunk of chunks) {
+    add(chunk.length);
+    yield chunk;
+  }
+}
+
+function reasonOf(error: unknown): string {
+  return (isForbidden(error) ? describeForbidden(error) : undefined) ?? messageOf(error);
+}
