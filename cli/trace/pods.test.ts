@@ -40,6 +40,18 @@ describeStories('the launchers in the story of a VM', [
     includes: ['wrong FailedCreate: no launcher pod: admission webhook "launcher.holdfast" denied the request'],
   },
   {
+    title: 'a VM whose launcher is refused without a message',
+    given: {
+      vmi: tracedVmi({
+        phase: 'Pending',
+        conditions: [{ type: 'Synchronized', status: 'False', reason: 'FailedCreate' } as never],
+      }),
+      pods: [],
+    },
+    health: 'wrong',
+    includes: ['wrong FailedCreate: no launcher pod: see the events and the log of virt-controller'],
+  },
+  {
     title: 'a VM of whose refused launcher only an event tells',
     given: { vmi: tracedVmi({ phase: 'Pending' }), pods: [], events: [eventOn('vm1', 'FailedCreate', 'denied')] },
     health: 'wrong',

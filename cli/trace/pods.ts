@@ -39,7 +39,9 @@ function missingLauncher(observed: ObservedVm, vmi: TracedVmi, ended: readonly P
   if (observed.pods.kind !== 'found') return [];
   const condition = vmi.status?.conditions?.find(({ type }) => type === SYNCHRONIZED);
   if (condition?.status === 'False') {
-    return [{ health: 'wrong', reason: condition.reason, message: `no launcher pod: ${condition.message}` }];
+    // KubeVirt may leave the message out
+    const why = condition.message || 'see the events and the log of virt-controller';
+    return [{ health: 'wrong', reason: condition.reason, message: `no launcher pod: ${why}` }];
   }
   const refusal = launcherRefusalEvent(observed);
   if (refusal !== undefined) return [refusal];
