@@ -83,6 +83,7 @@ export const STAGES: readonly Stage[] = [
     kinds: [
       namespacedResource(MONITORING, 'servicemonitors', 'ServiceMonitor'),
       namespacedResource(MONITORING, 'podmonitors', 'PodMonitor'),
+      namespacedResource(MONITORING, 'prometheusrules', 'PrometheusRule'),
       namespacedResource('cert-manager.io/v1', 'certificates', 'Certificate'),
       namespacedResource('cert-manager.io/v1', 'issuers', 'Issuer'),
       namespacedResource('policy/v1', 'poddisruptionbudgets', 'PodDisruptionBudget'),
