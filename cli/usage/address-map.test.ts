@@ -6,7 +6,8 @@ import type { PoolGiven } from '../../test/pool-objects.js';
 import type { AddressLease } from '../../api/address-lease.js';
 import { type LeaseRecord, readLease } from '../../ipam/core/lease.js';
 import { formatCidr } from '../../ipam/core/cidr.js';
-import { ADDRESS_STATES, type AddressMap, addressMapOf, formatRange } from './address-map.js';
+import { type AddressMap, addressMapOf, formatRange } from './address-map.js';
+import { ADDRESS_STATES } from './address-states.js';
 
 const NOW = Date.parse('2026-01-02T00:00:00Z');
 const AN_HOUR = 3_600_000;

@@ -9,8 +9,6 @@ import { type Range, type RangeSet, byFirst } from '../../ipam/core/ranges.js';
 import type { Subnet } from '../../ipam/core/subnet.js';
 import type { AddressState } from './address-states.js';
 
-export { ADDRESS_STATES, type AddressState } from './address-states.js';
-
 /** Neighbouring addresses of one state, in blocks of the same node. */
 export interface AddressRun extends Range {
   readonly state: AddressState;

@@ -1,6 +1,7 @@
 import { lastIndexWhere } from '../../ipam/core/binary-search.js';
 import type { Range } from '../../ipam/core/ranges.js';
-import type { AddressRun, AddressState } from './address-map.js';
+import type { AddressRun } from './address-map.js';
+import type { AddressState } from './address-states.js';
 
 /** Some neighbouring addresses, as one character of a terminal or one rectangle of a page. */
 export interface Cell extends Range {

@@ -3,7 +3,8 @@ import { BITS, formatAddress } from '../../ipam/core/address.js';
 import { type Cidr, formatCidr, networkOf, rangeOf } from '../../ipam/core/cidr.js';
 import type { Range } from '../../ipam/core/ranges.js';
 import type { Line, Span } from '../terminal.js';
-import { ADDRESS_STATES, type AddressState, type SubnetMap } from './address-map.js';
+import type { SubnetMap } from './address-map.js';
+import { ADDRESS_STATES, type AddressState } from './address-states.js';
 import { type Cell, cellsOf } from './cells.js';
 
 /** The width of output that goes to no terminal. */

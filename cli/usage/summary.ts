@@ -5,7 +5,8 @@ import { AllocationReason, IPS_ALLOCATED } from '../../api/names.js';
 import type { Family } from '../../ipam/core/address.js';
 import { type LeaseRecord, stateOf } from '../../ipam/core/lease.js';
 import type { Range } from '../../ipam/core/ranges.js';
-import { ADDRESS_STATES, type AddressMap, type AddressRun, type AddressState } from './address-map.js';
+import type { AddressMap, AddressRun } from './address-map.js';
+import { ADDRESS_STATES, type AddressState } from './address-states.js';
 
 export type StateCounts = Readonly<Record<AddressState, bigint>>;
 
