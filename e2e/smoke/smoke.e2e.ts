@@ -24,6 +24,14 @@ interface Node extends KubeObject {
 
 const NODES: Resource<Node> = { group: '', version: 'v1', plural: 'nodes', kind: 'Node', namespaced: false };
 
+const STATEFUL_SETS: Resource<KubeObject & { spec: object }> = {
+  group: 'apps',
+  version: 'v1',
+  plural: 'statefulsets',
+  kind: 'StatefulSet',
+  namespaced: true,
+};
+
 /** The bed without Holdfast: every lifecycle works, and its time is printed. */
 describe('The test bed', function () {
   this.timeout(120_000);
@@ -182,6 +190,29 @@ describe('The test bed', function () {
     await bed.client.delete(VIRTUAL_MACHINES, VM, { propagationPolicy: 'Orphan' });
     await until('the VM to be gone', async () => !(await bed.client.find(VIRTUAL_MACHINES, VM)));
     expect(isRunning(await bed.client.get(VIRTUAL_MACHINE_INSTANCES, VM))).to.equal(true);
+  });
+
+  it('runs the pods of a StatefulSet under their names, and replaces one', async () => {
+    const labels = { app: 'pair' };
+    await bed.client.create(STATEFUL_SETS, {
+      metadata: { namespace: NAMESPACE, name: 'pair' },
+      spec: {
+        replicas: 2,
+        serviceName: '',
+        podManagementPolicy: 'Parallel',
+        selector: { matchLabels: labels },
+        template: { metadata: { labels }, spec: { containers: [{ name: 'main', image: 'registry.test/main' }] } },
+      },
+    });
+    const untilPods = (description: string, isRight: (uids: readonly unknown[]) => boolean) =>
+      untilValue(
+        description,
+        () => Promise.all(['pair-0', 'pair-1'].map((name) => bed.client.find(PODS, { namespace: NAMESPACE, name }))),
+        (pods) => isRight(pods.flatMap((pod) => (pod?.status?.phase === 'Running' ? [pod.metadata.uid] : []))),
+      );
+    const [first] = await untilPods('both pods to run', (uids) => uids.length === 2);
+    await bed.client.delete(PODS, { namespace: NAMESPACE, name: 'pair-0' });
+    await untilPods('another pair-0 to run', (uids) => uids.length === 2 && !uids.includes(first?.metadata.uid));
   });
 
   async function untilVmi(description: string, isRight: (vmi: VirtualMachineInstance) => boolean): Promise<void> {

@@ -32,6 +32,7 @@ import (
 	"k8s.io/kubernetes/pkg/controller/replicaset"
 	"k8s.io/kubernetes/pkg/controller/resourcequota"
 	"k8s.io/kubernetes/pkg/controller/serviceaccount"
+	"k8s.io/kubernetes/pkg/controller/statefulset"
 	"k8s.io/kubernetes/pkg/controller/tainteviction"
 	"k8s.io/kubernetes/pkg/quota/v1/install"
 )
@@ -68,7 +69,8 @@ func runControllers(ctx context.Context, args []string) error {
 	go wait.Until(m.mapper.Reset, discoveryPeriod, ctx.Done())
 	for _, start := range []func(context.Context) error{
 		m.startServiceAccounts, m.startNamespaces, m.startGarbageCollector, m.startClusterRoleAggregation,
-		m.startNodeLifecycle, m.startTaintEviction, m.startDisruption, m.startDeployments, m.startResourceQuotas,
+		m.startNodeLifecycle, m.startTaintEviction, m.startDisruption, m.startDeployments, m.startStatefulSets,
+		m.startResourceQuotas,
 	} {
 		if err := start(ctx); err != nil {
 			return err
@@ -190,6 +192,14 @@ func (m *manager) startDeployments(ctx context.Context) error {
 	go controller.Run(ctx, 5)
 	go replicaset.NewReplicaSetController(
 		ctx, apps.ReplicaSets(), pods, m.builder.ClientOrDie("replicaset-controller"), replicaset.BurstReplicas).Run(ctx, 5)
+	return nil
+}
+
+func (m *manager) startStatefulSets(ctx context.Context) error {
+	core, apps := m.informers.Core().V1(), m.informers.Apps().V1()
+	go statefulset.NewStatefulSetController(
+		ctx, core.Pods(), apps.StatefulSets(), core.PersistentVolumeClaims(), apps.ControllerRevisions(),
+		m.builder.ClientOrDie("statefulset-controller")).Run(ctx, 5)
 	return nil
 }
 
