@@ -1,3 +1,4 @@
+import type { GuestOptions } from './guest-options.js';
 import type { Condition, KubeObject } from './meta.js';
 import { POOL_NAD_NAMESPACE } from './names.js';
 
@@ -38,6 +39,8 @@ export interface AddressPoolSpec {
   publishMetrics?: boolean;
   /** The namespaces whose workloads may get addresses; absent: all. At most 256. */
   namespaces?: string[];
+  /** Only of an administrator's pool: VMs on NADs of the network without IPAM get addresses too, in the guest. */
+  guest?: GuestOptions;
 }
 
 /** Elements of `ranges`, `exclude`, `reserved` and `draining` are an address, a CIDR, or `first-last`, within `cidr`. */

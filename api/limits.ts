@@ -23,6 +23,23 @@ export const POOL_LIMITS = {
   labelValue: 63,
 } as const;
 
+/** Limits of `spec.guest` of an AddressPool. */
+export const GUEST_LIMITS = {
+  attachment: 253,
+  nameservers: 8,
+  search: 8,
+  /** Length of a search domain. */
+  domain: 253,
+  /** All search domains in one DHCP option (RFC 3397). */
+  searchBytes: 255,
+  ntp: 4,
+  routes: 16,
+  mtu: { least: 576, most: 9216 },
+  renewSeconds: { least: 10, most: 86_400 },
+  rebindSeconds: { least: 20, most: 172_800 },
+  leaseSeconds: { least: 600, most: 604_800 },
+} as const;
+
 /** Length of a label's key: a DNS subdomain, a slash, and a name (Kubernetes, qualified names). */
 export const MAX_LABEL_KEY_LENGTH = 253 + 1 + 63;
 

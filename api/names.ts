@@ -60,6 +60,17 @@ export const CLAIM_REQUESTED_ADDRESSES = `${HOLDFAST_GROUP}/requested-addresses`
 /** `template`: the VM's template makes the claim's request, which ends with that of the template. Absent if the request has another origin. */
 export const CLAIM_REQUEST_ORIGIN = `${HOLDFAST_GROUP}/request-origin`;
 export const TEMPLATE_ORIGIN = 'template';
+/** The MAC address of the guest's interface while its VM runs: lower case, with colons. Responders serve this address. */
+export const CLAIM_GUEST_MAC = `${HOLDFAST_GROUP}/guest-mac`;
+/** On a VM's template and its VMI: the name of the Secret that gets cloud-init network data. Empty: none, even if the pool has a default. */
+export const NETWORK_DATA_ANNOTATION = `${HOLDFAST_GROUP}/network-data`;
+/** The type of these Secrets. */
+export const NETWORK_DATA_SECRET_TYPE = `${HOLDFAST_GROUP}/network-data`;
+/** Label of these Secrets: the UID of the VM, or of the VMI without a VM. */
+export const WORKLOAD_UID_LABEL = `${HOLDFAST_GROUP}/workload-uid`;
+/** On a VM's template and its VMI: the network in the VM whose gateways are the default route, or `none`. */
+export const DEFAULT_ROUTE_ANNOTATION = `${HOLDFAST_GROUP}/default-route`;
+export const NO_DEFAULT_ROUTE = 'none';
 export const IPAM_API_VERSION = `${HOLDFAST_GROUP}/v1alpha1`;
 export const ADDRESS_POOL_KIND = 'AddressPool';
 export const ADDRESS_LEASE_KIND = 'AddressLease';
@@ -99,6 +110,9 @@ export const CAPACITY_ENABLED = 'enabled';
 export const CAPACITY_PREFIX = `${HOLDFAST_GROUP}/`;
 /** Never served, like Holdfast's own namespace: an admission webhook must not block what the cluster needs to run. */
 export const UNSERVED_NAMESPACE = 'kube-system';
+
+/** The namespace of the responders, unless a flag names another one. */
+export const RESPONDERS_NAMESPACE = 'holdfast-responders';
 
 /** Namespaces whose NADs serve workloads of all namespaces, as in Multus. */
 export const DEFAULT_GLOBAL_NAMESPACES: readonly string[] = ['default'];
@@ -142,6 +156,15 @@ export const RequestReason = {
   /** A pod uses the addresses that the claim has. */
   InUse: 'ClaimInUse',
 } as const;
+
+/** Condition of a claim: whether the guest's interface has its addresses. Absent while the VM does not run. */
+export const GUEST_CONFIGURED = 'GuestConfigured';
+/** Condition of a claim, present only while False: responders do not answer its guest. */
+export const GUEST_SERVED = 'GuestServed';
+/** Condition of a claim: whether the Secret with the network data of its VM has its addresses. Absent without such a Secret. */
+export const NETWORK_DATA_WRITTEN = 'NetworkDataWritten';
+/** The conditions that only the process `guest` writes, and the only ones that it may write. */
+export const GUEST_CONDITIONS: readonly string[] = [GUEST_CONFIGURED, GUEST_SERVED, NETWORK_DATA_WRITTEN];
 
 /** Condition of a claim, present only while False: the API server does not serve KubeVirt's kinds, so the owner cannot be checked. */
 export const OWNER_KIND_SERVED = 'OwnerKindServed';

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import {
+  GUEST_LIMITS,
   MAX_MESSAGE_LENGTH,
   MAX_APPLIED_COPY_LENGTH,
   MAX_NAD_CONFIG_LENGTH,
@@ -58,13 +59,31 @@ describe('the bounds of a pool in the code', () => {
     for (const list of [subnet.exclude, subnet.reserved, subnet.draining]) {
       expect(list!.items!.maxLength).to.equal(POOL_LIMITS.element);
     }
+    const guest = spec.guest!.properties!;
+    const [dhcp, dns] = [guest.dhcp!.properties!, guest.dns!.properties!];
+    const interval = ({ minimum: least, maximum: most }: StructuralSchema) => ({ least, most });
+    expect(GUEST_LIMITS).to.deep.equal({
+      attachment: guest.attachment!.maxLength,
+      nameservers: dns.nameservers!.maxItems,
+      search: dns.search!.maxItems,
+      domain: dns.search!.items!.maxLength,
+      searchBytes: 255,
+      ntp: guest.ntp!.maxItems,
+      routes: guest.routes!.maxItems,
+      mtu: interval(guest.mtu!),
+      renewSeconds: interval(dhcp.renewSeconds!),
+      rebindSeconds: interval(dhcp.rebindSeconds!),
+      leaseSeconds: interval(dhcp.leaseSeconds!),
+    });
   });
 
   it('are documented together with all other bounds', () => {
     const [text = ''] = readFileSync(join(ROOT, 'docs/reference/bounds.md'), 'utf8').split(/^## /m);
     const bounds = [...text.matchAll(/^\| [^|]+ \| (\d+)[^|]* \|/gm)].map(([, bound]) => Number(bound));
     const { subnets, ranges, exclude, reserved, draining, nodeSelector, namespaces } = POOL_LIMITS;
-    const ofPools = [subnets, ranges, exclude, reserved, draining, nodeSelector, namespaces];
+    const { routes, nameservers, search, ntp } = GUEST_LIMITS;
+    const ofPools = [subnets, ranges, exclude, reserved, draining, nodeSelector, namespaces, routes];
+    const ofGuests = [nameservers, search, ntp];
     const ofVms = [
       MAX_REQUESTED_ADDRESSES_LENGTH,
       MAX_NETWORK_ELEMENTS,
@@ -77,6 +96,7 @@ describe('the bounds of a pool in the code', () => {
       MAX_NAD_PLUGINS,
       MAX_SUBNETS_LENGTH,
       ...ofPools,
+      ...ofGuests,
       ...ofVms,
       MAX_MESSAGE_LENGTH,
       MAX_POD_CONSTRAINTS,

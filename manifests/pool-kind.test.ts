@@ -7,6 +7,7 @@ import { MANIFESTS } from '../e2e/holdfast/manifests.js';
 import { compilePool } from '../ipam/core/pool.js';
 import { ADDRESS_POOLS } from '../kube/resources.js';
 import { expectSchemaResult, readTable, useServerWithKind } from './testing/kind-server.js';
+import { GUEST_CASES } from './testing/guest-cases.js';
 import { LARGEST_POOL, POOL_CASES, V4, V6 } from './testing/pool-cases.js';
 
 function pool(name: string, spec: Partial<AddressPoolSpec>): AddressPool {
@@ -25,6 +26,14 @@ describe('AddressPools, on a kube-apiserver', function () {
         // the reconciler rejects what the CEL rules reject, except names that only CNI rejects
         if (words?.some((word) => word.includes('CNI'))) return;
         expect(compilePool(pool('blue', given)).ok).to.equal(words === undefined);
+      });
+    }
+
+    for (const { name, given, expect: words } of GUEST_CASES) {
+      it(name, async () => {
+        const spec = { subnets: [V4, V6], guest: given };
+        await expectSchemaResult(plane.client.create(ADDRESS_POOLS, pool('blue', spec), { dryRun: true }), words);
+        expect(compilePool(pool('blue', spec)).ok).to.equal(words === undefined);
       });
     }
 

@@ -133,6 +133,16 @@ describe('the rights to pools and leases, on a kube-apiserver', function () {
       });
     }
 
+    it('not even Holdfast adds spec.guest to a derived pool', async () => {
+      const patch = { type: 'merge', body: { spec: { guest: {} } } } as const;
+      for (const person of ['admin', 'ipam'] as const) {
+        const change = (name: string) =>
+          as(person).then((user) => user.patch(ADDRESS_POOLS, { name }, patch, { dryRun: true }));
+        await expectDenial(change('red.nads'), 'cannot have spec.guest');
+        await expectDenial(change('blue'), undefined);
+      }
+    });
+
     it('a tenant cannot read pools', async () => {
       await expectDenial((await as('tenant')).list(ADDRESS_POOLS), 'cannot list resource "addresspools"');
     });

@@ -1,9 +1,10 @@
-import type { AddressPool } from '../../api/address-pool.js';
+import { type AddressPool, nadNamespaceOf } from '../../api/address-pool.js';
 import { POOL_LIMITS } from '../../api/limits.js';
 import { describeValue, isRecord } from '../../api/json.js';
 import { type Address, type Family, BITS, formatAddress } from './address.js';
 import { containsAddress } from './cidr.js';
 import { parseDuration } from './duration.js';
+import { type GuestDelivery, readGuest } from './guest.js';
 import { type PoolProblem, PoolProblems } from './pool-problems.js';
 import { readBlockSize, readFlag, readNodeSelector, readStickyForClaims } from './pool-nodes.js';
 import { RangeSet } from './ranges.js';
@@ -36,6 +37,8 @@ export interface Pool {
   readonly publishesMetrics: boolean;
   /** The namespaces whose workloads the pool serves; absent: all. */
   readonly namespaces?: ReadonlySet<string>;
+  /** Present if the pool serves VMs on NADs without IPAM. Derived pools never do. */
+  readonly guest?: GuestDelivery;
 }
 
 /** `open`: allocated without a request; `requestable`: allocated if requested; `leasable`: also those that are draining. */
@@ -58,6 +61,12 @@ export function compilePool({
   const subnets = readSubnets(fields.subnets, problems);
   const namespaces = readNamespaces(fields.namespaces, problems);
   const nodeSelector = readNodeSelector(fields.nodeSelector, problems);
+  const guest = readGuest(fields.guest, subnets, problems);
+  if (guest !== undefined && nadNamespaceOf({ metadata }) !== undefined)
+    problems.add(
+      'spec.guest',
+      'has no effect in a derived pool: remove it, and ask the administrator for an AddressPool',
+    );
   const pool: Pool = {
     name: metadata.name,
     uid: metadata.uid ?? '',
@@ -73,6 +82,7 @@ export function compilePool({
     publishesCapacity: readFlag({ field: 'spec.publishCapacity', value: fields.publishCapacity }, problems),
     publishesMetrics: readFlag({ field: 'spec.publishMetrics', value: fields.publishMetrics ?? true }, problems),
     ...(namespaces !== undefined && { namespaces }),
+    ...(guest !== undefined && { guest }),
   };
   return problems.found.length === 0 ? { ok: true, pool } : { ok: false, problems: problems.found };
 }

@@ -27,6 +27,7 @@ export interface StructuralSchema {
   readonly maxItems?: number;
   readonly maxProperties?: number;
   readonly maximum?: number;
+  readonly minimum?: number;
 }
 
 export function shapeOfSchema(schema: StructuralSchema, path = ''): TypeShape {

@@ -1,9 +1,10 @@
 import type { AddressPoolSpec, PoolSubnet } from '../../api/address-pool.js';
+import { LARGEST_GUEST } from './guest-cases.js';
 
 export const V4: PoolSubnet = { cidr: '10.1.0.0/24' };
 export const V6: PoolSubnet = { cidr: 'fd00:1::/64' };
 
-interface PoolCase {
+export interface PoolCase {
   name: string;
   given: Partial<AddressPoolSpec>;
   /** Parts of the message; absent if the spec is accepted. */
@@ -204,4 +205,5 @@ export const LARGEST_POOL: Partial<AddressPoolSpec> = {
   })),
   nodeSelector: Object.fromEntries(Array.from({ length: 32 }, (_, n) => [`example.com/${n}`, 'x'.repeat(63)])),
   namespaces: Array.from({ length: 256 }, (_, n) => `tenant-${n}`),
+  guest: LARGEST_GUEST,
 };

@@ -1,0 +1,107 @@
+import type { GuestOptions } from '../../api/guest-options.js';
+
+interface GuestCase {
+  name: string;
+  given: GuestOptions;
+  /** Parts of the message; absent if the spec is accepted. */
+  expect?: string[];
+}
+
+const route = (destination: string, gateway: string) => ({ routes: [{ destination, gateway }] });
+
+/** Valid and invalid `spec.guest` of a pool with the subnets 10.1.0.0/24 and fd00:1::/64, and the messages of the API server. */
+export const GUEST_CASES: readonly GuestCase[] = [
+  { name: 'guests without any setting', given: {} },
+  {
+    name: 'all settings of guests',
+    given: {
+      attachment: 'blue.1',
+      dhcp: { renewSeconds: 10, rebindSeconds: 20, leaseSeconds: 600 },
+      networkData: { default: true },
+      dns: { nameservers: ['10.9.0.53', 'fd00:9::53'], search: ['example.com', '_msdcs.corp.Example'] },
+      ntp: ['10.9.0.123'],
+      routes: [
+        { destination: '10.9.0.0/16', gateway: '10.1.0.1' },
+        { destination: 'fd00:9::/32', gateway: 'fd00:1::1' },
+      ],
+      mtu: 1280,
+    },
+  },
+  { name: 'DHCP with default times', given: { attachment: 'blue', dhcp: {} } },
+  { name: 'not DHCP without an attachment', given: { dhcp: {} }, expect: ['spec.guest.attachment', 'is absent'] },
+  {
+    name: 'not an attachment of a namespace',
+    given: { attachment: 'vms/blue' },
+    expect: ['"vms/blue" is not a name of a NetworkAttachmentDefinition'],
+  },
+  {
+    name: 'not a rebinding before the renewal',
+    given: { attachment: 'blue', dhcp: { renewSeconds: 600 } },
+    expect: ['spec.guest.dhcp.rebindSeconds', 'not greater than renewSeconds'],
+  },
+  {
+    name: 'not a lease that ends before the rebinding',
+    given: { attachment: 'blue', dhcp: { rebindSeconds: 86_400 } },
+    expect: ['spec.guest.dhcp.leaseSeconds', 'not greater than rebindSeconds'],
+  },
+  {
+    name: 'not a renewal each second',
+    given: { attachment: 'blue', dhcp: { renewSeconds: 1 } },
+    expect: ['spec.guest.dhcp.renewSeconds', 'greater than or equal to 10'],
+  },
+  {
+    name: 'not a name as a name server',
+    given: { dns: { nameservers: ['ns.example'] } },
+    expect: ['spec.guest.dns.nameservers[0]', '"ns.example" is not an IP address'],
+  },
+  {
+    name: 'not a dot at the end of a search domain',
+    given: { dns: { search: ['a.'] } },
+    expect: ['"a." is not a domain'],
+  },
+  {
+    name: 'not a line break in a search domain',
+    given: { dns: { search: ['a\nb'] } },
+    expect: ['spec.guest.dns.search[0]'],
+  },
+  {
+    name: 'not search domains that are longer than a DHCP option',
+    given: { dns: { search: ['a', 'b', 'c', 'd', 'e'].map((letter) => letter.repeat(50)) } },
+    expect: ['spec.guest.dns.search', '255 bytes of a DHCP option'],
+  },
+  { name: 'not a port of an NTP server', given: { ntp: ['10.9.0.1:123'] }, expect: ['spec.guest.ntp[0]', 'not an IP'] },
+  {
+    name: 'not a default route among the routes',
+    given: route('0.0.0.0/0', '10.1.0.1'),
+    expect: ['spec.guest.routes[0].destination', '0.0.0.0/0 is the default route: set subnets[].gateway'],
+  },
+  { name: 'not host bits in a route', given: route('10.9.0.1/16', '10.1.0.1'), expect: ['10.9.0.1/16 has host bits'] },
+  {
+    name: 'not an IPv6 gateway of an IPv4 route',
+    given: route('10.9.0.0/16', 'fd00:1::1'),
+    expect: ['spec.guest.routes[0]', 'fd00:1::1 is not of the family of 10.9.0.0/16'],
+  },
+  {
+    name: 'not two routes to one network',
+    given: { routes: ['10.1.0.1', '10.1.0.2'].map((gateway) => ({ destination: '10.9.0.0/16', gateway })) },
+    expect: ['spec.guest.routes[1]', 'Duplicate value'],
+  },
+  {
+    name: 'not an MTU that is too small for IPv6',
+    given: { mtu: 1279 },
+    expect: ['spec.guest.mtu', 'too small for the IPv6 subnets'],
+  },
+];
+
+const domain = `${'x'.repeat(63)}.${'y'.repeat(63)}.${'z'.repeat(63)}.${'w'.repeat(61)}`;
+
+/** As much as the schema allows. */
+export const LARGEST_GUEST: GuestOptions = {
+  attachment: Array.from({ length: 127 }, () => 'a').join('.'),
+  dhcp: { renewSeconds: 86_400, rebindSeconds: 172_800, leaseSeconds: 604_800 },
+  networkData: { default: true },
+  dns: { nameservers: Array.from({ length: 8 }, (_, n) => `fd00:9::${n + 1}`), search: [domain] },
+  ntp: Array.from({ length: 4 }, (_, n) => `fd00:9::${n + 1}`),
+  routes: Array.from({ length: 16 }, (_, n) => ({ destination: `fd00:9:${n}::/48`, gateway: 'fd00:0::1' })),
+  mtu: 9216,
+};
