@@ -3,6 +3,8 @@ import type { Child } from '../processes.js';
 
 /** A request that runs until it is stopped. */
 export interface OngoingRequest<Result> {
+  /** Names it in other requests. */
+  readonly id: number;
   /** Stops the request. @returns its result */
   stop(): Promise<Result>;
   /** Resolves with the result when the request ends, by itself or by `stop`. */
@@ -51,7 +53,7 @@ export class WireConnection {
       await this.request('stop', { request: id });
       return result;
     };
-    return { ended: result, stop };
+    return { id, ended: result, stop };
   }
 
   #send<Result>(

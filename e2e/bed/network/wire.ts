@@ -4,8 +4,8 @@ import type { Child, Processes } from '../processes.js';
 import type { InterfaceState, PingOptions, PingResult, WireEvent, NamespaceContents } from './wire-events.js';
 import { WireConnection, type OngoingRequest } from './wire-connection.js';
 
-/** A network namespace: `node/<name>`, `pod/<id>`, `host/<name>`, or the switch between them. */
-export type WireLocation = `node/${string}` | `pod/${string}` | `host/${string}` | 'fabric';
+/** A network namespace: `node/<name>`, `pod/<id>`, `host/<name>`, `guest/<id>`, or the switch between them. */
+export type WireLocation = `node/${string}` | `pod/${string}` | `host/${string}` | `guest/${string}` | 'fabric';
 
 /** The result of a program that ran in a network namespace. */
 export interface CommandResult {
@@ -20,6 +20,33 @@ export interface Command {
   /** Its whole environment. */
   readonly env?: Readonly<Record<string, string>>;
   readonly stdin?: string;
+}
+
+export interface LastingCommand extends Command {
+  /**
+   * `private`: the process may write to /run and /var/lib, which are empty at first and vanish with it. The rest of the machine is
+   * read-only.
+   */
+  readonly mounts?: 'private';
+}
+
+/** A program that runs in a network namespace, with its output so far. */
+export interface RunningCommand extends OngoingRequest<{ readonly exitCode: number }> {
+  readonly output: { readonly stdout: string; readonly stderr: string };
+  /** Sends a signal, such as SIGUSR1, to the process and its children. */
+  signal(name: NodeJS.Signals): Promise<void>;
+}
+
+/** The connection of a guest's interface to its launcher. */
+export interface GuestPlug {
+  readonly guest: string;
+  /** Container id of the launcher. */
+  readonly pod: string;
+  /** The interface in the launcher. */
+  readonly interface: string;
+  /** The interface in the guest, which is created with `mac` the first time. */
+  readonly name: string;
+  readonly mac: string;
 }
 
 /** A running watch of an interface, with its events so far. */
@@ -88,6 +115,50 @@ export class Wire {
 
   async removeHost(name: string): Promise<void> {
     await this.#connection.request('removeHost', { name });
+  }
+
+  /** Adds a VM without interfaces: the namespace `guest/<id>` is that of its kernel. */
+  async addGuest(guest: string): Promise<void> {
+    await this.#connection.request('addGuest', { guest });
+  }
+
+  /** Removes a guest with its interfaces and processes. Idempotent. */
+  async removeGuest(guest: string): Promise<void> {
+    await this.#connection.request('removeGuest', { guest });
+  }
+
+  /** Prepares an interface of a launcher for bridge binding, as virt-handler does, and sets it up. Idempotent. */
+  async prepareLauncher(pod: string, interfaceName: string): Promise<void> {
+    await this.#connection.request('prepare', { pod, interface: interfaceName });
+  }
+
+  /**
+   * Connects an interface of a guest to a prepared launcher. If it was connected to another one, it moves as in a live migration:
+   * its link stays up, and it is announced at its new port.
+   */
+  async plugGuest(plug: GuestPlug): Promise<void> {
+    await this.#connection.request('plugGuest', plug);
+  }
+
+  /** Removes an interface from a guest. Idempotent. */
+  async unplugGuest(guest: string, name: string): Promise<void> {
+    await this.#connection.request('unplugGuest', { guest, name });
+  }
+
+  /** Starts a program in a namespace, which runs until it ends or is stopped with SIGTERM. It ends with the namespace. */
+  async start(location: WireLocation, command: LastingCommand): Promise<RunningCommand> {
+    const output = { stdout: '', stderr: '' };
+    const take = (event: unknown) => {
+      const { stdout = '', stderr = '' } = event as Partial<typeof output>;
+      output.stdout += stdout;
+      output.stderr += stderr;
+    };
+    const body = { in: location, ...command };
+    const lasting = await this.#connection.begin<{ exitCode: number }>('start', body, take);
+    const signal = async (name: NodeJS.Signals) => {
+      await this.#connection.request('signal', { request: lasting.id, signal: name });
+    };
+    return { ...lasting, output, signal };
   }
 
   /** Runs a program in a namespace, a CNI plugin in that of its node. The timeout is two minutes. */

@@ -5,15 +5,19 @@ import (
 	"net"
 	"sort"
 	"sync"
+	"syscall"
 )
 
-// bed knows all spaces by name: "fabric", "node/<name>", "pod/<id>", "host/<name>".
+// bed knows all spaces by name: "fabric", "node/<name>", "pod/<id>", "host/<name>", "guest/<id>", "machine/<id>".
 type bed struct {
 	mutex  sync.Mutex
 	spaces map[string]*space
 	nodes  map[string]*node
 	podsOf map[string]string // space of a pod → name of its node
 	fabric *fabric
+	guests map[string]*guest
+	// processes by the id of the request that started them
+	processes map[int]*process
 }
 
 // node is the state of a node besides its space.
@@ -24,7 +28,8 @@ type node struct {
 }
 
 func newBed() *bed {
-	return &bed{spaces: map[string]*space{}, nodes: map[string]*node{}, podsOf: map[string]string{}, fabric: &fabric{}}
+	return &bed{spaces: map[string]*space{}, nodes: map[string]*node{}, podsOf: map[string]string{}, fabric: &fabric{},
+		guests: map[string]*guest{}, processes: map[int]*process{}}
 }
 
 func (b *bed) find(name string) (*space, error) {
@@ -48,11 +53,16 @@ func (b *bed) remember(name string, s *space) error {
 	return nil
 }
 
-// forget removes a space with all its interfaces. A space that does not exist is no error.
+// forget removes a space with all its interfaces and started processes. A space that does not exist is no error.
 func (b *bed) forget(name string) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	if s := b.spaces[name]; s != nil {
+		for _, p := range b.processes {
+			if p.space == name {
+				_ = p.signal(syscall.SIGKILL)
+			}
+		}
 		s.close()
 		delete(b.spaces, name)
 		delete(b.podsOf, name)

@@ -37,15 +37,9 @@ func (b *bed) runCommand(request commandRequest) (any, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), commandLimit)
 	defer cancel()
-	command := exec.CommandContext(ctx, request.Command, request.Args...)
-	command.Env = []string{}
-	for name, value := range request.Env {
-		command.Env = append(command.Env, name+"="+value)
-	}
+	command := commandOf(ctx, request)
 	var stdout, stderr bytes.Buffer
-	command.Stdin, command.Stdout, command.Stderr = strings.NewReader(request.Stdin), &stdout, &stderr
-	// The signal is sent when the thread ends, which waits for the command.
-	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	command.Stdout, command.Stderr = &stdout, &stderr
 	command.WaitDelay = time.Second
 	err = s.run(command.Run)
 	var exit *exec.ExitError
@@ -53,4 +47,16 @@ func (b *bed) runCommand(request commandRequest) (any, error) {
 		return nil, fmt.Errorf("%s: %w", request.Command, err)
 	}
 	return commandAnswer{command.ProcessState.ExitCode(), stdout.String(), stderr.String()}, nil
+}
+
+func commandOf(ctx context.Context, request commandRequest) *exec.Cmd {
+	command := exec.CommandContext(ctx, request.Command, request.Args...)
+	command.Env = []string{}
+	for name, value := range request.Env {
+		command.Env = append(command.Env, name+"="+value)
+	}
+	command.Stdin = strings.NewReader(request.Stdin)
+	// The signal is sent when the thread ends, which waits for the command.
+	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	return command
 }

@@ -129,6 +129,10 @@ func allowIPv6() error {
 	return nil
 }
 
+func disableIPv6(name string) error {
+	return os.WriteFile("/proc/sys/net/ipv6/conf/"+name+"/disable_ipv6", []byte("1"), 0)
+}
+
 func up(name string) error {
 	link, err := netlink.LinkByName(name)
 	if err != nil {
