@@ -17,7 +17,9 @@ COPY package.json package-lock.json ./
 RUN --mount=type=cache,target=/root/.npm npm ci --no-audit --no-fund
 COPY . .
 ARG TARGETARCH
-RUN --mount=type=cache,target=/root/.cache npm run build -- "$TARGETARCH"
+# Pods start holdfast-packets by its path, which must be the same for all architectures.
+RUN --mount=type=cache,target=/root/.cache --mount=type=cache,target=/root/go/pkg/mod npm run build -- "$TARGETARCH" && \
+    mv "dist/packets/holdfast-packets-linux-$TARGETARCH" dist/packets/holdfast-packets
 
 FROM ${RUNTIME_IMAGE}
 WORKDIR /opt/holdfast

@@ -1,10 +1,11 @@
 // `node build.js [amd64|arm64]…` writes into dist/: holdfast.js with one more file for each process and for shared code;
-// kubectl-holdfast.cjs, the kubectl plugin; cni/, the CNI plugin for these architectures of nodes, by default for all;
-// sbom.cdx.json and THIRD-PARTY-LICENSES.txt.
+// kubectl-holdfast.cjs, the kubectl plugin; cni/ and packets/, the CNI plugin and holdfast-packets for these architectures
+// of nodes, by default for all; sbom.cdx.json and THIRD-PARTY-LICENSES.txt.
 import { chmod, rm, stat } from 'node:fs/promises';
 import { build } from 'esbuild';
 import { writeThirdParties } from './build/third-parties.js';
 import { buildPlugin } from './cni/plugin/build.js';
+import { buildPackets } from './guest/packets/build.js';
 
 // An earlier build may have left chunks that are no longer used.
 await rm('dist', { recursive: true, force: true });
@@ -58,7 +59,11 @@ const outputs = { ...processes.metafile.outputs, ...cli.metafile.outputs };
 await writeThirdParties('dist', { inputs, outputs: { ...outputs, ...page.metafile.outputs } });
 
 const files = Object.entries(outputs).map(([path, { bytes }]) => ({ path, bytes }));
-for (const path of await buildPlugin('dist/cni', process.argv.slice(2)))
-  files.push({ path, bytes: (await stat(path)).size });
+const architectures = process.argv.slice(2);
+const programs = [
+  ...(await buildPlugin('dist/cni', architectures)),
+  ...(await buildPackets('dist/packets', architectures)),
+];
+for (const path of programs) files.push({ path, bytes: (await stat(path)).size });
 files.sort((a, b) => b.bytes - a.bytes);
 for (const { path, bytes } of files) console.log(`${(bytes / 1024).toFixed(0).padStart(6)} KiB  ${path}`);

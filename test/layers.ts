@@ -36,6 +36,7 @@ const LAYERS: readonly LayerRule[] = [
   { root: 'ipam', imports: [...SHARED, 'admission'] },
   { root: 'capacity', imports: SHARED },
   { root: 'cni/plugin', imports: [] },
+  { root: 'guest/packets', imports: [] },
   { root: 'cni', imports: SHARED },
   {
     root: 'cli',

@@ -57,7 +57,7 @@ describe('The container image', function () {
   }
 
   async function checksums(path: string): Promise<[string, string][]> {
-    const names = (await filesIn(path)).filter((name) => !name.startsWith('cni/'));
+    const names = (await filesIn(path)).filter((name) => !/^(cni|packets)\//.test(name));
     const hash = async (name: string) =>
       createHash('sha256')
         .update(await readFile(join(path, name)))
@@ -65,7 +65,7 @@ describe('The container image', function () {
     return Promise.all(names.map(async (name): Promise<[string, string]> => [name, await hash(name)]));
   }
 
-  it('has the executable, the kubectl plugin, the CNI plugin of its architecture, licences and an SBOM', () => {
+  it('has the executable, the kubectl plugin, the Go programs of its architecture, licences and an SBOM', () => {
     const named = files.filter((path) => !/^opt\/holdfast\/dist\/[\w-]+-[A-Z0-9]{8}\.js$/.test(path));
     expect(named).to.deep.equal(
       [
@@ -74,6 +74,7 @@ describe('The container image', function () {
         'dist/holdfast.js',
         'dist/kubectl-holdfast.cjs',
         `dist/cni/holdfast-linux-${ARCHITECTURE}`,
+        'dist/packets/holdfast-packets',
         'dist/THIRD-PARTY-LICENSES.txt',
         'dist/sbom.cdx.json',
       ]
@@ -82,11 +83,12 @@ describe('The container image', function () {
     );
   });
 
-  it('is built to the same bytes again, apart from the CNI plugin of another architecture', async () => {
+  it('is built to the same bytes again, apart from the Go programs of another architecture', async () => {
     const built = join(folder, 'build');
     const { status, stderr } = spawnSync('node', ['build.js', OTHER], { cwd: built, encoding: 'utf8' });
     expect(status, stderr).to.equal(0);
     expect(await readdir(join(built, 'dist', 'cni'))).to.deep.equal([`holdfast-linux-${OTHER}`]);
+    expect(await readdir(join(built, 'dist', 'packets'))).to.deep.equal([`holdfast-packets-linux-${OTHER}`]);
     expect(await checksums(join(built, 'dist'))).to.deep.equal(await checksums(join(root, HOLDFAST, 'dist')));
   });
 
@@ -164,6 +166,12 @@ describe('The container image', function () {
       const plugin = `/opt/holdfast/dist/cni/holdfast-linux-${ARCHITECTURE}`;
       const { stdout, stderr } = await image.run({ entrypoint: [plugin], args: [] });
       expect(stdout + stderr).to.include('CNI_COMMAND');
+    });
+
+    it('has a program for packets that runs without a C library', async () => {
+      const program = '/opt/holdfast/dist/packets/holdfast-packets';
+      const { stdout, stderr } = await image.run({ entrypoint: [program], args: ['extra'] });
+      expect(stdout + stderr).to.include('unexpected argument');
     });
 
     it('runs as user 1000 without capabilities, and cannot write', async () => {
