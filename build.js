@@ -4,6 +4,7 @@
 import { chmod, rm, stat } from 'node:fs/promises';
 import { build } from 'esbuild';
 import { writeThirdParties } from './build/third-parties.js';
+import { buildPage, textOf } from './cli/ui/page/build.js';
 import { buildPlugin } from './cni/plugin/build.js';
 import { buildPackets } from './guest/packets/build.js';
 
@@ -34,16 +35,7 @@ const processes = await build({
   banner: { js: "import{createRequire as makeRequire}from'node:module';const require=makeRequire(import.meta.url);" },
 });
 // The web page of the plugin is a text inside of it.
-const page = await build({
-  ...usual,
-  entryPoints: ['cli/ui/page/main.tsx', 'cli/ui/page/page.css'],
-  platform: 'browser',
-  target: 'es2023',
-  tsconfig: 'cli/ui/page/tsconfig.json',
-  outdir: 'page',
-  write: false,
-});
-const textOf = (ending) => JSON.stringify(page.outputFiles.find(({ path }) => path.endsWith(ending)).text);
+const page = await buildPage(usual);
 // One file, which may be installed in any folder under a name without extension: outside of a package, Node treats it as CommonJS.
 const KUBECTL_PLUGIN = 'dist/kubectl-holdfast.cjs';
 const cli = await build({
@@ -51,7 +43,7 @@ const cli = await build({
   entryPoints: ['cli/main.ts'],
   outfile: KUBECTL_PLUGIN,
   format: 'cjs',
-  define: { UI_PAGE_SCRIPT: textOf('.js'), UI_PAGE_STYLE: textOf('.css') },
+  define: { UI_PAGE_SCRIPT: JSON.stringify(textOf(page, '.js')), UI_PAGE_STYLE: JSON.stringify(textOf(page, '.css')) },
 });
 await chmod(KUBECTL_PLUGIN, 0o755);
 const inputs = { ...processes.metafile.inputs, ...page.metafile.inputs, ...cli.metafile.inputs };

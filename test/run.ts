@@ -11,8 +11,8 @@ const MINUTE_MS = 60_000;
 /** All tests of the tree but those of the e2e phase. A list of folders would leave new ones out. */
 const UNIT_TESTS = '!(node_modules|dist|out)/**/*.test.ts';
 const UNIT_HOOKS = './test/unhandled-rejections.ts';
-/** Not in the image, or thousands of random cases of our logic, which does not depend on the version of Node.js. */
-const NOT_LTS = ['{e2e,manifests,release,test}/**', '**/{fuzz,*.model,*.property}.test.ts'];
+/** Not in the image, or in a browser, or thousands of random cases of our logic, which does not depend on the version of Node.js. */
+const NOT_LTS = ['{e2e,manifests,release,test}/**', '**/{fuzz,*.browser,*.model,*.property}.test.ts'];
 
 type Name = 'check' | 'unit-lts' | 'unit' | 'e2e';
 /** Phases of one list run at the same time. */

@@ -163,7 +163,7 @@ describe('The server of the web page', () => {
   });
 
   it('says which port is in use', async () => {
-    const other = startUi(new WatchedCluster(), port);
+    const other = startUi(new WatchedCluster(), { port });
     await other.then(
       () => expect.fail('two servers listen on one port'),
       (error: unknown) => expect(String(error)).to.include(`cannot listen on 127.0.0.1:${port}`).and.include('--port'),

@@ -105,8 +105,10 @@ export class UiPage {
     });
   }
 
-  static async open(browser: Browser, url: string, colorScheme: 'light' | 'dark' = 'light'): Promise<UiPage> {
-    const context = await browser.newContext({ colorScheme, viewport: { width: 1100, height: 760 } });
+  static async open(browser: Browser, url: string, initScript = ''): Promise<UiPage> {
+    const context = await browser.newContext({ viewport: { width: 1100, height: 760 } });
+    // before the scripts of the page
+    await context.addInitScript(initScript);
     const opened = new UiPage(await context.newPage());
     await opened.page.goto(url, { waitUntil: 'commit' });
     await opened.page.getByText('Live', { exact: true }).waitFor();

@@ -22,7 +22,8 @@ export function AddressMap({ pool, shown, at }: MapProps): VNode {
   const [pointed, setPointed] = useState<number>();
   const grid = useRef<HTMLDivElement>(null);
   const hasFocus = useRef(false);
-  useEffect(
+  // before the next key press, which moves from there
+  useLayoutEffect(
     () =>
       setActive(
         Math.max(

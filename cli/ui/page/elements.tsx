@@ -1,4 +1,5 @@
 import type { ComponentChildren, VNode } from 'preact';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { BoundedList, ClaimRow, ConditionRow, PoolRow } from '../protocol.js';
 import { poolHref, vmHref } from './route.js';
 
@@ -13,12 +14,14 @@ interface TableProps<Row> {
   readonly list: BoundedList<Row>;
   /** Shown in place of an empty table. */
   readonly empty: string;
+  /** What does not change while the row is about the same object: a row with a new key is a new element, without the focus. */
   readonly keyOf: (row: Row) => string;
 }
 
 /** A table of a list; the first column names the row. */
 export function Table<Row>({ caption, columns, list, empty, keyOf }: TableProps<Row>): VNode {
   if (list.total === 0) return <p class="empty">{empty}</p>;
+  const keys = uniqueKeys(list.rows.map(keyOf));
   return (
     <div class="table" role="region" aria-label={caption} tabIndex={0}>
       <table>
@@ -36,10 +39,10 @@ export function Table<Row>({ caption, columns, list, empty, keyOf }: TableProps<
           </tr>
         </thead>
         <tbody>
-          {list.rows.map((row) => (
-            <tr key={keyOf(row)}>
-              {columns.map(({ title, cell }, index) =>
-                index === 0 ? (
+          {list.rows.map((row, index) => (
+            <tr key={keys[index]}>
+              {columns.map(({ title, cell }, column) =>
+                column === 0 ? (
                   <th scope="row" key={title}>
                     {cell(row)}
                   </th>
@@ -53,6 +56,16 @@ export function Table<Row>({ caption, columns, list, empty, keyOf }: TableProps<
       </table>
     </div>
   );
+}
+
+/** Numbers equal keys. */
+function uniqueKeys(keys: readonly string[]): string[] {
+  const counts = new Map<string, number>();
+  return keys.map((key) => {
+    const count = (counts.get(key) ?? 0) + 1;
+    counts.set(key, count);
+    return `${key} ${count}`;
+  });
 }
 
 export function Problems({ problems }: { problems: readonly ConditionRow[] }): VNode | null {
@@ -187,7 +200,10 @@ export function timeText(time: number | string): string {
   return Number.isNaN(date.getTime()) ? '' : date.toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'medium' });
 }
 
-/** A field that narrows a list or searches, without a key press too many. */
+/**
+ * A field that narrows a list or searches, without a key press too many. What the user writes stays, even while updates of the view arrive:
+ * `value` follows it later, by way of the address of the page.
+ */
 export function SearchField({
   label,
   value,
@@ -197,9 +213,19 @@ export function SearchField({
   value: string;
   onInput: (text: string) => void;
 }): VNode {
+  const input = useRef<HTMLInputElement>(null);
+  const sent = useRef('');
+  useLayoutEffect(() => {
+    if (input.current !== null && value !== sent.current) input.current.value = value;
+    sent.current = value;
+  }, [value]);
+  const send = (text: string) => {
+    sent.current = text;
+    onInput(text);
+  };
   return (
     <label class="search">
-      {label} <input type="search" value={value} onInput={({ currentTarget }) => onInput(currentTarget.value)} />
+      {label} <input type="search" ref={input} onInput={({ currentTarget }) => send(currentTarget.value)} />
     </label>
   );
 }

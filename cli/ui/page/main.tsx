@@ -1,8 +1,8 @@
 import { render, type VNode } from 'preact';
-import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { PartStatus, ServerView } from '../protocol.js';
 import { SearchField } from './elements.jsx';
-import { readRoute, type Route, viewQuery } from './route.js';
+import { placeOf, readRoute, type Route, viewQuery } from './route.js';
 import { type Connection, useView } from './use-view.js';
 import { Pool, Pools, Search, type SetParam, Vm, Vms, Waiting } from './views.jsx';
 
@@ -14,7 +14,7 @@ const LINKS = [
 
 function App(): VNode {
   const [route, setParam] = useRoute();
-  const { view, connection } = useView(viewQuery(route));
+  const { view, connection } = useView(viewQuery(route), placeOf(route));
   const title = titleOf(route);
   const heading = useHeadingFocus(title);
   return (
@@ -37,7 +37,12 @@ function App(): VNode {
           <SearchField
             label="Search"
             value={route.view === 'search' ? (route.params.get('q') ?? '') : ''}
-            onInput={(text) => location.replace(`#/search?${new URLSearchParams({ q: text }).toString()}`)}
+            onInput={(text) => {
+              const href = `#/search?${new URLSearchParams({ q: text }).toString()}`;
+              // "back" leads to the view from which the search began
+              if (readRoute(location.hash).view === 'search') location.replace(href);
+              else location.assign(href);
+            }}
           />
         </div>
         <p role="status" class={`connection ${connection}`}>
@@ -49,7 +54,7 @@ function App(): VNode {
           {title}
         </h1>
         <Parts parts={view?.parts ?? []} />
-        {view?.view === route.view ? <Body view={view} route={route} setParam={setParam} /> : <p>Loading…</p>}
+        {view !== undefined ? <Body view={view} route={route} setParam={setParam} /> : <p>Loading…</p>}
       </main>
     </>
   );
@@ -122,7 +127,8 @@ function useRoute(): [Route, SetParam] {
 function useHeadingFocus(title: string) {
   const heading = useRef<HTMLHeadingElement>(null);
   const isFirst = useRef(true);
-  useEffect(() => {
+  // before the next key press
+  useLayoutEffect(() => {
     document.title = `${title} – Holdfast`;
     // whoever types into a search field continues to type
     if (!isFirst.current && !(document.activeElement instanceof HTMLInputElement)) heading.current?.focus();

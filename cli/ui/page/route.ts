@@ -28,6 +28,11 @@ export function viewQuery({ view, namespace, name, params }: Route): string {
   return query.toString();
 }
 
+/** What a view is about. Its parameters only choose a part of it. */
+export function placeOf({ view, namespace, name }: Route): string {
+  return [view, namespace, name].join('/');
+}
+
 export function poolHref(name: string, at?: { readonly first: string; readonly bits: number }): string {
   const query = at === undefined ? '' : `?${new URLSearchParams({ at: at.first, bits: String(at.bits) }).toString()}`;
   return `#/pool/${encodeURIComponent(name)}${query}`;

@@ -5,9 +5,12 @@ import type { ServerView } from '../protocol.js';
 /** `ended`: the server has stopped, or does not know this browser any more. */
 export type Connection = 'connecting' | 'live' | 'lost' | 'ended';
 
-/** Follows a view on the server while the page is visible: browsers open only a few connections to a host. */
-export function useView(query: string): { view: ServerView | undefined; connection: Connection } {
-  const [view, setView] = useState<ServerView>();
+/**
+ * Follows a view on the server while the page is visible: browsers open only a few connections to a host.
+ * @param place what the query is about: until the server answers, what it sent for the same place stays
+ */
+export function useView(query: string, place: string): { view: ServerView | undefined; connection: Connection } {
+  const [shown, setShown] = useState<{ place: string; view: ServerView }>();
   const [connection, setConnection] = useState<Connection>('connecting');
   const isVisible = useIsVisible();
   useEffect(() => {
@@ -16,7 +19,7 @@ export function useView(query: string): { view: ServerView | undefined; connecti
     let current: ServerView | undefined;
     const show = (next: ServerView) => {
       current = next;
-      setView(next);
+      setShown({ place, view: next });
       setConnection('live');
     };
     source.addEventListener('snapshot', ({ data }: MessageEvent<string>) => show(JSON.parse(data) as ServerView));
@@ -27,7 +30,7 @@ export function useView(query: string): { view: ServerView | undefined; connecti
     source.addEventListener('error', () => setConnection(source.readyState === EventSource.CLOSED ? 'ended' : 'lost'));
     return () => source.close();
   }, [query, isVisible]);
-  return { view, connection };
+  return { view: shown?.place === place ? shown.view : undefined, connection };
 }
 
 function useIsVisible(): boolean {

@@ -195,7 +195,7 @@ export function Search({ view, route }: ViewProps<SearchView>): VNode {
       columns={HIT_COLUMNS}
       list={view.hits}
       empty={empty}
-      keyOf={({ kind, text, detail }) => `${kind} ${text} ${detail}`}
+      keyOf={({ kind, href }) => `${kind} ${href}`}
     />
   );
 }

@@ -3,6 +3,7 @@ import { type IncomingHttpHeaders, request as httpRequest } from 'node:http';
 import jsonpatch, { type Operation } from 'fast-json-patch';
 import { Client } from '../../../kube/client.js';
 import { systemClock } from '../../../kube/clock.js';
+import type { PageFiles } from '../page-files.js';
 import type { ServerView } from '../protocol.js';
 import { Ui } from '../serve-ui.js';
 import type { WatchedCluster } from './watched-cluster.js';
@@ -13,9 +14,10 @@ export interface Answer {
   readonly body: string;
 }
 
-/** The server on a free port. */
-export function startUi(cluster: WatchedCluster, port = 0): Promise<Ui> {
-  const page = { script: '// page', style: '/* page */' };
+const NO_PAGE: PageFiles = { script: '// page', style: '/* page */' };
+
+/** The server, by default on a free port. */
+export function startUi(cluster: WatchedCluster, { port = 0, page = NO_PAGE } = {}): Promise<Ui> {
   const client = new Client(cluster);
   const deps = { client, clock: systemClock, random: Math.random, randomBytes, page };
   return Ui.start(deps, { port, namespace: 'mine' });
