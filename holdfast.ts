@@ -14,6 +14,7 @@ async function createComponents(request: ServingCommand, context: ProcessContext
   if (request.process === 'agent') return [(await import('./cni/agent/main.js')).createAgent(context, request.config)];
   if (request.process === 'capacity')
     return [(await import('./capacity/main.js')).createCapacity(context, request.config)];
+  if (request.process === 'guest') return [(await import('./guest/main.js')).createGuest(context, request.config)];
   const { process, config } = request;
   const parts: Component[] = [];
   if (process === 'webhook' || process === 'all')
@@ -21,6 +22,7 @@ async function createComponents(request: ServingCommand, context: ProcessContext
   if (process === 'ipam' || process === 'all') parts.push((await import('./ipam/main.js')).createIpam(context, config));
   if (process === 'controller' || process === 'all')
     parts.push((await import('./controller/main.js')).createController(context, config));
+  if (process === 'all') parts.push((await import('./guest/main.js')).createGuest(context, config));
   return parts;
 }
 

@@ -16,11 +16,25 @@ export interface VmInterface {
   state?: string;
   /** As the user wrote it; absent: KubeVirt generates one at each start. */
   macAddress?: string;
+  /** Present for an interface that the guest owns itself: its launcher has no such interface. */
+  sriov?: object;
+}
+
+/** A cloud-init disk, as far as its network data is concerned. */
+export interface CloudInitSource {
+  networkDataSecretRef?: { name?: string };
+}
+
+export interface VmVolume {
+  name?: string;
+  cloudInitNoCloud?: CloudInitSource;
+  cloudInitConfigDrive?: CloudInitSource;
 }
 
 export interface VmiSpec {
   networks?: VmNetwork[];
   domain?: { devices?: { interfaces?: VmInterface[] } };
+  volumes?: VmVolume[];
 }
 
 export interface VirtualMachine extends KubeObject {
@@ -30,7 +44,11 @@ export interface VirtualMachine extends KubeObject {
 export interface VmiInterfaceStatus {
   name?: string;
   podInterfaceName?: string;
+  /** Where KubeVirt has it from: a list like `domain, guest-agent, multus-status`. */
   infoSource?: string;
+  mac?: string;
+  /** The addresses of the launcher's interface, or those that the guest agent reports. */
+  ipAddresses?: string[];
 }
 
 export interface VirtualMachineInstance extends KubeObject {

@@ -9,7 +9,7 @@ import { kustomizeBase } from './testing/render.js';
 const READ = 'get list watch';
 const WATCH = 'list watch';
 const ALL: Account = { namespace: 'holdfast-system', name: 'holdfast-all' };
-const REPLACED = ['holdfast-controller', 'holdfast-webhook', 'holdfast-ipam'];
+const REPLACED = ['holdfast-controller', 'holdfast-webhook', 'holdfast-ipam', 'holdfast-guest'];
 
 /** What it may do and, without a verb, what it must not be able to do. */
 const RIGHTS_OF_ALL: Record<string, string> = {
@@ -55,12 +55,13 @@ const RIGHTS_OF_ALL: Record<string, string> = {
   'daemonsets.apps@holdfast-agents': '',
 };
 
-/** One right that each of controller, webhook and ipam needs, for the cluster and for their namespace. */
+/** One right that each of controller, webhook, ipam and guest needs, for the cluster and for their namespace. */
 const RIGHTS_OF_EACH = [
   ['ipamclaims.k8s.cni.cncf.io', 'create'],
   ['leases.coordination.k8s.io@holdfast-system=holdfast-controller', 'update'],
   ['mutatingwebhookconfigurations.admissionregistration.k8s.io=holdfast-webhook', 'patch'],
   ['secrets.@holdfast-system=holdfast-webhook-tls', 'update'],
+  ['leases.coordination.k8s.io@holdfast-system=holdfast-guest', 'update'],
   ['addressleases.ipam.holdfast.dev', 'create'],
   ['secrets.@holdfast-system=holdfast-ipam-tls', 'update'],
   ['configmaps.@holdfast-system=holdfast-policies', 'list'],

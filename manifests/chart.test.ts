@@ -125,6 +125,7 @@ describe('The Helm chart', function () {
       [{ webhook: replicated }, [...ofProcess, 'replicas: 7']],
       [{ ipam: replicated }, ofHeap],
       [{ capacity: replicated }, [...ofProcess, 'replicas: 7']],
+      [{ guest: replicated }, [...ofProcess, 'replicas: 7']],
       [{ agent: process }, ofProcess],
       [{ allInOne: { ...replicated, enabled: true } }, ofHeap],
       [

@@ -170,15 +170,49 @@ const RIGHTS_OF_CAPACITY: Record<string, string> = {
   'clusterroles.rbac.authorization.k8s.io': '',
 };
 
+const RIGHTS_OF_GUEST: Record<string, string> = {
+  'virtualmachines.kubevirt.io': WATCH,
+  'virtualmachineinstances.kubevirt.io': WATCH,
+  'virtualmachineinstances.kubevirt.io/status': '',
+  'kubevirts.kubevirt.io': WATCH,
+  'network-attachment-definitions.k8s.cni.cncf.io': WATCH,
+  'ipamclaims.k8s.cni.cncf.io': WATCH,
+  'ipamclaims.k8s.cni.cncf.io/status': '',
+  'addresspools.ipam.holdfast.dev': WATCH,
+  'addresspools.ipam.holdfast.dev/status': '',
+  'addressleases.ipam.holdfast.dev': '',
+  'addressblocks.ipam.holdfast.dev': '',
+  'pods.': '',
+  'pods./exec': '',
+  'namespaces.': WATCH,
+  'nodes.': '',
+  'configmaps.': '',
+  'configmaps.@holdfast-system=holdfast-policies': '',
+  'events.': 'create patch',
+  'serviceaccounts./token@holdfast-system=holdfast-guest': '',
+  'secrets.': '',
+  'secrets.@holdfast-system': '',
+  'secrets.@holdfast-system=holdfast-ipam-tls': '',
+  'leases.coordination.k8s.io': '',
+  'leases.coordination.k8s.io@holdfast-system': 'create',
+  'leases.coordination.k8s.io@holdfast-system=holdfast-guest': 'get create update',
+  'leases.coordination.k8s.io@holdfast-system=holdfast-ipam': 'create',
+  'mutatingwebhookconfigurations.admissionregistration.k8s.io': '',
+  'validatingadmissionpolicies.admissionregistration.k8s.io': '',
+  'clusterroles.rbac.authorization.k8s.io': '',
+};
+
 const IPAM: Account = { namespace: 'holdfast-system', name: 'holdfast-ipam' };
 const WEBHOOK: Account = { namespace: 'holdfast-system', name: 'holdfast-webhook' };
 const CONTROLLER: Account = { namespace: 'holdfast-system', name: 'holdfast-controller' };
 const CAPACITY: Account = { namespace: 'holdfast-system', name: 'holdfast-capacity' };
+const GUEST: Account = { namespace: 'holdfast-system', name: 'holdfast-guest' };
 const AGENT: Account = { namespace: 'holdfast-agents', name: 'holdfast-agent' };
 const RIGHTS: [Account, Record<string, string>][] = [
   [IPAM, RIGHTS_OF_IPAM],
   [AGENT, RIGHTS_OF_AGENTS],
   [CAPACITY, RIGHTS_OF_CAPACITY],
+  [GUEST, RIGHTS_OF_GUEST],
   [WEBHOOK, RIGHTS_OF_WEBHOOK],
   [CONTROLLER, RIGHTS_OF_CONTROLLER],
 ];
@@ -202,8 +236,8 @@ describe('the rights of the identities of Holdfast, on a kube-apiserver', functi
       );
       return (await Promise.all(rights))[1];
     });
-    for (const account of [IPAM, AGENT, CAPACITY, WEBHOOK, CONTROLLER]) {
-      const key = account === WEBHOOK ? 'namespaces.' : 'pods.';
+    for (const account of [IPAM, AGENT, CAPACITY, GUEST, WEBHOOK, CONTROLLER]) {
+      const key = account === WEBHOOK || account === GUEST ? 'namespaces.' : 'pods.';
       await until('all of them are', () => can(plane.client, account, attributesOf(key, 'list')));
     }
   });
@@ -213,7 +247,14 @@ describe('the rights of the identities of Holdfast, on a kube-apiserver', functi
   for (const [account, rights] of RIGHTS) itHas(() => plane.client, account, rights);
 
   it('only ipam and agents may lease addresses, and only ipam may serve pools or write the status of claims', async () => {
-    for (const name of ['holdfast-controller', 'holdfast-webhook', 'holdfast-capacity', 'holdfast-agent', 'default']) {
+    for (const name of [
+      'holdfast-controller',
+      'holdfast-webhook',
+      'holdfast-capacity',
+      'holdfast-guest',
+      'holdfast-agent',
+      'default',
+    ]) {
       const account = { ...IPAM, name };
       for (const key of [
         'addressleases.ipam.holdfast.dev',

@@ -49,6 +49,7 @@ describe('the roles of the manifests', () => {
   const written: Record<string, string[]> = {
     webhook: ['mutatingwebhookconfigurations', 'secrets', ...REVIEWS],
     capacity: ['leases', 'nodes/status', ...REVIEWS],
+    guest: ['events', 'leases', ...REVIEWS],
     controller: [
       ...['events', 'ipamclaims', 'leases', ...REVIEWS],
       ...['virtualmachineinstances/finalizers', 'virtualmachines/finalizers'],

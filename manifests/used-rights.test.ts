@@ -26,6 +26,7 @@ const PROCESSES = {
   ipam: 'ipam/main.ts',
   agent: 'cni/agent/main.ts',
   capacity: 'capacity/main.ts',
+  guest: 'guest/main.ts',
 };
 /** Loaded by every process, by holdfast.ts. */
 const EVERY_PROCESS = 'monitoring/serve-metrics.ts';
@@ -63,6 +64,7 @@ const WATCHED_HERE = new RegExp(String.raw`\bresource: (${NAME}),`, 'g');
 /** Shared code that a process imports and does not call. */
 const UNCALLED: Partial<Record<keyof typeof PROCESSES, string[]>> = {
   agent: ['delete addressleases'],
+  guest: ['list configmaps', 'watch configmaps'],
   capacity: ['create addressleases', 'patch addressleases', 'delete addressleases'],
 };
 

@@ -2,10 +2,10 @@ import { expect } from 'chai';
 import { type Environment, readCommandLine } from './command-line.js';
 import type { AgentConfig } from './agent-config.js';
 import { UsageError } from './read-arguments.js';
-import { ALL_SETTINGS } from './config.js';
+import { ALL_SETTINGS } from './all-config.js';
 import { type Setting, variableOf } from './setting.js';
 
-const PROCESSES = 'controller, webhook, ipam, agent, install-plugin, capacity, all';
+const PROCESSES = 'controller, webhook, ipam, agent, install-plugin, capacity, guest, all';
 const SETTINGS = Object.values<Setting<unknown>>(ALL_SETTINGS);
 
 function configOf(args: string[], environment: Environment = {}) {
@@ -68,6 +68,7 @@ describe('readCommandLine', () => {
       auditMaxMiB: 100,
       blockMaxFree: 72,
       excessReleaseDelayMs: 180_000,
+      guestGraceMs: 60_000,
       validationBindAddress: ':9444',
       validationCertDir: undefined,
       validationConfiguration: 'holdfast-ipam',

@@ -1,18 +1,18 @@
 import { type OutputConfiguration, Command } from 'commander';
 import { AGENT_SETTINGS, type AgentConfig } from './agent-config.js';
+import { ALL_SETTINGS, type AllConfig } from './all-config.js';
 import { type BlockConfig, findBlockConfigProblem } from './block-config.js';
 import { CAPACITY_SETTINGS, type CapacityConfig } from './capacity-config.js';
 import { type ClientConfig, findClientConfigProblem } from './client-config.js';
 import {
-  type AllConfig,
   type ControllerConfig,
   type IpamConfig,
   type WebhookConfig,
-  ALL_SETTINGS,
   CONTROLLER_SETTINGS,
   IPAM_SETTINGS,
   WEBHOOK_SETTINGS,
 } from './config.js';
+import { GUEST_SETTINGS, type GuestConfig } from './guest-config.js';
 import { type PortsConfig, findMetricsConfigProblem } from './metrics-config.js';
 import { INSTALL_SETTINGS, type InstallConfig } from './plugin-config.js';
 import { UsageError, readArguments } from './read-arguments.js';
@@ -27,6 +27,7 @@ export type ProcessCommand =
   | { readonly process: 'agent'; readonly config: AgentConfig }
   | { readonly process: 'install-plugin'; readonly config: InstallConfig }
   | { readonly process: 'capacity'; readonly config: CapacityConfig }
+  | { readonly process: 'guest'; readonly config: GuestConfig }
   | { readonly process: 'all'; readonly config: AllConfig };
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -41,7 +42,8 @@ const SUMMARY = {
   agent: 'serve the CNI plugin of one node: return claimed addresses and allocate addresses to pods',
   'install-plugin': "install the CNI plugin on the agent's node, then exit",
   capacity: 'show the number of free addresses on nodes, so that the scheduler counts them',
-  all: 'controller, webhook and ipam in one process',
+  guest: 'give guests the addresses of their claims, and report what guests have',
+  all: 'controller, webhook, ipam and guest in one process',
 } as const;
 
 /**
@@ -90,6 +92,7 @@ function buildProgram(environment: Environment, take: (request: ProcessCommand) 
   add('agent', AGENT_SETTINGS, (config) => take({ process: 'agent', config: checkConfig(config) }));
   add('install-plugin', INSTALL_SETTINGS, (config) => take({ process: 'install-plugin', config }));
   add('capacity', CAPACITY_SETTINGS, (config) => take({ process: 'capacity', config: checkConfig(config) }));
+  add('guest', GUEST_SETTINGS, (config) => take({ process: 'guest', config: checkConfig(config) }));
   add('all', ALL_SETTINGS, (config) => take({ process: 'all', config: checkIpamConfig(config) }));
   return program;
 }

@@ -89,8 +89,6 @@ export interface IpamConfig
   readonly maxDerivedPoolMetrics: number;
 }
 
-export type AllConfig = ControllerConfig & WebhookConfig & IpamConfig;
-
 const HOUR_MS = 3_600_000;
 export const COMMON_SETTINGS: Settings<CommonConfig> = {
   kubeconfig: {
@@ -296,5 +294,3 @@ export const IPAM_SETTINGS: Settings<IpamConfig> = {
     parse: wholeNumber(0, 10_000),
   },
 };
-
-export const ALL_SETTINGS: Settings<AllConfig> = { ...CONTROLLER_SETTINGS, ...WEBHOOK_SETTINGS, ...IPAM_SETTINGS };

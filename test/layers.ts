@@ -35,6 +35,8 @@ const LAYERS: readonly LayerRule[] = [
   { root: 'webhook', imports: [...SHARED, 'admission'] },
   { root: 'ipam', imports: [...SHARED, 'admission'] },
   { root: 'capacity', imports: SHARED },
+  { root: 'guest', imports: SHARED },
+  { root: 'guest/packets', imports: [] },
   { root: 'cni/plugin', imports: [] },
   { root: 'guest/packets', imports: [] },
   { root: 'cni', imports: SHARED },
@@ -58,7 +60,7 @@ const LAYERS: readonly LayerRule[] = [
       'kube/errors.ts',
       'monitoring/serve-metrics.ts',
       'cni/agent/installation/install-command.ts',
-      ...['controller', 'webhook', 'ipam', 'capacity', 'cni/agent'].map(mainOf),
+      ...['controller', 'webhook', 'ipam', 'capacity', 'guest', 'guest/responder', 'cni/agent'].map(mainOf),
     ],
   },
 ];
@@ -136,7 +138,7 @@ export function circlesOf(imports: readonly Import[], nodeOf: (path: string) => 
 /** The folder of a file. A file that lies directly in the folder of a process is a room of its own: `main.ts` is above the folders inside, others below. */
 export function roomOf(path: string): string {
   const folder = posix.dirname(path);
-  return ['ipam', 'controller', 'cni/agent', 'cli', '.'].includes(folder) ? path : folder;
+  return ['ipam', 'controller', 'guest', 'cni/agent', 'cli', '.'].includes(folder) ? path : folder;
 }
 
 function reachableFrom(start: string, targets: ReadonlyMap<string, ReadonlySet<string>>): Set<string> {

@@ -23,6 +23,7 @@ import { silentLogger } from '../kube/log.js';
 import { AGENT_SETTINGS } from '../process/agent-config.js';
 import { CAPACITY_SETTINGS } from '../process/capacity-config.js';
 import { CONTROLLER_SETTINGS, IPAM_SETTINGS, WEBHOOK_SETTINGS } from '../process/config.js';
+import { GUEST_SETTINGS } from '../process/guest-config.js';
 import { INSTALL_SETTINGS } from '../process/plugin-config.js';
 import { createMetrics, type Metrics } from '../process/metrics.js';
 import type { Setting } from '../process/setting.js';
@@ -37,6 +38,7 @@ export const SETTINGS: Readonly<Record<string, readonly Setting<unknown>[]>> = {
   webhook: Object.values(WEBHOOK_SETTINGS),
   ipam: Object.values(IPAM_SETTINGS),
   capacity: Object.values(CAPACITY_SETTINGS),
+  guest: Object.values(GUEST_SETTINGS),
   'install-plugin': Object.values(INSTALL_SETTINGS),
   agent: Object.values(AGENT_SETTINGS),
 };

@@ -56,7 +56,7 @@ export interface Shipped extends Manifest {
 }
 
 /** The processes that Deployments run. */
-export const DEPLOYED = ['controller', 'webhook', 'ipam', 'capacity'] as const;
+export const DEPLOYED = ['controller', 'webhook', 'ipam', 'capacity', 'guest'] as const;
 
 /** The objects that an installation applies. */
 export class Installation {

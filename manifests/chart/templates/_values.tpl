@@ -12,6 +12,7 @@
 {{- $root := .root -}}
 {{- $processes := dict "holdfast-controller" .root.Values.controller "holdfast-webhook" .root.Values.webhook "holdfast-ipam" .root.Values.ipam -}}
 {{- $_ := set $processes "holdfast-capacity" .root.Values.capacity -}}
+{{- $_ := set $processes "holdfast-guest" .root.Values.guest -}}
 {{- $_ := set $processes "holdfast-agent" .root.Values.agent -}}
 {{- $_ := set $processes "holdfast-all" .root.Values.allInOne -}}
 {{- range .objects -}}

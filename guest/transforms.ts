@@ -1,0 +1,95 @@
+import type { IPAMClaim } from '../api/ipam-claim.js';
+import type {
+  VirtualMachine,
+  VirtualMachineInstance,
+  VmInterface,
+  VmVolume,
+  VmiInterfaceStatus,
+  VmiSpec,
+} from '../api/kubevirt.js';
+import type { ObjectMeta } from '../api/meta.js';
+import { MAX_VM_NETWORKS } from '../api/limits.js';
+import { identityMetadataOf } from '../cluster/transforms.js';
+
+/** Transforms of objects before this process caches them. Fields that are not named here are dropped. */
+
+/** Characters of a text of a tenant that are kept: more than any valid name, MAC address or IP address has. */
+const MAX_TEXT = 254;
+/** Addresses of an interface. A guest may report more, and what it reports is not trusted. */
+const MAX_ADDRESSES = 16;
+/** Of an address in any notation. */
+const MAX_ADDRESS_LENGTH = 45;
+const PRESENT = Object.freeze({});
+
+export function transformGuestVm({ metadata, spec }: VirtualMachine): VirtualMachine {
+  const { creationTimestamp } = metadata;
+  const small: VirtualMachine = {
+    metadata: { ...identityMetadataOf(metadata), ...(creationTimestamp && { creationTimestamp }) },
+  };
+  const template = spec?.template;
+  if (template?.spec === undefined) return small;
+  return { ...small, spec: { template: { spec: transformGuestSpec(template.spec) } } };
+}
+
+export function transformGuestVmi({ metadata, spec, status }: VirtualMachineInstance): VirtualMachineInstance {
+  const { ownerReferences, creationTimestamp } = metadata;
+  const interfaces = (status?.interfaces ?? []).slice(0, MAX_VM_NETWORKS).map(transformReported);
+  return {
+    metadata: {
+      ...identityMetadataOf(metadata),
+      ...(creationTimestamp && { creationTimestamp }),
+      ...(ownerReferences && { ownerReferences }),
+    },
+    ...(spec && { spec: transformGuestSpec(spec) }),
+    status: { ...(status?.phase !== undefined && { phase: status.phase }), interfaces },
+  };
+}
+
+/** Keeps the whole status, because its conditions are written back as one list. */
+export function transformGuestClaim(claim: IPAMClaim): IPAMClaim {
+  const { managedFields: _dropped, ...metadata } = claim.metadata as ObjectMeta & { managedFields?: unknown };
+  return { ...claim, metadata };
+}
+
+/** Unlike in other processes, every interface is kept: a guest must know all of them. */
+function transformGuestSpec({ networks = [], domain, volumes = [] }: VmiSpec): VmiSpec {
+  const interfaces = domain?.devices?.interfaces ?? [];
+  const disk = volumes.find(({ cloudInitNoCloud, cloudInitConfigDrive }) => cloudInitNoCloud ?? cloudInitConfigDrive);
+  return {
+    networks: networks
+      .slice(0, MAX_VM_NETWORKS)
+      .map(({ name, multus, pod }) => ({
+        name,
+        ...(multus && {
+          multus: { networkName: multus.networkName, ...(multus.default !== undefined && { default: multus.default }) },
+        }),
+        ...(pod && { pod: PRESENT }),
+      })),
+    domain: { devices: { interfaces: interfaces.slice(0, MAX_VM_NETWORKS).map(transformInterface) } },
+    ...(disk && { volumes: [transformDisk(disk)] }),
+  };
+}
+
+function transformInterface({ name, state, macAddress, sriov }: VmInterface): VmInterface {
+  return {
+    name,
+    ...(state !== undefined && { state }),
+    ...(macAddress !== undefined && { macAddress: macAddress.slice(0, MAX_TEXT) }),
+    ...(sriov && { sriov: PRESENT }),
+  };
+}
+
+function transformDisk({ cloudInitNoCloud, cloudInitConfigDrive }: VmVolume): VmVolume {
+  const { name } = (cloudInitNoCloud ?? cloudInitConfigDrive)?.networkDataSecretRef ?? {};
+  const source = name === undefined ? PRESENT : { networkDataSecretRef: { name: name.slice(0, MAX_TEXT) } };
+  return cloudInitNoCloud === undefined ? { cloudInitConfigDrive: source } : { cloudInitNoCloud: source };
+}
+
+function transformReported({ name, mac, infoSource, ipAddresses = [] }: VmiInterfaceStatus): VmiInterfaceStatus {
+  return {
+    ...(name !== undefined && { name: name.slice(0, MAX_TEXT) }),
+    ...(mac !== undefined && { mac: mac.slice(0, MAX_TEXT) }),
+    ...(infoSource !== undefined && { infoSource: infoSource.slice(0, MAX_TEXT) }),
+    ipAddresses: ipAddresses.slice(0, MAX_ADDRESSES).map((text) => text.slice(0, MAX_ADDRESS_LENGTH)),
+  };
+}

@@ -1,0 +1,28 @@
+import { PoolDirectory } from '../ipam/directory/directory.js';
+import { createPersistentIPsGate } from '../cluster/persistent-ips-gate.js';
+import { ADDRESS_POOL_WATCH, NAD_WATCH, NAMESPACE_WATCH } from '../cluster/watch-specs.js';
+import type { GuestConfig } from '../process/guest-config.js';
+import type { ProcessContext } from '../process/context.js';
+import { GUEST_CLAIMS, GUEST_VMIS, GUEST_VMS } from './watch-specs.js';
+
+/** All state of the process, rebuilt from the API server at every start. */
+export type GuestViews = ReturnType<typeof createViews>;
+
+export function createViews({ informers }: Pick<ProcessContext, 'informers'>, config: GuestConfig) {
+  const watched = {
+    vms: informers.get(GUEST_VMS),
+    vmis: informers.get(GUEST_VMIS),
+    claims: informers.get(GUEST_CLAIMS),
+    networks: informers.get(NAD_WATCH),
+    namespaces: informers.get(NAMESPACE_WATCH),
+    pools: informers.get(ADDRESS_POOL_WATCH),
+  };
+  const { pools, networks } = watched;
+  const directory = new PoolDirectory({
+    pools: pools.cache,
+    networks: networks.cache,
+    areNetworksServed: () => networks.isServed,
+  });
+  directory.follow({ pools, networks });
+  return { watched, directory, gate: createPersistentIPsGate(config, informers) };
+}
