@@ -1,4 +1,6 @@
+import { deliveryOf } from './guest-delivery.js';
 import { HOLDFAST_IPAM, ipamSections } from './ipam-delegation.js';
+import { recordsIn } from './json.js';
 import { RESOURCE_NAME_ANNOTATION } from './names.js';
 import { type NetworkAttachmentDefinition, readCniConfig } from './network-attachment.js';
 
@@ -35,22 +37,31 @@ const FIELDS_BY_PLUGIN: ReadonlyMap<string, SegmentFields> = new Map([
 ]);
 
 /**
- * Returns the layer-2 segment of a NAD that delegates IPAM to Holdfast, for messages: `bridge br0` or `interface eth1, VLAN 100`.
+ * Returns the layer-2 segment of a NAD that delegates IPAM to Holdfast or to none, for messages: `bridge br0` or `interface eth1, VLAN 100`.
  * NADs with equal results connect to the same segment on each node. Undefined if the config does not name it.
  */
 export function layer2SegmentOf(nad: NetworkAttachmentDefinition): string | undefined {
   const config = readCniConfig(nad);
   if (!config.ok || config.value === undefined) return undefined;
-  const place = ipamSections(config.value).find(({ type }) => type === HOLDFAST_IPAM);
-  if (place === undefined) return undefined;
-  const { plugin } = place;
-  if (plugin.linkInContainer === true) return undefined;
+  const plugin = servedPlugin(nad, config.value);
+  if (plugin === undefined || plugin.linkInContainer === true) return undefined;
   if (plugin.type === 'sriov') {
     return describeSegment('SR-IOV resource', nad.metadata.annotations?.[RESOURCE_NAME_ANNOTATION], plugin.vlan);
   }
   const fields = typeof plugin.type === 'string' ? FIELDS_BY_PLUGIN.get(plugin.type) : undefined;
   if (fields === undefined) return undefined;
   return describeSegment(fields.kind, plugin[fields.name] ?? fields.fallback, plugin[fields.vlan]);
+}
+
+/** Returns the config of the plugin that delegates IPAM to Holdfast, or that connects guests to a layer-2 network. */
+function servedPlugin(
+  nad: NetworkAttachmentDefinition,
+  config: Record<string, unknown>,
+): Record<string, unknown> | undefined {
+  const ours = ipamSections(config).find(({ type }) => type === HOLDFAST_IPAM);
+  if (ours !== undefined) return ours.plugin;
+  if (deliveryOf(nad).kind !== 'guest') return undefined;
+  return config.plugins === undefined ? config : recordsIn(config.plugins)[0];
 }
 
 function describeSegment(kind: string, name: unknown, vlan: unknown = 0): string | undefined {

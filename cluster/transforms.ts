@@ -1,3 +1,4 @@
+import { type Delivery, deliveryOf } from '../api/guest-delivery.js';
 import { type IpamDelegation, readIpamDelegation } from '../api/ipam-delegation.js';
 import { MAX_REQUESTED_ADDRESSES_LENGTH, MAX_VM_NETWORKS } from '../api/limits.js';
 import { truncate } from '../api/json.js';
@@ -21,6 +22,7 @@ import {
   REQUESTED_ADDRESSES_ANNOTATION,
 } from '../api/names.js';
 import { layer2SegmentOf } from '../api/layer2-segment.js';
+import { type NadGuestOptions, readNadGuestOptions } from '../api/nad-guest-options.js';
 
 /** Its fields are not needed. */
 const POD_NETWORK = Object.freeze({});
@@ -32,9 +34,13 @@ export interface ParsedNad extends KubeObject {
   config: NetworkConfig;
   /** The IPAM to which the NAD delegates. */
   delegation: IpamDelegation;
+  /** Who brings addresses to the interface. */
+  delivery: Delivery;
+  /** Settings for guests whose pool does not set them. */
+  guestOptions?: NadGuestOptions;
   /** Fingerprints of the plugins that delegate IPAM to Holdfast; undefined if the config is a file on the nodes. */
   pluginFingerprints: readonly string[] | undefined;
-  /** The layer-2 segment of the network, if the NAD delegates IPAM to Holdfast and its config names it. */
+  /** The layer-2 segment of the network, if the NAD delegates IPAM to Holdfast or to none, and its config names it. */
   segment?: string;
 }
 
@@ -87,10 +93,13 @@ export function transformNad(nad: NetworkAttachmentDefinition): ParsedNad {
     ...(creationTimestamp !== undefined && { creationTimestamp }),
   };
   const wire = layer2SegmentOf(nad);
+  const guestOptions = readNadGuestOptions(nad);
   return {
     metadata,
     config: parseNetworkConfig(nad),
     delegation: readIpamDelegation(nad),
+    delivery: deliveryOf(nad),
+    ...(guestOptions && { guestOptions }),
     pluginFingerprints: delegatingPluginFingerprints(nad),
     ...(wire !== undefined && { segment: wire }),
   };

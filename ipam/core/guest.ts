@@ -23,14 +23,14 @@ export interface GuestDelivery {
 type Fields<T> = Partial<Record<keyof T, unknown>>;
 
 const FIELD = 'spec.guest';
-/** Short times before renewal, so that changes reach guests; a long lease, so that an outage takes nobody's address. */
+/** Short times before renewal, so that changes reach guests; a long lease, so that guests keep their addresses in an outage. */
 const DEFAULT_TIMES: Readonly<Required<GuestDhcpOptions>> = {
   renewSeconds: 300,
   rebindSeconds: 600,
   leaseSeconds: 86_400,
 };
 /** RFC 8200, section 5: every IPv6 link carries packets of this size. */
-const MIN_IPV6_MTU = 1280;
+export const MIN_IPV6_MTU = 1280;
 const OBJECT_NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 const DOMAIN = /^[A-Za-z0-9_]([-A-Za-z0-9_]{0,61}[A-Za-z0-9_])?(\.[A-Za-z0-9_]([-A-Za-z0-9_]{0,61}[A-Za-z0-9_])?)*$/;
 
@@ -104,7 +104,7 @@ function readDns(value: unknown, problems: PoolProblems): GuestDelivery['dns'] {
   const places = problems.readList(`${field}.search`, fields.search, GUEST_LIMITS.search);
   const search = places.flatMap((place) => {
     const domain = problems.readText(place.field, place.value, 'example.com');
-    if (domain === undefined || (domain.length <= GUEST_LIMITS.domain && DOMAIN.test(domain))) return domain ?? [];
+    if (domain === undefined || isDomain(domain)) return domain ?? [];
     problems.add(
       place.field,
       `${describeValue(domain)} is not a domain: write it like example.com, without a final dot`,
@@ -119,6 +119,11 @@ function readDns(value: unknown, problems: PoolProblems): GuestDelivery['dns'] {
   }
   const nameservers = { field: `${field}.nameservers`, value: fields.nameservers };
   return { nameservers: readAddresses(nameservers, GUEST_LIMITS.nameservers, problems), search };
+}
+
+/** True for a search domain without a final dot. */
+export function isDomain(text: string): boolean {
+  return text.length <= GUEST_LIMITS.domain && DOMAIN.test(text);
 }
 
 function readRoutes(

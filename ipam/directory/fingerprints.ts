@@ -11,9 +11,10 @@ const ofNads = new WeakMap<ParsedNad, string>();
 export function nadFingerprint(nad: ParsedNad): string {
   const known = ofNads.get(nad);
   if (known !== undefined) return known;
-  const { uid, creationTimestamp } = nad.metadata;
+  const { metadata, delegation, delivery, guestOptions, segment } = nad;
+  const { uid, creationTimestamp } = metadata;
   // it is only compared, so a short hash is enough
-  const parts = [objectKey(nad), uid, creationTimestamp, nad.delegation, nad.segment];
+  const parts = [objectKey(nad), uid, creationTimestamp, delegation, delivery, guestOptions, segment];
   const fingerprint = shortHash(JSON.stringify(parts), 32);
   ofNads.set(nad, fingerprint);
   return fingerprint;

@@ -1,6 +1,6 @@
 import type { ParsedNad } from '../../cluster/transforms.js';
 import { isServingNamespace } from './resolution.js';
-import type { EvaluatedPool } from './pool-state.js';
+import { type EvaluatedPool, compiledPool } from './pool-state.js';
 
 /** The pools and NADs of one network. */
 export interface NetworkPools {
@@ -13,15 +13,20 @@ export interface NetworkPools {
 /** Returns the pools whose addresses are used on each layer-2 segment: those that serve a NAD attached to it. */
 export function poolsBySegment(networks: Iterable<NetworkPools>): ReadonlyMap<string, ReadonlySet<EvaluatedPool>> {
   const found = new Map<string, Set<EvaluatedPool>>();
-  for (const { admin, derived, nads } of networks) {
-    for (const { segment, metadata } of nads) {
-      if (segment === undefined) continue;
-      const { namespace = '' } = metadata;
-      const pools = found.get(segment) ?? new Set();
-      found.set(segment, pools);
-      for (const pool of derived.get(namespace) ?? []) pools.add(pool);
-      for (const pool of admin) if (isServingNamespace(pool, namespace)) pools.add(pool);
+  for (const network of networks) {
+    for (const nad of network.nads) {
+      if (nad.segment === undefined) continue;
+      const pools = found.get(nad.segment) ?? new Set();
+      found.set(nad.segment, pools);
+      for (const pool of poolsOf(nad, network)) pools.add(pool);
     }
   }
   return found;
+}
+
+function poolsOf({ metadata, delivery }: ParsedNad, { admin, derived }: NetworkPools): readonly EvaluatedPool[] {
+  const { namespace = '' } = metadata;
+  const admins = admin.filter((pool) => isServingNamespace(pool, namespace));
+  if (delivery.kind === 'cni') return [...(derived.get(namespace) ?? []), ...admins];
+  return admins.filter((pool) => compiledPool(pool)?.guest !== undefined);
 }

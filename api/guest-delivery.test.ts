@@ -1,0 +1,115 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { type Delivery, deliveryOf } from './guest-delivery.js';
+
+function delivery(config: unknown): Delivery {
+  return deliveryOf({ metadata: { name: 'n' }, spec: { config: JSON.stringify(config) } });
+}
+
+const bridge = { name: 'blue', type: 'bridge' };
+const list = (...plugins: unknown[]) => ({ name: 'blue', plugins });
+
+const GUEST: { name: string; config: object; disables?: true; plugin?: string }[] = [
+  { name: 'a bridge without an ipam object', config: bridge },
+  { name: 'an empty ipam object', config: { ...bridge, ipam: {} } },
+  { name: 'an empty IPAM type', config: { ...bridge, ipam: { type: '' } } },
+  { name: 'an ipam object that is null', config: { ...bridge, ipam: null } },
+  { name: 'a bridge in a list', config: list({ type: 'bridge' }) },
+  { name: 'a bridge with chained plugins', config: list({ type: 'bridge' }, { type: 'tuning' }, { type: 'sbr' }) },
+  { name: 'a bridge with its interface down', config: { ...bridge, disableContainerInterface: true }, disables: true },
+  { name: 'an interface that is down by a text', config: { ...bridge, disableContainerInterface: 'true' } },
+  { name: 'macvlan', config: { type: 'macvlan' }, plugin: 'macvlan' },
+  { name: 'SR-IOV', config: { type: 'sriov' }, plugin: 'sriov' },
+  { name: 'OVS', config: { type: 'ovs' }, plugin: 'ovs' },
+  { name: 'macvtap', config: { type: 'macvtap' }, plugin: 'macvtap' },
+  { name: "OpenShift's bridge", config: { type: 'cnv-bridge' }, plugin: 'cnv-bridge' },
+];
+
+const NONE: { name: string; config: unknown; why: string }[] = [
+  {
+    name: 'OVN-Kubernetes',
+    config: { type: 'ovn-k8s-cni-overlay' },
+    why: 'its plugin is "ovn-k8s-cni-overlay", not one',
+  },
+  { name: 'Kube-OVN', config: { type: 'kube-ovn' }, why: 'its plugin is "kube-ovn", not one of bridge' },
+  { name: 'ipvlan, whose interfaces share a MAC address', config: { type: 'ipvlan' }, why: '"ipvlan", not one' },
+  { name: 'no type', config: { name: 'blue' }, why: 'its plugin is absent' },
+  { name: 'an empty list', config: list(), why: 'its plugin is absent' },
+  { name: 'plugins that are no list', config: { ...bridge, plugins: 5 }, why: 'its plugin is absent' },
+  { name: 'a plugin that is no object', config: list({ type: 'bridge' }, 5), why: 'spec.config.plugins[1] is 5' },
+  {
+    name: 'an unknown chained plugin',
+    config: list({ type: 'bridge' }, { type: 'x' }),
+    why: '"x" may assign addresses',
+  },
+  {
+    name: 'a bridge after the first plugin',
+    config: list({ type: 'tuning' }, { type: 'bridge' }),
+    why: '"tuning", not',
+  },
+  { name: 'subnets without a type', config: { ...bridge, ipam: { subnets: [] } }, why: 'has subnets but no type' },
+  { name: 'a type that is no text', config: { ...bridge, ipam: { type: 5 } }, why: 'has type but no type' },
+  { name: 'ipam that is no object', config: { ...bridge, ipam: 5 }, why: 'spec.config.ipam is 5' },
+  {
+    name: 'IPAM in a chained plugin',
+    config: list({ type: 'bridge' }, { type: 'sbr', ipam: [] }),
+    why: 'ipam is a list',
+  },
+  { name: 'ipam in capitals', config: { ...bridge, IPAM: { type: 'dhcp' } }, why: 'spec.config.IPAM must be written' },
+  { name: 'a type in capitals', config: { ...bridge, ipam: { Type: 'dhcp' } }, why: 'has Type but no type' },
+  { name: 'plugins in capitals', config: { ...bridge, Plugins: [] }, why: 'spec.config.Plugins must be written' },
+  { name: 'a primary network', config: { ...bridge, role: 'primary' }, why: 'primary user-defined network' },
+];
+
+describe('the delivery of a NAD', () => {
+  for (const { name, config, disables = false, plugin = 'bridge' } of GUEST) {
+    it(`is left to the guest for ${name}`, () => {
+      expect(delivery(config)).to.deep.equal({ kind: 'guest', plugin, disablesContainerInterface: disables });
+    });
+  }
+
+  for (const ipam of [{ type: 'holdfast' }, { type: 'whereabouts' }, { type: 'Holdfast' }]) {
+    it(`is that of the CNI plugin for the IPAM ${ipam.type}`, () => {
+      expect(delivery({ ...bridge, ipam })).to.deep.equal({ kind: 'cni' });
+      expect(delivery(list({ type: 'bridge' }, { type: 'tuning', ipam }))).to.deep.equal({ kind: 'cni' });
+    });
+  }
+
+  for (const { name, config, why } of NONE) {
+    it(`is refused for ${name}`, () => {
+      const found = delivery(config);
+      expect(found.kind).to.equal('none');
+      expect(found).to.have.property('why').that.includes(why);
+    });
+  }
+
+  it('is refused for a config that cannot be read or is a file on the nodes', () => {
+    expect(deliveryOf({ metadata: { name: 'n' }, spec: { config: '{' } }).kind).to.equal('none');
+    expect(deliveryOf({ metadata: { name: 'n' }, spec: {} }).kind).to.equal('none');
+  });
+
+  it('is left to the guest only without any value that may be an IPAM, for any config', () => {
+    const key = fc.constantFrom('ipam', 'IPAM', 'type', 'plugins', 'role', 'name');
+    const text = fc.constantFrom('bridge', 'tuning', 'kube-ovn', '', 'holdfast');
+    const { config } = fc.letrec<{ config: unknown }>((tie) => ({
+      config: fc.oneof(
+        { maxDepth: 3 },
+        text,
+        fc.constantFrom(null, 5, true),
+        fc.array(tie('config'), { maxLength: 3 }),
+        fc.dictionary(key, tie('config'), { maxKeys: 4 }),
+      ),
+    }));
+    fc.assert(
+      fc.property(config, (given) => {
+        const found = delivery(given);
+        if (found.kind !== 'guest') return;
+        const withoutEmpty = JSON.stringify(given)
+          .replaceAll('"ipam":{"type":""}', '')
+          .replaceAll(/"ipam":(\{\}|null)/g, '');
+        expect(withoutEmpty).not.to.match(/ipam/i);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});

@@ -1,0 +1,65 @@
+import { ipamSections } from './ipam-delegation.js';
+import { asList, describeValue, isRecord, truncate } from './json.js';
+import { type NetworkAttachmentDefinition, readCniConfig } from './network-attachment.js';
+
+/** CNI plugins that connect an interface to a layer-2 network and assign no address without an `ipam` object. */
+const LAYER2_PLUGINS = ['bridge', 'cnv-bridge', 'macvlan', 'sriov', 'ovs', 'macvtap'] as const;
+export type Layer2Plugin = (typeof LAYER2_PLUGINS)[number];
+
+/** Plugins after the first one of a list that change an interface but never its addresses. */
+const CHAINED_PLUGINS: readonly unknown[] = ['tuning', 'cnv-tuning', 'bandwidth', 'vrf', 'sbr'];
+
+/** Keys that decide about IPAM. Go reads keys in any case, so another spelling is read by a plugin but not here. */
+const CASE_SENSITIVE_KEYS = ['ipam', 'plugins', 'role', 'type'];
+
+/** Who brings the addresses of a NAD to an interface. */
+export type Delivery =
+  /** The CNI plugin: the NAD delegates IPAM, to Holdfast or another IPAM. */
+  | { kind: 'cni' }
+  /** Nobody on the node: the guest gets them by DHCP or cloud-init, if a pool has `spec.guest`. */
+  | { kind: 'guest'; plugin: Layer2Plugin; disablesContainerInterface: boolean }
+  /** The NAD has no IPAM, and Holdfast must not serve its guests. `why` is a clause about the NAD. */
+  | { kind: 'none'; why: string };
+
+/** Returns how the addresses of a NAD get to an interface. Never throws. */
+export function deliveryOf(nad: NetworkAttachmentDefinition): Delivery {
+  const config = readCniConfig(nad);
+  if (!config.ok) return none(`${config.problem.field} ${config.problem.message}`);
+  if (config.value === undefined) return none('its config is a file on the nodes, which Holdfast cannot read');
+  if (ipamSections(config.value).length > 0) return { kind: 'cni' };
+  const { plugins, role } = config.value;
+  const places: [string, unknown][] = [['spec.config', config.value]];
+  asList(plugins).forEach((plugin, index) => places.push([`spec.config.plugins[${index}]`, plugin]));
+  const problem = places.map(([path, plugin]) => problemOf(path, plugin)).find((found) => found !== undefined);
+  if (problem !== undefined) return none(problem);
+  if (role === 'primary') return none('its network is a primary user-defined network');
+  const [first, ...others] = plugins === undefined ? [config.value] : asList(plugins).filter(isRecord);
+  const plugin = LAYER2_PLUGINS.find((type) => type === first?.type);
+  if (first === undefined || plugin === undefined)
+    return none(`its plugin is ${typeOf(first)}, not one of ${LAYER2_PLUGINS.join(', ')}`);
+  const unknown = others.find(({ type }) => !CHAINED_PLUGINS.includes(type));
+  if (unknown !== undefined) return none(`its plugin ${typeOf(unknown)} may assign addresses`);
+  return { kind: 'guest', plugin, disablesContainerInterface: first.disableContainerInterface === true };
+}
+
+function none(why: string): Delivery {
+  return { kind: 'none', why };
+}
+
+/** Returns why a plugin's config cannot be read with certainty. */
+function problemOf(path: string, plugin: unknown): string | undefined {
+  if (!isRecord(plugin)) return `${path} is ${describeValue(plugin)}`;
+  const misspelled = Object.keys(plugin).find(
+    (key) => !CASE_SENSITIVE_KEYS.includes(key) && CASE_SENSITIVE_KEYS.includes(key.toLowerCase()),
+  );
+  if (misspelled !== undefined) return `${path}.${misspelled} must be written in lower case`;
+  const { ipam = {} } = plugin;
+  if (ipam === null) return undefined;
+  if (!isRecord(ipam)) return `${path}.ipam is ${describeValue(ipam)}`;
+  const [key] = Object.keys(ipam).filter((each) => each !== 'type' || ipam.type !== '');
+  return key === undefined ? undefined : `${path}.ipam has ${truncate(key, 80)} but no type`;
+}
+
+function typeOf(plugin: Record<string, unknown> | undefined): string {
+  return describeValue(plugin?.type);
+}
