@@ -21,6 +21,8 @@ const WHO = {
   controller: 'system:serviceaccount:holdfast-system:holdfast-controller',
   ipam: 'system:serviceaccount:holdfast-system:holdfast-ipam',
   namesake: 'system:serviceaccount:default:holdfast-ipam',
+  guest: 'system:serviceaccount:holdfast-system:holdfast-guest',
+  guestNamesake: 'system:serviceaccount:default:holdfast-guest',
   collector: 'system:serviceaccount:kube-system:generic-garbage-collector',
   /** May write the status of claims in the whole cluster, and nothing else. */
   stranger: 'system:serviceaccount:ovn-kubernetes:ovnkube-cluster-manager',
@@ -94,7 +96,11 @@ describe('the admission policies for claims on the networks of pools, on a kube-
   usePolicyCluster(this, async (started) => {
     cluster = started;
     const tenants = grant('claim-editors', [WHO.tenant], ['ipamclaims', 'ipamclaims/status']);
-    const strangers = grant('status-writers', [WHO.stranger, WHO.namesake], ['ipamclaims/status']);
+    const strangers = grant(
+      'status-writers',
+      [WHO.stranger, WHO.namesake, WHO.guest, WHO.guestNamesake],
+      ['ipamclaims/status'],
+    );
     const { admin } = cluster;
     await createAll(admin, [tenants.role, tenants.here, strangers.role, strangers.everywhere]);
     await admin.create(ADDRESS_POOLS, pool('blue', {}));
@@ -132,6 +138,64 @@ describe('the admission policies for claims on the networks of pools, on a kube-
       const { metadata } = await createClaim('blue');
       const patch = { type: 'merge', body: { status: { ips: [] } } } as const;
       await expectDenial(cluster.admin.patch(IPAM_CLAIMS, metadata, patch, { subresource: 'status' }), undefined);
+    });
+
+    describe('by the guest process of Holdfast', () => {
+      const REFUSAL = 'and it writes nothing else';
+      const condition = (type: string, status = 'True') => ({
+        ...{ type, status, reason: 'Test', message: 'a test', lastTransitionTime: '2026-01-01T00:00:00Z' },
+      });
+      const ALLOCATED = condition('IPsAllocated');
+      const ips = ['10.0.0.5/24'];
+      let claim: IPAMClaim;
+
+      const write = (status: object, person: Person = 'guest') => patchClaim(person, claim, { status }, 'status');
+
+      before(async () => {
+        claim = await createClaim('blue');
+        await patchClaim(
+          'ipam',
+          claim,
+          { status: { ips, ownerPod: { name: 'p' }, conditions: [ALLOCATED] } },
+          'status',
+        );
+        await untilDenied(() => write({ ips: [] }));
+      });
+
+      for (const network of ['blue', 'black']) {
+        it(`may be changed in its three conditions on the network ${network}`, async () => {
+          claim = await createClaim(network);
+          await patchClaim('ipam', claim, { status: { ips, conditions: [ALLOCATED] } }, 'status');
+          const own = ['GuestConfigured', 'GuestServed', 'NetworkDataWritten'].map((type) => condition(type));
+          await expectDenial(write({ conditions: [ALLOCATED, ...own] }), undefined);
+          await expectDenial(write({ conditions: [condition('GuestServed', 'False'), ALLOCATED] }), undefined);
+          await expectDenial(write({ conditions: [ALLOCATED] }), undefined);
+        });
+      }
+
+      const refused: { name: string; status: object }[] = [
+        { name: 'addresses', status: { ips: ['10.0.0.6/24'] } },
+        { name: 'owner pod', status: { ownerPod: { name: 'q' } } },
+        { name: 'condition IPsAllocated', status: { conditions: [condition('IPsAllocated', 'False')] } },
+        { name: 'lack of other conditions', status: { conditions: [ALLOCATED, condition('GuestServedX')] } },
+        { name: 'existence of other conditions', status: { conditions: [condition('GuestServed')] } },
+      ];
+      for (const { name, status } of refused) {
+        it(`may not be changed in its ${name}`, () => expectDenial(write(status), REFUSAL));
+      }
+
+      it('may not be created', async () => {
+        claim = await createClaim('blue');
+        await expectDenial(write({ ips: [], conditions: [condition('GuestServed')] }), REFUSAL);
+      });
+
+      it('may not be changed by a service account of its name in another namespace', async () => {
+        for (const network of ['blue', 'black']) {
+          claim = await createClaim(network);
+          await patchClaim('ipam', claim, { status: { ips } }, 'status');
+          await expectDenial(write({ conditions: [condition('GuestServed')] }, 'guestNamesake'), REFUSAL);
+        }
+      });
     });
 
     it('another IPAM writes it only if RBAC allows it to serve that pool', async () => {

@@ -2,7 +2,8 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { ADDRESS_DRAINING, EventReason, IPS_ALLOCATED, REQUEST_HONOURED } from '../../api/names.js';
 import type { EventRecorder, EventType } from '../../kube/events.js';
 import { claimEventSubjects } from '../../cluster/claim-event-subjects.js';
-import { conditionOf, isEquivalent } from './status.js';
+import { conditionOf } from '../../cluster/claim-conditions.js';
+import { isEquivalent } from './status.js';
 import type { DesiredClaimStatus } from './step.js';
 
 /** An event about a change of a claim's status. */

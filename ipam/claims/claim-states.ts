@@ -2,7 +2,7 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { isBeingDeleted } from '../../api/meta.js';
 import { IPS_ALLOCATED } from '../../api/names.js';
 import type { ObjectChange } from '../../kube/informer.js';
-import { conditionOf } from './status.js';
+import { conditionOf } from '../../cluster/claim-conditions.js';
 
 /** `allocated` and `refused`: what the condition `IPsAllocated` says. `pending`: no IPAM has answered. `deleting`: the claim keeps its addresses until its finalizer is gone. */
 export const CLAIM_STATES = ['allocated', 'deleting', 'pending', 'refused'] as const;

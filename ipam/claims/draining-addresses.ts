@@ -6,7 +6,7 @@ import { isDraining } from '../core/pool.js';
 import { namespaceRefusal } from '../directory/resolution.js';
 import { conditionMessage } from './condition-message.js';
 import type { ClaimObservation } from './observe.js';
-import type { ConditionValue } from './step.js';
+import type { ConditionValue } from '../../cluster/claim-conditions.js';
 
 /** True if the claim has the address in a draining range of the pool that serves it. */
 export function isDrainingFor({ resolution }: Pick<ClaimObservation, 'resolution'>, address: Address): boolean {

@@ -12,7 +12,8 @@ import { readShownAddresses } from './claim-addresses.js';
 import { conditionMessage } from './condition-message.js';
 import { drainingConditionOf, replaceableAddresses } from './draining-addresses.js';
 import { statusChanges } from './status.js';
-import type { DesiredClaimStatus, ClaimStep, ConditionValue } from './step.js';
+import type { ConditionValue } from '../../cluster/claim-conditions.js';
+import type { DesiredClaimStatus, ClaimStep } from './step.js';
 import { type DesiredAddresses, desiredAddressesOf } from './desired-addresses.js';
 
 /** What this sync has learned beyond the caches. */

@@ -12,7 +12,7 @@ import { BY_NETWORK } from './indexes.js';
 import type { LeaseBook, LeaseChange } from '../leases/lease-book.js';
 import type { PoolDirectory } from '../directory/directory.js';
 import { readShownAddresses } from './claim-addresses.js';
-import { conditionOf } from './status.js';
+import { conditionOf } from '../../cluster/claim-conditions.js';
 
 export interface RestoreHoldDependencies {
   claims: Pick<Cache<IPAMClaim>, 'get' | 'list' | 'byIndex'>;

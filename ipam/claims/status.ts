@@ -7,7 +7,8 @@ import {
   LAUNCHERS_VERIFIED,
   REQUEST_HONOURED,
 } from '../../api/names.js';
-import type { DesiredClaimStatus, ConditionValue } from './step.js';
+import { type ConditionValue, conditionOf, conditionsAfter } from '../../cluster/claim-conditions.js';
+import type { DesiredClaimStatus } from './step.js';
 
 /**
  * Returns the parts of a claim's status that are out of date.
@@ -37,24 +38,20 @@ export function statusChanges(claim: IPAMClaim, desired: DesiredClaimStatus, can
  */
 export function statusPatch(claim: IPAMClaim, desired: DesiredClaimStatus, now: number): object {
   const { uid, resourceVersion } = claim.metadata;
-  const own = [IPS_ALLOCATED, REQUEST_HONOURED, LAUNCHERS_VERIFIED, ADDRESS_DRAINING];
-  const conditions = [
-    ...(claim.status?.conditions ?? []).filter(({ type }) => !own.includes(type)),
-    toCondition(claim, IPS_ALLOCATED, { desired: desired.allocated, now }),
-    ...(desired.request ? [toCondition(claim, REQUEST_HONOURED, { desired: desired.request, now })] : []),
-    ...(desired.launchers ? [toCondition(claim, LAUNCHERS_VERIFIED, { desired: desired.launchers, now })] : []),
-    ...(desired.draining ? [toCondition(claim, ADDRESS_DRAINING, { desired: desired.draining, now })] : []),
-  ];
+  const { allocated, request, launchers, draining } = desired;
+  const own = {
+    [IPS_ALLOCATED]: allocated,
+    [REQUEST_HONOURED]: request,
+    [LAUNCHERS_VERIFIED]: launchers,
+    [ADDRESS_DRAINING]: draining,
+  };
+  const conditions = conditionsAfter(claim, own, now);
   const { ownerPod } = desired;
   const owner = ownerPod === undefined ? null : { name: ownerPod };
   return {
     metadata: { uid, resourceVersion },
     status: { ips: desired.ips, conditions, ...(ownerPod !== claim.status?.ownerPod?.name && { ownerPod: owner }) },
   };
-}
-
-export function conditionOf(claim: IPAMClaim, type: string): Condition | undefined {
-  return claim.status?.conditions?.find((found) => found.type === type);
 }
 
 /** The end of a cool-down in a message. */
@@ -75,21 +72,4 @@ export function isEquivalent(found: Condition | undefined, desired: ConditionVal
 /** `Pool blue is full` of `Pool blue is full: 254 of 254 leased`. */
 function messagePrefix(message: string): string {
   return message.split(':')[0] ?? '';
-}
-
-function toCondition(
-  claim: IPAMClaim,
-  type: string,
-  { desired, now }: { desired: ConditionValue; now: number },
-): Condition {
-  const before = conditionOf(claim, type);
-  if (before !== undefined && isEquivalent(before, desired) && before.message === desired.message) return before;
-  const { generation } = claim.metadata;
-  const isSame = before?.status === desired.status;
-  return {
-    type,
-    ...desired,
-    lastTransitionTime: isSame ? before.lastTransitionTime : `${new Date(now).toISOString().slice(0, 19)}Z`,
-    ...(generation !== undefined && { observedGeneration: generation }),
-  };
 }

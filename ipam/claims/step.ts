@@ -1,10 +1,7 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
-import type { Condition } from '../../api/meta.js';
+import type { ConditionValue } from '../../cluster/claim-conditions.js';
 import type { Address, Family } from '../core/address.js';
 import type { LeaseRecord } from '../core/lease.js';
-
-/** The part of a condition that does not depend on the time of the write. */
-export type ConditionValue = Pick<Condition, 'status' | 'reason' | 'message'>;
 
 /** The desired status of a claim. */
 export interface DesiredClaimStatus {

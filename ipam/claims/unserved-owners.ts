@@ -12,7 +12,7 @@ import { IPAM_CLAIMS, VIRTUAL_MACHINES, VIRTUAL_MACHINE_INSTANCES } from '../../
 import { PeriodicTask } from '../../process/periodic-task.js';
 import { OWNER_KIND_NOT_SERVED } from '../../cluster/unserved-owner.js';
 import type { PoolDirectory } from '../directory/directory.js';
-import { conditionOf } from './status.js';
+import { conditionOf } from '../../cluster/claim-conditions.js';
 
 export interface UnservedOwnersDeps {
   readonly claims: Pick<Cache<IPAMClaim>, 'list'>;

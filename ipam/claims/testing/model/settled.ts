@@ -9,7 +9,7 @@ import {
 } from '../../../../api/names.js';
 import { type Address, formatAddress, parseAddress } from '../../../core/address.js';
 import { type Pool, addressesOf, compilePool, isDraining } from '../../../core/pool.js';
-import { conditionOf } from '../../status.js';
+import { conditionOf } from '../../../../cluster/claim-conditions.js';
 import { type Invariants, Violation, leasesHeldBy } from './invariants.js';
 import type { IpamWorld } from './world.js';
 import { bareAddress } from '../../../../test/bare-address.js';

@@ -1,0 +1,62 @@
+import type { IPAMClaim } from '../api/ipam-claim.js';
+import type { Condition } from '../api/meta.js';
+
+/** Conditions of a claim. Several processes write them, each its own types, with the version of the claim as the precondition. */
+
+/** The part of a condition that does not depend on the time of the write. */
+export type ConditionValue = Pick<Condition, 'status' | 'reason' | 'message'>;
+
+/** The conditions of one writer by type. Undefined: the claim must not have it. */
+export type DesiredConditions = Readonly<Record<string, ConditionValue | undefined>>;
+
+export function conditionOf(claim: IPAMClaim, type: string): Condition | undefined {
+  return claim.status?.conditions?.find((found) => found.type === type);
+}
+
+/** True if the claim has exactly the desired conditions of these types. */
+export function hasConditions(claim: IPAMClaim, desired: DesiredConditions): boolean {
+  return Object.entries(desired).every(([type, value]) => isSame(conditionOf(claim, type), value));
+}
+
+/**
+ * Returns the conditions of a claim after a write. Those of other writers stay, in their order.
+ * @param now milliseconds since the epoch
+ */
+export function conditionsAfter(claim: IPAMClaim, desired: DesiredConditions, now: number): Condition[] {
+  const others = (claim.status?.conditions ?? []).filter(({ type }) => !Object.hasOwn(desired, type));
+  const own = Object.entries(desired).flatMap(([type, value]) =>
+    value === undefined ? [] : toCondition(claim, type, { value, now }),
+  );
+  return [...others, ...own];
+}
+
+/**
+ * Creates a merge patch (RFC 7386) of a claim's conditions and of nothing else. The kind requires `status.ips`, so a claim that has no
+ * status yet cannot be patched.
+ */
+export function conditionsPatch(claim: IPAMClaim, desired: DesiredConditions, now: number): object {
+  const { uid, resourceVersion } = claim.metadata;
+  return { metadata: { uid, resourceVersion }, status: { conditions: conditionsAfter(claim, desired, now) } };
+}
+
+function isSame(found: Condition | undefined, value: ConditionValue | undefined): boolean {
+  if (found === undefined || value === undefined) return found === value;
+  return found.status === value.status && found.reason === value.reason && found.message === value.message;
+}
+
+function toCondition(
+  claim: IPAMClaim,
+  type: string,
+  { value, now }: { value: ConditionValue; now: number },
+): Condition {
+  const before = conditionOf(claim, type);
+  if (before !== undefined && isSame(before, value)) return before;
+  const { generation } = claim.metadata;
+  return {
+    type,
+    ...value,
+    lastTransitionTime:
+      before?.status === value.status ? before.lastTransitionTime : `${new Date(now).toISOString().slice(0, 19)}Z`,
+    ...(generation !== undefined && { observedGeneration: generation }),
+  };
+}
