@@ -1,7 +1,7 @@
-// Writes what the bundles and the CNI plugin contain of others: an SBOM (CycloneDX), and the texts of their licences.
+// Writes what the bundles and the Go programs contain of others: an SBOM (CycloneDX), and the texts of their licences.
 import { Buffer } from 'node:buffer';
 import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -11,6 +11,7 @@ import satisfies from 'spdx-satisfies';
 export const ALLOWED = ['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'BlueOak-1.0.0', 'ISC', 'MIT'];
 
 const run = promisify(execFile);
+const PACKETS = join(import.meta.dirname, '..', 'guest', 'packets');
 
 /**
  * Writes `sbom.cdx.json` and `THIRD-PARTY-LICENSES.txt` into a folder.
@@ -21,10 +22,11 @@ export async function writeThirdParties(folder, metafile) {
   const bom = await bomOf(metafile);
   const lock = JSON.parse(await readFile('package-lock.json', 'utf8'));
   for (const component of bom.components) addChecksum(component, lock);
-  const go = await goLibrary();
-  bom.components.push(go);
-  bom.dependencies.push({ ref: go['bom-ref'] });
-  bom.dependencies.find(({ ref }) => ref === bom.metadata.component['bom-ref']).dependsOn.push(go['bom-ref']);
+  const go = [await goLibrary(), ...(await goModules())];
+  bom.components.push(...go);
+  const refs = go.map((component) => component['bom-ref']);
+  bom.dependencies.push(...refs.map((ref) => ({ ref })));
+  bom.dependencies.find(({ ref }) => ref === bom.metadata.component['bom-ref']).dependsOn.push(...refs);
 
   const notices = noticesOf(bom.components);
   for (const component of bom.components) delete component.evidence;
@@ -60,23 +62,52 @@ function addChecksum(component, lock) {
   component.externalReferences = [...(component.externalReferences ?? []), distribution];
 }
 
-/** The standard library of Go, from which the CNI plugin is made. go.mod names no other module. */
+/** The standard library of Go. */
 async function goLibrary() {
   const { stdout } = await run('go', ['env', 'GOVERSION', 'GOROOT']);
   const [version, root] = stdout.trim().split('\n');
-  const text = await readFile(join(root, 'LICENSE'), 'base64');
-  const purl = `pkg:golang/std@${version.replace('go', '')}`;
+  const text = await readFile(join(root, 'LICENSE'), 'utf8');
+  const library = { name: 'std', version: version.replace('go', ''), text };
+  return { ...goComponent(library), description: "Go's standard library, in the CNI plugin and holdfast-packets" };
+}
+
+/** The modules of which holdfast-packets has at least one package. The CNI plugin has none. */
+async function goModules() {
+  const template = '{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}';
+  const options = { cwd: PACKETS, env: { ...process.env, CGO_ENABLED: '0', GOOS: 'linux', GOWORK: 'off' } };
+  const { stdout } = await run('go', ['list', '-mod=readonly', '-deps', '-f', template, '.'], options);
+  const lines = [...new Set(stdout.split('\n'))].filter((line) => line !== '').sort();
+  return Promise.all(
+    lines.map(async (line) => {
+      const [name, version, folder] = line.split(' ');
+      const file = (await readdir(folder)).find((each) => /^licen[cs]e(\.\w+)?$/i.test(each));
+      const text = file === undefined ? '' : await readFile(join(folder, file), 'utf8');
+      return goComponent({ name, version, text });
+    }),
+  );
+}
+
+function goComponent({ name, version, text }) {
+  const purl = `pkg:golang/${name}@${version}`;
+  const content = Buffer.from(text).toString('base64');
   return {
     type: 'library',
-    name: 'std',
-    version: version.replace('go', ''),
+    name,
+    version,
     'bom-ref': purl,
-    description: "Go's standard library, in the CNI plugin",
     scope: 'required',
-    licenses: [{ license: { id: 'BSD-3-Clause', acknowledgement: 'declared' } }],
+    licenses: [{ license: { ...licenceOf(text), acknowledgement: 'declared' } }],
     purl,
-    evidence: { licenses: [{ license: { name: 'file: LICENSE', text: { content: text, encoding: 'base64' } } }] },
+    evidence: { licenses: [{ license: { name: 'file: LICENSE', text: { content, encoding: 'base64' } } }] },
   };
+}
+
+/** Go modules declare no licence: it is recognized by its text. */
+export function licenceOf(text) {
+  if (text.includes('Permission is hereby granted, free of charge')) return { id: 'MIT' };
+  const isBSD = text.includes('Redistribution and use in source and binary forms');
+  if (isBSD && /endorse\s+or\s+promote/.test(text)) return { id: 'BSD-3-Clause' };
+  return { name: 'unknown' };
 }
 
 /** Returns the licence texts of components. @throws {Error} naming each that may not be distributed */

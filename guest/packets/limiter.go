@@ -5,6 +5,8 @@ import "time"
 const (
 	// Of each guest: more than any client sends, little enough that a flood costs nothing.
 	guestBurst, guestRate = 20, 5
+	// Of all hosts that are not in the table.
+	strangerBurst, strangerRate = 200, 100
 )
 
 // limiter is a token bucket.

@@ -1,32 +1,105 @@
 package main
 
-import "net"
+import (
+	"errors"
+	"net"
+	"net/netip"
 
-// packetLink is a link of the kernel.
+	"github.com/mdlayher/packet"
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+// A burst of some hundred guests waits here. The kernel limits it to net.core.rmem_max.
+const receiveBuffer = 4 << 20
+
+// packetLink is an interface of the kernel, to which frames are written as they are.
 type packetLink struct {
-	name    string
+	conn    *packet.Conn
+	index   int
 	address mac
 }
 
-func openLink(name string) (link, error) {
+func openLink(name string) (*packetLink, error) {
 	found, err := net.InterfaceByName(name)
 	if err != nil {
 		return nil, err
 	}
-	var address mac
-	if err := address.UnmarshalText([]byte(found.HardwareAddr.String())); err != nil {
+	if len(found.HardwareAddr) != 6 {
+		return nil, errors.New("not an Ethernet interface")
+	}
+	program, err := bpf.Assemble(kernelFilter())
+	if err != nil {
 		return nil, err
 	}
-	return &packetLink{name: name, address: address}, nil
+	conn, err := packet.Listen(found, packet.Raw, unix.ETH_P_ALL, &packet.Config{Filter: program})
+	if err != nil {
+		return nil, err
+	}
+	opened := &packetLink{conn: conn, index: found.Index, address: mac(found.HardwareAddr)}
+	if err := opened.join(groups(opened.address)); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return opened, nil
+}
+
+// groups returns the IPv6 groups that a responder listens to.
+func groups(of mac) []netip.Addr {
+	return []netip.Addr{allNodes, allRouters, allDHCP6Servers, solicitedNode(linkLocal(of))}
+}
+
+// join makes the interface take frames for groups, and a larger buffer for them.
+func (l *packetLink) join(groups []netip.Addr) error {
+	raw, err := l.conn.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	err = raw.Control(func(fd uintptr) {
+		failed = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, receiveBuffer)
+		for _, group := range groups {
+			address := groupMAC(group)
+			request := unix.PacketMreq{Ifindex: int32(l.index), Type: unix.PACKET_MR_MULTICAST, Alen: uint16(len(address))}
+			copy(request.Address[:], address[:])
+			failed = errors.Join(failed, unix.SetsockoptPacketMreq(int(fd), unix.SOL_PACKET, unix.PACKET_ADD_MEMBERSHIP, &request))
+		}
+	})
+	return errors.Join(err, failed)
 }
 
 func (l *packetLink) mac() mac { return l.address }
 
 func (l *packetLink) hasAddress() (bool, error) {
-	found, err := net.InterfaceByName(l.name)
+	found, err := net.InterfaceByIndex(l.index)
 	if err != nil {
 		return false, err
 	}
 	addresses, err := found.Addrs()
 	return len(addresses) > 0, err
+}
+
+func (l *packetLink) send(frame []byte) error {
+	_, err := l.conn.WriteTo(frame, &packet.Addr{HardwareAddr: frame[:6]})
+	return err
+}
+
+// lost returns how many frames the kernel dropped since the last call because the buffer was full.
+func (l *packetLink) lost() uint64 {
+	stats, err := l.conn.Stats()
+	if err != nil {
+		return 0
+	}
+	return uint64(stats.Drops)
+}
+
+// receive passes all frames to a function. It returns when the interface is gone or down.
+func (l *packetLink) receive(take func(frame []byte)) error {
+	buffer := make([]byte, maxFrame+1)
+	for {
+		length, _, err := l.conn.ReadFrom(buffer)
+		if err != nil {
+			return err
+		}
+		take(buffer[:length])
+	}
 }

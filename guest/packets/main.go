@@ -5,10 +5,12 @@ package main
 import (
 	"flag"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 )
 
 func main() {
@@ -29,13 +31,35 @@ func main() {
 	listener.Close() // removes the socket
 }
 
+const tickEvery = 50 * time.Millisecond
+
 func serve(listener net.Listener) {
 	sessions := &sessions{}
-	sessions.responder = newResponder(openLink, func(one report) { sessions.send(one) })
+	responder := newResponder(nil, sessions.send, rand.IntN)
+	responder.open = func(name string) (link, error) { return receiveFrom(name, responder) }
+	sessions.responder = responder
+	go func() {
+		for now := range time.Tick(tickEvery) {
+			responder.tick(now)
+		}
+	}()
 	slog.Info("listening", "socket", listener.Addr().String())
 	if err := sessions.serve(listener); err != nil {
 		slog.Info("no longer listening", "reason", err.Error())
 	}
+}
+
+// receiveFrom opens an interface and handles its frames. The program ends with the interface, and is started again.
+func receiveFrom(name string, responder *responder) (link, error) {
+	opened, err := openLink(name)
+	if err != nil {
+		return nil, err
+	}
+	go func() {
+		err := opened.receive(func(frame []byte) { responder.receive(time.Now(), frame) })
+		fail("cannot receive from interface "+name, err.Error())
+	}()
+	return opened, nil
 }
 
 func fail(message, detail string) {

@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"log/slog"
+	"net/netip"
 	"sync"
 	"time"
 )
@@ -12,23 +14,41 @@ import (
 type responder struct {
 	mutex   sync.Mutex
 	open    func(name string) (link, error)
-	report  func(report) // to the newest connection, if there is one
+	report  func(report) bool // to the newest connection; false if it is dropped
+	random  func(below int) int
 	config  *config
 	link    link
-	isQuiet bool // the interface has an address of the kernel
+	isQuiet bool // the interface has an address of the kernel, or there is no link
 	table   *table
 	session uint64                // the number of the newest connection
 	options map[string]*optionSet // of the newest connection
+
+	strangers   limiter // answers to hosts that are not in the table
+	probes      map[netip.Addr]*probe
+	seen        map[seen]time.Time
+	seenLimiter limiter
+	counter     counter
+
+	announcements int // of the server's address that are still due
+	announceAt    time.Time
+	reportedAt    time.Time // groups
+	reportAt      time.Time
 }
 
 // link is the interface on which the guests are.
 type link interface {
 	mac() mac
 	hasAddress() (bool, error)
+	send(frame []byte) error
+	lost() uint64
 }
 
-func newResponder(open func(name string) (link, error), send func(report)) *responder {
-	return &responder{open: open, report: send, table: newTable(), options: map[string]*optionSet{}}
+func newResponder(open func(name string) (link, error), send func(report) bool, random func(below int) int) *responder {
+	return &responder{
+		open: open, report: send, random: random, table: newTable(), isQuiet: true,
+		probes: map[netip.Addr]*probe{}, seen: map[seen]time.Time{}, counter: newCounter(),
+		strangers: newLimiter(strangerBurst, strangerRate), seenLimiter: newLimiter(seenBurst, seenRate),
+	}
 }
 
 // connected returns the number of a new connection. Older ones can no longer give commands.
@@ -51,7 +71,7 @@ func (r *responder) obey(now time.Time, session uint64, c *command) error {
 		return errReplaced
 	}
 	if c.Config != nil {
-		return r.configure(c.Config)
+		return r.configure(now, c.Config)
 	}
 	switch {
 	case r.config == nil:
@@ -62,15 +82,7 @@ func (r *responder) obey(now time.Time, session uint64, c *command) error {
 		}
 		r.options[c.Options.ID] = c.Options
 	case c.Put != nil:
-		for _, each := range c.Put {
-			options := r.options[each.Options]
-			if options == nil {
-				return fmt.Errorf("entry %s names options %q, which were not sent", each.MAC, each.Options)
-			}
-			if err := r.table.put(now, each, options); err != nil {
-				return err
-			}
-		}
+		return r.put(now, c.Put)
 	case c.Remove != nil:
 		for _, each := range c.Remove {
 			r.table.remove(each)
@@ -85,7 +97,20 @@ func (r *responder) obey(now time.Time, session uint64, c *command) error {
 	return nil
 }
 
-func (r *responder) configure(to *config) error {
+func (r *responder) put(now time.Time, entries []entry) error {
+	for _, each := range entries {
+		options := r.options[each.Options]
+		if options == nil {
+			return fmt.Errorf("entry %s names options %q, which were not sent", each.MAC, each.Options)
+		}
+		if err := r.table.put(now, each, options); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *responder) configure(now time.Time, to *config) error {
 	if r.link == nil {
 		opened, err := r.open(to.Interface)
 		if err != nil {
@@ -99,7 +124,107 @@ func (r *responder) configure(to *config) error {
 	if err != nil {
 		return fmt.Errorf("addresses of interface %s: %w", to.Interface, err)
 	}
+	if r.config == nil || r.config.Server.IPv4 != to.Server.IPv4 {
+		r.announcements, r.announceAt = announcements, now
+	}
 	r.config, r.isQuiet = to, hasAddress
 	r.report(report{Hello: &hello{Version: protocolVersion, MAC: r.link.mac(), Address: hasAddress}})
 	return nil
+}
+
+const (
+	announcements = 2 // RFC 5227
+	announceEvery = 2 * time.Second
+)
+
+// tick does what is due. It is called several times a second.
+func (r *responder) tick(now time.Time) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.link != nil {
+		r.reportCounts(now)
+	}
+	if r.isQuiet {
+		return
+	}
+	if r.announcements > 0 && !now.Before(r.announceAt) {
+		r.announcements--
+		r.announceAt = now.Add(announceEvery)
+		r.announceARP()
+	}
+	r.reportGroups(now)
+	r.probe(now)
+}
+
+// receive handles a frame. Whatever a guest sends, the next frame is handled.
+func (r *responder) receive(now time.Time, frame []byte) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.isQuiet {
+		return
+	}
+	defer func() {
+		if cause := recover(); cause != nil {
+			r.drop(dropFailed)
+			slog.Error("a frame could not be handled", "error", fmt.Sprint(cause))
+		}
+	}()
+	if len(frame) < etherLength || len(frame) > maxFrame {
+		r.drop(dropMalformed)
+		return
+	}
+	from, body := mac(frame[6:12]), frame[etherLength:]
+	if from.isGroup() || from.isZero() || from == r.link.mac() {
+		r.drop(dropMalformed)
+		return
+	}
+	switch uint16(frame[12])<<8 | uint16(frame[13]) {
+	case etherARP:
+		r.receiveARP(now, from, body)
+	case etherIPv4:
+		if got, ok := parseIPv4(body); ok && got.to.Port() == dhcp4Server {
+			r.receiveDHCP4(now, from, got)
+		} else {
+			r.drop(dropMalformed)
+		}
+	case etherIPv6:
+		r.receiveIPv6(now, from, body)
+	}
+}
+
+// admit returns the guest of a MAC address; nil if there is none, or if it sends too much.
+func (r *responder) admit(now time.Time, from mac) *guest {
+	found := r.table.guest(from)
+	if found == nil {
+		r.drop(dropUnknown)
+		return nil
+	}
+	if !found.limiter.allow(now) {
+		r.drop(dropLimited)
+		address := found.ipv4.Address
+		if !address.IsValid() {
+			address = found.ipv6
+		}
+		r.see(now, seenOverloaded, from, address)
+		return nil
+	}
+	return found
+}
+
+// allow returns whether a host, in the table or not, may have an answer to ARP or neighbour discovery.
+func (r *responder) allow(now time.Time, from mac) bool {
+	if r.table.guest(from) != nil {
+		return r.admit(now, from) != nil
+	}
+	if r.strangers.allow(now) {
+		return true
+	}
+	r.drop(dropLimited)
+	return false
+}
+
+func (r *responder) send(frame []byte) {
+	if err := r.link.send(frame); err != nil {
+		r.drop(dropUnsent)
+	}
 }

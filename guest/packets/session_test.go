@@ -13,14 +13,6 @@ import (
 	"time"
 )
 
-var ownMAC = mac{2, 0, 0, 0, 0, 1}
-
-// testLink is an interface of which a test sees the frames.
-type testLink struct{ address bool }
-
-func (l *testLink) mac() mac                  { return ownMAC }
-func (l *testLink) hasAddress() (bool, error) { return l.address, nil }
-
 // startSessions serves a socket in a temporary folder, and returns the responder and a function that connects.
 func startSessions(t *testing.T) (*responder, func() *testSession) {
 	t.Helper()
@@ -30,7 +22,7 @@ func startSessions(t *testing.T) (*responder, func() *testSession) {
 		t.Fatal(err)
 	}
 	all := &sessions{}
-	all.responder = newResponder(func(string) (link, error) { return &testLink{}, nil }, func(one report) { all.send(one) })
+	all.responder = newResponder(func(string) (link, error) { return &testLink{}, nil }, all.send, noRandom)
 	go all.serve(listener)
 	t.Cleanup(func() { listener.Close() })
 	return all.responder, func() *testSession {
@@ -226,7 +218,7 @@ func FuzzSession(f *testing.F) {
 		if err != nil {
 			return
 		}
-		responder := newResponder(func(string) (link, error) { return &testLink{}, nil }, func(report) {})
+		responder := newResponder(func(string) (link, error) { return &testLink{}, nil }, func(report) bool { return true }, noRandom)
 		responder.obey(time.Time{}, responder.connected(), got)
 	})
 }

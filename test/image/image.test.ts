@@ -12,7 +12,8 @@ import { ImageRoot, reasonAgainstContainers } from './container.js';
 import { readDockerfile } from './dockerfile.js';
 
 // JavaScript without types, because Node.js runs it as it is
-const { noticesOf } = (await import(pathToFileURL(join(ROOT, 'build', 'third-parties.js')).href)) as {
+const { licenceOf, noticesOf } = (await import(pathToFileURL(join(ROOT, 'build', 'third-parties.js')).href)) as {
+  licenceOf: (text: string) => object;
   noticesOf: (components: readonly object[]) => string;
 };
 
@@ -104,13 +105,13 @@ describe('The container image', function () {
     expect(await validator.validate(text.replace('"components"', '"parts"'))).not.to.equal(null);
   });
 
-  it("has an SBOM that lists the bundled packages and Go's library, and no tool of the build", async () => {
+  it("has an SBOM that lists the bundled packages, Go's library and modules of Go, and no tool of the build", async () => {
     const { components } = await sbom();
     const names = components.map(({ group, name }) => (group === undefined ? name : `${group}/${name}`));
     const { dependencies } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as {
       dependencies: Record<string, string>;
     };
-    expect(names).to.include.members([...Object.keys(dependencies), 'std']);
+    expect(names).to.include.members([...Object.keys(dependencies), 'std', 'github.com/insomniacslk/dhcp']);
     expect(names).not.to.include('esbuild');
     expect(components.filter(({ purl }) => !/^pkg:(npm|golang)\//.test(purl))).to.deep.equal([]);
   });
@@ -135,6 +136,12 @@ describe('The container image', function () {
       [licensed('SEE LICENSE IN EULA'), 'p 1 has the licence SEE LICENSE IN EULA'],
     ] as const;
     for (const [component, message] of rejected) expect(() => noticesOf([component])).to.throw(message);
+  });
+
+  it('cannot be built with a Go module whose licence is not recognized', () => {
+    expect(licenceOf('GNU GENERAL PUBLIC LICENSE')).to.deep.equal({ name: 'unknown' });
+    const component = { name: 'm', version: '1', licenses: [{ license: { name: 'unknown' } }], evidence };
+    expect(() => noticesOf([component])).to.throw('m 1 has the licence unknown');
   });
 
   it('may be built with a package that offers an allowed licence among others', () => {

@@ -1,0 +1,262 @@
+package main
+
+import (
+	"bytes"
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/insomniacslk/dhcp/dhcpv4"
+	"github.com/insomniacslk/dhcp/iana"
+	"github.com/insomniacslk/dhcp/rfc1035label"
+)
+
+const (
+	dhcp4Fixed = 240 // header and magic cookie
+	// What a client takes if it says nothing else (RFC 2131, section 2), without the headers of IP and UDP.
+	dhcp4LeastSize = 576 - 28
+	noAnswer       = dhcpv4.MessageTypeNone
+	nakText        = "not the address of this interface"
+)
+
+// dhcp4Verdict is what to do about a message.
+type dhcp4Verdict struct {
+	message    string // in the counts
+	answer     dhcpv4.MessageType
+	afterProbe bool // only if no other host has the address
+}
+
+// receiveDHCP4 handles a datagram to a DHCPv4 server.
+func (r *responder) receiveDHCP4(now time.Time, from mac, d datagram) {
+	guest := r.admit(now, from)
+	own := r.config.Server.IPv4
+	if guest == nil || !own.IsValid() || !guest.ipv4.Address.IsValid() {
+		return
+	}
+	request := parseDHCP4(from, d.payload)
+	if request == nil {
+		r.drop(dropMalformed)
+		return
+	}
+	tabled := guest.ipv4.Address
+	verdict := decideDHCP4(request, dhcp4Case{own, tabled, d.to.Addr() == own, r.table.isFresh(now)})
+	if verdict.message == "decline" && ipv4Option(request, dhcpv4.OptionRequestedIPAddress) == tabled {
+		r.see(now, seenDeclined, from, tabled)
+	}
+	if verdict.answer == noAnswer {
+		r.count("dhcp4", verdict.message, "none")
+		return
+	}
+	frame := r.answerDHCP4(request, verdict.answer, guest)
+	send := func() {
+		r.count("dhcp4", verdict.message, answerNames[verdict.answer])
+		r.send(frame)
+	}
+	if verdict.afterProbe {
+		r.afterProbe(now, from, tabled, send)
+	} else {
+		send()
+	}
+}
+
+var answerNames = map[dhcpv4.MessageType]string{
+	dhcpv4.MessageTypeOffer: "offer",
+	dhcpv4.MessageTypeAck:   "ack",
+	dhcpv4.MessageTypeNak:   "nak",
+}
+
+// parseDHCP4 returns the message of a client; nil if it is not whole or names another MAC address than its frame.
+func parseDHCP4(from mac, b []byte) *dhcpv4.DHCPv4 {
+	isFromGuest := len(b) >= dhcp4Fixed && b[0] == byte(dhcpv4.OpcodeBootRequest) &&
+		b[1] == byte(iana.HWTypeEthernet) && b[2] == 6 && mac(b[28:34]) == from
+	if !isFromGuest {
+		return nil
+	}
+	message, err := dhcpv4.FromBytes(b)
+	if err != nil {
+		return nil
+	}
+	return message
+}
+
+// dhcp4Case is what an answer depends on besides the message.
+type dhcp4Case struct {
+	own, tabled netip.Addr
+	isUnicast   bool // the message was sent to our address
+	isFresh     bool
+}
+
+// decideDHCP4 is the table of RFC 2131, section 4.3, for one known client. A stale table never takes an address from a
+// client (NAK), and gives one only after a probe, unless the client already has it.
+func decideDHCP4(m *dhcpv4.DHCPv4, in dhcp4Case) dhcp4Verdict {
+	client, _ := netip.AddrFromSlice(m.ClientIPAddr)
+	client = client.Unmap()
+	server := ipv4Option(m, dhcpv4.OptionServerIdentifier)
+	requested := ipv4Option(m, dhcpv4.OptionRequestedIPAddress)
+	ackOrNak := func(message string, isRight bool) dhcp4Verdict {
+		switch {
+		case isRight:
+			return dhcp4Verdict{message, dhcpv4.MessageTypeAck, false}
+		case in.isFresh:
+			return dhcp4Verdict{message, dhcpv4.MessageTypeNak, false}
+		}
+		return dhcp4Verdict{message, noAnswer, false}
+	}
+	switch m.MessageType() {
+	case dhcpv4.MessageTypeDiscover:
+		return dhcp4Verdict{"discover", dhcpv4.MessageTypeOffer, !in.isFresh}
+	case dhcpv4.MessageTypeRequest:
+		switch {
+		case server.IsValid():
+			if server != in.own || requested != in.tabled {
+				return dhcp4Verdict{"selecting", noAnswer, false}
+			}
+			return dhcp4Verdict{"selecting", dhcpv4.MessageTypeAck, !in.isFresh}
+		case client != noIPv4 && in.isUnicast:
+			return ackOrNak("renew", client == in.tabled)
+		case client != noIPv4:
+			return ackOrNak("rebind", client == in.tabled)
+		case requested.IsValid():
+			verdict := ackOrNak("init-reboot", requested == in.tabled)
+			verdict.afterProbe = !in.isFresh
+			return verdict
+		}
+		return dhcp4Verdict{"request", noAnswer, false}
+	case dhcpv4.MessageTypeInform:
+		if client == in.tabled {
+			return dhcp4Verdict{"inform", dhcpv4.MessageTypeAck, false}
+		}
+		return dhcp4Verdict{"inform", noAnswer, false}
+	case dhcpv4.MessageTypeDecline:
+		if server == in.own {
+			return dhcp4Verdict{"decline", noAnswer, false}
+		}
+	case dhcpv4.MessageTypeRelease:
+		return dhcp4Verdict{"release", noAnswer, false}
+	}
+	return dhcp4Verdict{"other", noAnswer, false}
+}
+
+// ipv4Option returns the address in an option; the zero address if there is none.
+func ipv4Option(m *dhcpv4.DHCPv4, code dhcpv4.OptionCode) netip.Addr {
+	value := m.Options.Get(code)
+	if len(value) != 4 {
+		return netip.Addr{}
+	}
+	return netip.AddrFrom4([4]byte(value))
+}
+
+// answerDHCP4 returns the frame of an answer.
+func (r *responder) answerDHCP4(request *dhcpv4.DHCPv4, kind dhcpv4.MessageType, guest *guest) []byte {
+	own := r.config.Server.IPv4
+	reply := &dhcpv4.DHCPv4{
+		OpCode: dhcpv4.OpcodeBootReply, HWType: iana.HWTypeEthernet, ClientHWAddr: request.ClientHWAddr,
+		TransactionID: request.TransactionID, Flags: request.Flags, Options: dhcpv4.Options{},
+		ClientIPAddr: net.IPv4zero, YourIPAddr: net.IPv4zero, ServerIPAddr: net.IPv4zero, GatewayIPAddr: net.IPv4zero,
+	}
+	reply.UpdateOption(dhcpv4.OptMessageType(kind))
+	reply.UpdateOption(dhcpv4.OptServerIdentifier(own.AsSlice()))
+	if id := request.Options.Get(dhcpv4.OptionClientIdentifier); len(id) > 0 {
+		reply.UpdateOption(dhcpv4.OptClientIdentifier(id)) // RFC 6842
+	}
+	if kind == dhcpv4.MessageTypeNak {
+		reply.SetBroadcast()
+		reply.UpdateOption(dhcpv4.OptMessage(nakText))
+		return r.frameDHCP4(broadcastMAC, broadcastIPv4, reply)
+	}
+	if request.MessageType() != dhcpv4.MessageTypeInform {
+		times := r.config.Times
+		reply.YourIPAddr = guest.ipv4.Address.AsSlice()
+		reply.UpdateOption(dhcpv4.OptIPAddressLeaseTime(seconds(times.Lease)))
+		reply.UpdateOption(dhcpv4.OptRenewTimeValue(seconds(times.Renew)))
+		reply.UpdateOption(dhcpv4.OptRebindingTimeValue(seconds(times.Rebind)))
+	}
+	reply.UpdateOption(dhcpv4.OptSubnetMask(net.CIDRMask(guest.ipv4.Prefix, 32)))
+	addRequestedOptions(reply, request, guest)
+	switch {
+	case !request.ClientIPAddr.Equal(net.IPv4zero):
+		reply.ClientIPAddr = request.ClientIPAddr
+		return r.frameDHCP4(guest.mac, guest.ipv4.Address, reply) // decideDHCP4 has compared them
+	case request.IsBroadcast():
+		return r.frameDHCP4(broadcastMAC, broadcastIPv4, reply)
+	}
+	return r.frameDHCP4(guest.mac, guest.ipv4.Address, reply)
+}
+
+func (r *responder) frameDHCP4(to mac, address netip.Addr, reply *dhcpv4.DHCPv4) []byte {
+	return ethernet(to, r.link.mac(), etherIPv4, ipv4(datagram{
+		from:    netip.AddrPortFrom(r.config.Server.IPv4, dhcp4Server),
+		to:      netip.AddrPortFrom(address, dhcp4Client),
+		payload: reply.ToBytes(),
+	}))
+}
+
+// addRequestedOptions adds the options that the client asks for, the most important ones first, as long as the message
+// is not longer than the client allows.
+func addRequestedOptions(reply, request *dhcpv4.DHCPv4, guest *guest) {
+	most := dhcp4LeastSize
+	if size, err := request.MaxMessageSize(); err == nil {
+		most = min(max(int(size)-28, dhcp4LeastSize), maxFrame-etherLength-28)
+	}
+	asked := request.Options.Get(dhcpv4.OptionParameterRequestList)
+	for _, option := range optionsDHCP4(guest) {
+		if !bytes.Contains(asked, []byte{option.Code.Code()}) {
+			continue
+		}
+		reply.UpdateOption(option)
+		if len(reply.ToBytes()) > most {
+			reply.Options.Del(option.Code)
+		}
+	}
+}
+
+// optionsDHCP4 returns all options of a guest. Routes come before the router, because a client that takes the former
+// ignores the latter (RFC 3442).
+func optionsDHCP4(guest *guest) (options []dhcpv4.Option) {
+	of := guest.options
+	var routes dhcpv4.Routes
+	for _, each := range of.Routes {
+		if each.Gateway.Is4() {
+			mask := net.CIDRMask(each.Destination.Bits(), 32)
+			dest := &net.IPNet{IP: each.Destination.Masked().Addr().AsSlice(), Mask: mask}
+			routes = append(routes, &dhcpv4.Route{Dest: dest, Router: each.Gateway.AsSlice()})
+		}
+	}
+	router := guest.ipv4.Router
+	if len(routes) > 0 {
+		if router.IsValid() {
+			all := &net.IPNet{IP: net.IPv4zero, Mask: net.CIDRMask(0, 32)}
+			routes = append(routes, &dhcpv4.Route{Dest: all, Router: router.AsSlice()})
+		}
+		options = append(options, dhcpv4.OptClasslessStaticRoute(routes...))
+	}
+	if router.IsValid() {
+		options = append(options, dhcpv4.OptRouter(router.AsSlice()))
+	}
+	if servers := ips(of.DNS, 4); len(servers) > 0 {
+		options = append(options, dhcpv4.OptDNS(servers...))
+	}
+	if of.MTU > 0 {
+		options = append(options, dhcpv4.OptGeneric(dhcpv4.OptionInterfaceMTU, []byte{byte(of.MTU >> 8), byte(of.MTU)}))
+	}
+	if len(of.Search) > 0 {
+		search := &rfc1035label.Labels{Labels: of.Search}
+		options = append(options, dhcpv4.OptDomainName(of.Search[0]), dhcpv4.OptDomainSearch(search))
+	}
+	if servers := ips(of.NTP, 4); len(servers) > 0 {
+		options = append(options, dhcpv4.OptNTPServers(servers...))
+	}
+	return options
+}
+
+// ips returns the addresses of one version.
+func ips(addresses []netip.Addr, version int) (found []net.IP) {
+	for _, each := range addresses {
+		if (version == 4) == each.Is4() {
+			found = append(found, each.AsSlice())
+		}
+	}
+	return found
+}
+
+func seconds(count uint32) time.Duration { return time.Duration(count) * time.Second }

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"encoding/binary"
+	"net/netip"
+)
+
+const (
+	etherIPv4, etherARP, etherIPv6 = 0x0800, 0x0806, 0x86dd
+	protocolUDP, protocolICMPv6    = 17, 58
+	etherLength                    = 14
+	maxFrame                       = etherLength + 1500
+)
+
+var (
+	broadcastMAC  = mac{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
+	broadcastIPv4 = netip.AddrFrom4([4]byte{255, 255, 255, 255})
+)
+
+// datagram is a UDP datagram.
+type datagram struct {
+	from, to netip.AddrPort
+	payload  []byte
+}
+
+// ethernet returns a frame.
+func ethernet(to, from mac, kind uint16, body []byte) []byte {
+	frame := make([]byte, 0, etherLength+len(body))
+	frame = append(append(frame, to[:]...), from[:]...)
+	return append(binary.BigEndian.AppendUint16(frame, kind), body...)
+}
+
+// parseIPv4 returns the datagram of an IPv4 packet; false if it has none that is whole. The checksum of UDP is not
+// verified: the kernel does not compute it for frames that stay on one machine.
+func parseIPv4(b []byte) (datagram, bool) {
+	if len(b) < 20 || b[0]>>4 != 4 || b[9] != protocolUDP || binary.BigEndian.Uint16(b[6:])&0x3fff != 0 {
+		return datagram{}, false
+	}
+	header, total := int(b[0]&0xf)*4, int(binary.BigEndian.Uint16(b[2:]))
+	if header < 20 || total < header || len(b) < total {
+		return datagram{}, false
+	}
+	return parseUDP(b[header:total], netip.AddrFrom4([4]byte(b[12:16])), netip.AddrFrom4([4]byte(b[16:20])))
+}
+
+func parseUDP(b []byte, from, to netip.Addr) (datagram, bool) {
+	if len(b) < 8 {
+		return datagram{}, false
+	}
+	length := int(binary.BigEndian.Uint16(b[4:]))
+	if length < 8 || length > len(b) {
+		return datagram{}, false
+	}
+	return datagram{
+		from:    netip.AddrPortFrom(from, binary.BigEndian.Uint16(b)),
+		to:      netip.AddrPortFrom(to, binary.BigEndian.Uint16(b[2:])),
+		payload: b[8:length],
+	}, true
+}
+
+// ipv4 returns an IPv4 packet with a UDP datagram.
+func ipv4(d datagram) []byte {
+	udp := udp(d)
+	b := []byte{0x45, 0, 0, 0, 0, 0, 0, 0, 64, protocolUDP, 0, 0}
+	b = append(append(b, d.from.Addr().AsSlice()...), d.to.Addr().AsSlice()...)
+	binary.BigEndian.PutUint16(b[2:], uint16(len(b)+len(udp)))
+	binary.BigEndian.PutUint16(b[10:], checksum(b))
+	return append(b, udp...)
+}
+
+// ipv6 returns an IPv6 packet with a UDP datagram.
+func ipv6(d datagram) []byte {
+	return append(ipv6Header(d.from.Addr(), d.to.Addr(), protocolUDP, 64, 8+len(d.payload)), udp(d)...)
+}
+
+func ipv6Header(from, to netip.Addr, next, hopLimit byte, length int) []byte {
+	b := []byte{0x60, 0, 0, 0, 0, 0, next, hopLimit}
+	binary.BigEndian.PutUint16(b[4:], uint16(length))
+	return append(append(b, from.AsSlice()...), to.AsSlice()...)
+}
+
+func udp(d datagram) []byte {
+	length := uint16(8 + len(d.payload))
+	b := binary.BigEndian.AppendUint16(nil, d.from.Port())
+	b = binary.BigEndian.AppendUint16(b, d.to.Port())
+	b = append(binary.BigEndian.AppendUint16(b, length), 0, 0)
+	b = append(b, d.payload...)
+	sum := checksum(pseudoHeader(d.from.Addr(), d.to.Addr(), protocolUDP, len(b)), b)
+	if sum == 0 {
+		sum = 0xffff // zero says that there is none
+	}
+	binary.BigEndian.PutUint16(b[6:], sum)
+	return b
+}
+
+// pseudoHeader is what the checksums of UDP and ICMPv6 cover besides the message.
+func pseudoHeader(from, to netip.Addr, protocol byte, length int) []byte {
+	b := append(from.AsSlice(), to.AsSlice()...)
+	return append(binary.BigEndian.AppendUint32(b, uint32(length)), 0, 0, 0, protocol)
+}
+
+// checksum is that of RFC 1071. All parts but the last one have an even length.
+func checksum(parts ...[]byte) uint16 {
+	var sum uint32
+	for _, part := range parts {
+		for ; len(part) > 1; part = part[2:] {
+			sum += uint32(binary.BigEndian.Uint16(part))
+		}
+		if len(part) == 1 {
+			sum += uint32(part[0]) << 8
+		}
+	}
+	for sum > 0xffff {
+		sum = sum>>16 + sum&0xffff
+	}
+	return ^uint16(sum)
+}
+
+// linkLocal returns the address of fe80::/64 that belongs to a MAC address (EUI-64).
+func linkLocal(m mac) netip.Addr {
+	return netip.AddrFrom16([16]byte{0xfe, 0x80, 8: m[0] ^ 2, 9: m[1], 10: m[2], 11: 0xff, 12: 0xfe, 13: m[3], 14: m[4], 15: m[5]})
+}
+
+// groupMAC returns the MAC address of an IPv6 multicast address.
+func groupMAC(group netip.Addr) mac {
+	b := group.As16()
+	return mac{0x33, 0x33, b[12], b[13], b[14], b[15]}
+}
+
+// solicitedNode returns the multicast address on which an address is asked for.
+func solicitedNode(of netip.Addr) netip.Addr {
+	b := of.As16()
+	return netip.AddrFrom16([16]byte{0xff, 2, 11: 1, 12: 0xff, 13: b[13], 14: b[14], 15: b[15]})
+}

@@ -1,0 +1,237 @@
+package main
+
+import (
+	"net/netip"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+)
+
+var (
+	ownMAC    = mac{2, 0, 0, 0, 0, 1}
+	ownIPv4   = netip.MustParseAddr("10.1.0.2")
+	guestMAC  = mac{2, 0, 0, 0, 0, 0xa} // in the table, with all options
+	guestIPv4 = netip.MustParseAddr("10.1.0.10")
+	guestIPv6 = netip.MustParseAddr("fd00:1::a")
+	plainMAC  = mac{2, 0, 0, 0, 0, 0xb} // in the table, without a default route and options
+	otherMAC  = mac{2, 0, 0, 0, 0, 0x99}
+)
+
+func noRandom(int) int { return 0 }
+
+// testLink is an interface of which a test sees the frames.
+type testLink struct {
+	address bool
+	sent    [][]byte
+}
+
+func (l *testLink) mac() mac                  { return ownMAC }
+func (l *testLink) hasAddress() (bool, error) { return l.address, nil }
+func (l *testLink) lost() uint64              { return 0 }
+func (l *testLink) send(frame []byte) error {
+	l.sent = append(l.sent, frame)
+	return nil
+}
+
+// world is a responder with the table of testdata/session.jsonl, its interface, and its clock.
+type world struct {
+	*responder
+	t       *testing.T
+	link    *testLink
+	now     time.Time
+	reports []report
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{t: t, link: &testLink{}, now: start}
+	w.responder = newResponder(
+		func(string) (link, error) { return w.link, nil },
+		func(one report) bool { w.reports = append(w.reports, one); return true },
+		noRandom,
+	)
+	w.connected()
+	w.obeyLines(golden(t, false)[:6]...)
+	w.wait(10 * time.Second) // announcements
+	w.take()
+	w.reports = nil
+	return w
+}
+
+func (w *world) obeyLines(lines ...string) {
+	w.t.Helper()
+	for _, line := range lines {
+		got, err := parseCommand([]byte(line))
+		if err == nil {
+			err = w.obey(w.now, w.session, got)
+		}
+		if err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// wait lets time pass, with a tick every 50 ms.
+func (w *world) wait(duration time.Duration) {
+	for end := w.now.Add(duration); w.now.Before(end); {
+		w.now = w.now.Add(50 * time.Millisecond)
+		w.tick(w.now)
+	}
+}
+
+// take returns the frames that were sent since the last call.
+func (w *world) take() [][]byte {
+	sent := w.link.sent
+	w.link.sent = nil
+	return sent
+}
+
+// hear receives a frame, and returns the frames that are sent at once.
+func (w *world) hear(frame []byte) [][]byte {
+	w.receive(w.now, frame)
+	return w.take()
+}
+
+func (w *world) expectDropped(reason string) {
+	w.t.Helper()
+	if got := w.counter.dropped; !reflect.DeepEqual(got, map[string]uint64{reason: 1}) {
+		w.t.Fatalf("dropped: %v, want one %s", got, reason)
+	}
+}
+
+func (w *world) expectSeen(want ...seen) {
+	w.t.Helper()
+	var got []seen
+	for _, each := range w.reports {
+		if each.Seen != nil {
+			got = append(got, *each.Seen)
+		}
+	}
+	if !slices.Equal(got, want) {
+		w.t.Fatalf("seen: %v, want %v", got, want)
+	}
+}
+
+func TestInterfaceWithAnAddressOfTheKernelIsNotServed(t *testing.T) {
+	w := newWorld(t)
+	w.link.address = true
+	w.obeyLines(golden(t, false)[0])
+	if hello := w.reports[0].Hello; hello == nil || !hello.Address {
+		t.Fatalf("hello: %+v", hello)
+	}
+	w.wait(10 * time.Minute)
+	if sent := append(w.take(), w.hear(discover(guestMAC))...); len(sent) > 0 {
+		t.Fatalf("sent %x", sent)
+	}
+}
+
+func TestNothingIsSentBeforeAConfig(t *testing.T) {
+	unconfigured := newResponder(func(string) (link, error) { return nil, nil }, func(report) bool { return true }, noRandom)
+	unconfigured.tick(start)
+	unconfigured.receive(start, discover(guestMAC)) // it would fail if it used the link
+}
+
+func TestFramesThatCannotBeFromAGuestAreDropped(t *testing.T) {
+	for name, frame := range map[string][]byte{
+		"short":               {1, 2, 3},
+		"jumbo":               ethernet(broadcastMAC, guestMAC, etherIPv4, make([]byte, 1501)),
+		"from a group":        ethernet(broadcastMAC, mac{3}, etherARP, make([]byte, 46)),
+		"from nobody":         ethernet(broadcastMAC, mac{}, etherARP, make([]byte, 46)),
+		"from our MAC":        ethernet(broadcastMAC, ownMAC, etherARP, make([]byte, 46)),
+		"empty ARP":           ethernet(broadcastMAC, guestMAC, etherARP, nil),
+		"empty IPv4":          ethernet(broadcastMAC, guestMAC, etherIPv4, nil),
+		"empty IPv6":          ethernet(broadcastMAC, guestMAC, etherIPv6, nil),
+		"IPv4 in IPv6":        ethernet(broadcastMAC, guestMAC, etherIPv6, make([]byte, 60)),
+		"IPv4 without header": ethernet(broadcastMAC, guestMAC, etherIPv4, append([]byte{0x41}, make([]byte, 59)...)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			if sent := w.hear(frame); len(sent) > 0 {
+				t.Fatalf("sent %x", sent)
+			}
+			w.expectDropped(dropMalformed)
+		})
+	}
+}
+
+func TestGuestThatSendsTooMuchIsReportedAndOthersAreAnswered(t *testing.T) {
+	w := newWorld(t)
+	w.obeyLines(`{"fresh":{"forMs":30000}}`)
+	answers := 0
+	for range 100 {
+		answers += len(w.hear(discover(guestMAC)))
+	}
+	if answers != guestBurst {
+		t.Fatalf("%d answers, not %d", answers, guestBurst)
+	}
+	if len(w.hear(discover(plainMAC))) != 1 {
+		t.Fatal("another guest is not answered")
+	}
+	w.expectSeen(seen{seenOverloaded, guestMAC, guestIPv4})
+	w.wait(time.Second)
+	if len(w.hear(discover(guestMAC))) != 1 {
+		t.Fatal("not answered later")
+	}
+}
+
+func TestReportsAreBounded(t *testing.T) {
+	w := newWorld(t)
+	for number := range 5000 {
+		w.hear(arp{arpRequest, macOf(number + 5000), guestIPv4, mac{}, ownIPv4}.frame(broadcastMAC))
+	}
+	if len(w.reports) != seenBurst {
+		t.Fatalf("%d reports, not %d", len(w.reports), seenBurst)
+	}
+	for second := range 200 {
+		w.now = w.now.Add(time.Second)
+		for number := range seenRate {
+			w.see(w.now, seenConflict, macOf(second*100+number), guestIPv4)
+		}
+	}
+	if len(w.seen) > maxSeen {
+		t.Fatalf("%d are remembered", len(w.seen))
+	}
+}
+
+func TestCountsOfTheLastTenSecondsAreReported(t *testing.T) {
+	w := newWorld(t)
+	w.obeyLines(`{"fresh":{"forMs":30000}}`)
+	w.hear(discover(guestMAC))
+	w.hear(discover(guestMAC))
+	w.hear(discover(otherMAC))
+	w.wait(10 * time.Second)
+	w.wait(10 * time.Second)
+	want := counts{
+		Exchanges: []exchangeCount{{exchange{"dhcp4", "discover", "offer"}, 2}},
+		Dropped:   map[string]uint64{dropUnknown: 1},
+	}
+	if len(w.reports) != 2 || !reflect.DeepEqual(*w.reports[0].Counts, want) || len(w.reports[1].Counts.Exchanges) != 0 {
+		t.Fatalf("reports: %+v", w.reports)
+	}
+}
+
+func TestCountsThatNobodyReceivesAreKept(t *testing.T) {
+	w := newWorld(t)
+	w.obeyLines(`{"fresh":{"forMs":30000}}`)
+	connected := w.responder.report
+	w.responder.report = func(report) bool { return false }
+	w.hear(discover(guestMAC))
+	w.wait(15 * time.Second)
+	w.responder.report = connected
+	w.wait(15 * time.Second)
+	if len(w.reports) != 1 || w.reports[0].Counts.Exchanges[0].Count != 1 {
+		t.Fatalf("reports: %+v", w.reports)
+	}
+}
+
+func TestDefectOfOneFrameDoesNotStopTheProgram(t *testing.T) {
+	w := newWorld(t)
+	w.obeyLines(`{"fresh":{"forMs":30000}}`)
+	w.table.guests[guestMAC].options = nil
+	w.hear(discover(guestMAC))
+	w.expectDropped(dropFailed)
+	if len(w.hear(discover(plainMAC))) != 1 {
+		t.Fatal("the next frame is not handled")
+	}
+}
