@@ -8,7 +8,9 @@ import type {
   VmiSpec,
 } from '../api/kubevirt.js';
 import type { ObjectMeta } from '../api/meta.js';
+import { truncate } from '../api/json.js';
 import { MAX_VM_NETWORKS } from '../api/limits.js';
+import { DEFAULT_ROUTE_ANNOTATION, NETWORK_DATA_ANNOTATION } from '../api/names.js';
 import { identityMetadataOf } from '../cluster/transforms.js';
 
 /** Transforms of objects before this process caches them. Fields that are not named here are dropped. */
@@ -28,17 +30,21 @@ export function transformGuestVm({ metadata, spec }: VirtualMachine): VirtualMac
   };
   const template = spec?.template;
   if (template?.spec === undefined) return small;
-  return { ...small, spec: { template: { spec: transformGuestSpec(template.spec) } } };
+  const annotations = guestAnnotations(template.metadata?.annotations);
+  const kept = annotations && { metadata: { annotations } };
+  return { ...small, spec: { template: { ...kept, spec: transformGuestSpec(template.spec) } } };
 }
 
 export function transformGuestVmi({ metadata, spec, status }: VirtualMachineInstance): VirtualMachineInstance {
   const { ownerReferences, creationTimestamp } = metadata;
+  const annotations = guestAnnotations(metadata.annotations);
   const interfaces = (status?.interfaces ?? []).slice(0, MAX_VM_NETWORKS).map(transformReported);
   return {
     metadata: {
       ...identityMetadataOf(metadata),
       ...(creationTimestamp && { creationTimestamp }),
       ...(ownerReferences && { ownerReferences }),
+      ...(annotations && { annotations }),
     },
     ...(spec && { spec: transformGuestSpec(spec) }),
     status: { ...(status?.phase !== undefined && { phase: status.phase }), interfaces },
@@ -49,6 +55,14 @@ export function transformGuestVmi({ metadata, spec, status }: VirtualMachineInst
 export function transformGuestClaim(claim: IPAMClaim): IPAMClaim {
   const { managedFields: _dropped, ...metadata } = claim.metadata as ObjectMeta & { managedFields?: unknown };
   return { ...claim, metadata };
+}
+
+function guestAnnotations(all: Record<string, string> = {}): Record<string, string> | undefined {
+  const found = [NETWORK_DATA_ANNOTATION, DEFAULT_ROUTE_ANNOTATION].flatMap((key) => {
+    const text = all[key];
+    return text === undefined ? [] : [[key, truncate(text, MAX_TEXT)]];
+  });
+  return found.length === 0 ? undefined : (Object.fromEntries(found) as Record<string, string>);
 }
 
 /** Unlike in other processes, every interface is kept: a guest must know all of them. */
@@ -74,22 +88,22 @@ function transformInterface({ name, state, macAddress, sriov }: VmInterface): Vm
   return {
     name,
     ...(state !== undefined && { state }),
-    ...(macAddress !== undefined && { macAddress: macAddress.slice(0, MAX_TEXT) }),
+    ...(macAddress !== undefined && { macAddress: truncate(macAddress, MAX_TEXT) }),
     ...(sriov && { sriov: PRESENT }),
   };
 }
 
 function transformDisk({ cloudInitNoCloud, cloudInitConfigDrive }: VmVolume): VmVolume {
   const { name } = (cloudInitNoCloud ?? cloudInitConfigDrive)?.networkDataSecretRef ?? {};
-  const source = name === undefined ? PRESENT : { networkDataSecretRef: { name: name.slice(0, MAX_TEXT) } };
+  const source = name === undefined ? PRESENT : { networkDataSecretRef: { name: truncate(name, MAX_TEXT) } };
   return cloudInitNoCloud === undefined ? { cloudInitConfigDrive: source } : { cloudInitNoCloud: source };
 }
 
 function transformReported({ name, mac, infoSource, ipAddresses = [] }: VmiInterfaceStatus): VmiInterfaceStatus {
   return {
-    ...(name !== undefined && { name: name.slice(0, MAX_TEXT) }),
-    ...(mac !== undefined && { mac: mac.slice(0, MAX_TEXT) }),
-    ...(infoSource !== undefined && { infoSource: infoSource.slice(0, MAX_TEXT) }),
-    ipAddresses: ipAddresses.slice(0, MAX_ADDRESSES).map((text) => text.slice(0, MAX_ADDRESS_LENGTH)),
+    ...(name !== undefined && { name: truncate(name, MAX_TEXT) }),
+    ...(mac !== undefined && { mac: truncate(mac, MAX_TEXT) }),
+    ...(infoSource !== undefined && { infoSource: truncate(infoSource, MAX_TEXT) }),
+    ipAddresses: ipAddresses.slice(0, MAX_ADDRESSES).map((text) => truncate(text, MAX_ADDRESS_LENGTH)),
   };
 }

@@ -1,0 +1,92 @@
+import { expect } from 'chai';
+import { guestInterfacesOf, routeCandidates } from './interfaces.js';
+import { type GivenInterface, GuestWorld, guestSpec, guestWorkload } from './testing/guest-world.js';
+
+const MAC = '02:00:00:00:00:01';
+const DATA: GivenInterface = { name: 'data', nad: 'data', macAddress: MAC };
+const POD: GivenInterface = { name: 'default', nad: 'pod' };
+
+describe('the interfaces of a guest', () => {
+  let world: GuestWorld;
+
+  beforeEach(() => {
+    world = new GuestWorld();
+    world.addNetwork('data', [{ cidr: '10.1.0.0/24', gateway: '10.1.0.1' }, { cidr: 'fd00:1::/64' }]);
+    world.addClaim('data', ['10.1.0.5/24']);
+  });
+
+  function read(...interfaces: GivenInterface[]) {
+    return guestInterfacesOf(guestWorkload(guestSpec(interfaces)), world.view);
+  }
+
+  it('have the claim of their network and the pool that serves it', () => {
+    const [found] = read(DATA);
+    expect(found).to.deep.include({ vmNetwork: 'data', isPodNetwork: false, isSriov: false });
+    expect(found?.mac).to.deep.equal({ kind: 'mac', mac: MAC });
+    expect(found?.source).to.have.nested.property('claim.metadata.name', 'vm1.data');
+    expect(found?.source).to.have.nested.property('pool.name', 'data');
+    expect(found?.source).to.have.nested.property('nad.delivery.kind', 'cni');
+  });
+
+  it('are all listed in the order of the networks, those without a claim too', () => {
+    world.addNad('plain', { name: 'plain', type: 'bridge' });
+    const found = read(POD, { name: 'other', nad: 'plain' }, DATA);
+    expect(found.map(({ vmNetwork, source }) => [vmNetwork, source.kind])).to.deep.equal([
+      ['default', 'other'],
+      ['other', 'other'],
+      ['data', 'claim'],
+    ]);
+    expect(found.map(({ isPodNetwork }) => isPodNetwork)).to.deep.equal([true, false, false]);
+  });
+
+  it('do not include one that is being unplugged', () => {
+    expect(read(POD, { ...DATA, state: 'absent' }).map(({ vmNetwork }) => vmNetwork)).to.deep.equal(['default']);
+  });
+
+  const pending: { name: string; change: () => void; why: string }[] = [
+    { name: 'does not exist yet', change: () => world.claims.delete('vms/vm1.data'), why: 'it does not exist yet' },
+    {
+      name: 'has no owner yet',
+      change: () => {
+        const claim = world.addClaim('data', []);
+        const { ownerReferences: _owner, annotations: _notes, ...metadata } = claim.metadata;
+        world.claims.set({ ...claim, metadata });
+      },
+      why: 'it is not assigned to the VM yet',
+    },
+    {
+      name: 'has no valid pool',
+      change: () => world.addNetwork('data', [{ cidr: 'none' }]),
+      why: 'AddressPool data is invalid',
+    },
+  ];
+  for (const { name, change, why } of pending) {
+    it(`wait for a claim that ${name}`, () => {
+      change();
+      const [found] = read(DATA);
+      expect(found?.source).to.include({ kind: 'pending', claim: 'vm1.data' });
+      expect(found?.source).to.have.property('why').that.includes(why);
+    });
+  }
+
+  it('get their addresses from others if the namespace gets no claims, or another IPAM has the network', () => {
+    world.claims.delete('vms/vm1.data');
+    world.allowsNewClaims = false;
+    expect(read(DATA)[0]?.source).to.deep.equal({ kind: 'other' });
+    world.addClaim('ovn', ['10.9.0.5/16']);
+    world.addNad('ovn', { name: 'ovn', type: 'ovn-k8s-cni-overlay', allowPersistentIPs: true });
+    expect(read({ name: 'ovn', nad: 'ovn' })[0]?.source).to.deep.equal({ kind: 'other' });
+  });
+
+  it('name an invalid MAC address, and say which have none', () => {
+    const macs = read({ ...DATA, macAddress: 'x'.repeat(99) }, POD).map(({ mac }) => mac);
+    expect(macs).to.deep.equal([{ kind: 'invalid', text: 'x'.repeat(99) }, { kind: 'none' }]);
+  });
+
+  it('are candidates for the default route with the gateways of their pools', () => {
+    expect(routeCandidates(read(POD, DATA))).to.deep.equal([
+      { vmNetwork: 'default', isPodNetwork: true, isServed: false, gateways: [] },
+      { vmNetwork: 'data', isPodNetwork: false, isServed: true, gateways: [4] },
+    ]);
+  });
+});

@@ -1,0 +1,125 @@
+import { type ClaimOwner, type IPAMClaim, claimNadOf } from '../api/ipam-claim.js';
+import {
+  type VmInterface,
+  type VmiSpec,
+  podNetworkOf,
+  replacementOfPodNetwork,
+  secondaryNetworks,
+} from '../api/kubevirt.js';
+import { parseMac } from '../api/mac-address.js';
+import { joinKey } from '../api/meta.js';
+import { podInterfaceName } from '../api/pod-interface.js';
+import { isOwnedBy } from '../api/vm-claims.js';
+import type { ClusterView } from '../cluster/cluster-view.js';
+import { chooseNetworkClaim } from '../cluster/element-claim.js';
+import type { ParsedNad } from '../cluster/transforms.js';
+import type { VmiNetwork, Workload } from '../cluster/workload.js';
+import type { Family } from '../ipam/core/address.js';
+import type { Pool } from '../ipam/core/pool.js';
+import type { Resolution } from '../ipam/directory/resolution.js';
+import type { RouteCandidate } from './default-route.js';
+
+/** A workload whose guest Holdfast serves, from a VM's template or from a VMI. */
+export interface GuestWorkload {
+  readonly namespace: string;
+  /** The VM, or the VMI without a VM. */
+  readonly owner: ClaimOwner;
+  readonly spec: VmiSpec | undefined;
+}
+
+/** Reads only memory. */
+export interface GuestView extends ClusterView {
+  nad(key: string): ParsedNad | undefined;
+  resolve(claim: IPAMClaim): Resolution;
+}
+
+/** The MAC address that the spec gives an interface. */
+export type SpecifiedMac =
+  | { readonly kind: 'none' }
+  /** Lower case, with colons. */
+  | { readonly kind: 'mac'; readonly mac: string }
+  | { readonly kind: 'invalid'; readonly text: string };
+
+/** Who gives an interface its addresses. */
+export type AddressSource =
+  /** Not Holdfast: DHCP of the network, or nobody. */
+  | { readonly kind: 'other' }
+  /** A claim that does not exist yet, or that no pool can serve now. */
+  | { readonly kind: 'pending'; readonly claim: string; readonly why: string }
+  | { readonly kind: 'claim'; readonly claim: IPAMClaim; readonly pool: Pool; readonly nad: ParsedNad | undefined };
+
+/** One interface of a guest. */
+export interface GuestInterface {
+  /** The name of its network in the VM's spec. */
+  readonly vmNetwork: string;
+  readonly isPodNetwork: boolean;
+  /** The launcher has no interface for it. */
+  readonly isSriov: boolean;
+  readonly mac: SpecifiedMac;
+  readonly source: AddressSource;
+}
+
+/** Returns all interfaces of a guest in the order of the VM's networks, without those that are being unplugged. Pure. */
+export function guestInterfacesOf({ namespace, owner, spec }: GuestWorkload, view: GuestView): GuestInterface[] {
+  const interfaces = new Map((spec?.domain?.devices?.interfaces ?? []).map((each) => [each.name, each]));
+  const networks = secondaryNetworks(spec, namespace).map((network) => ({
+    ...network,
+    podInterface: podInterfaceName(network.name),
+  }));
+  const podNetworks = [podNetworkOf(spec), replacementOfPodNetwork(spec, namespace)?.name];
+  const workload: Workload = { namespace, vmi: owner.name, owner, networks, podNetwork: podNetworks[0] };
+  const secondary = new Map(networks.map((network) => [network.name, network]));
+  return (spec?.networks ?? []).flatMap(({ name }): GuestInterface[] => {
+    const given = interfaces.get(name);
+    const network = secondary.get(name);
+    if (network?.isUnplugRequested === true) return [];
+    return [
+      {
+        vmNetwork: name,
+        isPodNetwork: podNetworks.includes(name),
+        isSriov: given?.sriov !== undefined,
+        mac: specifiedMac(given),
+        source: network === undefined ? { kind: 'other' } : sourceOf(network, workload, view),
+      },
+    ];
+  });
+}
+
+/** Returns the interfaces as candidates for the default route. */
+export function routeCandidates(interfaces: readonly GuestInterface[]): RouteCandidate[] {
+  return interfaces.map(({ vmNetwork, isPodNetwork, source }) => ({
+    vmNetwork,
+    isPodNetwork,
+    isServed: source.kind !== 'other',
+    gateways: source.kind === 'claim' ? gatewayFamilies(source.pool) : [],
+  }));
+}
+
+function gatewayFamilies({ families, subnets }: Pool): Family[] {
+  return families.filter((family) =>
+    subnets.some(({ cidr, gateway }) => cidr.family === family && gateway !== undefined),
+  );
+}
+
+function sourceOf(network: VmiNetwork, workload: Workload, view: GuestView): AddressSource {
+  const key = joinKey(network.nad.namespace, network.nad.name);
+  const requested = new Set([network.podInterface]);
+  const chosen = chooseNetworkClaim(network, key, { workload, requested, view, addRecheck: () => undefined });
+  if (chosen.kind === 'none') return { kind: 'other' };
+  if (chosen.kind === 'foreign') return { kind: 'pending', claim: chosen.claim, why: chosen.reason };
+  const claim = view.claim(chosen.name);
+  if (claim === undefined) return { kind: 'pending', claim: chosen.name, why: 'it does not exist yet' };
+  if (!isOwnedBy(claim, workload.owner))
+    return { kind: 'pending', claim: chosen.name, why: 'it is not assigned to the VM yet' };
+  const resolution = view.resolve(claim);
+  if (resolution.kind === 'foreign') return { kind: 'other' };
+  if (resolution.kind === 'unserved') return { kind: 'pending', claim: chosen.name, why: resolution.message };
+  return { kind: 'claim', claim, pool: resolution.pool, nad: view.nad(claimNadOf(claim) ?? key) };
+}
+
+function specifiedMac(given: VmInterface | undefined): SpecifiedMac {
+  const text = given?.macAddress ?? '';
+  if (text === '') return { kind: 'none' };
+  const mac = parseMac(text);
+  return mac === undefined ? { kind: 'invalid', text } : { kind: 'mac', mac };
+}
