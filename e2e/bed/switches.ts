@@ -16,6 +16,8 @@ export interface VmSwitches {
   readonly delayNetworkEnd: boolean;
   /** A guest whose launcher is killed ends as Failed, not as Succeeded. */
   readonly killFails: boolean;
+  /** The guest agent of a guest with a kernel of its own reports its interfaces. */
+  readonly guestAgent: boolean;
 }
 
 /** The workloads of a setting. Without a name all of the namespace; without a namespace all. */
@@ -34,6 +36,7 @@ const DEFAULTS: VmSwitches = {
   holdNetworks: false,
   delayNetworkEnd: false,
   killFails: false,
+  guestAgent: true,
 };
 
 interface Setting {

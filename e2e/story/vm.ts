@@ -19,6 +19,8 @@ export interface VmOptions {
   evictionStrategy?: 'LiveMigrate' | 'None';
   /** Annotations of the VM's template. */
   annotations?: Readonly<Record<string, string>>;
+  /** The Secret that `networkDataSecretRef` of a cloud-init volume names. */
+  networkData?: { secret: string; source?: 'cloudInitNoCloud' | 'cloudInitConfigDrive' };
 }
 
 export type DeletionPropagation = NonNullable<DeleteOptions['propagationPolicy']>;
@@ -41,8 +43,15 @@ export function vmiManifest(options: VmOptions): VirtualMachineInstance {
   return { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachineInstance', metadata: { name, namespace }, spec };
 }
 
-function template({ networks, macs = {}, evictionStrategy, annotations = {} }: VmOptions) {
+function template({ networks, macs = {}, evictionStrategy, annotations = {}, networkData }: VmOptions) {
   const names = Object.keys(networks);
+  const cloudInit = networkData && {
+    name: 'cloudinit',
+    [networkData.source ?? 'cloudInitNoCloud']: {
+      userData: '#cloud-config',
+      networkDataSecretRef: { name: networkData.secret },
+    },
+  };
   return {
     metadata: { annotations },
     spec: {
@@ -50,7 +59,7 @@ function template({ networks, macs = {}, evictionStrategy, annotations = {} }: V
       ...(evictionStrategy === undefined ? {} : { evictionStrategy }),
       domain: {
         devices: {
-          disks: [{ name: 'root', disk: { bus: 'virtio' } }],
+          disks: ['root', ...(cloudInit ? ['cloudinit'] : [])].map((name) => ({ name, disk: { bus: 'virtio' } })),
           interfaces: [
             { name: 'default', masquerade: {}, ...(macs.default ? { macAddress: macs.default } : {}) },
             ...names.map((name) => ({ name, bridge: {}, ...(macs[name] ? { macAddress: macs[name] } : {}) })),
@@ -59,7 +68,10 @@ function template({ networks, macs = {}, evictionStrategy, annotations = {} }: V
         resources: { requests: { memory: '64Mi' } },
       },
       networks: [{ name: 'default', pod: {} }, ...names.map((name) => secondaryNetwork(name, networks[name] ?? ''))],
-      volumes: [{ name: 'root', containerDisk: { image: 'quay.io/kubevirt/cirros-container-disk-demo:v1.8.0' } }],
+      volumes: [
+        { name: 'root', containerDisk: { image: 'quay.io/kubevirt/cirros-container-disk-demo:v1.8.0' } },
+        ...(cloudInit ? [cloudInit] : []),
+      ],
     },
   };
 }

@@ -89,6 +89,17 @@ describe('An interface of a guest', () => {
     expect(addresses(guestInterfaces({ ...given, status: { interfaces: reported } }))).to.deep.equal(expected);
   });
 
+  it('has no address any more that neither the launcher nor the agent reports', () => {
+    const before = {
+      name: 'data',
+      infoSource: 'domain, multus-status',
+      ipAddress: '10.0.0.5',
+      ipAddresses: ['10.0.0.5'],
+    };
+    const [found] = guestInterfaces(vmi([{ name: 'data' }], [before]), []);
+    expect(found).not.to.have.any.keys('ipAddress', 'ipAddresses');
+  });
+
   it('keeps the name of the pod interface, which virt-controller reports', () => {
     const reported = { name: 'data', infoSource: 'multus-status', podInterfaceName: 'pod3a6eb0790f3' };
     for (const wanted of [{ name: 'data' }, { name: 'data', state: 'absent' }]) {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { podInterfaceName } from '../../../api/pod-interface.js';
+import { addressFields, withGuestAgent, type AgentInterface } from './guest-agent.js';
 import type { GuestInterface, Vmi, WantedInterface } from './virtual-machine-instance.js';
 
 /** KubeVirt's sources of information about an interface: libvirt's domain and Multus' network-status. */
@@ -15,17 +16,23 @@ export interface LauncherInterface {
 }
 
 /**
- * Returns `status.interfaces` as virt-handler reports it without a guest agent: with the addresses that CNI gave the launcher. virt-handler plugs an interface into the guest when Multus reports it in
- * the pod, and unplugs one whose state is `absent`. Entries of Multus, which virt-controller writes, stay unchanged. An interface
- * without any source is removed.
+ * Returns `status.interfaces` as virt-handler reports it: with the addresses that CNI gave the launcher, and those of the guest agent.
+ * virt-handler plugs an interface into the guest when Multus reports it in the pod, and unplugs one whose state is `absent`. Entries
+ * of Multus, which virt-controller writes, stay unchanged. An interface without any source is removed.
+ * @param launcher undefined if it is not known: addresses stay as they were
  */
-export function guestInterfaces(vmi: Vmi, launcher: readonly LauncherInterface[] = []): GuestInterface[] {
+export function guestInterfaces(
+  vmi: Vmi,
+  launcher?: readonly LauncherInterface[],
+  agent: readonly AgentInterface[] = [],
+): GuestInterface[] {
   const reported = new Map((vmi.status?.interfaces ?? []).map((entry) => [entry.name, entry]));
   const wanted = vmi.spec?.domain?.devices?.interfaces ?? [];
-  return wanted.flatMap((wish) => {
-    const found = guestInterface(vmi, wish, reported.get(wish.name));
-    return found === undefined ? [] : { ...found, ...addressesIn(launcher, vmi, found) };
+  const found = wanted.flatMap((wish) => {
+    const entry = guestInterface(vmi, wish, reported.get(wish.name));
+    return entry === undefined ? [] : launcher ? withLauncher(entry, launcher, vmi) : entry;
   });
+  return withGuestAgent(found, agent);
 }
 
 function guestInterface(
@@ -49,15 +56,15 @@ function guestInterface(
   return isInPod ? unpluggedInterface(wanted.name, before?.podInterfaceName) : undefined;
 }
 
-/** The addresses of an interface in the guest. If the launcher is not known, they stay as they were. */
-function addressesIn(launcher: readonly LauncherInterface[], vmi: Vmi, { name = '', infoSource }: GuestInterface) {
-  if (infoSource?.includes(DOMAIN) !== true) return {};
+/** An interface in the guest with the addresses of that in the launcher. */
+function withLauncher(entry: GuestInterface, launcher: readonly LauncherInterface[], vmi: Vmi): GuestInterface {
+  const { ipAddress: _first, ipAddresses: _all, interfaceName: _inGuest, ...rest } = entry;
+  if (entry.infoSource?.includes(DOMAIN) !== true) return rest;
+  const { name = '' } = entry;
   const podInterface = podInterfaceName(name);
   const isIt = (one: LauncherInterface) =>
     isSecondary(vmi, name) ? one.interface === podInterface : one.default === true;
-  const ipAddresses = launcher.find(isIt)?.ips ?? [];
-  const [ipAddress] = ipAddresses;
-  return ipAddress === undefined ? {} : { ipAddress, ipAddresses: [...ipAddresses] };
+  return { ...rest, ...addressFields(launcher.find(isIt)?.ips ?? []) };
 }
 
 /** The entry of an unplugged interface until Multus detaches it. */

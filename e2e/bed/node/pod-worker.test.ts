@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { pino } from 'pino';
 import { Client } from '../../../kube/client.js';
 import { messageOf } from '../../../kube/errors.js';
+import { SECRETS } from '../../../kube/resources.js';
 import { ManualClock } from '../../../test/manual-clock.js';
 import { MemoryApi } from '../../../test/memory-api.js';
 import type { SandboxNetworks, SandboxState } from './sandbox-networks.js';
@@ -70,6 +71,31 @@ describe('The actions of the kubelet for a pod', () => {
     expect(waits).to.deep.equal([200, 400, 800]);
     expect(events().map(({ reason }) => reason)).to.deep.equal(['FailedCreatePodSandBox']);
     expect(events()[0]?.message).to.include('pool full');
+  });
+
+  it('attach no network of a launcher before the Secrets of its volumes exist', async () => {
+    const owner = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachineInstance', name: 'vm1', uid: 'vmi-uid' };
+    const launcher: KubeletPod = {
+      metadata: { ...POD.metadata, ownerReferences: [{ ...owner, controller: true }] },
+      spec: {
+        nodeName: 'node-1',
+        volumes: [
+          { name: 'root' },
+          { name: 'extra', secret: { secretName: 'absent', optional: true } },
+          { name: 'cloudinit-ndata', secret: { secretName: 'vm1-net' } },
+        ],
+      },
+    };
+    await worker.change(launcher, { kind: 'attach' });
+    expect(worker.view(launcher).network).to.deep.equal({ state: 'none' });
+    expect(events()).to.have.length(1);
+    expect(events()[0]).to.include({
+      reason: 'FailedMount',
+      message: 'MountVolume.SetUp failed for volume "cloudinit-ndata" : secret "vm1-net" not found',
+    });
+    await new Client(api).create(SECRETS, { metadata: { namespace: 'vms', name: 'vm1-net' } });
+    await worker.change(launcher, { kind: 'attach' });
+    expect(worker.view(launcher).network).to.include({ state: 'up' });
   });
 
   it('report another error too, and have no delay after a success', async () => {

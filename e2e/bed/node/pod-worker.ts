@@ -7,7 +7,8 @@ import type { Logger } from '../../../kube/log.js';
 import type { SandboxNetworks } from './sandbox-networks.js';
 import type { PodChange, PodView } from './pod-machine.js';
 import { KUBELET_PODS, type KubeletPod, uidOf } from './pod.js';
-import { reportSandboxFailure } from './sandbox-failure.js';
+import { requireSecrets } from './pod-volumes.js';
+import { reportStartFailure } from './start-failure.js';
 
 /** Shorter than the kubelet's, so that tests do not wait for seconds. */
 const ATTACH_BACKOFF = { baseMs: 200, maxMs: 2_000 };
@@ -83,26 +84,28 @@ export class PodWorker {
   }
 
   async #attach(pod: KubeletPod): Promise<void> {
-    const { networks } = this.#options;
-    this.#sandboxed.set(uidOf(pod), pod); // also if it fails, so that its remains are removed with the pod
+    const { client, networks } = this.#options;
     try {
+      await requireSecrets(client, pod);
+      this.#sandboxed.set(uidOf(pod), pod); // also if it fails, so that its remains are removed with the pod
       await networks.attach(pod);
       this.#failures.delete(uidOf(pod));
     } catch (error) {
-      await this.#failed(pod, messageOf(error));
+      await this.#failed(pod, error);
     }
   }
 
-  async #failed(pod: KubeletPod, words: string): Promise<void> {
+  async #failed(pod: KubeletPod, failure: unknown): Promise<void> {
     const { client, clock, random, log } = this.#options;
+    const words = messageOf(failure);
     const { count = 0, reportedMessage } = this.#failures.get(uidOf(pod)) ?? {};
     const now = clock.now();
     const after = now + backoffDelay({ ...ATTACH_BACKOFF, random }, count);
     this.#failures.set(uidOf(pod), { count: count + 1, retryAt: after, reportedMessage: words });
-    log.warn({ object: `pod ${objectKey(pod)}`, error: words }, 'networks not attached');
+    log.warn({ object: `pod ${objectKey(pod)}`, error: words }, 'not started');
     if (words === reportedMessage) return;
     try {
-      await reportSandboxFailure(client, pod, { words, now });
+      await reportStartFailure(client, pod, failure, now);
     } catch (error) {
       this.#failures.set(uidOf(pod), { count: count + 1, retryAt: after, reportedMessage: '' }); // the API server is down; reported later
       log.warn({ error: messageOf(error) }, 'the failure could not be reported');

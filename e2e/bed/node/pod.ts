@@ -9,6 +9,7 @@ export interface KubeletPod extends Pod {
     containers?: Container[];
     initContainers?: Container[];
     readinessGates?: { conditionType: string }[];
+    volumes?: { name: string; secret?: { secretName?: string; optional?: boolean } }[];
   };
   status?: PodStatus;
 }

@@ -1,4 +1,6 @@
+import type { AgentInterface } from './guest-agent.js';
 import type { KubeletPod } from './pod.js';
+import type { Vmi } from './virtual-machine-instance.js';
 
 /** The state of a pod's sandbox. */
 export type SandboxState =
@@ -29,6 +31,13 @@ export interface SandboxNetworks {
 
 /** Connects guests to the networks of their launchers. */
 export interface GuestNetworks {
+  /**
+   * Adapts a guest to its VMI: connects interfaces that are plugged in, removes those that are unplugged, and ends with the guest.
+   * @param launcher in which it runs
+   */
+  followGuest(vmi: Vmi, launcher: KubeletPod | undefined): Promise<void>;
+  /** The interfaces of a guest with a kernel of its own; undefined for others. */
+  interfacesOfGuest(vmi: Vmi): Promise<readonly AgentInterface[] | undefined>;
   /** Removes the guest's addresses from a launcher in which it does not run. */
   detachGuest(launcher: KubeletPod): Promise<void>;
   /** Gives the guest's addresses to the launcher in which it now runs, and announces them. */

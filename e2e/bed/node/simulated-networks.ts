@@ -40,6 +40,14 @@ export class SimulatedNetworks implements SandboxNetworks, GuestNetworks {
     this.#known.delete(uidOf(pod));
   }
 
+  followGuest(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  interfacesOfGuest(): Promise<undefined> {
+    return Promise.resolve(undefined);
+  }
+
   detachGuest(): Promise<void> {
     return Promise.resolve();
   }

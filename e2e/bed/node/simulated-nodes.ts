@@ -16,7 +16,7 @@ import { PodWorker } from './pod-worker.js';
 import { KUBELET_PODS, workloadName, type KubeletPod } from './pod.js';
 import type { Step } from './step.js';
 import { VMIS, type Vmi } from './virtual-machine-instance.js';
-import { stepVmi } from './vmi-machine.js';
+import { launcherOf, stepVmi } from './vmi-machine.js';
 
 /** Many, because a CNI ADD may wait for half a minute and must not delay the others. */
 const WORKERS = { pods: 64, vmis: 8 };
@@ -124,16 +124,19 @@ export class SimulatedNodes {
       this.#changed.delete(`vmi ${key}`);
       return undefined;
     }
-    const { switches, clock, handlerClient } = this.#options;
+    const { switches, clock, networks, handlerClient } = this.#options;
+    const current = switches.of(vmi.metadata.namespace, vmi.metadata.name);
     const step = stepVmi(vmi, {
       launchers: this.#launchersOf(vmi),
-      switches: switches.of(vmi.metadata.namespace, vmi.metadata.name),
+      switches: current,
+      agent: current.guestAgent ? await networks.interfacesOfGuest(vmi) : undefined,
       isNodeUp: this.#isNodeUp,
       now: clock.now(),
       copyingSince: this.#copyingSince.get(key),
     });
     return this.#take(`vmi ${key}`, vmi, step, async (next) => {
       await this.#moveGuest(vmi, next);
+      await networks.followGuest(next, launcherOf(next, this.#launchersOf(next)));
       const written = await handlerClient.replace(VMIS, next);
       if (!vmi.status?.migrationState?.startTimestamp && next.status?.migrationState?.startTimestamp) {
         this.#copyingSince.set(key, clock.now());

@@ -40,6 +40,8 @@ export interface GuestInterface extends VmiInterfaceStatus {
   mac?: string;
   queueCount?: number;
   linkState?: string;
+  /** The name in the guest, if its agent reports it. */
+  interfaceName?: string;
   /** The first of the addresses. */
   ipAddress?: string;
   ipAddresses?: string[];

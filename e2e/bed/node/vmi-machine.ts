@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { isBeingDeleted } from '../../../api/meta.js';
 import { isTerminal } from '../../../api/pod.js';
 import type { VmSwitches } from '../switches.js';
+import type { AgentInterface } from './guest-agent.js';
 import { guestInterfaces } from './guest-interfaces.js';
 import { stepMigration } from './migration-machine.js';
 import { reportedAttachments } from './network-status.js';
@@ -26,7 +27,12 @@ export interface VmiView {
   readonly now: number;
   /** When the copy of the migration in flight began, in milliseconds; the API keeps only seconds. */
   readonly copyingSince?: number | undefined;
+  /** The report of the guest agent; undefined without one. */
+  readonly agent?: readonly AgentInterface[] | undefined;
 }
+
+/** How often the report of the guest agent is read. */
+const AGENT_INTERVAL_MS = 500;
 
 /** A launcher counts as gone after this time without an event. Before that, the event may only be late. */
 const LAUNCHER_GRACE_MS = 2_000;
@@ -69,10 +75,14 @@ function stepLauncher(vmi: Vmi, node: string, view: VmiView): Step<Vmi> | undefi
   return change(inPhase(vmi, phase, view.now), 'the launcher is gone');
 }
 
-/** The interfaces of the guest, in the launcher on its node. */
-function interfacesOf(vmi: Vmi, { launchers }: VmiView): GuestInterface[] {
-  const launcher = launchers.find((pod) => pod.spec?.nodeName === vmi.status?.nodeName && !isTerminal(pod));
-  return guestInterfaces(vmi, launcher && reportedAttachments(launcher));
+/** The launcher in which the guest runs. */
+export function launcherOf(vmi: Vmi, launchers: readonly KubeletPod[]): KubeletPod | undefined {
+  return launchers.find((pod) => pod.spec?.nodeName === vmi.status?.nodeName && !isTerminal(pod));
+}
+
+function interfacesOf(vmi: Vmi, { launchers, agent }: VmiView): GuestInterface[] {
+  const launcher = launcherOf(vmi, launchers);
+  return guestInterfaces(vmi, launcher && reportedAttachments(launcher), agent);
 }
 
 function start(vmi: Vmi, view: VmiView): Step<Vmi> {
@@ -96,5 +106,5 @@ function stepRunning(vmi: Vmi, view: VmiView): Step<Vmi> {
     const sources = interfaces.map(({ name, infoSource }) => `${name ?? ''} (${infoSource ?? ''})`);
     return change(withStatus(vmi, { interfaces }), `interfaces: ${sources.join(', ') || 'none'}`);
   }
-  return migration ? stepMigration(vmi, migration, view) : waitFor('something to do');
+  return migration ? stepMigration(vmi, migration, view) : waitFor('something to do', view.agent && AGENT_INTERVAL_MS);
 }

@@ -1,7 +1,11 @@
+import { controllingVmi } from '../../../api/pod.js';
 import type { PodNetworks } from '../network/pod-networks.js';
 import type { WireLocation, Wire } from '../network/wire.js';
 import { NO_SANDBOX, type GuestNetworks, type SandboxNetworks, type SandboxState } from './sandbox-networks.js';
+import type { AgentInterface } from './guest-agent.js';
 import { type KubeletPod, uidOf } from './pod.js';
+import type { Vmi } from './virtual-machine-instance.js';
+import { WiredGuests } from './wired-guests.js';
 
 /** The interface of the pod network, which guests do not use here. */
 const POD_INTERFACE = 'eth0';
@@ -21,7 +25,10 @@ export class WiredNetworks implements SandboxNetworks, GuestNetworks {
   /** Addresses of guests that do not run in their launcher, by UID of the pod. */
   readonly #heldByGuests = new Map<string, readonly HeldAddress[]>();
 
+  readonly #guests: WiredGuests;
+
   constructor(wire: Wire, networks: PodNetworks) {
+    this.#guests = new WiredGuests(wire, networks);
     this.#wire = wire;
     this.#networks = networks;
   }
@@ -44,6 +51,7 @@ export class WiredNetworks implements SandboxNetworks, GuestNetworks {
   }
 
   async detach(pod: KubeletPod): Promise<void> {
+    await this.#guests.end(pod);
     await this.#networks.detach(pod);
     this.#ended.add(uidOf(pod));
   }
@@ -51,6 +59,14 @@ export class WiredNetworks implements SandboxNetworks, GuestNetworks {
   forget(pod: KubeletPod): void {
     this.#ended.delete(uidOf(pod));
     this.#heldByGuests.delete(uidOf(pod));
+  }
+
+  followGuest(vmi: Vmi, launcher: KubeletPod | undefined): Promise<void> {
+    return this.#guests.follow(vmi, launcher);
+  }
+
+  interfacesOfGuest(vmi: Vmi): Promise<readonly AgentInterface[] | undefined> {
+    return this.#guests.interfacesOf(vmi);
   }
 
   async detachGuest(launcher: KubeletPod): Promise<void> {
@@ -62,6 +78,7 @@ export class WiredNetworks implements SandboxNetworks, GuestNetworks {
     );
     if (held.length > 0) this.#heldByGuests.set(uidOf(launcher), held); // otherwise it has left already
     for (const { name } of found) await this.#wire.flushAddresses(location, name);
+    await this.#guests.prepare(launcher);
   }
 
   async attachGuest(launcher: KubeletPod): Promise<void> {
@@ -72,6 +89,7 @@ export class WiredNetworks implements SandboxNetworks, GuestNetworks {
       await this.#wire.announce(location, name, address.replace(/\/.*/, ''));
     }
     this.#heldByGuests.delete(uidOf(launcher));
+    await this.#guests.move(controllingVmi(launcher)?.uid ?? '', launcher);
   }
 
   #locationOf(pod: KubeletPod): WireLocation | undefined {

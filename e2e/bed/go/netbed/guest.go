@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -76,8 +77,8 @@ func (b *bed) findGuest(id string) (*guest, error) {
 	return nil, fmt.Errorf("there is no guest %q", id)
 }
 
-// prepare makes the interface of a launcher the port of a bridge in it, as virt-handler does for bridge binding (nmstate specs of
-// netpod.go): with the MAC address of the bridge, without learning, and up, even if the plugin left it down. Idempotent.
+// prepare makes the interface of a launcher the port of a bridge in it, as virt-handler does for bridge binding (netpod.go). The
+// port has the MAC address of the bridge, does not learn, and is up even if the plugin left it down. Idempotent.
 func (b *bed) prepare(request guestRequest) (any, error) {
 	launcher, err := b.find("pod/" + request.Pod)
 	if err != nil {
@@ -196,28 +197,59 @@ func (g *guest) add(request guestRequest) (*nic, error) {
 	return n, nil
 }
 
-// connect replaces the connection of an interface to a launcher, if any, by one to another launcher.
+// connect replaces the connection of an interface to a launcher, if any, by one to another launcher. A bridge forwards to a new port
+// only when the kernel has noticed its carrier, which may take a second: the guest is disconnected after that.
 func (g *guest) connect(n *nic, launcher *space, podInterface string) error {
 	g.made++
 	port := fmt.Sprintf("pod%d", g.made)
 	tap := "tap" + strings.TrimPrefix(podInterface, "pod")
-	return g.machine.run(func() error {
-		if n.port != "" {
-			if err := remove(n.port); err != nil {
-				return err
-			}
-		}
+	err := g.machine.run(func() error {
 		veth := &netlink.Veth{LinkAttrs: netlink.NewLinkAttrs(), PeerName: tap, PeerNamespace: netlink.NsFd(launcher.net)}
 		veth.Name = port
 		if err := netlink.LinkAdd(veth); err != nil {
 			return fmt.Errorf("%s in the launcher: %w", tap, err)
 		}
-		n.port = port
-		err := launcher.run(func() error {
-			return errors.Join(disableIPv6(tap), enslave(tap, bridgeOf(podInterface)), up(tap))
-		})
-		return errors.Join(err, disableIPv6(port), enslave(port, n.bridge), up(port))
+		return errors.Join(disableIPv6(port), up(port))
 	})
+	if err != nil {
+		return err
+	}
+	err = launcher.run(func() error {
+		return errors.Join(disableIPv6(tap), up(tap), awaitCarrier(tap), enslave(tap, bridgeOf(podInterface)))
+	})
+	if err != nil {
+		return err
+	}
+	before := n.port
+	n.port = port
+	return g.machine.run(func() error {
+		if err := awaitCarrier(port); err != nil {
+			return err
+		}
+		if before != "" {
+			if err := remove(before); err != nil {
+				return err
+			}
+		}
+		return enslave(port, n.bridge)
+	})
+}
+
+const carrierLimit = 5 * time.Second
+
+func awaitCarrier(name string) error {
+	for end := time.Now().Add(carrierLimit); ; time.Sleep(5 * time.Millisecond) {
+		link, err := netlink.LinkByName(name)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if link.Attrs().OperState == netlink.OperUp {
+			return nil
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("%s has no carrier after %s", name, carrierLimit)
+		}
+	}
 }
 
 // announce sends what QEMU and the virtio driver of the guest send when the guest arrives: reverse ARP, and one message for each

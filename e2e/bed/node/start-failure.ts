@@ -1,7 +1,9 @@
 import type { KubeObject } from '../../../api/meta.js';
 import type { Client } from '../../../kube/client.js';
+import { messageOf } from '../../../kube/errors.js';
 import type { Resource } from '../../../kube/resource.js';
 import type { KubeletPod } from './pod.js';
+import { MountError } from './pod-volumes.js';
 import { timestamp } from './step.js';
 
 interface Event extends KubeObject {
@@ -17,19 +19,25 @@ interface Event extends KubeObject {
 
 const EVENTS: Resource<Event> = { group: '', version: 'v1', plural: 'events', kind: 'Event', namespaced: true };
 
-/** Creates the kubelet's Warning event that a pod has no sandbox, with the CNI error. */
-export async function reportSandboxFailure(
+/** Creates the kubelet's Warning event that a pod has no volumes or no sandbox. @param failure for a sandbox, the CNI error */
+export async function reportStartFailure(
   client: Client,
   pod: KubeletPod,
-  { words, now }: { words: string; now: number },
+  failure: unknown,
+  now: number,
 ): Promise<void> {
+  const words = messageOf(failure);
   const { namespace = '', name, uid } = pod.metadata;
   const time = timestamp(now);
   await client.create(EVENTS, {
     metadata: { namespace, name: `${name}.${now.toString(16)}` },
     type: 'Warning',
-    reason: 'FailedCreatePodSandBox',
-    message: `Failed to create pod sandbox: failed to setup network for sandbox: ${words}`.slice(0, 1024),
+    ...(failure instanceof MountError
+      ? { reason: 'FailedMount', message: words }
+      : {
+          reason: 'FailedCreatePodSandBox',
+          message: `Failed to create pod sandbox: failed to setup network for sandbox: ${words}`.slice(0, 1024),
+        }),
     involvedObject: { apiVersion: 'v1', kind: 'Pod', namespace, name, uid },
     source: { component: 'kubelet', host: pod.spec?.nodeName },
     firstTimestamp: time,
