@@ -58,6 +58,10 @@ describe('The target of a live migration, set up while the guest runs on the sou
     await untilTarget('stubborn', /podnet has address fd00:53::1 in DADFAILED state/);
   });
 
+  it('does not disturb any host, whatever its MAC address, if the network has no IPAM and the interface stays down', async () => {
+    expectCalm(await move('layer 2, MAC in the spec, disableContainerInterface'));
+  });
+
   it('needs its interface if the network has IPAM', async () => {
     const config = bridgeNetwork('bare', { type: 'static' }, { disableContainerInterface: true });
     await stage.createNetwork('bare', config);

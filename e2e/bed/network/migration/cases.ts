@@ -27,6 +27,9 @@ export const CASES: Readonly<Record<string, (segment: string) => NamedCase>> = {
   'bridge, own MACs, a stranger asks': (segment) => bridge(segment, { stranger: true }),
   'bridge, own MACs, enabledad, a stranger asks': (segment) => bridge(segment, { stranger: true }, { enabledad: true }),
   'bridge, own MACs, quiet, a stranger asks': (segment) => quietBridge(segment, { stranger: true }),
+  'layer 2, MAC in the spec': (segment) => layer2(segment),
+  'layer 2, MAC in the spec, disableContainerInterface': (segment) =>
+    layer2(segment, { disableContainerInterface: true }),
   'macvlan, MAC in the spec': (segment) => macvlan(segment, { mac: MAC }),
   'macvlan, own MACs': (segment) => macvlan(segment, {}),
 };
@@ -38,6 +41,11 @@ function bridge(segment: string, more: Partial<NamedCase>, settings: object = {}
 function quietBridge(segment: string, more: Partial<NamedCase>): NamedCase {
   const plugins = [bridgeNetwork(segment, IPAM), QUIET_SYSCTLS];
   return { as: 'bridge', config: { cniVersion: '1.0.0', plugins }, ...more };
+}
+
+/** A network without IPAM: only the guest has the addresses. */
+function layer2(segment: string, settings: object = {}): NamedCase {
+  return { as: 'bridge', config: bridgeNetwork(segment, {}, settings), mac: MAC };
 }
 
 function macvlan(segment: string, more: Partial<NamedCase>): NamedCase {

@@ -26,11 +26,12 @@ export class LauncherNamespace {
 
   /**
    * Prepares the interface as virt-handler does before the guest starts: it becomes a port of a bridge in the pod, without
-   * addresses and with another MAC address.
+   * addresses, with another MAC address, and up.
    */
   async prepare(): Promise<void> {
     await this.stopGuest();
     await this.#wire.setMac(this.location, INTERFACE, PREPARED_MAC);
+    await this.#setUp();
   }
 
   /** Removes the guest's addresses, so that the launcher no longer answers. */
@@ -51,6 +52,7 @@ export class LauncherNamespace {
       [`ipv6/conf/${INTERFACE}/accept_dad`]: 0, // a guest that migrates keeps its addresses without detection of duplicates
       [`ipv6/conf/${INTERFACE}/disable_ipv6`]: 0,
     });
+    await this.#setUp();
     const { addresses } = await this.state();
     for (const address of GUEST_ADDRESSES) {
       if (!addresses.some((one) => one.address === address))
@@ -66,6 +68,11 @@ export class LauncherNamespace {
     return { ipv4: Number(counts.split(' ')[names.split(' ').indexOf('InEchos')]), ipv6: Number(ipv6.split(/\s+/)[1]) };
   }
 
+  /** Without IPAM, the plugin may have left the interface down. */
+  async #setUp(): Promise<void> {
+    await this.#run(`ip link set ${INTERFACE} up`);
+  }
+
   async #read(file: string): Promise<string[]> {
     return (await this.#run('cat "$0"', file)).split('\n');
   }
@@ -79,7 +86,7 @@ export class LauncherNamespace {
   }
 
   async #run(script: string, ...args: string[]): Promise<string> {
-    const env = { PATH: '/usr/bin:/bin' };
+    const env = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' };
     const { exitCode, stdout, stderr } = await this.#wire.run(this.location, {
       command: '/bin/sh',
       args: ['-ec', script, ...args],
