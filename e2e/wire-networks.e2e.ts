@@ -69,7 +69,7 @@ describeStory('A real network', (story) => {
     await story().addresses.waitHeld(claimed.flat().map(bareAddress));
   });
 
-  itWithWireStory('provides gateway, routes and DNS to pods and VMs', story, async (wire) => {
+  itWithWireStory('provides gateway, routes and DNS to pods and launchers', story, async (wire) => {
     const subnets = [{ cidr: '10.74.8.0/24', gateway: '10.74.8.1' }];
     const routes = [{ dst: '192.168.77.0/24', gw: '10.74.8.9' }, { dst: '172.31.0.0/16' }];
     const dns = { nameservers: ['10.74.8.53'], search: ['blue.test'] };
