@@ -111,6 +111,20 @@ describeStories('the claims and leases in the story of a VM', [
     excludes: ['AddressLease'],
   },
   {
+    title: 'a VM on a network without IPAM, whose guest gets the addresses',
+    given: { nads: { blue: blueNad({ ipam: {} }) } },
+    health: 'ok',
+    includes: ['IPAMClaim vms/vm1.data: 10.0.0.5/24', 'AddressLease'],
+    excludes: ['served by another IPAM'],
+  },
+  {
+    title: 'a VM on a network without IPAM, of which Holdfast leases no address',
+    given: { nads: { blue: blueNad({ ipam: {} }) }, leases: [], pools: [], agents: {} },
+    health: 'ok',
+    includes: ['IPAMClaim vms/vm1.data: 10.0.0.5/24'],
+    excludes: ['AddressLease', 'served by another IPAM'],
+  },
+  {
     title: 'a VM whose pool is not ready',
     given: { pools: [bluePool({ status: 'False', message: 'spec.subnets is empty' })] },
     health: 'wrong',

@@ -2,8 +2,11 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { type Condition, isBeingDeleted, joinKey } from '../../api/meta.js';
 import {
   ADDRESS_DRAINING,
+  GUEST_CONFIGURED,
+  GUEST_SERVED,
   IPS_ALLOCATED,
   LAUNCHERS_VERIFIED,
+  NETWORK_DATA_WRITTEN,
   OWNER_KIND_SERVED,
   REQUEST_HONOURED,
 } from '../../api/names.js';
@@ -22,6 +25,9 @@ const BAD_CONDITIONS: readonly { type: string; status: Condition['status']; heal
   { type: LAUNCHERS_VERIFIED, status: 'False', health: 'wrong' },
   { type: OWNER_KIND_SERVED, status: 'False', health: 'wrong' },
   { type: ADDRESS_DRAINING, status: 'True', health: 'warning' },
+  { type: GUEST_CONFIGURED, status: 'False', health: 'wrong' },
+  { type: GUEST_SERVED, status: 'False', health: 'wrong' },
+  { type: NETWORK_DATA_WRITTEN, status: 'False', health: 'wrong' },
 ];
 
 /**

@@ -1,3 +1,4 @@
+import { deliveryOf } from '../../api/guest-delivery.js';
 import { readIpamDelegation } from '../../api/ipam-delegation.js';
 import { type ClaimOwner, type IPAMClaim, claimOwnerOf } from '../../api/ipam-claim.js';
 import { type SecondaryNetwork, type VmiSpec, podNetworkOf, secondaryNetworks } from '../../api/kubevirt.js';
@@ -96,7 +97,9 @@ function readNad({ nads }: ObservedVm, key: string): NadSummary {
       `NetworkAttachmentDefinition ${key}: ${ipam.problem.field} ${ipam.problem.message}`,
     );
   const { name, allowPersistentIPs } = config.network;
-  return { network: name, isPersistent: allowPersistentIPs, isHoldfast: ipam.kind === 'holdfast', findings: [] };
+  const summary = { network: name, isPersistent: allowPersistentIPs, findings: [] };
+  // on a NAD without IPAM, the pool decides
+  return deliveryOf(read.value).kind === 'guest' ? summary : { ...summary, isHoldfast: ipam.kind === 'holdfast' };
 }
 
 function describeNad(key: string, { network, isPersistent }: NadSummary = { findings: [] }): string {

@@ -21,7 +21,7 @@ describe('a claim that no IPAM honours', () => {
   const message =
     'IPAMClaim vm1.data got no address within 60 s after the start of pod p: NAD vms/blue delegates IPAM to host-local, ' +
     'and no other IPAM honours the claim. Let the NAD delegate IPAM to "holdfast" or to another IPAM that honours claims, ' +
-    'or remove allowPersistentIPs from its config';
+    'add spec.guest to the AddressPool of a network whose NADs have no IPAM, or remove allowPersistentIPs from the config of the NAD';
   const leaving = { ...pod('p'), metadata: { ...pod('p').metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } };
   const rows: {
     name: string;

@@ -28,7 +28,8 @@ export interface UnhonouredPod {
 }
 
 const REMEDY =
-  'Let the NAD delegate IPAM to "holdfast" or to another IPAM that honours claims, or remove allowPersistentIPs from its config';
+  'Let the NAD delegate IPAM to "holdfast" or to another IPAM that honours claims, add spec.guest to the AddressPool of a network whose ' +
+  'NADs have no IPAM, or remove allowPersistentIPs from the config of the NAD';
 
 /**
  * Returns the pods that reference a claim of another IPAM and have had a node for `afterMs` while the claim has no address. A pod without a node does not count,

@@ -130,7 +130,7 @@ const rows: Row[] = [
     name: 'no IPAM if the NAD has none',
     pools: [adminPool('p')],
     nads: [nad('vms/blue', { name: 'blue', type: 'bridge' })],
-    expect: 'foreign: NAD vms/blue has no IPAM',
+    expect: 'foreign: NAD vms/blue has no IPAM, and AddressPool p has no spec.guest',
   },
   {
     name: 'Holdfast in a plugin list',
@@ -205,7 +205,7 @@ const rows: Row[] = [
     pools: [adminPool('p')],
     nads: [nad('vms/n', { name: 'blue', type: 'ovn-k8s-cni-overlay' })],
     claim: claimOf('vms/c'),
-    expect: 'foreign: NAD vms/n has no IPAM',
+    expect: /^foreign: NAD vms\/n has no IPAM, and its plugin is "ovn-k8s-cni-overlay", not one of bridge/,
   },
   {
     name: 'another IPAM if the namespace of a foreign claim has no NAD of the network',

@@ -1,4 +1,5 @@
 import { type AddressPool, nadNamespaceOf } from '../../api/address-pool.js';
+import { isRecord } from '../../api/json.js';
 import { byAge, isBeingDeleted } from '../../api/meta.js';
 import { type Pool, type PoolProblem, compilePool } from '../core/pool.js';
 
@@ -21,6 +22,10 @@ export interface ParsedPool {
   isBeingDeleted: boolean;
   /** The unparsed spec.namespaces, so that a pool that is invalid elsewhere still affects only these namespaces. */
   namespaces?: readonly string[];
+  /** It serves claims on NADs without IPAM. True also if the rest of the spec is invalid. */
+  servesGuests: boolean;
+  /** It has responders, whose claims get their addresses from it. */
+  hasResponders: boolean;
   compiled: ReturnType<typeof compilePool>;
 }
 
@@ -30,8 +35,9 @@ export interface EvaluatedPool extends ParsedPool {
 
 export function parsePool(pool: AddressPool): ParsedPool {
   const { name, uid = '', creationTimestamp = '' } = pool.metadata;
-  const { namespaces } = pool.spec;
+  const { namespaces, guest } = pool.spec;
   const nadNamespace = nadNamespaceOf(pool);
+  const servesGuests = nadNamespace === undefined && isRecord(guest);
   return {
     name,
     uid,
@@ -40,6 +46,8 @@ export function parsePool(pool: AddressPool): ParsedPool {
     ...(nadNamespace !== undefined && { nadNamespace }),
     ...(Array.isArray(namespaces) && { namespaces }),
     isBeingDeleted: isBeingDeleted(pool),
+    servesGuests,
+    hasResponders: servesGuests && isRecord(guest.dhcp),
     compiled: compilePool(pool),
   };
 }

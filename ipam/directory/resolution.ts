@@ -1,6 +1,7 @@
 import { type IPAMClaim, claimNadOf } from '../../api/ipam-claim.js';
 import { truncate } from '../../api/json.js';
 import { controllerOf, joinKey, objectKey, splitKey } from '../../api/meta.js';
+import { RESPONDERS_NAMESPACE } from '../../api/names.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import type { Pool } from '../core/pool.js';
 import type { EvaluatedPool } from './pool-state.js';
@@ -32,6 +33,8 @@ export interface ResolutionTable {
 type IpamDelegate =
   | { kind: 'ours'; problem?: string; describesPool?: boolean }
   | { kind: 'foreign'; message: string }
+  /** The NAD has no IPAM, and a pool may serve its guests. */
+  | { kind: 'guest'; message: string }
   | { kind: 'unknown'; message: string };
 
 /** A workload that needs addresses of a network. */
@@ -43,6 +46,8 @@ export interface NetworkUser {
   readonly nad?: string | undefined;
   /** It has addresses: a derived pool that no longer serves its namespace still serves it. */
   readonly hasAddresses?: boolean;
+  /** It is a claim, whose addresses a guest may get where the NAD has no IPAM. A pod without a claim gets none there. */
+  readonly isClaim?: boolean;
 }
 
 export function userOfClaim(claim: IPAMClaim): NetworkUser {
@@ -53,15 +58,15 @@ export function userOfClaim(claim: IPAMClaim): NetworkUser {
   const ips = status?.ips ?? [];
   // a claim that was restored into another namespace has no owner yet, and its addresses are those of the former namespace
   const isOwn = controllerOf(claim) !== undefined || nad === undefined || splitKey(nad).namespace === namespace;
-  return { namespace, network: spec.network, nad, hasAddresses: ips.length > 0 && isOwn };
+  return { namespace, network: spec.network, nad, hasAddresses: ips.length > 0 && isOwn, isClaim: true };
 }
 
 export function resolve(user: NetworkUser, table: ResolutionTable): Resolution {
   const { namespace, network, nad: nadKey } = user;
   const nadNamespace = nadKey === undefined ? namespace : splitKey(nadKey).namespace;
-  const delegate =
-    nadKey === undefined ? delegateOfNetwork(namespace, network, table) : delegateOfNad(nadKey, network, table);
+  const delegate = nadKey === undefined ? delegateOfNetwork(user, table) : delegateOfNad(nadKey, user, table);
   if (delegate.kind === 'foreign') return delegate;
+  if (delegate.kind === 'guest') return resolveGuest(user, delegate.message, table);
   if (delegate.kind === 'unknown' && !table.areNadsServed()) {
     return {
       kind: 'unserved',
@@ -85,32 +90,55 @@ export function resolve(user: NetworkUser, table: ResolutionTable): Resolution {
   return { kind: 'unserved', message: `${subject}: create one, or add subnets to the ipam object of the NAD` };
 }
 
-function delegateOfNad(key: string, network: string, table: ResolutionTable): IpamDelegate {
+/** On a NAD without IPAM, only pools with `spec.guest` serve. A claim that has addresses keeps its pool, whose `spec.guest` may be gone. */
+function resolveGuest(user: NetworkUser, message: string, table: ResolutionTable): Resolution {
+  const { namespace, network, nad } = user;
+  const nadNamespace = nad === undefined ? namespace : splitKey(nad).namespace;
+  const adminPools = () => table.adminPools(network).filter(({ servesGuests }) => servesGuests);
+  const found =
+    servingPool(user, nadNamespace, { ...table, adminPools, derivedPools: () => [] }) ??
+    (user.hasAddresses === true ? servingPool(user, nadNamespace, table) : undefined);
+  if (found !== undefined) return found;
+  const pool = table.adminPools(network).find((each) => isServingNamespace(each, namespace));
+  const problem =
+    pool === undefined
+      ? `no AddressPool with spec.guest serves network ${truncate(network)} for namespace ${namespace}`
+      : `AddressPool ${pool.name} has no spec.guest`;
+  return { kind: 'foreign', message: `${message}, and ${problem}` };
+}
+
+function delegateOfNad(key: string, { network, isClaim }: NetworkUser, table: ResolutionTable): IpamDelegate {
   const nad = table.nad(key);
   if (nad === undefined) return { kind: 'unknown', message: `NAD ${key} does not exist` };
   if (!nad.config.ok) return { kind: 'unknown', message: unusableNad(nad, nad.config.problem) };
   const { name } = nad.config.network;
   // a NAD of another network says nothing about this one
   return name === network
-    ? delegateOf(nad)
+    ? delegateOf(nad, isClaim)
     : { kind: 'unknown', message: `NAD ${key} is for network ${truncate(name)} now` };
 }
 
 /** For claims that other components created, which do not name their NAD. */
-function delegateOfNetwork(namespace: string, network: string, table: ResolutionTable): IpamDelegate {
-  const delegates = table.nadsOf(namespace, network).map(delegateOf);
-  const own = delegates.find(({ kind }) => kind === 'ours');
+function delegateOfNetwork({ namespace, network, isClaim }: NetworkUser, table: ResolutionTable): IpamDelegate {
+  const delegates = table.nadsOf(namespace, network).map((nad) => delegateOf(nad, isClaim));
   return (
-    own ??
+    delegates.find(({ kind }) => kind === 'ours') ??
+    delegates.find(({ kind }) => kind === 'guest') ??
     delegates[0] ?? { kind: 'unknown', message: `no NAD in namespace ${namespace} is for network ${truncate(network)}` }
   );
 }
 
-function delegateOf(nad: ParsedNad): IpamDelegate {
-  const { delegation } = nad;
+function delegateOf(nad: ParsedNad, isClaim = false): IpamDelegate {
+  const { delegation, delivery } = nad;
   switch (delegation.kind) {
-    case 'none':
-      return { kind: 'foreign', message: `NAD ${objectKey(nad)} has no IPAM` };
+    case 'none': {
+      const message = `NAD ${objectKey(nad)} has no IPAM`;
+      if (isClaim && delivery.kind === 'guest') return { kind: 'guest', message };
+      return {
+        kind: 'foreign',
+        message: isClaim && delivery.kind === 'none' ? `${message}, and ${delivery.why}` : message,
+      };
+    }
     case 'other':
       return { kind: 'foreign', message: `NAD ${objectKey(nad)} delegates IPAM to ${truncate(delegation.type)}` };
     case 'invalid':
@@ -149,6 +177,7 @@ function servingPool(
 export function namespaceRefusal(claim: IPAMClaim, pool: Pool): string | undefined {
   const { namespace, nad } = userOfClaim(claim);
   if (pool.namespaces === undefined || pool.namespaces.has(namespace)) return undefined;
+  if (namespace === RESPONDERS_NAMESPACE && pool.guest?.dhcp !== undefined) return undefined;
   return namespaceNotServed(pool, namespace, nad === undefined ? namespace : splitKey(nad).namespace);
 }
 
@@ -172,8 +201,10 @@ function isNotBeingDeleted({ state }: EvaluatedPool): boolean {
   return state.kind !== 'closing';
 }
 
-function allowsNamespace({ namespaces }: EvaluatedPool, namespace: string): boolean {
-  return namespaces === undefined || namespaces.includes(namespace);
+/** The pool of a network also serves the claims of its own responders. */
+function allowsNamespace({ namespaces, hasResponders }: EvaluatedPool, namespace: string): boolean {
+  if (namespaces === undefined || namespaces.includes(namespace)) return true;
+  return namespace === RESPONDERS_NAMESPACE && hasResponders;
 }
 
 /** Returns the key of tables by namespace and network. */

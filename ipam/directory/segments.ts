@@ -1,6 +1,6 @@
 import type { ParsedNad } from '../../cluster/transforms.js';
 import { isServingNamespace } from './resolution.js';
-import { type EvaluatedPool, compiledPool } from './pool-state.js';
+import type { EvaluatedPool } from './pool-state.js';
 
 /** The pools and NADs of one network. */
 export interface NetworkPools {
@@ -28,5 +28,5 @@ function poolsOf({ metadata, delivery }: ParsedNad, { admin, derived }: NetworkP
   const { namespace = '' } = metadata;
   const admins = admin.filter((pool) => isServingNamespace(pool, namespace));
   if (delivery.kind === 'cni') return [...(derived.get(namespace) ?? []), ...admins];
-  return admins.filter((pool) => compiledPool(pool)?.guest !== undefined);
+  return admins.filter(({ servesGuests }) => servesGuests);
 }

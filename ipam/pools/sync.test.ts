@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { POOL_FINALIZER } from '../../api/names.js';
+import { POOL_FINALIZER, RESPONDERS_NAMESPACE } from '../../api/names.js';
 import { StatusError } from '../../kube/errors.js';
 import { adminPool, claimOf, holdfastConfig, nad } from '../../test/pool-objects.js';
 import { PoolsWorld } from './testing/pools-world.js';
@@ -188,6 +188,7 @@ describe('a pool of an administrator', () => {
       ['10.0.0.8', 'vms/running'],
       ['10.0.0.9', 'vms/stopped'],
       ['10.0.0.10', 'vms/gone'],
+      ['10.0.0.11', `${RESPONDERS_NAMESPACE}/server-0`],
     ] as const) {
       world.lease('p', address, claim);
     }
@@ -196,7 +197,7 @@ describe('a pool of an administrator', () => {
     await world.settle();
     const { conditions: _conditions, ...counts } = world.pools.get('p')!.status!;
     // of 16 addresses: network, broadcast, gateway and an excluded one cannot be leased
-    const ipv4 = { capacity: 12, leased: 3, cooling: 1, free: 7, reserved: 1 };
+    const ipv4 = { capacity: 12, leased: 4, cooling: 1, free: 6, reserved: 1 };
     expect(counts).to.deep.equal({ ...ipv4, heldByStopped: 1, ipv4 });
   });
 

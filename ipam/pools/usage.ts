@@ -1,5 +1,6 @@
 import type { LeaseOwner } from '../../api/address-lease.js';
 import { joinKey, splitKey } from '../../api/meta.js';
+import { RESPONDERS_NAMESPACE } from '../../api/names.js';
 import type { AddressSpace } from '../core/address-space.js';
 import type { Family } from '../core/address.js';
 import type { LeaseChange } from '../leases/lease-book.js';
@@ -157,11 +158,16 @@ export class PoolUsage {
 
   #countStopped(tally: LeaseTally, lease: LeaseRecord): void {
     const { owner } = lease;
-    const idle = stateOf(lease) === 'held' && owner?.kind === 'IPAMClaim' && !this.#isUsed(owner);
+    const idle = stateOf(lease) === 'held' && owner !== undefined && isOfVm(owner) && !this.#isUsed(owner);
     const names = tally.ofStoppedVms[lease.address.family];
     if (idle) names.add(lease.metadata.name);
     else names.delete(lease.metadata.name);
   }
+}
+
+/** Responders have claims, too, to which no pod refers. */
+function isOfVm({ kind, namespace }: LeaseOwner): boolean {
+  return kind === 'IPAMClaim' && namespace !== RESPONDERS_NAMESPACE;
 }
 
 /** Tells whether the pool may lease the address of a lease now. */

@@ -30,7 +30,11 @@ export class IpamModelCluster {
   readonly api = new SimulatedApi(this.world, this.invariants);
   readonly processes: IpamModelProcess[];
   isGateOpen = true;
-  readonly #networks: readonly ParsedNad[] = [nad('vms/blue', holdfastConfig())];
+  readonly #networks: readonly ParsedNad[] = [
+    nad('vms/blue', holdfastConfig()),
+    // the same network without IPAM
+    nad('vms/layer2', { name: 'blue', type: 'bridge' }, 2),
+  ];
 
   constructor() {
     setPool(this.world, 'small');
