@@ -48,8 +48,8 @@ export function redactText(text: string): string {
 }
 
 /**
- * Copies an object without credentials: values of environment variables, credentials in command lines, guest data of VMs, and whatever
- * {@link redactText} finds. Copies that kubectl and the API server keep of the object, which are of no use, are left out.
+ * Copies an object without credentials: values of environment variables, credentials in command lines, guest data of VMs, and what
+ * {@link redactText} finds in texts. Copies that kubectl and the API server keep of the object, which are of no use, are left out.
  */
 export function redactObject(value: unknown, depth = 0): unknown {
   if (typeof value === 'string') return redactText(value);

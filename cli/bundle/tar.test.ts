@@ -19,7 +19,7 @@ describe('an archive', () => {
     expect(content).to.equal(texts.join(''));
   });
 
-  it('writes only below its folder, whatever the names are', async () => {
+  it('writes only below its folder, even if names lead elsewhere', async () => {
     const names = ['..', '/etc/passwd', '.ssh', 'a\nb', 'é'];
     const { list } = await unpacked(...names.map((name) => ({ path: ['x', name], text: '' })));
     expect(list).to.deep.equal(['folder/x/_', 'folder/x/_etc_passwd', 'folder/x/_ssh', 'folder/x/a_b', 'folder/x/_']);
