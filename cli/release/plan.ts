@@ -1,11 +1,18 @@
 import type { LeaseOwner } from '../../api/address-lease.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { describeValue } from '../../api/json.js';
-import { type KubeObject, objectKey } from '../../api/meta.js';
-import { networkStatuses, reportedIPsOf } from '../../api/network-status.js';
-import { type Pod, isTerminal } from '../../api/pod.js';
-import { type Address, formatAddress, parseAddressOrPrefix, sameAddress } from '../../ipam/core/address.js';
+import type { VirtualMachineInstance } from '../../api/kubevirt.js';
+import type { Pod } from '../../api/pod.js';
+import { formatAddress } from '../../ipam/core/address.js';
 import { type LeaseRecord, stateOf } from '../../ipam/core/lease.js';
+import {
+  type FindMention,
+  type Mention,
+  type SpaceUsers,
+  mentionOfClaim,
+  mentionOfPod,
+  mentionOfVmi,
+} from './mentions.js';
 
 /** What decides whether a lease may be released. Read after the lease, so that the precondition of the write covers the time since. */
 export interface ObservedLease {
@@ -13,16 +20,16 @@ export interface ObservedLease {
   readonly owner: 'alive' | 'gone';
   /** All pods of the cluster. */
   readonly pods: readonly Pod[];
+  /** All VMIs of the cluster. */
+  readonly vmis: readonly VirtualMachineInstance[];
   /** All claims of the cluster. */
   readonly claims: readonly IPAMClaim[];
-  /** True if the network of that NAD, `namespace/name`, is in the address space of the lease, or if that is unknown. */
-  readonly isOfSpace: (nad: string) => boolean;
-  /** True if pools of that CNI network are in the address space of the lease, or if that space has no pools. */
-  readonly isNetworkOfSpace: (network: string) => boolean;
+  readonly users: SpaceUsers;
+  /** Pods and VMIs, `pod/namespace/name` or `vmi/namespace/name`, that do not use the address, although they may say so. */
+  readonly ignored: ReadonlySet<string>;
 }
 
 const MAX_NAMED = 3;
-const THE_ADDRESS = 'the address';
 
 /** Returns why the lease may not be released: who uses it or will. Empty if it may. */
 export function refusalsOf(observed: ObservedLease): string[] {
@@ -35,21 +42,17 @@ export function refusalsOf(observed: ObservedLease): string[] {
     ];
   }
   if (state === 'released') return [`AddressLease ${name} is released already: the address cools down`];
+  const find = <T>(objects: readonly T[], mentionOf: FindMention<T>): Mention[] =>
+    objects.flatMap((object) => mentionOf(object, lease, observed.users) ?? []);
+  const unlessIgnored = (kind: 'pod' | 'vmi', mentions: readonly Mention[]) =>
+    mentions.filter(({ key }) => !observed.ignored.has(`${kind}/${key}`));
   return [
     ...(owner === 'alive'
       ? [`${describeOwner(lease.owner)} still exists: delete it, or the VM to which it belongs`]
       : []),
-    ...namedRefusals(
-      mentionsIn(observed.pods, (pod) => reportedBy(pod, observed), lease.address),
-      (pods, what) => `pod ${pods} reports ${what}: delete the pod, or stop its VM`,
-    ),
-    ...namedRefusals(
-      mentionsIn(observed.claims, (claim) => shownBy(claim, observed), lease.address),
-      (claims, what) =>
-        what === THE_ADDRESS
-          ? `IPAMClaim ${claims} has ${what} in its status and gets it back: delete its VM first`
-          : `IPAMClaim ${claims} has ${what} in its status: correct or clear it, or delete the VM first`,
-    ),
+    ...refusalsOfUsers('pod', unlessIgnored('pod', find(observed.pods, mentionOfPod))),
+    ...refusalsOfUsers('vmi', unlessIgnored('vmi', find(observed.vmis, mentionOfVmi))),
+    ...refusalsOfClaims(find(observed.claims, mentionOfClaim)),
   ];
 }
 
@@ -57,57 +60,40 @@ function describeOwner({ kind, namespace, name }: LeaseOwner): string {
   return `${kind} ${namespace}/${name}`;
 }
 
-/** The addresses that the pod reports on networks of the address space. */
-function reportedBy(pod: Pod, { isOfSpace }: ObservedLease): string[] {
-  if (isTerminal(pod)) return [];
-  return networkStatuses(pod).flatMap((status) => (isOfSpace(status.name) ? reportedIPsOf(status) : []));
-}
+const WHAT: Readonly<Record<Mention['kind'], (text: string) => string>> = {
+  address: () => 'reports the address',
+  unreadable: (text) => `reports an address that cannot be read (${text})`,
+  mac: () => 'runs with the MAC address of the lease, and reports no address',
+  silent: () => 'is on a network of the address, and does not report its addresses',
+};
 
-function shownBy(claim: IPAMClaim, { lease, isNetworkOfSpace }: ObservedLease): readonly string[] {
-  if (claim.metadata.uid === lease.owner?.uid || !isNetworkOfSpace(claim.spec.network)) return [];
-  return claim.status?.ips ?? [];
-}
+const REMEDY = { pod: 'delete the pod, or stop its VM', vmi: 'stop the VM' };
 
-/** An object that has the address, or a text that cannot be read and may be the address. */
-interface Mention {
-  readonly name: string;
-  readonly unreadable?: string;
-}
-
-function mentionsIn<T extends KubeObject>(
-  objects: readonly T[],
-  textsOf: (object: T) => readonly string[],
-  address: Address,
-): Mention[] {
-  return objects.flatMap((object) => {
-    const texts = textsOf(object);
-    const name = objectKey(object);
-    if (texts.some((text) => compare(text, address) === 'same')) return { name };
-    const unreadable = texts.find((text) => compare(text, address) === 'unreadable');
-    return unreadable === undefined ? [] : { name, unreadable };
+function refusalsOfUsers(kind: 'pod' | 'vmi', mentions: readonly Mention[]): string[] {
+  return byKind(mentions).map(([what, same]) => {
+    const [first] = same;
+    const option = `--ignore ${kind}/${first?.key ?? ''}`;
+    const says = `${kind === 'vmi' ? 'VMI' : kind} ${shownNames(same)} ${WHAT[what](describeValue(first?.text))}`;
+    return `${says}: ${REMEDY[kind]}; or add ${option} if you know that it does not use the address`;
   });
 }
 
-function compare(text: string, address: Address): 'same' | 'other' | 'unreadable' {
-  try {
-    return sameAddress(parseAddressOrPrefix(text).address, address) ? 'same' : 'other';
-  } catch {
-    return 'unreadable';
-  }
+function refusalsOfClaims(mentions: readonly Mention[]): string[] {
+  return byKind(mentions).map(([what, same]) => {
+    const subject = `IPAMClaim ${shownNames(same)} has`;
+    if (what === 'address') return `${subject} the address in its status and gets it back: delete its VM first`;
+    const value = describeValue(same[0]?.text);
+    return `${subject} an address that cannot be read (${value}) in its status: correct or clear it, or delete the VM first`;
+  });
 }
 
-function namedRefusals(mentions: readonly Mention[], describe: (names: string, what: string) => string): string[] {
-  const unread = mentions.filter(({ unreadable }) => unreadable !== undefined);
-  const read = mentions.filter(({ unreadable }) => unreadable === undefined);
-  const value = describeValue(unread[0]?.unreadable);
-  return [
-    ...(read.length === 0 ? [] : [describe(shownNames(read), THE_ADDRESS)]),
-    ...(unread.length === 0 ? [] : [describe(shownNames(unread), `an address that cannot be read (${value})`)]),
-  ];
+function byKind(mentions: readonly Mention[]): [Mention['kind'], Mention[]][] {
+  const kinds = [...new Set(mentions.map(({ kind }) => kind))];
+  return kinds.map((kind) => [kind, mentions.filter((mention) => mention.kind === kind)]);
 }
 
 function shownNames(mentions: readonly Mention[]): string {
-  const shown = mentions.slice(0, MAX_NAMED).map(({ name }) => name);
+  const shown = mentions.slice(0, MAX_NAMED).map(({ key }) => key);
   const more = mentions.length > MAX_NAMED ? ` and ${mentions.length - MAX_NAMED} more` : '';
   return `${shown.join(', ')}${more}`;
 }

@@ -2,6 +2,7 @@ import { isIP } from 'node:net';
 import type { AddressLease, LeaseOwner } from '../../api/address-lease.js';
 import { type AddressPool, addressSpaceOf } from '../../api/address-pool.js';
 import { labelValue } from '../../api/ipam-claim.js';
+import type { VirtualMachineInstance } from '../../api/kubevirt.js';
 import { type KubeObject, joinKey, objectKey, splitKey } from '../../api/meta.js';
 import { LEASE_OWNER_NAME, LEASE_OWNER_NAMESPACE } from '../../api/names.js';
 import { type NetworkAttachmentDefinition, parseNetworkConfig } from '../../api/network-attachment.js';
@@ -20,9 +21,11 @@ import {
   IPAM_CLAIMS,
   NETWORK_ATTACHMENT_DEFINITIONS,
   PODS,
+  VIRTUAL_MACHINE_INSTANCES,
 } from '../../kube/resources.js';
 import { CommandError } from '../command-error.js';
 import { INSTALL_HOLDFAST, requireKind } from '../required-kind.js';
+import type { SpaceUsers } from './mentions.js';
 import { refusalsOf } from './plan.js';
 
 export interface ReleaseOptions {
@@ -34,6 +37,8 @@ export interface ReleaseOptions {
   readonly pool?: string;
   /** Checks everything, and writes nothing. */
   readonly dryRun: boolean;
+  /** Pods and VMIs, `pod/namespace/name` or `vmi/namespace/name`, whose reports do not count. */
+  readonly ignored: ReadonlySet<string>;
 }
 
 export interface ReleaseDeps {
@@ -44,8 +49,8 @@ export interface ReleaseDeps {
 const OWNERS: Readonly<Record<LeaseOwner['kind'], Resource>> = { IPAMClaim: IPAM_CLAIMS, Pod: PODS };
 
 /**
- * Releases the leases of an address or a claim, so that they cool down. Nobody may use them: the owner is gone, no pod reports the address, and no
- * claim has it in its status. Each write fails if the lease has changed since it was read.
+ * Releases the leases of an address or a claim, so that they cool down. Nobody may use them: the owner is gone, no pod or VMI reports the address or hides
+ * what it has, and no claim has it in its status. Each write fails if the lease has changed since it was read.
  * @returns a line for each lease
  * @throws {CommandError} if a lease may not be released; none is released then
  */
@@ -53,7 +58,7 @@ export async function release(options: ReleaseOptions, deps: ReleaseDeps): Promi
   const { client, clock } = deps;
   const { items: pools } = await requireKind(ADDRESS_POOLS, INSTALL_HOLDFAST, () => client.list(ADDRESS_POOLS));
   const leases = await findLeases(options, pools, client);
-  const refusals = await checkLeases(leases, pools, client);
+  const refusals = await checkLeases(leases, { pools, client, ignored: options.ignored });
   if (refusals.length > 0) throw new CommandError([`nothing was released:`, ...refusals].join('\n'));
   const lines: string[] = [];
   for (const lease of leases) {
@@ -83,32 +88,51 @@ async function writeRelease(
 /** Checks each lease against live reads that begin after it was read. */
 async function checkLeases(
   leases: readonly LeaseRecord[],
-  pools: readonly AddressPool[],
-  client: ReleaseDeps['client'],
+  given: { pools: readonly AddressPool[]; client: ReleaseDeps['client']; ignored: ReadonlySet<string> },
 ): Promise<string[]> {
-  const [owners, pods, claims, nads] = await Promise.all([
+  const { pools, client, ignored } = given;
+  const [owners, pods, vmis, claims, nads] = await Promise.all([
     Promise.all(leases.map(({ owner }) => findOwner(owner, client))),
     client.list(PODS),
+    listVmis(client),
     client.list(IPAM_CLAIMS),
     readNads(client),
   ]);
   return leases.flatMap((lease, index) => {
-    const ofSpace = pools.filter((pool) => addressSpaceOf(pool) === lease.addressSpace);
-    // without pools, nothing says which networks are in the space
-    const isNetworkOfSpace = (network: string) =>
-      ofSpace.length === 0 || ofSpace.some(({ spec }) => spec.network === network);
-    return refusalsOf({
-      lease,
-      owner: owners[index] ?? 'alive',
-      pods: pods.items,
-      claims: claims.items,
-      isNetworkOfSpace,
-      isOfSpace: (key) => {
-        const network = nads?.get(key);
-        return network === undefined || isNetworkOfSpace(network);
-      },
-    });
+    const users = usersOf(pools, lease.addressSpace, nads);
+    const read = { pods: pods.items, vmis, claims: claims.items };
+    return refusalsOf({ lease, owner: owners[index] ?? 'alive', ...read, users, ignored });
   });
+}
+
+/** Without pools, nothing says which networks and namespaces are in the space: all may be. */
+function usersOf(
+  pools: readonly AddressPool[],
+  addressSpace: string,
+  nads: ReadonlyMap<string, string> | undefined,
+): SpaceUsers {
+  const ofSpace = pools.filter((pool) => addressSpaceOf(pool) === addressSpace);
+  const some = (isIt: (spec: AddressPool['spec']) => boolean) =>
+    ofSpace.length === 0 || ofSpace.some(({ spec }) => isIt(spec));
+  const isNetworkOfSpace = (network: string) => some((spec) => spec.network === network);
+  return {
+    isNetworkOfSpace,
+    isOfSpace: (key) => {
+      const network = nads?.get(key);
+      return network === undefined || isNetworkOfSpace(network);
+    },
+    isServed: (namespace) => some(({ namespaces }) => namespaces?.includes(namespace) ?? true),
+  };
+}
+
+/** Returns all VMIs; none if the API server does not know the kind. */
+async function listVmis(client: Pick<Client, 'list'>): Promise<readonly VirtualMachineInstance[]> {
+  try {
+    return (await client.list(VIRTUAL_MACHINE_INSTANCES)).items;
+  } catch (error) {
+    if (isNotFound(error)) return [];
+    throw error;
+  }
 }
 
 async function findOwner(owner: LeaseOwner | undefined, client: Pick<Client, 'get'>): Promise<'alive' | 'gone'> {
