@@ -250,11 +250,9 @@ func optionsDHCP4(guest *guest) (options []dhcpv4.Option) {
 }
 
 // ips returns the addresses of one version.
-func ips(addresses []netip.Addr, version int) (found []net.IP) {
-	for _, each := range addresses {
-		if (version == 4) == each.Is4() {
-			found = append(found, each.AsSlice())
-		}
+func ips(all []netip.Addr, version int) (found []net.IP) {
+	for _, each := range addresses(all, version) {
+		found = append(found, each.AsSlice())
 	}
 	return found
 }

@@ -1,14 +1,109 @@
 package main
 
-import "time"
+import (
+	"encoding/binary"
+	"net/netip"
+	"time"
+
+	"github.com/mdlayher/ndp"
+)
+
+// hopLimit proves that a message of neighbour discovery was sent on this segment.
+const hopLimit = 255
 
 // receiveIPv6 handles a packet that the filter lets through.
 func (r *responder) receiveIPv6(now time.Time, from mac, b []byte) {
-	if len(b) < 40 || b[0]>>4 != 6 {
+	if len(b) < 40 || b[0]>>4 != 6 || len(b) < 40+int(binary.BigEndian.Uint16(b[4:])) {
 		r.drop(dropMalformed)
 		return
 	}
-	if isMLDQuery(b) {
+	source, target := netip.AddrFrom16([16]byte(b[8:24])), netip.AddrFrom16([16]byte(b[24:40]))
+	message := b[40 : 40+int(binary.BigEndian.Uint16(b[4:]))]
+	switch {
+	case isMLDQuery(b):
 		r.heardQuery(now)
+	case b[6] == protocolUDP:
+		r.receiveUDP6(now, from, message, source, target)
+	case b[6] == protocolICMPv6 && b[7] == hopLimit && len(message) >= 8:
+		r.receiveNDP(now, from, message, source)
+	default:
+		r.drop(dropMalformed)
 	}
+}
+
+func (r *responder) receiveUDP6(now time.Time, from mac, message []byte, source, target netip.Addr) {
+	got, ok := parseUDP(message, source, target)
+	switch {
+	case ok && got.to.Port() == dhcp6Server:
+		r.receiveDHCP6(now, from, got)
+	case ok && got.to.Port() == dhcp6Client:
+		r.heardServer6(now, from, got)
+	default:
+		r.drop(dropMalformed)
+	}
+}
+
+// receiveNDP handles a message of neighbour discovery. Its options are not read: the frame says who sent it.
+func (r *responder) receiveNDP(now time.Time, from mac, message []byte, source netip.Addr) {
+	kind := message[0]
+	if kind == icmpRouterSolicitation {
+		r.receiveSolicitation(now, from, source)
+		return
+	}
+	if kind == icmpRouterAdvertisement && len(message) >= 16 {
+		r.heardRouter(now, from, source, binary.BigEndian.Uint16(message[6:]))
+		return
+	}
+	if len(message) < 24 {
+		r.drop(dropMalformed)
+		return
+	}
+	target := netip.AddrFrom16([16]byte(message[8:24]))
+	switch {
+	case kind == icmpNeighbourAdvertisement:
+		r.heard(now, from, target)
+	case source.IsUnspecified():
+		r.heardProbe(from, target)
+	default:
+		r.heard(now, from, source)
+	}
+	if kind == icmpNeighbourSolicitation && target == linkLocal(r.link.mac()) && r.allow(now, from) {
+		r.count("ndp", "neighbour-solicitation", "advertisement")
+		r.answerNeighbour(from, source)
+	}
+}
+
+// answerNeighbour says which MAC address our link-local address has.
+func (r *responder) answerNeighbour(to mac, source netip.Addr) {
+	own := r.link.mac()
+	answer := &ndp.NeighborAdvertisement{
+		Solicited: !source.IsUnspecified(), Override: true, TargetAddress: linkLocal(own),
+		Options: []ndp.Option{&ndp.LinkLayerAddress{Direction: ndp.Target, Addr: own[:]}},
+	}
+	if source.IsUnspecified() {
+		source = allNodes
+	}
+	r.sendNDP(to, source, answer)
+}
+
+// probeNDP asks whether a host has an address.
+func (r *responder) probeNDP(address netip.Addr) {
+	own := r.link.mac()
+	group := solicitedNode(address)
+	r.sendNDP(groupMAC(group), group, &ndp.NeighborSolicitation{
+		TargetAddress: address,
+		Options:       []ndp.Option{&ndp.LinkLayerAddress{Direction: ndp.Source, Addr: own[:]}},
+	})
+}
+
+// sendNDP sends a message from our link-local address.
+func (r *responder) sendNDP(to mac, address netip.Addr, message ndp.Message) {
+	own := r.link.mac()
+	source := linkLocal(own)
+	body, err := ndp.MarshalMessageChecksum(message, source, address)
+	if err != nil {
+		r.drop(dropUnsent)
+		return
+	}
+	r.send(ethernet(to, own, etherIPv6, append(ipv6Header(source, address, protocolICMPv6, hopLimit, len(body)), body...)))
 }

@@ -57,6 +57,8 @@ func (r *responder) probe(now time.Time) {
 func (r *responder) ask(address netip.Addr) {
 	if address.Is4() {
 		r.probeARP(address)
+	} else {
+		r.probeNDP(address)
 	}
 }
 

@@ -1,14 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"encoding/hex"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
-	"strings"
 )
 
 // The protocol with the process "responder": lines of JSON over a Unix socket. testdata/session.jsonl has one of each.
@@ -140,139 +136,6 @@ type exchange struct {
 type exchangeCount struct {
 	exchange
 	Count uint64 `json:"count"`
-}
-
-func parseCommand(line []byte) (*command, error) {
-	decoder := json.NewDecoder(bytes.NewReader(line))
-	decoder.DisallowUnknownFields()
-	var got command
-	if err := decoder.Decode(&got); err != nil {
-		return nil, err
-	}
-	if decoder.More() {
-		return nil, errors.New("more than one value in a line")
-	}
-	present := 0
-	for _, is := range []bool{got.Config != nil, got.Options != nil, got.Put != nil, got.Remove != nil, got.Snapshot != "", got.Fresh != nil} {
-		if is {
-			present++
-		}
-	}
-	if present != 1 {
-		return nil, fmt.Errorf("%d commands in a line, not one", present)
-	}
-	return &got, got.validate()
-}
-
-func (c *command) validate() error {
-	switch {
-	case c.Config != nil:
-		return c.Config.validate()
-	case c.Options != nil:
-		return c.Options.validate()
-	case c.Fresh != nil && (c.Fresh.ForMs < 0 || c.Fresh.ForMs > 3_600_000):
-		return fmt.Errorf("fresh for %d ms, not 0 to 3600000", c.Fresh.ForMs)
-	case c.Snapshot != "" && c.Snapshot != "begin" && c.Snapshot != "end":
-		return fmt.Errorf("snapshot %q, not begin or end", c.Snapshot)
-	case len(c.Put) > maxBatch || len(c.Remove) > maxBatch:
-		return fmt.Errorf("%d entries in a line, more than %d", len(c.Put)+len(c.Remove), maxBatch)
-	}
-	for _, each := range c.Put {
-		if err := each.validate(); err != nil {
-			return fmt.Errorf("entry %s: %w", each.MAC, err)
-		}
-	}
-	return nil
-}
-
-func (c *config) validate() error {
-	times := c.Times
-	switch {
-	case c.Version != protocolVersion:
-		return fmt.Errorf("protocol version %d, not %d: both containers must have one image", c.Version, protocolVersion)
-	case c.Interface == "":
-		return errors.New("no interface")
-	case c.Server.IPv4.IsValid() && !isHost(c.Server.IPv4, 4):
-		return fmt.Errorf("server address %s is not an IPv4 address of a host", c.Server.IPv4)
-	case len(c.Server.DUID) != 18 || !bytes.HasPrefix(c.Server.DUID, []byte{0, 4}):
-		return errors.New("server DUID is not a UUID (type 4)")
-	case times.Renew == 0 || times.Renew >= times.Rebind || times.Rebind >= times.Lease || times.Advertise == 0:
-		return errors.New("times are not 0 < renew < rebind < lease and 0 < advertise")
-	case len(c.Subnets) > 64 || len(c.Peers) > 16:
-		return errors.New("more than 64 subnets or 16 peers")
-	}
-	for _, each := range c.Subnets {
-		if !each.CIDR.IsValid() {
-			return errors.New("a subnet has no cidr")
-		}
-	}
-	for _, each := range c.Peers {
-		if !isHost(each, 4) {
-			return fmt.Errorf("peer %s is not an IPv4 address of a host", each)
-		}
-	}
-	return nil
-}
-
-func (o *optionSet) validate() error {
-	if o.ID == "" || len(o.ID) > 64 {
-		return errors.New("options need an id of 1 to 64 bytes")
-	}
-	if len(o.DNS) > 8 || len(o.NTP) > 4 || len(o.Search) > 8 || len(o.Routes) > 32 || o.MTU > 65535 {
-		return fmt.Errorf("options %s are too long", o.ID)
-	}
-	for _, each := range append(append([]netip.Addr{}, o.DNS...), o.NTP...) {
-		if !isHost(each, 0) {
-			return fmt.Errorf("options %s: server %s is not an address of a host", o.ID, each)
-		}
-	}
-	for _, each := range o.Search {
-		if err := validateDomain(each); err != nil {
-			return fmt.Errorf("options %s: %w", o.ID, err)
-		}
-	}
-	for _, each := range o.Routes {
-		if !each.Destination.IsValid() || !each.Gateway.IsValid() || each.Destination.Addr().BitLen() != each.Gateway.BitLen() {
-			return fmt.Errorf("options %s: route %s by %s is invalid", o.ID, each.Destination, each.Gateway)
-		}
-	}
-	return nil
-}
-
-// validateDomain checks what the encoders of the options need: labels of at most 63 bytes, 253 in all.
-func validateDomain(name string) error {
-	if name == "" || len(name) > 253 {
-		return errors.New("search domain is empty or longer than 253 bytes")
-	}
-	for label := range strings.SplitSeq(name, ".") {
-		if label == "" || len(label) > 63 {
-			return fmt.Errorf("search domain %q has a label that is empty or longer than 63 bytes", name)
-		}
-	}
-	return nil
-}
-
-func (e *entry) validate() error {
-	switch {
-	case e.MAC.isZero() || e.MAC.isGroup():
-		return errors.New("not the MAC address of an interface")
-	case e.IPv4 == nil && e.IPv6 == nil:
-		return errors.New("no address")
-	case e.IPv4 != nil && (!isHost(e.IPv4.Address, 4) || e.IPv4.Prefix < 1 || e.IPv4.Prefix > 32):
-		return fmt.Errorf("%s/%d is not an IPv4 address of a host with its prefix", e.IPv4.Address, e.IPv4.Prefix)
-	case e.IPv4 != nil && e.IPv4.Router.IsValid() && !isHost(e.IPv4.Router, 4):
-		return fmt.Errorf("router %s is not an IPv4 address of a host", e.IPv4.Router)
-	case e.IPv6 != nil && !isHost(e.IPv6.Address, 6):
-		return fmt.Errorf("%s is not an IPv6 address of a host", e.IPv6.Address)
-	}
-	return nil
-}
-
-// isHost returns whether an address can belong to a host. version is 4, 6, or 0 for both.
-func isHost(address netip.Addr, version int) bool {
-	isVersion := version == 0 || (version == 4) == address.Is4()
-	return address.IsValid() && isVersion && !address.Is4In6() && address.Zone() == "" &&
-		!address.IsUnspecified() && !address.IsMulticast() && !address.IsLoopback()
 }
 
 // mac is a MAC address, written as in 02:00:00:00:00:0a.

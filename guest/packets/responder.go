@@ -33,6 +33,8 @@ type responder struct {
 	announceAt    time.Time
 	reportedAt    time.Time // groups
 	reportAt      time.Time
+	searchAt      time.Time // for other servers and routers
+	scannedAt     time.Time // the table, for advertisements that are due
 }
 
 // link is the interface on which the guests are.
@@ -153,6 +155,8 @@ func (r *responder) tick(now time.Time) {
 		r.announceARP()
 	}
 	r.reportGroups(now)
+	r.search(now)
+	r.advertiseToAll(now)
 	r.probe(now)
 }
 
@@ -182,13 +186,21 @@ func (r *responder) receive(now time.Time, frame []byte) {
 	case etherARP:
 		r.receiveARP(now, from, body)
 	case etherIPv4:
-		if got, ok := parseIPv4(body); ok && got.to.Port() == dhcp4Server {
-			r.receiveDHCP4(now, from, got)
-		} else {
-			r.drop(dropMalformed)
-		}
+		r.receiveIPv4(now, from, body)
 	case etherIPv6:
 		r.receiveIPv6(now, from, body)
+	}
+}
+
+func (r *responder) receiveIPv4(now time.Time, from mac, body []byte) {
+	got, ok := parseIPv4(body)
+	switch {
+	case ok && got.to.Port() == dhcp4Server:
+		r.receiveDHCP4(now, from, got)
+	case ok && got.to.Port() == dhcp4Client:
+		r.heardServer4(now, from, got)
+	default:
+		r.drop(dropMalformed)
 	}
 }
 
@@ -224,7 +236,7 @@ func (r *responder) allow(now time.Time, from mac) bool {
 }
 
 func (r *responder) send(frame []byte) {
-	if err := r.link.send(frame); err != nil {
+	if len(frame) > maxFrame || r.link.send(frame) != nil {
 		r.drop(dropUnsent)
 	}
 }

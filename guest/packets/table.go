@@ -26,9 +26,9 @@ type guest struct {
 	since    time.Time // when its addresses changed
 	snapshot uint64
 
-	limiter         limiter
-	advertisedAt    time.Time
-	nextAdvertising time.Time
+	limiter      limiter
+	advertisedAt time.Time
+	advertiseAt  time.Time
 }
 
 func newTable() *table {

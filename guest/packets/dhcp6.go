@@ -1,0 +1,264 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"net/netip"
+	"time"
+
+	"github.com/insomniacslk/dhcp/dhcpv6"
+	"github.com/insomniacslk/dhcp/iana"
+	"github.com/insomniacslk/dhcp/rfc1035label"
+)
+
+const (
+	maxOptions6  = 16 // of a message, without those inside of others
+	maxIAs       = 4
+	maxEchoed    = 4 // other addresses that an IA names
+	leastRefresh = 10 * time.Minute
+	noAnswer6    = dhcpv6.MessageTypeNone
+	answer6      = dhcpv6.MessageTypeReply
+)
+
+var messageNames6 = map[dhcpv6.MessageType]string{
+	dhcpv6.MessageTypeSolicit: "solicit", dhcpv6.MessageTypeRequest: "request", dhcpv6.MessageTypeConfirm: "confirm",
+	dhcpv6.MessageTypeRenew: "renew", dhcpv6.MessageTypeRebind: "rebind", dhcpv6.MessageTypeRelease: "release",
+	dhcpv6.MessageTypeDecline: "decline", dhcpv6.MessageTypeInformationRequest: "information-request",
+}
+
+// receiveDHCP6 handles a datagram to a DHCPv6 server. The guest is known by the MAC address of the frame: its DUID may
+// be that of the image that it was cloned from.
+func (r *responder) receiveDHCP6(now time.Time, from mac, d datagram) {
+	guest := r.admit(now, from)
+	if guest == nil || !guest.ipv6.IsValid() {
+		return
+	}
+	request := parseDHCP6(d)
+	if request == nil {
+		r.drop(dropMalformed)
+		return
+	}
+	name := messageNames6[request.MessageType]
+	verdict := decideDHCP6(request, dhcp6Case{r.config.Server.DUID, guest.ipv6, r.config.Subnets, r.table.isFresh(now)})
+	if verdict.answer == noAnswer6 {
+		r.count("dhcp6", name, "none")
+		return
+	}
+	if verdict.isDeclined {
+		r.see(now, seenDeclined, from, guest.ipv6)
+	}
+	reply := r.answerDHCP6(request, verdict, guest)
+	frame := ethernet(from, r.link.mac(), etherIPv6, ipv6(datagram{
+		from: netip.AddrPortFrom(linkLocal(r.link.mac()), dhcp6Server), to: netip.AddrPortFrom(d.from.Addr(), dhcp6Client), payload: reply.ToBytes(),
+	}))
+	send := func() {
+		r.count("dhcp6", name, map[bool]string{true: "reply", false: "advertise"}[verdict.answer == answer6])
+		r.send(frame)
+	}
+	if verdict.afterProbe {
+		r.afterProbe(now, from, guest.ipv6, send)
+	} else {
+		send()
+	}
+}
+
+// parseDHCP6 returns the message of a client; nil if it is not whole, or has more options than any client sends.
+func parseDHCP6(d datagram) *dhcpv6.Message {
+	if !d.from.Addr().IsLinkLocalUnicast() || len(d.payload) < 4 || messageNames6[dhcpv6.MessageType(d.payload[0])] == "" {
+		return nil
+	}
+	options := 0
+	for rest := d.payload[4:]; len(rest) >= 4; options++ {
+		length := 4 + int(binary.BigEndian.Uint16(rest[2:]))
+		if length > len(rest) || options == maxOptions6 {
+			return nil
+		}
+		rest = rest[length:]
+	}
+	message, err := dhcpv6.MessageFromBytes(d.payload)
+	if err != nil || len(message.Options.IANA())+len(message.Options.IATA())+len(message.Options.IAPD()) > maxIAs {
+		return nil
+	}
+	return message
+}
+
+// dhcp6Case is what an answer depends on besides the message.
+type dhcp6Case struct {
+	own     []byte // DUID
+	tabled  netip.Addr
+	subnets []subnet
+	isFresh bool
+}
+
+// dhcp6Verdict is what to do about a message.
+type dhcp6Verdict struct {
+	answer     dhcpv6.MessageType
+	afterProbe bool            // only if no other host has the address
+	status     iana.StatusCode // of the whole answer
+	hasIAs     bool
+	isDeclined bool // the guest declined the address that it has in the table
+}
+
+// decideDHCP6 is the table of RFC 8415, section 18.3, for one known client. A stale table gives an address only after a
+// probe, unless the client already has it, and never tells a client that its address is wrong.
+func decideDHCP6(m *dhcpv6.Message, in dhcp6Case) (verdict dhcp6Verdict) {
+	hasServer, isOwn := false, false
+	if server := m.Options.ServerID(); server != nil {
+		hasServer, isOwn = true, bytes.Equal(server.ToBytes(), in.own)
+	}
+	isNamed := isOwn && m.Options.ClientID() != nil
+	isForAll := !hasServer && m.Options.ClientID() != nil
+	named := namedAddresses(m)
+	reply := dhcp6Verdict{answer: answer6}
+	switch m.MessageType {
+	case dhcpv6.MessageTypeSolicit:
+		if isForAll {
+			verdict = dhcp6Verdict{answer: dhcpv6.MessageTypeAdvertise, afterProbe: !in.isFresh, hasIAs: true}
+			if m.GetOneOption(dhcpv6.OptionRapidCommit) != nil {
+				verdict.answer = answer6
+			}
+		}
+	case dhcpv6.MessageTypeRequest:
+		if isNamed {
+			verdict = dhcp6Verdict{answer: answer6, afterProbe: !in.isFresh, hasIAs: true}
+		}
+	case dhcpv6.MessageTypeRenew, dhcpv6.MessageTypeRebind:
+		isAsked := isNamed
+		if m.MessageType == dhcpv6.MessageTypeRebind {
+			isAsked = isForAll
+		}
+		if isAsked && (in.isFresh || all(named, func(each netip.Addr) bool { return each == in.tabled })) {
+			verdict = dhcp6Verdict{answer: answer6, hasIAs: true}
+		}
+	case dhcpv6.MessageTypeConfirm:
+		isOnLink := all(named, func(each netip.Addr) bool { return isWithin(each, in.subnets) })
+		if isForAll && len(named) > 0 && (isOnLink || in.isFresh) {
+			verdict = reply
+			verdict.afterProbe = !in.isFresh
+			if !isOnLink {
+				verdict.status = iana.StatusNotOnLink
+			}
+		}
+	case dhcpv6.MessageTypeInformationRequest:
+		if isOwn || !hasServer {
+			verdict = reply
+		}
+	case dhcpv6.MessageTypeRelease, dhcpv6.MessageTypeDecline:
+		if isNamed {
+			verdict = reply
+			isTabled := func(each netip.Addr) bool { return each == in.tabled }
+			verdict.isDeclined = m.MessageType == dhcpv6.MessageTypeDecline && len(named) > 0 && all(named, isTabled)
+		}
+	}
+	return verdict
+}
+
+// namedAddresses returns the addresses that a client names in its IA_NAs.
+func namedAddresses(m *dhcpv6.Message) (named []netip.Addr) {
+	for _, ia := range m.Options.IANA() {
+		for _, each := range ia.Options.Addresses() {
+			address, _ := netip.AddrFromSlice(each.IPv6Addr)
+			named = append(named, address)
+		}
+	}
+	return named
+}
+
+func all(addresses []netip.Addr, is func(netip.Addr) bool) bool {
+	for _, each := range addresses {
+		if !is(each) {
+			return false
+		}
+	}
+	return true
+}
+
+func isWithin(address netip.Addr, subnets []subnet) bool {
+	for _, each := range subnets {
+		if each.CIDR.Contains(address) {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *responder) answerDHCP6(request *dhcpv6.Message, verdict dhcp6Verdict, guest *guest) *dhcpv6.Message {
+	reply := &dhcpv6.Message{MessageType: verdict.answer, TransactionID: request.TransactionID}
+	if client := request.GetOneOption(dhcpv6.OptionClientID); client != nil {
+		reply.AddOption(client)
+	}
+	reply.AddOption(&dhcpv6.OptionGeneric{OptionCode: dhcpv6.OptionServerID, OptionData: r.config.Server.DUID})
+	if verdict.hasIAs {
+		r.addIAs(reply, request, guest)
+		if request.MessageType == dhcpv6.MessageTypeSolicit && verdict.answer == answer6 {
+			reply.AddOption(&dhcpv6.OptionGeneric{OptionCode: dhcpv6.OptionRapidCommit})
+		}
+	} else if request.MessageType != dhcpv6.MessageTypeInformationRequest {
+		reply.AddOption(&dhcpv6.OptStatusCode{StatusCode: verdict.status})
+	}
+	r.addRequestedOptions6(reply, request, guest)
+	return reply
+}
+
+// addIAs answers the identity associations: the first one for an address gets the address of the table.
+func (r *responder) addIAs(reply, request *dhcpv6.Message, guest *guest) {
+	times := r.config.Times
+	for index, asked := range request.Options.IANA() {
+		given := &dhcpv6.OptIANA{IaId: asked.IaId}
+		if index > 0 {
+			given.Options.Add(&dhcpv6.OptStatusCode{StatusCode: iana.StatusNoAddrsAvail})
+			reply.AddOption(given)
+			continue
+		}
+		given.T1, given.T2 = seconds(times.Renew), seconds(times.Rebind)
+		lifetime := seconds(times.Lease)
+		given.Options.Add(&dhcpv6.OptIAAddress{IPv6Addr: guest.ipv6.AsSlice(), PreferredLifetime: lifetime, ValidLifetime: lifetime})
+		echoed := 0
+		for _, each := range asked.Options.Addresses() {
+			isOther := !bytes.Equal(each.IPv6Addr, guest.ipv6.AsSlice())
+			if isOther && request.MessageType != dhcpv6.MessageTypeSolicit && echoed < maxEchoed {
+				echoed++
+				given.Options.Add(&dhcpv6.OptIAAddress{IPv6Addr: each.IPv6Addr}) // no longer valid
+			}
+		}
+		reply.AddOption(given)
+	}
+	for _, asked := range request.Options.IATA() {
+		refused := &dhcpv6.OptIATA{IaId: asked.IaId}
+		refused.Options.Add(&dhcpv6.OptStatusCode{StatusCode: iana.StatusNoAddrsAvail})
+		reply.AddOption(refused)
+	}
+	for _, asked := range request.Options.IAPD() {
+		refused := &dhcpv6.OptIAPD{IaId: asked.IaId}
+		refused.Options.Add(&dhcpv6.OptStatusCode{StatusCode: iana.StatusNoPrefixAvail})
+		reply.AddOption(refused)
+	}
+}
+
+func (r *responder) addRequestedOptions6(reply, request *dhcpv6.Message, guest *guest) {
+	asked := request.Options.RequestedOptions()
+	add := func(option dhcpv6.Option) {
+		if asked.Contains(option.Code()) {
+			reply.AddOption(option)
+		}
+	}
+	if servers := ips(guest.options.DNS, 6); len(servers) > 0 {
+		add(dhcpv6.OptDNS(servers...))
+	}
+	if search := guest.options.Search; len(search) > 0 {
+		add(dhcpv6.OptDomainSearchList(&rfc1035label.Labels{Labels: search}))
+	}
+	if servers := ips(guest.options.NTP, 6); len(servers) > 0 {
+		sntp, ntp := &dhcpv6.OptionGeneric{OptionCode: dhcpv6.OptionSNTPServerList}, &dhcpv6.OptNTPServer{}
+		for _, each := range servers {
+			sntp.OptionData = append(sntp.OptionData, each...)
+			address := dhcpv6.NTPSuboptionSrvAddr(each)
+			ntp.Suboptions.Add(&address)
+		}
+		add(sntp)
+		add(ntp)
+	}
+	if request.MessageType == dhcpv6.MessageTypeInformationRequest {
+		add(dhcpv6.OptInformationRefreshTime(max(leastRefresh, seconds(r.config.Times.Rebind))))
+	}
+}

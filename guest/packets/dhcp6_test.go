@@ -1,0 +1,265 @@
+package main
+
+import (
+	"bytes"
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/insomniacslk/dhcp/dhcpv6"
+	"github.com/insomniacslk/dhcp/iana"
+	"github.com/mdlayher/ndp"
+)
+
+var ownDUID = fromHex("0004 000102030405060708090a0b0c0d0e0f")
+
+// from6 returns the frame of a client's message.
+func from6(from mac, kind dhcpv6.MessageType, options ...dhcpv6.Option) []byte {
+	message := &dhcpv6.Message{MessageType: kind, TransactionID: dhcpv6.TransactionID{1, 2, 3}}
+	message.AddOption(dhcpv6.OptClientID(&dhcpv6.DUIDLL{HWType: iana.HWTypeEthernet, LinkLayerAddr: net.HardwareAddr{9, 9, 9, 9, 9, 9}}))
+	for _, each := range options {
+		message.AddOption(each)
+	}
+	return frame6(from, linkLocal(from), message.ToBytes())
+}
+
+func frame6(from mac, source netip.Addr, payload []byte) []byte {
+	return ethernet(groupMAC(allDHCP6Servers), from, etherIPv6, ipv6(datagram{
+		from: netip.AddrPortFrom(source, 546), to: netip.AddrPortFrom(allDHCP6Servers, 547), payload: payload,
+	}))
+}
+
+func serverID(duid []byte) dhcpv6.Option {
+	return &dhcpv6.OptionGeneric{OptionCode: dhcpv6.OptionServerID, OptionData: duid}
+}
+
+func iaOf(id byte, addresses ...string) dhcpv6.Option {
+	made := &dhcpv6.OptIANA{IaId: [4]byte{id}}
+	for _, each := range addresses {
+		made.Options.Add(&dhcpv6.OptIAAddress{IPv6Addr: net.ParseIP(each), PreferredLifetime: time.Hour, ValidLifetime: time.Hour})
+	}
+	return made
+}
+
+func parseReply6(t *testing.T, frame []byte) *dhcpv6.Message {
+	t.Helper()
+	packet := frame[etherLength:]
+	segment := packet[40:]
+	source, target := netip.AddrFrom16([16]byte(packet[8:24])), netip.AddrFrom16([16]byte(packet[24:40]))
+	got, ok := parseUDP(segment, source, target)
+	if !ok || source != linkLocal(ownMAC) || target != guestLinkLocal || got.from.Port() != 547 || got.to.Port() != 546 ||
+		mac(frame[:6]) != guestMAC || checksum(pseudoHeader(source, target, protocolUDP, len(segment)), segment) != 0 {
+		t.Fatalf("not an answer of DHCPv6: %x", frame)
+	}
+	message, err := dhcpv6.MessageFromBytes(got.payload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if message.TransactionID != (dhcpv6.TransactionID{1, 2, 3}) || !bytes.Equal(message.Options.ServerID().ToBytes(), ownDUID) {
+		t.Fatalf("got %s", message)
+	}
+	return message
+}
+
+func (w *world) expectReply6(frame []byte) *dhcpv6.Message {
+	w.t.Helper()
+	sent := w.hear(frame)
+	if len(sent) != 1 {
+		w.t.Fatalf("%d frames instead of an answer; dropped: %v", len(sent), w.counter.dropped)
+	}
+	return parseReply6(w.t, sent[0])
+}
+
+// TestAnswersOfDHCPv6 is the table of the design: message, freshness of the table, answer.
+func TestAnswersOfDHCPv6(t *testing.T) {
+	const none, advertise, reply = dhcpv6.MessageTypeNone, dhcpv6.MessageTypeAdvertise, dhcpv6.MessageTypeReply
+	const tabled, other, foreign = "fd00:1::a", "fd00:1::77", "fd00:9::77"
+	own, peer := serverID(ownDUID), serverID(fromHex("0004 ff0102030405060708090a0b0c0d0e0f"))
+	rapid := &dhcpv6.OptionGeneric{OptionCode: dhcpv6.OptionRapidCommit}
+	type answers struct{ fresh, stale dhcpv6.MessageType }
+	const success = iana.StatusSuccess
+	for _, row := range []struct {
+		name       string
+		frame      []byte
+		want       answers
+		afterProbe bool // if the table is stale
+		hasAddress bool
+		status     iana.StatusCode
+	}{
+		{"SOLICIT", from6(guestMAC, dhcpv6.MessageTypeSolicit, iaOf(1)), answers{advertise, advertise}, true, true, success},
+		{"SOLICIT with Rapid Commit", from6(guestMAC, dhcpv6.MessageTypeSolicit, iaOf(1), rapid), answers{reply, reply}, true, true, success},
+		{"SOLICIT that names a server", from6(guestMAC, dhcpv6.MessageTypeSolicit, iaOf(1), own), answers{none, none}, false, false, success},
+		{"REQUEST", from6(guestMAC, dhcpv6.MessageTypeRequest, own, iaOf(1, tabled)), answers{reply, reply}, true, true, success},
+		{"REQUEST of another server", from6(guestMAC, dhcpv6.MessageTypeRequest, peer, iaOf(1, tabled)), answers{none, none}, false, false, success},
+		{"REQUEST of no server", from6(guestMAC, dhcpv6.MessageTypeRequest, iaOf(1, tabled)), answers{none, none}, false, false, success},
+		{"RENEW", from6(guestMAC, dhcpv6.MessageTypeRenew, own, iaOf(1, tabled)), answers{reply, reply}, false, true, success},
+		{"RENEW of another address", from6(guestMAC, dhcpv6.MessageTypeRenew, own, iaOf(1, other)), answers{reply, none}, false, true, success},
+		{"RENEW of another server", from6(guestMAC, dhcpv6.MessageTypeRenew, peer, iaOf(1, tabled)), answers{none, none}, false, false, success},
+		{"REBIND", from6(guestMAC, dhcpv6.MessageTypeRebind, iaOf(1, tabled)), answers{reply, reply}, false, true, success},
+		{"REBIND of another address", from6(guestMAC, dhcpv6.MessageTypeRebind, iaOf(1, other)), answers{reply, none}, false, true, success},
+		{"CONFIRM", from6(guestMAC, dhcpv6.MessageTypeConfirm, iaOf(1, tabled)), answers{reply, reply}, true, false, success},
+		{"CONFIRM of an address of another link", from6(guestMAC, dhcpv6.MessageTypeConfirm, iaOf(1, foreign)), answers{reply, none}, false, false, iana.StatusNotOnLink},
+		{"CONFIRM without an address", from6(guestMAC, dhcpv6.MessageTypeConfirm, iaOf(1)), answers{none, none}, false, false, success},
+		{"INFORMATION-REQUEST", from6(guestMAC, dhcpv6.MessageTypeInformationRequest), answers{reply, reply}, false, false, success},
+		{"INFORMATION-REQUEST of another server", from6(guestMAC, dhcpv6.MessageTypeInformationRequest, peer), answers{none, none}, false, false, success},
+		{"RELEASE", from6(guestMAC, dhcpv6.MessageTypeRelease, own, iaOf(1, tabled)), answers{reply, reply}, false, false, success},
+		{"DECLINE", from6(guestMAC, dhcpv6.MessageTypeDecline, own, iaOf(1, tabled)), answers{reply, reply}, false, false, success},
+		{"DECLINE to another server", from6(guestMAC, dhcpv6.MessageTypeDecline, peer, iaOf(1, tabled)), answers{none, none}, false, false, success},
+	} {
+		expect := func(t *testing.T, sent [][]byte, want dhcpv6.MessageType) {
+			t.Helper()
+			if want == none && len(sent) == 0 {
+				return
+			}
+			if want == none || len(sent) != 1 {
+				t.Fatalf("%d frames are sent; want %s", len(sent), want)
+			}
+			got := parseReply6(t, sent[0])
+			if got.MessageType != want || got.Options.ClientID() == nil {
+				t.Fatalf("got %s", got)
+			}
+			if status := got.Options.Status(); status != nil && status.StatusCode != row.status || status == nil && row.status != success {
+				t.Fatalf("status %v", status)
+			}
+			ia := got.Options.OneIANA()
+			if (ia != nil) != row.hasAddress {
+				t.Fatalf("got %s", got)
+			}
+			if ia != nil && (!ia.Options.OneAddress().IPv6Addr.Equal(net.ParseIP(tabled)) || ia.T1 != 300*time.Second || ia.T2 != 600*time.Second) {
+				t.Fatalf("got %s", ia)
+			}
+		}
+		t.Run(row.name+" to a fresh table", func(t *testing.T) {
+			w := newWorld(t)
+			w.obeyLines(`{"fresh":{"forMs":30000}}`)
+			expect(t, w.hear(row.frame), row.want.fresh)
+		})
+		t.Run(row.name+" to a stale table", func(t *testing.T) {
+			w := newWorld(t)
+			sent := w.hear(row.frame)
+			if !row.afterProbe {
+				expect(t, sent, row.want.stale)
+				return
+			}
+			target, message := parseNDP(t, sent[0])
+			if asked, ok := message.(*ndp.NeighborSolicitation); !ok || asked.TargetAddress != guestIPv6 || target != solicitedNode(guestIPv6) {
+				t.Fatalf("not a probe: %+v", message)
+			}
+			w.wait(150 * time.Millisecond)
+			w.take()
+			w.wait(150 * time.Millisecond)
+			expect(t, w.take(), row.want.stale)
+		})
+		t.Run(row.name+" to a stale table, and another host has the address", func(t *testing.T) {
+			if !row.afterProbe {
+				return
+			}
+			w := newWorld(t)
+			w.hear(row.frame)
+			w.hear(neighbourFrame(ownMAC, otherMAC, guestIPv6, linkLocal(ownMAC), &ndp.NeighborAdvertisement{Solicited: true, TargetAddress: guestIPv6}))
+			w.wait(time.Second)
+			expect(t, w.take(), none)
+		})
+	}
+}
+
+func TestOtherAddressesOfARenewalAreNoLongerValid(t *testing.T) {
+	w := newWorld(t)
+	w.obeyLines(`{"fresh":{"forMs":30000}}`)
+	many := []string{"fd00:1::71", "fd00:1::72", "fd00:1::73", "fd00:1::74", "fd00:1::75", "fd00:1::a"}
+	got := w.expectReply6(from6(guestMAC, dhcpv6.MessageTypeRenew, serverID(ownDUID), iaOf(1, many...))).Options.OneIANA().Options.Addresses()
+	if len(got) != 1+maxEchoed || got[0].ValidLifetime != 24*time.Hour || !got[0].IPv6Addr.Equal(guestIPv6.AsSlice()) {
+		t.Fatalf("got %v", got)
+	}
+	for _, each := range got[1:] {
+		if each.ValidLifetime != 0 || each.PreferredLifetime != 0 {
+			t.Errorf("got %v", each)
+		}
+	}
+}
+
+func TestOnlyTheFirstIdentityAssociationGetsAnAddress(t *testing.T) {
+	w := newWorld(t)
+	w.obeyLines(`{"fresh":{"forMs":30000}}`)
+	got := w.expectReply6(from6(guestMAC, dhcpv6.MessageTypeSolicit, iaOf(1), iaOf(2), &dhcpv6.OptIATA{IaId: [4]byte{3}}, &dhcpv6.OptIAPD{IaId: [4]byte{4}}))
+	ias := got.Options.IANA()
+	if len(ias) != 2 || ias[0].Options.Status() != nil || ias[1].Options.Status().StatusCode != iana.StatusNoAddrsAvail || ias[1].IaId != [4]byte{2} {
+		t.Errorf("got %s", got)
+	}
+	if temporary := got.Options.OneIATA(); temporary.Options.Status().StatusCode != iana.StatusNoAddrsAvail {
+		t.Errorf("got %s", temporary)
+	}
+	if prefix := got.Options.OneIAPD(); prefix.Options.Status().StatusCode != iana.StatusNoPrefixAvail {
+		t.Errorf("got %s", prefix)
+	}
+}
+
+func TestOptionsOfDHCPv6(t *testing.T) {
+	w := newWorld(t)
+	w.obeyLines(`{"fresh":{"forMs":30000}}`)
+	asked := dhcpv6.OptRequestedOption(dhcpv6.OptionDNSRecursiveNameServer, dhcpv6.OptionDomainSearchList, dhcpv6.OptionSNTPServerList,
+		dhcpv6.OptionNTPServer, dhcpv6.OptionInformationRefreshTime)
+	got := w.expectReply6(from6(guestMAC, dhcpv6.MessageTypeInformationRequest, asked))
+	for code, want := range map[dhcpv6.OptionCode][]byte{
+		dhcpv6.OptionDNSRecursiveNameServer: fromHex("fd000001000000000000000000000053"),
+		dhcpv6.OptionDomainSearchList:       []byte("\x07example\x03org\x00\x01a\x07example\x03org\x00"),
+		dhcpv6.OptionSNTPServerList:         fromHex("fd000001000000000000000000000123"),
+		dhcpv6.OptionNTPServer:              fromHex("0001 0010 fd000001000000000000000000000123"), // RFC 5908
+		dhcpv6.OptionInformationRefreshTime: fromHex("00000258"),
+	} {
+		if option := got.GetOneOption(code); option == nil || !bytes.Equal(option.ToBytes(), want) {
+			t.Errorf("option %s is %v", code, option)
+		}
+	}
+	if plain := w.expectReply6(from6(guestMAC, dhcpv6.MessageTypeInformationRequest)); len(plain.Options.Options) != 2 {
+		t.Errorf("options that were not requested: %s", plain)
+	}
+}
+
+func TestMessagesThatGetNoAnswerOfDHCPv6(t *testing.T) {
+	solicit := from6(guestMAC, dhcpv6.MessageTypeSolicit, iaOf(1))
+	many := make([]dhcpv6.Option, maxOptions6)
+	for index := range many {
+		many[index] = &dhcpv6.OptionGeneric{OptionCode: 4000}
+	}
+	for _, row := range []struct {
+		name   string
+		frame  []byte
+		reason string
+	}{
+		{"of an unknown MAC address", from6(otherMAC, dhcpv6.MessageTypeSolicit, iaOf(1)), dropUnknown},
+		{"from a global address", frame6(guestMAC, guestIPv6, solicit[etherLength+48:]), dropMalformed},
+		{"of a server", from6(guestMAC, dhcpv6.MessageTypeAdvertise), dropMalformed},
+		{"of a relay", frame6(guestMAC, guestLinkLocal, append([]byte{byte(dhcpv6.MessageTypeRelayForward), 0}, make([]byte, 40)...)), dropMalformed},
+		{"that is empty", frame6(guestMAC, guestLinkLocal, nil), dropMalformed},
+		{"with an option beyond its end", frame6(guestMAC, guestLinkLocal, []byte{1, 1, 2, 3, 0, 1, 0, 99}), dropMalformed},
+		{"with too many options", from6(guestMAC, dhcpv6.MessageTypeSolicit, many...), dropMalformed},
+		{"with too many identity associations", from6(guestMAC, dhcpv6.MessageTypeSolicit, iaOf(1), iaOf(2), iaOf(3), iaOf(4), iaOf(5)), dropMalformed},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.obeyLines(`{"fresh":{"forMs":30000}}`)
+			if sent := w.hear(row.frame); len(sent) > 0 {
+				t.Fatalf("%d frames", len(sent))
+			}
+			w.expectDropped(row.reason)
+		})
+	}
+}
+
+func TestDeclineOfAnotherAddressIsNotReported(t *testing.T) {
+	w := newWorld(t)
+	w.hear(from6(guestMAC, dhcpv6.MessageTypeDecline, serverID(ownDUID), iaOf(1, "fd00:1::77")))
+	w.expectSeen()
+	w.hear(from6(guestMAC, dhcpv6.MessageTypeDecline, serverID(ownDUID), iaOf(1, "fd00:1::a")))
+	w.expectSeen(seen{seenDeclined, guestMAC, guestIPv6})
+}
+
+func FuzzDHCP6(f *testing.F) {
+	f.Add(from6(guestMAC, dhcpv6.MessageTypeSolicit, iaOf(1)))
+	f.Add(from6(guestMAC, dhcpv6.MessageTypeRenew, serverID(ownDUID), iaOf(1, "fd00:1::77"), iaOf(2)))
+	f.Add(from6(guestMAC, dhcpv6.MessageTypeConfirm, iaOf(1, "fd00:1::77")))
+	f.Add(from6(guestMAC, dhcpv6.MessageTypeSolicit, &dhcpv6.OptIAPD{}, &dhcpv6.OptIATA{}, &dhcpv6.OptVendorClass{}))
+	f.Fuzz(func(t *testing.T, frame []byte) { fuzz(t, frame) })
+}
