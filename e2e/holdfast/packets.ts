@@ -1,0 +1,37 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { PLUGIN_FILE } from '../bed/network/open-pod-networks.js';
+import type { RunningCommand, Wire, WireLocation } from '../bed/network/wire.js';
+import { until } from '../bed/wait.js';
+
+const PROGRAM = PLUGIN_FILE.replace('holdfast-', 'holdfast-packets-');
+const BINARY = join(import.meta.dirname, '..', '..', 'dist', 'packets', PROGRAM);
+
+/** Starts holdfast-packets in a network namespace, and waits until a responder can connect. */
+export async function startPackets(wire: Wire, location: WireLocation, socket: string): Promise<RunningCommand> {
+  const running = await wire.start(location, { command: BINARY, args: [`--socket=${socket}`] });
+  await until('holdfast-packets to listen', () => running.output.stderr.includes('listening'));
+  return running;
+}
+
+/** Sends a table to holdfast-packets in place of a responder, for tests without one. */
+export class PacketTable {
+  readonly #connection: Socket;
+
+  private constructor(connection: Socket) {
+    this.#connection = connection;
+  }
+
+  static async connect(socket: string): Promise<PacketTable> {
+    const connection = connect(socket);
+    await once(connection, 'connect');
+    connection.on('error', () => undefined); // it ends with holdfast-packets
+    return new PacketTable(connection.resume());
+  }
+
+  /** @see guest/packets/protocol.go */
+  send(...commands: object[]): void {
+    for (const command of commands) this.#connection.write(`${JSON.stringify(command)}\n`);
+  }
+}
