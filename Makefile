@@ -28,12 +28,12 @@ ifneq ($(KUBEVIRT),)
 export BED_KUBEVIRT := $(KUBEVIRT)
 endif
 
-.PHONY: help build plugin check format test unit e2e matrix kind demo ui chaos dashboard conformance bed bench image version release publish announce clean node go
+.PHONY: help build plugin check format test unit e2e matrix kind demo ui chaos dashboard conformance bed bench fuzz image version release publish announce clean node go
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-build: node_modules/.installed go ## Bundle the executable into dist/, and compile the CNI plugin into dist/cni/
+build: node_modules/.installed go ## Bundle the executable, and compile the CNI plugin and holdfast-packets, into dist/
 	@npm run --silent build
 
 plugin: node go ## Compile the CNI plugin only
@@ -82,6 +82,10 @@ bed: node_modules/.installed go ## Run a KubeVirt control plane with simulated n
 
 bench: node_modules/.installed go ## Measure speed and memory
 	@npm run --silent bench
+
+fuzz: go ## Fuzz what holdfast-packets parses, each target for FUZZTIME (20s)
+	@cd guest/packets && for target in FuzzDHCP4 FuzzDHCP6 FuzzNDP FuzzSession; do \
+	go test -run '^$$' -fuzz "^$$target$$" -fuzztime "$${FUZZTIME:-20s}" -fuzzminimizetime 1x .; done
 
 image: ## Build the container image (PLATFORMS=linux/amd64,linux/arm64 OUTPUT=type=registry: for several)
 	@docker buildx version >/dev/null 2>&1 && docker info >/dev/null 2>&1 || \
