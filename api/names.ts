@@ -231,6 +231,8 @@ export const EventReason = {
   NamespacesNotServed: 'NamespacesNotServed',
   /** The network delegates IPAM to Holdfast, but no pool serves it. */
   PoolMissing: 'AddressPoolMissing',
+  /** The launchers of guests on a NAD without IPAM use the network, too. */
+  ContainerInterfaceEnabled: 'ContainerInterfaceEnabled',
   /** The pool's spec is invalid. */
   PoolInvalid: 'AddressPoolInvalid',
   /** Another pool serves the same namespaces. */

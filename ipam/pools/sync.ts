@@ -9,12 +9,14 @@ import type { Logger } from '../../kube/log.js';
 import type { SyncResult } from '../../kube/controller-loop.js';
 import type { Cache } from '../../kube/cache.js';
 import { addFinalizer, applyDerivation, isUnused, removeFinalizer, lacksFinalizer } from './apply.js';
+import { containerInterfaceEvents } from './container-interface.js';
 import { type DerivationPlan, planDerivation } from './derivation.js';
 import { adminOverrideOf } from './admin-override.js';
 import { derivedPoolName } from '../core/derived-pool.js';
 import type { Pool } from '../core/pool.js';
 import type { NadRightsLookup } from '../../api/nad-rights.js';
 import type { PoolDirectory } from '../directory/directory.js';
+import { isServingNamespace } from '../directory/resolution.js';
 import { MoveFence } from './move-fence.js';
 import { NadEvents, recordConditionEvents } from './pool-events.js';
 import type { PoolMetrics } from './metrics.js';
@@ -85,7 +87,8 @@ async function syncNetwork(
   // while the API server serves no NADs, a missing NAD proves nothing
   if (!dependencies.directory.knowsNetworks) return undefined;
   const planned = planNetwork(network, fence, dependencies);
-  for (const event of planned.events) nadEvents.record(event);
+  const events = [...planned.events, ...guestEvents(network, dependencies.directory)];
+  for (const event of events) nadEvents.record(event);
   if (!dependencies.isGateOpen()) return undefined;
   for (const action of planned.actions) {
     const { name } = action.pool.metadata;
@@ -124,6 +127,12 @@ function planNetwork(
     rights: rightsOf(namespace),
     adminPoolsIn: (addressSpace) => directory.adminPoolsIn(addressSpace),
   });
+}
+
+function guestEvents({ namespace, network }: { namespace: string; network: string }, directory: PoolDirectory) {
+  const pools = directory.poolsOf(network);
+  const servesGuests = pools.some((pool) => pool.servesGuests && isServingNamespace(pool, namespace));
+  return servesGuests ? containerInterfaceEvents(directory.nadsOf(namespace, network)) : [];
 }
 
 function planForPool(pool: AddressPool, fence: MoveFence, dependencies: PoolsDependencies): DerivationPlan | undefined {
