@@ -1,5 +1,6 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import type { Manifest } from '../../e2e/bed/objects.js';
 import { capture } from '../../e2e/bed/processes.js';
@@ -52,10 +53,14 @@ export const VARIANTS: Readonly<Record<string, Variant>> = {
 
 /** What `kustomize build` prints for the base with these components. */
 export function kustomizeBase(components: readonly string[]): Promise<Manifest[]> {
-  const lines = ['resources: [../base]', ...(components.length > 0 ? ['components:'] : [])];
   return withFolder(async (folder) => {
-    const names = components.map((name) => `  - ../components/${name}`);
-    await writeFile(join(folder, 'kustomization.yaml'), [...lines, ...names, ''].join('\n'));
+    // kustomize takes relative paths only
+    const manifests = relative(folder, MANIFESTS);
+    const kustomization = {
+      resources: [join(manifests, 'base')],
+      components: components.map((name) => join(manifests, 'components', name)),
+    };
+    await writeFile(join(folder, 'kustomization.yaml'), JSON.stringify(kustomization));
     return read(await capture(await goTool('kustomize'), ['build', folder]));
   });
 }
@@ -77,9 +82,9 @@ export function withValues<T>(values: object, work: (file: string) => Promise<T>
   });
 }
 
-/** Beside the base, because kustomize takes relative paths only. */
 async function withFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
-  const folder = await mkdtemp(join(MANIFESTS, '.test-'));
+  // a relative path does not lead out of a link
+  const folder = await mkdtemp(join(await realpath(tmpdir()), 'holdfast-render-'));
   try {
     return await work(folder);
   } finally {
