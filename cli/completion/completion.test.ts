@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
@@ -9,6 +10,9 @@ import type { Resource } from '../../kube/resource.js';
 import { buildProgram } from '../command-line.js';
 import { type ConnectForCompletion, answerCompletion } from './answer.js';
 import { COMPLETION_SCRIPTS } from './scripts.js';
+
+/** A plugin that shows the words that it gets. */
+const ANSWER = '#!/bin/sh\nprintf "%b\\n" "$*|" "b c\\ttext" ":4"\n';
 
 /** A cluster with two objects of each kind, whose names say how they were asked for. */
 const CLUSTER: ConnectForCompletion = ({ context = 'current' }, run) => {
@@ -30,6 +34,10 @@ async function answer(words: readonly string[], connect = CLUSTER, signal = new 
   // kubectl reads the last line as cobra's directive
   expect(lines.slice(-2)).to.deep.equal([':4', '']);
   return lines.slice(0, -2).map((line) => line.split('\t')[0]);
+}
+
+function isInstalled(shell: string): boolean {
+  return (process.env.PATH ?? '').split(delimiter).some((folder) => existsSync(join(folder, shell)));
 }
 
 describe('completion', () => {
@@ -81,10 +89,27 @@ describe('completion', () => {
       execFileSync(command, args, { env: { PATH: `${folder}${delimiter}${process.env.PATH}` } }).toString();
 
     it('of bash is asked for the words before the cursor, and shows values without descriptions', async () => {
-      await program('kubectl-holdfast', '#!/bin/sh\nprintf "%b\\n" "$*|" "b c\\ttext" ":4"\n');
+      await program('kubectl-holdfast', ANSWER);
       const typed = 'COMP_WORDS=(kubectl-holdfast pool "" after); COMP_CWORD=2; _kubectl_holdfast';
       const script = `${COMPLETION_SCRIPTS.bash}${typed}; printf '<%s>' "\${COMPREPLY[@]}"`;
       expect(run('bash', ['--norc', '-c', script])).to.equal('<__complete pool |><b c>');
+    });
+
+    it('of zsh is asked for the words before the cursor, and shows values without descriptions', async function () {
+      if (!isInstalled('zsh')) this.skip();
+      await program('kubectl-holdfast', ANSWER);
+      // compdef and compadd are what the completion system of zsh has
+      const typed = 'words=(kubectl-holdfast pool "" after); CURRENT=3; _kubectl_holdfast';
+      const script = `compdef() { }; compadd() { shift; printf '<%s>' "$@" }; ${COMPLETION_SCRIPTS.zsh}${typed}`;
+      expect(run('zsh', ['-f', '-c', script])).to.equal('<__complete pool |><b c>');
+    });
+
+    it('of fish is asked for the words before the cursor, and shows descriptions beside values', async function () {
+      if (!isInstalled('fish')) this.skip();
+      await program('kubectl-holdfast', ANSWER);
+      const script = `${COMPLETION_SCRIPTS.fish}complete -C 'kubectl-holdfast pool '`;
+      const lines = run('fish', ['--no-config', '-c', script]).trim().split('\n');
+      expect(lines.sort()).to.deep.equal(['__complete pool |', 'b c\ttext']);
     });
 
     it('of kubectl gets the words that kubectl passes', async () => {
