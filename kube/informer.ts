@@ -28,6 +28,8 @@ export interface InformerOptions<T extends KubeObject, S extends KubeObject = T>
   optional?: boolean;
   /** A watch without an event or bookmark for this time is restarted. Default: 130 to 150 s. */
   idleMs?: number;
+  /** The API server ends each watch after this time, so that {@link Informer.lastProgress} is at most twice as old. Default: 300 to 600 s. */
+  watchSeconds?: number;
   log?: Logger;
   metrics?: KubeMetrics;
   clock?: Clock;

@@ -45,6 +45,41 @@ describe('Reflector', () => {
     expect(bench.informer.lastProgress).to.equal(1_000_000);
   });
 
+  it('has seen all changes until the start of a watch that ended cleanly, although no event or bookmark came', async () => {
+    const clock = new ManualClock(1_000_000);
+    bench = new WatchHarness(server, 10_000, clock);
+    let watches = 0;
+    bench.startWith(
+      (request) => {
+        if (!isWatch(request)) {
+          clock.advanceTo(1_005_000);
+          return list(10);
+        }
+        if (++watches > 1) return QUIET;
+        clock.advanceTo(1_010_000);
+        return { lines: [], then: 'end' };
+      },
+      { clock, watchSeconds: 5 },
+    );
+    await bench.untilRequests(3);
+    expect(server.seen.slice(1).map(({ query }) => query.get('timeoutSeconds'))).to.deep.equal(['5', '5']);
+    expect(bench.informer.lastProgress).to.equal(1_005_000);
+  });
+
+  it('has seen nothing of the time of a watch that broke', async () => {
+    const clock = new ManualClock(1_000_000);
+    bench = new WatchHarness(server, 10_000, clock);
+    bench.startWith(
+      (request) => {
+        clock.advanceTo(clock.now() + 5_000);
+        return isWatch(request) ? { lines: [], then: 'reset' } : list(10);
+      },
+      { clock },
+    );
+    await bench.until(() => bench.ends.length > 0);
+    expect(bench.informer.lastProgress).to.equal(1_000_000);
+  });
+
   it('restarts a watch at once after a clean end, from the last known version', async () => {
     const watches = [{ lines: [event('ADDED', testObject('a', 11))], then: 'end' as const }];
     bench.start([list(10)], [...watches, { lines: [bookmark(15)], then: 'end' }, QUIET]);

@@ -39,6 +39,8 @@ export interface ReflectorOptions<T extends KubeObject, P> {
   optional?: boolean | undefined;
   /** A watch without an event or bookmark for this time is restarted. Default: 130 to 150 s. */
   idleMs?: number | undefined;
+  /** The API server ends each watch after this time, so that `lastProgress` is at most twice as old. Default: 300 to 600 s. */
+  watchSeconds?: number | undefined;
   clock?: Clock | undefined;
   random?: Random | undefined;
   log?: Logger | undefined;
@@ -187,6 +189,8 @@ export class Reflector<T extends KubeObject, P = T> {
       reason = await this.#follow(from, signal);
       const short = this.#clock.now() - started < SHORT_WATCH_MS && this.#events === 0;
       if (short) throw new TransportError('broken', `WATCH ${plural}: ended at once`);
+      // at its start, the server sent all earlier changes; a kind that never changes gets no bookmarks
+      if (reason === 'end') this.#lastProgress = Math.max(this.#lastProgress, started);
     } catch (error) {
       reason = reasonOf(error);
       throw error;
@@ -200,7 +204,7 @@ export class Reflector<T extends KubeObject, P = T> {
   async #follow(from: string, signal: AbortSignal): Promise<'end' | 'restart'> {
     const { client, resource, namespace, labelSelector, fieldSelector } = this.#options;
     // Random, so that the watches of many clients do not end together.
-    const timeoutSeconds = 300 + Math.floor(this.#random() * 300);
+    const timeoutSeconds = this.#options.watchSeconds ?? 300 + Math.floor(this.#random() * 300);
     const selectors = { labelSelector, fieldSelector };
     const query = { watch: true, allowWatchBookmarks: true, resourceVersion: from, timeoutSeconds, ...selectors };
     const idleMs = this.#options.idleMs ?? IDLE_MS + Math.floor(this.#random() * IDLE_JITTER_MS);
