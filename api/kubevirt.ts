@@ -61,6 +61,19 @@ export interface KubeVirt extends KubeObject {
   status?: { phase?: string; conditions?: Condition[] };
 }
 
+/** Returns true if that source reported the interface. */
+export function isReportedBy(source: InfoSource, { infoSource = '' }: VmiInterfaceStatus): boolean {
+  return infoSource.split(',').some((each) => each.trim() === source);
+}
+
+/** Sources of an interface's status: libvirt's domain, the agent in the guest, the annotation of Multus. */
+export type InfoSource = 'domain' | 'guest-agent' | 'multus-status';
+
+/** True if the guest has ended and does not run again. */
+export function hasEnded({ status }: VirtualMachineInstance): boolean {
+  return status?.phase === 'Succeeded' || status?.phase === 'Failed';
+}
+
 /** A secondary network of a VM. */
 export interface SecondaryNetwork {
   /** Its name in `spec.networks`. */

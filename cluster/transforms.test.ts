@@ -54,6 +54,28 @@ describe('the transforms of cached objects', () => {
     expect(transformVmi({ metadata: { name: 'vm1' }, spec }).spec).to.deep.equal(small);
   });
 
+  it('keep of the status of a VMI the MAC addresses of the domain, and no phase while it may run', () => {
+    const interfaces = [
+      { name: 'a', mac: MAC, infoSource: 'domain, guest-agent' },
+      { name: 'b', mac: MAC, infoSource: 'guest-agent', podInterfaceName: 'net1' },
+      { name: 'c', mac: '0'.repeat(10_000), infoSource: 'domain' },
+      { mac: MAC, infoSource: 'guest-agent' },
+    ];
+    expect(transformVmi({ metadata: { name: 'vm1' }, status: { phase: 'Running', interfaces } }).status).to.deep.equal({
+      interfaces: [
+        { name: 'a', mac: MAC, infoSource: 'domain' },
+        { name: 'b', podInterfaceName: 'net1' },
+        { name: 'c' },
+        {},
+      ],
+    });
+  });
+
+  it('keep the phase of a VMI that has ended', () => {
+    const status = { phase: 'Succeeded', interfaces: [] };
+    expect(transformVmi({ metadata: { name: 'vm1' }, status }).status).to.deep.equal(status);
+  });
+
   it('keep the first 256 networks of a VM and a VMI with too many', () => {
     const names = Array.from({ length: 20_000 }, (_, index) => `net${index}`);
     const spec = {
@@ -78,6 +100,7 @@ describe('the transforms of cached objects', () => {
       metadata,
       config: { ok: true, network: { name: 'blue', allowPersistentIPs: false } },
       delegation: { kind: 'other', type: 'host-local' },
+      delivery: { kind: 'cni' },
       pluginFingerprints: [],
     });
   });

@@ -4,13 +4,16 @@ import { MAX_REQUESTED_ADDRESSES_LENGTH, MAX_VM_NETWORKS } from '../api/limits.j
 import { truncate } from '../api/json.js';
 import type { AddressPool } from '../api/address-pool.js';
 import type { IPAMClaim } from '../api/ipam-claim.js';
-import type {
-  KubeVirt,
-  VirtualMachine,
-  VirtualMachineInstance,
-  VmInterface,
-  VmNetwork,
-  VmiSpec,
+import {
+  type KubeVirt,
+  type VirtualMachine,
+  type VirtualMachineInstance,
+  type VmInterface,
+  type VmNetwork,
+  type VmiInterfaceStatus,
+  type VmiSpec,
+  hasEnded,
+  isReportedBy,
 } from '../api/kubevirt.js';
 import type { KubeObject, ObjectMeta } from '../api/meta.js';
 import { type NetworkAttachmentDefinition, type NetworkConfig, parseNetworkConfig } from '../api/network-attachment.js';
@@ -26,6 +29,8 @@ import { type NadGuestOptions, readNadGuestOptions } from '../api/nad-guest-opti
 
 /** Its fields are not needed. */
 const POD_NETWORK = Object.freeze({});
+/** Of a MAC address with separators. */
+const MAC_LENGTH = 17;
 
 type MultusNetwork = NonNullable<VmNetwork['multus']>;
 
@@ -58,11 +63,13 @@ export function transformVm({ metadata, spec }: VirtualMachine): VirtualMachine 
 
 export function transformVmi({ metadata, spec, status }: VirtualMachineInstance): VirtualMachineInstance {
   const { ownerReferences } = metadata;
-  const interfaces = (status?.interfaces ?? []).map(({ name, podInterfaceName }) => ({
-    ...(name !== undefined && { name }),
-    ...(podInterfaceName !== undefined && { podInterfaceName }),
+  const interfaces = (status?.interfaces ?? []).map((reported) => ({
+    ...(reported.name !== undefined && { name: reported.name }),
+    ...(reported.podInterfaceName !== undefined && { podInterfaceName: reported.podInterfaceName }),
+    ...domainMacOf(reported),
   }));
   const annotations = requestedAddressesIn(metadata.annotations);
+  const ended = status?.phase !== undefined && hasEnded({ metadata, status }) ? { phase: status.phase } : undefined;
   return {
     metadata: {
       ...identityMetadataOf(metadata),
@@ -70,8 +77,15 @@ export function transformVmi({ metadata, spec, status }: VirtualMachineInstance)
       ...(annotations && { annotations }),
     },
     ...(spec && { spec: transformVmiSpec(spec) }),
-    ...(interfaces.length > 0 && { status: { interfaces } }),
+    ...((interfaces.length > 0 || ended !== undefined) && { status: { ...ended, interfaces } }),
   };
+}
+
+/** The MAC address of the domain's interface. What the guest's agent reports never counts. */
+function domainMacOf(reported: VmiInterfaceStatus): Pick<VmiInterfaceStatus, 'mac' | 'infoSource'> {
+  const { mac = '' } = reported;
+  if (mac === '' || mac.length > MAC_LENGTH || !isReportedBy('domain', reported)) return {};
+  return { mac, infoSource: 'domain' };
 }
 
 /** Keeps of the status only the addresses, or whether an IPAM has answered. Metadata is kept except managedFields, because claims are patched. */

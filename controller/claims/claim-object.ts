@@ -1,5 +1,6 @@
 import {
   CLAIM_FINALIZER,
+  CLAIM_GUEST_MAC,
   CLAIM_MAC,
   CLAIM_NAD,
   CLAIM_OWNER_NAME,
@@ -73,10 +74,11 @@ export function changesTo(claim: IPAMClaim, owner: ClaimOwner, desired?: Desired
   const changes = { ...ownerChanges(claim, owner), ...(isBeingDeleted(claim) ? {} : metadataChanges(claim, owner)) };
   const annotations = difference<string | null>(claim.metadata.annotations, {
     ...ownerAnnotations(owner),
-    // MAC address and request are removed once the VM no longer specifies them
+    // MAC addresses and request are removed once the VM no longer specifies or has them
     ...(desired &&
       !isBeingDeleted(claim) && {
         [CLAIM_MAC]: null,
+        [CLAIM_GUEST_MAC]: null,
         ...withdrawnRequest(claim, desired),
         ...interfaceAnnotations(desired),
       }),
@@ -124,6 +126,7 @@ function interfaceAnnotations(desired: DesiredClaim): Record<string, string> {
     [CLAIM_NAD]: desired.nad,
     ...(requested !== undefined && { [CLAIM_REQUESTED_ADDRESSES]: requested, [CLAIM_REQUEST_ORIGIN]: TEMPLATE_ORIGIN }),
     ...(desired.mac !== undefined && { [CLAIM_MAC]: desired.mac }),
+    ...(desired.guestMac !== undefined && { [CLAIM_GUEST_MAC]: desired.guestMac }),
   };
 }
 

@@ -14,6 +14,8 @@ export interface DesiredClaim {
   request?: Exclude<AddressRequest, { kind: 'none' }> | { kind: 'late' };
   /** As in the spec; lower case, with colons. */
   mac?: string;
+  /** The MAC address that the running guest has; lower case, with colons. Absent if Holdfast does not configure the guest. */
+  guestMac?: string;
 }
 
 /** An invalid NAD, request or MAC address. It affects only its own interface. */

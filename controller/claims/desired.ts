@@ -6,6 +6,7 @@ import { isForVmNetwork } from '../../api/vm-claims.js';
 import { PRIMARY_POD_INTERFACE } from '../../cluster/primary-network.js';
 import { addressRequestOf, unservedRequests } from './address-requests.js';
 import type { DesiredClaim, InterfaceProblem } from './desired-claim.js';
+import { findGuestMac } from './guest-mac.js';
 import { readSpecifiedMac } from './mac-addresses.js';
 import type { NetworkLookup, ObservedWorkload } from './observed-workload.js';
 import type { OwnerSpec } from './owner-spec.js';
@@ -81,18 +82,23 @@ function desiredClaimsOf(
   return { owner, claims: [...claims.values()], problems: [...problems.values()] };
 }
 
-/** Reads the addresses and the MAC address that the owner's spec asks for on an interface. Invalid values are reported and left out. */
+/** Reads addresses and MAC address of an interface from the owner's spec, and its guest's MAC address. Invalid values are reported and left out. */
 function readSettings(
   owner: ClaimOwner,
   { vmNetwork, nad }: Pick<DesiredClaim, 'vmNetwork' | 'nad'>,
   observed: ObservedWorkload,
   report: Report,
-): Pick<DesiredClaim, 'request' | 'mac'> {
+): Pick<DesiredClaim, 'request' | 'mac' | 'guestMac'> {
   const request = addressRequestOf(owner, vmNetwork, nad, observed);
   const mac = readSpecifiedMac(owner, vmNetwork, observed);
   if (request.kind === 'invalid') report(EventReason.RequestedAddressesInvalid, request.problem);
   if (mac.kind === 'invalid') report(EventReason.MacAddressInvalid, mac.problem);
-  return { ...(request.kind !== 'none' && { request }), ...(mac.kind === 'mac' && { mac: mac.mac }) };
+  const guestMac = findGuestMac(owner, { vmNetwork, nad }, observed);
+  return {
+    ...(request.kind !== 'none' && { request }),
+    ...(mac.kind === 'mac' && { mac: mac.mac }),
+    ...(guestMac !== undefined && { guestMac }),
+  };
 }
 
 /** Returns the CNI networks on which an interface should have a claim. If the NAD cannot be read, those are the networks of its existing claims. */

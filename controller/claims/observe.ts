@@ -66,9 +66,12 @@ export function observeWorkload(
   const vm = workload.vm && observeVm(workload.vm, primaryNetwork);
   const vmi = workload.vmi && observeVmi(withVerifiedOwner(workload.vmi, listers), primaryNetwork);
   const addNetwork = (nadKey: string) => {
-    const { config } = listers.networks.get(nadKey) ?? {};
-    networks.set(nadKey, config === undefined ? { found: false } : { found: true, config });
-    return config;
+    const nad = listers.networks.get(nadKey);
+    networks.set(
+      nadKey,
+      nad === undefined ? { found: false } : { found: true, config: nad.config, delivery: nad.delivery },
+    );
+    return nad?.config;
   };
   for (const network of [vmi, vm].flatMap((owner) => [...(owner?.spec.servedNetworks.values() ?? [])])) {
     const config = addNetwork(network.nadKey);

@@ -1,10 +1,11 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
+import type { Delivery } from '../../api/guest-delivery.js';
 import type { NetworkConfig } from '../../api/network-attachment.js';
 import type { Pod } from '../../api/pod.js';
 import type { PrimaryNetwork } from '../../cluster/primary-network.js';
 import type { ObservedVm, ObservedVmi } from './owner-spec.js';
 
-export type NetworkLookup = { found: true; config: NetworkConfig } | { found: false };
+export type NetworkLookup = { found: true; config: NetworkConfig; delivery: Delivery } | { found: false };
 
 /** All input of a plan for one workload: the VM and the VMI of one name. */
 export interface ObservedWorkload {

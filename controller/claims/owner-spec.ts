@@ -6,6 +6,7 @@ import {
   type VmInterface,
   type VmiInterfaceStatus,
   type VmiSpec,
+  hasEnded,
   podNetworkOf,
   replacementOfPodNetwork,
   secondaryNetworks,
@@ -49,6 +50,8 @@ export interface ObservedVmi extends KubeObject {
   readonly spec: OwnerSpec;
   /** The interfaces that the status reports. */
   readonly reported: readonly VmiInterfaceStatus[];
+  /** Its guest does not run again. */
+  readonly hasEnded: boolean;
 }
 
 /** @param primary the primary network of the namespace */
@@ -64,7 +67,13 @@ export function observeVm({ metadata, spec }: VirtualMachine, primary?: PrimaryN
 export function observeVmi(vmi: VirtualMachineInstance, primary?: PrimaryNetwork): ObservedVmi {
   const { metadata, spec, status } = vmi;
   const derived = { ...deriveSpec(spec, metadata, primary), annotations: metadata.annotations };
-  return { metadata, owner: ownerOfVmi(vmi), spec: derived, reported: status?.interfaces ?? [] };
+  return {
+    metadata,
+    owner: ownerOfVmi(vmi),
+    spec: derived,
+    reported: status?.interfaces ?? [],
+    hasEnded: hasEnded(vmi),
+  };
 }
 
 function deriveSpec(
