@@ -3,6 +3,7 @@ import { isKubeVirtGroup } from './kubevirt.js';
 import { shortHash } from './hash.js';
 import { parseMac } from './mac-address.js';
 import {
+  CLAIM_GUEST_MAC,
   CLAIM_MAC,
   CLAIM_NAD,
   CLAIM_OWNER_NAME,
@@ -126,4 +127,9 @@ export function claimNadOf(claim: IPAMClaim): string | undefined {
 /** Returns the MAC address of the interface in the VM's spec: lower case, with colons. */
 export function claimMacOf(claim: IPAMClaim): string | undefined {
   return parseMac(claim.metadata.annotations?.[CLAIM_MAC] ?? '');
+}
+
+/** Returns the MAC address of the running guest's interface: lower case, with colons. */
+export function claimGuestMacOf(claim: IPAMClaim): string | undefined {
+  return parseMac(claim.metadata.annotations?.[CLAIM_GUEST_MAC] ?? '');
 }

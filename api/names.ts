@@ -81,6 +81,8 @@ export const POOL_FINALIZER = `${HOLDFAST_GROUP}/leased`;
 export const BLOCK_FINALIZER = `${HOLDFAST_GROUP}/lent`;
 /** On a derived pool: the namespace of the NADs from which it was derived. */
 export const POOL_NAD_NAMESPACE = `${HOLDFAST_GROUP}/nad-namespace`;
+/** On the StatefulSet of responders: a hash of its spec as it was written. */
+export const RESPONDER_CONTENT_ANNOTATION = `${HOLDFAST_GROUP}/responder-content`;
 /** Labels of a lease: fields of its spec, for selectors. Values over 63 characters are cut and hashed. */
 export const LEASE_POOL = `${HOLDFAST_GROUP}/pool`;
 export const LEASE_NODE = `${HOLDFAST_GROUP}/node`;
@@ -245,5 +247,21 @@ export const EventReason = {
   AddressNotLeased: 'AddressNotLeased',
   /** A lease without a living owner was released. */
   LeaseCollected: 'AddressLeaseCollected',
+  /** The NAD that is to attach responders to a network cannot do it. */
+  ResponderAttachmentInvalid: 'ResponderAttachmentInvalid',
+  /** A responder has no address from which it could answer DHCPv4. */
+  ResponderWithoutAddress: 'ResponderWithoutAddress',
+  /** A pool gets no responders, because too many pools have them. */
+  ResponderLimit: 'ResponderLimitReached',
+  /** Another DHCP server answers on the network of a pool. */
+  ForeignDHCPServer: 'ForeignDHCPServer',
+  /** A host uses an address that is leased to a guest or a responder. */
+  AddressConflict: 'AddressConflict',
+  /** A guest declined its address by DHCP. */
+  AddressDeclined: 'AddressDeclined',
+  /** A guest sends more DHCP requests than are answered. */
+  GuestRequestsLimited: 'GuestRequestsLimited',
+  /** The pool has an IPv6 gateway, but no router advertises itself. */
+  RouterAdvertisementMissing: 'RouterAdvertisementMissing',
 } as const;
 export type EventReason = (typeof EventReason)[keyof typeof EventReason];

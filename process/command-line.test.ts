@@ -5,7 +5,7 @@ import { UsageError } from './read-arguments.js';
 import { ALL_SETTINGS } from './all-config.js';
 import { type Setting, variableOf } from './setting.js';
 
-const PROCESSES = 'controller, webhook, ipam, agent, install-plugin, capacity, guest, all';
+const PROCESSES = 'controller, webhook, ipam, agent, install-plugin, capacity, guest, responder, all';
 const SETTINGS = Object.values<Setting<unknown>>(ALL_SETTINGS);
 
 function configOf(args: string[], environment: Environment = {}) {

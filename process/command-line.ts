@@ -16,6 +16,7 @@ import { GUEST_SETTINGS, type GuestConfig } from './guest-config.js';
 import { type PortsConfig, findMetricsConfigProblem } from './metrics-config.js';
 import { INSTALL_SETTINGS, type InstallConfig } from './plugin-config.js';
 import { UsageError, readArguments } from './read-arguments.js';
+import { RESPONDER_SETTINGS, type ResponderConfig } from './responder-config.js';
 import { type Setting, type Settings, variableOf } from './setting.js';
 import { VERSION } from './version.js';
 
@@ -28,6 +29,7 @@ export type ProcessCommand =
   | { readonly process: 'install-plugin'; readonly config: InstallConfig }
   | { readonly process: 'capacity'; readonly config: CapacityConfig }
   | { readonly process: 'guest'; readonly config: GuestConfig }
+  | { readonly process: 'responder'; readonly config: ResponderConfig }
   | { readonly process: 'all'; readonly config: AllConfig };
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -43,6 +45,7 @@ const SUMMARY = {
   'install-plugin': "install the CNI plugin on the agent's node, then exit",
   capacity: 'show the number of free addresses on nodes, so that the scheduler counts them',
   guest: 'give guests the addresses of their claims, and report what guests have',
+  responder: 'answer DHCP and router solicitations of the guests of one pool',
   all: 'controller, webhook, ipam and guest in one process',
 } as const;
 
@@ -93,6 +96,7 @@ function buildProgram(environment: Environment, take: (request: ProcessCommand) 
   add('install-plugin', INSTALL_SETTINGS, (config) => take({ process: 'install-plugin', config }));
   add('capacity', CAPACITY_SETTINGS, (config) => take({ process: 'capacity', config: checkConfig(config) }));
   add('guest', GUEST_SETTINGS, (config) => take({ process: 'guest', config: checkConfig(config) }));
+  add('responder', RESPONDER_SETTINGS, (config) => take({ process: 'responder', config: checkConfig(config) }));
   add('all', ALL_SETTINGS, (config) => take({ process: 'all', config: checkIpamConfig(config) }));
   return program;
 }

@@ -3,6 +3,15 @@ import { createAllMetrics } from './reference.js';
 
 /** Labels whose values are names of objects, and what bounds their number. */
 const OBJECT_LABELS: Readonly<Record<string, string>> = {
+  'holdfast_responder_connected_status pool': 'the one pool of the process',
+  'holdfast_responder_dropped_packets_total pool': 'the one pool of the process',
+  'holdfast_responder_exchanges_total pool': 'the one pool of the process',
+  'holdfast_responder_exchanges_total protocol': 'at most 256 series in a process',
+  'holdfast_responder_exchanges_total message': 'at most 256 series in a process',
+  'holdfast_responder_guests_left_out pool': 'the one pool of the process',
+  'holdfast_responder_observations_total pool': 'the one pool of the process',
+  'holdfast_responder_table_entries pool': 'the one pool of the process',
+  'holdfast_responder_table_stale_status pool': 'the one pool of the process',
   'holdfast_ipam_pool_addresses pool': 'publishMetrics, --max-derived-pool-metrics',
   'holdfast_ipam_pool_capacity_addresses pool': 'publishMetrics, --max-derived-pool-metrics',
   'holdfast_capacity_free_addresses pool': '--max-published-pools',

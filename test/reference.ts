@@ -23,8 +23,10 @@ import { silentLogger } from '../kube/log.js';
 import { AGENT_SETTINGS } from '../process/agent-config.js';
 import { CAPACITY_SETTINGS } from '../process/capacity-config.js';
 import { CONTROLLER_SETTINGS, IPAM_SETTINGS, WEBHOOK_SETTINGS } from '../process/config.js';
+import { createResponderMetrics } from '../guest/responder/metrics.js';
 import { GUEST_SETTINGS } from '../process/guest-config.js';
 import { INSTALL_SETTINGS } from '../process/plugin-config.js';
+import { RESPONDER_SETTINGS } from '../process/responder-config.js';
 import { createMetrics, type Metrics } from '../process/metrics.js';
 import type { Setting } from '../process/setting.js';
 import { createWebhookMetrics } from '../webhook/metrics.js';
@@ -39,6 +41,7 @@ export const SETTINGS: Readonly<Record<string, readonly Setting<unknown>[]>> = {
   ipam: Object.values(IPAM_SETTINGS),
   capacity: Object.values(CAPACITY_SETTINGS),
   guest: Object.values(GUEST_SETTINGS),
+  responder: Object.values(RESPONDER_SETTINGS),
   'install-plugin': Object.values(INSTALL_SETTINGS),
   agent: Object.values(AGENT_SETTINGS),
 };
@@ -138,6 +141,7 @@ export function createAllMetrics(): Metrics {
   createAgentMetrics(metrics);
   createPluginFolderMetrics(metrics);
   createCapacityMetrics(metrics);
+  createResponderMetrics(metrics, '');
   return metrics;
 }
 

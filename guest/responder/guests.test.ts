@@ -1,0 +1,198 @@
+import { expect } from 'chai';
+import type { VirtualMachineInstance } from '../../api/kubevirt.js';
+import { CLAIM_GUEST_MAC, DEFAULT_ROUTE_ANNOTATION } from '../../api/names.js';
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import { CLAIM_INDEXES } from '../../cluster/indexes.js';
+import { Cache } from '../../kube/cache.js';
+import { adminPool, nad } from '../../test/pool-objects.js';
+import { claim, vmReference, vmi } from '../../test/workload-objects.js';
+import type { ParsedNad } from '../../cluster/transforms.js';
+import type { AddressPool } from '../../api/address-pool.js';
+import { PoolDirectory } from '../../ipam/directory/directory.js';
+import { type GuestCaches, BY_NETWORK, findGuests } from './guests.js';
+
+const MAC = '02:00:00:00:00:0a';
+const OTHER = '02:00:00:00:00:0b';
+const NAD = 'vms/data';
+const LAYER2 = { name: 'data', type: 'bridge', allowPersistentIPs: true };
+const GUEST = { attachment: 'data', dhcp: {} };
+
+interface VmGiven {
+  /** The name of the VM. */
+  name?: string;
+  namespace?: string;
+  /** The MAC address on the claim; null: none. */
+  recorded?: string | null;
+  /** The MAC address in the spec of the VMI. */
+  specified?: string;
+  /** That of libvirt's domain. */
+  reported?: string;
+  phase?: string;
+  created?: string;
+  annotations?: Record<string, string>;
+  /** The VMI is one of another VM. */
+  isForeign?: boolean;
+}
+
+/** The caches of a responder, with pool `data` on NAD `vms/data`. */
+class World implements GuestCaches {
+  readonly claims = new Cache<IPAMClaim>({ ...CLAIM_INDEXES, [BY_NETWORK]: ({ spec }) => [spec.network] });
+  readonly vmis = new Cache<VirtualMachineInstance>();
+  readonly networks = new Cache<ParsedNad>();
+  readonly pools = new Cache<AddressPool>();
+  readonly directory = new PoolDirectory({ pools: this.pools, networks: this.networks });
+
+  constructor() {
+    this.setPool({});
+    this.setNad('vms/data', LAYER2);
+  }
+
+  setPool(more: object, name = 'data'): void {
+    const subnets = [{ cidr: '10.1.0.0/24', gateway: '10.1.0.1' }];
+    this.pools.set(adminPool(name, { network: 'data', subnets, guest: GUEST, ...more }));
+    this.directory.changed();
+  }
+
+  setNad(key: string, config: object): void {
+    this.networks.set(nad(key, config));
+    this.directory.changed();
+  }
+
+  run(given: VmGiven = {}): void {
+    this.claims.set(claimFor(given));
+    this.vmis.set(vmiFor(given));
+  }
+
+  served(): string[] {
+    return findGuests('data', this).served.map(({ claim: { metadata }, mac }) => `${metadata.name} ${mac}`);
+  }
+
+  refused(): { claim: string; reason: string; message: string }[] {
+    const { refused } = findGuests('data', this);
+    return refused.map(({ claim: { metadata }, reason, message }) => ({ claim: metadata.name, reason, message }));
+  }
+}
+
+function uidOf({ name = 'vm1', namespace = 'vms' }: VmGiven): string {
+  return `${namespace}-${name}-uid`;
+}
+
+function claimFor(given: VmGiven): IPAMClaim {
+  const { name = 'vm1', namespace = 'vms', recorded = MAC, created = '2026-01-01T00:00:00Z' } = given;
+  const owner = vmReference(uidOf(given), name);
+  const made = claim({ name: `${name}.data`, network: 'data', nad: NAD, owner, created, ips: ['10.1.0.5/24'] });
+  made.metadata.namespace = namespace;
+  if (recorded !== null) made.metadata.annotations = { ...made.metadata.annotations, [CLAIM_GUEST_MAC]: recorded };
+  return made;
+}
+
+function vmiFor(given: VmGiven): VirtualMachineInstance {
+  const { name = 'vm1', namespace = 'vms', annotations = {}, reported, phase = 'Running' } = given;
+  const made = vmi({ data: NAD }, { name, vm: given.isForeign === true ? 'other-uid' : uidOf(given) });
+  made.metadata = { ...made.metadata, namespace, annotations };
+  setMac(made, given.specified ?? (reported === undefined ? MAC : ''));
+  const interfaces = reported === undefined ? [] : [{ name: 'data', mac: reported, infoSource: 'domain' }];
+  return { ...made, status: { phase, interfaces } };
+}
+
+function setMac({ spec }: VirtualMachineInstance, macAddress: string): void {
+  for (const each of spec?.domain?.devices?.interfaces ?? []) each.macAddress = macAddress;
+}
+
+describe('the guests of a layer-2 network', () => {
+  let world: World;
+  beforeEach(() => {
+    world = new World();
+  });
+
+  it('are served by the MAC address of their VMI’s spec', () => {
+    world.run();
+    expect(world.served()).to.deep.equal([`vm1.data ${MAC}`]);
+  });
+
+  it('are served by the MAC address of libvirt’s domain if the spec has none', () => {
+    world.run({ reported: OTHER, recorded: OTHER });
+    expect(world.served()).to.deep.equal([`vm1.data ${OTHER}`]);
+  });
+
+  const unserved: { name: string; given?: VmGiven; change?: (world: World) => void }[] = [
+    { name: 'whose VM has stopped', change: ({ vmis }) => vmis.delete('vms/vm1') },
+    { name: 'that has ended', given: { phase: 'Succeeded' } },
+    { name: 'whose VMI is that of another VM', given: { isForeign: true } },
+    { name: 'whose MAC address the controller has not recorded', given: { recorded: null } },
+    { name: 'whose claim was restored with an earlier MAC address', given: { recorded: OTHER } },
+    {
+      name: 'on a NAD with an IPAM, where KubeVirt answers',
+      change: (changed) => changed.setNad('vms/data', { ...LAYER2, ipam: { type: 'holdfast' } }),
+    },
+    {
+      name: 'of a plugin that assigns addresses itself',
+      change: (changed) => changed.setNad('vms/data', { ...LAYER2, type: 'ovn-k8s-cni-overlay' }),
+    },
+    { name: 'of a pool without DHCP', change: (changed) => changed.setPool({ guest: {} }) },
+    {
+      name: 'of a pool that does not serve its namespace',
+      change: (changed) => changed.setPool({ namespaces: ['x'] }),
+    },
+  ];
+  for (const { name, given, change } of unserved) {
+    it(`do not include one ${name}`, () => {
+      world.run(given);
+      change?.(world);
+      expect(world.served()).to.deep.equal([]);
+    });
+  }
+
+  it('have the default route on the first network with a gateway, unless the VM says otherwise', () => {
+    world.run();
+    world.run({ name: 'vm2', specified: OTHER, recorded: OTHER, annotations: { [DEFAULT_ROUTE_ANNOTATION]: 'none' } });
+    // a pod network comes first
+    const routes = findGuests('data', world).served.map(({ hasDefaultRoute }) => hasDefaultRoute);
+    expect(routes).to.deep.equal([false, false]);
+    world.run({ annotations: { [DEFAULT_ROUTE_ANNOTATION]: 'data' } });
+    expect(findGuests('data', world).served.map(({ hasDefaultRoute }) => hasDefaultRoute)).to.include(true);
+  });
+
+  it('have one owner of each MAC address: the oldest claim, also of another namespace', () => {
+    world.run({ name: 'vm2', created: '2026-01-02T00:00:00Z' });
+    world.run({ name: 'vm3', namespace: 'other', created: '2026-01-03T00:00:00Z' });
+    world.run();
+    expect(world.served()).to.deep.equal([`vm1.data ${MAC}`]);
+    const refused = world.refused();
+    expect(refused.map(({ claim: name, reason }) => `${name} ${reason}`)).to.deep.equal([
+      'vm2.data MACAddressConflict',
+      'vm3.data MACAddressConflict',
+    ]);
+    expect(refused[0]?.message).to.include('IPAMClaim vms/vm1.data');
+    expect(refused[1]?.message, 'names no object of another tenant').not.to.include('vm1');
+  });
+
+  it('have one owner of each MAC address although two pools serve the network', () => {
+    world.setPool({ namespaces: ['vms'] });
+    world.setPool({ namespaces: ['other'], cidr: undefined, subnets: [{ cidr: '10.2.0.0/24' }] }, 'second');
+    world.run();
+    world.run({ name: 'vm2', namespace: 'other', created: '2026-01-02T00:00:00Z' });
+    expect(world.served()).to.deep.equal([`vm1.data ${MAC}`]);
+  });
+
+  it('are refused with a condition while their MAC address is unknown, as of SR-IOV interfaces', () => {
+    world.run({ specified: '', recorded: null });
+    expect(world.refused().map(({ reason }) => reason)).to.deep.equal(['MACAddressUnknown']);
+    expect(world.refused()[0]?.message).to.include('set macAddress');
+  });
+
+  for (const mac of ['01:00:5e:00:00:01', 'ff:ff:ff:ff:ff:ff', '00:00:00:00:00:00']) {
+    it(`are refused with the MAC address ${mac}, which no interface can have`, () => {
+      world.run({ specified: mac, recorded: mac });
+      expect([world.served(), world.refused().map(({ reason }) => reason)]).to.deep.equal([[], ['MACAddressUnknown']]);
+    });
+  }
+
+  it('keep their answers if a user deletes the claim while the VM runs', () => {
+    world.run();
+    const [made] = world.claims.list();
+    if (made === undefined) throw new Error('no claim');
+    world.claims.set({ ...made, metadata: { ...made.metadata, deletionTimestamp: '2026-01-05T00:00:00Z' } });
+    expect(world.served()).to.deep.equal([`vm1.data ${MAC}`]);
+  });
+});

@@ -1,0 +1,185 @@
+import { joinKey } from '../../api/meta.js';
+import { PoolDirectory } from '../../ipam/directory/directory.js';
+import type { Pool } from '../../ipam/core/pool.js';
+import { EventRecorder } from '../../kube/events.js';
+import type { Component } from '../../process/component.js';
+import type { ProcessContext } from '../../process/context.js';
+import { PeriodicTask } from '../../process/periodic-task.js';
+import type { ResponderConfig } from '../../process/responder-config.js';
+import { responderNames } from '../responders/objects.js';
+import { freshForMs } from './freshness.js';
+import { findGuests } from './guests.js';
+import { type Responder, helperConfig } from './helper-config.js';
+import { leasedAddresses } from '../leased-addresses.js';
+import { createResponderMetrics } from './metrics.js';
+import type { HelperReport } from './protocol.js';
+import { Reports } from './reports.js';
+import { HelperSession } from './session.js';
+import { type GuestTable, type RunningGuest, buildTable } from './table.js';
+import { responderWatches } from './watches.js';
+
+const NAME = 'holdfast-responder';
+/** Between two messages about the age of the table. */
+const REFRESH_MS = 1_000;
+/** Collects changes that come together. */
+const BATCH_MS = 50;
+/** The pause after a table, as a multiple of the time that it took: a large table must not fill the process. */
+const PAUSE_FACTOR = 10;
+
+/** Answers the guests of one pool: keeps the table of holdfast-packets current. All responders of a pool do the same. */
+export function createResponder(context: ProcessContext, config: ResponderConfig): Component {
+  return new ResponderProcess(context, config);
+}
+
+class ResponderProcess implements Component {
+  readonly name = 'responder';
+  readonly #context: ProcessContext;
+  readonly #config: ResponderConfig;
+  readonly #watched;
+  readonly #directory: PoolDirectory;
+  readonly #session: HelperSession;
+  readonly #events: EventRecorder;
+  readonly #reports: Reports;
+  readonly #metrics;
+  readonly #refresh: PeriodicTask;
+  #table: GuestTable | undefined;
+  #cancelUpdate: (() => void) | undefined;
+  #updatedAt = 0;
+  #pauseMs = 0;
+
+  constructor(shared: ProcessContext, config: ResponderConfig) {
+    const context = { ...shared, log: shared.log.child({ part: this.name }) };
+    const { client, clock, random, log, metrics, informers } = context;
+    this.#context = context;
+    this.#config = config;
+    this.#watched = responderWatches(informers, config);
+    const { pools, networks } = this.#watched;
+    this.#directory = new PoolDirectory({
+      pools: pools.cache,
+      networks: networks.cache,
+      areNetworksServed: () => networks.isServed,
+    });
+    this.#directory.follow({ pools, networks });
+    this.#metrics = createResponderMetrics(metrics, config.pool);
+    this.#events = new EventRecorder({ client, component: NAME, clock, random, log, metrics: metrics.kube });
+    this.#reports = new Reports({ events: this.#events, clock });
+    this.#session = new HelperSession({
+      socket: config.packetSocket,
+      clock,
+      random,
+      log,
+      onReport: (report) => this.#receive(report),
+    });
+    this.#refresh = new PeriodicTask({ clock, pauseMs: REFRESH_MS, run: () => this.#tick() });
+    for (const informer of Object.values(this.#watched)) informer.onChange(() => this.#changed());
+  }
+
+  async start(): Promise<void> {
+    const { informers } = this.#context;
+    informers.start();
+    this.#session.start();
+    await informers.synced();
+    this.#changed();
+    this.#refresh.start();
+  }
+
+  ready(): string | undefined {
+    return this.#context.informers.ready() ?? this.#poolProblem() ?? this.#session.problem;
+  }
+
+  async stop(): Promise<void> {
+    this.#cancelUpdate?.();
+    await Promise.all([this.#refresh.stop(), this.#session.stop()]);
+    await this.#events.flush();
+  }
+
+  #changed(): void {
+    if (this.#cancelUpdate !== undefined || this.#context.informers.ready() !== undefined) return;
+    const { clock } = this.#context;
+    const delayMs = Math.max(BATCH_MS, this.#updatedAt + this.#pauseMs - clock.now());
+    this.#cancelUpdate = clock.setTimer(delayMs, () => {
+      this.#cancelUpdate = undefined;
+      this.#update();
+    });
+  }
+
+  #update(): void {
+    const pool = this.#pool();
+    const config = pool && this.#helperConfig(pool);
+    // without a valid pool, nothing is known that could replace the last table
+    if (pool === undefined || config === undefined) return;
+    const { clock } = this.#context;
+    const startedAt = clock.now();
+    const table = buildTable(pool, this.#guestsOf(pool));
+    this.#table = table;
+    this.#session.set({ config, table });
+    this.#metrics.table(table.entries.size, table.leftOut);
+    this.#updatedAt = clock.now();
+    this.#pauseMs = (this.#updatedAt - startedAt) * PAUSE_FACTOR;
+  }
+
+  #helperConfig(pool: Pool) {
+    const { podName, guestInterface } = this.#config;
+    const set = podName.slice(0, podName.lastIndexOf('-'));
+    const peers = responderNames(set).filter((name) => name !== podName);
+    return helperConfig(
+      pool,
+      this.#responder(pool, podName),
+      peers.map((name) => this.#responder(pool, name)),
+      guestInterface,
+    );
+  }
+
+  #responder(pool: Pool, name: string): Responder {
+    const { claims, leases } = this.#watched;
+    const claim = claims.cache.get(joinKey(this.#config.namespace, name));
+    return { name, addresses: (claim && leasedAddresses(claim, pool, leases.cache)) ?? [] };
+  }
+
+  #guestsOf(pool: Pool): RunningGuest[] {
+    const { claims, vmis, leases, networks } = this.#watched;
+    const caches = { directory: this.#directory, claims: claims.cache, vmis: vmis.cache, networks: networks.cache };
+    const own = findGuests(pool.network, caches).served.filter((guest) => guest.pool.name === pool.name);
+    return own.map(({ claim, mac, nad, hasDefaultRoute }) => ({
+      claim,
+      mac,
+      hasDefaultRoute,
+      addresses: leasedAddresses(claim, pool, leases.cache) ?? [],
+      nadOptions: nad.guestOptions,
+    }));
+  }
+
+  #tick(): void {
+    const { clock } = this.#context;
+    const freshMs = freshForMs(Object.values(this.#watched), this.#config.maxStalenessMs, clock);
+    if (freshMs > 0) this.#session.refresh(freshMs);
+    this.#metrics.fresh(freshMs);
+    this.#metrics.connected(this.#session.problem === undefined);
+    const pool = this.#pool();
+    if (pool !== undefined) this.#reports.checkRouter(pool);
+  }
+
+  #receive(report: Exclude<HelperReport, { kind: 'hello' }>): void {
+    if (report.kind === 'counts') {
+      this.#metrics.counted(report.counts);
+      return;
+    }
+    const { observation } = report;
+    this.#metrics.observed(observation.kind);
+    const pool = this.#pool();
+    if (pool !== undefined && this.#table !== undefined) this.#reports.observed(observation, pool, this.#table);
+  }
+
+  #pool(): Pool | undefined {
+    const state = this.#directory.stateOf(this.#config.pool);
+    return state?.kind === 'served' ? state.pool : undefined;
+  }
+
+  #poolProblem(): string | undefined {
+    const { pool } = this.#config;
+    const state = this.#directory.stateOf(pool);
+    if (state === undefined) return `AddressPool ${pool} does not exist`;
+    if (state.kind !== 'served') return state.message;
+    return state.pool.guest?.dhcp === undefined ? `AddressPool ${pool} has no spec.guest.dhcp` : undefined;
+  }
+}

@@ -1,0 +1,70 @@
+import type { Metrics } from '../../process/metrics.js';
+import type { HelperCounts, WireObservationKind } from './protocol.js';
+
+/** Series of one counter: the helper reads packets of guests, and its labels must not fill the memory. */
+const MAX_SERIES = 256;
+
+export interface ResponderMetrics {
+  counted(counts: HelperCounts): void;
+  observed(kind: WireObservationKind): void;
+  /** @param leftOut guests without an entry because of the limit */
+  table(entries: number, leftOut: number): void;
+  /** @param freshForMs 0: stale */
+  fresh(freshForMs: number): void;
+  connected(isConnected: boolean): void;
+}
+
+export function createResponderMetrics(metrics: Pick<Metrics, 'gauge' | 'counter'>, pool: string): ResponderMetrics {
+  const exchanges = metrics.counter(
+    'responder_exchanges_total',
+    'Messages of guests by protocol, kind and answer; answer "none": not answered.',
+    ['pool', 'protocol', 'message', 'answer'],
+  );
+  const dropped = metrics.counter(
+    'responder_dropped_packets_total',
+    'Packets that the responder did not read, by reason.',
+    ['pool', 'reason'],
+  );
+  const observations = metrics.counter(
+    'responder_observations_total',
+    'What the responder saw on the network, by kind: "declined" addresses, address "conflict", other DHCP "server", "router", "overloaded".',
+    ['pool', 'kind'],
+  );
+  const entries = metrics.gauge('responder_table_entries', 'Guests that the responder answers.', ['pool']);
+  const leftOut = metrics.gauge(
+    'responder_guests_left_out',
+    'Guests that the responder does not answer because its table is full.',
+    ['pool'],
+  );
+  const stale = metrics.gauge(
+    'responder_table_stale_status',
+    '1 while the table is older than --max-staleness, because the API server is away, else 0.',
+    ['pool'],
+  );
+  const connected = metrics.gauge(
+    'responder_connected_status',
+    '1 while holdfast-packets works with the table, else 0.',
+    ['pool'],
+  );
+  const isKnown = boundedSet(MAX_SERIES);
+  return {
+    counted: (counts) => {
+      for (const { protocol, message, answer, count } of counts.exchanges)
+        if (isKnown(`${protocol} ${message} ${answer}`)) exchanges.inc({ pool, protocol, message, answer }, count);
+      for (const [reason, count] of counts.dropped) if (isKnown(reason)) dropped.inc({ pool, reason }, count);
+    },
+    observed: (kind) => observations.inc({ pool, kind }),
+    table: (served, beyond) => {
+      entries.set({ pool }, served);
+      leftOut.set({ pool }, beyond);
+    },
+    fresh: (freshForMs) => stale.set({ pool }, freshForMs > 0 ? 0 : 1),
+    connected: (isConnected) => connected.set({ pool }, isConnected ? 1 : 0),
+  };
+}
+
+/** Returns a function that is true for the first `most` different keys. */
+function boundedSet(most: number): (key: string) => boolean {
+  const known = new Set<string>();
+  return (key) => known.has(key) || (known.size < most && known.add(key).has(key));
+}

@@ -1,0 +1,129 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { ROOT } from '../../test/source-files.js';
+import { MAX_BATCH, type HelperCommand, readReport } from './protocol.js';
+
+const MAC = '02:00:00:00:00:01';
+const REPORTS = ['hello', 'seen', 'counts'];
+
+async function session(): Promise<Record<string, unknown>[]> {
+  const text = await readFile(join(ROOT, 'guest/packets/testdata/session.jsonl'), 'utf8');
+  return text
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+}
+
+const isReport = (message: Record<string, unknown>) => REPORTS.some((kind) => kind in message);
+
+/** Compiles only if the types have all fields of the messages. */
+const COMMANDS = {
+  config: (config) => ({
+    config: {
+      v: config.v,
+      interface: config.interface,
+      server: { ipv4: config.server.ipv4, duid: config.server.duid },
+      subnets: config.subnets.map(({ cidr }) => ({ cidr })),
+      peers: config.peers,
+      times: {
+        renew: config.times.renew,
+        rebind: config.times.rebind,
+        lease: config.times.lease,
+        advertise: config.times.advertise,
+      },
+    },
+  }),
+  put: (entries) => ({
+    put: entries.map(({ mac, ipv4, ipv6, options }) => ({
+      mac,
+      ...(ipv4 && {
+        ipv4: { address: ipv4.address, prefix: ipv4.prefix, ...(ipv4.router !== undefined && { router: ipv4.router }) },
+      }),
+      ...(ipv6 && { ipv6: { address: ipv6.address } }),
+      options,
+    })),
+  }),
+} satisfies { [K in 'config' | 'put']: (value: Extract<HelperCommand, Record<K, unknown>>[K]) => HelperCommand };
+
+describe('the protocol with holdfast-packets', () => {
+  it('has no field in a configuration or an entry that the types lack', async () => {
+    const commands = (await session()).filter((message) => 'config' in message || 'put' in message);
+    expect(commands.length).to.be.greaterThan(2);
+    for (const command of commands as (HelperCommand & Record<string, never>)[]) {
+      const copy = 'config' in command ? COMMANDS.config(command.config) : COMMANDS.put(command.put);
+      expect(copy).to.deep.equal(command);
+    }
+  });
+
+  it('has a reader for each report of the recorded session', async () => {
+    const reports = (await session()).filter(isReport);
+    expect(new Set(reports.flatMap(Object.keys))).to.deep.equal(new Set(REPORTS));
+    const kinds = reports.map((report) => readReport(JSON.stringify(report)).kind);
+    expect(kinds).to.deep.equal(reports.flatMap(Object.keys));
+  });
+
+  it('reads what the helper saw', () => {
+    const seen = { kind: 'conflict', mac: '02:00:00:00:00:AB', address: 'fd00:1::a' };
+    expect(readReport(JSON.stringify({ seen }))).to.deep.equal({
+      kind: 'seen',
+      observation: { ...seen, mac: '02:00:00:00:00:ab' },
+    });
+  });
+
+  const rejected: { name: string; line: string }[] = [
+    { name: 'text that is not JSON', line: '{' },
+    { name: 'another value than an object', line: '[]' },
+    { name: 'an unknown message', line: '{"probed":{}}' },
+    { name: 'a command', line: '{"fresh":{"forMs":1}}' },
+    { name: 'a greeting without a version', line: JSON.stringify({ hello: { mac: MAC } }) },
+    { name: 'an unknown observation', line: JSON.stringify({ seen: { kind: 'x', mac: MAC, address: '10.0.0.1' } }) },
+    {
+      name: 'an observation with text in place of an address',
+      line: JSON.stringify({ seen: { kind: 'conflict', mac: MAC, address: '<b>' } }),
+    },
+    {
+      name: 'an observation with text in place of a MAC address',
+      line: JSON.stringify({ seen: { kind: 'conflict', mac: '\u001b[2J', address: '10.0.0.1' } }),
+    },
+  ];
+  for (const { name, line } of rejected) {
+    it(`rejects ${name}`, () => expect(() => readReport(line)).to.throw(TypeError));
+  }
+
+  it('counts only what has the form of a count, so that labels are short and few', () => {
+    const exchanges = [
+      { protocol: 'dhcp4', message: 'discover', answer: 'offer', count: 2 },
+      { protocol: 'dhcp4', message: 'x'.repeat(100), answer: 'offer', count: 2 },
+      { protocol: 'dhcp4', message: 'discover', answer: 'offer', count: -1 },
+      ...Array.from({ length: 500 }, (_, index) => ({ protocol: 'p', message: `m${index}`, answer: 'a', count: 1 })),
+    ];
+    const report = readReport(JSON.stringify({ counts: { exchanges, dropped: { 'too-long': 3, 'A b': 1, x: 1.5 } } }));
+    if (report.kind !== 'counts') throw new Error('not counts');
+    expect(report.counts.exchanges[0]).to.deep.equal(exchanges[0]);
+    expect(report.counts.exchanges.length).to.be.within(100, 128);
+    expect(report.counts.exchanges.every(({ message, count }) => message.length <= 32 && count >= 0)).to.equal(true);
+    expect([...report.counts.dropped]).to.deep.equal([['too-long', 3]]);
+  });
+
+  it('never fails in another way than with a TypeError, whatever the helper writes', () => {
+    const value = fc.anything({ maxDepth: 3 });
+    const message = fc.record({ hello: value, seen: value, counts: value }, { requiredKeys: [] });
+    fc.assert(
+      fc.property(fc.oneof(message, value), (written) => {
+        try {
+          readReport(JSON.stringify(written));
+        } catch (error) {
+          expect(error).to.be.instanceOf(TypeError);
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('has batches that the helper accepts', async () => {
+    const source = await readFile(join(ROOT, 'guest/packets/protocol.go'), 'utf8');
+    expect(source).to.match(new RegExp(String.raw`maxBatch\s*= ${MAX_BATCH}\b`));
+  });
+});

@@ -1,0 +1,220 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { type Server, type Socket, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { systemClock } from '../../kube/clock.js';
+import { silentLogger } from '../../kube/log.js';
+import {
+  type HelperConfig,
+  type HelperReport,
+  MAX_OPTION_SETS,
+  MAX_REPORT_LENGTH,
+  type TableEntry,
+} from './protocol.js';
+import { HelperSession } from './session.js';
+import type { GuestTable } from './table.js';
+
+const HELLO = { hello: { v: 1, mac: '02:00:00:00:00:01', address: false } };
+const CONFIG: HelperConfig = {
+  v: 1,
+  interface: 'guest0',
+  server: { ipv4: '10.1.0.2', duid: `0004${'0'.repeat(32)}` },
+  subnets: [{ cidr: '10.1.0.0/24' }],
+  peers: [],
+  times: { renew: 300, rebind: 600, lease: 86_400, advertise: 300 },
+};
+
+function tableOf(addresses: Record<string, string>, id = 'o1'): GuestTable {
+  const entries = Object.entries(addresses).map(([mac, address]): [string, TableEntry] => [
+    mac,
+    { mac, ipv4: { address, prefix: 24 }, options: id },
+  ]);
+  const options = new Map([[id, { id, dns: [], search: [], ntp: [], routes: [] }]]);
+  return { entries: new Map(entries), options, guests: new Map(), leftOut: 0 };
+}
+
+const ONE = tableOf({ '02:00:00:00:00:0a': '10.1.0.5' });
+const OTHER = tableOf({ '02:00:00:00:00:0a': '10.1.0.6' });
+
+/** Accepts connections in place of holdfast-packets. */
+class FakeHelper {
+  readonly received: Record<string, unknown>[] = [];
+  connections = 0;
+  /** The answer to a configuration; undefined: none. */
+  answer: unknown = HELLO;
+  #server: Server | undefined;
+  #current: Socket | undefined;
+
+  async start(path: string): Promise<void> {
+    this.#server = createServer((socket) => this.#serve(socket));
+    await new Promise<void>((resolve) => this.#server?.listen(path, resolve));
+  }
+
+  write(text: string): void {
+    this.#current?.write(text);
+  }
+
+  /** Ends the connection, as a helper that is killed. */
+  drop(): void {
+    this.#current?.destroy();
+  }
+
+  async stop(): Promise<void> {
+    this.drop();
+    await new Promise<void>((resolve) =>
+      this.#server === undefined ? resolve() : this.#server.close(() => resolve()),
+    );
+  }
+
+  kinds(): string[] {
+    return this.received.flatMap(Object.keys);
+  }
+
+  #serve(socket: Socket): void {
+    this.connections++;
+    this.#current = socket;
+    let pending = '';
+    socket.on('error', () => undefined);
+    socket.on('data', (chunk: Buffer) => {
+      const lines = (pending + chunk.toString()).split('\n');
+      pending = lines.pop() ?? '';
+      for (const line of lines) {
+        const command = JSON.parse(line) as Record<string, unknown>;
+        this.received.push(command);
+        if ('config' in command && this.answer !== undefined) socket.write(`${JSON.stringify(this.answer)}\n`);
+      }
+    });
+  }
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await systemClock.sleep(1);
+}
+
+describe('the session with holdfast-packets', () => {
+  let directory: string;
+  let socket: string;
+  let helper: FakeHelper;
+  let session: HelperSession;
+  let reports: HelperReport[];
+
+  beforeEach(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'packets-'));
+    socket = join(directory, 'packets.sock');
+    helper = new FakeHelper();
+    reports = [];
+    session = new HelperSession({
+      socket,
+      clock: { ...systemClock, sleep: (_, signal) => systemClock.sleep(1, signal) },
+      random: () => 0,
+      log: silentLogger,
+      onReport: (report) => reports.push(report),
+    });
+  });
+  afterEach(async () => {
+    await session.stop();
+    await helper.stop();
+    await rm(directory, { recursive: true });
+  });
+
+  async function startBoth(): Promise<void> {
+    await helper.start(socket);
+    session.start();
+    session.set({ config: CONFIG, table: ONE });
+    await until(() => session.problem === undefined);
+    await until(() => helper.kinds().at(-1) === 'snapshot');
+  }
+
+  it('configures the helper, then sends the whole table', async () => {
+    await startBoth();
+    expect(helper.kinds()).to.deep.equal(['config', 'options', 'snapshot', 'put', 'snapshot']);
+    expect(helper.received[0]).to.deep.equal({ config: CONFIG });
+  });
+
+  it('sends only what changes', async () => {
+    await startBoth();
+    session.set({ config: CONFIG, table: OTHER });
+    await until(() => helper.received.length === 7);
+    expect(helper.kinds().slice(5)).to.deep.equal(['remove', 'put']);
+    session.set({ config: { ...CONFIG, peers: ['10.1.0.3'] }, table: OTHER });
+    await until(() => helper.received.length === 8);
+    expect(helper.kinds()[7]).to.equal('config');
+  });
+
+  it('sends everything again to a helper that started again', async () => {
+    await startBoth();
+    helper.drop();
+    await until(() => helper.received.length === 10);
+    expect(helper.kinds().slice(5)).to.deep.equal(['config', 'options', 'snapshot', 'put', 'snapshot']);
+  });
+
+  it('waits for a helper that starts later, and says so', async () => {
+    session.start();
+    session.set({ config: CONFIG, table: ONE });
+    await until(() => session.problem?.includes('ENOENT') === true);
+    await helper.start(socket);
+    await until(() => session.problem === undefined);
+  });
+
+  it('tells the age of the table that the helper has', async () => {
+    await startBoth();
+    session.refresh(1234);
+    await until(() => helper.kinds().includes('fresh'));
+    expect(helper.received.at(-1)).to.deep.equal({ fresh: { forMs: 1234 } });
+  });
+
+  it('is not ready while the interface has an address, which the kernel would answer for', async () => {
+    helper.answer = { hello: { ...HELLO.hello, address: true } };
+    await helper.start(socket);
+    session.start();
+    session.set({ config: CONFIG, table: ONE });
+    await until(() => session.problem?.includes('has an address') === true);
+  });
+
+  it('is not ready with a helper of another version', async () => {
+    helper.answer = { hello: { ...HELLO.hello, v: 2 } };
+    await helper.start(socket);
+    session.start();
+    session.set({ config: CONFIG, table: ONE });
+    await until(() => session.problem?.includes('version 2') === true);
+  });
+
+  it('passes on what the helper reports, in pieces of any size', async () => {
+    await startBoth();
+    const line = JSON.stringify({ seen: { kind: 'server', mac: '02:00:00:00:00:99', address: '10.1.0.99' } });
+    for (const piece of [line.slice(0, 10), `${line.slice(10)}\n${line}`, '\n']) {
+      helper.write(piece);
+      await systemClock.sleep(1);
+    }
+    await until(() => reports.length === 2);
+    expect(reports.map(({ kind }) => kind)).to.deep.equal(['seen', 'seen']);
+  });
+
+  for (const [name, text] of [
+    ['that sends something else than reports', '{"probed":{}}\n'],
+    ['whose line never ends', 'x'.repeat(MAX_REPORT_LENGTH + 1)],
+  ] as const) {
+    it(`connects again to a helper ${name}`, async () => {
+      await startBoth();
+      helper.write(text);
+      await until(() => helper.connections === 2 && session.problem === undefined);
+    });
+  }
+
+  it('connects again before the helper has got more sets of options than it keeps', async () => {
+    await startBoth();
+    for (let count = 0; count < MAX_OPTION_SETS; count++) {
+      session.set({ config: CONFIG, table: tableOf({ '02:00:00:00:00:0a': '10.1.0.5' }, `o${count + 2}`) });
+      const received = 5 + 2 * (count + 1);
+      await until(() => helper.received.length >= received || helper.connections === 2);
+    }
+    await until(() => helper.connections === 2);
+    await until(() => helper.received.at(-2)?.put !== undefined);
+    expect(helper.received.at(-2)).to.deep.include({
+      put: [
+        { mac: '02:00:00:00:00:0a', ipv4: { address: '10.1.0.5', prefix: 24 }, options: `o${MAX_OPTION_SETS + 1}` },
+      ],
+    });
+  });
+});

@@ -1,0 +1,236 @@
+import { type Socket, createConnection } from 'node:net';
+import { StringDecoder } from 'node:string_decoder';
+import { backoff } from '../../kube/backoff.js';
+import type { Clock, Random } from '../../kube/clock.js';
+import { messageOf } from '../../kube/errors.js';
+import type { Logger } from '../../kube/log.js';
+import {
+  type HelperCommand,
+  type HelperConfig,
+  type HelperReport,
+  MAX_OPTION_SETS,
+  MAX_REPORT_LENGTH,
+  PROTOCOL_VERSION,
+  readReport,
+} from './protocol.js';
+import { changesBetween, snapshotOf } from './table-changes.js';
+import type { GuestTable } from './table.js';
+
+export interface HelperSessionOptions {
+  /** The path of the helper's Unix socket. */
+  readonly socket: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  readonly onReport: (report: Exclude<HelperReport, { kind: 'hello' }>) => void;
+}
+
+/** What the helper works with. */
+export interface HelperState {
+  readonly config: HelperConfig;
+  readonly table: GuestTable;
+}
+
+/** How long the helper may take to answer its configuration. */
+const ANSWER_MS = 5_000;
+const NOT_CONNECTED = 'not connected to the packet helper';
+
+/**
+ * Keeps a connection to the packet helper, and the helper's configuration and table equal to the wanted ones. A helper that started again gets
+ * everything again.
+ */
+export class HelperSession {
+  readonly #options: HelperSessionOptions;
+  #wanted: HelperState | undefined;
+  #connection: Connection | undefined;
+  #problem: string | undefined = NOT_CONNECTED;
+  #abort = new AbortController();
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(options: HelperSessionOptions) {
+    this.#options = options;
+  }
+
+  /** Undefined if the helper works; otherwise why it does not. */
+  get problem(): string | undefined {
+    return this.#problem;
+  }
+
+  start(): void {
+    this.#abort = new AbortController();
+    this.#running = this.#runRepeatedly(this.#abort.signal);
+  }
+
+  async stop(): Promise<void> {
+    this.#abort.abort();
+    this.#connection?.close();
+    await this.#running;
+  }
+
+  /** Makes the helper work with this state as soon as it can. */
+  set(wanted: HelperState): void {
+    this.#wanted = wanted;
+    this.#connection?.send(wanted);
+  }
+
+  /** Tells the helper for how long it may use its table as if it were current. */
+  refresh(forMs: number): void {
+    if (this.#wanted !== undefined) this.#connection?.refresh(this.#wanted, forMs);
+  }
+
+  async #runRepeatedly(signal: AbortSignal): Promise<void> {
+    const { clock, random, log } = this.#options;
+    const delays = backoff({ baseMs: 100, maxMs: 2_000, random });
+    while (!signal.aborted) {
+      try {
+        await this.#connect(() => {
+          this.#problem = undefined;
+          delays.reset();
+        });
+        this.#problem = `${NOT_CONNECTED}: it closed the connection`;
+      } catch (error) {
+        this.#problem = `${NOT_CONNECTED}: ${messageOf(error)}`;
+      }
+      log.debug({}, `${this.#problem}; connecting again`);
+      await clock.sleep(delays.next(), signal);
+    }
+  }
+
+  /** Resolves when the connection ends. */
+  async #connect(onReady: () => void): Promise<void> {
+    const { socket, clock, onReport } = this.#options;
+    const connection = new Connection(createConnection(socket), clock, (report) => {
+      if (report.kind === 'hello') onReady();
+      else onReport(report);
+    });
+    this.#connection = connection;
+    if (this.#wanted !== undefined) connection.send(this.#wanted);
+    try {
+      await connection.ended;
+    } finally {
+      this.#connection = undefined;
+    }
+  }
+}
+
+/** One connection, and what the helper got over it. */
+class Connection {
+  readonly ended: Promise<void>;
+  readonly #socket: Socket;
+  readonly #clock: Pick<Clock, 'setTimer'>;
+  readonly #onReport: (report: HelperReport) => void;
+  #wanted: HelperState | undefined;
+  #sent: HelperState | undefined;
+  #optionSets = 0;
+  #cancelTimer: () => void = () => undefined;
+
+  constructor(socket: Socket, clock: Pick<Clock, 'setTimer'>, onReport: (report: HelperReport) => void) {
+    this.#socket = socket;
+    this.#clock = clock;
+    this.#onReport = onReport;
+    const lines = new LineReader(MAX_REPORT_LENGTH, (line) => this.#receive(readReport(line)));
+    this.ended = new Promise<void>((resolve, reject) => {
+      socket.on('data', (chunk: Buffer) => {
+        try {
+          lines.push(chunk);
+        } catch (error) {
+          socket.destroy(error instanceof Error ? error : new Error(messageOf(error)));
+        }
+      });
+      socket.on('drain', () => this.#sendWanted());
+      socket.on('error', reject);
+      socket.on('close', () => resolve());
+    }).finally(() => this.#cancelTimer());
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+
+  send(wanted: HelperState): void {
+    this.#wanted = wanted;
+    this.#sendWanted();
+  }
+
+  /** Does nothing while the helper has another table than the wanted one. */
+  refresh(wanted: HelperState, forMs: number): void {
+    if (this.#sent === wanted) this.#write([{ fresh: { forMs } }]);
+  }
+
+  /** A helper that reads slowly gets the newest state when it has read the last one. */
+  #sendWanted(): void {
+    const [before, wanted] = [this.#sent, this.#wanted];
+    if (wanted === undefined || before === wanted || this.#socket.writableNeedDrain) return;
+    const isConfigured = before !== undefined && JSON.stringify(before.config) === JSON.stringify(wanted.config);
+    const changes = before === undefined ? snapshotOf(wanted.table) : changesBetween(before.table, wanted.table);
+    this.#optionSets += changes.filter((each) => 'options' in each).length;
+    if (before !== undefined && this.#optionSets > MAX_OPTION_SETS) {
+      this.#socket.destroy(new Error(`the helper has got ${MAX_OPTION_SETS} sets of options over this connection`));
+      return;
+    }
+    this.#sent = wanted;
+    this.#write([...(isConfigured ? [] : [{ config: wanted.config }]), ...changes]);
+    if (!isConfigured) this.#awaitAnswer();
+  }
+
+  #write(commands: readonly HelperCommand[]): void {
+    if (commands.length > 0) this.#socket.write(commands.map((each) => `${JSON.stringify(each)}\n`).join(''));
+  }
+
+  #awaitAnswer(): void {
+    this.#cancelTimer();
+    this.#cancelTimer = this.#clock.setTimer(ANSWER_MS, () => {
+      this.#socket.destroy(
+        new Error(`the packet helper did not answer its configuration within ${ANSWER_MS / 1000} s`),
+      );
+    });
+  }
+
+  #receive(report: HelperReport): void {
+    if (report.kind === 'hello') {
+      this.#cancelTimer();
+      checkHello(report);
+    }
+    this.#onReport(report);
+  }
+}
+
+/** @throws {Error} that says what to correct */
+function checkHello({ version, hasAddress }: Extract<HelperReport, { kind: 'hello' }>): void {
+  if (version !== PROTOCOL_VERSION) {
+    throw new Error(
+      `the packet helper has version ${version} of the protocol, not ${PROTOCOL_VERSION}: run both containers with one image`,
+    );
+  }
+  if (hasAddress) {
+    throw new Error(
+      'the kernel has an address on the attached interface: the NetworkAttachmentDefinition must have no ipam, and must disable IPv6',
+    );
+  }
+}
+
+/** Splits a stream into lines. */
+class LineReader {
+  readonly #maxLength: number;
+  readonly #take: (line: string) => void;
+  readonly #decoder = new StringDecoder('utf8');
+  #pending = '';
+
+  constructor(maxLength: number, take: (line: string) => void) {
+    this.#maxLength = maxLength;
+    this.#take = take;
+  }
+
+  /** @throws {TypeError} if a line is too long */
+  push(chunk: Buffer): void {
+    const [first = '', ...rest] = this.#decoder.write(chunk).split('\n');
+    const last = rest.pop();
+    this.#pending += first;
+    if (last !== undefined) {
+      for (const line of [this.#pending, ...rest]) if (line !== '') this.#take(line);
+      this.#pending = last;
+    }
+    if (this.#pending.length > this.#maxLength)
+      throw new TypeError(`a line of the packet helper exceeds ${this.#maxLength} characters`);
+  }
+}

@@ -1,0 +1,96 @@
+import { shortHash } from '../../api/hash.js';
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import { byAge, objectKey } from '../../api/meta.js';
+import type { NadGuestOptions } from '../../api/nad-guest-options.js';
+import { type Address, formatAddress } from '../../ipam/core/address.js';
+import { formatCidr } from '../../ipam/core/cidr.js';
+import { guestSettings } from '../../ipam/core/guest-settings.js';
+import { type Pool, subnetOf } from '../../ipam/core/pool.js';
+import type { GuestOptionSet, TableEntry } from './protocol.js';
+
+/** Entries of one table: four times the addresses of a /20. Beyond it, the youngest claims are not served. */
+export const MAX_ENTRIES = 16_384;
+
+/** A claim on a layer-2 NAD of the pool's network, whose VM runs. */
+export interface RunningGuest {
+  readonly claim: IPAMClaim;
+  /** The MAC address of the guest's interface. */
+  readonly mac: string;
+  /** The addresses of the claim's status, if all of them are leased to it. */
+  readonly addresses: readonly Address[];
+  /** Settings of its NAD. */
+  readonly nadOptions: NadGuestOptions | undefined;
+  /** The guest's default route uses this interface. */
+  readonly hasDefaultRoute: boolean;
+}
+
+/** Everything that a responder answers from. */
+export interface GuestTable {
+  /** By MAC address. */
+  readonly entries: ReadonlyMap<string, TableEntry>;
+  /** By id. */
+  readonly options: ReadonlyMap<string, GuestOptionSet>;
+  /** The guest of each address, for reports about the address. */
+  readonly guests: ReadonlyMap<string, RunningGuest>;
+  /** How many guests have no entry because of the limit. */
+  readonly leftOut: number;
+}
+
+/**
+ * Builds the table of a pool. Pure: two responders that observe the same objects give the same answers.
+ * @param guests at most one of each MAC address
+ */
+export function buildTable(pool: Pool, guests: readonly RunningGuest[]): GuestTable {
+  const entries = new Map<string, TableEntry>();
+  const options = new Map<string, GuestOptionSet>();
+  const byAddress = new Map<string, RunningGuest>();
+  const served = guests
+    .filter(({ addresses }) => addresses.length > 0)
+    .sort((a, b) => byAge(a.claim, b.claim) || (objectKey(a.claim) < objectKey(b.claim) ? -1 : 1));
+  for (const guest of served.slice(0, MAX_ENTRIES)) {
+    const { mac, addresses } = guest;
+    if (entries.has(mac)) throw new TypeError(`two guests have the MAC address ${mac}`);
+    const families = familiesOf(pool, addresses, guest);
+    if (families.ipv4 === undefined && families.ipv6 === undefined) continue;
+    const set = optionsOf(pool, guest.nadOptions);
+    options.set(set.id, set);
+    entries.set(mac, { mac, ...families, options: set.id });
+    for (const address of addresses) byAddress.set(formatAddress(address), guest);
+  }
+  return { entries, options, guests: byAddress, leftOut: Math.max(0, served.length - MAX_ENTRIES) };
+}
+
+/** Addresses outside the pool's subnets, which were edited, are left out: nothing is known about their network. */
+function familiesOf(
+  pool: Pool,
+  addresses: readonly Address[],
+  { hasDefaultRoute }: RunningGuest,
+): Pick<TableEntry, 'ipv4' | 'ipv6'> {
+  let found: Pick<TableEntry, 'ipv4' | 'ipv6'> = {};
+  for (const address of addresses) {
+    const subnet = subnetOf(pool, address);
+    if (subnet === undefined) continue;
+    const given = { address: formatAddress(address), prefix: subnet.cidr.prefixLength };
+    const router = hasDefaultRoute && subnet.gateway !== undefined ? formatAddress(subnet.gateway) : undefined;
+    found =
+      address.family === 4
+        ? { ...found, ipv4: { ...given, ...(router !== undefined && { router }) } }
+        : { ...found, ipv6: { address: given.address } };
+  }
+  return found;
+}
+
+function optionsOf(pool: Pool, nadOptions: NadGuestOptions | undefined): GuestOptionSet {
+  const { mtu, nameservers, search, ntp, routes } = guestSettings(pool, nadOptions);
+  const options = {
+    ...(mtu !== undefined && { mtu }),
+    dns: nameservers.map(formatAddress),
+    search,
+    ntp: ntp.map(formatAddress),
+    routes: routes.map(({ destination, gateway }) => ({
+      destination: formatCidr(destination),
+      gateway: formatAddress(gateway),
+    })),
+  };
+  return { id: shortHash(JSON.stringify(options), 16), ...options };
+}

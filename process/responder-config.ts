@@ -1,0 +1,70 @@
+import { COMMON_SETTINGS, type CommonConfig, IPAM_SETTINGS } from './config.js';
+import { type Setting, type Settings, duration, parseObjectName, parseText } from './setting.js';
+
+/** The configuration of a responder, which serves the guests of one pool and needs no leader election. */
+export interface ResponderConfig extends Omit<
+  CommonConfig,
+  'leaderElect' | 'featureGates' | 'featureGatesFromKubevirt'
+> {
+  /** The AddressPool whose guests are served. */
+  readonly pool: string;
+  /** The name of the pod, which is that of the claim with the responder's addresses. */
+  readonly podName: string;
+  /** The Unix socket of holdfast-packets. */
+  readonly packetSocket: string;
+  /** The interface that is attached to the network of the pool. */
+  readonly guestInterface: string;
+  /** How long the table may be used while the API server is away. */
+  readonly maxStalenessMs: number;
+}
+
+const {
+  leaderElect: _leaderElect,
+  featureGates: _featureGates,
+  featureGatesFromKubevirt: _fromKubevirt,
+  ...COMMON
+} = COMMON_SETTINGS;
+
+/** The same as of ipam, but not below the time in which watches show that they are current. */
+export const RESPONDER_STALENESS: Setting<number> = {
+  ...IPAM_SETTINGS.maxStalenessMs,
+  parse: duration(5_000, 3_600_000),
+};
+
+export const RESPONDER_SETTINGS: Settings<ResponderConfig> = {
+  ...COMMON,
+  maxStalenessMs: RESPONDER_STALENESS,
+  pool: {
+    flag: 'pool',
+    placeholder: 'name',
+    description: 'AddressPool whose guests are served',
+    defaultValue: '',
+    defaultText: 'none, required',
+    isRequired: true,
+    parse: parseObjectName,
+  },
+  podName: {
+    flag: 'pod-name',
+    placeholder: 'name',
+    description: 'name of the pod, and of the IPAMClaim with its addresses',
+    defaultValue: '',
+    defaultText: 'none, required',
+    isRequired: true,
+    alternativeVariable: 'POD_NAME',
+    parse: parseObjectName,
+  },
+  packetSocket: {
+    flag: 'packet-socket',
+    placeholder: 'file',
+    description: 'Unix socket of holdfast-packets, which sends and receives packets',
+    defaultValue: '/run/holdfast-packets/packets.sock',
+    parse: parseText,
+  },
+  guestInterface: {
+    flag: 'guest-interface',
+    placeholder: 'name',
+    description: 'interface of the pod on the network of the guests',
+    defaultValue: 'guest0',
+    parse: parseText,
+  },
+};
