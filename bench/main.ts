@@ -10,6 +10,7 @@ import { benchBlocks } from './blocks.js';
 import { benchCapacity } from './capacity.js';
 import { benchClaims } from './claims.js';
 import { benchCni } from './cni.js';
+import { benchGuest } from './guest.js';
 import { benchHostileReviews } from './hostile-reviews.js';
 import { benchMemory } from './memory.js';
 import { benchMigration } from './migration.js';
@@ -18,13 +19,14 @@ import { benchStartup } from './startup.js';
 import { benchUi } from './ui.js';
 import { benchWhereabouts } from './whereabouts.js';
 
-// npm run bench [-- --json=FILE] [allocator] [admissions] [hostile] [claims] [memory] [startup] [bed] [ui] [addresses] [cni] [migration] [whereabouts] [blocks] [capacity]
+// npm run bench [-- --json=FILE] [allocator] [admissions] [hostile] [claims] [memory] [startup] [bed] [ui] [addresses] [cni] [guest] [migration] [whereabouts] [blocks] [capacity]
 /** Benches that need no test bed. */
 const ALONE: Record<string, () => Promise<Figure[]>> = {
   allocator: benchAllocator,
   blocks: benchBlocks,
   capacity: benchCapacity,
   cni: benchCni,
+  guest: benchGuest,
   migration: benchMigration,
   whereabouts: benchWhereabouts,
 };

@@ -1,3 +1,5 @@
+//go:build !guests
+
 // Command holdfast-packets answers DHCP and router solicitations of guests. It needs the capability NET_RAW and no
 // access to the API: all answers come from a table that the process "responder" sends over a Unix socket.
 package main

@@ -27,7 +27,7 @@ describe('The program holdfast-packets', function () {
   after(() => rm(folder, { recursive: true }));
 
   it('passes its Go tests, and those of its fuzz targets that need no fuzzing', async () => {
-    await run('go', ['vet', './...'], GO);
+    for (const tags of ['', 'guests']) await run('go', ['vet', `-tags=${tags}`, './...'], GO);
     const { stdout } = await run('go', ['test', './...'], GO);
     expect(stdout).to.match(/^ok\s+holdfast\.dev\/guest\/packets\s/m);
   });

@@ -1,0 +1,259 @@
+//go:build guests
+
+// With the build tag "guests" this is another program: generated guests on one interface, for measurements. They boot at
+// once, and some renew, while frames without meaning are sent. It prints what was answered as JSON.
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"log"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/insomniacslk/dhcp/dhcpv4"
+	"github.com/mdlayher/packet"
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	resendAfter = time.Second
+	stepEvery   = 5 * time.Millisecond
+)
+
+// results is what the program prints.
+type results struct {
+	Booted     int     `json:"booted"`
+	BootMs     float64 `json:"bootMs"` // from the first DISCOVER to the last ACK
+	Resent     int     `json:"resent"`
+	Renewals   int     `json:"renewals"`
+	Answered   int     `json:"answered"`
+	WorstMs    float64 `json:"worstMs"` // of the renewals
+	Garbage    uint64  `json:"garbage"`
+	SendErrors uint64  `json:"sendErrors"`
+}
+
+// generated is a guest that boots.
+type generated struct {
+	mac     mac
+	address netip.Addr
+	server  netip.Addr
+	sentAt  time.Time
+	last    []byte
+}
+
+// crowd is all generated guests.
+type crowd struct {
+	mutex   sync.Mutex
+	conn    *packet.Conn
+	guests  map[mac]*generated
+	order   []*generated
+	booted  int
+	results results
+	// renewedAt has the renewals that were not answered yet.
+	renewedAt map[mac]time.Time
+	garbage   atomic.Uint64
+	errors    atomic.Uint64
+}
+
+func main() {
+	name := flag.String("interface", "eth0", "interface")
+	count := flag.Int("count", 500, "guests, with the MAC addresses 02:fe:00:00:00:00 and the next ones")
+	renewing := flag.Int("renewing", 0, "guests that renew once a second after all have booted")
+	renew := flag.Duration("renew", 0, "how long they renew")
+	garbage := flag.Int("garbage", 0, "frames without meaning in a second, meanwhile")
+	timeout := flag.Duration("timeout", 30*time.Second, "how long guests may boot")
+	flag.Parse()
+	conn, err := listenToAll(*name)
+	if err != nil {
+		log.Fatal(err)
+	}
+	all := &crowd{conn: conn, guests: map[mac]*generated{}, renewedAt: map[mac]time.Time{}}
+	for number := range *count {
+		made := &generated{mac: mac{2, 0xfe, 0, 0, byte(number >> 8), byte(number)}}
+		all.guests[made.mac], all.order = made, append(all.order, made)
+	}
+	go all.receive()
+	all.boot(*timeout)
+	if all.results.Booted == *count && *renewing > 0 {
+		stop := make(chan struct{})
+		if *garbage > 0 {
+			go all.sendGarbage(*garbage, all.order[*renewing:], stop)
+		}
+		all.renew(all.order[:*renewing], *renew)
+		close(stop)
+	}
+	all.results.Garbage, all.results.SendErrors = all.garbage.Load(), all.errors.Load()
+	json.NewEncoder(os.Stdout).Encode(all.results)
+}
+
+// listenToAll opens a socket for the answers to all generated guests.
+func listenToAll(name string) (*packet.Conn, error) {
+	found, err := net.InterfaceByName(name)
+	if err != nil {
+		return nil, err
+	}
+	program, err := bpf.Assemble(join(load(etherLength+20+2, 2), acceptIf(dhcp4Client)))
+	if err != nil {
+		return nil, err
+	}
+	conn, err := packet.Listen(found, packet.Raw, unix.ETH_P_IP, &packet.Config{Filter: program})
+	if err != nil {
+		return nil, err
+	}
+	opened := &packetLink{conn: conn, index: found.Index}
+	return conn, errors.Join(opened.join(nil), conn.SetPromiscuous(true)) // for the larger buffer
+}
+
+func (c *crowd) send(frame []byte) {
+	if _, err := c.conn.WriteTo(frame, &packet.Addr{HardwareAddr: frame[:6]}); err != nil {
+		c.errors.Add(1)
+	}
+}
+
+// message returns the frame of a message of a guest.
+func message(from mac, to netip.Addr, kind dhcpv4.MessageType, change ...dhcpv4.Modifier) []byte {
+	made, err := dhcpv4.New(append([]dhcpv4.Modifier{
+		dhcpv4.WithHwAddr(from[:]), dhcpv4.WithMessageType(kind),
+		dhcpv4.WithRequestedOptions(dhcpv4.OptionRouter, dhcpv4.OptionDomainNameServer, dhcpv4.OptionInterfaceMTU),
+	}, change...)...)
+	if err != nil {
+		log.Fatal(err)
+	}
+	source, _ := netip.AddrFromSlice(made.ClientIPAddr.To4())
+	return ethernet(broadcastMAC, from, etherIPv4, ipv4(datagram{
+		from: netip.AddrPortFrom(source, dhcp4Client), to: netip.AddrPortFrom(to, dhcp4Server), payload: made.ToBytes(),
+	}))
+}
+
+// boot lets all guests ask for an address at once, and again after a second without an answer.
+func (c *crowd) boot(timeout time.Duration) {
+	began := time.Now()
+	for now := began; now.Sub(began) < timeout; now = time.Now() {
+		c.mutex.Lock()
+		if c.booted == len(c.order) {
+			c.mutex.Unlock()
+			break
+		}
+		for _, each := range c.order {
+			if each.address.IsValid() && each.last == nil || now.Sub(each.sentAt) < resendAfter {
+				continue
+			}
+			if each.last == nil {
+				each.last = message(each.mac, broadcastIPv4, dhcpv4.MessageTypeDiscover)
+			} else {
+				c.results.Resent++
+			}
+			each.sentAt = now
+			c.send(each.last)
+		}
+		c.mutex.Unlock()
+		time.Sleep(stepEvery)
+	}
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.results.Booted = c.booted
+	c.results.BootMs = float64(time.Since(began).Microseconds()) / 1000
+}
+
+func (c *crowd) receive() {
+	buffer := make([]byte, maxFrame+1)
+	for {
+		length, _, err := c.conn.ReadFrom(buffer)
+		if err != nil {
+			log.Fatal(err)
+		}
+		got, ok := parseIPv4(buffer[etherLength:max(length, etherLength)])
+		if !ok {
+			continue
+		}
+		if answer, err := dhcpv4.FromBytes(got.payload); err == nil && answer.OpCode == dhcpv4.OpcodeBootReply {
+			c.take(answer)
+		}
+	}
+}
+
+// take handles an answer: the guest asks for the offered address, and has booted when that is acknowledged.
+func (c *crowd) take(answer *dhcpv4.DHCPv4) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if len(answer.ClientHWAddr) != 6 {
+		return
+	}
+	from := c.guests[mac(answer.ClientHWAddr)]
+	switch {
+	case from == nil:
+	case answer.MessageType() == dhcpv4.MessageTypeOffer && !from.address.IsValid():
+		from.server = ipv4Option(answer, dhcpv4.OptionServerIdentifier)
+		from.address, _ = netip.AddrFromSlice(answer.YourIPAddr.To4())
+		from.last = message(from.mac, broadcastIPv4, dhcpv4.MessageTypeRequest,
+			dhcpv4.WithOption(dhcpv4.OptServerIdentifier(from.server.AsSlice())),
+			dhcpv4.WithOption(dhcpv4.OptRequestedIPAddress(from.address.AsSlice())))
+		from.sentAt = time.Now()
+		c.send(from.last)
+	case answer.MessageType() == dhcpv4.MessageTypeAck && from.last != nil && from.address.IsValid():
+		from.last = nil
+		c.booted++
+	case answer.MessageType() == dhcpv4.MessageTypeAck:
+		if at, exists := c.renewedAt[from.mac]; exists {
+			delete(c.renewedAt, from.mac)
+			c.results.Answered++
+			c.results.WorstMs = max(c.results.WorstMs, float64(time.Since(at).Microseconds())/1000)
+		}
+	}
+}
+
+// renew lets guests renew once a second. One that was not answered before its next renewal is lost.
+func (c *crowd) renew(guests []*generated, duration time.Duration) {
+	pause := time.Second / time.Duration(len(guests))
+	for began := time.Now(); time.Since(began) < duration; {
+		for _, each := range guests {
+			c.mutex.Lock()
+			c.results.Renewals++
+			c.renewedAt[each.mac] = time.Now()
+			c.send(message(each.mac, broadcastIPv4, dhcpv4.MessageTypeRequest, dhcpv4.WithClientIP(each.address.AsSlice())))
+			c.mutex.Unlock()
+			time.Sleep(pause)
+		}
+	}
+	time.Sleep(time.Second) // for the last answers
+}
+
+// sendGarbage sends frames that mean nothing: broken DHCP of known guests, DHCP of unknown ones, and random bytes.
+func (c *crowd) sendGarbage(perSecond int, from []*generated, stop chan struct{}) {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-tick.C:
+		}
+		for range perSecond / 100 {
+			frame := message(from[rand.IntN(len(from))].mac, broadcastIPv4, dhcpv4.MessageTypeDiscover)
+			switch rand.IntN(3) {
+			case 0: // options without an end
+				for index := etherLength + 28 + dhcp4Fixed; index < len(frame); index++ {
+					frame[index] = byte(rand.IntN(256))
+				}
+			case 1: // unknown
+				frame[7]++
+			case 2: // ARP, neighbour discovery and DHCPv6 are as random
+				for index := etherLength; index < len(frame); index++ {
+					frame[index] = byte(rand.IntN(256))
+				}
+				kind := [][]byte{{8, 6}, {0x86, 0xdd}, {8, 0}}[rand.IntN(3)]
+				copy(frame[12:], kind)
+			}
+			c.garbage.Add(1)
+			c.send(frame)
+		}
+	}
+}
