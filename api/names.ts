@@ -231,6 +231,8 @@ export const EventReason = {
   NetworkNotPermitted: 'NetworkAttachmentNotPermitted',
   /** A derived pool no longer serves namespaces whose workloads have its addresses. */
   NamespacesNotServed: 'NamespacesNotServed',
+  /** A guest does not have the addresses of its claim. */
+  GuestMisconfigured: 'GuestMisconfigured',
   /** The network delegates IPAM to Holdfast, but no pool serves it. */
   PoolMissing: 'AddressPoolMissing',
   /** The launchers of guests on a NAD without IPAM use the network, too. */

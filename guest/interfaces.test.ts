@@ -25,7 +25,7 @@ describe('the interfaces of a guest', () => {
     expect(found?.mac).to.deep.equal({ kind: 'mac', mac: MAC });
     expect(found?.source).to.have.nested.property('claim.metadata.name', 'vm1.data');
     expect(found?.source).to.have.nested.property('pool.name', 'data');
-    expect(found?.source).to.have.nested.property('nad.delivery.kind', 'cni');
+    expect(found?.source).to.have.nested.property('nad.delivery.kind', 'guest');
   });
 
   it('are all listed in the order of the networks, those without a claim too', () => {

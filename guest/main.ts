@@ -6,7 +6,9 @@ import type { GuestConfig } from '../process/guest-config.js';
 import type { ProcessContext } from '../process/context.js';
 import { Leadership, leaderIdentity } from '../process/leadership.js';
 import { createViews } from './views.js';
+import { createGuestMetrics } from './metrics.js';
 import type { Reconciler } from './reconciler.js';
+import { WorkloadReconciler } from './workload-reconciler.js';
 
 const NAME = 'holdfast-guest';
 
@@ -36,9 +38,12 @@ class Guest implements Component {
     const { client, clock, random, metrics } = shared;
     const log = shared.log.child({ part: this.name });
     this.#context = { ...shared, log };
-    createViews(this.#context, config);
     this.#events = new EventRecorder({ client, component: NAME, clock, random, log, metrics: metrics.kube });
-    this.#reconcilers = [];
+    const guestMetrics = createGuestMetrics(metrics);
+    const views = createViews(this.#context, config);
+    this.#reconcilers = [
+      new WorkloadReconciler({ views, client, config, clock, events: this.#events, metrics: guestMetrics }),
+    ];
     this.#leadership = new Leadership({
       context: this.#context,
       config,

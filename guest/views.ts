@@ -24,5 +24,9 @@ export function createViews({ informers }: Pick<ProcessContext, 'informers'>, co
     areNetworksServed: () => networks.isServed,
   });
   directory.follow({ pools, networks });
-  return { watched, directory, gate: createPersistentIPsGate(config, informers) };
+  const handlers: (() => void)[] = [];
+  const gate = createPersistentIPsGate(config, informers, () => {
+    for (const handler of handlers) handler();
+  });
+  return { watched, directory, gate, onGateChange: (handler: () => void) => handlers.push(handler) };
 }

@@ -1,23 +1,28 @@
 import type { IPAMClaim } from '../api/ipam-claim.js';
-import type { VirtualMachine, VirtualMachineInstance } from '../api/kubevirt.js';
+import type { VirtualMachine, VirtualMachineInstance, VmiSpec } from '../api/kubevirt.js';
+import { joinKey } from '../api/meta.js';
 import { CLAIM_INDEXES, VMI_INDEXES, VM_INDEXES } from '../cluster/indexes.js';
 import type { WatchSpec } from '../kube/informers.js';
 import { IPAM_CLAIMS, VIRTUAL_MACHINES, VIRTUAL_MACHINE_INSTANCES } from '../kube/resources.js';
+import { secretRefOf } from './network-data/request.js';
 import { transformGuestClaim, transformGuestVm, transformGuestVmi } from './transforms.js';
 
 /** Watches with fields that only this process reads, so that other processes do not see their changes. */
 
+/** VMs and VMIs by the `namespace/name` of the Secret in their cloud-init volume. */
+export const BY_SECRET = 'secret';
+
 export const GUEST_VMS: WatchSpec<VirtualMachine> = {
   resource: VIRTUAL_MACHINES,
   transform: transformGuestVm,
-  indexes: VM_INDEXES,
+  indexes: { ...VM_INDEXES, [BY_SECRET]: secretKeysOf },
   optional: true,
 };
 
 export const GUEST_VMIS: WatchSpec<VirtualMachineInstance> = {
   resource: VIRTUAL_MACHINE_INSTANCES,
   transform: transformGuestVmi,
-  indexes: VMI_INDEXES,
+  indexes: { ...VMI_INDEXES, [BY_SECRET]: secretKeysOf },
   optional: true,
 };
 
@@ -27,3 +32,9 @@ export const GUEST_CLAIMS: WatchSpec<IPAMClaim> = {
   indexes: CLAIM_INDEXES,
   optional: true,
 };
+
+export function secretKeysOf({ metadata, spec }: VirtualMachine | VirtualMachineInstance): string[] {
+  const { template, ...own } = (spec ?? {}) as { template?: { spec?: VmiSpec } } & VmiSpec;
+  const name = secretRefOf(template === undefined ? own : template.spec)?.name;
+  return name === undefined ? [] : [joinKey(metadata.namespace, name)];
+}

@@ -37,7 +37,10 @@ describe('the roles of the manifests', () => {
         const { rules: everywhere } = shipped.find('ClusterRole', name);
         const { rules: here } = shipped.find('Role', name);
         const granted = everywhere.flatMap(({ resources }) => resources);
-        expect(granted).not.to.include('secrets').and.not.to.include('leases');
+        expect(granted).not.to.include('leases');
+        // the policy network-data limits these to one type
+        const secrets = everywhere.filter(({ resources }) => resources?.includes('secrets')).map(({ verbs }) => verbs);
+        expect(secrets).to.deep.equal(process === 'guest' ? [['create', 'patch']] : []);
         for (const { verbs, resourceNames } of here) {
           if (!verbs.includes('create')) expect(resourceNames).to.have.length(1);
           else expect(verbs).to.deep.equal(['create']);
@@ -49,7 +52,7 @@ describe('the roles of the manifests', () => {
   const written: Record<string, string[]> = {
     webhook: ['mutatingwebhookconfigurations', 'secrets', ...REVIEWS],
     capacity: ['leases', 'nodes/status', ...REVIEWS],
-    guest: ['events', 'leases', ...REVIEWS],
+    guest: ['events', 'ipamclaims/status', 'leases', 'secrets', ...REVIEWS],
     controller: [
       ...['events', 'ipamclaims', 'leases', ...REVIEWS],
       ...['virtualmachineinstances/finalizers', 'virtualmachines/finalizers'],

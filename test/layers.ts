@@ -81,7 +81,7 @@ export const PACKAGE_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
   preact: ['cli/ui/page'],
   'prom-client': ['process', 'monitoring'],
   undici: ['kube'],
-  yaml: ['kube/credentials.ts', 'cli'],
+  yaml: ['kube/credentials.ts', 'cli', 'guest/network-data'],
 };
 
 const TESTS = /^(test|e2e|bench|release)\/|\/testing\/|\.test\.ts$/;

@@ -12,6 +12,7 @@ import { createControllerMetrics } from '../controller/claims/metrics.js';
 import { createAuditMetrics } from '../ipam/audit/metrics.js';
 import { createBlockMetrics } from '../ipam/blocks/metrics.js';
 import { createCapacityMetrics } from '../capacity/metrics.js';
+import { createGuestMetrics } from '../guest/metrics.js';
 import { createCollectorReport } from '../ipam/collector/report.js';
 import { IpamMetrics } from '../ipam/metrics.js';
 import { createValidationMetrics } from '../ipam/validation/metrics.js';
@@ -142,6 +143,7 @@ export function createAllMetrics(): Metrics {
   createPluginFolderMetrics(metrics);
   createCapacityMetrics(metrics);
   createResponderMetrics(metrics, '');
+  createGuestMetrics(metrics);
   return metrics;
 }
 

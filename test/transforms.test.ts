@@ -14,6 +14,7 @@ import { derivedSpec } from '../ipam/core/derived-pool.js';
 import { transformServedClaim as shrinkServedClaim } from '../ipam/claims/claim-transform.js';
 import { CLAIM_INDEXES, VMI_INDEXES, VM_INDEXES } from '../cluster/indexes.js';
 import { transformClaim, transformNad, transformVm, transformVmi } from '../cluster/transforms.js';
+import { transformGuestVm, transformGuestVmi } from '../guest/transforms.js';
 import { readPod } from '../webhook/reviewed-pod.js';
 
 /** The size limits of etcd for an object, and of the API server for all annotations of an object. */
@@ -177,11 +178,31 @@ function workloads(): Hostile[] {
   const annotations = `"metadata":{"annotations":{"${REQUESTED_ADDRESSES_ANNOTATION}":${request}}}`;
   const vm = (object: VirtualMachine) => indexed(transformVm(object), VM_INDEXES);
   const vmi = (object: VirtualMachineInstance) => indexed(transformVmi(object), VMI_INDEXES);
+  const guestVm = (object: VirtualMachine) => indexed(transformGuestVm(object), VM_INDEXES);
+  const guestVmi = (object: VirtualMachineInstance) => indexed(transformGuestVmi(object), VMI_INDEXES);
+  const volumes = fill(
+    OBJECT_BYTES,
+    (i) => `{"name":"${i}","cloudInitNoCloud":{"networkDataSecretRef":{"name":"${i}"}}}`,
+  );
+  const guestReports = fill(OBJECT_BYTES, (i) => `{"name":"${i}","mac":"${i}","ipAddresses":["${i}"]}`);
+  const guestAddresses = fill(OBJECT_BYTES, (i) => `"10.0.0.${i}"`);
   const reported = fill(OBJECT_BYTES, (i) => `{"name":"${i}","podInterfaceName":"p"}`);
   return [
     { what: 'a VM of many networks', text: `{${META}},"spec":{"template":{${spec}}}}`, transform: vm },
     { what: 'a VM of many requests', text: `{${META}},"spec":{"template":{${annotations},"spec":{}}}}`, transform: vm },
     { what: 'a VMI of many networks', text: `{${META}},${spec}}`, transform: vmi },
+    { what: 'a guest of many networks', text: `{${META}},"spec":{"template":{${spec}}}}`, transform: guestVm },
+    { what: 'a guest of many volumes', text: `{${META}},"spec":{"volumes":[${volumes}]}}`, transform: guestVmi },
+    {
+      what: 'a guest that reports many interfaces',
+      text: `{${META}},"status":{"interfaces":[${guestReports}]}}`,
+      transform: guestVmi,
+    },
+    {
+      what: 'a guest that reports many addresses',
+      text: `{${META}},"status":{"interfaces":[{"name":"a","ipAddresses":[${guestAddresses}]}]}}`,
+      transform: guestVmi,
+    },
     { what: 'a VMI of many interfaces', text: `{${META}},"status":{"interfaces":[${reported}]}}`, transform: vmi },
   ];
 }

@@ -26,6 +26,27 @@ export const CRD_FIELDS: Readonly<Record<string, readonly string[]>> = {
       'spec.publishMetrics',
       'spec.namespaces',
     ],
+    'spec.guest',
+    ...[
+      'attachment',
+      'mtu',
+      'ntp',
+      'networkData',
+      'networkData.default',
+      'routes',
+      'routes.destination',
+      'routes.gateway',
+    ]
+      .concat([
+        'dhcp',
+        'dhcp.leaseSeconds',
+        'dhcp.rebindSeconds',
+        'dhcp.renewSeconds',
+        'dns',
+        'dns.nameservers',
+        'dns.search',
+      ])
+      .map((field) => `spec.guest.${field}`),
     ...['status.observedGeneration', 'status.capacity', 'status.leased', 'status.heldByStopped', 'status.cooling'],
     ...['status.free', 'status.reserved', 'status.draining', 'status.blocks', 'status.blocks.total'],
     ...['ipv4', 'ipv6'].flatMap((family) =>

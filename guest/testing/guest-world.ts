@@ -23,16 +23,10 @@ export class GuestWorld {
     return new CachedGuestView(NAMESPACE, this, this.allowsNewClaims);
   }
 
-  /** Adds a pool with `spec.guest` and its NAD `vms/<network>`. */
+  /** Adds a pool with `spec.guest` and its NAD `vms/<network>` without IPAM. */
   addNetwork(network: string, subnets: PoolSubnet[], guest: GuestOptions = {}, config: object = {}): void {
     this.pools.set(adminPool(network, { network, subnets, guest }));
-    this.addNad(network, {
-      name: network,
-      type: 'bridge',
-      ipam: { type: 'holdfast' },
-      allowPersistentIPs: true,
-      ...config,
-    });
+    this.addNad(network, { name: network, type: 'bridge', allowPersistentIPs: true, ...config });
   }
 
   addNad(name: string, config: object): void {

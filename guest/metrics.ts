@@ -1,0 +1,37 @@
+import type { Metrics } from '../process/metrics.js';
+
+/** Metrics of the leader, which disappear at the end of its term. */
+export interface GuestMetrics {
+  /** @param more claims whose guests lack their addresses; less than 0: fewer */
+  misconfigured(more: number): void;
+  /** The reason why a VM's Secret is not written has changed. Undefined: it is written, or not wanted. */
+  notWritten(before: string | undefined, after: string | undefined): void;
+  /** A Secret was written. */
+  written(): void;
+  clear(): void;
+}
+
+export function createGuestMetrics(metrics: Pick<Metrics, 'gauge' | 'counter'>): GuestMetrics {
+  const misconfigured = metrics.gauge(
+    'guest_misconfigured_interfaces',
+    'Claims whose guest does not have their addresses, for longer than --guest-grace.',
+  );
+  const notWritten = metrics.gauge(
+    'guest_network_data_not_written',
+    'VMs whose Secret with network data is not written, by reason.',
+    ['reason'],
+  );
+  const writes = metrics.counter('guest_network_data_writes_total', 'Secrets with network data that were written.');
+  return {
+    misconfigured: (more) => misconfigured.inc(more),
+    notWritten: (before, after) => {
+      if (before !== undefined) notWritten.dec({ reason: before });
+      if (after !== undefined) notWritten.inc({ reason: after });
+    },
+    written: () => writes.inc(),
+    clear: () => {
+      misconfigured.reset();
+      notWritten.reset();
+    },
+  };
+}

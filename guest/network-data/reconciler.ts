@@ -1,0 +1,144 @@
+import { createHash } from 'node:crypto';
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import { describeValue } from '../../api/json.js';
+import { byAge, joinKey } from '../../api/meta.js';
+import { leaseName } from '../../ipam/core/lease-name.js';
+import { type LeaseRecord, readLease } from '../../ipam/core/lease.js';
+import type { Client } from '../../kube/client.js';
+import { forEachParallel } from '../../kube/for-each-parallel.js';
+import { ADDRESS_LEASES } from '../../kube/resources.js';
+import type { GuestInterface } from '../interfaces.js';
+import { leasedAddresses, shownAddresses } from '../leased-addresses.js';
+import type { ObservedWorkload } from '../observed-workload.js';
+import type { NetworkDataOutcome } from './conditions.js';
+import { type NetworkDataInput, networkDataOf } from './plan.js';
+import { type NetworkDataRequest, networkDataRequest } from './request.js';
+import { writeSecret } from './secret.js';
+
+/** Leases of a VM that are read at the same time. */
+const CONCURRENT_READS = 8;
+/** Until leases are read again. */
+const RETRY_MS = 5_000;
+/** Until a Secret that was rejected is written again. */
+const REJECTED_RETRY_MS = 30_000;
+
+export interface NetworkDataDeps {
+  readonly client: Pick<Client, 'create' | 'patch' | 'find'>;
+  /** The workloads of the namespace that name the Secret, this one too. */
+  readonly usersOf: (namespace: string, secret: string) => readonly ObservedWorkload[];
+  readonly interfacesOf: (workload: ObservedWorkload) => readonly GuestInterface[];
+  /** A Secret was written. */
+  readonly written: () => void;
+}
+
+/** What became of the network data, and when to look again. */
+export interface NetworkDataResult {
+  readonly outcome: NetworkDataOutcome;
+  readonly retryAfterMs?: number;
+}
+
+/** Writes the Secrets of VMs during one term of leadership. It remembers what it has written, because it may not read Secrets. */
+export class NetworkData {
+  readonly #deps: NetworkDataDeps;
+  /** By workload. */
+  readonly #written = new Map<string, string>();
+
+  constructor(deps: NetworkDataDeps) {
+    this.#deps = deps;
+  }
+
+  forget(key: string): void {
+    this.#written.delete(key);
+  }
+
+  async reconcile(workload: ObservedWorkload, signal: AbortSignal): Promise<NetworkDataResult> {
+    const interfaces = this.#deps.interfacesOf(workload);
+    const request = requestOf(workload, interfaces);
+    if (request.kind === 'none') return { outcome: request };
+    if (request.kind === 'refused') return refused(request);
+    const { name, format } = request;
+    const earlier = this.#earlierUser(workload, name);
+    if (earlier !== undefined) {
+      const message = `Secret ${name} has the network data of VM ${describeValue(earlier.owner.name)}: name another Secret`;
+      return refused({ reason: 'SecretShared', message });
+    }
+    const { defaultRoute } = workload;
+    const input = { interfaces, defaultRoute, format, addressesOf: shownAddresses };
+    const plan = networkDataOf(input);
+    if (plan.kind !== 'ready') return refused(plan);
+    const key = joinKey(workload.namespace, workload.owner.name);
+    // each start writes it again: somebody may have changed or deleted the Secret
+    const state = [name, workload.owner.uid, workload.vmi?.metadata.uid ?? '', hashOf(plan.text)].join(' ');
+    if (this.#written.get(key) !== state) {
+      const result = await this.#write(workload, name, input, signal);
+      if (result !== undefined) return result;
+      this.#written.set(key, state);
+    }
+    return { outcome: { kind: 'written', secret: name } };
+  }
+
+  /** @returns why nothing was written */
+  async #write(
+    { namespace, owner }: ObservedWorkload,
+    name: string,
+    input: NetworkDataInput,
+    signal: AbortSignal,
+  ): Promise<NetworkDataResult | undefined> {
+    const leases = await this.#readLeases(input.interfaces, signal);
+    const plan = networkDataOf({ ...input, addressesOf: (claim, pool) => leasedAddresses(claim, pool, leases) });
+    if (plan.kind !== 'ready') return { ...refused(plan), retryAfterMs: RETRY_MS };
+    const rejection = await writeSecret(this.#deps.client, { namespace, name, owner, text: plan.text }, signal);
+    if (rejection !== undefined) return { ...refused(rejection), retryAfterMs: REJECTED_RETRY_MS };
+    this.#deps.written();
+    return undefined;
+  }
+
+  /** Live, because a cache of all leases would be large, and this happens once for each start of a VM. */
+  async #readLeases(interfaces: readonly GuestInterface[], signal: AbortSignal): Promise<Map<string, LeaseRecord>> {
+    const names = interfaces.flatMap(({ source }) =>
+      source.kind === 'claim' ? leaseNames(source.claim, source.pool.addressSpace) : [],
+    );
+    const leases = new Map<string, LeaseRecord>();
+    const failures: unknown[] = [];
+    await forEachParallel(names, CONCURRENT_READS, async (name) => {
+      try {
+        const found = await this.#deps.client.find(ADDRESS_LEASES, { name }, { signal });
+        if (found !== undefined) leases.set(name, readLease(found));
+      } catch (error) {
+        failures.push(error);
+      }
+    });
+    if (failures.length > 0) throw failures[0];
+    return leases;
+  }
+
+  /** The oldest of the VMs that name a Secret has it. */
+  #earlierUser(workload: ObservedWorkload, secret: string): ObservedWorkload | undefined {
+    const users = this.#deps.usersOf(workload.namespace, secret).toSorted(byAge);
+    for (const user of users) {
+      if (user.owner.uid === workload.owner.uid) return undefined;
+      const request = requestOf(user, this.#deps.interfacesOf(user));
+      if (request.kind === 'secret' && request.name === secret) return user;
+    }
+    return undefined;
+  }
+}
+
+function requestOf({ spec, networkData }: ObservedWorkload, interfaces: readonly GuestInterface[]): NetworkDataRequest {
+  const isDefault = interfaces.some(
+    ({ source }) => source.kind === 'claim' && source.pool.guest?.isNetworkDataDefault === true,
+  );
+  return networkDataRequest(spec, networkData, isDefault);
+}
+
+function refused({ reason, message }: { reason: string; message: string }): NetworkDataResult {
+  return { outcome: { kind: 'not-written', reason, message } };
+}
+
+function leaseNames(claim: IPAMClaim, addressSpace: string): string[] {
+  return (shownAddresses(claim) ?? []).map((address) => leaseName(addressSpace, address));
+}
+
+function hashOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}

@@ -1,0 +1,83 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import type { VmiSpec, VmVolume } from '../../api/kubevirt.js';
+import { type NetworkDataRequest, networkDataRequest } from './request.js';
+
+function spec(...volumes: VmVolume[]): VmiSpec {
+  return { volumes };
+}
+
+const NO_CLOUD = spec({ cloudInitNoCloud: { networkDataSecretRef: { name: 'net' } } });
+const CONFIG_DRIVE = spec({ cloudInitConfigDrive: { networkDataSecretRef: { name: 'net' } } });
+
+describe('the request of a VM for network data', () => {
+  const cases: { name: string; given: Parameters<typeof networkDataRequest>; expect: NetworkDataRequest | string }[] = [
+    { name: 'is none without annotation and default', given: [NO_CLOUD, undefined, false], expect: { kind: 'none' } },
+    {
+      name: 'names the Secret of a NoCloud volume',
+      given: [NO_CLOUD, 'net', false],
+      expect: { kind: 'secret', name: 'net', format: 'version-2' },
+    },
+    {
+      name: 'names the Secret of a config drive',
+      given: [CONFIG_DRIVE, 'net', false],
+      expect: { kind: 'secret', name: 'net', format: 'openstack' },
+    },
+    {
+      name: 'follows the default of a pool',
+      given: [NO_CLOUD, undefined, true],
+      expect: { kind: 'secret', name: 'net', format: 'version-2' },
+    },
+    {
+      name: 'needs a Secret to follow the default of a pool',
+      given: [spec({ cloudInitNoCloud: {} }), undefined, true],
+      expect: { kind: 'none' },
+    },
+    { name: 'can opt out of the default', given: [NO_CLOUD, '', true], expect: { kind: 'none' } },
+    {
+      name: 'concerns the first cloud-init volume only, as in KubeVirt',
+      given: [spec({ name: 'disk' }, { cloudInitConfigDrive: {} }, ...(NO_CLOUD.volumes ?? [])), 'net', false],
+      expect: "is not the Secret in networkDataSecretRef of the VM's first cloud-init volume, which is absent",
+    },
+    {
+      name: 'is refused without a cloud-init volume',
+      given: [spec(), 'net', false],
+      expect: 'has no cloudInitNoCloud',
+    },
+    {
+      name: 'is refused if the names differ',
+      given: [NO_CLOUD, 'other', false],
+      expect: 'write the same name in both',
+    },
+    {
+      name: 'is refused for a name that no Secret can have',
+      given: [spec({ cloudInitNoCloud: { networkDataSecretRef: { name: '../net' } } }), '../net', false],
+      expect: '"../net" in annotation ipam.holdfast.dev/network-data is not a name of a Secret',
+    },
+  ];
+  for (const { name, given, expect: wanted } of cases) {
+    it(name, () => {
+      const found = networkDataRequest(...given);
+      if (typeof wanted !== 'string') expect(found).to.deep.equal(wanted);
+      else expect(found.kind === 'refused' ? found.message : found.kind).to.include(wanted);
+    });
+  }
+
+  it('is a valid name or a short, printable message, whatever a tenant writes', () => {
+    const hostile = fc.oneof(
+      fc.string({ unit: 'binary-ascii', maxLength: 400 }),
+      fc.constantFrom('{}', '- a', '&a', '\n---\n'),
+    );
+    fc.assert(
+      fc.property(hostile, fc.option(hostile, { nil: undefined }), fc.boolean(), (ref, annotation, isDefault) => {
+        const found = networkDataRequest(
+          spec({ cloudInitNoCloud: { networkDataSecretRef: { name: ref } } }),
+          annotation,
+          isDefault,
+        );
+        if (found.kind === 'secret') expect(found.name).to.match(/^[-a-z0-9.]{1,253}$/);
+        if (found.kind === 'refused') expect(found.message.length).to.be.below(900);
+      }),
+    );
+  });
+});

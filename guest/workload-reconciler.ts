@@ -1,0 +1,222 @@
+import type { IPAMClaim } from '../api/ipam-claim.js';
+import type { VirtualMachine, VirtualMachineInstance } from '../api/kubevirt.js';
+import { type KubeObject, joinKey, objectKey } from '../api/meta.js';
+import {
+  EventReason,
+  GUEST_CONFIGURED,
+  KUBEVIRT_API_VERSION,
+  NETWORK_DATA_WRITTEN,
+  PERSISTENT_IPS_DISABLED,
+  PERSISTENT_IPS_LABEL,
+} from '../api/names.js';
+import {
+  type ConditionValue,
+  type DesiredConditions,
+  conditionOf,
+  conditionsPatch,
+  hasConditions,
+} from '../cluster/claim-conditions.js';
+import { BY_NAD, BY_NAMESPACE, BY_WORKLOAD, workloadOfClaim } from '../cluster/indexes.js';
+import { isNamespaceServed } from '../cluster/persistent-ips-gate.js';
+import type { Client } from '../kube/client.js';
+import type { Clock } from '../kube/clock.js';
+import type { Sync, SyncResult } from '../kube/controller-loop.js';
+import type { EventRecorder } from '../kube/events.js';
+import { IPAM_CLAIMS } from '../kube/resources.js';
+import type { GuestConfig } from '../process/guest-config.js';
+import { CachedGuestView } from './cached-view.js';
+import { type GuestInterface, guestInterfacesOf } from './interfaces.js';
+import type { GuestMetrics } from './metrics.js';
+import { networkDataCondition } from './network-data/conditions.js';
+import { NetworkData } from './network-data/reconciler.js';
+import { type ObservedWorkload, observeWorkload } from './observed-workload.js';
+import type { Reconciler } from './reconciler.js';
+import { type GuestReport, GuestReports } from './report/guest-reports.js';
+import type { GuestViews } from './views.js';
+import { BY_SECRET, secretKeysOf } from './watch-specs.js';
+
+/** VMs whose conditions and Secrets are written at the same time. */
+const WORKERS = 8;
+
+export interface WorkloadReconcilerDeps {
+  readonly views: GuestViews;
+  readonly client: Pick<Client, 'create' | 'patch' | 'find'>;
+  readonly config: Pick<GuestConfig, 'namespace' | 'guestGraceMs'>;
+  readonly clock: Clock;
+  readonly events: Pick<EventRecorder, 'event'>;
+  readonly metrics: GuestMetrics;
+}
+
+/** What one term of leadership remembers. */
+interface Term {
+  readonly networkData: NetworkData;
+  readonly reports: GuestReports;
+}
+
+interface Problems {
+  /** Why its Secret is not written. */
+  readonly notWritten: string | undefined;
+  /** Claims whose guest lacks their addresses. */
+  readonly misconfigured: number;
+}
+
+const NO_PROBLEMS: Problems = { notWritten: undefined, misconfigured: 0 };
+
+/** Writes the network data of VMs, and the conditions of their claims, by the key of the VM. */
+export class WorkloadReconciler implements Reconciler {
+  readonly name = 'workloads';
+  readonly workers = WORKERS;
+  readonly #deps: WorkloadReconcilerDeps;
+  /** By workload: what the metrics count. */
+  readonly #problems = new Map<string, Problems>();
+
+  constructor(deps: WorkloadReconcilerDeps) {
+    this.#deps = deps;
+  }
+
+  listen(add: (keys: readonly string[]) => void): void {
+    const { watched, directory, onGateChange } = this.#deps.views;
+    const { vms, vmis, claims, namespaces } = watched;
+    for (const informer of [vms, vmis])
+      informer.onChange((change) => {
+        const { object, before = object } = change;
+        add([objectKey(object), ...this.#usersOf(before), ...this.#usersOf(object)]);
+      });
+    claims.onChange(({ object }) => add(workloadOfClaim(object)));
+    directory.onChange((networks) => add(this.#keysOfNetworks(networks)));
+    watched.networks.onChange(({ object }) => add(this.#keysOfNad(objectKey(object))));
+    namespaces.onChange(({ object }) => add(this.#keysOfNamespace(object.metadata.name)));
+    onGateChange(() => add(this.allKeys()));
+  }
+
+  allKeys(): readonly string[] {
+    const { vms, vmis, claims } = this.#deps.views.watched;
+    return [...new Set([...vms.cache.keys(), ...vmis.cache.keys(), ...claims.cache.list().flatMap(workloadOfClaim)])];
+  }
+
+  createSync(): Sync {
+    const { client, config, metrics } = this.#deps;
+    const term: Term = {
+      networkData: new NetworkData({
+        client,
+        usersOf: (namespace, secret) => this.#workloadsOfSecret(namespace, secret),
+        interfacesOf: (workload) => this.#interfacesOf(workload),
+        written: () => metrics.written(),
+      }),
+      reports: new GuestReports(config.guestGraceMs),
+    };
+    return (key: string, signal: AbortSignal) => this.#sync(key, term, signal);
+  }
+
+  end(): void {
+    this.#problems.clear();
+    this.#deps.metrics.clear();
+  }
+
+  async #sync(key: string, term: Term, signal: AbortSignal): Promise<SyncResult> {
+    const { watched } = this.#deps.views;
+    const workload = observeWorkload(key, { vms: watched.vms.cache, vmis: watched.vmis.cache });
+    const claims = watched.claims.cache.byIndex(BY_WORKLOAD, key);
+    if (workload === undefined) {
+      term.networkData.forget(key);
+      for (const { metadata } of claims) term.reports.forget(metadata.uid ?? '');
+      this.#count(key, NO_PROBLEMS);
+      return undefined;
+    }
+    const { outcome, retryAfterMs } = await term.networkData.reconcile(workload, signal);
+    const condition = networkDataCondition(outcome);
+    const reports = await this.#writeConditions(workload, claims, condition, term.reports);
+    const notWritten = outcome.kind === 'not-written' ? outcome.reason : undefined;
+    this.#count(key, {
+      notWritten,
+      misconfigured: reports.filter((report) => report.condition?.status === 'False').length,
+    });
+    const again = [retryAfterMs, ...reports.map((report) => report.again)].filter((ms) => ms !== undefined);
+    return again.length === 0 ? undefined : { requeueAfterMs: Math.min(...again) };
+  }
+
+  async #writeConditions(
+    workload: ObservedWorkload,
+    claims: readonly IPAMClaim[],
+    written: ConditionValue | undefined,
+    reports: GuestReports,
+  ): Promise<GuestReport[]> {
+    const { clock } = this.#deps;
+    const interfaces = this.#interfacesOf(workload);
+    const made: GuestReport[] = [];
+    for (const claim of claims) {
+      const own = interfaces.find(({ source }) => source.kind === 'claim' && source.claim === claim);
+      const report = reports.report(claim, own, workload, clock.now());
+      made.push(report);
+      const desired = { [NETWORK_DATA_WRITTEN]: own && written, [GUEST_CONFIGURED]: report.condition };
+      // a claim without a status cannot be patched: its IPAM has not answered yet
+      if (claim.status === undefined || hasConditions(claim, desired)) continue;
+      await this.#write(workload, claim, desired);
+      if (report.isChange) reports.changed(claim, clock.now());
+    }
+    return made;
+  }
+
+  async #write(workload: ObservedWorkload, claim: IPAMClaim, desired: DesiredConditions): Promise<void> {
+    const { client, clock, events } = this.#deps;
+    const { name, namespace = '' } = claim.metadata;
+    const body = conditionsPatch(claim, desired, clock.wall());
+    await client.patch(IPAM_CLAIMS, { namespace, name }, { type: 'merge', body }, { subresource: 'status' });
+    const configured = desired[GUEST_CONFIGURED];
+    if (configured?.status !== 'False' || conditionOf(claim, GUEST_CONFIGURED)?.status === 'False') return;
+    const { kind } = workload.owner;
+    const subject = { apiVersion: KUBEVIRT_API_VERSION, kind, metadata: workload.metadata };
+    events.event(subject, 'Warning', EventReason.GuestMisconfigured, configured.message);
+  }
+
+  #interfacesOf(workload: ObservedWorkload): GuestInterface[] {
+    const { namespace } = workload;
+    const { watched, directory, gate } = this.#deps.views;
+    const labels = watched.namespaces.cache.get(namespace)?.metadata.labels;
+    const getsClaims =
+      isNamespaceServed(namespace, gate, this.#deps.config.namespace) &&
+      labels?.[PERSISTENT_IPS_LABEL] !== PERSISTENT_IPS_DISABLED;
+    const listers = { claims: watched.claims.cache, networks: watched.networks.cache, directory };
+    return guestInterfacesOf(workload, new CachedGuestView(namespace, listers, getsClaims));
+  }
+
+  #workloadsOfSecret(namespace: string, secret: string): ObservedWorkload[] {
+    const { vms, vmis } = this.#deps.views.watched;
+    const keys = this.#keysOfSecret(joinKey(namespace, secret));
+    return keys.flatMap((key) => observeWorkload(key, { vms: vms.cache, vmis: vmis.cache }) ?? []);
+  }
+
+  #keysOfSecret(secret: string): string[] {
+    const { vms, vmis } = this.#deps.views.watched;
+    const users = [vms, vmis].flatMap(({ cache }): readonly KubeObject[] => cache.byIndex(BY_SECRET, secret));
+    return [...new Set(users.map(objectKey))];
+  }
+
+  /** Returns the workloads that name the same Secret as an object: one of them may have it when the object has changed. */
+  #usersOf(object: VirtualMachine | VirtualMachineInstance): string[] {
+    return secretKeysOf(object).flatMap((secret) => this.#keysOfSecret(secret));
+  }
+
+  #keysOfNetworks(networks: ReadonlySet<string>): string[] {
+    const { claims } = this.#deps.views.watched;
+    return claims.cache.list().flatMap((claim) => (networks.has(claim.spec.network) ? workloadOfClaim(claim) : []));
+  }
+
+  #keysOfNad(nad: string): string[] {
+    const { vms, vmis } = this.#deps.views.watched;
+    return [vms, vmis].flatMap(({ cache }) => cache.byIndex(BY_NAD, nad).map(objectKey));
+  }
+
+  #keysOfNamespace(namespace: string): string[] {
+    const { vms, vmis } = this.#deps.views.watched;
+    return [vms, vmis].flatMap(({ cache }) => cache.byIndex(BY_NAMESPACE, namespace).map(objectKey));
+  }
+
+  #count(key: string, found: Problems): void {
+    const before = this.#problems.get(key) ?? NO_PROBLEMS;
+    if (found.notWritten === undefined && found.misconfigured === 0) this.#problems.delete(key);
+    else this.#problems.set(key, found);
+    this.#deps.metrics.notWritten(before.notWritten, found.notWritten);
+    this.#deps.metrics.misconfigured(found.misconfigured - before.misconfigured);
+  }
+}
