@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { ADDRESS_POOLS, IPAM_CLAIMS, PODS, VIRTUAL_MACHINE_INSTANCES } from '../../kube/resources.js';
-import { claimOf } from '../../test/pool-objects.js';
+import { adminPool, claimOf } from '../../test/pool-objects.js';
 import type { MemoryCluster } from '../testing/memory-cluster.js';
 import {
   BLUE_REQUESTED,
@@ -119,6 +119,14 @@ describe('kubectl holdfast release, if somebody may use the address', () => {
     [
       'a missing report in a namespace that no pool of the address space serves',
       (cluster) => restricted(cluster.put(PODS, silentPod())),
+    ],
+    [
+      'a missing report in a namespace that the pool of a NAD does not serve',
+      (cluster) => {
+        const { metadata } = adminPool('blue', { nadNamespace: 'other' });
+        cluster.change(ADDRESS_POOLS, 'blue', (pool) => ({ ...pool, metadata: { ...pool.metadata, ...metadata } }));
+        return cluster.put(PODS, silentPod());
+      },
     ],
     [
       'a missing report of another network',

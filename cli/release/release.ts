@@ -25,6 +25,7 @@ import {
 } from '../../kube/resources.js';
 import { CommandError } from '../command-error.js';
 import { INSTALL_HOLDFAST, requireKind } from '../required-kind.js';
+import { namespacesOf } from '../usage/pools.js';
 import type { SpaceUsers } from './mentions.js';
 import { refusalsOf } from './plan.js';
 
@@ -112,16 +113,15 @@ function usersOf(
   nads: ReadonlyMap<string, string> | undefined,
 ): SpaceUsers {
   const ofSpace = pools.filter((pool) => addressSpaceOf(pool) === addressSpace);
-  const some = (isIt: (spec: AddressPool['spec']) => boolean) =>
-    ofSpace.length === 0 || ofSpace.some(({ spec }) => isIt(spec));
-  const isNetworkOfSpace = (network: string) => some((spec) => spec.network === network);
+  const some = (isIt: (pool: AddressPool) => boolean) => ofSpace.length === 0 || ofSpace.some(isIt);
+  const isNetworkOfSpace = (network: string) => some(({ spec }) => spec.network === network);
   return {
     isNetworkOfSpace,
     isOfSpace: (key) => {
       const network = nads?.get(key);
       return network === undefined || isNetworkOfSpace(network);
     },
-    isServed: (namespace) => some(({ namespaces }) => namespaces?.includes(namespace) ?? true),
+    isServed: (namespace) => some((pool) => namespacesOf(pool)?.includes(namespace) ?? true),
   };
 }
 
