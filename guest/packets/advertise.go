@@ -1,9 +1,11 @@
 package main
 
 import (
+	"encoding/binary"
 	"net/netip"
 	"time"
 
+	"github.com/insomniacslk/dhcp/rfc1035label"
 	"github.com/mdlayher/ndp"
 )
 
@@ -78,9 +80,19 @@ func (r *responder) advertisement(guest *guest) *ndp.RouterAdvertisement {
 		made.Options = append(made.Options, &ndp.RecursiveDNSServer{Lifetime: dnsLifetime, Servers: servers})
 	}
 	if search := guest.options.Search; len(search) > 0 {
-		made.Options = append(made.Options, &ndp.DNSSearchList{Lifetime: dnsLifetime, DomainNames: search})
+		made.Options = append(made.Options, searchList(search))
 	}
 	return made
+}
+
+// searchList returns the option of RFC 8106, section 5.2. That of ndp refuses names which are no valid IDNA.
+func searchList(domains []string) ndp.Option {
+	value := binary.BigEndian.AppendUint32([]byte{0, 0}, uint32(dnsLifetime.Seconds()))
+	value = append(value, (&rfc1035label.Labels{Labels: domains}).ToBytes()...)
+	for len(value)%8 != 6 {
+		value = append(value, 0)
+	}
+	return &ndp.RawOption{Type: 31, Length: uint8((len(value) + 2) / 8), Value: value}
 }
 
 // prefixesOf returns the prefixes on the segment, the guest's own one first.

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/insomniacslk/dhcp/rfc1035label"
 	"github.com/mdlayher/ndp"
 )
 
@@ -93,6 +94,19 @@ func TestAdvertisementIsThatOfRFC4861(t *testing.T) {
 		03 04 40 80 00015180 00015180 00000000 fd00000100000000 0000000000000000 05 01 0000 00000578`)
 	if err != nil || !bytes.Equal(body, want) {
 		t.Fatalf("got %x, %v", body, err)
+	}
+}
+
+func TestSearchDomainsAreAdvertisedAsTheyStand(t *testing.T) {
+	for _, domain := range []string{"example.org", "xn--zzzzzzzzzzzz.org", "_dmarc.a.b.c.d.e", "A"} {
+		body, err := ndp.MarshalMessage(&ndp.RouterAdvertisement{Options: []ndp.Option{searchList([]string{domain})}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		labels, err := rfc1035label.FromBytes(bytes.TrimRight(body[16+8:], "\x00"))
+		if err != nil || len(body)%8 != 0 || int(body[17])*8 != len(body)-16 || labels.Labels[0] != domain {
+			t.Errorf("%s is sent as %x: %v", domain, body, err)
+		}
 	}
 }
 

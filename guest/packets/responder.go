@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -22,6 +23,7 @@ type responder struct {
 	table   *table
 	session uint64                // the number of the newest connection
 	options map[string]*optionSet // of the newest connection
+	isWhole bool                  // the newest connection has sent a whole table
 
 	strangers   limiter // answers to hosts that are not in the table
 	probes      map[netip.Addr]*probe
@@ -60,6 +62,7 @@ func (r *responder) connected() uint64 {
 	r.session++
 	r.options = map[string]*optionSet{}
 	r.table.isSnapshot = false
+	r.isWhole = false
 	return r.session
 }
 
@@ -91,8 +94,12 @@ func (r *responder) obey(now time.Time, session uint64, c *command) error {
 		}
 	case c.Snapshot == "begin":
 		r.table.begin()
+		r.isWhole = false
 	case c.Snapshot == "end":
+		r.isWhole = true
 		return r.table.end()
+	case !r.isWhole:
+		return errors.New("fresh before the end of a snapshot: the table may have entries that are gone")
 	default:
 		r.table.setFresh(now, time.Duration(c.Fresh.ForMs)*time.Millisecond)
 	}
@@ -169,8 +176,9 @@ func (r *responder) receive(now time.Time, frame []byte) {
 	}
 	defer func() {
 		if cause := recover(); cause != nil {
-			r.drop(dropFailed)
-			slog.Error("a frame could not be handled", "error", fmt.Sprint(cause))
+			if r.drop(dropFailed); r.counter.dropped[dropFailed] == 1 { // else a guest could fill the log
+				slog.Error("a frame could not be handled", "error", fmt.Sprint(cause), "frame", hex.EncodeToString(frame))
+			}
 		}
 	}()
 	if len(frame) < etherLength || len(frame) > maxFrame {

@@ -174,6 +174,27 @@ func TestInvalidCommandEndsTheConnection(t *testing.T) {
 	}
 }
 
+// Entries of an earlier connection may belong to claims that are gone.
+func TestTableIsNotFreshBeforeAConnectionHasSentAllOfIt(t *testing.T) {
+	fresh := `{"fresh":{"forMs":30000}}`
+	for name, lines := range map[string][]string{
+		"no snapshot":      {fresh},
+		"half a snapshot":  {`{"snapshot":"begin"}`, fresh},
+		"another snapshot": {`{"snapshot":"begin"}`, `{"snapshot":"end"}`, `{"snapshot":"begin"}`, fresh},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, connect := startSessions(t)
+			for range 2 {
+				session := connect()
+				session.send(golden(t, false)[0])
+				session.expect(helloLine)
+				session.send(lines...)
+				session.expectEnd()
+			}
+		})
+	}
+}
+
 func TestFirstCommandMustBeConfig(t *testing.T) {
 	_, connect := startSessions(t)
 	session := connect()
