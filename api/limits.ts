@@ -58,6 +58,15 @@ export const MAX_VM_NETWORKS = 256;
 /** Length of the annotation with which a VM requests addresses, and of its copy on claims. */
 export const MAX_REQUESTED_ADDRESSES_LENGTH = 16 * 1024;
 
+/** Length of a text about guests in a VM or in the report of a guest: more than any valid name or MAC address has. */
+export const MAX_GUEST_TEXT_LENGTH = 254;
+
+/** Length of the network data of a VM, which KubeVirt puts on a disk of the guest. */
+export const MAX_NETWORK_DATA_LENGTH = 64 * 1024;
+
+/** Addresses that a guest reports for an interface. */
+export const MAX_REPORTED_ADDRESSES = 16;
+
 /** Length of the copy of a claim in the annotation of `kubectl apply`. A claim has few fields. */
 export const MAX_APPLIED_COPY_LENGTH = 32 * 1024;
 

@@ -9,16 +9,12 @@ import type {
 } from '../api/kubevirt.js';
 import type { ObjectMeta } from '../api/meta.js';
 import { truncate } from '../api/json.js';
-import { MAX_VM_NETWORKS } from '../api/limits.js';
+import { MAX_GUEST_TEXT_LENGTH, MAX_REPORTED_ADDRESSES, MAX_VM_NETWORKS } from '../api/limits.js';
 import { DEFAULT_ROUTE_ANNOTATION, NETWORK_DATA_ANNOTATION } from '../api/names.js';
 import { identityMetadataOf } from '../cluster/transforms.js';
 
 /** Transforms of objects before this process caches them. Fields that are not named here are dropped. */
 
-/** Characters of a text of a tenant that are kept: more than any valid name, MAC address or IP address has. */
-const MAX_TEXT = 254;
-/** Addresses of an interface. A guest may report more, and what it reports is not trusted. */
-const MAX_ADDRESSES = 16;
 /** Of an address in any notation. */
 const MAX_ADDRESS_LENGTH = 45;
 const PRESENT = Object.freeze({});
@@ -60,7 +56,7 @@ export function transformGuestClaim(claim: IPAMClaim): IPAMClaim {
 function guestAnnotations(all: Record<string, string> = {}): Record<string, string> | undefined {
   const found = [NETWORK_DATA_ANNOTATION, DEFAULT_ROUTE_ANNOTATION].flatMap((key) => {
     const text = all[key];
-    return text === undefined ? [] : [[key, truncate(text, MAX_TEXT)]];
+    return text === undefined ? [] : [[key, truncate(text, MAX_GUEST_TEXT_LENGTH)]];
   });
   return found.length === 0 ? undefined : (Object.fromEntries(found) as Record<string, string>);
 }
@@ -88,22 +84,23 @@ function transformInterface({ name, state, macAddress, sriov }: VmInterface): Vm
   return {
     name,
     ...(state !== undefined && { state }),
-    ...(macAddress !== undefined && { macAddress: truncate(macAddress, MAX_TEXT) }),
+    ...(macAddress !== undefined && { macAddress: truncate(macAddress, MAX_GUEST_TEXT_LENGTH) }),
     ...(sriov && { sriov: PRESENT }),
   };
 }
 
 function transformDisk({ cloudInitNoCloud, cloudInitConfigDrive }: VmVolume): VmVolume {
   const { name } = (cloudInitNoCloud ?? cloudInitConfigDrive)?.networkDataSecretRef ?? {};
-  const source = name === undefined ? PRESENT : { networkDataSecretRef: { name: truncate(name, MAX_TEXT) } };
+  const source =
+    name === undefined ? PRESENT : { networkDataSecretRef: { name: truncate(name, MAX_GUEST_TEXT_LENGTH) } };
   return cloudInitNoCloud === undefined ? { cloudInitConfigDrive: source } : { cloudInitNoCloud: source };
 }
 
 function transformReported({ name, mac, infoSource, ipAddresses = [] }: VmiInterfaceStatus): VmiInterfaceStatus {
   return {
-    ...(name !== undefined && { name: truncate(name, MAX_TEXT) }),
-    ...(mac !== undefined && { mac: truncate(mac, MAX_TEXT) }),
-    ...(infoSource !== undefined && { infoSource: truncate(infoSource, MAX_TEXT) }),
-    ipAddresses: ipAddresses.slice(0, MAX_ADDRESSES).map((text) => truncate(text, MAX_ADDRESS_LENGTH)),
+    ...(name !== undefined && { name: truncate(name, MAX_GUEST_TEXT_LENGTH) }),
+    ...(mac !== undefined && { mac: truncate(mac, MAX_GUEST_TEXT_LENGTH) }),
+    ...(infoSource !== undefined && { infoSource: truncate(infoSource, MAX_GUEST_TEXT_LENGTH) }),
+    ipAddresses: ipAddresses.slice(0, MAX_REPORTED_ADDRESSES).map((text) => truncate(text, MAX_ADDRESS_LENGTH)),
   };
 }

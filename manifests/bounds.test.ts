@@ -4,6 +4,9 @@ import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import {
   GUEST_LIMITS,
+  MAX_GUEST_TEXT_LENGTH,
+  MAX_NETWORK_DATA_LENGTH,
+  MAX_REPORTED_ADDRESSES,
   MAX_MESSAGE_LENGTH,
   MAX_APPLIED_COPY_LENGTH,
   MAX_NAD_CONFIG_LENGTH,
@@ -88,6 +91,9 @@ describe('the bounds of a pool in the code', () => {
       MAX_REQUESTED_ADDRESSES_LENGTH,
       MAX_NETWORK_ELEMENTS,
       reportedAddressesRead(),
+      MAX_GUEST_TEXT_LENGTH,
+      MAX_NETWORK_DATA_LENGTH,
+      MAX_REPORTED_ADDRESSES,
       MAX_APPLIED_COPY_LENGTH,
       MAX_VM_NETWORKS,
     ];

@@ -27,7 +27,7 @@ function networksOf(nic: NicConfig, link: string): object[] {
   if (nic.kind === 'dhcp') {
     return (['ipv4_dhcp', 'ipv6_dhcp'] as const).map((type) => ({ id: `${link}-${type}`, link, type }));
   }
-  return nic.addresses.map(({ address, prefixLength }) => {
+  return nic.addresses.map(({ address, prefixLength }, index) => {
     const { family } = address;
     const type = family === 4 ? 'ipv4' : 'ipv6';
     return {
@@ -35,11 +35,18 @@ function networksOf(nic: NicConfig, link: string): object[] {
       ip_address: formatAddress(address),
       netmask: formatMask(family, prefixLength),
       routes: routesOf(nic, family),
-      dns_nameservers: nic.nameservers.map(formatAddress),
-      dns_search: nic.search,
-      services: nic.nameservers.map((server) => ({ type: 'dns', address: formatAddress(server) })),
+      // once for each interface: renderers add up those of all its networks
+      ...(index === 0 && dnsOf(nic)),
     };
   });
+}
+
+function dnsOf({ nameservers, search }: StaticNic): object {
+  return {
+    dns_nameservers: nameservers.map(formatAddress),
+    dns_search: search,
+    services: nameservers.map((server) => ({ type: 'dns', address: formatAddress(server) })),
+  };
 }
 
 function routesOf({ gateways, routes }: StaticNic, family: Family): object[] {

@@ -77,7 +77,7 @@ describe('the network data of a guest', () => {
   it('has in the format of OpenStack every interface by its MAC address, and one default route', () => {
     const dns = { dns_nameservers: ['10.9.0.53', 'fd00:9::53'], dns_search: ['example.com'] };
     const services = ['10.9.0.53', 'fd00:9::53'].map((address) => ({ type: 'dns', address }));
-    const shared = { link: 'nic0', ...dns, services };
+    const link = 'nic0';
     expect(JSON.parse(textOf([DATA], { format: 'openstack' }))).to.deep.equal({
       links: [{ id: 'nic0', type: 'phy', ethernet_mac_address: MAC, mtu: 1400 }],
       networks: [
@@ -87,7 +87,7 @@ describe('the network data of a guest', () => {
             { network: '0.0.0.0', netmask: '0.0.0.0', gateway: '10.1.0.1' },
             { network: '10.8.0.0', netmask: '255.255.0.0', gateway: '10.1.0.254' },
           ],
-          ...shared,
+          ...{ link, ...dns, services },
         },
         {
           ...{ id: 'nic0-ipv6', type: 'ipv6', ip_address: 'fd00:1::5', netmask: 'ffff:ffff:ffff:ffff::' },
@@ -95,7 +95,7 @@ describe('the network data of a guest', () => {
             { network: '::', netmask: '::', gateway: 'fd00:1::1' },
             { network: 'fd00:8::', netmask: 'ffff:ffff:ffff::', gateway: 'fd00:1::fe' },
           ],
-          ...shared,
+          link,
         },
       ],
       services,

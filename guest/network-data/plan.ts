@@ -1,5 +1,6 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { describeValue } from '../../api/json.js';
+import { MAX_NETWORK_DATA_LENGTH } from '../../api/limits.js';
 import { type Address, BITS } from '../../ipam/core/address.js';
 import { containsAddress } from '../../ipam/core/cidr.js';
 import { guestSettings } from '../../ipam/core/guest-settings.js';
@@ -30,8 +31,6 @@ export interface NetworkDataInput {
   readonly addressesOf: (claim: IPAMClaim, pool: Pool) => readonly Address[] | undefined;
 }
 
-/** Far more than a VM of 256 networks needs; KubeVirt puts the text on a disk of the guest. */
-const MAX_TEXT_LENGTH = 64 * 1024;
 /** Names that a message lists. */
 const MAX_LISTED = 8;
 
@@ -64,8 +63,8 @@ export function networkDataOf(input: NetworkDataInput): NetworkDataPlan {
     if (other !== undefined) return notExpressible(other);
   }
   const text = format === 'openstack' ? openstackText(nics) : version2Text(nics);
-  if (text.length <= MAX_TEXT_LENGTH) return { kind: 'ready', text };
-  const message = `The network data has ${text.length} characters, and at most ${MAX_TEXT_LENGTH} are written: remove interfaces, or routes of their pools`;
+  if (text.length <= MAX_NETWORK_DATA_LENGTH) return { kind: 'ready', text };
+  const message = `The network data has ${text.length} characters, and at most ${MAX_NETWORK_DATA_LENGTH} are written: remove interfaces, or routes of their pools`;
   return { kind: 'refused', reason: 'TooLarge', message };
 }
 
