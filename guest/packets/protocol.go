@@ -15,7 +15,8 @@ const (
 	maxLine         = 1 << 20
 	maxEntries      = 16384 // of the table
 	maxBatch        = 512   // entries or MAC addresses in one command
-	maxOptionSets   = 1024  // of one connection
+	maxOptionSets   = maxEntries
+	maxSearchBytes  = 255 // of the search domains in one option
 )
 
 // command is a line from `responder`. Exactly one field is present.
@@ -59,7 +60,7 @@ type optionSet struct {
 	ID     string       `json:"id"`
 	MTU    uint32       `json:"mtu"`
 	DNS    []netip.Addr `json:"dns"`
-	Search []string     `json:"search"`
+	Search []string     `json:"search"` // those that fit into one option are sent
 	NTP    []netip.Addr `json:"ntp"`
 	Routes []route      `json:"routes"`
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/insomniacslk/dhcp/dhcpv6"
 )
 
 // startSessions serves a socket in a temporary folder, and returns the responder and a function that connects.
@@ -192,6 +194,26 @@ func TestTableIsNotFreshBeforeAConnectionHasSentAllOfIt(t *testing.T) {
 				session.expectEnd()
 			}
 		})
+	}
+}
+
+// Some of these come from the NAD of a tenant: they must not end the connection.
+func TestUnusualOptionsAreAccepted(t *testing.T) {
+	w := newWorld(t)
+	long := strings.Repeat(strings.Repeat("a", 60)+".", 3) + "org"
+	w.obeyLines(`{"options":{"id":"o3","dns":["127.0.0.1","0.0.0.0","ff02::1","::ffff:10.0.0.1","fe80::1%a",""],"ntp":["224.0.1.1"],"search":["short.org","` + long + `","` + long + `"]}}`)
+	if got := w.options["o3"].Search; len(got) != 2 {
+		t.Fatalf("search domains: %v", got)
+	}
+	w.obeyLines(`{"put":[{"mac":"02:00:00:00:00:0a","ipv4":{"address":"10.1.0.10","prefix":24},"ipv6":{"address":"fd00:1::a"},"options":"o3"}]}`)
+	w.obeyLines(`{"fresh":{"forMs":30000}}`)
+	w.wait(time.Minute)
+	w.take()
+	for _, frame := range [][]byte{discover(guestMAC), solicitation(guestMAC, guestLinkLocal), from6(guestMAC, dhcpv6.MessageTypeSolicit, iaOf(1))} {
+		w.obeyLines(`{"fresh":{"forMs":30000}}`)
+		if sent := w.hear(frame); len(sent) != 1 {
+			t.Fatalf("%d answers; dropped: %v", len(sent), w.counter.dropped)
+		}
 	}
 }
 

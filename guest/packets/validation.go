@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -88,20 +89,17 @@ func (o *optionSet) validate() error {
 	if len(o.DNS) > 8 || len(o.NTP) > 4 || len(o.Search) > 8 || len(o.Routes) > 32 || o.MTU > 65535 {
 		return fmt.Errorf("options %s are too long", o.ID)
 	}
-	for _, each := range append(append([]netip.Addr{}, o.DNS...), o.NTP...) {
-		if !isHost(each, 0) {
-			return fmt.Errorf("options %s: server %s is not an address of a host", o.ID, each)
-		}
-	}
+	isUnusable := func(each netip.Addr) bool { return !each.IsValid() || each.Zone() != "" || each.Is4In6() }
+	o.DNS, o.NTP = slices.DeleteFunc(o.DNS, isUnusable), slices.DeleteFunc(o.NTP, isUnusable)
 	encoded := 0
-	for _, each := range o.Search {
+	for index, each := range o.Search {
 		if err := validateDomain(each); err != nil {
 			return fmt.Errorf("options %s: %w", o.ID, err)
 		}
-		encoded += len(each) + 2
-	}
-	if encoded > 255 {
-		return fmt.Errorf("options %s: the search domains need %d bytes, more than 255", o.ID, encoded)
+		if encoded += len(each) + 2; encoded > maxSearchBytes {
+			o.Search = o.Search[:index]
+			break
+		}
 	}
 	for _, each := range o.Routes {
 		if !each.Destination.IsValid() || !each.Gateway.IsValid() || each.Destination.Addr().BitLen() != each.Gateway.BitLen() {
@@ -140,9 +138,9 @@ func (e *entry) validate() error {
 	return nil
 }
 
-// isHost returns whether an address can belong to a host. version is 4, 6, or 0 for both.
+// isHost returns whether an address of a version (4 or 6) can belong to a host.
 func isHost(address netip.Addr, version int) bool {
-	isVersion := version == 0 || (version == 4) == address.Is4()
+	isVersion := (version == 4) == address.Is4()
 	return address.IsValid() && isVersion && !address.Is4In6() && address.Zone() == "" &&
 		!address.IsUnspecified() && !address.IsMulticast() && !address.IsLoopback() && address != broadcastIPv4
 }
