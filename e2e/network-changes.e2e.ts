@@ -96,6 +96,10 @@ describeStory('A VM with four networks', (story) => {
 });
 
 describeStory('A NAD swap', (story) => {
+  beforeEach(async function () {
+    if (!(await story().hasFeatureGate('LiveUpdateNADRef'))) this.skip();
+  });
+
   itWithWireStory('to another NAD of the same network keeps claim and address', story, async (wire) => {
     const network = await story().addresses.createNetwork('blue', ['10.77.22.0/24']);
     await story().network('blue-too', { network, subnets: [{ cidr: '10.77.22.0/24' }] });
@@ -148,6 +152,10 @@ describeStory('A NAD swap', (story) => {
 });
 
 describeOnBed('A controller killed at each step of a NAD swap', (story, bed) => {
+  beforeEach(async function () {
+    if (!(await story().hasFeatureGate('LiveUpdateNADRef'))) this.skip();
+  });
+
   it('leaves the VM with one claim and one address, on the new network', async () => {
     await story().addresses.createNetwork('blue', ['10.77.30.0/24']);
     await story().addresses.createNetwork('green', ['10.77.31.0/24']);

@@ -31,7 +31,7 @@ export async function createRbac({ client }: ControlPlane, manifests: KubeVirtMa
 /** Creates the KubeVirt object, with the status that virt-operator writes after the installation. */
 export async function deployKubeVirt({ client }: ControlPlane): Promise<void> {
   await createAll(client, await readManifests(join(import.meta.dirname, 'manifests', 'kubevirt.yaml')));
-  const { version } = kubeVirtVersion();
+  const { version, featureGates = [] } = kubeVirtVersion();
   const status = {
     phase: 'Deployed', // without a phase the object is ignored
     defaultArchitecture: 'amd64', // without it every VMI is rejected: "unsupported architecture"
@@ -41,6 +41,9 @@ export async function deployKubeVirt({ client }: ControlPlane): Promise<void> {
   };
   const ref = { namespace: KUBEVIRT_NAMESPACE, name: 'kubevirt' };
   await client.patch(KUBEVIRTS, ref, { type: 'merge', body: { status } }, { subresource: 'status' });
+  const path = '/spec/configuration/developerConfiguration/featureGates/-';
+  const operations = featureGates.map((value) => ({ op: 'add', path, value }) as const);
+  if (operations.length > 0) await client.patch(KUBEVIRTS, ref, { type: 'json', operations });
 }
 
 /** Starts virt-controller with the token of its service account, and waits until it is the leader. */

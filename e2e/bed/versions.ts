@@ -5,6 +5,8 @@ export interface Version {
   readonly modfile?: string;
   /** Build tags for what differs between versions. */
   readonly tags?: string;
+  /** Feature gates of KubeVirt that older versions do not know. */
+  readonly featureGates?: readonly string[];
 }
 
 /** Minor versions that run together. */
@@ -35,7 +37,7 @@ const KUBERNETES: Versions = {
 /** Each older version has the libraries of Kubernetes that it was written for, since it does not compile with newer ones. */
 const KUBEVIRT: Versions = {
   '1.7': { version: 'v1.7.0', modfile: 'kubevirt-1.7.mod', tags: 'kubevirt1.7' },
-  '1.8': { version: 'v1.8.0' },
+  '1.8': { version: 'v1.8.0', featureGates: ['LiveUpdateNADRef'] },
 };
 
 /**
