@@ -165,8 +165,6 @@ export const GUEST_CONFIGURED = 'GuestConfigured';
 export const GUEST_SERVED = 'GuestServed';
 /** Condition of a claim: whether the Secret with the network data of its VM has its addresses. Absent without such a Secret. */
 export const NETWORK_DATA_WRITTEN = 'NetworkDataWritten';
-/** The conditions that only the process `guest` writes, and the only ones that it may write. */
-export const GUEST_CONDITIONS: readonly string[] = [GUEST_CONFIGURED, GUEST_SERVED, NETWORK_DATA_WRITTEN];
 
 /** Condition of a claim, present only while False: the API server does not serve KubeVirt's kinds, so the owner cannot be checked. */
 export const OWNER_KIND_SERVED = 'OwnerKindServed';

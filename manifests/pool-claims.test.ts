@@ -8,11 +8,13 @@ import {
   CLAIM_OWNER_UID,
   CLAIM_REQUESTED_ADDRESSES,
   POOL_NAD_NAMESPACE,
+  RESPONDERS_NAMESPACE,
 } from '../api/names.js';
 import { createAll } from '../e2e/bed/objects.js';
 import { until } from '../e2e/bed/wait.js';
 import type { Client } from '../kube/client.js';
 import { ADDRESS_POOLS, CONFIG_MAPS, IPAM_CLAIMS } from '../kube/resources.js';
+import { grantClaims } from './testing/claim-grant.js';
 import { type PolicyCluster, expectDenial, untilDenied, usePolicyCluster } from './testing/policy-cluster.js';
 
 const WHO = {
@@ -29,30 +31,7 @@ const WHO = {
 } as const;
 type Person = keyof typeof WHO;
 
-const RBAC = 'rbac.authorization.k8s.io';
 const NAMESPACE = 'default';
-const WRITING = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'];
-
-function grant(name: string, users: string[], resources: string[]) {
-  const roleRef = { apiGroup: RBAC, kind: 'ClusterRole', name };
-  const subjects = users.map((user) => ({ apiGroup: RBAC, kind: 'User', name: user }));
-  return {
-    role: {
-      apiVersion: `${RBAC}/v1`,
-      kind: 'ClusterRole',
-      metadata: { name },
-      rules: [{ apiGroups: ['k8s.cni.cncf.io'], resources, verbs: WRITING }],
-    },
-    here: {
-      apiVersion: `${RBAC}/v1`,
-      kind: 'RoleBinding',
-      metadata: { name, namespace: NAMESPACE },
-      roleRef,
-      subjects,
-    },
-    everywhere: { apiVersion: `${RBAC}/v1`, kind: 'ClusterRoleBinding', metadata: { name }, roleRef, subjects },
-  };
-}
 
 function pool(name: string, spec: Partial<AddressPool['spec']>, metadata: Partial<ObjectMeta> = {}): AddressPool {
   return { metadata: { ...metadata, name }, spec: { network: name, subnets: [{ cidr: '10.0.0.0/24' }], ...spec } };
@@ -95,8 +74,8 @@ describe('the admission policies for claims on the networks of pools, on a kube-
 
   usePolicyCluster(this, async (started) => {
     cluster = started;
-    const tenants = grant('claim-editors', [WHO.tenant], ['ipamclaims', 'ipamclaims/status']);
-    const strangers = grant(
+    const tenants = grantClaims('claim-editors', [WHO.tenant], ['ipamclaims', 'ipamclaims/status']);
+    const strangers = grantClaims(
       'status-writers',
       [WHO.stranger, WHO.namesake, WHO.guest, WHO.guestNamesake],
       ['ipamclaims/status'],
@@ -133,6 +112,23 @@ describe('the admission policies for claims on the networks of pools, on a kube-
         await expectDenial(writeStatus('ipam', network, nad), undefined);
       });
     }
+
+    it('of a responder is written by Holdfast only, also if the pool of the responder serves other namespaces', async () => {
+      const guest = { attachment: 'brown', dhcp: {} };
+      await cluster.admin.create(ADDRESS_POOLS, pool('brown', { namespaces: ['elsewhere'], guest }));
+      await createAll(cluster.admin, [
+        { apiVersion: 'v1', kind: 'Namespace', metadata: { name: RESPONDERS_NAMESPACE } },
+      ]);
+      const write = async (network: string) => {
+        const metadata = { name: `server-${network}`, namespace: RESPONDERS_NAMESPACE };
+        await cluster.admin.delete(IPAM_CLAIMS, metadata);
+        const claim = await cluster.admin.create(IPAM_CLAIMS, { metadata, spec: { network, interface: 'guest0' } });
+        return patchClaim('stranger', claim, { status: { ips: ['10.0.0.5/24'] } }, 'status');
+      };
+      await untilDenied(() => write('brown'));
+      await expectDenial(write('brown'), 'serves the network brown: only Holdfast writes the status');
+      await expectDenial(write('green'), undefined);
+    });
 
     it('a cluster administrator may write it', async () => {
       const { metadata } = await createClaim('blue');
@@ -202,7 +198,7 @@ describe('the admission policies for claims on the networks of pools, on a kube-
       const rules = [
         { apiGroups: ['ipam.holdfast.dev'], resources: ['addresspools'], resourceNames: ['blue'], verbs: ['serve'] },
       ];
-      const { role, everywhere } = grant('blue-servers', [WHO.stranger], []);
+      const { role, everywhere } = grantClaims('blue-servers', [WHO.stranger], []);
       await createAll(cluster.admin, [{ ...role, rules }, everywhere]);
       await until('the role is in force', () => writeStatus('stranger', 'blue'));
       await expectDenial(writeStatus('stranger', 'white'), 'serves the network white');

@@ -1,0 +1,86 @@
+import { expect } from 'chai';
+import type { AddressPoolSpec } from '../api/address-pool.js';
+import { CLAIM_NAD } from '../api/names.js';
+import { podInterfaceName } from '../api/pod-interface.js';
+import { ADDRESS_POOLS } from '../kube/resources.js';
+import { bareAddress } from '../test/bare-address.js';
+import { describeStory } from './story/describe.js';
+import { bridgeOf } from './story/networks.js';
+import type { Story } from './story/story.js';
+import { itWithWireStory } from './story/wire-story.js';
+
+const DATA = podInterfaceName('data');
+
+/** Creates a pool that serves guests, the NAD `pods` with IPAM, and the NAD `vms` of the same network and bridge without. */
+async function createNetworks(story: Story, spec: Omit<AddressPoolSpec, 'network'>): Promise<string> {
+  const network = `${story.namespace}-blue`;
+  await story.addresses.createPool(network, { guest: {}, namespaces: [story.namespace], ...spec, network });
+  await story.network('pods', { network, subnets: [] });
+  const bridge = { cniVersion: '0.4.0', name: network, type: 'bridge', bridge: bridgeOf(network) };
+  await story.network('vms', { config: { ...bridge, disableContainerInterface: true, allowPersistentIPs: true } });
+  return network;
+}
+
+describeStory('A VM on a layer-2 network', (story) => {
+  itWithWireStory('shares the pool with pods, and keeps its address until it is deleted', story, async (wire) => {
+    const subnet = { cidr: '10.79.1.0/24', ranges: ['10.79.1.10-10.79.1.11'] };
+    const pool = await createNetworks(story(), { subnets: [subnet] });
+    await story().createVm('vm1', { data: 'vms' });
+    await story().waitRunning('vm1');
+    const mine = await story().addresses.waitForIPs('vm1.data');
+    const launcher = await wire.launcher('vm1');
+    await wire.waitForAddresses(launcher, DATA, []);
+    expect(await story().references('vm1')).to.deep.equal([{ [DATA]: 'vm1.data' }]);
+
+    const neighbour = await wire.createNeighbour('pods');
+    const last = await wire.addressOf(neighbour);
+    expect([...mine, last].map(bareAddress).sort()).to.deep.equal(['10.79.1.10', '10.79.1.11']);
+    await story().createVm('vm2', { data: 'vms' });
+    await story().addresses.waitForRefusal('vm2.data', 'SubnetExhausted');
+    const body = { spec: { subnets: [{ ...subnet, ranges: ['10.79.1.10-10.79.1.12'] }] } };
+    await story().client.patch(ADDRESS_POOLS, { name: pool }, { type: 'merge', body });
+    await story().addresses.waitForExactIPs('vm2.data', ['10.79.1.12/24']);
+
+    await story().migrate('vm1', 'Succeeded');
+    await story().addresses.waitForExactIPs('vm1.data', mine);
+    await story().restart('vm1');
+    await story().addresses.waitForExactIPs('vm1.data', mine);
+    await story().deleteVm('vm1', 'Background');
+    await story().addresses.waitHeld([last, '10.79.1.12'].map(bareAddress));
+  });
+
+  itWithWireStory('keeps claim and addresses when it moves to a NAD with IPAM and back', story, async (wire) => {
+    await createNetworks(story(), { subnets: [{ cidr: '10.79.2.0/24' }, { cidr: 'fd00:79:2::/64' }] });
+    await story().createVm('vm1', { data: 'vms' });
+    await story().waitRunning('vm1');
+    const mine = await story().addresses.waitForIPs('vm1.data');
+    expect(mine).to.have.length(2);
+    const { uid } = (await story().waitForClaim('vm1.data')).metadata;
+    for (const nad of ['pods', 'vms']) {
+      await story().stop('vm1');
+      await story().swapNetwork('vm1', 'data', nad);
+      await story().claims.waitFor('vm1.data', `to name NAD ${nad}`, ({ metadata }) => {
+        return metadata.annotations?.[CLAIM_NAD] === `${story().namespace}/${nad}`;
+      });
+      await story().start('vm1');
+      await story().waitRunning('vm1');
+      await wire.waitForAddresses(await wire.launcher('vm1'), DATA, nad === 'pods' ? mine : []);
+      expect((await story().waitForClaim('vm1.data')).metadata.uid).to.equal(uid);
+      expect(await story().addresses.waitForIPs('vm1.data')).to.deep.equal(mine);
+    }
+    expect(await story().claimNames()).to.deep.equal(['vm1.data']);
+  });
+
+  itWithWireStory('is told why it has no address, and gets one when the pool serves its namespace', story, async () => {
+    const subnets = [{ cidr: '10.79.3.0/24' }];
+    const pool = await createNetworks(story(), { subnets, namespaces: ['elsewhere'] });
+    await story().createVm('vm1', { data: 'vms' });
+    await story().waitRunning('vm1');
+    const { message } = await story().waitForEvent('vm1', 'IPAMClaimNotHonoured');
+    expect(message).to.include('no AddressPool with spec.guest serves network').and.to.include(story().namespace);
+    expect((await story().waitForClaim('vm1.data')).status).to.equal(undefined);
+    const body = { spec: { namespaces: [story().namespace] } };
+    await story().client.patch(ADDRESS_POOLS, { name: pool }, { type: 'merge', body });
+    await story().addresses.waitForIPs('vm1.data');
+  });
+});
