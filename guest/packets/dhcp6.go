@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/insomniacslk/dhcp/dhcpv6"
@@ -39,7 +40,7 @@ func (r *responder) receiveDHCP6(now time.Time, from mac, d datagram) {
 		return
 	}
 	name := messageNames6[request.MessageType]
-	verdict := decideDHCP6(request, dhcp6Case{r.config.Server.DUID, guest.ipv6, r.config.Subnets, r.table.isFresh(now)})
+	verdict := decideDHCP6(request, dhcp6Case{r.config.Server.DUID, guest.ipv6, r.table.isFresh(now)})
 	if verdict.answer == noAnswer6 {
 		r.count("dhcp6", name, "none")
 		return
@@ -86,7 +87,6 @@ func parseDHCP6(d datagram) *dhcpv6.Message {
 type dhcp6Case struct {
 	own     []byte // DUID
 	tabled  netip.Addr
-	subnets []subnet
 	isFresh bool
 }
 
@@ -108,7 +108,7 @@ func decideDHCP6(m *dhcpv6.Message, in dhcp6Case) (verdict dhcp6Verdict) {
 	}
 	isNamed := isOwn && m.Options.ClientID() != nil
 	isForAll := !hasServer && m.Options.ClientID() != nil
-	named := namedAddresses(m)
+	hasTabled := namesOnly(m, in.tabled)
 	reply := dhcp6Verdict{answer: answer6}
 	switch m.MessageType {
 	case dhcpv6.MessageTypeSolicit:
@@ -127,15 +127,15 @@ func decideDHCP6(m *dhcpv6.Message, in dhcp6Case) (verdict dhcp6Verdict) {
 		if m.MessageType == dhcpv6.MessageTypeRebind {
 			isAsked = isForAll
 		}
-		if isAsked && (in.isFresh || all(named, func(each netip.Addr) bool { return each == in.tabled })) {
+		if isAsked && (in.isFresh || hasTabled) {
 			verdict = dhcp6Verdict{answer: answer6, hasIAs: true}
 		}
 	case dhcpv6.MessageTypeConfirm:
-		isOnLink := all(named, func(each netip.Addr) bool { return isWithin(each, in.subnets) })
-		if isForAll && len(named) > 0 && (isOnLink || in.isFresh) {
+		// A copy of a VM may come back with the address of its original, which is right for the link, but not for the copy.
+		if isForAll && (hasTabled || in.isFresh && namesAny(m)) {
 			verdict = reply
 			verdict.afterProbe = !in.isFresh
-			if !isOnLink {
+			if !hasTabled {
 				verdict.status = iana.StatusNotOnLink
 			}
 		}
@@ -146,40 +146,27 @@ func decideDHCP6(m *dhcpv6.Message, in dhcp6Case) (verdict dhcp6Verdict) {
 	case dhcpv6.MessageTypeRelease, dhcpv6.MessageTypeDecline:
 		if isNamed {
 			verdict = reply
-			isTabled := func(each netip.Addr) bool { return each == in.tabled }
-			verdict.isDeclined = m.MessageType == dhcpv6.MessageTypeDecline && len(named) > 0 && all(named, isTabled)
+			verdict.isDeclined = m.MessageType == dhcpv6.MessageTypeDecline && hasTabled
 		}
 	}
 	return verdict
 }
 
-// namedAddresses returns the addresses that a client names in its IA_NAs.
-func namedAddresses(m *dhcpv6.Message) (named []netip.Addr) {
+// namesAny returns whether a client names an address in its IA_NAs.
+func namesAny(m *dhcpv6.Message) bool {
+	return slices.ContainsFunc(m.Options.IANA(), func(ia *dhcpv6.OptIANA) bool { return ia.Options.OneAddress() != nil })
+}
+
+// namesOnly returns whether a client names this address and no other one.
+func namesOnly(m *dhcpv6.Message, address netip.Addr) bool {
 	for _, ia := range m.Options.IANA() {
 		for _, each := range ia.Options.Addresses() {
-			address, _ := netip.AddrFromSlice(each.IPv6Addr)
-			named = append(named, address)
+			if !bytes.Equal(each.IPv6Addr, address.AsSlice()) {
+				return false
+			}
 		}
 	}
-	return named
-}
-
-func all(addresses []netip.Addr, is func(netip.Addr) bool) bool {
-	for _, each := range addresses {
-		if !is(each) {
-			return false
-		}
-	}
-	return true
-}
-
-func isWithin(address netip.Addr, subnets []subnet) bool {
-	for _, each := range subnets {
-		if each.CIDR.Contains(address) {
-			return true
-		}
-	}
-	return false
+	return namesAny(m)
 }
 
 func (r *responder) answerDHCP6(request *dhcpv6.Message, verdict dhcp6Verdict, guest *guest) *dhcpv6.Message {
