@@ -1,10 +1,10 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { NETWORKS_ANNOTATION } from '../../api/names.js';
 import { messageOf } from '../../kube/errors.js';
 import { PODS } from '../../kube/resources.js';
-import { queriesOf, readDashboard } from '../../monitoring/testing/dashboard.js';
+import { type Panel, queriesOf, queryOf, readDashboard } from '../../monitoring/testing/dashboard.js';
 import { readRules } from '../../monitoring/testing/rules.js';
 import { cniBinFolder } from '../bed/network/open-pod-networks.js';
 import { createAll } from '../bed/objects.js';
@@ -12,13 +12,19 @@ import { SERVICE_ACCOUNTS, requestToken } from '../bed/service-accounts.js';
 import { until } from '../bed/wait.js';
 import { type BedWithHoldfast, startBedWithHoldfast } from '../environment.js';
 import { Story } from '../story/story.js';
+import { drawDashboard } from './picture.js';
 import { Prometheus, ensurePrometheus } from './prometheus.js';
 
 // make dashboard: a real Prometheus scrapes a bed under load, and each query of the dashboard must find data.
+// DASHBOARD_PICTURE=1 draws the panels for the documentation.
 
 const NAMESPACE = 'holdfast-system';
 /** More VMs than the pool has addresses. */
 const VMS = 8;
+
+/** What the picture shows: about the time of a run. */
+const MINUTES = 3;
+const PICTURE = join(import.meta.dirname, '..', '..', 'docs', 'images', 'dashboard.svg');
 
 const say = (line: string) => console.log(line);
 
@@ -43,6 +49,7 @@ try {
   const story = await Story.begin({ ...bed, bed, stop: () => bed.stop() });
   try {
     await examine(prometheus, story, agents !== undefined);
+    if (process.env.DASHBOARD_PICTURE !== undefined) await draw(prometheus);
   } finally {
     await story.end();
     await prometheus.stop();
@@ -96,6 +103,20 @@ async function examine(prometheus: Prometheus, story: Story, hasAgents: boolean)
   for (const each of failed) say(each);
   say(`${String(all.length - missing.size)} of ${String(all.length)} queries of the dashboard have data`);
   process.exitCode = failed.length === 0 ? 0 : 1;
+}
+
+async function draw(prometheus: Prometheus): Promise<void> {
+  const { panels } = await readDashboard();
+  const read = async ({ id, targets = [] }: Panel) => {
+    const found = targets.map(({ expr, legendFormat }) => prometheus.rangeOf(queryOf(expr), legendFormat, MINUTES));
+    return [id, (await Promise.all(found)).flat()] as const;
+  };
+  const series = new Map(await Promise.all(panels.map(read)));
+  await writeFile(
+    PICTURE,
+    drawDashboard(panels, ({ id }) => series.get(id) ?? []),
+  );
+  say(`${PICTURE} is drawn`);
 }
 
 /** The pool is full in each round: some VMs and pods are refused. */

@@ -4,6 +4,7 @@ import { ensureCommand, type Progress } from '../bed/binaries.js';
 import { findFreePorts } from '../bed/ports.js';
 import type { Child, Processes } from '../bed/processes.js';
 import { until } from '../bed/wait.js';
+import type { Series } from './picture.js';
 
 const VERSION = 'v0.316.0';
 
@@ -53,6 +54,23 @@ export class Prometheus {
     return result.filter(({ value }) => value[1] !== 'NaN').length;
   }
 
+  /**
+   * Asks for the values of a query over the last minutes.
+   * @param legendFormat as Grafana has it: `{{label}}`
+   */
+  async rangeOf(query: string, legendFormat: string, minutes: number): Promise<Series[]> {
+    const end = Date.now() / 1000;
+    const range = { start: String(end - 60 * minutes), end: String(end), step: String(minutes) };
+    const answer = await this.#get(`/api/v1/query_range?${new URLSearchParams({ query, ...range }).toString()}`);
+    const { result } = (answer as { data: { result: RangeResult[] } }).data;
+    return result.map(({ metric, values }) => ({
+      legend: legendFormat.replaceAll(/\{\{(\w+)\}\}/g, (_, label: string) => metric[label] ?? ''),
+      points: values
+        .map(([time, value]): [number, number] => [time, Number(value)])
+        .filter(([, value]) => Number.isFinite(value)),
+    }));
+  }
+
   /** @returns the targets that it cannot scrape, each with the error */
   async failedTargets(): Promise<string[]> {
     const answer = await this.#get('/api/v1/targets');
@@ -80,6 +98,11 @@ export class Prometheus {
     if (!answer.ok) throw new Error(`Prometheus answered ${path} with ${answer.status}: ${await answer.text()}`);
     return answer.json();
   }
+}
+
+interface RangeResult {
+  readonly metric: Readonly<Record<string, string>>;
+  readonly values: readonly [number, string][];
 }
 
 interface ActiveTarget {

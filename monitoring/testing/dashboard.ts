@@ -2,11 +2,12 @@ import { join } from 'node:path';
 import { readManifests } from '../../e2e/bed/objects.js';
 import { MANIFESTS } from '../../e2e/holdfast/manifests.js';
 
-interface Panel {
+export interface Panel {
   readonly id: number;
   readonly type: string;
   readonly title: string;
   readonly gridPos: Readonly<Record<'x' | 'y' | 'w' | 'h', number>>;
+  readonly fieldConfig?: { readonly defaults: { readonly unit?: string } };
   readonly targets?: readonly { readonly expr: string; readonly legendFormat: string }[];
 }
 
@@ -25,9 +26,11 @@ export async function readDashboard(): Promise<Dashboard> {
 /** Each query with its panel, with the variables of the dashboard and of Grafana as they are when everything is chosen. */
 export function queriesOf({ panels }: Dashboard): { panel: string; query: string }[] {
   return panels.flatMap(({ title, targets = [] }) =>
-    targets.map(({ expr }) => ({
-      panel: title,
-      query: expr.replaceAll('$__rate_interval', '1m').replaceAll(/\$\w+/g, '.*'),
-    })),
+    targets.map(({ expr }) => ({ panel: title, query: queryOf(expr) })),
   );
+}
+
+/** A query with the variables of the dashboard and of Grafana as they are when everything is chosen. */
+export function queryOf(expr: string): string {
+  return expr.replaceAll('$__rate_interval', '1m').replaceAll(/\$\w+/g, '.*');
 }
