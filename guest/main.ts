@@ -5,6 +5,8 @@ import type { Component } from '../process/component.js';
 import type { GuestConfig } from '../process/guest-config.js';
 import type { ProcessContext } from '../process/context.js';
 import { Leadership, leaderIdentity } from '../process/leadership.js';
+import { ResponderReconciler } from './responders/reconciler.js';
+import { ServedConditions } from './responders/served-conditions.js';
 import { createViews } from './views.js';
 import { createGuestMetrics } from './metrics.js';
 import type { Reconciler } from './reconciler.js';
@@ -41,8 +43,11 @@ class Guest implements Component {
     this.#events = new EventRecorder({ client, component: NAME, clock, random, log, metrics: metrics.kube });
     const guestMetrics = createGuestMetrics(metrics);
     const views = createViews(this.#context, config);
+    const { informers } = shared;
     this.#reconcilers = [
       new WorkloadReconciler({ views, client, config, clock, events: this.#events, metrics: guestMetrics }),
+      new ResponderReconciler({ views, informers, client, config, events: this.#events }),
+      new ServedConditions({ views, client, clock }),
     ];
     this.#leadership = new Leadership({
       context: this.#context,

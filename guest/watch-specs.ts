@@ -7,6 +7,9 @@ import { IPAM_CLAIMS, VIRTUAL_MACHINES, VIRTUAL_MACHINE_INSTANCES } from '../kub
 import { secretRefOf } from './network-data/request.js';
 import { transformGuestClaim, transformGuestVm, transformGuestVmi } from './transforms.js';
 
+/** Index of claims by the CNI network. */
+export const BY_NETWORK = 'network';
+
 /** Watches with fields that only this process reads, so that other processes do not see their changes. */
 
 /** VMs and VMIs by the `namespace/name` of the Secret in their cloud-init volume. */
@@ -29,7 +32,7 @@ export const GUEST_VMIS: WatchSpec<VirtualMachineInstance> = {
 export const GUEST_CLAIMS: WatchSpec<IPAMClaim> = {
   resource: IPAM_CLAIMS,
   transform: transformGuestClaim,
-  indexes: CLAIM_INDEXES,
+  indexes: { ...CLAIM_INDEXES, [BY_NETWORK]: ({ spec }) => [spec.network] },
   optional: true,
 };
 

@@ -12,6 +12,12 @@ import type { ResourceQuota } from '../api/resource-quota.js';
 import { clusterResource, namespacedResource } from './resource.js';
 
 export const PODS = namespacedResource<Pod>('v1', 'pods', 'Pod');
+export const STATEFUL_SETS = namespacedResource<KubeObject>('apps/v1', 'statefulsets', 'StatefulSet');
+export const POD_DISRUPTION_BUDGETS = namespacedResource<KubeObject>(
+  'policy/v1',
+  'poddisruptionbudgets',
+  'PodDisruptionBudget',
+);
 export const NAMESPACES = clusterResource('v1', 'namespaces', 'Namespace');
 export const RESOURCE_QUOTAS = namespacedResource<ResourceQuota>('v1', 'resourcequotas', 'ResourceQuota');
 export const NODES = clusterResource('v1', 'nodes', 'Node');

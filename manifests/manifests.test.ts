@@ -7,6 +7,12 @@ import { readManifests } from '../e2e/bed/objects.js';
 import { MANIFESTS } from '../e2e/holdfast/manifests.js';
 import { Installation, type Shipped } from './testing/installation.js';
 
+/** By the names of their objects. */
+const OWN_NAMESPACES = [
+  [/^holdfast-agent/, 'holdfast-agents'],
+  [/^holdfast-(responder|guest-responders)/, 'holdfast-responders'],
+] as const;
+
 describe('the manifests', () => {
   let files: string[] = [];
   let shipped: Installation;
@@ -44,11 +50,11 @@ describe('the manifests', () => {
     expect(new Set(keys).size).to.equal(keys.length);
   });
 
-  it('put agents into one namespace and all other namespaced objects into the other, and create both', () => {
+  it('put agents and responders into namespaces of their own and all other namespaced objects into a third, and create them', () => {
     const made = objects.filter(({ kind }) => kind === 'Namespace').map(({ metadata }) => metadata.name);
-    expect(made).to.have.members(['holdfast-system', 'holdfast-agents']);
+    expect(made).to.have.members(['holdfast-system', 'holdfast-agents', 'holdfast-responders']);
     for (const { kind, metadata } of objects.filter((object) => object.metadata.namespace !== undefined)) {
-      const home = metadata.name.startsWith('holdfast-agent') ? 'holdfast-agents' : 'holdfast-system';
+      const home = OWN_NAMESPACES.find(([name]) => name.test(metadata.name))?.[1] ?? 'holdfast-system';
       expect(metadata.namespace, `${kind} ${metadata.name}`).to.equal(home);
     }
   });

@@ -41,7 +41,9 @@ describe('the roles of the manifests', () => {
         // the policy network-data limits these to one type
         const secrets = everywhere.filter(({ resources }) => resources?.includes('secrets')).map(({ verbs }) => verbs);
         expect(secrets).to.deep.equal(process === 'guest' ? [['create', 'patch']] : []);
-        for (const { verbs, resourceNames } of here) {
+        // the name of its own pod, whose image responders get, is not known
+        const named = here.filter(({ resources, verbs }) => `${resources?.join()} ${verbs.join()}` !== 'pods get');
+        for (const { verbs, resourceNames } of named) {
           if (!verbs.includes('create')) expect(resourceNames).to.have.length(1);
           else expect(verbs).to.deep.equal(['create']);
         }

@@ -27,6 +27,7 @@ const PROCESSES = {
   agent: 'cni/agent/main.ts',
   capacity: 'capacity/main.ts',
   guest: 'guest/main.ts',
+  responder: 'guest/responder/main.ts',
 };
 /** Loaded by every process, by holdfast.ts. */
 const EVERY_PROCESS = 'monitoring/serve-metrics.ts';

@@ -7,8 +7,9 @@ import { type Manifest, createAll, readManifests, resourceOf } from '../e2e/bed/
 import { capture } from '../e2e/bed/processes.js';
 import { until } from '../e2e/bed/wait.js';
 import { MANIFESTS } from '../e2e/holdfast/manifests.js';
+import { RESPONDERS_NAMESPACE } from '../api/names.js';
 import { messageOf } from '../kube/errors.js';
-import { ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS } from '../kube/resources.js';
+import { ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS, NAMESPACES } from '../kube/resources.js';
 import { GO_TOOL_TIMEOUT_MS, goTool } from '../test/go-tools.js';
 import { leaseOf } from '../test/lease-objects.js';
 import { CHART, VARIANTS, keyOf, helmTemplate, kustomizeBase, withValues } from './testing/render.js';
@@ -35,18 +36,28 @@ describe('On a kube-apiserver', function () {
     await plane.client.patch(resourceOf(object), { name, namespace }, patch, { dryRun: true });
   }
 
+  /** Without a controller-manager, nobody else ends the deletion of a namespace. */
+  async function endDeletion(): Promise<void> {
+    const path = `/api/v1/namespaces/${RESPONDERS_NAMESPACE}/finalize`;
+    const body = { ...namespaceOf(RESPONDERS_NAMESPACE), spec: { finalizers: [] } };
+    await plane.client.transport.request({ method: 'PUT', path, body });
+  }
+
   it('all objects of all variants are accepted with all their fields', async () => {
     const rendered = Object.values(VARIANTS).flatMap(({ components, values }) => [
       kustomizeBase(components),
       helmTemplate(values),
     ]);
     const objects = new Map((await Promise.all(rendered)).flat().map((object) => [JSON.stringify(object), object]));
-    await createAll(plane.client, [namespaceOf('holdfast-system'), namespaceOf('holdfast-agents')]);
+    await createAll(plane.client, ['holdfast-system', 'holdfast-agents', RESPONDERS_NAMESPACE].map(namespaceOf));
     // the API server refuses a pod without its account
     await createAll(plane.client, [TEST_ACCOUNT]);
     for (const kind of ['SecurityContextConstraints', 'Certificate', 'ServiceMonitor', 'PrometheusRule'])
       await until(`${kind} is served`, () => tryOut(objectOf(kind)).then(() => true));
     for (const object of objects.values()) await tryOut(object).catch((error: unknown) => fail(object, error));
+    // the releases below create it
+    await plane.client.delete(NAMESPACES, { name: RESPONDERS_NAMESPACE });
+    await endDeletion();
 
     function objectOf(kind: string): Manifest {
       return [...objects.values()].find((object) => object.kind === kind)!;
@@ -70,6 +81,10 @@ describe('On a kube-apiserver', function () {
     }
     const install = (release: string, values: object, ...flags: string[]) =>
       withValues(values, (file) => helm('install', release, chart, '--create-namespace', '--values', file, ...flags));
+    const uninstall = async (release: string) => {
+      await helm('uninstall', release);
+      await endDeletion();
+    };
     const agentsIn = (namespace: string) => ({ agent: { namespace } });
     const deployment = (name: string) => ({
       apiVersion: 'apps/v1',
@@ -89,7 +104,7 @@ describe('On a kube-apiserver', function () {
       );
       expect(await find(deployment('holdfast-controller'))).to.have.nested.property('spec.replicas', 3);
 
-      await helm('uninstall', 'holdfast');
+      await uninstall('holdfast');
       expect(await find(deployment('holdfast-controller'))).to.equal(undefined);
       await expectState();
     });
@@ -104,12 +119,12 @@ describe('On a kube-apiserver', function () {
       // Without a controller-manager the first namespace of the agents is never deleted.
       await install('holdfast', agentsIn('agents-2'));
       await expectState();
-      await helm('uninstall', 'holdfast');
+      await uninstall('holdfast');
 
       const refused = await install('other', agentsIn('agents-3')).catch(messageOf);
       expect(refused).to.include('addresspools.ipam.holdfast.dev').and.to.include('release-name');
       await install('other', agentsIn('agents-3'), '--take-ownership');
-      await helm('uninstall', 'other');
+      await uninstall('other');
       await expectState();
       expect((await find(claimCrd!))?.metadata.annotations).to.include(theirs);
     });

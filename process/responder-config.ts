@@ -25,15 +25,22 @@ const {
   ...COMMON
 } = COMMON_SETTINGS;
 
-/** The same as of ipam, but not below the time in which watches show that they are current. */
-export const RESPONDER_STALENESS: Setting<number> = {
-  ...IPAM_SETTINGS.maxStalenessMs,
-  parse: duration(5_000, 3_600_000),
+/** Below it, watches cannot show in time that they are current. */
+export const MIN_RESPONDER_STALENESS_MS = 5_000;
+
+/** The name of the pod of a process, which its manifest sets. */
+export const POD_NAME: Omit<Setting<string | undefined>, 'defaultValue'> & { parse: (text: string) => string } = {
+  flag: 'pod-name',
+  placeholder: 'name',
+  description: 'name of the pod of this process',
+  defaultText: 'none',
+  alternativeVariable: 'POD_NAME',
+  parse: parseObjectName,
 };
 
 export const RESPONDER_SETTINGS: Settings<ResponderConfig> = {
   ...COMMON,
-  maxStalenessMs: RESPONDER_STALENESS,
+  maxStalenessMs: { ...IPAM_SETTINGS.maxStalenessMs, parse: duration(MIN_RESPONDER_STALENESS_MS, 3_600_000) },
   pool: {
     flag: 'pool',
     placeholder: 'name',
@@ -43,16 +50,7 @@ export const RESPONDER_SETTINGS: Settings<ResponderConfig> = {
     isRequired: true,
     parse: parseObjectName,
   },
-  podName: {
-    flag: 'pod-name',
-    placeholder: 'name',
-    description: 'name of the pod, and of the IPAMClaim with its addresses',
-    defaultValue: '',
-    defaultText: 'none, required',
-    isRequired: true,
-    alternativeVariable: 'POD_NAME',
-    parse: parseObjectName,
-  },
+  podName: { ...POD_NAME, isRequired: true, defaultValue: '' },
   packetSocket: {
     flag: 'packet-socket',
     placeholder: 'file',

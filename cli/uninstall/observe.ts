@@ -3,9 +3,9 @@ import type { AddressLease } from '../../api/address-lease.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { HOLDFAST_IPAM, readIpamDelegation } from '../../api/ipam-delegation.js';
 import { type KubeObject, type ObjectMeta, isBeingDeleted, objectKey } from '../../api/meta.js';
-import { CLAIM_OWNER_UID } from '../../api/names.js';
+import { CLAIM_OWNER_UID, RESPONDERS_NAMESPACE } from '../../api/names.js';
 import type { NetworkAttachmentDefinition } from '../../api/network-attachment.js';
-import { type Pod, isTerminal } from '../../api/pod.js';
+import { isTerminal } from '../../api/pod.js';
 import type { Client, ListOptions } from '../../kube/client.js';
 import { isForbidden, isNotFound } from '../../kube/errors.js';
 import {
@@ -43,7 +43,7 @@ export const INSTALLED = 'app.kubernetes.io/name=holdfast';
 /** Objects of other software may have the label too. */
 const OWN_NAME = /^holdfast(-|$)/;
 /** Those of the shipped manifests. */
-export const DEFAULT_NAMESPACES: readonly string[] = ['holdfast-system', 'holdfast-agents'];
+export const DEFAULT_NAMESPACES: readonly string[] = ['holdfast-system', 'holdfast-agents', RESPONDERS_NAMESPACE];
 /** What `helm test` creates in the namespace `default`. */
 const TEST = { namespace: 'default', name: 'holdfast-test', kinds: [ROLES, ROLE_BINDINGS] as readonly Resource[] };
 /** What keeps a namespace, except pods. */
@@ -111,14 +111,15 @@ export async function findForeignContent(client: Reader, namespace: string): Pro
   const pods = await listExisting(
     client,
     PODS,
-    (pod) => (isTerminal(pod) || isOwnPod(pod) ? [] : [pod.metadata.name]),
+    (pod) => (isTerminal(pod) || isInstalled(pod) ? [] : [pod.metadata.name]),
     { namespace },
   );
   const [pod] = pods.flat();
   if (pod !== undefined) return `Pod ${pod}`;
   for (const resource of FOREIGN_KINDS) {
     const { items } = await read(resource, () => client.list(resource, { namespace, metadataOnly: true }));
-    if (items[0] !== undefined) return `${resource.kind} ${items[0].metadata.name}`;
+    const foreign = items.find((item) => !isInstalled(item));
+    if (foreign !== undefined) return `${resource.kind} ${foreign.metadata.name}`;
   }
   return undefined;
 }
@@ -199,7 +200,7 @@ async function listInstalled(
   return lists.flat().filter(({ metadata }) => (metadata.ownerReferences ?? []).length === 0);
 }
 
-function isOwnPod({ metadata: { name, labels } }: Pod): boolean {
+function isInstalled({ metadata: { name, labels } }: KubeObject): boolean {
   return OWN_NAME.test(name) && labels?.['app.kubernetes.io/name'] === 'holdfast';
 }
 

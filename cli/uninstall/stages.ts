@@ -5,10 +5,13 @@ import {
   ADDRESS_LEASES,
   ADDRESS_POOLS,
   CONFIG_MAPS,
+  IPAM_CLAIMS,
   MUTATING_WEBHOOK_CONFIGURATIONS,
   NAMESPACES,
   PODS,
+  POD_DISRUPTION_BUDGETS,
   SECRETS,
+  STATEFUL_SETS,
   VALIDATING_WEBHOOK_CONFIGURATIONS,
 } from '../../kube/resources.js';
 import { type Resource, clusterResource, namespacedResource } from '../../kube/resource.js';
@@ -60,6 +63,7 @@ export interface Stage {
  * - Agents first: without them no pod gets an address while the webhook and the policies that protect claims disappear. Pods that end
  *   write pending deletes.
  * - Webhook configurations before the processes that serve them: otherwise launchers would be refused.
+ * - Responders after the process that would create them again, and their claims after them: something uses the addresses until then.
  * - Policies after the processes, because they protect claims. Before their ConfigMap, without which they deny.
  * - Rights after the processes: a process without rights only fails.
  * - ClusterRoleBindings last: they tell the namespaces of the installation. Without their ClusterRoles they grant nothing.
@@ -76,7 +80,10 @@ export const STAGES: readonly Stage[] = [
     // a failed `helm test` leaves a pod without a workload
     kinds: [namespacedResource('apps/v1', 'deployments', 'Deployment'), PODS],
     then: 'pods-gone',
+    podLabels: 'app.kubernetes.io/component!=responder',
   },
+  { title: 'responders', kinds: [STATEFUL_SETS], then: 'pods-gone' },
+  { title: 'claims of responders', kinds: [IPAM_CLAIMS] },
   { title: 'admission policies', kinds: POLICY_KINDS, then: 'settled' },
   {
     title: 'rights, services and settings',
@@ -86,7 +93,7 @@ export const STAGES: readonly Stage[] = [
       namespacedResource(MONITORING, 'prometheusrules', 'PrometheusRule'),
       namespacedResource('cert-manager.io/v1', 'certificates', 'Certificate'),
       namespacedResource('cert-manager.io/v1', 'issuers', 'Issuer'),
-      namespacedResource('policy/v1', 'poddisruptionbudgets', 'PodDisruptionBudget'),
+      POD_DISRUPTION_BUDGETS,
       namespacedResource('networking.k8s.io/v1', 'networkpolicies', 'NetworkPolicy'),
       namespacedResource('v1', 'resourcequotas', 'ResourceQuota'),
       namespacedResource('v1', 'services', 'Service'),

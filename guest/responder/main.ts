@@ -8,7 +8,7 @@ import { PeriodicTask } from '../../process/periodic-task.js';
 import type { ResponderConfig } from '../../process/responder-config.js';
 import { responderNames } from '../responders/objects.js';
 import { freshForMs } from './freshness.js';
-import { findGuests } from './guests.js';
+import { findGuests } from '../running-guests.js';
 import { type Responder, helperConfig } from './helper-config.js';
 import { leasedAddresses } from '../leased-addresses.js';
 import { createResponderMetrics } from './metrics.js';

@@ -5,8 +5,7 @@ import { type LeaseRecord, readLease } from '../../ipam/core/lease.js';
 import type { InformerRegistry, WatchSpec } from '../../kube/informers.js';
 import { ADDRESS_LEASES } from '../../kube/resources.js';
 import type { ResponderConfig } from '../../process/responder-config.js';
-import { GUEST_VMIS } from '../watch-specs.js';
-import { BY_NETWORK } from './guests.js';
+import { BY_NETWORK, GUEST_VMIS } from '../watch-specs.js';
 
 /** Watches end so often within the time for which the table may be used: each end shows that nothing was missed until the watch began. */
 const WATCHES_PER_STALENESS = 2.5;

@@ -33,8 +33,6 @@ const USER = 1000;
 /** What the pods of all responders have in common. */
 export interface ResponderSettings {
   readonly namespace: string;
-  /** Where Holdfast's other processes run. */
-  readonly systemNamespace: string;
   readonly image: string;
   readonly imagePullPolicy?: string;
   readonly imagePullSecrets?: readonly { readonly name: string }[];
@@ -144,7 +142,7 @@ function podSpec(pool: Pool, labels: object, settings: ResponderSettings): objec
 
 /** Reads the cluster, and gives the table to the other container. It has no capability. */
 function tableContainer(pool: Pool, settings: ResponderSettings) {
-  const { image, imagePullPolicy, systemNamespace, maxStalenessMs, logLevel } = settings;
+  const { image, imagePullPolicy, maxStalenessMs, logLevel } = settings;
   return {
     name: 'table',
     image,
@@ -152,7 +150,6 @@ function tableContainer(pool: Pool, settings: ResponderSettings) {
     args: [
       'responder',
       `--pool=${pool.name}`,
-      `--policies-namespace=${systemNamespace}`,
       `--packet-socket=${SOCKET}`,
       `--max-staleness=${maxStalenessMs}ms`,
       `--log-level=${logLevel}`,

@@ -1,15 +1,16 @@
 import { expect } from 'chai';
-import type { VirtualMachineInstance } from '../../api/kubevirt.js';
-import { CLAIM_GUEST_MAC, DEFAULT_ROUTE_ANNOTATION } from '../../api/names.js';
-import type { IPAMClaim } from '../../api/ipam-claim.js';
-import { CLAIM_INDEXES } from '../../cluster/indexes.js';
-import { Cache } from '../../kube/cache.js';
-import { adminPool, nad } from '../../test/pool-objects.js';
-import { claim, vmReference, vmi } from '../../test/workload-objects.js';
-import type { ParsedNad } from '../../cluster/transforms.js';
-import type { AddressPool } from '../../api/address-pool.js';
-import { PoolDirectory } from '../../ipam/directory/directory.js';
-import { type GuestCaches, BY_NETWORK, findGuests } from './guests.js';
+import type { VirtualMachineInstance } from '../api/kubevirt.js';
+import { CLAIM_GUEST_MAC, DEFAULT_ROUTE_ANNOTATION } from '../api/names.js';
+import type { IPAMClaim } from '../api/ipam-claim.js';
+import { CLAIM_INDEXES } from '../cluster/indexes.js';
+import { Cache } from '../kube/cache.js';
+import { adminPool, nad } from '../test/pool-objects.js';
+import { claim, vmReference, vmi } from '../test/workload-objects.js';
+import type { ParsedNad } from '../cluster/transforms.js';
+import type { AddressPool } from '../api/address-pool.js';
+import { PoolDirectory } from '../ipam/directory/directory.js';
+import { BY_NETWORK } from './watch-specs.js';
+import { type GuestCaches, findGuests } from './running-guests.js';
 
 const MAC = '02:00:00:00:00:0a';
 const OTHER = '02:00:00:00:00:0b';

@@ -1,19 +1,17 @@
-import { type IPAMClaim, claimGuestMacOf, claimOwnerOf, claimVmNetworkOf } from '../../api/ipam-claim.js';
-import { type VirtualMachineInstance, hasEnded, isReportedBy } from '../../api/kubevirt.js';
-import { parseMac } from '../../api/mac-address.js';
-import { joinKey, objectKey } from '../../api/meta.js';
-import { DEFAULT_ROUTE_ANNOTATION } from '../../api/names.js';
-import { ownerOfVmi } from '../../api/vm-claims.js';
-import type { ParsedNad } from '../../cluster/transforms.js';
-import type { Pool } from '../../ipam/core/pool.js';
-import type { Lister } from '../../kube/cache.js';
-import { type GuestListers, CachedGuestView } from '../cached-view.js';
-import { chooseDefaultRoute } from '../default-route.js';
-import { type GuestInterface, guestInterfacesOf, routeCandidates } from '../interfaces.js';
-import { macOwners } from '../mac-owners.js';
-
-/** Index of claims by the CNI network. */
-export const BY_NETWORK = 'network';
+import { type IPAMClaim, claimGuestMacOf, claimOwnerOf, claimVmNetworkOf } from '../api/ipam-claim.js';
+import { type VirtualMachineInstance, hasEnded, isReportedBy } from '../api/kubevirt.js';
+import { parseMac } from '../api/mac-address.js';
+import { joinKey, objectKey } from '../api/meta.js';
+import { DEFAULT_ROUTE_ANNOTATION } from '../api/names.js';
+import { ownerOfVmi } from '../api/vm-claims.js';
+import type { ParsedNad } from '../cluster/transforms.js';
+import type { Pool } from '../ipam/core/pool.js';
+import type { Lister } from '../kube/cache.js';
+import { type GuestListers, CachedGuestView } from './cached-view.js';
+import { chooseDefaultRoute } from './default-route.js';
+import { type GuestInterface, guestInterfacesOf, routeCandidates } from './interfaces.js';
+import { macOwners } from './mac-owners.js';
+import { BY_NETWORK } from './watch-specs.js';
 
 export interface GuestCaches extends GuestListers {
   /** With the index {@link BY_NETWORK}. */

@@ -1,0 +1,135 @@
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import { describeValue } from '../../api/json.js';
+import { type KubeObject, isBeingDeleted } from '../../api/meta.js';
+import { EventReason, IPS_ALLOCATED, RESPONDER_CONTENT_ANNOTATION } from '../../api/names.js';
+import type { ParsedNad } from '../../cluster/transforms.js';
+import type { Pool } from '../../ipam/core/pool.js';
+import {
+  type PodDisruptionBudget,
+  type ResponderSettings,
+  type StatefulSet,
+  isServerClaim,
+  responderBudget,
+  responderNames,
+  responderSet,
+  responderSetName,
+  serverClaim,
+} from './objects.js';
+
+/** All input of a plan. Objects are those in the responders' namespace. */
+export interface ObservedResponders {
+  /** Administrators' pools that serve and have `spec.guest.dhcp`, oldest first. */
+  readonly pools: readonly Pool[];
+  /** The UIDs of pools that cannot be read now: their responders stay as they are. */
+  readonly unreadable: readonly string[];
+  /** By name. */
+  readonly nads: ReadonlyMap<string, ParsedNad>;
+  readonly sets: readonly KubeObject[];
+  readonly budgets: readonly KubeObject[];
+  readonly claims: readonly IPAMClaim[];
+  readonly pods: readonly KubeObject[];
+  readonly settings: ResponderSettings;
+  /** How many pools may have responders. */
+  readonly maxPools: number;
+}
+
+export type ResponderAction =
+  | { readonly kind: 'create-set'; readonly set: StatefulSet }
+  | { readonly kind: 'update-set'; readonly set: StatefulSet; readonly uid: string | undefined }
+  | { readonly kind: 'create-budget'; readonly budget: PodDisruptionBudget }
+  | { readonly kind: 'create-claim'; readonly claim: IPAMClaim }
+  | { readonly kind: 'delete-set' | 'delete-budget' | 'delete-claim'; readonly object: KubeObject }
+  | { readonly kind: 'report'; readonly pool: Pool; readonly reason: EventReason; readonly message: string };
+
+/** Plans the responders of all pools. Pure. */
+export function planResponders(observed: ObservedResponders): ResponderAction[] {
+  const { pools, maxPools, unreadable } = observed;
+  const served = pools.slice(0, maxPools);
+  const kept = new Set([...served, ...unreadable.map((uid) => ({ uid }))].map(responderSetName));
+  return [
+    ...served.flatMap((pool) => planPool(pool, observed)),
+    ...pools.slice(maxPools).map((pool) => report(pool, EventReason.ResponderLimit, limitMessage(pool, maxPools))),
+    ...planRemovals(kept, observed),
+  ];
+}
+
+function planPool(pool: Pool, observed: ObservedResponders): ResponderAction[] {
+  const { settings, sets, budgets, claims } = observed;
+  const { attachment = '' } = pool.guest ?? {};
+  const problem = attachmentProblem(pool, attachment, observed);
+  // responders that run have their network already
+  if (problem !== undefined) return [report(pool, EventReason.ResponderAttachmentInvalid, problem)];
+  const set = responderSet(pool, attachment, settings);
+  const { name } = set.metadata;
+  const names = responderNames(name);
+  const missing = names.filter((each) => !claims.some(({ metadata }) => metadata.name === each));
+  const existing = sets.find((each) => each.metadata.name === name);
+  const hasBudget = budgets.some(({ metadata }) => metadata.name === name);
+  return [
+    ...missing.map((each): ResponderAction => ({
+      kind: 'create-claim',
+      claim: serverClaim(each, pool, settings.namespace),
+    })),
+    ...planSet(set, existing),
+    ...(hasBudget ? [] : [{ kind: 'create-budget', budget: responderBudget(set) } as const]),
+    ...claims.filter(({ metadata }) => names.includes(metadata.name)).flatMap((claim) => reportClaim(pool, claim)),
+  ];
+}
+
+function planSet(set: StatefulSet, existing: KubeObject | undefined): ResponderAction[] {
+  if (existing === undefined) return [{ kind: 'create-set', set }];
+  if (isBeingDeleted(existing) || contentOf(existing) === contentOf(set)) return [];
+  return [{ kind: 'update-set', set, uid: existing.metadata.uid }];
+}
+
+/** Without an IPv4 address, a responder still answers DHCPv6 and router solicitations. */
+function reportClaim(pool: Pool, { metadata, status }: IPAMClaim): ResponderAction[] {
+  const failed = status?.conditions?.find(({ type, status: value }) => type === IPS_ALLOCATED && value === 'False');
+  if (failed === undefined || !pool.families.includes(4)) return [];
+  const message = `Responder ${metadata.name} answers no DHCPv4, because it has no address: ${failed.message}`;
+  return [report(pool, EventReason.ResponderWithoutAddress, message)];
+}
+
+function attachmentProblem(pool: Pool, attachment: string, observed: ObservedResponders): string | undefined {
+  const { namespace } = observed.settings;
+  const key = `${namespace}/${attachment}`;
+  const subject = `No responders run for AddressPool ${pool.name}: NetworkAttachmentDefinition ${key}, which spec.guest.attachment names,`;
+  const nad = observed.nads.get(key);
+  if (nad === undefined) return `${subject} does not exist: create it`;
+  if (!nad.config.ok) return `${subject} is invalid: ${nad.config.problem.field} ${nad.config.problem.message}`;
+  const { name } = nad.config.network;
+  if (name !== pool.network)
+    return `${subject} is for network ${describeValue(name)}, not ${describeValue(pool.network)}`;
+  if (nad.delivery.kind === 'cni')
+    return `${subject} has an ipam, so the kernel would answer for the addresses: remove it`;
+  return nad.delivery.kind === 'none' ? `${subject} cannot attach them: ${nad.delivery.why}` : undefined;
+}
+
+/** Addresses become free when nothing on the network uses them any more: claims go after the pods. */
+function planRemovals(kept: ReadonlySet<string>, observed: ObservedResponders): ResponderAction[] {
+  const { sets, budgets, claims, pods } = observed;
+  const isKept = ({ metadata }: KubeObject) => kept.has(metadata.name);
+  const isUsed = (claim: KubeObject) =>
+    pods.some(({ metadata }) => metadata.name === claim.metadata.name) ||
+    sets.some(({ metadata }) => claim.metadata.name.startsWith(`${metadata.name}-`));
+  const neededNames = new Set([...kept].flatMap(responderNames));
+  return [
+    ...sets.filter((set) => !isKept(set)).map((object) => ({ kind: 'delete-set', object }) as const),
+    ...budgets.filter((budget) => !isKept(budget)).map((object) => ({ kind: 'delete-budget', object }) as const),
+    ...claims
+      .filter((claim) => isServerClaim(claim) && !neededNames.has(claim.metadata.name) && !isUsed(claim))
+      .map((object) => ({ kind: 'delete-claim', object }) as const),
+  ].filter(({ object }) => !isBeingDeleted(object));
+}
+
+function limitMessage({ name }: Pool, maxPools: number): string {
+  return `No responders run for AddressPool ${name}: ${maxPools} older pools have them (guest flag --max-responder-pools). Raise the limit`;
+}
+
+function report(pool: Pool, reason: EventReason, message: string): ResponderAction {
+  return { kind: 'report', pool, reason, message };
+}
+
+function contentOf({ metadata }: KubeObject): string | undefined {
+  return metadata.annotations?.[RESPONDER_CONTENT_ANNOTATION];
+}

@@ -1,0 +1,148 @@
+import { expect } from 'chai';
+import type { KubeObject } from '../../api/meta.js';
+import { CLAIM_INDEXES } from '../../cluster/indexes.js';
+import { PoolDirectory } from '../../ipam/directory/directory.js';
+import { Cache } from '../../kube/cache.js';
+import { Client } from '../../kube/client.js';
+import type { WatchSpec } from '../../kube/informers.js';
+import { resourcePath } from '../../kube/resource.js';
+import type { GuestConfig } from '../../process/guest-config.js';
+import { MemoryApi } from '../../test/memory-api.js';
+import { adminPool, cacheOf, nad } from '../../test/pool-objects.js';
+import type { GuestViews } from '../views.js';
+import { ResponderReconciler } from './reconciler.js';
+
+const NAMESPACE = 'holdfast-responders';
+const PLURAL = /ipamclaims|statefulsets|poddisruptionbudgets|pods/;
+const GUEST = { attachment: 'blue', dhcp: {} };
+
+/** The reconciler on an API server in memory, with pool blue. */
+class Bench {
+  readonly api = new MemoryApi();
+  readonly caches = new Map<string, Cache<KubeObject>>();
+  readonly pools = cacheOf([adminPool('blue', { guest: GUEST })]);
+  readonly events: string[] = [];
+  readonly #sync;
+
+  constructor(config: Partial<GuestConfig> = { responderImage: 'holdfast:1' }) {
+    const networks = cacheOf([nad(`${NAMESPACE}/blue`, { name: 'blue', type: 'bridge' })]);
+    const directory = new PoolDirectory({ pools: this.pools, networks });
+    const claims = new Cache(CLAIM_INDEXES);
+    const views = {
+      watched: { pools: { cache: this.pools }, networks: { cache: networks }, claims: { cache: claims } },
+      directory,
+    };
+    const informers = {
+      get: ({ resource }: WatchSpec<KubeObject>) => {
+        const cache = new Cache<KubeObject>();
+        this.caches.set(resource.plural, cache);
+        return { cache };
+      },
+    };
+    const reconciler = new ResponderReconciler({
+      // only the caches are used here
+      views: views as unknown as GuestViews,
+      informers: informers as never,
+      client: new Client(this.api),
+      config: {
+        namespace: 'holdfast-system',
+        maxResponderPools: 32,
+        maxStalenessMs: 500,
+        logLevel: 'info',
+        ...config,
+      } as GuestConfig,
+      events: { event: (_subject, _type, reason) => this.events.push(reason) },
+    });
+    this.#sync = reconciler.createSync();
+  }
+
+  async sync(): Promise<void> {
+    await this.#sync('responders', new AbortController().signal);
+  }
+
+  /** `<method> <plural>` of each request. */
+  requests(): string[] {
+    return this.api.requests.map(({ method, path }) => `${method} ${PLURAL.exec(path)?.[0] ?? path}`);
+  }
+
+  set(): KubeObject | undefined {
+    return [...this.api.objects.values()].find(({ kind }) => kind === 'StatefulSet');
+  }
+}
+
+describe('the reconciler of responders', () => {
+  it('creates claims, StatefulSet and disruption budget', async () => {
+    const bench = new Bench();
+    await bench.sync();
+    expect(bench.requests()).to.deep.equal([
+      'POST ipamclaims',
+      'POST ipamclaims',
+      'POST statefulsets',
+      'POST poddisruptionbudgets',
+    ]);
+    const text = JSON.stringify(bench.set());
+    expect(text).to.include('"image":"holdfast:1"');
+    expect(text, 'less would never count as current').to.include('--max-staleness=5000ms');
+  });
+
+  it('continues if objects exist that the caches do not show yet', async () => {
+    const bench = new Bench();
+    await bench.sync();
+    await bench.sync();
+    expect(bench.requests()).to.have.length(8);
+  });
+
+  it('replaces the template of a StatefulSet that was written otherwise', async () => {
+    const bench = new Bench();
+    await bench.sync();
+    const set = bench.set();
+    if (set === undefined) throw new Error('no set');
+    set.metadata.uid = 'set-uid';
+    bench.caches.get('statefulsets')?.set({ metadata: { ...set.metadata, annotations: {} } });
+    bench.api.requests.length = 0;
+    await bench.sync();
+    expect(bench.requests()).to.include('PATCH statefulsets');
+    expect(bench.set()).to.deep.include({ spec: (set as unknown as { spec: object }).spec });
+  });
+
+  it('deletes the objects of a pool that is gone', async () => {
+    const bench = new Bench();
+    await bench.sync();
+    for (const object of bench.api.objects.values())
+      bench.caches.get(object.kind === 'StatefulSet' ? 'statefulsets' : 'none')?.set(object);
+    bench.pools.delete('blue');
+    bench.api.requests.length = 0;
+    await new Promise(setImmediate);
+    await bench.sync();
+    expect(bench.requests()).to.deep.equal(['DELETE statefulsets']);
+  });
+
+  it('uses the image and the pull secrets of its own pod', async () => {
+    const bench = new Bench({ podName: 'guest-1' });
+    const spec = {
+      containers: [{ image: 'holdfast:2', imagePullPolicy: 'Always' }],
+      imagePullSecrets: [{ name: 'pull' }],
+    };
+    const pod = { metadata: { name: 'guest-1', namespace: 'holdfast-system' }, spec };
+    bench.api.objects.set(
+      resourcePath({ group: '', version: 'v1', plural: 'pods', kind: 'Pod', namespaced: true }, pod.metadata),
+      pod,
+    );
+    await bench.sync();
+    const text = JSON.stringify(bench.set());
+    expect(text).to.include('"image":"holdfast:2","imagePullPolicy":"Always"');
+    expect(text).to.include('"imagePullSecrets":[{"name":"pull"}]');
+  });
+
+  it('says which flag is missing if it has no pod', async () => {
+    const error: unknown = await new Bench({}).sync().catch((reason: unknown) => reason);
+    expect(String(error)).to.include('--responder-image');
+  });
+
+  it('asks for nothing in a cluster without responders', async () => {
+    const bench = new Bench({});
+    bench.pools.delete('blue');
+    await bench.sync();
+    expect(bench.requests()).to.deep.equal([]);
+  });
+});
