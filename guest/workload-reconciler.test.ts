@@ -239,6 +239,16 @@ describe('the reconciler of workloads', () => {
     expect(world.condition(NETWORK_DATA_WRITTEN)).to.include({ status: 'True' });
   });
 
+  it('writes a Secret that very many VMs name for none of them', async () => {
+    for (let index = 0; index < 16; index++) world.addVm(`copy-${index}`, { uid: `copy-${index}` });
+    await sync();
+    expect(world.secrets.size).to.equal(0);
+    expect(world.condition(NETWORK_DATA_WRITTEN)).to.include({
+      reason: 'SecretShared',
+      message: 'More than 16 VMs name Secret net: name another Secret',
+    });
+  });
+
   it('removes the condition when the VM opts out', async () => {
     await sync();
     world.addVm('vm1', { annotation: '' });

@@ -28,7 +28,7 @@ import { CachedGuestView } from './cached-view.js';
 import { type GuestInterface, guestInterfacesOf } from './interfaces.js';
 import type { GuestMetrics } from './metrics.js';
 import { networkDataCondition } from './network-data/conditions.js';
-import { NetworkData } from './network-data/reconciler.js';
+import { MAX_SECRET_USERS, NetworkData } from './network-data/reconciler.js';
 import { type ObservedWorkload, observeWorkload } from './observed-workload.js';
 import type { Reconciler } from './reconciler.js';
 import { type GuestReport, GuestReports } from './report/guest-reports.js';
@@ -194,7 +194,9 @@ export class WorkloadReconciler implements Reconciler {
 
   /** Returns the workloads that name the same Secret as an object: one of them may have it when the object has changed. */
   #usersOf(object: VirtualMachine | VirtualMachineInstance): string[] {
-    return secretKeysOf(object).flatMap((secret) => this.#keysOfSecret(secret));
+    const users = secretKeysOf(object).flatMap((secret) => this.#keysOfSecret(secret));
+    // of more of them, none depends on the others
+    return users.length > MAX_SECRET_USERS + 1 ? [] : users;
   }
 
   #keysOfNetworks(networks: ReadonlySet<string>): string[] {

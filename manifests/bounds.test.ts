@@ -21,6 +21,7 @@ import { NETWORK_STATUS_ANNOTATION } from '../api/names.js';
 import { MAX_NETWORK_ELEMENTS } from '../api/network-selection.js';
 import type { Pod } from '../api/pod.js';
 import { readManifests } from '../e2e/bed/objects.js';
+import { MAX_SECRET_USERS } from '../guest/network-data/reconciler.js';
 import { addressesOf, reportedInterfacesOf } from '../ipam/claims/reported-interfaces.js';
 import { MANIFESTS } from '../e2e/holdfast/manifests.js';
 import type { StructuralSchema } from './testing/kind-shape.js';
@@ -93,6 +94,7 @@ describe('the bounds of a pool in the code', () => {
       reportedAddressesRead(),
       MAX_GUEST_TEXT_LENGTH,
       MAX_NETWORK_DATA_LENGTH,
+      MAX_SECRET_USERS,
       MAX_REPORTED_ADDRESSES,
       MAX_APPLIED_COPY_LENGTH,
       MAX_VM_NETWORKS,

@@ -15,6 +15,8 @@ import { type NetworkDataInput, networkDataOf } from './plan.js';
 import { type NetworkDataRequest, networkDataRequest } from './request.js';
 import { writeSecret } from './secret.js';
 
+/** Workloads that may name one Secret, so that its owner can be found. A Secret of more is written for none of them. */
+export const MAX_SECRET_USERS = 16;
 /** Leases of a VM that are read at the same time. */
 const CONCURRENT_READS = 8;
 /** Until leases are read again. */
@@ -57,11 +59,8 @@ export class NetworkData {
     if (request.kind === 'none') return { outcome: request };
     if (request.kind === 'refused') return refused(request);
     const { name, format } = request;
-    const earlier = this.#earlierUser(workload, name);
-    if (earlier !== undefined) {
-      const message = `Secret ${name} has the network data of VM ${describeValue(earlier.owner.name)}: name another Secret`;
-      return refused({ reason: 'SecretShared', message });
-    }
+    const shared = this.#sharingProblem(workload, name);
+    if (shared !== undefined) return refused({ reason: 'SecretShared', message: `${shared}: name another Secret` });
     const { defaultRoute } = workload;
     const input = { interfaces, defaultRoute, format, addressesOf: shownAddresses };
     const plan = networkDataOf(input);
@@ -113,12 +112,14 @@ export class NetworkData {
   }
 
   /** The oldest of the VMs that name a Secret has it. */
-  #earlierUser(workload: ObservedWorkload, secret: string): ObservedWorkload | undefined {
-    const users = this.#deps.usersOf(workload.namespace, secret).toSorted(byAge);
-    for (const user of users) {
+  #sharingProblem(workload: ObservedWorkload, secret: string): string | undefined {
+    const users = this.#deps.usersOf(workload.namespace, secret);
+    if (users.length > MAX_SECRET_USERS) return `More than ${MAX_SECRET_USERS} VMs name Secret ${secret}`;
+    for (const user of users.toSorted(byAge)) {
       if (user.owner.uid === workload.owner.uid) return undefined;
       const request = requestOf(user, this.#deps.interfacesOf(user));
-      if (request.kind === 'secret' && request.name === secret) return user;
+      if (request.kind === 'secret' && request.name === secret)
+        return `Secret ${secret} has the network data of VM ${describeValue(user.owner.name)}`;
     }
     return undefined;
   }
