@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { cachedFolder } from '../cache.js';
 import { capture } from '../processes.js';
 import type { LastingCommand, RunningCommand, Wire, WireLocation } from './wire.js';
-import { untilValue } from '../wait.js';
+import { until, untilValue } from '../wait.js';
 
 const PACKAGES = ['busybox', 'isc-dhcp-client', 'dhcpcd-base', 'wide-dhcpv6-client', 'libfl2', 'ndisc6'] as const;
 /** Part of the cached folder's name: other packages make another folder. */
@@ -71,7 +71,7 @@ export class DhcpClients {
     return name !== 'systemd-networkd' || existsSync(NETWORKD);
   }
 
-  /** Starts a client on an interface of a guest, which it sets up. */
+  /** Starts a client on an interface of a guest, which it sets up. dhcp6c reports no lease, only the address shows it. */
   async start(
     wire: Wire,
     guest: WireLocation,
@@ -81,9 +81,13 @@ export class DhcpClients {
     return new RunningClient(await wire.start(guest, this.#command(this.#scriptOf(name, interfaceName))));
   }
 
-  /** Sends a router solicitation, and waits for the first answer. @returns what rdisc6 prints about it */
+  /** Sends up to six router solicitations, one a second. @returns what rdisc6 prints about the first answer */
   async solicitRouter(wire: Wire, guest: WireLocation, interfaceName = 'eth0'): Promise<string> {
-    const args = ['--single', '--wait', '1000', interfaceName];
+    await until(`${guest} to have a link-local address`, async () => {
+      const device = (await wire.interfaces(guest)).find(({ name }) => name === interfaceName);
+      return device?.addresses.some(({ linkLocal, tentative }) => linkLocal && !tentative);
+    });
+    const args = ['--single', '--retry', '6', '--wait', '1000', interfaceName];
     const { stdout, stderr } = await wire.run(guest, { command: join(this.#root, 'bin', 'rdisc6'), args });
     return stdout + stderr;
   }
@@ -121,7 +125,7 @@ export class DhcpClients {
             -c $SCRIPTS/dhcpcd.sh ${device}`;
       case 'dhcp6c':
         return `${up}mkdir -p /var/lib/dhcpv6
-          printf '%s\\n' "${DHCP6C_CONFIG.replaceAll('DEVICE', device)}" > /run/dhcp6c.conf
+          printf '%s\\n' '${DHCP6C_CONFIG.replaceAll('DEVICE', device)}' > /run/dhcp6c.conf
           exec $ROOT/usr/sbin/dhcp6c -f -d -c /run/dhcp6c.conf ${device}`;
       case 'systemd-networkd':
         return networkdScript(device);
@@ -137,7 +141,7 @@ const DHCPCD_CONFIG = `noarp
 option classless_static_routes, domain_name_servers, domain_search, interface_mtu, ntp_servers
 option dhcp6_name_servers, dhcp6_domain_search`;
 
-const DHCP6C_CONFIG = `interface DEVICE { send ia-na 1; request domain-name-servers; script \\"$SCRIPTS/dhcp6c.sh\\"; };
+const DHCP6C_CONFIG = `interface DEVICE { send ia-na 1; };
 id-assoc na 1 { };`;
 
 /** networkd has no script for leases: it writes them into a file, which is printed when it changes. */

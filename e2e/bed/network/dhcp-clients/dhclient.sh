@@ -17,7 +17,11 @@ classless_routes() {
   done
 }
 case $reason in
-PREINIT | PREINIT6) ip link set "$interface" up ;;
+PREINIT) ip link set "$interface" up ;;
+PREINIT6)
+  ip link set "$interface" up
+  until ip -6 address show dev "$interface" scope link -tentative | grep -q inet6; do sleep 0.1; done
+  ;;
 BOUND | RENEW | REBIND | REBOOT)
   ip -4 address replace "$new_ip_address/$new_subnet_mask" dev "$interface"
   ip -4 route flush dev "$interface" proto dhcp
