@@ -12,7 +12,7 @@ import { LEASES } from '../../kube/leader-election.js';
 import { SteppedClock } from '../faults/stepped-clock.js';
 import { LoadBalancer } from './load-balancer.js';
 
-export type Role = Exclude<ProcessName, 'all'>;
+export type Role = Exclude<ProcessName, 'all' | 'guest'>;
 export type ElectedRole = 'controller' | 'ipam' | 'capacity';
 
 const NODES = 3;

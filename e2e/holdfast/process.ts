@@ -8,7 +8,7 @@ import { AGENTS_NAMESPACE, HOLDFAST_NAMESPACE, type ServicePorts } from './insta
 import { CURRENT_RELEASE, executableOf, knownArgs, type Release } from './release.js';
 
 /** `all`: all in one process, with the rights of a cluster administrator. */
-export type ProcessName = 'controller' | 'webhook' | 'ipam' | 'agent' | 'capacity' | 'all';
+export type ProcessName = 'controller' | 'webhook' | 'ipam' | 'agent' | 'capacity' | 'guest' | 'all';
 
 /** Shorter than the defaults, because tests wait for cool-downs, leak collection and timeouts. */
 const QUICK: readonly string[] = ['--max-staleness=500ms', '--collect-after=2s'];
@@ -19,6 +19,7 @@ const QUICK_CAPACITY: readonly string[] = [
   '--publish-offer-timeout=12s',
 ];
 const QUICK_REPORT = '--unhonoured-after=3s';
+const QUICK_GUEST = '--guest-grace=2s';
 const QUICK_IPAM: readonly string[] = [...QUICK, QUICK_REPORT, '--pool-status-interval=1s'];
 
 /** The node of an agent. */
@@ -150,6 +151,7 @@ export class HoldfastProcess {
       ...(has('ipam') ? [`--validation-bind-address=127.0.0.1:${String(this.ports.ipam)}`, ...QUICK_IPAM] : []),
       ...(this.name === 'controller' ? [QUICK_REPORT] : []),
       ...(this.name === 'capacity' ? QUICK_CAPACITY : []),
+      ...(this.name === 'guest' ? [QUICK_GUEST] : []),
       ...(this.#node ? [`--node-name=${this.#node.name}`, `--run-dir=${this.#node.runDir}`, ...QUICK] : []),
     ];
   }

@@ -10,7 +10,7 @@ import { HoldfastProcess, type ProcessName } from '../holdfast/process.js';
 import { installPlugin, type Release } from '../holdfast/release.js';
 
 /** The processes of Deployments: during a roll-out, those of both versions run. */
-export type DeploymentName = Exclude<ProcessName, 'agent' | 'all'>;
+export type DeploymentName = Exclude<ProcessName, 'agent' | 'all' | 'guest'>;
 export const DEPLOYMENTS: readonly DeploymentName[] = ['ipam', 'controller', 'webhook', 'capacity'];
 
 const GATES = '--feature-gates=PersistentIPs=true,NodeBlocks=true';
@@ -20,6 +20,7 @@ const ARGS: Readonly<Record<ProcessName, readonly string[]>> = {
   capacity: ['--leader-elect'],
   webhook: [],
   agent: [GATES],
+  guest: [],
   all: [],
 };
 

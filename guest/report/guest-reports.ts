@@ -7,8 +7,10 @@ import { shownAddresses } from '../leased-addresses.js';
 import type { ObservedWorkload } from '../observed-workload.js';
 import { type ReportedInterface, guestConfigured } from './guest-configured.js';
 
-/** Between two changes of one claim's condition: a guest decides how often its addresses change. */
-const MIN_CHANGE_MS = 30_000;
+/** A claim's condition changes so often on average, because a guest decides how often its addresses change. */
+const CHANGE_MS = 30_000;
+/** Changes that may come at once, as at the start of a guest. */
+const BURST = 3;
 
 /** What the condition GuestConfigured of a claim must be, and when to ask again. */
 export interface GuestReport {
@@ -23,7 +25,8 @@ interface KnownGuest {
   readonly state: string;
   /** Since when, by the monotonic clock. */
   readonly since: number;
-  readonly changedAt: number;
+  /** The earlier changes are used up until then. */
+  readonly usedUntil: number;
 }
 
 /** Decides the condition GuestConfigured of claims during one term of leadership: a guest gets time to configure its addresses. */
@@ -49,17 +52,18 @@ export class GuestReports {
     }
     const status = vmi.status.interfaces?.find(({ name }) => name === each.vmNetwork);
     const found = guestConfigured({ ...{ vmNetwork: each.vmNetwork, claimed, status }, ...launcherOf(each) });
-    const { since, changedAt } = this.#know(claim, vmi, now);
+    const { since, usedUntil } = this.#know(claim, vmi, now);
     return decide(found, conditionOf(claim, GUEST_CONFIGURED), {
       graceLeft: since + this.#graceMs - now,
-      pause: changedAt + MIN_CHANGE_MS - now,
+      pause: usedUntil - (BURST - 1) * CHANGE_MS - now,
     });
   }
 
   /** Call it when a change of the condition was written. @param now by the monotonic clock */
   changed({ metadata: { uid = '' } }: IPAMClaim, now: number): void {
     const known = this.#known.get(uid);
-    if (known !== undefined) this.#known.set(uid, { ...known, changedAt: now });
+    if (known === undefined) return;
+    this.#known.set(uid, { ...known, usedUntil: Math.max(known.usedUntil, now) + CHANGE_MS });
   }
 
   /** The time begins anew with each start of the VM and each change of the claim. */
@@ -68,7 +72,7 @@ export class GuestReports {
     const state = `${vmi.metadata.uid ?? ''} ${claim.status?.ips?.join() ?? ''}`;
     const before = this.#known.get(uid);
     if (before?.state === state) return before;
-    const known = { state, since: now, changedAt: -Infinity };
+    const known = { state, since: now, usedUntil: -Infinity };
     this.#known.set(uid, known);
     return known;
   }
