@@ -1,5 +1,5 @@
 import type { Metrics } from '../../process/metrics.js';
-import type { HelperCounts, WireObservationKind } from './protocol.js';
+import { type HelperCounts, type WireObservationKind, OBSERVATION_KINDS } from './protocol.js';
 
 /** Series of one counter: the helper reads packets of guests, and its labels must not fill the memory. */
 const MAX_SERIES = 256;
@@ -47,6 +47,8 @@ export function createResponderMetrics(metrics: Pick<Metrics, 'gauge' | 'counter
     ['pool'],
   );
   const isKnown = boundedSet(MAX_SERIES);
+  // the first increase of a counter is seen only if it was 0 before
+  for (const kind of OBSERVATION_KINDS) observations.inc({ pool, kind }, 0);
   return {
     counted: (counts) => {
       for (const { protocol, message, answer, count } of counts.exchanges)

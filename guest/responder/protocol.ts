@@ -85,7 +85,7 @@ export interface WireObservation {
   readonly address: string;
 }
 
-const OBSERVATION_KINDS = ['declined', 'conflict', 'server', 'router', 'overloaded'] as const;
+export const OBSERVATION_KINDS = ['declined', 'conflict', 'server', 'router', 'overloaded'] as const;
 export type WireObservationKind = (typeof OBSERVATION_KINDS)[number];
 
 /** What happened since the last such message. */

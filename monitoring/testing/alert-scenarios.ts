@@ -232,4 +232,45 @@ export const ALERT_SCENARIOS: Readonly<Record<string, AlertScenario>> = {
       at: '70m',
     },
   },
+  HoldfastResponderDown: {
+    fires: {
+      series: {
+        'holdfast_responder_connected_status{pool="blue",instance="a"}': '1x5 0x20',
+        'holdfast_responder_connected_status{pool="blue",instance="b"}': '1x5 stale',
+      },
+      at: '20m',
+    },
+    says: 'AddressPool blue',
+    isQuiet: {
+      series: {
+        'holdfast_responder_connected_status{pool="blue",instance="a"}': '1x5 0x20',
+        'holdfast_responder_connected_status{pool="blue",instance="b"}': '1x30',
+      },
+      at: '20m',
+    },
+  },
+  HoldfastResponderTableStale: {
+    fires: { series: { 'holdfast_responder_table_stale_status{pool="blue",instance="a"}': '0x5 1x10' }, at: '10m' },
+    says: 'AddressPool blue',
+    isQuiet: {
+      series: { 'holdfast_responder_table_stale_status{pool="blue",instance="a"}': '0x5 1x1 0x10' },
+      at: '7m',
+    },
+  },
+  HoldfastForeignDHCPServer: {
+    fires: { series: { 'holdfast_responder_observations_total{pool="blue",kind="server"}': '0x5 1x10' }, at: '10m' },
+    says: 'AddressPool blue',
+    isQuiet: {
+      series: {
+        'holdfast_responder_observations_total{pool="blue",kind="server"}': '3x20',
+        'holdfast_responder_observations_total{pool="blue",kind="router"}': '0+1x20',
+      },
+      at: '10m',
+    },
+  },
+  HoldfastAddressConflict: {
+    fires: { series: { 'holdfast_responder_observations_total{pool="blue",kind="conflict"}': '0x5 1x10' }, at: '10m' },
+    says: 'AddressPool blue',
+    isQuiet: { series: { 'holdfast_responder_observations_total{pool="blue",kind="declined"}': '0+1x20' }, at: '10m' },
+  },
 };
