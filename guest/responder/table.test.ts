@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { parseAddress } from '../../ipam/core/address.js';
 import { compiledPool } from '../../test/lease-objects.js';
 import { type PoolGiven, claimOf, day } from '../../test/pool-objects.js';
+import { MAX_OPTION_SETS } from './protocol.js';
 import { type RunningGuest, MAX_ENTRIES, buildTable } from './table.js';
 
 const MAC = '02:00:00:00:00:0a';
@@ -80,6 +81,20 @@ describe('the table of a responder', () => {
     const { entries, options } = table(guests);
     expect(options.get(entries.get(MAC)?.options ?? '')?.mtu).to.equal(9000);
     expect(options.get(entries.get(OTHER)?.options ?? '')?.mtu).to.equal(undefined);
+  });
+
+  it('has a limited number of sets of options, however many NADs tenants write', () => {
+    const guests = Array.from({ length: 2_000 }, (_, index) => {
+      const hex = (index + 256)
+        .toString(16)
+        .padStart(4, '0')
+        .replaceAll(/(..)(?=.)/g, '$1:');
+      return guest(`02:00:00:00:${hex}`, [`10.0.${index >> 8}.${index & 255}`], { nadOptions: { mtu: 1280 + index } });
+    });
+    const { entries, options } = table(guests, { cidr: '10.0.0.0/8' });
+    expect(entries.size).to.equal(2_000);
+    expect(options.size).to.be.below(MAX_OPTION_SETS);
+    for (const entry of entries.values()) expect(options.has(entry.options)).to.equal(true);
   });
 
   it('names a changed set of options by another id, which the helper does not know yet', () => {

@@ -6,10 +6,16 @@ import { type Address, formatAddress } from '../../ipam/core/address.js';
 import { formatCidr } from '../../ipam/core/cidr.js';
 import { guestSettings } from '../../ipam/core/guest-settings.js';
 import { type Pool, subnetOf } from '../../ipam/core/pool.js';
-import type { GuestOptionSet, TableEntry } from './protocol.js';
+import { type GuestOptionSet, type TableEntry, MAX_OPTION_SETS } from './protocol.js';
 
 /** Entries of one table: four times the addresses of a /20. Beyond it, the youngest claims are not served. */
 export const MAX_ENTRIES = 16_384;
+
+/**
+ * Sets of options of one table. Tenants write NADs, and the helper keeps a limited number of sets: guests on further NADs get the settings of the
+ * pool alone.
+ */
+const MAX_NAD_OPTION_SETS = MAX_OPTION_SETS / 2;
 
 /** A claim on a layer-2 NAD of the pool's network, whose VM runs. */
 export interface RunningGuest {
@@ -52,7 +58,8 @@ export function buildTable(pool: Pool, guests: readonly RunningGuest[]): GuestTa
     if (entries.has(mac)) throw new TypeError(`two guests have the MAC address ${mac}`);
     const families = familiesOf(pool, addresses, guest);
     if (families.ipv4 === undefined && families.ipv6 === undefined) continue;
-    const set = optionsOf(pool, guest.nadOptions);
+    const own = optionsOf(pool, guest.nadOptions);
+    const set = options.has(own.id) || options.size < MAX_NAD_OPTION_SETS ? own : optionsOf(pool, undefined);
     options.set(set.id, set);
     entries.set(mac, { mac, ...families, options: set.id });
     for (const address of addresses) byAddress.set(formatAddress(address), guest);
