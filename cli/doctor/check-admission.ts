@@ -13,11 +13,19 @@ export const PARAMETERS = 'holdfast-policies';
 export const POLICY_NAMES: readonly string[] = [
   ...['agent-blocks', 'agent-leases', 'binding-networks', 'capacity-nodes', 'claim-guard', 'claim-reference'],
   ...['claim-status', 'launcher-creator', 'launcher-label', 'launcher-owner', 'pool-claim-status', 'pool-origin'],
-  ...['network-data', 'status-networks', 'webhook-configurations', 'configmap-informer'],
+  ...['network-data', 'responder-sets', 'status-networks', 'webhook-configurations', 'configmap-informer'],
 ].map((name) => `holdfast-${name}`);
 /** Policies about kinds and processes that an installation of only controller and webhook does not have. */
 const POLICIES_OF_IPAM: readonly string[] = [
-  ...['agent-blocks', 'agent-leases', 'capacity-nodes', 'network-data', 'pool-claim-status', 'pool-origin'],
+  ...[
+    'agent-blocks',
+    'agent-leases',
+    'capacity-nodes',
+    'network-data',
+    'pool-claim-status',
+    'responder-sets',
+    'pool-origin',
+  ],
 ].map((name) => `holdfast-${name}`);
 
 /** The names of the policies that the installation needs. */
