@@ -36,11 +36,13 @@ export interface ProcessOptions {
   /** The version to run, this one by default. Flags that another version does not know are left out. */
   readonly release?: Release;
   readonly env?: Readonly<Record<string, string>>;
+  /** Names one of several processes of this name. */
+  readonly instance?: string;
 }
 
 /** One of Holdfast's processes, run on this machine against the bed with the token of its shipped service account. */
 export class HoldfastProcess {
-  readonly name: ProcessName;
+  readonly name: ProcessName | 'guest' | 'responder';
   readonly ports: ServicePorts;
   readonly #bed: Bed;
   readonly #node: AgentNode | undefined;
@@ -52,7 +54,7 @@ export class HoldfastProcess {
    * @param ports to which the Services are connected
    * @param node of an agent
    */
-  constructor(bed: Bed, name: ProcessName, ports: ServicePorts, node?: AgentNode) {
+  constructor(bed: Bed, name: HoldfastProcess['name'], ports: ServicePorts, node?: AgentNode) {
     this.#bed = bed;
     this.#node = node;
     this.name = name;
@@ -89,7 +91,7 @@ export class HoldfastProcess {
       this.name,
       ...(await knownArgs(release, this.name, flags)),
     ];
-    const name = ['holdfast', this.name, ...(this.#node ? [this.#node.name] : [])].join('-');
+    const name = ['holdfast', this.name, options.instance ?? this.#node?.name ?? []].flat().join('-');
     // by a variable, which an older release ignores
     const env = { HOLDFAST_METRICS_SECURE: 'false', ...options.env };
     this.#child = this.#bed.processes.start({ name, command: await nodeOfImage(), args, env });

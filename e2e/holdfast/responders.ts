@@ -1,0 +1,103 @@
+import { join } from 'node:path';
+import pino from 'pino';
+import { RESPONDERS_NAMESPACE } from '../../api/names.js';
+import { isBeingDeleted } from '../../api/meta.js';
+import { isTerminal, type Pod } from '../../api/pod.js';
+import { systemClock } from '../../kube/clock.js';
+import { Informer } from '../../kube/informer.js';
+import { PODS } from '../../kube/resources.js';
+import type { Bed } from '../bed/bed.js';
+import type { RunningCommand } from '../bed/network/wire.js';
+import type { BedWire } from '../bed/node/bed-wire.js';
+import { HoldfastProcess } from './process.js';
+import { startPackets } from './packets.js';
+
+/** The service account of responders in the shipped manifests. */
+const ACCOUNT = 'holdfast-responder';
+
+/** The two programs of a responder's pod. */
+interface Responder {
+  readonly packets: RunningCommand;
+  readonly table: HoldfastProcess;
+}
+
+/** Runs the programs of responders' pods, in the network namespaces that the simulated nodes attach for them. */
+export class Responders {
+  readonly #bed: Bed & { readonly wire: BedWire };
+  readonly #pods: Informer<Pod>;
+  /** By UID of the pod. */
+  readonly #running = new Map<string, Promise<Responder>>();
+  #kubeconfig: Promise<string> | undefined;
+
+  constructor(bed: Bed & { readonly wire: BedWire }) {
+    this.#bed = bed;
+    const options = { namespace: RESPONDERS_NAMESPACE, log: pino({ enabled: false }), clock: systemClock };
+    this.#pods = new Informer<Pod>(bed.client, PODS, options);
+    this.#pods.onChange(({ type, object }) => {
+      if (type === 'removed' || isBeingDeleted(object) || isTerminal(object)) this.#end(object);
+      else this.#follow(object);
+    });
+  }
+
+  async start(): Promise<void> {
+    this.#pods.start();
+    await this.#pods.synced();
+  }
+
+  /** Stops all of them at once. */
+  async stop(): Promise<void> {
+    await this.#pods.stop();
+    await Promise.allSettled([...this.#running.values()].map(async (running) => (await running).table.kill()));
+  }
+
+  /** The pods of responders that run. */
+  pods(): readonly Pod[] {
+    return this.#pods.cache.list().filter(({ metadata }) => this.#running.has(metadata.uid ?? ''));
+  }
+
+  /** The programs of a pod. */
+  of(pod: Pod): Promise<Responder> {
+    const found = this.#running.get(pod.metadata.uid ?? '');
+    if (found === undefined) throw new Error(`the responder ${pod.metadata.name} does not run`);
+    return found;
+  }
+
+  #follow(pod: Pod): void {
+    const uid = pod.metadata.uid ?? '';
+    if (pod.status?.phase !== 'Running' || this.#running.has(uid)) return;
+    const running = this.#launch(pod);
+    running.catch((error: unknown) => console.error(`      ${pod.metadata.name}: ${String(error)}`));
+    this.#running.set(uid, running);
+  }
+
+  #end(pod: Pod): void {
+    const uid = pod.metadata.uid ?? '';
+    this.#running.get(uid)?.then(
+      ({ table }) => table.stop(),
+      () => undefined, // it was reported
+    );
+    this.#running.delete(uid);
+  }
+
+  async #launch(pod: Pod): Promise<Responder> {
+    const { name, uid = '' } = pod.metadata;
+    const socket = join(this.#bed.dataDir, `${uid.slice(0, 8)}.sock`);
+    const packets = await startPackets(this.#bed.wire.wire, this.#bed.wire.locationOf(pod), socket);
+    const table = new HoldfastProcess(this.#bed, 'responder', { webhook: 0, ipam: 0 });
+    this.#kubeconfig ??= this.#bed.serviceAccountKubeconfig(RESPONDERS_NAMESPACE, ACCOUNT);
+    const kubeconfig = await this.#kubeconfig;
+    const args = [
+      ...argumentsOf(pod).filter((arg) => arg.startsWith('--pool=') || arg.startsWith('--max-staleness=')),
+      `--packet-socket=${socket}`,
+      `--pod-name=${name}`,
+      `--namespace=${RESPONDERS_NAMESPACE}`,
+    ];
+    await table.start({ kubeconfig, args, instance: name });
+    return { packets, table };
+  }
+}
+
+function argumentsOf(pod: Pod): string[] {
+  const { containers = [] } = (pod as { spec?: { containers?: { name: string; args?: string[] }[] } }).spec ?? {};
+  return containers.find(({ name }) => name === 'table')?.args ?? [];
+}
