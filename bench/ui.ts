@@ -30,6 +30,7 @@ export async function benchUi(bed: BedWithHoldfast, story: Story): Promise<Figur
   const browser = await launchBrowser(path);
   const ui = await UiProcess.start(bed.kubeconfig);
   const times: { paint: number; pools: number; map: number; zoom: number }[] = [];
+  const problems: string[] = [];
   try {
     const opened = await UiPage.open(browser, ui.url);
     await opened.show(`#/pool/${pool}`, '10.66.0.0 – 10.66.255.255');
@@ -45,6 +46,9 @@ export async function benchUi(bed: BedWithHoldfast, story: Story): Promise<Figur
       const zoom = await timed(() => opened.show(`#/pool/${pool}?at=10.66.3.0&bits=8`, '10.66.3.0 – 10.66.3.255'));
       times.push({ paint, pools, map, zoom });
     }
+    // as in e2e/ui.e2e.ts, here with many leases, and after what is measured
+    problems.push(...(await opened.violations()), ...opened.problems);
+    for (const problem of problems) console.error(problem);
   } finally {
     await browser.close();
     await ui.stop();
@@ -61,6 +65,7 @@ export async function benchUi(bed: BedWithHoldfast, story: Story): Promise<Figur
     { name: `${name}, pools shown`, value: median('pools'), unit: 'ms' },
     { name: `${name}, map of a /16 shown`, value: median('map'), unit: 'ms' },
     { name: `${name}, zoomed to 256 addresses`, value: median('zoom'), unit: 'ms' },
+    { name: `${name}, problems in the console or of axe`, value: problems.length, unit: '', target: { atMost: 0 } },
   ];
 }
 

@@ -185,7 +185,9 @@ describe('loadCredentials', () => {
     expect(await messageFrom(load())).to.match(/^no cluster credentials: set --kubeconfig or KUBECONFIG;/);
     const missing = join(folder, 'missing');
     expect(await messageFrom(load({ kubeconfig: missing }))).to.match(
-      new RegExp(`^cannot read kubeconfig ${missing}: `),
+      new RegExp(
+        `^cannot read kubeconfig ${missing}: ENOENT.*: correct the file, or name another one with --kubeconfig`,
+      ),
     );
     const path = await write('config', kubeconfig({ cluster: { 'proxy-url': 'socks5://p' } }));
     expect(await messageFrom(load({ kubeconfig: path }))).to.equal(

@@ -185,7 +185,8 @@ async function readKubeconfig(files: string[], context: string | undefined): Pro
       config.mergeConfig(one, Boolean(config.currentContext));
       for (const [user, path] of await readTokenFiles(file)) tokenFiles.set(user, path);
     } catch (error) {
-      throw new Error(`cannot read kubeconfig ${file}: ${messageOf(error)}`, { cause: error });
+      const remedy = 'correct the file, or name another one with --kubeconfig or KUBECONFIG';
+      throw new Error(`cannot read kubeconfig ${file}: ${messageOf(error)}: ${remedy}`, { cause: error });
     }
   }
   if (context !== undefined) config.setCurrentContext(context);

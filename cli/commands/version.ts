@@ -1,6 +1,6 @@
 import { VERSION } from '../../process/version.js';
 import { defineCommand } from '../command.js';
-import { componentsOf } from '../doctor/components.js';
+import { type ComponentState, componentsOf } from '../doctor/components.js';
 import { observeCluster } from '../doctor/observe.js';
 import { ExitCode } from '../exit-code.js';
 import { printOutput } from '../output.js';
@@ -12,17 +12,25 @@ export const SHOW_VERSION = defineCommand({
   common: { output: true },
   read: (_args, { client }: { client?: true }, { output }) => ({ isClientOnly: client === true, output }),
   run: async ({ isClientOnly, output }, { terminal, connect }) => {
-    const processes = isClientOnly
-      ? undefined
-      : await connect(async ({ client }) => {
-          const observed = await observeCluster(client, { withData: false, showProgress: terminal.showProgress });
-          return componentsOf(observed).map(({ name, versions }) => ({ name, versions }));
-        });
-    const lines = [
-      `kubectl holdfast: ${VERSION}`,
-      ...(processes ?? []).map(({ name, versions }) => `${name}: ${versions.join(', ')}`),
-    ];
-    printOutput(output, { data: { client: VERSION, processes }, lines: () => lines }, terminal.print);
+    const print = (processes?: readonly Pick<ComponentState, 'name' | 'versions'>[]) => {
+      const lines = [
+        `kubectl holdfast: ${VERSION}`,
+        ...(processes ?? []).map(({ name, versions }) => `${name}: ${versions.join(', ')}`),
+      ];
+      printOutput(output, { data: { client: VERSION, processes }, lines: () => lines }, terminal.print);
+    };
+    if (isClientOnly) {
+      print();
+      return ExitCode.done;
+    }
+    const observed = await connect(({ client }) =>
+      observeCluster(client, { withData: false, showProgress: terminal.showProgress }),
+    ).catch((error: unknown) => {
+      // as kubectl does: a report of the error needs the version of this program
+      print();
+      throw error;
+    });
+    print(componentsOf(observed).map(({ name, versions }) => ({ name, versions })));
     return ExitCode.done;
   },
 });

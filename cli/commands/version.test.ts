@@ -1,0 +1,26 @@
+import { expect } from 'chai';
+import { VERSION } from '../../process/version.js';
+import { readCommandLine } from '../command-line.js';
+import { createTerminal } from '../terminal.js';
+
+describe('kubectl holdfast version', () => {
+  for (const [given, printed] of [
+    ['version', `kubectl holdfast: ${VERSION}\n`],
+    ['version -o json', `${JSON.stringify({ client: VERSION }, undefined, 2)}\n`],
+  ] as const) {
+    it(`names the version of the program in ${given}, and then fails, if the cluster does not answer`, async () => {
+      let text = '';
+      const terminal = createTerminal(
+        { write: (chunk) => Boolean((text += String(chunk))) },
+        process.stderr,
+        undefined,
+      );
+      const connect = () => Promise.reject(new Error('no route to host'));
+      const error = await readCommandLine(given.split(' '))!
+        .run({ terminal, connect })
+        .catch((thrown: unknown) => thrown);
+      expect(error).to.be.instanceOf(Error).with.property('message', 'no route to host');
+      expect(text).to.equal(printed);
+    });
+  }
+});
