@@ -6,6 +6,8 @@ import {
   responderSet,
   serverClaim,
 } from '../guest/responders/objects.js';
+import type { ObjectMeta } from '../api/meta.js';
+import { NETWORKS_ANNOTATION } from '../api/names.js';
 import type { Client } from '../kube/client.js';
 import { isForbidden } from '../kube/errors.js';
 import { IPAM_CLAIMS, POD_DISRUPTION_BUDGETS, SECRETS, STATEFUL_SETS } from '../kube/resources.js';
@@ -26,6 +28,8 @@ interface Container {
   image: string;
   volumeMounts: object[];
   ports?: object[];
+  env?: object[];
+  envFrom?: object[];
   securityContext: { capabilities: object; privileged?: boolean; allowPrivilegeEscalation: boolean };
 }
 
@@ -44,6 +48,13 @@ function changed(change: (pod: PodSpec, set: StatefulSet) => void): StatefulSet 
   const set = structuredClone(SET);
   change(set.spec.template.spec as PodSpec, set);
   return set;
+}
+
+/** The set with another annotation of its pods. */
+function annotated(key: string, value: string): StatefulSet {
+  return changed((_, { spec }) =>
+    Object.assign((spec.template.metadata as ObjectMeta).annotations ?? {}, { [key]: value }),
+  );
 }
 
 describe('the admission policy for responders, on a kube-apiserver', function () {
@@ -103,6 +114,50 @@ describe('the admission policy for responders, on a kube-apiserver', function ()
       name: 'with a Secret',
       set: changed((pod) => pod.volumes.push({ name: 'secret', secret: { secretName: 'x' } })),
       message: 'only the volumes socket and token',
+    },
+    {
+      name: 'with a Secret in the volume of the token',
+      set: changed(({ volumes }) =>
+        volumes.splice(1, 1, { name: 'token', projected: { sources: [{ secret: { name: 'x' } }] } }),
+      ),
+      message: 'read no Secret',
+    },
+    {
+      name: 'with a Secret in a variable',
+      set: changed(({ containers }) => {
+        containers[0].env = [{ name: 'X', valueFrom: { secretKeyRef: { name: 'x', key: 'y' } } }];
+      }),
+      message: 'read no Secret',
+    },
+    {
+      name: 'with Secrets as variables',
+      set: changed(({ containers }) => (containers[0].envFrom = [{ secretRef: { name: 'x' } }])),
+      message: 'read no Secret',
+    },
+    {
+      name: 'with a claim for a volume',
+      set: changed((_, { spec }) => {
+        const resources = { requests: { storage: '1Mi' } };
+        spec.volumeClaimTemplates = [
+          { metadata: { name: 'socket' }, spec: { accessModes: ['ReadWriteOnce'], resources } },
+        ];
+      }),
+      message: 'only the volumes socket and token',
+    },
+    {
+      name: 'on a network of a tenant',
+      set: annotated(NETWORKS_ANNOTATION, '[{"name":"blue","namespace":"vms","interface":"guest0"}]'),
+      message: 'by a NetworkAttachmentDefinition of their namespace',
+    },
+    {
+      name: 'on a second network',
+      set: annotated(NETWORKS_ANNOTATION, 'vms/blue'),
+      message: 'by a NetworkAttachmentDefinition of their namespace',
+    },
+    {
+      name: 'with another default network',
+      set: annotated('v1.multus-cni.io/default-network', 'vms/blue'),
+      message: 'by a NetworkAttachmentDefinition of their namespace',
     },
     {
       name: 'with a third container',
