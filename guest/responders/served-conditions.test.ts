@@ -1,0 +1,59 @@
+import { expect } from 'chai';
+import type { AddressPool } from '../../api/address-pool.js';
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import type { VirtualMachineInstance } from '../../api/kubevirt.js';
+import { GUEST_SERVED } from '../../api/names.js';
+import { CLAIM_INDEXES } from '../../cluster/indexes.js';
+import { PoolDirectory } from '../../ipam/directory/directory.js';
+import { Cache } from '../../kube/cache.js';
+import { ManualClock } from '../../test/manual-clock.js';
+import { adminPool, cacheOf, nad } from '../../test/pool-objects.js';
+import { claim, vmi } from '../../test/workload-objects.js';
+import type { GuestViews } from '../views.js';
+import { BY_NETWORK } from '../watch-specs.js';
+import { ServedConditions } from './served-conditions.js';
+
+const NAD = 'vms/data';
+const STATUS = { ips: ['10.0.0.5/24'] };
+const REFUSED = { type: GUEST_SERVED, status: 'False', reason: 'MACAddressUnknown' } as const;
+
+/** The claim of a running VM on a layer-2 network, whose interface has no MAC address. */
+async function written(status: IPAMClaim['status'], guest: AddressPool['spec']['guest']): Promise<object[]> {
+  const claims = new Cache<IPAMClaim>({ ...CLAIM_INDEXES, [BY_NETWORK]: ({ spec }) => [spec.network] });
+  const made = claim({ network: 'blue', nad: NAD });
+  claims.set({ ...made, ...(status && { status }) });
+  const networks = cacheOf([nad(NAD, { name: 'blue', type: 'bridge' })]);
+  const pools = cacheOf([adminPool('blue', guest === undefined ? {} : { guest })]);
+  const vmis = cacheOf<VirtualMachineInstance>([{ ...vmi({ data: NAD }), status: { phase: 'Running' } }]);
+  const watched = { claims: { cache: claims }, vmis: { cache: vmis }, networks: { cache: networks } };
+  const views = { watched, directory: new PoolDirectory({ pools, networks }) };
+  const bodies: object[] = [];
+  const patch = (_resource: unknown, _ref: unknown, { body }: { body: object }) => Promise.resolve(bodies.push(body));
+  // only the caches and one verb are used here
+  const deps = { views: views as unknown as GuestViews, client: { patch } as never, clock: new ManualClock(1_000_000) };
+  await new ServedConditions(deps).createSync()('blue', new AbortController().signal);
+  return bodies;
+}
+
+describe('the condition GuestServed', () => {
+  const dhcp = { attachment: 'blue', dhcp: {} };
+
+  it('says why responders do not answer a running guest', async () => {
+    const [body] = await written(STATUS, dhcp);
+    expect(body).to.have.nested.property('status.conditions[0]').that.deep.includes(REFUSED);
+  });
+
+  it('is removed if the pool has no responders any more', async () => {
+    const conditions = [{ ...REFUSED, message: 'x', lastTransitionTime: '2026-01-01T00:00:00Z' }];
+    const [body] = await written({ ...STATUS, conditions }, {});
+    expect(body).to.have.nested.property('status.conditions').that.deep.equals([]);
+  });
+
+  it('is not written without a reason', async () => {
+    expect(await written(STATUS, {})).to.deep.equal([]);
+  });
+
+  it('waits for the first status of the claim, which cannot be patched before', async () => {
+    expect(await written(undefined, dhcp)).to.deep.equal([]);
+  });
+});
