@@ -6,9 +6,11 @@ import { GUEST_SERVED } from '../../api/names.js';
 import { CLAIM_INDEXES } from '../../cluster/indexes.js';
 import { PoolDirectory } from '../../ipam/directory/directory.js';
 import { Cache } from '../../kube/cache.js';
+import { isConflict } from '../../kube/errors.js';
+import { apiError } from '../../test/api-errors.js';
 import { ManualClock } from '../../test/manual-clock.js';
 import { adminPool, cacheOf, nad } from '../../test/pool-objects.js';
-import { claim, vmi } from '../../test/workload-objects.js';
+import { claim, vmReference, vmi } from '../../test/workload-objects.js';
 import type { GuestViews } from '../views.js';
 import { BY_NETWORK } from '../watch-specs.js';
 import { ServedConditions } from './served-conditions.js';
@@ -55,5 +57,30 @@ describe('the condition GuestServed', () => {
 
   it('waits for the first status of the claim, which cannot be patched before', async () => {
     expect(await written(undefined, dhcp)).to.deep.equal([]);
+  });
+
+  it('is written to the other claims of the network if one of them has changed meanwhile', async () => {
+    const claims = new Cache<IPAMClaim>({ ...CLAIM_INDEXES, [BY_NETWORK]: ({ spec }) => [spec.network] });
+    const vmis = new Cache<VirtualMachineInstance>();
+    for (const name of ['vm1', 'vm2']) {
+      const owner = vmReference(`${name}-uid`, name);
+      claims.set(claim({ name: `${name}.data`, network: 'blue', nad: NAD, owner, ips: STATUS.ips }));
+      vmis.set({ ...vmi({ data: NAD }, { name, vm: `${name}-uid` }), status: { phase: 'Running' } });
+    }
+    const networks = cacheOf([nad(NAD, { name: 'blue', type: 'bridge' })]);
+    const directory = new PoolDirectory({ pools: cacheOf([adminPool('blue', { guest: dhcp })]), networks });
+    const watched = { claims: { cache: claims }, vmis: { cache: vmis }, networks: { cache: networks } };
+    const patched: string[] = [];
+    const patch = (_resource: unknown, { name }: { name: string }) => {
+      patched.push(name);
+      return name === 'vm1.data' ? Promise.reject(apiError(409, 'Conflict', 'changed', name)) : Promise.resolve({});
+    };
+    const views = { watched, directory } as unknown as GuestViews;
+    const sync = new ServedConditions({ views, client: { patch } as never, clock: new ManualClock(0) }).createSync();
+    const failure: unknown = await Promise.resolve(sync('blue', new AbortController().signal)).catch(
+      (error: unknown) => error,
+    );
+    expect(patched).to.deep.equal(['vm1.data', 'vm2.data']);
+    expect(isConflict(failure), 'it is tried again').to.equal(true);
   });
 });

@@ -63,12 +63,19 @@ export class ServedConditions implements Reconciler {
         vmis: watched.vmis.cache,
         networks: watched.networks.cache,
       };
-      const refused = hasResponders ? findGuests(network, caches).refused : [];
-      for (const claim of claims)
-        await this.#write(
-          claim,
-          refused.find((each) => each.claim === claim),
-        );
+      const refused = new Map(
+        (hasResponders ? findGuests(network, caches).refused : []).map((each) => [each.claim, each]),
+      );
+      const failures: unknown[] = [];
+      // a tenant who changes his claim all the time must not delay the conditions of the others
+      for (const claim of claims) {
+        try {
+          await this.#write(claim, refused.get(claim));
+        } catch (error) {
+          failures.push(error);
+        }
+      }
+      if (failures.length > 0) throw failures[0];
       return undefined;
     };
   }
