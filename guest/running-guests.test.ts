@@ -168,6 +168,13 @@ describe('the guests of a layer-2 network', () => {
     expect(refused[1]?.message, 'names no object of another tenant').not.to.include('vm1');
   });
 
+  it('keep their MAC address although a VM with an older claim has it, which has not been scheduled', () => {
+    world.run({ name: 'vm2', namespace: 'other', phase: 'Scheduling' });
+    world.run({ created: '2026-01-02T00:00:00Z' });
+    expect(world.served()).to.deep.equal([`vm1.data ${MAC}`]);
+    expect(world.refused()).to.deep.equal([]);
+  });
+
   it('have one owner of each MAC address although two pools serve the network', () => {
     world.setPool({ namespaces: ['vms'] });
     world.setPool({ namespaces: ['other'], cidr: undefined, subnets: [{ cidr: '10.2.0.0/24' }] }, 'second');

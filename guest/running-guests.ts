@@ -37,6 +37,8 @@ export interface RefusedGuest {
   readonly message: string;
 }
 
+const PHASES_WITHOUT_DOMAIN = ['Pending', 'Scheduling'];
+
 /**
  * Finds the guests that the responders of a CNI network answer. Two pools of one network share the wire, so a MAC address has one guest in
  * both of them. Pure: all responders, and the process `guest`, find the same.
@@ -47,7 +49,7 @@ export function findGuests(
 ): { served: readonly ServedGuest[]; refused: readonly RefusedGuest[] } {
   const found = [...workloadsOf(network, caches)].flatMap((key) => {
     const vmi = caches.vmis.get(key);
-    return vmi === undefined || hasEnded(vmi) ? [] : guestsOf(vmi, network, caches);
+    return vmi === undefined || hasEnded(vmi) || !hasStarted(vmi) ? [] : guestsOf(vmi, network, caches);
   });
   const refused = found.flatMap(({ claim, pool, mac }): RefusedGuest[] =>
     mac === undefined ? [{ claim, pool, reason: 'MACAddressUnknown', message: unknownMac(claim) }] : [],
@@ -77,6 +79,11 @@ function workloadsOf(network: string, { claims }: GuestCaches): Set<string> {
     return owner === undefined ? [] : [joinKey(claim.metadata.namespace, owner.name)];
   });
   return new Set(keys.flat());
+}
+
+/** Without a domain, no guest sends anything, and a VMI that cannot be scheduled must not take the answers of one that runs. */
+function hasStarted({ status }: VirtualMachineInstance): boolean {
+  return status?.phase === undefined || !PHASES_WITHOUT_DOMAIN.includes(status.phase);
 }
 
 type FoundGuest = Omit<ServedGuest, 'mac'> & { readonly mac: string | undefined };
