@@ -1,6 +1,6 @@
 import type { AddressLease, AddressLeaseSpec, LeaseOwner, LeaseWrite } from '../../api/address-lease.js';
 import type { KubeObject, ObjectMeta } from '../../api/meta.js';
-import { ADDRESS_LEASE_KIND, IPAM_API_VERSION } from '../../api/names.js';
+import { ADDRESS_LEASE_KIND, IPAM_API_VERSION, RESPONDERS_NAMESPACE } from '../../api/names.js';
 import { type Address, formatAddress, parseAddress, sameAddress } from './address.js';
 import { coolingStart } from './cooling-start.js';
 import { CLEARED_LABELS, leaseLabels } from './lease-labels.js';
@@ -104,6 +104,11 @@ export function readLease({ metadata, spec }: AddressLease): LeaseRecord {
 export function stateOf({ owner, releasedAt }: Pick<LeaseRecord, 'owner' | 'releasedAt'>): LeaseState {
   if (releasedAt !== undefined) return 'released';
   return owner === undefined ? 'reserved' : 'held';
+}
+
+/** True for the claim by which a responder of Holdfast has its own address. */
+export function isResponder({ kind, namespace }: LeaseOwner): boolean {
+  return kind === 'IPAMClaim' && namespace === RESPONDERS_NAMESPACE;
 }
 
 /** True if a pod holds the address. Both sides of the release handshake of a block use this rule. */

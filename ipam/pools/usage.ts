@@ -1,10 +1,9 @@
 import type { LeaseOwner } from '../../api/address-lease.js';
 import { joinKey, splitKey } from '../../api/meta.js';
-import { RESPONDERS_NAMESPACE } from '../../api/names.js';
 import type { AddressSpace } from '../core/address-space.js';
 import type { Family } from '../core/address.js';
 import type { LeaseChange } from '../leases/lease-book.js';
-import { type LeaseRecord, type LeaseState, stateOf } from '../core/lease.js';
+import { type LeaseRecord, type LeaseState, isResponder, stateOf } from '../core/lease.js';
 import { type Pool, subnetOf } from '../core/pool.js';
 
 /** The part of the lease book that is read here. */
@@ -165,9 +164,9 @@ export class PoolUsage {
   }
 }
 
-/** Responders have claims, too, to which no pod refers. */
-function isOfVm({ kind, namespace }: LeaseOwner): boolean {
-  return kind === 'IPAMClaim' && namespace !== RESPONDERS_NAMESPACE;
+/** No pod refers to the claim of a responder. */
+function isOfVm(owner: LeaseOwner): boolean {
+  return owner.kind === 'IPAMClaim' && !isResponder(owner);
 }
 
 /** Tells whether the pool may lease the address of a lease now. */

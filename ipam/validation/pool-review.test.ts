@@ -284,17 +284,4 @@ describe('the review of a pool', () => {
     expect(warnings).to.have.length(3);
     for (const warning of warnings) expect(warning.length).to.be.at.most(256);
   });
-
-  it('refuses the deletion of a pool with leases, and names their owners', () => {
-    const leases = { p: [poolLeaseOf('10.0.0.5'), reservedLease('10.0.0.6'), coolingLease('10.0.0.7')] };
-    const { refusals } = reviewPool({ operation: 'DELETE', oldPool: adminPool('p') }, validationViewOf({ leases }));
-    expect(refusals.map(({ check }) => check)).to.deep.equal(['in-use']);
-    const [{ message } = { message: '' }] = refusals;
-    expect(message).to.include('2 leased addresses: 10.0.0.5 (IPAMClaim vms/vm1.data), 10.0.0.6 (reserved).');
-  });
-
-  it('allows the deletion of a pool whose addresses only cool down', () => {
-    const view = validationViewOf({ leases: { p: [coolingLease('10.0.0.5')], q: [poolLeaseOf('10.0.0.6')] } });
-    expect(reviewPool({ operation: 'DELETE', oldPool: adminPool('p') }, view).refusals).to.deep.equal([]);
-  });
 });

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { AddressPool } from '../../api/address-pool.js';
 import { isBeingDeleted } from '../../api/meta.js';
+import { isResponder } from '../core/lease.js';
 import { compilePool } from '../core/pool.js';
 import { type PoolChange, refuseLeaseLosses } from './leased-addresses.js';
 import { countLeases, describeLeases, unreleased } from './unreleased-leases.js';
@@ -36,8 +37,14 @@ export function reviewPool(review: PoolReview, view: ValidationView): Validation
 function reviewDeletion({ metadata: { name } }: AddressPool, view: ValidationView): ValidationResult {
   const leases = unreleased(view.leases.ofPool(name));
   if (leases.length === 0) return ALLOWED;
-  const message = `it has ${countLeases(leases)}: ${describeLeases(leases)}. First delete their owners and the reservations`;
-  return refuse({ check: 'in-use', message });
+  const own = leases.filter(({ owner }) => owner !== undefined && isResponder(owner));
+  const others =
+    own.length < leases.length ? 'delete the other owners and the reservations' : 'wait until they are free';
+  const remedy =
+    own.length > 0
+      ? `First remove spec.guest.dhcp, which ends the responders that hold ${own.length} of them, and ${others}`
+      : 'First delete their owners and the reservations';
+  return refuse({ check: 'in-use', message: `it has ${countLeases(leases)}: ${describeLeases(leases)}. ${remedy}` });
 }
 
 /** Refuses a second pool for the same users, because only one of the two could serve. */
