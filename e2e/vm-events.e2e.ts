@@ -1,8 +1,14 @@
 import { expect } from 'chai';
 import { bareAddress } from '../test/bare-address.js';
+import { REQUESTED_ADDRESSES_ANNOTATION } from '../api/names.js';
 import { podInterfaceName } from '../api/pod-interface.js';
 import { CLAIM_COUNT } from '../api/resource-quota.js';
-import { ADDRESS_POOLS, RESOURCE_QUOTAS, VALIDATING_WEBHOOK_CONFIGURATIONS } from '../kube/resources.js';
+import {
+  ADDRESS_POOLS,
+  RESOURCE_QUOTAS,
+  VALIDATING_WEBHOOK_CONFIGURATIONS,
+  VIRTUAL_MACHINES,
+} from '../kube/resources.js';
 import { untilValue } from './bed/wait.js';
 import { environment } from './hooks.js';
 import { describeOnBed, describeStory } from './story/describe.js';
@@ -67,6 +73,22 @@ describeStory('The events of a VM', (story) => {
     await story().waitControllerIdle();
     const after = await lifeOf(story().client, story().ref('vm1'));
     expect(after.map(({ metadata }) => metadata.name)).to.deep.equal(before.map(({ metadata }) => metadata.name));
+  });
+
+  it('tell of an annotation that cannot be read once, although the VM changes again and again', async () => {
+    await story().addresses.createNetwork('blue', ['10.79.3.0/24']);
+    const annotations = { [REQUESTED_ADDRESSES_ANNOTATION]: '{"data":' };
+    await story().createVm('vm1', { data: 'blue' }, { annotations });
+    await story().waitForEvent('vm1', 'RequestedAddressesInvalid');
+    for (let change = 0; change < 25; change++) {
+      const body = { metadata: { labels: { change: String(change) } } };
+      await story().client.patch(VIRTUAL_MACHINES, story().ref('vm1'), { type: 'merge', body });
+      await story().waitControllerIdle();
+    }
+    const life = await lifeOf(story().client, story().ref('vm1'));
+    expect(life.map(({ type, reason, count }) => [type, reason, count])).to.deep.equal([
+      ['Warning', 'RequestedAddressesInvalid', 1],
+    ]);
   });
 });
 

@@ -7,6 +7,7 @@ export interface StoryEvent extends KubeObject {
   type?: string;
   reason?: string;
   message?: string;
+  count?: number;
   involvedObject?: { kind?: string; name?: string; uid?: string };
   source?: { component?: string };
 }
