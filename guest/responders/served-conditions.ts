@@ -67,7 +67,7 @@ export class ServedConditions implements Reconciler {
         (hasResponders ? findGuests(network, caches).refused : []).map((each) => [each.claim, each]),
       );
       const failures: unknown[] = [];
-      // a tenant who changes his claim all the time must not delay the conditions of the others
+      // a tenant who changes a claim all the time must not delay the conditions of the others
       for (const claim of claims) {
         try {
           await this.#write(claim, refused.get(claim));
