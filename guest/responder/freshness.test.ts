@@ -1,7 +1,23 @@
 import { expect } from 'chai';
-import { freshForMs } from './freshness.js';
+import { Freshness } from './freshness.js';
 
-const clock = { now: () => 100_000 };
+/** A table whose watches had their last progress at these times. */
+class Bench {
+  readonly sources: { lastProgress: number }[];
+  readonly freshness: Freshness;
+  now = 100_000;
+
+  constructor(...progress: number[]) {
+    this.sources = progress.map((lastProgress) => ({ lastProgress }));
+    this.freshness = new Freshness(this.sources, 30_000, { now: () => this.now });
+  }
+
+  /** All watches show that they are current. */
+  progress(now: number): void {
+    this.now = now;
+    for (const source of this.sources) source.lastProgress = now;
+  }
+}
 
 describe('the time for which a table is current', () => {
   const table: { name: string; progress: number[]; expect: number }[] = [
@@ -12,8 +28,41 @@ describe('the time for which a table is current', () => {
   ];
   for (const { name, progress, expect: wanted } of table) {
     it(name, () => {
-      const sources = progress.map((lastProgress) => ({ lastProgress }));
-      expect(freshForMs(sources, 30_000, clock)).to.equal(wanted);
+      const { freshness } = new Bench(...progress);
+      freshness.built();
+      expect(freshness.forMs()).to.equal(wanted);
     });
   }
+
+  it('has not begun before the first table', () => {
+    expect(new Bench(100_000).freshness.forMs()).to.equal(0);
+  });
+
+  it('continues with the watches while nothing changes', () => {
+    const bench = new Bench(100_000, 100_000);
+    bench.freshness.built();
+    bench.progress(200_000);
+    expect(bench.freshness.forMs()).to.equal(30_000);
+  });
+
+  it('runs out after a change that is in no table, for example because the pool is invalid', () => {
+    const bench = new Bench(100_000, 100_000);
+    bench.freshness.built();
+    bench.progress(110_000);
+    expect(bench.freshness.forMs()).to.equal(30_000);
+    bench.freshness.changed();
+    bench.progress(125_000);
+    expect(bench.freshness.forMs(), '15 s after the table was last known to be current').to.equal(15_000);
+    bench.progress(140_000);
+    expect(bench.freshness.forMs()).to.equal(0);
+  });
+
+  it('begins again with the next table', () => {
+    const bench = new Bench(100_000, 100_000);
+    bench.freshness.built();
+    bench.freshness.changed();
+    bench.progress(140_000);
+    bench.freshness.built();
+    expect(bench.freshness.forMs()).to.equal(30_000);
+  });
 });

@@ -7,7 +7,7 @@ import type { ProcessContext } from '../../process/context.js';
 import { PeriodicTask } from '../../process/periodic-task.js';
 import type { ResponderConfig } from '../../process/responder-config.js';
 import { responderNames } from '../responders/objects.js';
-import { freshForMs } from './freshness.js';
+import { Freshness } from './freshness.js';
 import { findGuests } from '../running-guests.js';
 import { type Responder, helperConfig } from './helper-config.js';
 import { leasedAddresses } from '../leased-addresses.js';
@@ -37,6 +37,7 @@ class ResponderProcess implements Component {
   readonly #config: ResponderConfig;
   readonly #watched;
   readonly #directory: PoolDirectory;
+  readonly #freshness: Freshness;
   readonly #session: HelperSession;
   readonly #events: EventRecorder;
   readonly #reports: Reports;
@@ -60,6 +61,7 @@ class ResponderProcess implements Component {
       areNetworksServed: () => networks.isServed,
     });
     this.#directory.follow({ pools, networks });
+    this.#freshness = new Freshness(Object.values(this.#watched), config.maxStalenessMs, clock);
     this.#metrics = createResponderMetrics(metrics, config.pool);
     this.#events = new EventRecorder({ client, component: NAME, clock, random, log, metrics: metrics.kube });
     this.#reports = new Reports({ events: this.#events, clock });
@@ -94,6 +96,7 @@ class ResponderProcess implements Component {
   }
 
   #changed(): void {
+    this.#freshness.changed();
     if (this.#cancelUpdate !== undefined || this.#context.informers.ready() !== undefined) return;
     const { clock } = this.#context;
     const delayMs = Math.max(BATCH_MS, this.#updatedAt + this.#pauseMs - clock.now());
@@ -106,13 +109,14 @@ class ResponderProcess implements Component {
   #update(): void {
     const pool = this.#pool();
     const config = pool && this.#helperConfig(pool);
-    // without a valid pool, nothing is known that could replace the last table
+    // without a valid pool, nothing is known that could replace the last table, which gets older
     if (pool === undefined || config === undefined) return;
     const { clock } = this.#context;
     const startedAt = clock.now();
     const table = buildTable(pool, this.#guestsOf(pool));
     this.#table = table;
     this.#session.set({ config, table });
+    this.#freshness.built();
     this.#metrics.table(table.entries.size, table.leftOut);
     this.#updatedAt = clock.now();
     this.#pauseMs = (this.#updatedAt - startedAt) * PAUSE_FACTOR;
@@ -150,8 +154,7 @@ class ResponderProcess implements Component {
   }
 
   #tick(): void {
-    const { clock } = this.#context;
-    const freshMs = freshForMs(Object.values(this.#watched), this.#config.maxStalenessMs, clock);
+    const freshMs = this.#freshness.forMs();
     if (freshMs > 0) this.#session.refresh(freshMs);
     this.#metrics.fresh(freshMs);
     this.#metrics.connected(this.#session.problem === undefined);

@@ -38,7 +38,7 @@ export function createResponderMetrics(metrics: Pick<Metrics, 'gauge' | 'counter
   );
   const stale = metrics.gauge(
     'responder_table_stale_status',
-    '1 while the table is older than --max-staleness, because the API server is away, else 0.',
+    '1 while the table is older than --max-staleness, because the API server is away or the pool cannot be read, else 0.',
     ['pool'],
   );
   const connected = metrics.gauge(

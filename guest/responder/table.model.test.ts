@@ -14,7 +14,7 @@ import { claim, vmReference, vmi } from '../../test/workload-objects.js';
 import { leasedAddresses } from '../leased-addresses.js';
 import { findGuests } from '../running-guests.js';
 import { BY_NETWORK } from '../watch-specs.js';
-import { freshForMs } from './freshness.js';
+import { Freshness } from './freshness.js';
 import type { TableEntry } from './protocol.js';
 import { buildTable } from './table.js';
 
@@ -71,7 +71,9 @@ class Responder {
     }));
     this.entries = buildTable(pool, guests).entries;
     const sources = KINDS.map((kind) => ({ lastProgress: this.#progress[kind] }));
-    const forMs = freshForMs(sources, MAX_STALENESS_MS, { now: () => now });
+    const freshness = new Freshness(sources, MAX_STALENESS_MS, { now: () => now });
+    freshness.built();
+    const forMs = freshness.forMs();
     if (forMs > 0) this.freshUntil = now + forMs;
   }
 
