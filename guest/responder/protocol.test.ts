@@ -84,6 +84,10 @@ describe('the protocol with holdfast-packets', () => {
       line: JSON.stringify({ seen: { kind: 'conflict', mac: MAC, address: '<b>' } }),
     },
     {
+      name: 'an observation with a zone, which may have any length, in its address',
+      line: JSON.stringify({ seen: { kind: 'conflict', mac: MAC, address: `fe80::1%${'x'.repeat(1000)}` } }),
+    },
+    {
       name: 'an observation with text in place of a MAC address',
       line: JSON.stringify({ seen: { kind: 'conflict', mac: '\u001b[2J', address: '10.0.0.1' } }),
     },

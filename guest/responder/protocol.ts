@@ -1,6 +1,6 @@
-import { isIP } from 'node:net';
 import { asRecord, asString, isRecord, recordsIn } from '../../api/json.js';
 import { parseMac } from '../../api/mac-address.js';
+import { formatAddress, parseAddress } from '../../ipam/core/address.js';
 
 /**
  * The protocol between the process `responder` and the packet helper: lines of JSON over a Unix socket. The helper answers guests from the table
@@ -134,9 +134,8 @@ export function readReport(line: string): HelperReport {
 function readObservation({ kind, mac, address }: Record<string, unknown>): WireObservation {
   const known = OBSERVATION_KINDS.find((each) => each === kind);
   if (known === undefined) throw new TypeError('seen.kind is unknown');
-  const text = asString(address);
-  if (isIP(text) === 0) throw new TypeError('seen.address is not an IP address');
-  return { kind: known, mac: readMac('seen.mac', mac), address: text };
+  const parsed = parseAddress(asString(address));
+  return { kind: known, mac: readMac('seen.mac', mac), address: formatAddress(parsed) };
 }
 
 function readCounts({ exchanges, dropped }: Record<string, unknown>): HelperCounts {
