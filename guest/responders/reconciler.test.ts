@@ -85,6 +85,16 @@ describe('the reconciler of responders', () => {
     expect(text, 'less would never count as current').to.include('--max-staleness=5000ms');
   });
 
+  it('does the rest if one request fails, and then fails with its error', async () => {
+    const bench = new Bench();
+    bench.api.before = ({ path }) => {
+      if (path.endsWith('/statefulsets')) throw new TypeError('exceeded quota');
+    };
+    const error: unknown = await bench.sync().catch((reason: unknown) => reason);
+    expect(String(error)).to.include('exceeded quota');
+    expect(bench.requests()).to.include('POST poddisruptionbudgets');
+  });
+
   it('continues if objects exist that the caches do not show yet', async () => {
     const bench = new Bench();
     await bench.sync();

@@ -92,7 +92,16 @@ export class ResponderReconciler implements Reconciler {
       settings: await this.#settings(),
       maxPools: config.maxResponderPools,
     });
-    for (const action of actions) await this.#apply(action);
+    const failures: unknown[] = [];
+    // a pool that lacks a right or quota must not stop the others
+    for (const action of actions) {
+      try {
+        await this.#apply(action);
+      } catch (error) {
+        failures.push(error);
+      }
+    }
+    if (failures.length > 0) throw failures[0];
     return undefined;
   }
 
