@@ -251,7 +251,7 @@ export const EventReason = {
   ResponderAttachmentInvalid: 'ResponderAttachmentInvalid',
   /** A responder has no address from which it could answer DHCPv4. */
   ResponderWithoutAddress: 'ResponderWithoutAddress',
-  /** A pool gets no responders, because too many pools have them. */
+  /** A pool gets no responders, because too many pools have them, or an older one of its network. */
   ResponderLimit: 'ResponderLimitReached',
   /** Another DHCP server answers on the network of a pool. */
   ForeignDHCPServer: 'ForeignDHCPServer',

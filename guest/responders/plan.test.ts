@@ -141,13 +141,32 @@ describe('the plan for responders', () => {
     },
     {
       name: 'runs responders of the oldest pools only, if there are more than allowed',
-      given: observed({ ...RUNNING, pools: [POOL, SECOND], maxPools: 1 }),
+      given: observed({ ...RUNNING, pools: [POOL, { ...SECOND, network: 'green' }], maxPools: 1 }),
       expect: ['ResponderLimitReached on second'],
+    },
+    {
+      name: 'runs responders of one pool of a network only, because their claims would get addresses of the oldest',
+      given: observed({ ...RUNNING, pools: [POOL, SECOND] }),
+      expect: ['ResponderLimitReached on second'],
+    },
+    {
+      name: 'counts no pool that an older one of its network excludes',
+      given: observed({
+        ...RUNNING,
+        pools: [POOL, SECOND, { ...SECOND, name: 'third', network: 'green' }],
+        maxPools: 2,
+      }),
+      expect: ['ResponderAttachmentInvalid on third', 'ResponderLimitReached on second'],
     },
   ];
   for (const { name, given, expect: wanted } of table) {
     it(name, () => expect(actions(given)).to.deep.equal(wanted));
   }
+
+  it('names the pool that has the responders of the network', () => {
+    const [action] = planResponders(observed({ ...RUNNING, pools: [POOL, SECOND] }));
+    expect(action).to.have.property('message').that.includes('the older AddressPool blue has those of network "blue"');
+  });
 
   const attachments: { name: string; config: object; why: string }[] = [
     { name: 'with an IPAM', config: { ...LAYER2, ipam: { type: 'static' } }, why: 'has an ipam' },

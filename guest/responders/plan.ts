@@ -44,11 +44,14 @@ export type ResponderAction =
 /** Plans the responders of all pools. Pure. */
 export function planResponders(observed: ObservedResponders): ResponderAction[] {
   const { pools, maxPools, unreadable } = observed;
-  const served = pools.slice(0, maxPools);
+  const oldest = new Map(pools.toReversed().map((pool) => [pool.network, pool]));
+  const served = pools.filter((pool) => oldest.get(pool.network) === pool).slice(0, maxPools);
   const kept = new Set([...served, ...unreadable.map((uid) => ({ uid }))].map(responderSetName));
   return [
     ...served.flatMap((pool) => planPool(pool, observed)),
-    ...pools.slice(maxPools).map((pool) => report(pool, EventReason.ResponderLimit, limitMessage(pool, maxPools))),
+    ...pools
+      .filter((pool) => !served.includes(pool))
+      .map((pool) => report(pool, EventReason.ResponderLimit, limitMessage(pool, oldest.get(pool.network), maxPools))),
     ...planRemovals(kept, observed),
   ];
 }
@@ -122,8 +125,12 @@ function planRemovals(kept: ReadonlySet<string>, observed: ObservedResponders): 
   ].filter(({ object }) => !isBeingDeleted(object));
 }
 
-function limitMessage({ name }: Pool, maxPools: number): string {
-  return `No responders run for AddressPool ${name}: ${maxPools} older pools have them (guest flag --max-responder-pools). Raise the limit`;
+/** @param oldest of the pools of the same network. The claims of all responders on the network get its addresses. */
+function limitMessage(pool: Pool, oldest: Pool | undefined, maxPools: number): string {
+  const subject = `No responders run for AddressPool ${pool.name}:`;
+  if (oldest !== undefined && oldest !== pool)
+    return `${subject} the older AddressPool ${oldest.name} has those of network ${describeValue(pool.network)}. Serve the guests of both from one pool`;
+  return `${subject} ${maxPools} older pools have them (guest flag --max-responder-pools). Raise the limit`;
 }
 
 function report(pool: Pool, reason: EventReason, message: string): ResponderAction {
