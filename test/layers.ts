@@ -38,7 +38,6 @@ const LAYERS: readonly LayerRule[] = [
   { root: 'guest', imports: SHARED },
   { root: 'guest/packets', imports: [] },
   { root: 'cni/plugin', imports: [] },
-  { root: 'guest/packets', imports: [] },
   { root: 'cni', imports: SHARED },
   {
     root: 'cli',

@@ -104,7 +104,13 @@ function flags(): Rows {
         const using = processes.filter(([, settings]) => settings.some((other) => other.flag === flag));
         const serving = using.filter(([name]) => name !== 'install-plugin').length;
         const where = serving === processes.length - 1 ? 'all' : using.map(([name]) => name).join(', ');
-        const shown = setting.isRequired ? 'required' : defaultText.replace(/["[\]]/g, '') || 'none';
+        const requiring = using.filter(([, settings]) =>
+          settings.some((each) => each.flag === flag && each.isRequired),
+        );
+        const required = requiring.map(([name]) => name).join(', ');
+        const fallback = defaultText.replace(/["[\]]/g, '') || 'none';
+        const partly = required === '' ? fallback : `${fallback}; required by ${required}`;
+        const shown = requiring.length === using.length ? 'required' : partly;
         const other = setting.alternativeVariable === undefined ? '' : `; or from ${setting.alternativeVariable}`;
         return [`\`--${flag}\``, [where, cell(shown + other), cell(description)]];
       }),
