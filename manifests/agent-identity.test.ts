@@ -101,8 +101,8 @@ describe('the identity of agents, on a kube-apiserver', function () {
   });
 
   it('Pod Security admits all pods of Holdfast in their namespaces, and agents in no other namespace', async () => {
-    // controller, webhook, ipam, capacity, agent
-    expect(workloads).to.have.length(5);
+    // controller, webhook, ipam, capacity, guest, agent
+    expect(workloads).to.have.length(6);
     for (const workload of workloads) {
       await expectDenial(cluster.admin.create(PODS, podOf(workload), { dryRun: true }), undefined);
     }

@@ -15,7 +15,7 @@ const VERSIONS = [
 describe('The versions on the bed', () => {
   it('are the newest ones if no variable names others', () => {
     expect(kubernetesVersion('')).to.deep.equal({ version: 'v1.37.2', modfile: 'kubernetes-1.37.mod' });
-    expect(kubeVirtVersion('')).to.deep.equal({ version: 'v1.8.0' });
+    expect(kubeVirtVersion('')).to.deep.equal({ version: 'v1.8.0', featureGates: ['LiveUpdateNADRef'] });
   });
 
   for (const { module, version, modfile = 'go.mod' } of VERSIONS) {
