@@ -26,6 +26,7 @@ BOUND | RENEW | REBIND | REBOOT)
   ip -4 address replace "$new_ip_address/$new_subnet_mask" dev "$interface"
   ip -4 route flush dev "$interface" proto dhcp
   if [ -n "$new_classless_routes" ]; then
+    # shellcheck disable=SC2086 # one word for each number of a route
     classless_routes $new_classless_routes
   elif [ -n "$new_routers" ]; then
     ip -4 route replace default via "$new_routers" dev "$interface" proto dhcp
