@@ -7,6 +7,7 @@ nak) echo "nak" ;;
 bound | renew)
   ip -4 address replace "$ip/$mask" dev "$interface"
   ip -4 route flush dev "$interface" proto dhcp
+  # shellcheck disable=SC2086 # one word for each part of a route
   set -- $staticroutes
   while [ $# -ge 2 ]; do
     ip -4 route replace "$1" via "$2" dev "$interface" proto dhcp
