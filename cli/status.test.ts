@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { POLICY_NAMES } from './doctor/check-admission.js';
 import { diagnose } from './doctor/diagnose.js';
 import type { ObservedCluster } from './doctor/observed.js';
 import { formatStatus, statusOf } from './status.js';
@@ -18,7 +19,7 @@ describe('kubectl holdfast status', () => {
     expect(text).to.match(/^COMPONENT {2,}READY {2,}VERSION {2,}LEADER$/m);
     expect(text).to.match(/^controller {2,}2\/2 {2,}0\.1\.0 {2,}holdfast-controller-x$/m);
     expect(text).to.include('webhook holdfast-ipam: answers, CA valid until 2120-01-01');
-    expect(text).to.include('policies: 17 of 17');
+    expect(text).to.include(`policies: ${POLICY_NAMES.length} of ${POLICY_NAMES.length}`);
     expect(text).to.match(/\nhealthy$/);
   });
 
