@@ -1,6 +1,6 @@
 import type { IPAMClaim } from '../api/ipam-claim.js';
 import type { Lister } from '../kube/cache.js';
-import { type Address, AddressError, parseAddressOrPrefix } from '../ipam/core/address.js';
+import { type Address, readAddress } from '../ipam/core/address.js';
 import { leaseName } from '../ipam/core/lease-name.js';
 import { type LeaseRecord, stateOf } from '../ipam/core/lease.js';
 import type { Pool } from '../ipam/core/pool.js';
@@ -31,13 +31,4 @@ export function leasedAddresses(
     return lease?.pool === name && lease.owner?.uid === claim.metadata.uid && stateOf(lease) === 'held';
   };
   return addresses?.every(isLeased) === true ? addresses : undefined;
-}
-
-function readAddress(text: string): Address | undefined {
-  try {
-    return parseAddressOrPrefix(text).address;
-  } catch (error) {
-    if (error instanceof AddressError) return undefined;
-    throw error;
-  }
 }

@@ -1,6 +1,13 @@
 import { describeValue, isRecord } from '../../api/json.js';
 import { objectKey } from '../../api/meta.js';
-import { type Address, AddressError, BITS, formatAddress, parseAddressOrPrefix } from '../../ipam/core/address.js';
+import {
+  type Address,
+  AddressError,
+  BITS,
+  formatAddress,
+  parseAddressOrPrefix,
+  readAddress,
+} from '../../ipam/core/address.js';
 import { containsAddress, formatCidr, networkOf, overlap } from '../../ipam/core/cidr.js';
 import type { ActivePods } from './active-pods.js';
 import type { WhereaboutsObject } from './kinds.js';
@@ -98,7 +105,7 @@ function nadsByPool(nads: readonly SourceNad[], slices: readonly WhereaboutsObje
 /** Finds the NADs of a slice that no NodeSlicePool lists any more because its node is gone. */
 function nadsOfRemovedSlice({ metadata, spec }: WhereaboutsObject, nads: readonly SourceNad[]): SourceNad[] {
   const range = isRecord(spec) ? spec.range : undefined;
-  const first = typeof range === 'string' ? firstAddressOf(range) : undefined;
+  const first = typeof range === 'string' ? readAddress(range) : undefined;
   if (typeof range !== 'string' || first === undefined) return [];
   return nads.filter((nad) => {
     if (nad.place.ipam.node_slice_size === undefined || !cidrsOf(nad).some((cidr) => containsAddress(cidr, first)))
@@ -106,15 +113,6 @@ function nadsOfRemovedSlice({ metadata, spec }: WhereaboutsObject, nads: readonl
     const prefix = nad.networkName === '' ? '' : `${nad.networkName}-`;
     return metadata.name.startsWith(prefix) && metadata.name.endsWith(`-${ipPoolName(range)}`);
   });
-}
-
-function firstAddressOf(range: string): Address | undefined {
-  try {
-    return parseAddressOrPrefix(range).address;
-  } catch (error) {
-    if (error instanceof AddressError) return undefined;
-    throw error;
-  }
 }
 
 /** The NADs and pods with which an IPPool is read. */

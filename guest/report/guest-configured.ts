@@ -1,14 +1,7 @@
 import type { VmiInterfaceStatus } from '../../api/kubevirt.js';
 import { describeValue } from '../../api/json.js';
 import type { ConditionValue } from '../../cluster/claim-conditions.js';
-import {
-  type Address,
-  AddressError,
-  formatAddress,
-  formatFamily,
-  parseAddressOrPrefix,
-  sameAddress,
-} from '../../ipam/core/address.js';
+import { type Address, formatAddress, formatFamily, readAddress, sameAddress } from '../../ipam/core/address.js';
 import { containsAddress, parseCidr } from '../../ipam/core/cidr.js';
 
 /** What is known of one interface of a running guest. */
@@ -92,13 +85,4 @@ function hasAgent(status: VmiInterfaceStatus | undefined): boolean {
 function addressesOfFamily({ family }: Address, status: VmiInterfaceStatus | undefined): Address[] {
   const shown = (status?.ipAddresses ?? []).flatMap((text) => readAddress(text) ?? []);
   return shown.filter((address) => address.family === family && !containsAddress(LINK_LOCAL, address));
-}
-
-function readAddress(text: string): Address | undefined {
-  try {
-    return parseAddressOrPrefix(text).address;
-  } catch (error) {
-    if (error instanceof AddressError) return undefined;
-    throw error;
-  }
 }

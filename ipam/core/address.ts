@@ -44,6 +44,16 @@ export function parseAddressOrPrefix(text: string): { address: Address; prefixLe
   return { address, prefixLength: parsePrefixLength(text, text.slice(slash + 1), address.family) };
 }
 
+/** Returns the address of a text as {@link parseAddressOrPrefix} reads it; undefined if it is invalid. */
+export function readAddress(text: string): Address | undefined {
+  try {
+    return parseAddressOrPrefix(text).address;
+  } catch (error) {
+    if (error instanceof AddressError) return undefined;
+    throw error;
+  }
+}
+
 /**
  * Parses the digits after the slash.
  * @param whole the text that the message quotes
