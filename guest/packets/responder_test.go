@@ -95,6 +95,13 @@ func (w *world) hear(frame []byte) [][]byte {
 	return w.take()
 }
 
+func (w *world) expectNoFrames(sent [][]byte) {
+	w.t.Helper()
+	if len(sent) > 0 {
+		w.t.Fatalf("%d frames", len(sent))
+	}
+}
+
 func (w *world) expectDropped(reason string) {
 	w.t.Helper()
 	if got := w.counter.dropped; !reflect.DeepEqual(got, map[string]uint64{reason: 1}) {
