@@ -26,7 +26,7 @@ describe('the options of a NAD for guests', () => {
     ).to.deep.equal({ mtu: 1400, dns });
   });
 
-  it('are routes and DNS of the ipam object where there is one', () => {
+  it('are routes and DNS of the ipam object if the NAD has one', () => {
     const ipam = { type: 'holdfast', routes: [{ dst: '10.9.0.0/16', gw: '10.1.0.1' }, { dst: '10.8.0.0/16' }] };
     const plugin = { type: 'bridge', mtu: 1400, ipam: { ...ipam, dns: { nameservers: ['10.9.0.53'] } } };
     expect(options({ plugins: [{ type: 'tuning' }, plugin] })).to.deep.equal({

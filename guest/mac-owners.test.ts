@@ -25,7 +25,7 @@ describe('the owner of a MAC address on a network', () => {
     expect([...owners.values()].map(({ refused }) => refused)).to.deep.equal([[], []]);
   });
 
-  it('is the same whatever the order, also of claims of one age and name', () => {
+  it('is the same in each order of the claims, also if they have one age and name', () => {
     const claims = [claim('a', 1, 'x'), claim('a', 1, 'y'), claim('b', 1, 'x'), claim('a', 0, 'z')];
     const served = claims.map((each) => ({ claim: each, mac: MAC }));
     const wanted = macOwners(served);

@@ -63,7 +63,7 @@ describe('the request of a VM for network data', () => {
     });
   }
 
-  it('is a valid name or a short, printable message, whatever a tenant writes', () => {
+  it('is a valid name or a short, printable message for any text of a tenant', () => {
     const hostile = fc.oneof(
       fc.string({ unit: 'binary-ascii', maxLength: 400 }),
       fc.constantFrom('{}', '- a', '&a', '\n---\n'),
