@@ -33,13 +33,17 @@ export function isOwnedBy(claim: IPAMClaim, { name, uid }: Pick<ClaimOwner, 'nam
 export function isForVmNetwork(claim: IPAMClaim, vm: string, vmNetwork: string): boolean {
   const noted = claim.metadata.annotations?.[CLAIM_VM_NETWORK];
   if (noted !== undefined) return noted === vmNetwork;
-  return [claimName(vm, vmNetwork), ipamExtensionsClaimName(vm, vmNetwork)].includes(claim.metadata.name);
+  return unnotedClaimNames(vm, vmNetwork).includes(claim.metadata.name);
+}
+
+/** Returns the names by which a claim without an annotation is recognized as one for that network of the VM's spec. */
+export function unnotedClaimNames(vm: string, vmNetwork: string): readonly string[] {
+  return [...new Set([claimName(vm, vmNetwork), ipamExtensionsClaimName(vm, vmNetwork)])];
 }
 
 /** Returns the names that a claim for that network of the VM's spec may have, for callers that cannot list all claims. */
 export function possibleClaimNames(vm: string, vmNetwork: string, cniNetwork: string): readonly string[] {
-  const swapped = swappedClaimName(vm, vmNetwork, cniNetwork);
-  return [...new Set([claimName(vm, vmNetwork), ipamExtensionsClaimName(vm, vmNetwork), swapped])];
+  return [...unnotedClaimNames(vm, vmNetwork), swappedClaimName(vm, vmNetwork, cniNetwork)];
 }
 
 /** Returns the name that kubevirt/ipam-extensions gives the claim (`ComposeKey`): valid runs joined by dots. Networks of a VM may share it. */

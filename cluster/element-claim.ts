@@ -4,16 +4,9 @@ import { controllerOf, isBeingDeleted, joinKey, objectKey } from '../api/meta.js
 import type { NetworkConfig } from '../api/network-attachment.js';
 import type { NetworkSelection } from '../api/network-selection.js';
 import { ordinalInterfaceName } from '../api/pod-interface.js';
-import {
-  describeClaimOwner,
-  isForVmNetwork,
-  isOwnedBy,
-  hasNoOwner,
-  ipamExtensionsClaimName,
-  pickClaim,
-  servedVmNetwork,
-} from '../api/vm-claims.js';
+import { describeClaimOwner, isOwnedBy, hasNoOwner, ipamExtensionsClaimName, pickClaim } from '../api/vm-claims.js';
 import type { ClusterView, Recheck } from './cluster-view.js';
+import type { OwnedClaims } from './owned-claims.js';
 import type { VmiNetwork, Workload } from './workload.js';
 
 /** The claim to which a network element should refer. */
@@ -30,6 +23,7 @@ export interface ClaimChoiceContext {
   /** The interface names that the pod's elements ask for. */
   requested: ReadonlySet<string | undefined>;
   view: ClusterView;
+  claims: OwnedClaims;
   addRecheck: (recheck: Recheck) => void;
 }
 
@@ -73,15 +67,12 @@ function chooseNewClaim(
  * @param nad the key, `namespace/name`, of the NAD that the pod uses for the network
  */
 export function chooseNetworkClaim(network: VmiNetwork, nad: string, choice: ClaimChoiceContext): ElementClaim {
-  const { workload, view, addRecheck } = choice;
+  const { workload, view, claims, addRecheck } = choice;
   const isVms = nad === nadKey(network.nad);
   const config = view.network(nad);
   if (config === undefined && isVms) addRecheck({ kind: 'network', key: nad });
 
-  const own = view
-    .claimsOf(workload.owner.uid)
-    .filter((claim) => isOwnedBy(claim, workload.owner) && servesNetwork(claim, network, choice));
-  const fitting = claimsForNad(own, nad, config?.ok ? config.network.name : undefined);
+  const fitting = claimsForNad(claims.of(network), nad, config?.ok ? config.network.name : undefined);
   const kept = pickClaim(fitting, workload.owner.name, network.name);
   // a pod may still use the previous NAD of its VM's network
   if (kept !== undefined && (isVms || claimNadOf(kept) === nad)) return { kind: 'claim', name: kept.metadata.name };
@@ -138,22 +129,6 @@ function claimsForNad(own: readonly IPAMClaim[], nad: string, cniNetwork: string
   );
 }
 
-/** True if the claim is for this network of the VM's spec, and not for another one to which kubevirt/ipam-extensions gave the same name. */
-function servesNetwork(
-  claim: IPAMClaim,
-  network: VmiNetwork,
-  { workload, view }: Pick<ClaimChoiceContext, 'workload' | 'view'>,
-): boolean {
-  const vm = workload.owner.name;
-  if (!isForVmNetwork(claim, vm, network.name)) return false;
-  const isBeside = ({ nad, isUnplugRequested }: VmiNetwork) => {
-    const config = isUnplugRequested ? undefined : view.network(nadKey(nad));
-    return config?.ok === true && config.network.name === claim.spec.network;
-  };
-  const networks = workload.networks.filter((other) => other === network || isBeside(other));
-  return servedVmNetwork(claim, vm, networks) === network.name;
-}
-
 /** Returns the claim that the controller creates. Its name is known before it exists. */
 function predictClaim(network: VmiNetwork, cniNetwork: string, choice: ClaimChoiceContext): ElementClaim {
   const { workload, view, addRecheck } = choice;
@@ -200,7 +175,7 @@ function findIpamExtensionsClaim(
   const seen = view.claim(name);
   if (seen === undefined) addRecheck({ kind: 'claim', key: name });
   const isIt = seen !== undefined && isOwnedBy(seen, owner) && seen.spec.network === cniNetwork;
-  return isIt && servesNetwork(seen, network, choice) ? name : undefined;
+  return isIt && choice.claims.isServing(seen, network) ? name : undefined;
 }
 
 /** True if the claim is ours, or the controller can adopt it. */

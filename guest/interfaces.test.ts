@@ -1,10 +1,24 @@
 import { expect } from 'chai';
-import { guestInterfacesOf, routeCandidates } from './interfaces.js';
+import { type GuestView, guestInterfacesOf, routeCandidates } from './interfaces.js';
 import { type GivenInterface, GuestWorld, guestSpec, guestWorkload } from './testing/guest-world.js';
 
 const MAC = '02:00:00:00:00:01';
 const DATA: GivenInterface = { name: 'data', nad: 'data', macAddress: MAC };
 const POD: GivenInterface = { name: 'default', nad: 'pod' };
+
+/** Notes the name of each method that is called. */
+function countingView(inner: GuestView): { view: GuestView; reads: string[] } {
+  const reads: string[] = [];
+  const view = new Proxy(inner, {
+    get(target, name) {
+      const found: unknown = Reflect.get(target, name, target);
+      if (typeof found !== 'function') return found;
+      reads.push(String(name));
+      return found.bind(target) as unknown;
+    },
+  });
+  return { view, reads };
+}
 
 describe('the interfaces of a guest', () => {
   let world: GuestWorld;
@@ -82,6 +96,25 @@ describe('the interfaces of a guest', () => {
     const macs = read({ ...DATA, macAddress: 'x'.repeat(99) }, POD).map(({ mac }) => mac);
     expect(macs).to.deep.equal([{ kind: 'invalid', text: 'x'.repeat(99) }, { kind: 'none' }]);
   });
+
+  for (const kind of ['Holdfast', 'kubevirt/ipam-extensions']) {
+    it(`cost the same number of reads each, although a VM has many of them with claims of ${kind}`, () => {
+      const given = Array.from({ length: 64 }, (_, index): GivenInterface => ({
+        name: `net${index}`,
+        nad: `net${index}`,
+      }));
+      for (const { name } of given) {
+        world.addNad(name, { name, type: 'bridge', allowPersistentIPs: true });
+        const made = world.addClaim(name, []);
+        if (kind === 'Holdfast') continue;
+        const { annotations: _notes, ...metadata } = made.metadata;
+        world.claims.set({ ...made, metadata });
+      }
+      const { view, reads } = countingView(world.view);
+      guestInterfacesOf(guestWorkload(guestSpec(given)), view);
+      expect(reads.length).to.be.within(given.length, 4 * given.length + 1);
+    });
+  }
 
   it('are candidates for the default route with the gateways of their pools', () => {
     expect(routeCandidates(read(POD, DATA))).to.deep.equal([

@@ -11,7 +11,8 @@ import { joinKey } from '../api/meta.js';
 import { podInterfaceName } from '../api/pod-interface.js';
 import { isOwnedBy } from '../api/vm-claims.js';
 import type { ClusterView } from '../cluster/cluster-view.js';
-import { chooseNetworkClaim } from '../cluster/element-claim.js';
+import { type ClaimChoiceContext, chooseNetworkClaim } from '../cluster/element-claim.js';
+import { OwnedClaims } from '../cluster/owned-claims.js';
 import type { ParsedNad } from '../cluster/transforms.js';
 import type { VmiNetwork, Workload } from '../cluster/workload.js';
 import type { Family } from '../ipam/core/address.js';
@@ -59,6 +60,10 @@ export interface GuestInterface {
   readonly source: AddressSource;
 }
 
+interface GuestChoice extends ClaimChoiceContext {
+  readonly view: GuestView;
+}
+
 /** Returns all interfaces of a guest in the order of the VM's networks, without those that are being unplugged. Pure. */
 export function guestInterfacesOf({ namespace, owner, spec }: GuestWorkload, view: GuestView): GuestInterface[] {
   const interfaces = new Map((spec?.domain?.devices?.interfaces ?? []).map((each) => [each.name, each]));
@@ -68,6 +73,8 @@ export function guestInterfacesOf({ namespace, owner, spec }: GuestWorkload, vie
   }));
   const podNetworks = [podNetworkOf(spec), replacementOfPodNetwork(spec, namespace)?.name];
   const workload: Workload = { namespace, vmi: owner.name, owner, networks, podNetwork: podNetworks[0] };
+  const claims = new OwnedClaims(workload, view);
+  const choice = { workload, requested: new Set<string>(), view, claims, addRecheck: () => undefined };
   const secondary = new Map(networks.map((network) => [network.name, network]));
   return (spec?.networks ?? []).flatMap(({ name }): GuestInterface[] => {
     const given = interfaces.get(name);
@@ -79,7 +86,7 @@ export function guestInterfacesOf({ namespace, owner, spec }: GuestWorkload, vie
         isPodNetwork: podNetworks.includes(name),
         isSriov: given?.sriov !== undefined,
         mac: specifiedMac(given),
-        source: network === undefined ? { kind: 'other' } : sourceOf(network, workload, view),
+        source: network === undefined ? { kind: 'other' } : sourceOf(network, choice),
       },
     ];
   });
@@ -101,10 +108,10 @@ function gatewayFamilies({ families, subnets }: Pool): Family[] {
   );
 }
 
-function sourceOf(network: VmiNetwork, workload: Workload, view: GuestView): AddressSource {
+function sourceOf(network: VmiNetwork, choice: GuestChoice): AddressSource {
+  const { workload, view } = choice;
   const key = joinKey(network.nad.namespace, network.nad.name);
-  const requested = new Set([network.podInterface]);
-  const chosen = chooseNetworkClaim(network, key, { workload, requested, view, addRecheck: () => undefined });
+  const chosen = chooseNetworkClaim(network, key, choice);
   if (chosen.kind === 'none') return { kind: 'other' };
   if (chosen.kind === 'foreign') return { kind: 'pending', claim: chosen.claim, why: chosen.reason };
   const claim = view.claim(chosen.name);

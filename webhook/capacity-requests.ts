@@ -11,6 +11,7 @@ import {
 import { type Pod, isLauncher } from '../api/pod.js';
 import type { ClusterView, Recheck } from '../cluster/cluster-view.js';
 import { chooseClaim } from '../cluster/element-claim.js';
+import { OwnedClaims } from '../cluster/owned-claims.js';
 import { findWorkload } from '../cluster/workload.js';
 
 /** A pod that is about to be created. */
@@ -69,7 +70,8 @@ function desiredRequests(
     // the webhook for launchers refuses it
     if (!found.found) return undefined;
     const requested = new Set(selections.map((selection) => selection.interface));
-    const choice = { workload: found.workload, requested, view, addRecheck };
+    const { workload } = found;
+    const choice = { workload, requested, view, claims: new OwnedClaims(workload, view), addRecheck };
     hasClaim = (selection) => chooseClaim(selection, selection.claimReference, choice).kind !== 'none';
   }
   const desired = new Map<string, number>();

@@ -4,6 +4,7 @@ import { type Pod, isLauncher } from '../api/pod.js';
 import { ipamExtensionsClaimName } from '../api/vm-claims.js';
 import type { ClusterView, Recheck } from '../cluster/cluster-view.js';
 import { type ElementClaim, chooseClaim } from '../cluster/element-claim.js';
+import { OwnedClaims } from '../cluster/owned-claims.js';
 import { type Workload, findWorkload } from '../cluster/workload.js';
 import { annotationPath } from './annotation-patch.js';
 import { refuseDefaultNetwork } from './default-network.js';
@@ -62,29 +63,26 @@ function decideNetworks(review: PodReview, { view, addRecheck, creator }: Review
   const selections = readSelections(value, namespace);
   if (typeof selections === 'string') return refuseUnreadable(NETWORKS_ANNOTATION, review, selections);
   const referenceOf = currentReferences(oldPod, namespace);
-  const workload = findWorkload(pod, namespace, { view, addRecheck });
-  if (!workload.found) {
+  const found = findWorkload(pod, namespace, { view, addRecheck });
+  if (!found.found) {
     // a pod that outlives its VMI may be changed, but gets no new reference
     const hasNoNewReference = selections.every(
       (each) => each.claimReference === undefined || each.claimReference === referenceOf(each),
     );
     if (review.operation === 'UPDATE' && hasNoNewReference) return UNCHANGED;
-    return { allowed: false, check: workload.check, reason: `${describePod(review)} ${workload.reason}` };
+    return { allowed: false, check: found.check, reason: `${describePod(review)} ${found.reason}` };
   }
+  const { workload } = found;
   const requested = new Set(selections.map((selection) => selection.interface));
+  const choice = { workload, requested, view, claims: new OwnedClaims(workload, view), addRecheck };
   const elements = selections.map((selection): NetworkElement => {
     const currentReference = referenceOf(selection);
-    const claim = chooseClaim(selection, currentReference, {
-      workload: workload.workload,
-      requested,
-      view,
-      addRecheck,
-    });
+    const claim = chooseClaim(selection, currentReference, choice);
     return {
       selection,
       claim: withholdClaim(claim, currentReference, creator) ?? claim,
       currentReference,
-      ipamExtensionsNames: ipamExtensionsNames(selection, workload.workload),
+      ipamExtensionsNames: ipamExtensionsNames(selection, workload),
     };
   });
   return findRefusal(elements) ?? admitPod(value, namespace, elements);

@@ -3,6 +3,7 @@ import { DEFAULT_NETWORK_ANNOTATION, PRIMARY_CLAIM_ANNOTATION } from '../api/nam
 import { isLauncher } from '../api/pod.js';
 import type { ClusterView, Recheck } from '../cluster/cluster-view.js';
 import { chooseNetworkClaim } from '../cluster/element-claim.js';
+import { OwnedClaims } from '../cluster/owned-claims.js';
 import { PRIMARY_POD_INTERFACE, type PrimaryNetwork } from '../cluster/primary-network.js';
 import { type Workload, findWorkload } from '../cluster/workload.js';
 import { type AnnotationChanges, annotationPatch } from './annotation-patch.js';
@@ -86,15 +87,17 @@ function decideNewPod(review: PodReview, context: PrimaryReviewContext): PodAdmi
 }
 
 function choosePrimaryClaim(
-  workload: Workload,
+  found: Workload,
   podNetwork: string,
   { nad, nadKey }: PrimaryNetwork,
   context: PrimaryReviewContext,
 ) {
   const primary = { name: podNetwork, position: 0, nad, isUnplugRequested: false, podInterface: PRIMARY_POD_INTERFACE };
+  const workload = { ...found, networks: [...found.networks, primary] };
   const choice = {
-    workload: { ...workload, networks: [...workload.networks, primary] },
+    workload,
     requested: new Set<string>(),
+    claims: new OwnedClaims(workload, context.view),
     ...context,
   };
   return chooseNetworkClaim(primary, nadKey, choice);
