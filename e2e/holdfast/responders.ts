@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import pino from 'pino';
-import { RESPONDERS_NAMESPACE } from '../../api/names.js';
+import { LEASE_POOL, RESPONDERS_NAMESPACE } from '../../api/names.js';
 import { isBeingDeleted } from '../../api/meta.js';
 import { isTerminal, type Pod } from '../../api/pod.js';
 import { systemClock } from '../../kube/clock.js';
@@ -16,7 +16,7 @@ import { startPackets } from './packets.js';
 const ACCOUNT = 'holdfast-responder';
 
 /** The two programs of a responder's pod. */
-interface Responder {
+export interface Responder {
   readonly packets: RunningCommand;
   readonly table: HoldfastProcess;
 }
@@ -50,9 +50,12 @@ export class Responders {
     await Promise.allSettled([...this.#running.values()].map(async (running) => (await running).table.kill()));
   }
 
-  /** The pods of responders that run. */
-  pods(): readonly Pod[] {
-    return this.#pods.cache.list().filter(({ metadata }) => this.#running.has(metadata.uid ?? ''));
+  /** The pods of responders of a pool that run, by name. */
+  pods(pool: string): readonly Pod[] {
+    const running = this.#pods.cache.list().filter(({ metadata }) => this.#running.has(metadata.uid ?? ''));
+    return running
+      .filter(({ metadata }) => metadata.labels?.[LEASE_POOL] === pool)
+      .sort((a, b) => a.metadata.name.localeCompare(b.metadata.name));
   }
 
   /** The programs of a pod. */

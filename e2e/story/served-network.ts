@@ -1,0 +1,119 @@
+import { randomBytes } from 'node:crypto';
+import { after, before } from 'mocha';
+import type { AddressPoolSpec } from '../../api/address-pool.js';
+import { RESPONDERS_NAMESPACE } from '../../api/names.js';
+import { ADDRESS_POOLS, NETWORK_ATTACHMENT_DEFINITIONS } from '../../kube/resources.js';
+import { DhcpClients } from '../bed/network/dhcp-clients.js';
+import { until, untilValue } from '../bed/wait.js';
+import { HoldfastProcess } from '../holdfast/process.js';
+import { type Responder, Responders } from '../holdfast/responders.js';
+import { requireWire, type WireContext } from './describe.js';
+import { bridgeOf } from './networks.js';
+import type { Story } from './story.js';
+
+/** What networks with responders need; one of it serves all of them. */
+export interface DhcpServices extends WireContext {
+  /** The process `guest`, which makes the responders' pods. */
+  readonly guest: HoldfastProcess;
+  readonly responders: Responders;
+  readonly clients: DhcpClients;
+}
+
+/** The image of responders, of which the bed runs none. */
+export const RESPONDER_IMAGE = '--responder-image=registry.test/holdfast';
+
+/** A layer-2 network with an administrator's pool for all namespaces, whose guests two responders answer. */
+export class ServedNetwork {
+  /** The name of the CNI network, of the pool, and of the responders' NAD. */
+  readonly name = `dhcp-${randomBytes(4).toString('hex')}`;
+  /** Also the name of the segment. */
+  readonly bridge = bridgeOf(this.name);
+  readonly services: DhcpServices;
+
+  private constructor(services: DhcpServices) {
+    this.services = services;
+  }
+
+  /** The responders may not run yet. */
+  static async create(services: DhcpServices, spec: Omit<AddressPoolSpec, 'network'>): Promise<ServedNetwork> {
+    const network = new ServedNetwork(services);
+    const { name, bridge } = network;
+    const guest = { attachment: name, dhcp: {}, ...spec.guest };
+    const { client } = services.bed;
+    await client.create(ADDRESS_POOLS, { metadata: { name }, spec: { ...spec, network: name, guest } });
+    const silent = { type: 'tuning', sysctl: { 'net.ipv6.conf.IFNAME.disable_ipv6': '1' } };
+    const config = { cniVersion: '1.0.0', name, plugins: [{ type: 'bridge', bridge }, silent] };
+    await client.create(NETWORK_ATTACHMENT_DEFINITIONS, {
+      metadata: { namespace: RESPONDERS_NAMESPACE, name },
+      spec: { config: JSON.stringify(config) },
+    });
+    return network;
+  }
+
+  /** Creates a NAD for VMs. */
+  async attach(story: Story, nad: string): Promise<void> {
+    const plugin = { type: 'bridge', bridge: this.bridge, disableContainerInterface: true };
+    await story.network(nad, { config: { cniVersion: '1.0.0', name: this.name, ...plugin, allowPersistentIPs: true } });
+  }
+
+  /** Waits until both responders run. */
+  async untilServed(): Promise<Responder[]> {
+    const { responders } = this.services;
+    const pods = await untilValue(
+      `two responders of ${this.name}`,
+      () => responders.pods(this.name),
+      (found) => found.length === 2,
+    );
+    return Promise.all(pods.map((pod) => responders.of(pod)));
+  }
+
+  /** Changes the pool by a merge patch of its spec. */
+  async edit(spec: object): Promise<void> {
+    await this.services.bed.client.patch(ADDRESS_POOLS, { name: this.name }, { type: 'merge', body: { spec } });
+  }
+
+  /** Ends the responders, and deletes the pool. Its guests must be gone. */
+  async remove(): Promise<void> {
+    const { bed, responders } = this.services;
+    await this.edit({ guest: { dhcp: null, attachment: null } });
+    await until('the responders to be gone', () => responders.pods(this.name).length === 0);
+    await bed.client.delete(NETWORK_ATTACHMENT_DEFINITIONS, { namespace: RESPONDERS_NAMESPACE, name: this.name });
+    await until(`pool ${this.name} to be gone`, async () => {
+      await bed.client.delete(ADDRESS_POOLS, { name: this.name }); // it is rejected while addresses are leased
+      return (await bed.client.find(ADDRESS_POOLS, { name: this.name })) === undefined;
+    });
+  }
+}
+
+/** Runs one network with responders for all tests of a suite. Skips the tests if pods have no real networks, or there are no clients. */
+export function useServedNetwork(spec: Omit<AddressPoolSpec, 'network'>): () => ServedNetwork {
+  let services: DhcpServices | undefined;
+  let network: ServedNetwork | undefined;
+
+  before('start guest and responders', async function () {
+    this.timeout(60_000);
+    const context = requireWire(this);
+    const clients = await DhcpClients.find();
+    if (typeof clients === 'string') {
+      console.log(`    ${clients}`);
+      this.skip();
+    }
+    const { bed, wire } = context;
+    const guest = new HoldfastProcess(bed, 'guest', bed.controller.ports);
+    services = { ...context, guest, responders: new Responders({ ...bed, wire }), clients };
+    await Promise.all([services.responders.start(), guest.start({ args: [RESPONDER_IMAGE] })]);
+    network = await ServedNetwork.create(services, spec);
+    await network.untilServed();
+  });
+
+  after('stop guest and responders', async () => {
+    await network?.remove();
+    await services?.guest.stop();
+    await services?.responders.stop();
+  });
+
+  return () => {
+    if (network === undefined) throw new Error('a network with responders exists only while tests run');
+    return network;
+  };
+}
