@@ -58,6 +58,16 @@ describe('The target of a live migration, set up while the guest runs on the sou
     await untilTarget('stubborn', /podnet has address fd00:53::1 in DADFAILED state/);
   });
 
+  it('takes packets and answers none if the network has no IPAM and it has the MAC address of the guest', async () => {
+    const { ipv4, ipv6, connection, switchMoves } = await move('layer 2, MAC in the spec');
+    for (const { misdirected, lost } of [ipv4, ipv6]) {
+      expect(misdirected).to.equal(0);
+      expect(lost.setUp + lost.copy).to.be.greaterThan(0);
+    }
+    expect(switchMoves.before).to.be.greaterThan(0);
+    expect(connection).to.equal('kept'); // nobody resets it
+  });
+
   it('does not disturb any host, whatever its MAC address, if the network has no IPAM and the interface stays down', async () => {
     expectCalm(await move('layer 2, MAC in the spec, disableContainerInterface'));
   });
