@@ -1,23 +1,31 @@
 import { expect } from 'chai';
 import type { AddressPoolSpec } from '../api/address-pool.js';
-import { CLAIM_NAD } from '../api/names.js';
+import { AllocationReason, CLAIM_NAD, REQUESTED_ADDRESSES_ANNOTATION } from '../api/names.js';
 import { podInterfaceName } from '../api/pod-interface.js';
-import { ADDRESS_POOLS } from '../kube/resources.js';
+import { parseAddress } from '../ipam/core/address.js';
+import { leaseName } from '../ipam/core/lease-name.js';
+import { ADDRESS_LEASES, ADDRESS_POOLS } from '../kube/resources.js';
 import { bareAddress } from '../test/bare-address.js';
+import { until, untilValue } from './bed/wait.js';
 import { describeStory } from './story/describe.js';
 import { bridgeOf } from './story/networks.js';
 import type { Story } from './story/story.js';
 import { itWithWireStory } from './story/wire-story.js';
 
 const DATA = podInterfaceName('data');
+const EXTRA = podInterfaceName('extra');
+const COOLDOWN_S = 3;
+
+function bridgeConfig(network: string): object {
+  return { cniVersion: '0.4.0', name: network, type: 'bridge', bridge: bridgeOf(network), allowPersistentIPs: true };
+}
 
 /** Creates a pool that serves guests, the NAD `pods` with IPAM, and the NAD `vms` of the same network and bridge without. */
 async function createNetworks(story: Story, spec: Omit<AddressPoolSpec, 'network'>): Promise<string> {
   const network = `${story.namespace}-blue`;
   await story.addresses.createPool(network, { guest: {}, namespaces: [story.namespace], ...spec, network });
   await story.network('pods', { network, subnets: [] });
-  const bridge = { cniVersion: '0.4.0', name: network, type: 'bridge', bridge: bridgeOf(network) };
-  await story.network('vms', { config: { ...bridge, disableContainerInterface: true, allowPersistentIPs: true } });
+  await story.network('vms', { config: { ...bridgeConfig(network), disableContainerInterface: true } });
   return network;
 }
 
@@ -82,5 +90,85 @@ describeStory('A VM on a layer-2 network', (story) => {
     const body = { spec: { namespaces: [story().namespace] } };
     await story().client.patch(ADDRESS_POOLS, { name: pool }, { type: 'merge', body });
     await story().addresses.waitForIPs('vm1.data');
+  });
+
+  itWithWireStory('has an address on an interface that is plugged in, until it is unplugged', story, async (wire) => {
+    await createNetworks(story(), { subnets: [{ cidr: '10.79.4.0/24' }] });
+    await story().createVm('vm1', { data: 'vms' });
+    await story().waitRunning('vm1');
+    const mine = await story().addresses.waitForIPs('vm1.data');
+    const launcher = await wire.launcher('vm1');
+    await story().plugInterface('vm1', 'extra', 'vms');
+    await story().waitAttached('vm1', 'extra');
+    const plugged = await story().addresses.waitForIPs('vm1.extra');
+    await story().addresses.waitHeld([...mine, ...plugged].map(bareAddress));
+    await wire.waitForAddresses(launcher, EXTRA, []);
+    expect(await story().references('vm1')).to.deep.equal([{ [DATA]: 'vm1.data', [EXTRA]: 'vm1.extra' }]);
+
+    await story().unplugInterface('vm1', 'extra');
+    await story().waitDetached('vm1', 'extra');
+    await story().waitForClaims(['vm1.data']);
+    await story().addresses.waitHeld(mine.map(bareAddress));
+    expect((await wire.launcher('vm1')).metadata.uid).to.equal(launcher.metadata.uid);
+  });
+
+  itWithWireStory('has the address that it requests, once that of a deleted VM has cooled down', story, async () => {
+    const network = await createNetworks(story(), { subnets: [{ cidr: '10.79.5.0/24' }], cooldownSeconds: COOLDOWN_S });
+    const annotations = { [REQUESTED_ADDRESSES_ANNOTATION]: '{"data": ["10.79.5.77"]}' };
+    const create = (name: string) => story().createVm(name, { data: 'vms' }, { annotations });
+    await create('vm1');
+    await story().addresses.waitForExactIPs('vm1.data', ['10.79.5.77/24']);
+    await story().waitRunning('vm1');
+    await create('vm2');
+    await story().addresses.waitForRefusal('vm2.data', AllocationReason.Conflict);
+
+    await story().deleteVm('vm1', 'Background');
+    const name = leaseName(network, parseAddress('10.79.5.77'));
+    const released = await until('the address to be released', async () => {
+      return (await story().client.find(ADDRESS_LEASES, { name }))?.spec.releasedAt;
+    });
+    await story().addresses.waitForExactIPs('vm2.data', ['10.79.5.77/24']);
+    expect(Date.now() - Date.parse(released)).to.be.at.least(COOLDOWN_S * 1_000);
+    await story().waitRunning('vm2');
+  });
+
+  itWithWireStory(
+    'keeps the addresses of routers out of its launcher by disableContainerInterface',
+    story,
+    async (on) => {
+      const network = await createNetworks(story(), { subnets: [{ cidr: '10.79.6.0/24' }] });
+      await story().network('open', { config: bridgeConfig(network) });
+      await story().createVm('vm1', { data: 'vms', extra: 'open' });
+      await story().waitRunning('vm1');
+      const launcher = await on.launcher('vm1');
+      const router = `${story().namespace}-router`;
+      const { wire } = on.context.wire;
+      await wire.addHost(router, bridgeOf(network), []);
+      try {
+        const addressesOf = (name: string) => on.context.wire.addressesOf(launcher, name);
+        await untilValue(
+          'the other interface to have an address of the router',
+          async () => {
+            await wire.advertiseRouter(`host/${router}`, 'eth0', 'fd00:79:6::/64');
+            return addressesOf(EXTRA);
+          },
+          ([address]) => address?.startsWith('fd00:79:6:') === true,
+        );
+        expect(await addressesOf(DATA)).to.deep.equal([]);
+      } finally {
+        await wire.removeHost(router);
+      }
+    },
+  );
+
+  itWithWireStory('gets no address from Holdfast if its plugin is that of OVN-Kubernetes', story, async () => {
+    const network = await createNetworks(story(), { subnets: [{ cidr: '10.79.7.0/24' }] });
+    await story().network('vms', { config: { ...bridgeConfig(network), type: 'ovn-k8s-cni-overlay' } });
+    await story().createVm('vm1', { data: 'vms' });
+    await story().waitRunning('vm1');
+    const { message } = await story().waitForEvent('vm1', 'IPAMClaimNotHonoured');
+    expect(message).to.include('its plugin is "ovn-k8s-cni-overlay"');
+    expect((await story().waitForClaim('vm1.data')).status).to.equal(undefined);
+    expect(await story().addresses.heldAddresses()).to.deep.equal([]);
   });
 });

@@ -219,6 +219,11 @@ export class Wire {
     await this.#connection.request('announce', { in: location, interface: interfaceName, address, mac });
   }
 
+  /** Advertises an IPv6 prefix, as a router does: all hosts of the segment form an address of it. */
+  async advertiseRouter(location: WireLocation, interfaceName: string, prefix: string): Promise<void> {
+    await this.#connection.request('advertise', { in: location, interface: interfaceName, address: prefix });
+  }
+
   /** All network namespaces by name, with `fabric`, the switch between them. */
   inventory(): Promise<Record<string, NamespaceContents>> {
     return this.#connection.request('inventory');

@@ -104,13 +104,29 @@ func announcement(ip net.IP, mac net.HardwareAddr) []byte {
 		data = append(append(append(data, mac...), v4...), make([]byte, 6)...)
 		return append(data, v4...)
 	}
-	allNodes := net.IPv6linklocalallnodes
 	message := append([]byte{neighbourAdvertisement, 0, 0, 0, 0x20, 0, 0, 0}, ip...) // 0x20: override what you knew
-	message = append(append(message, 2, 1), mac...)
-	pseudo := append(append(append([]byte{}, ip...), allNodes...), 0, 0, 0, byte(len(message)), 0, 0, 0, 58)
+	return toAllNodes(mac, ip, append(append(message, 2, 1), mac...))
+}
+
+// routerAdvertisement makes all hosts form an address of prefix by themselves (SLAAC).
+func routerAdvertisement(prefix *net.IPNet, mac net.HardwareAddr) []byte {
+	const seconds = 1800
+	router := net.IP{0xfe, 0x80, 0, 0, 0, 0, 0, 0, mac[0] ^ 2, mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5]} // EUI-64
+	message := []byte{134, 0, 0, 0, 64, 0, seconds >> 8, seconds & 0xff, 0, 0, 0, 0, 0, 0, 0, 0}
+	length, _ := prefix.Mask.Size()
+	message = append(message, 3, 4, byte(length), 0xc0) // on the link, and for addresses
+	message = binary.BigEndian.AppendUint32(message, seconds)
+	message = binary.BigEndian.AppendUint32(message, seconds)
+	return toAllNodes(mac, router, append(append(message, 0, 0, 0, 0), prefix.IP.To16()...))
+}
+
+// toAllNodes returns the frame of an ICMPv6 message, whose checksum it fills in.
+func toAllNodes(mac net.HardwareAddr, from net.IP, message []byte) []byte {
+	to := net.IPv6linklocalallnodes
+	pseudo := append(append(append([]byte{}, from...), to...), 0, 0, 0, byte(len(message)), 0, 0, 0, 58)
 	binary.BigEndian.PutUint16(message[2:], checksum(append(pseudo, message...)))
 	data := append(append([]byte{0x33, 0x33, 0, 0, 0, 1}, mac...), 0x86, 0xdd, 0x60, 0, 0, 0, 0, byte(len(message)), 58, 255)
-	return append(append(append(data, ip...), allNodes...), message...)
+	return append(append(append(data, from...), to...), message...)
 }
 
 // checksum of the Internet protocols (RFC 1071).

@@ -89,6 +89,7 @@ func main() {
 		"flushAddresses": op(bed.flushAddresses),
 		"setMac":         op(bed.setMac),
 		"announce":       op(bed.announce),
+		"advertise":      op(bed.advertise),
 		"inventory":      op(bed.inventory),
 	}}
 	lines := bufio.NewScanner(os.Stdin)

@@ -127,13 +127,27 @@ func openPacketSocket(s *space, name string) (socket, index int, err error) {
 
 // announce announces an address of the interface, as a guest does after a migration. With Mac it claims another MAC address.
 func (b *bed) announce(request interfaceRequest) (any, error) {
-	s, err := b.find(request.In)
-	if err != nil {
-		return nil, err
-	}
 	ip := net.ParseIP(request.Address)
 	if ip == nil {
 		return nil, fmt.Errorf("address %q is no IP address", request.Address)
+	}
+	return b.send(request, func(mac net.HardwareAddr) []byte { return announcement(ip, mac) })
+}
+
+// advertise sends a router advertisement of a prefix, whose host part is 0.
+func (b *bed) advertise(request interfaceRequest) (any, error) {
+	_, prefix, err := net.ParseCIDR(request.Address)
+	if err != nil {
+		return nil, err
+	}
+	return b.send(request, func(mac net.HardwareAddr) []byte { return routerAdvertisement(prefix, mac) })
+}
+
+// send sends one frame from the interface, made for the MAC address of the request or else of the interface.
+func (b *bed) send(request interfaceRequest, frame func(net.HardwareAddr) []byte) (any, error) {
+	s, err := b.find(request.In)
+	if err != nil {
+		return nil, err
 	}
 	socket, index, err := openPacketSocket(s, request.Interface)
 	if err != nil {
@@ -155,5 +169,5 @@ func (b *bed) announce(request interfaceRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return done{}, unix.Sendto(socket, announcement(ip, mac), 0, &unix.SockaddrLinklayer{Ifindex: index})
+	return done{}, unix.Sendto(socket, frame(mac), 0, &unix.SockaddrLinklayer{Ifindex: index})
 }
