@@ -18,6 +18,8 @@ export interface VmInterface {
   macAddress?: string;
   /** Present for an interface that the guest owns itself: its launcher has no such interface. */
   sriov?: object;
+  /** Present for an interface that a bridge in the launcher connects to the guest. */
+  bridge?: object;
 }
 
 /** A cloud-init disk, as far as its network data is concerned. */
@@ -53,12 +55,17 @@ export interface VmiInterfaceStatus {
 
 export interface VirtualMachineInstance extends KubeObject {
   spec?: VmiSpec;
-  status?: { phase?: string; interfaces?: VmiInterfaceStatus[] };
+  status?: {
+    phase?: string;
+    interfaces?: VmiInterfaceStatus[];
+    /** Of the latest live migration. */
+    migrationState?: { completed?: boolean; failed?: boolean };
+  };
 }
 
 export interface KubeVirt extends KubeObject {
   spec?: { configuration?: { developerConfiguration?: { featureGates?: string[] } } };
-  status?: { phase?: string; conditions?: Condition[] };
+  status?: { phase?: string; conditions?: Condition[]; observedKubeVirtVersion?: string };
 }
 
 /** Returns true if that source reported the interface. */
@@ -72,6 +79,11 @@ export type InfoSource = 'domain' | 'guest-agent' | 'multus-status';
 /** True if the guest has ended and does not run again. */
 export function hasEnded({ status }: VirtualMachineInstance): boolean {
   return status?.phase === 'Succeeded' || status?.phase === 'Failed';
+}
+
+/** True if the latest live migration of the guest succeeded. */
+export function hasMigrated({ status }: VirtualMachineInstance): boolean {
+  return status?.migrationState?.completed === true && status.migrationState.failed !== true;
 }
 
 /** A secondary network of a VM. */

@@ -217,6 +217,8 @@ export const EventReason = {
   AddressesAllocated: 'AddressesAllocated',
   /** A pod waits for a claim that no IPAM honours. */
   ClaimNotHonoured: 'IPAMClaimNotHonoured',
+  /** KubeVirt's DHCP server does not answer the guest any more. */
+  DHCPLostAfterMigration: 'DHCPLostAfterMigration',
   /** A claim cannot be released, because the API server does not serve the kind of its owner. */
   OwnerKindNotServed: 'OwnerKindNotServed',
   /** Holdfast's IPAM has not written the status of a claim that it serves. */

@@ -13,6 +13,7 @@ import {
   type VmiInterfaceStatus,
   type VmiSpec,
   hasEnded,
+  hasMigrated,
   isReportedBy,
 } from '../api/kubevirt.js';
 import type { KubeObject, ObjectMeta } from '../api/meta.js';
@@ -29,8 +30,12 @@ import { type NadGuestOptions, readNadGuestOptions } from '../api/nad-guest-opti
 
 /** Its fields are not needed. */
 const POD_NETWORK = Object.freeze({});
+/** The binding of an interface: its settings are not needed. */
+const BRIDGE = Object.freeze({});
 /** Of a MAC address with separators. */
 const MAC_LENGTH = 17;
+/** Of KubeVirt; a longer text is no version. */
+const MAX_VERSION_LENGTH = 64;
 
 type MultusNetwork = NonNullable<VmNetwork['multus']>;
 
@@ -61,23 +66,32 @@ export function transformVm({ metadata, spec }: VirtualMachine): VirtualMachine 
   return { ...small, spec: { template: { ...kept, spec: transformVmiSpec(template.spec) } } };
 }
 
-export function transformVmi({ metadata, spec, status }: VirtualMachineInstance): VirtualMachineInstance {
+export function transformVmi(vmi: VirtualMachineInstance): VirtualMachineInstance {
+  const { metadata, spec } = vmi;
   const { ownerReferences } = metadata;
-  const interfaces = (status?.interfaces ?? []).map((reported) => ({
-    ...(reported.name !== undefined && { name: reported.name }),
-    ...(reported.podInterfaceName !== undefined && { podInterfaceName: reported.podInterfaceName }),
-    ...domainMacOf(reported),
-  }));
   const annotations = requestedAddressesIn(metadata.annotations);
-  const ended = status?.phase !== undefined && hasEnded({ metadata, status }) ? { phase: status.phase } : undefined;
+  const status = transformVmiStatus(vmi);
   return {
     metadata: {
       ...identityMetadataOf(metadata),
       ...(ownerReferences && { ownerReferences }),
       ...(annotations && { annotations }),
     },
-    ...(spec && { spec: transformVmiSpec(spec) }),
-    ...((interfaces.length > 0 || ended !== undefined) && { status: { ...ended, interfaces } }),
+    ...(spec && { spec: transformVmiSpec(spec, hasMigrated(vmi)) }),
+    ...(Object.values(status).flat().length > 0 && { status }),
+  };
+}
+
+function transformVmiStatus(vmi: VirtualMachineInstance): NonNullable<VirtualMachineInstance['status']> {
+  const { phase, interfaces = [] } = vmi.status ?? {};
+  return {
+    ...(phase !== undefined && hasEnded(vmi) && { phase }),
+    ...(hasMigrated(vmi) && { migrationState: { completed: true } }),
+    interfaces: interfaces.map((reported) => ({
+      ...(reported.name !== undefined && { name: reported.name }),
+      ...(reported.podInterfaceName !== undefined && { podInterfaceName: reported.podInterfaceName }),
+      ...domainMacOf(reported),
+    })),
   };
 }
 
@@ -125,12 +139,15 @@ export function transformPool(pool: AddressPool): AddressPool {
   return { ...pool, metadata };
 }
 
-export function transformKubeVirt({ metadata, spec }: KubeVirt): KubeVirt {
+export function transformKubeVirt({ metadata, spec, status }: KubeVirt): KubeVirt {
   const featureGates = spec?.configuration?.developerConfiguration?.featureGates ?? [];
   const { creationTimestamp } = metadata;
+  const { observedKubeVirtVersion } = status ?? {};
   return {
     metadata: { ...identityMetadataOf(metadata), ...(creationTimestamp !== undefined && { creationTimestamp }) },
     spec: { configuration: { developerConfiguration: { featureGates } } },
+    ...(typeof observedKubeVirtVersion === 'string' &&
+      observedKubeVirtVersion.length <= MAX_VERSION_LENGTH && { status: { observedKubeVirtVersion } }),
   };
 }
 
@@ -145,11 +162,12 @@ export function transformNode({ metadata }: KubeObject): KubeObject {
   return { metadata: { ...identityMetadataOf(metadata), ...(labels && { labels }) } };
 }
 
-function transformVmiSpec({ networks = [], domain }: VmiSpec): VmiSpec {
-  // other code compares each of these interfaces with all networks
+/** @param keepsBridges keep the interfaces with bridge binding, which only matter after a live migration */
+function transformVmiSpec({ networks = [], domain }: VmiSpec, keepsBridges = false): VmiSpec {
   const telling = (domain?.devices?.interfaces ?? [])
     .slice(0, MAX_VM_NETWORKS)
-    .filter(({ state, macAddress }) => state !== undefined || macAddress !== undefined);
+    .map((each) => transformInterface(each, keepsBridges))
+    .filter((each) => Object.keys(each).length > 1);
   return {
     // networks that Multus does not attach keep their name, because users may request addresses on them
     networks: networks
@@ -159,7 +177,7 @@ function transformVmiSpec({ networks = [], domain }: VmiSpec): VmiSpec {
         ...(multus && { multus: transformMultusNetwork(multus) }),
         ...(pod && { pod: POD_NETWORK }),
       })),
-    ...(telling.length > 0 && { domain: { devices: { interfaces: telling.map(transformInterface) } } }),
+    ...(telling.length > 0 && { domain: { devices: { interfaces: telling } } }),
   };
 }
 
@@ -174,8 +192,13 @@ function requestedAddressesIn(annotations: Record<string, string> | undefined): 
   return { [REQUESTED_ADDRESSES_ANNOTATION]: truncate(request, MAX_REQUESTED_ADDRESSES_LENGTH) };
 }
 
-function transformInterface({ name, state, macAddress }: VmInterface): VmInterface {
-  return { name, ...(state !== undefined && { state }), ...(macAddress !== undefined && { macAddress }) };
+function transformInterface({ name, state, macAddress, bridge }: VmInterface, keepsBridge: boolean): VmInterface {
+  return {
+    name,
+    ...(state !== undefined && { state }),
+    ...(macAddress !== undefined && { macAddress }),
+    ...(keepsBridge && bridge && { bridge: BRIDGE }),
+  };
 }
 
 export function identityMetadataOf(metadata: ObjectMeta): ObjectMeta {

@@ -8,7 +8,14 @@ import { type PersistentIPsGate, isNamespaceServed, createPersistentIPsGate } fr
 import { type KubeVirtControllerSource, watchKubeVirt } from '../cluster/kubevirt-controller.js';
 import { Leadership, leaderIdentity } from '../process/leadership.js';
 import type { Component } from '../process/component.js';
-import { NAMESPACE_WATCH, CLAIM_WATCH, NAD_WATCH, VMI_WATCH, VM_WATCH } from '../cluster/watch-specs.js';
+import {
+  NAMESPACE_WATCH,
+  CLAIM_WATCH,
+  KUBEVIRT_WATCH,
+  NAD_WATCH,
+  VMI_WATCH,
+  VM_WATCH,
+} from '../cluster/watch-specs.js';
 import { LauncherList } from './claims/launcher-list.js';
 import { createSync } from './claims/sync.js';
 import { allKeys, keysOfClaim, keysOfLauncher, keysOfNad, keysOfNamespace } from './claims/workload-keys.js';
@@ -16,6 +23,7 @@ import { UnansweredClaims } from './claims/unanswered-claims.js';
 import { BlockedWorkloads } from './claims/blocked-workloads.js';
 import { createControllerMetrics } from './claims/metrics.js';
 import { CreatedClaims } from './claims/created-claims.js';
+import { DHCPAfterMigration } from './claims/dhcp-after-migration.js';
 import { QuotaWaits } from './claims/quota-waits.js';
 import { UnreportedChanges } from './claims/unreported-changes.js';
 import { WriteFailures } from './claims/write-failures.js';
@@ -144,7 +152,7 @@ class Controller implements Component {
   }
 
   #beginTerm(): void {
-    const { client, clock, random, log, metrics } = this.#context;
+    const { client, clock, informers, random, log, metrics } = this.#context;
     const queue = new WorkQueue({ name: this.name, clock, random, metrics: metrics.kube });
     const quotaWaits = new QuotaWaits((key) => {
       queue.forget(key);
@@ -161,6 +169,7 @@ class Controller implements Component {
       quotaWaits,
       unreportedChanges,
       writeFailures: new WriteFailures(clock),
+      dhcpAfterMigration: new DHCPAfterMigration(informers.get(KUBEVIRT_WATCH).cache),
       areWorkloadsServed: () => this.#informers.vms.isServed && this.#informers.vmis.isServed,
       isGateOpen: (namespace) => isNamespaceServed(namespace, this.#gate, this.#config.namespace),
       servesPrimaryNetworks: this.#config.featureGates.primaryUserDefinedNetwork,

@@ -7,7 +7,7 @@ import { useWireFixture } from './bed/network/use-wire-fixture.js';
 import type { AddressState } from './bed/network/wire-events.js';
 import { bridgeNetwork, type WireFixture } from './bed/network/wire-fixture.js';
 import type { WireLocation } from './bed/network/wire.js';
-import { describeStory, itOnWire } from './story/describe.js';
+import { describeStory, itOnBed, itOnWire } from './story/describe.js';
 import { bridgeOf } from './story/networks.js';
 import { untilValue } from './bed/wait.js';
 import { waitForWireAddresses } from './story/wire-addresses.js';
@@ -162,6 +162,18 @@ describeStory('A live migration as a third host observes it', (story) => {
     }
     await wire.removeHost(host);
   });
+
+  itOnBed(
+    'is followed by a warning about the interface whose guest loses DHCP, as in KubeVirt before 1.9',
+    async () => {
+      await story().addresses.createNetwork('blue', ['10.20.61.0/24']);
+      const macs = { fixed: '02:00:00:20:61:01' };
+      await story().createVm('vm1', { data: 'blue', fixed: 'blue' }, { macs });
+      await story().waitRunning('vm1');
+      await story().migrate('vm1', 'Succeeded');
+      await story().waitForEvent('vm1', 'DHCPLostAfterMigration', /macAddress for "data": KubeVirt 1\.[78] /);
+    },
+  );
 
   itOnWire('works with a quiet launcher whose IPv4 address virt-handler finds', async (on) => {
     const name = `${story().namespace}-blue`;

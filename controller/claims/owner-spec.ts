@@ -7,6 +7,7 @@ import {
   type VmiInterfaceStatus,
   type VmiSpec,
   hasEnded,
+  hasMigrated,
   podNetworkOf,
   replacementOfPodNetwork,
   secondaryNetworks,
@@ -52,6 +53,8 @@ export interface ObservedVmi extends KubeObject {
   readonly reported: readonly VmiInterfaceStatus[];
   /** Its guest does not run again. */
   readonly hasEnded: boolean;
+  /** Its guest runs in the target of a live migration. */
+  readonly hasMigrated: boolean;
 }
 
 /** @param primary the primary network of the namespace */
@@ -73,6 +76,7 @@ export function observeVmi(vmi: VirtualMachineInstance, primary?: PrimaryNetwork
     spec: derived,
     reported: status?.interfaces ?? [],
     hasEnded: hasEnded(vmi),
+    hasMigrated: hasMigrated(vmi),
   };
 }
 

@@ -35,7 +35,7 @@ export function reportAction(action: Action, observed: ObservedWorkload, deps: R
   log[level]({ workload, action: kind, ...(claim !== undefined && { claim }) }, reason);
   metrics.decided(kind);
   const event = 'event' in action ? action.event : undefined;
-  if (event !== undefined) recordEvent(event, observed, deps, kind === 'wait' ? 'Normal' : 'Warning');
+  reportEvent(event, observed, deps, kind === 'wait' ? 'Normal' : 'Warning');
 }
 
 /** A claim stays because no read can prove that its owner is gone. */
@@ -52,7 +52,7 @@ export function reportUnknownKubeVirt(observed: ObservedWorkload, deps: ReportDe
   if (problem === undefined || observed.claims.length === 0 || (observed.vm ?? observed.vmi) === undefined) return;
   const message = `Launcher pods get no addresses of their IPAMClaims: ${problem}`;
   const regarding = observed.vm === undefined ? 'vmi' : 'vm';
-  recordEvent({ reason: EventReason.KubeVirtNamespaceUnknown, message, regarding }, observed, deps);
+  reportEvent({ reason: EventReason.KubeVirtNamespaceUnknown, message, regarding }, observed, deps);
 }
 
 /** @param failingForMs how long writes for the workload have failed */
@@ -73,7 +73,7 @@ export function reportFailure(
   metrics.failed(action.kind, kind);
   const event = failureEventOf(failure, failingForMs);
   const regarding = observed.vm?.metadata.uid === undefined ? 'vmi' : 'vm';
-  if (event !== undefined) recordEvent({ ...event, regarding }, observed, deps);
+  reportEvent(event && { ...event, regarding }, observed, deps);
 }
 
 export function reportLife(
@@ -86,12 +86,14 @@ export function reportLife(
   }
 }
 
-function recordEvent(
-  { reason, message, regarding }: WorkloadEvent,
+export function reportEvent(
+  event: WorkloadEvent | undefined,
   observed: ObservedWorkload,
   { metrics, events }: Pick<ReportDependencies, 'metrics' | 'events'>,
   type: 'Normal' | 'Warning' = 'Warning',
 ): void {
+  if (event === undefined) return;
+  const { reason, message, regarding } = event;
   metrics.notified(reason);
   for (const subject of eventSubjectsOf(regarding, observed)) events.event(subject, type, reason, message);
 }

@@ -11,6 +11,7 @@ import type { Action } from './action.js';
 import { type ClaimClient, type FailedAction, applyAll, mostUrgent } from './apply.js';
 import { type Confirmation, confirm, isStillReleased, needsConfirmation } from './confirm.js';
 import type { CreatedClaims } from './created-claims.js';
+import type { DHCPAfterMigration } from './dhcp-after-migration.js';
 import type { LauncherList } from './launcher-list.js';
 import { creationEventsOf, lifeEventsOf } from './life-events.js';
 import { readLiveWorkload } from './live-workload.js';
@@ -22,6 +23,7 @@ import type { QuotaWaits } from './quota-waits.js';
 import {
   type ReportDependencies,
   reportAction,
+  reportEvent,
   reportFailure,
   reportHeld,
   reportLife,
@@ -39,6 +41,7 @@ export interface SyncDependencies extends ReportDependencies {
   quotaWaits: QuotaWaits;
   unreportedChanges: Pick<UnreportedChanges, 'take'>;
   writeFailures: WriteFailures;
+  dhcpAfterMigration: Pick<DHCPAfterMigration, 'take'>;
   /** False while the API server does not serve VMs or VMIs: an object that is not found may exist then. */
   areWorkloadsServed: () => boolean;
   isGateOpen: (namespace: string) => boolean;
@@ -65,6 +68,7 @@ export function createSync(deps: SyncDependencies): (key: string, signal?: Abort
       blockers.map((claim) => joinKey(observed.namespace, claim)),
     );
     reportUnknownKubeVirt(observed, deps);
+    reportEvent(deps.dhcpAfterMigration.take(observed), observed, deps);
     for (const action of confirmed) reportAction(action, observed, deps);
     const failed = await applyAll(confirmed, client, {
       call: target.call,

@@ -21,6 +21,7 @@ export function syncDependencies(listers: Listers, client: Client): SyncDependen
     quotaWaits: new QuotaWaits(() => undefined),
     unreportedChanges: { take: () => ({ events: [] }) },
     writeFailures: new WriteFailures({ now: () => 0 }),
+    dhcpAfterMigration: { take: () => undefined },
     areWorkloadsServed: () => true,
     isGateOpen: () => true,
     servesPrimaryNetworks: false,
