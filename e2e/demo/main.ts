@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { onBed, startEnvironment } from '../environment.js';
 import { Story } from '../story/story.js';
+import { showGuest } from './guest-steps.js';
 import { Narrator } from './narrator.js';
 import { PAGE } from './page.js';
 import { parsePage } from './page/document.js';
@@ -9,7 +10,7 @@ import { PageRunner } from './page/page-runner.js';
 import { openTerminal } from './page/terminal.js';
 import { runScenario } from './scenario.js';
 
-// make demo [KEEP=1]: runs the commands of a tutorial on a real control plane, then a full pool and killed processes.
+// make demo [KEEP=1]: runs the commands of a tutorial on a real control plane, then a full pool, killed processes, and a guest.
 const keep = (process.env.KEEP ?? '') !== '';
 const narrator = new Narrator();
 
@@ -23,6 +24,7 @@ try {
   await followPage();
   const story = await Story.begin(environment, 'demo');
   await runScenario(story, narrator, environment.bed);
+  await showGuest(story, narrator, environment.bed);
   const failed = narrator.end();
   if (keep) await stayUp();
   else narrator.say('Next: `make demo KEEP=1` leaves everything running for kubectl. `make test` runs all tests.');
@@ -37,7 +39,9 @@ function introduce(): void {
     narrator.chapter('A control plane of Kubernetes and KubeVirt starts on loopback, and Holdfast with it');
     narrator.say('Real: etcd, kube-apiserver, controller-manager, scheduler, virt-api, virt-controller, Holdfast.');
     narrator.say('Real, where this machine allows network namespaces: Multus, the bridge plugin, bridges, packets.');
-    narrator.say('Simulated: kubelet and virt-handler of two nodes. No guest runs: its launcher pod answers pings.');
+    narrator.say(
+      'Simulated: kubelet and virt-handler of two nodes. In most VMs no guest runs: the launcher pod answers pings.',
+    );
   } else {
     narrator.chapter('E2E_KUBECONFIG names a cluster with KubeVirt, Multus and Holdfast');
   }

@@ -3,7 +3,7 @@ import type { OngoingRequest } from '../../bed/network/wire-connection.js';
 import type { Terminal } from './program.js';
 import type { Command } from './shell.js';
 
-const EVERY_MS = 20;
+export const PING_EVERY_MS = 20;
 
 /** Keeps pinging the target of the last ping, and measures how long it did not answer. */
 export class PingMonitor {
@@ -28,7 +28,7 @@ export class PingMonitor {
     const place = await wire.locationOf({ namespace, name: pod });
     this.#pings = {
       target,
-      lasting: await wire.wire.startPing(place, target, { intervalMs: EVERY_MS, timeoutMs: 200 }),
+      lasting: await wire.wire.startPing(place, target, { intervalMs: PING_EVERY_MS, timeoutMs: 200 }),
     };
   }
 
@@ -42,11 +42,17 @@ export class PingMonitor {
   }
 }
 
-function describePings({ sent, received, lossRuns }: PingResult): string {
-  const answered = `answered ${String(received)} of ${String(sent)} pings, one every ${String(EVERY_MS)} ms`;
+export function describePings(result: PingResult): string {
+  const { sent, received, lossRuns } = result;
+  const answered = `answered ${String(received)} of ${String(sent)} pings, one every ${String(PING_EVERY_MS)} ms`;
+  if (lossRuns.length === 0) return answered;
+  if (isSilentAtEnd(result)) return `${answered}; silent at the end`;
+  const longest = Math.max(...lossRuns.map(({ count }) => count)) * PING_EVERY_MS;
+  return `${answered}; silent for ${String(longest)} ms at most`;
+}
+
+/** Whether the last pings were not answered. */
+export function isSilentAtEnd({ sent, lossRuns }: PingResult): boolean {
   const last = lossRuns.at(-1);
-  if (last === undefined) return answered;
-  if (Math.round(last.atMs / EVERY_MS) + last.count >= sent) return `${answered}; silent at the end`;
-  const longest = Math.max(...lossRuns.map(({ count }) => count)) * EVERY_MS;
-  return `${answered}; silent for ${(longest / 1000).toFixed(1)} s at most`;
+  return last !== undefined && Math.round(last.atMs / PING_EVERY_MS) + last.count >= sent;
 }
