@@ -7,9 +7,11 @@ import { leaseName } from '../ipam/core/lease-name.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS } from '../kube/resources.js';
 import { bareAddress } from '../test/bare-address.js';
 import { until, untilValue } from './bed/wait.js';
+import { guestLocation } from './bed/node/wired-guests.js';
 import { describeStory } from './story/describe.js';
 import { bridgeOf } from './story/networks.js';
 import type { Story } from './story/story.js';
+import { useServedNetwork } from './story/served-network.js';
 import { itWithWireStory } from './story/wire-story.js';
 
 const DATA = podInterfaceName('data');
@@ -170,5 +172,70 @@ describeStory('A VM on a layer-2 network', (story) => {
     expect(message).to.include('its plugin is "ovn-k8s-cni-overlay"');
     expect((await story().waitForClaim('vm1.data')).status).to.equal(undefined);
     expect(await story().addresses.heldAddresses()).to.deep.equal([]);
+  });
+});
+
+describeStory('An interface on a layer-2 network with responders', (story) => {
+  const network = useServedNetwork({ subnets: [{ cidr: '10.79.8.0/24' }, { cidr: 'fd00:79:8::/64' }] });
+
+  itWithWireStory(
+    'gets its address by DHCP when it is plugged in, and no answer once it is unplugged',
+    story,
+    async (on) => {
+      const { clients } = network().services;
+      const { wire } = on.context.wire;
+      await network().attach(story(), 'flat');
+      await story().createVm('vm1', { data: 'flat' });
+      const guest = guestLocation(await story().waitRunning('vm1'));
+      await story().plugInterface('vm1', 'extra', 'flat');
+      await story().waitAttached('vm1', 'extra');
+      const plugged = (await story().addresses.waitForIPs('vm1.extra')).map(bareAddress);
+      const eth2 = await until('the guest to have the interface', async () => {
+        return (await wire.interfaces(guest)).find(({ name }) => name === 'eth2');
+      });
+      const client = await clients.start(wire, guest, 'udhcpc', 'eth2');
+      expect(plugged).to.include((await client.waitForLease()).ip);
+      await client.command.stop();
+
+      await story().unplugInterface('vm1', 'extra');
+      await story().waitForClaims(['vm1.data']);
+      await until('the responders to know one interface', async () => {
+        const metrics = await Promise.all((await network().untilServed()).map(({ table }) => table.metrics()));
+        return metrics.every((text) => /^holdfast_responder_table_entries\{.*\} 1$/m.test(text));
+      });
+      const copy = `${story().namespace}-copy`;
+      await wire.addHost(copy, network().bridge, []);
+      await wire.setMac(`host/${copy}`, 'eth0', eth2.mac);
+      const unanswered = await clients.start(wire, `host/${copy}`, 'udhcpc');
+      await until('three discovers', () => unanswered.command.output.stderr.split('broadcasting discover').length > 3);
+      expect(unanswered.leases()).to.deep.equal([]);
+      await wire.removeHost(copy);
+    },
+  );
+
+  itWithWireStory('reaches the responders across nodes with MLD snooping and a querier', story, async (on) => {
+    const { clients } = network().services;
+    const { bed } = on.context;
+    const { wire } = on.context.wire;
+    const ip = (node: string, tool: 'ip' | 'bridge', args: readonly string[]) =>
+      wire.run(`node/${node}`, { command: `/sbin/${tool}`, args });
+    const snooping = ['mcast_snooping', '1', 'mcast_querier', '1', 'mcast_startup_query_interval', '50'];
+    for (const node of bed.nodes) {
+      const args = ['link', 'set', 'dev', network().bridge, 'type', 'bridge', ...snooping];
+      expect(await ip(node, 'ip', args)).to.include({ exitCode: 0 });
+    }
+    await network().attach(story(), 'flat');
+    await story().createVm('vm1', { data: 'flat' });
+    const guest = guestLocation(await story().waitRunning('vm1'));
+    const mine = (await story().addresses.waitForIPs('vm1.data')).map(bareAddress);
+    for (const node of bed.nodes) {
+      await until(`the bridge of ${node} to know the groups of responders`, async () => {
+        const { stdout } = await ip(node, 'bridge', ['mdb', 'show', 'dev', network().bridge]);
+        return ['ff02::1:2 ', 'ff02::2 '].every((group) => stdout.includes(group));
+      });
+    }
+    const client = await clients.start(wire, guest, 'dhclient -6', 'eth1');
+    expect(mine).to.include((await client.waitForLease()).ip);
+    await client.command.stop();
   });
 });
