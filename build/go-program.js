@@ -18,7 +18,7 @@ const run = promisify(execFile);
 /**
  * @param program
  *   name: in the cache; title: in messages; sources: the folder of its module;
- *   binary: the name of the file, to which `-linux-<architecture>` is added
+ *   binary: the name of the file, to which `-linux-<architecture>` is added; tags: build tags, if any
  * @param architectures of nodes; none: all
  * @returns the paths of the binaries, in `folder`
  */
@@ -26,7 +26,7 @@ export async function buildGoProgram(program, folder, architectures = []) {
   const unknown = architectures.filter((name) => !ARCHITECTURES.includes(name));
   if (unknown.length > 0)
     throw new Error(`no ${program.title} for ${unknown.join(', ')}; available: ${ARCHITECTURES.join(', ')}`);
-  const hash = await hashOfSources(program.sources, await goVersion(program));
+  const hash = await hashOfSources(program, await goVersion(program));
   await mkdir(folder, { recursive: true });
   const wanted = architectures.length === 0 ? ARCHITECTURES : architectures;
   return Promise.all(wanted.map((architecture) => buildFor(program, architecture, folder, hash)));
@@ -35,7 +35,7 @@ export async function buildGoProgram(program, folder, architectures = []) {
 async function buildFor(program, architecture, folder, hash) {
   const name = `${program.binary}-linux-${architecture}`;
   const cached = join(cacheFolder(), `${program.name}-${architecture}-${hash}`);
-  if (!existsSync(cached)) await compileInto(cached, program.sources, architecture, name);
+  if (!existsSync(cached)) await compileInto(cached, program, architecture, name);
   return install(join(cached, name), join(folder, name));
 }
 
@@ -53,8 +53,8 @@ async function goVersion({ title }) {
   }
 }
 
-async function hashOfSources(folder, version) {
-  const hash = createHash('sha256').update(JSON.stringify([version, FLAGS, SETTINGS]));
+async function hashOfSources({ sources: folder, tags = [] }, version) {
+  const hash = createHash('sha256').update(JSON.stringify([version, FLAGS, SETTINGS, ...tags]));
   const isSource = (name) => /^go\.(mod|sum)$|\.go$/.test(name) && !name.endsWith('_test.go');
   for (const file of (await readdir(folder)).filter(isSource).sort()) {
     hash.update(`${file}\n`).update(await readFile(join(folder, file)));
@@ -63,11 +63,11 @@ async function hashOfSources(folder, version) {
 }
 
 /** Compiles in a temporary folder and renames it, so that parallel builds never see an incomplete folder. */
-async function compileInto(folder, sources, architecture, name) {
+async function compileInto(folder, program, architecture, name) {
   await mkdir(dirname(folder), { recursive: true });
   const scratch = await mkdtemp(join(dirname(folder), '.build-'));
   try {
-    await compile(sources, architecture, join(scratch, name));
+    await compile(program, architecture, join(scratch, name));
     await rename(scratch, folder).catch((error) => {
       if (!existsSync(folder)) throw error; // else a parallel build has compiled the same
     });
@@ -76,8 +76,8 @@ async function compileInto(folder, sources, architecture, name) {
   }
 }
 
-async function compile(sources, architecture, output) {
-  const args = ['build', ...FLAGS, '-o', output, '.'];
+async function compile({ sources, tags = [] }, architecture, output) {
+  const args = ['build', ...FLAGS, `-tags=${tags.join(',')}`, '-o', output, '.'];
   await run('go', args, { cwd: sources, env: { ...process.env, ...SETTINGS, GOARCH: architecture } });
 }
 

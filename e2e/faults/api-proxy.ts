@@ -44,6 +44,13 @@ export class ApiProxy {
     return `https://127.0.0.1:${String((this.#server.address() as AddressInfo).port)}`;
   }
 
+  /** Writes a kubeconfig with the credentials of another one, which names the proxy. @returns its path */
+  async kubeconfig(direct: string): Promise<string> {
+    const path = `${direct}-through-proxy`;
+    await writeFile(path, (await readFile(direct, 'utf8')).replaceAll(this.#upstream, this.url), { mode: 0o600 });
+    return path;
+  }
+
   /** Writes so far. */
   get writes(): readonly string[] {
     return this.requests.filter((what) => !what.startsWith('GET '));
@@ -131,9 +138,7 @@ export async function withProxy(
   run: (proxied: ProxiedProcess) => Promise<void>,
 ): Promise<void> {
   const proxy = await ApiProxy.open(bed, onWrite);
-  const direct = await process.ownKubeconfig();
-  const kubeconfig = `${direct}-through-proxy`;
-  await writeFile(kubeconfig, (await readFile(direct, 'utf8')).replaceAll(bed.server, proxy.url), { mode: 0o600 });
+  const kubeconfig = await proxy.kubeconfig(await process.ownKubeconfig());
   const start = () => process.start({ kubeconfig, args });
   try {
     await process.stop();

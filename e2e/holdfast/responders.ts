@@ -7,7 +7,7 @@ import { systemClock } from '../../kube/clock.js';
 import { Informer } from '../../kube/informer.js';
 import { PODS } from '../../kube/resources.js';
 import type { Bed } from '../bed/bed.js';
-import type { RunningCommand } from '../bed/network/wire.js';
+import type { WireLocation } from '../bed/network/wire.js';
 import type { BedWire } from '../bed/node/bed-wire.js';
 import { HoldfastProcess } from './process.js';
 import { startPackets } from './packets.js';
@@ -17,8 +17,15 @@ const ACCOUNT = 'holdfast-responder';
 
 /** The two programs of a responder's pod. */
 export interface Responder {
-  readonly packets: RunningCommand;
+  /** Where its packets are sent and received. */
+  readonly location: WireLocation;
   readonly table: HoldfastProcess;
+  /** Starts the process with the table again. @param args flags that replace those of the pod */
+  restartTable(options?: { kubeconfig?: string; args?: readonly string[] }): Promise<void>;
+  /** Starts holdfast-packets again. */
+  restartPackets(): Promise<void>;
+  /** Ends both programs at once. */
+  kill(): Promise<void>;
 }
 
 /** Runs the programs of responders' pods, in the network namespaces that the simulated nodes attach for them. */
@@ -47,7 +54,7 @@ export class Responders {
   /** Stops all of them at once. */
   async stop(): Promise<void> {
     await this.#pods.stop();
-    await Promise.allSettled([...this.#running.values()].map(async (running) => (await running).table.kill()));
+    await Promise.allSettled([...this.#running.values()].map(async (running) => (await running).kill()));
   }
 
   /** The pods of responders of a pool that run, by name. */
@@ -63,6 +70,12 @@ export class Responders {
     const found = this.#running.get(pod.metadata.uid ?? '');
     if (found === undefined) throw new Error(`the responder ${pod.metadata.name} does not run`);
     return found;
+  }
+
+  /** Path of the kubeconfig of the responders' service account. */
+  kubeconfig(): Promise<string> {
+    this.#kubeconfig ??= this.#bed.serviceAccountKubeconfig(RESPONDERS_NAMESPACE, ACCOUNT);
+    return this.#kubeconfig;
   }
 
   #follow(pod: Pod): void {
@@ -84,19 +97,38 @@ export class Responders {
 
   async #launch(pod: Pod): Promise<Responder> {
     const { name, uid = '' } = pod.metadata;
+    const { wire } = this.#bed.wire;
+    const location = this.#bed.wire.locationOf(pod);
     const socket = join(this.#bed.dataDir, `${uid.slice(0, 8)}.sock`);
-    const packets = await startPackets(this.#bed.wire.wire, this.#bed.wire.locationOf(pod), socket);
     const table = new HoldfastProcess(this.#bed, 'responder', { webhook: 0, ipam: 0 });
-    this.#kubeconfig ??= this.#bed.serviceAccountKubeconfig(RESPONDERS_NAMESPACE, ACCOUNT);
-    const kubeconfig = await this.#kubeconfig;
-    const args = [
+    const own = [
       ...argumentsOf(pod).filter((arg) => arg.startsWith('--pool=') || arg.startsWith('--max-staleness=')),
       `--packet-socket=${socket}`,
       `--pod-name=${name}`,
       `--namespace=${RESPONDERS_NAMESPACE}`,
     ];
-    await table.start({ kubeconfig, args, instance: name });
-    return { packets, table };
+    const startTable: Responder['restartTable'] = async ({ kubeconfig, args = [] } = {}) => {
+      const kept = own.filter((arg) => !args.some((other) => other.split('=')[0] === arg.split('=')[0]));
+      const options = { kubeconfig: kubeconfig ?? (await this.kubeconfig()), args: [...kept, ...args], instance: name };
+      await table.start(options);
+    };
+    let packets = await startPackets(wire, location, socket);
+    await startTable();
+    return {
+      location,
+      table,
+      restartTable: async (options) => {
+        await table.stop();
+        await startTable(options);
+      },
+      restartPackets: async () => {
+        await packets.stop();
+        packets = await startPackets(wire, location, socket);
+      },
+      kill: async () => {
+        await Promise.all([packets.stop(), table.kill()]);
+      },
+    };
   }
 }
 

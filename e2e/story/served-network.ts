@@ -4,6 +4,8 @@ import type { AddressPoolSpec } from '../../api/address-pool.js';
 import { RESPONDERS_NAMESPACE } from '../../api/names.js';
 import { ADDRESS_POOLS, NETWORK_ATTACHMENT_DEFINITIONS } from '../../kube/resources.js';
 import { DhcpClients } from '../bed/network/dhcp-clients.js';
+import type { WireLocation } from '../bed/network/wire.js';
+import { guestLocation } from '../bed/node/wired-guests.js';
 import { until, untilValue } from '../bed/wait.js';
 import { HoldfastProcess } from '../holdfast/process.js';
 import { type Responder, Responders } from '../holdfast/responders.js';
@@ -54,6 +56,18 @@ export class ServedNetwork {
   async attach(story: Story, nad: string): Promise<void> {
     const plugin = { type: 'bridge', bridge: this.bridge, disableContainerInterface: true };
     await story.network(nad, { config: { cniVersion: '1.0.0', name: this.name, ...plugin, allowPersistentIPs: true } });
+  }
+
+  /** Creates a VM on a NAD, and waits until it runs. Its interface is called `data` in the VM, and eth1 in the guest. */
+  async startGuest(
+    story: Story,
+    name: string,
+    nad: string,
+    mac: string,
+  ): Promise<{ guest: WireLocation; ips: string[] }> {
+    await story.createVm(name, { data: nad }, { macs: { data: mac } });
+    const vmi = await story.waitRunning(name);
+    return { guest: guestLocation(vmi), ips: await story.addresses.waitForIPs(`${name}.data`) };
   }
 
   /** Waits until both responders run. */

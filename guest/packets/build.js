@@ -1,5 +1,5 @@
 // Compiles holdfast-packets, which answers guests, for the nodes' architectures: `node guest/packets/build.js [folder]`,
-// by default into dist/packets/.
+// by default into dist/packets/. With `guests FOLDER ARCHITECTURE`, compiles the generated guests of tests (guests.go).
 import { join, resolve } from 'node:path';
 import { buildGoProgram, printSizes } from '../../build/go-program.js';
 
@@ -15,6 +15,11 @@ export async function buildPackets(folder, architectures) {
   return buildGoProgram(PACKETS, folder, architectures);
 }
 
+const GUESTS = { ...PACKETS, name: 'guests', title: 'generated guests', binary: 'guests', tags: ['guests'] };
+
 if (process.argv[1] !== undefined && resolve(process.argv[1]) === import.meta.filename) {
-  await printSizes(await buildPackets(process.argv[2] ?? join(import.meta.dirname, '..', '..', 'dist', 'packets')));
+  const [first = join(import.meta.dirname, '..', '..', 'dist', 'packets'), folder, ...architectures] =
+    process.argv.slice(2);
+  if (first === 'guests') await printSizes(await buildGoProgram(GUESTS, folder, architectures));
+  else await printSizes(await buildPackets(first));
 }

@@ -13,8 +13,10 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"os/signal"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/insomniacslk/dhcp/dhcpv4"
@@ -67,7 +69,7 @@ func main() {
 	name := flag.String("interface", "eth0", "interface")
 	count := flag.Int("count", 500, "guests, with the MAC addresses 02:fe:00:00:00:00 and the next ones")
 	renewing := flag.Int("renewing", 0, "guests that renew once a second after all have booted")
-	renew := flag.Duration("renew", 0, "how long they renew")
+	renew := flag.Duration("renew", 0, "how long they renew; SIGTERM ends it earlier")
 	garbage := flag.Int("garbage", 0, "frames without meaning in a second, meanwhile")
 	timeout := flag.Duration("timeout", 30*time.Second, "how long guests may boot")
 	flag.Parse()
@@ -82,6 +84,7 @@ func main() {
 	}
 	go all.receive()
 	all.boot(*timeout)
+	log.Printf("%d guests have an address", all.results.Booted)
 	if all.results.Booted == *count && *renewing > 0 {
 		stop := make(chan struct{})
 		if *garbage > 0 {
@@ -212,8 +215,10 @@ func (c *crowd) take(answer *dhcpv4.DHCPv4) {
 
 // renew lets guests renew once a second. One that was not answered before its next renewal is lost.
 func (c *crowd) renew(guests []*generated, duration time.Duration) {
+	ended := make(chan os.Signal, 1)
+	signal.Notify(ended, syscall.SIGTERM)
 	pause := time.Second / time.Duration(len(guests))
-	for began := time.Now(); time.Since(began) < duration; {
+	for began := time.Now(); time.Since(began) < duration && len(ended) == 0; {
 		for _, each := range guests {
 			c.mutex.Lock()
 			c.results.Renewals++

@@ -81,6 +81,31 @@ export class DhcpClients {
     return new RunningClient(await wire.start(guest, this.#command(this.#scriptOf(name, interfaceName))));
   }
 
+  /** Starts dhclient with the lease of an address from an earlier boot, which it asks for again. */
+  async startWithLease(
+    wire: Wire,
+    guest: WireLocation,
+    address: string,
+    interfaceName = 'eth0',
+  ): Promise<RunningClient> {
+    const lease = FORMER_LEASE.replace('DEVICE', interfaceName).replace('ADDRESS', address);
+    const script = `mkdir /var/lib/dhcp\nprintf '%s\\n' '${lease}' > /var/lib/dhcp/dhclient.leases\n`;
+    const start = this.#scriptOf('dhclient', interfaceName).replace('mkdir', 'mkdir -p');
+    return new RunningClient(await wire.start(guest, this.#command(script + start)));
+  }
+
+  /** Starts a DHCP server on a host, which has `address` and gives only `lease`. */
+  startServer(
+    wire: Wire,
+    host: WireLocation,
+    { address, lease }: { address: string; lease: string },
+  ): Promise<RunningCommand> {
+    const config = `interface eth0\nstart ${lease}\nend ${lease}\nlease_file /run/leases\npidfile /run/pid`;
+    const script = `touch /run/leases\nprintf '%s\\n' '${config}' > /run/udhcpd.conf
+      exec $ROOT/bin/busybox udhcpd -f -I ${address} /run/udhcpd.conf`;
+    return wire.start(host, this.#command(script));
+  }
+
   /** Sends up to six router solicitations, one a second. @returns what rdisc6 prints about the first answer */
   async solicitRouter(wire: Wire, guest: WireLocation, interfaceName = 'eth0'): Promise<string> {
     await until(`${guest} to have a link-local address`, async () => {
@@ -135,7 +160,17 @@ export class DhcpClients {
 
 const DHCLIENT_CONFIG = `option classless-routes code 121 = array of unsigned integer 8;
 request subnet-mask, routers, domain-name-servers, domain-search, interface-mtu, ntp-servers, classless-routes;
-initial-interval 1;`;
+initial-interval 1;
+reboot 1;`;
+
+const FORMER_LEASE = `lease {
+  interface "DEVICE";
+  fixed-address ADDRESS;
+  option subnet-mask 255.255.255.0;
+  renew 1 2035/01/01 00:00:00;
+  rebind 1 2035/01/01 00:00:00;
+  expire 1 2035/01/01 00:00:00;
+}`;
 
 const DHCPCD_CONFIG = `noarp
 option classless_static_routes, domain_name_servers, domain_search, interface_mtu, ntp_servers
