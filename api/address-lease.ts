@@ -12,7 +12,7 @@ export interface AddressLeaseSpec {
   addressSpace: string;
   /** The AddressPool's name. Immutable. */
   pool: string;
-  /** The owner of the address; absent on a reservation, which an administrator made. */
+  /** The owner of the address; absent on a reservation, which an administrator made, and on a quarantined address. */
   owner?: LeaseOwner;
   /** The node where the address is used. */
   node?: string;
@@ -25,6 +25,18 @@ export interface AddressLeaseSpec {
   reserved?: boolean;
   /** RFC 3339. The owner is gone, and the address cools down or is sticky for its MAC address. */
   releasedAt?: string;
+  /** A host that Holdfast does not know has the address, which nobody gets for a while. Such a lease has no owner, and is of no use. */
+  quarantine?: LeaseQuarantine;
+}
+
+/** Who was found to have an address, and for how long nobody gets it. Never changed. */
+export interface LeaseQuarantine {
+  /** RFC 3339. */
+  since: string;
+  /** RFC 3339, after `since`. */
+  until: string;
+  /** Of the host that answered for the address: lower case, with colons. */
+  mac: string;
 }
 
 /** What an address is allocated to. */

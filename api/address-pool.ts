@@ -59,7 +59,7 @@ export interface PoolSubnet {
   draining?: string[];
 }
 
-/** Counts are capped at 2^53 - 1. `capacity` = `leased` + `cooling` + `free` + `reserved`. */
+/** Counts are capped at 2^53 - 1. `capacity` = `leased` + `cooling` + `free` + `reserved` + `quarantined`. */
 export interface AddressPoolStatus {
   observedGeneration?: number;
   /** All addresses that the pool may allocate. */
@@ -74,6 +74,8 @@ export interface AddressPoolStatus {
   free: number;
   /** Addresses that are not in use and are allocated only on request. */
   reserved: number;
+  /** Addresses that nobody gets for a while, because a host that Holdfast does not know has them. Absent if there are none. */
+  quarantined?: number;
   /** Held and reserved addresses of draining ranges. Absent if the pool has no such range. */
   draining?: number;
   /** Absent if the pool has no addresses of the family. */
@@ -85,7 +87,10 @@ export interface AddressPoolStatus {
 }
 
 /** The addresses of one family of a pool. Counts are capped at 2^53 - 1. */
-export type PoolFamilyCounts = Pick<AddressPoolStatus, 'capacity' | 'leased' | 'cooling' | 'free' | 'reserved'>;
+export type PoolFamilyCounts = Pick<
+  AddressPoolStatus,
+  'capacity' | 'leased' | 'cooling' | 'free' | 'reserved' | 'quarantined'
+>;
 
 /** The aligned slices of a pool, which can be assigned to nodes. Counts are capped at 2^53 - 1. */
 export interface PoolBlocks {
@@ -115,6 +120,8 @@ export const PoolCondition = {
   OverlapsOnWire: 'OverlapsOnWire',
   /** True while addresses of draining ranges are in use; the message names them. False when the ranges can be removed. Otherwise absent. */
   Draining: 'Draining',
+  /** New addresses are not probed: reason `ProxyARP`, a host answers for many addresses; or `QuarantineFull`. Otherwise absent. */
+  ProbingStopped: 'ProbingStopped',
 } as const;
 export type PoolCondition = (typeof PoolCondition)[keyof typeof PoolCondition];
 

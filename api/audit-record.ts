@@ -13,10 +13,16 @@ export const AUDIT_TYPES = [
   'expired',
   /** An administrator reserves the address, or a reserved one has lost its owner. */
   'reserved',
+  /** A host that Holdfast does not know has the address, so nobody gets it for a while. `mac` is that of the host. */
+  'quarantined',
   /** The state of a lease after a gap. It may be older. */
   'state',
 ] as const;
 export type AuditType = (typeof AUDIT_TYPES)[number];
+
+const LEASE_STATES = ['held', 'released', 'reserved', 'quarantined'] as const;
+export type AuditLeaseState = (typeof LEASE_STATES)[number];
+const WITHOUT_OWNER: readonly unknown[] = ['reserved', 'quarantined'] satisfies AuditLeaseState[];
 
 /** A change of a lease, or its state after a gap. */
 export interface AuditLeaseRecord {
@@ -26,8 +32,8 @@ export interface AuditLeaseRecord {
   readonly address: string;
   readonly addressSpace: string;
   readonly pool: string;
-  /** With `state`, whether the lease was held, released or reserved. */
-  readonly state?: 'held' | 'released' | 'reserved';
+  /** With `state`, the state in which the lease was. */
+  readonly state?: AuditLeaseState;
   /** On `released` and `expired`, the last owner. */
   readonly owner?: { readonly kind: string; readonly namespace: string; readonly name: string; readonly uid: string };
   readonly mac?: string;
@@ -140,8 +146,8 @@ function isLeaseRecord(record: Record<string, unknown>): record is Record<string
 }
 
 function hasState({ type, state, owner }: Record<string, unknown>): boolean {
-  const isStated = type === 'state' ? ['held', 'released', 'reserved'].includes(String(state)) : state === undefined;
+  const isStated = type === 'state' ? LEASE_STATES.some((each) => each === state) : state === undefined;
   const { kind, namespace, name, uid } = asRecord(owner);
   if (owner !== undefined) return isStated && [kind, namespace, name, uid].every(isText);
-  return isStated && (type === 'reserved' || type === 'expired' || state === 'reserved');
+  return isStated && (type === 'expired' || WITHOUT_OWNER.includes(type === 'state' ? state : type));
 }

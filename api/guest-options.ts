@@ -7,6 +7,8 @@ export interface GuestOptions {
   attachment?: string;
   /** Responders answer DHCP and router solicitations of the guests. */
   dhcp?: GuestDhcpOptions;
+  /** Responders check that no host has an address before a claim shows it. Needs `dhcp`. Default: false. */
+  probe?: boolean;
   networkData?: {
     /** VMs that name a Secret in `networkDataSecretRef` need no annotation. Default: false. */
     default?: boolean;

@@ -40,6 +40,21 @@ export const GUEST_LIMITS = {
   leaseSeconds: { least: 600, most: 604_800 },
 } as const;
 
+/** Limits of probing addresses, so that no host on the wire can keep claims from addresses. */
+export const PROBE_LIMITS = {
+  /** After so long without an answer of a responder, the claim shows the address. */
+  timeoutMs: 2_000,
+  /** Quarantined addresses of a pool, and how many of its addresses they may be: one in so many. */
+  quarantined: 64,
+  quarantinedShare: 8,
+  /** Quarantined addresses for which one MAC address answered: a proxy, or an attacker. */
+  quarantinedByMac: 3,
+  /** Addresses quarantined one after the other for one claim. */
+  perClaim: 4,
+  /** How long nobody gets the address. */
+  quarantineMs: 3_600_000,
+} as const;
+
 /** Length of a label's key: a DNS subdomain, a slash, and a name (Kubernetes, qualified names). */
 export const MAX_LABEL_KEY_LENGTH = 253 + 1 + 63;
 

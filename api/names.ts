@@ -92,6 +92,8 @@ export const LEASE_OWNER_NAME = `${HOLDFAST_GROUP}/owner-name`;
 export const LEASE_OWNER_UID = `${HOLDFAST_GROUP}/owner-uid`;
 /** With dashes, lower case. */
 export const LEASE_MAC = `${HOLDFAST_GROUP}/mac`;
+/** On a lease whose address is probed before its claim shows it: what ipam requests, or what a responder found. See api/probe.ts. */
+export const PROBE_ANNOTATION = `${HOLDFAST_GROUP}/probe`;
 /** `IPv4` or `IPv6`, as Kubernetes names families. */
 export const LEASE_FAMILY = `${HOLDFAST_GROUP}/family`;
 
@@ -259,6 +261,10 @@ export const EventReason = {
   ForeignDHCPServer: 'ForeignDHCPServer',
   /** A host uses an address that is leased to a guest or a responder. */
   AddressConflict: 'AddressConflict',
+  /** A host that Holdfast does not know has an address that a claim was to get. */
+  AddressTaken: 'AddressTaken',
+  /** No responder answered the request to probe an address: its claim shows it without a probe. */
+  ProbeSkipped: 'ProbeSkipped',
   /** A guest declined its address by DHCP. */
   AddressDeclined: 'AddressDeclined',
   /** A guest sends more DHCP requests than are answered. */

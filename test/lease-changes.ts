@@ -22,6 +22,8 @@ const reservedReleased = { ...released, reserved: true } as const;
 const used = { node: 'n1', containerID: 'c1', interface: 'net1' };
 const reservedAgain = { owner: null, releasedAt: null, node: null, containerID: null, interface: null };
 const reallocated = { owner: { ...VM2, workloadUID: null }, releasedAt: null };
+const QUARANTINE = { since: RELEASED, until: '2026-01-01T01:00:00Z', mac: '02:00:00:00:00:cd' };
+const quarantined = { owner: null, node: null, containerID: null, interface: null, mac: null, quarantine: QUARANTINE };
 /** Updates of the lease of 10.1.0.17 in address space and pool blue. The simulated and the real API server must agree on them. */
 export const LEASE_CHANGES: readonly LeaseChangeCase[] = [
   { name: 'may be released', from: held, to: { releasedAt: RELEASED } },
@@ -166,5 +168,60 @@ export const LEASE_CHANGES: readonly LeaseChangeCase[] = [
     from: released,
     to: { releasedAt: '2026-01-01T00:00:01Z' },
     expect: ['releasedAt cannot be changed'],
+  },
+  { name: 'may be quarantined while they are held', from: { ...held, ...used }, to: quarantined },
+  {
+    name: 'may not be quarantined after a release',
+    from: released,
+    to: quarantined,
+    expect: ['spec.quarantine', 'only an address that is held can be quarantined'],
+  },
+  {
+    name: 'may not be quarantined if they are reserved for nobody',
+    from: {},
+    to: quarantined,
+    expect: ['spec.quarantine', 'only an address that is held can be quarantined'],
+  },
+  {
+    name: 'may not be quarantined while they are reserved for a MAC address',
+    from: { ...held, reserved: true },
+    to: quarantined,
+    expect: ['spec.reserved', 'leave reserved and mac unchanged'],
+  },
+  {
+    name: 'may not keep their owner when they are quarantined',
+    from: held,
+    to: { quarantine: QUARANTINE },
+    expect: ['spec.quarantine', 'belongs to nobody'],
+  },
+  {
+    name: 'may not keep their node when they are quarantined',
+    from: { ...held, ...used },
+    to: { ...quarantined, node: 'n1' },
+    expect: ['spec.quarantine', 'belongs to nobody'],
+  },
+  {
+    name: 'may not be allocated while they are quarantined',
+    from: { quarantine: QUARANTINE },
+    to: { ...reallocated, quarantine: null },
+    expect: ['spec.quarantine', 'because 02:00:00:00:00:cd has it: delete the lease'],
+  },
+  {
+    name: 'may not become a reservation while they are quarantined',
+    from: { quarantine: QUARANTINE },
+    to: { quarantine: null },
+    expect: ['spec.quarantine', 'delete the lease'],
+  },
+  {
+    name: 'may not be quarantined for longer',
+    from: { quarantine: QUARANTINE },
+    to: { quarantine: { until: '2027-01-01T00:00:00Z' } },
+    expect: ['spec.quarantine', 'delete the lease'],
+  },
+  {
+    name: 'may not be quarantined until a time that has passed',
+    from: held,
+    to: { ...quarantined, quarantine: { ...QUARANTINE, until: QUARANTINE.since } },
+    expect: ['spec.quarantine.until', 'until is not after since'],
   },
 ];

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { AddressLease, AddressLeaseSpec } from '../api/address-lease.js';
 import { readLease } from '../ipam/core/lease.js';
 import { StatusError } from '../kube/errors.js';
@@ -97,7 +98,11 @@ export class LeaseServer implements ClientTransport {
 
 /** The CRD's rules about one state. */
 function refuseSpec(lease: AddressLease): string | undefined {
-  const { owner, releasedAt, reserved, mac } = lease.spec;
+  const { owner, releasedAt, reserved, mac, quarantine } = lease.spec;
+  const isSomebodys = [owner, releasedAt, reserved, mac].some((field) => field !== undefined) || isUsed(lease.spec);
+  if (quarantine !== undefined && isSomebodys) return 'spec.quarantine: a quarantined address belongs to nobody';
+  if (quarantine !== undefined && Date.parse(quarantine.since) >= Date.parse(quarantine.until))
+    return 'spec.quarantine.until: until is not after since: write a later time';
   if (owner === undefined && releasedAt !== undefined) return 'spec.releasedAt: set owner too';
   if (reserved !== undefined && mac === undefined) return 'spec.reserved: set mac too';
   try {
@@ -118,8 +123,20 @@ function refuseChange(before: AddressLeaseSpec, after: AddressLeaseSpec): string
   if (before.releasedAt !== undefined && after.releasedAt !== undefined && before.releasedAt !== after.releasedAt) {
     return 'releasedAt cannot be changed';
   }
+  const quarantined = refuseQuarantine(before, after);
+  if (quarantined !== undefined) return quarantined;
   if (!mayHaveOwner(before, after)) return refuseOwner(before);
   return refuseReservationChange(before, after);
+}
+
+/** The rules for quarantined addresses. */
+function refuseQuarantine(before: AddressLeaseSpec, after: AddressLeaseSpec): string | undefined {
+  if (before.quarantine !== undefined && !isDeepStrictEqual(before.quarantine, after.quarantine)) {
+    return `spec.quarantine: the address is quarantined, because ${before.quarantine.mac} has it: delete the lease to make the address free`;
+  }
+  if (after.quarantine === undefined || before.quarantine !== undefined) return undefined;
+  const wasHeld = before.owner !== undefined && before.releasedAt === undefined;
+  return wasHeld ? undefined : 'spec.quarantine: only an address that is held can be quarantined';
 }
 
 /** The rules for reservations. */
@@ -131,7 +148,9 @@ function refuseReservationChange(before: AddressLeaseSpec, after: AddressLeaseSp
   if (before.reserved !== after.reserved) {
     return 'spec.reserved: a lease that has an owner cannot become a reservation: omit reserved';
   }
-  return after.owner === undefined && isUsed(after) ? 'spec.owner: a lease without an owner is not in use' : undefined;
+  return after.owner === undefined && after.quarantine === undefined && isUsed(after)
+    ? 'spec.owner: a lease without an owner is not in use'
+    : undefined;
 }
 
 function isUsed({ node, containerID, interface: podInterface }: AddressLeaseSpec): boolean {
@@ -146,7 +165,8 @@ function refuseReallocation({ mac }: AddressLeaseSpec): string {
 
 function mayHaveOwner(before: AddressLeaseSpec, after: AddressLeaseSpec): boolean {
   if (before.owner === undefined) return true;
-  if (after.owner === undefined) return before.reserved === true && before.releasedAt !== undefined;
+  if (after.owner === undefined)
+    return after.quarantine !== undefined || (before.reserved === true && before.releasedAt !== undefined);
   const keys = ['kind', 'namespace', 'name', 'uid', 'workloadUID'] as const;
   const isSame = keys.every((key) => before.owner?.[key] === after.owner?.[key]);
   const isTakenOver =

@@ -1,3 +1,4 @@
+import type { LeaseState } from '../../ipam/core/lease-record.js';
 import type { TraceNode } from '../trace/tree.js';
 import type { AddressState } from '../usage/address-states.js';
 
@@ -68,7 +69,7 @@ export interface PoolsView {
 export interface LeaseRow {
   readonly address: string;
   readonly pool: string;
-  readonly state: 'held' | 'released' | 'reserved';
+  readonly state: LeaseState;
   readonly owner?: { readonly kind: string; readonly namespace: string; readonly name: string; readonly vm?: string };
   readonly node?: string;
   readonly mac?: string;

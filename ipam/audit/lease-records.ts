@@ -21,8 +21,7 @@ export function recordOfTransition({ before, after }: LeaseTransition, time: str
 function changeOf(before: LeaseRecord | undefined, after: LeaseRecord): AuditType | undefined {
   const state = stateOf(after);
   const isSame = before !== undefined && stateOf(before) === state && before.owner?.uid === after.owner?.uid;
-  if (state === 'reserved') return isSame ? undefined : 'reserved';
-  if (state === 'released') return isSame ? undefined : 'released';
+  if (state !== 'held') return isSame ? undefined : state;
   if (!isSame) return 'allocated';
   return USAGE_FIELDS.some((field) => before[field] !== after[field]) ? 'changed' : undefined;
 }
@@ -35,7 +34,8 @@ export function recordOfState(lease: LeaseRecord, time: string): AuditLeaseRecor
 }
 
 function leaseRecord(type: AuditType, lease: LeaseRecord, time: string): AuditLeaseRecord {
-  const { address, addressSpace, pool, owner, mac, node, metadata } = lease;
+  const { address, addressSpace, pool, owner, node, metadata } = lease;
+  const mac = lease.mac ?? lease.quarantine?.mac;
   return {
     time,
     type,

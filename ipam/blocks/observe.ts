@@ -29,14 +29,13 @@ export interface BlockViews {
   shortages: Pick<ClaimShortages, 'of'>;
 }
 
-/** @param quarantined slices that cannot be assigned, because an object that is not a valid block has their name */
-export function observeBlocks(name: string, views: BlockViews, quarantined: LentAddresses): ObservedPool {
+/** @param unusable slices that cannot be assigned, because an object that is not a valid block has their name */
+export function observeBlocks(name: string, views: BlockViews, unusable: LentAddresses): ObservedPool {
   const { directory, blocks, slices, shortages } = views;
   const pool = directory.pool(name);
   const use = pool && slices.of(pool);
   const lent = blocks.lentOf(name);
-  const without = (family: Family) =>
-    quarantined[family].isEmpty ? lent[family] : lent[family].union(quarantined[family]);
+  const without = (family: Family) => (unusable[family].isEmpty ? lent[family] : lent[family].union(unusable[family]));
   const unlent = (family: Family) => use?.unlent(family, without(family)) ?? [];
   const records = blocks.ofPool(name);
   return {

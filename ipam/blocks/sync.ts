@@ -12,7 +12,7 @@ import type { BlockMetrics } from './metrics.js';
 import { type BlockViews, observeBlocks } from './observe.js';
 import type { BlockPolicy } from './observed-pool.js';
 import { planBlocks } from './plan.js';
-import { SliceQuarantine } from './slice-quarantine.js';
+import { UnusableSlices } from './unusable-slices.js';
 import { PlanStates } from './plan-state.js';
 
 export interface BlockSyncDependencies extends BlockViews {
@@ -38,7 +38,7 @@ export function createBlockSync(
   dependencies: BlockSyncDependencies,
 ): (pool: string, signal?: AbortSignal) => Promise<SyncResult> {
   const states = new PlanStates();
-  const quarantine = new SliceQuarantine();
+  const unusable = new UnusableSlices();
   /** Clock time in ms, by pool. */
   const nextSyncAt = new Map<string, number>();
   const { gate, clock, policy } = dependencies;
@@ -47,12 +47,12 @@ export function createBlockSync(
     const now = clock.now();
     const inMs = (nextSyncAt.get(pool) ?? now) - now;
     if (inMs > 0) return { earlyByMs: inMs };
-    const observed = observeBlocks(pool, dependencies, quarantine.of(pool, now));
+    const observed = observeBlocks(pool, dependencies, unusable.of(pool, now));
     const { actions, state, requeueAt } = planBlocks(observed, states.of(pool), { policy, now });
     states.set(pool, state);
     nextSyncAt.set(pool, now + (actions.length > 0 ? BUSY_MS : CALM_MS));
     if (observed.phase === 'ended' && observed.blocks.length === 0) nextSyncAt.delete(pool);
-    const execution = new PlanExecution(dependencies, quarantine, signal);
+    const execution = new PlanExecution(dependencies, unusable, signal);
     await execution.run(actions);
     if (execution.retryMs !== undefined) return { requeueAfterMs: execution.retryMs };
     return requeueAt === undefined ? undefined : { requeueAfterMs: Math.max(0, requeueAt - clock.now()) };
@@ -64,13 +64,13 @@ class PlanExecution {
   /** Delay until the next sync if no change triggers it. */
   retryMs: number | undefined;
   readonly #dependencies: BlockSyncDependencies;
-  readonly #quarantine: SliceQuarantine;
+  readonly #unusable: UnusableSlices;
   readonly #signal: AbortSignal | undefined;
   readonly #errors: unknown[] = [];
 
-  constructor(dependencies: BlockSyncDependencies, quarantine: SliceQuarantine, signal: AbortSignal | undefined) {
+  constructor(dependencies: BlockSyncDependencies, unusable: UnusableSlices, signal: AbortSignal | undefined) {
     this.#dependencies = dependencies;
-    this.#quarantine = quarantine;
+    this.#unusable = unusable;
     this.#signal = signal;
   }
 
@@ -107,8 +107,7 @@ class PlanExecution {
     else if (outcome === 'pool-there') log.debug(fields, 'the pool exists on the API server: its block is not deleted');
     else
       log.warn(fields, 'the object with the name of this block is not a valid AddressBlock: the slice is not assigned');
-    if (outcome === 'unreadable' && action.kind === 'lend')
-      this.#quarantine.add(action.pool, action.slice, clock.now());
+    if (outcome === 'unreadable' && action.kind === 'lend') this.#unusable.add(action.pool, action.slice, clock.now());
     this.retryMs = Math.max(this.retryMs ?? 0, outcome === 'lost' ? BUSY_MS : STALE_CACHE_RETRY_MS);
   }
 }

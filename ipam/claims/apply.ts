@@ -18,7 +18,7 @@ import {
 import { releaseTime } from '../core/cooling-start.js';
 import type { LeaseBook } from '../leases/lease-book.js';
 import { transformServedClaim } from './claim-transform.js';
-import type { AddressQuarantine } from './address-quarantine.js';
+import type { UnreadableAddresses } from './unreadable-addresses.js';
 import { statusPatch } from './status.js';
 import type { DesiredClaimStatus } from './step.js';
 import { type AllocateLeaseContext, allocateLease } from './lease-allocation.js';
@@ -28,7 +28,7 @@ export interface ApplyContext {
   book: Pick<LeaseBook, 'recordWrite' | 'forget' | 'markPending' | 'clearPending'>;
   clock: Pick<Clock, 'now' | 'wall'>;
   call: CallOptions;
-  quarantine: Pick<AddressQuarantine, 'add'>;
+  unreadable: Pick<UnreadableAddresses, 'add'>;
   /** UIDs of leases that this sync created and no status has shown yet. */
   unpublished: Set<string>;
 }
@@ -47,7 +47,7 @@ export async function allocateAll(
   context: ApplyContext,
 ): Promise<AllocationOutcome> {
   const { addressSpace } = owner.pool;
-  const { book, unpublished, clock, quarantine } = context;
+  const { book, unpublished, clock, unreadable } = context;
   const marked = candidates.filter((candidate) => book.markPending(addressSpace, addressOf(candidate)));
   const pending = new Set(marked);
   try {
@@ -56,7 +56,7 @@ export async function allocateAll(
       const result = await allocateLease(candidate, { ...context, ...owner });
       if (result.kind === 'lost') {
         // the lease book cannot hold an unreadable lease, so it would offer the address again
-        if (result.to === 'unreadable' && pending.delete(candidate)) quarantine.add(addressSpace, addressOf(candidate));
+        if (result.to === 'unreadable' && pending.delete(candidate)) unreadable.add(addressSpace, addressOf(candidate));
         return { kind: 'lost' };
       }
       if (result.kind === 'refused') {

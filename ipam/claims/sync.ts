@@ -26,7 +26,7 @@ import { PoolGracePeriods } from './pool-grace-period.js';
 import type { ClaimPod } from './claim-pods.js';
 import type { RestoreHolds } from './restore-holds.js';
 import { recordClaimEvents } from './claim-events.js';
-import { AddressQuarantine } from './address-quarantine.js';
+import { UnreadableAddresses } from './unreadable-addresses.js';
 import type { ClaimStep } from './step.js';
 import type { ClaimWaitList } from './wait-list.js';
 import { VmiOwners, type VmiOwnersDependencies } from './vmi-owners.js';
@@ -65,7 +65,7 @@ export function createClaimSync(
   dependencies: ClaimSyncDependencies,
 ): (key: string, signal?: AbortSignal) => Promise<SyncResult> {
   const written = new WrittenClaims();
-  const quarantine = new AddressQuarantine(dependencies.book, dependencies.clock);
+  const unreadable = new UnreadableAddresses(dependencies.book, dependencies.clock);
   const gracePeriods = new PoolGracePeriods();
   const vmis = new VmiOwners(dependencies);
   return async (key, signal) => {
@@ -74,10 +74,10 @@ export function createClaimSync(
       waitList.remove(key);
       return undefined;
     }
-    quarantine.liftDue();
+    unreadable.retryDue();
     const claim = written.newest(key, claims.get(key));
     const call = signal === undefined ? {} : { signal };
-    return new ClaimSync({ key, claim, written, quarantine, gracePeriods, vmis, call }, dependencies).run();
+    return new ClaimSync({ key, claim, written, unreadable, gracePeriods, vmis, call }, dependencies).run();
   };
 }
 
@@ -86,7 +86,7 @@ interface SyncInput {
   /** The newer of the cached claim and our own last write. */
   claim: IPAMClaim | undefined;
   written: WrittenClaims;
-  quarantine: AddressQuarantine;
+  unreadable: UnreadableAddresses;
   gracePeriods: PoolGracePeriods;
   vmis: VmiOwners;
   call: CallOptions;
@@ -289,7 +289,7 @@ class ClaimSync {
 
   #context() {
     const { client, book, clock } = this.#dependencies;
-    const { call, quarantine } = this.#input;
-    return { client, book, clock, call, quarantine, unpublished: this.#unpublished };
+    const { call, unreadable } = this.#input;
+    return { client, book, clock, call, unreadable, unpublished: this.#unpublished };
   }
 }

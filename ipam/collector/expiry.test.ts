@@ -23,7 +23,7 @@ describe('dueLeases', () => {
     for (const last of [1, 2, 3]) release(world, `10.0.0.${last}`, last);
     release(world, '10.0.0.9', 0, { mac: '02:00:00:00:00:01' });
     world.deliverAll();
-    const { due, next } = dueLeases(world.book.released(), timesOf, { now: START + seconds * 1_000, limit });
+    const { due, next } = dueLeases(world.book.expiring(), timesOf, { now: START + seconds * 1_000, limit });
     return { due: due.map(({ metadata }) => metadata.name), next: (next - START) / 1_000 };
   }
 
@@ -249,7 +249,7 @@ describe('Expiry', () => {
   it('searches all released leases at most once a second, even if many become due one after another', async () => {
     begin(...Array.from({ length: 100 }, (_, index) => index / 10));
     await bed.until(59);
-    const looks = sinon.spy(bed.world.book, 'released');
+    const looks = sinon.spy(bed.world.book, 'expiring');
     await bed.until(72);
     expect(bed.world.expired).to.have.length(100);
     expect(looks.callCount).to.be.within(10, 13);

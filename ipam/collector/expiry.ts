@@ -11,7 +11,7 @@ import type { CollectorReport } from './report.js';
 export type LeaseTimesLookup = (lease: LeaseRecord) => LeaseTimes | undefined;
 
 export interface ExpiryDeps {
-  readonly book: Pick<LeaseBook, 'released' | 'forget' | 'recordWrite' | 'onChange'>;
+  readonly book: Pick<LeaseBook, 'expiring' | 'forget' | 'recordWrite' | 'onChange'>;
   readonly client: Pick<Client, 'create' | 'patch' | 'delete'>;
   readonly timesOf: LeaseTimesLookup;
   readonly clock: Clock;
@@ -32,15 +32,15 @@ const IMMEDIATELY = -Infinity;
 const MAX_PAUSE_MS = 30_000;
 const PAUSE_AFTER_FAILURE_MS = 5_000;
 
-/** Returns the released leases that may expire, at most `limit`, and when the next one may. */
+/** Returns the leases that may expire, at most `limit`, and when the next one may. */
 export function dueLeases(
-  released: Iterable<LeaseRecord>,
+  leases: Iterable<LeaseRecord>,
   timesOf: LeaseTimesLookup,
   { now, limit }: { now: number; limit: number },
 ): { due: LeaseRecord[]; next: number } {
   const due: LeaseRecord[] = [];
   let next = Infinity;
-  for (const lease of released) {
+  for (const lease of leases) {
     const times = timesOf(lease);
     if (times === undefined) continue;
     if (!mayExpire(lease, times, now)) {
@@ -52,7 +52,7 @@ export function dueLeases(
   return { due, next };
 }
 
-/** Deletes released leases when their time is over. Reservations become unowned again instead. */
+/** Deletes released and quarantined leases when their time is over. Reservations become unowned again instead. */
 export class Expiry {
   readonly #deps: ExpiryDeps;
   #abort: AbortController | undefined;
@@ -83,10 +83,11 @@ export class Expiry {
   }
 
   #planFor(lease: LeaseRecord | undefined): void {
-    if (this.#abort === undefined || lease?.releasedAt === undefined) return;
+    if (this.#abort === undefined || lease === undefined) return;
     const times = this.#deps.timesOf(lease);
     if (times === undefined) return;
     const at = expiresAt(lease, times);
+    if (at === Infinity) return;
     if (this.#running === undefined) this.#plan(at - this.#deps.clock.now());
     else this.#nextSince = Math.min(this.#nextSince, at);
   }
@@ -118,7 +119,7 @@ export class Expiry {
     const { timesOf, clock, isGateOpen } = this.#deps;
     if (!isGateOpen()) return Infinity;
     this.#nextSince = Infinity;
-    const { due, next } = dueLeases(this.#released(), timesOf, { now: clock.now(), limit: MAX_BATCH });
+    const { due, next } = dueLeases(this.#expiring(), timesOf, { now: clock.now(), limit: MAX_BATCH });
     let failures = 0;
     await forEachParallel(
       due,
@@ -134,11 +135,11 @@ export class Expiry {
     return Math.min(next, this.#nextSince, ...this.#changed.values()) - clock.now();
   }
 
-  /** The released leases, without those that another writer changed: the watch will show their state. */
-  #released(): LeaseRecord[] {
+  /** The released and quarantined leases, without those that another writer changed: the watch will show their state. */
+  #expiring(): LeaseRecord[] {
     const now = this.#deps.clock.now();
     for (const [uid, until] of this.#changed) if (until <= now) this.#changed.delete(uid);
-    return [...this.#deps.book.released()].filter(({ metadata }) => !this.#changed.has(metadata.uid));
+    return [...this.#deps.book.expiring()].filter(({ metadata }) => !this.#changed.has(metadata.uid));
   }
 
   async #delete(lease: LeaseRecord, signal: AbortSignal | undefined): Promise<'deleted' | 'changed' | 'failed'> {

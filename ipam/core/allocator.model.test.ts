@@ -30,6 +30,7 @@ import {
   reallocateLease,
   timesWhenExhausted,
 } from './lease.js';
+import { quarantineLease } from './lease-quarantine.js';
 import { byPreferenceOf } from './lease-preference.js';
 import { type Pool, subnetOf } from './pool.js';
 
@@ -68,14 +69,12 @@ class Model {
 
   run(operation: Operation): void {
     switch (operation.do) {
-      case 'lease': {
+      case 'lease':
         this.#lease(operation);
         return;
-      }
-      case 'lease elsewhere': {
+      case 'lease elsewhere':
         this.#leaseElsewhere(operation);
         return;
-      }
       case 'reserve':
         this.#store.write(reservation(this.#pool(operation.pool), operation.address, operation.mac));
         return;
@@ -86,19 +85,18 @@ class Model {
       case 'wait':
         this.#store.now += operation.seconds * 1000;
         return;
-      case 'watch': {
+      case 'watch':
         this.#watch.advance();
         return;
-      }
       case 'restart':
         this.#watch = new LaggingWatch(this.#store);
         this.#book = this.#makeBook();
         return;
-      case 'expire': {
+      case 'expire':
         this.#expire();
         return;
-      }
       case 'release':
+      case 'quarantine':
       case 'delete by hand':
         this.#end(operation.do, operation.index);
     }
@@ -260,19 +258,23 @@ class Model {
     this.#store.write(createLease({ address, addressSpace, pool: name, owner: leaseOwner('other') }));
   }
 
-  #end(how: 'release' | 'delete by hand', index: number): void {
+  #end(how: 'release' | 'quarantine' | 'delete by hand', index: number): void {
     const leases = [...this.#book.all()];
     const lease = leases[index % Math.max(1, leases.length)];
     if (lease === undefined) return;
     if (how === 'delete by hand') this.#store.remove(lease.metadata.name);
     else if (stateOf(lease) === 'held') {
-      const answer = this.#store.write(releaseLease(lease, this.#store.now));
+      const isQuarantined = how === 'quarantine' && !isReservation(lease);
+      const end = isQuarantined
+        ? quarantineLease(lease, '02:00:00:00:00:99', this.#store.now)
+        : releaseLease(lease, this.#store.now);
+      const answer = this.#store.write(end);
       if (answer !== undefined) this.#book.recordWrite(answer);
     }
   }
 
   #expire(): void {
-    for (const lease of [...this.#book.released()]) {
+    for (const lease of [...this.#book.expiring()]) {
       if (!mayExpire(lease, TIMES, this.#store.now)) continue;
       const left = this.#store.write(expireLease(lease));
       if (left !== undefined) this.#book.recordWrite(left);

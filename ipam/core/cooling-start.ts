@@ -2,6 +2,7 @@
 interface CoolingRecord {
   readonly metadata: { readonly uid: string };
   readonly releasedAt?: number;
+  readonly quarantine?: { readonly since: number };
   readonly coolsSince?: number;
 }
 
@@ -15,7 +16,7 @@ interface ClockReading {
 const MAX_SET_BACK_MS = 600_000;
 
 /**
- * Returns the record with the time from which this process counts its cool-down and sticky time, in the clock's monotonic milliseconds.
+ * Returns the record with the time from which this process counts its cool-down, sticky time or quarantine, in the clock's monotonic milliseconds.
  * A process that saw the release counts from then on, because the release was before: setting a clock ends no cool-down early, and
  * prolongs none. A release that it did not see counts from `releasedAt`, or from now if that is later.
  * @param known the version of the lease that this process knew before; undefined if it knew none
@@ -25,18 +26,23 @@ export function withCoolingStart<R extends CoolingRecord>(
   record: R,
   { known, hasSynced, now }: { known: R | undefined; hasSynced: boolean; now: number },
 ): R {
-  const { releasedAt } = record;
-  if (releasedAt === undefined || record.coolsSince !== undefined) return record;
+  const began = beginningOf(record);
+  if (began === undefined || record.coolsSince !== undefined) return record;
   const before = known?.metadata.uid === record.metadata.uid ? known : undefined;
-  if (before?.coolsSince !== undefined && before.releasedAt === releasedAt)
+  if (before?.coolsSince !== undefined && beginningOf(before) === began)
     return { ...record, coolsSince: before.coolsSince };
   const isSeen = before !== undefined || hasSynced;
-  return { ...record, coolsSince: isSeen ? now : Math.min(releasedAt, now) };
+  return { ...record, coolsSince: isSeen ? now : Math.min(began, now) };
 }
 
-/** Returns when the cool-down began, in the clock's milliseconds; Infinity for leases that are not released. */
-export function coolingStart({ coolsSince, releasedAt }: Omit<CoolingRecord, 'metadata'>): number {
-  return coolsSince ?? releasedAt ?? Infinity;
+/** Returns when the cool-down or quarantine began, in the clock's milliseconds; Infinity for leases that are held or reserved. */
+export function coolingStart(record: Omit<CoolingRecord, 'metadata'>): number {
+  return record.coolsSince ?? beginningOf(record) ?? Infinity;
+}
+
+/** By the clock of the process that wrote it. */
+function beginningOf({ releasedAt, quarantine }: Omit<CoolingRecord, 'metadata'>): number | undefined {
+  return releasedAt ?? quarantine?.since;
 }
 
 /**

@@ -24,7 +24,7 @@ describe('spec.guest of a pool', () => {
 
   it('leaves absent settings to the NAD, and has no NTP servers', () => {
     const result = compile({});
-    expect(result.ok && result.pool.guest).to.deep.equal({ isNetworkDataDefault: false, ntp: [] });
+    expect(result.ok && result.pool.guest).to.deep.equal({ probe: false, isNetworkDataDefault: false, ntp: [] });
   });
 
   it('has short times before renewal and a long lease by default', () => {
@@ -48,6 +48,7 @@ describe('spec.guest of a pool', () => {
       mtu: 1400,
     });
     expect(result.ok && result.pool.guest).to.deep.equal({
+      probe: false,
       isNetworkDataDefault: true,
       dns: { nameservers: [parseAddress('10.9.0.53')], search: ['example.com'] },
       ntp: [parseAddress('10.9.0.123')],
@@ -59,6 +60,17 @@ describe('spec.guest of a pool', () => {
   it('is refused in a derived pool', () => {
     expect(problemsOf({}, { [POOL_NAD_NAMESPACE]: 'vms' })).to.deep.equal([
       'spec.guest: has no effect in a derived pool: remove it, and ask the administrator for an AddressPool',
+    ]);
+  });
+
+  it('lets responders probe new addresses', () => {
+    const result = compile({ attachment: 'blue', dhcp: {}, probe: true });
+    expect(result.ok && result.pool.guest?.probe).to.equal(true);
+  });
+
+  it('is refused with probes and without responders', () => {
+    expect(problemsOf({ probe: true })).to.deep.equal([
+      'spec.guest.probe: needs responders: set dhcp too, or remove probe',
     ]);
   });
 

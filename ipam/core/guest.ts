@@ -12,6 +12,8 @@ export interface GuestDelivery {
   readonly attachment?: string;
   /** Times in seconds. */
   readonly dhcp?: Readonly<Required<GuestDhcpOptions>>;
+  /** Responders check that no host has an address before a claim shows it. */
+  readonly probe: boolean;
   /** VMs that name a Secret for network data opt in by that. */
   readonly isNetworkDataDefault: boolean;
   readonly dns?: { readonly nameservers: readonly Address[]; readonly search: readonly string[] };
@@ -45,6 +47,7 @@ export function readGuest(
   if (fields === undefined) return undefined;
   const attachment = readAttachment(fields, problems);
   const dhcp = readDhcp(fields.dhcp, problems);
+  const probe = readProbe(fields, problems);
   const networkData = readOptionalObject({ field: `${FIELD}.networkData`, value: fields.networkData }, problems);
   const dns = readDns(fields.dns, problems);
   const routes = readRoutes(fields.routes, subnets, problems);
@@ -52,6 +55,7 @@ export function readGuest(
   return {
     ...(attachment !== undefined && { attachment }),
     ...(dhcp !== undefined && { dhcp }),
+    probe,
     isNetworkDataDefault: readFlag({ field: `${FIELD}.networkData.default`, value: networkData?.default }, problems),
     ...(dns !== undefined && { dns }),
     ntp: readAddresses({ field: `${FIELD}.ntp`, value: fields.ntp }, GUEST_LIMITS.ntp, problems),
@@ -95,6 +99,13 @@ function readDhcp(value: unknown, problems: PoolProblems): GuestDelivery['dhcp']
     problems.add(`${field}.${later}`, `${times[later]} is not greater than ${earlier}, which is ${times[earlier]}`);
   }
   return times;
+}
+
+function readProbe({ probe, dhcp }: Fields<GuestOptions>, problems: PoolProblems): boolean {
+  const field = `${FIELD}.probe`;
+  const isProbed = readFlag({ field, value: probe }, problems);
+  if (isProbed && isAbsent(dhcp)) problems.add(field, 'needs responders: set dhcp too, or remove probe');
+  return isProbed;
 }
 
 function readDns(value: unknown, problems: PoolProblems): GuestDelivery['dns'] {

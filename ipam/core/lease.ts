@@ -1,43 +1,18 @@
-import type { AddressLease, AddressLeaseSpec, LeaseOwner, LeaseWrite } from '../../api/address-lease.js';
-import type { KubeObject, ObjectMeta } from '../../api/meta.js';
-import { ADDRESS_LEASE_KIND, IPAM_API_VERSION, RESPONDERS_NAMESPACE } from '../../api/names.js';
-import { type Address, formatAddress, parseAddress, sameAddress } from './address.js';
+import type { AddressLeaseSpec, LeaseOwner, LeaseWrite } from '../../api/address-lease.js';
+import { ADDRESS_LEASE_KIND, IPAM_API_VERSION, PROBE_ANNOTATION, RESPONDERS_NAMESPACE } from '../../api/names.js';
+import { formatProbe } from '../../api/probe.js';
+import { type Address, formatAddress, sameAddress } from './address.js';
 import { coolingStart } from './cooling-start.js';
 import { CLEARED_LABELS, leaseLabels } from './lease-labels.js';
 import { leaseName } from './lease-name.js';
+import { type LeaseRecord, type LeaseStateFields, stateOf } from './lease-record.js';
 import { mayTakeOver } from './lease-takeover.js';
 import { omitUndefined, undefinedToNull } from './optional-fields.js';
 
 export type { LeaseWrite } from '../../api/address-lease.js';
+export { type LeaseRecord, type LeaseState, type LeaseStateFields, readLease, stateOf } from './lease-record.js';
 
 /** The life of a lease: how it is allocated, released and expired. No other file builds these writes. */
-
-/** A parsed AddressLease, as caches keep it. */
-export interface LeaseRecord extends KubeObject {
-  metadata: ObjectMeta & { uid: string; resourceVersion: string };
-  addressSpace: string;
-  address: Address;
-  pool: string;
-  owner?: LeaseOwner;
-  node?: string;
-  containerID?: string;
-  interface?: string;
-  /** Lower case, with colons. */
-  mac?: string;
-  /** An administrator reserved the address for the MAC address. After its owner it is reserved again. */
-  reserved?: true;
-  /** By the clock of the process that released it, in milliseconds since the epoch. */
-  releasedAt?: number;
-  /** When the cool-down began by the clock of this process. Absent if it only read the lease. See {@link withCoolingStart}. */
-  coolsSince?: number;
-}
-
-/**
- * - `held`: allocated to `owner`
- * - `released`: cooling down, or sticky for its MAC address; `owner` is the last one
- * - `reserved`: made by an administrator, without an owner; for one MAC address, or to keep the address unused
- */
-export type LeaseState = 'held' | 'released' | 'reserved';
 
 /** The spec that a lease gets when it is allocated. */
 export interface LeaseRequest {
@@ -51,6 +26,8 @@ export interface LeaseRequest {
   mac?: string;
   /** UIDs of the launchers of the claim's VM: the claim may take over the leases that they hold. */
   launchers?: ReadonlySet<string>;
+  /** A responder is to find out whether another host has the address, before anybody uses it. */
+  isProbed?: boolean;
 }
 
 /** The times of a pool, in milliseconds since the release. */
@@ -64,55 +41,25 @@ export interface LeaseTimes {
 }
 
 /** `true`; or the time from which the lease can be allocated, in the clock's milliseconds; or its holder. */
-export type Availability = true | { until: number } | { holder: LeaseOwner | 'reserved' };
+export type Availability = true | { until: number } | { holder: LeaseOwner | 'reserved' | 'quarantined' };
+
+const PROBE_REQUESTED = { [PROBE_ANNOTATION]: formatProbe('requested') };
 
 /** When to ask again for an address whose lease the collector must delete first. */
 const COLLECTOR_DELAY_MS = 1_000;
-
-/**
- * Parses a lease.
- * @throws {TypeError} if Holdfast cannot have made the object; the message names the lease and the field
- */
-export function readLease({ metadata, spec }: AddressLease): LeaseRecord {
-  const { name, uid, resourceVersion, creationTimestamp, deletionTimestamp } = metadata;
-  if (!uid || !resourceVersion) throw new TypeError(`AddressLease ${name} has no uid or resourceVersion`);
-  const address = parseAddress(spec.address);
-  const expected = leaseName(spec.addressSpace, address);
-  // the name is the lock: with any other name the object locks nothing
-  if (name !== expected) {
-    throw new TypeError(
-      `AddressLease ${name}: the lease for spec.address ${spec.address} in spec.addressSpace ${spec.addressSpace} must have the name ${expected}`,
-    );
-  }
-  return {
-    metadata: { name, uid, resourceVersion, ...omitUndefined({ creationTimestamp, deletionTimestamp }) },
-    addressSpace: spec.addressSpace,
-    address,
-    pool: spec.pool,
-    ...omitUndefined({
-      owner: spec.owner,
-      node: spec.node,
-      containerID: spec.containerID,
-      interface: spec.interface,
-      mac: spec.mac?.toLowerCase(),
-      reserved: spec.reserved === true ? true : undefined,
-      releasedAt: spec.releasedAt === undefined ? undefined : parseTime(name, spec.releasedAt),
-    }),
-  };
-}
-
-export function stateOf({ owner, releasedAt }: Pick<LeaseRecord, 'owner' | 'releasedAt'>): LeaseState {
-  if (releasedAt !== undefined) return 'released';
-  return owner === undefined ? 'reserved' : 'held';
-}
 
 /** True for the claim by which a responder of Holdfast has its own address. */
 export function isResponder({ kind, namespace }: LeaseOwner): boolean {
   return kind === 'IPAMClaim' && namespace === RESPONDERS_NAMESPACE;
 }
 
+/** True for the leases that keep a pool from being deleted and a range from being drained. The others end by themselves. */
+export function isHeldOrReserved(lease: LeaseStateFields): boolean {
+  return ['held', 'reserved'].includes(stateOf(lease));
+}
+
 /** True if a pod holds the address. Both sides of the release handshake of a block use this rule. */
-export function isHeldByPod(lease: Pick<LeaseRecord, 'owner' | 'releasedAt'>): boolean {
+export function isHeldByPod(lease: LeaseStateFields): boolean {
   return lease.owner?.kind === 'Pod' && stateOf(lease) === 'held';
 }
 
@@ -121,7 +68,8 @@ export function createLease(request: LeaseRequest): LeaseWrite {
   const { address, addressSpace, pool, owner } = request;
   const usage = omitUndefined(usageOf(request));
   const spec: AddressLeaseSpec = { address: formatAddress(address), addressSpace, pool, owner, ...usage };
-  const metadata = { name: leaseName(addressSpace, address), labels: leaseLabels(spec) };
+  const annotations = request.isProbed === true ? { annotations: PROBE_REQUESTED } : {};
+  const metadata = { name: leaseName(addressSpace, address), labels: leaseLabels(spec), ...annotations };
   return { verb: 'create', lease: { apiVersion: IPAM_API_VERSION, kind: ADDRESS_LEASE_KIND, metadata, spec } };
 }
 
@@ -135,40 +83,36 @@ export function availabilityOf(
   times: LeaseTimes,
   now: number,
 ): Availability {
-  const state = stateOf(lease);
-  const isRequestedAddress = lease.addressSpace === request.addressSpace && sameAddress(lease.address, request.address);
-  // a lease that is being deleted is lost with its last finalizer
-  const isAnothers = state === 'held' && !mayTakeOver(lease, request);
-  if (!isRequestedAddress || isAnothers || lease.metadata.deletionTimestamp !== undefined)
-    return { holder: lease.owner ?? 'reserved' };
+  if (stateOf(lease) === 'quarantined') return { holder: 'quarantined' };
+  if (isAnothers(lease, request)) return { holder: lease.owner ?? 'reserved' };
   if (isReservation(lease) && !(lease.pool === request.pool && hasRequestedMac(lease, request)))
     return { holder: 'reserved' };
-  if (state !== 'released') return true;
+  if (stateOf(lease) !== 'released') return true;
   const until = allocatableFrom(lease, request, times, now);
   return now >= until || { until };
 }
 
+function isAnothers(lease: LeaseRecord, request: LeaseRequest): boolean {
+  const isRequestedAddress = lease.addressSpace === request.addressSpace && sameAddress(lease.address, request.address);
+  const isHeld = stateOf(lease) === 'held' && !mayTakeOver(lease, request);
+  // a lease that is being deleted is lost with its last finalizer
+  return !isRequestedAddress || isHeld || lease.metadata.deletionTimestamp !== undefined;
+}
+
 /**
  * Allocates a released or reserved lease for the request, or one that its owner takes over. All fields of the earlier owner are replaced.
- * @throws {TypeError} if the lease is held by another owner, is for another address or pool, or is reserved and the MAC address differs
+ * @throws {TypeError} if the lease is held by another owner or quarantined, is for another address or pool, or is reserved and the MAC address differs
  */
 export function reallocateLease(record: LeaseRecord, request: LeaseRequest): LeaseWrite {
-  const { name } = record.metadata;
-  if (stateOf(record) === 'held' && !mayTakeOver(record, request))
-    throw new TypeError(`AddressLease ${name} is held: it cannot be allocated`);
-  if (leaseName(request.addressSpace, request.address) !== name || request.pool !== record.pool) {
-    throw new TypeError(`AddressLease ${name} of pool ${record.pool} cannot be allocated for another address or pool`);
-  }
-  if (isReservation(record) && !hasRequestedMac(record, request)) {
-    throw new TypeError(
-      `AddressLease ${name} is reserved for ${record.mac ?? 'no MAC address'}: it cannot be allocated for another one`,
-    );
-  }
+  checkAllocatable(record, request);
   const { owner, pool } = request;
   const usage = usageOf(request);
   const labels = leaseLabels({ address: formatAddress(request.address), pool, owner, ...omitUndefined(usage) });
   const reservation = stateOf(record) === 'reserved' ? { reserved: true } : {};
+  // the probe of an earlier owner says nothing now
+  const annotations = request.isProbed === true ? PROBE_REQUESTED : { [PROBE_ANNOTATION]: null };
   return patchLease(record, {
+    ...((request.isProbed === true || record.probe !== undefined) && { annotations }),
     labels: { ...CLEARED_LABELS, ...labels },
     spec: {
       owner: { ...owner, workloadUID: owner.workloadUID ?? null },
@@ -177,6 +121,21 @@ export function reallocateLease(record: LeaseRecord, request: LeaseRequest): Lea
       releasedAt: null,
     },
   });
+}
+
+function checkAllocatable(record: LeaseRecord, request: LeaseRequest): void {
+  const { name } = record.metadata;
+  const state = stateOf(record);
+  if (state === 'quarantined' || (state === 'held' && !mayTakeOver(record, request)))
+    throw new TypeError(`AddressLease ${name} is ${state}: it cannot be allocated`);
+  if (leaseName(request.addressSpace, request.address) !== name || request.pool !== record.pool) {
+    throw new TypeError(`AddressLease ${name} of pool ${record.pool} cannot be allocated for another address or pool`);
+  }
+  if (isReservation(record) && !hasRequestedMac(record, request)) {
+    throw new TypeError(
+      `AddressLease ${name} is reserved for ${record.mac ?? 'no MAC address'}: it cannot be allocated for another one`,
+    );
+  }
 }
 
 /** The fields of a held lease that change when its owner uses it elsewhere. */
@@ -210,26 +169,28 @@ export function releaseLease(record: LeaseRecord, at: number): LeaseWrite {
 }
 
 /**
- * Ends a released lease: deletes it, or makes it a reservation again without any field of the last owner.
- * @throws {TypeError} if the lease is not released
+ * Ends a released or quarantined lease: deletes it, or makes it a reservation again without any field of the last owner.
+ * @throws {TypeError} if the lease is held or reserved
  */
 export function expireLease(record: LeaseRecord): LeaseWrite {
   const { metadata, address, pool, mac } = record;
   const { name, uid, resourceVersion } = metadata;
-  if (stateOf(record) !== 'released')
-    throw new TypeError(`AddressLease ${name} is ${stateOf(record)}: it cannot expire`);
+  const state = stateOf(record);
+  if (state !== 'released' && state !== 'quarantined')
+    throw new TypeError(`AddressLease ${name} is ${state}: it cannot expire`);
   if (!isReservation(record)) return { verb: 'delete', name, uid, resourceVersion };
   const labels = leaseLabels({ address: formatAddress(address), pool, ...omitUndefined({ mac }) });
-  const spec = { owner: null, node: null, containerID: null, interface: null, releasedAt: null };
-  return patchLease(record, { labels: { ...CLEARED_LABELS, ...labels }, spec });
+  return patchLease(record, { labels: { ...CLEARED_LABELS, ...labels }, spec: CLEARED_OWNER });
 }
 
 export function mayExpire(record: LeaseRecord, times: LeaseTimes, now: number): boolean {
   return record.metadata.deletionTimestamp === undefined && now >= expiresAt(record, times);
 }
 
-/** Returns when a released lease may expire, in the clock's milliseconds; Infinity for other leases. */
+/** Returns when a released or quarantined lease may expire, in the clock's milliseconds; Infinity for other leases. */
 export function expiresAt(record: LeaseRecord, times: LeaseTimes): number {
+  const { quarantine } = record;
+  if (quarantine !== undefined) return coolingStart(record) + (quarantine.until - quarantine.since);
   const stickyMs = isSticky(record, times) && !isReservation(record) ? times.stickyMs : 0;
   return coolingStart(record) + Math.max(times.cooldownMs, stickyMs);
 }
@@ -241,7 +202,7 @@ export function isSticky(record: LeaseRecord, { stickyMs, isStickyForClaims = fa
 }
 
 /** True if an administrator made the lease, held now or not. */
-export function isReservation(record: Pick<LeaseRecord, 'owner' | 'releasedAt' | 'reserved'>): boolean {
+export function isReservation(record: LeaseStateFields & Pick<LeaseRecord, 'reserved'>): boolean {
   return record.reserved === true || stateOf(record) === 'reserved';
 }
 
@@ -279,19 +240,14 @@ function usageOf({ node, containerID, interface: podInterface, mac }: LeaseUsage
   return { node, containerID, interface: podInterface, mac: mac?.toLowerCase() };
 }
 
-function patchLease(
-  { metadata: { name, uid, resourceVersion } }: LeaseRecord,
-  { labels, spec }: { labels?: object; spec: object },
-): LeaseWrite {
-  return { verb: 'patch', name, body: { metadata: { uid, resourceVersion, ...omitUndefined({ labels }) }, spec } };
-}
+/** Removes in a merge patch who has or had the address. */
+export const CLEARED_OWNER = { owner: null, node: null, containerID: null, interface: null, releasedAt: null };
 
-function parseTime(name: string, text: string): number {
-  const time = Date.parse(text);
-  if (Number.isNaN(time)) {
-    throw new TypeError(
-      `AddressLease ${name}: spec.releasedAt "${text}" is not a time: write it like 2006-01-02T15:04:05Z`,
-    );
-  }
-  return time;
+/** Returns a merge patch with the precondition that nobody changed the lease since it was read. */
+export function patchLease(
+  { metadata: { name, uid, resourceVersion } }: LeaseRecord,
+  { labels, annotations, spec }: { labels?: object; annotations?: object; spec: object },
+): LeaseWrite {
+  const metadata = { uid, resourceVersion, ...omitUndefined({ labels, annotations }) };
+  return { verb: 'patch', name, body: { metadata, spec } };
 }

@@ -48,12 +48,16 @@ function describeUnleasable(address: Address, { cidr, gateway, leasable, exclude
 
 /** @param reader the owner who reads the message. It names no objects of other namespaces; an administrator finds them in the lease */
 export function heldByMessage(
-  { address, metadata }: LeaseRecord,
-  holder: LeaseOwner | 'reserved',
+  { address, metadata, quarantine }: LeaseRecord,
+  holder: LeaseOwner | 'reserved' | 'quarantined',
   reader: { readonly namespace: string },
 ): string {
   const text = formatAddress(address);
   if (holder === 'reserved') return `${text} is reserved by AddressLease ${metadata.name}`;
+  if (holder === 'quarantined') {
+    const mac = quarantine === undefined ? 'another host' : `MAC address ${quarantine.mac}`;
+    return `${text} is quarantined by AddressLease ${metadata.name}, because ${mac} has it: remove that host, or request another address`;
+  }
   return holder.namespace === reader.namespace
     ? `${text} is allocated to ${holder.kind} ${holder.namespace}/${holder.name}`
     : `${text} is allocated to an owner in another namespace (AddressLease ${metadata.name})`;

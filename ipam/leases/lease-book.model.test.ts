@@ -6,8 +6,19 @@ import { compiledPool, requestFor } from '../../test/lease-objects.js';
 import { LeaseStore } from '../../test/lease-store.js';
 import { parseAddress } from '../core/address.js';
 import { leaseName } from '../core/lease-name.js';
-import { type LeaseRecord, createLease, expireLease, readLease, releaseLease, stateOf } from '../core/lease.js';
+import { quarantineLease } from '../core/lease-quarantine.js';
+import {
+  type LeaseRecord,
+  type LeaseState,
+  createLease,
+  expireLease,
+  readLease,
+  releaseLease,
+  stateOf,
+} from '../core/lease.js';
 import { LeaseBook } from './lease-book.js';
+
+const MACS = ['02:00:00:00:00:01', '02:00:00:00:00:02'] as const;
 
 describe('LeaseBook', () => {
   it('behaves like a naive lease book, no matter how the watch lags and repeats events', () => {
@@ -29,14 +40,18 @@ describe('LeaseBook', () => {
 });
 
 type Operation =
-  | { do: 'create' | 'release' | 'expire' | 'hand-delete' | 'hold' | 'unhold'; address: number; late: boolean }
+  | {
+      do: 'create' | 'release' | 'quarantine' | 'expire' | 'hand-delete' | 'hold' | 'unhold';
+      address: number;
+      late: boolean;
+    }
   | { do: 'answer' | 'advance' | 'repeat'; n: number };
 
 const operation: fc.Arbitrary<Operation> = fc.oneof(
   {
     weight: 3,
     arbitrary: fc.record({
-      do: fc.constantFrom('create', 'release', 'expire', 'hand-delete', 'hold', 'unhold'),
+      do: fc.constantFrom('create', 'release', 'quarantine', 'expire', 'hand-delete', 'hold', 'unhold'),
       address: fc.integer({ min: 1, max: 4 }),
       late: fc.boolean(),
     }),
@@ -101,7 +116,10 @@ class Model {
     const { book } = this;
     expect(names(book.ofPool('blue'))).to.deep.equal(names(expected));
     expect([book.size, [...book.ofPool('blue')].length]).to.deep.equal([expected.length, expected.length]);
-    expect(names(book.released())).to.deep.equal(names(expected.filter((each) => stateOf(each) === 'released')));
+    const isIn = (states: readonly LeaseState[]) => expected.filter((each) => states.includes(stateOf(each)));
+    expect(names(book.expiring())).to.deep.equal(names(isIn(['released', 'quarantined'])));
+    const byMac = [...book.quarantined('blue').values()].flatMap((leases) => [...leases]);
+    expect(names(byMac)).to.deep.equal(names(isIn(['quarantined'])));
     for (const name of ['c0', 'c1']) {
       const own = names(expected.filter((each) => each.owner?.name === name));
       expect(names(book.ofOwner(`${name}-uid`))).to.deep.equal(own);
@@ -139,12 +157,16 @@ class Model {
     else if (what === 'create')
       this.#answered(this.server.write(createLease(requestFor(`10.0.0.${n}`, `c${n % 2}`))), late);
     else if (known !== undefined && stateOf(known) === 'held') {
-      this.#answered(this.server.write(releaseLease(known, this.server.now)), late);
+      const { now } = this.server;
+      this.#answered(
+        this.server.write(what === 'release' ? releaseLease(known, now) : quarantineLease(known, MACS[n % 2]!, now)),
+        late,
+      );
     }
   }
 
   #expire(known: LeaseRecord | undefined): void {
-    if (known === undefined || stateOf(known) !== 'released') return;
+    if (known === undefined || !['released', 'quarantined'].includes(stateOf(known))) return;
     const { name, uid } = known.metadata;
     // the write fails if the lease was replaced; if it is gone, the book forgets it
     this.server.write(expireLease(known));

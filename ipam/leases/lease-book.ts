@@ -2,7 +2,7 @@ import type { AddressLease } from '../../api/address-lease.js';
 import type { Clock } from '../../kube/clock.js';
 import type { ObjectChange, Informer } from '../../kube/informer.js';
 import { AddressSpace, type LentAddresses } from '../core/address-space.js';
-import type { Address, Family } from '../core/address.js';
+import type { Address } from '../core/address.js';
 import type { SpaceView } from '../core/allocator.js';
 import { leaseName } from '../core/lease-name.js';
 import { withCoolingStart } from '../core/cooling-start.js';
@@ -152,8 +152,14 @@ export class LeaseBook {
     return this.#leases.all();
   }
 
-  released(): Iterable<LeaseRecord> {
-    return this.#leases.released();
+  /** Leases that end by themselves: released and quarantined ones. */
+  expiring(): Iterable<LeaseRecord> {
+    return this.#leases.expiring();
+  }
+
+  /** The quarantined leases of a pool, by the MAC address that answered. */
+  quarantined(pool: string): ReadonlyMap<string, ReadonlySet<LeaseRecord>> {
+    return this.#leases.quarantined.ofPool(pool);
   }
 
   /** Leases that this process created and the watch has not shown. One that stays here was deleted while no watch ran. */
@@ -206,7 +212,10 @@ export class LeaseBook {
       leaseAt: (address) => this.#leases.get(leaseName(addressSpace, address)),
       isPending: (address) => this.#pending.has(leaseName(addressSpace, address)),
       stickyLeases: (family, mac, times) =>
-        this.#keptFor(mac.toLowerCase(), pool, family).filter((lease) => isSticky(lease, times)),
+        this.#leases
+          .ofMac(mac.toLowerCase())
+          .filter((lease) => lease.pool === pool.name && lease.addressSpace === addressSpace)
+          .filter((lease) => lease.address.family === family && isSticky(lease, times)),
       cooling: (family, times) => {
         const isSkipped = ({ metadata: { name } }: LeaseRecord) =>
           this.#pending.has(name) || this.#restoreHolds.has(name);
@@ -283,13 +292,6 @@ export class LeaseBook {
 
   #leave({ name, addressSpace }: Pool): void {
     this.space(addressSpace).removePool(name);
-  }
-
-  #keptFor(mac: string, pool: Pool, family: Family): LeaseRecord[] {
-    return this.#leases
-      .ofMac(mac)
-      .filter((lease) => lease.pool === pool.name && lease.address.family === family)
-      .filter(({ addressSpace }) => addressSpace === pool.addressSpace);
   }
 
   #tell(change: LeaseChange): void {

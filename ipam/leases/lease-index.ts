@@ -1,3 +1,4 @@
+import { QuarantineIndex } from '../core/lease-quarantine.js';
 import { type LeaseRecord, isReservation, stateOf } from '../core/lease.js';
 
 /**
@@ -10,7 +11,9 @@ export class LeaseIndex {
   readonly #byOwner = new RecordsByKey();
   /** By namespace, then by name. */
   readonly #byClaim = new Map<string, RecordsByKey>();
-  readonly #released = new Set<LeaseRecord>();
+  /** Released and quarantined leases. */
+  readonly #expiring = new Set<LeaseRecord>();
+  readonly quarantined = new QuarantineIndex();
   /** Leases that are not held, which may be sticky, and all reservations. */
   readonly #byMac = new RecordsByKey();
 
@@ -38,8 +41,8 @@ export class LeaseIndex {
     return this.#byClaim.get(namespace)?.get(name) ?? [];
   }
 
-  released(): Iterable<LeaseRecord> {
-    return this.#released.values();
+  expiring(): Iterable<LeaseRecord> {
+    return this.#expiring.values();
   }
 
   ofMac(mac: string): readonly LeaseRecord[] {
@@ -58,7 +61,8 @@ export class LeaseIndex {
       this.#byClaim.set(owner.namespace, ofNamespace);
     }
     const state = stateOf(record);
-    if (state === 'released') this.#released.add(record);
+    if (state === 'released' || state === 'quarantined') this.#expiring.add(record);
+    this.quarantined.add(record);
     if (record.mac !== undefined && (state !== 'held' || isReservation(record))) this.#byMac.add(record.mac, record);
   }
 
@@ -75,7 +79,8 @@ export class LeaseIndex {
       ofNamespace?.delete(owner.name, record);
       if (ofNamespace?.isEmpty) this.#byClaim.delete(owner.namespace);
     }
-    this.#released.delete(record);
+    this.#expiring.delete(record);
+    this.quarantined.delete(record);
     if (mac !== undefined) this.#byMac.delete(mac, record);
   }
 }

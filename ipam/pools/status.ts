@@ -3,7 +3,7 @@ import type { Condition } from '../../api/meta.js';
 import type { NetworkConfigProblem } from '../../api/network-attachment.js';
 import { toSafeNumber } from '../core/safe-number.js';
 import { FAMILIES, type Family } from '../core/address.js';
-import { type LeaseRecord, stateOf } from '../core/lease.js';
+import { type LeaseRecord, isHeldOrReserved } from '../core/lease.js';
 import { type Pool, addressesOf, hasDraining } from '../core/pool.js';
 import { drainingCondition } from './draining-condition.js';
 import type { NadAgreement } from './derivation.js';
@@ -28,6 +28,7 @@ export interface FamilyUse {
   readonly free: bigint;
   /** Addresses that are not in use and are allocated only on request. */
   readonly reserved: bigint;
+  readonly quarantined: bigint;
 }
 
 /** @param freeOf the number of addresses that any owner may get */
@@ -37,7 +38,7 @@ export function usesOf(
   freeOf: (family: Family) => bigint,
 ): FamilyUse[] {
   return FAMILIES.map((family) => {
-    const { held, released, reserved, requestOnly, ineffective } = byFamily[family];
+    const { held, released, reserved, quarantined, requestOnly, ineffective } = byFamily[family];
     const onRequest =
       pool === undefined
         ? 0n
@@ -48,12 +49,13 @@ export function usesOf(
       cooling: BigInt(released),
       free: freeOf(family),
       reserved: onRequest + BigInt(reserved - ineffective),
+      quarantined: BigInt(quarantined),
     };
   });
 }
 
-export function capacityOf({ allocated, cooling, free, reserved }: Omit<FamilyUse, 'family'>): bigint {
-  return allocated + cooling + free + reserved;
+export function capacityOf(use: Omit<FamilyUse, 'family'>): bigint {
+  return use.allocated + use.cooling + use.free + use.reserved + use.quarantined;
 }
 
 export function countsOf(pool: Pool | undefined, usage: LeaseCounts, uses: readonly FamilyUse[]): PoolCounts {
@@ -66,6 +68,7 @@ export function countsOf(pool: Pool | undefined, usage: LeaseCounts, uses: reado
     cooling: usage.released,
     free: sum(({ free }) => free),
     reserved: sum(({ reserved }) => reserved),
+    ...(usage.quarantined > 0 && { quarantined: usage.quarantined }),
     ...(pool !== undefined && hasDraining(pool) && { draining: usage.draining.size }),
     ...Object.fromEntries(uses.filter(isCounted).map((use) => [FAMILY_FIELDS[use.family], familyCountsOf(use)])),
   };
@@ -78,6 +81,7 @@ function familyCountsOf(use: FamilyUse): PoolFamilyCounts {
     cooling: toSafeNumber(use.cooling),
     free: toSafeNumber(use.free),
     reserved: toSafeNumber(use.reserved),
+    ...(use.quarantined > 0n && { quarantined: toSafeNumber(use.quarantined) }),
   };
 }
 
@@ -210,13 +214,13 @@ function deletionCondition({ usage, leases, agreement, fenceMs }: PoolStatusInpu
   return { type, status: 'True', reason: 'Leased', message };
 }
 
-/** Counts the leases that keep a pool from being deleted. Released leases do not, because addresses cool down without a pool as well. */
+/** Counts the leases that keep a pool from being deleted. Released and quarantined ones do not, because they expire without a pool as well. */
 export function countBlockingLeases(usage: LeaseCounts): number {
   return usage.held + usage.reserved;
 }
 
 function* unreleased(leases: Iterable<LeaseRecord>): Iterable<LeaseRecord> {
-  for (const lease of leases) if (stateOf(lease) !== 'released') yield lease;
+  for (const lease of leases) if (isHeldOrReserved(lease)) yield lease;
 }
 
 function* leasesByName(names: Iterable<string>, leases: PoolStatusInput['leases']): Iterable<LeaseRecord> {

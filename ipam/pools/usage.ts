@@ -3,7 +3,7 @@ import { joinKey, splitKey } from '../../api/meta.js';
 import type { AddressSpace } from '../core/address-space.js';
 import type { Family } from '../core/address.js';
 import type { LeaseChange } from '../leases/lease-book.js';
-import { type LeaseRecord, type LeaseState, isResponder, stateOf } from '../core/lease.js';
+import { type LeaseRecord, type LeaseState, isHeldOrReserved, isResponder, stateOf } from '../core/lease.js';
 import { type Pool, subnetOf } from '../core/pool.js';
 
 /** The part of the lease book that is read here. */
@@ -43,6 +43,7 @@ class FamilyTally implements FamilyLeaseCounts {
   held = 0;
   released = 0;
   reserved = 0;
+  quarantined = 0;
   requestOnly = 0;
   ineffective = 0;
 }
@@ -72,6 +73,10 @@ class LeaseTally implements LeaseCounts {
     return this.byFamily[4].reserved + this.byFamily[6].reserved;
   }
 
+  get quarantined(): number {
+    return this.byFamily[4].quarantined + this.byFamily[6].quarantined;
+  }
+
   get stopped(): number {
     return this.stoppedOf(4) + this.stoppedOf(6);
   }
@@ -93,7 +98,7 @@ class LeaseTally implements LeaseCounts {
     this.outside.delete(name);
     this.ineffectiveReservations.delete(name);
     if (by === 1 && place === 'outside') this.#outsideBy(state)?.add(name);
-    if (by === 1 && place === 'draining' && state !== 'released') this.draining.add(name);
+    if (by === 1 && place === 'draining' && isHeldOrReserved(lease)) this.draining.add(name);
     if (by === -1) this.ofStoppedVms[lease.address.family].delete(name);
   }
 

@@ -1,12 +1,12 @@
 import type { Address } from '../core/address.js';
-import { stateOf } from '../core/lease.js';
+import { isHeldOrReserved } from '../core/lease.js';
 import { type Pool, subnetOf } from '../core/pool.js';
 import { formatLeases } from '../pools/named-leases.js';
 import type { PoolLease } from './view.js';
 
 /** Leases that are held or reserved. */
 export function unreleased(leases: Iterable<PoolLease>): PoolLease[] {
-  return [...leases].filter((lease) => stateOf(lease) !== 'released');
+  return [...leases].filter(isHeldOrReserved);
 }
 
 /**

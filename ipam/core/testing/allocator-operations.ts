@@ -13,7 +13,7 @@ export type Operation =
   | { do: 'lease elsewhere'; pool: PoolName; address: Address }
   | { do: 'reserve'; pool: PoolName; address: Address; mac?: string }
   | { do: 'edit'; pool: PoolName; shape: number }
-  | { do: 'release' | 'delete by hand'; index: number }
+  | { do: 'release' | 'quarantine' | 'delete by hand'; index: number }
   | { do: 'wait'; seconds: number }
   | { do: 'expire' | 'watch' | 'restart' };
 
@@ -44,7 +44,10 @@ export const operation: fc.Arbitrary<Operation> = fc.oneof(
     ),
   },
   { weight: 1, arbitrary: fc.record({ do: doing('edit'), pool, shape: fc.nat({ max: SHAPE_COUNT - 1 }) }) },
-  { weight: 6, arbitrary: fc.record({ do: doing('release', 'release', 'delete by hand'), index: fc.nat() }) },
+  {
+    weight: 6,
+    arbitrary: fc.record({ do: doing('release', 'release', 'quarantine', 'delete by hand'), index: fc.nat() }),
+  },
   { weight: 3, arbitrary: fc.record({ do: doing('wait'), seconds: fc.constantFrom(1, 30, 61, 121) }) },
   { weight: 4, arbitrary: fc.record({ do: doing('expire', 'expire', 'watch', 'watch', 'restart') }) },
 );

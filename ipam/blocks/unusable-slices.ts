@@ -2,15 +2,15 @@ import type { LentAddresses } from '../core/address-space.js';
 import { type Cidr, rangesOf } from '../core/cidr.js';
 
 /** Time until the slice is tried again. */
-const QUARANTINE_MS = 300_000;
+const RETRY_MS = 300_000;
 
 /** Slices that are not assigned for some time, because an object that is not a valid block has their name. */
-export class SliceQuarantine {
+export class UnusableSlices {
   readonly #ofPool = new Map<string, { slice: Cidr; until: number }[]>();
 
   add(pool: string, slice: Cidr, now: number): void {
     const left = (this.#ofPool.get(pool) ?? []).filter(({ until }) => until > now);
-    this.#ofPool.set(pool, [...left, { slice, until: now + QUARANTINE_MS }]);
+    this.#ofPool.set(pool, [...left, { slice, until: now + RETRY_MS }]);
   }
 
   of(pool: string, now: number): LentAddresses {

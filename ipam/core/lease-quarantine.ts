@@ -1,0 +1,65 @@
+import type { LeaseQuarantine, LeaseWrite } from '../../api/address-lease.js';
+import { PROBE_LIMITS } from '../../api/limits.js';
+import { PROBE_ANNOTATION } from '../../api/names.js';
+import { formatAddress } from './address.js';
+import { CLEARED_LABELS, leaseLabels } from './lease-labels.js';
+import type { LeaseRecord } from './lease-record.js';
+import { CLEARED_OWNER, isReservation, patchLease, stateOf } from './lease.js';
+
+/** Keeps an address from everybody for a while, because a host that Holdfast does not know has it. */
+
+/**
+ * Takes the address from its owner, which does not use it yet.
+ * @param mac of the host that answered for the address
+ * @param at see {@link releaseTime}
+ * @throws {TypeError} if the lease is not held, or is reserved for a MAC address: then nobody else may get the address anyway
+ */
+export function quarantineLease(record: LeaseRecord, mac: string, at: number): LeaseWrite {
+  const { metadata, address, pool } = record;
+  if (stateOf(record) !== 'held' || isReservation(record)) {
+    const state = isReservation(record) ? 'reserved' : stateOf(record);
+    throw new TypeError(`AddressLease ${metadata.name} is ${state}: it cannot be quarantined`);
+  }
+  const quarantine: LeaseQuarantine = {
+    since: new Date(at).toISOString(),
+    until: new Date(at + PROBE_LIMITS.quarantineMs).toISOString(),
+    mac: mac.toLowerCase(),
+  };
+  return patchLease(record, {
+    labels: { ...CLEARED_LABELS, ...leaseLabels({ address: formatAddress(address), pool }) },
+    annotations: { [PROBE_ANNOTATION]: null },
+    spec: { ...CLEARED_OWNER, mac: null, quarantine },
+  });
+}
+
+/** The quarantined leases of each pool, by the MAC address that answered. */
+export class QuarantineIndex {
+  readonly #ofPool = new Map<string, Map<string, Set<LeaseRecord>>>();
+
+  /** Returns the quarantined leases of the pool by the MAC address that has them. */
+  ofPool(pool: string): ReadonlyMap<string, ReadonlySet<LeaseRecord>> {
+    return this.#ofPool.get(pool) ?? NONE;
+  }
+
+  /** Leases in other states are ignored. */
+  add(lease: LeaseRecord): void {
+    const { pool, quarantine } = lease;
+    if (quarantine === undefined) return;
+    const byMac = this.#ofPool.get(pool) ?? new Map<string, Set<LeaseRecord>>();
+    this.#ofPool.set(pool, byMac);
+    byMac.set(quarantine.mac, (byMac.get(quarantine.mac) ?? new Set()).add(lease));
+  }
+
+  /** @param lease the same object that was added */
+  delete(lease: LeaseRecord): void {
+    const { pool, quarantine } = lease;
+    const byMac = this.#ofPool.get(pool);
+    if (byMac === undefined || quarantine === undefined) return;
+    const leases = byMac.get(quarantine.mac);
+    leases?.delete(lease);
+    if (leases?.size === 0) byMac.delete(quarantine.mac);
+    if (byMac.size === 0) this.#ofPool.delete(pool);
+  }
+}
+
+const NONE: ReadonlyMap<string, ReadonlySet<LeaseRecord>> = new Map();
