@@ -10,7 +10,8 @@ import type { ParsedNad } from '../cluster/transforms.js';
 import type { AddressPool } from '../api/address-pool.js';
 import { PoolDirectory } from '../ipam/directory/directory.js';
 import { BY_NETWORK } from './watch-specs.js';
-import { type GuestCaches, findGuests } from './running-guests.js';
+import { resultOf } from './testing/result-of.js';
+import { type FoundGuests, type GuestCaches, findGuests } from './running-guests.js';
 
 const MAC = '02:00:00:00:00:0a';
 const OTHER = '02:00:00:00:00:0b';
@@ -64,13 +65,20 @@ class World implements GuestCaches {
     this.vmis.set(vmiFor(given));
   }
 
+  found(): FoundGuests {
+    return resultOf(findGuests('data', this));
+  }
+
   served(): string[] {
-    return findGuests('data', this).served.map(({ claim: { metadata }, mac }) => `${metadata.name} ${mac}`);
+    return this.found().served.map(({ claim: { metadata }, mac }) => `${metadata.name} ${mac}`);
   }
 
   refused(): { claim: string; reason: string; message: string }[] {
-    const { refused } = findGuests('data', this);
-    return refused.map(({ claim: { metadata }, reason, message }) => ({ claim: metadata.name, reason, message }));
+    return this.found().refused.map(({ claim: { metadata }, reason, message }) => ({
+      claim: metadata.name,
+      reason,
+      message,
+    }));
   }
 }
 
@@ -148,10 +156,10 @@ describe('the guests of a layer-2 network', () => {
     world.run();
     world.run({ name: 'vm2', specified: OTHER, recorded: OTHER, annotations: { [DEFAULT_ROUTE_ANNOTATION]: 'none' } });
     // a pod network comes first
-    const routes = findGuests('data', world).served.map(({ hasDefaultRoute }) => hasDefaultRoute);
+    const routes = world.found().served.map(({ hasDefaultRoute }) => hasDefaultRoute);
     expect(routes).to.deep.equal([false, false]);
     world.run({ annotations: { [DEFAULT_ROUTE_ANNOTATION]: 'data' } });
-    expect(findGuests('data', world).served.map(({ hasDefaultRoute }) => hasDefaultRoute)).to.include(true);
+    expect(world.found().served.map(({ hasDefaultRoute }) => hasDefaultRoute)).to.include(true);
   });
 
   it('have one owner of each MAC address: the oldest claim, also of another namespace', () => {
@@ -195,6 +203,11 @@ describe('the guests of a layer-2 network', () => {
       expect([world.served(), world.refused().map(({ reason }) => reason)]).to.deep.equal([[], ['MACAddressUnknown']]);
     });
   }
+
+  it('are found in steps of one VM each, so that many VMs do not hold up the process', () => {
+    for (const name of ['vm1', 'vm2', 'vm3']) world.run({ name });
+    expect([...findGuests('data', world)]).to.have.length(3);
+  });
 
   it('keep their answers if a user deletes the claim while the VM runs', () => {
     world.run();

@@ -39,18 +39,29 @@ export interface RefusedGuest {
 
 const PHASES_WITHOUT_DOMAIN = ['Pending', 'Scheduling'];
 
+/** The guests that the responders of a network answer, and those that they refuse. */
+export interface FoundGuests {
+  readonly served: readonly ServedGuest[];
+  readonly refused: readonly RefusedGuest[];
+}
+
 /**
  * Finds the guests that the responders of a CNI network answer. Two pools of one network share the wire, so a MAC address has one guest in
- * both of them. Pure: all responders, and the process `guest`, find the same.
+ * both of them. Pure: all responders, and the process `guest`, find the same. Yields between short steps.
  */
-export function findGuests(
-  network: string,
-  caches: GuestCaches,
-): { served: readonly ServedGuest[]; refused: readonly RefusedGuest[] } {
-  const found = [...workloadsOf(network, caches)].flatMap((key) => {
+export function* findGuests(network: string, caches: GuestCaches): Generator<undefined, FoundGuests> {
+  const found: FoundGuest[] = [];
+  for (const key of workloadsOf(network, caches)) {
     const vmi = caches.vmis.get(key);
-    return vmi === undefined || hasEnded(vmi) || !hasStarted(vmi) ? [] : guestsOf(vmi, network, caches);
-  });
+    if (vmi === undefined || hasEnded(vmi) || !hasStarted(vmi)) continue;
+    found.push(...guestsOf(vmi, network, caches));
+    yield;
+  }
+  return shareMacs(found);
+}
+
+/** A MAC address has one guest on a network. */
+function shareMacs(found: readonly FoundGuest[]): FoundGuests {
   const refused = found.flatMap(({ claim, pool, mac }): RefusedGuest[] =>
     mac === undefined ? [{ claim, pool, reason: 'MACAddressUnknown', message: unknownMac(claim) }] : [],
   );

@@ -12,6 +12,10 @@ class Bench {
     this.freshness = new Freshness(this.sources, 30_000, { now: () => this.now });
   }
 
+  build(): void {
+    this.freshness.built(this.freshness.begin());
+  }
+
   /** All watches show that they are current. */
   progress(now: number): void {
     this.now = now;
@@ -29,7 +33,7 @@ describe('the time for which a table is current', () => {
   for (const { name, progress, expect: wanted } of table) {
     it(name, () => {
       const { freshness } = new Bench(...progress);
-      freshness.built();
+      freshness.built(freshness.begin());
       expect(freshness.forMs()).to.equal(wanted);
     });
   }
@@ -40,14 +44,14 @@ describe('the time for which a table is current', () => {
 
   it('continues with the watches while nothing changes', () => {
     const bench = new Bench(100_000, 100_000);
-    bench.freshness.built();
+    bench.build();
     bench.progress(200_000);
     expect(bench.freshness.forMs()).to.equal(30_000);
   });
 
   it('runs out after a change that is in no table, for example because the pool is invalid', () => {
     const bench = new Bench(100_000, 100_000);
-    bench.freshness.built();
+    bench.build();
     bench.progress(110_000);
     expect(bench.freshness.forMs()).to.equal(30_000);
     bench.freshness.changed();
@@ -57,12 +61,33 @@ describe('the time for which a table is current', () => {
     expect(bench.freshness.forMs()).to.equal(0);
   });
 
+  it('is that of the beginning if something changed while the table was built', () => {
+    const bench = new Bench(100_000, 100_000);
+    const start = bench.freshness.begin();
+    bench.progress(110_000);
+    bench.freshness.changed();
+    expect(bench.freshness.hasChangedSince(start)).to.equal(true);
+    bench.freshness.built(start);
+    expect(bench.freshness.forMs()).to.equal(20_000);
+    bench.progress(115_000);
+    expect(bench.freshness.forMs(), 'the next table has the change').to.equal(15_000);
+  });
+
+  it('continues with the watches if nothing changed while the table was built', () => {
+    const bench = new Bench(100_000, 100_000);
+    const start = bench.freshness.begin();
+    bench.progress(110_000);
+    bench.freshness.built(start);
+    expect(bench.freshness.hasChangedSince(start)).to.equal(false);
+    expect(bench.freshness.forMs()).to.equal(30_000);
+  });
+
   it('begins again with the next table', () => {
     const bench = new Bench(100_000, 100_000);
-    bench.freshness.built();
+    bench.build();
     bench.freshness.changed();
     bench.progress(140_000);
-    bench.freshness.built();
+    bench.build();
     expect(bench.freshness.forMs()).to.equal(30_000);
   });
 });

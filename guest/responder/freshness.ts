@@ -5,6 +5,12 @@ export interface WatchedSource {
   readonly lastProgress: number;
 }
 
+/** The sources when a table began to be built. */
+export interface TableStart {
+  readonly showsUntil: number;
+  readonly changes: number;
+}
+
 /**
  * Knows for how long the table may still be used as if it were current. Its age is that of what it was built from: the cluster as the watch that is
  * furthest behind showed it. Invariant 6 holds for responders as for agents: a released address cools down for at least twice the longest time.
@@ -13,6 +19,7 @@ export class Freshness {
   readonly #sources: readonly WatchedSource[];
   readonly #maxStalenessMs: number;
   readonly #clock: Pick<Clock, 'now'>;
+  #changes = 0;
   #isCurrent = false;
   /** The table has everything that happened until then. */
   #showsUntil = -Infinity;
@@ -25,22 +32,31 @@ export class Freshness {
 
   /** The sources have changed: from now on, the table gets older although they progress. */
   changed(): void {
+    this.#changes++;
     this.#isCurrent = false;
   }
 
-  /** The table was built from the sources as they are now. */
-  built(): void {
-    this.#isCurrent = true;
-    this.#follow();
+  /** A table is going to be built, which takes some time. It has at least everything that the sources show now. */
+  begin(): TableStart {
+    return { showsUntil: this.#sourcesShowUntil(), changes: this.#changes };
+  }
+
+  built({ showsUntil, changes }: TableStart): void {
+    this.#isCurrent = changes === this.#changes;
+    this.#showsUntil = showsUntil;
+  }
+
+  hasChangedSince({ changes }: TableStart): boolean {
+    return changes !== this.#changes;
   }
 
   /** 0: the table is stale. */
   forMs(): number {
-    if (this.#isCurrent) this.#follow();
+    if (this.#isCurrent) this.#showsUntil = this.#sourcesShowUntil();
     return Math.max(0, this.#showsUntil + this.#maxStalenessMs - this.#clock.now());
   }
 
-  #follow(): void {
-    this.#showsUntil = Math.min(...this.#sources.map(({ lastProgress }) => lastProgress));
+  #sourcesShowUntil(): number {
+    return Math.min(...this.#sources.map(({ lastProgress }) => lastProgress));
   }
 }

@@ -7,15 +7,16 @@ import type { ProcessContext } from '../../process/context.js';
 import { PeriodicTask } from '../../process/periodic-task.js';
 import type { ResponderConfig } from '../../process/responder-config.js';
 import { responderNames } from '../responders/objects.js';
-import { Freshness } from './freshness.js';
-import { findGuests } from '../running-guests.js';
+import { runInSlices } from '../../kube/run-in-slices.js';
+import { Freshness, type TableStart } from './freshness.js';
 import { type Responder, helperConfig } from './helper-config.js';
 import { leasedAddresses } from '../leased-addresses.js';
 import { createResponderMetrics } from './metrics.js';
 import type { HelperReport } from './protocol.js';
 import { Reports } from './reports.js';
 import { HelperSession } from './session.js';
-import { type GuestTable, type RunningGuest, buildTable } from './table.js';
+import { buildPoolTable } from './pool-table.js';
+import type { GuestTable } from './table.js';
 import { responderWatches } from './watches.js';
 
 const NAME = 'holdfast-responder';
@@ -25,6 +26,8 @@ const REFRESH_MS = 1_000;
 const BATCH_MS = 50;
 /** The pause after a table, as a multiple of the time that it took: a large table must not fill the process. */
 const PAUSE_FACTOR = 10;
+/** The longest pause, as a part of the longest time for which a table may be used: a large table must not get stale. */
+const MAX_PAUSE_PART = 1 / 5;
 
 /** Answers the guests of one pool: keeps the table of holdfast-packets current. All responders of a pool do the same. */
 export function createResponder(context: ProcessContext, config: ResponderConfig): Component {
@@ -43,7 +46,9 @@ class ResponderProcess implements Component {
   readonly #reports: Reports;
   readonly #metrics;
   readonly #refresh: PeriodicTask;
+  readonly #stopping = new AbortController();
   #table: GuestTable | undefined;
+  /** Set while an update is scheduled or runs. */
   #cancelUpdate: (() => void) | undefined;
   #updatedAt = 0;
   #pauseMs = 0;
@@ -90,6 +95,7 @@ class ResponderProcess implements Component {
   }
 
   async stop(): Promise<void> {
+    this.#stopping.abort();
     this.#cancelUpdate?.();
     await Promise.all([this.#refresh.stop(), this.#session.stop()]);
     await this.#events.flush();
@@ -97,29 +103,42 @@ class ResponderProcess implements Component {
 
   #changed(): void {
     this.#freshness.changed();
+    this.#scheduleUpdate();
+  }
+
+  #scheduleUpdate(): void {
     if (this.#cancelUpdate !== undefined || this.#context.informers.ready() !== undefined) return;
     const { clock } = this.#context;
     const delayMs = Math.max(BATCH_MS, this.#updatedAt + this.#pauseMs - clock.now());
-    this.#cancelUpdate = clock.setTimer(delayMs, () => {
-      this.#cancelUpdate = undefined;
-      this.#update();
-    });
+    this.#cancelUpdate = clock.setTimer(delayMs, () => void this.#update());
   }
 
-  #update(): void {
+  async #update(): Promise<void> {
+    const start = this.#freshness.begin();
     const pool = this.#pool();
-    const config = pool && this.#helperConfig(pool);
     // without a valid pool, nothing is known that could replace the last table, which gets older
-    if (pool === undefined || config === undefined) return;
+    if (pool !== undefined) await this.#build(pool, start);
+    this.#cancelUpdate = undefined;
+    if (this.#freshness.hasChangedSince(start)) this.#scheduleUpdate();
+  }
+
+  async #build(pool: Pool, start: TableStart): Promise<void> {
+    const config = this.#helperConfig(pool);
+    if (config === undefined) return;
     const { clock } = this.#context;
     const startedAt = clock.now();
-    const table = buildTable(pool, this.#guestsOf(pool));
+    const { claims, vmis, leases, networks } = this.#watched;
+    const caches = { claims: claims.cache, vmis: vmis.cache, leases: leases.cache, networks: networks.cache };
+    const steps = buildPoolTable(pool, { ...caches, directory: this.#directory });
+    const table = await runInSlices(steps, clock, this.#stopping.signal);
+    if (table === undefined) return;
     this.#table = table;
     this.#session.set({ config, table });
-    this.#freshness.built();
+    this.#freshness.built(start);
     this.#metrics.table(table.entries.size, table.leftOut);
     this.#updatedAt = clock.now();
-    this.#pauseMs = (this.#updatedAt - startedAt) * PAUSE_FACTOR;
+    const longestMs = this.#config.maxStalenessMs * MAX_PAUSE_PART;
+    this.#pauseMs = Math.min((this.#updatedAt - startedAt) * PAUSE_FACTOR, longestMs);
   }
 
   #helperConfig(pool: Pool) {
@@ -138,19 +157,6 @@ class ResponderProcess implements Component {
     const { claims, leases } = this.#watched;
     const claim = claims.cache.get(joinKey(this.#config.namespace, name));
     return { name, addresses: (claim && leasedAddresses(claim, pool, leases.cache)) ?? [] };
-  }
-
-  #guestsOf(pool: Pool): RunningGuest[] {
-    const { claims, vmis, leases, networks } = this.#watched;
-    const caches = { directory: this.#directory, claims: claims.cache, vmis: vmis.cache, networks: networks.cache };
-    const own = findGuests(pool.network, caches).served.filter((guest) => guest.pool.name === pool.name);
-    return own.map(({ claim, mac, nad, hasDefaultRoute }) => ({
-      claim,
-      mac,
-      hasDefaultRoute,
-      addresses: leasedAddresses(claim, pool, leases.cache) ?? [],
-      nadOptions: nad.guestOptions,
-    }));
   }
 
   #tick(): void {

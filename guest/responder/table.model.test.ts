@@ -11,12 +11,11 @@ import { Cache } from '../../kube/cache.js';
 import { leaseOf } from '../../test/lease-objects.js';
 import { adminPool, cacheOf, nad } from '../../test/pool-objects.js';
 import { claim, vmReference, vmi } from '../../test/workload-objects.js';
-import { leasedAddresses } from '../leased-addresses.js';
-import { findGuests } from '../running-guests.js';
+import { resultOf } from '../testing/result-of.js';
 import { BY_NETWORK } from '../watch-specs.js';
 import { Freshness } from './freshness.js';
+import { buildPoolTable } from './pool-table.js';
 import type { TableEntry } from './protocol.js';
-import { buildTable } from './table.js';
 
 const MAX_STALENESS_MS = 30_000;
 const COOLDOWN_MS = 2 * MAX_STALENESS_MS;
@@ -63,16 +62,10 @@ class Responder {
       this.#seen[kind] = changes.length;
       this.#progress[kind] = now;
     }
-    const { leases, ...caches } = this.#caches;
-    const guests = findGuests('blue', { ...caches, networks, directory }).served.map((guest) => ({
-      ...guest,
-      addresses: leasedAddresses(guest.claim, pool, leases) ?? [],
-      nadOptions: undefined,
-    }));
-    this.entries = buildTable(pool, guests).entries;
+    this.entries = resultOf(buildPoolTable(pool, { ...this.#caches, networks, directory })).entries;
     const sources = KINDS.map((kind) => ({ lastProgress: this.#progress[kind] }));
     const freshness = new Freshness(sources, MAX_STALENESS_MS, { now: () => now });
-    freshness.built();
+    freshness.built(freshness.begin());
     const forMs = freshness.forMs();
     if (forMs > 0) this.freshUntil = now + forMs;
   }

@@ -7,8 +7,9 @@ import type { Clock } from '../../kube/clock.js';
 import type { Sync } from '../../kube/controller-loop.js';
 import { objectKey } from '../../api/meta.js';
 import { IPAM_CLAIMS } from '../../kube/resources.js';
+import { runInSlices } from '../../kube/run-in-slices.js';
 import type { Reconciler } from '../reconciler.js';
-import { findGuests } from '../running-guests.js';
+import { type RefusedGuest, findGuests } from '../running-guests.js';
 import type { GuestViews } from '../views.js';
 import { BY_NETWORK } from '../watch-specs.js';
 
@@ -51,26 +52,15 @@ export class ServedConditions implements Reconciler {
   }
 
   createSync(): Sync {
-    return async (network: string) => {
-      const { watched, directory } = this.#deps.views;
-      const claims = watched.claims.cache.byIndex(BY_NETWORK, network);
-      const hasResponders = directory
-        .poolsOf(network)
-        .some(({ state }) => state.kind === 'served' && state.pool.guest?.dhcp !== undefined);
-      const caches = {
-        directory,
-        claims: watched.claims.cache,
-        vmis: watched.vmis.cache,
-        networks: watched.networks.cache,
-      };
-      const refused = new Map(
-        (hasResponders ? findGuests(network, caches).refused : []).map((each) => [each.claim, each]),
-      );
+    return async (network: string, signal: AbortSignal) => {
+      const refused = await this.#findRefused(network, signal);
+      if (refused === undefined) return undefined;
+      const claims = this.#deps.views.watched.claims.cache.byIndex(BY_NETWORK, network);
       const failures: unknown[] = [];
       // a tenant who changes a claim all the time must not delay the conditions of the others
       for (const claim of claims) {
         try {
-          await this.#write(claim, refused.get(claim));
+          await this.#write(claim, refused.get(claim.metadata.uid));
         } catch (error) {
           failures.push(error);
         }
@@ -78,6 +68,22 @@ export class ServedConditions implements Reconciler {
       if (failures.length > 0) throw failures[0];
       return undefined;
     };
+  }
+
+  /** By the UID of the claim: claims may change meanwhile. Undefined if the term of leadership ends. */
+  async #findRefused(
+    network: string,
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<string | undefined, RefusedGuest> | undefined> {
+    const { views, clock } = this.#deps;
+    const { watched, directory } = views;
+    const hasResponders = directory
+      .poolsOf(network)
+      .some(({ state }) => state.kind === 'served' && state.pool.guest?.dhcp !== undefined);
+    if (!hasResponders) return new Map();
+    const caches = { claims: watched.claims.cache, vmis: watched.vmis.cache, networks: watched.networks.cache };
+    const found = await runInSlices(findGuests(network, { ...caches, directory }), clock, signal);
+    return found && new Map(found.refused.map((each) => [each.claim.metadata.uid, each]));
   }
 
   async #write(claim: IPAMClaim, refused: { reason: string; message: string } | undefined): Promise<void> {

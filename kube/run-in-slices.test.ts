@@ -1,0 +1,57 @@
+import { expect } from 'chai';
+import { ManualClock } from '../test/manual-clock.js';
+import { runInSlices } from './run-in-slices.js';
+
+describe('a computation in slices', () => {
+  let clock: ManualClock;
+
+  beforeEach(() => {
+    clock = new ManualClock(1_000_000);
+  });
+
+  /** Steps of 15 ms. */
+  function* count(steps: number, seen: () => void = () => undefined): Generator<undefined, number> {
+    for (let step = 0; step < steps; step++) {
+      clock.advanceTo(clock.now() + 15);
+      seen();
+      yield;
+    }
+    return steps;
+  }
+
+  it('lets other work of the process run about every 20 ms', async () => {
+    let others = 0;
+    const seen: number[] = [];
+    const work = () => {
+      others++;
+      setImmediate(work);
+    };
+    const first = setImmediate(work);
+    expect(
+      await runInSlices(
+        count(6, () => seen.push(others)),
+        clock,
+      ),
+    ).to.equal(6);
+    clearImmediate(first);
+    expect(seen.map((each) => each - (seen[0] ?? 0))).to.deep.equal([0, 0, 1, 1, 2, 2]);
+  });
+
+  it('ends between two steps when its signal aborts', async () => {
+    const controller = new AbortController();
+    let steps = 0;
+    const stop = () => {
+      if (++steps === 3) controller.abort();
+    };
+    expect(await runInSlices(count(6, stop), clock, controller.signal)).to.equal(undefined);
+    expect(steps).to.equal(3);
+  });
+
+  it('fails as the computation fails', async () => {
+    const fail = () => {
+      throw new TypeError('broken');
+    };
+    const failure: unknown = await runInSlices(count(1, fail), clock).catch((error: unknown) => error);
+    expect(failure).to.be.instanceOf(TypeError);
+  });
+});
