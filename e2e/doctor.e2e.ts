@@ -5,9 +5,12 @@ import { expect } from 'chai';
 import { POLICY_NAMES } from '../cli/doctor/check-admission.js';
 import type { Finding } from '../cli/doctor/finding.js';
 import type { Status } from '../cli/status.js';
+import { RESPONDERS_NAMESPACE } from '../api/names.js';
+import { NETWORK_ATTACHMENT_DEFINITIONS } from '../kube/resources.js';
 import { until } from './bed/wait.js';
 import { environment } from './hooks.js';
 import { describeOnBed } from './story/describe.js';
+import { bridgeOf } from './story/networks.js';
 import { KubectlPlugin } from './story/kubectl-plugin.js';
 import { namespaceUser } from './story/namespace-user.js';
 import { writeUserKubeconfig } from './story/user-kubeconfig.js';
@@ -45,6 +48,26 @@ describeOnBed('kubectl holdfast', (story, bed) => {
       await bed().ipam.start();
     }
     await until('the webhook to answer', async () => (await webhookProblem()) === undefined);
+  });
+
+  it('finds a pool whose responders cannot be attached, and one that has none', async () => {
+    const network = `${story().namespace}-flat`;
+    const subnets = [{ cidr: '10.78.0.0/24' }];
+    await story().addresses.createPool(network, { network, subnets, guest: { dhcp: {}, attachment: network } });
+    const problem = async () => {
+      const { findings } = (await ask('doctor')).answer as { findings: Finding[] };
+      return findings.find(({ check, object }) => check === 'responders' && object === `AddressPool ${network}`);
+    };
+    expect((await problem())?.problem).to.include(`${RESPONDERS_NAMESPACE}/${network}, which spec.guest.attachment`);
+    const config = { cniVersion: '1.0.0', name: network, type: 'bridge', bridge: bridgeOf(network) };
+    const nad = { namespace: RESPONDERS_NAMESPACE, name: network };
+    await story().client.create(NETWORK_ATTACHMENT_DEFINITIONS, {
+      metadata: nad,
+      spec: { config: JSON.stringify(config) },
+    });
+    // the bed runs no process that makes responders
+    expect((await problem())?.problem).to.include('no StatefulSet');
+    await story().client.delete(NETWORK_ATTACHMENT_DEFINITIONS, nad);
   });
 
   it('names what it may not read for a user with the role view in one namespace, and shows the rest', async () => {

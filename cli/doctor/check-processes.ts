@@ -64,7 +64,7 @@ export function isReady({ status }: ProcessPod): boolean {
   return status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True') === true;
 }
 
-function describePod({ metadata: { name }, spec, status = {} }: ProcessPod): string {
+export function describePod({ metadata: { name }, spec, status = {} }: ProcessPod): string {
   const { initContainerStatuses = [], containerStatuses = [], phase = 'Unknown' } = status;
   const states = [...initContainerStatuses, ...containerStatuses].flatMap(({ state = {}, lastState = {} }) => {
     const { waiting } = state;

@@ -4,13 +4,14 @@ import { checkClocks, checkCniFolder, checkRights } from './check-cluster.js';
 import { checkKinds } from './check-kinds.js';
 import { checkNads, checkPools } from './check-networks.js';
 import { checkProcesses } from './check-processes.js';
+import { checkResponders } from './check-responders.js';
 import type { Finding } from './finding.js';
 import type { ObservedCluster } from './observed.js';
 
 type Check = (observed: ObservedCluster) => Finding[];
 
 const OF_INSTALLATION: readonly Check[] = [checkKinds, checkRights, checkWebhooks, checkPolicies, checkCniFolder];
-const OF_DATA: readonly Check[] = [checkClocks, checkPools, checkNads, checkClaims, checkLeaks];
+const OF_DATA: readonly Check[] = [checkClocks, checkPools, checkNads, checkResponders, checkClaims, checkLeaks];
 
 /** Finds what is wrong, the errors first. */
 export function diagnose(observed: ObservedCluster, clientVersion: string): Finding[] {

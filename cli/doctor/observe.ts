@@ -1,4 +1,5 @@
 import type { KubeObject } from '../../api/meta.js';
+import { RESPONDERS_NAMESPACE } from '../../api/names.js';
 import { LEASES } from '../../kube/leader-election.js';
 import type { Resource } from '../../kube/resource.js';
 import {
@@ -24,6 +25,7 @@ import {
   POLICIES,
   POLICY_BINDINGS,
   PROCESS_PODS,
+  STATEFUL_SETS,
   WEBHOOK_KINDS,
   type Workload,
 } from './observed.js';
@@ -91,20 +93,24 @@ export async function observeCluster(client: ObservingClient, options: ObserveOp
   };
 }
 
-type ObservedData = Pick<ObservedCluster, 'nodes' | 'nodeLeases' | 'pools' | 'nads' | 'claims' | 'leases' | 'owners'>;
+type ObservedData = Pick<
+  ObservedCluster,
+  'nodes' | 'nodeLeases' | 'pools' | 'nads' | 'responderSets' | 'claims' | 'leases' | 'owners'
+>;
 
 const NO_DATA: ObservedData = {
   ...{ nodes: undefined, nodeLeases: undefined, pools: undefined, nads: undefined },
-  ...{ claims: undefined, leases: undefined, owners: undefined },
+  ...{ responderSets: undefined, claims: undefined, leases: undefined, owners: undefined },
 };
 
 async function observeData(reader: PermittedReader, { showProgress }: ObserveOptions): Promise<ObservedData> {
   showProgress('reading pools, networks and nodes…');
-  const [nodes, nodeLeases, pools, nads] = await Promise.all([
+  const [nodes, nodeLeases, pools, nads, responderSets] = await Promise.all([
     reader.list(NODES),
     reader.list(LEASES, { namespace: NODE_LEASES }),
     reader.list(ADDRESS_POOLS),
     reader.list(NETWORK_ATTACHMENT_DEFINITIONS),
+    reader.list(STATEFUL_SETS, { namespace: RESPONDERS_NAMESPACE, labelSelector: INSTALLED }),
   ]);
   showProgress('reading leases and their owners…');
   // before their owners: the owner of a lease that is younger than the list of owners would seem to be gone
@@ -117,5 +123,5 @@ async function observeData(reader: PermittedReader, { showProgress }: ObserveOpt
     reader.listAs(PODS, ({ metadata }) => metadata.uid ?? '', { metadataOnly: true }),
   ]);
   const owners = claims && pods && new Set([...claims.map(({ metadata }) => metadata.uid ?? ''), ...pods]);
-  return { nodes, nodeLeases, pools, nads, claims, leases: leases?.flat(), owners };
+  return { nodes, nodeLeases, pools, nads, responderSets, claims, leases: leases?.flat(), owners };
 }

@@ -15,13 +15,14 @@ interface PodTemplate {
   };
 }
 
-/** A Deployment or a DaemonSet. */
+/** A Deployment, a DaemonSet or a StatefulSet. */
 export interface Workload extends KubeObject {
   spec?: { replicas?: number; template?: PodTemplate };
   status?: { readyReplicas?: number; desiredNumberScheduled?: number; numberReady?: number };
 }
 export const DEPLOYMENTS = namespacedResource<Workload>('apps/v1', 'deployments', 'Deployment');
 export const DAEMON_SETS = namespacedResource<Workload>('apps/v1', 'daemonsets', 'DaemonSet');
+export const STATEFUL_SETS = namespacedResource<Workload>('apps/v1', 'statefulsets', 'StatefulSet');
 
 interface ContainerStatus {
   name: string;
@@ -135,6 +136,7 @@ export interface ObservedCluster {
   readonly pools: readonly AddressPool[] | undefined;
   readonly nads: readonly NetworkAttachmentDefinition[] | undefined;
   readonly claims: readonly IPAMClaim[] | undefined;
+  readonly responderSets: readonly Workload[] | undefined;
   /** Held ones. */
   readonly leases: readonly ObservedLease[] | undefined;
   /** Of claims and pods; read after the leases. */

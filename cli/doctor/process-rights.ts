@@ -41,4 +41,10 @@ export const NEEDED_RIGHTS: Readonly<Record<string, readonly Right[]>> = {
     right('list', 'addresspools', OWN),
     right('list', 'network-attachment-definitions', CLAIMS),
   ],
+  guest: [
+    right('list', 'virtualmachineinstances', KUBEVIRT),
+    right('patch', 'ipamclaims/status', CLAIMS),
+    right('create', 'secrets'),
+    right('patch', 'secrets'),
+  ],
 };

@@ -90,6 +90,7 @@ export const HEALTHY: ObservedCluster = {
   nodeLeases: [{ metadata: { name: 'node-1' }, spec: { renewTime: ago(9_000) } }],
   pools: [],
   nads: [],
+  responderSets: [],
   claims: [],
   leases: [],
   owners: new Set(['alive']),

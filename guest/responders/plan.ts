@@ -2,6 +2,7 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { describeValue } from '../../api/json.js';
 import { type KubeObject, isBeingDeleted } from '../../api/meta.js';
 import { EventReason, IPS_ALLOCATED, RESPONDER_CONTENT_ANNOTATION } from '../../api/names.js';
+import { attachmentProblem } from '../../api/responder-attachment.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import type { Pool } from '../../ipam/core/pool.js';
 import {
@@ -59,9 +60,13 @@ export function planResponders(observed: ObservedResponders): ResponderAction[] 
 function planPool(pool: Pool, observed: ObservedResponders): ResponderAction[] {
   const { settings, sets, budgets, claims } = observed;
   const { attachment = '' } = pool.guest ?? {};
-  const problem = attachmentProblem(pool, attachment, observed);
+  const key = `${settings.namespace}/${attachment}`;
+  const problem = attachmentProblem(observed.nads.get(key), pool.network);
   // responders that run have their network already
-  if (problem !== undefined) return [report(pool, EventReason.ResponderAttachmentInvalid, problem)];
+  if (problem !== undefined) {
+    const message = `No responders run for AddressPool ${pool.name}: NetworkAttachmentDefinition ${key}, which spec.guest.attachment names, ${problem}`;
+    return [report(pool, EventReason.ResponderAttachmentInvalid, message)];
+  }
   const set = responderSet(pool, attachment, settings);
   const { name } = set.metadata;
   const names = responderNames(name);
@@ -91,21 +96,6 @@ function reportClaim(pool: Pool, { metadata, status }: IPAMClaim): ResponderActi
   if (failed === undefined || !pool.families.includes(4)) return [];
   const message = `Responder ${metadata.name} answers no DHCPv4, because it has no address: ${failed.message}`;
   return [report(pool, EventReason.ResponderWithoutAddress, message)];
-}
-
-function attachmentProblem(pool: Pool, attachment: string, observed: ObservedResponders): string | undefined {
-  const { namespace } = observed.settings;
-  const key = `${namespace}/${attachment}`;
-  const subject = `No responders run for AddressPool ${pool.name}: NetworkAttachmentDefinition ${key}, which spec.guest.attachment names,`;
-  const nad = observed.nads.get(key);
-  if (nad === undefined) return `${subject} does not exist: create it`;
-  if (!nad.config.ok) return `${subject} is invalid: ${nad.config.problem.field} ${nad.config.problem.message}`;
-  const { name } = nad.config.network;
-  if (name !== pool.network)
-    return `${subject} is for network ${describeValue(name)}, not ${describeValue(pool.network)}`;
-  if (nad.delivery.kind === 'cni')
-    return `${subject} has an ipam, so the kernel would answer for the addresses: remove it`;
-  return nad.delivery.kind === 'none' ? `${subject} cannot attach them: ${nad.delivery.why}` : undefined;
 }
 
 /** Addresses become free when nothing on the network uses them any more: claims go after the pods. */

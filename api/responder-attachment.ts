@@ -1,0 +1,20 @@
+import type { Delivery } from './guest-delivery.js';
+import { describeValue } from './json.js';
+import type { NetworkConfig } from './network-attachment.js';
+
+/** A NAD that `spec.guest.attachment` of a pool names. */
+interface Attachment {
+  readonly config: NetworkConfig;
+  readonly delivery: Delivery;
+}
+
+/** Returns why responders of a network cannot be attached by the NAD, as a clause about it. */
+export function attachmentProblem(nad: Attachment | undefined, network: string): string | undefined {
+  if (nad === undefined) return 'does not exist: create it';
+  const { config, delivery } = nad;
+  if (!config.ok) return `is invalid: ${config.problem.field} ${config.problem.message}`;
+  const { name } = config.network;
+  if (name !== network) return `is for network ${describeValue(name)}, not ${describeValue(network)}`;
+  if (delivery.kind === 'cni') return 'has an ipam, so the kernel would answer for the addresses: remove it';
+  return delivery.kind === 'none' ? `cannot attach them: ${delivery.why}` : undefined;
+}

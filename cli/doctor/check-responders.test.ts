@@ -1,0 +1,118 @@
+import { expect } from 'chai';
+import type { AddressPool } from '../../api/address-pool.js';
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import { RESPONDERS_NAMESPACE } from '../../api/names.js';
+import { HEALTHY } from '../testing/healthy-cluster.js';
+import { checkResponders } from './check-responders.js';
+import type { ObservedCluster, ProcessPod, Workload } from './observed.js';
+
+const SET = 'holdfast-responder-0123abcd';
+const BRIDGE = { type: 'bridge', bridge: 'br-blue' };
+
+const poolOf = (name: string): AddressPool => ({
+  metadata: { name },
+  spec: { network: 'blue', subnets: [{ cidr: '10.0.0.0/24' }], guest: { dhcp: {}, attachment: 'blue' } },
+});
+const nadOf = (config: object) => ({
+  metadata: { namespace: RESPONDERS_NAMESPACE, name: 'blue' },
+  spec: { config: JSON.stringify({ cniVersion: '1.0.0', name: 'blue', ...config }) },
+});
+const setOf = (readyReplicas: number): Workload => ({
+  metadata: { namespace: RESPONDERS_NAMESPACE, name: SET, labels: { 'ipam.holdfast.dev/pool': 'blue' } },
+  spec: { replicas: 2 },
+  status: { readyReplicas },
+});
+const claimOf = (ordinal: number, ...ips: string[]): IPAMClaim => {
+  const condition = { type: 'IPsAllocated', status: 'False', reason: 'SubnetExhausted', message: 'Pool blue is full' };
+  return {
+    metadata: { namespace: RESPONDERS_NAMESPACE, name: `${SET}-${ordinal}` },
+    spec: { network: 'blue', interface: 'guest0' },
+    status: { ips, conditions: ips.length > 0 ? [] : [{ ...condition, status: 'False', lastTransitionTime: '' }] },
+  };
+};
+const pending: ProcessPod = {
+  metadata: { namespace: RESPONDERS_NAMESPACE, name: `${SET}-1` },
+  status: { phase: 'Pending' },
+};
+const SERVED: ObservedCluster = {
+  ...HEALTHY,
+  pools: [poolOf('blue')],
+  nads: [nadOf(BRIDGE)],
+  responderSets: [setOf(2)],
+  claims: [claimOf(0, '10.0.0.2/24'), claimOf(1, '10.0.0.3/24')],
+};
+
+const CASES: readonly { name: string; broken: Partial<ObservedCluster>; found: readonly string[] }[] = [
+  { name: 'nothing if two responders answer', broken: {}, found: [] },
+  {
+    name: 'an attachment that does not exist',
+    broken: { nads: [], responderSets: [] },
+    found: [
+      'error AddressPool blue: NetworkAttachmentDefinition holdfast-responders/blue, which spec.guest.attachment names, does not exist: create it',
+    ],
+  },
+  {
+    name: 'an attachment that would give the responder an address, even while old pods run',
+    broken: { nads: [nadOf({ ...BRIDGE, ipam: { type: 'host-local' } })] },
+    found: [
+      'error AddressPool blue: NetworkAttachmentDefinition holdfast-responders/blue, which spec.guest.attachment names, has an ipam, so the kernel would answer for the addresses: remove it',
+    ],
+  },
+  {
+    name: 'a pool without responders',
+    broken: { responderSets: [] },
+    found: ['error AddressPool blue: no StatefulSet in holdfast-responders answers DHCP for it'],
+  },
+  {
+    name: 'a second pool of a network, which gets no responders',
+    broken: { pools: [poolOf('blue'), poolOf('blue-2')] },
+    found: [
+      'error AddressPool blue-2: its guests get no answer: the responders of network blue are those of AddressPool blue',
+    ],
+  },
+  {
+    name: 'one responder that is not ready',
+    broken: { responderSets: [setOf(1)], pods: [pending] },
+    found: [
+      `warning StatefulSet holdfast-responders/${SET}: 1 of 2 responders of AddressPool blue are ready: ${SET}-1 is Pending`,
+    ],
+  },
+  {
+    name: 'an error if no responder is ready',
+    broken: { responderSets: [setOf(0)] },
+    found: [`error StatefulSet holdfast-responders/${SET}: 0 of 2 responders of AddressPool blue are ready`],
+  },
+  {
+    name: 'responders without an address, because the pool is full or nobody made a claim',
+    broken: { claims: [claimOf(1)] },
+    found: [
+      `warning IPAMClaim holdfast-responders/${SET}-0: the responder has no address of its own, so it does not answer DHCPv4`,
+      `warning IPAMClaim holdfast-responders/${SET}-1: the responder has no address of its own, so it does not answer DHCPv4: Pool blue is full`,
+    ],
+  },
+  {
+    name: 'nothing about a pool without DHCP, or one that is being deleted',
+    broken: {
+      pools: [
+        { ...poolOf('blue'), spec: { ...poolOf('blue').spec, guest: {} } },
+        { ...poolOf('green'), metadata: { name: 'green', deletionTimestamp: '2026-01-01T00:00:00Z' } },
+      ],
+      responderSets: [],
+    },
+    found: [],
+  },
+  {
+    name: 'nothing in what the user may not read',
+    broken: { nads: undefined, claims: undefined, pods: undefined, responderSets: undefined },
+    found: [],
+  },
+];
+
+describe('kubectl holdfast doctor, about responders,', () => {
+  for (const { name, broken, found } of CASES)
+    it(`finds ${name}`, () => {
+      const findings = checkResponders({ ...SERVED, ...broken });
+      expect(findings.map(({ severity, object, problem }) => `${severity} ${object}: ${problem}`)).to.deep.equal(found);
+      for (const { check, remedy } of findings) expect([check, remedy.length > 10]).to.deep.equal(['responders', true]);
+    });
+});
