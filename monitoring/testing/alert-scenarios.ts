@@ -232,6 +232,11 @@ export const ALERT_SCENARIOS: Readonly<Record<string, AlertScenario>> = {
       at: '70m',
     },
   },
+  HoldfastGuestMisconfigured: {
+    fires: { series: { 'holdfast_guest_misconfigured_interfaces{instance="a"}': '2x20' }, at: '15m' },
+    says: '2 interfaces',
+    isQuiet: { series: { 'holdfast_guest_misconfigured_interfaces{instance="a"}': '0x10 1x3 0x10' }, at: '15m' },
+  },
   HoldfastResponderDown: {
     fires: {
       series: {
