@@ -10,10 +10,10 @@ describe('the dashboard', () => {
     dashboard = await readDashboard();
   });
 
-  it('has rows for the overview, pools and nodes, with panels that do not overlap', () => {
+  it('has rows for the overview, pools, nodes and guests, with panels that do not overlap', () => {
     const { panels } = dashboard;
     expect(panels.filter(({ type }) => type === 'row').map(({ title }) => title)).to.deep.equal([
-      ...['Overview', 'Pool', 'Node'],
+      ...['Overview', 'Pool', 'Node', 'Guest'],
     ]);
     expect(new Set(panels.map(({ id }) => id)).size).to.equal(panels.length);
     const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>

@@ -12,6 +12,7 @@ import { SERVICE_ACCOUNTS, requestToken } from '../bed/service-accounts.js';
 import { until } from '../bed/wait.js';
 import { type BedWithHoldfast, startBedWithHoldfast } from '../environment.js';
 import { Story } from '../story/story.js';
+import { GuestLoad } from './guest-load.js';
 import { drawDashboard } from './picture.js';
 import { Prometheus, ensurePrometheus } from './prometheus.js';
 
@@ -42,15 +43,21 @@ try {
       await each.start({ env });
     }),
   );
-  const targets = processes.map(({ name, metricsPort }, index) => ({ job: `${name}-${index}`, port: metricsPort }));
+  const guests = await GuestLoad.start(bed, env);
+  const targets = [
+    ...processes.map(({ name, metricsPort }, index) => ({ job: `${name}-${index}`, port: metricsPort })),
+    ...(guests?.targets ?? []),
+  ];
   const { text: rules } = await readRules();
   const token = await scraperToken(bed);
   const prometheus = await Prometheus.start(folder, bed.processes, { command, targets, token, rules });
   const story = await Story.begin({ ...bed, bed, stop: () => bed.stop() });
   try {
-    await examine(prometheus, story, agents !== undefined);
+    await guests?.begin(story);
+    await examine(prometheus, story, { hasAgents: agents !== undefined, guests });
     if (process.env.DASHBOARD_PICTURE !== undefined) await draw(prometheus);
   } finally {
+    await guests?.stop(story);
     await story.end();
     await prometheus.stop();
   }
@@ -75,9 +82,15 @@ async function scraperToken({ client }: BedWithHoldfast): Promise<string> {
 }
 
 /** Loads Holdfast until each query has had data. */
-async function examine(prometheus: Prometheus, story: Story, hasAgents: boolean): Promise<void> {
+async function examine(
+  prometheus: Prometheus,
+  story: Story,
+  { hasAgents, guests }: { hasAgents: boolean; guests: GuestLoad | undefined },
+): Promise<void> {
   const all = queriesOf(await readDashboard());
-  const missing = new Set(all.filter(({ query }) => hasAgents || !/holdfast_(cni|agent)_/.test(query)));
+  const isExpected = (query: string) =>
+    (hasAgents || !/holdfast_(cni|agent)_/.test(query)) && (guests || !/holdfast_(guest|responder)_/.test(query));
+  const missing = new Set(all.filter(({ query }) => isExpected(query)));
   await putBlue(story, 0);
   await story.createVm('moving', { data: 'blue' });
   await story.waitRunning('moving');
@@ -87,6 +100,7 @@ async function examine(prometheus: Prometheus, story: Story, hasAgents: boolean)
       'every query to have data',
       async () => {
         await loadOnce(story, round++);
+        await guests?.renew();
         for (const each of missing) if ((await prometheus.seriesOf(each.query)) > 0) missing.delete(each);
         return missing.size === 0;
       },

@@ -12,9 +12,11 @@ export interface Target {
   /** Unique. */
   readonly job: string;
   readonly port: number;
+  /** `https` by default. */
+  readonly scheme?: 'http';
 }
 
-/** A Prometheus that scrapes processes on this machine over HTTPS, with a token. */
+/** A Prometheus that scrapes processes on this machine with a token. */
 export class Prometheus {
   readonly #url: string;
   readonly #child: Child;
@@ -119,9 +121,9 @@ function configOf(targets: readonly Target[], tokenFile: string, rules: string):
   return {
     global: { scrape_interval: '1s', evaluation_interval: '1s' },
     rule_files: [rules],
-    scrape_configs: targets.map(({ job, port }) => ({
+    scrape_configs: targets.map(({ job, port, scheme = 'https' }) => ({
       job_name: job,
-      scheme: 'https',
+      scheme,
       authorization: { credentials_file: tokenFile },
       tls_config: { insecure_skip_verify: true },
       static_configs: [{ targets: [`127.0.0.1:${String(port)}`], labels: { namespace: 'holdfast-system' } }],
