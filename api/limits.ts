@@ -51,8 +51,9 @@ export const PROBE_LIMITS = {
   quarantinedByMac: 3,
   /** Addresses quarantined one after the other for one claim. */
   perClaim: 4,
-  /** How long nobody gets the address. */
+  /** How long nobody gets the address. A claim that requests it tries again after the shorter time. */
   quarantineMs: 3_600_000,
+  requestedQuarantineMs: 60_000,
 } as const;
 
 /** Length of a label's key: a DNS subdomain, a slash, and a name (Kubernetes, qualified names). */

@@ -265,6 +265,8 @@ export const EventReason = {
   AddressTaken: 'AddressTaken',
   /** No responder answered the request to probe an address: its claim shows it without a probe. */
   ProbeSkipped: 'ProbeSkipped',
+  /** The addresses of a pool are not probed for a while. */
+  ProbingStopped: 'ProbingStopped',
   /** A guest declined its address by DHCP. */
   AddressDeclined: 'AddressDeclined',
   /** A guest sends more DHCP requests than are answered. */

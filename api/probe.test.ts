@@ -5,7 +5,7 @@ import { type ProbeState, formatProbe, readProbe } from './probe.js';
 const read = (text: string) => readProbe({ annotations: { [PROBE_ANNOTATION]: text } });
 
 describe('the state of a probe', () => {
-  for (const state of ['requested', 'free', 'self', { taken: '02:00:00:00:00:0a' }] satisfies ProbeState[]) {
+  for (const state of ['requested', 'free', 'self', 'skipped', { taken: '02:00:00:00:00:0a' }] satisfies ProbeState[]) {
     it(`${JSON.stringify(state)} is read as it was written`, () => {
       expect(read(formatProbe(state))).to.deep.equal(state);
     });

@@ -7,9 +7,10 @@ import { PROBE_ANNOTATION } from './names.js';
  * - `requested`: ipam waits for a responder
  * - `free`: nobody answered
  * - `self`: only the guest for which the address is meant answered
+ * - `skipped`: ipam did not wait any longer, and the claim may show the address
  * - `taken`: a host with this MAC address answered; lower case, with colons
  */
-export type ProbeState = 'requested' | 'free' | 'self' | { readonly taken: string };
+export type ProbeState = 'requested' | 'free' | 'self' | 'skipped' | { readonly taken: string };
 
 const TAKEN = 'taken ';
 
@@ -21,7 +22,7 @@ export function formatProbe(state: ProbeState): string {
 /** Returns the state of the lease's probe; undefined if it has none. A value that cannot be read answers nothing. */
 export function readProbe({ annotations }: Pick<ObjectMeta, 'annotations'>): ProbeState | undefined {
   const text = annotations?.[PROBE_ANNOTATION];
-  if (text === undefined || text === 'free' || text === 'self') return text;
+  if (text === undefined || text === 'free' || text === 'self' || text === 'skipped') return text;
   const mac = text.startsWith(TAKEN) ? parseMac(text.slice(TAKEN.length)) : undefined;
   return mac === undefined ? 'requested' : { taken: mac };
 }

@@ -1,8 +1,13 @@
-import { claimMacOf } from '../../api/ipam-claim.js';
-import type { AllocationRequest } from '../core/index.js';
+import { type IPAMClaim, claimMacOf } from '../../api/ipam-claim.js';
+import type { Clock } from '../../kube/clock.js';
+import type { Family } from '../core/address.js';
+import type { AllocationContext, AllocationRequest } from '../core/index.js';
 import { leaseOwnerOf } from '../core/lease-owner.js';
+import { type LeaseRules, leaseTimesOf } from '../core/lease-times.js';
+import type { Pool } from '../core/pool.js';
 import { readShownAddresses } from './claim-addresses.js';
 import type { ClaimObservation } from './observe.js';
+import type { RestoreHolds } from './restore-holds.js';
 import type { ClaimStep } from './step.js';
 
 /** Returns what a claim asks of its pool. It may keep the addresses that it shows or runs with, although they are draining. */
@@ -22,5 +27,23 @@ export function allocationRequestOf(
     ...(mac !== undefined && { mac }),
     prefersSticky,
     ...(isRunning && { launchers: running.launchers }),
+  };
+}
+
+export interface AllocationTermsSource extends LeaseRules {
+  clock: Pick<Clock, 'now'>;
+  heldByStopped: (pool: string, family: Family) => number;
+  restoreHolds: Pick<RestoreHolds, 'holdAgainst'>;
+}
+
+/** Returns the rules by which the pool allocates addresses to a claim now. */
+export function allocationTermsOf(claim: IPAMClaim, pool: Pool, source: AllocationTermsSource): AllocationContext {
+  const { clock, heldByStopped, restoreHolds } = source;
+  return {
+    ...leaseTimesOf(pool, source),
+    now: clock.now(),
+    // counted only if a message needs it
+    heldByStopped: (family) => heldByStopped(pool.name, family),
+    restoreHoldOn: (address) => restoreHolds.holdAgainst(claim, pool.addressSpace, address),
   };
 }

@@ -43,7 +43,7 @@ const REJECTED_RETRY_MS = 60_000;
 /** Allocates the chosen addresses one after the other. Until all answers are in, this process picks none of them for another claim. */
 export async function allocateAll(
   candidates: readonly AllocationCandidate[],
-  owner: Pick<AllocateLeaseContext, 'claim' | 'pool' | 'launchers'>,
+  owner: Pick<AllocateLeaseContext, 'claim' | 'pool' | 'launchers' | 'isProbed'>,
   context: ApplyContext,
 ): Promise<AllocationOutcome> {
   const { addressSpace } = owner.pool;
@@ -120,19 +120,21 @@ export async function recordMac(leases: readonly LeaseRecord[], mac: string, con
   }
 }
 
-async function writeChange(lease: LeaseRecord, change: LeaseWrite, context: ApplyContext): Promise<void> {
+/** @returns false if another writer changed the lease first: the next plan sees its current state */
+export async function writeChange(lease: LeaseRecord, change: LeaseWrite, context: ApplyContext): Promise<boolean> {
   const { client, book, call } = context;
   const { name, uid } = lease.metadata;
   try {
     const after = await writeLease(client, change, call);
     if (after === undefined) book.forget(name, uid);
     else book.recordWrite(after);
+    return true;
   } catch (error) {
     if (!isConflict(error) && !isNotFound(error)) throw error;
-    // the lease has changed: the next plan must see its current state
     const found = await findUnlessGone(client, ADDRESS_LEASES, { name }, call);
     if (found === undefined) book.forget(name, uid);
     else book.recordWrite(found);
+    return false;
   }
 }
 

@@ -167,3 +167,8 @@ function comparisonKey({ metadata, isTerminal, isRunning, vmi, scheduledAt, ...r
   const deleting = metadata.deletionTimestamp !== undefined;
   return JSON.stringify([isTerminal, isRunning, deleting, vmi, scheduledAt, claims, interfaces, creator]);
 }
+
+/** True for a pod that waits for the addresses of the claim, so that it has none of them before the claim shows them. */
+export function isWaitingFor({ claims, vmi, isRunning }: ClaimPod, claim: IPAMClaim): boolean {
+  return claims.includes(claim.metadata.name) && !(vmi !== undefined && isRunning === true);
+}

@@ -23,7 +23,8 @@ import {
   createLease,
   reallocateLease,
 } from '../core/index.js';
-import { readLease, stateOf } from '../core/lease.js';
+import type { Family } from '../core/address.js';
+import { isReservation, readLease, stateOf } from '../core/lease.js';
 import { leaseName } from '../core/lease-name.js';
 import { MAX_INTERFACE, leaseOwnerOf } from '../core/lease-owner.js';
 import type { Pool } from '../core/pool.js';
@@ -43,6 +44,8 @@ export interface AllocateLeaseContext {
   pool: Pool;
   /** See {@link LeaseRequest.launchers}. */
   launchers?: ReadonlySet<string> | undefined;
+  /** Whether the address is to be probed before the claim shows it. Never a reservation: nobody else gets its address. */
+  isProbed: (family: Family) => boolean;
   client: LeaseClient & Pick<Client, 'get'>;
   book: Pick<LeaseBook, 'recordWrite' | 'forget'>;
   call: CallOptions;
@@ -58,6 +61,7 @@ export async function allocateLease(
 ): Promise<LeaseAllocation> {
   const { claim, pool, launchers, client, book, call } = context;
   const address = addressOf(candidate);
+  const isReserved = candidate.kind === 'take' && isReservation(candidate.lease);
   const podInterface = claim.spec.interface;
   const mac = claimMacOf(claim);
   const request: LeaseRequest = {
@@ -68,6 +72,7 @@ export async function allocateLease(
     ...(podInterface && podInterface.length <= MAX_INTERFACE && { interface: podInterface }),
     ...(mac !== undefined && { mac }),
     ...(launchers && { launchers }),
+    isProbed: !isReserved && context.isProbed(address.family),
   };
   const write = candidate.kind === 'create' ? createLease(request) : reallocateLease(candidate.lease, request);
   try {

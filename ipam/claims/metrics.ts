@@ -2,6 +2,9 @@ import type { AllocationReason } from '../../api/names.js';
 import type { Metrics } from '../../process/metrics.js';
 import type { AllocationPurpose, ClaimStep } from './step.js';
 
+/** What became of the probe of an address. */
+export type ProbeResult = 'free' | 'self' | 'taken' | 'skipped';
+
 /** Metrics of the claim reconciler. */
 export interface ClaimMetrics {
   countStep(step: Exclude<ClaimStep['kind'], 'none'>): void;
@@ -9,6 +12,7 @@ export interface ClaimMetrics {
   countAllocation(purpose: AllocationPurpose, outcome: 'allocated' | 'lost' | 'refused'): void;
   countRefusal(reason: AllocationReason): void;
   countReleases(count: number): void;
+  countProbe(result: ProbeResult): void;
   setWaiting(count: number): void;
   /** Removes what only the leader reports. */
   clear(): void;
@@ -28,6 +32,11 @@ export function createClaimMetrics(metrics: Pick<Metrics, 'counter' | 'gauge'>):
     ['reason'],
   );
   const releases = metrics.counter('ipam_claim_releases_total', 'Released leases of claims.');
+  const probes = metrics.counter(
+    'ipam_probes_total',
+    'Addresses that were to be probed before claims showed them, by result: free, self (the guest itself answered), taken (another host answered) or skipped.',
+    ['result'],
+  );
   const waitingClaims = metrics.gauge(
     'ipam_claims_waiting',
     'Claims that wait for an address. Those that wait only to leave a draining range are not counted.',
@@ -37,6 +46,7 @@ export function createClaimMetrics(metrics: Pick<Metrics, 'counter' | 'gauge'>):
     countAllocation: (purpose, outcome) => allocations.inc({ purpose, outcome }),
     countRefusal: (reason) => refusals.inc({ reason }),
     countReleases: (count) => releases.inc(count),
+    countProbe: (result) => probes.inc({ result }),
     setWaiting: (count) => waitingClaims.set(count),
     clear: () => waitingClaims.remove(),
   };

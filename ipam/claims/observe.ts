@@ -6,6 +6,7 @@ import type { LeaseBook } from '../leases/lease-book.js';
 import type { PoolDirectory } from '../directory/directory.js';
 import type { Resolution } from '../directory/resolution.js';
 import type { ClaimPod, ClaimPods } from './claim-pods.js';
+import type { ProbingView } from './probing-view.js';
 import { type RunningAddresses, runningAddressesOf } from './running-addresses.js';
 import type { LauncherVmis } from './vmi-owners.js';
 
@@ -24,6 +25,8 @@ export interface ClaimObservation {
   /** What is known of the VMIs of these pods. */
   launcherVmis: LauncherVmis;
   running: RunningAddresses;
+  /** Absent if the pool does not probe. */
+  probing?: ProbingView | undefined;
 }
 
 export interface ClaimViews {

@@ -1,6 +1,6 @@
 import { claimMacOf } from '../../api/ipam-claim.js';
 import { isBeingDeleted, objectKey } from '../../api/meta.js';
-import { AllocationReason, KUBEVIRT_NAMESPACE_UNKNOWN, RequestReason } from '../../api/names.js';
+import { AllocationReason, EventReason, KUBEVIRT_NAMESPACE_UNKNOWN, RequestReason } from '../../api/names.js';
 import { type Address, formatAddress, sameAddress } from '../core/address.js';
 import type { AllocationRefusal, LeaseRecord } from '../core/index.js';
 import { isReservation } from '../core/lease.js';
@@ -8,9 +8,11 @@ import { type Resolution, namespaceRefusal } from '../directory/resolution.js';
 import { formatStatusIp } from './status-ip.js';
 import type { ClaimObservation } from './observe.js';
 import { ownerPodOf, vmisToVerify } from './owner-pod.js';
+import { isWaitingFor } from './claim-pods.js';
 import { readShownAddresses } from './claim-addresses.js';
 import { conditionMessage } from './condition-message.js';
 import { drainingConditionOf, replaceableAddresses } from './draining-addresses.js';
+import { probeStep } from './probing.js';
 import { statusChanges } from './status.js';
 import type { ConditionValue } from '../../cluster/claim-conditions.js';
 import type { DesiredClaimStatus, ClaimStep } from './step.js';
@@ -54,11 +56,13 @@ export function plan(given: ClaimObservation, findings: Findings): ClaimStep {
   return drainStepOf(observed, wanted, findings) ?? finalStep(observed, wanted, { refusal, request, findings });
 }
 
-/** Nothing is to be allocated: verifies launchers, writes the status, records the MAC address and releases leases. */
+/** Nothing is to be allocated: verifies launchers, ends probes, writes the status, records the MAC address and releases leases. */
 function finalStep(observed: ClaimObservation, wanted: DesiredAddresses, input: StatusInput): ClaimStep {
   const { claim, pods, launcherVmis } = observed;
   const uids = vmisToVerify(claim, pods, launcherVmis);
   if (uids.length > 0) return { kind: 'read-vmi', claim, uids, reason: 'the VMI of its launcher must be verified' };
+  const probe = input.refusal === undefined ? probeStep(observed, wanted, input.findings.isLive) : undefined;
+  if (probe !== undefined) return probe;
   const desired = desiredStatusOf(observed, wanted, input);
   const changes = statusChanges(observed.claim, desired, observed.canUpdateCounts);
   if (changes.length > 0)
@@ -209,10 +213,15 @@ function desiredStatusOf(
     };
   }
   const pools = [...new Set(wanted.keep.map(({ pool }) => pool))].join(', ');
+  const unprobed = wanted.keep.filter(({ probe }) => probe === 'skipped').map(({ address }) => address);
+  const skipped =
+    unprobed.length === 0
+      ? ''
+      : `. ${EventReason.ProbeSkipped}: ${formatAddresses(unprobed)} was not probed for other hosts`;
   const allocated: ConditionValue = {
     status: 'True',
     reason: AllocationReason.Success,
-    message: `Leased from AddressPool ${pools}`,
+    message: `Leased from AddressPool ${pools}${skipped}`,
   };
   return { ips: wanted.keep.map(({ address }) => formatStatusIp(address, observed)), allocated, ...rest };
 }
@@ -244,11 +253,8 @@ function surplusStep(
   if (isBeingDeleted(claim)) return { kind: 'none', reason: 'it keeps its leases until it is deleted' };
   // a launcher may have got them before the claim took over their leases, and a reference later
   const mayHaveAny = shown.length > 0 || running.kind !== 'none';
-  const users = pods.filter(({ claims, vmi, isRunning }) => {
-    const isWaiting = claims.includes(claim.metadata.name) && !(vmi !== undefined && isRunning);
-    return mayHaveAny || !isWaiting;
-  });
-  if (users.length > 0) return { kind: 'none', reason: 'a pod may use the surplus addresses' };
+  if (pods.some((pod) => mayHaveAny || !isWaitingFor(pod, claim)))
+    return { kind: 'none', reason: 'a pod may use the surplus addresses' };
   const reason = incomplete ? 'some of its addresses are not available' : `${objectKey(claim)} has other addresses`;
   if (!isLive) return { kind: 'read-claim', reason };
   if (!arePodsLive) return { kind: 'list-pods', reason };

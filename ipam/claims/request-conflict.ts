@@ -24,6 +24,8 @@ export function explainRequestConflict(
   if (result.ok || result.refusal.reason !== AllocationReason.Conflict) return result;
   const { refusal } = result;
   if (refusal.address === undefined || !isRequested(refusal.address, claim)) return result;
+  // the message says what to do about the host that has the address
+  if (holders.view.leaseAt(refusal.address)?.quarantine !== undefined) return result;
   const copy = claimOwnerOf(claim)?.name;
   const source = sourceOf(refusal.address, claim, holders);
   const remedy =

@@ -20,6 +20,9 @@ export interface DesiredClaimStatus {
 /** Why addresses are allocated: the claim lacks one of a family, it requests others, or it has one of a draining range. */
 export type AllocationPurpose = 'need' | 'move' | 'drain';
 
+/** Why an address is shown without a probe: no responder answered in time, its pool is not probed for a while, or a guest may have it already. */
+export type SkipCause = 'NoAnswer' | 'ProbingStopped' | 'NotApplicable';
+
 /** The next step for a claim; `reason` is for the log. After each step the claim is observed and planned again. */
 export type ClaimStep =
   | { kind: 'none'; reason: string }
@@ -36,7 +39,16 @@ export type ClaimStep =
       families: readonly Family[];
       reason: string;
     }
+  /** Waits for the answers to probes, until a time of the clock, in ms. Each change of a lease syncs the claim again. */
+  | { kind: 'await-probe'; until: number; reason: string }
+  /** Ends a probe without an answer. */
+  | { kind: 'skip-probe'; lease: LeaseRecord; cause: SkipCause; reason: string }
+  /** Keeps an address from everybody for a while, because a host with this MAC address has it. */
+  | { kind: 'quarantine'; lease: LeaseRecord; mac: string; isRequested: boolean; reason: string }
   /** Records in leases the MAC address for which they will be sticky. */
   | { kind: 'record-mac'; leases: readonly LeaseRecord[]; mac: string; reason: string }
   | { kind: 'write-status'; desired: DesiredClaimStatus; reason: string }
   | { kind: 'release'; leases: readonly LeaseRecord[]; reason: string };
+
+/** A step of one kind. */
+export type ClaimStepOf<K extends ClaimStep['kind']> = Extract<ClaimStep, { kind: K }>;

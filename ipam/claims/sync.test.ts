@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { AddressLease } from '../../api/address-lease.js';
 import { CLAIM_OWNER_NAME, CLAIM_OWNER_UID, CLAIM_REQUESTED_ADDRESSES } from '../../api/names.js';
 import { StatusError, TransportError } from '../../kube/errors.js';
-import { setPool } from './testing/model/operations.js';
+import { setPool } from './testing/model/pools.js';
 import { ClaimSyncScenario } from './testing/model/claim-sync-scenario.js';
 
 describe('syncing a claim', () => {

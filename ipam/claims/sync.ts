@@ -1,19 +1,17 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { CallOptions, Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
-import type { EventRecorder } from '../../kube/events.js';
 import type { Logger } from '../../kube/log.js';
 import type { SyncResult } from '../../kube/controller-loop.js';
 import type { PersistentIPsGate } from '../../cluster/persistent-ips-gate.js';
 import type { LeaseClient } from '../../cluster/lease-writes.js';
-import type { Address, Family } from '../core/address.js';
-import { leaseTimesOf } from '../core/lease-times.js';
+import type { Family } from '../core/address.js';
 import type { LeaseRecord } from '../core/index.js';
 import type { Pool } from '../core/pool.js';
 import type { LeaseBook } from '../leases/lease-book.js';
 import type { BlockReconciler } from '../blocks/block-reconciler.js';
 import { recordMac, releaseAll, allocateAll, writeStatus } from './apply.js';
-import { allocationRequestOf } from './allocation-request.js';
+import { allocationRequestOf, allocationTermsOf } from './allocation-request.js';
 import { startWaiting, stopWaiting } from './claim-wait.js';
 import type { AllocationLatency } from './allocation-latency.js';
 import type { ClaimMetrics } from './metrics.js';
@@ -25,17 +23,21 @@ import { vmiRecheckDelayMs } from './owner-pod.js';
 import { PoolGracePeriods } from './pool-grace-period.js';
 import type { ClaimPod } from './claim-pods.js';
 import type { RestoreHolds } from './restore-holds.js';
+import { type ProbeEnd, Probes, type ProbesDependencies } from './probes.js';
+import { shouldProbe } from './probing.js';
 import { recordClaimEvents } from './claim-events.js';
 import { UnreadableAddresses } from './unreadable-addresses.js';
-import type { ClaimStep } from './step.js';
+import type { ClaimStep, ClaimStepOf } from './step.js';
 import type { ClaimWaitList } from './wait-list.js';
 import { VmiOwners, type VmiOwnersDependencies } from './vmi-owners.js';
 import { WrittenClaims } from './written-claims.js';
 
-export interface ClaimSyncDependencies extends Pick<ClaimViews, 'directory' | 'pods'>, VmiOwnersDependencies {
+export interface ClaimSyncDependencies
+  extends Pick<ClaimViews, 'directory' | 'pods'>, VmiOwnersDependencies, ProbesDependencies {
   /** By key. */
   claims: { get(key: string): IPAMClaim | undefined };
-  book: ClaimViews['book'] & Pick<LeaseBook, 'recordWrite' | 'forget' | 'markPending' | 'clearPending' | 'view'>;
+  book: ClaimViews['book'] &
+    Pick<LeaseBook, 'recordWrite' | 'forget' | 'markPending' | 'clearPending' | 'view' | 'quarantined'>;
   client: LeaseClient & Pick<Client, 'get' | 'listAs'>;
   waitList: ClaimWaitList;
   restoreHolds: Pick<RestoreHolds, 'holdAgainst' | 'onSynced'>;
@@ -50,7 +52,6 @@ export interface ClaimSyncDependencies extends Pick<ClaimViews, 'directory' | 'p
   /** Feature gate StickyMAC: addresses are sticky for their MAC address. */
   stickyMAC: boolean;
   clock: Pick<Clock, 'now' | 'wall'>;
-  events: Pick<EventRecorder, 'event'>;
   metrics: Omit<ClaimMetrics, 'clear'>;
   latency: Pick<AllocationLatency, 'onAllocated'>;
   log: Logger;
@@ -68,6 +69,7 @@ export function createClaimSync(
   const unreadable = new UnreadableAddresses(dependencies.book, dependencies.clock);
   const gracePeriods = new PoolGracePeriods();
   const vmis = new VmiOwners(dependencies);
+  const probes = new Probes(dependencies);
   return async (key, signal) => {
     const { gate, claims, waitList } = dependencies;
     if (!gate.isOpen()) {
@@ -77,7 +79,7 @@ export function createClaimSync(
     unreadable.retryDue();
     const claim = written.newest(key, claims.get(key));
     const call = signal === undefined ? {} : { signal };
-    return new ClaimSync({ key, claim, written, unreadable, gracePeriods, vmis, call }, dependencies).run();
+    return new ClaimSync({ key, claim, written, unreadable, gracePeriods, vmis, probes, call }, dependencies).run();
   };
 }
 
@@ -89,6 +91,7 @@ interface SyncInput {
   unreadable: UnreadableAddresses;
   gracePeriods: PoolGracePeriods;
   vmis: VmiOwners;
+  probes: Probes;
   call: CallOptions;
 }
 
@@ -118,7 +121,7 @@ class ClaimSync {
       if (!gate.isOpen()) return undefined;
       const observed = this.#observe();
       const step = this.#plan(observed);
-      if (step.kind === 'none') return this.#settle(observed);
+      if (step.kind === 'none' || step.kind === 'await-probe') return this.#settle(step, observed);
       metrics.countStep(step.kind);
       log.debug({ claim: key, step: step.kind }, step.reason);
       await this.#perform(step, observed);
@@ -127,8 +130,9 @@ class ClaimSync {
   }
 
   #observe(): ClaimObservation | undefined {
-    const { key, gracePeriods, vmis } = this.#input;
+    const { key, gracePeriods, vmis, probes } = this.#input;
     if (this.#claim === undefined) {
+      probes.forget(key);
       gracePeriods.forget(key);
       return undefined;
     }
@@ -139,7 +143,8 @@ class ClaimSync {
     const pods = vmis.createdByKubeVirt([...byUid.values()]);
     const canUpdateCounts = () => waitList.canUpdateCounts(key, clock.now());
     const launcherVmis = vmis.verify(pods, this.#claim);
-    const seen = { ...observed, resolution, pods, launcherVmis, canUpdateCounts };
+    const probing = probes.viewOf(observed);
+    const seen = { ...observed, resolution, pods, launcherVmis, canUpdateCounts, probing };
     return { ...seen, running: observeRunning(seen, this.#dependencies) };
   }
 
@@ -158,34 +163,42 @@ class ClaimSync {
     this.#knownLeases = new Set(this.#dependencies.book.ofOwner(this.#claim?.metadata.uid ?? ''));
   }
 
-  async #perform(step: Exclude<ClaimStep, { kind: 'none' }>, observed: ClaimObservation | undefined): Promise<void> {
-    const { client, metrics } = this.#dependencies;
+  async #perform(
+    step: Exclude<ClaimStep, ClaimStepOf<'none' | 'await-probe'>>,
+    observed: ClaimObservation | undefined,
+  ): Promise<void> {
     switch (step.kind) {
       case 'read-claim':
-        await this.#readClaim();
-        return;
+        return this.#readClaim();
       case 'release':
         await releaseAll(step.leases, this.#context());
-        metrics.countReleases(step.leases.length);
+        this.#dependencies.metrics.countReleases(step.leases.length);
         return;
       case 'record-mac':
-        await recordMac(step.leases, step.mac, this.#context());
-        return;
+        return recordMac(step.leases, step.mac, this.#context());
+      case 'read-vmi':
+        return this.#input.vmis.readVmi(step, this.#input.call);
+      default:
+        if (observed !== undefined) await this.#performFor(observed, step);
+    }
+  }
+
+  async #performFor(
+    observed: ClaimObservation,
+    step: ClaimStepOf<'list-pods' | 'allocate' | 'write-status' | ProbeEnd['kind']>,
+  ): Promise<void> {
+    const { resolution } = observed;
+    switch (step.kind) {
       case 'list-pods':
-        if (observed === undefined) return;
-        this.#livePods = await listClaimPods(observed.claim, client, this.#input.call);
+        this.#livePods = await listClaimPods(observed.claim, this.#dependencies.client, this.#input.call);
         this.#findings.arePodsLive = true;
         return;
-      case 'read-vmi':
-        await this.#input.vmis.readVmi(step, this.#input.call);
-        return;
       case 'allocate':
-        if (observed?.resolution.kind !== 'served') return;
-        await this.#allocate(step, observed, observed.resolution.pool);
-        return;
+        return resolution.kind === 'served' ? this.#allocate(step, observed, resolution.pool) : undefined;
       case 'write-status':
-        if (observed !== undefined) await this.#writeStatus(step, observed.claim);
-        return;
+        return this.#writeStatus(step, observed);
+      default:
+        return this.#input.probes.perform(step, observed, this.#context());
     }
   }
 
@@ -205,36 +218,24 @@ class ClaimSync {
     this.#findings = { isLive: true, arePodsLive: this.#findings.arePodsLive };
   }
 
-  async #allocate(
-    step: Extract<ClaimStep, { kind: 'allocate' }>,
-    observed: ClaimObservation,
-    pool: Pool,
-  ): Promise<void> {
-    const { book, claims, waitList, restoreHolds, blocks, clock, heldByStopped, stickyMAC, metrics } =
-      this.#dependencies;
-    const { purpose } = step;
-    const { claim } = observed;
-    const terms = {
-      ...leaseTimesOf(pool, this.#dependencies),
-      now: clock.now(),
-      // counted only if a message needs it
-      heldByStopped: (family: Family) => heldByStopped(pool.name, family),
-      restoreHoldOn: (address: Address) => restoreHolds.holdAgainst(claim, pool.addressSpace, address),
-    };
+  async #allocate(step: ClaimStepOf<'allocate'>, observed: ClaimObservation, pool: Pool): Promise<void> {
+    const { book, claims, waitList, blocks, stickyMAC, metrics } = this.#dependencies;
+    const [{ purpose }, { claim }] = [step, observed];
+    const terms = allocationTermsOf(claim, pool, this.#dependencies);
     const request = allocationRequestOf(step, observed, stickyMAC);
-    const isDraining = purpose === 'drain';
+    const isProbed = (family: Family) => shouldProbe(observed, family);
     const noteShortage = (family: Family) => blocks?.noteShortage(pool.name, family);
     const chosen = pick(claim, pool, request, {
       view: book.view(pool),
       terms,
       claims,
       waitList,
-      isDraining,
+      isDraining: purpose === 'drain',
       noteShortage,
     });
     // no await between the choice and the moment when it is pending or waited for
     const outcome = chosen.ok
-      ? await allocateAll(chosen.candidates, { claim, pool, launchers: request.launchers }, this.#context())
+      ? await allocateAll(chosen.candidates, { claim, pool, launchers: request.launchers, isProbed }, this.#context())
       : ({ kind: 'refused', refusal: chosen.refusal } as const);
     metrics.countAllocation(purpose, outcome.kind);
     if (outcome.kind === 'refused') {
@@ -248,20 +249,23 @@ class ClaimSync {
     }
   }
 
-  async #writeStatus(step: Extract<ClaimStep, { kind: 'write-status' }>, claim: IPAMClaim): Promise<void> {
+  async #writeStatus(step: ClaimStepOf<'write-status'>, { claim, held }: ClaimObservation): Promise<void> {
     this.#recordLeases();
     const after = await writeStatus(claim, step.desired, this.#context());
     if (after === undefined) {
       await this.#readClaim();
       return;
     }
-    const { key, written } = this.#input;
+    const { key, written, probes } = this.#input;
     const { ips, allocated, request } = step.desired;
     const isNews = claim.status?.ips?.join() !== ips.join();
     const level = allocated.status !== 'True' || request !== undefined ? 'warn' : isNews ? 'info' : 'debug';
     this.#dependencies.log[level]({ claim: key, ips, reason: allocated.reason }, request?.message ?? allocated.message);
     recordClaimEvents(claim, step.desired, this.#dependencies.events);
-    if (ips.length > 0) this.#dependencies.latency.onAllocated(claim);
+    if (ips.length > 0) {
+      this.#dependencies.latency.onAllocated(claim);
+      if (isNews) probes.onPublished(held);
+    }
     written.wrote(key, after);
     this.#claim = after;
     // a pod that was created since the last list may have read the previous status
@@ -270,8 +274,8 @@ class ClaimSync {
     if (ips.length > 0) this.#unpublished.clear();
   }
 
-  /** Ends the sync. If addresses are missing, the result says when to try again. */
-  #settle(observed: ClaimObservation | undefined): SyncResult {
+  /** Ends the sync. If addresses are missing or probed, the result says when to try again. */
+  #settle(step: ClaimStepOf<'none' | 'await-probe'>, observed?: ClaimObservation): SyncResult {
     const { restoreHolds, clock, waitList } = this.#dependencies;
     const { key, gracePeriods } = this.#input;
     if (this.#claim !== undefined) restoreHolds.onSynced(this.#claim);
@@ -279,6 +283,7 @@ class ClaimSync {
     const refusals = [need, move, drain].filter((refusal) => refusal !== undefined);
     if (refusals.length === 0) {
       stopWaiting(key, this.#dependencies);
+      if (step.kind === 'await-probe') return { requeueAfterMs: Math.max(step.until - clock.now(), MIN_RETRY_MS) };
       const ms = gracePeriods.remainingMs(key, clock.now()) || vmiRecheckDelayMs(observed);
       return ms > 0 ? { requeueAfterMs: ms } : undefined;
     }

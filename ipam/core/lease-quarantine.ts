@@ -1,6 +1,7 @@
 import type { LeaseQuarantine, LeaseWrite } from '../../api/address-lease.js';
 import { PROBE_LIMITS } from '../../api/limits.js';
 import { PROBE_ANNOTATION } from '../../api/names.js';
+import { formatProbe } from '../../api/probe.js';
 import { formatAddress } from './address.js';
 import { CLEARED_LABELS, leaseLabels } from './lease-labels.js';
 import type { LeaseRecord } from './lease-record.js';
@@ -12,9 +13,15 @@ import { CLEARED_OWNER, isReservation, patchLease, stateOf } from './lease.js';
  * Takes the address from its owner, which does not use it yet.
  * @param mac of the host that answered for the address
  * @param at see {@link releaseTime}
+ * @param forMs until the lease expires
  * @throws {TypeError} if the lease is not held, or is reserved for a MAC address: then nobody else may get the address anyway
  */
-export function quarantineLease(record: LeaseRecord, mac: string, at: number): LeaseWrite {
+export function quarantineLease(
+  record: LeaseRecord,
+  mac: string,
+  at: number,
+  forMs: number = PROBE_LIMITS.quarantineMs,
+): LeaseWrite {
   const { metadata, address, pool } = record;
   if (stateOf(record) !== 'held' || isReservation(record)) {
     const state = isReservation(record) ? 'reserved' : stateOf(record);
@@ -22,7 +29,7 @@ export function quarantineLease(record: LeaseRecord, mac: string, at: number): L
   }
   const quarantine: LeaseQuarantine = {
     since: new Date(at).toISOString(),
-    until: new Date(at + PROBE_LIMITS.quarantineMs).toISOString(),
+    until: new Date(at + forMs).toISOString(),
     mac: mac.toLowerCase(),
   };
   return patchLease(record, {
@@ -30,6 +37,11 @@ export function quarantineLease(record: LeaseRecord, mac: string, at: number): L
     annotations: { [PROBE_ANNOTATION]: null },
     spec: { ...CLEARED_OWNER, mac: null, quarantine },
   });
+}
+
+/** Ends the probe of a held lease without an answer, so that no later answer counts. */
+export function skipProbe(record: LeaseRecord): LeaseWrite {
+  return patchLease(record, { annotations: { [PROBE_ANNOTATION]: formatProbe('skipped') }, spec: {} });
 }
 
 /** The quarantined leases of each pool, by the MAC address that answered. */

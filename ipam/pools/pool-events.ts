@@ -43,6 +43,7 @@ const EVENT_REASONS: Readonly<Record<string, EventReason>> = {
   [PoolCondition.NotPermitted]: EventReason.NetworkNotPermitted,
   [PoolCondition.DeletionBlocked]: EventReason.PoolInUse,
   [PoolCondition.OverlapsOnWire]: EventReason.PoolOverlap,
+  [PoolCondition.ProbingStopped]: EventReason.ProbingStopped,
 };
 
 /** Records events on a pool for conditions that have become bad. */

@@ -5,7 +5,9 @@ import { toSafeNumber } from '../core/safe-number.js';
 import { FAMILIES, type Family } from '../core/address.js';
 import { type LeaseRecord, isHeldOrReserved } from '../core/lease.js';
 import { type Pool, addressesOf, hasDraining } from '../core/pool.js';
+import type { QuarantinedByMac } from '../leases/probing-stop.js';
 import { drainingCondition } from './draining-condition.js';
+import { probingCondition } from './probing-condition.js';
 import type { NadAgreement } from './derivation.js';
 import type { AdminOverride } from './admin-override.js';
 import { MAX_NAMED, formatLeases } from './named-leases.js';
@@ -98,6 +100,8 @@ export interface PoolStatusInput {
   notPermitted?: readonly NetworkConfigProblem[];
   /** The administrator's pool that serves users of this derived pool. */
   adminOverride?: AdminOverride;
+  /** The quarantined leases of the pool. Default: none. */
+  quarantined?: QuarantinedByMac;
   /** A message about another pool on the same layer-2 segment that has some of the addresses. */
   overlap?: string | undefined;
 }
@@ -113,6 +117,8 @@ export function conditionsOf(input: PoolStatusInput): DesiredCondition[] {
   const draining =
     state.kind === 'served' && drainingCondition(state.pool, input.usage, (name) => input.leases.get(name));
   if (draining) conditions.push(draining);
+  const stopped = state.kind === 'served' && probingCondition(state.pool, input.quarantined);
+  if (stopped) conditions.push(stopped);
   return conditions;
 }
 

@@ -236,6 +236,7 @@ function desiredStatus(
     ...(plan && { agreement: plan.agreement, notPermitted: plan.notPermitted }),
     ...findAdminOverride(pool, directory),
     overlap: overlaps.messageFor(name),
+    quarantined: book.quarantined(name),
   });
   return {
     ...countsOf(compiled, used, uses),

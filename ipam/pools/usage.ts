@@ -3,6 +3,7 @@ import { joinKey, splitKey } from '../../api/meta.js';
 import type { AddressSpace } from '../core/address-space.js';
 import type { Family } from '../core/address.js';
 import type { LeaseChange } from '../leases/lease-book.js';
+import type { QuarantinedByMac } from '../leases/probing-stop.js';
 import { type LeaseRecord, type LeaseState, isHeldOrReserved, isResponder, stateOf } from '../core/lease.js';
 import { type Pool, subnetOf } from '../core/pool.js';
 
@@ -11,6 +12,7 @@ export interface LeaseSource {
   get(name: string): LeaseRecord | undefined;
   ofPool(pool: string): Iterable<LeaseRecord>;
   ofClaim(namespace: string, name: string): readonly LeaseRecord[];
+  quarantined(pool: string): QuarantinedByMac;
   space(name: string): Pick<AddressSpace, 'free'>;
   setPool(pool: Pool): void;
   removePool(name: string): void;

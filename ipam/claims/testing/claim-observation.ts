@@ -1,7 +1,9 @@
 import type { IPAMClaim } from '../../../api/ipam-claim.js';
 import type { Condition } from '../../../api/meta.js';
 import { CLAIM_REQUESTED_ADDRESSES } from '../../../api/names.js';
+import type { ProbeState } from '../../../api/probe.js';
 import type { ClaimObservation } from '../observe.js';
+import type { ProbingView } from '../probing-view.js';
 import type { ClaimPod } from '../claim-pods.js';
 import type { ClaimStep } from '../step.js';
 import { formatAddress, parseAddress } from '../../core/address.js';
@@ -28,6 +30,10 @@ export interface ClaimScenario {
   /** Names of the pods that use it. */
   pods?: string[];
   ownerPod?: string;
+  /** The pool probes addresses. By address: the state of the probe. */
+  probes?: Readonly<Record<string, ProbeState>>;
+  /** What is known about probes. Default: they were just requested. */
+  probing?: Partial<ProbingView>;
 }
 
 export const ALLOCATED_CONDITION: Partial<Condition> = {
@@ -44,9 +50,10 @@ export const SERVED_CLAIM: ClaimScenario = {
   conditions: [ALLOCATED_CONDITION],
 };
 
-function poolOf(kind: 'v4' | 'dual'): Pool {
+function poolOf(kind: 'v4' | 'dual', probes: boolean): Pool {
   const subnets = [{ cidr: '10.0.0.0/24' }, { cidr: '2001:db8::/64' }].slice(0, kind === 'v4' ? 1 : 2);
-  const compiled = compilePool(adminPool('blue', { subnets }));
+  const guest = { attachment: 'blue', dhcp: {}, probe: true };
+  const compiled = compilePool(adminPool('blue', { subnets, ...(probes && { guest }) }));
   if (!compiled.ok) throw new TypeError('the pool is bad');
   return compiled.pool;
 }
@@ -87,11 +94,15 @@ function pod(name: string): ClaimPod {
 }
 
 export function observationOf(given: ClaimScenario): ClaimObservation {
-  const { pool = 'dual', held = [], pods = [] } = given;
-  const compiled = pool === null ? undefined : poolOf(pool);
+  const { pool = 'dual', held = [], pods = [], probes, probing } = given;
+  const compiled = pool === null ? undefined : poolOf(pool, probes !== undefined);
+  const unanswered = { now: 0, requestedAt: () => 0, quarantinedInARow: () => 0 };
   return {
     claim: createClaim(given),
-    held: held.map(lease),
+    held: held.map((address, index) => ({
+      ...lease(address, index),
+      ...(probes?.[address] && { probe: probes[address] }),
+    })),
     resolution: resolutionOf(given, compiled),
     pools: compiled === undefined ? [] : [compiled],
     pods: pods.map(pod),
@@ -102,6 +113,7 @@ export function observationOf(given: ClaimScenario): ClaimObservation {
       unreadableVmis: new Set(),
     },
     running: { kind: 'none' },
+    ...(probes && { probing: { ...unanswered, ...probing } }),
   };
 }
 
@@ -132,6 +144,12 @@ export function describeStep(step: ClaimStep): string {
     }
     case 'release':
       return `release ${step.leases.map(({ address }) => formatAddress(address)).join(', ')}`;
+    case 'await-probe':
+      return `await-probe until ${step.until}`;
+    case 'skip-probe':
+      return `skip-probe ${formatAddress(step.lease.address)}: ${step.cause}`;
+    case 'quarantine':
+      return `quarantine ${formatAddress(step.lease.address)} of ${step.mac}${step.isRequested ? ', requested' : ''}`;
     case 'none':
       return `none: ${step.reason}`;
     default:

@@ -1,10 +1,12 @@
+import { PROBE_LIMITS } from '../../../../api/limits.js';
 import { TransportError } from '../../../../kube/errors.js';
 import type { ApiRequest } from '../../../../kube/transport.js';
 import type { ParsedNad } from '../../../../cluster/transforms.js';
 import { holdfastConfig, nad } from '../../../../test/pool-objects.js';
 import { type Fault, SimulatedApi } from './api.js';
 import { Invariants } from './invariants.js';
-import { type Operation, expire, applyOperation, setPool } from './operations.js';
+import { type Operation, expire, applyOperation } from './operations.js';
+import { setPool } from './pools.js';
 import { MAX_STALENESS_MS, IpamModelProcess } from './process.js';
 import { checkSettled, checkWaitList } from './settled.js';
 import { KINDS, IpamWorld } from './world.js';
@@ -109,9 +111,18 @@ export class IpamModelCluster {
         for (let count = 0; count < failed; count++) await this.#process(index).syncNext();
       }
       const rests = this.processes.every(({ queue, retries }) => queue.size + retries.size === 0);
-      if (this.world.version === before && !news.includes(true) && rests) return;
+      if (this.world.version !== before || news.includes(true) || !rests) continue;
+      if (!this.#endProbes()) return;
     }
     throw new Error(`the model does not settle: ${this.describe()}`);
+  }
+
+  /** Lets the time pass in which responders may answer. @returns false if no claim waits for that */
+  #endProbes(): boolean {
+    const waiting = this.processes.filter(({ awaiting }) => awaiting.size > 0);
+    if (waiting.length > 0) this.world.now += PROBE_LIMITS.timeoutMs;
+    for (const { awaiting, queue } of waiting) for (const key of awaiting) queue.add(key);
+    return waiting.length > 0;
   }
 
   /** Lets every cool-down end, and settles. */

@@ -2,7 +2,9 @@ import type { AddressLease } from '../../../../api/address-lease.js';
 import type { IPAMClaim } from '../../../../api/ipam-claim.js';
 import { objectKey } from '../../../../api/meta.js';
 import { IPS_ALLOCATED } from '../../../../api/names.js';
+import { readProbe } from '../../../../api/probe.js';
 import type { WriteChecks } from './api.js';
+import { isProbeRequested } from './probe-operations.js';
 import { MAX_STALENESS_MS } from './process.js';
 import type { IpamWorld } from './world.js';
 import { bareAddress } from '../../../../test/bare-address.js';
@@ -39,7 +41,8 @@ export class Invariants implements WriteChecks {
   checkLeaseChange(before: AddressLease | undefined, after: AddressLease | undefined): void {
     if (before === undefined) return;
     this.#judgeTable(before, after);
-    if (before.spec.owner !== undefined) this.#judgeOwner(before, after);
+    if (after?.spec.quarantine !== undefined) this.#judgeQuarantine(before, after);
+    else if (before.spec.owner !== undefined) this.#judgeOwner(before, after);
   }
 
   #judgeOwner(before: AddressLease, after: AddressLease | undefined): void {
@@ -50,6 +53,20 @@ export class Invariants implements WriteChecks {
       throw new Violation(`${before.metadata.name} is taken from its owner`);
     }
     if (!wasHeld) this.#mayBeTaken(before, after);
+  }
+
+  /** Only an address that another host has, and that no claim has shown. */
+  #judgeQuarantine({ metadata, spec }: AddressLease, after: AddressLease): void {
+    const { name } = metadata;
+    const probe = readProbe(metadata);
+    const claim = this.#world.claim(spec.owner?.uid);
+    if (typeof probe !== 'object' || probe.taken !== after.spec.quarantine?.mac)
+      throw new Violation(`${name} is quarantined, and its probe says ${JSON.stringify(probe)}`);
+    if (spec.releasedAt !== undefined || spec.reserved === true)
+      throw new Violation(`${name} is quarantined, and is not held by a claim`);
+    if (claim === undefined) return;
+    if (statusAddresses(claim).includes(spec.address) || this.#isInUse(spec.address, claim))
+      throw new Violation(`${name} is quarantined, and ${claim.metadata.name} shows it`);
   }
 
   /** A claim takes over the address of the launcher of its own VM. */
@@ -63,6 +80,7 @@ export class Invariants implements WriteChecks {
     const key = objectKey(after);
     const ips = statusAddresses(after);
     const held = leasesHeldBy(this.#world, after.metadata.uid);
+    this.#judgeFirst(before, { key, ips, held });
     for (const lease of held) {
       if (ips.includes(lease.spec.address)) this.#shown.add(lease.metadata.uid ?? '');
     }
@@ -74,6 +92,16 @@ export class Invariants implements WriteChecks {
     if (allocated.status === 'False' && !ips.every((ip) => had.includes(ip))) {
       throw new Violation(`${key} is refused, and shows what it never had`);
     }
+  }
+
+  /** If a user deletes a lease while a process shows it, another process may allocate the address anew. */
+  #judgeFirst(before: IPAMClaim, { key, ips, held }: { key: string; ips: string[]; held: AddressLease[] }): void {
+    if (statusAddresses(before).length > 0) return;
+    const early = held.find(
+      (lease) =>
+        ips.includes(lease.spec.address) && isProbeRequested(lease) && !this.#world.freedByUser.has(lease.spec.address),
+    );
+    if (early !== undefined) throw new Violation(`${key} shows ${early.spec.address}, which is being probed`);
   }
 
   /** Checks reservations for a MAC address. */

@@ -1,5 +1,4 @@
 import fc from 'fast-check';
-import type { AddressPoolSpec, PoolSubnet } from '../../../../api/address-pool.js';
 import { type IPAMClaim, claimOwnerOf } from '../../../../api/ipam-claim.js';
 import {
   CLAIM_MAC,
@@ -13,6 +12,7 @@ import type { Pod } from '../../../../api/pod.js';
 import { parseAddress } from '../../../core/address.js';
 import { leaseName } from '../../../core/lease-name.js';
 import { type Invariants, leasesHeldBy } from './invariants.js';
+import { POOL_NAMES, type PoolName, STICKY_MS, setPool } from './pools.js';
 import { MAX_STALENESS_MS } from './process.js';
 import type { IpamWorld } from './world.js';
 import { bareAddress } from '../../../../test/bare-address.js';
@@ -22,25 +22,11 @@ import {
   launcherOperation,
   releasePodLeases,
 } from './launcher-operations.js';
+import { type ProbeOperation, applyProbeOperation, probeOperation } from './probe-operations.js';
 
 const NAMESPACE = 'vms';
 const NAMES = ['a', 'b', 'c', 'd', 'e'] as const;
 type Name = (typeof NAMES)[number];
-
-const SMALL_V4: PoolSubnet = { cidr: '10.0.0.0/29', gateway: '10.0.0.1', reserved: ['10.0.0.6'] };
-const WIDE_V4: PoolSubnet = { cidr: '10.0.0.0/28', gateway: '10.0.0.1' };
-const V6: PoolSubnet = { cidr: '2001:db8::/126' };
-/** The pool as an administrator sets it up; `gone`: deleted; `moved`: created again in another address space; `draining`: a part of it is to become free; `renumbered`: all of it, beside another subnet. */
-const POOLS = {
-  small: [SMALL_V4],
-  wide: [WIDE_V4],
-  dual: [SMALL_V4, V6],
-  wideDual: [WIDE_V4, V6],
-  moved: [SMALL_V4],
-  draining: [{ ...SMALL_V4, draining: ['10.0.0.2-10.0.0.3'] }],
-  renumbered: [{ ...SMALL_V4, draining: ['10.0.0.0/29'] }, { cidr: '10.0.1.0/29' }],
-  gone: undefined,
-};
 
 const REQUESTS = [
   undefined,
@@ -55,7 +41,6 @@ const REQUESTS = [
 const RESTORED = [undefined, ['10.0.0.4/29'], ['10.0.0.5/29', '2001:db8::2/126'], ['192.0.2.1/24']];
 
 const MACS = ['02:00:00:00:00:01', '02:00:00:00:00:02'];
-const STICKY_MS = 180_000;
 
 /** An action of another client, or an event. */
 export type Operation =
@@ -72,10 +57,11 @@ export type Operation =
   | { do: 'delete' | 'finish' | 'startPod' | 'addPod' | 'endPod'; name: Name }
   | { do: 'request'; name: Name; request: string | undefined }
   | { do: 'deleteLease'; index: number }
-  | { do: 'pool'; pool: keyof typeof POOLS }
+  | { do: 'pool'; pool: PoolName }
   | { do: 'pass'; seconds: number }
   | { do: 'expire' }
-  | LauncherOperation;
+  | LauncherOperation
+  | ProbeOperation;
 
 const doing = <D extends Operation['do']>(what: D) => fc.constant(what);
 const name = fc.constantFrom(...NAMES);
@@ -96,15 +82,10 @@ export const operation: fc.Arbitrary<Operation> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('delete' as const, 'finish' as const), name }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('startPod' as const, 'addPod', 'endPod'), name }) },
   { weight: 6, arbitrary: launcherOperation },
+  { weight: 4, arbitrary: probeOperation },
   { weight: 3, arbitrary: fc.record({ do: doing('request'), name, request }) },
   { weight: 1, arbitrary: fc.record({ do: doing('deleteLease'), index: fc.nat({ max: 9 }) }) },
-  {
-    weight: 1,
-    arbitrary: fc.record({
-      do: doing('pool'),
-      pool: fc.constantFrom(...(Object.keys(POOLS) as (keyof typeof POOLS)[])),
-    }),
-  },
+  { weight: 1, arbitrary: fc.record({ do: doing('pool'), pool: fc.constantFrom(...POOL_NAMES) }) },
   { weight: 1, arbitrary: fc.record({ do: doing('pass'), seconds: fc.constantFrom(1, 20, 90) }) },
   { weight: 1, arbitrary: fc.record({ do: doing('expire') }) },
   {
@@ -161,7 +142,7 @@ export function applyOperation(world: IpamWorld, invariants: Invariants, operati
   }
 }
 
-type PoolOperation = Extract<Operation, { do: 'pool' | 'pass' | 'expire' | 'reserve' }>;
+type PoolOperation = Extract<Operation, { do: 'pool' | 'pass' | 'expire' | 'reserve' | 'answer' }>;
 
 function applyPoolOperation(world: IpamWorld, operation: PoolOperation): void {
   switch (operation.do) {
@@ -177,27 +158,18 @@ function applyPoolOperation(world: IpamWorld, operation: PoolOperation): void {
     case 'reserve':
       reserve(world, operation);
       return;
+    case 'answer':
+      applyProbeOperation(world, operation);
+      return;
   }
 }
 
-export function setPool(world: IpamWorld, name: keyof typeof POOLS): void {
-  const subnets = POOLS[name];
-  if (subnets === undefined) {
-    world.remove('addresspools', 'blue');
-    return;
-  }
-  const stickyMAC = { ttl: `${STICKY_MS / 1_000}s`, retain: true };
-  const addressSpace = name === 'moved' ? 'green' : 'blue';
-  const spec: AddressPoolSpec = { network: 'blue', addressSpace, subnets, stickyMAC };
-  if (world.get('addresspools', 'blue') === undefined) {
-    world.create('addresspools', { metadata: { name: 'blue' }, spec });
-  } else world.update('addresspools', 'blue', (pool) => (pool.spec = spec));
-}
-
-/** Does what the collector does: deletes released leases after their time. */
+/** Does what the collector does: deletes released and quarantined leases after their time. */
 export function expire(world: IpamWorld): void {
   for (const { metadata, spec } of world.list('addressleases')) {
-    const { releasedAt, mac, reserved, address, addressSpace, pool } = spec;
+    const { releasedAt, mac, reserved, address, addressSpace, pool, quarantine } = spec;
+    if (quarantine !== undefined && world.now >= Date.parse(quarantine.until))
+      world.remove('addressleases', metadata.name);
     const keptMs = mac === undefined || reserved === true ? 2 * MAX_STALENESS_MS : STICKY_MS;
     if (releasedAt === undefined || world.now - Date.parse(releasedAt) < keptMs) continue;
     if (mac === undefined || reserved !== true) world.remove('addressleases', metadata.name);

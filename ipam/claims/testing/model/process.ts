@@ -79,6 +79,8 @@ export class IpamModelProcess {
   readonly queue = new Set<string>();
   /** Keys whose last sync failed. */
   readonly retries = new Set<string>();
+  /** Keys of claims that wait for the answers to probes. */
+  readonly awaiting = new Set<string>();
   readonly events: string[] = [];
   readonly waitList: ClaimWaitList;
   readonly book = new LeaseBook();
@@ -144,6 +146,7 @@ export class IpamModelProcess {
         countAllocation: () => undefined,
         countRefusal: () => undefined,
         countReleases: () => undefined,
+        countProbe: () => undefined,
         setWaiting: () => undefined,
       },
       latency: { onAllocated: () => undefined },
@@ -188,8 +191,10 @@ export class IpamModelProcess {
   async syncFromQueue(key: string): Promise<void> {
     this.queue.delete(key);
     this.retries.delete(key);
+    this.awaiting.delete(key);
     try {
       const result = await this.sync(key);
+      if (result !== undefined && 'requeueAfterMs' in result && this.#isProbed(key)) this.awaiting.add(key);
       if (result !== undefined && 'retry' in result) this.retries.add(key);
     } catch (error) {
       if (error instanceof TypeError || (error as Error).name === 'Violation') throw error;
@@ -199,6 +204,13 @@ export class IpamModelProcess {
 
   sync(key: string): Promise<SyncResult> {
     return this.#sync(key);
+  }
+
+  #isProbed(key: string): boolean {
+    const claim = this.claim(key);
+    const isShown = (claim?.status?.ips?.length ?? 0) > 0;
+    const leases = this.book.ofOwner(claim?.metadata.uid ?? '');
+    return !isShown && leases.some(({ probe, releasedAt }) => probe === 'requested' && releasedAt === undefined);
   }
 
   claim(key: string): IPAMClaim | undefined {

@@ -1,0 +1,149 @@
+import { ADDRESS_POOL_KIND, EventReason, IPAM_API_VERSION } from '../../api/names.js';
+import { PROBE_LIMITS } from '../../api/limits.js';
+import { objectKey } from '../../api/meta.js';
+import { claimEventSubjects } from '../../cluster/claim-event-subjects.js';
+import type { Clock } from '../../kube/clock.js';
+import type { EventRecorder } from '../../kube/events.js';
+import { type Family, formatAddress } from '../core/address.js';
+import type { LeaseRecord } from '../core/lease.js';
+import { releaseTime } from '../core/cooling-start.js';
+import { quarantineLease, skipProbe } from '../core/lease-quarantine.js';
+import type { Pool } from '../core/pool.js';
+import type { LeaseBook } from '../leases/lease-book.js';
+import { type QuarantinedByMac, probingStopOf } from '../leases/probing-stop.js';
+import { type ApplyContext, writeChange } from './apply.js';
+import type { ClaimMetrics } from './metrics.js';
+import type { ClaimObservation } from './observe.js';
+import type { ProbingView } from './probing-view.js';
+import type { ClaimStepOf } from './step.js';
+
+export interface ProbesDependencies {
+  book: Pick<LeaseBook, 'quarantined'>;
+  clock: Pick<Clock, 'now' | 'wall'>;
+  events: Pick<EventRecorder, 'event'>;
+  metrics: Pick<ClaimMetrics, 'countProbe'>;
+}
+
+/** A step that ends the probe of an address without the answer that it is free. */
+export type ProbeEnd = ClaimStepOf<'skip-probe' | 'quarantine'>;
+
+/** What this process remembers of a claim that shows no address yet. After a restart the claim waits anew, and may lose as many addresses to quarantine again. */
+interface ClaimProbes {
+  readonly uid: string | undefined;
+  /** By UID of a lease: when its probe was first seen as requested, in ms of the clock. */
+  readonly requestedAt: Map<string, number>;
+  readonly quarantined: Map<Family, number>;
+}
+
+/** The probes of claims: what is known about them, and the writes that end them. */
+export class Probes {
+  readonly #deps: ProbesDependencies;
+  readonly #claims = new Map<string, ClaimProbes>();
+  /** Leases that are being quarantined, so that parallel syncs keep to the limits. */
+  readonly #pending = new Set<{ readonly lease: LeaseRecord; readonly mac: string }>();
+
+  constructor(deps: ProbesDependencies) {
+    this.#deps = deps;
+  }
+
+  /** @returns undefined for a claim that need not be probed */
+  viewOf({
+    claim,
+    held,
+    resolution,
+  }: Pick<ClaimObservation, 'claim' | 'held' | 'resolution'>): ProbingView | undefined {
+    const key = objectKey(claim);
+    const isPublished = (claim.status?.ips?.length ?? 0) > 0;
+    if (isPublished || resolution.kind !== 'served' || resolution.pool.guest?.probe !== true) {
+      this.forget(key);
+      return undefined;
+    }
+    const now = this.#deps.clock.now();
+    const { requestedAt, quarantined } = this.#probesOf(key, claim.metadata.uid);
+    for (const { metadata, probe } of held) {
+      if (probe === 'requested' && !requestedAt.has(metadata.uid)) requestedAt.set(metadata.uid, now);
+    }
+    return {
+      now,
+      stop: probingStopOf(resolution.pool, this.#quarantinedOf(resolution.pool)),
+      requestedAt: ({ metadata }) => requestedAt.get(metadata.uid) ?? now,
+      quarantinedInARow: (family) => quarantined.get(family) ?? 0,
+    };
+  }
+
+  forget(key: string): void {
+    this.#claims.delete(key);
+  }
+
+  perform(step: ProbeEnd, observed: ClaimObservation, context: ApplyContext): Promise<void> {
+    return step.kind === 'skip-probe' ? this.#skip(step, observed, context) : this.#quarantine(step, observed, context);
+  }
+
+  /** Call it when a claim shows its first addresses. */
+  onPublished(leases: readonly LeaseRecord[]): void {
+    for (const { probe } of leases) if (probe === 'free' || probe === 'self') this.#deps.metrics.countProbe(probe);
+  }
+
+  async #skip(
+    { lease, cause }: ClaimStepOf<'skip-probe'>,
+    { resolution }: Pick<ClaimObservation, 'resolution'>,
+    context: ApplyContext,
+  ): Promise<void> {
+    if (!(await writeChange(lease, skipProbe(lease), context))) return;
+    const { events, metrics } = this.#deps;
+    metrics.countProbe('skipped');
+    if (cause !== 'NoAnswer' || resolution.kind !== 'served') return;
+    const message =
+      `No responder said within ${PROBE_LIMITS.timeoutMs / 1_000} s whether another host has an address, so claims show addresses without it. ` +
+      'Look at the pods of the responders, and at spec.guest.attachment';
+    events.event(poolSubject(resolution.pool), 'Normal', EventReason.ProbeSkipped, message);
+  }
+
+  async #quarantine(
+    { lease, mac, isRequested }: ClaimStepOf<'quarantine'>,
+    { claim, resolution }: Pick<ClaimObservation, 'claim' | 'resolution'>,
+    context: ApplyContext,
+  ): Promise<void> {
+    const { clock, events, metrics } = this.#deps;
+    const forMs = isRequested ? PROBE_LIMITS.requestedQuarantineMs : PROBE_LIMITS.quarantineMs;
+    const pending = { lease, mac };
+    this.#pending.add(pending);
+    try {
+      if (!(await writeChange(lease, quarantineLease(lease, mac, releaseTime(clock), forMs), context))) return;
+    } finally {
+      this.#pending.delete(pending);
+    }
+    metrics.countProbe('taken');
+    const { quarantined } = this.#probesOf(objectKey(claim), claim.metadata.uid);
+    const { family } = lease.address;
+    quarantined.set(family, (quarantined.get(family) ?? 0) + 1);
+    const outcome = isRequested ? 'which it requests' : 'so it gets another address';
+    const message =
+      `A host with MAC address ${mac} has ${formatAddress(lease.address)} of AddressPool ${lease.pool}, ${outcome}. Give that host another address, ` +
+      'or exclude the address from the pool';
+    const ofPool = resolution.kind === 'served' ? [poolSubject(resolution.pool)] : [];
+    for (const subject of [...claimEventSubjects(claim), ...ofPool])
+      events.event(subject, 'Warning', EventReason.AddressTaken, message);
+  }
+
+  #probesOf(key: string, uid: string | undefined): ClaimProbes {
+    const known = this.#claims.get(key);
+    if (known !== undefined && known.uid === uid) return known;
+    const fresh: ClaimProbes = { uid, requestedAt: new Map(), quarantined: new Map() };
+    this.#claims.set(key, fresh);
+    return fresh;
+  }
+
+  #quarantinedOf(pool: Pool): QuarantinedByMac {
+    const known = this.#deps.book.quarantined(pool.name);
+    const pending = [...this.#pending].filter(({ lease }) => lease.pool === pool.name);
+    if (pending.length === 0) return known;
+    const all = new Map([...known].map(([mac, leases]) => [mac, new Set(leases)]));
+    for (const { lease, mac } of pending) all.set(mac, (all.get(mac) ?? new Set()).add(lease));
+    return all;
+  }
+}
+
+function poolSubject({ name, uid }: Pool) {
+  return { apiVersion: IPAM_API_VERSION, kind: ADDRESS_POOL_KIND, metadata: { name, uid } };
+}

@@ -1,0 +1,29 @@
+import { PoolCondition } from '../../api/address-pool.js';
+import type { Condition } from '../../api/meta.js';
+import { formatAddress } from '../core/address.js';
+import type { Pool } from '../core/pool.js';
+import { type ProbingStop, type QuarantinedByMac, probingStopOf } from '../leases/probing-stop.js';
+import { MAX_NAMED } from './named-leases.js';
+
+/** Says why the addresses of a pool are not probed for a while. @returns undefined if they are, or if the pool does not probe */
+export function probingCondition(
+  pool: Pool,
+  quarantined: QuarantinedByMac = new Map(),
+): Omit<Condition, 'lastTransitionTime'> | undefined {
+  const stop = pool.guest?.probe === true ? probingStopOf(pool, quarantined) : undefined;
+  if (stop === undefined) return undefined;
+  return { type: PoolCondition.ProbingStopped, status: 'True', reason: stop.reason, message: messageOf(stop) };
+}
+
+function messageOf(stop: ProbingStop): string {
+  const named = stop.leases.slice(0, MAX_NAMED).map((lease) => {
+    const by = stop.reason === 'ProxyARP' ? '' : ` (${lease.quarantine?.mac ?? ''})`;
+    return `${formatAddress(lease.address)}${by}`;
+  });
+  const more = stop.leases.length - named.length;
+  const addresses = `${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+  const consequence = 'New addresses are not probed until one of these leases expires or is deleted';
+  return stop.reason === 'ProxyARP'
+    ? `The host with MAC address ${stop.mac} answers for ${addresses}: it is a proxy, or an attacker. ${consequence}`
+    : `No more addresses may be quarantined. Other hosts have ${addresses}: give them other addresses, or exclude these from the pool. ${consequence}`;
+}
