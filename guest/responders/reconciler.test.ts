@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { KubeObject } from '../../api/meta.js';
+import { type KubeObject, objectKey } from '../../api/meta.js';
 import { CLAIM_INDEXES } from '../../cluster/indexes.js';
 import { PoolDirectory } from '../../ipam/directory/directory.js';
 import { Cache } from '../../kube/cache.js';
@@ -14,6 +14,8 @@ import { ResponderReconciler } from './reconciler.js';
 
 const NAMESPACE = 'holdfast-responders';
 const PLURAL = /ipamclaims|statefulsets|poddisruptionbudgets|pods/;
+/** By kind. */
+const PLURALS = { IPAMClaim: 'ipamclaims', StatefulSet: 'statefulsets', PodDisruptionBudget: 'poddisruptionbudgets' };
 const GUEST = { attachment: 'blue', dhcp: {} };
 
 /** The reconciler on an API server in memory, with pool blue. */
@@ -22,12 +24,15 @@ class Bench {
   readonly caches = new Map<string, Cache<KubeObject>>();
   readonly pools = cacheOf([adminPool('blue', { guest: GUEST })]);
   readonly events: string[] = [];
+  readonly poolsChanged: () => void;
   readonly #sync;
 
   constructor(config: Partial<GuestConfig> = { responderImage: 'holdfast:1' }) {
     const networks = cacheOf([nad(`${NAMESPACE}/blue`, { name: 'blue', type: 'bridge' })]);
     const directory = new PoolDirectory({ pools: this.pools, networks });
+    this.poolsChanged = () => directory.changed();
     const claims = new Cache(CLAIM_INDEXES);
+    this.caches.set('ipamclaims', claims as unknown as Cache<KubeObject>);
     const views = {
       watched: { pools: { cache: this.pools }, networks: { cache: networks }, claims: { cache: claims } },
       directory,
@@ -54,6 +59,16 @@ class Bench {
       events: { event: (_subject, _type, reason) => this.events.push(reason) },
     });
     this.#sync = reconciler.createSync();
+  }
+
+  /** Shows what the API server has, pods apart. */
+  updateCaches(): void {
+    const objects = [...this.api.objects.values()];
+    for (const [kind, plural] of Object.entries(PLURALS)) {
+      const cache = this.caches.get(plural);
+      for (const key of cache?.keys() ?? []) cache?.delete(key);
+      for (const object of objects) if (object.kind === kind) cache?.set(object);
+    }
   }
 
   async sync(): Promise<void> {
@@ -118,13 +133,35 @@ describe('the reconciler of responders', () => {
   it('deletes the objects of a pool that is gone', async () => {
     const bench = new Bench();
     await bench.sync();
-    for (const object of bench.api.objects.values())
-      bench.caches.get(object.kind === 'StatefulSet' ? 'statefulsets' : 'none')?.set(object);
+    bench.updateCaches();
     bench.pools.delete('blue');
     bench.api.requests.length = 0;
-    await new Promise(setImmediate);
+    bench.poolsChanged();
     await bench.sync();
-    expect(bench.requests()).to.deep.equal(['DELETE statefulsets']);
+    expect(bench.requests()).to.deep.equal(['DELETE statefulsets', 'DELETE poddisruptionbudgets']);
+  });
+
+  it('ends the responders of a pool that is being deleted: the StatefulSet, then each claim when its pod is gone', async () => {
+    const bench = new Bench();
+    await bench.sync();
+    bench.updateCaches();
+    const last = { metadata: { name: `${bench.set()?.metadata.name ?? ''}-1`, namespace: NAMESPACE } };
+    bench.caches.get('pods')?.set(last);
+    bench.pools.set(adminPool('blue', { guest: GUEST, deleting: true }));
+    bench.poolsChanged();
+    const requests: string[][] = [];
+    for (let round = 0; round < 3; round++) {
+      bench.api.requests.length = 0;
+      await bench.sync();
+      requests.push(bench.requests());
+      bench.updateCaches();
+      if (round === 1) bench.caches.get('pods')?.delete(objectKey(last));
+    }
+    expect(requests).to.deep.equal([
+      ['DELETE statefulsets', 'DELETE poddisruptionbudgets'],
+      ['DELETE ipamclaims'],
+      ['DELETE ipamclaims'],
+    ]);
   });
 
   it('uses the image and the pull secrets of its own pod', async () => {
