@@ -255,6 +255,8 @@ export const EventReason = {
   ResponderAttachmentInvalid: 'ResponderAttachmentInvalid',
   /** A responder has no address from which it could answer DHCPv4. */
   ResponderWithoutAddress: 'ResponderWithoutAddress',
+  /** The process that makes responders does not know their image. */
+  ResponderImageUnknown: 'ResponderImageUnknown',
   /** A pool gets no responders, because too many pools have them, or an older one of its network. */
   ResponderLimit: 'ResponderLimitReached',
   /** Another DHCP server answers on the network of a pool. */

@@ -8,6 +8,9 @@ import { capture } from '../e2e/bed/processes.js';
 import { MANIFESTS } from '../e2e/holdfast/manifests.js';
 import { GO_TOOL_TIMEOUT_MS, goTool } from '../test/go-tools.js';
 import { messageOf } from '../kube/errors.js';
+import { GUEST_SETTINGS } from '../process/guest-config.js';
+import { parseResponderTemplate } from '../process/responder-template.js';
+import { variableOf } from '../process/setting.js';
 import { CHART_README, chartReadme } from './testing/chart-readme.js';
 import { CHART, VARIANTS, helmTemplate, keyOf, kustomizeBase } from './testing/render.js';
 
@@ -19,7 +22,21 @@ const HELM_LABELS = [
   'helm.sh/chart',
 ];
 /** Their order has no meaning, and kustomize puts items of a patch first. */
+/** In the order in which Helm writes keys. */
+const RESPONDER = {
+  nodeSelector: { 'r/node': 'b' },
+  packetsResources: { requests: { cpu: '3' } },
+  podAnnotations: { 'r/annotation': 'c' },
+  podLabels: { 'r/label': 'd' },
+  priorityClassName: 'r-class',
+  resources: { limits: { 'r/device': 1 } },
+  tolerations: [{ key: 'r-taint' }],
+};
 const UNORDERED = ['env', 'volumes', 'volumeMounts', 'webhooks'];
+
+interface DeploymentManifest extends Manifest {
+  spec?: { template: { spec: { containers: { env?: { name: string; value?: string }[] }[] } } };
+}
 
 describe('The Helm chart', function () {
   this.timeout(60_000);
@@ -66,6 +83,8 @@ describe('The Helm chart', function () {
       [{ certManager: { issuerRef: { name: 'ca' } } }, 'certManager.enabled'],
       [{ image: { registry: 'registry.example.com/' } }, 'registry'],
       [{ webhook: { replicas: 0 } }, 'replicas'],
+      [{ guest: { responder: { affinity: {} } } }, 'affinity'],
+      [{ guest: { responder: { resources: { claims: [] } } } }, 'claims'],
       [{ ipam: { auditLog: '/audit/audit.log' } }, 'ipam.auditVolume'],
       [{ ipam: { auditVolume: { emptyDir: {} } } }, 'ipam.auditLog'],
       [{ ipam: { auditLog: 'audit.log', auditVolume: { emptyDir: {} } } }, 'auditLog'],
@@ -126,11 +145,21 @@ describe('The Helm chart', function () {
       [{ ipam: replicated }, ofHeap],
       [{ capacity: replicated }, [...ofProcess, 'replicas: 7']],
       [{ guest: replicated }, [...ofProcess, 'replicas: 7']],
+      [
+        { guest: { responder: RESPONDER } },
+        [JSON.stringify(RESPONDER), 'cpu\n', 'r/annotation\n', 'r/device\n', 'r/label\n'],
+      ],
+      [{ guest: { responder: RESPONDER }, allInOne: { enabled: true } }, [JSON.stringify(RESPONDER)]],
       [{ agent: process }, ofProcess],
       [{ allInOne: { ...replicated, enabled: true } }, ofHeap],
       [
         { image: { ...image, pullPolicy: 'Always', pullSecrets: [{ name: 'a-secret' }] } },
-        [`registry.test:5000/other:v9@${image.digest}`, 'imagePullPolicy: Always', 'name: a-secret'],
+        [
+          `registry.test:5000/other:v9@${image.digest}`,
+          'responderImages: registry.test:5000/other\n',
+          'imagePullPolicy: Always',
+          'name: a-secret',
+        ],
       ],
       [
         { kubevirtNamespace: 'a-kubevirt', claimWriters: ['a-writer'], statusWriters: ['b-writer'] },
@@ -178,6 +207,20 @@ describe('The Helm chart', function () {
     const without = stringify(await helmTemplate({ networkPolicy: { enabled: false }, crds: { enabled: false } }));
     expect(without).not.to.match(/kind: (NetworkPolicy|CustomResourceDefinition)/);
     expect(without, 'the policy that stays').to.include(`policyName: ${KEPT_POLICY.name}`);
+  });
+
+  it('gives the process guest a template that it can read, and only what the values set', async () => {
+    for (const [values, expected] of [
+      [{ guest: { responder: RESPONDER } }, RESPONDER],
+      [{ guest: { responder: { priorityClassName: 'r-class' } } }, { priorityClassName: 'r-class' }],
+      [{}, undefined],
+    ] as const) {
+      const objects = (await helmTemplate(values)) as DeploymentManifest[];
+      const guest = objects.find(({ kind, metadata }) => kind === 'Deployment' && metadata.name === 'holdfast-guest');
+      const { env = [] } = guest?.spec?.template.spec.containers[0] ?? {};
+      const template = env.find(({ name }) => name === variableOf(GUEST_SETTINGS.responderTemplate))?.value;
+      expect(template && parseResponderTemplate(template)).to.deep.equal(expected);
+    }
   });
 
   it('renders a variant for each overlay', async () => {

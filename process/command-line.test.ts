@@ -72,6 +72,7 @@ describe('readCommandLine', () => {
       maxResponderPools: 32,
       podName: undefined,
       responderImage: undefined,
+      responderTemplate: {},
       validationBindAddress: ':9444',
       validationCertDir: undefined,
       validationConfiguration: 'holdfast-ipam',

@@ -1,5 +1,6 @@
 import { COMMON_SETTINGS, type CommonConfig, IPAM_SETTINGS } from './config.js';
 import { POD_NAME } from './responder-config.js';
+import { type ResponderTemplate, parseResponderTemplate } from './responder-template.js';
 import { type Settings, duration, parseText, wholeNumber } from './setting.js';
 
 /** The configuration of the process that gives guests their addresses. */
@@ -10,6 +11,8 @@ export interface GuestConfig extends CommonConfig {
   readonly podName?: string | undefined;
   /** The image of responders, instead of that of the pod. */
   readonly responderImage?: string | undefined;
+  /** Settings for the pods of responders. */
+  readonly responderTemplate: ResponderTemplate;
   /** How many pools may have responders. */
   readonly maxResponderPools: number;
   /** How long responders may answer from their tables while the API server is away. */
@@ -35,6 +38,15 @@ export const GUEST_SETTINGS: Settings<GuestConfig> = {
     defaultValue: undefined,
     defaultText: 'none, the image of the pod of this process',
     parse: parseText,
+  },
+  responderTemplate: {
+    flag: 'responder-template',
+    placeholder: 'JSON',
+    description:
+      'settings for the pods of responders: an object with resources, packetsResources, tolerations, nodeSelector, priorityClassName, podAnnotations and podLabels',
+    defaultValue: {},
+    defaultText: 'none',
+    parse: parseResponderTemplate,
   },
   maxResponderPools: {
     flag: 'max-responder-pools',

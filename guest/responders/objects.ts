@@ -7,9 +7,11 @@ import {
   IPAM_CLAIM_KIND,
   LEASE_POOL,
   NETWORKS_ANNOTATION,
+  RESPONDERS_NAMESPACE,
   RESPONDER_CONTENT_ANNOTATION,
 } from '../../api/names.js';
 import type { Pool } from '../../ipam/core/pool.js';
+import type { Resources, ResponderTemplate } from '../../process/responder-template.js';
 
 /** The objects of the responders of one pool. */
 
@@ -32,12 +34,12 @@ const USER = 1000;
 
 /** What the pods of all responders have in common. */
 export interface ResponderSettings {
-  readonly namespace: string;
   readonly image: string;
   readonly imagePullPolicy?: string;
   readonly imagePullSecrets?: readonly { readonly name: string }[];
   readonly maxStalenessMs: number;
   readonly logLevel: string;
+  readonly template: ResponderTemplate;
 }
 
 export interface StatefulSet extends KubeObject {
@@ -71,10 +73,11 @@ export function responderSet(pool: Pool, attachment: string, settings: Responder
     selector: { matchLabels: labels },
     template: {
       metadata: {
-        labels,
+        labels: { ...settings.template.podLabels, ...labels },
         annotations: {
+          ...settings.template.podAnnotations,
           [NETWORKS_ANNOTATION]: JSON.stringify([
-            { name: attachment, namespace: settings.namespace, interface: GUEST_INTERFACE },
+            { name: attachment, namespace: RESPONDERS_NAMESPACE, interface: GUEST_INTERFACE },
           ]),
         },
       },
@@ -82,7 +85,7 @@ export function responderSet(pool: Pool, attachment: string, settings: Responder
     },
   };
   const annotations = { [RESPONDER_CONTENT_ANNOTATION]: shortHash(JSON.stringify(spec), 16) };
-  const metadata = { name, namespace: settings.namespace, labels, annotations };
+  const metadata = { name, namespace: RESPONDERS_NAMESPACE, labels, annotations };
   return { apiVersion: 'apps/v1', kind: 'StatefulSet', metadata, spec };
 }
 
@@ -98,11 +101,11 @@ export function responderBudget({ metadata }: StatefulSet): PodDisruptionBudget 
 }
 
 /** The claim with the addresses of one responder. ipam allocates and releases them like those of a VM. */
-export function serverClaim(name: string, { network }: Pick<Pool, 'network'>, namespace: string): IPAMClaim {
+export function serverClaim(name: string, { network }: Pick<Pool, 'network'>): IPAMClaim {
   return {
     apiVersion: IPAM_CLAIM_API_VERSION,
     kind: IPAM_CLAIM_KIND,
-    metadata: { name, namespace, labels: APP },
+    metadata: { name, namespace: RESPONDERS_NAMESPACE, labels: APP },
     spec: { network, interface: GUEST_INTERFACE },
   };
 }
@@ -113,16 +116,18 @@ export function isServerClaim({ metadata: { name, labels } }: KubeObject): boole
 }
 
 function podSpec(pool: Pool, labels: object, settings: ResponderSettings): object {
-  const { imagePullSecrets = [] } = settings;
+  const { imagePullSecrets = [], template } = settings;
+  const { tolerations = [], priorityClassName = 'system-cluster-critical' } = template;
   return {
     serviceAccountName: 'holdfast-responder',
     // only one of the containers gets the token
     automountServiceAccountToken: false,
-    priorityClassName: 'system-cluster-critical',
+    priorityClassName,
     enableServiceLinks: false,
     terminationGracePeriodSeconds: 10,
     ...(imagePullSecrets.length > 0 && { imagePullSecrets }),
-    nodeSelector: { 'kubernetes.io/os': 'linux', ...pool.nodeSelector },
+    nodeSelector: { 'kubernetes.io/os': 'linux', ...template.nodeSelector, ...pool.nodeSelector },
+    ...(tolerations.length > 0 && { tolerations }),
     topologySpreadConstraints: [
       {
         maxSkew: 1,
@@ -142,7 +147,7 @@ function podSpec(pool: Pool, labels: object, settings: ResponderSettings): objec
 
 /** Reads the cluster, and gives the table to the other container. It has no capability. */
 function tableContainer(pool: Pool, settings: ResponderSettings) {
-  const { image, imagePullPolicy, maxStalenessMs, logLevel } = settings;
+  const { image, imagePullPolicy, maxStalenessMs, logLevel, template } = settings;
   return {
     name: 'table',
     image,
@@ -163,7 +168,7 @@ function tableContainer(pool: Pool, settings: ResponderSettings) {
     ],
     livenessProbe: { httpGet: { path: '/healthz', port: 'health' }, periodSeconds: 20 },
     readinessProbe: { httpGet: { path: '/readyz', port: 'health' }, periodSeconds: 5 },
-    resources: { requests: { cpu: '20m', memory: '96Mi' }, limits: { memory: '512Mi' } },
+    resources: added({ requests: { cpu: '20m', memory: '96Mi' }, limits: { memory: '512Mi' } }, template.resources),
     securityContext: { runAsNonRoot: true, runAsUser: USER, runAsGroup: USER, ...hardened([]) },
     volumeMounts: [
       { name: 'socket', mountPath: SOCKET_DIRECTORY },
@@ -173,17 +178,24 @@ function tableContainer(pool: Pool, settings: ResponderSettings) {
 }
 
 /** Reads packets of guests. It has no credentials, and only root may have a capability in Kubernetes. */
-function packetsContainer({ image, imagePullPolicy }: ResponderSettings) {
+function packetsContainer({ image, imagePullPolicy, template }: ResponderSettings) {
   return {
     name: 'packets',
     image,
     ...(imagePullPolicy !== undefined && { imagePullPolicy }),
     command: [PACKETS_PROGRAM],
     args: [`--socket=${SOCKET}`],
-    resources: { requests: { cpu: '20m', memory: '32Mi' }, limits: { memory: '128Mi' } },
+    resources: added(
+      { requests: { cpu: '20m', memory: '32Mi' }, limits: { memory: '128Mi' } },
+      template.packetsResources,
+    ),
     securityContext: { runAsUser: 0, runAsGroup: USER, ...hardened(['NET_RAW']) },
     volumeMounts: [{ name: 'socket', mountPath: SOCKET_DIRECTORY }],
   };
+}
+
+function added(defaults: Required<Resources>, { requests, limits }: Resources = {}): Resources {
+  return { requests: { ...defaults.requests, ...requests }, limits: { ...defaults.limits, ...limits } };
 }
 
 function hardened(capabilities: readonly string[]) {

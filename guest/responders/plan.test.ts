@@ -16,11 +16,11 @@ import { type ObservedResponders, planResponders } from './plan.js';
 
 const NAMESPACE = 'holdfast-responders';
 const SETTINGS: ResponderSettings = {
-  namespace: NAMESPACE,
   image: 'registry.example/holdfast:1.0.0',
   imagePullSecrets: [{ name: 'registry' }],
   maxStalenessMs: 30_000,
   logLevel: 'info',
+  template: {},
 };
 const LAYER2 = { name: 'blue', type: 'bridge' };
 const POOL = compiledPool({ guest: { attachment: 'blue', dhcp: {} }, nodeSelector: { zone: 'a' } });
@@ -35,7 +35,7 @@ function observed(more: Partial<ObservedResponders> = {}, attachment: object = L
 }
 
 function claims(...names: string[]): IPAMClaim[] {
-  return names.map((name) => serverClaim(name, POOL, NAMESPACE));
+  return names.map((name) => serverClaim(name, POOL));
 }
 
 const RUNNING = { sets: [SET], budgets: [responderBudget(SET)], claims: claims(FIRST_NAME, SECOND_NAME) };
@@ -219,6 +219,40 @@ describe('the StatefulSet of responders', () => {
     const capabilities = (container: unknown) =>
       (container as { securityContext: { capabilities: object } }).securityContext.capabilities;
     expect([table, packets].map(capabilities)).to.deep.equal([{ drop: ['ALL'] }, { drop: ['ALL'], add: ['NET_RAW'] }]);
+  });
+
+  it('has the settings of the template, which do not replace what Holdfast needs', () => {
+    const withTemplate = responderSet(POOL, 'blue', {
+      ...SETTINGS,
+      template: {
+        resources: { limits: { memory: '1Gi' } },
+        packetsResources: { requests: { cpu: '1' } },
+        tolerations: [{ key: 'network', operator: 'Exists' }],
+        nodeSelector: { zone: 'b', network: 'fast' },
+        priorityClassName: 'network',
+        podAnnotations: { 'example.com/scrape': 'true' },
+        podLabels: { team: 'network' },
+      },
+    });
+    const { metadata, spec: pod } = JSON.parse(JSON.stringify(withTemplate.spec.template)) as typeof template;
+    const resources = pod.containers.map((container) => container.resources);
+    expect(resources).to.deep.equal([
+      { requests: { cpu: '20m', memory: '96Mi' }, limits: { memory: '1Gi' } },
+      { requests: { cpu: '1', memory: '32Mi' }, limits: { memory: '128Mi' } },
+    ]);
+    expect(pod).to.deep.include({
+      tolerations: [{ key: 'network', operator: 'Exists' }],
+      nodeSelector: { 'kubernetes.io/os': 'linux', zone: 'a', network: 'fast' },
+      priorityClassName: 'network',
+    });
+    expect(metadata).to.deep.include({
+      labels: { team: 'network', ...SET.metadata.labels },
+      annotations: { 'example.com/scrape': 'true', ...template.metadata.annotations },
+    });
+    expect(withTemplate.spec.selector, 'which cannot change').to.deep.equal(SET.spec.selector);
+    expect(withTemplate.metadata.annotations, 'so that the pods are replaced').not.to.deep.equal(
+      SET.metadata.annotations,
+    );
   });
 
   it('runs both containers with one image', () => {

@@ -1,7 +1,7 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { describeValue } from '../../api/json.js';
-import { type KubeObject, isBeingDeleted } from '../../api/meta.js';
-import { EventReason, IPS_ALLOCATED, RESPONDER_CONTENT_ANNOTATION } from '../../api/names.js';
+import { type KubeObject, isBeingDeleted, joinKey } from '../../api/meta.js';
+import { EventReason, IPS_ALLOCATED, RESPONDERS_NAMESPACE, RESPONDER_CONTENT_ANNOTATION } from '../../api/names.js';
 import { attachmentProblem } from '../../api/responder-attachment.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import type { Pool } from '../../ipam/core/pool.js';
@@ -29,7 +29,8 @@ export interface ObservedResponders {
   readonly budgets: readonly KubeObject[];
   readonly claims: readonly IPAMClaim[];
   readonly pods: readonly KubeObject[];
-  readonly settings: ResponderSettings;
+  /** Without them, nothing is created or changed. */
+  readonly settings: ResponderSettings | { readonly problem: string };
   /** How many pools may have responders. */
   readonly maxPools: number;
 }
@@ -59,8 +60,12 @@ export function planResponders(observed: ObservedResponders): ResponderAction[] 
 
 function planPool(pool: Pool, observed: ObservedResponders): ResponderAction[] {
   const { settings, sets, budgets, claims } = observed;
+  if ('problem' in settings) {
+    const message = `No responders run for AddressPool ${pool.name}: ${settings.problem}`;
+    return [report(pool, EventReason.ResponderImageUnknown, message)];
+  }
   const { attachment = '' } = pool.guest ?? {};
-  const key = `${settings.namespace}/${attachment}`;
+  const key = joinKey(RESPONDERS_NAMESPACE, attachment);
   const problem = attachmentProblem(observed.nads.get(key), pool.network);
   // responders that run have their network already
   if (problem !== undefined) {
@@ -74,10 +79,7 @@ function planPool(pool: Pool, observed: ObservedResponders): ResponderAction[] {
   const existing = sets.find((each) => each.metadata.name === name);
   const hasBudget = budgets.some(({ metadata }) => metadata.name === name);
   return [
-    ...missing.map((each): ResponderAction => ({
-      kind: 'create-claim',
-      claim: serverClaim(each, pool, settings.namespace),
-    })),
+    ...missing.map((each): ResponderAction => ({ kind: 'create-claim', claim: serverClaim(each, pool) })),
     ...planSet(set, existing),
     ...(hasBudget ? [] : [{ kind: 'create-budget', budget: responderBudget(set) } as const]),
     ...claims.filter(({ metadata }) => names.includes(metadata.name)).flatMap((claim) => reportClaim(pool, claim)),

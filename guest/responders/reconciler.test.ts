@@ -54,9 +54,10 @@ class Bench {
         maxResponderPools: 32,
         maxStalenessMs: 500,
         logLevel: 'info',
+        responderTemplate: {},
         ...config,
       } as GuestConfig,
-      events: { event: (_subject, _type, reason) => this.events.push(reason) },
+      events: { event: (_subject, _type, reason, message) => this.events.push(`${reason}: ${message}`) },
     });
     this.#sync = reconciler.createSync();
   }
@@ -181,10 +182,21 @@ describe('the reconciler of responders', () => {
     expect(text).to.include('"imagePullSecrets":[{"name":"pull"}]');
   });
 
-  it('says which flag is missing if it has no pod', async () => {
-    const error: unknown = await new Bench({}).sync().catch((reason: unknown) => reason);
-    expect(String(error)).to.include('--responder-image');
-  });
+  for (const [name, config] of [
+    ['has no pod', {}],
+    ['cannot find its pod', { podName: 'guest-1' }],
+  ] as const) {
+    it(`says on the pool which flag is missing if it ${name}, and still ends responders`, async () => {
+      const bench = new Bench(config);
+      bench.caches.get('statefulsets')?.set({ metadata: { name: 'holdfast-responder-0', namespace: NAMESPACE } });
+      await bench.sync();
+      expect(bench.requests().filter((request) => !request.startsWith('GET'))).to.deep.equal(['DELETE statefulsets']);
+      expect(bench.events).to.deep.equal([
+        'ResponderImageUnknown: No responders run for AddressPool blue: the image of responders is unknown: ' +
+          'set the flag --responder-image of guest, or POD_NAME to the name of its pod',
+      ]);
+    });
+  }
 
   it('asks for nothing in a cluster without responders', async () => {
     const bench = new Bench({});

@@ -20,7 +20,7 @@ import { MIN_RESPONDER_STALENESS_MS } from '../../process/responder-config.js';
 import type { Reconciler } from '../reconciler.js';
 import type { GuestViews } from '../views.js';
 import type { ResponderSettings, StatefulSet } from './objects.js';
-import { type ResponderAction, planResponders } from './plan.js';
+import { type ObservedResponders, type ResponderAction, planResponders } from './plan.js';
 import { RESPONDER_BUDGETS, RESPONDER_PODS, RESPONDER_SETS } from './watch-specs.js';
 
 /** The only key: responders of all pools are planned together. */
@@ -31,7 +31,7 @@ const CONTENT_PATH = `/metadata/annotations/${RESPONDER_CONTENT_ANNOTATION.repla
 export interface ResponderReconcilerDeps {
   readonly views: GuestViews;
   readonly informers: InformerRegistry;
-  readonly client: Pick<Client, 'create' | 'patch' | 'delete' | 'get'>;
+  readonly client: Pick<Client, 'create' | 'patch' | 'delete' | 'find'>;
   readonly config: GuestConfig;
   readonly events: Pick<EventRecorder, 'event'>;
 }
@@ -43,7 +43,7 @@ export class ResponderReconciler implements Reconciler {
   readonly #deps: ResponderReconcilerDeps;
   readonly #own;
   /** The image of this process, read once. */
-  #image: Promise<OwnImage> | undefined;
+  #image: OwnImage | undefined;
 
   constructor(deps: ResponderReconcilerDeps) {
     this.#deps = deps;
@@ -119,31 +119,28 @@ export class ResponderReconciler implements Reconciler {
     return { pools, unreadable };
   }
 
-  async #settings(): Promise<ResponderSettings> {
-    const { logLevel } = this.#deps.config;
+  async #settings(): Promise<ObservedResponders['settings']> {
+    const { logLevel, responderTemplate: template } = this.#deps.config;
     const maxStalenessMs = Math.max(this.#deps.config.maxStalenessMs, MIN_RESPONDER_STALENESS_MS);
-    this.#image ??= this.#readImage();
-    try {
-      return { namespace: RESPONDERS_NAMESPACE, maxStalenessMs, logLevel, ...(await this.#image) };
-    } catch (error) {
-      this.#image = undefined;
-      throw error;
-    }
+    this.#image ??= await this.#readImage();
+    return this.#image === undefined
+      ? {
+          problem:
+            'the image of responders is unknown: set the flag --responder-image of guest, or POD_NAME to the name of its pod',
+        }
+      : { ...this.#image, maxStalenessMs, logLevel, template };
   }
 
   /** Kustomize and Helm replace images of containers, but not in flags. */
-  async #readImage(): Promise<OwnImage> {
+  async #readImage(): Promise<OwnImage | undefined> {
     const { responderImage, podName, namespace } = this.#deps.config;
     if (responderImage !== undefined) return { image: responderImage };
-    if (podName === undefined)
-      throw new TypeError(
-        'the image of responders is unknown: set --responder-image, or POD_NAME to the name of this pod',
-      );
-    const { spec } = (await this.#deps.client.get(PODS, { namespace, name: podName })) as PodWithImage;
-    const [container] = spec?.containers ?? [];
-    if (container === undefined) throw new TypeError(`Pod ${namespace}/${podName} has no container`);
+    if (podName === undefined) return undefined;
+    const pod = (await this.#deps.client.find(PODS, { namespace, name: podName })) as PodWithImage | undefined;
+    const [container] = pod?.spec?.containers ?? [];
+    if (container === undefined) return undefined;
     const { image, imagePullPolicy } = container;
-    const { imagePullSecrets } = spec ?? {};
+    const { imagePullSecrets } = pod?.spec ?? {};
     return { image, ...(imagePullPolicy && { imagePullPolicy }), ...(imagePullSecrets && { imagePullSecrets }) };
   }
 

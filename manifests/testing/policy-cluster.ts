@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { KubeObject, ObjectMeta } from '../../api/meta.js';
+import { POLICIES_CONFIG_MAP } from '../../api/names.js';
 import type { Pod } from '../../api/pod.js';
 import { type ControlPlane, startControlPlane } from '../../e2e/bed/control-plane.js';
 import { readManifests, resourceOf } from '../../e2e/bed/objects.js';
@@ -12,7 +13,7 @@ import { until } from '../../e2e/bed/wait.js';
 import { Client } from '../../kube/client.js';
 import { loadCredentials } from '../../kube/credentials.js';
 import { isForbidden, messageOf } from '../../kube/errors.js';
-import { ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS, PODS } from '../../kube/resources.js';
+import { ADDRESS_LEASES, ADDRESS_POOLS, CONFIG_MAPS, IPAM_CLAIMS, PODS } from '../../kube/resources.js';
 import type { Resource } from '../../kube/resource.js';
 import { Transport } from '../../kube/transport.js';
 
@@ -112,6 +113,12 @@ export class PolicyCluster {
     } finally {
       await this.admin.create(POLICY_BINDINGS, { ...rest, metadata: { name: metadata.name } });
     }
+  }
+
+  /** Replaces the data of the policies' ConfigMap. */
+  async setParameters(data: Record<string, string>): Promise<void> {
+    const ref = { namespace: 'holdfast-system', name: POLICIES_CONFIG_MAP };
+    await this.admin.patch(CONFIG_MAPS, ref, { type: 'merge', body: { data } });
   }
 
   /** Binds a pod by the subresource that schedulers use. */

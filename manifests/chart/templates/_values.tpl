@@ -1,8 +1,12 @@
 {{/* Applies the values to the objects in .objects. Like _objects.tpl, these functions change the objects that they get. */}}
 
+{{- define "holdfast.imageName" -}}
+{{- with .Values.image.registry }}{{ . }}/{{ end }}{{ .Values.image.repository }}
+{{- end -}}
+
 {{- define "holdfast.image" -}}
 {{- $image := .Values.image -}}
-{{- with $image.registry }}{{ . }}/{{ end }}{{ $image.repository }}
+{{- include "holdfast.imageName" . }}
 {{- if $image.tag }}:{{ $image.tag }}{{ else if not $image.digest }}:{{ .Chart.AppVersion }}{{ end }}
 {{- with $image.digest }}@{{ . }}{{ end -}}
 {{- end -}}
@@ -26,6 +30,9 @@
     {{- with $root.Values.kubevirtNamespace }}{{ $_ := set $data "kubevirtNamespace" . }}{{ end -}}
     {{- with $root.Values.claimWriters }}{{ $_ := set $data "claimWriters" (join "\n" .) }}{{ end -}}
     {{- with $root.Values.statusWriters }}{{ $_ := set $data "statusWriters" (join "\n" .) }}{{ end -}}
+    {{- $image := $root.Values.image -}}
+    {{- if or $image.registry (ne $image.repository "holdfast") }}{{ $_ := set $data "responderImages" (include "holdfast.imageName" $root) }}{{ end -}}
+    {{- with include "holdfast.responderExtras" $root.Values.guest.responder }}{{ $_ := set $data "responderExtras" . }}{{ end -}}
   {{- else if eq .kind "Certificate" -}}
     {{- $issuer := $root.Values.certManager.issuerRef -}}
     {{- if $issuer }}{{ $_ := set .spec "issuerRef" $issuer }}{{ end -}}
@@ -85,6 +92,13 @@
     {{- template "holdfast.merge" dict "into" $container "from" (dict "env" (list (dict "name" "NODE_OPTIONS" "value" (include "holdfast.heap" .)))) -}}
   {{- end -}}
 {{- end -}}
+{{- if has $name (list "holdfast-guest" "holdfast-all") -}}
+  {{- $template := dict -}}
+  {{- range $field, $value := $root.Values.guest.responder }}{{ if $value }}{{ $_ := set $template $field $value }}{{ end }}{{ end -}}
+  {{- with $template -}}
+    {{- template "holdfast.merge" dict "into" $container "from" (dict "env" (list (dict "name" "HOLDFAST_RESPONDER_TEMPLATE" "value" (toJson .)))) -}}
+  {{- end -}}
+{{- end -}}
 {{- if eq $name "holdfast-agent" }}{{ template "holdfast.agent" dict "pod" .object.spec.template "values" $values }}{{ end -}}
 {{- $_ := set $container "args" (concat $container.args $args $values.extraArgs) -}}
 {{- template "holdfast.merge" dict "into" $pod "from" (dict "nodeSelector" $values.nodeSelector) -}}
@@ -95,6 +109,15 @@
 {{- $metadata := dict "labels" $values.podLabels -}}
 {{- with $values.podAnnotations }}{{ $_ := set $metadata "annotations" . }}{{ end -}}
 {{- template "holdfast.merge" dict "into" .object.spec.template.metadata "from" $metadata -}}
+{{- end -}}
+
+{{/* What the policy must allow the pods of responders to have: the names of annotations, labels and resources in the values, one per line. */}}
+{{- define "holdfast.responderExtras" -}}
+{{- $maps := list .podAnnotations .podLabels -}}
+{{- range list .resources .packetsResources }}{{ $maps = concat $maps (list (default dict .requests) (default dict .limits)) }}{{ end -}}
+{{- $names := list -}}
+{{- range $maps }}{{ $names = concat $names (keys .) }}{{ end -}}
+{{- join "\n" (sortAlpha (uniq $names)) -}}
 {{- end -}}
 
 {{/* Node.js must collect garbage before the kernel kills the process: three quarters of the memory limit. */}}
