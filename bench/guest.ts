@@ -18,7 +18,7 @@ const RENEWING = 50;
 const RENEW_SECONDS = 10;
 const GARBAGE_PER_SECOND = 10_000;
 const CONFIG = {
-  v: 1,
+  v: 2,
   interface: 'eth0',
   server: { ipv4: '10.80.0.1', duid: '0004000102030405060708090a0b0c0d0e0f' },
   subnets: [{ cidr: '10.80.0.0/16' }],

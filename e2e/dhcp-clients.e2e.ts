@@ -15,7 +15,7 @@ const CLIENTS6: readonly (DhcpClientName | Dhcpv6ClientName)[] = [
   'systemd-networkd',
 ];
 const CONFIG = {
-  v: 1,
+  v: 2,
   interface: 'eth0',
   server: { ipv4: '10.76.0.2', duid: '0004000102030405060708090a0b0c0d0e0f' },
   subnets: [{ cidr: '10.76.0.0/24' }, { cidr: 'fd00:76::/64' }],

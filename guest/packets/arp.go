@@ -51,8 +51,8 @@ func (r *responder) receiveARP(now time.Time, from mac, body []byte) {
 	}
 	if got.senderIP != noIPv4 {
 		r.heard(now, from, got.senderIP)
-	} else if got.operation == arpRequest {
-		r.heardProbe(from, got.targetIP)
+	} else if got.operation == arpRequest && got.target != probeMark {
+		r.heardProbe(now, from, got.targetIP)
 	}
 	own := r.config.Server.IPv4
 	if got.operation != arpRequest || !own.IsValid() || got.targetIP != own {
@@ -72,7 +72,12 @@ func (r *responder) announceARP() {
 	}
 }
 
+// probeMark is the target's MAC address in probes of responders, which hosts ignore. Two responders probe the same
+// address at the same time, because guests ask both. Neither of them uses it. A host that forges the mark hides only
+// its own probe.
+var probeMark = mac{2, 'p', 'r', 'o', 'b', 'e'}
+
 // probeARP asks whether a host has an address (RFC 5227).
 func (r *responder) probeARP(address netip.Addr) {
-	r.send(arp{arpRequest, r.link.mac(), noIPv4, mac{}, address}.frame(broadcastMAC))
+	r.send(arp{arpRequest, r.link.mac(), noIPv4, probeMark, address}.frame(broadcastMAC))
 }

@@ -13,7 +13,7 @@ const (
 	dropUnknown   = "unknown"   // not from a guest of the table
 	dropLimited   = "limited"   // from somebody who sends too much
 	dropMalformed = "malformed" // not a whole message, or it names another MAC address
-	dropTaken     = "taken"     // a stale table, and another host has the address
+	dropTaken     = "taken"     // another host has the address of the guest
 	dropLost      = "lost"      // by the kernel: the buffer was full
 	dropUnsent    = "unsent"    // an answer that the kernel did not take
 	dropFailed    = "failed"    // a defect of this program

@@ -39,9 +39,9 @@ func (r *responder) receiveDHCP4(now time.Time, from mac, d datagram) {
 		return
 	}
 	tabled := guest.ipv4.Address
-	verdict := decideDHCP4(request, dhcp4Case{own, tabled, d.to.Addr() == own, r.table.isFresh(now)})
+	verdict := decideDHCP4(request, dhcp4Case{own, tabled, d.to.Addr() == own, r.table.isFresh(now), r.table.confirmed[tabled]})
 	if verdict.message == "decline" && ipv4Option(request, dhcpv4.OptionRequestedIPAddress) == tabled {
-		r.see(now, seenDeclined, from, tabled)
+		r.declined(now, from, tabled)
 	}
 	if verdict.answer == noAnswer {
 		r.count("dhcp4", verdict.message, "none")
@@ -50,6 +50,9 @@ func (r *responder) receiveDHCP4(now time.Time, from mac, d datagram) {
 	frame := r.answerDHCP4(request, verdict.answer, guest)
 	send := func() {
 		r.count("dhcp4", verdict.message, answerNames[verdict.answer])
+		if verdict.answer == dhcpv4.MessageTypeAck {
+			r.table.confirmed[tabled] = true
+		}
 		r.send(frame)
 	}
 	if verdict.afterProbe {
@@ -84,15 +87,18 @@ type dhcp4Case struct {
 	own, tabled netip.Addr
 	isUnicast   bool // the message was sent to our address
 	isFresh     bool
+	isConfirmed bool
 }
 
 // decideDHCP4 is the table of RFC 2131, section 4.3, for one known client. A stale table never takes an address from a
-// client (NAK), and gives one only after a probe, unless the client already has it.
+// client (NAK). An address is given only after a probe if the table is stale or the address is not confirmed, unless the
+// client already has it.
 func decideDHCP4(m *dhcpv4.DHCPv4, in dhcp4Case) dhcp4Verdict {
 	client, _ := netip.AddrFromSlice(m.ClientIPAddr)
 	client = client.Unmap()
 	server := ipv4Option(m, dhcpv4.OptionServerIdentifier)
 	requested := ipv4Option(m, dhcpv4.OptionRequestedIPAddress)
+	afterProbe := !in.isFresh || !in.isConfirmed
 	ackOrNak := func(message string, isRight bool) dhcp4Verdict {
 		switch {
 		case isRight:
@@ -104,21 +110,21 @@ func decideDHCP4(m *dhcpv4.DHCPv4, in dhcp4Case) dhcp4Verdict {
 	}
 	switch m.MessageType() {
 	case dhcpv4.MessageTypeDiscover:
-		return dhcp4Verdict{"discover", dhcpv4.MessageTypeOffer, !in.isFresh}
+		return dhcp4Verdict{"discover", dhcpv4.MessageTypeOffer, afterProbe}
 	case dhcpv4.MessageTypeRequest:
 		switch {
 		case server.IsValid():
 			if server != in.own || requested != in.tabled {
 				return dhcp4Verdict{"selecting", noAnswer, false}
 			}
-			return dhcp4Verdict{"selecting", dhcpv4.MessageTypeAck, !in.isFresh}
+			return dhcp4Verdict{"selecting", dhcpv4.MessageTypeAck, afterProbe}
 		case client != noIPv4 && in.isUnicast:
 			return ackOrNak("renew", client == in.tabled)
 		case client != noIPv4:
 			return ackOrNak("rebind", client == in.tabled)
 		case requested.IsValid():
 			verdict := ackOrNak("init-reboot", requested == in.tabled)
-			verdict.afterProbe = !in.isFresh
+			verdict.afterProbe = afterProbe && verdict.answer == dhcpv4.MessageTypeAck
 			return verdict
 		}
 		return dhcp4Verdict{"request", noAnswer, false}

@@ -91,7 +91,7 @@ func TestAnswersOfDHCPv4(t *testing.T) {
 		name       string
 		frame      []byte
 		want       answers
-		afterProbe bool // if the table is stale
+		afterProbe bool // if the table is stale or the address is not confirmed
 	}{
 		{"DISCOVER", discover(guestMAC), answers{offer, offer}, true},
 		{"DISCOVER for another address", fromClient(guestMAC, dhcpv4.MessageTypeDiscover, asking(other)), answers{offer, offer}, true},
@@ -133,37 +133,48 @@ func TestAnswersOfDHCPv4(t *testing.T) {
 			w.obeyLines(`{"fresh":{"forMs":30000}}`)
 			expect(t, w.hear(row.frame), row.want.fresh)
 		})
-		t.Run(row.name+" to a stale table", func(t *testing.T) {
-			w := newWorld(t)
-			sent := w.hear(row.frame)
-			if !row.afterProbe {
-				expect(t, sent, row.want.stale)
-				return
-			}
-			w.wait(150 * time.Millisecond)
-			probes := append(sent, w.take()...)
-			if len(probes) != probeTries {
-				t.Fatalf("%d probes", len(probes))
-			}
-			w.wait(150 * time.Millisecond)
-			expect(t, w.take(), row.want.stale)
-			w.wait(time.Minute)
-		})
-		t.Run(row.name+" to a stale table, and another host has the address", func(t *testing.T) {
-			if !row.afterProbe {
-				return
-			}
-			w := newWorld(t)
-			w.hear(row.frame)
-			w.hear(arp{arpReply, otherMAC, guestIPv4, ownMAC, noIPv4}.frame(ownMAC))
-			w.take()
-			w.wait(time.Second)
-			expect(t, w.take(), none)
-		})
+		for _, in := range []struct {
+			name    string
+			want    dhcpv4.MessageType
+			prepare func(w *world)
+		}{
+			{"a stale table", row.want.stale, func(*world) {}},
+			{"a fresh table, before the address is confirmed", row.want.fresh, (*world).beFreshAndUnconfirmed},
+		} {
+			t.Run(row.name+" to "+in.name, func(t *testing.T) {
+				w := newWorld(t)
+				in.prepare(w)
+				sent := w.hear(row.frame)
+				if !row.afterProbe {
+					expect(t, sent, in.want)
+					return
+				}
+				w.wait(150 * time.Millisecond)
+				probes := append(sent, w.take()...)
+				if len(probes) != probeTries {
+					t.Fatalf("%d probes", len(probes))
+				}
+				w.wait(150 * time.Millisecond)
+				expect(t, w.take(), in.want)
+			})
+			t.Run(row.name+" to "+in.name+", and another host has the address", func(t *testing.T) {
+				if !row.afterProbe {
+					return
+				}
+				w := newWorld(t)
+				in.prepare(w)
+				w.hear(row.frame)
+				w.hear(arp{arpReply, otherMAC, guestIPv4, ownMAC, noIPv4}.frame(ownMAC))
+				w.take()
+				w.wait(time.Second)
+				expect(t, w.take(), none)
+				w.expectSeen(seen{seenConflict, otherMAC, guestIPv4})
+			})
+		}
 	}
 }
 
-func TestStaleProbeIsNotStoppedByTheGuestItself(t *testing.T) {
+func TestProbeIsNotStoppedByTheGuestItself(t *testing.T) {
 	w := newWorld(t)
 	w.hear(discover(guestMAC))
 	w.hear(arp{arpReply, guestMAC, guestIPv4, ownMAC, noIPv4}.frame(ownMAC))
@@ -173,7 +184,7 @@ func TestStaleProbeIsNotStoppedByTheGuestItself(t *testing.T) {
 	}
 }
 
-func TestStaleProbeIsStoppedByAHostThatProbesTheSameAddress(t *testing.T) {
+func TestProbeIsStoppedByAHostThatProbesTheSameAddress(t *testing.T) {
 	w := newWorld(t)
 	w.hear(discover(guestMAC))
 	w.hear(arp{arpRequest, otherMAC, noIPv4, mac{}, guestIPv4}.frame(broadcastMAC))
@@ -267,7 +278,7 @@ func TestLongOptionsAreLeftOutIfTheClientTakesNoLongMessage(t *testing.T) {
 	long := strings.Repeat(strings.Repeat("a", 60)+".", 4) + "bcdefgh"
 	routes := strings.Repeat(`,{"destination":"10.9.0.0/32","gateway":"10.1.0.9"}`, 32)[1:] // 288 bytes: RFC 3396
 	w.obeyLines(`{"fresh":{"forMs":30000}}`, `{"options":{"id":"o1","dns":["10.1.0.53"],"search":["`+long+`"],"routes":[`+routes+`]}}`,
-		`{"put":[{"mac":"02:00:00:00:00:0a","ipv4":{"address":"10.1.0.10","prefix":24},"options":"o1"}]}`)
+		`{"put":[{"mac":"02:00:00:00:00:0a","ipv4":{"address":"10.1.0.10","prefix":24},"ipv6":{"address":"fd00:1::a"},"options":"o1"}]}`)
 	short := w.expectReply(discover(guestMAC))
 	if short.Options.Has(dhcpv4.OptionClasslessStaticRoute) || !short.Options.Has(dhcpv4.OptionDomainNameServer) || len(short.payload) > dhcp4LeastSize {
 		t.Fatalf("%d bytes: %s", len(short.payload), short.Summary())
@@ -374,8 +385,8 @@ func TestDeclineIsReportedByTheServerThatItNames(t *testing.T) {
 	w.hear(decline(ownIPv4.AsSlice()))
 	w.expectSeen(seen{seenDeclined, guestMAC, guestIPv4})
 	w.obeyLines(`{"fresh":{"forMs":30000}}`)
-	if w.expectReply(discover(guestMAC)).MessageType() != dhcpv4.MessageTypeOffer {
-		t.Fatal("a DISCOVER after a DECLINE is not answered")
+	if w.askAfterProbe(discover(guestMAC)) != 1 {
+		t.Fatal("a DISCOVER after a DECLINE is not answered after a probe")
 	}
 }
 

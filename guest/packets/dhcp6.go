@@ -40,19 +40,22 @@ func (r *responder) receiveDHCP6(now time.Time, from mac, d datagram) {
 		return
 	}
 	name := messageNames6[request.MessageType]
-	verdict := decideDHCP6(request, dhcp6Case{r.config.Server.DUID, guest.ipv6, r.table.isFresh(now)})
+	verdict := decideDHCP6(request, dhcp6Case{r.config.Server.DUID, guest.ipv6, r.table.isFresh(now), r.table.confirmed[guest.ipv6]})
 	if verdict.answer == noAnswer6 {
 		r.count("dhcp6", name, "none")
 		return
 	}
 	if verdict.isDeclined {
-		r.see(now, seenDeclined, from, guest.ipv6)
+		r.declined(now, from, guest.ipv6)
 	}
 	reply := r.answerDHCP6(request, verdict, guest)
 	frame := ethernet(from, r.link.mac(), etherIPv6, ipv6(datagram{
 		from: netip.AddrPortFrom(linkLocal(r.link.mac()), dhcp6Server), to: netip.AddrPortFrom(d.from.Addr(), dhcp6Client), payload: reply.ToBytes(),
 	}))
 	send := func() {
+		if verdict.hasIAs && verdict.answer == answer6 {
+			r.table.confirmed[guest.ipv6] = true
+		}
 		r.count("dhcp6", name, map[bool]string{true: "reply", false: "advertise"}[verdict.answer == answer6])
 		r.send(frame)
 	}
@@ -85,9 +88,10 @@ func parseDHCP6(d datagram) *dhcpv6.Message {
 
 // dhcp6Case is what an answer depends on besides the message.
 type dhcp6Case struct {
-	own     []byte // DUID
-	tabled  netip.Addr
-	isFresh bool
+	own         []byte // DUID
+	tabled      netip.Addr
+	isFresh     bool
+	isConfirmed bool
 }
 
 // dhcp6Verdict is what to do about a message.
@@ -99,8 +103,9 @@ type dhcp6Verdict struct {
 	isDeclined bool // the guest declined the address that it has in the table
 }
 
-// decideDHCP6 is the table of RFC 8415, section 18.3, for one known client. A stale table gives an address only after a
-// probe, unless the client already has it, and never tells a client that its address is wrong.
+// decideDHCP6 is the table of RFC 8415, section 18.3, for one known client. An address is given only after a probe if the
+// table is stale or the address is not confirmed, unless the client already has it. A stale table never tells a client
+// that its address is wrong.
 func decideDHCP6(m *dhcpv6.Message, in dhcp6Case) (verdict dhcp6Verdict) {
 	hasServer, isOwn := false, false
 	if server := m.Options.ServerID(); server != nil {
@@ -109,18 +114,19 @@ func decideDHCP6(m *dhcpv6.Message, in dhcp6Case) (verdict dhcp6Verdict) {
 	isNamed := isOwn && m.Options.ClientID() != nil
 	isForAll := !hasServer && m.Options.ClientID() != nil
 	hasTabled := namesOnly(m, in.tabled)
+	afterProbe := !in.isFresh || !in.isConfirmed
 	reply := dhcp6Verdict{answer: answer6}
 	switch m.MessageType {
 	case dhcpv6.MessageTypeSolicit:
 		if isForAll {
-			verdict = dhcp6Verdict{answer: dhcpv6.MessageTypeAdvertise, afterProbe: !in.isFresh, hasIAs: true}
+			verdict = dhcp6Verdict{answer: dhcpv6.MessageTypeAdvertise, afterProbe: afterProbe, hasIAs: true}
 			if m.GetOneOption(dhcpv6.OptionRapidCommit) != nil {
 				verdict.answer = answer6
 			}
 		}
 	case dhcpv6.MessageTypeRequest:
 		if isNamed {
-			verdict = dhcp6Verdict{answer: answer6, afterProbe: !in.isFresh, hasIAs: true}
+			verdict = dhcp6Verdict{answer: answer6, afterProbe: afterProbe, hasIAs: true}
 		}
 	case dhcpv6.MessageTypeRenew, dhcpv6.MessageTypeRebind:
 		isAsked := isNamed
@@ -128,13 +134,13 @@ func decideDHCP6(m *dhcpv6.Message, in dhcp6Case) (verdict dhcp6Verdict) {
 			isAsked = isForAll
 		}
 		if isAsked && (in.isFresh || hasTabled) {
-			verdict = dhcp6Verdict{answer: answer6, hasIAs: true}
+			verdict = dhcp6Verdict{answer: answer6, afterProbe: afterProbe && !hasTabled, hasIAs: true}
 		}
 	case dhcpv6.MessageTypeConfirm:
 		// A copy of a VM may come back with the address of its original, which is right for the link, but not for the copy.
 		if isForAll && (hasTabled || in.isFresh && namesAny(m)) {
 			verdict = reply
-			verdict.afterProbe = !in.isFresh
+			verdict.afterProbe = afterProbe && hasTabled
 			if !hasTabled {
 				verdict.status = iana.StatusNotOnLink
 			}

@@ -83,7 +83,7 @@ func TestAnswersOfDHCPv6(t *testing.T) {
 		name       string
 		frame      []byte
 		want       answers
-		afterProbe bool // if the table is stale
+		afterProbe bool // if the table is stale or the address is not confirmed
 		hasAddress bool
 		status     iana.StatusCode
 	}{
@@ -137,32 +137,48 @@ func TestAnswersOfDHCPv6(t *testing.T) {
 			w.obeyLines(`{"fresh":{"forMs":30000}}`)
 			expect(t, w.hear(row.frame), row.want.fresh)
 		})
-		t.Run(row.name+" to a stale table", func(t *testing.T) {
-			w := newWorld(t)
-			sent := w.hear(row.frame)
-			if !row.afterProbe {
-				expect(t, sent, row.want.stale)
-				return
-			}
-			target, message := parseNDP(t, sent[0])
-			if asked, ok := message.(*ndp.NeighborSolicitation); !ok || asked.TargetAddress != guestIPv6 || target != solicitedNode(guestIPv6) {
-				t.Fatalf("not a probe: %+v", message)
-			}
-			w.wait(150 * time.Millisecond)
-			w.take()
-			w.wait(150 * time.Millisecond)
-			expect(t, w.take(), row.want.stale)
-		})
-		t.Run(row.name+" to a stale table, and another host has the address", func(t *testing.T) {
-			if !row.afterProbe {
-				return
-			}
-			w := newWorld(t)
-			w.hear(row.frame)
-			w.hear(neighbourFrame(ownMAC, otherMAC, guestIPv6, linkLocal(ownMAC), &ndp.NeighborAdvertisement{Solicited: true, TargetAddress: guestIPv6}))
-			w.wait(time.Second)
-			expect(t, w.take(), none)
-		})
+		for _, in := range []struct {
+			name       string
+			want       dhcpv6.MessageType
+			afterProbe bool
+			prepare    func(w *world)
+		}{
+			{"a stale table", row.want.stale, row.afterProbe, func(*world) {}},
+			// A client that renews another address gets that of the table, as if it asked for the first time.
+			{"a fresh table, before the address is confirmed", row.want.fresh,
+				row.afterProbe || row.hasAddress && row.want.stale == none, (*world).beFreshAndUnconfirmed},
+		} {
+			t.Run(row.name+" to "+in.name, func(t *testing.T) {
+				w := newWorld(t)
+				in.prepare(w)
+				sent := w.hear(row.frame)
+				if !in.afterProbe {
+					expect(t, sent, in.want)
+					return
+				}
+				target, message := parseNDP(t, sent[0])
+				if asked, ok := message.(*ndp.NeighborSolicitation); !ok || asked.TargetAddress != guestIPv6 || target != solicitedNode(guestIPv6) {
+					t.Fatalf("not a probe: %+v", message)
+				}
+				w.wait(150 * time.Millisecond)
+				w.take()
+				w.wait(150 * time.Millisecond)
+				expect(t, w.take(), in.want)
+			})
+			t.Run(row.name+" to "+in.name+", and another host has the address", func(t *testing.T) {
+				if !in.afterProbe {
+					return
+				}
+				w := newWorld(t)
+				in.prepare(w)
+				w.hear(row.frame)
+				w.hear(neighbourFrame(ownMAC, otherMAC, guestIPv6, linkLocal(ownMAC), &ndp.NeighborAdvertisement{Solicited: true, TargetAddress: guestIPv6}))
+				w.take()
+				w.wait(time.Second)
+				expect(t, w.take(), none)
+				w.expectSeen(seen{seenConflict, otherMAC, guestIPv6})
+			})
+		}
 	}
 }
 

@@ -63,7 +63,7 @@ func (r *responder) receiveNDP(now time.Time, from mac, message []byte, source n
 	case kind == icmpNeighbourAdvertisement:
 		r.heard(now, from, target)
 	case source.IsUnspecified():
-		r.heardProbe(from, target)
+		r.heardProbe(now, from, target)
 	default:
 		r.heard(now, from, source)
 	}

@@ -2,16 +2,21 @@ package main
 
 import (
 	"net/netip"
+	"slices"
 	"time"
 )
 
-// While the table is stale, another guest may have got an address. So before the address is given to a guest again, we
-// ask on the wire whether another host has it.
+// Before an address is given to a guest, we ask on the wire whether another host has it. While the table is stale,
+// another guest may have got the address. While it is fresh, we ask once: a former guest of the address may have it from
+// a responder whose table was behind.
 
 const (
 	probeTries    = 2
 	probeInterval = 150 * time.Millisecond
-	maxProbes     = 512 // at one time
+	maxProbes     = 4096 // at one time
+	// A host that has so many addresses of guests is a proxy, or an attacker.
+	proxyAddresses = 3
+	maxProxies     = 256
 )
 
 // probe is a question for an address, and the answer to the guest if nobody else has the address.
@@ -32,24 +37,30 @@ func (r *responder) afterProbe(now time.Time, guest mac, address netip.Addr, ans
 		r.drop(dropLimited)
 		return
 	}
-	r.probes[address] = &probe{guest: guest, nextAt: now, answer: answer}
-	r.probe(now)
+	started := &probe{guest: guest, nextAt: now, answer: answer}
+	r.probes[address] = started
+	r.proceed(now, address, started)
 }
 
 // probe sends the questions that are due, and the answers to guests.
 func (r *responder) probe(now time.Time) {
 	for address, each := range r.probes {
-		switch {
-		case now.Before(each.nextAt):
-		case each.tries < probeTries:
-			each.tries++
-			each.nextAt = now.Add(probeInterval)
-			r.ask(address)
-		default:
-			delete(r.probes, address)
-			if owner := r.table.byAddress[address]; owner != nil && owner.mac == each.guest {
-				each.answer()
-			}
+		r.proceed(now, address, each)
+	}
+}
+
+func (r *responder) proceed(now time.Time, address netip.Addr, each *probe) {
+	switch {
+	case now.Before(each.nextAt):
+	case each.tries < probeTries:
+		each.tries++
+		each.nextAt = now.Add(probeInterval)
+		r.ask(address)
+	default:
+		delete(r.probes, address)
+		if owner := r.table.byAddress[address]; owner != nil && owner.mac == each.guest {
+			r.table.confirmed[address] = true
+			each.answer()
 		}
 	}
 }
@@ -62,10 +73,32 @@ func (r *responder) ask(address netip.Addr) {
 	}
 }
 
-// heardProbe takes note of a host that itself asks whether an address is in use.
-func (r *responder) heardProbe(from mac, address netip.Addr) {
-	if running := r.probes[address]; running != nil && running.guest != from {
-		delete(r.probes, address)
-		r.drop(dropTaken)
+// heardProbe takes note of a host that has an address, or itself asks whether another host has it.
+func (r *responder) heardProbe(now time.Time, from mac, address netip.Addr) {
+	if r.table.byAddress[address] == nil || r.table.isOwn(address, from) {
+		return
 	}
+	delete(r.table.confirmed, address)
+	if r.probes[address] == nil {
+		return
+	}
+	r.see(now, seenConflict, from, address)
+	if r.isProxy(from, address) && r.table.isFresh(now) {
+		return // it must not keep all guests from their addresses
+	}
+	delete(r.probes, address)
+	r.drop(dropTaken)
+}
+
+// isProxy returns whether a host was heard for many addresses that we asked for.
+func (r *responder) isProxy(from mac, address netip.Addr) bool {
+	heard := r.proxies[from]
+	if len(heard) < proxyAddresses && !slices.Contains(heard, address) {
+		if heard == nil && len(r.proxies) >= maxProxies {
+			clear(r.proxies)
+		}
+		heard = append(heard, address)
+		r.proxies[from] = heard
+	}
+	return len(heard) >= proxyAddresses
 }

@@ -11,7 +11,7 @@ import (
 // `responder` connects and sends commands; the newest connection replaces an older one. An invalid command ends the
 // connection, and the log says why.
 const (
-	protocolVersion = 1
+	protocolVersion = 2
 	maxLine         = 1 << 20
 	maxEntries      = 16384 // of the table
 	maxBatch        = 512   // entries or MAC addresses in one command
@@ -72,7 +72,9 @@ type route struct {
 
 // entry is an interface of a guest.
 type entry struct {
-	MAC     mac        `json:"mac"`
+	MAC mac `json:"mac"`
+	// Owner is the same for all interfaces of a VM. Absent: nothing is known about its other interfaces.
+	Owner   string     `json:"owner"`
 	IPv4    *entryIPv4 `json:"ipv4"`
 	IPv6    *entryIPv6 `json:"ipv6"`
 	Options string     `json:"options"`

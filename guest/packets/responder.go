@@ -27,6 +27,7 @@ type responder struct {
 
 	strangers   limiter // answers to hosts that are not in the table
 	probes      map[netip.Addr]*probe
+	proxies     map[mac][]netip.Addr // that were heard for these addresses
 	seen        map[seen]time.Time
 	seenLimiter limiter
 	counter     counter
@@ -50,7 +51,7 @@ type link interface {
 func newResponder(open func(name string) (link, error), send func(report) bool, random func(below int) int) *responder {
 	return &responder{
 		open: open, report: send, random: random, table: newTable(), isQuiet: true,
-		probes: map[netip.Addr]*probe{}, seen: map[seen]time.Time{}, counter: newCounter(),
+		probes: map[netip.Addr]*probe{}, proxies: map[mac][]netip.Addr{}, seen: map[seen]time.Time{}, counter: newCounter(),
 		strangers: newLimiter(strangerBurst, strangerRate), seenLimiter: newLimiter(seenBurst, seenRate),
 	}
 }

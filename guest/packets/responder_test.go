@@ -34,7 +34,8 @@ func (l *testLink) send(frame []byte) error {
 	return nil
 }
 
-// world is a responder with the table of testdata/session.jsonl, its interface, and its clock.
+// world is a responder with the table of testdata/session.jsonl, whose guests have their addresses, its interface, and
+// its clock.
 type world struct {
 	*responder
 	t       *testing.T
@@ -53,6 +54,9 @@ func newWorld(t *testing.T) *world {
 	)
 	w.connected()
 	w.obeyLines(golden(t, false)[:6]...)
+	for address := range w.table.byAddress {
+		w.table.confirmed[address] = true
+	}
 	w.wait(10 * time.Second) // announcements
 	w.take()
 	w.reports = nil

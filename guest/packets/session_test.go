@@ -82,7 +82,7 @@ func golden(t *testing.T, isReport bool) []string {
 	return lines
 }
 
-const helloLine = `{"hello":{"v":1,"mac":"02:00:00:00:00:01","address":false}}`
+const helloLine = `{"hello":{"v":2,"mac":"02:00:00:00:00:01","address":false}}`
 
 func TestGoldenCommandsFillTheTable(t *testing.T) {
 	responder, connect := startSessions(t)
@@ -96,7 +96,7 @@ func TestGoldenCommandsFillTheTable(t *testing.T) {
 	}
 	guest := responder.table.guest(mac{2, 0, 0, 0, 0, 0xa})
 	want := entryIPv4{netip.MustParseAddr("10.1.0.10"), 24, netip.MustParseAddr("10.1.0.1")}
-	if guest.ipv4 != want || guest.ipv6 != netip.MustParseAddr("fd00:1::a") || guest.options.MTU != 1400 {
+	if guest.ipv4 != want || guest.owner != "vm1" || guest.ipv6 != netip.MustParseAddr("fd00:1::a") || guest.options.MTU != 1400 {
 		t.Fatalf("guest: %+v", guest)
 	}
 	if responder.config.Server.IPv4.IsValid() || len(responder.config.Peers) != 0 {
@@ -144,7 +144,7 @@ func TestInvalidCommandEndsTheConnection(t *testing.T) {
 		"two values":                      `{"fresh":{"forMs":1}}{"fresh":{"forMs":1}}`,
 		"unknown command":                 `{"ban":["02:00:00:00:00:0a"]}`,
 		"unknown field":                   `{"fresh":{"forMs":1,"more":1}}`,
-		"other version":                   strings.Replace(config, `"v":1`, `"v":2`, 1),
+		"other version":                   strings.Replace(config, `"v":2`, `"v":1`, 1),
 		"other interface":                 strings.Replace(config, "guest0", "guest1", 1),
 		"times in the wrong order":        strings.Replace(config, `"rebind":600`, `"rebind":200`, 1),
 		"server address of the wrong IP":  strings.Replace(config, `"10.1.0.2"`, `"fd00::2"`, 1),
@@ -154,6 +154,7 @@ func TestInvalidCommandEndsTheConnection(t *testing.T) {
 		"options that were not sent":      put(`{"mac":"02:00:00:00:00:0a","ipv6":{"address":"fd00::1"},"options":"o9"}`),
 		"MAC address of a group":          put(`{"mac":"03:00:00:00:00:0a","ipv6":{"address":"fd00::1"},"options":"o1"}`),
 		"MAC address in another form":     put(`{"mac":"02-00-00-00-00-0A","ipv6":{"address":"fd00::1"},"options":"o1"}`),
+		"owner that is too long":          put(`{"mac":"02:00:00:00:00:0a","owner":"` + strings.Repeat("x", 65) + `","ipv6":{"address":"fd00::1"},"options":"o1"}`),
 		"no address":                      put(`{"mac":"02:00:00:00:00:0a","options":"o1"}`),
 		"IPv6 address for IPv4":           put(`{"mac":"02:00:00:00:00:0a","ipv4":{"address":"fd00::1","prefix":24},"options":"o1"}`),
 		"prefix that is too long":         put(`{"mac":"02:00:00:00:00:0a","ipv4":{"address":"10.0.0.1","prefix":33},"options":"o1"}`),

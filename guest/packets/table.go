@@ -8,8 +8,10 @@ import (
 
 // table says which guest has which addresses. An address belongs to one guest at a time: the one put last.
 type table struct {
-	guests     map[mac]*guest
-	byAddress  map[netip.Addr]*guest
+	guests    map[mac]*guest
+	byAddress map[netip.Addr]*guest
+	// confirmed has the addresses that their guests may have without a probe, while the table is fresh.
+	confirmed  map[netip.Addr]bool
 	isComplete bool // a snapshot has ended
 	freshUntil time.Time
 	// snapshot counts the snapshots that began. A guest has the number of the one in which it was put.
@@ -20,6 +22,7 @@ type table struct {
 // guest is an interface of a guest, with what the helper remembers of it.
 type guest struct {
 	mac      mac
+	owner    string    // other guests with it are interfaces of the same VM; may be empty
 	ipv4     entryIPv4 // without an address: none
 	ipv6     netip.Addr
 	options  *optionSet
@@ -32,7 +35,7 @@ type guest struct {
 }
 
 func newTable() *table {
-	return &table{guests: map[mac]*guest{}, byAddress: map[netip.Addr]*guest{}}
+	return &table{guests: map[mac]*guest{}, byAddress: map[netip.Addr]*guest{}, confirmed: map[netip.Addr]bool{}}
 }
 
 func (t *table) begin() {
@@ -78,7 +81,7 @@ func (t *table) put(now time.Time, put entry, options *optionSet) error {
 		t.take(ipv4.Address, to)
 		t.take(ipv6, to)
 	}
-	to.ipv4, to.ipv6, to.options, to.snapshot = ipv4, ipv6, options, t.snapshot
+	to.owner, to.ipv4, to.ipv6, to.options, to.snapshot = put.Owner, ipv4, ipv6, options, t.snapshot
 	return nil
 }
 
@@ -93,12 +96,15 @@ func (t *table) take(address netip.Addr, to *guest) {
 		former.ipv6 = netip.Addr{}
 	}
 	t.byAddress[address] = to
+	delete(t.confirmed, address)
 }
 
 // forget removes the addresses of a guest from the index.
 func (t *table) forget(of *guest) {
-	delete(t.byAddress, of.ipv4.Address)
-	delete(t.byAddress, of.ipv6)
+	for _, address := range []netip.Addr{of.ipv4.Address, of.ipv6} {
+		delete(t.byAddress, address)
+		delete(t.confirmed, address)
+	}
 }
 
 func (t *table) remove(address mac) {
@@ -114,6 +120,13 @@ func (t *table) guest(address mac) *guest {
 		return nil
 	}
 	return t.guests[address]
+}
+
+// isOwn returns whether a MAC address belongs to the VM that has an address. All interfaces of a VM on one segment may
+// answer ARP requests for each of its addresses, as those of Linux do.
+func (t *table) isOwn(address netip.Addr, from mac) bool {
+	owner, other := t.byAddress[address], t.guests[from]
+	return owner != nil && other != nil && (owner == other || owner.owner != "" && owner.owner == other.owner)
 }
 
 func (t *table) setFresh(now time.Time, duration time.Duration) {

@@ -126,6 +126,8 @@ func (e *entry) validate() error {
 	switch {
 	case e.MAC.isZero() || e.MAC.isGroup():
 		return errors.New("not the MAC address of an interface")
+	case len(e.Owner) > 64:
+		return errors.New("owner is longer than 64 bytes")
 	case e.IPv4 == nil && e.IPv6 == nil:
 		return errors.New("no address")
 	case e.IPv4 != nil && (!isHost(e.IPv4.Address, 4) || e.IPv4.Prefix < 1 || e.IPv4.Prefix > 32):

@@ -26,14 +26,20 @@ const (
 
 // heard takes note of a host that uses an address.
 func (r *responder) heard(now time.Time, from mac, address netip.Addr) {
-	r.heardProbe(from, address)
+	r.heardProbe(now, from, address)
 	if r.config.Server.IPv4 == address {
 		r.see(now, seenConflict, from, address)
 	}
 	owner := r.table.byAddress[address]
-	if owner != nil && r.table.isComplete && owner.mac != from && now.Sub(owner.since) > moveTime {
+	if owner != nil && r.table.isComplete && !r.table.isOwn(address, from) && now.Sub(owner.since) > moveTime {
 		r.see(now, seenConflict, from, address)
 	}
+}
+
+// declined takes note of a guest that declined its address.
+func (r *responder) declined(now time.Time, from mac, address netip.Addr) {
+	delete(r.table.confirmed, address)
+	r.see(now, seenDeclined, from, address)
 }
 
 // heardServer4 takes note of a DHCPv4 server that is no responder of this pool.

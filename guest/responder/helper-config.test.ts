@@ -20,7 +20,7 @@ describe('the configuration of the packet helper', () => {
     const { server, ...config } = helperConfig(POOL, SELF, [PEER], 'guest0') ?? {};
     expect(server?.ipv4).to.equal('10.1.0.2');
     expect(config).to.deep.equal({
-      v: 1,
+      v: 2,
       interface: 'guest0',
       subnets: [{ cidr: '10.1.0.0/24' }, { cidr: 'fd00:1::/64' }],
       peers: ['10.1.0.3'],

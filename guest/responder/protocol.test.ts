@@ -36,8 +36,9 @@ const COMMANDS = {
     },
   }),
   put: (entries) => ({
-    put: entries.map(({ mac, ipv4, ipv6, options }) => ({
+    put: entries.map(({ mac, owner, ipv4, ipv6, options }) => ({
       mac,
+      ...(owner !== undefined && { owner }),
       ...(ipv4 && {
         ipv4: { address: ipv4.address, prefix: ipv4.prefix, ...(ipv4.router !== undefined && { router: ipv4.router }) },
       }),

@@ -7,7 +7,7 @@ import { formatAddress, parseAddress } from '../../ipam/core/address.js';
  * that it gets, and decides nothing else. `guest/packets/protocol.go` is the other side, and both read `guest/packets/testdata/session.jsonl` in
  * their tests.
  */
-export const PROTOCOL_VERSION = 1;
+export const PROTOCOL_VERSION = 2;
 
 /** The helper's limits: entries in one message, and sets of options in one connection. */
 export const MAX_BATCH = 512;
@@ -53,6 +53,8 @@ export interface GuestOptionSet {
 export interface TableEntry {
   /** Lower case, with colons. */
   readonly mac: string;
+  /** Equal for all interfaces of a VM, which may answer ARP requests for each other. */
+  readonly owner?: string;
   /** `router` only on the interface that has the default route. */
   readonly ipv4?: { readonly address: string; readonly prefix: number; readonly router?: string };
   readonly ipv6?: { readonly address: string };

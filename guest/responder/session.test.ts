@@ -15,9 +15,9 @@ import {
 import { HelperSession } from './session.js';
 import type { GuestTable } from './table.js';
 
-const HELLO = { hello: { v: 1, mac: '02:00:00:00:00:01', address: false } };
+const HELLO = { hello: { v: 2, mac: '02:00:00:00:00:01', address: false } };
 const CONFIG: HelperConfig = {
-  v: 1,
+  v: 2,
   interface: 'guest0',
   server: { ipv4: '10.1.0.2', duid: `0004${'0'.repeat(32)}` },
   subnets: [{ cidr: '10.1.0.0/24' }],
@@ -173,11 +173,11 @@ describe('the session with holdfast-packets', () => {
   });
 
   it('is not ready with a helper of another version', async () => {
-    helper.answer = { hello: { ...HELLO.hello, v: 2 } };
+    helper.answer = { hello: { ...HELLO.hello, v: 1 } };
     await helper.start(socket);
     session.start();
     session.set({ config: CONFIG, table: ONE });
-    await until(() => session.problem?.includes('version 2') === true);
+    await until(() => session.problem?.includes('version 1') === true);
   });
 
   it('passes on what the helper reports, in pieces of any size', async () => {

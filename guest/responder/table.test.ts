@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { parseAddress } from '../../ipam/core/address.js';
 import { compiledPool } from '../../test/lease-objects.js';
 import { type PoolGiven, claimOf, day } from '../../test/pool-objects.js';
+import { vmReference } from '../../test/workload-objects.js';
 import { MAX_OPTION_SETS } from './protocol.js';
 import { type RunningGuest, MAX_ENTRIES, buildTable } from './table.js';
 
@@ -42,13 +43,23 @@ function table(guests: readonly RunningGuest[], pool: PoolGiven = DUAL) {
 describe('the table of a responder', () => {
   it('gives a guest its addresses of both families, with the prefix length of the IPv4 subnet', () => {
     const { entries } = table([guest(MAC, ['10.1.0.5', 'fd00:1::5'])]);
-    const { options, ...given } = entries.get(MAC) ?? {};
+    const { options, owner, ...given } = entries.get(MAC) ?? {};
     expect(given).to.deep.equal({
       mac: MAC,
       ipv4: { address: '10.1.0.5', prefix: 24 },
       ipv6: { address: 'fd00:1::5' },
     });
-    expect(options).to.be.a('string');
+    expect([options, owner].map((each) => typeof each)).to.deep.equal(['string', 'string']);
+  });
+
+  it('names the owner of an interface alike for all interfaces of a VM, and for no VM of another namespace', () => {
+    const guests = [guest(MAC, ['10.1.0.5']), guest(OTHER, ['10.1.0.6']), guest('02:00:00:00:00:0c', ['10.1.0.7'])];
+    for (const { claim } of guests) claim.metadata.ownerReferences = [vmReference('uid-1', 'vm1')];
+    guests[2]!.claim.metadata.namespace = 'b';
+    const { entries } = table(guests);
+    const [first, second, third] = [...entries.values()].map(({ owner }) => owner);
+    expect(second).to.equal(first);
+    expect(third).not.to.equal(first);
   });
 
   it('gives the gateway only on the interface that has the default route', () => {

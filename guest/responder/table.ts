@@ -1,5 +1,5 @@
 import { shortHash } from '../../api/hash.js';
-import type { IPAMClaim } from '../../api/ipam-claim.js';
+import { type IPAMClaim, claimOwnerOf } from '../../api/ipam-claim.js';
 import { byAge, objectKey } from '../../api/meta.js';
 import type { NadGuestOptions } from '../../api/nad-guest-options.js';
 import { type Address, formatAddress } from '../../ipam/core/address.js';
@@ -61,10 +61,15 @@ export function buildTable(pool: Pool, guests: readonly RunningGuest[]): GuestTa
     const own = optionsOf(pool, guest.nadOptions);
     const set = options.has(own.id) || options.size < MAX_NAD_OPTION_SETS ? own : optionsOf(pool, undefined);
     options.set(set.id, set);
-    entries.set(mac, { mac, ...families, options: set.id });
+    entries.set(mac, { mac, owner: ownerOf(guest.claim), ...families, options: set.id });
     for (const address of addresses) byAddress.set(formatAddress(address), guest);
   }
   return { entries, options, guests: byAddress, leftOut: Math.max(0, served.length - MAX_ENTRIES) };
+}
+
+/** A name of the claim's VM. Tenants write claims: one of another namespace never has the same. */
+function ownerOf(claim: IPAMClaim): string {
+  return shortHash(`${claim.metadata.namespace ?? ''}\n${claimOwnerOf(claim)?.uid ?? claim.metadata.uid ?? ''}`, 16);
 }
 
 /** Addresses outside the pool's subnets, which were edited, are left out: nothing is known about their network. */
