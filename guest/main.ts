@@ -7,6 +7,7 @@ import type { ProcessContext } from '../process/context.js';
 import { Leadership, leaderIdentity } from '../process/leadership.js';
 import { ResponderReconciler } from './responders/reconciler.js';
 import { ServedConditions } from './responders/served-conditions.js';
+import { RESPONDER_SETS } from './responders/watch-specs.js';
 import { createViews } from './views.js';
 import { createGuestMetrics } from './metrics.js';
 import type { Reconciler } from './reconciler.js';
@@ -47,7 +48,7 @@ class Guest implements Component {
     this.#reconcilers = [
       new WorkloadReconciler({ views, client, config, clock, events: this.#events, metrics: guestMetrics }),
       new ResponderReconciler({ views, informers, client, config, events: this.#events }),
-      new ServedConditions({ views, client, clock }),
+      new ServedConditions({ views, sets: informers.get(RESPONDER_SETS), client, clock }),
     ];
     this.#leadership = new Leadership({
       context: this.#context,

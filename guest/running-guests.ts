@@ -43,6 +43,8 @@ const PHASES_WITHOUT_DOMAIN = ['Pending', 'Scheduling'];
 export interface FoundGuests {
   readonly served: readonly ServedGuest[];
   readonly refused: readonly RefusedGuest[];
+  /** Guests of pools without `spec.guest.dhcp`. */
+  readonly withoutDhcp: readonly Pick<ServedGuest, 'claim' | 'pool'>[];
 }
 
 /**
@@ -57,11 +59,12 @@ export function* findGuests(network: string, caches: GuestCaches): Generator<und
     found.push(...guestsOf(vmi, network, caches));
     yield;
   }
-  return shareMacs(found);
+  const isAnswered = ({ pool }: FoundGuest) => pool.guest?.dhcp !== undefined;
+  return { ...shareMacs(found.filter(isAnswered)), withoutDhcp: found.filter((guest) => !isAnswered(guest)) };
 }
 
 /** A MAC address has one guest on a network. */
-function shareMacs(found: readonly FoundGuest[]): FoundGuests {
+function shareMacs(found: readonly FoundGuest[]): Omit<FoundGuests, 'withoutDhcp'> {
   const refused = found.flatMap(({ claim, pool, mac }): RefusedGuest[] =>
     mac === undefined ? [{ claim, pool, reason: 'MACAddressUnknown', message: unknownMac(claim) }] : [],
   );
@@ -108,7 +111,7 @@ function guestsOf(vmi: VirtualMachineInstance, network: string, caches: GuestCac
     const { source, vmNetwork } = each;
     if (source.kind !== 'claim' || source.claim.spec.network !== network || source.nad === undefined) return [];
     const { claim, pool, nad } = source;
-    if (nad.delivery.kind !== 'guest' || pool.guest?.dhcp === undefined) return [];
+    if (nad.delivery.kind !== 'guest' || pool.guest === undefined) return [];
     const hasDefaultRoute = route.kind === 'interface' && route.vmNetwork === vmNetwork;
     return [{ claim, pool, nad, hasDefaultRoute, mac: runningMac(each, vmi) }];
   });

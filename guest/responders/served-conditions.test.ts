@@ -2,7 +2,14 @@ import { expect } from 'chai';
 import type { AddressPool } from '../../api/address-pool.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { VirtualMachineInstance } from '../../api/kubevirt.js';
-import { GUEST_SERVED } from '../../api/names.js';
+import type { Condition, KubeObject } from '../../api/meta.js';
+import {
+  CLAIM_GUEST_MAC,
+  GUEST_CONFIGURED,
+  GUEST_SERVED,
+  NETWORK_DATA_WRITTEN,
+  RESPONDERS_NAMESPACE,
+} from '../../api/names.js';
 import { CLAIM_INDEXES } from '../../cluster/indexes.js';
 import { PoolDirectory } from '../../ipam/directory/directory.js';
 import { Cache } from '../../kube/cache.js';
@@ -13,47 +20,90 @@ import { adminPool, cacheOf, nad } from '../../test/pool-objects.js';
 import { claim, vmReference, vmi } from '../../test/workload-objects.js';
 import type { GuestViews } from '../views.js';
 import { BY_NETWORK } from '../watch-specs.js';
-import { ServedConditions } from './served-conditions.js';
+import { responderSetName } from './objects.js';
+import { ServedConditions, type ServedConditionsDeps } from './served-conditions.js';
 
 const NAD = 'vms/data';
 const STATUS = { ips: ['10.0.0.5/24'] };
+const MAC = '02:00:00:00:00:01';
+const SET = { metadata: { name: responderSetName({ uid: 'blue-uid' }), namespace: RESPONDERS_NAMESPACE } };
 const REFUSED = { type: GUEST_SERVED, status: 'False', reason: 'MACAddressUnknown' } as const;
 
-/** The claim of a running VM on a layer-2 network, whose interface has no MAC address. */
-async function written(status: IPAMClaim['status'], guest: AddressPool['spec']['guest']): Promise<object[]> {
+/** What is written to the claim of a running VM on a layer-2 network, whose interface has no MAC address by default. */
+async function written(
+  status: IPAMClaim['status'],
+  guest: AddressPool['spec']['guest'],
+  { mac, sets = [SET] }: { mac?: string; sets?: KubeObject[] } = {},
+): Promise<object[]> {
   const claims = new Cache<IPAMClaim>({ ...CLAIM_INDEXES, [BY_NETWORK]: ({ spec }) => [spec.network] });
   const made = claim({ network: 'blue', nad: NAD });
+  if (mac !== undefined) Object.assign(made.metadata.annotations ?? {}, { [CLAIM_GUEST_MAC]: mac });
   claims.set({ ...made, ...(status && { status }) });
   const networks = cacheOf([nad(NAD, { name: 'blue', type: 'bridge' })]);
   const pools = cacheOf([adminPool('blue', guest === undefined ? {} : { guest })]);
-  const vmis = cacheOf<VirtualMachineInstance>([{ ...vmi({ data: NAD }), status: { phase: 'Running' } }]);
+  const vmis = cacheOf<VirtualMachineInstance>([
+    {
+      ...vmi({ data: NAD }),
+      status: { phase: 'Running', interfaces: [{ name: 'data', infoSource: 'domain', ...(mac && { mac }) }] },
+    },
+  ]);
   const watched = { claims: { cache: claims }, vmis: { cache: vmis }, networks: { cache: networks } };
   const views = { watched, directory: new PoolDirectory({ pools, networks }) };
   const bodies: object[] = [];
   const patch = (_resource: unknown, _ref: unknown, { body }: { body: object }) => Promise.resolve(bodies.push(body));
   // only the caches and one verb are used here
   const deps = { views: views as unknown as GuestViews, client: { patch } as never, clock: new ManualClock(1_000_000) };
-  await new ServedConditions(deps).createSync()('blue', new AbortController().signal);
+  await new ServedConditions({ ...deps, sets: setsOf(sets) }).createSync()('blue', new AbortController().signal);
   return bodies;
+}
+
+function setsOf(sets: KubeObject[]): ServedConditionsDeps['sets'] {
+  return { cache: cacheOf(sets), onChange: () => undefined };
 }
 
 describe('the condition GuestServed', () => {
   const dhcp = { attachment: 'blue', dhcp: {} };
+  const at = { message: 'x', lastTransitionTime: '2026-01-01T00:00:00Z' };
 
   it('says why responders do not answer a running guest', async () => {
     const [body] = await written(STATUS, dhcp);
     expect(body).to.have.nested.property('status.conditions[0]').that.deep.includes(REFUSED);
   });
 
-  it('is removed if the pool has no responders any more', async () => {
-    const conditions = [{ ...REFUSED, message: 'x', lastTransitionTime: '2026-01-01T00:00:00Z' }];
-    const [body] = await written({ ...STATUS, conditions }, {});
-    expect(body).to.have.nested.property('status.conditions').that.deep.equals([]);
-  });
+  const absent: [string, Parameters<typeof written>[1], Parameters<typeof written>[2]][] = [
+    ['if the pool has no guests any more', undefined, {}],
+    ['if responders answer the guest', dhcp, { mac: MAC }],
+  ];
+  for (const [name, guest, more] of absent) {
+    it(`is removed ${name}`, async () => {
+      const [body] = await written({ ...STATUS, conditions: [{ ...REFUSED, ...at }] }, guest, more);
+      expect(body).to.have.nested.property('status.conditions').that.deep.equals([]);
+      expect(await written(STATUS, guest, more), 'and not written').to.deep.equal([]);
+    });
+  }
 
-  it('is not written without a reason', async () => {
-    expect(await written(STATUS, {})).to.deep.equal([]);
-  });
+  const unanswered: [string, AddressPool['spec']['guest'], string][] = [
+    ['whose pool has no DHCP', {}, 'AddressPool blue has no spec.guest.dhcp, so nothing answers DHCP requests'],
+    ['whose pool has no responders', dhcp, 'AddressPool blue has no responders, as its events say, so nothing'],
+  ];
+  for (const [name, guest, message] of unanswered) {
+    it(`says that nothing answers a guest ${name}, and what to do`, async () => {
+      const [body] = await written(STATUS, guest, { mac: MAC, sets: [] });
+      const [condition] = (body as { status: { conditions: Condition[] } }).status.conditions;
+      expect(condition).to.include({ type: GUEST_SERVED, status: 'False', reason: 'NoResponders' });
+      expect(condition?.message).to.include(message).and.to.include('Give the VM network data');
+    });
+
+    for (const configured of [
+      { type: NETWORK_DATA_WRITTEN, status: 'False', reason: 'AddressesPending' },
+      { type: GUEST_CONFIGURED, status: 'True', reason: 'Configured' },
+    ] as const) {
+      it(`is not written for a guest ${name} if ${configured.type} is ${configured.status}`, async () => {
+        const conditions = [{ ...configured, ...at }];
+        expect(await written({ ...STATUS, conditions }, guest, { mac: MAC, sets: [] })).to.deep.equal([]);
+      });
+    }
+  }
 
   it('waits for the first status of the claim, which cannot be patched before', async () => {
     expect(await written(undefined, dhcp)).to.deep.equal([]);
@@ -76,7 +126,8 @@ describe('the condition GuestServed', () => {
       return name === 'vm1.data' ? Promise.reject(apiError(409, 'Conflict', 'changed', name)) : Promise.resolve({});
     };
     const views = { watched, directory } as unknown as GuestViews;
-    const sync = new ServedConditions({ views, client: { patch } as never, clock: new ManualClock(0) }).createSync();
+    const deps = { views, client: { patch } as never, clock: new ManualClock(0) };
+    const sync = new ServedConditions({ ...deps, sets: setsOf([SET]) }).createSync();
     const failure: unknown = await Promise.resolve(sync('blue', new AbortController().signal)).catch(
       (error: unknown) => error,
     );

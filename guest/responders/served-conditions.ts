@@ -1,26 +1,34 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
-import { GUEST_SERVED } from '../../api/names.js';
+import { GUEST_CONFIGURED, GUEST_SERVED, NETWORK_DATA_WRITTEN, RESPONDERS_NAMESPACE } from '../../api/names.js';
 import { conditionsPatch, hasConditions } from '../../cluster/claim-conditions.js';
 import { BY_WORKLOAD } from '../../cluster/indexes.js';
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import type { Sync } from '../../kube/controller-loop.js';
-import { objectKey } from '../../api/meta.js';
+import type { Informer } from '../../kube/informer.js';
+import { type KubeObject, joinKey, objectKey } from '../../api/meta.js';
 import { IPAM_CLAIMS } from '../../kube/resources.js';
 import { runInSlices } from '../../kube/run-in-slices.js';
+import type { Pool } from '../../ipam/core/pool.js';
 import type { Reconciler } from '../reconciler.js';
-import { type RefusedGuest, findGuests } from '../running-guests.js';
+import { type RefusedGuest, type ServedGuest, findGuests } from '../running-guests.js';
 import type { GuestViews } from '../views.js';
 import { BY_NETWORK } from '../watch-specs.js';
+import { responderSetName } from './objects.js';
 
 /** Changes of one network that come within this time are looked at together: each look reads all of its claims. */
 const BATCH_MS = 1_000;
 
 export interface ServedConditionsDeps {
   readonly views: GuestViews;
+  /** The StatefulSets of responders. */
+  readonly sets: Pick<Informer<KubeObject>, 'cache' | 'onChange'>;
   readonly client: Pick<Client, 'patch'>;
   readonly clock: Clock;
 }
+
+/** A running guest that no responder answers. */
+type NotServed = Pick<RefusedGuest, 'claim' | 'message'> & { readonly reason: RefusedGuest['reason'] | 'NoResponders' };
 
 /** Tells by the condition GuestServed which running guests the responders of a network refuse. Responders themselves write nothing. */
 export class ServedConditions implements Reconciler {
@@ -45,6 +53,14 @@ export class ServedConditions implements Reconciler {
     });
     watched.networks.onChange(({ object }) => collect(object.config.ok ? [object.config.network.name] : []));
     directory.onChange((networks) => collect([...networks]));
+    this.#deps.sets.onChange(({ object: { metadata } }) => {
+      const pools = watched.pools.cache.list();
+      collect(
+        pools.flatMap((pool) =>
+          responderSetName({ uid: pool.metadata.uid ?? '' }) === metadata.name ? pool.spec.network : [],
+        ),
+      );
+    });
   }
 
   allKeys(): readonly string[] {
@@ -74,19 +90,24 @@ export class ServedConditions implements Reconciler {
   async #findRefused(
     network: string,
     signal: AbortSignal,
-  ): Promise<ReadonlyMap<string | undefined, RefusedGuest> | undefined> {
+  ): Promise<ReadonlyMap<string | undefined, NotServed> | undefined> {
     const { views, clock } = this.#deps;
     const { watched, directory } = views;
-    const hasResponders = directory
-      .poolsOf(network)
-      .some(({ state }) => state.kind === 'served' && state.pool.guest?.dhcp !== undefined);
-    if (!hasResponders) return new Map();
+    const pools = directory.poolsOf(network);
+    if (!pools.some(({ state }) => state.kind === 'served' && state.pool.guest !== undefined)) return new Map();
     const caches = { claims: watched.claims.cache, vmis: watched.vmis.cache, networks: watched.networks.cache };
     const found = await runInSlices(findGuests(network, { ...caches, directory }), clock, signal);
-    return found && new Map(found.refused.map((each) => [each.claim.metadata.uid, each]));
+    if (found === undefined) return undefined;
+    const withoutSet = found.served.filter(({ pool }) => !this.#hasSet(pool));
+    const notServed = [...[...found.withoutDhcp, ...withoutSet].flatMap(withoutResponders), ...found.refused];
+    return new Map(notServed.map((each) => [each.claim.metadata.uid, each]));
   }
 
-  async #write(claim: IPAMClaim, refused: { reason: string; message: string } | undefined): Promise<void> {
+  #hasSet(pool: Pool): boolean {
+    return this.#deps.sets.cache.get(joinKey(RESPONDERS_NAMESPACE, responderSetName(pool))) !== undefined;
+  }
+
+  async #write(claim: IPAMClaim, refused: NotServed | undefined): Promise<void> {
     const desired = {
       [GUEST_SERVED]: refused && { status: 'False' as const, reason: refused.reason, message: refused.message },
     };
@@ -108,4 +129,17 @@ export class ServedConditions implements Reconciler {
       add(keys);
     });
   }
+}
+
+/** Why nothing answers a guest, unless it gets or has its addresses in another way. */
+function withoutResponders({ claim, pool }: Pick<ServedGuest, 'claim' | 'pool'>): NotServed[] {
+  const isConfigured = claim.status?.conditions?.some(
+    ({ type, status }) => type === NETWORK_DATA_WRITTEN || (type === GUEST_CONFIGURED && status === 'True'),
+  );
+  if (isConfigured === true) return [];
+  const why = pool.guest?.dhcp === undefined ? 'has no spec.guest.dhcp' : 'has no responders, as its events say';
+  const message =
+    `AddressPool ${pool.name} ${why}, so nothing answers DHCP requests of the guest. Give the VM network data, ` +
+    'or configure the addresses of the claim in the guest';
+  return [{ claim, reason: 'NoResponders', message }];
 }
