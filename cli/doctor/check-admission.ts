@@ -12,7 +12,15 @@ export const PARAMETERS = 'holdfast-policies';
 /** A test compares them with the manifests. */
 export const POLICY_NAMES: readonly string[] = [
   ...['agent-blocks', 'agent-leases', 'binding-networks', 'capacity-nodes', 'claim-guard', 'claim-reference'],
-  ...['claim-status', 'launcher-creator', 'launcher-label', 'launcher-owner', 'pool-claim-status', 'pool-origin'],
+  ...[
+    'claim-status',
+    'lease-quarantine',
+    'launcher-creator',
+    'launcher-label',
+    'launcher-owner',
+    'pool-claim-status',
+    'pool-origin',
+  ],
   ...['network-data', 'responder-sets', 'status-networks', 'webhook-configurations', 'configmap-informer'],
 ].map((name) => `holdfast-${name}`);
 /** Policies about kinds and processes that an installation of only controller and webhook does not have. */
@@ -21,6 +29,7 @@ const POLICIES_OF_IPAM: readonly string[] = [
     'agent-blocks',
     'agent-leases',
     'capacity-nodes',
+    'lease-quarantine',
     'network-data',
     'pool-claim-status',
     'responder-sets',
