@@ -7,7 +7,7 @@ import { systemClock } from '../../kube/clock.js';
 import { Informer } from '../../kube/informer.js';
 import { PODS } from '../../kube/resources.js';
 import type { Bed } from '../bed/bed.js';
-import type { WireLocation } from '../bed/network/wire.js';
+import type { RunningCommand, WireLocation } from '../bed/network/wire.js';
 import type { BedWire } from '../bed/node/bed-wire.js';
 import { HoldfastProcess } from './process.js';
 import { startPackets } from './packets.js';
@@ -22,10 +22,10 @@ export interface Responder {
   readonly table: HoldfastProcess;
   /** Starts the process with the table again. @param args flags that replace those of the pod */
   restartTable(options?: { kubeconfig?: string; args?: readonly string[] }): Promise<void>;
-  /** Starts holdfast-packets again. */
-  restartPackets(): Promise<void>;
   /** Ends both programs at once. */
   kill(): Promise<void>;
+  /** Starts both programs again after {@link kill}. */
+  start(): Promise<void>;
 }
 
 /** Runs the programs of responders' pods, in the network namespaces that the simulated nodes attach for them. */
@@ -112,8 +112,12 @@ export class Responders {
       const options = { kubeconfig: kubeconfig ?? (await this.kubeconfig()), args: [...kept, ...args], instance: name };
       await table.start(options);
     };
-    let packets = await startPackets(wire, location, socket);
-    await startTable();
+    let packets: RunningCommand | undefined;
+    const start = async () => {
+      packets = await startPackets(wire, location, socket);
+      await startTable();
+    };
+    await start();
     return {
       location,
       table,
@@ -121,13 +125,10 @@ export class Responders {
         await table.stop();
         await startTable(options);
       },
-      restartPackets: async () => {
-        await packets.stop();
-        packets = await startPackets(wire, location, socket);
-      },
       kill: async () => {
-        await Promise.all([packets.stop(), table.kill()]);
+        await Promise.all([packets?.stop(), table.kill()]);
       },
+      start,
     };
   }
 }

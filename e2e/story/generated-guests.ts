@@ -4,7 +4,6 @@ import type { VirtualMachineInstance } from '../../api/kubevirt.js';
 import { VIRTUAL_MACHINE_INSTANCES } from '../../kube/resources.js';
 import type { RunningCommand, WireLocation } from '../bed/network/wire.js';
 import { capture } from '../bed/processes.js';
-import { untilValue } from '../bed/wait.js';
 import type { ServedNetwork } from './served-network.js';
 import type { Story } from './story.js';
 import { vmiManifest } from './vm.js';
@@ -12,7 +11,8 @@ import { vmiManifest } from './vm.js';
 const BUILD = join(import.meta.dirname, '..', '..', 'guest', 'packets', 'build.js');
 /** The receiver of a migration between clusters: KubeVirt creates no launcher until it is told a node. */
 const WITHOUT_LAUNCHER = { 'kubevirt.io/create-migration-target': 'true' };
-const INTERFACES_PER_VMI = 50;
+/** Holdfast creates claims for at most 32 interfaces of a VM. */
+const INTERFACES_PER_VMI = 25;
 
 /** What the program prints: `guest/packets/guests.go`. */
 export interface GuestResults {
@@ -29,24 +29,23 @@ export async function createGeneratedGuests(
   network: ServedNetwork,
   { count, nad }: { count: number; nad: string },
 ): Promise<void> {
-  const indexes = Array.from({ length: count }, (_, index) => index);
-  for (let from = 0; from < count; from += INTERFACES_PER_VMI) {
-    const some = indexes.slice(from, from + INTERFACES_PER_VMI);
-    const options = {
-      ...story.ref(`generated-${from}`),
-      networks: Object.fromEntries(some.map((index) => [`n${index}`, nad])),
-      macs: Object.fromEntries(some.map((index) => [`n${index}`, macOf(index)])),
-    };
-    const vmi: VirtualMachineInstance = vmiManifest(options);
-    const metadata = { ...vmi.metadata, annotations: WITHOUT_LAUNCHER };
-    await story.client.create(VIRTUAL_MACHINE_INSTANCES, { ...vmi, metadata });
-  }
-  const responders = await network.untilServed();
-  await untilValue(
-    `${count} guests in the tables`,
-    () => Promise.all(responders.map(async ({ table }) => entriesOf(await table.metrics()))),
-    (entries) => entries.every((known) => known >= count),
+  const starts = Array.from(
+    { length: Math.ceil(count / INTERFACES_PER_VMI) },
+    (_, index) => index * INTERFACES_PER_VMI,
   );
+  await Promise.all(
+    starts.map((from) => {
+      const some = Array.from({ length: Math.min(INTERFACES_PER_VMI, count - from) }, (_, index) => from + index);
+      const vmi: VirtualMachineInstance = vmiManifest({
+        ...story.ref(`generated-${from}`),
+        networks: Object.fromEntries(some.map((index) => [`n${index}`, nad])),
+        macs: Object.fromEntries(some.map((index) => [`n${index}`, generatedMac(index)])),
+      });
+      const metadata = { ...vmi.metadata, annotations: WITHOUT_LAUNCHER };
+      return story.client.create(VIRTUAL_MACHINE_INSTANCES, { ...vmi, metadata });
+    }),
+  );
+  await network.untilGuests(count);
 }
 
 /** Starts the program that sends in place of the guests, on a host of the network. */
@@ -67,12 +66,8 @@ export async function resultsOf({ ended, output }: RunningCommand): Promise<Gues
   return JSON.parse(output.stdout) as GuestResults;
 }
 
-function entriesOf(metrics: string): number {
-  return Number(/^holdfast_responder_table_entries\{.*\} (\d+)$/m.exec(metrics)?.[1] ?? 0);
-}
-
-/** As the program counts them. */
-function macOf(index: number): string {
+/** The MAC address of a generated guest. */
+export function generatedMac(index: number): string {
   const hex = (byte: number) => byte.toString(16).padStart(2, '0');
   return `02:fe:00:00:${hex(index >> 8)}:${hex(index & 0xff)}`;
 }

@@ -38,18 +38,35 @@ export class ServedNetwork {
 
   /** The responders may not run yet. */
   static async create(services: DhcpServices, spec: Omit<AddressPoolSpec, 'network'>): Promise<ServedNetwork> {
+    const network = await ServedNetwork.createWithoutResponders(services, spec);
+    await network.serve();
+    return network;
+  }
+
+  /** Its guests have addresses, and nobody answers them before {@link serve}. */
+  static async createWithoutResponders(
+    services: DhcpServices,
+    spec: Omit<AddressPoolSpec, 'network'>,
+  ): Promise<ServedNetwork> {
     const network = new ServedNetwork(services);
-    const { name, bridge } = network;
-    const guest = { attachment: name, dhcp: {}, ...spec.guest };
-    const { client } = services.bed;
-    await client.create(ADDRESS_POOLS, { metadata: { name }, spec: { ...spec, network: name, guest } });
+    const { name } = network;
+    await services.bed.client.create(ADDRESS_POOLS, {
+      metadata: { name },
+      spec: { guest: {}, ...spec, network: name },
+    });
+    return network;
+  }
+
+  /** Starts the responders. They may not run yet. */
+  async serve(): Promise<void> {
+    const { name, bridge } = this;
     const silent = { type: 'tuning', sysctl: { 'net.ipv6.conf.IFNAME.disable_ipv6': '1' } };
     const config = { cniVersion: '1.0.0', name, plugins: [{ type: 'bridge', bridge }, silent] };
-    await client.create(NETWORK_ATTACHMENT_DEFINITIONS, {
+    await this.services.bed.client.create(NETWORK_ATTACHMENT_DEFINITIONS, {
       metadata: { namespace: RESPONDERS_NAMESPACE, name },
       spec: { config: JSON.stringify(config) },
     });
-    return network;
+    await this.edit({ guest: { attachment: name, dhcp: {} } });
   }
 
   /** Creates a NAD for VMs. */
@@ -81,6 +98,16 @@ export class ServedNetwork {
     return Promise.all(pods.map((pod) => responders.of(pod)));
   }
 
+  /** Waits until the tables of both responders have so many guests. */
+  async untilGuests(count: number): Promise<void> {
+    const responders = await this.untilServed();
+    await untilValue(
+      `${count} guests in the tables`,
+      () => Promise.all(responders.map(async ({ table }) => entriesOf(await table.metrics()))),
+      (entries) => entries.every((known) => known === count),
+    );
+  }
+
   /** Changes the pool by a merge patch of its spec. */
   async edit(spec: object): Promise<void> {
     await this.services.bed.client.patch(ADDRESS_POOLS, { name: this.name }, { type: 'merge', body: { spec } });
@@ -89,7 +116,7 @@ export class ServedNetwork {
   /** Ends the responders, and deletes the pool. Its guests must be gone. */
   async remove(): Promise<void> {
     const { bed, responders } = this.services;
-    await this.edit({ guest: { dhcp: null, attachment: null, probe: null } });
+    await this.edit({ guest: { dhcp: null, attachment: null } });
     await until('the responders to be gone', () => responders.pods(this.name).length === 0);
     await bed.client.delete(NETWORK_ATTACHMENT_DEFINITIONS, { namespace: RESPONDERS_NAMESPACE, name: this.name });
     await until(`pool ${this.name} to be gone`, async () => {
@@ -121,16 +148,17 @@ export function useServedNetwork(spec: Omit<AddressPoolSpec, 'network'>): () => 
   });
 
   after('stop guest and responders', async () => {
-    try {
-      await network?.remove();
-    } finally {
-      await services?.guest.stop();
-      await services?.responders.stop();
-    }
+    await network?.remove();
+    await services?.guest.stop();
+    await services?.responders.stop();
   });
 
   return () => {
     if (network === undefined) throw new Error('a network with responders exists only while tests run');
     return network;
   };
+}
+
+function entriesOf(metrics: string): number {
+  return Number(/^holdfast_responder_table_entries\{.*\} (\d+)$/m.exec(metrics)?.[1]);
 }

@@ -44,6 +44,16 @@ export class RunningClient {
     );
     return leases.leases.at(-1)!;
   }
+
+  /** Waits until udhcpc has asked three times. @returns true if it got no lease */
+  async isIgnored(): Promise<boolean> {
+    await untilValue(
+      'three discovers',
+      () => this.command.output.stderr,
+      (log) => log.split('broadcasting discover').length > 3,
+    );
+    return this.leases().length === 0;
+  }
 }
 
 /** Real DHCP clients of Debian or Ubuntu. Nothing is installed. */
