@@ -13,6 +13,7 @@ const TROUBLE: readonly { readonly type: string; readonly status: 'True' | 'Fals
   { type: PoolCondition.NotPermitted, status: 'True', severity: 'warning' },
   { type: PoolCondition.OverlapsOnWire, status: 'True', severity: 'warning' },
   { type: PoolCondition.DeletionBlocked, status: 'True', severity: 'warning' },
+  { type: PoolCondition.ProbingStopped, status: 'True', severity: 'warning' },
 ];
 
 /** Tenants create NADs, from which pools are derived. Their number must not hide what else is wrong. */

@@ -196,6 +196,11 @@ const CASES: readonly Case[] = [
     found: ['warning pools AddressPool blue.lab: OverlapsOnWire is True'],
   },
   {
+    name: 'pools that are not probed because a host answers for many addresses',
+    broken: { pools: [poolWith('ProbingStopped', 'True', 'ProxyARP')] },
+    found: ['warning pools AddressPool blue.lab: ProbingStopped is True (ProxyARP): what happened'],
+  },
+  {
     name: 'nothing in the conditions of a pool that serves',
     broken: { pools: [poolWith('NetworksAgree', 'True', 'NetworksAgree')] },
     found: [],
