@@ -34,17 +34,12 @@ export function reviewPool(review: PoolReview, view: ValidationView): Validation
   return refusals.length > 0 ? refuse(...refusals) : { refusals, warnings: warnOfPool(change, view) };
 }
 
+/** Responders keep no pool: `guest` ends those of a pool that is being deleted, and the finalizer keeps the pool until they are gone. */
 function reviewDeletion({ metadata: { name } }: AddressPool, view: ValidationView): ValidationResult {
-  const leases = unreleased(view.leases.ofPool(name));
+  const leases = unreleased(view.leases.ofPool(name)).filter(({ owner }) => owner === undefined || !isResponder(owner));
   if (leases.length === 0) return ALLOWED;
-  const own = leases.filter(({ owner }) => owner !== undefined && isResponder(owner));
-  const others =
-    own.length < leases.length ? 'delete the other owners and the reservations' : 'wait until they are free';
-  const remedy =
-    own.length > 0
-      ? `First remove spec.guest.dhcp, which ends the responders that hold ${own.length} of them, and ${others}`
-      : 'First delete their owners and the reservations';
-  return refuse({ check: 'in-use', message: `it has ${countLeases(leases)}: ${describeLeases(leases)}. ${remedy}` });
+  const message = `it has ${countLeases(leases)}: ${describeLeases(leases)}. First delete their owners and the reservations`;
+  return refuse({ check: 'in-use', message });
 }
 
 /** Refuses a second pool for the same users, because only one of the two could serve. */
