@@ -257,6 +257,8 @@ export const EventReason = {
   ResponderWithoutAddress: 'ResponderWithoutAddress',
   /** The process that makes responders does not know their image. */
   ResponderImageUnknown: 'ResponderImageUnknown',
+  /** The API server does not accept the objects of a pool's responders. */
+  ResponderRefused: 'ResponderRefused',
   /** A pool gets no responders, because too many pools have them, or an older one of its network. */
   ResponderLimit: 'ResponderLimitReached',
   /** Another DHCP server answers on the network of a pool. */

@@ -36,10 +36,10 @@ export interface ObservedResponders {
 }
 
 export type ResponderAction =
-  | { readonly kind: 'create-set'; readonly set: StatefulSet }
-  | { readonly kind: 'update-set'; readonly set: StatefulSet; readonly uid: string | undefined }
-  | { readonly kind: 'create-budget'; readonly budget: PodDisruptionBudget }
-  | { readonly kind: 'create-claim'; readonly claim: IPAMClaim }
+  | { readonly kind: 'create-set'; readonly pool: Pool; readonly set: StatefulSet }
+  | { readonly kind: 'update-set'; readonly pool: Pool; readonly set: StatefulSet; readonly uid: string | undefined }
+  | { readonly kind: 'create-budget'; readonly pool: Pool; readonly budget: PodDisruptionBudget }
+  | { readonly kind: 'create-claim'; readonly pool: Pool; readonly claim: IPAMClaim }
   | { readonly kind: 'delete-set' | 'delete-budget' | 'delete-claim'; readonly object: KubeObject }
   | { readonly kind: 'report'; readonly pool: Pool; readonly reason: EventReason; readonly message: string };
 
@@ -79,17 +79,17 @@ function planPool(pool: Pool, observed: ObservedResponders): ResponderAction[] {
   const existing = sets.find((each) => each.metadata.name === name);
   const hasBudget = budgets.some(({ metadata }) => metadata.name === name);
   return [
-    ...missing.map((each): ResponderAction => ({ kind: 'create-claim', claim: serverClaim(each, pool) })),
-    ...planSet(set, existing),
-    ...(hasBudget ? [] : [{ kind: 'create-budget', budget: responderBudget(set) } as const]),
+    ...missing.map((each): ResponderAction => ({ kind: 'create-claim', pool, claim: serverClaim(each, pool) })),
+    ...planSet(pool, set, existing),
+    ...(hasBudget ? [] : [{ kind: 'create-budget', pool, budget: responderBudget(set) } as const]),
     ...claims.filter(({ metadata }) => names.includes(metadata.name)).flatMap((claim) => reportClaim(pool, claim)),
   ];
 }
 
-function planSet(set: StatefulSet, existing: KubeObject | undefined): ResponderAction[] {
-  if (existing === undefined) return [{ kind: 'create-set', set }];
+function planSet(pool: Pool, set: StatefulSet, existing: KubeObject | undefined): ResponderAction[] {
+  if (existing === undefined) return [{ kind: 'create-set', pool, set }];
   if (isBeingDeleted(existing) || contentOf(existing) === contentOf(set)) return [];
-  return [{ kind: 'update-set', set, uid: existing.metadata.uid }];
+  return [{ kind: 'update-set', pool, set, uid: existing.metadata.uid }];
 }
 
 /** Without an IPv4 address, a responder still answers DHCPv6 and router solicitations. */

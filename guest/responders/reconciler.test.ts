@@ -7,6 +7,7 @@ import { Client } from '../../kube/client.js';
 import type { WatchSpec } from '../../kube/informers.js';
 import { resourcePath } from '../../kube/resource.js';
 import type { GuestConfig } from '../../process/guest-config.js';
+import { apiError } from '../../test/api-errors.js';
 import { MemoryApi } from '../../test/memory-api.js';
 import { adminPool, cacheOf, nad } from '../../test/pool-objects.js';
 import type { GuestViews } from '../views.js';
@@ -109,6 +110,19 @@ describe('the reconciler of responders', () => {
     const error: unknown = await bench.sync().catch((reason: unknown) => reason);
     expect(String(error)).to.include('exceeded quota');
     expect(bench.requests()).to.include('POST poddisruptionbudgets');
+  });
+
+  it('says on the pool why the API server refuses its responders', async () => {
+    const bench = new Bench();
+    bench.api.before = ({ path }) => {
+      if (path.endsWith('/statefulsets'))
+        throw apiError(403, 'Forbidden', 'an image that is not in responderImages', 'x');
+    };
+    await bench.sync().catch(() => undefined);
+    expect(bench.events).to.have.length(1);
+    expect(bench.events[0]).to.match(
+      /^ResponderRefused: The API server refuses its responders: .*not in responderImages/,
+    );
   });
 
   it('continues if objects exist that the caches do not show yet', async () => {

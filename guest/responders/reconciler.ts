@@ -3,13 +3,14 @@ import type { KubeObject } from '../../api/meta.js';
 import { byAge, objectKey } from '../../api/meta.js';
 import {
   ADDRESS_POOL_KIND,
+  EventReason,
   IPAM_API_VERSION,
   RESPONDERS_NAMESPACE,
   RESPONDER_CONTENT_ANNOTATION,
 } from '../../api/names.js';
 import { BY_NAMESPACE } from '../../cluster/indexes.js';
 import type { Pool } from '../../ipam/core/pool.js';
-import { isAlreadyExists, isNotFound } from '../../kube/errors.js';
+import { classifyError, isAlreadyExists, isNotFound, messageOf } from '../../kube/errors.js';
 import type { Client } from '../../kube/client.js';
 import type { Sync, SyncResult } from '../../kube/controller-loop.js';
 import type { EventRecorder } from '../../kube/events.js';
@@ -99,6 +100,13 @@ export class ResponderReconciler implements Reconciler {
         await this.#apply(action);
       } catch (error) {
         failures.push(error);
+        // such as a policy that refuses the image
+        if ('pool' in action && classifyError(error) === 'invalid')
+          this.#report(
+            action.pool,
+            EventReason.ResponderRefused,
+            `The API server refuses its responders: ${messageOf(error)}`,
+          );
       }
     }
     if (failures.length > 0) throw failures[0];
@@ -167,12 +175,14 @@ export class ResponderReconciler implements Reconciler {
         return unlessGone(client.delete(POD_DISRUPTION_BUDGETS, refOf(action.object), uidOf(action.object)));
       case 'delete-claim':
         return unlessGone(client.delete(IPAM_CLAIMS, refOf(action.object), uidOf(action.object)));
-      case 'report': {
-        const { name, uid } = action.pool;
-        const subject = { apiVersion: IPAM_API_VERSION, kind: ADDRESS_POOL_KIND, metadata: { name, uid } };
-        this.#deps.events.event(subject, 'Warning', action.reason, action.message);
-      }
+      case 'report':
+        this.#report(action.pool, action.reason, action.message);
     }
+  }
+
+  #report({ name, uid }: Pool, reason: EventReason, message: string): void {
+    const subject = { apiVersion: IPAM_API_VERSION, kind: ADDRESS_POOL_KIND, metadata: { name, uid } };
+    this.#deps.events.event(subject, 'Warning', reason, message);
   }
 }
 
