@@ -11,6 +11,7 @@ import { benchCapacity } from './capacity.js';
 import { benchClaims } from './claims.js';
 import { benchCni } from './cni.js';
 import { benchGuest } from './guest.js';
+import { benchGuestTables } from './guest-tables.js';
 import { benchHostileReviews } from './hostile-reviews.js';
 import { benchMemory } from './memory.js';
 import { benchMigration } from './migration.js';
@@ -19,7 +20,7 @@ import { benchStartup } from './startup.js';
 import { benchUi } from './ui.js';
 import { benchWhereabouts } from './whereabouts.js';
 
-// npm run bench [-- --json=FILE] [allocator] [admissions] [hostile] [claims] [memory] [startup] [bed] [ui] [addresses] [cni] [guest] [migration] [whereabouts] [blocks] [capacity]
+// npm run bench [-- --json=FILE] [allocator] [admissions] [hostile] [claims] [memory] [startup] [bed] [ui] [addresses] [cni] [guest] [guest-tables] [migration] [whereabouts] [blocks] [capacity]
 /** Benches that need no test bed. */
 const ALONE: Record<string, () => Promise<Figure[]>> = {
   allocator: benchAllocator,
@@ -27,6 +28,7 @@ const ALONE: Record<string, () => Promise<Figure[]>> = {
   capacity: benchCapacity,
   cni: benchCni,
   guest: benchGuest,
+  'guest-tables': benchGuestTables,
   migration: benchMigration,
   whereabouts: benchWhereabouts,
 };

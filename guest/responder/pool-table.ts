@@ -23,5 +23,5 @@ export function* buildPoolTable(pool: Pool, caches: TableCaches): Generator<unde
     if (guests.length % GUESTS_PER_STEP === 0) yield;
   }
   yield;
-  return buildTable(pool, guests);
+  return yield* buildTable(pool, guests);
 }

@@ -4,6 +4,7 @@ import { compiledPool } from '../../test/lease-objects.js';
 import { ManualClock } from '../../test/manual-clock.js';
 import { claim } from '../../test/workload-objects.js';
 import { Reports } from './reports.js';
+import { resultOf } from '../testing/result-of.js';
 import { buildTable } from './table.js';
 
 const STRANGER = '02:00:00:00:00:99';
@@ -16,7 +17,7 @@ const GUEST = {
   nadOptions: undefined,
   hasDefaultRoute: false,
 };
-const TABLE = buildTable(POOL, [GUEST]);
+const TABLE = resultOf(buildTable(POOL, [GUEST]));
 
 describe('the reports of a responder', () => {
   let clock: ManualClock;

@@ -4,6 +4,7 @@ import { compiledPool } from '../../test/lease-objects.js';
 import { type PoolGiven, claimOf, day } from '../../test/pool-objects.js';
 import { vmReference } from '../../test/workload-objects.js';
 import { MAX_OPTION_SETS } from './protocol.js';
+import { resultOf } from '../testing/result-of.js';
 import { type RunningGuest, MAX_ENTRIES, buildTable } from './table.js';
 
 const MAC = '02:00:00:00:00:0a';
@@ -37,7 +38,7 @@ interface GuestOptions extends Partial<Pick<RunningGuest, 'hasDefaultRoute' | 'n
 }
 
 function table(guests: readonly RunningGuest[], pool: PoolGiven = DUAL) {
-  return buildTable(compiledPool(pool), guests);
+  return resultOf(buildTable(compiledPool(pool), guests));
 }
 
 describe('the table of a responder', () => {

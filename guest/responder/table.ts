@@ -42,24 +42,29 @@ export interface GuestTable {
   readonly leftOut: number;
 }
 
+/** Guests that are added in one step. */
+const GUESTS_PER_STEP = 500;
+
 /**
- * Builds the table of a pool. Pure: two responders that observe the same objects give the same answers.
+ * Builds the table of a pool. Pure: two responders that observe the same objects give the same answers. Yields between short steps.
  * @param guests at most one of each MAC address
  */
-export function buildTable(pool: Pool, guests: readonly RunningGuest[]): GuestTable {
+export function* buildTable(pool: Pool, guests: readonly RunningGuest[]): Generator<undefined, GuestTable> {
   const entries = new Map<string, TableEntry>();
   const options = new Map<string, GuestOptionSet>();
   const byAddress = new Map<string, RunningGuest>();
+  const optionsOf = optionsByNad(pool);
   const served = guests
     .filter(({ addresses }) => addresses.length > 0)
     .sort((a, b) => byAge(a.claim, b.claim) || (objectKey(a.claim) < objectKey(b.claim) ? -1 : 1));
-  for (const guest of served.slice(0, MAX_ENTRIES)) {
+  for (const [index, guest] of served.slice(0, MAX_ENTRIES).entries()) {
+    if (index % GUESTS_PER_STEP === 0) yield;
     const { mac, addresses } = guest;
     if (entries.has(mac)) throw new TypeError(`two guests have the MAC address ${mac}`);
     const families = familiesOf(pool, addresses, guest);
     if (families.ipv4 === undefined && families.ipv6 === undefined) continue;
-    const own = optionsOf(pool, guest.nadOptions);
-    const set = options.has(own.id) || options.size < MAX_NAD_OPTION_SETS ? own : optionsOf(pool, undefined);
+    const own = optionsOf(guest.nadOptions);
+    const set = options.has(own.id) || options.size < MAX_NAD_OPTION_SETS ? own : optionsOf(undefined);
     options.set(set.id, set);
     entries.set(mac, { mac, owner: ownerOf(guest.claim), ...families, options: set.id });
     for (const address of addresses) byAddress.set(formatAddress(address), guest);
@@ -92,7 +97,17 @@ function familiesOf(
   return found;
 }
 
-function optionsOf(pool: Pool, nadOptions: NadGuestOptions | undefined): GuestOptionSet {
+/** Guests of one NAD share its settings. */
+function optionsByNad(pool: Pool): (nadOptions: NadGuestOptions | undefined) => GuestOptionSet {
+  const known = new Map<NadGuestOptions | undefined, GuestOptionSet>();
+  return (nadOptions) => {
+    const set = known.get(nadOptions) ?? optionSetOf(pool, nadOptions);
+    known.set(nadOptions, set);
+    return set;
+  };
+}
+
+function optionSetOf(pool: Pool, nadOptions: NadGuestOptions | undefined): GuestOptionSet {
   const { mtu, nameservers, search, ntp, routes } = guestSettings(pool, nadOptions);
   const options = {
     ...(mtu !== undefined && { mtu }),

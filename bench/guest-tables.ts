@@ -1,0 +1,149 @@
+import type { AddressPool } from '../api/address-pool.js';
+import type { IPAMClaim } from '../api/ipam-claim.js';
+import type { VirtualMachineInstance } from '../api/kubevirt.js';
+import { CLAIM_GUEST_MAC } from '../api/names.js';
+import { CLAIM_INDEXES } from '../cluster/indexes.js';
+import type { ParsedNad } from '../cluster/transforms.js';
+import { type TableCaches, buildPoolTable } from '../guest/responder/pool-table.js';
+import type { GuestTable } from '../guest/responder/table.js';
+import { BY_NETWORK } from '../guest/watch-specs.js';
+import { parseAddress } from '../ipam/core/address.js';
+import { type LeaseRecord, createLease, readLease } from '../ipam/core/lease.js';
+import type { Pool } from '../ipam/core/pool.js';
+import { PoolDirectory } from '../ipam/directory/directory.js';
+import { Cache } from '../kube/cache.js';
+import { systemClock } from '../kube/clock.js';
+import { runInSlices } from '../kube/run-in-slices.js';
+import { adminPool, nad } from '../test/pool-objects.js';
+import { claim, vmReference, vmi } from '../test/workload-objects.js';
+import type { Figure } from './report.js';
+
+const VMS = 100;
+const NETWORKS = 256;
+/** Probes and watches of the process wait so long. */
+const LONGEST_BLOCK_MS = 50;
+const LAYER2 = { type: 'bridge', allowPersistentIPs: true };
+
+/** Measures how long responders hold up their event loop while they look at VMs with as many networks as possible. */
+export async function benchGuestTables(): Promise<Figure[]> {
+  const figures: Figure[] = [];
+  for (const [what, isShared] of [
+    ['on networks of their own', false],
+    ['on one network', true],
+  ] as const) {
+    const { pool, caches } = world(isShared);
+    // the first table is that of a process whose code is not compiled yet
+    for (const which of ['first', 'next']) {
+      const { table, seconds, longestMs } = await measure(pool, caches);
+      const name = `${VMS} VMs with ${NETWORKS} interfaces ${what}: ${which} table`;
+      figures.push(
+        { name: `${name}, entries`, value: table.entries.size, unit: '' },
+        { name: `${name}, time`, value: seconds, unit: 's' },
+        {
+          name: `${name}, longest block of the event loop`,
+          value: longestMs,
+          unit: 'ms',
+          target: { atMost: LONGEST_BLOCK_MS },
+        },
+      );
+    }
+  }
+  return figures;
+}
+
+async function measure(
+  pool: Pool,
+  caches: TableCaches,
+): Promise<{ table: GuestTable; seconds: number; longestMs: number }> {
+  const watch = watchEventLoop();
+  const startedAt = performance.now();
+  const table = await runInSlices(buildPoolTable(pool, caches), systemClock);
+  const seconds = (performance.now() - startedAt) / 1000;
+  const longestMs = await watch.longestMs();
+  if (table === undefined) throw new Error('the table was not built');
+  return { table, seconds, longestMs };
+}
+
+/** Turns of the event loop follow each other without a pause, so each gap is a block. */
+function watchEventLoop() {
+  let [longest, last] = [0, performance.now()];
+  const ended = new AbortController();
+  const turn = () => {
+    const now = performance.now();
+    longest = Math.max(longest, now - last);
+    last = now;
+    if (!ended.signal.aborted) setImmediate(turn);
+  };
+  setImmediate(turn);
+  const longestMs = () =>
+    new Promise<number>((resolve) => {
+      ended.abort();
+      setImmediate(() => resolve(longest));
+    });
+  return { longestMs };
+}
+
+/** @param isShared all interfaces are on one CNI network, by NADs of their own */
+function world(isShared: boolean): { pool: Pool; caches: TableCaches } {
+  const caches = {
+    claims: new Cache<IPAMClaim>({ ...CLAIM_INDEXES, [BY_NETWORK]: ({ spec }) => [spec.network] }),
+    vmis: new Cache<VirtualMachineInstance>(),
+    networks: new Cache<ParsedNad>(),
+    leases: new Cache<LeaseRecord>(),
+  };
+  const pools = new Cache<AddressPool>();
+  const networkOf = (index: number) => (isShared ? 'net0' : `net${index}`);
+  const names = Array.from({ length: NETWORKS }, (_, index) => `net${index}`);
+  for (const [index, name] of names.entries()) {
+    caches.networks.set(nad(`vms/${name}`, { ...LAYER2, name: networkOf(index) }));
+    const guest = { attachment: name, dhcp: {} };
+    if (index === 0 || !isShared) pools.set(adminPool(name, { network: name, cidr: '10.0.0.0/8', guest }));
+  }
+  for (let number = 0; number < VMS; number++) addVm(number, names, networkOf, caches);
+  const directory = new PoolDirectory({ pools, networks: caches.networks });
+  const state = directory.stateOf('net0');
+  if (state?.kind !== 'served') throw new Error('the pool does not serve');
+  return { pool: state.pool, caches: { ...caches, directory } };
+}
+
+interface BenchCaches {
+  readonly claims: Cache<IPAMClaim>;
+  readonly vmis: Cache<VirtualMachineInstance>;
+  readonly leases: Cache<LeaseRecord>;
+}
+
+function addVm(
+  number: number,
+  names: readonly string[],
+  networkOf: (index: number) => string,
+  { claims, vmis, leases }: BenchCaches,
+): void {
+  const vm = `vm${number}`;
+  const macOf = (index: number) =>
+    `02:00:00:00:${[number, index].map((each) => each.toString(16).padStart(2, '0')).join(':')}`;
+  const made = vmi(Object.fromEntries(names.map((name) => [name, `vms/${name}`])), { name: vm, vm: `${vm}-uid` });
+  for (const [index, each] of (made.spec?.domain?.devices?.interfaces ?? []).entries()) each.macAddress = macOf(index);
+  vmis.set({ ...made, status: { phase: 'Running', interfaces: [] } });
+  for (const [index, name] of names.entries()) {
+    const [address, network] = [`10.1.${number}.${index}`, networkOf(index)];
+    const options = { name: `${vm}.${name}`, vmNetwork: name, network, nad: `vms/${name}`, ips: [`${address}/8`] };
+    const own = claim({ ...options, owner: vmReference(`${vm}-uid`, vm), created: '2026-01-01T00:00:00Z' });
+    own.metadata.annotations = { ...own.metadata.annotations, [CLAIM_GUEST_MAC]: macOf(index) };
+    claims.set(own);
+    leases.set(leaseOf(own, address, network));
+  }
+}
+
+function leaseOf(
+  { metadata: { name, namespace = '', uid = '' } }: IPAMClaim,
+  address: string,
+  pool: string,
+): LeaseRecord {
+  const owner = { kind: 'IPAMClaim', namespace, name, uid } as const;
+  const write = createLease({ address: parseAddress(address), addressSpace: pool, pool, owner });
+  if (write.verb !== 'create') throw new TypeError(write.verb);
+  return readLease({
+    ...write.lease,
+    metadata: { ...write.lease.metadata, uid: `${address}-uid`, resourceVersion: '1' },
+  });
+}
