@@ -5,6 +5,7 @@ import { parseMac } from './mac-address.js';
 import {
   CLAIM_GUEST_MAC,
   CLAIM_MAC,
+  CLAIM_MAC_SINCE,
   CLAIM_NAD,
   CLAIM_OWNER_NAME,
   CLAIM_OWNER_UID,
@@ -132,4 +133,32 @@ export function claimMacOf(claim: IPAMClaim): string | undefined {
 /** Returns the MAC address of the running guest's interface: lower case, with colons. */
 export function claimGuestMacOf(claim: IPAMClaim): string | undefined {
   return parseMac(claim.metadata.annotations?.[CLAIM_GUEST_MAC] ?? '');
+}
+
+/** Returns the MAC address that the controller recorded last: that of the running guest, or of the spec. */
+export function recordedMacOf(claim: IPAMClaim): string | undefined {
+  return claimGuestMacOf(claim) ?? claimMacOf(claim);
+}
+
+/** Returns the MAC address whose time the claim records. Undefined if it has had its MAC address since it was created, or none. */
+export function timedMacOf(claim: IPAMClaim): string | undefined {
+  const text = claim.metadata.annotations?.[CLAIM_MAC_SINCE];
+  return text === undefined ? undefined : (parseMac(text.split(' ', 1)[0] ?? '') ?? '');
+}
+
+/** @param since milliseconds since the epoch */
+export function macSinceText(mac: string, since: number): string {
+  return `${mac} ${new Date(since).toISOString()}`;
+}
+
+/**
+ * Returns since when the claim has a MAC address, in milliseconds since the epoch; Infinity if that is not recorded. It is never earlier than the
+ * claim, whatever a restored annotation says.
+ */
+export function macHeldSince(claim: IPAMClaim, mac: string): number {
+  const created = Date.parse(claim.metadata.creationTimestamp ?? '') || 0;
+  const timed = timedMacOf(claim);
+  if (timed === undefined) return recordedMacOf(claim) === mac ? created : Infinity;
+  const since = Date.parse(claim.metadata.annotations?.[CLAIM_MAC_SINCE]?.split(' ', 2)[1] ?? '');
+  return timed !== mac || Number.isNaN(since) ? Infinity : Math.max(since, created);
 }

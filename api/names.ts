@@ -62,6 +62,8 @@ export const CLAIM_REQUEST_ORIGIN = `${HOLDFAST_GROUP}/request-origin`;
 export const TEMPLATE_ORIGIN = 'template';
 /** The MAC address of the guest's interface while its VM runs: lower case, with colons. Responders serve this address. */
 export const CLAIM_GUEST_MAC = `${HOLDFAST_GROUP}/guest-mac`;
+/** The MAC address of the guest, or that of the spec while none runs, and since when the claim has it. Absent: since the claim was created. */
+export const CLAIM_MAC_SINCE = `${HOLDFAST_GROUP}/mac-since`;
 /** On a VM's template and its VMI: the name of the Secret that gets cloud-init network data. Empty: none, even if the pool has a default. */
 export const NETWORK_DATA_ANNOTATION = `${HOLDFAST_GROUP}/network-data`;
 /** The type of these Secrets. */

@@ -6,17 +6,19 @@ import { DEFAULT_ROUTE_ANNOTATION } from '../api/names.js';
 import { ownerOfVmi } from '../api/vm-claims.js';
 import type { ParsedNad } from '../cluster/transforms.js';
 import type { Pool } from '../ipam/core/pool.js';
+import type { PoolDirectory } from '../ipam/directory/directory.js';
 import type { Lister } from '../kube/cache.js';
 import { type GuestListers, CachedGuestView } from './cached-view.js';
 import { chooseDefaultRoute } from './default-route.js';
 import { type GuestInterface, guestInterfacesOf, routeCandidates } from './interfaces.js';
-import { macOwners } from './mac-owners.js';
+import { earlierOwners } from './mac-owners.js';
 import { BY_NETWORK } from './watch-specs.js';
 
 export interface GuestCaches extends GuestListers {
   /** With the index {@link BY_NETWORK}. */
   readonly claims: Lister<IPAMClaim>;
   readonly vmis: Pick<Lister<VirtualMachineInstance>, 'get'>;
+  readonly directory: Pick<PoolDirectory, 'resolve' | 'poolsBySegment'>;
 }
 
 /** A running guest on a layer-2 NAD, whose responders answer it. */
@@ -47,69 +49,87 @@ export interface FoundGuests {
   readonly withoutDhcp: readonly Pick<ServedGuest, 'claim' | 'pool'>[];
 }
 
+/** Guests that are looked at in one step after their interfaces are known. */
+const GUESTS_PER_STEP = 1_000;
+
 /**
- * Finds the guests that the responders of a CNI network answer. Two pools of one network share the wire, so a MAC address has one guest in
- * both of them. Pure: all responders, and the process `guest`, find the same. Yields between short steps.
+ * Finds the guests that the responders of a CNI network answer. Pools of one network, and networks on one layer-2 segment, share the wire, so a
+ * MAC address has one guest on all of them. Pure: all responders, and the process `guest`, find the same. Yields between short steps.
  */
 export function* findGuests(network: string, caches: GuestCaches): Generator<undefined, FoundGuests> {
+  const networks = networksOnWire([network], caches.directory);
+  const workloads = workloadsOf(networks, caches);
+  yield;
   const found: FoundGuest[] = [];
-  for (const key of workloadsOf(network, caches)) {
+  for (const key of workloads) {
     const vmi = caches.vmis.get(key);
-    if (vmi === undefined || hasEnded(vmi) || !hasStarted(vmi)) continue;
-    found.push(...guestsOf(vmi, network, caches));
+    if (vmi === undefined || !isRunning(vmi)) continue;
+    found.push(...guestsOf(vmi, networks, caches));
     yield;
   }
   const isAnswered = ({ pool }: FoundGuest) => pool.guest?.dhcp !== undefined;
-  return { ...shareMacs(found.filter(isAnswered)), withoutDhcp: found.filter((guest) => !isAnswered(guest)) };
+  const earlier = earlierOwners(found.filter(hasMac).filter(isAnswered));
+  const [served, refused, withoutDhcp]: [ServedGuest[], RefusedGuest[], FoundGuest[]] = [[], [], []];
+  for (const [index, guest] of found.entries()) {
+    if (index % GUESTS_PER_STEP === 0) yield;
+    const { claim, pool } = guest;
+    if (claim.spec.network !== network) continue;
+    const owner = hasMac(guest) ? earlier.get(guest) : undefined;
+    if (!isAnswered(guest)) withoutDhcp.push(guest);
+    else if (!hasMac(guest)) refused.push({ claim, pool, reason: 'MACAddressUnknown', message: unknownMac(claim) });
+    else if (owner !== undefined)
+      refused.push({ claim, pool, reason: 'MACAddressConflict', message: sharedMac(guest, owner.claim) });
+    // else the controller has not written the claim yet, or the claim was restored with the MAC address of an earlier guest
+    else if (claimGuestMacOf(claim) === guest.mac) served.push(guest);
+  }
+  return { served, refused, withoutDhcp };
 }
 
-/** A MAC address has one guest on a network. */
-function shareMacs(found: readonly FoundGuest[]): Omit<FoundGuests, 'withoutDhcp'> {
-  const refused = found.flatMap(({ claim, pool, mac }): RefusedGuest[] =>
-    mac === undefined ? [{ claim, pool, reason: 'MACAddressUnknown', message: unknownMac(claim) }] : [],
-  );
-  const known = found.flatMap(({ mac, ...guest }) => (mac === undefined ? [] : [{ ...guest, mac }]));
-  const owners = [...macOwners(known).values()];
-  // a claim that the controller has not written yet, or that was restored with the MAC address of an earlier guest
-  const isRecorded = ({ claim, mac }: ServedGuest) => claimGuestMacOf(claim) === mac;
-  return {
-    served: owners.map(({ served }) => served).filter(isRecorded),
-    refused: [
-      ...refused,
-      ...owners.flatMap((owner) =>
-        owner.refused.map(({ claim, pool, mac }): RefusedGuest => {
-          const message = sharedMac(mac, owner.served.claim, claim);
-          return { claim, pool, reason: 'MACAddressConflict', message };
-        }),
-      ),
-    ],
-  };
+/** Returns the networks, and those whose responders answer on a layer-2 segment of one of them. */
+export function networksOnWire(
+  networks: readonly string[],
+  { poolsBySegment }: Pick<PoolDirectory, 'poolsBySegment'>,
+): Set<string> {
+  const given = new Set(networks);
+  const found = new Set(networks);
+  for (const pools of poolsBySegment.values()) {
+    const beside = [...pools].filter(({ hasResponders }) => hasResponders).map(({ network }) => network);
+    if (beside.some((network) => given.has(network))) for (const each of beside) found.add(each);
+  }
+  return found;
 }
 
-/** The keys of the workloads that have claims on the network. */
-function workloadsOf(network: string, { claims }: GuestCaches): Set<string> {
-  const keys = claims.byIndex(BY_NETWORK, network).map((claim) => {
+/** The keys of the workloads that have claims on the networks. */
+function workloadsOf(networks: ReadonlySet<string>, { claims }: GuestCaches): Set<string> {
+  const keys = new Set<string>();
+  for (const claim of [...networks].flatMap((network) => claims.byIndex(BY_NETWORK, network))) {
     const owner = claimOwnerOf(claim);
-    return owner === undefined ? [] : [joinKey(claim.metadata.namespace, owner.name)];
-  });
-  return new Set(keys.flat());
+    if (owner !== undefined) keys.add(joinKey(claim.metadata.namespace, owner.name));
+  }
+  return keys;
 }
 
 /** Without a domain, no guest sends anything, and a VMI that cannot be scheduled must not take the answers of one that runs. */
-function hasStarted({ status }: VirtualMachineInstance): boolean {
-  return status?.phase === undefined || !PHASES_WITHOUT_DOMAIN.includes(status.phase);
+function isRunning(vmi: VirtualMachineInstance): boolean {
+  return !hasEnded(vmi) && !PHASES_WITHOUT_DOMAIN.includes(vmi.status?.phase ?? '');
 }
 
-type FoundGuest = Omit<ServedGuest, 'mac'> & { readonly mac: string | undefined };
+interface FoundGuest extends Omit<ServedGuest, 'mac'> {
+  readonly mac: string | undefined;
+}
 
-function guestsOf(vmi: VirtualMachineInstance, network: string, caches: GuestCaches): FoundGuest[] {
+function hasMac(guest: FoundGuest): guest is ServedGuest {
+  return guest.mac !== undefined;
+}
+
+function guestsOf(vmi: VirtualMachineInstance, networks: ReadonlySet<string>, caches: GuestCaches): FoundGuest[] {
   const { namespace = '', annotations } = vmi.metadata;
   const view = new CachedGuestView(namespace, caches, false);
   const interfaces = guestInterfacesOf({ namespace, owner: ownerOfVmi(vmi), spec: vmi.spec }, view);
   const route = chooseDefaultRoute(routeCandidates(interfaces), annotations?.[DEFAULT_ROUTE_ANNOTATION]);
   return interfaces.flatMap((each) => {
     const { source, vmNetwork } = each;
-    if (source.kind !== 'claim' || source.claim.spec.network !== network || source.nad === undefined) return [];
+    if (source.kind !== 'claim' || !networks.has(source.claim.spec.network) || source.nad === undefined) return [];
     const { claim, pool, nad } = source;
     if (nad.delivery.kind !== 'guest' || pool.guest === undefined) return [];
     const hasDefaultRoute = route.kind === 'interface' && route.vmNetwork === vmNetwork;
@@ -137,8 +157,8 @@ function unknownMac(claim: IPAMClaim): string {
 }
 
 /** Names the other claim only to its own namespace. */
-function sharedMac(mac: string, older: IPAMClaim, claim: IPAMClaim): string {
-  const isOwn = older.metadata.namespace === claim.metadata.namespace;
-  const other = isOwn ? `IPAMClaim ${objectKey(older)}` : 'an older claim of another namespace';
-  return `${mac} is also the MAC address of ${other}, so responders do not answer this guest: give it another macAddress`;
+function sharedMac({ mac, claim }: ServedGuest, owner: IPAMClaim): string {
+  const isOwn = owner.metadata.namespace === claim.metadata.namespace;
+  const other = isOwn ? `IPAMClaim ${objectKey(owner)}` : 'a claim of another namespace';
+  return `${mac} is also the MAC address of ${other}, which had it first, so responders do not answer this guest: give it another macAddress`;
 }

@@ -2,6 +2,7 @@ import {
   CLAIM_FINALIZER,
   CLAIM_GUEST_MAC,
   CLAIM_MAC,
+  CLAIM_MAC_SINCE,
   CLAIM_NAD,
   CLAIM_OWNER_NAME,
   CLAIM_OWNER_UID,
@@ -21,6 +22,7 @@ import { type OwnerReference, controllerOf, isBeingDeleted } from '../../api/met
 import { isKubeVirtGroup } from '../../api/kubevirt.js';
 import { requestText } from './address-requests.js';
 import type { DesiredClaim } from './desired-claim.js';
+import { macSince } from './mac-since.js';
 
 /** Changes to a claim. Lists are complete; maps hold only the keys that change, null for a key that is removed. */
 export interface ClaimChanges {
@@ -69,8 +71,16 @@ export function successorOf(claim: IPAMClaim, owner: ClaimOwner, desired: Desire
   return newClaim({ namespace, name }, owner, desired, requested);
 }
 
-/** Returns the changes that make an existing claim that of `owner` and `desired`; undefined if there are none. */
-export function changesTo(claim: IPAMClaim, owner: ClaimOwner, desired?: DesiredClaim): ClaimChanges | undefined {
+/**
+ * Returns the changes that make an existing claim that of `owner` and `desired`; undefined if there are none.
+ * @param isAdopted the claim's records are not those of this owner
+ */
+export function changesTo(
+  claim: IPAMClaim,
+  owner: ClaimOwner,
+  desired?: DesiredClaim,
+  isAdopted = false,
+): ClaimChanges | undefined {
   const changes = { ...ownerChanges(claim, owner), ...(isBeingDeleted(claim) ? {} : metadataChanges(claim, owner)) };
   const annotations = difference<string | null>(claim.metadata.annotations, {
     ...ownerAnnotations(owner),
@@ -79,6 +89,7 @@ export function changesTo(claim: IPAMClaim, owner: ClaimOwner, desired?: Desired
       !isBeingDeleted(claim) && {
         [CLAIM_MAC]: null,
         [CLAIM_GUEST_MAC]: null,
+        [CLAIM_MAC_SINCE]: macSince(claim, desired, isAdopted) ?? null,
         ...withdrawnRequest(claim, desired),
         ...interfaceAnnotations(desired),
       }),

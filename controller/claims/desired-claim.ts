@@ -1,8 +1,9 @@
 import type { EventReason } from '../../api/names.js';
 import type { AddressRequest } from '../../api/requested-addresses.js';
+import type { GuestMacs } from './guest-mac.js';
 
 /** The claim that an interface should have. */
-export interface DesiredClaim {
+export interface DesiredClaim extends GuestMacs {
   /** The network's name in the VM's spec. */
   vmNetwork: string;
   /** The CNI network's name. */
@@ -14,8 +15,8 @@ export interface DesiredClaim {
   request?: Exclude<AddressRequest, { kind: 'none' }> | { kind: 'late' };
   /** As in the spec; lower case, with colons. */
   mac?: string;
-  /** The MAC address that the running guest has; lower case, with colons. Absent if Holdfast does not configure the guest. */
-  guestMac?: string;
+  /** When the interface was observed, in milliseconds since the epoch, by a clock that is not set back. */
+  observedAt: number;
 }
 
 /** An invalid NAD, request or MAC address. It affects only its own interface. */

@@ -6,7 +6,7 @@ import { isForVmNetwork } from '../../api/vm-claims.js';
 import { PRIMARY_POD_INTERFACE } from '../../cluster/primary-network.js';
 import { addressRequestOf, unservedRequests } from './address-requests.js';
 import type { DesiredClaim, InterfaceProblem } from './desired-claim.js';
-import { findGuestMac } from './guest-mac.js';
+import { findGuestMacs } from './guest-mac.js';
 import { readSpecifiedMac } from './mac-addresses.js';
 import type { NetworkLookup, ObservedWorkload } from './observed-workload.js';
 import type { OwnerSpec } from './owner-spec.js';
@@ -88,16 +88,16 @@ function readSettings(
   { vmNetwork, nad }: Pick<DesiredClaim, 'vmNetwork' | 'nad'>,
   observed: ObservedWorkload,
   report: Report,
-): Pick<DesiredClaim, 'request' | 'mac' | 'guestMac'> {
+): Omit<DesiredClaim, 'vmNetwork' | 'network' | 'nad' | 'podInterface'> {
   const request = addressRequestOf(owner, vmNetwork, nad, observed);
   const mac = readSpecifiedMac(owner, vmNetwork, observed);
   if (request.kind === 'invalid') report(EventReason.RequestedAddressesInvalid, request.problem);
   if (mac.kind === 'invalid') report(EventReason.MacAddressInvalid, mac.problem);
-  const guestMac = findGuestMac(owner, { vmNetwork, nad }, observed);
   return {
     ...(request.kind !== 'none' && { request }),
     ...(mac.kind === 'mac' && { mac: mac.mac }),
-    ...(guestMac !== undefined && { guestMac }),
+    ...findGuestMacs(owner, { vmNetwork, nad }, observed),
+    observedAt: observed.now,
   };
 }
 

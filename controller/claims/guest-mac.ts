@@ -1,21 +1,28 @@
 import type { ClaimOwner } from '../../api/ipam-claim.js';
 import { parseMac } from '../../api/mac-address.js';
-import type { DesiredClaim } from './desired-claim.js';
 import type { ObservedWorkload } from './observed-workload.js';
 import type { ObservedVmi } from './owner-spec.js';
 
-/**
- * Returns the MAC address by which DHCP recognizes the guest on an interface: that of the VMI's spec, else that of libvirt's domain, which KubeVirt
- * generates at each start. Undefined while no guest runs, and if the address goes to the pod: then KubeVirt configures the guest.
- */
-export function findGuestMac(
+/** The MAC addresses of a guest's interface. */
+export interface GuestMacs {
+  /** That of the VMI's spec, else that of libvirt's domain, which KubeVirt generates at each start. Absent while no guest runs. */
+  readonly runningMac?: string;
+  /** The same, by which DHCP recognizes the guest. Absent if the address goes to the pod: then KubeVirt configures the guest. */
+  readonly guestMac?: string;
+}
+
+export function findGuestMacs(
   owner: ClaimOwner,
-  { vmNetwork, nad }: Pick<DesiredClaim, 'vmNetwork' | 'nad'>,
+  { vmNetwork, nad }: { vmNetwork: string; nad: string },
   { vmi, networks }: ObservedWorkload,
-): string | undefined {
+): GuestMacs {
+  const isAttached = vmi?.owner.uid === owner.uid && hasAttached(vmi, vmNetwork, nad);
+  const runningMac = isAttached ? macOf(vmi, vmNetwork) : undefined;
+  if (runningMac === undefined) return {};
   const lookup = networks.get(nad);
-  if (lookup?.found !== true || lookup.delivery.kind !== 'guest') return undefined;
-  return vmi?.owner.uid === owner.uid && hasAttached(vmi, vmNetwork, nad) ? macOf(vmi, vmNetwork) : undefined;
+  return lookup?.found === true && lookup.delivery.kind === 'guest'
+    ? { runningMac, guestMac: runningMac }
+    : { runningMac };
 }
 
 /** The VM's template may name another NAD already, which the guest gets when it starts again. */

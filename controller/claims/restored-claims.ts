@@ -105,7 +105,7 @@ export function adoptRestored(owned: OwnedClaim, newOwner: ClaimOwner, desired: 
  * its new owner is deleted without it.
  */
 export function adoptionOf(claim: IPAMClaim, newOwner: ClaimOwner, desired: DesiredClaim): ClaimChanges {
-  const { annotations, labels, ...set } = changesTo(claim, newOwner, desired) ?? {};
+  const { annotations, labels, ...set } = changesTo(claim, newOwner, desired, true) ?? {};
   const withoutRecords = {
     annotations: { ...annotations, ...removed(claim.metadata.annotations, CLAIM_RESTORED) },
     labels: { ...labels, ...removed(claim.metadata.labels, VELERO_RESTORE_NAME) },

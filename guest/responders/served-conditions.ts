@@ -11,7 +11,7 @@ import { IPAM_CLAIMS } from '../../kube/resources.js';
 import { runInSlices } from '../../kube/run-in-slices.js';
 import type { Pool } from '../../ipam/core/pool.js';
 import type { Reconciler } from '../reconciler.js';
-import { type RefusedGuest, type ServedGuest, findGuests } from '../running-guests.js';
+import { type RefusedGuest, type ServedGuest, findGuests, networksOnWire } from '../running-guests.js';
 import type { GuestViews } from '../views.js';
 import { BY_NETWORK } from '../watch-specs.js';
 import { responderSetName } from './objects.js';
@@ -124,9 +124,9 @@ export class ServedConditions implements Reconciler {
     for (const network of networks) this.#changed.add(network);
     if (!isFirst) return;
     this.#deps.clock.setTimer(BATCH_MS, () => {
-      const keys = [...this.#changed];
+      const keys = networksOnWire([...this.#changed], this.#deps.views.directory);
       this.#changed.clear();
-      add(keys);
+      add([...keys]);
     });
   }
 }
