@@ -140,6 +140,14 @@ describe('a reservation', () => {
       leases: [reservedLease({ mac: MAC })],
       expect: `10.0.0.5 has another reservation, for ${MAC}`,
     },
+    {
+      name: 'its address is quarantined',
+      given: {},
+      leases: [
+        reservedLease({ quarantine: { since: '2030-01-01T00:00:00Z', until: '2030-01-01T01:00:00Z', mac: MAC } }),
+      ],
+      expect: `10.0.0.5 is quarantined, because ${MAC} has it: remove that host`,
+    },
   ];
   for (const { name, given, leases = [], expect: words } of refused) {
     it(`is refused if ${name}`, async () => {
@@ -181,6 +189,11 @@ describe('a reservation', () => {
       'the address cools down after an ordinary lease',
       [reservedLease({ owner: POD, releasedAt: '2026-01-01T00:00:00Z' })],
       'leased to Pod a/p, and cools down: there is nothing to unreserve',
+    ],
+    [
+      'its address is quarantined',
+      [reservedLease({ quarantine: { since: '2030-01-01T00:00:00Z', until: '2030-01-01T01:00:00Z', mac: MAC } })],
+      `10.0.0.5 is not reserved but quarantined, because ${MAC} has it`,
     ],
     [
       'it belongs to another pool',

@@ -91,6 +91,11 @@ export async function unreserve(wanted: Reservation, client: Pick<Client, 'get' 
   const record = readLease(found);
   const { owner } = record;
   const text = formatAddress(address);
+  if (record.quarantine !== undefined) {
+    throw new CommandError(
+      `${text} is not reserved but quarantined, because ${record.quarantine.mac} has it: to free it, run kubectl delete alease ${name}`,
+    );
+  }
   if (owner !== undefined && !isReservation(record)) {
     const rest = stateOf(record) === 'held' ? '' : ', and cools down';
     throw new CommandError(
@@ -162,7 +167,12 @@ function describeLeaseOwner({ kind, namespace, name }: LeaseOwner): string {
 /** Accepts an existing reservation if it is the same. */
 function compareExisting(wanted: AddressLease, found: AddressLease): string {
   const { name } = wanted.metadata;
-  const { owner, pool, mac } = found.spec;
+  const { owner, pool, mac, quarantine } = found.spec;
+  if (quarantine !== undefined) {
+    throw new CommandError(
+      `${wanted.spec.address} is quarantined, because ${quarantine.mac} has it: remove that host, and delete AddressLease ${name} first`,
+    );
+  }
   if (owner !== undefined) {
     throw new CommandError(
       `${wanted.spec.address} is leased to ${describeLeaseOwner(owner)}${found.spec.releasedAt === undefined ? '' : ', and cools down'}: see AddressLease ${name}`,

@@ -1,5 +1,6 @@
 import type { AddressLease, LeaseOwner } from '../api/address-lease.js';
 import { parseAddress } from '../ipam/core/address.js';
+import { leaseLabels } from '../ipam/core/lease-labels.js';
 import { type LeaseRequest, createLease } from '../ipam/core/lease.js';
 import { type Pool, compilePool } from '../ipam/core/pool.js';
 import { type PoolGiven, adminPool } from './pool-objects.js';
@@ -24,12 +25,18 @@ export function requestFor(address: string, name = 'c1'): LeaseRequest {
 export function leaseOf(
   address: string,
   version: number,
-  { uid = 'u1', name = 'c1', namespace = 'a', ...more }: LeaseOptions = {},
+  { uid = 'u1', name = 'c1', namespace = 'a', takenBy, ...more }: LeaseOptions = {},
 ): AddressLease {
   const write = createLease(requestFor(address, name));
   if (write.verb !== 'create') throw new TypeError(write.verb);
   const { metadata, spec } = write.lease;
   const creationTimestamp = more.createdAt ?? '2026-01-01T00:00:00Z';
+  if (takenBy !== undefined) {
+    const { owner: _owner, ...rest } = spec;
+    const quarantine = { since: '2030-01-01T00:00:00Z', until: '2030-01-01T01:00:00Z', mac: takenBy };
+    const stored = { ...metadata, uid, resourceVersion: String(version), creationTimestamp };
+    return { metadata: { ...stored, labels: leaseLabels(rest) }, spec: { ...rest, quarantine } };
+  }
   return {
     metadata: { ...metadata, uid, resourceVersion: String(version), creationTimestamp },
     spec: {
@@ -50,4 +57,6 @@ export interface LeaseOptions {
   releasedAt?: number;
   mac?: string;
   reserved?: true;
+  /** The lease is quarantined, because this MAC address has the address. */
+  takenBy?: string;
 }

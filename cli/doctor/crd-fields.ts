@@ -12,7 +12,8 @@ export const CRD_FIELDS: Readonly<Record<string, readonly string[]>> = {
       'spec.mac',
     ],
     ...['spec.reserved', 'spec.releasedAt', 'spec.owner', 'spec.owner.kind', 'spec.owner.namespace', 'spec.owner.name'],
-    ...['spec.owner.uid', 'spec.owner.workloadUID'],
+    ...['spec.owner.uid', 'spec.owner.workloadUID', 'spec.quarantine', 'spec.quarantine.mac'],
+    ...['spec.quarantine.since', 'spec.quarantine.until'],
   ],
   'addresspools.ipam.holdfast.dev': [
     ...['spec.network', 'spec.addressSpace', 'spec.subnets', 'spec.subnets.cidr', 'spec.subnets.ranges'],
@@ -33,6 +34,7 @@ export const CRD_FIELDS: Readonly<Record<string, readonly string[]>> = {
       'ntp',
       'networkData',
       'networkData.default',
+      'probe',
       'routes',
       'routes.destination',
       'routes.gateway',
@@ -48,9 +50,18 @@ export const CRD_FIELDS: Readonly<Record<string, readonly string[]>> = {
       ])
       .map((field) => `spec.guest.${field}`),
     ...['status.observedGeneration', 'status.capacity', 'status.leased', 'status.heldByStopped', 'status.cooling'],
-    ...['status.free', 'status.reserved', 'status.draining', 'status.blocks', 'status.blocks.total'],
+    ...[
+      'status.free',
+      'status.reserved',
+      'status.quarantined',
+      'status.draining',
+      'status.blocks',
+      'status.blocks.total',
+    ],
     ...['ipv4', 'ipv6'].flatMap((family) =>
-      ['', '.capacity', '.leased', '.cooling', '.free', '.reserved'].map((field) => `status.${family}${field}`),
+      ['', '.capacity', '.leased', '.cooling', '.free', '.reserved', '.quarantined'].map(
+        (field) => `status.${family}${field}`,
+      ),
     ),
     ...['status.blocks.full', 'status.blocks.lent', 'status.blocks.current', 'status.conditions'],
   ],

@@ -36,6 +36,11 @@ export function refusalsOf(observed: ObservedLease): string[] {
   const { lease, owner } = observed;
   const name = lease.metadata.name;
   const state = stateOf(lease);
+  if (state === 'quarantined') {
+    return [
+      `AddressLease ${name} is quarantined and has no owner: to free the address, run kubectl delete alease ${name}`,
+    ];
+  }
   if (state === 'reserved' || lease.owner === undefined) {
     return [
       `AddressLease ${name} is a reservation: run kubectl holdfast unreserve ${lease.pool} ${formatAddress(lease.address)}`,

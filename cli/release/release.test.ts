@@ -32,6 +32,13 @@ describe('kubectl holdfast release', () => {
     expect(await refusal(clusterWith({ ...lease(), spec }))).to.include('run kubectl holdfast unreserve blue 10.0.0.5');
   });
 
+  it('refuses quarantined addresses, and names the command for them', async () => {
+    const cluster = clusterWith(lease('10.0.0.5', { takenBy: '02:00:00:00:00:99' }));
+    expect(await refusal(cluster)).to.include(
+      `is quarantined and has no owner: to free the address, run kubectl delete alease ${NAME}`,
+    );
+  });
+
   it('does not begin the cool-down of a released address again', async () => {
     const cluster = clusterWith(lease('10.0.0.5', { releasedAt: NOW - 1_000 }));
     const error: unknown = await run(cluster).catch((thrown: unknown) => thrown);

@@ -71,9 +71,9 @@ function traceAddress(address: string, claim: IPAMClaim, leases: readonly Addres
 }
 
 function leaseNode(lease: AddressLease, findings: Finding[]): TraceNode {
-  const { owner, node, releasedAt, pool } = lease.spec;
+  const { node, releasedAt, pool } = lease.spec;
   const states = [
-    owner === undefined ? 'reserved' : `${owner.kind} ${joinKey(owner.namespace, owner.name)}`,
+    describeHolder(lease),
     ...(releasedAt !== undefined ? [`released at ${releasedAt}`] : node ? [`on ${node}`] : []),
     `pool ${pool}`,
   ];
@@ -85,9 +85,15 @@ function releasedFinding({ spec }: AddressLease): Finding {
   return { health: 'wrong', message, remedy: 'ipam leases it to the claim again. If this lasts, see the log of ipam' };
 }
 
-function foreignFinding({ spec }: AddressLease, claim: IPAMClaim): Finding {
-  const { address, owner } = spec;
-  const holder = owner === undefined ? 'reserved' : `leased to ${owner.kind} ${joinKey(owner.namespace, owner.name)}`;
+/** Returns who has the address, for example `reserved`. */
+function describeHolder({ spec: { owner, quarantine } }: AddressLease): string {
+  if (quarantine !== undefined) return `quarantined until ${quarantine.until}, because ${quarantine.mac} has it`;
+  return owner === undefined ? 'reserved' : `${owner.kind} ${joinKey(owner.namespace, owner.name)}`;
+}
+
+function foreignFinding(lease: AddressLease, claim: IPAMClaim): Finding {
+  const { address, owner } = lease.spec;
+  const holder = `${owner === undefined ? '' : 'leased to '}${describeHolder(lease)}`;
   const message = `IPAMClaim ${claim.metadata.name} has ${address} in its status, but the address is ${holder}`;
   const remedy = 'restart the VM after ipam has corrected the claim, or free the address: kubectl holdfast release';
   return { health: 'wrong', reason: 'IPAddressConflict', message, remedy };

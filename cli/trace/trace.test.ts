@@ -110,6 +110,20 @@ describe('the trace of a VM', () => {
     expect(lines.join('\n')).to.include('10.0.0.5 in its status, but the address is leased to Pod x/p');
   });
 
+  it('finds that a host has the address of the claim', async () => {
+    const lease = labelledLease({ addressSpace: 'blue-net' });
+    delete lease.spec.owner;
+    const quarantine = { since: '2030-01-01T00:00:00Z', until: '2030-01-01T01:00:00Z', mac: '02:00:00:00:00:99' };
+    const { lines } = await trace(
+      clusterWith({
+        leases: [{ metadata: { ...lease.metadata, name: 'blue-net.10-0-0-5' }, spec: { ...lease.spec, quarantine } }],
+      }),
+    );
+    expect(lines.join('\n')).to.include(
+      '10.0.0.5 in its status, but the address is quarantined until 2030-01-01T01:00:00Z, because 02:00:00:00:00:99 has it',
+    );
+  });
+
   it('finds the claim of another VM that has the name', async () => {
     const foreign = claim({ owner: vmReference('other-uid', 'other'), label: 'other' });
     const { lines } = await trace(clusterWith({ claims: [foreign], leases: [] }));

@@ -44,6 +44,7 @@ export interface PoolCounts {
   readonly cooling: number;
   readonly free: number;
   readonly reserved: number;
+  readonly quarantined: number;
 }
 
 export interface PoolRow {
@@ -73,6 +74,8 @@ export interface LeaseRow {
   readonly owner?: { readonly kind: string; readonly namespace: string; readonly name: string; readonly vm?: string };
   readonly node?: string;
   readonly mac?: string;
+  /** The MAC address that has a quarantined address. */
+  readonly takenBy?: string;
   /** RFC 3339. */
   readonly releasedAt?: string;
 }

@@ -1,4 +1,4 @@
-import { type AddressPool, PoolCondition } from '../../api/address-pool.js';
+import { type AddressPool, type AddressPoolStatus, PoolCondition } from '../../api/address-pool.js';
 import { type IPAMClaim, claimMacOf, claimOwnerOf, claimVmNetworkOf } from '../../api/ipam-claim.js';
 import { truncate } from '../../api/json.js';
 import { type Condition, isBeingDeleted, joinKey } from '../../api/meta.js';
@@ -19,6 +19,7 @@ const BAD_IF_TRUE: readonly string[] = [
   PoolCondition.NotPermitted,
   PoolCondition.DeletionBlocked,
   PoolCondition.OverlapsOnWire,
+  PoolCondition.ProbingStopped,
   ADDRESS_DRAINING,
 ];
 const GOOD_IF_FALSE: readonly string[] = [...BAD_IF_TRUE, PoolCondition.Draining];
@@ -52,12 +53,13 @@ export function poolRow({ metadata, spec, status }: AddressPool, used: PoolRow['
   };
 }
 
-function countsOf({ capacity, leased, heldByStopped, cooling, free, reserved }: PoolCounts): PoolCounts {
-  return { capacity, leased, heldByStopped, cooling, free, reserved };
+function countsOf({ quarantined = 0, ...status }: AddressPoolStatus): PoolCounts {
+  const { capacity, leased, heldByStopped, cooling, free, reserved } = status;
+  return { capacity, leased, heldByStopped, cooling, free, reserved, quarantined };
 }
 
 export function leaseRow(lease: LeaseRecord, vm?: string): LeaseRow {
-  const { owner, node, mac, releasedAt } = lease;
+  const { owner, node, mac, releasedAt, quarantine } = lease;
   return {
     address: formatAddress(lease.address),
     pool: lease.pool,
@@ -67,6 +69,7 @@ export function leaseRow(lease: LeaseRecord, vm?: string): LeaseRow {
     }),
     ...(node !== undefined && { node }),
     ...(mac !== undefined && { mac }),
+    ...(quarantine !== undefined && { takenBy: quarantine.mac }),
     ...(releasedAt !== undefined && { releasedAt: new Date(releasedAt).toISOString() }),
   };
 }

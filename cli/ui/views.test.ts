@@ -10,7 +10,7 @@ import type { Ui } from './serve-ui.js';
 import { type BrowserSession, ViewReader, enter, send, startUi } from './testing/ui-client.js';
 import { WatchedCluster } from './testing/watched-cluster.js';
 
-const COUNTS = { capacity: 254, leased: 2, heldByStopped: 1, cooling: 1, free: 251, reserved: 0 };
+const COUNTS = { capacity: 254, leased: 2, heldByStopped: 1, cooling: 1, free: 251, reserved: 0, quarantined: 0 };
 const HOSTILE = '<img src=x onerror=alert(1)>\u202e\u001b[31m';
 
 describe('The views of the web page', () => {

@@ -174,7 +174,10 @@ describe('the address map of a pool', () => {
     const offsets = fc.array(fc.integer({ min: 0, max: 63 }), { maxLength: 3 });
     const addresses = fc.record({ exclude: offsets, reserved: offsets, draining: offsets });
     const leased = fc.uniqueArray(
-      fc.record({ offset: fc.integer({ min: 0, max: 63 }), kind: fc.constantFrom('held', 'released', 'other') }),
+      fc.record({
+        offset: fc.integer({ min: 0, max: 63 }),
+        kind: fc.constantFrom('held', 'released', 'quarantined', 'other'),
+      }),
       { selector: ({ offset }) => offset },
     );
     fc.assert(
@@ -189,6 +192,7 @@ describe('the address map of a pool', () => {
         const leases = given.map(({ offset, kind }) =>
           lease(text(offset), {
             ...(kind === 'released' && { releasedAt: NOW }),
+            ...(kind === 'quarantined' && { takenBy: MAC }),
             ...(kind === 'other' && { pool: 'red' }),
           }),
         );
@@ -214,7 +218,9 @@ describe('the address map of a pool', () => {
                 ? 'drained'
                 : 'excluded';
           const held = inDraining ? 'draining' : 'allocated';
-          const leasedStates: Partial<Record<string, string>> = { held, released: 'cooling', other: 'other-pool' };
+          const leasedStates: Partial<Record<string, string>> = {
+            ...{ held, released: 'cooling', quarantined: 'quarantined', other: 'other-pool' },
+          };
           const expected = leasedStates[there ?? ''] ?? unleased;
           expect(runs.find((run) => run.first <= value && value <= run.last)?.state).to.equal(expected);
           expect(ADDRESS_STATES).to.include(expected);

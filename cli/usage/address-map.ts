@@ -90,6 +90,7 @@ function leasedState(
     const isKept = isSticky(lease, times) && !isReservation(lease);
     return isKept && now >= coolingStart(lease) + times.cooldownMs ? 'sticky' : 'cooling';
   }
+  if (state === 'quarantined') return state;
   const { value } = lease.address;
   if (subnet.leasable.has(value) && !subnet.requestable.has(value)) return 'draining';
   return state === 'held' ? 'allocated' : 'reserved';

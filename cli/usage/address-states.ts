@@ -9,9 +9,10 @@
  * - `drained`: not in use, in a draining range: nobody gets it again
  * - `excluded`: the pool never allocates it: the network, broadcast and gateway address, and all that is excluded or in no range
  * - `other-pool`: leased through another pool of the same address space
+ * - `quarantined`: a host that Holdfast does not know has it, so nobody gets it for a while
  */
 export const ADDRESS_STATES = [
   ...(['free', 'allocated', 'cooling', 'sticky', 'reserved'] as const),
-  ...(['draining', 'drained', 'excluded', 'other-pool'] as const),
+  ...(['draining', 'drained', 'excluded', 'other-pool', 'quarantined'] as const),
 ] as const;
 export type AddressState = (typeof ADDRESS_STATES)[number];

@@ -18,12 +18,12 @@ const SMALLEST_SHOWN = 1n << 8n;
 /** In cells of one address. */
 const SYMBOLS: Readonly<Record<AddressState, string>> = {
   ...{ free: '.', allocated: '#', cooling: 'c', sticky: 's', reserved: 'r' },
-  ...{ draining: 'd', drained: '-', excluded: 'x', 'other-pool': 'o' },
+  ...{ draining: 'd', drained: '-', excluded: 'x', 'other-pool': 'o', quarantined: 'q' },
 };
 const MEANINGS: Readonly<Record<AddressState, string>> = {
   ...{ free: 'free', allocated: 'allocated', cooling: 'cools down', sticky: 'kept for a MAC address' },
   ...{ reserved: 'reserved', draining: 'in use, draining', drained: 'drained', excluded: 'never allocated' },
-  'other-pool': 'leased through another pool',
+  ...{ 'other-pool': 'leased through another pool', quarantined: 'quarantined' },
 };
 const UNICODE_SYMBOLS: Readonly<Record<string, string>> = { free: '·', allocated: '█' };
 /** Tenths that are in use, and eighths on a terminal. */
@@ -32,8 +32,8 @@ const SHARES = ['123456789', '▁▂▃▄▅▆▇'] as const;
 /** States whose addresses somebody has. */
 const TAKEN = ['allocated', 'draining', 'other-pool'] as const;
 /** Of cells whose addresses nobody has, the first state that occurs is shown. */
-const UNTAKEN = ['cooling', 'sticky', 'free', 'reserved', 'drained', 'excluded'] as const;
-const LEASED: ReadonlySet<AddressState> = new Set([...TAKEN, 'cooling', 'sticky']);
+const UNTAKEN = ['quarantined', 'cooling', 'sticky', 'free', 'reserved', 'drained', 'excluded'] as const;
+const LEASED: ReadonlySet<AddressState> = new Set([...TAKEN, 'cooling', 'sticky', 'quarantined']);
 
 /**
  * Draws a subnet: lines of cells, each with the same number of addresses, and a legend.

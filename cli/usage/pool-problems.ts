@@ -11,6 +11,7 @@ const BAD_STATUS: Readonly<Partial<Record<string, Condition['status']>>> = {
   [PoolCondition.NotPermitted]: 'True',
   [PoolCondition.DeletionBlocked]: 'True',
   [PoolCondition.OverlapsOnWire]: 'True',
+  [PoolCondition.ProbingStopped]: 'True',
 };
 
 /** Returns the conditions of a pool that say that somebody should do something. */

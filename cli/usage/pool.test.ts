@@ -29,21 +29,27 @@ describe('the view of a pool', () => {
     const lines = linesOf(
       view(
         { subnets: [{ cidr: '10.0.0.0/25', gateway: '10.0.0.126', reserved: ['10.0.0.10'] }] },
-        { leases: [...leases, lease('10.0.0.3', { releasedAt: 900 })] },
+        {
+          leases: [
+            ...leases,
+            lease('10.0.0.3', { releasedAt: 900 }),
+            lease('10.0.0.4', { takenBy: '02:00:00:00:00:99' }),
+          ],
+        },
       ),
     );
     expect(lines).to.deep.equal([
       'Pool blue of network blue, for namespaces: all',
-      'IPv4: ---------- 4% in use: 120 free, 3 allocated, 1 cooling down, 1 reserved, of 125'.replace(
+      'IPv4: ---------- 4% in use: 119 free, 3 allocated, 1 cooling down, 1 reserved, 1 quarantined, of 125'.replace(
         '----------',
         '#---------',
       ),
       '  largest free range: 10.0.0.66-10.0.0.125',
       '',
       '10.0.0.0/25; one character is one address',
-      `10.0.0.0        x##c......r${'.'.repeat(53)}`,
+      `10.0.0.0        x##cq.....r${'.'.repeat(53)}`,
       `10.0.0.64       .#${'.'.repeat(60)}xx`,
-      '  . free, # allocated, c cools down, r reserved, x never allocated',
+      '  . free, # allocated, c cools down, r reserved, x never allocated, q quarantined',
       '',
       'Most addresses:',
       '  a: 3',

@@ -101,8 +101,8 @@ export function showPool(view: PoolView): Output {
 }
 
 function countsText(use: ReturnType<typeof familyUseOf>): string {
-  const { free, allocated, cooling, sticky, reserved, draining, capacity } = use;
-  const others = Object.entries({ 'cooling down': cooling, sticky, reserved, draining }).filter(
+  const { free, allocated, cooling, sticky, reserved, quarantined, draining, capacity } = use;
+  const others = Object.entries({ 'cooling down': cooling, sticky, reserved, quarantined, draining }).filter(
     ([, count]) => count > 0,
   );
   return [

@@ -25,9 +25,15 @@ const POOLS = [
 ];
 const USAGE = {
   pools: POOLS,
-  leases: [lease('10.0.0.1'), lease('10.0.0.2'), lease('10.0.0.3', 900)],
+  leases: [
+    lease('10.0.0.1'),
+    lease('10.0.0.2'),
+    lease('10.0.0.3', 900),
+    readLease(leaseOf('10.0.0.4', 1, { takenBy: '02:00:00:00:00:99' })),
+  ],
   blocks: [blockRecord('10.0.0.0/29', 1)],
 };
+const NONE = { sticky: 0, reserved: 0, quarantined: 0, draining: 0 };
 const lines = (isWide = false, isUnicode = false) =>
   listPools(USAGE, 1_000, isUnicode)
     .lines(isWide)
@@ -38,7 +44,7 @@ describe('the list of pools', () => {
     expect(lines()).to.deep.equal([
       'NAME | NETWORK | NAMESPACES | FAMILY | FREE | ALLOCATED | COOLING | IN USE | BLOCKS | DRAINING | PROBLEMS',
       'bad | bad | all | 0 | InvalidSpec',
-      'blue | blue | a and 2 more | IPv4 | 3 | 2 | 1 | #####----- 50% | 1 | 0',
+      'blue | blue | a and 2 more | IPv4 | 2 | 2 | 1 | ######---- 66% | 1 | 0',
       'blue | blue | a and 2 more | IPv6 | 9.0e15 | 0 | 0 | ---------- 0% | 1 | 0',
       'red.a | red | a | IPv4 | 254 | 0 | 0 | ---------- 0% | 0 | 0 | Conflict',
     ]);
@@ -46,7 +52,7 @@ describe('the list of pools', () => {
 
   it('has the messages of problems if it is wide, and blocks for bars on a terminal', () => {
     expect(lines(true)[1]).to.match(/InvalidSpec \| spec.subnets is empty$/);
-    expect(lines(false, true)[2]).to.include('█████░░░░░ 50%');
+    expect(lines(false, true)[2]).to.include('██████░░░░ 66%');
   });
 
   it('has all counts for programs', () => {
@@ -54,11 +60,8 @@ describe('the list of pools', () => {
     expect(blue).to.deep.equal({
       ...{ name: 'blue', network: 'blue', namespaces: ['a', 'b', 'c'], blocks: 1, problems: [] },
       families: [
-        { ...{ family: 'IPv4', capacity: 6, free: 3, allocated: 2, cooling: 1, sticky: 0, reserved: 0, draining: 0 } },
-        {
-          ...{ family: 'IPv6', capacity: 2 ** 53 - 1, free: 2 ** 53 - 1 },
-          ...{ allocated: 0, cooling: 0, sticky: 0, reserved: 0, draining: 0 },
-        },
+        { ...{ family: 'IPv4', capacity: 6, free: 2, allocated: 2, cooling: 1, ...NONE, quarantined: 1 } },
+        { ...{ family: 'IPv6', capacity: 2 ** 53 - 1, free: 2 ** 53 - 1 }, ...{ allocated: 0, cooling: 0, ...NONE } },
       ],
     });
   });

@@ -21,6 +21,8 @@ export interface FamilyUse {
   readonly cooling: number;
   readonly sticky: number;
   readonly reserved: number;
+  /** Nobody gets them for a while, because other hosts have them. */
+  readonly quarantined: number;
   /** In use in draining ranges. */
   readonly draining: number;
 }
@@ -53,6 +55,7 @@ const COLUMNS = (isUnicode: boolean): readonly Column<FamilyRow>[] => [
   { header: 'COOLING', value: ({ use }) => formatCount(use && use.cooling + use.sticky) },
   { header: 'IN USE', value: ({ use }) => (use === undefined ? '' : usageBar(use, isUnicode)) },
   { header: 'BLOCKS', value: ({ blocks }) => String(blocks) },
+  { header: 'QUARANTINED', value: ({ use }) => formatCount(use?.quarantined), isWide: true },
   { header: 'DRAINING', value: ({ use }) => formatCount(use?.draining) },
   { header: 'PROBLEMS', value: ({ problems }) => problemsCell(problems.map(({ reason }) => reason).join(', ')) },
   {
@@ -96,8 +99,8 @@ export function formatNamespaces(namespaces: readonly string[] | undefined): str
 /** Returns the counts of one family. */
 export function familyUseOf(map: AddressMap, family: Family): FamilyUse {
   const counts = countPool(map, family);
-  const { free, allocated, cooling, sticky, reserved, draining } = counts;
-  const capacity = free + allocated + cooling + sticky + reserved + draining;
+  const { free, allocated, cooling, sticky, reserved, quarantined, draining } = counts;
+  const capacity = free + allocated + cooling + sticky + reserved + quarantined + draining;
   return {
     family: formatFamily(family),
     capacity: toSafeNumber(capacity),
@@ -106,6 +109,7 @@ export function familyUseOf(map: AddressMap, family: Family): FamilyUse {
     cooling: toSafeNumber(cooling),
     sticky: toSafeNumber(sticky),
     reserved: toSafeNumber(reserved),
+    quarantined: toSafeNumber(quarantined),
     draining: toSafeNumber(draining),
   };
 }

@@ -93,6 +93,7 @@ export function stateOfLease(
   if (metadata.deletionTimestamp !== undefined) return undefined;
   const state = stateOf(record);
   if (state === 'held' && owner?.uid === request.owner.uid) return 'done';
+  if (state === 'quarantined') return undefined;
   if (isReservation(record) && !(mac !== undefined && mac === request.mac && pool === request.pool)) return undefined;
   return state !== 'held' || isOwnerGone(record, pods) ? 'replace' : undefined;
 }
@@ -103,9 +104,11 @@ function isOwnerGone({ owner }: LeaseRecord, pods: Pick<ActivePods, 'has'>): boo
 }
 
 export function describeLeaseHolder(record: LeaseRecord): string {
-  const { metadata, owner } = record;
+  const { metadata, owner, quarantine } = record;
   const lease = `AddressLease ${metadata.name}`;
   if (metadata.deletionTimestamp !== undefined) return `${lease} is being deleted: wait until it is gone`;
+  if (quarantine !== undefined)
+    return `${lease} is quarantined, because ${quarantine.mac} has it: if that is the pod, run kubectl delete alease ${metadata.name}; else delete the pod`;
   if (owner === undefined || isReservation(record))
     return `${lease} reserves it: remove the reservation (kubectl holdfast unreserve ${record.pool} ${formatAddress(record.address)}), or delete the pod`;
   return `${lease} is held by ${owner.kind} ${owner.namespace}/${owner.name} (uid ${owner.uid}): delete one of the two`;

@@ -103,6 +103,11 @@ describe('the migration plan', () => {
         expect: [POOL, 'conflict lease: 10.0.0.5 in address space blue'],
       },
       {
+        name: 'if the address is quarantined',
+        given: { ...one, leases: [leaseOf('10.0.0.5', 1, { takenBy: '02:00:00:00:00:99' })] },
+        expect: [POOL, 'conflict lease: 10.0.0.5 in address space blue'],
+      },
+      {
         name: 'if an administrator has reserved the address',
         given: {
           ...one,

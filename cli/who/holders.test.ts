@@ -34,6 +34,7 @@ describe('The state of a lease', () => {
     ],
     ['expired without a MAC address', { releasedAt: RELEASED }, 6, 'released, about to be free'],
     ['expired', { releasedAt: RELEASED, mac: MAC }, 61, 'released, about to be free'],
+    ['quarantined', { takenBy: MAC }, 0, `quarantined until 2030-01-01T01:00:00.000Z, because ${MAC} has it`],
     ['of a reservation', { releasedAt: RELEASED, mac: MAC, reserved: true }, 6, 'released, about to be reserved again'],
   ];
   for (const [name, options, minutes, wanted] of cases) {

@@ -32,7 +32,7 @@ interface HolderRow {
   readonly address: string;
   readonly addressSpace: string;
   readonly pool: string;
-  /** `held`, `reserved`, `free`, `released` with the time until which it is kept, or why the address is never leased. */
+  /** `held`, `reserved`, `free`, `quarantined` or `released` with the time until which it is kept, or why the address is never leased. */
   readonly state: string;
   readonly owner: string;
   /** The owner of the claim. */
@@ -148,7 +148,9 @@ async function describeOwner(owner: LeaseOwner, client: ReadClient): Promise<typ
 
 /** Says of a released lease how long its address is kept, and for whom. @param times undefined if the pool is gone or invalid */
 export function describeState(lease: LeaseRecord, times: LeaseTimes | undefined, now: number): string {
-  const { releasedAt, mac } = lease;
+  const { releasedAt, mac, quarantine } = lease;
+  if (quarantine !== undefined)
+    return `quarantined until ${new Date(quarantine.until).toISOString()}, because ${quarantine.mac} has it`;
   if (releasedAt === undefined || times === undefined) return stateOf(lease);
   const cool = releasedAt + times.cooldownMs;
   if (now < cool) return `released, cooling down until ${new Date(cool).toISOString()}`;

@@ -68,6 +68,8 @@ export interface SpaceView {
   stickyLeases(family: Family, mac: string, times: LeaseTimes): readonly LeaseRecord[];
   /** Leaves out reservations and addresses that are not open in the pool. */
   cooling(family: Family, times: LeaseTimes): CoolingSummary;
+  /** Counts the quarantined leases of the pool. */
+  quarantined(family: Family): number;
 }
 
 /** An address kept for a claim that has it in its status but lost its lease. */
@@ -235,12 +237,13 @@ function shouldWaitFor(lease: LeaseRecord, until: number, { request, context }: 
 }
 
 function exhausted(family: Family, search: AddressSearch, cooling: CoolingSummary): AllocationRefusal {
-  const { pool, context } = search;
+  const { pool, context, view } = search;
   const { count, first, sticky } = cooling;
   const retryAt = Math.min(first?.cooledAt ?? Infinity, sticky?.cooledAt ?? Infinity);
   const size = addressesOf(pool, family, 'open').size;
   const heldByStopped = context.heldByStopped?.(family) ?? 0;
-  const full = poolFullMessage(pool, family, { size, cooling: count, heldByStopped });
+  const quarantined = view.quarantined(family);
+  const full = poolFullMessage(pool, family, { size, cooling: count, heldByStopped, quarantined });
   const message = `${full}. Add a range to the pool, or delete VMs that are no longer needed`;
   return { reason: AllocationReason.Exhausted, message, family, ...(retryAt < Infinity && { retryAt }) };
 }

@@ -11,7 +11,9 @@
  * |                    | held by a launcher    | held by the claim of its VM          |
  * | `updateLeaseUsage` | held                  | held, with another node or container |
  * | `releaseLease`     | held                  | released                             |
+ * | `quarantineLease`  | held, not used yet    | quarantined                          |
  * | `expireLease`      | released              | deleted; a reservation: reserved     |
+ * |                    | quarantined           | deleted                              |
  */
 
 /** Addresses for a request, or one refusal for all of it. */
@@ -42,11 +44,12 @@ export {
   releaseLease,
   updateLeaseUsage,
 } from './lease.js';
+export { quarantineLease } from './lease-quarantine.js';
 
 /**
  * The refusals. `reason` is one of:
  * - `Exhausted`: no address of a family is free. `retryAt` says when the next one has cooled down
- * - `Conflict`: the address belongs to another owner, cools down, is reserved, or is kept for another claim
+ * - `Conflict`: the address belongs to another owner, cools down, is reserved or quarantined, or is kept for another claim
  * - `OutOfRange`: the pool never leases the requested address
  *
  * The messages are for users. They name no objects of other namespaces.

@@ -2,7 +2,7 @@ import type { LeaseQuarantine, LeaseWrite } from '../../api/address-lease.js';
 import { PROBE_LIMITS } from '../../api/limits.js';
 import { PROBE_ANNOTATION } from '../../api/names.js';
 import { formatProbe } from '../../api/probe.js';
-import { formatAddress } from './address.js';
+import { type Family, formatAddress } from './address.js';
 import { CLEARED_LABELS, leaseLabels } from './lease-labels.js';
 import type { LeaseRecord } from './lease-record.js';
 import { CLEARED_OWNER, isReservation, patchLease, stateOf } from './lease.js';
@@ -51,6 +51,11 @@ export class QuarantineIndex {
   /** Returns the quarantined leases of the pool by the MAC address that has them. */
   ofPool(pool: string): ReadonlyMap<string, ReadonlySet<LeaseRecord>> {
     return this.#ofPool.get(pool) ?? NONE;
+  }
+
+  countOf(pool: string, family: Family): number {
+    const leases = [...this.ofPool(pool).values()].flatMap((ofMac) => [...ofMac]);
+    return leases.filter(({ address }) => address.family === family).length;
   }
 
   /** Leases in other states are ignored. */

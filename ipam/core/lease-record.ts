@@ -38,8 +38,12 @@ export interface LeaseRecord extends KubeObject {
  */
 export type LeaseState = 'held' | 'released' | 'reserved' | 'quarantined';
 
-/** The fields on which the state depends. */
-export type LeaseStateFields = Pick<LeaseRecord, 'owner' | 'releasedAt' | 'quarantine'>;
+/** The fields whose presence determines the state, of a record or of the spec of an AddressLease. */
+export interface LeaseStateFields {
+  readonly owner?: unknown;
+  readonly releasedAt?: unknown;
+  readonly quarantine?: unknown;
+}
 
 /** Who has the address, as a responder found, and for how long nobody gets it. */
 export interface QuarantineRecord {

@@ -40,8 +40,10 @@ export interface LeaseTimes {
   isStickyForClaims?: boolean;
 }
 
+export type Holder = LeaseOwner | 'reserved' | 'quarantined';
+
 /** `true`; or the time from which the lease can be allocated, in the clock's milliseconds; or its holder. */
-export type Availability = true | { until: number } | { holder: LeaseOwner | 'reserved' | 'quarantined' };
+export type Availability = true | { until: number } | { holder: Holder };
 
 const PROBE_REQUESTED = { [PROBE_ANNOTATION]: formatProbe('requested') };
 
@@ -59,7 +61,7 @@ export function isHeldOrReserved(lease: LeaseStateFields): boolean {
 }
 
 /** True if a pod holds the address. Both sides of the release handshake of a block use this rule. */
-export function isHeldByPod(lease: LeaseStateFields): boolean {
+export function isHeldByPod(lease: LeaseStateFields & Pick<LeaseRecord, 'owner'>): boolean {
   return lease.owner?.kind === 'Pod' && stateOf(lease) === 'held';
 }
 
@@ -83,8 +85,7 @@ export function availabilityOf(
   times: LeaseTimes,
   now: number,
 ): Availability {
-  if (stateOf(lease) === 'quarantined') return { holder: 'quarantined' };
-  if (isAnothers(lease, request)) return { holder: lease.owner ?? 'reserved' };
+  if (isAnothers(lease, request)) return { holder: holderOf(lease) };
   if (isReservation(lease) && !(lease.pool === request.pool && hasRequestedMac(lease, request)))
     return { holder: 'reserved' };
   if (stateOf(lease) !== 'released') return true;
@@ -94,9 +95,15 @@ export function availabilityOf(
 
 function isAnothers(lease: LeaseRecord, request: LeaseRequest): boolean {
   const isRequestedAddress = lease.addressSpace === request.addressSpace && sameAddress(lease.address, request.address);
-  const isHeld = stateOf(lease) === 'held' && !mayTakeOver(lease, request);
+  const state = stateOf(lease);
+  const isTaken = state === 'quarantined' || (state === 'held' && !mayTakeOver(lease, request));
   // a lease that is being deleted is lost with its last finalizer
-  return !isRequestedAddress || isHeld || lease.metadata.deletionTimestamp !== undefined;
+  return !isRequestedAddress || isTaken || lease.metadata.deletionTimestamp !== undefined;
+}
+
+/** Returns who keeps the address from others. */
+export function holderOf({ owner, quarantine }: Pick<LeaseRecord, 'owner' | 'quarantine'>): Holder {
+  return quarantine !== undefined ? 'quarantined' : (owner ?? 'reserved');
 }
 
 /**

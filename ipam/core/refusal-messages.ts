@@ -1,8 +1,7 @@
-import type { LeaseOwner } from '../../api/address-lease.js';
 import { type Address, type Family, formatAddress, formatFamily, sameAddress } from './address.js';
 import { firstOf, formatCidr, lastOf } from './cidr.js';
 import { coolingStart } from './cooling-start.js';
-import type { LeaseRecord, LeaseTimes } from './lease.js';
+import type { Holder, LeaseRecord, LeaseTimes } from './lease.js';
 import { type Pool, type Subnet, addressesOf } from './pool.js';
 import type { RangeSet } from './ranges.js';
 
@@ -49,7 +48,7 @@ function describeUnleasable(address: Address, { cidr, gateway, leasable, exclude
 /** @param reader the owner who reads the message. It names no objects of other namespaces; an administrator finds them in the lease */
 export function heldByMessage(
   { address, metadata, quarantine }: LeaseRecord,
-  holder: LeaseOwner | 'reserved' | 'quarantined',
+  holder: Holder,
   reader: { readonly namespace: string },
 ): string {
   const text = formatAddress(address);
@@ -95,16 +94,25 @@ export function poolFullSubject(pool: Pool, family: Family): string {
   return `pool ${pool.name} is full${pool.families.length > 1 ? ` for ${formatFamily(family)}` : ''}`;
 }
 
+/** How many addresses of one family of a pool nobody gets, and why. */
+interface PoolUseCounts {
+  size: bigint;
+  cooling: number;
+  heldByStopped: number;
+  quarantined?: number;
+}
+
 /** For example `pool blue is full: 254 of 254 leased, 3 of them by stopped VMs`. */
 export function poolFullMessage(
   pool: Pool,
   family: Family,
-  { size, cooling, heldByStopped }: { size: bigint; cooling: number; heldByStopped: number },
+  { size, cooling, heldByStopped, quarantined = 0 }: PoolUseCounts,
 ): string {
   const counts = [
-    `${size - BigInt(cooling)} of ${size} leased`,
+    `${size - BigInt(cooling + quarantined)} of ${size} leased`,
     ...(heldByStopped > 0 ? [`${heldByStopped} of them by stopped VMs`] : []),
     ...(cooling > 0 ? [`${cooling} cooling down`] : []),
+    ...(quarantined > 0 ? [`${quarantined} quarantined, because other hosts have them`] : []),
   ];
   return `${poolFullSubject(pool, family)}: ${counts.join(', ')}`;
 }

@@ -179,7 +179,8 @@ export class LeaseBook {
   setPool(pool: Pool): void {
     const before = this.#pools.get(pool.name);
     if (before === pool) return;
-    if (before !== undefined && before.addressSpace !== pool.addressSpace) this.#leave(before);
+    if (before !== undefined && before.addressSpace !== pool.addressSpace)
+      this.space(before.addressSpace).removePool(pool.name);
     this.#pools.set(pool.name, pool);
     const space = this.space(pool.addressSpace);
     space.setPool(pool);
@@ -195,7 +196,7 @@ export class LeaseBook {
   removePool(name: string): void {
     const pool = this.#pools.get(name);
     if (pool === undefined) return;
-    this.#leave(pool);
+    this.space(pool.addressSpace).removePool(name);
     this.#pools.delete(name);
     for (const family of pool.families) this.#newest.delete(poolFamilyKey(name, family));
     this.#cooling.forget(pool);
@@ -216,6 +217,7 @@ export class LeaseBook {
           .ofMac(mac.toLowerCase())
           .filter((lease) => lease.pool === pool.name && lease.addressSpace === addressSpace)
           .filter((lease) => lease.address.family === family && isSticky(lease, times)),
+      quarantined: (family) => this.#leases.quarantined.countOf(pool.name, family),
       cooling: (family, times) => {
         const isSkipped = ({ metadata: { name } }: LeaseRecord) =>
           this.#pending.has(name) || this.#restoreHolds.has(name);
@@ -288,10 +290,6 @@ export class LeaseBook {
     if (Number.isNaN(at) || (known !== undefined && at < known.at)) return;
     this.#newest.set(key, { address, at });
     this.space(addressSpace).resume(pool, address, at);
-  }
-
-  #leave({ name, addressSpace }: Pool): void {
-    this.space(addressSpace).removePool(name);
   }
 
   #tell(change: LeaseChange): void {

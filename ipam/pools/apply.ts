@@ -3,6 +3,7 @@ import { labelValue } from '../../api/ipam-claim.js';
 import { isBeingDeleted } from '../../api/meta.js';
 import { LEASE_POOL, POOL_FINALIZER } from '../../api/names.js';
 import type { CallOptions, Client } from '../../kube/client.js';
+import { isHeldOrReserved } from '../core/lease.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS } from '../../kube/resources.js';
 import type { DerivationAction } from './derivation.js';
 import { createMergePatch } from './merge-patch.js';
@@ -51,7 +52,7 @@ export async function removeFinalizer(
 
 /**
  * Lists the leases of the pool live. Returns true if none of them keeps the pool from being deleted.
- * @param moves a pool of the same name will serve another address space: then released leases keep this one, too
+ * @param moves a pool of the same name will serve another address space: then released and quarantined leases keep this one, too
  */
 export async function isUnused(
   pool: AddressPool,
@@ -59,7 +60,7 @@ export async function isUnused(
   { moves, ...call }: CallOptions & { moves: boolean },
 ): Promise<boolean> {
   const labelSelector = `${LEASE_POOL}=${labelValue(pool.metadata.name)}`;
-  const { items } = await client.listAs(ADDRESS_LEASES, ({ spec }) => moves || spec.releasedAt === undefined, {
+  const { items } = await client.listAs(ADDRESS_LEASES, ({ spec }) => moves || isHeldOrReserved(spec), {
     labelSelector,
     ...call,
   });

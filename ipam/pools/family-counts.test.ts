@@ -30,4 +30,22 @@ describe('the addresses of a pool', () => {
     expect(world.pools.get('p')?.status?.ipv4).to.deep.equal({ ...empty, capacity: 1, leased: 1 });
     expect(world.pools.get('p')?.status).not.to.have.property('ipv6');
   });
+
+  it('count quarantined addresses, which neither drain nor keep the pool from being deleted', async () => {
+    const subnets = [{ cidr: '10.0.0.0/29', draining: ['10.0.0.3'] }, { cidr: 'fd00::/64' }];
+    world.putPool(adminPool('p', { subnets }));
+    for (const address of ['10.0.0.2', '10.0.0.3']) {
+      world.lease('p', address, 'vms/vm1');
+      world.quarantine(address);
+    }
+    await world.settle();
+    const { status } = world.pools.get('p')!;
+    expect(status).to.deep.include({ leased: 0, quarantined: 2, draining: 0 });
+    expect(status?.ipv4).to.deep.equal({ capacity: 6, leased: 0, cooling: 0, free: 4, reserved: 0, quarantined: 2 });
+    expect(status?.ipv6).to.not.have.property('quarantined');
+    world.deletePool('p');
+    await world.settle();
+    expect(world.pools.get('p')).to.equal(undefined);
+    expect([...world.book.expiring()]).to.have.length(2);
+  });
 });

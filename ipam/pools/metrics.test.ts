@@ -36,17 +36,21 @@ describe('the metrics of pools', () => {
     world.lease('blue', '10.0.0.1', 'vms/vm1');
     world.lease('blue', 'fd00::1', 'vms/vm2');
     world.release('fd00::1');
+    world.lease('blue', '10.0.0.2', 'vms/vm3');
+    world.quarantine('10.0.0.2');
     await world.settle();
     expect(await series()).to.deep.equal({
       'ipv4 allocated': 1,
       'ipv4 cooling': 0,
-      'ipv4 free': 4,
+      'ipv4 free': 3,
       'ipv4 reserved': 1,
+      'ipv4 quarantined': 1,
       'ipv4 capacity': 6,
       'ipv6 allocated': 0,
       'ipv6 cooling': 1,
       'ipv6 free': Number.MAX_SAFE_INTEGER,
       'ipv6 reserved': 0,
+      'ipv6 quarantined': 0,
       'ipv6 capacity': Number.MAX_SAFE_INTEGER,
     });
   });

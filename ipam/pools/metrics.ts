@@ -12,7 +12,7 @@ import { type FamilyUse, capacityOf } from './status.js';
 export const MAX_DERIVED_POOLS_OF_NAMESPACE = 10;
 
 const FAMILY_LABELS: Readonly<Record<Family, string>> = { 4: 'ipv4', 6: 'ipv6' };
-const STATES = ['allocated', 'cooling', 'free', 'reserved'] as const;
+const STATES = ['allocated', 'cooling', 'free', 'reserved', 'quarantined'] as const;
 
 /** Metrics of pools, which only the leader reports. */
 export interface PoolMetrics {

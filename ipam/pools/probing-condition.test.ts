@@ -4,6 +4,7 @@ import { quarantineLease } from '../core/lease-quarantine.js';
 import { readLease } from '../core/lease.js';
 import { LeaseBook } from '../leases/lease-book.js';
 import { mergePatch } from '../../test/merge-patch.js';
+import { PoolsWorld } from './testing/pools-world.js';
 import { probingCondition } from './probing-condition.js';
 
 const HOST = '02:00:00:00:00:0a';
@@ -54,5 +55,22 @@ describe('the condition ProbingStopped of a pool', () => {
         false,
       ),
     ).to.equal(undefined);
+  });
+
+  it('appears with a warning, and disappears when a quarantined lease has expired', async () => {
+    const world = new PoolsWorld();
+    const guest = { attachment: 'blue', dhcp: {}, probe: true };
+    const spec = { network: 'blue', subnets: [{ cidr: '10.0.0.0/27' }], guest };
+    world.putPool({ metadata: { name: 'blue' }, spec });
+    for (const last of [2, 3, 4]) {
+      world.lease('blue', `10.0.0.${last}`, 'vms/vm1');
+      world.quarantine(`10.0.0.${last}`);
+    }
+    await world.settle();
+    expect(world.condition('blue', 'ProbingStopped')).to.match(/^True ProxyARP: The host with MAC address/);
+    expect(world.events.filter((event) => event.includes('ProbingStopped'))).to.have.lengthOf(1);
+    world.expire('10.0.0.2');
+    await world.settle();
+    expect(world.condition('blue', 'ProbingStopped')).to.equal('none');
   });
 });

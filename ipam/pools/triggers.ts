@@ -6,7 +6,7 @@ import type { ObjectChange } from '../../kube/informer.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import type { Address } from '../core/address.js';
 import { derivedPoolName } from '../core/derived-pool.js';
-import { stateOf } from '../core/lease.js';
+import { isHeldOrReserved } from '../core/lease.js';
 import type { PoolChanges, PoolDirectory } from '../directory/directory.js';
 import { networkKey } from '../directory/resolution.js';
 import type { LeaseChange } from '../leases/lease-book.js';
@@ -84,7 +84,7 @@ function keysOfLease({ before, after }: LeaseChange, directory: PoolDirectory, p
   const keys = new Set([lease.pool]);
   const cameOrWent = before === undefined || after === undefined;
   if (cameOrWent) for (const name of directory.poolsContaining(lease.addressSpace, lease.address)) keys.add(name);
-  const isFree = after === undefined || stateOf(after) === 'released';
+  const isFree = after === undefined || !isHeldOrReserved(after);
   const pool = isFree ? pools.get(lease.pool) : undefined;
   if (pool !== undefined) for (const key of keysOfPool(pool)) keys.add(key);
   return [...keys];

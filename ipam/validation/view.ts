@@ -5,7 +5,7 @@ import type { NadRightsLookup } from '../../api/nad-rights.js';
 import type { LeaseRecord } from '../core/lease.js';
 
 /** The part of a lease that a review reads. */
-export type PoolLease = Pick<LeaseRecord, 'address' | 'addressSpace' | 'owner' | 'releasedAt'>;
+export type PoolLease = Pick<LeaseRecord, 'address' | 'addressSpace' | 'owner' | 'releasedAt' | 'quarantine'>;
 
 /** The leases of a pool, by its name. */
 export interface PoolLeases {

@@ -8,6 +8,7 @@ const MAX_COLUMNS = 16;
 /** The states in words. What needs attention comes first. */
 export const STATES: readonly { readonly state: AddressState; readonly text: string }[] = [
   { state: 'draining', text: 'in use, draining' },
+  { state: 'quarantined', text: 'quarantined' },
   { state: 'other-pool', text: 'leased by another pool' },
   { state: 'allocated', text: 'allocated' },
   { state: 'cooling', text: 'cooling down' },

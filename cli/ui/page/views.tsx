@@ -63,6 +63,7 @@ export function Pool({ view, route }: ViewProps<PoolView>): VNode {
             />
             <Fact name="Cooling down" value={number(counts.cooling)} />
             <Fact name="Reserved" value={number(counts.reserved)} />
+            {counts.quarantined > 0 && <Fact name="Quarantined" value={number(counts.quarantined)} />}
             <Fact name="Free" value={number(counts.free)} />
           </>
         )}

@@ -5,7 +5,7 @@ import { IPS_ALLOCATED } from '../../../api/names.js';
 import { messageOf } from '../../../kube/errors.js';
 import { type Address, BITS, parseAddressOrPrefix } from '../../../ipam/core/address.js';
 import { type LeaseRecord, heldByMessage } from '../../../ipam/core/index.js';
-import { readLease } from '../../../ipam/core/lease.js';
+import { holderOf, readLease } from '../../../ipam/core/lease.js';
 import { type Pool, subnetOf } from '../../../ipam/core/pool.js';
 import type { GrantedAddress } from '../attachment.js';
 
@@ -53,7 +53,7 @@ export function readHeldLease(lease: AddressLease, claim: IPAMClaim): LeaseRecor
 
 function describeOtherHolder(lease: LeaseRecord, { metadata: { namespace = '', name } }: IPAMClaim): string {
   const { owner } = lease;
-  const words = heldByMessage(lease, owner ?? 'reserved', { namespace });
+  const words = heldByMessage(lease, holderOf(lease), { namespace });
   const isNamesake = owner?.kind === 'IPAMClaim' && owner.namespace === namespace && owner.name === name;
   return isNamesake ? `${words}, a deleted claim of the same name` : words;
 }

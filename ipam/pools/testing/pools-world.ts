@@ -168,6 +168,13 @@ export class PoolsWorld {
     this.#putLease({ ...lease, spec: { ...lease.spec, releasedAt: '2026-01-01T00:00:00Z' } });
   }
 
+  /** Quarantines the lease of an address, as if a host with the MAC address had answered. */
+  quarantine(address: string, mac = '02:00:00:00:00:99'): void {
+    const { owner: _owner, ...spec } = this.#find(address).spec;
+    const quarantine = { since: '2026-01-01T00:00:00Z', until: '2026-01-01T01:00:00Z', mac };
+    this.#putLease({ ...this.#find(address), spec: { ...spec, quarantine } });
+  }
+
   expire(address: string): void {
     const { metadata } = this.#find(address);
     this.leases.delete(metadata.name);

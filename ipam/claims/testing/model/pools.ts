@@ -18,6 +18,7 @@ const POOLS = {
   gone: undefined,
   probed: [SMALL_V4],
   probedDual: [WIDE_V4, V6],
+  probedLarge: [{ cidr: '10.0.0.0/27', gateway: '10.0.0.1' }, { cidr: '2001:db8::/122' }],
 };
 const PROBED = { attachment: 'blue', dhcp: {}, probe: true };
 export type PoolName = keyof typeof POOLS;

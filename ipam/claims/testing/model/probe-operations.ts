@@ -11,7 +11,7 @@ export interface ProbeOperation {
   answer: Exclude<ProbeState, 'requested' | 'skipped'>;
 }
 
-const HOSTS = ['02:00:00:00:00:0a', '02:00:00:00:00:0b', '02:00:00:00:00:0c'];
+const HOSTS = ['0a', '0b', '0c', '0d', '0e'].map((last) => `02:00:00:00:00:${last}`);
 
 export const probeOperation: fc.Arbitrary<ProbeOperation> = fc.record({
   do: fc.constant('answer' as const),
