@@ -116,7 +116,7 @@ export class ServedNetwork {
   /** Ends the responders, and deletes the pool. Its guests must be gone. */
   async remove(): Promise<void> {
     const { bed, responders } = this.services;
-    await this.edit({ guest: { dhcp: null, attachment: null } });
+    await this.edit({ guest: { dhcp: null, attachment: null, probe: null } });
     await until('the responders to be gone', () => responders.pods(this.name).length === 0);
     await bed.client.delete(NETWORK_ATTACHMENT_DEFINITIONS, { namespace: RESPONDERS_NAMESPACE, name: this.name });
     await until(`pool ${this.name} to be gone`, async () => {
@@ -148,9 +148,12 @@ export function useServedNetwork(spec: Omit<AddressPoolSpec, 'network'>): () => 
   });
 
   after('stop guest and responders', async () => {
-    await network?.remove();
-    await services?.guest.stop();
-    await services?.responders.stop();
+    try {
+      await network?.remove();
+    } finally {
+      await services?.guest.stop();
+      await services?.responders.stop();
+    }
   });
 
   return () => {
