@@ -31,10 +31,14 @@ export class LeaseInvariants {
   /** How much older than its arrival at the server a write may be. */
   readonly #slackMs: number;
   readonly #releases = new Map<string, PastRelease>();
+  /** When the API server accepted the quarantine of an address. */
+  readonly #quarantines = new Map<string, number>();
+  readonly #quarantineMs: number;
 
-  constructor(world: LeaseWorldState, times: LeaseTimes, slackMs: number) {
+  constructor(world: LeaseWorldState, times: LeaseTimes & { quarantineMs: number }, slackMs: number) {
     this.#world = world;
     this.#times = times;
+    this.#quarantineMs = times.quarantineMs;
     this.#slackMs = slackMs;
   }
 
@@ -53,6 +57,9 @@ export class LeaseInvariants {
       case 'reserved':
         this.#checkReserved(was!, is);
         break;
+      case 'quarantined':
+        this.#checkQuarantined(was!, is);
+        break;
       default:
         this.#checkFree(was, is);
     }
@@ -70,6 +77,10 @@ export class LeaseInvariants {
 
   #checkHeld(was: LeaseRecord, is: LeaseRecord | undefined): void {
     requireHolds(is !== undefined, 'a held lease was deleted', was);
+    if (is?.quarantine !== undefined) {
+      this.#checkQuarantine(was, is);
+      return;
+    }
     requireHolds(is?.owner?.uid === was.owner?.uid, 'a held lease got another owner', was);
     if (is === undefined || stateOf(is) === 'held') return;
     requireHolds(stateOf(is) === 'released', 'a held lease lost its owner', was);
@@ -77,6 +88,24 @@ export class LeaseInvariants {
     const { workloadUID: workload, kind, namespace } = was.owner ?? {};
     const release = { at: this.#world.now(), workload, mac: was.mac, kind, namespace };
     this.#releases.set(was.metadata.name, release);
+  }
+
+  #checkQuarantine(was: LeaseRecord, is: LeaseRecord): void {
+    const isTaken = typeof was.probe === 'object' && was.probe.taken === is.quarantine?.mac;
+    requireHolds(isTaken, 'an address was quarantined that no other host had', was);
+    requireHolds(was.reserved === undefined, 'a reservation was quarantined', was);
+    const keys = ['address', 'addressSpace', 'metadata', 'pool', 'quarantine'].join();
+    requireHolds(Object.keys(is).sort().join() === keys, 'a field of the last owner is left', is);
+    this.#quarantines.set(was.metadata.name, this.#world.now());
+    // nobody had it since, and whoever had it before gets another address
+    this.#releases.delete(was.metadata.name);
+  }
+
+  #checkQuarantined(was: LeaseRecord, is: LeaseRecord | undefined): void {
+    if (is !== undefined) throw new Error(`a quarantined lease was changed: ${was.metadata.name}`);
+    const since = this.#quarantines.get(was.metadata.name) ?? Infinity;
+    const isOver = this.#world.now() - since + this.#slackMs >= this.#quarantineMs;
+    requireHolds(isOver, 'a quarantine ended early', was);
   }
 
   #checkReserved(was: LeaseRecord, is: LeaseRecord | undefined): void {
@@ -94,6 +123,7 @@ export class LeaseInvariants {
   }
 
   #checkAllocation(is: LeaseRecord): void {
+    requireHolds(is.probe === undefined || is.probe === 'requested', 'the probe of an earlier owner counts', is);
     const left = this.#releases.get(is.metadata.name);
     if (left === undefined) return;
     const isBack = left.kind === 'Pod' && left.mac !== undefined && left.mac === is.mac;

@@ -10,11 +10,16 @@ import {
   expireLease,
   mayExpire,
   availabilityOf,
+  isReservation,
+  patchLease,
   releaseLease,
   stateOf,
   reallocateLease,
   timesWhenExhausted,
 } from '../lease.js';
+import { PROBE_ANNOTATION } from '../../../api/names.js';
+import { type ProbeState, formatProbe } from '../../../api/probe.js';
+import { quarantineLease } from '../lease-quarantine.js';
 import { Client } from '../../../kube/client.js';
 import { StatusError } from '../../../kube/errors.js';
 import { writeLease } from '../../../cluster/lease-writes.js';
@@ -26,6 +31,10 @@ const SPACE = 'fabric';
 const ADDRESSES = ['10.0.0.1', '10.0.0.2', 'fd00::1'].map(parseAddress);
 export const POOLS = ['blue', 'green'];
 const TIMES: LeaseTimes = { cooldownMs: 60_000, stickyMs: 300_000, isStickyForClaims: true };
+const QUARANTINE_MS = 120_000;
+/** A host on the wire that Holdfast does not know. */
+const HOST = '02:00:00:00:00:ff';
+const ANSWERS: readonly ProbeState[] = ['free', { taken: HOST }, 'self', { taken: HOST }, 'skipped'];
 /** After this time a request has failed, and the server does not process it any more. */
 const DEADLINE_MS = 10_000;
 
@@ -33,6 +42,8 @@ interface ModelClaim {
   readonly owner: LeaseOwner;
   readonly pool: string;
   readonly mac: string | undefined;
+  /** The address is probed before the claim shows it. */
+  readonly isProbed: boolean;
 }
 
 /** A write that a process has decided on and the server has not processed. */
@@ -46,7 +57,7 @@ interface PendingWrite {
   readonly claim: ModelClaim | undefined;
 }
 
-export const JOBS = ['allocate', 'collect', 'expire', 'reserve', 'unreserve'] as const;
+export const JOBS = ['allocate', 'probe', 'collect', 'expire', 'reserve', 'unreserve'] as const;
 export type Job = (typeof JOBS)[number];
 
 /** Claims, an API server, and processes that decide with caches of any age and write later. */
@@ -70,7 +81,7 @@ export class LeaseWorld {
       byAdmin: () => this.#serving?.byAdmin ?? false,
       isExhausted: () => this.#serving?.isExhausted ?? false,
     };
-    const judge = new LeaseInvariants(world, TIMES, DEADLINE_MS);
+    const judge = new LeaseInvariants(world, { ...TIMES, quarantineMs: QUARANTINE_MS }, DEADLINE_MS);
     this.server = new LeaseServer((before, after) => {
       judge.check(before, after);
       if (after?.spec.releasedAt !== undefined) this.#answered.delete(after.metadata.name);
@@ -90,7 +101,7 @@ export class LeaseWorld {
         : { kind: 'Pod', namespace, name: uid, uid };
     // several workloads share one, like a VM that was recreated
     const mac = workload % 3 === 0 ? undefined : macOf(workload);
-    this.#claims.push({ owner, pool, mac });
+    this.#claims.push({ owner, pool, mac, isProbed: owner.kind === 'IPAMClaim' && workload > 0 });
     this.#alive.add(uid);
   }
 
@@ -122,7 +133,10 @@ export class LeaseWorld {
     this.#serving = next;
     try {
       await writeLease(this.#client, next.write);
-      if (!isAnswerLost && next.claim !== undefined) this.#tell(next.write, next.claim.owner);
+      const { write, claim } = next;
+      const name = write.verb === 'create' ? write.lease.metadata.name : write.name;
+      const isProbed = this.server.leases.get(name)?.metadata.annotations?.[PROBE_ANNOTATION] !== undefined;
+      if (!isAnswerLost && claim !== undefined && !isProbed) this.#tell(name, claim.owner);
     } catch (error) {
       if (!(error instanceof StatusError) || ![404, 409].includes(error.status)) throw error;
     } finally {
@@ -171,16 +185,34 @@ export class LeaseWorld {
     if (write !== undefined) this.#enqueue(write, { claim, isExhausted });
   }
 
-  #writesFor(address: Address, { owner, pool, mac }: ModelClaim, reader: LeaseReader, times: LeaseTimes): LeaseWrite[] {
-    const request: LeaseRequest = { address, addressSpace: SPACE, pool, owner, ...(mac !== undefined && { mac }) };
+  #writesFor(address: Address, claim: ModelClaim, reader: LeaseReader, times: LeaseTimes): LeaseWrite[] {
+    const { owner, pool, mac } = claim;
     const known = reader.get(leaseName(SPACE, address));
+    const isProbed = claim.isProbed && !(known !== undefined && isReservation(known));
+    const request: LeaseRequest = { address, addressSpace: SPACE, pool, owner, isProbed, ...(mac && { mac }) };
     if (known === undefined) return [createLease(request)];
     return availabilityOf(known, request, times, this.#now) === true ? [reallocateLease(known, request)] : [];
+  }
+
+  /** A responder or ipam answers a probe; or ipam acts on the answer: the claim shows the address, or it is quarantined. */
+  #probe(lease: LeaseRecord, pick: number, setMs: number): LeaseWrite | undefined {
+    const { probe, owner, metadata } = lease;
+    if (probe === 'requested') {
+      const answer = formatProbe(choose(ANSWERS, pick)!);
+      return patchLease(lease, { annotations: { [PROBE_ANNOTATION]: answer }, spec: {} });
+    }
+    if (typeof probe === 'object') return quarantineLease(lease, probe.taken, this.#now + setMs, QUARANTINE_MS);
+    if (owner !== undefined && this.#alive.has(owner.uid)) this.#tell(metadata.name, owner);
+    return undefined;
   }
 
   #writeFor(reader: LeaseReader, job: Exclude<Job, 'allocate'>, pick: number): LeaseWrite | undefined {
     const among = (fits: (record: LeaseRecord) => boolean) => choose(reader.list().filter(fits), pick);
     switch (job) {
+      case 'probe': {
+        const probed = among((record) => stateOf(record) === 'held' && record.probe !== undefined);
+        return probed && this.#probe(probed, pick, reader.setMs);
+      }
       case 'collect': {
         // the owner is read live, never from a cache
         const leaked = among((record) => stateOf(record) === 'held' && !this.#alive.has(record.owner?.uid ?? ''));
@@ -208,8 +240,7 @@ export class LeaseWorld {
     if (write !== undefined) this.#pending.push({ write, byAdmin, isExhausted, claim, decidedAt: this.#now });
   }
 
-  #tell(write: LeaseWrite, { uid }: LeaseOwner): void {
-    const name = write.verb === 'create' ? write.lease.metadata.name : write.name;
+  #tell(name: string, { uid }: LeaseOwner): void {
     this.#answered.set(name, (this.#answered.get(name) ?? new Set()).add(uid));
   }
 }
