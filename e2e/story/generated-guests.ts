@@ -9,8 +9,8 @@ import type { Story } from './story.js';
 import { vmiManifest } from './vm.js';
 
 const BUILD = join(import.meta.dirname, '..', '..', 'guest', 'packets', 'build.js');
-/** The receiver of a migration between clusters: KubeVirt creates no launcher until it is told a node. */
-const WITHOUT_LAUNCHER = { 'kubevirt.io/create-migration-target': 'true' };
+/** An annotation of the receiver of a migration between clusters: KubeVirt creates no launcher until it is told a node. */
+export const WITHOUT_LAUNCHER = { 'kubevirt.io/create-migration-target': 'true' };
 /** Holdfast creates claims for at most 32 interfaces of a VM. */
 const INTERFACES_PER_VMI = 25;
 
@@ -67,7 +67,7 @@ export async function resultsOf({ ended, output }: RunningCommand): Promise<Gues
 }
 
 /** The MAC address of a generated guest. */
-export function generatedMac(index: number): string {
+function generatedMac(index: number): string {
   const hex = (byte: number) => byte.toString(16).padStart(2, '0');
   return `02:fe:00:00:${hex(index >> 8)}:${hex(index & 0xff)}`;
 }
