@@ -21,7 +21,8 @@ export const POLICY_NAMES: readonly string[] = [
     'pool-claim-status',
     'pool-origin',
   ],
-  ...['network-data', 'responder-sets', 'status-networks', 'webhook-configurations', 'configmap-informer'],
+  ...['network-data', 'responder-leases', 'responder-sets', 'status-networks', 'webhook-configurations'],
+  'configmap-informer',
 ].map((name) => `holdfast-${name}`);
 /** Policies about kinds and processes that an installation of only controller and webhook does not have. */
 const POLICIES_OF_IPAM: readonly string[] = [
@@ -32,6 +33,7 @@ const POLICIES_OF_IPAM: readonly string[] = [
     'lease-quarantine',
     'network-data',
     'pool-claim-status',
+    'responder-leases',
     'responder-sets',
     'pool-origin',
   ],

@@ -78,6 +78,6 @@ func (r *responder) announceARP() {
 var probeMark = mac{2, 'p', 'r', 'o', 'b', 'e'}
 
 // probeARP asks whether a host has an address (RFC 5227).
-func (r *responder) probeARP(address netip.Addr) {
-	r.send(arp{arpRequest, r.link.mac(), noIPv4, probeMark, address}.frame(broadcastMAC))
+func (r *responder) probeARP(address netip.Addr) bool {
+	return r.send(arp{arpRequest, r.link.mac(), noIPv4, probeMark, address}.frame(broadcastMAC))
 }

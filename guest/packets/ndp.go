@@ -87,23 +87,23 @@ func (r *responder) answerNeighbour(to mac, source netip.Addr) {
 }
 
 // probeNDP asks whether a host has an address.
-func (r *responder) probeNDP(address netip.Addr) {
+func (r *responder) probeNDP(address netip.Addr) bool {
 	own := r.link.mac()
 	group := solicitedNode(address)
-	r.sendNDP(groupMAC(group), group, &ndp.NeighborSolicitation{
+	return r.sendNDP(groupMAC(group), group, &ndp.NeighborSolicitation{
 		TargetAddress: address,
 		Options:       []ndp.Option{&ndp.LinkLayerAddress{Direction: ndp.Source, Addr: own[:]}},
 	})
 }
 
 // sendNDP sends a message from our link-local address.
-func (r *responder) sendNDP(to mac, address netip.Addr, message ndp.Message) {
+func (r *responder) sendNDP(to mac, address netip.Addr, message ndp.Message) bool {
 	own := r.link.mac()
 	source := linkLocal(own)
 	body, err := ndp.MarshalMessageChecksum(message, source, address)
 	if err != nil {
 		r.drop(dropUnsent)
-		return
+		return false
 	}
-	r.send(ethernet(to, own, etherIPv6, append(ipv6Header(source, address, protocolICMPv6, hopLimit, len(body)), body...)))
+	return r.send(ethernet(to, own, etherIPv6, append(ipv6Header(source, address, protocolICMPv6, hopLimit, len(body)), body...)))
 }

@@ -65,16 +65,17 @@ func (r *responder) proceed(now time.Time, address netip.Addr, each *probe) {
 	}
 }
 
-func (r *responder) ask(address netip.Addr) {
+// ask returns whether the question was sent.
+func (r *responder) ask(address netip.Addr) bool {
 	if address.Is4() {
-		r.probeARP(address)
-	} else {
-		r.probeNDP(address)
+		return r.probeARP(address)
 	}
+	return r.probeNDP(address)
 }
 
 // heardProbe takes note of a host that has an address, or itself asks whether another host has it.
 func (r *responder) heardProbe(now time.Time, from mac, address netip.Addr) {
+	r.heardAnswer(from, address)
 	if r.table.byAddress[address] == nil || r.table.isOwn(address, from) {
 		return
 	}

@@ -16,6 +16,8 @@ const (
 	maxEntries      = 16384 // of the table
 	maxBatch        = 512   // entries or MAC addresses in one command
 	maxOptionSets   = maxEntries
+	maxQuestions    = 256 // at one time
+	maxExpected     = 16  // MAC addresses in one question
 	maxSearchBytes  = 255 // of the search domains in one option
 )
 
@@ -31,6 +33,8 @@ type command struct {
 	// A table is not used before its first "end".
 	Snapshot string     `json:"snapshot"`
 	Fresh    *freshness `json:"fresh"`
+	// Probe asks which hosts have an address. The answer is "probed", or nothing if it cannot be asked.
+	Probe *question `json:"probe"`
 }
 
 // config describes the segment. It is the same for all guests.
@@ -95,11 +99,21 @@ type freshness struct {
 	ForMs int64 `json:"forMs"`
 }
 
+// question is a question to all hosts of the segment.
+type question struct {
+	ID      uint64     `json:"id"`
+	Address netip.Addr `json:"address"`
+	// Expect has the MAC addresses that may have the address. Any other one ends the probe.
+	Expect []mac `json:"expect"`
+	ForMs  int64 `json:"forMs"`
+}
+
 // report is a line to `responder`. Exactly one field is present.
 type report struct {
 	Hello  *hello  `json:"hello,omitempty"`
 	Seen   *seen   `json:"seen,omitempty"`
 	Counts *counts `json:"counts,omitempty"`
+	Probed *probed `json:"probed,omitempty"`
 }
 
 // hello answers a config. If the interface has an address, the helper answers no guest.
@@ -107,6 +121,12 @@ type hello struct {
 	Version int  `json:"v"`
 	MAC     mac  `json:"mac"`
 	Address bool `json:"address"`
+}
+
+// probed answers a question with the hosts that have the address: one that was not expected, or all expected ones.
+type probed struct {
+	ID   uint64 `json:"id"`
+	MACs []mac  `json:"macs"`
 }
 
 // seen reports something on the wire, at most once a minute for the same kind, MAC address and address.

@@ -27,6 +27,7 @@ type responder struct {
 
 	strangers   limiter // answers to hosts that are not in the table
 	probes      map[netip.Addr]*probe
+	questions   []*openQuestion      // of the newest connection
 	proxies     map[mac][]netip.Addr // that were heard for these addresses
 	seen        map[seen]time.Time
 	seenLimiter limiter
@@ -62,6 +63,7 @@ func (r *responder) connected() uint64 {
 	defer r.mutex.Unlock()
 	r.session++
 	r.options = map[string]*optionSet{}
+	r.questions = nil
 	r.table.isSnapshot = false
 	r.isWhole = false
 	return r.session
@@ -87,6 +89,8 @@ func (r *responder) obey(now time.Time, session uint64, c *command) error {
 			return fmt.Errorf("more than %d sets of options", maxOptionSets)
 		}
 		r.options[c.Options.ID] = c.Options
+	case c.Probe != nil:
+		return r.startQuestion(now, *c.Probe)
 	case c.Put != nil:
 		return r.put(now, c.Put)
 	case c.Remove != nil:
@@ -166,6 +170,7 @@ func (r *responder) tick(now time.Time) {
 	r.search(now)
 	r.advertiseToAll(now)
 	r.probe(now)
+	r.proceedQuestions(now)
 }
 
 // receive handles a frame. Whatever a guest sends, the next frame is handled.
@@ -244,8 +249,11 @@ func (r *responder) allow(now time.Time, from mac) bool {
 	return false
 }
 
-func (r *responder) send(frame []byte) {
+// send returns whether the kernel took the frame.
+func (r *responder) send(frame []byte) bool {
 	if len(frame) > maxFrame || r.link.send(frame) != nil {
 		r.drop(dropUnsent)
+		return false
 	}
+	return true
 }

@@ -23,6 +23,7 @@ func noRandom(int) int { return 0 }
 // testLink is an interface of which a test sees the frames.
 type testLink struct {
 	address bool
+	failed  error // of all frames
 	sent    [][]byte
 }
 
@@ -30,8 +31,10 @@ func (l *testLink) mac() mac                  { return ownMAC }
 func (l *testLink) hasAddress() (bool, error) { return l.address, nil }
 func (l *testLink) lost() uint64              { return 0 }
 func (l *testLink) send(frame []byte) error {
-	l.sent = append(l.sent, frame)
-	return nil
+	if l.failed == nil {
+		l.sent = append(l.sent, frame)
+	}
+	return l.failed
 }
 
 // world is a responder with the table of testdata/session.jsonl, whose guests have their addresses, its interface, and

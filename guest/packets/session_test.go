@@ -74,7 +74,8 @@ func golden(t *testing.T, isReport bool) []string {
 	}
 	var lines []string
 	for line := range strings.Lines(string(text)) {
-		is := strings.HasPrefix(line, `{"hello"`) || strings.HasPrefix(line, `{"seen"`) || strings.HasPrefix(line, `{"counts"`)
+		is := strings.HasPrefix(line, `{"hello"`) || strings.HasPrefix(line, `{"seen"`) || strings.HasPrefix(line, `{"counts"`) ||
+			strings.HasPrefix(line, `{"probed"`)
 		if is == isReport {
 			lines = append(lines, strings.TrimSpace(line))
 		}
@@ -162,6 +163,11 @@ func TestInvalidCommandEndsTheConnection(t *testing.T) {
 		"mapped address":                  put(`{"mac":"02:00:00:00:00:0a","ipv6":{"address":"::ffff:10.0.0.1"},"options":"o1"}`),
 		"search domain with a long label": `{"options":{"id":"o2","search":["` + strings.Repeat("a", 64) + `.org"]}}`,
 		"route of two families":           `{"options":{"id":"o2","routes":[{"destination":"10.9.0.0/16","gateway":"fd00::1"}]}}`,
+		"probe of no address":             `{"probe":{"id":1,"address":"","forMs":900}}`,
+		"probe of a group":                `{"probe":{"id":1,"address":"ff02::1","forMs":900}}`,
+		"probe without a time":            `{"probe":{"id":1,"address":"10.1.0.9"}}`,
+		"probe that expects too many":     `{"probe":{"id":1,"address":"10.1.0.9","forMs":900,"expect":["02:00:00:00:00:0a"` + strings.Repeat(`,"02:00:00:00:00:0a"`, maxExpected) + `]}}`,
+		"too many probes":                 strings.Repeat(`{"probe":{"id":1,"address":"10.1.0.9","forMs":900}}`+"\n", maxQuestions+1),
 		"too many entries in a line":      `{"remove":["02:00:00:00:00:0a"` + strings.Repeat(`,"02:00:00:00:00:0a"`, maxBatch) + `]}`,
 		"line that is too long":           `{"snapshot":"` + strings.Repeat("x", maxLine) + `"}`,
 	}

@@ -21,7 +21,7 @@ func parseCommand(line []byte) (*command, error) {
 		return nil, errors.New("more than one value in a line")
 	}
 	present := 0
-	for _, is := range []bool{got.Config != nil, got.Options != nil, got.Put != nil, got.Remove != nil, got.Snapshot != "", got.Fresh != nil} {
+	for _, is := range []bool{got.Config != nil, got.Options != nil, got.Put != nil, got.Remove != nil, got.Snapshot != "", got.Fresh != nil, got.Probe != nil} {
 		if is {
 			present++
 		}
@@ -38,6 +38,8 @@ func (c *command) validate() error {
 		return c.Config.validate()
 	case c.Options != nil:
 		return c.Options.validate()
+	case c.Probe != nil:
+		return c.Probe.validate()
 	case c.Fresh != nil && (c.Fresh.ForMs < 0 || c.Fresh.ForMs > 3_600_000):
 		return fmt.Errorf("fresh for %d ms, not 0 to 3600000", c.Fresh.ForMs)
 	case c.Snapshot != "" && c.Snapshot != "begin" && c.Snapshot != "end":
@@ -118,6 +120,18 @@ func validateDomain(name string) error {
 		if label == "" || len(label) > 63 {
 			return fmt.Errorf("search domain %q has a label that is empty or longer than 63 bytes", name)
 		}
+	}
+	return nil
+}
+
+func (q *question) validate() error {
+	switch {
+	case !isHost(q.Address, 4) && !isHost(q.Address, 6):
+		return fmt.Errorf("probe of %s, which is no address of a host", q.Address)
+	case len(q.Expect) > maxExpected:
+		return fmt.Errorf("probe expects %d MAC addresses, more than %d", len(q.Expect), maxExpected)
+	case q.ForMs < 100 || q.ForMs > 10_000:
+		return fmt.Errorf("probe for %d ms, not 100 to 10000", q.ForMs)
 	}
 	return nil
 }

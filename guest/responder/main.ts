@@ -3,6 +3,7 @@ import { PoolDirectory } from '../../ipam/directory/directory.js';
 import type { Pool } from '../../ipam/core/pool.js';
 import { EventRecorder } from '../../kube/events.js';
 import type { Component } from '../../process/component.js';
+import type { Logger } from '../../kube/log.js';
 import type { ProcessContext } from '../../process/context.js';
 import { PeriodicTask } from '../../process/periodic-task.js';
 import type { ResponderConfig } from '../../process/responder-config.js';
@@ -10,11 +11,11 @@ import { responderNames } from '../responders/objects.js';
 import { runInSlices } from '../../kube/run-in-slices.js';
 import { Freshness, type TableStart } from './freshness.js';
 import { type Responder, helperConfig } from './helper-config.js';
+import { LeaseProbes } from './lease-probes.js';
 import { leasedAddresses } from '../leased-addresses.js';
 import { createResponderMetrics } from './metrics.js';
-import type { HelperReport } from './protocol.js';
 import { Reports } from './reports.js';
-import { HelperSession } from './session.js';
+import { type HelperObservation, HelperSession } from './session.js';
 import { buildPoolTable } from './pool-table.js';
 import type { GuestTable } from './table.js';
 import { responderWatches } from './watches.js';
@@ -69,7 +70,6 @@ class ResponderProcess implements Component {
     this.#freshness = new Freshness(Object.values(this.#watched), config.maxStalenessMs, clock);
     this.#metrics = createResponderMetrics(metrics, config.pool);
     this.#events = new EventRecorder({ client, component: NAME, clock, random, log, metrics: metrics.kube });
-    this.#reports = new Reports({ events: this.#events, clock });
     this.#session = new HelperSession({
       socket: config.packetSocket,
       clock,
@@ -77,6 +77,8 @@ class ResponderProcess implements Component {
       log,
       onReport: (report) => this.#receive(report),
     });
+    this.#reports = new Reports({ events: this.#events, clock, session: this.#session });
+    this.#probeLeases(log);
     this.#refresh = new PeriodicTask({ clock, pauseMs: REFRESH_MS, run: () => this.#tick() });
     for (const informer of Object.values(this.#watched)) informer.onChange(() => this.#changed());
   }
@@ -99,6 +101,16 @@ class ResponderProcess implements Component {
     this.#cancelUpdate?.();
     await Promise.all([this.#refresh.stop(), this.#session.stop()]);
     await this.#events.flush();
+  }
+
+  #probeLeases(log: Logger): void {
+    const { claims, leases } = this.#watched;
+    const [session, metrics] = [this.#session, this.#metrics];
+    const { client } = this.#context;
+    const probes = new LeaseProbes({ client, session, metrics, log, claims: claims.cache, leases: leases.cache });
+    leases.onChange(({ type, object }) => {
+      if (type !== 'removed') probes.changed(object);
+    });
   }
 
   #changed(): void {
@@ -168,7 +180,7 @@ class ResponderProcess implements Component {
     if (pool !== undefined) this.#reports.checkRouter(pool);
   }
 
-  #receive(report: Exclude<HelperReport, { kind: 'hello' }>): void {
+  #receive(report: HelperObservation): void {
     if (report.kind === 'counts') {
       this.#metrics.counted(report.counts);
       return;

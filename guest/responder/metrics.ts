@@ -12,7 +12,12 @@ export interface ResponderMetrics {
   /** @param freshForMs 0: stale */
   fresh(freshForMs: number): void;
   connected(isConnected: boolean): void;
+  probed(result: ProbeResult): void;
 }
+
+/** `failed`: nothing could be asked or written. Probes of which another responder wrote the result do not count. */
+const PROBE_RESULTS = ['free', 'self', 'taken', 'failed'] as const;
+export type ProbeResult = (typeof PROBE_RESULTS)[number];
 
 export function createResponderMetrics(metrics: Pick<Metrics, 'gauge' | 'counter'>, pool: string): ResponderMetrics {
   const exchanges = metrics.counter(
@@ -46,9 +51,15 @@ export function createResponderMetrics(metrics: Pick<Metrics, 'gauge' | 'counter
     '1 while holdfast-packets works with the table, else 0.',
     ['pool'],
   );
+  const probes = metrics.counter(
+    'responder_probes_total',
+    'Addresses that the responder probed for ipam, by result: "free", "self" (the guest itself answered), "taken", "failed".',
+    ['pool', 'result'],
+  );
   const isKnown = boundedSet(MAX_SERIES);
   // the first increase of a counter is seen only if it was 0 before
   for (const kind of OBSERVATION_KINDS) observations.inc({ pool, kind }, 0);
+  for (const result of PROBE_RESULTS) probes.inc({ pool, result }, 0);
   return {
     counted: (counts) => {
       for (const { protocol, message, answer, count } of counts.exchanges)
@@ -61,6 +72,7 @@ export function createResponderMetrics(metrics: Pick<Metrics, 'gauge' | 'counter
       leftOut.set({ pool }, beyond);
     },
     fresh: (freshForMs) => stale.set({ pool }, freshForMs > 0 ? 0 : 1),
+    probed: (result) => probes.inc({ pool, result }),
     connected: (isConnected) => connected.set({ pool }, isConnected ? 1 : 0),
   };
 }

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { ROOT } from '../../test/source-files.js';
-import { MAX_BATCH, type HelperCommand, readReport } from './protocol.js';
+import { MAX_BATCH, MAX_EXPECTED, MAX_PROBES, type HelperCommand, readReport } from './protocol.js';
 
 const MAC = '02:00:00:00:00:01';
-const REPORTS = ['hello', 'seen', 'counts'];
+const REPORTS = ['hello', 'seen', 'counts', 'probed'];
 
 async function session(): Promise<Record<string, unknown>[]> {
   const text = await readFile(join(ROOT, 'guest/packets/testdata/session.jsonl'), 'utf8');
@@ -46,14 +46,20 @@ const COMMANDS = {
       options,
     })),
   }),
-} satisfies { [K in 'config' | 'put']: (value: Extract<HelperCommand, Record<K, unknown>>[K]) => HelperCommand };
+  probe: ({ id, address, expect: expected, forMs }) => ({ probe: { id, address, expect: expected, forMs } }),
+} satisfies {
+  [K in 'config' | 'put' | 'probe']: (value: Extract<HelperCommand, Record<K, unknown>>[K]) => HelperCommand;
+};
 
 describe('the protocol with holdfast-packets', () => {
   it('has no field in a configuration or an entry that the types lack', async () => {
-    const commands = (await session()).filter((message) => 'config' in message || 'put' in message);
-    expect(commands.length).to.be.greaterThan(2);
+    const commands = (await session()).filter(
+      (message) => 'config' in message || 'put' in message || 'probe' in message,
+    );
+    expect(commands.length).to.be.greaterThan(4);
     for (const command of commands as (HelperCommand & Record<string, never>)[]) {
-      const copy = 'config' in command ? COMMANDS.config(command.config) : COMMANDS.put(command.put);
+      const [name = ''] = Object.keys(command);
+      const copy = COMMANDS[name as 'config' | 'put' | 'probe'](command[name] as never);
       expect(copy).to.deep.equal(command);
     }
   });
@@ -76,7 +82,17 @@ describe('the protocol with holdfast-packets', () => {
   const rejected: { name: string; line: string }[] = [
     { name: 'text that is not JSON', line: '{' },
     { name: 'another value than an object', line: '[]' },
-    { name: 'an unknown message', line: '{"probed":{}}' },
+    { name: 'an unknown message', line: '{"taken":{}}' },
+    { name: 'the answer to a probe without a number', line: JSON.stringify({ probed: { macs: [] } }) },
+    { name: 'the answer to a probe without a list', line: JSON.stringify({ probed: { id: 1 } }) },
+    {
+      name: 'the answer to a probe with too many hosts',
+      line: JSON.stringify({ probed: { id: 1, macs: Array(MAX_EXPECTED + 1).fill(MAC) } }),
+    },
+    {
+      name: 'the answer to a probe with text in place of a MAC address',
+      line: JSON.stringify({ probed: { id: 1, macs: ['<b>'] } }),
+    },
     { name: 'a command', line: '{"fresh":{"forMs":1}}' },
     { name: 'a greeting without a version', line: JSON.stringify({ hello: { mac: MAC } }) },
     { name: 'an unknown observation', line: JSON.stringify({ seen: { kind: 'x', mac: MAC, address: '10.0.0.1' } }) },
@@ -114,7 +130,7 @@ describe('the protocol with holdfast-packets', () => {
 
   it('fails only with a TypeError on any text of the helper', () => {
     const value = fc.anything({ maxDepth: 3 });
-    const message = fc.record({ hello: value, seen: value, counts: value }, { requiredKeys: [] });
+    const message = fc.record({ hello: value, seen: value, counts: value, probed: value }, { requiredKeys: [] });
     fc.assert(
       fc.property(fc.oneof(message, value), (written) => {
         try {
@@ -127,8 +143,13 @@ describe('the protocol with holdfast-packets', () => {
     );
   });
 
-  it('has batches that the helper accepts', async () => {
+  it('has batches and probes that the helper accepts', async () => {
     const source = await readFile(join(ROOT, 'guest/packets/protocol.go'), 'utf8');
-    expect(source).to.match(new RegExp(String.raw`maxBatch\s*= ${MAX_BATCH}\b`));
+    for (const [name, value] of Object.entries({
+      maxBatch: MAX_BATCH,
+      maxQuestions: MAX_PROBES,
+      maxExpected: MAX_EXPECTED,
+    }))
+      expect(source).to.match(new RegExp(String.raw`${name}\s*= ${value}\b`));
   });
 });

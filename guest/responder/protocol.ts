@@ -9,9 +9,11 @@ import { formatAddress, parseAddress } from '../../ipam/core/address.js';
  */
 export const PROTOCOL_VERSION = 2;
 
-/** The helper's limits: entries in one message, and sets of options in one connection. */
+/** The helper's limits: entries in one message, sets of options in one connection, probes at one time, and MAC addresses that one of them expects. */
 export const MAX_BATCH = 512;
 export const MAX_OPTION_SETS = 1024;
+export const MAX_PROBES = 256;
+export const MAX_EXPECTED = 16;
 
 /** What identifies a responder. */
 export interface ServerIdentity {
@@ -71,7 +73,17 @@ export type HelperCommand =
   /** Entries that are not put between `begin` and `end` are removed. The helper answers no guest before the first `end`. */
   | { readonly snapshot: 'begin' | 'end' }
   /** How long the table may be used as if it were current. */
-  | { readonly fresh: { readonly forMs: number } };
+  | { readonly fresh: { readonly forMs: number } }
+  | { readonly probe: WireQuestion };
+
+/** Asks which hosts have an address. The answer is `probed`, or nothing if the helper cannot ask. */
+export interface WireQuestion {
+  readonly id: number;
+  readonly address: string;
+  /** The MAC addresses that may have the address. Any other one ends the probe. */
+  readonly expect: readonly string[];
+  readonly forMs: number;
+}
 
 /**
  * Something that the helper saw on the network:
@@ -109,7 +121,9 @@ export type HelperReport =
   /** The answer to a configuration. `hasAddress`: the kernel has an address on the interface, so the helper answers no guest. */
   | { readonly kind: 'hello'; readonly version: number; readonly mac: string; readonly hasAddress: boolean }
   | { readonly kind: 'seen'; readonly observation: WireObservation }
-  | { readonly kind: 'counts'; readonly counts: HelperCounts };
+  | { readonly kind: 'counts'; readonly counts: HelperCounts }
+  /** The hosts that have an address: one that was not expected, or all expected ones. */
+  | { readonly kind: 'probed'; readonly id: number; readonly macs: readonly string[] };
 
 /** Of one message from the helper. */
 export const MAX_REPORT_LENGTH = 64 * 1024;
@@ -130,7 +144,14 @@ export function readReport(line: string): HelperReport {
   }
   if (isRecord(message.seen)) return { kind: 'seen', observation: readObservation(message.seen) };
   if (isRecord(message.counts)) return { kind: 'counts', counts: readCounts(message.counts) };
-  throw new TypeError('a line is neither hello, seen nor counts');
+  if (isRecord(message.probed)) return readProbed(message.probed);
+  throw new TypeError('a line is neither hello, seen, counts nor probed');
+}
+
+function readProbed({ id, macs }: Record<string, unknown>): HelperReport {
+  if (!isCount(id)) throw new TypeError('probed.id is not a number');
+  if (!Array.isArray(macs) || macs.length > MAX_EXPECTED) throw new TypeError('probed.macs is not a short list');
+  return { kind: 'probed', id, macs: macs.map((mac: unknown) => readMac('probed.macs', mac)) };
 }
 
 function readObservation({ kind, mac, address }: Record<string, unknown>): WireObservation {

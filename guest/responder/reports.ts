@@ -4,6 +4,7 @@ import type { Pool } from '../../ipam/core/pool.js';
 import type { Clock } from '../../kube/clock.js';
 import type { EventRecorder, EventSubject } from '../../kube/events.js';
 import type { WireObservation } from './protocol.js';
+import type { HelperSession } from './session.js';
 import type { GuestTable, RunningGuest } from './table.js';
 
 /** Routers advertise themselves at least every 30 minutes (RFC 4861, section 6.2.1), and the helper asks for it more often. */
@@ -12,6 +13,7 @@ const ROUTER_SILENCE_MS = 30 * 60_000;
 export interface ReportsDeps {
   readonly events: Pick<EventRecorder, 'event'>;
   readonly clock: Pick<Clock, 'now'>;
+  readonly session: Pick<HelperSession, 'probe'>;
 }
 
 /** Records events about what a responder sees on the network. It never acts on it: every guest could forge it. */
@@ -25,9 +27,9 @@ export class Reports {
     this.#routerAt = deps.clock.now();
   }
 
-  observed(seen: WireObservation, pool: Pool, { guests }: GuestTable): void {
+  observed(seen: WireObservation, pool: Pool, table: GuestTable): void {
     const { mac, address } = seen;
-    const guest = guests.get(address);
+    const guest = table.guests.get(address);
     switch (seen.kind) {
       case 'router':
         this.#routerAt = this.#deps.clock.now();
@@ -44,12 +46,21 @@ export class Reports {
         return;
       }
       case 'declined':
-        if (guest !== undefined) this.#warn(subjectsOf(guest), EventReason.AddressDeclined, declined(guest, seen));
+        if (guest !== undefined) void this.#declined(guest, seen, table);
         return;
       case 'overloaded':
         if (guest !== undefined)
           this.#warn(subjectsOf(guest), EventReason.GuestRequestsLimited, overloaded(guest, seen));
     }
+  }
+
+  /** A guest can send such a message without a reason, so the event says who has the address. The helper reports it once a minute. */
+  async #declined(guest: RunningGuest, { mac, address }: WireObservation, table: GuestTable): Promise<void> {
+    const own = macsOfOwner(mac, table);
+    const macs = await this.#deps.session.probe(address, own);
+    const found = macs && { taken: macs.find((each) => !own.includes(each)) };
+    const message = `The guest of ${nameOf(guest)} (${mac}) declined ${address}, ${whoHas(found)}. The address stays that of the guest`;
+    this.#warn(subjectsOf(guest), EventReason.AddressDeclined, message);
   }
 
   /** Call it now and then. Guests would have IPv6 addresses and no default route. */
@@ -74,11 +85,17 @@ function foreignServer({ name, network }: Pool, { mac, address }: WireObservatio
   );
 }
 
-function declined(guest: RunningGuest, { mac, address }: WireObservation): string {
-  return (
-    `The guest of ${nameOf(guest)} (${mac}) declined ${address}, because another host seems to use it. Look for that host; the address stays ` +
-    'that of the guest'
-  );
+function whoHas(found: { readonly taken: string | undefined } | undefined): string {
+  if (found === undefined) return 'and no responder could find out which other host has it';
+  if (found.taken === undefined) return 'but no other host answers for it';
+  return `which the host with MAC address ${found.taken} has. Give that host another address`;
+}
+
+/** The MAC addresses of a VM on the segment: Linux answers on each of them for the addresses of all. */
+function macsOfOwner(mac: string, { entries }: GuestTable): string[] {
+  const owner = entries.get(mac)?.owner;
+  const others = [...entries.values()].filter((each) => owner !== undefined && each.owner === owner);
+  return [...new Set([mac, ...others.map((each) => each.mac)])];
 }
 
 function overloaded(guest: RunningGuest, { mac }: WireObservation): string {

@@ -9,8 +9,10 @@ import {
   type HelperConfig,
   type HelperReport,
   MAX_OPTION_SETS,
+  MAX_PROBES,
   MAX_REPORT_LENGTH,
   type TableEntry,
+  type WireQuestion,
 } from './protocol.js';
 import { HelperSession } from './session.js';
 import type { GuestTable } from './table.js';
@@ -191,8 +193,47 @@ describe('the session with holdfast-packets', () => {
     expect(reports.map(({ kind }) => kind)).to.deep.equal(['seen', 'seen']);
   });
 
+  describe('asks which hosts have an address', () => {
+    const sent = () => helper.received.flatMap(({ probe }) => (probe === undefined ? [] : [probe as WireQuestion]));
+
+    it('and passes on the answer to each question', async () => {
+      await startBoth();
+      const answers = Promise.all([session.probe('10.1.0.9', ['02:00:00:00:00:0d']), session.probe('fd00:1::9', [])]);
+      await until(() => sent().length === 2);
+      const [first, second] = sent();
+      expect(first).to.deep.include({ address: '10.1.0.9', expect: ['02:00:00:00:00:0d'] });
+      helper.write(`${JSON.stringify({ probed: { id: second?.id, macs: [] } })}\n`);
+      helper.write('{"probed":{"id":99,"macs":["02:00:00:00:00:98"]}}\n');
+      helper.write(`${JSON.stringify({ probed: { id: first?.id, macs: ['02:00:00:00:00:99'] } })}\n`);
+      expect(await answers).to.deep.equal([['02:00:00:00:00:99'], []]);
+      expect(reports).to.deep.equal([]);
+    });
+
+    it('and knows nothing if the connection ends', async () => {
+      await startBoth();
+      const answer = session.probe('10.1.0.9', []);
+      await until(() => sent().length === 1);
+      helper.drop();
+      expect(await answer).to.equal(undefined);
+    });
+
+    it('and knows nothing without a helper', async () => {
+      session.start();
+      expect(await session.probe('10.1.0.9', [])).to.equal(undefined);
+    });
+
+    it('only as often at one time as the helper accepts', async () => {
+      await startBoth();
+      const answers = Array.from({ length: MAX_PROBES }, () => session.probe('10.1.0.9', []));
+      expect(await session.probe('10.1.0.9', [])).to.equal(undefined);
+      await until(() => sent().length === MAX_PROBES);
+      for (const { id } of sent()) helper.write(`${JSON.stringify({ probed: { id, macs: [] } })}\n`);
+      expect((await Promise.all(answers)).every((each) => each?.length === 0)).to.equal(true);
+    });
+  });
+
   for (const [name, text] of [
-    ['that sends something else than reports', '{"probed":{}}\n'],
+    ['that sends something else than reports', '{"taken":{}}\n'],
     ['whose line never ends', 'x'.repeat(MAX_REPORT_LENGTH + 1)],
   ] as const) {
     it(`connects again to a helper ${name}`, async () => {

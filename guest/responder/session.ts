@@ -15,6 +15,7 @@ import {
 } from './protocol.js';
 import { changesBetween, snapshotOf } from './table-changes.js';
 import type { GuestTable } from './table.js';
+import { WireProbes } from './wire-probes.js';
 
 export interface HelperSessionOptions {
   /** The path of the helper's Unix socket. */
@@ -22,8 +23,11 @@ export interface HelperSessionOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
-  readonly onReport: (report: Exclude<HelperReport, { kind: 'hello' }>) => void;
+  readonly onReport: (report: HelperObservation) => void;
 }
+
+/** A report that is no answer. */
+export type HelperObservation = Exclude<HelperReport, { kind: 'hello' | 'probed' }>;
 
 /** What the helper works with. */
 export interface HelperState {
@@ -78,6 +82,15 @@ export class HelperSession {
     if (this.#wanted !== undefined) this.#connection?.refresh(this.#wanted, forMs);
   }
 
+  /**
+   * Asks on the network which hosts have an address: at most one that is not expected, or else all expected ones.
+   * @returns undefined if the helper cannot ask
+   */
+  probe(address: string, expected: readonly string[]): Promise<readonly string[] | undefined> {
+    const connection = this.#problem === undefined ? this.#connection : undefined;
+    return connection?.probe(address, expected) ?? Promise.resolve(undefined);
+  }
+
   async #runRepeatedly(signal: AbortSignal): Promise<void> {
     const { clock, random, log } = this.#options;
     const delays = backoff({ baseMs: 100, maxMs: 2_000, random });
@@ -101,7 +114,7 @@ export class HelperSession {
     const { socket, clock, onReport } = this.#options;
     const connection = new Connection(createConnection(socket), clock, (report) => {
       if (report.kind === 'hello') onReady();
-      else onReport(report);
+      else if (report.kind !== 'probed') onReport(report);
     });
     this.#connection = connection;
     if (this.#wanted !== undefined) connection.send(this.#wanted);
@@ -119,6 +132,7 @@ class Connection {
   readonly #socket: Socket;
   readonly #clock: Pick<Clock, 'setTimer'>;
   readonly #onReport: (report: HelperReport) => void;
+  readonly #probes: WireProbes;
   #wanted: HelperState | undefined;
   #sent: HelperState | undefined;
   #optionSets = 0;
@@ -128,6 +142,7 @@ class Connection {
     this.#socket = socket;
     this.#clock = clock;
     this.#onReport = onReport;
+    this.#probes = new WireProbes(clock);
     const lines = new LineReader(MAX_REPORT_LENGTH, (line) => this.#receive(readReport(line)));
     this.ended = new Promise<void>((resolve, reject) => {
       socket.on('data', (chunk: Buffer) => {
@@ -140,7 +155,10 @@ class Connection {
       socket.on('drain', () => this.#sendWanted());
       socket.on('error', reject);
       socket.on('close', () => resolve());
-    }).finally(() => this.#cancelTimer());
+    }).finally(() => {
+      this.#cancelTimer();
+      this.#probes.end();
+    });
   }
 
   close(): void {
@@ -155,6 +173,10 @@ class Connection {
   /** Does nothing while the helper has another table than the wanted one. */
   refresh(wanted: HelperState, forMs: number): void {
     if (this.#sent === wanted) this.#write([{ fresh: { forMs } }]);
+  }
+
+  probe(address: string, expected: readonly string[]): Promise<readonly string[] | undefined> {
+    return this.#probes.ask(address, expected, (probe) => this.#write([{ probe }]));
   }
 
   /** A helper that reads slowly gets the newest state when it has read the last one. */
@@ -191,6 +213,7 @@ class Connection {
       this.#cancelTimer();
       checkHello(report);
     }
+    if (report.kind === 'probed') this.#probes.answer(report.id, report.macs);
     this.#onReport(report);
   }
 }

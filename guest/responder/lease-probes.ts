@@ -1,0 +1,114 @@
+import { type IPAMClaim, claimGuestMacOf, claimMacOf } from '../../api/ipam-claim.js';
+import { joinKey } from '../../api/meta.js';
+import { PROBE_ANNOTATION } from '../../api/names.js';
+import { type ProbeState, formatProbe } from '../../api/probe.js';
+import { formatAddress } from '../../ipam/core/address.js';
+import { type LeaseRecord, stateOf } from '../../ipam/core/lease.js';
+import type { Lister } from '../../kube/cache.js';
+import type { Client } from '../../kube/client.js';
+import { isConflict, isNotFound, messageOf } from '../../kube/errors.js';
+import type { Logger } from '../../kube/log.js';
+import { ADDRESS_LEASES } from '../../kube/resources.js';
+import type { ResponderMetrics } from './metrics.js';
+import { MAX_PROBES } from './protocol.js';
+import type { HelperSession } from './session.js';
+
+/** Leases that are probed at one time. Addresses that guests declined are probed too. */
+const MAX_RUNNING = MAX_PROBES - 16;
+
+export interface LeaseProbesDeps {
+  /** Of the responder's pool. */
+  readonly leases: Pick<Lister<LeaseRecord>, 'get'>;
+  readonly claims: Pick<Lister<IPAMClaim>, 'get'>;
+  readonly client: Pick<Client, 'patch'>;
+  readonly session: Pick<HelperSession, 'probe'>;
+  readonly metrics: Pick<ResponderMetrics, 'probed'>;
+  readonly log: Logger;
+}
+
+/**
+ * Probes the addresses of leases for which ipam requests it, and writes what was found. All responders of a pool do the same, and the first write
+ * counts: no other one has its resourceVersion.
+ */
+export class LeaseProbes {
+  readonly #deps: LeaseProbesDeps;
+  /** Names of leases, the oldest request first. */
+  readonly #waiting = new Set<string>();
+  readonly #running = new Set<string>();
+
+  constructor(deps: LeaseProbesDeps) {
+    this.#deps = deps;
+  }
+
+  /** Call it with each lease that is new or has changed. */
+  changed(lease: LeaseRecord): void {
+    const { name } = lease.metadata;
+    if (!isRequested(lease) || this.#running.has(name)) return;
+    this.#waiting.add(name);
+    this.#startNext();
+  }
+
+  #startNext(): void {
+    for (const name of this.#waiting) {
+      if (this.#running.size >= MAX_RUNNING) return;
+      this.#waiting.delete(name);
+      this.#running.add(name);
+      void this.#run(name);
+    }
+  }
+
+  async #run(name: string): Promise<void> {
+    const { leases, metrics, log } = this.#deps;
+    const lease = leases.get(name);
+    try {
+      if (lease !== undefined && isRequested(lease)) await this.#probe(lease);
+    } catch (error) {
+      metrics.probed('failed');
+      log.warn({ lease: name }, `the result of a probe was not written: ${messageOf(error)}`);
+    }
+    this.#running.delete(name);
+    const now = leases.get(name);
+    // it changed meanwhile, so that nothing was written
+    if (now !== undefined && now.metadata.resourceVersion !== lease?.metadata.resourceVersion) this.changed(now);
+    this.#startNext();
+  }
+
+  async #probe(lease: LeaseRecord): Promise<void> {
+    const { client, session, metrics } = this.#deps;
+    const expected = this.#expectedFor(lease);
+    const macs = await session.probe(formatAddress(lease.address), expected);
+    if (macs === undefined) {
+      metrics.probed('failed');
+      return;
+    }
+    const state = stateFor(macs, expected);
+    const { name, uid, resourceVersion } = lease.metadata;
+    const annotations = { [PROBE_ANNOTATION]: formatProbe(state) };
+    const body = { metadata: { uid, resourceVersion, annotations } };
+    try {
+      await client.patch(ADDRESS_LEASES, { name }, { type: 'merge', body });
+    } catch (error) {
+      // another responder was faster, or ipam did not wait any longer
+      if (isConflict(error) || isNotFound(error)) return;
+      throw error;
+    }
+    metrics.probed(typeof state === 'string' ? state : 'taken');
+  }
+
+  /** The MAC addresses of the guest for which the address is meant. */
+  #expectedFor({ owner }: LeaseRecord): string[] {
+    const claim = owner && this.#deps.claims.get(joinKey(owner.namespace, owner.name));
+    if (claim === undefined || claim.metadata.uid !== owner?.uid) return [];
+    return [claimMacOf(claim), claimGuestMacOf(claim)].filter((mac) => mac !== undefined);
+  }
+}
+
+function isRequested(lease: LeaseRecord): boolean {
+  return lease.probe === 'requested' && lease.owner?.kind === 'IPAMClaim' && stateOf(lease) === 'held';
+}
+
+function stateFor(macs: readonly string[], expected: readonly string[]): Exclude<ProbeState, 'requested' | 'skipped'> {
+  const taken = macs.find((mac) => !expected.includes(mac));
+  if (taken !== undefined) return { taken };
+  return macs.length > 0 ? 'self' : 'free';
+}
