@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { after, before } from 'mocha';
 import type { AddressPoolSpec } from '../../api/address-pool.js';
+import type { GuestOptions } from '../../api/guest-options.js';
 import { RESPONDERS_NAMESPACE } from '../../api/names.js';
 import { ADDRESS_POOLS, NETWORK_ATTACHMENT_DEFINITIONS } from '../../kube/resources.js';
 import { DhcpClients } from '../bed/network/dhcp-clients.js';
@@ -38,8 +39,9 @@ export class ServedNetwork {
 
   /** The responders may not run yet. */
   static async create(services: DhcpServices, spec: Omit<AddressPoolSpec, 'network'>): Promise<ServedNetwork> {
-    const network = await ServedNetwork.createWithoutResponders(services, spec);
-    await network.serve();
+    const { probe = false, ...guest } = spec.guest ?? {}; // only responders probe
+    const network = await ServedNetwork.createWithoutResponders(services, { ...spec, guest });
+    await network.serve({ probe });
     return network;
   }
 
@@ -58,7 +60,7 @@ export class ServedNetwork {
   }
 
   /** Starts the responders. They may not run yet. */
-  async serve(): Promise<void> {
+  async serve(options: Pick<GuestOptions, 'probe'> = {}): Promise<void> {
     const { name, bridge } = this;
     const silent = { type: 'tuning', sysctl: { 'net.ipv6.conf.IFNAME.disable_ipv6': '1' } };
     const config = { cniVersion: '1.0.0', name, plugins: [{ type: 'bridge', bridge }, silent] };
@@ -66,7 +68,7 @@ export class ServedNetwork {
       metadata: { namespace: RESPONDERS_NAMESPACE, name },
       spec: { config: JSON.stringify(config) },
     });
-    await this.edit({ guest: { attachment: name, dhcp: {} } });
+    await this.edit({ guest: { attachment: name, dhcp: {}, ...options } });
   }
 
   /** Creates a NAD for VMs. */
@@ -113,16 +115,15 @@ export class ServedNetwork {
     await this.services.bed.client.patch(ADDRESS_POOLS, { name: this.name }, { type: 'merge', body: { spec } });
   }
 
-  /** Ends the responders, and deletes the pool. Its guests must be gone. */
+  /** Deletes the pool, which ends its responders. Its guests must be gone, or going. Idempotent. */
   async remove(): Promise<void> {
     const { bed, responders } = this.services;
-    await this.edit({ guest: { dhcp: null, attachment: null, probe: null } });
-    await until('the responders to be gone', () => responders.pods(this.name).length === 0);
-    await bed.client.delete(NETWORK_ATTACHMENT_DEFINITIONS, { namespace: RESPONDERS_NAMESPACE, name: this.name });
     await until(`pool ${this.name} to be gone`, async () => {
-      await bed.client.delete(ADDRESS_POOLS, { name: this.name }); // it is rejected while addresses are leased
+      await bed.client.delete(ADDRESS_POOLS, { name: this.name }); // it is rejected while claims of guests have addresses
       return (await bed.client.find(ADDRESS_POOLS, { name: this.name })) === undefined;
     });
+    await until('the responders to be gone', () => responders.pods(this.name).length === 0);
+    await bed.client.delete(NETWORK_ATTACHMENT_DEFINITIONS, { namespace: RESPONDERS_NAMESPACE, name: this.name });
   }
 }
 
