@@ -10,6 +10,7 @@ const OBJECT_LABELS: Readonly<Record<string, string>> = {
   'holdfast_responder_exchanges_total message': 'at most 256 series in a process',
   'holdfast_responder_guests_left_out pool': 'the one pool of the process',
   'holdfast_responder_observations_total pool': 'the one pool of the process',
+  'holdfast_responder_probes_total pool': 'the one pool of the process',
   'holdfast_responder_table_entries pool': 'the one pool of the process',
   'holdfast_responder_table_stale_status pool': 'the one pool of the process',
   'holdfast_ipam_pool_addresses pool': 'publishMetrics, --max-derived-pool-metrics',
