@@ -1,16 +1,11 @@
 import { type IPAMClaim, claimGuestMacOf, claimOwnerOf, claimVmNetworkOf } from '../api/ipam-claim.js';
-import { type VirtualMachineInstance, hasEnded, isReportedBy } from '../api/kubevirt.js';
-import { parseMac } from '../api/mac-address.js';
+import { type VirtualMachineInstance, hasEnded } from '../api/kubevirt.js';
 import { joinKey, objectKey } from '../api/meta.js';
-import { DEFAULT_ROUTE_ANNOTATION } from '../api/names.js';
-import { ownerOfVmi } from '../api/vm-claims.js';
-import type { ParsedNad } from '../cluster/transforms.js';
 import type { Pool } from '../ipam/core/pool.js';
 import type { PoolDirectory } from '../ipam/directory/directory.js';
 import type { Lister } from '../kube/cache.js';
-import { type GuestListers, CachedGuestView } from './cached-view.js';
-import { chooseDefaultRoute } from './default-route.js';
-import { type GuestInterface, guestInterfacesOf, routeCandidates } from './interfaces.js';
+import type { GuestListers } from './cached-view.js';
+import { type Layer2Guest, type Layer2Guests, layer2GuestsOf } from './layer2-guests.js';
 import { earlierOwners } from './mac-owners.js';
 import { BY_NETWORK } from './watch-specs.js';
 
@@ -19,16 +14,13 @@ export interface GuestCaches extends GuestListers {
   readonly claims: Lister<IPAMClaim>;
   readonly vmis: Pick<Lister<VirtualMachineInstance>, 'get'>;
   readonly directory: Pick<PoolDirectory, 'resolve' | 'poolsBySegment'>;
+  /** Of the same caches. Without it, the guests of each VMI are found anew. */
+  readonly remembered?: { of(vmi: VirtualMachineInstance): Layer2Guests };
 }
 
 /** A running guest on a layer-2 NAD, whose responders answer it. */
-export interface ServedGuest {
-  readonly claim: IPAMClaim;
+export interface ServedGuest extends Layer2Guest {
   readonly mac: string;
-  readonly pool: Pool;
-  readonly nad: ParsedNad;
-  /** The guest's default route uses this interface. */
-  readonly hasDefaultRoute: boolean;
 }
 
 /** A running guest on such a NAD that responders do not answer. `message` says what to do. */
@@ -57,19 +49,10 @@ const GUESTS_PER_STEP = 1_000;
  * MAC address has one guest on all of them. Pure: all responders, and the process `guest`, find the same. Yields between short steps.
  */
 export function* findGuests(network: string, caches: GuestCaches): Generator<undefined, FoundGuests> {
-  const networks = networksOnWire([network], caches.directory);
-  const workloads = workloadsOf(networks, caches);
-  yield;
-  const found: FoundGuest[] = [];
-  for (const key of workloads) {
-    const vmi = caches.vmis.get(key);
-    if (vmi === undefined || !isRunning(vmi)) continue;
-    found.push(...guestsOf(vmi, networks, caches));
-    yield;
-  }
-  const isAnswered = ({ pool }: FoundGuest) => pool.guest?.dhcp !== undefined;
+  const found = yield* runningGuests(networksOnWire([network], caches.directory), caches);
+  const isAnswered = ({ pool }: Layer2Guest) => pool.guest?.dhcp !== undefined;
   const earlier = earlierOwners(found.filter(hasMac).filter(isAnswered));
-  const [served, refused, withoutDhcp]: [ServedGuest[], RefusedGuest[], FoundGuest[]] = [[], [], []];
+  const [served, refused, withoutDhcp]: [ServedGuest[], RefusedGuest[], Layer2Guest[]] = [[], [], []];
   for (const [index, guest] of found.entries()) {
     if (index % GUESTS_PER_STEP === 0) yield;
     const { claim, pool } = guest;
@@ -83,6 +66,20 @@ export function* findGuests(network: string, caches: GuestCaches): Generator<und
     else if (claimGuestMacOf(claim) === guest.mac) served.push(guest);
   }
   return { served, refused, withoutDhcp };
+}
+
+function* runningGuests(networks: ReadonlySet<string>, caches: GuestCaches): Generator<undefined, Layer2Guest[]> {
+  const found: Layer2Guest[] = [];
+  const workloads = workloadsOf(networks, caches);
+  yield;
+  for (const key of workloads) {
+    const vmi = caches.vmis.get(key);
+    if (vmi === undefined || !isRunning(vmi)) continue;
+    const guests = caches.remembered?.of(vmi) ?? layer2GuestsOf(vmi, caches);
+    for (const network of networks) found.push(...(guests.get(network) ?? []));
+    yield;
+  }
+  return found;
 }
 
 /** Returns the networks, and those whose responders answer on a layer-2 segment of one of them. */
@@ -114,38 +111,8 @@ function isRunning(vmi: VirtualMachineInstance): boolean {
   return !hasEnded(vmi) && !PHASES_WITHOUT_DOMAIN.includes(vmi.status?.phase ?? '');
 }
 
-interface FoundGuest extends Omit<ServedGuest, 'mac'> {
-  readonly mac: string | undefined;
-}
-
-function hasMac(guest: FoundGuest): guest is ServedGuest {
+function hasMac(guest: Layer2Guest): guest is ServedGuest {
   return guest.mac !== undefined;
-}
-
-function guestsOf(vmi: VirtualMachineInstance, networks: ReadonlySet<string>, caches: GuestCaches): FoundGuest[] {
-  const { namespace = '', annotations } = vmi.metadata;
-  const view = new CachedGuestView(namespace, caches, false);
-  const interfaces = guestInterfacesOf({ namespace, owner: ownerOfVmi(vmi), spec: vmi.spec }, view);
-  const route = chooseDefaultRoute(routeCandidates(interfaces), annotations?.[DEFAULT_ROUTE_ANNOTATION]);
-  return interfaces.flatMap((each) => {
-    const { source, vmNetwork } = each;
-    if (source.kind !== 'claim' || !networks.has(source.claim.spec.network) || source.nad === undefined) return [];
-    const { claim, pool, nad } = source;
-    if (nad.delivery.kind !== 'guest' || pool.guest === undefined) return [];
-    const hasDefaultRoute = route.kind === 'interface' && route.vmNetwork === vmNetwork;
-    return [{ claim, pool, nad, hasDefaultRoute, mac: runningMac(each, vmi) }];
-  });
-}
-
-/** As the controller finds it: that of the VMI's spec, else of libvirt's domain. Group addresses belong to no interface. */
-function runningMac({ mac, vmNetwork }: GuestInterface, { status }: VirtualMachineInstance): string | undefined {
-  const reported = status?.interfaces?.find((each) => each.name === vmNetwork && isReportedBy('domain', each));
-  const found = mac.kind === 'mac' ? mac.mac : parseMac(reported?.mac ?? '');
-  return found === undefined || isGroupAddress(found) ? undefined : found;
-}
-
-function isGroupAddress(mac: string): boolean {
-  return (Number.parseInt(mac.slice(0, 2), 16) & 1) === 1 || mac === '00:00:00:00:00:00';
 }
 
 function unknownMac(claim: IPAMClaim): string {

@@ -8,6 +8,7 @@ import type { ProcessContext } from '../../process/context.js';
 import { PeriodicTask } from '../../process/periodic-task.js';
 import type { ResponderConfig } from '../../process/responder-config.js';
 import { responderNames } from '../responders/objects.js';
+import { RememberedGuests } from '../remembered-guests.js';
 import { runInSlices } from '../../kube/run-in-slices.js';
 import { Freshness, type TableStart } from './freshness.js';
 import { type Responder, helperConfig } from './helper-config.js';
@@ -16,7 +17,7 @@ import { leasedAddresses } from '../leased-addresses.js';
 import { createResponderMetrics } from './metrics.js';
 import { Reports } from './reports.js';
 import { type HelperObservation, HelperSession } from './session.js';
-import { buildPoolTable } from './pool-table.js';
+import { type TableCaches, buildPoolTable } from './pool-table.js';
 import type { GuestTable } from './table.js';
 import { responderWatches } from './watches.js';
 
@@ -41,6 +42,7 @@ class ResponderProcess implements Component {
   readonly #config: ResponderConfig;
   readonly #watched;
   readonly #directory: PoolDirectory;
+  readonly #caches: TableCaches;
   readonly #freshness: Freshness;
   readonly #session: HelperSession;
   readonly #events: EventRecorder;
@@ -60,13 +62,17 @@ class ResponderProcess implements Component {
     this.#context = context;
     this.#config = config;
     this.#watched = responderWatches(informers, config);
-    const { pools, networks } = this.#watched;
+    const { claims, vmis, leases, pools, networks } = this.#watched;
     this.#directory = new PoolDirectory({
       pools: pools.cache,
       networks: networks.cache,
       areNetworksServed: () => networks.isServed,
     });
     this.#directory.follow({ pools, networks });
+    const caches = { claims: claims.cache, vmis: vmis.cache, networks: networks.cache, directory: this.#directory };
+    const remembered = new RememberedGuests(caches);
+    remembered.follow({ claims, directory: this.#directory });
+    this.#caches = { ...caches, leases: leases.cache, remembered };
     this.#freshness = new Freshness(Object.values(this.#watched), config.maxStalenessMs, clock);
     this.#metrics = createResponderMetrics(metrics, config.pool);
     this.#events = new EventRecorder({ client, component: NAME, clock, random, log, metrics: metrics.kube });
@@ -119,7 +125,8 @@ class ResponderProcess implements Component {
   }
 
   #scheduleUpdate(): void {
-    if (this.#cancelUpdate !== undefined || this.#context.informers.ready() !== undefined) return;
+    if (this.#cancelUpdate !== undefined || this.#stopping.signal.aborted) return;
+    if (this.#context.informers.ready() !== undefined) return;
     const { clock } = this.#context;
     const delayMs = Math.max(BATCH_MS, this.#updatedAt + this.#pauseMs - clock.now());
     this.#cancelUpdate = clock.setTimer(delayMs, () => void this.#update());
@@ -139,10 +146,7 @@ class ResponderProcess implements Component {
     if (config === undefined) return;
     const { clock } = this.#context;
     const startedAt = clock.now();
-    const { claims, vmis, leases, networks } = this.#watched;
-    const caches = { claims: claims.cache, vmis: vmis.cache, leases: leases.cache, networks: networks.cache };
-    const steps = buildPoolTable(pool, { ...caches, directory: this.#directory });
-    const table = await runInSlices(steps, clock, this.#stopping.signal);
+    const table = await runInSlices(buildPoolTable(pool, this.#caches), clock, this.#stopping.signal);
     if (table === undefined) return;
     this.#table = table;
     this.#session.set({ config, table });

@@ -11,7 +11,14 @@ import { IPAM_CLAIMS } from '../../kube/resources.js';
 import { runInSlices } from '../../kube/run-in-slices.js';
 import type { Pool } from '../../ipam/core/pool.js';
 import type { Reconciler } from '../reconciler.js';
-import { type RefusedGuest, type ServedGuest, findGuests, networksOnWire } from '../running-guests.js';
+import { RememberedGuests } from '../remembered-guests.js';
+import {
+  type GuestCaches,
+  type RefusedGuest,
+  type ServedGuest,
+  findGuests,
+  networksOnWire,
+} from '../running-guests.js';
 import type { GuestViews } from '../views.js';
 import { BY_NETWORK } from '../watch-specs.js';
 import { responderSetName } from './objects.js';
@@ -35,16 +42,24 @@ export class ServedConditions implements Reconciler {
   readonly name = 'served';
   readonly workers = 2;
   readonly #deps: ServedConditionsDeps;
+  readonly #caches: GuestCaches;
+  readonly #remembered: RememberedGuests;
   /** The networks that changed since the last batch. */
   readonly #changed = new Set<string>();
 
   constructor(deps: ServedConditionsDeps) {
     this.#deps = deps;
+    const { watched, directory } = deps.views;
+    const { claims, vmis, networks } = watched;
+    const caches = { claims: claims.cache, vmis: vmis.cache, networks: networks.cache, directory };
+    this.#remembered = new RememberedGuests(caches);
+    this.#caches = { ...caches, remembered: this.#remembered };
   }
 
   listen(add: (keys: readonly string[]) => void): void {
     const { watched, directory } = this.#deps.views;
     const { vmis, claims } = watched;
+    this.#remembered.follow({ claims, directory });
     const collect = (networks: readonly string[]) => this.#collect(networks, add);
     claims.onChange(({ object }) => collect([object.spec.network]));
     vmis.onChange(({ object }) => {
@@ -92,11 +107,9 @@ export class ServedConditions implements Reconciler {
     signal: AbortSignal,
   ): Promise<ReadonlyMap<string | undefined, NotServed> | undefined> {
     const { views, clock } = this.#deps;
-    const { watched, directory } = views;
-    const pools = directory.poolsOf(network);
+    const pools = views.directory.poolsOf(network);
     if (!pools.some(({ state }) => state.kind === 'served' && state.pool.guest !== undefined)) return new Map();
-    const caches = { claims: watched.claims.cache, vmis: watched.vmis.cache, networks: watched.networks.cache };
-    const found = await runInSlices(findGuests(network, { ...caches, directory }), clock, signal);
+    const found = await runInSlices(findGuests(network, this.#caches), clock, signal);
     if (found === undefined) return undefined;
     const withoutSet = found.served.filter(({ pool }) => !this.#hasSet(pool));
     const notServed = [...[...found.withoutDhcp, ...withoutSet].flatMap(withoutResponders), ...found.refused];

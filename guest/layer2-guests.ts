@@ -1,0 +1,55 @@
+import type { IPAMClaim } from '../api/ipam-claim.js';
+import { type VirtualMachineInstance, isReportedBy } from '../api/kubevirt.js';
+import { parseMac } from '../api/mac-address.js';
+import { DEFAULT_ROUTE_ANNOTATION } from '../api/names.js';
+import { ownerOfVmi } from '../api/vm-claims.js';
+import type { ParsedNad } from '../cluster/transforms.js';
+import type { Pool } from '../ipam/core/pool.js';
+import { type GuestListers, CachedGuestView } from './cached-view.js';
+import { chooseDefaultRoute } from './default-route.js';
+import { type GuestInterface, guestInterfacesOf, routeCandidates } from './interfaces.js';
+
+/** The guest of a VMI on a layer-2 NAD whose pool serves guests. */
+export interface Layer2Guest {
+  readonly claim: IPAMClaim;
+  /** Undefined if nobody knows it. */
+  readonly mac: string | undefined;
+  readonly pool: Pool;
+  readonly nad: ParsedNad;
+  /** The guest's default route uses this interface. */
+  readonly hasDefaultRoute: boolean;
+}
+
+/** The interfaces of one VMI, by the CNI network. */
+export type Layer2Guests = ReadonlyMap<string, readonly Layer2Guest[]>;
+
+/** Finds the interfaces of a VMI on layer-2 NADs. Pure. */
+export function layer2GuestsOf(vmi: VirtualMachineInstance, caches: GuestListers): Layer2Guests {
+  const { namespace = '', annotations } = vmi.metadata;
+  const view = new CachedGuestView(namespace, caches, false);
+  const interfaces = guestInterfacesOf({ namespace, owner: ownerOfVmi(vmi), spec: vmi.spec }, view);
+  const route = chooseDefaultRoute(routeCandidates(interfaces), annotations?.[DEFAULT_ROUTE_ANNOTATION]);
+  const found = new Map<string, Layer2Guest[]>();
+  for (const each of interfaces) {
+    const { source, vmNetwork } = each;
+    if (source.kind !== 'claim' || source.nad === undefined) continue;
+    const { claim, pool, nad } = source;
+    if (nad.delivery.kind !== 'guest' || pool.guest === undefined) continue;
+    const hasDefaultRoute = route.kind === 'interface' && route.vmNetwork === vmNetwork;
+    const guests = found.get(claim.spec.network) ?? [];
+    found.set(claim.spec.network, guests);
+    guests.push({ claim, pool, nad, hasDefaultRoute, mac: runningMac(each, vmi) });
+  }
+  return found;
+}
+
+/** As the controller finds it: that of the VMI's spec, else of libvirt's domain. Group addresses belong to no interface. */
+function runningMac({ mac, vmNetwork }: GuestInterface, { status }: VirtualMachineInstance): string | undefined {
+  const reported = status?.interfaces?.find((each) => each.name === vmNetwork && isReportedBy('domain', each));
+  const found = mac.kind === 'mac' ? mac.mac : parseMac(reported?.mac ?? '');
+  return found === undefined || isGroupAddress(found) ? undefined : found;
+}
+
+function isGroupAddress(mac: string): boolean {
+  return (Number.parseInt(mac.slice(0, 2), 16) & 1) === 1 || mac === '00:00:00:00:00:00';
+}
