@@ -65,6 +65,14 @@ describe('The views of the web page', () => {
     expect(window?.cells[5]?.lease).to.include({ state: 'held', mac: '02:00:00:00:00:05' });
   });
 
+  it('shows on the map who has a quarantined address', async () => {
+    cluster.put('addressleases', leaseOf('10.0.0.9', 1, { uid: 'u9', takenBy: '02:00:00:00:00:99' }));
+    const { window } = await open('view=pool&name=blue').until<PoolView & ServerView>(
+      (view) => isLive(view) && view.window?.states?.[9] === '9',
+    );
+    expect(window?.cells[9]?.lease).to.include({ state: 'quarantined', takenBy: '02:00:00:00:00:99' });
+  });
+
   it('shows the addresses that are leased through another pool of the address space', async () => {
     const lease = leaseOf('10.0.0.9', 1, { uid: 'u9' });
     cluster.put('addressleases', { ...lease, spec: { ...lease.spec, pool: 'other' } } as KubeObject);

@@ -158,6 +158,22 @@ describe('Expiry', () => {
     });
   }
 
+  it('deletes a quarantined lease when the time that it says has passed since it was seen', async () => {
+    bed.world.cacheNow = () => bed.clock.now();
+    begin();
+    await bed.until(10);
+    const lease = bed.world.addLease('10.0.0.1', bed.world.addClaim('c1'));
+    bed.world.book.recordWrite(lease);
+    const { owner: _owner, ...spec } = lease.spec;
+    const quarantine = { since: '2020-01-01T00:00:00Z', until: '2020-01-01T00:01:40Z', mac: '02:00:00:00:00:99' };
+    bed.world.book.recordWrite(bed.world.put('addressleases', { ...lease, spec: { ...spec, quarantine } }));
+    await bed.until(109);
+    expect(bed.world.expired).to.deep.equal([]);
+    await bed.until(113);
+    expect(bed.world.expired).to.deep.equal(['blue.10-0-0-1']);
+    expect(bed.world.book.get('blue.10-0-0-1')).to.equal(undefined);
+  });
+
   it('makes a reservation unowned again, and shows it at once', async () => {
     const mac = '02:00:00:00:00:01';
     release(bed.world, '10.0.0.1', 0, { mac, reserved: true, node: 'n1' });

@@ -5,7 +5,7 @@ import type { Logger } from '../../kube/log.js';
 import type { Metrics } from '../../process/metrics.js';
 import { claimEventSubjects } from '../../cluster/claim-event-subjects.js';
 import { formatAddress } from '../core/address.js';
-import { type LeaseRecord, isReservation } from '../core/lease.js';
+import { type LeaseRecord, isReservation, stateOf } from '../core/lease.js';
 import type { KeepReason } from './keep-reason.js';
 import { type LeakKind, type LeakCandidate, describeOwner } from './leak-candidates.js';
 
@@ -56,10 +56,10 @@ export function createCollectorReport({ log, metrics, events }: CollectorReportD
     expired: (lease) => {
       expiries.inc();
       const end = isReservation(lease) ? 'reserved again' : 'deleted';
-      log.debug({ lease: lease.metadata.name }, `expired a released lease: it is ${end}`);
+      log.debug({ lease: lease.metadata.name }, `expired a ${stateOf(lease)} lease: it is ${end}`);
     },
     notExpired: (lease, message) =>
-      log.warn({ lease: lease.metadata.name }, `cannot expire a released lease, trying again: ${message}`),
+      log.warn({ lease: lease.metadata.name }, `cannot expire a ${stateOf(lease)} lease, trying again: ${message}`),
   };
 }
 

@@ -68,7 +68,7 @@ export interface SpaceView {
   stickyLeases(family: Family, mac: string, times: LeaseTimes): readonly LeaseRecord[];
   /** Leaves out reservations and addresses that are not open in the pool. */
   cooling(family: Family, times: LeaseTimes): CoolingSummary;
-  /** Counts the quarantined leases of the pool. */
+  /** Counts the quarantined leases at addresses that are open in the pool. */
   quarantined(family: Family): number;
 }
 

@@ -6,6 +6,7 @@ import { type Family, formatAddress } from './address.js';
 import { CLEARED_LABELS, leaseLabels } from './lease-labels.js';
 import type { LeaseRecord } from './lease-record.js';
 import { CLEARED_OWNER, isReservation, patchLease, stateOf } from './lease.js';
+import { type Pool, subnetOf } from './pool.js';
 
 /** Keeps an address from everybody for a while, because a host that Holdfast does not know has it. */
 
@@ -53,9 +54,11 @@ export class QuarantineIndex {
     return this.#ofPool.get(pool) ?? NONE;
   }
 
-  countOf(pool: string, family: Family): number {
-    const leases = [...this.ofPool(pool).values()].flatMap((ofMac) => [...ofMac]);
-    return leases.filter(({ address }) => address.family === family).length;
+  /** Counts the quarantined leases of one family at addresses that the pool allocates without a request for them. */
+  countOpen(pool: Pool, family: Family): number {
+    const leases = [...this.ofPool(pool.name).values()].flatMap((ofMac) => [...ofMac]);
+    const ofFamily = leases.filter(({ address }) => address.family === family);
+    return ofFamily.filter(({ address }) => subnetOf(pool, address)?.open.has(address.value)).length;
   }
 
   /** Leases in other states are ignored. */

@@ -217,7 +217,7 @@ export class LeaseBook {
           .ofMac(mac.toLowerCase())
           .filter((lease) => lease.pool === pool.name && lease.addressSpace === addressSpace)
           .filter((lease) => lease.address.family === family && isSticky(lease, times)),
-      quarantined: (family) => this.#leases.quarantined.countOf(pool.name, family),
+      quarantined: (family) => this.#leases.quarantined.countOpen(pool, family),
       cooling: (family, times) => {
         const isSkipped = ({ metadata: { name } }: LeaseRecord) =>
           this.#pending.has(name) || this.#restoreHolds.has(name);

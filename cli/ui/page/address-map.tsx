@@ -149,7 +149,7 @@ function Details({ cell }: { cell: MapCell | undefined }): VNode {
   );
 }
 
-function Lease({ lease: { owner, node, mac, releasedAt } }: { lease: LeaseRow }): VNode {
+function Lease({ lease: { owner, node, mac, takenBy, releasedAt } }: { lease: LeaseRow }): VNode {
   return (
     <ul>
       {owner !== undefined && (
@@ -164,6 +164,7 @@ function Lease({ lease: { owner, node, mac, releasedAt } }: { lease: LeaseRow })
       )}
       {node !== undefined && <li>{`Node: ${node}`}</li>}
       {mac !== undefined && <li>{`MAC address: ${mac}`}</li>}
+      {takenBy !== undefined && <li>{`Quarantined, because ${takenBy} has it`}</li>}
       {releasedAt !== undefined && <li>{`Released: ${timeText(releasedAt)}`}</li>}
     </ul>
   );

@@ -97,7 +97,7 @@ export class LeaseInvariants {
     const keys = ['address', 'addressSpace', 'metadata', 'pool', 'quarantine'].join();
     requireHolds(Object.keys(is).sort().join() === keys, 'a field of the last owner is left', is);
     this.#quarantines.set(was.metadata.name, this.#world.now());
-    // nobody had it since, and whoever had it before gets another address
+    // nobody had it since, and its earlier workload gets another address
     this.#releases.delete(was.metadata.name);
   }
 
