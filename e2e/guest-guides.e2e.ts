@@ -37,7 +37,10 @@ describeStory('The guides about layer-2 networks and network data', (story) => {
     const clients = await DhcpClients.find();
     if (typeof clients === 'string') return this.skip();
     const network = `${story().namespace}-blue`;
-    const [pool, ...nads] = (await blocksOf('layer-2-networks.md', 'yaml')).map((block) => parse(block) as Manifest);
+    const objects = (await blocksOf('layer-2-networks.md', 'yaml')).map((block) => parse(block) as Manifest);
+    const pool = objects.find(({ kind }) => kind === 'AddressPool');
+    const nads = objects.filter(({ kind }) => kind === 'NetworkAttachmentDefinition');
+    expect(nads).to.have.length(3);
     const [vm] = (await blocksOf('network-data.md', 'yaml')).map((block) => parse(block) as Manifest);
     const commands = (await blocksOf('layer-2-networks.md', 'sh')).join('\n');
     const [, patch = ''] = /^kubectl patch addresspool \S+ --type merge -p '(.*)'$/m.exec(commands) ?? [];
