@@ -1,4 +1,4 @@
-import { ADDRESS_POOL_KIND, EventReason, IPAM_API_VERSION } from '../../api/names.js';
+import { ADDRESS_POOL_KIND, EventReason, IPAM_API_VERSION, IPAM_CLAIM_KIND } from '../../api/names.js';
 import { PROBE_LIMITS } from '../../api/limits.js';
 import { objectKey } from '../../api/meta.js';
 import { claimEventSubjects } from '../../cluster/claim-event-subjects.js';
@@ -60,9 +60,10 @@ export class Probes {
     }
     const now = this.#deps.clock.now();
     const { requestedAt, quarantined } = this.#probesOf(key, claim.metadata.uid);
-    for (const { metadata, probe } of held) {
-      if (probe === 'requested' && !requestedAt.has(metadata.uid)) requestedAt.set(metadata.uid, now);
-    }
+    const open = new Set(held.filter(({ probe }) => probe === 'requested').map(({ metadata }) => metadata.uid));
+    // a lease that the claim has lost may be probed for it again
+    for (const uid of requestedAt.keys()) if (!open.has(uid)) requestedAt.delete(uid);
+    for (const uid of open) if (!requestedAt.has(uid)) requestedAt.set(uid, now);
     return {
       now,
       stop: probingStopOf(resolution.pool, this.#quarantinedOf(resolution.pool)),
@@ -117,7 +118,8 @@ export class Probes {
     const { quarantined } = this.#probesOf(objectKey(claim), claim.metadata.uid);
     const { family } = lease.address;
     quarantined.set(family, (quarantined.get(family) ?? 0) + 1);
-    const outcome = isRequested ? 'which it requests' : 'so it gets another address';
+    const name = `${IPAM_CLAIM_KIND} ${objectKey(claim)}`;
+    const outcome = isRequested ? `which ${name} requests` : `so ${name} gets another address`;
     const message =
       `A host with MAC address ${mac} has ${formatAddress(lease.address)} of AddressPool ${lease.pool}, ${outcome}. Give that host another address, ` +
       'or exclude the address from the pool';

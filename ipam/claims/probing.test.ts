@@ -126,6 +126,11 @@ describe('the next step of a claim whose address is probed', () => {
     it(name, () => expect(stepOf(given, LIVE, changes)).to.equal(expected));
   }
 
+  it('is to end the probe of a lease of an earlier pool', () => {
+    const held = [{ ...lease('10.0.0.5'), pool: 'former', probe: { taken: HOST } }];
+    expect(stepOf(ASKED, LIVE, { held })).to.equal('skip-probe 10.0.0.5: NotApplicable');
+  });
+
   it('is to read the claim live before an address is quarantined or released', () => {
     const cached = { isLive: false, arePodsLive: false };
     expect(stepOf(TAKEN, cached)).to.equal('read-claim');

@@ -1,7 +1,6 @@
 import { PROBE_LIMITS } from '../../api/limits.js';
 import { isBeingDeleted } from '../../api/meta.js';
-import type { Family } from '../core/address.js';
-import { sameAddress } from '../core/address.js';
+import { type Family, sameAddress } from '../core/address.js';
 import { type LeaseRecord, isReservation, isResponder } from '../core/lease.js';
 import { leaseOwnerOf } from '../core/lease-owner.js';
 import { readShownAddresses } from './claim-addresses.js';
@@ -27,6 +26,12 @@ export function shouldProbe(observed: ClaimObservation, family: Family): boolean
 function mayProbe({ claim, resolution, running }: ClaimObservation): boolean {
   const probes = resolution.kind === 'served' && resolution.pool.guest?.probe === true;
   return probes && running.kind === 'none' && !isBeingDeleted(claim);
+}
+
+/** A lease of another pool does not count for the limits of the claim's pool. */
+function isProbed(observed: ClaimObservation, { pool }: LeaseRecord): boolean {
+  const { resolution } = observed;
+  return mayProbe(observed) && resolution.kind === 'served' && resolution.pool.name === pool;
 }
 
 /**
@@ -71,7 +76,7 @@ function takenStep(
 ): ClaimStep | undefined {
   const { stop } = observed.probing ?? {};
   // nobody else gets a reserved address anyway
-  if (!mayProbe(observed) || isReservation(lease)) return skipStep(lease, 'NotApplicable');
+  if (!isProbed(observed, lease) || isReservation(lease)) return skipStep(lease, 'NotApplicable');
   // the answers of a host that answers for everything mean nothing
   if (stop?.reason === 'ProxyARP' && stop.mac === mac) return skipStep(lease, 'ProbingStopped');
   // the claim would get the same address again
@@ -84,7 +89,7 @@ function takenStep(
 
 function causeToSkip(observed: ClaimObservation, lease: LeaseRecord): SkipCause | undefined {
   const { probing } = observed;
-  if (probing === undefined || !mayProbe(observed)) return 'NotApplicable';
+  if (probing === undefined || !isProbed(observed, lease)) return 'NotApplicable';
   if (probing.stop !== undefined) return 'ProbingStopped';
   return probing.now - probing.requestedAt(lease) >= PROBE_LIMITS.timeoutMs ? 'NoAnswer' : undefined;
 }

@@ -114,7 +114,7 @@ describe('syncing a claim whose pool probes addresses', () => {
       pool: 'blue',
       quarantine: { mac: HOST, since: '2026-01-01T00:00:01.000Z', until: '2026-01-01T01:00:01.000Z' },
     });
-    const message = `AddressTaken: A host with MAC address ${HOST} has 10.0.0.2 of AddressPool blue, so it gets another address. Give that host another address, or exclude the address from the pool`;
+    const message = `AddressTaken: A host with MAC address ${HOST} has 10.0.0.2 of AddressPool blue, so IPAMClaim vms/a gets another address. Give that host another address, or exclude the address from the pool`;
     const kinds = ['IPAMClaim', 'VirtualMachine', 'AddressPool'];
     expect(scene.process.events).to.deep.equal(kinds.map((kind) => `Warning ${kind} ${message}`));
     expect(scene.ipsOf('a')).to.deep.equal(['10.0.0.3']);
@@ -217,6 +217,16 @@ describe('syncing a claim whose pool probes addresses', () => {
     scene.cluster.restart(0);
     await scene.cluster.processes[0]?.sync('vms/a');
     expect([quarantined(), scene.heldBy('a')]).to.deep.equal([['10.0.0.1'], ['10.0.0.2']]);
+  });
+
+  it('waits anew for an address that it lost before, and gets again', async () => {
+    scene.create('a', { request: '["10.0.0.4"]' });
+    await scene.sync('a');
+    const { name = '', uid } = leaseAt('10.0.0.4')?.metadata ?? {};
+    world().update('addressleases', name, ({ spec }) => (spec.releasedAt = new Date(world().now).toISOString()));
+    world().now += 1_900;
+    expect((await scene.sync('a')).result).to.deep.equal({ requeueAfterMs: 2_000 });
+    expect(leaseAt('10.0.0.4')?.metadata.uid).to.equal(uid);
   });
 
   it('never changes an address that the claim shows', async () => {
