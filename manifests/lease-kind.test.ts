@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { AddressLease, AddressLeaseSpec, LeaseOwner } from '../api/address-lease.js';
+import type { AddressLease, AddressLeaseSpec, LeaseOwner, LeaseQuarantine } from '../api/address-lease.js';
 import type { ControlPlane } from '../e2e/bed/control-plane.js';
 import { type Address, parseAddress } from '../ipam/core/address.js';
 import { leaseName } from '../ipam/core/lease-name.js';
@@ -15,6 +15,7 @@ const VM1: LeaseOwner = { kind: 'IPAMClaim', namespace: 'a', name: 'vm1.blue', u
 const VM2: LeaseOwner = { kind: 'IPAMClaim', namespace: 'b', name: 'vm2.blue', uid: 'claim-2' };
 const MAC = '02:00:00:00:00:ab';
 const RELEASED = '2026-01-01T00:00:00Z';
+const QUARANTINE: LeaseQuarantine = { since: RELEASED, until: '2026-01-01T01:00:00Z', mac: MAC };
 
 function lease(name: string, spec: Partial<AddressLeaseSpec> = {}): AddressLease {
   return { metadata: { name }, spec: { address: '10.1.0.17', addressSpace: 'blue', pool: 'blue', ...spec } };
@@ -24,6 +25,21 @@ const CASES: { name: string; given: AddressLease; expect?: string[] }[] = [
   { name: 'held', given: lease(NAME, { owner: VM1 }) },
   { name: 'reserved for a MAC address', given: lease(NAME, { mac: MAC }) },
   { name: 'reserved again after a release', given: lease(NAME, { mac: MAC, reserved: true }) },
+  {
+    name: 'not quarantined with an owner',
+    given: lease(NAME, { owner: VM1, quarantine: QUARANTINE }),
+    expect: ['spec.quarantine', 'a quarantined address belongs to nobody'],
+  },
+  {
+    name: 'not quarantined for a MAC address in capitals',
+    given: lease(NAME, { quarantine: { ...QUARANTINE, mac: '02:00:00:00:00:AB' } }),
+    expect: ['spec.quarantine.mac', '"02:00:00:00:00:AB" is not a MAC address', 'lower case'],
+  },
+  {
+    name: 'not quarantined without an end',
+    given: lease(NAME, { quarantine: { since: RELEASED, mac: MAC } as LeaseQuarantine }),
+    expect: ['spec.quarantine.until', 'Required'],
+  },
   {
     name: 'not marked as reserved without a MAC address',
     given: lease(NAME, { reserved: true }),

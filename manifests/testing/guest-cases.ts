@@ -17,6 +17,7 @@ export const GUEST_CASES: readonly GuestCase[] = [
     given: {
       attachment: 'blue.1',
       dhcp: { renewSeconds: 10, rebindSeconds: 20, leaseSeconds: 600 },
+      probe: true,
       networkData: { default: true },
       dns: { nameservers: ['10.9.0.53', 'fd00:9::53'], search: ['example.com', '_msdcs.corp.Example'] },
       ntp: ['10.9.0.123'],
@@ -29,6 +30,8 @@ export const GUEST_CASES: readonly GuestCase[] = [
   },
   { name: 'DHCP with default times', given: { attachment: 'blue', dhcp: {} } },
   { name: 'not DHCP without an attachment', given: { dhcp: {} }, expect: ['spec.guest.attachment', 'is absent'] },
+  { name: 'no probes without responders', given: { probe: false } },
+  { name: 'not probes without responders', given: { probe: true }, expect: ['spec.guest.probe', 'set dhcp too'] },
   {
     name: 'not an attachment of a namespace',
     given: { attachment: 'vms/blue' },
