@@ -109,7 +109,10 @@ describe('DHCP clients of a segment', function () {
     const known = await addGuest('asking', 40);
     const unknown = await addGuest('stranger', 41);
     table.send({ put: [entry6Of(40)] });
-    const [answer, silence] = await Promise.all([known, unknown].map((guest) => clients.solicitRouter(wire, guest)));
+    const [answer, silence] = await Promise.all([
+      clients.solicitRouter(wire, known),
+      clients.solicitRouter(wire, unknown, 'eth0', 2),
+    ]);
     expect(answer).to.match(/Router lifetime\s*: +0 /);
     expect(answer).to.match(/Stateful address conf\.\s*: +Yes/);
     expect(answer).to.match(/Autonomous address conf\.: +No/);

@@ -116,13 +116,13 @@ export class DhcpClients {
     return wire.start(host, this.#command(script));
   }
 
-  /** Sends up to six router solicitations, one a second. @returns what rdisc6 prints about the first answer */
-  async solicitRouter(wire: Wire, guest: WireLocation, interfaceName = 'eth0'): Promise<string> {
+  /** Sends router solicitations, one a second. @returns what rdisc6 prints about the first answer */
+  async solicitRouter(wire: Wire, guest: WireLocation, interfaceName = 'eth0', tries = 6): Promise<string> {
     await until(`${guest} to have a link-local address`, async () => {
       const device = (await wire.interfaces(guest)).find(({ name }) => name === interfaceName);
       return device?.addresses.some(({ linkLocal, tentative }) => linkLocal && !tentative);
     });
-    const args = ['--single', '--retry', '6', '--wait', '1000', interfaceName];
+    const args = ['--single', '--retry', String(tries), '--wait', '1000', interfaceName];
     const { stdout, stderr } = await wire.run(guest, { command: join(this.#root, 'bin', 'rdisc6'), args });
     return stdout + stderr;
   }
