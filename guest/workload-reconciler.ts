@@ -119,12 +119,13 @@ export class WorkloadReconciler implements Reconciler {
     const claims = watched.claims.cache.byIndex(BY_WORKLOAD, key);
     if (workload === undefined) {
       term.networkData.forget(key);
-      for (const { metadata } of claims) term.reports.forget(metadata.uid ?? '');
+      term.reports.retain(key, []);
       this.#count(key, NO_PROBLEMS);
       return undefined;
     }
     const { outcome, retryAfterMs } = await term.networkData.reconcile(workload, signal);
     const condition = networkDataCondition(outcome);
+    term.reports.retain(key, claims);
     const reports = await this.#writeConditions(workload, claims, condition, term.reports);
     const notWritten = outcome.kind === 'not-written' ? outcome.reason : undefined;
     this.#count(key, {

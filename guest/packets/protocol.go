@@ -129,7 +129,8 @@ type probed struct {
 	MACs []mac  `json:"macs"`
 }
 
-// seen reports something on the wire, at most once a minute for the same kind, MAC address and address.
+// seen reports something on the wire, at most once a minute for the same kind, MAC address and address. Of each kind, there
+// are few reports about one MAC address and about one address.
 type seen struct {
 	Kind    string     `json:"kind"` // seenConflict and so on
 	MAC     mac        `json:"mac"`

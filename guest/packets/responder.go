@@ -25,19 +25,19 @@ type responder struct {
 	options map[string]*optionSet // of the newest connection
 	isWhole bool                  // the newest connection has sent a whole table
 
-	strangers   limiter // answers to hosts that are not in the table
-	probes      map[netip.Addr]*probe
-	questions   []*openQuestion      // of the newest connection
-	proxies     map[mac][]netip.Addr // that were heard for these addresses
-	seen        map[seen]time.Time
-	seenLimiter limiter
-	counter     counter
+	strangers limiter // answers to hosts that are not in the table
+	probes    map[netip.Addr]*probe
+	questions []*openQuestion       // of the newest connection
+	proxies   map[mac][]netip.Addr  // that were heard for these addresses
+	seen      map[string]*sightings // by kind
+	counter   counter
 
 	announcements int // of the server's address that are still due
 	announceAt    time.Time
 	reportedAt    time.Time // groups
 	reportAt      time.Time
 	searchAt      time.Time // for other servers and routers
+	checkAt       time.Time // whether the interface has an address
 	scannedAt     time.Time // the table, for advertisements that are due
 }
 
@@ -52,8 +52,8 @@ type link interface {
 func newResponder(open func(name string) (link, error), send func(report) bool, random func(below int) int) *responder {
 	return &responder{
 		open: open, report: send, random: random, table: newTable(), isQuiet: true,
-		probes: map[netip.Addr]*probe{}, proxies: map[mac][]netip.Addr{}, seen: map[seen]time.Time{}, counter: newCounter(),
-		strangers: newLimiter(strangerBurst, strangerRate), seenLimiter: newLimiter(seenBurst, seenRate),
+		probes: map[netip.Addr]*probe{}, proxies: map[mac][]netip.Addr{}, seen: map[string]*sightings{}, counter: newCounter(),
+		strangers: newLimiter(strangerBurst, strangerRate),
 	}
 }
 
@@ -141,12 +141,31 @@ func (r *responder) configure(now time.Time, to *config) error {
 	if r.config == nil || r.config.Server.IPv4 != to.Server.IPv4 {
 		r.announcements, r.announceAt = announcements, now
 	}
-	r.config, r.isQuiet = to, hasAddress
-	r.report(report{Hello: &hello{Version: protocolVersion, MAC: r.link.mac(), Address: hasAddress}})
+	r.config, r.checkAt = to, now.Add(checkEvery)
+	r.greet(hasAddress)
 	return nil
 }
 
+func (r *responder) greet(hasAddress bool) {
+	r.isQuiet = hasAddress
+	r.report(report{Hello: &hello{Version: protocolVersion, MAC: r.link.mac(), Address: hasAddress}})
+}
+
+// checkAddress looks whether the kernel has an address on the interface, with which it would answer ARP, since the
+// config came.
+func (r *responder) checkAddress(now time.Time) {
+	if now.Before(r.checkAt) {
+		return
+	}
+	r.checkAt = now.Add(checkEvery)
+	// An interface that is gone ends the program.
+	if hasAddress, err := r.link.hasAddress(); err == nil && hasAddress != r.isQuiet {
+		r.greet(hasAddress)
+	}
+}
+
 const (
+	checkEvery    = 10 * time.Second
 	announcements = 2 // RFC 5227
 	announceEvery = 2 * time.Second
 )
@@ -155,8 +174,9 @@ const (
 func (r *responder) tick(now time.Time) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	if r.link != nil {
+	if r.config != nil {
 		r.reportCounts(now)
+		r.checkAddress(now)
 	}
 	if r.isQuiet {
 		return
@@ -239,10 +259,11 @@ func (r *responder) admit(now time.Time, from mac) *guest {
 
 // allow returns whether a host, in the table or not, may have an answer to ARP or neighbour discovery.
 func (r *responder) allow(now time.Time, from mac) bool {
-	if r.table.guest(from) != nil {
-		return r.admit(now, from) != nil
+	limiter := &r.strangers
+	if guest := r.table.guest(from); guest != nil {
+		limiter = &guest.neighbour
 	}
-	if r.strangers.allow(now) {
+	if limiter.allow(now) {
 		return true
 	}
 	r.drop(dropLimited)

@@ -142,6 +142,23 @@ func TestInterfaceWithAnAddressOfTheKernelIsNotServed(t *testing.T) {
 	}
 }
 
+func TestInterfaceThatGetsAnAddressOfTheKernelLaterIsNotServed(t *testing.T) {
+	w := newWorld(t)
+	w.obeyLines(`{"fresh":{"forMs":30000}}`)
+	w.link.address = true
+	w.wait(checkEvery)
+	hello := w.reports[len(w.reports)-1].Hello
+	if hello == nil || !hello.Address {
+		t.Fatalf("reports: %+v", w.reports)
+	}
+	w.take()
+	w.expectNoFrames(w.hear(discover(guestMAC)))
+	w.link.address = false
+	w.wait(checkEvery)
+	w.take()
+	w.expectReply(discover(guestMAC))
+}
+
 func TestNothingIsSentBeforeAConfig(t *testing.T) {
 	unconfigured := newResponder(func(string) (link, error) { return nil, nil }, func(report) bool { return true }, noRandom)
 	unconfigured.tick(start)
@@ -191,22 +208,69 @@ func TestGuestThatSendsTooMuchIsReportedAndOthersAreAnswered(t *testing.T) {
 	}
 }
 
+func TestQuestionsForOurAddressLeaveDHCPToTheGuest(t *testing.T) {
+	w := newWorld(t)
+	w.obeyLines(`{"fresh":{"forMs":30000}}`)
+	answers := 0
+	for range 100 {
+		answers += len(w.hear(arp{arpRequest, guestMAC, guestIPv4, mac{}, ownIPv4}.frame(broadcastMAC)))
+	}
+	if answers != guestBurst {
+		t.Fatalf("%d answers, not %d", answers, guestBurst)
+	}
+	w.expectReply(discover(guestMAC))
+}
+
 func TestReportsAreBounded(t *testing.T) {
 	w := newWorld(t)
+	address := func(number int) netip.Addr { return netip.AddrFrom4([4]byte{10, 9, byte(number >> 8), byte(number)}) }
 	for number := range 5000 {
-		w.hear(arp{arpRequest, macOf(number + 5000), guestIPv4, mac{}, ownIPv4}.frame(broadcastMAC))
+		w.see(w.now, seenConflict, macOf(number), address(number))
 	}
 	if len(w.reports) != seenBurst {
 		t.Fatalf("%d reports, not %d", len(w.reports), seenBurst)
 	}
 	for second := range 200 {
 		w.now = w.now.Add(time.Second)
-		for number := range seenRate {
-			w.see(w.now, seenConflict, macOf(second*100+number), guestIPv4)
+		for number := range 2 * seenRate {
+			w.see(w.now, seenConflict, macOf(second*100+number), address(second*100+number))
 		}
 	}
-	if len(w.seen) > maxSeen {
-		t.Fatalf("%d are remembered", len(w.seen))
+	if got := len(w.seen[seenConflict].reported); got > seenBurst+61*seenRate {
+		t.Fatalf("%d are remembered", got)
+	}
+}
+
+// A host that forges frames must not hide others.
+func TestReportsAreShared(t *testing.T) {
+	address := func(number int) netip.Addr { return netip.AddrFrom4([4]byte{10, 9, 0, byte(number)}) }
+	for name, flood := range map[string]func(w *world, number int){
+		"from many MAC addresses for one address": func(w *world, number int) { w.see(w.now, seenConflict, macOf(number), plainIPv4) },
+		"from one MAC address for many addresses": func(w *world, number int) { w.see(w.now, seenConflict, plainMAC, address(number)) },
+		"of another kind":                         func(w *world, number int) { w.see(w.now, seenServer, macOf(number), address(number)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			for number := range 200 {
+				flood(w, number)
+			}
+			w.reports = nil
+			w.hear(has(otherMAC, guestIPv4))
+			w.expectSeen(seen{seenConflict, otherMAC, guestIPv4})
+		})
+	}
+}
+
+func TestSameThingIsReportedAgainAfterAMinute(t *testing.T) {
+	w := newWorld(t)
+	want := seen{seenConflict, otherMAC, guestIPv4}
+	for range 2 {
+		w.hear(has(otherMAC, guestIPv4))
+		w.now = w.now.Add(59 * time.Second)
+		w.hear(has(otherMAC, guestIPv4))
+		w.expectSeen(want)
+		w.reports = nil
+		w.now = w.now.Add(time.Second)
 	}
 }
 

@@ -29,7 +29,8 @@ type guest struct {
 	since    time.Time // when its addresses changed
 	snapshot uint64
 
-	limiter      limiter
+	limiter      limiter // of DHCP and router solicitations
+	neighbour    limiter // of questions for our own addresses
 	advertisedAt time.Time
 	advertiseAt  time.Time
 }
@@ -64,7 +65,7 @@ func (t *table) put(now time.Time, put entry, options *optionSet) error {
 		if len(t.guests) >= maxEntries {
 			return fmt.Errorf("more than %d entries", maxEntries)
 		}
-		to = &guest{mac: put.MAC, since: now, limiter: newLimiter(guestBurst, guestRate)}
+		to = &guest{mac: put.MAC, since: now, limiter: newLimiter(guestBurst, guestRate), neighbour: newLimiter(guestBurst, guestRate)}
 		t.guests[put.MAC] = to
 	}
 	var ipv4 entryIPv4

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"maps"
 	"net/netip"
 	"slices"
 	"time"
@@ -13,11 +12,6 @@ import (
 )
 
 const (
-	// The same thing is reported once in this time.
-	seenEvery = time.Minute
-	maxSeen   = 1024
-	// All reports.
-	seenBurst, seenRate = 20, 20
 	// A switch may deliver frames of the former guest for a while.
 	moveTime = 5 * time.Second
 	// Other servers and routers are asked for at the start, and then in this interval, 20 % more or less.
@@ -106,25 +100,4 @@ func (r *responder) search(now time.Time) {
 		from: netip.AddrPortFrom(linkLocal(own), dhcp6Client), to: netip.AddrPortFrom(allDHCP6Servers, dhcp6Server), payload: solicit.ToBytes(),
 	})))
 	r.sendNDP(groupMAC(allRouters), allRouters, &ndp.RouterSolicitation{})
-}
-
-// see reports something, unless it was reported a short time ago or there is too much to report.
-func (r *responder) see(now time.Time, kind string, from mac, address netip.Addr) {
-	what := seen{kind, from, address}
-	if at, exists := r.seen[what]; exists && now.Sub(at) < seenEvery {
-		return
-	}
-	if !r.seenLimiter.allow(now) {
-		r.drop(dropReports)
-		return
-	}
-	if len(r.seen) >= maxSeen {
-		maps.DeleteFunc(r.seen, func(_ seen, at time.Time) bool { return now.Sub(at) >= seenEvery })
-	}
-	if len(r.seen) >= maxSeen {
-		r.drop(dropReports)
-		return
-	}
-	r.seen[what] = now
-	r.report(report{Seen: &what})
 }

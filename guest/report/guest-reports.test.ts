@@ -70,6 +70,16 @@ describe('the report of what a guest has', () => {
     expect(report('10.1.0.7', { vmi: 'next' }).again).to.equal(GRACE_MS);
   });
 
+  it('forgets a claim that the VM no longer has', () => {
+    reports.retain('vms/vm1', [claim]);
+    report('10.1.0.7');
+    now = GRACE_MS - 1;
+    reports.retain('vms/vm1', [claim]);
+    expect(report('10.1.0.7').again).to.equal(1);
+    reports.retain('vms/vm1', []);
+    expect(report('10.1.0.7').again).to.equal(GRACE_MS);
+  });
+
   it('is absent while the VM does not run', () => {
     expect(report('10.1.0.5', { phase: 'Scheduled' })).to.deep.equal({ condition: undefined });
   });

@@ -34,20 +34,26 @@ export class GuestReports {
   readonly #graceMs: number;
   /** By UID of the claim. */
   readonly #known = new Map<string, KnownGuest>();
+  /** UIDs of claims, by workload. */
+  readonly #claims = new Map<string, ReadonlySet<string>>();
 
   constructor(graceMs: number) {
     this.#graceMs = graceMs;
   }
 
-  forget(claimUid: string): void {
-    this.#known.delete(claimUid);
+  /** Forgets the claims that a workload had, except these. */
+  retain(workload: string, claims: readonly IPAMClaim[]): void {
+    const uids = new Set(claims.map(({ metadata }) => metadata.uid ?? ''));
+    for (const uid of this.#claims.get(workload) ?? []) if (!uids.has(uid)) this.#known.delete(uid);
+    if (uids.size > 0) this.#claims.set(workload, uids);
+    else this.#claims.delete(workload);
   }
 
   /** @param now by the monotonic clock, in milliseconds */
   report(claim: IPAMClaim, each: GuestInterface | undefined, { vmi }: ObservedWorkload, now: number): GuestReport {
     const claimed = shownAddresses(claim);
     if (vmi?.status?.phase !== 'Running' || each === undefined || claimed === undefined) {
-      this.forget(claim.metadata.uid ?? '');
+      this.#known.delete(claim.metadata.uid ?? '');
       return { condition: undefined };
     }
     const status = vmi.status.interfaces?.find(({ name }) => name === each.vmNetwork);
