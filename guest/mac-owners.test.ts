@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { CLAIM_GUEST_MAC, CLAIM_MAC, CLAIM_MAC_SINCE } from '../api/names.js';
-import { type ServedMac, earlierOwners } from './mac-owners.js';
+import { MacOwners, type ServedMac } from './mac-owners.js';
 
 const MAC = '02:00:00:00:00:01';
 const OTHER = '02:00:00:00:00:02';
@@ -38,16 +38,19 @@ function changed(name: string, { since, ...given }: Given & { since: string }): 
 
 /** Those that are refused, with the owner of their MAC address. */
 function refused(...guests: ServedMac[]): string[] {
-  return [...earlierOwners(guests)].map(
-    ([each, owner]) => `${each.claim.metadata.name} for ${owner.claim.metadata.name}`,
-  );
+  const owners = new MacOwners();
+  for (const each of guests) owners.add(each);
+  return guests.flatMap((each) => {
+    const owner = owners.earlierThan(each);
+    return owner === undefined ? [] : [`${each.claim.metadata.name} for ${owner.claim.metadata.name}`];
+  });
 }
 
 describe('the owner of a MAC address on a network', () => {
   it('is the oldest claim if no claim has changed its MAC address', () => {
     expect(refused(guest('young', { age: 9 }), guest('old'), guest('middle', { age: 5 }))).to.deep.equal([
-      'middle for old',
       'young for old',
+      'middle for old',
     ]);
   });
 

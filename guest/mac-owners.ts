@@ -11,38 +11,36 @@ export interface ServedMac {
 }
 
 /**
- * Returns the guests that must not have the answers for their MAC address, each with the one that had it first on the same network or layer-2
- * segment. Tenants write MAC addresses, so who copies one must not take the answers of its owner. Every process decides the same.
+ * Decides who has the answers for a MAC address: of the guests on one network or layer-2 segment, the one that had it first. Tenants write MAC
+ * addresses, so who copies one must not take the answers of its owner. Every process decides the same.
  */
-export function earlierOwners<Guest extends ServedMac>(guests: readonly Guest[]): Map<Guest, Guest> {
-  const byMac = new Map<string, Guest[]>();
-  for (const each of guests) {
-    const group = byMac.get(each.mac);
-    if (group === undefined) byMac.set(each.mac, [each]);
-    else group.push(each);
-  }
-  const found = new Map<Guest, Guest>();
-  for (const group of byMac.values()) if (group.length > 1) compare(group, found);
-  return found;
-}
+export class MacOwners<Guest extends ServedMac> {
+  /** By MAC address and network, and by MAC address and segment. */
+  readonly #first = new Map<string, Guest>();
 
-function compare<Guest extends ServedMac>(group: readonly Guest[], found: Map<Guest, Guest>): void {
-  const since = new Map(group.map((each) => [each, macHeldSince(each.claim, each.mac)]));
-  const sinceOf = (guest: Guest) => since.get(guest) ?? Infinity;
-  const inOrder = group.toSorted((a, b) => compareTimes(sinceOf(a), sinceOf(b)) || byAgeAndKey(a, b));
-  const firstOn = new Map<string, Guest>();
-  for (const guest of inOrder) {
-    const { claim, nad } = guest;
-    const wires = [`network ${claim.spec.network}`, ...(nad.segment === undefined ? [] : [`segment ${nad.segment}`])];
-    const first = wires.map((wire) => firstOn.get(wire)).find((each) => each !== undefined);
-    if (first !== undefined) found.set(guest, first);
-    for (const wire of wires) if (!firstOn.has(wire)) firstOn.set(wire, guest);
+  add(guest: Guest): void {
+    for (const wire of wiresOf(guest)) {
+      const first = this.#first.get(wire);
+      if (first === undefined || isEarlier(guest, first)) this.#first.set(wire, guest);
+    }
+  }
+
+  /** Returns the guest that had the MAC address of this one before; undefined if this one is the first. Call it when all are added. */
+  earlierThan(guest: Guest): Guest | undefined {
+    return wiresOf(guest)
+      .map((wire) => this.#first.get(wire))
+      .find((first) => first !== undefined && first !== guest);
   }
 }
 
-/** Infinity equals itself. */
-function compareTimes(a: number, b: number): number {
-  return a === b ? 0 : a - b;
+function wiresOf({ mac, claim, nad }: ServedMac): string[] {
+  const network = `${mac} network ${claim.spec.network}`;
+  return nad.segment === undefined ? [network] : [network, `${mac} segment ${nad.segment}`];
+}
+
+function isEarlier(one: ServedMac, other: ServedMac): boolean {
+  const [a, b] = [one, other].map(({ claim, mac }) => macHeldSince(claim, mac)) as [number, number];
+  return a === b ? byAgeAndKey(one, other) < 0 : a < b;
 }
 
 /** Claims of two namespaces may have one name. */

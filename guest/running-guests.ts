@@ -6,7 +6,7 @@ import type { PoolDirectory } from '../ipam/directory/directory.js';
 import type { Lister } from '../kube/cache.js';
 import type { GuestListers } from './cached-view.js';
 import { type Layer2Guest, type Layer2Guests, layer2GuestsOf } from './layer2-guests.js';
-import { earlierOwners } from './mac-owners.js';
+import { MacOwners } from './mac-owners.js';
 import { BY_NETWORK } from './watch-specs.js';
 
 export interface GuestCaches extends GuestListers {
@@ -50,14 +50,13 @@ const GUESTS_PER_STEP = 1_000;
  */
 export function* findGuests(network: string, caches: GuestCaches): Generator<undefined, FoundGuests> {
   const found = yield* runningGuests(networksOnWire([network], caches.directory), caches);
-  const isAnswered = ({ pool }: Layer2Guest) => pool.guest?.dhcp !== undefined;
-  const earlier = earlierOwners(found.filter(hasMac).filter(isAnswered));
+  const owners = yield* macOwnersOf(found);
   const [served, refused, withoutDhcp]: [ServedGuest[], RefusedGuest[], Layer2Guest[]] = [[], [], []];
   for (const [index, guest] of found.entries()) {
     if (index % GUESTS_PER_STEP === 0) yield;
     const { claim, pool } = guest;
     if (claim.spec.network !== network) continue;
-    const owner = hasMac(guest) ? earlier.get(guest) : undefined;
+    const owner = hasMac(guest) ? owners.earlierThan(guest) : undefined;
     if (!isAnswered(guest)) withoutDhcp.push(guest);
     else if (!hasMac(guest)) refused.push({ claim, pool, reason: 'MACAddressUnknown', message: unknownMac(claim) });
     else if (owner !== undefined)
@@ -66,6 +65,19 @@ export function* findGuests(network: string, caches: GuestCaches): Generator<und
     else if (claimGuestMacOf(claim) === guest.mac) served.push(guest);
   }
   return { served, refused, withoutDhcp };
+}
+
+function* macOwnersOf(found: readonly Layer2Guest[]): Generator<undefined, MacOwners<ServedGuest>> {
+  const owners = new MacOwners<ServedGuest>();
+  for (const [index, guest] of found.entries()) {
+    if (index % GUESTS_PER_STEP === 0) yield;
+    if (hasMac(guest) && isAnswered(guest)) owners.add(guest);
+  }
+  return owners;
+}
+
+function isAnswered({ pool }: Layer2Guest): boolean {
+  return pool.guest?.dhcp !== undefined;
 }
 
 function* runningGuests(networks: ReadonlySet<string>, caches: GuestCaches): Generator<undefined, Layer2Guest[]> {

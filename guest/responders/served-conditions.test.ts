@@ -134,4 +134,36 @@ describe('the condition GuestServed', () => {
     expect(patched).to.deep.equal(['vm1.data', 'vm2.data']);
     expect(isConflict(failure), 'it is tried again').to.equal(true);
   });
+
+  it('is looked at on all networks of a layer-2 segment, also when one of them leaves it', async () => {
+    const bridged = (network: string, bridge: string) =>
+      nad(`vms/${network}`, { name: network, type: 'bridge', bridge });
+    const networks = cacheOf([bridged('blue', 'br0'), bridged('green', 'br0'), bridged('red', 'br1')]);
+    const pools = cacheOf(['blue', 'green', 'red'].map((network) => adminPool(network, { network, guest: dhcp })));
+    const directory = new PoolDirectory({ pools, networks });
+    const claims = new Cache<IPAMClaim>({ ...CLAIM_INDEXES, [BY_NETWORK]: ({ spec }) => [spec.network] });
+    let tell: (change: { object: IPAMClaim }) => void = () => undefined;
+    const watched = {
+      claims: { cache: claims, onChange: (handler: typeof tell) => (tell = handler) },
+      vmis: { cache: cacheOf<VirtualMachineInstance>([]), onChange: () => undefined },
+      networks: { cache: networks, onChange: () => undefined },
+    };
+    const clock = new ManualClock(0);
+    expect(directory.poolsOf('red'), 'the first state is no change').to.have.length(1);
+    const views = { watched, directory } as unknown as GuestViews;
+    const keys: string[][] = [];
+    new ServedConditions({ views, client: {} as never, clock, sets: setsOf([]) }).listen((added) =>
+      keys.push([...added]),
+    );
+    tell({ object: claim({ network: 'green' }) });
+    clock.advanceTo(1_000);
+    networks.set(bridged('green', 'br1'));
+    directory.changed();
+    await Promise.resolve();
+    clock.advanceTo(2_000);
+    expect(keys.map((each) => each.sort())).to.deep.equal([
+      ['blue', 'green'],
+      ['blue', 'green', 'red'],
+    ]);
+  });
 });

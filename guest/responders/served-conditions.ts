@@ -10,6 +10,7 @@ import { type KubeObject, joinKey, objectKey } from '../../api/meta.js';
 import { IPAM_CLAIMS } from '../../kube/resources.js';
 import { runInSlices } from '../../kube/run-in-slices.js';
 import type { Pool } from '../../ipam/core/pool.js';
+import type { PoolDirectory } from '../../ipam/directory/directory.js';
 import type { Reconciler } from '../reconciler.js';
 import { RememberedGuests } from '../remembered-guests.js';
 import {
@@ -46,6 +47,8 @@ export class ServedConditions implements Reconciler {
   readonly #remembered: RememberedGuests;
   /** The networks that changed since the last batch. */
   readonly #changed = new Set<string>();
+  /** As the last batch found them. */
+  #wires: Pick<PoolDirectory, 'poolsBySegment'> = { poolsBySegment: new Map() };
 
   constructor(deps: ServedConditionsDeps) {
     this.#deps = deps;
@@ -137,9 +140,12 @@ export class ServedConditions implements Reconciler {
     for (const network of networks) this.#changed.add(network);
     if (!isFirst) return;
     this.#deps.clock.setTimer(BATCH_MS, () => {
-      const keys = networksOnWire([...this.#changed], this.#deps.views.directory);
+      const { poolsBySegment } = this.#deps.views.directory;
+      // a network that has left a segment may have had a MAC address there
+      const wires = [this.#wires, { poolsBySegment }].map((wire) => networksOnWire([...this.#changed], wire));
+      this.#wires = { poolsBySegment };
       this.#changed.clear();
-      add([...keys]);
+      add([...new Set(wires.flatMap((each) => [...each]))]);
     });
   }
 }
