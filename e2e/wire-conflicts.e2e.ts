@@ -142,7 +142,7 @@ describeStory('An address of a pool that probes', (story) => {
     expect(items.filter(({ spec }) => spec.network === pool.name)).to.deep.equal([]);
   });
 
-  /** Creates a VM that does not run: its claim gets addresses all the same. */
+  /** Creates a VM that does not run: its claim gets addresses anyway. */
   function createStopped(name: string, annotations: Record<string, string> = {}): Promise<unknown> {
     return story().createVm(name, { data: 'flat' }, { running: false, annotations });
   }
