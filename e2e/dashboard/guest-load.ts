@@ -31,7 +31,11 @@ export class GuestLoad {
     const responders = new Responders({ ...bed, wire });
     await Promise.all([responders.start(), guest.start({ args: [RESPONDER_IMAGE], env })]);
     const services = { bed, wire, agents, guest, responders, clients };
-    const network = await ServedNetwork.create(services, { subnets: SUBNETS, cooldownSeconds: 0 });
+    const network = await ServedNetwork.create(services, {
+      subnets: SUBNETS,
+      cooldownSeconds: 0,
+      guest: { probe: true },
+    });
     return new GuestLoad(
       network,
       (await network.untilServed()).map(({ table }) => table),
