@@ -37,6 +37,9 @@ describeStory('A tenant with all rights in a namespace', (story) => {
     const tenant = await story().tenant();
     const attempts = {
       annotation: { metadata: { annotations: { 'ipam.holdfast.dev/owner-uid': 'mine' } } },
+      'MAC address': {
+        metadata: { annotations: { 'ipam.holdfast.dev/mac-since': '02:00:00:00:00:01 2020-01-01T00:00:00Z' } },
+      },
       owner: { metadata: { ownerReferences: [] } },
       finalizer: { metadata: { finalizers: [] } },
       network: { spec: { network: 'another' } },
