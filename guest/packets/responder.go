@@ -27,9 +27,9 @@ type responder struct {
 
 	strangers limiter // answers to hosts that are not in the table
 	probes    map[netip.Addr]*probe
-	questions []*openQuestion       // of the newest connection
-	proxies   map[mac][]netip.Addr  // that were heard for these addresses
-	seen      map[string]*sightings // by kind
+	questions []*openQuestion           // of the newest connection
+	proxies   map[mac][]netip.Addr      // that were heard for these addresses
+	seen      map[string]*recentReports // by kind
 	counter   counter
 
 	announcements int // of the server's address that are still due
@@ -52,7 +52,7 @@ type link interface {
 func newResponder(open func(name string) (link, error), send func(report) bool, random func(below int) int) *responder {
 	return &responder{
 		open: open, report: send, random: random, table: newTable(), isQuiet: true,
-		probes: map[netip.Addr]*probe{}, proxies: map[mac][]netip.Addr{}, seen: map[string]*sightings{}, counter: newCounter(),
+		probes: map[netip.Addr]*probe{}, proxies: map[mac][]netip.Addr{}, seen: map[string]*recentReports{}, counter: newCounter(),
 		strangers: newLimiter(strangerBurst, strangerRate),
 	}
 }

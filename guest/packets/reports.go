@@ -15,8 +15,8 @@ const (
 	maxSeenOfMAC        = 16
 )
 
-// sightings are the reports of one kind in the last minute. Their number follows from their rate.
-type sightings struct {
+// recentReports are those of one kind in the last minute. Their number follows from their rate.
+type recentReports struct {
 	limiter   limiter
 	since     time.Time
 	reported  map[seen]bool
@@ -28,7 +28,7 @@ type sightings struct {
 func (r *responder) see(now time.Time, kind string, from mac, address netip.Addr) {
 	of := r.seen[kind]
 	if of == nil {
-		of = &sightings{limiter: newLimiter(seenBurst, seenRate)}
+		of = &recentReports{limiter: newLimiter(seenBurst, seenRate)}
 		r.seen[kind] = of
 	}
 	if of.reported == nil || now.Sub(of.since) >= seenEvery {
