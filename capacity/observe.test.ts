@@ -5,7 +5,7 @@ import type { BlockRecord } from '../ipam/core/block.js';
 import { parseCidr } from '../ipam/core/cidr.js';
 import { createLease } from '../ipam/core/lease.js';
 import type { Pool } from '../ipam/core/pool.js';
-import { compiledPool } from '../test/lease-objects.js';
+import { compiledPool, leaseOf as blueLeaseOf } from '../test/lease-objects.js';
 import type { PoolGiven } from '../test/pool-objects.js';
 import { transformNode } from './node-record.js';
 import { type PoolDemand, type CapacityInputs, observeDemand } from './observe.js';
@@ -88,6 +88,10 @@ describe('the budget of a pool', () => {
   it('is the number of free addresses, without those that cool down', () => {
     const leases = [leaseOf('10.0.0.1', 'claim'), leaseOf('10.0.0.2', 'pod-1'), leaseOf('10.0.0.3', undefined)];
     expect(lookAt({ leases }).budget).to.equal(3);
+  });
+
+  it('excludes quarantined addresses', () => {
+    expect(lookAt({ leases: [blueLeaseOf('10.0.0.1', 1, { takenBy: '02:00:00:00:00:99' })] }).budget).to.equal(5);
   });
 
   it('excludes reserved addresses, and leases of another pool in the address space', () => {

@@ -1,6 +1,8 @@
 import { expect } from 'chai';
 import { compiledPool } from '../../../test/lease-objects.js';
 import { LeaseAgentWorld, OTHER, callOf } from '../testing/model/lease-agent-world.js';
+import { Client } from '../../../kube/client.js';
+import { ADDRESS_LEASES } from '../../../kube/resources.js';
 import { formatAddress } from '../../../ipam/core/address.js';
 
 /** The open addresses are 10.0.0.2 to 10.0.0.6. */
@@ -115,6 +117,21 @@ describe('the address of a pod', () => {
     const granted = await Promise.all([1, 2, 3, 4, 5].map((n) => scene.add({ pod: `p${n}` })));
     expect(new Set(granted.flat()).size).to.equal(5);
     expect(scene.requests()).to.have.length(5);
+  });
+
+  it('is never a quarantined one', async () => {
+    const client = new Client(scene.cluster.server);
+    const quarantine = { since: '2030-01-01T00:00:00Z', until: '2030-01-01T01:00:00Z', mac: '02:00:00:00:00:99' };
+    for (const last of [2, 3, 4, 5]) {
+      const spec = { address: `10.0.0.${last}`, addressSpace: 'blue', pool: 'blue', quarantine };
+      await client.create(ADDRESS_LEASES, { metadata: { name: `blue.10-0-0-${last}` }, spec });
+    }
+    const first = scene.add();
+    await scene.turn();
+    scene.follow();
+    expect(await first).to.deep.equal(['10.0.0.6']);
+    scene.follow();
+    expect(await scene.refused({ pod: 'second' })).to.include('11 pool blue is full');
   });
 
   describe('in a full pool', () => {
