@@ -18,7 +18,7 @@ const SECRET = 'mail-network';
 const MACS = { default: '02:00:00:00:77:01', data: '02:00:00:00:77:02' };
 const NEIGHBOUR = 'neighbour';
 const SUBNETS = [{ cidr: '10.77.0.0/24', gateway: '10.77.0.1' }, { cidr: 'fd00:77::/64' }];
-const GUEST = { dhcp: {}, dns: { nameservers: ['10.77.0.53', 'fd00:77::53'] }, mtu: 1400 };
+const GUEST = { dns: { nameservers: ['10.77.0.53', 'fd00:77::53'] }, mtu: 1400 };
 
 interface GuestContext {
   readonly story: Story;
