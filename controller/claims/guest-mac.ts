@@ -5,7 +5,9 @@ import type { ObservedVmi } from './owner-spec.js';
 
 /** The MAC addresses of a guest's interface. */
 export interface GuestMacs {
-  /** That of the VMI's spec, else that of libvirt's domain, which KubeVirt generates at each start. Absent while no guest runs. */
+  /** The guest has the interface, whether its MAC address is known or not. */
+  readonly isAttached: boolean;
+  /** That of the VMI's spec, else that of libvirt's domain, which KubeVirt generates at each start. */
   readonly runningMac?: string;
   /** The same, by which DHCP recognizes the guest. Absent if the address goes to the pod: then KubeVirt configures the guest. */
   readonly guestMac?: string;
@@ -16,13 +18,12 @@ export function findGuestMacs(
   { vmNetwork, nad }: { vmNetwork: string; nad: string },
   { vmi, networks }: ObservedWorkload,
 ): GuestMacs {
-  const isAttached = vmi?.owner.uid === owner.uid && hasAttached(vmi, vmNetwork, nad);
-  const runningMac = isAttached ? macOf(vmi, vmNetwork) : undefined;
-  if (runningMac === undefined) return {};
+  if (vmi?.owner.uid !== owner.uid || !hasAttached(vmi, vmNetwork, nad)) return { isAttached: false };
+  const runningMac = macOf(vmi, vmNetwork);
+  if (runningMac === undefined) return { isAttached: true };
   const lookup = networks.get(nad);
-  return lookup?.found === true && lookup.delivery.kind === 'guest'
-    ? { runningMac, guestMac: runningMac }
-    : { runningMac };
+  const isGuests = lookup?.found === true && lookup.delivery.kind === 'guest';
+  return { isAttached: true, runningMac, ...(isGuests && { guestMac: runningMac }) };
 }
 
 /** The VM's template may name another NAD already, which the guest gets when it starts again. */

@@ -7,18 +7,20 @@ import type { DesiredClaim } from './desired-claim.js';
  * with each change, because a tenant can write the MAC address of another one into the spec of an old VM.
  * @param isAdopted the claim's records are not those of this owner
  */
-export function macSince(
+export function macSince(claim: IPAMClaim, desired: DesiredClaim, isAdopted: boolean): string | undefined {
+  const current = desired.guestMac ?? desired.mac;
+  if (!isAdopted && hasKept(claim, current, desired)) return claim.metadata.annotations?.[CLAIM_MAC_SINCE];
+  return current === undefined ? undefined : macSinceText(current, desired.observedAt);
+}
+
+function hasKept(
   claim: IPAMClaim,
-  { mac, guestMac, runningMac, observedAt }: DesiredClaim,
-  isAdopted: boolean,
-): string | undefined {
-  const current = guestMac ?? mac;
-  const timed = isAdopted ? undefined : timedMacOf(claim);
-  const kept = claim.metadata.annotations?.[CLAIM_MAC_SINCE];
-  // the guest keeps a generated address although its NAD cannot be read now
-  if (current === undefined) return timed !== undefined && timed === runningMac ? kept : undefined;
-  if (timed === current) return kept;
-  // it has had the address since it was created
-  if (!isAdopted && timed === undefined && recordedMacOf(claim) === current) return undefined;
-  return macSinceText(current, observedAt);
+  current: string | undefined,
+  { isAttached, runningMac }: Pick<DesiredClaim, 'isAttached' | 'runningMac'>,
+): boolean {
+  const timed = timedMacOf(claim);
+  // a guest keeps its generated address although KubeVirt does not report it now, or its NAD cannot be read
+  if (current === undefined) return isAttached && (runningMac ?? timed) === timed;
+  // without a time, the claim has had the recorded address since it was created
+  return (timed ?? recordedMacOf(claim)) === current;
 }

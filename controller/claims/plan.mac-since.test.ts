@@ -142,6 +142,21 @@ describe('the time since when a claim has its MAC address', () => {
       expect: undefined,
     },
     {
+      name: 'stays while KubeVirt does not report the generated MAC address of a running guest',
+      given: { vm: stopped, vmi: running({}), claims: [claimWith({ guestMac: MAC, since: EARLIER })] },
+      expect: undefined,
+    },
+    {
+      name: 'stays when KubeVirt reports it again',
+      given: { vm: stopped, vmi: running({ generated: MAC }), claims: [claimWith({ since: EARLIER })] },
+      expect: undefined,
+    },
+    {
+      name: 'begins anew if KubeVirt generated another one meanwhile',
+      given: { vm: stopped, vmi: running({ generated: OTHER }), claims: [claimWith({ since: EARLIER })] },
+      expect: BEGINS(OTHER),
+    },
+    {
       name: 'is removed when the MAC address is removed from the spec, so that it begins anew if it comes back',
       given: { vm: stopped, claims: [claimWith({ mac: MAC, since: EARLIER })] },
       expect: null,
@@ -163,6 +178,15 @@ describe('the time since when a claim has its MAC address', () => {
       name: 'is removed from a restored claim if the VM that adopts it has no MAC address',
       given: {
         vm: stopped,
+        claims: [claimWith({ mac: MAC, since: EARLIER, more: { [CLAIM_RESTORED]: 'true' } }, restoredFrom)],
+      },
+      expect: null,
+    },
+    {
+      name: 'is removed from a restored claim although KubeVirt does not report the MAC address of the guest yet',
+      given: {
+        vm: stopped,
+        vmi: running({}),
         claims: [claimWith({ mac: MAC, since: EARLIER, more: { [CLAIM_RESTORED]: 'true' } }, restoredFrom)],
       },
       expect: null,
