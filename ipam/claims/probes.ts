@@ -115,9 +115,10 @@ export class Probes {
       this.#pending.delete(pending);
     }
     metrics.countProbe('taken');
-    const { quarantined } = this.#probesOf(objectKey(claim), claim.metadata.uid);
     const { family } = lease.address;
-    quarantined.set(family, (quarantined.get(family) ?? 0) + 1);
+    const { quarantined } = this.#probesOf(objectKey(claim), claim.metadata.uid);
+    // the host that has a requested address still has it at the next attempt
+    if (!isRequested) quarantined.set(family, (quarantined.get(family) ?? 0) + 1);
     const name = `${IPAM_CLAIM_KIND} ${objectKey(claim)}`;
     const outcome = isRequested ? `which ${name} requests` : `so ${name} gets another address`;
     const message =

@@ -10,6 +10,6 @@ export interface ProbingView {
   stop?: ProbingStop | undefined;
   /** When this process first saw that the probe of the lease was requested, in ms of the clock. */
   requestedAt: (lease: LeaseRecord) => number;
-  /** How many addresses of the family were quarantined for the claim, one after the other. */
+  /** How many addresses of the family that the claim does not request were quarantined for it, one after the other. */
   quarantinedInARow: (family: Family) => number;
 }

@@ -147,6 +147,18 @@ describe('syncing a claim whose pool probes addresses', () => {
     expect(scene.ipsOf('a')).to.deep.equal(['10.0.0.4']);
   });
 
+  it('never shows a requested address while another host has it, however often it is asked for', async () => {
+    widen(['10.0.0.0/24']);
+    scene.create('a', { request: '["10.0.0.4"]' });
+    for (const attempt of [1, 2, 3, 4, 5, 6]) {
+      expect((await scene.sync('a')).result, `attempt ${attempt}`).to.deep.equal({ requeueAfterMs: 2_000 });
+      await answerFor('a', { taken: HOST });
+      expect([scene.reasonOf('a'), scene.ipsOf('a')]).to.deep.equal(['IPAddressConflict', []]);
+      world().now += 60_000;
+      expire(world());
+    }
+  });
+
   it('probes no more while an eighth of the addresses is quarantined, at least one', async () => {
     scene.create('a');
     await scene.sync('a');
