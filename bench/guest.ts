@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { openWire, type Wire, type WireLocation } from '../e2e/bed/network/wire.js';
 import { Processes } from '../e2e/bed/processes.js';
-import { PacketTable, startPackets } from '../e2e/holdfast/packets.js';
+import { buildGeneratedGuests, PacketTable, startPackets } from '../e2e/holdfast/packets.js';
 import type { Figure } from './report.js';
 import { usageOf } from './usage.js';
 
@@ -91,9 +91,7 @@ async function measure(wire: Wire, folder: string, progress: (line: string) => v
 
 async function build(folder: string): Promise<{ guests: string; socket: string }> {
   await run(process.execPath, [join(SOURCES, 'build.js')]);
-  const guests = join(folder, 'guests');
-  const env = { ...process.env, CGO_ENABLED: '0', GOTOOLCHAIN: 'local', GOWORK: 'off' };
-  await run('go', ['build', '-mod=readonly', '-tags=guests', '-o', guests, '.'], { cwd: SOURCES, env });
+  const guests = await buildGeneratedGuests(folder);
   return { guests, socket: join(folder, 'packets.sock') };
 }
 

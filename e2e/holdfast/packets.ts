@@ -3,10 +3,19 @@ import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { PLUGIN_FILE } from '../bed/network/open-pod-networks.js';
 import type { RunningCommand, Wire, WireLocation } from '../bed/network/wire.js';
+import { capture } from '../bed/processes.js';
 import { until } from '../bed/wait.js';
 
 const PROGRAM = PLUGIN_FILE.replace('holdfast-', 'holdfast-packets-');
 const BINARY = join(import.meta.dirname, '..', '..', 'dist', 'packets', PROGRAM);
+
+/** Compiles the generated guests, `guest/packets/guests.go`. @returns the path of the program */
+export async function buildGeneratedGuests(folder: string): Promise<string> {
+  const architecture = process.arch === 'x64' ? 'amd64' : process.arch;
+  const build = join(import.meta.dirname, '..', '..', 'guest', 'packets', 'build.js');
+  await capture(process.execPath, [build, 'guests', folder, architecture]);
+  return join(folder, `guests-linux-${architecture}`);
+}
 
 /** Starts holdfast-packets in a network namespace, and waits until a responder can connect. */
 export async function startPackets(wire: Wire, location: WireLocation, socket: string): Promise<RunningCommand> {

@@ -1,14 +1,11 @@
-import { arch } from 'node:process';
-import { join } from 'node:path';
 import type { VirtualMachineInstance } from '../../api/kubevirt.js';
 import { VIRTUAL_MACHINE_INSTANCES } from '../../kube/resources.js';
 import type { RunningCommand, WireLocation } from '../bed/network/wire.js';
-import { capture } from '../bed/processes.js';
+import { buildGeneratedGuests } from '../holdfast/packets.js';
 import type { ServedNetwork } from './served-network.js';
 import type { Story } from './story.js';
 import { vmiManifest } from './vm.js';
 
-const BUILD = join(import.meta.dirname, '..', '..', 'guest', 'packets', 'build.js');
 /** An annotation of the receiver of a migration between clusters: KubeVirt creates no launcher until it is told a node. */
 export const WITHOUT_LAUNCHER = { 'kubevirt.io/create-migration-target': 'true' };
 /** Holdfast creates claims for at most 32 interfaces of a VM. */
@@ -54,9 +51,7 @@ export async function startGeneratedGuests(
   host: WireLocation,
   flags: readonly string[],
 ): Promise<RunningCommand> {
-  const architecture = arch === 'x64' ? 'amd64' : arch;
-  await capture(process.execPath, [BUILD, 'guests', bed.dataDir, architecture]);
-  const command = join(bed.dataDir, `guests-linux-${architecture}`);
+  const command = await buildGeneratedGuests(bed.dataDir);
   return wire.wire.start(host, { command, args: flags });
 }
 
