@@ -19,8 +19,12 @@ describe('the template of responders', () => {
   });
 
   const refused: [string, unknown, string][] = [
-    ['an unknown field', { hostNetwork: true }, 'has no field "hostNetwork", only resources, packetsResources, '],
-    ['a list', [], 'must be an object, and is a list'],
+    [
+      'an unknown field',
+      { hostNetwork: true },
+      'the template has no field "hostNetwork", only resources, packetsResources, ',
+    ],
+    ['a list', [], 'the template must be an object, and is a list'],
     ['an unknown kind of resources', { resources: { claims: [] } }, 'resources has no field "claims"'],
     ['a quantity that is a list', { resources: { limits: { cpu: [] } } }, 'resources.limits.cpu must be a quantity'],
     ['a single toleration', { tolerations: { key: 'a' } }, 'tolerations must be a list, and is an object'],

@@ -27,6 +27,9 @@ type Check = (path: string, value: unknown) => void;
 const RESERVED =
   /^(app\.kubernetes\.io\/(name|component)|ipam\.holdfast\.dev\/.*|k8s\.v1\.cni\.cncf\.io\/.*|v1\.multus-cni\.io\/.*)$/;
 
+/** Names the template itself in messages: its path is empty. */
+const ROOT = 'the template';
+
 const text: Check = (path, value) => {
   if (typeof value !== 'string') throw new TypeError(`${path} must be a string, and is ${describeValue(value)}`);
 };
@@ -78,11 +81,13 @@ export function parseResponderTemplate(json: string): ResponderTemplate {
 
 function fields(checks: Readonly<Record<string, Check>>): Check {
   return (path, value) => {
-    if (!isRecord(value)) throw new TypeError(`${path} must be an object, and is ${describeValue(value)}`);
+    if (!isRecord(value)) throw new TypeError(`${path || ROOT} must be an object, and is ${describeValue(value)}`);
     for (const [key, each] of Object.entries(value)) {
       const check = Object.hasOwn(checks, key) ? checks[key] : undefined;
       if (check === undefined)
-        throw new TypeError(`${path} has no field ${describeValue(key)}, only ${Object.keys(checks).join(', ')}`);
+        throw new TypeError(
+          `${path || ROOT} has no field ${describeValue(key)}, only ${Object.keys(checks).join(', ')}`,
+        );
       check(join(path, key), each);
     }
   };

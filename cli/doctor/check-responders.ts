@@ -39,7 +39,7 @@ function checkAttachment({ metadata, spec }: AddressPool, { nads }: ObservedClus
   if (problem === undefined) return [];
   const object = `AddressPool ${metadata.name}`;
   const text = `NetworkAttachmentDefinition ${key}, which spec.guest.attachment names, ${problem}`;
-  return [errorOf('responders', object, text, `correct the NAD: ${GUIDE}`)];
+  return [errorOf('responders', object, text, `create or correct the NAD: ${GUIDE}`)];
 }
 
 function missingSet({ metadata, spec }: AddressPool, other: AddressPool | undefined): Finding {

@@ -121,7 +121,7 @@ describe('the reconciler of responders', () => {
     await bench.sync().catch(() => undefined);
     expect(bench.events).to.have.length(1);
     expect(bench.events[0]).to.match(
-      /^ResponderRefused: The API server refuses its responders: .*not in responderImages/,
+      /^ResponderRefused: The API server refuses the responders of AddressPool \S+: .*not in responderImages/,
     );
   });
 

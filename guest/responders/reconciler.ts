@@ -105,7 +105,7 @@ export class ResponderReconciler implements Reconciler {
           this.#report(
             action.pool,
             EventReason.ResponderRefused,
-            `The API server refuses its responders: ${messageOf(error)}`,
+            `The API server refuses the responders of AddressPool ${action.pool.name}: ${messageOf(error)}`,
           );
       }
     }

@@ -91,7 +91,7 @@ describe('the condition GuestServed', () => {
       const [body] = await written(STATUS, guest, { mac: MAC, sets: [] });
       const [condition] = (body as { status: { conditions: Condition[] } }).status.conditions;
       expect(condition).to.include({ type: GUEST_SERVED, status: 'False', reason: 'NoResponders' });
-      expect(condition?.message).to.include(message).and.to.include('Give the VM network data');
+      expect(condition?.message).to.include(message).and.to.include('Ask an administrator to');
     });
 
     for (const configured of [

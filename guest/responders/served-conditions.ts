@@ -156,9 +156,12 @@ function withoutResponders({ claim, pool }: Pick<ServedGuest, 'claim' | 'pool'>)
     ({ type, status }) => type === NETWORK_DATA_WRITTEN || (type === GUEST_CONFIGURED && status === 'True'),
   );
   if (isConfigured === true) return [];
-  const why = pool.guest?.dhcp === undefined ? 'has no spec.guest.dhcp' : 'has no responders, as its events say';
+  const [why, remedy] =
+    pool.guest?.dhcp === undefined
+      ? ['has no spec.guest.dhcp', 'Ask an administrator to set it']
+      : ['has no responders, as its events say', 'Ask an administrator to follow these events'];
   const message =
-    `AddressPool ${pool.name} ${why}, so nothing answers DHCP requests of the guest. Give the VM network data, ` +
+    `AddressPool ${pool.name} ${why}, so nothing answers DHCP requests of the guest. ${remedy}, give the VM network data, ` +
     'or configure the addresses of the claim in the guest';
   return [{ claim, reason: 'NoResponders', message }];
 }
