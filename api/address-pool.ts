@@ -31,7 +31,7 @@ export interface AddressPoolSpec {
     /** 64 to 128. */
     ipv6?: number;
   };
-  /** Labels of the nodes that have the network. Only they get blocks and show free addresses; absent: all nodes. At most 32. */
+  /** Labels of the nodes that have the network. Only they get blocks, show free addresses and run responders; absent: all nodes. At most 32. */
   nodeSelector?: Record<string, string>;
   /** Nodes show the number of free addresses as an extended resource, so that the scheduler counts them. */
   publishCapacity?: boolean;
