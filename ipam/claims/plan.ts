@@ -247,7 +247,7 @@ function surplusStep(
   { isLive, arePodsLive }: Findings,
 ): ClaimStep {
   const { surplus, shown, keep } = wanted;
-  const incomplete = refusal !== undefined && shown.length === 0 && resolution.kind === 'served';
+  const incomplete = resolution.kind === 'served' && shown.length === 0 && mustGiveUp(refusal);
   const leases = incomplete ? [...keep, ...surplus] : surplus;
   if (leases.length === 0) return { kind: 'none', reason: 'nothing to do' };
   if (isBeingDeleted(claim)) return { kind: 'none', reason: 'it keeps its leases until it is deleted' };
@@ -259,6 +259,11 @@ function surplusStep(
   if (!isLive) return { kind: 'read-claim', reason };
   if (!arePodsLive) return { kind: 'list-pods', reason };
   return { kind: 'release', leases, reason };
+}
+
+/** While it waits for a host to leave its address, a claim keeps the others: each new attempt would let another one cool down. */
+function mustGiveUp(refusal: AllocationRefusal | undefined): boolean {
+  return refusal !== undefined && refusal.isQuarantined !== true;
 }
 
 function falseCondition(reason: string, message: string): ConditionValue {

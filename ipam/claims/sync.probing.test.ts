@@ -159,6 +159,30 @@ describe('syncing a claim whose pool probes addresses', () => {
     }
   });
 
+  it('keeps its address of the other family while another host has the requested one', async () => {
+    widen(['10.0.0.0/24', '2001:db8::/64']);
+    scene.create('a', { request: '["2001:db8::4"]' });
+    for (const attempt of [1, 2, 3]) {
+      await scene.sync('a');
+      answer('2001:db8::4', { taken: HOST });
+      await scene.sync('a');
+      const released = world()
+        .list('addressleases')
+        .filter(({ spec }) => spec.releasedAt !== undefined);
+      expect([scene.heldBy('a'), released, scene.ipsOf('a')], `attempt ${attempt}`).to.deep.equal([
+        ['10.0.0.1'],
+        [],
+        [],
+      ]);
+      world().now += 60_000;
+      expire(world());
+    }
+    await scene.sync('a');
+    answer('10.0.0.1', 'free');
+    await answerFor('a', 'free');
+    expect(scene.ipsOf('a')).to.deep.equal(['10.0.0.1', '2001:db8::4']);
+  });
+
   it('probes no more while an eighth of the addresses is quarantined, at least one', async () => {
     scene.create('a');
     await scene.sync('a');

@@ -33,7 +33,7 @@ describe('findCandidates with quarantined addresses', () => {
   it('refuses a request for one, and names the MAC address that has it', () => {
     const address = parseAddress('10.0.0.1');
     const message = `10.0.0.1 is quarantined by AddressLease blue.10-0-0-1, because MAC address ${HOST} has it: remove that host, or request another address`;
-    const refusal = { reason: AllocationReason.Conflict, message, address };
+    const refusal = { reason: AllocationReason.Conflict, message, address, isQuarantined: true };
     expect(ask([1], { addresses: [address] })).to.deep.equal({ ok: false, refusal });
   });
 

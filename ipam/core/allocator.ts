@@ -6,6 +6,7 @@ import {
   type LeaseRecord,
   type LeaseTimes,
   type Availability,
+  type Holder,
   expiresAt,
   isReservation,
   isSameWorkload,
@@ -104,6 +105,8 @@ export interface AllocationRefusal {
   readonly address?: Address;
   /** The family of which any released address would help. */
   readonly family?: Family;
+  /** A host that Holdfast does not know has the address, so no owner has to give anything up. */
+  readonly isQuarantined?: true;
 }
 
 export type AllocationResult =
@@ -161,8 +164,7 @@ function findRequested(address: Address, search: AddressSearch): SearchResult {
     if (availability !== true && 'until' in availability) {
       return conflict(notYetMessage(lease, availability.until, context), address, availability.until);
     }
-    if (availability !== true)
-      return conflict(heldByMessage(lease, availability.holder, search.request.owner), address);
+    if (availability !== true) return conflictWithHolder(lease, availability.holder, search);
   }
   const restoreHold = conflictingHold(address, lease, search);
   if (restoreHold !== undefined)
@@ -265,7 +267,16 @@ function isLeasable(pool: Pool, address: Address): boolean {
 /** After this a pending write has been answered. */
 const PENDING_WRITE_RETRY_MS = 1_000;
 
-function conflict(message: string, address: Address, retryAt?: number): SearchResult {
+function conflictWithHolder(lease: LeaseRecord, holder: Holder, { request }: AddressSearch): SearchResult {
+  const { refusal } = conflict(heldByMessage(lease, holder, request.owner), lease.address);
+  return { refusal: { ...refusal, ...(holder === 'quarantined' && { isQuarantined: true }) } };
+}
+
+function conflict(
+  message: string,
+  address: Address,
+  retryAt?: number,
+): Extract<SearchResult, { refusal: AllocationRefusal }> {
   const retry = retryAt === undefined || retryAt === Number.POSITIVE_INFINITY ? {} : { retryAt };
   return { refusal: { reason: AllocationReason.Conflict, message, address, ...retry } };
 }

@@ -1,4 +1,5 @@
 import { ADDRESS_POOL_WATCH } from '../../../../cluster/watch-specs.js';
+import { PROBE_LIMITS } from '../../../../api/limits.js';
 import type { IPAMClaim } from '../../../../api/ipam-claim.js';
 import { type KubeObject, objectKey } from '../../../../api/meta.js';
 import { createClaimSync } from '../../sync.js';
@@ -194,7 +195,9 @@ export class IpamModelProcess {
     this.awaiting.delete(key);
     try {
       const result = await this.sync(key);
-      if (result !== undefined && 'requeueAfterMs' in result && this.#isProbed(key)) this.awaiting.add(key);
+      // one that waits longer waits for something else
+      const afterMs = result !== undefined && 'requeueAfterMs' in result ? result.requeueAfterMs : Infinity;
+      if (afterMs <= PROBE_LIMITS.timeoutMs && this.#isProbed(key)) this.awaiting.add(key);
       if (result !== undefined && 'retry' in result) this.retries.add(key);
     } catch (error) {
       if (error instanceof TypeError || (error as Error).name === 'Violation') throw error;

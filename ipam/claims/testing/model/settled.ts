@@ -92,10 +92,11 @@ function checkClaim(world: IpamWorld, claim: IPAMClaim): void {
   if (!isBeingDeleted(claim)) checkRequest(claim, ips);
 }
 
-/** Surplus leases stay while a pod uses the claim or no pool serves it. */
+/** Surplus leases stay while a pod uses the claim, no pool serves it, or another host has the address that it requests. */
 function isSurplusForbidden(world: IpamWorld, claim: IPAMClaim): boolean {
   const isServed = world.get('addresspools', 'blue') !== undefined;
-  return isServed && !isBeingDeleted(claim) && world.get('pods', objectKey(claim)) === undefined;
+  const waitsForHost = conditionOf(claim, IPS_ALLOCATED)?.message.includes(' is quarantined by ') === true;
+  return isServed && !waitsForHost && !isBeingDeleted(claim) && world.get('pods', objectKey(claim)) === undefined;
 }
 
 /** Checks that a claim that no pod uses has left the draining ranges, unless it requests an address of them or nothing else is free. */
