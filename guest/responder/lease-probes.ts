@@ -1,14 +1,13 @@
 import { type IPAMClaim, claimGuestMacOf, claimMacOf } from '../../api/ipam-claim.js';
 import { joinKey } from '../../api/meta.js';
-import { PROBE_ANNOTATION } from '../../api/names.js';
-import { type ProbeState, formatProbe } from '../../api/probe.js';
+import type { ProbeState } from '../../api/probe.js';
+import { type LeaseClient, writeLease } from '../../cluster/lease-writes.js';
 import { formatAddress } from '../../ipam/core/address.js';
+import { endProbe } from '../../ipam/core/index.js';
 import { type LeaseRecord, stateOf } from '../../ipam/core/lease.js';
 import type { Lister } from '../../kube/cache.js';
-import type { Client } from '../../kube/client.js';
 import { isConflict, isNotFound, messageOf } from '../../kube/errors.js';
 import type { Logger } from '../../kube/log.js';
-import { ADDRESS_LEASES } from '../../kube/resources.js';
 import type { ResponderMetrics } from './metrics.js';
 import { MAX_PROBES } from './protocol.js';
 import type { HelperSession } from './session.js';
@@ -20,7 +19,7 @@ export interface LeaseProbesDeps {
   /** Of the responder's pool. */
   readonly leases: Pick<Lister<LeaseRecord>, 'get'>;
   readonly claims: Pick<Lister<IPAMClaim>, 'get'>;
-  readonly client: Pick<Client, 'patch'>;
+  readonly client: LeaseClient;
   readonly session: Pick<HelperSession, 'probe'>;
   readonly metrics: Pick<ResponderMetrics, 'probed'>;
   readonly log: Logger;
@@ -82,11 +81,8 @@ export class LeaseProbes {
       return;
     }
     const state = stateFor(macs, expected);
-    const { name, uid, resourceVersion } = lease.metadata;
-    const annotations = { [PROBE_ANNOTATION]: formatProbe(state) };
-    const body = { metadata: { uid, resourceVersion, annotations } };
     try {
-      await client.patch(ADDRESS_LEASES, { name }, { type: 'merge', body });
+      await writeLease(client, endProbe(lease, state));
     } catch (error) {
       // another responder was faster, or ipam did not wait any longer
       if (isConflict(error) || isNotFound(error)) return;

@@ -7,7 +7,7 @@ import type { EventRecorder } from '../../kube/events.js';
 import { type Family, formatAddress } from '../core/address.js';
 import type { LeaseRecord } from '../core/lease.js';
 import { releaseTime } from '../core/cooling-start.js';
-import { quarantineLease, skipProbe } from '../core/lease-quarantine.js';
+import { endProbe, quarantineLease } from '../core/index.js';
 import type { Pool } from '../core/pool.js';
 import type { LeaseBook } from '../leases/lease-book.js';
 import { type QuarantinedByMac, probingStopOf } from '../leases/probing-stop.js';
@@ -90,7 +90,7 @@ export class Probes {
     { resolution }: Pick<ClaimObservation, 'resolution'>,
     context: ApplyContext,
   ): Promise<void> {
-    if (!(await writeChange(lease, skipProbe(lease), context))) return;
+    if (!(await writeChange(lease, endProbe(lease, 'skipped'), context))) return;
     const { events, metrics } = this.#deps;
     metrics.countProbe('skipped');
     if (cause !== 'NoAnswer' || resolution.kind !== 'served') return;

@@ -11,6 +11,7 @@
  * |                    | held by a launcher    | held by the claim of its VM          |
  * | `updateLeaseUsage` | held                  | held, with another node or container |
  * | `releaseLease`     | held                  | released                             |
+ * | `endProbe`         | held, being probed    | held, with the result of the probe    |
  * | `quarantineLease`  | held, not used yet    | quarantined                          |
  * | `expireLease`      | released              | deleted; a reservation: reserved     |
  * |                    | quarantined           | deleted                              |
@@ -44,7 +45,7 @@ export {
   releaseLease,
   updateLeaseUsage,
 } from './lease.js';
-export { quarantineLease } from './lease-quarantine.js';
+export { endProbe, quarantineLease } from './lease-quarantine.js';
 
 /**
  * The refusals. `reason` is one of:

@@ -1,14 +1,14 @@
 import type { LeaseQuarantine, LeaseWrite } from '../../api/address-lease.js';
 import { PROBE_LIMITS } from '../../api/limits.js';
 import { PROBE_ANNOTATION } from '../../api/names.js';
-import { formatProbe } from '../../api/probe.js';
+import { type ProbeState, formatProbe } from '../../api/probe.js';
 import { type Family, formatAddress } from './address.js';
 import { CLEARED_LABELS, leaseLabels } from './lease-labels.js';
 import type { LeaseRecord } from './lease-record.js';
 import { CLEARED_OWNER, isReservation, patchLease, stateOf } from './lease.js';
 import { type Pool, subnetOf } from './pool.js';
 
-/** Keeps an address from everybody for a while, because a host that Holdfast does not know has it. */
+/** What follows from the probe of an address: its claim may show it, or nobody gets it for a while because another host has it. */
 
 /**
  * Takes the address from its owner, which does not use it yet.
@@ -40,9 +40,9 @@ export function quarantineLease(
   });
 }
 
-/** Ends the probe of a held lease without an answer, so that no later answer counts. */
-export function skipProbe(record: LeaseRecord): LeaseWrite {
-  return patchLease(record, { annotations: { [PROBE_ANNOTATION]: formatProbe('skipped') }, spec: {} });
+/** Writes how the probe of a held lease ended. No later answer counts: it has an older version of the lease. */
+export function endProbe(record: LeaseRecord, state: Exclude<ProbeState, 'requested'>): LeaseWrite {
+  return patchLease(record, { annotations: { [PROBE_ANNOTATION]: formatProbe(state) } });
 }
 
 /** The quarantined leases of each pool, by the MAC address that answered. */

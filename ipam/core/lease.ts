@@ -12,7 +12,7 @@ import { omitUndefined, undefinedToNull } from './optional-fields.js';
 export type { LeaseWrite } from '../../api/address-lease.js';
 export { type LeaseRecord, type LeaseState, type LeaseStateFields, readLease, stateOf } from './lease-record.js';
 
-/** The life of a lease: how it is allocated, released and expired. No other file builds these writes. */
+/** The life of a lease: how it is allocated, released and expired. Probes are in `lease-quarantine.ts`. No other file builds these writes. */
 
 /** The spec that a lease gets when it is allocated. */
 export interface LeaseRequest {
@@ -253,8 +253,8 @@ export const CLEARED_OWNER = { owner: null, node: null, containerID: null, inter
 /** Returns a merge patch with the precondition that nobody changed the lease since it was read. */
 export function patchLease(
   { metadata: { name, uid, resourceVersion } }: LeaseRecord,
-  { labels, annotations, spec }: { labels?: object; annotations?: object; spec: object },
+  { labels, annotations, spec }: { labels?: object; annotations?: object; spec?: object },
 ): LeaseWrite {
   const metadata = { uid, resourceVersion, ...omitUndefined({ labels, annotations }) };
-  return { verb: 'patch', name, body: { metadata, spec } };
+  return { verb: 'patch', name, body: { metadata, ...omitUndefined({ spec }) } };
 }
