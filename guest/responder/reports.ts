@@ -1,5 +1,6 @@
-import { ADDRESS_POOL_KIND, EventReason, IPAM_API_VERSION } from '../../api/names.js';
+import { EventReason } from '../../api/names.js';
 import { claimEventSubjects } from '../../cluster/claim-event-subjects.js';
+import { poolEventSubject } from '../../cluster/pool-event-subject.js';
 import type { Pool } from '../../ipam/core/pool.js';
 import type { Clock } from '../../kube/clock.js';
 import type { EventRecorder, EventSubject } from '../../kube/events.js';
@@ -35,14 +36,18 @@ export class Reports {
         this.#routerAt = this.#deps.clock.now();
         return;
       case 'server':
-        this.#warn([poolSubject(pool)], EventReason.ForeignDHCPServer, foreignServer(pool, seen));
+        this.#warn([poolEventSubject(pool)], EventReason.ForeignDHCPServer, foreignServer(pool, seen));
         return;
       case 'conflict': {
         const whose = guest === undefined ? 'the address of a responder' : `the address of ${nameOf(guest)}`;
         const message =
           `${mac} uses ${address}, ${whose}, on network ${pool.network}. Find the host with this MAC address, and give it another address ` +
           'or exclude the address from the pool';
-        this.#warn(guest === undefined ? [poolSubject(pool)] : subjectsOf(guest), EventReason.AddressConflict, message);
+        this.#warn(
+          guest === undefined ? [poolEventSubject(pool)] : subjectsOf(guest),
+          EventReason.AddressConflict,
+          message,
+        );
         return;
       }
       case 'declined':
@@ -58,8 +63,8 @@ export class Reports {
   async #declined(guest: RunningGuest, { mac, address }: WireObservation, table: GuestTable): Promise<void> {
     const own = macsOfOwner(mac, table);
     const macs = await this.#deps.session.probe(address, own);
-    const found = macs && { taken: macs.find((each) => !own.includes(each)) };
-    const message = `The guest of ${nameOf(guest)} (${mac}) declined ${address}, ${whoHas(found)}. The address stays that of the guest`;
+    const others = macs?.filter((each) => !own.includes(each));
+    const message = `The guest of ${nameOf(guest)} (${mac}) declined ${address}, ${whoHas(others)}. The address stays that of the guest`;
     this.#warn(subjectsOf(guest), EventReason.AddressDeclined, message);
   }
 
@@ -70,7 +75,7 @@ export class Reports {
     const message =
       `AddressPool ${pool.name} has an IPv6 gateway, but no router has advertised itself on network ${pool.network} for ` +
       `${ROUTER_SILENCE_MS / 60_000} min. Guests get their IPv6 default route from it, or from cloud-init network data`;
-    this.#warn([poolSubject(pool)], EventReason.RouterAdvertisementMissing, message);
+    this.#warn([poolEventSubject(pool)], EventReason.RouterAdvertisementMissing, message);
   }
 
   #warn(subjects: readonly EventSubject[], reason: EventReason, message: string): void {
@@ -85,10 +90,12 @@ function foreignServer({ name, network }: Pool, { mac, address }: WireObservatio
   );
 }
 
-function whoHas(found: { readonly taken: string | undefined } | undefined): string {
-  if (found === undefined) return 'and no responder could find out which other host has it';
-  if (found.taken === undefined) return 'but no other host answers for it';
-  return `which the host with MAC address ${found.taken} has. Give that host another address`;
+/** @param others the MAC addresses of other hosts that answered; undefined if nothing could be asked */
+function whoHas(others: readonly string[] | undefined): string {
+  if (others === undefined) return 'and no responder could find out which other host has it';
+  const [mac] = others;
+  if (mac === undefined) return 'but no other host answers for it';
+  return `which the host with MAC address ${mac} has. Give that host another address`;
 }
 
 /** The MAC addresses of a VM on the segment: Linux answers on each of them for the addresses of all. */
@@ -109,8 +116,4 @@ function nameOf({ claim: { metadata } }: RunningGuest): string {
 /** The VM's events, or those of a claim without one. */
 function subjectsOf({ claim }: RunningGuest): EventSubject[] {
   return claimEventSubjects(claim).slice(-1);
-}
-
-function poolSubject({ name, uid }: Pool): EventSubject {
-  return { apiVersion: IPAM_API_VERSION, kind: ADDRESS_POOL_KIND, metadata: { name, uid } };
 }

@@ -1,14 +1,9 @@
 import { nadNamespaceOf } from '../../api/address-pool.js';
 import type { KubeObject } from '../../api/meta.js';
 import { byAge, objectKey } from '../../api/meta.js';
-import {
-  ADDRESS_POOL_KIND,
-  EventReason,
-  IPAM_API_VERSION,
-  RESPONDERS_NAMESPACE,
-  RESPONDER_CONTENT_ANNOTATION,
-} from '../../api/names.js';
+import { EventReason, RESPONDERS_NAMESPACE, RESPONDER_CONTENT_ANNOTATION } from '../../api/names.js';
 import { BY_NAMESPACE } from '../../cluster/indexes.js';
+import { poolEventSubject } from '../../cluster/pool-event-subject.js';
 import type { Pool } from '../../ipam/core/pool.js';
 import { classifyError, isAlreadyExists, isNotFound, messageOf } from '../../kube/errors.js';
 import type { Client } from '../../kube/client.js';
@@ -180,9 +175,8 @@ export class ResponderReconciler implements Reconciler {
     }
   }
 
-  #report({ name, uid }: Pool, reason: EventReason, message: string): void {
-    const subject = { apiVersion: IPAM_API_VERSION, kind: ADDRESS_POOL_KIND, metadata: { name, uid } };
-    this.#deps.events.event(subject, 'Warning', reason, message);
+  #report(pool: Pool, reason: EventReason, message: string): void {
+    this.#deps.events.event(poolEventSubject(pool), 'Warning', reason, message);
   }
 }
 

@@ -1,7 +1,8 @@
-import { ADDRESS_POOL_KIND, EventReason, IPAM_API_VERSION, IPAM_CLAIM_KIND } from '../../api/names.js';
+import { EventReason, IPAM_CLAIM_KIND } from '../../api/names.js';
 import { PROBE_LIMITS } from '../../api/limits.js';
 import { objectKey } from '../../api/meta.js';
 import { claimEventSubjects } from '../../cluster/claim-event-subjects.js';
+import { poolEventSubject } from '../../cluster/pool-event-subject.js';
 import type { Clock } from '../../kube/clock.js';
 import type { EventRecorder } from '../../kube/events.js';
 import { type Family, formatAddress } from '../core/address.js';
@@ -97,7 +98,7 @@ export class Probes {
     const message =
       `No responder said within ${PROBE_LIMITS.timeoutMs / 1_000} s whether another host has an address, so claims show addresses without it. ` +
       'Look at the pods of the responders, and at spec.guest.attachment';
-    events.event(poolSubject(resolution.pool), 'Normal', EventReason.ProbeSkipped, message);
+    events.event(poolEventSubject(resolution.pool), 'Normal', EventReason.ProbeSkipped, message);
   }
 
   async #quarantine(
@@ -124,7 +125,7 @@ export class Probes {
     const message =
       `A host with MAC address ${mac} has ${formatAddress(lease.address)} of AddressPool ${lease.pool}, ${outcome}. Give that host another address, ` +
       'or exclude the address from the pool';
-    const ofPool = resolution.kind === 'served' ? [poolSubject(resolution.pool)] : [];
+    const ofPool = resolution.kind === 'served' ? [poolEventSubject(resolution.pool)] : [];
     for (const subject of [...claimEventSubjects(claim), ...ofPool])
       events.event(subject, 'Warning', EventReason.AddressTaken, message);
   }
@@ -145,8 +146,4 @@ export class Probes {
     for (const { lease, mac } of pending) all.set(mac, (all.get(mac) ?? new Set()).add(lease));
     return all;
   }
-}
-
-function poolSubject({ name, uid }: Pool) {
-  return { apiVersion: IPAM_API_VERSION, kind: ADDRESS_POOL_KIND, metadata: { name, uid } };
 }

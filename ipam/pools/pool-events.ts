@@ -1,6 +1,7 @@
 import { type AddressPool, PoolCondition } from '../../api/address-pool.js';
 import type { Condition } from '../../api/meta.js';
-import { ADDRESS_POOL_KIND, EventReason, IPAM_API_VERSION } from '../../api/names.js';
+import { EventReason } from '../../api/names.js';
+import { poolEventSubject } from '../../cluster/pool-event-subject.js';
 import type { EventRecorder } from '../../kube/events.js';
 import { setMostRecent } from '../../kube/lru.js';
 import { NETWORK_ATTACHMENT_DEFINITIONS } from '../../kube/resources.js';
@@ -48,8 +49,7 @@ const EVENT_REASONS: Readonly<Record<string, EventReason>> = {
 
 /** Records events on a pool for conditions that have become bad. */
 export function recordConditionEvents({ metadata }: AddressPool, turned: readonly Condition[], events: Events): void {
-  const { name, uid } = metadata;
-  const subject = { apiVersion: IPAM_API_VERSION, kind: ADDRESS_POOL_KIND, metadata: { name, ...(uid && { uid }) } };
+  const subject = poolEventSubject(metadata);
   for (const { type, status, reason, message } of turned) {
     if (type === PoolCondition.Ready) {
       const isBad = reason === 'InvalidSpec' || reason === 'LeasedOutside';
