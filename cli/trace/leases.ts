@@ -92,10 +92,13 @@ function describeHolder({ spec: { owner, quarantine } }: AddressLease): string {
 }
 
 function foreignFinding(lease: AddressLease, claim: IPAMClaim): Finding {
-  const { address, owner } = lease.spec;
+  const { address, owner, quarantine } = lease.spec;
   const holder = `${owner === undefined ? '' : 'leased to '}${describeHolder(lease)}`;
   const message = `IPAMClaim ${claim.metadata.name} has ${address} in its status, but the address is ${holder}`;
-  const remedy = 'restart the VM after ipam has corrected the claim, or free the address: kubectl holdfast release';
+  const remedy =
+    quarantine === undefined
+      ? 'restart the VM after ipam has corrected the claim, or free the address: kubectl holdfast release'
+      : `remove that host, and run kubectl delete alease ${lease.metadata.name}`;
   return { health: 'wrong', reason: 'IPAddressConflict', message, remedy };
 }
 

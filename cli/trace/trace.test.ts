@@ -110,7 +110,7 @@ describe('the trace of a VM', () => {
     expect(lines.join('\n')).to.include('10.0.0.5 in its status, but the address is leased to Pod x/p');
   });
 
-  it('finds that a host has the address of the claim', async () => {
+  it('finds that a host has the address of the claim, and says how to free it', async () => {
     const lease = labelledLease({ addressSpace: 'blue-net' });
     delete lease.spec.owner;
     const quarantine = { since: '2030-01-01T00:00:00Z', until: '2030-01-01T01:00:00Z', mac: '02:00:00:00:00:99' };
@@ -122,6 +122,7 @@ describe('the trace of a VM', () => {
     expect(lines.join('\n')).to.include(
       '10.0.0.5 in its status, but the address is quarantined until 2030-01-01T01:00:00Z, because 02:00:00:00:00:99 has it',
     );
+    expect(lines.join('\n')).to.include('kubectl delete alease blue-net.10-0-0-5');
   });
 
   it('finds the claim of another VM that has the name', async () => {
