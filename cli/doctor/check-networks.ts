@@ -1,20 +1,10 @@
-import { type AddressPool, PoolCondition, nadNamespaceOf } from '../../api/address-pool.js';
+import { type AddressPool, nadNamespaceOf } from '../../api/address-pool.js';
 import { readIpamDelegation } from '../../api/ipam-delegation.js';
 import { objectKey } from '../../api/meta.js';
 import { type NetworkAttachmentDefinition, parseNetworkConfig } from '../../api/network-attachment.js';
-import { type Finding, type Severity, errorOf, warningOf } from './finding.js';
+import { BAD_STATUS } from '../usage/pool-problems.js';
+import { type Finding, errorOf, warningOf } from './finding.js';
 import type { ObservedCluster } from './observed.js';
-
-/** Which condition of a pool says that something is wrong, and the heading of its explanation. */
-const TROUBLE: readonly { readonly type: string; readonly status: 'True' | 'False'; readonly severity: Severity }[] = [
-  { type: PoolCondition.Ready, status: 'False', severity: 'error' },
-  { type: PoolCondition.NetworksAgree, status: 'False', severity: 'error' },
-  { type: PoolCondition.Conflict, status: 'True', severity: 'warning' },
-  { type: PoolCondition.NotPermitted, status: 'True', severity: 'warning' },
-  { type: PoolCondition.OverlapsOnWire, status: 'True', severity: 'warning' },
-  { type: PoolCondition.DeletionBlocked, status: 'True', severity: 'warning' },
-  { type: PoolCondition.ProbingStopped, status: 'True', severity: 'warning' },
-];
 
 /** Tenants create NADs, from which pools are derived. Their number must not hide what else is wrong. */
 const MAX_SHOWN = 20;
@@ -24,12 +14,14 @@ export function checkPools({ pools = [] }: ObservedCluster): Finding[] {
   const own = pools.filter((pool) => nadNamespaceOf(pool) === undefined);
   const derived = pools.filter((pool) => nadNamespaceOf(pool) !== undefined);
   const findings = [...own, ...derived].flatMap((pool) =>
-    TROUBLE.flatMap(({ type, status, severity }) => {
+    [...BAD_STATUS].flatMap(([type, status]) => {
       const found = pool.status?.conditions?.find((each) => each.type === type && each.status === status);
       if (found === undefined) return [];
       const problem = `${type} is ${status} (${found.reason}): ${found.message}`;
       const remedy = `see ${found.reason} in docs/reference/conditions.md`;
-      return [{ severity, check: 'pools', object: `AddressPool ${pool.metadata.name}`, problem, remedy }];
+      // a condition that should be True and is not: something does not work
+      const findingOf = status === 'False' ? errorOf : warningOf;
+      return [findingOf('pools', `AddressPool ${pool.metadata.name}`, problem, remedy)];
     }),
   );
   return shorten('pools', 'AddressPools', findings);

@@ -5,6 +5,7 @@ import { type Condition, isBeingDeleted, joinKey } from '../../api/meta.js';
 import { ADDRESS_DRAINING, AllocationReason, IPS_ALLOCATED } from '../../api/names.js';
 import { formatAddress } from '../../ipam/core/address.js';
 import { type LeaseRecord, stateOf } from '../../ipam/core/lease.js';
+import { BAD_STATUS } from '../usage/pool-problems.js';
 import type { ClusterWatch } from './cluster-watch.js';
 import type { BoundedList, ClaimRow, ConditionRow, LeaseRow, PoolCounts, PoolRow, VmRow } from './protocol.js';
 
@@ -15,11 +16,7 @@ const MAX_NAME_LENGTH = 253;
 const MAX_CONDITIONS = 32;
 /** Conditions that say that something is wrong if they are true. */
 const BAD_IF_TRUE: readonly string[] = [
-  PoolCondition.Conflict,
-  PoolCondition.NotPermitted,
-  PoolCondition.DeletionBlocked,
-  PoolCondition.OverlapsOnWire,
-  PoolCondition.ProbingStopped,
+  ...[...BAD_STATUS].flatMap(([type, status]) => (status === 'True' ? [type] : [])),
   ADDRESS_DRAINING,
 ];
 const GOOD_IF_FALSE: readonly string[] = [...BAD_IF_TRUE, PoolCondition.Draining];
