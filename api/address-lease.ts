@@ -25,7 +25,7 @@ export interface AddressLeaseSpec {
   reserved?: boolean;
   /** RFC 3339. The owner is gone, and the address cools down or is sticky for its MAC address. */
   releasedAt?: string;
-  /** A host that Holdfast does not know has the address, which nobody gets for a while. Such a lease has no owner, and is of no use. */
+  /** A host that Holdfast does not know has the address, which nobody gets for a while. Such a lease has no owner and no fields about one. */
   quarantine?: LeaseQuarantine;
 }
 

@@ -140,13 +140,16 @@ export function recordedMacOf(claim: IPAMClaim): string | undefined {
   return claimGuestMacOf(claim) ?? claimMacOf(claim);
 }
 
-/** Returns the MAC address whose time the claim records. Undefined if it has had its MAC address since it was created, or none. */
+/**
+ * Returns the MAC address whose time the claim records.
+ * @returns undefined if the claim records none, because it has had its MAC address since it was created or has none; empty if the record is invalid
+ */
 export function timedMacOf(claim: IPAMClaim): string | undefined {
   const text = claim.metadata.annotations?.[CLAIM_MAC_SINCE];
   return text === undefined ? undefined : (parseMac(text.split(' ', 1)[0] ?? '') ?? '');
 }
 
-/** @param since milliseconds since the epoch */
+/** Returns the record of {@link CLAIM_MAC_SINCE}: MAC address, space, RFC 3339. @param since milliseconds since the epoch */
 export function macSinceText(mac: string, since: number): string {
   return `${mac} ${new Date(since).toISOString()}`;
 }

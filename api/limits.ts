@@ -44,15 +44,17 @@ export const GUEST_LIMITS = {
 export const PROBE_LIMITS = {
   /** After so long without an answer of a responder, the claim shows the address. */
   timeoutMs: 2_000,
-  /** Quarantined addresses of a pool, and how many of its addresses they may be: one in so many. */
+  /** Quarantined addresses of a pool. */
   quarantined: 64,
+  /** At most one in so many addresses of a family may be quarantined. */
   quarantinedShare: 8,
   /** Quarantined addresses for which one MAC address answered: a proxy, or an attacker. */
   quarantinedByMac: 3,
   /** Addresses quarantined one after the other for one claim. */
   perClaim: 4,
-  /** How long nobody gets the address. A claim that requests it tries again after the shorter time. */
+  /** How long nobody gets the address. */
   quarantineMs: 3_600_000,
+  /** The same if the claim requests the address, and tries again after this time. */
   requestedQuarantineMs: 60_000,
 } as const;
 

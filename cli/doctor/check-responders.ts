@@ -11,7 +11,7 @@ import type { ObservedCluster, Workload } from './observed.js';
 
 const GUIDE = 'docs/how-to/layer-2-networks.md#answer-dhcp';
 
-/** Pools with `spec.guest.dhcp` whose guests get no answer, or soon may not. */
+/** Pools with `spec.guest.dhcp` whose guests get no answer, or only that of one responder. */
 export function checkResponders(observed: ObservedCluster): Finding[] {
   const { pools = [], responderSets } = observed;
   if (responderSets === undefined) return [];

@@ -7,8 +7,8 @@ import (
 )
 
 // Before an address is given to a guest, we ask on the wire whether another host has it. While the table is stale,
-// another guest may have got the address. While it is fresh, we ask once: a former guest of the address may have it from
-// a responder whose table was behind.
+// another guest may have got the address, so we ask each time. While it is fresh, we ask only the first time: a former
+// guest of the address may have it from a responder whose table was behind.
 
 const (
 	probeTries    = 2

@@ -151,8 +151,7 @@ func (r *responder) greet(hasAddress bool) {
 	r.report(report{Hello: &hello{Version: protocolVersion, MAC: r.link.mac(), Address: hasAddress}})
 }
 
-// checkAddress looks whether the kernel has an address on the interface, with which it would answer ARP, since the
-// config came.
+// checkAddress looks again, after the config, whether the interface has an address. The kernel would answer ARP for it.
 func (r *responder) checkAddress(now time.Time) {
 	if now.Before(r.checkAt) {
 		return

@@ -3,7 +3,7 @@ import type { Metrics } from '../../process/metrics.js';
 import type { AllocationPurpose, ClaimStep } from './step.js';
 
 /** What became of the probe of an address. */
-export type ProbeResult = 'free' | 'self' | 'taken' | 'skipped';
+export type ProbeOutcome = 'free' | 'self' | 'taken' | 'skipped';
 
 /** Metrics of the claim reconciler. */
 export interface ClaimMetrics {
@@ -12,7 +12,7 @@ export interface ClaimMetrics {
   countAllocation(purpose: AllocationPurpose, outcome: 'allocated' | 'lost' | 'refused'): void;
   countRefusal(reason: AllocationReason): void;
   countReleases(count: number): void;
-  countProbe(result: ProbeResult): void;
+  countProbe(outcome: ProbeOutcome): void;
   setWaiting(count: number): void;
   /** Removes what only the leader reports. */
   clear(): void;
@@ -46,7 +46,7 @@ export function createClaimMetrics(metrics: Pick<Metrics, 'counter' | 'gauge'>):
     countAllocation: (purpose, outcome) => allocations.inc({ purpose, outcome }),
     countRefusal: (reason) => refusals.inc({ reason }),
     countReleases: (count) => releases.inc(count),
-    countProbe: (result) => probes.inc({ result }),
+    countProbe: (outcome) => probes.inc({ result: outcome }),
     setWaiting: (count) => waitingClaims.set(count),
     clear: () => waitingClaims.remove(),
   };

@@ -8,10 +8,11 @@ import type { EventRecorder } from '../../kube/events.js';
 import { type Family, formatAddress } from '../core/address.js';
 import type { LeaseRecord } from '../core/lease.js';
 import { releaseTime } from '../core/cooling-start.js';
+import type { QuarantinedByMac } from '../core/lease-quarantine.js';
 import { endProbe, quarantineLease } from '../core/index.js';
 import type { Pool } from '../core/pool.js';
 import type { LeaseBook } from '../leases/lease-book.js';
-import { type QuarantinedByMac, probingStopOf } from '../leases/probing-stop.js';
+import { probingStopOf } from '../leases/probing-stop.js';
 import { type ApplyContext, writeChange } from './apply.js';
 import type { ClaimMetrics } from './metrics.js';
 import type { ClaimObservation } from './observe.js';
@@ -96,7 +97,7 @@ export class Probes {
     metrics.countProbe('skipped');
     if (cause !== 'NoAnswer' || resolution.kind !== 'served') return;
     const message =
-      `No responder said within ${PROBE_LIMITS.timeoutMs / 1_000} s whether another host has an address, so claims show addresses without it. ` +
+      `No responder said within ${PROBE_LIMITS.timeoutMs / 1_000} s whether another host has an address, so claims show addresses that were not probed. ` +
       'Look at the pods of the responders, and at spec.guest.attachment';
     events.event(poolEventSubject(resolution.pool), 'Normal', EventReason.ProbeSkipped, message);
   }

@@ -78,7 +78,7 @@ describe('syncing a claim whose pool probes addresses', () => {
       'Leased from AddressPool blue. ProbeSkipped: 10.0.0.2 was not probed for other hosts',
     );
     expect(scene.process.events).to.deep.equal([
-      'Normal AddressPool ProbeSkipped: No responder said within 2 s whether another host has an address, so claims show addresses without it. Look at the pods of the responders, and at spec.guest.attachment',
+      'Normal AddressPool ProbeSkipped: No responder said within 2 s whether another host has an address, so claims show addresses that were not probed. Look at the pods of the responders, and at spec.guest.attachment',
     ]);
     expect((await scene.sync('a')).requests).to.deep.equal([]);
   });

@@ -47,7 +47,7 @@ export function readGuest(
   if (fields === undefined) return undefined;
   const attachment = readAttachment(fields, problems);
   const dhcp = readDhcp(fields.dhcp, problems);
-  const probe = readProbe(fields, problems);
+  const probe = readProbeOption(fields, problems);
   const networkData = readOptionalObject({ field: `${FIELD}.networkData`, value: fields.networkData }, problems);
   const dns = readDns(fields.dns, problems);
   const routes = readRoutes(fields.routes, subnets, problems);
@@ -101,7 +101,7 @@ function readDhcp(value: unknown, problems: PoolProblems): GuestDelivery['dhcp']
   return times;
 }
 
-function readProbe({ probe, dhcp }: Fields<GuestOptions>, problems: PoolProblems): boolean {
+function readProbeOption({ probe, dhcp }: Fields<GuestOptions>, problems: PoolProblems): boolean {
   const field = `${FIELD}.probe`;
   const isProbed = readFlag({ field, value: probe }, problems);
   if (isProbed && isAbsent(dhcp)) problems.add(field, 'needs responders: set dhcp too, or remove probe');

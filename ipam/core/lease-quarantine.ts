@@ -45,12 +45,13 @@ export function endProbe(record: LeaseRecord, state: Exclude<ProbeState, 'reques
   return patchLease(record, { annotations: { [PROBE_ANNOTATION]: formatProbe(state) } });
 }
 
-/** The quarantined leases of each pool, by the MAC address that answered. */
+/** The quarantined leases of a pool, by the MAC address that answered for them. */
+export type QuarantinedByMac = ReadonlyMap<string, ReadonlySet<LeaseRecord>>;
+
 export class QuarantineIndex {
   readonly #ofPool = new Map<string, Map<string, Set<LeaseRecord>>>();
 
-  /** Returns the quarantined leases of the pool by the MAC address that has them. */
-  ofPool(pool: string): ReadonlyMap<string, ReadonlySet<LeaseRecord>> {
+  ofPool(pool: string): QuarantinedByMac {
     return this.#ofPool.get(pool) ?? NONE;
   }
 
@@ -82,4 +83,4 @@ export class QuarantineIndex {
   }
 }
 
-const NONE: ReadonlyMap<string, ReadonlySet<LeaseRecord>> = new Map();
+const NONE: QuarantinedByMac = new Map();

@@ -5,6 +5,7 @@ import { AddressSpace, type LentAddresses } from '../core/address-space.js';
 import type { Address } from '../core/address.js';
 import type { SpaceView } from '../core/allocator.js';
 import { leaseName } from '../core/lease-name.js';
+import type { QuarantinedByMac } from '../core/lease-quarantine.js';
 import { withCoolingStart } from '../core/cooling-start.js';
 import { type LeaseRecord, isSticky, readLease } from '../core/lease.js';
 import type { Pool } from '../core/pool.js';
@@ -157,8 +158,7 @@ export class LeaseBook {
     return this.#leases.expiring();
   }
 
-  /** The quarantined leases of a pool, by the MAC address that answered. */
-  quarantined(pool: string): ReadonlyMap<string, ReadonlySet<LeaseRecord>> {
+  quarantined(pool: string): QuarantinedByMac {
     return this.#leases.quarantined.ofPool(pool);
   }
 

@@ -3,7 +3,8 @@ import { compiledPool } from '../../test/lease-objects.js';
 import { parseAddress } from '../core/address.js';
 import { leaseName } from '../core/lease-name.js';
 import type { LeaseRecord } from '../core/lease.js';
-import { type QuarantinedByMac, probingStopOf } from './probing-stop.js';
+import type { QuarantinedByMac } from '../core/lease-quarantine.js';
+import { probingStopOf } from './probing-stop.js';
 
 function quarantinedOf(byMac: Record<string, string[]>): QuarantinedByMac {
   const record = (text: string, mac: string): LeaseRecord => {

@@ -1,8 +1,9 @@
 import { PoolCondition } from '../../api/address-pool.js';
 import type { Condition } from '../../api/meta.js';
 import { formatAddress } from '../core/address.js';
+import type { QuarantinedByMac } from '../core/lease-quarantine.js';
 import type { Pool } from '../core/pool.js';
-import { type ProbingStop, type QuarantinedByMac, probingStopOf } from '../leases/probing-stop.js';
+import { type ProbingStop, probingStopOf } from '../leases/probing-stop.js';
 import { MAX_NAMED } from './named-leases.js';
 
 /** Says why the addresses of a pool are not probed for a while. @returns undefined if they are, or if the pool does not probe */

@@ -5,7 +5,7 @@ import { toSafeNumber } from '../core/safe-number.js';
 import { FAMILIES, type Family } from '../core/address.js';
 import { type LeaseRecord, isHeldOrReserved } from '../core/lease.js';
 import { type Pool, addressesOf, hasDraining } from '../core/pool.js';
-import type { QuarantinedByMac } from '../leases/probing-stop.js';
+import type { QuarantinedByMac } from '../core/lease-quarantine.js';
 import { drainingCondition } from './draining-condition.js';
 import { probingCondition } from './probing-condition.js';
 import type { NadAgreement } from './derivation.js';

@@ -3,7 +3,7 @@ import { joinKey, splitKey } from '../../api/meta.js';
 import type { AddressSpace } from '../core/address-space.js';
 import type { Family } from '../core/address.js';
 import type { LeaseChange } from '../leases/lease-book.js';
-import type { QuarantinedByMac } from '../leases/probing-stop.js';
+import type { QuarantinedByMac } from '../core/lease-quarantine.js';
 import { type LeaseRecord, type LeaseState, isHeldOrReserved, isResponder, stateOf } from '../core/lease.js';
 import { type Pool, subnetOf } from '../core/pool.js';
 
