@@ -53,7 +53,7 @@ export interface AuditGapRecord {
    * - `overflow`: the log could not be written fast enough, or not at all
    */
   readonly reason: 'start' | 'relist' | 'overflow';
-  /** Absent: the time of the last line that any process has written. */
+  /** Absent: the time until which the lines before are complete. */
   readonly from?: string;
   /** How many lines are lost, if that is known. */
   readonly lost?: number;
@@ -62,8 +62,14 @@ export interface AuditGapRecord {
   readonly toResourceVersion?: string;
 }
 
+/** When a line is written, its leader may not have seen the last changes, because its watch is interrupted. */
+interface CompleteRecord {
+  /** All changes until then have a line, unless a gap says otherwise. Absent: until `time`. */
+  readonly completeUntil?: string;
+}
+
 /** The end of a gap: from here on, the state of each address is known. */
-export interface AuditListedRecord {
+export interface AuditListedRecord extends CompleteRecord {
   readonly time: string;
   readonly type: 'listed';
   /**
@@ -73,8 +79,8 @@ export interface AuditListedRecord {
   readonly scope: 'all' | 'changed';
 }
 
-/** Nothing has happened: shows that the log is complete until now. */
-export interface AuditAliveRecord {
+/** Nothing has happened: shows that no line is missing. */
+export interface AuditAliveRecord extends CompleteRecord {
   readonly time: string;
   readonly type: 'alive';
 }
@@ -93,8 +99,7 @@ const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 export function readAuditRecord(line: string): AuditRecord | undefined {
   const record = line.length > MAX_AUDIT_LINE ? undefined : parseAudit(line);
   if (record === undefined || !isTime(record.time)) return undefined;
-  const { time } = record;
-  if (record.type === 'alive') return { time, type: 'alive' };
+  if (record.type === 'alive') return isAlive(record) ? record : undefined;
   if (record.type === 'listed') return isListed(record) ? record : undefined;
   if (record.type === 'gap') return isGap(record) ? record : undefined;
   return isLeaseRecord(record) ? record : undefined;
@@ -131,8 +136,12 @@ function isGap(record: Record<string, unknown>): record is Record<string, unknow
   return (reason === 'start' || reason === 'relist' || reason === 'overflow') && (from === undefined || isTime(from));
 }
 
+function isAlive(record: Record<string, unknown>): record is Record<string, unknown> & AuditAliveRecord {
+  return record.completeUntil === undefined || isTime(record.completeUntil);
+}
+
 function isListed(record: Record<string, unknown>): record is Record<string, unknown> & AuditListedRecord {
-  return record.scope === 'all' || record.scope === 'changed';
+  return (record.scope === 'all' || record.scope === 'changed') && isAlive(record);
 }
 
 function isLeaseRecord(record: Record<string, unknown>): record is Record<string, unknown> & AuditLeaseRecord {

@@ -1,5 +1,5 @@
 import { AUDIT_ALIVE_MS, type AuditRecord, MAX_AUDIT_LINE, readAuditRecord } from '../../api/audit-record.js';
-import { type PastPeriod, Timeline } from './timeline.js';
+import { type PastPeriod, Timeline, earlier } from './timeline.js';
 
 /** A log may name more address spaces only if it is not from ipam. */
 const MAX_SPACES = 1_000;
@@ -18,6 +18,8 @@ export interface SearchResult {
   /** The time of the first and the last line; absent: there is none. */
   readonly first?: string;
   readonly last?: string;
+  /** The log has all changes until then, except in gaps. Later lines may be of an older cache. */
+  readonly completeUntil?: string;
   /** Lines that are not of the audit log. */
   readonly skipped: number;
 }
@@ -36,23 +38,34 @@ export async function searchAudit(
   const timelines = new Map<string, Timeline>();
   // what holds for address spaces that no line has named yet
   const others = new Timeline(at);
-  const addToAll = (record: AuditRecord, previous: string) => {
-    for (const each of [others, ...timelines.values()]) each.add(record, previous);
+  let [first, last, completeUntil, skipped] = ['', '', '', 0];
+  const addToAll = (record: AuditRecord) => {
+    for (const each of [others, ...timelines.values()]) each.add(record, completeUntil);
   };
-  let [first, last, skipped] = ['', '', 0];
   for await (const record of inOrder(sources, () => skipped++)) {
     const { time } = record;
     const previous = last || time;
     first ||= time;
+    completeUntil ||= time;
     if (time > last) last = time;
-    if (isAfterSilence(record, previous)) addToAll({ time, type: 'gap', reason: 'start', from: previous }, previous);
-    if (!('address' in record)) addToAll(record, previous);
-    else if (record.address === address) timelineOf(record.addressSpace, timelines, others)?.add(record, previous);
+    if (isAfterSilence(record, previous)) addToAll({ time, type: 'gap', reason: 'start' });
+    if (!('address' in record)) addToAll(record);
+    else if (record.address === address) timelineOf(record.addressSpace, timelines, others)?.add(record, completeUntil);
+    const shown = shownUntil(record);
+    if (shown > completeUntil) completeUntil = shown;
   }
   const answers = [...timelines]
     .map(([addressSpace, timeline]) => ({ addressSpace, period: timeline.result() }))
     .sort((a, b) => a.addressSpace.localeCompare(b.addressSpace));
-  return { answers, skipped, ...(first !== '' && { first, last }) };
+  return { answers, skipped, ...(first !== '' && { first, last, completeUntil }) };
+}
+
+/** Until when the leader that wrote the record had seen all changes. A state comes from its cache, which may be older than the line. */
+function shownUntil(record: AuditRecord): string {
+  const { time } = record;
+  if (record.type === 'state') return '';
+  if (record.type === 'gap') return earlier(record.from ?? '', time);
+  return 'address' in record ? time : earlier(record.completeUntil ?? time, time);
 }
 
 /** A gap covers the time since its own beginning, so only the time before that counts. */

@@ -63,7 +63,7 @@ describe('who had an address', () => {
     expect((await holderAt(0)).holders[0]).to.include({ state: 'unknown' });
     const later = await holderAt(40);
     expect(later.holders[0]).to.include({ state: 'released' });
-    expect(later.notes[0]).to.match(/^the log ends at 2030-01-01T00:20:00\.000Z/);
+    expect(later.notes[0]).to.match(/^the log is complete until 2030-01-01T00:20:00\.000Z/);
   });
 
   it('is unknown while the log is silent, because a file is missing or lines were rotated away', async () => {
@@ -77,6 +77,34 @@ describe('who had an address', () => {
     expect(await holderAfter('12')).to.equal('unknown');
     expect(await holderAfter('18')).to.equal('unknown');
     expect(await holderAfter('20')).to.equal('released');
+  });
+
+  it('is unknown from the last change that a leader could see, if its watch was interrupted until another one started', async () => {
+    const path = join(folder, 'audit.log');
+    const blind = { completeUntil: '2030-01-01T00:08:00.000Z' };
+    const states = [
+      line(9, { type: 'state', ...LEASE, state: 'held', owner, node: 'n1' }),
+      line(9, { type: 'listed', scope: 'all', ...blind }),
+    ];
+    const later = [
+      ...[10, 11].map((minute) => line(minute, { type: 'alive', ...blind })),
+      line(12, { type: 'gap', reason: 'start' }),
+      line(12, { type: 'state', ...LEASE, state: 'released', owner, resourceVersion: '9' }),
+      line(12, { type: 'listed', scope: 'all' }),
+    ];
+    const holderAfter = async (minute: string) => {
+      const { data } = await findPastHolder('10.0.0.5', `2030-01-01T00:${minute}:30.000Z`, [path]);
+      return data as { holders: { state: string }[]; notes: string[] };
+    };
+    for (const between of [[], [line(9, { type: 'gap', reason: 'start' }), ...states]]) {
+      await writeFile(path, [...OLD, ...between, ...later].join('\n'));
+      const found = await Promise.all(['07', '08', '09', '11', '12'].map(holderAfter));
+      expect(found.map(({ holders }) => holders[0]?.state)).to.deep.equal([
+        ...['held', 'unknown', 'unknown', 'unknown', 'released'],
+      ]);
+      await writeFile(path, [...OLD, ...between, ...later.slice(0, 2)].join('\n'));
+      expect((await holderAfter('10')).notes[0]).to.match(/^the log is complete until 2030-01-01T00:08:00\.000Z/);
+    }
   });
 
   it('is found in the files that ipam has rotated', async () => {

@@ -60,14 +60,18 @@ export async function findPastHolder(address: string, at: string, { lines, unrea
   };
 }
 
-function notesOf({ answers, first, last, skipped }: SearchResult, address: string, at: string): string[] {
+function notesOf(
+  { answers, first, last, completeUntil = '', skipped }: SearchResult,
+  address: string,
+  at: string,
+): string[] {
   const notes: string[] = [];
   if (first === undefined || last === undefined)
     return ['no line of an audit log was found: ipam writes one with --audit-log, which is off by default'];
   if (answers.length === 0) notes.push(`no line names ${address}: the log covers ${first} to ${last}`);
   if (answers.some(({ period }) => period.state === 'unknown'))
     notes.push('unknown: lines may be missing around that time, or the log begins later');
-  if (at > last) notes.push(`the log ends at ${last}: what happened later is unknown`);
+  if (at > completeUntil) notes.push(`the log is complete until ${completeUntil}: what happened later is unknown`);
   if (skipped > 0) notes.push(`${skipped} lines are not of the audit log, and were skipped`);
   return notes;
 }

@@ -48,9 +48,9 @@ export class Timeline {
     return copy;
   }
 
-  /** @param previous time of the line before, of any process */
-  add(record: AuditRecord, previous: string): void {
-    if (record.type === 'gap') this.#beginGap(record, previous);
+  /** @param completeUntil time until which the lines before have all changes, of any process */
+  add(record: AuditRecord, completeUntil: string): void {
+    if (record.type === 'gap') this.#beginGap(record, completeUntil);
     else if (record.type === 'listed') this.#endGap(record.scope, record.time);
     else if (record.type !== 'alive') this.#observe(record);
   }
@@ -60,8 +60,8 @@ export class Timeline {
     return this.#found ?? this.#current;
   }
 
-  #beginGap({ from = '', reason, time }: AuditGapRecord, previous: string): void {
-    const begin = earlier(from === '' ? previous : from, time);
+  #beginGap({ from, reason, time }: AuditGapRecord, completeUntil: string): void {
+    const begin = earlier(from ?? completeUntil, time);
     if (this.#gap === undefined) {
       this.#gap = { from: begin, before: this.#current, needsAll: reason !== 'relist' };
       this.#change({ state: 'unknown', since: begin });
@@ -145,6 +145,6 @@ function hasSameOwner({ state, record }: Period, stated: AuditLeaseRecord): bool
   return state === stated.state && record?.owner?.uid === stated.owner?.uid;
 }
 
-function earlier(a: string, b: string): string {
-  return a !== '' && a < b ? a : b;
+export function earlier(a: string, b: string): string {
+  return a < b ? a : b;
 }

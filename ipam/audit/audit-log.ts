@@ -1,4 +1,10 @@
-import { AUDIT_ALIVE_MS, type AuditGapRecord, type AuditRecord, formatAuditRecord } from '../../api/audit-record.js';
+import {
+  AUDIT_ALIVE_MS,
+  type AuditGapRecord,
+  type AuditListedRecord,
+  type AuditRecord,
+  formatAuditRecord,
+} from '../../api/audit-record.js';
 import { abortable } from '../../kube/abortable.js';
 import type { Cache } from '../../kube/cache.js';
 import type { Clock } from '../../kube/clock.js';
@@ -66,7 +72,7 @@ export class AuditLog {
       return () => {
         this.#isListing = false;
         // states of before the list say nothing about the gap
-        if (this.#unstated === undefined) this.#add({ time: this.#time(), type: 'listed', scope: 'changed' });
+        if (this.#unstated === undefined) this.#addListed('changed');
         else this.#restate();
       };
     });
@@ -109,8 +115,8 @@ export class AuditLog {
       this.#lines.push(`${formatAuditRecord(record)}\n`);
     } else {
       // everything is lost until the queue is empty, so that one gap covers it
-      const { from, lines } = this.#lost ?? { from: record.time, lines: 0 };
-      this.#lost = { from: earlier(from, record.type === 'gap' ? record.from : undefined), lines: lines + 1 };
+      const { from, lines } = this.#lost ?? { from: this.#lastProgress(), lines: 0 };
+      this.#lost = { from, lines: lines + 1 };
       metrics.lost(1);
     }
     this.#writing ??= this.#writeAll().finally(() => (this.#writing = undefined));
@@ -118,6 +124,10 @@ export class AuditLog {
 
   #addGap(gap: Omit<AuditGapRecord, 'time' | 'type'>): void {
     this.#add({ time: this.#time(), type: 'gap', ...gap });
+  }
+
+  #addListed(scope: AuditListedRecord['scope']): void {
+    this.#add({ time: this.#time(), type: 'listed', scope, completeUntil: this.#lastProgress() });
   }
 
   #restate(): void {
@@ -153,7 +163,7 @@ export class AuditLog {
     }
     if (this.#unstated.length > 0) return true;
     this.#unstated = undefined;
-    this.#add({ time, type: 'listed', scope: 'all' });
+    this.#addListed('all');
     return true;
   }
 
@@ -184,7 +194,7 @@ export class AuditLog {
 
   #sayAlive(): void {
     this.#cancelAlive = this.#options.clock.setTimer(AUDIT_ALIVE_MS, () => {
-      this.#add({ time: this.#time(), type: 'alive' });
+      this.#add({ time: this.#time(), type: 'alive', completeUntil: this.#lastProgress() });
       this.#sayAlive();
     });
   }
@@ -198,9 +208,4 @@ export class AuditLog {
   #time(): string {
     return new Date(this.#options.clock.wall()).toISOString();
   }
-}
-
-/** A gap that is lost itself may have begun before the line. */
-function earlier(time: string, other = time): string {
-  return other < time ? other : time;
 }
