@@ -11,7 +11,7 @@
  * |                    | held by a launcher    | held by the claim of its VM          |
  * | `updateLeaseUsage` | held                  | held, with another node or container |
  * | `releaseLease`     | held                  | released                             |
- * | `endProbe`         | held, being probed    | held, with the result of the probe    |
+ * | `endProbe`         | held, being probed    | held, with the result of the probe   |
  * | `quarantineLease`  | held, not used yet    | quarantined                          |
  * | `expireLease`      | released              | deleted; a reservation: reserved     |
  * |                    | quarantined           | deleted                              |
