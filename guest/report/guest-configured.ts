@@ -55,7 +55,7 @@ function findingOf(claimed: Address, { vmNetwork, status, launcherHasAddresses }
     return { status: 'Unknown', reason: 'ShownFromLauncher', message };
   }
   if (!hasAgent(status)) {
-    const message = `Without a guest agent, nobody knows the addresses of the guest on ${place}`;
+    const message = `Without a guest agent, nobody knows the addresses of the guest on ${place}: install the guest agent there`;
     return { status: 'Unknown', reason: 'NoGuestAgent', message };
   }
   if (found.some((address) => sameAddress(address, claimed)))
