@@ -5,9 +5,11 @@ import { CLAIM_GUEST_MAC, PROBE_ANNOTATION } from '../../api/names.js';
 import { type LeaseRecord, readLease } from '../../ipam/core/lease.js';
 import { Cache } from '../../kube/cache.js';
 import type { Client } from '../../kube/client.js';
+import { TransportError } from '../../kube/errors.js';
 import { silentLogger } from '../../kube/log.js';
 import { apiError } from '../../test/api-errors.js';
 import { type LeaseOptions, leaseOf } from '../../test/lease-objects.js';
+import { ManualClock } from '../../test/manual-clock.js';
 import { claim, vmReference } from '../../test/workload-objects.js';
 import { LeaseProbes } from './lease-probes.js';
 
@@ -22,6 +24,7 @@ class Scene {
   readonly written: unknown[] = [];
   readonly results: string[] = [];
   failure: Error | undefined;
+  readonly #clock = new ManualClock(0);
   readonly #probes: LeaseProbes;
 
   constructor() {
@@ -39,6 +42,7 @@ class Scene {
           new Promise((answer) => this.questions.push({ address, expected, answer: (macs) => answer(macs) })),
       },
       metrics: { probed: (result) => this.results.push(result) },
+      clock: this.#clock,
       log: silentLogger,
     });
   }
@@ -53,6 +57,18 @@ class Scene {
   /** The last question gets its answer. */
   async answer(...macs: string[]): Promise<void> {
     this.questions.at(-1)?.answer(macs);
+    await settled();
+  }
+
+  /** The helper cannot ask the last question. */
+  async fail(): Promise<void> {
+    this.questions.at(-1)?.answer();
+    await settled();
+  }
+
+  /** The time comes in which a probe that failed is tried again. */
+  async pass(): Promise<void> {
+    this.#clock.advanceTo(this.#clock.now() + 500);
     await settled();
   }
 }
@@ -139,14 +155,65 @@ describe('the probes of leases', () => {
     expect(scene.written[0]).to.have.nested.property('metadata.resourceVersion', '8');
   });
 
-  it('write nothing if the helper could not ask, or the API server refuses', async () => {
+  it('ask a second time if the helper could not ask', async () => {
     scene.show(lease('10.0.0.2', 7, 'requested'));
-    scene.questions[0]?.answer();
-    await settled();
-    scene.show(lease('10.0.0.3', 8, 'requested'));
-    scene.failure = apiError(403, 'Forbidden', 'no', 'blue.10-0-0-3');
+    await scene.fail();
+    await scene.pass();
+    expect(scene.questions).to.have.length(2);
+    await scene.answer(STRANGER);
+    expect([scene.written.map(probeOf), scene.results]).to.deep.equal([[`taken ${STRANGER}`], ['taken']]);
+  });
+
+  it('end without a result if the helper cannot ask a second time either', async () => {
+    scene.show(lease('10.0.0.2', 7, 'requested'));
+    await scene.fail();
+    await scene.pass();
+    await scene.fail();
+    await scene.pass();
+    expect([scene.questions.length, scene.written, scene.results]).to.deep.equal([2, [], ['failed']]);
+  });
+
+  it('do not ask a second time if ipam did not wait any longer', async () => {
+    scene.show(lease('10.0.0.2', 7, 'requested'));
+    await scene.fail();
+    scene.show(lease('10.0.0.2', 8, 'skipped'));
+    await scene.pass();
+    expect([scene.questions.length, scene.results]).to.deep.equal([1, ['failed']]);
+  });
+
+  const failures = [
+    new TransportError('broken', 'the connection broke'),
+    apiError(503, 'ServiceUnavailable', 'no', 'blue.10-0-0-2'),
+  ];
+  for (const failure of failures) {
+    it(`write a second time, without a second question, after "${failure.message}"`, async () => {
+      scene.show(lease('10.0.0.2', 7, 'requested'));
+      scene.failure = failure;
+      await scene.answer(STRANGER);
+      scene.failure = undefined;
+      await scene.pass();
+      expect([scene.questions.length, scene.written.map(probeOf)]).to.deep.equal([1, [`taken ${STRANGER}`]]);
+      expect(scene.results).to.deep.equal(['taken']);
+    });
+  }
+
+  it('do not write a second time if the first write was carried out', async () => {
+    scene.show(lease('10.0.0.2', 7, 'requested'));
+    scene.failure = failures[0];
     await scene.answer();
-    expect([scene.written, scene.results]).to.deep.equal([[], ['failed', 'failed']]);
+    scene.failure = undefined;
+    scene.show(lease('10.0.0.2', 8, 'free'));
+    await scene.pass();
+    expect([scene.questions.length, scene.written]).to.deep.equal([1, []]);
+  });
+
+  it('do not write a second time if the API server refuses', async () => {
+    scene.show(lease('10.0.0.2', 7, 'requested'));
+    scene.failure = apiError(403, 'Forbidden', 'no', 'blue.10-0-0-2');
+    await scene.answer();
+    scene.failure = undefined;
+    await scene.pass();
+    expect([scene.written, scene.results]).to.deep.equal([[], ['failed']]);
   });
 
   it('are as many at one time as the helper accepts, and the others follow in the order of their requests', async () => {

@@ -6,7 +6,8 @@ import { formatAddress } from '../../ipam/core/address.js';
 import { endProbe } from '../../ipam/core/index.js';
 import { type LeaseRecord, stateOf } from '../../ipam/core/lease.js';
 import type { Lister } from '../../kube/cache.js';
-import { isConflict, isNotFound, messageOf } from '../../kube/errors.js';
+import type { Clock } from '../../kube/clock.js';
+import { classifyError, isConflict, isNotFound, messageOf } from '../../kube/errors.js';
 import type { Logger } from '../../kube/log.js';
 import type { ResponderMetrics } from './metrics.js';
 import { MAX_PROBES } from './protocol.js';
@@ -14,6 +15,10 @@ import type { HelperSession } from './session.js';
 
 /** Leases that are probed at one time. Addresses that guests declined are probed too. */
 const MAX_RUNNING = MAX_PROBES - 16;
+/** After a failure: a helper that started again is connected by then, and ipam still waits. */
+const RETRY_MS = 300;
+
+type ProbeResult = Exclude<ProbeState, 'requested' | 'skipped'>;
 
 export interface LeaseProbesDeps {
   /** Of the responder's pool. */
@@ -22,6 +27,7 @@ export interface LeaseProbesDeps {
   readonly client: LeaseClient;
   readonly session: Pick<HelperSession, 'probe'>;
   readonly metrics: Pick<ResponderMetrics, 'probed'>;
+  readonly clock: Pick<Clock, 'sleep'>;
   readonly log: Logger;
 }
 
@@ -73,22 +79,39 @@ export class LeaseProbes {
   }
 
   async #probe(lease: LeaseRecord): Promise<void> {
-    const { client, session, metrics } = this.#deps;
+    const { session, metrics } = this.#deps;
     const expected = this.#expectedFor(lease);
-    const macs = await session.probe(formatAddress(lease.address), expected);
+    const ask = () => session.probe(formatAddress(lease.address), expected);
+    const macs = (await ask()) ?? ((await this.#mayTryAgain(lease)) ? await ask() : undefined);
     if (macs === undefined) {
       metrics.probed('failed');
       return;
     }
     const state = stateFor(macs, expected);
     try {
-      await writeLease(client, endProbe(lease, state));
+      await this.#write(lease, state);
     } catch (error) {
       // another responder was faster, or ipam did not wait any longer
       if (isConflict(error) || isNotFound(error)) return;
       throw error;
     }
     metrics.probed(typeof state === 'string' ? state : 'taken');
+  }
+
+  async #write(lease: LeaseRecord, state: ProbeResult): Promise<void> {
+    const write = endProbe(lease, state);
+    try {
+      await writeLease(this.#deps.client, write);
+    } catch (error) {
+      if (classifyError(error) !== 'transient' || !(await this.#mayTryAgain(lease))) throw error;
+      await writeLease(this.#deps.client, write);
+    }
+  }
+
+  /** Waits, and tells whether the probe of this version of the lease is still requested. */
+  async #mayTryAgain({ metadata: { name, resourceVersion } }: LeaseRecord): Promise<boolean> {
+    await this.#deps.clock.sleep(RETRY_MS);
+    return this.#deps.leases.get(name)?.metadata.resourceVersion === resourceVersion;
   }
 
   /** The MAC addresses of the guest for which the address is meant. */
@@ -103,7 +126,7 @@ function isRequested(lease: LeaseRecord): boolean {
   return lease.probe === 'requested' && lease.owner?.kind === 'IPAMClaim' && stateOf(lease) === 'held';
 }
 
-function stateFor(macs: readonly string[], expected: readonly string[]): Exclude<ProbeState, 'requested' | 'skipped'> {
+function stateFor(macs: readonly string[], expected: readonly string[]): ProbeResult {
   const taken = macs.find((mac) => !expected.includes(mac));
   if (taken !== undefined) return { taken };
   return macs.length > 0 ? 'self' : 'free';

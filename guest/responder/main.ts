@@ -112,8 +112,9 @@ class ResponderProcess implements Component {
   #probeLeases(log: Logger): void {
     const { claims, leases } = this.#watched;
     const [session, metrics] = [this.#session, this.#metrics];
-    const { client } = this.#context;
-    const probes = new LeaseProbes({ client, session, metrics, log, claims: claims.cache, leases: leases.cache });
+    const { client, clock } = this.#context;
+    const caches = { claims: claims.cache, leases: leases.cache };
+    const probes = new LeaseProbes({ client, session, metrics, clock, log, ...caches });
     leases.onChange(({ type, object }) => {
       if (type !== 'removed') probes.changed(object);
     });
