@@ -20,10 +20,7 @@ export const REPLICAS = 2;
 /** Of the responders in their pod. */
 export const GUEST_INTERFACE = 'guest0';
 
-const COMPONENT = 'app.kubernetes.io/component';
-const RESPONDER = 'responder';
-const APP = { 'app.kubernetes.io/name': 'holdfast', [COMPONENT]: RESPONDER };
-const SERVER_CLAIM_NAME = /^holdfast-responder-[0-9a-f]{8}-[0-9]$/;
+const APP = { 'app.kubernetes.io/name': 'holdfast', 'app.kubernetes.io/component': 'responder' };
 /** An image of Holdfast has both programs. */
 const PACKETS_PROGRAM = '/opt/holdfast/dist/packets/holdfast-packets';
 const SOCKET_DIRECTORY = '/run/holdfast-packets';
@@ -55,7 +52,7 @@ export function responderSetName({ uid }: Pick<Pool, 'uid'>): string {
   return `holdfast-responder-${shortHash(uid, 8)}`;
 }
 
-/** The names of the set's pods, and of the claims with their addresses. */
+/** The names of the set's pods, and of the claims with their addresses, which `isResponderClaim` recognizes. */
 export function responderNames(set: string): string[] {
   return Array.from({ length: REPLICAS }, (_, ordinal) => `${set}-${ordinal}`);
 }
@@ -108,11 +105,6 @@ export function serverClaim(name: string, { network }: Pick<Pool, 'network'>): I
     metadata: { name, namespace: RESPONDERS_NAMESPACE, labels: APP },
     spec: { network, interface: GUEST_INTERFACE },
   };
-}
-
-/** True for a claim that {@link serverClaim} made. Users of the namespace may create others. */
-export function isServerClaim({ metadata: { name, labels } }: KubeObject): boolean {
-  return labels?.[COMPONENT] === RESPONDER && SERVER_CLAIM_NAME.test(name);
 }
 
 function podSpec(pool: Pool, labels: object, settings: ResponderSettings): object {

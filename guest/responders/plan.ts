@@ -3,13 +3,13 @@ import { describeValue } from '../../api/json.js';
 import { type KubeObject, isBeingDeleted, joinKey } from '../../api/meta.js';
 import { EventReason, IPS_ALLOCATED, RESPONDERS_NAMESPACE, RESPONDER_CONTENT_ANNOTATION } from '../../api/names.js';
 import { attachmentProblem } from '../../api/responder-attachment.js';
+import { isResponderClaim } from '../../api/responder-claim.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import type { Pool } from '../../ipam/core/pool.js';
 import {
   type PodDisruptionBudget,
   type ResponderSettings,
   type StatefulSet,
-  isServerClaim,
   responderBudget,
   responderNames,
   responderSet,
@@ -112,7 +112,7 @@ function planRemovals(kept: ReadonlySet<string>, observed: ObservedResponders): 
     ...sets.filter((set) => !isKept(set)).map((object) => ({ kind: 'delete-set', object }) as const),
     ...budgets.filter((budget) => !isKept(budget)).map((object) => ({ kind: 'delete-budget', object }) as const),
     ...claims
-      .filter((claim) => isServerClaim(claim) && !neededNames.has(claim.metadata.name) && !isUsed(claim))
+      .filter((claim) => isResponderClaim(claim.metadata) && !neededNames.has(claim.metadata.name) && !isUsed(claim))
       .map((object) => ({ kind: 'delete-claim', object }) as const),
   ].filter(({ object }) => !isBeingDeleted(object));
 }

@@ -29,7 +29,7 @@ describe('an address that is allocated to a claim', () => {
   const running = { kind: 'addresses' as const, addresses: [parseAddress('10.0.0.5')], launchers: new Set(['p1']) };
   const [pod] = observationOf({ pods: ['p1'] }).pods;
   const ofResponder = observationOf(NEW).claim;
-  ofResponder.metadata.namespace = RESPONDERS_NAMESPACE;
+  Object.assign(ofResponder.metadata, { namespace: RESPONDERS_NAMESPACE, name: 'holdfast-responder-0123abcd-0' });
   const exceptions: [string, ClaimScenario, Partial<ClaimObservation>?][] = [
     ['if the pool does not probe', { pool: 'v4' }],
     ['if no pool serves the claim', { pool: null, probes: {} }],

@@ -1,6 +1,7 @@
 import type { AddressLeaseSpec, LeaseOwner, LeaseWrite } from '../../api/address-lease.js';
-import { ADDRESS_LEASE_KIND, IPAM_API_VERSION, PROBE_ANNOTATION, RESPONDERS_NAMESPACE } from '../../api/names.js';
+import { ADDRESS_LEASE_KIND, IPAM_API_VERSION, PROBE_ANNOTATION } from '../../api/names.js';
 import { formatProbe } from '../../api/probe.js';
+import { isResponderClaim } from '../../api/responder-claim.js';
 import { type Address, formatAddress, sameAddress } from './address.js';
 import { coolingStart } from './cooling-start.js';
 import { CLEARED_LABELS, leaseLabels } from './lease-labels.js';
@@ -51,8 +52,8 @@ const PROBE_REQUESTED = { [PROBE_ANNOTATION]: formatProbe('requested') };
 const COLLECTOR_DELAY_MS = 1_000;
 
 /** True for the claim by which a responder of Holdfast has its own address. */
-export function isResponder({ kind, namespace }: LeaseOwner): boolean {
-  return kind === 'IPAMClaim' && namespace === RESPONDERS_NAMESPACE;
+export function isResponder({ kind, namespace, name }: LeaseOwner): boolean {
+  return kind === 'IPAMClaim' && isResponderClaim({ namespace, name });
 }
 
 /** True for the leases that keep a pool from being deleted and a range from being drained. The others end by themselves. */

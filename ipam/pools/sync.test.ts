@@ -188,7 +188,7 @@ describe('a pool of an administrator', () => {
       ['10.0.0.8', 'vms/running'],
       ['10.0.0.9', 'vms/stopped'],
       ['10.0.0.10', 'vms/gone'],
-      ['10.0.0.11', `${RESPONDERS_NAMESPACE}/server-0`],
+      ['10.0.0.11', `${RESPONDERS_NAMESPACE}/holdfast-responder-0123abcd-0`],
     ] as const) {
       world.lease('p', address, claim);
     }

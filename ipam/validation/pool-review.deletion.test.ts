@@ -5,8 +5,8 @@ import { reviewPool } from './pool-review.js';
 import { coolingLease, poolLeaseOf, reservedLease, validationViewOf } from './testing/validation-view.js';
 import type { PoolLease } from './view.js';
 
-function ofResponder(address: string): PoolLease {
-  const lease = poolLeaseOf(address, { claim: 'holdfast-responder-1' });
+function ofResponder(address: string, claim = 'holdfast-responder-0123abcd-0'): PoolLease {
+  const lease = poolLeaseOf(address, { claim });
   return { ...lease, owner: { ...lease.owner!, namespace: RESPONDERS_NAMESPACE } };
 }
 
@@ -30,6 +30,14 @@ describe('The deletion of an AddressPool', () => {
     const review = reviewPool({ operation: 'DELETE', oldPool: adminPool('p') }, validationViewOf({ leases: { p } }));
     expect(review.refusals.map(({ message }) => message)).to.deep.equal([
       'it has 1 leased address: 10.0.0.6 (IPAMClaim vms/vm1.data). First delete their owners and the reservations',
+    ]);
+  });
+
+  it('is refused while a claim that an administrator created in the namespace of responders has an address', () => {
+    const p = [ofResponder('10.0.0.5'), ofResponder('10.0.0.6', 'by-hand')];
+    const review = reviewPool({ operation: 'DELETE', oldPool: adminPool('p') }, validationViewOf({ leases: { p } }));
+    expect(review.refusals.map(({ message }) => message)).to.deep.equal([
+      'it has 1 leased address: 10.0.0.6 (IPAMClaim holdfast-responders/by-hand). First delete their owners and the reservations',
     ]);
   });
 
