@@ -8,7 +8,7 @@ import (
 
 const countsEvery = 10 * time.Second
 
-// Reasons why a frame, or a report, is dropped.
+// Reasons why a frame, a report or a probe is dropped.
 const (
 	dropUnknown   = "unknown"   // not from a guest of the table
 	dropLimited   = "limited"   // from somebody who sends too much
@@ -18,6 +18,7 @@ const (
 	dropUnsent    = "unsent"    // an answer that the kernel did not take
 	dropFailed    = "failed"    // a defect of this program
 	dropReports   = "reports"   // too much to report
+	dropQuestions = "questions" // too many probes at one time
 )
 
 // counter counts what happens until it is reported.

@@ -16,7 +16,7 @@ const (
 	maxEntries      = 16384 // of the table
 	maxBatch        = 512   // entries or MAC addresses in one command
 	maxOptionSets   = maxEntries
-	maxQuestions    = 256 // at one time
+	maxQuestions    = 256 // at one time; further ones are dropped
 	maxExpected     = 16  // MAC addresses in one question
 	maxSearchBytes  = 255 // of the search domains in one option
 )
@@ -33,7 +33,7 @@ type command struct {
 	// A table is not used before its first "end".
 	Snapshot string     `json:"snapshot"`
 	Fresh    *freshness `json:"fresh"`
-	// Probe asks which hosts have an address. The answer is "probed", or nothing if it cannot be asked.
+	// Probe asks which hosts have an address. The answer is "probed", or nothing if it cannot be asked, or too much is asked already.
 	Probe *question `json:"probe"`
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"net/netip"
 	"slices"
 	"time"
@@ -20,15 +19,15 @@ type openQuestion struct {
 	isUnsent bool // a part of it: silence says nothing
 }
 
-func (r *responder) startQuestion(now time.Time, asked question) error {
+func (r *responder) startQuestion(now time.Time, asked question) {
 	if len(r.questions) >= maxQuestions {
-		return fmt.Errorf("more than %d probes at one time", maxQuestions)
+		r.drop(dropQuestions)
+		return
 	}
 	r.questions = append(r.questions, &openQuestion{question: asked, nextAt: now})
 	if !r.isQuiet {
 		r.proceedQuestions(now)
 	}
-	return nil
 }
 
 // proceedQuestions sends the questions that are due, and reports those that are answered.

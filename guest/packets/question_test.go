@@ -156,3 +156,21 @@ func TestProbesOfAnEarlierConnectionEnd(t *testing.T) {
 		t.Fatalf("reports: %+v", w.reports)
 	}
 }
+
+// The connection, and with it the answers to guests, matters more than one probe.
+func TestProbeTooManyIsDroppedAndCounted(t *testing.T) {
+	w := newWorld(t)
+	for range maxQuestions + 1 {
+		w.obeyLines(`{"probe":{"id":7,"address":"10.1.0.9","forMs":900}}`)
+	}
+	w.expectDropped(dropQuestions)
+	w.wait(time.Second)
+	if len(w.reports) != maxQuestions {
+		t.Fatalf("%d answers", len(w.reports))
+	}
+	w.take()
+	w.reports = nil
+	w.ask(newIPv4, "")
+	w.wait(time.Second)
+	w.expectProbed()
+}

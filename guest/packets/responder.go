@@ -90,7 +90,7 @@ func (r *responder) obey(now time.Time, session uint64, c *command) error {
 		}
 		r.options[c.Options.ID] = c.Options
 	case c.Probe != nil:
-		return r.startQuestion(now, *c.Probe)
+		r.startQuestion(now, *c.Probe)
 	case c.Put != nil:
 		return r.put(now, c.Put)
 	case c.Remove != nil:

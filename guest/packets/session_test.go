@@ -167,7 +167,6 @@ func TestInvalidCommandEndsTheConnection(t *testing.T) {
 		"probe of a group":                `{"probe":{"id":1,"address":"ff02::1","forMs":900}}`,
 		"probe without a time":            `{"probe":{"id":1,"address":"10.1.0.9"}}`,
 		"probe that expects too many":     `{"probe":{"id":1,"address":"10.1.0.9","forMs":900,"expect":["02:00:00:00:00:0a"` + strings.Repeat(`,"02:00:00:00:00:0a"`, maxExpected) + `]}}`,
-		"too many probes":                 strings.Repeat(`{"probe":{"id":1,"address":"10.1.0.9","forMs":900}}`+"\n", maxQuestions+1),
 		"too many entries in a line":      `{"remove":["02:00:00:00:00:0a"` + strings.Repeat(`,"02:00:00:00:00:0a"`, maxBatch) + `]}`,
 		"line that is too long":           `{"snapshot":"` + strings.Repeat("x", maxLine) + `"}`,
 	}

@@ -76,7 +76,7 @@ export type HelperCommand =
   | { readonly fresh: { readonly forMs: number } }
   | { readonly probe: WireQuestion };
 
-/** Asks which hosts have an address. The answer is `probed`, or nothing if the helper cannot ask. */
+/** Asks which hosts have an address. The answer is `probed`, or nothing if the helper cannot ask, or asks too much already. */
 export interface WireQuestion {
   readonly id: number;
   readonly address: string;
