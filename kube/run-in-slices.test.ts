@@ -24,16 +24,16 @@ describe('a computation in slices', () => {
     const seen: number[] = [];
     const work = () => {
       others++;
-      setImmediate(work);
+      next = setImmediate(work);
     };
-    const first = setImmediate(work);
+    let next = setImmediate(work);
     expect(
       await runInSlices(
         count(6, () => seen.push(others)),
         clock,
       ),
     ).to.equal(6);
-    clearImmediate(first);
+    clearImmediate(next);
     expect(seen.map((each) => each - (seen[0] ?? 0))).to.deep.equal([0, 0, 1, 1, 2, 2]);
   });
 
