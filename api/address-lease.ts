@@ -53,6 +53,12 @@ export interface LeaseOwner {
 export type LeaseWrite =
   /** The name is the lock: the API server lets one creator win. */
   | { readonly verb: 'create'; readonly lease: AddressLease }
-  /** A merge patch (RFC 7386) with `metadata.uid` and `metadata.resourceVersion`: compare-and-swap. */
-  | { readonly verb: 'patch'; readonly name: string; readonly body: object }
+  | LeasePatch
   | { readonly verb: 'delete'; readonly name: string; readonly uid: string; readonly resourceVersion: string };
+
+/** A merge patch (RFC 7386) with `metadata.uid` and `metadata.resourceVersion`: compare-and-swap. */
+export interface LeasePatch {
+  readonly verb: 'patch';
+  readonly name: string;
+  readonly body: object;
+}

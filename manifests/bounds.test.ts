@@ -22,6 +22,7 @@ import { MAX_NETWORK_ELEMENTS } from '../api/network-selection.js';
 import type { Pod } from '../api/pod.js';
 import { readManifests } from '../e2e/bed/objects.js';
 import { MAX_SECRET_USERS } from '../guest/network-data/reconciler.js';
+import { MAX_ENTRIES } from '../guest/responder/table.js';
 import { addressesOf, reportedInterfacesOf } from '../ipam/claims/reported-interfaces.js';
 import { MANIFESTS } from '../e2e/holdfast/manifests.js';
 import type { StructuralSchema } from './testing/kind-shape.js';
@@ -96,6 +97,7 @@ describe('the bounds of a pool in the code', () => {
       MAX_NETWORK_DATA_LENGTH,
       MAX_SECRET_USERS,
       MAX_REPORTED_ADDRESSES,
+      MAX_ENTRIES,
       MAX_APPLIED_COPY_LENGTH,
       MAX_VM_NETWORKS,
     ];

@@ -1,14 +1,15 @@
 import { type IPAMClaim, claimGuestMacOf, claimMacOf } from '../../api/ipam-claim.js';
 import { joinKey } from '../../api/meta.js';
 import type { ProbeState } from '../../api/probe.js';
-import { type LeaseClient, writeLease } from '../../cluster/lease-writes.js';
 import { formatAddress } from '../../ipam/core/address.js';
 import { endProbe } from '../../ipam/core/index.js';
 import { type LeaseRecord, stateOf } from '../../ipam/core/lease.js';
 import type { Lister } from '../../kube/cache.js';
+import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import { classifyError, isConflict, isNotFound, messageOf } from '../../kube/errors.js';
 import type { Logger } from '../../kube/log.js';
+import { ADDRESS_LEASES } from '../../kube/resources.js';
 import type { ResponderMetrics } from './metrics.js';
 import { MAX_PROBES } from './protocol.js';
 import type { HelperSession } from './session.js';
@@ -24,7 +25,7 @@ export interface LeaseProbesDeps {
   /** Of the responder's pool. */
   readonly leases: Pick<Lister<LeaseRecord>, 'get'>;
   readonly claims: Pick<Lister<IPAMClaim>, 'get'>;
-  readonly client: LeaseClient;
+  readonly client: Pick<Client, 'patch'>;
   readonly session: Pick<HelperSession, 'probe'>;
   readonly metrics: Pick<ResponderMetrics, 'probed'>;
   readonly clock: Pick<Clock, 'sleep'>;
@@ -99,12 +100,13 @@ export class LeaseProbes {
   }
 
   async #write(lease: LeaseRecord, state: ProbeResult): Promise<void> {
-    const write = endProbe(lease, state);
+    const { name, body } = endProbe(lease, state);
+    const write = () => this.#deps.client.patch(ADDRESS_LEASES, { name }, { type: 'merge', body });
     try {
-      await writeLease(this.#deps.client, write);
+      await write();
     } catch (error) {
       if (classifyError(error) !== 'transient' || !(await this.#mayTryAgain(lease))) throw error;
-      await writeLease(this.#deps.client, write);
+      await write();
     }
   }
 

@@ -1,4 +1,4 @@
-import type { LeaseQuarantine, LeaseWrite } from '../../api/address-lease.js';
+import type { LeasePatch, LeaseQuarantine, LeaseWrite } from '../../api/address-lease.js';
 import { PROBE_LIMITS } from '../../api/limits.js';
 import { PROBE_ANNOTATION } from '../../api/names.js';
 import { type ProbeState, formatProbe } from '../../api/probe.js';
@@ -41,7 +41,7 @@ export function quarantineLease(
 }
 
 /** Writes how the probe of a held lease ended. No later answer counts: it has an older version of the lease. */
-export function endProbe(record: LeaseRecord, state: Exclude<ProbeState, 'requested'>): LeaseWrite {
+export function endProbe(record: LeaseRecord, state: Exclude<ProbeState, 'requested'>): LeasePatch {
   return patchLease(record, { annotations: { [PROBE_ANNOTATION]: formatProbe(state) } });
 }
 

@@ -1,4 +1,4 @@
-import type { AddressLeaseSpec, LeaseOwner, LeaseWrite } from '../../api/address-lease.js';
+import type { AddressLeaseSpec, LeaseOwner, LeasePatch, LeaseWrite } from '../../api/address-lease.js';
 import { ADDRESS_LEASE_KIND, IPAM_API_VERSION, PROBE_ANNOTATION } from '../../api/names.js';
 import { formatProbe } from '../../api/probe.js';
 import { isResponderClaim } from '../../api/responder-claim.js';
@@ -255,7 +255,7 @@ export const CLEARED_OWNER = { owner: null, node: null, containerID: null, inter
 export function patchLease(
   { metadata: { name, uid, resourceVersion } }: LeaseRecord,
   { labels, annotations, spec }: { labels?: object; annotations?: object; spec?: object },
-): LeaseWrite {
+): LeasePatch {
   const metadata = { uid, resourceVersion, ...omitUndefined({ labels, annotations }) };
   return { verb: 'patch', name, body: { metadata, ...omitUndefined({ spec }) } };
 }
