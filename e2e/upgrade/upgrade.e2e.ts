@@ -13,8 +13,8 @@ import { Workloads } from './workloads.js';
 
 /** Twice the --max-staleness of the bed. */
 const COOLDOWN_MS = 1_000;
-/** Warnings that a roll-out causes: the kubelet retries while no agent runs. */
-const EXPECTED_WARNINGS: readonly string[] = ['FailedCreatePodSandBox'];
+/** The kubelet retries while no agent runs, and KubeVirt before 1.9 has a defect that migrations show. */
+const EXPECTED_WARNINGS: readonly string[] = ['FailedCreatePodSandBox', 'DHCPLostAfterMigration'];
 
 describe('Upgrades between the previous release and this version', function () {
   this.timeout(15 * 60_000);
