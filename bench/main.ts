@@ -16,11 +16,12 @@ import { benchHostileReviews } from './hostile-reviews.js';
 import { benchMemory } from './memory.js';
 import { benchMigration } from './migration.js';
 import { type Figure, isMet, table } from './report.js';
+import { benchScale } from './scale.js';
 import { benchStartup } from './startup.js';
 import { benchUi } from './ui.js';
 import { benchWhereabouts } from './whereabouts.js';
 
-// npm run bench [-- --json=FILE] [allocator] [admissions] [hostile] [claims] [memory] [startup] [bed] [ui] [addresses] [cni] [guest] [guest-tables] [migration] [whereabouts] [blocks] [capacity]
+// npm run bench [-- --json=FILE --vms=100000] [allocator] [admissions] [hostile] [claims] [memory] [startup] [bed] [ui] [addresses] [cni] [guest] [guest-tables] [migration] [whereabouts] [blocks] [capacity] [scale]
 /** Benches that need no test bed. */
 const ALONE: Record<string, () => Promise<Figure[]>> = {
   allocator: benchAllocator,
@@ -30,6 +31,7 @@ const ALONE: Record<string, () => Promise<Figure[]>> = {
   guest: benchGuest,
   'guest-tables': benchGuestTables,
   migration: benchMigration,
+  scale: () => benchScale(Number(values.vms)),
   whereabouts: benchWhereabouts,
 };
 const BENCHES: Record<string, (bed: BedWithHoldfast, story: Story) => Promise<Figure[]>> = {
@@ -43,7 +45,10 @@ const BENCHES: Record<string, (bed: BedWithHoldfast, story: Story) => Promise<Fi
   addresses: benchAddresses, // last: it leaves 200,000 leases behind
 };
 
-const { values, positionals } = parseArgs({ options: { json: { type: 'string' } }, allowPositionals: true });
+const { values, positionals } = parseArgs({
+  options: { json: { type: 'string' }, vms: { type: 'string', default: '10000' } },
+  allowPositionals: true,
+});
 const known = [...Object.keys(ALONE), ...Object.keys(BENCHES)];
 const chosen = positionals.length > 0 ? positionals : known;
 const unknown = chosen.filter((name) => !known.includes(name));

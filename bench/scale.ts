@@ -1,0 +1,159 @@
+import { dirname, join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { findFreePorts } from '../e2e/bed/ports.js';
+import { writeKubeconfig } from '../e2e/bed/kubeconfig.js';
+import { capture } from '../e2e/bed/processes.js';
+import { until } from '../e2e/bed/wait.js';
+import { type Workspace, openWorkspace } from '../e2e/bed/workspace.js';
+import { nodeFlags } from '../e2e/holdfast/image.js';
+import { HOLDFAST_NAMESPACE } from '../e2e/holdfast/install.js';
+import { LEASES, type Lease } from '../kube/leader-election.js';
+import { resourcePath } from '../kube/resource.js';
+import { IPAM_CLAIMS, VIRTUAL_MACHINES } from '../kube/resources.js';
+import { nodeOfImage } from '../test/image/node.js';
+import type { Figure } from './report.js';
+import { MemoryApiServer } from './scale/api-server.js';
+import { newVm, storeCluster } from './scale/cluster.js';
+import { MemoryStore } from './scale/memory-store.js';
+import { usageOf } from './usage.js';
+
+/** Probes and the renewal of the Lease wait so long. */
+const LONGEST_BLOCK_MS = 200;
+const READY_MS = 900_000;
+/** How long each leader is watched with nothing to do, in which a Lease that is not renewed is lost. */
+const WATCHED_MS = 30_000;
+const PROBE_MS = 20;
+
+/** Measures leaders that take over a cluster with so many running VMs, all of which have what they need. */
+export async function benchScale(vms: number): Promise<Figure[]> {
+  await capture(process.execPath, ['build.js']);
+  const workspace = await openWorkspace({});
+  const [port = 0] = await findFreePorts(1);
+  const store = new MemoryStore();
+  storeCluster(store, vms);
+  const { servingKey: key, servingCert: cert, caBundle } = workspace.certificates;
+  const server = await MemoryApiServer.start(store, port, { key, cert });
+  const access = { server: `https://127.0.0.1:${port}`, caBundle };
+  const kubeconfig = await writeKubeconfig(join(workspace.workDir, 'kubeconfig'), access, 'token');
+  const figures: Figure[] = [];
+  try {
+    for (const name of ['controller', 'ipam'] as const) {
+      figures.push(...(await measureLeader({ name, vms, kubeconfig, workspace, store, server })));
+    }
+  } finally {
+    await server.stop();
+    await workspace.close();
+  }
+  return figures;
+}
+
+interface LeaderBench {
+  readonly name: 'controller' | 'ipam';
+  readonly vms: number;
+  readonly kubeconfig: string;
+  readonly workspace: Workspace;
+  readonly store: MemoryStore;
+  readonly server: MemoryApiServer;
+}
+
+async function measureLeader({ name, vms, kubeconfig, workspace, store, server }: LeaderBench): Promise<Figure[]> {
+  const [health = 0, metrics = 0, validation = 0] = await findFreePorts(3);
+  const certs = dirname(workspace.certificates.servingCert);
+  const flags = [
+    `--kubeconfig=${kubeconfig}`,
+    `--health-bind-address=127.0.0.1:${health}`,
+    `--metrics-bind-address=127.0.0.1:${metrics}`,
+    '--metrics-secure=false',
+    '--leader-elect',
+    ...(name === 'ipam' ? [`--validation-bind-address=127.0.0.1:${validation}`, `--validation-cert-dir=${certs}`] : []),
+  ];
+  const args = [...(await nodeFlags()), 'dist/holdfast.js', name, ...flags];
+  server.requests.clear();
+  const began = performance.now();
+  const child = workspace.processes.start({ name, command: await nodeOfImage(), args });
+  const terms = watchTerms(store, `holdfast-${name}`);
+  const probe = watchHealth(`http://127.0.0.1:${health}/healthz`);
+  const isReady = async () => {
+    child.assertRunning();
+    return (await fetch(`http://127.0.0.1:${health}/readyz`)).ok;
+  };
+  await until(`${name} to be ready`, isReady, { timeoutMs: READY_MS, everyMs: 100 });
+  const readySeconds = (performance.now() - began) / 1000;
+  if (name === 'controller') await createLateVm(store, vms);
+  const doneSeconds = (performance.now() - began) / 1000;
+  await pause(WATCHED_MS);
+  const slowestMs = await probe.slowestMs();
+  const blockMs = await longestBlockMs(`http://127.0.0.1:${metrics}/metrics`);
+  const { rssMiB, peakMiB, cpuSeconds } = await usageOf(child.pid);
+  const writes = [...server.requests].filter(([kind]) => !/^GET|leases$/.test(kind) || kind.includes('addressleases'));
+  const lost = terms.stop() - 1;
+  await child.stop();
+  const title = `scale: ${name}, ${vms} VMs`;
+  return [
+    { name: `${title}: ready after`, value: readySeconds, unit: 's' },
+    ...(name === 'controller'
+      ? [{ name: `${title}: a new VM has its claim after`, value: doneSeconds, unit: 's' }]
+      : []),
+    { name: `${title}: longest block`, value: blockMs ?? slowestMs, unit: 'ms', target: { atMost: LONGEST_BLOCK_MS } },
+    { name: `${title}: slowest answer of /healthz`, value: slowestMs, unit: 'ms' },
+    { name: `${title}: times that it lost its Lease`, value: lost, unit: '', target: { atMost: 0 } },
+    { name: `${title}: writes`, value: writes.reduce((sum, [, count]) => sum + count, 0), unit: '' },
+    { name: `${title}: RSS, peak`, value: peakMiB, unit: 'MiB' },
+    { name: `${title}: RSS afterwards`, value: rssMiB, unit: 'MiB' },
+    { name: `${title}: CPU`, value: cpuSeconds, unit: 's' },
+  ];
+}
+
+/** Creates a VM without a claim, and waits for the claim. */
+async function createLateVm(store: MemoryStore, number: number): Promise<void> {
+  const vm = store.create(resourcePath(VIRTUAL_MACHINES), newVm(number));
+  const { namespace = '', name } = vm.metadata;
+  const claims = store.collection(resourcePath(IPAM_CLAIMS)).objects;
+  await until('the claim of a new VM', () => claims.has(`${namespace}/${name}.data`), { timeoutMs: READY_MS });
+}
+
+/** Counts how often somebody acquires a Lease. */
+function watchTerms(store: MemoryStore, name: string) {
+  const { watchers, objects } = store.collection(resourcePath(LEASES));
+  const key = `${HOLDFAST_NAMESPACE}/${name}`;
+  const acquired = new Set<string>();
+  const look = () => {
+    const { acquireTime, holderIdentity } = (objects.get(key) as Lease | undefined)?.spec ?? {};
+    if (acquireTime !== undefined && holderIdentity) acquired.add(acquireTime);
+  };
+  watchers.add(look);
+  const stop = () => {
+    watchers.delete(look);
+    return acquired.size;
+  };
+  return { stop };
+}
+
+/** Asks for the health of a process all the time, from the first answer on. */
+function watchHealth(url: string) {
+  const ended = new AbortController();
+  let [slowest, hasAnswered] = [0, false];
+  const ask = async () => {
+    while (!ended.signal.aborted) {
+      const began = performance.now();
+      const isAnswered = await fetch(url).then(({ ok }) => ok, () => false); // prettier-ignore
+      if (isAnswered && hasAnswered) slowest = Math.max(slowest, performance.now() - began);
+      hasAnswered ||= isAnswered;
+      await pause(PROBE_MS);
+    }
+    return slowest;
+  };
+  const asked = ask();
+  const slowestMs = () => {
+    ended.abort();
+    return asked;
+  };
+  return { slowestMs };
+}
+
+/** Returns what the process itself says; undefined if it has no such metric. */
+async function longestBlockMs(url: string): Promise<number | undefined> {
+  const text = await (await fetch(url)).text();
+  const value = /^holdfast_event_loop_longest_block_seconds(?:{[^}]*})? (\S+)$/m.exec(text)?.[1];
+  return value === undefined ? undefined : Number(value) * 1000;
+}

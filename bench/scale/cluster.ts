@@ -1,0 +1,125 @@
+import type { KubeObject } from '../../api/meta.js';
+import { IPS_ALLOCATED, LAUNCHER_LABEL, LAUNCHER_LABEL_VALUE, NETWORKS_ANNOTATION } from '../../api/names.js';
+import { POLICIES_CONFIG_MAP, AllocationReason } from '../../api/names.js';
+import { podInterfaceName } from '../../api/pod-interface.js';
+import { newClaim } from '../../controller/claims/claim-object.js';
+import { HOLDFAST_NAMESPACE } from '../../e2e/holdfast/install.js';
+import { KUBEVIRT_NAMESPACE } from '../../e2e/bed/kubevirt.js';
+import { vmManifest, vmiManifest } from '../../e2e/story/vm.js';
+import { formatAddress, parseAddress } from '../../ipam/core/address.js';
+import { createLease } from '../../ipam/core/lease.js';
+import { type Resource, resourcePath } from '../../kube/resource.js';
+import {
+  ADDRESS_LEASES,
+  ADDRESS_POOLS,
+  CONFIG_MAPS,
+  IPAM_CLAIMS,
+  KUBEVIRTS,
+  NAMESPACES,
+  NETWORK_ATTACHMENT_DEFINITIONS,
+  PODS,
+  VIRTUAL_MACHINES,
+  VIRTUAL_MACHINE_INSTANCES,
+} from '../../kube/resources.js';
+import { nadDefinition } from '../../test/pool-objects.js';
+import { vmReference, vmiReference } from '../../test/workload-objects.js';
+import type { MemoryStore } from './memory-store.js';
+
+const VMS_OF_NAMESPACE = 500;
+const NAD = { namespace: 'default', name: 'blue' };
+const NAD_KEY = `${NAD.namespace}/${NAD.name}`;
+const NETWORK = 'data';
+const FIRST = parseAddress('10.0.0.10').value;
+const BORN = '2026-01-01T00:00:00Z';
+/** Makes objects as big as real ones: 1 to 3 KB. */
+const MANAGED_FIELDS = [
+  { manager: 'virt-controller', operation: 'Update', time: BORN, fieldsV1: { 'f:status': { '.': {}, 'f:conditions': 'x'.repeat(1_000) } } }, // prettier-ignore
+];
+
+/** Stores a cluster in which nothing is to do: each VM runs on one network, and its claim has an address. */
+export function storeCluster(store: MemoryStore, vms: number): void {
+  const put = (resource: Resource, object: KubeObject) => store.seed(resourcePath(resource), withIdentity(object));
+  const cidr = '10.0.0.0/8';
+  put(NAMESPACES, { metadata: { name: NAD.namespace } });
+  put(KUBEVIRTS, { metadata: { namespace: KUBEVIRT_NAMESPACE, name: 'kubevirt' } });
+  const policies = { metadata: { namespace: HOLDFAST_NAMESPACE, name: POLICIES_CONFIG_MAP } };
+  put(CONFIG_MAPS, { ...policies, data: { kubevirtNamespace: KUBEVIRT_NAMESPACE } } as KubeObject);
+  const config = { name: 'blue', type: 'bridge', allowPersistentIPs: true, ipam: { type: 'holdfast' } };
+  put(NETWORK_ATTACHMENT_DEFINITIONS, nadDefinition(NAD_KEY, config));
+  const pool = { network: 'blue', subnets: [{ cidr }], namespaces: ['*'] };
+  put(ADDRESS_POOLS, { metadata: { name: 'blue' }, spec: pool } as KubeObject);
+  for (let n = 0; n < vms; n++) {
+    if (n % VMS_OF_NAMESPACE === 0) put(NAMESPACES, { metadata: { name: namespaceOf(n) } });
+    for (const [resource, object] of objectsOf(n)) put(resource, object);
+  }
+}
+
+/** Returns the stopped VM by which a bench sees when the controller gets to new work. */
+export function newVm(n: number): KubeObject {
+  return vmManifest({ name: `late-${n}`, namespace: namespaceOf(0), networks: { [NETWORK]: NAD_KEY }, running: false });
+}
+
+function objectsOf(n: number): [Resource, KubeObject][] {
+  const [namespace, name] = [namespaceOf(n), `vm-${n}`];
+  const owner = { kind: 'VirtualMachine', name, uid: uidOf(namespace, name, 'VirtualMachine') } as const;
+  const options = { name, namespace, networks: { [NETWORK]: NAD_KEY } };
+  const podInterface = podInterfaceName(NETWORK);
+  const mac = `02:00:00:${[n >> 16, (n >> 8) & 255, n & 255].map((byte) => byte.toString(16).padStart(2, '0')).join(':')}`;
+  const desired = { vmNetwork: NETWORK, network: 'blue', nad: NAD_KEY, podInterface, isAttached: true, observedAt: 0 };
+  const claim = newClaim({ namespace, name: `${name}.${NETWORK}` }, owner, { ...desired, runningMac: mac });
+  const address = { family: 4, value: FIRST + BigInt(n) } as const;
+  const allocated = { type: IPS_ALLOCATED, status: 'True', reason: AllocationReason.Success, message: 'Leased from AddressPool blue', lastTransitionTime: BORN }; // prettier-ignore
+  const launcher = `virt-launcher-${name}-abcde`;
+  const status = { ips: [`${formatAddress(address)}/8`], conditions: [allocated], ownerPod: { name: launcher } };
+  const claimUid = uidOf(namespace, claim.metadata.name, 'IPAMClaim');
+  const holder = { kind: 'IPAMClaim', namespace, name: claim.metadata.name, uid: claimUid, workloadUID: owner.uid } as const; // prettier-ignore
+  const lease = createLease({ address, addressSpace: 'blue', pool: 'blue', owner: holder, mac });
+  if (lease.verb !== 'create') throw new TypeError(lease.verb);
+  const vmi = vmiManifest(options);
+  const reported = { name: NETWORK, podInterfaceName: podInterface, mac, infoSource: 'domain, multus-status' };
+  return [
+    [VIRTUAL_MACHINES, vmManifest(options)],
+    [
+      VIRTUAL_MACHINE_INSTANCES,
+      {
+        ...vmi,
+        metadata: { ...vmi.metadata, ownerReferences: [vmReference(owner.uid, name)] },
+        status: { phase: 'Running', interfaces: [reported] },
+      } as KubeObject,
+    ],
+    [PODS, launcherOf(namespace, name, launcher, claim.metadata.name)],
+    [IPAM_CLAIMS, { ...claim, status } as KubeObject],
+    [ADDRESS_LEASES, lease.lease],
+  ];
+}
+
+function launcherOf(namespace: string, vm: string, name: string, claim: string): KubeObject {
+  const element = { ...NAD, interface: podInterfaceName(NETWORK), 'ipam-claim-reference': claim };
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      namespace,
+      name,
+      labels: { [LAUNCHER_LABEL]: LAUNCHER_LABEL_VALUE, 'vm.kubevirt.io/name': vm },
+      annotations: { [NETWORKS_ANNOTATION]: JSON.stringify([element]) },
+      ownerReferences: [vmiReference(uidOf(namespace, vm, 'VirtualMachineInstance'), vm)],
+    },
+    spec: { nodeName: 'node-1', containers: [{ name: 'compute', image: 'quay.io/kubevirt/virt-launcher' }] },
+    status: { phase: 'Running' },
+  } as KubeObject;
+}
+
+function namespaceOf(n: number): string {
+  return `tenant-${Math.floor(n / VMS_OF_NAMESPACE)}`;
+}
+
+function uidOf(namespace: string, name: string, kind: string): string {
+  return `${kind}-${namespace}-${name}`;
+}
+
+function withIdentity(object: KubeObject): KubeObject {
+  const { namespace = '', name } = object.metadata;
+  const identity = { uid: uidOf(namespace, name, object.kind ?? ''), creationTimestamp: BORN };
+  return { ...object, metadata: { ...object.metadata, ...identity, managedFields: MANAGED_FIELDS } as KubeObject['metadata'] }; // prettier-ignore
+}
