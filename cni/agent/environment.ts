@@ -12,8 +12,8 @@ export interface Environment {
   /** Empty if the command needs none. */
   readonly containerId: string;
   readonly interfaceName: string;
-  /** The pairs of CNI_ARGS. Keys without a value are left out. */
-  readonly args: ReadonlyMap<string, string>;
+  /** The pairs of CNI_ARGS that Holdfast uses. Keys without a value are left out. */
+  readonly args: ReadonlyMap<ArgsKey, string>;
 }
 
 type Variable = 'CNI_CONTAINERID' | 'CNI_NETNS' | 'CNI_IFNAME' | 'CNI_PATH';
@@ -59,16 +59,25 @@ function problemOf(variable: Variable, value = ''): string | undefined {
   return undefined;
 }
 
+const ARGS_KEYS = ['K8S_POD_NAMESPACE', 'K8S_POD_NAME', 'K8S_POD_UID', 'IP', 'MAC'] as const;
+/** A key of CNI_ARGS that Holdfast uses. */
+export type ArgsKey = (typeof ARGS_KEYS)[number];
+
 const NO_ARGS: ReturnType<typeof readArgs> = { args: new Map() };
 
-/** Reads `K=V;K=V`. Multus repeats keys, which is allowed if the values are equal. */
-function readArgs(text: string): { args: ReadonlyMap<string, string>; problem?: string } {
-  const args = new Map<string, string>();
+/**
+ * Reads `K=V;K=V`, of which only the keys that Holdfast uses count. Multus repeats keys, which is allowed if the values are equal. Of the
+ * others they may differ: Multus puts IgnoreUnknown=true before containerd's IgnoreUnknown=1.
+ */
+function readArgs(text: string): { args: ReadonlyMap<ArgsKey, string>; problem?: string } {
+  const args = new Map<ArgsKey, string>();
   for (const pair of text.split(';')) {
     const equals = pair.indexOf('=');
     if (pair.trim() === '') continue;
     if (equals < 1) return { args, problem: `CNI_ARGS: ${describeValue(pair)} is not KEY=VALUE` };
-    const [key, value] = [pair.slice(0, equals).trim(), pair.slice(equals + 1)];
+    const key = ARGS_KEYS.find((each) => each === pair.slice(0, equals).trim());
+    if (key === undefined) continue;
+    const value = pair.slice(equals + 1);
     const known = args.get(key);
     if (known !== undefined && value !== '' && known !== value) {
       const problem = `CNI_ARGS: ${key} is both ${describeValue(known)} and ${describeValue(value)}: set it only once`;

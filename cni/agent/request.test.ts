@@ -50,6 +50,14 @@ describe('reading a CNI request', () => {
     });
   });
 
+  it('ignores keys that it does not use, of which Multus and containerd send different values', () => {
+    const keys = 'K8S_POD_NAMESPACE=vms;K8S_POD_NAME=p1;K8S_POD_UID=u1';
+    for (const spelling of ['1', 't', 'True', 'FALSE', ''])
+      expect(
+        read('ADD', { CNI_ARGS: `IgnoreUnknown=true;${keys};IgnoreUnknown=${spelling};${keys}` }).pod,
+      ).to.deep.equal({ ...{ namespace: 'vms', name: 'p1', uid: 'u1' } });
+  });
+
   it('accepts an ADD without the UID of the pod', () => {
     const { pod } = read('ADD', { CNI_ARGS: 'K8S_POD_NAMESPACE=vms;K8S_POD_NAME=p1;K8S_POD_UID=;;' });
     expect(pod).to.deep.equal({ namespace: 'vms', name: 'p1' });

@@ -129,7 +129,7 @@ function readCheck({ containerId, interfaceName, args }: Environment, text: stri
 }
 
 function readPod(args: ReadonlyMap<string, string>): PodRef {
-  const [namespace, name, uid] = ['NAMESPACE', 'NAME', 'UID'].map((key) => args.get(`K8S_POD_${key}`));
+  const [namespace, name, uid] = (['NAMESPACE', 'NAME', 'UID'] as const).map((key) => args.get(`K8S_POD_${key}`));
   if (namespace !== undefined && name !== undefined) return { namespace, name, ...(uid !== undefined && { uid }) };
   const absent = ['K8S_POD_NAMESPACE', 'K8S_POD_NAME'].filter((key) => !args.has(key));
   throw new CniError(

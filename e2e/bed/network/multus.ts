@@ -129,7 +129,7 @@ function multusConfig({ node, dir, podSubnet, cniBin, kubeconfig, logDir }: Mult
 export function cniArgs(pod: KubeObject, containerId: string): string {
   const { namespace = '', name, uid = '' } = pod.metadata;
   const args = {
-    IgnoreUnknown: 'true',
+    IgnoreUnknown: '1',
     K8S_POD_NAMESPACE: namespace,
     K8S_POD_NAME: name,
     K8S_POD_INFRA_CONTAINER_ID: containerId,
