@@ -17,4 +17,19 @@ describe("the system's clock", () => {
   it('is far from 0 in a new process, so that 0 means long ago', () => {
     expect(systemClock.now()).to.be.greaterThan(Date.UTC(2020, 0, 1));
   });
+
+  it('waits, and does not run at once, if a delay is longer than a timer of Node can be', () => {
+    const time = sinon.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    try {
+      let ran = 0;
+      for (const ms of [2_592_000_000, Infinity, NaN]) systemClock.setTimer(ms, () => ran++);
+      void systemClock.sleep(2_592_000_000).then(() => ran++);
+      time.tick(2 ** 31 - 2);
+      expect(ran).to.equal(0);
+      time.tick(1);
+      expect(ran).to.equal(3);
+    } finally {
+      time.restore();
+    }
+  });
 });

@@ -7,14 +7,22 @@ export interface Clock {
   now(): number;
   /** Milliseconds since the epoch, by a clock that may be set: only for times in objects, certificates and files. */
   wall(): number;
-  /** Resolves after `ms`, or early and without an error once `signal` aborts. */
+  /** Resolves after `ms`, at most 24 days, or early and without an error once `signal` aborts. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
-  /** Calls `run` once after `ms`; the returned function cancels it. */
+  /** Calls `run` once after `ms`, at most 24 days; the returned function cancels it. */
   setTimer(ms: number, run: () => void): () => void;
 }
 
 /** A number in [0, 1), as Math.random. */
 export type Random = () => number;
+
+/** Node runs a timer with a longer delay at once. Callers look again when they wake early. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/** Returns a delay that a timer keeps. One that is no number would also run at once. */
+function timerMs(ms: number): number {
+  return ms <= MAX_TIMER_MS ? ms : MAX_TIMER_MS;
+}
 
 /** {@link Clock.now} begins at the time of day, so that 0 ("never") is long ago even if the process has just started. */
 const STARTED = performance.timeOrigin;
@@ -33,11 +41,11 @@ export const systemClock: Clock = {
         signal?.removeEventListener('abort', finish);
         resolve();
       };
-      const timer = setTimeout(finish, ms);
+      const timer = setTimeout(finish, timerMs(ms));
       signal?.addEventListener('abort', finish, { once: true });
     }),
   setTimer: (ms, run) => {
-    const timer = setTimeout(run, ms);
+    const timer = setTimeout(run, timerMs(ms));
     return () => clearTimeout(timer);
   },
 };

@@ -34,6 +34,12 @@ describe('errors of the API server', () => {
     { name: 'the header', given: refusal(429, {}, { 'retry-after': '2' }), expect: 2000 },
     { name: 'the details', given: refusal(429, { kind: 'Status', details: { retryAfterSeconds: 3 } }), expect: 3000 },
     { name: 'nowhere', given: refusal(429, {}), expect: undefined },
+    { name: 'an hour, of which a minute counts', given: refusal(429, {}, { 'retry-after': '3600' }), expect: 60_000 },
+    {
+      name: 'a month in the details, of which a minute counts',
+      given: refusal(429, { kind: 'Status', details: { retryAfterSeconds: 2_592_000 } }),
+      expect: 60_000,
+    },
     { name: 'a date (API servers send none)', given: refusal(429, {}, { 'retry-after': 'Fri' }), expect: undefined },
   ];
   for (const { name, given, expect: expected } of retryAfter) {

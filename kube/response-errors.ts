@@ -44,9 +44,12 @@ function parseStatus(text: string): StatusBody {
   }
 }
 
+/** An API server requests seconds. A proxy that requests hours must not stop a watch for so long. */
+const MAX_RETRY_AFTER_MS = 60_000;
+
 function retryAfterOf(header: string | string[] | undefined, details: StatusDetails | undefined): number | undefined {
-  const seconds = header === undefined ? details?.retryAfterSeconds : Number(header);
-  return seconds !== undefined && seconds >= 0 ? seconds * 1000 : undefined;
+  const seconds = Number(header ?? details?.retryAfterSeconds ?? NaN);
+  return seconds >= 0 ? Math.min(seconds * 1000, MAX_RETRY_AFTER_MS) : undefined;
 }
 
 /** Codes of node:net, node:dns and undici which mean that no connection was made. TLS errors are recognized by their prefix. */
