@@ -28,7 +28,7 @@ import { createCollectorReport } from './collector/report.js';
 import { nadRightsFrom } from '../api/nad-rights.js';
 import { IpamMetrics } from './metrics.js';
 import { createPoolsSync } from './pools/sync.js';
-import { allPoolKeys, followPools } from './pools/triggers.js';
+import { allPoolKeys, followPools, turnsOfPools } from './pools/triggers.js';
 import { SegmentOverlapTracker } from './pools/segment-overlap-tracker.js';
 import { createValidationWebhook } from './validation/webhook.js';
 import { createViews } from './views.js';
@@ -217,7 +217,12 @@ class Ipam implements Component {
     this.#waiters.clear();
     this.#restoreHolds.start();
     const claims = this.#createLoop('claims', this.#createClaimSync(), this.#config.claimWorkers);
-    const pools = this.#createLoop('pools', this.#createPoolsSync(), POOL_WORKERS);
+    const pools = this.#createLoop(
+      'pools',
+      this.#createPoolsSync(),
+      POOL_WORKERS,
+      turnsOfPools(this.#views.watched.pools.cache),
+    );
     const blocks = this.#blocks && this.#createLoop('blocks', this.#blocks.createSync(), BLOCK_WORKERS);
     const loops = [claims.loop, pools.loop, ...(blocks ? [blocks.loop] : [])];
     this.#term = { claims: claims.queue, pools: pools.queue, blocks: blocks?.queue, loops };
@@ -241,10 +246,10 @@ class Ipam implements Component {
     this.#metrics.end();
   }
 
-  #createLoop(of: string, sync: Sync, workers: number): { queue: WorkQueue; loop: ControllerLoop } {
+  #createLoop(of: string, sync: Sync, workers: number, groupOf?: (key: string) => string) {
     const { clock, random, log, metrics } = this.#context;
     const name = `ipam-${of}`;
-    const queue = new WorkQueue({ name, clock, random, metrics: metrics.kube });
+    const queue = new WorkQueue({ name, clock, random, metrics: metrics.kube, ...(groupOf && { groupOf }) });
     const options = { name, queue, workers, log, clock, metrics: metrics.kube };
     return { queue, loop: new ControllerLoop({ ...options, sync: this.#leadership.whileLeading(sync) }) };
   }

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import sinon from 'sinon';
 import { FAKED } from './testing/fake-time.js';
+import { ManualClock } from '../test/manual-clock.js';
 import { systemClock } from './clock.js';
 import { StatusError, TransportError } from './errors.js';
 import { silentLogger } from './log.js';
@@ -179,6 +180,32 @@ describe('ControllerLoop', () => {
     await new Promise((resolve) => process.nextTick(resolve)); // warnings are emitted in the next tick
     process.off('warning', hear);
     expect(warnings.map(({ name }) => name)).to.deep.equal([]);
+  });
+
+  it('lets timers and I/O run while it has many keys whose syncs await nothing else', async () => {
+    let turns = 0;
+    const count = () => {
+      turns++;
+      next = setImmediate(count);
+    };
+    let next = setImmediate(count);
+    let synced = 0;
+    const keys = 1_000;
+    const finished = new Promise<void>((resolve) => {
+      // each takes a millisecond
+      const clock = new ManualClock(0);
+      const sync = () => {
+        clock.advanceTo(clock.now() + 1);
+        if (++synced === keys) resolve(loop.stop());
+        return Promise.resolve();
+      };
+      const loop = new ControllerLoop({ name: 'test', queue, workers: 4, sync, log: silentLogger, clock });
+      for (let key = 0; key < keys; key++) queue.add(String(key));
+      loop.start();
+    });
+    await finished;
+    clearImmediate(next);
+    expect(turns).to.be.within(keys / 25, keys / 5);
   });
 
   it('cannot be started twice', async () => {

@@ -3,6 +3,7 @@ import type { Clock } from './clock.js';
 import { classifyError, messageOf, retryDelayOf } from './errors.js';
 import type { Logger } from './log.js';
 import { type KubeMetrics, silentMetrics } from './metrics.js';
+import { TimeSlice } from './run-in-slices.js';
 import type { WorkQueue } from './workqueue.js';
 
 /**
@@ -37,6 +38,8 @@ export class ControllerLoop {
   readonly #log: Logger;
   readonly #metrics: KubeMetrics;
   readonly #abort = new AbortController();
+  /** Syncs that await nothing but cached objects never reach the event loop. */
+  readonly #slice: TimeSlice;
   #workers: Promise<void>[] = [];
   #stopping = false;
 
@@ -46,6 +49,7 @@ export class ControllerLoop {
     this.#options = options;
     this.#log = options.log.child({ loop: options.name });
     this.#metrics = options.metrics ?? silentMetrics;
+    this.#slice = new TimeSlice(options.clock);
   }
 
   /** @throws {Error} if it is running or stopped */
@@ -68,6 +72,7 @@ export class ControllerLoop {
     for (let key = await queue.get(); key !== undefined; key = await queue.get()) {
       if (!this.#stopping) await this.#syncOne(key);
       queue.done(key);
+      if (this.#slice.isOver) await this.#slice.renew();
     }
   }
 

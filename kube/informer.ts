@@ -1,13 +1,14 @@
 import { type KubeObject, objectKey } from '../api/meta.js';
 import { Cache, type Indexes } from './cache.js';
 import type { Client } from './client.js';
-import type { Clock, Random } from './clock.js';
+import { type Clock, type Random, systemClock } from './clock.js';
 import { messageOf } from './errors.js';
 import type { HistoryGuard } from './history-guard.js';
 import { type Logger, silentLogger } from './log.js';
 import { type KubeMetrics, silentMetrics } from './metrics.js';
 import { type ListVersions, Reflector } from './reflector.js';
 import type { Resource } from './resource.js';
+import { forEachInSlices } from './run-in-slices.js';
 
 export interface ObjectChange<S> {
   type: 'added' | 'changed' | 'removed';
@@ -50,6 +51,7 @@ export class Informer<T extends KubeObject, S extends KubeObject = T> {
   readonly cache: Cache<S>;
   readonly #plural: string;
   readonly #transform: (object: T) => S;
+  readonly #clock: Clock;
   readonly #log: Logger;
   readonly #metrics: KubeMetrics;
   readonly #reflector: Reflector<T, TransformedObject<S>>;
@@ -68,6 +70,7 @@ export class Informer<T extends KubeObject, S extends KubeObject = T> {
     this.#plural = resource.plural;
     // Without a transform, S is T by the default of the type parameter.
     this.#transform = transform ?? ((object) => object as KubeObject as S);
+    this.#clock = options.clock ?? systemClock;
     this.#log = (options.log ?? silentLogger).child({ resource: resource.plural });
     this.#metrics = options.metrics ?? silentMetrics;
     this.cache = new Cache<S>(indexes);
@@ -77,14 +80,14 @@ export class Informer<T extends KubeObject, S extends KubeObject = T> {
       resource,
       transform: (object) => this.#project(object),
       store: {
-        replace: (projections, versions) => {
+        replace: async (projections, versions, signal) => {
           const ends = this.#listHandlers.map((handler) => handler(versions));
-          this.#replace(projections, true);
-          for (const end of ends) end();
+          await this.#replace(projections, true, signal);
+          if (!signal.aborted) for (const end of ends) end();
         },
         upsert: (projection) => this.#upsert(projection),
         remove: ({ key }) => this.#remove(key),
-        notServed: () => this.#replace([], false),
+        notServed: (signal) => this.#replace([], false, signal),
       },
     });
     this.#synced = new Promise((resolve, reject) => {
@@ -156,13 +159,16 @@ export class Informer<T extends KubeObject, S extends KubeObject = T> {
     }
   }
 
-  #replace(projections: TransformedObject<S>[], isServed: boolean): void {
+  /** In slices: between them, readers see a part of the changes, as with a watch. */
+  async #replace(projections: TransformedObject<S>[], isServed: boolean, signal: AbortSignal): Promise<void> {
     const turns = this.#isServed !== isServed;
     // first, because handlers may read it
     this.#isServed = isServed;
     const listed = new Set(projections.map(({ key }) => key));
-    for (const key of this.cache.keys()) if (!listed.has(key)) this.#remove(key);
-    for (const projection of projections) this.#upsert(projection);
+    const unlisted = [...this.cache.keys()].filter((key) => !listed.has(key));
+    await forEachInSlices(unlisted, (key) => this.#remove(key), this.#clock, signal);
+    await forEachInSlices(projections, (projection) => this.#upsert(projection), this.#clock, signal);
+    if (signal.aborted) return;
     if (turns) for (const handler of this.#servedHandlers) handler();
     this.#hasSynced = true;
     this.#settleSynced();

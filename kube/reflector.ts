@@ -7,6 +7,7 @@ import { type HistoryGuard, HistoryWentBackError } from './history-guard.js';
 import { type Logger, silentLogger } from './log.js';
 import { type KubeMetrics, silentMetrics } from './metrics.js';
 import { type Resource, resourcePath } from './resource.js';
+import { TimeSlice } from './run-in-slices.js';
 import { WatchBackoff } from './watch-backoff.js';
 
 /** The resourceVersions between which a list may have missed changes. `from` is empty for the first list. */
@@ -17,13 +18,16 @@ export interface ListVersions {
 
 /** Receives the transformed objects of a reflector. */
 export interface ReflectorStore<P> {
-  /** Called with all objects after a list, and the versions of the last list or event and of this list. */
-  replace(projections: P[], versions: ListVersions): void;
+  /**
+   * Called with all objects after a list, and the versions of the last list or event and of this list. No other method is called before it has
+   * ended, and it ends early when the signal aborts.
+   */
+  replace(projections: P[], versions: ListVersions, signal: AbortSignal): Promise<void> | void;
   upsert(projection: P): void;
   /** Called with the last state of a deleted object. */
   remove(projection: P): void;
   /** Called if an optional kind is not served. Default: an empty list. */
-  notServed?(): void;
+  notServed?(signal: AbortSignal): Promise<void> | void;
 }
 
 export interface ReflectorOptions<T extends KubeObject, P> {
@@ -141,8 +145,8 @@ export class Reflector<T extends KubeObject, P = T> {
     if (signal.aborted) return;
     if (isNotFound(error) && this.#options.optional) {
       const { store } = this.#options;
-      if (store.notServed === undefined) store.replace([], { from: this.#seen, to: '' });
-      else store.notServed();
+      if (store.notServed === undefined) await store.replace([], { from: this.#seen, to: '' }, signal);
+      else await store.notServed(signal);
       this.#version = undefined;
       this.#progress();
       await this.#clock.sleep(this.#recovery.afterNotServed(), signal);
@@ -165,7 +169,8 @@ export class Reflector<T extends KubeObject, P = T> {
     const list = await client.listAs(resource, transform, { namespace, labelSelector, fieldSelector, signal });
     if (signal.aborted) return;
     this.#options.history?.compare(this.#options, this.#seen, list.resourceVersion);
-    store.replace(list.items, { from: this.#seen, to: list.resourceVersion });
+    await store.replace(list.items, { from: this.#seen, to: list.resourceVersion }, signal);
+    if (this.#abort.signal.aborted) return;
     this.#version = list.resourceVersion;
     this.#seen = list.resourceVersion;
     this.#hasFailed = false;
@@ -217,10 +222,13 @@ export class Reflector<T extends KubeObject, P = T> {
       if (this.#clock.now() - started >= SHORT_WATCH_MS) interrupt();
     };
     signal.addEventListener('abort', interrupt, { once: true });
+    const slice = new TimeSlice(this.#clock);
     try {
       for await (const value of client.transport.stream({ path, query, signal: watch.signal, idleMs })) {
         if (watch.signal.aborted) break;
         this.#handle(readEvent<T>(value, path));
+        // a chunk may have many events, and the next one may already be there
+        if (slice.isOver) await slice.renew();
       }
       return watch.signal.aborted ? 'restart' : 'end';
     } finally {

@@ -4,6 +4,34 @@ import type { Clock } from './clock.js';
 /** Probes, watches and the renewal of leadership wait so long. */
 const SLICE_MS = 20;
 
+/** A part of long work after which the event loop does other work. */
+export class TimeSlice {
+  readonly #clock: Pick<Clock, 'now'>;
+  #startedAt: number;
+  #renewal: Promise<void> | undefined;
+
+  constructor(clock: Pick<Clock, 'now'>) {
+    this.#clock = clock;
+    this.#startedAt = clock.now();
+  }
+
+  get isOver(): boolean {
+    return this.#clock.now() - this.#startedAt >= SLICE_MS;
+  }
+
+  /** Lets the event loop do other work, such as timers and I/O, and begins a new slice, which all callers that wait share. */
+  renew(): Promise<void> {
+    this.#renewal ??= this.#renew();
+    return this.#renewal;
+  }
+
+  async #renew(): Promise<void> {
+    await nextTurn();
+    this.#startedAt = this.#clock.now();
+    this.#renewal = undefined;
+  }
+}
+
 /**
  * Runs a long computation in slices. Between them, the event loop does other work, so objects that the computation reads may change.
  * @param steps yields between short steps
@@ -14,13 +42,31 @@ export async function runInSlices<T>(
   clock: Pick<Clock, 'now'>,
   signal?: AbortSignal,
 ): Promise<T | undefined> {
-  let startedAt = clock.now();
+  const slice = new TimeSlice(clock);
   while (signal?.aborted !== true) {
     const step = steps.next();
     if (step.done === true) return step.value;
-    if (clock.now() - startedAt < SLICE_MS) continue;
-    await nextTurn();
-    startedAt = clock.now();
+    if (slice.isOver) await slice.renew();
   }
   return undefined;
+}
+
+/**
+ * Calls `visit` for each element, in slices.
+ * @returns false if the signal aborts before the end
+ */
+export async function forEachInSlices<T>(
+  elements: Iterable<T>,
+  visit: (element: T) => void,
+  clock: Pick<Clock, 'now'>,
+  signal?: AbortSignal,
+): Promise<boolean> {
+  function* steps(): Generator<undefined, true> {
+    for (const element of elements) {
+      visit(element);
+      yield;
+    }
+    return true;
+  }
+  return (await runInSlices(steps(), clock, signal)) ?? false;
 }

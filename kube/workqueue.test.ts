@@ -119,6 +119,34 @@ describe('WorkQueue', () => {
     expect(order).to.deep.equal(['done again', 'drained']);
   });
 
+  it('takes the keys of namespaces in turns, however many one of them has', async () => {
+    const queue = makeQueue();
+    for (const key of ['many/1', 'many/2', 'many/3', 'few/1', 'other/1', 'other/2']) queue.add(key);
+    const taken: (string | undefined)[] = [];
+    while (queue.length > 0) taken.push(await queue.get());
+    expect(taken).to.deep.equal(['many/1', 'few/1', 'other/1', 'many/2', 'other/2', 'many/3']);
+  });
+
+  it('gives retries of a namespace no more than its turn', async () => {
+    const queue = makeQueue();
+    const failed = Array.from({ length: 100 }, (_, index) => `many/${index}`);
+    for (const key of failed) queue.add(key);
+    for (const key of failed) {
+      await queue.get();
+      queue.addRateLimited(key);
+      queue.done(key);
+    }
+    time.tick(1_000);
+    queue.add('few/1');
+    expect([await queue.get(), await queue.get()]).to.deep.equal(['many/0', 'few/1']);
+  });
+
+  it('takes turns by another group of keys if told to', async () => {
+    const queue = new WorkQueue({ clock: systemClock, random: () => 1, groupOf: (key) => key.charAt(0) });
+    for (const key of ['a1', 'a2', 'b1']) queue.add(key);
+    expect([await queue.get(), await queue.get(), await queue.get()]).to.deep.equal(['a1', 'b1', 'a2']);
+  });
+
   it('keeps the order of many thousands of keys', async () => {
     const queue = makeQueue();
     const keys = Array.from({ length: 20_000 }, (_, index) => String(index));
@@ -133,7 +161,7 @@ describe('WorkQueue', () => {
 });
 
 describe('WorkQueue, in random sequences of calls', () => {
-  const key = fc.constantFrom('a', 'b', 'c');
+  const key = fc.constantFrom('x/a', 'x/b', 'y/a', 'c');
   const step = fc.oneof(
     fc.record({ do: fc.constant('add' as const), key }),
     fc.record({ do: fc.constant('addAfter' as const), key, ms: fc.integer({ min: 0, max: 100 }) }),
@@ -142,6 +170,23 @@ describe('WorkQueue, in random sequences of calls', () => {
     fc.record({ do: fc.constant('fail' as const), key }),
     fc.record({ do: fc.constant('tick' as const), ms: fc.integer({ min: 1, max: 200 }) }),
   );
+
+  it('delays a key by at most one key of each other namespace and those before it in its own', async () => {
+    const keys = fc.array(fc.tuple(fc.constantFrom('a', 'b', 'c', 'd'), fc.nat(50)), { minLength: 1, maxLength: 80 });
+    await fc.assert(
+      fc.asyncProperty(keys, async (added) => {
+        const queue = makeQueue();
+        const waiting = [...new Set(added.map(([namespace, n]) => `${namespace}/${n}`))];
+        for (const each of waiting) queue.add(each);
+        const namespaces = new Set(waiting.map((each) => each.charAt(0))).size;
+        for (let position = 0; queue.length > 0; position++) {
+          const taken = (await queue.get()) ?? '';
+          const before = waiting.filter((each) => each.startsWith(taken.charAt(0))).indexOf(taken);
+          expect(position).to.be.lessThan((before + 1) * namespaces);
+        }
+      }),
+    );
+  });
 
   it('gives no key to two workers at once, and loses no key', async () => {
     await fc.assert(

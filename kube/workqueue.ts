@@ -1,5 +1,6 @@
 import { backoffDelay } from './backoff.js';
 import type { Clock, Random } from './clock.js';
+import { Fifo } from './fifo.js';
 import { type KubeMetrics, silentMetrics } from './metrics.js';
 
 export interface WorkQueueOptions {
@@ -12,6 +13,8 @@ export interface WorkQueueOptions {
   /** Default 60 000. */
   maxMs?: number;
   metrics?: KubeMetrics;
+  /** The group of a key. Default: its namespace; all cluster-scoped keys are one group. */
+  groupOf?: (key: string) => string;
 }
 
 interface DelayedKey {
@@ -22,15 +25,20 @@ interface DelayedKey {
 /**
  * A queue of keys with the guarantees of client-go's workqueue. A waiting key is not queued twice. One worker at a time processes a key.
  * A key that is added while it is processed is processed again.
+ *
+ * Groups of keys take turns, so that the keys of one tenant, retries too, delay those of another one by one key at most. By default, a group is a namespace.
  */
 export class WorkQueue {
   readonly #name: string;
   readonly #clock: Clock;
   readonly #delays: { baseMs: number; maxMs: number; random: Random };
   readonly #metrics: KubeMetrics;
-  /** FIFO with a moving head, because shifting an array of many thousands of keys is slow. */
-  #queue: string[] = [];
-  #head = 0;
+  readonly #groupOf: (key: string) => string;
+  /** The waiting keys of each group that has some. */
+  readonly #groups = new Map<string, Fifo<string>>();
+  /** The group whose turn is next comes first. */
+  readonly #turns = new Fifo<string>();
+  #length = 0;
   /** Keys that wait for a worker, including those that are being processed and will be queued again. */
   readonly #dirty = new Set<string>();
   readonly #processing = new Set<string>();
@@ -45,11 +53,12 @@ export class WorkQueue {
     this.#clock = options.clock;
     this.#delays = { baseMs: options.baseMs ?? 50, maxMs: options.maxMs ?? 60_000, random: options.random };
     this.#metrics = options.metrics ?? silentMetrics;
+    this.#groupOf = options.groupOf ?? namespaceOf;
   }
 
   /** Keys that wait for a free worker. */
   get length(): number {
-    return this.#queue.length - this.#head;
+    return this.#length;
   }
 
   add(key: string): void {
@@ -126,20 +135,28 @@ export class WorkQueue {
   }
 
   #push(key: string): void {
-    this.#queue.push(key);
+    const group = this.#groupOf(key);
+    let keys = this.#groups.get(group);
+    if (keys === undefined) {
+      keys = new Fifo();
+      this.#groups.set(group, keys);
+      this.#turns.push(group);
+    }
+    keys.push(key);
+    this.#length++;
     const taker = this.#takers.shift();
     if (taker !== undefined) taker(this.#shift());
     else this.#metrics.queueDepth(this.#name, this.length);
   }
 
   #shift(): string | undefined {
-    const key = this.#queue[this.#head];
-    if (key === undefined) return undefined;
-    this.#head++;
-    if (this.#head * 2 > this.#queue.length) {
-      this.#queue = this.#queue.slice(this.#head);
-      this.#head = 0;
-    }
+    const group = this.#turns.shift();
+    const keys = group === undefined ? undefined : this.#groups.get(group);
+    const key = keys?.shift();
+    if (group === undefined || keys === undefined || key === undefined) return undefined;
+    if (keys.length > 0) this.#turns.push(group);
+    else this.#groups.delete(group);
+    this.#length--;
     this.#dirty.delete(key);
     this.#processing.add(key);
     this.#metrics.queueDepth(this.#name, this.length);
@@ -150,4 +167,8 @@ export class WorkQueue {
     if (!this.#shuttingDown || this.length > 0 || this.#processing.size > 0) return;
     for (const drained of this.#drained.splice(0)) drained();
   }
+}
+
+function namespaceOf(key: string): string {
+  return key.slice(0, Math.max(key.indexOf('/'), 0));
 }

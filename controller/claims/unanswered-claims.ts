@@ -4,6 +4,7 @@ import { EventReason } from '../../api/names.js';
 import type { Clock } from '../../kube/clock.js';
 import type { EventRecorder } from '../../kube/events.js';
 import type { Logger } from '../../kube/log.js';
+import { forEachInSlices } from '../../kube/run-in-slices.js';
 import { PeriodicTask, checkIntervalMs } from '../../process/periodic-task.js';
 import { claimEventSubjects } from '../../cluster/claim-event-subjects.js';
 import type { PersistentIPsGate } from '../../cluster/persistent-ips-gate.js';
@@ -29,7 +30,7 @@ export class UnansweredClaims {
   constructor(deps: UnansweredDeps) {
     const { clock, afterMs } = deps;
     this.#deps = deps;
-    this.#task = new PeriodicTask({ clock, pauseMs: checkIntervalMs(afterMs), run: () => this.#check() });
+    this.#task = new PeriodicTask({ clock, pauseMs: checkIntervalMs(afterMs), run: (signal) => this.#check(signal) });
   }
 
   start(): void {
@@ -40,21 +41,21 @@ export class UnansweredClaims {
     return this.#task.stop();
   }
 
-  #check(): void {
+  async #check(signal: AbortSignal): Promise<void> {
     const { claims, clock, gate, afterMs } = this.#deps;
     if (!gate.isOpen()) return;
     const now = clock.now();
     const seen = new Map<string, { firstSeen: number; isReported: boolean }>();
-    for (const claim of claims.list()) {
-      if (!this.#isUnanswered(claim)) continue;
+    const check = (claim: IPAMClaim) => {
+      if (!this.#isUnanswered(claim)) return;
       const { uid = '' } = claim.metadata;
       const entry = this.#seen.get(uid) ?? { firstSeen: now, isReported: false };
       seen.set(uid, entry);
-      if (entry.isReported || now - entry.firstSeen < afterMs) continue;
+      if (entry.isReported || now - entry.firstSeen < afterMs) return;
       entry.isReported = true;
       this.#report(claim);
-    }
-    this.#seen = seen;
+    };
+    if (await forEachInSlices(claims.list(), check, clock, signal)) this.#seen = seen;
   }
 
   /** Only claims on networks of `holdfast ipam` count: it writes addresses or the reason why there are none. */

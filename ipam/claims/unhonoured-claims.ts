@@ -5,6 +5,7 @@ import type { Cache } from '../../kube/cache.js';
 import type { Clock } from '../../kube/clock.js';
 import type { EventRecorder } from '../../kube/events.js';
 import type { Logger } from '../../kube/log.js';
+import { forEachInSlices } from '../../kube/run-in-slices.js';
 import { PeriodicTask, checkIntervalMs } from '../../process/periodic-task.js';
 import type { PersistentIPsGate } from '../../cluster/persistent-ips-gate.js';
 import type { PoolDirectory } from '../directory/directory.js';
@@ -73,7 +74,7 @@ export class UnhonouredClaims {
     this.#task = new PeriodicTask({
       clock: deps.clock,
       pauseMs: checkIntervalMs(deps.config.unhonouredAfterMs),
-      run: () => this.#checkAll(),
+      run: (signal) => this.#checkAll(signal),
     });
   }
 
@@ -85,19 +86,19 @@ export class UnhonouredClaims {
     return this.#task.stop();
   }
 
-  #checkAll(): void {
-    const { claims, gate, log } = this.#deps;
+  async #checkAll(signal: AbortSignal): Promise<void> {
+    const { claims, gate, log, clock } = this.#deps;
     if (!gate.isOpen()) return;
     const told = new Set<string>();
-    for (const claim of claims.list()) {
+    const check = (claim: IPAMClaim) => {
       try {
         for (const use of this.#unhonouredPodsOf(claim)) told.add(this.#report(claim, use));
       } catch (error) {
         log.error({ claim: objectKey(claim), err: error }, 'cannot check whether the claim is honoured');
       }
-    }
+    };
     // pods that are gone need not be remembered
-    this.#reported = told;
+    if (await forEachInSlices(claims.list(), check, clock, signal)) this.#reported = told;
   }
 
   #unhonouredPodsOf(claim: IPAMClaim): UnhonouredPod[] {

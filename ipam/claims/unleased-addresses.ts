@@ -8,6 +8,7 @@ import type { Cache } from '../../kube/cache.js';
 import type { Clock } from '../../kube/clock.js';
 import type { EventRecorder, EventSubject } from '../../kube/events.js';
 import type { Logger } from '../../kube/log.js';
+import { forEachInSlices } from '../../kube/run-in-slices.js';
 import { PeriodicTask } from '../../process/periodic-task.js';
 import { type Address, formatAddress } from '../core/address.js';
 import { leaseName } from '../core/lease-name.js';
@@ -61,7 +62,7 @@ export class UnleasedAddresses {
     this.#task = new PeriodicTask({
       clock,
       pauseMs: collectIntervalMs(config.collectAfterMs),
-      run: () => this.#checkAll(),
+      run: (signal) => this.#checkAll(signal),
     });
   }
 
@@ -75,12 +76,12 @@ export class UnleasedAddresses {
     this.#deps.count(0);
   }
 
-  #checkAll(): void {
+  async #checkAll(signal: AbortSignal): Promise<void> {
     const { pods, clock, config, count } = this.#deps;
     const now = clock.now();
     const seen = new Map<string, { since: number; isReported: boolean }>();
     let late = 0;
-    for (const pod of pods.list()) {
+    const check = (pod: ClaimPod) => {
       for (const found of this.#unleasedOf(pod)) {
         const entry = this.#seen.get(found.key) ?? { since: now, isReported: false };
         seen.set(found.key, entry);
@@ -90,7 +91,8 @@ export class UnleasedAddresses {
         if (!entry.isReported) this.#report(found);
         entry.isReported = true;
       }
-    }
+    };
+    if (!(await forEachInSlices(pods.list(), check, clock, signal))) return;
     this.#seen = seen;
     count(late);
   }

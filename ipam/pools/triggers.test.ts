@@ -4,7 +4,7 @@ import type { ObjectChange } from '../../kube/informer.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import { adminPool, claimOf, holdfastConfig, nad } from '../../test/pool-objects.js';
 import { PoolsWorld } from './testing/pools-world.js';
-import { allPoolKeys, followPools } from './triggers.js';
+import { allPoolKeys, followPools, turnsOfPools } from './triggers.js';
 
 /** A source of changes that a test makes. */
 class Source<S> {
@@ -44,6 +44,13 @@ describe('the pools and networks that are synced', () => {
   }
 
   const derived = () => adminPool('blue.vms', { nadNamespace: 'vms', cidr: '10.9.0.0/24' });
+
+  it('take turns by the namespace of the NADs, and those of administrators are one group', () => {
+    world.putPool(derived());
+    world.putPool(adminPool('lab', { cidr: '10.8.0.0/24' }));
+    const turns = ['vms/blue', 'blue.vms', 'lab', 'gone.vms'].map(turnsOfPools(world.pools));
+    expect(turns).to.deep.equal(['vms', 'vms', '', '?']);
+  });
 
   it('on a change of a pool are the pool, the network that it is derived for, and pools that compete with it', async () => {
     world.putPool(adminPool('other', { cidr: '10.8.0.0/24' }));

@@ -48,6 +48,17 @@ export function followPools(sources: PoolSources, add: (keys: readonly string[])
   claims.onChange(({ object }) => add(usage.updateClaim(objectKey(object))));
 }
 
+/** Returns whose turn the sync of a key is: of a derived pool, that of the namespace of its NADs. Administrators' pools are one group. */
+export function turnsOfPools(pools: PoolSources['cache']): (key: string) => string {
+  return (key) => {
+    const slash = key.indexOf('/');
+    if (slash >= 0) return key.slice(0, slash);
+    const pool = pools.get(key);
+    // most pools that come and go are those of tenants
+    return pool === undefined ? '?' : (nadNamespaceOf(pool) ?? '');
+  };
+}
+
 function keysOfPool(pool: AddressPool): string[] {
   const namespace = nadNamespaceOf(pool);
   return [pool.metadata.name, ...(namespace === undefined ? [] : [networkKey(namespace, pool.spec.network)])];
