@@ -17,6 +17,7 @@ import {
   hasConditions,
 } from '../cluster/claim-conditions.js';
 import { BY_NAD, BY_NAMESPACE, BY_WORKLOAD, workloadOfClaim } from '../cluster/indexes.js';
+import { changesNetwork } from '../cluster/nad-change.js';
 import { isNamespaceServed } from '../cluster/persistent-ips-gate.js';
 import type { Client } from '../kube/client.js';
 import type { Clock } from '../kube/clock.js';
@@ -33,7 +34,7 @@ import { type ObservedWorkload, observeWorkload } from './observed-workload.js';
 import type { Reconciler } from './reconciler.js';
 import { type GuestReport, GuestReports } from './report/guest-reports.js';
 import type { GuestViews } from './views.js';
-import { BY_SECRET, secretKeysOf } from './watch-specs.js';
+import { BY_NETWORK, BY_SECRET, secretKeysOf } from './watch-specs.js';
 
 /** VMs whose conditions and Secrets are written at the same time. */
 const WORKERS = 8;
@@ -84,7 +85,9 @@ export class WorkloadReconciler implements Reconciler {
       });
     claims.onChange(({ object }) => add(workloadOfClaim(object)));
     directory.onChange((networks) => add(this.#keysOfNetworks(networks)));
-    watched.networks.onChange(({ object }) => add(this.#keysOfNad(objectKey(object))));
+    watched.networks.onChange((change) => {
+      if (changesNetwork(change)) add(this.#keysOfNad(objectKey(change.object)));
+    });
     namespaces.onChange(({ object }) => add(this.#keysOfNamespace(object.metadata.name)));
     onGateChange(() => add(this.allKeys()));
   }
@@ -202,7 +205,7 @@ export class WorkloadReconciler implements Reconciler {
 
   #keysOfNetworks(networks: ReadonlySet<string>): string[] {
     const { claims } = this.#deps.views.watched;
-    return claims.cache.list().flatMap((claim) => (networks.has(claim.spec.network) ? workloadOfClaim(claim) : []));
+    return [...networks].flatMap((network) => claims.cache.byIndex(BY_NETWORK, network).flatMap(workloadOfClaim));
   }
 
   #keysOfNad(nad: string): string[] {

@@ -67,6 +67,18 @@ describe('the workloads that a change concerns', () => {
     expect(keysOf('blue', {}, 'elsewhere')).to.deep.equal([]);
   });
 
+  it('of a NAD whose labels change are none', () => {
+    const caches = cachesOf({ vm: vm({ data: 'blue' }) });
+    const [before, after] = ['1', '2'].map((resourceVersion) => {
+      const blue = nad('blue', { name: 'blue' });
+      const labels = { written: resourceVersion };
+      return transformNad({ ...blue, metadata: { ...blue.metadata, labels, resourceVersion } });
+    });
+    expect(keysOfNad(changed(before!, after!), caches, true)).to.deep.equal([]);
+    const other = transformNad(nad('blue', { name: 'blue', allowPersistentIPs: true }));
+    expect(keysOfNad(changed(after!, other), caches, true)).to.deep.equal(['vms/vm1']);
+  });
+
   it('of a NAD that is or was that of a primary network are all VMs and VMIs of its namespace', () => {
     const caches = cachesOf({ vm: vm({}), vmi: vmi({}, { name: 'vm2' }), isPrimary: true });
     expect(keysOfNad(added(primary('vms')), caches, true)).to.deep.equal(['vms/vm1', 'vms/vm2']);

@@ -6,6 +6,7 @@ import { BY_NAD, BY_NAMESPACE, workloadOfClaim } from '../../cluster/indexes.js'
 import { hasPrimaryNetworkLabel } from '../../cluster/primary-network.js';
 import { workloadOfLauncher } from '../indexes.js';
 import { claimReferencesOf } from './references.js';
+import { changesNetwork } from '../../cluster/nad-change.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import type { Lister } from '../../kube/cache.js';
 import type { BlockedWorkloads } from './blocked-workloads.js';
@@ -36,6 +37,7 @@ export function keysOfNad(
   listers: WorkloadListers & { namespaces: Lister<KubeObject> },
   servesPrimaryNetworks: boolean,
 ): string[] {
+  if (!changesNetwork(change)) return [];
   const { namespace = '' } = change.object.metadata;
   const keys = keysByIndex(listers, BY_NAD, objectKey(change.object));
   const isPrimary = versionsOf(change).some(({ config }) => config.ok && config.network.primary !== undefined);

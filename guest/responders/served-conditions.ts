@@ -2,6 +2,7 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { GUEST_CONFIGURED, GUEST_SERVED, NETWORK_DATA_WRITTEN, RESPONDERS_NAMESPACE } from '../../api/names.js';
 import { conditionsPatch, hasConditions } from '../../cluster/claim-conditions.js';
 import { BY_WORKLOAD } from '../../cluster/indexes.js';
+import { changesNetwork } from '../../cluster/nad-change.js';
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import type { Sync } from '../../kube/controller-loop.js';
@@ -69,7 +70,10 @@ export class ServedConditions implements Reconciler {
       const own = claims.cache.byIndex(BY_WORKLOAD, objectKey(object));
       collect(own.map(({ spec }) => spec.network));
     });
-    watched.networks.onChange(({ object }) => collect(object.config.ok ? [object.config.network.name] : []));
+    watched.networks.onChange((change) => {
+      const { config } = change.object;
+      if (config.ok && changesNetwork(change)) collect([config.network.name]);
+    });
     directory.onChange((networks) => collect([...networks]));
     this.#deps.sets.onChange(({ object: { metadata } }) => {
       const pools = watched.pools.cache.list();

@@ -1,0 +1,50 @@
+import { expect } from 'chai';
+import type { IPAMClaim } from '../api/ipam-claim.js';
+import { CLAIM_INDEXES, VMI_INDEXES, VM_INDEXES } from '../cluster/indexes.js';
+import type { ParsedNad } from '../cluster/transforms.js';
+import { Cache } from '../kube/cache.js';
+import type { ObjectChange } from '../kube/informer.js';
+import { nad } from '../test/pool-objects.js';
+import { claim, vm } from '../test/workload-objects.js';
+import { BY_NETWORK } from './watch-specs.js';
+import { WorkloadReconciler, type WorkloadReconcilerDeps } from './workload-reconciler.js';
+
+describe('the triggers of the reconciler of workloads', () => {
+  const claims = new Cache<IPAMClaim>({ ...CLAIM_INDEXES, [BY_NETWORK]: ({ spec }) => [spec.network] });
+  const [vms, vmis] = [new Cache(VM_INDEXES), new Cache(VMI_INDEXES)];
+  let woken: string[];
+  let nadChanged: (change: ObjectChange<ParsedNad>) => void;
+  let networksChanged: (networks: ReadonlySet<string>) => void;
+
+  beforeEach(() => {
+    vms.set(vm({ data: 'data' }));
+    claims.set(claim({ network: 'data' }));
+    woken = [];
+    const ignored = (cache: unknown) => ({ cache, onChange: () => undefined });
+    const watched = {
+      ...{ vms: ignored(vms), vmis: ignored(vmis), claims: ignored(claims), namespaces: ignored(new Cache()) },
+      networks: { onChange: (handler: typeof nadChanged) => (nadChanged = handler) },
+    };
+    const directory = { onChange: (handler: typeof networksChanged) => (networksChanged = handler) };
+    const views = { watched, directory, onGateChange: () => undefined };
+    // only the watches are used here
+    const reconciler = new WorkloadReconciler({ views } as unknown as WorkloadReconcilerDeps);
+    reconciler.listen((keys) => woken.push(...keys));
+  });
+
+  it('wake the VMs of a NAD when its config changes, but not when its labels do', () => {
+    const before = nad('vms/data', { name: 'data' });
+    const relabelled = { ...before, metadata: { ...before.metadata, resourceVersion: '2' } };
+    nadChanged({ type: 'changed', object: relabelled, before });
+    expect(woken).to.deep.equal([]);
+    nadChanged({ type: 'changed', object: nad('vms/data', { name: 'data', type: 'bridge' }), before });
+    expect(woken).to.deep.equal(['vms/vm1']);
+  });
+
+  it('wake the owners of the claims of a network that changes', () => {
+    networksChanged(new Set(['other']));
+    expect(woken).to.deep.equal([]);
+    networksChanged(new Set(['other', 'data']));
+    expect(woken).to.deep.equal(['vms/vm1']);
+  });
+});
