@@ -217,12 +217,8 @@ class Ipam implements Component {
     this.#waiters.clear();
     this.#restoreHolds.start();
     const claims = this.#createLoop('claims', this.#createClaimSync(), this.#config.claimWorkers);
-    const pools = this.#createLoop(
-      'pools',
-      this.#createPoolsSync(),
-      POOL_WORKERS,
-      turnsOfPools(this.#views.watched.pools.cache),
-    );
+    const turns = turnsOfPools(this.#views.watched.pools.cache);
+    const pools = this.#createLoop('pools', this.#createPoolsSync(), POOL_WORKERS, turns);
     const blocks = this.#blocks && this.#createLoop('blocks', this.#blocks.createSync(), BLOCK_WORKERS);
     const loops = [claims.loop, pools.loop, ...(blocks ? [blocks.loop] : [])];
     this.#term = { claims: claims.queue, pools: pools.queue, blocks: blocks?.queue, loops };
@@ -248,10 +244,12 @@ class Ipam implements Component {
 
   #createLoop(of: string, sync: Sync, workers: number, groupOf?: (key: string) => string) {
     const { clock, random, log, metrics } = this.#context;
-    const name = `ipam-${of}`;
-    const queue = new WorkQueue({ name, clock, random, metrics: metrics.kube, ...(groupOf && { groupOf }) });
-    const options = { name, queue, workers, log, clock, metrics: metrics.kube };
-    return { queue, loop: new ControllerLoop({ ...options, sync: this.#leadership.whileLeading(sync) }) };
+    const options = { name: `ipam-${of}`, clock, metrics: metrics.kube };
+    const queue = new WorkQueue({ ...options, random, ...(groupOf && { groupOf }) });
+    return {
+      queue,
+      loop: new ControllerLoop({ ...options, queue, workers, log, sync: this.#leadership.whileLeading(sync) }),
+    };
   }
 
   #createClaimSync(): Sync {
