@@ -13,6 +13,7 @@ import { benchCni } from './cni.js';
 import { benchGuest } from './guest.js';
 import { benchGuestTables } from './guest-tables.js';
 import { benchHostileReviews } from './hostile-reviews.js';
+import { benchHostileWrites } from './hostile-writes.js';
 import { benchMemory } from './memory.js';
 import { benchMigration } from './migration.js';
 import { type Figure, isMet, table } from './report.js';
@@ -21,7 +22,7 @@ import { benchStartup } from './startup.js';
 import { benchUi } from './ui.js';
 import { benchWhereabouts } from './whereabouts.js';
 
-// npm run bench [-- --json=FILE --vms=100000] [allocator] [admissions] [hostile] [claims] [memory] [startup] [bed] [ui] [addresses] [cni] [guest] [guest-tables] [migration] [whereabouts] [blocks] [capacity] [scale]
+// npm run bench [-- --json=FILE --vms=100000] [allocator] [admissions] [hostile] [hostile-reviews] [claims] [memory] [startup] [bed] [ui] [addresses] [cni] [guest] [guest-tables] [migration] [whereabouts] [blocks] [capacity] [scale]
 /** Benches that need no test bed. */
 const ALONE: Record<string, () => Promise<Figure[]>> = {
   allocator: benchAllocator,
@@ -36,7 +37,8 @@ const ALONE: Record<string, () => Promise<Figure[]>> = {
 };
 const BENCHES: Record<string, (bed: BedWithHoldfast, story: Story) => Promise<Figure[]>> = {
   admissions: benchAdmissions,
-  hostile: benchHostileReviews,
+  hostile: benchHostileWrites,
+  'hostile-reviews': benchHostileReviews,
   claims: benchClaims,
   memory: benchMemory,
   startup: benchStartup,

@@ -1,0 +1,124 @@
+import type { Client } from '../../kube/client.js';
+import type { Resource } from '../../kube/resource.js';
+import { CONFIG_MAPS, NETWORK_ATTACHMENT_DEFINITIONS, VIRTUAL_MACHINES } from '../../kube/resources.js';
+import { putNetwork } from '../../e2e/story/networks.js';
+import { vmManifest } from '../../e2e/story/vm.js';
+import { runLoad } from '../load.js';
+import { VICTIM_NETWORK } from './victim.js';
+
+/** A user with all rights in a namespace. */
+export interface Attacker {
+  readonly client: Client;
+  readonly namespace: string;
+}
+
+export interface Attack {
+  readonly name: string;
+  readonly perSecond: number;
+  prepare?(attacker: Attacker): Promise<void>;
+  /** @param n the number of the write, from 0 */
+  write(attacker: Attacker, n: number): Promise<unknown>;
+}
+
+const NADS = 1_500;
+const POOLS = 100;
+const INTERFACES = 32;
+const HALTED_VMS = 100;
+const OWN_SUBNETS = [{ cidr: '10.98.0.0/16' }];
+
+/** The writes with which each attack is compared. */
+export const CONFIG_MAP_WRITES: Omit<Attack, 'perSecond'> = {
+  name: 'ConfigMaps',
+  prepare: async ({ client, namespace }) => {
+    await client.create(CONFIG_MAPS, { metadata: { namespace, name: 'written' }, data: {} });
+  },
+  write: (attacker, n) => relabel(attacker, CONFIG_MAPS, 'written', n),
+};
+
+/** What a tenant can write that costs others most: see docs/concepts/security-model.md. */
+export const ATTACKS: readonly Attack[] = [
+  {
+    name: `labels of ${NADS} NADs`,
+    perSecond: 80,
+    prepare: (attacker) => putNads(attacker, NADS, () => ({ ipam: { type: 'holdfast' } })),
+    write: (attacker, n) => relabel(attacker, NETWORK_ATTACHMENT_DEFINITIONS, `n${n % NADS}`, n),
+  },
+  {
+    name: `labels of ${POOLS} NADs with pools`,
+    perSecond: 80,
+    prepare: (attacker) => putNads(attacker, POOLS, () => ({ ipam: { type: 'holdfast', subnets: OWN_SUBNETS } })),
+    write: (attacker, n) => relabel(attacker, NETWORK_ATTACHMENT_DEFINITIONS, `n${n % POOLS}`, n),
+  },
+  {
+    name: "specs of a NAD that names the other tenant's network",
+    perSecond: 40,
+    write: (attacker, n) =>
+      putNetwork(attacker.client, 'copy', {
+        namespace: attacker.namespace,
+        config: { name: VICTIM_NETWORK.name, type: 'bridge', bridge: `br-${n % 2}`, ipam: { type: 'holdfast' } },
+      }),
+  },
+  {
+    name: "VMs on a NAD with the other tenant's network and subnet",
+    perSecond: 5,
+    // may be rejected: then the VMs stay
+    prepare: (attacker) =>
+      putNetwork(attacker.client, 'blue', {
+        ...{ namespace: attacker.namespace, network: VICTIM_NETWORK.name },
+        subnets: [{ cidr: VICTIM_NETWORK.cidr }],
+      }).then(
+        () => undefined,
+        () => undefined,
+      ),
+    write: (attacker, n) => attacker.client.create(VIRTUAL_MACHINES, manyInterfaces(attacker, n)),
+  },
+  {
+    name: `${HALTED_VMS} halted VMs with ${INTERFACES} interfaces`,
+    perSecond: 15,
+    prepare: ownNetwork,
+    write: async (attacker, n) => {
+      if (n < HALTED_VMS) await attacker.client.create(VIRTUAL_MACHINES, manyInterfaces(attacker, n));
+    },
+  },
+  {
+    name: `VMs with ${INTERFACES} interfaces that come and go`,
+    perSecond: 4,
+    prepare: ownNetwork,
+    write: async (attacker, n) => {
+      const { metadata } = await attacker.client.create(VIRTUAL_MACHINES, manyInterfaces(attacker, n));
+      await attacker.client.delete(VIRTUAL_MACHINES, metadata);
+    },
+  },
+  {
+    name: `specs of ${POOLS} NADs whose pools report events`,
+    perSecond: 40,
+    prepare: (attacker) => putNads(attacker, POOLS, () => ({ ipam: { type: 'holdfast', subnets: OWN_SUBNETS } })),
+    write: (attacker, n) => putNad(attacker, n % POOLS, { ipam: { type: 'holdfast', subnets: OWN_SUBNETS, ...(Math.floor(n / POOLS) % 2 === 0 && { exclude: ['bad'] }) } }), // prettier-ignore
+  },
+];
+
+async function ownNetwork({ client, namespace }: Attacker): Promise<void> {
+  await putNetwork(client, 'blue', { namespace, network: `${namespace}-blue`, subnets: OWN_SUBNETS });
+}
+
+function manyInterfaces({ namespace }: Attacker, n: number) {
+  const networks = Object.fromEntries(Array.from({ length: INTERFACES }, (_, index) => [`i${index}`, 'blue']));
+  return vmManifest({ name: `vm-${n}`, namespace, networks, running: false });
+}
+
+async function putNads(attacker: Attacker, count: number, more: (n: number) => object): Promise<void> {
+  const put = async (n: number) => {
+    await putNad(attacker, n, more(n));
+  };
+  await runLoad(put, { count, concurrency: 16 });
+}
+
+function putNad({ client, namespace }: Attacker, n: number, more: object) {
+  const config = { name: `${namespace}-${n}`, type: 'bridge', bridge: `br-${n}`, allowPersistentIPs: true, ...more };
+  return putNetwork(client, `n${n}`, { namespace, config });
+}
+
+function relabel({ client, namespace }: Attacker, resource: Resource, name: string, n: number) {
+  const body = { metadata: { labels: { written: String(n) } } };
+  return client.patch(resource, { namespace, name }, { type: 'merge', body });
+}
