@@ -26,4 +26,25 @@ describe('a NAD whose addresses are also in another pool of its address space', 
     ).join('\n');
     expect(said).to.include('also in AddressPool q').and.to.include('also in AddressPool green.vms');
   });
+
+  it('is compared with no pool of another address space, and with at most 256 of its own', () => {
+    const pools = Array.from({ length: 300 }, (_, n) => adminPool(`p${n}`, { network: `n${n}`, addressSpace: 'blue' }));
+    const elsewhere = { ...adminPool('far', { network: 'far' }), spec: { network: 'far' } as AddressPool['spec'] };
+    Object.defineProperty(elsewhere.spec, 'subnets', {
+      get: () => {
+        throw new Error('a pool of another address space was compiled');
+      },
+    });
+    const view = validationViewOf({ pools });
+    let compared = 0;
+    const networks = {
+      poolsBySegment: new Map(),
+      nadsOf: () => [],
+      pool: (name: string) => (compared++, view.networks.pool(name)),
+    };
+    const review = { nad: nad('vms/n', holdfastConfig({ subnets: [{ cidr: '10.0.0.0/24' }] })) };
+    const { warnings } = reviewNad(review, { ...view, networks, pools: { list: () => [elsewhere, ...pools] } });
+    expect(compared).to.equal(256);
+    expect(warnings).to.have.length(5);
+  });
 });

@@ -1,14 +1,16 @@
-import { type AddressPool, nadNamespaceOf } from '../../api/address-pool.js';
+import { type AddressPool, addressSpaceOf, nadNamespaceOf } from '../../api/address-pool.js';
 import { BITS, type Family, formatAddress } from '../core/address.js';
 import { type LeasableSet, type Pool, addressesOf, firstSharedAddress } from '../core/pool.js';
 import { Slices } from '../core/slices.js';
 import type { PoolChange } from './leased-addresses.js';
 import { unreleased } from './unreleased-leases.js';
-import { hasCommonUsers, isAdminPool, servablePool } from './pool-relations.js';
+import { hasCommonUsers, isAdminPool } from './pool-relations.js';
 import type { ValidationView } from './view.js';
 
 /** The API server shows only a few short warnings. */
 const MAX_WARNED_POOLS = 5;
+/** Limits the time of a review. */
+const MAX_COMPARED_POOLS = 256;
 
 /** With fewer blocks nodes get none, because one is left for claims. */
 const MIN_BLOCKS = 2n;
@@ -99,21 +101,30 @@ function warnOfReplacedPools({ pool, oldPool }: PoolChange, view: ValidationView
     );
 }
 
-/** Two pools may share addresses. None is leased twice, but each pool seems larger than it is. */
-function warnOfOverlaps({ pool, after, reader }: PoolChange, view: ValidationView): string[] {
-  const overlaps = view.pools.list().flatMap((other) => {
+/**
+ * Two pools may share addresses. None is leased twice, but each pool seems larger than it is. A pool takes up to 30 ms to compile, and tenants decide how
+ * many there are: so only pools of the address space are compared, at most a few, as the directory compiled them.
+ */
+function warnOfOverlaps({ pool, after, reader }: PoolChange, { pools, networks }: ValidationView): string[] {
+  const isCompared = (other: AddressPool) =>
+    other.metadata.name !== after.name &&
+    addressSpaceOf(other) === after.addressSpace &&
     // an administrator's pool and the derived pools that it replaces do not both lease
-    const replaces = isAdminPool(pool) !== isAdminPool(other) && hasCommonUsers(pool, other);
-    if (other.metadata.name === after.name || replaces) return [];
-    const served = servablePool(other);
-    const shared = served?.addressSpace === after.addressSpace ? firstSharedAddress(after, served) : undefined;
-    if (shared === undefined) return [];
-    // the name of a derived pool contains the namespace of its NAD
-    const isShown = reader === undefined || isAdminPool(other) || nadNamespaceOf(other) === reader;
-    const which = isShown ? `AddressPool ${other.metadata.name}` : 'a pool of another namespace';
-    return [
-      `spec.subnets: addresses from ${formatAddress(shared)} on are also in ${which}: each is leased only once in address space "${after.addressSpace}"`,
-    ];
-  });
+    (isAdminPool(pool) === isAdminPool(other) || !hasCommonUsers(pool, other));
+  const overlaps = pools
+    .list()
+    .filter(isCompared)
+    .slice(0, MAX_COMPARED_POOLS)
+    .flatMap((other) => {
+      const served = networks.pool(other.metadata.name);
+      const shared = served && firstSharedAddress(after, served);
+      if (shared === undefined) return [];
+      // the name of a derived pool contains the namespace of its NAD
+      const isShown = reader === undefined || isAdminPool(other) || nadNamespaceOf(other) === reader;
+      const which = isShown ? `AddressPool ${other.metadata.name}` : 'a pool of another namespace';
+      return [
+        `spec.subnets: addresses from ${formatAddress(shared)} on are also in ${which}: each is leased only once in address space "${after.addressSpace}"`,
+      ];
+    });
   return overlaps.slice(0, MAX_WARNED_POOLS);
 }

@@ -3,6 +3,7 @@ import type { EvaluatedPool } from '../directory/pool-state.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import type { NadRightsLookup } from '../../api/nad-rights.js';
 import type { LeaseRecord } from '../core/lease.js';
+import type { Pool } from '../core/pool.js';
 
 /** The part of a lease that a review reads. */
 export type PoolLease = Pick<LeaseRecord, 'address' | 'addressSpace' | 'owner' | 'releasedAt' | 'quarantine'>;
@@ -19,6 +20,8 @@ export interface PoolLister {
 
 /** All NADs. */
 export interface NadLister {
+  /** A pool, compiled; undefined if it is invalid or unknown. */
+  pool(name: string): Pool | undefined;
   /** NADs of a namespace whose config names the network, oldest first. */
   nadsOf(namespace: string, network: string): readonly ParsedNad[];
   /** The pools whose addresses are used on each layer-2 segment. */
