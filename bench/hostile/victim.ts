@@ -95,7 +95,7 @@ export class Victim {
     if (end === 'late') throw new Error(`${name} has no address`);
   }
 
-  /** Creates a launcher without storing it: the API server asks the webhook all the same. */
+  /** Creates a launcher without storing it: the API server asks the webhook anyway. */
   async #admit(): Promise<void> {
     const { metadata, ...rest } = this.#launcher;
     await this.#virtController.create(PODS, { metadata: { ...metadata, name: `${metadata.name}-x` }, ...rest }, { dryRun: true }); // prettier-ignore
