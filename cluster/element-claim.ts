@@ -14,6 +14,8 @@ export type ElementClaim =
   | { kind: 'claim'; name: string }
   /** No claim. The warning is set if the interface may need addresses. */
   | { kind: 'none'; why: string; warning?: string }
+  /** The NAD is missing or cannot be used, so nobody knows whether there will be a claim. `claim` is its usual name. */
+  | { kind: 'unknown'; claim: string; reason: string; warning: string }
   /** The claim belongs to another workload, so the pod must wait. */
   | { kind: 'foreign'; claim: string; reason: string };
 
@@ -70,7 +72,7 @@ export function chooseNetworkClaim(network: VmiNetwork, nad: string, choice: Cla
   const { workload, view, claims, addRecheck } = choice;
   const isVms = nad === nadKey(network.nad);
   const config = view.network(nad);
-  if (config === undefined && isVms) addRecheck({ kind: 'network', key: nad });
+  if (config?.ok !== true && isVms) addRecheck({ kind: 'network', key: nad });
 
   const fitting = claimsForNad(claims.of(network), nad, config?.ok ? config.network.name : undefined);
   const kept = pickClaim(fitting, workload.owner.name, network.name);
@@ -89,16 +91,23 @@ export function chooseNetworkClaim(network: VmiNetwork, nad: string, choice: Cla
 /** Returns the claim that the controller will create for an interface, or why there will be none. */
 function expectClaim(network: VmiNetwork, config: NetworkConfig | undefined, choice: ClaimChoiceContext): ElementClaim {
   const nad = `NetworkAttachmentDefinition ${nadKey(network.nad)}`;
-  if (config?.ok !== true) {
-    const why = `${nad} ${config === undefined ? 'does not exist: create it' : `cannot be used: ${config.problem.field} ${config.problem.message}`}`;
-    return { kind: 'none', why, warning: `network "${network.name}" gets no persistent addresses: ${why}` };
-  }
+  const { workload, view } = choice;
   if (network.isUnplugRequested) return { kind: 'none', why: `network "${network.name}" is being unplugged` };
-  if (!config.network.allowPersistentIPs) return { kind: 'none', why: `${nad} does not allow persistent addresses` };
-  if (!choice.view.allowsNewClaims) {
-    return { kind: 'none', why: `new persistent addresses are disabled in namespace ${choice.workload.namespace}` };
+  if (!view.allowsNewClaims) {
+    return { kind: 'none', why: `new persistent addresses are disabled in namespace ${workload.namespace}` };
   }
+  if (config?.ok !== true) {
+    const reason = `${nad} ${unknownNad(config, view)}`;
+    const warning = `network "${network.name}" gets no persistent addresses: ${reason}`;
+    return { kind: 'unknown', claim: claimName(workload.owner.name, network.name), reason, warning };
+  }
+  if (!config.network.allowPersistentIPs) return { kind: 'none', why: `${nad} does not allow persistent addresses` };
   return predictClaim(network, config.network.name, choice);
+}
+
+function unknownNad(config: Exclude<NetworkConfig, { ok: true }> | undefined, { lookupFailure }: ClusterView): string {
+  if (config !== undefined) return `cannot be used: ${config.problem.field} ${config.problem.message}`;
+  return lookupFailure === undefined ? 'does not exist: create it' : `could not be read: ${lookupFailure}`;
 }
 
 /** Finds the network by the interface's name, which is unique in a pod; several interfaces may share a NAD. */

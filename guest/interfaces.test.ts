@@ -1,9 +1,11 @@
 import { expect } from 'chai';
+import { nad } from '../test/pool-objects.js';
 import { type GuestView, guestInterfacesOf, routeCandidates } from './interfaces.js';
 import { type GivenInterface, GuestWorld, guestSpec, guestWorkload } from './testing/guest-world.js';
 
 const MAC = '02:00:00:00:00:01';
 const DATA: GivenInterface = { name: 'data', nad: 'data', macAddress: MAC };
+const BROKEN = { ok: false, problem: { field: 'spec.config', message: 'is not JSON' } } as const;
 const POD: GivenInterface = { name: 'default', nad: 'pod' };
 
 /** Notes the name of each method that is called. */
@@ -67,6 +69,33 @@ describe('the interfaces of a guest', () => {
         world.claims.set({ ...claim, metadata });
       },
       why: 'it is not assigned to the VM yet',
+    },
+    {
+      name: 'may be created when the cache shows its NAD',
+      change: () => {
+        world.claims.delete('vms/vm1.data');
+        world.networks.delete('vms/data');
+        world.directory.changed();
+      },
+      why: 'NetworkAttachmentDefinition vms/data does not exist',
+    },
+    {
+      name: 'may be created when its NAD can be read',
+      change: () => {
+        world.claims.delete('vms/vm1.data');
+        world.networks.set({ ...nad('vms/data', {}), config: BROKEN });
+        world.directory.changed();
+      },
+      why: 'NetworkAttachmentDefinition vms/data cannot be used: spec.config is not JSON',
+    },
+    {
+      name: 'has neither a NAD nor a pool',
+      change: () => {
+        world.networks.delete('vms/data');
+        world.pools.delete('data');
+        world.directory.changed();
+      },
+      why: 'NAD vms/data does not exist',
     },
     {
       name: 'has no valid pool',

@@ -45,7 +45,7 @@ export type SpecifiedMac =
 export type AddressSource =
   /** Not Holdfast: DHCP of the network, or nobody. */
   | { readonly kind: 'other' }
-  /** A claim that does not exist yet, or that no pool can serve now. */
+  /** A claim that does not exist yet, that no pool can serve now, or whose NAD is missing or cannot be used. */
   | { readonly kind: 'pending'; readonly claim: string; readonly why: string }
   | { readonly kind: 'claim'; readonly claim: IPAMClaim; readonly pool: Pool; readonly nad: ParsedNad | undefined };
 
@@ -97,7 +97,7 @@ export function routeCandidates(interfaces: readonly GuestInterface[]): RouteCan
   return interfaces.map(({ vmNetwork, isPodNetwork, source }) => ({
     vmNetwork,
     isPodNetwork,
-    isServed: source.kind !== 'other',
+    isServed: source.kind === 'claim',
     gateways: source.kind === 'claim' ? gatewayFamilies(source.pool) : [],
   }));
 }
@@ -113,14 +113,14 @@ function sourceOf(network: VmiNetwork, choice: GuestChoice): AddressSource {
   const key = joinKey(network.nad.namespace, network.nad.name);
   const chosen = chooseNetworkClaim(network, key, choice);
   if (chosen.kind === 'none') return { kind: 'other' };
-  if (chosen.kind === 'foreign') return { kind: 'pending', claim: chosen.claim, why: chosen.reason };
+  if (chosen.kind !== 'claim') return { kind: 'pending', claim: chosen.claim, why: chosen.reason };
   const claim = view.claim(chosen.name);
   if (claim === undefined) return { kind: 'pending', claim: chosen.name, why: 'it does not exist yet' };
   if (!isOwnedBy(claim, workload.owner))
     return { kind: 'pending', claim: chosen.name, why: 'it is not assigned to the VM yet' };
   const resolution = view.resolve(claim);
-  if (resolution.kind === 'foreign') return { kind: 'other' };
-  if (resolution.kind === 'unserved') return { kind: 'pending', claim: chosen.name, why: resolution.message };
+  if (resolution.kind === 'foreign' && resolution.isUncertain !== true) return { kind: 'other' };
+  if (resolution.kind !== 'served') return { kind: 'pending', claim: chosen.name, why: resolution.message };
   return { kind: 'claim', claim, pool: resolution.pool, nad: view.nad(claimNadOf(claim) ?? key) };
 }
 

@@ -77,7 +77,7 @@ function decideNetworks(review: PodReview, { view, addRecheck, creator }: Review
   const choice = { workload, requested, view, claims: new OwnedClaims(workload, view), addRecheck };
   const elements = selections.map((selection): NetworkElement => {
     const currentReference = referenceOf(selection);
-    const claim = chooseClaim(selection, currentReference, choice);
+    const claim = admissibleClaim(chooseClaim(selection, currentReference, choice), view);
     return {
       selection,
       claim: withholdClaim(claim, currentReference, creator) ?? claim,
@@ -93,6 +93,18 @@ function ipamExtensionsNames({ nad }: NetworkSelection, { owner, networks }: Wor
   return networks
     .filter((network) => network.nad.namespace === nad.namespace && network.nad.name === nad.name)
     .map(({ name }) => ipamExtensionsClaimName(owner.name, name));
+}
+
+/**
+ * A NAD that could not be read makes the pod wait. Without a NAD, or with one that nobody can use, KubeVirt or Multus starts no guest, and Holdfast's
+ * IPAM finds the claim without the reference, so the pod is admitted.
+ */
+function admissibleClaim(claim: ElementClaim, { lookupFailure }: ClusterView): ElementClaim {
+  if (claim.kind !== 'unknown') return claim;
+  const { claim: name, reason, warning } = claim;
+  return lookupFailure === undefined
+    ? { kind: 'none', why: reason, warning }
+    : { kind: 'foreign', claim: name, reason: `the VM starts when its network is known: ${reason}` };
 }
 
 /** Another IPAM may trust every reference, so a pod of an unverified creator gets no new one. */

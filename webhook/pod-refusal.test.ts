@@ -121,6 +121,12 @@ describe('a launcher pod is refused', () => {
       parts: ['could not be read: connection refused'],
     },
     {
+      name: 'while the NAD of a network without a claim cannot be read',
+      given: { ...CLUSTER, claims: [], nads: [], unavailable: 'connection refused' },
+      check: 'claim-free',
+      parts: ['NetworkAttachmentDefinition vms/blue could not be read: connection refused'],
+    },
+    {
       name: 'when its VMI names the UID of another VM, and there is none of its own name',
       given: { ...CLUSTER, vmis: [VM1, forged] },
       pod: makeLauncherPod(forged),

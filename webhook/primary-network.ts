@@ -81,6 +81,7 @@ function decideNewPod(review: PodReview, context: PrimaryReviewContext): PodAdmi
   if (creator.kind === 'refused') return refuse(review, 'created-by-kubevirt', creator.reason);
   const claim = choosePrimaryClaim(workload, workload.podNetwork, network, context);
   if (claim.kind === 'foreign') return { allowed: false, check: 'claim-free', reason: claim.reason };
+  if (claim.kind === 'unknown') return refuse(review, 'primary-network', `waits: ${claim.reason}`);
   if (claim.kind === 'none') return withoutClaim(review, claim.why);
   if (creator.kind === 'unverified') return withoutClaim(review, creator.reason);
   return withClaim(review, { claim: claim.name, workload, podNetwork: workload.podNetwork, network }, context);

@@ -14,8 +14,8 @@ export type Resolution =
    * `isPoolPending`: a NAD describes the pool, which is going to be created.
    */
   | { kind: 'unserved'; message: string; isUncertain?: true; isPoolPending?: true }
-  /** Another IPAM is responsible: never touch it. */
-  | { kind: 'foreign'; message: string };
+  /** Another IPAM is responsible: never touch it. `isUncertain`: its NAD is missing or cannot be used, so nobody knows which one. */
+  | { kind: 'foreign'; message: string; isUncertain?: true };
 
 /** The NADs and pools that decide about a claim. */
 export interface ResolutionTable {
@@ -77,7 +77,8 @@ export function resolve(user: NetworkUser, table: ResolutionTable): Resolution {
   const found = servingPool(user, nadNamespace, table);
   if (found !== undefined) return found;
   if (delegate.kind === 'unknown') {
-    return { kind: 'foreign', message: `${delegate.message}, and no AddressPool serves network ${truncate(network)}` };
+    const message = `${delegate.message}, and no AddressPool serves network ${truncate(network)}`;
+    return { kind: 'foreign', message, isUncertain: true };
   }
   if (delegate.problem !== undefined) return { kind: 'unserved', message: delegate.problem };
   const [restrictedPool] = table.derivedPools(network, nadNamespace);

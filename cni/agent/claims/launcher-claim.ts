@@ -33,17 +33,13 @@ export function authorizeLauncher(request: AttachmentRequest, sight: Authorizati
   const name = chosen.kind === 'claim' ? chosen.name : undefined;
   const claim = name === undefined ? undefined : sight.view.claim(name);
   if (claim === undefined) recheckClaims(launcher, sight);
-  switch (chosen.kind) {
-    case 'foreign':
-      return { kind: 'pending', reason: chosen.reason };
-    case 'none':
-      return decideWithoutClaim(launcher, chosen.why);
-    case 'claim':
-      return (
-        refuseForeignReference(launcher, chosen.name, sight) ??
-        (claim === undefined ? missingClaimDecision(launcher, chosen.name) : authorizeClaim(launcher, claim, sight))
-      );
-  }
+  if (chosen.kind === 'none') return decideWithoutClaim(launcher, chosen.why);
+  // unknown: the runtime has read a NAD that is missing now, so the VM may have a claim
+  if (chosen.kind !== 'claim') return { kind: 'pending', reason: chosen.reason };
+  return (
+    refuseForeignReference(launcher, chosen.name, sight) ??
+    (claim === undefined ? missingClaimDecision(launcher, chosen.name) : authorizeClaim(launcher, claim, sight))
+  );
 }
 
 function decideWithoutClaim({ pod, selection }: AttachmentRequest, why: string): AuthorizationDecision {
