@@ -7,7 +7,7 @@ import type { ParsedNad } from '../cluster/transforms.js';
 import { type TableCaches, buildPoolTable } from '../guest/responder/pool-table.js';
 import { RememberedGuests } from '../guest/remembered-guests.js';
 import { findGuests } from '../guest/running-guests.js';
-import { BY_NETWORK } from '../guest/watch-specs.js';
+import { NETWORK_INDEXES } from '../ipam/directory/affected.js';
 import { parseAddress } from '../ipam/core/address.js';
 import { type LeaseRecord, createLease, readLease } from '../ipam/core/lease.js';
 import type { Pool } from '../ipam/core/pool.js';
@@ -87,7 +87,7 @@ interface BenchWorld {
 /** @param isShared all interfaces are on one CNI network, by NADs of their own */
 function world(isShared: boolean): BenchWorld {
   const caches = {
-    claims: new Cache<IPAMClaim>({ ...CLAIM_INDEXES, [BY_NETWORK]: ({ spec }) => [spec.network] }),
+    claims: new Cache<IPAMClaim>({ ...CLAIM_INDEXES, ...NETWORK_INDEXES }),
     vmis: new Cache<VirtualMachineInstance>(),
     networks: new Cache<ParsedNad>(),
     leases: new Cache<LeaseRecord>(),

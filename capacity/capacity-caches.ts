@@ -1,3 +1,4 @@
+import { pacedBy } from '../kube/paced.js';
 import type { AddressBlock } from '../api/address-block.js';
 import type { AddressLease } from '../api/address-lease.js';
 import { nadNamespaceOf } from '../api/address-pool.js';
@@ -57,7 +58,10 @@ export class CapacityCaches {
     const pools = informers.get(ADDRESS_POOL_WATCH);
     this.#pools = pools;
     // NADs decide which namespaces a pool serves, which is not needed here
-    this.#directory = new PoolDirectory({ pools: pools.cache, networks: { list: () => [], get: () => undefined } });
+    this.#directory = new PoolDirectory(
+      { pools: pools.cache, networks: { list: () => [], get: () => undefined } },
+      pacedBy(context.clock),
+    );
     this.#directory.follow({ pools, networks: { onChange: () => undefined } });
     this.#directory.onChange(onChange);
     this.#podFeed = this.#followPods();

@@ -9,7 +9,7 @@ import { claim, vmReference, vmi } from '../test/workload-objects.js';
 import type { ParsedNad } from '../cluster/transforms.js';
 import type { AddressPool } from '../api/address-pool.js';
 import { PoolDirectory } from '../ipam/directory/directory.js';
-import { BY_NETWORK } from './watch-specs.js';
+import { NETWORK_INDEXES } from '../ipam/directory/affected.js';
 import { resultOf } from './testing/result-of.js';
 import { type FoundGuests, type GuestCaches, findGuests } from './running-guests.js';
 
@@ -39,7 +39,7 @@ interface VmGiven {
 
 /** The caches of a responder, with pool `data` on NAD `vms/data`. */
 class World implements GuestCaches {
-  readonly claims = new Cache<IPAMClaim>({ ...CLAIM_INDEXES, [BY_NETWORK]: ({ spec }) => [spec.network] });
+  readonly claims = new Cache<IPAMClaim>({ ...CLAIM_INDEXES, ...NETWORK_INDEXES });
   readonly vmis = new Cache<VirtualMachineInstance>();
   readonly networks = new Cache<ParsedNad>();
   readonly pools = new Cache<AddressPool>();

@@ -7,7 +7,7 @@ import type { Lister } from '../kube/cache.js';
 import type { GuestListers } from './cached-view.js';
 import { type Layer2Guest, type Layer2Guests, layer2GuestsOf } from './layer2-guests.js';
 import { MacOwners } from './mac-owners.js';
-import { BY_NETWORK } from './watch-specs.js';
+import { BY_NETWORK } from '../ipam/directory/affected.js';
 
 export interface GuestCaches extends GuestListers {
   /** With the index {@link BY_NETWORK}. */

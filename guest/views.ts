@@ -1,3 +1,4 @@
+import { pacedBy } from '../kube/paced.js';
 import { PoolDirectory } from '../ipam/directory/directory.js';
 import { createPersistentIPsGate } from '../cluster/persistent-ips-gate.js';
 import { ADDRESS_POOL_WATCH, NAD_WATCH, NAMESPACE_WATCH } from '../cluster/watch-specs.js';
@@ -8,7 +9,7 @@ import { GUEST_CLAIMS, GUEST_VMIS, GUEST_VMS } from './watch-specs.js';
 /** All state of the process, rebuilt from the API server at every start. */
 export type GuestViews = ReturnType<typeof createViews>;
 
-export function createViews({ informers }: Pick<ProcessContext, 'informers'>, config: GuestConfig) {
+export function createViews({ informers, clock }: Pick<ProcessContext, 'informers' | 'clock'>, config: GuestConfig) {
   const watched = {
     vms: informers.get(GUEST_VMS),
     vmis: informers.get(GUEST_VMIS),
@@ -18,11 +19,10 @@ export function createViews({ informers }: Pick<ProcessContext, 'informers'>, co
     pools: informers.get(ADDRESS_POOL_WATCH),
   };
   const { pools, networks } = watched;
-  const directory = new PoolDirectory({
-    pools: pools.cache,
-    networks: networks.cache,
-    areNetworksServed: () => networks.isServed,
-  });
+  const directory = new PoolDirectory(
+    { pools: pools.cache, networks: networks.cache, areNetworksServed: () => networks.isServed },
+    pacedBy(clock),
+  );
   directory.follow({ pools, networks });
   const handlers: (() => void)[] = [];
   const gate = createPersistentIPsGate(config, informers, () => {

@@ -2,13 +2,11 @@ import type { IPAMClaim } from '../api/ipam-claim.js';
 import type { VirtualMachine, VirtualMachineInstance, VmiSpec } from '../api/kubevirt.js';
 import { joinKey } from '../api/meta.js';
 import { CLAIM_INDEXES, VMI_INDEXES, VM_INDEXES } from '../cluster/indexes.js';
+import { NETWORK_INDEXES } from '../ipam/directory/affected.js';
 import type { WatchSpec } from '../kube/informers.js';
 import { IPAM_CLAIMS, VIRTUAL_MACHINES, VIRTUAL_MACHINE_INSTANCES } from '../kube/resources.js';
 import { secretRefOf } from './network-data/request.js';
 import { transformGuestClaim, transformGuestVm, transformGuestVmi } from './transforms.js';
-
-/** Index of claims by the CNI network. */
-export const BY_NETWORK = 'network';
 
 /** Watches with fields that only this process reads, so that other processes do not see their changes. */
 
@@ -32,7 +30,7 @@ export const GUEST_VMIS: WatchSpec<VirtualMachineInstance> = {
 export const GUEST_CLAIMS: WatchSpec<IPAMClaim> = {
   resource: IPAM_CLAIMS,
   transform: transformGuestClaim,
-  indexes: { ...CLAIM_INDEXES, [BY_NETWORK]: ({ spec }) => [spec.network] },
+  indexes: { ...CLAIM_INDEXES, ...NETWORK_INDEXES },
   optional: true,
 };
 

@@ -6,15 +6,16 @@ import { Cache } from '../kube/cache.js';
 import type { ObjectChange } from '../kube/informer.js';
 import { nad } from '../test/pool-objects.js';
 import { claim, vm } from '../test/workload-objects.js';
-import { BY_NETWORK } from './watch-specs.js';
+import { NETWORK_INDEXES } from '../ipam/directory/affected.js';
+import type { NetworkChanges } from '../ipam/directory/directory.js';
 import { WorkloadReconciler, type WorkloadReconcilerDeps } from './workload-reconciler.js';
 
 describe('the triggers of the reconciler of workloads', () => {
-  const claims = new Cache<IPAMClaim>({ ...CLAIM_INDEXES, [BY_NETWORK]: ({ spec }) => [spec.network] });
+  const claims = new Cache<IPAMClaim>({ ...CLAIM_INDEXES, ...NETWORK_INDEXES });
   const [vms, vmis] = [new Cache(VM_INDEXES), new Cache(VMI_INDEXES)];
   let woken: string[];
   let nadChanged: (change: ObjectChange<ParsedNad>) => void;
-  let networksChanged: (networks: ReadonlySet<string>) => void;
+  let networksChanged: (changes: NetworkChanges) => void;
 
   beforeEach(() => {
     vms.set(vm({ data: 'data' }));
@@ -41,10 +42,12 @@ describe('the triggers of the reconciler of workloads', () => {
     expect(woken).to.deep.equal(['vms/vm1']);
   });
 
-  it('wake the owners of the claims of a network that changes', () => {
-    networksChanged(new Set(['other']));
+  it('wake the owners of the claims of a network that changes, if their namespace is affected', () => {
+    networksChanged(new Map([['other', undefined]]));
+    networksChanged(new Map([['data', new Set(['elsewhere'])]]));
     expect(woken).to.deep.equal([]);
-    networksChanged(new Set(['other', 'data']));
-    expect(woken).to.deep.equal(['vms/vm1']);
+    networksChanged(new Map([['data', undefined]]));
+    networksChanged(new Map([['data', new Set(['vms'])]]));
+    expect(woken).to.deep.equal(['vms/vm1', 'vms/vm1']);
   });
 });

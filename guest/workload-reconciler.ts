@@ -24,6 +24,7 @@ import type { Clock } from '../kube/clock.js';
 import type { Sync, SyncResult } from '../kube/controller-loop.js';
 import type { EventRecorder } from '../kube/events.js';
 import { IPAM_CLAIMS } from '../kube/resources.js';
+import { affectedClaims } from '../ipam/directory/affected.js';
 import type { GuestConfig } from '../process/guest-config.js';
 import { CachedGuestView } from './cached-view.js';
 import { type GuestInterface, guestInterfacesOf } from './interfaces.js';
@@ -34,7 +35,7 @@ import { type ObservedWorkload, observeWorkload } from './observed-workload.js';
 import type { Reconciler } from './reconciler.js';
 import { type GuestReport, GuestReports } from './report/guest-reports.js';
 import type { GuestViews } from './views.js';
-import { BY_NETWORK, BY_SECRET, secretKeysOf } from './watch-specs.js';
+import { BY_SECRET, secretKeysOf } from './watch-specs.js';
 
 /** VMs whose conditions and Secrets are written at the same time. */
 const WORKERS = 8;
@@ -84,7 +85,7 @@ export class WorkloadReconciler implements Reconciler {
         add([objectKey(object), ...this.#usersOf(before), ...this.#usersOf(object)]);
       });
     claims.onChange(({ object }) => add(workloadOfClaim(object)));
-    directory.onChange((networks) => add(this.#keysOfNetworks(networks)));
+    directory.onChange((changes) => add(affectedClaims(changes, claims.cache).flatMap(workloadOfClaim)));
     watched.networks.onChange((change) => {
       if (changesNetwork(change)) add(this.#keysOfNad(objectKey(change.object)));
     });
@@ -201,11 +202,6 @@ export class WorkloadReconciler implements Reconciler {
     const users = secretKeysOf(object).flatMap((secret) => this.#keysOfSecret(secret));
     // of more of them, none depends on the others
     return users.length > MAX_SECRET_USERS + 1 ? [] : users;
-  }
-
-  #keysOfNetworks(networks: ReadonlySet<string>): string[] {
-    const { claims } = this.#deps.views.watched;
-    return [...networks].flatMap((network) => claims.cache.byIndex(BY_NETWORK, network).flatMap(workloadOfClaim));
   }
 
   #keysOfNad(nad: string): string[] {

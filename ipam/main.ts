@@ -246,10 +246,8 @@ class Ipam implements Component {
     const { clock, random, log, metrics } = this.#context;
     const options = { name: `ipam-${of}`, clock, metrics: metrics.kube };
     const queue = new WorkQueue({ ...options, random, ...(groupOf && { groupOf }) });
-    return {
-      queue,
-      loop: new ControllerLoop({ ...options, queue, workers, log, sync: this.#leadership.whileLeading(sync) }),
-    };
+    const whileLeading = this.#leadership.whileLeading(sync);
+    return { queue, loop: new ControllerLoop({ ...options, queue, workers, log, sync: whileLeading }) };
   }
 
   #createClaimSync(): Sync {

@@ -1,3 +1,4 @@
+import { pacedBy } from '../kube/paced.js';
 import type { ProcessContext } from '../process/context.js';
 import { ADDRESS_POOL_WATCH, NAD_WATCH } from '../cluster/watch-specs.js';
 import { CLAIM_PODS, ClaimPods } from './claims/claim-pods.js';
@@ -21,11 +22,10 @@ export function createViews({ informers, clock }: Pick<ProcessContext, 'informer
   const { leases, pools, claims, networks } = watched;
   const book = new LeaseBook();
   book.attach(leases, clock);
-  const directory = new PoolDirectory({
-    pools: pools.cache,
-    networks: networks.cache,
-    areNetworksServed: () => networks.isServed,
-  });
+  const directory = new PoolDirectory(
+    { pools: pools.cache, networks: networks.cache, areNetworksServed: () => networks.isServed },
+    pacedBy(clock),
+  );
   const users = new ClaimPods(watched.pods, claims.cache);
   const isUsed = claimUseCheck(claims.cache, (claim) => users.podsOf(claim));
   return { watched, book, directory, users, usage: new PoolUsage(book, isUsed) };

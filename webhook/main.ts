@@ -1,3 +1,4 @@
+import { pacedBy } from '../kube/paced.js';
 import type { AddressPool } from '../api/address-pool.js';
 import { ADDRESS_POOLS, MUTATING_WEBHOOK_CONFIGURATIONS } from '../kube/resources.js';
 import { type AdmissionComponent, createAdmissionComponent } from '../admission/component.js';
@@ -95,7 +96,7 @@ function createCapacityAdmission(
 ): CapacityAdmission {
   return new CapacityAdmission({
     podReviewer,
-    ...(featureGates.publishCapacity && { publishedPool: followPools(informers) }),
+    ...(featureGates.publishCapacity && { publishedPool: followPools({ informers, clock }) }),
     log,
     metrics: { reviewed: metrics.capacityReviewed },
     clock,
@@ -103,14 +104,16 @@ function createCapacityAdmission(
 }
 
 /** Only requests for addresses need pools; claim references do not. */
-function followPools(informers: ProcessContext['informers']): CapacityContext['publishedPool'] {
+function followPools({
+  informers,
+  clock,
+}: Pick<ProcessContext, 'informers' | 'clock'>): CapacityContext['publishedPool'] {
   const networks = informers.get(NAD_WATCH);
   const pools = informers.get(OPTIONAL_POOLS);
-  const directory = new PoolDirectory({
-    pools: pools.cache,
-    networks: networks.cache,
-    areNetworksServed: () => networks.isServed,
-  });
+  const directory = new PoolDirectory(
+    { pools: pools.cache, networks: networks.cache, areNetworksServed: () => networks.isServed },
+    pacedBy(clock),
+  );
   directory.follow({ pools, networks });
   return findPublishedPool(directory, networks.cache);
 }

@@ -1,3 +1,4 @@
+import { pacedBy } from '../../kube/paced.js';
 import { join } from 'node:path';
 import type { AgentConfig } from '../../process/agent-config.js';
 import type { ProcessContext } from '../../process/context.js';
@@ -54,7 +55,7 @@ class Agent implements Component {
     this.#context = context;
     this.#config = config;
     this.#folder = watchPluginFolder(context, config, plugins);
-    this.#directory = watchPools(informers);
+    this.#directory = watchPools({ informers, clock });
     this.#pods = new NodePods({ ...context, nodeName });
     const parts = { ...context, config, nodeName, pods: this.#pods, directory: this.#directory };
     this.#kubevirt = watchKubeVirt(informers, config.policiesNamespace);
@@ -154,11 +155,14 @@ function watchPluginFolder(
   });
 }
 
-function watchPools(informers: ProcessContext['informers']): PoolDirectory {
+function watchPools({ informers, clock }: Pick<ProcessContext, 'informers' | 'clock'>): PoolDirectory {
   const pools = informers.get(ADDRESS_POOL_WATCH);
   const networks = informers.get(NAD_WATCH);
   const areNetworksServed = () => networks.isServed;
-  const directory = new PoolDirectory({ pools: pools.cache, networks: networks.cache, areNetworksServed });
+  const directory = new PoolDirectory(
+    { pools: pools.cache, networks: networks.cache, areNetworksServed },
+    pacedBy(clock),
+  );
   directory.follow({ pools, networks });
   return directory;
 }

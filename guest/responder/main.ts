@@ -1,3 +1,4 @@
+import { pacedBy } from '../../kube/paced.js';
 import { joinKey } from '../../api/meta.js';
 import { PoolDirectory } from '../../ipam/directory/directory.js';
 import type { Pool } from '../../ipam/core/pool.js';
@@ -63,11 +64,10 @@ class ResponderProcess implements Component {
     this.#config = config;
     this.#watched = responderWatches(informers, config);
     const { claims, vmis, leases, pools, networks } = this.#watched;
-    this.#directory = new PoolDirectory({
-      pools: pools.cache,
-      networks: networks.cache,
-      areNetworksServed: () => networks.isServed,
-    });
+    this.#directory = new PoolDirectory(
+      { pools: pools.cache, networks: networks.cache, areNetworksServed: () => networks.isServed },
+      pacedBy(clock),
+    );
     this.#directory.follow({ pools, networks });
     const caches = { claims: claims.cache, vmis: vmis.cache, networks: networks.cache, directory: this.#directory };
     const remembered = new RememberedGuests(caches);

@@ -2,10 +2,11 @@ import type { AddressLease } from '../../api/address-lease.js';
 import { ADDRESS_POOL_WATCH, CLAIM_WATCH, NAD_WATCH } from '../../cluster/watch-specs.js';
 import { CLAIM_INDEXES } from '../../cluster/indexes.js';
 import { type LeaseRecord, readLease } from '../../ipam/core/lease.js';
+import { NETWORK_INDEXES } from '../../ipam/directory/affected.js';
 import type { InformerRegistry, WatchSpec } from '../../kube/informers.js';
 import { ADDRESS_LEASES } from '../../kube/resources.js';
 import type { ResponderConfig } from '../../process/responder-config.js';
-import { BY_NETWORK, GUEST_VMIS } from '../watch-specs.js';
+import { GUEST_VMIS } from '../watch-specs.js';
 
 /** Watches end so often within the time for which the table may be used: each end shows that nothing was missed until the watch began. */
 const WATCHES_PER_STALENESS = 2.5;
@@ -23,7 +24,7 @@ export function responderWatches(
     transform: readLease,
     watchSeconds,
   };
-  const indexes = { ...CLAIM_INDEXES, [BY_NETWORK]: ({ spec }: { spec: { network: string } }) => [spec.network] };
+  const indexes = { ...CLAIM_INDEXES, ...NETWORK_INDEXES };
   return {
     leases: informers.get(leases),
     claims: informers.get({ ...CLAIM_WATCH, indexes, watchSeconds }),

@@ -19,7 +19,7 @@ import { ManualClock } from '../../test/manual-clock.js';
 import { adminPool, cacheOf, nad } from '../../test/pool-objects.js';
 import { claim, vmReference, vmi } from '../../test/workload-objects.js';
 import type { GuestViews } from '../views.js';
-import { BY_NETWORK } from '../watch-specs.js';
+import { NETWORK_INDEXES } from '../../ipam/directory/affected.js';
 import { responderSetName } from './objects.js';
 import { ServedConditions, type ServedConditionsDeps } from './served-conditions.js';
 
@@ -35,7 +35,7 @@ async function written(
   guest: AddressPool['spec']['guest'],
   { mac, sets = [SET] }: { mac?: string; sets?: KubeObject[] } = {},
 ): Promise<object[]> {
-  const claims = new Cache<IPAMClaim>({ ...CLAIM_INDEXES, [BY_NETWORK]: ({ spec }) => [spec.network] });
+  const claims = new Cache<IPAMClaim>({ ...CLAIM_INDEXES, ...NETWORK_INDEXES });
   const made = claim({ network: 'blue', nad: NAD });
   if (mac !== undefined) Object.assign(made.metadata.annotations ?? {}, { [CLAIM_GUEST_MAC]: mac });
   claims.set({ ...made, ...(status && { status }) });
@@ -110,7 +110,7 @@ describe('the condition GuestServed', () => {
   });
 
   it('is written to the other claims of the network if one of them has changed meanwhile', async () => {
-    const claims = new Cache<IPAMClaim>({ ...CLAIM_INDEXES, [BY_NETWORK]: ({ spec }) => [spec.network] });
+    const claims = new Cache<IPAMClaim>({ ...CLAIM_INDEXES, ...NETWORK_INDEXES });
     const vmis = new Cache<VirtualMachineInstance>();
     for (const name of ['vm1', 'vm2']) {
       const owner = vmReference(`${name}-uid`, name);
@@ -141,7 +141,7 @@ describe('the condition GuestServed', () => {
     const networks = cacheOf([bridged('blue', 'br0'), bridged('green', 'br0'), bridged('red', 'br1')]);
     const pools = cacheOf(['blue', 'green', 'red'].map((network) => adminPool(network, { network, guest: dhcp })));
     const directory = new PoolDirectory({ pools, networks });
-    const claims = new Cache<IPAMClaim>({ ...CLAIM_INDEXES, [BY_NETWORK]: ({ spec }) => [spec.network] });
+    const claims = new Cache<IPAMClaim>({ ...CLAIM_INDEXES, ...NETWORK_INDEXES });
     let tell: (change: { object: IPAMClaim }) => void = () => undefined;
     const watched = {
       claims: { cache: claims, onChange: (handler: typeof tell) => (tell = handler) },

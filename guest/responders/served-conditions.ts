@@ -22,7 +22,7 @@ import {
   networksOnWire,
 } from '../running-guests.js';
 import type { GuestViews } from '../views.js';
-import { BY_NETWORK } from '../watch-specs.js';
+import { BY_NETWORK } from '../../ipam/directory/affected.js';
 import { responderSetName } from './objects.js';
 
 /** Changes of one network that come within this time are looked at together: each look reads all of its claims. */
@@ -74,7 +74,7 @@ export class ServedConditions implements Reconciler {
       const { config } = change.object;
       if (config.ok && changesNetwork(change)) collect([config.network.name]);
     });
-    directory.onChange((networks) => collect([...networks]));
+    directory.onChange((changes) => collect([...changes.keys()]));
     this.#deps.sets.onChange(({ object: { metadata } }) => {
       const pools = watched.pools.cache.list();
       collect(

@@ -1,3 +1,4 @@
+import type { NetworkChanges } from '../directory/directory.js';
 import { expect } from 'chai';
 import type { AddressPool } from '../../api/address-pool.js';
 import type { KubeObject } from '../../api/meta.js';
@@ -30,7 +31,7 @@ describe('the triggers of block syncs', () => {
   const nodes = new Source<ObjectChange<KubeObject>>();
   const book = new Source<LeaseChange>();
   const blocks = new Source<BlockChange>();
-  const networks = new Source<ReadonlySet<string>>();
+  const networks = new Source<NetworkChanges>();
   const shortageHandlers: ((pool: string) => void)[] = [];
   let added: string[] = [];
   const forgotten: string[] = [];
@@ -113,7 +114,7 @@ describe('the triggers of block syncs', () => {
   it('include the pool of a changed block, of a shortage, and of a network whose pools change', () => {
     blocks.tell({ pool: 'blue', before: BLOCK, after: BLOCK });
     for (const press of shortageHandlers) press('red');
-    networks.tell(new Set(['net']));
+    networks.tell(new Map([['net', undefined]]));
     expect(added).to.deep.equal(['blue', 'red', 'net1', 'net2']);
   });
 

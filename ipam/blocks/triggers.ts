@@ -1,7 +1,8 @@
 import type { AddressPool } from '../../api/address-pool.js';
 import type { KubeObject } from '../../api/meta.js';
 import type { ObjectChange } from '../../kube/informer.js';
-import type { PoolDirectory } from '../directory/directory.js';
+import { affectedPools } from '../directory/affected.js';
+import type { NetworkChanges, PoolDirectory } from '../directory/directory.js';
 import { stateOf } from '../core/lease.js';
 import type { LeaseChange } from '../leases/lease-book.js';
 import type { BlockBook, BlockChange } from './block-book.js';
@@ -20,7 +21,7 @@ export interface BlockTriggerSources {
   nodes: ChangeSource<ObjectChange<KubeObject>>;
   book: ChangeSource<LeaseChange>;
   blocks: ChangeSource<Pick<BlockChange, 'pool'>> & Pick<BlockBook, 'poolsOf' | 'countOf'>;
-  directory: ChangeSource<ReadonlySet<string>> & Pick<PoolDirectory, 'poolsOf' | 'poolsContaining'>;
+  directory: ChangeSource<NetworkChanges> & Pick<PoolDirectory, 'poolsOf' | 'poolsContaining'>;
   leaseCounts: Pick<NodeLeaseCounts, 'poolsOf'>;
   shortages: Pick<ClaimShortages, 'onShortage' | 'forget'>;
   slices: Pick<PoolSlices, 'forget'>;
@@ -29,7 +30,7 @@ export interface BlockTriggerSources {
 /** Calls `add` with the names of pools whose blocks need a sync. `add` does nothing while another process is the leader. */
 export function watchBlockSources(sources: BlockTriggerSources, add: (pools: readonly string[]) => void): void {
   const { pools, nodes, book, blocks, directory, shortages, slices } = sources;
-  directory.onChange((networks) => add(poolsOfNetworks(networks, directory)));
+  directory.onChange((changes) => add(affectedPools(changes, directory)));
   pools.onChange(({ type, object: { metadata } }) => {
     if (type === 'removed') {
       slices.forget(metadata.name);
@@ -44,10 +45,6 @@ export function watchBlockSources(sources: BlockTriggerSources, add: (pools: rea
   book.onChange((change) => add(poolsOfLease(change, sources)));
   blocks.onChange(({ pool }) => add([pool]));
   shortages.onShortage((pool) => add([pool]));
-}
-
-function poolsOfNetworks(networks: Iterable<string>, directory: Pick<PoolDirectory, 'poolsOf'>): string[] {
-  return [...networks].flatMap((network) => directory.poolsOf(network).map(({ name }) => name));
 }
 
 /** The pool of a lease that was allocated, released or moved. If the lease was created or deleted, also other pools with blocks at its address. */

@@ -8,9 +8,9 @@ import type { RestoreHold } from '../core/index.js';
 import { leaseName } from '../core/lease-name.js';
 import { type LeaseRecord, stateOf } from '../core/lease.js';
 import { subnetOf } from '../core/pool.js';
-import { BY_NETWORK } from './indexes.js';
 import type { LeaseBook, LeaseChange } from '../leases/lease-book.js';
-import type { PoolDirectory } from '../directory/directory.js';
+import { affectedClaims } from '../directory/affected.js';
+import type { NetworkChanges, PoolDirectory } from '../directory/directory.js';
 import { readShownAddresses } from './claim-addresses.js';
 import { conditionOf } from '../../cluster/claim-conditions.js';
 
@@ -78,13 +78,10 @@ export class RestoreHolds {
   }
 
   /** Pools and NADs have changed: more claims may be served now. */
-  onNetworksChange(networks: Iterable<string>): void {
+  onNetworksChange(changes: NetworkChanges): void {
     if (!this.#isActive) return;
-    for (const network of networks) {
-      for (const claim of this.#dependencies.claims.byIndex(BY_NETWORK, network)) {
-        this.#addHolds(claim, this.#lackedAddresses(claim));
-      }
-    }
+    for (const claim of affectedClaims(changes, this.#dependencies.claims))
+      this.#addHolds(claim, this.#lackedAddresses(claim));
   }
 
   /**

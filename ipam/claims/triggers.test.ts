@@ -43,8 +43,8 @@ describe('the claims that a change wakes', () => {
   });
 
   it('include those of the networks whose pools change, oldest first', () => {
-    expect(keysOfNetworks(new Set(['blue']), cache)).to.deep.equal(['vms/old', 'vms/young']);
-    expect(keysOfNetworks(new Set(['red']), cache)).to.deep.equal([]);
+    expect(keysOfNetworks(new Map([['blue', undefined]]), cache)).to.deep.equal(['vms/old', 'vms/young']);
+    expect(keysOfNetworks(new Map([['red', undefined]]), cache)).to.deep.equal([]);
   });
 
   it('are all when a process becomes the leader, oldest first, with deleted claims that have leases last', () => {

@@ -2,7 +2,8 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { type KubeObject, joinKey, objectKey } from '../../api/meta.js';
 import type { Address } from '../core/address.js';
 import { type LeaseRecord, stateOf } from '../core/lease.js';
-import { BY_NETWORK } from './indexes.js';
+import { affectedClaims } from '../directory/affected.js';
+import type { NetworkChanges } from '../directory/directory.js';
 import type { ClaimWaitList } from './wait-list.js';
 
 /** Maps changes to the keys of the claims that must be synced. */
@@ -32,12 +33,12 @@ export function keysOfFreedAddress(
   return waitList.claimsToWake(addressSpace, address);
 }
 
-/** The claims of networks whose pools or NADs have changed, oldest first. */
+/** The claims whose pools or NADs have changed, oldest first. */
 export function keysOfNetworks(
-  networks: Iterable<string>,
+  changes: NetworkChanges,
   claims: { byIndex(index: string, value: string): readonly IPAMClaim[] },
 ): string[] {
-  return keysByAge([...networks].flatMap((network) => claims.byIndex(BY_NETWORK, network)));
+  return keysByAge(affectedClaims(changes, claims));
 }
 
 /**

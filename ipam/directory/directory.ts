@@ -1,35 +1,25 @@
 import type { AddressPool } from '../../api/address-pool.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
-import { type KubeObject, byAge } from '../../api/meta.js';
+import { objectKey } from '../../api/meta.js';
 import type { Cache } from '../../kube/cache.js';
 import type { ObjectChange } from '../../kube/informer.js';
+import { changesNetwork } from '../../cluster/nad-change.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import type { Address } from '../core/address.js';
 import { type Pool, subnetOf } from '../core/pool.js';
-import {
-  type NetworkUser,
-  type Resolution,
-  type ResolutionTable,
-  networkKey,
-  resolve,
-  userOfClaim,
-} from './resolution.js';
-import {
-  type EvaluatedPool,
-  type PoolState,
-  type ParsedPool,
-  compiledPool,
-  evaluatePools,
-  parsePool,
-} from './pool-state.js';
-import { evaluationFingerprint, isStatusChange, nadFingerprint, poolFingerprint } from './fingerprints.js';
-import { poolsBySegment } from './segments.js';
+import { type NetworkUser, type Resolution, type ResolutionTable, resolve, userOfClaim } from './resolution.js';
+import { type EvaluatedPool, type ParsedPool, type PoolState, compiledPool, parsePool } from './pool-state.js';
+import { isStatusChange, poolFingerprint } from './fingerprints.js';
+import { GroupedIndex } from './grouped-index.js';
+import { type ChangedNamespaces, type NetworkEntry, changedNamespaces, networkEntry } from './network-entry.js';
+import { mergeSegments } from './segments.js';
+import { type SpaceRequest, spaceRequestOf } from './space-request.js';
 
 export type { Resolution } from './resolution.js';
 export type { PoolState } from './pool-state.js';
 
 export interface PoolListers {
-  pools: Pick<Cache<AddressPool>, 'list'>;
+  pools: Pick<Cache<AddressPool>, 'list' | 'get'>;
   networks: Pick<Cache<ParsedNad>, 'list' | 'get'>;
   /** True if the API server serves NADs. Default: true. */
   areNetworksServed?: () => boolean;
@@ -44,37 +34,49 @@ export interface PoolChanges {
   };
 }
 
-/** The pools and NADs of one network. Equal fingerprints mean that nothing changed for claims. */
-interface NetworkEntry {
-  admin: EvaluatedPool[];
-  /** By the namespace of the NADs. */
-  derived: Map<string, EvaluatedPool[]>;
-  nads: ParsedNad[];
-  fingerprint: string;
-}
-
 /** A parsed pool, and the fingerprint of the object that it was parsed from. */
 interface ParsedPoolEntry {
-  fingerprint: string;
-  read: ParsedPool;
+  readonly fingerprint: string;
+  readonly read: ParsedPool;
+  /** Empty if the pool is invalid. */
+  readonly space: string;
 }
 
-/** Knows which pool serves which workload. Reads the caches of pools and NADs; call {@link follow} or {@link changed}. */
+/** A NAD, and the address space in which it requests a pool. */
+interface NadEntry {
+  readonly nad: ParsedNad;
+  readonly request: SpaceRequest | undefined;
+}
+
+/** The networks whose claims may be affected by a change, with the namespaces of the NADs. */
+export type NetworkChanges = ReadonlyMap<string, ChangedNamespaces>;
+
+/**
+ * Knows which pool serves which workload. Reads the caches of pools and NADs; call {@link follow} or {@link changed}. A change costs as much as
+ * its network is large, because tenants can change their NADs as often as they want.
+ */
 export class PoolDirectory {
   readonly #listers: PoolListers;
-  readonly #handlers: ((networks: ReadonlySet<string>) => void)[] = [];
-  readonly #read = new Map<string, ParsedPoolEntry>();
-  #networks = new Map<string, NetworkEntry>();
-  #pools = new Map<string, EvaluatedPool>();
-  #nads = new Map<string, ParsedNad[]>();
-  #spaces = new Map<string, Pool[]>();
-  #byWire: ReadonlyMap<string, ReadonlySet<EvaluatedPool>> | undefined;
-  #adminSpaces = new Map<string, Pool[]>();
-  #stale = true;
-  #due = false;
+  readonly #schedule: (run: () => void) => void;
+  readonly #handlers: ((changes: NetworkChanges) => void)[] = [];
+  readonly #pools = new Map<string, ParsedPoolEntry>();
+  readonly #nads = new Map<string, NadEntry>();
+  readonly #networks = new Map<string, NetworkEntry>();
+  readonly #poolsByNetwork = new GroupedIndex<ParsedPool>();
+  readonly #nadsByNetwork = new GroupedIndex<ParsedNad>();
+  readonly #poolsBySpace = new GroupedIndex<ParsedPool>();
+  readonly #requestsBySpace = new GroupedIndex<SpaceRequest>();
+  #bySegment: ReadonlyMap<string, ReadonlySet<EvaluatedPool>> | undefined;
+  readonly #changedPools = new Set<string>();
+  readonly #changedNads = new Set<string>();
+  /** Anything may have changed. */
+  #isStale = true;
+  #isDue = false;
 
-  constructor(listers: PoolListers) {
+  /** @param schedule when to tell handlers of changes, if nobody asks before. Default: at the end of the turn */
+  constructor(listers: PoolListers, schedule: (run: () => void) => void = queueMicrotask) {
     this.#listers = listers;
+    this.#schedule = schedule;
   }
 
   resolve(claim: IPAMClaim): Resolution {
@@ -91,15 +93,17 @@ export class PoolDirectory {
   pool(name: string): Pool | undefined {
     this.#refresh();
     const pool = this.#pools.get(name);
-    return pool && compiledPool(pool);
+    return pool && compiledPool(pool.read);
   }
 
   stateOf(name: string): PoolState | undefined {
     this.#refresh();
-    return this.#pools.get(name)?.state;
+    const network = this.#pools.get(name)?.read.network;
+    const pools = network === undefined ? [] : (this.#networks.get(network)?.pools ?? []);
+    return pools.find((pool) => pool.name === name)?.state;
   }
 
-  /** The pools of a network: first administrators' pools, then derived ones, each oldest first. */
+  /** The pools of a network, oldest first: first administrators' pools, then derived ones. */
   poolsOf(network: string): readonly EvaluatedPool[] {
     this.#refresh();
     const entry = this.#networks.get(network);
@@ -109,62 +113,63 @@ export class PoolDirectory {
   /** The namespaces that have NADs of the network. */
   namespacesOf(network: string): readonly string[] {
     this.#refresh();
-    const nads = this.#networks.get(network)?.nads ?? [];
-    return [...new Set(nads.flatMap(({ metadata }) => metadata.namespace ?? []))];
+    return [...(this.#networks.get(network)?.nads.keys() ?? [])];
   }
 
   /** The pools of an address space whose subnets contain an address. */
   poolsContaining(addressSpace: string, address: Address): readonly string[] {
-    this.#refresh();
-    const pools = this.#spaces.get(addressSpace) ?? [];
-    return pools.filter((pool) => subnetOf(pool, address) !== undefined).map(({ name }) => name);
+    return this.#poolsInSpace(addressSpace)
+      .filter((pool) => subnetOf(pool, address) !== undefined)
+      .map(({ name }) => name);
   }
 
   /** The administrators' pools in an address space. */
   adminPoolsIn(addressSpace: string): readonly Pool[] {
-    this.#refresh();
-    return this.#adminSpaces.get(addressSpace) ?? [];
+    return this.#poolsInSpace(addressSpace, ({ nadNamespace }) => nadNamespace === undefined);
   }
 
   /** The namespace and network of each NAD that requests a pool in an address space, whether it has one or not. */
   networksIn(addressSpace: string): readonly { namespace: string; network: string }[] {
-    const wanted = this.#listers.networks.list().flatMap(requestedSpace);
-    return wanted.filter((each) => each.addressSpace === addressSpace);
+    this.#refresh();
+    return this.#requestsBySpace.of(addressSpace);
   }
 
   /** The NADs of a namespace whose config names the network, oldest first. */
   nadsOf(namespace: string, network: string): readonly ParsedNad[] {
     this.#refresh();
-    return this.#nads.get(networkKey(namespace, network)) ?? [];
+    return this.#table.nadsOf(namespace, network);
   }
 
   /** The pools whose addresses are used on each layer-2 segment, as far as the configs of NADs show it. */
   get poolsBySegment(): ReadonlyMap<string, ReadonlySet<EvaluatedPool>> {
     this.#refresh();
-    return (this.#byWire ??= poolsBySegment(this.#networks.values()));
+    return (this.#bySegment ??= mergeSegments(this.#networks.values()));
   }
 
-  /** Calls the handler with the networks whose claims may be affected. Changes are batched until the end of the turn. */
-  onChange(handler: (networks: ReadonlySet<string>) => void): void {
+  /** Calls the handler with the networks whose claims may be affected, at the latest when somebody asks for one of them. */
+  onChange(handler: (changes: NetworkChanges) => void): void {
     this.#handlers.push(handler);
   }
 
   /** Subscribes to changes. Call it before other subscribers, so that they see the new state when they ask. */
   follow({ pools, networks }: PoolChanges): void {
-    pools.onChange((change) => this.changed(change));
-    networks.onChange((change) => this.changed(change));
+    pools.onChange(({ type, object, before }) => {
+      if (type === 'changed' && before !== undefined && isStatusChange(before, object)) return;
+      this.#changedPools.add(object.metadata.name);
+      this.#setDue();
+    });
+    networks.onChange((change) => {
+      if (!changesNetwork(change)) return;
+      this.#changedNads.add(objectKey(change.object));
+      this.#setDue();
+    });
     networks.onServed?.(() => this.changed());
   }
 
-  /** Call it when the caches of pools or NADs have changed. A change that only concerns a pool's status is ignored. */
-  changed(change?: { type: string; object: KubeObject; before?: KubeObject }): void {
-    if (change?.type === 'changed' && change.before !== undefined && isStatusChange(change.before, change.object))
-      return;
-    this.#stale = true;
-    if (this.#due) return;
-    this.#due = true;
-    // a list causes many changes at once
-    queueMicrotask(() => this.#refresh());
+  /** Call it when anything in the caches of pools or NADs may have changed. */
+  changed(): void {
+    this.#isStale = true;
+    this.#setDue();
   }
 
   /** False while the API server does not serve NADs, so that nothing is known about them. */
@@ -175,94 +180,108 @@ export class PoolDirectory {
   readonly #table: ResolutionTable = {
     areNadsServed: () => this.knowsNetworks,
     nad: (key) => this.#listers.networks.get(key),
-    nadsOf: (namespace, network) => this.#nads.get(networkKey(namespace, network)) ?? [],
+    nadsOf: (namespace, network) => this.#networks.get(network)?.nads.get(namespace) ?? [],
     adminPools: (network) => this.#networks.get(network)?.admin ?? [],
     derivedPools: (network, namespace) => this.#networks.get(network)?.derived.get(namespace) ?? [],
   };
 
-  #refresh(): void {
-    this.#due = false;
-    if (!this.#stale) return;
-    this.#stale = false;
-    const before = this.#networks;
-    this.#rebuild();
-    const changed = new Set<string>();
-    for (const [network, { fingerprint }] of this.#networks)
-      if (before.get(network)?.fingerprint !== fingerprint) changed.add(network);
-    for (const network of before.keys()) if (!this.#networks.has(network)) changed.add(network);
-    if (changed.size > 0) for (const handler of this.#handlers) handler(changed);
+  #poolsInSpace(addressSpace: string, isWanted: (pool: ParsedPool) => boolean = () => true): readonly Pool[] {
+    this.#refresh();
+    return this.#poolsBySpace.of(addressSpace).flatMap((pool) => (isWanted(pool) ? (compiledPool(pool) ?? []) : []));
   }
 
-  #rebuild(): void {
-    const read = this.#readPools();
-    const pools = groupBy(read, ({ network }) => network);
-    this.#spaces = groupBy(
-      read.flatMap((pool) => compiledPool(pool) ?? []),
-      ({ addressSpace }) => addressSpace,
-    );
-    this.#adminSpaces = groupBy(
-      read.flatMap((pool) => (pool.nadNamespace === undefined ? (compiledPool(pool) ?? []) : [])),
-      ({ addressSpace }) => addressSpace,
-    );
-    const nads = groupBy([...this.#listers.networks.list()].sort(byAge), (nad) =>
-      nad.config.ok ? nad.config.network.name : undefined,
-    );
-    this.#byWire = undefined;
-    this.#pools = new Map();
-    this.#nads = new Map();
-    this.#networks = new Map();
-    for (const network of new Set([...pools.keys(), ...nads.keys()])) {
-      const evaluated = evaluatePools(pools.get(network) ?? []);
-      const attachments = nads.get(network) ?? [];
-      for (const pool of evaluated) this.#pools.set(pool.name, pool);
-      for (const [namespace, own] of groupBy(attachments, ({ metadata }) => metadata.namespace)) {
-        this.#nads.set(networkKey(namespace, network), own);
-      }
-      this.#networks.set(network, {
-        admin: evaluated.filter(({ nadNamespace }) => nadNamespace === undefined),
-        derived: groupBy(evaluated, ({ nadNamespace }) => nadNamespace),
-        nads: attachments,
-        fingerprint: JSON.stringify([
-          this.knowsNetworks,
-          evaluated.map(evaluationFingerprint),
-          attachments.map((nad) => nadFingerprint(nad)),
-        ]),
-      });
-    }
-  }
-
-  #readPools(): ParsedPool[] {
-    const pools = this.#listers.pools.list();
-    const names = new Set(pools.map(({ metadata }) => metadata.name));
-    for (const name of this.#read.keys()) if (!names.has(name)) this.#read.delete(name);
-    return pools.map((pool) => {
-      const { name } = pool.metadata;
-      const text = poolFingerprint(pool);
-      const known = this.#read.get(name);
-      // an unchanged pool stays the same object, because others compare by identity
-      if (known?.fingerprint === text) return known.read;
-      const read = parsePool(pool);
-      this.#read.set(name, { fingerprint: text, read });
-      return read;
+  #setDue(): void {
+    if (this.#isDue) return;
+    this.#isDue = true;
+    this.#schedule(() => {
+      this.#isDue = false;
+      this.#refresh();
     });
   }
-}
 
-function requestedSpace({ metadata, config, delegation }: ParsedNad) {
-  if (!config.ok || delegation.kind !== 'holdfast') return [];
-  const network = config.network.name;
-  return { namespace: metadata.namespace ?? '', network, addressSpace: delegation.config.addressSpace ?? network };
-}
-
-/** Groups elements by key. Elements without a key are left out. */
-function groupBy<T>(elements: readonly T[], keyOf: (element: T) => string | undefined): Map<string, T[]> {
-  const groups = new Map<string, T[]>();
-  for (const element of elements) {
-    const key = keyOf(element);
-    if (key === undefined) continue;
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [element]);
-    else group.push(element);
+  #refresh(): void {
+    const networks = this.#takeChangedNetworks();
+    if (networks.size === 0) return;
+    const changes = new Map<string, ChangedNamespaces>();
+    for (const network of networks) {
+      const namespaces = this.#updateNetwork(network);
+      if (namespaces?.size !== 0) changes.set(network, namespaces);
+    }
+    this.#bySegment = undefined;
+    if (changes.size > 0) for (const handler of this.#handlers) handler(changes);
   }
-  return groups;
+
+  #takeChangedNetworks(): ReadonlySet<string> {
+    const networks = new Set<string>();
+    if (this.#isStale) {
+      this.#isStale = false;
+      for (const { metadata } of this.#listers.pools.list()) this.#changedPools.add(metadata.name);
+      for (const name of this.#pools.keys()) this.#changedPools.add(name);
+      for (const nad of this.#listers.networks.list()) this.#changedNads.add(objectKey(nad));
+      for (const key of this.#nads.keys()) this.#changedNads.add(key);
+      // whether NADs are served concerns all of them
+      for (const network of this.#networks.keys()) networks.add(network);
+    }
+    for (const name of this.#changedPools) for (const network of this.#updatePool(name)) networks.add(network);
+    for (const key of this.#changedNads) for (const network of this.#updateNad(key)) networks.add(network);
+    this.#changedPools.clear();
+    this.#changedNads.clear();
+    return networks;
+  }
+
+  /** @returns the networks that must be updated */
+  #updatePool(name: string): string[] {
+    const known = this.#pools.get(name);
+    const pool = this.#listers.pools.get(name);
+    const fingerprint = pool && poolFingerprint(pool);
+    // an unchanged pool stays the same object, because others compare by identity
+    if (known?.fingerprint === fingerprint) return [];
+    if (known !== undefined) {
+      this.#pools.delete(name);
+      this.#poolsByNetwork.delete(known.read.network, name);
+      this.#poolsBySpace.delete(known.space, name);
+    }
+    if (pool !== undefined && fingerprint !== undefined) {
+      const read = parsePool(pool);
+      const space = compiledPool(read)?.addressSpace ?? '';
+      this.#pools.set(name, { fingerprint, read, space });
+      this.#poolsByNetwork.set(read.network, name, read);
+      this.#poolsBySpace.set(space, name, read);
+    }
+    return [known, this.#pools.get(name)].flatMap((entry) => entry?.read.network ?? []);
+  }
+
+  /** @returns the networks that must be updated */
+  #updateNad(key: string): string[] {
+    const known = this.#nads.get(key);
+    const nad = this.#listers.networks.get(key);
+    if (known?.nad === nad) return [];
+    const before = known && networkOf(known.nad);
+    if (before !== undefined) this.#nadsByNetwork.delete(before, key);
+    if (known?.request !== undefined) this.#requestsBySpace.delete(known.request.addressSpace, key);
+    if (nad === undefined) {
+      this.#nads.delete(key);
+      return before === undefined ? [] : [before];
+    }
+    const request = spaceRequestOf(nad);
+    const network = networkOf(nad);
+    this.#nads.set(key, { nad, request });
+    if (network !== undefined) this.#nadsByNetwork.set(network, key, nad);
+    if (request !== undefined) this.#requestsBySpace.set(request.addressSpace, key, request);
+    return [before, network].filter((each) => each !== undefined);
+  }
+
+  #updateNetwork(network: string): ChangedNamespaces {
+    const pools = this.#poolsByNetwork.of(network);
+    const nads = this.#nadsByNetwork.of(network);
+    const before = this.#networks.get(network) ?? networkEntry([], [], this.knowsNetworks);
+    const after = networkEntry(pools, nads, this.knowsNetworks);
+    if (pools.length + nads.length === 0) this.#networks.delete(network);
+    else this.#networks.set(network, after);
+    return changedNamespaces(before, after);
+  }
+}
+
+function networkOf({ config }: ParsedNad): string | undefined {
+  return config.ok ? config.network.name : undefined;
 }

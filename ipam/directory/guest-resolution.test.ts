@@ -124,7 +124,7 @@ describe('a claim on a NAD without IPAM', () => {
     const { directory, networks } = directoryOf([guestPool('p')], [LAYER2]);
     const told: string[] = [];
     directory.resolve(CLAIM);
-    directory.onChange((changed) => told.push(...changed));
+    directory.onChange((changed) => told.push(...changed.keys()));
     for (const config of [{ ...BRIDGE, ipam: { type: 'holdfast' } }, BRIDGE, { ...BRIDGE, mtu: 1400 }, OVN]) {
       networks.set(config === OVN ? OVN : nad('vms/blue', config));
       directory.changed();

@@ -24,6 +24,21 @@ export function poolsBySegment(networks: Iterable<NetworkPools>): ReadonlyMap<st
   return found;
 }
 
+/** Returns the pools on each segment, of networks whose own are known. */
+export function mergeSegments(
+  networks: Iterable<{ readonly bySegment: ReadonlyMap<string, ReadonlySet<EvaluatedPool>> }>,
+): ReadonlyMap<string, ReadonlySet<EvaluatedPool>> {
+  const merged = new Map<string, Set<EvaluatedPool>>();
+  for (const { bySegment } of networks) {
+    for (const [segment, pools] of bySegment) {
+      const all = merged.get(segment) ?? new Set();
+      merged.set(segment, all);
+      for (const pool of pools) all.add(pool);
+    }
+  }
+  return merged;
+}
+
 function poolsOf({ metadata, delivery }: ParsedNad, { admin, derived }: NetworkPools): readonly EvaluatedPool[] {
   const { namespace = '' } = metadata;
   const admins = admin.filter((pool) => isServingNamespace(pool, namespace));

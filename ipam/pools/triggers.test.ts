@@ -52,13 +52,13 @@ describe('the pools and networks that are synced', () => {
     expect(turns).to.deep.equal(['vms', 'vms', '', '?']);
   });
 
-  it('on a change of a pool are the pool, the network that it is derived for, and pools that compete with it', async () => {
+  it('on a change of a pool are the pool, its NADs, and pools that compete with it, but not those of another tenant', async () => {
     world.putPool(adminPool('other', { cidr: '10.8.0.0/24' }));
     world.nads.set(nad('tenant/blue', holdfastConfig()));
     await keys();
     const object = world.putPool(derived());
     pools.tell({ type: 'added', object });
-    expect(await keys()).to.deep.equal(['blue.vms', 'other', 'tenant/blue', 'vms/blue']);
+    expect(await keys()).to.deep.equal(['blue.vms', 'other', 'vms/blue']);
   });
 
   it("on a change of an administrator's pool are the networks in its address space, with and without a pool", async () => {

@@ -3,11 +3,13 @@ import { type AddressPool, addressSpaceOf, nadNamespaceOf } from '../../api/addr
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { objectKey } from '../../api/meta.js';
 import type { ObjectChange } from '../../kube/informer.js';
+import { changesNetwork } from '../../cluster/nad-change.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import type { Address } from '../core/address.js';
 import { derivedPoolName } from '../core/derived-pool.js';
 import { isHeldOrReserved } from '../core/lease.js';
-import type { PoolChanges, PoolDirectory } from '../directory/directory.js';
+import { affectedPools } from '../directory/affected.js';
+import type { NetworkChanges, PoolChanges, PoolDirectory } from '../directory/directory.js';
 import { networkKey } from '../directory/resolution.js';
 import type { LeaseChange } from '../leases/lease-book.js';
 import type { LeaseSource, PoolUsage } from './usage.js';
@@ -33,7 +35,7 @@ export function followPools(sources: PoolSources, add: (keys: readonly string[])
   const { pools, networks, claims, book, pods, directory, usage, cache } = sources;
   // first, so that later handlers of the same change see an up-to-date directory
   directory.follow({ pools, networks });
-  directory.onChange((changed) => add(keysOfNetworks(changed, directory)));
+  directory.onChange((changes) => add(keysOfNetworks(changes, directory)));
   pools.onChange((change) => {
     if (change.type === 'removed') {
       book.removePool(change.object.metadata.name);
@@ -41,7 +43,7 @@ export function followPools(sources: PoolSources, add: (keys: readonly string[])
     }
     add([...keysOfPool(change.object), ...keysOfAdminPool(change, directory)]);
   });
-  networks.onChange((change) => add(keysOfNad(change)));
+  networks.onChange((change) => changesNetwork(change) && add(keysOfNad(change)));
   book.onChange((change) => add(keysOfLease(change, directory, cache)));
   book.onGivenUp?.((space, address) => add(directory.poolsContaining(space, address)));
   pods.onChange((key) => add(usage.updateClaim(key)));
@@ -80,12 +82,12 @@ function keysOfNad({ object, before }: ObjectChange<ParsedNad>): string[] {
   return [...new Set(keys)];
 }
 
-/** All pools and NADs of the networks, because each may affect the others. */
-function keysOfNetworks(networks: ReadonlySet<string>, directory: PoolDirectory): string[] {
-  return [...networks].flatMap((network) => [
-    ...directory.poolsOf(network).map(({ name }) => name),
-    ...directory.namespacesOf(network).map((namespace) => networkKey(namespace, network)),
-  ]);
+/** The pools and NADs that a change may concern. */
+function keysOfNetworks(changes: NetworkChanges, directory: PoolDirectory): string[] {
+  const networks = [...changes].flatMap(([network, namespaces = directory.namespacesOf(network)]) =>
+    [...namespaces].map((namespace) => networkKey(namespace, network)),
+  );
+  return [...affectedPools(changes, directory), ...networks];
 }
 
 /** The pool of the lease, other pools with its address and, once it is not held any more, the network whose derived pool may wait for that. */

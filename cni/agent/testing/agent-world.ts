@@ -121,7 +121,7 @@ export class AgentWorld {
     this.clock = clock;
     this.addNad('blue');
     const directory = new PoolDirectory({ pools: this.poolCache, networks: this.nads.cache });
-    this.nads.onChange((change) => directory.changed(change));
+    this.nads.onChange(() => directory.changed());
     const informers = { get: (watched: WatchSpec<never>) => this.#informerOf(watched) } as unknown as InformerRegistry;
     const shared = { informers, client: this.client, clock, log: silentLogger };
     this.pods = new NodePods({ ...shared, nodeName: NODE });

@@ -11,7 +11,7 @@ import { leaseOf } from '../../../test/lease-objects.js';
 import { adminPool, cacheOf, nad } from '../../../test/pool-objects.js';
 import { claim, vmReference, vmi } from '../../../test/workload-objects.js';
 import { resultOf } from '../../testing/result-of.js';
-import { BY_NETWORK } from '../../watch-specs.js';
+import { NETWORK_INDEXES } from '../../../ipam/directory/affected.js';
 import { Freshness } from '../freshness.js';
 import { buildPoolTable } from '../pool-table.js';
 import type { TableEntry } from '../protocol.js';
@@ -43,7 +43,7 @@ interface Change {
 /** A responder with its watches, which stop and continue one by one, and its packet helper. */
 class Responder {
   readonly #caches = {
-    claims: new Cache<IPAMClaim>({ ...CLAIM_INDEXES, [BY_NETWORK]: ({ spec }) => [spec.network] }),
+    claims: new Cache<IPAMClaim>({ ...CLAIM_INDEXES, ...NETWORK_INDEXES }),
     vmis: new Cache<VirtualMachineInstance>(),
     leases: new Cache<LeaseRecord>(),
   };

@@ -114,7 +114,7 @@ export class IpamModelProcess {
     claims.onChange((change) => restoreHolds.onClaimChange(change));
     this.book.onChange((change) => restoreHolds.onLeaseChange(change));
     claims.onChange((change) => this.add(keysOfClaim(change)));
-    pools.onChange((change) => this.directory.changed(change));
+    pools.onChange(() => this.directory.changed());
     this.directory.onChange((changed) => this.add(keysOfNetworks(changed, claims.cache)));
     claimPods.onChange((key) => this.add([key]));
     this.book.onChange((change: { before?: LeaseRecord; after?: LeaseRecord }) =>
