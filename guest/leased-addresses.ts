@@ -17,18 +17,26 @@ export function shownAddresses({ status }: IPAMClaim): readonly Address[] | unde
 }
 
 /**
- * Returns the addresses in a claim's status; undefined if it has none, or if one of them is not leased to the claim. The status is a mirror: only
- * leases decide.
+ * Returns the addresses in a claim's status that are leased to it, from whichever pool of the address space. The status is a mirror: only leases
+ * decide.
  */
 export function leasedAddresses(
   claim: IPAMClaim,
-  { addressSpace, name }: Pick<Pool, 'addressSpace' | 'name'>,
+  { addressSpace }: Pick<Pool, 'addressSpace'>,
+  leases: Pick<Lister<LeaseRecord>, 'get'>,
+): readonly Address[] {
+  return (shownAddresses(claim) ?? []).filter((address) => {
+    const lease = leases.get(leaseName(addressSpace, address));
+    return lease !== undefined && lease.owner?.uid === claim.metadata.uid && stateOf(lease) === 'held';
+  });
+}
+
+/** Returns the addresses in a claim's status; undefined if it has none, or if one of them is not leased to the claim. */
+export function allLeasedAddresses(
+  claim: IPAMClaim,
+  pool: Pick<Pool, 'addressSpace'>,
   leases: Pick<Lister<LeaseRecord>, 'get'>,
 ): readonly Address[] | undefined {
-  const addresses = shownAddresses(claim);
-  const isLeased = (address: Address) => {
-    const lease = leases.get(leaseName(addressSpace, address));
-    return lease?.pool === name && lease.owner?.uid === claim.metadata.uid && stateOf(lease) === 'held';
-  };
-  return addresses?.every(isLeased) === true ? addresses : undefined;
+  const leased = leasedAddresses(claim, pool, leases);
+  return leased.length > 0 && leased.length === shownAddresses(claim)?.length ? leased : undefined;
 }

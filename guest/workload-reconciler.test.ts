@@ -211,16 +211,22 @@ describe('the reconciler of workloads', () => {
     expect([...world.counted.notWritten]).to.deep.equal([['AddressesPending', 0]]);
   });
 
+  it('reads lost leases ever less often, at most once a minute', async () => {
+    world.leases.clear();
+    for (const requeueAfterMs of [5_000, 10_000, 20_000, 40_000, 60_000, 60_000])
+      expect(await sync()).to.deep.equal({ requeueAfterMs });
+  });
+
   it('leaves a Secret of somebody else alone', async () => {
-    for (const existing of [
+    for (const [index, existing] of [
       { type: 'Opaque', metadata: { name: 'net', labels: { 'ipam.holdfast.dev/workload-uid': 'vm-uid' } } },
       {
         type: 'ipam.holdfast.dev/network-data',
         metadata: { name: 'net', labels: { 'ipam.holdfast.dev/workload-uid': 'x' } },
       },
-    ]) {
+    ].entries()) {
       world.secrets.set('net', { ...existing, data: { networkdata: 'e30=' } });
-      expect(await sync()).to.deep.equal({ requeueAfterMs: 30_000 });
+      expect(await sync()).to.deep.equal({ requeueAfterMs: [30_000, 60_000][index] });
       expect(world.secrets.get('net')?.data).to.deep.equal({ networkdata: 'e30=' });
       expect(world.condition(NETWORK_DATA_WRITTEN)).to.include({ status: 'False', reason: 'SecretForeign' });
     }

@@ -8,6 +8,8 @@ export interface ResponderConfig extends Omit<
 > {
   /** The AddressPool whose guests are served. */
   readonly pool: string;
+  /** The address space of the pool. */
+  readonly addressSpace: string;
   /** The name of the pod, which is that of the claim with the responder's addresses. */
   readonly podName: string;
   /** The Unix socket of holdfast-packets. */
@@ -49,6 +51,15 @@ export const RESPONDER_SETTINGS: Settings<ResponderConfig> = {
     defaultText: 'none, required',
     isRequired: true,
     parse: parseObjectName,
+  },
+  addressSpace: {
+    flag: 'address-space',
+    placeholder: 'name',
+    description: 'address space of the AddressPool, whose leases are watched',
+    defaultValue: '',
+    defaultText: 'none, required',
+    isRequired: true,
+    parse: parseText,
   },
   podName: { ...POD_NAME, isRequired: true, defaultValue: '' },
   packetSocket: {

@@ -8,7 +8,7 @@ import type { Client } from '../../kube/client.js';
 import { forEachParallel } from '../../kube/for-each-parallel.js';
 import { ADDRESS_LEASES } from '../../kube/resources.js';
 import type { GuestInterface } from '../interfaces.js';
-import { leasedAddresses, shownAddresses } from '../leased-addresses.js';
+import { allLeasedAddresses, shownAddresses } from '../leased-addresses.js';
 import type { ObservedWorkload } from '../observed-workload.js';
 import type { NetworkDataOutcome } from './conditions.js';
 import { type NetworkDataInput, networkDataOf } from './plan.js';
@@ -19,10 +19,11 @@ import { writeSecret } from './secret.js';
 export const MAX_SECRET_USERS = 16;
 /** Leases of a VM that are read at the same time. */
 const CONCURRENT_READS = 8;
-/** Until leases are read again. */
+/** Until leases are read again for the first time. */
 const RETRY_MS = 5_000;
-/** Until a Secret that was rejected is written again. */
+/** Until a Secret that was rejected is written again for the first time. */
 const REJECTED_RETRY_MS = 30_000;
+const MAX_RETRY_MS = 60_000;
 
 export interface NetworkDataDeps {
   readonly client: Pick<Client, 'create' | 'patch' | 'find'>;
@@ -44,6 +45,8 @@ export class NetworkData {
   readonly #deps: NetworkDataDeps;
   /** By workload. */
   readonly #written = new Map<string, string>();
+  /** By workload: how often the same state could not be written. */
+  readonly #failures = new Map<string, { readonly state: string; readonly count: number }>();
 
   constructor(deps: NetworkDataDeps) {
     this.#deps = deps;
@@ -51,6 +54,7 @@ export class NetworkData {
 
   forget(key: string): void {
     this.#written.delete(key);
+    this.#failures.delete(key);
   }
 
   async reconcile(workload: ObservedWorkload, signal: AbortSignal): Promise<NetworkDataResult> {
@@ -70,10 +74,19 @@ export class NetworkData {
     const state = [name, workload.owner.uid, workload.vmi?.metadata.uid ?? '', hashOf(plan.text)].join(' ');
     if (this.#written.get(key) !== state) {
       const result = await this.#write(workload, name, input, signal);
-      if (result !== undefined) return result;
+      if (result !== undefined) return this.#backedOff(key, state, result);
+      this.#failures.delete(key);
       this.#written.set(key, state);
     }
     return { outcome: { kind: 'written', secret: name } };
+  }
+
+  /** Nobody tells this process about leases, so it looks again, ever less often while nothing else changes. */
+  #backedOff(key: string, state: string, { outcome, retryAfterMs = RETRY_MS }: NetworkDataResult): NetworkDataResult {
+    const last = this.#failures.get(key);
+    const count = last?.state === state ? last.count : 0;
+    this.#failures.set(key, { state, count: count + 1 });
+    return { outcome, retryAfterMs: Math.min(retryAfterMs * 2 ** count, MAX_RETRY_MS) };
   }
 
   /** @returns why nothing was written */
@@ -84,7 +97,7 @@ export class NetworkData {
     signal: AbortSignal,
   ): Promise<NetworkDataResult | undefined> {
     const leases = await this.#readLeases(input.interfaces, signal);
-    const plan = networkDataOf({ ...input, addressesOf: (claim, pool) => leasedAddresses(claim, pool, leases) });
+    const plan = networkDataOf({ ...input, addressesOf: (claim, pool) => allLeasedAddresses(claim, pool, leases) });
     if (plan.kind !== 'ready') return { ...refused(plan), retryAfterMs: RETRY_MS };
     const rejection = await writeSecret(this.#deps.client, { namespace, name, owner, text: plan.text }, signal);
     if (rejection !== undefined) return { ...refused(rejection), retryAfterMs: REJECTED_RETRY_MS };

@@ -22,7 +22,7 @@ const RETRY_MS = 300;
 type ProbeResult = Exclude<ProbeState, 'requested' | 'skipped'>;
 
 export interface LeaseProbesDeps {
-  /** Of the responder's pool. */
+  /** Of the address space of the responder's pool. */
   readonly leases: Pick<Lister<LeaseRecord>, 'get'>;
   readonly claims: Pick<Lister<IPAMClaim>, 'get'>;
   readonly client: Pick<Client, 'patch'>;
@@ -46,7 +46,7 @@ export class LeaseProbes {
     this.#deps = deps;
   }
 
-  /** Call it with each lease that is new or has changed. */
+  /** Call it with each lease of the pool that is new or has changed. */
   changed(lease: LeaseRecord): void {
     const { name } = lease.metadata;
     if (!isRequested(lease) || this.#running.has(name)) return;

@@ -116,7 +116,8 @@ class ResponderProcess implements Component {
     const caches = { claims: claims.cache, leases: leases.cache };
     const probes = new LeaseProbes({ client, session, metrics, clock, log, ...caches });
     leases.onChange(({ type, object }) => {
-      if (type !== 'removed') probes.changed(object);
+      // responders of another pool in the address space probe its addresses
+      if (type !== 'removed' && object.pool === this.#config.pool) probes.changed(object);
     });
   }
 
@@ -173,7 +174,7 @@ class ResponderProcess implements Component {
   #responder(pool: Pool, name: string): Responder {
     const { claims, leases } = this.#watched;
     const claim = claims.cache.get(joinKey(this.#config.namespace, name));
-    return { name, addresses: (claim && leasedAddresses(claim, pool, leases.cache)) ?? [] };
+    return { name, addresses: claim === undefined ? [] : leasedAddresses(claim, pool, leases.cache) };
   }
 
   #tick(): void {

@@ -18,7 +18,7 @@ export function* buildPoolTable(pool: Pool, caches: TableCaches): Generator<unde
   const own = served.filter((guest) => guest.pool.name === pool.name);
   const guests: RunningGuest[] = [];
   for (const { claim, mac, nad, hasDefaultRoute } of own) {
-    const addresses = leasedAddresses(claim, pool, caches.leases) ?? [];
+    const addresses = leasedAddresses(claim, pool, caches.leases);
     guests.push({ claim, mac, hasDefaultRoute, addresses, nadOptions: nad.guestOptions });
     if (guests.length % GUESTS_PER_STEP === 0) yield;
   }

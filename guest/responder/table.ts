@@ -22,7 +22,7 @@ export interface RunningGuest {
   readonly claim: IPAMClaim;
   /** The MAC address of the guest's interface. */
   readonly mac: string;
-  /** The addresses of the claim's status, if all of them are leased to it. */
+  /** The addresses of the claim's status that are leased to it. */
   readonly addresses: readonly Address[];
   /** Settings of its NAD. */
   readonly nadOptions: NadGuestOptions | undefined;

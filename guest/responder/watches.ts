@@ -15,12 +15,13 @@ const MIN_WATCH_SECONDS = 2;
 /** Returns the informers of everything that the table depends on. */
 export function responderWatches(
   informers: InformerRegistry,
-  { pool, maxStalenessMs }: Pick<ResponderConfig, 'pool' | 'maxStalenessMs'>,
+  { addressSpace, maxStalenessMs }: Pick<ResponderConfig, 'addressSpace' | 'maxStalenessMs'>,
 ) {
   const watchSeconds = Math.max(MIN_WATCH_SECONDS, Math.floor(maxStalenessMs / 1000 / WATCHES_PER_STALENESS));
   const leases: WatchSpec<AddressLease, LeaseRecord> = {
     resource: ADDRESS_LEASES,
-    fieldSelector: `spec.pool=${pool}`,
+    // a claim keeps leases of an earlier pool of the space
+    fieldSelector: `spec.addressSpace=${addressSpace}`,
     transform: readLease,
     watchSeconds,
   };

@@ -147,6 +147,7 @@ function tableContainer(pool: Pool, settings: ResponderSettings) {
     args: [
       'responder',
       `--pool=${pool.name}`,
+      `--address-space=${pool.addressSpace}`,
       `--packet-socket=${SOCKET}`,
       `--max-staleness=${maxStalenessMs}ms`,
       `--log-level=${logLevel}`,
