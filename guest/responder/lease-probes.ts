@@ -1,4 +1,5 @@
 import { type IPAMClaim, claimGuestMacOf, claimMacOf } from '../../api/ipam-claim.js';
+import { PROBE_LIMITS } from '../../api/limits.js';
 import { joinKey } from '../../api/meta.js';
 import type { ProbeState } from '../../api/probe.js';
 import { formatAddress } from '../../ipam/core/address.js';
@@ -16,8 +17,10 @@ import type { HelperSession } from './session.js';
 
 /** Leases that are probed at one time. Addresses that guests declined are probed too. */
 const MAX_RUNNING = MAX_PROBES - 16;
-/** After a failure: a helper that started again is connected by then, and ipam still waits. */
+/** After a failure: ipam still waits. */
 const RETRY_MS = 300;
+/** While ipam waits. The helpers of all responders may start again at the same time. */
+const MAX_TRIES = Math.floor(PROBE_LIMITS.timeoutMs / RETRY_MS);
 
 type ProbeResult = Exclude<ProbeState, 'requested' | 'skipped'>;
 
@@ -83,7 +86,9 @@ export class LeaseProbes {
     const { session, metrics } = this.#deps;
     const expected = this.#expectedFor(lease);
     const ask = () => session.probe(formatAddress(lease.address), expected);
-    const macs = (await ask()) ?? ((await this.#mayTryAgain(lease)) ? await ask() : undefined);
+    let macs = await ask();
+    for (let tries = 1; macs === undefined && tries < MAX_TRIES && (await this.#mayTryAgain(lease)); tries++)
+      macs = await ask();
     if (macs === undefined) {
       metrics.probed('failed');
       return;
