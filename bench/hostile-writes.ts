@@ -8,7 +8,7 @@ import { Victim, type VictimLatencies } from './hostile/victim.js';
 import { percentilesOf } from './load.js';
 import type { Figure } from './report.js';
 
-const ATTACK_MS = 30_000;
+const ATTACK_MS = 20_000;
 const OLD_VMS = 200;
 /** Writes of the attacker that are not answered yet: more of them wait. */
 const MAX_IN_FLIGHT = 32;

@@ -151,9 +151,9 @@ function watchHealth(url: string) {
   return { slowestMs };
 }
 
-/** Returns what the process itself says; undefined if it has no such metric. */
+/** Returns what the process itself says about the time since its start: this is its first scrape. */
 async function longestBlockMs(url: string): Promise<number | undefined> {
   const text = await (await fetch(url)).text();
-  const value = /^holdfast_event_loop_longest_block_seconds(?:{[^}]*})? (\S+)$/m.exec(text)?.[1];
+  const value = /^\w*event_?loop_(?:longest_block|lag_max)_seconds(?:{[^}]*})? (\S+)$/m.exec(text)?.[1];
   return value === undefined ? undefined : Number(value) * 1000;
 }
