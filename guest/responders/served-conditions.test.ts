@@ -7,6 +7,7 @@ import {
   CLAIM_GUEST_MAC,
   GUEST_CONFIGURED,
   GUEST_SERVED,
+  IPS_ALLOCATED,
   NETWORK_DATA_WRITTEN,
   RESPONDERS_NAMESPACE,
 } from '../../api/names.js';
@@ -19,6 +20,8 @@ import { ManualClock } from '../../test/manual-clock.js';
 import { adminPool, cacheOf, nad } from '../../test/pool-objects.js';
 import { claim, vmReference, vmi } from '../../test/workload-objects.js';
 import type { GuestViews } from '../views.js';
+import { parseAddress } from '../../ipam/core/address.js';
+import { createLease } from '../../ipam/core/lease.js';
 import { NETWORK_INDEXES } from '../../ipam/directory/affected.js';
 import { responderSetName } from './objects.js';
 import { ServedConditions, type ServedConditionsDeps } from './served-conditions.js';
@@ -27,13 +30,14 @@ const NAD = 'vms/data';
 const STATUS = { ips: ['10.0.0.5/24'] };
 const MAC = '02:00:00:00:00:01';
 const SET = { metadata: { name: responderSetName({ uid: 'blue-uid' }), namespace: RESPONDERS_NAMESPACE } };
+const LOST = { type: IPS_ALLOCATED, status: 'False', reason: 'IPAddressConflict' } as const;
 const REFUSED = { type: GUEST_SERVED, status: 'False', reason: 'MACAddressUnknown' } as const;
 
 /** What is written to the claim of a running VM on a layer-2 network, whose interface has no MAC address by default. */
 async function written(
   status: IPAMClaim['status'],
   guest: AddressPool['spec']['guest'],
-  { mac, sets = [SET] }: { mac?: string; sets?: KubeObject[] } = {},
+  { mac, sets = [SET], leases = [] }: { mac?: string; sets?: KubeObject[]; leases?: KubeObject[] } = {},
 ): Promise<object[]> {
   const claims = new Cache<IPAMClaim>({ ...CLAIM_INDEXES, ...NETWORK_INDEXES });
   const made = claim({ network: 'blue', nad: NAD });
@@ -51,10 +55,25 @@ async function written(
   const views = { watched, directory: new PoolDirectory({ pools, networks }) };
   const bodies: object[] = [];
   const patch = (_resource: unknown, _ref: unknown, { body }: { body: object }) => Promise.resolve(bodies.push(body));
-  // only the caches and one verb are used here
-  const deps = { views: views as unknown as GuestViews, client: { patch } as never, clock: new ManualClock(1_000_000) };
+  const find = (_resource: unknown, { name }: { name: string }) =>
+    Promise.resolve(leases.find(({ metadata }) => metadata.name === name));
+  // only the caches and two verbs are used here
+  const deps = {
+    views: views as unknown as GuestViews,
+    client: { patch, find } as never,
+    clock: new ManualClock(1_000_000),
+  };
   await new ServedConditions({ ...deps, sets: setsOf(sets) }).createSync()('blue', new AbortController().signal);
   return bodies;
+}
+
+function leaseOf(text: string): KubeObject {
+  const { metadata } = claim({ network: 'blue', nad: NAD });
+  const owner = { kind: 'IPAMClaim' as const, namespace: 'vms', name: metadata.name, uid: metadata.uid ?? '' };
+  const write = createLease({ address: parseAddress(text), addressSpace: 'blue', pool: 'blue', owner });
+  if (write.verb !== 'create') throw new TypeError('a new lease is created');
+  const { lease } = write;
+  return { ...lease, metadata: { ...lease.metadata, uid: text, resourceVersion: '1' } };
 }
 
 function setsOf(sets: KubeObject[]): ServedConditionsDeps['sets'] {
@@ -81,6 +100,19 @@ describe('the condition GuestServed', () => {
       expect(await written(STATUS, guest, more), 'and not written').to.deep.equal([]);
     });
   }
+
+  it('names an address that responders leave out because its lease is lost, and only that one', async () => {
+    const lost = { ips: ['10.0.0.5/24', 'fd00::5/64'], conditions: [{ ...LOST, ...at }] };
+    const [body] = await written(lost, dhcp, { mac: MAC, leases: [leaseOf('10.0.0.5')] });
+    const [, condition] = (body as { status: { conditions: Condition[] } }).status.conditions;
+    expect(condition).to.include({ type: GUEST_SERVED, status: 'False', reason: 'AddressNotLeased' });
+    expect(condition?.message).to.include('fd00::5, because it is not leased').and.not.to.include('10.0.0.5');
+  });
+
+  it('is not written if a claim that is refused another address has the leases of those that it shows', async () => {
+    const refused = { ...STATUS, conditions: [{ ...LOST, ...at }] };
+    expect(await written(refused, dhcp, { mac: MAC, leases: [leaseOf('10.0.0.5')] })).to.deep.equal([]);
+  });
 
   const unanswered: [string, AddressPool['spec']['guest'], string][] = [
     ['whose pool has no DHCP', {}, 'AddressPool blue has no spec.guest.dhcp, so nothing answers DHCP requests'],

@@ -24,6 +24,7 @@ import {
 import type { GuestViews } from '../views.js';
 import { BY_NETWORK } from '../../ipam/directory/affected.js';
 import { responderSetName } from './objects.js';
+import { type UnleasedGuest, findUnleasedGuests } from './unleased-guests.js';
 
 /** Changes of one network that come within this time are looked at together: each look reads all of its claims. */
 const BATCH_MS = 1_000;
@@ -32,12 +33,14 @@ export interface ServedConditionsDeps {
   readonly views: GuestViews;
   /** The StatefulSets of responders. */
   readonly sets: Pick<Informer<KubeObject>, 'cache' | 'onChange'>;
-  readonly client: Pick<Client, 'patch'>;
+  readonly client: Pick<Client, 'find' | 'patch'>;
   readonly clock: Clock;
 }
 
-/** A running guest that no responder answers. */
-type NotServed = Pick<RefusedGuest, 'claim' | 'message'> & { readonly reason: RefusedGuest['reason'] | 'NoResponders' };
+/** A running guest that no responder answers, or not for all of its addresses. */
+type NotServed = Pick<RefusedGuest, 'claim' | 'message'> & {
+  readonly reason: RefusedGuest['reason'] | UnleasedGuest['reason'] | 'NoResponders';
+};
 
 /** Tells by the condition GuestServed which running guests the responders of a network refuse. Responders themselves write nothing. */
 export class ServedConditions implements Reconciler {
@@ -119,7 +122,13 @@ export class ServedConditions implements Reconciler {
     const found = await runInSlices(findGuests(network, this.#caches), clock, signal);
     if (found === undefined) return undefined;
     const withoutSet = found.served.filter(({ pool }) => !this.#hasSet(pool));
-    const notServed = [...[...found.withoutDhcp, ...withoutSet].flatMap(withoutResponders), ...found.refused];
+    const withSet = found.served.filter(({ pool }) => this.#hasSet(pool));
+    const unleased = await findUnleasedGuests(withSet, this.#deps.client, signal);
+    const notServed = [
+      ...[...found.withoutDhcp, ...withoutSet].flatMap(withoutResponders),
+      ...found.refused,
+      ...unleased,
+    ];
     return new Map(notServed.map((each) => [each.claim.metadata.uid, each]));
   }
 
