@@ -1,158 +1,15 @@
 import { expect } from 'chai';
-import type { IPAMClaim } from '../api/ipam-claim.js';
-import type { VirtualMachine, VirtualMachineInstance } from '../api/kubevirt.js';
-import type { KubeObject } from '../api/meta.js';
-import { GUEST_CONFIGURED, NETWORK_DATA_ANNOTATION, NETWORK_DATA_WRITTEN } from '../api/names.js';
-import { conditionOf } from '../cluster/claim-conditions.js';
-import { VMI_INDEXES, VM_INDEXES } from '../cluster/indexes.js';
-import { createLease } from '../ipam/core/lease.js';
-import { parseAddress } from '../ipam/core/address.js';
-import { Cache } from '../kube/cache.js';
+import { GUEST_CONFIGURED, NETWORK_DATA_WRITTEN } from '../api/names.js';
 import type { Sync, SyncResult } from '../kube/controller-loop.js';
-import type { Secret } from '../kube/resources.js';
-import type { Resource } from '../kube/resource.js';
-import { apiError } from '../test/api-errors.js';
 import { NAMESPACE, claim as workloadClaim } from '../test/workload-objects.js';
-import { GuestWorld, guestSpec } from './testing/guest-world.js';
-import type { GuestMetrics } from './metrics.js';
-import type { GuestViews } from './views.js';
-import { BY_SECRET, secretKeysOf } from './watch-specs.js';
-import { WorkloadReconciler } from './workload-reconciler.js';
-
-const MAC = '02:00:00:00:00:01';
-const VMI_RUNS = {
-  phase: 'Running',
-  interfaces: [{ name: 'data', infoSource: 'domain, guest-agent', ipAddresses: ['10.1.0.7'] }],
-};
-
-/** The API server, with the admission policy for Secrets, and the caches of the process. */
-class World extends GuestWorld {
-  readonly vms = new Cache<VirtualMachine>({ ...VM_INDEXES, [BY_SECRET]: secretKeysOf });
-  readonly vmis = new Cache<VirtualMachineInstance>({ ...VMI_INDEXES, [BY_SECRET]: secretKeysOf });
-  readonly namespaces = new Cache<KubeObject>();
-  readonly secrets = new Map<string, Secret>();
-  readonly leases = new Map<string, KubeObject>();
-  readonly requests: string[] = [];
-  readonly events: string[] = [];
-  readonly counted = { misconfigured: 0, notWritten: new Map<string, number>(), written: 0 };
-  now = 0;
-
-  reconciler(): WorkloadReconciler {
-    const watched = Object.fromEntries(
-      ['vms', 'vmis', 'claims', 'networks', 'namespaces', 'pools'].map((kind) => [
-        kind,
-        { cache: this[kind as 'vms'], onChange: () => undefined },
-      ]),
-    );
-    const views = { watched, directory: this.directory, gate: { isOpen: () => true }, onGateChange: () => 0 };
-    return new WorkloadReconciler({
-      views: views as unknown as GuestViews,
-      client: this as never,
-      config: { namespace: 'holdfast-system', guestGraceMs: 60_000 },
-      clock: { now: () => this.now, wall: () => this.now } as never,
-      events: {
-        event: (subject, type, reason, message) => this.events.push(`${subject.kind} ${type} ${reason} ${message}`),
-      },
-      metrics: this.#metrics(),
-    });
-  }
-
-  #metrics(): GuestMetrics {
-    const { notWritten } = this.counted;
-    const count = (reason: string | undefined, more: number) =>
-      reason !== undefined && notWritten.set(reason, (notWritten.get(reason) ?? 0) + more);
-    return {
-      misconfigured: (more) => (this.counted.misconfigured += more),
-      notWritten: (before, after) => {
-        count(before, -1);
-        count(after, 1);
-      },
-      written: () => (this.counted.written += 1),
-      clear: () => undefined,
-    };
-  }
-
-  addVm(name: string, options: { secret?: string; annotation?: string; created?: string; uid?: string } = {}): void {
-    const { secret = 'net', annotation = secret, created = '2026-01-01T00:00:00Z', uid = 'vm-uid' } = options;
-    const spec = guestSpec(
-      [{ name: 'data', nad: 'data', macAddress: MAC }],
-      [{ cloudInitNoCloud: { networkDataSecretRef: { name: secret } } }],
-    );
-    this.vms.set({
-      metadata: { name, namespace: NAMESPACE, uid, creationTimestamp: created },
-      spec: { template: { metadata: { annotations: { [NETWORK_DATA_ANNOTATION]: annotation } }, spec } },
-    });
-  }
-
-  addVmi(uid: string, status: VirtualMachineInstance['status']): void {
-    const controller = {
-      apiVersion: 'kubevirt.io/v1',
-      kind: 'VirtualMachine',
-      name: 'vm1',
-      uid: 'vm-uid',
-      controller: true,
-    };
-    const metadata = { name: 'vm1', namespace: NAMESPACE, uid, ownerReferences: [controller] };
-    this.vmis.set({ metadata, ...(status && { status }) });
-  }
-
-  addLease(text: string, { metadata: { name, uid = '' } }: IPAMClaim): void {
-    const owner = { kind: 'IPAMClaim' as const, namespace: NAMESPACE, name, uid };
-    const write = createLease({ address: parseAddress(text), addressSpace: 'data', pool: 'data', owner });
-    if (write.verb !== 'create') throw new TypeError('a new lease is created');
-    const { lease } = write;
-    this.leases.set(lease.metadata.name, {
-      ...lease,
-      metadata: { ...lease.metadata, uid: text, resourceVersion: '1' },
-    });
-  }
-
-  create(resource: Resource, object: Secret): Promise<KubeObject> {
-    const { name } = object.metadata;
-    this.requests.push(`create ${resource.plural} ${name}`);
-    if (this.secrets.has(name)) return Promise.reject(apiError(409, 'AlreadyExists', 'exists', name));
-    this.secrets.set(name, object);
-    return Promise.resolve(object);
-  }
-
-  patch(resource: Resource, { name }: { name: string }, { body }: { body: Secret & IPAMClaim }): Promise<KubeObject> {
-    this.requests.push(`patch ${resource.plural} ${name}`);
-    if (resource.plural === 'secrets') return this.#patchSecret(name, body);
-    const claim = this.claims.get(`${NAMESPACE}/${name}`)!;
-    const changed = { ...claim, status: { ...claim.status, ...body.status } } as IPAMClaim;
-    this.claims.set(changed);
-    return Promise.resolve(changed);
-  }
-
-  #patchSecret(name: string, body: Secret): Promise<KubeObject> {
-    const before = this.secrets.get(name)!;
-    const same = JSON.stringify(before.metadata.labels) === JSON.stringify(body.metadata.labels);
-    if (before.type !== 'ipam.holdfast.dev/network-data' || !same)
-      return Promise.reject(apiError(403, 'Forbidden', 'denied', name));
-    const changed = { ...before, ...(body.data && { data: body.data }) };
-    this.secrets.set(name, changed);
-    return Promise.resolve(changed);
-  }
-
-  find(_resource: Resource, { name }: { name: string }): Promise<KubeObject | undefined> {
-    return Promise.resolve(this.leases.get(name));
-  }
-
-  get textOfSecret(): string {
-    return Buffer.from(this.secrets.get('net')?.data?.networkdata ?? '', 'base64').toString();
-  }
-
-  condition(type: string) {
-    return conditionOf(this.claims.get(`${NAMESPACE}/vm1.data`)!, type);
-  }
-}
+import { ReconcilerWorld, UID_LABEL, VMI_RUNS } from './testing/reconciler-world.js';
 
 describe('the reconciler of workloads', () => {
-  let world: World;
+  let world: ReconcilerWorld;
   let run: Sync;
 
   beforeEach(() => {
-    world = new World();
+    world = new ReconcilerWorld();
     world.addNetwork('data', [{ cidr: '10.1.0.0/24', gateway: '10.1.0.1' }]);
     world.addVm('vm1');
     world.addLease('10.1.0.5', world.addClaim('data', ['10.1.0.5/24']));
@@ -170,7 +27,7 @@ describe('the reconciler of workloads', () => {
     expect(world.secrets.get('net')?.metadata).to.deep.equal({
       name: 'net',
       namespace: NAMESPACE,
-      labels: { 'ipam.holdfast.dev/workload-uid': 'vm-uid' },
+      labels: { 'ipam.holdfast.dev/workload-uid': 'vm-uid', 'velero.io/exclude-from-backup': 'true' },
       ownerReferences: [{ apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', name: 'vm1', uid: 'vm-uid' }],
     });
     expect(world.condition(NETWORK_DATA_WRITTEN)).to.include({ status: 'True', reason: 'Written' });
@@ -222,7 +79,10 @@ describe('the reconciler of workloads', () => {
       { type: 'Opaque', metadata: { name: 'net', labels: { 'ipam.holdfast.dev/workload-uid': 'vm-uid' } } },
       {
         type: 'ipam.holdfast.dev/network-data',
-        metadata: { name: 'net', labels: { 'ipam.holdfast.dev/workload-uid': 'x' } },
+        metadata: {
+          ...{ name: 'net', labels: { [UID_LABEL]: 'x' } },
+          ownerReferences: [{ apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', name: 'other', uid: 'x' }],
+        },
       },
     ].entries()) {
       world.secrets.set('net', { ...existing, data: { networkdata: 'e30=' } });
@@ -262,10 +122,10 @@ describe('the reconciler of workloads', () => {
     expect(world.condition(NETWORK_DATA_WRITTEN)).to.equal(undefined);
   });
 
-  it('writes no condition to a claim without a status', async () => {
+  it('writes no condition to a claim without a status, and leaves no data in the Secret', async () => {
     world.claims.set(workloadClaim({ vmNetwork: 'data', network: 'data', nad: 'vms/data' }));
     await sync();
-    expect(world.requests).to.deep.equal([]);
+    expect(world.requests).to.deep.equal(['patch secrets net']);
   });
 
   it('keeps the conditions of others, and reports once on the VM that its guest has another address', async () => {

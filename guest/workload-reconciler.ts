@@ -127,7 +127,8 @@ export class WorkloadReconciler implements Reconciler {
       this.#count(key, NO_PROBLEMS);
       return undefined;
     }
-    const { outcome, retryAfterMs } = await term.networkData.reconcile(workload, signal);
+    const isRecorded = claims.some((claim) => conditionOf(claim, NETWORK_DATA_WRITTEN) !== undefined);
+    const { outcome, retryAfterMs } = await term.networkData.reconcile(workload, isRecorded, signal);
     const condition = networkDataCondition(outcome);
     term.reports.retain(key, claims);
     const reports = await this.#writeConditions(workload, claims, condition, term.reports);

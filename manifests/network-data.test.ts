@@ -114,6 +114,28 @@ describe('the admission policy for network data, on a kube-apiserver', function 
     await expectDenial(patch(guest, 'password', { metadata: { labels: { [LABEL]: 'vm-uid' } } }), OF_TYPE);
   });
 
+  it('allows a Secret without an owner, as after a restore from a backup, to be taken over by a VM', async () => {
+    const metadata = { labels: { [LABEL]: 'former' }, ownerReferences: [] };
+    await cluster.admin.create(SECRETS, secret('restored', { metadata }));
+    await cluster.admin.create(SECRETS, secret('restored-opaque', { type: 'Opaque', metadata }));
+    const body = {
+      metadata: { labels: { [LABEL]: 'vm-uid' }, ownerReferences: [OWNER] },
+      data: { networkdata: 'W10=' },
+    };
+    await expectDenial(patch(guest, 'restored-opaque', body), OF_TYPE);
+    const taken = await patch(guest, 'restored', body);
+    expect(taken.metadata).to.deep.include(body.metadata);
+    expect(taken).to.have.nested.property('data.networkdata', 'W10=');
+    await expectDenial(patch(guest, 'restored', { metadata: { ownerReferences: [] } }), ONE_OWNER);
+  });
+
+  it('allows the text to be removed from the Secret of the VM only', async () => {
+    await cluster.admin.create(SECRETS, secret('stale'));
+    const metadata = { labels: { [LABEL]: 'vm-uid' }, ownerReferences: [OWNER] };
+    expect(await patch(guest, 'stale', { metadata, data: { networkdata: null } })).to.not.have.property('data');
+    await expectDenial(patch(guest, 'of-another', { metadata, data: { networkdata: null } }), OF_VM);
+  });
+
   it('denies to delete a Secret, also to a user with all rights by RBAC', async () => {
     await expectDenial(mighty.delete(SECRETS, { namespace: VMS, name: 'own' }), IN_NAMESPACES);
   });

@@ -12,11 +12,12 @@ import { allLeasedAddresses, shownAddresses } from '../leased-addresses.js';
 import type { ObservedWorkload } from '../observed-workload.js';
 import type { NetworkDataOutcome } from './conditions.js';
 import { type NetworkDataInput, networkDataOf } from './plan.js';
-import { type NetworkDataRequest, networkDataRequest } from './request.js';
-import { writeSecret } from './secret.js';
+import { type NetworkDataRequest, networkDataRequest, secretNameIn } from './request.js';
+import { withdrawSecret, writeSecret } from './secret.js';
 
 /** Workloads that may name one Secret, so that its owner can be found. A Secret of more is written for none of them. */
 export const MAX_SECRET_USERS = 16;
+const SECRET_SHARED = 'SecretShared';
 /** Leases of a VM that are read at the same time. */
 const CONCURRENT_READS = 8;
 /** Until leases are read again for the first time. */
@@ -40,11 +41,16 @@ export interface NetworkDataResult {
   readonly retryAfterMs?: number;
 }
 
-/** Writes the Secrets of VMs during one term of leadership. It remembers what it has written, because it may not read Secrets. */
+/**
+ * Writes the Secrets of VMs during one term of leadership. A Secret has data only while all addresses in it are leased to the claims of its VM,
+ * because a launcher may start at any time. It remembers what it has written, because it may not read Secrets.
+ */
 export class NetworkData {
   readonly #deps: NetworkDataDeps;
-  /** By workload. */
-  readonly #written = new Map<string, string>();
+  /** The Secret of each workload that has data, and the state for which it was written. */
+  readonly #written = new Map<string, { readonly secret: string; readonly state: string }>();
+  /** The state for which the Secret of a workload was emptied. */
+  readonly #withdrawn = new Map<string, string>();
   /** By workload: how often the same state could not be written. */
   readonly #failures = new Map<string, { readonly state: string; readonly count: number }>();
 
@@ -55,28 +61,49 @@ export class NetworkData {
   forget(key: string): void {
     this.#written.delete(key);
     this.#failures.delete(key);
+    this.#withdrawn.delete(key);
   }
 
-  async reconcile(workload: ObservedWorkload, signal: AbortSignal): Promise<NetworkDataResult> {
+  /** @param isRecorded a claim of the VM says what became of the Secret, perhaps of an earlier term */
+  async reconcile(workload: ObservedWorkload, isRecorded: boolean, signal: AbortSignal): Promise<NetworkDataResult> {
     const interfaces = this.#deps.interfacesOf(workload);
     const request = requestOf(workload, interfaces);
+    const key = joinKey(workload.namespace, workload.owner.name);
+    const result = await this.#fulfil(key, workload, { request, interfaces }, signal);
+    const { outcome } = result;
+    const kept = outcome.kind === 'written' ? outcome.secret : undefined;
+    const written = this.#written.get(key)?.secret;
+    if (written !== undefined && written !== kept) await this.#withdraw(key, workload, written, signal);
+    const isOfAnother = outcome.kind === 'not-written' && outcome.reason === SECRET_SHARED;
+    const named = request.kind === 'secret' || isRecorded ? secretNameIn(workload.spec) : undefined;
+    if (named !== undefined && named !== kept && !isOfAnother) await this.#withdraw(key, workload, named, signal);
+    return result;
+  }
+
+  async #fulfil(
+    key: string,
+    workload: ObservedWorkload,
+    { request, interfaces }: { request: NetworkDataRequest; interfaces: readonly GuestInterface[] },
+    signal: AbortSignal,
+  ): Promise<NetworkDataResult> {
     if (request.kind === 'none') return { outcome: request };
     if (request.kind === 'refused') return refused(request);
     const { name, format } = request;
     const shared = this.#sharingProblem(workload, name);
-    if (shared !== undefined) return refused({ reason: 'SecretShared', message: `${shared}: name another Secret` });
+    if (shared !== undefined) return refused({ reason: SECRET_SHARED, message: `${shared}: name another Secret` });
     const { defaultRoute } = workload;
     const input = { interfaces, defaultRoute, format, addressesOf: shownAddresses };
     const plan = networkDataOf(input);
     if (plan.kind !== 'ready') return refused(plan);
-    const key = joinKey(workload.namespace, workload.owner.name);
-    // each start writes it again: somebody may have changed or deleted the Secret
-    const state = [name, workload.owner.uid, workload.vmi?.metadata.uid ?? '', hashOf(plan.text)].join(' ');
-    if (this.#written.get(key) !== state) {
+    const state = `${stateOf(workload, name)} ${hashOf(plan.text)}`;
+    if (this.#written.get(key)?.state !== state) {
       const result = await this.#write(workload, name, input, signal);
       if (result !== undefined) return this.#backedOff(key, state, result);
       this.#failures.delete(key);
-      this.#written.set(key, state);
+      const former = this.#written.get(key)?.secret;
+      if (former !== undefined && former !== name) await this.#withdraw(key, workload, former, signal);
+      this.#written.set(key, { secret: name, state });
+      this.#withdrawn.delete(key);
     }
     return { outcome: { kind: 'written', secret: name } };
   }
@@ -87,6 +114,15 @@ export class NetworkData {
     const count = last?.state === state ? last.count : 0;
     this.#failures.set(key, { state, count: count + 1 });
     return { outcome, retryAfterMs: Math.min(retryAfterMs * 2 ** count, MAX_RETRY_MS) };
+  }
+
+  async #withdraw(key: string, workload: ObservedWorkload, secret: string, signal: AbortSignal): Promise<void> {
+    const state = stateOf(workload, secret);
+    if (this.#withdrawn.get(key) === state) return;
+    const { namespace, owner } = workload;
+    await withdrawSecret(this.#deps.client, { namespace, name: secret, owner }, signal);
+    if (this.#written.get(key)?.secret === secret) this.#written.delete(key);
+    this.#withdrawn.set(key, state);
   }
 
   /** @returns why nothing was written */
@@ -143,6 +179,11 @@ function requestOf({ spec, networkData }: ObservedWorkload, interfaces: readonly
     ({ source }) => source.kind === 'claim' && source.pool.guest?.isNetworkDataDefault === true,
   );
   return networkDataRequest(spec, networkData, isDefault);
+}
+
+/** What a write depends on: each start writes the Secret again, because somebody may have changed or deleted it. */
+function stateOf({ owner, vmi }: ObservedWorkload, secret: string): string {
+  return [secret, owner.uid, vmi?.metadata.uid ?? ''].join(' ');
 }
 
 function refused({ reason, message }: { reason: string; message: string }): NetworkDataResult {

@@ -31,6 +31,16 @@ export function secretRefOf(
   return undefined;
 }
 
+/** Returns the name of the Secret that the launcher of a VM mounts, whether the VM wants it to be written or not. */
+export function secretNameIn(spec: VmiSpec | undefined): string | undefined {
+  const name = secretRefOf(spec)?.name;
+  return name !== undefined && isSecretName(name) ? name : undefined;
+}
+
+function isSecretName(name: string): boolean {
+  return name.length <= MAX_NAME && OBJECT_NAME.test(name);
+}
+
 /**
  * Reads the request of a VM.
  * @param annotation of the VM's template, or of a VMI without a VM
@@ -60,7 +70,7 @@ export function networkDataRequest(
 }
 
 function requestOf(name: string, format: NetworkDataFormat, field: string): NetworkDataRequest {
-  if (name.length <= MAX_NAME && OBJECT_NAME.test(name)) return { kind: 'secret', name, format };
+  if (isSecretName(name)) return { kind: 'secret', name, format };
   const message = `${describeValue(name)} in ${field} is not a name of a Secret: use lower-case letters, digits, "-" and "."`;
   return { kind: 'refused', reason: 'SecretNameInvalid', message };
 }

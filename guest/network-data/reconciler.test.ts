@@ -1,0 +1,100 @@
+import { expect } from 'chai';
+import { NETWORK_DATA_WRITTEN } from '../../api/names.js';
+import type { Sync, SyncResult } from '../../kube/controller-loop.js';
+import { apiError } from '../../test/api-errors.js';
+import { MAC, ReconcilerWorld, UID_LABEL } from '../testing/reconciler-world.js';
+
+describe('the Secret with the network data of a VM', () => {
+  let world: ReconcilerWorld;
+  let run: Sync;
+
+  beforeEach(() => {
+    world = new ReconcilerWorld();
+    world.addNetwork('data', [{ cidr: '10.1.0.0/24', gateway: '10.1.0.1' }]);
+    world.addVm('vm1');
+    world.addLease('10.1.0.5', world.addClaim('data', ['10.1.0.5/24']));
+    run = world.reconciler().createSync();
+  });
+
+  function sync(key = 'vms/vm1'): Promise<SyncResult> {
+    return (run as (key: string, signal: AbortSignal) => Promise<SyncResult>)(key, new AbortController().signal);
+  }
+
+  it('takes over a Secret that was restored from a backup, and removes its data before the claim has its address', async () => {
+    world.leases.clear();
+    const metadata = { name: 'net', labels: { [UID_LABEL]: 'former' } };
+    world.secrets.set('net', { type: 'ipam.holdfast.dev/network-data', metadata, data: { networkdata: 'b2xk' } });
+    await sync();
+    expect(world.textOfSecret).to.equal('');
+    expect(world.secrets.get('net')?.metadata.labels).to.include({ [UID_LABEL]: 'vm-uid' });
+    world.addLease('10.1.0.5', world.claims.get('vms/vm1.data')!);
+    await sync();
+    expect(world.textOfSecret).to.include('10.1.0.5/24');
+  });
+
+  const emptied: { name: string; act: () => void }[] = [
+    { name: 'an interface without a MAC address is added', act: () => world.addVm('vm1', { macs: [MAC, undefined] }) },
+    { name: 'the claim has no address any more', act: () => void world.addClaim('data', []) },
+    {
+      name: 'the claim shows an address that is not leased to it',
+      act: () => void world.addClaim('data', ['10.1.0.9/24']),
+    },
+    { name: 'the VM opts out', act: () => world.addVm('vm1', { annotation: '' }) },
+    { name: 'the annotation names another Secret', act: () => world.addVm('vm1', { annotation: 'other' }) },
+    {
+      name: 'an older VM names it',
+      act: () => world.addVm('vm0', { uid: 'vm0-uid', created: '2025-01-01T00:00:00Z' }),
+    },
+    { name: 'the VM names another Secret', act: () => world.addVm('vm1', { secret: 'next' }) },
+  ];
+  for (const { name, act } of emptied) {
+    it(`removes the data from the Secret if ${name}, once`, async () => {
+      await sync();
+      expect(world.textOfSecret).to.include('10.1.0.5/24');
+      act();
+      await sync();
+      expect(world.textOfSecret).to.equal('');
+      const { length } = world.requests.filter((each) => each.includes('secrets'));
+      await sync();
+      expect(world.requests.filter((each) => each.includes('secrets'))).to.have.length(length);
+    });
+  }
+
+  it('removes data that an earlier term wrote, and writes it again when all addresses are known', async () => {
+    await sync();
+    run = world.reconciler().createSync();
+    world.addVm('vm1', { macs: [MAC, undefined] });
+    await sync();
+    expect(world.textOfSecret).to.equal('');
+    world.addVm('vm1');
+    await sync();
+    expect(world.textOfSecret).to.include('10.1.0.5/24');
+    run = world.reconciler().createSync();
+    world.addVm('vm1', { annotation: '' });
+    await sync();
+    expect(world.textOfSecret).to.equal('');
+  });
+
+  it('tries again to remove the data after a failure', async () => {
+    await sync();
+    world.addVm('vm1', { annotation: '' });
+    world.failure = apiError(500, 'InternalError', 'etcd', 'net');
+    await sync().then(
+      () => expect.fail('the failure is not reported'),
+      (error: unknown) => expect(String(error)).to.include('etcd'),
+    );
+    expect(world.textOfSecret).to.include('10.1.0.5/24');
+    world.failure = undefined;
+    await sync();
+    expect(world.textOfSecret).to.equal('');
+  });
+
+  it('says in the condition why the API server rejects the Secret', async () => {
+    const message = 'admission webhook "policy.example.com" denied the request: label team is absent';
+    world.denial = apiError(403, 'Forbidden', message, 'net');
+    await sync();
+    const condition = world.condition(NETWORK_DATA_WRITTEN);
+    expect(condition).to.include({ status: 'False', reason: 'SecretRejected' });
+    expect(condition?.message).to.include('Secret net cannot be written').and.include(message);
+  });
+});
