@@ -142,12 +142,11 @@ class Controller implements Component {
     namespaces.onChange((change) => this.#add(keysOfNamespace(change, this.#listers)));
   }
 
-  #add(keys: readonly string[]): void {
-    for (const key of keys) this.#term?.queue.add(key);
+  #add(keys: Iterable<string>): void {
+    void this.#term?.queue.addAll(keys);
   }
 
   #addAll(): void {
-    if (this.#term === undefined) return;
     this.#add(allKeys(this.#listers));
   }
 

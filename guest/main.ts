@@ -59,9 +59,7 @@ class Guest implements Component {
       stopWork: () => this.#endTerm(),
     });
     for (const reconciler of this.#reconcilers)
-      reconciler.listen((keys) => {
-        for (const key of keys) this.#loops.get(reconciler)?.queue.add(key);
-      });
+      reconciler.listen((keys) => void this.#loops.get(reconciler)?.queue.addAll(keys));
   }
 
   start(): Promise<void> {
@@ -89,7 +87,7 @@ class Guest implements Component {
       const loop = new ControllerLoop({ name, queue, workers, sync, log, clock, metrics: metrics.kube });
       this.#loops.set(reconciler, { queue, loop });
       loop.start();
-      for (const key of reconciler.allKeys()) queue.add(key);
+      void queue.addAll(reconciler.allKeys());
     }
   }
 

@@ -7,11 +7,11 @@ export interface Reconciler {
   /** How many keys are synced at the same time. */
   readonly workers: number;
   /** Registers the handlers that enqueue keys. Called once. */
-  listen(add: (keys: readonly string[]) => void): void;
+  listen(add: (keys: Iterable<string>) => void): void;
   /** Starts a term of leadership: nothing of an earlier term is remembered. */
   createSync(): Sync;
-  /** The keys to sync at the beginning of a term. */
-  allKeys(): readonly string[];
+  /** The keys to sync at the beginning of a term. A key may come several times. */
+  allKeys(): Iterable<string>;
   /** Called when the term has ended and nothing is synced any more. */
   end?(): void;
 }

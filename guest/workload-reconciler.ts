@@ -76,7 +76,7 @@ export class WorkloadReconciler implements Reconciler {
     this.#deps = deps;
   }
 
-  listen(add: (keys: readonly string[]) => void): void {
+  listen(add: (keys: Iterable<string>) => void): void {
     const { watched, directory, onGateChange } = this.#deps.views;
     const { vms, vmis, claims, namespaces } = watched;
     for (const informer of [vms, vmis])
@@ -93,9 +93,10 @@ export class WorkloadReconciler implements Reconciler {
     onGateChange(() => add(this.allKeys()));
   }
 
-  allKeys(): readonly string[] {
+  *allKeys(): Generator<string> {
     const { vms, vmis, claims } = this.#deps.views.watched;
-    return [...new Set([...vms.cache.keys(), ...vmis.cache.keys(), ...claims.cache.list().flatMap(workloadOfClaim)])];
+    for (const { cache } of [vms, vmis]) yield* cache.keys();
+    for (const claim of claims.cache.list()) yield* workloadOfClaim(claim);
   }
 
   createSync(): Sync {

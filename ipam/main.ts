@@ -92,8 +92,12 @@ class Ipam implements Component {
       this.#blocks = new BlockReconciler({ context, config, views: this.#views, gate: this.#gate });
     }
     this.#collector = this.#createCollector();
-    this.#unhonoured = this.#createUnhonoured();
-    const { book, watched, directory } = this.#views;
+    const { book, watched, directory, users } = this.#views;
+    const gate = this.#gate;
+    this.#unhonoured = new UnhonouredClaims({
+      ...{ ...context, config, gate, directory, events: this.#events },
+      ...{ claims: watched.claims.cache, pods: users },
+    });
     this.#audit = createAuditLog(config, watched.leases, context);
     this.#overlaps = new SegmentOverlapTracker(directory, clock, (pools) => this.#addPools(pools));
     this.#unleased = new UnleasedAddresses({
@@ -102,7 +106,7 @@ class Ipam implements Component {
       count: (addresses) => this.#metrics.setUnleased(addresses),
     });
     this.#unservedOwners = new UnservedOwners({ ...context, claims: watched.claims.cache, directory });
-    this.#restoreHolds = new RestoreHolds({ claims: watched.claims.cache, book, directory });
+    this.#restoreHolds = new RestoreHolds({ claims: watched.claims.cache, book, directory, clock });
     this.#validation = createValidationWebhook(shared, config, {
       leases: book,
       pools: watched.pools.cache,
@@ -114,7 +118,7 @@ class Ipam implements Component {
       config,
       name: NAME,
       identity,
-      startWork: () => this.#beginTerm(),
+      startWork: (signal) => this.#beginTerm(signal),
       stopWork: () => this.#endTerm(),
     });
     this.#listen();
@@ -157,21 +161,6 @@ class Ipam implements Component {
     });
   }
 
-  #createUnhonoured(): UnhonouredClaims {
-    const { clock, log } = this.#context;
-    const { watched, directory, users } = this.#views;
-    return new UnhonouredClaims({
-      claims: watched.claims.cache,
-      pods: users,
-      directory,
-      events: this.#events,
-      clock,
-      log,
-      gate: this.#gate,
-      config: this.#config,
-    });
-  }
-
   #listen(): void {
     const { watched, book, directory, users, usage } = this.#views;
     const { pools, networks, claims } = watched;
@@ -192,16 +181,16 @@ class Ipam implements Component {
     this.#blocks?.onChange((keys) => this.#addPools(keys));
   }
 
-  #addPools(keys: readonly string[]): void {
-    for (const key of keys) this.#term?.pools.add(key);
+  #addPools(keys: Iterable<string>): void {
+    void this.#term?.pools.addAll(keys);
   }
 
-  #addClaims(keys: readonly string[]): void {
-    for (const key of keys) this.#term?.claims.add(key);
+  #addClaims(keys: Iterable<string>): void {
+    void this.#term?.claims.addAll(keys);
   }
 
-  #addBlocks(pools: readonly string[]): void {
-    for (const pool of pools) this.#term?.blocks?.add(pool);
+  #addBlocks(pools: Iterable<string>): void {
+    void this.#term?.blocks?.addAll(pools);
   }
 
   #addAll(): void {
@@ -212,10 +201,9 @@ class Ipam implements Component {
     this.#addBlocks(this.#blocks?.allPools() ?? []);
   }
 
-  #beginTerm(): void {
+  #beginTerm(signal: AbortSignal): void {
     // all claims that waited in an earlier term are synced again
     this.#waiters.clear();
-    this.#restoreHolds.start();
     const claims = this.#createLoop('claims', this.#createClaimSync(), this.#config.claimWorkers);
     const turns = turnsOfPools(this.#views.watched.pools.cache);
     const pools = this.#createLoop('pools', this.#createPoolsSync(), POOL_WORKERS, turns);
@@ -224,12 +212,18 @@ class Ipam implements Component {
     this.#term = { claims: claims.queue, pools: pools.queue, blocks: blocks?.queue, loops };
     this.#metrics.begin();
     this.#audit?.start();
-    for (const loop of this.#term.loops) loop.start();
+    void this.#startLoops(loops, signal);
     this.#collector.start();
     this.#unhonoured.start();
     this.#unservedOwners.start();
     this.#unleased.start();
     this.#addAll();
+  }
+
+  /** First, addresses are kept for claims that show them without a lease. */
+  async #startLoops(loops: readonly ControllerLoop[], signal: AbortSignal): Promise<void> {
+    const haveHolds = await this.#restoreHolds.start(signal);
+    if (haveHolds && !signal.aborted) for (const loop of loops) loop.start();
   }
 
   async #endTerm(): Promise<void> {

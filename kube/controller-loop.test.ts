@@ -182,6 +182,29 @@ describe('ControllerLoop', () => {
     expect(warnings.map(({ name }) => name)).to.deep.equal([]);
   });
 
+  it('gives the next free worker to a namespace that has none, however many keys another one has', async () => {
+    const running: string[] = [];
+    const ends: (() => void)[] = [];
+    const sync = (key: string) => {
+      running.push(key);
+      return new Promise<void>((resolve) => ends.push(resolve));
+    };
+    const loop = makeLoop(sync, 2);
+    for (let key = 0; key < 100; key++) queue.add(`many/${key}`);
+    loop.start();
+    await time.tickAsync(0);
+    queue.add('few/1');
+    ends[1]?.();
+    await time.tickAsync(0);
+    expect(running).to.deep.equal(['many/0', 'many/1', 'many/2']);
+    ends[0]?.();
+    await time.tickAsync(0);
+    expect(running.at(-1)).to.equal('few/1');
+    const stopped = loop.stop();
+    for (const end of ends) end();
+    await stopped;
+  });
+
   it('lets timers and I/O run while it has many keys whose syncs await nothing else', async () => {
     let turns = 0;
     const count = () => {

@@ -2,6 +2,7 @@ import { backoffDelay } from './backoff.js';
 import type { Clock, Random } from './clock.js';
 import { Fifo } from './fifo.js';
 import { type KubeMetrics, silentMetrics } from './metrics.js';
+import { TimeSlice } from './run-in-slices.js';
 
 export interface WorkQueueOptions {
   /** For metrics. */
@@ -27,6 +28,7 @@ interface DelayedKey {
  * A key that is added while it is processed is processed again.
  *
  * Groups of keys take turns, so that the keys of one tenant, retries too, delay those of another one by one key at most. By default, a group is a namespace.
+ * No group has a share of the workers: the next worker that is free takes the key of another group, and no sync may wait for long.
  */
 export class WorkQueue {
   readonly #name: string;
@@ -65,6 +67,19 @@ export class WorkQueue {
     if (this.#shuttingDown || this.#dirty.has(key)) return;
     this.#dirty.add(key);
     if (!this.#processing.has(key)) this.#push(key);
+  }
+
+  /** Adds many keys, each once. Workers, timers and I/O run in between if it takes long. It ends early when the queue is shut down. */
+  async addAll(keys: Iterable<string>): Promise<void> {
+    const slice = new TimeSlice(this.#clock);
+    // a key may be finished before it comes again
+    const added = new Set<string>();
+    for (const key of keys) {
+      if (this.#shuttingDown) return;
+      if (!added.has(key)) this.add(key);
+      added.add(key);
+      if (slice.isOver) await slice.renew();
+    }
   }
 
   /** Adds the key after a delay. If it is already delayed, the earlier time is used. */

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
 import { Metrics, createMetrics } from './metrics.js';
 
@@ -55,6 +56,19 @@ describe('Metrics', () => {
       .and.not.include('nodes');
     forget();
     expect(await registry.metrics()).to.include(`${name}{resource="pods"} 9\n`);
+  });
+
+  it('shows the longest block of the event loop since the last scrape', async () => {
+    const { registry } = createMetrics('agent', '1.2.3');
+    const longestBlock = async () =>
+      Number(/^nodejs_eventloop_lag_max_seconds (\S+)$/m.exec(await registry.metrics())?.[1]);
+    await pause(100);
+    const end = performance.now() + 300;
+    while (performance.now() < end);
+    await pause(100);
+    expect(await longestBlock()).to.be.within(0.2, 60);
+    await pause(100);
+    expect(await longestBlock()).to.be.lessThan(0.2);
   });
 
   it('reports the version, and the resources that the process uses', async () => {

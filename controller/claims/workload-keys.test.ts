@@ -115,6 +115,6 @@ describe('the workloads that a change concerns', () => {
       vmis: list(vmi({}, { name: 'vm2' })),
       claims: list(claim({ owner: vmReference('u3', 'vm3') })),
     };
-    expect(allKeys(caches)).to.deep.equal(['vms/vm1', 'vms/vm2', 'vms/vm3']);
+    expect([...allKeys(caches)]).to.deep.equal(['vms/vm1', 'vms/vm2', 'vms/vm3']);
   });
 });

@@ -66,14 +66,14 @@ interface ListSource<S> {
   list(): readonly S[];
 }
 
-/** Returns the keys of all workloads with a VM, a VMI or a claim. */
-export function allKeys(caches: {
+/** Returns the keys of all workloads with a VM, a VMI or a claim. A key may come several times. */
+export function* allKeys(caches: {
   vms: ListSource<KubeObject>;
   vmis: ListSource<KubeObject>;
   claims: ListSource<IPAMClaim>;
-}): string[] {
-  const workloads = [caches.vms, caches.vmis].flatMap((cache) => cache.list().map(objectKey));
-  return [...workloads, ...caches.claims.list().flatMap(workloadOfClaim)];
+}): Generator<string> {
+  for (const cache of [caches.vms, caches.vmis]) for (const object of cache.list()) yield objectKey(object);
+  for (const claim of caches.claims.list()) yield* workloadOfClaim(claim);
 }
 
 function keysByIndex({ vms, vmis }: WorkloadListers, index: string, value: string): string[] {

@@ -51,7 +51,7 @@ export class ResponderReconciler implements Reconciler {
     };
   }
 
-  listen(add: (keys: readonly string[]) => void): void {
+  listen(add: (keys: Iterable<string>) => void): void {
     const { watched, directory } = this.#deps.views;
     const addKey = () => add([KEY]);
     for (const informer of Object.values(this.#own)) informer.onChange(addKey);

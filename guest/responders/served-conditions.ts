@@ -63,7 +63,7 @@ export class ServedConditions implements Reconciler {
     this.#caches = { ...caches, remembered: this.#remembered };
   }
 
-  listen(add: (keys: readonly string[]) => void): void {
+  listen(add: (keys: Iterable<string>) => void): void {
     const { watched, directory } = this.#deps.views;
     const { vmis, claims } = watched;
     this.#remembered.follow({ claims, directory });
@@ -88,8 +88,8 @@ export class ServedConditions implements Reconciler {
     });
   }
 
-  allKeys(): readonly string[] {
-    return [...new Set(this.#deps.views.watched.claims.cache.list().map(({ spec }) => spec.network))];
+  *allKeys(): Generator<string> {
+    for (const { spec } of this.#deps.views.watched.claims.cache.list()) yield spec.network;
   }
 
   createSync(): Sync {
@@ -147,7 +147,7 @@ export class ServedConditions implements Reconciler {
     await this.#deps.client.patch(IPAM_CLAIMS, { namespace, name }, { type: 'merge', body }, { subresource: 'status' });
   }
 
-  #collect(networks: readonly string[], add: (keys: readonly string[]) => void): void {
+  #collect(networks: readonly string[], add: (keys: Iterable<string>) => void): void {
     if (networks.length === 0) return;
     const isFirst = this.#changed.size === 0;
     for (const network of networks) this.#changed.add(network);

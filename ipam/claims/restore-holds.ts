@@ -2,7 +2,9 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { joinKey } from '../../api/meta.js';
 import { AllocationReason, IPS_ALLOCATED } from '../../api/names.js';
 import type { Cache } from '../../kube/cache.js';
+import type { Clock } from '../../kube/clock.js';
 import type { ObjectChange } from '../../kube/informer.js';
+import { forEachInSlices } from '../../kube/run-in-slices.js';
 import { type Address, sameAddress } from '../core/address.js';
 import type { RestoreHold } from '../core/index.js';
 import { leaseName } from '../core/lease-name.js';
@@ -15,9 +17,10 @@ import { readShownAddresses } from './claim-addresses.js';
 import { conditionOf } from '../../cluster/claim-conditions.js';
 
 export interface RestoreHoldDependencies {
-  claims: Pick<Cache<IPAMClaim>, 'get' | 'list' | 'byIndex'>;
+  claims: Pick<Cache<IPAMClaim>, 'get' | 'keys' | 'byIndex'>;
   book: Pick<LeaseBook, 'ofOwner' | 'addRestoreHold' | 'removeRestoreHold'>;
   directory: Pick<PoolDirectory, 'resolve'>;
+  clock: Pick<Clock, 'now'>;
 }
 
 interface SpaceAddress {
@@ -47,10 +50,19 @@ export class RestoreHolds {
     this.#dependencies = dependencies;
   }
 
-  /** Call it when this process becomes the leader and its caches have synced. */
-  start(): void {
+  /**
+   * Call it when this process becomes the leader and its caches have synced, and sync no claim before it resolves: until then, holds are missing.
+   * @returns false if the signal aborts before the end
+   */
+  start(signal?: AbortSignal): Promise<boolean> {
+    const { claims, clock } = this.#dependencies;
     this.#isActive = true;
-    for (const claim of this.#dependencies.claims.list()) this.#addHolds(claim, this.#lackedAddresses(claim));
+    const addHolds = (key: string) => {
+      // it may have changed or gone meanwhile
+      const claim = claims.get(key);
+      if (claim !== undefined) this.#addHolds(claim, this.#lackedAddresses(claim));
+    };
+    return forEachInSlices(claims.keys(), addHolds, clock, signal);
   }
 
   stop(): void {

@@ -49,7 +49,8 @@ describe('the claims that a change wakes', () => {
 
   it('are all when a process becomes the leader, oldest first, with deleted claims that have leases last', () => {
     const left = { all: () => [held, lease('10.0.0.6')] };
-    expect(allClaimKeys(cache, left)).to.deep.equal(['vms/old', 'vms/green', 'vms/young', 'vms/vm1.data']);
+    const keys = ['vms/old', 'vms/green', 'vms/young', 'vms/vm1.data', 'vms/vm1.data'];
+    expect([...allClaimKeys(cache, left)]).to.deep.equal(keys);
   });
 
   it('begin with claims that show addresses, because nothing else may keep other claims from these', () => {
@@ -57,6 +58,6 @@ describe('the claims that a change wakes', () => {
     const odd = { ...claim('odd', 4), status: {} as never };
     const claims = { list: () => [...cache.list(), odd, restored] };
     const keys = ['vms/restored', 'vms/old', 'vms/green', 'vms/young', 'vms/odd'];
-    expect(allClaimKeys(claims, { all: () => [] })).to.deep.equal(keys);
+    expect([...allClaimKeys(claims, { all: () => [] })]).to.deep.equal(keys);
   });
 });

@@ -42,17 +42,27 @@ export function keysOfNetworks(
 }
 
 /**
- * All claims, so that a new leader need not know which of them waited. Claims that show addresses come first, because after a restore no lease may protect these
- * addresses yet; then all others; each group oldest first. Deleted claims that still have leases come last.
+ * All claims, so that a new leader need not know which of them waited. A key may come several times. Of each namespace, claims that show addresses come first,
+ * because after a restore no lease may protect these addresses yet; then all others; each group oldest first. Namespaces take turns anyway. Deleted claims that still
+ * have leases come last.
  */
-export function allClaimKeys(
+export function* allClaimKeys(
   claims: { list(): readonly IPAMClaim[] },
   book: { all(): Iterable<LeaseRecord> },
-): string[] {
-  const all = claims.list();
-  const keys = new Set([...keysByAge(all.filter(showsAddresses)), ...keysByAge(all)]);
-  for (const lease of book.all()) for (const key of claimOf(lease)) keys.add(key);
-  return [...keys];
+): Generator<string> {
+  // sorting all claims together would block the event loop
+  const byNamespace = new Map<string, IPAMClaim[]>();
+  for (const claim of claims.list()) {
+    const { namespace = '' } = claim.metadata;
+    const own = byNamespace.get(namespace);
+    if (own === undefined) byNamespace.set(namespace, [claim]);
+    else own.push(claim);
+  }
+  for (const own of byNamespace.values()) {
+    yield* keysByAge(own.filter(showsAddresses));
+    yield* keysByAge(own.filter((claim) => !showsAddresses(claim)));
+  }
+  for (const lease of book.all()) yield* claimOf(lease);
 }
 
 function showsAddresses({ status }: IPAMClaim): boolean {

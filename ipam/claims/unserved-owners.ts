@@ -8,6 +8,7 @@ import type { Clock } from '../../kube/clock.js';
 import { TransportError, isConflict, isNotFound, messageOf } from '../../kube/errors.js';
 import { forEachParallel } from '../../kube/for-each-parallel.js';
 import type { Logger } from '../../kube/log.js';
+import { forEachInSlices } from '../../kube/run-in-slices.js';
 import { IPAM_CLAIMS, VIRTUAL_MACHINES, VIRTUAL_MACHINE_INSTANCES } from '../../kube/resources.js';
 import { PeriodicTask } from '../../process/periodic-task.js';
 import { OWNER_KIND_NOT_SERVED } from '../../cluster/unserved-owner.js';
@@ -58,15 +59,16 @@ export class UnservedOwners {
   }
 
   async #round(signal: AbortSignal): Promise<void> {
-    const { claims, client, directory } = this.#deps;
+    const { claims, client, clock, directory } = this.#deps;
     const served = await areServed(client.transport, [VIRTUAL_MACHINES, VIRTUAL_MACHINE_INSTANCES], signal);
     const due: IPAMClaim[] = [];
-    for (const claim of claims.list()) {
-      if (due.length === MAX_WRITES_PER_ROUND) break;
+    const check = (claim: IPAMClaim) => {
+      if (due.length === MAX_WRITES_PER_ROUND) return;
       const isSaid = conditionOf(claim, OWNER_KIND_SERVED) !== undefined;
-      if (isSaid !== served || !isWorkloadClaim(claim) || directory.resolve(claim).kind === 'foreign') continue;
+      if (isSaid !== served || !isWorkloadClaim(claim) || directory.resolve(claim).kind === 'foreign') return;
       due.push(claim);
-    }
+    };
+    await forEachInSlices(claims.list(), check, clock, signal);
     await forEachParallel(due, PARALLEL_WRITES, (claim) => this.#write(claim, served, signal), signal);
   }
 

@@ -109,7 +109,10 @@ export class IpamModelProcess {
     this.directory = new PoolDirectory({ pools: pools.cache, networks: cacheOf(networks) });
     const claimPods = new ClaimPods(pods, claims.cache);
     this.book.attach(leases, { now: () => world.now });
-    const restoreHolds = new RestoreHolds({ claims: claims.cache, book: this.book, directory: this.directory });
+    const restoreHolds = new RestoreHolds({
+      ...{ claims: claims.cache, book: this.book, directory: this.directory },
+      clock: { now: () => world.now },
+    });
     this.directory.onChange((changed) => restoreHolds.onNetworksChange(changed));
     claims.onChange((change) => restoreHolds.onClaimChange(change));
     this.book.onChange((change) => restoreHolds.onLeaseChange(change));
@@ -156,11 +159,11 @@ export class IpamModelProcess {
     for (const informer of [claims, leases, pools, pods]) informer.hasSynced = true;
     // changes before it became the leader were not queued
     this.queue.clear();
-    restoreHolds.start();
+    void restoreHolds.start();
     this.add(allClaimKeys(claims.cache, this.book));
   }
 
-  add(keys: readonly string[]): void {
+  add(keys: Iterable<string>): void {
     for (const key of keys) this.queue.add(key);
   }
 

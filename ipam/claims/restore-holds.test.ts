@@ -1,0 +1,62 @@
+import { expect } from 'chai';
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import { adminPool, claimOf } from '../../test/pool-objects.js';
+import { ManualClock } from '../../test/manual-clock.js';
+import { RestoreHolds } from './restore-holds.js';
+import { SERVED_CLAIM_INDEXES } from './indexes.js';
+import { Cache } from '../../kube/cache.js';
+import { type Address, formatAddress } from '../core/address.js';
+import { compilePool } from '../core/pool.js';
+
+describe('holds for restored claims', () => {
+  let clock: ManualClock;
+  let claims: Cache<IPAMClaim>;
+  let held: Set<string>;
+  let holds: RestoreHolds;
+
+  beforeEach(() => {
+    clock = new ManualClock(0);
+    claims = new Cache<IPAMClaim>(SERVED_CLAIM_INDEXES);
+    held = new Set();
+    const compiled = compilePool(adminPool('blue'));
+    if (!compiled.ok) throw new Error('the pool is valid');
+    const resolution = { kind: 'served' as const, pool: compiled.pool };
+    const directory = { resolve: () => resolution };
+    const book = {
+      // each claim takes 15 ms
+      ofOwner: () => (clock.advanceTo(clock.now() + 15), []),
+      addRestoreHold: (_space: string, address: Address) => void held.add(formatAddress(address)),
+      removeRestoreHold: (_space: string, address: Address) => void held.delete(formatAddress(address)),
+    };
+    holds = new RestoreHolds({ claims, book, directory, clock });
+    for (let n = 1; n <= 4; n++) claims.set(restored(n));
+  });
+
+  function restored(n: number): IPAMClaim {
+    return { ...claimOf(`vms/${n}`, 'vms/blue'), status: { ips: [`10.0.0.${n + 10}/24`] } };
+  }
+
+  it('are all there when a leader may sync claims, and other work ran meanwhile', async () => {
+    let meanwhile: number | undefined;
+    setImmediate(() => (meanwhile = held.size));
+    const isComplete = await holds.start();
+    expect([isComplete, meanwhile]).to.deep.equal([true, 2]);
+    expect([...held]).to.deep.equal(['10.0.0.11', '10.0.0.12', '10.0.0.13', '10.0.0.14']);
+  });
+
+  it('are not added for a claim that is deleted before its turn comes', async () => {
+    const started = holds.start();
+    const object = claims.delete('vms/4');
+    if (object !== undefined) holds.onClaimChange({ type: 'removed', object, before: object });
+    await started;
+    expect([...held]).to.deep.equal(['10.0.0.11', '10.0.0.12', '10.0.0.13']);
+  });
+
+  it('are not added any more after the term of leadership', async () => {
+    const term = new AbortController();
+    const started = holds.start(term.signal);
+    term.abort();
+    holds.stop();
+    expect([await started, held.size]).to.deep.equal([false, 0]);
+  });
+});
