@@ -49,10 +49,10 @@ describe('the reconciler of workloads', () => {
     run = world.reconciler().createSync();
     await sync();
     expect(world.requests.filter((each) => each.includes('secrets'))).to.deep.equal([
-      'create secrets net',
-      ...['create secrets net', 'patch secrets net'],
-      'create secrets net',
-      ...['create secrets net', 'patch secrets net'],
+      ...['patch secrets net', 'create secrets net'],
+      'patch secrets net',
+      ...['patch secrets net', 'create secrets net'],
+      'patch secrets net',
     ]);
   });
 

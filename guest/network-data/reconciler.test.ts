@@ -97,4 +97,41 @@ describe('the Secret with the network data of a VM', () => {
     expect(condition).to.include({ status: 'False', reason: 'SecretRejected' });
     expect(condition?.message).to.include('Secret net cannot be written').and.include(message);
   });
+
+  it('removes data of a write that the API server carried out without an answer', async () => {
+    const create = world.create.bind(world);
+    world.create = async (...given) => {
+      await create(...given);
+      throw apiError(500, 'InternalError', 'no answer', 'net');
+    };
+    await sync().catch(() => undefined);
+    expect(world.textOfSecret).to.include('10.1.0.5/24');
+    world.addVm('vm1', { annotation: '' });
+    await sync();
+    expect(world.textOfSecret).to.equal('');
+  });
+
+  it('replaces the data although a quota for Secrets is full', async () => {
+    await sync();
+    const message = 'exceeded quota: few, requested: secrets=1, used: secrets=1, limited: secrets=1';
+    world.create = () => Promise.reject(apiError(403, 'Forbidden', message, 'net'));
+    run = world.reconciler().createSync();
+    await sync();
+    expect(world.condition(NETWORK_DATA_WRITTEN)).to.include({ status: 'True' });
+    expect(world.textOfSecret).to.include('10.1.0.5/24');
+  });
+
+  it('says in the condition why the data cannot be removed, and tries again', async () => {
+    await sync();
+    world.failure = apiError(422, 'Invalid', 'data: field is immutable when `immutable` is set', 'net');
+    world.addVm('vm1', { macs: [MAC, undefined] });
+    expect(await sync()).to.deep.equal({ requeueAfterMs: 30_000 });
+    const condition = world.condition(NETWORK_DATA_WRITTEN);
+    expect(condition).to.include({ status: 'False', reason: 'SecretRejected' });
+    expect(condition?.message).to.include('field is immutable');
+    world.failure = undefined;
+    await sync();
+    expect(world.textOfSecret).to.equal('');
+    expect(world.condition(NETWORK_DATA_WRITTEN)).to.include({ reason: 'MACAddressMissing' });
+  });
 });

@@ -13,11 +13,10 @@ import type { ObservedWorkload } from '../observed-workload.js';
 import type { NetworkDataOutcome } from './conditions.js';
 import { type NetworkDataInput, networkDataOf } from './plan.js';
 import { type NetworkDataRequest, networkDataRequest, secretNameIn } from './request.js';
-import { withdrawSecret, writeSecret } from './secret.js';
+import { type SecretOfVm, withdrawSecret, writeSecret } from './secret.js';
 
 /** Workloads that may name one Secret, so that its owner can be found. A Secret of more is written for none of them. */
 export const MAX_SECRET_USERS = 16;
-const SECRET_SHARED = 'SecretShared';
 /** Leases of a VM that are read at the same time. */
 const CONCURRENT_READS = 8;
 /** Until leases are read again for the first time. */
@@ -25,6 +24,8 @@ const RETRY_MS = 5_000;
 /** Until a Secret that was rejected is written again for the first time. */
 const REJECTED_RETRY_MS = 30_000;
 const MAX_RETRY_MS = 60_000;
+/** In the state of a Secret without a text. */
+const WITHDRAWN = 'withdrawn';
 
 export interface NetworkDataDeps {
   readonly client: Pick<Client, 'create' | 'patch' | 'find'>;
@@ -41,16 +42,36 @@ export interface NetworkDataResult {
   readonly retryAfterMs?: number;
 }
 
+/** A Secret that this process has written or may have written. */
+interface KnownSecret extends SecretOfVm {
+  /** Its text and the VMI that starts with it; undefined while a write has not been answered. */
+  readonly state: string | undefined;
+}
+
+/** A Secret to be written, with the state that it has then. */
+interface ReadySecret extends KnownSecret {
+  readonly input: NetworkDataInput;
+  /** Its state if a lease is missing, so that its text is withdrawn instead. */
+  readonly withdrawn: string;
+}
+
+/** What the Secret of a workload should hold. */
+interface Goal {
+  readonly result: NetworkDataResult;
+  /** The Secret of this workload. Undefined: none, or that of somebody else. */
+  readonly name?: string;
+  /** Absent: the Secret must hold no text. */
+  readonly ready?: { readonly input: NetworkDataInput; readonly text: string };
+}
+
 /**
- * Writes the Secrets of VMs during one term of leadership. A Secret has data only while all addresses in it are leased to the claims of its VM,
- * because a launcher may start at any time. It remembers what it has written, because it may not read Secrets.
+ * Writes the Secrets of VMs during one term of leadership, and withdraws their text as soon as it may hold an address that is not leased to the
+ * VM's claim. It remembers what it has written, because it may not read Secrets.
  */
 export class NetworkData {
   readonly #deps: NetworkDataDeps;
-  /** The Secret of each workload that has data, and the state for which it was written. */
-  readonly #written = new Map<string, { readonly secret: string; readonly state: string }>();
-  /** The state for which the Secret of a workload was emptied. */
-  readonly #withdrawn = new Map<string, string>();
+  /** By workload. */
+  readonly #secrets = new Map<string, KnownSecret>();
   /** By workload: how often the same state could not be written. */
   readonly #failures = new Map<string, { readonly state: string; readonly count: number }>();
 
@@ -58,54 +79,67 @@ export class NetworkData {
     this.#deps = deps;
   }
 
+  /** The garbage collector deletes the Secret of a deleted workload. */
   forget(key: string): void {
-    this.#written.delete(key);
+    this.#secrets.delete(key);
     this.#failures.delete(key);
-    this.#withdrawn.delete(key);
   }
 
   /** @param isRecorded a claim of the VM says what became of the Secret, perhaps of an earlier term */
   async reconcile(workload: ObservedWorkload, isRecorded: boolean, signal: AbortSignal): Promise<NetworkDataResult> {
-    const interfaces = this.#deps.interfacesOf(workload);
-    const request = requestOf(workload, interfaces);
-    const key = joinKey(workload.namespace, workload.owner.name);
-    const result = await this.#fulfil(key, workload, { request, interfaces }, signal);
-    const { outcome } = result;
-    const kept = outcome.kind === 'written' ? outcome.secret : undefined;
-    const written = this.#written.get(key)?.secret;
-    if (written !== undefined && written !== kept) await this.#withdraw(key, workload, written, signal);
-    const isOfAnother = outcome.kind === 'not-written' && outcome.reason === SECRET_SHARED;
-    const named = request.kind === 'secret' || isRecorded ? secretNameIn(workload.spec) : undefined;
-    if (named !== undefined && named !== kept && !isOfAnother) await this.#withdraw(key, workload, named, signal);
+    const { namespace, owner } = workload;
+    const key = joinKey(namespace, owner.name);
+    const { name, ready, result } = this.#goalOf(workload, isRecorded);
+    const left = await this.#withdrawEarlier(key, { name, uid: owner.uid }, signal);
+    if (left !== undefined) return left;
+    if (name === undefined) return result;
+    // each start writes it again: somebody may have changed or deleted the Secret
+    const start = [name, owner.uid, workload.vmi?.metadata.uid ?? ''].join(' ');
+    const state = `${start} ${ready === undefined ? WITHDRAWN : hashOf(ready.text)}`;
+    const secret = { namespace, name, owner, state };
+    if (this.#secrets.get(key)?.state !== state) {
+      const failure = await (ready === undefined
+        ? this.#withdraw(key, secret, signal)
+        : this.#write(key, { ...secret, input: ready.input, withdrawn: `${start} ${WITHDRAWN}` }, signal));
+      if (failure !== undefined) return this.#backedOff(key, state, failure);
+    }
+    this.#failures.delete(key);
     return result;
   }
 
-  async #fulfil(
+  /** Withdraws the text of a Secret that the workload does not name any more. */
+  async #withdrawEarlier(
     key: string,
-    workload: ObservedWorkload,
-    { request, interfaces }: { request: NetworkDataRequest; interfaces: readonly GuestInterface[] },
+    now: { readonly name: string | undefined; readonly uid: string },
     signal: AbortSignal,
-  ): Promise<NetworkDataResult> {
-    if (request.kind === 'none') return { outcome: request };
-    if (request.kind === 'refused') return refused(request);
+  ): Promise<NetworkDataResult | undefined> {
+    const known = this.#secrets.get(key);
+    if (known === undefined || (known.name === now.name && known.owner.uid === now.uid)) return undefined;
+    if (known.state?.endsWith(WITHDRAWN) !== true) {
+      const failure = await this.#withdraw(key, known, signal);
+      if (failure !== undefined) return this.#backedOff(key, `${known.name} ${WITHDRAWN}`, failure);
+    }
+    this.forget(key);
+    return undefined;
+  }
+
+  #goalOf(workload: ObservedWorkload, isRecorded: boolean): Goal {
+    const interfaces = this.#deps.interfacesOf(workload);
+    const request = requestOf(workload, interfaces);
+    if (request.kind !== 'secret') {
+      const mounted = isRecorded ? secretNameIn(workload.spec) : undefined;
+      const result = request.kind === 'none' ? { outcome: request } : refused(request);
+      return { result, ...(mounted !== undefined && { name: mounted }) };
+    }
     const { name, format } = request;
     const shared = this.#sharingProblem(workload, name);
-    if (shared !== undefined) return refused({ reason: SECRET_SHARED, message: `${shared}: name another Secret` });
+    if (shared !== undefined)
+      return { result: refused({ reason: 'SecretShared', message: `${shared}: name another Secret` }) };
     const { defaultRoute } = workload;
     const input = { interfaces, defaultRoute, format, addressesOf: shownAddresses };
     const plan = networkDataOf(input);
-    if (plan.kind !== 'ready') return refused(plan);
-    const state = `${stateOf(workload, name)} ${hashOf(plan.text)}`;
-    if (this.#written.get(key)?.state !== state) {
-      const result = await this.#write(workload, name, input, signal);
-      if (result !== undefined) return this.#backedOff(key, state, result);
-      this.#failures.delete(key);
-      const former = this.#written.get(key)?.secret;
-      if (former !== undefined && former !== name) await this.#withdraw(key, workload, former, signal);
-      this.#written.set(key, { secret: name, state });
-      this.#withdrawn.delete(key);
-    }
-    return { outcome: { kind: 'written', secret: name } };
+    if (plan.kind !== 'ready') return { name, result: refused(plan) };
+    return { name, result: { outcome: { kind: 'written', secret: name } }, ready: { input, text: plan.text } };
   }
 
   /** Nobody tells this process about leases, so it looks again, ever less often while nothing else changes. */
@@ -116,28 +150,34 @@ export class NetworkData {
     return { outcome, retryAfterMs: Math.min(retryAfterMs * 2 ** count, MAX_RETRY_MS) };
   }
 
-  async #withdraw(key: string, workload: ObservedWorkload, secret: string, signal: AbortSignal): Promise<void> {
-    const state = stateOf(workload, secret);
-    if (this.#withdrawn.get(key) === state) return;
-    const { namespace, owner } = workload;
-    await withdrawSecret(this.#deps.client, { namespace, name: secret, owner }, signal);
-    if (this.#written.get(key)?.secret === secret) this.#written.delete(key);
-    this.#withdrawn.set(key, state);
-  }
-
-  /** @returns why nothing was written */
+  /** @returns why the text was not written; then the Secret has none */
   async #write(
-    { namespace, owner }: ObservedWorkload,
-    name: string,
-    input: NetworkDataInput,
+    key: string,
+    { input, withdrawn, ...secret }: ReadySecret,
     signal: AbortSignal,
   ): Promise<NetworkDataResult | undefined> {
     const leases = await this.#readLeases(input.interfaces, signal);
     const plan = networkDataOf({ ...input, addressesOf: (claim, pool) => allLeasedAddresses(claim, pool, leases) });
-    if (plan.kind !== 'ready') return { ...refused(plan), retryAfterMs: RETRY_MS };
-    const rejection = await writeSecret(this.#deps.client, { namespace, name, owner, text: plan.text }, signal);
+    if (plan.kind !== 'ready') {
+      const isWithdrawn = this.#secrets.get(key)?.state === withdrawn;
+      const failure = isWithdrawn ? undefined : await this.#withdraw(key, { ...secret, state: withdrawn }, signal);
+      return failure ?? { ...refused(plan), retryAfterMs: RETRY_MS };
+    }
+    this.#secrets.set(key, { ...secret, state: undefined });
+    const rejection = await writeSecret(this.#deps.client, secret, plan.text, signal);
     if (rejection !== undefined) return { ...refused(rejection), retryAfterMs: REJECTED_RETRY_MS };
+    this.#secrets.set(key, secret);
     this.#deps.written();
+    return undefined;
+  }
+
+  /** @returns why the Secret may still hold a text */
+  async #withdraw(key: string, secret: KnownSecret, signal: AbortSignal): Promise<NetworkDataResult | undefined> {
+    const rejection = await withdrawSecret(this.#deps.client, secret, signal);
+    // the text in a Secret of somebody else was not written by this process
+    if (rejection !== undefined && rejection.reason !== 'SecretForeign')
+      return { ...refused(rejection), retryAfterMs: REJECTED_RETRY_MS };
+    this.#secrets.set(key, secret);
     return undefined;
   }
 
@@ -179,11 +219,6 @@ function requestOf({ spec, networkData }: ObservedWorkload, interfaces: readonly
     ({ source }) => source.kind === 'claim' && source.pool.guest?.isNetworkDataDefault === true,
   );
   return networkDataRequest(spec, networkData, isDefault);
-}
-
-/** What a write depends on: each start writes the Secret again, because somebody may have changed or deleted it. */
-function stateOf({ owner, vmi }: ObservedWorkload, secret: string): string {
-  return [secret, owner.uid, vmi?.metadata.uid ?? ''].join(' ');
 }
 
 function refused({ reason, message }: { reason: string; message: string }): NetworkDataResult {
