@@ -182,6 +182,20 @@ describe('EventRecorder', () => {
     expect(new Set(dropped)).to.deep.equal(new Set(['rate']));
   });
 
+  it('counts events about cluster-scoped objects of a tenant to its namespace, so that they displace none of others', async () => {
+    recorder = recorderWith({ queueSize: 4096 });
+    const pool = (name: string, tenant?: string) => ({ ...vm(name), ...(tenant !== undefined && { tenant }) });
+    for (let n = 0; n < 1_200; n++) recorder.event(pool(`derived-${n}`, 'shop'), 'Warning', 'PoolInvalid', 'text');
+    expect(dropped).to.have.length(200);
+    recorder.event(pool('office'), 'Warning', 'ForeignDHCPServer', 'text');
+    recorder.event(vm('web', 'shop'), 'Warning', 'ClaimConflict', 'text');
+    expect(dropped).to.have.length(201);
+    await flush();
+    expect(written().map(({ reason }) => reason))
+      .to.include('ForeignDHCPServer')
+      .and.not.include('ClaimConflict');
+  });
+
   it('limits also the repeats of a namespace', async () => {
     recorder = recorderWith({});
     const repeat = () => {

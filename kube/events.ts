@@ -18,6 +18,8 @@ export interface EventSubject {
   apiVersion: string;
   kind: string;
   metadata: Pick<ObjectMeta, 'name' | 'namespace' | 'uid' | 'resourceVersion'>;
+  /** The tenant whose share the event takes if the object is cluster-scoped: the namespace of the objects that caused it. */
+  tenant?: string;
 }
 
 /** core/v1 Event: the kind that `kubectl describe` shows. */
@@ -132,7 +134,7 @@ export class EventRecorder {
     const { clock } = this.#options;
     const seen = { lastSeenWall: clock.wall(), lastSeenAt: clock.now() };
     if (this.#countRepeat(key, seen)) return;
-    const { namespace = '' } = metadata;
+    const { namespace = subject.tenant ?? '' } = metadata;
     const event = { key, namespace, weight: 1 as const, subject, type, reason, message: text, count: 1, ...seen };
     if (!this.#queue.hasRoomFor(event)) {
       this.#drop('full', reason);
