@@ -70,8 +70,7 @@ export const NETWORK_DATA_ANNOTATION = `${HOLDFAST_GROUP}/network-data`;
 export const NETWORK_DATA_SECRET_TYPE = `${HOLDFAST_GROUP}/network-data`;
 /** Label of these Secrets: the UID of the VM, or of the VMI without a VM. */
 export const WORKLOAD_UID_LABEL = `${HOLDFAST_GROUP}/workload-uid`;
-
-/** Velero leaves objects with this label out of backups. */
+/** Label of these Secrets: Velero leaves them out of backups. */
 export const EXCLUDE_FROM_BACKUP_LABEL = 'velero.io/exclude-from-backup';
 /** On a VM's template and its VMI: the network in the VM whose gateways are the default route, or `none`. */
 export const DEFAULT_ROUTE_ANNOTATION = `${HOLDFAST_GROUP}/default-route`;

@@ -173,6 +173,8 @@ export class NetworkData {
 
   /** @returns why the Secret may still hold a text */
   async #withdraw(key: string, secret: KnownSecret, signal: AbortSignal): Promise<NetworkDataResult | undefined> {
+    // without an answer, nobody knows which text it has
+    this.#secrets.set(key, { ...secret, state: undefined });
     const rejection = await withdrawSecret(this.#deps.client, secret, signal);
     // the text in a Secret of somebody else was not written by this process
     if (rejection !== undefined && rejection.reason !== 'SecretForeign')
