@@ -220,9 +220,12 @@ class Ipam implements Component {
     this.#addAll();
   }
 
-  /** First, addresses are kept for claims that show them without a lease. */
+  /** First, addresses are kept for claims that show them without a lease, and the leases of all pools are counted. */
   async #startLoops(loops: readonly ControllerLoop[], signal: AbortSignal): Promise<void> {
+    const { watched, directory, usage } = this.#views;
     const haveHolds = await this.#restoreHolds.start(signal);
+    for (const name of watched.pools.cache.keys())
+      await usage.prepare(name, directory.pool(name), this.#context.clock, signal);
     if (haveHolds && !signal.aborted) for (const loop of loops) loop.start();
   }
 

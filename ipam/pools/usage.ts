@@ -1,5 +1,7 @@
 import type { LeaseOwner } from '../../api/address-lease.js';
 import { joinKey, splitKey } from '../../api/meta.js';
+import type { Clock } from '../../kube/clock.js';
+import { forEachInSlices } from '../../kube/run-in-slices.js';
 import type { AddressSpace } from '../core/address-space.js';
 import type { Family } from '../core/address.js';
 import type { LeaseChange } from '../leases/lease-book.js';
@@ -115,6 +117,8 @@ export class PoolUsage {
   readonly #book: LeaseSource;
   readonly #isUsed: (owner: LeaseOwner) => boolean;
   readonly #tallies = new Map<string, LeaseTally>();
+  /** By pool: a count that is not finished, and the names of the leases in it. */
+  readonly #unfinished = new Map<string, { tally: LeaseTally; counted: Set<string> }>();
 
   /** @param isUsed whether a claim's VM runs */
   constructor(book: LeaseSource, isUsed: (owner: LeaseOwner) => boolean) {
@@ -124,7 +128,25 @@ export class PoolUsage {
       if (before !== undefined) this.#tallies.get(before.pool)?.count(before, -1);
       const tally = after && this.#tallies.get(after.pool);
       if (tally !== undefined && after !== undefined) this.#add(tally, after);
+      this.#recount(before, after);
     });
+  }
+
+  /** Counts the leases of a pool in slices, so that {@link of} need not count all of them at once. */
+  async prepare(name: string, pool: Pool | undefined, clock: Pick<Clock, 'now'>, signal: AbortSignal): Promise<void> {
+    const known = this.#tallies.get(name);
+    if (known !== undefined && known.pool === pool) return;
+    const unfinished = { tally: new LeaseTally(pool), counted: new Set<string>() };
+    this.#unfinished.set(name, unfinished);
+    const count = ({ metadata }: LeaseRecord) => {
+      // it may have changed meanwhile
+      const lease = this.#book.get(metadata.name);
+      if (lease?.pool === name && !unfinished.counted.has(metadata.name)) this.#recount(undefined, lease);
+    };
+    const isComplete = await forEachInSlices([...this.#book.ofPool(name)], count, clock, signal);
+    if (this.#unfinished.get(name) !== unfinished) return;
+    this.#unfinished.delete(name);
+    if (isComplete) this.#tallies.set(name, unfinished.tally);
   }
 
   /** @param pool what the pool may lease; undefined if its spec is invalid */
@@ -139,6 +161,7 @@ export class PoolUsage {
 
   forget(name: string): void {
     this.#tallies.delete(name);
+    this.#unfinished.delete(name);
   }
 
   /**
@@ -153,8 +176,20 @@ export class PoolUsage {
       const before = tally?.stopped;
       if (tally !== undefined) this.#countStopped(tally, lease);
       if (tally?.stopped !== before) changed.add(lease.pool);
+      const unfinished = this.#unfinished.get(lease.pool);
+      if (unfinished?.counted.has(lease.metadata.name)) this.#countStopped(unfinished.tally, lease);
     }
     return [...changed];
+  }
+
+  /** Replaces a lease in the unfinished counts. */
+  #recount(before: LeaseRecord | undefined, after: LeaseRecord | undefined): void {
+    const old = before && this.#unfinished.get(before.pool);
+    if (before !== undefined && old?.counted.delete(before.metadata.name)) old.tally.count(before, -1);
+    const unfinished = after && this.#unfinished.get(after.pool);
+    if (after === undefined || unfinished === undefined) return;
+    unfinished.counted.add(after.metadata.name);
+    this.#add(unfinished.tally, after);
   }
 
   #add(tally: LeaseTally, lease: LeaseRecord): void {
