@@ -6,7 +6,7 @@ import { PeriodicTask } from '../../process/periodic-task.js';
 import type { PersistentIPsGate } from '../../cluster/persistent-ips-gate.js';
 import type { ClaimPod, ClaimPods } from '../claims/claim-pods.js';
 import type { PoolDirectory } from '../directory/directory.js';
-import { collectIntervalMs } from '../core/lease-times.js';
+import { collectIntervalMs, minCooldownMs } from '../core/lease-times.js';
 import { Expiry, type ExpiryDeps } from './expiry.js';
 import { UnseenLeaseCheck, type UnseenLeaseDeps } from './unseen-leases.js';
 import type { CollectorReport } from './report.js';
@@ -20,7 +20,7 @@ export interface CollectorDeps {
   readonly claims: FollowedCache<IPAMClaim>;
   readonly pods: FollowedCache<ClaimPod>;
   readonly users: Pick<ClaimPods, 'podsOf'>;
-  readonly directory: Pick<PoolDirectory, 'pool' | 'stateOf'>;
+  readonly directory: Pick<PoolDirectory, 'pool' | 'stateOf' | 'poolsOf'>;
   readonly clock: Clock;
   readonly report: CollectorReport;
   /** While it is closed, nothing is released or deleted. */
@@ -53,7 +53,13 @@ class LeaseCollector implements Collector {
       maxStalenessMs: config.maxStalenessMs,
       stickyMAC: config.featureGates.stickyMAC,
     });
-    this.#expiry = new Expiry({ ...deps, timesOf, isGateOpen: () => gate.isOpen() });
+    this.#expiry = new Expiry({
+      ...deps,
+      timesOf,
+      isDerived: (pool) => isDerived(pool, directory),
+      minCooldownMs: minCooldownMs(config.maxStalenessMs),
+      isGateOpen: () => gate.isOpen(),
+    });
   }
 
   start(): void {
@@ -74,4 +80,10 @@ class LeaseCollector implements Collector {
     await Promise.all([this.#expiry.stop(), this.#rounds?.stop()]);
     this.#deps.report.candidates(0);
   }
+}
+
+function isDerived(pool: string, directory: CollectorDeps['directory']): boolean {
+  const network = directory.pool(pool)?.network;
+  const pools = network === undefined ? [] : directory.poolsOf(network);
+  return pools.some(({ name, nadNamespace }) => name === pool && nadNamespace !== undefined);
 }

@@ -4,8 +4,8 @@ import type { AddressLease } from '../../api/address-lease.js';
 import { LeakWorld } from './testing/leak-world.js';
 import { ManualClock } from '../../test/manual-clock.js';
 import { type LeaseTimes, readLease, stateOf } from '../core/lease.js';
-import { Expiry, type LeaseTimesLookup, dueLeases } from './expiry.js';
-import { leaseTimesLookup } from './lease-times-lookup.js';
+import { Expiry, dueLeases } from './expiry.js';
+import { type LeaseTimesLookup, leaseTimesLookup } from './lease-times-lookup.js';
 
 const START = Date.UTC(2026, 0, 1);
 const COOLING: LeaseTimes = { cooldownMs: 60_000, stickyMs: 0 };
@@ -104,6 +104,8 @@ describe('Expiry', () => {
       ...this.world.deps,
       clock: this.clock,
       timesOf: () => this.times,
+      isDerived: () => false,
+      minCooldownMs: COOLING.cooldownMs,
       isGateOpen: () => this.open,
     });
 

@@ -2,15 +2,14 @@ import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import { isConflict, isNotFound, messageOf } from '../../kube/errors.js';
 import { writeLease } from '../../cluster/lease-writes.js';
-import { type LeaseRecord, type LeaseTimes, expireLease, expiresAt, mayExpire } from '../core/index.js';
+import { type LeaseRecord, expireLease, expiresAt, mayExpire } from '../core/index.js';
 import { forEachParallel } from '../../kube/for-each-parallel.js';
 import type { LeaseBook } from '../leases/lease-book.js';
+import { type ExcessRules, timesWithoutExcess } from './excess-leases.js';
+import type { LeaseTimesLookup } from './lease-times-lookup.js';
 import type { CollectorReport } from './report.js';
 
-/** Returns the times of a lease; undefined if they are unknown, in which case the lease is kept. */
-export type LeaseTimesLookup = (lease: LeaseRecord) => LeaseTimes | undefined;
-
-export interface ExpiryDeps {
+export interface ExpiryDeps extends ExcessRules {
   readonly book: Pick<LeaseBook, 'expiring' | 'forget' | 'recordWrite' | 'onChange'>;
   readonly client: Pick<Client, 'create' | 'patch' | 'delete'>;
   readonly timesOf: LeaseTimesLookup;
@@ -116,10 +115,12 @@ export class Expiry {
 
   /** @returns the milliseconds until the next search */
   async #expire(signal: AbortSignal | undefined): Promise<number> {
-    const { timesOf, clock, isGateOpen } = this.#deps;
+    const { clock, isGateOpen } = this.#deps;
     if (!isGateOpen()) return Infinity;
     this.#nextSince = Infinity;
-    const { due, next } = dueLeases(this.#expiring(), timesOf, { now: clock.now(), limit: MAX_BATCH });
+    const leases = this.#expiring();
+    const timesOf = timesWithoutExcess(leases, this.#deps.timesOf, this.#deps);
+    const { due, next } = dueLeases(leases, timesOf, { now: clock.now(), limit: MAX_BATCH });
     let failures = 0;
     await forEachParallel(
       due,

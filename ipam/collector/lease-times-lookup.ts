@@ -1,7 +1,9 @@
-import type { LeaseTimes } from '../core/lease.js';
+import type { LeaseRecord, LeaseTimes } from '../core/lease.js';
 import { type LeaseRules, minCooldownMs, leaseTimesOf } from '../core/lease-times.js';
 import type { PoolDirectory } from '../directory/directory.js';
-import type { LeaseTimesLookup } from './expiry.js';
+
+/** Returns the times of a lease; undefined if they are unknown, in which case the lease is kept. */
+export type LeaseTimesLookup = (lease: LeaseRecord) => LeaseTimes | undefined;
 
 /** Returns a lookup of the times of leases: the minimum if the pool is gone, and none if the pool is invalid, which keeps its leases. */
 export function leaseTimesLookup(

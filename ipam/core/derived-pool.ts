@@ -26,6 +26,8 @@ export function derivedPoolName(namespace: string, network: string): string {
 const ALL_NAMESPACES = '*';
 /** The longest sticky time that a NAD may set. Only an administrator's pool may keep addresses for longer. */
 const MAX_STICKY_TTL = '168h';
+/** The longest cool-down that a NAD may set. */
+const MAX_COOLDOWN_SECONDS = 3_600;
 
 /** The namespace of a NAD, and its rights. */
 interface NadOwner {
@@ -100,7 +102,7 @@ function grant(
   config: HoldfastIpamConfig,
   rights: NadRights,
 ): { granted: HoldfastIpamConfig; reduced: NetworkConfigProblem[] } {
-  const { path, publishCapacity, stickyMAC } = config;
+  const { path, publishCapacity, stickyMAC, cooldownSeconds } = config;
   const granted = { ...config };
   const reduced: NetworkConfigProblem[] = [];
   if (publishCapacity === true && !rights.publishesCapacity) {
@@ -116,6 +118,13 @@ function grant(
       `is "${stickyMAC.ttl}", but NADs are limited to ${MAX_STICKY_TTL}, which is used instead: ` +
       'write a shorter time, or ask the administrator for an AddressPool';
     reduced.push({ field: `${path}.stickyMAC.ttl`, message });
+  }
+  if (cooldownSeconds !== undefined && cooldownSeconds > MAX_COOLDOWN_SECONDS) {
+    granted.cooldownSeconds = MAX_COOLDOWN_SECONDS;
+    const message =
+      `is ${cooldownSeconds}, but NADs are limited to ${MAX_COOLDOWN_SECONDS}, which is used instead: ` +
+      'write a shorter time, or ask the administrator for an AddressPool';
+    reduced.push({ field: `${path}.cooldownSeconds`, message });
   }
   return { granted, reduced };
 }

@@ -157,6 +157,18 @@ describe('a NAD that requests what its namespace may not have', () => {
     expect(world.condition('blue.a', 'NotPermitted')).to.equal('none');
   });
 
+  it('cools addresses down for an hour at most, and its pool reports it', async () => {
+    world.putNads(blue({ cooldownSeconds: 86_400 }));
+    await world.settle();
+    expect(world.pools.get('blue.a')?.spec.cooldownSeconds).to.equal(3_600);
+    expect(world.condition('blue.a', 'NotPermitted')).to.match(
+      /^True AdministratorRequired: spec\.config\.ipam\.cooldownSeconds is 86400, but NADs are limited to 3600/,
+    );
+    world.putNads(blue({ cooldownSeconds: 3_600 }));
+    await world.settle();
+    expect(world.condition('blue.a', 'NotPermitted')).to.equal('none');
+  });
+
   it('publishes no capacity, unless the administrator names its namespace', async () => {
     world.putNads(blue({ publishCapacity: true }));
     await world.settle();
