@@ -1,6 +1,7 @@
 import jsonpatch, { type Operation } from 'fast-json-patch';
 import { expect } from 'chai';
 import { DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION, PRIMARY_CLAIM_ANNOTATION } from '../api/names.js';
+import { claimName } from '../api/ipam-claim.js';
 import { makeClaim, makeLauncherPod, makeNad, makeVm, makeVmi } from '../test/kubevirt-objects.js';
 import { reviewCreate } from '../test/pod-review.js';
 import { claim, claimOfIpamExtensions, nad, vmiReference } from '../test/workload-objects.js';
@@ -43,6 +44,26 @@ describe('a launcher in a namespace with a primary network', () => {
         [DEFAULT_NETWORK_ANNOTATION]:
           '[{"name":"default","namespace":"ovn","ips":["192.168.1.10/16","fd12:1234::200/64"],' +
           `"mac":"${MAC}","ipam-claim-reference":"vm1.default"}]`,
+      },
+    },
+    {
+      name: 'keeps what kubevirt/ipam-extensions set before, but for the name of the claim',
+      given: {
+        vmi: {
+          ...VM1,
+          spec: {
+            networks: [{ name: 'Pod_Net', pod: {} }],
+            domain: { devices: { interfaces: [{ name: 'Pod_Net', macAddress: MAC }] } },
+          },
+        },
+        annotations: {
+          [PRIMARY_CLAIM_ANNOTATION]: 'vm1.pod.net',
+          [DEFAULT_NETWORK_ANNOTATION]: WITH_MAC.replace('vm1.default', 'vm1.pod.net'),
+        },
+      },
+      annotations: {
+        [PRIMARY_CLAIM_ANNOTATION]: claimName('vm1', 'Pod_Net'),
+        [DEFAULT_NETWORK_ANNOTATION]: WITH_MAC.replace('vm1.default', claimName('vm1', 'Pod_Net')),
       },
     },
     {

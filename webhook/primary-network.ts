@@ -1,6 +1,7 @@
 import { joinKey } from '../api/meta.js';
 import { DEFAULT_NETWORK_ANNOTATION, PRIMARY_CLAIM_ANNOTATION } from '../api/names.js';
 import { isLauncher } from '../api/pod.js';
+import { ipamExtensionsClaimName } from '../api/vm-claims.js';
 import type { ClusterView, Recheck } from '../cluster/cluster-view.js';
 import { chooseNetworkClaim } from '../cluster/element-claim.js';
 import { OwnedClaims } from '../cluster/owned-claims.js';
@@ -123,11 +124,15 @@ function withClaim(
     const reason = `cannot have what VirtualMachineInstance ${vmiKey} requests: ${selection.problem}`;
     return refuse(review, 'address-request', reason);
   }
-  const wanted = selection && primarySelectionText(selection, { nadNamespace, claim });
+  const textFor = (name: string) => selection && primarySelectionText(selection, { nadNamespace, claim: name });
+  const wanted = textFor(claim);
+  // kubevirt/ipam-extensions may have set it, with the name that it gives to the claim
+  const isKnown = (text: string) =>
+    [wanted, textFor(ipamExtensionsClaimName(workload.owner.name, podNetwork))].includes(text);
   const { [DEFAULT_NETWORK_ANNOTATION]: given, [PRIMARY_CLAIM_ANNOTATION]: current } =
     review.pod.metadata.annotations ?? {};
   // the API server may call the webhook again, after another one has changed the pod
-  if (given !== undefined && given !== wanted) {
+  if (given !== undefined && !isKnown(given)) {
     const reason =
       `multus default network annotation "${DEFAULT_NETWORK_ANNOTATION}" is not allowed on pod creation: the webhook sets it if the VM ` +
       'requests a MAC address or addresses; remove it from the template of the VM';
