@@ -118,6 +118,8 @@ export const PoolCondition = {
   DeletionBlocked: 'DeletionBlocked',
   /** A pool with another address space has some of the same addresses on the same layer-2 segment. Otherwise absent. */
   OverlapsOnWire: 'OverlapsOnWire',
+  /** Derived pools of namespaces that the pool does not serve have some of its addresses. The message names them. Otherwise absent. */
+  UsedByOthers: 'UsedByOthers',
   /** True while addresses of draining ranges are in use; the message names them. False when the ranges can be removed. Otherwise absent. */
   Draining: 'Draining',
   /** New addresses are not probed: reason `ProxyARP`, a host answers for many addresses; or `QuarantineFull`. Otherwise absent. */

@@ -249,6 +249,8 @@ export const EventReason = {
   PoolConflict: 'AddressPoolConflict',
   /** Another pool has some of the same addresses on the same layer-2 segment. */
   PoolOverlap: 'AddressPoolOverlapsOnWire',
+  /** Derived pools of namespaces that the pool does not serve have some of its addresses. */
+  PoolUsedByOthers: 'AddressPoolUsedByOthers',
   /** The pool cannot be deleted while its addresses are leased. */
   PoolInUse: 'AddressPoolInUse',
   /** A running VM has an address of a pool that is not leased to it. */

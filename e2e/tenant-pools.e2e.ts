@@ -71,6 +71,10 @@ describeStory('A tenant without rights to pools', (story) => {
     expect(await rejectionMessage(tenant.putNetwork('blue', options)))
       .to.include(`"${addressSpace}"`)
       .and.include('ask the administrator');
+    const sameName = { network: addressSpace, subnets };
+    expect(await rejectionMessage(tenant.putNetwork('red', sameName)))
+      .to.include(`does not serve namespace ${story().namespace}`)
+      .and.not.include('somebody-else');
   });
 
   itOnBed('gets no address in such an address space and no capacity on nodes while no webhook answers', async (bed) => {

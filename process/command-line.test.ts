@@ -62,6 +62,7 @@ describe('readCommandLine', () => {
       restoreWaitMs: 86_400_000,
       globalNamespaces: ['default'],
       capacityNamespaces: [],
+      enforceAddressOwnership: false,
       blockMinFree: 8,
       auditLog: undefined,
       auditMaxFiles: 5,

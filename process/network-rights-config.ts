@@ -1,6 +1,6 @@
 import { DEFAULT_GLOBAL_NAMESPACES } from '../api/names.js';
 import type { NadRightsConfig } from '../api/nad-rights.js';
-import { type Settings, parseObjectNames } from './setting.js';
+import { type Settings, parseBoolean, parseObjectNames } from './setting.js';
 
 /** What an administrator permits NetworkAttachmentDefinitions, by namespace. */
 export const RIGHTS_SETTINGS: Settings<NadRightsConfig> = {
@@ -21,5 +21,13 @@ export const RIGHTS_SETTINGS: Settings<NadRightsConfig> = {
     defaultValue: [],
     defaultText: 'none',
     parse: parseObjectNames,
+  },
+  enforceAddressOwnership: {
+    flag: 'enforce-address-ownership',
+    placeholder: 'true|false',
+    description:
+      'drain pools of NetworkAttachmentDefinitions that have addresses of pools that do not serve their namespaces, also if both have equal subnets',
+    defaultValue: false,
+    parse: parseBoolean,
   },
 };

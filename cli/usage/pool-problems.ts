@@ -11,6 +11,7 @@ export const BAD_STATUS: ReadonlyMap<string, 'True' | 'False'> = new Map([
   [PoolCondition.NotPermitted, 'True'],
   [PoolCondition.DeletionBlocked, 'True'],
   [PoolCondition.OverlapsOnWire, 'True'],
+  [PoolCondition.UsedByOthers, 'True'],
   [PoolCondition.ProbingStopped, 'True'],
 ]);
 

@@ -32,7 +32,11 @@ export interface SourceNad {
 }
 
 /** Those of `holdfast ipam` without flags, which corrects the pools by its own flags. */
-const rightsOf = nadRightsFrom({ globalNamespaces: DEFAULT_GLOBAL_NAMESPACES, capacityNamespaces: [] });
+const rightsOf = nadRightsFrom({
+  globalNamespaces: DEFAULT_GLOBAL_NAMESPACES,
+  capacityNamespaces: [],
+  enforceAddressOwnership: false,
+});
 
 interface ReadNads {
   readonly nads: SourceNad[];

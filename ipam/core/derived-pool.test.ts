@@ -6,7 +6,7 @@ import { type NadRights } from '../../api/nad-rights.js';
 
 const PATH = 'spec.config.ipam';
 
-function specOf(ipam: object, rights: Partial<NadRights> = {}) {
+function specOf(ipam: object, rights: Partial<Pick<NadRights, 'servesAll' | 'publishesCapacity'>> = {}) {
   const read = readHoldfastIpam({ type: 'holdfast', ...ipam }, PATH);
   if (!read.ok) expect.fail(`${read.problem.field} ${read.problem.message}`);
   return derivedSpec('blue', read.config, {

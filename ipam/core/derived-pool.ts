@@ -32,7 +32,7 @@ const MAX_COOLDOWN_SECONDS = 3_600;
 /** The namespace of a NAD, and its rights. */
 interface NadOwner {
   readonly namespace: string;
-  readonly rights: NadRights;
+  readonly rights: Pick<NadRights, 'servesAll' | 'publishesCapacity'>;
 }
 
 /** Results by config. A change of one NAD reads all NADs of its network again, so each config is compiled only once. */
@@ -85,7 +85,11 @@ export function derivedPool(namespace: string, spec: AddressPoolSpec): AddressPo
 }
 
 /** @returns undefined if the pool serves all namespaces */
-function servedNamespaces(own: string, { namespaces }: HoldfastIpamConfig, rights: NadRights): string[] | undefined {
+function servedNamespaces(
+  own: string,
+  { namespaces }: HoldfastIpamConfig,
+  rights: NadOwner['rights'],
+): string[] | undefined {
   if (namespaces === undefined) return rights.servesAll ? undefined : [own];
   return namespaces.includes(ALL_NAMESPACES) ? undefined : [...new Set([...namespaces, own])];
 }
@@ -100,7 +104,7 @@ function tooManyNamespaces(own: string, others: number, { path }: HoldfastIpamCo
 
 function grant(
   config: HoldfastIpamConfig,
-  rights: NadRights,
+  rights: NadOwner['rights'],
 ): { granted: HoldfastIpamConfig; reduced: NetworkConfigProblem[] } {
   const { path, publishCapacity, stickyMAC, cooldownSeconds } = config;
   const granted = { ...config };

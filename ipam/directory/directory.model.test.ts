@@ -128,7 +128,7 @@ function answersOf(directory: PoolDirectory, claims: readonly ReturnType<typeof 
     ]),
     spaces: SPACES.map((space) => [
       [...directory.poolsContaining(space, address)].sort(),
-      names(directory.adminPoolsIn(space)),
+      names(directory.poolsIn(space).map(({ pool }) => pool)),
       directory
         .networksIn(space)
         .map((each) => `${each.namespace}/${each.network}`)

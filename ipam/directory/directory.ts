@@ -6,6 +6,7 @@ import type { ObjectChange } from '../../kube/informer.js';
 import { changesNetwork } from '../../cluster/nad-change.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import type { Address } from '../core/address.js';
+import type { SpacePool } from '../core/address-space-rights.js';
 import { type Pool, subnetOf } from '../core/pool.js';
 import { type NetworkUser, type Resolution, type ResolutionTable, resolve, userOfClaim } from './resolution.js';
 import { type EvaluatedPool, type ParsedPool, type PoolState, compiledPool, parsePool } from './pool-state.js';
@@ -118,14 +119,18 @@ export class PoolDirectory {
 
   /** The pools of an address space whose subnets contain an address. */
   poolsContaining(addressSpace: string, address: Address): readonly string[] {
-    return this.#poolsInSpace(addressSpace)
-      .filter((pool) => subnetOf(pool, address) !== undefined)
-      .map(({ name }) => name);
+    return this.poolsIn(addressSpace)
+      .filter(({ pool }) => subnetOf(pool, address) !== undefined)
+      .map(({ pool }) => pool.name);
   }
 
-  /** The administrators' pools in an address space. */
-  adminPoolsIn(addressSpace: string): readonly Pool[] {
-    return this.#poolsInSpace(addressSpace, ({ nadNamespace }) => nadNamespace === undefined);
+  /** The valid pools of an address space, served or not. */
+  poolsIn(addressSpace: string): readonly SpacePool[] {
+    this.#refresh();
+    return this.#poolsBySpace.of(addressSpace).flatMap((parsed) => {
+      const pool = compiledPool(parsed);
+      return pool === undefined ? [] : [{ pool, createdAt: parsed.createdAt, nadNamespace: parsed.nadNamespace }];
+    });
   }
 
   /** The namespace and network of each NAD that requests a pool in an address space, whether it has one or not. */
@@ -184,11 +189,6 @@ export class PoolDirectory {
     adminPools: (network) => this.#networks.get(network)?.admin ?? [],
     derivedPools: (network, namespace) => this.#networks.get(network)?.derived.get(namespace) ?? [],
   };
-
-  #poolsInSpace(addressSpace: string, isWanted: (pool: ParsedPool) => boolean = () => true): readonly Pool[] {
-    this.#refresh();
-    return this.#poolsBySpace.of(addressSpace).flatMap((pool) => (isWanted(pool) ? (compiledPool(pool) ?? []) : []));
-  }
 
   #setDue(): void {
     if (this.#isDue) return;

@@ -29,8 +29,8 @@ function planned(nads: ParsedNad[], given: Partial<DerivationInput> = {}): Deriv
     leases: () => [],
     blockingLeases: 0,
     hasAdminPool: false,
-    rights: { servesAll: true, publishesCapacity: false },
-    adminPoolsIn: () => [],
+    rights: { servesAll: true, publishesCapacity: false, isOwnershipEnforced: false },
+    poolsIn: () => [],
     ...given,
   });
 }

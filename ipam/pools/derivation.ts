@@ -5,12 +5,13 @@ import { EventReason } from '../../api/names.js';
 import type { NetworkConfigProblem } from '../../api/network-attachment.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import type { LeaseRecord } from '../core/lease.js';
-import { type Pool, compilePool } from '../core/pool.js';
-import { addressSpaceRefusal } from '../core/address-space-rights.js';
+import { compilePool } from '../core/pool.js';
+import { type SpacePool, addressSpaceRefusal } from '../core/address-space-rights.js';
 import { derivedPool, derivedPoolName } from '../core/derived-pool.js';
 import { type NadRights } from '../../api/nad-rights.js';
 import { isSamePool } from './pool-meaning.js';
 import { type NadEvent, type RequestedPool, describeProblems, readRequestedPools } from './requested-pools.js';
+import { refusedSpec, withAddressesOf } from './refused-spec.js';
 import { MAX_NAMED, formatLeases } from './named-leases.js';
 import { leasesOutside } from './usage.js';
 
@@ -31,8 +32,8 @@ export interface DerivationInput {
   /** The pool is being deleted, and stays this long, because a CNI ADD that began earlier may still be running. */
   fenceMs?: number;
   rights: NadRights;
-  /** The administrators' pools in an address space. */
-  adminPoolsIn: (addressSpace: string) => readonly Pool[];
+  /** The valid pools of an address space. */
+  poolsIn: (addressSpace: string) => readonly SpacePool[];
 }
 
 /** Whether the derived pool and its NADs agree: a condition of the pool. */
@@ -107,10 +108,12 @@ export function planDerivation(derivation: DerivationInput): DerivationPlan {
 
 function addressSpaceProblems(
   { nad, spec, pool }: RequestedPool,
-  { namespace, adminPoolsIn }: DerivationInput,
+  { namespace, network, poolsIn, rights }: DerivationInput,
 ): NetworkConfigProblem[] {
-  const request = { pool, namespace, isNamed: spec.addressSpace !== undefined };
-  const message = addressSpaceRefusal(request, adminPoolsIn(pool.addressSpace));
+  const name = derivedPoolName(namespace, network);
+  const isNamed = spec.addressSpace !== undefined;
+  const request = { pool, name, namespace, isNamed, isOwnershipEnforced: rights.isOwnershipEnforced };
+  const message = addressSpaceRefusal(request, poolsIn(pool.addressSpace));
   return message === undefined ? [] : [{ field: `NAD ${objectKey(nad)}: addressSpace`, message }];
 }
 
@@ -139,24 +142,26 @@ function decide(oldest: RequestedPool, isRefused: boolean, derivation: Derivatio
   // the pool is created again once it is gone
   if (isBeingDeleted(existing)) return obstacle ? { obstacle } : {};
   if (moves && obstacle === undefined) return { action: { kind: 'delete', pool: existing } };
-  return update(oldest, existing, { isRefused, obstacle: obstacle ?? obstacleToShrink(oldest, existing, derivation) });
+  return update(oldest, existing, {
+    obstacle: obstacle ?? obstacleToShrink(oldest, existing, derivation),
+    isRefused,
+    isDrained: derivation.rights.isOwnershipEnforced,
+  });
 }
 
-/** The namespaces that a pool serves, and its other settings, follow the NAD even if its addresses cannot. */
 function update(
-  { nad, spec }: RequestedPool,
+  oldest: RequestedPool,
   existing: AddressPool,
-  { isRefused, obstacle }: { isRefused: boolean; obstacle: DerivationObstacle | undefined },
+  given: { obstacle: DerivationObstacle | undefined; isRefused: boolean; isDrained: boolean },
 ): DerivationDecision {
-  const { subnets, addressSpace } = existing.spec;
-  const { addressSpace: _asked, ...terms } = spec;
-  const next =
-    isRefused || obstacle !== undefined
-      ? { ...terms, subnets, ...(addressSpace !== undefined && { addressSpace }) }
-      : spec;
+  const { obstacle, isRefused, isDrained } = given;
+  const hasObstacle = obstacle !== undefined;
+  const { nad } = oldest;
+  const followed = hasObstacle ? withAddressesOf(existing, oldest.spec) : oldest.spec;
+  const spec = isRefused ? refusedSpec(oldest, existing, { hasObstacle, isDrained }) : followed;
   return {
-    ...(isDifferent(existing, next) && { action: { kind: 'update', pool: existing, spec: next, nad } }),
-    ...(obstacle !== undefined && !isRefused && { obstacle }),
+    ...(isDifferent(existing, spec) && { action: { kind: 'update', pool: existing, spec, nad } }),
+    ...(hasObstacle && !isRefused && { obstacle }),
   };
 }
 

@@ -44,6 +44,7 @@ const EVENT_REASONS: Readonly<Record<string, EventReason>> = {
   [PoolCondition.NotPermitted]: EventReason.NetworkNotPermitted,
   [PoolCondition.DeletionBlocked]: EventReason.PoolInUse,
   [PoolCondition.OverlapsOnWire]: EventReason.PoolOverlap,
+  [PoolCondition.UsedByOthers]: EventReason.PoolUsedByOthers,
   [PoolCondition.ProbingStopped]: EventReason.ProbingStopped,
 };
 

@@ -87,17 +87,20 @@ function compare(a: bigint, b: bigint): number {
 /**
  * Describes an overlap to users. A pool of another namespace is not named, because its name contains that namespace.
  * @param nadNamespace the namespace of the reader
+ * @param areAddressesShown false if the reader may see no pools, and so no addresses of others
  */
 export function describeOverlap(
   segment: string,
   { address, other }: SegmentOverlap,
   nadNamespace: string | undefined,
+  areAddressesShown = true,
 ): string {
   const { name, addressSpace } = other.pool;
   const isOwn = nadNamespace !== undefined && other.nadNamespace === nadNamespace;
   const who = isOwn ? `AddressPool ${name} (address space ${addressSpace})` : 'another AddressPool';
+  const which = isOwn || areAddressesShown ? `Addresses from ${formatAddress(address)} on` : 'Some addresses';
   return (
-    `Addresses from ${formatAddress(address)} on can be leased twice on ${segment}: ${who} has them in another address space. ` +
+    `${which} can be leased twice on ${segment}: ${who} has them in another address space. ` +
     'Set the same addressSpace in the NADs of both networks, or use other addresses'
   );
 }

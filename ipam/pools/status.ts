@@ -104,16 +104,19 @@ export interface PoolStatusInput {
   quarantined?: QuarantinedByMac;
   /** A message about another pool on the same layer-2 segment that has some of the addresses. */
   overlap?: string | undefined;
+  /** Names derived pools that have addresses of this pool, which does not serve their namespaces. */
+  usedByOthers?: string | undefined;
 }
 
 /** Returns the conditions of a pool. */
 export function conditionsOf(input: PoolStatusInput): DesiredCondition[] {
-  const { state, agreement, overlap, notPermitted = [] } = input;
+  const { state, agreement, overlap, usedByOthers, notPermitted = [] } = input;
   const conditions = [readyCondition(input), conflictCondition(input)];
   if (agreement !== undefined) conditions.push(agreementCondition(agreement));
   if (notPermitted.length > 0) conditions.push(permissionCondition(notPermitted));
   if (state.kind === 'closing') conditions.push(deletionCondition(input));
   if (overlap !== undefined) conditions.push(overlapCondition(overlap));
+  if (usedByOthers !== undefined) conditions.push(usedByOthersCondition(usedByOthers));
   const draining =
     state.kind === 'served' && drainingCondition(state.pool, input.usage, (name) => input.leases.get(name));
   if (draining) conditions.push(draining);
@@ -202,6 +205,11 @@ function permissionCondition(problems: readonly NetworkConfigProblem[]): Desired
 /** The pool serves nevertheless: otherwise one tenant could switch off the pool of another. */
 function overlapCondition(message: string): DesiredCondition {
   return { type: PoolCondition.OverlapsOnWire, status: 'True', reason: 'OtherAddressSpace', message };
+}
+
+/** Pools that existed before this one continue to serve, because the administrator may have meant it. */
+function usedByOthersCondition(message: string): DesiredCondition {
+  return { type: PoolCondition.UsedByOthers, status: 'True', reason: 'NamespaceNotServed', message };
 }
 
 function deletionCondition({ usage, leases, agreement, fenceMs }: PoolStatusInput): DesiredCondition {

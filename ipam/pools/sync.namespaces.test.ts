@@ -113,8 +113,8 @@ describe('a NAD that requests what its namespace may not have', () => {
     await world.settle();
     expect(world.pools.get('blue.a')).to.equal(undefined);
     expect(world.events).to.deep.equal([
-      'NetworkAttachmentDefinition blue NetworkAttachmentNotPermitted: NAD a/blue: addressSpace "lan" is the address space of AddressPool ' +
-        'guard, which does not serve namespace a: use another address space, or ask the administrator to add a to spec.namespaces of that pool',
+      'NetworkAttachmentDefinition blue NetworkAttachmentNotPermitted: NAD a/blue: addressSpace "lan" is an address space of pools ' +
+        'that do not serve namespace a: use another address space, or ask the administrator to add a to spec.namespaces of such a pool',
     ]);
     world.putPool(guard(['x', 'a']));
     await world.settle();

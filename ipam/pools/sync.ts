@@ -1,4 +1,10 @@
-import { type AddressPool, type PoolBlocks, addressSpaceOf, nadNamespaceOf } from '../../api/address-pool.js';
+import {
+  type AddressPool,
+  type PoolBlocks,
+  PoolCondition,
+  addressSpaceOf,
+  nadNamespaceOf,
+} from '../../api/address-pool.js';
 import { isBeingDeleted, splitKey } from '../../api/meta.js';
 import { EventReason } from '../../api/names.js';
 import type { CallOptions, Client } from '../../kube/client.js';
@@ -20,10 +26,18 @@ import { isServingNamespace } from '../directory/resolution.js';
 import { MoveFence } from './move-fence.js';
 import { NadEvents, recordConditionEvents } from './pool-events.js';
 import type { PoolMetrics } from './metrics.js';
-import { type PoolStatusInput, countBlockingLeases, conditionsOf, countsOf, usesOf } from './status.js';
+import {
+  type DesiredCondition,
+  type PoolStatusInput,
+  countBlockingLeases,
+  conditionsOf,
+  countsOf,
+  usesOf,
+} from './status.js';
 import { type StatusWriteResult, PoolStatusWriter } from './status-writer.js';
 import type { LeaseSource, PoolUsage } from './usage.js';
 import type { SegmentOverlapTracker } from './segment-overlap-tracker.js';
+import { describeUsersWithoutConsent } from './users-without-consent.js';
 
 export type PoolClient = Pick<Client, 'create' | 'patch' | 'delete' | 'listAs'>;
 
@@ -49,6 +63,12 @@ export interface PoolsDependencies {
   metrics: Pick<PoolMetrics, 'observed' | 'forget'>;
   log: Logger;
 }
+
+/**
+ * When to look again at a pool that shares addresses without permission, or at the NAD that requests one. What others change does not wake them:
+ * otherwise each change of a tenant would wake all networks of the address space.
+ */
+const RECHECK_MS = 60_000;
 
 /** The state of one leadership term. */
 interface TermState {
@@ -102,7 +122,7 @@ async function syncNetwork(
       throw error;
     }
   }
-  return undefined;
+  return planned.notPermitted.length > 0 ? { requeueAfterMs: RECHECK_MS } : undefined;
 }
 
 function planNetwork(
@@ -125,7 +145,7 @@ function planNetwork(
     hasAdminPool,
     ...(pool !== undefined && isBeingDeleted(pool) && fence.remainingMs(pool) > 0 && { fenceMs: fence.durationMs }),
     rights: rightsOf(namespace),
-    adminPoolsIn: (addressSpace) => directory.adminPoolsIn(addressSpace),
+    poolsIn: (addressSpace) => directory.poolsIn(addressSpace),
   });
 }
 
@@ -152,10 +172,7 @@ async function syncPool(
   const pool = pools.get(name);
   const state = directory.stateOf(name);
   if (pool === undefined || state === undefined) {
-    writer.forget(name);
-    usage.forget(name);
-    metrics.forget(name);
-    fence.forget(name);
+    for (const memory of [writer, usage, metrics, fence]) memory.forget(name);
     return undefined;
   }
   if (lacksFinalizer(pool)) await addFinalizer(pool, client, call);
@@ -165,13 +182,20 @@ async function syncPool(
     return finishDeletion(pool, plan, dependencies, call);
   const inMs = writer.msUntilDue(pool);
   if (inMs > 0) return { earlyByMs: inMs };
-  const written = await writer.write(
-    pool,
-    desiredStatus(pool, { state, plan, ...(fencedMs > 0 && { fenceMs: fence.durationMs }) }, dependencies),
-    call,
-  );
+  const usedByOthers = describeUsersWithoutConsent(pool, directory);
+  const fenced = fencedMs > 0 ? { fenceMs: fence.durationMs } : {};
+  const status = desiredStatus(pool, { state, plan, usedByOthers, ...fenced }, dependencies);
+  const written = await writer.write(pool, status, call);
   if ('transitions' in written) recordConditionEvents(pool, written.transitions, events);
-  return nextSync(written, fencedMs);
+  return nextSync(written, fencedMs || recheckMs(status.conditions));
+}
+
+/** @returns 0 if others cannot change the conditions without waking the pool */
+function recheckMs(conditions: readonly DesiredCondition[]): number {
+  const isShared = conditions.some(
+    ({ type }) => type === PoolCondition.UsedByOthers || type === PoolCondition.NotPermitted,
+  );
+  return isShared ? RECHECK_MS : 0;
 }
 
 async function finishDeletion(
@@ -190,9 +214,9 @@ async function finishDeletion(
   return undefined;
 }
 
-function nextSync(written: StatusWriteResult, fencedMs: number): SyncResult {
-  if ('earlyByMs' in written) return { earlyByMs: Math.min(written.earlyByMs, fencedMs || Infinity) };
-  return fencedMs > 0 ? { requeueAfterMs: fencedMs } : undefined;
+function nextSync(written: StatusWriteResult, afterMs: number): SyncResult {
+  if ('earlyByMs' in written) return { earlyByMs: Math.min(written.earlyByMs, afterMs || Infinity) };
+  return afterMs > 0 ? { requeueAfterMs: afterMs } : undefined;
 }
 
 /** The pool is being deleted, and the next pool of its name may serve another address space. */
@@ -216,10 +240,11 @@ function isReadyToDelete(
 
 function desiredStatus(
   pool: AddressPool,
-  { state, plan, fenceMs }: Pick<PoolStatusInput, 'state' | 'fenceMs'> & { plan: DerivationPlan | undefined },
+  input: Pick<PoolStatusInput, 'state' | 'fenceMs' | 'usedByOthers'> & { plan: DerivationPlan | undefined },
   dependencies: PoolsDependencies,
 ) {
   const { directory, usage, book, blocks, overlaps, metrics } = dependencies;
+  const { plan, ...given } = input;
   const { name, generation } = pool.metadata;
   const compiled = directory.pool(name);
   if (compiled !== undefined) book.setPool(compiled);
@@ -229,8 +254,7 @@ function desiredStatus(
   if (compiled?.publishesMetrics === false) metrics.forget(name);
   else metrics.observed(pool, uses);
   const conditions = conditionsOf({
-    state,
-    ...(fenceMs !== undefined && { fenceMs }),
+    ...given,
     usage: used,
     leases: { ofPool: () => book.ofPool(name), get: (lease) => book.get(lease) },
     ...(plan && { agreement: plan.agreement, notPermitted: plan.notPermitted }),

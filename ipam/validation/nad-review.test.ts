@@ -248,7 +248,7 @@ const CASES: Case[] = [
     pools: [GUARD],
     becomes: subnet('10.0.0.0/24', IN_LAN),
     refused: ['rights'],
-    text: ['spec.config.ipam.addressSpace "lan" is the address space of AddressPool guard'],
+    text: ['spec.config.ipam.addressSpace "lan" is an address space of pools that do not serve namespace vms'],
   },
   {
     name: "more addresses in an address space whose administrator's pool does not serve the namespace",
@@ -263,7 +263,7 @@ const CASES: Case[] = [
     was: subnet('10.0.0.0/24', IN_LAN),
     becomes: subnet('10.0.0.0/24', { ...IN_LAN, cooldownSeconds: 60 }),
     warnings: 2,
-    text: ['AddressPool guard'],
+    text: ['do not serve namespace vms'],
   },
   { name: 'a sticky time of years', becomes: subnet('10.0.0.0/24', FOREVER), refused: ['rights'], text: ['168h'] },
   {

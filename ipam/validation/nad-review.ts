@@ -80,20 +80,20 @@ function reviewRights(requested: NadPool, before: NadIpamConfig | undefined, vie
   return result.refusals.length > 0 ? result : { ...result, warnings: [...tolerated, ...result.warnings] };
 }
 
-function addressSpaceProblems({ nad, pool, served }: NadPool, { pools }: ValidationView): NetworkConfigProblem[] {
-  const { addressSpace } = served;
-  const admins = pools.list().flatMap((other) => {
-    return isAdminPool(other) && addressSpaceOf(other) === addressSpace ? (servablePool(other) ?? []) : [];
-  });
+function addressSpaceProblems(requested: NadPool, { networks, rightsOf }: ValidationView): NetworkConfigProblem[] {
+  const { nad, pool, served } = requested;
+  const namespace = nad.metadata.namespace ?? '';
   const isNamed = pool.spec.addressSpace !== undefined;
-  const message = addressSpaceRefusal({ pool: served, namespace: nad.metadata.namespace ?? '', isNamed }, admins);
+  const { isOwnershipEnforced } = rightsOf(namespace);
+  const request = { pool: served, name: served.name, namespace, isNamed, isOwnershipEnforced };
+  const message = addressSpaceRefusal(request, networks.poolsIn(served.addressSpace));
   const field =
     isNamed && nad.delegation.kind === 'holdfast' ? `${nad.delegation.config.path}.addressSpace` : 'spec.config.name';
   return message === undefined ? [] : [{ field, message }];
 }
 
 function addressesKey({ pool: { spec } }: NadPool): unknown {
-  return [addressSpaceOf({ spec }), spec.subnets];
+  return [addressSpaceOf({ spec }), spec.subnets, spec.namespaces];
 }
 
 /** @param isNew then no NAD is younger, even if another has the same creation time */

@@ -120,11 +120,21 @@ function warnOfOverlaps({ pool, after, reader }: PoolChange, { pools, networks }
       const shared = served && firstSharedAddress(after, served);
       if (shared === undefined) return [];
       // the name of a derived pool contains the namespace of its NAD
-      const isShown = reader === undefined || isAdminPool(other) || nadNamespaceOf(other) === reader;
-      const which = isShown ? `AddressPool ${other.metadata.name}` : 'a pool of another namespace';
+      const once = `each is leased only once in address space "${after.addressSpace}"`;
+      if (!isShown(other, reader)) return [`spec.subnets: some addresses are also in a pool of others: ${once}`];
       return [
-        `spec.subnets: addresses from ${formatAddress(shared)} on are also in ${which}: each is leased only once in address space "${after.addressSpace}"`,
+        `spec.subnets: addresses from ${formatAddress(shared)} on are also in AddressPool ${other.metadata.name}: ${once}`,
       ];
     });
-  return overlaps.slice(0, MAX_WARNED_POOLS);
+  return [...new Set(overlaps)].slice(0, MAX_WARNED_POOLS);
+}
+
+/**
+ * Whether a reader may learn the name and addresses of a pool. The name of a derived pool contains the namespace of its NAD.
+ * @param reader a namespace; absent: an administrator
+ */
+function isShown(pool: AddressPool, reader: string | undefined): boolean {
+  if (reader === undefined) return true;
+  if (!isAdminPool(pool)) return nadNamespaceOf(pool) === reader;
+  return pool.spec.namespaces?.includes(reader) ?? true;
 }

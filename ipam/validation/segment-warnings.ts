@@ -28,5 +28,5 @@ export function warnOfSegmentOverlap(
     if (lease !== undefined) others.push({ pool, nadNamespace: namespace });
   }
   const overlap = findOverlaps([...others, { pool: served, nadNamespace: namespace }]).get(served.name);
-  return overlap === undefined ? [] : [describeOverlap(segment, overlap, namespace)];
+  return overlap === undefined ? [] : [describeOverlap(segment, overlap, namespace, false)];
 }

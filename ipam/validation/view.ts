@@ -2,6 +2,7 @@ import type { AddressPool } from '../../api/address-pool.js';
 import type { EvaluatedPool } from '../directory/pool-state.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import type { NadRightsLookup } from '../../api/nad-rights.js';
+import type { SpacePool } from '../core/address-space-rights.js';
 import type { LeaseRecord } from '../core/lease.js';
 import type { Pool } from '../core/pool.js';
 
@@ -22,6 +23,8 @@ export interface PoolLister {
 export interface NadLister {
   /** A pool, compiled; undefined if it is invalid or unknown. */
   pool(name: string): Pool | undefined;
+  /** The valid pools of an address space. */
+  poolsIn(addressSpace: string): readonly SpacePool[];
   /** NADs of a namespace whose config names the network, oldest first. */
   nadsOf(namespace: string, network: string): readonly ParsedNad[];
   /** The pools whose addresses are used on each layer-2 segment. */

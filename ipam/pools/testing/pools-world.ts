@@ -55,6 +55,8 @@ export class PoolsWorld {
   isGateOpen = true;
   readonly capacityNamespaces: string[] = [];
   /** For leaders that are elected from now on. */
+  enforceAddressOwnership = false;
+  /** For leaders that are elected from now on. */
   blocks: PoolsDependencies['blocks'];
   /** Time between two writes of one pool's counts, for leaders that are elected from now on. */
   statusIntervalMs = 1_000;
@@ -68,7 +70,7 @@ export class PoolsWorld {
 
   /** Returns the sync of a new leader, without any state. */
   elect(): (key: string) => Promise<SyncResult> {
-    const { pools, directory, book, usage, clock, blocks } = this;
+    const { pools, directory, book, usage, clock, blocks, capacityNamespaces, enforceAddressOwnership } = this;
     return createPoolsSync({
       ...(blocks && { blocks }),
       client: this.#client(),
@@ -78,7 +80,7 @@ export class PoolsWorld {
       usage,
       overlaps: this.overlaps,
       maxStalenessMs: MAX_STALENESS_MS,
-      rightsOf: nadRightsFrom({ globalNamespaces: ['default'], capacityNamespaces: this.capacityNamespaces }),
+      rightsOf: nadRightsFrom({ globalNamespaces: ['default'], capacityNamespaces, enforceAddressOwnership }),
       isGateOpen: () => this.isGateOpen,
       events: {
         event: ({ kind, metadata }, _type, reason, message) =>

@@ -12,17 +12,23 @@ export interface ValidatedObjects {
   nads?: readonly ParsedNad[];
   /** By pool. */
   leases?: Readonly<Record<string, readonly PoolLease[]>>;
+  enforceAddressOwnership?: boolean;
 }
 
 /** The minimum cool-down is one minute. */
-export function validationViewOf({ pools = [], nads = [], leases = {} }: ValidatedObjects): ValidationView {
+export function validationViewOf(given: ValidatedObjects): ValidationView {
+  const { pools = [], nads = [], leases = {}, enforceAddressOwnership = false } = given;
   const cache = cacheOf(pools);
   const networks = new PoolDirectory({ pools: cache, networks: cacheOf(nads) });
   return {
     pools: cache,
     networks,
     leases: { ofPool: (pool) => leases[pool] ?? [] },
-    rightsOf: nadRightsFrom({ globalNamespaces: ['default'], capacityNamespaces: ['metered'] }),
+    rightsOf: nadRightsFrom({
+      globalNamespaces: ['default'],
+      capacityNamespaces: ['metered'],
+      enforceAddressOwnership,
+    }),
     minCooldownMs: 60_000,
   };
 }
