@@ -129,7 +129,8 @@ function multusConfig({ node, dir, podSubnet, cniBin, kubeconfig, logDir }: Mult
 export function cniArgs(pod: KubeObject, containerId: string): string {
   const { namespace = '', name, uid = '' } = pod.metadata;
   const args = {
-    IgnoreUnknown: '1',
+    // containerd sends 1, which the release that upgrades begin with refuses beside Multus' true
+    IgnoreUnknown: 'true',
     K8S_POD_NAMESPACE: namespace,
     K8S_POD_NAME: name,
     K8S_POD_INFRA_CONTAINER_ID: containerId,
