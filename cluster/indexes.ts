@@ -1,3 +1,4 @@
+import { type AddressPool, nadNamespaceOf } from '../api/address-pool.js';
 import { type IPAMClaim, claimOwnerOf } from '../api/ipam-claim.js';
 import { type VirtualMachine, type VirtualMachineInstance, type VmiSpec, secondaryNetworks } from '../api/kubevirt.js';
 import { type KubeObject, joinKey } from '../api/meta.js';
@@ -15,6 +16,16 @@ export const BY_OWNER_UID = 'owner-uid';
 
 /** NADs of primary user-defined networks, by their namespace. */
 export const BY_PRIMARY_NAMESPACE = 'primary-namespace';
+
+/** Derived pools, by the namespace of their NADs. */
+export const BY_NAD_NAMESPACE = 'nad-namespace';
+
+export const POOL_INDEXES = {
+  [BY_NAD_NAMESPACE]: (pool: AddressPool) => {
+    const namespace = nadNamespaceOf(pool);
+    return namespace === undefined ? [] : [namespace];
+  },
+};
 
 export const NAD_INDEXES = {
   [BY_PRIMARY_NAMESPACE]: (nad: ParsedNad) =>

@@ -13,7 +13,7 @@ import {
   VIRTUAL_MACHINES,
   VIRTUAL_MACHINE_INSTANCES,
 } from '../kube/resources.js';
-import { CLAIM_INDEXES, NAD_INDEXES, VMI_INDEXES, VM_INDEXES } from './indexes.js';
+import { CLAIM_INDEXES, NAD_INDEXES, POOL_INDEXES, VMI_INDEXES, VM_INDEXES } from './indexes.js';
 import type { WatchSpec } from '../kube/informers.js';
 import {
   type ParsedNad,
@@ -63,4 +63,8 @@ export const KUBEVIRT_WATCH: WatchSpec<KubeVirt> = {
   optional: true,
 };
 /** Not optional: while the kind is not served, it is unknown which addresses may be allocated. */
-export const ADDRESS_POOL_WATCH: WatchSpec<AddressPool> = { resource: ADDRESS_POOLS, transform: transformPool };
+export const ADDRESS_POOL_WATCH: WatchSpec<AddressPool> = {
+  resource: ADDRESS_POOLS,
+  transform: transformPool,
+  indexes: POOL_INDEXES,
+};

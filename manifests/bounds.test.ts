@@ -17,6 +17,7 @@ import {
   MAX_REQUESTED_ADDRESSES_LENGTH,
   MAX_VM_NETWORKS,
 } from '../api/limits.js';
+import { DEFAULT_MAX_DERIVED_POOLS } from '../api/nad-rights.js';
 import { NETWORK_STATUS_ANNOTATION } from '../api/names.js';
 import { MAX_NETWORK_ELEMENTS } from '../api/network-selection.js';
 import type { Pod } from '../api/pod.js';
@@ -87,8 +88,8 @@ describe('the bounds of a pool in the code', () => {
     const bounds = [...text.matchAll(/^\| [^|]+ \| (\d+)[^|]* \|/gm)].map(([, bound]) => Number(bound));
     const { subnets, ranges, exclude, reserved, draining, nodeSelector, namespaces } = POOL_LIMITS;
     const { routes, nameservers, search, ntp } = GUEST_LIMITS;
-    const ofPools = [subnets, ranges, exclude, reserved, draining, nodeSelector, namespaces, routes];
-    const ofGuests = [nameservers, search, ntp];
+    const ofPools = [subnets, ranges, exclude, reserved, draining, nodeSelector, namespaces];
+    const ofGuests = [routes, nameservers, search, ntp];
     const ofVms = [
       MAX_REQUESTED_ADDRESSES_LENGTH,
       MAX_NETWORK_ELEMENTS,
@@ -106,6 +107,7 @@ describe('the bounds of a pool in the code', () => {
       MAX_NAD_PLUGINS,
       MAX_SUBNETS_LENGTH,
       ...ofPools,
+      DEFAULT_MAX_DERIVED_POOLS,
       ...ofGuests,
       ...ofVms,
       MAX_MESSAGE_LENGTH,

@@ -63,6 +63,7 @@ describe('readCommandLine', () => {
       globalNamespaces: ['default'],
       capacityNamespaces: [],
       enforceAddressOwnership: false,
+      maxDerivedPools: 64,
       blockMinFree: 8,
       auditLog: undefined,
       auditMaxFiles: 5,

@@ -1,6 +1,6 @@
 import { DEFAULT_GLOBAL_NAMESPACES } from '../api/names.js';
-import type { NadRightsConfig } from '../api/nad-rights.js';
-import { type Settings, parseBoolean, parseObjectNames } from './setting.js';
+import { DEFAULT_MAX_DERIVED_POOLS, type NadRightsConfig } from '../api/nad-rights.js';
+import { type Settings, parseBoolean, parseObjectNames, wholeNumber } from './setting.js';
 
 /** What an administrator permits NetworkAttachmentDefinitions, by namespace. */
 export const RIGHTS_SETTINGS: Settings<NadRightsConfig> = {
@@ -29,5 +29,13 @@ export const RIGHTS_SETTINGS: Settings<NadRightsConfig> = {
       'drain pools of NetworkAttachmentDefinitions that have addresses of pools that do not serve their namespaces, also if both have equal subnets',
     defaultValue: false,
     parse: parseBoolean,
+  },
+  maxDerivedPools: {
+    flag: 'max-derived-pools-per-namespace',
+    placeholder: 'number',
+    description:
+      'how many pools are derived from NetworkAttachmentDefinitions of one namespace that is not in --global-namespaces; existing pools stay',
+    defaultValue: DEFAULT_MAX_DERIVED_POOLS,
+    parse: wholeNumber(0, 10_000),
   },
 };

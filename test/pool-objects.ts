@@ -3,7 +3,7 @@ import type { IPAMClaim } from '../api/ipam-claim.js';
 import { CLAIM_NAD } from '../api/names.js';
 import type { KubeObject } from '../api/meta.js';
 import type { NetworkAttachmentDefinition } from '../api/network-attachment.js';
-import { Cache } from '../kube/cache.js';
+import { Cache, type Indexes } from '../kube/cache.js';
 import { type ParsedNad, transformNad } from '../cluster/transforms.js';
 
 /** Pools, NADs and claims for tests, in short form. */
@@ -65,8 +65,8 @@ export function claimOf(key: string, nad?: string, network = 'blue'): IPAMClaim 
   };
 }
 
-export function cacheOf<S extends KubeObject>(objects: readonly S[]): Cache<S> {
-  const cache = new Cache<S>();
+export function cacheOf<S extends KubeObject>(objects: readonly S[], indexes?: Indexes<S>): Cache<S> {
+  const cache = new Cache<S>(indexes);
   for (const object of objects) cache.set(object);
   return cache;
 }

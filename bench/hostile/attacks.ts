@@ -21,7 +21,8 @@ export interface Attack {
 }
 
 const NADS = 1_500;
-const POOLS = 100;
+/** The most that are derived from NADs of one namespace by default. */
+const POOLS = 64;
 const INTERFACES = 32;
 const HALTED_VMS = 100;
 const OWN_SUBNETS = [{ cidr: '10.98.0.0/16' }];

@@ -9,7 +9,7 @@ import {
   readCniConfig,
 } from '../../api/network-attachment.js';
 import { type DerivedSpec, derivedSpec } from '../../ipam/core/derived-pool.js';
-import { nadRightsFrom } from '../../api/nad-rights.js';
+import { DEFAULT_MAX_DERIVED_POOLS, nadRightsFrom } from '../../api/nad-rights.js';
 import type { Conflict } from './plan-types.js';
 
 /** A valid NAD that delegates to whereabouts now or did before. */
@@ -36,6 +36,7 @@ const rightsOf = nadRightsFrom({
   globalNamespaces: DEFAULT_GLOBAL_NAMESPACES,
   capacityNamespaces: [],
   enforceAddressOwnership: false,
+  maxDerivedPools: DEFAULT_MAX_DERIVED_POOLS,
 });
 
 interface ReadNads {

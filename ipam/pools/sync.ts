@@ -20,9 +20,10 @@ import { type DerivationPlan, planDerivation } from './derivation.js';
 import { adminOverrideOf } from './admin-override.js';
 import { derivedPoolName } from '../core/derived-pool.js';
 import type { Pool } from '../core/pool.js';
-import type { NadRightsLookup } from '../../api/nad-rights.js';
+import { type NadRightsLookup, poolLimitMessage } from '../../api/nad-rights.js';
 import type { PoolDirectory } from '../directory/directory.js';
 import { isServingNamespace } from '../directory/resolution.js';
+import { DerivedPoolCounts } from './derived-pool-counts.js';
 import { MoveFence } from './move-fence.js';
 import { NadEvents, recordConditionEvents } from './pool-events.js';
 import type { PoolMetrics } from './metrics.js';
@@ -43,7 +44,7 @@ export type PoolClient = Pick<Client, 'create' | 'patch' | 'delete' | 'listAs'>;
 
 export interface PoolsDependencies {
   client: PoolClient;
-  pools: Pick<Cache<AddressPool>, 'get' | 'size'>;
+  pools: Pick<Cache<AddressPool>, 'get' | 'size' | 'byIndex'>;
   directory: PoolDirectory;
   book: LeaseSource;
   usage: PoolUsage;
@@ -75,7 +76,11 @@ interface TermState {
   readonly writer: PoolStatusWriter;
   readonly nadEvents: NadEvents;
   readonly fence: MoveFence;
+  readonly counts: DerivedPoolCounts;
 }
+
+/** How soon a NAD gets its pool after others of its namespace have gone. */
+const LIMIT_RECHECK_MS = 60_000;
 
 /** Creates the reconciler of one leadership term. Its keys are names of pools, and `namespace/network` of NADs. */
 export function createPoolsSync(
@@ -88,6 +93,7 @@ export function createPoolsSync(
     writer: new PoolStatusWriter(client, clock, options),
     nadEvents: new NadEvents(events),
     fence: new MoveFence(() => clock.now(), maxStalenessMs),
+    counts: new DerivedPoolCounts(pools),
   };
   return async (key, signal) => {
     const call = signal === undefined ? {} : { signal };
@@ -100,7 +106,7 @@ export function createPoolsSync(
 /** Makes the derived pool of a namespace and network follow its NADs. */
 async function syncNetwork(
   network: { namespace: string; network: string },
-  { nadEvents, fence }: TermState,
+  { nadEvents, fence, counts }: TermState,
   dependencies: PoolsDependencies,
   call: CallOptions,
 ): Promise<SyncResult> {
@@ -112,10 +118,20 @@ async function syncNetwork(
   if (!dependencies.isGateOpen()) return undefined;
   for (const action of planned.actions) {
     const { name } = action.pool.metadata;
+    if (action.kind === 'create') {
+      const { maxPools } = dependencies.rightsOf(network.namespace);
+      if (counts.of(network.namespace) >= maxPools) {
+        const message = `AddressPool ${name} is not created: ${poolLimitMessage(network.namespace, maxPools)}`;
+        nadEvents.record({ nad: action.nad, reason: EventReason.NetworkNotPermitted, message });
+        return { requeueAfterMs: LIMIT_RECHECK_MS };
+      }
+      counts.add(name, network.namespace);
+    }
     dependencies.log.info({ pool: name, action: action.kind }, 'changing derived pool');
     try {
       await applyDerivation(action, dependencies.client, call);
     } catch (error) {
+      counts.observed(name);
       const refused = 'nad' in action && (isInvalid(error) || isForbidden(error));
       const message = `The API server rejected AddressPool ${name}: ${messageOf(error)}`;
       if (refused) nadEvents.record({ nad: action.nad, reason: EventReason.PoolInvalid, message });
@@ -164,13 +180,14 @@ function planForPool(pool: AddressPool, fence: MoveFence, dependencies: PoolsDep
 /** Keeps a pool's finalizer and status up to date. */
 async function syncPool(
   name: string,
-  { writer, fence }: TermState,
+  { writer, fence, counts }: TermState,
   dependencies: PoolsDependencies,
   call: CallOptions,
 ): Promise<SyncResult> {
   const { pools, directory, usage, client, events, metrics } = dependencies;
   const pool = pools.get(name);
   const state = directory.stateOf(name);
+  counts.observed(name);
   if (pool === undefined || state === undefined) {
     for (const memory of [writer, usage, metrics, fence]) memory.forget(name);
     return undefined;

@@ -44,7 +44,11 @@ describe('a NAD whose addresses are also in another pool of its address space', 
       pool: (name: string) => (compared++, view.networks.pool(name)),
     };
     const review = { nad: nad('vms/n', holdfastConfig({ subnets: [{ cidr: '10.0.0.0/24' }] })) };
-    const { warnings } = reviewNad(review, { ...view, networks, pools: { list: () => [elsewhere, ...pools] } });
+    const { warnings } = reviewNad(review, {
+      ...view,
+      networks,
+      pools: { list: () => [elsewhere, ...pools], byIndex: () => [] },
+    });
     expect(compared).to.equal(256);
     expect(warnings).to.have.length(5);
   });

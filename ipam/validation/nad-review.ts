@@ -2,6 +2,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { addressSpaceOf } from '../../api/address-pool.js';
 import { byAge, objectKey } from '../../api/meta.js';
 import type { NetworkConfigProblem } from '../../api/network-attachment.js';
+import { poolLimitMessage } from '../../api/nad-rights.js';
+import { BY_NAD_NAMESPACE } from '../../cluster/indexes.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import { addressSpaceRefusal } from '../core/address-space-rights.js';
 import { type PoolChange, refuseLeaseLosses } from './leased-addresses.js';
@@ -128,6 +130,9 @@ function reviewOldestNad(requested: NadPool, others: readonly NadPool[], view: V
   const { name } = pool.metadata;
   const oldPool = view.pools.list().find((known) => known.metadata.name === name);
   const reader = requested.nad.metadata.namespace ?? '';
+  const { maxPools } = view.rightsOf(reader);
+  if (oldPool === undefined && view.pools.byIndex(BY_NAD_NAMESPACE, reader).length >= maxPools)
+    return refuse({ check: 'limit', message: poolLimitMessage(reader, maxPools) });
   const change = { pool, after, oldPool, before: oldPool && servablePool(oldPool), reader };
   const losses = refuseLeaseLosses(change, view.leases);
   if (losses.length > 0) {

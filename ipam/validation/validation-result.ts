@@ -1,6 +1,15 @@
 /** The kind of a refusal, for metrics and logs. */
 export type ReviewCheck =
-  'spec' | 'conflict' | 'network' | 'address-space' | 'shrink' | 'in-use' | 'delegation' | 'disagreement' | 'rights';
+  | 'spec'
+  | 'conflict'
+  | 'network'
+  | 'address-space'
+  | 'shrink'
+  | 'in-use'
+  | 'delegation'
+  | 'disagreement'
+  | 'rights'
+  | 'limit';
 
 export interface ValidationRefusal {
   readonly check: ReviewCheck;

@@ -1,4 +1,5 @@
 import type { AddressPool } from '../../api/address-pool.js';
+import type { BY_NAD_NAMESPACE } from '../../cluster/indexes.js';
 import type { EvaluatedPool } from '../directory/pool-state.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import type { NadRightsLookup } from '../../api/nad-rights.js';
@@ -17,6 +18,7 @@ export interface PoolLeases {
 /** All pools. */
 export interface PoolLister {
   list(): readonly AddressPool[];
+  byIndex(index: typeof BY_NAD_NAMESPACE, namespace: string): readonly AddressPool[];
 }
 
 /** All NADs. */

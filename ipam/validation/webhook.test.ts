@@ -211,6 +211,7 @@ describe('the validation webhook of pools and NADs over HTTPS', function () {
         list: () => {
           throw new TypeError('oops');
         },
+        byIndex: () => [],
       },
     };
     await start(broken);

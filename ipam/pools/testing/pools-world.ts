@@ -4,6 +4,7 @@ import type { KubeObject } from '../../../api/meta.js';
 import { Cache } from '../../../kube/cache.js';
 import { silentLogger } from '../../../kube/log.js';
 import type { SyncResult } from '../../../kube/controller-loop.js';
+import { POOL_INDEXES } from '../../../cluster/indexes.js';
 import type { ParsedNad } from '../../../cluster/transforms.js';
 import { nadRightsFrom } from '../../../api/nad-rights.js';
 import { createLease, readLease } from '../../core/lease.js';
@@ -30,7 +31,7 @@ export const MAX_DERIVED_POOLS = 12;
  * write at once.
  */
 export class PoolsWorld {
-  readonly pools = new Cache<AddressPool>();
+  readonly pools = new Cache<AddressPool>(POOL_INDEXES);
   readonly nads = new Cache<ParsedNad>();
   readonly leases = new Map<string, AddressLease>();
   readonly book = new LeaseBook();
@@ -54,6 +55,8 @@ export class PoolsWorld {
   readonly overlaps = new SegmentOverlapTracker(this.directory, this.clock, () => this.comparisons++);
   isGateOpen = true;
   readonly capacityNamespaces: string[] = [];
+  /** How many pools are derived from NADs of one namespace, for leaders that are elected from now on. */
+  maxDerivedPools = 64;
   /** For leaders that are elected from now on. */
   enforceAddressOwnership = false;
   /** For leaders that are elected from now on. */
@@ -70,7 +73,17 @@ export class PoolsWorld {
 
   /** Returns the sync of a new leader, without any state. */
   elect(): (key: string) => Promise<SyncResult> {
-    const { pools, directory, book, usage, clock, blocks, capacityNamespaces, enforceAddressOwnership } = this;
+    const {
+      pools,
+      directory,
+      book,
+      usage,
+      clock,
+      blocks,
+      capacityNamespaces,
+      enforceAddressOwnership,
+      maxDerivedPools,
+    } = this;
     return createPoolsSync({
       ...(blocks && { blocks }),
       client: this.#client(),
@@ -80,7 +93,12 @@ export class PoolsWorld {
       usage,
       overlaps: this.overlaps,
       maxStalenessMs: MAX_STALENESS_MS,
-      rightsOf: nadRightsFrom({ globalNamespaces: ['default'], capacityNamespaces, enforceAddressOwnership }),
+      rightsOf: nadRightsFrom({
+        globalNamespaces: ['default'],
+        capacityNamespaces,
+        enforceAddressOwnership,
+        maxDerivedPools,
+      }),
       isGateOpen: () => this.isGateOpen,
       events: {
         event: ({ kind, metadata }, _type, reason, message) =>

@@ -1,6 +1,7 @@
 import type { AddressPool } from '../../../api/address-pool.js';
 import { parseAddress } from '../../core/address.js';
 import { nadRightsFrom } from '../../../api/nad-rights.js';
+import { POOL_INDEXES } from '../../../cluster/indexes.js';
 import { PoolDirectory } from '../../directory/directory.js';
 import type { PoolLease, ValidationView } from '../view.js';
 import type { ParsedNad } from '../../../cluster/transforms.js';
@@ -15,10 +16,13 @@ export interface ValidatedObjects {
   enforceAddressOwnership?: boolean;
 }
 
+/** How many pools are derived from NADs of one namespace. */
+export const MAX_DERIVED_POOLS = 5;
+
 /** The minimum cool-down is one minute. */
 export function validationViewOf(given: ValidatedObjects): ValidationView {
   const { pools = [], nads = [], leases = {}, enforceAddressOwnership = false } = given;
-  const cache = cacheOf(pools);
+  const cache = cacheOf(pools, POOL_INDEXES);
   const networks = new PoolDirectory({ pools: cache, networks: cacheOf(nads) });
   return {
     pools: cache,
@@ -28,6 +32,7 @@ export function validationViewOf(given: ValidatedObjects): ValidationView {
       globalNamespaces: ['default'],
       capacityNamespaces: ['metered'],
       enforceAddressOwnership,
+      maxDerivedPools: MAX_DERIVED_POOLS,
     }),
     minCooldownMs: 60_000,
   };

@@ -1,0 +1,55 @@
+import { expect } from 'chai';
+import { holdfastConfig, nad } from '../../test/pool-objects.js';
+import { PoolsWorld } from './testing/pools-world.js';
+
+const withPool = (key: string, n: number) =>
+  nad(key, holdfastConfig({ subnets: [{ cidr: `10.${n}.0.0/24` }] }, `n${n}`), n);
+
+describe('the number of pools that are derived from NADs of one namespace', () => {
+  let world: PoolsWorld;
+
+  beforeEach(() => {
+    world = new PoolsWorld();
+    world.maxDerivedPools = 2;
+    world.putNads(...[1, 2, 3].map((n) => withPool(`vms/n${n}`, n)));
+  });
+
+  const poolsOf = (namespace: string) =>
+    world.pools.keys().filter((name) => name.endsWith(`.${namespace}`)).sort(); // prettier-ignore
+
+  it('is limited, and an event on the NAD says what to do', async () => {
+    await world.settle(world.elect());
+    expect(poolsOf('vms')).to.deep.equal(['n1.vms', 'n2.vms']);
+    expect(world.events).to.deep.equal([
+      'NetworkAttachmentDefinition n3 NetworkAttachmentNotPermitted: AddressPool n3.vms is not created: namespace vms has 2 derived ' +
+        'AddressPools, the most that it may have: delete NADs that are no longer needed, or ask the administrator for an AddressPool or a ' +
+        'higher --max-derived-pools-per-namespace of holdfast ipam',
+    ]);
+  });
+
+  it('includes pools that are being created', async () => {
+    const sync = world.elect();
+    await Promise.all([1, 2, 3].map((n) => sync(`vms/n${n}`)));
+    expect(poolsOf('vms')).to.deep.equal(['n1.vms', 'n2.vms']);
+  });
+
+  it('is counted again after a minute, so that a NAD gets the place of another one', async () => {
+    const sync = world.elect();
+    await world.settle(sync);
+    expect(await sync('vms/n3')).to.deep.equal({ requeueAfterMs: 60_000 });
+    world.dropNad('vms/n1');
+    await world.settle(sync);
+    world.clock.advanceTo(world.clock.now() + 600_000);
+    await world.settle(sync);
+    expect(poolsOf('vms')).to.deep.equal(['n2.vms', 'n3.vms']);
+  });
+
+  it('does not concern other namespaces, global ones, and pools that exist', async () => {
+    await world.settle();
+    world.putNads(...[4, 5, 6].map((n) => withPool(`default/n${n}`, n)), withPool('lab/n7', 7));
+    await world.settle(world.elect());
+    expect(poolsOf('vms')).to.have.length(3);
+    expect(poolsOf('default')).to.have.length(3);
+    expect(poolsOf('lab')).to.have.length(1);
+  });
+});
