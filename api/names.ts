@@ -103,6 +103,10 @@ export const LEASE_FAMILY = `${HOLDFAST_GROUP}/family`;
 
 /** In Holdfast's namespace: the parameters of the admission policies. Only administrators write it. */
 export const POLICIES_CONFIG_MAP = 'holdfast-policies';
+/** The ConfigMap with the networks of all pools, which ipam writes and a policy reads. */
+export const SERVED_NETWORKS_CONFIG_MAP = 'holdfast-served-networks';
+/** The key that says that ipam has listed them. Without it, the policy allows only Holdfast to write the status of claims. */
+export const SERVED_NETWORKS_COMPLETE = 'complete';
 /**
  * On a launcher: the user who created it. The webhook sets it while KubeVirt's namespace is unknown, and a ValidatingAdmissionPolicy
  * protects it. A launcher without it was created by KubeVirt's controller.

@@ -19,10 +19,11 @@ import { benchMigration } from './migration.js';
 import { type Figure, isMet, table } from './report.js';
 import { benchScale } from './scale.js';
 import { benchStartup } from './startup.js';
+import { benchStatusWrites } from './status-writes.js';
 import { benchUi } from './ui.js';
 import { benchWhereabouts } from './whereabouts.js';
 
-// npm run bench [-- --json=FILE --vms=100000] [allocator] [admissions] [hostile] [hostile-reviews] [claims] [memory] [startup] [bed] [ui] [addresses] [cni] [guest] [guest-tables] [migration] [whereabouts] [blocks] [capacity] [scale]
+// npm run bench [-- --json=FILE --vms=100000] [allocator] [admissions] [hostile] [hostile-reviews] [status-writes] [claims] [memory] [startup] [bed] [ui] [addresses] [cni] [guest] [guest-tables] [migration] [whereabouts] [blocks] [capacity] [scale]
 /** Benches that need no test bed. */
 const ALONE: Record<string, () => Promise<Figure[]>> = {
   allocator: benchAllocator,
@@ -39,6 +40,7 @@ const BENCHES: Record<string, (bed: BedWithHoldfast, story: Story) => Promise<Fi
   admissions: benchAdmissions,
   hostile: benchHostileWrites,
   'hostile-reviews': benchHostileReviews,
+  'status-writes': benchStatusWrites,
   claims: benchClaims,
   memory: benchMemory,
   startup: benchStartup,

@@ -29,6 +29,7 @@ import { nadRightsFrom } from '../api/nad-rights.js';
 import { IpamMetrics } from './metrics.js';
 import { createPoolsSync } from './pools/sync.js';
 import { allPoolKeys, followPools, turnsOfPools } from './pools/triggers.js';
+import { ServedNetworksWriter } from './pools/served-networks-writer.js';
 import { SegmentOverlapTracker } from './pools/segment-overlap-tracker.js';
 import { createValidationWebhook } from './validation/webhook.js';
 import { createViews } from './views.js';
@@ -72,6 +73,7 @@ class Ipam implements Component {
   readonly #unhonoured: UnhonouredClaims;
   readonly #unservedOwners: UnservedOwners;
   readonly #unleased: UnleasedAddresses;
+  readonly #servedNetworks: ServedNetworksWriter;
   readonly #validation: Component;
   readonly #leadership: Leadership;
   readonly #audit: AuditLog | undefined;
@@ -93,9 +95,8 @@ class Ipam implements Component {
     }
     this.#collector = this.#createCollector();
     const { book, watched, directory, users } = this.#views;
-    const gate = this.#gate;
     this.#unhonoured = new UnhonouredClaims({
-      ...{ ...context, config, gate, directory, events: this.#events },
+      ...{ ...context, config, gate: this.#gate, directory, events: this.#events },
       ...{ claims: watched.claims.cache, pods: users },
     });
     this.#audit = createAuditLog(config, watched.leases, context);
@@ -106,6 +107,7 @@ class Ipam implements Component {
       count: (addresses) => this.#metrics.setUnleased(addresses),
     });
     this.#unservedOwners = new UnservedOwners({ ...context, claims: watched.claims.cache, directory });
+    this.#servedNetworks = new ServedNetworksWriter({ ...context, config, pools: watched.pools });
     this.#restoreHolds = new RestoreHolds({ claims: watched.claims.cache, book, directory, clock });
     this.#validation = createValidationWebhook(shared, config, {
       leases: book,
@@ -217,6 +219,7 @@ class Ipam implements Component {
     this.#unhonoured.start();
     this.#unservedOwners.start();
     this.#unleased.start();
+    this.#servedNetworks.start();
     this.#addAll();
   }
 
@@ -235,7 +238,7 @@ class Ipam implements Component {
     this.#restoreHolds.stop();
     const loops = (term?.loops ?? []).map((loop) => loop.stop());
     const reports = [this.#unhonoured, this.#unservedOwners, this.#unleased].map((report) => report.stop());
-    await Promise.all([...loops, this.#collector.stop(), ...reports, this.#audit?.stop()]);
+    await Promise.all([...loops, this.#collector.stop(), this.#servedNetworks.stop(), ...reports, this.#audit?.stop()]);
     this.#metrics.end();
   }
 

@@ -30,6 +30,7 @@ const RIGHTS_OF_ALL: Record<string, string> = {
   'nodes./status': '',
   'configmaps.': '',
   'configmaps.@holdfast-system=holdfast-policies': WATCH,
+  'configmaps.@holdfast-system=holdfast-served-networks': 'get patch',
   // the policy network-data limits these to one type, in namespaces of VMs
   'secrets.': 'create patch',
   'secrets.@kube-system': 'create patch',

@@ -88,6 +88,7 @@ describe('the admission policies for claims on the networks of pools, on a kube-
     const ipam = await as('ipam');
     await ipam.create(ADDRESS_POOLS, pool('red.nads', { network: 'red' }, derivedFrom('nads')));
     await ipam.create(ADDRESS_POOLS, pool('grey.default', { network: 'grey' }, derivedFrom(NAMESPACE)));
+    await cluster.listNetworks();
   });
 
   describe('for the status of claims', () => {
@@ -116,6 +117,7 @@ describe('the admission policies for claims on the networks of pools, on a kube-
     it('of a responder is written by Holdfast only, also if the pool of the responder serves other namespaces', async () => {
       const guest = { attachment: 'brown', dhcp: {} };
       await cluster.admin.create(ADDRESS_POOLS, pool('brown', { namespaces: ['elsewhere'], guest }));
+      await cluster.listNetworks();
       await createAll(cluster.admin, [
         { apiVersion: 'v1', kind: 'Namespace', metadata: { name: RESPONDERS_NAMESPACE } },
       ]);

@@ -95,6 +95,7 @@ describe('the rights to restore claims, on a kube-apiserver', function () {
       metadata: { name: 'blue' },
       spec: { network: 'blue', subnets: [{ cidr: '10.0.0.0/24' }] },
     });
+    await cluster.listNetworks();
     for (const user of ['velero', 'tool', 'plain-tool', 'tenant', 'namespace-owner']) {
       await until(`${user} has its rights`, () =>
         restore(user, {}).then(

@@ -65,6 +65,7 @@ describe('the roles of the manifests', () => {
       'addressleases',
       'addresspools',
       'addresspools/status',
+      'configmaps',
       'events',
       'ipamclaims/status',
       'leases',

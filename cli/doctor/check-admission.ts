@@ -1,4 +1,5 @@
 import { objectKey } from '../../api/meta.js';
+import { SERVED_NETWORKS_COMPLETE, SERVED_NETWORKS_CONFIG_MAP } from '../../api/names.js';
 import { expiryOf, splitPem } from '../../tls/pem.js';
 import { allocatesAddresses } from './components.js';
 import { type Finding, errorOf, warningOf } from './finding.js';
@@ -141,7 +142,20 @@ export function checkPolicies(observed: ObservedCluster): Finding[] {
     ...findMissing('ValidatingAdmissionPolicy', policies),
     ...findMissing('ValidatingAdmissionPolicyBinding', policyBindings),
     ...checkParameters(parameters, kubevirts),
+    ...(allocatesAddresses(observed) ? checkServedNetworks(observed) : []),
   ];
+}
+
+function checkServedNetworks({ servedNetworks }: ObservedCluster): Finding[] {
+  if (servedNetworks === undefined || servedNetworks?.[SERVED_NETWORKS_COMPLETE] !== undefined) return [];
+  const [problem, remedy] =
+    servedNetworks === null
+      ? ['does not exist, so no claim gets addresses', 'apply manifests/base/policies/served-networks.yaml']
+      : [
+          'is not complete, so no claim of another IPAM gets addresses',
+          'check that ipam has a leader, and see its log',
+        ];
+  return [errorOf('policies', `ConfigMap ${SERVED_NETWORKS_CONFIG_MAP}`, problem, remedy)];
 }
 
 function checkParameters(

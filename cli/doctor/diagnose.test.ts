@@ -147,8 +147,13 @@ const CASES: readonly Case[] = [
   },
   {
     name: 'parameters of the policies that are missing',
-    broken: { parameters: null },
-    found: ['error policies ConfigMap holdfast-policies: does not exist'],
+    broken: { parameters: null, servedNetworks: null },
+    found: ['policies', 'served-networks'].map((name) => `error policies ConfigMap holdfast-${name}: does not exist`),
+  },
+  {
+    name: 'a list of networks that ipam has not written',
+    broken: { servedNetworks: {} },
+    found: ['error policies ConfigMap holdfast-served-networks: is not complete'],
   },
   {
     name: 'a wrong namespace of KubeVirt',

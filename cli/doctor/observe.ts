@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../api/meta.js';
-import { RESPONDERS_NAMESPACE } from '../../api/names.js';
+import { RESPONDERS_NAMESPACE, SERVED_NETWORKS_CONFIG_MAP } from '../../api/names.js';
 import { LEASES } from '../../kube/leader-election.js';
 import type { Resource } from '../../kube/resource.js';
 import {
@@ -77,6 +77,10 @@ export async function observeCluster(client: ObservingClient, options: ObserveOp
   const workloads = deployments === undefined || agents === undefined ? undefined : [...deployments, ...agents];
   options.showProgress('trying webhooks and rights…');
   const found = await inNamespaces(CONFIG_MAPS, INSTALLED);
+  const dataOf = (name: string) => {
+    const object = found?.find(({ metadata }) => metadata.name === name);
+    return found && (object === undefined ? null : (object.data ?? {}));
+  };
   return {
     now: await serverTime(reader),
     ...{ crds, workloads, pods, leaders, endpointSlices, policies, policyBindings, kubevirts },
@@ -85,7 +89,8 @@ export async function observeCluster(client: ObservingClient, options: ObserveOp
       reader,
       configurations.flatMap((list) => list ?? []),
     ),
-    parameters: found && (found.find(({ metadata }) => metadata.name === PARAMETERS)?.data ?? null),
+    parameters: dataOf(PARAMETERS),
+    servedNetworks: dataOf(SERVED_NETWORKS_CONFIG_MAP),
     missingRights: await missingRightsOf(reader, workloads ?? []),
     multus: daemonSets?.filter((set: Workload) => set.metadata.name.includes('multus')),
     ...(options.withData ? await observeData(reader, options) : NO_DATA),

@@ -128,6 +128,8 @@ export interface ObservedCluster {
   readonly policyBindings: readonly KubeObject[] | undefined;
   /** `null`: it does not exist. */
   readonly parameters: Readonly<Record<string, string>> | null | undefined;
+  /** `null`: it does not exist. */
+  readonly servedNetworks: Readonly<Record<string, string>> | null | undefined;
   readonly kubevirts: readonly KubeObject[] | undefined;
   readonly missingRights: readonly ProcessRight[] | undefined;
   readonly multus: readonly Workload[] | undefined;

@@ -83,6 +83,7 @@ export const HEALTHY: ObservedCluster = {
   policies: POLICY_NAMES.map((name) => ({ metadata: { name } })),
   policyBindings: POLICY_NAMES.map((name) => ({ metadata: { name } })),
   parameters: { kubevirtNamespace: 'kubevirt' },
+  servedNetworks: { complete: 'true' },
   kubevirts: [{ metadata: { namespace: 'kubevirt', name: 'kubevirt' } }],
   missingRights: [],
   multus: [],

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { KubeObject, ObjectMeta } from '../../api/meta.js';
-import { POLICIES_CONFIG_MAP } from '../../api/names.js';
+import { POLICIES_CONFIG_MAP, SERVED_NETWORKS_CONFIG_MAP } from '../../api/names.js';
 import type { Pod } from '../../api/pod.js';
 import { type ControlPlane, startControlPlane } from '../../e2e/bed/control-plane.js';
 import { readManifests, resourceOf } from '../../e2e/bed/objects.js';
@@ -10,6 +10,7 @@ import type { TokenBinding } from '../../e2e/bed/service-accounts.js';
 import { MANIFESTS, readInstallation } from '../../e2e/holdfast/manifests.js';
 import { clientAs } from '../../e2e/story/service-account.js';
 import { until } from '../../e2e/bed/wait.js';
+import { listServedNetworks } from '../../ipam/pools/served-networks.js';
 import { Client } from '../../kube/client.js';
 import { loadCredentials } from '../../kube/credentials.js';
 import { isForbidden, messageOf } from '../../kube/errors.js';
@@ -121,6 +122,14 @@ export class PolicyCluster {
     await this.admin.patch(CONFIG_MAPS, ref, { type: 'merge', body: { data } });
   }
 
+  /** Lists the networks of all pools as ipam does, by its right. */
+  async listNetworks(): Promise<void> {
+    const { items } = await this.admin.list(ADDRESS_POOLS);
+    const ref = { namespace: 'holdfast-system', name: SERVED_NETWORKS_CONFIG_MAP };
+    const ipam = await this.asRestricted('system:serviceaccount:holdfast-system:holdfast-ipam');
+    await ipam.patch(CONFIG_MAPS, ref, { type: 'merge', body: { data: listServedNetworks(items) } });
+  }
+
   /** Binds a pod by the subresource that schedulers use. */
   async bindPod(user: string, pod: Pod, metadata: object): Promise<void> {
     const ref = { namespace: NAMESPACE, name: pod.metadata.name };
@@ -166,8 +175,12 @@ export class PolicyCluster {
     };
     const crds = await readManifests(join(MANIFESTS, 'crds', 'ipamclaims.yaml'));
     const shipped = (await readInstallation()).filter(({ kind }) => INSTALLED_KINDS.test(kind));
+    const dataOf: Record<string, object> = {
+      [POLICIES_CONFIG_MAP]: parameters,
+      [SERVED_NETWORKS_CONFIG_MAP]: listServedNetworks([]),
+    };
     for (const object of [account, role, rights, ...crds, ...shipped]) {
-      const data = object.kind === 'ConfigMap' ? { data: parameters } : {};
+      const data = object.kind === 'ConfigMap' ? { data: dataOf[object.metadata.name] } : {};
       await this.admin.create(resourceOf(object), { ...object, ...data });
     }
     for (const kind of [IPAM_CLAIMS, ADDRESS_POOLS, ADDRESS_LEASES] as Resource[]) {
