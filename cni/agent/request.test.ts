@@ -1,6 +1,18 @@
 import { expect } from 'chai';
+import fc from 'fast-check';
 import { pluginFingerprint } from '../../api/plugin-fingerprint.js';
-import { NETWORK_CONFIG, pluginRequest } from './testing/cni-requests.js';
+import {
+  CONTAINERD_NETNS,
+  NO_POD_ENV,
+  containerdArgs,
+  crioArgs,
+  formatCniArgs,
+  hotplugArgs,
+  thickMultusArgs,
+  thinMultusArgs,
+} from '../../test/container-runtimes.js';
+import { NETWORK_CONFIG, REQUEST_POD, pluginRequest } from './testing/cni-requests.js';
+import { PREV_RESULTS } from './testing/cni-results.js';
 import { formatAddress } from '../../ipam/core/address.js';
 import { CniError } from './cni-error.js';
 import { COMMANDS } from './environment.js';
@@ -58,6 +70,28 @@ describe('reading a CNI request', () => {
       ).to.deep.equal({ ...{ namespace: 'vms', name: 'p1', uid: 'u1' } });
   });
 
+  const requested = { mac: '0200.0000.0005', ips: ['10.0.0.5/24', 'fd00::5/64'] };
+  const senders = {
+    'Multus below containerd': thinMultusArgs(REQUEST_POD, containerdArgs(REQUEST_POD), requested),
+    'Multus below CRI-O': thinMultusArgs(REQUEST_POD, crioArgs(REQUEST_POD), requested),
+    'the daemon of Multus': thickMultusArgs(REQUEST_POD, requested),
+    'the daemon of Multus at a hotplug': hotplugArgs(REQUEST_POD, requested),
+  };
+  for (const [sender, args] of Object.entries(senders)) {
+    it(`reads what ${sender} sends, in each order`, () => {
+      fc.assert(
+        fc.property(fc.shuffledSubarray([...args], { minLength: args.length }), (shuffled) => {
+          const env = { CNI_ARGS: formatCniArgs(shuffled), CNI_NETNS: CONTAINERD_NETNS };
+          const { pod, mac } = read('ADD', env);
+          expect(pod).to.deep.equal({ namespace: 'vms', name: 'p1', uid: 'p1-uid' });
+          expect(mac).to.equal('02:00:00:00:00:05');
+          expect(requestedIn({}, env)).to.deep.equal(['10.0.0.5', 'fd00::5']);
+        }),
+        { numRuns: 20 },
+      );
+    });
+  }
+
   it('accepts an ADD without the UID of the pod', () => {
     const { pod } = read('ADD', { CNI_ARGS: 'K8S_POD_NAMESPACE=vms;K8S_POD_NAME=p1;K8S_POD_UID=;;' });
     expect(pod).to.deep.equal({ namespace: 'vms', name: 'p1' });
@@ -96,6 +130,10 @@ describe('reading a CNI request', () => {
     expect(read('STATUS', alone, { cniVersion: '1.1.0' })).to.deep.equal({ command: 'STATUS', network: 'blue' });
     expect(read('VERSION', alone)).to.deep.equal({ command: 'VERSION', version: '1.0.0' });
     expect(read('GC', { ...alone, CNI_PATH: '/x' }, { cniVersion: '1.1.0' })).to.include({ network: 'blue' });
+    for (const command of ['GC', 'STATUS'] as const)
+      // libcni sets all variables
+      expect(read(command, NO_POD_ENV, { cniVersion: '1.1.0' })).to.include({ command, network: 'blue' });
+    expect(read('DEL', { CNI_NETNS: '' })).to.include({ containerId: 'c1' }); // of a sandbox that has lost its namespace
   });
 
   const absent: { command: string; names: string[] }[] = [
@@ -208,6 +246,20 @@ describe('reading a CNI request', () => {
     ];
     const { addresses } = read('CHECK', {}, { cniVersion: '0.4.0', prevResult: { interfaces, ips, dns: {} } });
     expect(addresses.map(formatAddress)).to.deep.equal(['10.0.0.5', 'fd00::5']);
+  });
+
+  for (const [name, prevResult] of Object.entries(PREV_RESULTS)) {
+    it(`finds the addresses of the interface in the result of ${name}`, () => {
+      const { addresses } = read('CHECK', {}, { cniVersion: prevResult.cniVersion, prevResult });
+      expect(addresses.map(formatAddress)).to.deep.equal(['10.0.0.5', 'fd00::5']);
+    });
+  }
+
+  it('reads each form of a MAC address that Multus passes on', () => {
+    const infiniband = '80:00:00:48:fe:80:00:00:00:00:00:00:00:02:c9:03:00:1b:6b:4f';
+    for (const mac of ['0200.0000.000A', '02-00-00-00-00-0a', '02:00:00:00:00:0A'])
+      expect(read('ADD', {}, { runtimeConfig: { mac } }).mac).to.equal('02:00:00:00:00:0a');
+    expect(read('ADD', {}, { runtimeConfig: { mac: infiniband.toUpperCase() } }).mac).to.equal(infiniband);
   });
 
   it('distinguishes a GC without a list of attachments from one with an empty list', () => {

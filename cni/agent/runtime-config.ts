@@ -1,4 +1,5 @@
 import { describeValue } from '../../api/json.js';
+import { parseLeaseMac, parseMac } from '../../api/mac-address.js';
 import { type Address, formatFamily, parseAddressOrPrefix, sameAddress } from '../../ipam/core/address.js';
 import { messageOf } from '../../kube/errors.js';
 import { CniCode, CniError } from './cni-error.js';
@@ -57,10 +58,10 @@ function readAddress(value: unknown, place: string, complain: CreateError): Addr
   }
 }
 
+/** Multus passes each form on that Go's net.ParseMAC accepts, for instance 0200.0000.0001. */
 function readMac(value: unknown, place: string, complain: CreateError): string {
-  if (typeof value === 'string' && /^[0-9a-f]{2}([:-][0-9a-f]{2}){5}$/i.test(value)) {
-    return value.toLowerCase().replaceAll('-', ':');
-  }
+  const mac = typeof value === 'string' ? (parseMac(value) ?? parseLeaseMac(value)) : undefined;
+  if (mac !== undefined) return mac;
   throw complain(place, `${describeValue(value)} is not a MAC address: write it like 02:00:00:00:00:01`);
 }
 

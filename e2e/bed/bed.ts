@@ -7,6 +7,7 @@ import { deployKubeVirt, generateManifests, createRbac, startVirtController } fr
 import { createAll, readManifests } from './objects.js';
 import { type TokenBinding, writeServiceAccountKubeconfig } from './service-accounts.js';
 import { cniBinFolder, openPodNetworks } from './network/open-pod-networks.js';
+import type { RuntimeArgs } from './network/multus.js';
 import { noRealNetworks, openWire, type Wire } from './network/wire.js';
 import { BedWire } from './node/bed-wire.js';
 import { writePluginStubs } from './node/plugin-stubs.js';
@@ -21,6 +22,8 @@ export interface BedOptions extends WorkspaceOptions {
   network?: 'simulated';
   /** Number of simulated nodes; 2 by default, which live migration needs. */
   nodes?: number;
+  /** CNI_ARGS of the runtime; those of containerd by default. */
+  argsOf?: RuntimeArgs;
   progress?: Progress;
 }
 
@@ -62,7 +65,7 @@ export async function startBed(options: BedOptions = {}): Promise<Bed> {
     await Promise.all([createCrds(controlPlane.client, manifests.crds), createRbac(controlPlane, manifests)]);
     progress('all CRDs are established');
     startControllerManager(controlPlane, binaries.controllerManager);
-    nodes = await startNodes(controlPlane, options.nodes ?? 2, wire);
+    nodes = await startNodes(controlPlane, options, wire);
     progress(`${nodes.names.length} simulated nodes are ready${wire ? ', their pods on real networks' : ''}`);
     await Promise.all([
       deployKubeVirt(controlPlane),
@@ -85,14 +88,15 @@ interface StartedNodes {
   stop(): Promise<void>;
 }
 
-async function startNodes(plane: ControlPlane, count: number, wire: Wire | undefined): Promise<StartedNodes> {
+async function startNodes(plane: ControlPlane, options: BedOptions, wire: Wire | undefined): Promise<StartedNodes> {
+  const { nodes: count = 2, argsOf } = options;
   const switches = new Switches();
   const names = Array.from({ length: count }, (_, index) => `node-${index + 1}`);
   if (!wire) {
     const simulation = await startSimulation(plane, { names, switches });
     return { names, switches, wire, stop: () => simulation.stop() };
   }
-  const networks = await openPodNetworks(plane, wire, { nodes: names });
+  const networks = await openPodNetworks(plane, wire, { nodes: names, argsOf });
   const cniBin = cniBinFolder(plane);
   await writePluginStubs(cniBin);
   const simulation = await startSimulation(plane, { names, switches, networks: new WiredNetworks(wire, networks) });

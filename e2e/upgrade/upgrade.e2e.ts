@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { startBed, type Bed } from '../bed/bed.js';
+import { argsWithoutIgnoreUnknown } from '../bed/network/multus.js';
 import { pendingDeletesOn } from '../faults/agent-pods.js';
 import { PodObserver } from '../faults/pod-observer.js';
 import { CURRENT_RELEASE, previousRelease, type Release } from '../holdfast/release.js';
@@ -35,7 +36,7 @@ describe('Upgrades between the previous release and this version', function () {
       return this.skip();
     }
     previous = found;
-    bed = await startBed();
+    bed = await startBed({ argsOf: argsWithoutIgnoreUnknown });
     if (bed.wire === undefined) return this.skip();
     rollout = new Rollout(bed);
     await rollout.applyManifests(previous);

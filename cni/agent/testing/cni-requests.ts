@@ -1,3 +1,4 @@
+import { containerdArgs, formatCniArgs, thinMultusArgs } from '../../../test/container-runtimes.js';
 import type { PluginRequest } from '../plugin-protocol.js';
 
 /** Requests of the CNI plugin for tests. */
@@ -11,10 +12,8 @@ export const NETWORK_CONFIG = {
   ipam: { type: 'holdfast' },
 };
 
-/** CNI_ARGS as Multus writes them, with all keys repeated. */
-const POD_ARGS =
-  'IgnoreUnknown=true;K8S_POD_NAMESPACE=vms;K8S_POD_NAME=p1;K8S_POD_INFRA_CONTAINER_ID=c1;K8S_POD_UID=p1-uid';
-const CNI_ARGS = `${POD_ARGS};${POD_ARGS}`;
+export const REQUEST_POD = { namespace: 'vms', name: 'p1', uid: 'p1-uid', containerId: 'c1' };
+const CNI_ARGS = formatCniArgs(thinMultusArgs(REQUEST_POD, containerdArgs(REQUEST_POD)));
 
 /** Returns a valid request with the given changes. `undefined` removes a variable or key. */
 export function pluginRequest(

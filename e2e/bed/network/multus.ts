@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { KubeObject } from '../../../api/meta.js';
+import { containerdArgs, formatCniArgs } from '../../../test/container-runtimes.js';
 import { Semaphore } from './semaphore.js';
 import type { CommandResult, Wire } from './wire.js';
 
@@ -36,6 +37,9 @@ export class CniError extends Error {
   }
 }
 
+/** Returns CNI_ARGS for the sandbox of a pod. */
+export type RuntimeArgs = (pod: KubeObject, containerId: string) => string;
+
 export interface MultusOptions {
   readonly wire: Wire;
   readonly node: string;
@@ -48,6 +52,8 @@ export interface MultusOptions {
   /** The kubeconfig of Multus. */
   readonly kubeconfig: string;
   readonly logDir: string;
+  /** CNI_ARGS of the runtime; those of containerd by default. */
+  readonly argsOf?: RuntimeArgs | undefined;
   /** Number of plugins that may run at once on this node. It is limited because Multus waits only 2.5 s for the API server. */
   readonly concurrency: number;
 }
@@ -89,7 +95,7 @@ export class Multus {
   }
 
   #call(verb: string, pod: KubeObject, sandbox: Sandbox): Promise<CommandResult> {
-    const { wire, node, cniBin, logDir } = this.#options;
+    const { wire, node, cniBin, logDir, argsOf = cniArgs } = this.#options;
     const command = join(wire.binaries, verb === 'hotplug' ? 'hotplug' : 'multus');
     const { containerId, netns } = sandbox;
     const env = {
@@ -97,7 +103,7 @@ export class Multus {
       CNI_CONTAINERID: containerId,
       CNI_NETNS: netns,
       CNI_IFNAME: 'eth0',
-      CNI_ARGS: cniArgs(pod, containerId),
+      CNI_ARGS: argsOf(pod, containerId),
       CNI_PATH: cniBin,
       PATH: process.env.PATH ?? '',
       // Each call leaves a log of klog there, besides Multus' own.
@@ -125,20 +131,20 @@ function multusConfig({ node, dir, podSubnet, cniBin, kubeconfig, logDir }: Mult
   };
 }
 
-/** CNI_ARGS as containerd passes them, in the same order. */
-export function cniArgs(pod: KubeObject, containerId: string): string {
-  const { namespace = '', name, uid = '' } = pod.metadata;
-  const args = {
-    // containerd sends 1, which the release that upgrades begin with refuses beside Multus' true
-    IgnoreUnknown: 'true',
-    K8S_POD_NAMESPACE: namespace,
-    K8S_POD_NAME: name,
-    K8S_POD_INFRA_CONTAINER_ID: containerId,
-    K8S_POD_UID: uid,
-  };
-  return Object.entries(args)
-    .map(([key, value]) => `${key}=${value}`)
-    .join(';');
+/** CNI_ARGS of containerd. */
+export function cniArgs({ metadata }: KubeObject, containerId: string): string {
+  const { namespace = '', name, uid = '' } = metadata;
+  return formatCniArgs(containerdArgs({ namespace, name, uid, containerId }));
+}
+
+/**
+ * CNI_ARGS of which delegates see what they see below Multus' daemon: no value that differs from Multus' own. The release that upgrades begin with
+ * refuses containerd's IgnoreUnknown=1 beside Multus' true.
+ */
+export function argsWithoutIgnoreUnknown({ metadata }: KubeObject, containerId: string): string {
+  const { namespace = '', name, uid = '' } = metadata;
+  const pairs = containerdArgs({ namespace, name, uid, containerId });
+  return formatCniArgs(pairs.filter(([key]) => key !== 'IgnoreUnknown'));
 }
 
 /** Ignores standard error, which contains the log of client-go. */

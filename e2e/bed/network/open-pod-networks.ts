@@ -5,7 +5,7 @@ import type { Random } from '../../../kube/clock.js';
 import type { ControlPlane } from '../control-plane.js';
 import { createAll, readManifests } from '../objects.js';
 import { writeServiceAccountKubeconfig } from '../service-accounts.js';
-import { Multus } from './multus.js';
+import { Multus, type RuntimeArgs } from './multus.js';
 import { PodNetworks } from './pod-networks.js';
 import type { Wire } from './wire.js';
 
@@ -20,6 +20,8 @@ export interface NetworkOptions {
   readonly nodes: readonly string[];
   /** Source of container ids; Math.random by default. */
   readonly random?: Random;
+  /** CNI_ARGS of the runtime; those of containerd by default. */
+  readonly argsOf?: RuntimeArgs | undefined;
 }
 
 /**
@@ -32,7 +34,7 @@ export async function openPodNetworks(plane: ControlPlane, wire: Wire, options: 
   const cniBin = await fillCniBin(cniBinFolder(plane), wire.binaries);
   const apiPort = Number(new URL(plane.server).port);
   const multus = new Map<string, Multus>();
-  const { nodes, random = Math.random } = options;
+  const { nodes, random = Math.random, argsOf } = options;
   const atOnce = Math.max(2, Math.floor(CONCURRENT_PLUGINS / nodes.length));
   for (const [index, node] of nodes.entries()) {
     const dir = nodeFolder(plane, node);
@@ -41,7 +43,7 @@ export async function openPodNetworks(plane: ControlPlane, wire: Wire, options: 
     const podSubnet = `10.244.${index + 1}.0/24`;
     multus.set(
       node,
-      new Multus({ wire, node, dir, podSubnet, cniBin, kubeconfig, logDir: plane.logDir, concurrency: atOnce }),
+      new Multus({ wire, node, dir, podSubnet, cniBin, kubeconfig, logDir: plane.logDir, argsOf, concurrency: atOnce }),
     );
   }
   return new PodNetworks({ wire, client: plane.client, multus, random });

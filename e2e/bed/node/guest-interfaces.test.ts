@@ -73,6 +73,14 @@ describe('An interface of a guest', () => {
     expect(guestInterfaces(given)).to.deep.equal(guestInterfaces(given));
   });
 
+  it('has the form of libvirt for its MAC address, but that of the spec for an SR-IOV device', () => {
+    const macAddress = '02-00-00-00-00-0A';
+    const [emulated] = guestInterfaces(vmi([{ name: 'default', macAddress }], []));
+    expect(emulated).to.include({ mac: '02:00:00:00:00:0a', queueCount: 1, linkState: 'up' });
+    const [device] = guestInterfaces(vmi([{ name: 'default', macAddress, sriov: {} }], []));
+    expect(device).to.deep.equal({ name: 'default', infoSource: 'domain', mac: macAddress });
+  });
+
   it('has the addresses of its interface in the launcher, and keeps them while the launcher is not known', () => {
     const launcher = [
       { interface: 'eth0', default: true, ips: ['10.244.0.1'] },

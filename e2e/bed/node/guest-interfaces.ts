@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { parseMac } from '../../../api/mac-address.js';
 import { podInterfaceName } from '../../../api/pod-interface.js';
 import { addressFields, withGuestAgent, type AgentInterface } from './guest-agent.js';
 import type { GuestInterface, Vmi, WantedInterface } from './virtual-machine-instance.js';
@@ -18,7 +19,8 @@ export interface LauncherInterface {
 /**
  * Returns `status.interfaces` as virt-handler reports it: with the addresses that CNI gave the launcher, and those of the guest agent.
  * virt-handler plugs an interface into the guest when Multus reports it in the pod, and unplugs one whose state is `absent`. Entries
- * of Multus, which virt-controller writes, stay unchanged. An interface without any source is removed.
+ * of Multus, which virt-controller writes, stay unchanged. An interface without any source is removed. See `UpdateStatus` of KubeVirt v1.8.0
+ * (pkg/network/setup/netstat.go), and pkg/network/controllers/vmi.go for virt-controller.
  * @param launcher undefined if it is not known: addresses stay as they were
  */
 export function guestInterfaces(
@@ -47,13 +49,18 @@ function guestInterface(
     return {
       ...before,
       name: wanted.name,
-      mac: wanted.macAddress ?? generateMac(`${String(vmi.metadata.uid)}${wanted.name}`),
       infoSource: isInPod ? `${DOMAIN}, ${MULTUS}` : DOMAIN,
-      queueCount: 1,
-      linkState: 'up',
+      ...domainFields(vmi, wanted),
     };
   }
   return isInPod ? unpluggedInterface(wanted.name, before?.podInterfaceName) : undefined;
+}
+
+/** libvirt writes MAC addresses in one form. That of an SR-IOV device is shown as in the spec, without the fields of an emulated interface. */
+function domainFields(vmi: Vmi, { name, macAddress, sriov }: WantedInterface): Partial<GuestInterface> {
+  if (sriov !== undefined) return macAddress === undefined ? {} : { mac: macAddress };
+  const mac = parseMac(macAddress ?? '') ?? generateMac(`${String(vmi.metadata.uid)}${name}`);
+  return { mac, queueCount: 1, linkState: 'up' };
 }
 
 /** An interface in the guest with the addresses of that in the launcher. */

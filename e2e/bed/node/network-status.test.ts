@@ -34,9 +34,9 @@ describe('The network-status of a simulated pod', () => {
       ],
     },
     {
-      name: 'requested addresses',
+      name: 'requested addresses, which it names without prefix length',
       given: '[{"name":"blue","mac":"02:00:00:00:00:22","ips":["192.0.2.7/24"]}]',
-      expect: [{ name: 'vms/blue', interface: 'net1', mac: '02:00:00:00:00:22', ips: ['192.0.2.7/24'] }],
+      expect: [{ name: 'vms/blue', interface: 'net1', mac: '02:00:00:00:00:22', ips: ['192.0.2.7'] }],
     },
     {
       name: 'the comma form',

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { DEFAULT_NETWORK_ANNOTATION, NETWORK_STATUS_ANNOTATION, NETWORKS_ANNOTATION } from '../../../api/names.js';
+import { parseMac } from '../../../api/mac-address.js';
 import { interfaceNameOf, parseNetworkSelections } from '../../../api/network-selection.js';
 import { generateMac } from './guest-interfaces.js';
 import type { KubeletPod } from './pod.js';
@@ -16,11 +17,13 @@ export interface Attachment {
 
 /**
  * Returns the network-status that Multus would write for a pod without real networks: the pod network first, then one entry for each
- * element of the networks annotation.
+ * element of the networks annotation. See `CreateNetworkStatus` and `SetNetworkStatus` of network-attachment-definition-client v1.7.6
+ * (pkg/utils/net-attach-def.go): addresses have no prefix length, and empty fields are absent.
  * @throws {NetworkSelectionError} if Multus would reject the annotation
  */
 export function networkStatus(pod: KubeletPod): string {
-  return JSON.stringify([defaultAttachment(pod), ...secondaryAttachments(pod)], null, 4);
+  const entries = [defaultAttachment(pod), ...secondaryAttachments(pod)];
+  return `[${entries.map((entry) => JSON.stringify(entry, null, 4)).join(',')}]`;
 }
 
 /** Returns the attachments in a pod's network-status. */
@@ -54,14 +57,14 @@ function secondaryAttachments(pod: KubeletPod): Attachment[] {
   const requests = requestsOf(annotation);
   return selections.map((selection, index) => {
     const interfaceName = interfaceNameOf(selection);
-    const { mac = generateMac(`${pod.metadata.uid ?? ''}${interfaceName}`), ips } = requests[index] ?? {};
+    const { mac, ips = [] } = requests[index] ?? {};
     const attachment = {
       name: `${selection.nad.namespace}/${selection.nad.name}`,
       interface: interfaceName,
-      mac,
+      mac: parseMac(mac ?? '') ?? generateMac(`${pod.metadata.uid ?? ''}${interfaceName}`),
       dns: {},
     };
-    return ips ? { ...attachment, ips } : attachment;
+    return ips.length > 0 ? { ...attachment, ips: ips.map((ip) => ip.replace(/\/.*/, '')) } : attachment;
   });
 }
 
