@@ -266,6 +266,8 @@ describe('reading a CNI request', () => {
     const gc = (config: object) => read('GC', {}, { cniVersion: '1.1.0', ...config }).valid;
     expect(gc({})).to.equal(undefined);
     expect(gc({ 'cni.dev/valid-attachments': [] })).to.deep.equal(new Set());
+    // libcni's form of an empty list, which CRI-O sends for a network without pods
+    expect(gc({ 'cni.dev/valid-attachments': null, 'cni.dev/attachments': null })).to.deep.equal(new Set());
     const element = { containerID: 'c2', ifname: 'net1' };
     expect(gc({ 'cni.dev/valid-attachments': [element] })).to.deep.equal(new Set(['c2 net1']));
     expect(gc({ 'cni.dev/attachments': [element] })).to.deep.equal(new Set(['c2 net1']));

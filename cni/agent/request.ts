@@ -160,9 +160,12 @@ function readPrevResult(config: JsonObject, interfaceName: string): Address[] {
   });
 }
 
-/** Returns undefined if there is no list, because nothing may be collected then. Runtimes used the second key before CNI 1.1 was final. */
+/**
+ * Returns undefined without a key, because nothing may be collected then. libcni writes an empty list as null. Runtimes used the second key before
+ * CNI 1.1 was final.
+ */
 function readValidAttachments(config: JsonObject): ReadonlySet<string> | undefined {
-  const key = ['cni.dev/valid-attachments', 'cni.dev/attachments'].find((each) => (config[each] ?? null) !== null);
+  const key = ['cni.dev/valid-attachments', 'cni.dev/attachments'].find((each) => config[each] !== undefined);
   if (key === undefined) return undefined;
   const keys = listAt(config, key).map((element, index) => {
     const { containerID: containerId, ifname: interfaceName } = asRecord(element);
