@@ -1,3 +1,4 @@
+import type { ClaimOwner } from './ipam-claim.js';
 import type { KubeObject } from './meta.js';
 
 /** AddressLease, ipam.holdfast.dev/v1alpha1, cluster-scoped: one address, allocated to one owner. Its existence is the lock. */
@@ -27,6 +28,15 @@ export interface AddressLeaseSpec {
   releasedAt?: string;
   /** A host that Holdfast does not know has the address, which nobody gets for a while. Such a lease has no owner and no fields about one. */
   quarantine?: LeaseQuarantine;
+  /** The Secret that may hold the address. Until it is removed, no other VM gets the address. */
+  networkData?: LeaseNetworkData;
+}
+
+/** A Secret with network data, and the VM or VMI that owns it. Never changed, only removed. */
+export interface LeaseNetworkData {
+  namespace: string;
+  secret: string;
+  owner: ClaimOwner;
 }
 
 /** Who was found to have an address, and for how long nobody gets it. Never changed. */

@@ -39,6 +39,8 @@ interface PodHolding {
 export function readInventoryEntry(lease: AddressLease): InventoryEntry {
   const record = readLease(lease);
   const { owner } = record;
+  // no pod gets it, however long ago it was released
+  const isKept = record.networkData !== undefined;
   return {
     name: record.metadata.name,
     space: record.addressSpace,
@@ -47,7 +49,7 @@ export function readInventoryEntry(lease: AddressLease): InventoryEntry {
     pool: record.pool,
     ...(owner !== undefined && isHeldByPod(record) && { pod: owner.uid }),
     // a reserved lease is reserved again after its cool-down
-    ...(record.releasedAt !== undefined && !isReservation(record) && { releasedAt: record.releasedAt }),
+    ...(record.releasedAt !== undefined && !isReservation(record) && !isKept && { releasedAt: record.releasedAt }),
   };
 }
 

@@ -4,7 +4,7 @@ import { createPersistentIPsGate } from '../cluster/persistent-ips-gate.js';
 import { ADDRESS_POOL_WATCH, NAD_WATCH, NAMESPACE_WATCH } from '../cluster/watch-specs.js';
 import type { GuestConfig } from '../process/guest-config.js';
 import type { ProcessContext } from '../process/context.js';
-import { GUEST_CLAIMS, GUEST_VMIS, GUEST_VMS } from './watch-specs.js';
+import { GUEST_CLAIMS, GUEST_VMIS, GUEST_VMS, LOCKED_LEASES } from './watch-specs.js';
 
 /** All state of the process, rebuilt from the API server at every start. */
 export type GuestViews = ReturnType<typeof createViews>;
@@ -17,6 +17,7 @@ export function createViews({ informers, clock }: Pick<ProcessContext, 'informer
     networks: informers.get(NAD_WATCH),
     namespaces: informers.get(NAMESPACE_WATCH),
     pools: informers.get(ADDRESS_POOL_WATCH),
+    lockedLeases: informers.get(LOCKED_LEASES),
   };
   const { pools, networks } = watched;
   const directory = new PoolDirectory(

@@ -1,10 +1,12 @@
+import type { AddressLease } from '../api/address-lease.js';
 import type { IPAMClaim } from '../api/ipam-claim.js';
 import type { VirtualMachine, VirtualMachineInstance, VmiSpec } from '../api/kubevirt.js';
 import { joinKey } from '../api/meta.js';
-import { CLAIM_INDEXES, VMI_INDEXES, VM_INDEXES } from '../cluster/indexes.js';
+import { BY_WORKLOAD, CLAIM_INDEXES, VMI_INDEXES, VM_INDEXES } from '../cluster/indexes.js';
 import { NETWORK_INDEXES } from '../ipam/directory/affected.js';
+import { type LeaseRecord, readLease } from '../ipam/core/lease.js';
 import type { WatchSpec } from '../kube/informers.js';
-import { IPAM_CLAIMS, VIRTUAL_MACHINES, VIRTUAL_MACHINE_INSTANCES } from '../kube/resources.js';
+import { ADDRESS_LEASES, IPAM_CLAIMS, VIRTUAL_MACHINES, VIRTUAL_MACHINE_INSTANCES } from '../kube/resources.js';
 import { secretRefOf } from './network-data/request.js';
 import { transformGuestClaim, transformGuestVm, transformGuestVmi } from './transforms.js';
 
@@ -33,6 +35,18 @@ export const GUEST_CLAIMS: WatchSpec<IPAMClaim> = {
   indexes: { ...CLAIM_INDEXES, ...NETWORK_INDEXES },
   optional: true,
 };
+
+/** Leases whose addresses a Secret may hold, by the key of the VM that owns it. */
+export const LOCKED_LEASES: WatchSpec<AddressLease, LeaseRecord> = {
+  resource: ADDRESS_LEASES,
+  fieldSelector: 'spec.networkData.secret!=',
+  transform: readLease,
+  indexes: { [BY_WORKLOAD]: workloadOfLock },
+};
+
+export function workloadOfLock({ networkData }: LeaseRecord): string[] {
+  return networkData === undefined ? [] : [joinKey(networkData.namespace, networkData.owner.name)];
+}
 
 export function secretKeysOf({ metadata, spec }: VirtualMachine | VirtualMachineInstance): string[] {
   const { template, ...own } = (spec ?? {}) as { template?: { spec?: VmiSpec } } & VmiSpec;

@@ -24,6 +24,7 @@ describe('the triggers of the reconciler of workloads', () => {
     const ignored = (cache: unknown) => ({ cache, onChange: () => undefined });
     const watched = {
       ...{ vms: ignored(vms), vmis: ignored(vmis), claims: ignored(claims), namespaces: ignored(new Cache()) },
+      lockedLeases: ignored(new Cache()),
       networks: { onChange: (handler: typeof nadChanged) => (nadChanged = handler) },
     };
     const directory = { onChange: (handler: typeof networksChanged) => (networksChanged = handler) };

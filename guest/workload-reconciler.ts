@@ -35,7 +35,7 @@ import { type ObservedWorkload, observeWorkload } from './observed-workload.js';
 import type { Reconciler } from './reconciler.js';
 import { type GuestReport, GuestReports } from './report/guest-reports.js';
 import type { GuestViews } from './views.js';
-import { BY_SECRET, secretKeysOf } from './watch-specs.js';
+import { BY_SECRET, secretKeysOf, workloadOfLock } from './watch-specs.js';
 
 /** VMs whose conditions and Secrets are written at the same time. */
 const WORKERS = 8;
@@ -78,13 +78,14 @@ export class WorkloadReconciler implements Reconciler {
 
   listen(add: (keys: Iterable<string>) => void): void {
     const { watched, directory, onGateChange } = this.#deps.views;
-    const { vms, vmis, claims, namespaces } = watched;
+    const { vms, vmis, claims, namespaces, lockedLeases } = watched;
     for (const informer of [vms, vmis])
       informer.onChange((change) => {
         const { object, before = object } = change;
         add([objectKey(object), ...this.#usersOf(before), ...this.#usersOf(object)]);
       });
     claims.onChange(({ object }) => add(workloadOfClaim(object)));
+    lockedLeases.onChange(({ object }) => add(workloadOfLock(object)));
     directory.onChange((changes) => add(affectedClaims(changes, claims.cache).flatMap(workloadOfClaim)));
     watched.networks.onChange((change) => {
       if (changesNetwork(change)) add(this.#keysOfNad(objectKey(change.object)));
@@ -94,9 +95,10 @@ export class WorkloadReconciler implements Reconciler {
   }
 
   *allKeys(): Generator<string> {
-    const { vms, vmis, claims } = this.#deps.views.watched;
+    const { vms, vmis, claims, lockedLeases } = this.#deps.views.watched;
     for (const { cache } of [vms, vmis]) yield* cache.keys();
     for (const claim of claims.cache.list()) yield* workloadOfClaim(claim);
+    for (const lease of lockedLeases.cache.list()) yield* workloadOfLock(lease);
   }
 
   createSync(): Sync {
@@ -106,6 +108,7 @@ export class WorkloadReconciler implements Reconciler {
         client,
         usersOf: (namespace, secret) => this.#workloadsOfSecret(namespace, secret),
         interfacesOf: (workload) => this.#interfacesOf(workload),
+        lockedLeasesOf: (key) => this.#deps.views.watched.lockedLeases.cache.byIndex(BY_WORKLOAD, key),
         written: () => metrics.written(),
       }),
       reports: new GuestReports(config.guestGraceMs),
@@ -123,7 +126,7 @@ export class WorkloadReconciler implements Reconciler {
     const workload = observeWorkload(key, { vms: watched.vms.cache, vmis: watched.vmis.cache });
     const claims = watched.claims.cache.byIndex(BY_WORKLOAD, key);
     if (workload === undefined) {
-      term.networkData.forget(key);
+      await term.networkData.end(key, signal);
       term.reports.retain(key, []);
       this.#count(key, NO_PROBLEMS);
       return undefined;

@@ -54,7 +54,7 @@ describe('the roles of the manifests', () => {
   const written: Record<string, string[]> = {
     webhook: ['mutatingwebhookconfigurations', 'secrets', ...REVIEWS],
     capacity: ['leases', 'nodes/status', ...REVIEWS],
-    guest: ['events', 'ipamclaims/status', 'leases', 'secrets', ...REVIEWS],
+    guest: ['addressleases', 'events', 'ipamclaims/status', 'leases', 'secrets', ...REVIEWS],
     controller: [
       ...['events', 'ipamclaims', 'leases', ...REVIEWS],
       ...['virtualmachineinstances/finalizers', 'virtualmachines/finalizers'],

@@ -22,7 +22,14 @@ export const POLICY_NAMES: readonly string[] = [
     'pool-claim-status',
     'pool-origin',
   ],
-  ...['network-data', 'responder-leases', 'responder-sets', 'status-networks', 'webhook-configurations'],
+  ...[
+    'network-data',
+    'network-data-locks',
+    'responder-leases',
+    'responder-sets',
+    'status-networks',
+    'webhook-configurations',
+  ],
   'configmap-informer',
 ].map((name) => `holdfast-${name}`);
 /** Policies about kinds and processes that an installation of only controller and webhook does not have. */
@@ -33,6 +40,7 @@ const POLICIES_OF_IPAM: readonly string[] = [
     'capacity-nodes',
     'lease-quarantine',
     'network-data',
+    'network-data-locks',
     'pool-claim-status',
     'responder-leases',
     'responder-sets',

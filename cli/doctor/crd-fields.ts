@@ -14,6 +14,8 @@ export const CRD_FIELDS: Readonly<Record<string, readonly string[]>> = {
     ...['spec.reserved', 'spec.releasedAt', 'spec.owner', 'spec.owner.kind', 'spec.owner.namespace', 'spec.owner.name'],
     ...['spec.owner.uid', 'spec.owner.workloadUID', 'spec.quarantine', 'spec.quarantine.mac'],
     ...['spec.quarantine.since', 'spec.quarantine.until'],
+    ...['spec.networkData', 'spec.networkData.namespace', 'spec.networkData.secret', 'spec.networkData.owner'],
+    ...['spec.networkData.owner.kind', 'spec.networkData.owner.name', 'spec.networkData.owner.uid'],
   ],
   'addresspools.ipam.holdfast.dev': [
     ...['spec.network', 'spec.addressSpace', 'spec.subnets', 'spec.subnets.cidr', 'spec.subnets.ranges'],

@@ -148,10 +148,14 @@ async function describeOwner(owner: LeaseOwner, client: ReadClient): Promise<typ
 
 /** Says of a released lease how long its address is kept, and for whom. @param times undefined if the pool is gone or invalid */
 export function describeState(lease: LeaseRecord, times: LeaseTimes | undefined, now: number): string {
-  const { releasedAt, mac, quarantine } = lease;
+  const { releasedAt, mac, quarantine, networkData } = lease;
   if (quarantine !== undefined)
     return `quarantined until ${new Date(quarantine.until).toISOString()}, because ${quarantine.mac} has it`;
   if (releasedAt === undefined || times === undefined) return stateOf(lease);
+  if (networkData !== undefined) {
+    const secret = `${networkData.namespace}/${networkData.secret}`;
+    return `released, kept until the process guest has removed it from Secret ${secret}`;
+  }
   const cool = releasedAt + times.cooldownMs;
   if (now < cool) return `released, cooling down until ${new Date(cool).toISOString()}`;
   if (isReservation(lease)) return 'released, about to be reserved again';

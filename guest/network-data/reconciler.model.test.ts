@@ -1,54 +1,109 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { NETWORK_DATA_WRITTEN } from '../../api/names.js';
+import type { LeaseOwner, LeaseWrite } from '../../api/address-lease.js';
+import { parseAddress } from '../../ipam/core/address.js';
+import {
+  type LeaseRecord,
+  availabilityOf,
+  createLease,
+  expireLease,
+  mayExpire,
+  readLease,
+  reallocateLease,
+  releaseLease,
+  stateOf,
+} from '../../ipam/core/lease.js';
+import { leaseName } from '../../ipam/core/lease-name.js';
 import type { Sync, SyncResult } from '../../kube/controller-loop.js';
 import { apiError } from '../../test/api-errors.js';
+import { NAMESPACE } from '../../test/workload-objects.js';
 import { MAC, ReconcilerWorld } from '../testing/reconciler-world.js';
 
 const LOST = apiError(500, 'InternalError', 'etcd is away', 'net');
+const TIMES = { cooldownMs: 60_000, stickyMs: 0 };
+const ADDRESSES = ['10.1.0.5', '10.1.0.6', '10.1.0.7'];
+const OWN: LeaseOwner = {
+  kind: 'IPAMClaim',
+  namespace: NAMESPACE,
+  name: 'vm1.data',
+  uid: 'vm1.data-uid',
+  workloadUID: 'vm-uid',
+};
+const OTHER: LeaseOwner = { ...OWN, name: 'vm2.data', uid: 'vm2.data-uid', workloadUID: 'vm2-uid' };
 
-type Answer = 'answered' | 'not carried out' | 'not answered';
+/** At which write of a sync the API server goes away, and whether it carries out that write without an answer. */
+interface Outage {
+  readonly write: number;
+  readonly isCarriedOut: boolean;
+  /** The process starts again, and knows nothing. */
+  readonly isCrash: boolean;
+}
 
-/** The API server, which may lose the answer to the next write of a Secret, or the write itself. */
+/** The API server, with leases that keep their preconditions. */
 class UnreliableWorld extends ReconcilerWorld {
-  nextWrite: Answer = 'answered';
+  outage: Outage | undefined;
+  #writes = 0;
+  #created = 0;
+
+  begin(outage: Outage | undefined): void {
+    this.outage = outage;
+    this.#writes = 0;
+  }
 
   override create(...given: Parameters<ReconcilerWorld['create']>): ReturnType<ReconcilerWorld['create']> {
-    return this.#answer(given[0].plural, () => super.create(...given));
+    return this.#answer(() => super.create(...given));
   }
 
   override patch(...given: Parameters<ReconcilerWorld['patch']>): ReturnType<ReconcilerWorld['patch']> {
-    return this.#answer(given[0].plural, () => super.patch(...given));
+    return this.#answer(() => super.patch(...given));
   }
 
-  async #answer<T>(plural: string, act: () => Promise<T>): Promise<T> {
-    const answer = plural === 'secrets' ? this.nextWrite : 'answered';
-    if (plural === 'secrets') this.nextWrite = 'answered';
-    if (answer === 'not carried out') throw LOST;
-    const done = await act();
-    if (answer === 'not answered') throw LOST;
-    return done;
+  async #answer<T>(act: () => Promise<T>): Promise<T> {
+    const { write = Infinity, isCarriedOut = false } = this.outage ?? {};
+    this.#writes += 1;
+    if (this.#writes < write) return act();
+    if (this.#writes === write && isCarriedOut) await act();
+    throw LOST;
+  }
+
+  /** Carries out a write of ipam. One that was decided on an older version of the lease has no effect. */
+  async writeLease(write: LeaseWrite): Promise<void> {
+    if (write.verb === 'patch') {
+      await this.patchLease(write.name, write.body as never).catch(() => undefined);
+    } else if (write.verb === 'create') {
+      const { lease } = write;
+      const metadata = { ...lease.metadata, uid: `lease-${this.#created++}`, resourceVersion: '1' };
+      if (!this.leases.has(metadata.name)) this.leases.set(metadata.name, { ...lease, metadata });
+    } else {
+      const { uid, resourceVersion } = this.leases.get(write.name)?.metadata ?? {};
+      if (uid === write.uid && resourceVersion === write.resourceVersion) this.leases.delete(write.name);
+    }
+  }
+
+  records(): LeaseRecord[] {
+    return [...this.leases.values()].map(readLease);
   }
 }
 
-/** One VM with one claim, whose status and lease change independently, and the process. */
+/** One VM with one claim, the claim of another VM that wants the same addresses, ipam and the process. */
 class Model {
   readonly #world = new UnreliableWorld();
   #run: Sync = this.#world.reconciler().createSync();
-  #options: { secret: string; annotation?: string; macs?: (string | undefined)[] } = { secret: 'net' };
-  #leased: string | undefined;
+  #options: { secret: string; annotation?: string; macs?: (string | undefined)[] } | undefined = { secret: 'net' };
   #starts = 0;
-  /** Secrets of which a new leader cannot know: see decision 77. */
-  readonly #forgotten = new Set<string>();
+  #now = 0;
+  /** The leases as they were at the end of the last step, and of the step before. */
+  #before = [...this.#world.leases.values()];
+  #longBefore = this.#before;
 
   readonly changes = {
-    nothing: () => undefined,
     restart: () => this.#restart(),
     'delete Secret': () => this.#world.secrets.clear(),
-    rename: () => (this.#options = { secret: this.#options.secret === 'net' ? 'other' : 'net' }),
-    'opt out': () => (this.#options = { ...this.#options, annotation: '' }),
-    'add interface': () => (this.#options = { ...this.#options, macs: [MAC, undefined] }),
-    undo: () => (this.#options = { secret: this.#options.secret }),
+    rename: () => (this.#options = { secret: this.#options?.secret === 'net' ? 'other' : 'net' }),
+    'opt out': () => (this.#options = { secret: 'net', ...this.#options, annotation: '' }),
+    'add interface': () => (this.#options = { secret: 'net', ...this.#options, macs: [MAC, undefined] }),
+    'delete VM': () => (this.#options = undefined),
+    undo: () => (this.#options = { secret: this.#options?.secret ?? 'net' }),
   };
 
   constructor() {
@@ -56,67 +111,151 @@ class Model {
     this.#world.addClaim('data', []);
   }
 
+  pass(ms: number): void {
+    this.#now += ms;
+  }
+
   /** A claim shows an address before it is leased, or without a lease after a restore. The VM starts when its lease changes. */
-  moveClaim(shown: string | undefined, isLeased: boolean): void {
+  async moveClaim(shown: string | undefined, isLeased: boolean): Promise<void> {
     const world = this.#world;
-    const claim = world.claims.get('vms/vm1.data')!;
+    for (const lease of world.records())
+      if (
+        lease.owner?.uid === OWN.uid &&
+        stateOf(lease) === 'held' &&
+        !(isLeased && lease.metadata.name === nameOf(shown))
+      )
+        await world.writeLease(releaseLease(lease, this.#now));
+    if (shown !== undefined && isLeased) await this.#allocate(shown, OWN, world.records());
+    const claim = world.claims.get(`${NAMESPACE}/vm1.data`)!;
     world.claims.set({ ...claim, status: { ...claim.status, ips: shown === undefined ? [] : [`${shown}/24`] } });
-    world.leases.clear();
-    this.#leased = isLeased ? shown : undefined;
-    if (this.#leased !== undefined) world.addLease(this.#leased, claim);
     this.#starts += 1;
     world.addVmi(`vmi-${this.#starts}`, undefined);
   }
 
-  async sync(firstWrite: Answer): Promise<void> {
-    const { secret, annotation } = this.#options;
-    this.#world.addVm('vm1', this.#options);
-    this.#world.nextWrite = firstWrite;
-    await this.#sync().catch((error: unknown) => expect(error).to.equal(LOST));
-    this.#world.nextWrite = 'answered';
-    await this.#sync();
-    if (annotation === undefined) this.#forgotten.delete(secret);
+  /** ipam expires leases and gives an address to the other VM, both by its cache. */
+  async allocateToOther(address: string, isLagging: boolean): Promise<void> {
+    const cached = isLagging ? this.#before.map(readLease) : this.#world.records();
+    await this.#allocate(address, OTHER, cached);
+    for (const lease of cached)
+      if (mayExpire(lease, TIMES, this.#now)) await this.#world.writeLease(expireLease(lease));
+    if (!this.#world.leases.has(nameOf(address))) await this.#allocate(address, OTHER, []);
   }
 
-  check(): void {
-    for (const [name, { data }] of this.#world.secrets) {
-      if (this.#forgotten.has(name)) continue;
-      const text = Buffer.from(data?.networkdata ?? '', 'base64').toString();
-      for (const address of text.match(/10\.1\.0\.[567]/g) ?? []) expect(address).to.equal(this.#leased);
+  async #allocate(text: string, owner: LeaseOwner, cached: readonly LeaseRecord[]): Promise<void> {
+    const request = { address: parseAddress(text), addressSpace: 'data', pool: 'data', owner };
+    const lease = cached.find(({ metadata }) => metadata.name === nameOf(text));
+    if (lease === undefined) await this.#world.writeLease(createLease(request));
+    else if (availabilityOf(lease, request, TIMES, this.#now) === true)
+      await this.#world.writeLease(reallocateLease(lease, request));
+  }
+
+  async otherReleases(): Promise<void> {
+    for (const lease of this.#world.records())
+      if (lease.owner?.uid === OTHER.uid && stateOf(lease) === 'held')
+        await this.#world.writeLease(releaseLease(lease, this.#now));
+  }
+
+  /** The process works with an old cache of leases, and perhaps fails. */
+  async sync(outage: Outage | undefined, isLagging: boolean): Promise<void> {
+    const world = this.#world;
+    if (this.#options !== undefined) world.addVm('vm1', this.#options);
+    else {
+      world.vms.delete(`${NAMESPACE}/vm1`);
+      world.vmis.delete(`${NAMESPACE}/vm1`);
     }
+    world.shownLeases = isLagging ? this.#longBefore : undefined;
+    world.begin(outage);
+    await this.#sync().catch((error: unknown) => expect(String(error)).to.match(/etcd is away|is still locked/));
+    world.shownLeases = undefined;
+    world.begin(undefined);
+    if (outage?.isCrash === true) this.#restart();
+  }
+
+  /** The process works without a failure: then the Secret has no address that is not leased to the claim. */
+  async settle(): Promise<void> {
+    await this.sync(undefined, false);
+    await this.#sync();
+    for (const address of this.#written()) expect(this.#ownerOf(address), address).to.equal(OWN.uid);
+    for (const { metadata, networkData, owner, releasedAt } of this.#world.records())
+      if (networkData !== undefined)
+        expect([owner?.uid, releasedAt], metadata.name).to.deep.equal([OWN.uid, undefined]);
+  }
+
+  /** Whatever happened: another claim never has an address that is in a Secret. */
+  check(): void {
+    for (const address of this.#written()) expect(this.#ownerOf(address), address).not.to.equal(OTHER.uid);
+  }
+
+  remember(): void {
+    this.#longBefore = this.#before;
+    this.#before = [...this.#world.leases.values()];
+  }
+
+  #written(): string[] {
+    const texts = [...this.#world.secrets.values()].map(({ data }) => data?.networkdata ?? '');
+    return texts.flatMap(
+      (text) =>
+        Buffer.from(text, 'base64')
+          .toString()
+          .match(/10\.1\.0\.[567]/g) ?? [],
+    );
+  }
+
+  #ownerOf(address: string): string | undefined {
+    const lease = this.#world.records().find(({ metadata }) => metadata.name === nameOf(address));
+    return lease !== undefined && stateOf(lease) === 'held' ? lease.owner?.uid : undefined;
   }
 
   #restart(): void {
-    const { secret, annotation } = this.#options;
-    const isKnown = annotation === undefined || this.#world.condition(NETWORK_DATA_WRITTEN) !== undefined;
-    for (const name of this.#world.secrets.keys()) if (name !== secret || !isKnown) this.#forgotten.add(name);
     this.#run = this.#world.reconciler().createSync();
   }
 
-  async #sync(): Promise<SyncResult> {
+  #sync(): Promise<SyncResult> {
     const run = this.#run as (key: string, signal: AbortSignal) => Promise<SyncResult>;
-    return run('vms/vm1', new AbortController().signal);
+    return run(`${NAMESPACE}/vm1`, new AbortController().signal);
   }
 }
 
+function nameOf(address = ''): string {
+  return address === '' ? '' : leaseName('data', parseAddress(address));
+}
+
+const outage = fc.record({ write: fc.integer({ min: 1, max: 6 }), isCarriedOut: fc.boolean(), isCrash: fc.boolean() });
 const step = fc.record({
-  shown: fc.option(fc.constantFrom('10.1.0.5', '10.1.0.6', '10.1.0.7'), { nil: undefined }),
-  isLeased: fc.boolean(),
-  change: fc.constantFrom(...(Object.keys(new Model().changes) as (keyof Model['changes'])[])),
-  firstWrite: fc.constantFrom<Answer>('answered', 'not carried out', 'not answered'),
+  move: fc.option(
+    fc.record({ shown: fc.option(fc.constantFrom(...ADDRESSES), { nil: undefined }), isLeased: fc.boolean() }),
+    { nil: undefined },
+  ),
+  changes: fc.array(fc.constantFrom(...(Object.keys(new Model().changes) as (keyof Model['changes'])[])), {
+    maxLength: 2,
+  }),
+  process: fc.constantFrom('is down' as const, 'works', 'settles'),
+  outage: fc.option(outage, { nil: undefined }),
+  isGuestLagging: fc.boolean(),
+  passed: fc.constantFrom(0, 30_000, 61_000),
+  wanted: fc.option(fc.constantFrom(...ADDRESSES), { nil: undefined }),
+  isIpamLagging: fc.boolean(),
+  doesOtherRelease: fc.boolean(),
 });
 
-describe('the Secrets with network data, after each sync', () => {
-  it('have only addresses that are leased to the claim of the VM, whatever changes, fails or restarts before', async () => {
+describe('the Secrets with network data, after each step', () => {
+  it('have no address of another claim, whatever changes, fails, is down, lags or restarts before', async () => {
     const property = fc.asyncProperty(fc.array(step, { maxLength: 20 }), async (steps) => {
       const model = new Model();
-      for (const { shown, isLeased, change, firstWrite } of steps) {
-        model.moveClaim(shown, isLeased);
-        model.changes[change]();
-        await model.sync(firstWrite);
+      for (const each of steps) {
+        if (each.move !== undefined) await model.moveClaim(each.move.shown, each.move.isLeased);
         model.check();
+        for (const change of each.changes) model.changes[change]();
+        if (each.process === 'works') await model.sync(each.outage, each.isGuestLagging);
+        if (each.process === 'settles') await model.settle();
+        model.check();
+        model.pass(each.passed);
+        if (each.doesOtherRelease) await model.otherReleases();
+        if (each.wanted !== undefined) await model.allocateToOther(each.wanted, each.isIpamLagging);
+        model.check();
+        model.remember();
       }
     });
-    await fc.assert(property, { numRuns: 300 });
+    await fc.assert(property, { numRuns: 500 });
   });
 });

@@ -1,18 +1,17 @@
 import { createHash } from 'node:crypto';
-import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { describeValue } from '../../api/json.js';
 import { byAge, joinKey } from '../../api/meta.js';
 import { leaseName } from '../../ipam/core/lease-name.js';
-import { type LeaseRecord, readLease } from '../../ipam/core/lease.js';
+import type { LeaseRecord } from '../../ipam/core/lease.js';
 import type { Client } from '../../kube/client.js';
 import { forEachParallel } from '../../kube/for-each-parallel.js';
-import { ADDRESS_LEASES } from '../../kube/resources.js';
 import type { GuestInterface } from '../interfaces.js';
 import { allLeasedAddresses, shownAddresses } from '../leased-addresses.js';
 import type { ObservedWorkload } from '../observed-workload.js';
 import type { NetworkDataOutcome } from './conditions.js';
 import { type NetworkDataInput, networkDataOf } from './plan.js';
 import { type NetworkDataRequest, networkDataRequest, secretNameIn } from './request.js';
+import { isLockedFor, lockAll, lockedSecretOf, readLive, unlock } from './lease-locks.js';
 import { type SecretOfVm, withdrawSecret, writeSecret } from './secret.js';
 
 /** Workloads that may name one Secret, so that its owner can be found. A Secret of more is written for none of them. */
@@ -32,6 +31,8 @@ export interface NetworkDataDeps {
   /** The workloads of the namespace that name the Secret, this one too. */
   readonly usersOf: (namespace: string, secret: string) => readonly ObservedWorkload[];
   readonly interfacesOf: (workload: ObservedWorkload) => readonly GuestInterface[];
+  /** Leases whose addresses a Secret of the workload may hold, from a cache. */
+  readonly lockedLeasesOf: (key: string) => readonly LeaseRecord[];
   /** A Secret was written. */
   readonly written: () => void;
 }
@@ -61,7 +62,7 @@ interface Goal {
   /** The Secret of this workload. Undefined: none, or that of somebody else. */
   readonly name?: string;
   /** Absent: the Secret must hold no text. */
-  readonly ready?: { readonly input: NetworkDataInput; readonly text: string };
+  readonly ready?: { readonly input: NetworkDataInput; readonly text: string; readonly leases: ReadonlySet<string> };
 }
 
 /**
@@ -79,8 +80,16 @@ export class NetworkData {
     this.#deps = deps;
   }
 
-  /** The garbage collector deletes the Secret of a deleted workload. */
-  forget(key: string): void {
+  /**
+   * Withdraws the text of a deleted workload, whose Secret the garbage collector deletes. A tenant who makes the Secret immutable keeps no
+   * address of the pool by that.
+   */
+  async end(key: string, signal: AbortSignal): Promise<void> {
+    await this.#unlock(key, () => false, { signal, isDeleted: true });
+    this.#forget(key);
+  }
+
+  #forget(key: string): void {
     this.#secrets.delete(key);
     this.#failures.delete(key);
   }
@@ -92,15 +101,22 @@ export class NetworkData {
     const { name, ready, result } = this.#goalOf(workload, isRecorded);
     const left = await this.#withdrawEarlier(key, { name, uid: owner.uid }, signal);
     if (left !== undefined) return left;
-    if (name === undefined) return result;
+    const isCurrent = (lease: LeaseRecord) => isLockedFor(lease, { namespace, name, owner }, ready?.leases);
+    const unlock = () => this.#unlock(key, isCurrent, { signal });
+    if (name === undefined) return (await unlock()) ?? result;
     // each start writes it again: somebody may have changed or deleted the Secret
     const start = [name, owner.uid, workload.vmi?.metadata.uid ?? ''].join(' ');
     const state = `${start} ${ready === undefined ? WITHDRAWN : hashOf(ready.text)}`;
     const secret = { namespace, name, owner, state };
-    if (this.#secrets.get(key)?.state !== state) {
-      const failure = await (ready === undefined
+    const write = () => {
+      if (this.#secrets.get(key)?.state === state) return undefined;
+      return ready === undefined
         ? this.#withdraw(key, secret, signal)
-        : this.#write(key, { ...secret, input: ready.input, withdrawn: `${start} ${WITHDRAWN}` }, signal));
+        : this.#write(key, { ...secret, input: ready.input, withdrawn: `${start} ${WITHDRAWN}` }, signal);
+    };
+    // an address is unlocked after it was withdrawn, and before another one is locked: so the workload never locks more than it has
+    for (const step of ready === undefined ? [write, unlock] : [unlock, write]) {
+      const failure = await step();
       if (failure !== undefined) return this.#backedOff(key, state, failure);
     }
     this.#failures.delete(key);
@@ -119,7 +135,7 @@ export class NetworkData {
       const failure = await this.#withdraw(key, known, signal);
       if (failure !== undefined) return this.#backedOff(key, `${known.name} ${WITHDRAWN}`, failure);
     }
-    this.forget(key);
+    this.#forget(key);
     return undefined;
   }
 
@@ -139,7 +155,11 @@ export class NetworkData {
     const input = { interfaces, defaultRoute, format, addressesOf: shownAddresses };
     const plan = networkDataOf(input);
     if (plan.kind !== 'ready') return { name, result: refused(plan) };
-    return { name, result: { outcome: { kind: 'written', secret: name } }, ready: { input, text: plan.text } };
+    return {
+      name,
+      result: { outcome: { kind: 'written', secret: name } },
+      ready: { input, text: plan.text, leases: new Set(leaseNames(interfaces)) },
+    };
   }
 
   /** Nobody tells this process about leases, so it looks again, ever less often while nothing else changes. */
@@ -163,6 +183,7 @@ export class NetworkData {
       const failure = isWithdrawn ? undefined : await this.#withdraw(key, { ...secret, state: withdrawn }, signal);
       return failure ?? { ...refused(plan), retryAfterMs: RETRY_MS };
     }
+    await lockAll(this.#deps.client, leases.values(), secret, signal);
     this.#secrets.set(key, { ...secret, state: undefined });
     const rejection = await writeSecret(this.#deps.client, secret, plan.text, signal);
     if (rejection !== undefined) return { ...refused(rejection), retryAfterMs: REJECTED_RETRY_MS };
@@ -183,17 +204,44 @@ export class NetworkData {
     return undefined;
   }
 
+  /**
+   * Unlocks leases whose addresses no Secret may hold any more, after their text is withdrawn.
+   * @returns why a Secret may still hold one
+   */
+  async #unlock(
+    key: string,
+    isCurrent: (lease: LeaseRecord) => boolean,
+    { signal, isDeleted = false }: { signal: AbortSignal; isDeleted?: boolean },
+  ): Promise<NetworkDataResult | undefined> {
+    for (const { metadata, ...cached } of this.#deps.lockedLeasesOf(key)) {
+      if (isCurrent({ metadata, ...cached })) continue;
+      // the cache may show a lock that was removed or replaced
+      const lease = await readLive(this.#deps.client, metadata.name, signal);
+      const secret = lease && lockedSecretOf(lease);
+      if (lease === undefined || secret === undefined || isCurrent(lease)) continue;
+      if (!this.#isWithdrawn(key, secret)) {
+        const failure = await this.#withdraw(key, { ...secret, state: WITHDRAWN }, signal);
+        if (failure !== undefined && !isDeleted) return failure;
+      }
+      await unlock(this.#deps.client, lease, signal);
+    }
+    return undefined;
+  }
+
+  #isWithdrawn(key: string, { name, owner }: SecretOfVm): boolean {
+    const known = this.#secrets.get(key);
+    return known?.name === name && known.owner.uid === owner.uid && known.state?.endsWith(WITHDRAWN) === true;
+  }
+
   /** Live, because a cache of all leases would be large, and this happens once for each start of a VM. */
   async #readLeases(interfaces: readonly GuestInterface[], signal: AbortSignal): Promise<Map<string, LeaseRecord>> {
-    const names = interfaces.flatMap(({ source }) =>
-      source.kind === 'claim' ? leaseNames(source.claim, source.pool.addressSpace) : [],
-    );
+    const names = leaseNames(interfaces);
     const leases = new Map<string, LeaseRecord>();
     const failures: unknown[] = [];
     await forEachParallel(names, CONCURRENT_READS, async (name) => {
       try {
-        const found = await this.#deps.client.find(ADDRESS_LEASES, { name }, { signal });
-        if (found !== undefined) leases.set(name, readLease(found));
+        const found = await readLive(this.#deps.client, name, signal);
+        if (found !== undefined) leases.set(name, found);
       } catch (error) {
         failures.push(error);
       }
@@ -227,8 +275,12 @@ function refused({ reason, message }: { reason: string; message: string }): Netw
   return { outcome: { kind: 'not-written', reason, message } };
 }
 
-function leaseNames(claim: IPAMClaim, addressSpace: string): string[] {
-  return (shownAddresses(claim) ?? []).map((address) => leaseName(addressSpace, address));
+function leaseNames(interfaces: readonly GuestInterface[]): string[] {
+  return interfaces.flatMap(({ source }) =>
+    source.kind === 'claim'
+      ? (shownAddresses(source.claim) ?? []).map((address) => leaseName(source.pool.addressSpace, address))
+      : [],
+  );
 }
 
 function hashOf(text: string): string {

@@ -3,8 +3,9 @@ import type { VirtualMachine, VirtualMachineInstance } from '../../api/kubevirt.
 import type { KubeObject } from '../../api/meta.js';
 import { NETWORK_DATA_ANNOTATION } from '../../api/names.js';
 import { conditionOf } from '../../cluster/claim-conditions.js';
-import { VMI_INDEXES, VM_INDEXES } from '../../cluster/indexes.js';
-import { createLease } from '../../ipam/core/lease.js';
+import { BY_WORKLOAD, VMI_INDEXES, VM_INDEXES } from '../../cluster/indexes.js';
+import type { AddressLease } from '../../api/address-lease.js';
+import { type LeaseRecord, createLease, readLease } from '../../ipam/core/lease.js';
 import { parseAddress } from '../../ipam/core/address.js';
 import { Cache } from '../../kube/cache.js';
 import type { Secret } from '../../kube/resources.js';
@@ -14,7 +15,7 @@ import { NAMESPACE } from '../../test/workload-objects.js';
 import { GuestWorld, guestSpec } from './guest-world.js';
 import type { GuestMetrics } from '../metrics.js';
 import type { GuestViews } from '../views.js';
-import { BY_SECRET, secretKeysOf } from '../watch-specs.js';
+import { BY_SECRET, secretKeysOf, workloadOfLock } from '../watch-specs.js';
 import { WorkloadReconciler } from '../workload-reconciler.js';
 
 export const MAC = '02:00:00:00:00:01';
@@ -44,7 +45,9 @@ export class ReconcilerWorld extends GuestWorld {
   readonly vmis = new Cache<VirtualMachineInstance>({ ...VMI_INDEXES, [BY_SECRET]: secretKeysOf });
   readonly namespaces = new Cache<KubeObject>();
   readonly secrets = new Map<string, Secret>();
-  readonly leases = new Map<string, KubeObject>();
+  readonly leases = new Map<string, AddressLease>();
+  /** What the cache of locked leases shows; undefined: all leases as they are. */
+  shownLeases: readonly AddressLease[] | undefined;
   readonly requests: string[] = [];
   readonly events: string[] = [];
   readonly counted = { misconfigured: 0, notWritten: new Map<string, number>(), written: 0 };
@@ -57,6 +60,16 @@ export class ReconcilerWorld extends GuestWorld {
         { cache: this[kind as 'vms'], onChange: () => undefined },
       ]),
     );
+    const locked = () => new Cache<LeaseRecord>({ [BY_WORKLOAD]: workloadOfLock });
+    const cache = {
+      list: () => this.#lockedLeases(),
+      byIndex: (index: string, key: string) => {
+        const found = locked();
+        for (const lease of this.#lockedLeases()) found.set(lease);
+        return found.byIndex(index, key);
+      },
+    };
+    Object.assign(watched, { lockedLeases: { cache, onChange: () => undefined } });
     const views = { watched, directory: this.directory, gate: { isOpen: () => true }, onGateChange: () => 0 };
     return new WorkloadReconciler({
       views: views as unknown as GuestViews,
@@ -68,6 +81,11 @@ export class ReconcilerWorld extends GuestWorld {
       },
       metrics: this.#metrics(),
     });
+  }
+
+  #lockedLeases(): LeaseRecord[] {
+    const shown = this.shownLeases ?? [...this.leases.values()];
+    return shown.map(readLease).filter(({ networkData }) => networkData !== undefined);
   }
 
   #metrics(): GuestMetrics {
@@ -138,9 +156,25 @@ export class ReconcilerWorld extends GuestWorld {
   patch(resource: Resource, { name }: { name: string }, { body }: { body: Secret & IPAMClaim }): Promise<KubeObject> {
     this.requests.push(`patch ${resource.plural} ${name}`);
     if (resource.plural === 'secrets') return this.#patchSecret(name, body);
+    if (resource.plural === 'addressleases') return this.patchLease(name, body as unknown as AddressLease);
     const claim = this.claims.get(`${NAMESPACE}/${name}`)!;
     const changed = { ...claim, status: { ...claim.status, ...body.status } } as IPAMClaim;
     this.claims.set(changed);
+    return Promise.resolve(changed);
+  }
+
+  /** As the API server with the preconditions of a patch. */
+  protected patchLease(name: string, { metadata, spec }: AddressLease): Promise<AddressLease> {
+    const before = this.leases.get(name);
+    if (before === undefined) return Promise.reject(apiError(404, 'NotFound', 'not found', name));
+    if (before.metadata.uid !== metadata.uid || before.metadata.resourceVersion !== metadata.resourceVersion)
+      return Promise.reject(apiError(409, 'Conflict', 'the lease has changed', name));
+    const kept = Object.entries({ ...before.spec, ...spec }).filter(([, value]) => (value as unknown) !== null);
+    const changed: AddressLease = {
+      metadata: { ...before.metadata, resourceVersion: String(Number(metadata.resourceVersion) + 1) },
+      spec: Object.fromEntries(kept) as unknown as AddressLease['spec'],
+    };
+    this.leases.set(name, changed);
     return Promise.resolve(changed);
   }
 

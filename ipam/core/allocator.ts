@@ -235,7 +235,8 @@ function trySticky(lease: LeaseRecord, search: AddressSearch): SearchResult | un
 /** True if waiting for a sticky address is better than another address: a recreated VM gets its old address or waits for it. */
 function shouldWaitFor(lease: LeaseRecord, until: number, { request, context }: AddressSearch): boolean {
   if (isReservation(lease)) return true;
-  return lease.owner?.namespace === request.owner.namespace && until < expiresAt(lease, context);
+  const isExpiring = lease.networkData === undefined && until >= expiresAt(lease, context);
+  return lease.owner?.namespace === request.owner.namespace && !isExpiring;
 }
 
 function exhausted(family: Family, search: AddressSearch, cooling: CoolingSummary): AllocationRefusal {

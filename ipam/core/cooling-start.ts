@@ -3,6 +3,7 @@ interface CoolingRecord {
   readonly metadata: { readonly uid: string };
   readonly releasedAt?: number;
   readonly quarantine?: { readonly since: number };
+  readonly networkData?: object;
   readonly coolsSince?: number;
 }
 
@@ -18,7 +19,7 @@ const MAX_SET_BACK_MS = 600_000;
 /**
  * Returns the record with the time from which this process counts its cool-down, sticky time or quarantine, in the clock's monotonic milliseconds.
  * A process that saw the release counts from then on, because the release was before: setting a clock ends no cool-down early, and
- * prolongs none. A release that it did not see counts from `releasedAt`, or from now if that is later.
+ * prolongs none. A release that it did not see counts from `releasedAt`, or from now if that is later. No time counts while a Secret may hold the address.
  * @param known the version of the lease that this process knew before; undefined if it knew none
  * @param hasSynced false while the first list is read: its releases were not seen
  */
@@ -35,14 +36,17 @@ export function withCoolingStart<R extends CoolingRecord>(
   return { ...record, coolsSince: isSeen ? now : Math.min(began, now) };
 }
 
-/** Returns when the cool-down or quarantine began, in the clock's milliseconds; Infinity for leases that are held or reserved. */
+/**
+ * Returns when the cool-down or quarantine began, in the clock's milliseconds; Infinity for leases that are held or reserved, or whose address a
+ * Secret may hold.
+ */
 export function coolingStart(record: Omit<CoolingRecord, 'metadata'>): number {
   return record.coolsSince ?? beginningOf(record) ?? Infinity;
 }
 
 /** By the clock of the process that wrote it. */
-function beginningOf({ releasedAt, quarantine }: Omit<CoolingRecord, 'metadata'>): number | undefined {
-  return releasedAt ?? quarantine?.since;
+function beginningOf({ releasedAt, quarantine, networkData }: Omit<CoolingRecord, 'metadata'>): number | undefined {
+  return networkData === undefined ? (releasedAt ?? quarantine?.since) : undefined;
 }
 
 /**

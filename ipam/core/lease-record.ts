@@ -1,4 +1,4 @@
-import type { AddressLease, LeaseOwner, LeaseQuarantine } from '../../api/address-lease.js';
+import type { AddressLease, LeaseNetworkData, LeaseOwner, LeaseQuarantine } from '../../api/address-lease.js';
 import { parseLeaseMac } from '../../api/mac-address.js';
 import type { KubeObject, ObjectMeta } from '../../api/meta.js';
 import { type ProbeState, readProbe } from '../../api/probe.js';
@@ -24,6 +24,8 @@ export interface LeaseRecord extends KubeObject {
   releasedAt?: number;
   /** Nobody gets the address until the lease expires. Times by the clock of the process that wrote it, in milliseconds since the epoch. */
   quarantine?: QuarantineRecord;
+  /** The Secret that may hold the address, which no other VM gets until then. */
+  networkData?: LeaseNetworkData;
   /** Absent if the address was never probed. */
   probe?: ProbeState;
   /** When the cool-down began by the clock of this process. Absent if it only read the lease. See {@link withCoolingStart}. */
@@ -82,6 +84,7 @@ export function readLease({ metadata, spec }: AddressLease): LeaseRecord {
       reserved: spec.reserved === true ? true : undefined,
       releasedAt: spec.releasedAt === undefined ? undefined : parseTime(name, 'releasedAt', spec.releasedAt),
       quarantine: spec.quarantine === undefined ? undefined : readQuarantine(name, spec.quarantine),
+      networkData: spec.networkData,
       probe: readProbe(metadata),
     }),
   };

@@ -78,7 +78,9 @@ export function pendingWriteMessage(address: Address): string {
 
 /** @param until in the clock's milliseconds, which began at the time of day */
 export function notYetMessage(lease: LeaseRecord, until: number, { cooldownMs }: LeaseTimes): string {
-  const { address, mac } = lease;
+  const { address, mac, networkData } = lease;
+  if (networkData !== undefined)
+    return `${formatAddress(address)} is kept until the process guest has removed it from the network data of its last VM`;
   const isSticky = mac !== undefined && until > coolingStart(lease) + cooldownMs;
   const state = isSticky ? `is kept for MAC address ${mac}` : 'cools down';
   return `${formatAddress(address)} ${state} until ${new Date(until).toISOString()}`;

@@ -1,0 +1,107 @@
+import { expect } from 'chai';
+import type { Sync, SyncResult } from '../../kube/controller-loop.js';
+import { apiError } from '../../test/api-errors.js';
+import { ReconcilerWorld } from '../testing/reconciler-world.js';
+
+const IMMUTABLE = apiError(422, 'Invalid', 'data: field is immutable when `immutable` is set', 'net');
+
+describe('the locks of the addresses in a Secret with network data', () => {
+  let world: ReconcilerWorld;
+  let run: Sync;
+
+  beforeEach(() => {
+    world = new ReconcilerWorld();
+    world.addNetwork('data', [{ cidr: '10.1.0.0/24', gateway: '10.1.0.1' }]);
+    world.addVm('vm1');
+    world.addLease('10.1.0.5', world.addClaim('data', ['10.1.0.5/24']));
+    run = world.reconciler().createSync();
+  });
+
+  function sync(): Promise<SyncResult> {
+    return (run as (key: string, signal: AbortSignal) => Promise<SyncResult>)('vms/vm1', new AbortController().signal);
+  }
+
+  function locks(): unknown[] {
+    return [...world.leases.values()].map(({ spec }) => spec.networkData?.secret);
+  }
+
+  function writes(): string[] {
+    return world.requests.splice(0).filter((each) => !each.includes('ipamclaims'));
+  }
+
+  it('are set before the Secret is written, and once', async () => {
+    await sync();
+    expect(writes()).to.deep.equal(['patch addressleases data.10-1-0-5', 'patch secrets net', 'create secrets net']);
+    world.addVmi('next-start', undefined);
+    await sync();
+    expect(writes()).to.deep.equal(['patch secrets net']);
+    expect(locks()).to.deep.equal(['net']);
+  });
+
+  const released: Record<string, () => void> = {
+    'the VM opts out': () => world.addVm('vm1', { annotation: '' }),
+    'the VM is deleted': () => void world.vms.delete('vms/vm1'),
+    'the VM was replaced by another one of its name': () => world.addVm('vm1', { uid: 'next-uid', annotation: '' }),
+    'the VM names another Secret and none is asked for': () => world.addVm('vm1', { secret: 'next', annotation: '' }),
+  };
+  for (const [name, act] of Object.entries(released)) {
+    it(`are removed after the text if ${name} while no leader runs`, async () => {
+      await sync();
+      writes();
+      run = world.reconciler().createSync();
+      act();
+      await sync();
+      expect(world.textOfSecret).to.equal('');
+      expect(locks()).to.deep.equal([undefined]);
+      expect([...new Set(writes().filter((each) => !each.includes('next')))]).to.deep.equal([
+        'patch secrets net',
+        'patch addressleases data.10-1-0-5',
+      ]);
+    });
+  }
+
+  it('stay while the text cannot be removed, and then no other address is locked', async () => {
+    await sync();
+    world.failure = IMMUTABLE;
+    const claim = world.addClaim('data', ['10.1.0.6/24']);
+    world.addLease('10.1.0.6', claim);
+    await sync();
+    expect(locks()).to.deep.equal(['net', undefined]);
+    world.failure = undefined;
+    await sync();
+    expect(locks()).to.deep.equal([undefined, 'net']);
+    expect(world.textOfSecret).to.include('10.1.0.6/24').and.not.to.include('10.1.0.5');
+  });
+
+  it('are removed with the VM although somebody made its Secret immutable, which would keep the addresses for ever', async () => {
+    await sync();
+    world.failure = IMMUTABLE;
+    void world.vms.delete('vms/vm1');
+    await sync();
+    expect(locks()).to.deep.equal([undefined]);
+  });
+
+  it('are taken as removed if the cache shows one that was removed, and the text is not touched again', async () => {
+    await sync();
+    const shown = [...world.leases.values()];
+    world.addVm('vm1', { annotation: '' });
+    await sync();
+    writes();
+    world.shownLeases = shown;
+    await sync();
+    expect(writes()).to.deep.equal([]);
+  });
+
+  it('must be kept by the API server, or nothing is written into the Secret', async () => {
+    const patch = world.patch.bind(world);
+    world.patch = async (...given) => {
+      const answer = await patch(...given);
+      return given[0].plural === 'addressleases' ? ({ ...answer, spec: {} } as typeof answer) : answer;
+    };
+    await sync().then(
+      () => expect.fail('the missing lock is not reported'),
+      (error: unknown) => expect(String(error)).to.include('apply the CRDs of this release'),
+    );
+    expect(world.textOfSecret).to.equal('');
+  });
+});

@@ -1,0 +1,55 @@
+import { expect } from 'chai';
+import { leaseOf, leaseOwner, requestFor } from '../../test/lease-objects.js';
+import { withCoolingStart } from './cooling-start.js';
+import { lockForNetworkData, unlockFromNetworkData } from './lease-network-data.js';
+import { type LeaseRecord, availabilityOf, expiresAt, mayExpire, readLease } from './lease.js';
+import { notYetMessage } from './refusal-messages.js';
+
+const TIMES = { cooldownMs: 60_000, stickyMs: 600_000, isStickyForClaims: true };
+const RELEASED = Date.UTC(2026, 0, 1);
+const MONTH_MS = 30 * 86_400_000;
+const LOCK = { namespace: 'a', secret: 'net', owner: { kind: 'VirtualMachine' as const, name: 'c1', uid: 'vm-c1' } };
+
+function released(isLocked: boolean): LeaseRecord {
+  const { metadata, spec } = leaseOf('10.0.0.2', 1);
+  const locked = isLocked ? { networkData: LOCK } : {};
+  return readLease({ metadata, spec: { ...spec, releasedAt: new Date(RELEASED).toISOString(), ...locked } });
+}
+
+describe('an address that a Secret with network data may hold', () => {
+  it('is not given to another owner, and its lease does not expire, however long ago it was released', () => {
+    const lease = released(true);
+    const now = RELEASED + MONTH_MS;
+    const until = { until: Infinity };
+    expect(availabilityOf(lease, requestFor('10.0.0.2', 'c2'), TIMES, now)).to.deep.equal(until);
+    const sticky = { ...lease, mac: '02:00:00:00:00:01' };
+    const returning = { ...requestFor('10.0.0.2', 'c2'), mac: '02:00:00:00:00:01' };
+    expect(availabilityOf(sticky, returning, TIMES, now)).to.deep.equal(until);
+    const otherPool = { ...requestFor('10.0.0.2', 'c2'), pool: 'red' };
+    expect(availabilityOf(lease, otherPool, TIMES, now)).to.deep.equal(until);
+    expect(mayExpire(lease, TIMES, now)).to.equal(false);
+    expect(notYetMessage(lease, Infinity, TIMES)).to.equal(
+      '10.0.0.2 is kept until the process guest has removed it from the network data of its last VM',
+    );
+  });
+
+  it('is given to the next claim of the same VM', () => {
+    const owner = { ...leaseOwner('c1'), uid: 'next' };
+    expect(availabilityOf(released(true), { ...requestFor('10.0.0.2'), owner }, TIMES, RELEASED)).to.equal(true);
+  });
+
+  it('cools down from the time at which it is unlocked', () => {
+    const known = withCoolingStart(released(true), { known: undefined, hasSynced: false, now: RELEASED + MONTH_MS });
+    const now = RELEASED + MONTH_MS + 5;
+    const unlocked = withCoolingStart(released(false), { known, hasSynced: true, now });
+    expect(expiresAt(unlocked, { cooldownMs: 60_000, stickyMs: 0 })).to.equal(now + 60_000);
+  });
+
+  it('is locked and unlocked with preconditions, and locked only while it is held', () => {
+    const held = readLease(leaseOf('10.0.0.2', 7));
+    const metadata = { uid: 'u1', resourceVersion: '7' };
+    expect(lockForNetworkData(held, LOCK).body).to.deep.equal({ metadata, spec: { networkData: LOCK } });
+    expect(unlockFromNetworkData(held).body).to.deep.equal({ metadata, spec: { networkData: null } });
+    expect(() => lockForNetworkData(released(false), LOCK)).to.throw('is released');
+  });
+});
