@@ -1,6 +1,11 @@
 import { expect } from 'chai';
 import { parse } from 'yaml';
-import { GUEST_CONFIGURED, NETWORK_DATA_ANNOTATION, NETWORK_DATA_WRITTEN } from '../api/names.js';
+import {
+  GUEST_CONFIGURED,
+  NETWORK_DATA_ANNOTATION,
+  NETWORK_DATA_WRITTEN,
+  REQUESTED_ADDRESSES_ANNOTATION,
+} from '../api/names.js';
 import { ADDRESS_POOLS, SECRETS, VIRTUAL_MACHINES } from '../kube/resources.js';
 import { until } from './bed/wait.js';
 import { HoldfastProcess } from './holdfast/process.js';
@@ -11,6 +16,8 @@ import { itWithWireStory } from './story/wire-story.js';
 
 const MACS = { default: '02:00:00:00:07:10', data: '02:00:00:00:07:11' };
 const SECRET = 'vm1-network';
+/** Twice the --max-staleness of the bed. */
+const COOLDOWN_MS = 1_000;
 const NETWORK_DATA = {
   macs: MACS,
   networkData: { secret: SECRET },
@@ -41,7 +48,7 @@ describeStory('A VM that asks for network data', (story) => {
     const flat = { ...config, allowPersistentIPs: true, disableContainerInterface: true };
     await story().network('flat', { config: flat });
     const subnets = [{ cidr: '10.76.0.0/24' }];
-    await story().addresses.createPool(network, { network, subnets, guest: {} });
+    await story().addresses.createPool(network, { network, subnets, guest: {}, cooldownSeconds: COOLDOWN_MS / 1_000 });
     return network;
   }
 
@@ -82,6 +89,34 @@ describeStory('A VM that asks for network data', (story) => {
         'the Secret to have the gateway',
         async () => (await readSecret()).ethernets.nic1?.gateway4 === '10.76.0.254',
       );
+    },
+  );
+
+  itOnBed(
+    'loses its address to nobody while its Secret has it, although the guest process is down for longer than the cool-down',
+    async () => {
+      const ask = (address: string) => ({ [REQUESTED_ADDRESSES_ANNOTATION]: JSON.stringify({ data: [address] }) });
+      const [former, next] = ['10.76.0.5', '10.76.0.6'];
+      await createNetwork();
+      const annotations = { ...NETWORK_DATA.annotations, ...ask(former) };
+      await story().createVm('vm1', { data: 'flat' }, { ...NETWORK_DATA, annotations, running: false });
+      await waitForCondition(NETWORK_DATA_WRITTEN, 'True');
+      await guest?.stop();
+
+      const body = { spec: { template: { metadata: { annotations: ask(next) } } } };
+      await story().client.patch(VIRTUAL_MACHINES, story().ref('vm1'), { type: 'merge', body });
+      await story().claims.remove('vm1.data');
+      await story().addresses.waitForExactIPs('vm1.data', [`${next}/24`]);
+      const releasedAt = (await story().addresses.leases()).get(former)?.spec.releasedAt ?? '';
+      await until('the cool-down to be over', () => Date.now() > Date.parse(releasedAt) + 2 * COOLDOWN_MS);
+      await story().createVm('vm2', { data: 'flat' }, { annotations: ask(former), running: false });
+      const { message } = await story().addresses.waitForRefusal('vm2.data', 'IPAddressConflict');
+      expect(message).to.include(`${former} is kept until the process guest has removed it`);
+      expect((await readSecret()).ethernets.nic1?.addresses).to.deep.equal([`${former}/24`]);
+
+      await guest?.start();
+      await story().addresses.waitForExactIPs('vm2.data', [`${former}/24`]);
+      expect((await readSecret()).ethernets.nic1?.addresses).to.deep.equal([`${next}/24`]);
     },
   );
 
