@@ -29,11 +29,13 @@ describe('the lock of addresses that a Secret may hold, on a kube-apiserver', fu
   let admin: Client;
   /** A client with the shipped rights. */
   let guest: Client;
+  let ipam: Client;
   let namespace: string;
 
   usePolicyCluster(this, async (cluster: PolicyCluster) => {
     ({ admin } = cluster);
     guest = await cluster.withToken({ namespace: 'holdfast-system', name: 'holdfast-guest' });
+    ipam = await cluster.withToken({ namespace: 'holdfast-system', name: 'holdfast-ipam' });
     const pod = lease('10.0.0.4');
     pod.spec.owner = { ...pod.spec.owner!, kind: 'Pod' };
     const released = lease('10.0.0.5');
@@ -73,6 +75,12 @@ describe('the lock of addresses that a Secret may hold, on a kube-apiserver', fu
     await expectInvalid(patch(admin, name, unlocked), 'may still hold the address');
     await patch(guest, name, { spec: { networkData: null } });
     await patch(admin, name, other);
+  });
+
+  it('lets no ipam of an earlier version delete the lease when its cool-down is over', async () => {
+    await expectDenial(ipam.delete(ADDRESS_LEASES, { name: LOCKED }), 'may still hold 10.0.0.3');
+    await admin.create(ADDRESS_LEASES, lease('10.0.0.9'));
+    await ipam.delete(ADDRESS_LEASES, { name: 'blue.10-0-0-9' });
   });
 
   it('lets the next claim of the same VM have the address', async () => {

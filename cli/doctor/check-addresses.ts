@@ -26,6 +26,22 @@ export function checkLeaks({ leases, owners, now }: ObservedCluster): Finding[] 
   ];
 }
 
+/** Released addresses that nobody gets, because Secrets with network data may still hold them. */
+export function checkLockedLeases({ lockedLeases = [], now }: ObservedCluster): Finding[] {
+  const locked = lockedLeases.filter(({ releasedAt }) => now !== undefined && now - releasedAt > SETTLED_MS);
+  if (locked.length === 0) return [];
+  const named = locked.slice(0, MAX_NAMED).map(({ name, secret }) => `${name} (Secret ${secret})`);
+  const more = locked.length > MAX_NAMED ? `, and ${locked.length - MAX_NAMED} more` : '';
+  return [
+    warningOf(
+      'locks',
+      `AddressLeases (${locked.length})`,
+      `nobody gets these released addresses, because Secrets with network data may still hold them: ${named.join(', ')}${more}`,
+      'the process guest removes them: its log says why it has not. If guest was removed for good, see docs/how-to/uninstall.md',
+    ),
+  ];
+}
+
 /** Claims that have no address. */
 export function checkClaims({ claims = [] }: ObservedCluster): Finding[] {
   const waiting = claims.flatMap((claim) => {

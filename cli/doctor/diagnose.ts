@@ -1,4 +1,4 @@
-import { checkClaims, checkLeaks } from './check-addresses.js';
+import { checkClaims, checkLeaks, checkLockedLeases } from './check-addresses.js';
 import { checkPolicies, checkWebhooks } from './check-admission.js';
 import { checkClocks, checkCniFolder, checkRights } from './check-cluster.js';
 import { checkKinds } from './check-kinds.js';
@@ -11,7 +11,8 @@ import type { ObservedCluster } from './observed.js';
 type Check = (observed: ObservedCluster) => Finding[];
 
 const OF_INSTALLATION: readonly Check[] = [checkKinds, checkRights, checkWebhooks, checkPolicies, checkCniFolder];
-const OF_DATA: readonly Check[] = [checkClocks, checkPools, checkNads, checkResponders, checkClaims, checkLeaks];
+const OF_LEASES: readonly Check[] = [checkLeaks, checkLockedLeases];
+const OF_DATA: readonly Check[] = [checkClocks, checkPools, checkNads, checkResponders, checkClaims, ...OF_LEASES];
 
 /** Finds what is wrong, the errors first. */
 export function diagnose(observed: ObservedCluster, clientVersion: string): Finding[] {

@@ -1,4 +1,4 @@
-import type { KubeObject } from '../../api/meta.js';
+import { type KubeObject, joinKey } from '../../api/meta.js';
 import { RESPONDERS_NAMESPACE, SERVED_NETWORKS_CONFIG_MAP } from '../../api/names.js';
 import { LEASES } from '../../kube/leader-election.js';
 import type { Resource } from '../../kube/resource.js';
@@ -20,6 +20,7 @@ import {
   DEPLOYMENTS,
   ENDPOINT_SLICES,
   type ObservedCluster,
+  type LockedLease,
   type ObservedLease,
   type ObservingClient,
   POLICIES,
@@ -100,12 +101,13 @@ export async function observeCluster(client: ObservingClient, options: ObserveOp
 
 type ObservedData = Pick<
   ObservedCluster,
-  'nodes' | 'nodeLeases' | 'pools' | 'nads' | 'responderSets' | 'claims' | 'leases' | 'owners'
+  'nodes' | 'nodeLeases' | 'pools' | 'nads' | 'responderSets' | 'claims' | 'leases' | 'lockedLeases' | 'owners'
 >;
 
 const NO_DATA: ObservedData = {
   ...{ nodes: undefined, nodeLeases: undefined, pools: undefined, nads: undefined },
   ...{ responderSets: undefined, claims: undefined, leases: undefined, owners: undefined },
+  lockedLeases: undefined,
 };
 
 async function observeData(reader: PermittedReader, { showProgress }: ObserveOptions): Promise<ObservedData> {
@@ -119,14 +121,20 @@ async function observeData(reader: PermittedReader, { showProgress }: ObserveOpt
   ]);
   showProgress('reading leases and their owners…');
   // before their owners: the owner of a lease that is younger than the list of owners would seem to be gone
-  const leases = await reader.listAs(ADDRESS_LEASES, ({ metadata, spec }): ObservedLease[] => {
-    if (spec.owner === undefined || spec.releasedAt !== undefined) return [];
-    return [{ name: metadata.name, owner: spec.owner, createdAt: Date.parse(metadata.creationTimestamp ?? '') }];
+  const read = await reader.listAs(ADDRESS_LEASES, ({ metadata, spec }): (ObservedLease | LockedLease)[] => {
+    const { owner, releasedAt, networkData } = spec;
+    const { name, creationTimestamp = '' } = metadata;
+    if (releasedAt === undefined)
+      return owner === undefined ? [] : [{ name, owner, createdAt: Date.parse(creationTimestamp) }];
+    if (networkData === undefined) return [];
+    return [{ name, secret: joinKey(networkData.namespace, networkData.secret), releasedAt: Date.parse(releasedAt) }];
   });
+  const leases = read?.flat().filter((lease) => 'owner' in lease);
+  const lockedLeases = read?.flat().filter((lease) => 'secret' in lease);
   const [claims, pods] = await Promise.all([
     reader.list(IPAM_CLAIMS),
     reader.listAs(PODS, ({ metadata }) => metadata.uid ?? '', { metadataOnly: true }),
   ]);
   const owners = claims && pods && new Set([...claims.map(({ metadata }) => metadata.uid ?? ''), ...pods]);
-  return { nodes, nodeLeases, pools, nads, responderSets, claims, leases: leases?.flat(), owners };
+  return { nodes, nodeLeases, pools, nads, responderSets, claims, leases, lockedLeases, owners };
 }

@@ -99,6 +99,15 @@ export interface ObservedLease {
   readonly createdAt: number;
 }
 
+/** A lease that was released, and that a Secret with network data keeps from others. */
+export interface LockedLease {
+  readonly name: string;
+  /** `namespace/name`. */
+  readonly secret: string;
+  /** Milliseconds since the epoch. */
+  readonly releasedAt: number;
+}
+
 /** What a trial call of a webhook gave. `error`: what the API server said. */
 export interface TrialCall {
   readonly configuration: string;
@@ -141,6 +150,7 @@ export interface ObservedCluster {
   readonly responderSets: readonly Workload[] | undefined;
   /** Held ones. */
   readonly leases: readonly ObservedLease[] | undefined;
+  readonly lockedLeases: readonly LockedLease[] | undefined;
   /** Of claims and pods; read after the leases. */
   readonly owners: ReadonlySet<string> | undefined;
   /** What the user may not read or try, in words. */

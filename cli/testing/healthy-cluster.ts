@@ -94,6 +94,7 @@ export const HEALTHY: ObservedCluster = {
   responderSets: [],
   claims: [],
   leases: [],
+  lockedLeases: [],
   owners: new Set(['alive']),
   refused: [],
 };

@@ -44,6 +44,15 @@ describe('The state of a lease', () => {
     });
   }
 
+  it('names the Secret that may still hold a released address', () => {
+    const owner = { kind: 'VirtualMachine' as const, name: 'vm1', uid: 'vm-1' };
+    const networkData = { namespace: 'vms', secret: 'net', owner };
+    const lease = { ...readLease(leaseOf('10.0.0.5', 1, { releasedAt: RELEASED })), networkData };
+    expect(describeState(lease, times, RELEASED + 1_000 * MINUTE)).to.equal(
+      'released, kept until the process guest has removed it from Secret vms/net',
+    );
+  });
+
   it('is without a time if its pool is gone, because only the pool knows it', () => {
     const lease = readLease(leaseOf('10.0.0.5', 1, { releasedAt: RELEASED }));
     expect(describeState(lease, undefined, RELEASED)).to.equal('released');

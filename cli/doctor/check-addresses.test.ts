@@ -1,0 +1,28 @@
+import { expect } from 'chai';
+import { HEALTHY } from '../testing/healthy-cluster.js';
+import { checkLockedLeases } from './check-addresses.js';
+
+const HOUR_MS = 3_600_000;
+
+describe('addresses that Secrets with network data keep from others', () => {
+  const lockedFor = (...ages: number[]) =>
+    ages.map((age, index) => {
+      return { name: `blue.10-0-0-${index}`, secret: 'lab/net', releasedAt: HEALTHY.now! - age };
+    });
+
+  it('are found if they were released long ago, and five of them are named', () => {
+    const ages = [1_000, ...Array.from({ length: 6 }, () => HOUR_MS)];
+    const [finding, ...more] = checkLockedLeases({ ...HEALTHY, lockedLeases: lockedFor(...ages) });
+    expect(more).to.deep.equal([]);
+    expect(finding).to.include({ severity: 'warning', check: 'locks', object: 'AddressLeases (6)' });
+    expect(finding?.problem)
+      .to.include('blue.10-0-0-1 (Secret lab/net)')
+      .and.to.match(/, and 1 more$/);
+    expect(finding?.problem).not.to.include('10-0-0-0');
+  });
+
+  it('are none if guest has just begun, or the user may not read leases', () => {
+    expect(checkLockedLeases({ ...HEALTHY, lockedLeases: lockedFor(1_000) })).to.deep.equal([]);
+    expect(checkLockedLeases({ ...HEALTHY, lockedLeases: undefined })).to.deep.equal([]);
+  });
+});
