@@ -7,7 +7,7 @@ import type { SecretOfVm } from './secret.js';
 
 /** Locks of leases whose addresses a Secret may hold. They tell a new leader which Secrets its predecessor wrote. */
 
-type LockClient = Pick<Client, 'create' | 'patch' | 'find'>;
+type LockClient = Pick<Client, 'patch' | 'find'>;
 
 /** A Secret that a workload may not have. */
 type SecretOfWorkload = Omit<SecretOfVm, 'name'> & { readonly name: string | undefined };

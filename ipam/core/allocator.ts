@@ -247,7 +247,9 @@ function exhausted(family: Family, search: AddressSearch, cooling: CoolingSummar
   const heldByStopped = context.heldByStopped?.(family) ?? 0;
   const quarantined = view.quarantined(family);
   const full = poolFullMessage(pool, family, { size, cooling: count, heldByStopped, quarantined });
-  const message = `${full}. Add a range to the pool, or delete VMs that are no longer needed`;
+  const isLocked = retryAt === Infinity && (first ?? sticky)?.lease.networkData !== undefined;
+  const locked = isLocked ? ' Released addresses wait until the process guest has removed them from network data.' : '';
+  const message = `${full}.${locked} Add a range to the pool, or delete VMs that are no longer needed`;
   return { reason: AllocationReason.Exhausted, message, family, ...(retryAt < Infinity && { retryAt }) };
 }
 
