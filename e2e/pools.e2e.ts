@@ -255,9 +255,10 @@ describeStory('A tenant with all rights in the namespace', (story) => {
     await story().createVm('vm1', { data: 'blue' }, { running: false });
     const mine = await story().addresses.waitForIPs('vm1.data');
     const tenant = await story().tenant();
-    expect(await tenant.statusRejection('vm1.data', { ips: ['10.30.19.66/24'] })).to.include(
-      'only Holdfast writes the status',
+    const rejection = await until('the policy to know the new pool', () =>
+      tenant.statusRejection('vm1.data', { ips: ['10.30.19.66/24'] }),
     );
+    expect(rejection).to.include('only Holdfast writes the status');
     const [lease] = [...(await story().addresses.leases()).values()];
     expect(await tenant.leaseDeletionRejection(lease!.metadata.name)).to.include('forbidden');
     await story().addresses.waitForExactIPs('vm1.data', mine);

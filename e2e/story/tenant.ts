@@ -100,11 +100,11 @@ export class Tenant {
     );
   }
 
+  /** Tries to write the status of a claim, as a dry run: nothing changes if it is not rejected. */
   async statusRejection(name: string, status: object): Promise<string> {
     const ref = { namespace: this.#namespace, name };
-    return rejectionMessage(
-      this.#client.patch(IPAM_CLAIMS, ref, { type: 'merge', body: { status } }, { subresource: 'status' }),
-    );
+    const options = { subresource: 'status', dryRun: true };
+    return rejectionMessage(this.#client.patch(IPAM_CLAIMS, ref, { type: 'merge', body: { status } }, options));
   }
 
   async leaseDeletionRejection(name: string): Promise<string> {

@@ -15,11 +15,16 @@ class StoredList {
   writes = 0;
   failure: Error | undefined;
   #version = 1;
+  #tellWritten: (() => void) | undefined;
 
   readonly client = {
     get: () => Promise.resolve({ metadata: { resourceVersion: String(this.#version) }, data: { ...this.data } }),
     patch: (_kind: unknown, _ref: unknown, { body }: { body: PatchBody }) => this.#patch(body),
   } as unknown as Pick<Client, 'get' | 'patch'>;
+
+  nextWrite(): Promise<void> {
+    return new Promise((resolve) => (this.#tellWritten = resolve));
+  }
 
   async #patch({ metadata, data }: PatchBody): Promise<void> {
     await Promise.resolve();
@@ -29,6 +34,7 @@ class StoredList {
     expect(metadata.resourceVersion).to.equal(String(this.#version++));
     this.writes++;
     mergePatch(this.data, data);
+    this.#tellWritten?.();
   }
 }
 
@@ -66,6 +72,15 @@ describe('the writer of the list of networks', () => {
 
   it('says that the list is complete, also without pools', () => {
     expect(stored.data).to.deep.equal({ complete: 'true' });
+  });
+
+  it('writes the first pool after a second of quiet at once', async () => {
+    await afterMs(1_000);
+    const written = stored.nextWrite();
+    put(adminPool('a'));
+    await written;
+    expect(stored.data).to.have.property('network.blue');
+    expect(clock.now()).to.equal(1_000);
   });
 
   it('writes pools that come and go within a second, all at once', async () => {

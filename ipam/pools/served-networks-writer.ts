@@ -18,30 +18,30 @@ export interface ServedNetworksDeps {
     readonly cache: { list(): readonly AddressPool[] };
     onChange(handler: (change: ObjectChange<AddressPool>) => void): void;
   };
-  readonly clock: Pick<Clock, 'now' | 'sleep'>;
+  readonly clock: Pick<Clock, 'sleep'>;
   readonly log: Logger;
 }
 
 /** Pools that come and go cost at most one write in this time. */
 const PAUSE_MS = 1_000;
-/** How soon the list is repaired if somebody else has changed it. */
-const CHECK_MS = 30_000;
+/** With the pause: a list that somebody else has changed is repaired within 30 s. */
+const CHECK_MS = 29_000;
 
 /** Keeps the ConfigMap up to date from which a policy knows the networks of pools. Works also while the feature gate is closed. */
 export class ServedNetworksWriter {
   readonly #deps: ServedNetworksDeps;
   readonly #task: PeriodicTask;
-  #isChanged = true;
-  #writtenAt = -Infinity;
+  /** Aborted when a pool has changed since the last write. */
+  #changed = new AbortController();
 
   constructor(deps: ServedNetworksDeps) {
     this.#deps = deps;
-    this.#task = new PeriodicTask({ clock: deps.clock, pauseMs: PAUSE_MS, run: (signal) => this.#runIfDue(signal) });
+    this.#task = new PeriodicTask({ clock: deps.clock, pauseMs: PAUSE_MS, run: (signal) => this.#runOnce(signal) });
     deps.pools.onChange((change) => this.#onPoolChange(change));
   }
 
   start(): void {
-    this.#isChanged = true;
+    this.#changed.abort();
     this.#task.start();
   }
 
@@ -51,19 +51,25 @@ export class ServedNetworksWriter {
 
   /** Most changes of pools are counts in their status. */
   #onPoolChange({ type, object, before }: ObjectChange<AddressPool>): void {
-    if (type === 'removed' || before === undefined) this.#isChanged = true;
-    else this.#isChanged ||= !isDeepStrictEqual(servedNetworkOf(before), servedNetworkOf(object));
+    if (this.#changed.signal.aborted) return;
+    const isSame =
+      type !== 'removed' && before !== undefined && isDeepStrictEqual(servedNetworkOf(before), servedNetworkOf(object));
+    if (!isSame) this.#changed.abort();
   }
 
-  async #runIfDue(signal: AbortSignal): Promise<void> {
-    const { clock, log } = this.#deps;
-    if (!this.#isChanged && clock.now() - this.#writtenAt < CHECK_MS) return;
-    this.#isChanged = false;
+  /** Waits until the list must be written or checked, and does so. */
+  async #runOnce(signal: AbortSignal): Promise<void> {
+    await this.#deps.clock.sleep(CHECK_MS, AbortSignal.any([signal, this.#changed.signal]));
+    if (!signal.aborted) await this.#tryToWrite(signal);
+  }
+
+  async #tryToWrite(signal: AbortSignal): Promise<void> {
+    const { log } = this.#deps;
+    this.#changed = new AbortController();
     try {
       await this.#write(signal);
-      this.#writtenAt = clock.now();
     } catch (error) {
-      this.#isChanged = true;
+      this.#changed.abort();
       if (signal.aborted || isConflict(error)) return;
       log.error(
         {},
