@@ -137,11 +137,9 @@ export class SpaceCandidates {
     return found.sort((a, b) => (a.releasedAt ?? 0) - (b.releasedAt ?? 0));
   }
 
-  /** Returns leases of the pool with this MAC address: released ones that are not being tried, and reservations in any state. */
+  /** Returns released leases and reservations of the pool with this MAC address, also if another pod of the node has just tried one. */
   stickyFor(pool: Pool, mac: string): readonly LeaseRecord[] {
-    this.#forgetTaken();
-    const isFit = (lease: LeaseRecord) => isReservation(lease) || this.#isIdle(lease);
-    return [...this.#records.values()].filter((lease) => lease.mac === mac && lease.pool === pool.name && isFit(lease));
+    return [...this.#records.values()].filter((lease) => lease.mac === mac && lease.pool === pool.name);
   }
 
   /** Returns the record with the time since which it cools down, as far as the watch has shown it. */

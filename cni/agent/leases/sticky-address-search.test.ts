@@ -71,6 +71,18 @@ describe('a sticky address', () => {
     expect(scene.requests()).to.deep.equal(['PATCH blue.10-0-0-6']);
   });
 
+  it('is allocated although another pod of the node tried it while the watch of the leases began', async () => {
+    await leased(scene, '10.0.0.2', released(scene));
+    scene.agent.api.before = () => {
+      scene.follow();
+      scene.fail();
+      return undefined;
+    };
+    expect(await scene.add({ pod: 'first' })).not.to.include('10.0.0.2');
+    expect(scene.requests()).to.include('POST blue.10-0-0-2');
+    expect(await scene.add({ mac: MAC })).to.deep.equal(['10.0.0.2']);
+  });
+
   it('is found with one list request for both families', async () => {
     scene = new LeaseAgentWorld(DUAL);
     await leased(scene, '10.0.0.6', released(scene));

@@ -50,10 +50,8 @@ export class StickyAddressSearch {
   async lease(family: Family): Promise<LeaseRecord | undefined> {
     const { candidates } = this.#search;
     for (const kept of await this.#stickyLeases(family)) {
-      if (!candidates.try(kept.address)) {
-        if (isReservation(kept)) throw reservationTakenError(kept, undefined, this.#search);
-        continue;
-      }
+      // another pod may be trying the address: it loses, because it has another MAC address, or the write decides
+      const isAttempt = candidates.try(kept.address);
       let isTaken = false;
       try {
         const lease = await this.#allocate(kept);
@@ -62,7 +60,7 @@ export class StickyAddressSearch {
         this.#deps.metrics.picked('kept');
         return lease;
       } finally {
-        candidates.settle(kept.address, isTaken);
+        if (isAttempt) candidates.settle(kept.address, isTaken);
       }
     }
     return undefined;
