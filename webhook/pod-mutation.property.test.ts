@@ -6,6 +6,14 @@ import { podInterfaceName } from '../api/pod-interface.js';
 import { makeClaim, makeNad, makeVm, makeVmi } from '../test/kubevirt-objects.js';
 import { networksAfter, reviewCreate, reviewUpdate } from '../test/pod-review.js';
 
+function keepsReferences(before: string, after: string): boolean {
+  const [old, now] = [before, after].map((value) => JSON.parse(value) as Record<string, unknown>[]);
+  return old!.every((element, index) => {
+    const reference = element[CLAIM_REFERENCE_KEY];
+    return reference === undefined || reference === now![index]![CLAIM_REFERENCE_KEY];
+  });
+}
+
 describe('any launcher pod', () => {
   const vmi = makeVmi('vm1', { data: 'blue', more: 'green', lost: 'nowhere', plain: 'plain', same: 'blue' });
   const nads = [makeNad('blue'), makeNad('green', { network: 'blue' }), makeNad('plain', { persistent: false })];
@@ -49,6 +57,20 @@ describe('any launcher pod', () => {
     vms: fc.constantFrom([makeVm('vm1')], [makeVm('vm1')], []),
   });
 
+  // its reference is that of kubevirt/ipam-extensions for another network of the same NAD
+  const onBlue = makeClaim('vm1', 'more', { network: 'blue' });
+  onBlue.metadata.annotations = { ...onBlue.metadata.annotations, [CLAIM_NAD]: 'vms/blue' };
+  const REPLACED = {
+    claims: [makeClaim('vm1', 'same', { network: 'blue' }), onBlue],
+    nads: [],
+    enabled: false,
+    vmis: [vmi] as const,
+    vms: [makeVm('vm1')] as const,
+  };
+  const REPLACED_NETWORKS = JSON.stringify([
+    { name: 'blue', interface: podInterfaceName('more'), [CLAIM_REFERENCE_KEY]: 'vm1.same' },
+  ]);
+
   it('is not changed again by a second review on CREATE or UPDATE', () => {
     fc.assert(
       fc.property(cluster, annotation, (given, networks) => {
@@ -56,8 +78,11 @@ describe('any launcher pod', () => {
         fc.pre(verdict.allowed);
         const once = networksAfter(verdict, networks);
         expect(reviewCreate(given, once)).to.deep.include({ allowed: true, patch: [] });
-        expect(reviewUpdate(given, networks, once)).to.deep.include({ allowed: true, patch: [] });
+        // a pod keeps its own references, so an UPDATE does not replace them as a CREATE does
+        const old = keepsReferences(networks, once) ? networks : '[]';
+        expect(reviewUpdate(given, old, once)).to.deep.include({ allowed: true, patch: [] });
       }),
+      { examples: [[REPLACED, REPLACED_NETWORKS]] },
     );
   });
 
