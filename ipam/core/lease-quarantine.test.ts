@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import type { AddressLease } from '../../api/address-lease.js';
 import { PROBE_LIMITS } from '../../api/limits.js';
-import { PROBE_ANNOTATION } from '../../api/names.js';
+import { LEASE_MAC, PROBE_ANNOTATION } from '../../api/names.js';
+import { type ProbeState, formatProbe } from '../../api/probe.js';
 import { LeaseServer } from '../../test/lease-server.js';
 import { mergePatch } from '../../test/merge-patch.js';
 import { parseAddress } from './address.js';
@@ -41,6 +42,37 @@ function quarantined(record: LeaseRecord = held(), mac = HOST): LeaseRecord {
   if (write.verb === 'patch') mergePatch(stored, write.body);
   return readLease(stored);
 }
+
+/** The lease after its release, as the API server stores it. */
+function releasedWith(probe: ProbeState, spec: Partial<AddressLease['spec']> = {}): AddressLease {
+  const labels = { [LEASE_MAC]: '02-00-00-00-00-ab' };
+  const annotations = { [PROBE_ANNOTATION]: formatProbe(probe) };
+  const stored = lease({ owner: VM, mac: RESERVED_FOR, ...spec }, { labels, annotations });
+  const write = releaseLease(readLease(stored), NOW);
+  if (write.verb === 'patch') mergePatch(stored, write.body);
+  return stored;
+}
+
+describe('a released lease', () => {
+  it('is not kept for its MAC address if a probe found the address taken, because it could come back without a probe', () => {
+    const stored = releasedWith({ taken: HOST });
+    expect(stored.metadata.labels).to.deep.equal({});
+    const { mac, owner, releasedAt } = readLease(stored);
+    expect({ mac, owner, releasedAt }).to.deep.equal({ mac: undefined, owner: VM, releasedAt: NOW });
+    const other = { ...REQUEST, owner: { ...VM, uid: 'claim-2', workloadUID: 'vm-2' }, mac: RESERVED_FOR };
+    expect(availabilityOf(readLease(stored), other, TIMES, NOW + 1)).to.deep.equal({ until: NOW + 60_000 });
+  });
+
+  for (const probe of ['requested', 'free', 'self', 'skipped'] as const) {
+    it(`is kept for its MAC address if the probe is ${probe}`, () => {
+      expect(readLease(releasedWith(probe)).mac).to.equal(RESERVED_FOR);
+    });
+  }
+
+  it('stays reserved for its MAC address although a probe found the address taken', () => {
+    expect(readLease(releasedWith({ taken: HOST }, { reserved: true })).mac).to.equal(RESERVED_FOR);
+  });
+});
 
 describe('a quarantined lease', () => {
   it('has no owner, says who has the address, and lasts an hour', () => {

@@ -1,5 +1,5 @@
 import type { AddressLeaseSpec, LeaseOwner, LeasePatch, LeaseWrite } from '../../api/address-lease.js';
-import { ADDRESS_LEASE_KIND, IPAM_API_VERSION, PROBE_ANNOTATION } from '../../api/names.js';
+import { ADDRESS_LEASE_KIND, IPAM_API_VERSION, LEASE_MAC, PROBE_ANNOTATION } from '../../api/names.js';
 import { formatProbe } from '../../api/probe.js';
 import { isResponderClaim } from '../../api/responder-claim.js';
 import { type Address, formatAddress, sameAddress } from './address.js';
@@ -165,7 +165,7 @@ export function updateLeaseUsage(record: LeaseRecord, usage: LeaseUsage): LeaseW
 }
 
 /**
- * Releases the lease: its cool-down begins.
+ * Releases the lease: its cool-down begins. An address that a probe found taken is not kept for its MAC address: it could come back without a probe.
  * @param at see {@link releaseTime}
  * @throws {TypeError} if the lease is not held: a second release would restart the cool-down
  */
@@ -173,7 +173,11 @@ export function releaseLease(record: LeaseRecord, at: number): LeaseWrite {
   if (stateOf(record) !== 'held') {
     throw new TypeError(`AddressLease ${record.metadata.name} is ${stateOf(record)}: it cannot be released`);
   }
-  return patchLease(record, { spec: { releasedAt: new Date(at).toISOString() } });
+  const releasedAt = new Date(at).toISOString();
+  const isTaken = typeof record.probe === 'object';
+  if (!isTaken || record.mac === undefined || isReservation(record))
+    return patchLease(record, { spec: { releasedAt } });
+  return patchLease(record, { labels: { [LEASE_MAC]: null }, spec: { releasedAt, mac: null } });
 }
 
 /**

@@ -85,9 +85,15 @@ export class LeaseInvariants {
     if (is === undefined || stateOf(is) === 'held') return;
     requireHolds(stateOf(is) === 'released', 'a held lease lost its owner', was);
     requireHolds(!this.#world.isAlive(was.owner?.uid ?? ''), 'the lease of a living owner was released', was);
+    this.#checkRelease(was, is);
+  }
+
+  #checkRelease(was: LeaseRecord, is: LeaseRecord): void {
+    const isTaken = typeof was.probe === 'object' && was.reserved === undefined;
+    const mac = isTaken ? undefined : was.mac;
+    requireHolds(is.mac === mac, 'a released lease has a MAC address although its address is taken, or lost it', is);
     const { workloadUID: workload, kind, namespace } = was.owner ?? {};
-    const release = { at: this.#world.now(), workload, mac: was.mac, kind, namespace };
-    this.#releases.set(was.metadata.name, release);
+    this.#releases.set(was.metadata.name, { at: this.#world.now(), workload, mac, kind, namespace });
   }
 
   #checkQuarantine(was: LeaseRecord, is: LeaseRecord): void {
