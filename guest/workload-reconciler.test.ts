@@ -2,23 +2,18 @@ import { expect } from 'chai';
 import { GUEST_CONFIGURED, NETWORK_DATA_WRITTEN } from '../api/names.js';
 import type { Sync, SyncResult } from '../kube/controller-loop.js';
 import { NAMESPACE, claim as workloadClaim } from '../test/workload-objects.js';
-import { ReconcilerWorld, UID_LABEL, VMI_RUNS } from './testing/reconciler-world.js';
+import { ReconcilerWorld, UID_LABEL, VMI_RUNS, runSync } from './testing/reconciler-world.js';
 
 describe('the reconciler of workloads', () => {
   let world: ReconcilerWorld;
   let run: Sync;
 
   beforeEach(() => {
-    world = new ReconcilerWorld();
-    world.addNetwork('data', [{ cidr: '10.1.0.0/24', gateway: '10.1.0.1' }]);
-    world.addVm('vm1');
-    world.addLease('10.1.0.5', world.addClaim('data', ['10.1.0.5/24']));
+    world = ReconcilerWorld.withLeasedVm();
     run = world.reconciler().createSync();
   });
 
-  function sync(key = 'vms/vm1'): Promise<SyncResult> {
-    return (run as (key: string, signal: AbortSignal) => Promise<SyncResult>)(key, new AbortController().signal);
-  }
+  const sync = (key?: string): Promise<SyncResult> => runSync(run, key);
 
   it('creates the Secret of a VM, says so in the condition, and then writes nothing more', async () => {
     await sync();

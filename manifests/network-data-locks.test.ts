@@ -18,7 +18,7 @@ function lease(address: string): AddressLease {
   return { ...rest, metadata: { name: metadata.name, labels: metadata.labels ?? {} } };
 }
 
-/** By the CRD, whatever the rights. */
+/** By the CRD, which binds every user. */
 async function expectInvalid(attempt: Promise<unknown>, text: string): Promise<void> {
   const error: unknown = await attempt.catch((reason: unknown) => reason);
   expect(isInvalid(error)).to.equal(true);

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { Sync, SyncResult } from '../../kube/controller-loop.js';
 import { apiError } from '../../test/api-errors.js';
-import { ReconcilerWorld } from '../testing/reconciler-world.js';
+import { ReconcilerWorld, runSync } from '../testing/reconciler-world.js';
 
 const IMMUTABLE = apiError(422, 'Invalid', 'data: field is immutable when `immutable` is set', 'net');
 
@@ -10,16 +10,11 @@ describe('the locks of the addresses in a Secret with network data', () => {
   let run: Sync;
 
   beforeEach(() => {
-    world = new ReconcilerWorld();
-    world.addNetwork('data', [{ cidr: '10.1.0.0/24', gateway: '10.1.0.1' }]);
-    world.addVm('vm1');
-    world.addLease('10.1.0.5', world.addClaim('data', ['10.1.0.5/24']));
+    world = ReconcilerWorld.withLeasedVm();
     run = world.reconciler().createSync();
   });
 
-  function sync(): Promise<SyncResult> {
-    return (run as (key: string, signal: AbortSignal) => Promise<SyncResult>)('vms/vm1', new AbortController().signal);
-  }
+  const sync = (): Promise<SyncResult> => runSync(run);
 
   function locks(): unknown[] {
     return [...world.leases.values()].map(({ spec }) => spec.networkData?.secret);

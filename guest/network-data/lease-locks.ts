@@ -71,7 +71,7 @@ export async function unlock(client: LockClient, lease: LeaseRecord, signal: Abo
   }
 }
 
-/** Not from a cache, because that would be one of all leases. */
+/** Reads the lease from the API server. @returns undefined if there is none */
 export async function readLive(
   client: LockClient,
   name: string,

@@ -17,7 +17,7 @@ import { leaseName } from '../../ipam/core/lease-name.js';
 import type { Sync, SyncResult } from '../../kube/controller-loop.js';
 import { apiError } from '../../test/api-errors.js';
 import { NAMESPACE } from '../../test/workload-objects.js';
-import { MAC, ReconcilerWorld } from '../testing/reconciler-world.js';
+import { MAC, ReconcilerWorld, runSync } from '../testing/reconciler-world.js';
 
 const LOST = apiError(500, 'InternalError', 'etcd is away', 'net');
 const TIMES = { cooldownMs: 60_000, stickyMs: 0 };
@@ -181,7 +181,7 @@ class Model {
         expect([owner?.uid, releasedAt], metadata.name).to.deep.equal([OWN.uid, undefined]);
   }
 
-  /** Whatever happened: another claim never has an address that is in a Secret. */
+  /** Another claim never has an address that is in a Secret. */
   check(): void {
     for (const address of this.#written()) expect(this.#ownerOf(address), address).not.to.equal(OTHER.uid);
   }
@@ -211,8 +211,7 @@ class Model {
   }
 
   #sync(): Promise<SyncResult> {
-    const run = this.#run as (key: string, signal: AbortSignal) => Promise<SyncResult>;
-    return run(`${NAMESPACE}/vm1`, new AbortController().signal);
+    return runSync(this.#run);
   }
 }
 
@@ -239,7 +238,7 @@ const step = fc.record({
 });
 
 describe('the Secrets with network data, after each step', () => {
-  it('have no address of another claim, whatever changes, fails, is down, lags or restarts before', async () => {
+  it('have no address of another claim, although objects change, writes fail, caches lag, and the process is down or restarts', async () => {
     const property = fc.asyncProperty(fc.array(step, { maxLength: 20 }), async (steps) => {
       const model = new Model();
       for (const each of steps) {

@@ -2,23 +2,18 @@ import { expect } from 'chai';
 import { NETWORK_DATA_WRITTEN } from '../../api/names.js';
 import type { Sync, SyncResult } from '../../kube/controller-loop.js';
 import { apiError } from '../../test/api-errors.js';
-import { MAC, ReconcilerWorld, UID_LABEL } from '../testing/reconciler-world.js';
+import { MAC, ReconcilerWorld, UID_LABEL, runSync } from '../testing/reconciler-world.js';
 
 describe('the Secret with the network data of a VM', () => {
   let world: ReconcilerWorld;
   let run: Sync;
 
   beforeEach(() => {
-    world = new ReconcilerWorld();
-    world.addNetwork('data', [{ cidr: '10.1.0.0/24', gateway: '10.1.0.1' }]);
-    world.addVm('vm1');
-    world.addLease('10.1.0.5', world.addClaim('data', ['10.1.0.5/24']));
+    world = ReconcilerWorld.withLeasedVm();
     run = world.reconciler().createSync();
   });
 
-  function sync(key = 'vms/vm1'): Promise<SyncResult> {
-    return (run as (key: string, signal: AbortSignal) => Promise<SyncResult>)(key, new AbortController().signal);
-  }
+  const sync = (key?: string): Promise<SyncResult> => runSync(run, key);
 
   it('takes over a Secret that was restored from a backup, and removes its data before the claim has its address', async () => {
     world.leases.clear();

@@ -213,10 +213,10 @@ export class NetworkData {
     isCurrent: (lease: LeaseRecord) => boolean,
     { signal, isDeleted = false }: { signal: AbortSignal; isDeleted?: boolean },
   ): Promise<NetworkDataResult | undefined> {
-    for (const { metadata, ...cached } of this.#deps.lockedLeasesOf(key)) {
-      if (isCurrent({ metadata, ...cached })) continue;
+    for (const cached of this.#deps.lockedLeasesOf(key)) {
+      if (isCurrent(cached)) continue;
       // the cache may show a lock that was removed or replaced
-      const lease = await readLive(this.#deps.client, metadata.name, signal);
+      const lease = await readLive(this.#deps.client, cached.metadata.name, signal);
       const secret = lease && lockedSecretOf(lease);
       if (lease === undefined || secret === undefined || isCurrent(lease)) continue;
       if (!this.#isWithdrawn(key, secret)) {

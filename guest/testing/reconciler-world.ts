@@ -3,11 +3,12 @@ import type { VirtualMachine, VirtualMachineInstance } from '../../api/kubevirt.
 import type { KubeObject } from '../../api/meta.js';
 import { NETWORK_DATA_ANNOTATION } from '../../api/names.js';
 import { conditionOf } from '../../cluster/claim-conditions.js';
-import { BY_WORKLOAD, VMI_INDEXES, VM_INDEXES } from '../../cluster/indexes.js';
+import { VMI_INDEXES, VM_INDEXES } from '../../cluster/indexes.js';
 import type { AddressLease } from '../../api/address-lease.js';
 import { type LeaseRecord, createLease, readLease } from '../../ipam/core/lease.js';
 import { parseAddress } from '../../ipam/core/address.js';
 import { Cache } from '../../kube/cache.js';
+import type { Sync, SyncResult } from '../../kube/controller-loop.js';
 import type { Secret } from '../../kube/resources.js';
 import type { Resource } from '../../kube/resource.js';
 import { apiError } from '../../test/api-errors.js';
@@ -41,6 +42,15 @@ interface VmOptions {
 
 /** The API server, with the admission policy for Secrets, and the caches of the process. */
 export class ReconcilerWorld extends GuestWorld {
+  /** A VM `vm1` whose claim has an address on one network. */
+  static withLeasedVm(): ReconcilerWorld {
+    const world = new ReconcilerWorld();
+    world.addNetwork('data', [{ cidr: '10.1.0.0/24', gateway: '10.1.0.1' }]);
+    world.addVm('vm1');
+    world.addLease('10.1.0.5', world.addClaim('data', ['10.1.0.5/24']));
+    return world;
+  }
+
   readonly vms = new Cache<VirtualMachine>({ ...VM_INDEXES, [BY_SECRET]: secretKeysOf });
   readonly vmis = new Cache<VirtualMachineInstance>({ ...VMI_INDEXES, [BY_SECRET]: secretKeysOf });
   readonly namespaces = new Cache<KubeObject>();
@@ -60,14 +70,9 @@ export class ReconcilerWorld extends GuestWorld {
         { cache: this[kind as 'vms'], onChange: () => undefined },
       ]),
     );
-    const locked = () => new Cache<LeaseRecord>({ [BY_WORKLOAD]: workloadOfLock });
     const cache = {
       list: () => this.#lockedLeases(),
-      byIndex: (index: string, key: string) => {
-        const found = locked();
-        for (const lease of this.#lockedLeases()) found.set(lease);
-        return found.byIndex(index, key);
-      },
+      byIndex: (_: string, key: string) => this.#lockedLeases().filter((lease) => workloadOfLock(lease).includes(key)),
     };
     Object.assign(watched, { lockedLeases: { cache, onChange: () => undefined } });
     const views = { watched, directory: this.directory, gate: { isOpen: () => true }, onGateChange: () => 0 };
@@ -204,4 +209,9 @@ export class ReconcilerWorld extends GuestWorld {
   condition(type: string) {
     return conditionOf(this.claims.get(`${NAMESPACE}/vm1.data`)!, type);
   }
+}
+
+/** Reconciles a workload once. */
+export function runSync(run: Sync, key = `${NAMESPACE}/vm1`): Promise<SyncResult> {
+  return (run as (key: string, signal: AbortSignal) => Promise<SyncResult>)(key, new AbortController().signal);
 }
