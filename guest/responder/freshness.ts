@@ -1,6 +1,6 @@
 import type { Clock } from '../../kube/clock.js';
 
-/** The last signs of life of the watches that the table depends on. Informers are such watches. */
+/** What the table depends on: informers, whose watches progress, and the {@link LiveReads} behind them. */
 export interface WatchedSource {
   readonly lastProgress: number;
 }

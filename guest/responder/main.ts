@@ -15,6 +15,7 @@ import { Freshness, type TableStart } from './freshness.js';
 import { type Responder, helperConfig } from './helper-config.js';
 import { LeaseProbes } from './lease-probes.js';
 import { leasedAddresses } from '../leased-addresses.js';
+import { LiveReads } from './live-reads.js';
 import { createResponderMetrics } from './metrics.js';
 import { Reports } from './reports.js';
 import { type HelperObservation, HelperSession } from './session.js';
@@ -31,6 +32,8 @@ const BATCH_MS = 50;
 const PAUSE_FACTOR = 10;
 /** The longest pause, as a part of the longest time for which a table may be used: a large table must not get stale. */
 const MAX_PAUSE_PART = 1 / 5;
+/** The pause between two live reads, as a part of the longest time for which a table may be used: a late one must not make it stale. */
+const LIVE_READ_PART = 1 / 3;
 
 /** Answers the guests of one pool: keeps the table of holdfast-packets current. All responders of a pool do the same. */
 export function createResponder(context: ProcessContext, config: ResponderConfig): Component {
@@ -50,6 +53,7 @@ class ResponderProcess implements Component {
   readonly #reports: Reports;
   readonly #metrics;
   readonly #refresh: PeriodicTask;
+  readonly #liveReads: PeriodicTask;
   readonly #stopping = new AbortController();
   #table: GuestTable | undefined;
   /** Set while an update is scheduled or runs. */
@@ -73,8 +77,10 @@ class ResponderProcess implements Component {
     const remembered = new RememberedGuests(caches);
     remembered.follow({ claims, directory: this.#directory });
     this.#caches = { ...caches, leases: leases.cache, remembered };
-    this.#freshness = new Freshness(Object.values(this.#watched), config.maxStalenessMs, clock);
-    this.#metrics = createResponderMetrics(metrics, config.pool);
+    const { maxStalenessMs, pool } = config;
+    const liveReads = new LiveReads({ client, clock, log, pool });
+    this.#freshness = new Freshness([...Object.values(this.#watched), liveReads], maxStalenessMs, clock);
+    this.#metrics = createResponderMetrics(metrics, pool);
     this.#events = new EventRecorder({ client, component: NAME, clock, random, log, metrics: metrics.kube });
     this.#session = new HelperSession({
       socket: config.packetSocket,
@@ -86,12 +92,15 @@ class ResponderProcess implements Component {
     this.#reports = new Reports({ events: this.#events, clock, session: this.#session });
     this.#probeLeases(log);
     this.#refresh = new PeriodicTask({ clock, pauseMs: REFRESH_MS, run: () => this.#tick() });
+    const pauseMs = maxStalenessMs * LIVE_READ_PART;
+    this.#liveReads = new PeriodicTask({ clock, pauseMs, run: (signal) => liveReads.read(signal) });
     for (const informer of Object.values(this.#watched)) informer.onChange(() => this.#changed());
   }
 
   async start(): Promise<void> {
     const { informers } = this.#context;
     informers.start();
+    this.#liveReads.start();
     this.#session.start();
     await informers.synced();
     this.#changed();
@@ -105,7 +114,7 @@ class ResponderProcess implements Component {
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#cancelUpdate?.();
-    await Promise.all([this.#refresh.stop(), this.#session.stop()]);
+    await Promise.all([this.#refresh.stop(), this.#liveReads.stop(), this.#session.stop()]);
     await this.#events.flush();
   }
 

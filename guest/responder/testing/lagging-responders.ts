@@ -20,7 +20,7 @@ const MAX_STALENESS_MS = 30_000;
 export const COOLDOWN_MS = 2 * MAX_STALENESS_MS;
 /** Between two messages about the age of the table. */
 const REFRESH_MS = 1_000;
-export const ADDRESSES = ['10.1.0.1', '10.1.0.2', '10.1.0.3'];
+export const ADDRESSES = ['10.1.0.1', '10.1.0.2', '10.1.0.3', '10.1.0.4', '10.1.0.5'];
 export const KINDS = ['claims', 'vmis', 'leases'] as const;
 export type Kind = (typeof KINDS)[number];
 
@@ -49,6 +49,9 @@ class Responder {
   };
   readonly #seen = { claims: 0, vmis: 0, leases: 0 };
   readonly #progress = { claims: 0, vmis: 0, leases: 0 };
+  #liveReadAt = 0;
+  /** The API server has no connection to etcd: its watches go on to progress, and show nothing new. */
+  isCutOff = false;
   readonly stopped = new Set<Kind>();
   entries: ReadonlyMap<string, TableEntry> = new Map();
   /** The addresses that their guests get without a probe while the table is fresh, by MAC address. */
@@ -58,14 +61,17 @@ class Responder {
   follow(changes: readonly Change[], now: number): void {
     for (const kind of KINDS) {
       if (this.stopped.has(kind)) continue;
+      this.#progress[kind] = now;
+      if (this.isCutOff) continue;
       for (const change of changes.slice(this.#seen[kind])) if (change.kind === kind) this.#apply(change);
       this.#seen[kind] = changes.length;
-      this.#progress[kind] = now;
     }
+    if (!this.isCutOff) this.#liveReadAt = now;
     this.entries = resultOf(buildPoolTable(pool, { ...this.#caches, networks, directory })).entries;
     for (const [mac, address] of this.confirmed)
       if (this.entries.get(mac)?.ipv4?.address !== address) this.confirmed.delete(mac);
-    const sources = KINDS.map((kind) => ({ lastProgress: this.#progress[kind] }));
+    const watches = KINDS.map((kind) => ({ lastProgress: this.#progress[kind] }));
+    const sources = [...watches, { lastProgress: this.#liveReadAt }];
     const freshness = new Freshness(sources, MAX_STALENESS_MS, { now: () => now });
     freshness.built(freshness.begin());
     const forMs = freshness.forMs();
@@ -152,10 +158,20 @@ export class World {
     if (this.#allocate(vm) !== undefined) this.#release(found.address);
   }
 
+  restartMoved(vm: number): void {
+    this.stop(vm);
+    this.move(vm);
+    this.start(vm);
+  }
+
   watch(responder: number, kind: Kind, stops: boolean): void {
     const { stopped } = this.responders[responder]!;
     if (stops) stopped.add(kind);
     else stopped.delete(kind);
+  }
+
+  cutOff(responder: number, isCutOff: boolean): void {
+    this.responders[responder]!.isCutOff = isCutOff;
   }
 
   advance(ms: number): void {
@@ -174,7 +190,7 @@ export class World {
   ask(vm: number): void {
     const { mac } = this.#vms.get(vm) ?? {};
     if (mac === undefined) return;
-    for (const { entries, confirmed, freshUntil, stopped } of this.responders) {
+    for (const { entries, confirmed, freshUntil, stopped, isCutOff } of this.responders) {
       const address = entries.get(mac)?.ipv4?.address;
       if (address === undefined) continue;
       const others = [...this.#wire].filter(([other, used]) => other !== mac && used === address);
@@ -182,7 +198,7 @@ export class World {
       // a probe finds other guests
       if ((!isFresh || confirmed.get(mac) !== address) && others.length > 0) continue;
       expect(others, `${address} has two guests`).to.deep.equal([]);
-      this.#expectLeased(address, vm, { isFresh, seesLeases: !stopped.has('leases') });
+      this.#expectLeased(address, vm, { isFresh, seesLeases: !isCutOff && !stopped.has('leases') });
       this.#wire.set(mac, address);
       confirmed.set(mac, address);
       for (const responder of this.responders) responder.hear(mac, address);
