@@ -8,7 +8,7 @@ import type { Watch, Wire, WireLocation } from './bed/network/wire.js';
 import { until, untilValue } from './bed/wait.js';
 import { ApiProxy } from './faults/api-proxy.js';
 import { describeStory } from './story/describe.js';
-import { createGeneratedGuests, resultsOf, startGeneratedGuests, WITHOUT_LAUNCHER } from './story/generated-guests.js';
+import { createGeneratedGuests, resultsOf, startGeneratedGuests } from './story/generated-guests.js';
 import { RESPONDER_IMAGE, useServedNetwork } from './story/served-network.js';
 
 const MAC = '02:00:00:00:78:07';
@@ -96,8 +96,7 @@ describeStory('Guests of a layer-2 network', (story) => {
 
   it('are answered under their own MAC address only, also if the VM of an older claim copies that of another VM', async () => {
     const other = '02:00:00:00:78:08';
-    await story().createVm('copy', { data: 'flat' }, { macs: { data: other }, annotations: WITHOUT_LAUNCHER });
-    await story().waitForClaim('copy.data');
+    await network().startGuest(story(), 'copy', 'flat', other);
     const { guest, ips } = await network().startGuest(story(), 'vm1', 'flat', MAC);
     await network().untilGuests(2);
     const host = await addHost('10.78.3.201/22');

@@ -208,12 +208,21 @@ describe('the guests of a layer-2 network', () => {
     expect(world.served(), 'nobody answers on the other network').to.deep.equal([`vm1.data ${MAC}`]);
   });
 
-  it('keep their MAC address although a VM with an older claim has it, which has not been scheduled', () => {
-    world.run({ name: 'vm2', namespace: 'other', phase: 'Scheduling' });
-    world.run({ created: '2026-01-02T00:00:00Z' });
-    expect(world.served()).to.deep.equal([`vm1.data ${MAC}`]);
-    expect(world.refused()).to.deep.equal([]);
-  });
+  for (const phase of ['', 'Pending', 'Scheduling', 'WaitingForSync', 'Succeeded', 'Failed']) {
+    it(`keep their MAC address although a VM with an older claim has it, whose VMI has no domain in phase "${phase}"`, () => {
+      world.run({ name: 'vm2', namespace: 'other', phase });
+      world.run({ created: '2026-01-02T00:00:00Z' });
+      expect(world.served()).to.deep.equal([`vm1.data ${MAC}`]);
+      expect(world.refused()).to.deep.equal([]);
+    });
+  }
+
+  for (const phase of ['Scheduled', 'Running', 'Unknown']) {
+    it(`are served in phase ${phase}, in which libvirt may have a domain`, () => {
+      world.run({ phase });
+      expect(world.served()).to.deep.equal([`vm1.data ${MAC}`]);
+    });
+  }
 
   it('have one owner of each MAC address although two pools serve the network', () => {
     world.setPool({ namespaces: ['vms'] });

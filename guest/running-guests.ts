@@ -1,5 +1,5 @@
 import { type IPAMClaim, claimGuestMacOf, claimOwnerOf, claimVmNetworkOf } from '../api/ipam-claim.js';
-import { type VirtualMachineInstance, hasEnded } from '../api/kubevirt.js';
+import type { VirtualMachineInstance } from '../api/kubevirt.js';
 import { joinKey, objectKey } from '../api/meta.js';
 import type { Pool } from '../ipam/core/pool.js';
 import type { PoolDirectory } from '../ipam/directory/directory.js';
@@ -31,7 +31,11 @@ export interface RefusedGuest {
   readonly message: string;
 }
 
-const PHASES_WITHOUT_DOMAIN = ['Pending', 'Scheduling'];
+/**
+ * The phases in which libvirt may have a domain (KubeVirt 1.8, api/core/v1/types.go). Not before virt-handler has the VMI, and not while the target
+ * of a decentralized live migration waits for its source: until then, the guest runs elsewhere.
+ */
+const PHASES_WITH_DOMAIN = ['Scheduled', 'Running', 'Unknown'];
 
 /** The guests that the responders of a network answer, and those that they refuse. */
 export interface FoundGuests {
@@ -120,7 +124,7 @@ function workloadsOf(networks: ReadonlySet<string>, { claims }: GuestCaches): Se
 
 /** Without a domain, no guest sends anything, and a VMI that cannot be scheduled must not take the answers of one that runs. */
 function isRunning(vmi: VirtualMachineInstance): boolean {
-  return !hasEnded(vmi) && !PHASES_WITHOUT_DOMAIN.includes(vmi.status?.phase ?? '');
+  return PHASES_WITH_DOMAIN.includes(vmi.status?.phase ?? '');
 }
 
 function hasMac(guest: Layer2Guest): guest is ServedGuest {

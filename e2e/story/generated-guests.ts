@@ -1,13 +1,17 @@
 import type { VirtualMachineInstance } from '../../api/kubevirt.js';
+import type { Client } from '../../kube/client.js';
 import { VIRTUAL_MACHINE_INSTANCES } from '../../kube/resources.js';
+import { KUBEVIRT_NAMESPACE } from '../bed/kubevirt.js';
 import type { RunningCommand, WireLocation } from '../bed/network/wire.js';
+import { untilValue } from '../bed/wait.js';
 import { buildGeneratedGuests } from '../holdfast/packets.js';
 import type { ServedNetwork } from './served-network.js';
+import { clientAs } from './service-account.js';
 import type { Story } from './story.js';
 import { vmiManifest } from './vm.js';
 
 /** An annotation of the receiver of a migration between clusters: KubeVirt creates no launcher until it is told a node. */
-export const WITHOUT_LAUNCHER = { 'kubevirt.io/create-migration-target': 'true' };
+const WITHOUT_LAUNCHER = { 'kubevirt.io/create-migration-target': 'true' };
 /** Holdfast creates claims for at most 32 interfaces of a VM. */
 const INTERFACES_PER_VMI = 25;
 
@@ -20,7 +24,10 @@ export interface GuestResults {
   readonly answered: number;
 }
 
-/** Creates VMIs with so many interfaces in all, and waits until both responders answer them. There are no launchers. */
+/**
+ * Creates VMIs with so many interfaces in all, and waits until both responders answer them. There are no launchers: 500 interfaces of
+ * pods would take the machine that the test measures.
+ */
 export async function createGeneratedGuests(
   story: Story,
   network: ServedNetwork,
@@ -30,8 +37,8 @@ export async function createGeneratedGuests(
     { length: Math.ceil(count / INTERFACES_PER_VMI) },
     (_, index) => index * INTERFACES_PER_VMI,
   );
-  await Promise.all(
-    starts.map((from) => {
+  const names = await Promise.all(
+    starts.map(async (from) => {
       const some = Array.from({ length: Math.min(INTERFACES_PER_VMI, count - from) }, (_, index) => from + index);
       const vmi: VirtualMachineInstance = vmiManifest({
         ...story.ref(`generated-${from}`),
@@ -39,10 +46,32 @@ export async function createGeneratedGuests(
         macs: Object.fromEntries(some.map((index) => [`n${index}`, generatedMac(index)])),
       });
       const metadata = { ...vmi.metadata, annotations: WITHOUT_LAUNCHER };
-      return story.client.create(VIRTUAL_MACHINE_INSTANCES, { ...vmi, metadata });
+      return (await story.client.create(VIRTUAL_MACHINE_INSTANCES, { ...vmi, metadata })).metadata.name;
     }),
   );
+  const handler = await clientAs(network.services.bed, { namespace: KUBEVIRT_NAMESPACE, name: 'kubevirt-handler' });
+  try {
+    await Promise.all(names.map((name) => beLost(story, name, handler)));
+  } finally {
+    await handler.transport.close();
+  }
   await network.untilGuests(count);
+}
+
+/**
+ * Brings a VMI into the only phase with a domain in which virt-controller 1.8 does not miss the launcher: that of a node that does not answer
+ * (`updateStatus` in pkg/virt-controller/watch/vmi/lifecycle.go). Nor would it remove the finalizers in it.
+ * @param handler acts as virt-handler, because virt-api silently reverts changes of a VMI's status by others
+ */
+async function beLost(story: Story, name: string, handler: Client): Promise<void> {
+  const ref = story.ref(name);
+  await untilValue(
+    `VMI ${name} to wait for a migration`,
+    () => story.client.get(VIRTUAL_MACHINE_INSTANCES, ref),
+    ({ status }) => status?.phase === 'WaitingForSync',
+  );
+  const body = { metadata: { finalizers: null }, status: { phase: 'Unknown' } };
+  await handler.patch(VIRTUAL_MACHINE_INSTANCES, ref, { type: 'merge', body });
 }
 
 /** Starts the program that sends in place of the guests, on a host of the network. */
