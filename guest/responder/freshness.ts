@@ -1,7 +1,8 @@
 import type { Clock } from '../../kube/clock.js';
 
-/** What the table depends on: informers, whose watches progress, and the {@link LiveReads} behind them. */
-export interface WatchedSource {
+/** A source that limits the age of the table: the watch of an informer, or the live reads. */
+export interface FreshnessSource {
+  /** Everything until then is known, in the clock's ms; 0: nothing. */
   readonly lastProgress: number;
 }
 
@@ -12,11 +13,11 @@ export interface TableStart {
 }
 
 /**
- * Knows for how long the table may still be used as if it were current. Its age is that of what it was built from: the cluster as the watch that is
+ * Knows for how long the table may still be used as if it were current. Its age is that of what it was built from: the cluster as the source that is
  * furthest behind showed it. Invariant 6 holds for responders as for agents: a released address cools down for at least twice the longest time.
  */
 export class Freshness {
-  readonly #sources: readonly WatchedSource[];
+  readonly #sources: readonly FreshnessSource[];
   readonly #maxStalenessMs: number;
   readonly #clock: Pick<Clock, 'now'>;
   #changes = 0;
@@ -24,7 +25,7 @@ export class Freshness {
   /** The table has everything that happened until then. */
   #showsUntil = -Infinity;
 
-  constructor(sources: readonly WatchedSource[], maxStalenessMs: number, clock: Pick<Clock, 'now'>) {
+  constructor(sources: readonly FreshnessSource[], maxStalenessMs: number, clock: Pick<Clock, 'now'>) {
     this.#sources = sources;
     this.#maxStalenessMs = maxStalenessMs;
     this.#clock = clock;

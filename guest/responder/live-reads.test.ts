@@ -9,7 +9,7 @@ class Bench {
   now = 100_000;
   readonly #answers: (Error | undefined)[];
   readonly reads = new LiveReads({
-    client: { find: (_resource, { name }) => this.#find(name) },
+    client: { get: (_resource, { name }) => this.#get(name) },
     clock: { now: () => this.now },
     log: silentLogger,
     pool: 'blue',
@@ -24,7 +24,7 @@ class Bench {
     return this.reads.lastProgress;
   }
 
-  #find(name: string): Promise<never> {
+  #get(name: string): Promise<never> {
     this.now += 1_000;
     const answer = this.#answers.shift();
     if (answer !== undefined) return Promise.reject(answer);

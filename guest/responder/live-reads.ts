@@ -3,14 +3,14 @@ import type { Clock } from '../../kube/clock.js';
 import { messageOf } from '../../kube/errors.js';
 import type { Logger } from '../../kube/log.js';
 import { ADDRESS_POOLS } from '../../kube/resources.js';
-import type { WatchedSource } from './freshness.js';
+import type { FreshnessSource } from './freshness.js';
 
 const READ_MS = 5_000;
 
 export interface LiveReadsOptions {
-  readonly client: Pick<Client, 'find'>;
+  readonly client: Pick<Client, 'get'>;
   readonly clock: Pick<Clock, 'now'>;
-  readonly log: Pick<Logger, 'debug'>;
+  readonly log: Pick<Logger, 'warn'>;
   readonly pool: string;
 }
 
@@ -18,7 +18,7 @@ export interface LiveReadsOptions {
  * Reads of the pool that etcd answers. An API server that is cut off from etcd goes on to serve watches, with bookmarks by a
  * timer, from a cache that gets older unnoticed; but it cannot answer these.
  */
-export class LiveReads implements WatchedSource {
+export class LiveReads implements FreshnessSource {
   readonly #options: LiveReadsOptions;
   #lastProgress = 0;
 
@@ -35,10 +35,10 @@ export class LiveReads implements WatchedSource {
     const { client, clock, log, pool } = this.#options;
     const started = clock.now();
     try {
-      await client.find(ADDRESS_POOLS, { name: pool }, { signal, deadlineMs: READ_MS });
+      await client.get(ADDRESS_POOLS, { name: pool }, { signal, deadlineMs: READ_MS });
       this.#lastProgress = started;
     } catch (error) {
-      log.debug({ pool }, `the table gets older: ${messageOf(error)}`);
+      if (!signal.aborted) log.warn({ pool }, `the table gets stale: ${messageOf(error)}`);
     }
   }
 }
