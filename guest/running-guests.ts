@@ -32,8 +32,8 @@ export interface RefusedGuest {
 }
 
 /**
- * The phases in which libvirt may have a domain (KubeVirt 1.8, api/core/v1/types.go). Not before virt-handler has the VMI, and not while the target
- * of a decentralized live migration waits for its source: until then, the guest runs elsewhere.
+ * The phases in which libvirt may have a domain (KubeVirt 1.8, api/core/v1/types.go). virt-handler gets the VMI in `Scheduled`. The target of a
+ * migration between clusters is in `WaitingForSync` while its guest still runs elsewhere.
  */
 const PHASES_WITH_DOMAIN = ['Scheduled', 'Running', 'Unknown'];
 

@@ -9,6 +9,8 @@ import { writeServiceAccountKubeconfig } from './service-accounts.js';
 import { kubeVirtVersion } from './versions.js';
 
 export const KUBEVIRT_NAMESPACE = 'kubevirt';
+/** The service account of virt-handler. */
+export const VIRT_HANDLER = { namespace: KUBEVIRT_NAMESPACE, name: 'kubevirt-handler' };
 
 /** The objects that virt-operator creates on a cluster, from its own generators. */
 export interface KubeVirtManifests {

@@ -5,7 +5,7 @@ import { systemClock } from '../../kube/clock.js';
 import { loadCredentials } from '../../kube/credentials.js';
 import { Transport } from '../../kube/transport.js';
 import type { ControlPlane } from './control-plane.js';
-import { KUBEVIRT_NAMESPACE } from './kubevirt.js';
+import { VIRT_HANDLER } from './kubevirt.js';
 import type { GuestNetworks, SandboxNetworks } from './node/sandbox-networks.js';
 import { SimulatedNetworks } from './node/simulated-networks.js';
 import { SimulatedNodes } from './node/simulated-nodes.js';
@@ -28,8 +28,7 @@ export interface SimulationOptions {
 
 /** Starts the simulated nodes in this process, with virt-handler's identity, and waits until they are Ready. */
 export async function startSimulation(plane: ControlPlane, options: SimulationOptions): Promise<Simulation> {
-  const account = { namespace: KUBEVIRT_NAMESPACE, name: 'kubevirt-handler' };
-  const kubeconfig = await writeServiceAccountKubeconfig(plane, account);
+  const kubeconfig = await writeServiceAccountKubeconfig(plane, VIRT_HANDLER);
   const transport = new Transport(await loadCredentials({ kubeconfig }));
   const handlerClient = new Client(transport);
   const log = pino(

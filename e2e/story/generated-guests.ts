@@ -1,7 +1,7 @@
 import type { VirtualMachineInstance } from '../../api/kubevirt.js';
 import type { Client } from '../../kube/client.js';
 import { VIRTUAL_MACHINE_INSTANCES } from '../../kube/resources.js';
-import { KUBEVIRT_NAMESPACE } from '../bed/kubevirt.js';
+import { VIRT_HANDLER } from '../bed/kubevirt.js';
 import type { RunningCommand, WireLocation } from '../bed/network/wire.js';
 import { untilValue } from '../bed/wait.js';
 import { buildGeneratedGuests } from '../holdfast/packets.js';
@@ -37,21 +37,21 @@ export async function createGeneratedGuests(
     { length: Math.ceil(count / INTERFACES_PER_VMI) },
     (_, index) => index * INTERFACES_PER_VMI,
   );
-  const names = await Promise.all(
-    starts.map(async (from) => {
-      const some = Array.from({ length: Math.min(INTERFACES_PER_VMI, count - from) }, (_, index) => from + index);
-      const vmi: VirtualMachineInstance = vmiManifest({
-        ...story.ref(`generated-${from}`),
-        networks: Object.fromEntries(some.map((index) => [`n${index}`, nad])),
-        macs: Object.fromEntries(some.map((index) => [`n${index}`, generatedMac(index)])),
-      });
-      const metadata = { ...vmi.metadata, annotations: WITHOUT_LAUNCHER };
-      return (await story.client.create(VIRTUAL_MACHINE_INSTANCES, { ...vmi, metadata })).metadata.name;
-    }),
-  );
-  const handler = await clientAs(network.services.bed, { namespace: KUBEVIRT_NAMESPACE, name: 'kubevirt-handler' });
+  const handler = await clientAs(network.services.bed, VIRT_HANDLER);
   try {
-    await Promise.all(names.map((name) => beLost(story, name, handler)));
+    await Promise.all(
+      starts.map(async (from) => {
+        const some = Array.from({ length: Math.min(INTERFACES_PER_VMI, count - from) }, (_, index) => from + index);
+        const vmi: VirtualMachineInstance = vmiManifest({
+          ...story.ref(`generated-${from}`),
+          networks: Object.fromEntries(some.map((index) => [`n${index}`, nad])),
+          macs: Object.fromEntries(some.map((index) => [`n${index}`, generatedMac(index)])),
+        });
+        const metadata = { ...vmi.metadata, annotations: WITHOUT_LAUNCHER };
+        await story.client.create(VIRTUAL_MACHINE_INSTANCES, { ...vmi, metadata });
+        await setPhaseUnknown(story, metadata.name, handler);
+      }),
+    );
   } finally {
     await handler.transport.close();
   }
@@ -59,11 +59,11 @@ export async function createGeneratedGuests(
 }
 
 /**
- * Brings a VMI into the only phase with a domain in which virt-controller 1.8 does not miss the launcher: that of a node that does not answer
- * (`updateStatus` in pkg/virt-controller/watch/vmi/lifecycle.go). Nor would it remove the finalizers in it.
+ * Sets the phase of a VMI whose node does not answer. It is the only phase with a domain in which virt-controller 1.8 leaves a VMI without a
+ * launcher alone (`updateStatus` in pkg/virt-controller/watch/vmi/lifecycle.go). It would not remove finalizers either, so they go here.
  * @param handler acts as virt-handler, because virt-api silently reverts changes of a VMI's status by others
  */
-async function beLost(story: Story, name: string, handler: Client): Promise<void> {
+async function setPhaseUnknown(story: Story, name: string, handler: Client): Promise<void> {
   const ref = story.ref(name);
   await untilValue(
     `VMI ${name} to wait for a migration`,

@@ -5,7 +5,7 @@ import { ADDRESSES, COOLDOWN_MS, KINDS, World } from './testing/lagging-responde
 const VMS = 4;
 const VM = fc.nat(VMS - 1);
 
-const OPS = ['start', 'stop', 'delete', 'move', 'restartMoved', 'ask', 'ask', 'ask'] as const;
+const OPS = ['start', 'stop', 'delete', 'move', 'restartWithOtherAddress', 'ask', 'ask', 'ask'] as const;
 const STEP = fc.oneof(
   { weight: 8, arbitrary: fc.record({ op: fc.constantFrom(...OPS), vm: VM }) },
   {

@@ -158,7 +158,7 @@ export class World {
     if (this.#allocate(vm) !== undefined) this.#release(found.address);
   }
 
-  restartMoved(vm: number): void {
+  restartWithOtherAddress(vm: number): void {
     this.stop(vm);
     this.move(vm);
     this.start(vm);
