@@ -114,6 +114,8 @@ export class EventRecorder {
   readonly #namespaceLimits: TokenBuckets;
   readonly #queue: EventQueue<PendingEvent>;
   readonly #written = new Map<string, WrittenEvent>();
+  /** The event that was taken from the queue and is not yet in `#written`: repeats find it here. */
+  #beingWritten: PendingEvent | undefined;
   #writing: Promise<void> | undefined;
 
   constructor(options: EventRecorderOptions) {
@@ -155,12 +157,12 @@ export class EventRecorder {
     );
   }
 
-  /** @returns true if the event waits to be written, or was written a short time ago */
+  /** @returns true if the event waits to be written, is being written, or was written a short time ago */
   #countRepeat(key: string, seen: Pick<PendingEvent, 'lastSeenWall' | 'lastSeenAt'>): boolean {
-    const waiting = this.#queue.get(key);
-    if (waiting !== undefined) {
-      waiting.count++;
-      Object.assign(waiting, seen);
+    const pending = this.#beingWritten?.key === key ? this.#beingWritten : this.#queue.get(key);
+    if (pending !== undefined) {
+      pending.count++;
+      Object.assign(pending, seen);
       return true;
     }
     const known = this.#written.get(key);
@@ -190,7 +192,11 @@ export class EventRecorder {
   async #writeAll(): Promise<void> {
     // Collects all events of one reconciliation before the first is written.
     await Promise.resolve();
-    for (let next = this.#queue.take(); next !== undefined; next = this.#queue.take()) await this.#writeOne(next);
+    for (let next = this.#queue.take(); next !== undefined; next = this.#queue.take()) {
+      this.#beingWritten = next;
+      await this.#writeOne(next);
+      this.#beingWritten = undefined;
+    }
     this.#writing = undefined;
   }
 
@@ -239,7 +245,7 @@ export class EventRecorder {
 
   async #create(event: PendingEvent): Promise<void> {
     const { client, component, namespaceForClusterScoped = 'default' } = this.#options;
-    const { subject, type, reason, message, count, lastSeenWall, lastSeenAt, key } = event;
+    const { subject, type, reason, message, lastSeenWall } = event;
     const { metadata } = subject;
     const namespace = metadata.namespace || namespaceForClusterScoped;
     const suffix = `.${lastSeenWall.toString(16)}${Math.floor(this.#random() * 2 ** 32).toString(16)}`;
@@ -250,7 +256,7 @@ export class EventRecorder {
       type,
       reason,
       message,
-      count,
+      count: event.count,
       firstTimestamp: timestamp(lastSeenWall),
       lastTimestamp: timestamp(lastSeenWall),
       source: { component },
@@ -258,6 +264,8 @@ export class EventRecorder {
       reportingInstance: '',
     });
     const writtenAt = this.#options.clock.now();
+    // repeats that came meanwhile stay counted
+    const { key, count, lastSeenAt } = event;
     setMostRecent(this.#written, key, { namespace, name, count, lastSeenAt, writtenAt }, MAX_WRITTEN_EVENTS);
   }
 
