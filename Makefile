@@ -20,7 +20,7 @@ export IPAM_EXTENSIONS_SRC
 export IMAGE WITH_IMAGE REPOSITORY PLUGIN_PLATFORMS DRAFT OUT
 # These two do not take the version from package.json: it has to be given.
 version release: export VERSION := $(if $(filter file,$(origin VERSION)),,$(VERSION))
-# `make e2e KUBERNETES=1.36 KUBEVIRT=1.7` runs these versions: e2e/bed/versions.ts.
+# `make e2e KUBERNETES=1.36 KUBEVIRT=1.7` runs these versions: bed/build/versions.ts.
 ifneq ($(KUBERNETES),)
 export BED_KUBERNETES := $(KUBERNETES)
 endif
@@ -58,7 +58,7 @@ matrix: node_modules/.installed go ## Run the e2e tests with each pair of versio
 	@npm run --silent test:matrix
 
 kind: node_modules/.installed go ## Create a kind cluster with KubeVirt and Holdfast, for e2e tests
-	@e2e/kind/up.sh
+	@bed/kind/up.sh
 
 demo: node_modules/.installed go ## Show a VM that keeps its addresses (KEEP=1: leave everything running)
 	@npm run --silent demo
@@ -75,7 +75,7 @@ dashboard: node_modules/.installed go ## Query everything on the Grafana dashboa
 conformance: node_modules/.installed go ## Run kubevirt/ipam-extensions beside Holdfast for an hour, and its own tests (IPAM_EXTENSIONS_SRC=folder)
 	@npx --no-install tsx e2e/conformance/main.ts
 	@CHURN_MINUTES="$${CHURN_MINUTES:-60}" npx --no-install mocha --import=tsx --timeout 120000 --require ./e2e/hooks.ts \
-	--grep 'with kubevirt/ipam-extensions|with a recording' e2e/take-over.e2e.ts
+	--grep 'with kubevirt/ipam-extensions|with a recording' e2e/peers/take-over.e2e.ts
 
 bed: node_modules/.installed go ## Run a KubeVirt control plane with simulated nodes, for kubectl
 	@npm run --silent bed

@@ -29,7 +29,15 @@ export default tseslint.config(
     },
   },
   {
-    files: ['**/*.test.ts', 'e2e/**/*.ts', 'bench/**/*.ts', 'release/**/*.ts', 'test/**/*.ts', '**/testing/**/*.ts'],
+    files: [
+      '**/*.test.ts',
+      'bed/**/*.ts',
+      'e2e/**/*.ts',
+      'bench/**/*.ts',
+      'release/**/*.ts',
+      'test/**/*.ts',
+      '**/testing/**/*.ts',
+    ],
     rules: {
       '@typescript-eslint/no-unused-expressions': 'off', // chai's property assertions
       '@typescript-eslint/no-non-null-assertion': 'off', // a test that meets undefined fails, which is right
@@ -37,7 +45,16 @@ export default tseslint.config(
   },
   {
     files: ['**/*.ts', '**/*.tsx'],
-    ignores: ['kube/clock.ts', '**/*.test.ts', 'e2e/**', 'bench/**', 'release/**', 'test/**', '**/testing/**'],
+    ignores: [
+      'kube/clock.ts',
+      '**/*.test.ts',
+      'bed/**',
+      'e2e/**',
+      'bench/**',
+      'release/**',
+      'test/**',
+      '**/testing/**',
+    ],
     rules: {
       'no-restricted-properties': [
         'error',

@@ -15,7 +15,7 @@ async function createComponents(request: ServingCommand, context: ProcessContext
   if (request.process === 'capacity')
     return [(await import('./capacity/main.js')).createCapacity(context, request.config)];
   if (request.process === 'responder')
-    return [(await import('./guest/responder/main.js')).createResponder(context, request.config)];
+    return [(await import('./guest/responder-process/main.js')).createResponder(context, request.config)];
   if (request.process === 'guest') return [(await import('./guest/main.js')).createGuest(context, request.config)];
   const { process, config } = request;
   const parts: Component[] = [];

@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { expect } from 'chai';
-import { until } from '../e2e/bed/wait.js';
+import { until } from '../bed/processes/wait.js';
 import { TransportError } from '../kube/errors.js';
 import {
   MUTATING_WEBHOOK_CONFIGURATIONS,

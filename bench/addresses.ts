@@ -1,10 +1,10 @@
 import type { IPAMClaim } from '../api/ipam-claim.js';
 import { IPS_ALLOCATED } from '../api/names.js';
-import type { BedWithHoldfast } from '../e2e/environment.js';
-import { HOLDFAST_NAMESPACE } from '../e2e/holdfast/install.js';
-import { leaseNamed } from '../e2e/story/addresses.js';
-import type { Story } from '../e2e/story/story.js';
-import { formatAddress, parseAddress } from '../ipam/core/address.js';
+import type { BedWithHoldfast } from '../bed/environment.js';
+import { HOLDFAST_NAMESPACE } from '../bed/holdfast/install.js';
+import { leaseNamed } from '../bed/story/addresses.js';
+import type { Story } from '../bed/story/story.js';
+import { formatAddress, parseAddress } from '../addressing/address/address.js';
 import { Client } from '../kube/client.js';
 import { loadCredentials } from '../kube/credentials.js';
 import { ADDRESS_LEASES, IPAM_CLAIMS } from '../kube/resources.js';

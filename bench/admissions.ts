@@ -1,11 +1,11 @@
 import { type Agent, request } from 'undici';
 import type { Pod } from '../api/pod.js';
 import { PODS } from '../kube/resources.js';
-import { findFreePorts } from '../e2e/bed/ports.js';
-import type { BedWithHoldfast } from '../e2e/environment.js';
-import { creationReview, reviewAgent } from '../e2e/holdfast/review.js';
-import type { Story } from '../e2e/story/story.js';
-import { until } from '../e2e/bed/wait.js';
+import { findFreePorts } from '../bed/processes/ports.js';
+import type { BedWithHoldfast } from '../bed/environment.js';
+import { creationReview, reviewAgent } from '../bed/holdfast/review.js';
+import type { Story } from '../bed/story/story.js';
+import { until } from '../bed/processes/wait.js';
 import { nodeOfImage } from '../test/image/node.js';
 import { type LoadResult, runLoad } from './load.js';
 import type { Figure } from './report.js';

@@ -1,9 +1,9 @@
 import type { AddressLease } from '../api/address-lease.js';
-import { AddressSpace } from '../ipam/core/address-space.js';
-import type { Family } from '../ipam/core/address.js';
-import { findCandidates } from '../ipam/core/allocator.js';
-import { type LeaseRecord, type LeaseRequest, createLease, readLease } from '../ipam/core/lease.js';
-import { type Pool, addressesOf } from '../ipam/core/pool.js';
+import { AddressSpace } from '../addressing/allocator/address-space.js';
+import type { Family } from '../addressing/address/address.js';
+import { findCandidates } from '../addressing/allocator/allocator.js';
+import { type LeaseRecord, type LeaseRequest, createLease, readLease } from '../addressing/lease/lease.js';
+import { type Pool, addressesOf } from '../addressing/pool/pool.js';
 import { LeaseBook } from '../ipam/leases/lease-book.js';
 import { compiledPool } from '../test/lease-objects.js';
 import { heapBytes } from './heap.js';

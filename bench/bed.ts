@@ -1,5 +1,5 @@
-import { startBedWithHoldfast } from '../e2e/environment.js';
-import { Story } from '../e2e/story/story.js';
+import { startBedWithHoldfast } from '../bed/environment.js';
+import { Story } from '../bed/story/story.js';
 import type { Figure } from './report.js';
 
 /** Measures a second bed, with built binaries, from its start to the first VM that runs with a persistent address. */

@@ -3,9 +3,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { openWire, type Wire, type WireLocation } from '../e2e/bed/network/wire.js';
-import { Processes } from '../e2e/bed/processes.js';
-import { buildGeneratedGuests, PacketTable, startPackets } from '../e2e/holdfast/packets.js';
+import { openWire, type Wire, type WireLocation } from '../bed/network/wire.js';
+import { Processes } from '../bed/processes/processes.js';
+import { buildGeneratedGuests, PacketTable, startPackets } from '../bed/holdfast/packets.js';
 import type { Figure } from './report.js';
 import { usageOf } from './usage.js';
 

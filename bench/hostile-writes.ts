@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { removeNamespaces } from '../e2e/story/cleanup.js';
-import { namespaceUser } from '../e2e/story/namespace-user.js';
-import { type Story, createNamespace } from '../e2e/story/story.js';
-import type { BedWithHoldfast } from '../e2e/environment.js';
+import { removeNamespaces } from '../bed/story/cleanup.js';
+import { namespaceUser } from '../bed/story/namespace-user.js';
+import { type Story, createNamespace } from '../bed/story/story.js';
+import type { BedWithHoldfast } from '../bed/environment.js';
 import { ATTACKS, type Attack, type Attacker, CONFIG_MAP_WRITES } from './hostile/attacks.js';
 import { Victim, type VictimLatencies } from './hostile/victim.js';
 import { percentilesOf } from './load.js';

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
-import { type BedWithHoldfast, startBedWithHoldfast } from '../e2e/environment.js';
-import { Story } from '../e2e/story/story.js';
+import { type BedWithHoldfast, startBedWithHoldfast } from '../bed/environment.js';
+import { Story } from '../bed/story/story.js';
 import { benchAddresses } from './addresses.js';
 import { benchAdmissions } from './admissions.js';
 import { benchAllocator } from './allocator.js';

@@ -1,7 +1,7 @@
-import type { BedWithHoldfast } from '../e2e/environment.js';
-import { HoldfastProcess } from '../e2e/holdfast/process.js';
-import { creationReview, reviewAgent } from '../e2e/holdfast/review.js';
-import type { Story } from '../e2e/story/story.js';
+import type { BedWithHoldfast } from '../bed/environment.js';
+import { HoldfastProcess } from '../bed/holdfast/process.js';
+import { creationReview, reviewAgent } from '../bed/holdfast/review.js';
+import type { Story } from '../bed/story/story.js';
 import { ClaimCounter, createVm } from './claims.js';
 import { assertPatched, launcherWithTwoClaims, post } from './admissions.js';
 import { runLoad } from './load.js';

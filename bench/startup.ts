@@ -1,10 +1,10 @@
-import { capture } from '../e2e/bed/processes.js';
-import type { BedWithHoldfast } from '../e2e/environment.js';
-import { HOLDFAST_NAMESPACE } from '../e2e/holdfast/install.js';
-import { creationReview, reviewAgent, sendReview } from '../e2e/holdfast/review.js';
+import { capture } from '../bed/processes/processes.js';
+import type { BedWithHoldfast } from '../bed/environment.js';
+import { HOLDFAST_NAMESPACE } from '../bed/holdfast/install.js';
+import { creationReview, reviewAgent, sendReview } from '../bed/holdfast/review.js';
 import { IPAM_CLAIMS, VIRTUAL_MACHINE_INSTANCES } from '../kube/resources.js';
-import type { Story } from '../e2e/story/story.js';
-import { until, untilValue } from '../e2e/bed/wait.js';
+import type { Story } from '../bed/story/story.js';
+import { until, untilValue } from '../bed/processes/wait.js';
 import { nodeOfImage } from '../test/image/node.js';
 import { runLoad } from './load.js';
 import type { Figure } from './report.js';

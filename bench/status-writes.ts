@@ -1,7 +1,7 @@
-import type { BedWithHoldfast } from '../e2e/environment.js';
-import { HOLDFAST_NAMESPACE } from '../e2e/holdfast/install.js';
-import type { Story } from '../e2e/story/story.js';
-import { until } from '../e2e/bed/wait.js';
+import type { BedWithHoldfast } from '../bed/environment.js';
+import { HOLDFAST_NAMESPACE } from '../bed/holdfast/install.js';
+import type { Story } from '../bed/story/story.js';
+import { until } from '../bed/processes/wait.js';
 import { SERVED_NETWORKS_CONFIG_MAP } from '../api/names.js';
 import { ADDRESS_POOLS, CONFIG_MAPS, IPAM_CLAIMS } from '../kube/resources.js';
 import { runLoad } from './load.js';

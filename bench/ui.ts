@@ -1,9 +1,9 @@
 import { labelValue } from '../api/ipam-claim.js';
 import { LEASE_POOL } from '../api/names.js';
-import { leaseNamed } from '../e2e/story/addresses.js';
-import type { Story } from '../e2e/story/story.js';
-import { ensureBrowser, launchBrowser, UiPage, UiProcess } from '../e2e/story/ui-browser.js';
-import type { BedWithHoldfast } from '../e2e/environment.js';
+import { leaseNamed } from '../bed/story/addresses.js';
+import type { Story } from '../bed/story/story.js';
+import { ensureBrowser, launchBrowser, UiPage, UiProcess } from '../bed/story/ui-browser.js';
+import type { BedWithHoldfast } from '../bed/environment.js';
 import { resourcePath } from '../kube/resource.js';
 import { ADDRESS_LEASES } from '../kube/resources.js';
 import { runLoad } from './load.js';
@@ -46,7 +46,7 @@ export async function benchUi(bed: BedWithHoldfast, story: Story): Promise<Figur
       const zoom = await timed(() => opened.show(`#/pool/${pool}?at=10.66.3.0&bits=8`, '10.66.3.0 – 10.66.3.255'));
       times.push({ paint, pools, map, zoom });
     }
-    // as in e2e/ui.e2e.ts, here with many leases, and after what is measured
+    // as in e2e/cli/ui.e2e.ts, here with many leases, and after what is measured
     problems.push(...(await opened.violations()), ...opened.problems);
     for (const problem of problems) console.error(problem);
   } finally {

@@ -3,11 +3,11 @@ import type { Pod } from '../api/pod.js';
 import { IP_POOLS } from '../cli/whereabouts/kinds.js';
 import { type MigrateOptions, migrateWhereabouts } from '../cli/whereabouts/migrate.js';
 import { CONCURRENCY, withClient } from '../cli/cluster-client.js';
-import { type ControlPlane, startControlPlane } from '../e2e/bed/control-plane.js';
-import { createCrds } from '../e2e/bed/crds.js';
-import { createAll, readManifests } from '../e2e/bed/objects.js';
-import { MANIFESTS } from '../e2e/holdfast/manifests.js';
-import { until } from '../e2e/bed/wait.js';
+import { type ControlPlane, startControlPlane } from '../bed/control-plane/control-plane.js';
+import { createCrds } from '../bed/control-plane/crds.js';
+import { createAll, readManifests } from '../bed/control-plane/objects.js';
+import { MANIFESTS } from '../bed/holdfast/manifests.js';
+import { until } from '../bed/processes/wait.js';
 import type { Client } from '../kube/client.js';
 import { systemClock } from '../kube/clock.js';
 import { forEachParallel } from '../kube/for-each-parallel.js';
@@ -42,7 +42,7 @@ export async function benchWhereabouts(): Promise<Figure[]> {
 
 async function prepare({ client }: ControlPlane): Promise<void> {
   const files = [
-    join(import.meta.dirname, '..', 'e2e', 'bed', 'manifests', 'whereabouts.yaml'),
+    join(import.meta.dirname, '..', 'bed', 'manifests', 'whereabouts.yaml'),
     join(MANIFESTS, 'crds', 'addressleases.yaml'),
     join(MANIFESTS, 'crds', 'addresspools.yaml'),
   ];

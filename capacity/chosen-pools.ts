@@ -1,5 +1,5 @@
 import { capacityResource } from '../api/capacity.js';
-import type { Pool } from '../ipam/core/pool.js';
+import type { Pool } from '../addressing/pool/pool.js';
 import type { NodeRecord } from './node-record.js';
 
 /** A pool with publishCapacity. */

@@ -1,11 +1,11 @@
 import type { AddressLease } from '../api/address-lease.js';
-import type { Family } from '../ipam/core/address.js';
-import { type BlockRecord, isUsable } from '../ipam/core/block.js';
-import { rangesOf } from '../ipam/core/cidr.js';
-import { isHeldByPod, isReservation, readLease } from '../ipam/core/lease.js';
-import { OccupiedSet } from '../ipam/core/occupied-set.js';
-import { type Pool, addressesOf } from '../ipam/core/pool.js';
-import type { RangeSet } from '../ipam/core/ranges.js';
+import type { Family } from '../addressing/address/address.js';
+import { type BlockRecord, isUsable } from '../addressing/block/block.js';
+import { rangesOf } from '../addressing/address/cidr.js';
+import { isHeldByPod, isReservation, readLease } from '../addressing/lease/lease.js';
+import { OccupiedSet } from '../addressing/allocator/occupied-set.js';
+import { type Pool, addressesOf } from '../addressing/pool/pool.js';
+import type { RangeSet } from '../addressing/address/ranges.js';
 import { type AddressCounter, ReleasedAddresses } from './released-addresses.js';
 
 /** The few fields of a lease that are cached, because there can be very many leases. */

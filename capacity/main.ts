@@ -5,7 +5,7 @@ import type { CapacityConfig } from '../process/capacity-config.js';
 import type { ProcessContext } from '../process/context.js';
 import { Leadership, leaderIdentity } from '../process/leadership.js';
 import type { Component } from '../process/component.js';
-import type { Pool } from '../ipam/core/pool.js';
+import type { Pool } from '../addressing/pool/pool.js';
 import { choosePools } from './chosen-pools.js';
 import { createCapacityMetrics } from './metrics.js';
 import { Publisher } from './publisher.js';

@@ -1,4 +1,4 @@
-import { matchesLabels } from '../ipam/core/pool-nodes.js';
+import { matchesLabels } from '../addressing/pool/pool-nodes.js';
 import type {
   SchedulingConstraints,
   NodeSelectorTerm,

@@ -4,7 +4,7 @@ import type { KubeObject } from '../api/meta.js';
 import { NODES } from '../kube/resources.js';
 import type { WatchSpec } from '../kube/informers.js';
 import { identityMetadataOf } from '../cluster/transforms.js';
-import { hasNetwork } from '../ipam/core/pool-nodes.js';
+import { hasNetwork } from '../addressing/pool/pool-nodes.js';
 import type { SchedulingTraits, Taint } from './node-fit.js';
 
 /** The cached fields of a node. */

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import type { AddressLease } from '../api/address-lease.js';
-import { parseAddress } from '../ipam/core/address.js';
-import type { BlockRecord } from '../ipam/core/block.js';
-import { parseCidr } from '../ipam/core/cidr.js';
-import { createLease } from '../ipam/core/lease.js';
-import type { Pool } from '../ipam/core/pool.js';
+import { parseAddress } from '../addressing/address/address.js';
+import type { BlockRecord } from '../addressing/block/block.js';
+import { parseCidr } from '../addressing/address/cidr.js';
+import { createLease } from '../addressing/lease/lease.js';
+import type { Pool } from '../addressing/pool/pool.js';
 import { compiledPool, leaseOf as blueLeaseOf } from '../test/lease-objects.js';
 import type { PoolGiven } from '../test/pool-objects.js';
 import { transformNode } from './node-record.js';

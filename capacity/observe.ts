@@ -1,8 +1,8 @@
 import { capacityResource } from '../api/capacity.js';
-import type { Family } from '../ipam/core/address.js';
-import type { BlockRecord } from '../ipam/core/block.js';
-import { effectiveCooldownMs } from '../ipam/core/lease-times.js';
-import type { Pool } from '../ipam/core/pool.js';
+import type { Family } from '../addressing/address/address.js';
+import type { BlockRecord } from '../addressing/block/block.js';
+import { effectiveCooldownMs } from '../addressing/lease/lease-times.js';
+import type { Pool } from '../addressing/pool/pool.js';
 import { isUntainted } from './node-fit.js';
 import { type NodeRecord, hasPoolNetwork } from './node-record.js';
 import type { PodRecord } from './pod-record.js';

@@ -1,5 +1,5 @@
 import { shortHash } from '../api/hash.js';
-import type { Pool } from '../ipam/core/pool.js';
+import type { Pool } from '../addressing/pool/pool.js';
 import { canRun } from './node-fit.js';
 import type { NodeRecord } from './node-record.js';
 import type { PendingPodGroup } from './offers.js';

@@ -1,4 +1,4 @@
-import { OccupiedSet } from '../ipam/core/occupied-set.js';
+import { OccupiedSet } from '../addressing/allocator/occupied-set.js';
 
 /** A set of addresses that can be counted. */
 export interface AddressCounter {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { parse, stringify } from 'yaml';
-import { writeKubeconfig } from '../e2e/bed/kubeconfig.js';
+import { writeKubeconfig } from '../bed/control-plane/kubeconfig.js';
 import { ADDRESS_POOLS } from '../kube/resources.js';
 import { FaultServer, type Reply, status } from '../test/fault-server.js';
 import { requestErrorOf } from '../test/request-error.js';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { AddressLease } from '../api/address-lease.js';
-import { parseAddress } from '../ipam/core/address.js';
-import { leaseName } from '../ipam/core/lease-name.js';
+import { parseAddress } from '../addressing/address/address.js';
+import { leaseName } from '../addressing/lease/lease-name.js';
 import type { ListOptions } from '../kube/client.js';
 import { StatusError } from '../kube/errors.js';
 import { adminPool } from '../test/pool-objects.js';

@@ -1,4 +1,4 @@
-import { type Environment, startEnvironment } from './environment.js';
+import { type Environment, startEnvironment } from '../bed/environment.js';
 
 let started: Environment | undefined;
 

@@ -3,8 +3,8 @@ import { joinKey } from '../api/meta.js';
 import type { NetworkConfig } from '../api/network-attachment.js';
 import { BY_OWNER_UID } from '../cluster/indexes.js';
 import type { ParsedNad } from '../cluster/transforms.js';
-import type { PoolDirectory } from '../ipam/directory/directory.js';
-import type { Resolution } from '../ipam/directory/resolution.js';
+import type { PoolDirectory } from '../addressing/directory/directory.js';
+import type { Resolution } from '../addressing/directory/resolution.js';
 import type { Lister } from '../kube/cache.js';
 import type { GuestView } from './interfaces.js';
 

@@ -1,6 +1,6 @@
 import { describeValue } from '../api/json.js';
 import { DEFAULT_ROUTE_ANNOTATION, NO_DEFAULT_ROUTE } from '../api/names.js';
-import type { Family } from '../ipam/core/address.js';
+import type { Family } from '../addressing/address/address.js';
 
 /** An interface that may have the guest's default route. */
 export interface RouteCandidate {

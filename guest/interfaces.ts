@@ -15,9 +15,9 @@ import { type ClaimChoiceContext, chooseNetworkClaim } from '../cluster/element-
 import { OwnedClaims } from '../cluster/owned-claims.js';
 import type { ParsedNad } from '../cluster/transforms.js';
 import type { VmiNetwork, Workload } from '../cluster/workload.js';
-import type { Family } from '../ipam/core/address.js';
-import type { Pool } from '../ipam/core/pool.js';
-import type { Resolution } from '../ipam/directory/resolution.js';
+import type { Family } from '../addressing/address/address.js';
+import type { Pool } from '../addressing/pool/pool.js';
+import type { Resolution } from '../addressing/directory/resolution.js';
 import type { RouteCandidate } from './default-route.js';
 
 /** A workload whose guest Holdfast serves, from a VM's template or from a VMI. */

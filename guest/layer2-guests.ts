@@ -4,7 +4,7 @@ import { parseMac } from '../api/mac-address.js';
 import { DEFAULT_ROUTE_ANNOTATION } from '../api/names.js';
 import { ownerOfVmi } from '../api/vm-claims.js';
 import type { ParsedNad } from '../cluster/transforms.js';
-import type { Pool } from '../ipam/core/pool.js';
+import type { Pool } from '../addressing/pool/pool.js';
 import { type GuestListers, CachedGuestView } from './cached-view.js';
 import { chooseDefaultRoute } from './default-route.js';
 import { type GuestInterface, guestInterfacesOf, routeCandidates } from './interfaces.js';

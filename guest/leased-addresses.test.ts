@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import type { LeaseRecord } from '../ipam/core/lease.js';
-import { parseAddress } from '../ipam/core/address.js';
-import { leaseName } from '../ipam/core/lease-name.js';
+import type { LeaseRecord } from '../addressing/lease/lease.js';
+import { parseAddress } from '../addressing/address/address.js';
+import { leaseName } from '../addressing/lease/lease-name.js';
 import { claim } from '../test/workload-objects.js';
 import { allLeasedAddresses, leasedAddresses } from './leased-addresses.js';
 

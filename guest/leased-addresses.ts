@@ -1,9 +1,9 @@
 import type { IPAMClaim } from '../api/ipam-claim.js';
 import type { Lister } from '../kube/cache.js';
-import { type Address, readAddress } from '../ipam/core/address.js';
-import { leaseName } from '../ipam/core/lease-name.js';
-import { type LeaseRecord, stateOf } from '../ipam/core/lease.js';
-import type { Pool } from '../ipam/core/pool.js';
+import { type Address, readAddress } from '../addressing/address/address.js';
+import { leaseName } from '../addressing/lease/lease-name.js';
+import { type LeaseRecord, stateOf } from '../addressing/lease/lease.js';
+import type { Pool } from '../addressing/pool/pool.js';
 
 /** Addresses of one claim. ipam writes at most two, but other users may write the status of a claim without a pool. */
 const MAX_ADDRESSES = 16;

@@ -6,7 +6,7 @@ import type { VirtualMachineInstance } from '../api/kubevirt.js';
 import { CLAIM_GUEST_MAC } from '../api/names.js';
 import { CLAIM_INDEXES } from '../cluster/indexes.js';
 import type { ParsedNad } from '../cluster/transforms.js';
-import { PoolDirectory } from '../ipam/directory/directory.js';
+import { PoolDirectory } from '../addressing/directory/directory.js';
 import { Cache } from '../kube/cache.js';
 import type { ObjectChange } from '../kube/informer.js';
 import { adminPool, nad } from '../test/pool-objects.js';

@@ -8,8 +8,8 @@ import { adminPool, nad } from '../test/pool-objects.js';
 import { claim, vmReference, vmi } from '../test/workload-objects.js';
 import type { ParsedNad } from '../cluster/transforms.js';
 import type { AddressPool } from '../api/address-pool.js';
-import { PoolDirectory } from '../ipam/directory/directory.js';
-import { NETWORK_INDEXES } from '../ipam/directory/affected.js';
+import { PoolDirectory } from '../addressing/directory/directory.js';
+import { NETWORK_INDEXES } from '../addressing/directory/affected.js';
 import { resultOf } from './testing/result-of.js';
 import { type FoundGuests, type GuestCaches, findGuests } from './running-guests.js';
 

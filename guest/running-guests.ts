@@ -1,13 +1,13 @@
 import { type IPAMClaim, claimGuestMacOf, claimOwnerOf, claimVmNetworkOf } from '../api/ipam-claim.js';
 import type { VirtualMachineInstance } from '../api/kubevirt.js';
 import { joinKey, objectKey } from '../api/meta.js';
-import type { Pool } from '../ipam/core/pool.js';
-import type { PoolDirectory } from '../ipam/directory/directory.js';
+import type { Pool } from '../addressing/pool/pool.js';
+import type { PoolDirectory } from '../addressing/directory/directory.js';
 import type { Lister } from '../kube/cache.js';
 import type { GuestListers } from './cached-view.js';
 import { type Layer2Guest, type Layer2Guests, layer2GuestsOf } from './layer2-guests.js';
 import { MacOwners } from './mac-owners.js';
-import { BY_NETWORK } from '../ipam/directory/affected.js';
+import { BY_NETWORK } from '../addressing/directory/affected.js';
 
 export interface GuestCaches extends GuestListers {
   /** With the index {@link BY_NETWORK}. */

@@ -1,5 +1,5 @@
 import { pacedBy } from '../kube/paced.js';
-import { PoolDirectory } from '../ipam/directory/directory.js';
+import { PoolDirectory } from '../addressing/directory/directory.js';
 import { createPersistentIPsGate } from '../cluster/persistent-ips-gate.js';
 import { ADDRESS_POOL_WATCH, NAD_WATCH, NAMESPACE_WATCH } from '../cluster/watch-specs.js';
 import type { GuestConfig } from '../process/guest-config.js';

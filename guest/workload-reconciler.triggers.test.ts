@@ -6,8 +6,8 @@ import { Cache } from '../kube/cache.js';
 import type { ObjectChange } from '../kube/informer.js';
 import { nad } from '../test/pool-objects.js';
 import { claim, vm } from '../test/workload-objects.js';
-import { NETWORK_INDEXES } from '../ipam/directory/affected.js';
-import type { NetworkChanges } from '../ipam/directory/directory.js';
+import { NETWORK_INDEXES } from '../addressing/directory/affected.js';
+import type { NetworkChanges } from '../addressing/directory/directory.js';
 import { WorkloadReconciler, type WorkloadReconcilerDeps } from './workload-reconciler.js';
 
 describe('the triggers of the reconciler of workloads', () => {

@@ -3,7 +3,7 @@ import type { ProcessContext } from '../process/context.js';
 import { ADDRESS_POOL_WATCH, NAD_WATCH } from '../cluster/watch-specs.js';
 import { CLAIM_PODS, ClaimPods } from './claims/claim-pods.js';
 import { LeaseBook } from './leases/lease-book.js';
-import { PoolDirectory } from './directory/directory.js';
+import { PoolDirectory } from '../addressing/directory/directory.js';
 import { PoolUsage, claimUseCheck } from './pools/usage.js';
 import { SERVED_CLAIM_WATCH } from './claims/watches.js';
 import { ADDRESS_LEASE_WATCH } from './leases/lease-watch.js';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { type AddressBlock, type AddressBlockStatus, BlockRelease, ReleaseReason } from '../api/address-block.js';
-import { answerBlock, lendBlock, markBlock, readBlock } from '../ipam/core/block.js';
-import { parseCidr } from '../ipam/core/cidr.js';
+import { answerBlock, lendBlock, markBlock, readBlock } from '../addressing/block/block.js';
+import { parseCidr } from '../addressing/address/cidr.js';
 import type { Client } from '../kube/client.js';
 import { ADDRESS_BLOCKS, NODES } from '../kube/resources.js';
 import { type PolicyCluster, expectDenial, untilDenied, usePolicyCluster } from './testing/policy-cluster.js';

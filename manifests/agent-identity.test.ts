@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { LEASE_NODE } from '../api/names.js';
 import type { Pod } from '../api/pod.js';
-import { SERVICE_ACCOUNTS } from '../e2e/bed/service-accounts.js';
-import { readInstallation } from '../e2e/holdfast/manifests.js';
+import { SERVICE_ACCOUNTS } from '../bed/control-plane/service-accounts.js';
+import { readInstallation } from '../bed/holdfast/manifests.js';
 import { ADDRESS_LEASES, NODES, PODS } from '../kube/resources.js';
 import { type PolicyCluster, expectDenial, untilDenied, usePolicyCluster } from './testing/policy-cluster.js';
 import {

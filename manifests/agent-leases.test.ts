@@ -10,8 +10,8 @@ import {
   LEASE_OWNER_UID,
   LEASE_POOL,
 } from '../api/names.js';
-import { parseAddress } from '../ipam/core/address.js';
-import { createLease, readLease, releaseLease, reallocateLease } from '../ipam/core/lease.js';
+import { parseAddress } from '../addressing/address/address.js';
+import { createLease, readLease, releaseLease, reallocateLease } from '../addressing/lease/lease.js';
 import type { Client } from '../kube/client.js';
 import { ADDRESS_LEASES, NODES } from '../kube/resources.js';
 import { writeLease } from '../cluster/lease-writes.js';

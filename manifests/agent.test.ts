@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import type { Manifest } from '../e2e/bed/objects.js';
-import { readInstallation } from '../e2e/holdfast/manifests.js';
+import type { Manifest } from '../bed/control-plane/objects.js';
+import { readInstallation } from '../bed/holdfast/manifests.js';
 import { readCommandLine } from '../process/command-line.js';
 
 const NAME = 'holdfast-agent';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { type ControlPlane, startControlPlane } from '../e2e/bed/control-plane.js';
-import { until } from '../e2e/bed/wait.js';
-import { applyManifests } from '../e2e/holdfast/manifests.js';
+import { type ControlPlane, startControlPlane } from '../bed/control-plane/control-plane.js';
+import { until } from '../bed/processes/wait.js';
+import { applyManifests } from '../bed/holdfast/manifests.js';
 import { GO_TOOL_TIMEOUT_MS } from '../test/go-tools.js';
 import { type Account, attributesOf, can, isRight, itHas } from './testing/access-reviews.js';
 import { kustomizeBase } from './testing/render.js';

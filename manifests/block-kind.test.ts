@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 import { type AddressBlock, type AddressBlockSpec, BlockRelease } from '../api/address-block.js';
 import { BLOCK_FINALIZER } from '../api/names.js';
-import type { ControlPlane } from '../e2e/bed/control-plane.js';
+import type { ControlPlane } from '../bed/control-plane/control-plane.js';
 import { applyBlockAction } from '../ipam/blocks/apply.js';
 import { BlockBook } from '../ipam/blocks/block-book.js';
-import { blockName } from '../ipam/core/block-name.js';
-import { parseCidr } from '../ipam/core/cidr.js';
+import { blockName } from '../addressing/block/block-name.js';
+import { parseCidr } from '../addressing/address/cidr.js';
 import { ADDRESS_BLOCKS, NODES } from '../kube/resources.js';
 import { expectSchemaResult, readTable, useServerWithKind } from './testing/kind-server.js';
 

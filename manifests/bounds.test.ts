@@ -21,11 +21,11 @@ import { DEFAULT_MAX_DERIVED_POOLS } from '../api/nad-rights.js';
 import { NETWORK_STATUS_ANNOTATION } from '../api/names.js';
 import { MAX_NETWORK_ELEMENTS } from '../api/network-selection.js';
 import type { Pod } from '../api/pod.js';
-import { readManifests } from '../e2e/bed/objects.js';
+import { readManifests } from '../bed/control-plane/objects.js';
 import { MAX_SECRET_USERS } from '../guest/network-data/reconciler.js';
-import { MAX_ENTRIES } from '../guest/responder/table.js';
+import { MAX_ENTRIES } from '../guest/responder-process/table.js';
 import { addressesOf, reportedInterfacesOf } from '../ipam/claims/reported-interfaces.js';
-import { MANIFESTS } from '../e2e/holdfast/manifests.js';
+import { MANIFESTS } from '../bed/holdfast/manifests.js';
 import type { StructuralSchema } from './testing/kind-shape.js';
 import { ROOT } from '../test/source-files.js';
 

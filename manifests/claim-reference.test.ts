@@ -1,6 +1,6 @@
 import type { ObjectMeta, OwnerReference } from '../api/meta.js';
 import { DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION, PRIMARY_CLAIM_ANNOTATION } from '../api/names.js';
-import { until } from '../e2e/bed/wait.js';
+import { until } from '../bed/processes/wait.js';
 import { NAMESPACES } from '../kube/resources.js';
 import { type PolicyCluster, expectDenial, untilDenied, usePolicyCluster } from './testing/policy-cluster.js';
 

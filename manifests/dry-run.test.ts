@@ -1,13 +1,13 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { type Manifest, createAll, readManifests, resourceOf } from '../e2e/bed/objects.js';
-import { type ControlPlane, startControlPlane } from '../e2e/bed/control-plane.js';
-import { MANIFESTS, readInstallation } from '../e2e/holdfast/manifests.js';
-import { until } from '../e2e/bed/wait.js';
+import { type Manifest, createAll, readManifests, resourceOf } from '../bed/control-plane/objects.js';
+import { type ControlPlane, startControlPlane } from '../bed/control-plane/control-plane.js';
+import { MANIFESTS, readInstallation } from '../bed/holdfast/manifests.js';
+import { until } from '../bed/processes/wait.js';
 import { messageOf } from '../kube/errors.js';
 import { ADDRESS_POOLS, NETWORK_ATTACHMENT_DEFINITIONS } from '../kube/resources.js';
 
-const NETWORKS_CRD = join(MANIFESTS, '..', 'e2e', 'bed', 'manifests', 'network-attachment-definitions.yaml');
+const NETWORKS_CRD = join(MANIFESTS, '..', 'bed', 'manifests', 'network-attachment-definitions.yaml');
 
 describe('the manifests, applied to a kube-apiserver with dry-run', function () {
   this.timeout(60_000);

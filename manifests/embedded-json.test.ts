@@ -3,8 +3,8 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { HOLDFAST_IPAM } from '../api/ipam-delegation.js';
 import { CLAIM_REFERENCE_KEY } from '../api/names.js';
-import { readManifests } from '../e2e/bed/objects.js';
-import { MANIFESTS } from '../e2e/holdfast/manifests.js';
+import { readManifests } from '../bed/control-plane/objects.js';
+import { MANIFESTS } from '../bed/holdfast/manifests.js';
 
 interface Conditions {
   matchConditions: { name: string; expression: string }[];

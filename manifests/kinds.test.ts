@@ -2,8 +2,8 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { ADDRESS_BLOCKS, ADDRESS_LEASES, ADDRESS_POOLS } from '../kube/resources.js';
 import type { Resource } from '../kube/resource.js';
-import { readManifests } from '../e2e/bed/objects.js';
-import { MANIFESTS } from '../e2e/holdfast/manifests.js';
+import { readManifests } from '../bed/control-plane/objects.js';
+import { MANIFESTS } from '../bed/holdfast/manifests.js';
 import { type StructuralSchema, type TypeShape, shapeOfInterface, shapeOfSchema } from './testing/kind-shape.js';
 import { ROOT } from '../test/source-files.js';
 

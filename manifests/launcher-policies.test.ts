@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { KUBEVIRT_API_VERSIONS } from '../api/kubevirt.js';
 import type { ObjectMeta, OwnerReference } from '../api/meta.js';
 import { NETWORKS_ANNOTATION, PRIMARY_CLAIM_ANNOTATION } from '../api/names.js';
-import { MANIFESTS } from '../e2e/holdfast/manifests.js';
+import { MANIFESTS } from '../bed/holdfast/manifests.js';
 import { messageOf } from '../kube/errors.js';
 import { FORGED_OWNERS, type ForgedOwner } from '../test/forged-owners.js';
 import { type PolicyCluster, expectDenial, untilDenied, usePolicyCluster } from './testing/policy-cluster.js';

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import type { AddressLease, AddressLeaseSpec, LeaseOwner, LeaseQuarantine } from '../api/address-lease.js';
-import type { ControlPlane } from '../e2e/bed/control-plane.js';
-import { type Address, parseAddress } from '../ipam/core/address.js';
-import { leaseName } from '../ipam/core/lease-name.js';
-import { createLease } from '../ipam/core/lease.js';
+import type { ControlPlane } from '../bed/control-plane/control-plane.js';
+import { type Address, parseAddress } from '../addressing/address/address.js';
+import { leaseName } from '../addressing/lease/lease-name.js';
+import { createLease } from '../addressing/lease/lease.js';
 import { ADDRESS_LEASES } from '../kube/resources.js';
 import { writeLease } from '../cluster/lease-writes.js';
 import { expectSchemaResult, readTable, useServerWithKind } from './testing/kind-server.js';

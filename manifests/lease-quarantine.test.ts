@@ -1,7 +1,7 @@
 import type { AddressLease } from '../api/address-lease.js';
 import { writeLease } from '../cluster/lease-writes.js';
-import { quarantineLease } from '../ipam/core/lease-quarantine.js';
-import { expireLease, readLease } from '../ipam/core/lease.js';
+import { quarantineLease } from '../addressing/lease/lease-quarantine.js';
+import { expireLease, readLease } from '../addressing/lease/lease.js';
 import type { Client } from '../kube/client.js';
 import { ADDRESS_LEASES, NODES } from '../kube/resources.js';
 import { AGENT, CLAIM, ON_NODE_1, lease } from './testing/node-leases.js';

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { parse } from 'yaml';
 import { KEPT_POLICY } from '../cli/uninstall/stages.js';
-import { readManifests } from '../e2e/bed/objects.js';
-import { MANIFESTS } from '../e2e/holdfast/manifests.js';
+import { readManifests } from '../bed/control-plane/objects.js';
+import { MANIFESTS } from '../bed/holdfast/manifests.js';
 import { Installation, type Shipped } from './testing/installation.js';
 
 /** By the names of their objects. */

@@ -7,10 +7,10 @@ import { type MigrateOptions, migrateWhereabouts } from '../cli/whereabouts/migr
 import { listIps } from '../cli/ips.js';
 import { textOf } from '../cli/terminal.js';
 import { reserve, unreserve } from '../cli/reserve.js';
-import { createCrds } from '../e2e/bed/crds.js';
-import { createAll, readManifests } from '../e2e/bed/objects.js';
-import { until } from '../e2e/bed/wait.js';
-import { readLease, releaseLease } from '../ipam/core/lease.js';
+import { createCrds } from '../bed/control-plane/crds.js';
+import { createAll, readManifests } from '../bed/control-plane/objects.js';
+import { until } from '../bed/processes/wait.js';
+import { readLease, releaseLease } from '../addressing/lease/lease.js';
 import type { Client } from '../kube/client.js';
 import { systemClock } from '../kube/clock.js';
 import { messageOf } from '../kube/errors.js';
@@ -55,7 +55,7 @@ describe('a migration from whereabouts, on a kube-apiserver, with the shipped ri
     cluster = started;
     await createCrds(
       cluster.admin,
-      await readManifests(join(import.meta.dirname, '..', 'e2e', 'bed', 'manifests', 'whereabouts.yaml')),
+      await readManifests(join(import.meta.dirname, '..', 'bed', 'manifests', 'whereabouts.yaml')),
     );
     await createAll(cluster.admin, [
       roleBindingOf('migrator', 'holdfast-migrate'),

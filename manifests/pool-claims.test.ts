@@ -10,8 +10,8 @@ import {
   POOL_NAD_NAMESPACE,
   RESPONDERS_NAMESPACE,
 } from '../api/names.js';
-import { createAll } from '../e2e/bed/objects.js';
-import { until } from '../e2e/bed/wait.js';
+import { createAll } from '../bed/control-plane/objects.js';
+import { until } from '../bed/processes/wait.js';
 import type { Client } from '../kube/client.js';
 import { ADDRESS_POOLS, CONFIG_MAPS, IPAM_CLAIMS } from '../kube/resources.js';
 import { grantClaims } from './testing/claim-grant.js';

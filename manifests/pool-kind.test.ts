@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { AddressPool, AddressPoolSpec } from '../api/address-pool.js';
-import type { ControlPlane } from '../e2e/bed/control-plane.js';
-import { type Manifest, readManifests, resourceOf } from '../e2e/bed/objects.js';
-import { MANIFESTS } from '../e2e/holdfast/manifests.js';
-import { compilePool } from '../ipam/core/pool.js';
+import type { ControlPlane } from '../bed/control-plane/control-plane.js';
+import { type Manifest, readManifests, resourceOf } from '../bed/control-plane/objects.js';
+import { MANIFESTS } from '../bed/holdfast/manifests.js';
+import { compilePool } from '../addressing/pool/pool.js';
 import { ADDRESS_POOLS } from '../kube/resources.js';
 import { expectSchemaResult, readTable, useServerWithKind } from './testing/kind-server.js';
 import { GUEST_CASES } from './testing/guest-cases.js';

@@ -3,7 +3,7 @@ import type { AddressLease } from '../api/address-lease.js';
 import type { AddressPool } from '../api/address-pool.js';
 import type { ObjectMeta } from '../api/meta.js';
 import { POOL_NAD_NAMESPACE } from '../api/names.js';
-import { createAll } from '../e2e/bed/objects.js';
+import { createAll } from '../bed/control-plane/objects.js';
 import type { Client } from '../kube/client.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS } from '../kube/resources.js';
 import { type PolicyCluster, expectDenial, untilDenied, usePolicyCluster } from './testing/policy-cluster.js';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { type Manifest, readManifests } from '../e2e/bed/objects.js';
-import { MANIFESTS } from '../e2e/holdfast/manifests.js';
+import { type Manifest, readManifests } from '../bed/control-plane/objects.js';
+import { MANIFESTS } from '../bed/holdfast/manifests.js';
 import { GO_TOOL_TIMEOUT_MS } from '../test/go-tools.js';
 import { DEPLOYED, Installation } from './testing/installation.js';
 import { kustomizeBase } from './testing/render.js';

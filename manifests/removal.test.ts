@@ -2,9 +2,9 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { parse } from 'yaml';
-import { type Manifest, readManifests } from '../e2e/bed/objects.js';
+import { type Manifest, readManifests } from '../bed/control-plane/objects.js';
 import { KEPT_POLICY } from '../cli/uninstall/stages.js';
-import { MANIFESTS, readInstallation } from '../e2e/holdfast/manifests.js';
+import { MANIFESTS, readInstallation } from '../bed/holdfast/manifests.js';
 
 /** The annotations by which each tool leaves an object in the cluster. */
 const KEPT = {

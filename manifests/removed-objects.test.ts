@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { expect } from 'chai';
-import type { Manifest } from '../e2e/bed/objects.js';
-import { readInstallation } from '../e2e/holdfast/manifests.js';
-import { previousInstallation } from '../e2e/holdfast/release.js';
+import type { Manifest } from '../bed/control-plane/objects.js';
+import { readInstallation } from '../bed/holdfast/manifests.js';
+import { previousInstallation } from '../bed/holdfast/release.js';
 import { reportSkipped } from '../test/report-skipped.js';
 
 const PAGE = 'docs/how-to/upgrade.md';

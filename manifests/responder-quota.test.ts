@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
-import { REPLICAS, responderSet } from '../guest/responders/objects.js';
+import { REPLICAS, responderSet } from '../guest/responder-manager/objects.js';
 import { compiledPool } from '../test/lease-objects.js';
 
 /** The default of --max-responder-pools. */

@@ -5,12 +5,12 @@ import {
   responderNames,
   responderSet,
   serverClaim,
-} from '../guest/responders/objects.js';
+} from '../guest/responder-manager/objects.js';
 import type { ObjectMeta } from '../api/meta.js';
 import { NETWORKS_ANNOTATION } from '../api/names.js';
 import type { Client } from '../kube/client.js';
 import { IPAM_CLAIMS, POD_DISRUPTION_BUDGETS, STATEFUL_SETS } from '../kube/resources.js';
-import { until } from '../e2e/bed/wait.js';
+import { until } from '../bed/processes/wait.js';
 import { compiledPool } from '../test/lease-objects.js';
 import { type PolicyCluster, expectDenial, untilDenied, usePolicyCluster } from './testing/policy-cluster.js';
 

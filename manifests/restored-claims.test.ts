@@ -7,8 +7,8 @@ import {
   LAST_APPLIED_ANNOTATION,
   VELERO_RESTORE_NAME,
 } from '../api/names.js';
-import { createAll } from '../e2e/bed/objects.js';
-import { until } from '../e2e/bed/wait.js';
+import { createAll } from '../bed/control-plane/objects.js';
+import { until } from '../bed/processes/wait.js';
 import { isForbidden, messageOf } from '../kube/errors.js';
 import { ADDRESS_POOLS, IPAM_CLAIMS } from '../kube/resources.js';
 import { type PolicyCluster, expectDenial, untilDenied, usePolicyCluster } from './testing/policy-cluster.js';

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import { type ControlPlane, startControlPlane } from '../e2e/bed/control-plane.js';
-import { createAll } from '../e2e/bed/objects.js';
-import { readInstallation } from '../e2e/holdfast/manifests.js';
-import { until } from '../e2e/bed/wait.js';
+import { type ControlPlane, startControlPlane } from '../bed/control-plane/control-plane.js';
+import { createAll } from '../bed/control-plane/objects.js';
+import { readInstallation } from '../bed/holdfast/manifests.js';
+import { until } from '../bed/processes/wait.js';
 import { type Account, attributesOf, can, isRight, itHas } from './testing/access-reviews.js';
 
 const READ = 'get list watch';

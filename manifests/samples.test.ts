@@ -5,10 +5,10 @@ import type { AddressPool } from '../api/address-pool.js';
 import { readIpamDelegation } from '../api/ipam-delegation.js';
 import { parseMac } from '../api/mac-address.js';
 import { type NetworkAttachmentDefinition, parseNetworkConfig } from '../api/network-attachment.js';
-import { type Manifest, readManifests } from '../e2e/bed/objects.js';
-import { MANIFESTS } from '../e2e/holdfast/manifests.js';
-import { readLease, stateOf } from '../ipam/core/lease.js';
-import { compilePool, subnetOf } from '../ipam/core/pool.js';
+import { type Manifest, readManifests } from '../bed/control-plane/objects.js';
+import { MANIFESTS } from '../bed/holdfast/manifests.js';
+import { readLease, stateOf } from '../addressing/lease/lease.js';
+import { compilePool, subnetOf } from '../addressing/pool/pool.js';
 
 async function sample(name: string): Promise<Manifest[]> {
   return readManifests(join(MANIFESTS, 'samples', name));

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { CLAIM_NAD, SERVED_NETWORKS_CONFIG_MAP } from '../api/names.js';
-import { type Manifest, createAll, readManifests } from '../e2e/bed/objects.js';
-import { until } from '../e2e/bed/wait.js';
-import { MANIFESTS } from '../e2e/holdfast/manifests.js';
+import { type Manifest, createAll, readManifests } from '../bed/control-plane/objects.js';
+import { until } from '../bed/processes/wait.js';
+import { MANIFESTS } from '../bed/holdfast/manifests.js';
 import { CONFIG_MAPS, IPAM_CLAIMS } from '../kube/resources.js';
 import { grantClaims } from './testing/claim-grant.js';
 import { type PolicyCluster, expectDenial, untilDenied, usePolicyCluster } from './testing/policy-cluster.js';

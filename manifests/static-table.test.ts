@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { AddressLease } from '../api/address-lease.js';
-import { expireLease, readLease, releaseLease, reallocateLease } from '../ipam/core/lease.js';
+import { expireLease, readLease, releaseLease, reallocateLease } from '../addressing/lease/lease.js';
 import type { Client } from '../kube/client.js';
 import { ADDRESS_LEASES, NODES } from '../kube/resources.js';
 import { writeLease } from '../cluster/lease-writes.js';

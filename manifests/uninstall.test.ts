@@ -4,8 +4,8 @@ import { expect } from 'chai';
 import { InstalledCluster } from '../cli/testing/installed-cluster.js';
 import { EVERYTHING, PLAIN } from '../cli/testing/installed-objects.js';
 import { uninstall } from '../cli/uninstall/uninstall.js';
-import { type Manifest, readManifests } from '../e2e/bed/objects.js';
-import { MANIFESTS, readKustomization } from '../e2e/holdfast/manifests.js';
+import { type Manifest, readManifests } from '../bed/control-plane/objects.js';
+import { MANIFESTS, readKustomization } from '../bed/holdfast/manifests.js';
 import { GO_TOOL_TIMEOUT_MS, goTool } from '../test/go-tools.js';
 import { VARIANTS, helmTemplate, kustomizeBase } from './testing/render.js';
 

@@ -1,14 +1,14 @@
 import { readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { type Manifest, readManifests } from '../e2e/bed/objects.js';
+import { type Manifest, readManifests } from '../bed/control-plane/objects.js';
 import type { Resource } from '../kube/resource.js';
 import * as resources from '../kube/resources.js';
 import { EVENTS } from '../kube/events.js';
 import { LEASES } from '../kube/leader-election.js';
 import { importsOf } from '../test/layers.js';
 import { ROOT } from '../test/source-files.js';
-import { MANIFESTS } from '../e2e/holdfast/manifests.js';
+import { MANIFESTS } from '../bed/holdfast/manifests.js';
 
 interface Rule {
   resources: string[];
@@ -27,7 +27,7 @@ const PROCESSES = {
   agent: 'cni/agent/main.ts',
   capacity: 'capacity/main.ts',
   guest: 'guest/main.ts',
-  responder: 'guest/responder/main.ts',
+  responder: 'guest/responder-process/main.ts',
 };
 /** Loaded by every process, by holdfast.ts. */
 const EVERY_PROCESS = 'monitoring/serve-metrics.ts';

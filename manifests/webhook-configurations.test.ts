@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { readManifests, resourceOf } from '../e2e/bed/objects.js';
-import { MANIFESTS } from '../e2e/holdfast/manifests.js';
+import { readManifests, resourceOf } from '../bed/control-plane/objects.js';
+import { MANIFESTS } from '../bed/holdfast/manifests.js';
 import type { JsonPatchOperation } from '../kube/client.js';
 import type { Resource } from '../kube/resource.js';
 import {

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { ensureModule } from '../e2e/bed/binaries.js';
+import { ensureModule } from '../bed/build/binaries.js';
 import { nodeFolder, nodePackages } from '../test/image/node.js';
 import type { PluginPlatform } from './platforms.js';
 

@@ -4,7 +4,7 @@ import { cp, mkdtemp, readFile, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { notesOf } from './changelog.js';
-import { PREVIOUS } from '../e2e/holdfast/release.js';
+import { PREVIOUS } from '../bed/holdfast/release.js';
 import { isPrerelease, readVersion, setVersion } from './version.js';
 
 /** A commit, as git shows it in a work tree. */
@@ -73,7 +73,7 @@ export function problemsOfTree(
     );
   if (previous !== undefined && previous.commit !== upgradesFrom)
     problems.push(
-      `tests of upgrades begin with commit ${upgradesFrom}, and the previous release ${previous.tag} is ${previous.commit}: write that into PREVIOUS in e2e/holdfast/release.ts`,
+      `tests of upgrades begin with commit ${upgradesFrom}, and the previous release ${previous.tag} is ${previous.commit}: write that into PREVIOUS in bed/holdfast/release.ts`,
     );
   if (tree.version !== version) problems.push(`package.json says ${tree.version}: ${prepare}`);
   if (notesOf(tree.changelog, version) === undefined)

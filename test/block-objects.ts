@@ -1,6 +1,6 @@
 import type { AddressBlock, AddressBlockStatus } from '../api/address-block.js';
-import { type BlockRecord, lendBlock, readBlock } from '../ipam/core/block.js';
-import { parseCidr } from '../ipam/core/cidr.js';
+import { type BlockRecord, lendBlock, readBlock } from '../addressing/block/block.js';
+import { parseCidr } from '../addressing/address/cidr.js';
 
 /** A stored block of node n1. */
 export function blockOf(

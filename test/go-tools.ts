@@ -1,4 +1,4 @@
-import { ensureCommand, type Progress } from '../e2e/bed/binaries.js';
+import { ensureCommand, type Progress } from '../bed/build/binaries.js';
 
 /** Tools of others that tests run, written in Go: the newest versions that the oldest supported Go compiles. */
 const TOOLS = {

@@ -1,4 +1,4 @@
-import { type LeaseRecord, readLease } from '../ipam/core/lease.js';
+import { type LeaseRecord, readLease } from '../addressing/lease/lease.js';
 import type { ObjectChange } from '../kube/informer.js';
 import type { LeaseStore } from './lease-store.js';
 

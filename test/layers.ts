@@ -18,7 +18,7 @@ interface LayerRule {
   readonly imports: readonly string[];
 }
 
-const SHARED = ['api', 'kube', 'process', 'cluster', 'ipam/core', 'ipam/directory'];
+const SHARED = ['api', 'kube', 'process', 'cluster', 'addressing', 'addressing/directory'];
 
 /** Which layer may import which. Each process has a folder, and processes never import each other. */
 const LAYERS: readonly LayerRule[] = [
@@ -29,8 +29,8 @@ const LAYERS: readonly LayerRule[] = [
   { root: 'admission', imports: ['api', 'kube', 'process', 'tls'] },
   { root: 'monitoring', imports: ['api', 'kube', 'process', 'tls'] },
   { root: 'cluster', imports: ['api', 'kube', 'process'] },
-  { root: 'ipam/core', imports: ['api'] },
-  { root: 'ipam/directory', imports: ['api', 'kube', 'cluster', 'ipam/core'] },
+  { root: 'addressing', imports: ['api'] },
+  { root: 'addressing/directory', imports: ['api', 'kube', 'cluster', 'addressing'] },
   { root: 'controller', imports: ['api', 'kube', 'process', 'cluster'] },
   { root: 'webhook', imports: [...SHARED, 'admission'] },
   { root: 'ipam', imports: [...SHARED, 'admission'] },
@@ -45,7 +45,7 @@ const LAYERS: readonly LayerRule[] = [
       'api',
       'kube',
       'cluster/lease-writes.ts',
-      'ipam/core',
+      'addressing',
       'process/connection-limit.ts',
       'process/read-arguments.ts',
       'process/version.ts',
@@ -59,7 +59,7 @@ const LAYERS: readonly LayerRule[] = [
       'kube/errors.ts',
       'monitoring/serve-metrics.ts',
       'cni/agent/installation/install-command.ts',
-      ...['controller', 'webhook', 'ipam', 'capacity', 'guest', 'guest/responder', 'cni/agent'].map(mainOf),
+      ...['controller', 'webhook', 'ipam', 'capacity', 'guest', 'guest/responder-process', 'cni/agent'].map(mainOf),
     ],
   },
 ];
@@ -74,7 +74,7 @@ export const PACKAGE_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
   commander: ['process/command-line.ts', 'process/read-arguments.ts', 'cli'],
   express: ['admission', 'cli/ui'],
   'fast-json-patch': ['webhook', 'cli/ui'],
-  'ipaddr.js': ['ipam/core', 'webhook'],
+  'ipaddr.js': ['addressing', 'webhook'],
   'node-forge': ['tls/certificates.ts'],
   pino: ['process/log.ts'],
   preact: ['cli/ui/page'],
@@ -83,7 +83,7 @@ export const PACKAGE_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
   yaml: ['kube/credentials.ts', 'cli', 'guest/network-data'],
 };
 
-const TESTS = /^(test|e2e|bench|release)\/|\/testing\/|\.test\.ts$/;
+const TESTS = /^(test|bed|e2e|bench|release)\/|\/testing\/|\.test\.ts$/;
 
 /** Whether a file never runs in a cluster: such code may import anything, and only such code may import it. */
 export function isTestCode(path: string): boolean {
@@ -153,7 +153,7 @@ function reachableFrom(start: string, targets: ReadonlyMap<string, ReadonlySet<s
   return found;
 }
 
-/** Whether a path may be imported: a layer inside another one (`ipam/core` in `ipam`) only if it is listed, or from within. */
+/** Whether a path may be imported: a layer inside another one (`addressing/directory` in `addressing`) only if it is listed, or from within. */
 function reaches(layer: LayerRule, path: string): boolean {
   const other = layerOf(path);
   return other === undefined || other.root === layer.root || layer.imports.some((root) => isWithin(root, other.root));

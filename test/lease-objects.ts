@@ -1,8 +1,8 @@
 import type { AddressLease, LeaseOwner } from '../api/address-lease.js';
-import { parseAddress } from '../ipam/core/address.js';
-import { leaseLabels } from '../ipam/core/lease-labels.js';
-import { type LeaseRequest, createLease } from '../ipam/core/lease.js';
-import { type Pool, compilePool } from '../ipam/core/pool.js';
+import { parseAddress } from '../addressing/address/address.js';
+import { leaseLabels } from '../addressing/lease/lease-labels.js';
+import { type LeaseRequest, createLease } from '../addressing/lease/lease.js';
+import { type Pool, compilePool } from '../addressing/pool/pool.js';
 import { type PoolGiven, adminPool } from './pool-objects.js';
 
 /** Leases of pool blue for tests, in short form. */

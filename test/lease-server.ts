@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { AddressLease, AddressLeaseSpec } from '../api/address-lease.js';
-import { readLease } from '../ipam/core/lease.js';
+import { readLease } from '../addressing/lease/lease.js';
 import { StatusError } from '../kube/errors.js';
 import type { ApiRequest, ClientTransport } from '../kube/transport.js';
 import { type Preconditions, checkPreconditions } from './api-errors.js';

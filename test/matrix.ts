@@ -1,4 +1,4 @@
-import type { VersionPair } from '../e2e/bed/versions.js';
+import type { VersionPair } from '../bed/build/versions.js';
 import { type TestCounts, closingLine, succeeded } from './counts.js';
 import { type Phase, runPhase } from './phase.js';
 

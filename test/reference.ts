@@ -24,7 +24,7 @@ import { silentLogger } from '../kube/log.js';
 import { AGENT_SETTINGS } from '../process/agent-config.js';
 import { CAPACITY_SETTINGS } from '../process/capacity-config.js';
 import { CONTROLLER_SETTINGS, IPAM_SETTINGS, WEBHOOK_SETTINGS } from '../process/config.js';
-import { createResponderMetrics } from '../guest/responder/metrics.js';
+import { createResponderMetrics } from '../guest/responder-process/metrics.js';
 import { GUEST_SETTINGS } from '../process/guest-config.js';
 import { INSTALL_SETTINGS } from '../process/plugin-config.js';
 import { RESPONDER_SETTINGS } from '../process/responder-config.js';

@@ -1,5 +1,5 @@
 // Runs the e2e tests with each pair of versions that the bed has: `tsx test/run-matrix.ts [-- options of mocha]`.
-import { PAIRS } from '../e2e/bed/versions.js';
+import { PAIRS } from '../bed/build/versions.js';
 import { e2ePhase } from './e2e-phase.js';
 import { nameOf, runMatrix } from './matrix.js';
 

@@ -12,7 +12,7 @@ const MINUTE_MS = 60_000;
 const UNIT_TESTS = '!(node_modules|dist|out)/**/*.test.ts';
 const UNIT_HOOKS = './test/unhandled-rejections.ts';
 /** Not in the image, or in a browser, or thousands of random cases of our logic, which does not depend on the version of Node.js. */
-const NOT_LTS = ['{e2e,manifests,release,test}/**', '**/{cloud-init,fuzz,*.browser,*.model,*.property}.test.ts'];
+const NOT_LTS = ['{bed,e2e,manifests,release,test}/**', '**/{cloud-init,fuzz,*.browser,*.model,*.property}.test.ts'];
 
 type Name = 'check' | 'unit-lts' | 'unit' | 'e2e';
 /** Phases of one list run at the same time. */

@@ -10,7 +10,7 @@ import { transformNodePod } from '../cni/agent/pods/node-pod.js';
 import { transformLauncher } from '../controller/transforms.js';
 import { readPodRecord } from '../capacity/pod-record.js';
 import { CLAIM_PODS } from '../ipam/claims/claim-pods.js';
-import { derivedSpec } from '../ipam/core/derived-pool.js';
+import { derivedSpec } from '../addressing/pool/derived-pool.js';
 import { transformServedClaim as shrinkServedClaim } from '../ipam/claims/claim-transform.js';
 import { CLAIM_INDEXES, VMI_INDEXES, VM_INDEXES } from '../cluster/indexes.js';
 import { transformClaim, transformNad, transformVm, transformVmi } from '../cluster/transforms.js';

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { SUPPORTED_VERSIONS } from '../cni/agent/stdin-config.js';
-import { PAIRS, type VersionPair } from '../e2e/bed/versions.js';
+import { PAIRS, type VersionPair } from '../bed/build/versions.js';
 import { ROOT } from './source-files.js';
 
 const read = (path: string) => readFile(join(ROOT, path), 'utf8');
@@ -13,7 +13,7 @@ describe('The documented versions', () => {
     Kubernetes: () => Promise.resolve(minors('kubernetes')),
     KubeVirt: () => Promise.resolve(minors('kubeVirt')),
     Multus: async () => {
-      const [, minor = ''] = /multus-cni\.v4 v(\d+\.\d+)\./.exec(await read('e2e/bed/go/go.mod')) ?? [];
+      const [, minor = ''] = /multus-cni\.v4 v(\d+\.\d+)\./.exec(await read('bed/go/go.mod')) ?? [];
       return [minor];
     },
   };

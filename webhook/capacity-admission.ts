@@ -5,7 +5,7 @@ import type { Logger } from '../kube/log.js';
 import type { AdmissionMetrics } from '../admission/metrics.js';
 import type { AdmissionRequest, AdmissionResponse } from '../admission/review.js';
 import { Reviewer } from '../admission/reviewer.js';
-import type { PoolDirectory } from '../ipam/directory/directory.js';
+import type { PoolDirectory } from '../addressing/directory/directory.js';
 import type { ParsedNad } from '../cluster/transforms.js';
 import { type CapacityReview, type CapacityContext, reviewCapacity } from './capacity-requests.js';
 import { MalformedPodError, readPod } from './reviewed-pod.js';

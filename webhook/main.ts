@@ -8,7 +8,7 @@ import { createPersistentIPsGate } from '../cluster/persistent-ips-gate.js';
 import { findPrimaryNetwork } from '../cluster/primary-network.js';
 import { watchKubeVirt } from '../cluster/kubevirt-controller.js';
 import type { WatchSpec } from '../kube/informers.js';
-import { PoolDirectory } from '../ipam/directory/directory.js';
+import { PoolDirectory } from '../addressing/directory/directory.js';
 import { transformPool } from '../cluster/transforms.js';
 import { NAMESPACE_WATCH, CLAIM_WATCH, NAD_WATCH, VMI_WATCH, VM_WATCH } from '../cluster/watch-specs.js';
 import { LauncherAdmission } from './launcher-admission.js';

@@ -3,8 +3,8 @@ import type { VirtualMachineInstance } from '../api/kubevirt.js';
 import { parseMac } from '../api/mac-address.js';
 import { CLAIM_REFERENCE_KEY, REQUESTED_ADDRESSES_ANNOTATION } from '../api/names.js';
 import { requestedAddresses } from '../api/requested-addresses.js';
-import { AddressError, formatFamily, parseAddress, parseAddressOrPrefix } from '../ipam/core/address.js';
-import { type Cidr, containsAddress, networkOf } from '../ipam/core/cidr.js';
+import { AddressError, formatFamily, parseAddress, parseAddressOrPrefix } from '../addressing/address/address.js';
+import { type Cidr, containsAddress, networkOf } from '../addressing/address/cidr.js';
 import type { PrimaryNetwork } from '../cluster/primary-network.js';
 
 /** What a VM requests on its primary network: addresses with prefix lengths, and a MAC address; or why it cannot have them. */

@@ -3,8 +3,8 @@ import {
   MAX_BLIND_ATTEMPTS,
   MAX_BLOCK_ATTEMPTS,
 } from '../../cni/agent/leases/free-address-search.js';
-import type { Address } from '../../ipam/core/address.js';
-import { type LeaseRecord, createLease, releaseLease } from '../../ipam/core/lease.js';
+import type { Address } from '../../addressing/address/address.js';
+import { type LeaseRecord, createLease, releaseLease } from '../../addressing/lease/lease.js';
 import type { Simulation } from './simulation.js';
 import type { SimulatedBlocks } from './simulated-blocks.js';
 import { type SpaceView, TriedAddresses } from './space-view.js';

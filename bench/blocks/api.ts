@@ -1,8 +1,8 @@
 import type { AddressBlock, BlockWrite } from '../../api/address-block.js';
 import type { AddressLease, LeaseWrite } from '../../api/address-lease.js';
 import type { KubeObject } from '../../api/meta.js';
-import { type BlockRecord, readBlock } from '../../ipam/core/block.js';
-import { type LeaseRecord, readLease } from '../../ipam/core/lease.js';
+import { type BlockRecord, readBlock } from '../../addressing/block/block.js';
+import { type LeaseRecord, readLease } from '../../addressing/lease/lease.js';
 import type { Random } from '../../kube/clock.js';
 import { StatusError } from '../../kube/errors.js';
 import { ObjectStore, type ObjectWrite, versions } from '../../test/object-store.js';

@@ -1,6 +1,6 @@
-import type { Pool } from '../../ipam/core/pool.js';
-import { rangeOf } from '../../ipam/core/cidr.js';
-import { Slices } from '../../ipam/core/slices.js';
+import type { Pool } from '../../addressing/pool/pool.js';
+import { rangeOf } from '../../addressing/address/cidr.js';
+import { Slices } from '../../addressing/block/slices.js';
 import type { SimulatedApi } from './api.js';
 
 /** The usage of a pool's slices and blocks. */

@@ -1,7 +1,7 @@
-import type { LeaseRecord } from '../../ipam/core/lease.js';
-import { leaseTimesOf } from '../../ipam/core/lease-times.js';
-import type { Pool } from '../../ipam/core/pool.js';
-import { formatAddress } from '../../ipam/core/address.js';
+import type { LeaseRecord } from '../../addressing/lease/lease.js';
+import { leaseTimesOf } from '../../addressing/lease/lease-times.js';
+import type { Pool } from '../../addressing/pool/pool.js';
+import { formatAddress } from '../../addressing/address/address.js';
 import { compiledPool } from '../../test/lease-objects.js';
 import { seededRandom } from '../../test/seeded-random.js';
 import { type Latency, SimulatedApi } from './api.js';

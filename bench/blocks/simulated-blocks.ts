@@ -1,9 +1,9 @@
 import { BlockCandidates } from '../../cni/agent/blocks/block-candidates.js';
 import { LentBlocks } from '../../cni/agent/blocks/lent-blocks.js';
 import { ANSWER_INTERVAL_MS } from '../../cni/agent/blocks/node-blocks.js';
-import type { Address } from '../../ipam/core/address.js';
-import type { BlockRecord } from '../../ipam/core/block.js';
-import { type LeaseRecord, stateOf } from '../../ipam/core/lease.js';
+import type { Address } from '../../addressing/address/address.js';
+import type { BlockRecord } from '../../addressing/block/block.js';
+import { type LeaseRecord, stateOf } from '../../addressing/lease/lease.js';
 import type { SimulatedEvent } from './api.js';
 import type { Simulation } from './simulation.js';
 

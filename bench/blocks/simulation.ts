@@ -1,4 +1,4 @@
-import type { Pool } from '../../ipam/core/pool.js';
+import type { Pool } from '../../addressing/pool/pool.js';
 import type { Random } from '../../kube/clock.js';
 import type { SimulatedApi } from './api.js';
 import type { Counters } from './counters.js';

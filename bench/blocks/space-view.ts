@@ -1,8 +1,8 @@
 import { SPACE_TAKEN_TTL_MS } from '../../cni/agent/leases/space-candidates.js';
-import { AddressSpace } from '../../ipam/core/address-space.js';
-import type { Address } from '../../ipam/core/address.js';
-import type { LeaseRecord } from '../../ipam/core/lease.js';
-import type { Pool } from '../../ipam/core/pool.js';
+import { AddressSpace } from '../../addressing/allocator/address-space.js';
+import type { Address } from '../../addressing/address/address.js';
+import type { LeaseRecord } from '../../addressing/lease/lease.js';
+import type { Pool } from '../../addressing/pool/pool.js';
 import type { Clock, Random } from '../../kube/clock.js';
 import type { SimulatedEvent } from './api.js';
 

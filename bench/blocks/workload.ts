@@ -1,4 +1,4 @@
-import type { LeaseRecord } from '../../ipam/core/lease.js';
+import type { LeaseRecord } from '../../addressing/lease/lease.js';
 import type { Random } from '../../kube/clock.js';
 import { shuffle } from '../../test/seeded-random.js';
 import type { SimulatedAgent } from './agent.js';

@@ -3,7 +3,7 @@ import { capacityResource } from '../../api/capacity.js';
 import type { Pod } from '../../api/pod.js';
 import { type PodRecord, readPodRecord } from '../../capacity/pod-record.js';
 import { Inventory, readInventoryEntry } from '../../capacity/inventory.js';
-import { createLease } from '../../ipam/core/lease.js';
+import { createLease } from '../../addressing/lease/lease.js';
 import { heapBytes } from '../heap.js';
 import type { Figure } from '../report.js';
 import { uuid } from '../uuid.js';

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
-import type { ControlPlane } from '../../e2e/bed/control-plane.js';
-import { findFreePorts } from '../../e2e/bed/ports.js';
-import type { Child } from '../../e2e/bed/processes.js';
-import { waitReady } from '../../e2e/bed/ready.js';
-import { writeServiceAccountKubeconfig } from '../../e2e/bed/service-accounts.js';
-import { nodeFlags } from '../../e2e/holdfast/image.js';
-import { AGENTS_NAMESPACE } from '../../e2e/holdfast/install.js';
+import type { ControlPlane } from '../../bed/control-plane/control-plane.js';
+import { findFreePorts } from '../../bed/processes/ports.js';
+import type { Child } from '../../bed/processes/processes.js';
+import { waitReady } from '../../bed/control-plane/ready.js';
+import { writeServiceAccountKubeconfig } from '../../bed/control-plane/service-accounts.js';
+import { nodeFlags } from '../../bed/holdfast/image.js';
+import { AGENTS_NAMESPACE } from '../../bed/holdfast/install.js';
 import { nodeOfImage } from '../../test/image/node.js';
 import { type Usage, usageOf } from '../usage.js';
 import { sum } from './sum.js';

@@ -1,5 +1,5 @@
-import { createLease } from '../../ipam/core/lease.js';
-import { type Pool, addressesOf } from '../../ipam/core/pool.js';
+import { createLease } from '../../addressing/lease/lease.js';
+import { type Pool, addressesOf } from '../../addressing/pool/pool.js';
 import { writeLease } from '../../cluster/lease-writes.js';
 import { type CniCluster, NAMESPACE } from './cluster.js';
 import { type PodInterface, callFor } from './interfaces.js';

@@ -1,4 +1,4 @@
-import { untilValue } from '../../e2e/bed/wait.js';
+import { untilValue } from '../../bed/processes/wait.js';
 import { PODS } from '../../kube/resources.js';
 import { runLoad } from '../load.js';
 import type { Figure } from '../report.js';

@@ -1,4 +1,4 @@
-import { addressesOf } from '../../ipam/core/pool.js';
+import { addressesOf } from '../../addressing/pool/pool.js';
 import { percentilesOf } from '../load.js';
 import type { Figure } from '../report.js';
 import type { PluginRun } from './plugin-caller.js';

@@ -1,8 +1,8 @@
 import type { AddressLease } from '../../api/address-lease.js';
 import { LEASE_OWNER_NAMESPACE, LEASE_POOL } from '../../api/names.js';
-import { leaseNamed } from '../../e2e/story/addresses.js';
-import { formatAddress } from '../../ipam/core/address.js';
-import type { Pool } from '../../ipam/core/pool.js';
+import { leaseNamed } from '../../bed/story/addresses.js';
+import { formatAddress } from '../../addressing/address/address.js';
+import type { Pool } from '../../addressing/pool/pool.js';
 import { ADDRESS_LEASES } from '../../kube/resources.js';
 import { runLoad } from '../load.js';
 import { type CniCluster, NAMESPACE } from './cluster.js';

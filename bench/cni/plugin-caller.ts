@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { ensureModule } from '../../e2e/bed/binaries.js';
-import type { Child, Processes } from '../../e2e/bed/processes.js';
+import { ensureModule } from '../../bed/build/binaries.js';
+import type { Child, Processes } from '../../bed/processes/processes.js';
 
 const SOURCE = join(import.meta.dirname, 'caller');
 const ROOT = join(import.meta.dirname, '..', '..');

@@ -1,4 +1,4 @@
-import { addressesOf } from '../../ipam/core/pool.js';
+import { addressesOf } from '../../addressing/pool/pool.js';
 import type { Figure } from '../report.js';
 import type { CniCluster } from './cluster.js';
 import { type BenchNetwork, bindPods, callFor, createNetwork } from './interfaces.js';

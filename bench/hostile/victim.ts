@@ -1,11 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { Pod } from '../../api/pod.js';
-import { KUBEVIRT_NAMESPACE } from '../../e2e/bed/kubevirt.js';
-import type { BedWithHoldfast } from '../../e2e/environment.js';
-import { creationReview } from '../../e2e/holdfast/review.js';
-import { clientAs } from '../../e2e/story/service-account.js';
-import type { Story } from '../../e2e/story/story.js';
+import { KUBEVIRT_NAMESPACE } from '../../bed/control-plane/kubevirt.js';
+import type { BedWithHoldfast } from '../../bed/environment.js';
+import { creationReview } from '../../bed/holdfast/review.js';
+import { clientAs } from '../../bed/story/service-account.js';
+import type { Story } from '../../bed/story/story.js';
 import type { Client } from '../../kube/client.js';
 import { Informer } from '../../kube/informer.js';
 import { IPAM_CLAIMS, PODS } from '../../kube/resources.js';

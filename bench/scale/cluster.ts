@@ -3,11 +3,11 @@ import { IPS_ALLOCATED, LAUNCHER_LABEL, LAUNCHER_LABEL_VALUE, NETWORKS_ANNOTATIO
 import { POLICIES_CONFIG_MAP, AllocationReason } from '../../api/names.js';
 import { podInterfaceName } from '../../api/pod-interface.js';
 import { newClaim } from '../../controller/claims/claim-object.js';
-import { HOLDFAST_NAMESPACE } from '../../e2e/holdfast/install.js';
-import { KUBEVIRT_NAMESPACE } from '../../e2e/bed/kubevirt.js';
-import { vmManifest, vmiManifest } from '../../e2e/story/vm.js';
-import { formatAddress, parseAddress } from '../../ipam/core/address.js';
-import { createLease } from '../../ipam/core/lease.js';
+import { HOLDFAST_NAMESPACE } from '../../bed/holdfast/install.js';
+import { KUBEVIRT_NAMESPACE } from '../../bed/control-plane/kubevirt.js';
+import { vmManifest, vmiManifest } from '../../bed/story/vm.js';
+import { formatAddress, parseAddress } from '../../addressing/address/address.js';
+import { createLease } from '../../addressing/lease/lease.js';
 import { type Resource, resourcePath } from '../../kube/resource.js';
 import {
   ADDRESS_LEASES,

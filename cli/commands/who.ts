@@ -1,6 +1,6 @@
 import { UsageError } from '../../process/read-arguments.js';
 import { parseLeaseMac, parseMac } from '../../api/mac-address.js';
-import { type Address, formatAddress, parseAddress } from '../../ipam/core/address.js';
+import { type Address, formatAddress, parseAddress } from '../../addressing/address/address.js';
 import { systemClock } from '../../kube/clock.js';
 import { messageOf } from '../../kube/errors.js';
 import { type CommandContext, defineCommand } from '../command.js';

@@ -6,8 +6,8 @@ import { NetworkSelectionError, networkSelectionsOf } from '../../api/network-se
 import { NETWORK_STATUS_ANNOTATION } from '../../api/names.js';
 import { networkStatuses, reportedIPsOf } from '../../api/network-status.js';
 import { type Pod, isTerminal } from '../../api/pod.js';
-import { type Address, parseAddressOrPrefix, sameAddress } from '../../ipam/core/address.js';
-import type { LeaseRecord } from '../../ipam/core/lease.js';
+import { type Address, parseAddressOrPrefix, sameAddress } from '../../addressing/address/address.js';
+import type { LeaseRecord } from '../../addressing/lease/lease.js';
 
 /** Who may have addresses of the address space of a lease. */
 export interface SpaceUsers {

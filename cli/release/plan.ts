@@ -3,8 +3,8 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { describeValue } from '../../api/json.js';
 import type { VirtualMachineInstance } from '../../api/kubevirt.js';
 import type { Pod } from '../../api/pod.js';
-import { formatAddress } from '../../ipam/core/address.js';
-import { type LeaseRecord, stateOf } from '../../ipam/core/lease.js';
+import { formatAddress } from '../../addressing/address/address.js';
+import { type LeaseRecord, stateOf } from '../../addressing/lease/lease.js';
 import {
   type FindMention,
   type Mention,

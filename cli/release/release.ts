@@ -7,9 +7,9 @@ import { type KubeObject, joinKey, objectKey, splitKey } from '../../api/meta.js
 import { LEASE_OWNER_NAME, LEASE_OWNER_NAMESPACE } from '../../api/names.js';
 import { type NetworkAttachmentDefinition, parseNetworkConfig } from '../../api/network-attachment.js';
 import { hasUid } from '../../api/pod.js';
-import { type Address, formatAddress, parseAddress } from '../../ipam/core/address.js';
-import { leaseName } from '../../ipam/core/lease-name.js';
-import { type LeaseRecord, readLease, releaseLease } from '../../ipam/core/lease.js';
+import { type Address, formatAddress, parseAddress } from '../../addressing/address/address.js';
+import { leaseName } from '../../addressing/lease/lease-name.js';
+import { type LeaseRecord, readLease, releaseLease } from '../../addressing/lease/lease.js';
 import { findUnlessGone } from '../../kube/absence.js';
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';

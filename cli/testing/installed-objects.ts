@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../api/meta.js';
 import { BLOCK_FINALIZER, CAPACITY_PREFIX, IPAM_API_VERSION, POOL_FINALIZER } from '../../api/names.js';
-import { readInstallation } from '../../e2e/holdfast/manifests.js';
+import { readInstallation } from '../../bed/holdfast/manifests.js';
 import type { UninstallOptions } from '../uninstall/plan.js';
 import { InstalledCluster, ownClaim } from './installed-cluster.js';
 

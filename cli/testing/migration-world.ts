@@ -8,7 +8,7 @@ import { NETWORK_STATUS_ANNOTATION, NETWORKS_ANNOTATION } from '../../api/names.
 import type { WhereaboutsObject } from '../whereabouts/kinds.js';
 import type { MigrateDeps } from '../whereabouts/migrate.js';
 import type { ObservedCluster } from '../whereabouts/plan-types.js';
-import { readLease, releaseLease } from '../../ipam/core/lease.js';
+import { readLease, releaseLease } from '../../addressing/lease/lease.js';
 import type { ListOptions } from '../../kube/client.js';
 import { StatusError } from '../../kube/errors.js';
 import type { ObjectRef, Resource } from '../../kube/resource.js';

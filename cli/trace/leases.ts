@@ -2,7 +2,7 @@ import type { AddressLease } from '../../api/address-lease.js';
 import { type AddressPool, PoolCondition } from '../../api/address-pool.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { isBeingDeleted, joinKey } from '../../api/meta.js';
-import { type Address, formatAddress, parseAddressOrPrefix } from '../../ipam/core/address.js';
+import { type Address, formatAddress, parseAddressOrPrefix } from '../../addressing/address/address.js';
 import { type ObservedVm, valueOf } from './observed.js';
 import { type Finding, type TraceNode, traceNode } from './tree.js';
 

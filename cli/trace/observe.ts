@@ -13,8 +13,8 @@ import {
 import type { NetworkAttachmentDefinition } from '../../api/network-attachment.js';
 import { type Pod, controllingVmi, isTerminal } from '../../api/pod.js';
 import { possibleClaimNames } from '../../api/vm-claims.js';
-import { parseAddress } from '../../ipam/core/address.js';
-import { leaseName } from '../../ipam/core/lease-name.js';
+import { parseAddress } from '../../addressing/address/address.js';
+import { leaseName } from '../../addressing/lease/lease-name.js';
 import { isProofOfAbsence } from '../../kube/absence.js';
 import type { Client, ListOptions } from '../../kube/client.js';
 import { StatusError } from '../../kube/errors.js';

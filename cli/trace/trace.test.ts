@@ -12,7 +12,7 @@ import {
   VIRTUAL_MACHINES,
   VIRTUAL_MACHINE_INSTANCES,
 } from '../../kube/resources.js';
-import { leaseLabels } from '../../ipam/core/lease-labels.js';
+import { leaseLabels } from '../../addressing/lease/lease-labels.js';
 import { NAMESPACE, claim, vmReference } from '../../test/workload-objects.js';
 import { CommandError } from '../command-error.js';
 import { MemoryCluster } from '../testing/memory-cluster.js';

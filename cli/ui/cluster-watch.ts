@@ -19,7 +19,7 @@ import {
   VIRTUAL_MACHINES,
   VIRTUAL_MACHINE_INSTANCES,
 } from '../../kube/resources.js';
-import { type LeaseRecord, readLease } from '../../ipam/core/lease.js';
+import { type LeaseRecord, readLease } from '../../addressing/lease/lease.js';
 import { readEvent } from '../read-event.js';
 import { type WatchDeps, WatchedKind } from './watched-kind.js';
 import type { PartStatus } from './protocol.js';

@@ -3,7 +3,7 @@ import { pathToFileURL } from 'node:url';
 import { expect } from 'chai';
 import type { Browser, Page } from 'playwright-core';
 import { messageOf } from '../../kube/errors.js';
-import { ensureBrowser, launchBrowser, UiPage } from '../../e2e/story/ui-browser.js';
+import { ensureBrowser, launchBrowser, UiPage } from '../../bed/story/ui-browser.js';
 import { reportSkipped } from '../../test/report-skipped.js';
 import { adminPool } from '../../test/pool-objects.js';
 import { NAMESPACE, claim, vm } from '../../test/workload-objects.js';

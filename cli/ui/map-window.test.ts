@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { readLease } from '../../ipam/core/lease.js';
+import { readLease } from '../../addressing/lease/lease.js';
 import { compiledPool, leaseOf } from '../../test/lease-objects.js';
 import { addressMapOf } from '../usage/address-map.js';
 import { subnetsOf, windowOf } from './map-window.js';

@@ -1,6 +1,6 @@
-import { type Address, BITS, formatAddress, parseAddress } from '../../ipam/core/address.js';
-import { type Cidr, firstOf, formatCidr, lastOf } from '../../ipam/core/cidr.js';
-import type { LeaseRecord } from '../../ipam/core/lease.js';
+import { type Address, BITS, formatAddress, parseAddress } from '../../addressing/address/address.js';
+import { type Cidr, firstOf, formatCidr, lastOf } from '../../addressing/address/cidr.js';
+import type { LeaseRecord } from '../../addressing/lease/lease.js';
 import type { AddressMap, AddressRun, SubnetMap } from '../usage/address-map.js';
 import { ADDRESS_STATES } from '../usage/address-states.js';
 import { type Cell, cellsOf } from '../usage/cells.js';

@@ -1,4 +1,4 @@
-import type { LeaseState } from '../../ipam/core/lease-record.js';
+import type { LeaseState } from '../../addressing/lease/lease-record.js';
 import type { TraceNode } from '../trace/tree.js';
 import type { AddressState } from '../usage/address-states.js';
 

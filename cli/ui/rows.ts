@@ -3,8 +3,8 @@ import { type IPAMClaim, claimMacOf, claimOwnerOf, claimVmNetworkOf } from '../.
 import { truncate } from '../../api/json.js';
 import { type Condition, isBeingDeleted, joinKey } from '../../api/meta.js';
 import { ADDRESS_DRAINING, AllocationReason, IPS_ALLOCATED } from '../../api/names.js';
-import { formatAddress } from '../../ipam/core/address.js';
-import { type LeaseRecord, stateOf } from '../../ipam/core/lease.js';
+import { formatAddress } from '../../addressing/address/address.js';
+import { type LeaseRecord, stateOf } from '../../addressing/lease/lease.js';
 import { BAD_STATUS } from '../usage/pool-problems.js';
 import type { ClusterWatch } from './cluster-watch.js';
 import type { BoundedList, ClaimRow, ConditionRow, LeaseRow, PoolCounts, PoolRow, VmRow } from './protocol.js';

@@ -1,8 +1,8 @@
 import { parseMac } from '../../api/mac-address.js';
 import { joinKey } from '../../api/meta.js';
-import { type Address, formatAddress, sameAddress } from '../../ipam/core/address.js';
-import type { LeaseRecord } from '../../ipam/core/lease.js';
-import { compilePool, subnetOf } from '../../ipam/core/pool.js';
+import { type Address, formatAddress, sameAddress } from '../../addressing/address/address.js';
+import type { LeaseRecord } from '../../addressing/lease/lease.js';
+import { compilePool, subnetOf } from '../../addressing/pool/pool.js';
 import type { ClusterWatch } from './cluster-watch.js';
 import { readAddress } from './map-window.js';
 import type { SearchHit, SearchView } from './protocol.js';

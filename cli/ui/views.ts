@@ -1,7 +1,7 @@
 import type { AddressPool } from '../../api/address-pool.js';
 import { claimOwnerOf } from '../../api/ipam-claim.js';
 import { joinKey, objectKey } from '../../api/meta.js';
-import { compilePool } from '../../ipam/core/pool.js';
+import { compilePool } from '../../addressing/pool/pool.js';
 import { addressMapOf } from '../usage/address-map.js';
 import { waitingClaims } from '../usage/summary.js';
 import type { ClusterWatch, EventRecord } from './cluster-watch.js';

@@ -4,8 +4,8 @@ import { blockRecord } from '../../test/block-objects.js';
 import { compiledPool, leaseOf, type LeaseOptions } from '../../test/lease-objects.js';
 import type { PoolGiven } from '../../test/pool-objects.js';
 import type { AddressLease } from '../../api/address-lease.js';
-import { type LeaseRecord, readLease } from '../../ipam/core/lease.js';
-import { formatCidr } from '../../ipam/core/cidr.js';
+import { type LeaseRecord, readLease } from '../../addressing/lease/lease.js';
+import { formatCidr } from '../../addressing/address/cidr.js';
 import { type AddressMap, addressMapOf, formatRange } from './address-map.js';
 import { ADDRESS_STATES } from './address-states.js';
 

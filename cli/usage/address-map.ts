@@ -1,12 +1,12 @@
-import { type Family, formatAddress } from '../../ipam/core/address.js';
-import type { BlockRecord } from '../../ipam/core/block.js';
-import { type Cidr, rangeOf } from '../../ipam/core/cidr.js';
-import { coolingStart } from '../../ipam/core/cooling-start.js';
-import { type LeaseRecord, type LeaseTimes, isReservation, isSticky, stateOf } from '../../ipam/core/lease.js';
-import { leaseTimesOf } from '../../ipam/core/lease-times.js';
-import { type Pool, subnetOf } from '../../ipam/core/pool.js';
-import { type Range, type RangeSet, byFirst } from '../../ipam/core/ranges.js';
-import type { Subnet } from '../../ipam/core/subnet.js';
+import { type Family, formatAddress } from '../../addressing/address/address.js';
+import type { BlockRecord } from '../../addressing/block/block.js';
+import { type Cidr, rangeOf } from '../../addressing/address/cidr.js';
+import { coolingStart } from '../../addressing/lease/cooling-start.js';
+import { type LeaseRecord, type LeaseTimes, isReservation, isSticky, stateOf } from '../../addressing/lease/lease.js';
+import { leaseTimesOf } from '../../addressing/lease/lease-times.js';
+import { type Pool, subnetOf } from '../../addressing/pool/pool.js';
+import { type Range, type RangeSet, byFirst } from '../../addressing/address/ranges.js';
+import type { Subnet } from '../../addressing/pool/subnet.js';
 import type { AddressState } from './address-states.js';
 
 /** Neighbouring addresses of one state, in blocks of the same node. */

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { compiledPool, leaseOf } from '../../test/lease-objects.js';
 import { blockRecord } from '../../test/block-objects.js';
-import { rangeOf } from '../../ipam/core/cidr.js';
-import { readLease } from '../../ipam/core/lease.js';
+import { rangeOf } from '../../addressing/address/cidr.js';
+import { readLease } from '../../addressing/lease/lease.js';
 import { addressMapOf, formatRange } from './address-map.js';
 import { cellsOf } from './cells.js';
 

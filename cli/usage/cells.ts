@@ -1,5 +1,5 @@
-import { lastIndexWhere } from '../../ipam/core/binary-search.js';
-import type { Range } from '../../ipam/core/ranges.js';
+import { lastIndexWhere } from '../../addressing/address/binary-search.js';
+import type { Range } from '../../addressing/address/ranges.js';
 import type { AddressRun } from './address-map.js';
 import type { AddressState } from './address-states.js';
 

@@ -1,7 +1,7 @@
-import type { Family } from '../../ipam/core/address.js';
-import { BITS, formatAddress } from '../../ipam/core/address.js';
-import { type Cidr, formatCidr, networkOf, rangeOf } from '../../ipam/core/cidr.js';
-import type { Range } from '../../ipam/core/ranges.js';
+import type { Family } from '../../addressing/address/address.js';
+import { BITS, formatAddress } from '../../addressing/address/address.js';
+import { type Cidr, formatCidr, networkOf, rangeOf } from '../../addressing/address/cidr.js';
+import type { Range } from '../../addressing/address/ranges.js';
 import type { Line, Span } from '../terminal.js';
 import type { SubnetMap } from './address-map.js';
 import { ADDRESS_STATES, type AddressState } from './address-states.js';

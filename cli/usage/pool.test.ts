@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { blockRecord } from '../../test/block-objects.js';
 import { leaseOf, type LeaseOptions } from '../../test/lease-objects.js';
 import { type PoolGiven, adminPool, claimOf } from '../../test/pool-objects.js';
-import { readLease } from '../../ipam/core/lease.js';
+import { readLease } from '../../addressing/lease/lease.js';
 import { CommandError } from '../command-error.js';
 import { textOf } from '../terminal.js';
 import { type PoolView, showPool } from './pool.js';

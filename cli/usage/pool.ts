@@ -1,8 +1,8 @@
 import type { AddressPool } from '../../api/address-pool.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { objectKey } from '../../api/meta.js';
-import { formatCidr } from '../../ipam/core/cidr.js';
-import { compilePool } from '../../ipam/core/pool.js';
+import { formatCidr } from '../../addressing/address/cidr.js';
+import { compilePool } from '../../addressing/pool/pool.js';
 import { CommandError } from '../command-error.js';
 import type { Output } from '../output.js';
 import type { Line } from '../terminal.js';

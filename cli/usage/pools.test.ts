@@ -3,7 +3,7 @@ import type { AddressPool } from '../../api/address-pool.js';
 import { blockRecord } from '../../test/block-objects.js';
 import { leaseOf } from '../../test/lease-objects.js';
 import { adminPool } from '../../test/pool-objects.js';
-import { readLease } from '../../ipam/core/lease.js';
+import { readLease } from '../../addressing/lease/lease.js';
 import { textOf } from '../terminal.js';
 import { type PoolUse, formatCount, listPools } from './pools.js';
 

@@ -1,9 +1,9 @@
 import { type AddressPool, nadNamespaceOf } from '../../api/address-pool.js';
-import type { BlockRecord } from '../../ipam/core/block.js';
-import { type Family, formatFamily } from '../../ipam/core/address.js';
-import type { LeaseRecord } from '../../ipam/core/lease.js';
-import { compilePool } from '../../ipam/core/pool.js';
-import { toSafeNumber } from '../../ipam/core/safe-number.js';
+import type { BlockRecord } from '../../addressing/block/block.js';
+import { type Family, formatFamily } from '../../addressing/address/address.js';
+import type { LeaseRecord } from '../../addressing/lease/lease.js';
+import { compilePool } from '../../addressing/pool/pool.js';
+import { toSafeNumber } from '../../addressing/address/safe-number.js';
 import { type Column, type Output, tableLines } from '../output.js';
 import type { Span, Style } from '../terminal.js';
 import { type AddressMap, addressMapOf } from './address-map.js';

@@ -1,7 +1,7 @@
 import { type AddressPool, addressSpaceOf } from '../../api/address-pool.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
-import { type BlockRecord, readBlock } from '../../ipam/core/block.js';
-import { type LeaseRecord, readLease } from '../../ipam/core/lease.js';
+import { type BlockRecord, readBlock } from '../../addressing/block/block.js';
+import { type LeaseRecord, readLease } from '../../addressing/lease/lease.js';
 import type { Client } from '../../kube/client.js';
 import { isForbidden } from '../../kube/errors.js';
 import { ADDRESS_BLOCKS, ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS } from '../../kube/resources.js';

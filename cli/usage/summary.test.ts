@@ -3,7 +3,7 @@ import { compiledPool, leaseOf } from '../../test/lease-objects.js';
 import { adminPool, claimOf } from '../../test/pool-objects.js';
 import { blockRecord } from '../../test/block-objects.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
-import { readLease } from '../../ipam/core/lease.js';
+import { readLease } from '../../addressing/lease/lease.js';
 import { addressMapOf, formatRange } from './address-map.js';
 import { countPool, largestFreeRange, topNamespaces, waitingClaims } from './summary.js';
 

@@ -2,9 +2,9 @@ import { type AddressPool, nadNamespaceOf } from '../../api/address-pool.js';
 import { type IPAMClaim, claimNadOf } from '../../api/ipam-claim.js';
 import { byAge, splitKey } from '../../api/meta.js';
 import { AllocationReason, IPS_ALLOCATED } from '../../api/names.js';
-import type { Family } from '../../ipam/core/address.js';
-import { type LeaseRecord, stateOf } from '../../ipam/core/lease.js';
-import type { Range } from '../../ipam/core/ranges.js';
+import type { Family } from '../../addressing/address/address.js';
+import { type LeaseRecord, stateOf } from '../../addressing/lease/lease.js';
+import type { Range } from '../../addressing/address/ranges.js';
 import type { AddressMap, AddressRun } from './address-map.js';
 import { ADDRESS_STATES, type AddressState } from './address-states.js';
 

@@ -4,8 +4,8 @@ import { joinKey, objectKey } from '../../api/meta.js';
 import { NetworkSelectionError, type NetworkSelection, networkSelectionsOf } from '../../api/network-selection.js';
 import { type NetworkStatus, networkStatuses, reportedIPsOf } from '../../api/network-status.js';
 import { type Pod, hasUid, isTerminal } from '../../api/pod.js';
-import { type Address, AddressError, parseAddress, sameAddress } from '../../ipam/core/address.js';
-import { MAX_INTERFACE } from '../../ipam/core/lease-owner.js';
+import { type Address, AddressError, parseAddress, sameAddress } from '../../addressing/address/address.js';
+import { MAX_INTERFACE } from '../../addressing/lease/lease-owner.js';
 
 /** An interface that a pod reports. */
 export interface ReportedInterface {

@@ -1,4 +1,4 @@
-import { type Cidr, overlap } from '../../ipam/core/cidr.js';
+import { type Cidr, overlap } from '../../addressing/address/cidr.js';
 import type { SourceNad } from './nads.js';
 
 /**

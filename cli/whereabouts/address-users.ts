@@ -1,9 +1,9 @@
 import { objectKey } from '../../api/meta.js';
 import { interfaceNameOf } from '../../api/network-selection.js';
 import type { Pod } from '../../api/pod.js';
-import { type Address, formatAddress, sameAddress } from '../../ipam/core/address.js';
-import { type Pool, subnetOf } from '../../ipam/core/pool.js';
-import { notLeasableSubject } from '../../ipam/core/refusal-messages.js';
+import { type Address, formatAddress, sameAddress } from '../../addressing/address/address.js';
+import { type Pool, subnetOf } from '../../addressing/pool/pool.js';
+import { notLeasableSubject } from '../../addressing/allocator/refusal-messages.js';
 import { type ActivePods, readableSelectionsIn } from './active-pods.js';
 import type { SourceNad } from './nads.js';
 import type { LeftOut, LeftOutReason } from './plan-types.js';

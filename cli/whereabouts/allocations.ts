@@ -7,8 +7,8 @@ import {
   formatAddress,
   parseAddressOrPrefix,
   readAddress,
-} from '../../ipam/core/address.js';
-import { containsAddress, formatCidr, networkOf, overlap } from '../../ipam/core/cidr.js';
+} from '../../addressing/address/address.js';
+import { containsAddress, formatCidr, networkOf, overlap } from '../../addressing/address/cidr.js';
 import type { ActivePods } from './active-pods.js';
 import type { WhereaboutsObject } from './kinds.js';
 import type { SourceNad } from './nads.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { parseAddress } from '../../ipam/core/address.js';
-import { createLease } from '../../ipam/core/lease.js';
+import { parseAddress } from '../../addressing/address/address.js';
+import { createLease } from '../../addressing/lease/lease.js';
 import {
   MigrationCluster,
   ipPool,

@@ -1,9 +1,9 @@
 import { nadNamespaceOf } from '../../api/address-pool.js';
 import { hasUid } from '../../api/pod.js';
-import { formatAddress } from '../../ipam/core/address.js';
-import { type LeaseRecord, createLease, expireLease, reallocateLease, releaseLease } from '../../ipam/core/index.js';
-import { readLease, stateOf } from '../../ipam/core/lease.js';
-import { compilePool } from '../../ipam/core/pool.js';
+import { formatAddress } from '../../addressing/address/address.js';
+import { type LeaseRecord, createLease, expireLease, reallocateLease, releaseLease } from '../../addressing/index.js';
+import { readLease, stateOf } from '../../addressing/lease/lease.js';
+import { compilePool } from '../../addressing/pool/pool.js';
 import { findUnlessGone } from '../../kube/absence.js';
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';

@@ -3,10 +3,16 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { objectKey } from '../../api/meta.js';
 import { CLAIM_NAD } from '../../api/names.js';
 import { type Pod, staticPodUidOf } from '../../api/pod.js';
-import { formatAddress, parseAddressOrPrefix } from '../../ipam/core/address.js';
-import { leaseName } from '../../ipam/core/lease-name.js';
-import { leaseOwnerOf } from '../../ipam/core/lease-owner.js';
-import { type LeaseRecord, type LeaseRequest, isReservation, readLease, stateOf } from '../../ipam/core/lease.js';
+import { formatAddress, parseAddressOrPrefix } from '../../addressing/address/address.js';
+import { leaseName } from '../../addressing/lease/lease-name.js';
+import { leaseOwnerOf } from '../../addressing/lease/lease-owner.js';
+import {
+  type LeaseRecord,
+  type LeaseRequest,
+  isReservation,
+  readLease,
+  stateOf,
+} from '../../addressing/lease/lease.js';
 import { reservationOf } from '../reserve.js';
 import { type ActivePods, readableSelectionsIn } from './active-pods.js';
 import type { AddressUser } from './address-users.js';

@@ -8,7 +8,7 @@ import {
   parseNetworkConfig,
   readCniConfig,
 } from '../../api/network-attachment.js';
-import { type DerivedSpec, derivedSpec } from '../../ipam/core/derived-pool.js';
+import { type DerivedSpec, derivedSpec } from '../../addressing/pool/derived-pool.js';
 import { DEFAULT_MAX_DERIVED_POOLS, nadRightsFrom } from '../../api/nad-rights.js';
 import type { Conflict } from './plan-types.js';
 

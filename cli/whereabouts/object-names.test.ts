@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { formatAddress } from '../../ipam/core/address.js';
+import { formatAddress } from '../../addressing/address/address.js';
 import { ipPoolName, readReservationName, spellingsOf } from './object-names.js';
 
 describe('the names of whereabouts’ objects', () => {

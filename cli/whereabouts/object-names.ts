@@ -1,6 +1,6 @@
 import { isRecord } from '../../api/json.js';
-import { type Address, AddressError, parseAddress, parseAddressOrPrefix } from '../../ipam/core/address.js';
-import { formatCidr, networkOf } from '../../ipam/core/cidr.js';
+import { type Address, AddressError, parseAddress, parseAddressOrPrefix } from '../../addressing/address/address.js';
+import { formatCidr, networkOf } from '../../addressing/address/cidr.js';
 import type { WhereaboutsObject } from './kinds.js';
 
 /** These functions follow the names that whereabouts gives its objects (pkg/storage/kubernetes). */

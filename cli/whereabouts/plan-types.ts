@@ -3,7 +3,7 @@ import type { AddressPool } from '../../api/address-pool.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { NetworkAttachmentDefinition } from '../../api/network-attachment.js';
 import type { Pod } from '../../api/pod.js';
-import type { LeaseRecord, LeaseRequest } from '../../ipam/core/lease.js';
+import type { LeaseRecord, LeaseRequest } from '../../addressing/lease/lease.js';
 import type { WhereaboutsObject } from './kinds.js';
 
 /** The input of a plan. Leases were read before pods: an owner that is not among the pods is gone. */

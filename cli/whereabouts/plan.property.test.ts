@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { leaseName } from '../../ipam/core/lease-name.js';
-import { parseAddress } from '../../ipam/core/address.js';
+import { leaseName } from '../../addressing/lease/lease-name.js';
+import { parseAddress } from '../../addressing/address/address.js';
 import type { AddressLease } from '../../api/address-lease.js';
 import { NETWORK_STATUS_ANNOTATION, NETWORKS_ANNOTATION } from '../../api/names.js';
 import type { Pod } from '../../api/pod.js';

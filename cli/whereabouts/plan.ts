@@ -1,7 +1,7 @@
 import { addressSpaceOf } from '../../api/address-pool.js';
 import { objectKey } from '../../api/meta.js';
 import { controllingVmi } from '../../api/pod.js';
-import { formatAddress } from '../../ipam/core/address.js';
+import { formatAddress } from '../../addressing/address/address.js';
 import { ActivePods } from './active-pods.js';
 import { type AddressUser, findAddressUsers } from './address-users.js';
 import { planLease, readExisting } from './lease-plan.js';

@@ -1,6 +1,6 @@
 import { interfaceNameOf } from '../../api/network-selection.js';
 import type { Pod } from '../../api/pod.js';
-import { type Address, formatAddress } from '../../ipam/core/address.js';
+import { type Address, formatAddress } from '../../addressing/address/address.js';
 import { type ReportedInterface, type ActivePods, readableSelectionsIn } from './active-pods.js';
 import type { SourceNad } from './nads.js';
 

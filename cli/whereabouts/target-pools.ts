@@ -1,9 +1,9 @@
 import { type AddressPool, nadNamespaceOf } from '../../api/address-pool.js';
 import { byAge, isBeingDeleted } from '../../api/meta.js';
-import { formatAddress } from '../../ipam/core/address.js';
-import { formatCidr } from '../../ipam/core/cidr.js';
-import { derivedPool } from '../../ipam/core/derived-pool.js';
-import { type Pool, compilePool } from '../../ipam/core/pool.js';
+import { formatAddress } from '../../addressing/address/address.js';
+import { formatCidr } from '../../addressing/address/cidr.js';
+import { derivedPool } from '../../addressing/pool/derived-pool.js';
+import { type Pool, compilePool } from '../../addressing/pool/pool.js';
 import type { SourceNad } from './nads.js';
 import type { Conflict, PlannedPool } from './plan-types.js';
 import { addressSpaces } from './address-spaces.js';

@@ -3,9 +3,9 @@ import { ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS, PODS } from '../../kube/res
 import { leaseOf } from '../../test/lease-objects.js';
 import { adminPool } from '../../test/pool-objects.js';
 import { NAMESPACE } from '../../test/workload-objects.js';
-import { leaseLabels } from '../../ipam/core/lease-labels.js';
-import { parseAddress } from '../../ipam/core/address.js';
-import { readLease } from '../../ipam/core/lease.js';
+import { leaseLabels } from '../../addressing/lease/lease-labels.js';
+import { parseAddress } from '../../addressing/address/address.js';
+import { readLease } from '../../addressing/lease/lease.js';
 import { readCommandLine } from '../command-line.js';
 import { MemoryCluster } from '../testing/memory-cluster.js';
 import { allocatedClaim, claimLease, runningLauncher } from '../testing/observed-vm.js';

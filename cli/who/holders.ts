@@ -4,8 +4,8 @@ import { claimOwnerOf, labelValue } from '../../api/ipam-claim.js';
 import { joinKey } from '../../api/meta.js';
 import { IPAM_CLAIM_KIND, LAUNCHER_LABEL, LAUNCHER_LABEL_VALUE, LEASE_MAC } from '../../api/names.js';
 import { isTerminal } from '../../api/pod.js';
-import { type Address, formatAddress } from '../../ipam/core/address.js';
-import { leaseName } from '../../ipam/core/lease-name.js';
+import { type Address, formatAddress } from '../../addressing/address/address.js';
+import { leaseName } from '../../addressing/lease/lease-name.js';
 import {
   type LeaseRecord,
   type LeaseTimes,
@@ -13,9 +13,9 @@ import {
   isReservation,
   readLease,
   stateOf,
-} from '../../ipam/core/lease.js';
-import { type Pool, compilePool, subnetOf } from '../../ipam/core/pool.js';
-import { notLeasableSubject } from '../../ipam/core/refusal-messages.js';
+} from '../../addressing/lease/lease.js';
+import { type Pool, compilePool, subnetOf } from '../../addressing/pool/pool.js';
+import { notLeasableSubject } from '../../addressing/allocator/refusal-messages.js';
 import { findUnlessGone } from '../../kube/absence.js';
 import type { Client } from '../../kube/client.js';
 import { isForbidden } from '../../kube/errors.js';

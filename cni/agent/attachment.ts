@@ -1,5 +1,5 @@
 import type { NetworkSelection } from '../../api/network-selection.js';
-import type { Address } from '../../ipam/core/address.js';
+import type { Address } from '../../addressing/address/address.js';
 import type { NodePod } from './pods/node-pod.js';
 
 /** A pod interface in one sandbox, for which an ADD requests addresses of a network. */

@@ -5,7 +5,7 @@ import type { ProcessContext } from '../../process/context.js';
 import { createPersistentIPsGate } from '../../cluster/persistent-ips-gate.js';
 import { type KubeVirtControllerSource, watchKubeVirt } from '../../cluster/kubevirt-controller.js';
 import type { Component } from '../../process/component.js';
-import { PoolDirectory } from '../../ipam/directory/directory.js';
+import { PoolDirectory } from '../../addressing/directory/directory.js';
 import { ADDRESS_POOL_WATCH, NAD_WATCH } from '../../cluster/watch-specs.js';
 import { ClaimedAddresses } from './claims/claimed-addresses.js';
 import { Dispatcher } from './dispatcher.js';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { ObjectChange } from '../../kube/informer.js';
 import type { InformerRegistry } from '../../kube/informers.js';
-import { type LeaseRecord, readLease } from '../../ipam/core/lease.js';
+import { type LeaseRecord, readLease } from '../../addressing/lease/lease.js';
 import { leaseOf } from '../../test/lease-objects.js';
 import { NodeLeases } from './node-leases.js';
 

@@ -1,8 +1,8 @@
 import type { AddressLease } from '../../api/address-lease.js';
-import type { Address } from '../../ipam/core/address.js';
-import { withCoolingStart } from '../../ipam/core/cooling-start.js';
-import { type LeaseRecord, readLease, stateOf } from '../../ipam/core/lease.js';
-import type { Pool } from '../../ipam/core/pool.js';
+import type { Address } from '../../addressing/address/address.js';
+import { withCoolingStart } from '../../addressing/lease/cooling-start.js';
+import { type LeaseRecord, readLease, stateOf } from '../../addressing/lease/lease.js';
+import type { Pool } from '../../addressing/pool/pool.js';
 import { Cache } from '../../kube/cache.js';
 import type { Clock } from '../../kube/clock.js';
 import type { ObjectChange, Informer } from '../../kube/informer.js';

@@ -13,7 +13,7 @@ import {
 } from '../../test/container-runtimes.js';
 import { NETWORK_CONFIG, REQUEST_POD, pluginRequest } from './testing/cni-requests.js';
 import { PREV_RESULTS } from './testing/cni-results.js';
-import { formatAddress } from '../../ipam/core/address.js';
+import { formatAddress } from '../../addressing/address/address.js';
 import { CniError } from './cni-error.js';
 import { COMMANDS } from './environment.js';
 import { type CniRequest, readCniRequest } from './request.js';

@@ -1,6 +1,6 @@
 import { describeValue, isRecord, asRecord } from '../../api/json.js';
 import { pluginFingerprint } from '../../api/plugin-fingerprint.js';
-import { type Address, parseAddressOrPrefix } from '../../ipam/core/address.js';
+import { type Address, parseAddressOrPrefix } from '../../addressing/address/address.js';
 import { messageOf } from '../../kube/errors.js';
 import { CniCode, CniError } from './cni-error.js';
 import { type Environment, readEnvironment } from './environment.js';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { parseAddress } from '../../ipam/core/address.js';
+import { parseAddress } from '../../addressing/address/address.js';
 import type { Grant } from './attachment.js';
 import { CniError } from './cni-error.js';
 import { SUPPORTED_VERSIONS } from './stdin-config.js';

@@ -1,6 +1,6 @@
 import { describeValue, isRecord } from '../../api/json.js';
-import { formatAddress, parseAddress } from '../../ipam/core/address.js';
-import { formatCidr, parseCidr } from '../../ipam/core/cidr.js';
+import { formatAddress, parseAddress } from '../../addressing/address/address.js';
+import { formatCidr, parseCidr } from '../../addressing/address/cidr.js';
 import { messageOf } from '../../kube/errors.js';
 import type { Grant } from './attachment.js';
 import { type CniVersion, type JsonObject, invalidConfig, listAt, objectAt } from './stdin-config.js';

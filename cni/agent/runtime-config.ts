@@ -1,6 +1,6 @@
 import { describeValue } from '../../api/json.js';
 import { parseLeaseMac, parseMac } from '../../api/mac-address.js';
-import { type Address, formatFamily, parseAddressOrPrefix, sameAddress } from '../../ipam/core/address.js';
+import { type Address, formatFamily, parseAddressOrPrefix, sameAddress } from '../../addressing/address/address.js';
 import { messageOf } from '../../kube/errors.js';
 import { CniCode, CniError } from './cni-error.js';
 import { type JsonObject, invalidConfig, listAt, objectAt } from './stdin-config.js';

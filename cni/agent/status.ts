@@ -1,5 +1,5 @@
 import type { AddressPool } from '../../api/address-pool.js';
-import type { PoolDirectory } from '../../ipam/directory/directory.js';
+import type { PoolDirectory } from '../../addressing/directory/directory.js';
 import type { Lister } from '../../kube/cache.js';
 
 /** Returns why no pod can get an address of the network, for STATUS; undefined if a pod can, as far as is known. */

@@ -1,10 +1,10 @@
 import { joinKey, objectKey } from '../../api/meta.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { controllingVmi } from '../../api/pod.js';
-import { type Address, formatAddress, sameAddress } from '../../ipam/core/address.js';
-import type { Pool } from '../../ipam/core/pool.js';
+import { type Address, formatAddress, sameAddress } from '../../addressing/address/address.js';
+import type { Pool } from '../../addressing/pool/pool.js';
 import { abortable } from '../../kube/abortable.js';
-import type { PoolDirectory } from '../../ipam/directory/directory.js';
+import type { PoolDirectory } from '../../addressing/directory/directory.js';
 import type { Attachment, Grant } from './attachment.js';
 import type { RequestContext } from './request-context.js';
 import type { ClaimedAddresses } from './claims/claimed-addresses.js';

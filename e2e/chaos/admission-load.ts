@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Agent } from 'undici';
 import type { Pod } from '../../api/pod.js';
 import { messageOf } from '../../kube/errors.js';
-import { creationReview, reviewAgent, sendReview } from '../holdfast/review.js';
+import { creationReview, reviewAgent, sendReview } from '../../bed/holdfast/review.js';
 import type { Fleet } from './fleet.js';
 import { ADMISSION_DEADLINE_MS, LauncherCreator } from './launcher-creator.js';
 

@@ -4,10 +4,10 @@ import { type Random, systemClock } from '../../kube/clock.js';
 import { messageOf } from '../../kube/errors.js';
 import type { PoolSubnet } from '../../api/address-pool.js';
 import { ADDRESS_POOLS, PODS } from '../../kube/resources.js';
-import { until } from '../bed/wait.js';
-import type { Story } from '../story/story.js';
+import { until } from '../../bed/processes/wait.js';
+import type { Story } from '../../bed/story/story.js';
 import type { Pod } from '../../api/pod.js';
-import * as vm from '../story/vm.js';
+import * as vm from '../../bed/story/vm.js';
 
 const LANES = 3;
 const VMS_PER_LANE = 4;

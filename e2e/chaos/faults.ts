@@ -2,8 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { applyCertificateStep } from '../../admission/certificate-step.js';
 import { readMaterial, writeMaterial } from '../../admission/tls-secret.js';
 import { SECRETS } from '../../kube/resources.js';
-import { HOLDFAST_NAMESPACE } from '../holdfast/install.js';
-import { until } from '../bed/wait.js';
+import { HOLDFAST_NAMESPACE } from '../../bed/holdfast/install.js';
+import { until } from '../../bed/processes/wait.js';
 import type { Fleet, Member, Role } from './fleet.js';
 import { ELECTED, type FaultKind, type PlannedFault } from './plan.js';
 

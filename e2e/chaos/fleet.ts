@@ -1,15 +1,15 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
-import { startBed, type Bed } from '../bed/bed.js';
-import type { ApiServer } from '../bed/api-server.js';
-import { findFreePorts } from '../bed/ports.js';
-import { Agents } from '../holdfast/agents.js';
-import { buildHoldfast, endpointOf, HOLDFAST_NAMESPACE, installHoldfast } from '../holdfast/install.js';
-import { applyManifests } from '../holdfast/manifests.js';
-import { until } from '../bed/wait.js';
-import { HoldfastProcess, type ProcessName } from '../holdfast/process.js';
+import { startBed, type Bed } from '../../bed/bed.js';
+import type { ApiServer } from '../../bed/control-plane/api-server.js';
+import { findFreePorts } from '../../bed/processes/ports.js';
+import { Agents } from '../../bed/holdfast/agents.js';
+import { buildHoldfast, endpointOf, HOLDFAST_NAMESPACE, installHoldfast } from '../../bed/holdfast/install.js';
+import { applyManifests } from '../../bed/holdfast/manifests.js';
+import { until } from '../../bed/processes/wait.js';
+import { HoldfastProcess, type ProcessName } from '../../bed/holdfast/process.js';
 import { LEASES } from '../../kube/leader-election.js';
-import { SteppedClock } from '../faults/stepped-clock.js';
+import { SteppedClock } from '../../bed/faults/stepped-clock.js';
 import { LoadBalancer } from './load-balancer.js';
 
 export type Role = Exclude<ProcessName, 'all' | 'guest'>;

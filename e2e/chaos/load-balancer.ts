@@ -1,7 +1,7 @@
 import { type AddressInfo, createConnection, createServer, type Server, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { ApiServer } from '../bed/api-server.js';
-import { httpsGet } from '../bed/ready.js';
+import type { ApiServer } from '../../bed/control-plane/api-server.js';
+import { httpsGet } from '../../bed/control-plane/ready.js';
 
 /** As HAProxy's defaults: a check every 2 s, and two in a row decide. */
 const CHECK_EVERY_MS = 2_000;

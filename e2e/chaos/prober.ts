@@ -3,8 +3,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { controllingVmi, type Pod } from '../../api/pod.js';
 import { StatusError, TransportError } from '../../kube/errors.js';
 import { IPAM_CLAIMS } from '../../kube/resources.js';
-import { AgentPods, NET1 } from '../faults/agent-pods.js';
-import type { Story } from '../story/story.js';
+import { AgentPods, NET1 } from '../../bed/faults/agent-pods.js';
+import type { Story } from '../../bed/story/story.js';
 import type { Fleet } from './fleet.js';
 import { LauncherCreator } from './launcher-creator.js';
 

@@ -1,8 +1,8 @@
 import { cpus } from 'node:os';
 import type { Pod } from '../../api/pod.js';
 import { seededRandom } from '../../test/seeded-random.js';
-import { until } from '../bed/wait.js';
-import { Story } from '../story/story.js';
+import { until } from '../../bed/processes/wait.js';
+import { Story } from '../../bed/story/story.js';
 import { Churn } from './churn.js';
 import { inject, MAY_FAIL_ADMISSIONS } from './faults.js';
 import { Fleet, type FleetOptions } from './fleet.js';

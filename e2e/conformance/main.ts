@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import type { Bed } from '../bed/bed.js';
-import { KUBEVIRT_NAMESPACE } from '../bed/kubevirt.js';
-import { startBedWithHoldfast } from '../environment.js';
-import { IPAM_EXTENSIONS_SRC } from '../ipam-extensions/program.js';
-import { servePrimaryNetworks } from '../ovn-kubernetes/primary-networks.js';
+import type { Bed } from '../../bed/bed.js';
+import { KUBEVIRT_NAMESPACE } from '../../bed/control-plane/kubevirt.js';
+import { startBedWithHoldfast } from '../../bed/environment.js';
+import { IPAM_EXTENSIONS_SRC } from '../../bed/ipam-extensions/program.js';
+import { servePrimaryNetworks } from '../../bed/ovn-kubernetes/primary-networks.js';
 import { KUBEVIRTS } from '../../kube/resources.js';
 import { EDITS } from './edits.js';
 import { buildSuite, writeVirtctl } from './suite.js';

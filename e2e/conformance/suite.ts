@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { cp, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { cachedFolder } from '../bed/cache.js';
-import { capture } from '../bed/processes.js';
-import { IPAM_EXTENSIONS_SRC } from '../ipam-extensions/program.js';
+import { cachedFolder } from '../../bed/build/cache.js';
+import { capture } from '../../bed/processes/processes.js';
+import { IPAM_EXTENSIONS_SRC } from '../../bed/ipam-extensions/program.js';
 import { EDITS, applyEdits } from './edits.js';
 
 /** Builds the tests of kubevirt/ipam-extensions with our edits. @returns the path of the executable */

@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { Client } from '../../kube/client.js';
 import { loadCredentials } from '../../kube/credentials.js';
 import { Transport } from '../../kube/transport.js';
-import { callSubresource } from '../story/vm.js';
+import { callSubresource } from '../../bed/story/vm.js';
 
 /** `virtctl start|stop|restart -n NAMESPACE VM`, as the tests of kubevirt/ipam-extensions call it. */
 const { positionals, values } = parseArgs({

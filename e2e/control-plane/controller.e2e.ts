@@ -28,11 +28,11 @@ import type { Component } from '../../process/component.js';
 import { NAMESPACE, claim, launcher, nad, vm, vmReference, vmi } from '../../test/workload-objects.js';
 import type { Resource } from '../../kube/resource.js';
 import { Transport } from '../../kube/transport.js';
-import { type ControlPlane, startControlPlane } from '../bed/control-plane.js';
-import { createCrds, kubeVirtKind } from '../bed/crds.js';
-import { createAll, readManifests, resourceOf } from '../bed/objects.js';
-import { writeServiceAccountKubeconfig } from '../bed/service-accounts.js';
-import { until, untilValue } from '../bed/wait.js';
+import { type ControlPlane, startControlPlane } from '../../bed/control-plane/control-plane.js';
+import { createCrds, kubeVirtKind } from '../../bed/control-plane/crds.js';
+import { createAll, readManifests, resourceOf } from '../../bed/control-plane/objects.js';
+import { writeServiceAccountKubeconfig } from '../../bed/control-plane/service-accounts.js';
+import { until, untilValue } from '../../bed/processes/wait.js';
 
 const MANIFESTS = join(import.meta.dirname, '..', '..', 'manifests');
 const SYSTEM = 'holdfast-system';

@@ -17,17 +17,17 @@ import {
 import { bareAddress } from '../../test/bare-address.js';
 import { NAMESPACE, launcher, nad, vmi, vmiSpec } from '../../test/workload-objects.js';
 import { nodeOfImage } from '../../test/image/node.js';
-import { type ControlPlane, startControlPlane } from '../bed/control-plane.js';
-import { createCrds, kubeVirtKind } from '../bed/crds.js';
-import { createAll } from '../bed/objects.js';
-import { findFreePorts } from '../bed/ports.js';
-import type { Child } from '../bed/processes.js';
-import { SERVICE_ACCOUNTS, writeServiceAccountKubeconfig } from '../bed/service-accounts.js';
-import { until, untilValue } from '../bed/wait.js';
-import { nodeFlags } from '../holdfast/image.js';
-import { readInstallation } from '../holdfast/manifests.js';
-import { CURRENT_RELEASE, executableOf } from '../holdfast/release.js';
-import { waitForEvent } from '../story/events.js';
+import { type ControlPlane, startControlPlane } from '../../bed/control-plane/control-plane.js';
+import { createCrds, kubeVirtKind } from '../../bed/control-plane/crds.js';
+import { createAll } from '../../bed/control-plane/objects.js';
+import { findFreePorts } from '../../bed/processes/ports.js';
+import type { Child } from '../../bed/processes/processes.js';
+import { SERVICE_ACCOUNTS, writeServiceAccountKubeconfig } from '../../bed/control-plane/service-accounts.js';
+import { until, untilValue } from '../../bed/processes/wait.js';
+import { nodeFlags } from '../../bed/holdfast/image.js';
+import { readInstallation } from '../../bed/holdfast/manifests.js';
+import { CURRENT_RELEASE, executableOf } from '../../bed/holdfast/release.js';
+import { waitForEvent } from '../../bed/story/events.js';
 
 const SYSTEM = 'holdfast-system';
 const INSTALLED_KINDS = /^(Namespace|CustomResourceDefinition|ConfigMap|ServiceAccount|(Cluster)?Role(Binding)?)$/;

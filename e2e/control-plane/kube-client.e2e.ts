@@ -13,9 +13,9 @@ import type { Resource } from '../../kube/resource.js';
 import { CONFIG_MAPS, NAMESPACES, SECRETS } from '../../kube/resources.js';
 import { Transport } from '../../kube/transport.js';
 import { faultOf, requestErrorOf } from '../../test/request-error.js';
-import { type ControlPlane, startControlPlane } from '../bed/control-plane.js';
-import { SERVICE_ACCOUNTS } from '../bed/service-accounts.js';
-import { until } from '../bed/wait.js';
+import { type ControlPlane, startControlPlane } from '../../bed/control-plane/control-plane.js';
+import { SERVICE_ACCOUNTS } from '../../bed/control-plane/service-accounts.js';
+import { until } from '../../bed/processes/wait.js';
 
 const NAMESPACE = 'kube-client';
 const CLUSTER_ROLE_BINDINGS: Resource<KubeObject & { roleRef: object; subjects: object[] }> = {

@@ -7,9 +7,9 @@ import { silentMetrics } from '../../kube/metrics.js';
 import type { Resource } from '../../kube/resource.js';
 import { CONFIG_MAPS, NAMESPACES } from '../../kube/resources.js';
 import { type StreamRequest, Transport, type ClientTransport } from '../../kube/transport.js';
-import { type ControlPlane, startControlPlane } from '../bed/control-plane.js';
-import { PausableProxy } from '../faults/pausable-proxy.js';
-import { until, untilValue } from '../bed/wait.js';
+import { type ControlPlane, startControlPlane } from '../../bed/control-plane/control-plane.js';
+import { PausableProxy } from '../../bed/faults/pausable-proxy.js';
+import { until, untilValue } from '../../bed/processes/wait.js';
 
 type ConfigMap = KubeObject & { data?: Record<string, string> };
 

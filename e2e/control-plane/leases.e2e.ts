@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { join } from 'node:path';
 import type { AddressLease, LeaseOwner, LeaseWrite } from '../../api/address-lease.js';
-import { type Address, parseAddress } from '../../ipam/core/address.js';
-import { leaseName } from '../../ipam/core/lease-name.js';
+import { type Address, parseAddress } from '../../addressing/address/address.js';
+import { leaseName } from '../../addressing/lease/lease-name.js';
 import {
   createLease,
   expireLease,
@@ -11,17 +11,17 @@ import {
   releaseLease,
   stateOf,
   reallocateLease,
-} from '../../ipam/core/lease.js';
+} from '../../addressing/lease/lease.js';
 import { Client } from '../../kube/client.js';
 import { loadCredentials } from '../../kube/credentials.js';
 import { classifyError } from '../../kube/errors.js';
 import { ADDRESS_LEASES } from '../../kube/resources.js';
 import { Transport } from '../../kube/transport.js';
 import { writeLease } from '../../cluster/lease-writes.js';
-import { type ControlPlane, startControlPlane } from '../bed/control-plane.js';
-import { createAll, readManifests } from '../bed/objects.js';
-import { MANIFESTS } from '../holdfast/manifests.js';
-import { until } from '../bed/wait.js';
+import { type ControlPlane, startControlPlane } from '../../bed/control-plane/control-plane.js';
+import { createAll, readManifests } from '../../bed/control-plane/objects.js';
+import { MANIFESTS } from '../../bed/holdfast/manifests.js';
+import { until } from '../../bed/processes/wait.js';
 
 const ADDRESSES = Array.from({ length: 100 }, (_, i) => parseAddress(i % 2 === 0 ? `10.1.0.${i}` : `fd00::${i}`));
 const TIMES = { cooldownMs: 60_000, stickyMs: 0 };

@@ -11,11 +11,15 @@ import { NAMESPACES } from '../../kube/resources.js';
 import { Transport } from '../../kube/transport.js';
 import { type SecureMetrics, serveSecureMetrics } from '../../monitoring/serve-metrics.js';
 import { createMetrics } from '../../process/metrics.js';
-import { type ControlPlane, startControlPlane } from '../bed/control-plane.js';
-import { createAll, readManifests } from '../bed/objects.js';
-import { SERVICE_ACCOUNTS, requestToken, writeServiceAccountKubeconfig } from '../bed/service-accounts.js';
-import { until } from '../bed/wait.js';
-import { MANIFESTS } from '../holdfast/manifests.js';
+import { type ControlPlane, startControlPlane } from '../../bed/control-plane/control-plane.js';
+import { createAll, readManifests } from '../../bed/control-plane/objects.js';
+import {
+  SERVICE_ACCOUNTS,
+  requestToken,
+  writeServiceAccountKubeconfig,
+} from '../../bed/control-plane/service-accounts.js';
+import { until } from '../../bed/processes/wait.js';
+import { MANIFESTS } from '../../bed/holdfast/manifests.js';
 
 const NAMESPACE = 'holdfast-system';
 const AUDIENCE = 'holdfast-metrics';

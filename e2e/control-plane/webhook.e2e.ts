@@ -40,15 +40,15 @@ import {
 } from '../../test/kubevirt-objects.js';
 import { requestErrorOf } from '../../test/request-error.js';
 import { createWebhook } from '../../webhook/main.js';
-import { type ControlPlane, startControlPlane } from '../bed/control-plane.js';
-import { createCrds, kubeVirtKind } from '../bed/crds.js';
-import { createAll, readManifests, resourceOf } from '../bed/objects.js';
-import { findFreePorts } from '../bed/ports.js';
-import { writeServiceAccountKubeconfig } from '../bed/service-accounts.js';
-import { until } from '../bed/wait.js';
-import { endpointOf, withoutSelector } from '../holdfast/install.js';
+import { type ControlPlane, startControlPlane } from '../../bed/control-plane/control-plane.js';
+import { createCrds, kubeVirtKind } from '../../bed/control-plane/crds.js';
+import { createAll, readManifests, resourceOf } from '../../bed/control-plane/objects.js';
+import { findFreePorts } from '../../bed/processes/ports.js';
+import { writeServiceAccountKubeconfig } from '../../bed/control-plane/service-accounts.js';
+import { until } from '../../bed/processes/wait.js';
+import { endpointOf, withoutSelector } from '../../bed/holdfast/install.js';
 import { identifyApiServer } from './api-server-identity.js';
-import { creationReview, reviewAgent, sendReview } from '../holdfast/review.js';
+import { creationReview, reviewAgent, sendReview } from '../../bed/holdfast/review.js';
 
 const MANIFESTS = join(import.meta.dirname, '..', '..', 'manifests');
 const SYSTEM = 'holdfast-system';

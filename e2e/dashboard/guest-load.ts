@@ -1,11 +1,11 @@
 import { NETWORK_DATA_ANNOTATION } from '../../api/names.js';
-import { DhcpClients, type RunningClient } from '../bed/network/dhcp-clients.js';
-import { guestLocation } from '../bed/node/wired-guests.js';
-import type { BedWithHoldfast } from '../environment.js';
-import { HoldfastProcess } from '../holdfast/process.js';
-import { Responders } from '../holdfast/responders.js';
-import { RESPONDER_IMAGE, ServedNetwork } from '../story/served-network.js';
-import type { Story } from '../story/story.js';
+import { DhcpClients, type RunningClient } from '../../bed/network/dhcp-clients.js';
+import { guestLocation } from '../../bed/node/wired-guests.js';
+import type { BedWithHoldfast } from '../../bed/environment.js';
+import { HoldfastProcess } from '../../bed/holdfast/process.js';
+import { Responders } from '../../bed/holdfast/responders.js';
+import { RESPONDER_IMAGE, ServedNetwork } from '../../bed/story/served-network.js';
+import type { Story } from '../../bed/story/story.js';
 import type { Target } from './prometheus.js';
 
 const SUBNETS = [{ cidr: '10.91.0.0/24' }, { cidr: 'fd00:91::/64' }];

@@ -1,9 +1,9 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ensureCommand, type Progress } from '../bed/binaries.js';
-import { findFreePorts } from '../bed/ports.js';
-import type { Child, Processes } from '../bed/processes.js';
-import { until } from '../bed/wait.js';
+import { ensureCommand, type Progress } from '../../bed/build/binaries.js';
+import { findFreePorts } from '../../bed/processes/ports.js';
+import type { Child, Processes } from '../../bed/processes/processes.js';
+import { until } from '../../bed/processes/wait.js';
 import type { Series } from './picture.js';
 
 const VERSION = 'v0.316.0';

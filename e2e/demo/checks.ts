@@ -4,8 +4,8 @@ import { NETWORKS_ANNOTATION } from '../../api/names.js';
 import { podInterfaceName } from '../../api/pod-interface.js';
 import type { Pod } from '../../api/pod.js';
 import { ADDRESS_POOLS } from '../../kube/resources.js';
-import { conditionOf } from '../story/addresses.js';
-import { untilValue } from '../bed/wait.js';
+import { conditionOf } from '../../bed/story/addresses.js';
+import { untilValue } from '../../bed/processes/wait.js';
 import { CLAIM, type Allocation, type DemoContext, VM } from './context.js';
 
 /** Prints the launchers of the VM with their network elements. */

@@ -1,6 +1,6 @@
 import { ADDRESS_POOLS, IPAM_CLAIMS } from '../../kube/resources.js';
-import type { ClaimLeaseObserver } from '../story/claim-lease-observer.js';
-import { until, untilValue } from '../bed/wait.js';
+import type { ClaimLeaseObserver } from '../../bed/story/claim-lease-observer.js';
+import { until, untilValue } from '../../bed/processes/wait.js';
 import { checkPool, showLeases } from './checks.js';
 import { CAPACITY, CLAIM, COOLED_WITHIN_MS, type Allocation, type DemoContext, VM } from './context.js';
 

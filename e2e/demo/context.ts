@@ -1,7 +1,7 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { PoolSubnet } from '../../api/address-pool.js';
-import type { BedWithHoldfast } from '../environment.js';
-import type { Story } from '../story/story.js';
+import type { BedWithHoldfast } from '../../bed/environment.js';
+import type { Story } from '../../bed/story/story.js';
 import type { Narrator } from './narrator.js';
 
 /** Shared by all steps of the demo. */

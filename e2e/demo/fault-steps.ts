@@ -1,4 +1,4 @@
-import type { BedWithHoldfast } from '../environment.js';
+import type { BedWithHoldfast } from '../../bed/environment.js';
 import { checkUnchanged, checkNewClaim, checkReferences } from './checks.js';
 import { type Allocation, type DemoContext, VM } from './context.js';
 

@@ -3,10 +3,10 @@ import { GUEST_CONFIGURED, RESPONDERS_NAMESPACE } from '../../api/names.js';
 import type { Pod } from '../../api/pod.js';
 import { IPAM_CLAIMS, SECRETS } from '../../kube/resources.js';
 import { bareAddress } from '../../test/bare-address.js';
-import type { Lease, RunningClient } from '../bed/network/dhcp-clients.js';
-import type { PingResult } from '../bed/network/wire-events.js';
-import { untilValue } from '../bed/wait.js';
-import type { Story } from '../story/story.js';
+import type { Lease, RunningClient } from '../../bed/network/dhcp-clients.js';
+import type { PingResult } from '../../bed/network/wire-events.js';
+import { untilValue } from '../../bed/processes/wait.js';
+import type { Story } from '../../bed/story/story.js';
 import type { Narrator } from './narrator.js';
 import { describePings, isSilentAtEnd } from './page/ping-monitor.js';
 

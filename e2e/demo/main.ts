@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
-import { onBed, startEnvironment } from '../environment.js';
-import { Story } from '../story/story.js';
+import { onBed, startEnvironment } from '../../bed/environment.js';
+import { Story } from '../../bed/story/story.js';
 import { showGuest } from './guest-steps.js';
 import { Narrator } from './narrator.js';
 import { PAGE } from './page.js';

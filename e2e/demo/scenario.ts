@@ -1,6 +1,6 @@
-import type { BedWithHoldfast } from '../environment.js';
-import { ClaimLeaseObserver } from '../story/claim-lease-observer.js';
-import type { Story } from '../story/story.js';
+import type { BedWithHoldfast } from '../../bed/environment.js';
+import { ClaimLeaseObserver } from '../../bed/story/claim-lease-observer.js';
+import type { Story } from '../../bed/story/story.js';
 import { createVm, defineNetworks, checkNewPool } from './setup-steps.js';
 import { checkObservations, deleteVm, deleteEverything, waitReused } from './cleanup-steps.js';
 import { startVm, startVmAgain, stopVm } from './vm-steps.js';

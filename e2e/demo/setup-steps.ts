@@ -1,6 +1,6 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { controllerOf } from '../../api/meta.js';
-import type { Story } from '../story/story.js';
+import type { Story } from '../../bed/story/story.js';
 import { checkPool, showLeases } from './checks.js';
 import type { Narrator } from './narrator.js';
 import { CAPACITY, CLAIM, COOLDOWN_SECONDS, type Allocation, type DemoContext, SUBNETS, VM } from './context.js';

@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { startEnvironment } from '../environment.js';
-import { PLUGIN } from '../story/kubectl-plugin.js';
-import { Story } from '../story/story.js';
+import { startEnvironment } from '../../bed/environment.js';
+import { PLUGIN } from '../../bed/story/kubectl-plugin.js';
+import { Story } from '../../bed/story/story.js';
 
 // make ui: opens the web page on a control plane with a few VMs, one of which waits because its pool is full.
 const environment = await startEnvironment((line) => console.log(`  ${line}`));

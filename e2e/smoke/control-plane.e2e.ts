@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { isGone, StatusError } from '../../kube/errors.js';
 import { CONFIG_MAPS, NAMESPACES } from '../../kube/resources.js';
-import { until } from '../bed/wait.js';
-import { startControlPlane, type ControlPlane } from '../bed/control-plane.js';
+import { until } from '../../bed/processes/wait.js';
+import { startControlPlane, type ControlPlane } from '../../bed/control-plane/control-plane.js';
 
 /** The features of a bare control plane that tests of the Kubernetes client need. */
 describe('A control plane without KubeVirt', function () {

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
-import { useWireFixture } from '../bed/network/use-wire-fixture.js';
-import type { AttachedPod } from '../bed/network/pod-networks.js';
-import { bridgeNetwork, type WireFixture } from '../bed/network/wire-fixture.js';
-import type { RunningCommand, Wire } from '../bed/network/wire.js';
-import { until, untilValue } from '../bed/wait.js';
+import { useWireFixture } from '../../bed/network/use-wire-fixture.js';
+import type { AttachedPod } from '../../bed/network/pod-networks.js';
+import { bridgeNetwork, type WireFixture } from '../../bed/network/wire-fixture.js';
+import type { RunningCommand, Wire } from '../../bed/network/wire.js';
+import { until, untilValue } from '../../bed/processes/wait.js';
 
 const GUEST = { guest: 'vm1', name: 'eth0', mac: '02:00:00:00:00:07' } as const;
 const LOCATION = 'guest/vm1';

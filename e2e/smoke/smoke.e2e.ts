@@ -10,10 +10,10 @@ import {
   VIRTUAL_MACHINE_INSTANCES,
   VIRTUAL_MACHINES,
 } from '../../kube/resources.js';
-import * as vm from '../story/vm.js';
-import { until, untilValue } from '../bed/wait.js';
-import { type Migration, MIGRATIONS } from '../story/migrations.js';
-import { startBed, type Bed } from '../bed/bed.js';
+import * as vm from '../../bed/story/vm.js';
+import { until, untilValue } from '../../bed/processes/wait.js';
+import { type Migration, MIGRATIONS } from '../../bed/story/migrations.js';
+import { startBed, type Bed } from '../../bed/bed.js';
 
 const NAMESPACE = 'smoke';
 const VM = { namespace: NAMESPACE, name: 'vm1' };

@@ -3,13 +3,13 @@ import { readdir, readFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { until, untilValue } from '../bed/wait.js';
-import { useWireFixture } from '../bed/network/use-wire-fixture.js';
-import { nodeFolder } from '../bed/network/open-pod-networks.js';
-import type { PodNetworks } from '../bed/network/pod-networks.js';
-import { bridgeNetwork, type WireFixture } from '../bed/network/wire-fixture.js';
-import { openWire, type Wire } from '../bed/network/wire.js';
-import { capture } from '../bed/processes.js';
+import { until, untilValue } from '../../bed/processes/wait.js';
+import { useWireFixture } from '../../bed/network/use-wire-fixture.js';
+import { nodeFolder } from '../../bed/network/open-pod-networks.js';
+import type { PodNetworks } from '../../bed/network/pod-networks.js';
+import { bridgeNetwork, type WireFixture } from '../../bed/network/wire-fixture.js';
+import { openWire, type Wire } from '../../bed/network/wire.js';
+import { capture } from '../../bed/processes/processes.js';
 
 /** The network namespaces of the bed: what they report of packets and guests, and that nothing of them remains. */
 describe('The network namespaces of the bed', function () {

@@ -1,13 +1,13 @@
 import { join } from 'node:path';
-import type { Bed } from '../bed/bed.js';
-import { cniBinFolder } from '../bed/network/open-pod-networks.js';
-import { resourceOf, type Manifest } from '../bed/objects.js';
-import { findFreePorts } from '../bed/ports.js';
-import { Agents } from '../holdfast/agents.js';
-import { endpointOf, withoutSelector } from '../holdfast/install.js';
-import { applyManifests, readInstallation, withoutReplicas } from '../holdfast/manifests.js';
-import { HoldfastProcess, type ProcessName } from '../holdfast/process.js';
-import { installPlugin, type Release } from '../holdfast/release.js';
+import type { Bed } from '../../bed/bed.js';
+import { cniBinFolder } from '../../bed/network/open-pod-networks.js';
+import { resourceOf, type Manifest } from '../../bed/control-plane/objects.js';
+import { findFreePorts } from '../../bed/processes/ports.js';
+import { Agents } from '../../bed/holdfast/agents.js';
+import { endpointOf, withoutSelector } from '../../bed/holdfast/install.js';
+import { applyManifests, readInstallation, withoutReplicas } from '../../bed/holdfast/manifests.js';
+import { HoldfastProcess, type ProcessName } from '../../bed/holdfast/process.js';
+import { installPlugin, type Release } from '../../bed/holdfast/release.js';
 
 /** The processes of Deployments: during a roll-out, those of both versions run. */
 export type DeploymentName = Exclude<ProcessName, 'agent' | 'all' | 'guest'>;

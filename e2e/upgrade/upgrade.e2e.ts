@@ -1,14 +1,14 @@
 import { expect } from 'chai';
-import { startBed, type Bed } from '../bed/bed.js';
-import { argsWithoutIgnoreUnknown } from '../bed/network/multus.js';
-import { pendingDeletesOn } from '../faults/agent-pods.js';
-import { PodObserver } from '../faults/pod-observer.js';
-import { CURRENT_RELEASE, previousRelease, type Release } from '../holdfast/release.js';
-import { ClaimLeaseObserver } from '../story/claim-lease-observer.js';
+import { startBed, type Bed } from '../../bed/bed.js';
+import { argsWithoutIgnoreUnknown } from '../../bed/network/multus.js';
+import { pendingDeletesOn } from '../../bed/faults/agent-pods.js';
+import { PodObserver } from '../../bed/faults/pod-observer.js';
+import { CURRENT_RELEASE, previousRelease, type Release } from '../../bed/holdfast/release.js';
+import { ClaimLeaseObserver } from '../../bed/story/claim-lease-observer.js';
 import { reportSkipped } from '../../test/report-skipped.js';
-import { EVENTS } from '../story/events.js';
-import { Story } from '../story/story.js';
-import { until, untilValue } from '../bed/wait.js';
+import { EVENTS } from '../../bed/story/events.js';
+import { Story } from '../../bed/story/story.js';
+import { until, untilValue } from '../../bed/processes/wait.js';
 import { Rollout } from './rollout.js';
 import { Workloads } from './workloads.js';
 

@@ -3,14 +3,14 @@ import { capacityResource } from '../../api/capacity.js';
 import { podInterfaceName } from '../../api/pod-interface.js';
 import { ADDRESS_LEASES, NODES } from '../../kube/resources.js';
 import { bareAddress } from '../../test/bare-address.js';
-import type { Bed } from '../bed/bed.js';
-import type { BedWire } from '../bed/node/bed-wire.js';
-import { until, untilValue } from '../bed/wait.js';
-import { AgentPods, NET1, pendingDeletesOn } from '../faults/agent-pods.js';
-import { leaseNamed } from '../story/addresses.js';
-import { BlockStory } from '../story/blocks.js';
-import type { Story } from '../story/story.js';
-import { waitForWireAddresses } from '../story/wire-addresses.js';
+import type { Bed } from '../../bed/bed.js';
+import type { BedWire } from '../../bed/node/bed-wire.js';
+import { until, untilValue } from '../../bed/processes/wait.js';
+import { AgentPods, NET1, pendingDeletesOn } from '../../bed/faults/agent-pods.js';
+import { leaseNamed } from '../../bed/story/addresses.js';
+import { BlockStory } from '../../bed/story/blocks.js';
+import type { Story } from '../../bed/story/story.js';
+import { waitForWireAddresses } from '../../bed/story/wire-addresses.js';
 
 /** The VMs that exist all the time, with what happens to them. */
 const VMS = { stays: 'nothing', moves: 'migrates', restarts: 'restarts', halts: 'stops and starts' } as const;

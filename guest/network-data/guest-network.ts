@@ -1,5 +1,5 @@
-import type { Address } from '../../ipam/core/address.js';
-import type { Cidr } from '../../ipam/core/cidr.js';
+import type { Address } from '../../addressing/address/address.js';
+import type { Cidr } from '../../addressing/address/cidr.js';
 
 /** One interface of a guest as its operating system must configure it. Both formats are written from it. */
 export type NicConfig = DynamicNic | StaticNic;

@@ -1,5 +1,5 @@
-import { lockForNetworkData, unlockFromNetworkData } from '../../ipam/core/lease-network-data.js';
-import { type LeaseRecord, readLease, stateOf } from '../../ipam/core/lease.js';
+import { lockForNetworkData, unlockFromNetworkData } from '../../addressing/lease/lease-network-data.js';
+import { type LeaseRecord, readLease, stateOf } from '../../addressing/lease/lease.js';
 import type { Client } from '../../kube/client.js';
 import { isNotFound } from '../../kube/errors.js';
 import { ADDRESS_LEASES } from '../../kube/resources.js';

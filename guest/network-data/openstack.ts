@@ -1,4 +1,4 @@
-import { type Address, BITS, type Family, formatAddress } from '../../ipam/core/address.js';
+import { type Address, BITS, type Family, formatAddress } from '../../addressing/address/address.js';
 import type { NicConfig, StaticNic } from './guest-network.js';
 
 /**

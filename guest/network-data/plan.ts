@@ -1,10 +1,10 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { describeValue } from '../../api/json.js';
 import { MAX_NETWORK_DATA_LENGTH } from '../../api/limits.js';
-import { type Address, BITS } from '../../ipam/core/address.js';
-import { containsAddress } from '../../ipam/core/cidr.js';
-import { guestSettings } from '../../ipam/core/guest-settings.js';
-import { type Pool, subnetOf } from '../../ipam/core/pool.js';
+import { type Address, BITS } from '../../addressing/address/address.js';
+import { containsAddress } from '../../addressing/address/cidr.js';
+import { guestSettings } from '../../addressing/pool/guest-settings.js';
+import { type Pool, subnetOf } from '../../addressing/pool/pool.js';
 import { chooseDefaultRoute } from '../default-route.js';
 import { type GuestInterface, routeCandidates } from '../interfaces.js';
 import type { NicConfig } from './guest-network.js';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { LeaseOwner, LeaseWrite } from '../../api/address-lease.js';
-import { parseAddress } from '../../ipam/core/address.js';
+import { parseAddress } from '../../addressing/address/address.js';
 import {
   type LeaseRecord,
   availabilityOf,
@@ -12,8 +12,8 @@ import {
   reallocateLease,
   releaseLease,
   stateOf,
-} from '../../ipam/core/lease.js';
-import { leaseName } from '../../ipam/core/lease-name.js';
+} from '../../addressing/lease/lease.js';
+import { leaseName } from '../../addressing/lease/lease-name.js';
 import type { Sync, SyncResult } from '../../kube/controller-loop.js';
 import { apiError } from '../../test/api-errors.js';
 import { NAMESPACE } from '../../test/workload-objects.js';

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { describeValue } from '../../api/json.js';
 import { byAge, joinKey } from '../../api/meta.js';
-import { leaseName } from '../../ipam/core/lease-name.js';
-import type { LeaseRecord } from '../../ipam/core/lease.js';
+import { leaseName } from '../../addressing/lease/lease-name.js';
+import type { LeaseRecord } from '../../addressing/lease/lease.js';
 import type { Client } from '../../kube/client.js';
 import { forEachParallel } from '../../kube/for-each-parallel.js';
 import type { GuestInterface } from '../interfaces.js';

@@ -1,6 +1,6 @@
 import { stringify } from 'yaml';
-import { formatAddress } from '../../ipam/core/address.js';
-import { formatCidr } from '../../ipam/core/cidr.js';
+import { formatAddress } from '../../addressing/address/address.js';
+import { formatCidr } from '../../addressing/address/cidr.js';
 import { type NicConfig, type StaticNic, acceptsAdvertisements } from './guest-network.js';
 
 /**

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { VmiInterfaceStatus } from '../../api/kubevirt.js';
-import { parseAddress } from '../../ipam/core/address.js';
+import { parseAddress } from '../../addressing/address/address.js';
 import { type ReportedInterface, guestConfigured } from './guest-configured.js';
 
 const AGENT = 'domain, guest-agent, multus-status';

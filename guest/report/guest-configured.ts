@@ -1,8 +1,14 @@
 import type { VmiInterfaceStatus } from '../../api/kubevirt.js';
 import { describeValue } from '../../api/json.js';
 import type { ConditionValue } from '../../cluster/claim-conditions.js';
-import { type Address, formatAddress, formatFamily, readAddress, sameAddress } from '../../ipam/core/address.js';
-import { containsAddress, parseCidr } from '../../ipam/core/cidr.js';
+import {
+  type Address,
+  formatAddress,
+  formatFamily,
+  readAddress,
+  sameAddress,
+} from '../../addressing/address/address.js';
+import { containsAddress, parseCidr } from '../../addressing/address/cidr.js';
 
 /** What is known of one interface of a running guest. */
 export interface ReportedInterface {

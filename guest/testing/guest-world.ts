@@ -4,7 +4,7 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { VmInterface, VmNetwork, VmVolume, VmiSpec } from '../../api/kubevirt.js';
 import { CLAIM_INDEXES } from '../../cluster/indexes.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
-import { PoolDirectory } from '../../ipam/directory/directory.js';
+import { PoolDirectory } from '../../addressing/directory/directory.js';
 import { Cache } from '../../kube/cache.js';
 import { adminPool, nad } from '../../test/pool-objects.js';
 import { NAMESPACE, claim } from '../../test/workload-objects.js';

@@ -6,8 +6,8 @@ import { Cache } from '../../kube/cache.js';
 import { type Clock, systemClock } from '../../kube/clock.js';
 import type { ObjectChange } from '../../kube/informer.js';
 import { silentLogger } from '../../kube/log.js';
-import { formatAddress, parseAddress } from '../core/address.js';
-import { type LeaseRecord, readLease, stateOf } from '../core/lease.js';
+import { formatAddress, parseAddress } from '../../addressing/address/address.js';
+import { type LeaseRecord, readLease, stateOf } from '../../addressing/lease/lease.js';
 import { AuditLog } from './audit-log.js';
 
 const ADDRESSES = ['10.0.0.1', '10.0.0.2', 'fd00::1'];

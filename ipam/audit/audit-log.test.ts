@@ -10,7 +10,7 @@ import { type Clock, systemClock } from '../../kube/clock.js';
 import type { ObjectChange } from '../../kube/informer.js';
 import { silentLogger } from '../../kube/log.js';
 import { leaseOf } from '../../test/lease-objects.js';
-import { type LeaseRecord, readLease } from '../core/lease.js';
+import { type LeaseRecord, readLease } from '../../addressing/lease/lease.js';
 import { AuditLog } from './audit-log.js';
 import type { AuditSink } from './audit-sink.js';
 import { FileSink } from './file-sink.js';

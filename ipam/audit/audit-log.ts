@@ -12,7 +12,7 @@ import { messageOf } from '../../kube/errors.js';
 import type { Informer } from '../../kube/informer.js';
 import type { Logger } from '../../kube/log.js';
 import type { AddressLease } from '../../api/address-lease.js';
-import type { LeaseRecord } from '../core/lease.js';
+import type { LeaseRecord } from '../../addressing/lease/lease.js';
 import type { AuditMetrics } from './metrics.js';
 import type { AuditSink } from './audit-sink.js';
 import { recordOfState, recordOfTransition } from './lease-records.js';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { formatAuditRecord, readAuditRecord } from '../../api/audit-record.js';
 import { leaseOf } from '../../test/lease-objects.js';
-import { readLease } from '../core/lease.js';
+import { readLease } from '../../addressing/lease/lease.js';
 import { recordOfState, recordOfTransition } from './lease-records.js';
 
 const TIME = '2030-01-01T00:00:00.000Z';

@@ -1,6 +1,6 @@
 import type { AuditLeaseRecord, AuditType } from '../../api/audit-record.js';
-import { formatAddress } from '../core/address.js';
-import { type LeaseRecord, stateOf } from '../core/lease.js';
+import { formatAddress } from '../../addressing/address/address.js';
+import { type LeaseRecord, stateOf } from '../../addressing/lease/lease.js';
 
 /** A change of one lease as the watch shows it. A lease that is replaced by another of its name is removed and added. */
 export interface LeaseTransition {

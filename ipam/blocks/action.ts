@@ -7,8 +7,8 @@ import {
   removeBlockFinalizer,
   markBlock,
   reclaimBlock,
-} from '../core/block.js';
-import type { Cidr } from '../core/cidr.js';
+} from '../../addressing/block/block.js';
+import type { Cidr } from '../../addressing/address/cidr.js';
 
 /** One write of a block, and the reason for the log. */
 export type BlockAction =

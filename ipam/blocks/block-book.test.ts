@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import type { AddressBlock } from '../../api/address-block.js';
 import type { ObjectChange } from '../../kube/informer.js';
 import { blockOf } from '../../test/block-objects.js';
-import { type BlockRecord, readBlock } from '../core/block.js';
-import { parseCidr, rangeOf } from '../core/cidr.js';
+import { type BlockRecord, readBlock } from '../../addressing/block/block.js';
+import { parseCidr, rangeOf } from '../../addressing/address/cidr.js';
 import { BlockBook } from './block-book.js';
 
 const CIDR = '10.0.0.64/26';

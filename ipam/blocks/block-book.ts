@@ -1,10 +1,10 @@
 import type { AddressBlock } from '../../api/address-block.js';
 import type { ObjectChange, Informer } from '../../kube/informer.js';
 import { isNewer, newerOf } from '../../kube/resource-version.js';
-import type { LentAddresses } from '../core/address-space.js';
-import { type BlockRecord, readBlock } from '../core/block.js';
-import { rangesOf } from '../core/cidr.js';
-import { RangeSet } from '../core/ranges.js';
+import type { LentAddresses } from '../../addressing/allocator/address-space.js';
+import { type BlockRecord, readBlock } from '../../addressing/block/block.js';
+import { rangesOf } from '../../addressing/address/cidr.js';
+import { RangeSet } from '../../addressing/address/ranges.js';
 import { Tombstones } from '../../kube/tombstones.js';
 
 /** A change of one block. */

@@ -1,4 +1,4 @@
-import type { Family } from '../core/address.js';
+import type { Family } from '../../addressing/address/address.js';
 
 /** When claims last found no free address outside of blocks. They then get an address of a block, and ipam reclaims unused blocks. */
 export class ClaimShortages {

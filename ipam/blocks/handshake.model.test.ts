@@ -4,7 +4,7 @@ import { WATCHES } from '../../test/blocks-model/agent.js';
 import { type RequestFate, NODES, POOL_SHAPES, type PoolShape } from '../../test/blocks-model/cluster.js';
 import { CACHES } from '../../test/blocks-model/ipam.js';
 import { BlockWorld, UNKNOWN_RELEASE } from '../../test/blocks-model/world.js';
-import type { Family } from '../core/address.js';
+import type { Family } from '../../addressing/address/address.js';
 
 const FATES = ['done', 'dropped', 'late'] as const;
 

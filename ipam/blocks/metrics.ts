@@ -1,6 +1,6 @@
 import { ReleaseReason } from '../../api/address-block.js';
 import type { Metrics } from '../../process/metrics.js';
-import type { BlockRecord } from '../core/block.js';
+import type { BlockRecord } from '../../addressing/block/block.js';
 import type { BlockAction } from './action.js';
 import type { BlockChange } from './block-book.js';
 

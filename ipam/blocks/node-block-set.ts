@@ -1,5 +1,5 @@
 import { BlockRelease, ReleaseReason } from '../../api/address-block.js';
-import type { Family } from '../core/address.js';
+import type { Family } from '../../addressing/address/address.js';
 import type { BlockPolicy, ObservedBlock, ObservedNode, ObservedPool } from './observed-pool.js';
 
 /** The blocks of one pool and family that one node has. The set is empty if the node needs blocks and has none. */

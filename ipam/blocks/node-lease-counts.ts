@@ -1,7 +1,7 @@
-import type { Family } from '../core/address.js';
-import type { BlockRecord } from '../core/block.js';
-import { containsAddress } from '../core/cidr.js';
-import { type LeaseRecord, isHeldByPod } from '../core/lease.js';
+import type { Family } from '../../addressing/address/address.js';
+import type { BlockRecord } from '../../addressing/block/block.js';
+import { containsAddress } from '../../addressing/address/cidr.js';
+import { type LeaseRecord, isHeldByPod } from '../../addressing/lease/lease.js';
 import type { LeaseChange } from '../leases/lease-book.js';
 
 /** The part of LeaseBook that is used here. */

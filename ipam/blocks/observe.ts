@@ -1,12 +1,12 @@
 import type { AddressPool } from '../../api/address-pool.js';
 import { type KubeObject, isBeingDeleted } from '../../api/meta.js';
 import type { Lister } from '../../kube/cache.js';
-import type { PoolDirectory } from '../directory/directory.js';
-import type { LentAddresses } from '../core/address-space.js';
-import type { Family } from '../core/address.js';
-import type { BlockRecord } from '../core/block.js';
-import { hasNetwork } from '../core/pool-nodes.js';
-import type { Pool } from '../core/pool.js';
+import type { PoolDirectory } from '../../addressing/directory/directory.js';
+import type { LentAddresses } from '../../addressing/allocator/address-space.js';
+import type { Family } from '../../addressing/address/address.js';
+import type { BlockRecord } from '../../addressing/block/block.js';
+import { hasNetwork } from '../../addressing/pool/pool-nodes.js';
+import type { Pool } from '../../addressing/pool/pool.js';
 import { countBlockingLeases } from '../pools/status.js';
 import type { PoolUsage } from '../pools/usage.js';
 import type { BlockBook } from './block-book.js';

@@ -1,6 +1,6 @@
-import type { Family } from '../core/address.js';
-import type { BlockRecord } from '../core/block.js';
-import type { Cidr } from '../core/cidr.js';
+import type { Family } from '../../addressing/address/address.js';
+import type { BlockRecord } from '../../addressing/block/block.js';
+import type { Cidr } from '../../addressing/address/cidr.js';
 
 /** A snapshot of a pool's blocks, the input of a plan. Counts are capped at 2^53 - 1. */
 export interface ObservedPool {

@@ -1,6 +1,6 @@
 import { BlockRelease, ReleaseReason } from '../../api/address-block.js';
 import { BLOCK_FINALIZER } from '../../api/names.js';
-import type { Family } from '../core/address.js';
+import type { Family } from '../../addressing/address/address.js';
 import type { BlockAction } from './action.js';
 import { PlanBuilder } from './plan-builder.js';
 import { type NodeBlock, type NodeBlockSet, nodeBlockSetsOf, isBeingReleased } from './node-block-set.js';

@@ -1,4 +1,4 @@
-import type { Pool } from '../core/pool.js';
+import type { Pool } from '../../addressing/pool/pool.js';
 import { type OccupiedAddresses, SliceOccupancy } from './slice-occupancy.js';
 
 /** The slices of each pool by its current spec, computed on first use. */

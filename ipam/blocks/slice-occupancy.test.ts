@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { compiledPool } from '../../test/lease-objects.js';
-import { parseAddress } from '../core/address.js';
-import { formatCidr, parseCidr, rangesOf } from '../core/cidr.js';
+import { parseAddress } from '../../addressing/address/address.js';
+import { formatCidr, parseCidr, rangesOf } from '../../addressing/address/cidr.js';
 import { SliceOccupancy } from './slice-occupancy.js';
 
 describe('the occupancy of slices', () => {

@@ -1,10 +1,10 @@
-import type { AddressSpace } from '../core/address-space.js';
-import { BITS, type Family } from '../core/address.js';
-import { toSafeNumber } from '../core/safe-number.js';
-import { type Cidr, rangeOf } from '../core/cidr.js';
-import type { Pool } from '../core/pool.js';
-import type { RangeSet } from '../core/ranges.js';
-import { Slices } from '../core/slices.js';
+import type { AddressSpace } from '../../addressing/allocator/address-space.js';
+import { BITS, type Family } from '../../addressing/address/address.js';
+import { toSafeNumber } from '../../addressing/address/safe-number.js';
+import { type Cidr, rangeOf } from '../../addressing/address/cidr.js';
+import type { Pool } from '../../addressing/pool/pool.js';
+import type { RangeSet } from '../../addressing/address/ranges.js';
+import { Slices } from '../../addressing/block/slices.js';
 import type { UnlentSlice } from './observed-pool.js';
 
 /** The part of an address space that is used here. */

@@ -4,7 +4,7 @@ import type { Logger } from '../../kube/log.js';
 import type { SyncResult } from '../../kube/controller-loop.js';
 import type { PersistentIPsGate } from '../../cluster/persistent-ips-gate.js';
 import { forEachParallel } from '../../kube/for-each-parallel.js';
-import { formatCidr } from '../core/cidr.js';
+import { formatCidr } from '../../addressing/address/cidr.js';
 import type { BlockAction } from './action.js';
 import { type BlockClient, type BlockOutcome, applyBlockAction } from './apply.js';
 import type { BlockBook } from './block-book.js';

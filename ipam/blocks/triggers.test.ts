@@ -1,4 +1,4 @@
-import type { NetworkChanges } from '../directory/directory.js';
+import type { NetworkChanges } from '../../addressing/directory/directory.js';
 import { expect } from 'chai';
 import type { AddressPool } from '../../api/address-pool.js';
 import type { KubeObject } from '../../api/meta.js';
@@ -6,7 +6,7 @@ import type { ObjectChange } from '../../kube/informer.js';
 import { blockRecord } from '../../test/block-objects.js';
 import { leaseOf } from '../../test/lease-objects.js';
 import { adminPool } from '../../test/pool-objects.js';
-import { type LeaseRecord, readLease } from '../core/lease.js';
+import { type LeaseRecord, readLease } from '../../addressing/lease/lease.js';
 import type { LeaseChange } from '../leases/lease-book.js';
 import type { BlockChange } from './block-book.js';
 import { watchBlockSources } from './triggers.js';

@@ -1,9 +1,9 @@
 import type { AddressPool } from '../../api/address-pool.js';
 import type { KubeObject } from '../../api/meta.js';
 import type { ObjectChange } from '../../kube/informer.js';
-import { affectedPools } from '../directory/affected.js';
-import type { NetworkChanges, PoolDirectory } from '../directory/directory.js';
-import { stateOf } from '../core/lease.js';
+import { affectedPools } from '../../addressing/directory/affected.js';
+import type { NetworkChanges, PoolDirectory } from '../../addressing/directory/directory.js';
+import { stateOf } from '../../addressing/lease/lease.js';
 import type { LeaseChange } from '../leases/lease-book.js';
 import type { BlockBook, BlockChange } from './block-book.js';
 import type { ClaimShortages } from './claim-shortages.js';

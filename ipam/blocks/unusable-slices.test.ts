@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { parseCidr } from '../core/cidr.js';
+import { parseCidr } from '../../addressing/address/cidr.js';
 import { UnusableSlices } from './unusable-slices.js';
 
 const NOW = Date.UTC(2026, 0, 1);

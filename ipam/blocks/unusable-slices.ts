@@ -1,5 +1,5 @@
-import type { LentAddresses } from '../core/address-space.js';
-import { type Cidr, rangesOf } from '../core/cidr.js';
+import type { LentAddresses } from '../../addressing/allocator/address-space.js';
+import { type Cidr, rangesOf } from '../../addressing/address/cidr.js';
 
 /** Time until the slice is tried again. */
 const RETRY_MS = 300_000;

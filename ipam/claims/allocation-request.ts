@@ -1,10 +1,10 @@
 import { type IPAMClaim, claimMacOf } from '../../api/ipam-claim.js';
 import type { Clock } from '../../kube/clock.js';
-import type { Family } from '../core/address.js';
-import type { AllocationContext, AllocationRequest } from '../core/index.js';
-import { leaseOwnerOf } from '../core/lease-owner.js';
-import { type LeaseRules, leaseTimesOf } from '../core/lease-times.js';
-import type { Pool } from '../core/pool.js';
+import type { Family } from '../../addressing/address/address.js';
+import type { AllocationContext, AllocationRequest } from '../../addressing/index.js';
+import { leaseOwnerOf } from '../../addressing/lease/lease-owner.js';
+import { type LeaseRules, leaseTimesOf } from '../../addressing/lease/lease-times.js';
+import type { Pool } from '../../addressing/pool/pool.js';
 import { readShownAddresses } from './claim-addresses.js';
 import type { ClaimObservation } from './observe.js';
 import type { RestoreHolds } from './restore-holds.js';

@@ -14,8 +14,8 @@ import {
   addressOf,
   releaseLease,
   updateLeaseUsage,
-} from '../core/index.js';
-import { releaseTime } from '../core/cooling-start.js';
+} from '../../addressing/index.js';
+import { releaseTime } from '../../addressing/lease/cooling-start.js';
 import type { LeaseBook } from '../leases/lease-book.js';
 import { transformServedClaim } from './claim-transform.js';
 import type { UnreadableAddresses } from './unreadable-addresses.js';

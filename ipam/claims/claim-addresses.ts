@@ -2,7 +2,7 @@ import { MAX_REQUESTED_ADDRESSES_LENGTH } from '../../api/limits.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { describeValue } from '../../api/json.js';
 import { CLAIM_REQUESTED_ADDRESSES } from '../../api/names.js';
-import { type Address, formatFamily, parseAddressOrPrefix } from '../core/address.js';
+import { type Address, formatFamily, parseAddressOrPrefix } from '../../addressing/address/address.js';
 
 /** Reads the requested addresses and the status of a claim. Other clients may have written both, so any text is possible. */
 

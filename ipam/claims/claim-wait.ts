@@ -1,5 +1,5 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
-import type { Pool } from '../core/pool.js';
+import type { Pool } from '../../addressing/pool/pool.js';
 import { isPoolExhausted } from './apply.js';
 import type { ClaimMetrics } from './metrics.js';
 import type { Findings } from './plan.js';

@@ -1,6 +1,6 @@
 import { isBeingDeleted } from '../../api/meta.js';
-import { type Address, type Family, sameAddress } from '../core/address.js';
-import type { LeaseRecord } from '../core/lease.js';
+import { type Address, type Family, sameAddress } from '../../addressing/address/address.js';
+import type { LeaseRecord } from '../../addressing/lease/lease.js';
 import type { ClaimObservation } from './observe.js';
 import { readAddressRequest, readShownAddresses } from './claim-addresses.js';
 import { isDrainingFor, replacementOf } from './draining-addresses.js';

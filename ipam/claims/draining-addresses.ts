@@ -1,9 +1,9 @@
 import { isBeingDeleted } from '../../api/meta.js';
 import { DrainingReason } from '../../api/names.js';
-import { type Address, formatAddress, sameAddress } from '../core/address.js';
-import type { AllocationRefusal, LeaseRecord } from '../core/index.js';
-import { isDraining } from '../core/pool.js';
-import { namespaceRefusal } from '../directory/resolution.js';
+import { type Address, formatAddress, sameAddress } from '../../addressing/address/address.js';
+import type { AllocationRefusal, LeaseRecord } from '../../addressing/index.js';
+import { isDraining } from '../../addressing/pool/pool.js';
+import { namespaceRefusal } from '../../addressing/directory/resolution.js';
 import { conditionMessage } from './condition-message.js';
 import type { ClaimObservation } from './observe.js';
 import type { ConditionValue } from '../../cluster/claim-conditions.js';

@@ -22,12 +22,12 @@ import {
   addressOf,
   createLease,
   reallocateLease,
-} from '../core/index.js';
-import type { Family } from '../core/address.js';
-import { isReservation, readLease, stateOf } from '../core/lease.js';
-import { leaseName } from '../core/lease-name.js';
-import { MAX_INTERFACE, leaseOwnerOf } from '../core/lease-owner.js';
-import type { Pool } from '../core/pool.js';
+} from '../../addressing/index.js';
+import type { Family } from '../../addressing/address/address.js';
+import { isReservation, readLease, stateOf } from '../../addressing/lease/lease.js';
+import { leaseName } from '../../addressing/lease/lease-name.js';
+import { MAX_INTERFACE, leaseOwnerOf } from '../../addressing/lease/lease-owner.js';
+import type { Pool } from '../../addressing/pool/pool.js';
 import type { LeaseBook } from '../leases/lease-book.js';
 
 /**

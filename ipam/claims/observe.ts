@@ -1,10 +1,10 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { byAge, splitKey } from '../../api/meta.js';
-import { type LeaseRecord, stateOf } from '../core/lease.js';
-import type { Pool } from '../core/pool.js';
+import { type LeaseRecord, stateOf } from '../../addressing/lease/lease.js';
+import type { Pool } from '../../addressing/pool/pool.js';
 import type { LeaseBook } from '../leases/lease-book.js';
-import type { PoolDirectory } from '../directory/directory.js';
-import type { Resolution } from '../directory/resolution.js';
+import type { PoolDirectory } from '../../addressing/directory/directory.js';
+import type { Resolution } from '../../addressing/directory/resolution.js';
 import type { ClaimPod, ClaimPods } from './claim-pods.js';
 import type { ProbingView } from './probing-view.js';
 import { type RunningAddresses, runningAddressesOf } from './running-addresses.js';

@@ -2,10 +2,10 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { compiledPool, leaseOf } from '../../test/lease-objects.js';
-import { type Address, formatAddress, parseAddress } from '../core/address.js';
-import type { LentAddresses } from '../core/address-space.js';
-import { addressesOf } from '../core/pool.js';
-import { RangeSet } from '../core/ranges.js';
+import { type Address, formatAddress, parseAddress } from '../../addressing/address/address.js';
+import type { LentAddresses } from '../../addressing/allocator/address-space.js';
+import { addressesOf } from '../../addressing/pool/pool.js';
+import { RangeSet } from '../../addressing/address/ranges.js';
 import { LeaseBook } from '../leases/lease-book.js';
 import { pick } from './pick.js';
 

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { compiledPool, leaseOf } from '../../test/lease-objects.js';
-import type { Family } from '../core/address.js';
-import { parseCidr, rangesOf } from '../core/cidr.js';
-import { compilePool } from '../core/pool.js';
-import { RangeSet } from '../core/ranges.js';
+import type { Family } from '../../addressing/address/address.js';
+import { parseCidr, rangesOf } from '../../addressing/address/cidr.js';
+import { compilePool } from '../../addressing/pool/pool.js';
+import { RangeSet } from '../../addressing/address/ranges.js';
 import { LeaseBook } from '../leases/lease-book.js';
 import { pick } from './pick.js';
 

@@ -10,9 +10,9 @@ import {
   addressOf,
   findCandidates,
   poolFullSubject,
-} from '../core/index.js';
-import type { Family } from '../core/address.js';
-import type { Pool } from '../core/pool.js';
+} from '../../addressing/index.js';
+import type { Family } from '../../addressing/address/address.js';
+import type { Pool } from '../../addressing/pool/pool.js';
 import { type HolderViews, explainRequestConflict } from './request-conflict.js';
 import type { ClaimWaitList } from './wait-list.js';
 

@@ -8,7 +8,7 @@ import {
   lease,
   observationOf,
 } from './testing/claim-observation.js';
-import type { AllocationRefusal } from '../core/allocator.js';
+import type { AllocationRefusal } from '../../addressing/allocator/allocator.js';
 import type { ClaimObservation } from './observe.js';
 import { type Findings, plan, planEarlierClaims } from './plan.js';
 

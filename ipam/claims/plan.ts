@@ -1,10 +1,10 @@
 import { claimMacOf } from '../../api/ipam-claim.js';
 import { isBeingDeleted, objectKey } from '../../api/meta.js';
 import { AllocationReason, EventReason, KUBEVIRT_NAMESPACE_UNKNOWN, RequestReason } from '../../api/names.js';
-import { type Address, formatAddress, sameAddress } from '../core/address.js';
-import type { AllocationRefusal, LeaseRecord } from '../core/index.js';
-import { isReservation } from '../core/lease.js';
-import { type Resolution, namespaceRefusal } from '../directory/resolution.js';
+import { type Address, formatAddress, sameAddress } from '../../addressing/address/address.js';
+import type { AllocationRefusal, LeaseRecord } from '../../addressing/index.js';
+import { isReservation } from '../../addressing/lease/lease.js';
+import { type Resolution, namespaceRefusal } from '../../addressing/directory/resolution.js';
 import { formatStatusIp } from './status-ip.js';
 import type { ClaimObservation } from './observe.js';
 import { ownerPodOf, vmisToVerify } from './owner-pod.js';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { Resolution } from '../directory/resolution.js';
+import type { Resolution } from '../../addressing/directory/resolution.js';
 import { PoolGracePeriods } from './pool-grace-period.js';
 
 const EXPECTED_POOL: Resolution = { kind: 'unserved', message: 'not there yet', isPoolPending: true };

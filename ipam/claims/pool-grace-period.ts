@@ -1,4 +1,4 @@
-import type { Resolution } from '../directory/resolution.js';
+import type { Resolution } from '../../addressing/directory/resolution.js';
 
 /** Longer than it takes to create the pool that a NAD describes. */
 const GRACE_PERIOD_MS = 10_000;

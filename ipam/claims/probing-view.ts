@@ -1,5 +1,5 @@
-import type { Family } from '../core/address.js';
-import type { LeaseRecord } from '../core/lease.js';
+import type { Family } from '../../addressing/address/address.js';
+import type { LeaseRecord } from '../../addressing/lease/lease.js';
 import type { ProbingStop } from '../leases/probing-stop.js';
 
 /** What is known about probes besides the leases of the claim. */

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { RESPONDERS_NAMESPACE } from '../../api/names.js';
-import { parseAddress } from '../core/address.js';
+import { parseAddress } from '../../addressing/address/address.js';
 import type { ProbingStop } from '../leases/probing-stop.js';
 import type { ClaimObservation } from './observe.js';
 import { type Findings, plan } from './plan.js';

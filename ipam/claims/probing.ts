@@ -1,8 +1,8 @@
 import { PROBE_LIMITS } from '../../api/limits.js';
 import { isBeingDeleted } from '../../api/meta.js';
-import { type Family, sameAddress } from '../core/address.js';
-import { type LeaseRecord, isReservation, isResponder } from '../core/lease.js';
-import { leaseOwnerOf } from '../core/lease-owner.js';
+import { type Family, sameAddress } from '../../addressing/address/address.js';
+import { type LeaseRecord, isReservation, isResponder } from '../../addressing/lease/lease.js';
+import { leaseOwnerOf } from '../../addressing/lease/lease-owner.js';
 import { readShownAddresses } from './claim-addresses.js';
 import { isWaitingFor } from './claim-pods.js';
 import type { DesiredAddresses } from './desired-addresses.js';

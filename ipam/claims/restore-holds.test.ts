@@ -5,8 +5,8 @@ import { ManualClock } from '../../test/manual-clock.js';
 import { RestoreHolds } from './restore-holds.js';
 import { SERVED_CLAIM_INDEXES } from './indexes.js';
 import { Cache } from '../../kube/cache.js';
-import { type Address, formatAddress } from '../core/address.js';
-import { compilePool } from '../core/pool.js';
+import { type Address, formatAddress } from '../../addressing/address/address.js';
+import { compilePool } from '../../addressing/pool/pool.js';
 
 describe('holds for restored claims', () => {
   let clock: ManualClock;

@@ -2,10 +2,10 @@ import { type IPAMClaim, claimNadOf, claimOwnerOf, isWorkloadClaim } from '../..
 import { isBeingDeleted } from '../../api/meta.js';
 import { AllocationReason } from '../../api/names.js';
 import { claimInterfaces } from '../../api/vm-claims.js';
-import { type Address, formatAddress, sameAddress } from '../core/address.js';
-import type { AllocationRefusal, LeaseRecord } from '../core/index.js';
-import { isHeldByPod } from '../core/lease.js';
-import { type Pool, subnetOf } from '../core/pool.js';
+import { type Address, formatAddress, sameAddress } from '../../addressing/address/address.js';
+import type { AllocationRefusal, LeaseRecord } from '../../addressing/index.js';
+import { isHeldByPod } from '../../addressing/lease/lease.js';
+import { type Pool, subnetOf } from '../../addressing/pool/pool.js';
 import { parseAddressList, readShownAddresses } from './claim-addresses.js';
 import type { ClaimPod } from './claim-pods.js';
 import type { LauncherVmis } from './vmi-owners.js';

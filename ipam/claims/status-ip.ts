@@ -1,5 +1,11 @@
-import { type Address, BITS, formatAddress, parseAddressOrPrefix, sameAddress } from '../core/address.js';
-import { subnetOf, withPrefix } from '../core/pool.js';
+import {
+  type Address,
+  BITS,
+  formatAddress,
+  parseAddressOrPrefix,
+  sameAddress,
+} from '../../addressing/address/address.js';
+import { subnetOf, withPrefix } from '../../addressing/pool/pool.js';
 import type { ClaimObservation } from './observe.js';
 
 /**

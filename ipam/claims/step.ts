@@ -1,7 +1,7 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { ConditionValue } from '../../cluster/claim-conditions.js';
-import type { Address, Family } from '../core/address.js';
-import type { LeaseRecord } from '../core/lease.js';
+import type { Address, Family } from '../../addressing/address/address.js';
+import type { LeaseRecord } from '../../addressing/lease/lease.js';
 
 /** The desired status of a claim. */
 export interface DesiredClaimStatus {

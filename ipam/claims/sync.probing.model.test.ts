@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { PROBE_LIMITS } from '../../api/limits.js';
-import { parseAddress } from '../core/address.js';
+import { parseAddress } from '../../addressing/address/address.js';
 import { type RequestFailure, IpamModelCluster } from './testing/model/cluster.js';
 import { Violation } from './testing/model/invariants.js';
 import { type Operation, applyOperation, operation } from './testing/model/operations.js';

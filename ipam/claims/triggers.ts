@@ -1,9 +1,9 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { type KubeObject, joinKey, objectKey } from '../../api/meta.js';
-import type { Address } from '../core/address.js';
-import { type LeaseRecord, stateOf } from '../core/lease.js';
-import { affectedClaims } from '../directory/affected.js';
-import type { NetworkChanges } from '../directory/directory.js';
+import type { Address } from '../../addressing/address/address.js';
+import { type LeaseRecord, stateOf } from '../../addressing/lease/lease.js';
+import { affectedClaims } from '../../addressing/directory/affected.js';
+import type { NetworkChanges } from '../../addressing/directory/directory.js';
 import type { ClaimWaitList } from './wait-list.js';
 
 /** Maps changes to the keys of the claims that must be synced. */

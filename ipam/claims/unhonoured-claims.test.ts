@@ -4,7 +4,7 @@ import type { EventSubject } from '../../kube/events.js';
 import { silentLogger } from '../../kube/log.js';
 import { ManualClock } from '../../test/manual-clock.js';
 import { claim } from '../../test/workload-objects.js';
-import type { Resolution } from '../directory/resolution.js';
+import type { Resolution } from '../../addressing/directory/resolution.js';
 import type { ClaimPod } from './claim-pods.js';
 import { UnhonouredClaims, unhonouredPods } from './unhonoured-claims.js';
 

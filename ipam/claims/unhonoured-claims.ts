@@ -8,8 +8,8 @@ import type { Logger } from '../../kube/log.js';
 import { forEachInSlices } from '../../kube/run-in-slices.js';
 import { PeriodicTask, checkIntervalMs } from '../../process/periodic-task.js';
 import type { PersistentIPsGate } from '../../cluster/persistent-ips-gate.js';
-import type { PoolDirectory } from '../directory/directory.js';
-import type { Resolution } from '../directory/resolution.js';
+import type { PoolDirectory } from '../../addressing/directory/directory.js';
+import type { Resolution } from '../../addressing/directory/resolution.js';
 import type { ClaimPod, ClaimPods } from './claim-pods.js';
 import { claimEventSubjects } from '../../cluster/claim-event-subjects.js';
 

@@ -9,8 +9,8 @@ import { leaseOf } from '../../test/lease-objects.js';
 import { ManualClock } from '../../test/manual-clock.js';
 import { adminPool, cacheOf, holdfastConfig, nad } from '../../test/pool-objects.js';
 import { claim } from '../../test/workload-objects.js';
-import { readLease } from '../core/lease.js';
-import { PoolDirectory } from '../directory/directory.js';
+import { readLease } from '../../addressing/lease/lease.js';
+import { PoolDirectory } from '../../addressing/directory/directory.js';
 import type { ClaimPod } from './claim-pods.js';
 import { UnleasedAddresses } from './unleased-addresses.js';
 

@@ -1,5 +1,5 @@
 import type { Clock } from '../../kube/clock.js';
-import type { Address } from '../core/address.js';
+import type { Address } from '../../addressing/address/address.js';
 import type { LeaseBook } from '../leases/lease-book.js';
 
 interface UnreadableAddress {

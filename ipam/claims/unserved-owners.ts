@@ -12,7 +12,7 @@ import { forEachInSlices } from '../../kube/run-in-slices.js';
 import { IPAM_CLAIMS, VIRTUAL_MACHINES, VIRTUAL_MACHINE_INSTANCES } from '../../kube/resources.js';
 import { PeriodicTask } from '../../process/periodic-task.js';
 import { OWNER_KIND_NOT_SERVED } from '../../cluster/unserved-owner.js';
-import type { PoolDirectory } from '../directory/directory.js';
+import type { PoolDirectory } from '../../addressing/directory/directory.js';
 import { conditionOf } from '../../cluster/claim-conditions.js';
 
 export interface UnservedOwnersDeps {

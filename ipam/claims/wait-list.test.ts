@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { parseAddress } from '../core/address.js';
+import { parseAddress } from '../../addressing/address/address.js';
 import { ClaimWaitList } from './wait-list.js';
 
 const BLUE = { name: 'blue', addressSpace: 'blue' };

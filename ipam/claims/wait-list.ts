@@ -1,5 +1,5 @@
-import { type Address, formatAddress } from '../core/address.js';
-import type { Pool } from '../core/pool.js';
+import { type Address, formatAddress } from '../../addressing/address/address.js';
+import type { Pool } from '../../addressing/pool/pool.js';
 
 /** What a claim waits for: any address of a pool, or certain addresses. */
 export interface AwaitedAddresses {

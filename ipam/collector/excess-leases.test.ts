@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { LeaseRecord } from '../core/lease.js';
+import type { LeaseRecord } from '../../addressing/lease/lease.js';
 import { lease } from '../claims/testing/claim-observation.js';
 import { MAX_RELEASED_LEASES, timesWithoutExcess } from './excess-leases.js';
 

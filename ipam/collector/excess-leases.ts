@@ -1,5 +1,5 @@
-import { coolingStart } from '../core/cooling-start.js';
-import { type LeaseRecord, isReservation, stateOf } from '../core/lease.js';
+import { coolingStart } from '../../addressing/lease/cooling-start.js';
+import { type LeaseRecord, isReservation, stateOf } from '../../addressing/lease/lease.js';
 import type { LeaseTimesLookup } from './lease-times-lookup.js';
 
 /** Released leases that a derived pool keeps. A quota bounds the claims of a tenant, but not how often they are deleted and created again. */

@@ -3,7 +3,7 @@ import sinon from 'sinon';
 import type { AddressLease } from '../../api/address-lease.js';
 import { LeakWorld } from './testing/leak-world.js';
 import { ManualClock } from '../../test/manual-clock.js';
-import { type LeaseTimes, readLease, stateOf } from '../core/lease.js';
+import { type LeaseTimes, readLease, stateOf } from '../../addressing/lease/lease.js';
 import { Expiry, dueLeases } from './expiry.js';
 import { type LeaseTimesLookup, leaseTimesLookup } from './lease-times-lookup.js';
 

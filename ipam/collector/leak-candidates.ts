@@ -1,7 +1,7 @@
 import type { LeaseOwner } from '../../api/address-lease.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { joinKey } from '../../api/meta.js';
-import { type LeaseRecord, stateOf } from '../core/lease.js';
+import { type LeaseRecord, stateOf } from '../../addressing/lease/lease.js';
 import { surplusProof } from './surplus.js';
 
 /**

@@ -1,6 +1,6 @@
-import type { LeaseRecord, LeaseTimes } from '../core/lease.js';
-import { type LeaseRules, minCooldownMs, leaseTimesOf } from '../core/lease-times.js';
-import type { PoolDirectory } from '../directory/directory.js';
+import type { LeaseRecord, LeaseTimes } from '../../addressing/lease/lease.js';
+import { type LeaseRules, minCooldownMs, leaseTimesOf } from '../../addressing/lease/lease-times.js';
+import type { PoolDirectory } from '../../addressing/directory/directory.js';
 
 /** Returns the times of a lease; undefined if they are unknown, in which case the lease is kept. */
 export type LeaseTimesLookup = (lease: LeaseRecord) => LeaseTimes | undefined;

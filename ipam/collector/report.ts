@@ -4,8 +4,8 @@ import type { EventRecorder, EventSubject } from '../../kube/events.js';
 import type { Logger } from '../../kube/log.js';
 import type { Metrics } from '../../process/metrics.js';
 import { claimEventSubjects } from '../../cluster/claim-event-subjects.js';
-import { formatAddress } from '../core/address.js';
-import { type LeaseRecord, isReservation, stateOf } from '../core/lease.js';
+import { formatAddress } from '../../addressing/address/address.js';
+import { type LeaseRecord, isReservation, stateOf } from '../../addressing/lease/lease.js';
 import type { KeepReason } from './keep-reason.js';
 import { type LeakKind, type LeakCandidate, describeOwner } from './leak-candidates.js';
 

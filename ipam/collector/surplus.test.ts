@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { LeakWorld } from './testing/leak-world.js';
-import { parseAddress } from '../core/address.js';
-import { type LeaseRecord, readLease } from '../core/lease.js';
+import { parseAddress } from '../../addressing/address/address.js';
+import { type LeaseRecord, readLease } from '../../addressing/lease/lease.js';
 import { surplusProof } from './surplus.js';
 
 const REQUESTED = 'ipam.holdfast.dev/requested-addresses';

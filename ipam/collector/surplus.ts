@@ -1,8 +1,8 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { isBeingDeleted } from '../../api/meta.js';
 import { readAddressRequest } from '../claims/claim-addresses.js';
-import { type Address, parseAddressOrPrefix, sameAddress } from '../core/address.js';
-import { type LeaseRecord, stateOf } from '../core/lease.js';
+import { type Address, parseAddressOrPrefix, sameAddress } from '../../addressing/address/address.js';
+import { type LeaseRecord, stateOf } from '../../addressing/lease/lease.js';
 
 /** Everything that decides whether a claim needs one of its leases. */
 export interface ClaimUsage {

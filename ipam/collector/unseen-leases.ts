@@ -1,7 +1,7 @@
 import { isProofOfAbsence } from '../../kube/absence.js';
 import type { Client } from '../../kube/client.js';
 import { ADDRESS_LEASES } from '../../kube/resources.js';
-import type { LeaseRecord } from '../core/lease.js';
+import type { LeaseRecord } from '../../addressing/lease/lease.js';
 import type { LeaseBook } from '../leases/lease-book.js';
 
 export interface UnseenLeaseDeps {

@@ -1,5 +1,5 @@
-import type { CoolingLease } from '../core/allocator.js';
-import type { LeaseRecord } from '../core/lease.js';
+import type { CoolingLease } from '../../addressing/allocator/allocator.js';
+import type { LeaseRecord } from '../../addressing/lease/lease.js';
 
 /** How many stale entries a small heap may have before it is rebuilt. */
 const STALE_ENTRIES_ALLOWED = 64;

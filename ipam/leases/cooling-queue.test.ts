@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { leaseOf } from '../../test/lease-objects.js';
-import { readLease } from '../core/lease.js';
+import { readLease } from '../../addressing/lease/lease.js';
 import { CoolingQueue } from './cooling-queue.js';
 
 const NOW = Date.UTC(2026, 0, 1);

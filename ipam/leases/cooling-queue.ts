@@ -1,5 +1,11 @@
-import type { CoolingLease, CoolingSummary } from '../core/allocator.js';
-import { type LeaseRecord, type LeaseTimes, expiresAt, isSticky, timesWhenExhausted } from '../core/lease.js';
+import type { CoolingLease, CoolingSummary } from '../../addressing/allocator/allocator.js';
+import {
+  type LeaseRecord,
+  type LeaseTimes,
+  expiresAt,
+  isSticky,
+  timesWhenExhausted,
+} from '../../addressing/lease/lease.js';
 import { CoolingHeap } from './cooling-heap.js';
 
 /** Released leases by the end of their cool-down, with sticky leases in a heap of their own. */

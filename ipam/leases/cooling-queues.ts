@@ -1,7 +1,7 @@
-import type { Family } from '../core/address.js';
-import type { CoolingSummary } from '../core/allocator.js';
-import { type LeaseRecord, type LeaseTimes, isReservation, stateOf } from '../core/lease.js';
-import { type Pool, subnetOf } from '../core/pool.js';
+import type { Family } from '../../addressing/address/address.js';
+import type { CoolingSummary } from '../../addressing/allocator/allocator.js';
+import { type LeaseRecord, type LeaseTimes, isReservation, stateOf } from '../../addressing/lease/lease.js';
+import { type Pool, subnetOf } from '../../addressing/pool/pool.js';
 import { CoolingQueue } from './cooling-queue.js';
 
 /** The leases of a pool, and a rule for the ones that nobody gets. */

@@ -4,9 +4,9 @@ import type { AddressLease } from '../../api/address-lease.js';
 import { LaggingWatch } from '../../test/lagging-watch.js';
 import { compiledPool, requestFor } from '../../test/lease-objects.js';
 import { LeaseStore } from '../../test/lease-store.js';
-import { parseAddress } from '../core/address.js';
-import { leaseName } from '../core/lease-name.js';
-import { quarantineLease } from '../core/lease-quarantine.js';
+import { parseAddress } from '../../addressing/address/address.js';
+import { leaseName } from '../../addressing/lease/lease-name.js';
+import { quarantineLease } from '../../addressing/lease/lease-quarantine.js';
 import {
   type LeaseRecord,
   type LeaseState,
@@ -15,7 +15,7 @@ import {
   readLease,
   releaseLease,
   stateOf,
-} from '../core/lease.js';
+} from '../../addressing/lease/lease.js';
 import { LeaseBook } from './lease-book.js';
 
 const MACS = ['02:00:00:00:00:01', '02:00:00:00:00:02'] as const;

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import type { AddressLease } from '../../api/address-lease.js';
 import { compiledPool as pool, leaseOf as lease } from '../../test/lease-objects.js';
-import { type Family, formatAddress, parseAddress } from '../core/address.js';
-import { type LeaseRecord, readLease } from '../core/lease.js';
+import { type Family, formatAddress, parseAddress } from '../../addressing/address/address.js';
+import { type LeaseRecord, readLease } from '../../addressing/lease/lease.js';
 import { LeaseBook } from './lease-book.js';
 
 const NOW = Date.UTC(2026, 0, 1);

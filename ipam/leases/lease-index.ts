@@ -1,5 +1,5 @@
-import { QuarantineIndex } from '../core/lease-quarantine.js';
-import { type LeaseRecord, isReservation, stateOf } from '../core/lease.js';
+import { QuarantineIndex } from '../../addressing/lease/lease-quarantine.js';
+import { type LeaseRecord, isReservation, stateOf } from '../../addressing/lease/lease.js';
 
 /**
  * Leases by name, pool, owner, claim and MAC address. It stores references to records that the informer's cache holds anyway, and uses

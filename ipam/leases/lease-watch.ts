@@ -1,7 +1,7 @@
 import type { AddressLease } from '../../api/address-lease.js';
 import type { WatchSpec } from '../../kube/informers.js';
 import { ADDRESS_LEASES } from '../../kube/resources.js';
-import { type LeaseRecord, readLease } from '../core/lease.js';
+import { type LeaseRecord, readLease } from '../../addressing/lease/lease.js';
 
 /**
  * Watches leases without indexes: the lease book has its own, which include the process's own writes. Not optional: without leases

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { compiledPool } from '../../test/lease-objects.js';
-import { parseAddress } from '../core/address.js';
-import { leaseName } from '../core/lease-name.js';
-import type { LeaseRecord } from '../core/lease.js';
-import type { QuarantinedByMac } from '../core/lease-quarantine.js';
+import { parseAddress } from '../../addressing/address/address.js';
+import { leaseName } from '../../addressing/lease/lease-name.js';
+import type { LeaseRecord } from '../../addressing/lease/lease.js';
+import type { QuarantinedByMac } from '../../addressing/lease/lease-quarantine.js';
 import { probingStopOf } from './probing-stop.js';
 
 function quarantinedOf(byMac: Record<string, string[]>): QuarantinedByMac {

@@ -1,8 +1,8 @@
 import { PROBE_LIMITS } from '../../api/limits.js';
-import type { Family } from '../core/address.js';
-import type { LeaseRecord } from '../core/lease.js';
-import type { QuarantinedByMac } from '../core/lease-quarantine.js';
-import { type Pool, addressesOf } from '../core/pool.js';
+import type { Family } from '../../addressing/address/address.js';
+import type { LeaseRecord } from '../../addressing/lease/lease.js';
+import type { QuarantinedByMac } from '../../addressing/lease/lease-quarantine.js';
+import { type Pool, addressesOf } from '../../addressing/pool/pool.js';
 
 /** Why no address of a pool is probed for a while. It follows from the leases, so that each process decides the same, also after a restart. */
 export type ProbingStop =

@@ -1,5 +1,5 @@
-import { isServingNamespace } from '../directory/resolution.js';
-import type { EvaluatedPool } from '../directory/pool-state.js';
+import { isServingNamespace } from '../../addressing/directory/resolution.js';
+import type { EvaluatedPool } from '../../addressing/directory/pool-state.js';
 
 /** An administrator's pool serves users of a derived pool. */
 export interface AdminOverride {

@@ -3,7 +3,7 @@ import { labelValue } from '../../api/ipam-claim.js';
 import { isBeingDeleted } from '../../api/meta.js';
 import { LEASE_POOL, POOL_FINALIZER } from '../../api/names.js';
 import type { CallOptions, Client } from '../../kube/client.js';
-import { isHeldOrReserved } from '../core/lease.js';
+import { isHeldOrReserved } from '../../addressing/lease/lease.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS } from '../../kube/resources.js';
 import type { DerivationAction } from './derivation.js';
 import { createMergePatch } from './merge-patch.js';

@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import { holdfastConfig, nad } from '../../test/pool-objects.js';
 import { type DerivationInput, type DerivationPlan, planDerivation } from './derivation.js';
-import { derivedPool } from '../core/derived-pool.js';
-import { readLease } from '../core/lease.js';
+import { derivedPool } from '../../addressing/pool/derived-pool.js';
+import { readLease } from '../../addressing/lease/lease.js';
 import { leaseOf } from '../../test/lease-objects.js';
 
 const subnets = (cidr: string) => ({ subnets: [{ cidr }] });

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { compiledPool, leaseOf } from '../../test/lease-objects.js';
-import { readLease } from '../core/lease.js';
+import { readLease } from '../../addressing/lease/lease.js';
 import { countsOf, usesOf } from './status.js';
 import { drainingCondition } from './draining-condition.js';
 import { PoolUsage } from './usage.js';

@@ -1,7 +1,7 @@
 import { PoolCondition } from '../../api/address-pool.js';
 import type { Condition } from '../../api/meta.js';
-import { type Pool, hasDraining } from '../core/pool.js';
-import type { LeaseRecord } from '../core/lease.js';
+import { type Pool, hasDraining } from '../../addressing/pool/pool.js';
+import type { LeaseRecord } from '../../addressing/lease/lease.js';
 import { formatLeases } from './named-leases.js';
 import type { LeaseCounts } from './usage.js';
 

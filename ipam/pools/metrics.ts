@@ -1,7 +1,7 @@
 import { type AddressPool, nadNamespaceOf } from '../../api/address-pool.js';
 import type { Metrics } from '../../process/metrics.js';
-import type { Family } from '../core/address.js';
-import { toSafeNumber } from '../core/safe-number.js';
+import type { Family } from '../../addressing/address/address.js';
+import { toSafeNumber } from '../../addressing/address/safe-number.js';
 import { DerivedPoolSlots } from './derived-pool-slots.js';
 import { type FamilyUse, capacityOf } from './status.js';
 

@@ -1,6 +1,6 @@
 import { joinKey } from '../../api/meta.js';
-import { formatAddress } from '../core/address.js';
-import { type LeaseRecord, stateOf } from '../core/lease.js';
+import { formatAddress } from '../../addressing/address/address.js';
+import { type LeaseRecord, stateOf } from '../../addressing/lease/lease.js';
 
 /** The maximum of leases, or namespaces, that a message names. */
 export const MAX_NAMED = 5;

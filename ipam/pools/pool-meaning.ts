@@ -1,5 +1,5 @@
 import { shortHash } from '../../api/hash.js';
-import type { Pool } from '../core/pool.js';
+import type { Pool } from '../../addressing/pool/pool.js';
 
 /** Whether both pools have the same addresses and settings, however they are written. */
 export function isSamePool(one: Pool, other: Pool): boolean {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { compiledPool, leaseOf } from '../../test/lease-objects.js';
-import { quarantineLease } from '../core/lease-quarantine.js';
-import { readLease } from '../core/lease.js';
+import { quarantineLease } from '../../addressing/lease/lease-quarantine.js';
+import { readLease } from '../../addressing/lease/lease.js';
 import { LeaseBook } from '../leases/lease-book.js';
 import { mergePatch } from '../../test/merge-patch.js';
 import { PoolsWorld } from './testing/pools-world.js';

@@ -1,8 +1,8 @@
 import { PoolCondition } from '../../api/address-pool.js';
 import type { Condition } from '../../api/meta.js';
-import { formatAddress } from '../core/address.js';
-import type { QuarantinedByMac } from '../core/lease-quarantine.js';
-import type { Pool } from '../core/pool.js';
+import { formatAddress } from '../../addressing/address/address.js';
+import type { QuarantinedByMac } from '../../addressing/lease/lease-quarantine.js';
+import type { Pool } from '../../addressing/pool/pool.js';
 import { type ProbingStop, probingStopOf } from '../leases/probing-stop.js';
 import { MAX_NAMED } from './named-leases.js';
 

@@ -1,5 +1,5 @@
 import type { AddressPool, AddressPoolSpec } from '../../api/address-pool.js';
-import { type Pool, addressesOf, compilePool } from '../core/pool.js';
+import { type Pool, addressesOf, compilePool } from '../../addressing/pool/pool.js';
 
 /** The namespaces that a derived pool serves, and its other settings, follow the NAD even if its addresses cannot. */
 export function withAddressesOf(

@@ -2,8 +2,8 @@ import type { AddressPool, AddressPoolSpec } from '../../api/address-pool.js';
 import { EventReason } from '../../api/names.js';
 import type { NetworkConfigProblem } from '../../api/network-attachment.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
-import type { Pool } from '../core/pool.js';
-import { type DerivedSpec, derivedSpec } from '../core/derived-pool.js';
+import type { Pool } from '../../addressing/pool/pool.js';
+import { type DerivedSpec, derivedSpec } from '../../addressing/pool/derived-pool.js';
 import { type NadRights } from '../../api/nad-rights.js';
 
 /** The pool that one NAD requests. */

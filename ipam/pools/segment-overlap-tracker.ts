@@ -1,6 +1,6 @@
 import type { Clock } from '../../kube/clock.js';
-import type { PoolDirectory } from '../directory/directory.js';
-import { compiledPool } from '../directory/pool-state.js';
+import type { PoolDirectory } from '../../addressing/directory/directory.js';
+import { compiledPool } from '../../addressing/directory/pool-state.js';
 import { describeOverlap, findOverlaps } from './segment-overlap.js';
 
 /** Minimum time between two comparisons of all segments, however often tenants change their NADs. */

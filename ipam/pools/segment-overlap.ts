@@ -1,6 +1,6 @@
-import { type Address, type Family, formatAddress } from '../core/address.js';
-import type { Pool } from '../core/pool.js';
-import type { Range } from '../core/ranges.js';
+import { type Address, type Family, formatAddress } from '../../addressing/address/address.js';
+import type { Pool } from '../../addressing/pool/pool.js';
+import type { Range } from '../../addressing/address/ranges.js';
 
 /** A pool whose addresses are used on a layer-2 segment. */
 export interface SegmentPool {

@@ -1,11 +1,11 @@
 import { type AddressPoolStatus, type PoolFamilyCounts, PoolCondition } from '../../api/address-pool.js';
 import type { Condition } from '../../api/meta.js';
 import type { NetworkConfigProblem } from '../../api/network-attachment.js';
-import { toSafeNumber } from '../core/safe-number.js';
-import { FAMILIES, type Family } from '../core/address.js';
-import { type LeaseRecord, isHeldOrReserved } from '../core/lease.js';
-import { type Pool, addressesOf, hasDraining } from '../core/pool.js';
-import type { QuarantinedByMac } from '../core/lease-quarantine.js';
+import { toSafeNumber } from '../../addressing/address/safe-number.js';
+import { FAMILIES, type Family } from '../../addressing/address/address.js';
+import { type LeaseRecord, isHeldOrReserved } from '../../addressing/lease/lease.js';
+import { type Pool, addressesOf, hasDraining } from '../../addressing/pool/pool.js';
+import type { QuarantinedByMac } from '../../addressing/lease/lease-quarantine.js';
 import { drainingCondition } from './draining-condition.js';
 import { probingCondition } from './probing-condition.js';
 import type { NadAgreement } from './derivation.js';
@@ -13,7 +13,7 @@ import type { AdminOverride } from './admin-override.js';
 import { MAX_NAMED, formatLeases } from './named-leases.js';
 import type { LeaseCounts } from './usage.js';
 import { describeProblems } from './requested-pools.js';
-import type { PoolState } from '../directory/pool-state.js';
+import type { PoolState } from '../../addressing/directory/pool-state.js';
 
 export type PoolCounts = Omit<AddressPoolStatus, 'conditions' | 'observedGeneration'>;
 /** A condition without its transition time. */

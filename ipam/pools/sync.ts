@@ -18,11 +18,11 @@ import { addFinalizer, applyDerivation, isUnused, removeFinalizer, lacksFinalize
 import { containerInterfaceEvents } from './container-interface.js';
 import { type DerivationPlan, planDerivation } from './derivation.js';
 import { adminOverrideOf } from './admin-override.js';
-import { derivedPoolName } from '../core/derived-pool.js';
-import type { Pool } from '../core/pool.js';
+import { derivedPoolName } from '../../addressing/pool/derived-pool.js';
+import type { Pool } from '../../addressing/pool/pool.js';
 import { type NadRightsLookup, poolLimitMessage } from '../../api/nad-rights.js';
-import type { PoolDirectory } from '../directory/directory.js';
-import { isServingNamespace } from '../directory/resolution.js';
+import type { PoolDirectory } from '../../addressing/directory/directory.js';
+import { isServingNamespace } from '../../addressing/directory/resolution.js';
 import { DerivedPoolCounts } from './derived-pool-counts.js';
 import { MoveFence } from './move-fence.js';
 import { NadEvents, recordConditionEvents } from './pool-events.js';

@@ -5,12 +5,12 @@ import { objectKey } from '../../api/meta.js';
 import type { ObjectChange } from '../../kube/informer.js';
 import { changesNetwork } from '../../cluster/nad-change.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
-import type { Address } from '../core/address.js';
-import { derivedPoolName } from '../core/derived-pool.js';
-import { isHeldOrReserved } from '../core/lease.js';
-import { affectedPools } from '../directory/affected.js';
-import type { NetworkChanges, PoolChanges, PoolDirectory } from '../directory/directory.js';
-import { networkKey } from '../directory/resolution.js';
+import type { Address } from '../../addressing/address/address.js';
+import { derivedPoolName } from '../../addressing/pool/derived-pool.js';
+import { isHeldOrReserved } from '../../addressing/lease/lease.js';
+import { affectedPools } from '../../addressing/directory/affected.js';
+import type { NetworkChanges, PoolChanges, PoolDirectory } from '../../addressing/directory/directory.js';
+import { networkKey } from '../../addressing/directory/resolution.js';
 import type { LeaseChange } from '../leases/lease-book.js';
 import type { LeaseSource, PoolUsage } from './usage.js';
 

@@ -3,8 +3,8 @@ import { expect } from 'chai';
 import { adminPool } from '../../test/pool-objects.js';
 import { ManualClock } from '../../test/manual-clock.js';
 import { lease } from '../claims/testing/claim-observation.js';
-import { type LeaseRecord } from '../core/lease.js';
-import { compilePool } from '../core/pool.js';
+import { type LeaseRecord } from '../../addressing/lease/lease.js';
+import { compilePool } from '../../addressing/pool/pool.js';
 import type { LeaseChange } from '../leases/lease-book.js';
 import { type LeaseSource, PoolUsage } from './usage.js';
 

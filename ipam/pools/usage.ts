@@ -2,12 +2,18 @@ import type { LeaseOwner } from '../../api/address-lease.js';
 import { joinKey, splitKey } from '../../api/meta.js';
 import type { Clock } from '../../kube/clock.js';
 import { forEachInSlices } from '../../kube/run-in-slices.js';
-import type { AddressSpace } from '../core/address-space.js';
-import type { Family } from '../core/address.js';
+import type { AddressSpace } from '../../addressing/allocator/address-space.js';
+import type { Family } from '../../addressing/address/address.js';
 import type { LeaseChange } from '../leases/lease-book.js';
-import type { QuarantinedByMac } from '../core/lease-quarantine.js';
-import { type LeaseRecord, type LeaseState, isHeldOrReserved, isResponder, stateOf } from '../core/lease.js';
-import { type Pool, subnetOf } from '../core/pool.js';
+import type { QuarantinedByMac } from '../../addressing/lease/lease-quarantine.js';
+import {
+  type LeaseRecord,
+  type LeaseState,
+  isHeldOrReserved,
+  isResponder,
+  stateOf,
+} from '../../addressing/lease/lease.js';
+import { type Pool, subnetOf } from '../../addressing/pool/pool.js';
 
 /** The part of the lease book that is read here. */
 export interface LeaseSource {

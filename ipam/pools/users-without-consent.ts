@@ -1,6 +1,6 @@
 import type { AddressPool } from '../../api/address-pool.js';
-import { usersWithoutConsent } from '../core/address-space-rights.js';
-import type { PoolDirectory } from '../directory/directory.js';
+import { usersWithoutConsent } from '../../addressing/pool/address-space-rights.js';
+import type { PoolDirectory } from '../../addressing/directory/directory.js';
 import { MAX_NAMED } from './named-leases.js';
 
 /** Names the derived pools that have addresses of a pool that does not serve their namespaces. Undefined if there are none. */

@@ -1,5 +1,5 @@
 import { type AddressPool, addressSpaceOf } from '../../api/address-pool.js';
-import type { Pool } from '../core/pool.js';
+import type { Pool } from '../../addressing/pool/pool.js';
 import { countLeases, describeLeases, leasesLeftOut, unreleased } from './unreleased-leases.js';
 import type { ValidationRefusal } from './validation-result.js';
 import type { PoolLeases } from './view.js';

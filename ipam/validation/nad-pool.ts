@@ -2,8 +2,8 @@ import { isDeepStrictEqual } from 'node:util';
 import type { AddressPool, AddressPoolSpec } from '../../api/address-pool.js';
 import type { NetworkConfigProblem } from '../../api/network-attachment.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
-import type { Pool } from '../core/pool.js';
-import { derivedPool, derivedSpec } from '../core/derived-pool.js';
+import type { Pool } from '../../addressing/pool/pool.js';
+import { derivedPool, derivedSpec } from '../../addressing/pool/derived-pool.js';
 import { type NadRightsLookup } from '../../api/nad-rights.js';
 
 const MAX_SHOWN_LENGTH = 120;

@@ -5,7 +5,7 @@ import type { NetworkConfigProblem } from '../../api/network-attachment.js';
 import { poolLimitMessage } from '../../api/nad-rights.js';
 import { BY_NAD_NAMESPACE } from '../../cluster/indexes.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
-import { addressSpaceRefusal } from '../core/address-space-rights.js';
+import { addressSpaceRefusal } from '../../addressing/pool/address-space-rights.js';
 import { type PoolChange, refuseLeaseLosses } from './leased-addresses.js';
 import { isAdminPool, servablePool } from './pool-relations.js';
 import { warnOfPool } from './pool-warnings.js';

@@ -1,5 +1,5 @@
 import { type AddressPool, nadNamespaceOf } from '../../api/address-pool.js';
-import { type Pool, compilePool } from '../core/pool.js';
+import { type Pool, compilePool } from '../../addressing/pool/pool.js';
 
 /** Whether an administrator created the pool; otherwise it is derived from a NAD. */
 export function isAdminPool(pool: AddressPool): boolean {

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { AddressPool } from '../../api/address-pool.js';
 import { isBeingDeleted } from '../../api/meta.js';
-import { isResponder } from '../core/lease.js';
-import { compilePool } from '../core/pool.js';
+import { isResponder } from '../../addressing/lease/lease.js';
+import { compilePool } from '../../addressing/pool/pool.js';
 import { type PoolChange, refuseLeaseLosses } from './leased-addresses.js';
 import { countLeases, describeLeases, unreleased } from './unreleased-leases.js';
 import { commonNamespaces, hasCommonUsers, isAdminPool, servablePool } from './pool-relations.js';

@@ -1,7 +1,7 @@
 import { type AddressPool, addressSpaceOf, nadNamespaceOf } from '../../api/address-pool.js';
-import { BITS, type Family, formatAddress } from '../core/address.js';
-import { type LeasableSet, type Pool, addressesOf, firstSharedAddress } from '../core/pool.js';
-import { Slices } from '../core/slices.js';
+import { BITS, type Family, formatAddress } from '../../addressing/address/address.js';
+import { type LeasableSet, type Pool, addressesOf, firstSharedAddress } from '../../addressing/pool/pool.js';
+import { Slices } from '../../addressing/block/slices.js';
 import type { PoolChange } from './leased-addresses.js';
 import { unreleased } from './unreleased-leases.js';
 import { hasCommonUsers, isAdminPool } from './pool-relations.js';

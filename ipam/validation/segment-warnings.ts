@@ -1,4 +1,4 @@
-import { compiledPool } from '../directory/pool-state.js';
+import { compiledPool } from '../../addressing/directory/pool-state.js';
 import { describeOverlap, findOverlaps } from '../pools/segment-overlap.js';
 import type { ValidationView } from './view.js';
 import type { NadIpamConfig, NadPool } from './nad-pool.js';

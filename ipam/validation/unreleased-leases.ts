@@ -1,6 +1,6 @@
-import type { Address } from '../core/address.js';
-import { isHeldOrReserved } from '../core/lease.js';
-import { type Pool, subnetOf } from '../core/pool.js';
+import type { Address } from '../../addressing/address/address.js';
+import { isHeldOrReserved } from '../../addressing/lease/lease.js';
+import { type Pool, subnetOf } from '../../addressing/pool/pool.js';
 import { formatLeases } from '../pools/named-leases.js';
 import type { PoolLease } from './view.js';
 

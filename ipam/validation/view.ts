@@ -1,11 +1,11 @@
 import type { AddressPool } from '../../api/address-pool.js';
 import type { BY_NAD_NAMESPACE } from '../../cluster/indexes.js';
-import type { EvaluatedPool } from '../directory/pool-state.js';
+import type { EvaluatedPool } from '../../addressing/directory/pool-state.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import type { NadRightsLookup } from '../../api/nad-rights.js';
-import type { SpacePool } from '../core/address-space-rights.js';
-import type { LeaseRecord } from '../core/lease.js';
-import type { Pool } from '../core/pool.js';
+import type { SpacePool } from '../../addressing/pool/address-space-rights.js';
+import type { LeaseRecord } from '../../addressing/lease/lease.js';
+import type { Pool } from '../../addressing/pool/pool.js';
 
 /** The part of a lease that a review reads. */
 export type PoolLease = Pick<LeaseRecord, 'address' | 'addressSpace' | 'owner' | 'releasedAt' | 'quarantine'>;

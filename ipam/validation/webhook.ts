@@ -3,7 +3,7 @@ import { type AdmissionComponent, createAdmissionComponent } from '../../admissi
 import type { ClientConfig } from '../../process/client-config.js';
 import type { IpamConfig } from '../../process/config.js';
 import type { ProcessContext } from '../../process/context.js';
-import { minCooldownMs } from '../core/lease-times.js';
+import { minCooldownMs } from '../../addressing/lease/lease-times.js';
 import { createValidationMetrics } from './metrics.js';
 import { createNadReviewer } from './nad-admission.js';
 import { createPoolReviewer } from './pool-admission.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { KubeObject } from '../../api/meta.js';
-import type { Manifest } from '../../e2e/bed/objects.js';
+import type { Manifest } from '../../bed/control-plane/objects.js';
 import type { Client } from '../../kube/client.js';
 import type { Resource } from '../../kube/resource.js';
 

@@ -1,5 +1,5 @@
-import type { Manifest } from '../../e2e/bed/objects.js';
-import { readInstallation } from '../../e2e/holdfast/manifests.js';
+import type { Manifest } from '../../bed/control-plane/objects.js';
+import { readInstallation } from '../../bed/holdfast/manifests.js';
 
 export interface Rule {
   apiGroups?: string[];

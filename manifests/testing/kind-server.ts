@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { type ControlPlane, startControlPlane } from '../../e2e/bed/control-plane.js';
-import { createAll, readManifests } from '../../e2e/bed/objects.js';
-import { MANIFESTS } from '../../e2e/holdfast/manifests.js';
-import { until } from '../../e2e/bed/wait.js';
+import { type ControlPlane, startControlPlane } from '../../bed/control-plane/control-plane.js';
+import { createAll, readManifests } from '../../bed/control-plane/objects.js';
+import { MANIFESTS } from '../../bed/holdfast/manifests.js';
+import { until } from '../../bed/processes/wait.js';
 import type { Client } from '../../kube/client.js';
 import type { Resource } from '../../kube/resource.js';
 import { requestErrorOf } from '../../test/request-error.js';

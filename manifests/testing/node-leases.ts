@@ -1,7 +1,7 @@
 import type { AddressLease, LeaseOwner } from '../../api/address-lease.js';
-import { AGENTS_NAMESPACE } from '../../e2e/holdfast/install.js';
-import { parseAddress } from '../../ipam/core/address.js';
-import { type LeaseRequest, createLease } from '../../ipam/core/lease.js';
+import { AGENTS_NAMESPACE } from '../../bed/holdfast/install.js';
+import { parseAddress } from '../../addressing/address/address.js';
+import { type LeaseRequest, createLease } from '../../addressing/lease/lease.js';
 
 /** Leases of 10.0.0.5 in pool blue, as agents of nodes write them. */
 

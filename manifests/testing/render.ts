@@ -2,9 +2,9 @@ import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { parseAllDocuments } from 'yaml';
-import type { Manifest } from '../../e2e/bed/objects.js';
-import { capture } from '../../e2e/bed/processes.js';
-import { MANIFESTS } from '../../e2e/holdfast/manifests.js';
+import type { Manifest } from '../../bed/control-plane/objects.js';
+import { capture } from '../../bed/processes/processes.js';
+import { MANIFESTS } from '../../bed/holdfast/manifests.js';
 import { goTool } from '../../test/go-tools.js';
 
 export const CHART = join(MANIFESTS, 'chart');

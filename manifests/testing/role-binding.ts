@@ -1,4 +1,4 @@
-import type { Manifest } from '../../e2e/bed/objects.js';
+import type { Manifest } from '../../bed/control-plane/objects.js';
 
 const RBAC = 'rbac.authorization.k8s.io';
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { readManifests } from '../../e2e/bed/objects.js';
-import { MANIFESTS } from '../../e2e/holdfast/manifests.js';
+import { readManifests } from '../../bed/control-plane/objects.js';
+import { MANIFESTS } from '../../bed/holdfast/manifests.js';
 
 export interface Panel {
   readonly id: number;

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { ensureModule } from '../../e2e/bed/binaries.js';
+import { ensureModule } from '../../bed/build/binaries.js';
 import type { Scenario } from './alert-scenarios.js';
 
 const SOURCE = join(import.meta.dirname, 'promcheck');

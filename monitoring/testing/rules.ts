@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import { type Manifest, readManifests } from '../../e2e/bed/objects.js';
-import { MANIFESTS } from '../../e2e/holdfast/manifests.js';
+import { type Manifest, readManifests } from '../../bed/control-plane/objects.js';
+import { MANIFESTS } from '../../bed/holdfast/manifests.js';
 
 export interface Rule {
   readonly alert: string;

@@ -1,9 +1,9 @@
 import { BlockRelease, ReleaseReason } from '../../api/address-block.js';
-import { type Address, formatAddress } from '../../ipam/core/address.js';
-import type { BlockRecord } from '../../ipam/core/block.js';
-import { type Cidr, containsAddress, formatCidr, overlap, rangeOf } from '../../ipam/core/cidr.js';
-import { type LeaseRecord, stateOf } from '../../ipam/core/lease.js';
-import { type Pool, addressesOf } from '../../ipam/core/pool.js';
+import { type Address, formatAddress } from '../../addressing/address/address.js';
+import type { BlockRecord } from '../../addressing/block/block.js';
+import { type Cidr, containsAddress, formatCidr, overlap, rangeOf } from '../../addressing/address/cidr.js';
+import { type LeaseRecord, stateOf } from '../../addressing/lease/lease.js';
+import { type Pool, addressesOf } from '../../addressing/pool/pool.js';
 import type { ObjectLog } from './object-log.js';
 import type { ModelNode, ModelPool } from './cluster.js';
 

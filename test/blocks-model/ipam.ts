@@ -10,11 +10,11 @@ import {
   mayExpire,
   releaseLease,
   stateOf,
-} from '../../ipam/core/lease.js';
-import type { Address, Family } from '../../ipam/core/address.js';
-import { type Pool, addressesOf } from '../../ipam/core/pool.js';
-import { type BlockRecord, markBlock } from '../../ipam/core/block.js';
-import { type Cidr, formatCidr, overlap, rangesOf } from '../../ipam/core/cidr.js';
+} from '../../addressing/lease/lease.js';
+import type { Address, Family } from '../../addressing/address/address.js';
+import { type Pool, addressesOf } from '../../addressing/pool/pool.js';
+import { type BlockRecord, markBlock } from '../../addressing/block/block.js';
+import { type Cidr, formatCidr, overlap, rangesOf } from '../../addressing/address/cidr.js';
 import { type BlockCluster, POLICY } from './cluster.js';
 import { type Writer, isLeaseInBlock } from './block-checker.js';
 import { LaggingCache } from './object-log.js';

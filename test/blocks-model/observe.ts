@@ -1,11 +1,11 @@
 import type { ObservedBlock, ObservedNode, ObservedPool, UnlentSlice } from '../../ipam/blocks/observed-pool.js';
-import type { Family } from '../../ipam/core/address.js';
-import type { BlockRecord } from '../../ipam/core/block.js';
-import { type Cidr, overlap, rangeOf } from '../../ipam/core/cidr.js';
-import { type LeaseRecord, stateOf } from '../../ipam/core/lease.js';
-import { type Pool, addressesOf } from '../../ipam/core/pool.js';
-import { RangeSet } from '../../ipam/core/ranges.js';
-import { Slices } from '../../ipam/core/slices.js';
+import type { Family } from '../../addressing/address/address.js';
+import type { BlockRecord } from '../../addressing/block/block.js';
+import { type Cidr, overlap, rangeOf } from '../../addressing/address/cidr.js';
+import { type LeaseRecord, stateOf } from '../../addressing/lease/lease.js';
+import { type Pool, addressesOf } from '../../addressing/pool/pool.js';
+import { RangeSet } from '../../addressing/address/ranges.js';
+import { Slices } from '../../addressing/block/slices.js';
 import type { ModelNode, ModelPool } from './cluster.js';
 import { isLeaseInBlock } from './block-checker.js';
 

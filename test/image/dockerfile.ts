@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { ensureModule } from '../../e2e/bed/binaries.js';
-import { capture } from '../../e2e/bed/processes.js';
+import { ensureModule } from '../../bed/build/binaries.js';
+import { capture } from '../../bed/processes/processes.js';
 
 /** What BuildKit makes of a Dockerfile: see dockerfile/main.go. */
 export interface Dockerfile {

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { copyFile, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { cachedFolder } from '../../e2e/bed/cache.js';
-import { capture } from '../../e2e/bed/processes.js';
+import { cachedFolder } from '../../bed/build/cache.js';
+import { capture } from '../../bed/processes/processes.js';
 
 /** The npm package of Node.js for each platform, with its version and checksum, as `node-<process.platform>-<process.arch>`. */
 const SOURCE = join(import.meta.dirname, 'node');

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { BlockRelease } from '../../../api/address-block.js';
-import { formatAddress, parseAddress } from '../../../ipam/core/address.js';
+import { formatAddress, parseAddress } from '../../../addressing/address/address.js';
 import { heapBytes } from '../../../bench/heap.js';
 import { type BlockOptions, blockRecord } from '../../../test/block-objects.js';
 import { compiledPool } from '../../../test/lease-objects.js';

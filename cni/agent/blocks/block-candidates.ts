@@ -1,7 +1,7 @@
-import { AddressSpace } from '../../../ipam/core/address-space.js';
-import type { Address, Family } from '../../../ipam/core/address.js';
-import { leaseName } from '../../../ipam/core/lease-name.js';
-import { type Pool, subnetOf } from '../../../ipam/core/pool.js';
+import { AddressSpace } from '../../../addressing/allocator/address-space.js';
+import type { Address, Family } from '../../../addressing/address/address.js';
+import { leaseName } from '../../../addressing/lease/lease-name.js';
+import { type Pool, subnetOf } from '../../../addressing/pool/pool.js';
 import type { Clock, Random } from '../../../kube/clock.js';
 import type { LentBlocks } from './lent-blocks.js';
 import { restrictPool } from './restrict-pool.js';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { BlockRelease, ReleaseReason } from '../../../api/address-block.js';
-import { parseAddress } from '../../../ipam/core/address.js';
-import type { BlockRecord } from '../../../ipam/core/block.js';
+import { parseAddress } from '../../../addressing/address/address.js';
+import type { BlockRecord } from '../../../addressing/block/block.js';
 import { type BlockOptions, blockRecord } from '../../../test/block-objects.js';
 import { LentBlocks } from './lent-blocks.js';
 

@@ -1,8 +1,8 @@
 import { BlockRelease, type BlockWrite, ReleaseReason } from '../../../api/address-block.js';
-import type { Address, Family } from '../../../ipam/core/address.js';
-import { type BlockRecord, answerBlock, isUsable } from '../../../ipam/core/block.js';
-import { containsAddress, rangesOf } from '../../../ipam/core/cidr.js';
-import type { RangeSet } from '../../../ipam/core/ranges.js';
+import type { Address, Family } from '../../../addressing/address/address.js';
+import { type BlockRecord, answerBlock, isUsable } from '../../../addressing/block/block.js';
+import { containsAddress, rangesOf } from '../../../addressing/address/cidr.js';
+import type { RangeSet } from '../../../addressing/address/ranges.js';
 import type { ObjectChange } from '../../../kube/informer.js';
 
 /** An address that a pod of this node has, or may get by a write under way. */

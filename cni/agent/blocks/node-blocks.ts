@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { type AddressBlock, BlockRelease } from '../../../api/address-block.js';
-import { type BlockRecord, isUsable, readBlock } from '../../../ipam/core/block.js';
-import { type LeaseRecord, isHeldByPod } from '../../../ipam/core/lease.js';
+import { type BlockRecord, isUsable, readBlock } from '../../../addressing/block/block.js';
+import { type LeaseRecord, isHeldByPod } from '../../../addressing/lease/lease.js';
 import type { Client } from '../../../kube/client.js';
 import type { Clock, Random } from '../../../kube/clock.js';
 import { isConflict, isNotFound, messageOf } from '../../../kube/errors.js';

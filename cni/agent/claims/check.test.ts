@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Pod } from '../../../api/pod.js';
-import { parseAddress } from '../../../ipam/core/address.js';
+import { parseAddress } from '../../../addressing/address/address.js';
 import { type AgentWorld, worldWithVm } from '../testing/agent-world.js';
 import { makeClaim } from '../../../test/kubevirt-objects.js';
 

@@ -4,7 +4,7 @@ import type { AddressLease } from '../../../api/address-lease.js';
 import type { IPAMClaim } from '../../../api/ipam-claim.js';
 import { IPS_ALLOCATED } from '../../../api/names.js';
 import type { Pod } from '../../../api/pod.js';
-import { minCooldownMs } from '../../../ipam/core/lease-times.js';
+import { minCooldownMs } from '../../../addressing/lease/lease-times.js';
 import { StatusError, TransportError } from '../../../kube/errors.js';
 import { AgentWorld, SelfAdvancingClock } from '../testing/agent-world.js';
 import { makeClaim, makeVm, makeVmi } from '../../../test/kubevirt-objects.js';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { parseAddress } from '../../../ipam/core/address.js';
+import { parseAddress } from '../../../addressing/address/address.js';
 import { StatusError } from '../../../kube/errors.js';
 import { AgentWorld, worldWithVm } from '../testing/agent-world.js';
 import { makeClaim } from '../../../test/kubevirt-objects.js';

@@ -2,7 +2,7 @@ import { type IPAMClaim, claimNadOf } from '../../../api/ipam-claim.js';
 import { joinKey, objectKey } from '../../../api/meta.js';
 import { describeSelection } from '../../../api/network-selection.js';
 import { IPAM_CLAIMS } from '../../../kube/resources.js';
-import type { PoolDirectory } from '../../../ipam/directory/directory.js';
+import type { PoolDirectory } from '../../../addressing/directory/directory.js';
 import { readResult } from '../api-failure.js';
 import type { Attachment, Grant } from '../attachment.js';
 import type { RequestContext } from '../request-context.js';

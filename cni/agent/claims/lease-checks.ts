@@ -3,10 +3,10 @@ import type { IPAMClaim } from '../../../api/ipam-claim.js';
 import { objectKey } from '../../../api/meta.js';
 import { IPS_ALLOCATED } from '../../../api/names.js';
 import { messageOf } from '../../../kube/errors.js';
-import { type Address, BITS, parseAddressOrPrefix } from '../../../ipam/core/address.js';
-import { type LeaseRecord, heldByMessage } from '../../../ipam/core/index.js';
-import { holderOf, readLease } from '../../../ipam/core/lease.js';
-import { type Pool, subnetOf } from '../../../ipam/core/pool.js';
+import { type Address, BITS, parseAddressOrPrefix } from '../../../addressing/address/address.js';
+import { type LeaseRecord, heldByMessage } from '../../../addressing/index.js';
+import { holderOf, readLease } from '../../../addressing/lease/lease.js';
+import { type Pool, subnetOf } from '../../../addressing/pool/pool.js';
 import type { GrantedAddress } from '../attachment.js';
 
 /** An address in the status of a claim. */

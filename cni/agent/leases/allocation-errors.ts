@@ -1,4 +1,4 @@
-import type { Address, Family } from '../../../ipam/core/address.js';
+import type { Address, Family } from '../../../addressing/address/address.js';
 import {
   type Availability,
   type LeaseRecord,
@@ -10,9 +10,9 @@ import {
   pendingWriteMessage,
   poolFullMessage,
   reservationMessage,
-} from '../../../ipam/core/index.js';
-import { type Pool, addressesOf } from '../../../ipam/core/pool.js';
-import type { Subnet } from '../../../ipam/core/subnet.js';
+} from '../../../addressing/index.js';
+import { type Pool, addressesOf } from '../../../addressing/pool/pool.js';
+import type { Subnet } from '../../../addressing/pool/subnet.js';
 import { StatusError, TransportError, isForbidden, isInvalid, messageOf } from '../../../kube/errors.js';
 import { CniCode, CniError } from '../cni-error.js';
 

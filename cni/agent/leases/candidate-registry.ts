@@ -1,5 +1,5 @@
 import type { AddressLease } from '../../../api/address-lease.js';
-import type { Pool } from '../../../ipam/core/pool.js';
+import type { Pool } from '../../../addressing/pool/pool.js';
 import type { Clock, Random } from '../../../kube/clock.js';
 import { ADDRESS_LEASES } from '../../../kube/resources.js';
 import type { WatchSpec } from '../../../kube/informers.js';

@@ -1,7 +1,7 @@
-import type { Address, Family } from '../../../ipam/core/address.js';
-import { type LeaseRecord, type LeaseTimes, availabilityOf } from '../../../ipam/core/index.js';
-import { timesWhenExhausted } from '../../../ipam/core/lease.js';
-import { type Pool, subnetOf } from '../../../ipam/core/pool.js';
+import type { Address, Family } from '../../../addressing/address/address.js';
+import { type LeaseRecord, type LeaseTimes, availabilityOf } from '../../../addressing/index.js';
+import { timesWhenExhausted } from '../../../addressing/lease/lease.js';
+import { type Pool, subnetOf } from '../../../addressing/pool/pool.js';
 import type { Clock } from '../../../kube/clock.js';
 import type { BlockCandidates, PickOutcome } from '../blocks/block-candidates.js';
 import type { RequestContext } from '../request-context.js';

@@ -1,5 +1,5 @@
 import { hasUid, isTerminal } from '../../../api/pod.js';
-import { type LeaseRecord, stateOf } from '../../../ipam/core/lease.js';
+import { type LeaseRecord, stateOf } from '../../../addressing/lease/lease.js';
 import { findUnlessGone } from '../../../kube/absence.js';
 import type { Client } from '../../../kube/client.js';
 import type { Clock } from '../../../kube/clock.js';

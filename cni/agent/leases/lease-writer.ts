@@ -7,10 +7,10 @@ import {
   reallocateLease,
   releaseLease,
   updateLeaseUsage,
-} from '../../../ipam/core/index.js';
-import { releaseTime } from '../../../ipam/core/cooling-start.js';
-import { readLease } from '../../../ipam/core/lease.js';
-import { leaseName } from '../../../ipam/core/lease-name.js';
+} from '../../../addressing/index.js';
+import { releaseTime } from '../../../addressing/lease/cooling-start.js';
+import { readLease } from '../../../addressing/lease/lease.js';
+import { leaseName } from '../../../addressing/lease/lease-name.js';
 import { findUnlessGone } from '../../../kube/absence.js';
 import type { CallOptions, Client } from '../../../kube/client.js';
 import type { Clock } from '../../../kube/clock.js';

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { LeaseAgentWorld } from '../testing/model/lease-agent-world.js';
 import { compiledPool } from '../../../test/lease-objects.js';
-import { leaseName } from '../../../ipam/core/lease-name.js';
-import { parseAddress } from '../../../ipam/core/address.js';
+import { leaseName } from '../../../addressing/lease/lease-name.js';
+import { parseAddress } from '../../../addressing/address/address.js';
 import { Client } from '../../../kube/client.js';
 import { ADDRESS_LEASES } from '../../../kube/resources.js';
 

@@ -1,10 +1,10 @@
 import type { LeaseOwner } from '../../../api/address-lease.js';
-import { type Address, type Family, sameAddress } from '../../../ipam/core/address.js';
-import { type LeaseRules, leaseTimesOf } from '../../../ipam/core/lease-times.js';
-import { leaseName } from '../../../ipam/core/lease-name.js';
-import { type LeaseRecord, type LeaseTimes, availabilityOf } from '../../../ipam/core/index.js';
-import { stateOf } from '../../../ipam/core/lease.js';
-import { type Pool, subnetOf } from '../../../ipam/core/pool.js';
+import { type Address, type Family, sameAddress } from '../../../addressing/address/address.js';
+import { type LeaseRules, leaseTimesOf } from '../../../addressing/lease/lease-times.js';
+import { leaseName } from '../../../addressing/lease/lease-name.js';
+import { type LeaseRecord, type LeaseTimes, availabilityOf } from '../../../addressing/index.js';
+import { stateOf } from '../../../addressing/lease/lease.js';
+import { type Pool, subnetOf } from '../../../addressing/pool/pool.js';
 import type { Logger } from '../../../kube/log.js';
 import { messageOf } from '../../../kube/errors.js';
 import type { Attachment } from '../attachment.js';

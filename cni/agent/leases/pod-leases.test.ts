@@ -3,7 +3,7 @@ import { compiledPool } from '../../../test/lease-objects.js';
 import { LeaseAgentWorld, OTHER, callOf } from '../testing/model/lease-agent-world.js';
 import { Client } from '../../../kube/client.js';
 import { ADDRESS_LEASES } from '../../../kube/resources.js';
-import { formatAddress } from '../../../ipam/core/address.js';
+import { formatAddress } from '../../../addressing/address/address.js';
 
 /** The open addresses are 10.0.0.2 to 10.0.0.6. */
 const SMALL = compiledPool({ subnets: [{ cidr: '10.0.0.0/29', gateway: '10.0.0.1' }] });

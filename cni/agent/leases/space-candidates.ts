@@ -1,11 +1,11 @@
 import type { AddressLease } from '../../../api/address-lease.js';
 import type { KubeObject } from '../../../api/meta.js';
-import { AddressSpace } from '../../../ipam/core/address-space.js';
-import type { Address, Family } from '../../../ipam/core/address.js';
-import { withCoolingStart } from '../../../ipam/core/cooling-start.js';
-import { leaseName } from '../../../ipam/core/lease-name.js';
-import { type LeaseRecord, isReservation, readLease, stateOf } from '../../../ipam/core/lease.js';
-import type { Pool } from '../../../ipam/core/pool.js';
+import { AddressSpace } from '../../../addressing/allocator/address-space.js';
+import type { Address, Family } from '../../../addressing/address/address.js';
+import { withCoolingStart } from '../../../addressing/lease/cooling-start.js';
+import { leaseName } from '../../../addressing/lease/lease-name.js';
+import { type LeaseRecord, isReservation, readLease, stateOf } from '../../../addressing/lease/lease.js';
+import type { Pool } from '../../../addressing/pool/pool.js';
 import type { Clock, Random } from '../../../kube/clock.js';
 import { abortable } from '../../../kube/abortable.js';
 import type { ObjectChange, Informer } from '../../../kube/informer.js';

@@ -1,9 +1,9 @@
 import type { LeaseOwner } from '../../../api/address-lease.js';
-import type { Family } from '../../../ipam/core/address.js';
-import { type Availability, type LeaseRecord, availabilityOf } from '../../../ipam/core/index.js';
-import { byPreferenceOf } from '../../../ipam/core/lease-preference.js';
-import { isSticky, isReservation, stateOf } from '../../../ipam/core/lease.js';
-import { subnetOf } from '../../../ipam/core/pool.js';
+import type { Family } from '../../../addressing/address/address.js';
+import { type Availability, type LeaseRecord, availabilityOf } from '../../../addressing/index.js';
+import { byPreferenceOf } from '../../../addressing/lease/lease-preference.js';
+import { isSticky, isReservation, stateOf } from '../../../addressing/lease/lease.js';
+import { subnetOf } from '../../../addressing/pool/pool.js';
 import type { Client } from '../../../kube/client.js';
 import { isNewer } from '../../../kube/resource-version.js';
 import { ADDRESS_LEASES } from '../../../kube/resources.js';

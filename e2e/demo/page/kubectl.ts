@@ -2,7 +2,7 @@ import { parseAllDocuments } from 'yaml';
 import type { KubeObject } from '../../../api/meta.js';
 import type { JsonPatchOperation } from '../../../kube/client.js';
 import { NAMESPACES, NODES } from '../../../kube/resources.js';
-import { until } from '../../bed/wait.js';
+import { until } from '../../../bed/processes/wait.js';
 import { callOf, kindCalled, kindOf, refTo } from './kinds.js';
 import { get } from './kubectl-get.js';
 import { type Arguments, rejectUnknownFlags, type Program } from './program.js';

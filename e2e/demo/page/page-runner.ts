@@ -1,4 +1,4 @@
-import { until } from '../../bed/wait.js';
+import { until } from '../../../bed/processes/wait.js';
 import type { Narrator } from '../narrator.js';
 import type { PageSection, ExpectedOutput, PageStep } from './document.js';
 import { OutputMatcher } from './output-matcher.js';

@@ -1,5 +1,5 @@
-import type { PingResult } from '../../bed/network/wire-events.js';
-import type { OngoingRequest } from '../../bed/network/wire-connection.js';
+import type { PingResult } from '../../../bed/network/wire-events.js';
+import type { OngoingRequest } from '../../../bed/network/wire-connection.js';
 import type { Terminal } from './program.js';
 import type { Command } from './shell.js';
 

@@ -1,4 +1,4 @@
-import type { PingResult } from '../../bed/network/wire-events.js';
+import type { PingResult } from '../../../bed/network/wire-events.js';
 import { rejectUnknownFlags, argumentsOf, type Program } from './program.js';
 
 /** Pings from the network namespace of a pod, because its containers do not run. */

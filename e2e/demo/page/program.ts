@@ -1,5 +1,5 @@
 import type { Client } from '../../../kube/client.js';
-import type { WireLocation, Wire } from '../../bed/network/wire.js';
+import type { WireLocation, Wire } from '../../../bed/network/wire.js';
 import type { Command } from './shell.js';
 
 /** The environment in which the commands of a page run. */

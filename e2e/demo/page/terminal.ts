@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { messageOf, StatusError } from '../../../kube/errors.js';
 import { PODS } from '../../../kube/resources.js';
-import type { Environment } from '../../environment.js';
+import type { Environment } from '../../../bed/environment.js';
 import { KUBECTL } from './kubectl.js';
 import { ping } from './ping.js';
 import { type Output, type Program, programOf, type Terminal, parseCommand } from './program.js';

@@ -1,4 +1,4 @@
-import { callSubresource } from '../../story/vm.js';
+import { callSubresource } from '../../../bed/story/vm.js';
 import { MIGRATIONS } from './kinds.js';
 import { rejectUnknownFlags, type Program } from './program.js';
 

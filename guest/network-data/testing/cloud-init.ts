@@ -1,7 +1,7 @@
 import { readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { cachedFolder } from '../../../e2e/bed/cache.js';
-import { capture } from '../../../e2e/bed/processes.js';
+import { cachedFolder } from '../../../bed/build/cache.js';
+import { capture } from '../../../bed/processes/processes.js';
 
 /** Of Debian or Ubuntu. They are unpacked into the cache, and nothing is installed. */
 const PACKAGES = ['cloud-init', 'netplan.io', 'libnetplan0'];

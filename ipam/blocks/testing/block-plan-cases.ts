@@ -4,8 +4,8 @@ import { type BlockAction, writeOf } from '../action.js';
 import type { ObservedBlock, ObservedNode, ObservedPool } from '../observed-pool.js';
 import { type BlockPlan, planBlocks } from '../plan.js';
 import type { BlockState } from '../plan-state.js';
-import { type BlockRecord, lendBlock, readBlock } from '../../core/block.js';
-import { formatCidr, parseCidr } from '../../core/cidr.js';
+import { type BlockRecord, lendBlock, readBlock } from '../../../addressing/block/block.js';
+import { formatCidr, parseCidr } from '../../../addressing/address/cidr.js';
 
 /** Inputs of the plan of blocks in short form. */
 

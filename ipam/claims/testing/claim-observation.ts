@@ -6,11 +6,11 @@ import type { ClaimObservation } from '../observe.js';
 import type { ProbingView } from '../probing-view.js';
 import type { ClaimPod } from '../claim-pods.js';
 import type { ClaimStep } from '../step.js';
-import { formatAddress, parseAddress } from '../../core/address.js';
-import { type LeaseRecord } from '../../core/lease.js';
-import { leaseName } from '../../core/lease-name.js';
-import { type Pool, compilePool } from '../../core/pool.js';
-import type { Resolution } from '../../directory/resolution.js';
+import { formatAddress, parseAddress } from '../../../addressing/address/address.js';
+import { type LeaseRecord } from '../../../addressing/lease/lease.js';
+import { leaseName } from '../../../addressing/lease/lease-name.js';
+import { type Pool, compilePool } from '../../../addressing/pool/pool.js';
+import type { Resolution } from '../../../addressing/directory/resolution.js';
 import { adminPool } from '../../../test/pool-objects.js';
 
 /** What the IPAM observes of one claim, in short form for tests. */

@@ -4,14 +4,14 @@ import { type KubeObject, joinKey, objectKey } from '../../../api/meta.js';
 import type { Pod } from '../../../api/pod.js';
 import { type ClaimPod, transformClaimPod } from '../../claims/claim-pods.js';
 import type { CollectorReport } from '../report.js';
-import { parseAddress } from '../../core/address.js';
-import { type LeaseRecord, type LeaseWrite, createLease, readLease } from '../../core/lease.js';
+import { parseAddress } from '../../../addressing/address/address.js';
+import { type LeaseRecord, type LeaseWrite, createLease, readLease } from '../../../addressing/lease/lease.js';
 import { LeaseBook } from '../../leases/lease-book.js';
 import type { Client } from '../../../kube/client.js';
 import { StatusError, TransportError } from '../../../kube/errors.js';
 import type { ObjectChange } from '../../../kube/informer.js';
 import type { Resource } from '../../../kube/resource.js';
-import type { PoolState } from '../../directory/pool-state.js';
+import type { PoolState } from '../../../addressing/directory/pool-state.js';
 import { mergePatch } from '../../../test/merge-patch.js';
 
 /** How the API server answers reads. */

@@ -1,8 +1,8 @@
 import type { AddressPool } from '../../../api/address-pool.js';
-import { parseAddress } from '../../core/address.js';
+import { parseAddress } from '../../../addressing/address/address.js';
 import { nadRightsFrom } from '../../../api/nad-rights.js';
 import { POOL_INDEXES } from '../../../cluster/indexes.js';
-import { PoolDirectory } from '../../directory/directory.js';
+import { PoolDirectory } from '../../../addressing/directory/directory.js';
 import type { PoolLease, ValidationView } from '../view.js';
 import type { ParsedNad } from '../../../cluster/transforms.js';
 import { cacheOf } from '../../../test/pool-objects.js';

@@ -1,7 +1,7 @@
 import type { AddressLease } from '../../../../api/address-lease.js';
 import type { Grant } from '../../attachment.js';
-import { formatAddress } from '../../../../ipam/core/address.js';
-import type { Pool } from '../../../../ipam/core/pool.js';
+import { formatAddress } from '../../../../addressing/address/address.js';
+import type { Pool } from '../../../../addressing/pool/pool.js';
 import { compiledPool } from '../../../../test/lease-objects.js';
 import { LeaseServer } from '../../../../test/lease-server.js';
 import { ManualClock } from '../../../../test/manual-clock.js';

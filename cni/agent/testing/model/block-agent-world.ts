@@ -1,5 +1,5 @@
 import { LeaseAgentWorld, NODE } from './lease-agent-world.js';
-import type { Pool } from '../../../../ipam/core/pool.js';
+import type { Pool } from '../../../../addressing/pool/pool.js';
 
 /** A node that is lent blocks of a pool, with an agent that knows them. */
 export class BlockAgentWorld extends LeaseAgentWorld {

@@ -1,7 +1,7 @@
 import type { AddressBlock, AddressBlockStatus } from '../../../../api/address-block.js';
-import { blockName } from '../../../../ipam/core/block-name.js';
-import { type BlockRecord, readBlock } from '../../../../ipam/core/block.js';
-import { parseCidr } from '../../../../ipam/core/cidr.js';
+import { blockName } from '../../../../addressing/block/block-name.js';
+import { type BlockRecord, readBlock } from '../../../../addressing/block/block.js';
+import { parseCidr } from '../../../../addressing/address/cidr.js';
 import { StatusError } from '../../../../kube/errors.js';
 import { blockOf } from '../../../../test/block-objects.js';
 import { mergePatch } from '../../../../test/merge-patch.js';

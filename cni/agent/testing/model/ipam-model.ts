@@ -1,6 +1,6 @@
 import type { AddressLease } from '../../../../api/address-lease.js';
-import { parseAddress } from '../../../../ipam/core/address.js';
-import { leaseName } from '../../../../ipam/core/lease-name.js';
+import { parseAddress } from '../../../../addressing/address/address.js';
+import { leaseName } from '../../../../addressing/lease/lease-name.js';
 import {
   type LeaseRecord,
   createLease,
@@ -9,8 +9,8 @@ import {
   readLease,
   stateOf,
   reallocateLease,
-} from '../../../../ipam/core/lease.js';
-import type { Pool } from '../../../../ipam/core/pool.js';
+} from '../../../../addressing/lease/lease.js';
+import type { Pool } from '../../../../addressing/pool/pool.js';
 import { Client } from '../../../../kube/client.js';
 import type { Clock } from '../../../../kube/clock.js';
 import { ADDRESS_LEASES } from '../../../../kube/resources.js';

@@ -2,9 +2,9 @@ import type { AddressLease, LeaseOwner } from '../../../../api/address-lease.js'
 import type { Attachment, Grant } from '../../attachment.js';
 import type { RequestContext } from '../../request-context.js';
 import { CniError } from '../../cni-error.js';
-import { formatAddress, parseAddress } from '../../../../ipam/core/address.js';
-import { createLease, readLease, releaseLease } from '../../../../ipam/core/lease.js';
-import type { Pool } from '../../../../ipam/core/pool.js';
+import { formatAddress, parseAddress } from '../../../../addressing/address/address.js';
+import { createLease, readLease, releaseLease } from '../../../../addressing/lease/lease.js';
+import type { Pool } from '../../../../addressing/pool/pool.js';
 import { Client } from '../../../../kube/client.js';
 import { writeLease } from '../../../../cluster/lease-writes.js';
 import { ManualClock } from '../../../../test/manual-clock.js';

@@ -2,7 +2,7 @@ import type { AddressLease } from '../../../../api/address-lease.js';
 import { type KubeObject, joinKey } from '../../../../api/meta.js';
 import { PodLeases } from '../../leases/pod-leases.js';
 import { type NodePod, transformNodePod } from '../../pods/node-pod.js';
-import type { Pool } from '../../../../ipam/core/pool.js';
+import type { Pool } from '../../../../addressing/pool/pool.js';
 import { Client } from '../../../../kube/client.js';
 import type { Clock, Random } from '../../../../kube/clock.js';
 import { silentLogger } from '../../../../kube/log.js';

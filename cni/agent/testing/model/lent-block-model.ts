@@ -1,7 +1,7 @@
 import { type AddressBlock, BlockRelease, ReleaseReason } from '../../../../api/address-block.js';
 import type { AddressLease } from '../../../../api/address-lease.js';
-import { parseAddress } from '../../../../ipam/core/address.js';
-import { containsAddress, parseCidr } from '../../../../ipam/core/cidr.js';
+import { parseAddress } from '../../../../addressing/address/address.js';
+import { containsAddress, parseCidr } from '../../../../addressing/address/cidr.js';
 import type { BlockStore } from './block-store.js';
 
 const SLICES = ['10.0.0.0/30', '10.0.0.4/30', 'fd00::/126', 'fd00::4/126'];

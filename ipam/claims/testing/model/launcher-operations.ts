@@ -1,7 +1,7 @@
 import fc from 'fast-check';
-import { parseAddress, formatAddress } from '../../../core/address.js';
-import { leaseName } from '../../../core/lease-name.js';
-import { addressesOf, compilePool } from '../../../core/pool.js';
+import { parseAddress, formatAddress } from '../../../../addressing/address/address.js';
+import { leaseName } from '../../../../addressing/lease/lease-name.js';
+import { addressesOf, compilePool } from '../../../../addressing/pool/pool.js';
 import type { Invariants } from './invariants.js';
 import type { IpamWorld } from './world.js';
 

@@ -9,8 +9,8 @@ import {
   IPS_ALLOCATED,
 } from '../../../../api/names.js';
 import type { Pod } from '../../../../api/pod.js';
-import { parseAddress } from '../../../core/address.js';
-import { leaseName } from '../../../core/lease-name.js';
+import { parseAddress } from '../../../../addressing/address/address.js';
+import { leaseName } from '../../../../addressing/lease/lease-name.js';
 import { type Invariants, leasesHeldBy } from './invariants.js';
 import { POOL_NAMES, type PoolName, STICKY_MS, setPool } from './pools.js';
 import { MAX_STALENESS_MS } from './process.js';

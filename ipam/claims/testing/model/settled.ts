@@ -7,8 +7,8 @@ import {
   IPS_ALLOCATED,
   REQUEST_HONOURED,
 } from '../../../../api/names.js';
-import { type Address, formatAddress, parseAddress } from '../../../core/address.js';
-import { type Pool, addressesOf, compilePool, isDraining } from '../../../core/pool.js';
+import { type Address, formatAddress, parseAddress } from '../../../../addressing/address/address.js';
+import { type Pool, addressesOf, compilePool, isDraining } from '../../../../addressing/pool/pool.js';
 import { conditionOf } from '../../../../cluster/claim-conditions.js';
 import { type Invariants, Violation, leasesHeldBy } from './invariants.js';
 import type { IpamWorld } from './world.js';

@@ -1,0 +1,214 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import type { AddressPool } from '../../api/address-pool.js';
+import { nadNamespaceOf } from '../../api/address-pool.js';
+import { objectKey } from '../../api/meta.js';
+import type { ParsedNad } from '../../cluster/transforms.js';
+import { Cache } from '../../kube/cache.js';
+import { adminPool, claimOf, holdfastConfig, nadDefinition } from '../../test/pool-objects.js';
+import { transformNad } from '../../cluster/transforms.js';
+import { parseAddress } from '../address/address.js';
+import { NETWORK_INDEXES, affectedClaims } from './affected.js';
+import { type NetworkChanges, PoolDirectory } from './directory.js';
+import { FollowedCache } from './testing/followed-cache.js';
+
+const NAMESPACES = ['vms', 'lab'];
+const NETWORKS = ['blue', 'red'];
+const SPACES = ['blue', 'red', 'lan'];
+
+const network = fc.constantFrom(...NETWORKS);
+const namespace = fc.constantFrom(...NAMESPACES);
+const born = fc.integer({ min: 1, max: 3 });
+const poolName = fc.constantFrom('p', 'q', 'r', 's');
+const cidr = fc.constantFrom('10.0.0.0/24', '10.0.0.0/25', '10.1.0.0/24', 'invalid');
+const addressSpace = fc.option(fc.constant('lan'), { nil: undefined });
+
+const step = fc.oneof(
+  fc.record({
+    do: fc.constant('putPool' as const),
+    name: poolName,
+    given: fc.record(
+      { network, cidr, born, deleting: fc.boolean(), nadNamespace: namespace, namespaces: fc.subarray(NAMESPACES) },
+      { requiredKeys: ['network', 'cidr', 'born'] },
+    ),
+    addressSpace,
+  }),
+  fc.record({ do: fc.constant('removePool' as const), name: poolName }),
+  fc.record({ do: fc.constant('touchPool' as const), name: poolName }),
+  fc.record({
+    do: fc.constant('putNad' as const),
+    key: fc.constantFrom('vms/a', 'vms/b', 'lab/a'),
+    config: fc.oneof(
+      fc
+        .tuple(network, addressSpace)
+        .map(([name, space]) => holdfastConfig({ ...(space && { addressSpace: space }) }, name)),
+      network.map((name) => ({ name, type: 'bridge', bridge: 'br0' })),
+      fc.constant('{'),
+    ),
+    born,
+  }),
+  fc.record({ do: fc.constant('removeNad' as const), key: fc.constantFrom('vms/a', 'vms/b', 'lab/a') }),
+  fc.record({ do: fc.constant('labelNad' as const), key: fc.constantFrom('vms/a', 'vms/b', 'lab/a') }),
+  fc.record({ do: fc.constant('ask' as const) }),
+);
+type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
+
+/** Claims that name a NAD, and claims that others created. */
+const CLAIMS = NAMESPACES.flatMap((each) =>
+  NETWORKS.flatMap((of) =>
+    [undefined, 'vms/a', 'vms/b', 'lab/a'].map((nad) =>
+      claimOf(`${each}/${of}-${nad?.replace('/', '.') ?? 'none'}`, nad, of),
+    ),
+  ),
+);
+
+class World {
+  readonly pools = new FollowedCache<AddressPool>();
+  readonly networks = new FollowedCache<ParsedNad>();
+  readonly directory: PoolDirectory;
+  readonly told: NetworkChanges[] = [];
+  readonly claims = new Cache(NETWORK_INDEXES);
+  #version = 1;
+
+  constructor() {
+    for (const claim of CLAIMS) this.claims.set(claim);
+    this.directory = new PoolDirectory({ pools: this.pools.cache, networks: this.networks.cache }, () => undefined);
+    this.directory.follow({ pools: this.pools, networks: this.networks });
+    this.directory.onChange((changes) => this.told.push(changes));
+  }
+
+  run(each: Step): void {
+    switch (each.do) {
+      case 'putPool': {
+        const { network: of, ...given } = each.given;
+        const space = each.addressSpace && { addressSpace: each.addressSpace };
+        this.pools.set(this.#versioned(adminPool(each.name, { ...given, network: of, ...space })));
+        break;
+      }
+      case 'removePool':
+        this.pools.delete(each.name);
+        break;
+      case 'touchPool': {
+        const pool = this.pools.cache.get(each.name);
+        if (pool !== undefined) this.pools.set(this.#versioned(pool));
+        break;
+      }
+      case 'putNad':
+        this.networks.set(this.#versioned(transformNad(nadDefinition(each.key, each.config, each.born))));
+        break;
+      case 'removeNad':
+        this.networks.delete(each.key);
+        break;
+      case 'labelNad': {
+        const nad = this.networks.cache.get(each.key);
+        if (nad !== undefined) this.networks.set(this.#versioned({ ...nad }));
+        break;
+      }
+      case 'ask':
+        this.directory.namespacesOf('blue');
+        break;
+    }
+  }
+
+  #versioned<T extends AddressPool | ParsedNad>(object: T): T {
+    return { ...object, metadata: { ...object.metadata, resourceVersion: String(this.#version++) } };
+  }
+}
+
+/** Everything that a directory answers. */
+function answersOf(directory: PoolDirectory, claims: readonly ReturnType<typeof claimOf>[] = CLAIMS): unknown {
+  const address = parseAddress('10.0.0.5');
+  const names = (pools: Iterable<{ name: string }>) => [...pools].map(({ name }) => name).sort();
+  return {
+    resolutions: claims.map((claim) => summaryOf(directory, claim)),
+    states: ['p', 'q', 'r', 's'].map((name) => [directory.stateOf(name)?.kind, directory.pool(name)?.name]),
+    networks: NETWORKS.map((of) => [
+      ...[directory.poolsOf(of).map(({ name }) => name), [...directory.namespacesOf(of)].sort()],
+      NAMESPACES.map((each) => directory.nadsOf(each, of).map(objectKey)),
+    ]),
+    spaces: SPACES.map((space) => [
+      [...directory.poolsContaining(space, address)].sort(),
+      names(directory.poolsIn(space).map(({ pool }) => pool)),
+      directory
+        .networksIn(space)
+        .map((each) => `${each.namespace}/${each.network}`)
+        .sort(),
+    ]),
+    segments: [...directory.poolsBySegment].map(([segment, pools]) => [segment, names(pools)]).sort(),
+  };
+}
+
+function summaryOf(directory: PoolDirectory, claim: ReturnType<typeof claimOf>): string {
+  const found = directory.resolve(claim);
+  return found.kind === 'served'
+    ? `${found.pool.name} ${JSON.stringify(found.pool.subnets.length)}`
+    : `${found.kind}: ${found.message}`;
+}
+
+describe('A pool directory that follows changes', () => {
+  it('answers as one that reads everything anew, and tells of each claim whose answer changes', () => {
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 25 }), (steps) => {
+        const world = new World();
+        const answers = new Map<string, string>();
+        for (const each of steps) {
+          world.told.length = 0;
+          world.run(each);
+          const fresh = new PoolDirectory({ pools: world.pools.cache, networks: world.networks.cache });
+          expect(answersOf(world.directory)).to.deep.equal(answersOf(fresh));
+          const affected = new Set(
+            world.told.flatMap((changes) => affectedClaims(changes, world.claims)).map(objectKey),
+          );
+          for (const claim of CLAIMS) {
+            const { kind, ...found } = world.directory.resolve(claim);
+            const now = 'pool' in found ? JSON.stringify([kind, found.pool.name, found.pool.subnets.length]) : kind;
+            const key = objectKey(claim);
+            const before = answers.get(key);
+            if (before !== undefined && before !== now)
+              expect(affected.has(key), `${key}: ${before} → ${now}`).to.equal(true);
+            answers.set(key, now);
+          }
+        }
+      }),
+    );
+  });
+
+  it('does not parse, evaluate or tell anything when labels of a NAD or the status of a pool change', () => {
+    const world = new World();
+    world.run({ do: 'putNad', key: 'vms/a', config: holdfastConfig(), born: 1 });
+    world.run({
+      do: 'putPool',
+      name: 'p',
+      given: { network: 'blue', cidr: '10.0.0.0/24', born: 1 },
+      addressSpace: undefined,
+    });
+    const [pool] = world.directory.poolsOf('blue');
+    world.told.length = 0;
+    world.run({ do: 'labelNad', key: 'vms/a' });
+    world.run({ do: 'touchPool', name: 'p' });
+    expect(world.directory.poolsOf('blue')[0]).to.equal(pool);
+    expect(world.told).to.deep.equal([]);
+  });
+
+  it('evaluates only the network that changes', () => {
+    const world = new World();
+    for (const of of NETWORKS) world.pools.set(adminPool(`pool-${of}`, { network: of }));
+    const [red] = world.directory.poolsOf('red');
+    world.run({ do: 'putNad', key: 'vms/a', config: holdfastConfig(), born: 1 });
+    expect(world.directory.poolsOf('red')[0]).to.equal(red);
+    expect([...(world.told.at(-1) ?? [])]).to.deep.equal([['blue', new Set(['vms'])]]);
+  });
+
+  it('tells a change of an administrator’s pool to all namespaces, and one of a derived pool to that of its NAD', () => {
+    const world = new World();
+    const derived = adminPool('blue.vms', { nadNamespace: 'vms', born: 2 });
+    world.pools.set(derived);
+    world.directory.pool('p');
+    world.pools.set(adminPool('p', { cidr: '10.7.0.0/24', namespaces: ['lab'] }));
+    world.directory.pool('p');
+    expect(world.told.map((changes) => [...changes])).to.deep.equal([
+      [['blue', new Set([nadNamespaceOf(derived)])]],
+      [['blue', undefined]],
+    ]);
+  });
+});

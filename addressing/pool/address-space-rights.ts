@@ -1,0 +1,139 @@
+import { shortHash } from '../../api/hash.js';
+import { overlap } from '../address/cidr.js';
+import type { Pool } from './pool.js';
+import type { RangeSet } from '../address/ranges.js';
+
+/** A pool of an address space, and who made it. */
+export interface SpacePool {
+  readonly pool: Pool;
+  readonly createdAt: string;
+  /** The namespace of its NADs; absent: an administrator created it. */
+  readonly nadNamespace?: string | undefined;
+}
+
+/** A request of a NAD to have its pool in an address space. */
+export interface AddressSpaceRequest {
+  readonly pool: Pool;
+  /** The name of the derived pool, which exists or would be created. */
+  readonly name: string;
+  /** The NAD's namespace. */
+  readonly namespace: string;
+  /** True if the NAD names the address space; false if it gets the network's name by default. */
+  readonly isNamed: boolean;
+  /** Equal subnets alone do not permit pools of several namespaces to share addresses. */
+  readonly isOwnershipEnforced: boolean;
+}
+
+/**
+ * Returns why a NAD may not have its pool in an address space, or undefined if it may. The message names no pools and no addresses, because they
+ * may be those of others.
+ *
+ * - If the NAD names a space with administrators' pools, one of them must serve its namespace.
+ * - A pool with addresses of an administrator's pool may serve only namespaces that the administrator's pool serves.
+ * - The same is true for addresses of an older pool of another namespace, unless both have equal subnets.
+ * @param others all pools of the address space; the pool of the NAD may be one of them
+ */
+export function addressSpaceRefusal(request: AddressSpaceRequest, others: readonly SpacePool[]): string | undefined {
+  const { pool, name, namespace, isNamed } = request;
+  const space = `"${pool.addressSpace}" is an address space of`;
+  const restricting = others.filter(
+    (other) => other.nadNamespace === undefined && (isNamed || other.pool.network !== pool.network),
+  );
+  if (restricting.length > 0 && !restricting.some((other) => isServing(other.pool, namespace))) {
+    return (
+      `${space} pools that do not serve namespace ${namespace}: use another address space, or ask the administrator to add ` +
+      `${namespace} to spec.namespaces of such a pool`
+    );
+  }
+  const existing = others.find((other) => other.pool.name === name && other.nadNamespace === namespace);
+  const owner = others.find((other) => takesFrom(request, other, existing));
+  if (owner === undefined) return undefined;
+  return (
+    `${space} a pool that has some of these addresses and does not serve ${firstUnserved(owner.pool, request)}: use other addresses ` +
+    'or another address space, ask the administrator, or ask the owner of that network to add the namespace to "namespaces" in its NAD'
+  );
+}
+
+/** Returns the derived pools with addresses of a pool that does not serve their namespaces. Older derived pools are not returned for a derived one. */
+export function usersWithoutConsent(owner: SpacePool, others: readonly SpacePool[]): SpacePool[] {
+  return others.filter(
+    (other) =>
+      other.nadNamespace !== undefined &&
+      other.nadNamespace !== owner.nadNamespace &&
+      (owner.nadNamespace === undefined || isOlder(owner, other)) &&
+      !servesUsersOf(owner.pool, other.pool) &&
+      sharesAddress(other.pool, owner.pool),
+  );
+}
+
+/** @param existing the pool of the NAD as it is: what it has of a younger pool was never that pool's alone */
+function takesFrom(request: AddressSpaceRequest, other: SpacePool, existing: SpacePool | undefined): boolean {
+  const { pool, namespace, isOwnershipEnforced } = request;
+  if (other.nadNamespace === namespace || servesUsersOf(other.pool, pool)) return false;
+  if (other.nadNamespace === undefined) return sharesAddress(pool, other.pool);
+  if (!sharesAddress(pool, other.pool)) return false;
+  if (!isOwnershipEnforced && subnetsKey(pool) === subnetsKey(other.pool)) return false;
+  return existing === undefined || isOlder(other, existing) || !sharesAddress(existing.pool, other.pool);
+}
+
+function isServing({ namespaces }: Pool, namespace: string): boolean {
+  return namespaces?.has(namespace) ?? true;
+}
+
+/** True if the owner serves all namespaces that the pool serves. */
+function servesUsersOf(owner: Pool, { namespaces }: Pool): boolean {
+  if (owner.namespaces === undefined) return true;
+  return namespaces !== undefined && [...namespaces].every((namespace) => isServing(owner, namespace));
+}
+
+function firstUnserved(owner: Pool, { pool, namespace }: AddressSpaceRequest): string {
+  if (!isServing(owner, namespace)) return `namespace ${namespace}`;
+  const first = [...(pool.namespaces ?? [])].find((each) => !isServing(owner, each));
+  return first === undefined ? 'all namespaces' : `namespace ${first}`;
+}
+
+function isOlder(a: SpacePool, b: SpacePool): boolean {
+  if (a.createdAt !== b.createdAt) return a.createdAt < b.createdAt;
+  return a.pool.name < b.pool.name;
+}
+
+/**
+ * True if the pool leases an address that belongs to the owner: one that the owner leases, its gateway, or one that it excludes. Tenants decide how many
+ * ranges a pool has, so the cost is that of the smaller set.
+ */
+function sharesAddress(pool: Pool, owner: Pool): boolean {
+  return pool.subnets.some(({ cidr, leasable }) =>
+    owner.subnets.some(
+      (theirs) =>
+        overlap(cidr, theirs.cidr) &&
+        (intersects(leasable, theirs.leasable) ||
+          intersects(leasable, theirs.excluded) ||
+          (theirs.gateway !== undefined && leasable.has(theirs.gateway.value))),
+    ),
+  );
+}
+
+function intersects(one: RangeSet, other: RangeSet): boolean {
+  const [small, large] = one.ranges.length <= other.ranges.length ? [one, other] : [other, one];
+  return small.ranges.some((range) => large.overlaps(range));
+}
+
+const keys = new WeakMap<Pool, string>();
+
+/** Equal for pools with the same addresses, gateways and reserved addresses. Draining is left out: a range is drained in one NAD after the other. */
+function subnetsKey(pool: Pool): string {
+  const known = keys.get(pool) ?? describeSubnets(pool);
+  keys.set(pool, known);
+  return known;
+}
+
+function describeSubnets({ subnets }: Pool): string {
+  const described = subnets.map(({ cidr, leasable, excluded, gateway, requestable, open }) => {
+    const ranges = [leasable, excluded, requestable.subtract(open)].map((set) => set.ranges);
+    return JSON.stringify([cidr, gateway, ranges], (_key, value: unknown) =>
+      typeof value === 'bigint' ? value.toString() : value,
+    );
+  });
+  // a hash, to save memory: it is kept as long as the pool
+  return shortHash(described.sort().join(), 64);
+}

@@ -1,0 +1,56 @@
+import type { NadGuestOptions } from '../../api/nad-guest-options.js';
+import { type Address, AddressError, parseAddress } from '../address/address.js';
+import { type Cidr, containsAddress, parseCidr } from '../address/cidr.js';
+import { MIN_IPV6_MTU, isDomain } from './guest.js';
+import type { Pool } from './pool.js';
+
+/** Everything but the addresses that guests on a NAD get. */
+export interface GuestSettings {
+  readonly nameservers: readonly Address[];
+  readonly search: readonly string[];
+  readonly ntp: readonly Address[];
+  /** Without the default route. */
+  readonly routes: readonly { readonly destination: Cidr; readonly gateway: Address }[];
+  readonly mtu?: number;
+}
+
+/** Returns the settings of the pool, and those of the NAD where the pool has none. Settings of the NAD that cannot be used are left out. */
+export function guestSettings(pool: Pool, nad: NadGuestOptions = {}): GuestSettings {
+  const { dns, ntp = [], routes, mtu } = { ...fromNad(pool, nad), ...pool.guest };
+  return { nameservers: dns.nameservers, search: dns.search, ntp, routes, ...(mtu !== undefined && { mtu }) };
+}
+
+function fromNad(pool: Pool, { dns, routes = [], mtu }: NadGuestOptions) {
+  const nameservers = (dns?.nameservers ?? []).flatMap((text) => parsed(parseAddress, text) ?? []);
+  return {
+    dns: { nameservers, search: (dns?.search ?? []).filter(isDomain) },
+    routes: usableRoutes(pool, routes),
+    mtu: usableMtu(pool, mtu),
+  };
+}
+
+function usableMtu({ families }: Pool, mtu: number | undefined): number | undefined {
+  return mtu !== undefined && mtu < MIN_IPV6_MTU && families.includes(6) ? undefined : mtu;
+}
+
+/** The pool's gateways are the default route, and guests reach only gateways in its subnets. */
+function usableRoutes({ subnets }: Pool, routes: NonNullable<NadGuestOptions['routes']>): GuestSettings['routes'] {
+  return routes.flatMap((route) => {
+    const destination = parsed(parseCidr, route.destination);
+    if (destination === undefined || destination.prefixLength === 0) return [];
+    const subnet = subnets.find((each) => each.cidr.family === destination.family && each.gateway !== undefined);
+    const gateway = route.gateway === undefined ? subnet?.gateway : parsed(parseAddress, route.gateway);
+    if (gateway?.family !== destination.family || !subnets.some(({ cidr }) => containsAddress(cidr, gateway)))
+      return [];
+    return { destination, gateway };
+  });
+}
+
+function parsed<T>(parse: (text: string) => T, text: string): T | undefined {
+  try {
+    return parse(text);
+  } catch (error) {
+    if (error instanceof AddressError) return undefined;
+    throw error;
+  }
+}

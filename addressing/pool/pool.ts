@@ -1,0 +1,190 @@
+import { type AddressPool, nadNamespaceOf } from '../../api/address-pool.js';
+import { POOL_LIMITS } from '../../api/limits.js';
+import { describeValue, isRecord } from '../../api/json.js';
+import { type Address, type Family, BITS, formatAddress } from '../address/address.js';
+import { containsAddress } from '../address/cidr.js';
+import { parseDuration } from '../address/duration.js';
+import { type GuestDelivery, readGuest } from './guest.js';
+import { type PoolProblem, PoolProblems } from './pool-problems.js';
+import { readBlockSize, readFlag, readNodeSelector, readStickyForClaims } from './pool-nodes.js';
+import { RangeSet } from '../address/ranges.js';
+import { type Subnet, readSubnet } from './subnet.js';
+
+export type { PoolProblem } from './pool-problems.js';
+export type { Subnet } from './subnet.js';
+
+/** A valid AddressPool, parsed. */
+export interface Pool {
+  readonly name: string;
+  readonly uid: string;
+  readonly network: string;
+  readonly addressSpace: string;
+  /** In the order of the spec. They do not overlap. */
+  readonly subnets: readonly Subnet[];
+  /** The families of the subnets, IPv4 first. */
+  readonly families: readonly Family[];
+  /** The spec's cool-down; 0 if it has none. See {@link effectiveCooldownMs}. */
+  readonly cooldownMs: number;
+  /** How long a released address is kept for its MAC address; 0: the pool is not sticky. */
+  readonly stickyMs: number;
+  /** Addresses of deleted VMs are kept too, not only those of pods. */
+  readonly isStickyForClaims: boolean;
+  /** The prefix lengths of blocks. */
+  readonly blockSize: Readonly<Record<Family, number>>;
+  /** The labels of the nodes that have the network; absent: all nodes have it. */
+  readonly nodeSelector?: Readonly<Record<string, string>>;
+  readonly publishesCapacity: boolean;
+  readonly publishesMetrics: boolean;
+  /** The namespaces whose workloads the pool serves; absent: all. */
+  readonly namespaces?: ReadonlySet<string>;
+  /** Present if the pool serves VMs on NADs without IPAM. Derived pools never do. */
+  readonly guest?: GuestDelivery;
+}
+
+/** `open`: allocated without a request; `requestable`: allocated if requested; `leasable`: also those that are draining. */
+export type LeasableSet = 'open' | 'requestable' | 'leasable';
+
+/** The name of a network: CNI spec, section 1. */
+const NETWORK_NAME = /^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/;
+const NAMESPACE_NAME = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+
+/** Parses a pool. Never throws, and reports all problems at once. Time grows with the spec's length, never with the number of addresses. */
+export function compilePool({
+  metadata,
+  spec,
+}: AddressPool): { ok: true; pool: Pool } | { ok: false; problems: readonly PoolProblem[] } {
+  const problems = new PoolProblems();
+  const fields: Partial<Record<keyof AddressPool['spec'], unknown>> = isRecord(spec) ? { ...spec } : {};
+  const network = readName('spec.network', fields.network, problems);
+  const addressSpace =
+    fields.addressSpace === undefined ? network : readName('spec.addressSpace', fields.addressSpace, problems);
+  const subnets = readSubnets(fields.subnets, problems);
+  const namespaces = readNamespaces(fields.namespaces, problems);
+  const nodeSelector = readNodeSelector(fields.nodeSelector, problems);
+  const guest = readGuest(fields.guest, subnets, problems);
+  if (guest !== undefined && nadNamespaceOf({ metadata }) !== undefined)
+    problems.add(
+      'spec.guest',
+      'has no effect in a derived pool: remove it, and ask the administrator for an AddressPool',
+    );
+  const pool: Pool = {
+    name: metadata.name,
+    uid: metadata.uid ?? '',
+    network,
+    addressSpace,
+    subnets,
+    families: ([4, 6] as const).filter((family) => subnets.some(({ cidr }) => cidr.family === family)),
+    cooldownMs: readCooldownMs(fields.cooldownSeconds, problems),
+    stickyMs: readStickyMs(fields.stickyMAC, problems),
+    isStickyForClaims: readStickyForClaims(fields.stickyMAC, problems),
+    blockSize: readBlockSize(fields.blockSize, problems),
+    ...(nodeSelector !== undefined && { nodeSelector }),
+    publishesCapacity: readFlag({ field: 'spec.publishCapacity', value: fields.publishCapacity }, problems),
+    publishesMetrics: readFlag({ field: 'spec.publishMetrics', value: fields.publishMetrics ?? true }, problems),
+    ...(namespaces !== undefined && { namespaces }),
+    ...(guest !== undefined && { guest }),
+  };
+  return problems.found.length === 0 ? { ok: true, pool } : { ok: false, problems: problems.found };
+}
+
+/** Returns the subnet that contains an address, leasable or not. */
+export function subnetOf(pool: Pool, address: Address): Subnet | undefined {
+  return pool.subnets.find(({ cidr }) => containsAddress(cidr, address));
+}
+
+export function addressesOf(pool: Pool, family: Family, which: LeasableSet): RangeSet {
+  const subnets = pool.subnets.filter(({ cidr }) => cidr.family === family);
+  return RangeSet.of(subnets.flatMap((subnet) => subnet[which].ranges));
+}
+
+/** True if the pool leases the address to owners that have it, and to no others. */
+export function isDraining(pool: Pool, address: Address): boolean {
+  const subnet = subnetOf(pool, address);
+  return subnet !== undefined && subnet.leasable.has(address.value) && !subnet.requestable.has(address.value);
+}
+
+export function hasDraining({ subnets }: Pool): boolean {
+  return subnets.some(({ leasable, requestable }) => leasable.size > requestable.size);
+}
+
+/** Returns the first address that both pools can lease. Their address spaces do not matter. */
+export function firstSharedAddress(a: Pool, b: Pool): Address | undefined {
+  for (const family of a.families) {
+    const [shared] = addressesOf(a, family, 'leasable').intersect(addressesOf(b, family, 'leasable')).ranges;
+    if (shared !== undefined) return { family, value: shared.first };
+  }
+  return undefined;
+}
+
+/** Returns an address with the prefix length of its subnet, `10.0.0.5/24`; or `10.0.0.5/32` if the pool has no such subnet (any more). */
+export function withPrefix(pool: Pool, address: Address): string {
+  const prefixLength = subnetOf(pool, address)?.cidr.prefixLength ?? BITS[address.family];
+  return `${formatAddress(address)}/${prefixLength}`;
+}
+
+function readName(field: string, value: unknown, problems: PoolProblems): string {
+  const name = problems.readText(field, value, 'blue') ?? '';
+  if (name.length > POOL_LIMITS.name) {
+    problems.add(
+      field,
+      `${describeValue(name)} has ${name.length} characters, and at most ${POOL_LIMITS.name} are allowed: write a shorter name`,
+    );
+  } else if (name !== '' && !NETWORK_NAME.test(name)) {
+    problems.add(
+      field,
+      `${describeValue(name)} is not a valid name of a CNI network: use letters, digits, "_", "." and "-", and begin with a letter or digit`,
+    );
+  }
+  return name;
+}
+
+function readSubnets(value: unknown, problems: PoolProblems): Subnet[] {
+  const field = 'spec.subnets';
+  const places = problems.readList(field, value, POOL_LIMITS.subnets);
+  if (places.length === 0)
+    problems.add(field, `is empty, so the pool has no addresses: write 1 to ${POOL_LIMITS.subnets} subnets`);
+  const subnets = places.flatMap((place) => readSubnet(place, problems) ?? []);
+  const written = subnets.map((each) => each.written);
+  problems.reportOverlaps(written, 'join them, or narrow one of them');
+  return subnets.map(({ subnet }) => subnet);
+}
+
+function readNamespaces(value: unknown, problems: PoolProblems): ReadonlySet<string> | undefined {
+  if (value === undefined || value === null) return undefined;
+  const field = 'spec.namespaces';
+  if (Array.isArray(value) && value.length === 0) {
+    problems.add(field, 'is empty, so the pool serves no namespace: remove the field to serve all namespaces');
+  }
+  const names = problems.readList(field, value, POOL_LIMITS.namespaces).flatMap((place) => {
+    const name = problems.readText(place.field, place.value, 'tenant-a');
+    if (name !== undefined && !NAMESPACE_NAME.test(name)) {
+      const problem = 'is not a namespace: write an exact name, because patterns are not supported';
+      problems.add(place.field, `${describeValue(name)} ${problem}`);
+    }
+    return name ?? [];
+  });
+  return new Set(names);
+}
+
+function readCooldownMs(value: unknown, problems: PoolProblems): number {
+  if (value === undefined || value === null) return 0;
+  if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= POOL_LIMITS.cooldownSeconds)
+    return value * 1000;
+  problems.add(
+    'spec.cooldownSeconds',
+    `${describeValue(value)} is not a number of seconds: write an integer from 0 to ${POOL_LIMITS.cooldownSeconds}`,
+  );
+  return 0;
+}
+
+function readStickyMs(value: unknown, problems: PoolProblems): number {
+  if (value === undefined || value === null) return 0;
+  const field = 'spec.stickyMAC.ttl';
+  const ttl = problems.readText(field, isRecord(value) ? value.ttl : undefined, '24h');
+  if (ttl === undefined) return 0;
+  const stickyMs = parseDuration(ttl) ?? 0;
+  if (stickyMs > 0) return stickyMs;
+  const remedy = 'write it like 30m, 24h or 1h30m, or remove stickyMAC';
+  problems.add(field, `${describeValue(ttl)} is not a duration over 0: ${remedy}`);
+  return 0;
+}

@@ -1,0 +1,160 @@
+import { once } from 'node:events';
+import { readFile, writeFile } from 'node:fs/promises';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer, request as forward, Agent, type Server } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import type { Bed } from '../bed.js';
+import type { Agents } from '../holdfast/agents.js';
+import type { HoldfastProcess } from '../holdfast/process.js';
+
+/** Called after the API server has carried out a write, before its answer is forwarded. @param what method and path */
+export type OnWrite = (what: string) => Promise<void> | undefined;
+
+/** A proxy between a process and the API server, with which a test can cut or delay their connection. */
+export class ApiProxy {
+  /** The successful requests in order: method and path. */
+  readonly requests: string[] = [];
+  readonly #server: Server;
+  readonly #upstream: string;
+  readonly #agent = new Agent({ keepAlive: true, rejectUnauthorized: false });
+  readonly #onWrite: OnWrite;
+  /** Open watches. */
+  readonly #watches = new Set<IncomingMessage>();
+  #isCut = false;
+  #isBlind = false;
+
+  private constructor(upstream: string, tls: { cert: string; key: string }, onWrite: OnWrite) {
+    this.#upstream = upstream;
+    this.#onWrite = onWrite;
+    this.#server = createServer(tls, (incoming, outgoing) => this.#pass(incoming, outgoing));
+    this.#server.on('connection', (socket: Socket) => {
+      if (this.#isCut) socket.destroy();
+    });
+  }
+
+  static async open(bed: Bed, onWrite: OnWrite = () => undefined): Promise<ApiProxy> {
+    const { servingCert, servingKey } = bed.certificates;
+    const [cert, key] = await Promise.all([readFile(servingCert, 'utf8'), readFile(servingKey, 'utf8')]);
+    const proxy = new ApiProxy(bed.server, { cert, key }, onWrite);
+    await once(proxy.#server.listen(0, '127.0.0.1'), 'listening');
+    return proxy;
+  }
+
+  get url(): string {
+    return `https://127.0.0.1:${String((this.#server.address() as AddressInfo).port)}`;
+  }
+
+  /** Writes a kubeconfig with the credentials of another one, which names the proxy. @returns its path */
+  async kubeconfig(direct: string): Promise<string> {
+    const path = `${direct}-through-proxy`;
+    await writeFile(path, (await readFile(direct, 'utf8')).replaceAll(this.#upstream, this.url), { mode: 0o600 });
+    return path;
+  }
+
+  /** Writes so far. */
+  get writes(): readonly string[] {
+    return this.requests.filter((what) => !what.startsWith('GET '));
+  }
+
+  /** Closes all connections and rejects new ones. */
+  disconnect(): void {
+    this.#isCut = true;
+    this.#server.closeAllConnections();
+  }
+
+  reconnect(): void {
+    this.#isCut = false;
+  }
+
+  /** Holds back the events of watches; all other requests are answered. */
+  pauseWatches(): void {
+    this.#isBlind = true;
+    for (const watch of this.#watches) watch.pause();
+  }
+
+  /** Delivers the events that were held back. */
+  resumeWatches(): void {
+    this.#isBlind = false;
+    for (const watch of this.#watches) watch.resume();
+  }
+
+  async close(): Promise<void> {
+    this.#server.closeAllConnections();
+    this.#agent.destroy();
+    await once(this.#server.close(), 'close');
+  }
+
+  #pass(incoming: IncomingMessage, outgoing: ServerResponse): void {
+    const { method = 'GET', url = '/', headers } = incoming;
+    const upstream = forward(new URL(url, this.#upstream), { method, headers, agent: this.#agent }, (answer) => {
+      void this.#answer(`${method} ${url}`, answer, outgoing);
+    });
+    upstream.on('error', () => outgoing.destroy());
+    outgoing.on('close', () => upstream.destroy());
+    incoming.pipe(upstream);
+  }
+
+  async #answer(what: string, answer: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+    const status = answer.statusCode ?? 502;
+    if (status < 300) {
+      this.requests.push(what);
+      if (!what.startsWith('GET ')) await this.#onWrite(what);
+    }
+    outgoing.writeHead(status, answer.headers);
+    outgoing.flushHeaders(); // a watch may have no event for a long time
+    if (what.includes('watch=true')) this.#passWatch(answer, outgoing);
+    else answer.pipe(outgoing);
+  }
+
+  #passWatch(answer: IncomingMessage, outgoing: ServerResponse): void {
+    this.#watches.add(answer);
+    answer.on('close', () => this.#watches.delete(answer));
+    answer.on('data', (chunk: Buffer) => outgoing.write(chunk));
+    answer.on('end', () => outgoing.end());
+    answer.on('error', () => outgoing.destroy());
+    if (this.#isBlind) answer.pause();
+  }
+}
+
+export interface ProxyOptions {
+  readonly bed: Bed;
+  readonly process: HoldfastProcess;
+  /** More flags for the process. */
+  readonly args?: readonly string[];
+  readonly onWrite?: OnWrite;
+}
+
+/** A process that reaches the API server through a proxy. */
+export interface ProxiedProcess {
+  readonly proxy: ApiProxy;
+  /** Starts the process, and waits until it is ready. */
+  readonly start: () => Promise<void>;
+  readonly launch: () => Promise<void>;
+}
+
+/** Runs a test while a process reaches the API server only through a proxy. Afterwards the process runs as before. */
+export async function withProxy(
+  { bed, process, args = [], onWrite }: ProxyOptions,
+  run: (proxied: ProxiedProcess) => Promise<void>,
+): Promise<void> {
+  const proxy = await ApiProxy.open(bed, onWrite);
+  const kubeconfig = await proxy.kubeconfig(await process.ownKubeconfig());
+  const start = () => process.start({ kubeconfig, args });
+  try {
+    await process.stop();
+    await start();
+    await run({ proxy, start, launch: () => process.launch({ kubeconfig, args }) });
+  } finally {
+    await process.stop();
+    await proxy.close();
+    await process.start();
+  }
+}
+
+/** {@link withProxy} for the agent of a node. */
+export function withAgentProxy(
+  { agents, node, ...options }: Omit<ProxyOptions, 'process'> & { agents: Agents; node: string },
+  run: (proxied: ProxiedProcess) => Promise<void>,
+): Promise<void> {
+  return withProxy({ ...options, process: agents.on(node) }, run);
+}

@@ -1,0 +1,92 @@
+import { createHash } from 'node:crypto';
+import { parseMac } from '../../api/mac-address.js';
+import { podInterfaceName } from '../../api/pod-interface.js';
+import { addressFields, withGuestAgent, type AgentInterface } from './guest-agent.js';
+import type { GuestInterface, Vmi, WantedInterface } from './virtual-machine-instance.js';
+
+/** KubeVirt's sources of information about an interface: libvirt's domain and Multus' network-status. */
+const DOMAIN = 'domain';
+const MULTUS = 'multus-status';
+
+/** An interface of the guest's launcher in its network-status. */
+export interface LauncherInterface {
+  readonly interface: string;
+  /** The pod network, or the network in its place. */
+  readonly default?: boolean;
+  readonly ips?: readonly string[];
+}
+
+/**
+ * Returns `status.interfaces` as virt-handler reports it: with the addresses that CNI gave the launcher, and those of the guest agent.
+ * virt-handler plugs an interface into the guest when Multus reports it in the pod, and unplugs one whose state is `absent`. Entries
+ * of Multus, which virt-controller writes, stay unchanged. An interface without any source is removed. See `UpdateStatus` of KubeVirt v1.8.0
+ * (pkg/network/setup/netstat.go), and pkg/network/controllers/vmi.go for virt-controller.
+ * @param launcher undefined if it is not known: addresses stay as they were
+ */
+export function guestInterfaces(
+  vmi: Vmi,
+  launcher?: readonly LauncherInterface[],
+  agent: readonly AgentInterface[] = [],
+): GuestInterface[] {
+  const reported = new Map((vmi.status?.interfaces ?? []).map((entry) => [entry.name, entry]));
+  const wanted = vmi.spec?.domain?.devices?.interfaces ?? [];
+  const found = wanted.flatMap((wish) => {
+    const entry = guestInterface(vmi, wish, reported.get(wish.name));
+    return entry === undefined ? [] : launcher ? withLauncher(entry, launcher, vmi) : entry;
+  });
+  return withGuestAgent(found, agent);
+}
+
+function guestInterface(
+  vmi: Vmi,
+  wanted: WantedInterface,
+  before: GuestInterface | undefined,
+): GuestInterface | undefined {
+  const sources = before?.infoSource?.split(', ') ?? [];
+  const isInPod = sources.includes(MULTUS);
+  const isInGuest = sources.includes(DOMAIN) || isInPod || !isSecondary(vmi, wanted.name);
+  if (isInGuest && wanted.state !== 'absent') {
+    return {
+      ...before,
+      name: wanted.name,
+      infoSource: isInPod ? `${DOMAIN}, ${MULTUS}` : DOMAIN,
+      ...domainFields(vmi, wanted),
+    };
+  }
+  return isInPod ? unpluggedInterface(wanted.name, before?.podInterfaceName) : undefined;
+}
+
+/** libvirt writes MAC addresses in one form. That of an SR-IOV device is shown as in the spec, without the fields of an emulated interface. */
+function domainFields(vmi: Vmi, { name, macAddress, sriov }: WantedInterface): Partial<GuestInterface> {
+  if (sriov !== undefined) return macAddress === undefined ? {} : { mac: macAddress };
+  const mac = parseMac(macAddress ?? '') ?? generateMac(`${String(vmi.metadata.uid)}${name}`);
+  return { mac, queueCount: 1, linkState: 'up' };
+}
+
+/** An interface in the guest with the addresses of that in the launcher. */
+function withLauncher(entry: GuestInterface, launcher: readonly LauncherInterface[], vmi: Vmi): GuestInterface {
+  const { ipAddress: _first, ipAddresses: _all, interfaceName: _inGuest, ...rest } = entry;
+  if (entry.infoSource?.includes(DOMAIN) !== true) return rest;
+  const { name = '' } = entry;
+  const podInterface = podInterfaceName(name);
+  const isIt = (one: LauncherInterface) =>
+    isSecondary(vmi, name) ? one.interface === podInterface : one.default === true;
+  return { ...rest, ...addressFields(launcher.find(isIt)?.ips ?? []) };
+}
+
+/** The entry of an unplugged interface until Multus detaches it. */
+function unpluggedInterface(name: string, podInterfaceName: string | undefined): GuestInterface {
+  return { name, infoSource: MULTUS, ...(podInterfaceName === undefined ? {} : { podInterfaceName }) };
+}
+
+/** Whether Multus attaches the network in addition to the pod network, and reports it under its own name. */
+function isSecondary(vmi: Vmi, name: string): boolean {
+  const network = vmi.spec?.networks?.find((candidate) => candidate.name === name);
+  return network?.multus !== undefined && network.multus.default !== true;
+}
+
+/** Derives a locally administered MAC address from the seed. */
+export function generateMac(seed: string): string {
+  const digest = createHash('sha256').update(seed).digest();
+  return ['02', ...[...digest.subarray(0, 5)].map((byte) => byte.toString(16).padStart(2, '0'))].join(':');
+}

@@ -1,0 +1,47 @@
+import type { KubeObject } from '../../api/meta.js';
+import type { Client } from '../../kube/client.js';
+import { messageOf } from '../../kube/errors.js';
+import type { Resource } from '../../kube/resource.js';
+import type { KubeletPod } from './pod.js';
+import { MountError } from './pod-volumes.js';
+import { timestamp } from './step.js';
+
+interface Event extends KubeObject {
+  type: string;
+  reason: string;
+  message: string;
+  involvedObject: object;
+  source: object;
+  firstTimestamp: string;
+  lastTimestamp: string;
+  count: number;
+}
+
+const EVENTS: Resource<Event> = { group: '', version: 'v1', plural: 'events', kind: 'Event', namespaced: true };
+
+/** Creates the kubelet's Warning event that a pod has no volumes or no sandbox. @param failure for a sandbox, the CNI error */
+export async function reportStartFailure(
+  client: Client,
+  pod: KubeletPod,
+  failure: unknown,
+  now: number,
+): Promise<void> {
+  const words = messageOf(failure);
+  const { namespace = '', name, uid } = pod.metadata;
+  const time = timestamp(now);
+  await client.create(EVENTS, {
+    metadata: { namespace, name: `${name}.${now.toString(16)}` },
+    type: 'Warning',
+    ...(failure instanceof MountError
+      ? { reason: 'FailedMount', message: words }
+      : {
+          reason: 'FailedCreatePodSandBox',
+          message: `Failed to create pod sandbox: failed to setup network for sandbox: ${words}`.slice(0, 1024),
+        }),
+    involvedObject: { apiVersion: 'v1', kind: 'Pod', namespace, name, uid },
+    source: { component: 'kubelet', host: pod.spec?.nodeName },
+    firstTimestamp: time,
+    lastTimestamp: time,
+    count: 1,
+  });
+}

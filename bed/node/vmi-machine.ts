@@ -1,0 +1,110 @@
+import { isDeepStrictEqual } from 'node:util';
+import { isBeingDeleted } from '../../api/meta.js';
+import { isTerminal } from '../../api/pod.js';
+import type { VmSwitches } from '../switches.js';
+import type { AgentInterface } from './guest-agent.js';
+import { guestInterfaces } from './guest-interfaces.js';
+import { stepMigration } from './migration-machine.js';
+import { reportedAttachments } from './network-status.js';
+import type { KubeletPod } from './pod.js';
+import { change, waitFor, type Step } from './step.js';
+import {
+  hasGuest,
+  inPhase,
+  migrationInFlight,
+  withCondition,
+  withStatus,
+  type GuestInterface,
+  type Vmi,
+} from './virtual-machine-instance.js';
+
+/** The knowledge of virt-handler besides the VMI itself. */
+export interface VmiView {
+  /** The VMI's launcher pods, in any phase. */
+  readonly launchers: readonly KubeletPod[];
+  readonly switches: VmSwitches;
+  readonly isNodeUp: (node: string) => boolean;
+  readonly now: number;
+  /** When the copy of the migration in flight began, in milliseconds; the API keeps only seconds. */
+  readonly copyingSince?: number | undefined;
+  /** The report of the guest agent; undefined without one. */
+  readonly agent?: readonly AgentInterface[] | undefined;
+}
+
+/** How often the report of the guest agent is read. */
+const AGENT_INTERVAL_MS = 500;
+
+/** A launcher counts as gone after this time without an event. Before that, the event may only be late. */
+const LAUNCHER_GRACE_MS = 2_000;
+
+/**
+ * One step of virt-handler with one VMI:
+ *
+ *     Pending → Scheduling → Scheduled      virt-controller creates the launcher
+ *     Scheduled → Running                   the guest starts
+ *     Running                               interfaces come and go; live migrations
+ *     Scheduled, Running → Succeeded        asked to shut down, or the launcher is killed (→ Failed by switch)
+ *
+ * See https://kubevirt.io/user-guide/user_workloads/lifecycle and the doc comments of VirtualMachineInstancePhase.
+ */
+export function stepVmi(vmi: Vmi, view: VmiView): Step<Vmi> {
+  const node = vmi.status?.nodeName;
+  if (!hasGuest(vmi) || node === undefined) return waitFor('virt-controller');
+  if (!view.isNodeUp(node)) return waitFor(`node ${node} to come back`);
+  if (isBeingDeleted(vmi)) {
+    if (view.switches.holdTermination) return waitFor('the guest to shut down, which is held');
+    return change(inPhase(vmi, 'Succeeded', view.now), 'the guest shut down');
+  }
+  return (
+    stepLauncher(vmi, node, view) ?? (vmi.status?.phase === 'Scheduled' ? start(vmi, view) : stepRunning(vmi, view))
+  );
+}
+
+/** Ends the guest if its launcher pod has ended. */
+function stepLauncher(vmi: Vmi, node: string, view: VmiView): Step<Vmi> | undefined {
+  const here = view.launchers.filter((pod) => pod.spec?.nodeName === node && !isTerminal(pod));
+  if (here.some((pod) => !isBeingDeleted(pod))) return undefined;
+  const phase = view.switches.killFails ? 'Failed' : 'Succeeded';
+  if (here.length > 0) {
+    if (view.switches.holdTermination) return waitFor('the guest to shut down, which is held');
+    return change(inPhase(vmi, phase, view.now), 'the launcher was killed');
+  }
+  const transitions = vmi.status?.phaseTransitionTimestamps ?? [];
+  const age = view.now - Date.parse(transitions.at(-1)?.phaseTransitionTimestamp ?? '');
+  if (age < LAUNCHER_GRACE_MS) return waitFor('sight of the launcher', LAUNCHER_GRACE_MS - age);
+  return change(inPhase(vmi, phase, view.now), 'the launcher is gone');
+}
+
+/** The launcher in which the guest runs. */
+export function launcherOf(vmi: Vmi, launchers: readonly KubeletPod[]): KubeletPod | undefined {
+  return launchers.find((pod) => pod.spec?.nodeName === vmi.status?.nodeName && !isTerminal(pod));
+}
+
+function interfacesOf(vmi: Vmi, { launchers, agent }: VmiView): GuestInterface[] {
+  const launcher = launcherOf(vmi, launchers);
+  return guestInterfaces(vmi, launcher && reportedAttachments(launcher), agent);
+}
+
+function start(vmi: Vmi, view: VmiView): Step<Vmi> {
+  const { now } = view;
+  const started = withStatus(inPhase(vmi, 'Running', now), {
+    interfaces: interfacesOf(vmi, view),
+    selinuxContext: 'none', // virt-controller creates no migration target without it
+  });
+  return change(
+    withCondition(withCondition(started, 'LiveMigratable', now), 'StorageLiveMigratable', now),
+    'the guest runs',
+  );
+}
+
+function stepRunning(vmi: Vmi, view: VmiView): Step<Vmi> {
+  const migration = migrationInFlight(vmi);
+  // virt-handler changes no interfaces of a guest while the guest is copied
+  if (migration?.startTimestamp !== undefined) return stepMigration(vmi, migration, view);
+  const interfaces = interfacesOf(vmi, view);
+  if (!isDeepStrictEqual(interfaces, vmi.status?.interfaces ?? [])) {
+    const sources = interfaces.map(({ name, infoSource }) => `${name ?? ''} (${infoSource ?? ''})`);
+    return change(withStatus(vmi, { interfaces }), `interfaces: ${sources.join(', ') || 'none'}`);
+  }
+  return migration ? stepMigration(vmi, migration, view) : waitFor('something to do', view.agent && AGENT_INTERVAL_MS);
+}

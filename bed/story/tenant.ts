@@ -1,0 +1,164 @@
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import type { VirtualMachineInstance } from '../../api/kubevirt.js';
+import type { ObjectMeta } from '../../api/meta.js';
+import {
+  KUBEVIRT_API_VERSION,
+  MIGRATION_LABEL,
+  NETWORKS_ANNOTATION,
+  VIRTUAL_MACHINE_INSTANCE_KIND,
+} from '../../api/names.js';
+import type { Pod } from '../../api/pod.js';
+import type { Client } from '../../kube/client.js';
+import { ADDRESS_LEASES, IPAM_CLAIMS, PODS, VIRTUAL_MACHINES } from '../../kube/resources.js';
+import { namespaceUser } from './namespace-user.js';
+import { type NetworkOptions, putNetwork } from './networks.js';
+import { rejectionMessage } from './rejection.js';
+import { grantRole } from './role.js';
+import { serviceAccountClient } from './service-account.js';
+import { vmManifest } from './vm.js';
+import { until } from '../processes/wait.js';
+import { withoutReferences } from './wire-admission.js';
+
+/** A user with all rights in one namespace. */
+export class Tenant {
+  readonly #client: Client;
+  readonly #namespace: string;
+
+  private constructor(client: Client, namespace: string) {
+    this.#client = client;
+    this.#namespace = namespace;
+  }
+
+  /** Creates a service account with all rights in the namespace. */
+  static async create(admin: { client: Client; kubeconfig: string }, namespace: string): Promise<Tenant> {
+    return new Tenant(await namespaceUser(admin, { namespace, name: 'tenant' }, 'cluster-admin'), namespace);
+  }
+
+  /** Creates a service account that may only create pods in the namespace. */
+  static async createPodCreator(
+    admin: { client: Client; kubeconfig: string },
+    namespace: string,
+    name = 'pod-creator',
+  ): Promise<Tenant> {
+    const metadata = { name, namespace };
+    const client = await serviceAccountClient(admin, metadata);
+    await grantRole(admin.client, metadata, [{ apiGroups: [''], resources: ['pods'], verbs: ['create'] }]);
+    const tenant = new Tenant(client, namespace);
+    const pod = podOf({ generateName: 'rights-', name: '', namespace });
+    await until('the tenant to have its rights', () => client.create(PODS, pod));
+    return tenant;
+  }
+
+  async createPod(name: string, annotations: Record<string, string>): Promise<Pod> {
+    return this.#client.create(PODS, podOf({ name, namespace: this.#namespace, annotations }));
+  }
+
+  /** Creates a copy of a launcher, as the target of a migration. */
+  copyLauncher(launcher: Pod, apiVersion = KUBEVIRT_API_VERSION): Promise<Pod> {
+    const { labels, annotations, ownerReferences = [] } = launcher.metadata;
+    const metadata = {
+      name: 'forged',
+      namespace: this.#namespace,
+      labels: { ...labels, [MIGRATION_LABEL]: 'm1' },
+      annotations: { [NETWORKS_ANNOTATION]: withoutReferences(annotations?.[NETWORKS_ANNOTATION] ?? '[]') },
+      ownerReferences: ownerReferences.map((owner) => ({ ...owner, apiVersion })),
+    };
+    return this.#client.create(PODS, podOf(metadata));
+  }
+
+  /** @returns the message with which the copy was rejected */
+  launcherCopyRejection(launcher: Pod, apiVersion: string): Promise<string> {
+    return rejectionMessage(this.copyLauncher(launcher, apiVersion));
+  }
+
+  /** @returns the message with which the pod was rejected */
+  async podRejection(options: {
+    owner?: VirtualMachineInstance;
+    labels?: Record<string, string>;
+    nad?: string;
+  }): Promise<string> {
+    const { owner, labels = {}, nad } = options;
+    const metadata: ObjectMeta = {
+      name: 'impostor',
+      namespace: this.#namespace,
+      labels,
+      ...(nad === undefined ? {} : { annotations: { [NETWORKS_ANNOTATION]: nad } }),
+      ...(owner === undefined ? {} : { ownerReferences: [ownerReference(owner)] }),
+    };
+    return rejectionMessage(this.#client.create(PODS, podOf(metadata)));
+  }
+
+  /** Tries to add a VMI as owner to a pod that was created without one. */
+  async adoptionRejection(owner: VirtualMachineInstance): Promise<string> {
+    const pod = await this.#client.create(PODS, podOf({ name: 'plain', namespace: this.#namespace }));
+    return rejectionMessage(this.#patchPod(pod, { ownerReferences: [ownerReference(owner)] }));
+  }
+
+  async claimPatchRejection(name: string, body: object): Promise<string> {
+    return rejectionMessage(
+      this.#client.patch(IPAM_CLAIMS, { namespace: this.#namespace, name }, { type: 'merge', body }),
+    );
+  }
+
+  /** Tries to write the status of a claim, as a dry run: nothing changes if it is not rejected. */
+  async statusRejection(name: string, status: object): Promise<string> {
+    const ref = { namespace: this.#namespace, name };
+    const options = { subresource: 'status', dryRun: true };
+    return rejectionMessage(this.#client.patch(IPAM_CLAIMS, ref, { type: 'merge', body: { status } }, options));
+  }
+
+  async leaseDeletionRejection(name: string): Promise<string> {
+    return rejectionMessage(this.#client.delete(ADDRESS_LEASES, { name }));
+  }
+
+  async createClaim(name: string, metadata: Partial<ObjectMeta>): Promise<IPAMClaim> {
+    const claim = {
+      metadata: { ...metadata, name, namespace: this.#namespace },
+      spec: { network: 'net', interface: 'x' },
+    };
+    return this.#client.create(IPAM_CLAIMS, claim);
+  }
+
+  async claimRejection(name: string, metadata: Partial<ObjectMeta>): Promise<string> {
+    return rejectionMessage(this.createClaim(name, metadata));
+  }
+
+  /** Creates a stopped VM. @param networks name in the VM → NAD (`[namespace/]name`) */
+  async createVm(name: string, networks: Readonly<Record<string, string>>): Promise<void> {
+    const manifest = vmManifest({ name, namespace: this.#namespace, networks, running: false });
+    await this.#client.create(VIRTUAL_MACHINES, manifest);
+  }
+
+  async putNetwork(name: string, options: NetworkOptions): Promise<void> {
+    await putNetwork(this.#client, name, { ...options, namespace: this.#namespace });
+  }
+
+  async deleteClaim(name: string): Promise<void> {
+    await this.#client.delete(IPAM_CLAIMS, { namespace: this.#namespace, name });
+  }
+
+  /** Tries to change the first network element of a pod. */
+  async networkElementRejection(pod: Pod, change: object): Promise<string> {
+    const elements = JSON.parse(pod.metadata.annotations?.[NETWORKS_ANNOTATION] ?? '[]') as object[];
+    const networks = JSON.stringify([{ ...elements[0], ...change }, ...elements.slice(1)]);
+    return rejectionMessage(this.#patchPod(pod, { annotations: { [NETWORKS_ANNOTATION]: networks } }));
+  }
+
+  async close(): Promise<void> {
+    await this.#client.transport.close();
+  }
+
+  #patchPod(pod: Pod, metadata: object): Promise<Pod> {
+    const ref = { namespace: this.#namespace, name: pod.metadata.name };
+    return this.#client.patch(PODS, ref, { type: 'merge', body: { metadata } });
+  }
+}
+
+function podOf(metadata: ObjectMeta): Pod {
+  return { metadata, spec: { containers: [{ name: 'c', image: 'registry.test/c' }] } } as Pod;
+}
+
+function ownerReference(vmi: VirtualMachineInstance) {
+  const { name, uid = '' } = vmi.metadata;
+  return { apiVersion: KUBEVIRT_API_VERSION, kind: VIRTUAL_MACHINE_INSTANCE_KIND, name, uid, controller: true };
+}

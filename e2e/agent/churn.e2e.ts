@@ -1,0 +1,251 @@
+import { expect } from 'chai';
+import { podInterfaceName } from '../../api/pod-interface.js';
+import { isLauncher, isTerminal, type Pod } from '../../api/pod.js';
+import { systemClock } from '../../kube/clock.js';
+import { PODS } from '../../kube/resources.js';
+import { PodObserver } from '../../bed/faults/pod-observer.js';
+import { AgentPods, NET1 } from '../../bed/faults/agent-pods.js';
+import { describeStory, requireWire, type WireContext } from '../../bed/story/describe.js';
+import { bridgeOf } from '../../bed/story/networks.js';
+import { ClaimLeaseObserver } from '../../bed/story/claim-lease-observer.js';
+import type { Story } from '../../bed/story/story.js';
+import { until, untilValue } from '../../bed/processes/wait.js';
+import * as vm from '../../bed/story/vm.js';
+
+const POD_COUNT = 60;
+const VM_COUNT = 20;
+const CHURN_MS = 60_000;
+const KILL_EVERY_MS = 5_000;
+const COOLDOWN_MS = 1_000; // twice the --max-staleness of the bed
+const PATIENCE = { timeoutMs: 180_000 };
+const PAUSE_MS = 200;
+const DATA = podInterfaceName('data');
+/** Address of the host that sends probes. */
+const PROBER = '10.67.0.250';
+
+describeStory('60 pods and 20 VMs that are created and deleted on one network', (story) => {
+  it('never share or lose an address although agents and the API server are killed', async function () {
+    this.timeout(15 * 60_000);
+    const on = requireWire(this);
+    const space = await story().addresses.createNetwork('blue', [{ cidr: '10.67.0.0/24', exclude: [PROBER] }]);
+    const scope = { space, cooldownMs: COOLDOWN_MS, namespace: story().namespace };
+    const [observer, podObserver] = [
+      new ClaimLeaseObserver(on.bed.client, scope),
+      new PodObserver(on.bed.client, scope),
+    ];
+    observer.start();
+    podObserver.start();
+    let kills: number;
+    let wanted: string[];
+    let ofPods: string[];
+    try {
+      const crowd = new Crowd(story(), on);
+      await crowd.begin();
+      kills = await whileAgentsDie(on, () => crowd.churn(CHURN_MS, () => restartApiServer(on)));
+      wanted = await crowd.settled();
+    } finally {
+      // stop all watches, even after a failure
+      [, ofPods] = await Promise.all([observer.stop(), podObserver.stop()]);
+    }
+    expect([...observer.violations, ...ofPods].slice(0, 10).join('\n')).to.equal('');
+    expect(podObserver.releases).to.be.greaterThan(20);
+    expect(kills).to.be.greaterThan(5);
+    await answeredOnce(on, bridgeOf(space), wanted);
+  });
+});
+
+async function restartApiServer({ bed }: WireContext): Promise<void> {
+  await bed.apiServer.kill();
+  await bed.apiServer.start();
+}
+
+/** @returns the number of kills */
+async function whileAgentsDie(on: WireContext, act: () => Promise<void>): Promise<number> {
+  const stop = new AbortController();
+  const killing = killInTurn(on, stop.signal);
+  try {
+    await act();
+  } finally {
+    stop.abort();
+    await killing;
+  }
+  return killing;
+}
+
+class Crowd {
+  readonly #story: Story;
+  readonly #pods: AgentPods;
+  readonly #nodes: readonly string[];
+  readonly #names: string[] = [];
+  #made = 0;
+  #moves = 0;
+  #arePaused = false;
+
+  constructor(story: Story, { bed, wire }: WireContext) {
+    this.#story = story;
+    this.#pods = new AgentPods(story, wire);
+    this.#nodes = bed.nodes;
+  }
+
+  async begin(): Promise<void> {
+    const vms = Array.from({ length: VM_COUNT }, (_, index) => `vm${String(index)}`);
+    await Promise.all(vms.map((name) => this.#story.createVm(name, { data: 'blue' })));
+    for (let count = 0; count < POD_COUNT; count++) await this.#come();
+    await this.settled();
+  }
+
+  async churn(durationMs: number, halfWay: () => Promise<void>): Promise<void> {
+    const end = Date.now() + durationMs;
+    const lanes = [0, 1, 2, 3];
+    const trouble = systemClock.sleep(durationMs / 2).then(() => this.#withoutMoves(halfWay));
+    await Promise.all([
+      ...lanes.map((lane) => this.#moveVms(lane, end)),
+      ...lanes.map(() => this.#replacePods(end)),
+      trouble,
+    ]);
+  }
+
+  /** Waits until the addresses of all pods and VMs are exactly the leased ones. @returns all addresses */
+  async settled(): Promise<string[]> {
+    const { addressesOfAll } = await untilValue(
+      'all pods to have their leased addresses',
+      () => this.#look(),
+      ({ addressesOfAll: all, held }) => all.length === POD_COUNT + VM_COUNT && all.join() === held.join(),
+      { ...PATIENCE, everyMs: 1_000 },
+    );
+    return addressesOfAll;
+  }
+
+  async #look(): Promise<{ addressesOfAll: string[]; held: string[] }> {
+    const { items } = await this.#story.client.list(PODS, { namespace: this.#story.namespace });
+    const living = items.filter((pod) => !isTerminal(pod) && pod.metadata.deletionTimestamp === undefined);
+    const onWire = await Promise.all(living.map((pod) => this.#pods.waitForInterface(pod, interfaceOf(pod))));
+    const claims = await Promise.all(living.filter(isLauncher).map((pod) => this.#claimed(pod)));
+    const ofLaunchers = living.flatMap((pod, index) => (isLauncher(pod) ? [onWire[index]!.join()] : []));
+    if (claims.join() !== ofLaunchers.join())
+      throw new Error(`claims have ${claims.join()}, VMs ${ofLaunchers.join()}`);
+    return { addressesOfAll: onWire.flat().sort(), held: await this.#story.addresses.heldAddresses() };
+  }
+
+  async #claimed(launcher: Pod): Promise<string> {
+    const { name = '' } = launcher.metadata.ownerReferences?.[0] ?? {};
+    const { status } = await this.#story.waitForClaim(`${name}.data`);
+    return (status?.ips ?? []).map((ip) => ip.replace(/\/.*/, '')).join();
+  }
+
+  async #replacePods(end: number): Promise<void> {
+    while (Date.now() < end) {
+      const name = this.#names.shift() ?? '';
+      await patiently(() => this.#pods.delete(name));
+      await this.#come();
+      await until(`pod ${name} to be gone`, () => this.#isGone(name), PATIENCE);
+    }
+  }
+
+  async #moveVms(lane: number, end: number): Promise<void> {
+    for (let round = 0; Date.now() < end; round++) {
+      const name = `vm${String((lane + round * 4) % VM_COUNT)}`;
+      const ref = this.#story.ref(name);
+      await until(`${name} to run`, () => vm.waitRunning(this.#story.client, ref), PATIENCE);
+      if (this.#arePaused) {
+        await systemClock.sleep(PAUSE_MS);
+        continue;
+      }
+      this.#moves++;
+      try {
+        await (round % 2 === 0 ? this.#migrate(name) : this.#restart(name));
+      } finally {
+        this.#moves--;
+      }
+    }
+  }
+
+  async #migrate(name: string): Promise<void> {
+    const migration = await patiently(() => this.#story.migrations.start(name));
+    await until(`migration ${migration} to end`, () => this.#story.migrations.waitEnded(migration), PATIENCE);
+  }
+
+  async #restart(name: string): Promise<void> {
+    const ref = this.#story.ref(name);
+    const before = await vm.waitRunning(this.#story.client, ref);
+    await patiently(() => vm.callSubresource(this.#story.client, ref, 'restart'));
+    await until(`${name} to run again`, () => this.#story.waitReplaced(name, before), PATIENCE);
+  }
+
+  /** Waits for migrations before the API server stops, because KubeVirt may leave them unfinished for minutes. */
+  async #withoutMoves(act: () => Promise<void>): Promise<void> {
+    this.#arePaused = true;
+    await until('moves to end', () => this.#moves === 0, PATIENCE);
+    await act();
+    this.#arePaused = false;
+  }
+
+  async #come(): Promise<void> {
+    const name = `pod${String(this.#made++)}`;
+    const node = this.#nodes[this.#made % this.#nodes.length] ?? '';
+    this.#names.push(name);
+    await patiently(() => this.#pods.create(name, node));
+  }
+
+  async #isGone(name: string): Promise<boolean> {
+    return (await this.#story.client.find(PODS, this.#story.ref(name))) === undefined;
+  }
+}
+
+function interfaceOf(pod: Pod): string {
+  return isLauncher(pod) ? DATA : NET1;
+}
+
+/** Probes each address from a host on the network: exactly one MAC address must answer. */
+async function answeredOnce({ bed, wire: { wire } }: WireContext, segment: string, addresses: string[]): Promise<void> {
+  await wire.join(bed.nodes[0]!, segment);
+  await wire.addHost('prober', segment, [`${PROBER}/24`]);
+  try {
+    const watch = await wire.watch('host/prober', 'eth0');
+    for (const address of addresses) {
+      const { received, duplicates } = await wire.ping('host/prober', address, { count: 2, timeoutMs: 2_000 });
+      expect({ address, received, duplicates }).to.deep.equal({ address, received: 2, duplicates: 0 });
+    }
+    await watch.stop();
+    const macs = new Map<string, Set<string>>();
+    for (const { frame } of watch.events) {
+      if (frame?.kind !== 'arp-reply' || frame.ip === undefined || frame.outgoing) continue;
+      macs.set(frame.ip, (macs.get(frame.ip) ?? new Set()).add(frame.mac));
+    }
+    expect([...macs.keys()].sort()).to.deep.equal([...addresses].sort());
+    for (const [address, found] of macs) expect([...found], address).to.have.length(1);
+    expect(new Set([...macs.values()].flatMap((found) => [...found])).size).to.equal(addresses.length);
+  } finally {
+    await wire.removeHost('prober');
+  }
+}
+
+/** @returns the number of kills */
+async function killInTurn({ agents }: WireContext, signal: AbortSignal): Promise<number> {
+  let kills = 0;
+  while (!signal.aborted) {
+    await systemClock.sleep(KILL_EVERY_MS, signal);
+    const agent = agents.all[kills++ % agents.all.length]!;
+    await agent.kill();
+    await patiently(() => agent.launch());
+  }
+  await Promise.all(agents.all.map((agent) => agent.waitReady()));
+  return kills;
+}
+
+/** Retries while the API server is down. An attempt without an answer may have succeeded. */
+async function patiently<T>(attempt: () => Promise<T>): Promise<T> {
+  const { result } = await until(
+    'the API server to accept it',
+    async () => {
+      try {
+        return { result: await attempt() };
+      } catch (error) {
+        if (error instanceof Error && error.message.includes('already exists')) return { result: undefined as T };
+        throw error;
+      }
+    },
+    PATIENCE,
+  );
+  return result;
+}

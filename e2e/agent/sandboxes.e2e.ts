@@ -1,0 +1,123 @@
+import { expect } from 'chai';
+import type { Pod } from '../../api/pod.js';
+import { podInterfaceName } from '../../api/pod-interface.js';
+import { PODS } from '../../kube/resources.js';
+import { describeStory, itOnWire } from '../../bed/story/describe.js';
+import { createPod, runningPod } from '../../bed/story/pods.js';
+import type { Story } from '../../bed/story/story.js';
+import { until, untilValue } from '../../bed/processes/wait.js';
+import { waitForWireAddresses } from '../../bed/story/wire-addresses.js';
+
+const ADDRESS = '10.21.0.9/24';
+
+/** Creates a pod `pod` with a static address on `net1`, and waits until it runs. */
+async function podOn(story: Story): Promise<Pod> {
+  const config = { cniVersion: '1.0.0', name: 'static-net', type: 'bridge', bridge: 'br-static' };
+  await story.network('fixed', { config: { ...config, ipam: { type: 'static', addresses: [{ address: ADDRESS }] } } });
+  await createPod(story.client, story.ref('pod'), [{ name: 'fixed' }]);
+  return runningPod(story.client, story.ref('pod'));
+}
+
+describeStory('The simulated kubelet with real networks', (story) => {
+  itOnWire('reports the CNI error of a pod without a sandbox, and starts it later', async ({ wire }) => {
+    const network = { cniVersion: '1.0.0', name: 'odd-net' };
+    await story().network('odd', { config: { ...network, type: 'no-such-plugin' } });
+    const pod = await createPod(story().client, story().ref('pod'), [{ name: 'odd' }]);
+    await story().waitForEvent('pod', 'FailedCreatePodSandBox', /failed to find plugin "no-such-plugin"/);
+    expect(wire.networks.find(pod.metadata.uid ?? '')).to.equal(undefined);
+    await story().network('odd', { config: { ...network, type: 'bridge', bridge: 'br-odd' } });
+    await runningPod(story().client, story().ref('pod'));
+  });
+
+  itOnWire('replaces a sandbox that was stopped, and reports the new address', async (on) => {
+    const pod = await podOn(story());
+    const before = on.wire.sandboxOf(pod);
+    await on.wire.restartSandbox(pod);
+    const after = await until('another sandbox', () => on.wire.networks.find(pod.metadata.uid ?? ''));
+    expect(after.containerId).not.to.equal(before.containerId);
+    await waitForWireAddresses({ ...on, client: story().client }, pod, { interface: 'net1', addresses: [ADDRESS] });
+    const [eth0 = ''] = await on.wire.addressesOf(pod, 'eth0');
+    await untilValue(
+      'the pod to report its address',
+      () => story().client.get(PODS, story().ref('pod')),
+      ({ status }) => (status as { podIP?: string }).podIP === eth0.replace(/\/.*/, ''),
+    );
+  });
+
+  itOnWire('may have two sandboxes of one pod, of which the old one is removed later', async ({ wire }) => {
+    const pod = await podOn(story());
+    const old = wire.sandboxOf(pod);
+    const endOld = await wire.replaceSandbox(pod);
+    await until('another sandbox', () => wire.networks.find(pod.metadata.uid ?? ''));
+    expect(Object.keys(await wire.wire.inventory())).to.include.members([old.location, wire.locationOf(pod)]);
+    await endOld();
+    expect(Object.keys(await wire.wire.inventory()))
+      .to.include(wire.locationOf(pod))
+      .and.not.to.include(old.location);
+    expect(await wire.addressesOf(pod, 'net1')).to.deep.equal([ADDRESS]);
+  });
+
+  itOnWire('replaces all sandboxes of a node after its reboot', async ({ wire }) => {
+    const pod = await podOn(story());
+    const old = wire.sandboxOf(pod);
+    const endOld = await wire.reboot([pod]);
+    await until('another sandbox', () => wire.networks.find(pod.metadata.uid ?? ''));
+    expect(Object.keys(await wire.wire.inventory())).not.to.include(old.location);
+    await endOld(); // for a sandbox that is gone, which is no error
+    expect(await wire.addressesOf(pod, 'net1')).to.deep.equal([ADDRESS]);
+  });
+
+  itOnWire('keeps the networks of a pod that was deleted by force until CNI DEL', async ({ bed, wire }) => {
+    const pod = await podOn(story());
+    const { location } = wire.sandboxOf(pod);
+    const letGo = bed.switches.set({ delayNetworkEnd: true }, story().ref('pod'));
+    await story().client.delete(PODS, story().ref('pod'), { gracePeriodSeconds: 0 });
+    await untilValue(
+      'the pod to be gone',
+      () => story().client.find(PODS, story().ref('pod')),
+      (found) => found === undefined,
+    );
+    expect(Object.keys(await wire.wire.inventory())).to.include(location);
+    letGo();
+    await until('its sandbox to be gone', async () => !Object.keys(await wire.wire.inventory()).includes(location));
+  });
+
+  itOnWire('attaches no network while networks are held', async ({ bed, wire }) => {
+    const letGo = bed.switches.set({ holdNetworks: true }, story().ref('pod'));
+    const config = { cniVersion: '1.0.0', name: 'their-net', type: 'ovn-k8s-cni-overlay' };
+    await story().network('theirs', { config });
+    const pod = await createPod(story().client, story().ref('pod'), [{ name: 'theirs' }]);
+    const isBound = async () => (await story().client.get(PODS, story().ref('pod'))).spec?.nodeName;
+    await until('the pod to be bound', isBound);
+    expect(wire.networks.find(pod.metadata.uid ?? '')).to.equal(undefined);
+    letGo();
+    await runningPod(story().client, story().ref('pod'));
+    // the stub of another plugin attaches an interface without an address
+    expect((await wire.interfaceOf(pod, 'net1'))?.addresses.filter(({ linkLocal }) => !linkLocal)).to.deep.equal([]);
+  });
+
+  itOnWire('connects the addresses of a migrating guest to only one launcher at a time', async ({ bed, wire }) => {
+    const data = podInterfaceName('data');
+    await story().addresses.createNetwork('blue', ['10.21.1.0/24', 'fd00:21::/64']);
+    await story().createVm('vm1', { data: 'blue' });
+    await story().waitRunning('vm1');
+    const addresses = await story().addresses.waitForIPs('vm1.data');
+    const [source] = await story().launchers('vm1');
+    const letGo = bed.switches.set({ migration: 'hold' }, { namespace: story().namespace });
+    const migration = await story().migrations.start('vm1');
+    await story().migrations.waitCopying(migration);
+    const target = (await story().launchers('vm1')).find(({ metadata }) => metadata.uid !== source?.metadata.uid);
+    expect(await wire.addressesOf(target!, data)).to.deep.equal([]);
+    expect(await wire.addressesOf(source!, data)).to.have.members(addresses);
+    letGo();
+    expect(await story().migrations.waitEnded(migration)).to.equal('Succeeded');
+    expect(await wire.addressesOf(target!, data)).to.have.members(addresses);
+  });
+
+  itOnWire('can be bypassed by a direct call of a plugin', async ({ bed, wire }) => {
+    const config = { cniVersion: '1.0.0', name: 'any', type: 'bridge', ipam: { type: 'holdfast' } };
+    const { exitCode, answer } = await wire.callPlugin(bed.nodes[0] ?? '', { verb: 'VERSION', config });
+    expect(exitCode).to.equal(0);
+    expect(answer).to.deep.include({ supportedVersions: ['0.3.0', '0.3.1', '0.4.0', '1.0.0', '1.1.0'] });
+  });
+});

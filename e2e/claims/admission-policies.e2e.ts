@@ -1,0 +1,121 @@
+import { expect } from 'chai';
+import { podInterfaceName } from '../../api/pod-interface.js';
+import { describeStory, itOnBed } from '../../bed/story/describe.js';
+import { rejectionMessage } from '../../bed/story/rejection.js';
+
+const DATA = podInterfaceName('data');
+
+describeStory('A tenant with all rights in a namespace', (story) => {
+  it('cannot create a pod with a VMI as its owner', async () => {
+    await story().network('blue');
+    await story().createVm('vm1', { data: 'blue' });
+    const vmi = await story().waitRunning('vm1');
+    const tenant = await story().tenant();
+    const refusal = await tenant.podRejection({ owner: vmi });
+    expect(refusal).to.include('VirtualMachineInstance').and.to.include('kubevirt-controller');
+  });
+
+  it('cannot add a VMI as owner to an existing pod', async () => {
+    await story().network('blue');
+    await story().createVm('vm1', { data: 'blue' });
+    const vmi = await story().waitRunning('vm1');
+    const tenant = await story().tenant();
+    expect(await tenant.adoptionRejection(vmi)).to.include('VirtualMachineInstance');
+  });
+
+  it('cannot create a pod with the labels of a launcher', async () => {
+    await story().network('blue');
+    const tenant = await story().tenant();
+    const refusal = await tenant.podRejection({ labels: { 'kubevirt.io': 'virt-launcher' }, nad: 'blue' });
+    expect(refusal).to.include('no VirtualMachineInstance');
+  });
+
+  it('cannot change the annotations, owner, finalizer or network of a claim', async () => {
+    await story().network('blue');
+    await story().createVm('vm1', { data: 'blue' }, { running: false });
+    await story().waitForClaim('vm1.data');
+    const tenant = await story().tenant();
+    const attempts = {
+      annotation: { metadata: { annotations: { 'ipam.holdfast.dev/owner-uid': 'mine' } } },
+      'MAC address': {
+        metadata: { annotations: { 'ipam.holdfast.dev/mac-since': '02:00:00:00:00:01 2020-01-01T00:00:00Z' } },
+      },
+      owner: { metadata: { ownerReferences: [] } },
+      finalizer: { metadata: { finalizers: [] } },
+      network: { spec: { network: 'another' } },
+    };
+    for (const [what, body] of Object.entries(attempts)) {
+      expect(await tenant.claimPatchRejection('vm1.data', body), what).to.include('only Holdfast');
+    }
+  });
+
+  it('can create a claim without an owner, but none that looks like a claim of Holdfast', async () => {
+    const tenant = await story().tenant();
+    await tenant.createClaim('mine', {});
+    expect(await tenant.claimRejection('squatter', { finalizers: ['kubevirt.io/persistent-ipam'] })).to.include(
+      'only Holdfast',
+    );
+    expect(await tenant.claimRejection('squatter', { annotations: { 'ipam.holdfast.dev/owner-uid': 'x' } })).to.include(
+      'only Holdfast',
+    );
+  });
+
+  it('can delete the claim of a VM, which still serves the running VM', async () => {
+    await story().network('blue');
+    await story().createVm('vm1', { data: 'blue' });
+    await story().waitRunning('vm1');
+    const tenant = await story().tenant();
+    await tenant.deleteClaim('vm1.data');
+    await story().waitControllerIdle();
+    expect((await story().waitForClaim('vm1.data')).metadata.deletionTimestamp).to.be.a('string');
+    expect(await story().references('vm1')).to.deep.equal([{ [DATA]: 'vm1.data' }]);
+  });
+
+  it('cannot set a reference to the claim of another VM on a launcher', async () => {
+    await story().network('blue');
+    await story().createVm('vm1', { data: 'blue' });
+    await story().createVm('vm2', { data: 'blue' });
+    await story().waitRunning('vm1');
+    await story().waitRunning('vm2');
+    const [launcher] = await story().launchers('vm1');
+    const tenant = await story().tenant();
+    const refusal = await tenant.networkElementRejection(launcher!, { 'ipam-claim-reference': 'vm2.data' });
+    expect(refusal).to.include('vm2.data').and.to.include('vm1.data');
+  });
+
+  it('cannot request addresses and reference a claim in one network element', async () => {
+    await story().network('blue');
+    await story().createVm('vm1', { data: 'blue' });
+    await story().waitRunning('vm1');
+    const [launcher] = await story().launchers('vm1');
+    const tenant = await story().tenant();
+    const refusal = await tenant.networkElementRejection(launcher!, { ips: ['10.0.0.9'] });
+    expect(refusal).to.include('ips').and.to.include('network.kubevirt.io/addresses');
+  });
+
+  itOnBed('cannot overload Holdfast with a NAD that has many ranges and exclusions', async (bed) => {
+    const processes = [bed.controller, bed.webhook, bed.ipam];
+    const pids = processes.map(({ pid }) => pid);
+    const tenant = await story().tenant();
+    const refused = tenant.putNetwork('small', { config: multiplied(500, 3000) });
+    expect(await rejectionMessage(refused)).to.include(
+      'spec.config.ipam.ipRanges has 500 elements: at most 16 are allowed',
+    );
+    await tenant.putNetwork('large', { config: multiplied(4000, 30_000) });
+    await story().addresses.createNetwork('blue', ['10.30.60.0/24']);
+    await story().createVm('vm1', { data: 'blue' });
+    await story().waitRunning('vm1');
+    expect(await story().addresses.waitForIPs('vm1.data')).to.deep.equal(['10.30.60.1/24']);
+    expect(processes.map(({ pid }) => pid)).to.deep.equal(pids);
+  });
+});
+
+/** The config of a NAD that names Holdfast with an escape. */
+function multiplied(ranges: number, exclusions: number): string {
+  const lists = {
+    ipRanges: Array.from({ length: ranges }, () => ({ range: '10.0.0.0/8' })),
+    exclude: Array.from({ length: exclusions }, (_, index) => `10.${index}`),
+  };
+  const ipam = `{"type":"hold\\u0066ast",${JSON.stringify(lists).slice(1)}`;
+  return `{"cniVersion":"0.4.0","name":"bomb","type":"bridge","ipam":${ipam}}`;
+}

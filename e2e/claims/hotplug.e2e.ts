@@ -1,0 +1,124 @@
+import { expect } from 'chai';
+import { podInterfaceName } from '../../api/pod-interface.js';
+import { describeStory, itOnBed } from '../../bed/story/describe.js';
+
+const DATA = podInterfaceName('data');
+const EXTRA = podInterfaceName('extra');
+
+describeStory('An interface plugged into a running VM', (story) => {
+  it('gets its claim at once, and the running launcher references it', async () => {
+    await story().network('blue');
+    await story().createVm('vm1', { data: 'blue' });
+    await story().waitRunning('vm1');
+    const [launcher] = await story().launchers('vm1');
+    await story().plugInterface('vm1', 'extra', 'blue');
+    await story().waitForClaim('vm1.extra');
+    await story().waitAttached('vm1', 'extra');
+    expect((await story().launchers('vm1'))[0]?.metadata.uid).to.equal(launcher?.metadata.uid);
+    expect(await story().references('vm1')).to.deep.equal([{ [DATA]: 'vm1.data', [EXTRA]: 'vm1.extra' }]);
+  });
+
+  it('loses its claim when it is unplugged, and the other interface keeps its own', async () => {
+    await story().network('blue');
+    await story().createVm('vm1', { data: 'blue', extra: 'blue' });
+    await story().waitRunning('vm1');
+    const kept = await story().waitForClaim('vm1.data');
+    await story().waitForClaim('vm1.extra');
+    await story().unplugInterface('vm1', 'extra');
+    await story().waitForClaims(['vm1.data']);
+    expect((await story().waitForClaim('vm1.data')).metadata.uid).to.equal(kept.metadata.uid);
+    expect(await story().references('vm1')).to.deep.equal([{ [DATA]: 'vm1.data' }]);
+  });
+
+  it('can be plugged again under the same name after it was unplugged', async () => {
+    await story().network('blue');
+    await story().createVm('vm1', { data: 'blue', extra: 'blue' });
+    await story().waitRunning('vm1');
+    await story().unplugInterface('vm1', 'extra');
+    await story().waitDetached('vm1', 'extra');
+    await story().plugInterface('vm1', 'extra', 'blue');
+    await story().waitAttached('vm1', 'extra');
+    await story().waitForClaims(['vm1.data', 'vm1.extra']);
+    expect(await story().references('vm1')).to.deep.equal([{ [DATA]: 'vm1.data', [EXTRA]: 'vm1.extra' }]);
+  });
+
+  it('loses its claim when it is removed from the spec of a stopped VM', async () => {
+    await story().network('blue');
+    await story().createVm('vm1', { data: 'blue', extra: 'blue' }, { running: false });
+    await story().waitForClaims(['vm1.data', 'vm1.extra']);
+    await story().removeFromSpec('vm1', 'extra');
+    await story().waitForClaims(['vm1.data']);
+  });
+
+  it('keeps its claim while the running VM still has it, although its spec has not', async () => {
+    await story().network('blue');
+    await story().createVm('vm1', { data: 'blue', extra: 'blue' });
+    await story().waitRunning('vm1');
+    const claim = await story().waitForClaim('vm1.extra');
+    await story().removeFromSpec('vm1', 'extra');
+    await story().waitControllerIdle();
+    expect((await story().waitForClaim('vm1.extra')).metadata.uid).to.equal(claim.metadata.uid);
+    await story().stop('vm1');
+    await story().waitForClaims(['vm1.data']);
+  });
+});
+
+describeStory('Without a hotplug controller', (story) => {
+  itOnBed('an unplugged interface keeps its claim until no launcher has it', async (bed) => {
+    await story().network('blue');
+    await story().createVm('vm1', { data: 'blue', extra: 'blue' });
+    await story().waitRunning('vm1');
+    const claim = await story().waitForClaim('vm1.extra');
+    bed.switches.set({ dynamicNetworks: false }, { namespace: story().namespace });
+    await story().unplugInterface('vm1', 'extra');
+    await story().waitElementGone('vm1', 'extra');
+    await story().waitControllerIdle();
+    expect((await story().waitForClaim('vm1.extra')).metadata.uid).to.equal(claim.metadata.uid);
+    await story().migrate('vm1', 'Succeeded');
+    await story().waitForClaims(['vm1.data']);
+  });
+});
+
+describeStory('Two interfaces on one NAD', (story) => {
+  it('have one claim each', async () => {
+    await story().network('blue');
+    await story().createVm('vm1', { data: 'blue', backup: 'blue' });
+    await story().waitRunning('vm1');
+    await story().waitForClaims(['vm1.backup', 'vm1.data']);
+    expect(await story().references('vm1')).to.deep.equal([
+      { [DATA]: 'vm1.data', [podInterfaceName('backup')]: 'vm1.backup' },
+    ]);
+  });
+});
+
+describeStory('A running VM whose network changes to another NAD', (story) => {
+  it('gets a second claim, and loses the first one when no launcher references it', async () => {
+    await story().network('blue');
+    await story().network('green');
+    await story().createVm('vm1', { data: 'blue' });
+    await story().waitRunning('vm1');
+    const old = await story().waitForClaim('vm1.data');
+    await story().swapNetwork('vm1', 'data', 'green');
+    const second = await story().claims.ofNetwork('green-net');
+    expect(second.metadata.name).to.match(/^vm1\.data-[0-9a-f]{10}$/);
+    expect((await story().waitForClaim('vm1.data')).metadata.uid).to.equal(old.metadata.uid);
+
+    await story().restart('vm1');
+    await story().waitForClaims([second.metadata.name]);
+    expect(await story().references('vm1')).to.deep.equal([{ [DATA]: second.metadata.name }]);
+  });
+
+  it('is migrated to the new network, and only the target references the new claim', async function () {
+    if (!(await story().hasFeatureGate('LiveUpdateNADRef'))) this.skip();
+    await story().network('blue');
+    await story().network('green');
+    await story().createVm('vm1', { data: 'blue' });
+    const before = await story().waitRunning('vm1');
+    await story().waitForClaim('vm1.data');
+    await story().swapNetwork('vm1', 'data', 'green');
+    const second = await story().claims.ofNetwork('green-net');
+    await story().migrations.waitMovedFrom('vm1', before);
+    await story().waitForClaims([second.metadata.name]);
+    expect(await story().references('vm1')).to.deep.equal([{ [DATA]: second.metadata.name }]);
+  });
+});

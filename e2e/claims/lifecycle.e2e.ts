@@ -1,0 +1,258 @@
+import { expect } from 'chai';
+import { podInterfaceName } from '../../api/pod-interface.js';
+import { describeStory, itOnBed } from '../../bed/story/describe.js';
+
+describeStory('A VM with a persistent network', (story) => {
+  it('has a claim with its owner before it first runs', async () => {
+    await story().network('blue');
+    const vm = await story().createVm('vm1', { data: 'blue' }, { running: false });
+    const claim = await story().waitForClaim('vm1.data');
+
+    expect(claim.spec).to.deep.equal({ network: 'blue-net', interface: podInterfaceName('data') });
+    expect(claim.metadata.finalizers).to.deep.equal(['kubevirt.io/persistent-ipam']);
+    expect(claim.metadata.labels).to.include({ 'kubevirt.io/vm': 'vm1' });
+    expect(claim.metadata.ownerReferences).to.deep.equal([
+      {
+        apiVersion: 'kubevirt.io/v1',
+        kind: 'VirtualMachine',
+        name: 'vm1',
+        uid: vm.metadata.uid,
+        controller: true,
+        blockOwnerDeletion: true,
+      },
+    ]);
+  });
+
+  it('has a launcher that references the claim, and keeps the claim through stop and start', async () => {
+    await story().network('blue');
+    await story().createVm('vm1', { data: 'blue' });
+    await story().waitRunning('vm1');
+    const claim = await story().waitForClaim('vm1.data');
+    expect(await story().references('vm1')).to.deep.equal([{ [podInterfaceName('data')]: 'vm1.data' }]);
+
+    await story().stop('vm1');
+    expect((await story().waitForClaim('vm1.data')).metadata.uid).to.equal(claim.metadata.uid);
+    await story().start('vm1');
+    expect((await story().waitForClaim('vm1.data')).metadata.uid).to.equal(claim.metadata.uid);
+    expect(await story().references('vm1')).to.deep.equal([{ [podInterfaceName('data')]: 'vm1.data' }]);
+  });
+
+  it('keeps its claim through a restart', async () => {
+    await story().network('blue');
+    await story().createVm('vm1', { data: 'blue' });
+    const before = await story().waitRunning('vm1');
+    const claim = await story().waitForClaim('vm1.data');
+    await story().restart('vm1');
+
+    const after = await story().waitRunning('vm1');
+    expect(after.metadata.uid).not.to.equal(before.metadata.uid);
+    expect((await story().waitForClaim('vm1.data')).metadata.uid).to.equal(claim.metadata.uid);
+    expect(await story().references('vm1')).to.deep.equal([{ [podInterfaceName('data')]: 'vm1.data' }]);
+  });
+
+  it('has no claim for a network without allowPersistentIPs', async () => {
+    await story().network('blue');
+    await story().network('green', { persistent: false });
+    await story().createVm('vm1', { data: 'blue', other: 'green' });
+    await story().waitRunning('vm1');
+    expect(await story().claimNames()).to.deep.equal(['vm1.data']);
+    expect(await story().references('vm1')).to.deep.equal([{ [podInterfaceName('data')]: 'vm1.data' }]);
+  });
+
+  it('has the same claim when a killed launcher is replaced', async () => {
+    await story().network('blue');
+    await story().createVm('vm1', { data: 'blue' });
+    const before = await story().waitRunning('vm1');
+    const claim = await story().waitForClaim('vm1.data');
+    await story().killLauncher('vm1');
+    await story().waitReplaced('vm1', before);
+    expect((await story().waitForClaim('vm1.data')).metadata.uid).to.equal(claim.metadata.uid);
+    expect(await story().references('vm1')).to.deep.equal([{ [podInterfaceName('data')]: 'vm1.data' }]);
+  });
+});
+
+describeStory('A live migration', (story) => {
+  it('has the same claim on source and target, and afterwards on the target alone', async () => {
+    await story().network('blue');
+    await story().createVm('vm1', { data: 'blue' });
+    await story().waitRunning('vm1');
+    const claim = await story().waitForClaim('vm1.data');
+    await story().migrate('vm1', 'Succeeded', async () => {
+      const both = await story().migrations.waitForBothReferences('vm1');
+      expect(both).to.deep.equal([
+        { [podInterfaceName('data')]: 'vm1.data' },
+        { [podInterfaceName('data')]: 'vm1.data' },
+      ]);
+    });
+    expect((await story().waitForClaim('vm1.data')).metadata.uid).to.equal(claim.metadata.uid);
+    expect(await story().references('vm1')).to.deep.equal([{ [podInterfaceName('data')]: 'vm1.data' }]);
+  });
+
+  itOnBed('that fails leaves the claim with the source', async (bed) => {
+    await story().network('blue');
+    await story().createVm('vm1', { data: 'blue' });
+    await story().waitRunning('vm1');
+    const claim = await story().waitForClaim('vm1.data');
+    const mend = bed.switches.set({ migration: 'fail' }, { namespace: story().namespace });
+    await story().migrate('vm1', 'Failed');
+    mend();
+    expect((await story().waitForClaim('vm1.data')).metadata.uid).to.equal(claim.metadata.uid);
+    await story().migrate('vm1', 'Succeeded');
+    expect(await story().references('vm1')).to.deep.equal([{ [podInterfaceName('data')]: 'vm1.data' }]);
+  });
+
+  itOnBed('that is aborted leaves the claim with the source', async (bed) => {
+    await story().network('blue');
+    await story().createVm('vm1', { data: 'blue' });
+    await story().waitRunning('vm1');
+    bed.switches.set({ migration: 'hold' }, { namespace: story().namespace });
+    const migration = await story().migrations.start('vm1');
+    await story().migrations.waitForBothReferences('vm1');
+    await story().migrations.waitCopying(migration);
+    await story().migrations.abort('vm1', migration);
+    expect(await story().claimNames()).to.deep.equal(['vm1.data']);
+    expect(await story().references('vm1')).to.deep.equal([{ [podInterfaceName('data')]: 'vm1.data' }]);
+  });
+
+  it('after an eviction keeps the claim on another node', async () => {
+    await story().network('blue');
+    await story().createVm('vm1', { data: 'blue' }, { evictionStrategy: 'LiveMigrate' });
+    const before = await story().waitRunning('vm1');
+    const claim = await story().waitForClaim('vm1.data');
+    await story().migrations.evict('vm1');
+    await story().migrations.waitMovedFrom('vm1', before);
+    expect((await story().waitForClaim('vm1.data')).metadata.uid).to.equal(claim.metadata.uid);
+  });
+});
+
+describeStory('Deleting a VM', (story) => {
+  for (const cascade of ['Background', 'Foreground'] as const) {
+    it(`with ${cascade.toLowerCase()} propagation deletes its claims`, async () => {
+      await story().network('blue');
+      await story().createVm('vm1', { data: 'blue', second: 'blue' });
+      await story().waitRunning('vm1');
+      await story().waitForClaims(['vm1.data', 'vm1.second']);
+      await story().deleteVm('vm1', cascade);
+      await story().waitGone('vm1');
+      await story().waitForClaims([]);
+    });
+
+    itOnBed(`with ${cascade.toLowerCase()} propagation keeps the claim while the guest shuts down`, async (bed) => {
+      await story().network('blue');
+      await story().createVm('vm1', { data: 'blue' });
+      await story().waitRunning('vm1');
+      const letGo = bed.switches.set({ holdTermination: true }, { namespace: story().namespace, name: 'vm1' });
+      await story().deleteVm('vm1', cascade);
+      await story().waitBeingDeleted('vm1');
+      await story().waitControllerIdle();
+      expect(await story().claimNames()).to.deep.equal(['vm1.data']);
+      letGo();
+      await story().waitGone('vm1');
+      await story().waitForClaims([]);
+    });
+  }
+
+  it('while it is stopped deletes its claims', async () => {
+    await story().network('blue');
+    await story().createVm('vm1', { data: 'blue' }, { running: false });
+    await story().waitForClaim('vm1.data');
+    await story().deleteVm('vm1', 'Background');
+    await story().waitForClaims([]);
+  });
+
+  it('while it is stopped, with orphan propagation, releases its addresses at once', async () => {
+    await story().network('blue');
+    await story().createVm('vm1', { data: 'blue' }, { running: false });
+    await story().waitForClaim('vm1.data');
+    await story().deleteVm('vm1', 'Orphan');
+    await story().waitForClaims([]);
+  });
+
+  it('with orphan propagation leaves the claim with the running VMI, and a VM that adopts the VMI gets it', async () => {
+    await story().network('blue');
+    await story().createVm('vm1', { data: 'blue' });
+    const vmi = await story().waitRunning('vm1');
+    const claim = await story().waitForClaim('vm1.data');
+
+    await story().deleteVm('vm1', 'Orphan');
+    const orphan = await story().claims.waitForOwner('vm1.data', 'VirtualMachineInstance', vmi.metadata.uid);
+    expect(orphan.metadata.uid).to.equal(claim.metadata.uid);
+
+    const successor = await story().createVm('vm1', { data: 'blue' });
+    const adopted = await story().claims.waitForOwner('vm1.data', 'VirtualMachine', successor.metadata.uid);
+    expect(adopted.metadata.uid).to.equal(claim.metadata.uid);
+    await story().deleteVm('vm1', 'Background');
+    await story().waitForClaims([]);
+  });
+
+  it('with orphan propagation deletes the claim when the orphaned VMI ends', async () => {
+    await story().network('blue');
+    await story().createVm('vm1', { data: 'blue' });
+    const vmi = await story().waitRunning('vm1');
+    await story().deleteVm('vm1', 'Orphan');
+    await story().claims.waitForOwner('vm1.data', 'VirtualMachineInstance', vmi.metadata.uid);
+    await story().deleteVmi('vm1');
+    await story().waitForClaims([]);
+  });
+
+  it('and creating one with the same name creates a new claim', async () => {
+    await story().network('blue');
+    await story().createVm('vm1', { data: 'blue' });
+    await story().waitRunning('vm1');
+    const claim = await story().waitForClaim('vm1.data');
+    await story().deleteVm('vm1', 'Background');
+    await story().waitVmObjectGone('vm1');
+    const successor = await story().createVm('vm1', { data: 'blue' });
+    const fresh = await story().claims.waitForOwner('vm1.data', 'VirtualMachine', successor.metadata.uid);
+    expect(fresh.metadata.uid).not.to.equal(claim.metadata.uid);
+    await story().waitRunning('vm1');
+    expect(await story().references('vm1')).to.deep.equal([{ [podInterfaceName('data')]: 'vm1.data' }]);
+  });
+
+  it('and creating one with the same name waits while the old claim has another finalizer, and says so', async () => {
+    await story().network('blue');
+    await story().createVm('vm1', { data: 'blue' }, { running: false });
+    const claim = await story().waitForClaim('vm1.data');
+    await story().claims.setFinalizer('vm1.data', 'example.org/keep', true);
+    await story().deleteVm('vm1', 'Background');
+    await story().waitVmObjectGone('vm1');
+    const successor = await story().createVm('vm1', { data: 'blue' });
+    const event = await story().waitForEvent('vm1', 'IPAMClaimOfPredecessor');
+    expect(event.message).to.include(`${story().namespace}/vm1.data`);
+    expect((await story().waitForClaim('vm1.data')).metadata.uid).to.equal(claim.metadata.uid);
+
+    await story().claims.setFinalizer('vm1.data', 'example.org/keep', false);
+    await story().claims.waitForOwner('vm1.data', 'VirtualMachine', successor.metadata.uid);
+    await story().waitRunning('vm1');
+    expect(await story().references('vm1')).to.deep.equal([{ [podInterfaceName('data')]: 'vm1.data' }]);
+  });
+
+  it('does not delete the claim of a VMI that a foreign finalizer keeps', async () => {
+    await story().network('blue');
+    await story().createVm('vm1', { data: 'blue' });
+    await story().waitRunning('vm1');
+    await story().setVmiFinalizer('vm1', 'example.org/keep', true);
+    await story().deleteVm('vm1', 'Background');
+    await story().waitLaunchersGone('vm1');
+    await story().waitControllerIdle();
+    expect(await story().claimNames()).to.deep.equal(['vm1.data']);
+    await story().setVmiFinalizer('vm1', 'example.org/keep', false);
+    await story().waitGone('vm1');
+    await story().waitForClaims([]);
+  });
+});
+
+describeStory('A VMI without a VM', (story) => {
+  for (const cascade of ['Background', 'Foreground'] as const) {
+    it(`has its own claim, which is deleted with it (${cascade.toLowerCase()})`, async () => {
+      await story().network('blue');
+      const vmi = await story().createVmi('solo', { data: 'blue' });
+      await story().waitRunning('solo');
+      const claim = await story().claims.waitForOwner('solo.data', 'VirtualMachineInstance', vmi.metadata.uid);
+      expect(claim.metadata.ownerReferences?.[0]?.blockOwnerDeletion).to.equal(false);
+      expect(await story().references('solo')).to.deep.equal([{ [podInterfaceName('data')]: 'solo.data' }]);
+      await story().deleteVmi('solo', cascade);
+      await story().waitForClaims([]);
+    });
+  }
+});

@@ -1,0 +1,100 @@
+import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { POLICY_NAMES } from '../../cli/doctor/check-admission.js';
+import type { Finding } from '../../cli/doctor/finding.js';
+import type { Status } from '../../cli/status.js';
+import { RESPONDERS_NAMESPACE } from '../../api/names.js';
+import { NETWORK_ATTACHMENT_DEFINITIONS } from '../../kube/resources.js';
+import { until } from '../../bed/processes/wait.js';
+import { environment } from '../hooks.js';
+import { describeOnBed } from '../../bed/story/describe.js';
+import { bridgeOf } from '../../bed/story/networks.js';
+import { KubectlPlugin } from '../../bed/story/kubectl-plugin.js';
+import { namespaceUser } from '../../bed/story/namespace-user.js';
+import { writeUserKubeconfig } from '../../bed/story/user-kubeconfig.js';
+
+const MISSING = 'holdfast-controller';
+const CALLS_IPAM = { check: 'webhooks', object: 'WebhookConfiguration holdfast-ipam' };
+
+describeOnBed('kubectl holdfast', (story, bed) => {
+  async function ask(command: string): Promise<{ exitCode: number | undefined; answer: unknown }> {
+    const { exitCode, stdout, stderr } = await new KubectlPlugin(bed().kubeconfig, [command, '-o', 'json']).result;
+    expect(stderr).to.equal('');
+    return { exitCode, answer: JSON.parse(stdout) as unknown };
+  }
+
+  async function webhookProblem(): Promise<Finding | undefined> {
+    const { exitCode, answer } = await ask('doctor');
+    const { findings } = answer as { findings: Finding[] };
+    // processes of the bed run outside of the cluster, without workloads
+    expect(exitCode).to.equal(3);
+    expect(findings.map(({ object }) => object)).to.include(MISSING);
+    return findings.find(({ check, object }) => check === CALLS_IPAM.check && object === CALLS_IPAM.object);
+  }
+
+  it('finds a webhook that the API server cannot call, and no longer finds it when its process is back', async () => {
+    const status = (await ask('status')).answer as Status;
+    expect(status.webhooks.find(({ name }) => name === 'holdfast-ipam')).to.include({ answers: true });
+    expect(status.policies).to.deep.equal({ present: POLICY_NAMES.length, expected: POLICY_NAMES.length });
+    expect(await webhookProblem()).to.equal(undefined);
+    await bed().ipam.kill();
+    try {
+      const problem = await webhookProblem();
+      expect(problem?.severity).to.equal('error');
+      expect(problem?.problem).to.include('failed calling webhook');
+    } finally {
+      await bed().ipam.start();
+    }
+    await until('the webhook to answer', async () => (await webhookProblem()) === undefined);
+  });
+
+  it('finds a pool whose responders cannot be attached, and one that has none', async () => {
+    const network = `${story().namespace}-flat`;
+    const subnets = [{ cidr: '10.78.0.0/24' }];
+    await story().addresses.createPool(network, { network, subnets, guest: { dhcp: {}, attachment: network } });
+    const problem = async () => {
+      const { findings } = (await ask('doctor')).answer as { findings: Finding[] };
+      return findings.find(({ check, object }) => check === 'responders' && object === `AddressPool ${network}`);
+    };
+    expect((await problem())?.problem).to.include(`${RESPONDERS_NAMESPACE}/${network}, which spec.guest.attachment`);
+    const config = { cniVersion: '1.0.0', name: network, type: 'bridge', bridge: bridgeOf(network) };
+    const nad = { namespace: RESPONDERS_NAMESPACE, name: network };
+    await story().client.create(NETWORK_ATTACHMENT_DEFINITIONS, {
+      metadata: nad,
+      spec: { config: JSON.stringify(config) },
+    });
+    // the bed runs no process that makes responders
+    expect((await problem())?.problem).to.include('no StatefulSet');
+    await story().client.delete(NETWORK_ATTACHMENT_DEFINITIONS, nad);
+  });
+
+  it('names what it may not read for a user with the role view in one namespace, and shows the rest', async () => {
+    const account = story().ref('viewer');
+    const viewer = await namespaceUser(environment(), account, 'view');
+    await viewer.transport.close();
+    const folder = await mkdtemp(join(tmpdir(), 'holdfast-viewer-'));
+    try {
+      const kubeconfig = join(folder, 'kubeconfig');
+      const archive = join(folder, 'bundle.tar.gz');
+      await writeUserKubeconfig(kubeconfig, environment(), account);
+      const run = (...args: string[]) => new KubectlPlugin(kubeconfig, args).result;
+      const results = await Promise.all([
+        run('status'),
+        run('doctor'),
+        run('bundle', '-n', account.namespace, '--output-file', archive),
+      ]);
+      const [status, doctor, bundle] = results;
+      const refused = `user "system:serviceaccount:${account.namespace}:viewer" may not list `;
+      for (const { exitCode } of results) expect(exitCode).to.equal(0);
+      for (const { stdout } of [status, doctor]) expect(stdout).to.include(`NOT CHECKED ${refused}deployments.apps in`);
+      expect(doctor.stdout).to.include('nothing is wrong with what was checked');
+      expect(bundle.stderr).to.include(`REFUSED  addressleases: ${refused}addressleases.ipam.holdfast.dev`);
+      expect(bundle.stderr).not.to.include('MISSING').and.not.to.include(`ipamclaims in ${account.namespace}`);
+      expect((await stat(archive)).size).to.be.greaterThan(0);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+});

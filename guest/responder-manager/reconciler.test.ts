@@ -1,0 +1,221 @@
+import { expect } from 'chai';
+import { type KubeObject, objectKey } from '../../api/meta.js';
+import { CLAIM_INDEXES } from '../../cluster/indexes.js';
+import { PoolDirectory } from '../../addressing/directory/directory.js';
+import { Cache } from '../../kube/cache.js';
+import { Client } from '../../kube/client.js';
+import type { WatchSpec } from '../../kube/informers.js';
+import { resourcePath } from '../../kube/resource.js';
+import type { GuestConfig } from '../../process/guest-config.js';
+import { apiError } from '../../test/api-errors.js';
+import { MemoryApi } from '../../test/memory-api.js';
+import { adminPool, cacheOf, nad } from '../../test/pool-objects.js';
+import type { GuestViews } from '../views.js';
+import { ResponderReconciler } from './reconciler.js';
+
+const NAMESPACE = 'holdfast-responders';
+const PLURAL = /ipamclaims|statefulsets|poddisruptionbudgets|pods/;
+/** By kind. */
+const PLURALS = { IPAMClaim: 'ipamclaims', StatefulSet: 'statefulsets', PodDisruptionBudget: 'poddisruptionbudgets' };
+const GUEST = { attachment: 'blue', dhcp: {} };
+
+/** The reconciler on an API server in memory, with pool blue. */
+class Bench {
+  readonly api = new MemoryApi();
+  readonly caches = new Map<string, Cache<KubeObject>>();
+  readonly pools = cacheOf([adminPool('blue', { guest: GUEST })]);
+  readonly events: string[] = [];
+  readonly poolsChanged: () => void;
+  readonly #sync;
+
+  constructor(config: Partial<GuestConfig> = { responderImage: 'holdfast:1' }) {
+    const networks = cacheOf([nad(`${NAMESPACE}/blue`, { name: 'blue', type: 'bridge' })]);
+    const directory = new PoolDirectory({ pools: this.pools, networks });
+    this.poolsChanged = () => directory.changed();
+    const claims = new Cache(CLAIM_INDEXES);
+    this.caches.set('ipamclaims', claims as unknown as Cache<KubeObject>);
+    const views = {
+      watched: { pools: { cache: this.pools }, networks: { cache: networks }, claims: { cache: claims } },
+      directory,
+    };
+    const informers = {
+      get: ({ resource }: WatchSpec<KubeObject>) => {
+        const cache = new Cache<KubeObject>();
+        this.caches.set(resource.plural, cache);
+        return { cache };
+      },
+    };
+    const reconciler = new ResponderReconciler({
+      // only the caches are used here
+      views: views as unknown as GuestViews,
+      informers: informers as never,
+      client: new Client(this.api),
+      config: {
+        namespace: 'holdfast-system',
+        maxResponderPools: 32,
+        maxStalenessMs: 500,
+        logLevel: 'info',
+        responderTemplate: {},
+        ...config,
+      } as GuestConfig,
+      events: { event: (_subject, _type, reason, message) => this.events.push(`${reason}: ${message}`) },
+    });
+    this.#sync = reconciler.createSync();
+  }
+
+  /** Shows what the API server has, pods apart. */
+  updateCaches(): void {
+    const objects = [...this.api.objects.values()];
+    for (const [kind, plural] of Object.entries(PLURALS)) {
+      const cache = this.caches.get(plural);
+      for (const key of cache?.keys() ?? []) cache?.delete(key);
+      for (const object of objects) if (object.kind === kind) cache?.set(object);
+    }
+  }
+
+  async sync(): Promise<void> {
+    await this.#sync('responders', new AbortController().signal);
+  }
+
+  /** `<method> <plural>` of each request. */
+  requests(): string[] {
+    return this.api.requests.map(({ method, path }) => `${method} ${PLURAL.exec(path)?.[0] ?? path}`);
+  }
+
+  set(): KubeObject | undefined {
+    return [...this.api.objects.values()].find(({ kind }) => kind === 'StatefulSet');
+  }
+}
+
+describe('the reconciler of responders', () => {
+  it('creates claims, StatefulSet and disruption budget', async () => {
+    const bench = new Bench();
+    await bench.sync();
+    expect(bench.requests()).to.deep.equal([
+      'POST ipamclaims',
+      'POST ipamclaims',
+      'POST statefulsets',
+      'POST poddisruptionbudgets',
+    ]);
+    const text = JSON.stringify(bench.set());
+    expect(text).to.include('"image":"holdfast:1"');
+    expect(text, 'less would never count as current').to.include('--max-staleness=5000ms');
+  });
+
+  it('does the rest if one request fails, and then fails with its error', async () => {
+    const bench = new Bench();
+    bench.api.before = ({ path }) => {
+      if (path.endsWith('/statefulsets')) throw new TypeError('exceeded quota');
+    };
+    const error: unknown = await bench.sync().catch((reason: unknown) => reason);
+    expect(String(error)).to.include('exceeded quota');
+    expect(bench.requests()).to.include('POST poddisruptionbudgets');
+  });
+
+  it('says on the pool why the API server refuses its responders', async () => {
+    const bench = new Bench();
+    bench.api.before = ({ path }) => {
+      if (path.endsWith('/statefulsets'))
+        throw apiError(403, 'Forbidden', 'an image that is not in responderImages', 'x');
+    };
+    await bench.sync().catch(() => undefined);
+    expect(bench.events).to.have.length(1);
+    expect(bench.events[0]).to.match(
+      /^ResponderRefused: The API server refuses the responders of AddressPool \S+: .*not in responderImages/,
+    );
+  });
+
+  it('continues if objects exist that the caches do not show yet', async () => {
+    const bench = new Bench();
+    await bench.sync();
+    await bench.sync();
+    expect(bench.requests()).to.have.length(8);
+  });
+
+  it('replaces the template of a StatefulSet that was written otherwise', async () => {
+    const bench = new Bench();
+    await bench.sync();
+    const set = bench.set();
+    if (set === undefined) throw new Error('no set');
+    set.metadata.uid = 'set-uid';
+    bench.caches.get('statefulsets')?.set({ metadata: { ...set.metadata, annotations: {} } });
+    bench.api.requests.length = 0;
+    await bench.sync();
+    expect(bench.requests()).to.include('PATCH statefulsets');
+    expect(bench.set()).to.deep.include({ spec: (set as unknown as { spec: object }).spec });
+  });
+
+  it('deletes the objects of a pool that is gone', async () => {
+    const bench = new Bench();
+    await bench.sync();
+    bench.updateCaches();
+    bench.pools.delete('blue');
+    bench.api.requests.length = 0;
+    bench.poolsChanged();
+    await bench.sync();
+    expect(bench.requests()).to.deep.equal(['DELETE statefulsets', 'DELETE poddisruptionbudgets']);
+  });
+
+  it('ends the responders of a pool that is being deleted: the StatefulSet, then each claim when its pod is gone', async () => {
+    const bench = new Bench();
+    await bench.sync();
+    bench.updateCaches();
+    const last = { metadata: { name: `${bench.set()?.metadata.name ?? ''}-1`, namespace: NAMESPACE } };
+    bench.caches.get('pods')?.set(last);
+    bench.pools.set(adminPool('blue', { guest: GUEST, deleting: true }));
+    bench.poolsChanged();
+    const requests: string[][] = [];
+    for (let round = 0; round < 3; round++) {
+      bench.api.requests.length = 0;
+      await bench.sync();
+      requests.push(bench.requests());
+      bench.updateCaches();
+      if (round === 1) bench.caches.get('pods')?.delete(objectKey(last));
+    }
+    expect(requests).to.deep.equal([
+      ['DELETE statefulsets', 'DELETE poddisruptionbudgets'],
+      ['DELETE ipamclaims'],
+      ['DELETE ipamclaims'],
+    ]);
+  });
+
+  it('uses the image and the pull secrets of its own pod', async () => {
+    const bench = new Bench({ podName: 'guest-1' });
+    const spec = {
+      containers: [{ image: 'holdfast:2', imagePullPolicy: 'Always' }],
+      imagePullSecrets: [{ name: 'pull' }],
+    };
+    const pod = { metadata: { name: 'guest-1', namespace: 'holdfast-system' }, spec };
+    bench.api.objects.set(
+      resourcePath({ group: '', version: 'v1', plural: 'pods', kind: 'Pod', namespaced: true }, pod.metadata),
+      pod,
+    );
+    await bench.sync();
+    const text = JSON.stringify(bench.set());
+    expect(text).to.include('"image":"holdfast:2","imagePullPolicy":"Always"');
+    expect(text).to.include('"imagePullSecrets":[{"name":"pull"}]');
+  });
+
+  for (const [name, config] of [
+    ['has no pod', {}],
+    ['cannot find its pod', { podName: 'guest-1' }],
+  ] as const) {
+    it(`says on the pool which flag is missing if it ${name}, and still ends responders`, async () => {
+      const bench = new Bench(config);
+      bench.caches.get('statefulsets')?.set({ metadata: { name: 'holdfast-responder-0', namespace: NAMESPACE } });
+      await bench.sync();
+      expect(bench.requests().filter((request) => !request.startsWith('GET'))).to.deep.equal(['DELETE statefulsets']);
+      expect(bench.events).to.deep.equal([
+        'ResponderImageUnknown: No responders run for AddressPool blue: the image of responders is unknown: ' +
+          'set the flag --responder-image of guest, or POD_NAME to the name of its pod',
+      ]);
+    });
+  }
+
+  it('asks for nothing in a cluster without responders', async () => {
+    const bench = new Bench({});
+    bench.pools.delete('blue');
+    await bench.sync();
+    expect(bench.requests()).to.deep.equal([]);
+  });
+});

@@ -1,0 +1,226 @@
+import { nadNamespaceOf } from '../../api/address-pool.js';
+import type { KubeObject } from '../../api/meta.js';
+import { byAge, objectKey } from '../../api/meta.js';
+import { EventReason, RESPONDERS_NAMESPACE, RESPONDER_CONTENT_ANNOTATION } from '../../api/names.js';
+import { BY_NAMESPACE } from '../../cluster/indexes.js';
+import { poolEventSubject } from '../../cluster/pool-event-subject.js';
+import type { Pool } from '../../addressing/pool/pool.js';
+import { classifyError, isAlreadyExists, isNotFound, messageOf } from '../../kube/errors.js';
+import type { Client } from '../../kube/client.js';
+import type { Sync, SyncResult } from '../../kube/controller-loop.js';
+import type { EventRecorder } from '../../kube/events.js';
+import type { InformerRegistry } from '../../kube/informers.js';
+import { IPAM_CLAIMS, PODS, POD_DISRUPTION_BUDGETS, STATEFUL_SETS } from '../../kube/resources.js';
+import type { GuestConfig } from '../../process/guest-config.js';
+import { MIN_RESPONDER_STALENESS_MS } from '../../process/responder-config.js';
+import type { Reconciler } from '../reconciler.js';
+import type { GuestViews } from '../views.js';
+import type { ResponderSettings, StatefulSet } from './objects.js';
+import { type ObservedResponders, type ResponderAction, planResponders } from './plan.js';
+import { RESPONDER_BUDGETS, RESPONDER_PODS, RESPONDER_SETS } from './watch-specs.js';
+
+/** The only key: responders of all pools are planned together. */
+const KEY = 'responders';
+/** Written as one operation, because a merge would keep what the new template lacks. */
+const CONTENT_PATH = `/metadata/annotations/${RESPONDER_CONTENT_ANNOTATION.replace('/', '~1')}`;
+
+export interface ResponderReconcilerDeps {
+  readonly views: GuestViews;
+  readonly informers: InformerRegistry;
+  readonly client: Pick<Client, 'create' | 'patch' | 'delete' | 'find'>;
+  readonly config: GuestConfig;
+  readonly events: Pick<EventRecorder, 'event'>;
+}
+
+/** Runs two responders for each administrator's pool with `spec.guest.dhcp`. */
+export class ResponderReconciler implements Reconciler {
+  readonly name = 'responders';
+  readonly workers = 1;
+  readonly #deps: ResponderReconcilerDeps;
+  readonly #own;
+  /** The image of this process, read once. */
+  #image: OwnImage | undefined;
+
+  constructor(deps: ResponderReconcilerDeps) {
+    this.#deps = deps;
+    const { informers } = deps;
+    this.#own = {
+      sets: informers.get(RESPONDER_SETS),
+      budgets: informers.get(RESPONDER_BUDGETS),
+      pods: informers.get(RESPONDER_PODS),
+    };
+  }
+
+  listen(add: (keys: Iterable<string>) => void): void {
+    const { watched, directory } = this.#deps.views;
+    const addKey = () => add([KEY]);
+    for (const informer of Object.values(this.#own)) informer.onChange(addKey);
+    directory.onChange(addKey);
+    watched.networks.onChange(({ object }) => isOurs(object) && addKey());
+    watched.claims.onChange(({ object }) => isOurs(object) && addKey());
+  }
+
+  allKeys(): readonly string[] {
+    return [KEY];
+  }
+
+  createSync(): Sync {
+    this.#image = undefined;
+    return () => this.#sync();
+  }
+
+  async #sync(): Promise<SyncResult> {
+    const { views, config } = this.#deps;
+    const { pools, unreadable } = this.#pools();
+    const { sets, budgets, pods } = this.#own;
+    const claims = views.watched.claims.cache.byIndex(BY_NAMESPACE, RESPONDERS_NAMESPACE);
+    // most clusters have no responders, and need no image for them
+    if (pools.length + sets.cache.size + budgets.cache.size + claims.length === 0) return undefined;
+    const nads = views.watched.networks.cache.list().filter(isOurs);
+    const actions = planResponders({
+      pools,
+      unreadable,
+      nads: new Map(nads.map((nad) => [objectKey(nad), nad])),
+      sets: sets.cache.list(),
+      budgets: budgets.cache.list(),
+      claims,
+      pods: pods.cache.list(),
+      settings: await this.#settings(),
+      maxPools: config.maxResponderPools,
+    });
+    const failures: unknown[] = [];
+    // a pool that lacks a right or quota must not stop the others
+    for (const action of actions) {
+      try {
+        await this.#apply(action);
+      } catch (error) {
+        failures.push(error);
+        // such as a policy that refuses the image
+        if ('pool' in action && classifyError(error) === 'invalid')
+          this.#report(
+            action.pool,
+            EventReason.ResponderRefused,
+            `The API server refuses the responders of AddressPool ${action.pool.name}: ${messageOf(error)}`,
+          );
+      }
+    }
+    if (failures.length > 0) throw failures[0];
+    return undefined;
+  }
+
+  /** Derived pools have no responders: tenants write them. */
+  #pools(): { pools: Pool[]; unreadable: string[] } {
+    const { watched, directory } = this.#deps.views;
+    const pools: Pool[] = [];
+    const unreadable: string[] = [];
+    const admins = watched.pools.cache.list().filter((pool) => nadNamespaceOf(pool) === undefined);
+    for (const { metadata } of admins.toSorted(byAge)) {
+      const state = directory.stateOf(metadata.name);
+      if (state?.kind === 'served' && state.pool.guest?.dhcp !== undefined) pools.push(state.pool);
+      if (state?.kind === 'invalid') unreadable.push(metadata.uid ?? '');
+    }
+    return { pools, unreadable };
+  }
+
+  async #settings(): Promise<ObservedResponders['settings']> {
+    const { logLevel, responderTemplate: template } = this.#deps.config;
+    const maxStalenessMs = Math.max(this.#deps.config.maxStalenessMs, MIN_RESPONDER_STALENESS_MS);
+    this.#image ??= await this.#readImage();
+    return this.#image === undefined
+      ? {
+          problem:
+            'the image of responders is unknown: set the flag --responder-image of guest, or POD_NAME to the name of its pod',
+        }
+      : { ...this.#image, maxStalenessMs, logLevel, template };
+  }
+
+  /** Kustomize and Helm replace images of containers, but not in flags. */
+  async #readImage(): Promise<OwnImage | undefined> {
+    const { responderImage, podName, namespace } = this.#deps.config;
+    if (responderImage !== undefined) return { image: responderImage };
+    if (podName === undefined) return undefined;
+    const pod = (await this.#deps.client.find(PODS, { namespace, name: podName })) as PodWithImage | undefined;
+    const [container] = pod?.spec?.containers ?? [];
+    if (container === undefined) return undefined;
+    const { image, imagePullPolicy } = container;
+    const { imagePullSecrets } = pod?.spec ?? {};
+    return { image, ...(imagePullPolicy && { imagePullPolicy }), ...(imagePullSecrets && { imagePullSecrets }) };
+  }
+
+  async #apply(action: ResponderAction): Promise<void> {
+    const { client } = this.#deps;
+    switch (action.kind) {
+      case 'create-claim':
+        return unlessExists(client.create(IPAM_CLAIMS, action.claim));
+      case 'create-set':
+        return unlessExists(client.create(STATEFUL_SETS, action.set));
+      case 'update-set':
+        await client.patch(STATEFUL_SETS, refOf(action.set), { type: 'json', operations: updateOf(action) });
+        return;
+      case 'create-budget':
+        return unlessExists(client.create(POD_DISRUPTION_BUDGETS, action.budget));
+      case 'delete-set':
+        return unlessGone(
+          client.delete(STATEFUL_SETS, refOf(action.object), {
+            ...uidOf(action.object),
+            propagationPolicy: 'Background',
+          }),
+        );
+      case 'delete-budget':
+        return unlessGone(client.delete(POD_DISRUPTION_BUDGETS, refOf(action.object), uidOf(action.object)));
+      case 'delete-claim':
+        return unlessGone(client.delete(IPAM_CLAIMS, refOf(action.object), uidOf(action.object)));
+      case 'report':
+        this.#report(action.pool, action.reason, action.message);
+    }
+  }
+
+  #report(pool: Pool, reason: EventReason, message: string): void {
+    this.#deps.events.event(poolEventSubject(pool), 'Warning', reason, message);
+  }
+}
+
+type OwnImage = Pick<ResponderSettings, 'image' | 'imagePullPolicy' | 'imagePullSecrets'>;
+
+interface PodWithImage extends KubeObject {
+  spec?: { containers?: { image: string; imagePullPolicy?: string }[]; imagePullSecrets?: { name: string }[] };
+}
+
+function isOurs({ metadata }: KubeObject): boolean {
+  return metadata.namespace === RESPONDERS_NAMESPACE;
+}
+
+function refOf({ metadata: { name, namespace } }: KubeObject) {
+  return { name, namespace };
+}
+
+function uidOf({ metadata: { uid } }: KubeObject) {
+  return { uid };
+}
+
+function updateOf({ set, uid }: { set: StatefulSet; uid: string | undefined }) {
+  const content = set.metadata.annotations?.[RESPONDER_CONTENT_ANNOTATION];
+  return [
+    { op: 'test' as const, path: '/metadata/uid', value: uid ?? '' },
+    { op: 'replace' as const, path: '/spec/template', value: set.spec.template },
+    { op: 'replace' as const, path: '/spec/replicas', value: set.spec.replicas },
+    { op: 'add' as const, path: CONTENT_PATH, value: content },
+  ];
+}
+
+/** The cache lags behind an own write. */
+async function unlessExists(write: Promise<unknown>): Promise<void> {
+  try {
+    await write;
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw error;
+  }
+}
+
+async function unlessGone(write: Promise<unknown>): Promise<void> {
+  try {
+    await write;
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+  }
+}

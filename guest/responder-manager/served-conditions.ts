@@ -1,0 +1,180 @@
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import { GUEST_CONFIGURED, GUEST_SERVED, NETWORK_DATA_WRITTEN, RESPONDERS_NAMESPACE } from '../../api/names.js';
+import { conditionsPatch, hasConditions } from '../../cluster/claim-conditions.js';
+import { BY_WORKLOAD } from '../../cluster/indexes.js';
+import { changesNetwork } from '../../cluster/nad-change.js';
+import type { Client } from '../../kube/client.js';
+import type { Clock } from '../../kube/clock.js';
+import type { Sync } from '../../kube/controller-loop.js';
+import type { Informer } from '../../kube/informer.js';
+import { type KubeObject, joinKey, objectKey } from '../../api/meta.js';
+import { IPAM_CLAIMS } from '../../kube/resources.js';
+import { runInSlices } from '../../kube/run-in-slices.js';
+import type { Pool } from '../../addressing/pool/pool.js';
+import type { PoolDirectory } from '../../addressing/directory/directory.js';
+import type { Reconciler } from '../reconciler.js';
+import { RememberedGuests } from '../remembered-guests.js';
+import {
+  type GuestCaches,
+  type RefusedGuest,
+  type ServedGuest,
+  findGuests,
+  networksOnWire,
+} from '../running-guests.js';
+import type { GuestViews } from '../views.js';
+import { BY_NETWORK } from '../../addressing/directory/affected.js';
+import { responderSetName } from './objects.js';
+import { type UnleasedGuest, findUnleasedGuests } from './unleased-guests.js';
+
+/** Changes of one network that come within this time are looked at together: each look reads all of its claims. */
+const BATCH_MS = 1_000;
+
+export interface ServedConditionsDeps {
+  readonly views: GuestViews;
+  /** The StatefulSets of responders. */
+  readonly sets: Pick<Informer<KubeObject>, 'cache' | 'onChange'>;
+  readonly client: Pick<Client, 'find' | 'patch'>;
+  readonly clock: Clock;
+}
+
+/** A running guest that no responder answers, or not for all of its addresses. */
+type NotServed = Pick<RefusedGuest, 'claim' | 'message'> & {
+  readonly reason: RefusedGuest['reason'] | UnleasedGuest['reason'] | 'NoResponders';
+};
+
+/** Tells by the condition GuestServed which running guests the responders of a network refuse. Responders themselves write nothing. */
+export class ServedConditions implements Reconciler {
+  readonly name = 'served';
+  readonly workers = 2;
+  readonly #deps: ServedConditionsDeps;
+  readonly #caches: GuestCaches;
+  readonly #remembered: RememberedGuests;
+  /** The networks that changed since the last batch. */
+  readonly #changed = new Set<string>();
+  /** As the last batch found them. */
+  #wires: Pick<PoolDirectory, 'poolsBySegment'> = { poolsBySegment: new Map() };
+
+  constructor(deps: ServedConditionsDeps) {
+    this.#deps = deps;
+    const { watched, directory } = deps.views;
+    const { claims, vmis, networks } = watched;
+    const caches = { claims: claims.cache, vmis: vmis.cache, networks: networks.cache, directory };
+    this.#remembered = new RememberedGuests(caches);
+    this.#caches = { ...caches, remembered: this.#remembered };
+  }
+
+  listen(add: (keys: Iterable<string>) => void): void {
+    const { watched, directory } = this.#deps.views;
+    const { vmis, claims } = watched;
+    this.#remembered.follow({ claims, directory });
+    const collect = (networks: readonly string[]) => this.#collect(networks, add);
+    claims.onChange(({ object }) => collect([object.spec.network]));
+    vmis.onChange(({ object }) => {
+      const own = claims.cache.byIndex(BY_WORKLOAD, objectKey(object));
+      collect(own.map(({ spec }) => spec.network));
+    });
+    watched.networks.onChange((change) => {
+      const { config } = change.object;
+      if (config.ok && changesNetwork(change)) collect([config.network.name]);
+    });
+    directory.onChange((changes) => collect([...changes.keys()]));
+    this.#deps.sets.onChange(({ object: { metadata } }) => {
+      const pools = watched.pools.cache.list();
+      collect(
+        pools.flatMap((pool) =>
+          responderSetName({ uid: pool.metadata.uid ?? '' }) === metadata.name ? pool.spec.network : [],
+        ),
+      );
+    });
+  }
+
+  *allKeys(): Generator<string> {
+    for (const { spec } of this.#deps.views.watched.claims.cache.list()) yield spec.network;
+  }
+
+  createSync(): Sync {
+    return async (network: string, signal: AbortSignal) => {
+      const refused = await this.#findRefused(network, signal);
+      if (refused === undefined) return undefined;
+      const claims = this.#deps.views.watched.claims.cache.byIndex(BY_NETWORK, network);
+      const failures: unknown[] = [];
+      // a tenant who changes a claim all the time must not delay the conditions of the others
+      for (const claim of claims) {
+        try {
+          await this.#write(claim, refused.get(claim.metadata.uid));
+        } catch (error) {
+          failures.push(error);
+        }
+      }
+      if (failures.length > 0) throw failures[0];
+      return undefined;
+    };
+  }
+
+  /** By the UID of the claim: claims may change meanwhile. Undefined if the term of leadership ends. */
+  async #findRefused(
+    network: string,
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<string | undefined, NotServed> | undefined> {
+    const { views, clock } = this.#deps;
+    const pools = views.directory.poolsOf(network);
+    if (!pools.some(({ state }) => state.kind === 'served' && state.pool.guest !== undefined)) return new Map();
+    const found = await runInSlices(findGuests(network, this.#caches), clock, signal);
+    if (found === undefined) return undefined;
+    const withoutSet = found.served.filter(({ pool }) => !this.#hasSet(pool));
+    const withSet = found.served.filter(({ pool }) => this.#hasSet(pool));
+    const unleased = await findUnleasedGuests(withSet, this.#deps.client, signal);
+    const notServed = [
+      ...[...found.withoutDhcp, ...withoutSet].flatMap(withoutResponders),
+      ...found.refused,
+      ...unleased,
+    ];
+    return new Map(notServed.map((each) => [each.claim.metadata.uid, each]));
+  }
+
+  #hasSet(pool: Pool): boolean {
+    return this.#deps.sets.cache.get(joinKey(RESPONDERS_NAMESPACE, responderSetName(pool))) !== undefined;
+  }
+
+  async #write(claim: IPAMClaim, refused: NotServed | undefined): Promise<void> {
+    const desired = {
+      [GUEST_SERVED]: refused && { status: 'False' as const, reason: refused.reason, message: refused.message },
+    };
+    // a claim without a status has no addresses yet, and cannot be patched
+    if (claim.status === undefined || hasConditions(claim, desired)) return;
+    const { name, namespace = '' } = claim.metadata;
+    const body = conditionsPatch(claim, desired, this.#deps.clock.wall());
+    await this.#deps.client.patch(IPAM_CLAIMS, { namespace, name }, { type: 'merge', body }, { subresource: 'status' });
+  }
+
+  #collect(networks: readonly string[], add: (keys: Iterable<string>) => void): void {
+    if (networks.length === 0) return;
+    const isFirst = this.#changed.size === 0;
+    for (const network of networks) this.#changed.add(network);
+    if (!isFirst) return;
+    this.#deps.clock.setTimer(BATCH_MS, () => {
+      const { poolsBySegment } = this.#deps.views.directory;
+      // a network that has left a segment may have had a MAC address there
+      const wires = [this.#wires, { poolsBySegment }].map((wire) => networksOnWire([...this.#changed], wire));
+      this.#wires = { poolsBySegment };
+      this.#changed.clear();
+      add([...new Set(wires.flatMap((each) => [...each]))]);
+    });
+  }
+}
+
+/** Why nothing answers a guest, unless it gets or has its addresses in another way. */
+function withoutResponders({ claim, pool }: Pick<ServedGuest, 'claim' | 'pool'>): NotServed[] {
+  const isConfigured = claim.status?.conditions?.some(
+    ({ type, status }) => type === NETWORK_DATA_WRITTEN || (type === GUEST_CONFIGURED && status === 'True'),
+  );
+  if (isConfigured === true) return [];
+  const [why, remedy] =
+    pool.guest?.dhcp === undefined
+      ? ['has no spec.guest.dhcp', 'Ask an administrator to set it']
+      : ['has no responders, as its events say', 'Ask an administrator to follow these events'];
+  const message =
+    `AddressPool ${pool.name} ${why}, so nothing answers DHCP requests of the guest. ${remedy}, give the VM network data, ` +
+    'or configure the addresses of the claim in the guest';
+  return [{ claim, reason: 'NoResponders', message }];
+}

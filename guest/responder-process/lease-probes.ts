@@ -1,0 +1,140 @@
+import { type IPAMClaim, claimGuestMacOf, claimMacOf } from '../../api/ipam-claim.js';
+import { PROBE_LIMITS } from '../../api/limits.js';
+import { joinKey } from '../../api/meta.js';
+import type { ProbeState } from '../../api/probe.js';
+import { formatAddress } from '../../addressing/address/address.js';
+import { endProbe } from '../../addressing/index.js';
+import { type LeaseRecord, stateOf } from '../../addressing/lease/lease.js';
+import type { Lister } from '../../kube/cache.js';
+import type { Client } from '../../kube/client.js';
+import type { Clock } from '../../kube/clock.js';
+import { classifyError, isConflict, isNotFound, messageOf } from '../../kube/errors.js';
+import type { Logger } from '../../kube/log.js';
+import { ADDRESS_LEASES } from '../../kube/resources.js';
+import type { ResponderMetrics } from './metrics.js';
+import { MAX_PROBES } from './protocol.js';
+import type { HelperSession } from './session.js';
+
+/** Leases that are probed at one time. Addresses that guests declined are probed too. */
+const MAX_RUNNING = MAX_PROBES - 16;
+/** After a failure: ipam still waits. */
+const RETRY_MS = 300;
+/** While ipam waits. The helpers of all responders may start again at the same time. */
+const MAX_TRIES = Math.floor(PROBE_LIMITS.timeoutMs / RETRY_MS);
+
+type ProbeResult = Exclude<ProbeState, 'requested' | 'skipped'>;
+
+export interface LeaseProbesDeps {
+  /** Of the address space of the responder's pool. */
+  readonly leases: Pick<Lister<LeaseRecord>, 'get'>;
+  readonly claims: Pick<Lister<IPAMClaim>, 'get'>;
+  readonly client: Pick<Client, 'patch'>;
+  readonly session: Pick<HelperSession, 'probe'>;
+  readonly metrics: Pick<ResponderMetrics, 'probed'>;
+  readonly clock: Pick<Clock, 'sleep'>;
+  readonly log: Logger;
+}
+
+/**
+ * Probes the addresses of leases for which ipam requests it, and writes what was found. All responders of a pool do the same, and the first write
+ * counts: no other one has its resourceVersion.
+ */
+export class LeaseProbes {
+  readonly #deps: LeaseProbesDeps;
+  /** Names of leases, the oldest request first. */
+  readonly #waiting = new Set<string>();
+  readonly #running = new Set<string>();
+
+  constructor(deps: LeaseProbesDeps) {
+    this.#deps = deps;
+  }
+
+  /** Call it with each lease of the pool that is new or has changed. */
+  changed(lease: LeaseRecord): void {
+    const { name } = lease.metadata;
+    if (!isRequested(lease) || this.#running.has(name)) return;
+    this.#waiting.add(name);
+    this.#startNext();
+  }
+
+  #startNext(): void {
+    for (const name of this.#waiting) {
+      if (this.#running.size >= MAX_RUNNING) return;
+      this.#waiting.delete(name);
+      this.#running.add(name);
+      void this.#run(name);
+    }
+  }
+
+  async #run(name: string): Promise<void> {
+    const { leases, metrics, log } = this.#deps;
+    const lease = leases.get(name);
+    try {
+      if (lease !== undefined && isRequested(lease)) await this.#probe(lease);
+    } catch (error) {
+      metrics.probed('failed');
+      log.warn({ lease: name }, `the result of a probe was not written: ${messageOf(error)}`);
+    }
+    this.#running.delete(name);
+    const now = leases.get(name);
+    // it changed meanwhile, so that nothing was written
+    if (now !== undefined && now.metadata.resourceVersion !== lease?.metadata.resourceVersion) this.changed(now);
+    this.#startNext();
+  }
+
+  async #probe(lease: LeaseRecord): Promise<void> {
+    const { session, metrics } = this.#deps;
+    const expected = this.#expectedFor(lease);
+    const ask = () => session.probe(formatAddress(lease.address), expected);
+    let macs = await ask();
+    for (let tries = 1; macs === undefined && tries < MAX_TRIES && (await this.#mayTryAgain(lease)); tries++)
+      macs = await ask();
+    if (macs === undefined) {
+      metrics.probed('failed');
+      return;
+    }
+    const state = stateFor(macs, expected);
+    try {
+      await this.#write(lease, state);
+    } catch (error) {
+      // another responder was faster, or ipam did not wait any longer
+      if (isConflict(error) || isNotFound(error)) return;
+      throw error;
+    }
+    metrics.probed(typeof state === 'string' ? state : 'taken');
+  }
+
+  async #write(lease: LeaseRecord, state: ProbeResult): Promise<void> {
+    const { name, body } = endProbe(lease, state);
+    const write = () => this.#deps.client.patch(ADDRESS_LEASES, { name }, { type: 'merge', body });
+    try {
+      await write();
+    } catch (error) {
+      if (classifyError(error) !== 'transient' || !(await this.#mayTryAgain(lease))) throw error;
+      await write();
+    }
+  }
+
+  /** Waits, and tells whether the probe of this version of the lease is still requested. */
+  async #mayTryAgain({ metadata: { name, resourceVersion } }: LeaseRecord): Promise<boolean> {
+    await this.#deps.clock.sleep(RETRY_MS);
+    return this.#deps.leases.get(name)?.metadata.resourceVersion === resourceVersion;
+  }
+
+  /** The MAC addresses of the guest for which the address is meant. */
+  #expectedFor({ owner }: LeaseRecord): string[] {
+    const claim = owner && this.#deps.claims.get(joinKey(owner.namespace, owner.name));
+    if (claim === undefined || claim.metadata.uid !== owner?.uid) return [];
+    return [claimMacOf(claim), claimGuestMacOf(claim)].filter((mac) => mac !== undefined);
+  }
+}
+
+function isRequested(lease: LeaseRecord): boolean {
+  return lease.probe === 'requested' && lease.owner?.kind === 'IPAMClaim' && stateOf(lease) === 'held';
+}
+
+function stateFor(macs: readonly string[], expected: readonly string[]): ProbeResult {
+  const taken = macs.find((mac) => !expected.includes(mac));
+  if (taken !== undefined) return { taken };
+  return macs.length > 0 ? 'self' : 'free';
+}

@@ -1,0 +1,152 @@
+import { expect } from 'chai';
+import { parseAddress } from '../../addressing/address/address.js';
+import { compiledPool } from '../../test/lease-objects.js';
+import { type PoolGiven, claimOf, day } from '../../test/pool-objects.js';
+import { vmReference } from '../../test/workload-objects.js';
+import { MAX_OPTION_SETS } from './protocol.js';
+import { resultOf } from '../testing/result-of.js';
+import { type RunningGuest, MAX_ENTRIES, buildTable } from './table.js';
+
+const MAC = '02:00:00:00:00:0a';
+const OTHER = '02:00:00:00:00:0b';
+const DUAL: PoolGiven = {
+  subnets: [
+    { cidr: '10.1.0.0/24', gateway: '10.1.0.1' },
+    { cidr: 'fd00:1::/64', gateway: 'fd00:1::1' },
+  ],
+};
+const SETTINGS: PoolGiven = {
+  ...DUAL,
+  guest: {
+    dns: { nameservers: ['10.1.0.53'], search: ['example.org'] },
+    ntp: ['10.1.0.123'],
+    routes: [{ destination: '10.9.0.0/16', gateway: '10.1.0.9' }],
+    mtu: 1400,
+  },
+};
+
+function guest(mac: string, addresses: readonly string[], options: GuestOptions = {}): RunningGuest {
+  const { name = mac.replaceAll(':', ''), born = 1, hasDefaultRoute = false, nadOptions } = options;
+  const claim = claimOf(`a/${name}`);
+  claim.metadata.creationTimestamp = day(born);
+  return { claim, mac, addresses: addresses.map(parseAddress), hasDefaultRoute, nadOptions };
+}
+
+interface GuestOptions extends Partial<Pick<RunningGuest, 'hasDefaultRoute' | 'nadOptions'>> {
+  name?: string;
+  born?: number;
+}
+
+function table(guests: readonly RunningGuest[], pool: PoolGiven = DUAL) {
+  return resultOf(buildTable(compiledPool(pool), guests));
+}
+
+describe('the table of a responder', () => {
+  it('gives a guest its addresses of both families, with the prefix length of the IPv4 subnet', () => {
+    const { entries } = table([guest(MAC, ['10.1.0.5', 'fd00:1::5'])]);
+    const { options, owner, ...given } = entries.get(MAC) ?? {};
+    expect(given).to.deep.equal({
+      mac: MAC,
+      ipv4: { address: '10.1.0.5', prefix: 24 },
+      ipv6: { address: 'fd00:1::5' },
+    });
+    expect([options, owner].map((each) => typeof each)).to.deep.equal(['string', 'string']);
+  });
+
+  it('names the owner of an interface alike for all interfaces of a VM, and for no VM of another namespace', () => {
+    const guests = [guest(MAC, ['10.1.0.5']), guest(OTHER, ['10.1.0.6']), guest('02:00:00:00:00:0c', ['10.1.0.7'])];
+    for (const { claim } of guests) claim.metadata.ownerReferences = [vmReference('uid-1', 'vm1')];
+    guests[2]!.claim.metadata.namespace = 'b';
+    const { entries } = table(guests);
+    const [first, second, third] = [...entries.values()].map(({ owner }) => owner);
+    expect(second).to.equal(first);
+    expect(third).not.to.equal(first);
+  });
+
+  it('gives the gateway only on the interface that has the default route', () => {
+    const { entries } = table([guest(MAC, ['10.1.0.5'], { hasDefaultRoute: true }), guest(OTHER, ['10.1.0.6'])]);
+    expect(entries.get(MAC)?.ipv4?.router).to.equal('10.1.0.1');
+    expect(entries.get(OTHER)?.ipv4?.router).to.equal(undefined);
+  });
+
+  it('gives no gateway of a subnet without one', () => {
+    const { entries } = table([guest(MAC, ['10.1.0.5'], { hasDefaultRoute: true })], { cidr: '10.1.0.0/24' });
+    expect(entries.get(MAC)?.ipv4).to.deep.equal({ address: '10.1.0.5', prefix: 24 });
+  });
+
+  it('has one set of options for all guests with the same settings', () => {
+    const { entries, options } = table([guest(MAC, ['10.1.0.5']), guest(OTHER, ['10.1.0.6'])], SETTINGS);
+    const [set, ...others] = [...options.values()];
+    expect(others).to.deep.equal([]);
+    expect([...entries.values()].map((entry) => entry.options)).to.deep.equal([set?.id, set?.id]);
+    expect(set).to.deep.include({
+      mtu: 1400,
+      dns: ['10.1.0.53'],
+      search: ['example.org'],
+      ntp: ['10.1.0.123'],
+      routes: [{ destination: '10.9.0.0/16', gateway: '10.1.0.9' }],
+    });
+  });
+
+  it('uses settings of the NAD where the pool has none, and names another set of options', () => {
+    const guests = [guest(MAC, ['10.1.0.5'], { nadOptions: { mtu: 9000 } }), guest(OTHER, ['10.1.0.6'])];
+    const { entries, options } = table(guests);
+    expect(options.get(entries.get(MAC)?.options ?? '')?.mtu).to.equal(9000);
+    expect(options.get(entries.get(OTHER)?.options ?? '')?.mtu).to.equal(undefined);
+  });
+
+  it('has a limited number of sets of options, however many NADs tenants write', () => {
+    const guests = Array.from({ length: 2_000 }, (_, index) => {
+      const hex = (index + 256)
+        .toString(16)
+        .padStart(4, '0')
+        .replaceAll(/(..)(?=.)/g, '$1:');
+      return guest(`02:00:00:00:${hex}`, [`10.0.${index >> 8}.${index & 255}`], { nadOptions: { mtu: 1280 + index } });
+    });
+    const { entries, options } = table(guests, { cidr: '10.0.0.0/8' });
+    expect(entries.size).to.equal(2_000);
+    expect(options.size).to.be.below(MAX_OPTION_SETS);
+    for (const entry of entries.values()) expect(options.has(entry.options)).to.equal(true);
+  });
+
+  it('names a changed set of options by another id, which the helper does not know yet', () => {
+    const ids = [DUAL, SETTINGS].map((pool) => table([guest(MAC, ['10.1.0.5'])], pool).entries.get(MAC)?.options);
+    expect(ids[0]).not.to.equal(ids[1]);
+  });
+
+  const absent: { name: string; given: RunningGuest }[] = [
+    { name: 'without leased addresses', given: guest(MAC, []) },
+    { name: 'whose address is in no subnet of the pool any more', given: guest(MAC, ['10.7.0.5']) },
+  ];
+  for (const { name, given } of absent) {
+    it(`has no entry for a guest ${name}`, () => expect(table([given]).entries.size).to.equal(0));
+  }
+
+  it('knows whose an address is, for reports', () => {
+    const { guests } = table([guest(MAC, ['10.1.0.5', 'fd00:1::5'], { name: 'vm1.data' })]);
+    expect([...guests].map(([address, { claim }]) => [address, claim.metadata.name])).to.deep.equal([
+      ['10.1.0.5', 'vm1.data'],
+      ['fd00:1::5', 'vm1.data'],
+    ]);
+  });
+
+  it('serves the oldest claims if there are more guests than entries, and counts the others', () => {
+    const guests = Array.from({ length: MAX_ENTRIES + 2 }, (_, index) => {
+      const hex = (index + 256)
+        .toString(16)
+        .padStart(6, '0')
+        .replaceAll(/(..)(?=.)/g, '$1:');
+      return guest(`02:00:00:${hex}`, [`10.${index >> 16}.${(index >> 8) & 255}.${index & 255}`], {
+        name: `c${index}`,
+        born: index < 2 ? 200 : 1,
+      });
+    });
+    const { entries, leftOut } = table(guests, { cidr: '10.0.0.0/8' });
+    expect([entries.size, leftOut]).to.deep.equal([MAX_ENTRIES, 2]);
+    expect(entries.has(guests[0]?.mac ?? '')).to.equal(false);
+  });
+
+  it('refuses to choose between two guests with one MAC address', () => {
+    expect(() => table([guest(MAC, ['10.1.0.5']), guest(MAC, ['10.1.0.6'], { name: 'x' })])).to.throw(TypeError);
+  });
+});

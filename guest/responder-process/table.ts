@@ -1,0 +1,123 @@
+import { shortHash } from '../../api/hash.js';
+import { type IPAMClaim, claimOwnerOf } from '../../api/ipam-claim.js';
+import { byAge, objectKey } from '../../api/meta.js';
+import type { NadGuestOptions } from '../../api/nad-guest-options.js';
+import { type Address, formatAddress } from '../../addressing/address/address.js';
+import { formatCidr } from '../../addressing/address/cidr.js';
+import { guestSettings } from '../../addressing/pool/guest-settings.js';
+import { type Pool, subnetOf } from '../../addressing/pool/pool.js';
+import { type GuestOptionSet, type TableEntry, MAX_OPTION_SETS } from './protocol.js';
+
+/** Entries of one table: four times the addresses of a /20. Beyond it, the youngest claims are not served. */
+export const MAX_ENTRIES = 16_384;
+
+/**
+ * Sets of options of one table. Tenants write NADs, and the helper keeps a limited number of sets: guests on further NADs get the settings of the
+ * pool alone.
+ */
+const MAX_NAD_OPTION_SETS = MAX_OPTION_SETS / 2;
+
+/** A claim on a layer-2 NAD of the pool's network, whose VM runs. */
+export interface RunningGuest {
+  readonly claim: IPAMClaim;
+  /** The MAC address of the guest's interface. */
+  readonly mac: string;
+  /** The addresses of the claim's status that are leased to it. */
+  readonly addresses: readonly Address[];
+  /** Settings of its NAD. */
+  readonly nadOptions: NadGuestOptions | undefined;
+  /** The guest's default route uses this interface. */
+  readonly hasDefaultRoute: boolean;
+}
+
+/** Everything that a responder answers from. */
+export interface GuestTable {
+  /** By MAC address. */
+  readonly entries: ReadonlyMap<string, TableEntry>;
+  /** By id. */
+  readonly options: ReadonlyMap<string, GuestOptionSet>;
+  /** The guest of each address, for reports about the address. */
+  readonly guests: ReadonlyMap<string, RunningGuest>;
+  /** How many guests have no entry because of the limit. */
+  readonly leftOut: number;
+}
+
+/** Guests that are added in one step. */
+const GUESTS_PER_STEP = 500;
+
+/**
+ * Builds the table of a pool. Pure: two responders that observe the same objects give the same answers. Yields between short steps.
+ * @param guests at most one of each MAC address
+ */
+export function* buildTable(pool: Pool, guests: readonly RunningGuest[]): Generator<undefined, GuestTable> {
+  const entries = new Map<string, TableEntry>();
+  const options = new Map<string, GuestOptionSet>();
+  const byAddress = new Map<string, RunningGuest>();
+  const optionsOf = optionsByNad(pool);
+  const served = guests
+    .filter(({ addresses }) => addresses.length > 0)
+    .sort((a, b) => byAge(a.claim, b.claim) || (objectKey(a.claim) < objectKey(b.claim) ? -1 : 1));
+  for (const [index, guest] of served.slice(0, MAX_ENTRIES).entries()) {
+    if (index % GUESTS_PER_STEP === 0) yield;
+    const { mac, addresses } = guest;
+    if (entries.has(mac)) throw new TypeError(`two guests have the MAC address ${mac}`);
+    const families = familiesOf(pool, addresses, guest);
+    if (families.ipv4 === undefined && families.ipv6 === undefined) continue;
+    const own = optionsOf(guest.nadOptions);
+    const set = options.has(own.id) || options.size < MAX_NAD_OPTION_SETS ? own : optionsOf(undefined);
+    options.set(set.id, set);
+    entries.set(mac, { mac, owner: ownerOf(guest.claim), ...families, options: set.id });
+    for (const address of addresses) byAddress.set(formatAddress(address), guest);
+  }
+  return { entries, options, guests: byAddress, leftOut: Math.max(0, served.length - MAX_ENTRIES) };
+}
+
+/** A name of the claim's VM. Tenants write claims: one of another namespace never has the same. */
+function ownerOf(claim: IPAMClaim): string {
+  return shortHash(`${claim.metadata.namespace ?? ''}\n${claimOwnerOf(claim)?.uid ?? claim.metadata.uid ?? ''}`, 16);
+}
+
+/** Addresses outside the pool's subnets, which were edited, are left out: nothing is known about their network. */
+function familiesOf(
+  pool: Pool,
+  addresses: readonly Address[],
+  { hasDefaultRoute }: RunningGuest,
+): Pick<TableEntry, 'ipv4' | 'ipv6'> {
+  let found: Pick<TableEntry, 'ipv4' | 'ipv6'> = {};
+  for (const address of addresses) {
+    const subnet = subnetOf(pool, address);
+    if (subnet === undefined) continue;
+    const given = { address: formatAddress(address), prefix: subnet.cidr.prefixLength };
+    const router = hasDefaultRoute && subnet.gateway !== undefined ? formatAddress(subnet.gateway) : undefined;
+    found =
+      address.family === 4
+        ? { ...found, ipv4: { ...given, ...(router !== undefined && { router }) } }
+        : { ...found, ipv6: { address: given.address } };
+  }
+  return found;
+}
+
+/** Guests of one NAD share its settings. */
+function optionsByNad(pool: Pool): (nadOptions: NadGuestOptions | undefined) => GuestOptionSet {
+  const known = new Map<NadGuestOptions | undefined, GuestOptionSet>();
+  return (nadOptions) => {
+    const set = known.get(nadOptions) ?? optionSetOf(pool, nadOptions);
+    known.set(nadOptions, set);
+    return set;
+  };
+}
+
+function optionSetOf(pool: Pool, nadOptions: NadGuestOptions | undefined): GuestOptionSet {
+  const { mtu, nameservers, search, ntp, routes } = guestSettings(pool, nadOptions);
+  const options = {
+    ...(mtu !== undefined && { mtu }),
+    dns: nameservers.map(formatAddress),
+    search,
+    ntp: ntp.map(formatAddress),
+    routes: routes.map(({ destination, gateway }) => ({
+      destination: formatCidr(destination),
+      gateway: formatAddress(gateway),
+    })),
+  };
+  return { id: shortHash(JSON.stringify(options), 16), ...options };
+}
