@@ -45,6 +45,12 @@ describe('Transport.stream', () => {
     await harness.server.until(() => harness.server.openAnswers === 0);
   });
 
+  it('has a connection of its own, which is closed after it', async () => {
+    harness.connect(inTurn({ lines: [1], then: 'end' }));
+    await collect();
+    expect(harness.server.seen[0]?.headers.connection).to.equal('close');
+  });
+
   it('closes its connection when its reader stops iterating', async () => {
     harness.connect(inTurn({ lines: [1] }));
     const { signal } = new AbortController();

@@ -242,6 +242,8 @@ export class Transport {
     const headers: Record<string, string> = { ...session.headers, accept: request.accept ?? 'application/json' };
     if (request.body !== undefined) headers['content-type'] = request.contentType ?? 'application/json';
     const answer = dispatcher.request({
+      // The next watch gets a connection of its own: through a load balancer, it leaves an API server that is no longer ready.
+      reset: dispatcher === session.streams,
       origin: this.#origin,
       path: `${this.#basePath}${request.path}${queryString(request.query)}`,
       method: request.method,
