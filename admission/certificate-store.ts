@@ -7,13 +7,12 @@ import { objectKey } from '../api/meta.js';
 import type { Resource } from '../kube/resource.js';
 import { SECRETS, type Secret, type WebhookConfigurationObject } from '../kube/resources.js';
 import { type CertificateAction, type TlsMaterial, planCertificates } from './certificate-plan.js';
-import { describeExpiry, expiryOf, isServable } from '../tls/pem.js';
+import { describeExpiry, expiryOf, isServable, splitPem } from '../tls/pem.js';
 import type { CertificateStep } from './certificate-step.js';
 import type { CertificateSource, ServingPair } from '../tls/certificate-source.js';
 import type { PemKeyPair } from '../tls/certificates.js';
 import type { AdmissionMetrics } from './metrics.js';
 import { WakeableSleep } from '../kube/wakeable-sleep.js';
-import { readMaterial, writeMaterial } from './tls-secret.js';
 
 /** The certificates are checked at least this often, even if no watch reports a change. */
 const MAX_CHECK_INTERVAL_MS = 12 * 3_600_000;
@@ -209,4 +208,31 @@ function trustedBy(configurations: readonly WebhookConfigurationObject[]): strin
   const webhooks = configurations.flatMap((configuration) => configuration.webhooks ?? []);
   const [first, ...others] = webhooks.map(({ clientConfig }) => clientConfig.caBundle ?? '');
   return first !== undefined && others.every((other) => other === first) ? Buffer.from(first, 'base64').toString() : '';
+}
+
+/** Keys of the Secret: those of type kubernetes.io/tls, and the CA's. `ca.crt` contains all trusted CAs, newest first. */
+const CERT = 'tls.crt';
+const KEY = 'tls.key';
+const AUTHORITIES = 'ca.crt';
+const AUTHORITY_KEY = 'ca.key';
+
+/** @returns undefined if a key is missing; the content is not checked */
+export function readMaterial({ data = {} }: Secret): TlsMaterial | undefined {
+  const [cert, key, authorities, authorityKey] = [CERT, KEY, AUTHORITIES, AUTHORITY_KEY].map((name) =>
+    Buffer.from(data[name] ?? '', 'base64').toString('utf8'),
+  );
+  if (!cert || !key || !authorities || !authorityKey) return undefined;
+  return { cert, key, authorities: splitPem(authorities), authorityKey };
+}
+
+/** Returns the Secret with new material and its other content. */
+export function writeMaterial(secret: Secret, material: TlsMaterial): Secret {
+  const text = {
+    [CERT]: material.cert,
+    [KEY]: material.key,
+    [AUTHORITIES]: material.authorities.join(''),
+    [AUTHORITY_KEY]: material.authorityKey,
+  };
+  const encoded = Object.entries(text).map(([name, value]) => [name, Buffer.from(value).toString('base64')]);
+  return { ...secret, data: { ...secret.data, ...(Object.fromEntries(encoded) as Secret['data']) } };
 }

@@ -27,7 +27,12 @@ import { DHCPAfterMigration } from './claims/dhcp-after-migration.js';
 import { QuotaWaits } from './claims/quota-waits.js';
 import { UnreportedChanges } from './claims/unreported-changes.js';
 import { WriteFailures } from './claims/write-failures.js';
-import { LAUNCHERS, QUOTAS } from './watch-specs.js';
+import { LAUNCHER_LABEL, LAUNCHER_LABEL_VALUE } from '../api/names.js';
+import type { ResourceQuota } from '../api/resource-quota.js';
+import type { WatchSpec } from '../kube/informers.js';
+import { PODS, RESOURCE_QUOTAS } from '../kube/resources.js';
+import { LAUNCHER_INDEXES } from './indexes.js';
+import { type ClaimQuota, transformLauncher, transformQuota } from './transforms.js';
 
 const NAME = 'holdfast-controller';
 
@@ -203,3 +208,14 @@ class Controller implements Component {
     await Promise.all([term?.loop.stop(), term?.unanswered.stop()]);
   }
 }
+
+/** The launchers, which only the controller watches with these fields. */
+export const LAUNCHERS = {
+  resource: PODS,
+  labelSelector: `${LAUNCHER_LABEL}=${LAUNCHER_LABEL_VALUE}`,
+  transform: transformLauncher,
+  indexes: LAUNCHER_INDEXES,
+};
+
+/** Tells when a quota may have room for claims that it rejected. */
+export const QUOTAS: WatchSpec<ResourceQuota, ClaimQuota> = { resource: RESOURCE_QUOTAS, transform: transformQuota };

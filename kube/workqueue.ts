@@ -1,6 +1,5 @@
 import { backoffDelay } from './backoff.js';
 import type { Clock, Random } from './clock.js';
-import { Fifo } from './fifo.js';
 import { type KubeMetrics, silentMetrics } from './metrics.js';
 import { TimeSlice } from './run-in-slices.js';
 
@@ -186,4 +185,28 @@ export class WorkQueue {
 
 function namespaceOf(key: string): string {
   return key.slice(0, Math.max(key.indexOf('/'), 0));
+}
+
+/** A queue with a moving head, because shifting an array of many thousands of elements is slow. */
+export class Fifo<T> {
+  #elements: T[] = [];
+  #head = 0;
+
+  get length(): number {
+    return this.#elements.length - this.#head;
+  }
+
+  push(element: T): void {
+    this.#elements.push(element);
+  }
+
+  shift(): T | undefined {
+    if (this.length === 0) return undefined;
+    const element = this.#elements[this.#head++];
+    if (this.#head * 2 > this.#elements.length) {
+      this.#elements = this.#elements.slice(this.#head);
+      this.#head = 0;
+    }
+    return element;
+  }
 }

@@ -4,7 +4,7 @@ import { BLOCK_FINALIZER } from '../api/names.js';
 import type { ControlPlane } from '../bed/control-plane/control-plane.js';
 import { applyBlockAction } from '../ipam/blocks/apply.js';
 import { BlockBook } from '../ipam/blocks/block-book.js';
-import { blockName } from '../addressing/block/block-name.js';
+import { blockName } from '../addressing/block/block.js';
 import { parseCidr } from '../addressing/address/cidr.js';
 import { ADDRESS_BLOCKS, NODES } from '../kube/resources.js';
 import { expectSchemaResult, readTable, useServerWithKind } from './testing/kind-server.js';

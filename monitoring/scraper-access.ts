@@ -6,9 +6,9 @@ import type { Clock } from '../kube/clock.js';
 import { messageOf } from '../kube/errors.js';
 import type { Logger } from '../kube/log.js';
 import { SUBJECT_ACCESS_REVIEWS, TOKEN_REVIEWS } from '../kube/resources.js';
-import { KnownClients } from './known-clients.js';
 import { ReviewCache } from './review-cache.js';
 import { ReviewLimits, TooManyReviewsError } from './review-limits.js';
+import { setMostRecent } from '../kube/lru.js';
 
 /** What a scraper must be allowed to do: RBAC's nonResourceURLs and verb. */
 const RIGHT = { path: '/metrics', verb: 'get' } as const;
@@ -135,4 +135,27 @@ export class ScraperAccess {
 
 function describeDenial({ username }: UserInfo): string {
   return `user ${describeValue(username)} may not get ${RIGHT.path}: bind it to the ClusterRole holdfast-metrics-reader`;
+}
+
+/** Ten intervals of a slow scraper. */
+const KNOWN_MS = 10 * 60_000;
+/** Beyond this number, the least recent one is forgotten. Only users with the right to read metrics can add any. */
+const MAX_KNOWN = 256;
+
+/** Clients that read metrics a short time ago: addresses, and hashes of tokens. */
+export class KnownClients {
+  readonly #clock: Pick<Clock, 'now'>;
+  readonly #until = new Map<string, number>();
+
+  constructor(clock: Pick<Clock, 'now'>) {
+    this.#clock = clock;
+  }
+
+  add(client: string): void {
+    setMostRecent(this.#until, client, this.#clock.now() + KNOWN_MS, MAX_KNOWN);
+  }
+
+  has(client: string): boolean {
+    return this.#clock.now() < (this.#until.get(client) ?? 0);
+  }
 }

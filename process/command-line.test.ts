@@ -1,8 +1,7 @@
 import { expect } from 'chai';
-import { type Environment, readCommandLine } from './command-line.js';
+import { type Environment, readCommandLine, ALL_SETTINGS } from './command-line.js';
 import type { AgentConfig } from './agent-config.js';
 import { UsageError } from './read-arguments.js';
-import { ALL_SETTINGS } from './all-config.js';
 import { type Setting, variableOf } from './setting.js';
 
 const PROCESSES = 'controller, webhook, ipam, agent, install-plugin, capacity, guest, responder, all';

@@ -1,6 +1,5 @@
 import { type OutputConfiguration, Command } from 'commander';
 import { AGENT_SETTINGS, type AgentConfig } from './agent-config.js';
-import { ALL_SETTINGS, type AllConfig } from './all-config.js';
 import { type BlockConfig, findBlockConfigProblem } from './block-config.js';
 import { CAPACITY_SETTINGS, type CapacityConfig } from './capacity-config.js';
 import { type ClientConfig, findClientConfigProblem } from './client-config.js';
@@ -174,3 +173,13 @@ function parseSetting(setting: Setting<unknown>, text: string, source: string): 
 function optionName(setting: Setting<unknown>): string {
   return setting.flag.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
+
+/** The configuration of the processes that `holdfast all` runs. */
+export type AllConfig = ControllerConfig & WebhookConfig & IpamConfig & GuestConfig;
+
+export const ALL_SETTINGS: Settings<AllConfig> = {
+  ...CONTROLLER_SETTINGS,
+  ...WEBHOOK_SETTINGS,
+  ...IPAM_SETTINGS,
+  ...GUEST_SETTINGS,
+};

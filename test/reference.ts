@@ -15,7 +15,7 @@ import { createCapacityMetrics } from '../capacity/metrics.js';
 import { createGuestMetrics } from '../guest/metrics.js';
 import { createCollectorReport } from '../ipam/collector/report.js';
 import { IpamMetrics } from '../ipam/metrics.js';
-import { createValidationMetrics } from '../ipam/validation/metrics.js';
+import { createValidationMetrics } from '../ipam/validation/webhook.js';
 import { createMonitoringMetrics } from '../monitoring/metrics.js';
 import { COMMANDS } from '../cli/commands/all.js';
 import { CHART_README, chartReadme } from '../manifests/testing/chart-readme.js';

@@ -2,8 +2,8 @@ import { type AddressBlock, BlockRelease, type BlockWrite, type ReleaseReason } 
 import { labelValue } from '../../api/ipam-claim.js';
 import type { KubeObject, ObjectMeta } from '../../api/meta.js';
 import { ADDRESS_BLOCK_KIND, BLOCK_FINALIZER, IPAM_API_VERSION, LEASE_NODE, LEASE_POOL } from '../../api/names.js';
-import { blockName } from './block-name.js';
 import { type Cidr, formatCidr, parseCidr } from '../address/cidr.js';
+import { addressLabel, addressSpacePart } from '../lease/lease-name.js';
 
 /** The life of a block: how it is lent to a node and reclaimed. No other file builds these writes. */
 
@@ -131,4 +131,12 @@ function patchStatus({ metadata: { name, uid, resourceVersion } }: BlockRecord, 
 
 function parseReleaseState(text: string): BlockRelease | 'unknown' {
   return RELEASE_STATES.has(text) ? (text as BlockRelease) : 'unknown';
+}
+
+/** Leaves room for a dot, a full IPv6 address (39 characters), a dash and a prefix length. */
+const MAX_POOL = 253 - 1 - 39 - 4;
+
+/** Returns the name of a slice's block, which is the lock on the slice: `blue.10-1-0-64-26`. No two slices have the same name. */
+export function blockName(pool: string, { family, base, prefixLength }: Cidr): string {
+  return `${addressSpacePart(pool, MAX_POOL)}.${addressLabel({ family, value: base })}-${prefixLength}`;
 }

@@ -22,7 +22,7 @@ import { type OwnerReference, controllerOf, isBeingDeleted } from '../../api/met
 import { isKubeVirtGroup } from '../../api/kubevirt.js';
 import { requestText } from './address-requests.js';
 import type { DesiredClaim } from './desired-claim.js';
-import { macSince } from './mac-since.js';
+import { macSince } from './mac-addresses.js';
 
 /** Changes to a claim. Lists are complete; maps hold only the keys that change, null for a key that is removed. */
 export interface ClaimChanges {

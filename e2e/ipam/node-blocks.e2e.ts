@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { ReleaseReason } from '../../api/address-block.js';
 import { createLease } from '../../addressing/lease/lease.js';
 import { type Address, parseAddress } from '../../addressing/address/address.js';
-import { blockName } from '../../addressing/block/block-name.js';
+import { blockName } from '../../addressing/block/block.js';
 import { parseCidr } from '../../addressing/address/cidr.js';
 import { ADDRESS_BLOCKS, ADDRESS_LEASES, NODES, PODS } from '../../kube/resources.js';
 import { bareAddress } from '../../test/bare-address.js';

@@ -14,7 +14,7 @@ import { type LeaseRecord, readLease } from '../../addressing/lease/lease.js';
 import { AuditLog } from './audit-log.js';
 import type { AuditSink } from './audit-sink.js';
 import { FileSink } from './file-sink.js';
-import { StdoutSink } from './stdout-sink.js';
+import { StdoutSink } from './create-audit-log.js';
 
 describe('The audit log', () => {
   let folder: string;

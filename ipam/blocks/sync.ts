@@ -4,7 +4,7 @@ import type { Logger } from '../../kube/log.js';
 import type { SyncResult } from '../../kube/controller-loop.js';
 import type { PersistentIPsGate } from '../../cluster/persistent-ips-gate.js';
 import { forEachParallel } from '../../kube/for-each-parallel.js';
-import { formatCidr } from '../../addressing/address/cidr.js';
+import { formatCidr, type Cidr, rangesOf } from '../../addressing/address/cidr.js';
 import type { BlockAction } from './action.js';
 import { type BlockClient, type BlockOutcome, applyBlockAction } from './apply.js';
 import type { BlockBook } from './block-book.js';
@@ -12,8 +12,8 @@ import type { BlockMetrics } from './metrics.js';
 import { type BlockViews, observeBlocks } from './observe.js';
 import type { BlockPolicy } from './observed-pool.js';
 import { planBlocks } from './plan.js';
-import { UnusableSlices } from './unusable-slices.js';
 import { PlanStates } from './plan-state.js';
+import type { LentAddresses } from '../../addressing/allocator/address-space.js';
 
 export interface BlockSyncDependencies extends BlockViews {
   blocks: BlockViews['blocks'] & Pick<BlockBook, 'wrote' | 'forget'>;
@@ -118,4 +118,22 @@ function describe(action: BlockAction): object {
   const { pool, cidr, node } = action.block;
   const reason = 'reason' in action ? { reason: action.reason } : {};
   return { action: kind, pool, block: formatCidr(cidr), node, ...reason };
+}
+
+/** Time until the slice is tried again. */
+const RETRY_MS = 300_000;
+
+/** Slices that are not assigned for some time, because an object that is not a valid block has their name. */
+export class UnusableSlices {
+  readonly #ofPool = new Map<string, { slice: Cidr; until: number }[]>();
+
+  add(pool: string, slice: Cidr, now: number): void {
+    const left = (this.#ofPool.get(pool) ?? []).filter(({ until }) => until > now);
+    this.#ofPool.set(pool, [...left, { slice, until: now + RETRY_MS }]);
+  }
+
+  of(pool: string, now: number): LentAddresses {
+    const found = (this.#ofPool.get(pool) ?? []).filter(({ until }) => until > now).map(({ slice }) => slice);
+    return { 4: rangesOf(found, 4), 6: rangesOf(found, 6) };
+  }
 }

@@ -10,7 +10,6 @@ import {
   CLAIM_VM_LABEL,
 } from '../../api/names.js';
 import { pickKeys } from '../../cluster/transforms.js';
-import { intern } from './interned-strings.js';
 
 /** Transforms claims before they are cached: fields that are not named here are dropped. */
 
@@ -71,4 +70,20 @@ function transformStatus(status: NonNullable<IPAMClaim['status']>): NonNullable<
 function transformCondition(condition: Condition): Condition {
   const { type, reason, message } = condition;
   return { ...condition, type: intern(type), reason: intern(reason), message: intern(message) };
+}
+
+/** Maximum number of shared texts: further ones are rarely equal. */
+const MAX_INTERNED = 4096;
+/** Longer texts are not shared, because shared texts stay in memory as long as the process. */
+const MAX_LENGTH = 256;
+
+const known = new Map<string, string>();
+
+/** Returns an equal string that is shared, because a hundred thousand objects would each have their own copy. */
+export function intern(text: string): string {
+  if (text.length > MAX_LENGTH) return text;
+  const found = known.get(text);
+  if (found !== undefined) return found;
+  if (known.size < MAX_INTERNED) known.set(text, text);
+  return text;
 }

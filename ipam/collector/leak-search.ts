@@ -2,13 +2,13 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { asRecord, recordsIn, asString } from '../../api/json.js';
 import type { KubeObject } from '../../api/meta.js';
-import type { Pod } from '../../api/pod.js';
-import { findUnlessGone } from '../../kube/absence.js';
+import { type Pod, hasUid } from '../../api/pod.js';
+import { findUnlessGone, isProofOfAbsence } from '../../kube/absence.js';
 import type { Lister } from '../../kube/cache.js';
-import type { Client } from '../../kube/client.js';
+import type { Client, CallOptions } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import { isConflict, isNotFound, messageOf } from '../../kube/errors.js';
-import { ADDRESS_LEASES, ADDRESS_POOLS } from '../../kube/resources.js';
+import { ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS, PODS } from '../../kube/resources.js';
 import type { PersistentIPsGate } from '../../cluster/persistent-ips-gate.js';
 import type { PoolDirectory } from '../../addressing/directory/directory.js';
 import { writeLease } from '../../cluster/lease-writes.js';
@@ -19,13 +19,14 @@ import { type Address, parseAddressOrPrefix, sameAddress } from '../../addressin
 import { type LeaseRecord, releaseLease } from '../../addressing/index.js';
 import { releaseTime } from '../../addressing/lease/cooling-start.js';
 import { readLease, stateOf } from '../../addressing/lease/lease.js';
-import { readLiveOwner } from './live-owner.js';
 import { forEachParallel } from '../../kube/for-each-parallel.js';
 import type { LeaseBook } from '../leases/lease-book.js';
 import type { CollectorReport } from './report.js';
 import { surplusProof } from './surplus.js';
 import { type OwnerLookup, type LeakCandidate, dueCandidates, findLeakCandidates } from './leak-candidates.js';
 import type { KeepReason } from './keep-reason.js';
+import type { LeaseOwner } from '../../api/address-lease.js';
+import type { Resource } from '../../kube/resource.js';
 
 /** A cache, and whether it is up to date. An Informer is one. */
 export interface FollowedCache<S extends KubeObject> {
@@ -195,4 +196,32 @@ function hasAddress(pod: Pod, address: Address): boolean {
 
 function callOf(signal: AbortSignal | undefined): { signal?: AbortSignal } {
   return signal === undefined ? {} : { signal };
+}
+
+/** The state of an owner according to the API server. `unknown` proves nothing. */
+export type LiveOwner = { kind: 'gone' } | { kind: 'alive'; object: KubeObject } | { kind: 'unknown'; why: string };
+
+const RESOURCES: Readonly<Record<LeaseOwner['kind'], Resource>> = { IPAMClaim: IPAM_CLAIMS, Pod: PODS };
+
+/**
+ * Asks the API server, bypassing all caches, whether an owner exists. It is gone if the server does not find it, or finds another object
+ * of its name, because UIDs are never reused. A static pod exists while a mirror pod with its UID does. Errors and unserved kinds prove
+ * nothing.
+ */
+export async function readLiveOwner(
+  client: Pick<Client, 'get'>,
+  owner: LeaseOwner,
+  call: CallOptions = {},
+): Promise<LiveOwner> {
+  const resource = RESOURCES[owner.kind];
+  try {
+    const object: KubeObject = await client.get(resource, { namespace: owner.namespace, name: owner.name }, call);
+    const { uid } = object.metadata;
+    if (!uid) return { kind: 'unknown', why: 'the answer of the API server has no UID' };
+    const isIt = owner.kind === 'Pod' ? hasUid(object, owner.uid) : uid === owner.uid;
+    return isIt ? { kind: 'alive', object } : { kind: 'gone' };
+  } catch (error) {
+    if (isProofOfAbsence(error, resource, owner.name)) return { kind: 'gone' };
+    return { kind: 'unknown', why: messageOf(error) };
+  }
 }

@@ -4,10 +4,11 @@ import type { ClientConfig } from '../../process/client-config.js';
 import type { IpamConfig } from '../../process/config.js';
 import type { ProcessContext } from '../../process/context.js';
 import { minCooldownMs } from '../../addressing/lease/lease-times.js';
-import { createValidationMetrics } from './metrics.js';
 import { createNadReviewer } from './nad-admission.js';
 import { createPoolReviewer } from './pool-admission.js';
 import type { ValidationView } from './view.js';
+import { type AdmissionMetrics, createAdmissionMetrics } from '../../admission/metrics.js';
+import type { Metrics } from '../../process/metrics.js';
 
 const NAME = 'ipam-validation';
 const VALIDATE_POOLS = '/validate-address-pools';
@@ -71,4 +72,8 @@ async function waitForSync({
   await Promise.race([informers.synced(), clock.sleep(SYNC_TIMEOUT_MS, limit.signal)]);
   limit.abort();
   return informers.ready();
+}
+
+export function createValidationMetrics(metrics: Metrics): AdmissionMetrics {
+  return createAdmissionMetrics(metrics, { prefix: 'ipam', subjects: 'pools and networks' });
 }

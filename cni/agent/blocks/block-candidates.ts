@@ -4,7 +4,7 @@ import { leaseName } from '../../../addressing/lease/lease-name.js';
 import { type Pool, subnetOf } from '../../../addressing/pool/pool.js';
 import type { Clock, Random } from '../../../kube/clock.js';
 import type { LentBlocks } from './lent-blocks.js';
-import { restrictPool } from './restrict-pool.js';
+import type { RangeSet } from '../../../addressing/address/ranges.js';
 
 /** The result of an attempt. `lost`: another owner has the address; `failed`: the result is unknown. */
 export type PickOutcome = 'ours' | 'lost' | 'failed';
@@ -161,4 +161,10 @@ export class BlockCandidates {
 
 function attemptKey(leaseOf: string): string {
   return `try ${leaseOf}`;
+}
+
+/** Returns the pool with fewer open addresses. The addresses that may be requested stay the same. */
+export function restrictPool(pool: Pool, keep: (open: RangeSet, family: Family) => RangeSet): Pool {
+  const subnets = pool.subnets.map((subnet) => ({ ...subnet, open: keep(subnet.open, subnet.cidr.family) }));
+  return { ...pool, subnets };
 }

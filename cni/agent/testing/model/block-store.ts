@@ -1,6 +1,5 @@
 import type { AddressBlock, AddressBlockStatus } from '../../../../api/address-block.js';
-import { blockName } from '../../../../addressing/block/block-name.js';
-import { type BlockRecord, readBlock } from '../../../../addressing/block/block.js';
+import { type BlockRecord, readBlock, blockName } from '../../../../addressing/block/block.js';
 import { parseCidr } from '../../../../addressing/address/cidr.js';
 import { StatusError } from '../../../../kube/errors.js';
 import { blockOf } from '../../../../test/block-objects.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { NetworkAttachmentDefinition } from '../../api/network-attachment.js';
-import { warnOfMisspelledFlag, warnOfUnreadableConfig } from './nad-config-warnings.js';
+import { warnOfMisspelledFlag, warnOfUnreadableConfig } from './nad-admission.js';
 
 function network(config: unknown): NetworkAttachmentDefinition {
   const text = typeof config === 'string' ? config : JSON.stringify(config);

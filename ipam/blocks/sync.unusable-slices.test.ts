@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { parseCidr } from '../../addressing/address/cidr.js';
-import { UnusableSlices } from './unusable-slices.js';
+import { UnusableSlices } from './sync.js';
 
 const NOW = Date.UTC(2026, 0, 1);
 const SLICE = parseCidr('10.0.0.64/26');

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { ReleasedAddresses } from './released-addresses.js';
+import { ReleasedAddresses } from './inventory.js';
 
 const ADDRESSES = 12;
 

@@ -5,7 +5,7 @@ import { readLease } from '../../addressing/lease/lease.js';
 import { LeaseBook } from '../leases/lease-book.js';
 import { mergePatch } from '../../test/merge-patch.js';
 import { PoolsWorld } from './testing/pools-world.js';
-import { probingCondition } from './probing-condition.js';
+import { probingCondition } from './pool-conditions.js';
 
 const HOST = '02:00:00:00:00:0a';
 

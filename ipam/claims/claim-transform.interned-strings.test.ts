@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { heapBytes } from '../../bench/heap.js';
-import { intern } from './interned-strings.js';
+import { intern } from './claim-transform.js';
 
 describe('a text that many objects share', () => {
   it('is returned unchanged', () => {

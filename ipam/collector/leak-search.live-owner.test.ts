@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { LeaseOwner } from '../../api/address-lease.js';
 import { LeakWorld, READ_FAULTS } from './testing/leak-world.js';
-import { readLiveOwner } from './live-owner.js';
+import { readLiveOwner } from './leak-search.js';
 
 describe('readLiveOwner', () => {
   const owner = (uid: string): LeaseOwner => ({ kind: 'IPAMClaim', namespace: 'vms', name: 'c', uid });

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { compiledPool, leaseOf } from '../../test/lease-objects.js';
 import { readLease } from '../../addressing/lease/lease.js';
 import { countsOf, usesOf } from './status.js';
-import { drainingCondition } from './draining-condition.js';
+import { drainingCondition } from './pool-conditions.js';
 import { PoolUsage } from './usage.js';
 import { LeaseBook } from '../leases/lease-book.js';
 
