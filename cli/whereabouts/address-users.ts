@@ -43,11 +43,11 @@ interface PlanContext {
 }
 
 /** Finds the user of each address from the allocations of whereabouts and from the reports of active pods. */
-export function findAddressUsers(sightings: readonly Allocation[], view: PlanContext): AddressUsers {
+export function findAddressUsers(allocations: readonly Allocation[], view: PlanContext): AddressUsers {
   const found: AddressUsers = { byAddress: new Map(), leftOut: [] };
   const shown = new ReportedAddresses(view);
-  for (const sighting of sightings) {
-    const result = resolveAllocation(sighting, view, shown);
+  for (const allocation of allocations) {
+    const result = resolveAllocation(allocation, view, shown);
     if ('reason' in result) found.leftOut.push(result);
     else addUser(found, result);
   }
@@ -150,8 +150,8 @@ function maxAddressesOf({ nad, address }: AddressUser): number {
   return Math.max(1, own.length);
 }
 
-function resolveAllocation(sighting: Allocation, view: PlanContext, shown: ReportedAddresses): AddressUser | LeftOut {
-  const { address, source, nads, containerID, claim } = sighting;
+function resolveAllocation(allocation: Allocation, view: PlanContext, shown: ReportedAddresses): AddressUser | LeftOut {
+  const { address, source, nads, containerID, claim } = allocation;
   const leave = (reason: LeftOutReason, message: string): LeftOut => ({
     reason,
     source,
@@ -159,20 +159,20 @@ function resolveAllocation(sighting: Allocation, view: PlanContext, shown: Repor
     networks: [...new Set(nads.map(({ network }) => network))],
     address: formatAddress(address),
   });
-  const pod = podOf(sighting, view, shown);
-  if (typeof pod === 'string') return leave(sighting.pod === undefined ? 'unreadable' : 'pod-gone', pod);
+  const pod = podOf(allocation, view, shown);
+  if (typeof pod === 'string') return leave(allocation.pod === undefined ? 'unreadable' : 'pod-gone', pod);
   const attachment = view.pods.interfaceWithAddress(pod, address);
-  if (attachment === undefined && reportsOtherAddresses(pod, sighting, view)) {
+  if (attachment === undefined && reportsOtherAddresses(pod, allocation, view)) {
     return leave('stale', `pod ${objectKey(pod)} has other addresses: an earlier pod of that name had this one`);
   }
-  const nad = nadOf(pod, sighting, attachment?.nad);
+  const nad = nadOf(pod, allocation, attachment?.nad);
   const pool = view.targets.serving(nad, pod.metadata.namespace ?? '');
   if (pool === undefined) return leave('no-nad', `no pool can serve pod ${objectKey(pod)} on NAD ${nad.key}`);
   const refusal = leaseProblemOf(pool, address, pod);
   if (refusal !== undefined) return leave(...refusal);
   return {
     ...{ pod, nad, pool, address, source, isRecorded: true },
-    ...(sighting.interface !== undefined && { interface: sighting.interface }),
+    ...(allocation.interface !== undefined && { interface: allocation.interface }),
     ...reportedDetailsOf(pod, address, view.pods),
     ...(containerID !== undefined && { containerID }),
     ...(claim !== undefined && { claim }),

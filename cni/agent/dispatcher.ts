@@ -126,9 +126,9 @@ export class Dispatcher {
     const deadline = new Deadline(clock, caller);
     deadline.limit(limitMs, 'deadline');
     const over = new AbortController();
-    const outOfPatience = this.#rejectAfter(deadline, limitMs, over.signal);
+    const timedOut = this.#rejectAfter(deadline, limitMs, over.signal);
     try {
-      return await Promise.race([work(deadline.signal), outOfPatience]);
+      return await Promise.race([work(deadline.signal), timedOut]);
     } catch (error) {
       // the reason of an abort is not a message for users
       if (deadline.signal.aborted && !(error instanceof CniError)) throw deadlineError(deadline, limitMs);

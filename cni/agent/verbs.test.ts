@@ -24,7 +24,7 @@ class World {
   /** Called when a launcher has got an address of its own. */
   lookAgain = (): void => expect.fail('an ordinary pod has no claim');
   claim: IPAMClaim | undefined;
-  entitlementFails: CniError | undefined;
+  authorizationFails: CniError | undefined;
   held: Address[] = [];
   checked: 'held' | 'lost' | 'unknown' = 'unknown';
   missing: string | undefined;
@@ -67,7 +67,7 @@ class World {
       resolver,
       claims: {
         authorize: () => {
-          if (this.entitlementFails !== undefined) return Promise.reject(this.entitlementFails);
+          if (this.authorizationFails !== undefined) return Promise.reject(this.authorizationFails);
           return Promise.resolve(this.claim === undefined ? { kind: 'none' } : { kind: 'claim', claim: this.claim });
         },
         hasClaim: () => {
@@ -151,7 +151,7 @@ describe('the CNI verbs', () => {
     });
 
     it('leases nothing to a pod that may not use its claim', async () => {
-      world.entitlementFails = new CniError(CniCode.Refused, 'not yours');
+      world.authorizationFails = new CniError(CniCode.Refused, 'not yours');
       expect(await world.refusalOf('ADD')).to.include({ code: 100, message: 'not yours' });
       expect(world.steps).to.deep.equal([]);
     });

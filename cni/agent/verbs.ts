@@ -88,8 +88,8 @@ export class Verbs {
   async #grant(attachment: Attachment, call: RequestContext): Promise<Grant> {
     const { claims, leases, freshness } = this.#deps;
     for (;;) {
-      const entitlement = await claims.authorize(attachment, call);
-      if (entitlement.kind === 'claim') return this.#grantClaimed(attachment, entitlement.claim, call);
+      const authorization = await claims.authorize(attachment, call);
+      if (authorization.kind === 'claim') return this.#grantClaimed(attachment, authorization.claim, call);
       const pool = this.#poolFor(attachment);
       if (!(await freshness.confirm(attachment, pool.name, call))) continue;
       const granted = await leases.grant(attachment, pool, call);

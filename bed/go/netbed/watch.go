@@ -16,7 +16,7 @@ type watchRequest struct {
 	In, Interface string
 }
 
-type sighting struct {
+type observation struct {
 	// AtMs since the epoch.
 	AtMs      float64    `json:"atMs"`
 	Frame     *frame     `json:"frame,omitempty"`
@@ -80,7 +80,7 @@ func (b *bed) watch(ctx context.Context, request watchRequest, emit emit) (any, 
 		if seen := parseFrame(buffer[:length]); seen != nil {
 			address, ok := from.(*unix.SockaddrLinklayer)
 			seen.Outgoing = ok && address.Pkttype == unix.PACKET_OUTGOING
-			emit(sighting{AtMs: now(), Frame: seen})
+			emit(observation{AtMs: now(), Frame: seen})
 		}
 	}
 	return done{}, nil
@@ -90,7 +90,7 @@ func reportNeighbours(updates <-chan netlink.NeighUpdate, index int, ports *netl
 	for update := range updates {
 		if update.Family == unix.AF_BRIDGE && update.MasterIndex == index && update.Type == unix.RTM_NEWNEIGH {
 			if port, err := ports.LinkByIndex(update.LinkIndex); err == nil {
-				emit(sighting{AtMs: now(), Learnt: &learnt{update.HardwareAddr.String(), port.Attrs().Name}})
+				emit(observation{AtMs: now(), Learnt: &learnt{update.HardwareAddr.String(), port.Attrs().Name}})
 			}
 			continue
 		}
@@ -98,7 +98,7 @@ func reportNeighbours(updates <-chan netlink.NeighUpdate, index int, ports *netl
 			continue
 		}
 		seen := &neighbour{update.IP.String(), update.HardwareAddr.String(), neighbourStates[update.State], update.Type == unix.RTM_DELNEIGH}
-		emit(sighting{AtMs: now(), Neighbour: seen})
+		emit(observation{AtMs: now(), Neighbour: seen})
 	}
 }
 

@@ -238,9 +238,9 @@ export class AgentWorld {
   async add(pod: Pod, index = 0, call: RequestContext = this.call()): Promise<string> {
     const attachment = this.attachment(pod, index);
     try {
-      const entitlement = await this.claimed.authorize(attachment, call);
-      if (entitlement.kind === 'none') return 'none';
-      const grant = await this.claimed.grant(attachment, entitlement.claim, call);
+      const authorization = await this.claimed.authorize(attachment, call);
+      if (authorization.kind === 'none') return 'none';
+      const grant = await this.claimed.grant(attachment, authorization.claim, call);
       return grant.map(({ address, prefixLength }) => `${formatAddress(address)}/${prefixLength}`).join(' ');
     } catch (error) {
       const { code, message } = error as { code?: number; message: string };

@@ -109,7 +109,7 @@ export class Invariants implements WriteChecks {
     const { name } = before.metadata;
     const { owner, mac, reserved } = before.spec;
     if (owner !== undefined && reserved !== true) {
-      if (after?.spec.reserved !== undefined) throw new Violation(`${name} came into the static table`);
+      if (after?.spec.reserved !== undefined) throw new Violation(`${name} became a reservation`);
     } else if (after === undefined) throw new Violation(`${name} was reserved, and is deleted`);
     else if (after.spec.mac !== mac || after.spec.reserved !== true)
       throw new Violation(`${name} was reserved for ${mac}`);
