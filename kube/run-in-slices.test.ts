@@ -37,6 +37,20 @@ describe('a computation in slices', () => {
     expect(seen.map((each) => each - (seen[0] ?? 0))).to.deep.equal([0, 0, 1, 1, 2, 2]);
   });
 
+  it('shares the turns of the event loop with other computations, so that each turn has one slice', async () => {
+    let turn = 0;
+    const work = () => {
+      turn++;
+      next = setImmediate(work);
+    };
+    let next = setImmediate(work);
+    const seen: number[] = [];
+    await Promise.all([1, 2, 3].map(() => runInSlices(count(4, () => seen.push(turn)), clock))); // prettier-ignore
+    clearImmediate(next);
+    const first = seen[0] ?? 0;
+    expect(seen.map((each) => each - first)).to.deep.equal([0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5]);
+  });
+
   it('ends between two steps when its signal aborts', async () => {
     const controller = new AbortController();
     let steps = 0;

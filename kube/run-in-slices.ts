@@ -1,8 +1,23 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate } from 'node:timers';
 import type { Clock } from './clock.js';
 
 /** Probes, watches and the renewal of leadership wait so long. */
 const SLICE_MS = 20;
+
+/** All work of the process that waits for a turn of the event loop. One turn has one slice, because several would add up to a long block. */
+const waiting: (() => void)[] = [];
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    waiting.push(resolve);
+    if (waiting.length === 1) setImmediate(giveTurn);
+  });
+}
+
+function giveTurn(): void {
+  waiting.shift()?.();
+  if (waiting.length > 0) setImmediate(giveTurn);
+}
 
 /** A part of long work after which the event loop does other work. */
 export class TimeSlice {
@@ -42,6 +57,8 @@ export async function runInSlices<T>(
   clock: Pick<Clock, 'now'>,
   signal?: AbortSignal,
 ): Promise<T | undefined> {
+  // whoever starts several computations gives each a turn of its own
+  await nextTurn();
   const slice = new TimeSlice(clock);
   while (signal?.aborted !== true) {
     const step = steps.next();

@@ -38,9 +38,9 @@ describe('holds for restored claims', () => {
 
   it('are all there when a leader may sync claims, and other work ran meanwhile', async () => {
     let meanwhile: number | undefined;
+    const started = holds.start();
     setImmediate(() => (meanwhile = held.size));
-    const isComplete = await holds.start();
-    expect([isComplete, meanwhile]).to.deep.equal([true, 2]);
+    expect([await started, meanwhile]).to.deep.equal([true, 2]);
     expect([...held]).to.deep.equal(['10.0.0.11', '10.0.0.12', '10.0.0.13', '10.0.0.14']);
   });
 
