@@ -53,6 +53,29 @@ describe('Informer', () => {
     ]);
   });
 
+  it('lets other work run while it compares a list with its cache', async () => {
+    const objects = Array.from({ length: 100 }, (_, n) => testObject(`n${n}`, n));
+    let now = 0;
+    let turns = 0;
+    const turn = () => {
+      turns++;
+      next = setImmediate(turn);
+    };
+    let next = setImmediate(turn);
+    const seen: number[] = [];
+    // each look at the clock takes a millisecond
+    const clock = { ...systemClock, now: () => now++ };
+    bench.start([list(200, ...objects), list(300, ...objects)], [{ status: 410 }, QUIET], { clock });
+    bench.informer.onList(() => {
+      const began = turns;
+      return () => seen.push(turns - began);
+    });
+    await bench.untilRequests(4);
+    clearImmediate(next);
+    // 100 objects are looked up, 100 keys of the cache, and 100 objects are compared
+    expect(seen[1]).to.be.within(12, 20);
+  });
+
   it('calls list handlers before and after a list changes the cache, with the versions between which changes may be missing', async () => {
     bench.start([list(10, testObject('a', 5)), list(20, testObject('b', 12))], [{ status: 410 }, QUIET]);
     bench.informer.onList(({ from, to }) => {

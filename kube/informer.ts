@@ -164,9 +164,13 @@ export class Informer<T extends KubeObject, S extends KubeObject = T> {
     const turns = this.#isServed !== isServed;
     // first, because handlers may read it
     this.#isServed = isServed;
-    const listed = new Set(projections.map(({ key }) => key));
-    const unlisted = [...this.cache.keys()].filter((key) => !listed.has(key));
-    await forEachInSlices(unlisted, (key) => this.#remove(key), this.#clock, signal);
+    const listed = new Set<string>();
+    const removeUnlisted = (key: string) => {
+      if (!listed.has(key)) this.#remove(key);
+    };
+    const known = this.cache.keys();
+    if (known.length > 0) await forEachInSlices(projections, ({ key }) => listed.add(key), this.#clock, signal);
+    await forEachInSlices(known, removeUnlisted, this.#clock, signal);
     await forEachInSlices(projections, (projection) => this.#upsert(projection), this.#clock, signal);
     if (signal.aborted) return;
     if (turns) for (const handler of this.#servedHandlers) handler();
