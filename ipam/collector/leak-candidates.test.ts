@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { LeakWorld } from './testing/leak-world.js';
-import { type OwnerLookup, type LeakCandidates, dueCandidates, findLeakCandidates } from './leak-candidates.js';
+import { type OwnerLookup, type LeakCandidates, dueCandidates, leakCandidateOf } from './leak-candidates.js';
 
 /** Finds candidates with the caches of the world. */
 function look(world: LeakWorld, known: LeakCandidates = new Map(), limits = { afterMs: 60_000, maxCandidates: 10 }) {
@@ -11,7 +11,8 @@ function look(world: LeakWorld, known: LeakCandidates = new Map(), limits = { af
     hasPool: (name) => world.directory.stateOf(name) !== undefined,
     reportedAddressesOf: () => [],
   };
-  const found = findLeakCandidates(known, { now: world.now, leases: [...world.book.all()], owners });
+  const leases = [...world.book.all()];
+  const found = leases.flatMap((lease) => leakCandidateOf(lease, known, { now: world.now, owners }) ?? []);
   const candidates = new Map(found.map((candidate) => [candidate.lease.metadata.uid, candidate]));
   const due = dueCandidates(candidates, world.now, limits);
   return {
@@ -21,7 +22,7 @@ function look(world: LeakWorld, known: LeakCandidates = new Map(), limits = { af
   };
 }
 
-describe('findLeakCandidates', () => {
+describe('leakCandidateOf', () => {
   it('ignores leases of existing owners', () => {
     const world = new LeakWorld();
     world.addLease('10.0.0.1', world.addClaim('c', ['10.0.0.1/24']));

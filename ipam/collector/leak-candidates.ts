@@ -35,14 +35,6 @@ export interface OwnerLookup {
   reportedAddressesOf(claim: IPAMClaim): readonly (readonly string[])[];
 }
 
-export interface LeakObservation {
-  /** In the clock's milliseconds. */
-  readonly now: number;
-  /** Listed before the owners are read, because an owner exists before its lease does. */
-  readonly leases: readonly LeaseRecord[];
-  readonly owners: OwnerLookup;
-}
-
 export interface CandidateLimits {
   /** How long a lease must look leaked before it is checked. */
   readonly afterMs: number;
@@ -50,15 +42,20 @@ export interface CandidateLimits {
   readonly maxCandidates: number;
 }
 
-/** Returns the leases that look leaked now. Those that looked the same before keep their time. */
-export function findLeakCandidates(known: LeakCandidates, { now, leases, owners }: LeakObservation): LeakCandidate[] {
-  return leases.flatMap((lease) => {
-    const leak = leakKindOf(lease, owners);
-    if (leak === undefined) return [];
-    const before = known.get(lease.metadata.uid);
-    const firstSeenAt = before !== undefined && isSameCandidate(before, lease, leak) ? before.firstSeenAt : now;
-    return { lease, leak, firstSeenAt };
-  });
+/**
+ * Returns undefined if the lease does not look leaked now. One that looked the same before keeps its time.
+ * @param lease was listed before the owners are read, because an owner exists before its lease does
+ */
+export function leakCandidateOf(
+  lease: LeaseRecord,
+  known: LeakCandidates,
+  { now, owners }: { now: number; owners: OwnerLookup },
+): LeakCandidate | undefined {
+  const leak = leakKindOf(lease, owners);
+  if (leak === undefined) return undefined;
+  const before = known.get(lease.metadata.uid);
+  const firstSeenAt = before !== undefined && isSameCandidate(before, lease, leak) ? before.firstSeenAt : now;
+  return { lease, leak, firstSeenAt };
 }
 
 /** Returns the candidates that have looked leaked in the same state for long enough, oldest first. */

@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { asRecord, recordsIn, asString } from '../../api/json.js';
 import type { KubeObject } from '../../api/meta.js';
@@ -20,10 +19,11 @@ import { type LeaseRecord, releaseLease } from '../../addressing/index.js';
 import { releaseTime } from '../../addressing/lease/cooling-start.js';
 import { readLease, stateOf } from '../../addressing/lease/lease.js';
 import { forEachParallel } from '../../kube/for-each-parallel.js';
+import { forEachInSlices } from '../../kube/run-in-slices.js';
 import type { LeaseBook } from '../leases/lease-book.js';
 import type { CollectorReport } from './report.js';
 import { surplusProof } from './surplus.js';
-import { type OwnerLookup, type LeakCandidate, dueCandidates, findLeakCandidates } from './leak-candidates.js';
+import { type OwnerLookup, type LeakCandidate, dueCandidates, leakCandidateOf } from './leak-candidates.js';
 import type { KeepReason } from './keep-reason.js';
 import type { LeaseOwner } from '../../api/address-lease.js';
 import type { Resource } from '../../kube/resource.js';
@@ -55,8 +55,6 @@ const MAX_SILENCE_MS = 150_000;
 /** Each check costs one to three requests. The rest is checked in the next round. */
 const MAX_CHECKS_PER_ROUND = 500;
 const MAX_PARALLEL = 8;
-/** How many leases are compared without a pause, which takes a few milliseconds. */
-const BATCH_SIZE = 2_000;
 
 /** Searches for leaked leases. Caches choose candidates, the API server proves a leak, and the write fails if the lease has changed since. */
 export class LeakSearch {
@@ -78,32 +76,30 @@ export class LeakSearch {
 
   /** Searches once. Failed checks are reported, and the lease is a candidate again later. */
   async round(signal?: AbortSignal): Promise<void> {
-    const { clock, book, report, collectAfterMs } = this.#deps;
+    const { clock, report, collectAfterMs } = this.#deps;
     const now = clock.now();
     if (!this.#areCachesCurrent(now)) {
       // two observations count only if the caches were up to date in between
       this.forget();
       return;
     }
-    const candidates = await this.#observe([...book.all()], now);
-    if (signal?.aborted) return;
+    const candidates = await this.#observe(now, signal);
+    if (candidates === undefined) return;
     this.#candidates = candidates;
     report.candidates(candidates.size);
     const due = dueCandidates(candidates, now, { afterMs: collectAfterMs, maxCandidates: MAX_CHECKS_PER_ROUND });
     await forEachParallel(due, MAX_PARALLEL, (candidate) => this.#decide(candidate, signal), signal);
   }
 
-  /** Compares in batches, so that other work can run in between. If a lease changes meanwhile, its resourceVersion differs and the write fails. */
-  async #observe(leases: readonly LeaseRecord[], now: number): Promise<Map<string, LeakCandidate>> {
+  /** In slices. If a lease changes meanwhile, its resourceVersion differs and the write fails. @returns undefined if the signal aborts */
+  async #observe(now: number, signal: AbortSignal | undefined): Promise<Map<string, LeakCandidate> | undefined> {
+    const { book, clock } = this.#deps;
     const candidates = new Map<string, LeakCandidate>();
-    for (let from = 0; from < leases.length; from += BATCH_SIZE) {
-      if (from > 0) await nextTurn();
-      const batch = leases.slice(from, from + BATCH_SIZE);
-      for (const candidate of findLeakCandidates(this.#candidates, { now, leases: batch, owners: this.#owners })) {
-        candidates.set(candidate.lease.metadata.uid, candidate);
-      }
-    }
-    return candidates;
+    const observe = (lease: LeaseRecord) => {
+      const candidate = leakCandidateOf(lease, this.#candidates, { now, owners: this.#owners });
+      if (candidate !== undefined) candidates.set(lease.metadata.uid, candidate);
+    };
+    return (await forEachInSlices([...book.all()], observe, clock, signal)) ? candidates : undefined;
   }
 
   /** Drops all candidates: the next observation is the first one. */
