@@ -14,8 +14,6 @@ import { BoundedWait, type BoundedWaitDeps } from './bounded-wait.js';
 /** The part of an Informer that is used here. */
 interface WatchedCache<S> {
   readonly cache: Pick<Lister<S>, 'get'>;
-  /** Time of the last event or bookmark of the API server, in the clock's ms. */
-  readonly lastProgress: number;
   restartWatch(): void;
 }
 
@@ -29,12 +27,12 @@ export interface PoolFreshnessDeps extends BoundedWaitDeps {
 const READ_MS = 3_000;
 
 /**
- * Bounds the age of the pool and the NAD from which a pod without a claim gets an address. Nothing is read while their watches
- * deliver events. A silent watch costs one read of each object per --max-staleness.
+ * Bounds the age of the pool and the NAD from which a pod without a claim gets an address: each is read live at most once per --max-staleness.
+ * A watch proves nothing, because an API server that is cut off from etcd sends bookmarks too.
  */
 export class PoolFreshness {
   readonly #deps: PoolFreshnessDeps;
-  /** By object: the time of the last read that confirmed the cached version. */
+  /** By object: the time of the last read that the cache had caught up with. */
   readonly #confirmed = new Map<string, number>();
 
   constructor(deps: PoolFreshnessDeps) {
@@ -66,22 +64,21 @@ export class PoolFreshness {
     const { client, clock, maxStalenessMs } = this.#deps;
     const id = `${resource.plural} ${key}`;
     const now = clock.now();
-    const heardOf = Math.max(watched.lastProgress, this.#confirmed.get(id) ?? -Infinity);
-    if (now - heardOf <= maxStalenessMs) return true;
+    if (now - (this.#confirmed.get(id) ?? -Infinity) <= maxStalenessMs) return true;
     const options = { signal: call.signal, deadlineMs: READ_MS };
     const live = await findUnlessGone(client, resource, splitKey(key), options);
     const outdated = watched.cache.get(key);
-    if (isUpToDate(outdated, live)) {
-      this.#remember(id, now);
-      return true;
-    }
-    watched.restartWatch();
+    const isCurrent = () => isUpToDate(watched.cache.get(key), live);
+    const isReplaced = () => watched.cache.get(key)?.metadata.resourceVersion !== outdated?.metadata.resourceVersion;
     const wait = new BoundedWait(this.#deps, attachment, call);
-    const isChanged = () => watched.cache.get(key)?.metadata.resourceVersion !== outdated?.metadata.resourceVersion;
-    while (!isUpToDate(watched.cache.get(key), live) && !(live === undefined && isChanged())) {
+    let pauses = 0;
+    for (; !isCurrent() && !(live === undefined && isReplaced()); pauses++) {
+      // the watch of an API server that is current is behind by milliseconds only
+      if (pauses === 1) watched.restartWatch();
       await wait.pause(`${resource.kind} ${key} in the cache of this agent is stale`);
     }
-    return false;
+    if (isCurrent()) this.#remember(id, now);
+    return pauses === 0;
   }
 
   #remember(id: string, now: number): void {

@@ -17,7 +17,7 @@ export class MoveFence {
 
   /**
    * @param elapsed milliseconds of a monotonic clock
-   * @param maxStalenessMs an agent whose watch was silent for longer reads the pool from the API server before it leases from it
+   * @param maxStalenessMs an agent leases from a pool that it has read from the API server at most this long ago
    */
   constructor(elapsed: () => number, maxStalenessMs: number) {
     this.#elapsed = elapsed;
