@@ -1,22 +1,16 @@
 import { expect } from 'chai';
 import { readFile } from 'node:fs/promises';
 import { parse } from 'yaml';
-import type { AddressLease } from '../api/address-lease.js';
 import { isForbidden, isInvalid } from '../kube/errors.js';
 import type { Client } from '../kube/client.js';
 import { ADDRESS_LEASES } from '../kube/resources.js';
-import { leaseOf } from '../test/lease-objects.js';
+import { networkDataLock, newLease } from '../test/lease-objects.js';
 import { type PolicyCluster, expectDenial, untilDenied, usePolicyCluster } from './testing/policy-cluster.js';
 
 const NAME = 'blue.10-0-0-2';
 const LOCKED = 'blue.10-0-0-3';
 const RELEASED = 'blue.10-0-0-5';
 const ONLY_LOCKS = 'changes only spec.networkData of a lease';
-
-function lease(address: string): AddressLease {
-  const { metadata, ...rest } = leaseOf(address, 1);
-  return { ...rest, metadata: { name: metadata.name, labels: metadata.labels ?? {} } };
-}
 
 /** By the CRD, which binds every user. */
 async function expectInvalid(attempt: Promise<unknown>, text: string): Promise<void> {
@@ -30,31 +24,28 @@ describe('the lock of addresses that a Secret may hold, on a kube-apiserver', fu
   /** A client with the shipped rights. */
   let guest: Client;
   let ipam: Client;
-  let namespace: string;
 
   usePolicyCluster(this, async (cluster: PolicyCluster) => {
     ({ admin } = cluster);
     guest = await cluster.withToken({ namespace: 'holdfast-system', name: 'holdfast-guest' });
     ipam = await cluster.withToken({ namespace: 'holdfast-system', name: 'holdfast-ipam' });
-    const pod = lease('10.0.0.4');
+    const pod = newLease('10.0.0.4');
     pod.spec.owner = { ...pod.spec.owner!, kind: 'Pod' };
-    const released = lease('10.0.0.5');
+    const released = newLease('10.0.0.5');
     released.spec.releasedAt = '2026-01-01T00:00:00Z';
-    for (const each of [lease('10.0.0.2'), lease('10.0.0.3'), pod, released]) await admin.create(ADDRESS_LEASES, each);
-    ({ namespace } = lease('10.0.0.2').spec.owner!);
+    for (const each of [newLease('10.0.0.2'), newLease('10.0.0.3'), pod, released])
+      await admin.create(ADDRESS_LEASES, each);
     await untilDenied(() => patch(guest, NAME, { spec: { mac: '02:00:00:00:00:0a' } }, true));
-    await patch(guest, LOCKED, { spec: { networkData: lock() } });
+    await patch(guest, LOCKED, { spec: { networkData: networkDataLock() } });
   });
 
-  const lock = (more: object = {}) => {
-    const owner = { kind: 'VirtualMachine', name: 'vm1', uid: 'vm-1' };
-    return { namespace, secret: 'net', owner, ...more };
-  };
   const patch = (client: Client, name: string, body: object, dryRun = false) =>
     client.patch(ADDRESS_LEASES, { name }, { type: 'merge', body }, { dryRun });
 
   it('is set and removed by guest, which finds all locks by a field selector', async () => {
-    expect((await patch(guest, NAME, { spec: { networkData: lock() } })).spec.networkData).to.deep.equal(lock());
+    expect((await patch(guest, NAME, { spec: { networkData: networkDataLock() } })).spec.networkData).to.deep.equal(
+      networkDataLock(),
+    );
     const find = async () => {
       const { items } = await guest.list(ADDRESS_LEASES, { fieldSelector: 'spec.networkData.secret!=' });
       return items.map(({ metadata }) => metadata.name).sort();
@@ -65,9 +56,9 @@ describe('the lock of addresses that a Secret may hold, on a kube-apiserver', fu
   });
 
   it('lets no other VM get the address until guest removes it, not even by the hand of an administrator', async () => {
-    await admin.create(ADDRESS_LEASES, lease('10.0.0.6'));
+    await admin.create(ADDRESS_LEASES, newLease('10.0.0.6'));
     const name = 'blue.10-0-0-6';
-    await patch(guest, name, { spec: { networkData: lock() } });
+    await patch(guest, name, { spec: { networkData: networkDataLock() } });
     await patch(admin, name, { spec: { releasedAt: '2026-01-01T00:00:00Z' } });
     const other = { spec: { owner: { name: 'vm2.blue', uid: 'c-2', workloadUID: 'vm-2' }, releasedAt: null } };
     await expectInvalid(patch(admin, name, other), 'may still hold the address');
@@ -79,24 +70,27 @@ describe('the lock of addresses that a Secret may hold, on a kube-apiserver', fu
 
   it('lets no ipam of an earlier version delete the lease when its cool-down is over', async () => {
     await expectDenial(ipam.delete(ADDRESS_LEASES, { name: LOCKED }), 'may still hold 10.0.0.3');
-    await admin.create(ADDRESS_LEASES, lease('10.0.0.9'));
+    await admin.create(ADDRESS_LEASES, newLease('10.0.0.9'));
     await ipam.delete(ADDRESS_LEASES, { name: 'blue.10-0-0-9' });
   });
 
   it('lets the next claim of the same VM have the address', async () => {
-    const { owner } = lease('10.0.0.7').spec;
-    const given = lease('10.0.0.7');
+    const { owner } = newLease('10.0.0.7').spec;
+    const given = newLease('10.0.0.7');
     given.spec.owner = { ...owner!, workloadUID: 'vm-1' };
     await admin.create(ADDRESS_LEASES, given);
-    await patch(guest, 'blue.10-0-0-7', { spec: { networkData: lock() } });
+    await patch(guest, 'blue.10-0-0-7', { spec: { networkData: networkDataLock() } });
     await patch(admin, 'blue.10-0-0-7', { spec: { releasedAt: '2026-01-01T00:00:00Z' } });
     await patch(admin, 'blue.10-0-0-7', { spec: { owner: { ...given.spec.owner, uid: 'c-9' }, releasedAt: null } });
   });
 
   it('cannot be changed, set for a pod, or set for a Secret in another namespace than the claim’s', async () => {
     await expectInvalid(patch(guest, LOCKED, { spec: { networkData: { secret: 'x' } } }), 'cannot be changed');
-    await expectInvalid(patch(guest, 'blue.10-0-0-4', { spec: { networkData: lock() } }), 'held by an IPAMClaim');
-    const elsewhere = { spec: { networkData: lock({ namespace: 'elsewhere' }) } };
+    await expectInvalid(
+      patch(guest, 'blue.10-0-0-4', { spec: { networkData: networkDataLock() } }),
+      'held by an IPAMClaim',
+    );
+    const elsewhere = { spec: { networkData: networkDataLock({ namespace: 'elsewhere' }) } };
     await expectDenial(patch(guest, NAME, elsewhere), 'in the namespace of its owner');
   });
 
@@ -128,7 +122,7 @@ describe('the lock of addresses that a Secret may hold, on a kube-apiserver', fu
 
   it('lets guest neither create nor delete leases', async () => {
     for (const attempt of [
-      () => guest.create(ADDRESS_LEASES, lease('10.0.0.8'), { dryRun: true }),
+      () => guest.create(ADDRESS_LEASES, newLease('10.0.0.8'), { dryRun: true }),
       () => guest.delete(ADDRESS_LEASES, { name: NAME }),
     ]) {
       const error: unknown = await attempt().catch((reason: unknown) => reason);

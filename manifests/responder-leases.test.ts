@@ -4,7 +4,7 @@ import { PROBE_ANNOTATION } from '../api/names.js';
 import type { Client } from '../kube/client.js';
 import { isForbidden } from '../kube/errors.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS, SECRETS, STATEFUL_SETS } from '../kube/resources.js';
-import { leaseOf } from '../test/lease-objects.js';
+import { newLease } from '../test/lease-objects.js';
 import { type PolicyCluster, expectDenial, untilDenied, usePolicyCluster } from './testing/policy-cluster.js';
 
 const TAKEN = 'taken 02:00:00:00:00:99';
@@ -14,9 +14,9 @@ const OTHER_FIELDS = 'changes only the annotation ipam.holdfast.dev/probe';
 const OTHER_RESULT = 'writes "free", "self", or "taken" with the MAC address of the other host';
 
 function lease(address: string, state?: string): AddressLease {
-  const { metadata, ...rest } = leaseOf(address, 1);
+  const { metadata, spec } = newLease(address);
   const annotations = { note: 'x', ...(state !== undefined && { [PROBE_ANNOTATION]: state }) };
-  return { ...rest, metadata: { name: metadata.name, labels: metadata.labels ?? {}, annotations } };
+  return { metadata: { ...metadata, annotations }, spec };
 }
 
 describe('the admission policy for leases that responders write, on a kube-apiserver', function () {

@@ -1,4 +1,4 @@
-import type { AddressLease, LeaseOwner } from '../api/address-lease.js';
+import type { AddressLease, LeaseNetworkData, LeaseOwner } from '../api/address-lease.js';
 import { parseAddress } from '../addressing/address/address.js';
 import { leaseLabels } from '../addressing/lease/lease-labels.js';
 import { type LeaseRequest, createLease } from '../addressing/lease/lease.js';
@@ -19,6 +19,17 @@ export function leaseOwner(name: string): LeaseOwner {
 
 export function requestFor(address: string, name = 'c1'): LeaseRequest {
   return { address: parseAddress(address), addressSpace: 'blue', pool: 'blue', owner: leaseOwner(name) };
+}
+
+/** What locks the address of a claim of `vm1`, because Secret `net` may hold it. */
+export function networkDataLock({ namespace = 'a', name = 'vm1' } = {}): LeaseNetworkData {
+  return { namespace, secret: 'net', owner: { kind: 'VirtualMachine', name, uid: 'vm-1' } };
+}
+
+/** The lease of a claim as it is created. */
+export function newLease(address: string): AddressLease {
+  const { metadata, spec } = leaseOf(address, 1);
+  return { metadata: { name: metadata.name, labels: metadata.labels ?? {} }, spec };
 }
 
 /** The stored lease of a claim. */
@@ -45,6 +56,7 @@ export function leaseOf(
       ...(more.releasedAt !== undefined && { releasedAt: new Date(more.releasedAt).toISOString() }),
       ...(more.mac !== undefined && { mac: more.mac }),
       ...(more.reserved !== undefined && { reserved: more.reserved }),
+      ...(more.networkData !== undefined && { networkData: more.networkData }),
     },
   };
 }
@@ -57,6 +69,7 @@ export interface LeaseOptions {
   releasedAt?: number;
   mac?: string;
   reserved?: true;
+  networkData?: LeaseNetworkData;
   /** The lease is quarantined, because this MAC address has the address. */
   takenBy?: string;
 }

@@ -4,6 +4,11 @@ import { patchLease, stateOf } from './lease.js';
 
 /** The lock of an address that a Secret with network data may hold: the lease does not expire, and no other VM gets it. */
 
+/** Returns what keeps a released address from others, for example `kept until the process guest has removed it from Secret vms/net`. */
+export function describeLock({ namespace, secret }: Pick<LeaseNetworkData, 'namespace' | 'secret'>): string {
+  return `kept until the process guest has removed it from Secret ${namespace}/${secret}`;
+}
+
 /**
  * Locks the address, before it is written into the Secret.
  * @throws {TypeError} if the lease is not held

@@ -100,8 +100,8 @@ export class MemoryCluster {
 
 function matches(selector: string, valueOf: (key: string) => unknown): boolean {
   return selector.split(',').every((term) => {
-    const [key = '', value] = term.split('=');
-    return key === '' || valueOf(key) === value;
+    const [, key = '', operator, value = ''] = /^(.*?)(!?=)(.*)$/.exec(term) ?? [];
+    return key === '' || ((valueOf(key) ?? '') === value) === (operator === '=');
   });
 }
 

@@ -1,3 +1,4 @@
+import { leaseOf, networkDataLock } from '../../test/lease-objects.js';
 import { claim } from '../../test/workload-objects.js';
 import {
   allocatedClaim,
@@ -11,6 +12,12 @@ import {
 import { describeStories } from '../testing/vm-story.js';
 
 const EXHAUSTED = 'Pool blue is full: 2 of 2 leased. Add a range to the pool, or delete VMs that are no longer needed';
+
+const OTHER = { kind: 'IPAMClaim' as const, namespace: 'a', name: 'vm2.data', uid: 'vm2.data-uid' };
+const FORMER = leaseOf('10.0.0.6', 1, {
+  ...{ namespace: 'vms', name: 'vm1.old', releasedAt: Date.parse('2026-01-01T00:00:00Z') },
+  networkData: networkDataLock({ namespace: 'vms' }),
+});
 
 describeStories('the claims and leases in the story of a VM', [
   {
@@ -67,6 +74,40 @@ describeStories('the claims and leases in the story of a VM', [
     given: { leases: [claimLease({ releasedAt: '2026-01-01T00:00:00Z' })] },
     health: 'wrong',
     includes: ['wrong 10.0.0.5 was released although its claim exists'],
+  },
+  {
+    title: 'a VM that waits for an address that the Secret of another VM may hold',
+    given: {
+      ...STARTING,
+      claims: [
+        {
+          ...claimWithCondition(['IPsAllocated', 'False', 'IPAddressConflict', '10.0.0.5 is kept']),
+          metadata: { ...claim().metadata, annotations: { 'ipam.holdfast.dev/requested-addresses': '["10.0.0.5"]' } },
+        },
+      ],
+      leases: [claimLease({ owner: OTHER, releasedAt: '2026-01-01T00:00:00Z', networkData: networkDataLock() })],
+    },
+    health: 'wrong',
+    includes: [
+      'AddressLease blue.10-0-0-5: IPAMClaim a/vm2.data, released at 2026-01-01T00:00:00Z, kept until the process guest has removed it from Secret a/net, pool blue',
+    ],
+    excludes: ['goes to no other VM'],
+  },
+  {
+    title: 'a VM whose Secret may hold an address that it had before',
+    given: { leases: [claimLease(), FORMER] },
+    health: 'warning',
+    includes: [
+      'IPAMClaim vms/vm1.data: 10.0.0.5/24',
+      'AddressLease blue.10-0-0-6: IPAMClaim vms/vm1.old, released at 2026-01-01T00:00:00.000Z, kept until the process guest has removed it from Secret vms/net, pool blue',
+      'warning 10.0.0.6 goes to no other VM, because the Secret may still hold it → see the pods of holdfast-guest',
+    ],
+  },
+  {
+    title: 'a VM whose Secret just lost an address',
+    given: { leases: [claimLease(), { ...FORMER, spec: { ...FORMER.spec, releasedAt: '2026-01-01T23:59:50Z' } }] },
+    health: 'progress',
+    includes: ['progress 10.0.0.6 goes to no other VM, because the Secret may still hold it'],
   },
   {
     title: 'a VM with an address of a draining range',

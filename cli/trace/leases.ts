@@ -1,14 +1,21 @@
 import type { AddressLease } from '../../api/address-lease.js';
 import { type AddressPool, PoolCondition } from '../../api/address-pool.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
+import { asList, asString } from '../../api/json.js';
 import { isBeingDeleted, joinKey } from '../../api/meta.js';
-import { type Address, formatAddress, parseAddressOrPrefix } from '../../addressing/address/address.js';
+import { CLAIM_REQUESTED_ADDRESSES } from '../../api/names.js';
+import { formatAddress, readAddress } from '../../addressing/address/address.js';
+import { describeLock } from '../../addressing/lease/lease-network-data.js';
 import { type ObservedVm, valueOf } from './observed.js';
 import { type Finding, type TraceNode, traceNode } from './tree.js';
 
 /** A claim has one address of each family. */
 const MAX_ADDRESSES = 8;
 const MAX_POOLS = 4;
+/** A VM may have been changed many times while the process guest did not run. */
+const MAX_LOCKED = 16;
+/** The process guest needs a second to remove an address from a Secret. */
+const PATIENCE_MS = 60_000;
 
 /** Tells the story of the leases that a claim has or should have. */
 export function traceLeases(observed: ObservedVm, claim: IPAMClaim): TraceNode[] {
@@ -25,7 +32,26 @@ export function traceLeases(observed: ObservedVm, claim: IPAMClaim): TraceNode[]
   return [
     ...shown.map((address) => traceAddress(address, claim, leases.value)),
     ...unshown.slice(0, MAX_ADDRESSES).map((lease) => leaseNode(lease, [])),
+    ...requestedBy(claim).flatMap((address) => {
+      const other = leases.value.find(({ spec }) => spec.address === address && spec.owner?.uid !== claim.metadata.uid);
+      return other === undefined ? [] : [leaseNode(other, [])];
+    }),
   ];
+}
+
+/** Tells which released addresses nobody gets, because a Secret with network data of the VM may still hold them. */
+export function traceLockedLeases({ leases, namespace, name, now }: ObservedVm): TraceNode[] {
+  const locked = valueOf(leases, []).filter(({ spec: { networkData, releasedAt } }) => {
+    const isOfVm = networkData?.namespace === namespace && networkData.owner.name === name;
+    return isOfVm && releasedAt !== undefined;
+  });
+  return locked.slice(0, MAX_LOCKED).map((lease) => {
+    const isNew = now - Date.parse(lease.spec.releasedAt ?? '') < PATIENCE_MS;
+    const message = `${lease.spec.address} goes to no other VM, because the Secret may still hold it`;
+    const remedy =
+      'see the pods of holdfast-guest, and their logs. If guest was removed for good: docs/how-to/uninstall.md';
+    return leaseNode(lease, [isNew ? { health: 'progress', message } : { health: 'warning', message, remedy }]);
+  });
 }
 
 /** Tells the state of the pools that may serve a claim; nothing if the user may not read pools. */
@@ -43,18 +69,25 @@ export function leasesOfClaim({ leases }: ObservedVm, claim: IPAMClaim): Address
 
 /** Returns the addresses that a claim shows, in canonical text; those that cannot be read are left out. */
 export function addressesOf(claim: IPAMClaim): string[] {
-  return (claim.status?.ips ?? []).slice(0, MAX_ADDRESSES).flatMap((text) => {
-    const address = readAddress(text);
-    return address === undefined ? [] : [formatAddress(address)];
-  });
+  return readAddresses(claim.status?.ips ?? []);
 }
 
-function readAddress(text: string): Address | undefined {
+/** Returns the addresses for which a claim waits: those that it requests while it shows none. */
+export function requestedBy({ metadata, status }: IPAMClaim): string[] {
+  const text = metadata.annotations?.[CLAIM_REQUESTED_ADDRESSES];
+  if (text === undefined || (status?.ips ?? []).length > 0) return [];
   try {
-    return parseAddressOrPrefix(text).address;
+    return readAddresses(asList(JSON.parse(text)));
   } catch {
-    return undefined;
+    return [];
   }
+}
+
+function readAddresses(texts: readonly unknown[]): string[] {
+  return texts.slice(0, MAX_ADDRESSES).flatMap((text) => {
+    const address = readAddress(asString(text));
+    return address === undefined ? [] : [formatAddress(address)];
+  });
 }
 
 function traceAddress(address: string, claim: IPAMClaim, leases: readonly AddressLease[]): TraceNode {
@@ -71,10 +104,11 @@ function traceAddress(address: string, claim: IPAMClaim, leases: readonly Addres
 }
 
 function leaseNode(lease: AddressLease, findings: Finding[]): TraceNode {
-  const { node, releasedAt, pool } = lease.spec;
+  const { node, releasedAt, networkData, pool } = lease.spec;
   const states = [
     describeHolder(lease),
     ...(releasedAt !== undefined ? [`released at ${releasedAt}`] : node ? [`on ${node}`] : []),
+    ...(releasedAt !== undefined && networkData !== undefined ? [describeLock(networkData)] : []),
     `pool ${pool}`,
   ];
   return traceNode({ kind: 'AddressLease', name: lease.metadata.name, state: states.join(', '), findings });

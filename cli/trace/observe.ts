@@ -32,7 +32,7 @@ import {
 } from '../../kube/resources.js';
 import { describeForbidden } from '../forbidden.js';
 import { readEvent } from '../read-event.js';
-import { addressesOf } from './leases.js';
+import { addressesOf, requestedBy } from './leases.js';
 import { type TracedNetwork, tracedNetworks } from './networks.js';
 import { type ObservedVm, type Read, valueOf } from './observed.js';
 
@@ -81,7 +81,7 @@ export async function observeVm(
       .map(({ metadata }) => readEvents(client, { namespace, name: metadata.name })),
   ]);
   const events = mapRead(ownEvents, (own) => [own, ...moreEvents.map((read) => valueOf(read, []))].flat());
-  const leases = await readLeases(client, known.slice(0, MAX_READ), valueOf(pools, []));
+  const leases = await readLeases(client, { namespace, claims: known.slice(0, MAX_READ), pools: valueOf(pools, []) });
   return { namespace, name, vm, vmi, namespaceObject, pods, claims, events, nads, pools, leases, agents, now };
 }
 
@@ -143,30 +143,32 @@ async function readAgents(
   return new Map(await Promise.all(read));
 }
 
-/** Reads the leases of the claims, and for each address of a claim without a lease the one of somebody else. */
+/** Reads the leases of the claims, for each address of a claim without a lease the one of somebody else, and those that Secrets of the namespace lock. */
 async function readLeases(
   client: ReadClient,
-  claims: readonly IPAMClaim[],
-  pools: readonly AddressPool[],
+  { namespace, claims, pools }: { namespace: string; claims: readonly IPAMClaim[]; pools: readonly AddressPool[] },
 ): Promise<Read<readonly AddressLease[]>> {
-  const own = joinReads(
-    await Promise.all(
-      claims.map(({ metadata: { namespace = '', name } }) => {
-        const labels = [`${LEASE_OWNER_NAMESPACE}=${labelValue(namespace)}`, `${LEASE_OWNER_NAME}=${labelValue(name)}`];
-        return readList(client, ADDRESS_LEASES, { labelSelector: labels.join(',') });
-      }),
-    ),
-  );
+  const ofNamespace = `${LEASE_OWNER_NAMESPACE}=${labelValue(namespace)}`;
+  const locks = { labelSelector: ofNamespace, fieldSelector: 'spec.networkData.secret!=' };
+  const [locked, ...ofClaims] = await Promise.all([
+    readList(client, ADDRESS_LEASES, locks),
+    ...claims.map(({ metadata }) => {
+      const labelSelector = `${ofNamespace},${LEASE_OWNER_NAME}=${labelValue(metadata.name)}`;
+      return readList(client, ADDRESS_LEASES, { labelSelector });
+    }),
+  ]);
+  const own = joinReads(ofClaims);
   if (own.kind !== 'found') return own;
   const names = claims.flatMap((claim) => {
     const spaces = new Set(pools.filter(({ spec }) => spec.network === claim.spec.network).map(addressSpaceOf));
     const isLeased = (address: string) =>
       own.value.some(({ spec }) => spec.owner?.uid === claim.metadata.uid && spec.address === address);
-    const missing = addressesOf(claim).filter((address) => !isLeased(address));
+    const missing = [...addressesOf(claim), ...requestedBy(claim)].filter((address) => !isLeased(address));
     return missing.flatMap((address) => [...spaces].map((space) => leaseName(space, parseAddress(address))));
   });
   const others = await Promise.all([...new Set(names)].map((name) => readOne(client, ADDRESS_LEASES, { name })));
-  return { kind: 'found', value: [...own.value, ...others.flatMap((read) => valueOf(read, []))] };
+  const all = [...own.value, ...valueOf(locked, []), ...others.flatMap((read) => valueOf(read, []))];
+  return { kind: 'found', value: [...new Map(all.map((lease) => [lease.metadata.name, lease])).values()] };
 }
 
 async function readEvents(client: ReadClient, { namespace, name }: { namespace: string; name: string }) {

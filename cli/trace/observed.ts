@@ -41,7 +41,7 @@ export interface ObservedVm {
   readonly nads: ReadonlyMap<string, Read<NetworkAttachmentDefinition>>;
   /** The pools of the networks of the claims. */
   readonly pools: Read<readonly AddressPool[]>;
-  /** The leases of the claims, and those at the addresses that the claims show. */
+  /** The leases of the claims, those at the addresses that the claims show or wait for, and those that Secrets of the namespace lock. */
   readonly leases: Read<readonly AddressLease[]>;
   /** The agents on the nodes of the launchers, by node. */
   readonly agents: ReadonlyMap<string, Read<readonly Pod[]>>;

@@ -3,6 +3,7 @@ import { isBeingDeleted, joinKey } from '../../api/meta.js';
 import { VIRTUAL_MACHINE_INSTANCE_KIND, VIRTUAL_MACHINE_KIND } from '../../api/names.js';
 import { ownerOfVmi } from '../../api/vm-claims.js';
 import { traceClaim } from './claims.js';
+import { traceLockedLeases } from './leases.js';
 import { traceNetwork, tracedNetworks } from './networks.js';
 import { type ObservedVm, type TracedVm, type TracedVmi, valueOf } from './observed.js';
 import { traceVmi } from './pods.js';
@@ -69,6 +70,7 @@ function traceNetworks(
     ...nodes,
     ...others.slice(0, MAX_OTHER_CLAIMS).map((claim) => traceClaim(observed, claim, undefined)),
     ...(total > shown.length ? [restNode(total - shown.length)] : []),
+    ...traceLockedLeases(observed),
   ];
 }
 

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import type { LeaseNetworkData } from '../../api/address-lease.js';
 import { EventReason } from '../../api/names.js';
 import { StatusError, TransportError } from '../../kube/errors.js';
 import { type Event, EVENTS } from '../../kube/events.js';
@@ -13,6 +14,7 @@ import {
   VIRTUAL_MACHINE_INSTANCES,
 } from '../../kube/resources.js';
 import { leaseLabels } from '../../addressing/lease/lease-labels.js';
+import { leaseOf, networkDataLock } from '../../test/lease-objects.js';
 import { NAMESPACE, claim, vmReference } from '../../test/workload-objects.js';
 import { CommandError } from '../command-error.js';
 import { MemoryCluster } from '../testing/memory-cluster.js';
@@ -123,6 +125,26 @@ describe('the trace of a VM', () => {
       '10.0.0.5 in its status, but the address is quarantined until 2030-01-01T01:00:00Z, because 02:00:00:00:00:99 has it',
     );
     expect(lines.join('\n')).to.include('kubectl delete alease blue-net.10-0-0-5');
+  });
+
+  it('finds the addresses that Secrets may hold, by their label and field alone', async () => {
+    const lock = networkDataLock({ namespace: NAMESPACE });
+    const leaseOfSecret = (address: string, namespace: string, networkData: LeaseNetworkData) => {
+      const lease = leaseOf(address, 1, { namespace, name: 'vm1.old', releasedAt: 0, networkData });
+      return { ...lease, metadata: { ...lease.metadata, labels: leaseLabels(lease.spec) } };
+    };
+    const cluster = clusterWith({
+      leases: [
+        labelledLease({ networkData: lock }),
+        leaseOfSecret('10.0.0.6', NAMESPACE, lock),
+        leaseOfSecret('10.0.0.7', NAMESPACE, networkDataLock({ namespace: NAMESPACE, name: 'vm2' })),
+        leaseOfSecret('10.0.0.8', 'other', networkDataLock({ namespace: 'other' })),
+      ],
+    });
+    const { lines } = await trace(cluster);
+    const shown = lines.filter((line) => line.includes('AddressLease'));
+    expect(shown).to.have.length(2);
+    expect(shown[1]).to.include('blue.10-0-0-6').and.to.include('kept until the process guest has removed it');
   });
 
   it('finds the claim of another VM that has the name', async () => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS, PODS } from '../../kube/resources.js';
-import { leaseOf } from '../../test/lease-objects.js';
+import { leaseOf, networkDataLock } from '../../test/lease-objects.js';
 import { adminPool } from '../../test/pool-objects.js';
 import { NAMESPACE } from '../../test/workload-objects.js';
 import { leaseLabels } from '../../addressing/lease/lease-labels.js';
@@ -45,10 +45,8 @@ describe('The state of a lease', () => {
   }
 
   it('names the Secret that may still hold a released address', () => {
-    const owner = { kind: 'VirtualMachine' as const, name: 'vm1', uid: 'vm-1' };
-    const networkData = { namespace: 'vms', secret: 'net', owner };
-    const lease = { ...readLease(leaseOf('10.0.0.5', 1, { releasedAt: RELEASED })), networkData };
-    expect(describeState(lease, times, RELEASED + 1_000 * MINUTE)).to.equal(
+    const lease = leaseOf('10.0.0.5', 1, { releasedAt: RELEASED, networkData: networkDataLock({ namespace: 'vms' }) });
+    expect(describeState(readLease(lease), times, RELEASED + 1_000 * MINUTE)).to.equal(
       'released, kept until the process guest has removed it from Secret vms/net',
     );
   });

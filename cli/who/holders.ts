@@ -6,6 +6,7 @@ import { IPAM_CLAIM_KIND, LAUNCHER_LABEL, LAUNCHER_LABEL_VALUE, LEASE_MAC } from
 import { isTerminal } from '../../api/pod.js';
 import { type Address, formatAddress } from '../../addressing/address/address.js';
 import { leaseName } from '../../addressing/lease/lease-name.js';
+import { describeLock } from '../../addressing/lease/lease-network-data.js';
 import {
   type LeaseRecord,
   type LeaseTimes,
@@ -152,10 +153,7 @@ export function describeState(lease: LeaseRecord, times: LeaseTimes | undefined,
   if (quarantine !== undefined)
     return `quarantined until ${new Date(quarantine.until).toISOString()}, because ${quarantine.mac} has it`;
   if (releasedAt === undefined || times === undefined) return stateOf(lease);
-  if (networkData !== undefined) {
-    const secret = `${networkData.namespace}/${networkData.secret}`;
-    return `released, kept until the process guest has removed it from Secret ${secret}`;
-  }
+  if (networkData !== undefined) return `released, ${describeLock(networkData)}`;
   const cool = releasedAt + times.cooldownMs;
   if (now < cool) return `released, cooling down until ${new Date(cool).toISOString()}`;
   if (isReservation(lease)) return 'released, about to be reserved again';
