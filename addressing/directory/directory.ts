@@ -7,7 +7,7 @@ import { changesNetwork } from '../../cluster/nad-change.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import type { Address } from '../address/address.js';
 import type { SpacePool } from '../pool/address-space-rights.js';
-import { type Pool, subnetOf } from '../pool/pool.js';
+import type { Pool } from '../pool/pool.js';
 import { type NetworkUser, type Resolution, type ResolutionTable, resolve, userOfClaim } from './resolution.js';
 import { type EvaluatedPool, type ParsedPool, type PoolState, compiledPool, parsePool } from './pool-state.js';
 import { isStatusChange, poolFingerprint } from './fingerprints.js';
@@ -15,6 +15,7 @@ import { GroupedIndex } from './grouped-index.js';
 import { type ChangedNamespaces, type NetworkEntry, changedNamespaces, networkEntry } from './network-entry.js';
 import { mergeSegments } from './segments.js';
 import { type SpaceRequest, spaceRequestOf } from './space-request.js';
+import { SubnetIndex } from './subnet-index.js';
 
 export type { Resolution } from './resolution.js';
 export type { PoolState } from './pool-state.js';
@@ -66,6 +67,7 @@ export class PoolDirectory {
   readonly #poolsByNetwork = new GroupedIndex<ParsedPool>();
   readonly #nadsByNetwork = new GroupedIndex<ParsedNad>();
   readonly #poolsBySpace = new GroupedIndex<ParsedPool>();
+  readonly #subnets = new SubnetIndex();
   readonly #requestsBySpace = new GroupedIndex<SpaceRequest>();
   #bySegment: ReadonlyMap<string, ReadonlySet<EvaluatedPool>> | undefined;
   readonly #changedPools = new Set<string>();
@@ -119,9 +121,8 @@ export class PoolDirectory {
 
   /** The pools of an address space whose subnets contain an address. */
   poolsContaining(addressSpace: string, address: Address): readonly string[] {
-    return this.poolsIn(addressSpace)
-      .filter(({ pool }) => subnetOf(pool, address) !== undefined)
-      .map(({ pool }) => pool.name);
+    this.#refresh();
+    return this.#subnets.poolsContaining(addressSpace, address);
   }
 
   /** The valid pools of an address space, served or not. */
@@ -237,13 +238,17 @@ export class PoolDirectory {
     // an unchanged pool stays the same object, because others compare by identity
     if (known?.fingerprint === fingerprint) return [];
     if (known !== undefined) {
+      const compiled = compiledPool(known.read);
+      if (compiled !== undefined) this.#subnets.delete(compiled);
       this.#pools.delete(name);
       this.#poolsByNetwork.delete(known.read.network, name);
       this.#poolsBySpace.delete(known.space, name);
     }
     if (pool !== undefined && fingerprint !== undefined) {
       const read = parsePool(pool);
-      const space = compiledPool(read)?.addressSpace ?? '';
+      const compiled = compiledPool(read);
+      const space = compiled?.addressSpace ?? '';
+      if (compiled !== undefined) this.#subnets.add(compiled);
       this.#pools.set(name, { fingerprint, read, space });
       this.#poolsByNetwork.set(read.network, name, read);
       this.#poolsBySpace.set(space, name, read);

@@ -1,0 +1,50 @@
+import type { Address } from '../address/address.js';
+import { networkOf } from '../address/cidr.js';
+import type { Pool } from '../pool/pool.js';
+
+/** By prefix length and first address: the names of the pools that have this subnet. */
+type Subnets = Map<number, Map<bigint, Set<string>>>;
+
+/**
+ * Knows which pools have subnets with an address. An answer costs a lookup for each prefix length in the address space, however many pools
+ * there are: it is needed for each lease, and every tenant may add pools to a space.
+ */
+export class SubnetIndex {
+  /** By address space and family. */
+  readonly #spaces = new Map<string, Subnets>();
+
+  add(pool: Pool): void {
+    for (const { cidr } of pool.subnets) {
+      const key = spaceKey(pool, cidr);
+      const lengths: Subnets = this.#spaces.get(key) ?? new Map();
+      const subnets = lengths.get(cidr.prefixLength) ?? new Map<bigint, Set<string>>();
+      const names = subnets.get(cidr.base) ?? new Set<string>();
+      this.#spaces.set(key, lengths.set(cidr.prefixLength, subnets.set(cidr.base, names.add(pool.name))));
+    }
+  }
+
+  delete(pool: Pool): void {
+    for (const { cidr } of pool.subnets) {
+      const key = spaceKey(pool, cidr);
+      const lengths = this.#spaces.get(key);
+      const subnets = lengths?.get(cidr.prefixLength);
+      const names = subnets?.get(cidr.base);
+      names?.delete(pool.name);
+      if (names?.size === 0) subnets?.delete(cidr.base);
+      if (subnets?.size === 0) lengths?.delete(cidr.prefixLength);
+      if (lengths?.size === 0) this.#spaces.delete(key);
+    }
+  }
+
+  poolsContaining(addressSpace: string, address: Address): readonly string[] {
+    const found = new Set<string>();
+    for (const [prefixLength, subnets] of this.#spaces.get(spaceKey({ addressSpace }, address)) ?? []) {
+      for (const name of subnets.get(networkOf(address, prefixLength).base) ?? []) found.add(name);
+    }
+    return [...found];
+  }
+}
+
+function spaceKey({ addressSpace }: Pick<Pool, 'addressSpace'>, { family }: Pick<Address, 'family'>): string {
+  return `${family}/${addressSpace}`;
+}
