@@ -68,6 +68,14 @@ export async function runInSlices<T>(
   return undefined;
 }
 
+/** Runs a computation in one go, for callers whose input is small. */
+export function runAtOnce<T>(steps: Iterator<undefined, T>): T {
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+  }
+}
+
 /**
  * Calls `visit` for each element, in slices.
  * @returns false if the signal aborts before the end

@@ -1,9 +1,13 @@
 import { expect } from 'chai';
+import { spawnSync } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { parse } from 'yaml';
 import { isForbidden, isInvalid } from '../kube/errors.js';
 import type { Client } from '../kube/client.js';
 import { ADDRESS_LEASES } from '../kube/resources.js';
+import { capture } from '../bed/processes/processes.js';
+import { fencedBlocks } from '../test/documents.js';
 import { networkDataLock, newLease } from '../test/lease-objects.js';
 import { type PolicyCluster, expectDenial, untilDenied, usePolicyCluster } from './testing/policy-cluster.js';
 
@@ -24,9 +28,10 @@ describe('the lock of addresses that a Secret may hold, on a kube-apiserver', fu
   /** A client with the shipped rights. */
   let guest: Client;
   let ipam: Client;
+  let kubeconfig: string;
 
   usePolicyCluster(this, async (cluster: PolicyCluster) => {
-    ({ admin } = cluster);
+    ({ admin, kubeconfig } = cluster);
     guest = await cluster.withToken({ namespace: 'holdfast-system', name: 'holdfast-guest' });
     ipam = await cluster.withToken({ namespace: 'holdfast-system', name: 'holdfast-ipam' });
     const pod = newLease('10.0.0.4');
@@ -118,6 +123,20 @@ describe('the lock of addresses that a Secret may hold, on a kube-apiserver', fu
     const policy = await read('base/policies/network-data-locks.yaml');
     for (const field of fields)
       if (field !== 'networkData') expect(policy).to.match(new RegExp(`object\\.spec\\.\\??${field} == oldObject`));
+  });
+
+  it('is removed from all leases by the command of the uninstall guide', async function () {
+    if (spawnSync('kubectl', ['version', '--client']).error !== undefined) this.skip();
+    const guide = await readFile(new URL('../docs/how-to/uninstall.md', import.meta.url), 'utf8');
+    const [command = '', ...more] = fencedBlocks(guide, 'sh').filter((block) => block.includes('networkData'));
+    expect(more).to.deep.equal([]);
+    await admin.create(ADDRESS_LEASES, newLease('10.0.0.10'));
+    await patch(guest, 'blue.10-0-0-10', { spec: { networkData: networkDataLock() } });
+    const env = { PATH: process.env.PATH ?? '', HOME: dirname(kubeconfig), KUBECONFIG: kubeconfig };
+    await capture('sh', ['-ec', command], { env });
+    const { items } = await admin.list(ADDRESS_LEASES);
+    expect(items.filter(({ spec }) => spec.networkData !== undefined)).to.deep.equal([]);
+    expect(items.map(({ metadata }) => metadata.name)).to.include.members([LOCKED, 'blue.10-0-0-10']);
   });
 
   it('lets guest neither create nor delete leases', async () => {

@@ -1,6 +1,7 @@
 import { type Address, type Family, formatAddress } from '../../addressing/address/address.js';
 import type { Pool } from '../../addressing/pool/pool.js';
 import type { Range } from '../../addressing/address/ranges.js';
+import { runAtOnce } from '../../kube/run-in-slices.js';
 
 /** A pool whose addresses are used on a layer-2 segment. */
 export interface SegmentPool {
@@ -23,6 +24,11 @@ interface Interval extends Range {
 
 /** Finds the pools of one segment that overlap a pool of another address space, by name. The cost for n pools is n log n. */
 export function findOverlaps(pools: Iterable<SegmentPool>): Map<string, SegmentOverlap> {
+  return runAtOnce(overlapSteps(pools));
+}
+
+/** The same in short steps. */
+export function* overlapSteps(pools: Iterable<SegmentPool>): Generator<undefined, Map<string, SegmentOverlap>> {
   const found = new Map<string, SegmentOverlap>();
   const all = [...pools];
   const spaces = new Set(all.map(({ pool }) => pool.addressSpace));
@@ -36,8 +42,8 @@ export function findOverlaps(pools: Iterable<SegmentPool>): Map<string, SegmentO
       found.set(owner.pool.name, { address: { family, value }, other: other.owner });
     };
     // first the interval that ends last among earlier ones, then the interval that begins first among later ones
-    sweep(intervals, ({ last }) => last, recordOverlap);
-    sweep(intervals.reverse(), ({ first }) => -first, recordOverlap);
+    yield* sweep(intervals, ({ last }) => last, recordOverlap);
+    yield* sweep(intervals.reverse(), ({ first }) => -first, recordOverlap);
   }
   return found;
 }
@@ -56,11 +62,11 @@ function intervalsOf(owner: SegmentPool, family: Family): Interval[] {
  * Calls `visit` for each interval with the earlier interval of another address space that reaches farthest.
  * @param reachOf how far an interval reaches towards later ones
  */
-function sweep(
+function* sweep(
   intervals: readonly Interval[],
   reachOf: (interval: Interval) => bigint,
   visit: (interval: Interval, farthest: Interval) => void,
-): void {
+): Generator<undefined, void> {
   let farthestOfAll: Interval | undefined;
   /** The farthest of all address spaces but that of `farthestOfAll`. */
   let farthestOfOthers: Interval | undefined;
@@ -73,6 +79,7 @@ function sweep(
       if (!isOfBest) farthestOfOthers = farthestOfAll;
       farthestOfAll = interval;
     } else if (!isOfBest && reaches(interval, farthestOfOthers)) farthestOfOthers = interval;
+    yield;
   }
 }
 

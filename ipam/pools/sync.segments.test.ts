@@ -1,8 +1,11 @@
 import { expect } from 'chai';
 import { PoolCondition } from '../../api/address-pool.js';
+import { parsePool } from '../../addressing/directory/pool-state.js';
+import { compilePool } from '../../addressing/pool/pool.js';
+import { ManualClock } from '../../test/manual-clock.js';
 import { adminPool, holdfastConfig, nad } from '../../test/pool-objects.js';
 import { PoolsWorld } from './testing/pools-world.js';
-import { COMPARE_INTERVAL_MS } from './segment-overlap-tracker.js';
+import { COMPARE_INTERVAL_MS, SegmentOverlapTracker } from './segment-overlap-tracker.js';
 
 const ofNetwork = (network: string, more: object = {}) => ({
   ...holdfastConfig({ subnets: [{ cidr: '10.100.0.0/24' }], ...more }, network),
@@ -58,6 +61,30 @@ describe('pools of networks that share a layer-2 segment', () => {
     await settle();
     const again = world.writes.slice(writes).filter((write) => /tenant-a|tenant-b/.test(write));
     expect(again).to.deep.equal([]);
+  });
+
+  it('are compared in slices, between which the event loop does other work', async () => {
+    const pools = ['red', 'blue'].map((network, index) => {
+      const addressed = adminPool(network, { network, cidr: `10.100.0.0/2${4 + index}` });
+      const compiled = compilePool(addressed);
+      if (!compiled.ok) throw new TypeError(network);
+      return { ...parsePool(addressed), state: { kind: 'served' as const, pool: compiled.pool } };
+    });
+    const slow = new ManualClock(0);
+    // each look at the clock is 15 ms later
+    const clock = { now: () => (slow.advanceTo(slow.now() + 15), slow.now()), setTimer: slow.setTimer.bind(slow) };
+    const told: string[][] = [];
+    const directory = { poolsBySegment: new Map([['bridge br0', new Set(pools)]]), onChange: () => undefined };
+    const tracker = new SegmentOverlapTracker(directory, clock, (names) => told.push([...names]));
+    const started = tracker.start();
+    let turns = 0;
+    const count = () => (turns++, (next = setImmediate(count)));
+    let next = setImmediate(count);
+    await started;
+    clearImmediate(next);
+    tracker.stop();
+    expect(told).to.deep.equal([['red', 'blue']]);
+    expect(turns).to.be.at.least(1);
   });
 
   it('are still reported by a process that becomes the leader just after its caches have synced one after the other', async () => {

@@ -54,6 +54,11 @@ export class PolicyCluster {
     }
   }
 
+  /** The path of a cluster administrator's kubeconfig. */
+  get kubeconfig(): string {
+    return this.#plane.kubeconfig;
+  }
+
   async stop(): Promise<void> {
     for (const client of this.#clients.values()) await client.transport.close();
     await this.#plane.stop();
