@@ -264,7 +264,7 @@ class Ipam implements Component {
       ...(this.#blocks && { blocks: this.#blocks }),
       gate: this.#gate,
       kubevirt: this.#kubevirt,
-      heldByStopped: (pool, family) => usage.of(pool, directory.pool(pool)).stoppedOf(family),
+      heldByStopped: (pool, family) => usage.stoppedOf(pool, family),
       maxStalenessMs: this.#config.maxStalenessMs,
       stickyMAC: this.#config.featureGates.stickyMAC,
       clock,

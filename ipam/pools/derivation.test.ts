@@ -27,7 +27,7 @@ function planned(nads: ParsedNad[], given: Partial<DerivationInput> = {}): Deriv
     network: 'blue',
     nads,
     leases: () => [],
-    blockingLeases: 0,
+    blockingLeases: () => 0,
     hasAdminPool: false,
     rights: { servesAll: true, publishesCapacity: false, isOwnershipEnforced: false },
     poolsIn: () => [],
@@ -75,7 +75,7 @@ describe('a derived pool that is planned', () => {
   check('follows the first NAD that delegates to Holdfast', [MOVING, OTHER], ['update 10.8.0.0/24', 'NetworksAgree'], {
     pool: POOL,
   });
-  check('is kept while its addresses are leased', [], ['NetworkGone'], { pool: POOL, blockingLeases: 1 });
+  check('is kept while its addresses are leased', [], ['NetworkGone'], { pool: POOL, blockingLeases: () => 1 });
   check('is not deleted twice', [], ['NetworkGone'], { pool: DELETING });
   check('is not changed while it is being deleted', [OTHER], ['NetworksAgree'], { pool: DELETING });
   check('is not created for NADs of other IPAMs', [FOREIGN], ['NetworkGone']);
@@ -83,7 +83,7 @@ describe('a derived pool that is planned', () => {
   check('stays in its address space while one of its addresses is held', [GREEN], PENDING, {
     pool: POOL,
     leases: HELD,
-    blockingLeases: 1,
+    blockingLeases: () => 1,
   });
   check('stays in its address space while one of its addresses cools down', [GREEN], PENDING, {
     pool: POOL,

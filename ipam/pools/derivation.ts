@@ -26,7 +26,7 @@ export interface DerivationInput {
   /** Leases of that pool. */
   leases: () => Iterable<LeaseRecord>;
   /** How many of these leases keep the pool from being deleted. */
-  blockingLeases: number;
+  blockingLeases: () => number;
   /** An administrator's pool serves the namespace. */
   hasAdminPool: boolean;
   /** The pool is being deleted, and stays this long, because a CNI ADD that began earlier may still be running. */
@@ -253,7 +253,7 @@ function planWithoutRequest(
   }
   const message = `No NAD of namespace ${namespace} and network ${network} requests this pool: it is deleted once none of its addresses is leased`;
   const agreement: NadAgreement = { agree: false, reason: 'NetworkGone', message };
-  const isDue = pool !== undefined && isDerived(pool, derivation) && !isBeingDeleted(pool) && blockingLeases === 0;
+  const isDue = pool !== undefined && isDerived(pool, derivation) && !isBeingDeleted(pool) && blockingLeases() === 0;
   return { actions: isDue ? [{ kind: 'delete', pool }] : [], agreement };
 }
 

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import sinon from 'sinon';
 import { POOL_FINALIZER, RESPONDERS_NAMESPACE } from '../../api/names.js';
 import { StatusError } from '../../kube/errors.js';
 import { adminPool, claimOf, holdfastConfig, nad } from '../../test/pool-objects.js';
@@ -36,6 +37,20 @@ describe('a derived pool', () => {
     await world.settle();
     const spec = { network: 'blue', subnets: [{ cidr: '10.9.0.0/16' }], namespaces: ['vms'] };
     expect(world.pools.get('blue.vms')?.spec).to.deep.equal(spec);
+  });
+
+  it('counts its leases once for all edits of the NAD within a second', async () => {
+    await world.settle();
+    world.clock.advanceTo(world.clock.now() + 60_000);
+    world.lease('blue.vms', '10.9.0.5', 'vms/c1');
+    const counts = sinon.spy(world.usage, 'prepare');
+    const atOnce = sinon.spy(world.usage, 'of');
+    for (let edit = 1; edit <= 5; edit++) {
+      world.putNads(nad('vms/blue', holdfastConfig({ subnets: [{ cidr: CIDR }], cooldownSeconds: 60 + edit })));
+      for (const key of [NETWORK, 'blue.vms']) await world.sync(key);
+    }
+    expect(world.pools.get('blue.vms')?.spec.cooldownSeconds).to.equal(65);
+    expect([counts.callCount, atOnce.callCount]).to.deep.equal([1, 1]);
   });
 
   it('is restored to what the NAD says after a user has edited it', async () => {

@@ -87,7 +87,7 @@ export function createPoolsSync(
   dependencies: PoolsDependencies,
 ): (key: string, signal?: AbortSignal) => Promise<SyncResult> {
   const { client, clock, random, events, pools, statusIntervalMs, maxStalenessMs } = dependencies;
-  dependencies.overlaps.start();
+  const overlaps = dependencies.overlaps.start();
   const options = { random, countsIntervalMs: statusIntervalMs, poolCount: () => pools.size };
   const memory = {
     writer: new PoolStatusWriter(client, clock, options),
@@ -96,6 +96,7 @@ export function createPoolsSync(
     counts: new DerivedPoolCounts(pools),
   };
   return async (key, signal) => {
+    await overlaps;
     const call = signal === undefined ? {} : { signal };
     if (!key.includes('/')) return syncPool(key, memory, dependencies, call);
     const { namespace, name: network } = splitKey(key);
@@ -157,7 +158,7 @@ function planNetwork(
     nads: directory.nadsOf(namespace, network),
     ...(pool && { pool }),
     leases: () => book.ofPool(name),
-    blockingLeases: countBlockingLeases(usage.of(name, directory.pool(name))),
+    blockingLeases: () => countBlockingLeases(usage.of(name, directory.pool(name))),
     hasAdminPool,
     ...(pool !== undefined && isBeingDeleted(pool) && fence.remainingMs(pool) > 0 && { fenceMs: fence.durationMs }),
     rights: rightsOf(namespace),
@@ -184,7 +185,7 @@ async function syncPool(
   dependencies: PoolsDependencies,
   call: CallOptions,
 ): Promise<SyncResult> {
-  const { pools, directory, usage, client, events, metrics } = dependencies;
+  const { pools, directory, usage, client, clock, events, metrics } = dependencies;
   const pool = pools.get(name);
   const state = directory.stateOf(name);
   counts.observed(name);
@@ -199,6 +200,10 @@ async function syncPool(
     return finishDeletion(pool, plan, dependencies, call);
   const inMs = writer.msUntilDue(pool);
   if (inMs > 0) return { earlyByMs: inMs };
+  const counted = directory.pool(name);
+  await usage.prepare(name, counted, clock, call.signal);
+  // each change adds the key again, so a tenant who changes the spec all the time causes no count in one go
+  if (directory.pool(name) !== counted) return undefined;
   const usedByOthers = describeUsersWithoutConsent(pool, directory);
   const fenced = fencedMs > 0 ? { fenceMs: fence.durationMs } : {};
   const status = desiredStatus(pool, { state, plan, usedByOthers, ...fenced }, dependencies);

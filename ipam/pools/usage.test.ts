@@ -70,6 +70,14 @@ describe('the leases of a pool that are counted in slices', () => {
     expect(clock.now()).to.equal(at);
   });
 
+  it('are not counted again for a change of the spec to say how many stopped VMs hold', async () => {
+    isUsed = false;
+    await usage.prepare('blue', pool, clock, signal);
+    const at = clock.now();
+    expect(usage.stoppedOf('blue', 4)).to.equal(6);
+    expect(clock.now()).to.equal(at);
+  });
+
   it('are counted as they are at the end, whatever changes meanwhile', async () => {
     const prepared = usage.prepare('blue', pool, clock, signal);
     // two are counted by now

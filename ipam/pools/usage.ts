@@ -139,7 +139,7 @@ export class PoolUsage {
   }
 
   /** Counts the leases of a pool in slices, so that {@link of} need not count all of them at once. */
-  async prepare(name: string, pool: Pool | undefined, clock: Pick<Clock, 'now'>, signal: AbortSignal): Promise<void> {
+  async prepare(name: string, pool: Pool | undefined, clock: Pick<Clock, 'now'>, signal?: AbortSignal): Promise<void> {
     const known = this.#tallies.get(name);
     if (known !== undefined && known.pool === pool) return;
     const unfinished = { tally: new LeaseTally(pool), counted: new Set<string>() };
@@ -163,6 +163,11 @@ export class PoolUsage {
     for (const lease of this.#book.ofPool(name)) this.#add(tally, lease);
     this.#tallies.set(name, tally);
     return tally;
+  }
+
+  /** The number of held leases of claims that no pod uses. It does not depend on the spec of the pool. */
+  stoppedOf(name: string, family: Family): number {
+    return (this.#tallies.get(name) ?? this.of(name, undefined)).stoppedOf(family);
   }
 
   forget(name: string): void {
