@@ -1,5 +1,6 @@
 import { joinKey } from '../../api/meta.js';
 import type { AdmissionRequest, AdmissionResponse } from '../../admission/review.js';
+import { FairSemaphoreError } from '../../admission/fair-semaphore.js';
 import { Reviewer } from '../../admission/reviewer.js';
 import { transformNad } from '../../cluster/transforms.js';
 import { delegatesToHoldfast, reviewNad } from './nad-review.js';
@@ -8,6 +9,7 @@ import { type ValidationAdmissionOptions, denyResource, answerReview } from './r
 import { HOLDFAST_IPAM } from '../../api/ipam-delegation.js';
 import { isRecord } from '../../api/json.js';
 import { type NetworkAttachmentDefinition, readCniConfig } from '../../api/network-attachment.js';
+import { ReviewTurns } from './review-turns.js';
 
 const NAD_RESOURCE = 'k8s.cni.cncf.io/v1/network-attachment-definitions';
 
@@ -15,7 +17,8 @@ const NAD_RESOURCE = 'k8s.cni.cncf.io/v1/network-attachment-definitions';
  * Creates the reviewer of NADs. It never rejects NADs of other IPAMs and, if it fails itself, no NAD at all: pool and NAD show later what is wrong.
  */
 export function createNadReviewer(options: ValidationAdmissionOptions): Reviewer {
-  const decideOn = (request: AdmissionRequest) => decide(request, options);
+  const turns = new ReviewTurns(options.clock);
+  const decideOn = (request: AdmissionRequest) => decide(request, turns, options);
   return new Reviewer({
     ...options,
     subject: 'the network',
@@ -27,6 +30,7 @@ export function createNadReviewer(options: ValidationAdmissionOptions): Reviewer
 
 async function decide(
   { operation, resource, namespace, object, oldObject }: AdmissionRequest,
+  turns: ReviewTurns,
   options: ValidationAdmissionOptions,
 ): Promise<AdmissionResponse> {
   if (resource !== NAD_RESOURCE) return denyResource(resource, NAD_RESOURCE);
@@ -39,9 +43,19 @@ async function decide(
   const missing = await options.waitForSync();
   if (missing !== undefined) return allowUnchecked(`Holdfast's IPAM is not ready to review networks: ${missing}`);
   const subject = `NetworkAttachmentDefinition ${joinKey(namespace, nad.metadata.name)}`;
-  const { refusals, warnings } = reviewNad({ nad, oldNad }, options.view);
+  const reviewed = await turns
+    .run(namespace ?? '', () => reviewNad({ nad, oldNad }, options.view))
+    .catch(describeFullQueue);
+  if (typeof reviewed === 'string') return allowUnchecked(reviewed);
+  const { refusals, warnings } = reviewed;
   const result = { refusals, warnings: [...warnOfMisspelledFlag(written), ...warnings] };
   return answerReview({ operation, subject, result }, options);
+}
+
+/** @throws any other error */
+function describeFullQueue(error: unknown): string {
+  if (error instanceof FairSemaphoreError) return error.message;
+  throw error;
 }
 
 function allowUnchecked(reason: string): AdmissionResponse {
