@@ -1,6 +1,8 @@
 import { expect } from 'chai';
 import type { LeaseRecord } from '../../addressing/lease/lease.js';
 import { lease } from '../claims/testing/claim-observation.js';
+import { runAtOnce } from '../../kube/run-in-slices.js';
+import type { LeaseTimesLookup } from './lease-times-lookup.js';
 import { MAX_RELEASED_LEASES, timesWithoutExcess } from './excess-leases.js';
 
 const HOUR = { cooldownMs: 3_600_000, stickyMs: 7_200_000 };
@@ -16,9 +18,13 @@ describe('The released leases of a pool', () => {
     }));
   }
 
+  function timesOfAll(...given: Parameters<typeof timesWithoutExcess>): LeaseTimesLookup {
+    return runAtOnce(timesWithoutExcess(...given));
+  }
+
   /** The UIDs of the leases that only cool down for the minimum time. */
   function shortened(leases: readonly LeaseRecord[], isDerived = (pool: string) => pool !== 'office'): string[] {
-    const timesOf = timesWithoutExcess(leases, () => HOUR, { isDerived, minCooldownMs: MINIMUM.cooldownMs });
+    const timesOf = timesOfAll(leases, () => HOUR, { isDerived, minCooldownMs: MINIMUM.cooldownMs });
     return leases.filter((each) => timesOf(each)?.cooldownMs === MINIMUM.cooldownMs).map((each) => each.metadata.uid);
   }
 
@@ -30,7 +36,7 @@ describe('The released leases of a pool', () => {
   it('beyond the limit are kept for the minimum time, the oldest first, also if they are sticky', () => {
     const leases = released(MAX_RELEASED_LEASES + 2, 'blue.vms').reverse();
     expect(shortened(leases).sort()).to.deep.equal(['blue.vms-0', 'blue.vms-1']);
-    const timesOf = timesWithoutExcess(leases, () => HOUR, { isDerived: () => true, minCooldownMs: 60_000 });
+    const timesOf = timesOfAll(leases, () => HOUR, { isDerived: () => true, minCooldownMs: 60_000 });
     expect(leases.map(timesOf).filter((times) => times?.stickyMs === 0)).to.have.length(2);
   });
 
@@ -48,7 +54,7 @@ describe('The released leases of a pool', () => {
 
   it('stay if their times are unknown', () => {
     const leases = released(MAX_RELEASED_LEASES + 1, 'blue.vms');
-    const timesOf = timesWithoutExcess(leases, () => undefined, { isDerived: () => true, minCooldownMs: 60_000 });
+    const timesOf = timesOfAll(leases, () => undefined, { isDerived: () => true, minCooldownMs: 60_000 });
     expect(new Set(leases.map(timesOf))).to.deep.equal(new Set([undefined]));
   });
 });

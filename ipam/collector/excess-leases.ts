@@ -12,14 +12,17 @@ export interface ExcessRules {
   readonly minCooldownMs: number;
 }
 
-/** Returns the times of leases. The oldest released leases beyond the limit of a derived pool only cool down for the minimum time. */
-export function timesWithoutExcess(
+/**
+ * Returns the times of leases, in short steps. The oldest released leases beyond the limit of a derived pool only cool down for the minimum time.
+ */
+export function* timesWithoutExcess(
   leases: readonly LeaseRecord[],
   timesOf: LeaseTimesLookup,
   { isDerived, minCooldownMs }: ExcessRules,
-): LeaseTimesLookup {
+): Generator<undefined, LeaseTimesLookup> {
   const released = new Map<string, LeaseRecord[]>();
   for (const lease of leases) {
+    yield;
     if (stateOf(lease) !== 'released' || isReservation(lease)) continue;
     const ofPool = released.get(lease.pool);
     if (ofPool === undefined) released.set(lease.pool, [lease]);
@@ -28,6 +31,7 @@ export function timesWithoutExcess(
   const excess = new Set<string>();
   for (const [pool, ofPool] of released) {
     if (ofPool.length <= MAX_RELEASED_LEASES || !isDerived(pool)) continue;
+    yield;
     ofPool.sort((a, b) => coolingStart(a) - coolingStart(b));
     for (const { metadata } of ofPool.slice(0, -MAX_RELEASED_LEASES)) excess.add(metadata.uid);
   }

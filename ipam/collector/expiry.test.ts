@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import sinon from 'sinon';
 import type { AddressLease } from '../../api/address-lease.js';
 import { LeakWorld } from './testing/leak-world.js';
+import { runAtOnce } from '../../kube/run-in-slices.js';
 import { ManualClock } from '../../test/manual-clock.js';
 import { type LeaseTimes, readLease, stateOf } from '../../addressing/lease/lease.js';
 import { Expiry, dueLeases } from './expiry.js';
@@ -23,7 +24,7 @@ describe('dueLeases', () => {
     for (const last of [1, 2, 3]) release(world, `10.0.0.${last}`, last);
     release(world, '10.0.0.9', 0, { mac: '02:00:00:00:00:01' });
     world.deliverAll();
-    const { due, next } = dueLeases(world.book.expiring(), timesOf, { now: START + seconds * 1_000, limit });
+    const { due, next } = runAtOnce(dueLeases(world.book.expiring(), timesOf, { now: START + seconds * 1_000, limit }));
     return { due: due.map(({ metadata }) => metadata.name), next: (next - START) / 1_000 };
   }
 
@@ -54,7 +55,7 @@ describe('dueLeases', () => {
     const world = new LeakWorld();
     const lease = release(world, '10.0.0.1', 0);
     lease.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
-    const { due, next } = dueLeases([readLease(lease)], () => COOLING, { now: START + 1e9, limit: 10 });
+    const { due, next } = runAtOnce(dueLeases([readLease(lease)], () => COOLING, { now: START + 1e9, limit: 10 }));
     expect(due).to.deep.equal([]);
     expect(next).to.equal(Infinity);
   });
@@ -126,6 +127,27 @@ describe('Expiry', () => {
     bed.world.deliverAll();
     bed.expiry.start();
   }
+
+  it('searches in slices, between which the event loop does other work', async () => {
+    const { world, clock } = bed;
+    // each look at the times of a lease takes 15 ms
+    const timesOf = () => (clock.advanceTo(clock.now() + 15), COOLING);
+    const slow = new Expiry({
+      ...{ ...world.deps, clock, timesOf, isDerived: () => false, minCooldownMs: COOLING.cooldownMs },
+      isGateOpen: () => true,
+    });
+    for (let n = 1; n <= 9; n++) release(world, `10.0.0.${n}`, 0);
+    world.deliverAll();
+    slow.start();
+    let turns = 0;
+    const count = () => (turns++, (next = setImmediate(count)));
+    let next = setImmediate(count);
+    await clock.stepThrough(START + 61_000);
+    clearImmediate(next);
+    await slow.stop();
+    expect(world.expired).to.have.length(9);
+    expect(turns).to.be.at.least(4);
+  });
 
   it('deletes a lease when its time is over, and not before', async () => {
     begin(0, 300);
