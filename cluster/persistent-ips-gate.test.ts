@@ -59,7 +59,7 @@ describe('the gate PersistentIPs', () => {
     expect(served('vms')).to.equal(true);
     expect(served('vms', false)).to.equal(false);
     const manifest = await readFile(
-      new URL('../manifests/base/webhook/mutating-webhook.yaml', import.meta.url),
+      new URL('../manifests/base/claims/webhook/mutating-webhook.yaml', import.meta.url),
       'utf8',
     );
     const [, excluded = ''] = /operator: NotIn\s+values: \[(.*)\]/.exec(manifest) ?? [];

@@ -37,7 +37,7 @@ describe('the manifests, applied to a kube-apiserver with dry-run', function () 
   });
 
   it('are rejected if a field is unknown', async () => {
-    const [budget] = await readManifests(join(MANIFESTS, 'base', 'webhook', 'pdb.yaml'));
+    const [budget] = await readManifests(join(MANIFESTS, 'base', 'claims', 'webhook', 'pdb.yaml'));
     const misspelt = { ...budget!, spec: { minimumAvailable: 1 } };
     const outcome = await tryOut(misspelt).catch(messageOf);
     expect(outcome).to.include('minimumAvailable');

@@ -54,7 +54,7 @@ describe('a match condition on JSON in a string', () => {
   });
 
   it('matches every spelling that Go accepts as the key of a claim reference', async () => {
-    const expression = await conditionOf('base/policies/claim-reference.yaml', 'refers-to-a-claim-anew');
+    const expression = await conditionOf('base/claims/policies/claim-reference.yaml', 'refers-to-a-claim-anew');
     const source = /matches\(r'\(\?i\)(.+?)'\)/.exec(expression)?.[1] ?? '';
     const pattern = new RegExp(source, 'iu');
     fc.assert(

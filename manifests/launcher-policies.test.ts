@@ -111,7 +111,7 @@ describe('the admission policies for pods that a VMI owns, on a kube-apiserver',
 
   it('compare the API group with the same expression as the code in every place', async () => {
     for (const name of ['claim-reference', 'launcher-creator', 'launcher-label', 'launcher-owner']) {
-      const text = await readFile(join(MANIFESTS, 'base', 'policies', `${name}.yaml`), 'utf8');
+      const text = await readFile(join(MANIFESTS, 'base', 'claims', 'policies', `${name}.yaml`), 'utf8');
       const compared = [
         ...text.matchAll(/o\.kind == 'VirtualMachineInstance' &&\s+o\.apiVersion\.matches\(r'([^']+)'\)/g),
       ];

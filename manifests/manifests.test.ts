@@ -13,6 +13,8 @@ const OWN_NAMESPACES = [
   [/^holdfast-(responder|guest-responders)/, 'holdfast-responders'],
 ] as const;
 
+const PARTS = ['base/claims', 'base/ipam', 'base/capacity', 'base/guest'];
+
 describe('the manifests', () => {
   let files: string[] = [];
   let shipped: Installation;
@@ -25,14 +27,26 @@ describe('the manifests', () => {
     objects = shipped.objects;
   });
 
-  for (const [folder, apart] of Object.entries({ base: [], crds: ['ipamclaims.yaml'] })) {
+  it('are in one part of the base each, which the base adds up', async () => {
+    const { resources, components } = await kustomizationOf('base');
+    expect(resources).to.equal(undefined);
+    expect(components.map((name) => `base/${name}`)).to.deep.equal(PARTS);
+    const parts = new Set(files.map((path) => path.split('/').slice(0, 2).join('/')));
+    expect([...parts].filter((path) => path.startsWith('base/')).sort()).to.deep.equal(
+      [...PARTS, 'base/kustomization.yaml'].sort(),
+    );
+  });
+
+  for (const [folder, apart] of [...PARTS.map((part) => [part, []] as const), ['crds', ['ipamclaims.yaml']] as const]) {
     it(`are all in the kustomization of ${folder}, except ${apart.join() || 'none'}`, async () => {
-      const { resources } = parse(await readFile(join(MANIFESTS, folder, 'kustomization.yaml'), 'utf8')) as {
-        resources: string[];
-      };
+      const { resources } = await kustomizationOf(folder);
       const found = files.filter((path) => path.startsWith(`${folder}/`)).map((path) => path.slice(folder.length + 1));
       expect([...resources, ...apart, 'kustomization.yaml'].sort()).to.deep.equal(found.sort());
     });
+  }
+
+  async function kustomizationOf(folder: string): Promise<{ resources: string[]; components: string[] }> {
+    return parse(await readFile(join(MANIFESTS, folder, 'kustomization.yaml'), 'utf8')) as never;
   }
 
   it('contain only named objects', async () => {

@@ -120,7 +120,7 @@ describe('the lock of addresses that a Secret may hold, on a kube-apiserver', fu
       spec: { versions: { schema: { openAPIV3Schema: { properties: { spec: { properties: object } } } } }[] };
     };
     const fields = Object.keys(crd.spec.versions[0]!.schema.openAPIV3Schema.properties.spec.properties);
-    const policy = await read('base/policies/network-data-locks.yaml');
+    const policy = await read('base/guest/policies/network-data-locks.yaml');
     for (const field of fields)
       if (field !== 'networkData') expect(policy).to.match(new RegExp(`object\\.spec\\.\\??${field} == oldObject`));
   });

@@ -1,10 +1,8 @@
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { parse } from 'yaml';
 import { type Manifest, readManifests } from '../bed/control-plane/objects.js';
 import { KEPT_POLICY } from '../cli/uninstall/stages.js';
-import { MANIFESTS, readInstallation } from '../bed/holdfast/manifests.js';
+import { MANIFESTS, readInstallation, readKustomization } from '../bed/holdfast/manifests.js';
 
 /** The annotations by which each tool leaves an object in the cluster. */
 const KEPT = {
@@ -37,11 +35,8 @@ describe('For their removal, the manifests', () => {
   });
 
   it('keep these out of the base, so that kubectl delete -k of the base deletes no lease', async () => {
-    const { resources } = parse(await readFile(join(MANIFESTS, 'base', 'kustomization.yaml'), 'utf8')) as {
-      resources: string[];
-    };
-    const base = await Promise.all(resources.map((path) => readManifests(join(MANIFESTS, 'base', path))));
-    expect(base.flat().map(({ metadata }) => metadata.name)).not.to.include(KEPT_POLICY.name);
-    expect(base.flat().map(({ kind }) => kind)).not.to.include('CustomResourceDefinition');
+    const base = await readKustomization(join(MANIFESTS, 'base'));
+    expect(base.map(({ metadata }) => metadata.name)).not.to.include(KEPT_POLICY.name);
+    expect(base.map(({ kind }) => kind)).not.to.include('CustomResourceDefinition');
   });
 });

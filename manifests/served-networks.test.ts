@@ -35,7 +35,7 @@ describe('the list of networks that decides who writes the status of claims, on 
   }
 
   it('is one object, however many pools there are', async () => {
-    const manifests = await readManifests(join(MANIFESTS, 'base', 'policies', 'pool-claim-status.yaml'));
+    const manifests = await readManifests(join(MANIFESTS, 'base', 'ipam', 'policies', 'pool-claim-status.yaml'));
     const [policy, binding] = manifests as (Manifest & { spec: { paramKind?: object; paramRef?: object } })[];
     expect(policy?.spec.paramKind).to.deep.equal({ apiVersion: 'v1', kind: 'ConfigMap' });
     expect(binding?.spec.paramRef).to.deep.equal({ ...REF, parameterNotFoundAction: 'Deny' });

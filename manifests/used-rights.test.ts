@@ -1,14 +1,14 @@
-import { readFile, readdir } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { type Manifest, readManifests } from '../bed/control-plane/objects.js';
+import type { Manifest } from '../bed/control-plane/objects.js';
 import type { Resource } from '../kube/resource.js';
 import * as resources from '../kube/resources.js';
 import { EVENTS } from '../kube/events.js';
 import { LEASES } from '../kube/leader-election.js';
 import { importsOf } from '../test/layers.js';
 import { ROOT } from '../test/source-files.js';
-import { MANIFESTS } from '../bed/holdfast/manifests.js';
+import { MANIFESTS, readKustomization } from '../bed/holdfast/manifests.js';
 
 interface Rule {
   resources: string[];
@@ -109,14 +109,7 @@ function rightsIn(texts: ReadonlyMap<string, string>): { used: Set<string>; unex
 
 /** `verb plural` for each right that the roles give to the identity of a process. */
 async function granted(process: string): Promise<string[]> {
-  const files = await readdir(join(MANIFESTS, 'base', 'rbac'));
-  const manifests = (
-    await Promise.all(
-      files
-        .filter((file) => file !== 'kustomization.yaml')
-        .map((file) => readManifests(join(MANIFESTS, 'base', 'rbac', file))),
-    )
-  ).flat() as RbacManifest[];
+  const manifests = (await readKustomization(join(MANIFESTS, 'base'))) as RbacManifest[];
   const bound = manifests
     .filter(({ subjects = [] }) => subjects.some(({ name }) => name === `holdfast-${process}`))
     .map(({ roleRef }) => `${roleRef?.kind} ${roleRef?.name}`);

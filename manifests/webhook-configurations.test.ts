@@ -18,8 +18,8 @@ const IPAM = `system:serviceaccount:${SYSTEM}:holdfast-ipam`;
 const ADMINISTRATOR = 'administrator';
 const BUNDLE = Buffer.from('-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n').toString('base64');
 const FILES = [
-  'base/webhook/mutating-webhook.yaml',
-  'base/webhook/capacity-webhook.yaml',
+  'base/claims/webhook/mutating-webhook.yaml',
+  'base/capacity/mutating-webhook.yaml',
   'base/ipam/validating-webhook.yaml',
 ];
 
@@ -143,7 +143,7 @@ describe('webhook configurations on a kube-apiserver', function () {
   describe('the Secrets of certificates', () => {
     const ref = { namespace: SYSTEM, name: 'holdfast-webhook-tls' };
     const apply = async () => {
-      const [object] = await readManifests(join(MANIFESTS, 'base', 'webhook', 'secret.yaml'));
+      const [object] = await readManifests(join(MANIFESTS, 'base', 'claims', 'webhook', 'secret.yaml'));
       const patch = { type: 'apply', object: object!, fieldManager: 'kubectl', force: true } as const;
       return cluster.admin.patch(SECRETS, ref, patch);
     };

@@ -158,7 +158,7 @@ describe('a tree', () => {
       if (new RegExp(`holdfast:${from.replaceAll('.', '\\.')}`).test(set)) left.push(path);
     }
     expect(changed).to.include.members([
-      ...['manifests/base/agent/daemonset.yaml', 'manifests/chart/Chart.yaml'],
+      ...['manifests/base/ipam/agent/daemonset.yaml', 'manifests/chart/Chart.yaml'],
       ...['package-lock.json', 'package.json', 'process/version.ts'],
     ]);
     expect(left).to.deep.equal([]);

@@ -7,6 +7,11 @@ import type { Client } from '../../kube/client.js';
 import { isConflict, isNotFound } from '../../kube/errors.js';
 import { until } from '../processes/wait.js';
 
+interface Kustomization {
+  readonly resources?: readonly string[];
+  readonly components?: readonly string[];
+}
+
 /** The folder of the shipped manifests. */
 export const MANIFESTS = join(import.meta.dirname, '..', '..', 'manifests');
 
@@ -22,9 +27,9 @@ export async function readInstallation(folder = MANIFESTS): Promise<Manifest[]> 
 
 /** Reads the objects of a kustomization in order, as `kubectl kustomize` prints them for a base without patches. */
 export async function readKustomization(folder: string): Promise<Manifest[]> {
-  const { resources } = parse(await readFile(join(folder, 'kustomization.yaml'), 'utf8')) as { resources: string[] };
+  const kustomization = parse(await readFile(join(folder, 'kustomization.yaml'), 'utf8')) as Kustomization;
   const objects = await Promise.all(
-    resources.map((entry) => {
+    [...(kustomization.resources ?? []), ...(kustomization.components ?? [])].map((entry) => {
       const path = join(folder, entry);
       return entry.endsWith('.yaml') ? readManifests(path) : readKustomization(path);
     }),

@@ -67,7 +67,7 @@ describe('bed/kind/up.sh, with commands that only record their calls', () => {
   it('builds and loads the image that the manifests name, whatever the environment has for `make image`', async () => {
     const environment = { IMAGE: 'registry.example.com/other', VERSION: '9.9.9', OUTPUT: 'type=registry', PLATFORMS: 'a/b' };
     run(environment);
-    const [, image] = /image: (\S+)/.exec(await readFile(join(MANIFESTS, 'base/webhook/deployment.yaml'), 'utf8'))!;
+    const [, image] = /image: (\S+)/.exec(await readFile(join(MANIFESTS, 'base/claims/webhook/deployment.yaml'), 'utf8'))!;
     const made = await calls();
     expect(made).to.include(`docker image inspect ${image!}`);
     expect(made).to.include(`kind load docker-image ${image!} --name holdfast`);

@@ -77,7 +77,7 @@ export function checkWebhooks(observed: ObservedCluster): Finding[] {
           'webhooks',
           'MutatingWebhookConfiguration holdfast-webhook',
           'does not exist, so launcher pods get no reference to their claims',
-          'apply manifests/base/webhook/mutating-webhook.yaml',
+          'apply manifests/base/claims/webhook/mutating-webhook.yaml',
         ),
       ];
   return [...missing, ...failed, ...configurations.flatMap((each) => checkConfiguration(each, observed))];
@@ -139,7 +139,7 @@ function problemOfService(
 /** Policies that are missing or do not fit, and parameters that differ from the cluster. */
 export function checkPolicies(observed: ObservedCluster): Finding[] {
   const { policies, policyBindings, parameters, kubevirts } = observed;
-  const apply = 'apply manifests/crds and manifests/base/policies';
+  const apply = 'apply manifests/crds and manifests/base/*/policies';
   const findMissing = (kind: string, objects: typeof policyBindings) =>
     objects === undefined
       ? []
@@ -158,7 +158,7 @@ function checkServedNetworks({ servedNetworks }: ObservedCluster): Finding[] {
   if (servedNetworks === undefined || servedNetworks?.[SERVED_NETWORKS_COMPLETE] !== undefined) return [];
   const [problem, remedy] =
     servedNetworks === null
-      ? ['does not exist, so no claim gets addresses', 'apply manifests/base/policies/served-networks.yaml']
+      ? ['does not exist, so no claim gets addresses', 'apply manifests/base/ipam/policies/served-networks.yaml']
       : [
           'is not complete, so no claim of another IPAM gets addresses',
           'check that ipam has a leader, and see its log',
@@ -175,7 +175,7 @@ function checkParameters(
     (a.metadata.creationTimestamp ?? '') < (b.metadata.creationTimestamp ?? '') ? -1 : 1,
   );
   if (parameters === null) {
-    const remedy = 'apply manifests/base/policies/parameters.yaml, with your values';
+    const remedy = 'apply manifests/base/claims/policies/parameters.yaml, with your values';
     return [errorOf('policies', object, 'does not exist, so no pod gets the address of a claim', remedy)];
   }
   if (kubevirts === undefined) return [];

@@ -16,7 +16,7 @@ export function checkRights({ missingRights = [] }: ObservedCluster): Finding[] 
     accounts.set(account, [...(accounts.get(account) ?? []), text]);
   }
   return [...accounts].map(([account, rights]) =>
-    errorOf('rights', account, `may not ${rights.join(', ')}`, 'apply manifests/base/rbac'),
+    errorOf('rights', account, `may not ${rights.join(', ')}`, 'apply manifests/base/*/rbac'),
   );
 }
 

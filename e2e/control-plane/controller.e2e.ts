@@ -59,12 +59,12 @@ describe('The controller with a real API server', function () {
     plane = await startControlPlane();
     await createCrds(plane.client, [...KUBEVIRT_KINDS, kubeVirtKind('kubevirts', 'KubeVirt')]);
     const files = [
-      'base/namespace.yaml',
-      'base/rbac/controller.yaml',
-      'base/rbac/policies.yaml',
-      'base/rbac/ipam.yaml',
-      'base/policies/parameters.yaml',
-      'base/policies/claim-guard.yaml',
+      'base/claims/namespace.yaml',
+      'base/claims/rbac/controller.yaml',
+      'base/claims/rbac/policies.yaml',
+      'base/ipam/rbac/ipam.yaml',
+      'base/claims/policies/parameters.yaml',
+      'base/claims/policies/claim-guard.yaml',
     ];
     const shipped = await Promise.all(files.map((file) => readManifests(join(MANIFESTS, file))));
     for (const object of shipped.flat()) await plane.client.create(resourceOf(object), object);

@@ -71,9 +71,9 @@ describe('The validation of pools and networks with a real API server', function
 
   async function install(): Promise<void> {
     const files = [
-      'base/namespace.yaml',
-      'base/rbac/ipam.yaml',
-      'base/rbac/policies.yaml',
+      'base/claims/namespace.yaml',
+      'base/ipam/rbac/ipam.yaml',
+      'base/claims/rbac/policies.yaml',
       'base/ipam/secret.yaml',
       'base/ipam/service.yaml',
       'base/ipam/validating-webhook.yaml',

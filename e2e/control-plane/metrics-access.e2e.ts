@@ -37,7 +37,7 @@ describe('Access to metrics on a real API server', function () {
     plane = await startControlPlane();
     await plane.client.create(NAMESPACES, { metadata: { name: NAMESPACE } });
     for (const file of ['controller.yaml', 'metrics.yaml'])
-      await createAll(plane.client, await readManifests(join(MANIFESTS, 'base', 'rbac', file)));
+      await createAll(plane.client, await readManifests(join(MANIFESTS, 'base', 'claims', 'rbac', file)));
     for (const name of ['reader', 'stranger'])
       await plane.client.create(SERVICE_ACCOUNTS, { metadata: { namespace: NAMESPACE, name } });
     await createAll(plane.client, [

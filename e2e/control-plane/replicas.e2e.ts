@@ -48,7 +48,7 @@ describe('Replicas of the webhook', function () {
   after(() => plane.stop());
 
   beforeEach(async () => {
-    await createAll(plane.client, await readManifests(join(MANIFESTS, 'base', 'webhook', 'deployment.yaml')));
+    await createAll(plane.client, await readManifests(join(MANIFESTS, 'base', 'claims', 'webhook', 'deployment.yaml')));
   });
   afterEach(async () => {
     await plane.client.delete(DEPLOYMENTS, WEBHOOK, { propagationPolicy: 'Background' });

@@ -100,7 +100,7 @@ describe('The webhook with a real API server', function () {
   });
 
   async function install(): Promise<void> {
-    const namespace = await readManifests(join(MANIFESTS, 'base', 'namespace.yaml'));
+    const namespace = await readManifests(join(MANIFESTS, 'base', 'claims', 'namespace.yaml'));
     await createAll(plane.client, namespace);
     for (const name of [NAMESPACE, KUBEVIRT_CONTROLLER.namespace])
       await plane.client.create(NAMESPACES, { metadata: { name } });
@@ -117,14 +117,14 @@ describe('The webhook with a real API server', function () {
     ]);
     const kubeconfig = await writeServiceAccountKubeconfig(plane, KUBEVIRT_CONTROLLER);
     kubevirt = new Client(new Transport(await loadCredentials({ kubeconfig })));
-    const webhooks = ['base/webhook/mutating-webhook.yaml', 'base/webhook/capacity-webhook.yaml'];
+    const webhooks = ['base/claims/webhook/mutating-webhook.yaml', 'base/capacity/mutating-webhook.yaml'];
     const files = [
       'crds/addresspools.yaml',
-      'base/rbac/webhook.yaml',
-      'base/rbac/policies.yaml',
-      'base/policies/parameters.yaml',
-      'base/webhook/secret.yaml',
-      'base/webhook/service.yaml',
+      'base/claims/rbac/webhook.yaml',
+      'base/claims/rbac/policies.yaml',
+      'base/claims/policies/parameters.yaml',
+      'base/claims/webhook/secret.yaml',
+      'base/claims/webhook/service.yaml',
       ...webhooks,
     ];
     const shipped = (await Promise.all(files.map((file) => readManifests(join(MANIFESTS, file))))).flat();

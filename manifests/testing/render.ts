@@ -61,8 +61,12 @@ export function kustomizeBase(components: readonly string[]): Promise<Manifest[]
       components: components.map((name) => join(manifests, 'components', name)),
     };
     await writeFile(join(folder, 'kustomization.yaml'), JSON.stringify(kustomization));
-    return read(await capture(await goTool('kustomize'), ['build', folder]));
+    return kustomizeBuild(folder);
   });
+}
+
+export async function kustomizeBuild(folder: string): Promise<Manifest[]> {
+  return read(await capture(await goTool('kustomize'), ['build', folder]));
 }
 
 /** What the chart renders, with its hooks and without the kinds in `crds/`. */

@@ -1,6 +1,6 @@
 {{/*
-The shipped objects, as kustomize renders them: files/base, then the components that the values enable, in which only such patches occur as
-"holdfast.patch" knows. Templates return text, so these functions write their results into the dictionary that they get.
+The shipped objects, as kustomize renders them: the parts of files/base and the components that the values enable. Their patches are files that
+"holdfast.patch" knows, or delete what "holdfast.delete" matches. Templates return text, so these functions write their results into the dictionary that they get.
 */}}
 
 {{/* The text of a shipped file, with the namespaces of this release. */}}
@@ -32,25 +32,31 @@ The shipped objects, as kustomize renders them: files/base, then the components 
   {{- $_ := set $ "objects" (concat $.objects $file.result) -}}
 {{- end -}}
 {{- range default list $kustomization.patches -}}
-  {{- $file := dict "root" $.root "path" (printf "%s/%s" $.path .path) -}}
-  {{- template "holdfast.parse" $file -}}
-  {{- range $file.result }}{{ template "holdfast.patch" dict "in" $ "patch" . }}{{ end -}}
+  {{- if .path -}}
+    {{- $file := dict "root" $.root "path" (printf "%s/%s" $.path .path) -}}
+    {{- template "holdfast.parse" $file -}}
+    {{- range $file.result }}{{ template "holdfast.patch" dict "in" $ "patch" . }}{{ end -}}
+  {{- else -}}
+    {{- template "holdfast.delete" dict "in" $ "target" .target -}}
+  {{- end -}}
 {{- end -}}
 {{- end -}}
 
-{{/* Applies one strategic merge patch. A patch of an object that another component has removed does nothing. */}}
+{{/* Applies one strategic merge patch. A patch of an object that another component has deleted does nothing. */}}
 {{- define "holdfast.patch" -}}
-{{- $kept := list -}}
 {{- range .in.objects -}}
-  {{- $patch := $.patch -}}
-  {{- if and (eq .kind $patch.kind) (eq .metadata.name $patch.metadata.name) -}}
-    {{- if ne (get $patch "$patch") "delete" -}}
-      {{- template "holdfast.merge" dict "into" . "from" $patch -}}
-      {{- $kept = append $kept . -}}
-    {{- end -}}
-  {{- else -}}
-    {{- $kept = append $kept . -}}
+  {{- if and (eq .kind $.patch.kind) (eq .metadata.name $.patch.metadata.name) -}}
+    {{- template "holdfast.merge" dict "into" . "from" $.patch -}}
   {{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Deletes the objects whose kind and name match the regular expressions of .target. */}}
+{{- define "holdfast.delete" -}}
+{{- $kept := list -}}
+{{- $target := printf "^(%s) (%s)$" (default ".*" .target.kind) .target.name -}}
+{{- range .in.objects -}}
+  {{- if not (regexMatch $target (printf "%s %s" .kind .metadata.name)) }}{{ $kept = append $kept . }}{{ end -}}
 {{- end -}}
 {{- $_ := set .in "objects" $kept -}}
 {{- end -}}
