@@ -1,35 +1,22 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { type ControlPlane, startControlPlane } from '../../bed/control-plane/control-plane.js';
+import type { ControlPlane } from '../../bed/control-plane/control-plane.js';
 import { createAll, readManifests } from '../../bed/control-plane/objects.js';
 import { MANIFESTS } from '../../bed/holdfast/manifests.js';
 import { until } from '../../bed/processes/wait.js';
 import type { Client } from '../../kube/client.js';
 import type { Resource } from '../../kube/resource.js';
 import { requestErrorOf } from '../../test/request-error.js';
+import { EMPTY_SERVER } from './shared-server.js';
 
-/** Starts a kube-apiserver with one kind of Holdfast, and nothing else, before the tests of a suite, and stops it after them. */
+/** Prepares a kube-apiserver with one kind of Holdfast, and nothing else, before the tests of a suite. */
 export function useServerWithKind(suite: Mocha.Suite, kind: Resource, onStart: (plane: ControlPlane) => void): void {
-  let plane: ControlPlane | undefined;
   suite.timeout(20_000);
-  before(async function () {
-    this.timeout(15 * 60_000); // the first run builds the API server
-    plane = await startServerWithKind(kind);
-    onStart(plane);
-  });
-  after(() => plane?.stop());
-}
-
-async function startServerWithKind(kind: Resource): Promise<ControlPlane> {
-  const plane = await startControlPlane();
-  try {
+  EMPTY_SERVER.use(suite, async (plane) => {
     await createAll(plane.client, await readManifests(join(MANIFESTS, 'crds', `${kind.plural}.yaml`)));
     await until(`${kind.plural} are served`, () => plane.client.list(kind));
-    return plane;
-  } catch (error) {
-    await plane.stop();
-    throw error;
-  }
+    onStart(plane);
+  });
 }
 
 /** @param words parts of the message of the schema; undefined if the attempt must succeed */

@@ -4,8 +4,8 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { KubeObject, ObjectMeta } from '../../api/meta.js';
 import { POLICIES_CONFIG_MAP, SERVED_NETWORKS_CONFIG_MAP } from '../../api/names.js';
 import type { Pod } from '../../api/pod.js';
-import { type ControlPlane, startControlPlane } from '../../bed/control-plane/control-plane.js';
-import { readManifests, resourceOf } from '../../bed/control-plane/objects.js';
+import type { ControlPlane } from '../../bed/control-plane/control-plane.js';
+import { type Manifest, readManifests, resourceOf } from '../../bed/control-plane/objects.js';
 import type { TokenBinding } from '../../bed/control-plane/service-accounts.js';
 import { MANIFESTS, readInstallation } from '../../bed/holdfast/manifests.js';
 import { clientAs } from '../../bed/story/service-account.js';
@@ -17,16 +17,20 @@ import { isForbidden, messageOf } from '../../kube/errors.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS, CONFIG_MAPS, IPAM_CLAIMS, PODS } from '../../kube/resources.js';
 import type { Resource } from '../../kube/resource.js';
 import { Transport } from '../../kube/transport.js';
+import { SharedServer } from './shared-server.js';
 
 /** All kinds except workloads, because nothing runs in this cluster. */
 const INSTALLED_KINDS =
   /^(Namespace|CustomResourceDefinition|ConfigMap|ServiceAccount|(Cluster)?Role(Binding)?|ValidatingAdmissionPolicy.*)$/;
 const NAMESPACE = 'default';
+const SYSTEM = 'holdfast-system';
 /** A group with all rights that the API server knows, so that only policies deny its requests. */
 const GROUP = 'testers';
 /** All but those that only policies of Holdfast check. */
 const VERBS = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete', 'deletecollection'];
 const NODE_OF_TOKEN = 'impersonate-extra-authentication.kubernetes.io%2fnode-name';
+
+const DEFAULT_PARAMETERS: Record<string, string> = { kubevirtNamespace: 'kubevirt' };
 
 /** A kube-apiserver with the shipped admission policies, and clients that impersonate any user. */
 export class PolicyCluster {
@@ -36,22 +40,9 @@ export class PolicyCluster {
   readonly #clients = new Map<string, Client>();
   #count = 0;
 
-  private constructor(plane: ControlPlane) {
+  constructor(plane: ControlPlane) {
     this.#plane = plane;
     this.admin = plane.client;
-  }
-
-  /** @param parameters data of the policies' ConfigMap */
-  static async start(parameters: Record<string, string>): Promise<PolicyCluster> {
-    const cluster = new PolicyCluster(await startControlPlane());
-    try {
-      await cluster.#install(parameters);
-      return cluster;
-    } catch (error) {
-      // a running control plane would keep the tests from ending
-      await cluster.stop();
-      throw error;
-    }
   }
 
   /** The path of a cluster administrator's kubeconfig. */
@@ -59,9 +50,8 @@ export class PolicyCluster {
     return this.#plane.kubeconfig;
   }
 
-  async stop(): Promise<void> {
+  async close(): Promise<void> {
     for (const client of this.#clients.values()) await client.transport.close();
-    await this.#plane.stop();
   }
 
   /**
@@ -123,14 +113,29 @@ export class PolicyCluster {
 
   /** Replaces the data of the policies' ConfigMap. */
   async setParameters(data: Record<string, string>): Promise<void> {
-    const ref = { namespace: 'holdfast-system', name: POLICIES_CONFIG_MAP };
-    await this.admin.patch(CONFIG_MAPS, ref, { type: 'merge', body: { data } });
+    const ref = { namespace: SYSTEM, name: POLICIES_CONFIG_MAP };
+    await this.admin.patch(CONFIG_MAPS, ref, { type: 'json', operations: [{ op: 'add', path: '/data', value: data }] });
+  }
+
+  /** Waits until the policies know the ConfigMaps that they read as they are now. */
+  async untilParametersAreKnown(): Promise<void> {
+    for (const name of [POLICIES_CONFIG_MAP, SERVED_NETWORKS_CONFIG_MAP]) {
+      const { data = {} } = await this.admin.get(CONFIG_MAPS, { namespace: SYSTEM, name });
+      const copy = (more: object = {}) =>
+        this.admin.create(
+          CONFIG_MAPS,
+          { metadata: { name, namespace: NAMESPACE }, data: { ...data, ...more } },
+          { dryRun: true },
+        );
+      await untilDenied(() => copy({ another: 'x' }));
+      await until(`the policies know ${name}`, () => copy());
+    }
   }
 
   /** Lists the networks of all pools as ipam does, by its right. */
   async listNetworks(): Promise<void> {
     const { items } = await this.admin.list(ADDRESS_POOLS);
-    const ref = { namespace: 'holdfast-system', name: SERVED_NETWORKS_CONFIG_MAP };
+    const ref = { namespace: SYSTEM, name: SERVED_NETWORKS_CONFIG_MAP };
     const ipam = await this.asRestricted('system:serviceaccount:holdfast-system:holdfast-ipam');
     await ipam.patch(CONFIG_MAPS, ref, { type: 'merge', body: { data: listServedNetworks(items) } });
   }
@@ -162,36 +167,6 @@ export class PolicyCluster {
     this.#count += 1;
     return { ...metadata, name: `object-${this.#count}`, namespace: NAMESPACE };
   }
-
-  async #install(parameters: Record<string, string>): Promise<void> {
-    const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default', namespace: NAMESPACE } };
-    const role = {
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind: 'ClusterRole',
-      metadata: { name: GROUP },
-      rules: [{ apiGroups: ['*'], resources: ['*'], verbs: VERBS }],
-    };
-    const rights = {
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind: 'ClusterRoleBinding',
-      metadata: { name: GROUP },
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: GROUP },
-      subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name: GROUP }],
-    };
-    const crds = await readManifests(join(MANIFESTS, 'crds', 'ipamclaims.yaml'));
-    const shipped = (await readInstallation()).filter(({ kind }) => INSTALLED_KINDS.test(kind));
-    const dataOf: Record<string, object> = {
-      [POLICIES_CONFIG_MAP]: parameters,
-      [SERVED_NETWORKS_CONFIG_MAP]: listServedNetworks([]),
-    };
-    for (const object of [account, role, rights, ...crds, ...shipped]) {
-      const data = object.kind === 'ConfigMap' ? { data: dataOf[object.metadata.name] } : {};
-      await this.admin.create(resourceOf(object), { ...object, ...data });
-    }
-    for (const kind of [IPAM_CLAIMS, ADDRESS_POOLS, ADDRESS_LEASES] as Resource[]) {
-      await until(`${kind.plural} are served`, () => this.admin.list(kind));
-    }
-  }
 }
 
 const POLICY_BINDINGS: Resource = {
@@ -203,26 +178,90 @@ const POLICY_BINDINGS: Resource = {
 };
 const BINDINGS: Resource = { group: '', version: 'v1', plural: 'bindings', kind: 'Binding', namespaced: true };
 
+/** A policy for copies of the ConfigMaps in another namespace: it admits them as the policies of Holdfast read the originals. */
+const COPIES_ONLY: Manifest[] = [
+  {
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'ValidatingAdmissionPolicy',
+    metadata: { name: 'copies' },
+    spec: {
+      paramKind: { apiVersion: 'v1', kind: 'ConfigMap' },
+      matchConstraints: {
+        resourceRules: [{ apiGroups: [''], apiVersions: ['v1'], resources: ['configmaps'], operations: ['CREATE'] }],
+        namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': NAMESPACE } },
+      },
+      validations: [
+        {
+          expression:
+            'object.metadata.name != params.metadata.name || object.?data.orValue({}) == params.?data.orValue({})',
+        },
+      ],
+    },
+  },
+  ...[POLICIES_CONFIG_MAP, SERVED_NETWORKS_CONFIG_MAP].map((name) => ({
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'ValidatingAdmissionPolicyBinding',
+    metadata: { name: `copies-of-${name}` },
+    spec: {
+      policyName: 'copies',
+      validationActions: ['Deny'],
+      paramRef: { name, namespace: SYSTEM, parameterNotFoundAction: 'Deny' },
+    },
+  })),
+];
+
 function bindingOf(pod: Pod, metadata: object): KubeObject {
   const { name, namespace } = pod.metadata;
   const target = { apiVersion: 'v1', kind: 'Node', name: 'node-1' };
   return { apiVersion: 'v1', kind: 'Binding', metadata: { ...metadata, name, namespace }, target } as KubeObject;
 }
 
-/** Starts a cluster before the tests of a suite and stops it after them. @param parameters data of the policies' ConfigMap */
+const SERVER = new SharedServer(async ({ client }) => {
+  const rbac = 'rbac.authorization.k8s.io';
+  const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default', namespace: NAMESPACE } };
+  const role = {
+    apiVersion: `${rbac}/v1`,
+    kind: 'ClusterRole',
+    metadata: { name: GROUP },
+    rules: [{ apiGroups: ['*'], resources: ['*'], verbs: VERBS }],
+  };
+  const rights = {
+    apiVersion: `${rbac}/v1`,
+    kind: 'ClusterRoleBinding',
+    metadata: { name: GROUP },
+    roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: GROUP },
+    subjects: [{ apiGroup: rbac, kind: 'Group', name: GROUP }],
+  };
+  const crds = await readManifests(join(MANIFESTS, 'crds', 'ipamclaims.yaml'));
+  const shipped = (await readInstallation()).filter(({ kind }) => INSTALLED_KINDS.test(kind));
+  const dataOf: Record<string, object> = {
+    [POLICIES_CONFIG_MAP]: DEFAULT_PARAMETERS,
+    [SERVED_NETWORKS_CONFIG_MAP]: listServedNetworks([]),
+  };
+  for (const object of [account, role, rights, ...crds, ...shipped, ...COPIES_ONLY]) {
+    const data = object.kind === 'ConfigMap' ? { data: dataOf[object.metadata.name] } : {};
+    await client.create(resourceOf(object), { ...object, ...data });
+  }
+  for (const kind of [IPAM_CLAIMS, ADDRESS_POOLS, ADDRESS_LEASES] as Resource[]) {
+    await until(`${kind.plural} are served`, () => client.list(kind));
+  }
+});
+
+/** Prepares a cluster before the tests of a suite. @param parameters data of the policies' ConfigMap */
 export function usePolicyCluster(
   suite: Mocha.Suite,
   setUp: (cluster: PolicyCluster) => Promise<void>,
-  parameters: Record<string, string> = { kubevirtNamespace: 'kubevirt' },
+  parameters = DEFAULT_PARAMETERS,
 ): void {
   let cluster: PolicyCluster | undefined;
   suite.timeout(20_000);
-  before(async function () {
-    this.timeout(15 * 60_000); // the first run builds the API server
-    cluster = await PolicyCluster.start(parameters);
+  SERVER.use(suite, async (plane) => {
+    cluster = new PolicyCluster(plane);
+    await cluster.setParameters(parameters);
+    await cluster.untilParametersAreKnown();
     await setUp(cluster);
   });
-  after(() => cluster?.stop());
+  after(() => cluster?.close());
 }
 
 /** @returns the message of a policy; undefined if the attempt succeeded */

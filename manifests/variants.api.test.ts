@@ -2,7 +2,7 @@ import { cp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { KEPT_POLICY } from '../cli/uninstall/stages.js';
-import { type ControlPlane, startControlPlane } from '../bed/control-plane/control-plane.js';
+import type { ControlPlane } from '../bed/control-plane/control-plane.js';
 import { type Manifest, createAll, readManifests, resourceOf } from '../bed/control-plane/objects.js';
 import { capture } from '../bed/processes/processes.js';
 import { until } from '../bed/processes/wait.js';
@@ -10,9 +10,11 @@ import { MANIFESTS } from '../bed/holdfast/manifests.js';
 import { RESPONDERS_NAMESPACE } from '../api/names.js';
 import { messageOf } from '../kube/errors.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS, NAMESPACES } from '../kube/resources.js';
-import { GO_TOOL_TIMEOUT_MS, goTool } from '../test/go-tools.js';
+import { goTool } from '../test/go-tools.js';
 import { leaseOf } from '../test/lease-objects.js';
 import { CHART, VARIANTS, keyOf, helmTemplate, kustomizeBase, withValues } from './testing/render.js';
+import { endDeletion } from './testing/server-state.js';
+import { EMPTY_SERVER } from './testing/shared-server.js';
 
 const FOREIGN_KINDS = join(MANIFESTS, 'testing', 'foreign-kinds.yaml');
 const RELEASE_NAMESPACE = 'ops';
@@ -21,26 +23,16 @@ describe('On a kube-apiserver', function () {
   this.timeout(120_000);
   let plane: ControlPlane;
 
-  before(async function () {
-    this.timeout(GO_TOOL_TIMEOUT_MS);
+  EMPTY_SERVER.use(this, async (started) => {
+    plane = started;
     await Promise.all([goTool('helm'), goTool('kustomize')]);
-    plane = await startControlPlane();
     await createAll(plane.client, await readManifests(FOREIGN_KINDS));
   });
-
-  after(() => plane.stop());
 
   async function tryOut(object: Manifest): Promise<void> {
     const { name, namespace } = object.metadata;
     const patch = { type: 'apply', object, fieldManager: 'holdfast-install', force: true } as const;
     await plane.client.patch(resourceOf(object), { name, namespace }, patch, { dryRun: true });
-  }
-
-  /** Without a controller-manager, nobody else ends the deletion of a namespace. */
-  async function endDeletion(): Promise<void> {
-    const path = `/api/v1/namespaces/${RESPONDERS_NAMESPACE}/finalize`;
-    const body = { ...namespaceOf(RESPONDERS_NAMESPACE), spec: { finalizers: [] } };
-    await plane.client.transport.request({ method: 'PUT', path, body });
   }
 
   it('all objects of all variants are accepted with all their fields', async () => {
@@ -57,7 +49,7 @@ describe('On a kube-apiserver', function () {
     for (const object of objects.values()) await tryOut(object).catch((error: unknown) => fail(object, error));
     // the releases below create it
     await plane.client.delete(NAMESPACES, { name: RESPONDERS_NAMESPACE });
-    await endDeletion();
+    await endDeletion(plane.client, RESPONDERS_NAMESPACE);
 
     function objectOf(kind: string): Manifest {
       return [...objects.values()].find((object) => object.kind === kind)!;
@@ -83,7 +75,7 @@ describe('On a kube-apiserver', function () {
       withValues(values, (file) => helm('install', release, chart, '--create-namespace', '--values', file, ...flags));
     const uninstall = async (release: string) => {
       await helm('uninstall', release);
-      await endDeletion();
+      await endDeletion(plane.client, RESPONDERS_NAMESPACE);
     };
     const agentsIn = (namespace: string) => ({ agent: { namespace } });
     const deployment = (name: string) => ({

@@ -1,11 +1,12 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { type Manifest, createAll, readManifests, resourceOf } from '../bed/control-plane/objects.js';
-import { type ControlPlane, startControlPlane } from '../bed/control-plane/control-plane.js';
+import type { ControlPlane } from '../bed/control-plane/control-plane.js';
 import { MANIFESTS, readInstallation } from '../bed/holdfast/manifests.js';
 import { until } from '../bed/processes/wait.js';
 import { messageOf } from '../kube/errors.js';
 import { ADDRESS_POOLS, NETWORK_ATTACHMENT_DEFINITIONS } from '../kube/resources.js';
+import { EMPTY_SERVER } from './testing/shared-server.js';
 
 const NETWORKS_CRD = join(MANIFESTS, '..', 'bed', 'manifests', 'network-attachment-definitions.yaml');
 
@@ -13,12 +14,7 @@ describe('the manifests, applied to a kube-apiserver with dry-run', function () 
   this.timeout(60_000);
   let plane: ControlPlane;
 
-  before(async function () {
-    this.timeout(15 * 60_000); // the first run builds the API server
-    plane = await startControlPlane();
-  });
-
-  after(() => plane.stop());
+  EMPTY_SERVER.use(this, (started) => void (plane = started));
 
   async function tryOut(object: Manifest): Promise<void> {
     const { name, namespace } = object.metadata;

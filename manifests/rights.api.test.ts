@@ -1,9 +1,8 @@
 import { expect } from 'chai';
-import { type ControlPlane, startControlPlane } from '../bed/control-plane/control-plane.js';
-import { createAll } from '../bed/control-plane/objects.js';
-import { readInstallation } from '../bed/holdfast/manifests.js';
 import { until } from '../bed/processes/wait.js';
-import { type Account, attributesOf, can, isRight, itHas } from './testing/access-reviews.js';
+import type { Client } from '../kube/client.js';
+import { type Account, attributesOf, can, itHas } from './testing/access-reviews.js';
+import { usePolicyCluster } from './testing/policy-cluster.js';
 
 const READ = 'get list watch';
 const WATCH = 'list watch';
@@ -223,33 +222,24 @@ const RIGHTS: [Account, Record<string, string>][] = [
 ];
 
 describe('the rights of the identities of Holdfast, on a kube-apiserver', function () {
-  this.timeout(60_000);
-  let plane: ControlPlane;
+  let client: Client;
 
-  before(async function () {
-    this.timeout(15 * 60_000); // the first run builds the API server
-    plane = await startControlPlane();
-    const shipped = await readInstallation();
-    await createAll(
-      plane.client,
-      shipped.filter(({ kind }) => kind === 'Namespace'),
-    );
-    await createAll(plane.client, shipped.filter(isRight));
+  usePolicyCluster(this, async ({ admin }) => {
+    client = admin;
     await until('the rights are in force', async () => {
       const rights = ['pods.', 'leases.coordination.k8s.io@holdfast-system'].map((key) =>
-        can(plane.client, IPAM, attributesOf(key, 'create')),
+        can(client, IPAM, attributesOf(key, 'create')),
       );
       return (await Promise.all(rights))[1];
     });
     for (const account of [IPAM, AGENT, CAPACITY, GUEST, WEBHOOK, CONTROLLER]) {
       const key = account === WEBHOOK || account === GUEST ? 'namespaces.' : 'pods.';
-      await until('all of them are', () => can(plane.client, account, attributesOf(key, 'list')));
+      await until('all of them are', () => can(client, account, attributesOf(key, 'list')));
     }
   });
 
-  after(() => plane.stop());
-
-  for (const [account, rights] of RIGHTS) itHas(() => plane.client, account, rights);
+  this.timeout(60_000);
+  for (const [account, rights] of RIGHTS) itHas(() => client, account, rights);
 
   it('only ipam and agents may lease addresses, only ipam may serve pools, and only ipam and guest may write the status of claims', async () => {
     for (const name of [
@@ -268,7 +258,7 @@ describe('the rights of the identities of Holdfast, on a kube-apiserver', functi
       ]) {
         for (const verb of ['create', 'update', 'patch', 'delete', 'serve']) {
           const wanted = name === 'holdfast-guest' && PATCHED_BY_GUEST.includes(`${verb} ${key}`);
-          expect(await can(plane.client, account, attributesOf(key, verb)), `${name} ${verb} ${key}`).to.equal(wanted);
+          expect(await can(client, account, attributesOf(key, verb)), `${name} ${verb} ${key}`).to.equal(wanted);
         }
       }
     }

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
-import { type ControlPlane, startControlPlane } from '../bed/control-plane/control-plane.js';
+import type { ControlPlane } from '../bed/control-plane/control-plane.js';
 import { until } from '../bed/processes/wait.js';
 import { applyManifests } from '../bed/holdfast/manifests.js';
-import { GO_TOOL_TIMEOUT_MS } from '../test/go-tools.js';
 import { type Account, attributesOf, can, isRight, itHas } from './testing/access-reviews.js';
 import { kustomizeBase } from './testing/render.js';
+import { EMPTY_SERVER } from './testing/shared-server.js';
 
 const READ = 'get list watch';
 const WATCH = 'list watch';
@@ -72,9 +72,8 @@ describe('the rights of the all-in-one process, on a kube-apiserver', function (
   this.timeout(60_000);
   let plane: ControlPlane;
 
-  before(async function () {
-    this.timeout(GO_TOOL_TIMEOUT_MS);
-    plane = await startControlPlane();
+  EMPTY_SERVER.use(this, async (started) => {
+    plane = started;
     const objects = await kustomizeBase(['all-in-one']);
     await applyManifests(
       plane.client,
@@ -85,8 +84,6 @@ describe('the rights of the all-in-one process, on a kube-apiserver', function (
       await until(`holdfast-all may ${verb} ${key}`, () => can(plane.client, ALL, attributesOf(key, verb)));
     }
   });
-
-  after(() => plane.stop());
 
   itHas(() => plane.client, ALL, RIGHTS_OF_ALL);
 

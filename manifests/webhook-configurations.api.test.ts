@@ -1,20 +1,25 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { LAUNCHER_CREATOR, NETWORKS_ANNOTATION } from '../api/names.js';
 import { readManifests, resourceOf } from '../bed/control-plane/objects.js';
 import { MANIFESTS } from '../bed/holdfast/manifests.js';
+import { until } from '../bed/processes/wait.js';
 import type { JsonPatchOperation } from '../kube/client.js';
 import type { Resource } from '../kube/resource.js';
 import {
+  ADDRESS_POOLS,
   MUTATING_WEBHOOK_CONFIGURATIONS,
   SECRETS,
   VALIDATING_WEBHOOK_CONFIGURATIONS,
   type WebhookConfigurationObject,
 } from '../kube/resources.js';
-import { PolicyCluster, expectDenial, untilDenied } from './testing/policy-cluster.js';
+import { type PolicyCluster, expectDenial, untilDenied, usePolicyCluster } from './testing/policy-cluster.js';
+import { LAUNCHER_LABELS, VMI_OWNER } from '../test/launcher-pods.js';
 
 const SYSTEM = 'holdfast-system';
 const WEBHOOK = `system:serviceaccount:${SYSTEM}:holdfast-webhook`;
 const IPAM = `system:serviceaccount:${SYSTEM}:holdfast-ipam`;
+const KUBEVIRT = 'system:serviceaccount:kubevirt:kubevirt-controller';
 const ADMINISTRATOR = 'administrator';
 const BUNDLE = Buffer.from('-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n').toString('base64');
 const FILES = [
@@ -80,7 +85,6 @@ const WITHOUT_EFFECT = new Set([
 ]);
 
 describe('webhook configurations on a kube-apiserver', function () {
-  this.timeout(30_000);
   let cluster: PolicyCluster;
 
   async function change(user: string, [, resource, name]: Configurations, operations: JsonPatchOperation[]) {
@@ -93,17 +97,26 @@ describe('webhook configurations on a kube-apiserver', function () {
     value,
   });
 
-  before(async function () {
-    this.timeout(15 * 60_000); // the first run builds the API server
-    cluster = await PolicyCluster.start({});
+  // before usePolicyCluster, whose hook closes the clients
+  after(async () => {
+    for (const [, resource, name] of CONFIGURATIONS) await cluster.admin.delete(resource, { name });
+    // they would refuse the objects of other suites on this server
+    const pool = { metadata: { name: 'blue' }, spec: { network: 'blue', subnets: [{ cidr: '10.0.0.0/24' }] } };
+    await until('no webhook checks pools', () => cluster.admin.create(ADDRESS_POOLS, pool, { dryRun: true }));
+    const annotations = { [NETWORKS_ANNOTATION]: 'blue', [LAUNCHER_CREATOR]: KUBEVIRT };
+    const launcher = { labels: LAUNCHER_LABELS, ownerReferences: [VMI_OWNER], annotations };
+    await until('no webhook changes launchers', () => cluster.createPod(KUBEVIRT, launcher));
+  });
+
+  const setUp = async (started: PolicyCluster) => {
+    cluster = started;
     const shipped = await Promise.all(FILES.map((file) => readManifests(join(MANIFESTS, file))));
     for (const object of shipped.flat()) await cluster.admin.create(resourceOf(object), object);
     const client = await cluster.as(WEBHOOK);
     const mine = { metadata: { name: 'mine' }, webhooks: [] };
     await untilDenied(() => client.create(MUTATING_WEBHOOK_CONFIGURATIONS, mine, { dryRun: true }));
-  });
-
-  after(() => cluster.stop());
+  };
+  usePolicyCluster(this, setUp, {});
 
   for (const configuration of CONFIGURATIONS) {
     const [user, resource, name] = configuration;
