@@ -6,6 +6,8 @@ NODE_OLDEST := 20.19
 GO_OLDEST := 1.24
 # `make demo KEEP=1` leaves everything running.
 export KEEP
+# `make unit FILE=kube/workqueue.test.ts`
+export FILE
 # Of `make image`. BUILD_ARGS may set the base images, for example --build-arg GO_IMAGE=registry.example.com/golang:1.27.4.
 IMAGE ?= holdfast
 VERSION ?= $(shell sed -n 's/^  "version": "\(.*\)",/\1/p' package.json)
@@ -28,7 +30,7 @@ ifneq ($(KUBEVIRT),)
 export BED_KUBEVIRT := $(KUBEVIRT)
 endif
 
-.PHONY: help build plugin check format test unit e2e matrix kind demo ui chaos dashboard conformance bed bench fuzz image version release publish announce clean node go
+.PHONY: help build plugin check format test unit api watch e2e matrix kind demo ui chaos dashboard conformance bed bench fuzz image version release publish announce clean node go
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,10 +50,16 @@ format: node_modules/.installed ## Format all sources
 test: node_modules/.installed go ## Run all checks and tests; ends with "N passed, N failed"
 	@npm run --silent test
 
-unit: node_modules/.installed go ## Run the tests that need no KubeVirt
+unit: node_modules/.installed go ## Run the tests that need no API server (FILE=: only these files)
 	@npm run --silent test:unit
 
-e2e: node_modules/.installed go ## Run the e2e tests on a real KubeVirt control plane
+api: node_modules/.installed go ## Run the tests that need a kube-apiserver but no KubeVirt (FILE=)
+	@npm run --silent test:api
+
+watch: node_modules/.installed ## Run the tests in FILE= again whenever a file changes that they import
+	@node --watch --import=tsx node_modules/mocha/bin/mocha.js --timeout=60000 $(or $(FILE),$(error make watch needs FILE=))
+
+e2e: node_modules/.installed go ## Run the e2e tests on a real KubeVirt control plane (FILE=)
 	@npm run --silent test:e2e
 
 matrix: node_modules/.installed go ## Run the e2e tests with each pair of versions of Kubernetes and KubeVirt

@@ -17,12 +17,11 @@ export async function runMatrix({ pairs, phaseOf, interrupt, print }: MatrixOpti
   for (const pair of pairs) {
     const name = nameOf(pair);
     print(`\n=== ${name}`);
-    const started = performance.now();
-    const counts = interrupt.aborted ? undefined : await runPhase(phaseOf(pair), interrupt);
-    const minutes = ((performance.now() - started) / 60_000).toFixed(0);
-    const result = counts === undefined ? 'not run' : resultOf(counts, interrupt);
+    const run = interrupt.aborted ? undefined : await runPhase(phaseOf(pair), interrupt);
+    const result = run === undefined ? 'not run' : resultOf(run.counts, interrupt);
     passed &&= result === 'passed';
-    lines.push(`${name}: ${result}${counts ? ` (${closingLine(counts)}, ${minutes} min)` : ''}`);
+    const more = run && ` (${closingLine(run.counts)}, ${(run.durationMs / 60_000).toFixed(0)} min)`;
+    lines.push(`${name}: ${result}${more ?? ''}`);
   }
   print('');
   lines.forEach(print);

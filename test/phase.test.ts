@@ -21,9 +21,9 @@ describe('a phase of the test run', function () {
     return runPhase(mochaPhase({ name, files: [file], timeoutMs: 5_000, limitMs: LIMIT_MS }), never(), 'ignore');
   }
 
-  function runScript(source: string, interrupt = never(), limitMs = LIMIT_MS) {
+  async function runScript(source: string, interrupt = never(), limitMs = LIMIT_MS) {
     const phase: Phase = { name: 'script', command: process.execPath, args: ['-e', source], limitMs, counts: false };
-    return runPhase(phase, interrupt, 'ignore');
+    return (await runPhase(phase, interrupt, 'ignore')).counts;
   }
 
   const suites = [
@@ -45,9 +45,19 @@ describe('a phase of the test run', function () {
   ];
   for (const { name, given, expect: [passed, failed, skipped] = [] } of suites) {
     it(`counts the tests of ${name}`, async () => {
-      expect(await runSuite(name.replaceAll(' ', '-'), given)).to.deep.equal({ passed, failed, skipped });
+      const { counts } = await runSuite(name.replaceAll(' ', '-'), given);
+      expect(counts).to.deep.equal({ passed, failed, skipped });
     });
   }
+
+  it('names the slowest tests and hooks with their times', async () => {
+    const wait = 'async () => { await new Promise((resolve) => setTimeout(resolve, 50)) }';
+    const source = `describe('s', () => { before(${wait}); it('quick', () => {}); it('slow', ${wait}); })`;
+    const { slowest, durationMs } = await runSuite('slow', source);
+    expect(slowest.map(({ title }) => title)).to.have.members(['s "before all" hook for "quick"', 's slow', 's quick']);
+    expect(slowest.at(-1)).to.deep.include({ title: 's quick' });
+    expect(durationMs).to.be.greaterThan(slowest[0]!.ms + slowest[1]!.ms);
+  });
 
   it('counts a command as one test', async () => {
     expect(await runScript('')).to.deep.equal({ passed: 1, failed: 0, skipped: 0 });
@@ -56,7 +66,7 @@ describe('a phase of the test run', function () {
 
   it('counts a command that does not exist as failed', async () => {
     const phase: Phase = { name: 'none', command: join(folder, 'none'), args: [], limitMs: LIMIT_MS, counts: false };
-    expect(await runPhase(phase, never())).to.include({ failed: 1 });
+    expect((await runPhase(phase, never())).counts).to.include({ failed: 1 });
   });
 
   it('ends a phase that takes too long, and counts it as failed', async () => {

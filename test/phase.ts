@@ -4,6 +4,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestCounts, addCounts, NO_TESTS } from './counts.js';
+import type { PhaseResult } from './summary.js';
 
 /** A child process that checks something. */
 export interface Phase {
@@ -35,8 +36,6 @@ type Output = 'inherit' | 'ignore' | number;
 
 export interface MochaPhaseOptions {
   readonly name: string;
-  /** Path of the Node.js that runs the tests; by default that of this process. */
-  readonly node?: string;
   /** Files or globs. */
   readonly files: readonly string[];
   readonly timeoutMs: number;
@@ -48,34 +47,37 @@ export interface MochaPhaseOptions {
 }
 
 export function mochaPhase(options: MochaPhaseOptions): Phase {
-  const { name, node = process.execPath, files, timeoutMs, limitMs, hooks, mochaArgs = [] } = options;
+  const { name, files, timeoutMs, limitMs, hooks, mochaArgs = [] } = options;
   const required = hooks === undefined ? [] : [`--require=${hooks}`];
   const args = [...MOCHA, `--timeout=${timeoutMs}`, ...required, ...mochaArgs, ...files];
-  return { name, command: node, args, limitMs, counts: true };
+  return { name, command: process.execPath, args, limitMs, counts: true };
 }
 
 /**
  * Runs a phase. A child that ends badly without a failed test, or without having counted, counts as one failure.
  * @param output whether the output of the child is shown or dropped, or the file descriptor that it is written to
  */
-export async function runPhase(phase: Phase, interrupt: AbortSignal, output: Output = 'inherit'): Promise<TestCounts> {
+export async function runPhase(phase: Phase, interrupt: AbortSignal, output: Output = 'inherit'): Promise<PhaseResult> {
   const folder = await mkdtemp(join(tmpdir(), 'holdfast-test-'));
-  const path = join(folder, 'counts.json');
+  const path = join(folder, 'result.json');
+  const started = performance.now();
   try {
-    const args = phase.counts ? [...phase.args, `--reporter-option=counts=${path}`] : phase.args;
+    const args = phase.counts ? [...phase.args, `--reporter-option=result=${path}`] : phase.args;
     const succeeded = await runChild({ ...phase, args }, interrupt, output);
-    if (!phase.counts) return succeeded ? ONE_PASSED : ONE_FAILED;
-    const counted = await readCounts(path);
-    if (counted === undefined) return ONE_FAILED;
-    return succeeded || counted.failed > 0 ? counted : addCounts(counted, ONE_FAILED);
+    const result = { name: phase.name, durationMs: performance.now() - started };
+    if (!phase.counts) return { ...result, counts: succeeded ? ONE_PASSED : ONE_FAILED, slowest: [] };
+    const { counts, slowest } = await readResult(path);
+    const isToldByCounts = succeeded || counts.failed > 0;
+    return { ...result, slowest, counts: isToldByCounts ? counts : addCounts(counts, ONE_FAILED) };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-/** @returns undefined if the child ended before its tests */
-async function readCounts(path: string): Promise<TestCounts | undefined> {
-  return existsSync(path) ? (JSON.parse(await readFile(path, 'utf8')) as TestCounts) : undefined;
+/** @returns one failure if the child ended before its tests */
+async function readResult(path: string): Promise<Pick<PhaseResult, 'counts' | 'slowest'>> {
+  if (!existsSync(path)) return { counts: ONE_FAILED, slowest: [] };
+  return JSON.parse(await readFile(path, 'utf8')) as PhaseResult;
 }
 
 /** @returns whether the child ended by itself, in time and successfully */

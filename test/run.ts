@@ -1,58 +1,45 @@
-// Runs the checks and the tests: `tsx test/run.ts [check] [unit-lts] [unit] [e2e] [-- options of mocha]`. Without a name: all of them.
+// Runs the checks and the tests: `tsx test/run.ts [check] [unit] [api] [e2e] [-- options of mocha]`. Without a name: all of them.
 import { mkdtemp, open, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { NO_TESTS, type TestCounts, addCounts, closingLine, succeeded } from './counts.js';
+import { addCounts, closingLine, NO_TESTS, succeeded } from './counts.js';
 import { e2ePhase } from './e2e-phase.js';
-import { lineOfImage, nodeOfImage } from './image/node.js';
 import { type Phase, mochaPhase, runPhase } from './phase.js';
+import { type PhaseResult, summaryOf } from './summary.js';
 
 const MINUTE_MS = 60_000;
-/** All tests of the tree but those of the e2e phase. A list of folders would leave new ones out. */
-const UNIT_TESTS = '!(node_modules|dist|out)/**/*.test.ts';
-const UNIT_HOOKS = './test/unhandled-rejections.ts';
-/** Not in the image, or in a browser, or thousands of random cases of our logic, which does not depend on the version of Node.js. */
-const NOT_LTS = ['{bed,e2e,manifests,release,test}/**', '**/{cloud-init,fuzz,*.browser,*.model,*.property}.test.ts'];
+/** Tests on a kube-apiserver without KubeVirt. */
+const API_TESTS = '!(node_modules|dist|out)/**/*.api.test.ts';
+/** All other tests but those of the e2e phase. A list of folders would leave new ones out. */
+const UNIT_TESTS = '!(node_modules|dist|out)/**/!(*.api).test.ts';
+const HOOKS = './test/unhandled-rejections.ts';
 
-type Name = 'check' | 'unit-lts' | 'unit' | 'e2e';
-/** Phases of one list run at the same time. */
-const ORDER: readonly (readonly Name[])[] = [['check', 'unit-lts'], ['unit'], ['e2e']];
+/** Only these files: `make unit FILE='kube/*.test.ts'`. */
+const FILES = process.env.FILE ? process.env.FILE.split(' ') : undefined;
 
-/** @param more options of mocha @returns undefined if the phase would repeat another one */
-const PHASES: Readonly<Record<Name, (more: readonly string[]) => Promise<Phase | undefined>>> = {
+type Name = 'check' | 'unit' | 'api' | 'e2e';
+/** Phases of one list run at the same time. The tests of `unit` have shorter timeouts. */
+const ORDER: readonly (readonly Name[])[] = [['check', 'api'], ['unit'], ['e2e']];
+
+/** @param more options of mocha */
+const PHASES: Readonly<Record<Name, (more: readonly string[]) => Phase>> = {
   check: () => {
     const args = ['run', '--silent', 'check'];
-    return Promise.resolve({ name: 'check', command: 'npm', args, limitMs: 10 * MINUTE_MS, counts: false });
-  },
-  'unit-lts': async (mochaArgs) => {
-    const node = await nodeOfImage();
-    if (node === process.execPath) return undefined;
-    return mochaPhase({
-      name: `unit-lts, on Node.js ${String(await lineOfImage())} of the image`,
-      node,
-      files: [UNIT_TESTS],
-      timeoutMs: 60_000,
-      limitMs: 20 * MINUTE_MS,
-      hooks: UNIT_HOOKS,
-      mochaArgs: [...NOT_LTS.map((pattern) => `--ignore=${pattern}`), ...mochaArgs],
-    });
+    return { name: 'check', command: 'npm', args, limitMs: 10 * MINUTE_MS, counts: false };
   },
   unit: (mochaArgs) => {
-    const phase = mochaPhase({
-      name: 'unit',
-      files: [UNIT_TESTS],
-      timeoutMs: 10_000,
-      // The first run builds a control plane.
-      limitMs: 20 * MINUTE_MS,
-      hooks: UNIT_HOOKS,
-      mochaArgs,
-    });
-    return Promise.resolve(phase);
+    const options = { name: 'unit', timeoutMs: 10_000, limitMs: 20 * MINUTE_MS, hooks: HOOKS };
+    return mochaPhase({ ...options, files: FILES ?? [UNIT_TESTS], mochaArgs });
   },
-  e2e: (mochaArgs) => Promise.resolve(e2ePhase({ name: 'e2e', limitMs: 45 * MINUTE_MS, mochaArgs })),
+  api: (mochaArgs) => {
+    // The first run builds a kube-apiserver.
+    const options = { name: 'api', timeoutMs: 20_000, limitMs: 20 * MINUTE_MS, hooks: HOOKS };
+    return mochaPhase({ ...options, files: FILES ?? [API_TESTS], mochaArgs });
+  },
+  e2e: (mochaArgs) => e2ePhase({ name: 'e2e', files: FILES, limitMs: 45 * MINUTE_MS, mochaArgs }),
 };
 
-async function choose(args: readonly string[]): Promise<Phase[][]> {
+function choose(args: readonly string[]): Phase[][] {
   const dashes = args.includes('--') ? args.indexOf('--') : args.length;
   const names = args.slice(0, dashes);
   const unknown = names.filter((name) => !(name in PHASES));
@@ -60,51 +47,47 @@ async function choose(args: readonly string[]): Promise<Phase[][]> {
     throw new TypeError(`no phase "${unknown.join('", "')}"; there are: ${Object.keys(PHASES).join(', ')}`);
   const isChosen = (name: Name) => names.length === 0 || names.includes(name);
   const more = args.slice(dashes + 1);
-  const lists = ORDER.map((list) => Promise.all(list.filter(isChosen).map((name) => PHASES[name](more))));
-  return (await Promise.all(lists)).map((list) => list.filter((phase) => phase !== undefined));
+  return ORDER.map((list) => list.filter(isChosen).map((name) => PHASES[name](more)));
 }
 
-async function run(phase: Phase): Promise<TestCounts> {
+async function run(phase: Phase): Promise<PhaseResult> {
   console.log(`\n=== ${phase.name}`);
-  const started = performance.now();
-  const counts = await runPhase(phase, interrupt.signal);
-  return report(phase, performance.now() - started, counts);
+  return report(await runPhase(phase, interrupt.signal));
 }
 
 /** Runs a phase, and shows its output after that of another one that runs at the same time. */
-async function runBeside(phase: Phase, other: Promise<unknown>): Promise<TestCounts> {
+async function runBeside(phase: Phase, other: Promise<unknown>): Promise<PhaseResult> {
   const folder = await mkdtemp(join(tmpdir(), 'holdfast-test-'));
   const path = join(folder, 'output');
   const file = await open(path, 'w');
   try {
-    const started = performance.now();
-    const counts = await runPhase(phase, interrupt.signal, file.fd);
-    const durationMs = performance.now() - started;
+    const result = await runPhase(phase, interrupt.signal, file.fd);
     await other;
     console.log(`\n=== ${phase.name}`);
     process.stdout.write(await readFile(path));
-    return report(phase, durationMs, counts);
+    return report(result);
   } finally {
     await file.close();
     await rm(folder, { recursive: true });
   }
 }
 
-function report({ name }: Phase, durationMs: number, counts: TestCounts): TestCounts {
+function report(result: PhaseResult): PhaseResult {
+  const { name, durationMs, counts } = result;
   console.log(`=== ${name}: ${(durationMs / 1000).toFixed(0)} s, ${closingLine(counts)}`);
-  return counts;
+  return result;
 }
 
 const interrupt = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupt.abort());
 
-let total = NO_TESTS;
-for (const [first, ...others] of await choose(process.argv.slice(2))) {
+const results: PhaseResult[] = [];
+for (const [first, ...others] of choose(process.argv.slice(2))) {
   if (interrupt.signal.aborted) break;
   if (first === undefined) continue;
   const shown = run(first);
-  const counts = await Promise.all([shown, ...others.map((phase) => runBeside(phase, shown))]);
-  total = counts.reduce(addCounts, total);
+  results.push(...(await Promise.all([shown, ...others.map((phase) => runBeside(phase, shown))])));
 }
-console.log(`\n${closingLine(total)}`);
+const total = results.map(({ counts }) => counts).reduce(addCounts, NO_TESTS);
+console.log(`\n${summaryOf(results).join('\n')}\n\n${closingLine(total)}`);
 process.exitCode = succeeded(total) && !interrupt.signal.aborted ? 0 : 1;
