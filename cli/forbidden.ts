@@ -1,5 +1,6 @@
-import type { StatusError } from '../kube/errors.js';
 import { IPAM_API_VERSION } from '../api/names.js';
+import { type StatusError, isForbidden, messageOf } from '../kube/errors.js';
+import type { Resource } from '../kube/resource.js';
 
 /** The words of the API server's authorizer: k8s.io/apiserver, pkg/endpoints/handlers/responsewriters. */
 const REFUSAL =
@@ -14,6 +15,16 @@ const READ_ROLES: ReadonlyMap<string, string> = new Map([
   ['virtualmachines.kubevirt.io', 'kubevirt.io:view'],
   ['virtualmachineinstances.kubevirt.io', 'kubevirt.io:view'],
 ]);
+
+/** Says why a read failed: which right the user lacks, or the message of the error. */
+export function reasonOf(error: unknown): string {
+  return (isForbidden(error) ? describeForbidden(error) : undefined) ?? messageOf(error);
+}
+
+/** `addresspools.ipam.holdfast.dev`, as kubectl and the name of a CustomResourceDefinition write a kind. */
+export function qualifiedName({ plural, group }: Pick<Resource, 'plural' | 'group'>): string {
+  return group === '' ? plural : `${plural}.${group}`;
+}
 
 /** Says in words which right the user lacks, and what to ask for; undefined if it is not about rights: a policy or a quota refuses. */
 export function describeForbidden({ message }: Pick<StatusError, 'message'>): string | undefined {

@@ -3,10 +3,9 @@ import { type IPAMClaim, labelValue, claimNadOf, claimOwnerOf, claimVmNetworkOf 
 import { isBeingDeleted } from '../api/meta.js';
 import { IPS_ALLOCATED, LEASE_OWNER_NAMESPACE } from '../api/names.js';
 import type { Client } from '../kube/client.js';
-import { isForbidden } from '../kube/errors.js';
 import { ADDRESS_LEASES, IPAM_CLAIMS } from '../kube/resources.js';
-import { INSTALL_HOLDFAST, requireKind } from './required-kind.js';
 import { type Column, type Output, tableLines } from './output.js';
+import { INSTALL_HOLDFAST, readList, required } from './reader.js';
 
 export interface IpsOptions {
   /** Default: that of the context. */
@@ -46,10 +45,10 @@ const NAMESPACE: Column<IpsRow> = { header: 'NAMESPACE', value: ({ namespace }) 
 export async function listIps(options: IpsOptions, client: Pick<Client, 'list'>, home: string): Promise<Output> {
   const namespace = options.allNamespaces ? undefined : (options.namespace ?? home);
   const [claims, leases] = await Promise.all([
-    requireKind(IPAM_CLAIMS, INSTALL_HOLDFAST, () => client.list(IPAM_CLAIMS, { namespace })),
+    readList(client, IPAM_CLAIMS, { namespace }),
     listLeases(client, namespace),
   ]);
-  const rows = rowsOf(claims.items, leases);
+  const rows = rowsOf(required(claims, INSTALL_HOLDFAST), leases);
   const columns = namespace === undefined ? [NAMESPACE, ...COLUMNS] : COLUMNS;
   const place = namespace === undefined ? 'the cluster' : `namespace ${namespace}`;
   return {
@@ -130,11 +129,6 @@ function compareRows(a: IpsRow, b: IpsRow): number {
 /** Users who may read only their namespace see no leases, and so no pools. */
 async function listLeases(client: Pick<Client, 'list'>, namespace: string | undefined): Promise<AddressLease[]> {
   const labelSelector = namespace === undefined ? undefined : `${LEASE_OWNER_NAMESPACE}=${labelValue(namespace)}`;
-  try {
-    const ask = () => client.list(ADDRESS_LEASES, { labelSelector });
-    return (await requireKind(ADDRESS_LEASES, INSTALL_HOLDFAST, ask)).items;
-  } catch (error) {
-    if (isForbidden(error)) return [];
-    throw error;
-  }
+  const read = await readList(client, ADDRESS_LEASES, { labelSelector });
+  return read.kind === 'forbidden' ? [] : required(read, INSTALL_HOLDFAST);
 }

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { POLICY_NAMES } from './doctor/check-admission.js';
 import { diagnose } from './doctor/diagnose.js';
-import type { ObservedCluster } from './doctor/observed.js';
+import type { ObservedCluster } from './doctor/observe.js';
 import { formatStatus, statusOf } from './status.js';
 import { textOf } from './terminal.js';
 import { HEALTHY, unreadyPod, workloadOf } from './testing/healthy-cluster.js';

@@ -24,8 +24,8 @@ import {
   POLICIES,
   POLICY_BINDINGS,
   WEBHOOK_KINDS,
-} from '../doctor/observed.js';
-import { INSTALLED } from '../uninstall/observe.js';
+  INSTALLED,
+} from '../installation.js';
 import { hasSecondaryNetwork, reduceNode, reduceTo } from './reduce.js';
 
 /** A list of objects in a bundle. */

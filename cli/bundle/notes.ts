@@ -1,5 +1,5 @@
-import { StatusError, isForbidden, isNotFound, messageOf } from '../../kube/errors.js';
-import { describeForbidden } from '../forbidden.js';
+import { isForbidden, isNotFound } from '../../kube/errors.js';
+import { reasonOf } from '../forbidden.js';
 
 /** What a bundle does not contain, and why. */
 export class BundleNotes {
@@ -21,10 +21,8 @@ export class BundleNotes {
 
   /** Something could not be read. */
   missing(what: string, error: unknown): void {
-    if (isForbidden(error)) {
-      const refusal = error instanceof StatusError ? describeForbidden(error) : undefined;
-      this.refused(what, refusal ?? messageOf(error));
-    } else if (isNotFound(error)) this.#lines.add(`ABSENT   ${what}: the API server does not have it`);
-    else this.#lines.add(`MISSING  ${what}: ${messageOf(error)}`);
+    if (isForbidden(error)) this.refused(what, reasonOf(error));
+    else if (isNotFound(error)) this.#lines.add(`ABSENT   ${what}: the API server does not have it`);
+    else this.#lines.add(`MISSING  ${what}: ${reasonOf(error)}`);
   }
 }

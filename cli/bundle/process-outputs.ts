@@ -1,10 +1,7 @@
-import type { KubeObject } from '../../api/meta.js';
 import type { Client } from '../../kube/client.js';
-import { namespacedResource } from '../../kube/resource.js';
 import type { ApiRequest } from '../../kube/transport.js';
 import { isReady } from '../doctor/check-processes.js';
-import type { ProcessPod } from '../doctor/observed.js';
-import { INSTALLED } from '../uninstall/observe.js';
+import { INSTALLED, PROCESS_PODS, type ProcessPod, componentOf } from '../installation.js';
 import type { BundleNotes } from './notes.js';
 
 /** Agents run on each node; the logs of these many say what is wrong with them. */
@@ -14,18 +11,6 @@ const LOG_LINES = 10_000;
 const DEADLINE_MS = 10_000;
 const METRICS_PORT = 'metrics';
 const INSECURE = '--metrics-secure=false';
-
-interface Container {
-  readonly name: string;
-  readonly args?: readonly string[];
-  readonly ports?: readonly { readonly name?: string; readonly containerPort: number }[];
-}
-
-interface PodWithContainers extends ProcessPod {
-  spec?: NonNullable<ProcessPod['spec']> & { initContainers?: { name: string }[] };
-}
-
-const PODS = namespacedResource<PodWithContainers>('v1', 'pods', 'Pod');
 
 /** A text that a process of Holdfast makes. */
 export interface ProcessOutput {
@@ -39,10 +24,11 @@ export async function outputsOf(
   notes: BundleNotes,
   { client, namespaces }: { client: Pick<Client, 'pages'>; namespaces: ReadonlySet<string> },
 ): Promise<ProcessOutput[]> {
-  const pods: PodWithContainers[] = [];
+  const pods: ProcessPod[] = [];
   for (const namespace of namespaces) {
     try {
-      for await (const { items } of client.pages(PODS, { namespace, labelSelector: INSTALLED })) pods.push(...items);
+      for await (const { items } of client.pages(PROCESS_PODS, { namespace, labelSelector: INSTALLED }))
+        pods.push(...items);
     } catch (error) {
       notes.missing(`logs and metrics in ${namespace}`, error);
     }
@@ -53,22 +39,18 @@ export async function outputsOf(
   return [...pods.filter((pod) => !isAgent(pod)), ...agents.slice(0, MAX_AGENTS)].flatMap(outputsOfPod);
 }
 
-function isAgent({ metadata }: KubeObject): boolean {
-  return metadata.labels?.['app.kubernetes.io/component'] === 'agent';
+function isAgent(pod: ProcessPod): boolean {
+  return componentOf(pod) === 'agent';
 }
 
-function outputsOfPod({
-  metadata: { namespace = '', name },
-  spec = {},
-  status = {},
-}: PodWithContainers): ProcessOutput[] {
+function outputsOfPod({ metadata: { namespace = '', name }, spec = {}, status = {} }: ProcessPod): ProcessOutput[] {
   const base = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`;
   const path = `${base}/${encodeURIComponent(name)}/log`;
   const restarted = [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])]
     .filter(({ restartCount = 0 }) => restartCount > 0)
     .map((container) => container.name);
-  const containers: readonly Container[] = spec.containers ?? [];
-  const logs = [...(spec.initContainers ?? []), ...containers].flatMap((container) => {
+  const { initContainers = [], containers = [] } = spec;
+  const logs = [...initContainers, ...containers].flatMap((container) => {
     const query = { container: container.name, tailLines: LOG_LINES, timestamps: true };
     const current = { file: container.name, query };
     const previous = { file: `${container.name}.previous`, query: { ...query, previous: true } };

@@ -1,8 +1,8 @@
 import { VERSION } from '../../process/version.js';
 import { defineCommand } from '../command.js';
-import { type ComponentState, componentsOf } from '../doctor/components.js';
 import { observeCluster } from '../doctor/observe.js';
 import { ExitCode } from '../exit-code.js';
+import { type ComponentState, componentsOf } from '../installation.js';
 import { printOutput } from '../output.js';
 
 export const SHOW_VERSION = defineCommand({

@@ -1,7 +1,7 @@
 import { IPS_ALLOCATED } from '../../api/names.js';
 import { isBeingDeleted, objectKey } from '../../api/meta.js';
 import { type Finding, warningOf } from './finding.js';
-import type { ObservedCluster } from './observed.js';
+import type { ObservedCluster } from './observe.js';
 
 /** An owner that is gone for less than this time is no leak: the collector waits, too. */
 const SETTLED_MS = 15 * 60_000;

@@ -1,15 +1,13 @@
 import { objectKey } from '../../api/meta.js';
 import { SERVED_NETWORKS_COMPLETE, SERVED_NETWORKS_CONFIG_MAP } from '../../api/names.js';
 import { expiryOf, splitPem } from '../../tls/pem.js';
-import { allocatesAddresses } from './components.js';
+import { PARAMETERS, type WebhookConfiguration, allocatesAddresses } from '../installation.js';
 import { type Finding, errorOf, warningOf } from './finding.js';
-import type { ObservedCluster, WebhookConfiguration } from './observed.js';
+import type { ObservedCluster } from './observe.js';
 
 const SOON_MS = 7 * 24 * 3_600_000;
 /** The Service of an EndpointSlice. */
 const SERVICE_LABEL = 'kubernetes.io/service-name';
-/** The name of the ConfigMap with the parameters of the policies. */
-export const PARAMETERS = 'holdfast-policies';
 /** A test compares them with the manifests. */
 export const POLICY_NAMES: readonly string[] = [
   ...['agent-blocks', 'agent-leases', 'binding-networks', 'capacity-nodes', 'claim-guard', 'claim-reference'],

@@ -1,5 +1,6 @@
+import { type Workload, pluginFolderOf } from '../installation.js';
 import { type Finding, errorOf, warningOf } from './finding.js';
-import type { ObservedCluster, Workload } from './observed.js';
+import type { ObservedCluster } from './observe.js';
 
 /** `--max-staleness`: the clocks of nodes may differ by this time. */
 const MAX_SKEW_MS = 30_000;
@@ -23,8 +24,9 @@ export function checkRights({ missingRights = [] }: ObservedCluster): Finding[] 
 /** An agent that installs the CNI plugin into another folder than the runtime reads, as the DaemonSet of Multus shows. */
 export function checkCniFolder({ workloads = [], multus = [] }: ObservedCluster): Finding[] {
   const others = [...new Set(multus.flatMap(foldersOf))];
-  return workloads.flatMap(({ metadata: { namespace = '', name }, spec }) => {
-    const own = (spec?.template?.spec?.volumes ?? []).find((volume) => volume.name === 'cni-bin')?.hostPath?.path;
+  return workloads.flatMap((workload) => {
+    const { namespace = '', name } = workload.metadata;
+    const own = pluginFolderOf(workload);
     if (own === undefined || others.length === 0 || others.some((path) => normal(path) === normal(own))) return [];
     const problem = `installs the CNI plugin into ${own}, but Multus uses ${others.join(', ')}`;
     const remedy = 'set the folder that the container runtime uses: docs/how-to/install.md#adapt-the-nodes';

@@ -1,7 +1,7 @@
-import { allocatesAddresses } from './components.js';
+import { type Crd, type JsonSchema, allocatesAddresses } from '../installation.js';
 import { CLAIM_CRD, CRD_FIELDS } from './crd-fields.js';
 import { type Finding, errorOf } from './finding.js';
-import type { Crd, JsonSchema, ObservedCluster } from './observed.js';
+import type { ObservedCluster } from './observe.js';
 
 const APPLY = 'apply manifests/crds of the version of the processes';
 

@@ -4,7 +4,7 @@ import { objectKey } from '../../api/meta.js';
 import { type NetworkAttachmentDefinition, parseNetworkConfig } from '../../api/network-attachment.js';
 import { BAD_STATUS } from '../usage/pool-problems.js';
 import { type Finding, errorOf, warningOf } from './finding.js';
-import type { ObservedCluster } from './observed.js';
+import type { ObservedCluster } from './observe.js';
 
 /** Tenants create NADs, from which pools are derived. Their number must not hide what else is wrong. */
 const MAX_SHOWN = 20;

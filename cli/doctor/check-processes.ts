@@ -1,8 +1,8 @@
 import { truncate } from '../../api/json.js';
 import { objectKey } from '../../api/meta.js';
-import { type ComponentState, componentsOf } from './components.js';
+import { type ComponentState, type ProcessPod, componentsOf } from '../installation.js';
 import { type Finding, errorOf, warningOf } from './finding.js';
-import type { ObservedCluster, ProcessPod } from './observed.js';
+import type { ObservedCluster } from './observe.js';
 
 const INSTALL = 'apply the manifests of this version: docs/how-to/install.md';
 /** As the election counts it, with time for a renewal. */

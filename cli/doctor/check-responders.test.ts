@@ -4,7 +4,8 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { RESPONDERS_NAMESPACE } from '../../api/names.js';
 import { HEALTHY } from '../testing/healthy-cluster.js';
 import { checkResponders } from './check-responders.js';
-import type { ObservedCluster, ProcessPod, Workload } from './observed.js';
+import type { ProcessPod, Workload } from '../installation.js';
+import type { ObservedCluster } from './observe.js';
 
 const SET = 'holdfast-responder-0123abcd';
 const BRIDGE = { type: 'bridge', bridge: 'br-blue' };

@@ -5,9 +5,10 @@ import { isBeingDeleted, objectKey } from '../../api/meta.js';
 import { IPS_ALLOCATED, LEASE_POOL, RESPONDERS_NAMESPACE } from '../../api/names.js';
 import { parseNetworkConfig } from '../../api/network-attachment.js';
 import { attachmentProblem } from '../../api/responder-attachment.js';
+import type { Workload } from '../installation.js';
 import { describePod, isReady } from './check-processes.js';
 import { type Finding, errorOf, warningOf } from './finding.js';
-import type { ObservedCluster, Workload } from './observed.js';
+import type { ObservedCluster } from './observe.js';
 
 const GUIDE = 'docs/how-to/layer-2-networks.md#answer-dhcp';
 

@@ -5,7 +5,7 @@ import { HEALTHY, NOW, ago, crdOf, unreadyPod, workloadOf } from '../testing/hea
 import { textOf } from '../terminal.js';
 import { neededPolicies } from './check-admission.js';
 import { diagnose } from './diagnose.js';
-import type { ObservedCluster } from './observed.js';
+import type { ObservedCluster } from './observe.js';
 import { reportOf } from './report.js';
 
 const YEAR_MS = 365 * 24 * 3_600_000;

@@ -6,7 +6,7 @@ import { checkNads, checkPools } from './check-networks.js';
 import { checkProcesses } from './check-processes.js';
 import { checkResponders } from './check-responders.js';
 import type { Finding } from './finding.js';
-import type { ObservedCluster } from './observed.js';
+import type { ObservedCluster } from './observe.js';
 
 type Check = (observed: ObservedCluster) => Finding[];
 

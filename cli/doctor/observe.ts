@@ -1,40 +1,73 @@
+import type { AddressPool } from '../../api/address-pool.js';
+import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { type KubeObject, joinKey } from '../../api/meta.js';
-import { RESPONDERS_NAMESPACE, SERVED_NETWORKS_CONFIG_MAP } from '../../api/names.js';
-import { LEASES } from '../../kube/leader-election.js';
-import type { Resource } from '../../kube/resource.js';
+import { RESPONDERS_NAMESPACE } from '../../api/names.js';
+import type { NetworkAttachmentDefinition } from '../../api/network-attachment.js';
+import { type Lease, LEASES } from '../../kube/leader-election.js';
 import {
   ADDRESS_LEASES,
   ADDRESS_POOLS,
-  CONFIG_MAPS,
   IPAM_CLAIMS,
   KUBEVIRTS,
   NETWORK_ATTACHMENT_DEFINITIONS,
   NODES,
   PODS,
 } from '../../kube/resources.js';
-import { INSTALLED, findNamespacesOrDefault } from '../uninstall/observe.js';
-import { PARAMETERS } from './check-admission.js';
+import { INSTALLED, type Installation, STATEFUL_SETS, type Workload, readInstallation } from '../installation.js';
+import { PermittedReader } from '../reader.js';
 import {
-  CRDS,
-  DAEMON_SETS,
-  DEPLOYMENTS,
-  ENDPOINT_SLICES,
-  type ObservedCluster,
-  type LockedLease,
-  type ObservedLease,
-  type ObservingClient,
-  POLICIES,
-  POLICY_BINDINGS,
-  PROCESS_PODS,
-  STATEFUL_SETS,
-  WEBHOOK_KINDS,
-  type Workload,
-} from './observed.js';
-import { PermittedReader } from './permitted-reader.js';
-import { callWebhooks, missingRightsOf, serverTime } from './probe.js';
+  type ProbingReader,
+  type ProcessRight,
+  type TrialCall,
+  callWebhooks,
+  missingRightsOf,
+  serverTime,
+} from './probe.js';
 
-const OWN_NAME = /^holdfast(-|$)/;
 const NODE_LEASES = 'kube-node-lease';
+
+export interface ObservedNode extends KubeObject {
+  status?: { conditions?: { type: string; status: string }[] };
+}
+
+/** A lease, as far as the search for leaks needs it. */
+export interface ObservedLease {
+  readonly name: string;
+  readonly owner: { readonly kind: string; readonly namespace: string; readonly name: string; readonly uid: string };
+  /** Milliseconds since the epoch. */
+  readonly createdAt: number;
+}
+
+/** A lease that was released, and that a Secret with network data keeps from others. */
+export interface LockedLease {
+  readonly name: string;
+  /** `namespace/name`. */
+  readonly secret: string;
+  /** Milliseconds since the epoch. */
+  readonly releasedAt: number;
+}
+
+/** The cluster at one moment. A field is undefined if the user may not read it: then its checks find nothing. */
+export interface ObservedCluster extends Installation {
+  /** Milliseconds since the epoch, by the clock of the API server. */
+  readonly now: number | undefined;
+  readonly trialCalls: readonly TrialCall[];
+  readonly kubevirts: readonly KubeObject[] | undefined;
+  readonly missingRights: readonly ProcessRight[] | undefined;
+  readonly nodes: readonly ObservedNode[] | undefined;
+  readonly nodeLeases: readonly Lease[] | undefined;
+  readonly pools: readonly AddressPool[] | undefined;
+  readonly nads: readonly NetworkAttachmentDefinition[] | undefined;
+  readonly claims: readonly IPAMClaim[] | undefined;
+  readonly responderSets: readonly Workload[] | undefined;
+  /** Held ones. */
+  readonly leases: readonly ObservedLease[] | undefined;
+  readonly lockedLeases: readonly LockedLease[] | undefined;
+  /** Of claims and pods; read after the leases. */
+  readonly owners: ReadonlySet<string> | undefined;
+  /** What the user may not read or try, in words. */
+  readonly refused: readonly string[];
+}
 
 export interface ObserveOptions {
   /** Also pools, networks, claims, leases and clocks. */
@@ -43,58 +76,21 @@ export interface ObserveOptions {
 }
 
 /** Reads what the user may read, and tries what the processes need. It changes nothing. */
-export async function observeCluster(client: ObservingClient, options: ObserveOptions): Promise<ObservedCluster> {
-  const reader = new PermittedReader(client);
-  options.showProgress('reading the installation…');
-  const namespaces = await findNamespacesOrDefault(client);
-  const isOwn = ({ metadata: { name, namespace } }: KubeObject) =>
-    OWN_NAME.test(name) && (namespace === undefined || namespaces.has(namespace));
-  const listOwn = async <T extends KubeObject>(resource: Resource<T>) =>
-    (await reader.list(resource, { labelSelector: INSTALLED }))?.filter(isOwn);
-  const inNamespaces = async <T extends KubeObject>(resource: Resource<T>, labelSelector?: string) => {
-    const lists = await Promise.all(
-      [...namespaces].map((namespace) => reader.list(resource, { namespace, labelSelector })),
-    );
-    return lists.every((list) => list !== undefined) ? lists.flat() : undefined;
-  };
-  const [crds, deployments, daemonSets, pods, leaders, policies, policyBindings, endpointSlices, kubevirts] =
-    await Promise.all([
-      reader.list(CRDS),
-      listOwn(DEPLOYMENTS),
-      reader.list(DAEMON_SETS),
-      listOwn(PROCESS_PODS),
-      inNamespaces(LEASES, INSTALLED),
-      listOwn(POLICIES),
-      listOwn(POLICY_BINDINGS),
-      inNamespaces(ENDPOINT_SLICES),
-      reader.list(KUBEVIRTS),
-    ]);
-  const configurations = await Promise.all(
-    WEBHOOK_KINDS.map(async (resource) =>
-      (await listOwn(resource))?.map((object) => ({ ...object, kind: resource.kind })),
-    ),
-  );
-  const agents = daemonSets?.filter((set) => isOwn(set) && set.metadata.name === 'holdfast-agent');
-  const workloads = deployments === undefined || agents === undefined ? undefined : [...deployments, ...agents];
-  options.showProgress('trying webhooks and rights…');
-  const found = await inNamespaces(CONFIG_MAPS, INSTALLED);
-  const dataOf = (name: string) => {
-    const object = found?.find(({ metadata }) => metadata.name === name);
-    return found && (object === undefined ? null : (object.data ?? {}));
-  };
+export async function observeCluster(
+  client: ProbingReader['client'],
+  { withData, showProgress }: ObserveOptions,
+): Promise<ObservedCluster> {
+  const reader: ProbingReader = new PermittedReader(client);
+  showProgress('reading the installation…');
+  const [installation, kubevirts] = await Promise.all([readInstallation(reader), reader.list(KUBEVIRTS)]);
+  showProgress('trying webhooks and rights…');
   return {
+    ...installation,
+    kubevirts,
     now: await serverTime(reader),
-    ...{ crds, workloads, pods, leaders, endpointSlices, policies, policyBindings, kubevirts },
-    configurations: configurations.every((list) => list !== undefined) ? configurations.flat() : undefined,
-    trialCalls: await callWebhooks(
-      reader,
-      configurations.flatMap((list) => list ?? []),
-    ),
-    parameters: dataOf(PARAMETERS),
-    servedNetworks: dataOf(SERVED_NETWORKS_CONFIG_MAP),
-    missingRights: await missingRightsOf(reader, workloads ?? []),
-    multus: daemonSets?.filter((set: Workload) => set.metadata.name.includes('multus')),
-    ...(options.withData ? await observeData(reader, options) : NO_DATA),
+    trialCalls: await callWebhooks(reader, installation.configurations ?? []),
+    missingRights: await missingRightsOf(reader, installation.workloads ?? []),
+    ...(withData ? await observeData(reader, showProgress) : NO_DATA),
     refused: reader.refused,
   };
 }
@@ -110,7 +106,10 @@ const NO_DATA: ObservedData = {
   lockedLeases: undefined,
 };
 
-async function observeData(reader: PermittedReader, { showProgress }: ObserveOptions): Promise<ObservedData> {
+async function observeData(
+  reader: PermittedReader,
+  showProgress: ObserveOptions['showProgress'],
+): Promise<ObservedData> {
   showProgress('reading pools, networks and nodes…');
   const [nodes, nodeLeases, pools, nads, responderSets] = await Promise.all([
     reader.list(NODES),

@@ -1,9 +1,8 @@
 import { expect } from 'chai';
 import type { KubeObject } from '../../api/meta.js';
 import { StatusError } from '../../kube/errors.js';
-import type { ObservingClient } from './observed.js';
-import { PermittedReader } from './permitted-reader.js';
-import { callWebhooks } from './probe.js';
+import { PermittedReader } from '../reader.js';
+import { type ProbingReader, callWebhooks } from './probe.js';
 
 const CONFIGURATIONS: KubeObject[] = [{ metadata: { name: 'holdfast-webhook' } }];
 const CAUSE = 'Post "https://x.svc:443/": connection refused';
@@ -38,7 +37,7 @@ describe('a trial call of a webhook', () => {
   ] as const)
     it(`tells whose webhook answers: ${message.slice(0, 70)}`, async () => {
       const error = new StatusError({ request: 'POST /pods', status: 400, reason: 'BadRequest', message });
-      const client = { create: () => Promise.reject(error) } as unknown as ObservingClient;
+      const client = { create: () => Promise.reject(error) } as unknown as ProbingReader['client'];
       expect(await callWebhooks(new PermittedReader(client), CONFIGURATIONS)).to.deep.equal(expected);
     });
 });

@@ -1,13 +1,12 @@
 import type { KubeObject, ObjectMeta } from '../../api/meta.js';
 import { LAUNCHER_LABEL, LAUNCHER_LABEL_VALUE, NETWORKS_ANNOTATION } from '../../api/names.js';
+import type { Client } from '../../kube/client.js';
 import { StatusError, isForbidden } from '../../kube/errors.js';
 import { clusterResource } from '../../kube/resource.js';
 import { ADDRESS_POOLS, PODS, SUBJECT_ACCESS_REVIEWS } from '../../kube/resources.js';
 import { describeForbidden } from '../forbidden.js';
-import { componentOf } from './components.js';
-import type { ProcessRight, TrialCall, Workload } from './observed.js';
-import type { PermittedReader } from './permitted-reader.js';
-import { NEEDED_RIGHTS } from './process-rights.js';
+import { type Workload, componentOf } from '../installation.js';
+import type { PermittedReader } from '../reader.js';
 
 const SELF_SUBJECT_REVIEWS = clusterResource('authentication.k8s.io/v1', 'selfsubjectreviews', 'SelfSubjectReview');
 /** k8s.io/apiserver, pkg/admission/plugin/webhook/errors: why a webhook ended the request. */
@@ -18,18 +17,80 @@ const TRIAL = 'holdfast-doctor';
 /** The API server accepts no name in a review. */
 const UNNAMED = {} as ObjectMeta;
 
+/** What a trial call of a webhook gave. `error`: what the API server said. */
+export interface TrialCall {
+  readonly configuration: string;
+  readonly error?: string;
+}
+
+/** A right that a process needs. */
+export interface ProcessRight {
+  readonly account: string;
+  readonly verb: string;
+  readonly group: string;
+  readonly resource: string;
+}
+
+export type ProbingReader = PermittedReader<Pick<Client, 'listAs' | 'create'>>;
+
+type Right = Omit<ProcessRight, 'account'>;
+
+const right = (verb: string, resource: string, group = ''): Right => ({ verb, group, resource });
+const [OWN, CLAIMS, KUBEVIRT] = ['ipam.holdfast.dev', 'k8s.cni.cncf.io', 'kubevirt.io'];
+const [CONTROLLER, WEBHOOK, IPAM] = [
+  [
+    right('list', 'virtualmachines', KUBEVIRT),
+    right('list', 'virtualmachineinstances', KUBEVIRT),
+    right('update', 'virtualmachines/finalizers', KUBEVIRT),
+    right('list', 'network-attachment-definitions', CLAIMS),
+    right('create', 'ipamclaims', CLAIMS),
+    right('patch', 'ipamclaims', CLAIMS),
+    right('list', 'pods'),
+  ],
+  [
+    right('list', 'virtualmachineinstances', KUBEVIRT),
+    right('list', 'ipamclaims', CLAIMS),
+    right('list', 'namespaces'),
+  ],
+  [
+    right('create', 'addresspools', OWN),
+    right('patch', 'addresspools/status', OWN),
+    right('create', 'addressleases', OWN),
+    right('delete', 'addressleases', OWN),
+    right('patch', 'ipamclaims/status', CLAIMS),
+    right('list', 'network-attachment-definitions', CLAIMS),
+    right('list', 'pods'),
+  ],
+];
+
+/** The rights without which a process cannot do its work, by component. A test compares them with the manifests. */
+export const NEEDED_RIGHTS: Readonly<Record<string, readonly Right[]>> = {
+  controller: CONTROLLER,
+  webhook: WEBHOOK,
+  ipam: IPAM,
+  all: [...CONTROLLER, ...WEBHOOK, ...IPAM],
+  agent: [
+    right('create', 'addressleases', OWN),
+    right('list', 'addresspools', OWN),
+    right('list', 'network-attachment-definitions', CLAIMS),
+  ],
+  guest: [
+    right('list', 'virtualmachineinstances', KUBEVIRT),
+    right('patch', 'ipamclaims/status', CLAIMS),
+    right('create', 'secrets'),
+    right('patch', 'secrets'),
+  ],
+};
+
 /** Reads the clock of the API server, in milliseconds since the epoch. Every user may. */
-export async function serverTime({ client }: PermittedReader): Promise<number | undefined> {
+export async function serverTime({ client }: ProbingReader): Promise<number | undefined> {
   const review = await client.create(SELF_SUBJECT_REVIEWS, { metadata: UNNAMED });
   const time = Date.parse(review.metadata.creationTimestamp ?? '');
   return Number.isNaN(time) ? undefined : time;
 }
 
 /** Lets the API server call the webhooks, with objects that are checked and not stored. */
-export async function callWebhooks(
-  reader: PermittedReader,
-  configurations: readonly KubeObject[],
-): Promise<TrialCall[]> {
+export async function callWebhooks(reader: ProbingReader, configurations: readonly KubeObject[]): Promise<TrialCall[]> {
   const has = (name: string) => configurations.some(({ metadata }) => metadata.name === name);
   const calls = [
     ...(has('holdfast-ipam') ? [tryCall(reader, 'holdfast-ipam', () => createPool(reader))] : []),
@@ -38,13 +99,13 @@ export async function callWebhooks(
   return (await Promise.all(calls)).flat();
 }
 
-function createPool({ client }: PermittedReader): Promise<unknown> {
+function createPool({ client }: ProbingReader): Promise<unknown> {
   // 192.0.2.0/24 is for documentation: RFC 5737
   const spec = { network: TRIAL, subnets: [{ cidr: '192.0.2.0/24' }] };
   return client.create(ADDRESS_POOLS, { metadata: { name: TRIAL }, spec }, { dryRun: true });
 }
 
-function createLauncher({ client }: PermittedReader): Promise<unknown> {
+function createLauncher({ client }: ProbingReader): Promise<unknown> {
   const metadata = {
     ...{ name: TRIAL, namespace: 'default', labels: { [LAUNCHER_LABEL]: LAUNCHER_LABEL_VALUE } },
     annotations: { [NETWORKS_ANNOTATION]: '[]' },
@@ -56,7 +117,7 @@ function createLauncher({ client }: PermittedReader): Promise<unknown> {
 }
 
 async function tryCall(
-  reader: PermittedReader,
+  reader: ProbingReader,
   configuration: string,
   call: () => Promise<unknown>,
 ): Promise<TrialCall[]> {
@@ -87,7 +148,7 @@ function endedBy(webhook: string, failure: string | undefined, configuration: st
 
 /** Asks which rights the processes lack; undefined if the user may not ask. */
 export async function missingRightsOf(
-  reader: PermittedReader,
+  reader: ProbingReader,
   workloads: readonly Workload[],
 ): Promise<ProcessRight[] | undefined> {
   const needed = workloads.flatMap((workload) => {
@@ -106,7 +167,7 @@ export async function missingRightsOf(
 }
 
 async function isAllowed(
-  { client }: PermittedReader,
+  { client }: ProbingReader,
   { account, verb, group, resource }: ProcessRight,
 ): Promise<boolean> {
   const [plural = '', subresource] = resource.split('/');

@@ -6,8 +6,8 @@ import { ROOT, findFiles } from '../../test/source-files.js';
 import { HEALTHY, workloadOf } from '../testing/healthy-cluster.js';
 import { POLICY_NAMES, neededPolicies } from './check-admission.js';
 import { CRD_FIELDS } from './crd-fields.js';
-import type { JsonSchema } from './observed.js';
-import { NEEDED_RIGHTS } from './process-rights.js';
+import type { JsonSchema } from '../installation.js';
+import { NEEDED_RIGHTS } from './probe.js';
 
 describe('what kubectl holdfast doctor expects', () => {
   /** Of files with `part` in their paths. */

@@ -2,7 +2,6 @@ import { isIP } from 'node:net';
 import type { AddressLease, LeaseOwner } from '../../api/address-lease.js';
 import { type AddressPool, addressSpaceOf } from '../../api/address-pool.js';
 import { labelValue } from '../../api/ipam-claim.js';
-import type { VirtualMachineInstance } from '../../api/kubevirt.js';
 import { type KubeObject, joinKey, objectKey, splitKey } from '../../api/meta.js';
 import { LEASE_OWNER_NAME, LEASE_OWNER_NAMESPACE } from '../../api/names.js';
 import { type NetworkAttachmentDefinition, parseNetworkConfig } from '../../api/network-attachment.js';
@@ -13,7 +12,7 @@ import { type LeaseRecord, readLease, releaseLease } from '../../addressing/leas
 import { findUnlessGone } from '../../kube/absence.js';
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
-import { isConflict, isForbidden, isNotFound } from '../../kube/errors.js';
+import { isConflict, isNotFound } from '../../kube/errors.js';
 import type { Resource } from '../../kube/resource.js';
 import {
   ADDRESS_LEASES,
@@ -24,7 +23,7 @@ import {
   VIRTUAL_MACHINE_INSTANCES,
 } from '../../kube/resources.js';
 import { CommandError } from '../command-error.js';
-import { INSTALL_HOLDFAST, requireKind } from '../required-kind.js';
+import { INSTALL_HOLDFAST, mapRead, readList, required, valueOr } from '../reader.js';
 import { namespacesOf } from '../usage/pools.js';
 import type { SpaceUsers } from './mentions.js';
 import { refusalsOf } from './plan.js';
@@ -57,7 +56,7 @@ const OWNERS: Readonly<Record<LeaseOwner['kind'], Resource>> = { IPAMClaim: IPAM
  */
 export async function release(options: ReleaseOptions, deps: ReleaseDeps): Promise<string[]> {
   const { client, clock } = deps;
-  const { items: pools } = await requireKind(ADDRESS_POOLS, INSTALL_HOLDFAST, () => client.list(ADDRESS_POOLS));
+  const pools = required(await readList(client, ADDRESS_POOLS), INSTALL_HOLDFAST);
   const leases = await findLeases(options, pools, client);
   const refusals = await checkLeases(leases, { pools, client, ignored: options.ignored });
   if (refusals.length > 0) throw new CommandError([`nothing was released:`, ...refusals].join('\n'));
@@ -95,13 +94,13 @@ async function checkLeases(
   const [owners, pods, vmis, claims, nads] = await Promise.all([
     Promise.all(leases.map(({ owner }) => findOwner(owner, client))),
     client.list(PODS),
-    listVmis(client),
+    readList(client, VIRTUAL_MACHINE_INSTANCES),
     client.list(IPAM_CLAIMS),
     readNads(client),
   ]);
   return leases.flatMap((lease, index) => {
     const users = usersOf(pools, lease.addressSpace, nads);
-    const read = { pods: pods.items, vmis, claims: claims.items };
+    const read = { pods: pods.items, vmis: valueOr(vmis, { unserved: [] }), claims: claims.items };
     return refusalsOf({ lease, owner: owners[index] ?? 'alive', ...read, users, ignored });
   });
 }
@@ -125,16 +124,6 @@ function usersOf(
   };
 }
 
-/** Returns all VMIs; none if the API server does not know the kind. */
-async function listVmis(client: Pick<Client, 'list'>): Promise<readonly VirtualMachineInstance[]> {
-  try {
-    return (await client.list(VIRTUAL_MACHINE_INSTANCES)).items;
-  } catch (error) {
-    if (isNotFound(error)) return [];
-    throw error;
-  }
-}
-
 async function findOwner(owner: LeaseOwner | undefined, client: Pick<Client, 'get'>): Promise<'alive' | 'gone'> {
   if (owner === undefined) return 'gone';
   const { kind, namespace, name, uid } = owner;
@@ -146,13 +135,9 @@ async function findOwner(owner: LeaseOwner | undefined, client: Pick<Client, 'ge
 
 /** Returns the CNI networks of all readable NADs; undefined if the user may not list NADs. Then any NAD may be of the address space. */
 async function readNads(client: Pick<Client, 'list'>): Promise<ReadonlyMap<string, string> | undefined> {
-  try {
-    const { items } = await client.list(NETWORK_ATTACHMENT_DEFINITIONS);
-    return new Map(items.flatMap((nad) => entryOf(nad)));
-  } catch (error) {
-    if (isForbidden(error) || isNotFound(error)) return undefined;
-    throw error;
-  }
+  const read = await readList(client, NETWORK_ATTACHMENT_DEFINITIONS);
+  const networks = mapRead(read, (nads) => new Map(nads.flatMap(entryOf)));
+  return valueOr(networks, { forbidden: undefined, unserved: undefined });
 }
 
 function entryOf(nad: NetworkAttachmentDefinition): [string, string][] {

@@ -1,7 +1,8 @@
 import { makeServingCertificate } from '../../test/certificate.js';
 import { POLICY_NAMES } from '../doctor/check-admission.js';
 import { CLAIM_CRD, CRD_FIELDS } from '../doctor/crd-fields.js';
-import type { Crd, JsonSchema, ObservedCluster, ProcessPod, Workload } from '../doctor/observed.js';
+import type { ObservedCluster } from '../doctor/observe.js';
+import type { Crd, JsonSchema, ProcessPod, Workload } from '../installation.js';
 
 export const NOW = Date.now();
 const SYSTEM = 'holdfast-system';

@@ -6,7 +6,9 @@ import { IPAM_CLAIMS, NAMESPACES, PODS } from '../../kube/resources.js';
 import { type ObjectRef, type Resource, clusterResource } from '../../kube/resource.js';
 import { apiError, checkPreconditions } from '../../test/api-errors.js';
 import { mergePatch } from '../../test/merge-patch.js';
-import { CUSTOM_RESOURCE_DEFINITIONS, DAEMON_SETS, OWN_KINDS, STAGES, crdNameOf } from '../uninstall/stages.js';
+import { qualifiedName } from '../forbidden.js';
+import { CRDS, DAEMON_SETS } from '../installation.js';
+import { OWN_KINDS, STAGES } from '../uninstall/stages.js';
 import type { UninstallDeps } from '../uninstall/uninstall.js';
 
 /** The process is gone, wherever it was. */
@@ -119,7 +121,7 @@ export class InstalledCluster {
     await Promise.resolve();
     this.beforeList();
     if (this.unreadable.has(resource.plural)) throw apiError(403, 'Forbidden', 'no', '');
-    const isServed = this.#objects.has(crdNameOf(resource));
+    const isServed = this.#objects.has(qualifiedName(resource));
     if (!isServed) throw apiError(404, 'NotFound', 'the server could not find the resource', '');
     const wanted = labelSelector === '' ? [] : labelSelector.split(',').map((each) => each.split('='));
     const items = [...this.#of(resource).values()]
@@ -168,10 +170,10 @@ export class InstalledCluster {
     const found = this.#of(resource).get(keyOf(ref));
     if (found === undefined) return;
     checkPreconditions(found, { uid });
-    if (resource.plural === CUSTOM_RESOURCE_DEFINITIONS.plural) found.metadata.finalizers ??= ['cleanup'];
+    if (resource.plural === CRDS.plural) found.metadata.finalizers ??= ['cleanup'];
     if (hasFinalizers(found)) found.metadata.deletionTimestamp ??= '2026-01-01T00:00:00Z';
     else this.#remove(resource, found);
-    if (resource.plural === CUSTOM_RESOURCE_DEFINITIONS.plural) this.#cleanUpKind(found);
+    if (resource.plural === CRDS.plural) this.#cleanUpKind(found);
   }
 
   /** Deletes the instances of a kind that is being deleted, then the kind. */
@@ -183,7 +185,7 @@ export class InstalledCluster {
     }
     if (instances.size > 0) return;
     this.#objects.delete(crd.metadata.name);
-    this.#of(CUSTOM_RESOURCE_DEFINITIONS).delete(crd.metadata.name);
+    this.#of(CRDS).delete(crd.metadata.name);
   }
 
   #remove(resource: Resource, { metadata }: KubeObject): void {
@@ -194,7 +196,7 @@ export class InstalledCluster {
         for (const [key, object] of objects) if (object.metadata.namespace === metadata.name) objects.delete(key);
       }
     }
-    for (const crd of this.#of(CUSTOM_RESOURCE_DEFINITIONS).values()) {
+    for (const crd of this.#of(CRDS).values()) {
       if (crd.metadata.deletionTimestamp !== undefined) this.#cleanUpKind(crd);
     }
   }
@@ -222,7 +224,7 @@ export class InstalledCluster {
   }
 
   #of(resource: Resource): Map<string, KubeObject> {
-    const name = crdNameOf(resource);
+    const name = qualifiedName(resource);
     const known = this.#objects.get(name) ?? new Map<string, KubeObject>();
     this.#objects.set(name, known);
     return known;

@@ -4,10 +4,12 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { NetworkAttachmentDefinition } from '../../api/network-attachment.js';
 import type { Pod } from '../../api/pod.js';
 import type { Event } from '../../kube/events.js';
+import { apiError } from '../../test/api-errors.js';
 import { leaseOf } from '../../test/lease-objects.js';
 import { adminPool, holdfastConfig } from '../../test/pool-objects.js';
 import { NAMESPACE, claim, launcher, nad, vm, vmi } from '../../test/workload-objects.js';
-import type { ObservedVm, Read, TracedVm, TracedVmi } from '../trace/observed.js';
+import type { Read } from '../reader.js';
+import type { ObservedVm, TracedVm, TracedVmi } from '../trace/observed.js';
 
 /** The VM `vm1` with the network `data` on NAD `blue`, which runs on node n1 and is as it should be. Each field replaces a part. */
 export interface GivenVm {
@@ -42,8 +44,9 @@ const NOW = Date.parse('2026-01-02T00:00:00Z');
 
 /** Null: it does not exist; text: why it was not read. */
 function readOf<T>(given: T | null | string): Read<T> {
-  if (given === null) return { kind: 'absent' };
-  return typeof given === 'string' ? { kind: 'unread', why: given } : { kind: 'found', value: given };
+  if (given === null) return { kind: 'absent', why: '', error: apiError(404, 'NotFound', '', '') };
+  if (typeof given === 'string') return { kind: 'forbidden', why: given, error: apiError(403, 'Forbidden', given, '') };
+  return { kind: 'found', value: given };
 }
 
 export function observedVm(given: GivenVm = {}): ObservedVm {

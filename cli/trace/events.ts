@@ -1,6 +1,7 @@
 import { EventReason } from '../../api/names.js';
 import type { Event } from '../../kube/events.js';
-import { type ObservedVm, valueOf } from './observed.js';
+import { valueOf } from '../reader.js';
+import type { ObservedVm } from './observed.js';
 import { findingOf } from './remedies.js';
 import type { Finding } from './tree.js';
 

@@ -6,7 +6,9 @@ import { isBeingDeleted, joinKey } from '../../api/meta.js';
 import { CLAIM_REQUESTED_ADDRESSES } from '../../api/names.js';
 import { formatAddress, readAddress } from '../../addressing/address/address.js';
 import { describeLock } from '../../addressing/lease/lease-network-data.js';
-import { type ObservedVm, valueOf } from './observed.js';
+import { valueOf } from '../reader.js';
+import type { ObservedVm } from './observed.js';
+import { unreadFindings } from './remedies.js';
 import { type Finding, type TraceNode, traceNode } from './tree.js';
 
 /** A claim has one address of each family. */
@@ -21,7 +23,7 @@ const PATIENCE_MS = 60_000;
 export function traceLeases(observed: ObservedVm, claim: IPAMClaim): TraceNode[] {
   const { leases } = observed;
   if (leases.kind !== 'found') {
-    const findings: Finding[] = leases.kind === 'unread' ? [{ health: 'unknown', message: leases.why }] : [];
+    const findings = unreadFindings(leases);
     return [traceNode({ kind: 'AddressLease', name: '', state: 'not shown', findings })];
   }
   const shown = addressesOf(claim);

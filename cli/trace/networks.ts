@@ -8,10 +8,11 @@ import { EventReason, PERSISTENT_IPS_DISABLED, PERSISTENT_IPS_LABEL } from '../.
 import { parseNetworkConfig } from '../../api/network-attachment.js';
 import { requestedAddresses } from '../../api/requested-addresses.js';
 import { describeClaimOwner, isForVmNetwork, isOwnedBy, possibleClaimNames } from '../../api/vm-claims.js';
+import { type Read, isUnread, valueOf } from '../reader.js';
 import { traceClaim } from './claims.js';
 import { missingClaimEvent } from './events.js';
-import { type ObservedVm, type Read, valueOf } from './observed.js';
-import { findingOf } from './remedies.js';
+import type { ObservedVm } from './observed.js';
+import { findingOf, unreadFindings } from './remedies.js';
 import { type Finding, type TraceNode, traceNode } from './tree.js';
 
 /** A pod has at most 64 networks. */
@@ -77,13 +78,13 @@ interface NadSummary {
 function readNad({ nads }: ObservedVm, key: string): NadSummary {
   const read = nads.get(key);
   if (read === undefined) return { findings: [] };
-  if (read.kind === 'unread') return { findings: [{ health: 'unknown', message: read.why }] };
   const wrong = (reason: string, message: string): NadSummary => ({ findings: [findingOf('wrong', reason, message)] });
   if (read.kind === 'absent')
     return wrong(
       EventReason.NetworkNotFound,
       `NetworkAttachmentDefinition ${key} does not exist: create it, or correct networkName in the VM`,
     );
+  if (read.kind !== 'found') return { findings: unreadFindings(read) };
   const config = parseNetworkConfig(read.value);
   if (!config.ok)
     return wrong(
@@ -125,7 +126,7 @@ interface MissingClaim {
 }
 
 function missingClaimFindings(observed: ObservedVm, owner: ClaimOwner, missing: MissingClaim): Finding[] {
-  if (observed.claims.kind === 'unread') return [{ health: 'unknown', message: observed.claims.why }];
+  if (isUnread(observed.claims)) return unreadFindings(observed.claims);
   const { network, config, claims } = missing;
   if (!mayNeedClaim(missing)) return [];
   const names = possibleClaimNames(observed.name, network.name, config?.network ?? '');

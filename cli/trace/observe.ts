@@ -2,7 +2,7 @@ import type { AddressLease } from '../../api/address-lease.js';
 import { type AddressPool, addressSpaceOf } from '../../api/address-pool.js';
 import { type IPAMClaim, labelValue } from '../../api/ipam-claim.js';
 import { readIpamDelegation } from '../../api/ipam-delegation.js';
-import { type KubeObject, joinKey, splitKey } from '../../api/meta.js';
+import { joinKey, splitKey } from '../../api/meta.js';
 import {
   CLAIM_VM_LABEL,
   LAUNCHER_LABEL,
@@ -15,11 +15,8 @@ import { type Pod, controllingVmi, isTerminal } from '../../api/pod.js';
 import { possibleClaimNames } from '../../api/vm-claims.js';
 import { parseAddress } from '../../addressing/address/address.js';
 import { leaseName } from '../../addressing/lease/lease-name.js';
-import { isProofOfAbsence } from '../../kube/absence.js';
-import type { Client, ListOptions } from '../../kube/client.js';
-import { StatusError } from '../../kube/errors.js';
+import type { Client } from '../../kube/client.js';
 import { EVENTS } from '../../kube/events.js';
-import type { ObjectRef, Resource } from '../../kube/resource.js';
 import {
   ADDRESS_LEASES,
   ADDRESS_POOLS,
@@ -30,15 +27,15 @@ import {
   VIRTUAL_MACHINES,
   VIRTUAL_MACHINE_INSTANCES,
 } from '../../kube/resources.js';
-import { describeForbidden } from '../forbidden.js';
+import { ofComponent } from '../installation.js';
 import { readEvent } from '../read-event.js';
+import { type Read, isUnread, joinReads, mapRead, readList, readObject, valueOf } from '../reader.js';
 import { addressesOf, requestedBy } from './leases.js';
 import { type TracedNetwork, tracedNetworks } from './networks.js';
-import { type ObservedVm, type Read, valueOf } from './observed.js';
+import type { ObservedVm } from './observed.js';
 
 /** Launchers, claims and CNI networks for which more is read. A VM has more of them only if somebody makes them up. */
 const MAX_READ = 16;
-const AGENTS = 'app.kubernetes.io/name=holdfast,app.kubernetes.io/component=agent';
 
 type ReadClient = Pick<Client, 'get' | 'list'>;
 
@@ -54,9 +51,9 @@ export async function observeVm(
 ): Promise<ObservedVm> {
   const ref = { namespace, name };
   const [vm, vmi, namespaceObject, launchers, labelled, ownEvents] = await Promise.all([
-    readOne(client, VIRTUAL_MACHINES, ref),
-    readOne(client, VIRTUAL_MACHINE_INSTANCES, ref),
-    readOne(client, NAMESPACES, { name: namespace }),
+    readObject(client, VIRTUAL_MACHINES, ref),
+    readObject(client, VIRTUAL_MACHINE_INSTANCES, ref),
+    readObject(client, NAMESPACES, { name: namespace }),
     readList(client, PODS, { namespace, labelSelector: `${LAUNCHER_LABEL}=${LAUNCHER_LABEL_VALUE}` }),
     readList(client, IPAM_CLAIMS, { namespace, labelSelector: `${CLAIM_VM_LABEL}=${labelValue(name)}` }),
     readEvents(client, ref),
@@ -95,7 +92,7 @@ async function withClaimsByName(
   const known = new Set(labelled.value.map(({ metadata }) => metadata.name));
   const wanted = networks.flatMap((network) => possibleClaimNames(name, network.name, '').slice(0, -1));
   const others = await Promise.all(
-    wanted.filter((each) => !known.has(each)).map((each) => readOne(client, IPAM_CLAIMS, { namespace, name: each })),
+    wanted.filter((each) => !known.has(each)).map((each) => readObject(client, IPAM_CLAIMS, { namespace, name: each })),
   );
   return { kind: 'found', value: [...labelled.value, ...others.flatMap((read) => valueOf(read, []))] };
 }
@@ -108,7 +105,7 @@ async function readNads(
     ...new Set(networks.flatMap(({ nad }) => (nad === undefined ? [] : [joinKey(nad.namespace, nad.name)]))),
   ];
   const read = keys.map(
-    async (key) => [key, await readOne(client, NETWORK_ATTACHMENT_DEFINITIONS, splitKey(key))] as const,
+    async (key) => [key, await readObject(client, NETWORK_ATTACHMENT_DEFINITIONS, splitKey(key))] as const,
   );
   return new Map(await Promise.all(read));
 }
@@ -116,7 +113,7 @@ async function readNads(
 /** A NAD that cannot be read may delegate to Holdfast. */
 function mayUseHoldfast(nads: ReadonlyMap<string, Read<NetworkAttachmentDefinition>>): boolean {
   return [...nads.values()].some(
-    (read) => read.kind === 'unread' || (read.kind === 'found' && readIpamDelegation(read.value).kind === 'holdfast'),
+    (read) => isUnread(read) || (read.kind === 'found' && readIpamDelegation(read.value).kind === 'holdfast'),
   );
 }
 
@@ -137,7 +134,7 @@ async function readAgents(
 ): Promise<ReadonlyMap<string, Read<readonly Pod[]>>> {
   const nodes = [...new Set(pods.flatMap(({ spec }) => spec?.nodeName ?? []))];
   const read = nodes.map(async (node) => {
-    const options = { labelSelector: AGENTS, fieldSelector: `spec.nodeName=${selectable(node)}` };
+    const options = { labelSelector: ofComponent('agent'), fieldSelector: `spec.nodeName=${selectable(node)}` };
     return [node, await readList(client, PODS, options)] as const;
   });
   return new Map(await Promise.all(read));
@@ -166,7 +163,7 @@ async function readLeases(
     const missing = [...addressesOf(claim), ...requestedBy(claim)].filter((address) => !isLeased(address));
     return missing.flatMap((address) => [...spaces].map((space) => leaseName(space, parseAddress(address))));
   });
-  const others = await Promise.all([...new Set(names)].map((name) => readOne(client, ADDRESS_LEASES, { name })));
+  const others = await Promise.all([...new Set(names)].map((name) => readObject(client, ADDRESS_LEASES, { name })));
   const all = [...own.value, ...valueOf(locked, []), ...others.flatMap((read) => valueOf(read, []))];
   return { kind: 'found', value: [...new Map(all.map((lease) => [lease.metadata.name, lease])).values()] };
 }
@@ -174,48 +171,6 @@ async function readLeases(
 async function readEvents(client: ReadClient, { namespace, name }: { namespace: string; name: string }) {
   const options = { namespace, fieldSelector: `involvedObject.name=${selectable(name)}` };
   return mapRead(await readList(client, EVENTS, options), (events) => events.map(readEvent));
-}
-
-async function readOne<T extends KubeObject>(
-  client: ReadClient,
-  resource: Resource<T>,
-  ref: ObjectRef,
-): Promise<Read<T>> {
-  try {
-    return { kind: 'found', value: await client.get(resource, ref) };
-  } catch (error) {
-    return isProofOfAbsence(error, resource, ref.name) ? { kind: 'absent' } : unread(error, resource);
-  }
-}
-
-async function readList<T extends KubeObject>(
-  client: ReadClient,
-  resource: Resource<T>,
-  options: ListOptions,
-): Promise<Read<readonly T[]>> {
-  try {
-    return { kind: 'found', value: (await client.list(resource, options)).items };
-  } catch (error) {
-    return unread(error, resource);
-  }
-}
-
-/** @throws what was thrown, unless it is an answer of the API server to a user whom it knows */
-function unread(error: unknown, { plural, group }: Resource): { kind: 'unread'; why: string } {
-  if (!(error instanceof StatusError) || error.status === 401) throw error;
-  const { message, status } = error;
-  if (status === 404) return { kind: 'unread', why: `the API server does not serve ${plural}.${group}` };
-  return { kind: 'unread', why: (status === 403 ? describeForbidden({ message }) : undefined) ?? message };
-}
-
-/** Joins lists; the first that could not be read stands for all. */
-function joinReads<T>(reads: readonly Read<readonly T[]>[]): Read<readonly T[]> {
-  const bad = reads.find(({ kind }) => kind !== 'found');
-  return bad ?? { kind: 'found', value: reads.flatMap((read) => valueOf(read, [])) };
-}
-
-function mapRead<T, R>(read: Read<T>, map: (value: T) => R): Read<R> {
-  return read.kind === 'found' ? { kind: 'found', value: map(read.value) } : read;
 }
 
 /** Escapes the characters that separate field selectors. */

@@ -6,10 +6,7 @@ import type { Condition, KubeObject } from '../../api/meta.js';
 import type { NetworkAttachmentDefinition } from '../../api/network-attachment.js';
 import type { Pod } from '../../api/pod.js';
 import type { Event } from '../../kube/events.js';
-
-/** The answer to a read. `unread`: the user may not read it, or the read failed; `why` says it in words. */
-export type Read<T> = { readonly kind: 'found'; readonly value: T } | NotFound;
-type NotFound = { readonly kind: 'absent' } | { readonly kind: 'unread'; readonly why: string };
+import type { Read } from '../reader.js';
 
 /** The fields of a VM that only the story shows. */
 export interface TracedVm extends VirtualMachine {
@@ -47,9 +44,4 @@ export interface ObservedVm {
   readonly agents: ReadonlyMap<string, Read<readonly Pod[]>>;
   /** Milliseconds since the epoch. */
   readonly now: number;
-}
-
-/** Returns what was read, or a value that stands for nothing. */
-export function valueOf<T, E>(read: Read<T> | undefined, otherwise: E): T | E {
-  return read?.kind === 'found' ? read.value : otherwise;
 }

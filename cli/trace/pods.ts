@@ -2,8 +2,10 @@ import { asRecord, asString, recordsIn } from '../../api/json.js';
 import { byAge, isBeingDeleted, joinKey } from '../../api/meta.js';
 import { MIGRATION_LABEL } from '../../api/names.js';
 import { type Pod, type PodCondition, isTerminal } from '../../api/pod.js';
+import { valueOf } from '../reader.js';
 import { launcherRefusalEvent, podStartEvent } from './events.js';
-import { type ObservedVm, type TracedVmi, valueOf } from './observed.js';
+import type { ObservedVm, TracedVmi } from './observed.js';
+import { unreadFindings } from './remedies.js';
 import { type Finding, type TraceNode, traceNode } from './tree.js';
 
 /** A VM has one launcher, and a second one while it migrates. */
@@ -70,15 +72,8 @@ function pendingPod(observed: ObservedVm, pod: Pod): Finding[] {
 }
 
 function unreadPods({ pods, namespace }: ObservedVm): TraceNode[] {
-  if (pods.kind !== 'unread') return [];
-  return [
-    traceNode({
-      kind: 'Pod',
-      name: namespace,
-      state: 'not shown',
-      findings: [{ health: 'unknown', message: pods.why }],
-    }),
-  ];
+  const findings = unreadFindings(pods);
+  return findings.length === 0 ? [] : [traceNode({ kind: 'Pod', name: namespace, state: 'not shown', findings })];
 }
 
 /** Tells whether the agent of a node serves pods: those that run need no agent. */
@@ -86,9 +81,7 @@ function traceNodeOfPod({ agents }: ObservedVm, name: string, phase: string): Tr
   const read = agents.get(name);
   const node = (state: string, findings: Finding[] = []) => traceNode({ kind: 'Node', name, state, findings });
   if (read === undefined) return node('not served by Holdfast');
-  if (read.kind !== 'found') {
-    return node('agent not shown', read.kind === 'unread' ? [{ health: 'unknown', message: read.why }] : []);
-  }
+  if (read.kind !== 'found') return node('agent not shown', unreadFindings(read));
   const current = read.value.filter((pod) => !isTerminal(pod) && !isBeingDeleted(pod));
   if (current.some((pod) => conditionOf(pod, 'Ready')?.status === 'True')) return node('agent ready');
   const health = phase === 'Pending' ? 'wrong' : 'warning';

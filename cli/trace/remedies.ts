@@ -1,4 +1,5 @@
 import { AllocationReason, EventReason } from '../../api/names.js';
+import type { Read } from '../reader.js';
 import type { Finding } from './tree.js';
 
 /** What to do about a reason whose message does not say it, or not how. */
@@ -21,4 +22,9 @@ const REMEDIES: Readonly<Partial<Record<string, string>>> = {
 export function findingOf(health: Finding['health'], reason: string, message: string): Finding {
   const remedy = Object.hasOwn(REMEDIES, reason) ? REMEDIES[reason] : undefined;
   return { health, reason, message, ...(remedy !== undefined && { remedy }) };
+}
+
+/** Says why something could not be read, if it could not. */
+export function unreadFindings(read: Read<unknown>): Finding[] {
+  return read.kind === 'found' || read.kind === 'absent' ? [] : [{ health: 'unknown', message: read.why }];
 }

@@ -2,11 +2,13 @@ import { type ClaimOwner, claimVmNetworkOf } from '../../api/ipam-claim.js';
 import { isBeingDeleted, joinKey } from '../../api/meta.js';
 import { VIRTUAL_MACHINE_INSTANCE_KIND, VIRTUAL_MACHINE_KIND } from '../../api/names.js';
 import { ownerOfVmi } from '../../api/vm-claims.js';
+import { valueOf } from '../reader.js';
 import { traceClaim } from './claims.js';
 import { traceLockedLeases } from './leases.js';
 import { traceNetwork, tracedNetworks } from './networks.js';
-import { type ObservedVm, type TracedVm, type TracedVmi, valueOf } from './observed.js';
+import type { ObservedVm, TracedVm, TracedVmi } from './observed.js';
 import { traceVmi } from './pods.js';
+import { unreadFindings } from './remedies.js';
 import { type Finding, type TraceNode, traceNode } from './tree.js';
 
 const MAX_OTHER_CLAIMS = 16;
@@ -26,9 +28,7 @@ export function traceVm(observed: ObservedVm): TraceNode | undefined {
     return { ...node, children: [...node.children, ...traceNetworks(observed, ownerOfVmi(instance), [instance.spec])] };
   }
   if (vm.kind === 'absent' && vmi.kind === 'absent') return undefined;
-  const findings = [vm, vmi].flatMap((read): Finding[] =>
-    read.kind === 'unread' ? [{ health: 'unknown', message: read.why }] : [],
-  );
+  const findings = [vm, vmi].flatMap(unreadFindings);
   return traceNode({ kind: VIRTUAL_MACHINE_KIND, name: joinKey(namespace, name), state: 'not shown', findings });
 }
 
@@ -48,8 +48,8 @@ function traceFoundVm(observed: ObservedVm, vm: TracedVm, vmi: TracedVmi | undef
 }
 
 function unreadVmi({ namespace, name, vmi }: ObservedVm): TraceNode[] {
-  if (vmi.kind !== 'unread') return [];
-  const findings: Finding[] = [{ health: 'unknown', message: vmi.why }];
+  const findings = unreadFindings(vmi);
+  if (findings.length === 0) return [];
   const key = joinKey(namespace, name);
   return [traceNode({ kind: VIRTUAL_MACHINE_INSTANCE_KIND, name: key, state: 'not shown', findings })];
 }

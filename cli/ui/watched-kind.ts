@@ -7,7 +7,7 @@ import { Informer } from '../../kube/informer.js';
 import { type Logger, silentLogger } from '../../kube/log.js';
 import { silentMetrics } from '../../kube/metrics.js';
 import { type Resource, resourcePath } from '../../kube/resource.js';
-import { describeForbidden } from '../forbidden.js';
+import { describeForbidden, qualifiedName, reasonOf } from '../forbidden.js';
 import type { PartStatus } from './protocol.js';
 
 /** How often it is asked again whether the user may list a kind, and whether it is served. */
@@ -49,8 +49,7 @@ export class WatchedKind<T extends KubeObject, S extends KubeObject> {
     this.#options = options;
     this.#deps = deps;
     this.#nothing = new Cache(options.indexes);
-    const { plural, group } = options.resource;
-    this.#status = { resource: group === '' ? plural : `${plural}.${group}`, state: 'loading' };
+    this.#status = { resource: qualifiedName(options.resource), state: 'loading' };
   }
 
   get cache(): Cache<S> {
@@ -102,7 +101,7 @@ export class WatchedKind<T extends KubeObject, S extends KubeObject> {
           this.#setStatus('interrupted', messageOf(error));
           return FAILED_RETRY_MS;
         }
-        refusal = describeForbidden(error) ?? error.message;
+        refusal = reasonOf(error);
       }
     }
     this.#setStatus('refused', refusal);

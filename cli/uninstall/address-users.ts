@@ -1,7 +1,7 @@
 import { joinKey, objectKey } from '../../api/meta.js';
 import { NetworkSelectionError, networkSelectionsOf } from '../../api/network-selection.js';
 import { type Pod, controllingVmi, isLauncher, isTerminal, staticPodUidOf } from '../../api/pod.js';
-import type { AddressUser } from './observed.js';
+import type { AddressUser } from './plan.js';
 
 /** Finds pods that have a lease, or refer to one of the claims. */
 export function usersOf(

@@ -3,11 +3,10 @@ import type { AddressLease } from '../../api/address-lease.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { HOLDFAST_IPAM, readIpamDelegation } from '../../api/ipam-delegation.js';
 import { type KubeObject, type ObjectMeta, isBeingDeleted, objectKey } from '../../api/meta.js';
-import { CLAIM_OWNER_UID, RESPONDERS_NAMESPACE } from '../../api/names.js';
+import { CLAIM_OWNER_UID } from '../../api/names.js';
 import type { NetworkAttachmentDefinition } from '../../api/network-attachment.js';
-import { isTerminal } from '../../api/pod.js';
-import type { Client, ListOptions } from '../../kube/client.js';
-import { isForbidden, isNotFound } from '../../kube/errors.js';
+import { type Pod, isTerminal } from '../../api/pod.js';
+import type { Client } from '../../kube/client.js';
 import {
   ADDRESS_BLOCKS,
   ADDRESS_LEASES,
@@ -20,30 +19,15 @@ import {
   VIRTUAL_MACHINES,
 } from '../../kube/resources.js';
 import { type Resource, namespacedResource } from '../../kube/resource.js';
-import { CommandError } from '../command-error.js';
+import { qualifiedName } from '../forbidden.js';
+import { CRDS, DAEMON_SETS, INSTALLED, findNamespaces, hasOwnName, isOwn, pluginFolderOf } from '../installation.js';
+import { listAsAdministrator } from '../reader.js';
 import { usersOf } from './address-users.js';
-import type { InstalledObject, ObservedClaim, ObservedData, ObservedInstallation, ObservedStage } from './observed.js';
-import {
-  CLUSTER_ROLE_BINDINGS,
-  CUSTOM_RESOURCE_DEFINITIONS,
-  DAEMON_SETS,
-  KEPT_POLICY,
-  OWN_KINDS,
-  ROLES,
-  ROLE_BINDINGS,
-  STAGES,
-  type Stage,
-  crdNameOf,
-} from './stages.js';
+import type { InstalledObject, ObservedClaim, ObservedData, ObservedInstallation, ObservedStage } from './plan.js';
+import { KEPT_POLICY, OWN_KINDS, ROLES, ROLE_BINDINGS, STAGES, type Stage } from './stages.js';
 
-export type Reader = Pick<Client, 'list' | 'listAs'>;
+type ListClient = Pick<Client, 'listAs'>;
 
-/** The label of every object that the manifests create. */
-export const INSTALLED = 'app.kubernetes.io/name=holdfast';
-/** Objects of other software may have the label too. */
-const OWN_NAME = /^holdfast(-|$)/;
-/** Those of the shipped manifests. */
-export const DEFAULT_NAMESPACES: readonly string[] = ['holdfast-system', 'holdfast-agents', RESPONDERS_NAMESPACE];
 /** What `helm test` creates in the namespace `default`. */
 const TEST = { namespace: 'default', name: 'holdfast-test', kinds: [ROLES, ROLE_BINDINGS] as readonly Resource[] };
 /** What keeps a namespace, except pods. */
@@ -61,7 +45,7 @@ interface Node extends KubeObject {
  * Reads what is installed, and with `everything` also the objects that Holdfast serves.
  * @throws {CommandError} if the user may not read it
  */
-export async function observeInstallation(client: Reader, everything: boolean): Promise<ObservedInstallation> {
+export async function observeInstallation(client: ListClient, everything: boolean): Promise<ObservedInstallation> {
   const namespaces = await findNamespaces(client);
   const stages = await Promise.all(STAGES.map((stage) => observeStage(client, stage, namespaces)));
   const shared = await Promise.all(
@@ -81,7 +65,7 @@ export async function observeInstallation(client: Reader, everything: boolean): 
 
 /** Reads the objects of one stage that exist now. */
 export async function observeStage(
-  client: Reader,
+  client: ListClient,
   stage: Stage,
   namespaces: ReadonlySet<string>,
 ): Promise<ObservedStage> {
@@ -90,25 +74,28 @@ export async function observeStage(
 }
 
 /** Lists the policy that stays with the kinds, and its binding. */
-export async function listKeptPolicy(client: Reader): Promise<InstalledObject[]> {
+export async function listKeptPolicy(client: ListClient): Promise<InstalledObject[]> {
   const objects = await listInstalled(client, KEPT_POLICY.kinds, new Set());
   return objects.filter(({ metadata }) => metadata.name === KEPT_POLICY.name);
 }
 
 /** Lists the pods of a stage that have not ended. */
 export async function runningPods(
-  client: Reader,
+  client: ListClient,
   { podLabels }: Stage,
   namespaces: ReadonlySet<string>,
 ): Promise<string[]> {
   const labelSelector = podLabels === undefined ? INSTALLED : `${INSTALLED},${podLabels}`;
-  const { items } = await read(PODS, () => client.list(PODS, { labelSelector }));
-  return items.filter((pod) => isOf(namespaces, PODS, pod) && !isTerminal(pod)).map(objectKey);
+  const isRunning = (pod: Pod) => isOf(namespaces, PODS, pod) && !isTerminal(pod);
+  const pods = await listAsAdministrator(client, PODS, (pod) => (isRunning(pod) ? [objectKey(pod)] : []), {
+    labelSelector,
+  });
+  return pods.flat();
 }
 
 /** Returns something in a namespace that is lost with it, and does not belong to the installation. */
-export async function findForeignContent(client: Reader, namespace: string): Promise<string | undefined> {
-  const pods = await listExisting(
+export async function findForeignContent(client: ListClient, namespace: string): Promise<string | undefined> {
+  const pods = await listAsAdministrator(
     client,
     PODS,
     (pod) => (isTerminal(pod) || isInstalled(pod) ? [] : [pod.metadata.name]),
@@ -117,29 +104,22 @@ export async function findForeignContent(client: Reader, namespace: string): Pro
   const [pod] = pods.flat();
   if (pod !== undefined) return `Pod ${pod}`;
   for (const resource of FOREIGN_KINDS) {
-    const { items } = await read(resource, () => client.list(resource, { namespace, metadataOnly: true }));
-    const foreign = items.find((item) => !isInstalled(item));
-    if (foreign !== undefined) return `${resource.kind} ${foreign.metadata.name}`;
+    const foreign = await listAsAdministrator(
+      client,
+      resource,
+      (object: KubeObject) => (isInstalled(object) ? [] : [object.metadata.name]),
+      { namespace, metadataOnly: true },
+    );
+    const [name] = foreign.flat();
+    if (name !== undefined) return `${resource.kind} ${name}`;
   }
   return undefined;
 }
 
-/** Lists the objects of a kind, transformed; none if the API server does not serve the kind. */
-export async function listExisting<T extends KubeObject, P>(
-  client: Reader,
-  resource: Resource<T>,
-  transform: (object: T) => P,
-  options: ListOptions = {},
-): Promise<P[]> {
-  return (await read(resource, () => client.listAs(resource, transform, options))).items;
-}
-
 /** Lists the CustomResourceDefinitions of Holdfast's own kinds that exist. */
-export async function listOwnCrds(client: Reader): Promise<ObjectMeta[]> {
-  const own = new Set(OWN_KINDS.map(crdNameOf));
-  const found = await listExisting(client, CUSTOM_RESOURCE_DEFINITIONS, ({ metadata }) => metadata, {
-    metadataOnly: true,
-  });
+export async function listOwnCrds(client: ListClient): Promise<ObjectMeta[]> {
+  const own = new Set(OWN_KINDS.map(qualifiedName));
+  const found = await listAsAdministrator(client, CRDS, ({ metadata }) => metadata, { metadataOnly: true });
   return found.filter(({ name }) => own.has(name));
 }
 
@@ -153,74 +133,52 @@ export function capacityResourcesOf({ status }: Node): string[] {
   return Object.keys({ ...status?.capacity, ...status?.allocatable }).filter(isCapacityResource);
 }
 
-/** Reads them from objects that no tenant can write, which stay until the namespaces are gone. */
-export async function findNamespaces(client: Reader): Promise<ReadonlySet<string>> {
-  const subjects = await listExisting(
-    client,
-    CLUSTER_ROLE_BINDINGS,
-    (binding) => (OWN_NAME.test(binding.metadata.name) ? (binding.subjects ?? []) : []),
-    { labelSelector: INSTALLED },
+/** As {@link isOwn}; of namespaces only those of the installation, and of other namespaces only what `helm test` creates. */
+function isOf(namespaces: ReadonlySet<string>, resource: Resource, object: KubeObject): boolean {
+  const { namespace, name } = object.metadata;
+  if (resource === NAMESPACES) return hasOwnName(object) && namespaces.has(name);
+  return (
+    isOwn(namespaces, object) || (namespace === TEST.namespace && name === TEST.name && TEST.kinds.includes(resource))
   );
-  const accounts = subjects.flat().filter(({ kind, name }) => kind === 'ServiceAccount' && OWN_NAME.test(name));
-  return new Set([...DEFAULT_NAMESPACES, ...accounts.flatMap(({ namespace }) => namespace ?? [])]);
-}
-
-/** Like {@link findNamespaces}; those of the shipped manifests if the user may not read them. */
-export function findNamespacesOrDefault(client: Reader): Promise<ReadonlySet<string>> {
-  return findNamespaces(client).catch(() => new Set(DEFAULT_NAMESPACES));
-}
-
-/** True if an object with the label belongs to the installation. In other namespaces, any tenant may create such objects. */
-function isOf(
-  namespaces: ReadonlySet<string>,
-  resource: Resource,
-  { metadata: { namespace, name } }: KubeObject,
-): boolean {
-  if (!OWN_NAME.test(name)) return false;
-  if (resource === NAMESPACES) return namespaces.has(name);
-  if (namespace === undefined || namespaces.has(namespace)) return true;
-  return namespace === TEST.namespace && name === TEST.name && TEST.kinds.includes(resource);
 }
 
 async function listInstalled(
-  client: Reader,
+  client: ListClient,
   kinds: readonly Resource[],
   namespaces: ReadonlySet<string>,
 ): Promise<InstalledObject[]> {
   const options = { labelSelector: INSTALLED, metadataOnly: true };
   const lists = await Promise.all(
     kinds.map(async (resource) => {
-      const { items } = await read(resource, () => client.list(resource, options));
-      return items
-        .filter((object) => isOf(namespaces, resource, object))
-        .map(({ metadata }) => ({ resource, metadata }));
+      const metadatas = await listAsAdministrator(client, resource, ({ metadata }) => metadata, options);
+      return metadatas
+        .filter((metadata) => isOf(namespaces, resource, { metadata }))
+        .map((metadata) => ({ resource, metadata }));
     }),
   );
   // pods of a workload end with it
   return lists.flat().filter(({ metadata }) => (metadata.ownerReferences ?? []).length === 0);
 }
 
-function isInstalled({ metadata: { name, labels } }: KubeObject): boolean {
-  return OWN_NAME.test(name) && labels?.['app.kubernetes.io/name'] === 'holdfast';
+function isInstalled(object: KubeObject): boolean {
+  return hasOwnName(object) && object.metadata.labels?.['app.kubernetes.io/name'] === 'holdfast';
 }
 
-async function findPluginFolder(client: Reader, namespaces: ReadonlySet<string>): Promise<string | undefined> {
-  const { items } = await read(DAEMON_SETS, () => client.list(DAEMON_SETS, { labelSelector: INSTALLED }));
-  return items
-    .filter((set) => set.metadata.name === 'holdfast-agent' && isOf(namespaces, DAEMON_SETS, set))
-    .flatMap(({ spec }) => spec?.template?.spec?.volumes ?? [])
-    .find(({ name }) => name === 'cni-bin')?.hostPath?.path;
+async function findPluginFolder(client: ListClient, namespaces: ReadonlySet<string>): Promise<string | undefined> {
+  const sets = await listAsAdministrator(client, DAEMON_SETS, (set) => set, { labelSelector: INSTALLED });
+  const agents = sets.find((set) => set.metadata.name === 'holdfast-agent' && isOwn(namespaces, set));
+  return agents && pluginFolderOf(agents);
 }
 
-async function observeData(client: Reader): Promise<ObservedData> {
+async function observeData(client: ListClient): Promise<ObservedData> {
   const [claims, leases, pods, pools, blocks, nads, nodes, crds, keptPolicy] = await Promise.all([
-    listExisting(client, IPAM_CLAIMS, (claim) => ({ own: isOwnClaim(claim), claim: summarizeClaim(claim) })),
-    listExisting(client, ADDRESS_LEASES, podUidOf),
-    listExisting(client, PODS, (pod) => pod),
-    listExisting(client, ADDRESS_POOLS, () => undefined),
-    listExisting(client, ADDRESS_BLOCKS, () => undefined),
-    listExisting(client, NETWORK_ATTACHMENT_DEFINITIONS, (nad) => (namesHoldfast(nad) ? [objectKey(nad)] : [])),
-    listExisting(client, NODES, (node) => (capacityResourcesOf(node).length > 0 ? [node.metadata.name] : [])),
+    listAsAdministrator(client, IPAM_CLAIMS, (claim) => ({ own: isOwnClaim(claim), claim: summarizeClaim(claim) })),
+    listAsAdministrator(client, ADDRESS_LEASES, podUidOf),
+    listAsAdministrator(client, PODS, (pod) => pod),
+    listAsAdministrator(client, ADDRESS_POOLS, () => undefined),
+    listAsAdministrator(client, ADDRESS_BLOCKS, () => undefined),
+    listAsAdministrator(client, NETWORK_ATTACHMENT_DEFINITIONS, (nad) => (namesHoldfast(nad) ? [objectKey(nad)] : [])),
+    listAsAdministrator(client, NODES, (node) => (capacityResourcesOf(node).length > 0 ? [node.metadata.name] : [])),
     listOwnCrds(client),
     listKeptPolicy(client),
   ]);
@@ -257,18 +215,4 @@ function namesHoldfast(nad: NetworkAttachmentDefinition): boolean {
 
 function objectsOf(stages: readonly ObservedStage[], resource: Resource): readonly InstalledObject[] {
   return stages.flatMap(({ objects }) => objects.filter((object) => object.resource === resource));
-}
-
-/** Reads a list; an empty one if the API server does not serve the kind. */
-async function read<T>(resource: Resource, list: () => Promise<{ items: T[] }>): Promise<{ items: T[] }> {
-  try {
-    return await list();
-  } catch (error) {
-    if (isNotFound(error)) return { items: [] };
-    if (!isForbidden(error)) throw error;
-    throw new CommandError(
-      `you may not list ${resource.plural}${resource.group === '' ? '' : `.${resource.group}`} in all namespaces: run the command as a cluster administrator`,
-      { cause: error },
-    );
-  }
 }

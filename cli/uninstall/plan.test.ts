@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { ObjectMeta } from '../../api/meta.js';
 import { CONFIG_MAPS, NAMESPACES } from '../../kube/resources.js';
-import type { ObservedData, ObservedInstallation } from './observed.js';
+import type { ObservedData, ObservedInstallation } from './plan.js';
 import { type UninstallOptions, planUninstall } from './plan.js';
 import { STAGES } from './stages.js';
 

@@ -1,6 +1,5 @@
 import { objectKey } from '../../api/meta.js';
-import type { ObservedData, ObservedStage } from './observed.js';
-import type { UninstallPlan } from './plan.js';
+import type { ObservedData, ObservedStage, UninstallPlan } from './plan.js';
 import { KEPT_POLICY } from './stages.js';
 
 /** Longer lists are cut. */

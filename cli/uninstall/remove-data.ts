@@ -4,9 +4,10 @@ import { isConflict, isNotFound } from '../../kube/errors.js';
 import { ADDRESS_BLOCKS, ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS, NODES } from '../../kube/resources.js';
 import type { Resource } from '../../kube/resource.js';
 import { CommandError } from '../command-error.js';
-import { capacityResourcesOf, isOwnClaim, listExisting, listKeptPolicy, listOwnCrds } from './observe.js';
+import { CRDS } from '../installation.js';
+import { listAsAdministrator } from '../reader.js';
+import { capacityResourcesOf, isOwnClaim, listKeptPolicy, listOwnCrds } from './observe.js';
 import { type RemovalDeps, deleteObject, forAll, untilNone, withRetries } from './remove.js';
-import { CUSTOM_RESOURCE_DEFINITIONS } from './stages.js';
 
 /** An object conflicts, or is created, while it is removed. Nothing of Holdfast runs any more, so a few rounds are enough. */
 const MAX_ROUNDS = 5;
@@ -44,7 +45,7 @@ async function clearOwnKinds(deps: RemovalDeps): Promise<void> {
 async function clear<T extends KubeObject>(clearing: Clearing<T>, deps: RemovalDeps): Promise<void> {
   const { resource, title, finalizer, isOwn = () => true } = clearing;
   for (let round = 1; ; round++) {
-    const listed = await listExisting(deps.client, resource, (object) => (isOwn(object) ? [slim(object)] : []));
+    const listed = await listAsAdministrator(deps.client, resource, (object) => (isOwn(object) ? [slim(object)] : []));
     const left = listed.flat();
     if (left.length === 0) return;
     if (round > MAX_ROUNDS) throw new CommandError(describeLeft(resource, left));
@@ -82,7 +83,7 @@ async function removeOne(
 
 /** Nodes would keep showing the addresses until their kubelets register again. */
 async function removeCapacity(deps: RemovalDeps): Promise<void> {
-  const nodes = await listExisting(deps.client, NODES, (node) => {
+  const nodes = await listAsAdministrator(deps.client, NODES, (node) => {
     const resources = capacityResourcesOf(node);
     return resources.length > 0 ? [{ name: node.metadata.name, resources }] : [];
   });
@@ -104,7 +105,7 @@ async function removeKinds(deps: RemovalDeps): Promise<void> {
   const crds = await listOwnCrds(deps.client);
   if (crds.length === 0) return;
   deps.printStatus(`removing kinds (${crds.length})`);
-  await forAll(crds, deps, (metadata) => deleteObject(CUSTOM_RESOURCE_DEFINITIONS, { metadata }, deps));
+  await forAll(crds, deps, (metadata) => deleteObject(CRDS, { metadata }, deps));
   const left = async () => {
     // an object that was created meanwhile keeps its kind by its finalizer
     await clearOwnKinds(deps);

@@ -6,11 +6,11 @@ import { forEachParallel } from '../../kube/for-each-parallel.js';
 import type { Resource } from '../../kube/resource.js';
 import { NAMESPACES } from '../../kube/resources.js';
 import { CommandError } from '../command-error.js';
-import type { ObservedStage } from './observed.js';
 import { findForeignContent, observeStage, runningPods } from './observe.js';
+import type { ObservedStage } from './plan.js';
 
 export interface RemovalDeps {
-  readonly client: Pick<Client, 'list' | 'listAs' | 'patch' | 'delete'>;
+  readonly client: Pick<Client, 'listAs' | 'patch' | 'delete'>;
   readonly clock: Pick<Clock, 'now' | 'sleep'>;
   /** The number of parallel writes. */
   readonly concurrency: number;
@@ -118,7 +118,6 @@ export async function forAll<T>(
 /** The same with a client that repeats reads too, so that an API server may restart meanwhile. */
 export function withRetriedReads<T extends RemovalDeps>(deps: T): T {
   const client: RemovalDeps['client'] = {
-    list: (resource, options) => withRetries(deps, () => deps.client.list(resource, options)),
     listAs: (resource, transform, options) => withRetries(deps, () => deps.client.listAs(resource, transform, options)),
     patch: (resource, ref, patch, options) => deps.client.patch(resource, ref, patch, options),
     delete: (resource, ref, options) => deps.client.delete(resource, ref, options),

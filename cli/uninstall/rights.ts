@@ -3,8 +3,10 @@ import type { Client } from '../../kube/client.js';
 import { type Resource, clusterResource } from '../../kube/resource.js';
 import { IPAM_CLAIMS, NODES } from '../../kube/resources.js';
 import { CommandError } from '../command-error.js';
+import { qualifiedName } from '../forbidden.js';
+import { CRDS } from '../installation.js';
 import type { UninstallPlan } from './plan.js';
-import { CUSTOM_RESOURCE_DEFINITIONS, OWN_KINDS } from './stages.js';
+import { OWN_KINDS } from './stages.js';
 
 interface SelfSubjectAccessReview extends KubeObject {
   spec: { resourceAttributes: { verb: string; group: string; resource: string; subresource?: string } };
@@ -43,7 +45,7 @@ function rightsFor({ stages, data }: UninstallPlan): Right[] {
   if (data === undefined) return rights;
   const cleared = [...(data.claims.length > 0 ? [IPAM_CLAIMS] : []), ...(data.crds.length > 0 ? OWN_KINDS : [])];
   for (const resource of cleared) rights.push({ verb: 'patch', resource }, { verb: 'delete', resource });
-  if (data.crds.length > 0) rights.push({ verb: 'delete', resource: CUSTOM_RESOURCE_DEFINITIONS });
+  if (data.crds.length > 0) rights.push({ verb: 'delete', resource: CRDS });
   for (const { resource } of data.keptPolicy) rights.push({ verb: 'delete', resource });
   if (data.nodes.length > 0) rights.push({ verb: 'patch', resource: NODES, subresource: 'status' });
   return rights;
@@ -58,7 +60,6 @@ async function isAllowed({ verb, resource, subresource }: Right, client: Pick<Cl
   return review.status?.allowed === true;
 }
 
-function describeRight({ verb, resource: { plural, group }, subresource }: Right): string {
-  const name = group === '' ? plural : `${plural}.${group}`;
-  return `${verb} ${name}${subresource === undefined ? '' : `/${subresource}`}`;
+function describeRight({ verb, resource, subresource }: Right): string {
+  return `${verb} ${qualifiedName(resource)}${subresource === undefined ? '' : `/${subresource}`}`;
 }

@@ -1,4 +1,3 @@
-import type { KubeObject } from '../../api/meta.js';
 import { LEASES } from '../../kube/leader-election.js';
 import {
   ADDRESS_BLOCKS,
@@ -6,46 +5,26 @@ import {
   ADDRESS_POOLS,
   CONFIG_MAPS,
   IPAM_CLAIMS,
-  MUTATING_WEBHOOK_CONFIGURATIONS,
   NAMESPACES,
   PODS,
   POD_DISRUPTION_BUDGETS,
   SECRETS,
-  STATEFUL_SETS,
-  VALIDATING_WEBHOOK_CONFIGURATIONS,
 } from '../../kube/resources.js';
 import { type Resource, clusterResource, namespacedResource } from '../../kube/resource.js';
+import {
+  CLUSTER_ROLE_BINDINGS,
+  DAEMON_SETS,
+  DEPLOYMENTS,
+  POLICIES,
+  POLICY_BINDINGS,
+  RBAC,
+  STATEFUL_SETS,
+  WEBHOOK_KINDS,
+} from '../installation.js';
 
-/** The agents' DaemonSet, as far as the command reads it. */
-export interface DaemonSet extends KubeObject {
-  spec?: { template?: { spec?: { volumes?: { name: string; hostPath?: { path?: string } }[] } } };
-}
-
-/** As far as the command reads it. */
-export interface ClusterRoleBinding extends KubeObject {
-  subjects?: { kind: string; name: string; namespace?: string }[];
-}
-
-export const DAEMON_SETS = namespacedResource<DaemonSet>('apps/v1', 'daemonsets', 'DaemonSet');
-export const CUSTOM_RESOURCE_DEFINITIONS = clusterResource(
-  'apiextensions.k8s.io/v1',
-  'customresourcedefinitions',
-  'CustomResourceDefinition',
-);
-
-const ADMISSION = 'admissionregistration.k8s.io/v1';
-const POLICY_KINDS: readonly Resource[] = [
-  clusterResource(ADMISSION, 'validatingadmissionpolicybindings', 'ValidatingAdmissionPolicyBinding'),
-  clusterResource(ADMISSION, 'validatingadmissionpolicies', 'ValidatingAdmissionPolicy'),
-];
-const RBAC = 'rbac.authorization.k8s.io/v1';
+const POLICY_KINDS: readonly Resource[] = [POLICY_BINDINGS, POLICIES];
 export const ROLES = namespacedResource(RBAC, 'roles', 'Role');
 export const ROLE_BINDINGS = namespacedResource(RBAC, 'rolebindings', 'RoleBinding');
-export const CLUSTER_ROLE_BINDINGS = clusterResource<ClusterRoleBinding>(
-  RBAC,
-  'clusterrolebindings',
-  'ClusterRoleBinding',
-);
 const MONITORING = 'monitoring.coreos.com/v1';
 
 /** Objects of an installation that are removed together. */
@@ -70,15 +49,11 @@ export interface Stage {
  */
 export const STAGES: readonly Stage[] = [
   { title: 'agents', kinds: [DAEMON_SETS], then: 'pods-gone', podLabels: 'app.kubernetes.io/component=agent' },
-  {
-    title: 'webhook configurations',
-    kinds: [MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS],
-    then: 'settled',
-  },
+  { title: 'webhook configurations', kinds: WEBHOOK_KINDS, then: 'settled' },
   {
     title: 'processes',
     // a failed `helm test` leaves a pod without a workload
-    kinds: [namespacedResource('apps/v1', 'deployments', 'Deployment'), PODS],
+    kinds: [DEPLOYMENTS, PODS],
     then: 'pods-gone',
     podLabels: 'app.kubernetes.io/component!=responder',
   },
@@ -119,8 +94,3 @@ export const OWN_KINDS: readonly Resource[] = [ADDRESS_POOLS, ADDRESS_BLOCKS, AD
  * know that the other parameters are gone, and deny instead of using old ones.
  */
 export const KEPT_POLICY = { name: 'holdfast-configmap-informer', kinds: POLICY_KINDS } as const;
-
-/** The name of the CustomResourceDefinition of a kind. */
-export function crdNameOf({ plural, group }: Resource): string {
-  return `${plural}.${group}`;
-}

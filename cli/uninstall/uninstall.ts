@@ -8,7 +8,7 @@ import { type RemovalDeps, removeStage, withRetriedReads } from './remove.js';
 import { requireRights } from './rights.js';
 
 export interface UninstallDeps extends RemovalDeps {
-  readonly client: Pick<Client, 'list' | 'listAs' | 'create' | 'patch' | 'delete'>;
+  readonly client: Pick<Client, 'listAs' | 'create' | 'patch' | 'delete'>;
   /** URL of the API server. */
   readonly server: string;
   /** Prints a line of the result. */

@@ -3,9 +3,8 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { type BlockRecord, readBlock } from '../../addressing/block/block.js';
 import { type LeaseRecord, readLease } from '../../addressing/lease/lease.js';
 import type { Client } from '../../kube/client.js';
-import { isForbidden } from '../../kube/errors.js';
 import { ADDRESS_BLOCKS, ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS } from '../../kube/resources.js';
-import { INSTALL_HOLDFAST, requireKind } from '../required-kind.js';
+import { INSTALL_HOLDFAST, readList, required, valueOr } from '../reader.js';
 
 /** Leases and blocks, parsed. Objects that Holdfast cannot have made are left out: they lock nothing. */
 export interface Usage {
@@ -17,7 +16,7 @@ type ListClient = Pick<Client, 'list' | 'listAs'>;
 
 /** Reads all pools, with leases and blocks. @throws {CommandError} if Holdfast is not installed */
 export async function readAllUsage(client: ListClient): Promise<Usage & { pools: readonly AddressPool[] }> {
-  const { items: pools } = await requireKind(ADDRESS_POOLS, INSTALL_HOLDFAST, () => client.list(ADDRESS_POOLS));
+  const pools = required(await readList(client, ADDRESS_POOLS), INSTALL_HOLDFAST);
   return { pools, ...(await readUsage(client, undefined)) };
 }
 
@@ -28,12 +27,7 @@ export function readPoolUsage(client: ListClient, pool: AddressPool): Promise<Us
 
 /** Reads all claims; undefined if the user may not list them in all namespaces. */
 export async function readClaims(client: Pick<Client, 'list'>): Promise<readonly IPAMClaim[] | undefined> {
-  try {
-    return (await client.list(IPAM_CLAIMS)).items;
-  } catch (error) {
-    if (isForbidden(error)) return undefined;
-    throw error;
-  }
+  return valueOr(await readList(client, IPAM_CLAIMS), { forbidden: undefined });
 }
 
 async function readUsage(client: ListClient, fieldSelector: string | undefined): Promise<Usage> {

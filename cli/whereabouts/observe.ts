@@ -2,7 +2,6 @@ import type { KubeObject } from '../../api/meta.js';
 import { MIRROR_POD_ANNOTATION, NETWORK_STATUS_ANNOTATION, NETWORKS_ANNOTATION } from '../../api/names.js';
 import type { Pod } from '../../api/pod.js';
 import type { Client, ListOptions } from '../../kube/client.js';
-import { isNotFound } from '../../kube/errors.js';
 import type { Resource } from '../../kube/resource.js';
 import {
   ADDRESS_LEASES,
@@ -11,7 +10,7 @@ import {
   NETWORK_ATTACHMENT_DEFINITIONS,
   PODS,
 } from '../../kube/resources.js';
-import { INSTALL_HOLDFAST, requireKind } from '../required-kind.js';
+import { INSTALL_HOLDFAST, readList, required, valueOr } from '../reader.js';
 import { IP_POOLS, IP_RESERVATIONS, NODE_SLICE_POOLS } from './kinds.js';
 import type { ObservedCluster } from './plan-types.js';
 
@@ -44,14 +43,14 @@ export async function namespacesWithPools(client: ListClient): Promise<string[]>
   return [...new Set(items.map(({ metadata }) => metadata.namespace ?? ''))].sort();
 }
 
-/** @throws {Refusal} if the API server does not serve the kind */
+/** @throws {CommandError} if the API server does not serve the kind */
 async function listRequired<T extends KubeObject>(
   client: ListClient,
   resource: Resource<T>,
   remedy: string,
   options: ListOptions = {},
 ): Promise<readonly T[]> {
-  return (await requireKind(resource, remedy, () => client.list(resource, options))).items;
+  return required(await readList(client, resource, options), remedy);
 }
 
 /** Older versions of whereabouts have fewer kinds. */
@@ -60,12 +59,7 @@ async function listIfServed<T extends KubeObject>(
   resource: Resource<T>,
   options: ListOptions = {},
 ): Promise<readonly T[]> {
-  try {
-    return (await client.list(resource, options)).items;
-  } catch (error) {
-    if (isNotFound(error)) return [];
-    throw error;
-  }
+  return valueOr(await readList(client, resource, options), { unserved: [] });
 }
 
 /** Keeps only the needed fields: all pods of a cluster can be hundreds of megabytes. */

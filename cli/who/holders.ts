@@ -19,12 +19,11 @@ import { type Pool, compilePool, subnetOf } from '../../addressing/pool/pool.js'
 import { notLeasableSubject } from '../../addressing/allocator/refusal-messages.js';
 import { findUnlessGone } from '../../kube/absence.js';
 import type { Client } from '../../kube/client.js';
-import { isForbidden } from '../../kube/errors.js';
 import { forEachParallel } from '../../kube/for-each-parallel.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS, PODS } from '../../kube/resources.js';
 import { CONCURRENCY } from '../cluster-client.js';
 import { type Column, type Output, tableLines } from '../output.js';
-import { INSTALL_HOLDFAST, requireKind } from '../required-kind.js';
+import { INSTALL_HOLDFAST, mapRead, readList, readObject, required, valueOr } from '../reader.js';
 import { claimKeysOf } from '../uninstall/address-users.js';
 import { defaultTimesOf } from '../usage/address-map.js';
 
@@ -113,8 +112,7 @@ interface KnownPool {
 }
 
 async function readPools(client: ReadClient): Promise<KnownPool[]> {
-  const { items } = await requireKind(ADDRESS_POOLS, INSTALL_HOLDFAST, () => client.list(ADDRESS_POOLS));
-  return items.map((object) => {
+  return required(await readList(client, ADDRESS_POOLS), INSTALL_HOLDFAST).map((object) => {
     const compiled = compilePool(object);
     return { space: addressSpaceOf(object), pool: compiled.ok ? compiled.pool : undefined };
   });
@@ -168,23 +166,17 @@ async function vmOf(
   { namespace, name, uid }: { namespace: string; name: string; uid: string },
   client: ReadClient,
 ): Promise<string | undefined> {
-  try {
-    const claim = await findUnlessGone(client, IPAM_CLAIMS, { namespace, name });
-    return claim?.metadata.uid === uid ? (claimOwnerOf(claim)?.name ?? '') : undefined;
-  } catch (error) {
-    if (isForbidden(error)) return '';
-    throw error;
-  }
+  const vm = mapRead(await readObject(client, IPAM_CLAIMS, { namespace, name }), (claim) =>
+    claim.metadata.uid === uid ? (claimOwnerOf(claim)?.name ?? '') : undefined,
+  );
+  return valueOr(vm, { absent: undefined, forbidden: '' });
 }
 
 /** Empty if there are none, or the user may not read them. */
 async function podsOf({ namespace, name }: { namespace: string; name: string }, client: ReadClient): Promise<string> {
   const labelSelector = `${LAUNCHER_LABEL}=${LAUNCHER_LABEL_VALUE}`;
-  const pods = await client.list(PODS, { namespace, labelSelector }).catch((error: unknown) => {
-    if (isForbidden(error)) return { items: [] };
-    throw error;
-  });
-  return pods.items
+  const pods = valueOr(await readList(client, PODS, { namespace, labelSelector }), { forbidden: [] });
+  return pods
     .filter((pod) => !isTerminal(pod) && claimKeysOf(pod).includes(joinKey(namespace, name)))
     .map(({ metadata, spec }) => `${metadata.name}${spec?.nodeName ? ` on ${spec.nodeName}` : ', not scheduled'}`)
     .sort()

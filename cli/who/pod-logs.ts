@@ -1,12 +1,11 @@
 import type { Client } from '../../kube/client.js';
-import { StatusError, isForbidden, messageOf } from '../../kube/errors.js';
+import { StatusError } from '../../kube/errors.js';
 import { resourcePath } from '../../kube/resource.js';
 import type { Transport } from '../../kube/transport.js';
 import { CommandError } from '../command-error.js';
-import { componentOf } from '../doctor/components.js';
-import { PROCESS_PODS, type ProcessPod } from '../doctor/observed.js';
-import { describeForbidden } from '../forbidden.js';
-import { INSTALLED, findNamespacesOrDefault } from '../uninstall/observe.js';
+import { reasonOf } from '../forbidden.js';
+import { INSTALLED, PROCESS_PODS, type ProcessPod, componentOf, findNamespacesOrDefault } from '../installation.js';
+import { readList, valueOr } from '../reader.js';
 import type { AuditSources } from './history.js';
 import { splitLines } from './log-files.js';
 
@@ -57,14 +56,13 @@ async function listIpamPods(client: LogSources['client'], unread: Set<string>): 
   const pods: ProcessPod[] = [];
   let refusal: StatusError | undefined;
   for (const namespace of namespaces) {
-    try {
-      const { items } = await client.list(PROCESS_PODS, { namespace, labelSelector: INSTALLED });
-      pods.push(...items.filter((pod) => COMPONENTS.includes(componentOf(pod))));
-    } catch (error) {
-      if (!isForbidden(error)) throw error;
-      refusal = error;
-      unread.add(`the pods of namespace ${namespace} could not be listed: ${reasonOf(error)}`);
+    const read = await readList(client, PROCESS_PODS, { namespace, labelSelector: INSTALLED });
+    if (read.kind === 'forbidden') {
+      refusal = read.error;
+      unread.add(`the pods of namespace ${namespace} could not be listed: ${read.why}`);
     }
+    const found = valueOr(read, { forbidden: [] });
+    pods.push(...found.filter((pod) => COMPONENTS.includes(componentOf(pod))));
   }
   if (pods.length > 0) return pods;
   throw refusal ?? new CommandError(`no pod of ipam was found in the namespaces ${namespaces.join(', ')}`);
@@ -116,8 +114,4 @@ async function* counted(chunks: AsyncIterable<Buffer>, add: (count: number) => v
     add(chunk.length);
     yield chunk;
   }
-}
-
-function reasonOf(error: unknown): string {
-  return (isForbidden(error) ? describeForbidden(error) : undefined) ?? messageOf(error);
 }

@@ -3,7 +3,9 @@ import { expect } from 'chai';
 import type { AddressLease } from '../../api/address-lease.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { CLAIM_OWNER_UID } from '../../api/names.js';
-import { DAEMON_SETS, KEPT_POLICY, OWN_KINDS, crdNameOf } from '../../cli/uninstall/stages.js';
+import { qualifiedName } from '../../cli/forbidden.js';
+import { DAEMON_SETS } from '../../cli/installation.js';
+import { KEPT_POLICY, OWN_KINDS } from '../../cli/uninstall/stages.js';
 import type { Client } from '../../kube/client.js';
 import { isNotFound, messageOf } from '../../kube/errors.js';
 import { CONFIG_MAPS, IPAM_CLAIMS, NAMESPACES } from '../../kube/resources.js';
@@ -82,7 +84,7 @@ if (onBed) {
       expect(bed.controller.running || bed.webhook.running || bed.ipam.running, 'processes that run').to.equal(false);
       expect(await stateOfVm()).to.deep.equal(before);
       expect(await othersThanData()).to.deep.equal([
-        ...OWN_KINDS.map((kind) => `CustomResourceDefinition ${crdNameOf(kind)}`).sort(),
+        ...OWN_KINDS.map((kind) => `CustomResourceDefinition ${qualifiedName(kind)}`).sort(),
         `ValidatingAdmissionPolicy ${KEPT_POLICY.name}`,
         `ValidatingAdmissionPolicyBinding ${KEPT_POLICY.name}`,
       ]);

@@ -1,0 +1,157 @@
+import type { KubeObject } from '../api/meta.js';
+import { isProofOfAbsence } from '../kube/absence.js';
+import type { Client, ListOptions } from '../kube/client.js';
+import { StatusError, isForbidden, isNotFound } from '../kube/errors.js';
+import type { ObjectRef, Resource } from '../kube/resource.js';
+import { CommandError } from './command-error.js';
+import { qualifiedName, reasonOf } from './forbidden.js';
+
+/** The answer of the API server to a read. */
+export type Read<T> = { readonly kind: 'found'; readonly value: T } | Unread;
+
+/**
+ * An answer without a value.
+ * - `absent`: there is no such object
+ * - `unserved`: the API server does not serve the kind
+ * - `forbidden`: the user lacks a right, which `why` names
+ * - `failed`: anything else
+ */
+export interface Unread {
+  readonly kind: 'absent' | 'unserved' | 'forbidden' | 'failed';
+  /** In words. */
+  readonly why: string;
+  readonly error: StatusError;
+}
+
+export const INSTALL_HOLDFAST = 'install Holdfast first';
+
+/** @throws {TransportError | StatusError} if the API server does not answer, or does not know the user */
+export function readObject<T extends KubeObject>(
+  client: Pick<Client, 'get'>,
+  resource: Resource<T>,
+  ref: ObjectRef,
+): Promise<Read<T>> {
+  return answerOf(() => client.get(resource, ref), resource, ref.name);
+}
+
+/** Reads a list, which is never `absent`. Throws like {@link readObject}. */
+export function readList<T extends KubeObject>(
+  client: Pick<Client, 'list'>,
+  resource: Resource<T>,
+  options: ListOptions = {},
+): Promise<Read<T[]>> {
+  return answerOf(async () => (await client.list(resource, options)).items, resource);
+}
+
+/** As {@link readList}, but keeps only the transformed objects. */
+export function readListAs<T extends KubeObject, P>(
+  client: Pick<Client, 'listAs'>,
+  resource: Resource<T>,
+  transform: (object: T) => P,
+  options: ListOptions = {},
+): Promise<Read<P[]>> {
+  return answerOf(async () => (await client.listAs(resource, transform, options)).items, resource);
+}
+
+async function answerOf<T>(request: () => Promise<T>, resource: Resource, name?: string): Promise<Read<T>> {
+  try {
+    return { kind: 'found', value: await request() };
+  } catch (error) {
+    if (!(error instanceof StatusError) || error.status === 401) throw error;
+    if (name !== undefined && isProofOfAbsence(error, resource, name))
+      return { kind: 'absent', why: `${resource.kind} ${name} does not exist`, error };
+    if (isNotFound(error))
+      return { kind: 'unserved', why: `the API server does not serve ${qualifiedName(resource)}`, error };
+    return { kind: isForbidden(error) ? 'forbidden' : 'failed', why: reasonOf(error), error };
+  }
+}
+
+/** Returns what was read, or the value for that answer. @throws {StatusError} the answer, if there is no value for it */
+export function valueOr<T, E = never>(read: Read<T>, instead: Partial<Readonly<Record<Unread['kind'], E>>>): T | E {
+  if (read.kind === 'found') return read.value;
+  if (!(read.kind in instead)) throw read.error;
+  return instead[read.kind] as E;
+}
+
+/** True if it is unknown whether there is something, or what it is. */
+export function isUnread(read: Read<unknown>): boolean {
+  return read.kind !== 'found' && read.kind !== 'absent';
+}
+
+/** Returns what was read, or a value that stands for nothing. */
+export function valueOf<T, E>(read: Read<T> | undefined, otherwise: E): T | E {
+  return read?.kind === 'found' ? read.value : otherwise;
+}
+
+export function mapRead<T, R>(read: Read<T>, map: (value: T) => R): Read<R> {
+  return read.kind === 'found' ? { kind: 'found', value: map(read.value) } : read;
+}
+
+/** Joins lists. The first that could not be read stands for all. */
+export function joinReads<T>(reads: readonly Read<readonly T[]>[]): Read<readonly T[]> {
+  const bad = reads.find(({ kind }) => kind !== 'found');
+  return bad ?? { kind: 'found', value: reads.flatMap((read) => valueOf(read, [])) };
+}
+
+/**
+ * Returns what was read of a kind that the API server has to serve.
+ * @param remedy what to do if it does not
+ * @throws {CommandError} if it does not
+ * @throws {StatusError} for each other answer without a value
+ */
+export function required<T>(read: Read<T>, remedy: string): T {
+  if (read.kind === 'unserved') throw new CommandError(`${read.why}: ${remedy}`);
+  return valueOr(read, {});
+}
+
+/**
+ * Lists the objects of a kind, transformed; none if the API server does not serve the kind.
+ * @throws {CommandError} if the user may not
+ */
+export async function listAsAdministrator<T extends KubeObject, P>(
+  client: Pick<Client, 'listAs'>,
+  resource: Resource<T>,
+  transform: (object: T) => P,
+  options: ListOptions = {},
+): Promise<P[]> {
+  const read = await readListAs(client, resource, transform, options);
+  if (read.kind !== 'forbidden') return valueOr(read, { unserved: [] });
+  throw new CommandError(
+    `you may not list ${qualifiedName(resource)} in all namespaces: run the command as a cluster administrator`,
+    { cause: read.error },
+  );
+}
+
+/** Reads what the user may read, and notes the rest. */
+export class PermittedReader<C extends Pick<Client, 'listAs'> = Pick<Client, 'listAs'>> {
+  readonly client: C;
+  readonly #refused = new Set<string>();
+
+  constructor(client: C) {
+    this.client = client;
+  }
+
+  /** What the user may not do, in words. */
+  get refused(): readonly string[] {
+    return [...this.#refused];
+  }
+
+  list<T extends KubeObject>(resource: Resource<T>, options: ListOptions = {}): Promise<T[] | undefined> {
+    return this.listAs(resource, (object) => object, options);
+  }
+
+  /** @returns undefined if the user may not; an empty list if the API server does not serve the kind */
+  async listAs<T extends KubeObject, P>(
+    resource: Resource<T>,
+    transform: (object: T) => P,
+    options: ListOptions = {},
+  ): Promise<P[] | undefined> {
+    const read = await readListAs(this.client, resource, transform, options);
+    if (read.kind === 'forbidden') this.note(read.error);
+    return valueOr(read, { unserved: [], forbidden: undefined });
+  }
+
+  note(error: StatusError): void {
+    this.#refused.add(reasonOf(error));
+  }
+}
