@@ -37,7 +37,7 @@ export interface CommandOption {
   readonly isList?: true;
 }
 
-/** A command. Adding one takes a file in `cli/commands/`, and a line in `cli/commands/all.ts`. */
+/** A command. Adding one takes a definition in `cli/commands/`, and a line in `cli/commands/all.ts`. */
 export interface CommandDefinition<Given, Request> extends CommandText {
   /**
    * Checks the command line, before the command connects to a cluster.

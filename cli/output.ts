@@ -1,6 +1,5 @@
 import { Document, isScalar, visit } from 'yaml';
-import { type Line, type Span, hasHiddenCharacters, jsonLines } from './terminal.js';
-import { formatStyledTable } from './table.js';
+import { type Line, type Span, escapeCell, hasHiddenCharacters, jsonLines, textOf } from './terminal.js';
 
 export const OUTPUT_FORMATS = ['table', 'wide', 'json', 'yaml'] as const;
 export type OutputFormat = (typeof OUTPUT_FORMATS)[number];
@@ -53,4 +52,28 @@ function yamlLines(data: unknown): string[] {
     },
   });
   return document.toString({ lineWidth: 0 }).trimEnd().split('\n');
+}
+
+const GAP = '   ';
+
+/** Formats a table like kubectl: each column is as wide as its widest cell. */
+export function formatTable(header: readonly string[], rows: readonly (readonly string[])[]): string[] {
+  return formatStyledTable(header, rows).map(textOf);
+}
+
+/** As {@link formatTable}, with cells that have a style. */
+export function formatStyledTable(header: readonly string[], rows: readonly (readonly Span[])[]): Line[] {
+  const all = [header, ...rows].map((row) => row.map((cell) => ({ cell, text: escapeCell(textOf([cell])) })));
+  const widths = header.map((_, column) => Math.max(...all.map((row) => row[column]?.text.length ?? 0)));
+  return all.map((row) => {
+    const last = row.findLastIndex(({ text }) => text !== '');
+    return row.slice(0, last + 1).flatMap(({ cell, text }, column): Span[] => {
+      const styled = typeof cell === 'string' ? text : { ...cell, text };
+      return column === last ? [styled] : [styled, ' '.repeat((widths[column] ?? 0) - text.length) + GAP];
+    });
+  });
+}
+
+export function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`;
 }

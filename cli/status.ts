@@ -1,12 +1,10 @@
 import { expiryOf, splitPem } from '../tls/pem.js';
 import { neededPolicies } from './doctor/check-admission.js';
 import { isReady } from './doctor/check-processes.js';
-import { isError } from './doctor/diagnose.js';
-import type { Finding } from './doctor/finding.js';
+import { type Finding, formatFinding, formatRefused, isError } from './doctor/finding.js';
 import type { ObservedCluster } from './doctor/observe.js';
-import { count, formatFinding, formatRefused } from './doctor/report.js';
 import { type ComponentState, componentsOf } from './installation.js';
-import { type Column, type Output, tableLines } from './output.js';
+import { type Column, type Output, count, tableLines } from './output.js';
 import type { Line } from './terminal.js';
 
 /** The state of an installation, in a few lines. */

@@ -2,7 +2,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { formatTable } from './table.js';
+import { formatTable } from './output.js';
 import { createTerminal, escapeLine, jsonLines, writeLine } from './terminal.js';
 
 const ESCAPE = '\u001b[2J';

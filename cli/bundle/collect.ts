@@ -1,13 +1,28 @@
 import type { Client } from '../../kube/client.js';
 import type { Transport } from '../../kube/transport.js';
-import { type BundledKind, BUNDLED_KINDS } from './kinds.js';
-import type { BundleNotes } from './notes.js';
-import type { BundleOptions } from './options.js';
-import { describeBundle } from './readme.js';
+import { BUNDLED_KINDS, type BundledKind } from './kinds.js';
+import { type BundleNotes, type BundleOptions, describeBundle } from './notes.js';
 import { redactObject, redactText } from './redact.js';
 import type { ArchivedFile } from './tar.js';
-import type { BundleLimits } from './limits.js';
 import { type ProcessOutput, outputsOf } from './process-outputs.js';
+
+/** Bounds of a bundle. */
+export interface BundleLimits {
+  readonly objectsPerKind: number;
+  readonly logBytes: number;
+  readonly metricsBytes: number;
+  /** Before compression, of objects, logs and metrics. */
+  readonly totalBytes: number;
+}
+
+const MIB = 1024 * 1024;
+
+export const BUNDLE_LIMITS: BundleLimits = {
+  objectsPerKind: 100_000,
+  logBytes: 4 * MIB,
+  metricsBytes: 2 * MIB,
+  totalBytes: 512 * MIB,
+};
 
 export interface BundleSources {
   readonly client: Pick<Client, 'pages'>;

@@ -9,15 +9,13 @@ import type { Connection } from '../cluster-client.js';
 import { CommandError } from '../command-error.js';
 import { diagnose } from '../doctor/diagnose.js';
 import { observeCluster } from '../doctor/observe.js';
-import { reportOf } from '../doctor/report.js';
+import { reportOf } from '../doctor/finding.js';
 import { findNamespacesOrDefault } from '../installation.js';
 import type { Output } from '../output.js';
 import { formatStatus, statusOf } from '../status.js';
 import { textOf } from '../terminal.js';
-import { collectBundle } from './collect.js';
-import { BUNDLE_LIMITS } from './limits.js';
-import { BundleNotes } from './notes.js';
-import type { BundleOptions } from './options.js';
+import { BUNDLE_LIMITS, collectBundle } from './collect.js';
+import { BundleNotes, type BundleOptions } from './notes.js';
 import { tarOf } from './tar.js';
 
 /** Where a bundle is written. */

@@ -1,17 +1,11 @@
 import type { Command } from '../command.js';
 import { BUNDLE } from './bundle.js';
 import { COMPLETION } from './completion.js';
-import { DOCTOR } from './doctor.js';
-import { IPS } from './ips.js';
+import { DOCTOR, SHOW_VERSION, STATUS, TRACE_VM } from './diagnosis.js';
+import { IPS, POOL, POOLS, RELEASE, RESERVE, UNRESERVE } from './addresses.js';
 import { MIGRATE_WHEREABOUTS } from './migrate-whereabouts.js';
-import { POOL, POOLS } from './pools.js';
-import { RELEASE } from './release.js';
-import { RESERVE, UNRESERVE } from './reserve.js';
-import { STATUS } from './status.js';
-import { TRACE_VM } from './trace-vm.js';
 import { UI } from './ui.js';
 import { UNINSTALL } from './uninstall.js';
-import { SHOW_VERSION } from './version.js';
 import { WHO } from './who.js';
 
 /** All commands, in the order of the help. */

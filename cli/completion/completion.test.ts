@@ -8,8 +8,8 @@ import type { KubeObject } from '../../api/meta.js';
 import type { ListOptions } from '../../kube/client.js';
 import type { Resource } from '../../kube/resource.js';
 import { buildProgram } from '../command-line.js';
+import { COMPLETION_SCRIPTS } from '../commands/completion.js';
 import { type ConnectForCompletion, answerCompletion } from './answer.js';
-import { COMPLETION_SCRIPTS } from './scripts.js';
 
 /** A plugin that shows the words that it gets. */
 const ANSWER = '#!/bin/sh\nprintf "%b\\n" "$*|" "b c\\ttext" ":4"\n';

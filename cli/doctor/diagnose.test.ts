@@ -6,7 +6,7 @@ import { textOf } from '../terminal.js';
 import { neededPolicies } from './check-admission.js';
 import { diagnose } from './diagnose.js';
 import type { ObservedCluster } from './observe.js';
-import { reportOf } from './report.js';
+import { reportOf } from './finding.js';
 
 const YEAR_MS = 365 * 24 * 3_600_000;
 const without = <T extends { metadata: { name: string } }>(objects: readonly T[] | undefined, name: string) =>

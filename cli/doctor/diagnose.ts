@@ -1,11 +1,10 @@
 import { checkClaims, checkLeaks, checkLockedLeases } from './check-addresses.js';
 import { checkPolicies, checkWebhooks } from './check-admission.js';
-import { checkClocks, checkCniFolder, checkRights } from './check-cluster.js';
-import { checkKinds } from './check-kinds.js';
+import { checkClocks, checkCniFolder, checkKinds, checkRights } from './check-cluster.js';
 import { checkNads, checkPools } from './check-networks.js';
 import { checkProcesses } from './check-processes.js';
 import { checkResponders } from './check-responders.js';
-import type { Finding } from './finding.js';
+import { type Finding, isError } from './finding.js';
 import type { ObservedCluster } from './observe.js';
 
 type Check = (observed: ObservedCluster) => Finding[];
@@ -21,8 +20,4 @@ export function diagnose(observed: ObservedCluster, clientVersion: string): Find
     ...[...OF_INSTALLATION, ...OF_DATA].flatMap((check) => check(observed)),
   ];
   return [...findings.filter(isError), ...findings.filter((finding) => !isError(finding))];
-}
-
-export function isError({ severity }: Finding): boolean {
-  return severity === 'error';
 }

@@ -1,4 +1,5 @@
 import { objectKey } from '../../api/meta.js';
+import { count } from '../output.js';
 import type { ObservedData, ObservedStage, UninstallPlan } from './plan.js';
 import { KEPT_POLICY } from './stages.js';
 
@@ -92,8 +93,4 @@ function cut(lines: readonly string[]): string[] {
   return lines.length <= MAX_LINES
     ? [...lines]
     : [...lines.slice(0, MAX_LINES), `… and ${lines.length - MAX_LINES} more`];
-}
-
-function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? '' : 's'}`;
 }

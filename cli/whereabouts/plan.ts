@@ -2,12 +2,13 @@ import { addressSpaceOf } from '../../api/address-pool.js';
 import { objectKey } from '../../api/meta.js';
 import { controllingVmi } from '../../api/pod.js';
 import { formatAddress } from '../../addressing/address/address.js';
+import { HOLDFAST_IPAM } from '../../api/ipam-delegation.js';
+import { DEFAULT_GLOBAL_NAMESPACES } from '../../api/names.js';
 import { ActivePods } from './active-pods.js';
 import { type AddressUser, findAddressUsers } from './address-users.js';
 import { planLease, readExisting } from './lease-plan.js';
-import { planNadChange } from './nad-change.js';
 import { type SourceNad, readSourceNads } from './nads.js';
-import type { Conflict, ObservedCluster, Plan, PlannedLease, VmAddress } from './plan-types.js';
+import type { Conflict, NadChange, ObservedCluster, Plan, PlannedLease, VmAddress } from './plan-types.js';
 import { findRelevantNads, readAllocations } from './allocations.js';
 import { TargetPools } from './target-pools.js';
 
@@ -106,4 +107,45 @@ function limitToNetwork(network: string, plan: Plan, spaces: ReadonlyMap<string,
     // an invalid NAD may belong to any network, a range that overlaps no NAD's belongs to none
     conflicts: plan.conflicts.filter((each) => concerns(each) || (each.networks.length === 0 && each.kind !== 'range')),
   };
+}
+
+/**
+ * Plans the change of a NAD: the type of its IPAM, the address space if it shares one with other networks, and the other namespaces that use it.
+ * All other keys stay.
+ * @param space the address space; the NAD names it only if it is not the default
+ * @param users namespaces whose pods use NADs of its namespace and network, which a derived pool does not serve by default
+ */
+export function planNadChange(nad: SourceNad, space: string, users: ReadonlySet<string>): NadChange {
+  const { key, network, config, place, cniConfig } = nad;
+  const others = [...users].filter((namespace) => namespace !== nad.namespace).sort();
+  const areServed = config.namespaces !== undefined || DEFAULT_GLOBAL_NAMESPACES.includes(nad.namespace);
+  const named = {
+    ...((config.addressSpace ?? network) !== space && { addressSpace: space }),
+    ...(others.length > 0 && !areServed && { namespaces: others }),
+  };
+  const fields = Object.entries(place.ipam).flatMap(([field, value]): [string, unknown][] =>
+    field === 'type' ? [[field, HOLDFAST_IPAM], ...Object.entries(named)] : [[field, value]],
+  );
+  const ipam = Object.fromEntries(fields);
+  return {
+    nad: key,
+    network,
+    space,
+    path: place.path,
+    removed: linesOf({ type: place.type }),
+    added: linesOf({ type: ipam.type, ...named }),
+    config: JSON.stringify(replaceObject(cniConfig, place.ipam, ipam)),
+  };
+}
+
+function linesOf(fields: object): string[] {
+  return Object.entries(fields).map(([field, value]) => `${JSON.stringify(field)}: ${JSON.stringify(value)}`);
+}
+
+/** Returns the config with one object replaced by another. */
+function replaceObject(value: unknown, before: object, after: object): unknown {
+  if (value === before) return after;
+  if (Array.isArray(value)) return value.map((element) => replaceObject(element, before, after));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, replaceObject(each, before, after)]));
 }

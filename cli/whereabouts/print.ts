@@ -1,6 +1,6 @@
 import { type AddressPool, type PoolSubnet, addressSpaceOf } from '../../api/address-pool.js';
 import { splitKey } from '../../api/meta.js';
-import { formatTable } from '../table.js';
+import { formatTable } from '../output.js';
 import type { ApplyResult } from './apply.js';
 import type { MigrationStep } from './next-steps.js';
 import type { Conflict, LeftOut, LeftOutReason, NadChange, Plan, VmAddress } from './plan-types.js';

@@ -1,31 +1,31 @@
 import type { VNode } from 'preact';
+import type { Health, TraceNode } from '../../trace/tree.js';
 import type {
   ConditionRow,
   EventRow,
   LeaseRow,
-  PoolsView,
   PoolView,
+  PoolsView,
   SearchHit,
   SearchView,
   VmRow,
-  VmsView,
   VmView,
+  VmsView,
   WaitingView,
 } from '../protocol.js';
 import { AddressMap } from './address-map.jsx';
 import {
   ClaimTable,
   type Column,
-  number,
   PoolTable,
   Problems,
   SearchField,
   Table,
-  timeText,
   UseLine,
+  number,
+  timeText,
 } from './elements.jsx';
-import { poolHref, type Route, vmHref } from './route.js';
-import { Story } from './story.jsx';
+import { type Route, poolHref, vmHref } from './route.js';
 
 /** Changes one parameter of the route, without a new entry in the browser's history. */
 export type SetParam = (key: string, value: string) => void;
@@ -237,5 +237,35 @@ function Fact({ name, value }: { name: string; value: string }): VNode {
       <dt>{name}</dt>
       <dd>{value}</dd>
     </div>
+  );
+}
+
+const WORDS: Readonly<Record<Health, string>> = {
+  ok: 'OK',
+  progress: 'in progress',
+  unknown: 'unknown',
+  warning: 'warning',
+  wrong: 'wrong',
+};
+
+/** The objects of a VM, each with its state, what is wrong and what to do. */
+export function Story({ nodes }: { nodes: readonly TraceNode[] }): VNode | null {
+  if (nodes.length === 0) return null;
+  return (
+    <ul class="story">
+      {nodes.map(({ kind, name, state, health, findings, children }) => (
+        <li key={`${kind} ${name}`}>
+          <span class={`health ${health}`}>{WORDS[health]}</span> {kind} <strong>{name}</strong>: {state}
+          {findings.map(({ reason, message, remedy }) => (
+            <p key={`${reason ?? ''} ${message}`}>
+              {reason !== undefined && `${reason}: `}
+              {message}
+              {remedy !== undefined && `: ${remedy}`}
+            </p>
+          ))}
+          <Story nodes={children} />
+        </li>
+      ))}
+    </ul>
   );
 }
