@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { ADDRESS_LEASES } from '../kube/resources.js';
 import type { AddressLease } from '../api/address-lease.js';
 import { parseAddress } from '../addressing/address/address.js';
 import { leaseName } from '../addressing/lease/lease-name.js';
@@ -70,8 +71,8 @@ describe('a reservation', () => {
   for (const { name, given, expect: expected } of kept) {
     it(`is created ${name}`, async () => {
       const cluster = world();
-      expect(await reserve(given, cluster.client())).to.match(/ reserved$/);
-      const [lease] = cluster.all('addressleases');
+      expect(await reserve(given, cluster.client)).to.match(/ reserved$/);
+      const [lease] = cluster.all(ADDRESS_LEASES);
       const { uid: _uid, resourceVersion: _version, ...metadata } = lease!.metadata;
       expect({ metadata, spec: lease!.spec }).to.deep.equal(expected);
     });
@@ -79,14 +80,14 @@ describe('a reservation', () => {
 
   it('is created once by repeated commands', async () => {
     const cluster = world(reservedLease({ mac: MAC }));
-    expect(await reserve({ ...of5, mac: MAC.toUpperCase() }, cluster.client())).to.match(/unchanged$/);
-    expect(cluster.all('addressleases')).to.have.length(1);
+    expect(await reserve({ ...of5, mac: MAC.toUpperCase() }, cluster.client)).to.match(/unchanged$/);
+    expect(cluster.all(ADDRESS_LEASES)).to.have.length(1);
   });
 
   it('is created for a MAC address that uses another address, or has one of the other family', async () => {
     const cluster = world(anotherLease('10.0.0.7', { owner: POD }), anotherLease('fd00::7'));
     const asked: (ListOptions | undefined)[] = [];
-    const client = cluster.client();
+    const client = cluster.client;
     const { list } = client;
     client.list = (resource, options) => {
       asked.push(options);
@@ -152,7 +153,7 @@ describe('a reservation', () => {
   for (const { name, given, leases = [], expect: words } of refused) {
     it(`is refused if ${name}`, async () => {
       const cluster = world(...leases);
-      const refusal = await reserve({ ...of5, ...given }, cluster.client()).catch((error: unknown) => error);
+      const refusal = await reserve({ ...of5, ...given }, cluster.client).catch((error: unknown) => error);
       expect(refusal).to.be.instanceOf(CommandError);
       expect((refusal as CommandError).message).to.include(words);
       expect(cluster.writes).to.equal(0);
@@ -161,7 +162,7 @@ describe('a reservation', () => {
 
   it('fails with advice if the API server does not serve pools', async () => {
     const error = new StatusError({ request: 'GET', status: 404, reason: 'NotFound', message: 'page not found' });
-    const client = { ...world().client(), get: () => Promise.reject(error) };
+    const client = { ...world().client, get: () => Promise.reject(error) };
     for (const attempt of [reserve(of5, client), unreserve(of5, client)]) {
       const refusal = await attempt.catch((thrown: unknown) => thrown);
       expect(refusal).to.be.instanceOf(CommandError);
@@ -173,8 +174,8 @@ describe('a reservation', () => {
 
   it('is removed by unreserve, which frees the address', async () => {
     const cluster = world(reservedLease());
-    expect(await unreserve(of5, cluster.client())).to.match(/the address is free$/);
-    expect(cluster.all('addressleases')).to.deep.equal([]);
+    expect(await unreserve(of5, cluster.client)).to.match(/the address is free$/);
+    expect(cluster.all(ADDRESS_LEASES)).to.deep.equal([]);
   });
 
   for (const [name, leases, words] of [
@@ -203,9 +204,9 @@ describe('a reservation', () => {
   ] as const) {
     it(`is not removed if ${name}`, async () => {
       const cluster = world(...leases);
-      const refusal = await unreserve(of5, cluster.client()).catch((error: unknown) => error);
+      const refusal = await unreserve(of5, cluster.client).catch((error: unknown) => error);
       expect((refusal as CommandError).message).to.include(words);
-      expect(cluster.all('addressleases')).to.have.length(leases.length);
+      expect(cluster.all(ADDRESS_LEASES)).to.have.length(leases.length);
     });
   }
 });

@@ -1,20 +1,21 @@
-import type { AddressLease } from '../../api/address-lease.js';
-import type { AddressPool } from '../../api/address-pool.js';
-import type { IPAMClaim } from '../../api/ipam-claim.js';
-import type { KubeObject, ObjectMeta } from '../../api/meta.js';
 import type { NetworkAttachmentDefinition } from '../../api/network-attachment.js';
 import type { Pod } from '../../api/pod.js';
 import { NETWORK_STATUS_ANNOTATION, NETWORKS_ANNOTATION } from '../../api/names.js';
-import type { WhereaboutsObject } from '../whereabouts/kinds.js';
+import { IP_POOLS, IP_RESERVATIONS, NODE_SLICE_POOLS, type WhereaboutsObject } from '../whereabouts/kinds.js';
 import type { MigrateDeps } from '../whereabouts/migrate.js';
 import type { ObservedCluster } from '../whereabouts/plan-types.js';
 import { readLease, releaseLease } from '../../addressing/lease/lease.js';
-import type { ListOptions } from '../../kube/client.js';
-import { StatusError } from '../../kube/errors.js';
-import type { ObjectRef, Resource } from '../../kube/resource.js';
+import {
+  ADDRESS_LEASES,
+  ADDRESS_POOLS,
+  IPAM_CLAIMS,
+  NETWORK_ATTACHMENT_DEFINITIONS,
+  PODS,
+} from '../../kube/resources.js';
 import { ManualClock } from '../../test/manual-clock.js';
 import { mergePatch } from '../../test/merge-patch.js';
 import { day } from '../../test/pool-objects.js';
+import { MemoryCluster } from './memory-cluster.js';
 
 /** A cluster whose networks are whereabouts', for tests of moving them over. */
 
@@ -93,60 +94,25 @@ export function observedOf(given: Partial<ObservedCluster>): ObservedCluster {
   return { ...none, ...given };
 }
 
-interface MigrationObjects {
-  ippools: WhereaboutsObject;
-  overlappingrangeipreservations: WhereaboutsObject;
-  nodeslicepools: WhereaboutsObject;
-  'network-attachment-definitions': NetworkAttachmentDefinition;
-  addresspools: AddressPool;
-  addressleases: AddressLease;
-  ipamclaims: IPAMClaim;
-  pods: Pod;
-}
-
-/** The process is gone, wherever it was. */
-export class ProcessKilled extends Error {}
-
 /** The API server of such a cluster, as far as the migration uses it. */
-export class MigrationCluster {
+export class MigrationCluster extends MemoryCluster {
   readonly clock = new ManualClock(Date.parse('2026-06-01T00:00:00Z'));
-  readonly printed: string[] = [];
-  readonly logged: string[] = [];
-  /** Called before each write; may throw. */
-  beforeWrite: (write: { verb: string; plural: string; name: string }) => void = () => undefined;
-  /** Called when pods are listed: what happens meanwhile. */
-  afterPods: () => void = () => undefined;
-  readonly #objects = new Map<string, Map<string, KubeObject>>();
-  #version = 0;
-  writes = 0;
 
   constructor(observed: ObservedCluster) {
-    const { ipPools, reservations, slices, nads, pools, leases, claims, pods } = observed;
-    this.#fill('ippools', ipPools);
-    this.#fill('overlappingrangeipreservations', reservations);
-    this.#fill('nodeslicepools', slices);
-    this.#fill('network-attachment-definitions', nads);
-    this.#fill('addresspools', pools);
-    this.#fill('addressleases', leases);
-    this.#fill('ipamclaims', claims);
-    this.#fill('pods', pods);
-  }
-
-  all<K extends keyof MigrationObjects>(plural: K): MigrationObjects[K][] {
-    return [...this.#of(plural).values()] as MigrationObjects[K][];
-  }
-
-  put<K extends keyof MigrationObjects>(plural: K, object: MigrationObjects[K]): void {
-    this.#store(plural, structuredClone(object));
-  }
-
-  remove(plural: keyof MigrationObjects, key: string): void {
-    this.#of(plural).delete(key);
+    super();
+    this.put(IP_POOLS, ...observed.ipPools)
+      .put(IP_RESERVATIONS, ...observed.reservations)
+      .put(NODE_SLICE_POOLS, ...observed.slices)
+      .put(NETWORK_ATTACHMENT_DEFINITIONS, ...observed.nads)
+      .put(ADDRESS_POOLS, ...observed.pools)
+      .put(ADDRESS_LEASES, ...observed.leases)
+      .put(IPAM_CLAIMS, ...observed.claims)
+      .put(PODS, ...observed.pods);
   }
 
   /** Leases as they are: name, owner and state. */
   held(): string[] {
-    return this.all('addressleases')
+    return this.all(ADDRESS_LEASES)
       .map(({ metadata, spec }) => {
         const owner = spec.owner === undefined ? 'reserved' : `${spec.owner.namespace}/${spec.owner.name}`;
         return `${metadata.name} ${owner}${spec.releasedAt === undefined ? '' : ' released'}`;
@@ -156,109 +122,14 @@ export class MigrationCluster {
 
   /** As an agent does for a pod that is gone. */
   release(name: string): void {
-    const lease = this.all('addressleases').find(({ metadata }) => metadata.name === name);
-    if (lease === undefined) throw new TypeError(name);
-    const write = releaseLease(readLease(lease), this.clock.wall());
-    if (write.verb === 'patch') mergePatch(lease, write.body);
-  }
-
-  client(): MigrateDeps['client'] {
-    return {
-      list: (resource: Resource, { namespace }: ListOptions = {}) => {
-        const { items, resourceVersion } = this.#list(resource);
-        const isListed = ({ metadata }: KubeObject) => namespace === undefined || metadata.namespace === namespace;
-        return Promise.resolve({ items: items.filter(isListed), resourceVersion });
-      },
-      listAs: (resource: Resource, project: (object: KubeObject) => unknown) => {
-        const { items, resourceVersion } = this.#list(resource);
-        const listed = items.map(project);
-        if (resource.plural === 'pods') this.afterPods();
-        return Promise.resolve({ items: listed, resourceVersion });
-      },
-      get: (resource: Resource, ref: ObjectRef) =>
-        Promise.resolve().then(() => structuredClone(this.#find(resource, ref))),
-      create: (resource: Resource, object: KubeObject) =>
-        this.#write('create', resource, object.metadata, () => this.#create(resource, object)),
-      patch: (resource: Resource, ref: ObjectRef, patch: { body: KubeObject }) =>
-        this.#write('patch', resource, ref, () => this.#patch(resource, ref, patch.body)),
-      delete: (resource: Resource, ref: ObjectRef, options: Partial<ObjectMeta>) =>
-        this.#write('delete', resource, ref, () => {
-          this.#check(this.#find(resource, ref), options);
-          this.#of(resource.plural).delete(ref.name);
-        }),
-    } as unknown as MigrateDeps['client'];
+    this.change(ADDRESS_LEASES, name, (lease) => {
+      const write = releaseLease(readLease(lease), this.clock.wall());
+      if (write.verb === 'patch') mergePatch(lease, write.body);
+      return lease;
+    });
   }
 
   deps(): MigrateDeps {
-    return {
-      client: this.client(),
-      clock: this.clock,
-      concurrency: 4,
-      print: (line) => this.printed.push(line),
-      printStatus: (line) => this.logged.push(line),
-    };
+    return { ...this.output, client: this.client, clock: this.clock, concurrency: 4 };
   }
-
-  async #write<T>(verb: string, { plural }: Resource, { name }: ObjectRef, act: () => T): Promise<T> {
-    await Promise.resolve();
-    this.beforeWrite({ verb, plural, name });
-    const result = act();
-    this.writes += 1;
-    return result;
-  }
-
-  #list({ plural }: Resource) {
-    return { items: structuredClone([...this.#of(plural).values()]), resourceVersion: String(this.#version) };
-  }
-
-  #create({ plural }: Resource, object: KubeObject): KubeObject {
-    if (this.#of(plural).has(object.metadata.name)) throw statusError(409, 'AlreadyExists', object.metadata.name);
-    return structuredClone(this.#store(plural, structuredClone(object)));
-  }
-
-  #patch(resource: Resource, ref: ObjectRef, body: KubeObject): KubeObject {
-    const found = this.#find(resource, ref);
-    this.#check(found, body.metadata);
-    mergePatch(found, { ...body, metadata: { labels: body.metadata.labels ?? {} } });
-    return structuredClone(this.#store(resource.plural, found));
-  }
-
-  #check({ metadata }: KubeObject, { uid, resourceVersion }: Partial<ObjectMeta>): void {
-    if (
-      (uid ?? metadata.uid) !== metadata.uid ||
-      (resourceVersion ?? metadata.resourceVersion) !== metadata.resourceVersion
-    )
-      throw statusError(409, 'Conflict', metadata.name);
-  }
-
-  #find({ plural }: Resource, { namespace, name }: ObjectRef): KubeObject {
-    const found = this.#of(plural).get(namespace === undefined ? name : `${namespace}/${name}`);
-    if (found === undefined) throw statusError(404, 'NotFound', name);
-    return found;
-  }
-
-  #fill(plural: keyof MigrationObjects, objects: readonly KubeObject[]): void {
-    for (const object of objects) this.#store(plural, structuredClone(object));
-  }
-
-  #store(plural: string, object: KubeObject): KubeObject {
-    this.#version += 1;
-    object.metadata.uid ??= `uid-${this.#version}`;
-    object.metadata.resourceVersion = String(this.#version);
-    const { namespace, name } = object.metadata;
-    this.#of(plural).set(namespace === undefined ? name : `${namespace}/${name}`, object);
-    return object;
-  }
-
-  #of(plural: string): Map<string, KubeObject> {
-    const known = this.#objects.get(plural);
-    if (known !== undefined) return known;
-    const made = new Map<string, KubeObject>();
-    this.#objects.set(plural, made);
-    return made;
-  }
-}
-
-function statusError(status: number, reason: string, name: string): StatusError {
-  return new StatusError({ request: 'a request', status, reason, message: name, details: { name } });
 }

@@ -98,7 +98,7 @@ describe('kubectl holdfast uninstall, before it removes anything,', () => {
 
     it('kinds that the user may not list', async () => {
       const cluster = installed();
-      cluster.unreadable.add('secrets');
+      cluster.refused.add('secrets');
       await expectRefusal(uninstall(PLAIN, cluster.deps()), /you may not list secrets in all namespaces/);
     });
 
@@ -119,7 +119,7 @@ describe('kubectl holdfast uninstall, before it removes anything,', () => {
 
     it('pods that do not end', async () => {
       const cluster = installed([processPod('holdfast-agents', 'holdfast-agent-2', 'agent')]);
-      cluster.onSleep = () => cluster.put(processPod('holdfast-agents', 'holdfast-agent-2', 'agent'));
+      cluster.onSleep = () => cluster.add(processPod('holdfast-agents', 'holdfast-agent-2', 'agent'));
       await expectRefusal(uninstall(PLAIN, cluster.deps()), /pods are still there: holdfast-agents\/holdfast-agent-2/);
       expect(cluster.has('MutatingWebhookConfiguration', 'holdfast-webhook')).to.equal(true);
     });
@@ -136,7 +136,7 @@ describe('kubectl holdfast uninstall, before it removes anything,', () => {
       const cluster = installed();
       cluster.beforeWrite = ({ resource, name }) => {
         if (resource.plural !== 'deployments' || name !== 'holdfast-ipam') return;
-        cluster.put({
+        cluster.add({
           apiVersion: 'apps/v1',
           kind: 'Deployment',
           metadata: { namespace: 'holdfast-system', name, uid: 'new' },

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { KubeObject } from '../../api/meta.js';
-import { InstalledCluster, ProcessKilled, ownClaim } from '../testing/installed-cluster.js';
+import { InstalledCluster, ownClaim } from '../testing/installed-cluster.js';
+import { ProcessKilled } from '../testing/memory-cluster.js';
 import { EVERYTHING, FOREIGN, MANIFESTS, PLAIN, installed } from '../testing/installed-objects.js';
 import { uninstall } from './uninstall.js';
 
@@ -48,7 +49,7 @@ describe('kubectl holdfast uninstall, in a cluster with tenants who use the labe
 
   it('is not stopped by a tenant who creates an object again and again', async () => {
     const cluster = installed([configMap()]);
-    cluster.beforeWrite = () => cluster.put(configMap({}, { uid: `uid-of-${cluster.writes}` }));
+    cluster.beforeWrite = () => cluster.add(configMap({}, { uid: `uid-of-${cluster.writes}` }));
     expect(await uninstall(PLAIN, cluster.deps())).to.equal(true);
   });
 
@@ -89,7 +90,7 @@ describe('kubectl holdfast uninstall, in a cluster with tenants who use the labe
 
     it('in which somebody starts a pod after the plan was made', async () => {
       const cluster = installed();
-      cluster.beforeWrite = () => cluster.put(object('v1', 'Pod', metadata));
+      cluster.beforeWrite = () => cluster.add(object('v1', 'Pod', metadata));
       expect(await uninstall(PLAIN, cluster.deps())).to.equal(true);
       expect(cluster.names('Namespace')).to.deep.equal(['Namespace holdfast-system', 'Namespace tenant']);
       expect(cluster.logged).to.include('Namespace holdfast-system stays, because it contains Pod web');

@@ -2,7 +2,8 @@ import { expect } from 'chai';
 import type { KubeObject } from '../../api/meta.js';
 import { CLAIM_FINALIZER } from '../../api/names.js';
 import { StatusError, TransportError } from '../../kube/errors.js';
-import { InstalledCluster, ProcessKilled, ownClaim } from '../testing/installed-cluster.js';
+import { InstalledCluster, ownClaim } from '../testing/installed-cluster.js';
+import { ProcessKilled } from '../testing/memory-cluster.js';
 import { DATA, EVERYTHING, FOREIGN, KINDS, MANIFESTS, NODE, PLAIN, installed } from '../testing/installed-objects.js';
 import { uninstall } from './uninstall.js';
 
@@ -169,7 +170,7 @@ describe('kubectl holdfast uninstall', () => {
     cluster.beforeWrite = ({ verb, name }) => {
       if (isChanged || verb !== 'patch' || name !== 'vm1.data') return;
       isChanged = true;
-      cluster.put(ownClaim('tenant/vm1.data', { finalizers: [CLAIM_FINALIZER] }));
+      cluster.add(ownClaim('tenant/vm1.data', { finalizers: [CLAIM_FINALIZER] }));
     };
     await uninstall(EVERYTHING, cluster.deps());
     expect(cluster.names('IPAMClaim')).to.deep.equal(['IPAMClaim tenant/of-others']);

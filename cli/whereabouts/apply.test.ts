@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { ADDRESS_LEASES, ADDRESS_POOLS, PODS } from '../../kube/resources.js';
 import { parseAddress } from '../../addressing/address/address.js';
 import { createLease } from '../../addressing/lease/lease.js';
 import {
@@ -12,6 +13,7 @@ import {
 import { StatusError } from '../../kube/errors.js';
 import { adminPool } from '../../test/pool-objects.js';
 import { unreserve } from '../reserve.js';
+import { IP_RESERVATIONS } from './kinds.js';
 import { type MigrateOptions, migrateWhereabouts } from './migrate.js';
 
 const APPLY: MigrateOptions = { apply: true, namespace: 'kube-system', skipConflicts: false, output: 'table' };
@@ -25,14 +27,14 @@ function world(): MigrationCluster {
 
 /** An agent leases 10.0.0.5 to pod b/young, between the plan and the first lease. @param uid of the pod as it is then; undefined: it is gone */
 function leasesMeanwhile(cluster: MigrationCluster, uid?: string): void {
-  cluster.beforeWrite = ({ plural }) => {
+  cluster.beforeWrite = ({ resource: { plural } }) => {
     if (plural !== 'addressleases') return;
     cluster.beforeWrite = () => undefined;
-    if (uid !== undefined) cluster.put('pods', livePod('b/young', { uid }));
+    if (uid !== undefined) cluster.put(PODS, livePod('b/young', { uid }));
     const owner = { kind: 'Pod', namespace: 'b', name: 'young', uid: 'b/young-uid' } as const;
     const request = { address: parseAddress('10.0.0.5'), addressSpace: 'blue', pool: 'blue.a', owner };
     const write = createLease(request);
-    if (write.verb === 'create') cluster.put('addressleases', write.lease);
+    if (write.verb === 'create') cluster.put(ADDRESS_LEASES, write.lease);
   };
 }
 
@@ -106,7 +108,7 @@ describe('the writes of a migration from whereabouts', () => {
         const cluster = world();
         cluster.beforeWrite = () => {
           cluster.beforeWrite = () => undefined;
-          cluster.put('addresspools', adminPool('blue.a', { nadNamespace: 'a', cidr }));
+          cluster.put(ADDRESS_POOLS, adminPool('blue.a', { nadNamespace: 'a', cidr }));
         };
         expect(await migrateWhereabouts(APPLY, cluster.deps())).to.equal(held.length > 0);
         expect(cluster.held()).to.deep.equal(held);
@@ -151,8 +153,8 @@ describe('the writes of a migration from whereabouts', () => {
   describe('if conflicts are skipped', () => {
     const twice = () => {
       const cluster = shared();
-      cluster.put('pods', livePod('b/q', { has: { 'b/red': ['10.0.0.5'] } }));
-      cluster.put('overlappingrangeipreservations', reservation('10.0.0.5', 'b/q'));
+      cluster.put(PODS, livePod('b/q', { has: { 'b/red': ['10.0.0.5'] } }));
+      cluster.put(IP_RESERVATIONS, reservation('10.0.0.5', 'b/q'));
       return cluster;
     };
 
@@ -169,10 +171,10 @@ describe('the writes of a migration from whereabouts', () => {
     it('continue after the conflict is resolved and the reservation removed', async () => {
       const cluster = twice();
       await migrateWhereabouts({ ...APPLY, skipConflicts: true }, cluster.deps());
-      cluster.remove('pods', 'b/q');
+      cluster.remove(PODS, 'b/q');
       expect(await migrateWhereabouts(APPLY, cluster.deps())).to.equal(false);
       expect(cluster.printed.join('\n')).to.match(/10\.0\.0\.5 in address space blue: .*unreserve blue\.a 10\.0\.0\.5/);
-      await unreserve({ pool: 'blue.a', address: '10.0.0.5' }, cluster.client());
+      await unreserve({ pool: 'blue.a', address: '10.0.0.5' }, cluster.client);
       expect(await migrateWhereabouts(APPLY, cluster.deps())).to.equal(true);
       expect(cluster.held()).to.include('blue.10-0-0-5 a/p');
     });

@@ -1,17 +1,13 @@
 import { expect } from 'chai';
+import { ADDRESS_LEASES, ADDRESS_POOLS, PODS } from '../../kube/resources.js';
 import { adminPool } from '../../test/pool-objects.js';
 import { leaseOf } from '../../test/lease-objects.js';
-import {
-  ProcessKilled,
-  MigrationCluster,
-  ipPool,
-  livePod,
-  whereaboutsNad,
-  observedOf,
-} from '../testing/migration-world.js';
+import { ProcessKilled } from '../testing/memory-cluster.js';
+import { MigrationCluster, ipPool, livePod, whereaboutsNad, observedOf } from '../testing/migration-world.js';
 import { makeLargeCluster } from '../testing/whereabouts-cluster.js';
 import { StatusError, TransportError } from '../../kube/errors.js';
 import { CommandError } from '../command-error.js';
+import { IP_POOLS } from './kinds.js';
 import { type MigrateOptions, migrateWhereabouts } from './migrate.js';
 
 const DRY: MigrateOptions = { apply: false, namespace: 'kube-system', skipConflicts: false, output: 'table' };
@@ -35,7 +31,7 @@ function world(): MigrationCluster {
 const ALL = ['blue.10-0-0-5 a/p', 'blue.10-0-0-6 a/q', 'red.10-1-0-5 b/p'];
 
 function reassign(cluster: MigrationCluster, allocations: Record<string, string>): void {
-  cluster.put('ippools', ipPool('10.0.0.0-24', '10.0.0.0/24', allocations));
+  cluster.put(IP_POOLS, ipPool('10.0.0.0-24', '10.0.0.0/24', allocations));
 }
 
 describe('the migration from whereabouts', () => {
@@ -52,7 +48,7 @@ describe('the migration from whereabouts', () => {
   it('creates the pools before the leases, and nothing else', async () => {
     const cluster = world();
     const writes: string[] = [];
-    cluster.beforeWrite = ({ verb, plural }) => writes.push(`${verb} ${plural}`);
+    cluster.beforeWrite = ({ verb, resource: { plural } }) => writes.push(`${verb} ${plural}`);
     expect(await migrateWhereabouts(APPLY, cluster.deps())).to.equal(true);
     expect(cluster.held()).to.deep.equal(ALL);
     expect(writes).to.deep.equal([
@@ -76,7 +72,7 @@ describe('the migration from whereabouts', () => {
   it('continues after it was killed at any write', async () => {
     const complete = world();
     await migrateWhereabouts(APPLY, complete.deps());
-    const pools = JSON.stringify(complete.all('addresspools').map(({ metadata, spec }) => [metadata.name, spec]));
+    const pools = JSON.stringify(complete.all(ADDRESS_POOLS).map(({ metadata, spec }) => [metadata.name, spec]));
     for (let last = 0; last <= complete.writes; last++) {
       const cluster = world();
       const ending = { dead: false };
@@ -91,7 +87,7 @@ describe('the migration from whereabouts', () => {
       cluster.beforeWrite = () => undefined;
       expect(await migrateWhereabouts(APPLY, cluster.deps()), `killed after write ${last}`).to.equal(true);
       expect(cluster.held()).to.deep.equal(ALL);
-      expect(JSON.stringify(cluster.all('addresspools').map(({ metadata, spec }) => [metadata.name, spec]))).to.equal(
+      expect(JSON.stringify(cluster.all(ADDRESS_POOLS).map(({ metadata, spec }) => [metadata.name, spec]))).to.equal(
         pools,
       );
     }
@@ -107,16 +103,16 @@ describe('the migration from whereabouts', () => {
     expect(await migrateWhereabouts(APPLY, cluster.deps())).to.equal(false);
     cluster.beforeWrite = () => undefined;
     expect(await migrateWhereabouts(APPLY, cluster.deps())).to.equal(true);
-    expect(cluster.all('addressleases')).to.have.length(big.live);
+    expect(cluster.all(ADDRESS_LEASES)).to.have.length(big.live);
   }).timeout(30_000);
 
   it('leases addresses that whereabouts allocates meanwhile, and releases those of pods that are gone', async () => {
     const cluster = world();
     let lists = 0;
-    cluster.afterPods = () => {
-      if (++lists !== 1) return;
-      cluster.remove('pods', 'a/q');
-      cluster.put('pods', livePod('a/new'));
+    cluster.afterList = ({ plural }) => {
+      if (plural !== 'pods' || ++lists !== 1) return;
+      cluster.remove(PODS, 'a/q');
+      cluster.put(PODS, livePod('a/new'));
       reassign(cluster, { 5: 'a/p', 8: 'a/new' });
     };
     expect(await migrateWhereabouts(APPLY, cluster.deps())).to.equal(true);
@@ -133,13 +129,13 @@ describe('the migration from whereabouts', () => {
     it(`leases to a pod the address that whereabouts took from another after an earlier run${released ? ', and an agent had released' : ''}`, async () => {
       const cluster = world();
       await migrateWhereabouts(APPLY, cluster.deps());
-      cluster.remove('pods', 'a/q');
-      cluster.put('pods', livePod('a/new'));
+      cluster.remove(PODS, 'a/q');
+      cluster.put(PODS, livePod('a/new'));
       reassign(cluster, { 5: 'a/p', 6: 'a/new' });
       if (released) cluster.release('blue.10-0-0-6');
       expect(await migrateWhereabouts(APPLY, cluster.deps())).to.equal(true);
       expect(cluster.held()).to.deep.equal(['blue.10-0-0-5 a/p', 'blue.10-0-0-6 a/new', 'red.10-1-0-5 b/p']);
-      const lease = cluster.all('addressleases').find(({ metadata }) => metadata.name === 'blue.10-0-0-6');
+      const lease = cluster.all(ADDRESS_LEASES).find(({ metadata }) => metadata.name === 'blue.10-0-0-6');
       expect(lease?.spec).to.deep.include({ containerID: 'c-a-new', interface: 'net1', node: 'node-1' });
     });
   }
@@ -147,7 +143,7 @@ describe('the migration from whereabouts', () => {
   describe('with conflicts', () => {
     const conflicted = () => {
       const cluster = world();
-      cluster.put('addressleases', leaseOf('10.0.0.5', 1));
+      cluster.put(ADDRESS_LEASES, leaseOf('10.0.0.5', 1));
       return cluster;
     };
 
@@ -167,10 +163,10 @@ describe('the migration from whereabouts', () => {
 
     it('reports an address that was leased after the plan, and leases the others', async () => {
       const cluster = world();
-      cluster.beforeWrite = ({ plural }) => {
+      cluster.beforeWrite = ({ resource: { plural } }) => {
         if (plural !== 'addressleases') return;
         cluster.beforeWrite = () => undefined;
-        cluster.put('addressleases', leaseOf('10.0.0.5', 1));
+        cluster.put(ADDRESS_LEASES, leaseOf('10.0.0.5', 1));
       };
       expect(await migrateWhereabouts(APPLY, cluster.deps())).to.equal(false);
       expect(cluster.held()).to.deep.equal(['blue.10-0-0-5 a/c1', ...ALL.slice(1)]);
@@ -180,7 +176,7 @@ describe('the migration from whereabouts', () => {
 
   it('leases nothing from a pool that cannot be created, and says why', async () => {
     const cluster = world();
-    cluster.beforeWrite = ({ plural, name }) => {
+    cluster.beforeWrite = ({ resource: { plural }, name }) => {
       if (plural === 'addresspools' && name === 'blue.a')
         throw new StatusError({ request: 'POST', status: 403, reason: 'Forbidden', message: 'a policy says no' });
     };
@@ -208,7 +204,7 @@ describe('the migration from whereabouts', () => {
     const cluster = world();
     cluster.beforeWrite = () => {
       cluster.beforeWrite = () => undefined;
-      cluster.put('addresspools', adminPool('blue.a', { network: 'other' }));
+      cluster.put(ADDRESS_POOLS, adminPool('blue.a', { network: 'other' }));
     };
     expect(await migrateWhereabouts(APPLY, cluster.deps())).to.equal(false);
     expect(cluster.printed.join('\n')).to.match(/failed: blue\.a: another pool of this name/);

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { ADDRESS_LEASES, NETWORK_ATTACHMENT_DEFINITIONS } from '../../kube/resources.js';
 import { leaseOf } from '../../test/lease-objects.js';
 import { MigrationCluster, ipPool, livePod, whereaboutsNad, observedOf } from '../testing/migration-world.js';
 import { type MigrateOptions, migrateWhereabouts } from './migrate.js';
@@ -37,7 +38,7 @@ describe('a printed migration plan ends', () => {
 
   it('with the command that skips its conflicts because others would be refused', async () => {
     const cluster = world();
-    cluster.put('addressleases', leaseOf('10.0.0.5', 1));
+    cluster.put(ADDRESS_LEASES, leaseOf('10.0.0.5', 1));
     const [line, command] = await outlook(cluster);
     expect(line).to.match(
       /^Nothing has been written yet: .*, 1 conflict\. Resolve the conflicts.* To migrate everything else/,
@@ -47,7 +48,7 @@ describe('a printed migration plan ends', () => {
 
   it('with no command if there are only conflicts', async () => {
     const cluster = world();
-    cluster.remove('network-attachment-definitions', 'a/blue');
+    cluster.remove(NETWORK_ATTACHMENT_DEFINITIONS, 'a/blue');
     const lines = await outlook(cluster);
     expect(lines).to.have.length(1);
     expect(lines[0]).to.match(/1 conflict\. Resolve the conflicts and run this command again\.$/);
@@ -63,7 +64,7 @@ describe('a printed migration plan ends', () => {
 
   it('by saying that there is nothing to do if all NADs have changed', async () => {
     const cluster = await leased();
-    cluster.put('network-attachment-definitions', whereaboutsNad('a/blue', { type: 'holdfast', range: RANGE }));
+    cluster.put(NETWORK_ATTACHMENT_DEFINITIONS, whereaboutsNad('a/blue', { type: 'holdfast', range: RANGE }));
     expect(await outlook(cluster)).to.deep.equal([
       'There is nothing to do: 0 pools and 0 leases to create, 1 existing lease, 0 left out, 0 conflicts.',
     ]);
