@@ -98,6 +98,14 @@ describe('the interfaces of a guest', () => {
       why: 'NAD vms/data does not exist',
     },
     {
+      name: 'has addresses of a pool that the cache does not show yet',
+      change: () => {
+        world.pools.delete('data');
+        world.directory.changed();
+      },
+      why: 'no AddressPool with spec.guest serves network data',
+    },
+    {
       name: 'has no valid pool',
       change: () => world.addNetwork('data', [{ cidr: 'none' }]),
       why: 'AddressPool data is invalid',

@@ -45,7 +45,7 @@ export type SpecifiedMac =
 export type AddressSource =
   /** Not Holdfast: DHCP of the network, or nobody. */
   | { readonly kind: 'other' }
-  /** A claim that does not exist yet, that no pool can serve now, or whose NAD is missing or cannot be used. */
+  /** A claim that does not exist yet, that no pool can serve now, whose pool is not known yet, or whose NAD is missing or cannot be used. */
   | { readonly kind: 'pending'; readonly claim: string; readonly why: string }
   | { readonly kind: 'claim'; readonly claim: IPAMClaim; readonly pool: Pool; readonly nad: ParsedNad | undefined };
 

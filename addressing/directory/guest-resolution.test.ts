@@ -103,6 +103,25 @@ describe('a claim on a NAD without IPAM', () => {
     });
   }
 
+  const uncertain: { name: string; nads?: ParsedNad[]; claim: IPAMClaim; isUncertain: true | undefined }[] = [
+    { name: 'has addresses, of a pool that is not known yet', claim: withAddresses(CLAIM), isUncertain: true },
+    { name: 'has no addresses, so another DHCP server may be in charge', claim: CLAIM, isUncertain: undefined },
+    {
+      name: 'has addresses of OVN-Kubernetes',
+      nads: [OVN],
+      claim: withAddresses(CLAIM),
+      isUncertain: undefined,
+    },
+  ];
+  for (const { name, nads = [LAYER2], claim, isUncertain } of uncertain) {
+    it(`${isUncertain === true ? 'may be' : 'is not'} one of Holdfast if no pool serves it and it ${name}`, () => {
+      const pools = [guestPool('p', { namespaces: ['others'] })];
+      const found = directoryOf(pools, nads).directory.resolve(claim);
+      expect(found).to.include({ kind: 'foreign' });
+      expect('isUncertain' in found ? found.isUncertain : undefined).to.equal(isUncertain);
+    });
+  }
+
   it('gets addresses of the same pool as a pod on a NAD of the network that delegates IPAM', () => {
     const { directory } = directoryOf([guestPool('p')], [LAYER2, CNI]);
     const pod = { namespace: 'vms', network: 'blue', nad: 'vms/cni' };

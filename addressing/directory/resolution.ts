@@ -14,7 +14,10 @@ export type Resolution =
    * `isPoolPending`: a NAD describes the pool, which is going to be created.
    */
   | { kind: 'unserved'; message: string; isUncertain?: true; isPoolPending?: true }
-  /** Another IPAM is responsible: never touch it. `isUncertain`: its NAD is missing or cannot be used, so nobody knows which one. */
+  /**
+   * Another IPAM is responsible: never touch it. `isUncertain`: nobody knows which one, because its NAD is missing or cannot be used, or it has
+   * addresses of a pool that no cache shows.
+   */
   | { kind: 'foreign'; message: string; isUncertain?: true };
 
 /** The NADs and pools that decide about a claim. */
@@ -91,7 +94,10 @@ export function resolve(user: NetworkUser, table: ResolutionTable): Resolution {
   return { kind: 'unserved', message: `${subject}: create one, or add subnets to the ipam object of the NAD` };
 }
 
-/** On a NAD without IPAM, only pools with `spec.guest` serve. A claim that has addresses keeps its pool, whose `spec.guest` may be gone. */
+/**
+ * On a NAD without IPAM, only pools with `spec.guest` serve. A claim that has addresses keeps its pool, whose `spec.guest` may be gone. Nobody but
+ * such a pool gives it addresses there, so if there is none, the cache may not show it yet.
+ */
 function resolveGuest(user: NetworkUser, message: string, table: ResolutionTable): Resolution {
   const { namespace, network, nad } = user;
   const nadNamespace = nad === undefined ? namespace : splitKey(nad).namespace;
@@ -105,7 +111,11 @@ function resolveGuest(user: NetworkUser, message: string, table: ResolutionTable
     pool === undefined
       ? `no AddressPool with spec.guest serves network ${truncate(network)} for namespace ${namespace}`
       : `AddressPool ${pool.name} has no spec.guest`;
-  return { kind: 'foreign', message: `${message}, and ${problem}` };
+  return {
+    kind: 'foreign',
+    message: `${message}, and ${problem}`,
+    ...(user.hasAddresses === true && { isUncertain: true }),
+  };
 }
 
 function delegateOfNad(key: string, { network, isClaim }: NetworkUser, table: ResolutionTable): IpamDelegate {
