@@ -87,6 +87,38 @@ describe('the locks of the addresses in a Secret with network data', () => {
     expect(writes()).to.deep.equal([]);
   });
 
+  it('are removed without touching the text if the cache shows one only after the text was replaced by another address', async () => {
+    await sync();
+    const [name, former] = [...world.leases][0]!;
+    world.leases.set(name, { ...former, spec: { ...former.spec, releasedAt: '2026-01-01T00:00:00Z' } });
+    world.addLease('10.1.0.6', world.addClaim('data', ['10.1.0.6/24']));
+    world.shownLeases = [];
+    await sync();
+    expect(world.textOfSecret).to.include('10.1.0.6/24');
+    writes();
+    world.shownLeases = undefined;
+    await sync();
+    expect(writes()).to.deep.equal([`patch addressleases ${name}`]);
+    expect(world.textOfSecret).to.include('10.1.0.6/24');
+    expect(locks()).to.deep.equal([undefined, 'net']);
+  });
+
+  it('stay until the text is removed if nobody knows whether it was replaced by another address', async () => {
+    await sync();
+    const [name, former] = [...world.leases][0]!;
+    world.leases.set(name, { ...former, spec: { ...former.spec, releasedAt: '2026-01-01T00:00:00Z' } });
+    world.addLease('10.1.0.6', world.addClaim('data', ['10.1.0.6/24']));
+    world.shownLeases = [];
+    world.failure = apiError(500, 'InternalError', 'no answer', 'net');
+    await sync().catch(() => undefined);
+    world.failure = undefined;
+    world.shownLeases = undefined;
+    writes();
+    await sync();
+    expect(writes().slice(0, 2)).to.deep.equal(['patch secrets net', `patch addressleases ${name}`]);
+    expect(world.textOfSecret).to.include('10.1.0.6/24');
+  });
+
   it('must be kept by the API server, or nothing is written into the Secret', async () => {
     const patch = world.patch.bind(world);
     world.patch = async (...given) => {

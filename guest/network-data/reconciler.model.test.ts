@@ -89,7 +89,9 @@ class UnreliableWorld extends ReconcilerWorld {
 class Model {
   readonly #world = new UnreliableWorld();
   #run: Sync = this.#world.reconciler().createSync();
-  #options: { secret: string; annotation?: string; macs?: (string | undefined)[] } | undefined = { secret: 'net' };
+  #options: { secret: string; annotation?: string | null; macs?: (string | undefined)[] } | undefined = {
+    secret: 'net',
+  };
   #starts = 0;
   #now = 0;
   /** The leases as they were at the end of the last step, and of the step before. */
@@ -100,6 +102,8 @@ class Model {
     restart: () => this.#restart(),
     'delete Secret': () => this.#world.secrets.clear(),
     rename: () => (this.#options = { secret: this.#options?.secret === 'net' ? 'other' : 'net' }),
+    'leave it to the pool': () => (this.#options = { secret: 'net', ...this.#options, annotation: null }),
+    'delete claim': () => this.#world.claims.delete(`${NAMESPACE}/vm1.data`),
     'opt out': () => (this.#options = { secret: 'net', ...this.#options, annotation: '' }),
     'add interface': () => (this.#options = { secret: 'net', ...this.#options, macs: [MAC, undefined] }),
     'delete VM': () => (this.#options = undefined),
@@ -107,7 +111,7 @@ class Model {
   };
 
   constructor() {
-    this.#world.addNetwork('data', [{ cidr: '10.1.0.0/24' }]);
+    this.#world.addNetwork('data', [{ cidr: '10.1.0.0/24' }], { networkData: { default: true } });
     this.#world.addClaim('data', []);
   }
 
@@ -126,7 +130,7 @@ class Model {
       )
         await world.writeLease(releaseLease(lease, this.#now));
     if (shown !== undefined && isLeased) await this.#allocate(shown, OWN, world.records());
-    const claim = world.claims.get(`${NAMESPACE}/vm1.data`)!;
+    const claim = world.claims.get(`${NAMESPACE}/vm1.data`) ?? world.addClaim('data', []);
     world.claims.set({ ...claim, status: { ...claim.status, ips: shown === undefined ? [] : [`${shown}/24`] } });
     this.#starts += 1;
     world.addVmi(`vmi-${this.#starts}`, undefined);
@@ -255,6 +259,6 @@ describe('the Secrets with network data, after each step', () => {
         model.remember();
       }
     });
-    await fc.assert(property, { numRuns: 500 });
+    await fc.assert(property, { numRuns: Number(process.env.MODEL_RUNS ?? 500) });
   });
 });

@@ -17,12 +17,23 @@ describe('the Secret with the network data of a VM', () => {
 
   it('takes over a Secret that was restored from a backup, and removes its data before the claim has its address', async () => {
     world.leases.clear();
-    const metadata = { name: 'net', labels: { [UID_LABEL]: 'former' } };
-    world.secrets.set('net', { type: 'ipam.holdfast.dev/network-data', metadata, data: { networkdata: 'b2xk' } });
+    world.restoreSecret('10.1.0.99');
     await sync();
     expect(world.textOfSecret).to.equal('');
     expect(world.secrets.get('net')?.metadata.labels).to.include({ [UID_LABEL]: 'vm-uid' });
     world.addLease('10.1.0.5', world.claims.get('vms/vm1.data')!);
+    await sync();
+    expect(world.textOfSecret).to.include('10.1.0.5/24');
+  });
+
+  it('has no data while the pool of an address that its claim shows is not known, and it gets no other configuration', async () => {
+    const pool = world.pools.get('data')!;
+    world.pools.delete('data');
+    world.directory.changed();
+    await sync();
+    expect(world.textOfSecret).to.equal('');
+    world.pools.set(pool);
+    world.directory.changed();
     await sync();
     expect(world.textOfSecret).to.include('10.1.0.5/24');
   });

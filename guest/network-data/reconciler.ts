@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import { describeValue } from '../../api/json.js';
-import { byAge, joinKey } from '../../api/meta.js';
+import { joinKey } from '../../api/meta.js';
 import { leaseName } from '../../addressing/lease/lease-name.js';
 import type { LeaseRecord } from '../../addressing/lease/lease.js';
 import type { Client } from '../../kube/client.js';
@@ -10,12 +9,11 @@ import { allLeasedAddresses, shownAddresses } from '../leased-addresses.js';
 import type { ObservedWorkload } from '../observed-workload.js';
 import type { NetworkDataOutcome } from './conditions.js';
 import { type NetworkDataInput, networkDataOf } from './plan.js';
-import { type NetworkDataRequest, networkDataRequest, secretNameIn } from './request.js';
+import { secretNameIn } from './request.js';
 import { isLockedFor, lockAll, lockedSecretOf, readLive, unlock } from './lease-locks.js';
 import { type SecretOfVm, withdrawSecret, writeSecret } from './secret.js';
+import { SecretUsers, type SecretUsersDeps, requestOf } from './secret-users.js';
 
-/** Workloads that may name one Secret, so that its owner can be found. A Secret of more is written for none of them. */
-export const MAX_SECRET_USERS = 16;
 /** Leases of a VM that are read at the same time. */
 const CONCURRENT_READS = 8;
 /** Until leases are read again for the first time. */
@@ -26,11 +24,8 @@ const MAX_RETRY_MS = 60_000;
 /** In the state of a Secret without a text. */
 const WITHDRAWN = 'withdrawn';
 
-export interface NetworkDataDeps {
+export interface NetworkDataDeps extends SecretUsersDeps {
   readonly client: Pick<Client, 'create' | 'patch' | 'find'>;
-  /** The workloads of the namespace that name the Secret, this one too. */
-  readonly usersOf: (namespace: string, secret: string) => readonly ObservedWorkload[];
-  readonly interfacesOf: (workload: ObservedWorkload) => readonly GuestInterface[];
   /** Leases whose addresses a Secret of the workload may hold, from a cache. */
   readonly lockedLeasesOf: (key: string) => readonly LeaseRecord[];
   /** A Secret was written. */
@@ -47,6 +42,8 @@ export interface NetworkDataResult {
 interface KnownSecret extends SecretOfVm {
   /** Its text and the VMI that starts with it; undefined while a write has not been answered. */
   readonly state: string | undefined;
+  /** The leases of the addresses in its text; undefined if it has none. */
+  readonly leases: ReadonlySet<string> | undefined;
 }
 
 /** A Secret to be written, with the state that it has then. */
@@ -71,6 +68,7 @@ interface Goal {
  */
 export class NetworkData {
   readonly #deps: NetworkDataDeps;
+  readonly #users: SecretUsers;
   /** By workload. */
   readonly #secrets = new Map<string, KnownSecret>();
   /** By workload: how often the same state could not be written. */
@@ -78,6 +76,7 @@ export class NetworkData {
 
   constructor(deps: NetworkDataDeps) {
     this.#deps = deps;
+    this.#users = new SecretUsers(deps);
   }
 
   /**
@@ -107,7 +106,7 @@ export class NetworkData {
     // each start writes it again: somebody may have changed or deleted the Secret
     const start = [name, owner.uid, workload.vmi?.metadata.uid ?? ''].join(' ');
     const state = `${start} ${ready === undefined ? WITHDRAWN : hashOf(ready.text)}`;
-    const secret = { namespace, name, owner, state };
+    const secret = { namespace, name, owner, state, leases: ready?.leases };
     const write = () => {
       if (this.#secrets.get(key)?.state === state) return undefined;
       return ready === undefined
@@ -131,7 +130,7 @@ export class NetworkData {
   ): Promise<NetworkDataResult | undefined> {
     const known = this.#secrets.get(key);
     if (known === undefined || (known.name === now.name && known.owner.uid === now.uid)) return undefined;
-    if (known.state?.endsWith(WITHDRAWN) !== true) {
+    if (known.state === undefined || known.leases !== undefined) {
       const failure = await this.#withdraw(key, known, signal);
       if (failure !== undefined) return this.#backedOff(key, `${known.name} ${WITHDRAWN}`, failure);
     }
@@ -143,12 +142,14 @@ export class NetworkData {
     const interfaces = this.#deps.interfacesOf(workload);
     const request = requestOf(workload, interfaces);
     if (request.kind !== 'secret') {
-      const mounted = isRecorded ? secretNameIn(workload.spec) : undefined;
-      const result = request.kind === 'none' ? { outcome: request } : refused(request);
+      const result: NetworkDataResult = request.kind === 'refused' ? refused(request) : { outcome: { kind: 'none' } };
+      const isMaybeWritten =
+        request.kind === 'undecided' ? !this.#users.isRequested(workload, request.name) : isRecorded;
+      const mounted = isMaybeWritten ? secretNameIn(workload.spec) : undefined;
       return { result, ...(mounted !== undefined && { name: mounted }) };
     }
     const { name, format } = request;
-    const shared = this.#sharingProblem(workload, name);
+    const shared = this.#users.sharingProblem(workload, name);
     if (shared !== undefined)
       return { result: refused({ reason: 'SecretShared', message: `${shared}: name another Secret` }) };
     const { defaultRoute } = workload;
@@ -193,14 +194,19 @@ export class NetworkData {
   }
 
   /** @returns why the Secret may still hold a text */
-  async #withdraw(key: string, secret: KnownSecret, signal: AbortSignal): Promise<NetworkDataResult | undefined> {
+  async #withdraw(
+    key: string,
+    secret: Omit<KnownSecret, 'leases'>,
+    signal: AbortSignal,
+  ): Promise<NetworkDataResult | undefined> {
+    const withdrawn = { ...secret, leases: undefined };
     // without an answer, nobody knows which text it has
-    this.#secrets.set(key, { ...secret, state: undefined });
+    this.#secrets.set(key, { ...withdrawn, state: undefined });
     const rejection = await withdrawSecret(this.#deps.client, secret, signal);
     // the text in a Secret of somebody else was not written by this process
     if (rejection !== undefined && rejection.reason !== 'SecretForeign')
       return { ...refused(rejection), retryAfterMs: REJECTED_RETRY_MS };
-    this.#secrets.set(key, secret);
+    this.#secrets.set(key, withdrawn);
     return undefined;
   }
 
@@ -219,7 +225,7 @@ export class NetworkData {
       const lease = await readLive(this.#deps.client, cached.metadata.name, signal);
       const secret = lease && lockedSecretOf(lease);
       if (lease === undefined || secret === undefined || isCurrent(lease)) continue;
-      if (!this.#isWithdrawn(key, secret)) {
+      if (!this.#lacksAddress(key, secret, lease.metadata.name)) {
         const failure = await this.#withdraw(key, { ...secret, state: WITHDRAWN }, signal);
         if (failure !== undefined && !isDeleted) return failure;
       }
@@ -228,9 +234,11 @@ export class NetworkData {
     return undefined;
   }
 
-  #isWithdrawn(key: string, { name, owner }: SecretOfVm): boolean {
+  /** True if this process has written the Secret without the address of a lease, or withdrawn its text. */
+  #lacksAddress(key: string, { name, owner }: SecretOfVm, lease: string): boolean {
     const known = this.#secrets.get(key);
-    return known?.name === name && known.owner.uid === owner.uid && known.state?.endsWith(WITHDRAWN) === true;
+    if (known?.state === undefined || known.name !== name || known.owner.uid !== owner.uid) return false;
+    return known.leases?.has(lease) !== true;
   }
 
   /** Live, because a cache of all leases would be large, and this happens once for each start of a VM. */
@@ -249,26 +257,6 @@ export class NetworkData {
     if (failures.length > 0) throw failures[0];
     return leases;
   }
-
-  /** The oldest of the VMs that name a Secret has it. */
-  #sharingProblem(workload: ObservedWorkload, secret: string): string | undefined {
-    const users = this.#deps.usersOf(workload.namespace, secret);
-    if (users.length > MAX_SECRET_USERS) return `More than ${MAX_SECRET_USERS} VMs name Secret ${secret}`;
-    for (const user of users.toSorted(byAge)) {
-      if (user.owner.uid === workload.owner.uid) return undefined;
-      const request = requestOf(user, this.#deps.interfacesOf(user));
-      if (request.kind === 'secret' && request.name === secret)
-        return `Secret ${secret} has the network data of VM ${describeValue(user.owner.name)}`;
-    }
-    return undefined;
-  }
-}
-
-function requestOf({ spec, networkData }: ObservedWorkload, interfaces: readonly GuestInterface[]): NetworkDataRequest {
-  const isDefault = interfaces.some(
-    ({ source }) => source.kind === 'claim' && source.pool.guest?.isNetworkDataDefault === true,
-  );
-  return networkDataRequest(spec, networkData, isDefault);
 }
 
 function refused({ reason, message }: { reason: string; message: string }): NetworkDataResult {

@@ -10,6 +10,8 @@ function spec(...volumes: VmVolume[]): VmiSpec {
 const NO_CLOUD = spec({ cloudInitNoCloud: { networkDataSecretRef: { name: 'net' } } });
 const CONFIG_DRIVE = spec({ cloudInitConfigDrive: { networkDataSecretRef: { name: 'net' } } });
 
+const optional = <T>(values: fc.Arbitrary<T>) => fc.option(values, { nil: undefined });
+
 describe('the request of a VM for network data', () => {
   const cases: { name: string; given: Parameters<typeof networkDataRequest>; expect: NetworkDataRequest | string }[] = [
     { name: 'is none without annotation and default', given: [NO_CLOUD, undefined, false], expect: { kind: 'none' } },
@@ -32,6 +34,27 @@ describe('the request of a VM for network data', () => {
       name: 'needs a Secret to follow the default of a pool',
       given: [spec({ cloudInitNoCloud: {} }), undefined, true],
       expect: { kind: 'none' },
+    },
+    {
+      name: 'is undecided while nobody knows the default of its pool',
+      given: [NO_CLOUD, undefined, undefined],
+      expect: { kind: 'undecided', name: 'net' },
+    },
+    {
+      name: 'is none without a Secret, whatever the default of its pool is',
+      given: [spec({ cloudInitNoCloud: {} }), undefined, undefined],
+      expect: { kind: 'none' },
+    },
+    {
+      name: 'is none for a name that no Secret can have, while nobody knows the default of its pool',
+      given: [spec({ cloudInitNoCloud: { networkDataSecretRef: { name: '../net' } } }), undefined, undefined],
+      expect: { kind: 'none' },
+    },
+    { name: 'can opt out of an unknown default', given: [NO_CLOUD, '', undefined], expect: { kind: 'none' } },
+    {
+      name: 'is that of the annotation, whatever the default of its pool is',
+      given: [NO_CLOUD, 'net', undefined],
+      expect: { kind: 'secret', name: 'net', format: 'version-2' },
     },
     { name: 'can opt out of the default', given: [NO_CLOUD, '', true], expect: { kind: 'none' } },
     {
@@ -69,13 +92,13 @@ describe('the request of a VM for network data', () => {
       fc.constantFrom('{}', '- a', '&a', '\n---\n'),
     );
     fc.assert(
-      fc.property(hostile, fc.option(hostile, { nil: undefined }), fc.boolean(), (ref, annotation, isDefault) => {
+      fc.property(hostile, optional(hostile), optional(fc.boolean()), (ref, annotation, isDefault) => {
         const found = networkDataRequest(
           spec({ cloudInitNoCloud: { networkDataSecretRef: { name: ref } } }),
           annotation,
           isDefault,
         );
-        if (found.kind === 'secret') expect(found.name).to.match(/^[-a-z0-9.]{1,253}$/);
+        if (found.kind === 'secret' || found.kind === 'undecided') expect(found.name).to.match(/^[-a-z0-9.]{1,253}$/);
         if (found.kind === 'refused') expect(found.message.length).to.be.below(900);
       }),
     );

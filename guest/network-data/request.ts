@@ -8,6 +8,8 @@ export type NetworkDataFormat = 'version-2' | 'openstack';
 /** The Secret that a VM wants to have written, or why its request cannot be met. */
 export type NetworkDataRequest =
   | { readonly kind: 'none' }
+  /** Nobody knows yet whether a pool makes network data the default for the Secret that the VM names. */
+  | { readonly kind: 'undecided'; readonly name: string }
   | {
       readonly kind: 'refused';
       readonly reason: 'NoCloudInitVolume' | 'SecretMismatch' | 'SecretNameInvalid';
@@ -44,18 +46,19 @@ function isSecretName(name: string): boolean {
 /**
  * Reads the request of a VM.
  * @param annotation of the VM's template, or of a VMI without a VM
- * @param isDefault a pool of the VM makes network data the default
+ * @param isDefault a pool of the VM makes network data the default; undefined if it is not known yet
  */
 export function networkDataRequest(
   spec: VmiSpec | undefined,
   annotation: string | undefined,
-  isDefault: boolean,
+  isDefault: boolean | undefined,
 ): NetworkDataRequest {
   if (annotation === '') return { kind: 'none' };
   const ref = secretRefOf(spec);
   if (annotation === undefined) {
-    if (!isDefault || ref?.name === undefined) return { kind: 'none' };
-    return requestOf(ref.name, ref.format, 'networkDataSecretRef');
+    if (isDefault === false || ref?.name === undefined) return { kind: 'none' };
+    if (isDefault === true) return requestOf(ref.name, ref.format, 'networkDataSecretRef');
+    return isSecretName(ref.name) ? { kind: 'undecided', name: ref.name } : { kind: 'none' };
   }
   const subject = `Annotation ${NETWORK_DATA_ANNOTATION}: ${describeValue(annotation)}`;
   if (ref === undefined) {

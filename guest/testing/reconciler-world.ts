@@ -33,7 +33,8 @@ const DENIAL =
 
 interface VmOptions {
   secret?: string;
-  annotation?: string;
+  /** null: none, so that the pool decides. */
+  annotation?: string | null;
   created?: string;
   uid?: string;
   /** Of its interfaces. */
@@ -115,10 +116,18 @@ export class ReconcilerWorld extends GuestWorld {
       macs.map((mac, index) => ({ name: index === 0 ? 'data' : 'more', nad: 'data', ...(mac && { macAddress: mac }) })),
       [{ cloudInitNoCloud: { networkDataSecretRef: { name: secret } } }],
     );
+    const annotations = annotation === null ? {} : { [NETWORK_DATA_ANNOTATION]: annotation };
     this.vms.set({
       metadata: { name, namespace: NAMESPACE, uid, creationTimestamp: created },
-      spec: { template: { metadata: { annotations: { [NETWORK_DATA_ANNOTATION]: annotation } }, spec } },
+      spec: { template: { metadata: { annotations }, spec } },
     });
+  }
+
+  /** Adds Secret `net` as a backup tool restores it: without an owner, with the label and the text of a former VM. */
+  restoreSecret(text: string): void {
+    const metadata = { name: 'net', labels: { [UID_LABEL]: 'former' } };
+    const data = { networkdata: Buffer.from(text).toString('base64') };
+    this.secrets.set('net', { type: 'ipam.holdfast.dev/network-data', metadata, data });
   }
 
   addVmi(uid: string, status: VirtualMachineInstance['status']): void {
