@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { claimName } from '../api/ipam-claim.js';
+import { MAX_NAD_CONFIG_LENGTH, MAX_NAD_PLUGINS } from '../api/limits.js';
 import { podInterfaceName } from '../api/pod-interface.js';
 import { makeClaim, makeLauncherPod, makeNad, makeVmi, networksValue } from '../test/kubevirt-objects.js';
 import {
@@ -114,6 +115,23 @@ describe('a launcher pod that is created', () => {
       .to.include('vms/blue')
       .and.to.include('spec.config.allowPersistentIPs');
   });
+
+  for (const { name, config } of [
+    { name: 'length', config: { padding: 'x'.repeat(MAX_NAD_CONFIG_LENGTH) } },
+    { name: 'number of plugins', config: { plugins: Array.from({ length: MAX_NAD_PLUGINS + 1 }, () => ({})) } },
+  ]) {
+    it(`is admitted with a warning on a NAD over the limit of its ${name}, because networks of other IPAMs must work`, () => {
+      const nads = [makeNad('blue', { config: JSON.stringify({ name: 'blue', allowPersistentIPs: true, ...config }) })];
+      const value = networksValue(VM1);
+      const verdict = reviewCreate({ ...CLUSTER, claims: [], nads }, value);
+      expect(referencesAfter(verdict, value)).to.deep.equal([undefined]);
+      expect(verdict.allowed && verdict.warnings[0]).to.match(
+        /gets no persistent addresses: .* cannot be used: .* at most/,
+      );
+      // a claim that exists is used, so the addresses stay
+      expect(referencesAfter(reviewCreate({ ...CLUSTER, nads }, value), value)).to.deep.equal(['vm1.data']);
+    });
+  }
 
   it('may request addresses on an interface without a claim', () => {
     const value = elementWith({ ips: ['10.0.0.9/24'] });

@@ -96,8 +96,9 @@ function ipamExtensionsNames({ nad }: NetworkSelection, { owner, networks }: Wor
 }
 
 /**
- * A NAD that could not be read makes the pod wait. Without a NAD, or with one that nobody can use, KubeVirt or Multus starts no guest, and Holdfast's
- * IPAM finds the claim without the reference, so the pod is admitted.
+ * A NAD that could not be read makes the pod wait. Without a NAD, or with a config that is not JSON, KubeVirt or Multus starts no guest. A NAD that
+ * Holdfast cannot use may still be one of another IPAM, for example with a config over Holdfast's limits. Its networks must work, and get no new
+ * claims, so the pod is admitted with a warning. Holdfast's agent gives no address on it.
  */
 function admissibleClaim(claim: ElementClaim, { lookupFailure }: ClusterView): ElementClaim {
   if (claim.kind !== 'unknown') return claim;
