@@ -93,9 +93,16 @@ describe('The actions of the kubelet for a pod', () => {
       reason: 'FailedMount',
       message: 'MountVolume.SetUp failed for volume "cloudinit-ndata" : secret "vm1-net" not found',
     });
-    await new Client(api).create(SECRETS, { metadata: { namespace: 'vms', name: 'vm1-net' } });
+    const client = new Client(api);
+    const ref = { namespace: 'vms', name: 'vm1-net' };
+    await client.create(SECRETS, { metadata: ref });
     await worker.change(launcher, { kind: 'attach' });
     expect(worker.view(launcher).network).to.include({ state: 'up' });
+    const body = { data: { networkdata: 'dGV4dA==' } };
+    await client.patch(SECRETS, ref, { type: 'merge', body });
+    expect(worker.mountedIn(launcher)?.get('cloudinit-ndata'), 'a mounted key is never updated').to.deep.equal({});
+    await worker.change(launcher, { kind: 'attach' });
+    expect(worker.mountedIn(launcher)?.get('cloudinit-ndata')).to.deep.equal(body.data);
   });
 
   it('report another error too, and have no delay after a success', async () => {

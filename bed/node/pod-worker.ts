@@ -7,7 +7,7 @@ import type { Logger } from '../../kube/log.js';
 import type { SandboxNetworks } from './sandbox-networks.js';
 import type { PodChange, PodView } from './pod-machine.js';
 import { KUBELET_PODS, type KubeletPod, uidOf } from './pod.js';
-import { requireSecrets } from './pod-volumes.js';
+import { type MountedSecrets, mountSecrets } from './pod-volumes.js';
 import { reportStartFailure } from './start-failure.js';
 
 /** Shorter than the kubelet's, so that tests do not wait for seconds. */
@@ -35,6 +35,8 @@ export class PodWorker {
   readonly #failures = new Map<string, AttachFailures>();
   /** Pods at the time when their sandboxes were created, by UID. */
   readonly #sandboxed = new Map<string, KubeletPod>();
+  /** The Secrets of pods with a sandbox, by UID. */
+  readonly #mounted = new Map<string, MountedSecrets>();
 
   constructor(options: PodWorkerOptions) {
     this.#options = options;
@@ -43,6 +45,11 @@ export class PodWorker {
   /** The state of a pod's network for the state machine. */
   view(pod: KubeletPod): Pick<PodView, 'network' | 'attachAfter'> {
     return { network: this.#options.networks.stateOf(pod), attachAfter: this.#failures.get(uidOf(pod))?.retryAt };
+  }
+
+  /** @returns undefined if the pod has never had a sandbox */
+  mountedIn(pod: KubeletPod): MountedSecrets | undefined {
+    return this.#mounted.get(uidOf(pod));
   }
 
   /** Pods that have a sandbox, even if the object is gone. */
@@ -86,7 +93,7 @@ export class PodWorker {
   async #attach(pod: KubeletPod): Promise<void> {
     const { client, networks } = this.#options;
     try {
-      await requireSecrets(client, pod);
+      this.#mounted.set(uidOf(pod), await mountSecrets(client, pod));
       this.#sandboxed.set(uidOf(pod), pod); // also if it fails, so that its remains are removed with the pod
       await networks.attach(pod);
       this.#failures.delete(uidOf(pod));
@@ -115,6 +122,7 @@ export class PodWorker {
   #forget(pod: KubeletPod): void {
     this.#options.networks.forget(pod);
     this.#sandboxed.delete(uidOf(pod));
+    this.#mounted.delete(uidOf(pod));
     this.#failures.delete(uidOf(pod));
   }
 }

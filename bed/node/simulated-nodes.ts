@@ -8,6 +8,7 @@ import type { Logger } from '../../kube/log.js';
 import { ControllerLoop, type SyncResult } from '../../kube/controller-loop.js';
 import { WorkQueue } from '../../kube/workqueue.js';
 import type { Switches, VmSwitches } from '../switches.js';
+import { cloudInitProblem } from './cloud-init.js';
 import { Heartbeat } from './heartbeat.js';
 import { guestMoves } from './guest-moves.js';
 import type { GuestNetworks, SandboxNetworks } from './sandbox-networks.js';
@@ -133,6 +134,7 @@ export class SimulatedNodes {
       isNodeUp: this.#isNodeUp,
       now: clock.now(),
       copyingSince: this.#copyingSince.get(key),
+      startError: this.#startErrorOf(vmi),
     });
     return this.#take(`vmi ${key}`, vmi, step, async (next) => {
       await this.#moveGuest(vmi, next);
@@ -143,6 +145,12 @@ export class SimulatedNodes {
       }
       return written;
     });
+  }
+
+  #startErrorOf(vmi: Vmi): string | undefined {
+    const launcher = launcherOf(vmi, this.#launchersOf(vmi));
+    const mounted = launcher && this.#worker.mountedIn(launcher);
+    return mounted && cloudInitProblem(vmi, mounted);
   }
 
   async #moveGuest(before: Vmi, after: Vmi): Promise<void> {

@@ -5,8 +5,22 @@ import { timestamp } from './step.js';
 
 /** The fields of a VMI that virt-handler reads and writes. */
 export interface Vmi extends VirtualMachineInstance {
-  spec?: { networks?: VmNetwork[]; domain?: { devices?: { interfaces?: WantedInterface[] } } };
+  spec?: {
+    networks?: VmNetwork[];
+    domain?: { devices?: { interfaces?: WantedInterface[] } };
+    volumes?: { name?: string; cloudInitNoCloud?: CloudInitDisk; cloudInitConfigDrive?: CloudInitDisk }[];
+  };
   status?: VmiStatus;
+}
+
+/** The data of a cloud-init disk, or the Secrets that have it. */
+interface CloudInitDisk {
+  userData?: string;
+  userDataBase64?: string;
+  userDataSecretRef?: { name?: string };
+  networkData?: string;
+  networkDataBase64?: string;
+  networkDataSecretRef?: { name?: string };
 }
 
 /** An interface in the VMI's spec. */
@@ -32,9 +46,14 @@ export interface VmiStatus {
 export interface VmiCondition {
   type: string;
   status: string;
+  reason?: string;
+  message?: string;
   lastProbeTime: string | null;
   lastTransitionTime: string;
 }
+
+/** It is False while virt-handler cannot start the guest, and absent otherwise. */
+const SYNCHRONIZED = 'Synchronized';
 
 export interface GuestInterface extends VmiInterfaceStatus {
   mac?: string;
@@ -104,4 +123,18 @@ export function withCondition(vmi: Vmi, type: string, now: number): Vmi {
   if (conditions.some((condition) => condition.type === type && condition.status === 'True')) return vmi;
   const met = { type, status: 'True', lastProbeTime: null, lastTransitionTime: timestamp(now) };
   return withStatus(vmi, { conditions: [...conditions.filter((condition) => condition.type !== type), met] });
+}
+
+/**
+ * Sets or removes the condition that the guest cannot be started, as KubeVirt v1.8.0 `pkg/controller/conditions.go`, `CheckFailure`.
+ * @returns the same object if nothing changes
+ */
+export function withSyncError(vmi: Vmi, error: string | undefined, now: number): Vmi {
+  const conditions = vmi.status?.conditions ?? [];
+  const others = conditions.filter(({ type }) => type !== SYNCHRONIZED);
+  if ((error === undefined) === (others.length === conditions.length)) return vmi;
+  if (error === undefined) return withStatus(vmi, { conditions: others });
+  const failed = { type: SYNCHRONIZED, status: 'False', lastProbeTime: null, lastTransitionTime: timestamp(now) };
+  const reason = 'Synchronizing with the Domain failed.';
+  return withStatus(vmi, { conditions: [...others, { ...failed, reason, message: error }] });
 }

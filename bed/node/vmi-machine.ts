@@ -14,6 +14,7 @@ import {
   migrationInFlight,
   withCondition,
   withStatus,
+  withSyncError,
   type GuestInterface,
   type Vmi,
 } from './virtual-machine-instance.js';
@@ -27,6 +28,8 @@ export interface VmiView {
   readonly now: number;
   /** When the copy of the migration in flight began, in milliseconds; the API keeps only seconds. */
   readonly copyingSince?: number | undefined;
+  /** Why virt-launcher cannot start the guest. */
+  readonly startError?: string | undefined;
   /** The report of the guest agent; undefined without one. */
   readonly agent?: readonly AgentInterface[] | undefined;
 }
@@ -86,8 +89,11 @@ function interfacesOf(vmi: Vmi, { launchers, agent }: VmiView): GuestInterface[]
 }
 
 function start(vmi: Vmi, view: VmiView): Step<Vmi> {
-  const { now } = view;
-  const started = withStatus(inPhase(vmi, 'Running', now), {
+  const { now, startError } = view;
+  const synced = withSyncError(vmi, startError, now);
+  if (startError !== undefined)
+    return synced === vmi ? waitFor('another launcher') : change(synced, `the guest cannot start: ${startError}`);
+  const started = withStatus(inPhase(synced, 'Running', now), {
     interfaces: interfacesOf(vmi, view),
     selinuxContext: 'none', // virt-controller creates no migration target without it
   });

@@ -1,12 +1,13 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { KubeObject } from '../../api/meta.js';
-import { LAST_APPLIED_ANNOTATION, VELERO_RESTORE_STATUS } from '../../api/names.js';
+import { EXCLUDE_FROM_BACKUP_LABEL, LAST_APPLIED_ANNOTATION, VELERO_RESTORE_STATUS } from '../../api/names.js';
 import type { Client } from '../../kube/client.js';
 import { isConflict } from '../../kube/errors.js';
 import { type Resource, clusterResource } from '../../kube/resource.js';
 import {
   IPAM_CLAIMS,
   NETWORK_ATTACHMENT_DEFINITIONS,
+  SECRETS,
   VIRTUAL_MACHINE_INSTANCES,
   VIRTUAL_MACHINES,
 } from '../../kube/resources.js';
@@ -19,8 +20,9 @@ const RBAC = 'rbac.authorization.k8s.io/v1';
 const CLUSTER_ROLES = clusterResource(RBAC, 'clusterroles', 'ClusterRole');
 const CLUSTER_ROLE_BINDINGS = clusterResource(RBAC, 'clusterrolebindings', 'ClusterRoleBinding');
 const ALL_RIGHTS: readonly PolicyRule[] = [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }];
-/** The order in which Velero restores these kinds: those without a priority are sorted by name. */
+/** The order in which Velero restores these kinds: Secrets have a priority, and those without one are sorted by name. */
 const KINDS: readonly Resource[] = [
+  SECRETS,
   IPAM_CLAIMS,
   NETWORK_ATTACHMENT_DEFINITIONS,
   VIRTUAL_MACHINE_INSTANCES,
@@ -30,13 +32,17 @@ const KINDS: readonly Resource[] = [
 /** The saved objects of one namespace, in the order in which they are restored. */
 export type Backup = readonly { resource: Resource; object: KubeObject }[];
 
-/** Saves the objects of a namespace that are not being deleted. VMIs that a VM owns are left out, as by kubevirt-velero-plugin. */
+/**
+ * Saves the objects of a namespace that are not being deleted, as Velero without those that have its label. VMIs that a VM owns are left out, as by
+ * kubevirt-velero-plugin.
+ */
 export async function backUp(client: Client, namespace: string): Promise<Backup> {
   const saved: { resource: Resource; object: KubeObject }[] = [];
   for (const resource of KINDS) {
     const { items } = await client.list(resource, { namespace });
     for (const object of items) {
-      const { deletionTimestamp, ownerReferences = [] } = object.metadata;
+      const { deletionTimestamp, ownerReferences = [], labels } = object.metadata;
+      if (labels?.[EXCLUDE_FROM_BACKUP_LABEL] === 'true') continue;
       const isOfVm = resource === VIRTUAL_MACHINE_INSTANCES && ownerReferences.length > 0;
       if (deletionTimestamp === undefined && !isOfVm) saved.push({ resource, object });
     }

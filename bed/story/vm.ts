@@ -20,7 +20,12 @@ export interface VmOptions {
   /** Annotations of the VM's template. */
   annotations?: Readonly<Record<string, string>>;
   /** The Secret that `networkDataSecretRef` of a cloud-init volume names. */
-  networkData?: { secret: string; source?: 'cloudInitNoCloud' | 'cloudInitConfigDrive' };
+  networkData?: {
+    secret: string;
+    source?: 'cloudInitNoCloud' | 'cloudInitConfigDrive';
+    /** True by default. */
+    hasUserData?: boolean;
+  };
 }
 
 export type DeletionPropagation = NonNullable<DeleteOptions['propagationPolicy']>;
@@ -48,7 +53,7 @@ function template({ networks, macs = {}, evictionStrategy, annotations = {}, net
   const cloudInit = networkData && {
     name: 'cloudinit',
     [networkData.source ?? 'cloudInitNoCloud']: {
-      userData: '#cloud-config',
+      ...(networkData.hasUserData !== false && { userData: '#cloud-config' }),
       networkDataSecretRef: { name: networkData.secret },
     },
   };
