@@ -63,7 +63,9 @@ export function rangesOf(cidrs: Iterable<Cidr>, family: Family): RangeSet {
 
 /** True if the two share an address. */
 export function overlap(one: Cidr, other: Cidr): boolean {
-  return one.family === other.family && firstOf(one) <= lastOf(other) && firstOf(other) <= lastOf(one);
+  if (one.family !== other.family) return false;
+  const hostBits = BigInt(BITS[one.family] - Math.min(one.prefixLength, other.prefixLength));
+  return one.base >> hostBits === other.base >> hostBits;
 }
 
 export function containsAddress(cidr: Cidr, { family, value }: Address): boolean {

@@ -43,6 +43,7 @@ describe('RangeSet', () => {
           const meets = [...naive([range])].some((number) => x.has(number));
           if (range.first <= range.last) expect(a.overlaps(range)).to.equal(meets);
         }
+        expect(a.firstShared(b)).to.equal(NUMBERS.find((number) => x.has(number) && y.has(number)));
         expect(a.subtract(b).isEmpty).to.equal([...x].every((number) => y.has(number)));
       }),
     );

@@ -48,6 +48,17 @@ export class RangeSet {
     return range !== undefined && range.last >= first;
   }
 
+  /** Returns the first number that is in both sets. O(n) in the ranges of both. */
+  firstShared(other: RangeSet): bigint | undefined {
+    for (let i = 0, j = 0; ;) {
+      const [a, b] = [this.ranges[i], other.ranges[j]];
+      if (a === undefined || b === undefined) return undefined;
+      if (a.last < b.first) i += 1;
+      else if (b.last < a.first) j += 1;
+      else return a.first > b.first ? a.first : b.first;
+    }
+  }
+
   union(other: RangeSet): RangeSet {
     return RangeSet.of([...this.ranges, ...other.ranges]);
   }

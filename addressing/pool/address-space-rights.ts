@@ -1,7 +1,6 @@
 import { shortHash } from '../../api/hash.js';
-import { overlap } from '../address/cidr.js';
 import type { Pool } from './pool.js';
-import type { RangeSet } from '../address/ranges.js';
+import { overlappingSubnets } from './shared-addresses.js';
 
 /** A pool of an address space, and who made it. */
 export interface SpacePool {
@@ -97,25 +96,13 @@ function isOlder(a: SpacePool, b: SpacePool): boolean {
   return a.pool.name < b.pool.name;
 }
 
-/**
- * True if the pool leases an address that belongs to the owner: one that the owner leases, its gateway, or one that it excludes. Tenants decide how many
- * ranges a pool has, so the cost is that of the smaller set.
- */
+/** True if the pool leases an address that belongs to the owner: one that the owner leases, its gateway, or one that it excludes. */
 function sharesAddress(pool: Pool, owner: Pool): boolean {
-  return pool.subnets.some(({ cidr, leasable }) =>
-    owner.subnets.some(
-      (theirs) =>
-        overlap(cidr, theirs.cidr) &&
-        (intersects(leasable, theirs.leasable) ||
-          intersects(leasable, theirs.excluded) ||
-          (theirs.gateway !== undefined && leasable.has(theirs.gateway.value))),
-    ),
-  );
-}
-
-function intersects(one: RangeSet, other: RangeSet): boolean {
-  const [small, large] = one.ranges.length <= other.ranges.length ? [one, other] : [other, one];
-  return small.ranges.some((range) => large.overlaps(range));
+  for (const [{ leasable }, { leasable: leased, excluded, gateway }] of overlappingSubnets(pool, owner)) {
+    if (leasable.firstShared(leased) !== undefined || leasable.firstShared(excluded) !== undefined) return true;
+    if (gateway !== undefined && leasable.has(gateway.value)) return true;
+  }
+  return false;
 }
 
 const keys = new WeakMap<Pool, string>();

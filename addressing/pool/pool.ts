@@ -107,15 +107,6 @@ export function hasDraining({ subnets }: Pool): boolean {
   return subnets.some(({ leasable, requestable }) => leasable.size > requestable.size);
 }
 
-/** Returns the first address that both pools can lease. Their address spaces do not matter. */
-export function firstSharedAddress(a: Pool, b: Pool): Address | undefined {
-  for (const family of a.families) {
-    const [shared] = addressesOf(a, family, 'leasable').intersect(addressesOf(b, family, 'leasable')).ranges;
-    if (shared !== undefined) return { family, value: shared.first };
-  }
-  return undefined;
-}
-
 /** Returns an address with the prefix length of its subnet, `10.0.0.5/24`; or `10.0.0.5/32` if the pool has no such subnet (any more). */
 export function withPrefix(pool: Pool, address: Address): string {
   const prefixLength = subnetOf(pool, address)?.cidr.prefixLength ?? BITS[address.family];

@@ -96,7 +96,26 @@ export const ATTACKS: readonly Attack[] = [
     prepare: (attacker) => putNads(attacker, POOLS, () => ({ ipam: { type: 'holdfast', subnets: OWN_SUBNETS } })),
     write: (attacker, n) => putNad(attacker, n % POOLS, { ipam: { type: 'holdfast', subnets: OWN_SUBNETS, ...(Math.floor(n / POOLS) % 2 === 0 && { exclude: ['bad'] }) } }), // prettier-ignore
   },
+  {
+    name: `dry runs of a NAD with the longest config, beside ${POOLS - 1} such pools`,
+    perSecond: 20,
+    prepare: (attacker) => putNads(attacker, POOLS - 1, (n) => longestIpam(attacker, 100 + n)),
+    write: (attacker) => {
+      const config = JSON.stringify({ name: 'dry', type: 'bridge', ...longestIpam(attacker, 99) });
+      const metadata = { namespace: attacker.namespace, name: 'dry' };
+      return attacker.client.create(NETWORK_ATTACHMENT_DEFINITIONS, { metadata, spec: { config } }, { dryRun: true });
+    },
+  },
 ];
+
+/** The longest config of a NAD, nearly: 16 subnets, of which each excludes 250 addresses. */
+function longestIpam({ namespace }: Attacker, second: number) {
+  const subnets = Array.from({ length: 16 }, (_subnet, third) => ({
+    cidr: `10.${second}.${third * 2}.0/23`,
+    exclude: Array.from({ length: 250 }, (_address, n) => `10.${second}.${third * 2}.${n + 2}`),
+  }));
+  return { ipam: { type: 'holdfast', addressSpace: namespace, subnets } };
+}
 
 async function ownNetwork({ client, namespace }: Attacker): Promise<void> {
   await putNetwork(client, 'blue', { namespace, network: `${namespace}-blue`, subnets: OWN_SUBNETS });

@@ -27,6 +27,27 @@ describe('a NAD whose addresses are also in another pool of its address space', 
     expect(said).to.include('also in AddressPool q').and.to.include('also in AddressPool green.vms');
   });
 
+  it('is compared by its CIDRs with a pool that has none of them, because pools have thousands of ranges', () => {
+    const view = validationViewOf({
+      pools: [adminPool('far', { network: 'far', addressSpace: 'blue', cidr: '10.7.0.0/24' })],
+    });
+    const far = view.networks.pool('far')!;
+    const subnets = far.subnets.map((subnet) => ({
+      ...subnet,
+      get leasable(): never {
+        throw new Error('the ranges of a subnet elsewhere were read');
+      },
+    }));
+    const networks = {
+      poolsBySegment: new Map(),
+      poolsIn: () => [{ pool: { ...far, subnets }, createdAt: '1', nadNamespace: 'others' }],
+      nadsOf: () => [],
+      pool: () => ({ ...far, subnets }),
+    };
+    const review = { nad: nad('vms/n', holdfastConfig({ subnets: [{ cidr: '10.0.0.0/24' }] })) };
+    expect(reviewNad(review, { ...view, networks })).to.deep.equal({ refusals: [], warnings: [] });
+  });
+
   it('is compared with no pool of another address space, and with at most 256 of its own', () => {
     const pools = Array.from({ length: 300 }, (_, n) => adminPool(`p${n}`, { network: `n${n}`, addressSpace: 'blue' }));
     const elsewhere = { ...adminPool('far', { network: 'far' }), spec: { network: 'far' } as AddressPool['spec'] };
