@@ -4,6 +4,7 @@ import { ensureCommand, type Progress } from '../bed/build/binaries.js';
 const TOOLS = {
   actionlint: 'github.com/rhysd/actionlint/cmd/actionlint@v1.7.11',
   helm: 'helm.sh/helm/v4/cmd/helm@v4.0.5',
+  staticcheck: 'honnef.co/go/tools/cmd/staticcheck@v0.6.1',
   kustomize: 'sigs.k8s.io/kustomize/kustomize/v5@v5.8.1',
 } as const;
 
