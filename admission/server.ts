@@ -13,7 +13,7 @@ import { ConnectionLimit } from '../process/connection-limit.js';
 import { BodyBudget } from './body-budget.js';
 import { HttpError, peekNamespace, parseBody, readBody, tooManyReviews } from './body.js';
 import type { ServingPair } from '../tls/certificate-source.js';
-import { FairSemaphore, FairSemaphoreError } from './fair-semaphore.js';
+import { FairSemaphore, FairSemaphoreError } from '../kube/fair-semaphore.js';
 import { ReviewError } from './review.js';
 
 /** An UPDATE contains a pod twice, and a pod has at most 1.5 MB in etcd. */

@@ -1,4 +1,4 @@
-import { FairSemaphore, type FairSemaphoreLimits } from '../admission/fair-semaphore.js';
+import { FairSemaphore, type FairSemaphoreLimits } from '../kube/fair-semaphore.js';
 import type { IPAMClaim } from '../api/ipam-claim.js';
 import type { Lister } from '../kube/cache.js';
 import type { VirtualMachine, VirtualMachineInstance } from '../api/kubevirt.js';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { FairSemaphoreError } from '../../admission/fair-semaphore.js';
+import { FairSemaphoreError } from '../../kube/fair-semaphore.js';
 import { ManualClock } from '../../test/manual-clock.js';
 import { ReviewTurns } from './review-turns.js';
 

@@ -1,4 +1,4 @@
-import { FairSemaphore } from '../../admission/fair-semaphore.js';
+import { FairSemaphore } from '../../kube/fair-semaphore.js';
 import type { Clock } from '../../kube/clock.js';
 
 /** The API server waits 5 s for an answer. */

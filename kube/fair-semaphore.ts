@@ -1,5 +1,5 @@
-import type { Clock } from '../kube/clock.js';
-import { FairQueue } from '../kube/fair-queue.js';
+import type { Clock } from './clock.js';
+import { FairQueue } from './fair-queue.js';
 
 export interface FairSemaphoreLimits {
   /** The maximum weight of all work that runs at the same time. */
@@ -82,7 +82,9 @@ export class FairSemaphore {
       isFull = weight > this.#free;
       return !isFull;
     };
-    for (let next = this.#waiting.take(mayStart); next !== undefined; next = this.#waiting.take(mayStart)) {
+    while (this.#free > 0) {
+      const next = this.#waiting.take(mayStart);
+      if (next === undefined) return;
       this.#count(next.key, next.item.weight);
       next.item.start();
     }

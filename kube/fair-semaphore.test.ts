@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import fc from 'fast-check';
 import { ManualClock } from '../test/manual-clock.js';
 import { FairSemaphore, FairSemaphoreError, type FairSemaphoreLimits } from './fair-semaphore.js';
 
@@ -193,5 +194,40 @@ describe('FairSemaphore with work of equal weight and a time limit', () => {
     const failure = await semaphore.run('a', 1, () => Promise.reject(new Error('away')), wait).catch(String);
     expect(failure).to.equal('Error: away');
     expect(await semaphore.run('b', 1, () => Promise.resolve('read'), wait)).to.equal('read');
+  });
+
+  it('never leaves room unused that waiting work may take, and never exceeds its limits', async () => {
+    const steps = fc.array(fc.constantFrom('a', 'b', 'c', 'end'), { maxLength: 60 });
+    await fc.assert(
+      fc.asyncProperty(steps, async (taken) => {
+        const semaphore = create({ max: 3, maxPerKey: 2, maxQueuedPerKey: Infinity });
+        const wanted: string[] = [];
+        const started: string[] = [];
+        const ends: (() => void)[] = [];
+        let ended = 0;
+        for (const step of taken) {
+          if (step === 'end') {
+            const end = ends.shift();
+            if (end !== undefined) ended++;
+            end?.();
+          } else {
+            wanted.push(step);
+            void semaphore.run(step, 1, () => {
+              started.push(step);
+              return new Promise<void>((resolve) => ends.push(resolve));
+            });
+          }
+          await settled();
+          const running = started.slice(ended);
+          const runningOf = (key: string) => running.filter((each) => each === key).length;
+          const waits = (key: string) => wanted.filter((each) => each === key).length > started.filter((each) => each === key).length; // prettier-ignore
+          expect(running.length).to.be.at.most(3);
+          for (const key of ['a', 'b', 'c']) {
+            expect(runningOf(key)).to.be.at.most(2);
+            if (waits(key)) expect(running.length === 3 || runningOf(key) === 2).to.equal(true);
+          }
+        }
+      }),
+    );
   });
 });
