@@ -45,6 +45,8 @@ export interface CallOptions {
   /** Default: the transport's. */
   deadlineMs?: number;
   signal?: AbortSignal;
+  /** The namespace that a request for a cluster-scoped object serves: namespaces take turns. */
+  tenant?: string;
 }
 
 export interface WriteOptions extends CallOptions {
@@ -237,8 +239,12 @@ function refOf(object: KubeObject): ObjectRef {
 }
 
 function callOptionsOf(options: CallOptions): CallOptions {
-  const { deadlineMs, signal } = options;
-  return { ...(deadlineMs === undefined ? {} : { deadlineMs }), ...(signal === undefined ? {} : { signal }) };
+  const { deadlineMs, signal, tenant } = options;
+  return {
+    ...(deadlineMs !== undefined && { deadlineMs }),
+    ...(signal && { signal }),
+    ...(tenant !== undefined && { tenant }),
+  };
 }
 
 function subresourceOf(subresource: string | undefined): { subresource?: string } {

@@ -6,6 +6,7 @@ import { Deadline } from './deadline.js';
 import { StatusError, TransportError, messageOf } from './errors.js';
 import { parseJson, readJsonLines } from './json-lines.js';
 import { type KubeMetrics, silentMetrics } from './metrics.js';
+import { RequestTurns } from './request-turns.js';
 import { type RetryState, planRetry } from './retry.js';
 import { type Session, SessionCache } from './session.js';
 
@@ -33,6 +34,8 @@ export interface ApiRequest {
   accept?: string | undefined;
   deadlineMs?: number | undefined;
   signal?: AbortSignal | undefined;
+  /** The namespace whose turn the request takes. Default: that of the path; all other requests are one group. */
+  tenant?: string | undefined;
 }
 
 export interface StreamRequest {
@@ -48,11 +51,15 @@ export interface StreamRequest {
 type HttpResponse = Dispatcher.ResponseData;
 type Splitter<V> = (body: AsyncIterable<Buffer>) => AsyncIterable<V>;
 
-/** JSON over HTTPS to one API server: kept-alive connections, deadlines, bounded retries and typed errors. */
+/**
+ * JSON over HTTPS to one API server: kept-alive connections, deadlines, bounded retries and typed errors. Namespaces take turns: the requests of one
+ * tenant wait for each other, not those of others.
+ */
 export class Transport {
   readonly #origin: string;
   readonly #basePath: string;
   readonly #sessions: SessionCache;
+  readonly #turns: RequestTurns;
   readonly #clock: Clock;
   readonly #random: Random;
   readonly #metrics: KubeMetrics;
@@ -64,6 +71,7 @@ export class Transport {
     this.#origin = server.origin;
     this.#basePath = server.pathname.replace(/\/+$/, '');
     this.#sessions = new SessionCache({ credentials, connections, userAgent, clock });
+    this.#turns = new RequestTurns(connections);
     this.#clock = clock;
     this.#random = options.random ?? Math.random;
     this.#metrics = options.metrics ?? silentMetrics;
@@ -99,7 +107,7 @@ export class Transport {
     deadline.limit(limit, 'deadline');
     try {
       return await this.#withRetries(request, deadline, end, (session) =>
-        this.#exchange(session, request, deadline, read),
+        this.#turns.run(request, deadline, () => this.#exchange(session, request, deadline, read)),
       );
     } finally {
       deadline.clear();
@@ -178,7 +186,9 @@ export class Transport {
       try {
         return await attempt(session);
       } catch (thrown) {
-        const error = thrown instanceof StatusError ? thrown : (deadline.error(name) ?? transportErrorOf(name, thrown));
+        const isKnown =
+          thrown instanceof StatusError || (thrown instanceof TransportError && thrown.fault === 'unsent');
+        const error = isKnown ? thrown : (deadline.error(name) ?? transportErrorOf(name, thrown));
         const readOnly = request.method === 'GET';
         const remainingMs = end - this.#clock.now();
         const retry = planRetry(error, { readOnly, remainingMs, random: this.#random }, attempts);

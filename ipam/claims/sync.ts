@@ -1,4 +1,5 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
+import { splitKey } from '../../api/meta.js';
 import type { CallOptions, Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import type { Logger } from '../../kube/log.js';
@@ -78,7 +79,7 @@ export function createClaimSync(
     }
     unreadable.retryDue();
     const claim = written.newest(key, claims.get(key));
-    const call = signal === undefined ? {} : { signal };
+    const call = { tenant: splitKey(key).namespace, ...(signal && { signal }) };
     return new ClaimSync({ key, claim, written, unreadable, gracePeriods, vmis, probes, call }, dependencies).run();
   };
 }
@@ -293,8 +294,7 @@ class ClaimSync {
   }
 
   #context() {
-    const { client, book, clock } = this.#dependencies;
     const { call, unreadable } = this.#input;
-    return { client, book, clock, call, unreadable, unpublished: this.#unpublished };
+    return { ...this.#dependencies, call, unreadable, unpublished: this.#unpublished };
   }
 }
