@@ -157,7 +157,8 @@ class Controller implements Component {
 
   #beginTerm(): void {
     const { client, clock, informers, random, log, metrics } = this.#context;
-    const queue = new WorkQueue({ name: this.name, clock, random, metrics: metrics.kube });
+    const { workers } = this.#config;
+    const queue = new WorkQueue({ name: this.name, clock, random, metrics: metrics.kube, workers });
     const quotaWaits = new QuotaWaits((key) => {
       queue.forget(key);
       queue.add(key);
@@ -185,7 +186,6 @@ class Controller implements Component {
       metrics: this.#metrics,
       log,
     });
-    const { workers } = this.#config;
     const options = { name: this.name, queue, workers, log, clock, metrics: metrics.kube };
     const loop = new ControllerLoop({ ...options, sync: this.#leadership.whileLeading(sync) });
     const unanswered = new UnansweredClaims({

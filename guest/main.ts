@@ -81,8 +81,8 @@ class Guest implements Component {
     const { clock, random, log, metrics } = this.#context;
     for (const reconciler of this.#reconcilers) {
       const name = `guest-${reconciler.name}`;
-      const queue = new WorkQueue({ name, clock, random, metrics: metrics.kube });
       const { workers } = reconciler;
+      const queue = new WorkQueue({ name, clock, random, metrics: metrics.kube, workers });
       const sync = this.#leadership.whileLeading(reconciler.createSync());
       const loop = new ControllerLoop({ name, queue, workers, sync, log, clock, metrics: metrics.kube });
       this.#loops.set(reconciler, { queue, loop });

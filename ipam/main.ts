@@ -245,7 +245,7 @@ class Ipam implements Component {
   #createLoop(of: string, sync: Sync, workers: number, groupOf?: (key: string) => string) {
     const { clock, random, log, metrics } = this.#context;
     const options = { name: `ipam-${of}`, clock, metrics: metrics.kube };
-    const queue = new WorkQueue({ ...options, random, ...(groupOf && { groupOf }) });
+    const queue = new WorkQueue({ ...options, random, workers, ...(groupOf && { groupOf }) });
     const whileLeading = this.#leadership.whileLeading(sync);
     return { queue, loop: new ControllerLoop({ ...options, queue, workers, log, sync: whileLeading }) };
   }

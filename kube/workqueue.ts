@@ -15,7 +15,12 @@ export interface WorkQueueOptions {
   metrics?: KubeMetrics;
   /** The group of a key. Default: its namespace; all cluster-scoped keys are one group. */
   groupOf?: (key: string) => string;
+  /** The number of workers. Keys of one namespace occupy at most half of them. Default: no limit. */
+  workers?: number;
 }
+
+/** Cluster-scoped keys belong to no tenant. */
+const NO_TENANT = '';
 
 interface DelayedKey {
   due: number;
@@ -27,7 +32,7 @@ interface DelayedKey {
  * A key that is added while it is processed is processed again.
  *
  * Groups of keys take turns, so that the keys of one tenant, retries too, delay those of another one by one key at most. By default, a group is a namespace.
- * No group has a share of the workers: the next worker that is free takes the key of another group, and no sync may wait for long.
+ * A group has at most half of the workers, because each of its syncs may take long.
  */
 export class WorkQueue {
   readonly #name: string;
@@ -35,14 +40,18 @@ export class WorkQueue {
   readonly #delays: { baseMs: number; maxMs: number; random: Random };
   readonly #metrics: KubeMetrics;
   readonly #groupOf: (key: string) => string;
+  readonly #maxPerGroup: number;
   /** The waiting keys of each group that has some. */
   readonly #groups = new Map<string, Fifo<string>>();
-  /** The group whose turn is next comes first. */
+  /** The groups that wait and may have another worker. The one whose turn is next comes first. */
   readonly #turns = new Fifo<string>();
+  /** How many keys of each group are being processed. */
+  readonly #workersOf = new Map<string, number>();
   #length = 0;
   /** Keys that wait for a worker, including those that are being processed and will be queued again. */
   readonly #dirty = new Set<string>();
-  readonly #processing = new Set<string>();
+  /** The keys that workers have, with their groups. */
+  readonly #processing = new Map<string, string>();
   readonly #delayed = new Map<string, DelayedKey>();
   readonly #failures = new Map<string, number>();
   #takers: ((key: string | undefined) => void)[] = [];
@@ -55,6 +64,7 @@ export class WorkQueue {
     this.#delays = { baseMs: options.baseMs ?? 50, maxMs: options.maxMs ?? 60_000, random: options.random };
     this.#metrics = options.metrics ?? silentMetrics;
     this.#groupOf = options.groupOf ?? namespaceOf;
+    this.#maxPerGroup = Math.ceil((options.workers ?? Infinity) / 2);
   }
 
   /** Keys that wait for a free worker. */
@@ -126,8 +136,11 @@ export class WorkQueue {
 
   /** The worker has finished with the key. */
   done(key: string): void {
+    const group = this.#processing.get(key);
     this.#processing.delete(key);
+    if (group !== undefined) this.#freeWorker(group);
     if (this.#dirty.has(key)) this.#push(key);
+    this.#serve();
     this.#settle();
   }
 
@@ -136,7 +149,7 @@ export class WorkQueue {
     this.#shuttingDown = true;
     for (const { cancel } of this.#delayed.values()) cancel();
     this.#delayed.clear();
-    // Takers wait only while the queue is empty. A key that is processed and queued again goes to the worker that has it.
+    // a key that still waits goes to a worker of its group, which has the most that it may have, or to the worker that processes it
     for (const taker of this.#takers.splice(0)) taker(undefined);
     this.#settle();
   }
@@ -154,13 +167,19 @@ export class WorkQueue {
     if (keys === undefined) {
       keys = new Fifo();
       this.#groups.set(group, keys);
-      this.#turns.push(group);
+      if (this.#mayHaveWorker(group)) this.#turns.push(group);
     }
     keys.push(key);
     this.#length++;
-    const taker = this.#takers.shift();
-    if (taker !== undefined) taker(this.#shift());
-    else this.#metrics.queueDepth(this.#name, this.length);
+    this.#serve();
+    this.#metrics.queueDepth(this.#name, this.length);
+  }
+
+  /** Gives the next key to a worker that waits. */
+  #serve(): void {
+    if (this.#takers.length === 0) return;
+    const key = this.#shift();
+    if (key !== undefined) this.#takers.shift()?.(key);
   }
 
   #shift(): string | undefined {
@@ -168,13 +187,26 @@ export class WorkQueue {
     const keys = group === undefined ? undefined : this.#groups.get(group);
     const key = keys?.shift();
     if (group === undefined || keys === undefined || key === undefined) return undefined;
-    if (keys.length > 0) this.#turns.push(group);
-    else this.#groups.delete(group);
+    this.#workersOf.set(group, (this.#workersOf.get(group) ?? 0) + 1);
+    if (keys.length === 0) this.#groups.delete(group);
+    else if (this.#mayHaveWorker(group)) this.#turns.push(group);
     this.#length--;
     this.#dirty.delete(key);
-    this.#processing.add(key);
+    this.#processing.set(key, group);
     this.#metrics.queueDepth(this.#name, this.length);
     return key;
+  }
+
+  #mayHaveWorker(group: string): boolean {
+    return group === NO_TENANT || (this.#workersOf.get(group) ?? 0) < this.#maxPerGroup;
+  }
+
+  #freeWorker(group: string): void {
+    const couldHaveMore = this.#mayHaveWorker(group);
+    const workers = (this.#workersOf.get(group) ?? 0) - 1;
+    if (workers > 0) this.#workersOf.set(group, workers);
+    else this.#workersOf.delete(group);
+    if (!couldHaveMore && this.#groups.has(group)) this.#turns.push(group);
   }
 
   #settle(): void {
