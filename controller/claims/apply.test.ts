@@ -57,6 +57,24 @@ describe('applying actions', () => {
     expect(world.get('claims', KEY)?.metadata.annotations).to.not.have.property('note');
   });
 
+  /** Lets everything happen that does not wait for an answer. */
+  const settle = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+  it('writes a few claims of a workload at the same time, and then the others', async () => {
+    const waiting: (() => void)[] = [];
+    api.before = () => new Promise<void>((resolve) => waiting.push(resolve));
+    const actions = Array.from({ length: 32 }, () => update(stored));
+    const applied = applyAll(actions, client);
+    await settle();
+    expect(waiting).to.have.length(4);
+    for (let answered = 0; answered < 32; answered++) {
+      waiting.shift()!();
+      await settle();
+    }
+    // the first one changed the claim
+    expect(await applied).to.have.length(31);
+  });
+
   it('deletes a released claim before it removes our finalizer', async () => {
     expect(await errorsOf(release(stored))).to.deep.equal([]);
     expect(world.get('claims', KEY)).to.equal(undefined);

@@ -10,6 +10,7 @@ import {
   messageOf,
   quotaRejectionOf,
 } from '../../kube/errors.js';
+import { forEachParallel } from '../../kube/for-each-parallel.js';
 import { IPAM_CLAIMS } from '../../kube/resources.js';
 import { writeFailureOf } from '../../kube/webhook-failure.js';
 import type { Action } from './action.js';
@@ -24,17 +25,24 @@ export interface FailedAction {
   error: unknown;
 }
 
-/** Applies actions concurrently. An action that fails does not stop the others. */
+/** More writes of one workload would wait in the process, where their deadlines run already. */
+const CONCURRENT_WRITES = 4;
+
+/** Applies actions, a few at the same time. An action that fails does not stop the others. */
 export async function applyAll(
   actions: readonly Action[],
   client: ClaimClient,
   { call = {}, isStillDue = () => Promise.resolve(true) }: Partial<ReleaseContext> = {},
 ): Promise<FailedAction[]> {
-  const outcomes = await Promise.allSettled(actions.map((action) => applyOne(action, client, { call, isStillDue })));
-  return outcomes.flatMap((outcome, index) => {
-    const action = actions[index];
-    return outcome.status === 'rejected' && action !== undefined ? [{ action, error: outcome.reason as unknown }] : [];
+  const failed: FailedAction[] = [];
+  await forEachParallel(actions, CONCURRENT_WRITES, async (action) => {
+    try {
+      await applyOne(action, client, { call, isStillDue });
+    } catch (error) {
+      failed.push({ action, error });
+    }
   });
+  return failed;
 }
 
 const RETRY_ORDER: readonly ErrorClass[] = ['stale', 'transient', 'invalid'];
