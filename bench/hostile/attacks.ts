@@ -18,6 +18,8 @@ export interface Attack {
   prepare?(attacker: Attacker): Promise<void>;
   /** @param n the number of the write, from 0 */
   write(attacker: Attacker, n: number): Promise<unknown>;
+  /** As many writes by the attacker's own client as `write` causes, with nothing to do for Holdfast: another baseline. */
+  writeWithoutHoldfast?: (attacker: Attacker, n: number) => Promise<unknown>;
 }
 
 const NADS = 1_500;
@@ -25,6 +27,10 @@ const NADS = 1_500;
 const POOLS = 64;
 const INTERFACES = 32;
 const HALTED_VMS = 100;
+/** The claim, its lease and its status. */
+const CREATION_WRITES = 3;
+/** The claim is deleted, its finalizer removed, and the lease released. */
+const RELEASE_WRITES = 3;
 const OWN_SUBNETS = [{ cidr: '10.98.0.0/16' }];
 
 /** The writes with which each attack is compared. */
@@ -80,6 +86,11 @@ export const ATTACKS: readonly Attack[] = [
     write: async (attacker, n) => {
       if (n < HALTED_VMS) await attacker.client.create(VIRTUAL_MACHINES, manyInterfaces(attacker, n));
     },
+    writeWithoutHoldfast: async (attacker, n) => {
+      if (n >= HALTED_VMS) return;
+      await attacker.client.create(VIRTUAL_MACHINES, manyInterfaces(attacker, HALTED_VMS + n, 'plain'));
+      await writeForEachInterface(attacker, CREATION_WRITES, n);
+    },
   },
   {
     name: `VMs with ${INTERFACES} interfaces that come and go`,
@@ -88,6 +99,11 @@ export const ATTACKS: readonly Attack[] = [
     write: async (attacker, n) => {
       const { metadata } = await attacker.client.create(VIRTUAL_MACHINES, manyInterfaces(attacker, n));
       await attacker.client.delete(VIRTUAL_MACHINES, metadata);
+    },
+    writeWithoutHoldfast: async (attacker, n) => {
+      const { metadata } = await attacker.client.create(VIRTUAL_MACHINES, manyInterfaces(attacker, n, 'plain'));
+      await attacker.client.delete(VIRTUAL_MACHINES, metadata);
+      await writeForEachInterface(attacker, CREATION_WRITES + RELEASE_WRITES, n);
     },
   },
   {
@@ -119,11 +135,20 @@ function longestIpam({ namespace }: Attacker, second: number) {
 
 async function ownNetwork({ client, namespace }: Attacker): Promise<void> {
   await putNetwork(client, 'blue', { namespace, network: `${namespace}-blue`, subnets: OWN_SUBNETS });
+  await putNetwork(client, 'plain', { namespace, config: { name: 'plain', type: 'bridge', bridge: 'br-plain' } });
 }
 
-function manyInterfaces({ namespace }: Attacker, n: number) {
-  const networks = Object.fromEntries(Array.from({ length: INTERFACES }, (_, index) => [`i${index}`, 'blue']));
+/** @param nad on which claims are made only for `blue` */
+function manyInterfaces({ namespace }: Attacker, n: number, nad: 'blue' | 'plain' = 'blue') {
+  const networks = Object.fromEntries(Array.from({ length: INTERFACES }, (_, index) => [`i${index}`, nad]));
   return vmManifest({ name: `vm-${n}`, namespace, networks, running: false });
+}
+
+async function writeForEachInterface(attacker: Attacker, writes: number, n: number): Promise<void> {
+  const write = async (index: number) => {
+    await relabel(attacker, CONFIG_MAPS, 'written', n * INTERFACES * writes + index);
+  };
+  await runLoad(write, { count: INTERFACES * writes, concurrency: 4 });
 }
 
 async function putNads(attacker: Attacker, count: number, more: (n: number) => object): Promise<void> {
