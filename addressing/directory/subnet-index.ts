@@ -1,5 +1,5 @@
 import type { Address } from '../address/address.js';
-import { networkOf } from '../address/cidr.js';
+import { type Cidr, networkOf } from '../address/cidr.js';
 import type { Pool } from '../pool/pool.js';
 
 /** By prefix length and first address: the names of the pools that have this subnet. */
@@ -16,7 +16,7 @@ export class SubnetIndex {
   add(pool: Pool): void {
     for (const { cidr } of pool.subnets) {
       const key = spaceKey(pool, cidr);
-      const lengths: Subnets = this.#spaces.get(key) ?? new Map();
+      const lengths = this.#spaces.get(key) ?? new Map<number, Map<bigint, Set<string>>>();
       const subnets = lengths.get(cidr.prefixLength) ?? new Map<bigint, Set<string>>();
       const names = subnets.get(cidr.base) ?? new Set<string>();
       this.#spaces.set(key, lengths.set(cidr.prefixLength, subnets.set(cidr.base, names.add(pool.name))));
@@ -27,12 +27,7 @@ export class SubnetIndex {
     for (const { cidr } of pool.subnets) {
       const key = spaceKey(pool, cidr);
       const lengths = this.#spaces.get(key);
-      const subnets = lengths?.get(cidr.prefixLength);
-      const names = subnets?.get(cidr.base);
-      names?.delete(pool.name);
-      if (names?.size === 0) subnets?.delete(cidr.base);
-      if (subnets?.size === 0) lengths?.delete(cidr.prefixLength);
-      if (lengths?.size === 0) this.#spaces.delete(key);
+      if (lengths !== undefined && isEmptyWithout(pool.name, cidr, lengths)) this.#spaces.delete(key);
     }
   }
 
@@ -43,6 +38,16 @@ export class SubnetIndex {
     }
     return [...found];
   }
+}
+
+/** Removes the subnet of a pool. */
+function isEmptyWithout(pool: string, { prefixLength, base }: Cidr, lengths: Subnets): boolean {
+  const subnets = lengths.get(prefixLength);
+  const names = subnets?.get(base);
+  names?.delete(pool);
+  if (names?.size === 0) subnets?.delete(base);
+  if (subnets?.size === 0) lengths.delete(prefixLength);
+  return lengths.size === 0;
 }
 
 function spaceKey({ addressSpace }: Pick<Pool, 'addressSpace'>, { family }: Pick<Address, 'family'>): string {

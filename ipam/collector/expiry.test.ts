@@ -128,27 +128,6 @@ describe('Expiry', () => {
     bed.expiry.start();
   }
 
-  it('searches in slices, between which the event loop does other work', async () => {
-    const { world, clock } = bed;
-    // each look at the times of a lease takes 15 ms
-    const timesOf = () => (clock.advanceTo(clock.now() + 15), COOLING);
-    const slow = new Expiry({
-      ...{ ...world.deps, clock, timesOf, isDerived: () => false, minCooldownMs: COOLING.cooldownMs },
-      isGateOpen: () => true,
-    });
-    for (let n = 1; n <= 9; n++) release(world, `10.0.0.${n}`, 0);
-    world.deliverAll();
-    slow.start();
-    let turns = 0;
-    const count = () => (turns++, (next = setImmediate(count)));
-    let next = setImmediate(count);
-    await clock.stepThrough(START + 61_000);
-    clearImmediate(next);
-    await slow.stop();
-    expect(world.expired).to.have.length(9);
-    expect(turns).to.be.at.least(4);
-  });
-
   it('deletes a lease when its time is over, and not before', async () => {
     begin(0, 300);
     await bed.until(59.9);

@@ -31,11 +31,12 @@ export async function applyDerivation(
   }
 }
 
-export function lacksFinalizer(pool: AddressPool): boolean {
+function lacksFinalizer(pool: AddressPool): boolean {
   return !isBeingDeleted(pool) && !hasFinalizer(pool);
 }
 
 export async function addFinalizer(pool: AddressPool, client: Pick<Client, 'patch'>, call: CallOptions): Promise<void> {
+  if (!lacksFinalizer(pool)) return;
   const finalizers = [...(pool.metadata.finalizers ?? []), POOL_FINALIZER];
   await patch(pool, { metadata: { finalizers } }, client, call);
 }

@@ -14,7 +14,7 @@ import type { EventRecorder } from '../../kube/events.js';
 import type { Logger } from '../../kube/log.js';
 import type { SyncResult } from '../../kube/controller-loop.js';
 import type { Cache } from '../../kube/cache.js';
-import { addFinalizer, applyDerivation, isUnused, removeFinalizer, lacksFinalizer } from './apply.js';
+import { addFinalizer, applyDerivation, isUnused, removeFinalizer } from './apply.js';
 import { containerInterfaceEvents } from './container-interface.js';
 import { type DerivationPlan, planDerivation } from './derivation.js';
 import { adminOverrideOf } from './admin-override.js';
@@ -193,17 +193,14 @@ async function syncPool(
     for (const memory of [writer, usage, metrics, fence]) memory.forget(name);
     return undefined;
   }
-  if (lacksFinalizer(pool)) await addFinalizer(pool, client, call);
+  await addFinalizer(pool, client, call);
   const plan = planForPool(pool, fence, dependencies);
   const fencedMs = canMove(pool, plan) ? fence.remainingMs(pool) : 0;
   if (fencedMs === 0 && isReadyToDelete(pool, plan, dependencies))
     return finishDeletion(pool, plan, dependencies, call);
   const inMs = writer.msUntilDue(pool);
   if (inMs > 0) return { earlyByMs: inMs };
-  const counted = directory.pool(name);
-  await usage.prepare(name, counted, clock, call.signal);
-  // each change adds the key again, so a tenant who changes the spec all the time causes no count in one go
-  if (directory.pool(name) !== counted) return undefined;
+  if (!(await usage.prepareCurrent(name, directory, clock, call.signal))) return undefined;
   const usedByOthers = describeUsersWithoutConsent(pool, directory);
   const fenced = fencedMs > 0 ? { fenceMs: fence.durationMs } : {};
   const status = desiredStatus(pool, { state, plan, usedByOthers, ...fenced }, dependencies);

@@ -155,6 +155,21 @@ export class PoolUsage {
     if (isComplete) this.#tallies.set(name, unfinished.tally);
   }
 
+  /**
+   * The same for the current spec.
+   * @returns false if the spec has changed meanwhile, which a tenant can do all the time: its change syncs the pool again
+   */
+  async prepareCurrent(
+    name: string,
+    directory: { pool(name: string): Pool | undefined },
+    clock: Pick<Clock, 'now'>,
+    signal?: AbortSignal,
+  ): Promise<boolean> {
+    const pool = directory.pool(name);
+    await this.prepare(name, pool, clock, signal);
+    return directory.pool(name) === pool;
+  }
+
   /** @param pool what the pool may lease; undefined if its spec is invalid */
   of(name: string, pool: Pool | undefined): LeaseCounts {
     const known = this.#tallies.get(name);

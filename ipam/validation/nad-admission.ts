@@ -43,9 +43,7 @@ async function decide(
   const missing = await options.waitForSync();
   if (missing !== undefined) return allowUnchecked(`Holdfast's IPAM is not ready to review networks: ${missing}`);
   const subject = `NetworkAttachmentDefinition ${joinKey(namespace, nad.metadata.name)}`;
-  const reviewed = await turns
-    .run(namespace ?? '', () => reviewNad({ nad, oldNad }, options.view))
-    .catch(describeFullQueue);
+  const reviewed = await turns.run(namespace, () => reviewNad({ nad, oldNad }, options.view)).catch(describeFullQueue);
   if (typeof reviewed === 'string') return allowUnchecked(reviewed);
   const { refusals, warnings } = reviewed;
   const result = { refusals, warnings: [...warnOfMisspelledFlag(written), ...warnings] };

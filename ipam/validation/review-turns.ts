@@ -29,7 +29,7 @@ export class ReviewTurns {
         try {
           resolve(review());
         } catch (error) {
-          reject(error as Error);
+          reject(error instanceof Error ? error : new TypeError(String(error)));
         }
         const tookMs = clock.now() - began;
         if (tookMs > 0) await new Promise<void>((over) => clock.setTimer(tookMs, over));
