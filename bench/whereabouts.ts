@@ -12,7 +12,7 @@ import type { Client } from '../kube/client.js';
 import { systemClock } from '../kube/clock.js';
 import { forEachParallel } from '../kube/for-each-parallel.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS, NAMESPACES, NETWORK_ATTACHMENT_DEFINITIONS, PODS } from '../kube/resources.js';
-import { makeLargeCluster } from '../cli/testing/whereabouts-cluster.js';
+import { makeLargeCluster } from '../cli/testing/migration-world.js';
 import type { Figure } from './report.js';
 
 const ALLOCATIONS = 10_000;

@@ -1,4 +1,4 @@
-import type { KubeObject } from '../api/meta.js';
+import type { KubeObject, ObjectMeta } from '../api/meta.js';
 import { isProofOfAbsence } from '../kube/absence.js';
 import type { Client, ListOptions } from '../kube/client.js';
 import { StatusError, isForbidden, isNotFound } from '../kube/errors.js';
@@ -120,6 +120,12 @@ export async function listAsAdministrator<T extends KubeObject, P>(
     `you may not list ${qualifiedName(resource)} in all namespaces: run the command as a cluster administrator`,
     { cause: read.error },
   );
+}
+
+/** Keeps the name and these fields, so that a list of any length needs little memory. */
+export function pickMetadata(metadata: ObjectMeta, ...fields: readonly (keyof ObjectMeta)[]): ObjectMeta {
+  const kept = fields.filter((field) => metadata[field] !== undefined).map((field) => [field, metadata[field]]);
+  return { name: metadata.name, ...(Object.fromEntries(kept) as Partial<ObjectMeta>) };
 }
 
 /** Reads what the user may read, and notes the rest. */

@@ -54,17 +54,17 @@ export interface ObservedCluster extends Installation {
   readonly trialCalls: readonly TrialCall[];
   readonly kubevirts: readonly KubeObject[] | undefined;
   readonly missingRights: readonly ProcessRight[] | undefined;
-  readonly nodes: readonly ObservedNode[] | undefined;
-  readonly nodeLeases: readonly Lease[] | undefined;
-  readonly pools: readonly AddressPool[] | undefined;
-  readonly nads: readonly NetworkAttachmentDefinition[] | undefined;
-  readonly claims: readonly IPAMClaim[] | undefined;
-  readonly responderSets: readonly Workload[] | undefined;
+  readonly nodes?: readonly ObservedNode[] | undefined;
+  readonly nodeLeases?: readonly Lease[] | undefined;
+  readonly pools?: readonly AddressPool[] | undefined;
+  readonly nads?: readonly NetworkAttachmentDefinition[] | undefined;
+  readonly claims?: readonly IPAMClaim[] | undefined;
+  readonly responderSets?: readonly Workload[] | undefined;
   /** Held ones. */
-  readonly leases: readonly ObservedLease[] | undefined;
-  readonly lockedLeases: readonly LockedLease[] | undefined;
+  readonly leases?: readonly ObservedLease[] | undefined;
+  readonly lockedLeases?: readonly LockedLease[] | undefined;
   /** Of claims and pods; read after the leases. */
-  readonly owners: ReadonlySet<string> | undefined;
+  readonly owners?: ReadonlySet<string> | undefined;
   /** What the user may not read or try, in words. */
   readonly refused: readonly string[];
 }
@@ -90,26 +90,15 @@ export async function observeCluster(
     now: await serverTime(reader),
     trialCalls: await callWebhooks(reader, installation.configurations ?? []),
     missingRights: await missingRightsOf(reader, installation.workloads ?? []),
-    ...(withData ? await observeData(reader, showProgress) : NO_DATA),
+    ...(withData && (await observeData(reader, showProgress))),
     refused: reader.refused,
   };
 }
 
-type ObservedData = Pick<
-  ObservedCluster,
-  'nodes' | 'nodeLeases' | 'pools' | 'nads' | 'responderSets' | 'claims' | 'leases' | 'lockedLeases' | 'owners'
->;
-
-const NO_DATA: ObservedData = {
-  ...{ nodes: undefined, nodeLeases: undefined, pools: undefined, nads: undefined },
-  ...{ responderSets: undefined, claims: undefined, leases: undefined, owners: undefined },
-  lockedLeases: undefined,
-};
-
 async function observeData(
   reader: PermittedReader,
   showProgress: ObserveOptions['showProgress'],
-): Promise<ObservedData> {
+): Promise<Partial<ObservedCluster>> {
   showProgress('reading pools, networks and nodes…');
   const [nodes, nodeLeases, pools, nads, responderSets] = await Promise.all([
     reader.list(NODES),

@@ -1,9 +1,6 @@
 import type { NetworkAttachmentDefinition } from '../../api/network-attachment.js';
 import type { Pod } from '../../api/pod.js';
-import { NETWORK_STATUS_ANNOTATION, NETWORKS_ANNOTATION } from '../../api/names.js';
-import { IP_POOLS, IP_RESERVATIONS, NODE_SLICE_POOLS, type WhereaboutsObject } from '../whereabouts/kinds.js';
-import type { MigrateDeps } from '../whereabouts/migrate.js';
-import type { ObservedCluster } from '../whereabouts/plan-types.js';
+import { NETWORKS_ANNOTATION, NETWORK_STATUS_ANNOTATION } from '../../api/names.js';
 import { readLease, releaseLease } from '../../addressing/lease/lease.js';
 import {
   ADDRESS_LEASES,
@@ -15,6 +12,9 @@ import {
 import { ManualClock } from '../../test/manual-clock.js';
 import { mergePatch } from '../../test/merge-patch.js';
 import { day } from '../../test/pool-objects.js';
+import { IP_POOLS, IP_RESERVATIONS, NODE_SLICE_POOLS, type WhereaboutsObject } from '../whereabouts/kinds.js';
+import type { MigrateDeps } from '../whereabouts/migrate.js';
+import type { ObservedCluster } from '../whereabouts/plan-types.js';
 import { MemoryCluster } from './memory-cluster.js';
 
 /** A cluster whose networks are whereabouts', for tests of moving them over. */
@@ -132,4 +132,48 @@ export class MigrationCluster extends MemoryCluster {
   deps(): MigrateDeps {
     return { ...this.output, client: this.client, clock: this.clock, concurrency: 4 };
   }
+}
+
+/** What is broken in a generated IPPool, in turn. */
+const BROKEN_ALLOCATIONS: readonly ((offset: number) => [string, unknown])[] = [
+  (offset) => [`x${offset}`, { id: 'c', podref: 'a/p' }],
+  (offset) => [`${offset + 0x20000}`, { id: 'c', podref: 'a/p' }],
+  (offset) => [`${offset}`, null],
+  (offset) => [`${offset}`, { id: 7, podref: ['a/p'] }],
+  (offset) => [`${offset}`, { id: '', podref: 'no such form' }],
+];
+
+/**
+ * A /16 of whereabouts with many allocations: of pods that live, of some that are gone, and of some that nobody can read.
+ * @param everyGone each n-th is of a pod that is gone
+ * @param everyBroken each n-th is broken
+ */
+export function makeLargeCluster(
+  allocations: number,
+  { everyGone = 10, everyBroken = 25, namespace = 'a' } = {},
+): ObservedCluster & { live: number; gone: number; broken: number } {
+  const entries: [string, unknown][] = [];
+  const pods: Pod[] = [];
+  const counts = { live: 0, gone: 0, broken: 0 };
+  for (let offset = 1; offset <= allocations; offset++) {
+    const name = `p-${offset}`;
+    if (offset % everyBroken === 0) {
+      entries.push(BROKEN_ALLOCATIONS[counts.broken++ % BROKEN_ALLOCATIONS.length]!(offset));
+      continue;
+    }
+    const podref = `${namespace}/${name}`;
+    entries.push([`${offset}`, { id: `container-${offset}`, podref, ifname: 'net1' }]);
+    if (offset % everyGone === 0) counts.gone += 1;
+    else {
+      counts.live += 1;
+      const address = `10.74.${offset >> 8}.${offset & 255}`;
+      pods.push(livePod(podref, { has: { [`${namespace}/blue`]: [address] } }));
+    }
+  }
+  const pool = {
+    metadata: { namespace: 'kube-system', name: '10.74.0.0-16' },
+    spec: { range: '10.74.0.0/16', allocations: Object.fromEntries(entries) },
+  };
+  const nads = [whereaboutsNad(`${namespace}/blue`, { range: '10.74.0.0/16' })];
+  return { ...observedOf({ nads, ipPools: [pool], pods }), ...counts };
 }

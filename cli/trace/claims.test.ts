@@ -1,15 +1,15 @@
 import { leaseOf, networkDataLock } from '../../test/lease-objects.js';
 import { claim } from '../../test/workload-objects.js';
 import {
+  STARTING,
   allocatedClaim,
   blueNad,
   bluePool,
   claimLease,
   claimWithCondition,
+  describeStories,
   eventOn,
-  STARTING,
-} from '../testing/observed-vm.js';
-import { describeStories } from '../testing/vm-story.js';
+} from '../testing/vm-story.js';
 
 const EXHAUSTED = 'Pool blue is full: 2 of 2 leased. Add a range to the pool, or delete VMs that are no longer needed';
 

@@ -1,6 +1,5 @@
 import { claim, nad, vmReference } from '../../test/workload-objects.js';
-import { blueNad, eventOn, STOPPED, tracedVm, tracedVmi } from '../testing/observed-vm.js';
-import { describeStories } from '../testing/vm-story.js';
+import { STOPPED, blueNad, describeStories, eventOn, tracedVm, tracedVmi } from '../testing/vm-story.js';
 
 describeStories('the networks in the story of a VM', [
   {

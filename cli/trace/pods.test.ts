@@ -1,5 +1,12 @@
-import { agentPod, eventOn, runningLauncher, STARTING, STOPPED, tracedVmi } from '../testing/observed-vm.js';
-import { describeStories } from '../testing/vm-story.js';
+import {
+  STARTING,
+  STOPPED,
+  agentPod,
+  describeStories,
+  eventOn,
+  runningLauncher,
+  tracedVmi,
+} from '../testing/vm-story.js';
 
 describeStories('the launchers in the story of a VM', [
   {

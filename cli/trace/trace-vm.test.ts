@@ -2,13 +2,14 @@ import { expect } from 'chai';
 import { claim } from '../../test/workload-objects.js';
 import {
   claimWithCondition,
+  describeStories,
   eventOn,
   observedVm,
   runningLauncher,
+  storyOf,
   tracedVm,
   tracedVmi,
-} from '../testing/observed-vm.js';
-import { describeStories, storyOf } from '../testing/vm-story.js';
+} from '../testing/vm-story.js';
 import { traceVm } from './trace-vm.js';
 
 const NO_RIGHTS = 'user "eve" may not list addressleases.ipam.holdfast.dev in the whole cluster';

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { LeaseNetworkData } from '../../api/address-lease.js';
 import { EventReason } from '../../api/names.js';
 import { StatusError, TransportError } from '../../kube/errors.js';
-import { type Event, EVENTS } from '../../kube/events.js';
+import { EVENTS, type Event } from '../../kube/events.js';
 import {
   ADDRESS_LEASES,
   ADDRESS_POOLS,
@@ -28,7 +28,7 @@ import {
   runningLauncher,
   tracedVm,
   tracedVmi,
-} from '../testing/observed-vm.js';
+} from '../testing/vm-story.js';
 import { textOf } from '../terminal.js';
 import { traceVirtualMachine } from './trace.js';
 

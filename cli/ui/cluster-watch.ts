@@ -21,6 +21,7 @@ import {
 } from '../../kube/resources.js';
 import { type LeaseRecord, readLease } from '../../addressing/lease/lease.js';
 import { readEvent } from '../read-event.js';
+import { pickMetadata } from '../reader.js';
 import { type WatchDeps, WatchedKind } from './watched-kind.js';
 import type { PartStatus } from './protocol.js';
 
@@ -126,22 +127,8 @@ export class ClusterWatch {
   }
 }
 
-function identityOf({
-  name,
-  namespace,
-  uid,
-  creationTimestamp,
-  deletionTimestamp,
-  ownerReferences,
-}: ObjectMeta): ObjectMeta {
-  return {
-    name,
-    ...(namespace !== undefined && { namespace }),
-    ...(uid !== undefined && { uid }),
-    ...(creationTimestamp !== undefined && { creationTimestamp }),
-    ...(deletionTimestamp !== undefined && { deletionTimestamp }),
-    ...(ownerReferences !== undefined && { ownerReferences }),
-  };
+function identityOf(metadata: ObjectMeta): ObjectMeta {
+  return pickMetadata(metadata, 'namespace', 'uid', 'creationTimestamp', 'deletionTimestamp', 'ownerReferences');
 }
 
 function annotationsOf(

@@ -2,7 +2,7 @@ import { isCapacityResource } from '../../api/capacity.js';
 import type { AddressLease } from '../../api/address-lease.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { HOLDFAST_IPAM, readIpamDelegation } from '../../api/ipam-delegation.js';
-import { type KubeObject, type ObjectMeta, isBeingDeleted, objectKey } from '../../api/meta.js';
+import { type KubeObject, type ObjectMeta, objectKey } from '../../api/meta.js';
 import { CLAIM_OWNER_UID } from '../../api/names.js';
 import type { NetworkAttachmentDefinition } from '../../api/network-attachment.js';
 import { type Pod, isTerminal } from '../../api/pod.js';
@@ -23,7 +23,7 @@ import { qualifiedName } from '../forbidden.js';
 import { CRDS, DAEMON_SETS, INSTALLED, findNamespaces, hasOwnName, isOwn, pluginFolderOf } from '../installation.js';
 import { listAsAdministrator } from '../reader.js';
 import { usersOf } from './address-users.js';
-import type { InstalledObject, ObservedClaim, ObservedData, ObservedInstallation, ObservedStage } from './plan.js';
+import type { InstalledObject, ObservedData, ObservedInstallation, ObservedStage } from './plan.js';
 import { KEPT_POLICY, OWN_KINDS, ROLES, ROLE_BINDINGS, STAGES, type Stage } from './stages.js';
 
 type ListClient = Pick<Client, 'listAs'>;
@@ -172,7 +172,7 @@ async function findPluginFolder(client: ListClient, namespaces: ReadonlySet<stri
 
 async function observeData(client: ListClient): Promise<ObservedData> {
   const [claims, leases, pods, pools, blocks, nads, nodes, crds, keptPolicy] = await Promise.all([
-    listAsAdministrator(client, IPAM_CLAIMS, (claim) => ({ own: isOwnClaim(claim), claim: summarizeClaim(claim) })),
+    listAsAdministrator(client, IPAM_CLAIMS, (claim) => (isOwnClaim(claim) ? objectKey(claim) : undefined)),
     listAsAdministrator(client, ADDRESS_LEASES, podUidOf),
     listAsAdministrator(client, PODS, (pod) => pod),
     listAsAdministrator(client, ADDRESS_POOLS, () => undefined),
@@ -182,23 +182,19 @@ async function observeData(client: ListClient): Promise<ObservedData> {
     listOwnCrds(client),
     listKeptPolicy(client),
   ]);
-  const own = claims.filter((each) => each.own).map((each) => each.claim);
+  const own = claims.flatMap((key) => key ?? []);
   return {
     claims: own,
     otherClaims: claims.length - own.length,
     pools: pools.length,
     blocks: blocks.length,
     leases: leases.length,
-    users: usersOf(pods, new Set(own.map(({ key }) => key)), new Set(leases.flatMap((uid) => uid ?? []))),
+    users: usersOf(pods, new Set(own), new Set(leases.flatMap((uid) => uid ?? []))),
     nads: nads.flat().sort(),
     nodes: nodes.flat().sort(),
     crds: crds.map(({ name }) => name),
     keptPolicy,
   };
-}
-
-function summarizeClaim(claim: IPAMClaim): ObservedClaim {
-  return { key: objectKey(claim), isBeingDeleted: isBeingDeleted(claim) };
 }
 
 /** The UID of the pod that holds the lease. */

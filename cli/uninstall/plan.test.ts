@@ -108,7 +108,7 @@ describe('the plan of an uninstallation', () => {
     ['claims of other software', { ...NOTHING, otherClaims: 3, nads: ['a/b'] }, true],
     ['a kind without objects', { ...NOTHING, crds: ['addresspools.ipam.holdfast.dev'] }, false],
     ['resources on a node', { ...NOTHING, nodes: ['node-1'] }, false],
-    ['a claim', { ...NOTHING, claims: [{ key: 'a/b', isBeingDeleted: false }] }, false],
+    ['a claim', { ...NOTHING, claims: ['a/b'] }, false],
   ] as const) {
     it(`is ${isEmpty ? '' : 'not '}empty with ${title} left`, () => {
       const stages = STAGES.map((stage) => ({ stage, objects: [] }));

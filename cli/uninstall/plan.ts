@@ -15,14 +15,6 @@ export interface ObservedStage {
   readonly objects: readonly InstalledObject[];
 }
 
-/** A claim that Holdfast created or adopted. */
-export interface ObservedClaim {
-  /** `namespace/name`. */
-  readonly key: string;
-  /** A user has deleted it. */
-  readonly isBeingDeleted: boolean;
-}
-
 /** A pod that uses addresses of Holdfast. */
 export interface AddressUser {
   /** `namespace/name`. */
@@ -33,7 +25,8 @@ export interface AddressUser {
 
 /** Everything that only `--everything` removes, and what depends on it. */
 export interface ObservedData {
-  readonly claims: readonly ObservedClaim[];
+  /** `namespace/name` of claims that Holdfast created or adopted. */
+  readonly claims: readonly string[];
   /** Claims of other software, which stay. */
   readonly otherClaims: number;
   readonly pools: number;

@@ -5,7 +5,7 @@ import { ADDRESS_BLOCKS, ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS, NODES } fro
 import type { Resource } from '../../kube/resource.js';
 import { CommandError } from '../command-error.js';
 import { CRDS } from '../installation.js';
-import { listAsAdministrator } from '../reader.js';
+import { listAsAdministrator, pickMetadata } from '../reader.js';
 import { capacityResourcesOf, isOwnClaim, listKeptPolicy, listOwnCrds } from './observe.js';
 import { type RemovalDeps, deleteObject, forAll, untilNone, withRetries } from './remove.js';
 
@@ -13,6 +13,7 @@ import { type RemovalDeps, deleteObject, forAll, untilNone, withRetries } from '
 const MAX_ROUNDS = 5;
 const ROUND_PAUSE_MS = 1_000;
 const PROGRESS_MS = 1_000;
+const SLIM_FIELDS = ['namespace', 'uid', 'resourceVersion', 'finalizers', 'deletionTimestamp'] as const;
 
 /** A kind whose objects are removed, and the finalizer that Holdfast's processes would remove. */
 interface Clearing<T extends KubeObject> {
@@ -114,19 +115,8 @@ async function removeKinds(deps: RemovalDeps): Promise<void> {
   await untilNone('kinds', left, deps);
 }
 
-/** Only the metadata, so that a list of any length needs little memory. */
 function slim({ metadata }: KubeObject): KubeObject {
-  const { name, namespace, uid, resourceVersion, finalizers, deletionTimestamp } = metadata;
-  return {
-    metadata: {
-      name,
-      ...(namespace !== undefined && { namespace }),
-      ...(uid !== undefined && { uid }),
-      ...(resourceVersion !== undefined && { resourceVersion }),
-      ...(finalizers !== undefined && { finalizers }),
-      ...(deletionTimestamp !== undefined && { deletionTimestamp }),
-    },
-  };
+  return { metadata: pickMetadata(metadata, ...SLIM_FIELDS) };
 }
 
 function describeLeft({ kind }: Resource, left: readonly KubeObject[]): string {

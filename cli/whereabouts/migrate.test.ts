@@ -2,10 +2,16 @@ import { expect } from 'chai';
 import { ADDRESS_LEASES, ADDRESS_POOLS, PODS } from '../../kube/resources.js';
 import { adminPool } from '../../test/pool-objects.js';
 import { leaseOf } from '../../test/lease-objects.js';
-import { ProcessKilled } from '../testing/memory-cluster.js';
-import { MigrationCluster, ipPool, livePod, whereaboutsNad, observedOf } from '../testing/migration-world.js';
-import { makeLargeCluster } from '../testing/whereabouts-cluster.js';
 import { StatusError, TransportError } from '../../kube/errors.js';
+import { ProcessKilled } from '../testing/memory-cluster.js';
+import {
+  MigrationCluster,
+  ipPool,
+  livePod,
+  makeLargeCluster,
+  observedOf,
+  whereaboutsNad,
+} from '../testing/migration-world.js';
 import { CommandError } from '../command-error.js';
 import { IP_POOLS } from './kinds.js';
 import { type MigrateOptions, migrateWhereabouts } from './migrate.js';

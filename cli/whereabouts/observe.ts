@@ -10,7 +10,7 @@ import {
   NETWORK_ATTACHMENT_DEFINITIONS,
   PODS,
 } from '../../kube/resources.js';
-import { INSTALL_HOLDFAST, readList, required, valueOr } from '../reader.js';
+import { INSTALL_HOLDFAST, pickMetadata, readList, required, valueOr } from '../reader.js';
 import { IP_POOLS, IP_RESERVATIONS, NODE_SLICE_POOLS } from './kinds.js';
 import type { ObservedCluster } from './plan-types.js';
 
@@ -64,7 +64,6 @@ async function listIfServed<T extends KubeObject>(
 
 /** Keeps only the needed fields: all pods of a cluster can be hundreds of megabytes. */
 function transformPod({ metadata, spec, status }: Pod): Pod {
-  const { name, namespace, uid, ownerReferences, labels } = metadata;
   const annotations = Object.fromEntries(
     [NETWORKS_ANNOTATION, NETWORK_STATUS_ANNOTATION, MIRROR_POD_ANNOTATION].flatMap((key) => {
       const value = metadata.annotations?.[key];
@@ -72,14 +71,7 @@ function transformPod({ metadata, spec, status }: Pod): Pod {
     }),
   );
   return {
-    metadata: {
-      name,
-      annotations,
-      ...(namespace !== undefined && { namespace }),
-      ...(uid !== undefined && { uid }),
-      ...(ownerReferences && { ownerReferences }),
-      ...(labels && { labels }),
-    },
+    metadata: { ...pickMetadata(metadata, 'namespace', 'uid', 'ownerReferences', 'labels'), annotations },
     spec: { ...(spec?.nodeName && { nodeName: spec.nodeName }) },
     status: { ...(status?.phase && { phase: status.phase }) },
   };

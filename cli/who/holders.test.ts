@@ -8,7 +8,7 @@ import { parseAddress } from '../../addressing/address/address.js';
 import { readLease } from '../../addressing/lease/lease.js';
 import { readCommandLine } from '../command-line.js';
 import { MemoryCluster } from '../testing/memory-cluster.js';
-import { allocatedClaim, claimLease, runningLauncher } from '../testing/observed-vm.js';
+import { allocatedClaim, claimLease, runningLauncher } from '../testing/vm-story.js';
 import { describeState, findHolders, findHoldersOfMac } from './holders.js';
 
 const RELEASED = Date.parse('2030-01-01T00:00:00Z');

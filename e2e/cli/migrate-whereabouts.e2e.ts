@@ -6,7 +6,7 @@ import type { Pod } from '../../api/pod.js';
 import { IP_POOLS } from '../../cli/whereabouts/kinds.js';
 import { forEachParallel } from '../../kube/for-each-parallel.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS, NETWORK_ATTACHMENT_DEFINITIONS, PODS } from '../../kube/resources.js';
-import { makeLargeCluster } from '../../cli/testing/whereabouts-cluster.js';
+import { makeLargeCluster } from '../../cli/testing/migration-world.js';
 import { createCrds } from '../../bed/control-plane/crds.js';
 import { readManifests } from '../../bed/control-plane/objects.js';
 import { describeStory } from '../../bed/story/describe.js';
@@ -14,7 +14,7 @@ import { KubectlPlugin, type PluginResult } from '../../bed/story/kubectl-plugin
 import { bridgeOf } from '../../bed/story/networks.js';
 import type { Story } from '../../bed/story/story.js';
 import { until, untilValue } from '../../bed/processes/wait.js';
-import { itWithWireStory, type WireStory } from '../../bed/story/wire-story.js';
+import { type WireStory, itWithWireStory } from '../../bed/story/wire-story.js';
 
 const ALLOCATIONS = 10_000;
 /** Number of pods that exist only as objects, on no node. */
