@@ -3,7 +3,7 @@ import { messageOf } from '../kube/errors.js';
 import { UsageError } from '../process/read-arguments.js';
 import { withClient } from './cluster-client.js';
 import { buildProgram, readCommandLine } from './command-line.js';
-import { COMPLETION_TIMEOUT_MS, answerCompletion } from './completion/answer.js';
+import { COMPLETION_TIMEOUT_MS, answerCompletion } from './completion.js';
 import { ExitCode } from './exit-code.js';
 import { askOnTerminal, createTerminal, writeLine } from './terminal.js';
 

@@ -4,12 +4,12 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { expect } from 'chai';
-import type { KubeObject } from '../../api/meta.js';
-import type { ListOptions } from '../../kube/client.js';
-import type { Resource } from '../../kube/resource.js';
-import { buildProgram } from '../command-line.js';
-import { COMPLETION_SCRIPTS } from '../commands/completion.js';
-import { type ConnectForCompletion, answerCompletion } from './answer.js';
+import type { KubeObject } from '../api/meta.js';
+import type { ListOptions } from '../kube/client.js';
+import type { Resource } from '../kube/resource.js';
+import { buildProgram } from './command-line.js';
+import { COMPLETION_SCRIPTS } from './commands/completion.js';
+import { type ConnectForCompletion, answerCompletion } from './completion.js';
 
 /** A plugin that shows the words that it gets. */
 const ANSWER = '#!/bin/sh\nprintf "%b\\n" "$*|" "b c\\ttext" ":4"\n';
