@@ -144,13 +144,13 @@ function titleOf({ view, namespace, name }: Route): string {
 }
 
 /** `ended`: the server has stopped, or does not know this browser any more. */
-export type Connection = 'connecting' | 'live' | 'lost' | 'ended';
+type Connection = 'connecting' | 'live' | 'lost' | 'ended';
 
 /**
  * Follows a view on the server while the page is visible: browsers open only a few connections to a host.
  * @param place what the query is about: until the server answers, what it sent for the same place stays
  */
-export function useView(query: string, place: string): { view: ServerView | undefined; connection: Connection } {
+function useView(query: string, place: string): { view: ServerView | undefined; connection: Connection } {
   const [shown, setShown] = useState<{ place: string; view: ServerView }>();
   const [connection, setConnection] = useState<Connection>('connecting');
   const isVisible = useIsVisible();
