@@ -199,6 +199,28 @@ describe('A pool directory that follows changes', () => {
     expect([...(world.told.at(-1) ?? [])]).to.deep.equal([['blue', new Set(['vms'])]]);
   });
 
+  it('reads no other NAD of the network when one changes, however many name it, in its namespace or in others', () => {
+    const world = new World();
+    const reads = new Map<string, number>();
+    const put = (key: string, bridge: string) => {
+      const parsed = transformNad(nadDefinition(key, { ...holdfastConfig(), bridge }));
+      const read = { ...parsed, metadata: { ...parsed.metadata, resourceVersion: bridge } };
+      for (const field of ['delegation', 'delivery', 'segment', 'metadata'] as const) {
+        const value = read[field];
+        const get = () => (reads.set(key, (reads.get(key) ?? 0) + 1), value);
+        Object.defineProperty(read, field, { get, enumerable: true });
+      }
+      world.networks.set(read);
+    };
+    for (const key of ['vms/a', 'vms/b', 'lab/a', 'lab/b']) put(key, 'br0');
+    world.directory.namespacesOf('blue');
+    reads.clear();
+    put('lab/b', 'br1');
+    expect(world.directory.poolsOf('blue')).to.deep.equal([]);
+    expect(world.told.at(-1)).to.deep.equal(new Map([['blue', new Set(['lab'])]]));
+    expect([...reads.keys()]).to.deep.equal(['lab/b']);
+  });
+
   it('tells a change of an administrator’s pool to all namespaces, and one of a derived pool to that of its NAD', () => {
     const world = new World();
     const derived = adminPool('blue.vms', { nadNamespace: 'vms', born: 2 });

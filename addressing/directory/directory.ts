@@ -12,8 +12,8 @@ import { type NetworkUser, type Resolution, type ResolutionTable, resolve, userO
 import { type EvaluatedPool, type ParsedPool, type PoolState, compiledPool, parsePool } from './pool-state.js';
 import { isStatusChange, poolFingerprint } from './fingerprints.js';
 import { GroupedIndex } from './grouped-index.js';
-import { type ChangedNamespaces, type NetworkEntry, changedNamespaces, networkEntry } from './network-entry.js';
-import { mergeSegments } from './segments.js';
+import { type ChangedNamespaces, NetworkEntry } from './network-entry.js';
+import { poolsBySegment } from './segments.js';
 import { type SpaceRequest, spaceRequestOf } from './space-request.js';
 import { SubnetIndex } from './subnet-index.js';
 
@@ -54,8 +54,8 @@ interface NadEntry {
 export type NetworkChanges = ReadonlyMap<string, ChangedNamespaces>;
 
 /**
- * Knows which pool serves which workload. Reads the caches of pools and NADs; call {@link follow} or {@link changed}. A change costs as much as
- * its network is large, because tenants can change their NADs as often as they want.
+ * Knows which pool serves which workload. Reads the caches of pools and NADs; call {@link follow} or {@link changed}. Tenants can change their NADs as often
+ * as they want, so the cost of a change does not grow with the number of NADs.
  */
 export class PoolDirectory {
   readonly #listers: PoolListers;
@@ -64,8 +64,6 @@ export class PoolDirectory {
   readonly #pools = new Map<string, ParsedPoolEntry>();
   readonly #nads = new Map<string, NadEntry>();
   readonly #networks = new Map<string, NetworkEntry>();
-  readonly #poolsByNetwork = new GroupedIndex<ParsedPool>();
-  readonly #nadsByNetwork = new GroupedIndex<ParsedNad>();
   readonly #poolsBySpace = new GroupedIndex<ParsedPool>();
   readonly #subnets = new SubnetIndex();
   readonly #requestsBySpace = new GroupedIndex<SpaceRequest>();
@@ -101,22 +99,21 @@ export class PoolDirectory {
 
   stateOf(name: string): PoolState | undefined {
     this.#refresh();
-    const network = this.#pools.get(name)?.read.network;
-    const pools = network === undefined ? [] : (this.#networks.get(network)?.pools ?? []);
-    return pools.find((pool) => pool.name === name)?.state;
+    const read = this.#pools.get(name)?.read;
+    const pools = read && this.#networks.get(read.network)?.poolsOf(read.nadNamespace);
+    return pools?.find((pool) => pool.name === name)?.state;
   }
 
   /** The pools of a network, oldest first: first administrators' pools, then derived ones. */
   poolsOf(network: string): readonly EvaluatedPool[] {
     this.#refresh();
-    const entry = this.#networks.get(network);
-    return entry === undefined ? [] : [...entry.admin, ...[...entry.derived.values()].flat()];
+    return this.#networks.get(network)?.pools ?? [];
   }
 
   /** The namespaces that have NADs of the network. */
   namespacesOf(network: string): readonly string[] {
     this.#refresh();
-    return [...(this.#networks.get(network)?.nads.keys() ?? [])];
+    return this.#networks.get(network)?.namespaces ?? [];
   }
 
   /** The pools of an address space whose subnets contain an address. */
@@ -149,7 +146,7 @@ export class PoolDirectory {
   /** The pools whose addresses are used on each layer-2 segment, as far as the configs of NADs show it. */
   get poolsBySegment(): ReadonlyMap<string, ReadonlySet<EvaluatedPool>> {
     this.#refresh();
-    return (this.#bySegment ??= mergeSegments(this.#networks.values()));
+    return (this.#bySegment ??= poolsBySegment(this.#networks.values()));
   }
 
   /** Calls the handler with the networks whose claims may be affected, at the latest when somebody asks for one of them. */
@@ -186,9 +183,9 @@ export class PoolDirectory {
   readonly #table: ResolutionTable = {
     areNadsServed: () => this.knowsNetworks,
     nad: (key) => this.#listers.networks.get(key),
-    nadsOf: (namespace, network) => this.#networks.get(network)?.nads.get(namespace) ?? [],
+    nadsOf: (namespace, network) => this.#networks.get(network)?.nadsOf(namespace) ?? [],
     adminPools: (network) => this.#networks.get(network)?.admin ?? [],
-    derivedPools: (network, namespace) => this.#networks.get(network)?.derived.get(namespace) ?? [],
+    derivedPools: (network, namespace) => this.#networks.get(network)?.poolsOf(namespace) ?? [],
   };
 
   #setDue(): void {
@@ -205,7 +202,7 @@ export class PoolDirectory {
     if (networks.size === 0) return;
     const changes = new Map<string, ChangedNamespaces>();
     for (const network of networks) {
-      const namespaces = this.#updateNetwork(network);
+      const namespaces = this.#refreshNetwork(network);
       if (namespaces?.size !== 0) changes.set(network, namespaces);
     }
     this.#bySegment = undefined;
@@ -241,7 +238,7 @@ export class PoolDirectory {
       const compiled = compiledPool(known.read);
       if (compiled !== undefined) this.#subnets.delete(compiled);
       this.#pools.delete(name);
-      this.#poolsByNetwork.delete(known.read.network, name);
+      this.#entryOf(known.read.network).removePool(known.read);
       this.#poolsBySpace.delete(known.space, name);
     }
     if (pool !== undefined && fingerprint !== undefined) {
@@ -250,7 +247,7 @@ export class PoolDirectory {
       const space = compiled?.addressSpace ?? '';
       if (compiled !== undefined) this.#subnets.add(compiled);
       this.#pools.set(name, { fingerprint, read, space });
-      this.#poolsByNetwork.set(read.network, name, read);
+      this.#entryOf(read.network).addPool(read);
       this.#poolsBySpace.set(space, name, read);
     }
     return [known, this.#pools.get(name)].flatMap((entry) => entry?.read.network ?? []);
@@ -262,7 +259,7 @@ export class PoolDirectory {
     const nad = this.#listers.networks.get(key);
     if (known?.nad === nad) return [];
     const before = known && networkOf(known.nad);
-    if (before !== undefined) this.#nadsByNetwork.delete(before, key);
+    if (before !== undefined) this.#entryOf(before).removeNad(known.nad);
     if (known?.request !== undefined) this.#requestsBySpace.delete(known.request.addressSpace, key);
     if (nad === undefined) {
       this.#nads.delete(key);
@@ -271,19 +268,22 @@ export class PoolDirectory {
     const request = spaceRequestOf(nad);
     const network = networkOf(nad);
     this.#nads.set(key, { nad, request });
-    if (network !== undefined) this.#nadsByNetwork.set(network, key, nad);
+    if (network !== undefined) this.#entryOf(network).addNad(nad);
     if (request !== undefined) this.#requestsBySpace.set(request.addressSpace, key, request);
     return [before, network].filter((each) => each !== undefined);
   }
 
-  #updateNetwork(network: string): ChangedNamespaces {
-    const pools = this.#poolsByNetwork.of(network);
-    const nads = this.#nadsByNetwork.of(network);
-    const before = this.#networks.get(network) ?? networkEntry([], [], this.knowsNetworks);
-    const after = networkEntry(pools, nads, this.knowsNetworks);
-    if (pools.length + nads.length === 0) this.#networks.delete(network);
-    else this.#networks.set(network, after);
-    return changedNamespaces(before, after);
+  #entryOf(network: string): NetworkEntry {
+    const entry = this.#networks.get(network) ?? new NetworkEntry(this.knowsNetworks);
+    this.#networks.set(network, entry);
+    return entry;
+  }
+
+  #refreshNetwork(network: string): ChangedNamespaces {
+    const entry = this.#entryOf(network);
+    const namespaces = entry.refresh(this.knowsNetworks);
+    if (entry.isEmpty) this.#networks.delete(network);
+    return namespaces;
   }
 }
 

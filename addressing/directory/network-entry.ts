@@ -1,67 +1,190 @@
 import { byAge } from '../../api/meta.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import { evaluationFingerprint, nadFingerprint } from './fingerprints.js';
-import { type EvaluatedPool, type ParsedPool, evaluatePools } from './pool-state.js';
-import { poolsBySegment } from './segments.js';
-
-/** The pools and NADs of one network, each oldest first. */
-export interface NetworkEntry {
-  readonly pools: readonly EvaluatedPool[];
-  /** Administrators' pools. */
-  readonly admin: readonly EvaluatedPool[];
-  /** By the namespace of the NADs. */
-  readonly derived: ReadonlyMap<string, readonly EvaluatedPool[]>;
-  /** By namespace. */
-  readonly nads: ReadonlyMap<string, readonly ParsedNad[]>;
-  readonly bySegment: ReadonlyMap<string, ReadonlySet<EvaluatedPool>>;
-  /** Of what concerns the claims of all namespaces. */
-  readonly fingerprint: string;
-  /** Of what concerns only the claims on NADs of a namespace. */
-  readonly fingerprints: ReadonlyMap<string, string>;
-}
+import { type EvaluatedPool, type ParsedPool, byPoolAge, evaluatePools } from './pool-state.js';
+import { type Segments, segmentsOf } from './segments.js';
 
 /** Namespaces of NADs; undefined: all. */
 export type ChangedNamespaces = ReadonlySet<string> | undefined;
 
-export function networkEntry(
-  parsed: readonly ParsedPool[],
-  attachments: readonly ParsedNad[],
-  knowsNetworks: boolean,
-): NetworkEntry {
-  const pools = evaluatePools(parsed);
-  const admin = pools.filter(({ nadNamespace }) => nadNamespace === undefined);
-  const derived = groupBy(pools, ({ nadNamespace }) => nadNamespace);
-  const nads = groupBy([...attachments].sort(byAge), ({ metadata }) => metadata.namespace ?? '');
-  const describe = (namespace: string) =>
-    JSON.stringify([
-      derived.get(namespace)?.map(evaluationFingerprint),
-      nads.get(namespace)?.map((nad) => nadFingerprint(nad)),
-    ]);
-  const namespaces = new Set([...derived.keys(), ...nads.keys()]);
-  return {
-    ...{ pools, admin, derived, nads },
-    bySegment: poolsBySegment([{ admin, derived, nads: [...nads.values()].flat() }]),
-    fingerprint: JSON.stringify([knowsNetworks, admin.map(evaluationFingerprint)]),
-    fingerprints: new Map([...namespaces].map((namespace) => [namespace, describe(namespace)])),
-  };
-}
+/**
+ * The pools and NADs of one network. A change costs nothing for the NADs that stay, because a tenant may have thousands of them, and may name the network of
+ * another tenant. After additions and removals, call {@link refresh}.
+ */
+export class NetworkEntry {
+  /** By the namespace of the NADs; undefined: administrators' pools. */
+  readonly #parts = new Map<string | undefined, NetworkPart>();
+  readonly #changed = new Set<string | undefined>();
+  #knowsNetworks: boolean;
+  #pools: readonly EvaluatedPool[] | undefined;
 
-/** Returns the namespaces whose claims a change may concern. An empty set: none. */
-export function changedNamespaces(before: NetworkEntry, after: NetworkEntry): ChangedNamespaces {
-  if (before.fingerprint !== after.fingerprint) return undefined;
-  const namespaces = new Set([...before.fingerprints.keys(), ...after.fingerprints.keys()]);
-  return new Set([...namespaces].filter((each) => before.fingerprints.get(each) !== after.fingerprints.get(each)));
-}
-
-/** Groups elements by key. Elements without a key are left out. */
-function groupBy<T>(elements: readonly T[], keyOf: (element: T) => string | undefined): Map<string, T[]> {
-  const groups = new Map<string, T[]>();
-  for (const element of elements) {
-    const key = keyOf(element);
-    if (key === undefined) continue;
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [element]);
-    else group.push(element);
+  constructor(knowsNetworks: boolean) {
+    this.#knowsNetworks = knowsNetworks;
   }
-  return groups;
+
+  addPool(pool: ParsedPool): void {
+    this.#partToChange(pool.nadNamespace).addPool(pool);
+  }
+
+  removePool(pool: ParsedPool): void {
+    this.#partToChange(pool.nadNamespace).removePool(pool);
+  }
+
+  addNad(nad: ParsedNad): void {
+    this.#partToChange(nad.metadata.namespace ?? '').addNad(nad);
+  }
+
+  removeNad(nad: ParsedNad): void {
+    this.#partToChange(nad.metadata.namespace ?? '').removeNad(nad);
+  }
+
+  /** Evaluates what was added and removed. @returns the namespaces whose claims it may concern. An empty set: none */
+  refresh(knowsNetworks: boolean): ChangedNamespaces {
+    let isForAll = knowsNetworks !== this.#knowsNetworks;
+    this.#knowsNetworks = knowsNetworks;
+    const namespaces = new Set<string>();
+    for (const namespace of this.#changed) {
+      const part = this.#parts.get(namespace);
+      if (part?.refresh() === true) {
+        // administrators' pools concern the claims of all namespaces
+        if (namespace === undefined) isForAll = true;
+        else namespaces.add(namespace);
+      }
+      if (part?.isEmpty === true) this.#parts.delete(namespace);
+    }
+    this.#changed.clear();
+    this.#pools = undefined;
+    return isForAll ? undefined : namespaces;
+  }
+
+  /** Oldest first: administrators' pools, then derived ones. */
+  get pools(): readonly EvaluatedPool[] {
+    const derived = () => [...this.#parts].flatMap(([namespace, { pools }]) => (namespace === undefined ? [] : pools));
+    return (this.#pools ??= [...this.admin, ...derived().sort(byPoolAge)]);
+  }
+
+  /** Administrators' pools, oldest first. */
+  get admin(): readonly EvaluatedPool[] {
+    return this.poolsOf(undefined);
+  }
+
+  /** The derived pools of a namespace, or administrators' pools, oldest first. */
+  poolsOf(nadNamespace: string | undefined): readonly EvaluatedPool[] {
+    return this.#parts.get(nadNamespace)?.pools ?? [];
+  }
+
+  /** The NADs of a namespace, oldest first. */
+  nadsOf(namespace: string): readonly ParsedNad[] {
+    return this.#parts.get(namespace)?.nads ?? [];
+  }
+
+  /** The layer-2 segments of the NADs of a namespace. */
+  segmentsOf(namespace: string): Segments {
+    return this.#parts.get(namespace)?.segments ?? segmentsOf([]);
+  }
+
+  /** The namespaces that have NADs. */
+  get namespaces(): readonly string[] {
+    return [...this.#parts].flatMap(([namespace, { hasNads }]) =>
+      hasNads && namespace !== undefined ? [namespace] : [],
+    );
+  }
+
+  get isEmpty(): boolean {
+    return this.#parts.size === 0;
+  }
+
+  #partToChange(namespace: string | undefined): NetworkPart {
+    const part = this.#parts.get(namespace) ?? new NetworkPart();
+    this.#parts.set(namespace, part);
+    this.#changed.add(namespace);
+    return part;
+  }
+}
+
+/** The pools and NADs of one network and namespace. */
+class NetworkPart {
+  pools: readonly EvaluatedPool[] = [];
+  readonly #parsed = new Map<string, ParsedPool>();
+  #arePoolsChanged = false;
+  #unsorted = new Set<ParsedNad>();
+  #nads: readonly ParsedNad[] | undefined;
+  #segments: Segments | undefined;
+  /** Fingerprints of the NADs since the last refresh. */
+  readonly #removed = new Set<string>();
+  readonly #added = new Set<string>();
+
+  addPool(pool: ParsedPool): void {
+    this.#parsed.set(pool.name, pool);
+    this.#arePoolsChanged = true;
+  }
+
+  removePool({ name }: ParsedPool): void {
+    this.#parsed.delete(name);
+    this.#arePoolsChanged = true;
+  }
+
+  addNad(nad: ParsedNad): void {
+    this.#unsorted.add(nad);
+    this.#added.add(nadFingerprint(nad));
+    this.#forgetOrder();
+  }
+
+  removeNad(nad: ParsedNad): void {
+    this.#unsorted.delete(nad);
+    this.#removed.add(nadFingerprint(nad));
+    this.#forgetOrder();
+  }
+
+  /** @returns true if claims may be concerned */
+  refresh(): boolean {
+    const havePoolsChanged = this.#refreshPools();
+    return this.#refreshNads() || havePoolsChanged;
+  }
+
+  /** Oldest first. Most processes never ask, so a change alone does not sort them. */
+  get nads(): readonly ParsedNad[] {
+    if (this.#nads !== undefined) return this.#nads;
+    this.#nads = [...this.#unsorted].sort(byAge);
+    // what is sorted already is sorted fast
+    this.#unsorted = new Set(this.#nads);
+    return this.#nads;
+  }
+
+  get segments(): Segments {
+    return (this.#segments ??= segmentsOf(this.#unsorted));
+  }
+
+  get hasNads(): boolean {
+    return this.#unsorted.size > 0;
+  }
+
+  get isEmpty(): boolean {
+    return this.#parsed.size === 0 && !this.hasNads;
+  }
+
+  #forgetOrder(): void {
+    this.#nads = undefined;
+    this.#segments = undefined;
+  }
+
+  #refreshPools(): boolean {
+    if (!this.#arePoolsChanged) return false;
+    this.#arePoolsChanged = false;
+    const before = this.pools;
+    this.pools = evaluatePools([...this.#parsed.values()]);
+    return fingerprintOf(before) !== fingerprintOf(this.pools);
+  }
+
+  #refreshNads(): boolean {
+    const [added, removed] = [[...this.#added], this.#removed];
+    const isSame = added.length === removed.size && added.every((each) => removed.has(each));
+    this.#added.clear();
+    this.#removed.clear();
+    return !isSame;
+  }
+}
+
+function fingerprintOf(pools: readonly EvaluatedPool[]): string {
+  return JSON.stringify(pools.map(evaluationFingerprint));
 }

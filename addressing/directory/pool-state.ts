@@ -58,23 +58,26 @@ export function parsePool(pool: AddressPool): ParsedPool {
  */
 export function evaluatePools(pools: readonly ParsedPool[]): EvaluatedPool[] {
   const serving: { read: ParsedPool; pool: Pool }[] = [];
-  return [...pools]
-    .sort((a, b) => byAge(creationOf(a), creationOf(b)))
-    .map((parsed) => {
-      const unserved = unservedState(parsed);
-      if (unserved !== undefined) return { ...parsed, state: unserved };
-      const pool = compiledPool(parsed);
-      if (pool === undefined) throw new TypeError(`AddressPool ${parsed.name} has neither a valid spec nor problems`);
-      const olderPool = serving.find((other) => serveSameUsers(parsed, pool, other));
-      if (olderPool !== undefined) return { ...parsed, state: conflictState(parsed, pool, olderPool.read) };
-      serving.push({ read: parsed, pool });
-      return { ...parsed, state: { kind: 'served', pool } };
-    });
+  return [...pools].sort(byPoolAge).map((parsed) => {
+    const unserved = unservedState(parsed);
+    if (unserved !== undefined) return { ...parsed, state: unserved };
+    const pool = compiledPool(parsed);
+    if (pool === undefined) throw new TypeError(`AddressPool ${parsed.name} has neither a valid spec nor problems`);
+    const olderPool = serving.find((other) => serveSameUsers(parsed, pool, other));
+    if (olderPool !== undefined) return { ...parsed, state: conflictState(parsed, pool, olderPool.read) };
+    serving.push({ read: parsed, pool });
+    return { ...parsed, state: { kind: 'served', pool } };
+  });
 }
 
 /** Returns the valid spec of a pool, served or not. */
 export function compiledPool({ compiled }: Pick<ParsedPool, 'compiled'>): Pool | undefined {
   return compiled.ok ? compiled.pool : undefined;
+}
+
+/** Sorts the oldest pool first. */
+export function byPoolAge(a: ParsedPool, b: ParsedPool): number {
+  return byAge(creationOf(a), creationOf(b));
 }
 
 function creationOf({ name, createdAt }: ParsedPool) {

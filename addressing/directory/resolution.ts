@@ -131,12 +131,12 @@ function delegateOfNad(key: string, { network, isClaim }: NetworkUser, table: Re
 
 /** For claims that other components created, which do not name their NAD. */
 function delegateOfNetwork({ namespace, network, isClaim }: NetworkUser, table: ResolutionTable): IpamDelegate {
-  const delegates = table.nadsOf(namespace, network).map((nad) => delegateOf(nad, isClaim));
-  return (
-    delegates.find(({ kind }) => kind === 'ours') ??
-    delegates.find(({ kind }) => kind === 'guest') ??
-    delegates[0] ?? { kind: 'unknown', message: `no NAD in namespace ${namespace} is for network ${truncate(network)}` }
-  );
+  const nads = table.nadsOf(namespace, network);
+  const isOurs = ({ delegation }: ParsedNad) => delegation.kind === 'holdfast' || delegation.kind === 'invalid';
+  const isForGuests = ({ delegation, delivery }: ParsedNad) => delegation.kind === 'none' && delivery.kind === 'guest';
+  const nad = nads.find(isOurs) ?? (isClaim ? nads.find(isForGuests) : undefined) ?? nads[0];
+  if (nad !== undefined) return delegateOf(nad, isClaim);
+  return { kind: 'unknown', message: `no NAD in namespace ${namespace} is for network ${truncate(network)}` };
 }
 
 function delegateOf(nad: ParsedNad, isClaim = false): IpamDelegate {

@@ -2,46 +2,49 @@ import type { ParsedNad } from '../../cluster/transforms.js';
 import { isServingNamespace } from './resolution.js';
 import type { EvaluatedPool } from './pool-state.js';
 
-/** The pools and NADs of one network. */
-export interface NetworkPools {
+/** The layer-2 segments of the NADs of one network and namespace. */
+export interface Segments {
+  /** Of NADs that delegate IPAM. */
+  readonly cni: ReadonlySet<string>;
+  /** Of NADs without IPAM, where a pool may serve guests. */
+  readonly guest: ReadonlySet<string>;
+}
+
+/** The pools of one network, and the segments of its NADs by their namespace. */
+interface NetworkSegments {
   readonly admin: readonly EvaluatedPool[];
-  /** By the namespace of the NADs. */
-  readonly derived: ReadonlyMap<string, readonly EvaluatedPool[]>;
-  readonly nads: readonly ParsedNad[];
+  readonly namespaces: readonly string[];
+  segmentsOf(namespace: string): Segments;
+  poolsOf(namespace: string): readonly EvaluatedPool[];
+}
+
+export function segmentsOf(nads: Iterable<ParsedNad>): Segments {
+  const [cni, guest] = [new Set<string>(), new Set<string>()];
+  for (const { segment, delivery } of nads)
+    if (segment !== undefined) (delivery.kind === 'cni' ? cni : guest).add(segment);
+  return { cni, guest };
 }
 
 /** Returns the pools whose addresses are used on each layer-2 segment: those that serve a NAD attached to it. */
-export function poolsBySegment(networks: Iterable<NetworkPools>): ReadonlyMap<string, ReadonlySet<EvaluatedPool>> {
+export function poolsBySegment(networks: Iterable<NetworkSegments>): ReadonlyMap<string, ReadonlySet<EvaluatedPool>> {
   const found = new Map<string, Set<EvaluatedPool>>();
+  const add = (segments: ReadonlySet<string>, pools: readonly EvaluatedPool[]) => {
+    for (const segment of segments) {
+      const known = found.get(segment) ?? new Set();
+      found.set(segment, known);
+      for (const pool of pools) known.add(pool);
+    }
+  };
   for (const network of networks) {
-    for (const nad of network.nads) {
-      if (nad.segment === undefined) continue;
-      const pools = found.get(nad.segment) ?? new Set();
-      found.set(nad.segment, pools);
-      for (const pool of poolsOf(nad, network)) pools.add(pool);
+    for (const namespace of network.namespaces) {
+      const { cni, guest } = network.segmentsOf(namespace);
+      const admins = network.admin.filter((pool) => isServingNamespace(pool, namespace));
+      add(cni, [...network.poolsOf(namespace), ...admins]);
+      add(
+        guest,
+        admins.filter(({ servesGuests }) => servesGuests),
+      );
     }
   }
   return found;
-}
-
-/** Returns the pools on each segment, of networks whose own are known. */
-export function mergeSegments(
-  networks: Iterable<{ readonly bySegment: ReadonlyMap<string, ReadonlySet<EvaluatedPool>> }>,
-): ReadonlyMap<string, ReadonlySet<EvaluatedPool>> {
-  const merged = new Map<string, Set<EvaluatedPool>>();
-  for (const { bySegment } of networks) {
-    for (const [segment, pools] of bySegment) {
-      const all = merged.get(segment) ?? new Set();
-      merged.set(segment, all);
-      for (const pool of pools) all.add(pool);
-    }
-  }
-  return merged;
-}
-
-function poolsOf({ metadata, delivery }: ParsedNad, { admin, derived }: NetworkPools): readonly EvaluatedPool[] {
-  const { namespace = '' } = metadata;
-  const admins = admin.filter((pool) => isServingNamespace(pool, namespace));
-  if (delivery.kind === 'cni') return [...(derived.get(namespace) ?? []), ...admins];
-  return admins.filter(({ servesGuests }) => servesGuests);
 }
