@@ -29,6 +29,8 @@ const MAX_STICKY_TTL = '168h';
 /** The longest cool-down that a NAD may set. */
 const MAX_COOLDOWN_SECONDS = 3_600;
 
+const NONE: DerivedSpec = { kind: 'none' };
+
 /** The namespace of a NAD, and its rights. */
 interface NadOwner {
   readonly namespace: string;
@@ -40,6 +42,7 @@ const specs = new WeakMap<HoldfastIpamConfig, { key: string; derived: DerivedSpe
 
 /** Returns the pool spec that a NAD describes. Problems name fields of the NAD. Equal arguments give the same object. */
 export function derivedSpec(network: string, config: HoldfastIpamConfig, owner: NadOwner): DerivedSpec {
+  if (config.subnets.length === 0 && config.ranges.length === 0) return NONE;
   const { servesAll, publishesCapacity } = owner.rights;
   const key = JSON.stringify([network, owner.namespace, servesAll, publishesCapacity]);
   const known = specs.get(config);
@@ -50,7 +53,6 @@ export function derivedSpec(network: string, config: HoldfastIpamConfig, owner: 
 }
 
 function readSpec(network: string, config: HoldfastIpamConfig, { namespace, rights }: NadOwner): DerivedSpec {
-  if (config.subnets.length === 0 && config.ranges.length === 0) return { kind: 'none' };
   const converted =
     config.subnets.length > 0 ? { ok: true as const, subnets: config.subnets } : subnetsOfRanges(config);
   if (!converted.ok) return { kind: 'invalid', problems: [converted.problem] };

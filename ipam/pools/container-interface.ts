@@ -1,6 +1,6 @@
 import { EventReason } from '../../api/names.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
-import type { NadEvent } from './requested-pools.js';
+import { MAX_READ_NADS, type NadEvent } from './requested-pools.js';
 
 /** Only the bridge plugin has the setting. OpenShift's has another name. */
 const BRIDGES: readonly string[] = ['bridge', 'cnv-bridge'];
@@ -20,5 +20,6 @@ export function containerInterfaceEvents(nads: readonly ParsedNad[]): NadEvent[]
         BRIDGES.includes(delivery.plugin) &&
         !delivery.disablesContainerInterface,
     )
+    .slice(0, MAX_READ_NADS)
     .map((nad) => ({ nad, reason: EventReason.ContainerInterfaceEnabled, message: MESSAGE }));
 }

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import { holdfastConfig, nad } from '../../test/pool-objects.js';
 import { type DerivationInput, type DerivationPlan, planDerivation } from './derivation.js';
+import { compilePool } from '../../addressing/pool/pool.js';
 import { derivedPool } from '../../addressing/pool/derived-pool.js';
 import { readLease } from '../../addressing/lease/lease.js';
 import { leaseOf } from '../../test/lease-objects.js';
@@ -22,6 +23,7 @@ const COOLING = () => [readLease(leaseOf('10.9.0.5', 7, { releasedAt: Date.UTC(2
 const PENDING = ['tell green AddressSpaceMovePending', 'MovePending'];
 
 function planned(nads: ParsedNad[], given: Partial<DerivationInput> = {}): DerivationPlan {
+  const existing = given.pool && compilePool(given.pool);
   return planDerivation({
     namespace: 'vms',
     network: 'blue',
@@ -31,6 +33,7 @@ function planned(nads: ParsedNad[], given: Partial<DerivationInput> = {}): Deriv
     hasAdminPool: false,
     rights: { servesAll: true, publishesCapacity: false, isOwnershipEnforced: false },
     poolsIn: () => [],
+    ...(existing?.ok === true && { compiled: existing.pool }),
     ...given,
   });
 }
@@ -50,6 +53,32 @@ function check(name: string, nads: ParsedNad[], expected: string[], given: Parti
 }
 
 describe('a derived pool that is planned', () => {
+  it('is compared as the directory compiled it, because a large pool takes long to compile', () => {
+    const compiled = compilePool(derivedPool('vms', { network: 'blue', subnets: [{ cidr: '10.8.0.0/24' }] }));
+    if (!compiled.ok) expect.fail(compiled.problems[0]?.message);
+    expect(planned([OTHER], { pool: POOL, compiled: compiled.pool }).actions).to.deep.equal([]);
+  });
+
+  it('follows the oldest of thousands of NADs, of which 512 are read and the next gets an event', () => {
+    const nads = Array.from({ length: 4_000 }, (_, n) =>
+      nad(`vms/n${n}`, holdfastConfig(subnets(`10.${n % 9}.0.0/24`)), n),
+    );
+    const { actions, events, agreement } = planned(nads);
+    expect(actions.map(({ pool }) => pool.spec.subnets)).to.deep.equal([[{ cidr: '10.0.0.0/24' }]]);
+    expect(events).to.have.length(456);
+    const [last] = events.filter(({ message }) => message.startsWith('Namespace vms has more than 512 NADs'));
+    expect(last?.nad.metadata.name).to.equal('n512');
+    expect(agreement.reason).to.equal('NetworksDisagree');
+  });
+
+  it('is missing for thousands of NADs without subnets, and 512 of them get an event', () => {
+    const nads = Array.from({ length: 4_000 }, (_, n) => nad(`vms/n${n}`, holdfastConfig(), n));
+    expect(planned(nads).events).to.have.length(512);
+    expect(planned([...nads, nad('vms/last', holdfastConfig(subnets('10.9.0.0/24')), 4_000)]).actions).to.have.length(
+      1,
+    );
+  });
+
   check('is created from the oldest NAD', [OLD, SAME], ['create 10.9.0.0/24', 'NetworksAgree']);
   check('is unchanged if it follows the oldest NAD', [OLD, SAME], ['NetworksAgree'], { pool: POOL });
   check(

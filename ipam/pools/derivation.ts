@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { type AddressPool, type AddressPoolSpec, addressSpaceOf, nadNamespaceOf } from '../../api/address-pool.js';
 import { WHEREABOUTS_IPAM } from '../../api/ipam-delegation.js';
 import { isBeingDeleted, objectKey } from '../../api/meta.js';
@@ -5,7 +6,7 @@ import { EventReason } from '../../api/names.js';
 import type { NetworkConfigProblem } from '../../api/network-attachment.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import type { LeaseRecord } from '../../addressing/lease/lease.js';
-import { compilePool } from '../../addressing/pool/pool.js';
+import { type Pool, compilePool } from '../../addressing/pool/pool.js';
 import { type SpacePool, addressSpaceRefusal } from '../../addressing/pool/address-space-rights.js';
 import { derivedPool, derivedPoolName } from '../../addressing/pool/derived-pool.js';
 import { type NadRights } from '../../api/nad-rights.js';
@@ -23,6 +24,8 @@ export interface DerivationInput {
   nads: readonly ParsedNad[];
   /** The pool that has the name of the derived pool. */
   pool?: AddressPool;
+  /** The same pool, compiled, unless it is invalid. A large one takes 30 ms to compile. */
+  compiled?: Pool | undefined;
   /** Leases of that pool. */
   leases: () => Iterable<LeaseRecord>;
   /** How many of these leases keep the pool from being deleted. */
@@ -93,7 +96,7 @@ export function planDerivation(derivation: DerivationInput): DerivationPlan {
   if (refused !== undefined) {
     const message = describeProblems(refusals);
     events.push({ nad: oldest.nad, reason: EventReason.NetworkNotPermitted, message });
-    if (pool === undefined || isDifferent(pool, oldest.spec))
+    if (pool === undefined || isDifferent({ pool, compiled: derivation.compiled }, oldest.spec, oldest))
       agreement = { agree: false, reason: 'NotPermitted', message };
   }
   if (action?.kind === 'update') events.push(...namespacesNotServedEvent(action, derivation));
@@ -142,36 +145,45 @@ function decide(oldest: RequestedPool, isRefused: boolean, derivation: Derivatio
   // the pool is created again once it is gone
   if (isBeingDeleted(existing)) return obstacle ? { obstacle } : {};
   if (moves && obstacle === undefined) return { action: { kind: 'delete', pool: existing } };
-  return update(oldest, existing, {
-    obstacle: obstacle ?? obstacleToShrink(oldest, existing, derivation),
-    isRefused,
-    isDrained: derivation.rights.isOwnershipEnforced,
-  });
+  return update(
+    oldest,
+    { pool: existing, compiled: derivation.compiled },
+    {
+      obstacle: obstacle ?? obstacleToShrink(oldest, existing, derivation),
+      isRefused,
+      isDrained: derivation.rights.isOwnershipEnforced,
+    },
+  );
 }
 
 function update(
   oldest: RequestedPool,
-  existing: AddressPool,
+  existing: ExistingPool,
   given: { obstacle: DerivationObstacle | undefined; isRefused: boolean; isDrained: boolean },
 ): DerivationDecision {
   const { obstacle, isRefused, isDrained } = given;
   const hasObstacle = obstacle !== undefined;
   const { nad } = oldest;
-  const followed = hasObstacle ? withAddressesOf(existing, oldest.spec) : oldest.spec;
+  const { pool } = existing;
+  const followed = hasObstacle ? withAddressesOf(pool, oldest.spec) : oldest.spec;
   const spec = isRefused ? refusedSpec(oldest, existing, { hasObstacle, isDrained }) : followed;
   return {
-    ...(isDifferent(existing, spec) && { action: { kind: 'update', pool: existing, spec, nad } }),
+    ...(isDifferent(existing, spec, oldest) && { action: { kind: 'update', pool, spec, nad } }),
     ...(hasObstacle && !isRefused && { obstacle }),
   };
 }
 
 function obstacleToShrink(
-  { nad, spec, pool }: RequestedPool,
+  requested: RequestedPool,
   existing: AddressPool,
   derivation: DerivationInput,
 ): DerivationObstacle | undefined {
+  const { nad, spec, pool } = requested;
+  const { compiled } = derivation;
   // there are many leases, and most syncs change nothing
-  const outside = isDifferent(existing, spec) ? leasesOutside(derivation.leases(), pool) : [];
+  const outside = isDifferent({ pool: existing, compiled }, spec, requested)
+    ? leasesOutside(derivation.leases(), pool)
+    : [];
   if (outside.length === 0) return undefined;
   const describe = (reader?: string) =>
     `NAD ${objectKey(nad)} no longer contains addresses that are leased: ${formatLeases(outside, outside.length, reader)}; ` +
@@ -179,10 +191,18 @@ function obstacleToShrink(
   return { reason: 'LeasedOutside', message: describe(), eventMessage: describe(derivation.namespace) };
 }
 
-/** Whether the spec is valid and has another meaning than that of the pool. */
-function isDifferent(existing: AddressPool, spec: AddressPoolSpec): boolean {
-  const [before, after] = [compilePool(existing), compilePool({ ...existing, spec })];
-  return after.ok && !(before.ok && isSamePool(before.pool, after.pool));
+type ExistingPool = { pool: AddressPool; compiled: Pool | undefined };
+
+/** Whether the spec is valid and has another meaning than that of the pool. @param requested that of the NAD, whose spec is compiled already */
+function isDifferent({ pool, compiled }: ExistingPool, spec: AddressPoolSpec, requested: RequestedPool): boolean {
+  if (isDeepStrictEqual(pool.spec, spec)) return false;
+  const after = spec === requested.spec ? requested.pool : compiledSpec(pool, spec);
+  return after !== undefined && !(compiled !== undefined && isSamePool(compiled, after));
+}
+
+function compiledSpec(pool: AddressPool, spec: AddressPoolSpec): Pool | undefined {
+  const compiled = compilePool({ ...pool, spec });
+  return compiled.ok ? compiled.pool : undefined;
 }
 
 /** Reports namespaces that the pool stops serving while their workloads have its addresses. */

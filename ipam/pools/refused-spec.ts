@@ -1,5 +1,5 @@
 import type { AddressPool, AddressPoolSpec } from '../../api/address-pool.js';
-import { type Pool, addressesOf, compilePool } from '../../addressing/pool/pool.js';
+import { type Pool, addressesOf } from '../../addressing/pool/pool.js';
 
 /** The namespaces that a derived pool serves, and its other settings, follow the NAD even if its addresses cannot. */
 export function withAddressesOf(
@@ -17,20 +17,19 @@ export function withAddressesOf(
  */
 export function refusedSpec(
   { spec, pool }: { spec: AddressPoolSpec; pool: Pool },
-  existing: AddressPool,
+  { pool: existing, compiled }: { pool: AddressPool; compiled: Pool | undefined },
   { hasObstacle, isDrained }: { hasObstacle: boolean; isDrained: boolean },
 ): AddressPoolSpec {
-  const next = hasObstacle || !isWithin(pool, existing) ? withAddressesOf(existing, spec) : spec;
+  const next = hasObstacle || !isWithin(pool, compiled) ? withAddressesOf(existing, spec) : spec;
   if (!isDrained) return next;
   return { ...next, subnets: next.subnets.map((subnet) => ({ ...subnet, draining: [subnet.cidr] })) };
 }
 
 /** Whether all addresses of a pool are in another pool of its address space. */
-function isWithin(pool: Pool, other: AddressPool): boolean {
-  const compiled = compilePool(other);
-  if (!compiled.ok || compiled.pool.addressSpace !== pool.addressSpace) return false;
+function isWithin(pool: Pool, other: Pool | undefined): boolean {
+  if (other?.addressSpace !== pool.addressSpace) return false;
   return pool.families.every((family) => {
-    const missing = addressesOf(pool, family, 'leasable').subtract(addressesOf(compiled.pool, family, 'leasable'));
+    const missing = addressesOf(pool, family, 'leasable').subtract(addressesOf(other, family, 'leasable'));
     return missing.isEmpty;
   });
 }

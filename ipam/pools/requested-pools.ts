@@ -6,6 +6,9 @@ import type { Pool } from '../../addressing/pool/pool.js';
 import { type DerivedSpec, derivedSpec } from '../../addressing/pool/derived-pool.js';
 import { type NadRights } from '../../api/nad-rights.js';
 
+/** NADs of one namespace and network that are read for requests, because tenants decide how many there are. */
+export const MAX_READ_NADS = 512;
+
 /** The pool that one NAD requests. */
 export interface RequestedPool {
   nad: ParsedNad;
@@ -49,14 +52,27 @@ export function readRequestedPools({
   const found: RequestedPools = { requested: [], invalid: [], events: [] };
   const withoutSubnets: ParsedNad[] = [];
   for (const nad of nads) {
+    if (found.requested.length + found.invalid.length === MAX_READ_NADS) {
+      found.events.push({ nad, reason: EventReason.NetworksDisagree, message: notRead(namespace, network) });
+      break;
+    }
     const spec = readNadSpec(nad, network, { namespace, rights });
     if (spec?.kind === 'none') withoutSubnets.push(nad);
     else if (spec !== undefined) addRequested(nad, spec, found);
   }
   if (found.requested.length > 0 || hasAdminPool || pool !== undefined) return found;
   const message = `No AddressPool serves network ${network} in namespace ${namespace}: create one, or add subnets to the ipam object of the NAD`;
-  found.events.push(...withoutSubnets.map((nad) => ({ nad, reason: EventReason.PoolMissing, message })));
+  found.events.push(
+    ...withoutSubnets.slice(0, MAX_READ_NADS).map((nad) => ({ nad, reason: EventReason.PoolMissing, message })),
+  );
   return found;
+}
+
+function notRead(namespace: string, network: string): string {
+  return (
+    `Namespace ${namespace} has more than ${MAX_READ_NADS} NADs that request a pool for network ${network}. Only the oldest ones are read, and this one ` +
+    'and younger ones are not: delete NADs, or name another network'
+  );
 }
 
 function addRequested(nad: ParsedNad, asked: Exclude<DerivedSpec, { kind: 'none' }>, found: RequestedPools): void {

@@ -156,7 +156,7 @@ function planNetwork(
     namespace,
     network,
     nads: directory.nadsOf(namespace, network),
-    ...(pool && { pool }),
+    ...(pool && { pool, compiled: directory.pool(name) }),
     leases: () => book.ofPool(name),
     blockingLeases: () => countBlockingLeases(usage.of(name, directory.pool(name))),
     hasAdminPool,

@@ -7,13 +7,16 @@ import { BY_NAD_NAMESPACE } from '../../cluster/indexes.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import { addressSpaceRefusal } from '../../addressing/pool/address-space-rights.js';
 import { type PoolChange, refuseLeaseLosses } from './leased-addresses.js';
-import { isAdminPool, servablePool } from './pool-relations.js';
+import { isAdminPool } from './pool-relations.js';
 import { warnOfPool } from './pool-warnings.js';
 import { ALLOWED, type ValidationRefusal, type ValidationResult, refuse } from './validation-result.js';
 import type { ValidationView } from './view.js';
 import { type NadIpamConfig, type NadPool, describeDifference, readNadIpamConfig, isSameConfig } from './nad-pool.js';
 import { compiledPool } from '../../addressing/directory/pool-state.js';
 import { describeOverlap, findOverlaps } from '../pools/segment-overlap.js';
+
+/** Limits the time of a review: comparing two large NADs takes milliseconds. */
+const MAX_COMPARED_NADS = 50;
 
 /** A NAD that is being created or changed. */
 export interface NadReview {
@@ -102,17 +105,23 @@ function addressesKey({ pool: { spec } }: NadPool): unknown {
 /** @param isNew then no NAD is younger, even if another has the same creation time */
 function reviewNadPool(requested: NadPool, isNew: boolean, view: ValidationView): ValidationResult {
   const { nad, network } = requested;
-  const others = view.networks
-    .nadsOf(nad.metadata.namespace ?? '', network)
-    .filter(({ metadata }) => metadata.name !== nad.metadata.name)
-    .flatMap((other) => {
-      const config = readNadIpamConfig(other, view.rightsOf);
-      return config.kind === 'pool' ? [config.requested] : [];
-    });
+  const others = otherPools(requested, view);
   const [oldest] = others;
   if (oldest !== undefined && (isNew || byAge(oldest.nad, requested.nad) < 0))
     return reviewYoungerNad(requested, oldest);
   return reviewOldestNad(requested, others, view);
+}
+
+/** The pools that the oldest other NADs of the network request, oldest first. */
+function otherPools({ nad, network }: NadPool, { networks, rightsOf }: ValidationView): NadPool[] {
+  const found: NadPool[] = [];
+  for (const other of networks.nadsOf(nad.metadata.namespace ?? '', network)) {
+    if (other.metadata.name === nad.metadata.name) continue;
+    const config = readNadIpamConfig(other, rightsOf);
+    if (config.kind === 'pool') found.push(config.requested);
+    if (found.length === MAX_COMPARED_NADS) break;
+  }
+  return found;
 }
 
 /** An older NAD defines the pool, so this one must agree with it. */
@@ -134,7 +143,7 @@ function reviewOldestNad(requested: NadPool, others: readonly NadPool[], view: V
   const { maxPools } = view.rightsOf(reader);
   if (oldPool === undefined && view.pools.byIndex(BY_NAD_NAMESPACE, reader).length >= maxPools)
     return refuse({ check: 'limit', message: poolLimitMessage(reader, maxPools) });
-  const change = { pool, after, oldPool, before: oldPool && servablePool(oldPool), reader };
+  const change = { pool, after, oldPool, before: oldPool && view.networks.pool(name), reader };
   const losses = refuseLeaseLosses(change, view.leases);
   if (losses.length > 0) {
     return refuse(
@@ -160,13 +169,8 @@ function warnOfMove({ pool, after, oldPool }: PoolChange): string[] {
   ];
 }
 
-/** Limits the time of a review: comparing two large NADs takes milliseconds. */
-const MAX_COMPARED_NADS = 50;
-
 function warnOfDisagreement(requested: NadPool, others: readonly NadPool[]): string[] {
-  const behind = others
-    .slice(0, MAX_COMPARED_NADS)
-    .filter((other) => describeDifference(requested, other) !== undefined);
+  const behind = others.filter((other) => describeDifference(requested, other) !== undefined);
   const [first] = behind;
   if (first === undefined) return [];
   const which = behind.length === 1 ? objectKey(first.nad) : `${objectKey(first.nad)} and ${behind.length - 1} more`;
