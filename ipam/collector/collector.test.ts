@@ -9,6 +9,7 @@ import { Metrics } from '../../process/metrics.js';
 import { LeakWorld } from './testing/leak-world.js';
 import { ManualClock } from '../../test/manual-clock.js';
 import { type Collector, createCollector } from './collector.js';
+import { MAX_RELEASED_LEASES } from './excess-leases.js';
 import { createCollectorReport } from './report.js';
 
 const START = Date.UTC(2026, 0, 1);
@@ -22,7 +23,7 @@ class Bed {
   open = true;
   readonly collector: Collector;
 
-  constructor() {
+  constructor(directory: object = POOL) {
     const { world, clock, metrics } = this;
     world.cacheNow = () => clock.now();
     const event = ({ kind, metadata }: EventSubject, type: string, reason: string, message: string) =>
@@ -30,7 +31,7 @@ class Bed {
     this.collector = createCollector({
       ...world.deps,
       clock,
-      directory: POOL as never,
+      directory: directory as never,
       report: createCollectorReport({ log: silentLogger, metrics, events: { event } }),
       gate: { isOpen: () => this.open },
       config: { collectAfterMs: 60_000, maxStalenessMs: 30_000, featureGates: DEFAULT_FEATURE_GATES },
@@ -179,6 +180,28 @@ describe('the collector', () => {
     expect(held().map(({ spec }) => spec.address)).to.deep.equal(['10.0.0.1']);
     expect(await bed.metric('leases_kept_total')).to.be.greaterThan(0);
   });
+
+  for (const { nadNamespace, expired } of [
+    { nadNamespace: 'vms', expired: ['10.0.0.0', '10.0.0.1'] },
+    { nadNamespace: undefined, expired: [] },
+  ]) {
+    const whose = nadNamespace === undefined ? "an administrator's pool" : 'a pool that is derived from NADs';
+    it(`deletes ${expired.length === 0 ? 'no' : 'the oldest'} leases of ${whose} early if too many are released`, async () => {
+      await bed.collector.stop();
+      const pool = { name: 'blue', network: 'blue', cooldownMs: 3_600_000, stickyMs: 0, nadNamespace };
+      bed = new Bed({ pool: () => pool, stateOf: () => ({}), poolsOf: () => [pool] });
+      const addresses = Array.from({ length: MAX_RELEASED_LEASES + 2 }, (_, n) => `10.0.${n >> 8}.${n & 255}`);
+      for (const [n, address] of addresses.entries()) {
+        const { spec, ...lease } = bed.world.addLease(address, claim);
+        bed.world.put('addressleases', { ...lease, spec: { ...spec, releasedAt: new Date(START + n).toISOString() } });
+      }
+      bed.world.deliverAll();
+      bed.collector.start();
+      await bed.until(120);
+      const left = new Set(bed.world.leases().map(({ spec }) => spec.address));
+      expect(addresses.filter((address) => !left.has(address))).to.deep.equal(expired);
+    });
+  }
 
   it('stops during a request, and works again after a restart', async () => {
     bed.world.remove('ipamclaims', 'vms/vm1.data');

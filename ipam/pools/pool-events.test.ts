@@ -1,0 +1,33 @@
+import { expect } from 'chai';
+import { PoolCondition } from '../../api/address-pool.js';
+import { EventReason } from '../../api/names.js';
+import type { EventSubject } from '../../kube/events.js';
+import { adminPool, holdfastConfig, nad } from '../../test/pool-objects.js';
+import { NadEvents, recordConditionEvents } from './pool-events.js';
+
+describe('the events of a pool', () => {
+  /** Whose share of the events they take. */
+  let takers: (string | undefined)[];
+  const events = { event: ({ tenant, metadata }: EventSubject) => void takers.push(metadata.namespace ?? tenant) };
+  const condition = { type: PoolCondition.Conflict, status: 'True' as const, reason: 'Conflict', message: 'Conflicts' };
+  beforeEach(() => (takers = []));
+
+  it('take the share of the namespace of the NADs from which the pool is derived, like those of its NADs', () => {
+    recordConditionEvents(
+      adminPool('blue.vms', { nadNamespace: 'vms' }),
+      [{ ...condition, lastTransitionTime: '' }],
+      events,
+    );
+    new NadEvents(events).record({
+      nad: nad('vms/blue', holdfastConfig()),
+      reason: EventReason.PoolMissing,
+      message: '',
+    });
+    expect(takers).to.deep.equal(['vms', 'vms']);
+  });
+
+  it('take the share of no tenant if an administrator created the pool', () => {
+    recordConditionEvents(adminPool('blue'), [{ ...condition, lastTransitionTime: '' }], events);
+    expect(takers).to.deep.equal([undefined]);
+  });
+});
