@@ -259,7 +259,7 @@ export class PoolDirectory {
     const nad = this.#listers.networks.get(key);
     if (known?.nad === nad) return [];
     const before = known && networkOf(known.nad);
-    if (before !== undefined) this.#entryOf(before).removeNad(known.nad);
+    if (known !== undefined && before !== undefined) this.#entryOf(before).removeNad(known.nad);
     if (known?.request !== undefined) this.#requestsBySpace.delete(known.request.addressSpace, key);
     if (nad === undefined) {
       this.#nads.delete(key);
