@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { AddressLease, LeaseOwner } from '../../../api/address-lease.js';
 import type { AddressPool } from '../../../api/address-pool.js';
 import type { KubeObject } from '../../../api/meta.js';
@@ -121,6 +122,7 @@ export class PoolsWorld {
     for (let before = -1, rounds = 0; before !== this.writes.length; rounds++) {
       if (rounds > 50) throw new Error(`there is no end of writes: ${this.writes.slice(-4).join(', ')}`);
       before = this.writes.length;
+      await nextTurn(); // segments are compared in slices
       for (const key of allPoolKeys(this.pools, this.nads)) {
         const result = await sync(key);
         if (result !== undefined && 'earlyByMs' in result) {
