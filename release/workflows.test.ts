@@ -104,7 +104,9 @@ describe('the workflows', () => {
     const targets = Object.values(jobsOf('ci.yaml')).flatMap(({ steps: own = [] }) =>
       own.flatMap(({ run }) => /\bmake ([a-z0-9-]+)/.exec(run ?? '')?.[1] ?? []),
     );
-    expect(new Set(targets)).to.deep.equal(new Set(['check', 'unit', 'e2e', 'matrix', 'chaos', 'image', 'kind']));
+    expect(new Set(targets)).to.deep.equal(
+      new Set(['check', 'unit', 'api', 'e2e', 'matrix', 'chaos', 'image', 'kind']),
+    );
     const attested = (jobsOf('release.yaml').publish?.steps ?? []).filter(({ uses }) =>
       uses?.startsWith('actions/attest@'),
     );
