@@ -33,7 +33,7 @@ export class SecretUsers {
     return undefined;
   }
 
-  /** True if one of the VMs of the namespace requests the Secret, or too many name it. A restored one belongs to whoever writes it first. */
+  /** True if one of the VMs of the namespace requests the Secret, or too many name it. A restored one belongs to the VM that writes it first. */
   isRequested({ namespace }: ObservedWorkload, secret: string): boolean {
     const users = this.#deps.usersOf(namespace, secret);
     return users.length > MAX_SECRET_USERS || users.some((user) => this.#requests(user, secret));
