@@ -57,7 +57,7 @@ export async function runInSlices<T>(
   clock: Pick<Clock, 'now'>,
   signal?: AbortSignal,
 ): Promise<T | undefined> {
-  // whoever starts several computations gives each a turn of its own
+  // a caller that starts several computations gives each a turn of its own
   await nextTurn();
   const slice = new TimeSlice(clock);
   while (signal?.aborted !== true) {
