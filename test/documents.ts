@@ -65,7 +65,7 @@ export function targetsIn(code: string, command: 'make' | 'npm run'): string[] {
 }
 
 /** Programs that have flags of their own. */
-const OTHER_PROGRAMS = /^(cosign|gh|sha256sum|kubectl|kube-apiserver|docker|helm|kind|npm|npx|git|\w+=\S+) /;
+const OTHER_PROGRAMS = /^(cosign|gh|sha256sum|kubectl|kube-apiserver|docker|helm|kind|npm|npx|node|git|\w+=\S+) /;
 
 /** Flags of our own executable, without values. */
 export function flagsIn(code: string): string[] {

@@ -3,7 +3,10 @@ import { execFileSync } from 'node:child_process';
 
 const KINDS = ['shipped', 'unit', 'support', 'e2e', 'tools'] as const;
 type Kind = (typeof KINDS)[number];
-type Size = { files: number; lines: number };
+interface Size {
+  readonly files: number;
+  readonly lines: number;
+}
 
 /** Prose, data and generated files do not count. */
 const COUNTED = /\.(ts|tsx|go|js|sh|css|html|ya?ml|tpl)$|(^|\/)(Makefile|Dockerfile)$/;
@@ -39,7 +42,9 @@ function sizesOf(revision: string | undefined): Map<string, Map<Kind, Size>> {
 function print(folders: ReadonlyMap<string, ReadonlyMap<Kind, Size>>): void {
   const cell = (size: Size | undefined) => (size === undefined ? '' : `${size.files} / ${size.lines}`).padStart(14);
   const rows = [...folders].sort(([a], [b]) => Number(a === 'all') - Number(b === 'all') || a.localeCompare(b));
-  process.stdout.write(`${'files / lines'.padEnd(13)}${KINDS.map((kind) => kind.padStart(14)).join('')}${'all'.padStart(14)}\n`);
+  process.stdout.write(
+    `${'files / lines'.padEnd(13)}${KINDS.map((kind) => kind.padStart(14)).join('')}${'all'.padStart(14)}\n`,
+  );
   for (const [folder, kinds] of rows) {
     const all = [...kinds.values()].reduce((sum, { files, lines }) => ({ files: sum.files + files, lines: sum.lines + lines })); // prettier-ignore
     process.stdout.write(`${folder.padEnd(13)}${KINDS.map((kind) => cell(kinds.get(kind))).join('')}${cell(all)}\n`);

@@ -13,6 +13,7 @@ import { type NadRights } from '../../api/nad-rights.js';
 import { isSamePool } from './pool-meaning.js';
 import { type NadEvent, type RequestedPool, describeProblems, readRequestedPools } from './requested-pools.js';
 import { refusedSpec, withAddressesOf } from './refused-spec.js';
+import { type NadAgreement, agreementOf, disagreementEvent } from './nad-agreement.js';
 import { MAX_NAMED, formatLeases } from './named-leases.js';
 import { leasesOutside } from './usage.js';
 
@@ -39,22 +40,9 @@ export interface DerivationInput {
   poolsIn: (addressSpace: string) => readonly SpacePool[];
 }
 
-/** Whether the derived pool and its NADs agree: a condition of the pool. */
-export interface NadAgreement {
-  agree: boolean;
-  reason:
-    | 'NetworksAgree'
-    | 'NetworksDisagree'
-    | 'NetworkInvalid'
-    | 'NetworkGone'
-    | 'NotPermitted'
-    | DerivationObstacle['reason'];
-  message: string;
-}
-
 /** Why the pool cannot follow its NAD yet. */
 interface DerivationObstacle {
-  reason: 'LeasedOutside' | 'MovePending';
+  reason: Extract<NadAgreement['reason'], 'LeasedOutside' | 'MovePending'>;
   message: string;
   /** For the event on the NAD. */
   eventMessage: string;
@@ -191,7 +179,10 @@ function obstacleToShrink(
   return { reason: 'LeasedOutside', message: describe(), eventMessage: describe(derivation.namespace) };
 }
 
-type ExistingPool = { pool: AddressPool; compiled: Pool | undefined };
+interface ExistingPool {
+  readonly pool: AddressPool;
+  readonly compiled: Pool | undefined;
+}
 
 /** Whether the spec is valid and has another meaning than that of the pool. @param requested that of the NAD, whose spec is compiled already */
 function isDifferent({ pool, compiled }: ExistingPool, spec: AddressPoolSpec, requested: RequestedPool): boolean {
@@ -275,35 +266,6 @@ function planWithoutRequest(
   const agreement: NadAgreement = { agree: false, reason: 'NetworkGone', message };
   const isDue = pool !== undefined && isDerived(pool, derivation) && !isBeingDeleted(pool) && blockingLeases() === 0;
   return { actions: isDue ? [{ kind: 'delete', pool }] : [], agreement };
-}
-
-function agreementOf(
-  oldest: RequestedPool,
-  disagreeing: readonly RequestedPool[],
-  invalid: readonly ParsedNad[],
-): NadAgreement {
-  const definedBy = `NAD ${objectKey(oldest.nad)} defines the pool`;
-  const keys = (nads: readonly ParsedNad[]) => {
-    const more = nads.length > MAX_NAMED ? ` and ${nads.length - MAX_NAMED} more` : '';
-    return `${nads.slice(0, MAX_NAMED).map(objectKey).join(', ')}${more}`;
-  };
-  if (disagreeing.length > 0) {
-    const message = `${definedBy}; other NADs request other addresses: ${keys(disagreeing.map(({ nad }) => nad))}`;
-    return { agree: false, reason: 'NetworksDisagree', message };
-  }
-  if (invalid.length > 0) {
-    return {
-      agree: false,
-      reason: 'NetworkInvalid',
-      message: `${definedBy}; other NADs are invalid: ${keys(invalid)}`,
-    };
-  }
-  return { agree: true, reason: 'NetworksAgree', message: definedBy };
-}
-
-function disagreementEvent(nad: ParsedNad, older: ParsedNad, network: string): NadEvent {
-  const message = `The older NAD ${objectKey(older)} of network ${network} defines the pool and requests other addresses: make both NADs equal, or name another network`;
-  return { nad, reason: EventReason.NetworksDisagree, message };
 }
 
 function isDerived(pool: AddressPool, { namespace, network }: DerivationInput): boolean {

@@ -7,7 +7,7 @@ import { type LeaseRecord, isHeldOrReserved } from '../../addressing/lease/lease
 import { type Pool, addressesOf, hasDraining } from '../../addressing/pool/pool.js';
 import type { QuarantinedByMac } from '../../addressing/lease/lease-quarantine.js';
 import { drainingCondition, probingCondition } from './pool-conditions.js';
-import type { NadAgreement } from './derivation.js';
+import type { NadAgreement } from './nad-agreement.js';
 import type { AdminOverride } from './admin-override.js';
 import { MAX_NAMED, formatLeases } from './named-leases.js';
 import type { LeaseCounts } from './usage.js';

@@ -104,7 +104,6 @@ function addressesKey({ pool: { spec } }: NadPool): unknown {
 
 /** @param isNew then no NAD is younger, even if another has the same creation time */
 function reviewNadPool(requested: NadPool, isNew: boolean, view: ValidationView): ValidationResult {
-  const { nad, network } = requested;
   const others = otherPools(requested, view);
   const [oldest] = others;
   if (oldest !== undefined && (isNew || byAge(oldest.nad, requested.nad) < 0))
