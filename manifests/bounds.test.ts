@@ -25,6 +25,7 @@ import { readManifests } from '../bed/control-plane/objects.js';
 import { MAX_SECRET_USERS } from '../guest/network-data/secret-users.js';
 import { MAX_ENTRIES } from '../guest/responder-process/table.js';
 import { addressesOf, reportedInterfacesOf } from '../ipam/claims/reported-interfaces.js';
+import { MAX_READ_NADS } from '../ipam/pools/requested-pools.js';
 import { MANIFESTS } from '../bed/holdfast/manifests.js';
 import type { StructuralSchema } from './testing/kind-shape.js';
 import { ROOT } from '../test/source-files.js';
@@ -108,6 +109,7 @@ describe('the bounds of a pool in the code', () => {
       MAX_SUBNETS_LENGTH,
       ...ofPools,
       DEFAULT_MAX_DERIVED_POOLS,
+      MAX_READ_NADS,
       ...ofGuests,
       ...ofVms,
       MAX_MESSAGE_LENGTH,
