@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util';
 import { type AddressPool, type AddressPoolSpec, addressSpaceOf, nadNamespaceOf } from '../../api/address-pool.js';
 import { WHEREABOUTS_IPAM } from '../../api/ipam-delegation.js';
 import { isBeingDeleted, objectKey } from '../../api/meta.js';
@@ -6,11 +5,11 @@ import { EventReason } from '../../api/names.js';
 import type { NetworkConfigProblem } from '../../api/network-attachment.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import type { LeaseRecord } from '../../addressing/lease/lease.js';
-import { type Pool, compilePool } from '../../addressing/pool/pool.js';
+import type { Pool } from '../../addressing/pool/pool.js';
 import { type SpacePool, addressSpaceRefusal } from '../../addressing/pool/address-space-rights.js';
 import { derivedPool, derivedPoolName } from '../../addressing/pool/derived-pool.js';
 import { type NadRights } from '../../api/nad-rights.js';
-import { isSamePool } from './pool-meaning.js';
+import { type ExistingPool, isDifferent, isSamePool } from './pool-meaning.js';
 import { type NadEvent, type RequestedPool, describeProblems, readRequestedPools } from './requested-pools.js';
 import { refusedSpec, withAddressesOf } from './refused-spec.js';
 import { type NadAgreement, agreementOf, disagreementEvent } from './nad-agreement.js';
@@ -177,23 +176,6 @@ function obstacleToShrink(
     `NAD ${objectKey(nad)} no longer contains addresses that are leased: ${formatLeases(outside, outside.length, reader)}; ` +
     'the pool keeps its subnets until they are free. Add them to the NAD again';
   return { reason: 'LeasedOutside', message: describe(), eventMessage: describe(derivation.namespace) };
-}
-
-interface ExistingPool {
-  readonly pool: AddressPool;
-  readonly compiled: Pool | undefined;
-}
-
-/** Whether the spec is valid and has another meaning than that of the pool. @param requested that of the NAD, whose spec is compiled already */
-function isDifferent({ pool, compiled }: ExistingPool, spec: AddressPoolSpec, requested: RequestedPool): boolean {
-  if (isDeepStrictEqual(pool.spec, spec)) return false;
-  const after = spec === requested.spec ? requested.pool : compiledSpec(pool, spec);
-  return after !== undefined && !(compiled !== undefined && isSamePool(compiled, after));
-}
-
-function compiledSpec(pool: AddressPool, spec: AddressPoolSpec): Pool | undefined {
-  const compiled = compilePool({ ...pool, spec });
-  return compiled.ok ? compiled.pool : undefined;
 }
 
 /** Reports namespaces that the pool stops serving while their workloads have its addresses. */

@@ -1,5 +1,30 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { AddressPool, AddressPoolSpec } from '../../api/address-pool.js';
 import { shortHash } from '../../api/hash.js';
-import type { Pool } from '../../addressing/pool/pool.js';
+import { type Pool, compilePool } from '../../addressing/pool/pool.js';
+import type { RequestedPool } from './requested-pools.js';
+
+export interface ExistingPool {
+  readonly pool: AddressPool;
+  /** Undefined if it is invalid. */
+  readonly compiled: Pool | undefined;
+}
+
+/** Whether the spec is valid and has another meaning than that of the pool. @param requested that of the NAD, whose spec is compiled already */
+export function isDifferent(
+  { pool, compiled }: ExistingPool,
+  spec: AddressPoolSpec,
+  requested: Pick<RequestedPool, 'spec' | 'pool'>,
+): boolean {
+  if (isDeepStrictEqual(pool.spec, spec)) return false;
+  const after = spec === requested.spec ? requested.pool : compiledSpec(pool, spec);
+  return after !== undefined && !(compiled !== undefined && isSamePool(compiled, after));
+}
+
+function compiledSpec(pool: AddressPool, spec: AddressPoolSpec): Pool | undefined {
+  const compiled = compilePool({ ...pool, spec });
+  return compiled.ok ? compiled.pool : undefined;
+}
 
 /** Whether both pools have the same addresses and settings, however they are written. */
 export function isSamePool(one: Pool, other: Pool): boolean {
