@@ -77,3 +77,9 @@ export function formatStyledTable(header: readonly string[], rows: readonly (rea
 export function count(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? '' : 's'}`;
 }
+
+/** Names the first ones, and says how many more there are. */
+export function firstOf(names: readonly string[], max: number): string {
+  const more = names.length > max ? `, and ${names.length - max} more` : '';
+  return `${names.slice(0, max).join(', ')}${more}`;
+}

@@ -1,5 +1,6 @@
 import { IPS_ALLOCATED } from '../../api/names.js';
 import { isBeingDeleted, objectKey } from '../../api/meta.js';
+import { firstOf } from '../output.js';
 import { type Finding, warningOf } from './finding.js';
 import type { ObservedCluster } from './observe.js';
 
@@ -12,15 +13,12 @@ export function checkLeaks({ leases, owners, now }: ObservedCluster): Finding[] 
   if (leases === undefined || owners === undefined || now === undefined) return [];
   const leaked = leases.filter(({ owner, createdAt }) => !owners.has(owner.uid) && now - createdAt > SETTLED_MS);
   if (leaked.length === 0) return [];
-  const named = leaked
-    .slice(0, MAX_NAMED)
-    .map(({ name, owner }) => `${name} (${owner.kind} ${owner.namespace}/${owner.name})`);
-  const more = leaked.length > MAX_NAMED ? `, and ${leaked.length - MAX_NAMED} more` : '';
+  const names = leaked.map(({ name, owner }) => `${name} (${owner.kind} ${owner.namespace}/${owner.name})`);
   return [
     warningOf(
       'leaks',
       `AddressLeases (${leaked.length})`,
-      `their owners do not exist: ${named.join(', ')}${more}`,
+      `their owners do not exist: ${firstOf(names, MAX_NAMED)}`,
       'ipam releases them when --collect-after is over. If they stay, the log of ipam says why',
     ),
   ];
@@ -30,13 +28,12 @@ export function checkLeaks({ leases, owners, now }: ObservedCluster): Finding[] 
 export function checkLockedLeases({ lockedLeases = [], now }: ObservedCluster): Finding[] {
   const locked = lockedLeases.filter(({ releasedAt }) => now !== undefined && now - releasedAt > SETTLED_MS);
   if (locked.length === 0) return [];
-  const named = locked.slice(0, MAX_NAMED).map(({ name, secret }) => `${name} (Secret ${secret})`);
-  const more = locked.length > MAX_NAMED ? `, and ${locked.length - MAX_NAMED} more` : '';
+  const names = locked.map(({ name, secret }) => `${name} (Secret ${secret})`);
   return [
     warningOf(
       'locks',
       `AddressLeases (${locked.length})`,
-      `nobody gets these released addresses, because Secrets with network data may still hold them: ${named.join(', ')}${more}`,
+      `nobody gets these released addresses, because Secrets with network data may still hold them: ${firstOf(names, MAX_NAMED)}`,
       'the process guest removes them: its log says why it has not. If guest was removed for good, see docs/how-to/uninstall.md',
     ),
   ];

@@ -2,6 +2,7 @@ import { type ObjectMeta, objectKey } from '../../api/meta.js';
 import type { Resource } from '../../kube/resource.js';
 import { NAMESPACES } from '../../kube/resources.js';
 import { type Manager, managerOf } from './managed-by.js';
+import { firstOf } from '../output.js';
 import type { Stage } from './stages.js';
 
 /** One object of an installation. */
@@ -122,10 +123,9 @@ function refuseManaged(stages: readonly ObservedStage[]): string[] {
 
 function refuseUsers({ users }: ObservedData): string[] {
   if (users.length === 0) return [];
-  const shown = users.slice(0, MAX_NAMES).map(({ pod, vm }) => (vm === undefined ? pod : `${pod} (VM ${vm})`));
-  const more = users.length > MAX_NAMES ? `, and ${users.length - MAX_NAMES} more` : '';
+  const names = users.map(({ pod, vm }) => (vm === undefined ? pod : `${pod} (VM ${vm})`));
   return [
-    `pods use addresses of Holdfast (${users.length}): ${shown.join(', ')}${more}. Stop these VMs and delete these pods first. With --ignore-running-pods they keep running with their addresses, but another IPAM may allocate the same addresses again`,
+    `pods use addresses of Holdfast (${users.length}): ${firstOf(names, MAX_NAMES)}. Stop these VMs and delete these pods first. With --ignore-running-pods they keep running with their addresses, but another IPAM may allocate the same addresses again`,
   ];
 }
 
