@@ -1,27 +1,6 @@
-import type { KubeObject } from './meta.js';
+import type { AddressBlock } from './address-block-schema.js';
 
-/** AddressBlock, ipam.holdfast.dev/v1alpha1, cluster-scoped: an aligned slice of a pool, assigned to one node. It is a hint that keeps nodes apart; leases alone make addresses unique. */
-export interface AddressBlock extends KubeObject {
-  spec: AddressBlockSpec;
-  status?: AddressBlockStatus;
-}
-
-/** Immutable. */
-export interface AddressBlockSpec {
-  /** The AddressPool's name. */
-  pool: string;
-  /** Without host bits, like `10.1.0.64/26`. */
-  cidr: string;
-  /** The node that picks addresses for its pods from this block. */
-  node: string;
-}
-
-export interface AddressBlockStatus {
-  /** The state of the release handshake: a {@link BlockRelease}. Absent: the node uses the block. Readers leave blocks in an unknown state alone. */
-  release?: string;
-  /** Why the block is taken back: a {@link ReleaseReason}. */
-  reason?: string;
-}
+export type { AddressBlock, AddressBlockSpec, AddressBlockStatus } from './address-block-schema.js';
 
 /** The states of the release handshake. Each is written by one side, with compare-and-swap. */
 export const BlockRelease = {

@@ -27,7 +27,7 @@ import { MAX_ENTRIES } from '../guest/responder-process/table.js';
 import { addressesOf, reportedInterfacesOf } from '../ipam/claims/reported-interfaces.js';
 import { MAX_READ_NADS } from '../ipam/pools/requested-pools.js';
 import { MANIFESTS } from '../bed/holdfast/manifests.js';
-import type { StructuralSchema } from './testing/kind-shape.js';
+import type { StructuralSchema } from './testing/structural-schema.js';
 import { ROOT } from '../test/source-files.js';
 
 /** Returns how many addresses are read of a pod for which Multus reports more. */

@@ -1,8 +1,7 @@
-/** Renders the generated tables of docs/reference. `npm run reference` writes them, and a test compares them with the code. */
+/** Renders the generated tables of docs/reference, and TypeScript of the CRDs. `npm run reference` writes them, and a test compares them. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { parse } from 'yaml';
 import * as names from '../api/names.js';
 import { createPluginFolderMetrics } from '../cni/agent/installation/plugin-folder.js';
 import { createNodeBlockMetrics } from '../cni/agent/blocks/metrics.js';
@@ -19,6 +18,7 @@ import { createValidationMetrics } from '../ipam/validation/webhook.js';
 import { createMonitoringMetrics } from '../monitoring/metrics.js';
 import { COMMANDS } from '../cli/commands/all.js';
 import { CHART_README, chartReadme } from '../manifests/testing/chart-readme.js';
+import { type StructuralSchema, readKinds } from '../manifests/testing/structural-schema.js';
 import { systemClock } from '../kube/clock.js';
 import { silentLogger } from '../kube/log.js';
 import { AGENT_SETTINGS } from '../process/agent-config.js';
@@ -31,7 +31,8 @@ import { RESPONDER_SETTINGS } from '../process/responder-config.js';
 import { createMetrics, type Metrics } from '../process/metrics.js';
 import type { Setting } from '../process/setting.js';
 import { createWebhookMetrics } from '../webhook/metrics.js';
-import { ROOT, findFiles } from './source-files.js';
+import { generatedFromCrds } from './crd-types.js';
+import { ROOT } from './source-files.js';
 
 /** By the first cell, the key: the cells after it, without those that people write. */
 type Rows = ReadonlyMap<string, readonly string[]>;
@@ -65,14 +66,17 @@ const PAGES: Readonly<Record<string, () => Rows | Promise<Rows>>> = {
   'docs/reference/kubectl-holdfast.md': commands,
 };
 
-/** Each generated page as it is, and as it should be. */
+/** Each generated page and file as it is, and as it should be. */
 export async function renderReference(): Promise<{ path: string; present: string; expected: string }[]> {
-  return Promise.all(
-    Object.entries(PAGES).map(async ([path, rows]) => {
-      const present = await readFile(join(ROOT, path), 'utf8');
-      return { path, present, expected: withRows(present, await rows()) };
-    }),
-  );
+  const read = (path: string) => readFile(join(ROOT, path), 'utf8');
+  const pages = Object.entries(PAGES).map(async ([path, rows]) => {
+    const present = await read(path);
+    return { path, present, expected: withRows(present, await rows()) };
+  });
+  const files = Object.entries(await generatedFromCrds()).map(async ([path, expected]) => {
+    return { path, present: await read(path).catch(() => ''), expected };
+  });
+  return Promise.all([...pages, ...files]);
 }
 
 /** Replaces the rows of the page's last table. If the table has one more column than the rows, people write that one: it is kept. */
@@ -172,28 +176,14 @@ function metadataKeys(): Rows {
   return new Map(values.filter((value) => /^[a-z0-9.-]+\//.test(value)).map((value) => [`\`${value}\``, []]));
 }
 
-interface Schema {
-  readonly type?: string;
-  readonly description?: string;
-  readonly properties?: Readonly<Record<string, Schema>>;
-  readonly items?: Schema;
-  readonly required?: readonly string[];
-}
-
 async function crdFields(): Promise<Rows> {
   const rows = new Map<string, string[]>();
-  const files = await findFiles('.yaml', join(ROOT, 'manifests/crds'));
-  for (const path of files.filter((file) => !/\/(kustomization|configmap-informer)\.yaml$/.test(file))) {
-    const { spec } = parse(await readFile(join(ROOT, path), 'utf8')) as {
-      spec: { names: { kind: string }; versions: { schema: { openAPIV3Schema: Schema } }[] };
-    };
-    const { properties = {} } = spec.versions[0]!.schema.openAPIV3Schema;
-    for (const part of ['spec', 'status']) addFields(rows, `${spec.names.kind} ${part}`, properties[part] ?? {});
-  }
+  for (const { kind, schema } of await readKinds())
+    for (const part of ['spec', 'status']) addFields(rows, `${kind} ${part}`, schema.properties?.[part] ?? {});
   return rows;
 }
 
-function addFields(rows: Map<string, string[]>, path: string, schema: Schema): void {
+function addFields(rows: Map<string, string[]>, path: string, schema: StructuralSchema): void {
   for (const [name, field] of Object.entries(schema.properties ?? {})) {
     const type = field.items === undefined ? field.type : `${field.items.type ?? ''}[]`;
     const required = schema.required?.includes(name) === true ? ', required' : '';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { GuestOptions } from '../../api/guest-options.js';
+import type { GuestOptions } from '../../api/address-pool.js';
 import { formatAddress } from '../address/address.js';
 import { formatCidr } from '../address/cidr.js';
 import { guestSettings } from './guest-settings.js';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { GuestOptions } from '../../api/guest-options.js';
+import type { GuestOptions } from '../../api/address-pool.js';
 import { POOL_NAD_NAMESPACE } from '../../api/names.js';
 import { parseAddress } from '../address/address.js';
 import { parseCidr } from '../address/cidr.js';

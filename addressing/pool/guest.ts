@@ -1,4 +1,4 @@
-import type { GuestDhcpOptions, GuestOptions, GuestRoute } from '../../api/guest-options.js';
+import type { GuestDhcpOptions, GuestOptions, GuestRoute } from '../../api/address-pool.js';
 import { describeValue, isRecord } from '../../api/json.js';
 import { GUEST_LIMITS } from '../../api/limits.js';
 import { type Address, formatAddress, parseAddress } from '../address/address.js';

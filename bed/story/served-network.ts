@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { after, before } from 'mocha';
-import type { AddressPoolSpec } from '../../api/address-pool.js';
-import type { GuestOptions } from '../../api/guest-options.js';
+import type { AddressPoolSpec, GuestOptions } from '../../api/address-pool.js';
 import { RESPONDERS_NAMESPACE } from '../../api/names.js';
 import { ADDRESS_POOLS, NETWORK_ATTACHMENT_DEFINITIONS } from '../../kube/resources.js';
 import { DhcpClients } from '../network/dhcp-clients.js';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { parse } from 'yaml';
-import type { GuestOptions } from '../../api/guest-options.js';
+import type { GuestOptions } from '../../api/address-pool.js';
 import { guestInterfacesOf } from '../interfaces.js';
 import { shownAddresses } from '../leased-addresses.js';
 import { type GivenInterface, GuestWorld, guestSpec, guestWorkload } from '../testing/guest-world.js';

@@ -1,5 +1,4 @@
-import type { AddressPool, PoolSubnet } from '../../api/address-pool.js';
-import type { GuestOptions } from '../../api/guest-options.js';
+import type { AddressPool, GuestOptions, PoolSubnet } from '../../api/address-pool.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { VmInterface, VmNetwork, VmVolume, VmiSpec } from '../../api/kubevirt.js';
 import { CLAIM_INDEXES } from '../../cluster/indexes.js';

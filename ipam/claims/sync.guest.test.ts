@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { GuestOptions } from '../../api/guest-options.js';
+import type { GuestOptions } from '../../api/address-pool.js';
 import { CLAIM_NAD } from '../../api/names.js';
 import { type Name, ClaimSyncScenario } from './testing/model/claim-sync-scenario.js';
 

@@ -1,4 +1,4 @@
-import type { GuestOptions } from '../../api/guest-options.js';
+import type { GuestOptions } from '../../api/address-pool.js';
 
 interface GuestCase {
   name: string;
