@@ -106,12 +106,7 @@ describe('a claim on a NAD without IPAM', () => {
   const uncertain: { name: string; nads?: ParsedNad[]; claim: IPAMClaim; isUncertain: true | undefined }[] = [
     { name: 'has addresses, of a pool that is not known yet', claim: withAddresses(CLAIM), isUncertain: true },
     { name: 'has no addresses, so another DHCP server may be in charge', claim: CLAIM, isUncertain: undefined },
-    {
-      name: 'has addresses of OVN-Kubernetes',
-      nads: [OVN],
-      claim: withAddresses(CLAIM),
-      isUncertain: undefined,
-    },
+    { name: 'has addresses of OVN-Kubernetes', nads: [OVN], claim: withAddresses(CLAIM), isUncertain: undefined },
   ];
   for (const { name, nads = [LAYER2], claim, isUncertain } of uncertain) {
     it(`${isUncertain === true ? 'may be' : 'is not'} one of Holdfast if no pool serves it and it ${name}`, () => {
