@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { AddressLease } from '../../api/address-lease.js';
+import type { KubeObject } from '../../api/meta.js';
 import { Client } from '../../kube/client.js';
 import { systemClock } from '../../kube/clock.js';
 import { silentLogger } from '../../kube/log.js';
@@ -33,6 +34,9 @@ const POD = {
   status: { phase: 'Pending' },
 };
 const LISTS: Readonly<Record<string, unknown[]>> = {
+  addressleases: [],
+  configmaps: [],
+  kubevirts: [],
   addresspools: [adminPool('blue')],
   pods: [POD],
   'network-attachment-definitions': [
@@ -74,20 +78,23 @@ describe('the agent process', () => {
   /** The part of an API server that an agent uses. */
   function answer({ method, path, query, body }: SeenRequest) {
     if (isAway) return { reset: true };
-    const isNamed = /\/namespaces\/[^/]+\/[^/]+\/[^/]+$/.test(path);
-    const [plural = '', name] = path.split('/').slice(isNamed ? -2 : -1);
+    const [before = '', last = ''] = path.split('/').slice(-2);
+    const [plural, name] = last in LISTS ? [last] : [before, last];
     if (query.get('watch') !== null) return { lines: [], then: 'open' as const };
     if (method === 'POST') return { status: 201, body: store({ ...(JSON.parse(body) as AddressLease) }) };
     if (method === 'PATCH') {
-      const lease = leases.get(plural)!;
+      const lease = leases.get(name!)!;
       const patch = JSON.parse(body) as AddressLease;
       return { body: store({ ...lease, spec: { ...lease.spec, ...patch.spec } }) };
     }
     if (name === undefined) {
-      const items = plural === 'addressleases' ? [...leases.values()] : (LISTS[plural] ?? []);
+      const items = plural === 'addressleases' ? [...leases.values()] : LISTS[plural];
       return { body: { metadata: { resourceVersion: '10' }, items } };
     }
-    return { status: 404, body: { kind: 'Status', reason: 'NotFound', code: 404, details: { name } } };
+    const found = (LISTS[plural] as KubeObject[] | undefined)?.find(({ metadata }) => metadata.name === name);
+    return found === undefined
+      ? { status: 404, body: { kind: 'Status', reason: 'NotFound', code: 404, details: { name } } }
+      : { body: found };
   }
 
   function store(lease: AddressLease): AddressLease {

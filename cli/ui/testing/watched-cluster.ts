@@ -18,6 +18,8 @@ export class WatchedCluster implements ClientTransport {
   readonly requests: string[] = [];
   readonly #objects = new Map<string, KubeObject[]>();
   readonly #watches = new Set<OpenWatch>();
+  /** A watch begins with those after its version. */
+  readonly #events: { readonly version: number; readonly plural: string; readonly event: object }[] = [];
   #version = 1;
 
   /** @param plural also names the kind in paths */
@@ -65,8 +67,10 @@ export class WatchedCluster implements ClientTransport {
     return namespace === undefined ? hidden.length > 0 : hidden.includes('*') || hidden.includes(namespace);
   }
 
-  async *stream({ path, signal }: StreamRequest): AsyncGenerator<unknown, void, undefined> {
-    const queue: object[] = [];
+  async *stream({ path, query, signal }: StreamRequest): AsyncGenerator<unknown, void, undefined> {
+    const from = Number(query?.resourceVersion);
+    const missed = this.#events.filter(({ version, plural }) => version > from && path.endsWith(`/${plural}`));
+    const queue: object[] = missed.map(({ event }) => structuredClone(event));
     let wake: () => void = () => undefined;
     const watch: OpenWatch = {
       path,
@@ -95,6 +99,7 @@ export class WatchedCluster implements ClientTransport {
   }
 
   #tell(plural: string, event: object): void {
+    this.#events.push({ version: this.#version, plural, event });
     for (const { path, push } of this.#watches) if (path.endsWith(`/${plural}`)) push(structuredClone(event));
   }
 }
