@@ -159,14 +159,25 @@ describe('the documents', () => {
     ).to.deep.equal([]);
   });
 
-  it('number the decisions without a gap, and list each with its title', () => {
-    const decisions = documents.filter(({ path }) => /^docs\/adr\/\d/.test(path));
-    expect(decisions).not.to.be.empty;
-    const numbers = decisions.map(({ path }) => Number(basename(path).slice(0, 4)));
-    expect(numbers).to.deep.equal(decisions.map((_, index) => index + 1));
-    const list = decisions.map(({ path, text }) => `- [${/^# (.*)$/m.exec(text)?.[1] ?? ''}](${basename(path)})`);
-    expect(documentOf('docs/adr/README.md').match(/^- .*$/gm)).to.deep.equal(list);
-    for (const { path, text } of decisions) {
+  it('number the decisions without a gap, and list each with the title of its record', () => {
+    const records = documents.filter(({ path }) => /^docs\/adr\/\d/.test(path));
+    expect(records).not.to.be.empty;
+    const list = records.flatMap(({ path, text }) => {
+      const number = Number(basename(path).slice(0, 4));
+      const [, title = '', own] = /^# ((\d+)\. .*)$/m.exec(text) ?? [];
+      expect(Number(own), path).to.equal(number);
+      const [, contained = ''] = /^# .*\n\nContains decisions? ([\d, and]+)\.$/m.exec(text) ?? [];
+      const others = (contained.match(/\d+/g) ?? []).map(Number);
+      const link = `[${title}](${basename(path)})`;
+      return [
+        { number, line: `- ${link}` },
+        ...others.map((other) => ({ number: other, line: `- ${other}: in ${link}` })),
+      ];
+    });
+    list.sort((a, b) => a.number - b.number);
+    expect(list.map(({ number }) => number)).to.deep.equal(list.map((_, index) => index + 1));
+    expect(documentOf('docs/adr/README.md').match(/^- .*$/gm)).to.deep.equal(list.map(({ line }) => line));
+    for (const { path, text } of records) {
       const headings = [...text.matchAll(/^## (.*)$/gm)].map(([, heading]) => heading);
       expect(headings, path).to.deep.equal(['Context', 'Decision', 'Consequences']);
     }
