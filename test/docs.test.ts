@@ -182,6 +182,16 @@ describe('the documents', () => {
       expect(headings, path).to.deep.equal(['Context', 'Decision', 'Consequences']);
     }
   });
+
+  it('link to each record of decisions from a page whose reader asks why', () => {
+    const pages = documents.filter(({ path }) => /^docs\/(?!adr\/)/.test(path));
+    const linked = new Set(
+      pages.flatMap(({ path, text }) => linksOf(text).map((target) => normalize(join(dirname(path), target)))),
+    );
+    const records = documents.map(({ path }) => path).filter((path) => /^docs\/adr\/\d/.test(path));
+    expect(records).not.to.be.empty;
+    expect(records.filter((path) => !linked.has(path))).to.deep.equal([]);
+  });
 });
 
 describe('reading documents', () => {
