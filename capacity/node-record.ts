@@ -20,9 +20,9 @@ export interface ShownCapacity {
   readonly allocatable?: number;
 }
 
-export const NODE_RECORDS: WatchSpec<KubeObject, NodeRecord> = { resource: NODES, transform: transformNode };
+export const NODE_RECORDS: WatchSpec<KubeObject, NodeRecord> = { resource: NODES, transform: toNodeRecord };
 
-export function transformNode(node: KubeObject): NodeRecord {
+export function toNodeRecord(node: KubeObject): NodeRecord {
   const { spec, status } = node as { spec?: unknown; status?: unknown };
   const { unschedulable, taints } = asRecord(spec);
   return {

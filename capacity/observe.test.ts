@@ -7,7 +7,7 @@ import { createLease } from '../addressing/lease/lease.js';
 import type { Pool } from '../addressing/pool/pool.js';
 import { compiledPool, leaseOf as blueLeaseOf } from '../test/lease-objects.js';
 import type { PoolGiven } from '../test/pool-objects.js';
-import { transformNode } from './node-record.js';
+import { toNodeRecord } from './node-record.js';
 import { type PoolDemand, type CapacityInputs, observeDemand } from './observe.js';
 import type { PodRecord } from './pod-record.js';
 import { Inventory, readInventoryEntry } from './inventory.js';
@@ -72,7 +72,7 @@ function look({
   const inventory = new Inventory();
   for (const lease of leases) inventory.add(readInventoryEntry(lease));
   const nodes = ['n1', 'n2'].map((name) =>
-    transformNode({ metadata: { name, uid: name, resourceVersion: '1', labels: labels[name] ?? {} } }),
+    toNodeRecord({ metadata: { name, uid: name, resourceVersion: '1', labels: labels[name] ?? {} } }),
   );
   const blocksOf: CapacityInputs['blocksOf'] = ({ name }) => (name === 'blue' ? blocks : []);
   return observeDemand({ pools, nodes, pods, inventory, blocksOf, now, maxStalenessMs: 30_000 }, turn);

@@ -5,7 +5,7 @@ import { StatusError, TransportError } from '../kube/errors.js';
 import { compiledPool, leaseOf } from '../test/lease-objects.js';
 import { ManualClock } from '../test/manual-clock.js';
 import type { PoolGiven } from '../test/pool-objects.js';
-import { transformNode } from './node-record.js';
+import { toNodeRecord } from './node-record.js';
 import type { PodRecord } from './pod-record.js';
 import { Publisher } from './publisher.js';
 import { Inventory, readInventoryEntry } from './inventory.js';
@@ -48,7 +48,7 @@ class World {
   round(...specs: [string, PoolGiven][]): Promise<boolean> {
     const pools = specs.map(([name, spec]) => compiledPool({ publishCapacity: true, network: name, ...spec }, name));
     const nodes = [...this.nodes].map(([name, { capacity, allocatable, labels }]) =>
-      transformNode({
+      toNodeRecord({
         metadata: { name, uid: `${name}-uid`, resourceVersion: String(this.#version), labels },
         status: { capacity, allocatable },
       } as KubeObject),

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Pod } from '../api/pod.js';
-import { hasPoolNetwork, isSameNodeState, transformNode } from './node-record.js';
+import { hasPoolNetwork, isSameNodeState, toNodeRecord } from './node-record.js';
 import { readPodRecord, requestsOf } from './pod-record.js';
 
 const BLUE = 'ipam.holdfast.dev/blue';
@@ -106,7 +106,7 @@ describe('the cached fields of a node', () => {
       { key: 'a', effect: 'NoSchedule' },
       { key: 'b', effect: 'PreferNoSchedule' },
     ];
-    const { traits, shown } = transformNode(node({ spec: { unschedulable: true, taints } }));
+    const { traits, shown } = toNodeRecord(node({ spec: { unschedulable: true, taints } }));
     expect(traits).to.deep.equal({
       name: 'n1',
       labels: { zone: 'a' },
@@ -118,15 +118,15 @@ describe('the cached fields of a node', () => {
 
   it('do not change with heartbeats', () => {
     const [before, beat] = [
-      transformNode(node()),
-      transformNode(node({ metadata: { ...node().metadata, resourceVersion: '6' } })),
+      toNodeRecord(node()),
+      toNodeRecord(node({ metadata: { ...node().metadata, resourceVersion: '6' } })),
     ];
     expect(isSameNodeState(before, beat)).to.equal(true);
-    expect(isSameNodeState(before, transformNode(node({ status: { capacity: {}, allocatable: {} } })))).to.equal(false);
+    expect(isSameNodeState(before, toNodeRecord(node({ status: { capacity: {}, allocatable: {} } })))).to.equal(false);
   });
 
   it('decide by labels whether it has a network, unless it is being deleted', () => {
-    const record = transformNode(node());
+    const record = toNodeRecord(node());
     expect([undefined, { zone: 'a' }, { zone: 'b' }].map((selector) => hasPoolNetwork(record, selector))).to.deep.equal(
       [true, true, false],
     );

@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { codeOf } from '../test/documents.js';
 import { ROOT, findFiles } from '../test/source-files.js';
 import { UsageError } from '../process/read-arguments.js';
-import { readCommandLine } from './command-line.js';
+import { readCliCommandLine } from './command-line.js';
 
 const FOLDERS = ['how-to', 'tutorials', 'runbooks'];
 const ALL = { apply: false, namespace: 'kube-system', skipConflicts: false, output: 'table' };
@@ -68,7 +68,7 @@ describe('the command line of kubectl holdfast', () => {
   ];
   for (const { given, expect: expected } of rows) {
     it(`parses ${given}`, () => {
-      const { run: _run, ...parsed } = readCommandLine(given.split(' '))!;
+      const { run: _run, ...parsed } = readCliCommandLine(given.split(' '))!;
       expect(parsed).to.deep.equal(expected);
     });
   }
@@ -95,7 +95,7 @@ describe('the command line of kubectl holdfast', () => {
     ['migrate whereabouts --network=', '--network: "" is not a name'],
   ] as const) {
     it(`rejects ${given}`, () => {
-      expect(() => readCommandLine(given.split(' '), { writeOut: () => undefined })).to.throw(UsageError, words);
+      expect(() => readCliCommandLine(given.split(' '), { writeOut: () => undefined })).to.throw(UsageError, words);
     });
   }
 
@@ -109,7 +109,7 @@ describe('the command line of kubectl holdfast', () => {
       // a page also mentions a command by its name alone
       .filter((command) => command.includes(' '));
     expect(commands).to.have.length.greaterThan(25);
-    for (const command of commands) readCommandLine(command.split(' '), { writeOut: () => undefined });
+    for (const command of commands) readCliCommandLine(command.split(' '), { writeOut: () => undefined });
   });
 
   for (const given of [
@@ -121,7 +121,7 @@ describe('the command line of kubectl holdfast', () => {
     it(`prints help for ${given}`, () => {
       let printed = '';
       const output = { writeOut: (text: string) => (printed += text) };
-      expect(readCommandLine(given.split(' '), output)).to.equal(undefined);
+      expect(readCliCommandLine(given.split(' '), output)).to.equal(undefined);
       expect(printed).to.match(/^Usage: kubectl holdfast migrate whereabouts /);
       expect(printed).to.include('without --apply, print the');
     });
@@ -129,7 +129,7 @@ describe('the command line of kubectl holdfast', () => {
 
   it('prints the help if no argument is given, with the exit codes', () => {
     let printed = '';
-    expect(readCommandLine([], { writeOut: (text) => (printed += text) })).to.equal(undefined);
+    expect(readCliCommandLine([], { writeOut: (text) => (printed += text) })).to.equal(undefined);
     expect(printed).to.match(/^Usage: kubectl holdfast /);
     expect(printed).to.include('Exit codes:').and.to.include('reserve [options] <pool> <address>');
   });
@@ -144,7 +144,7 @@ describe('the command line of kubectl holdfast', () => {
     it(`names the help command for ${given}`, () => {
       let error: unknown;
       try {
-        readCommandLine(given.split(' '));
+        readCliCommandLine(given.split(' '));
       } catch (thrown) {
         error = thrown;
       }

@@ -36,7 +36,7 @@ const COMMON_FLAGS = {
  * @returns undefined if help or version was requested and printed
  * @throws {UsageError}
  */
-export function readCommandLine(args: readonly string[], output: OutputConfiguration = {}): CommandLine | undefined {
+export function readCliCommandLine(args: readonly string[], output: OutputConfiguration = {}): CommandLine | undefined {
   let parsed: CommandLine | undefined;
   const program = buildProgram((made) => (parsed = made));
   return readArguments(program, args.length === 0 ? ['--help'] : args, output) ? parsed : undefined;

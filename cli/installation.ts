@@ -16,13 +16,13 @@ interface PodTemplate {
 }
 
 /** A Deployment, a DaemonSet or a StatefulSet. */
-export interface Workload extends KubeObject {
+export interface InstalledWorkload extends KubeObject {
   spec?: { replicas?: number; template?: PodTemplate };
   status?: { readyReplicas?: number; desiredNumberScheduled?: number; numberReady?: number };
 }
-export const DEPLOYMENTS = namespacedResource<Workload>('apps/v1', 'deployments', 'Deployment');
-export const DAEMON_SETS = namespacedResource<Workload>('apps/v1', 'daemonsets', 'DaemonSet');
-export const STATEFUL_SETS = namespacedResource<Workload>('apps/v1', 'statefulsets', 'StatefulSet');
+export const DEPLOYMENTS = namespacedResource<InstalledWorkload>('apps/v1', 'deployments', 'Deployment');
+export const DAEMON_SETS = namespacedResource<InstalledWorkload>('apps/v1', 'daemonsets', 'DaemonSet');
+export const STATEFUL_SETS = namespacedResource<InstalledWorkload>('apps/v1', 'statefulsets', 'StatefulSet');
 
 interface ContainerStatus {
   name: string;
@@ -161,7 +161,7 @@ export function findNamespacesOrDefault(client: ListClient): Promise<ReadonlySet
 export interface Installation {
   readonly crds: readonly Crd[] | undefined;
   /** Deployments, and the DaemonSet of the agents. */
-  readonly workloads: readonly Workload[] | undefined;
+  readonly workloads: readonly InstalledWorkload[] | undefined;
   readonly pods: readonly ProcessPod[] | undefined;
   readonly leaders: readonly Lease[] | undefined;
   readonly configurations: readonly WebhookConfiguration[] | undefined;
@@ -173,7 +173,7 @@ export interface Installation {
   /** `null`: it does not exist. */
   readonly servedNetworks: Readonly<Record<string, string>> | null | undefined;
   /** The DaemonSets of Multus. */
-  readonly multus: readonly Workload[] | undefined;
+  readonly multus: readonly InstalledWorkload[] | undefined;
 }
 
 /** Reads what is installed, as far as the user may. */
@@ -220,7 +220,7 @@ function joined<T>(lists: readonly (readonly T[] | undefined)[]): T[] | undefine
 }
 
 /** The folder into which agents install the CNI plugin; undefined for other workloads. */
-export function pluginFolderOf({ spec }: Workload): string | undefined {
+export function pluginFolderOf({ spec }: InstalledWorkload): string | undefined {
   return spec?.template?.spec?.volumes?.find(({ name }) => name === 'cni-bin')?.hostPath?.path;
 }
 
@@ -239,7 +239,7 @@ export interface ComponentState {
   readonly pods: readonly ProcessPod[];
 }
 
-export function componentOf({ metadata }: Workload | ProcessPod): string {
+export function componentOf({ metadata }: InstalledWorkload | ProcessPod): string {
   return metadata.labels?.[COMPONENT_LABEL] ?? metadata.name;
 }
 
@@ -267,7 +267,7 @@ export function componentsOf({
   });
 }
 
-function readinessOf({ spec = {}, status = {} }: Workload): { ready: number; wanted: number } {
+function readinessOf({ spec = {}, status = {} }: InstalledWorkload): { ready: number; wanted: number } {
   const { readyReplicas = 0, numberReady = readyReplicas, desiredNumberScheduled = spec.replicas ?? 0 } = status;
   return { ready: numberReady, wanted: desiredNumberScheduled };
 }

@@ -2,14 +2,14 @@
 import { messageOf } from '../kube/errors.js';
 import { UsageError } from '../process/read-arguments.js';
 import { withClient } from './cluster-client.js';
-import { buildProgram, readCommandLine } from './command-line.js';
+import { buildProgram, readCliCommandLine } from './command-line.js';
 import { COMPLETION_TIMEOUT_MS, answerCompletion } from './completion.js';
 import { ExitCode } from './exit-code.js';
 import { askOnTerminal, createTerminal, writeLine } from './terminal.js';
 
 /** `kubectl holdfast` */
 async function main(args: readonly string[]): Promise<ExitCode> {
-  const parsed = readCommandLine(args);
+  const parsed = readCliCommandLine(args);
   if (parsed === undefined) return ExitCode.done;
   const ask = process.stdin.isTTY ? askOnTerminal : undefined;
   const terminal = createTerminal(process.stdout, process.stderr, ask);

@@ -79,7 +79,7 @@ export function count(number: number, noun: string): string {
 }
 
 /** Names the first ones, and says how many more there are. */
-export function firstOf(names: readonly string[], max: number): string {
+export function firstOfMany(names: readonly string[], max: number): string {
   const more = names.length > max ? `, and ${names.length - max} more` : '';
   return `${names.slice(0, max).join(', ')}${more}`;
 }

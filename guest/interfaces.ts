@@ -35,7 +35,7 @@ export interface GuestView extends ClusterView {
 }
 
 /** The MAC address that the spec gives an interface. */
-export type SpecifiedMac =
+export type GuestMac =
   | { readonly kind: 'none' }
   /** Lower case, with colons. */
   | { readonly kind: 'mac'; readonly mac: string }
@@ -56,7 +56,7 @@ export interface GuestInterface {
   readonly isPodNetwork: boolean;
   /** The launcher has no interface for it. */
   readonly isSriov: boolean;
-  readonly mac: SpecifiedMac;
+  readonly mac: GuestMac;
   readonly source: AddressSource;
 }
 
@@ -124,7 +124,7 @@ function sourceOf(network: VmiNetwork, choice: GuestChoice): AddressSource {
   return { kind: 'claim', claim, pool: resolution.pool, nad: view.nad(claimNadOf(claim) ?? key) };
 }
 
-function specifiedMac(given: VmInterface | undefined): SpecifiedMac {
+function specifiedMac(given: VmInterface | undefined): GuestMac {
   const text = given?.macAddress ?? '';
   if (text === '') return { kind: 'none' };
   const mac = parseMac(text);

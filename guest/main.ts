@@ -8,7 +8,7 @@ import { Leadership, leaderIdentity } from '../process/leadership.js';
 import { ResponderReconciler } from './responder-manager/reconciler.js';
 import { ServedConditions } from './responder-manager/served-conditions.js';
 import { RESPONDER_SETS } from './responder-manager/watch-specs.js';
-import { createViews } from './views.js';
+import { createGuestViews } from './views.js';
 import { createGuestMetrics } from './metrics.js';
 import type { Reconciler } from './reconciler.js';
 import { WorkloadReconciler } from './workload-reconciler.js';
@@ -43,7 +43,7 @@ class Guest implements Component {
     this.#context = { ...shared, log };
     this.#events = new EventRecorder({ client, component: NAME, clock, random, log, metrics: metrics.kube });
     const guestMetrics = createGuestMetrics(metrics);
-    const views = createViews(this.#context, config);
+    const views = createGuestViews(this.#context, config);
     const { informers } = shared;
     this.#reconcilers = [
       new WorkloadReconciler({ views, client, config, clock, events: this.#events, metrics: guestMetrics }),

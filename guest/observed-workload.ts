@@ -6,7 +6,7 @@ import type { Lister } from '../kube/cache.js';
 import type { GuestWorkload } from './interfaces.js';
 
 /** A VM with its VMI, or a VMI without a VM. */
-export interface ObservedWorkload extends GuestWorkload {
+export interface ObservedGuestWorkload extends GuestWorkload {
   /** Of the owner. */
   readonly metadata: ObjectMeta;
   /** Annotations of the template, or of a VMI without a VM. */
@@ -22,7 +22,7 @@ export interface WorkloadListers {
 }
 
 /** @returns undefined if there is no such workload, or it is being deleted */
-export function observeWorkload(key: string, { vms, vmis }: WorkloadListers): ObservedWorkload | undefined {
+export function observeGuestWorkload(key: string, { vms, vmis }: WorkloadListers): ObservedGuestWorkload | undefined {
   const vm = vms.get(key);
   const vmi = vmis.get(key);
   if (vm !== undefined) return isBeingDeleted(vm) ? undefined : observeVm(vm, vmi);
@@ -30,7 +30,7 @@ export function observeWorkload(key: string, { vms, vmis }: WorkloadListers): Ob
 }
 
 /** The next start of a VM uses its template, not the spec of the VMI that runs. */
-function observeVm(vm: VirtualMachine, vmi: VirtualMachineInstance | undefined): ObservedWorkload {
+function observeVm(vm: VirtualMachine, vmi: VirtualMachineInstance | undefined): ObservedGuestWorkload {
   const { metadata } = vm;
   const { namespace = '', name, uid = '' } = metadata;
   const template = vm.spec?.template;
@@ -41,12 +41,14 @@ function observeVm(vm: VirtualMachine, vmi: VirtualMachineInstance | undefined):
   };
 }
 
-function observeVmi(vmi: VirtualMachineInstance): ObservedWorkload {
+function observeVmi(vmi: VirtualMachineInstance): ObservedGuestWorkload {
   const { metadata, spec } = vmi;
   const { namespace = '', annotations } = metadata;
   return { namespace, metadata, owner: ownerOfVmi(vmi), spec, ...requestsIn(annotations), vmi };
 }
 
-function requestsIn(annotations: Record<string, string> = {}): Pick<ObservedWorkload, 'networkData' | 'defaultRoute'> {
+function requestsIn(
+  annotations: Record<string, string> = {},
+): Pick<ObservedGuestWorkload, 'networkData' | 'defaultRoute'> {
   return { networkData: annotations[NETWORK_DATA_ANNOTATION], defaultRoute: annotations[DEFAULT_ROUTE_ANNOTATION] };
 }

@@ -7,9 +7,12 @@ import type { ProcessContext } from '../process/context.js';
 import { GUEST_CLAIMS, GUEST_VMIS, GUEST_VMS, LOCKED_LEASES } from './watch-specs.js';
 
 /** All state of the process, rebuilt from the API server at every start. */
-export type GuestViews = ReturnType<typeof createViews>;
+export type GuestViews = ReturnType<typeof createGuestViews>;
 
-export function createViews({ informers, clock }: Pick<ProcessContext, 'informers' | 'clock'>, config: GuestConfig) {
+export function createGuestViews(
+  { informers, clock }: Pick<ProcessContext, 'informers' | 'clock'>,
+  config: GuestConfig,
+) {
   const watched = {
     vms: informers.get(GUEST_VMS),
     vmis: informers.get(GUEST_VMIS),

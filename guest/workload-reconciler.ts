@@ -32,7 +32,7 @@ import type { GuestMetrics } from './metrics.js';
 import { networkDataCondition } from './network-data/conditions.js';
 import { NetworkData } from './network-data/reconciler.js';
 import { MAX_SECRET_USERS } from './network-data/secret-users.js';
-import { type ObservedWorkload, observeWorkload } from './observed-workload.js';
+import { type ObservedGuestWorkload, observeGuestWorkload } from './observed-workload.js';
 import type { Reconciler } from './reconciler.js';
 import { type GuestReport, GuestReports } from './report/guest-reports.js';
 import type { GuestViews } from './views.js';
@@ -124,7 +124,7 @@ export class WorkloadReconciler implements Reconciler {
 
   async #sync(key: string, term: Term, signal: AbortSignal): Promise<SyncResult> {
     const { watched } = this.#deps.views;
-    const workload = observeWorkload(key, { vms: watched.vms.cache, vmis: watched.vmis.cache });
+    const workload = observeGuestWorkload(key, { vms: watched.vms.cache, vmis: watched.vmis.cache });
     const claims = watched.claims.cache.byIndex(BY_WORKLOAD, key);
     if (workload === undefined) {
       await term.networkData.end(key, signal);
@@ -147,7 +147,7 @@ export class WorkloadReconciler implements Reconciler {
   }
 
   async #writeConditions(
-    workload: ObservedWorkload,
+    workload: ObservedGuestWorkload,
     claims: readonly IPAMClaim[],
     written: ConditionValue | undefined,
     reports: GuestReports,
@@ -168,7 +168,7 @@ export class WorkloadReconciler implements Reconciler {
     return made;
   }
 
-  async #write(workload: ObservedWorkload, claim: IPAMClaim, desired: DesiredConditions): Promise<void> {
+  async #write(workload: ObservedGuestWorkload, claim: IPAMClaim, desired: DesiredConditions): Promise<void> {
     const { client, clock, events } = this.#deps;
     const { name, namespace = '' } = claim.metadata;
     const body = conditionsPatch(claim, desired, clock.wall());
@@ -180,7 +180,7 @@ export class WorkloadReconciler implements Reconciler {
     events.event(subject, 'Warning', EventReason.GuestMisconfigured, configured.message);
   }
 
-  #interfacesOf(workload: ObservedWorkload): GuestInterface[] {
+  #interfacesOf(workload: ObservedGuestWorkload): GuestInterface[] {
     const { namespace } = workload;
     const { watched, directory, gate } = this.#deps.views;
     const labels = watched.namespaces.cache.get(namespace)?.metadata.labels;
@@ -191,10 +191,10 @@ export class WorkloadReconciler implements Reconciler {
     return guestInterfacesOf(workload, new CachedGuestView(namespace, listers, getsClaims));
   }
 
-  #workloadsOfSecret(namespace: string, secret: string): ObservedWorkload[] {
+  #workloadsOfSecret(namespace: string, secret: string): ObservedGuestWorkload[] {
     const { vms, vmis } = this.#deps.views.watched;
     const keys = this.#keysOfSecret(joinKey(namespace, secret));
-    return keys.flatMap((key) => observeWorkload(key, { vms: vms.cache, vmis: vmis.cache }) ?? []);
+    return keys.flatMap((key) => observeGuestWorkload(key, { vms: vms.cache, vmis: vmis.cache }) ?? []);
   }
 
   #keysOfSecret(secret: string): string[] {

@@ -14,7 +14,7 @@ import { RestoreHolds } from './claims/restore-holds.js';
 import { createClaimSync } from './claims/sync.js';
 import {
   allClaimKeys,
-  keysOfClaim,
+  claimKeyOf,
   keysOfLease,
   keysOfNetworks as claimsOfNetworks,
   keysOfFreedAddress,
@@ -32,7 +32,7 @@ import { allPoolKeys, followPools, turnsOfPools } from './pools/triggers.js';
 import { ServedNetworksWriter } from './pools/served-networks-writer.js';
 import { SegmentOverlapTracker } from './pools/segment-overlap-tracker.js';
 import { createValidationWebhook } from './validation/webhook.js';
-import { createViews } from './views.js';
+import { createIpamViews } from './views.js';
 
 const NAME = 'holdfast-ipam';
 /** There are few pools, and each is written at most once a second. */
@@ -85,7 +85,7 @@ class Ipam implements Component {
     const context = { ...shared, log };
     this.#context = context;
     this.#config = config;
-    this.#views = createViews(shared);
+    this.#views = createIpamViews(shared);
     this.#metrics = new IpamMetrics(metrics, clock, config.maxDerivedPoolMetrics);
     this.#events = new EventRecorder({ client, component: NAME, clock, random, log, metrics: metrics.kube });
     this.#gate = createPersistentIPsGate(config, context.informers, () => this.#addAll());
@@ -175,7 +175,7 @@ class Ipam implements Component {
     claims.onChange((change) => this.#metrics.onClaimChange(change));
     book.onChange((change) => this.#restoreHolds.onLeaseChange(change));
     directory.onChange((changed) => this.#addClaims(claimsOfNetworks(changed, claims.cache)));
-    claims.onChange((change) => this.#addClaims(keysOfClaim(change)));
+    claims.onChange((change) => this.#addClaims(claimKeyOf(change)));
     users.onChange((key) => this.#addClaims([key]));
     book.onChange((change) => this.#addClaims(keysOfLease(change, this.#waiters)));
     book.onAddressFreed((space, address) => this.#addClaims(keysOfFreedAddress(space, address, this.#waiters)));

@@ -9,9 +9,9 @@ import { SERVED_CLAIM_WATCH } from './claims/watches.js';
 import { ADDRESS_LEASE_WATCH } from './leases/lease-watch.js';
 
 /** All state of the process, rebuilt from the API server at every start. */
-export type Views = ReturnType<typeof createViews>;
+export type Views = ReturnType<typeof createIpamViews>;
 
-export function createViews({ informers, clock }: Pick<ProcessContext, 'informers' | 'clock'>) {
+export function createIpamViews({ informers, clock }: Pick<ProcessContext, 'informers' | 'clock'>) {
   const watched = {
     leases: informers.get(ADDRESS_LEASE_WATCH),
     pools: informers.get(ADDRESS_POOL_WATCH),

@@ -24,7 +24,7 @@ import type { Pod } from '../api/pod.js';
 import { readManifests } from '../bed/control-plane/objects.js';
 import { MAX_SECRET_USERS } from '../guest/network-data/secret-users.js';
 import { MAX_ENTRIES } from '../guest/responder-process/table.js';
-import { addressesOf, reportedInterfacesOf } from '../ipam/claims/reported-interfaces.js';
+import { reportedAddressesOf, reportedInterfacesOf } from '../ipam/claims/reported-interfaces.js';
 import { MAX_READ_NADS } from '../ipam/pools/requested-pools.js';
 import { MANIFESTS } from '../bed/holdfast/manifests.js';
 import type { StructuralSchema } from './testing/structural-schema.js';
@@ -35,7 +35,7 @@ function reportedAddressesRead(): number {
   const ips = Array.from({ length: 1000 }, (_, index) => `2001:db8::${index.toString(16)}`);
   const annotations = { [NETWORK_STATUS_ANNOTATION]: JSON.stringify([{ name: 'vms/blue', ips }]) };
   const pod = { metadata: { name: 'launcher', namespace: 'vms', annotations } } as Pod;
-  return addressesOf(reportedInterfacesOf(pod)).filter((text) => isIP(text) !== 0).length;
+  return reportedAddressesOf(reportedInterfacesOf(pod)).filter((text) => isIP(text) !== 0).length;
 }
 
 describe('the bounds of a pool in the code', () => {

@@ -22,7 +22,7 @@ import {
   wholeNumber,
 } from './setting.js';
 import { METRICS_SETTINGS, type MetricsConfig } from './metrics-config.js';
-import { PRIMARY_NETWORK_SETTINGS, type PrimaryNetworkConfig } from './primary-network-config.js';
+import { PRIMARY_NETWORK_SETTINGS, type PrimaryNetworkSettings } from './primary-network-config.js';
 import { VALIDATION_SETTINGS, type ValidationServerConfig } from './validation-config.js';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
@@ -54,7 +54,7 @@ export interface ControllerConfig extends CommonConfig {
   readonly restoreWaitMs: number;
 }
 
-export interface WebhookConfig extends CommonConfig, ClientConfig, PrimaryNetworkConfig {
+export interface WebhookConfig extends CommonConfig, ClientConfig, PrimaryNetworkSettings {
   readonly webhookBindAddress: string;
   /** Directory with tls.crt and tls.key that another program renews. Absent: the webhook creates its own certificate. */
   readonly webhookCertDir?: string | undefined;

@@ -1,11 +1,11 @@
 import { type Settings, parseObjectName } from './setting.js';
 
 /** How the webhook serves VMs on primary user-defined networks. */
-export interface PrimaryNetworkConfig {
+export interface PrimaryNetworkSettings {
   readonly defaultNetworkNadNamespace: string;
 }
 
-export const PRIMARY_NETWORK_SETTINGS: Settings<PrimaryNetworkConfig> = {
+export const PRIMARY_NETWORK_SETTINGS: Settings<PrimaryNetworkSettings> = {
   defaultNetworkNadNamespace: {
     flag: 'default-network-nad-namespace',
     placeholder: 'name',

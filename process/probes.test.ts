@@ -4,16 +4,16 @@ import { type AddressInfo, createConnection } from 'node:net';
 import { expect } from 'chai';
 import { Counter, Registry } from 'prom-client';
 import { silentLogger } from '../kube/log.js';
-import { type Probes, type ReadinessCheck, serveProbes } from './probes.js';
+import { type ProbeServer, type ReadinessCheck, serveProbes } from './probes.js';
 
 const LOOPBACK = '127.0.0.1:0';
 
 describe('serveProbes', () => {
-  let probes: Probes | undefined;
+  let probes: ProbeServer | undefined;
   const registry = new Registry();
   new Counter({ name: 'seen_total', help: 'Seen.', registers: [registry] }).inc(3);
 
-  async function serve(checks: ReadinessCheck[], health = LOOPBACK, metrics = health): Promise<Probes> {
+  async function serve(checks: ReadinessCheck[], health = LOOPBACK, metrics = health): Promise<ProbeServer> {
     const addresses = { healthBindAddress: health, metricsBindAddress: metrics };
     probes = await serveProbes({ ...addresses, checks, registry, log: silentLogger });
     return probes;

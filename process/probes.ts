@@ -25,7 +25,7 @@ export interface ProbesOptions {
 }
 
 /** The ports of probes and metrics; undefined if they are disabled. */
-export interface Probes {
+export interface ProbeServer {
   readonly healthPort: number | undefined;
   readonly metricsPort: number | undefined;
   readonly close: () => Promise<void>;
@@ -42,7 +42,7 @@ type Routes = Readonly<Record<string, Route>>;
  * Serves `/healthz` (the event loop runs), `/readyz` (all checks pass; the body lists the failed ones) and `/metrics`.
  * @throws {Error} if it cannot listen on an address; names the address
  */
-export async function serveProbes(options: ProbesOptions): Promise<Probes> {
+export async function serveProbes(options: ProbesOptions): Promise<ProbeServer> {
   const { healthBindAddress, metricsBindAddress, registry, log } = options;
   const health: Routes = {
     '/healthz': (response) => answer(response, 200, 'ok\n'),

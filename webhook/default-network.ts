@@ -4,7 +4,7 @@ import { CLAIM_REFERENCE_KEY, DEFAULT_NETWORK_ANNOTATION } from '../api/names.js
 import { describeClaimOwner, ipamExtensionsClaimName, isForVmNetwork, isOwnedBy } from '../api/vm-claims.js';
 import { type Workload, findWorkload } from '../cluster/workload.js';
 import { readSelections, refuseUnreadable } from './networks-annotation.js';
-import { type PodRefusal, type PodReview, type ReviewContext, describePod } from './pod-decision.js';
+import { type PodRefusal, type PodReview, type ReviewContext, describeReviewedPod } from './pod-decision.js';
 
 /**
  * Refuses a new reference in the default network, unless it names the claim of the VM's pod network: on a primary user-defined network,
@@ -19,7 +19,7 @@ export function refuseDefaultNetwork(review: PodReview, context: ReviewContext):
   for (const { claimReference } of selections) {
     const problem = claimReference === undefined ? undefined : findReferenceProblem(claimReference, review, context);
     if (problem === undefined) continue;
-    const subject = `annotation ${DEFAULT_NETWORK_ANNOTATION} of ${describePod(review)}`;
+    const subject = `annotation ${DEFAULT_NETWORK_ANNOTATION} of ${describeReviewedPod(review)}`;
     const shown = `"${CLAIM_REFERENCE_KEY}" ${JSON.stringify(claimReference)}`;
     return { allowed: false, check: 'default-network', reason: `${subject} has ${shown}, ${problem}` };
   }

@@ -7,7 +7,7 @@ import {
   parseNetworkSelections,
 } from '../api/network-selection.js';
 import type { Pod } from '../api/pod.js';
-import { type PodRefusal, type PodReview, describePod } from './pod-decision.js';
+import { type PodRefusal, type PodReview, describeReviewedPod } from './pod-decision.js';
 
 export function networksOf(pod: Pod): string | undefined {
   return pod.metadata.annotations?.[NETWORKS_ANNOTATION];
@@ -24,7 +24,7 @@ export function readSelections(value: string, namespace: string): NetworkSelecti
 }
 
 export function refuseUnreadable(annotation: string, review: PodReview, problem: string): PodRefusal {
-  const reason = `annotation ${annotation} of ${describePod(review)} cannot be read: ${problem}`;
+  const reason = `annotation ${annotation} of ${describeReviewedPod(review)} cannot be read: ${problem}`;
   return { allowed: false, check: 'annotation', reason };
 }
 

@@ -58,6 +58,6 @@ export type PodCheck =
 /** The answer for a pod that needs no change. */
 export const UNCHANGED: PodAdmission = Object.freeze({ allowed: true, patch: [], warnings: [] });
 
-export function describePod({ namespace, pod }: PodReview): string {
+export function describeReviewedPod({ namespace, pod }: PodReview): string {
   return `pod ${joinKey(namespace, pod.metadata.name)}`;
 }

@@ -18,7 +18,7 @@ import {
   type PodReview,
   type ReviewContext,
   UNCHANGED,
-  describePod,
+  describeReviewedPod,
 } from './pod-decision.js';
 
 const PATCH_PATH = annotationPath(NETWORKS_ANNOTATION);
@@ -40,7 +40,7 @@ function decide(review: PodReview, view: ClusterView, addRecheck: (one: Recheck)
   if (!isLauncher(review.pod) && oldPod === undefined) return UNCHANGED;
   const creator = checkCreator(review.pod, oldPod, review.requester);
   if (creator.kind === 'refused') {
-    return { allowed: false, check: 'created-by-kubevirt', reason: `${describePod(review)} ${creator.reason}` };
+    return { allowed: false, check: 'created-by-kubevirt', reason: `${describeReviewedPod(review)} ${creator.reason}` };
   }
   const context = { view, addRecheck, creator };
   const outcome =
@@ -70,7 +70,7 @@ function decideNetworks(review: PodReview, { view, addRecheck, creator }: Review
       (each) => each.claimReference === undefined || each.claimReference === referenceOf(each),
     );
     if (review.operation === 'UPDATE' && hasNoNewReference) return UNCHANGED;
-    return { allowed: false, check: found.check, reason: `${describePod(review)} ${found.reason}` };
+    return { allowed: false, check: found.check, reason: `${describeReviewedPod(review)} ${found.reason}` };
   }
   const { workload } = found;
   const requested = new Set(selections.map((selection) => selection.interface));

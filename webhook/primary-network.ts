@@ -16,7 +16,7 @@ import {
   type PodRefusal,
   type PodReview,
   UNCHANGED,
-  describePod,
+  describeReviewedPod,
 } from './pod-decision.js';
 import { primarySelectionText, readPrimarySelection } from './primary-request.js';
 
@@ -152,5 +152,5 @@ function withoutClaim({ pod }: PodReview, why: string): PodAdmission {
 }
 
 function refuse(review: PodReview, check: PodCheck, reason: string): PodRefusal {
-  return { allowed: false, check, reason: `${describePod(review)} ${reason}` };
+  return { allowed: false, check, reason: `${describeReviewedPod(review)} ${reason}` };
 }

@@ -1,6 +1,6 @@
 import { capacityResource } from '../../api/capacity.js';
 import type { KubeObject } from '../../api/meta.js';
-import { type NodeRecord, transformNode } from '../../capacity/node-record.js';
+import { type NodeRecord, toNodeRecord } from '../../capacity/node-record.js';
 import type { CapacityInputs } from '../../capacity/observe.js';
 import type { PodRecord } from '../../capacity/pod-record.js';
 import { Inventory } from '../../capacity/inventory.js';
@@ -73,7 +73,7 @@ export class CapacityBenchWorld {
     const labels = this.#nodes.get(name)?.traits.labels ?? { 'kubernetes.io/hostname': name, zone };
     const metadata = { name, uid: `${name}-uid`, resourceVersion: String(this.#version++), labels };
     const node = { metadata, status: { capacity: shown, allocatable: shown } };
-    this.#nodes.set(name, transformNode(node));
+    this.#nodes.set(name, toNodeRecord(node));
     return node;
   }
 

@@ -11,7 +11,7 @@ import { readAllUsage, readClaims, readPoolUsage } from '../usage/read-usage.js'
 import { listIps } from '../ips.js';
 import { CommandError } from '../command-error.js';
 import { type Reservation, checkReservation, reserve, unreserve } from '../reserve.js';
-import { release } from '../release/release.js';
+import { releaseByHand } from '../release/release.js';
 
 export const POOLS = defineCommand({
   usage: 'pools',
@@ -124,7 +124,7 @@ export const RELEASE = defineCommand({
   },
   run: ({ namespace, ...request }, { terminal, connect }) =>
     connect(async ({ client, home }) => {
-      const lines = await release({ ...request, namespace: namespace ?? home }, { client, clock: systemClock });
+      const lines = await releaseByHand({ ...request, namespace: namespace ?? home }, { client, clock: systemClock });
       for (const line of lines) terminal.print(line);
       return ExitCode.done;
     }),

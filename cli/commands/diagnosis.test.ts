@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { VERSION } from '../../process/version.js';
-import { readCommandLine } from '../command-line.js';
+import { readCliCommandLine } from '../command-line.js';
 import { createTerminal } from '../terminal.js';
 
 describe('kubectl holdfast version', () => {
@@ -16,7 +16,7 @@ describe('kubectl holdfast version', () => {
         undefined,
       );
       const connect = () => Promise.reject(new Error('no route to host'));
-      const error = await readCommandLine(given.split(' '))!
+      const error = await readCliCommandLine(given.split(' '))!
         .run({ terminal, connect })
         .catch((thrown: unknown) => thrown);
       expect(error).to.be.instanceOf(Error).with.property('message', 'no route to host');

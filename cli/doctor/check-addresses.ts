@@ -1,6 +1,6 @@
 import { IPS_ALLOCATED } from '../../api/names.js';
 import { isBeingDeleted, objectKey } from '../../api/meta.js';
-import { firstOf } from '../output.js';
+import { firstOfMany } from '../output.js';
 import { type Finding, warningOf } from './finding.js';
 import type { ObservedCluster } from './observe.js';
 
@@ -18,7 +18,7 @@ export function checkLeaks({ leases, owners, now }: ObservedCluster): Finding[] 
     warningOf(
       'leaks',
       `AddressLeases (${leaked.length})`,
-      `their owners do not exist: ${firstOf(names, MAX_NAMED)}`,
+      `their owners do not exist: ${firstOfMany(names, MAX_NAMED)}`,
       'ipam releases them when --collect-after is over. If they stay, the log of ipam says why',
     ),
   ];
@@ -33,7 +33,7 @@ export function checkLockedLeases({ lockedLeases = [], now }: ObservedCluster): 
     warningOf(
       'locks',
       `AddressLeases (${locked.length})`,
-      `nobody gets these released addresses, because Secrets with network data may still hold them: ${firstOf(names, MAX_NAMED)}`,
+      `nobody gets these released addresses, because Secrets with network data may still hold them: ${firstOfMany(names, MAX_NAMED)}`,
       'the process guest removes them: its log says why it has not. If guest was removed for good, see docs/how-to/uninstall.md',
     ),
   ];

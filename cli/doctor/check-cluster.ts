@@ -1,4 +1,10 @@
-import { type Crd, type JsonSchema, type Workload, allocatesAddresses, pluginFolderOf } from '../installation.js';
+import {
+  type Crd,
+  type JsonSchema,
+  type InstalledWorkload,
+  allocatesAddresses,
+  pluginFolderOf,
+} from '../installation.js';
 import { type Finding, errorOf, warningOf } from './finding.js';
 import type { ObservedCluster } from './observe.js';
 import { CLAIM_CRD, CRD_FIELDS } from './crd-fields.js';
@@ -35,7 +41,7 @@ export function checkCniFolder({ workloads = [], multus = [] }: ObservedCluster)
   });
 }
 
-function foldersOf({ spec }: Workload): string[] {
+function foldersOf({ spec }: InstalledWorkload): string[] {
   const paths = (spec?.template?.spec?.volumes ?? []).flatMap(({ hostPath }) => hostPath?.path ?? []);
   return paths.filter((path) => CNI_FOLDER.test(path) && !path.includes('/net.d'));
 }

@@ -4,7 +4,7 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { RESPONDERS_NAMESPACE } from '../../api/names.js';
 import { HEALTHY } from '../testing/healthy-cluster.js';
 import { checkResponders } from './check-responders.js';
-import type { ProcessPod, Workload } from '../installation.js';
+import type { ProcessPod, InstalledWorkload } from '../installation.js';
 import type { ObservedCluster } from './observe.js';
 
 const SET = 'holdfast-responder-0123abcd';
@@ -18,7 +18,7 @@ const nadOf = (config: object) => ({
   metadata: { namespace: RESPONDERS_NAMESPACE, name: 'blue' },
   spec: { config: JSON.stringify({ cniVersion: '1.0.0', name: 'blue', ...config }) },
 });
-const setOf = (readyReplicas: number): Workload => ({
+const setOf = (readyReplicas: number): InstalledWorkload => ({
   metadata: { namespace: RESPONDERS_NAMESPACE, name: SET, labels: { 'ipam.holdfast.dev/pool': 'blue' } },
   spec: { replicas: 2 },
   status: { readyReplicas },

@@ -5,7 +5,7 @@ import { isBeingDeleted, objectKey } from '../../api/meta.js';
 import { IPS_ALLOCATED, LEASE_POOL, RESPONDERS_NAMESPACE } from '../../api/names.js';
 import { parseNetworkConfig } from '../../api/network-attachment.js';
 import { attachmentProblem } from '../../api/responder-attachment.js';
-import type { Workload } from '../installation.js';
+import type { InstalledWorkload } from '../installation.js';
 import { describePod, isReady } from './check-processes.js';
 import { type Finding, errorOf, warningOf } from './finding.js';
 import type { ObservedCluster } from './observe.js';
@@ -53,7 +53,7 @@ function missingSet({ metadata, spec }: AddressPool, other: AddressPool | undefi
   return errorOf('responders', object, problem, 'serve the guests of both from one pool');
 }
 
-function checkSet(set: Workload, pool: AddressPool, observed: ObservedCluster): Finding[] {
+function checkSet(set: InstalledWorkload, pool: AddressPool, observed: ObservedCluster): Finding[] {
   const { namespace = '', name } = set.metadata;
   const { readyReplicas: ready = 0 } = set.status ?? {};
   const replicas = set.spec?.replicas ?? 0;

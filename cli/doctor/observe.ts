@@ -13,7 +13,13 @@ import {
   NODES,
   PODS,
 } from '../../kube/resources.js';
-import { INSTALLED, type Installation, STATEFUL_SETS, type Workload, readInstallation } from '../installation.js';
+import {
+  INSTALLED,
+  type Installation,
+  STATEFUL_SETS,
+  type InstalledWorkload,
+  readInstallation,
+} from '../installation.js';
 import { PermittedReader } from '../reader.js';
 import {
   type ProbingReader,
@@ -26,7 +32,7 @@ import {
 
 const NODE_LEASES = 'kube-node-lease';
 
-export interface ObservedNode extends KubeObject {
+export interface CheckedNode extends KubeObject {
   status?: { conditions?: { type: string; status: string }[] };
 }
 
@@ -54,12 +60,12 @@ export interface ObservedCluster extends Installation {
   readonly trialCalls: readonly TrialCall[];
   readonly kubevirts: readonly KubeObject[] | undefined;
   readonly missingRights: readonly ProcessRight[] | undefined;
-  readonly nodes?: readonly ObservedNode[] | undefined;
+  readonly nodes?: readonly CheckedNode[] | undefined;
   readonly nodeLeases?: readonly Lease[] | undefined;
   readonly pools?: readonly AddressPool[] | undefined;
   readonly nads?: readonly NetworkAttachmentDefinition[] | undefined;
   readonly claims?: readonly IPAMClaim[] | undefined;
-  readonly responderSets?: readonly Workload[] | undefined;
+  readonly responderSets?: readonly InstalledWorkload[] | undefined;
   /** Held ones. */
   readonly leases?: readonly ObservedLease[] | undefined;
   readonly lockedLeases?: readonly LockedLease[] | undefined;

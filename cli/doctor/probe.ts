@@ -5,7 +5,7 @@ import { StatusError, isForbidden } from '../../kube/errors.js';
 import { clusterResource } from '../../kube/resource.js';
 import { ADDRESS_POOLS, PODS, SUBJECT_ACCESS_REVIEWS } from '../../kube/resources.js';
 import { describeForbidden } from '../forbidden.js';
-import { type Workload, componentOf } from '../installation.js';
+import { type InstalledWorkload, componentOf } from '../installation.js';
 import type { PermittedReader } from '../reader.js';
 
 const SELF_SUBJECT_REVIEWS = clusterResource('authentication.k8s.io/v1', 'selfsubjectreviews', 'SelfSubjectReview');
@@ -149,7 +149,7 @@ function endedBy(webhook: string, failure: string | undefined, configuration: st
 /** Asks which rights the processes lack; undefined if the user may not ask. */
 export async function missingRightsOf(
   reader: ProbingReader,
-  workloads: readonly Workload[],
+  workloads: readonly InstalledWorkload[],
 ): Promise<ProcessRight[] | undefined> {
   const needed = workloads.flatMap((workload) => {
     const component = componentOf(workload);

@@ -15,7 +15,7 @@ import {
 } from './mentions.js';
 
 /** What decides whether a lease may be released. Read after the lease, so that the precondition of the write covers the time since. */
-export interface ObservedLease {
+export interface LeaseToRelease {
   readonly lease: LeaseRecord;
   readonly owner: 'alive' | 'gone';
   /** All pods of the cluster. */
@@ -32,7 +32,7 @@ export interface ObservedLease {
 const MAX_NAMED = 3;
 
 /** Returns why the lease may not be released: who uses it or will. Empty if it may. */
-export function refusalsOf(observed: ObservedLease): string[] {
+export function refusalsOf(observed: LeaseToRelease): string[] {
   const { lease, owner } = observed;
   const name = lease.metadata.name;
   const state = stateOf(lease);

@@ -54,7 +54,7 @@ const OWNERS: Readonly<Record<LeaseOwner['kind'], Resource>> = { IPAMClaim: IPAM
  * @returns a line for each lease
  * @throws {CommandError} if a lease may not be released; none is released then
  */
-export async function release(options: ReleaseOptions, deps: ReleaseDeps): Promise<string[]> {
+export async function releaseByHand(options: ReleaseOptions, deps: ReleaseDeps): Promise<string[]> {
   const { client, clock } = deps;
   const pools = required(await readList(client, ADDRESS_POOLS), INSTALL_HOLDFAST);
   const leases = await findLeases(options, pools, client);

@@ -2,7 +2,7 @@ import { makeServingCertificate } from '../../test/certificate.js';
 import { POLICY_NAMES } from '../doctor/check-admission.js';
 import { CLAIM_CRD, CRD_FIELDS } from '../doctor/crd-fields.js';
 import type { ObservedCluster } from '../doctor/observe.js';
-import type { Crd, JsonSchema, ProcessPod, Workload } from '../installation.js';
+import type { Crd, JsonSchema, ProcessPod, InstalledWorkload } from '../installation.js';
 
 export const NOW = Date.now();
 const SYSTEM = 'holdfast-system';
@@ -33,7 +33,7 @@ function metadataOf(component: string) {
   return { name: `holdfast-${component}`, namespace, labels: { 'app.kubernetes.io/component': component } };
 }
 
-export function workloadOf(component: string, version = '0.1.0', ready = 2): Workload {
+export function workloadOf(component: string, version = '0.1.0', ready = 2): InstalledWorkload {
   const containers = [{ name: component, image: `registry.example.com:5000/holdfast:${version}`, args: [component] }];
   const volumes = [{ name: 'cni-bin', hostPath: { path: '/opt/cni/bin' } }];
   const template = { spec: { containers, ...(component === 'agent' && { volumes }) } };

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { ObservedCluster, Plan } from '../whereabouts/plan-types.js';
+import type { MigrationObservation, Plan } from '../whereabouts/plan-types.js';
 import { planMigration } from '../whereabouts/plan.js';
 import { whereaboutsNad, observedOf } from './migration-world.js';
 
@@ -22,7 +22,7 @@ export function summary({ pools, leases, leftOut, conflicts, changes }: Plan): s
 
 export interface MigrationPlanCase {
   name: string;
-  given: Partial<ObservedCluster>;
+  given: Partial<MigrationObservation>;
   expect: string[];
 }
 

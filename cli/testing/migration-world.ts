@@ -14,7 +14,7 @@ import { mergePatch } from '../../test/merge-patch.js';
 import { day } from '../../test/pool-objects.js';
 import { IP_POOLS, IP_RESERVATIONS, NODE_SLICE_POOLS, type WhereaboutsObject } from '../whereabouts/kinds.js';
 import type { MigrateDeps } from '../whereabouts/migrate.js';
-import type { ObservedCluster } from '../whereabouts/plan-types.js';
+import type { MigrationObservation } from '../whereabouts/plan-types.js';
 import { MemoryCluster } from './memory-cluster.js';
 
 /** A cluster whose networks are whereabouts', for tests of moving them over. */
@@ -89,7 +89,7 @@ function networksOf({ has = {}, asks = Object.keys(has) }: LivePodOptions): Reco
   return asks.length === 0 ? {} : { [NETWORKS_ANNOTATION]: asks.join(',') };
 }
 
-export function observedOf(given: Partial<ObservedCluster>): ObservedCluster {
+export function observedOf(given: Partial<MigrationObservation>): MigrationObservation {
   const none = { nads: [], ipPools: [], reservations: [], slices: [], leases: [], pools: [], claims: [], pods: [] };
   return { ...none, ...given };
 }
@@ -98,7 +98,7 @@ export function observedOf(given: Partial<ObservedCluster>): ObservedCluster {
 export class MigrationCluster extends MemoryCluster {
   readonly clock = new ManualClock(Date.parse('2026-06-01T00:00:00Z'));
 
-  constructor(observed: ObservedCluster) {
+  constructor(observed: MigrationObservation) {
     super();
     this.put(IP_POOLS, ...observed.ipPools)
       .put(IP_RESERVATIONS, ...observed.reservations)
@@ -151,7 +151,7 @@ const BROKEN_ALLOCATIONS: readonly ((offset: number) => [string, unknown])[] = [
 export function makeLargeCluster(
   allocations: number,
   { everyGone = 10, everyBroken = 25, namespace = 'a' } = {},
-): ObservedCluster & { live: number; gone: number; broken: number } {
+): MigrationObservation & { live: number; gone: number; broken: number } {
   const entries: [string, unknown][] = [];
   const pods: Pod[] = [];
   const counts = { live: 0, gone: 0, broken: 0 };

@@ -10,7 +10,7 @@ import { leaseOf } from '../../test/lease-objects.js';
 import { adminPool, holdfastConfig } from '../../test/pool-objects.js';
 import { NAMESPACE, claim, launcher, nad, vm, vmi } from '../../test/workload-objects.js';
 import type { Read } from '../reader.js';
-import type { ObservedVm, TracedVm, TracedVmi } from '../trace/observed.js';
+import type { ObservedVmTrace, TracedVm, TracedVmi } from '../trace/observed.js';
 import { type Health, type TraceNode, healthOfTree } from '../trace/tree.js';
 import { traceVm } from '../trace/trace-vm.js';
 
@@ -52,7 +52,7 @@ function readOf<T>(given: T | null | string): Read<T> {
   return { kind: 'found', value: given };
 }
 
-export function observedVm(given: GivenVm = {}): ObservedVm {
+export function observedVm(given: GivenVm = {}): ObservedVmTrace {
   const { nads = { blue: blueNad() }, agents = { n1: [agentPod()] } } = given;
   return {
     namespace: NAMESPACE,

@@ -12,14 +12,14 @@ import {
 } from '../../api/names.js';
 import { unansweredClaimEvent } from './events.js';
 import { leasesOfClaim, traceLeases, tracePools } from './leases.js';
-import type { ObservedVm } from './observed.js';
+import type { ObservedVmTrace } from './observed.js';
 import { findingOf } from './remedies.js';
-import { type Finding, type TraceNode, traceNode } from './tree.js';
+import { type TraceFinding, type TraceNode, traceNode } from './tree.js';
 
 /** An IPAM answers a claim within a second. */
 const PATIENCE_MS = 60_000;
 /** Conditions that are bad with this status, and absent or harmless otherwise. */
-const BAD_CONDITIONS: readonly { type: string; status: Condition['status']; health: Finding['health'] }[] = [
+const BAD_CONDITIONS: readonly { type: string; status: Condition['status']; health: TraceFinding['health'] }[] = [
   { type: IPS_ALLOCATED, status: 'False', health: 'wrong' },
   { type: REQUEST_HONOURED, status: 'False', health: 'wrong' },
   { type: LAUNCHERS_VERIFIED, status: 'False', health: 'wrong' },
@@ -34,7 +34,7 @@ const BAD_CONDITIONS: readonly { type: string; status: Condition['status']; heal
  * Tells the story of a claim that belongs to the VM.
  * @param isHoldfast whether Holdfast's IPAM serves its network; undefined if that is unknown
  */
-export function traceClaim(observed: ObservedVm, claim: IPAMClaim, isHoldfast: boolean | undefined): TraceNode {
+export function traceClaim(observed: ObservedVmTrace, claim: IPAMClaim, isHoldfast: boolean | undefined): TraceNode {
   const ips = claim.status?.ips ?? [];
   const addresses = ips.length === 0 ? 'no addresses' : ips.slice(0, 8).join(' ');
   const own = leasesOfClaim(observed, claim);
@@ -54,13 +54,13 @@ export function traceClaim(observed: ObservedVm, claim: IPAMClaim, isHoldfast: b
   });
 }
 
-function deletionFindings(claim: IPAMClaim): Finding[] {
+function deletionFindings(claim: IPAMClaim): TraceFinding[] {
   if (!isBeingDeleted(claim)) return [];
   const message = 'it is being deleted: it serves the pods of its VM until the last one ends';
   return [{ health: 'progress', message }];
 }
 
-function conditionFindings({ status }: IPAMClaim): Finding[] {
+function conditionFindings({ status }: IPAMClaim): TraceFinding[] {
   return BAD_CONDITIONS.flatMap(({ type, status: bad, health }) => {
     const condition = status?.conditions?.find((each) => each.type === type);
     return condition?.status === bad ? [findingOf(health, condition.reason, condition.message)] : [];
@@ -68,7 +68,7 @@ function conditionFindings({ status }: IPAMClaim): Finding[] {
 }
 
 /** A claim that no IPAM has answered. */
-function answerFindings(observed: ObservedVm, claim: IPAMClaim): Finding[] {
+function answerFindings(observed: ObservedVmTrace, claim: IPAMClaim): TraceFinding[] {
   const { ips = [], conditions = [] } = claim.status ?? {};
   if (ips.length > 0 || conditions.length > 0 || isBeingDeleted(claim)) return [];
   const event = unansweredClaimEvent(observed, claim.metadata.name);

@@ -1,9 +1,9 @@
 import { EventReason } from '../../api/names.js';
 import type { Event } from '../../kube/events.js';
 import { valueOf } from '../reader.js';
-import type { ObservedVm } from './observed.js';
+import type { ObservedVmTrace } from './observed.js';
 import { findingOf } from './remedies.js';
-import type { Finding } from './tree.js';
+import type { TraceFinding } from './tree.js';
 
 /** Events of one object are few; a tenant may write others. */
 const MAX_EVENTS = 1_000;
@@ -23,10 +23,10 @@ const NOT_STARTED: ReadonlySet<string> = new Set(['FailedCreatePodSandBox', 'Fai
 
 /** Returns the newest event that says why a network has no claim. @param names the names of its possible claims */
 export function missingClaimEvent(
-  observed: ObservedVm,
+  observed: ObservedVmTrace,
   vmNetwork: string,
   names: readonly string[],
-): Finding | undefined {
+): TraceFinding | undefined {
   const isAbout = (message: string) => [`"${vmNetwork}"`, ...names].some((text) => message.includes(text));
   return newest(
     observed,
@@ -36,7 +36,7 @@ export function missingClaimEvent(
 }
 
 /** Returns the newest event that says why nobody answers a claim. */
-export function unansweredClaimEvent(observed: ObservedVm, claim: string): Finding | undefined {
+export function unansweredClaimEvent(observed: ObservedVmTrace, claim: string): TraceFinding | undefined {
   return newest(
     observed,
     ({ reason, message, involvedObject: { name } }) =>
@@ -45,7 +45,7 @@ export function unansweredClaimEvent(observed: ObservedVm, claim: string): Findi
 }
 
 /** Returns the newest event that says why a pod has not started. */
-export function podStartEvent(observed: ObservedVm, pod: string): Finding | undefined {
+export function podStartEvent(observed: ObservedVmTrace, pod: string): TraceFinding | undefined {
   return newest(
     observed,
     ({ reason, involvedObject: { kind, name } }) => kind === 'Pod' && name === pod && NOT_STARTED.has(reason),
@@ -53,14 +53,14 @@ export function podStartEvent(observed: ObservedVm, pod: string): Finding | unde
 }
 
 /** Returns the newest event that says why KubeVirt could not create a launcher. */
-export function launcherRefusalEvent(observed: ObservedVm): Finding | undefined {
+export function launcherRefusalEvent(observed: ObservedVmTrace): TraceFinding | undefined {
   return newest(
     observed,
     ({ reason, involvedObject: { name } }) => reason === 'FailedCreate' && name === observed.name,
   );
 }
 
-function newest({ events }: ObservedVm, isWanted: (event: Event) => boolean): Finding | undefined {
+function newest({ events }: ObservedVmTrace, isWanted: (event: Event) => boolean): TraceFinding | undefined {
   let found: Event | undefined;
   for (const event of valueOf(events, []).slice(0, MAX_EVENTS)) {
     if (isWanted(event) && (found === undefined || timeOf(event) >= timeOf(found))) found = event;

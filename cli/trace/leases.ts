@@ -7,9 +7,9 @@ import { CLAIM_REQUESTED_ADDRESSES } from '../../api/names.js';
 import { formatAddress, readAddress } from '../../addressing/address/address.js';
 import { describeLock } from '../../addressing/lease/lease-network-data.js';
 import { valueOf } from '../reader.js';
-import type { ObservedVm } from './observed.js';
+import type { ObservedVmTrace } from './observed.js';
 import { unreadFindings } from './remedies.js';
-import { type Finding, type TraceNode, traceNode } from './tree.js';
+import { type TraceFinding, type TraceNode, traceNode } from './tree.js';
 
 /** A claim has one address of each family. */
 const MAX_ADDRESSES = 8;
@@ -20,13 +20,13 @@ const MAX_LOCKED = 16;
 const PATIENCE_MS = 60_000;
 
 /** Tells the story of the leases that a claim has or should have. */
-export function traceLeases(observed: ObservedVm, claim: IPAMClaim): TraceNode[] {
+export function traceLeases(observed: ObservedVmTrace, claim: IPAMClaim): TraceNode[] {
   const { leases } = observed;
   if (leases.kind !== 'found') {
     const findings = unreadFindings(leases);
     return [traceNode({ kind: 'AddressLease', name: '', state: 'not shown', findings })];
   }
-  const shown = addressesOf(claim);
+  const shown = claimAddressesOf(claim);
   const own = leases.value.filter(
     ({ spec }) => spec.owner?.kind === 'IPAMClaim' && spec.owner.uid === claim.metadata.uid,
   );
@@ -42,7 +42,7 @@ export function traceLeases(observed: ObservedVm, claim: IPAMClaim): TraceNode[]
 }
 
 /** Tells which released addresses nobody gets, because a Secret with network data of the VM may still hold them. */
-export function traceLockedLeases({ leases, namespace, name, now }: ObservedVm): TraceNode[] {
+export function traceLockedLeases({ leases, namespace, name, now }: ObservedVmTrace): TraceNode[] {
   const locked = valueOf(leases, []).filter(({ spec: { networkData, releasedAt } }) => {
     const isOfVm = networkData?.namespace === namespace && networkData.owner.name === name;
     return isOfVm && releasedAt !== undefined;
@@ -57,7 +57,7 @@ export function traceLockedLeases({ leases, namespace, name, now }: ObservedVm):
 }
 
 /** Tells the state of the pools that may serve a claim; nothing if the user may not read pools. */
-export function tracePools({ pools }: ObservedVm, claim: IPAMClaim, used: readonly AddressLease[]): TraceNode[] {
+export function tracePools({ pools }: ObservedVmTrace, claim: IPAMClaim, used: readonly AddressLease[]): TraceNode[] {
   const named = new Set(used.map(({ spec }) => spec.pool));
   const ofNetwork = valueOf(pools, []).filter(({ spec }) => spec.network === claim.spec.network);
   const chosen = ofNetwork.filter(({ metadata }) => named.has(metadata.name));
@@ -65,12 +65,12 @@ export function tracePools({ pools }: ObservedVm, claim: IPAMClaim, used: readon
 }
 
 /** Returns the leases that belong to a claim. */
-export function leasesOfClaim({ leases }: ObservedVm, claim: IPAMClaim): AddressLease[] {
+export function leasesOfClaim({ leases }: ObservedVmTrace, claim: IPAMClaim): AddressLease[] {
   return valueOf(leases, []).filter(({ spec }) => spec.owner?.uid === claim.metadata.uid);
 }
 
 /** Returns the addresses that a claim shows, in canonical text; those that cannot be read are left out. */
-export function addressesOf(claim: IPAMClaim): string[] {
+export function claimAddressesOf(claim: IPAMClaim): string[] {
   return readAddresses(claim.status?.ips ?? []);
 }
 
@@ -101,11 +101,11 @@ function traceAddress(address: string, claim: IPAMClaim, leases: readonly Addres
   const message = `IPAMClaim ${claim.metadata.name} has ${address} in its status, and no lease for it`;
   const remedy =
     'ipam leases it to the claim again, and gives it to no other owner. If this lasts, see the log of ipam';
-  const findings: Finding[] = [{ health: 'wrong', message, remedy }];
+  const findings: TraceFinding[] = [{ health: 'wrong', message, remedy }];
   return traceNode({ kind: 'AddressLease', name: address, state: 'does not exist', findings });
 }
 
-function leaseNode(lease: AddressLease, findings: Finding[]): TraceNode {
+function leaseNode(lease: AddressLease, findings: TraceFinding[]): TraceNode {
   const { node, releasedAt, networkData, pool } = lease.spec;
   const states = [
     describeHolder(lease),
@@ -116,7 +116,7 @@ function leaseNode(lease: AddressLease, findings: Finding[]): TraceNode {
   return traceNode({ kind: 'AddressLease', name: lease.metadata.name, state: states.join(', '), findings });
 }
 
-function releasedFinding({ spec }: AddressLease): Finding {
+function releasedFinding({ spec }: AddressLease): TraceFinding {
   const message = `${spec.address} was released although its claim exists`;
   return { health: 'wrong', message, remedy: 'ipam leases it to the claim again. If this lasts, see the log of ipam' };
 }
@@ -127,7 +127,7 @@ function describeHolder({ spec: { owner, quarantine } }: AddressLease): string {
   return owner === undefined ? 'reserved' : `${owner.kind} ${joinKey(owner.namespace, owner.name)}`;
 }
 
-function foreignFinding(lease: AddressLease, claim: IPAMClaim): Finding {
+function foreignFinding(lease: AddressLease, claim: IPAMClaim): TraceFinding {
   const { address, owner, quarantine } = lease.spec;
   const holder = `${owner === undefined ? '' : 'leased to '}${describeHolder(lease)}`;
   const message = `IPAMClaim ${claim.metadata.name} has ${address} in its status, but the address is ${holder}`;
@@ -141,7 +141,7 @@ function foreignFinding(lease: AddressLease, claim: IPAMClaim): Finding {
 function tracePool(pool: AddressPool): TraceNode {
   const { status } = pool;
   const ready = status?.conditions?.find(({ type }) => type === PoolCondition.Ready);
-  const findings: Finding[] = [];
+  const findings: TraceFinding[] = [];
   if (ready?.status === 'False') findings.push({ health: 'wrong', reason: ready.reason, message: ready.message });
   const counts = status === undefined ? 'no status yet' : `${status.free} of ${status.capacity} free`;
   const state = isBeingDeleted(pool) ? `being deleted, ${counts}` : counts;

@@ -11,9 +11,9 @@ import { describeClaimOwner, isForVmNetwork, isOwnedBy, possibleClaimNames } fro
 import { type Read, isUnread, valueOf } from '../reader.js';
 import { traceClaim } from './claims.js';
 import { missingClaimEvent } from './events.js';
-import type { ObservedVm } from './observed.js';
+import type { ObservedVmTrace } from './observed.js';
 import { findingOf, unreadFindings } from './remedies.js';
-import { type Finding, type TraceNode, traceNode } from './tree.js';
+import { type TraceFinding, type TraceNode, traceNode } from './tree.js';
 
 /** A pod has at most 64 networks. */
 export const MAX_TRACED_NETWORKS = 64;
@@ -45,7 +45,11 @@ export function tracedNetworks(
 }
 
 /** Tells the story of one network; undefined for the pod's own network without a claim, which is Kubernetes' business. */
-export function traceNetwork(observed: ObservedVm, owner: ClaimOwner, network: TracedNetwork): TraceNode | undefined {
+export function traceNetwork(
+  observed: ObservedVmTrace,
+  owner: ClaimOwner,
+  network: TracedNetwork,
+): TraceNode | undefined {
   const { name, nad } = network;
   const forNetwork = valueOf(observed.claims, []).filter((claim) => isForVmNetwork(claim, observed.name, name));
   if (nad === undefined && forNetwork.length === 0) return undefined;
@@ -72,10 +76,10 @@ interface NadSummary {
   readonly isPersistent?: boolean;
   /** Whether it delegates to Holdfast's IPAM; undefined if the NAD is not known. */
   readonly isHoldfast?: boolean;
-  readonly findings: readonly Finding[];
+  readonly findings: readonly TraceFinding[];
 }
 
-function readNad({ nads }: ObservedVm, key: string): NadSummary {
+function readNad({ nads }: ObservedVmTrace, key: string): NadSummary {
   const read = nads.get(key);
   if (read === undefined) return { findings: [] };
   const wrong = (reason: string, message: string): NadSummary => ({ findings: [findingOf('wrong', reason, message)] });
@@ -110,7 +114,7 @@ function describeNad(key: string, { network, isPersistent }: NadSummary = { find
   return states.join(', ');
 }
 
-function requestFindings({ vm, vmi }: ObservedVm, network: string): Finding[] {
+function requestFindings({ vm, vmi }: ObservedVmTrace, network: string): TraceFinding[] {
   const template = valueOf(vm, undefined)?.spec?.template?.metadata?.annotations;
   const annotations = vm.kind === 'found' ? template : valueOf(vmi, undefined)?.metadata.annotations;
   const request = requestedAddresses(annotations, network);
@@ -125,7 +129,7 @@ interface MissingClaim {
   readonly claims: readonly IPAMClaim[];
 }
 
-function missingClaimFindings(observed: ObservedVm, owner: ClaimOwner, missing: MissingClaim): Finding[] {
+function missingClaimFindings(observed: ObservedVmTrace, owner: ClaimOwner, missing: MissingClaim): TraceFinding[] {
   if (isUnread(observed.claims)) return unreadFindings(observed.claims);
   const { network, config, claims } = missing;
   if (!mayNeedClaim(missing)) return [];
@@ -143,7 +147,7 @@ function mayNeedClaim({ network, config }: MissingClaim): boolean {
   return config.isPersistent !== false && !config.findings.some(({ health }) => health === 'wrong');
 }
 
-function unexplainedFinding(observed: ObservedVm): Finding {
+function unexplainedFinding(observed: ObservedVmTrace): TraceFinding {
   const { namespace, now } = observed;
   if (isOptedOut(observed)) {
     const message = `namespace ${namespace} has the label ${PERSISTENT_IPS_LABEL}=${PERSISTENT_IPS_DISABLED}: new VMs get no persistent addresses`;
@@ -161,7 +165,7 @@ function byName(claims: Read<readonly IPAMClaim[]>, names: readonly string[]): I
 }
 
 /** A claim of another owner has the name: a foreign one, that of an earlier VM, or one that was restored. */
-function otherClaimFinding({ namespace }: ObservedVm, owner: ClaimOwner, claim: IPAMClaim): Finding {
+function otherClaimFinding({ namespace }: ObservedVmTrace, owner: ClaimOwner, claim: IPAMClaim): TraceFinding {
   const subject = `IPAMClaim ${joinKey(namespace, claim.metadata.name)}`;
   const recorded = claimOwnerOf(claim);
   if (
@@ -181,7 +185,7 @@ function otherClaimFinding({ namespace }: ObservedVm, owner: ClaimOwner, claim: 
   return { health: 'wrong', reason: EventReason.ForeignClaim, message, remedy };
 }
 
-function isOptedOut({ namespaceObject }: ObservedVm): boolean {
+function isOptedOut({ namespaceObject }: ObservedVmTrace): boolean {
   const labels = asRecord(valueOf(namespaceObject, undefined)?.metadata.labels);
   return labels[PERSISTENT_IPS_LABEL] === PERSISTENT_IPS_DISABLED;
 }

@@ -30,9 +30,9 @@ import {
 import { ofComponent } from '../installation.js';
 import { readEvent } from '../read-event.js';
 import { type Read, isUnread, joinReads, mapRead, readList, readObject, valueOf } from '../reader.js';
-import { addressesOf, requestedBy } from './leases.js';
+import { claimAddressesOf, requestedBy } from './leases.js';
 import { type TracedNetwork, tracedNetworks } from './networks.js';
-import type { ObservedVm } from './observed.js';
+import type { ObservedVmTrace } from './observed.js';
 
 /** Launchers, claims and CNI networks for which more is read. A VM has more of them only if somebody makes them up. */
 const MAX_READ = 16;
@@ -44,11 +44,11 @@ type ReadClient = Pick<Client, 'get' | 'list'>;
  * @param now milliseconds since the epoch
  * @throws {TransportError} if the API server does not answer
  */
-export async function observeVm(
+export async function observeVmTrace(
   { namespace, name }: { namespace: string; name: string },
   client: ReadClient,
   now: number,
-): Promise<ObservedVm> {
+): Promise<ObservedVmTrace> {
   const ref = { namespace, name };
   const [vm, vmi, namespaceObject, launchers, labelled, ownEvents] = await Promise.all([
     readObject(client, VIRTUAL_MACHINES, ref),
@@ -160,7 +160,7 @@ async function readLeases(
     const spaces = new Set(pools.filter(({ spec }) => spec.network === claim.spec.network).map(addressSpaceOf));
     const isLeased = (address: string) =>
       own.value.some(({ spec }) => spec.owner?.uid === claim.metadata.uid && spec.address === address);
-    const missing = [...addressesOf(claim), ...requestedBy(claim)].filter((address) => !isLeased(address));
+    const missing = [...claimAddressesOf(claim), ...requestedBy(claim)].filter((address) => !isLeased(address));
     return missing.flatMap((address) => [...spaces].map((space) => leaseName(space, parseAddress(address))));
   });
   const others = await Promise.all([...new Set(names)].map((name) => readObject(client, ADDRESS_LEASES, { name })));

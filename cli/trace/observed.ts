@@ -21,7 +21,7 @@ export interface TracedVmi extends VirtualMachineInstance {
 }
 
 /** Everything that the story of a VM is made of. A user with the role `view` in the namespace can read all but leases, pools and agents. */
-export interface ObservedVm {
+export interface ObservedVmTrace {
   readonly namespace: string;
   readonly name: string;
   readonly vm: Read<TracedVm>;

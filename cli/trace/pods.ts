@@ -4,16 +4,16 @@ import { MIGRATION_LABEL } from '../../api/names.js';
 import { type Pod, type PodCondition, isTerminal } from '../../api/pod.js';
 import { valueOf } from '../reader.js';
 import { launcherRefusalEvent, podStartEvent } from './events.js';
-import type { ObservedVm, TracedVmi } from './observed.js';
+import type { ObservedVmTrace, TracedVmi } from './observed.js';
 import { unreadFindings } from './remedies.js';
-import { type Finding, type TraceNode, traceNode } from './tree.js';
+import { type TraceFinding, type TraceNode, traceNode } from './tree.js';
 
 /** A VM has one launcher, and a second one while it migrates. */
 const MAX_PODS = 8;
 const SYNCHRONIZED = 'Synchronized';
 
 /** Tells the story of a VMI and its launchers. */
-export function traceVmi(observed: ObservedVm, vmi: TracedVmi): TraceNode {
+export function traceVmi(observed: ObservedVmTrace, vmi: TracedVmi): TraceNode {
   const { phase = 'Pending', nodeName } = vmi.status ?? {};
   const launchers = launchersOf(observed, vmi);
   const live = launchers.filter((pod) => !isTerminal(pod));
@@ -31,13 +31,13 @@ export function traceVmi(observed: ObservedVm, vmi: TracedVmi): TraceNode {
 }
 
 /** Returns the launchers of this VMI, by UID, the oldest first. */
-export function launchersOf({ pods }: ObservedVm, vmi: TracedVmi): Pod[] {
+export function launchersOf({ pods }: ObservedVmTrace, vmi: TracedVmi): Pod[] {
   return valueOf(pods, [])
     .filter(({ metadata }) => metadata.ownerReferences?.some(({ uid }) => uid === vmi.metadata.uid))
     .toSorted(byAge);
 }
 
-function missingLauncher(observed: ObservedVm, vmi: TracedVmi, ended: readonly Pod[]): Finding[] {
+function missingLauncher(observed: ObservedVmTrace, vmi: TracedVmi, ended: readonly Pod[]): TraceFinding[] {
   if (observed.pods.kind !== 'found') return [];
   const condition = vmi.status?.conditions?.find(({ type }) => type === SYNCHRONIZED);
   if (condition?.status === 'False') {
@@ -51,7 +51,7 @@ function missingLauncher(observed: ObservedVm, vmi: TracedVmi, ended: readonly P
   return [{ health: 'progress', message: 'it has no launcher pod yet: KubeVirt creates one' }];
 }
 
-function tracePod(observed: ObservedVm, pod: Pod, isMigration: boolean): TraceNode {
+function tracePod(observed: ObservedVmTrace, pod: Pod, isMigration: boolean): TraceNode {
   const { phase = 'Pending' } = pod.status ?? {};
   const nodeName = pod.spec?.nodeName ?? '';
   const role = pod.metadata.labels?.[MIGRATION_LABEL] === undefined ? 'migration source' : 'migration target';
@@ -66,20 +66,20 @@ function tracePod(observed: ObservedVm, pod: Pod, isMigration: boolean): TraceNo
   });
 }
 
-function pendingPod(observed: ObservedVm, pod: Pod): Finding[] {
+function pendingPod(observed: ObservedVmTrace, pod: Pod): TraceFinding[] {
   const event = podStartEvent(observed, pod.metadata.name);
   return [event ?? { health: 'progress', message: 'it is starting' }];
 }
 
-function unreadPods({ pods, namespace }: ObservedVm): TraceNode[] {
+function unreadPods({ pods, namespace }: ObservedVmTrace): TraceNode[] {
   const findings = unreadFindings(pods);
   return findings.length === 0 ? [] : [traceNode({ kind: 'Pod', name: namespace, state: 'not shown', findings })];
 }
 
 /** Tells whether the agent of a node serves pods: those that run need no agent. */
-function traceNodeOfPod({ agents }: ObservedVm, name: string, phase: string): TraceNode {
+function traceNodeOfPod({ agents }: ObservedVmTrace, name: string, phase: string): TraceNode {
   const read = agents.get(name);
-  const node = (state: string, findings: Finding[] = []) => traceNode({ kind: 'Node', name, state, findings });
+  const node = (state: string, findings: TraceFinding[] = []) => traceNode({ kind: 'Node', name, state, findings });
   if (read === undefined) return node('not served by Holdfast');
   if (read.kind !== 'found') return node('agent not shown', unreadFindings(read));
   const current = read.value.filter((pod) => !isTerminal(pod) && !isBeingDeleted(pod));

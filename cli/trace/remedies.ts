@@ -1,6 +1,6 @@
 import { AllocationReason, EventReason } from '../../api/names.js';
 import type { Read } from '../reader.js';
-import type { Finding } from './tree.js';
+import type { TraceFinding } from './tree.js';
 
 /** What to do about a reason whose message does not say it, or not how. */
 const REMEDIES: Readonly<Partial<Record<string, string>>> = {
@@ -19,12 +19,12 @@ const REMEDIES: Readonly<Partial<Record<string, string>>> = {
 };
 
 /** Returns the finding of a condition or event, with what to do unless its message says it. */
-export function findingOf(health: Finding['health'], reason: string, message: string): Finding {
+export function findingOf(health: TraceFinding['health'], reason: string, message: string): TraceFinding {
   const remedy = Object.hasOwn(REMEDIES, reason) ? REMEDIES[reason] : undefined;
   return { health, reason, message, ...(remedy !== undefined && { remedy }) };
 }
 
 /** Says why something could not be read, if it could not. */
-export function unreadFindings(read: Read<unknown>): Finding[] {
+export function unreadFindings(read: Read<unknown>): TraceFinding[] {
   return read.kind === 'found' || read.kind === 'absent' ? [] : [{ health: 'unknown', message: read.why }];
 }

@@ -6,10 +6,10 @@ import { valueOf } from '../reader.js';
 import { traceClaim } from './claims.js';
 import { traceLockedLeases } from './leases.js';
 import { traceNetwork, tracedNetworks } from './networks.js';
-import type { ObservedVm, TracedVm, TracedVmi } from './observed.js';
+import type { ObservedVmTrace, TracedVm, TracedVmi } from './observed.js';
 import { traceVmi } from './pods.js';
 import { unreadFindings } from './remedies.js';
-import { type Finding, type TraceNode, traceNode } from './tree.js';
+import { type TraceFinding, type TraceNode, traceNode } from './tree.js';
 
 const MAX_OTHER_CLAIMS = 16;
 
@@ -18,7 +18,7 @@ const MAX_OTHER_CLAIMS = 16;
  * state, what is wrong with it and what to do. Parts that the user may not read say so. Pure; the work is bounded for objects that tenants write.
  * @returns undefined if there is neither a VM nor a VMI of this name
  */
-export function traceVm(observed: ObservedVm): TraceNode | undefined {
+export function traceVm(observed: ObservedVmTrace): TraceNode | undefined {
   const { namespace, name, vm, vmi } = observed;
   const instance = valueOf(vmi, undefined);
   if (vm.kind === 'found') return traceFoundVm(observed, vm.value, instance);
@@ -32,7 +32,7 @@ export function traceVm(observed: ObservedVm): TraceNode | undefined {
   return traceNode({ kind: VIRTUAL_MACHINE_KIND, name: joinKey(namespace, name), state: 'not shown', findings });
 }
 
-function traceFoundVm(observed: ObservedVm, vm: TracedVm, vmi: TracedVmi | undefined): TraceNode {
+function traceFoundVm(observed: ObservedVmTrace, vm: TracedVm, vmi: TracedVmi | undefined): TraceNode {
   const { name, uid = '' } = vm.metadata;
   const owner: ClaimOwner = { kind: VIRTUAL_MACHINE_KIND, name, uid };
   const state = vm.status?.printableStatus ?? (vmi === undefined ? 'Stopped' : 'Running');
@@ -47,7 +47,7 @@ function traceFoundVm(observed: ObservedVm, vm: TracedVm, vmi: TracedVmi | undef
   });
 }
 
-function unreadVmi({ namespace, name, vmi }: ObservedVm): TraceNode[] {
+function unreadVmi({ namespace, name, vmi }: ObservedVmTrace): TraceNode[] {
   const findings = unreadFindings(vmi);
   if (findings.length === 0) return [];
   const key = joinKey(namespace, name);
@@ -55,7 +55,7 @@ function unreadVmi({ namespace, name, vmi }: ObservedVm): TraceNode[] {
 }
 
 function traceNetworks(
-  observed: ObservedVm,
+  observed: ObservedVmTrace,
   owner: ClaimOwner,
   specs: Parameters<typeof tracedNetworks>[0],
 ): TraceNode[] {
@@ -75,6 +75,6 @@ function traceNetworks(
 }
 
 function restNode(count: number): TraceNode {
-  const findings: Finding[] = [{ health: 'unknown', message: 'a VM that runs has at most 64 networks' }];
+  const findings: TraceFinding[] = [{ health: 'unknown', message: 'a VM that runs has at most 64 networks' }];
   return traceNode({ kind: 'Network', name: '', state: `${count} more, not shown`, findings });
 }

@@ -7,7 +7,7 @@ import { CommandError } from '../command-error.js';
 import type { Output } from '../output.js';
 import { similarNames } from '../similar-names.js';
 import type { Line, Span, Style } from '../terminal.js';
-import { observeVm } from './observe.js';
+import { observeVmTrace } from './observe.js';
 import { type Health, type TraceNode, healthOfTree } from './tree.js';
 import { traceVm } from './trace-vm.js';
 
@@ -27,7 +27,7 @@ export async function traceVirtualMachine(
   vm: { namespace: string; name: string },
   { client, clock, isUnicode }: TraceDeps,
 ): Promise<{ output: Output; isWrong: boolean }> {
-  const tree = traceVm(await observeVm(vm, client, clock.wall()));
+  const tree = traceVm(await observeVmTrace(vm, client, clock.wall()));
   if (tree === undefined) throw new CommandError(await describeMissing(vm, client));
   const health = healthOfTree(tree);
   return { output: { data: { health, tree }, lines: () => treeLines(tree, isUnicode) }, isWrong: health === 'wrong' };

@@ -13,7 +13,7 @@ export const HEALTHS = ['ok', 'progress', 'unknown', 'warning', 'wrong'] as cons
 export type Health = (typeof HEALTHS)[number];
 
 /** Something that a user should know about an object. */
-export interface Finding {
+export interface TraceFinding {
   readonly health: Exclude<Health, 'ok'>;
   /** That of the condition or event, if there is one. */
   readonly reason?: string;
@@ -32,7 +32,7 @@ export interface TraceNode {
   readonly state: string;
   /** The worst of its findings; the children have their own. */
   readonly health: Health;
-  readonly findings: readonly Finding[];
+  readonly findings: readonly TraceFinding[];
   readonly children: readonly TraceNode[];
 }
 

@@ -34,7 +34,7 @@ export function windowOf(
   leases: readonly LeaseRecord[],
   rowOf: (lease: LeaseRecord) => LeaseRow,
 ): MapWindow | undefined {
-  const wanted = readAddress(at);
+  const wanted = readMapAddress(at);
   const subnet = subnets.find(({ cidr }) => wanted !== undefined && contains(cidr, wanted)) ?? subnets[0];
   if (subnet === undefined) return undefined;
   const { cidr, runs } = subnet;
@@ -104,7 +104,7 @@ function contains(cidr: Cidr, { family, value }: Address): boolean {
 }
 
 /** @returns undefined if the text is not an address */
-export function readAddress(text: string): Address | undefined {
+export function readMapAddress(text: string): Address | undefined {
   try {
     return parseAddress(text);
   } catch {

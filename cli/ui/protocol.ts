@@ -37,7 +37,7 @@ export interface ConditionRow {
 }
 
 /** Addresses by state, as the pool's status counts them. */
-export interface PoolCounts {
+export interface ShownPoolCounts {
   readonly capacity: number;
   readonly leased: number;
   readonly heldByStopped: number;
@@ -52,7 +52,7 @@ export interface PoolRow {
   readonly network: string;
   readonly cidrs: readonly string[];
   /** Absent until ipam has counted. */
-  readonly counts?: PoolCounts;
+  readonly counts?: ShownPoolCounts;
   readonly isReady: boolean;
   /** Conditions that say that something is wrong. */
   readonly problems: readonly ConditionRow[];

@@ -7,7 +7,7 @@ import { formatAddress } from '../../addressing/address/address.js';
 import { type LeaseRecord, stateOf } from '../../addressing/lease/lease.js';
 import { BAD_STATUS } from '../usage/pool-problems.js';
 import type { ClusterWatch } from './cluster-watch.js';
-import type { BoundedList, ClaimRow, ConditionRow, LeaseRow, PoolCounts, PoolRow, VmRow } from './protocol.js';
+import type { BoundedList, ClaimRow, ConditionRow, LeaseRow, ShownPoolCounts, PoolRow, VmRow } from './protocol.js';
 
 /** More rows than this are counted, but not sent. */
 const MAX_ROWS = 200;
@@ -50,7 +50,7 @@ export function poolRow({ metadata, spec, status }: AddressPool, used: PoolRow['
   };
 }
 
-function countsOf({ quarantined = 0, ...status }: AddressPoolStatus): PoolCounts {
+function countsOf({ quarantined = 0, ...status }: AddressPoolStatus): ShownPoolCounts {
   const { capacity, leased, heldByStopped, cooling, free, reserved } = status;
   return { capacity, leased, heldByStopped, cooling, free, reserved, quarantined };
 }

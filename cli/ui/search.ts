@@ -4,7 +4,7 @@ import { type Address, formatAddress, sameAddress } from '../../addressing/addre
 import type { LeaseRecord } from '../../addressing/lease/lease.js';
 import { compilePool, subnetOf } from '../../addressing/pool/pool.js';
 import type { ClusterWatch } from './cluster-watch.js';
-import { readAddress } from './map-window.js';
+import { readMapAddress } from './map-window.js';
 import type { SearchHit, SearchView } from './protocol.js';
 import { boundedList, claimRow, contains, describeLease, vmRows } from './rows.js';
 
@@ -14,7 +14,7 @@ const MAX_HITS = 1_000;
 /** Finds what a query names: an address, a MAC address, or words in names of VMs, namespaces, pools, nodes, and in addresses. */
 export function searchView(query: string, cluster: ClusterWatch): SearchView {
   const text = query.trim();
-  const address = readAddress(text);
+  const address = readMapAddress(text);
   const mac = parseMac(text);
   const hits: SearchHit[] = [];
   if (address !== undefined) hits.push(...hitsOfAddress(address, cluster));

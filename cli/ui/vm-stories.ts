@@ -2,7 +2,7 @@ import { joinKey } from '../../api/meta.js';
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import { messageOf } from '../../kube/errors.js';
-import { observeVm } from '../trace/observe.js';
+import { observeVmTrace } from '../trace/observe.js';
 import { traceVm } from '../trace/trace-vm.js';
 import type { TraceNode } from '../trace/tree.js';
 
@@ -72,7 +72,7 @@ export class VmStories {
     while (story.isStale && story.readers > 0 && !signal.aborted) {
       story.isStale = false;
       try {
-        story.tree = traceVm(await observeVm(story.vm, client, clock.wall()));
+        story.tree = traceVm(await observeVmTrace(story.vm, client, clock.wall()));
         story.failure = undefined;
       } catch (error) {
         story.failure = messageOf(error);

@@ -1,14 +1,14 @@
 import { joinKey, objectKey } from '../../api/meta.js';
 import { NetworkSelectionError, networkSelectionsOf } from '../../api/network-selection.js';
 import { type Pod, controllingVmi, isLauncher, isTerminal, staticPodUidOf } from '../../api/pod.js';
-import type { AddressUser } from './plan.js';
+import type { RemainingUser } from './plan.js';
 
 /** Finds pods that have a lease, or refer to one of the claims. */
 export function usersOf(
   pods: readonly Pod[],
   claims: ReadonlySet<string>,
   podUids: ReadonlySet<string>,
-): AddressUser[] {
+): RemainingUser[] {
   return pods
     .filter((pod) => !isTerminal(pod))
     .filter((pod) => holdsLease(pod, podUids) || claimKeysOf(pod).some((key) => claims.has(key)))

@@ -2,7 +2,7 @@ import { type ObjectMeta, objectKey } from '../../api/meta.js';
 import type { Resource } from '../../kube/resource.js';
 import { NAMESPACES } from '../../kube/resources.js';
 import { type Manager, managerOf } from './managed-by.js';
-import { firstOf } from '../output.js';
+import { firstOfMany } from '../output.js';
 import type { Stage } from './stages.js';
 
 /** One object of an installation. */
@@ -17,7 +17,7 @@ export interface ObservedStage {
 }
 
 /** A pod that uses addresses of Holdfast. */
-export interface AddressUser {
+export interface RemainingUser {
   /** `namespace/name`. */
   readonly pod: string;
   /** `namespace/name` of its VM, for a launcher. */
@@ -33,7 +33,7 @@ export interface ObservedData {
   readonly pools: number;
   readonly blocks: number;
   readonly leases: number;
-  readonly users: readonly AddressUser[];
+  readonly users: readonly RemainingUser[];
   /** `namespace/name` of NADs that delegate to Holdfast. */
   readonly nads: readonly string[];
   /** Nodes that show addresses as extended resources. */
@@ -125,7 +125,7 @@ function refuseUsers({ users }: ObservedData): string[] {
   if (users.length === 0) return [];
   const names = users.map(({ pod, vm }) => (vm === undefined ? pod : `${pod} (VM ${vm})`));
   return [
-    `pods use addresses of Holdfast (${users.length}): ${firstOf(names, MAX_NAMES)}. Stop these VMs and delete these pods first. With --ignore-running-pods they keep running with their addresses, but another IPAM may allocate the same addresses again`,
+    `pods use addresses of Holdfast (${users.length}): ${firstOfMany(names, MAX_NAMES)}. Stop these VMs and delete these pods first. With --ignore-running-pods they keep running with their addresses, but another IPAM may allocate the same addresses again`,
   ];
 }
 

@@ -10,7 +10,7 @@ const DEFAULT_PLUGIN_FOLDER = '/opt/cni/bin';
 const PLAIN_PATH = /^\/[A-Za-z0-9._/-]+$/;
 
 /** Formats what the command removes and what it keeps. */
-export function formatPlan({ stages, data, keptNamespaces }: UninstallPlan): string[] {
+export function formatUninstallPlan({ stages, data, keptNamespaces }: UninstallPlan): string[] {
   return [
     ...section('To be removed, in this order', [
       ...stages.filter(({ objects }) => objects.length > 0).map(formatStage),

@@ -2,7 +2,7 @@ import type { Client } from '../../kube/client.js';
 import { CommandError } from '../command-error.js';
 import { observeInstallation } from './observe.js';
 import { type UninstallOptions, type UninstallPlan, planUninstall } from './plan.js';
-import { formatPlan, formatRemainder } from './print.js';
+import { formatUninstallPlan, formatRemainder } from './print.js';
 import { removeData } from './remove-data.js';
 import { type RemovalDeps, removeStage, withRetriedReads } from './remove.js';
 import { requireRights } from './rights.js';
@@ -29,7 +29,7 @@ export async function uninstall(options: UninstallOptions, deps: UninstallDeps):
     deps.print(`There is nothing to remove on ${deps.server}.`);
     return true;
   }
-  for (const line of formatPlan(plan)) deps.print(line);
+  for (const line of formatUninstallPlan(plan)) deps.print(line);
   for (const refusal of plan.refusals) deps.printStatus(`refused: ${refusal}`);
   if (plan.refusals.length > 0) return false;
   await requireRights(plan, deps.client);

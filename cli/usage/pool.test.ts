@@ -5,11 +5,11 @@ import { type PoolGiven, adminPool, claimOf } from '../../test/pool-objects.js';
 import { readLease } from '../../addressing/lease/lease.js';
 import { CommandError } from '../command-error.js';
 import { textOf } from '../terminal.js';
-import { type PoolView, showPool } from './pool.js';
+import { type PoolUsageView, showPool } from './pool.js';
 
 const lease = (address: string, options: LeaseOptions = {}) => readLease(leaseOf(address, 1, options));
 
-function view(given: PoolGiven, rest: Partial<PoolView> = {}): PoolView {
+function view(given: PoolGiven, rest: Partial<PoolUsageView> = {}): PoolUsageView {
   return {
     pool: adminPool('blue', given),
     leases: [],
@@ -21,7 +21,7 @@ function view(given: PoolGiven, rest: Partial<PoolView> = {}): PoolView {
   };
 }
 
-const linesOf = (given: PoolView) => showPool(given).lines(false).map(textOf);
+const linesOf = (given: PoolUsageView) => showPool(given).lines(false).map(textOf);
 
 describe('the view of a pool', () => {
   it('shows each address of a small subnet, with a legend of what occurs', () => {

@@ -16,7 +16,7 @@ import { largestFreeRange, topNamespaces, waitingClaims } from './summary.js';
 const MAX_SHOWN = 10;
 const MAX_BLOCKS_SHOWN = 8;
 
-export interface PoolView extends Usage {
+export interface PoolUsageView extends Usage {
   readonly pool: AddressPool;
   /** All claims; undefined if the user may not list them. */
   readonly claims: readonly IPAMClaim[] | undefined;
@@ -30,7 +30,7 @@ export interface PoolView extends Usage {
  * Shows the use of a pool: counts, the map of each subnet, the largest free range, who has most addresses, and who waits.
  * @throws {CommandError} if its spec is invalid
  */
-export function showPool(view: PoolView): Output {
+export function showPool(view: PoolUsageView): Output {
   const { pool: object, leases, now, claims, columns } = view;
   const compiled = compilePool(object);
   if (!compiled.ok) {

@@ -7,7 +7,7 @@ import { toSafeNumber } from '../../addressing/address/safe-number.js';
 import { type Column, type Output, tableLines } from '../output.js';
 import type { Span, Style } from '../terminal.js';
 import { type AddressMap, addressMapOf } from './address-map.js';
-import { type PoolProblem, problemsOf } from './pool-problems.js';
+import { type PoolFinding, problemsOf } from './pool-problems.js';
 import type { Usage } from './read-usage.js';
 import { countPool } from './summary.js';
 
@@ -36,7 +36,7 @@ export interface PoolUse {
   readonly families: readonly FamilyUse[];
   /** The number of blocks that are assigned to nodes. */
   readonly blocks: number;
-  readonly problems: readonly PoolProblem[];
+  readonly problems: readonly PoolFinding[];
 }
 
 /** A line of the table. */

@@ -8,7 +8,7 @@ import { type Address, AddressError, parseAddress, sameAddress } from '../../add
 import { MAX_INTERFACE } from '../../addressing/lease/lease-owner.js';
 
 /** An interface that a pod reports. */
-export interface ReportedInterface {
+export interface ActiveInterface {
   /** `namespace/name` of the NAD. */
   readonly nad: string;
   readonly addresses: readonly Address[];
@@ -20,7 +20,7 @@ export interface ReportedInterface {
 /** The non-terminal pods, which may have addresses, by `namespace/name`. Each annotation is parsed once. */
 export class ActivePods {
   readonly #pods = new Map<string, Pod>();
-  readonly #attachments = new WeakMap<Pod, readonly ReportedInterface[]>();
+  readonly #attachments = new WeakMap<Pod, readonly ActiveInterface[]>();
 
   constructor(pods: readonly Pod[]) {
     for (const pod of pods) {
@@ -43,7 +43,7 @@ export class ActivePods {
   }
 
   /** The interfaces that Multus reports; none without a valid report. */
-  reportedInterfaces(pod: Pod): readonly ReportedInterface[] {
+  reportedInterfaces(pod: Pod): readonly ActiveInterface[] {
     const known = this.#attachments.get(pod);
     if (known !== undefined) return known;
     const attachments = networkStatuses(pod).map(readReportedInterface);
@@ -51,7 +51,7 @@ export class ActivePods {
     return attachments;
   }
 
-  interfaceWithAddress(pod: Pod, address: Address): ReportedInterface | undefined {
+  interfaceWithAddress(pod: Pod, address: Address): ActiveInterface | undefined {
     return this.reportedInterfaces(pod).find(({ addresses }) => addresses.some((each) => sameAddress(each, address)));
   }
 }
@@ -66,7 +66,7 @@ export function readableSelectionsIn(pod: Pod): NetworkSelection[] {
   }
 }
 
-function readReportedInterface(status: NetworkStatus): ReportedInterface {
+function readReportedInterface(status: NetworkStatus): ActiveInterface {
   const { name, interface: podInterface = '' } = status;
   const { mac: reportedMac } = status as { mac?: unknown };
   const mac = typeof reportedMac === 'string' ? parseLeaseMac(reportedMac) : undefined;

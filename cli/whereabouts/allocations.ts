@@ -13,7 +13,7 @@ import type { ActivePods } from './active-pods.js';
 import type { WhereaboutsObject } from './kinds.js';
 import type { SourceNad } from './nads.js';
 import { ipPoolName, readReservationName, sliceNames, spellingsOf } from './object-names.js';
-import type { Conflict, LeftOut, LeftOutReason, ObservedCluster } from './plan-types.js';
+import type { Conflict, LeftOut, LeftOutReason, MigrationObservation } from './plan-types.js';
 import { cidrsOf } from './address-spaces.js';
 
 /** An address that whereabouts has allocated. */
@@ -38,7 +38,7 @@ interface ReadAllocations {
 
 /** Reads IPPools and reservations. Never throws: invalid entries are left out, with a reason. */
 export function readAllocations(
-  { ipPools, reservations, slices }: Pick<ObservedCluster, 'ipPools' | 'reservations' | 'slices'>,
+  { ipPools, reservations, slices }: Pick<MigrationObservation, 'ipPools' | 'reservations' | 'slices'>,
   nads: readonly SourceNad[],
   pods: Pick<ActivePods, 'get'>,
 ): ReadAllocations {
@@ -55,7 +55,7 @@ export function readAllocations(
 /** Returns the NADs to migrate, and those migrated already for which whereabouts has IPPools. */
 export function findRelevantNads(
   nads: readonly SourceNad[],
-  { ipPools, slices }: Pick<ObservedCluster, 'ipPools' | 'slices'>,
+  { ipPools, slices }: Pick<MigrationObservation, 'ipPools' | 'slices'>,
 ): SourceNad[] {
   const byPool = nadsByPool(nads, slices);
   const known = new Set(ipPools.flatMap((pool) => nadsOf(pool, nads, byPool)));

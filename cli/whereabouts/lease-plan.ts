@@ -17,7 +17,7 @@ import { reservationOf } from '../reserve.js';
 import { type ActivePods, readableSelectionsIn } from './active-pods.js';
 import type { AddressUser } from './address-users.js';
 import type { SourceNad } from './nads.js';
-import type { Conflict, ObservedCluster, PlannedLease } from './plan-types.js';
+import type { Conflict, MigrationObservation, PlannedLease } from './plan-types.js';
 import type { TargetPools } from './target-pools.js';
 
 /** The existing leases, claims and pods. */
@@ -29,7 +29,7 @@ export interface ExistingObjects {
 }
 
 export function readExisting(
-  { leases, claims }: Pick<ObservedCluster, 'leases' | 'claims'>,
+  { leases, claims }: Pick<MigrationObservation, 'leases' | 'claims'>,
   { pods, nads, targets }: { pods: ActivePods; nads: readonly SourceNad[]; targets: TargetPools },
 ): ExistingObjects {
   const read = new Map<string, LeaseRecord | string>();

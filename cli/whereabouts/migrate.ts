@@ -13,10 +13,10 @@ import {
 } from './apply.js';
 import { readSourceNads } from './nads.js';
 import { nextSteps } from './next-steps.js';
-import { namespacesWithPools, observeCluster } from './observe.js';
-import type { ObservedCluster, Plan, PlannedLease } from './plan-types.js';
+import { namespacesWithPools, observeForMigration } from './observe.js';
+import type { MigrationObservation, Plan, PlannedLease } from './plan-types.js';
 import { planMigration } from './plan.js';
-import { formatResult, formatNextSteps, formatOutlook, formatPlan } from './print.js';
+import { formatResult, formatNextSteps, formatOutlook, formatMigrationPlan } from './print.js';
 
 /** The default namespace of the objects of whereabouts. */
 export const WHEREABOUTS_NAMESPACE = 'kube-system';
@@ -53,12 +53,12 @@ const PROGRESS_MS = 1_000;
  * @throws {CommandError} if a plan is impossible
  */
 export async function migrateWhereabouts(options: MigrateOptions, deps: MigrateDeps): Promise<boolean> {
-  const observed = await observeCluster(deps.client, options.namespace);
+  const observed = await observeForMigration(deps.client, options.namespace);
   refuseUnknownNetwork(observed, options.network);
   if (observed.ipPools.length === 0) await refuseEmptyNamespace(options, deps);
   const plan = planMigration(observed, options.network);
   const data = dataLines(options.output, { plan: asJson(plan) });
-  if (data === undefined) printLines(formatPlan(plan), deps);
+  if (data === undefined) printLines(formatMigrationPlan(plan), deps);
   if (!options.apply) {
     printLines(data ?? formatOutlook(plan, applyCommandOf(options)), deps);
     return plan.conflicts.length === 0;
@@ -79,14 +79,14 @@ function printLines(lines: readonly string[], { print }: MigrateDeps): void {
 
 async function applyTwice(
   plan: Plan,
-  observed: ObservedCluster,
+  observed: MigrationObservation,
   options: MigrateOptions,
   deps: MigrateDeps,
 ): Promise<boolean> {
   const applied: ApplyResult = { poolsMade: [], leasesMade: [], leasesThere: [], reserved: [], failed: [] };
   await applyPlan(plan, observed, applied, deps);
   // whereabouts may have allocated more addresses meanwhile
-  const now = await observeCluster(deps.client, options.namespace);
+  const now = await observeForMigration(deps.client, options.namespace);
   const later = planMigration(now, options.network);
   const known = new Set([...applied.leasesMade, ...applied.leasesThere]);
   const news = later.leases.filter(({ name, state }) => state !== 'done' || !known.has(name));
@@ -108,7 +108,12 @@ async function applyTwice(
   return applied.failed.length === 0 && conflicts === 0;
 }
 
-async function applyPlan(plan: Plan, { pods }: ObservedCluster, done: ApplyResult, deps: MigrateDeps): Promise<void> {
+async function applyPlan(
+  plan: Plan,
+  { pods }: MigrationObservation,
+  done: ApplyResult,
+  deps: MigrateDeps,
+): Promise<void> {
   let told = deps.clock.now();
   const progress = (written: number, of: number) => {
     const now = deps.clock.now();
@@ -132,7 +137,7 @@ function isPodLease({ request }: PlannedLease): boolean {
 }
 
 /** Without this check, nothing would be left to do for a mistyped name. */
-function refuseUnknownNetwork({ nads }: ObservedCluster, network: string | undefined): void {
+function refuseUnknownNetwork({ nads }: MigrationObservation, network: string | undefined): void {
   if (network === undefined) return;
   const found = readSourceNads(nads);
   const networks = new Set([...found.nads, ...found.conflicts].flatMap(networksOf));

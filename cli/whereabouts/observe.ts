@@ -12,7 +12,7 @@ import {
 } from '../../kube/resources.js';
 import { INSTALL_HOLDFAST, pickMetadata, readList, required, valueOr } from '../reader.js';
 import { IP_POOLS, IP_RESERVATIONS, NODE_SLICE_POOLS } from './kinds.js';
-import type { ObservedCluster } from './plan-types.js';
+import type { MigrationObservation } from './plan-types.js';
 
 type ListClient = Pick<Client, 'list' | 'listAs'>;
 
@@ -21,7 +21,7 @@ type ListClient = Pick<Client, 'list' | 'listAs'>;
  * Leases come before pods, so that an owner that is not among the pods is gone.
  * @param namespace of the objects of whereabouts
  */
-export async function observeCluster(client: ListClient, namespace: string): Promise<ObservedCluster> {
+export async function observeForMigration(client: ListClient, namespace: string): Promise<MigrationObservation> {
   const [ipPools, reservations, slices, leases] = await Promise.all([
     listRequired(client, IP_POOLS, 'is whereabouts installed, with Kubernetes as its datastore?', { namespace }),
     listIfServed(client, IP_RESERVATIONS, { namespace }),

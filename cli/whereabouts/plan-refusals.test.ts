@@ -2,11 +2,11 @@ import { BLUE, POOL, itPlansMigrations } from '../testing/migration-plan-cases.j
 import { leaseOf } from '../../test/lease-objects.js';
 import { adminPool } from '../../test/pool-objects.js';
 import { ipPool, livePod, whereaboutsNad, reservation } from '../testing/migration-world.js';
-import type { ObservedCluster } from './plan-types.js';
+import type { MigrationObservation } from './plan-types.js';
 
 describe('the migration plan', () => {
   describe('leaves out', () => {
-    const of = (allocations: Record<string, unknown>, pods = [livePod('a/p')]): Partial<ObservedCluster> => ({
+    const of = (allocations: Record<string, unknown>, pods = [livePod('a/p')]): Partial<MigrationObservation> => ({
       nads: [BLUE],
       ipPools: [ipPool('10.0.0.0-24', '10.0.0.0/24', allocations)],
       pods,

@@ -7,7 +7,7 @@ import type { LeaseRecord, LeaseRequest } from '../../addressing/lease/lease.js'
 import type { WhereaboutsObject } from './kinds.js';
 
 /** The input of a plan. Leases were read before pods: an owner that is not among the pods is gone. */
-export interface ObservedCluster {
+export interface MigrationObservation {
   readonly nads: readonly NetworkAttachmentDefinition[];
   readonly ipPools: readonly WhereaboutsObject[];
   readonly reservations: readonly WhereaboutsObject[];

@@ -6,9 +6,9 @@ import type { AddressLease } from '../../api/address-lease.js';
 import { NETWORKS_ANNOTATION, NETWORK_STATUS_ANNOTATION } from '../../api/names.js';
 import type { Pod } from '../../api/pod.js';
 import { livePod, makeLargeCluster, whereaboutsNad } from '../testing/migration-world.js';
-import type { ObservedCluster } from './plan-types.js';
+import type { MigrationObservation } from './plan-types.js';
 import { planMigration } from './plan.js';
-import { formatPlan } from './print.js';
+import { formatMigrationPlan } from './print.js';
 
 const json = fc.jsonValue({ maxDepth: 3 });
 /** Mostly what it should be, and now and then anything. */
@@ -96,7 +96,7 @@ const lease: fc.Arbitrary<AddressLease> = fc
       ...(uid !== undefined && { owner: { kind: 'Pod', namespace: 'a', name: 'p', uid } }),
     },
   }));
-const observed: fc.Arbitrary<ObservedCluster> = fc.record({
+const observed: fc.Arbitrary<MigrationObservation> = fc.record({
   nads: fc.array(nad, { maxLength: 3 }).chain((more) => fc.constantFrom([SANE, ...more], [SANE, ...more], more)),
   ipPools: fc.array(object, { maxLength: 4 }),
   reservations: fc.array(object, { maxLength: 4 }),
@@ -112,7 +112,7 @@ describe('a migration plan for random objects', () => {
     fc.assert(
       fc.property(observed, (given) => {
         const plan = planMigration(given);
-        expect(formatPlan(plan).join('\n')).not.to.match(/undefined|\[object/);
+        expect(formatMigrationPlan(plan).join('\n')).not.to.match(/undefined|\[object/);
         const names = plan.leases.map((each) => each.name);
         expect(new Set(names).size).to.equal(names.length);
         const pools = new Set(plan.pools.map((each) => each.pool.metadata.name));
@@ -144,7 +144,9 @@ describe('a migration plan for random objects', () => {
   it('is the same for the same objects', () => {
     fc.assert(
       fc.property(observed, (given) => {
-        expect(formatPlan(planMigration(structuredClone(given)))).to.deep.equal(formatPlan(planMigration(given)));
+        expect(formatMigrationPlan(planMigration(structuredClone(given)))).to.deep.equal(
+          formatMigrationPlan(planMigration(given)),
+        );
       }),
       { numRuns: 200 },
     );

@@ -8,7 +8,7 @@ import { ActivePods } from './active-pods.js';
 import { type AddressUser, findAddressUsers } from './address-users.js';
 import { planLease, readExisting } from './lease-plan.js';
 import { type SourceNad, readSourceNads } from './nads.js';
-import type { Conflict, NadChange, ObservedCluster, Plan, PlannedLease, VmAddress } from './plan-types.js';
+import type { Conflict, NadChange, MigrationObservation, Plan, PlannedLease, VmAddress } from './plan-types.js';
 import { findRelevantNads, readAllocations } from './allocations.js';
 import { TargetPools } from './target-pools.js';
 
@@ -17,7 +17,7 @@ import { TargetPools } from './target-pools.js';
  * the same plan.
  * @param network limits the plan to this CNI network and those that share its addresses
  */
-export function planMigration(observed: ObservedCluster, network?: string): Plan {
+export function planMigration(observed: MigrationObservation, network?: string): Plan {
   const { nads: all, conflicts } = readSourceNads(observed.nads);
   const nads = findRelevantNads(all, observed);
   const targets = new TargetPools(nads, observed.pools);

@@ -19,7 +19,7 @@ const REASON_TEXTS: Readonly<Record<LeftOutReason, string>> = {
 };
 
 /** Formats the plan for people. */
-export function formatPlan(plan: Plan): string[] {
+export function formatMigrationPlan(plan: Plan): string[] {
   return [
     ...section('Pools', poolLines(plan)),
     ...section('Leases', leaseLines(plan)),

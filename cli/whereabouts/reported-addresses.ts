@@ -1,7 +1,7 @@
 import { interfaceNameOf } from '../../api/network-selection.js';
 import type { Pod } from '../../api/pod.js';
 import { type Address, formatAddress } from '../../addressing/address/address.js';
-import { type ReportedInterface, type ActivePods, readableSelectionsIn } from './active-pods.js';
+import { type ActiveInterface, type ActivePods, readableSelectionsIn } from './active-pods.js';
 import type { SourceNad } from './nads.js';
 
 /** An address that a pod reports on the network of a NAD. */
@@ -50,7 +50,7 @@ export class ReportedAddresses {
   }
 }
 
-function requestsInterface(pod: Pod, attachment: ReportedInterface): boolean {
+function requestsInterface(pod: Pod, attachment: ActiveInterface): boolean {
   return readableSelectionsIn(pod).some(
     (selection) =>
       `${selection.nad.namespace}/${selection.nad.name}` === attachment.nad &&

@@ -6,7 +6,7 @@ import { NAMESPACE } from '../../test/workload-objects.js';
 import { leaseLabels } from '../../addressing/lease/lease-labels.js';
 import { parseAddress } from '../../addressing/address/address.js';
 import { readLease } from '../../addressing/lease/lease.js';
-import { readCommandLine } from '../command-line.js';
+import { readCliCommandLine } from '../command-line.js';
 import { MemoryCluster } from '../testing/memory-cluster.js';
 import { allocatedClaim, claimLease, runningLauncher } from '../testing/vm-story.js';
 import { describeState, findHolders, findHoldersOfMac } from './holders.js';
@@ -106,7 +106,7 @@ describe('kubectl holdfast who', () => {
   });
 
   it('reads several files and the logs of pods, and searches the audit log by IP address only', () => {
-    const request = (...args: string[]) => readCommandLine(['who', ...args])?.request;
+    const request = (...args: string[]) => readCliCommandLine(['who', ...args])?.request;
     const at = ['--at', '2030-01-31T14:00:00+01:00'];
     expect(request('--file', 'a', '10.0.0.5', '--file', 'b,c', ...at)).to.deep.include({
       past: { at: '2030-01-31T13:00:00.000Z', files: ['a', 'b,c'], logs: false },

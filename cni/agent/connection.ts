@@ -22,7 +22,7 @@ export interface ConnectionOptions {
  * The connection of one caller. The request is one line of JSON, or everything until the caller half-closes the connection.
  * The answer is one JSON object, which may have leading spaces.
  */
-export class Connection {
+export class PluginConnection {
   readonly #socket: Socket;
   readonly #options: ConnectionOptions;
   readonly #controller = new AbortController();

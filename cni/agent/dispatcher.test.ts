@@ -7,7 +7,7 @@ import { pluginRequest } from './testing/cni-requests.js';
 import { ManualClock } from '../../test/manual-clock.js';
 import { CniCode, CniError } from './cni-error.js';
 import { Dispatcher } from './dispatcher.js';
-import { COMMANDS } from './environment.js';
+import { CNI_COMMANDS } from './environment.js';
 import type { PluginResponse } from './plugin-protocol.js';
 import { createAgentMetrics } from './metrics.js';
 import { type InterfaceRef, sandboxInterfaceKey } from './request.js';
@@ -230,7 +230,7 @@ describe('the request dispatcher', () => {
   it('answers any input with JSON, and failures with a code', async () => {
     const key = fc.constantFrom('CNI_COMMAND', 'CNI_CONTAINERID', 'CNI_NETNS', 'CNI_IFNAME', 'CNI_ARGS', 'CNI_PATH');
     const args = 'K8S_POD_NAME=a;K8S_POD_NAMESPACE=b';
-    const value = fc.oneof(fc.string(), fc.constantFrom(...COMMANDS, 'c1', 'net1', args));
+    const value = fc.oneof(fc.string(), fc.constantFrom(...CNI_COMMANDS, 'c1', 'net1', args));
     const keys = ['prevResult', 'runtimeConfig', 'args', 'cni.dev/valid-attachments', 'ipam', 'name', 'cniVersion'];
     const config = fc.oneof(
       fc.string({ unit: 'binary' }),
@@ -247,7 +247,7 @@ describe('the request dispatcher', () => {
       fc.json(),
       fc.record({ env: fc.dictionary(key, value), config }).map((ask) => JSON.stringify(ask)),
       fc
-        .record({ command: fc.constantFrom(...COMMANDS), env: fc.dictionary(key, value), config })
+        .record({ command: fc.constantFrom(...CNI_COMMANDS), env: fc.dictionary(key, value), config })
         .map(({ command, env, config }) => JSON.stringify({ env: { ...pluginRequest(command).env, ...env }, config })),
     );
     await fc.assert(

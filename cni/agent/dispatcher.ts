@@ -4,7 +4,7 @@ import { StatusError, TransportError, messageOf } from '../../kube/errors.js';
 import type { Logger } from '../../kube/log.js';
 import { asReadError } from './api-failure.js';
 import { CniCode, CniError } from './cni-error.js';
-import { COMMANDS } from './environment.js';
+import { CNI_COMMANDS } from './environment.js';
 import { type PluginResponse, type PluginRequest, failure, readPluginRequest, success } from './plugin-protocol.js';
 import type { RequestMetrics } from './metrics.js';
 import type { PendingDeletes, PendingDelete } from './pending-deletes.js';
@@ -60,7 +60,7 @@ export class Dispatcher {
       this.#logRefused(refusal, ask);
       return failure(refusal, ask);
     } finally {
-      const command = COMMANDS.find((each) => each === ask?.env.CNI_COMMAND) ?? 'unknown';
+      const command = CNI_COMMANDS.find((each) => each === ask?.env.CNI_COMMAND) ?? 'unknown';
       metrics.ended(command, code, (clock.now() - started) / 1000);
     }
   }

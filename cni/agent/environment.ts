@@ -3,12 +3,12 @@ import { CniCode, CniError } from './cni-error.js';
 
 /** The environment variables of the CNI protocol (CNI spec 1.1, section 2). */
 
-export const COMMANDS = ['ADD', 'DEL', 'CHECK', 'GC', 'STATUS', 'VERSION'] as const;
-export type Command = (typeof COMMANDS)[number];
+export const CNI_COMMANDS = ['ADD', 'DEL', 'CHECK', 'GC', 'STATUS', 'VERSION'] as const;
+export type CniCommand = (typeof CNI_COMMANDS)[number];
 
 /** The validated variables of a request; `args` may be empty. */
-export interface Environment {
-  readonly command: Command;
+export interface CniEnvironment {
+  readonly command: CniCommand;
   /** Empty if the command needs none. */
   readonly containerId: string;
   readonly interfaceName: string;
@@ -18,7 +18,7 @@ export interface Environment {
 
 type Variable = 'CNI_CONTAINERID' | 'CNI_NETNS' | 'CNI_IFNAME' | 'CNI_PATH';
 
-const REQUIRED: Readonly<Record<Command, readonly Variable[]>> = {
+const REQUIRED: Readonly<Record<CniCommand, readonly Variable[]>> = {
   ADD: ['CNI_CONTAINERID', 'CNI_NETNS', 'CNI_IFNAME'],
   DEL: ['CNI_CONTAINERID', 'CNI_IFNAME'],
   CHECK: ['CNI_CONTAINERID', 'CNI_NETNS', 'CNI_IFNAME'],
@@ -32,12 +32,12 @@ const CONTAINER_ID = /^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/;
 const INTERFACE_NAME = /^(?!\.{1,2}$)[^/:\s\0]{1,15}$/u;
 
 /** Reads and validates the variables. @throws {CniError} 4, naming all variables that are absent or invalid */
-export function readEnvironment(env: Readonly<Record<string, string>>): Environment {
-  const command = COMMANDS.find((each) => each === env.CNI_COMMAND);
+export function readEnvironment(env: Readonly<Record<string, string>>): CniEnvironment {
+  const command = CNI_COMMANDS.find((each) => each === env.CNI_COMMAND);
   if (command === undefined) {
     throw new CniError(
       CniCode.InvalidEnvironment,
-      `CNI_COMMAND is ${describeValue(env.CNI_COMMAND)}: it must be one of ${COMMANDS.join(', ')}`,
+      `CNI_COMMAND is ${describeValue(env.CNI_COMMAND)}: it must be one of ${CNI_COMMANDS.join(', ')}`,
     );
   }
   const needsArgs = command === 'ADD' || command === 'CHECK';

@@ -23,7 +23,7 @@ const NEWEST_VERSION = '1.1.0';
 
 /** Parses the JSON text. @throws {CniError} 6 */
 export function readPluginRequest(text: string): PluginRequest {
-  const value = parseJson(text, 'the request to the agent');
+  const value = parseRequestJson(text, 'the request to the agent');
   const { env, config } = asRecord(value);
   if (!isRecord(env) || typeof config !== 'string') {
     throw new CniError(
@@ -39,7 +39,7 @@ export function readPluginRequest(text: string): PluginRequest {
  * @param what begins the message
  * @throws {CniError} 6
  */
-export function parseJson(text: string, what: string): unknown {
+export function parseRequestJson(text: string, what: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {

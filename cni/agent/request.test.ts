@@ -15,7 +15,7 @@ import { NETWORK_CONFIG, REQUEST_POD, pluginRequest } from './testing/cni-reques
 import { PREV_RESULTS } from './testing/cni-results.js';
 import { formatAddress } from '../../addressing/address/address.js';
 import { CniError } from './cni-error.js';
-import { COMMANDS } from './environment.js';
+import { CNI_COMMANDS } from './environment.js';
 import { type CniRequest, readCniRequest } from './request.js';
 
 type Env = Record<string, string | undefined>;
@@ -154,7 +154,7 @@ describe('reading a CNI request', () => {
 
   const argsOf = (more: string) => ({ env: { CNI_ARGS: `K8S_POD_NAMESPACE=a;K8S_POD_NAME=b;${more}` } });
   const refusals: [name: string, given: Given, code: number, says: string[]][] = [
-    ['without a command', { env: { CNI_COMMAND: undefined } }, 4, ['CNI_COMMAND is absent', ...COMMANDS]],
+    ['without a command', { env: { CNI_COMMAND: undefined } }, 4, ['CNI_COMMAND is absent', ...CNI_COMMANDS]],
     ['with an unknown command', { command: 'add' }, 4, ['CNI_COMMAND is "add"']],
     ['with an invalid container ID', { env: { CNI_CONTAINERID: '../c' } }, 4, ['CNI_CONTAINERID', '../c']],
     ['with a long interface name', { env: { CNI_IFNAME: 'abcdefghijklmnop' } }, 4, ['CNI_IFNAME', '15']],

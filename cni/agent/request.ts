@@ -3,7 +3,7 @@ import { pluginFingerprint } from '../../api/plugin-fingerprint.js';
 import { type Address, parseAddressOrPrefix } from '../../addressing/address/address.js';
 import { messageOf } from '../../kube/errors.js';
 import { CniCode, CniError } from './cni-error.js';
-import { type Environment, readEnvironment } from './environment.js';
+import { type CniEnvironment, readEnvironment } from './environment.js';
 import type { PluginRequest } from './plugin-protocol.js';
 import {
   type CniVersion,
@@ -15,7 +15,7 @@ import {
   readStdinConfig,
 } from './stdin-config.js';
 import type { PodRef } from './pods/node-pods.js';
-import { requestedAddresses, requestedMac } from './runtime-config.js';
+import { runtimeAddresses, requestedMac } from './runtime-config.js';
 import { type ResultExtras, readResultExtras } from './result.js';
 
 /** Identifies one interface of one sandbox. */
@@ -104,7 +104,7 @@ export function readCniRequest(ask: PluginRequest): CniRequest {
   }
 }
 
-function readAdd({ containerId, interfaceName, args }: Environment, text: string): AddRequest {
+function readAdd({ containerId, interfaceName, args }: CniEnvironment, text: string): AddRequest {
   const pod = readPod(args);
   const { version, name, ipam, all } = readStdinConfig('ADD', text);
   return {
@@ -114,14 +114,14 @@ function readAdd({ containerId, interfaceName, args }: Environment, text: string
     containerId,
     interfaceName,
     pod,
-    requested: requestedAddresses(all, args),
+    requested: runtimeAddresses(all, args),
     mac: requestedMac(all, args),
     fingerprint: pluginFingerprint(all),
     extras: readResultExtras(ipam),
   };
 }
 
-function readCheck({ containerId, interfaceName, args }: Environment, text: string): CheckRequest {
+function readCheck({ containerId, interfaceName, args }: CniEnvironment, text: string): CheckRequest {
   const pod = readPod(args);
   const { name, all } = readStdinConfig('CHECK', text);
   const addresses = readPrevResult(all, interfaceName);

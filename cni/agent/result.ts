@@ -7,7 +7,7 @@ import { type CniVersion, type JsonObject, invalidConfig, listAt, objectAt } fro
 
 /** The abbreviated result of an IPAM plugin (CNI spec 1.1, section 5.1.3), without interfaces: those belong to the calling plugin. */
 
-export interface Route {
+export interface CniRoute {
   readonly dst: string;
   readonly gw?: string;
   /** Added by CNI 1.1: mtu, advmss, priority, table, scope. */
@@ -24,7 +24,7 @@ export interface Dns {
 
 /** The settings of a network's config that go into the result. */
 export interface ResultExtras {
-  readonly routes: readonly Route[];
+  readonly routes: readonly CniRoute[];
   readonly dns: Dns;
 }
 
@@ -46,7 +46,7 @@ export function addResult(version: CniVersion, grant: Grant, { routes, dns }: Re
   return { cniVersion: version, ips, ...(routes.length > 0 && { routes }), dns };
 }
 
-function readRoute(value: unknown, path: string): Route {
+function readRoute(value: unknown, path: string): CniRoute {
   if (!isRecord(value))
     throw invalidConfig(path, `${describeValue(value)} is not an object like {"dst": "10.0.0.0/8"}`);
   const dst = parseString(value.dst, `${path}.dst`, parseCidr);

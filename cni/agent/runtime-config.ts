@@ -15,7 +15,7 @@ type CreateError = (path: string, problem: string) => CniError;
  * @returns at most one per family, IPv4 first
  * @throws {CniError} 7, or 4 for CNI_ARGS; both name key and value
  */
-export function requestedAddresses(config: JsonObject, args: ReadonlyMap<string, string>): Address[] {
+export function runtimeAddresses(config: JsonObject, args: ReadonlyMap<string, string>): Address[] {
   const given = listAt(objectAt(config, 'runtimeConfig'), 'ips', 'runtimeConfig.ips');
   if (given.length > 0) return parseRequestedAddresses(given, 'runtimeConfig.ips', invalidConfig);
   const cni = objectAt(objectAt(config, 'args'), 'cni', 'args.cni');
@@ -24,7 +24,7 @@ export function requestedAddresses(config: JsonObject, args: ReadonlyMap<string,
   return parseRequestedAddresses(args.get('IP')?.split(',') ?? [], 'CNI_ARGS: IP', invalidVariable);
 }
 
-/** Returns `runtimeConfig.mac`, else MAC in CNI_ARGS, in lower case with colons. @throws {CniError} as {@link requestedAddresses} */
+/** Returns `runtimeConfig.mac`, else MAC in CNI_ARGS, in lower case with colons. @throws {CniError} as {@link runtimeAddresses} */
 export function requestedMac(config: JsonObject, args: ReadonlyMap<string, string>): string | undefined {
   const given = objectAt(config, 'runtimeConfig').mac || undefined;
   if (given !== undefined) return readMac(given, 'runtimeConfig.mac', invalidConfig);

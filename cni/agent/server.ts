@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import type { Clock } from '../../kube/clock.js';
 import { messageOf } from '../../kube/errors.js';
 import type { Logger } from '../../kube/log.js';
-import { Connection, type ConnectionOptions } from './connection.js';
+import { PluginConnection, type ConnectionOptions } from './connection.js';
 
 /** Requests that still run after this are cancelled: the process has 25 s to stop. */
 const STOP_MS = 10_000;
@@ -24,7 +24,7 @@ export interface SocketServerOptions {
 export class SocketServer {
   readonly #options: SocketServerOptions;
   readonly #server: Server;
-  readonly #connections = new Set<Connection>();
+  readonly #connections = new Set<PluginConnection>();
 
   constructor(options: SocketServerOptions) {
     this.#options = options;
@@ -98,7 +98,11 @@ export class SocketServer {
 
   #serve(socket: Socket): void {
     const { answer, clock } = this.#options;
-    const connection = new Connection(socket, { answer, clock, onClosed: () => this.#connections.delete(connection) });
+    const connection = new PluginConnection(socket, {
+      answer,
+      clock,
+      onClosed: () => this.#connections.delete(connection),
+    });
     this.#connections.add(connection);
   }
 }

@@ -1,8 +1,8 @@
 import { HOLDFAST_IPAM } from '../../api/ipam-delegation.js';
 import { describeValue, isRecord } from '../../api/json.js';
 import { CniCode, CniError } from './cni-error.js';
-import { type Command } from './environment.js';
-import { parseJson } from './plugin-protocol.js';
+import { type CniCommand } from './environment.js';
+import { parseRequestJson } from './plugin-protocol.js';
 
 /** The config on stdin: that of the plugin that delegates IPAM to Holdfast (CNI spec 1.1, section 1). */
 
@@ -21,19 +21,23 @@ export interface StdinConfig {
 }
 
 /** The CNI versions that introduced the newer commands. */
-const MIN_VERSIONS: Readonly<Partial<Record<Command, CniVersion>>> = { CHECK: '0.4.0', GC: '1.1.0', STATUS: '1.1.0' };
+const MIN_VERSIONS: Readonly<Partial<Record<CniCommand, CniVersion>>> = {
+  CHECK: '0.4.0',
+  GC: '1.1.0',
+  STATUS: '1.1.0',
+};
 
 const NETWORK_NAME = /^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/;
 
 /** Parses the JSON text. @throws {CniError} 6 */
 export function parseConfig(text: string): JsonObject {
-  const config = parseJson(text, 'the network config on stdin');
+  const config = parseRequestJson(text, 'the network config on stdin');
   if (isRecord(config)) return config;
   throw new CniError(CniCode.Decode, `the network config on stdin is ${describeValue(config)}, not an object`);
 }
 
 /** Reads and validates the config. @throws {CniError} 1, or 7 naming the key */
-export function readStdinConfig(command: Command, text: string): StdinConfig {
+export function readStdinConfig(command: CniCommand, text: string): StdinConfig {
   const all = parseConfig(text);
   const version = readVersion(command, all.cniVersion);
   const { name, ipam } = all;
@@ -70,7 +74,7 @@ export function listAt(parent: JsonObject, key: string, path = key): unknown[] {
   throw invalidConfig(path, `${describeValue(value)} is not a list`);
 }
 
-function readVersion(command: Command, given: unknown): CniVersion {
+function readVersion(command: CniCommand, given: unknown): CniVersion {
   const version = SUPPORTED_VERSIONS.find((each) => each === given);
   if (version === undefined) {
     // the default of the CNI spec

@@ -6,7 +6,7 @@ import type { Client } from '../../kube/client.js';
 import { forEachParallel } from '../../kube/for-each-parallel.js';
 import type { GuestInterface } from '../interfaces.js';
 import { allLeasedAddresses, shownAddresses } from '../leased-addresses.js';
-import type { ObservedWorkload } from '../observed-workload.js';
+import type { ObservedGuestWorkload } from '../observed-workload.js';
 import type { NetworkDataOutcome } from './conditions.js';
 import { type NetworkDataInput, networkDataOf } from './plan.js';
 import { secretNameIn } from './request.js';
@@ -94,7 +94,11 @@ export class NetworkData {
   }
 
   /** @param isRecorded a claim of the VM says what became of the Secret, perhaps of an earlier term */
-  async reconcile(workload: ObservedWorkload, isRecorded: boolean, signal: AbortSignal): Promise<NetworkDataResult> {
+  async reconcile(
+    workload: ObservedGuestWorkload,
+    isRecorded: boolean,
+    signal: AbortSignal,
+  ): Promise<NetworkDataResult> {
     const { namespace, owner } = workload;
     const key = joinKey(namespace, owner.name);
     const { name, ready, result } = this.#goalOf(workload, isRecorded);
@@ -138,7 +142,7 @@ export class NetworkData {
     return undefined;
   }
 
-  #goalOf(workload: ObservedWorkload, isRecorded: boolean): Goal {
+  #goalOf(workload: ObservedGuestWorkload, isRecorded: boolean): Goal {
     const interfaces = this.#deps.interfacesOf(workload);
     const request = requestOf(workload, interfaces);
     if (request.kind !== 'secret') {

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import type { VmiInterfaceStatus } from '../../api/kubevirt.js';
 import { parseAddress } from '../../addressing/address/address.js';
-import { type ReportedInterface, guestConfigured } from './guest-configured.js';
+import { type InterfaceReport, guestConfigured } from './guest-configured.js';
 
 const AGENT = 'domain, guest-agent, multus-status';
 const V4 = '10.1.0.5';
@@ -10,7 +10,7 @@ const V6 = 'fd00:1::5';
 
 function check(
   status: VmiInterfaceStatus | undefined,
-  launcherHasAddresses: ReportedInterface['launcherHasAddresses'] = 'no',
+  launcherHasAddresses: InterfaceReport['launcherHasAddresses'] = 'no',
   claimed = [V4],
 ) {
   return guestConfigured({ vmNetwork: 'data', claimed: claimed.map(parseAddress), status, launcherHasAddresses });

@@ -11,7 +11,7 @@ import {
 import { containsAddress, parseCidr } from '../../addressing/address/cidr.js';
 
 /** What is known of one interface of a running guest. */
-export interface ReportedInterface {
+export interface InterfaceReport {
   /** The name of its network in the VM's spec. */
   readonly vmNetwork: string;
   /** The addresses of its claim. */
@@ -41,7 +41,7 @@ const WORST_FIRST: readonly ConditionValue['status'][] = ['False', 'Unknown', 'T
  * Compares the addresses of a guest with those of its claim. Pure. Guests write what their agents report, so texts of it are only read as addresses and
  * never repeated.
  */
-export function guestConfigured(reported: ReportedInterface): ConditionValue {
+export function guestConfigured(reported: InterfaceReport): ConditionValue {
   const findings = reported.claimed.map((address) => findingOf(address, reported));
   const worst = WORST_FIRST.find((status) => findings.some((finding) => finding.status === status)) ?? 'Unknown';
   const shown = findings.filter(({ status }) => status === worst);
@@ -52,7 +52,7 @@ export function guestConfigured(reported: ReportedInterface): ConditionValue {
   };
 }
 
-function findingOf(claimed: Address, { vmNetwork, status, launcherHasAddresses }: ReportedInterface): Finding {
+function findingOf(claimed: Address, { vmNetwork, status, launcherHasAddresses }: InterfaceReport): Finding {
   const found = addressesOfFamily(claimed, status);
   const place = describeValue(vmNetwork);
   const family = formatFamily(claimed.family);

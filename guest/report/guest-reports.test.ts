@@ -3,7 +3,7 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { conditionsAfter } from '../../cluster/claim-conditions.js';
 import { GUEST_CONFIGURED } from '../../api/names.js';
 import { guestInterfacesOf } from '../interfaces.js';
-import type { ObservedWorkload } from '../observed-workload.js';
+import type { ObservedGuestWorkload } from '../observed-workload.js';
 import { GuestWorld, guestSpec, guestWorkload } from '../testing/guest-world.js';
 import { type GuestReport, GuestReports } from './guest-reports.js';
 
@@ -30,7 +30,7 @@ describe('the report of what a guest has', () => {
     const infoSource = 'domain, guest-agent';
     const interfaces = [{ name: 'data', infoSource, ipAddresses: address === undefined ? [] : [address] }];
     const object = { metadata: { name: 'vm1', namespace: 'vms', uid: vmi }, status: { phase, interfaces } };
-    const observed = { ...workload, vmi: object } as unknown as ObservedWorkload;
+    const observed = { ...workload, vmi: object } as unknown as ObservedGuestWorkload;
     const own = guestInterfacesOf(workload, world.view).find(({ source }) => source.kind === 'claim');
     const made = reports.report(claim, own, observed, now);
     if (made.isChange) {

@@ -4,8 +4,8 @@ import { GUEST_CONFIGURED } from '../../api/names.js';
 import { type ConditionValue, conditionOf } from '../../cluster/claim-conditions.js';
 import type { GuestInterface } from '../interfaces.js';
 import { shownAddresses } from '../leased-addresses.js';
-import type { ObservedWorkload } from '../observed-workload.js';
-import { type ReportedInterface, guestConfigured } from './guest-configured.js';
+import type { ObservedGuestWorkload } from '../observed-workload.js';
+import { type InterfaceReport, guestConfigured } from './guest-configured.js';
 
 /** A claim's condition changes so often on average, because a guest decides how often its addresses change. */
 const CHANGE_MS = 30_000;
@@ -50,7 +50,7 @@ export class GuestReports {
   }
 
   /** @param now by the monotonic clock, in milliseconds */
-  report(claim: IPAMClaim, each: GuestInterface | undefined, { vmi }: ObservedWorkload, now: number): GuestReport {
+  report(claim: IPAMClaim, each: GuestInterface | undefined, { vmi }: ObservedGuestWorkload, now: number): GuestReport {
     const claimed = shownAddresses(claim);
     if (vmi?.status?.phase !== 'Running' || each === undefined || claimed === undefined) {
       this.#known.delete(claim.metadata.uid ?? '');
@@ -97,7 +97,7 @@ function decide(
   return pause > 0 ? { condition: before, again: pause } : { condition: found, isChange: true };
 }
 
-function launcherOf({ isSriov, source }: GuestInterface): Pick<ReportedInterface, 'launcherHasAddresses'> {
+function launcherOf({ isSriov, source }: GuestInterface): Pick<InterfaceReport, 'launcherHasAddresses'> {
   if (isSriov || source.kind !== 'claim' || source.nad === undefined) return { launcherHasAddresses: 'no' };
   const { delivery } = source.nad;
   if (delivery.kind === 'cni') return { launcherHasAddresses: 'yes' };

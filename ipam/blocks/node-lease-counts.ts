@@ -5,7 +5,7 @@ import { type LeaseRecord, isHeldByPod } from '../../addressing/lease/lease.js';
 import type { LeaseChange } from '../leases/lease-book.js';
 
 /** The part of LeaseBook that is used here. */
-export interface LeaseSource {
+export interface LeaseChanges {
   all(): Iterable<LeaseRecord>;
   onChange(handler: (change: LeaseChange) => void): void;
 }
@@ -22,7 +22,7 @@ class NodePoolLeases {
 export class NodeLeaseCounts {
   readonly #pools = new Map<string, Map<string, NodePoolLeases>>();
 
-  constructor(book: LeaseSource) {
+  constructor(book: LeaseChanges) {
     for (const lease of book.all()) this.#add(lease);
     book.onChange(({ before, after }) => {
       if (before !== undefined) this.#delete(before);

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { AddressError, parseAddressOrPrefix } from '../../addressing/address/address.js';
-import { addressesOf, reportedInterfacesOf } from './reported-interfaces.js';
+import { reportedAddressesOf, reportedInterfacesOf } from './reported-interfaces.js';
 
 const reported = (status: unknown) =>
   reportedInterfacesOf({
@@ -19,13 +19,13 @@ describe('the addresses that Multus reports for a pod', () => {
       { nad: 'vms/blue', name: 'net1', ips: ['10.0.0.5'] },
       { nad: 'cbr0', ips: ['10.244.0.9'] },
     ]);
-    expect(addressesOf(interfaces)).to.deep.equal(['10.0.0.5', '10.244.0.9']);
+    expect(reportedAddressesOf(interfaces)).to.deep.equal(['10.0.0.5', '10.244.0.9']);
   });
 
   it('are cut after 256 of all interfaces, with a last entry that is no address', () => {
     const ips = Array.from({ length: 20_000 }, (_, index) => `10.0.${index >> 8}.${index & 255}`);
     const read = (...counts: number[]) =>
-      addressesOf(reported(counts.map((count) => ({ name: 'b', ips: ips.slice(0, count) }))));
+      reportedAddressesOf(reported(counts.map((count) => ({ name: 'b', ips: ips.slice(0, count) }))));
     expect(read(256)).to.deep.equal(ips.slice(0, 256));
     expect(read(128, 128)).to.have.length(256);
     for (const cut of [read(20_000), read(100, 20_000), read(256, 1, 20_000)]) {

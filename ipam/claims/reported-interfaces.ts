@@ -34,6 +34,6 @@ export function reportedInterfacesOf(pod: Pod): readonly ReportedInterface[] {
 }
 
 /** Returns the addresses of all interfaces. */
-export function addressesOf(interfaces: readonly ReportedInterface[] = NO_INTERFACES): readonly string[] {
+export function reportedAddressesOf(interfaces: readonly ReportedInterface[] = NO_INTERFACES): readonly string[] {
   return interfaces.flatMap(({ ips }) => ips);
 }

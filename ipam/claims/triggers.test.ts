@@ -4,7 +4,7 @@ import { Cache } from '../../kube/cache.js';
 import { lease } from './testing/claim-observation.js';
 import { claimOf, day } from '../../test/pool-objects.js';
 import { SERVED_CLAIM_INDEXES } from './watches.js';
-import { allClaimKeys, keysOfClaim, keysOfLease, keysOfNetworks } from './triggers.js';
+import { allClaimKeys, claimKeyOf, keysOfLease, keysOfNetworks } from './triggers.js';
 
 function claim(name: string, born: number, network = 'blue'): IPAMClaim {
   const made = claimOf(`vms/${name}`, undefined, network);
@@ -19,7 +19,7 @@ describe('the claims that a change wakes', () => {
   for (const each of [claim('young', 3), claim('old', 1), claim('green', 2, 'green')]) cache.set(each);
 
   it('include the changed claim', () => {
-    expect(keysOfClaim({ object: claim('a', 1) })).to.deep.equal(['vms/a']);
+    expect(claimKeyOf({ object: claim('a', 1) })).to.deep.equal(['vms/a']);
   });
 
   it('include the owner of a changed lease', () => {

@@ -8,7 +8,7 @@ import type { ClaimWaitList } from './wait-list.js';
 
 /** Maps changes to the keys of the claims that must be synced. */
 
-export function keysOfClaim({ object }: { object: KubeObject }): string[] {
+export function claimKeyOf({ object }: { object: KubeObject }): string[] {
   return [objectKey(object)];
 }
 

@@ -13,7 +13,7 @@ import type { PoolDirectory } from '../../addressing/directory/directory.js';
 import { writeLease } from '../../cluster/lease-writes.js';
 import { listClaimPods } from '../claims/live-reads.js';
 import type { ClaimPod, ClaimPods } from '../claims/claim-pods.js';
-import { addressesOf, reportedInterfacesOf } from '../claims/reported-interfaces.js';
+import { reportedAddressesOf, reportedInterfacesOf } from '../claims/reported-interfaces.js';
 import { type Address, parseAddressOrPrefix, sameAddress } from '../../addressing/address/address.js';
 import { type LeaseRecord, releaseLease } from '../../addressing/index.js';
 import { releaseTime } from '../../addressing/lease/cooling-start.js';
@@ -174,14 +174,14 @@ interface LeakProof {
 }
 
 function reportsOf(pods: readonly ClaimPod[]): (readonly string[])[] {
-  return pods.map(({ interfaces }) => addressesOf(interfaces));
+  return pods.map(({ interfaces }) => reportedAddressesOf(interfaces));
 }
 
 /** True if the pod has the address, or an address that cannot be parsed and may be this one. */
 function hasAddress(pod: Pod, address: Address): boolean {
   const { podIP, podIPs } = asRecord(pod.status);
   const own = [asString(podIP), ...recordsIn(podIPs).map(({ ip }) => asString(ip))].filter((text) => text !== '');
-  return [...addressesOf(reportedInterfacesOf(pod)), ...own].some((text) => {
+  return [...reportedAddressesOf(reportedInterfacesOf(pod)), ...own].some((text) => {
     try {
       return sameAddress(parseAddressOrPrefix(text).address, address);
     } catch {

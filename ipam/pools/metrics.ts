@@ -3,7 +3,7 @@ import type { Metrics } from '../../process/metrics.js';
 import type { Family } from '../../addressing/address/address.js';
 import { toSafeNumber } from '../../addressing/address/safe-number.js';
 import { DerivedPoolSlots } from './derived-pool-slots.js';
-import { type FamilyUse, capacityOf } from './status.js';
+import { type FamilyCounts, capacityOf } from './status.js';
 
 /**
  * How many pools that are derived from NADs of one namespace have series. Tenants create NADs: without a bound, one of them could fill the memory of
@@ -16,7 +16,7 @@ const STATES = ['allocated', 'cooling', 'free', 'reserved', 'quarantined'] as co
 
 /** Metrics of pools, which only the leader reports. */
 export interface PoolMetrics {
-  observed(pool: AddressPool, uses: readonly FamilyUse[]): void;
+  observed(pool: AddressPool, uses: readonly FamilyCounts[]): void;
   /** Removes the series of a pool. */
   forget(name: string): void;
   /** Removes all series. */
@@ -43,7 +43,7 @@ export function createPoolMetrics(metrics: Pick<Metrics, 'gauge'>, maxDerived: n
     capacity.remove({ pool, family });
     for (const state of STATES) addresses.remove({ pool, family, state });
   };
-  const report = (pool: string, use: FamilyUse) => {
+  const report = (pool: string, use: FamilyCounts) => {
     const family = FAMILY_LABELS[use.family];
     if (capacityOf(use) === 0n) {
       remove(pool, family);

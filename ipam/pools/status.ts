@@ -21,7 +21,7 @@ export type DesiredCondition = Omit<Condition, 'lastTransitionTime'>;
 const FAMILY_FIELDS = { 4: 'ipv4', 6: 'ipv6' } as const satisfies Record<Family, keyof PoolCounts>;
 
 /** The addresses of one family of a pool, by state. */
-export interface FamilyUse {
+export interface FamilyCounts {
   readonly family: Family;
   readonly allocated: bigint;
   readonly cooling: bigint;
@@ -37,7 +37,7 @@ export function usesOf(
   pool: Pool | undefined,
   { byFamily }: LeaseCounts,
   freeOf: (family: Family) => bigint,
-): FamilyUse[] {
+): FamilyCounts[] {
   return FAMILIES.map((family) => {
     const { held, released, reserved, quarantined, requestOnly, ineffective } = byFamily[family];
     const onRequest =
@@ -55,13 +55,14 @@ export function usesOf(
   });
 }
 
-export function capacityOf(use: Omit<FamilyUse, 'family'>): bigint {
+export function capacityOf(use: Omit<FamilyCounts, 'family'>): bigint {
   return use.allocated + use.cooling + use.free + use.reserved + use.quarantined;
 }
 
-export function countsOf(pool: Pool | undefined, usage: LeaseCounts, uses: readonly FamilyUse[]): PoolCounts {
-  const isCounted = (use: FamilyUse) => pool?.families.includes(use.family) === true || capacityOf(use) > 0n;
-  const sum = (countOf: (use: FamilyUse) => bigint) => toSafeNumber(uses.reduce((all, use) => all + countOf(use), 0n));
+export function countsOf(pool: Pool | undefined, usage: LeaseCounts, uses: readonly FamilyCounts[]): PoolCounts {
+  const isCounted = (use: FamilyCounts) => pool?.families.includes(use.family) === true || capacityOf(use) > 0n;
+  const sum = (countOf: (use: FamilyCounts) => bigint) =>
+    toSafeNumber(uses.reduce((all, use) => all + countOf(use), 0n));
   return {
     capacity: sum(capacityOf),
     leased: usage.held,
@@ -75,7 +76,7 @@ export function countsOf(pool: Pool | undefined, usage: LeaseCounts, uses: reado
   };
 }
 
-function familyCountsOf(use: FamilyUse): PoolFamilyCounts {
+function familyCountsOf(use: FamilyCounts): PoolFamilyCounts {
   return {
     capacity: toSafeNumber(capacityOf(use)),
     leased: toSafeNumber(use.allocated),

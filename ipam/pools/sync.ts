@@ -36,7 +36,7 @@ import {
   usesOf,
 } from './status.js';
 import { type StatusWriteResult, PoolStatusWriter } from './status-writer.js';
-import type { LeaseSource, PoolUsage } from './usage.js';
+import type { CountedLeases, PoolUsage } from './usage.js';
 import type { SegmentOverlapTracker } from './segment-overlap-tracker.js';
 import { describeUsersWithoutConsent } from './users-without-consent.js';
 
@@ -46,7 +46,7 @@ export interface PoolsDependencies {
   client: PoolClient;
   pools: Pick<Cache<AddressPool>, 'get' | 'size' | 'byIndex'>;
   directory: PoolDirectory;
-  book: LeaseSource;
+  book: CountedLeases;
   usage: PoolUsage;
   overlaps: Pick<SegmentOverlapTracker, 'messageFor' | 'start'>;
   /** How long agents may lease from a pool after it has changed. */

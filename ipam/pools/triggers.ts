@@ -12,7 +12,7 @@ import { affectedPools } from '../../addressing/directory/affected.js';
 import type { NetworkChanges, PoolChanges, PoolDirectory } from '../../addressing/directory/directory.js';
 import { networkKey } from '../../addressing/directory/resolution.js';
 import type { LeaseChange } from '../leases/lease-book.js';
-import type { LeaseSource, PoolUsage } from './usage.js';
+import type { CountedLeases, PoolUsage } from './usage.js';
 
 /** Maps changes to the keys that must be synced: names of pools, and `namespace/network` of NADs. */
 
@@ -22,7 +22,7 @@ interface ChangeSource<S> {
 
 export interface PoolSources extends PoolChanges {
   claims: ChangeSource<ObjectChange<IPAMClaim>>;
-  book: LeaseSource & { onGivenUp?(handler: (addressSpace: string, address: Address) => void): void };
+  book: CountedLeases & { onGivenUp?(handler: (addressSpace: string, address: Address) => void): void };
   /** The keys of claims whose pods changed. */
   pods: ChangeSource<string>;
   directory: PoolDirectory;

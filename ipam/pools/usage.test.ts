@@ -6,10 +6,10 @@ import { lease } from '../claims/testing/claim-observation.js';
 import { type LeaseRecord } from '../../addressing/lease/lease.js';
 import { compilePool } from '../../addressing/pool/pool.js';
 import type { LeaseChange } from '../leases/lease-book.js';
-import { type LeaseSource, PoolUsage } from './usage.js';
+import { type CountedLeases, PoolUsage } from './usage.js';
 
 /** Leases that a test changes. */
-class Leases implements Pick<LeaseSource, 'get' | 'ofPool' | 'ofClaim' | 'onChange'> {
+class Leases implements Pick<CountedLeases, 'get' | 'ofPool' | 'ofClaim' | 'onChange'> {
   readonly #records = new Map<string, LeaseRecord>();
   readonly #handlers: ((change: LeaseChange) => void)[] = [];
 
@@ -56,7 +56,7 @@ describe('the leases of a pool that are counted in slices', () => {
   });
 
   function usageOf(used: () => boolean): PoolUsage {
-    return new PoolUsage(leases as unknown as LeaseSource, used);
+    return new PoolUsage(leases as unknown as CountedLeases, used);
   }
 
   function put(record: LeaseRecord): void {

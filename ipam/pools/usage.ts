@@ -16,7 +16,7 @@ import {
 import { type Pool, subnetOf } from '../../addressing/pool/pool.js';
 
 /** The part of the lease book that is read here. */
-export interface LeaseSource {
+export interface CountedLeases {
   get(name: string): LeaseRecord | undefined;
   ofPool(pool: string): Iterable<LeaseRecord>;
   ofClaim(namespace: string, name: string): readonly LeaseRecord[];
@@ -120,14 +120,14 @@ class LeaseTally implements LeaseCounts {
 
 /** Lease counts by pool, updated with each change of the lease book. All leases of a pool are counted only if the pool or its spec is new. */
 export class PoolUsage {
-  readonly #book: LeaseSource;
+  readonly #book: CountedLeases;
   readonly #isUsed: (owner: LeaseOwner) => boolean;
   readonly #tallies = new Map<string, LeaseTally>();
   /** By pool: a count that is not finished, and the names of the leases in it. */
   readonly #unfinished = new Map<string, { tally: LeaseTally; counted: Set<string> }>();
 
   /** @param isUsed whether a claim's VM runs */
-  constructor(book: LeaseSource, isUsed: (owner: LeaseOwner) => boolean) {
+  constructor(book: CountedLeases, isUsed: (owner: LeaseOwner) => boolean) {
     this.#book = book;
     this.#isUsed = isUsed;
     book.onChange(({ before, after }) => {

@@ -9,7 +9,7 @@ import { adminPool, holdfastConfig, nadDefinition } from '../../../test/pool-obj
 import { vmi } from '../../../test/workload-objects.js';
 import { CommandError } from '../../command-error.js';
 import { MemoryCluster } from '../../testing/memory-cluster.js';
-import { type ReleaseOptions, release } from '../release.js';
+import { type ReleaseOptions, releaseByHand } from '../release.js';
 
 export const NOW = Date.parse('2026-01-02T00:00:00Z');
 export const NAME = 'blue.10-0-0-5';
@@ -49,7 +49,7 @@ export function clusterWith(...leases: AddressLease[]): MemoryCluster {
 
 export function run(cluster: MemoryCluster, options: Partial<ReleaseOptions> = {}): Promise<string[]> {
   const all = { subject: '10.0.0.5', namespace: 'a', dryRun: false, ignored: new Set<string>(), ...options };
-  return release(all, { client: cluster.client, clock: { wall: () => NOW } });
+  return releaseByHand(all, { client: cluster.client, clock: { wall: () => NOW } });
 }
 
 /** Pools serve namespace `other` only. */

@@ -5,7 +5,7 @@ import { type KubeObject, objectKey } from '../../../../api/meta.js';
 import { createClaimSync } from '../../sync.js';
 import { CLAIM_PODS, ClaimPods } from '../../claim-pods.js';
 import { RestoreHolds } from '../../restore-holds.js';
-import { allClaimKeys, keysOfClaim, keysOfLease, keysOfNetworks, keysOfFreedAddress } from '../../triggers.js';
+import { allClaimKeys, claimKeyOf, keysOfLease, keysOfNetworks, keysOfFreedAddress } from '../../triggers.js';
 import { ClaimWaitList } from '../../wait-list.js';
 import type { LeaseRecord } from '../../../../addressing/lease/lease.js';
 import { LeaseBook } from '../../../leases/lease-book.js';
@@ -116,7 +116,7 @@ export class IpamModelProcess {
     this.directory.onChange((changed) => restoreHolds.onNetworksChange(changed));
     claims.onChange((change) => restoreHolds.onClaimChange(change));
     this.book.onChange((change) => restoreHolds.onLeaseChange(change));
-    claims.onChange((change) => this.add(keysOfClaim(change)));
+    claims.onChange((change) => this.add(claimKeyOf(change)));
     pools.onChange(() => this.directory.changed());
     this.directory.onChange((changed) => this.add(keysOfNetworks(changed, claims.cache)));
     claimPods.onChange((key) => this.add([key]));
