@@ -107,7 +107,7 @@ class NetworkPart {
   pools: readonly EvaluatedPool[] = [];
   readonly #parsed = new Map<string, ParsedPool>();
   #arePoolsChanged = false;
-  #unsorted = new Set<ParsedNad>();
+  #known = new Set<ParsedNad>();
   #nads: readonly ParsedNad[] | undefined;
   #segments: Segments | undefined;
   /** Fingerprints of the NADs since the last refresh. */
@@ -125,13 +125,13 @@ class NetworkPart {
   }
 
   addNad(nad: ParsedNad): void {
-    this.#unsorted.add(nad);
+    this.#known.add(nad);
     this.#added.add(nadFingerprint(nad));
     this.#forgetOrder();
   }
 
   removeNad(nad: ParsedNad): void {
-    this.#unsorted.delete(nad);
+    this.#known.delete(nad);
     this.#removed.add(nadFingerprint(nad));
     this.#forgetOrder();
   }
@@ -145,18 +145,18 @@ class NetworkPart {
   /** Oldest first. Most processes never ask, so a change alone does not sort them. */
   get nads(): readonly ParsedNad[] {
     if (this.#nads !== undefined) return this.#nads;
-    this.#nads = [...this.#unsorted].sort(byAge);
+    this.#nads = [...this.#known].sort(byAge);
     // what is sorted already is sorted fast
-    this.#unsorted = new Set(this.#nads);
+    this.#known = new Set(this.#nads);
     return this.#nads;
   }
 
   get segments(): Segments {
-    return (this.#segments ??= segmentsOf(this.#unsorted));
+    return (this.#segments ??= segmentsOf(this.#known));
   }
 
   get hasNads(): boolean {
-    return this.#unsorted.size > 0;
+    return this.#known.size > 0;
   }
 
   get isEmpty(): boolean {
