@@ -3,7 +3,7 @@ import { isTerminal } from '../../api/pod.js';
 import { nodeAddress } from './node-object.js';
 import { change, timestamp, waitFor, type Step } from './step.js';
 import { withStatus, type MigrationState, type Vmi, type VmiCondition } from './virtual-machine-instance.js';
-import type { VmiView } from './vmi-machine.js';
+import type { VmiView } from './vmi-view.js';
 
 const NODE_NAME_LABEL = 'kubevirt.io/nodeName';
 const OUTDATED_LABEL = 'kubevirt.io/outdatedLauncherImage';

@@ -3,7 +3,8 @@ import fc from 'fast-check';
 import { Switches, type VmSwitches } from '../switches.js';
 import type { KubeletPod } from './pod.js';
 import type { MigrationState, Vmi, VmiStatus } from './virtual-machine-instance.js';
-import { stepVmi, type VmiView } from './vmi-machine.js';
+import { stepVmi } from './vmi-machine.js';
+import type { VmiView } from './vmi-view.js';
 
 const NOW = Date.parse('2026-01-01T00:10:00Z');
 const LONG_AGO = '2026-01-01T00:00:00Z';

@@ -1,8 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isBeingDeleted } from '../../api/meta.js';
 import { isTerminal } from '../../api/pod.js';
-import type { VmSwitches } from '../switches.js';
-import type { AgentInterface } from './guest-agent.js';
 import { guestInterfaces } from './guest-interfaces.js';
 import { stepMigration } from './migration-machine.js';
 import { reportedAttachments } from './network-status.js';
@@ -18,21 +16,7 @@ import {
   type GuestInterface,
   type Vmi,
 } from './virtual-machine-instance.js';
-
-/** The knowledge of virt-handler besides the VMI itself. */
-export interface VmiView {
-  /** The VMI's launcher pods, in any phase. */
-  readonly launchers: readonly KubeletPod[];
-  readonly switches: VmSwitches;
-  readonly isNodeUp: (node: string) => boolean;
-  readonly now: number;
-  /** When the copy of the migration in flight began, in milliseconds; the API keeps only seconds. */
-  readonly copyingSince?: number | undefined;
-  /** Why virt-launcher cannot start the guest. */
-  readonly startError?: string | undefined;
-  /** The report of the guest agent; undefined without one. */
-  readonly agent?: readonly AgentInterface[] | undefined;
-}
+import type { VmiView } from './vmi-view.js';
 
 /** How often the report of the guest agent is read. */
 const AGENT_INTERVAL_MS = 500;

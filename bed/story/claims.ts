@@ -1,7 +1,7 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { VirtualMachine } from '../../api/kubevirt.js';
 import { controllerOf } from '../../api/meta.js';
-import { CLAIM_FINALIZER, CLAIM_VM_LABEL } from '../../api/names.js';
+import { CLAIM_FINALIZER, CLAIM_REFERENCE_KEY, CLAIM_VM_LABEL } from '../../api/names.js';
 import { interfaceNameOf, networkSelectionsOf } from '../../api/network-selection.js';
 import type { Pod } from '../../api/pod.js';
 import type { Client } from '../../kube/client.js';
@@ -30,6 +30,12 @@ export function references(pod: Pod): Record<string, string> {
       one.claimReference === undefined ? [] : [[interfaceNameOf(one), one.claimReference]],
     ),
   );
+}
+
+/** The networks annotation without references to claims. */
+export function withoutReferences(networks: string): string {
+  const elements = JSON.parse(networks) as Record<string, unknown>[];
+  return JSON.stringify(elements.map(({ [CLAIM_REFERENCE_KEY]: _reference, ...rest }) => rest));
 }
 
 /** Reads and changes the claims of one namespace, as users and other software do. */

@@ -10,6 +10,7 @@ import {
 import type { Pod } from '../../api/pod.js';
 import type { Client } from '../../kube/client.js';
 import { ADDRESS_LEASES, IPAM_CLAIMS, PODS, VIRTUAL_MACHINES } from '../../kube/resources.js';
+import { withoutReferences } from './claims.js';
 import { namespaceUser } from './namespace-user.js';
 import { type NetworkOptions, putNetwork } from './networks.js';
 import { rejectionMessage } from './rejection.js';
@@ -17,7 +18,6 @@ import { grantRole } from './role.js';
 import { serviceAccountClient } from './service-account.js';
 import { vmManifest } from './vm.js';
 import { until } from '../processes/wait.js';
-import { withoutReferences } from './wire-admission.js';
 
 /** A user with all rights in one namespace. */
 export class Tenant {

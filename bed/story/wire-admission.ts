@@ -3,6 +3,7 @@ import { CLAIM_REFERENCE_KEY, NETWORKS_ANNOTATION } from '../../api/names.js';
 import type { Pod } from '../../api/pod.js';
 import type { Resource } from '../../kube/resource.js';
 import { MUTATING_WEBHOOK_CONFIGURATIONS, PODS } from '../../kube/resources.js';
+import { withoutReferences } from './claims.js';
 import { rejectionMessage } from './rejection.js';
 import type { Story } from './story.js';
 import { until } from '../processes/wait.js';
@@ -61,10 +62,4 @@ async function setSelected(story: Story, isSelected: boolean): Promise<void> {
     { name: CONFIGURATION_NAME },
     { type: 'merge', body: { webhooks: changed } },
   );
-}
-
-/** The networks annotation without references to claims. */
-export function withoutReferences(networks: string): string {
-  const elements = JSON.parse(networks) as Record<string, unknown>[];
-  return JSON.stringify(elements.map(({ [CLAIM_REFERENCE_KEY]: _reference, ...rest }) => rest));
 }

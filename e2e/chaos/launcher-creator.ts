@@ -6,7 +6,7 @@ import { PODS } from '../../kube/resources.js';
 import { Transport } from '../../kube/transport.js';
 import type { Bed } from '../../bed/bed.js';
 import { KUBEVIRT_NAMESPACE } from '../../bed/control-plane/kubevirt.js';
-import { withoutReferences } from '../../bed/story/wire-admission.js';
+import { withoutReferences } from '../../bed/story/claims.js';
 
 /** As long as an API server waits for a webhook. */
 export const ADMISSION_DEADLINE_MS = 10_000;

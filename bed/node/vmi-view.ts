@@ -1,0 +1,18 @@
+import type { VmSwitches } from '../switches.js';
+import type { AgentInterface } from './guest-agent.js';
+import type { KubeletPod } from './pod.js';
+
+/** The knowledge of virt-handler besides the VMI itself. */
+export interface VmiView {
+  /** The VMI's launcher pods, in any phase. */
+  readonly launchers: readonly KubeletPod[];
+  readonly switches: VmSwitches;
+  readonly isNodeUp: (node: string) => boolean;
+  readonly now: number;
+  /** When the copy of the migration in flight began, in milliseconds; the API keeps only seconds. */
+  readonly copyingSince?: number | undefined;
+  /** Why virt-launcher cannot start the guest. */
+  readonly startError?: string | undefined;
+  /** The report of the guest agent; undefined without one. */
+  readonly agent?: readonly AgentInterface[] | undefined;
+}
