@@ -5,7 +5,7 @@ import { type BlockRecord, readBlock } from '../../addressing/block/block.js';
 import { type LeaseRecord, readLease } from '../../addressing/lease/lease.js';
 import type { Random } from '../../kube/clock.js';
 import { StatusError } from '../../kube/errors.js';
-import { ObjectStore, type ObjectWrite, versions } from '../../test/object-store.js';
+import { ObjectStore, type ObjectWrite, versions } from '../../ipam/blocks/testing/object-store.js';
 import { skewed } from '../../test/seeded-random.js';
 import type { VirtualTime } from './virtual-time.js';
 

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { WATCHES } from '../../test/blocks-model/agent.js';
-import { type RequestFate, NODES, POOL_SHAPES, type PoolShape } from '../../test/blocks-model/cluster.js';
-import { CACHES } from '../../test/blocks-model/ipam.js';
-import { BlockWorld, UNKNOWN_RELEASE } from '../../test/blocks-model/world.js';
+import { WATCHES } from './testing/model/agent.js';
+import { type RequestFate, NODES, POOL_SHAPES, type PoolShape } from './testing/model/cluster.js';
+import { CACHES } from './testing/model/ipam.js';
+import { BlockWorld, UNKNOWN_RELEASE } from './testing/model/world.js';
 import type { Family } from '../../addressing/address/address.js';
 
 const FATES = ['done', 'dropped', 'late'] as const;

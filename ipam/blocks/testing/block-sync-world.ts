@@ -19,7 +19,7 @@ import type { SyncResult } from '../../../kube/controller-loop.js';
 import { PoolDirectory } from '../../../addressing/directory/directory.js';
 import type { AddressPool } from '../../../api/address-pool.js';
 import { ManualClock } from '../../../test/manual-clock.js';
-import { type ObjectEvent, ObjectStore, versions } from '../../../test/object-store.js';
+import { type ObjectEvent, ObjectStore, versions } from './object-store.js';
 
 const OWNER = { kind: 'Pod', namespace: 'a' } as const;
 

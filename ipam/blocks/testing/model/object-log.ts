@@ -1,4 +1,4 @@
-import type { ObjectChange } from '../../kube/informer.js';
+import type { ObjectChange } from '../../../../kube/informer.js';
 
 interface Versioned {
   readonly metadata: { readonly name: string; readonly uid: string; readonly resourceVersion: string };

@@ -1,6 +1,6 @@
-import type { Family } from '../../addressing/address/address.js';
-import { type BlockRecord, deleteBlock } from '../../addressing/block/block.js';
-import type { LeaseRecord } from '../../addressing/lease/lease.js';
+import type { Family } from '../../../../addressing/address/address.js';
+import { type BlockRecord, deleteBlock } from '../../../../addressing/block/block.js';
+import type { LeaseRecord } from '../../../../addressing/lease/lease.js';
 import { ModelBlockAgent, type ModelPod, WATCHES } from './agent.js';
 import { BlockCluster, type RequestFate, NODES, blockSizeOf } from './cluster.js';
 import { CACHES, ModelIpam } from './ipam.js';

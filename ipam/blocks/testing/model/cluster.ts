@@ -1,15 +1,14 @@
-import type { AddressBlock, BlockWrite } from '../../api/address-block.js';
-import type { AddressLease, LeaseWrite } from '../../api/address-lease.js';
-import type { ObjectMeta } from '../../api/meta.js';
-import type { BlockPolicy } from '../../ipam/blocks/observed-pool.js';
-import { BITS, type Family } from '../../addressing/address/address.js';
-import { type BlockRecord, readBlock } from '../../addressing/block/block.js';
-import { type LeaseRecord, readLease } from '../../addressing/lease/lease.js';
-import type { Pool } from '../../addressing/pool/pool.js';
-import { StatusError } from '../../kube/errors.js';
-import { compiledPool } from '../lease-objects.js';
+import type { AddressBlock, BlockWrite } from '../../../../api/address-block.js';
+import type { AddressLease, LeaseWrite } from '../../../../api/address-lease.js';
+import type { BlockPolicy } from '../../observed-pool.js';
+import { BITS, type Family } from '../../../../addressing/address/address.js';
+import { type BlockRecord, readBlock } from '../../../../addressing/block/block.js';
+import { type LeaseRecord, readLease } from '../../../../addressing/lease/lease.js';
+import { StatusError } from '../../../../kube/errors.js';
+import { compiledPool } from '../../../../test/lease-objects.js';
 import { ObjectStore, versions } from '../object-store.js';
 import { BlockChecker, type Writer } from './block-checker.js';
+import type { ModelNode, ModelPool } from './model-objects.js';
 import { ObjectLog } from './object-log.js';
 
 export const POLICY: BlockPolicy = { minFree: 1, maxFree: 5, excessDelayMs: 180_000 };
@@ -29,17 +28,6 @@ const BLOCK_BITS: Readonly<Record<PoolShape, number>> = { usual: 2, narrow: 2, f
 /** How large the blocks of a pool of this shape are. */
 export function blockSizeOf(shape: PoolShape, family: Family): number {
   return BITS[family] - BLOCK_BITS[shape];
-}
-
-type Meta = ObjectMeta & { uid: string; resourceVersion: string };
-export interface ModelNode {
-  readonly metadata: Meta;
-  readonly isEnding: boolean;
-}
-export interface ModelPool {
-  readonly metadata: Meta;
-  readonly pool: Pool;
-  readonly isEnding: boolean;
 }
 
 /**

@@ -1,6 +1,6 @@
-import { isRecord } from '../api/json.js';
-import type { KubeObject, ObjectMeta } from '../api/meta.js';
-import { type Preconditions, apiError, checkPreconditions } from './api-errors.js';
+import { isRecord } from '../../../api/json.js';
+import type { KubeObject, ObjectMeta } from '../../../api/meta.js';
+import { type Preconditions, apiError, checkPreconditions } from '../../../test/api-errors.js';
 
 /** One write of an object, in the form that leases and blocks use. */
 export type ObjectWrite<O> =

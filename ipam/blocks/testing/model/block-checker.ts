@@ -1,11 +1,11 @@
-import { BlockRelease, ReleaseReason } from '../../api/address-block.js';
-import { type Address, formatAddress } from '../../addressing/address/address.js';
-import type { BlockRecord } from '../../addressing/block/block.js';
-import { type Cidr, containsAddress, formatCidr, overlap, rangeOf } from '../../addressing/address/cidr.js';
-import { type LeaseRecord, stateOf } from '../../addressing/lease/lease.js';
-import { type Pool, addressesOf } from '../../addressing/pool/pool.js';
+import { BlockRelease, ReleaseReason } from '../../../../api/address-block.js';
+import { type Address, formatAddress } from '../../../../addressing/address/address.js';
+import type { BlockRecord } from '../../../../addressing/block/block.js';
+import { type Cidr, containsAddress, formatCidr, overlap, rangeOf } from '../../../../addressing/address/cidr.js';
+import { type LeaseRecord, stateOf } from '../../../../addressing/lease/lease.js';
+import { type Pool, addressesOf } from '../../../../addressing/pool/pool.js';
 import type { ObjectLog } from './object-log.js';
-import type { ModelNode, ModelPool } from './cluster.js';
+import type { ModelNode, ModelPool } from './model-objects.js';
 
 /** The sender of a write. */
 export interface Writer {

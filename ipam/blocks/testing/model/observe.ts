@@ -1,12 +1,12 @@
-import type { ObservedBlock, ObservedNode, ObservedPool, UnlentSlice } from '../../ipam/blocks/observed-pool.js';
-import type { Family } from '../../addressing/address/address.js';
-import type { BlockRecord } from '../../addressing/block/block.js';
-import { type Cidr, overlap, rangeOf } from '../../addressing/address/cidr.js';
-import { type LeaseRecord, stateOf } from '../../addressing/lease/lease.js';
-import { type Pool, addressesOf } from '../../addressing/pool/pool.js';
-import { RangeSet } from '../../addressing/address/ranges.js';
-import { Slices } from '../../addressing/block/slices.js';
-import type { ModelNode, ModelPool } from './cluster.js';
+import type { ObservedBlock, ObservedNode, ObservedPool, UnlentSlice } from '../../observed-pool.js';
+import type { Family } from '../../../../addressing/address/address.js';
+import type { BlockRecord } from '../../../../addressing/block/block.js';
+import { type Cidr, overlap, rangeOf } from '../../../../addressing/address/cidr.js';
+import { type LeaseRecord, stateOf } from '../../../../addressing/lease/lease.js';
+import { type Pool, addressesOf } from '../../../../addressing/pool/pool.js';
+import { RangeSet } from '../../../../addressing/address/ranges.js';
+import { Slices } from '../../../../addressing/block/slices.js';
+import type { ModelNode, ModelPool } from './model-objects.js';
 import { isLeaseInBlock } from './block-checker.js';
 
 /** The contents of a process's caches. */

@@ -1,7 +1,7 @@
-import { BlockRelease, ReleaseReason } from '../../api/address-block.js';
-import { type BlockAction, writeOf } from '../../ipam/blocks/action.js';
-import { planBlocks } from '../../ipam/blocks/plan.js';
-import { PlanStates } from '../../ipam/blocks/plan-state.js';
+import { BlockRelease, ReleaseReason } from '../../../../api/address-block.js';
+import { type BlockAction, writeOf } from '../../action.js';
+import { planBlocks } from '../../plan.js';
+import { PlanStates } from '../../plan-state.js';
 import {
   type LeaseRecord,
   type LeaseWrite,
@@ -10,11 +10,11 @@ import {
   mayExpire,
   releaseLease,
   stateOf,
-} from '../../addressing/lease/lease.js';
-import type { Address, Family } from '../../addressing/address/address.js';
-import { type Pool, addressesOf } from '../../addressing/pool/pool.js';
-import { type BlockRecord, markBlock } from '../../addressing/block/block.js';
-import { type Cidr, formatCidr, overlap, rangesOf } from '../../addressing/address/cidr.js';
+} from '../../../../addressing/lease/lease.js';
+import type { Address, Family } from '../../../../addressing/address/address.js';
+import { type Pool, addressesOf } from '../../../../addressing/pool/pool.js';
+import { type BlockRecord, markBlock } from '../../../../addressing/block/block.js';
+import { type Cidr, formatCidr, overlap, rangesOf } from '../../../../addressing/address/cidr.js';
 import { type BlockCluster, POLICY } from './cluster.js';
 import { type Writer, isLeaseInBlock } from './block-checker.js';
 import { LaggingCache } from './object-log.js';
