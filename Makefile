@@ -82,7 +82,7 @@ dashboard: node_modules/.installed go ## Query everything on the Grafana dashboa
 
 conformance: node_modules/.installed go ## Run kubevirt/ipam-extensions beside Holdfast for an hour, and its own tests (IPAM_EXTENSIONS_SRC=folder)
 	@npx --no-install tsx e2e/conformance/main.ts
-	@CHURN_MINUTES="$${CHURN_MINUTES:-60}" npx --no-install mocha --import=tsx --timeout 120000 --require ./e2e/hooks.ts \
+	@CHURN_MINUTES="$${CHURN_MINUTES:-60}" npx --no-install mocha --import=tsx --timeout 120000 --require ./bed/story/hooks.ts \
 	--grep 'with kubevirt/ipam-extensions|with a recording' e2e/peers/take-over.e2e.ts
 
 bed: node_modules/.installed go ## Run a KubeVirt control plane with simulated nodes, for kubectl

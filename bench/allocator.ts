@@ -6,7 +6,7 @@ import { type LeaseRecord, type LeaseRequest, createLease, readLease } from '../
 import { type Pool, addressesOf } from '../addressing/pool/pool.js';
 import { LeaseBook } from '../ipam/leases/lease-book.js';
 import { compiledPool } from '../test/lease-objects.js';
-import { heapBytes } from './heap.js';
+import { heapBytes } from '../test/heap.js';
 import { seededRandom, shuffle } from '../test/seeded-random.js';
 import type { Figure } from './report.js';
 import { uuid } from './uuid.js';

@@ -10,5 +10,5 @@ export function e2ePhase(
   const all =
     process.env.E2E_KUBECONFIG === undefined ? 'e2e/**/*.e2e.ts' : 'e2e/!(control-plane|smoke|upgrade)/*.e2e.ts';
   const files = options.files ?? [all];
-  return mochaPhase({ ...options, files, timeoutMs: 2 * MINUTE_MS, hooks: 'e2e/hooks.ts' });
+  return mochaPhase({ ...options, files, timeoutMs: 2 * MINUTE_MS, hooks: 'bed/story/hooks.ts' });
 }

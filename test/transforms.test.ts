@@ -5,7 +5,7 @@ import type { KubeObject } from '../api/meta.js';
 import { NETWORKS_ANNOTATION, NETWORK_STATUS_ANNOTATION, REQUESTED_ADDRESSES_ANNOTATION } from '../api/names.js';
 import type { NetworkAttachmentDefinition } from '../api/network-attachment.js';
 import type { Pod } from '../api/pod.js';
-import { heapBytes } from '../bench/heap.js';
+import { heapBytes } from './heap.js';
 import { transformNodePod } from '../cni/agent/pods/node-pod.js';
 import { transformLauncher } from '../controller/transforms.js';
 import { readPodRecord } from '../capacity/pod-record.js';

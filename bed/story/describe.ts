@@ -2,7 +2,7 @@ import { describe, it } from 'mocha';
 import type { BedWire } from '../node/bed-wire.js';
 import { type BedWithHoldfast, onBed } from '../environment.js';
 import type { Agents } from '../holdfast/agents.js';
-import { environment } from '../../e2e/hooks.js';
+import { environment } from './hooks.js';
 import { Story } from './story.js';
 
 /** A suite in which each test has its own story, that is, its own namespace. */

@@ -4,7 +4,7 @@ import type { Pod } from '../../api/pod.js';
 import { type PodRecord, readPodRecord } from '../../capacity/pod-record.js';
 import { Inventory, readInventoryEntry } from '../../capacity/inventory.js';
 import { createLease } from '../../addressing/lease/lease.js';
-import { heapBytes } from '../heap.js';
+import { heapBytes } from '../../test/heap.js';
 import type { Figure } from '../report.js';
 import { uuid } from '../uuid.js';
 

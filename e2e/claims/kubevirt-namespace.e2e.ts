@@ -3,7 +3,7 @@ import { bareAddress } from '../../test/bare-address.js';
 import { LAUNCHER_CREATOR, LAUNCHERS_VERIFIED } from '../../api/names.js';
 import { podInterfaceName } from '../../api/pod-interface.js';
 import { CONFIG_MAPS } from '../../kube/resources.js';
-import { environment } from '../hooks.js';
+import { environment } from '../../bed/story/hooks.js';
 import { describeStory } from '../../bed/story/describe.js';
 import { Tenant } from '../../bed/story/tenant.js';
 import { until, untilValue } from '../../bed/processes/wait.js';

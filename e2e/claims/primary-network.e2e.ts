@@ -11,7 +11,7 @@ import type { Resource } from '../../kube/resource.js';
 import { PODS, VIRTUAL_MACHINE_INSTANCES } from '../../kube/resources.js';
 import type { KubeObject } from '../../api/meta.js';
 import { until, untilValue } from '../../bed/processes/wait.js';
-import { environment } from '../hooks.js';
+import { environment } from '../../bed/story/hooks.js';
 import { OvnClusterManager } from '../../bed/ovn-kubernetes/cluster-manager.js';
 import { OVN_NAMESPACE, servePrimaryNetworks } from '../../bed/ovn-kubernetes/primary-networks.js';
 import { describeOnBed, describeStory } from '../../bed/story/describe.js';

@@ -19,7 +19,7 @@ import {
 import { EVENTS } from '../../kube/events.js';
 import { bareAddress } from '../../test/bare-address.js';
 import { fencedBlocks } from '../../test/documents.js';
-import { environment } from '../hooks.js';
+import { environment } from '../../bed/story/hooks.js';
 import { applyClaim, backUp, Velero } from '../../bed/story/backup-tools.js';
 import { AddressStory } from '../../bed/story/addresses.js';
 import { removeNamespaces } from '../../bed/story/cleanup.js';

@@ -10,7 +10,7 @@ import {
   VIRTUAL_MACHINES,
 } from '../../kube/resources.js';
 import { untilValue } from '../../bed/processes/wait.js';
-import { environment } from '../hooks.js';
+import { environment } from '../../bed/story/hooks.js';
 import { describeOnBed, describeStory } from '../../bed/story/describe.js';
 import { lifeOf } from '../../bed/story/events.js';
 import { namespaceUser } from '../../bed/story/namespace-user.js';

@@ -8,7 +8,7 @@ import type { Status } from '../../cli/status.js';
 import { RESPONDERS_NAMESPACE } from '../../api/names.js';
 import { NETWORK_ATTACHMENT_DEFINITIONS } from '../../kube/resources.js';
 import { until } from '../../bed/processes/wait.js';
-import { environment } from '../hooks.js';
+import { environment } from '../../bed/story/hooks.js';
 import { describeOnBed } from '../../bed/story/describe.js';
 import { bridgeOf } from '../../bed/story/networks.js';
 import { KubectlPlugin } from '../../bed/story/kubectl-plugin.js';

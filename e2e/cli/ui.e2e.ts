@@ -1,13 +1,13 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { Browser, Locator, Page } from 'playwright-core';
-import { runLoad } from '../../bench/load.js';
 import { labelValue } from '../../api/ipam-claim.js';
 import { LEASE_POOL } from '../../api/names.js';
 import { ADDRESS_LEASES } from '../../kube/resources.js';
 import { messageOf } from '../../kube/errors.js';
+import { forEachParallel } from '../../kube/for-each-parallel.js';
 import { reportSkipped } from '../../test/report-skipped.js';
-import { environment } from '../hooks.js';
+import { environment } from '../../bed/story/hooks.js';
 import { EVENTS } from '../../bed/story/events.js';
 import { leaseNamed } from '../../bed/story/addresses.js';
 import { grantRole } from '../../bed/story/role.js';
@@ -52,7 +52,8 @@ describe('The web page in a browser', () => {
       await ipam.create(ADDRESS_LEASES, leaseNamed(network, address, { pool: pool() }));
     };
     cleanups.push(removeLeases);
-    await runLoad(create, { count: LEASES, concurrency: 32 });
+    const numbers = Array.from({ length: LEASES }, (_, n) => n);
+    await forEachParallel(numbers, 32, create);
     await story.addresses.waitForIPs('runs.data');
     ui = await UiProcess.start(environment().kubeconfig);
     cleanups.push(() => ui.stop());
@@ -68,8 +69,7 @@ describe('The web page in a browser', () => {
     const labelSelector = `${LEASE_POOL}=${labelValue(pool())}`;
     const { items } = await story.client.list(ADDRESS_LEASES, { labelSelector });
     const reserved = items.filter(({ spec }) => spec.owner === undefined);
-    const remove = (n: number) => story.client.delete(ADDRESS_LEASES, { name: reserved[n]!.metadata.name });
-    await runLoad(remove, { count: reserved.length, concurrency: 32 });
+    await forEachParallel(reserved, 32, ({ metadata: { name } }) => story.client.delete(ADDRESS_LEASES, { name }));
   }
 
   it('uses an address once: a second browser is told how to open the page', async () => {

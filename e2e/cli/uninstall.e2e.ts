@@ -15,7 +15,7 @@ import { type BedWithHoldfast, onBed } from '../../bed/environment.js';
 import { HOLDFAST_NAMESPACE } from '../../bed/holdfast/install.js';
 import { MANIFESTS, readKustomization } from '../../bed/holdfast/manifests.js';
 import { InstalledWorkloads, objectsOfHoldfast } from '../../bed/holdfast/uninstall.js';
-import { environment } from '../hooks.js';
+import { environment } from '../../bed/story/hooks.js';
 import { KubectlPlugin, type PluginResult } from '../../bed/story/kubectl-plugin.js';
 import { serviceAccountClient } from '../../bed/story/service-account.js';
 import { Story } from '../../bed/story/story.js';

@@ -9,7 +9,7 @@ import {
 import { ADDRESS_POOLS, SECRETS, VIRTUAL_MACHINES } from '../../kube/resources.js';
 import { until } from '../../bed/processes/wait.js';
 import { HoldfastProcess } from '../../bed/holdfast/process.js';
-import { environment } from '../hooks.js';
+import { environment } from '../../bed/story/hooks.js';
 import { describeStory, itOnBed } from '../../bed/story/describe.js';
 import { bridgeOf } from '../../bed/story/networks.js';
 import { itWithWireStory } from '../../bed/story/wire-story.js';

@@ -13,7 +13,7 @@ import { backUp, Velero } from '../../bed/story/backup-tools.js';
 import { describeStory, itOnBed } from '../../bed/story/describe.js';
 import { bridgeOf } from '../../bed/story/networks.js';
 import { bareAddress } from '../../test/bare-address.js';
-import { environment } from '../hooks.js';
+import { environment } from '../../bed/story/hooks.js';
 
 const SECRET = 'vm1-network';
 const STALE = { networkdata: Buffer.from('version: 2').toString('base64') };

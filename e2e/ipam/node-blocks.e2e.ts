@@ -8,7 +8,7 @@ import { ADDRESS_BLOCKS, ADDRESS_LEASES, NODES, PODS } from '../../kube/resource
 import { bareAddress } from '../../test/bare-address.js';
 import { withAgentProxy } from '../../bed/faults/api-proxy.js';
 import { BlockScenario } from '../../bed/faults/block-scenario.js';
-import { environment } from '../hooks.js';
+import { environment } from '../../bed/story/hooks.js';
 import { isIn } from '../../bed/story/blocks.js';
 import { describeStory, requireWire, type WireContext } from '../../bed/story/describe.js';
 import { until, untilValue } from '../../bed/processes/wait.js';

@@ -4,7 +4,7 @@ import type { Pod } from '../../api/pod.js';
 import { Informer } from '../../kube/informer.js';
 import { IPAM_CLAIMS } from '../../kube/resources.js';
 import { untilValue } from '../../bed/processes/wait.js';
-import { environment } from '../hooks.js';
+import { environment } from '../../bed/story/hooks.js';
 import { OvnClusterManager } from '../../bed/ovn-kubernetes/cluster-manager.js';
 import { describeStory, itOnBed } from '../../bed/story/describe.js';
 import type { Story } from '../../bed/story/story.js';

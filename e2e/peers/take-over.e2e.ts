@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { environment } from '../hooks.js';
+import { environment } from '../../bed/story/hooks.js';
 import { IpamExtensions, VARIANTS, type Variant } from '../../bed/ipam-extensions/ipam-extensions.js';
 import { OvnAddresses } from '../../bed/ipam-extensions/ovn-addresses.js';
 import { whyNotProgram } from '../../bed/ipam-extensions/program.js';

@@ -8,7 +8,7 @@ import { describeStory } from '../../bed/story/describe.js';
 import { clientAs } from '../../bed/story/service-account.js';
 import { Tenant } from '../../bed/story/tenant.js';
 import { untilValue } from '../../bed/processes/wait.js';
-import { environment } from '../hooks.js';
+import { environment } from '../../bed/story/hooks.js';
 import { withoutWebhook, refusedPod, stripReferences, untilAdmitted } from '../../bed/story/wire-admission.js';
 import { itWithWireStory, type WireStory } from '../../bed/story/wire-story.js';
 

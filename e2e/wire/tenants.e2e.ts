@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION } from '../../api/names.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS } from '../../kube/resources.js';
-import { environment } from '../hooks.js';
+import { environment } from '../../bed/story/hooks.js';
 import { describeStory } from '../../bed/story/describe.js';
 import { waitForEvent } from '../../bed/story/events.js';
 import { bridgeOf } from '../../bed/story/networks.js';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { heapBytes } from '../../bench/heap.js';
+import { heapBytes } from '../../test/heap.js';
 import { intern } from './claim-transform.js';
 
 describe('a text that many objects share', () => {

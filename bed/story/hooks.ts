@@ -1,4 +1,4 @@
-import { type Environment, startEnvironment } from '../bed/environment.js';
+import { type Environment, startEnvironment } from '../environment.js';
 
 let started: Environment | undefined;
 
