@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { inTurn, status } from '../test/fault-server.js';
 import { systemClock } from './clock.js';
 import { type StatusError, TransportError } from './errors.js';
-import { OK, TransportHarness } from './testing/transport-harness.js';
+import { OK, TransportHarness } from '../test/transport-harness.js';
 
 describe('Transport.stream', () => {
   const harness = new TransportHarness();

@@ -6,7 +6,7 @@ import { faultOf, requestErrorOf } from '../test/request-error.js';
 import { systemClock } from './clock.js';
 import { StatusError } from './errors.js';
 import { silentMetrics } from './metrics.js';
-import { OK, TransportHarness } from './testing/transport-harness.js';
+import { OK, TransportHarness } from '../test/transport-harness.js';
 
 describe('Transport.request', () => {
   const harness = new TransportHarness();

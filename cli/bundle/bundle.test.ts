@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { Client } from '../../kube/client.js';
-import { TransportHarness } from '../../kube/testing/transport-harness.js';
+import { TransportHarness } from '../../test/transport-harness.js';
 import type { Handler, Reply } from '../../test/fault-server.js';
 import { BUNDLE_LIMITS, collectBundle } from './collect.js';
 import { BundleNotes } from './notes.js';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION } from '../../api/names.js';
 import { StatusError, TransportError } from '../../kube/errors.js';
-import { NETWORK_CONFIG, pluginRequest } from './testing/cni-requests.js';
+import { NETWORK_CONFIG, pluginRequest } from '../testing/cni-requests.js';
 import { cacheOf, nad, nadDefinition } from '../../test/pool-objects.js';
 import { asReadError } from './api-failure.js';
 import { CniError } from './cni-error.js';

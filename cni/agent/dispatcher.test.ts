@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { silentLogger } from '../../kube/log.js';
 import { StatusError, TransportError } from '../../kube/errors.js';
 import { Metrics } from '../../process/metrics.js';
-import { pluginRequest } from './testing/cni-requests.js';
+import { pluginRequest } from '../testing/cni-requests.js';
 import { ManualClock } from '../../test/manual-clock.js';
 import { CniCode, CniError } from './cni-error.js';
 import { Dispatcher } from './dispatcher.js';

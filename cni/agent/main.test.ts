@@ -15,7 +15,7 @@ import type { ProcessContext } from '../../process/context.js';
 import { InformerRegistry } from '../../kube/informers.js';
 import { Metrics } from '../../process/metrics.js';
 import type { Component } from '../../process/component.js';
-import { NETWORK_CONFIG, pluginRequest } from './testing/cni-requests.js';
+import { NETWORK_CONFIG, pluginRequest } from '../testing/cni-requests.js';
 import { FaultServer, type SeenRequest } from '../../test/fault-server.js';
 import { adminPool } from '../../test/pool-objects.js';
 import type { PluginResponse, PluginRequest } from './plugin-protocol.js';

@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { silentLogger } from '../../kube/log.js';
 import { TransportError } from '../../kube/errors.js';
-import { pluginRequest } from './testing/cni-requests.js';
+import { pluginRequest } from '../testing/cni-requests.js';
 import { ManualClock } from '../../test/manual-clock.js';
 import { PendingDeleteRetry } from './pending-delete-retry.js';
 import { PendingDeletes, MAX_PENDING_DELETES, type PendingDelete, pendingDeleteFileName } from './pending-deletes.js';

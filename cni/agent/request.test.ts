@@ -11,7 +11,7 @@ import {
   thickMultusArgs,
   thinMultusArgs,
 } from '../../test/container-runtimes.js';
-import { NETWORK_CONFIG, REQUEST_POD, pluginRequest } from './testing/cni-requests.js';
+import { NETWORK_CONFIG, REQUEST_POD, pluginRequest } from '../testing/cni-requests.js';
 import { PREV_RESULTS } from './testing/cni-results.js';
 import { formatAddress } from '../../addressing/address/address.js';
 import { CniError } from './cni-error.js';

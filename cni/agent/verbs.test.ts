@@ -6,7 +6,7 @@ import { VMI_OWNER } from '../../test/launcher-pods.js';
 import { type Address, formatAddress, parseAddress } from '../../addressing/address/address.js';
 import { PoolDirectory } from '../../addressing/directory/directory.js';
 import type { AddressPool } from '../../api/address-pool.js';
-import { NETWORK_CONFIG, pluginRequest } from './testing/cni-requests.js';
+import { NETWORK_CONFIG, pluginRequest } from '../testing/cni-requests.js';
 import { adminPool, cacheOf, claimOf, nad, nadDefinition } from '../../test/pool-objects.js';
 import type { Attachment, Grant } from './attachment.js';
 import { CniCode, CniError } from './cni-error.js';

@@ -11,7 +11,7 @@ import { PendingDeletes, MAX_PENDING_DELETES, pendingDeleteFileName } from '../a
 import { SocketServer } from '../agent/server.js';
 import { systemClock } from '../../kube/clock.js';
 import { silentLogger } from '../../kube/log.js';
-import { pluginRequest } from '../agent/testing/cni-requests.js';
+import { pluginRequest } from '../testing/cni-requests.js';
 
 const run = promisify(execFile);
 const ARCHITECTURE = process.arch === 'x64' ? 'amd64' : process.arch;

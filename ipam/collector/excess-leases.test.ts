@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import type { LeaseRecord } from '../../addressing/lease/lease.js';
-import { lease } from '../claims/testing/claim-observation.js';
+import { type LeaseRecord, readLease } from '../../addressing/lease/lease.js';
 import { runAtOnce } from '../../kube/run-in-slices.js';
+import { leaseOf } from '../../test/lease-objects.js';
 import type { LeaseTimesLookup } from './lease-times-lookup.js';
 import { MAX_RELEASED_LEASES, timesWithoutExcess } from './excess-leases.js';
 
@@ -9,7 +9,7 @@ const HOUR = { cooldownMs: 3_600_000, stickyMs: 7_200_000 };
 const MINIMUM = { cooldownMs: 60_000, stickyMs: 0 };
 
 describe('The released leases of a pool', () => {
-  const { metadata, ...held } = lease('10.0.0.5');
+  const { metadata, ...held } = readLease(leaseOf('10.0.0.5', 1));
 
   function released(count: number, pool: string, more: Partial<LeaseRecord> = {}): LeaseRecord[] {
     return Array.from({ length: count }, (_, n) => ({

@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect } from 'chai';
+import { leaseOf } from '../../test/lease-objects.js';
 import { adminPool } from '../../test/pool-objects.js';
 import { ManualClock } from '../../test/manual-clock.js';
-import { lease } from '../claims/testing/claim-observation.js';
-import { type LeaseRecord } from '../../addressing/lease/lease.js';
+import { type LeaseRecord, readLease } from '../../addressing/lease/lease.js';
 import { compilePool } from '../../addressing/pool/pool.js';
 import type { LeaseChange } from '../leases/lease-book.js';
 import { type CountedLeases, PoolUsage } from './usage.js';
@@ -57,6 +57,10 @@ describe('the leases of a pool that are counted in slices', () => {
 
   function usageOf(used: () => boolean): PoolUsage {
     return new PoolUsage(leases as unknown as CountedLeases, used);
+  }
+
+  function lease(address: string): LeaseRecord {
+    return readLease(leaseOf(address, 1, { uid: address, namespace: 'vms' }));
   }
 
   function put(record: LeaseRecord): void {

@@ -1,5 +1,5 @@
-import { containerdArgs, formatCniArgs, thinMultusArgs } from '../../../test/container-runtimes.js';
-import type { PluginRequest } from '../plugin-protocol.js';
+import { containerdArgs, formatCniArgs, thinMultusArgs } from '../../test/container-runtimes.js';
+import type { PluginRequest } from '../agent/plugin-protocol.js';
 
 /** Requests of the CNI plugin for tests. */
 

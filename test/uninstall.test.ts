@@ -6,8 +6,8 @@ import { EVERYTHING, PLAIN } from '../cli/testing/installed-objects.js';
 import { uninstall } from '../cli/uninstall/uninstall.js';
 import { type Manifest, readManifests } from '../bed/control-plane/objects.js';
 import { MANIFESTS, readKustomization } from '../bed/holdfast/manifests.js';
-import { GO_TOOL_TIMEOUT_MS, goTool } from '../test/go-tools.js';
-import { VARIANTS, helmTemplate, kustomizeBase } from './testing/render.js';
+import { GO_TOOL_TIMEOUT_MS, goTool } from './go-tools.js';
+import { VARIANTS, helmTemplate, kustomizeBase } from '../manifests/testing/render.js';
 
 /** A Certificate of cert-manager, which creates a Secret. */
 type Certificate = Manifest & { spec: { secretName: string; secretTemplate?: { labels?: Record<string, string> } } };

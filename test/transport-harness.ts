@@ -1,6 +1,6 @@
-import { FaultServer, type Handler, type Reply, inTurn } from '../../test/fault-server.js';
-import type { Credentials } from '../credentials.js';
-import { Transport, type TransportOptions } from '../transport.js';
+import { FaultServer, type Handler, type Reply, inTurn } from './fault-server.js';
+import type { Credentials } from '../kube/credentials.js';
+import { Transport, type TransportOptions } from '../kube/transport.js';
 
 export const OK: Reply = { body: { ok: true } };
 
