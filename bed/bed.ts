@@ -13,7 +13,7 @@ import { BedWire } from './node/bed-wire.js';
 import { writePluginStubs } from './node/plugin-stubs.js';
 import { WiredNetworks } from './node/wired-networks.js';
 import { startSimulation } from './simulation.js';
-import { openWorkspace, type WorkspaceOptions } from './processes/workspace.js';
+import { openWorkspace, type WorkspaceOptions } from './control-plane/workspace.js';
 import { Switches } from './switches.js';
 import { VirtApi } from './control-plane/virt-api.js';
 

@@ -1,6 +1,6 @@
 import { CASES } from '../bed/network/migration/cases.js';
 import { WireMigration, type MigrationOutcome, type Traffic } from '../bed/network/migration/wire-migration.js';
-import { WireFixture } from '../bed/network/wire-fixture.js';
+import { WireFixture } from '../bed/network/fixture/wire-fixture.js';
 import type { Figure } from './report.js';
 
 /** Measures the traffic of a third host during a live migration, for several network settings; skipped without real networks. */

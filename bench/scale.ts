@@ -5,7 +5,7 @@ import { findFreePorts } from '../bed/processes/ports.js';
 import { writeKubeconfig } from '../bed/control-plane/kubeconfig.js';
 import { capture } from '../bed/processes/processes.js';
 import { until } from '../bed/processes/wait.js';
-import { type Workspace, openWorkspace } from '../bed/processes/workspace.js';
+import { type Workspace, openWorkspace } from '../bed/control-plane/workspace.js';
 import { nodeFlags } from '../bed/holdfast/image.js';
 import { HOLDFAST_NAMESPACE } from '../bed/holdfast/install.js';
 import { LEASES, type Lease } from '../kube/leader-election.js';

@@ -9,7 +9,7 @@ import { ensureServers, type Progress, type Servers } from '../build/binaries.js
 import { Etcd } from './etcd.js';
 import { writeKubeconfig, type ClusterAccess } from './kubeconfig.js';
 import { withFreePorts } from '../processes/ports.js';
-import { openWorkspace, type Workspace, type WorkspaceOptions } from '../processes/workspace.js';
+import { openWorkspace, type Workspace, type WorkspaceOptions } from './workspace.js';
 
 export interface ControlPlaneOptions extends WorkspaceOptions {
   progress?: Progress;

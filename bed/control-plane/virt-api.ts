@@ -6,7 +6,7 @@ import { findFreePorts, withFreePorts } from '../processes/ports.js';
 import type { Child, ChildOptions } from '../processes/processes.js';
 import { httpsGet, waitReady } from './ready.js';
 import { serviceAccountKubeconfigPath, writeServiceAccountKubeconfig } from './service-accounts.js';
-import type { Workspace } from '../processes/workspace.js';
+import type { Workspace } from './workspace.js';
 
 const ACCOUNT = { namespace: KUBEVIRT_NAMESPACE, name: 'kubevirt-apiserver' };
 const HEALTH = '/apis/subresources.kubevirt.io/v1/healthz';

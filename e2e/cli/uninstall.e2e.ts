@@ -14,7 +14,7 @@ import { until } from '../../bed/processes/wait.js';
 import { type BedWithHoldfast, onBed } from '../../bed/environment.js';
 import { HOLDFAST_NAMESPACE } from '../../bed/holdfast/install.js';
 import { MANIFESTS, readKustomization } from '../../bed/holdfast/manifests.js';
-import { InstalledWorkloads, objectsOfHoldfast } from '../../bed/holdfast/uninstall.js';
+import { InstalledWorkloads, objectsOfHoldfast } from '../../bed/story/uninstall.js';
 import { environment } from '../../bed/story/hooks.js';
 import { KubectlPlugin, type PluginResult } from '../../bed/story/kubectl-plugin.js';
 import { serviceAccountClient } from '../../bed/story/service-account.js';

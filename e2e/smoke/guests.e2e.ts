@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { useWireFixture } from '../../bed/network/use-wire-fixture.js';
+import { useWireFixture } from '../../bed/network/fixture/use-wire-fixture.js';
 import type { AttachedPod } from '../../bed/network/pod-networks.js';
-import { bridgeNetwork, type WireFixture } from '../../bed/network/wire-fixture.js';
+import { bridgeNetwork, type WireFixture } from '../../bed/network/fixture/wire-fixture.js';
 import type { RunningCommand, Wire } from '../../bed/network/wire.js';
 import { until, untilValue } from '../../bed/processes/wait.js';
 

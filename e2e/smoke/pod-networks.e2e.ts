@@ -2,10 +2,10 @@ import { readdir } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { expect } from 'chai';
 import { CniError } from '../../bed/network/multus.js';
-import { useWireFixture } from '../../bed/network/use-wire-fixture.js';
+import { useWireFixture } from '../../bed/network/fixture/use-wire-fixture.js';
 import { nodeFolder } from '../../bed/network/open-pod-networks.js';
 import type { PodNetworks } from '../../bed/network/pod-networks.js';
-import { bridgeNetwork, FIXTURE_NAMESPACE, type WireFixture } from '../../bed/network/wire-fixture.js';
+import { bridgeNetwork, FIXTURE_NAMESPACE, type WireFixture } from '../../bed/network/fixture/wire-fixture.js';
 import type { Wire } from '../../bed/network/wire.js';
 
 /** Multus and the CNI plugins with real pod networks, without KubeVirt and Holdfast. */

@@ -4,10 +4,10 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { until, untilValue } from '../../bed/processes/wait.js';
-import { useWireFixture } from '../../bed/network/use-wire-fixture.js';
+import { useWireFixture } from '../../bed/network/fixture/use-wire-fixture.js';
 import { nodeFolder } from '../../bed/network/open-pod-networks.js';
 import type { PodNetworks } from '../../bed/network/pod-networks.js';
-import { bridgeNetwork, type WireFixture } from '../../bed/network/wire-fixture.js';
+import { bridgeNetwork, type WireFixture } from '../../bed/network/fixture/wire-fixture.js';
 import { openWire, type Wire } from '../../bed/network/wire.js';
 import { capture } from '../../bed/processes/processes.js';
 

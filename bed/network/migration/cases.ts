@@ -1,4 +1,4 @@
-import { bridgeNetwork } from '../wire-fixture.js';
+import { bridgeNetwork } from '../fixture/wire-fixture.js';
 import type { MigrationCase } from './wire-migration.js';
 
 const MAC = '02:00:00:00:00:07';

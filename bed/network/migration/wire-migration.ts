@@ -1,7 +1,7 @@
 import { untilValue } from '../../processes/wait.js';
 import type { AttachedPod } from '../pod-networks.js';
 import type { PingResult } from '../wire-events.js';
-import type { WireFixture } from '../wire-fixture.js';
+import type { WireFixture } from '../fixture/wire-fixture.js';
 import type { OngoingRequest } from '../wire-connection.js';
 import type { WireLocation, Watch, Wire } from '../wire.js';
 import { holdConnection } from './tcp-connection.js';

@@ -1,8 +1,8 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { makeCertificates, type Certificates } from '../control-plane/certificates.js';
-import { Processes } from './processes.js';
+import { makeCertificates, type Certificates } from './certificates.js';
+import { Processes } from '../processes/processes.js';
 
 export interface WorkspaceOptions {
   /** The folder for all files of the bed; by default a new temporary folder. */

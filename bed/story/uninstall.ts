@@ -7,9 +7,9 @@ import type { Resource } from '../../kube/resource.js';
 import { PODS } from '../../kube/resources.js';
 import { type Manifest, resourceOf } from '../control-plane/objects.js';
 import type { BedWithHoldfast } from '../environment.js';
-import { applyManifests, readInstallation, withoutReplicas } from './manifests.js';
-import { installHoldfast } from './install.js';
-import type { HoldfastProcess } from './process.js';
+import { applyManifests, readInstallation, withoutReplicas } from '../holdfast/manifests.js';
+import { installHoldfast } from '../holdfast/install.js';
+import type { HoldfastProcess } from '../holdfast/process.js';
 
 /** On pods that stand for a process of this machine. */
 const PROCESS_LABEL = 'e2e/process';
