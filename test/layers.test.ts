@@ -33,6 +33,23 @@ describe('the layers', () => {
     expect(circlesOf([...a, ...b], (path) => path)).to.deep.equal([['kube/a.ts', 'kube/b.ts']]);
   });
 
+  it('find a circle of test code, but none of files that only lead to it', () => {
+    const [before, a, b] = [
+      importsOf('bed/before.ts', `import './node/a.js';`),
+      importsOf('bed/node/a.ts', `import '../story/b.js';`),
+      importsOf('bed/story/b.ts', `import '../node/a.js'; import '../after.js';`),
+    ];
+    const imports = [...before, ...a, ...b];
+    expect(circlesOf(imports, (path) => path)).to.deep.equal([['bed/node/a.ts', 'bed/story/b.ts']]);
+    expect(circlesOf(imports, roomOf)).to.deep.equal([['bed/node', 'bed/story']]);
+  });
+
+  it('find no circle in a test that uses the test support of its folder', () => {
+    const test = importsOf('kube/a.test.ts', `import './testing/b.js';`);
+    const support = importsOf('kube/testing/b.ts', `import '../a.js';`);
+    expect(circlesOf([...test, ...support], roomOf)).to.deep.equal([]);
+  });
+
   it('are made of files that exist', () => {
     const lost = imports.filter(
       ({ target }) => target !== undefined && 'path' in target && !existsSync(join(ROOT, target.path)),
@@ -103,7 +120,40 @@ describe('the layers', () => {
       text: `import('./webhook/x.js')`,
       expect: 'holdfast.ts may',
     },
-    { name: 'tests may import everything', file: 'kube/a.test.ts', text: `import '../webhook/x.js'; import 'chai';` },
+    {
+      name: 'tests may import all shipped code and any package',
+      file: 'kube/a.test.ts',
+      text: `import '../webhook/x.js'; import 'chai';`,
+    },
+    { name: 'tests may use the bed', file: 'kube/a.test.ts', text: `import '../bed/bed.js';` },
+    { name: 'nothing imports a test', file: 'e2e/a.ts', text: `import './b.e2e.js';`, expect: 'which is a test' },
+    { name: 'tests import no test', file: 'kube/a.test.ts', text: `import './b.test.js';`, expect: 'which is a test' },
+    { name: 'the bed imports no story', file: 'bed/a.ts', text: `import '../e2e/x.js';`, expect: 'only e2e/ may' },
+    { name: 'tests import no story', file: 'kube/a.test.ts', text: `import '../e2e/x.js';`, expect: 'only e2e/ may' },
+    { name: 'test/ imports no measurement', file: 'test/a.ts', text: `import '../bench/x.js';`, expect: 'only bench/' },
+    { name: 'stories do not measure', file: 'e2e/a.e2e.ts', text: `import '../bench/x.js';`, expect: 'only bench/' },
+    {
+      name: 'test support of a folder serves its tests',
+      file: 'ipam/pools/a.test.ts',
+      text: `import '../testing/x.js';`,
+    },
+    {
+      name: 'test support of a folder may be used above all folders',
+      file: 'e2e/cli/a.e2e.ts',
+      text: `import '../../cli/testing/x.js';`,
+    },
+    {
+      name: 'test support of a folder does not serve others',
+      file: 'cli/who/a.test.ts',
+      text: `import '../../kube/testing/x.js';`,
+      expect: 'which is test support of kube/ alone: move it to a folder around both, or to test/',
+    },
+    {
+      name: 'the bed uses no test support of a folder',
+      file: 'bed/a.ts',
+      text: `import '../kube/testing/x.js';`,
+      expect: 'test support of kube/ alone',
+    },
     { name: 'sources import no tests', file: 'kube/a.ts', text: `import './b.test.js';`, expect: 'test code' },
     { name: 'sources import no test bed', file: 'kube/a.ts', text: `import '../bed/bed.js';`, expect: 'test code' },
     { name: 'a file outside of all folders has no layer', file: 'a.ts', text: `import './b.js';`, expect: 'no layer' },
@@ -116,7 +166,7 @@ describe('the layers', () => {
     });
   }
 
-  it('do not restrict test code', () => {
+  it('tell test code from shipped code', () => {
     expect(
       ['test/a.ts', 'bed/a.ts', 'e2e/a.ts', 'bench/a.ts', 'kube/a.test.ts', 'kube/testing/a.ts', 'kube/tests.ts'].map(
         isTestCode,

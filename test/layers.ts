@@ -83,11 +83,15 @@ export const PACKAGE_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
   yaml: ['kube/credentials.ts', 'cli', 'guest/network-data'],
 };
 
-const TESTS = /^(test|bed|e2e|bench|release)\/|\/testing\/|\.test\.ts$/;
+const TEST_CODE = /^(test|bed|e2e|bench|release)\/|\/testing\/|\.test\.ts$/;
+const TESTS = /\.(test|e2e)\.ts$/;
 
-/** Whether a file never runs in a cluster: such code may import anything, and only such code may import it. */
+/** Stories, measurements and the tools of releases stand above all other code. */
+const TOPS = ['e2e', 'bench', 'release'];
+
+/** Whether a file never runs in a cluster: such code may import all shipped code and any package, and only such code may import it. */
 export function isTestCode(path: string): boolean {
-  return TESTS.test(path);
+  return TEST_CODE.test(path);
 }
 
 /** @param file path from the root */
@@ -98,8 +102,23 @@ export function importsOf(file: string, text: string): Import[] {
 }
 
 /** @returns why the import is not allowed; undefined if it is */
-export function violationOf({ file, specifier, target }: Import): string | undefined {
-  if (isTestCode(file) || target === undefined) return undefined;
+export function violationOf(found: Import): string | undefined {
+  return isTestCode(found.file) ? testViolationOf(found) : shippedViolationOf(found);
+}
+
+function testViolationOf({ file, specifier, target }: Import): string | undefined {
+  if (target === undefined || 'package' in target) return undefined;
+  const complaint = `${file} imports ${specifier}, which`;
+  if (TESTS.test(target.path)) return `${complaint} is a test`;
+  const top = TOPS.find((root) => isWithin(target.path, root));
+  if (top !== undefined && !isWithin(file, top)) return `${complaint} only ${top}/ may import`;
+  const [folder = '', support] = target.path.split('/testing/');
+  if (support === undefined || [folder, 'test', ...TOPS].some((root) => isWithin(file, root))) return undefined;
+  return `${complaint} is test support of ${folder}/ alone: move it to a folder around both, or to test/`;
+}
+
+function shippedViolationOf({ file, specifier, target }: Import): string | undefined {
+  if (target === undefined) return undefined;
   const complaint = `${file} imports ${specifier}`;
   if ('package' in target) {
     const homes = PACKAGE_IMPORTERS[target.package] ?? [];
@@ -123,10 +142,11 @@ export function violationOf({ file, specifier, target }: Import): string | undef
 export function circlesOf(imports: readonly Import[], nodeOf: (path: string) => string): string[][] {
   const targets = new Map<string, Set<string>>();
   for (const { file, target } of imports) {
-    if (isTestCode(file) || target === undefined || 'package' in target) continue;
+    if (target === undefined || 'package' in target) continue;
     const [from, to] = [nodeOf(file), nodeOf(target.path)];
     if (from !== to) targets.set(from, (targets.get(from) ?? new Set()).add(to));
   }
+  removeLeaves(targets);
   const reachable = new Map([...targets.keys()].map((node) => [node, reachableFrom(node, targets)]));
   const circles = [...reachable].map(([node, found]) =>
     found.has(node) ? [...found].filter((other) => reachable.get(other)?.has(node)).sort() : [],
@@ -134,10 +154,22 @@ export function circlesOf(imports: readonly Import[], nodeOf: (path: string) => 
   return [...new Map(circles.filter(({ length }) => length > 0).map((circle) => [circle.join(), circle])).values()];
 }
 
-/** The folder of a file. A file that lies directly in the folder of a process is a room of its own: `main.ts` is above the folders inside, others below. */
+/** Folders with files above the folders inside, such as `main.ts`, and others below. */
+const MIXED_FOLDERS = ['ipam', 'controller', 'guest', 'cni/agent', 'cli', 'bed', 'bench', 'e2e/demo', 'test', '.'];
+
+/** The folder of a file. A file of a mixed folder is a room of its own, and so is a test: it is above its folder and the test support inside. */
 export function roomOf(path: string): string {
   const folder = posix.dirname(path);
-  return ['ipam', 'controller', 'guest', 'cni/agent', 'cli', '.'].includes(folder) ? path : folder;
+  return TESTS.test(path) || MIXED_FOLDERS.includes(folder) ? path : folder;
+}
+
+/** Removes nodes from which no circle can be reached, because comparing all nodes takes seconds. */
+function removeLeaves(targets: Map<string, ReadonlySet<string>>): void {
+  let before: number;
+  do {
+    before = targets.size;
+    for (const [node, next] of targets) if (![...next].some((each) => targets.has(each))) targets.delete(node);
+  } while (targets.size < before);
 }
 
 function reachableFrom(start: string, targets: ReadonlyMap<string, ReadonlySet<string>>): Set<string> {
