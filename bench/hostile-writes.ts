@@ -17,11 +17,14 @@ const MOST_OF_CONFIG_MAPS = 2;
 /** The work that an attack left must end before the next measurement. */
 const CALM = { claimMs: 1_000, timeoutMs: 180_000 };
 
-/** Measures the claims and launchers of one tenant while another one writes what it may write as fast as it can. */
-export async function benchHostileWrites(bed: BedWithHoldfast, story: Story): Promise<Figure[]> {
+/**
+ * Measures the claims and launchers of one tenant while another one writes what it may write as fast as it can.
+ * @param chosen a part of the names of the attacks
+ */
+export async function benchHostileWrites(bed: BedWithHoldfast, story: Story, chosen: string): Promise<Figure[]> {
   const victim = await Victim.begin(bed, story, OLD_VMS);
   const figures: Figure[] = [];
-  for (const [index, attack] of ATTACKS.entries()) {
+  for (const [index, attack] of ATTACKS.filter(({ name }) => name.includes(chosen)).entries()) {
     const namespace = `${story.namespace}-attacker-${index}`;
     await createNamespace(bed.client, namespace);
     const client = await namespaceUser(bed, { namespace, name: 'attacker' }, 'cluster-admin');

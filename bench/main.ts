@@ -23,7 +23,7 @@ import { benchStatusWrites } from './status-writes.js';
 import { benchUi } from './ui.js';
 import { benchWhereabouts } from './whereabouts.js';
 
-// npm run bench [-- --json=FILE --vms=100000] [allocator] [admissions] [hostile] [hostile-reviews] [status-writes] [claims] [memory] [startup] [bed] [ui] [addresses] [cni] [guest] [guest-tables] [migration] [whereabouts] [blocks] [capacity] [scale]
+// npm run bench [-- --json=FILE --vms=100000 --attack=halted] [allocator] [admissions] [hostile] [hostile-reviews] [status-writes] [claims] [memory] [startup] [bed] [ui] [addresses] [cni] [guest] [guest-tables] [migration] [whereabouts] [blocks] [capacity] [scale]
 /** Benches that need no test bed. */
 const ALONE: Record<string, () => Promise<Figure[]>> = {
   allocator: benchAllocator,
@@ -38,7 +38,7 @@ const ALONE: Record<string, () => Promise<Figure[]>> = {
 };
 const BENCHES: Record<string, (bed: BedWithHoldfast, story: Story) => Promise<Figure[]>> = {
   admissions: benchAdmissions,
-  hostile: benchHostileWrites,
+  hostile: (bed, story) => benchHostileWrites(bed, story, values.attack),
   'hostile-reviews': benchHostileReviews,
   'status-writes': benchStatusWrites,
   claims: benchClaims,
@@ -50,7 +50,11 @@ const BENCHES: Record<string, (bed: BedWithHoldfast, story: Story) => Promise<Fi
 };
 
 const { values, positionals } = parseArgs({
-  options: { json: { type: 'string' }, vms: { type: 'string', default: '10000' } },
+  options: {
+    json: { type: 'string' },
+    vms: { type: 'string', default: '10000' },
+    attack: { type: 'string', default: '' },
+  },
   allowPositionals: true,
 });
 const known = [...Object.keys(ALONE), ...Object.keys(BENCHES)];
