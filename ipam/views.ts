@@ -5,8 +5,20 @@ import { CLAIM_PODS, ClaimPods } from './claims/claim-pods.js';
 import { LeaseBook } from './leases/lease-book.js';
 import { PoolDirectory } from '../addressing/directory/directory.js';
 import { PoolUsage, claimUseCheck } from './pools/usage.js';
-import { SERVED_CLAIM_WATCH } from './claims/watches.js';
-import { ADDRESS_LEASE_WATCH } from './leases/lease-watch.js';
+import { SERVED_CLAIM_WATCH } from './claims/claim-transform.js';
+import type { AddressLease } from '../api/address-lease.js';
+import type { WatchSpec } from '../kube/informers.js';
+import { ADDRESS_LEASES } from '../kube/resources.js';
+import { type LeaseRecord, readLease } from '../addressing/lease/lease.js';
+
+/**
+ * Watches leases without indexes: the lease book has its own, which include the process's own writes. Not optional: without leases
+ * the process cannot know what is leased.
+ */
+export const ADDRESS_LEASE_WATCH: WatchSpec<AddressLease, LeaseRecord> = {
+  resource: ADDRESS_LEASES,
+  transform: readLease,
+};
 
 /** All state of the process, rebuilt from the API server at every start. */
 export type Views = ReturnType<typeof createIpamViews>;

@@ -1,5 +1,4 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
-import { AllocationReason } from '../../api/names.js';
 import { findUnlessGone } from '../../kube/absence.js';
 import type { CallOptions, Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
@@ -136,9 +135,4 @@ export async function writeChange(lease: LeaseRecord, change: LeaseWrite, contex
     else book.recordWrite(found);
     return false;
   }
-}
-
-/** Whether any free address of the pool would help. */
-export function isPoolExhausted(refusal: AllocationRefusal): boolean {
-  return refusal.reason === AllocationReason.Exhausted;
 }

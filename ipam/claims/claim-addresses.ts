@@ -2,9 +2,17 @@ import { MAX_REQUESTED_ADDRESSES_LENGTH } from '../../api/limits.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { describeValue } from '../../api/json.js';
 import { CLAIM_REQUESTED_ADDRESSES } from '../../api/names.js';
-import { type Address, formatFamily, parseAddressOrPrefix } from '../../addressing/address/address.js';
+import {
+  type Address,
+  BITS,
+  formatAddress,
+  formatFamily,
+  parseAddressOrPrefix,
+  sameAddress,
+} from '../../addressing/address/address.js';
+import { type Pool, subnetOf, withPrefix } from '../../addressing/pool/pool.js';
 
-/** Reads the requested addresses and the status of a claim. Other clients may have written both, so any text is possible. */
+/** The texts of addresses in a claim: its request and its status. Other clients may have written both, so any text is possible. */
 
 /** Addresses are IPv4 first, at most one of each family. */
 export type ClaimRequest =
@@ -81,4 +89,26 @@ function parseJsonList(text: string): unknown[] | undefined {
 
 function invalidRequest(problem: string): ClaimRequest {
   return { kind: 'invalid', problem: `${CLAIM_REQUESTED_ADDRESSES}: ${problem}` };
+}
+
+/**
+ * Formats an address for a claim's status. The prefix length comes from the first of the pools that has a subnet with the address. If none has one, the text
+ * that the status shows already is kept.
+ */
+export function formatStatusIp(
+  address: Address,
+  { claim, pools }: { claim: IPAMClaim; pools: readonly Pool[] },
+): string {
+  const pool = pools.find((candidate) => subnetOf(candidate, address) !== undefined);
+  if (pool !== undefined) return withPrefix(pool, address);
+  const shown = (claim.status?.ips ?? []).find((text) => isTextOf(text, address));
+  return shown ?? `${formatAddress(address)}/${BITS[address.family]}`;
+}
+
+function isTextOf(text: string, address: Address): boolean {
+  try {
+    return sameAddress(parseAddressOrPrefix(text).address, address);
+  } catch {
+    return false;
+  }
 }

@@ -10,6 +10,10 @@ import {
   CLAIM_VM_LABEL,
 } from '../../api/names.js';
 import { pickKeys } from '../../cluster/transforms.js';
+import type { WatchSpec } from '../../kube/informers.js';
+import { IPAM_CLAIMS } from '../../kube/resources.js';
+import { BY_WORKLOAD, CLAIM_INDEXES } from '../../cluster/indexes.js';
+import { NETWORK_INDEXES } from '../../addressing/directory/affected.js';
 
 /** Transforms claims before they are cached: fields that are not named here are dropped. */
 
@@ -87,3 +91,14 @@ export function intern(text: string): string {
   if (known.size < MAX_INTERNED) known.set(text, text);
   return text;
 }
+
+/** Only indexes that are queried: an index with a hundred thousand values costs as much memory as the claims. */
+export const SERVED_CLAIM_INDEXES = { [BY_WORKLOAD]: CLAIM_INDEXES[BY_WORKLOAD], ...NETWORK_INDEXES };
+
+/** Watches claims with their whole status. Optional, because another project owns the CRD, which may be installed later. */
+export const SERVED_CLAIM_WATCH: WatchSpec<IPAMClaim> = {
+  resource: IPAM_CLAIMS,
+  transform: transformServedClaim,
+  indexes: SERVED_CLAIM_INDEXES,
+  optional: true,
+};

@@ -6,9 +6,10 @@ import type { LeaseBook } from '../leases/lease-book.js';
 import type { PoolDirectory } from '../../addressing/directory/directory.js';
 import type { Resolution } from '../../addressing/directory/resolution.js';
 import type { ClaimPod, ClaimPods } from './claim-pods.js';
-import type { ProbingView } from './probing-view.js';
 import { type RunningAddresses, runningAddressesOf } from './running-addresses.js';
 import type { LauncherVmis } from './vmi-owners.js';
+import type { Family } from '../../addressing/address/address.js';
+import type { ProbingStop } from '../leases/probing-stop.js';
 
 /** A claim and everything that decides which addresses it gets. */
 export interface ClaimObservation {
@@ -27,6 +28,18 @@ export interface ClaimObservation {
   running: RunningAddresses;
   /** Absent if the pool does not probe. */
   probing?: ProbingView | undefined;
+}
+
+/** What is known about probes besides the leases of the claim. */
+export interface ProbingView {
+  /** In ms of the clock. */
+  now: number;
+  /** Why the pool's addresses are not probed. */
+  stop?: ProbingStop | undefined;
+  /** When this process first saw that the probe of the lease was requested, in ms of the clock. */
+  requestedAt: (lease: LeaseRecord) => number;
+  /** How many addresses of the family that the claim does not request were quarantined for it, one after the other. */
+  quarantinedInARow: (family: Family) => number;
 }
 
 export interface ClaimViews {

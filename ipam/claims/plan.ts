@@ -5,11 +5,10 @@ import { type Address, formatAddress, sameAddress } from '../../addressing/addre
 import type { AllocationRefusal, LeaseRecord } from '../../addressing/index.js';
 import { isReservation } from '../../addressing/lease/lease.js';
 import { type Resolution, namespaceRefusal } from '../../addressing/directory/resolution.js';
-import { formatStatusIp } from './status-ip.js';
 import type { ClaimObservation } from './observe.js';
 import { ownerPodOf, vmisToVerify } from './owner-pod.js';
 import { isWaitingFor } from './claim-pods.js';
-import { readShownAddresses } from './claim-addresses.js';
+import { readShownAddresses, formatStatusIp } from './claim-addresses.js';
 import { conditionMessage } from './condition-message.js';
 import { drainingConditionOf, replaceableAddresses } from './draining-addresses.js';
 import { probeStep } from './probing.js';

@@ -15,8 +15,7 @@ import type { LeaseBook } from '../leases/lease-book.js';
 import { probingStopOf } from '../leases/probing-stop.js';
 import { type ApplyContext, writeChange } from './apply.js';
 import type { ClaimMetrics } from './metrics.js';
-import type { ClaimObservation } from './observe.js';
-import type { ProbingView } from './probing-view.js';
+import type { ClaimObservation, ProbingView } from './observe.js';
 import type { ClaimStepOf } from './step.js';
 
 export interface ProbesDependencies {

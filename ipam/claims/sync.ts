@@ -13,7 +13,6 @@ import type { LeaseBook } from '../leases/lease-book.js';
 import type { BlockReconciler } from '../blocks/block-reconciler.js';
 import { recordMac, releaseAll, allocateAll, writeStatus } from './apply.js';
 import { allocationRequestOf, allocationTermsOf } from './allocation-request.js';
-import { startWaiting, stopWaiting } from './claim-wait.js';
 import type { AllocationLatency } from './allocation-latency.js';
 import type { ClaimMetrics } from './metrics.js';
 import { readClaim, listClaimPods } from './live-reads.js';
@@ -29,7 +28,7 @@ import { shouldProbe } from './probing.js';
 import { recordClaimEvents } from './claim-events.js';
 import { UnreadableAddresses } from './unreadable-addresses.js';
 import type { ClaimStep, ClaimStepOf } from './step.js';
-import type { ClaimWaitList } from './wait-list.js';
+import { type ClaimWaitList, startWaiting, stopWaiting } from './wait-list.js';
 import { VmiOwners, type VmiOwnersDependencies } from './vmi-owners.js';
 import { WrittenClaims } from './written-claims.js';
 

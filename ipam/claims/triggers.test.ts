@@ -3,7 +3,7 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { Cache } from '../../kube/cache.js';
 import { lease } from './testing/claim-observation.js';
 import { claimOf, day } from '../../test/pool-objects.js';
-import { SERVED_CLAIM_INDEXES } from './watches.js';
+import { SERVED_CLAIM_INDEXES } from './claim-transform.js';
 import { allClaimKeys, claimKeyOf, keysOfLease, keysOfNetworks } from './triggers.js';
 
 function claim(name: string, born: number, network = 'blue'): IPAMClaim {

@@ -1,5 +1,10 @@
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import { AllocationReason } from '../../api/names.js';
 import { type Address, formatAddress } from '../../addressing/address/address.js';
+import type { AllocationRefusal } from '../../addressing/index.js';
 import type { Pool } from '../../addressing/pool/pool.js';
+import type { ClaimMetrics } from './metrics.js';
+import type { Findings } from './plan.js';
 
 /** What a claim waits for: any address of a pool, or certain addresses. */
 export interface AwaitedAddresses {
@@ -185,4 +190,37 @@ function compareAge(a: WaitingClaim, b: WaitingClaim): number {
 
 function addressKey(addressSpace: string, address: Address): string {
   return `${addressSpace}/${formatAddress(address)}`;
+}
+
+export interface ClaimWaitDependencies {
+  waitList: Pick<ClaimWaitList, 'set' | 'remove' | 'size'>;
+  metrics: Pick<ClaimMetrics, 'setWaiting'>;
+}
+
+/** Queues a claim for the addresses that it was refused. */
+export function startWaiting(
+  key: string,
+  { claim, pool, need, move, drain }: { claim: IPAMClaim; pool: Pool } & Pick<Findings, 'need' | 'move' | 'drain'>,
+  { waitList, metrics }: ClaimWaitDependencies,
+): void {
+  const refusals = [need, move].filter((refusal) => refusal !== undefined);
+  const lacksAny = refusals.some(isPoolExhausted);
+  const isDraining = !lacksAny && drain !== undefined && isPoolExhausted(drain);
+  waitList.set(key, {
+    created: claim.metadata.creationTimestamp ?? '',
+    ...((lacksAny || isDraining) && { pool }),
+    ...(isDraining && { isDraining }),
+    addresses: refusals.flatMap(({ address }) => (address ? [{ addressSpace: pool.addressSpace, address }] : [])),
+  });
+  metrics.setWaiting(waitList.size);
+}
+
+export function stopWaiting(key: string, { waitList, metrics }: ClaimWaitDependencies): void {
+  waitList.remove(key);
+  metrics.setWaiting(waitList.size);
+}
+
+/** Whether any free address of the pool would help. */
+function isPoolExhausted(refusal: AllocationRefusal): boolean {
+  return refusal.reason === AllocationReason.Exhausted;
 }
