@@ -1,79 +1,167 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
-import { findUnlessGone } from '../../kube/absence.js';
-import type { CallOptions, Client } from '../../kube/client.js';
+import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import { isConflict, isNotFound } from '../../kube/errors.js';
-import { ADDRESS_LEASES, IPAM_CLAIMS } from '../../kube/resources.js';
-import { type LeaseClient, writeLease } from '../../cluster/lease-writes.js';
-import {
-  type AllocationCandidate,
-  type AllocationRefusal,
-  type LeaseRecord,
-  type LeaseWrite,
-  addressOf,
-  releaseLease,
-  updateLeaseUsage,
-} from '../../addressing/index.js';
-import { releaseTime } from '../../addressing/lease/cooling-start.js';
+import type { EventRecorder } from '../../kube/events.js';
+import type { Logger } from '../../kube/log.js';
+import { IPAM_CLAIMS } from '../../kube/resources.js';
+import type { LeaseClient } from '../../cluster/lease-writes.js';
+import type { Family } from '../../addressing/address/address.js';
+import type { Pool } from '../../addressing/pool/pool.js';
 import type { LeaseBook } from '../leases/lease-book.js';
+import type { BlockReconciler } from '../blocks/block-reconciler.js';
+import type { AllocationLatency } from './allocation-latency.js';
+import { type AllocationTermsSource, allocationRequestOf, allocationTermsOf } from './allocation-request.js';
+import { recordClaimEvents } from './claim-events.js';
+import { type LeaseChangeContext, allocateAll, recordMac, releaseAll } from './claim-leases.js';
 import { transformServedClaim } from './claim-transform.js';
-import type { UnreadableAddresses } from './unreadable-addresses.js';
+import { listClaimPods, readClaim } from './live-reads.js';
+import type { ClaimMetrics } from './metrics.js';
+import { type ClaimObservation, leasesOfEarlierClaims } from './observe.js';
+import { pick } from './pick.js';
+import type { ProbeEnd, Probes } from './probes.js';
+import { shouldProbe } from './probing.js';
 import { statusPatch } from './status.js';
-import type { DesiredClaimStatus } from './step.js';
-import { type AllocateLeaseContext, allocateLease } from './lease-allocation.js';
+import type { ClaimStep, ClaimStepOf, DesiredClaimStatus } from './step.js';
+import type { ClaimSyncState, WrittenClaims } from './sync-state.js';
+import type { VmiOwners } from './vmi-owners.js';
+import { type ClaimWaitList, startWaiting, stopWaiting } from './wait-list.js';
 
-export interface ApplyContext {
-  client: LeaseClient & Pick<Client, 'get'>;
-  book: Pick<LeaseBook, 'recordWrite' | 'forget' | 'markPending' | 'clearPending'>;
+export interface ApplyDependencies extends AllocationTermsSource {
+  /** By key. */
+  claims: { get(key: string): IPAMClaim | undefined };
+  book: LeaseChangeContext['book'] & Pick<LeaseBook, 'ofOwner' | 'ofClaim' | 'view'>;
+  client: LeaseClient & Pick<Client, 'get' | 'listAs'>;
+  waitList: Pick<ClaimWaitList, 'set' | 'remove' | 'size' | 'countOlder'>;
+  /** Absent if nodes get no blocks. */
+  blocks?: Pick<BlockReconciler, 'noteShortage'>;
   clock: Pick<Clock, 'now' | 'wall'>;
-  call: CallOptions;
-  unreadable: Pick<UnreadableAddresses, 'add'>;
-  /** UIDs of leases that this sync created and no status has shown yet. */
-  unpublished: Set<string>;
+  events: Pick<EventRecorder, 'event'>;
+  metrics: Omit<ClaimMetrics, 'clear'>;
+  latency: Pick<AllocationLatency, 'onAllocated'>;
+  log: Logger;
 }
 
-/** `lost`: another writer got the address first; the next attempt picks another one. */
-export type AllocationOutcome =
-  { kind: 'allocated' } | { kind: 'lost' } | { kind: 'refused'; refusal: AllocationRefusal };
+/** The claim of a sync, the state of the sync, and what later syncs remember. */
+export interface ApplyContext extends ApplyDependencies, Pick<LeaseChangeContext, 'call' | 'unreadable'> {
+  key: string;
+  state: ClaimSyncState;
+  written: Pick<WrittenClaims, 'wrote'>;
+  vmis: Pick<VmiOwners, 'readVmi'>;
+  probes: Pick<Probes, 'perform' | 'onPublished'>;
+}
 
-/** Delay before a write that the API server rejected is tried again: only a change by another client can make it succeed. */
-const REJECTED_RETRY_MS = 60_000;
+/** A step that does something. */
+type ActiveClaimStep = Exclude<ClaimStep, ClaimStepOf<'none' | 'await-probe'>>;
 
-/** Allocates the chosen addresses one after the other. Until all answers are in, this process picks none of them for another claim. */
-export async function allocateAll(
-  candidates: readonly AllocationCandidate[],
-  owner: Pick<AllocateLeaseContext, 'claim' | 'pool' | 'launchers' | 'isProbed'>,
+/** Carries out a step. The next observation sees its result: in the state of the sync, or in the lease book. */
+export async function applyStep(
+  step: ActiveClaimStep,
+  observed: ClaimObservation | undefined,
   context: ApplyContext,
-): Promise<AllocationOutcome> {
-  const { addressSpace } = owner.pool;
-  const { book, unpublished, clock, unreadable } = context;
-  const marked = candidates.filter((candidate) => book.markPending(addressSpace, addressOf(candidate)));
-  const pending = new Set(marked);
-  try {
-    if (marked.length < candidates.length) return { kind: 'lost' };
-    for (const candidate of candidates) {
-      const result = await allocateLease(candidate, { ...context, ...owner });
-      if (result.kind === 'lost') {
-        // the lease book cannot hold an unreadable lease, so it would offer the address again
-        if (result.to === 'unreadable' && pending.delete(candidate)) unreadable.add(addressSpace, addressOf(candidate));
-        return { kind: 'lost' };
-      }
-      if (result.kind === 'refused') {
-        return { kind: 'refused', refusal: { ...result.refusal, retryAt: clock.now() + REJECTED_RETRY_MS } };
-      }
-      if (result.isNew) unpublished.add(result.lease.metadata.uid);
-    }
-    return { kind: 'allocated' };
-  } finally {
-    for (const candidate of pending) book.clearPending(addressSpace, addressOf(candidate));
+): Promise<void> {
+  switch (step.kind) {
+    case 'read-claim':
+      return applyRead(context);
+    case 'release':
+      await releaseAll(step.leases, context);
+      context.metrics.countReleases(step.leases.length);
+      return;
+    case 'record-mac':
+      return recordMac(step.leases, step.mac, context);
+    case 'read-vmi':
+      return context.vmis.readVmi(step, context.call);
+    default:
+      if (observed !== undefined) await applyToObserved(step, observed, context);
   }
 }
 
+async function applyToObserved(
+  step: ClaimStepOf<'list-pods' | 'allocate' | 'write-status' | ProbeEnd['kind']>,
+  observed: ClaimObservation,
+  context: ApplyContext,
+): Promise<void> {
+  const { claim, resolution } = observed;
+  switch (step.kind) {
+    case 'list-pods':
+      context.state.onPodsListed(await listClaimPods(claim, context.client, context.call));
+      return;
+    case 'allocate':
+      return resolution.kind === 'served' ? applyAllocation(step, observed, resolution.pool, context) : undefined;
+    case 'write-status':
+      return applyStatus(step, observed, context);
+    default:
+      return context.probes.perform(step, observed, context);
+  }
+}
+
+/** Reads the claim live. An owner of leases that existed before the read, and that the read does not return, is gone. */
+async function applyRead({ key, state, book, client, call }: ApplyContext): Promise<void> {
+  const owners = leasesOfEarlierClaims(key, undefined, book).flatMap(({ owner }) => owner?.uid ?? []);
+  state.beforeRead(book);
+  state.onClaimRead(await readClaim(key, client, call), owners);
+}
+
+async function applyAllocation(
+  step: ClaimStepOf<'allocate'>,
+  observed: ClaimObservation,
+  pool: Pool,
+  context: ApplyContext,
+): Promise<void> {
+  const { key, state, book, claims, waitList, blocks, stickyMAC, metrics } = context;
+  const [{ purpose }, { claim }] = [step, observed];
+  const request = allocationRequestOf(step, observed, stickyMAC);
+  const isProbed = (family: Family) => shouldProbe(observed, family);
+  const chosen = pick(claim, pool, request, {
+    view: book.view(pool),
+    terms: allocationTermsOf(claim, pool, context),
+    claims,
+    waitList,
+    isDraining: purpose === 'drain',
+    noteShortage: (family) => blocks?.noteShortage(pool.name, family),
+  });
+  // no await between the choice and the moment when it is pending or waited for
+  const outcome = chosen.ok
+    ? await allocateAll(chosen.candidates, { claim, pool, launchers: request.launchers, isProbed }, context)
+    : ({ kind: 'refused', refusal: chosen.refusal } as const);
+  metrics.countAllocation(purpose, outcome.kind);
+  if (outcome.kind === 'refused') {
+    metrics.countRefusal(outcome.refusal.reason);
+    state.onRefused(purpose, outcome.refusal);
+    startWaiting(key, { claim, pool, ...state.findings }, context);
+  } else if (outcome.kind === 'allocated') {
+    stopWaiting(key, context);
+    state.onAllocated(purpose);
+  }
+}
+
+async function applyStatus(
+  { desired }: ClaimStepOf<'write-status'>,
+  { claim, held }: ClaimObservation,
+  context: ApplyContext,
+): Promise<void> {
+  const { key, state, book, written, probes, log, events, latency } = context;
+  state.beforeRead(book);
+  const after = await patchStatus(claim, desired, context);
+  if (after === undefined) return applyRead(context);
+  const { ips, allocated, request } = desired;
+  const isNews = claim.status?.ips?.join() !== ips.join();
+  const level = allocated.status !== 'True' || request !== undefined ? 'warn' : isNews ? 'info' : 'debug';
+  log[level]({ claim: key, ips, reason: allocated.reason }, request?.message ?? allocated.message);
+  recordClaimEvents(claim, desired, events);
+  if (ips.length > 0) {
+    latency.onAllocated(claim);
+    if (isNews) probes.onPublished(held);
+  }
+  written.wrote(key, after);
+  state.onStatusWritten(after, ips);
+}
+
 /** @returns the claim as the API server stored it; undefined if it was changed or deleted meanwhile */
-export async function writeStatus(
+async function patchStatus(
   claim: IPAMClaim,
   desired: DesiredClaimStatus,
-  { client, clock, call }: Pick<ApplyContext, 'client' | 'clock' | 'call'>,
+  { client, clock, call }: ApplyContext,
 ): Promise<IPAMClaim | undefined> {
   const { namespace, name } = claim.metadata;
   const body = statusPatch(claim, desired, clock.wall());
@@ -83,56 +171,5 @@ export async function writeStatus(
   } catch (error) {
     if (isConflict(error) || isNotFound(error)) return undefined;
     throw error;
-  }
-}
-
-/**
- * Releases leases. A lease that this sync created and no status has shown is deleted: no pod can know its address, so it need not cool down.
- * @throws {Error} the first error, after all leases have been tried
- */
-export async function releaseAll(leases: readonly LeaseRecord[], context: ApplyContext): Promise<void> {
-  const errors: unknown[] = [];
-  for (const lease of leases) {
-    try {
-      await release(lease, context);
-    } catch (error) {
-      errors.push(error);
-    }
-  }
-  if (errors.length > 0) throw errors[0];
-}
-
-async function release(lease: LeaseRecord, context: ApplyContext): Promise<void> {
-  const { name, uid, resourceVersion } = lease.metadata;
-  const change: LeaseWrite = context.unpublished.has(uid)
-    ? { verb: 'delete', name, uid, resourceVersion }
-    : releaseLease(lease, releaseTime(context.clock));
-  await writeChange(lease, change, context);
-}
-
-/** Records the MAC address for which the leases will be sticky after their release. */
-export async function recordMac(leases: readonly LeaseRecord[], mac: string, context: ApplyContext): Promise<void> {
-  for (const lease of leases) {
-    const { interface: podInterface } = lease;
-    const usage = { mac, ...(podInterface !== undefined && { interface: podInterface }) };
-    await writeChange(lease, updateLeaseUsage(lease, usage), context);
-  }
-}
-
-/** @returns false if another writer changed the lease first: the next plan sees its current state */
-export async function writeChange(lease: LeaseRecord, change: LeaseWrite, context: ApplyContext): Promise<boolean> {
-  const { client, book, call } = context;
-  const { name, uid } = lease.metadata;
-  try {
-    const after = await writeLease(client, change, call);
-    if (after === undefined) book.forget(name, uid);
-    else book.recordWrite(after);
-    return true;
-  } catch (error) {
-    if (!isConflict(error) && !isNotFound(error)) throw error;
-    const found = await findUnlessGone(client, ADDRESS_LEASES, { name }, call);
-    if (found === undefined) book.forget(name, uid);
-    else book.recordWrite(found);
-    return false;
   }
 }

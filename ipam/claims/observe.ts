@@ -1,5 +1,6 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { byAge, splitKey } from '../../api/meta.js';
+import type { Clock } from '../../kube/clock.js';
 import { type LeaseRecord, stateOf } from '../../addressing/lease/lease.js';
 import type { Pool } from '../../addressing/pool/pool.js';
 import type { LeaseBook } from '../leases/lease-book.js';
@@ -7,7 +8,9 @@ import type { PoolDirectory } from '../../addressing/directory/directory.js';
 import type { Resolution } from '../../addressing/directory/resolution.js';
 import type { ClaimPod, ClaimPods } from './claim-pods.js';
 import { type RunningAddresses, runningAddressesOf } from './running-addresses.js';
-import type { LauncherVmis } from './vmi-owners.js';
+import type { ClaimSyncState } from './sync-state.js';
+import type { LauncherVmis, VmiOwners } from './vmi-owners.js';
+import type { ClaimWaitList } from './wait-list.js';
 import type { Family } from '../../addressing/address/address.js';
 import type { ProbingStop } from '../leases/probing-stop.js';
 
@@ -42,31 +45,57 @@ export interface ProbingView {
   quarantinedInARow: (family: Family) => number;
 }
 
-export interface ClaimViews {
+/** What observations read. */
+interface ClaimViews {
   book: Pick<LeaseBook, 'ofOwner' | 'ofClaim'>;
   directory: Pick<PoolDirectory, 'resolve' | 'pool'>;
   pods: Pick<ClaimPods, 'podsOf'>;
+  waitList: Pick<ClaimWaitList, 'canUpdateCounts'>;
+  clock: Pick<Clock, 'now'>;
 }
 
-export function observe(
-  claim: IPAMClaim,
-  { book, directory, pods }: ClaimViews,
-): Omit<ClaimObservation, 'launcherVmis' | 'running'> {
-  const { uid = '' } = claim.metadata;
-  const held = book.ofOwner(uid).filter((lease) => stateOf(lease) === 'held');
-  const resolution = directory.resolve(claim);
+/** What a sync has shown so far, and what earlier syncs remember. */
+export interface ObserveContext extends ClaimViews {
+  key: string;
+  state: Pick<ClaimSyncState, 'claim' | 'livePods'>;
+  gracePeriods: PoolGracePeriods;
+  vmis: Pick<VmiOwners, 'createdByKubeVirt' | 'verify'>;
+  probes: {
+    viewOf(observed: Pick<ClaimObservation, 'claim' | 'held' | 'resolution'>): ProbingView | undefined;
+    forget(key: string): void;
+  };
+}
+
+/** @returns undefined if the claim is gone */
+export function observeClaim(context: ObserveContext): ClaimObservation | undefined {
+  const { key, state, book, directory, pods: claimPods, gracePeriods, vmis, probes, waitList, clock } = context;
+  const { claim, livePods } = state;
+  if (claim === undefined) {
+    probes.forget(key);
+    gracePeriods.forget(key);
+    return undefined;
+  }
+  const held = book.ofOwner(claim.metadata.uid ?? '').filter((lease) => stateOf(lease) === 'held');
+  const resolution = gracePeriods.applyTo(key, directory.resolve(claim), clock.now());
   const names = new Set(held.map(({ pool }) => pool));
   const pools = [
     ...(resolution.kind === 'served' ? [resolution.pool] : []),
     ...[...names].flatMap((name) => directory.pool(name) ?? []),
   ];
-  return { claim, held: [...held].sort(byAge), resolution, pools, pods: pods.podsOf(claim) };
+  const byUid = new Map([...claimPods.podsOf(claim), ...livePods].map((pod) => [pod.metadata.uid, pod]));
+  const pods = vmis.createdByKubeVirt([...byUid.values()]);
+  const observed = {
+    ...{ claim, held: [...held].sort(byAge), resolution, pools, pods },
+    launcherVmis: vmis.verify(pods, claim),
+    canUpdateCounts: () => waitList.canUpdateCounts(key, clock.now()),
+  };
+  return { ...observed, probing: probes.viewOf(observed), running: observeRunning(observed, book) };
 }
 
 /** Returns the addresses with which the claim's VM runs without it; none while no pool serves the claim. */
-export function observeRunning(
+function observeRunning(
   { claim, held, pods, launcherVmis, resolution }: Omit<ClaimObservation, 'running'>,
-  { book }: Pick<ClaimViews, 'book'>,
+  book: ClaimViews['book'],
 ): RunningAddresses {
   if (resolution.kind !== 'served') return { kind: 'none' };
   const leasesOf = (uid: string) => book.ofOwner(uid);
@@ -77,9 +106,38 @@ export function observeRunning(
 export function leasesOfEarlierClaims(
   key: string,
   claim: IPAMClaim | undefined,
-  { book }: Pick<ClaimViews, 'book'>,
+  book: Pick<LeaseBook, 'ofClaim'>,
 ): LeaseRecord[] {
   const { namespace, name } = splitKey(key);
   const uid = claim?.metadata.uid;
   return book.ofClaim(namespace, name).filter((lease) => stateOf(lease) === 'held' && lease.owner?.uid !== uid);
+}
+
+/** Longer than it takes to create the pool that a NAD describes. */
+const GRACE_PERIOD_MS = 10_000;
+
+/** Grace periods for pools that do not exist yet: NAD and VM are often created together, so a missing pool is not reported at once. */
+export class PoolGracePeriods {
+  /** By claim key: when the claim was first seen waiting, in ms. */
+  readonly #since = new Map<string, number>();
+
+  /** @returns the resolution, marked as uncertain during the grace period */
+  applyTo(key: string, resolution: Resolution, now: number): Resolution {
+    if (resolution.kind !== 'unserved' || resolution.isPoolPending !== true) {
+      this.#since.delete(key);
+      return resolution;
+    }
+    if (!this.#since.has(key)) this.#since.set(key, now);
+    return this.remainingMs(key, now) > 0 ? { ...resolution, isUncertain: true } : resolution;
+  }
+
+  /** @returns the ms left of the grace period; 0 if the claim waits for no pool or has waited long enough */
+  remainingMs(key: string, now: number): number {
+    const since = this.#since.get(key);
+    return since === undefined ? 0 : Math.max(0, since + GRACE_PERIOD_MS - now);
+  }
+
+  forget(key: string): void {
+    this.#since.delete(key);
+  }
 }

@@ -10,7 +10,8 @@ import {
 } from './testing/claim-observation.js';
 import type { AllocationRefusal } from '../../addressing/allocator/allocator.js';
 import type { ClaimObservation } from './observe.js';
-import { type Findings, plan, planEarlierClaims } from './plan.js';
+import { plan, planEarlierClaims } from './plan.js';
+import type { Findings } from './sync-state.js';
 
 const FULL: AllocationRefusal = { reason: AllocationReason.Exhausted, message: 'Pool blue is full: 254 of 254 leased' };
 const HELD: AllocationRefusal = {

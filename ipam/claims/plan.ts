@@ -15,20 +15,8 @@ import { probeStep } from './probing.js';
 import { statusChanges } from './status.js';
 import type { ConditionValue } from '../../cluster/claim-conditions.js';
 import type { DesiredClaimStatus, ClaimStep } from './step.js';
+import type { Findings } from './sync-state.js';
 import { type DesiredAddresses, desiredAddressesOf } from './desired-addresses.js';
-
-/** What this sync has learned beyond the caches. */
-export interface Findings {
-  /** The claim was read live. */
-  isLive: boolean;
-  /** Its pods were listed live after its status was last written. */
-  arePodsLive: boolean;
-  /** Why the claim cannot get the addresses that it lacks (`need`) or requests instead (`move`). */
-  need?: AllocationRefusal;
-  move?: AllocationRefusal;
-  /** Why the claim cannot get another address than the one that is draining. */
-  drain?: AllocationRefusal;
-}
 
 /**
  * Plans the next step for a claim. Pure. The process may stop after any step, because each plan starts from the stored state: addresses are allocated before the

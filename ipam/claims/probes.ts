@@ -13,7 +13,7 @@ import { endProbe, quarantineLease } from '../../addressing/index.js';
 import type { Pool } from '../../addressing/pool/pool.js';
 import type { LeaseBook } from '../leases/lease-book.js';
 import { probingStopOf } from '../leases/probing-stop.js';
-import { type ApplyContext, writeChange } from './apply.js';
+import { type LeaseChangeContext, writeChange } from './claim-leases.js';
 import type { ClaimMetrics } from './metrics.js';
 import type { ClaimObservation, ProbingView } from './observe.js';
 import type { ClaimStepOf } from './step.js';
@@ -77,7 +77,7 @@ export class Probes {
     this.#claims.delete(key);
   }
 
-  perform(step: ProbeEnd, observed: ClaimObservation, context: ApplyContext): Promise<void> {
+  perform(step: ProbeEnd, observed: ClaimObservation, context: LeaseChangeContext): Promise<void> {
     return step.kind === 'skip-probe' ? this.#skip(step, observed, context) : this.#quarantine(step, observed, context);
   }
 
@@ -89,7 +89,7 @@ export class Probes {
   async #skip(
     { lease, cause }: ClaimStepOf<'skip-probe'>,
     { resolution }: Pick<ClaimObservation, 'resolution'>,
-    context: ApplyContext,
+    context: LeaseChangeContext,
   ): Promise<void> {
     if (!(await writeChange(lease, endProbe(lease, 'skipped'), context))) return;
     const { events, metrics } = this.#deps;
@@ -104,7 +104,7 @@ export class Probes {
   async #quarantine(
     { lease, mac, isRequested }: ClaimStepOf<'quarantine'>,
     { claim, resolution }: Pick<ClaimObservation, 'claim' | 'resolution'>,
-    context: ApplyContext,
+    context: LeaseChangeContext,
   ): Promise<void> {
     const { clock, events, metrics } = this.#deps;
     const forMs = isRequested ? PROBE_LIMITS.requestedQuarantineMs : PROBE_LIMITS.quarantineMs;

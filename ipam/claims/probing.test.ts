@@ -3,7 +3,8 @@ import { RESPONDERS_NAMESPACE } from '../../api/names.js';
 import { parseAddress } from '../../addressing/address/address.js';
 import type { ProbingStop } from '../leases/probing-stop.js';
 import type { ClaimObservation } from './observe.js';
-import { type Findings, plan } from './plan.js';
+import { plan } from './plan.js';
+import type { Findings } from './sync-state.js';
 import { shouldProbe } from './probing.js';
 import { type ClaimScenario, describeStep, lease, observationOf } from './testing/claim-observation.js';
 

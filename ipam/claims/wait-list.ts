@@ -4,7 +4,7 @@ import { type Address, formatAddress } from '../../addressing/address/address.js
 import type { AllocationRefusal } from '../../addressing/index.js';
 import type { Pool } from '../../addressing/pool/pool.js';
 import type { ClaimMetrics } from './metrics.js';
-import type { Findings } from './plan.js';
+import type { Findings } from './sync-state.js';
 
 /** What a claim waits for: any address of a pool, or certain addresses. */
 export interface AwaitedAddresses {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Resolution } from '../../addressing/directory/resolution.js';
-import { PoolGracePeriods } from './pool-grace-period.js';
+import { PoolGracePeriods } from './observe.js';
 
 const EXPECTED_POOL: Resolution = { kind: 'unserved', message: 'not there yet', isPoolPending: true };
 const MISSING_POOL: Resolution = { kind: 'unserved', message: 'there is none' };

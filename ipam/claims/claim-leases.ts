@@ -1,0 +1,230 @@
+import { type IPAMClaim, claimMacOf } from '../../api/ipam-claim.js';
+import type { AddressLease } from '../../api/address-lease.js';
+import { AllocationReason } from '../../api/names.js';
+import { findUnlessGone } from '../../kube/absence.js';
+import type { CallOptions, Client } from '../../kube/client.js';
+import type { Clock } from '../../kube/clock.js';
+import {
+  isAlreadyExists,
+  isConflict,
+  isForbidden,
+  isInvalid,
+  isNotFound,
+  mayHaveActed,
+  messageOf,
+} from '../../kube/errors.js';
+import { ADDRESS_LEASES } from '../../kube/resources.js';
+import { type LeaseClient, writeLease } from '../../cluster/lease-writes.js';
+import {
+  type AllocationCandidate,
+  type AllocationRefusal,
+  type LeaseRecord,
+  type LeaseRequest,
+  type LeaseWrite,
+  addressOf,
+  createLease,
+  reallocateLease,
+  releaseLease,
+  updateLeaseUsage,
+} from '../../addressing/index.js';
+import type { Family } from '../../addressing/address/address.js';
+import { releaseTime } from '../../addressing/lease/cooling-start.js';
+import { isReservation, readLease, stateOf } from '../../addressing/lease/lease.js';
+import { leaseName } from '../../addressing/lease/lease-name.js';
+import { MAX_INTERFACE, leaseOwnerOf } from '../../addressing/lease/lease-owner.js';
+import type { Pool } from '../../addressing/pool/pool.js';
+import type { LeaseBook } from '../leases/lease-book.js';
+import type { ClaimSyncState } from './sync-state.js';
+import type { UnreadableAddresses } from './unreadable-addresses.js';
+
+/** Writes the leases of a claim: allocates, changes and releases them. */
+
+/** What these writes need. */
+export interface LeaseChangeContext {
+  client: LeaseClient & Pick<Client, 'get'>;
+  book: Pick<LeaseBook, 'recordWrite' | 'forget' | 'markPending' | 'clearPending'>;
+  clock: Pick<Clock, 'now' | 'wall'>;
+  call: CallOptions;
+  unreadable: Pick<UnreadableAddresses, 'add'>;
+  state: Pick<ClaimSyncState, 'unpublished'>;
+}
+
+/** `lost`: another writer got the address first; the next attempt picks another one. */
+type AllocationOutcome = { kind: 'allocated' } | { kind: 'lost' } | { kind: 'refused'; refusal: AllocationRefusal };
+
+/** Delay before a write that the API server rejected is tried again: only a change by another client can make it succeed. */
+const REJECTED_RETRY_MS = 60_000;
+
+/** Allocates the chosen addresses one after the other. Until all answers are in, this process picks none of them for another claim. */
+export async function allocateAll(
+  candidates: readonly AllocationCandidate[],
+  owner: AllocationOwner,
+  context: LeaseChangeContext,
+): Promise<AllocationOutcome> {
+  const { addressSpace } = owner.pool;
+  const { book, state, clock, unreadable } = context;
+  const marked = candidates.filter((candidate) => book.markPending(addressSpace, addressOf(candidate)));
+  const pending = new Set(marked);
+  try {
+    if (marked.length < candidates.length) return { kind: 'lost' };
+    for (const candidate of candidates) {
+      const result = await allocateLease(candidate, { ...context, ...owner });
+      if (result.kind === 'lost') {
+        // the lease book cannot hold an unreadable lease, so it would offer the address again
+        if (result.to === 'unreadable' && pending.delete(candidate)) unreadable.add(addressSpace, addressOf(candidate));
+        return { kind: 'lost' };
+      }
+      if (result.kind === 'refused') {
+        return { kind: 'refused', refusal: { ...result.refusal, retryAt: clock.now() + REJECTED_RETRY_MS } };
+      }
+      if (result.isNew) state.unpublished.add(result.lease.metadata.uid);
+    }
+    return { kind: 'allocated' };
+  } finally {
+    for (const candidate of pending) book.clearPending(addressSpace, addressOf(candidate));
+  }
+}
+
+/**
+ * The outcome for one address: the claim has it (`isNew`: this write created the lease), another writer got it first, or the API server rejected the write.
+ * `unreadable`: the object of that name is not a valid lease.
+ */
+type LeaseAllocation =
+  | { kind: 'allocated'; lease: LeaseRecord; isNew: boolean }
+  | { kind: 'lost'; to: 'other' | 'unreadable' }
+  | { kind: 'refused'; refusal: AllocationRefusal };
+
+interface AllocationOwner {
+  claim: IPAMClaim;
+  pool: Pool;
+  /** See {@link LeaseRequest.launchers}. */
+  launchers?: ReadonlySet<string> | undefined;
+  /** Whether the address is to be probed before the claim shows it. Never a reservation: nobody else gets its address. */
+  isProbed: (family: Family) => boolean;
+}
+
+type AllocateLeaseContext = AllocationOwner & Pick<LeaseChangeContext, 'client' | 'book' | 'call'>;
+
+/**
+ * Writes one lease. After a conflict or a lost answer, the lease itself shows who owns it.
+ * @throws {Error} if the lease cannot be read, or nothing can be written
+ */
+async function allocateLease(candidate: AllocationCandidate, context: AllocateLeaseContext): Promise<LeaseAllocation> {
+  const { claim, pool, launchers, client, book, call } = context;
+  const address = addressOf(candidate);
+  const isReserved = candidate.kind === 'take' && isReservation(candidate.lease);
+  const podInterface = claim.spec.interface;
+  const mac = claimMacOf(claim);
+  const request: LeaseRequest = {
+    address,
+    addressSpace: pool.addressSpace,
+    pool: pool.name,
+    owner: leaseOwnerOf(claim),
+    ...(podInterface && podInterface.length <= MAX_INTERFACE && { interface: podInterface }),
+    ...(mac !== undefined && { mac }),
+    ...(launchers && { launchers }),
+    isProbed: !isReserved && context.isProbed(address.family),
+  };
+  const write = candidate.kind === 'create' ? createLease(request) : reallocateLease(candidate.lease, request);
+  try {
+    const lease = await writeLease(client, write, call);
+    if (lease === undefined) throw new TypeError(`${write.verb} of a lease returned no lease`);
+    book.recordWrite(lease);
+    return { kind: 'allocated', lease: readLease(lease), isNew: candidate.kind === 'create' };
+  } catch (error) {
+    return resolveFailedWrite(error, candidate, context);
+  }
+}
+
+async function resolveFailedWrite(
+  error: unknown,
+  candidate: AllocationCandidate,
+  context: AllocateLeaseContext,
+): Promise<LeaseAllocation> {
+  const name = leaseName(context.pool.addressSpace, addressOf(candidate));
+  if (isInvalid(error) || isForbidden(error)) {
+    const message = `The API server rejected AddressLease ${name}: ${messageOf(error)}`;
+    return { kind: 'refused', refusal: { reason: AllocationReason.Internal, message } };
+  }
+  const lostRace = isAlreadyExists(error) || isConflict(error) || (candidate.kind === 'take' && isNotFound(error));
+  if (!lostRace && !mayHaveActed(error)) throw error;
+  const found = await findUnlessGone(context.client, ADDRESS_LEASES, { name }, context.call);
+  if (found === undefined) {
+    if (candidate.kind === 'take') context.book.forget(name, candidate.lease.metadata.uid);
+    if (!lostRace) throw error;
+    return { kind: 'lost', to: 'other' };
+  }
+  return classifyLease(found, !lostRace && candidate.kind === 'create', context);
+}
+
+function classifyLease(found: AddressLease, isNew: boolean, context: AllocateLeaseContext): LeaseAllocation {
+  const { claim, book } = context;
+  let lease: LeaseRecord;
+  try {
+    lease = readLease(found);
+  } catch {
+    return { kind: 'lost', to: 'unreadable' };
+  }
+  book.recordWrite(found);
+  const isOurs = stateOf(lease) === 'held' && lease.owner?.uid === claim.metadata.uid;
+  return isOurs ? { kind: 'allocated', lease, isNew } : { kind: 'lost', to: 'other' };
+}
+
+/**
+ * Releases leases. A lease that this sync created and no status has shown is deleted: no pod can know its address, so it need not cool down.
+ * @throws {Error} the first error, after all leases have been tried
+ */
+export async function releaseAll(leases: readonly LeaseRecord[], context: LeaseChangeContext): Promise<void> {
+  const errors: unknown[] = [];
+  for (const lease of leases) {
+    try {
+      await release(lease, context);
+    } catch (error) {
+      errors.push(error);
+    }
+  }
+  if (errors.length > 0) throw errors[0];
+}
+
+async function release(lease: LeaseRecord, context: LeaseChangeContext): Promise<void> {
+  const { name, uid, resourceVersion } = lease.metadata;
+  const change: LeaseWrite = context.state.unpublished.has(uid)
+    ? { verb: 'delete', name, uid, resourceVersion }
+    : releaseLease(lease, releaseTime(context.clock));
+  await writeChange(lease, change, context);
+}
+
+/** Records the MAC address for which the leases will be sticky after their release. */
+export async function recordMac(
+  leases: readonly LeaseRecord[],
+  mac: string,
+  context: LeaseChangeContext,
+): Promise<void> {
+  for (const lease of leases) {
+    const { interface: podInterface } = lease;
+    const usage = { mac, ...(podInterface !== undefined && { interface: podInterface }) };
+    await writeChange(lease, updateLeaseUsage(lease, usage), context);
+  }
+}
+
+/** @returns false if another writer changed the lease first: the next plan sees its current state */
+export async function writeChange(
+  lease: LeaseRecord,
+  change: LeaseWrite,
+  context: LeaseChangeContext,
+): Promise<boolean> {
+  const { client, book, call } = context;
+  const { name, uid } = lease.metadata;
+  try {
+    const after = await writeLease(client, change, call);
+    if (after === undefined) book.forget(name, uid);
+    else book.recordWrite(after);
+    return true;
+  } catch (error) {
+    if (!isConflict(error) && !isNotFound(error)) throw error;
+    const found = await findUnlessGone(client, ADDRESS_LEASES, { name }, call);
+    if (found === undefined) book.forget(name, uid);
+    else book.recordWrite(found);
+    return false;
+  }
+}

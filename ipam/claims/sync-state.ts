@@ -1,0 +1,102 @@
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import { isNewer } from '../../kube/resource-version.js';
+import type { AllocationRefusal, LeaseRecord } from '../../addressing/index.js';
+import type { LeaseBook } from '../leases/lease-book.js';
+import type { ClaimPod } from './claim-pods.js';
+import type { AllocationPurpose } from './step.js';
+
+/** What a sync has learned beyond the caches. */
+export interface Findings {
+  /** The claim was read live. */
+  isLive: boolean;
+  /** Its pods were listed live after its status was last written. */
+  arePodsLive: boolean;
+  /** Why the claim cannot get the addresses that it lacks (`need`) or requests instead (`move`). */
+  need?: AllocationRefusal;
+  move?: AllocationRefusal;
+  /** Why the claim cannot get another address than the one that is draining. */
+  drain?: AllocationRefusal;
+}
+
+/** The state of one sync: the newest version of its claim, and what its steps have shown. Only its methods change it. */
+export class ClaimSyncState {
+  claim: IPAMClaim | undefined;
+  findings: Findings = { isLive: false, arePodsLive: false };
+  /** Pods of the last live list. */
+  livePods: readonly ClaimPod[] = [];
+  /** UIDs of claims of this name that a live read has proven gone. */
+  readonly gone = new Set<string>();
+  /** UIDs of leases that this sync created and no status has shown yet. */
+  readonly unpublished = new Set<string>();
+  /** The claim's leases that existed before its last live read. */
+  #knownLeases: ReadonlySet<LeaseRecord> = new Set();
+
+  constructor(claim: IPAMClaim | undefined) {
+    this.claim = claim;
+  }
+
+  /** Call it before the claim is read live or written. */
+  beforeRead(book: Pick<LeaseBook, 'ofOwner'>): void {
+    this.#knownLeases = new Set(book.ofOwner(this.claim?.metadata.uid ?? ''));
+  }
+
+  /** @param owners UIDs of the claims that had leases before the read */
+  onClaimRead(claim: IPAMClaim | undefined, owners: readonly string[]): void {
+    // a claim exists before its leases; later leases may belong to a newer claim
+    for (const uid of owners) if (uid !== claim?.metadata.uid) this.gone.add(uid);
+    // another writer may have shown an address that was allocated here, even if the status no longer shows it
+    if (claim?.metadata.resourceVersion !== this.claim?.metadata.resourceVersion) this.unpublished.clear();
+    this.claim = claim;
+    this.findings = { isLive: true, arePodsLive: this.findings.arePodsLive };
+  }
+
+  onPodsListed(pods: readonly ClaimPod[]): void {
+    this.livePods = pods;
+    this.findings.arePodsLive = true;
+  }
+
+  /** Another process may show a lease that is newer than the last live read. */
+  onLeasesObserved(held: readonly LeaseRecord[]): void {
+    if (!held.every((lease) => this.#knownLeases.has(lease))) this.findings.isLive = false;
+  }
+
+  onRefused(purpose: AllocationPurpose, refusal: AllocationRefusal): void {
+    this.findings[purpose] = refusal;
+  }
+
+  onAllocated(purpose: AllocationPurpose): void {
+    // it may need other addresses now
+    if (purpose === 'move') delete this.findings.need;
+  }
+
+  /** @param ips that the status shows now */
+  onStatusWritten(claim: IPAMClaim, ips: readonly string[]): void {
+    this.claim = claim;
+    // a pod that was created since the last list may have read the previous status
+    this.livePods = [];
+    this.findings = { ...this.findings, isLive: true, arePodsLive: false };
+    if (ips.length > 0) this.unpublished.clear();
+  }
+}
+
+/** Our own last writes of claims, until the cache has caught up. Without them, each write would cause a needless second one. */
+export class WrittenClaims {
+  readonly #claims = new Map<string, IPAMClaim>();
+
+  wrote(key: string, claim: IPAMClaim): void {
+    this.#claims.set(key, claim);
+  }
+
+  /** Returns the newer of the cached claim and our own last write. */
+  newest(key: string, cached: IPAMClaim | undefined): IPAMClaim | undefined {
+    const own = this.#claims.get(key);
+    if (own === undefined || isBehind(cached, own)) return own ?? cached;
+    this.#claims.delete(key);
+    return cached;
+  }
+}
+
+function isBehind(cached: IPAMClaim | undefined, own: IPAMClaim): boolean {
+  if (cached === undefined || cached.metadata.uid !== own.metadata.uid) return false;
+  return isNewer(own.metadata.resourceVersion ?? '', cached.metadata.resourceVersion ?? '');
+}
