@@ -6,25 +6,25 @@ import {
   nadNamespaceOf,
 } from '../../api/address-pool.js';
 import { isBeingDeleted, splitKey } from '../../api/meta.js';
-import { EventReason } from '../../api/names.js';
 import type { CallOptions, Client } from '../../kube/client.js';
 import type { Clock, Random } from '../../kube/clock.js';
-import { isForbidden, isInvalid, messageOf } from '../../kube/errors.js';
 import type { EventRecorder } from '../../kube/events.js';
-import type { Logger } from '../../kube/log.js';
 import type { SyncResult } from '../../kube/controller-loop.js';
 import type { Cache } from '../../kube/cache.js';
-import { addFinalizer, applyDerivation, isUnused, removeFinalizer } from './apply.js';
-import { containerInterfaceEvents } from './container-interface.js';
-import { type DerivationPlan, planDerivation } from './derivation.js';
+import { addFinalizer, isUnused, removeFinalizer } from './apply.js';
+import type { DerivationPlan } from './derivation.js';
 import { adminOverrideOf } from './admin-override.js';
-import { derivedPoolName } from '../../addressing/pool/derived-pool.js';
 import type { Pool } from '../../addressing/pool/pool.js';
-import { type NadRightsLookup, poolLimitMessage } from '../../api/nad-rights.js';
 import type { PoolDirectory } from '../../addressing/directory/directory.js';
-import { isServingNamespace } from '../../addressing/directory/resolution.js';
-import { DerivedPoolCounts } from './derived-pool-counts.js';
-import { MoveFence } from './move-fence.js';
+import {
+  DerivedPoolCounts,
+  MoveFence,
+  type NetworkSyncDependencies,
+  type NetworkSyncMemory,
+  CONSENT_RECHECK_MS,
+  planNetwork,
+  syncNetwork,
+} from './network-sync.js';
 import { NadEvents, recordConditionEvents } from './pool-events.js';
 import type { PoolMetrics } from './metrics.js';
 import {
@@ -36,51 +36,32 @@ import {
   usesOf,
 } from './status.js';
 import { type StatusWriteResult, PoolStatusWriter } from './status-writer.js';
-import type { CountedLeases, PoolUsage } from './usage.js';
 import type { SegmentOverlapTracker } from './segment-overlap-tracker.js';
-import { describeUsersWithoutConsent } from './users-without-consent.js';
+import { usersWithoutConsent } from '../../addressing/pool/address-space-rights.js';
+import { MAX_NAMED } from './named-leases.js';
 
 export type PoolClient = Pick<Client, 'create' | 'patch' | 'delete' | 'listAs'>;
 
-export interface PoolsDependencies {
+export interface PoolsDependencies extends NetworkSyncDependencies {
   client: PoolClient;
   pools: Pick<Cache<AddressPool>, 'get' | 'size' | 'byIndex'>;
-  directory: PoolDirectory;
-  book: CountedLeases;
-  usage: PoolUsage;
   overlaps: Pick<SegmentOverlapTracker, 'messageFor' | 'start'>;
   /** How long agents may lease from a pool after it has changed. */
   maxStalenessMs: number;
-  rightsOf: NadRightsLookup;
   /** Absent if nodes get no blocks. */
   blocks?: { statusOf(pool: Pool): PoolBlocks; countDelayingDeletion(pool: string): number };
-  /** While closed, no pool is created, changed or deleted. */
-  isGateOpen: () => boolean;
   events: Pick<EventRecorder, 'event'>;
   clock: Pick<Clock, 'now' | 'wall'>;
   random: Random;
   /** Time between two writes of one pool's counts. */
   statusIntervalMs: number;
   metrics: Pick<PoolMetrics, 'observed' | 'forget'>;
-  log: Logger;
 }
-
-/**
- * When to look again at a pool that shares addresses without permission, or at the NAD that requests one. What others change does not wake them:
- * otherwise each change of a tenant would wake all networks of the address space.
- */
-const RECHECK_MS = 60_000;
 
 /** The state of one leadership term. */
-interface TermState {
+interface TermState extends NetworkSyncMemory {
   readonly writer: PoolStatusWriter;
-  readonly nadEvents: NadEvents;
-  readonly fence: MoveFence;
-  readonly counts: DerivedPoolCounts;
 }
-
-/** How soon a NAD gets its pool after others of its namespace have gone. */
-const LIMIT_RECHECK_MS = 60_000;
 
 /** Creates the reconciler of one leadership term. Its keys are names of pools, and `namespace/network` of NADs. */
 export function createPoolsSync(
@@ -102,74 +83,6 @@ export function createPoolsSync(
     const { namespace, name: network } = splitKey(key);
     return syncNetwork({ namespace, network }, memory, dependencies, call);
   };
-}
-
-/** Makes the derived pool of a namespace and network follow its NADs. */
-async function syncNetwork(
-  network: { namespace: string; network: string },
-  { nadEvents, fence, counts }: TermState,
-  dependencies: PoolsDependencies,
-  call: CallOptions,
-): Promise<SyncResult> {
-  // while the API server serves no NADs, a missing NAD proves nothing
-  if (!dependencies.directory.knowsNetworks) return undefined;
-  const planned = planNetwork(network, fence, dependencies);
-  const events = [...planned.events, ...guestEvents(network, dependencies.directory)];
-  for (const event of events) nadEvents.record(event);
-  if (!dependencies.isGateOpen()) return undefined;
-  for (const action of planned.actions) {
-    const { name } = action.pool.metadata;
-    if (action.kind === 'create') {
-      const { maxPools } = dependencies.rightsOf(network.namespace);
-      if (counts.of(network.namespace) >= maxPools) {
-        const message = `AddressPool ${name} is not created: ${poolLimitMessage(network.namespace, maxPools)}`;
-        nadEvents.record({ nad: action.nad, reason: EventReason.NetworkNotPermitted, message });
-        return { requeueAfterMs: LIMIT_RECHECK_MS };
-      }
-      counts.add(name, network.namespace);
-    }
-    dependencies.log.info({ pool: name, action: action.kind }, 'changing derived pool');
-    try {
-      await applyDerivation(action, dependencies.client, call);
-    } catch (error) {
-      counts.observed(name);
-      const refused = 'nad' in action && (isInvalid(error) || isForbidden(error));
-      const message = `The API server rejected AddressPool ${name}: ${messageOf(error)}`;
-      if (refused) nadEvents.record({ nad: action.nad, reason: EventReason.PoolInvalid, message });
-      throw error;
-    }
-  }
-  return planned.notPermitted.length > 0 ? { requeueAfterMs: RECHECK_MS } : undefined;
-}
-
-function planNetwork(
-  { namespace, network }: { namespace: string; network: string },
-  fence: MoveFence,
-  { directory, pools, book, usage, rightsOf }: PoolsDependencies,
-): DerivationPlan {
-  const name = derivedPoolName(namespace, network);
-  const pool = pools.get(name);
-  const hasAdminPool = directory
-    .poolsOf(network)
-    .some((other) => other.nadNamespace === undefined && (other.namespaces?.includes(namespace) ?? true));
-  return planDerivation({
-    namespace,
-    network,
-    nads: directory.nadsOf(namespace, network),
-    ...(pool && { pool, compiled: directory.pool(name) }),
-    leases: () => book.ofPool(name),
-    blockingLeases: () => countBlockingLeases(usage.of(name, directory.pool(name))),
-    hasAdminPool,
-    ...(pool !== undefined && isBeingDeleted(pool) && fence.remainingMs(pool) > 0 && { fenceMs: fence.durationMs }),
-    rights: rightsOf(namespace),
-    poolsIn: (addressSpace) => directory.poolsIn(addressSpace),
-  });
-}
-
-function guestEvents({ namespace, network }: { namespace: string; network: string }, directory: PoolDirectory) {
-  const pools = directory.poolsOf(network);
-  const servesGuests = pools.some((pool) => pool.servesGuests && isServingNamespace(pool, namespace));
-  return servesGuests ? containerInterfaceEvents(directory.nadsOf(namespace, network)) : [];
 }
 
 function planForPool(pool: AddressPool, fence: MoveFence, dependencies: PoolsDependencies): DerivationPlan | undefined {
@@ -214,7 +127,7 @@ function recheckMs(conditions: readonly DesiredCondition[]): number {
   const isShared = conditions.some(
     ({ type }) => type === PoolCondition.UsedByOthers || type === PoolCondition.NotPermitted,
   );
-  return isShared ? RECHECK_MS : 0;
+  return isShared ? CONSENT_RECHECK_MS : 0;
 }
 
 async function finishDeletion(
@@ -297,4 +210,22 @@ function findAdminOverride(pool: AddressPool, directory: PoolDirectory): Pick<Po
   const { network, namespaces } = pool.spec;
   const displaced = adminOverrideOf({ name, nadNamespace, namespaces }, directory.poolsOf(network));
   return displaced === undefined ? {} : { adminOverride: displaced };
+}
+
+/** Names the derived pools that have addresses of a pool that does not serve their namespaces. Undefined if there are none. */
+function describeUsersWithoutConsent(
+  { metadata: { name } }: AddressPool,
+  directory: Pick<PoolDirectory, 'pool' | 'poolsIn'>,
+): string | undefined {
+  const addressSpace = directory.pool(name)?.addressSpace;
+  const others = addressSpace === undefined ? [] : directory.poolsIn(addressSpace);
+  const owner = others.find(({ pool }) => pool.name === name);
+  const users = owner === undefined ? [] : usersWithoutConsent(owner, others);
+  if (users.length === 0) return undefined;
+  const named = users.slice(0, MAX_NAMED).map((user) => `${user.pool.name} (namespace ${user.nadNamespace ?? ''})`);
+  const more = users.length > MAX_NAMED ? ` and ${users.length - MAX_NAMED} more` : '';
+  return (
+    `This pool does not serve the namespaces of derived AddressPools that have some of its addresses: ${named.join(', ')}${more}. ` +
+    'Add the namespaces to the pool, change the NADs of those pools, or set --enforce-address-ownership of ipam'
+  );
 }
