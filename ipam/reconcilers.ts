@@ -1,0 +1,177 @@
+import { nadRightsFrom } from '../api/nad-rights.js';
+import { ControllerLoop, type Sync } from '../kube/controller-loop.js';
+import type { EventRecorder } from '../kube/events.js';
+import { WorkQueue } from '../kube/workqueue.js';
+import type { IpamConfig } from '../process/config.js';
+import type { ProcessContext } from '../process/context.js';
+import type { Leadership } from '../process/leadership.js';
+import { type KubeVirtControllerSource, watchKubeVirt } from '../cluster/kubevirt-controller.js';
+import { type PersistentIPsGate, createPersistentIPsGate } from '../cluster/persistent-ips-gate.js';
+import { BlockReconciler } from './blocks/block-reconciler.js';
+import { RestoreHolds } from './claims/restore-holds.js';
+import { createClaimSync } from './claims/sync.js';
+import {
+  allClaimKeys,
+  claimKeyOf,
+  keysOfLease,
+  keysOfNetworks as claimsOfNetworks,
+  keysOfFreedAddress,
+} from './claims/triggers.js';
+import { ClaimWaitList } from './claims/wait-list.js';
+import type { IpamMetrics } from './metrics.js';
+import { SegmentOverlapTracker } from './pools/segment-overlap-tracker.js';
+import { createPoolsSync } from './pools/sync.js';
+import { allPoolKeys, followPools, turnsOfPools } from './pools/triggers.js';
+import type { Views } from './views.js';
+
+/** There are few pools, and each is written at most once a second. */
+const POOL_WORKERS = 4;
+/** Each worker writes several blocks in parallel. */
+const BLOCK_WORKERS = 2;
+
+export interface ReconcilersDependencies extends Pick<Leadership, 'whileLeading'> {
+  readonly context: ProcessContext;
+  readonly config: IpamConfig;
+  readonly views: Views;
+  readonly events: EventRecorder;
+  readonly metrics: IpamMetrics;
+}
+
+/** The reconcilers of claims, pools and blocks: which changes queue which keys, and the workers of one term of leadership. */
+export class Reconcilers {
+  readonly gate: PersistentIPsGate;
+  readonly kubevirt: KubeVirtControllerSource;
+  readonly #deps: ReconcilersDependencies;
+  readonly #blocks: BlockReconciler | undefined;
+  readonly #overlaps: SegmentOverlapTracker;
+  readonly #waiters = new ClaimWaitList((keys) => this.#add('claims', keys));
+  readonly #restoreHolds: RestoreHolds;
+  /** Empty while another process leads. */
+  #queues: Partial<Record<'claims' | 'pools' | 'blocks', WorkQueue>> = {};
+  #loops: readonly ControllerLoop[] = [];
+
+  constructor(deps: ReconcilersDependencies) {
+    const { context, config, views } = deps;
+    const { informers, clock } = context;
+    const { watched, book, directory } = views;
+    this.#deps = deps;
+    this.gate = createPersistentIPsGate(config, informers, () => this.#addAll());
+    this.kubevirt = watchKubeVirt(informers, config.namespace, () => this.#addAll());
+    if (config.featureGates.nodeBlocks) this.#blocks = new BlockReconciler({ context, config, views, gate: this.gate });
+    this.#overlaps = new SegmentOverlapTracker(directory, clock, (pools) => this.#add('pools', pools));
+    this.#restoreHolds = new RestoreHolds({ claims: watched.claims.cache, book, directory, clock });
+  }
+
+  /** Queues keys when the views change. Call it once. */
+  listen(): void {
+    const { metrics } = this.#deps;
+    const { watched, book, directory, users, usage } = this.#deps.views;
+    const { pools, networks, claims } = watched;
+    followPools({ pools, networks, claims, book, pods: users, directory, usage, cache: pools.cache }, (keys) =>
+      this.#add('pools', keys),
+    );
+    // restore holds are updated first, so that no claim is woken for an address that is kept for another one
+    directory.onChange((changed) => this.#restoreHolds.onNetworksChange(changed));
+    claims.onChange((change) => this.#restoreHolds.onClaimChange(change));
+    claims.onChange((change) => metrics.onClaimChange(change));
+    book.onChange((change) => this.#restoreHolds.onLeaseChange(change));
+    directory.onChange((changed) => this.#add('claims', claimsOfNetworks(changed, claims.cache)));
+    claims.onChange((change) => this.#add('claims', claimKeyOf(change)));
+    users.onChange((key) => this.#add('claims', [key]));
+    book.onChange((change) => this.#add('claims', keysOfLease(change, this.#waiters)));
+    book.onAddressFreed((space, address) => this.#add('claims', keysOfFreedAddress(space, address, this.#waiters)));
+    this.#blocks?.watch((keys) => this.#add('blocks', keys));
+    this.#blocks?.onChange((keys) => this.#add('pools', keys));
+  }
+
+  /** Begins a term of leadership: all keys are queued. */
+  begin(signal: AbortSignal): void {
+    const { config, views } = this.#deps;
+    // all claims that waited in an earlier term are synced again
+    this.#waiters.clear();
+    const claims = this.#createLoop('claims', this.#createClaimSync(), config.claimWorkers);
+    const turns = turnsOfPools(views.watched.pools.cache);
+    const pools = this.#createLoop('pools', this.#createPoolsSync(), POOL_WORKERS, turns);
+    const blocks = this.#blocks && this.#createLoop('blocks', this.#blocks.createSync(), BLOCK_WORKERS);
+    this.#queues = { claims: claims.queue, pools: pools.queue, ...(blocks && { blocks: blocks.queue }) };
+    this.#loops = [claims.loop, pools.loop, ...(blocks ? [blocks.loop] : [])];
+    void this.#startLoops(this.#loops, signal);
+    this.#addAll();
+  }
+
+  /** Ends the term. Resolves after the last sync. */
+  async end(): Promise<void> {
+    this.#queues = {};
+    this.#restoreHolds.stop();
+    const loops = this.#loops.map((loop) => loop.stop());
+    this.#loops = [];
+    await Promise.all(loops);
+  }
+
+  /** Call it when the process stops. */
+  stop(): void {
+    this.#overlaps.stop();
+  }
+
+  #add(queue: 'claims' | 'pools' | 'blocks', keys: Iterable<string>): void {
+    void this.#queues[queue]?.addAll(keys);
+  }
+
+  #addAll(): void {
+    if (this.#queues.claims === undefined) return;
+    const { watched, book } = this.#deps.views;
+    this.#add('pools', allPoolKeys(watched.pools.cache, watched.networks.cache));
+    this.#add('claims', allClaimKeys(watched.claims.cache, book));
+    this.#add('blocks', this.#blocks?.allPools() ?? []);
+  }
+
+  /** First, addresses are kept for claims that show them without a lease, and the leases of all pools are counted. */
+  async #startLoops(loops: readonly ControllerLoop[], signal: AbortSignal): Promise<void> {
+    const { watched, directory, usage } = this.#deps.views;
+    const haveHolds = await this.#restoreHolds.start(signal);
+    for (const name of watched.pools.cache.keys())
+      await usage.prepare(name, directory.pool(name), this.#deps.context.clock, signal);
+    if (haveHolds && !signal.aborted) for (const loop of loops) loop.start();
+  }
+
+  #createLoop(of: string, sync: Sync, workers: number, groupOf?: (key: string) => string) {
+    const { clock, random, log, metrics } = this.#deps.context;
+    const options = { name: `ipam-${of}`, clock, metrics: metrics.kube };
+    const queue = new WorkQueue({ ...options, random, workers, ...(groupOf && { groupOf }) });
+    const whileLeading = this.#deps.whileLeading(sync);
+    return { queue, loop: new ControllerLoop({ ...options, queue, workers, log, sync: whileLeading }) };
+  }
+
+  #createClaimSync(): Sync {
+    const { context, config, views, events, metrics } = this.#deps;
+    const { watched, book, directory, users, usage } = views;
+    return createClaimSync({
+      ...{ ...context, book, directory, events, claims: watched.claims.cache, pods: users },
+      waitList: this.#waiters,
+      restoreHolds: this.#restoreHolds,
+      ...(this.#blocks && { blocks: this.#blocks }),
+      gate: this.gate,
+      kubevirt: this.kubevirt,
+      heldByStopped: (pool, family) => usage.stoppedOf(pool, family),
+      maxStalenessMs: config.maxStalenessMs,
+      stickyMAC: config.featureGates.stickyMAC,
+      metrics: metrics.claims,
+      latency: metrics.latency,
+    });
+  }
+
+  #createPoolsSync(): Sync {
+    const { context, config, views, events, metrics } = this.#deps;
+    const { watched, book, directory, usage } = views;
+    return createPoolsSync({
+      ...{ ...context, book, directory, usage, events, pools: watched.pools.cache },
+      overlaps: this.#overlaps,
+      maxStalenessMs: config.maxStalenessMs,
+      rightsOf: nadRightsFrom(config),
+      ...(this.#blocks && { blocks: this.#blocks }),
+      isGateOpen: () => this.gate.isOpen(),
+      statusIntervalMs: config.poolStatusIntervalMs,
+      metrics: metrics.pools,
+    });
+  }
+}
