@@ -10,13 +10,7 @@ import { type PersistentIPsGate, createPersistentIPsGate } from '../cluster/pers
 import { BlockReconciler } from './blocks/block-reconciler.js';
 import { RestoreHolds } from './claims/restore-holds.js';
 import { createClaimSync } from './claims/sync.js';
-import {
-  allClaimKeys,
-  claimKeyOf,
-  keysOfLease,
-  keysOfNetworks as claimsOfNetworks,
-  keysOfFreedAddress,
-} from './claims/triggers.js';
+import { allClaimKeys, claimKeyOf, keysOfLease, keysOfNetworks as claimsOfNetworks } from './claims/triggers.js';
 import { ClaimWaitList } from './claims/wait-list.js';
 import type { IpamMetrics } from './metrics.js';
 import { SegmentOverlapTracker } from './pools/segment-overlap-tracker.js';
@@ -79,7 +73,7 @@ export class Reconcilers {
     claims.onChange((change) => this.#add('claims', claimKeyOf(change)));
     users.onChange((key) => this.#add('claims', [key]));
     book.onChange((change) => this.#add('claims', keysOfLease(change, this.#waiters)));
-    book.onAddressFreed((space, address) => this.#add('claims', keysOfFreedAddress(space, address, this.#waiters)));
+    book.onAddressFreed((space, address) => this.#add('claims', this.#waiters.claimsToWake(space, address)));
     this.#blocks?.watch((keys) => this.#add('blocks', keys));
     this.#blocks?.onChange((keys) => this.#add('pools', keys));
   }

@@ -1,5 +1,7 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
-import type { Client } from '../../kube/client.js';
+import { splitKey } from '../../api/meta.js';
+import { findUnlessGone } from '../../kube/absence.js';
+import type { CallOptions, Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import { isConflict, isNotFound } from '../../kube/errors.js';
 import type { EventRecorder } from '../../kube/events.js';
@@ -7,19 +9,17 @@ import type { Logger } from '../../kube/log.js';
 import { IPAM_CLAIMS } from '../../kube/resources.js';
 import type { LeaseClient } from '../../cluster/lease-writes.js';
 import type { Family } from '../../addressing/address/address.js';
-import type { Pool } from '../../addressing/pool/pool.js';
 import type { LeaseBook } from '../leases/lease-book.js';
 import type { BlockReconciler } from '../blocks/block-reconciler.js';
 import type { AllocationLatency } from './allocation-latency.js';
-import { type AllocationTermsSource, allocationRequestOf, allocationTermsOf } from './allocation-request.js';
 import { recordClaimEvents } from './claim-events.js';
+import { listClaimPods } from './claim-pods.js';
 import { type LeaseChangeContext, allocateAll, recordMac, releaseAll } from './claim-leases.js';
 import { transformServedClaim } from './claim-transform.js';
-import { listClaimPods, readClaim } from './live-reads.js';
 import type { ClaimMetrics } from './metrics.js';
 import { type ClaimObservation, leasesOfEarlierClaims } from './observe.js';
-import { pick } from './pick.js';
-import type { ProbeEnd, Probes } from './probes.js';
+import { type AllocationTermsSource, allocationRequestOf, allocationTermsOf, pick } from './pick.js';
+import type { Probes } from './probes.js';
 import { shouldProbe } from './probing.js';
 import { statusPatch } from './status.js';
 import type { ClaimStep, ClaimStepOf, DesiredClaimStatus } from './step.js';
@@ -51,47 +51,37 @@ export interface ApplyContext extends ApplyDependencies, Pick<LeaseChangeContext
   probes: Pick<Probes, 'perform' | 'onPublished'>;
 }
 
-/** A step that does something. */
-type ActiveClaimStep = Exclude<ClaimStep, ClaimStepOf<'none' | 'await-probe'>>;
-
 /** Carries out a step. The next observation sees its result: in the state of the sync, or in the lease book. */
 export async function applyStep(
-  step: ActiveClaimStep,
+  step: Exclude<ClaimStep, ClaimStepOf<'none' | 'await-probe'>>,
   observed: ClaimObservation | undefined,
   context: ApplyContext,
 ): Promise<void> {
+  const { state, client, call, metrics, vmis, probes } = context;
   switch (step.kind) {
     case 'read-claim':
       return applyRead(context);
-    case 'release':
-      await releaseAll(step.leases, context);
-      context.metrics.countReleases(step.leases.length);
-      return;
+    case 'read-vmi':
+      return vmis.readVmi(step, call);
     case 'record-mac':
       return recordMac(step.leases, step.mac, context);
-    case 'read-vmi':
-      return context.vmis.readVmi(step, context.call);
+    case 'release':
+      await releaseAll(step.leases, context);
+      metrics.countReleases(step.leases.length);
+      return;
     default:
-      if (observed !== undefined) await applyToObserved(step, observed, context);
   }
-}
-
-async function applyToObserved(
-  step: ClaimStepOf<'list-pods' | 'allocate' | 'write-status' | ProbeEnd['kind']>,
-  observed: ClaimObservation,
-  context: ApplyContext,
-): Promise<void> {
-  const { claim, resolution } = observed;
+  if (observed === undefined) return;
   switch (step.kind) {
     case 'list-pods':
-      context.state.onPodsListed(await listClaimPods(claim, context.client, context.call));
+      state.onPodsListed(await listClaimPods(observed.claim, client, call));
       return;
     case 'allocate':
-      return resolution.kind === 'served' ? applyAllocation(step, observed, resolution.pool, context) : undefined;
+      return applyAllocation(step, observed, context);
     case 'write-status':
       return applyStatus(step, observed, context);
     default:
-      return context.probes.perform(step, observed, context);
+      return probes.perform(step, observed, context);
   }
 }
 
@@ -105,11 +95,12 @@ async function applyRead({ key, state, book, client, call }: ApplyContext): Prom
 async function applyAllocation(
   step: ClaimStepOf<'allocate'>,
   observed: ClaimObservation,
-  pool: Pool,
   context: ApplyContext,
 ): Promise<void> {
   const { key, state, book, claims, waitList, blocks, stickyMAC, metrics } = context;
-  const [{ purpose }, { claim }] = [step, observed];
+  const [{ purpose }, { claim, resolution }] = [step, observed];
+  if (resolution.kind !== 'served') return;
+  const { pool } = resolution;
   const request = allocationRequestOf(step, observed, stickyMAC);
   const isProbed = (family: Family) => shouldProbe(observed, family);
   const chosen = pick(claim, pool, request, {
@@ -172,4 +163,10 @@ async function patchStatus(
     if (isConflict(error) || isNotFound(error)) return undefined;
     throw error;
   }
+}
+
+/** @returns undefined if the API server answers that the claim does not exist */
+async function readClaim(key: string, client: Pick<Client, 'get'>, call: CallOptions): Promise<IPAMClaim | undefined> {
+  const claim = await findUnlessGone(client, IPAM_CLAIMS, splitKey(key), call);
+  return claim && transformServedClaim(claim);
 }

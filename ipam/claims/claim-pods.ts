@@ -2,7 +2,8 @@ import { type IPAMClaim, isWorkloadClaim } from '../../api/ipam-claim.js';
 import { type KubeObject, type ObjectMeta, controllerOf, joinKey, objectKey } from '../../api/meta.js';
 import { networkSelectionsOf } from '../../api/network-selection.js';
 import { type Pod, controllingVmi, isTerminal, staticPodUidOf } from '../../api/pod.js';
-import type { Lister } from '../../kube/cache.js';
+import { Cache, type Lister } from '../../kube/cache.js';
+import type { CallOptions, Client } from '../../kube/client.js';
 import type { ObjectChange, Informer } from '../../kube/informer.js';
 import { PODS } from '../../kube/resources.js';
 import { BY_WORKLOAD, workloadOfClaim } from '../../cluster/indexes.js';
@@ -171,4 +172,17 @@ function comparisonKey({ metadata, isTerminal, isRunning, vmi, scheduledAt, ...r
 /** True for a pod that waits for the addresses of the claim, so that it has none of them before the claim shows them. */
 export function isWaitingFor({ claims, vmi, isRunning }: ClaimPod, claim: IPAMClaim): boolean {
   return claims.includes(claim.metadata.name) && !(vmi !== undefined && isRunning === true);
+}
+
+/** Lists the pods that use the claim or may use it from the API server, for decisions that must not be based on caches. */
+export async function listClaimPods(
+  claim: IPAMClaim,
+  client: Pick<Client, 'listAs'>,
+  { signal }: CallOptions,
+): Promise<readonly ClaimPod[]> {
+  const { namespace } = claim.metadata;
+  const { items } = await client.listAs(PODS, transformClaimPod, { namespace, ...(signal && { signal }) });
+  const cache = new Cache<ClaimPod>(CLAIM_PODS.indexes);
+  for (const pod of items) cache.set(pod);
+  return new ClaimPods({ cache, onChange: () => undefined }, { byIndex: () => [] }).podsOf(claim);
 }

@@ -26,7 +26,7 @@ export interface ProbesDependencies {
 }
 
 /** A step that ends the probe of an address without the answer that it is free. */
-export type ProbeEnd = ClaimStepOf<'skip-probe' | 'quarantine'>;
+type ProbeEnd = ClaimStepOf<'skip-probe' | 'quarantine'>;
 
 /** What this process remembers of a claim that shows no address yet. After a restart the claim waits anew, and may lose as many addresses to quarantine again. */
 interface ClaimProbes {

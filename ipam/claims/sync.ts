@@ -16,7 +16,7 @@ import { Probes } from './probes.js';
 import type { RestoreHolds } from './restore-holds.js';
 import type { ClaimStep, ClaimStepOf } from './step.js';
 import { ClaimSyncState, WrittenClaims } from './sync-state.js';
-import { UnreadableAddresses } from './unreadable-addresses.js';
+import { UnreadableAddresses } from './claim-leases.js';
 import { VmiOwners, type VmiOwnersDependencies } from './vmi-owners.js';
 import { type ClaimWaitList, stopWaiting } from './wait-list.js';
 

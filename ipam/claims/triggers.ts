@@ -1,6 +1,5 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { type KubeObject, joinKey, objectKey } from '../../api/meta.js';
-import type { Address } from '../../addressing/address/address.js';
 import { type LeaseRecord, stateOf } from '../../addressing/lease/lease.js';
 import { affectedClaims } from '../../addressing/directory/affected.js';
 import type { NetworkChanges } from '../../addressing/directory/directory.js';
@@ -22,15 +21,6 @@ export function keysOfLease(
   const isTaken = after !== undefined && stateOf(after) === 'held';
   const waiting = isTaken ? [] : waitList.claimsToWake(lease.addressSpace, lease.address);
   return [...new Set([...claimOf(before), ...claimOf(after), ...waiting])];
-}
-
-/** The claims that wait for an address that is free again without a lease change, because a pending write of its lease was abandoned. */
-export function keysOfFreedAddress(
-  addressSpace: string,
-  address: Address,
-  waitList: Pick<ClaimWaitList, 'claimsToWake'>,
-): readonly string[] {
-  return waitList.claimsToWake(addressSpace, address);
 }
 
 /** The claims whose pools or NADs have changed, oldest first. */

@@ -31,12 +31,8 @@ export async function applyDerivation(
   }
 }
 
-function lacksFinalizer(pool: AddressPool): boolean {
-  return !isBeingDeleted(pool) && !hasFinalizer(pool);
-}
-
 export async function addFinalizer(pool: AddressPool, client: Pick<Client, 'patch'>, call: CallOptions): Promise<void> {
-  if (!lacksFinalizer(pool)) return;
+  if (isBeingDeleted(pool) || hasFinalizer(pool)) return;
   const finalizers = [...(pool.metadata.finalizers ?? []), POOL_FINALIZER];
   await patch(pool, { metadata: { finalizers } }, client, call);
 }

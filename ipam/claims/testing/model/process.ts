@@ -5,7 +5,7 @@ import { type KubeObject, objectKey } from '../../../../api/meta.js';
 import { createClaimSync } from '../../sync.js';
 import { CLAIM_PODS, ClaimPods } from '../../claim-pods.js';
 import { RestoreHolds } from '../../restore-holds.js';
-import { allClaimKeys, claimKeyOf, keysOfLease, keysOfNetworks, keysOfFreedAddress } from '../../triggers.js';
+import { allClaimKeys, claimKeyOf, keysOfLease, keysOfNetworks } from '../../triggers.js';
 import { ClaimWaitList } from '../../wait-list.js';
 import type { LeaseRecord } from '../../../../addressing/lease/lease.js';
 import { LeaseBook } from '../../../leases/lease-book.js';
@@ -123,7 +123,7 @@ export class IpamModelProcess {
     this.book.onChange((change: { before?: LeaseRecord; after?: LeaseRecord }) =>
       this.add(keysOfLease(change, this.waitList)),
     );
-    this.book.onAddressFreed((space, address) => this.add(keysOfFreedAddress(space, address, this.waitList)));
+    this.book.onAddressFreed((space, address) => this.add(this.waitList.claimsToWake(space, address)));
     const events: Pick<EventRecorder, 'event'> = {
       event: ({ kind }, type, reason, message) => void this.events.push(`${type} ${kind} ${reason}: ${message}`),
     };
