@@ -46,7 +46,7 @@ export function storeCluster(store: MemoryStore, vms: number): void {
   put(CONFIG_MAPS, { ...policies, data: { kubevirtNamespace: KUBEVIRT_NAMESPACE } } as KubeObject);
   const config = { name: 'blue', type: 'bridge', allowPersistentIPs: true, ipam: { type: 'holdfast' } };
   put(NETWORK_ATTACHMENT_DEFINITIONS, nadDefinition(NAD_KEY, config));
-  const pool = { network: 'blue', subnets: [{ cidr }], namespaces: ['*'] };
+  const pool = { network: 'blue', subnets: [{ cidr }] };
   put(ADDRESS_POOLS, { metadata: { name: 'blue' }, spec: pool } as KubeObject);
   for (let n = 0; n < vms; n++) {
     if (n % VMS_OF_NAMESPACE === 0) put(NAMESPACES, { metadata: { name: namespaceOf(n) } });
