@@ -156,7 +156,7 @@ function countFree(ranges: RangeSet, occupied: AddressCounter): number {
 const COUNT_LIMIT = 1n << 40n;
 
 /** A set of addresses that can be counted. */
-export interface AddressCounter {
+interface AddressCounter {
   /** The number of addresses from `first` to `last`, both included. */
   countIn(first: bigint, last: bigint): number;
 }

@@ -62,7 +62,7 @@ async function namesOf(
 
 /** What is completed with names of objects: the placeholders of arguments and options. */
 export const COMPLETED_OBJECTS = ['namespace', 'pool', 'vm'] as const;
-export type CompletedObject = (typeof COMPLETED_OBJECTS)[number];
+type CompletedObject = (typeof COMPLETED_OBJECTS)[number];
 
 export interface Completion {
   /** Values, each perhaps with a tab and a description. */

@@ -62,7 +62,7 @@ export function formatTable(header: readonly string[], rows: readonly (readonly 
 }
 
 /** As {@link formatTable}, with cells that have a style. */
-export function formatStyledTable(header: readonly string[], rows: readonly (readonly Span[])[]): Line[] {
+function formatStyledTable(header: readonly string[], rows: readonly (readonly Span[])[]): Line[] {
   const all = [header, ...rows].map((row) => row.map((cell) => ({ cell, text: escapeCell(textOf([cell])) })));
   const widths = header.map((_, column) => Math.max(...all.map((row) => row[column]?.text.length ?? 0)));
   return all.map((row) => {

@@ -44,7 +44,7 @@ export function readList<T extends KubeObject>(
 }
 
 /** As {@link readList}, but keeps only the transformed objects. */
-export function readListAs<T extends KubeObject, P>(
+function readListAs<T extends KubeObject, P>(
   client: Pick<Client, 'listAs'>,
   resource: Resource<T>,
   transform: (object: T) => P,

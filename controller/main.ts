@@ -210,7 +210,7 @@ class Controller implements Component {
 }
 
 /** The launchers, which only the controller watches with these fields. */
-export const LAUNCHERS = {
+const LAUNCHERS = {
   resource: PODS,
   labelSelector: `${LAUNCHER_LABEL}=${LAUNCHER_LABEL_VALUE}`,
   transform: transformLauncher,
@@ -218,4 +218,4 @@ export const LAUNCHERS = {
 };
 
 /** Tells when a quota may have room for claims that it rejected. */
-export const QUOTAS: WatchSpec<ResourceQuota, ClaimQuota> = { resource: RESOURCE_QUOTAS, transform: transformQuota };
+const QUOTAS: WatchSpec<ResourceQuota, ClaimQuota> = { resource: RESOURCE_QUOTAS, transform: transformQuota };

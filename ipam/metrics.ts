@@ -79,11 +79,11 @@ export class IpamMetrics {
 }
 
 /** `allocated` and `refused`: what the condition `IPsAllocated` says. `pending`: no IPAM has answered. `deleting`: the claim keeps its addresses until its finalizer is gone. */
-export const CLAIM_STATES = ['allocated', 'deleting', 'pending', 'refused'] as const;
+const CLAIM_STATES = ['allocated', 'deleting', 'pending', 'refused'] as const;
 export type ClaimState = (typeof CLAIM_STATES)[number];
 
 /** Counts the cached claims by state. */
-export class ClaimStates {
+class ClaimStates {
   readonly #counts: Record<ClaimState, number> = { allocated: 0, deleting: 0, pending: 0, refused: 0 };
 
   get counts(): Readonly<Record<ClaimState, number>> {

@@ -23,7 +23,7 @@ const POOL_WORKERS = 4;
 /** Each worker writes several blocks in parallel. */
 const BLOCK_WORKERS = 2;
 
-export interface ReconcilersDependencies extends Pick<Leadership, 'whileLeading'> {
+interface ReconcilersDependencies extends Pick<Leadership, 'whileLeading'> {
   readonly context: ProcessContext;
   readonly config: IpamConfig;
   readonly views: Views;

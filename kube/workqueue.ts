@@ -220,7 +220,7 @@ function namespaceOf(key: string): string {
 }
 
 /** A queue with a moving head, because shifting an array of many thousands of elements is slow. */
-export class Fifo<T> {
+class Fifo<T> {
   #elements: T[] = [];
   #head = 0;
 

@@ -143,7 +143,7 @@ const KNOWN_MS = 10 * 60_000;
 const MAX_KNOWN = 256;
 
 /** Clients that read metrics a short time ago: addresses, and hashes of tokens. */
-export class KnownClients {
+class KnownClients {
   readonly #clock: Pick<Clock, 'now'>;
   readonly #until = new Map<string, number>();
 

@@ -175,7 +175,7 @@ function optionName(setting: Setting<unknown>): string {
 }
 
 /** The configuration of the processes that `holdfast all` runs. */
-export type AllConfig = ControllerConfig & WebhookConfig & IpamConfig & GuestConfig;
+type AllConfig = ControllerConfig & WebhookConfig & IpamConfig & GuestConfig;
 
 export const ALL_SETTINGS: Settings<AllConfig> = {
   ...CONTROLLER_SETTINGS,

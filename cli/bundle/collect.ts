@@ -7,7 +7,7 @@ import type { ArchivedFile } from './tar.js';
 import { type ProcessOutput, outputsOf } from './process-outputs.js';
 
 /** Bounds of a bundle. */
-export interface BundleLimits {
+interface BundleLimits {
   readonly objectsPerKind: number;
   readonly logBytes: number;
   readonly metricsBytes: number;

@@ -115,7 +115,7 @@ export const BUNDLED_KINDS: readonly BundledKind[] = [
 const RELEVANT_ANNOTATION = /(?:^|\.)(?:cncf\.io|holdfast\.dev|k8s\.io|kubernetes\.io|kubevirt\.io|ovn\.org)\//;
 
 /** Keeps only the fields with these paths, and of the annotations those about networks and addresses. */
-export function reduceTo(...paths: readonly string[]): (object: KubeObject) => KubeObject {
+function reduceTo(...paths: readonly string[]): (object: KubeObject) => KubeObject {
   return (object) => {
     const kept: Record<string, unknown> = {};
     for (const path of paths) copyField(object as unknown as Record<string, unknown>, kept, path.split('.'));
@@ -132,7 +132,7 @@ export function reduceTo(...paths: readonly string[]): (object: KubeObject) => K
 }
 
 /** A node, with the resources of pools only. */
-export function reduceNode(node: KubeObject): KubeObject {
+function reduceNode(node: KubeObject): KubeObject {
   const reduced = reduceTo('spec.taints', 'spec.unschedulable', 'status.conditions', 'status.nodeInfo')(node);
   const { status } = node as { status?: unknown };
   const { capacity, allocatable } = asRecord(status);
@@ -146,7 +146,7 @@ function resourcesOfPools(resources: unknown): object {
 }
 
 /** Whether a VM or VMI has a network of Multus. */
-export function hasSecondaryNetwork(object: KubeObject): boolean {
+function hasSecondaryNetwork(object: KubeObject): boolean {
   const { spec } = object as { spec?: unknown };
   const own = asRecord(spec);
   const networks = own.networks ?? asRecord(asRecord(own.template).spec).networks;

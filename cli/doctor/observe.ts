@@ -32,12 +32,12 @@ import {
 
 const NODE_LEASES = 'kube-node-lease';
 
-export interface CheckedNode extends KubeObject {
+interface CheckedNode extends KubeObject {
   status?: { conditions?: { type: string; status: string }[] };
 }
 
 /** A lease, as far as the search for leaks needs it. */
-export interface ObservedLease {
+interface ObservedLease {
   readonly name: string;
   readonly owner: { readonly kind: string; readonly namespace: string; readonly name: string; readonly uid: string };
   /** Milliseconds since the epoch. */
@@ -45,7 +45,7 @@ export interface ObservedLease {
 }
 
 /** A lease that was released, and that a Secret with network data keeps from others. */
-export interface LockedLease {
+interface LockedLease {
   readonly name: string;
   /** `namespace/name`. */
   readonly secret: string;

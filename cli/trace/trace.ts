@@ -90,7 +90,7 @@ const STYLES: Readonly<Record<Health, Style>> = {
 };
 
 /** Formats a tree for people: a line for each object, and below it what is wrong and what to do. */
-export function treeLines(root: TraceNode, isUnicode: boolean): Line[] {
+function treeLines(root: TraceNode, isUnicode: boolean): Line[] {
   return nodeLines(root, isUnicode ? UNICODE : ASCII, { first: '', rest: '' });
 }
 

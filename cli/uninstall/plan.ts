@@ -45,7 +45,7 @@ export interface ObservedData {
 }
 
 /** A namespace of the installation that stays. */
-export interface SharedNamespace {
+interface SharedNamespace {
   readonly name: string;
   /** An example of what other software or a user has in it. */
   readonly content: string;

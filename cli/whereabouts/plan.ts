@@ -115,7 +115,7 @@ function limitToNetwork(network: string, plan: Plan, spaces: ReadonlyMap<string,
  * @param space the address space; the NAD names it only if it is not the default
  * @param users namespaces whose pods use NADs of its namespace and network, which a derived pool does not serve by default
  */
-export function planNadChange(nad: SourceNad, space: string, users: ReadonlySet<string>): NadChange {
+function planNadChange(nad: SourceNad, space: string, users: ReadonlySet<string>): NadChange {
   const { key, network, config, place, cniConfig } = nad;
   const others = [...users].filter((namespace) => namespace !== nad.namespace).sort();
   const areServed = config.namespaces !== undefined || DEFAULT_GLOBAL_NAMESPACES.includes(nad.namespace);

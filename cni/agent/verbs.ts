@@ -179,7 +179,7 @@ export class Verbs {
 }
 
 /** Returns why no pod can get an address of the network, for STATUS; undefined if a pod can, as far as is known. */
-export function unavailableReason(
+function unavailableReason(
   network: string,
   { directory, pools }: { directory: Pick<PoolDirectory, 'poolsOf'>; pools: Pick<Lister<AddressPool>, 'get'> },
 ): string | undefined {

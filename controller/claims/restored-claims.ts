@@ -168,7 +168,7 @@ const MAX_IP_LENGTH = 49;
  * Undefined for every other claim.
  * @param ownerUid the owner that the claim names
  */
-export function appliedAddressesOf(claim: IPAMClaim, ownerUid: string): readonly string[] | undefined {
+function appliedAddressesOf(claim: IPAMClaim, ownerUid: string): readonly string[] | undefined {
   const copy = parseCopy(claim.metadata.annotations?.[LAST_APPLIED_ANNOTATION]);
   const { uid, annotations } = asRecord(copy.metadata);
   if (asString(uid) === '' || uid === claim.metadata.uid) return undefined;

@@ -232,7 +232,7 @@ const WATCHES_PER_STALENESS = 2.5;
 const MIN_WATCH_SECONDS = 2;
 
 /** Returns the informers of everything that the table depends on. */
-export function responderWatches(
+function responderWatches(
   informers: InformerRegistry,
   { addressSpace, maxStalenessMs }: Pick<ResponderConfig, 'addressSpace' | 'maxStalenessMs'>,
 ) {

@@ -5,7 +5,7 @@ import { type LeaseRecord, isHeldByPod } from '../../addressing/lease/lease.js';
 import type { LeaseChange } from '../leases/lease-book.js';
 
 /** The part of LeaseBook that is used here. */
-export interface LeaseChanges {
+interface LeaseChanges {
   all(): Iterable<LeaseRecord>;
   onChange(handler: (change: LeaseChange) => void): void;
 }

@@ -188,7 +188,7 @@ const MESSAGE =
   'Otherwise it can draw the traffic of the guest to the target of a live migration, and takes an IPv6 address from router advertisements';
 
 /** Returns a warning for each NAD of VMs whose launchers speak on the network beside their guests. @param nads on which a pool serves guests */
-export function containerInterfaceEvents(nads: readonly ParsedNad[]): NadEvent[] {
+function containerInterfaceEvents(nads: readonly ParsedNad[]): NadEvent[] {
   return nads
     .filter(
       ({ config, delivery }) =>

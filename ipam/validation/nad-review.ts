@@ -197,7 +197,7 @@ const MAX_COMPARED_POOLS = 256;
  * Warns of other networks on the same layer-2 segment that lease the same addresses. They are allowed, because each tenant may think that the other one is wrong.
  * @param before the NAD before the change: leases of a network that it leaves stay on the segment until they end
  */
-export function warnOfSegmentOverlap(
+function warnOfSegmentOverlap(
   { nad, served }: NadPool,
   { networks, leases }: ValidationView,
   before?: NadIpamConfig,

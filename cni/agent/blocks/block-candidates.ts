@@ -164,7 +164,7 @@ function attemptKey(leaseOf: string): string {
 }
 
 /** Returns the pool with fewer open addresses. The addresses that may be requested stay the same. */
-export function restrictPool(pool: Pool, keep: (open: RangeSet, family: Family) => RangeSet): Pool {
+function restrictPool(pool: Pool, keep: (open: RangeSet, family: Family) => RangeSet): Pool {
   const subnets = pool.subnets.map((subnet) => ({ ...subnet, open: keep(subnet.open, subnet.cidr.family) }));
   return { ...pool, subnets };
 }
