@@ -80,15 +80,15 @@ describe('Client', () => {
     server.handle(inTurn(page([])));
     await client.list(THINGS);
     await client.list(NODES);
-    expect(requests()).to.deep.equal(['GET /apis/example.dev/v1/things?limit=500', 'GET /api/v1/nodes?limit=500']);
+    expect(requests()).to.deep.equal(['GET /apis/example.dev/v1/things?limit=100', 'GET /api/v1/nodes?limit=100']);
   });
 
   it('sends a resourceVersion with the first page only', async () => {
     server.handle(inTurn(page(['a'], 'next'), page(['b'])));
     await client.list(THINGS, { namespace: 'n', resourceVersion: '5' });
     expect(requests()).to.deep.equal([
-      `GET ${PATH}?limit=500&resourceVersion=5&resourceVersionMatch=NotOlderThan`,
-      `GET ${PATH}?limit=500&continue=next`,
+      `GET ${PATH}?limit=100&resourceVersion=5&resourceVersionMatch=NotOlderThan`,
+      `GET ${PATH}?limit=100&continue=next`,
     ]);
   });
 

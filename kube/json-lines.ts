@@ -1,8 +1,11 @@
 import { TransportError } from './errors.js';
+import { nextTurn } from './run-in-slices.js';
 
 const NEWLINE = 0x0a;
 /** An API object has at most about 3 MB; a much longer line is not a watch event. */
 const MAX_LINE_BYTES = 64 * 1024 * 1024;
+/** A page of a list. Several that are parsed in one turn of the event loop would add up to a long block. */
+const LONG_TEXT = 65_536;
 
 /**
  * Splits a byte stream into newline-delimited JSON values. Each byte is read once, for chunks of any size.
@@ -35,10 +38,19 @@ function takeLine(pending: Buffer[], tail: Buffer): string {
 }
 
 /** @throws {TransportError} `malformed` */
-export function parseJson(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
     throw new TransportError('malformed', `the response is not JSON: ${text.slice(0, 80)}`, error);
   }
+}
+
+/**
+ * @returns undefined for an empty answer
+ * @throws {TransportError} `malformed`
+ */
+export async function parseAnswer(text: string): Promise<unknown> {
+  if (text.length >= LONG_TEXT) await nextTurn();
+  return text === '' ? undefined : parseJson(text);
 }

@@ -24,7 +24,7 @@ describe('Reflector', () => {
     expect(bench.informer.cache.get('n/a')?.size).to.equal(5);
     await bench.untilRequests(2);
     expect(bench.requestSummaries()).to.deep.equal(['list', 'watch 10']);
-    expect(server.seen[0]?.query.toString()).to.equal('limit=500');
+    expect(server.seen[0]?.query.toString()).to.equal('limit=100');
     expect(server.seen[1]?.query.get('allowWatchBookmarks')).to.equal('true');
     expect(Number(server.seen[1]?.query.get('timeoutSeconds'))).to.be.within(300, 600);
     expect(bench.informer.lastProgress).to.be.within(systemClock.now() - 5000, systemClock.now());

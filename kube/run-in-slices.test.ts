@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { ManualClock } from '../test/manual-clock.js';
-import { runInSlices } from './run-in-slices.js';
+import { TimeSlice, runInSlices } from './run-in-slices.js';
 
 describe('a computation in slices', () => {
   let clock: ManualClock;
@@ -59,5 +59,36 @@ describe('a computation in slices', () => {
     };
     const failure: unknown = await runInSlices(count(1, fail), clock).catch((error: unknown) => error);
     expect(failure).to.be.instanceOf(TypeError);
+  });
+});
+
+describe('slices of the event loop', () => {
+  const clock = new ManualClock(1_000_000);
+
+  /** Resolves when the event loop has done all that waits now. */
+  const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+  it('share their time if they begin in one turn, so that their sum is no longer than one slice', async () => {
+    const first = new TimeSlice(clock);
+    clock.advanceTo(clock.now() + 20);
+    expect([first.isOver, new TimeSlice(clock).isOver]).to.deep.equal([true, true]);
+    await turn();
+    expect([first.isOver, new TimeSlice(clock).isOver]).to.deep.equal([false, false]);
+  });
+
+  it('are given to one of several waiting workers after the other', async () => {
+    const slice = new TimeSlice(clock);
+    let turns = 0;
+    const renewedIn: number[] = [];
+    const workers = [1, 2, 3].map(async () => {
+      await slice.renew();
+      renewedIn.push(turns);
+    });
+    while (renewedIn.length < 3) {
+      await turn();
+      turns++;
+    }
+    await Promise.all(workers);
+    expect(new Set(renewedIn).size).to.equal(3);
   });
 });

@@ -4,10 +4,14 @@ import type { Clock } from './clock.js';
 /** Probes, watches and the renewal of leadership wait so long. */
 const SLICE_MS = 20;
 
-/** All work of the process that waits for a turn of the event loop. One turn has one slice, because several would add up to a long block. */
+/** All work of the process that waits for a turn of the event loop. */
 const waiting: (() => void)[] = [];
 
-function nextTurn(): Promise<void> {
+/** When the first slice of this turn began, by each clock. */
+let begun = new WeakMap<object, number>();
+
+/** Waits for a turn of the event loop that no other caller of this function gets, because the work of several would add up to a long block. */
+export function nextTurn(): Promise<void> {
   return new Promise((resolve) => {
     waiting.push(resolve);
     if (waiting.length === 1) setImmediate(giveTurn);
@@ -15,35 +19,52 @@ function nextTurn(): Promise<void> {
 }
 
 function giveTurn(): void {
+  begun = new WeakMap();
   waiting.shift()?.();
   if (waiting.length > 0) setImmediate(giveTurn);
 }
 
-/** A part of long work after which the event loop does other work. */
+function beginningOfTurn(clock: Pick<Clock, 'now'>): number {
+  const known = begun.get(clock);
+  if (known !== undefined) return known;
+  const [turn, now] = [begun, clock.now()];
+  turn.set(clock, now);
+  setImmediate(() => {
+    if (begun === turn) begun = new WeakMap();
+  });
+  return now;
+}
+
+/** A part of long work after which the event loop does other work. All work in one turn of the event loop shares the time of a slice. */
 export class TimeSlice {
   readonly #clock: Pick<Clock, 'now'>;
-  #startedAt: number;
-  #renewal: Promise<void> | undefined;
+  readonly #waiting: (() => void)[] = [];
 
   constructor(clock: Pick<Clock, 'now'>) {
     this.#clock = clock;
-    this.#startedAt = clock.now();
+    beginningOfTurn(clock);
   }
 
   get isOver(): boolean {
-    return this.#clock.now() - this.#startedAt >= SLICE_MS;
+    return this.#clock.now() - beginningOfTurn(this.#clock) >= SLICE_MS;
   }
 
-  /** Lets the event loop do other work, such as timers and I/O, and begins a new slice, which all callers that wait share. */
+  /** Lets the event loop do other work, such as timers and I/O. Of several callers that wait, each gets a turn of its own. */
   renew(): Promise<void> {
-    this.#renewal ??= this.#renew();
-    return this.#renewal;
+    return new Promise((resolve) => {
+      this.#waiting.push(resolve);
+      if (this.#waiting.length === 1) void this.#giveTurns();
+    });
   }
 
-  async #renew(): Promise<void> {
-    await nextTurn();
-    this.#startedAt = this.#clock.now();
-    this.#renewal = undefined;
+  /** One after the other: all callers together wait for one turn of the process, not each. */
+  async #giveTurns(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      await nextTurn();
+      beginningOfTurn(this.#clock);
+      this.#waiting[0]?.();
+      this.#waiting.shift();
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, type Socket, createServer } from 'node:net';
 import { expect } from 'chai';
+import sinon from 'sinon';
 import { inTurn, status } from '../test/fault-server.js';
 import { faultOf, requestErrorOf } from '../test/request-error.js';
 import { systemClock } from './clock.js';
@@ -46,6 +47,26 @@ describe('Transport.request', () => {
     await Promise.all(Array.from({ length: 200 }, () => harness.get()));
     expect(harness.server.seen).to.have.length(400);
     expect(harness.server.connections).to.be.within(1, 4);
+  });
+
+  it('parses each long answer in a turn of the event loop of its own', async () => {
+    harness.connect(inTurn({ body: { text: 'x'.repeat(100_000) } }));
+    const parse = JSON.parse;
+    let turn = 0;
+    const count = () => {
+      turn++;
+      next = setImmediate(count);
+    };
+    let next = setImmediate(count);
+    const turns: number[] = [];
+    const parsed = sinon.stub(JSON, 'parse').callsFake((text: string): unknown => {
+      if (text.length > 100_000) turns.push(turn);
+      return parse(text);
+    });
+    await Promise.all(Array.from({ length: 64 }, () => harness.get()));
+    parsed.restore();
+    clearImmediate(next);
+    expect(new Set(turns).size).to.equal(64);
   });
 
   it('converts a Status into a StatusError', async () => {

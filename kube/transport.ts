@@ -4,7 +4,7 @@ import { type Clock, type Random, systemClock } from './clock.js';
 import type { Credentials } from './credentials.js';
 import { Deadline } from './deadline.js';
 import { StatusError, TransportError, messageOf } from './errors.js';
-import { parseJson, readJsonLines } from './json-lines.js';
+import { parseAnswer, readJsonLines } from './json-lines.js';
 import { type KubeMetrics, silentMetrics } from './metrics.js';
 import { RequestTurns } from './request-turns.js';
 import { type RetryState, planRetry } from './retry.js';
@@ -83,10 +83,7 @@ export class Transport {
    * @throws {StatusError | TransportError}
    */
   async request(request: ApiRequest): Promise<unknown> {
-    return this.#answer(request, async ({ body }) => {
-      const text = await body.text();
-      return text === '' ? undefined : parseJson(text);
-    });
+    return this.#answer(request, async ({ body }) => parseAnswer(await body.text()));
   }
 
   /**
