@@ -1,5 +1,8 @@
 import { expect } from 'chai';
+import sinon from 'sinon';
+import type { CallOptions } from '../../kube/client.js';
 import type { Sync, SyncResult } from '../../kube/controller-loop.js';
+import { ADDRESS_LEASES } from '../../kube/resources.js';
 import { apiError } from '../../test/api-errors.js';
 import { ReconcilerWorld, runSync } from '../testing/reconciler-world.js';
 
@@ -31,6 +34,18 @@ describe('the locks of the addresses in a Secret with network data', () => {
     await sync();
     expect(writes()).to.deep.equal(['patch secrets net']);
     expect(locks()).to.deep.equal(['net']);
+  });
+
+  it('are read, set and removed by requests that wait only for those of the same namespace', async () => {
+    const spies = [sinon.spy(world, 'find'), sinon.spy(world, 'patch')];
+    await sync();
+    world.addVm('vm1', { annotation: '' });
+    await sync();
+    const requests = spies.flatMap((spy) => spy.args as unknown[][]);
+    const ofLeases = requests.filter(([resource]) => resource === ADDRESS_LEASES);
+    expect(ofLeases.map(([, , ...options]) => (options.at(-1) as CallOptions).tenant)).to.deep.equal(
+      Array(4).fill('vms'),
+    );
   });
 
   const released: Record<string, () => void> = {

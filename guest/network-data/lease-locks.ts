@@ -1,6 +1,6 @@
 import { lockForNetworkData, unlockFromNetworkData } from '../../addressing/lease/lease-network-data.js';
 import { type LeaseRecord, readLease, stateOf } from '../../addressing/lease/lease.js';
-import type { Client } from '../../kube/client.js';
+import type { CallOptions, Client } from '../../kube/client.js';
 import { isNotFound } from '../../kube/errors.js';
 import { ADDRESS_LEASES } from '../../kube/resources.js';
 import type { SecretOfVm } from './secret.js';
@@ -52,7 +52,8 @@ export async function lockAll(
         `AddressLease ${lease.metadata.name} is still locked for Secret ${locked.namespace}/${locked.name}`,
       );
     const { name, body } = lockForNetworkData(lease, { namespace, secret: secret.name, owner });
-    const written = await client.patch(ADDRESS_LEASES, { name }, { type: 'merge', body }, { signal });
+    const call = { signal, tenant: namespace };
+    const written = await client.patch(ADDRESS_LEASES, { name }, { type: 'merge', body }, call);
     // an older CRD drops the field without an error
     if (written.spec.networkData === undefined)
       throw new Error(
@@ -62,21 +63,17 @@ export async function lockAll(
 }
 
 /** Unlocks the lease, if it still exists. @throws {Error} if it has changed since it was read */
-export async function unlock(client: LockClient, lease: LeaseRecord, signal: AbortSignal): Promise<void> {
+export async function unlock(client: LockClient, lease: LeaseRecord, call: CallOptions): Promise<void> {
   const { name, body } = unlockFromNetworkData(lease);
   try {
-    await client.patch(ADDRESS_LEASES, { name }, { type: 'merge', body }, { signal });
+    await client.patch(ADDRESS_LEASES, { name }, { type: 'merge', body }, call);
   } catch (error) {
     if (!isNotFound(error)) throw error;
   }
 }
 
 /** Reads the lease from the API server. @returns undefined if there is none */
-export async function readLive(
-  client: LockClient,
-  name: string,
-  signal: AbortSignal,
-): Promise<LeaseRecord | undefined> {
-  const found = await client.find(ADDRESS_LEASES, { name }, { signal });
+export async function readLive(client: LockClient, name: string, call: CallOptions): Promise<LeaseRecord | undefined> {
+  const found = await client.find(ADDRESS_LEASES, { name }, call);
   return found === undefined ? undefined : readLease(found);
 }

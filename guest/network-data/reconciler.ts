@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { joinKey } from '../../api/meta.js';
+import { joinKey, splitKey } from '../../api/meta.js';
 import { leaseName } from '../../addressing/lease/lease-name.js';
 import type { LeaseRecord } from '../../addressing/lease/lease.js';
-import type { Client } from '../../kube/client.js';
+import type { CallOptions, Client } from '../../kube/client.js';
 import { forEachParallel } from '../../kube/for-each-parallel.js';
 import type { GuestInterface } from '../interfaces.js';
 import { allLeasedAddresses, shownAddresses } from '../leased-addresses.js';
@@ -181,7 +181,7 @@ export class NetworkData {
     { input, withdrawn, ...secret }: ReadySecret,
     signal: AbortSignal,
   ): Promise<NetworkDataResult | undefined> {
-    const leases = await this.#readLeases(input.interfaces, signal);
+    const leases = await this.#readLeases(input.interfaces, { signal, tenant: secret.namespace });
     const plan = networkDataOf({ ...input, addressesOf: (claim, pool) => allLeasedAddresses(claim, pool, leases) });
     if (plan.kind !== 'ready') {
       const isWithdrawn = this.#secrets.get(key)?.state === withdrawn;
@@ -223,17 +223,18 @@ export class NetworkData {
     isCurrent: (lease: LeaseRecord) => boolean,
     { signal, isDeleted = false }: { signal: AbortSignal; isDeleted?: boolean },
   ): Promise<NetworkDataResult | undefined> {
+    const call = { signal, tenant: splitKey(key).namespace };
     for (const cached of this.#deps.lockedLeasesOf(key)) {
       if (isCurrent(cached)) continue;
       // the cache may show a lock that was removed or replaced
-      const lease = await readLive(this.#deps.client, cached.metadata.name, signal);
+      const lease = await readLive(this.#deps.client, cached.metadata.name, call);
       const secret = lease && lockedSecretOf(lease);
       if (lease === undefined || secret === undefined || isCurrent(lease)) continue;
       if (!this.#lacksAddress(key, secret, lease.metadata.name)) {
         const failure = await this.#withdraw(key, { ...secret, state: WITHDRAWN }, signal);
         if (failure !== undefined && !isDeleted) return failure;
       }
-      await unlock(this.#deps.client, lease, signal);
+      await unlock(this.#deps.client, lease, call);
     }
     return undefined;
   }
@@ -246,13 +247,13 @@ export class NetworkData {
   }
 
   /** Live, because a cache of all leases would be large, and this happens once for each start of a VM. */
-  async #readLeases(interfaces: readonly GuestInterface[], signal: AbortSignal): Promise<Map<string, LeaseRecord>> {
+  async #readLeases(interfaces: readonly GuestInterface[], call: CallOptions): Promise<Map<string, LeaseRecord>> {
     const names = leaseNames(interfaces);
     const leases = new Map<string, LeaseRecord>();
     const failures: unknown[] = [];
     await forEachParallel(names, CONCURRENT_READS, async (name) => {
       try {
-        const found = await readLive(this.#deps.client, name, signal);
+        const found = await readLive(this.#deps.client, name, call);
         if (found !== undefined) leases.set(name, found);
       } catch (error) {
         failures.push(error);

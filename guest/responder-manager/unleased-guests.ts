@@ -53,7 +53,7 @@ async function lackedAddresses(
   const leases = new Map<string, LeaseRecord>();
   for (const address of shown) {
     const name = leaseName(pool.addressSpace, address);
-    const lease = await client.find(ADDRESS_LEASES, { name }, { signal });
+    const lease = await client.find(ADDRESS_LEASES, { name }, { signal, tenant: claim.metadata.namespace ?? '' });
     if (lease !== undefined) leases.set(name, readLease(lease));
   }
   const leased = leasedAddresses(claim, pool, leases).map(formatAddress);
