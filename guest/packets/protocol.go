@@ -15,7 +15,7 @@ const (
 	maxLine         = 1 << 20
 	maxEntries      = 16384 // of the table
 	maxBatch        = 512   // entries or MAC addresses in one command
-	maxOptionSets   = maxEntries
+	maxOptionSets   = 1024
 	maxQuestions    = 256 // at one time; further ones are dropped
 	maxExpected     = 16  // MAC addresses in one question
 	maxSearchBytes  = 255 // of the search domains in one option

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { ROOT } from '../../test/source-files.js';
-import { MAX_BATCH, MAX_EXPECTED, MAX_PROBES, type HelperCommand, readReport } from './protocol.js';
+import { MAX_BATCH, MAX_EXPECTED, MAX_OPTION_SETS, MAX_PROBES, type HelperCommand, readReport } from './protocol.js';
+import { MAX_ENTRIES } from './table.js';
 
 const MAC = '02:00:00:00:00:01';
 const REPORTS = ['hello', 'seen', 'counts', 'probed'];
@@ -143,10 +144,12 @@ describe('the protocol with holdfast-packets', () => {
     );
   });
 
-  it('has batches and probes that the helper accepts', async () => {
+  it('has the limits of the helper', async () => {
     const source = await readFile(join(ROOT, 'guest/packets/protocol.go'), 'utf8');
     for (const [name, value] of Object.entries({
+      maxEntries: MAX_ENTRIES,
       maxBatch: MAX_BATCH,
+      maxOptionSets: MAX_OPTION_SETS,
       maxQuestions: MAX_PROBES,
       maxExpected: MAX_EXPECTED,
     }))
