@@ -90,7 +90,7 @@ async function measureLeader({ name, vms, kubeconfig, workspace, store, server }
   const slowestMs = await probe.slowestMs();
   const { wallMs, cpuMs } = JSON.parse(await readFile(BLOCKS_FILE, 'utf8')) as LongestBlocks;
   const { rssMiB, peakMiB, cpuSeconds } = await usageOf(child.pid);
-  const writes = [...server.requests].filter(([kind]) => !/^GET|leases$/.test(kind) || kind.includes('addressleases'));
+  const writes = [...server.requests].filter(([kind]) => !/^GET | leases$/.test(kind));
   const lost = terms.stop() - 1;
   await child.stop();
   const title = `scale: ${name}, ${vms} VMs`;
