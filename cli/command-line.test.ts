@@ -85,6 +85,7 @@ describe('the command line of kubectl holdfast', () => {
     ['uninstall -o json', 'this command has no option -o'],
     ['migrate whereabouts --skip-conflicts', '--skip-conflicts needs --apply'],
     ['uninstall --ignore-running-pods', '--ignore-running-pods needs --everything'],
+    ['uninstall --yes', '--yes needs --everything'],
     ['reserve blue', "missing required argument 'address'"],
     ['unreserve blue 10.0.0.5 --mac x', "unknown option '--mac'"],
     ['reserve blue 10.0.0.300', '"10.0.0.300" is not an IP address'],

@@ -101,7 +101,7 @@ export const CRDS = clusterResource<Crd>(
 interface ClusterRoleBinding extends KubeObject {
   subjects?: { kind: string; name: string; namespace?: string }[];
 }
-export const RBAC = 'rbac.authorization.k8s.io/v1';
+const RBAC = 'rbac.authorization.k8s.io/v1';
 export const CLUSTER_ROLE_BINDINGS = clusterResource<ClusterRoleBinding>(
   RBAC,
   'clusterrolebindings',

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { type Manifest, readManifests } from '../bed/control-plane/objects.js';
-import { KEPT_POLICY } from '../cli/uninstall/stages.js';
+import { KEPT_POLICY } from '../cli/uninstall/kinds.js';
 import { MANIFESTS, readInstallation, readKustomization } from '../bed/holdfast/manifests.js';
 
 /** The annotations by which each tool leaves an object in the cluster. */
@@ -18,7 +18,7 @@ describe('For their removal, the manifests', () => {
     objects = await readInstallation();
   });
 
-  it('label every object, and name it after Holdfast, so that kubectl holdfast uninstall finds it', () => {
+  it('label every object, and name it after Holdfast, so that kubectl holdfast finds it', () => {
     for (const { kind, metadata } of objects) {
       expect(metadata.labels, `${kind} ${metadata.name}`).to.include({ 'app.kubernetes.io/name': 'holdfast' });
       expect(metadata.name, kind).to.match(/^holdfast(-|$)|\.ipam\.holdfast\.dev$/);

@@ -1,7 +1,7 @@
 import { cp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { KEPT_POLICY } from '../cli/uninstall/stages.js';
+import { KEPT_POLICY } from '../cli/uninstall/kinds.js';
 import type { ControlPlane } from '../bed/control-plane/control-plane.js';
 import { type Manifest, createAll, readManifests, resourceOf } from '../bed/control-plane/objects.js';
 import { capture } from '../bed/processes/processes.js';

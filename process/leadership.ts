@@ -85,7 +85,7 @@ export class Leadership {
   async #workAsLeader(): Promise<void> {
     const { context, config, name, identity } = this.#options;
     const { client, clock, random, log } = context;
-    // by the label, kubectl holdfast uninstall finds the Lease
+    // by the label, kubectl holdfast finds the Lease
     const labels = { 'app.kubernetes.io/name': 'holdfast' };
     const lease = { namespace: config.namespace, name, labels, identity };
     this.#election = new LeaderElection({ client, ...lease, clock, random, log });

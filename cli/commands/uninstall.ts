@@ -11,19 +11,26 @@ type GivenOptions = { readonly [Flag in keyof UninstallOptions]?: true };
 export const UNINSTALL = defineCommand({
   usage: 'uninstall',
   description:
-    'remove the processes, rights and policies of Holdfast; VMs keep running, and pools, leases and claims are kept',
+    'check what uses Holdfast, and say how to remove it and what stays; with --everything, remove what then is left',
   options: [
-    { flags: '--everything', description: 'remove also claims, pools, leases and the kinds of Holdfast' },
+    {
+      flags: '--everything',
+      description: 'after the processes are gone, remove claims, pools, leases and the kinds of Holdfast',
+    },
     {
       flags: '--ignore-running-pods',
       description: 'with --everything: remove everything although pods use addresses of Holdfast',
     },
-    { flags: '--yes', description: 'do not ask' },
+    { flags: '--yes', description: 'with --everything: do not ask' },
     { flags: '--dry-run', description: 'print what would be removed, and remove nothing' },
   ],
   read: (_args, given: GivenOptions): UninstallOptions => {
-    if (given.ignoreRunningPods === true && given.everything !== true) {
-      throw new UsageError('--ignore-running-pods needs --everything: otherwise pods keep their addresses anyway');
+    for (const [isGiven, flag] of [
+      [given.ignoreRunningPods, '--ignore-running-pods'],
+      [given.yes, '--yes'],
+    ] as const) {
+      if (isGiven === true && given.everything !== true)
+        throw new UsageError(`${flag} needs --everything: without it, the command removes nothing`);
     }
     return {
       everything: given.everything === true,

@@ -1,18 +1,15 @@
 import type { KubeObject, ObjectMeta } from '../../api/meta.js';
 import { CLAIM_FINALIZER, CLAIM_OWNER_UID } from '../../api/names.js';
-import { StatusError } from '../../kube/errors.js';
-import { IPAM_CLAIMS, NAMESPACES, PODS } from '../../kube/resources.js';
+import { IPAM_CLAIMS } from '../../kube/resources.js';
 import { type ObjectRef, type Resource, clusterResource } from '../../kube/resource.js';
 import { type Preconditions, apiError } from '../../test/api-errors.js';
 import { qualifiedName } from '../forbidden.js';
-import { CRDS, DAEMON_SETS } from '../installation.js';
-import { OWN_KINDS, STAGES } from '../uninstall/stages.js';
+import { CRDS } from '../installation.js';
+import { INSTALLED_KINDS, OWN_KINDS } from '../uninstall/kinds.js';
 import type { UninstallDeps } from '../uninstall/uninstall.js';
 import { MemoryCluster, hasFinalizers, keyOf } from './memory-cluster.js';
 
-/** For API servers to notice that a policy is gone: longer than the command waits without an error. */
-const POLICY_LAG_MS = 8_000;
-const KNOWN_KINDS: readonly Resource[] = [...STAGES.flatMap(({ kinds }) => kinds), ...OWN_KINDS, IPAM_CLAIMS, PODS];
+const KNOWN_KINDS: readonly Resource[] = [...INSTALLED_KINDS, ...OWN_KINDS, IPAM_CLAIMS];
 
 /** The API server of a cluster with Holdfast, as far as `kubectl holdfast uninstall` uses it. */
 export class InstalledCluster extends MemoryCluster {
@@ -21,10 +18,7 @@ export class InstalledCluster extends MemoryCluster {
   answer: string | undefined;
   /** `verb resource` that the user may not do. */
   readonly forbidden = new Set<string>();
-  /** Called whenever the command waits. */
-  onSleep: () => void = () => undefined;
   #now = 1_000;
-  #unguardedAt: number | undefined;
 
   /** @param objects with apiVersion and kind */
   constructor(objects: readonly KubeObject[]) {
@@ -64,8 +58,6 @@ export class InstalledCluster extends MemoryCluster {
         now: () => this.#now,
         sleep: (ms) => {
           this.#now += ms;
-          this.#endPods();
-          this.onSleep();
           return Promise.resolve();
         },
       },
@@ -86,26 +78,6 @@ export class InstalledCluster extends MemoryCluster {
     const { verb, resource, subresource } = (review as AccessReview).spec.resourceAttributes;
     const name = subresource === undefined ? resource : `${resource}/${subresource}`;
     return Promise.resolve({ ...review, status: { allowed: !this.forbidden.has(`${verb} ${name}`) } } as KubeObject);
-  }
-
-  protected override patch(resource: Resource, ref: ObjectRef, body: KubeObject): KubeObject {
-    if (resource.plural === IPAM_CLAIMS.plural) this.#guardClaim(this.get(resource, ref), body);
-    return super.patch(resource, ref, body);
-  }
-
-  /** As the policy claim-guard does, for a user who is not in system:masters. */
-  #guardClaim({ metadata: { name } }: KubeObject, { metadata: { finalizers } }: KubeObject): void {
-    const isGuarded =
-      this.has('ValidatingAdmissionPolicyBinding', 'holdfast-claim-guard') ||
-      (this.#unguardedAt !== undefined && this.#now - this.#unguardedAt < POLICY_LAG_MS);
-    // a patch removes the last finalizer with null
-    if (!isGuarded || (finalizers as string[] | null | undefined)?.includes(CLAIM_FINALIZER)) return;
-    throw new StatusError({
-      request: 'PATCH claim',
-      status: 422,
-      reason: 'Invalid',
-      message: `ipamclaims.k8s.cni.cncf.io "${name}" is forbidden: ValidatingAdmissionPolicy 'holdfast-claim-guard' with binding 'holdfast-claim-guard' denied request: only Holdfast sets and removes the finalizer`,
-    });
   }
 
   protected override delete(resource: Resource, ref: ObjectRef, preconditions: Preconditions): void {
@@ -129,24 +101,7 @@ export class InstalledCluster extends MemoryCluster {
 
   protected override removed(resource: Resource, object: KubeObject): void {
     super.removed(resource, object);
-    const { name } = object.metadata;
-    if (name === 'holdfast-claim-guard' && resource.plural.endsWith('bindings')) this.#unguardedAt = this.#now;
-    if (resource.plural === NAMESPACES.plural) {
-      for (const objects of this.kinds.values()) {
-        for (const [key, { metadata }] of objects) if (metadata.namespace === name) objects.delete(key);
-      }
-    }
     for (const crd of this.all(CRDS)) if (crd.metadata.deletionTimestamp !== undefined) this.#cleanUpKind(crd);
-  }
-
-  /** Pods end some time after their workload is gone. */
-  #endPods(): void {
-    for (const { metadata } of this.all(PODS)) {
-      if (metadata.labels?.['app.kubernetes.io/name'] !== 'holdfast' || !metadata.ownerReferences) continue;
-      const kind = metadata.name.startsWith('holdfast-agent') ? DAEMON_SETS.kind : 'Deployment';
-      const workload = `${metadata.namespace}/${metadata.name.replace(/-\d+$/, '')}`;
-      if (!this.has(kind, workload)) this.remove(PODS, keyOf(metadata));
-    }
   }
 }
 

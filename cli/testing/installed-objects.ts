@@ -1,11 +1,12 @@
 import type { KubeObject } from '../../api/meta.js';
 import { BLOCK_FINALIZER, CAPACITY_PREFIX, IPAM_API_VERSION, POOL_FINALIZER } from '../../api/names.js';
 import { readInstallation } from '../../bed/holdfast/manifests.js';
+import { KEPT_POLICY } from '../uninstall/kinds.js';
 import type { UninstallOptions } from '../uninstall/plan.js';
 import { InstalledCluster, ownClaim } from './installed-cluster.js';
 
-export const PLAIN: UninstallOptions = { everything: false, ignoreRunningPods: false, yes: true, dryRun: false };
-export const EVERYTHING: UninstallOptions = { ...PLAIN, everything: true };
+export const PLAIN: UninstallOptions = { everything: false, ignoreRunningPods: false, yes: false, dryRun: false };
+export const EVERYTHING: UninstallOptions = { ...PLAIN, everything: true, yes: true };
 
 /** An object of Holdfast. */
 export const own = (kind: string, name: string, finalizers: string[], spec: object = {}) =>
@@ -71,19 +72,22 @@ export const MANIFESTS: readonly KubeObject[] = (await readInstallation()).map((
   };
 });
 
-/** The kinds alone. */
-export const KINDS = MANIFESTS.filter(({ kind }) => kind === 'CustomResourceDefinition');
+/** What stays when the tool that installed Holdfast removes it. */
+export const KEPT = MANIFESTS.filter(
+  ({ kind, metadata }) => kind === 'CustomResourceDefinition' || metadata.name === KEPT_POLICY.name,
+);
 
 /** A cluster in which Holdfast runs and has data. */
 export function installed(more: readonly KubeObject[] = []): InstalledCluster {
-  return new InstalledCluster([
+  return uninstalled([
     ...MANIFESTS,
     processPod('holdfast-agents', 'holdfast-agent-1', 'agent'),
-    processPod('holdfast-system', 'holdfast-webhook-1', 'webhook'),
     processPod('holdfast-system', 'holdfast-controller-1', 'controller'),
-    ...FOREIGN,
-    ...DATA,
-    NODE,
     ...more,
   ]);
+}
+
+/** A cluster with the data of Holdfast, from which a tool has removed the processes. */
+export function uninstalled(more: readonly KubeObject[] = []): InstalledCluster {
+  return new InstalledCluster([...KEPT, ...FOREIGN, ...DATA, NODE, ...more]);
 }

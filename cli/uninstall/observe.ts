@@ -5,7 +5,8 @@ import { HOLDFAST_IPAM, readIpamDelegation } from '../../api/ipam-delegation.js'
 import { type KubeObject, type ObjectMeta, objectKey } from '../../api/meta.js';
 import { CLAIM_OWNER_UID } from '../../api/names.js';
 import type { NetworkAttachmentDefinition } from '../../api/network-attachment.js';
-import { type Pod, isTerminal } from '../../api/pod.js';
+import { isTerminal } from '../../api/pod.js';
+import { isResponderClaim } from '../../api/responder-claim.js';
 import type { Client } from '../../kube/client.js';
 import {
   ADDRESS_BLOCKS,
@@ -23,14 +24,12 @@ import { qualifiedName } from '../forbidden.js';
 import { CRDS, DAEMON_SETS, INSTALLED, findNamespaces, hasOwnName, isOwn, pluginFolderOf } from '../installation.js';
 import { listAsAdministrator } from '../reader.js';
 import { usersOf } from './address-users.js';
-import type { InstalledObject, ObservedData, ObservedInstallation, ObservedStage } from './plan.js';
-import { KEPT_POLICY, OWN_KINDS, ROLES, ROLE_BINDINGS, STAGES, type Stage } from './stages.js';
+import { INSTALLED_KINDS, KEPT_POLICY, OWN_KINDS } from './kinds.js';
+import type { InstalledObject, ObservedData, ObservedInstallation } from './plan.js';
 
 type ListClient = Pick<Client, 'listAs'>;
 
-/** What `helm test` creates in the namespace `default`. */
-const TEST = { namespace: 'default', name: 'holdfast-test', kinds: [ROLES, ROLE_BINDINGS] as readonly Resource[] };
-/** What keeps a namespace, except pods. */
+/** What is lost with a namespace, except pods. */
 const FOREIGN_KINDS = [
   IPAM_CLAIMS,
   VIRTUAL_MACHINES,
@@ -42,35 +41,18 @@ interface Node extends KubeObject {
 }
 
 /**
- * Reads what is installed, and with `everything` also the objects that Holdfast serves.
+ * Reads what is installed, and the objects that Holdfast serves.
  * @throws {CommandError} if the user may not read it
  */
-export async function observeInstallation(client: ListClient, everything: boolean): Promise<ObservedInstallation> {
+export async function observeInstallation(client: ListClient): Promise<ObservedInstallation> {
   const namespaces = await findNamespaces(client);
-  const stages = await Promise.all(STAGES.map((stage) => observeStage(client, stage, namespaces)));
-  const shared = await Promise.all(
-    objectsOf(stages, NAMESPACES).map(async ({ metadata: { name } }) => {
-      const content = await findForeignContent(client, name);
-      return content === undefined ? [] : [{ name, content }];
-    }),
-  );
+  const installed = await listInstalled(client, INSTALLED_KINDS, namespaces);
   return {
-    namespaces,
-    stages,
-    sharedNamespaces: shared.flat(),
+    installed: installed.filter(({ metadata }) => metadata.name !== KEPT_POLICY.name),
+    sharedNamespaces: await findSharedNamespaces(client, namespaces),
     pluginFolder: await findPluginFolder(client, namespaces),
-    data: everything ? await observeData(client) : undefined,
+    data: await observeData(client),
   };
-}
-
-/** Reads the objects of one stage that exist now. */
-export async function observeStage(
-  client: ListClient,
-  stage: Stage,
-  namespaces: ReadonlySet<string>,
-): Promise<ObservedStage> {
-  const objects = await listInstalled(client, stage.kinds, namespaces);
-  return { stage, objects: objects.filter(({ metadata }) => metadata.name !== KEPT_POLICY.name) };
 }
 
 /** Lists the policy that stays with the kinds, and its binding. */
@@ -79,22 +61,26 @@ export async function listKeptPolicy(client: ListClient): Promise<InstalledObjec
   return objects.filter(({ metadata }) => metadata.name === KEPT_POLICY.name);
 }
 
-/** Lists the pods of a stage that have not ended. */
-export async function runningPods(
+/** Lists the namespaces that end with the installation although others use them. */
+async function findSharedNamespaces(
   client: ListClient,
-  { podLabels }: Stage,
   namespaces: ReadonlySet<string>,
-): Promise<string[]> {
-  const labelSelector = podLabels === undefined ? INSTALLED : `${INSTALLED},${podLabels}`;
-  const isRunning = (pod: Pod) => isOf(namespaces, PODS, pod) && !isTerminal(pod);
-  const pods = await listAsAdministrator(client, PODS, (pod) => (isRunning(pod) ? [objectKey(pod)] : []), {
-    labelSelector,
+): Promise<ObservedInstallation['sharedNamespaces']> {
+  const own = await listAsAdministrator(
+    client,
+    NAMESPACES,
+    (namespace) => (hasOwnName(namespace) && namespaces.has(namespace.metadata.name) ? [namespace.metadata.name] : []),
+    { labelSelector: INSTALLED, metadataOnly: true },
+  );
+  const shared = own.flat().map(async (name) => {
+    const content = await findForeignContent(client, name);
+    return content === undefined ? [] : [{ name, content }];
   });
-  return pods.flat();
+  return (await Promise.all(shared)).flat();
 }
 
 /** Returns something in a namespace that is lost with it, and does not belong to the installation. */
-export async function findForeignContent(client: ListClient, namespace: string): Promise<string | undefined> {
+async function findForeignContent(client: ListClient, namespace: string): Promise<string | undefined> {
   const pods = await listAsAdministrator(
     client,
     PODS,
@@ -125,7 +111,7 @@ export async function listOwnCrds(client: ListClient): Promise<ObjectMeta[]> {
 
 /** True for a claim that Holdfast created or adopted. Claims of other software stay. */
 export function isOwnClaim({ metadata }: IPAMClaim): boolean {
-  return metadata.annotations?.[CLAIM_OWNER_UID] !== undefined;
+  return metadata.annotations?.[CLAIM_OWNER_UID] !== undefined || isResponderClaim(metadata);
 }
 
 /** Returns the extended resources of Holdfast that a node shows. */
@@ -133,31 +119,25 @@ export function capacityResourcesOf({ status }: Node): string[] {
   return Object.keys({ ...status?.capacity, ...status?.allocatable }).filter(isCapacityResource);
 }
 
-/** As {@link isOwn}; of namespaces only those of the installation, and of other namespaces only what `helm test` creates. */
-function isOf(namespaces: ReadonlySet<string>, resource: Resource, object: KubeObject): boolean {
-  const { namespace, name } = object.metadata;
-  if (resource === NAMESPACES) return hasOwnName(object) && namespaces.has(name);
-  return (
-    isOwn(namespaces, object) || (namespace === TEST.namespace && name === TEST.name && TEST.kinds.includes(resource))
-  );
-}
-
+/** Lists the objects of an installation, except pods that have ended. */
 async function listInstalled(
   client: ListClient,
   kinds: readonly Resource[],
   namespaces: ReadonlySet<string>,
 ): Promise<InstalledObject[]> {
-  const options = { labelSelector: INSTALLED, metadataOnly: true };
   const lists = await Promise.all(
     kinds.map(async (resource) => {
-      const metadatas = await listAsAdministrator(client, resource, ({ metadata }) => metadata, options);
-      return metadatas
-        .filter((metadata) => isOf(namespaces, resource, { metadata }))
-        .map((metadata) => ({ resource, metadata }));
+      const hasEnded = (object: KubeObject) => resource === PODS && isTerminal(object);
+      const own = await listAsAdministrator(
+        client,
+        resource,
+        (object) => (isOwn(namespaces, object) && !hasEnded(object) ? [object.metadata] : []),
+        { labelSelector: INSTALLED },
+      );
+      return own.flat().map((metadata) => ({ resource, metadata }));
     }),
   );
-  // pods of a workload end with it
-  return lists.flat().filter(({ metadata }) => (metadata.ownerReferences ?? []).length === 0);
+  return lists.flat();
 }
 
 function isInstalled(object: KubeObject): boolean {
@@ -207,8 +187,4 @@ function namesHoldfast(nad: NetworkAttachmentDefinition): boolean {
   const delegation = readIpamDelegation(nad);
   if (delegation.kind === 'invalid') return (nad.spec?.config ?? '').includes(`"${HOLDFAST_IPAM}"`);
   return delegation.kind === 'holdfast';
-}
-
-function objectsOf(stages: readonly ObservedStage[], resource: Resource): readonly InstalledObject[] {
-  return stages.flatMap(({ objects }) => objects.filter((object) => object.resource === resource));
 }

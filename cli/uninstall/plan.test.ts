@@ -1,12 +1,9 @@
 import { expect } from 'chai';
 import type { ObjectMeta } from '../../api/meta.js';
-import { CONFIG_MAPS, NAMESPACES } from '../../kube/resources.js';
-import type { ObservedData, ObservedInstallation } from './plan.js';
-import { type UninstallOptions, planUninstall } from './plan.js';
-import { STAGES } from './stages.js';
+import { DAEMON_SETS } from '../installation.js';
+import { EVERYTHING } from '../testing/installed-objects.js';
+import { type ObservedData, type ObservedInstallation, isNothingLeft, findRefusals, removalCommands } from './plan.js';
 
-const PLAIN: UninstallOptions = { everything: false, ignoreRunningPods: false, yes: false, dryRun: false };
-const EVERYTHING: UninstallOptions = { ...PLAIN, everything: true };
 const NOTHING: ObservedData = {
   claims: [],
   otherClaims: 0,
@@ -20,33 +17,13 @@ const NOTHING: ObservedData = {
   keptPolicy: [],
 };
 
-/** An installation of one ConfigMap and one namespace. */
-function observed(
-  given: Partial<ObservedInstallation> & { metadata?: Partial<ObjectMeta> } = {},
-): ObservedInstallation {
-  const { metadata, ...rest } = given;
-  const stages = STAGES.map((stage) => ({
-    stage,
-    objects: [
-      ...(stage.kinds.includes(CONFIG_MAPS)
-        ? [
-            {
-              resource: CONFIG_MAPS,
-              metadata: { namespace: 'holdfast-system', name: 'holdfast-policies', ...metadata },
-            },
-          ]
-        : []),
-      ...(stage.kinds.includes(NAMESPACES) ? [{ resource: NAMESPACES, metadata: { name: 'holdfast-system' } }] : []),
-    ],
-  }));
-  return {
-    namespaces: new Set(['holdfast-system']),
-    stages,
-    sharedNamespaces: [],
-    pluginFolder: undefined,
-    data: undefined,
-    ...rest,
-  };
+function observed(data: Partial<ObservedData>): ObservedInstallation {
+  return { installed: [], sharedNamespaces: [], pluginFolder: undefined, data: { ...NOTHING, ...data } };
+}
+
+function commandsFor(metadata: Partial<ObjectMeta>): string[] {
+  const agents = { name: 'holdfast-agent', namespace: 'holdfast-agents', ...metadata };
+  return removalCommands([{ resource: DAEMON_SETS, metadata: agents }]);
 }
 
 describe('the plan of an uninstallation', () => {
@@ -68,51 +45,35 @@ describe('the plan of an uninstallation', () => {
     ],
     [
       'Argo CD',
-      { annotations: { 'argocd.argoproj.io/tracking-id': 'hf:/ConfigMap:holdfast-system/holdfast-policies' } },
+      { annotations: { 'argocd.argoproj.io/tracking-id': 'hf:apps/DaemonSet:holdfast-agents/holdfast-agent' } },
       'argocd app delete hf',
     ],
     ['Argo CD', { labels: { 'argocd.argoproj.io/instance': 'hf' } }, 'argocd app delete hf'],
     ['OLM', { labels: { 'olm.owner': 'holdfast.v1' } }, 'ClusterServiceVersion holdfast.v1'],
+    ['kubectl', { annotations: { note: 'ours' } }, 'kubectl delete -k <your overlay>'],
   ] as const) {
-    it(`refuses what ${tool} manages, and says: ${remedy}`, () => {
-      const { refusals } = planUninstall(observed({ metadata }), PLAIN);
-      expect(refusals).to.have.length(1);
-      expect(refusals[0])
-        .to.match(new RegExp(`^${tool} manages`))
-        .and.include(remedy)
-        .and.include('ConfigMap holdfast-system/holdfast-policies');
+    it(`removes what ${tool} manages with that tool: ${remedy}`, () => {
+      const [command, ...others] = commandsFor(metadata);
+      expect(command).to.include(remedy);
+      expect(others).to.deep.equal([]);
     });
   }
 
-  it('refuses nothing for objects that kubectl applied', () => {
-    expect(planUninstall(observed({ metadata: { annotations: { note: 'ours' } } }), PLAIN).refusals).to.deep.equal([]);
-  });
-
-  it('keeps a shared namespace', () => {
-    const sharedNamespaces = [{ name: 'holdfast-system', content: 'Pod debug' }];
-    const { stages, keptNamespaces } = planUninstall(observed({ sharedNamespaces }), PLAIN);
-    expect(stages.flatMap(({ objects }) => objects.map(({ metadata }) => metadata.name))).to.deep.equal([
-      'holdfast-policies',
-    ]);
-    expect(keptNamespaces).to.deep.equal(sharedNamespaces);
-  });
-
   it('shortens a long list of pods', () => {
     const users = Array.from({ length: 7 }, (_, index) => ({ pod: `a/p${index}` }));
-    const [refusal] = planUninstall(observed({ data: { ...NOTHING, users } }), EVERYTHING).refusals;
+    const [refusal] = findRefusals(observed({ users }), EVERYTHING);
     expect(refusal).to.include('(7): a/p0, a/p1, a/p2, a/p3, a/p4, and 2 more');
   });
 
   for (const [title, data, isEmpty] of [
-    ['nothing at all', NOTHING, true],
-    ['claims of other software', { ...NOTHING, otherClaims: 3, nads: ['a/b'] }, true],
-    ['a kind without objects', { ...NOTHING, crds: ['addresspools.ipam.holdfast.dev'] }, false],
-    ['resources on a node', { ...NOTHING, nodes: ['node-1'] }, false],
-    ['a claim', { ...NOTHING, claims: ['a/b'] }, false],
+    ['nothing at all', {}, true],
+    ['claims of other software', { otherClaims: 3, nads: ['a/b'] }, true],
+    ['a kind without objects', { crds: ['addresspools.ipam.holdfast.dev'] }, false],
+    ['resources on a node', { nodes: ['node-1'] }, false],
+    ['a claim', { claims: ['a/b'] }, false],
   ] as const) {
     it(`is ${isEmpty ? '' : 'not '}empty with ${title} left`, () => {
-      const stages = STAGES.map((stage) => ({ stage, objects: [] }));
-      expect(planUninstall(observed({ stages, data }), EVERYTHING).isEmpty).to.equal(isEmpty);
+      expect(isNothingLeft(observed(data))).to.equal(isEmpty);
     });
   }
 });

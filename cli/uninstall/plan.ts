@@ -1,19 +1,12 @@
 import { type ObjectMeta, objectKey } from '../../api/meta.js';
 import type { Resource } from '../../kube/resource.js';
-import { NAMESPACES } from '../../kube/resources.js';
-import { type Manager, managerOf } from './managed-by.js';
 import { firstOfMany } from '../output.js';
-import type { Stage } from './stages.js';
+import { removalByManager } from './managed-by.js';
 
 /** One object of an installation. */
 export interface InstalledObject {
   readonly resource: Resource;
   readonly metadata: ObjectMeta;
-}
-
-export interface ObservedStage {
-  readonly stage: Stage;
-  readonly objects: readonly InstalledObject[];
 }
 
 /** A pod that uses addresses of Holdfast. */
@@ -44,7 +37,7 @@ export interface ObservedData {
   readonly keptPolicy: readonly InstalledObject[];
 }
 
-/** A namespace of the installation that stays. */
+/** A namespace of the installation that others use. */
 interface SharedNamespace {
   readonly name: string;
   /** An example of what other software or a user has in it. */
@@ -52,18 +45,16 @@ interface SharedNamespace {
 }
 
 export interface ObservedInstallation {
-  /** Namespaces of the installation. Objects in other ones belong to others, whatever their names and labels are. */
-  readonly namespaces: ReadonlySet<string>;
-  readonly stages: readonly ObservedStage[];
+  /** What the tool that installed Holdfast has to remove before the data. */
+  readonly installed: readonly InstalledObject[];
   readonly sharedNamespaces: readonly SharedNamespace[];
   /** Where the agents install the plugin; undefined if there is no DaemonSet. */
   readonly pluginFolder: string | undefined;
-  /** undefined without `--everything`. */
-  readonly data: ObservedData | undefined;
+  readonly data: ObservedData;
 }
 
 export interface UninstallOptions {
-  /** Removes the data and the kinds too. */
+  /** Removes the data and the kinds. */
   readonly everything: boolean;
   /** Removes everything even while pods use addresses of Holdfast. */
   readonly ignoreRunningPods: boolean;
@@ -73,52 +64,49 @@ export interface UninstallOptions {
   readonly dryRun: boolean;
 }
 
-export interface UninstallPlan {
-  /** Why nothing may be removed. */
-  readonly refusals: readonly string[];
-  /** In order. Stages without objects stay in the list, because an earlier run may have been killed between the removal and the end of the pods. */
-  readonly stages: readonly ObservedStage[];
-  readonly keptNamespaces: readonly SharedNamespace[];
-  readonly data: ObservedData | undefined;
-  /** There is nothing to remove. */
-  readonly isEmpty: boolean;
-}
-
-/** The largest number of names in a refusal, and of refusals because of managers. */
+/** The largest number of names in a refusal, and of commands. */
 const MAX_NAMES = 5;
 
-/** Decides what is removed, and what prevents it. */
-export function planUninstall(observed: ObservedInstallation, options: UninstallOptions): UninstallPlan {
-  const { data, sharedNamespaces } = observed;
-  const shared = new Set(sharedNamespaces.map(({ name }) => name));
-  const stages = observed.stages.map(({ stage, objects }) => ({
-    stage,
-    objects: objects.filter(({ resource, metadata }) => resource !== NAMESPACES || !shared.has(metadata.name)),
-  }));
-  return {
-    refusals: [...refuseManaged(observed.stages), ...(data && !options.ignoreRunningPods ? refuseUsers(data) : [])],
-    stages,
-    keptNamespaces: sharedNamespaces,
-    data,
-    isEmpty: stages.every(({ objects }) => objects.length === 0) && (data === undefined || isEmptyData(data)),
-  };
+/** Returns why Holdfast, or with `everything` its data, may not be removed now. */
+export function findRefusals(
+  { installed, sharedNamespaces, data }: ObservedInstallation,
+  { everything, ignoreRunningPods }: UninstallOptions,
+): string[] {
+  if (!everything) return refuseSharedNamespaces(sharedNamespaces);
+  return [...refuseInstalled(installed), ...(ignoreRunningPods ? [] : refuseUsers(data))];
 }
 
-/** A tool would create again what is removed, or keep a record of an installation that no longer exists. */
-function refuseManaged(stages: readonly ObservedStage[]): string[] {
-  const found = new Map<string, { manager: Manager; example: string }>();
-  for (const { resource, metadata } of stages.flatMap(({ objects }) => objects)) {
-    const manager = managerOf({ metadata });
-    if (manager !== undefined && !found.has(manager.remedy)) {
-      found.set(manager.remedy, { manager, example: `${resource.kind} ${objectKey({ metadata })}` });
-    }
-  }
-  return [...found.values()]
-    .slice(0, MAX_NAMES)
-    .map(
-      ({ manager: { tool, remedy }, example }) =>
-        `${tool} manages this installation, for example ${example}. Uninstall with that tool: ${remedy}`,
-    );
+/** Returns how to remove the objects with the tools that created them. Other tools would create them again, or keep a record of them. */
+export function removalCommands(installed: readonly InstalledObject[]): string[] {
+  const remedies = new Set(installed.flatMap(({ metadata }) => removalByManager({ metadata }) ?? []));
+  if (remedies.size === 0) return ['kubectl delete -k <your overlay>'];
+  return [...remedies].slice(0, MAX_NAMES);
+}
+
+export function describeInstalled({ resource, metadata }: InstalledObject): string {
+  return `${resource.kind} ${objectKey({ metadata })}`;
+}
+
+/** True if nothing of Holdfast is left, or only claims of other software. */
+export function isNothingLeft({ installed, data }: ObservedInstallation): boolean {
+  const { claims, pools, blocks, leases, nodes, crds, keptPolicy } = data;
+  const lists = [installed, claims, nodes, crds, keptPolicy];
+  return pools + blocks + leases === 0 && lists.every(({ length }) => length === 0);
+}
+
+function refuseSharedNamespaces(shared: readonly SharedNamespace[]): string[] {
+  return shared.map(
+    ({ name, content }) =>
+      `Namespace ${name} contains ${content}, which ends with the namespace: move or remove it first`,
+  );
+}
+
+function refuseInstalled(installed: readonly InstalledObject[]): string[] {
+  if (installed.length === 0) return [];
+  const names = firstOfMany(installed.map(describeInstalled), MAX_NAMES);
+  return [
+    `Holdfast is still installed (${installed.length}): ${names}. First remove it, and wait until these objects are gone: ${removalCommands(installed).join('; ')}`,
+  ];
 }
 
 function refuseUsers({ users }: ObservedData): string[] {
@@ -127,8 +115,4 @@ function refuseUsers({ users }: ObservedData): string[] {
   return [
     `pods use addresses of Holdfast (${users.length}): ${firstOfMany(names, MAX_NAMES)}. Stop these VMs and delete these pods first. With --ignore-running-pods they keep running with their addresses, but another IPAM may allocate the same addresses again`,
   ];
-}
-
-function isEmptyData({ claims, pools, blocks, leases, nodes, crds, keptPolicy }: ObservedData): boolean {
-  return claims.length + pools + blocks + leases + nodes.length + crds.length + keptPolicy.length === 0;
 }

@@ -1,7 +1,6 @@
-import { objectKey } from '../../api/meta.js';
 import { count } from '../output.js';
-import type { ObservedData, ObservedStage, UninstallPlan } from './plan.js';
-import { KEPT_POLICY } from './stages.js';
+import { KEPT_POLICY } from './kinds.js';
+import { type ObservedData, type ObservedInstallation, describeInstalled, removalCommands } from './plan.js';
 
 /** Longer lists are cut. */
 const MAX_LINES = 20;
@@ -9,58 +8,68 @@ const DEFAULT_PLUGIN_FOLDER = '/opt/cni/bin';
 /** The path becomes part of a command, which somebody runs as root. */
 const PLAIN_PATH = /^\/[A-Za-z0-9._/-]+$/;
 
-/** Formats what the command removes and what it keeps. */
-export function formatUninstallPlan({ stages, data, keptNamespaces }: UninstallPlan): string[] {
+/** Formats what is installed, and what stays when the tool that installed it has removed it. */
+export function formatInstallation({ installed, data }: ObservedInstallation): string[] {
   return [
-    ...section('To be removed, in this order', [
-      ...stages.filter(({ objects }) => objects.length > 0).map(formatStage),
-      ...(data === undefined ? [] : formatData(data)),
-    ]),
-    ...(data === undefined ? [] : formatUsers(data)),
+    ...section('Installed', cut(installed.map(describeInstalled))),
+    ...formatUsers(data),
     ...section('Kept', [
-      ...(data === undefined
-        ? [
-            `all kinds, the policy ${KEPT_POLICY.name}, pools, leases and claims: VMs keep their addresses, and a new installation finds them again`,
-          ]
-        : ['the kind IPAMClaim, because other software may use it']),
-      ...(data !== undefined && data.otherClaims > 0 ? [`${count(data.otherClaims, 'claim')} of other software`] : []),
-      ...keptNamespaces.map(({ name, content }) => `Namespace ${name}: it contains ${content}`),
+      ...formatData(data),
+      'VMs and pods that run keep their addresses, and a new installation finds them again',
     ]),
   ];
 }
 
-/** Formats what the user has to do afterwards. */
-export function formatRemainder({ data }: UninstallPlan, pluginFolder = DEFAULT_PLUGIN_FOLDER): string[] {
-  if (data === undefined) {
-    return [
-      'Holdfast is uninstalled. Pods on networks with "type": "holdfast" keep running, but new ones wait until it is installed again.',
-      'To remove pools, leases, claims and kinds too, run: kubectl holdfast uninstall --everything',
-    ];
-  }
-  const isPlain = PLAIN_PATH.test(pluginFolder);
+/** Formats how to remove the installation, and the rest afterwards. */
+export function formatRemovalSteps({ installed, pluginFolder }: ObservedInstallation): string[] {
   return [
-    'Holdfast and all of its data are removed.',
-    ...(data.nads.length > 0
-      ? [
-          `These NADs still have "type": "holdfast", so new pods on them cannot start (${data.nads.length}): ${cut(data.nads).join(', ')}`,
-        ]
-      : []),
-    'The plugin stays on the nodes, because pods with addresses from Holdfast need it to end. When none is left, run on each node:',
-    `  rm -rf ${isPlain ? pluginFolder : DEFAULT_PLUGIN_FOLDER}/holdfast /run/holdfast`,
-    ...(isPlain
+    ...(installed.length === 0
       ? []
       : [
-          'Replace the directory: the DaemonSet had another one, which is not shown because a shell could interpret it.',
+          'Nothing has been removed. To remove the processes, policies and rights, run:',
+          ...removalCommands(installed).map((command) => `  ${command}`),
+          'Then new pods on networks with "type": "holdfast" wait until Holdfast is installed again.',
         ]),
+    'To remove what is kept too, run afterwards: kubectl holdfast uninstall --everything',
+    ...formatPlugin(pluginFolder),
+  ];
+}
+
+/** Formats what `--everything` removes and keeps. */
+export function formatRemoval({ data }: ObservedInstallation): string[] {
+  return [
+    ...section('To be removed, in this order', formatData(data)),
+    ...formatUsers(data),
+    ...section('Kept', [
+      'the kind IPAMClaim, because other software may use it',
+      ...(data.otherClaims > 0 ? [`${count(data.otherClaims, 'claim')} of other software`] : []),
+    ]),
+  ];
+}
+
+/** Formats what the user has to do after everything is removed. */
+export function formatRemainder({ data: { nads } }: ObservedInstallation): string[] {
+  return [
+    'All data of Holdfast is removed.',
+    ...(nads.length > 0
+      ? [
+          `These NADs still have "type": "holdfast", so new pods on them cannot start (${nads.length}): ${cut(nads).join(', ')}`,
+        ]
+      : []),
+    ...formatPlugin(undefined),
     'If no other software uses claims, run: kubectl delete crd ipamclaims.k8s.cni.cncf.io',
     'Before you install Holdfast again, restart the API servers: until then they find no parameters of policies (kubernetes/kubernetes#130887).',
   ];
 }
 
-function formatStage({ stage, objects }: ObservedStage): string {
-  const names = objects.map(({ resource, metadata }) => `${resource.kind} ${objectKey({ metadata })}`);
-  const shown = names.length > 4 ? `${objects.length} objects` : names.join(', ');
-  return `${stage.title}: ${shown}`;
+/** @param folder of the DaemonSet; undefined if it is gone */
+function formatPlugin(folder: string | undefined): string[] {
+  const isPlain = folder !== undefined && PLAIN_PATH.test(folder);
+  return [
+    'The plugin stays on the nodes, because pods with addresses from Holdfast need it to end. When none is left, run on each node:',
+    `  rm -rf ${isPlain ? folder : DEFAULT_PLUGIN_FOLDER}/holdfast /run/holdfast`,
+    ...(isPlain ? [] : ['Replace the directory if the DaemonSet of the agents had another one.']),
+  ];
 }
 
 function formatData({ claims, pools, blocks, leases, nodes, crds, keptPolicy }: ObservedData): string[] {

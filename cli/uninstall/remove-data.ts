@@ -7,12 +7,14 @@ import { CommandError } from '../command-error.js';
 import { CRDS } from '../installation.js';
 import { listAsAdministrator, pickMetadata } from '../reader.js';
 import { capacityResourcesOf, isOwnClaim, listKeptPolicy, listOwnCrds } from './observe.js';
-import { type RemovalDeps, deleteObject, forAll, untilNone, withRetries } from './remove.js';
+import { POLL_MS, type RemovalDeps, deleteObject, forAll, withRetries } from './remove.js';
 
 /** An object conflicts, or is created, while it is removed. Nothing of Holdfast runs any more, so a few rounds are enough. */
 const MAX_ROUNDS = 5;
 const ROUND_PAUSE_MS = 1_000;
 const PROGRESS_MS = 1_000;
+/** For kinds to be gone. */
+const GONE_TIMEOUT_MS = 300_000;
 const SLIM_FIELDS = ['namespace', 'uid', 'resourceVersion', 'finalizers', 'deletionTimestamp'] as const;
 
 /** A kind whose objects are removed, and the finalizer that Holdfast's processes would remove. */
@@ -107,12 +109,19 @@ async function removeKinds(deps: RemovalDeps): Promise<void> {
   if (crds.length === 0) return;
   deps.printStatus(`removing kinds (${crds.length})`);
   await forAll(crds, deps, (metadata) => deleteObject(CRDS, { metadata }, deps));
-  const left = async () => {
+  const end = deps.clock.now() + GONE_TIMEOUT_MS;
+  for (;;) {
     // an object that was created meanwhile keeps its kind by its finalizer
     await clearOwnKinds(deps);
-    return (await listOwnCrds(deps.client)).map(({ name }) => name);
-  };
-  await untilNone('kinds', left, deps);
+    const left = await listOwnCrds(deps.client);
+    if (left.length === 0) return;
+    if (deps.clock.now() >= end) {
+      throw new CommandError(
+        `kinds are still there: ${left.map(({ name }) => name).join(', ')}. Find out what keeps them, and run the command again`,
+      );
+    }
+    await deps.clock.sleep(POLL_MS);
+  }
 }
 
 function slim({ metadata }: KubeObject): KubeObject {

@@ -4,10 +4,7 @@ import type { Clock } from '../../kube/clock.js';
 import { StatusError, TransportError, classifyError, isConflict } from '../../kube/errors.js';
 import { forEachParallel } from '../../kube/for-each-parallel.js';
 import type { Resource } from '../../kube/resource.js';
-import { NAMESPACES } from '../../kube/resources.js';
 import { CommandError } from '../command-error.js';
-import { findForeignContent, observeStage, runningPods } from './observe.js';
-import type { ObservedStage } from './plan.js';
 
 export interface RemovalDeps {
   readonly client: Pick<Client, 'listAs' | 'patch' | 'delete'>;
@@ -17,52 +14,9 @@ export interface RemovalDeps {
   readonly printStatus: (line: string) => void;
 }
 
-/** Until every API server knows that a webhook or a policy is gone. */
-const SETTLE_MS = 5_000;
-/** For pods, namespaces and kinds to be gone. */
-export const GONE_TIMEOUT_MS = 300_000;
-const POLL_MS = 1_000;
+export const POLL_MS = 1_000;
 /** For the API server to accept a request: it may be busy or restart, or still evaluate a policy that is gone. */
 const RETRY_TIMEOUT_MS = 60_000;
-
-/** Removes the objects of one stage, and waits until the next stage may begin. */
-export async function removeStage(
-  { stage, objects }: ObservedStage,
-  namespaces: ReadonlySet<string>,
-  deps: RemovalDeps,
-): Promise<void> {
-  const removed = new Set<string | undefined>();
-  if (objects.length > 0) deps.printStatus(`removing ${stage.title} (${objects.length})`);
-  // one kind after the other: a binding before its policy
-  for (const resource of stage.kinds) {
-    const own = objects.filter((object) => object.resource === resource);
-    await forAll(own, deps, async ({ metadata }) => {
-      // others may have started to use it since the plan was made
-      const content = resource === NAMESPACES ? await findForeignContent(deps.client, metadata.name) : undefined;
-      if (content !== undefined) {
-        deps.printStatus(`Namespace ${metadata.name} stays, because it contains ${content}`);
-        return;
-      }
-      await deleteObject(resource, { metadata }, deps);
-      removed.add(metadata.uid);
-    });
-  }
-  switch (stage.then) {
-    case 'pods-gone':
-      return untilNone('pods', () => runningPods(deps.client, stage, namespaces), deps);
-    case 'settled':
-      return objects.length === 0 ? undefined : deps.clock.sleep(SETTLE_MS);
-    case 'gone': {
-      const left = async () =>
-        (await observeStage(deps.client, stage, namespaces)).objects
-          .filter(({ metadata }) => removed.has(metadata.uid))
-          .map(({ metadata }) => metadata.name);
-      return removed.size === 0 ? undefined : untilNone(stage.title, left, deps);
-    }
-    case undefined:
-      return undefined;
-  }
-}
 
 /** Deletes the object with this UID. Succeeds if it is gone already. */
 export async function deleteObject(resource: Resource, object: KubeObject, deps: RemovalDeps): Promise<void> {
@@ -78,24 +32,6 @@ export async function deleteObject(resource: Resource, object: KubeObject, deps:
       );
     }
   });
-}
-
-/** Waits until a list is empty. @throws {CommandError} naming what is left after {@link GONE_TIMEOUT_MS} */
-export async function untilNone(noun: string, list: () => Promise<string[]>, deps: RemovalDeps): Promise<void> {
-  const end = deps.clock.now() + GONE_TIMEOUT_MS;
-  let told = -1;
-  for (;;) {
-    const left = await list();
-    if (left.length === 0) return;
-    if (deps.clock.now() >= end) {
-      throw new CommandError(
-        `${noun} are still there: ${left.slice(0, 5).join(', ')}. Find out what keeps them, for example a node that does not respond, and run the command again`,
-      );
-    }
-    if (told !== left.length) deps.printStatus(`waiting until ${noun} are gone (${left.length})`);
-    told = left.length;
-    await deps.clock.sleep(POLL_MS);
-  }
 }
 
 /** Runs writes in parallel. All are tried before the first error is thrown. */

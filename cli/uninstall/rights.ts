@@ -1,12 +1,12 @@
 import type { KubeObject, ObjectMeta } from '../../api/meta.js';
 import type { Client } from '../../kube/client.js';
 import { type Resource, clusterResource } from '../../kube/resource.js';
-import { IPAM_CLAIMS, NODES } from '../../kube/resources.js';
+import { IPAM_CLAIMS, NAMESPACES, NODES } from '../../kube/resources.js';
 import { CommandError } from '../command-error.js';
 import { qualifiedName } from '../forbidden.js';
-import { CRDS } from '../installation.js';
-import type { UninstallPlan } from './plan.js';
-import { OWN_KINDS } from './stages.js';
+import { CLUSTER_ROLE_BINDINGS, CRDS } from '../installation.js';
+import { OWN_KINDS } from './kinds.js';
+import type { InstalledObject, ObservedData, ObservedInstallation } from './plan.js';
 
 interface SelfSubjectAccessReview extends KubeObject {
   spec: { resourceAttributes: { verb: string; group: string; resource: string; subresource?: string } };
@@ -26,11 +26,15 @@ interface Right {
 }
 
 /**
- * Checks all rights before the first write, so that a removal does not stop halfway.
+ * Checks all rights before the first write, so that a removal does not stop halfway: those on the data with `everything`, otherwise those on the installation.
  * @throws {CommandError} naming the rights that the user lacks
  */
-export async function requireRights(plan: UninstallPlan, client: Pick<Client, 'create'>): Promise<void> {
-  const rights = rightsFor(plan);
+export async function requireRights(
+  { installed, data }: ObservedInstallation,
+  everything: boolean,
+  client: Pick<Client, 'create'>,
+): Promise<void> {
+  const rights = everything ? rightsOnData(data) : rightsOnInstallation(installed);
   const allowed = await Promise.all(rights.map((right) => isAllowed(right, client)));
   const missing = rights.filter((_, index) => !allowed[index]).map(describeRight);
   if (missing.length === 0) return;
@@ -39,15 +43,19 @@ export async function requireRights(plan: UninstallPlan, client: Pick<Client, 'c
   );
 }
 
-function rightsFor({ stages, data }: UninstallPlan): Right[] {
-  const installed = new Set(stages.flatMap(({ objects }) => objects.map(({ resource }) => resource)));
-  const rights: Right[] = [...installed].map((resource) => ({ verb: 'delete', resource }));
-  if (data === undefined) return rights;
-  const cleared = [...(data.claims.length > 0 ? [IPAM_CLAIMS] : []), ...(data.crds.length > 0 ? OWN_KINDS : [])];
+function rightsOnInstallation(installed: readonly InstalledObject[]): Right[] {
+  if (installed.length === 0) return [];
+  const kinds = new Set([...installed.map(({ resource }) => resource), NAMESPACES, CLUSTER_ROLE_BINDINGS]);
+  return [...kinds].map((resource) => ({ verb: 'delete', resource }));
+}
+
+function rightsOnData({ claims, crds, nodes, keptPolicy }: ObservedData): Right[] {
+  const rights: Right[] = [];
+  const cleared = [...(claims.length > 0 ? [IPAM_CLAIMS] : []), ...(crds.length > 0 ? OWN_KINDS : [])];
   for (const resource of cleared) rights.push({ verb: 'patch', resource }, { verb: 'delete', resource });
-  if (data.crds.length > 0) rights.push({ verb: 'delete', resource: CRDS });
-  for (const { resource } of data.keptPolicy) rights.push({ verb: 'delete', resource });
-  if (data.nodes.length > 0) rights.push({ verb: 'patch', resource: NODES, subresource: 'status' });
+  if (crds.length > 0) rights.push({ verb: 'delete', resource: CRDS });
+  for (const { resource } of keptPolicy) rights.push({ verb: 'delete', resource });
+  if (nodes.length > 0) rights.push({ verb: 'patch', resource: NODES, subresource: 'status' });
   return rights;
 }
 

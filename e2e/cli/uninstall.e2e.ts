@@ -4,17 +4,16 @@ import type { AddressLease } from '../../api/address-lease.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { CLAIM_OWNER_UID } from '../../api/names.js';
 import { qualifiedName } from '../../cli/forbidden.js';
-import { DAEMON_SETS } from '../../cli/installation.js';
-import { KEPT_POLICY, OWN_KINDS } from '../../cli/uninstall/stages.js';
+import { KEPT_POLICY, OWN_KINDS } from '../../cli/uninstall/kinds.js';
 import type { Client } from '../../kube/client.js';
-import { isNotFound, messageOf } from '../../kube/errors.js';
-import { CONFIG_MAPS, IPAM_CLAIMS, NAMESPACES } from '../../kube/resources.js';
-import { type Manifest, createAll, readManifests, resourceOf } from '../../bed/control-plane/objects.js';
+import { messageOf } from '../../kube/errors.js';
+import { CONFIG_MAPS, IPAM_CLAIMS } from '../../kube/resources.js';
+import { createAll, readManifests, resourceOf } from '../../bed/control-plane/objects.js';
 import { until } from '../../bed/processes/wait.js';
 import { type BedWithHoldfast, onBed } from '../../bed/environment.js';
 import { HOLDFAST_NAMESPACE } from '../../bed/holdfast/install.js';
-import { MANIFESTS, readKustomization } from '../../bed/holdfast/manifests.js';
-import { InstalledWorkloads, objectsOfHoldfast } from '../../bed/story/uninstall.js';
+import { MANIFESTS } from '../../bed/holdfast/manifests.js';
+import { deleteBase, installWorkloads, objectsOfHoldfast } from '../../bed/story/uninstall.js';
 import { environment } from '../../bed/story/hooks.js';
 import { KubectlPlugin, type PluginResult } from '../../bed/story/kubectl-plugin.js';
 import { serviceAccountClient } from '../../bed/story/service-account.js';
@@ -33,14 +32,13 @@ if (onBed) {
     this.timeout(120_000);
     let bed: BedWithHoldfast;
     let story: Story;
-    let installed: InstalledWorkloads;
     let administrator: Client;
     let kubeconfig: string;
 
     before('install Holdfast with its workloads, and run a VM', async () => {
       bed = environment().bed!;
       story = await Story.begin(environment());
-      installed = await InstalledWorkloads.install(bed);
+      await installWorkloads(bed);
       const account = { namespace: story.namespace, name: 'administrator' };
       administrator = await serviceAccountClient(bed, account);
       kubeconfig = await bed.serviceAccountKubeconfig(account.namespace, account.name);
@@ -51,17 +49,15 @@ if (onBed) {
     });
 
     after('install Holdfast again for other tests', async () => {
-      await installed.release();
-      installed = await InstalledWorkloads.install(bed);
-      await installed.release();
+      await installWorkloads(bed);
       await bed.client.delete(resourceOf({ ...CLUSTER_ROLE_BINDING }), CLUSTER_ROLE_BINDING.metadata);
       for (const resource of KEPT_POLICY.kinds) await bed.client.delete(resource, { name: OTHER_POLICY });
       await administrator.transport.close();
       await story.end();
     });
 
-    it('removes nothing while the rights are missing', async () => {
-      const { exitCode, stderr } = await uninstall('--yes');
+    it('checks nothing while the rights are missing', async () => {
+      const { exitCode, stderr } = await uninstall();
       expect({ exitCode, stderr }).to.have.property('exitCode', 1);
       expect(stderr).to.include('you may not list').and.to.include('cluster administrator');
       await createAll(bed.client, [
@@ -73,15 +69,20 @@ if (onBed) {
       ]);
     });
 
-    it('uninstalls and installs again while a VM keeps its pod, claim and addresses', async () => {
+    it('reads what is installed, who uses it and how to remove it, and removes nothing', async () => {
+      const before = await objectsOfHoldfast(bed.client);
+      const result = await uninstall();
+      expectSuccess(result);
+      expect(result.stdout)
+        .to.include('DaemonSet holdfast-agents/holdfast-agent')
+        .and.include(`VM ${story.namespace}/vm1`)
+        .and.include('kubectl delete -k <your overlay>');
+      expect(await objectsOfHoldfast(bed.client)).to.include.members(before);
+    });
+
+    it('deletes all objects of the base at once while the processes run, as kubectl delete does, and loses nothing', async () => {
       const before = await stateOfVm();
-      const killed = new KubectlPlugin(kubeconfig, ['uninstall', '--yes']);
-      const agent = { namespace: 'holdfast-agents', name: 'holdfast-agent' };
-      await until('the agents are removed', async () => (await bed.client.find(DAEMON_SETS, agent)) === undefined);
-      killed.kill();
-      await killed.result;
-      expectSuccess(await uninstall('--yes'));
-      expect(bed.controller.running || bed.webhook.running || bed.ipam.running, 'processes that run').to.equal(false);
+      await deleteBase(bed);
       expect(await stateOfVm()).to.deep.equal(before);
       expect(await othersThanData()).to.deep.equal([
         ...OWN_KINDS.map((kind) => `CustomResourceDefinition ${qualifiedName(kind)}`).sort(),
@@ -89,8 +90,7 @@ if (onBed) {
         `ValidatingAdmissionPolicyBinding ${KEPT_POLICY.name}`,
       ]);
 
-      await installed.release();
-      installed = await InstalledWorkloads.install(bed);
+      await installWorkloads(bed);
       await expectParametersAreRead();
       await story.stop('vm1');
       await story.start('vm1');
@@ -102,36 +102,17 @@ if (onBed) {
       await story.addresses.waitForIPs('vm2.data');
     });
 
-    it('may delete all objects of the base at once while the processes run, as kubectl delete does, and loses nothing', async () => {
-      const before = await stateOfVm();
-      const objects = await readKustomization(join(MANIFESTS, 'base'));
-      await Promise.all(objects.map((object) => deleteIfPresent(object)));
-      await until('the namespaces are gone', async () => {
-        const names = (await bed.client.list(NAMESPACES)).items.map(({ metadata }) => metadata.name);
-        return !names.some((name) => [HOLDFAST_NAMESPACE, 'holdfast-agents'].includes(name));
-      });
-      expect(bed.controller.running || bed.webhook.running || bed.ipam.running, 'processes that run').to.equal(false);
-      expect(await stateOfVm()).to.deep.equal(before);
-      await installed.release();
-      installed = await InstalledWorkloads.install(bed);
-      await expectParametersAreRead();
-      await story.restart('vm1');
-      const after = await stateOfVm();
-      expect(after.claims).to.deep.equal(before.claims);
-      expect(after.leases).to.deep.equal(before.leases);
-    });
-
-    it('removes everything when no VM uses addresses any more, and leaves no object of Holdfast', async () => {
+    it('removes everything when neither processes nor VMs use addresses any more, and leaves no object of Holdfast', async () => {
       const [policy, binding] = await readManifests(join(MANIFESTS, 'crds', 'configmap-informer.yaml'));
       const metadata = { name: OTHER_POLICY };
       await createAll(bed.client, [
         { ...policy!, metadata },
         { ...binding!, metadata, spec: { ...(binding!.spec as object), policyName: OTHER_POLICY } },
       ]);
-      const refused = await uninstall('--everything', '--yes');
-      expect(refused.exitCode).to.equal(1);
-      expect(refused.stderr).to.include(`VM ${story.namespace}/vm1`);
+      await expectRefusal('still installed', 'kubectl delete -k');
       expect(bed.controller.running, 'the controller runs').to.equal(true);
+      await deleteBase(bed);
+      await expectRefusal(`VM ${story.namespace}/vm1`);
 
       await Promise.all([story.stop('vm1'), story.stop('vm2')]);
       expectSuccess(await uninstall('--everything', '--yes'));
@@ -143,11 +124,10 @@ if (onBed) {
       return new KubectlPlugin(kubeconfig, ['uninstall', ...flags]).result;
     }
 
-    async function deleteIfPresent(object: Manifest): Promise<void> {
-      const options = { propagationPolicy: 'Background' } as const;
-      await bed.client.delete(resourceOf(object), object.metadata, options).catch((error: unknown) => {
-        if (!isNotFound(error)) throw error;
-      });
+    async function expectRefusal(...words: string[]): Promise<void> {
+      const { exitCode, stderr } = await uninstall('--everything', '--yes');
+      expect({ exitCode, stderr }).to.have.property('exitCode', 1);
+      for (const word of words) expect(stderr).to.include(word);
     }
 
     /** The API objects of the VM that must not change. */
