@@ -5,7 +5,6 @@ import type { Pool } from '../../../../addressing/pool/pool.js';
 import { compiledPool } from '../../../../test/lease-objects.js';
 import { LeaseServer } from '../../../../test/lease-server.js';
 import { ManualClock } from '../../../../test/manual-clock.js';
-import { LentBlockModel } from './lent-block-model.js';
 import { ModelAgent } from './model-agent.js';
 import { IpamModel, TIMES } from './ipam-model.js';
 import { COLLECT_AFTER_MS } from './lease-agent.js';
@@ -51,16 +50,12 @@ interface ModelPod {
 export class AgentModel {
   readonly clock = new ManualClock(Date.UTC(2026, 0, 1));
   readonly cluster: LeaseCluster = new LeaseCluster(
-    new LeaseServer((before, after) => {
-      this.ipam.checkWrite(before, after);
-      this.blocks.checkWrite(before, after);
-    }),
+    new LeaseServer((before, after) => this.ipam.checkWrite(before, after)),
   );
   readonly ipam: IpamModel = new IpamModel(this.cluster, POOL, {
     clock: this.clock,
     wrong: (text) => this.#violated(text),
   });
-  readonly blocks = new LentBlockModel(this.cluster.blocks, (text) => this.#violated(text));
   readonly agents: ModelAgent[];
   grants = 0;
   readonly #nodeBlocks: boolean;
@@ -70,9 +65,11 @@ export class AgentModel {
   #count = 0;
   #draws = 0;
 
-  /** @param nodeBlocks the feature gate NodeBlocks */
-  constructor(nodeBlocks = false) {
+  /** @param nodeBlocks the feature gate NodeBlocks: each node has a block per family, and ipam wants those of the second one back */
+  constructor(nodeBlocks: boolean) {
     this.#nodeBlocks = nodeBlocks;
+    for (const cidr of nodeBlocks ? ['10.0.0.0/30', 'fd00::/126'] : []) this.cluster.blocks.set(cidr, NODES[0]);
+    for (const cidr of nodeBlocks ? ['10.0.0.4/30', 'fd00::4/126'] : []) this.cluster.blocks.mark(cidr, NODES[1]);
     void this.ipam.reserve();
     this.agents = NODES.map((_, node) => this.#start(node));
   }
@@ -195,6 +192,11 @@ export class AgentModel {
       const left = this.#leasesAt(each).map(({ spec }) => spec.address);
       if (left.length > 0) this.#violated(`${nameOf(each)} was torn down, and holds ${left.join()}`);
     }
+  }
+
+  /** Checks that every request to release a block is answered. Call it when nothing is under way. */
+  checkAnswered(): void {
+    for (const cidr of this.cluster.blocks.marked) this.#violated(`${cidr} was marked and not answered`);
   }
 
   /** Ends all pods without a DEL, and checks that their leases are released. */

@@ -1,4 +1,9 @@
-import type { AddressBlock, AddressBlockStatus } from '../../../../api/address-block.js';
+import {
+  type AddressBlock,
+  type AddressBlockStatus,
+  BlockRelease,
+  ReleaseReason,
+} from '../../../../api/address-block.js';
 import { type BlockRecord, readBlock, blockName } from '../../../../addressing/block/block.js';
 import { parseCidr } from '../../../../addressing/address/cidr.js';
 import { StatusError } from '../../../../kube/errors.js';
@@ -18,6 +23,17 @@ export class BlockStore {
     const block = blockOf(cidr, ++this.#version, { node, ...status });
     const uid = known?.metadata.uid ?? `block-${this.#version}`;
     this.blocks.set(block.metadata.name, { ...block, metadata: { ...block.metadata, uid } });
+  }
+
+  /** Lends a slice, and wants it back. */
+  mark(cidr: string, node: string): void {
+    this.set(cidr, node, { release: BlockRelease.Marked, reason: ReleaseReason.Excess });
+  }
+
+  /** The CIDRs of marked blocks that the agent has not answered. */
+  get marked(): string[] {
+    const marked = [...this.blocks.values()].filter(({ status }) => status?.release === BlockRelease.Marked);
+    return marked.map(({ spec }) => spec.cidr);
   }
 
   delete(cidr: string): void {

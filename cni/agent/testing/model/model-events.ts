@@ -3,7 +3,7 @@ import type { RequestOutcome } from './model-agent.js';
 import { type AgentModel, NODES } from './agent-model.js';
 
 /** The events of an {@link AgentModel}. */
-export type ModelEvent =
+type ModelEvent =
   | { what: 'pod'; node: number }
   | { what: 'sandbox' | 'add' | 'del' | 'giveUp' | 'claim'; pick: number }
   | { what: 'end'; pick: number; isDeleted: boolean }
@@ -17,7 +17,7 @@ export type ModelEvent =
 const a = <W extends ModelEvent['what']>(what: W) => fc.constant(what);
 const node = fc.nat({ max: NODES.length - 1 });
 const pick = fc.nat({ max: 11 });
-const feed = fc.nat({ max: 2 });
+const feed = fc.nat({ max: 3 });
 const ending = fc.oneof(
   { weight: 8, arbitrary: fc.constant<RequestOutcome>('answered') },
   { weight: 1, arbitrary: fc.constantFrom<RequestOutcome>('lost', 'failed', 'refused') },
@@ -59,18 +59,10 @@ const EVENT_HANDLERS: EventHandlers = {
   endClaims: (world) => world.ipam.endClaims(),
 };
 
-export function applyEvent(world: AgentModel, event: ModelEvent): unknown {
-  return EVENT_HANDLERS[event.what](world, event as never);
-}
-
 /** Applies events, checks the invariants after each, and ends all pods. */
-export async function runModel<E>(
-  model: AgentModel,
-  events: readonly E[],
-  apply: (model: AgentModel, event: E) => unknown,
-): Promise<void> {
+export async function runModel(model: AgentModel, events: readonly ModelEvent[]): Promise<void> {
   for (const event of events) {
-    await apply(model, event);
+    await EVENT_HANDLERS[event.what](model, event as never);
     await model.turn();
     model.check();
   }
@@ -78,4 +70,6 @@ export async function runModel<E>(
   model.check();
   model.checkDeleted();
   await model.endAll();
+  model.checkAnswered();
+  model.check();
 }
