@@ -8,6 +8,15 @@ export type {
   LeaseQuarantine,
 } from './address-lease-schema.js';
 
+/**
+ * - `held`: allocated to `owner`
+ * - `released`: cooling down, or sticky for its MAC address; `owner` is the last one
+ * - `reserved`: made by an administrator, without an owner; for one MAC address, or to keep the address unused
+ * - `quarantined`: a host that Holdfast does not know has the address, so nobody gets it for a while
+ */
+export const LEASE_STATES = ['held', 'released', 'reserved', 'quarantined'] as const;
+export type LeaseState = (typeof LEASE_STATES)[number];
+
 /** One write to a lease. Its precondition is the state of the lease on which the write was decided. */
 export type LeaseWrite =
   /** The name is the lock: the API server lets one creator win. */

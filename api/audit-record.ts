@@ -1,3 +1,4 @@
+import { LEASE_STATES, type LeaseState } from './address-lease.js';
 import { asRecord, isRecord } from './json.js';
 
 /** The lines of ipam's audit log: who had which address, from when to when. Each is one JSON object. */
@@ -20,9 +21,7 @@ export const AUDIT_TYPES = [
 ] as const;
 export type AuditType = (typeof AUDIT_TYPES)[number];
 
-const LEASE_STATES = ['held', 'released', 'reserved', 'quarantined'] as const;
-export type AuditLeaseState = (typeof LEASE_STATES)[number];
-const WITHOUT_OWNER: readonly unknown[] = ['reserved', 'quarantined'] satisfies AuditLeaseState[];
+const WITHOUT_OWNER: readonly unknown[] = ['reserved', 'quarantined'] satisfies LeaseState[];
 
 /** A change of a lease, or its state after a gap. */
 export interface AuditLeaseRecord {
@@ -33,7 +32,7 @@ export interface AuditLeaseRecord {
   readonly addressSpace: string;
   readonly pool: string;
   /** With `state`, the state in which the lease was. */
-  readonly state?: AuditLeaseState;
+  readonly state?: LeaseState;
   /** On `released` and `expired`, the last owner. */
   readonly owner?: { readonly kind: string; readonly namespace: string; readonly name: string; readonly uid: string };
   readonly mac?: string;

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import type { StructuralSchema } from '../manifests/testing/structural-schema.js';
+import { COUNTS } from '../addressing/address-states.js';
+import { type StructuralSchema, readKinds } from '../manifests/testing/structural-schema.js';
 import { typesOf } from './crd-types.js';
 
 describe('The TypeScript of a kind', () => {
@@ -34,6 +35,14 @@ describe('The TypeScript of a kind', () => {
       },
     });
     expect(rendered).to.include('/** Ends * / here. */').and.to.include('/** Some texts. At most 4. */');
+  });
+
+  it('has the counts of a pool that the states of addresses have', async () => {
+    const pool = (await readKinds()).find(({ kind }) => kind === 'AddressPool');
+    const { properties = {}, required = [] } = pool?.schema.properties?.status?.properties?.ipv4 ?? {};
+    expect(Object.keys(properties)).to.have.members(['capacity', ...COUNTS.map(({ field }) => field)]);
+    const always = COUNTS.filter(({ isOptional }) => !isOptional).map(({ field }) => field);
+    expect(required).to.have.members(['capacity', ...always]);
   });
 
   it('has no type that the schema does not say', () => {

@@ -201,7 +201,7 @@ describe('reading documents', () => {
       ['`b`', ['new']],
       ['`a`', ['fresh']],
     ]);
-    expect(withRows(page, rows)).to.equal(
+    expect(withRows(page, '# A', rows)).to.equal(
       '# A\n\n| key | help | note |\n|---|---|---|\n| `b` | new |  |\n| `a` | fresh | mine |\n\nEnd',
     );
   });

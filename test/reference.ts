@@ -2,6 +2,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { ADDRESS_STATES } from '../addressing/address-states.js';
 import * as names from '../api/names.js';
 import { createPluginFolderMetrics } from '../cni/agent/installation/plugin-folder.js';
 import { createNodeBlockMetrics } from '../cni/agent/blocks/metrics.js';
@@ -34,8 +35,8 @@ import { createWebhookMetrics } from '../webhook/metrics.js';
 import { generatedFromCrds } from './crd-types.js';
 import { ROOT } from './source-files.js';
 
-/** By the first cell, the key: the cells after it, without those that people write. */
-type Rows = ReadonlyMap<string, readonly string[]>;
+/** The first cell of each row, the key, and the cells after it without those that people write. */
+type Rows = Iterable<readonly [string, readonly string[]]>;
 
 export const SETTINGS: Readonly<Record<string, readonly Setting<unknown>[]>> = {
   controller: Object.values(CONTROLLER_SETTINGS),
@@ -58,20 +59,25 @@ export const MANIFEST_KEYS = [
 /** Constants of api/names.ts that are keys of metadata. */
 const METADATA_KEY = /(_LABEL|_ANNOTATION|_FINALIZER|^CLAIM_|^LEASE_|^POOL_|^LAUNCHER_CREATOR|_PREFIX)/;
 
-const PAGES: Readonly<Record<string, () => Rows | Promise<Rows>>> = {
-  'docs/reference/flags.md': flags,
-  'docs/reference/metrics.md': metrics,
-  'docs/reference/annotations.md': metadataKeys,
-  'docs/reference/crd-fields.md': crdFields,
-  'docs/reference/kubectl-holdfast.md': commands,
-};
+/** The generated tables: page, heading above the table, rows. */
+const TABLES: readonly (readonly [page: string, heading: string, rows: () => Rows | Promise<Rows>])[] = [
+  ['flags.md', '# Flags', flags],
+  ['metrics.md', '## All metrics', metrics],
+  ['annotations.md', '# Labels, annotations and finalizers', metadataKeys],
+  ['crd-fields.md', '# CRD fields', crdFields],
+  ['kubectl-holdfast.md', '## States of addresses', addressStates],
+  ['kubectl-holdfast.md', '## Commands', commands],
+];
 
 /** Each generated page and file as it is, and as it should be. */
 export async function renderReference(): Promise<{ path: string; present: string; expected: string }[]> {
   const read = (path: string) => readFile(join(ROOT, path), 'utf8');
-  const pages = Object.entries(PAGES).map(async ([path, rows]) => {
+  const pages = [...new Set(TABLES.map(([page]) => page))].map(async (page) => {
+    const path = `docs/reference/${page}`;
     const present = await read(path);
-    return { path, present, expected: withRows(present, await rows()) };
+    let expected = present;
+    for (const [of, heading, rows] of TABLES) if (of === page) expected = withRows(expected, heading, await rows());
+    return { path, present, expected };
   });
   const files = Object.entries(await generatedFromCrds()).map(async ([path, expected]) => {
     return { path, present: await read(path).catch(() => ''), expected };
@@ -79,10 +85,11 @@ export async function renderReference(): Promise<{ path: string; present: string
   return Promise.all([...pages, ...files]);
 }
 
-/** Replaces the rows of the page's last table. If the table has one more column than the rows, people write that one: it is kept. */
-export function withRows(page: string, rows: Rows): string {
+/** Replaces the rows of the first table below a heading. If the table has one more column than the rows, people write that one: it is kept. */
+export function withRows(page: string, heading: string, rows: Rows): string {
   const lines = page.split('\n');
-  const start = lines.findLastIndex((line) => /^\|[-|]+\|$/.test(line)) + 1;
+  const begin = lines.indexOf(heading);
+  const start = lines.findIndex((line, at) => at > begin && /^\|[-|]+\|$/.test(line)) + 1;
   const columns = lines[start - 1]!.split('|').length - 2;
   const length = lines.slice(start).findIndex((line) => !line.startsWith('|'));
   const kept = new Map(
@@ -119,6 +126,11 @@ function flags(): Rows {
         return [`\`--${flag}\``, [where, cell(shown + other), cell(description)]];
       }),
   );
+}
+
+function addressStates(): Rows {
+  const states = Object.entries(ADDRESS_STATES);
+  return states.map(([state, { letter, text, meaning }]) => [`\`${state}\``, [`\`${letter}\``, text, meaning]]);
 }
 
 /** Commands of kubectl holdfast. */

@@ -1,4 +1,10 @@
-import type { AddressLease, LeaseNetworkData, LeaseOwner, LeaseQuarantine } from '../../api/address-lease.js';
+import type {
+  AddressLease,
+  LeaseNetworkData,
+  LeaseOwner,
+  LeaseQuarantine,
+  LeaseState,
+} from '../../api/address-lease.js';
 import { parseLeaseMac } from '../../api/mac-address.js';
 import type { KubeObject, ObjectMeta } from '../../api/meta.js';
 import { type ProbeState, readProbe } from '../../api/probe.js';
@@ -31,14 +37,6 @@ export interface LeaseRecord extends KubeObject {
   /** When the cool-down began by the clock of this process. Absent if it only read the lease. See {@link withCoolingStart}. */
   coolsSince?: number;
 }
-
-/**
- * - `held`: allocated to `owner`
- * - `released`: cooling down, or sticky for its MAC address; `owner` is the last one
- * - `reserved`: made by an administrator, without an owner; for one MAC address, or to keep the address unused
- * - `quarantined`: a host that Holdfast does not know has the address, so nobody gets it for a while
- */
-export type LeaseState = 'held' | 'released' | 'reserved' | 'quarantined';
 
 /** The fields whose presence determines the state, of a record or of the spec of an AddressLease. */
 export interface LeaseStateFields {

@@ -11,7 +11,7 @@ import { mayTakeOver } from './lease-takeover.js';
 import { omitUndefined, undefinedToNull } from './optional-fields.js';
 
 export type { LeaseWrite } from '../../api/address-lease.js';
-export { type LeaseRecord, type LeaseState, type LeaseStateFields, readLease, stateOf } from './lease-record.js';
+export { type LeaseRecord, type LeaseStateFields, readLease, stateOf } from './lease-record.js';
 
 /** The life of a lease: how it is allocated, released and expired. Probes are in `lease-quarantine.ts`. No other file builds these writes. */
 

@@ -21,7 +21,7 @@ describe('A window of the map of addresses', () => {
       counts: { free: '255', allocated: '1' },
     });
     expect(window?.states).to.have.length(65_536);
-    expect(window?.states?.[3 * 256 + 7]).to.equal('1');
+    expect(window?.states?.[3 * 256 + 7]).to.equal('#');
   });
 
   it('shows the lease of each address at the largest scale', () => {

@@ -1,8 +1,8 @@
 import { type Address, BITS, formatAddress, parseAddress } from '../../addressing/address/address.js';
+import { ADDRESS_STATES } from '../../addressing/address-states.js';
 import { type Cidr, firstOf, formatCidr, lastOf } from '../../addressing/address/cidr.js';
 import type { LeaseRecord } from '../../addressing/lease/lease.js';
 import type { AddressMap, AddressRun, SubnetMap } from '../usage/address-map.js';
-import { ADDRESS_STATES } from '../usage/address-states.js';
 import { type Cell, cellsOf } from '../usage/cells.js';
 import type { LeaseRow, MapCell, MapWindow, PoolView } from './protocol.js';
 
@@ -73,7 +73,7 @@ function statesOf(runs: readonly AddressRun[], { first, last }: { first: bigint;
     if (run.last < first || run.first > last) continue;
     const from = run.first > first ? run.first : first;
     const to = run.last < last ? run.last : last;
-    parts.push(String(ADDRESS_STATES.indexOf(run.state)).repeat(Number(to - from) + 1));
+    parts.push(ADDRESS_STATES[run.state].letter.repeat(Number(to - from) + 1));
   }
   return parts.join('');
 }

@@ -1,6 +1,6 @@
-import type { LeaseState } from '../../addressing/lease/lease-record.js';
+import type { LeaseState } from '../../api/address-lease.js';
+import type { AddressState, CountField } from '../../addressing/address-states.js';
 import type { TraceNode } from '../trace/tree.js';
-import type { AddressState } from '../usage/address-states.js';
 
 /** What the server sends to the page. Text of objects has no hidden characters, and is bounded. */
 
@@ -37,15 +37,7 @@ export interface ConditionRow {
 }
 
 /** Addresses by state, as the pool's status counts them. */
-export interface ShownPoolCounts {
-  readonly capacity: number;
-  readonly leased: number;
-  readonly heldByStopped: number;
-  readonly cooling: number;
-  readonly free: number;
-  readonly reserved: number;
-  readonly quarantined: number;
-}
+export type ShownPoolCounts = Readonly<Record<CountField | 'capacity' | 'heldByStopped', number>>;
 
 export interface PoolRow {
   readonly name: string;
@@ -96,7 +88,7 @@ export interface MapWindow {
   readonly last: string;
   readonly bits: number;
   readonly cells: readonly MapCell[];
-  /** One character for each address in order, a digit of its state in {@link ADDRESS_STATES}; absent if there are more than 65,536. */
+  /** One character for each address in order, the letter of its state in {@link ADDRESS_STATES}; absent if there are more than 65,536. */
   readonly states?: string;
 }
 

@@ -3,6 +3,7 @@ import { type IPAMClaim, claimMacOf, claimOwnerOf, claimVmNetworkOf } from '../.
 import { truncate } from '../../api/json.js';
 import { type Condition, isBeingDeleted, joinKey } from '../../api/meta.js';
 import { ADDRESS_DRAINING, AllocationReason, IPS_ALLOCATED } from '../../api/names.js';
+import { COUNTS, type CountField } from '../../addressing/address-states.js';
 import { formatAddress } from '../../addressing/address/address.js';
 import { type LeaseRecord, stateOf } from '../../addressing/lease/lease.js';
 import { BAD_STATUS } from '../usage/pool-problems.js';
@@ -50,9 +51,10 @@ export function poolRow({ metadata, spec, status }: AddressPool, used: PoolRow['
   };
 }
 
-function countsOf({ quarantined = 0, ...status }: AddressPoolStatus): ShownPoolCounts {
-  const { capacity, leased, heldByStopped, cooling, free, reserved } = status;
-  return { capacity, leased, heldByStopped, cooling, free, reserved, quarantined };
+function countsOf(status: AddressPoolStatus): ShownPoolCounts {
+  const counts = Object.fromEntries(COUNTS.map(({ field }) => [field, status[field] ?? 0]));
+  const { capacity, heldByStopped } = status;
+  return { capacity, heldByStopped, ...(counts as Record<CountField, number>) };
 }
 
 export function leaseRow(lease: LeaseRecord, vm?: string): LeaseRow {

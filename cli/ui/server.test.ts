@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { expect } from 'chai';
+import { STATE_NAMES } from '../../addressing/address-states.js';
 import { LauncherFile } from './open-browser.js';
 import { readFile, stat } from 'node:fs/promises';
 import type { Ui } from './serve-ui.js';
@@ -29,6 +30,14 @@ describe('The server of the web page', () => {
     expect(page.body).to.include('page.js');
     for (const file of ['page.js', 'page.css']) {
       expect((await send(port, session.path + file, { headers: own() })).status, file).to.equal(200);
+    }
+  });
+
+  it('serves the colours of all states of addresses, in both schemes', async () => {
+    const { body } = await send(port, `${session.path}page.css`, { headers: own() });
+    for (const state of STATE_NAMES) {
+      expect(body.match(new RegExp(`--${state}:#`, 'g')), state).to.have.length(2);
+      expect(body).to.include(`.s-${state}{background:var(--${state})`);
     }
   });
 

@@ -10,6 +10,7 @@ import type { PageFiles } from './page-files.js';
 import type { ServerView, ViewRequest } from './protocol.js';
 import { refusalOf } from './request-check.js';
 import type { Sessions } from './session.js';
+import { stateStyles } from './state-styles.js';
 import { ViewStreams } from './view-stream.js';
 
 /** A browser opens up to six connections to a host. Connections above this close others of the same address. */
@@ -97,7 +98,9 @@ export class UiServer {
     });
     app.get('/:session/', (_request, response) => reply(response, 'text/html', PAGE));
     app.get('/:session/page.js', (_request, response) => reply(response, 'text/javascript', this.#options.page.script));
-    app.get('/:session/page.css', (_request, response) => reply(response, 'text/css', this.#options.page.style));
+    app.get('/:session/page.css', (_request, response) =>
+      reply(response, 'text/css', `${stateStyles()}\n${this.#options.page.style}`),
+    );
     app.get('/:session/views', (request, response) => this.#stream(request, response));
     app.use((_request, response) => refuse(response, 404, 'there is no such page'));
     // Express knows it by its four parameters

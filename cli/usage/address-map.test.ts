@@ -7,7 +7,7 @@ import type { AddressLease } from '../../api/address-lease.js';
 import { type LeaseRecord, readLease } from '../../addressing/lease/lease.js';
 import { formatCidr } from '../../addressing/address/cidr.js';
 import { type AddressMap, addressMapOf, formatRange } from './address-map.js';
-import { ADDRESS_STATES } from './address-states.js';
+import { STATE_NAMES } from '../../addressing/address-states.js';
 
 const NOW = Date.parse('2026-01-02T00:00:00Z');
 const AN_HOUR = 3_600_000;
@@ -223,7 +223,7 @@ describe('the address map of a pool', () => {
           };
           const expected = leasedStates[there ?? ''] ?? unleased;
           expect(runs.find((run) => run.first <= value && value <= run.last)?.state).to.equal(expected);
-          expect(ADDRESS_STATES).to.include(expected);
+          expect(STATE_NAMES).to.include(expected);
         }
       }),
     );

@@ -7,7 +7,7 @@ import { leaseTimesOf } from '../../addressing/lease/lease-times.js';
 import { type Pool, subnetOf } from '../../addressing/pool/pool.js';
 import { type Range, type RangeSet, byFirst } from '../../addressing/address/ranges.js';
 import type { Subnet } from '../../addressing/pool/subnet.js';
-import type { AddressState } from './address-states.js';
+import type { AddressState } from '../../addressing/address-states.js';
 
 /** Neighbouring addresses of one state, in blocks of the same node. */
 export interface AddressRun extends Range {

@@ -1,7 +1,7 @@
 import { lastIndexWhere } from '../../addressing/address/binary-search.js';
 import type { Range } from '../../addressing/address/ranges.js';
 import type { AddressRun } from './address-map.js';
-import type { AddressState } from './address-states.js';
+import type { AddressState } from '../../addressing/address-states.js';
 
 /** Some neighbouring addresses, as one character of a terminal or one rectangle of a page. */
 export interface Cell extends Range {

@@ -1,10 +1,10 @@
+import { ADDRESS_STATES, STATE_NAMES, type AddressState } from '../../addressing/address-states.js';
 import type { Family } from '../../addressing/address/address.js';
 import { BITS, formatAddress } from '../../addressing/address/address.js';
 import { type Cidr, formatCidr, networkOf, rangeOf } from '../../addressing/address/cidr.js';
 import type { Range } from '../../addressing/address/ranges.js';
 import type { Line, Span } from '../terminal.js';
 import type { SubnetMap } from './address-map.js';
-import { ADDRESS_STATES, type AddressState } from './address-states.js';
 import { type Cell, cellsOf } from './cells.js';
 
 /** The width of output that goes to no terminal. */
@@ -15,25 +15,10 @@ const [MIN_CELLS, MAX_CELLS] = [16, 128];
 const LARGEST_SHOWN = 1n << 16n;
 const SMALLEST_SHOWN = 1n << 8n;
 
-/** In cells of one address. */
-const SYMBOLS: Readonly<Record<AddressState, string>> = {
-  ...{ free: '.', allocated: '#', cooling: 'c', sticky: 's', reserved: 'r' },
-  ...{ draining: 'd', drained: '-', excluded: 'x', 'other-pool': 'o', quarantined: 'q' },
-};
-const MEANINGS: Readonly<Record<AddressState, string>> = {
-  ...{ free: 'free', allocated: 'allocated', cooling: 'cools down', sticky: 'kept for a MAC address' },
-  ...{ reserved: 'reserved', draining: 'in use, draining', drained: 'drained', excluded: 'never allocated' },
-  ...{ 'other-pool': 'leased through another pool', quarantined: 'quarantined' },
-};
-const UNICODE_SYMBOLS: Readonly<Record<string, string>> = { free: '·', allocated: '█' };
 /** Tenths that are in use, and eighths on a terminal. */
 const SHARES = ['123456789', '▁▂▃▄▅▆▇'] as const;
 
-/** States whose addresses somebody has. */
-const TAKEN = ['allocated', 'draining', 'other-pool'] as const;
-/** Of cells whose addresses nobody has, the first state that occurs is shown. */
-const UNTAKEN = ['quarantined', 'cooling', 'sticky', 'free', 'reserved', 'drained', 'excluded'] as const;
-const LEASED: ReadonlySet<AddressState> = new Set([...TAKEN, 'cooling', 'sticky', 'quarantined']);
+const TAKEN = STATE_NAMES.filter((state) => ADDRESS_STATES[state].use === 'taken');
 
 /**
  * Draws a subnet: lines of cells, each with the same number of addresses, and a legend.
@@ -68,7 +53,7 @@ function focusNote(cidr: Cidr, shown: Cidr): string[] {
 /** Returns the subnet, or the smallest block of a large subnet that contains all of its leases. */
 function focusOf({ cidr, runs }: SubnetMap): Cidr {
   const { first, last } = rangeOf(cidr);
-  const leased = runs.filter(({ state }) => LEASED.has(state));
+  const leased = runs.filter(({ state }) => ADDRESS_STATES[state].use !== undefined);
   const [lowest, highest] = [leased[0]?.first, leased.at(-1)?.last];
   if (last - first < LARGEST_SHOWN || lowest === undefined || highest === undefined) return cidr;
   const needed: Range = { first: lowest, last: highest };
@@ -102,7 +87,7 @@ function symbolOf({ counts, first, last }: Cell, isUnicode: boolean): string {
   const sum = (states: readonly AddressState[]) => states.reduce((total, state) => total + (counts[state] ?? 0n), 0n);
   const taken = sum(TAKEN);
   const only = TAKEN.find((state) => counts[state] === last - first + 1n);
-  const state = taken === 0n ? UNTAKEN.find((each) => counts[each] !== undefined) : only;
+  const state = taken === 0n ? STATE_NAMES.find((each) => counts[each] !== undefined) : only;
   if (state !== undefined) return stateSymbol(state, isUnicode);
   const usable = last - first + 1n - sum(['excluded']);
   if (taken === usable) return stateSymbol('allocated', isUnicode);
@@ -111,17 +96,18 @@ function symbolOf({ counts, first, last }: Cell, isUnicode: boolean): string {
 }
 
 function stateSymbol(state: AddressState, isUnicode: boolean): string {
-  return (isUnicode ? UNICODE_SYMBOLS[state] : undefined) ?? SYMBOLS[state];
+  const { letter, symbol = letter } = ADDRESS_STATES[state];
+  return isUnicode ? symbol : letter;
 }
 
 /** Explains the symbols that occur. */
 function legendLine(cells: readonly Cell[], isUnicode: boolean): Line {
   const drawn = new Set(cells.map((cell) => symbolOf(cell, isUnicode)));
-  const states = ADDRESS_STATES.filter((state) => drawn.has(stateSymbol(state, isUnicode)));
+  const states = STATE_NAMES.filter((state) => drawn.has(stateSymbol(state, isUnicode)));
   const shares = SHARES[isUnicode ? 1 : 0];
   const isShared = [...drawn].some((symbol) => shares.includes(symbol));
   const parts = [
-    ...states.map((state) => `${stateSymbol(state, isUnicode)} ${MEANINGS[state]}`),
+    ...states.map((state) => `${stateSymbol(state, isUnicode)} ${ADDRESS_STATES[state].text}`),
     ...(isShared ? [`${shares[0] ?? ''}-${shares.at(-1) ?? ''} partly in use`] : []),
   ];
   const lent: Span[] = cells.some(({ node }) => node !== undefined)

@@ -40,7 +40,7 @@ describe('the view of a pool', () => {
     );
     expect(lines).to.deep.equal([
       'Pool blue of network blue, for namespaces: all',
-      'IPv4: ---------- 4% in use: 119 free, 3 allocated, 1 cooling down, 1 reserved, 1 quarantined, of 125'.replace(
+      'IPv4: ---------- 4% in use: 119 free, 3 allocated, 1 quarantined, 1 cooling down, 1 reserved, of 125'.replace(
         '----------',
         '#---------',
       ),
@@ -49,7 +49,7 @@ describe('the view of a pool', () => {
       '10.0.0.0/25; one character is one address',
       `10.0.0.0        x##cq.....r${'.'.repeat(53)}`,
       `10.0.0.64       .#${'.'.repeat(60)}xx`,
-      '  . free, # allocated, c cools down, r reserved, x never allocated, q quarantined',
+      '  q quarantined, # allocated, c cooling down, . free, r reserved, x never allocated',
       '',
       'Most addresses:',
       '  a: 3',
@@ -87,7 +87,7 @@ describe('the view of a pool', () => {
     expect(textOf(row!)).to.equal(`10.0.0.0        x█${'·'.repeat(126)}`);
     expect(row).to.deep.include({ text: '·', style: 'cyan' });
     expect(output.lines(false).map(textOf)).to.include(
-      '  · free, █ allocated, x never allocated, in a block of a node',
+      '  █ allocated, · free, x never allocated, in a block of a node',
     );
   });
 

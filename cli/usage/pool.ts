@@ -1,6 +1,7 @@
 import type { AddressPool } from '../../api/address-pool.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { objectKey } from '../../api/meta.js';
+import { ADDRESS_STATES, CAPACITY_STATES } from '../../addressing/address-states.js';
 import { formatCidr } from '../../addressing/address/cidr.js';
 import { compilePool } from '../../addressing/pool/pool.js';
 import { CommandError } from '../command-error.js';
@@ -101,15 +102,11 @@ export function showPool(view: PoolUsageView): Output {
 }
 
 function countsText(use: ReturnType<typeof familyUseOf>): string {
-  const { free, allocated, cooling, sticky, reserved, quarantined, draining, capacity } = use;
-  const others = Object.entries({ 'cooling down': cooling, sticky, reserved, quarantined, draining }).filter(
-    ([, count]) => count > 0,
-  );
+  const always = ['free', 'allocated'] as const;
+  const others = CAPACITY_STATES.filter((state) => use[state] > 0 && !always.some((each) => each === state));
   return [
-    `${formatCount(free)} free`,
-    `${formatCount(allocated)} allocated`,
-    ...others.map(([state, count]) => `${formatCount(count)} ${state}`),
-    `of ${formatCount(capacity)}`,
+    ...[...always, ...others].map((state) => `${formatCount(use[state])} ${ADDRESS_STATES[state].text}`),
+    `of ${formatCount(use.capacity)}`,
   ].join(', ');
 }
 

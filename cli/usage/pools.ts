@@ -1,4 +1,5 @@
 import { type AddressPool, nadNamespaceOf } from '../../api/address-pool.js';
+import { CAPACITY_STATES, type CapacityState } from '../../addressing/address-states.js';
 import type { BlockRecord } from '../../addressing/block/block.js';
 import { type Family, formatFamily } from '../../addressing/address/address.js';
 import type { LeaseRecord } from '../../addressing/lease/lease.js';
@@ -12,19 +13,10 @@ import type { Usage } from './read-usage.js';
 import { countPool } from './summary.js';
 
 /** The addresses of one family of a pool. Counts are capped at 2^53 - 1. */
-export interface FamilyUse {
+export interface FamilyUse extends Readonly<Record<CapacityState, number>> {
   readonly family: 'IPv4' | 'IPv6';
   /** All addresses that the pool may allocate, and those that are allocated. */
   readonly capacity: number;
-  readonly free: number;
-  readonly allocated: number;
-  readonly cooling: number;
-  readonly sticky: number;
-  readonly reserved: number;
-  /** Nobody gets them for a while, because other hosts have them. */
-  readonly quarantined: number;
-  /** In use in draining ranges. */
-  readonly draining: number;
 }
 
 export interface PoolUse {
@@ -99,18 +91,12 @@ export function formatNamespaces(namespaces: readonly string[] | undefined): str
 /** Returns the counts of one family. */
 export function familyUseOf(map: AddressMap, family: Family): FamilyUse {
   const counts = countPool(map, family);
-  const { free, allocated, cooling, sticky, reserved, quarantined, draining } = counts;
-  const capacity = free + allocated + cooling + sticky + reserved + quarantined + draining;
+  const capacity = CAPACITY_STATES.reduce((sum, state) => sum + counts[state], 0n);
+  const uses = CAPACITY_STATES.map((state) => [state, toSafeNumber(counts[state])]);
   return {
     family: formatFamily(family),
     capacity: toSafeNumber(capacity),
-    free: toSafeNumber(free),
-    allocated: toSafeNumber(allocated),
-    cooling: toSafeNumber(cooling),
-    sticky: toSafeNumber(sticky),
-    reserved: toSafeNumber(reserved),
-    quarantined: toSafeNumber(quarantined),
-    draining: toSafeNumber(draining),
+    ...(Object.fromEntries(uses) as Record<CapacityState, number>),
   };
 }
 

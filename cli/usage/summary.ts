@@ -2,17 +2,17 @@ import { type AddressPool, nadNamespaceOf } from '../../api/address-pool.js';
 import { type IPAMClaim, claimNadOf } from '../../api/ipam-claim.js';
 import { byAge, splitKey } from '../../api/meta.js';
 import { AllocationReason, IPS_ALLOCATED } from '../../api/names.js';
+import { STATE_NAMES, type AddressState } from '../../addressing/address-states.js';
 import type { Family } from '../../addressing/address/address.js';
 import { type LeaseRecord, stateOf } from '../../addressing/lease/lease.js';
 import type { Range } from '../../addressing/address/ranges.js';
 import type { AddressMap, AddressRun } from './address-map.js';
-import { ADDRESS_STATES, type AddressState } from './address-states.js';
 
 export type StateCounts = Readonly<Record<AddressState, bigint>>;
 
 /** Counts the addresses of some runs by state. */
 export function countStates(runs: Iterable<AddressRun>): StateCounts {
-  const counts = Object.fromEntries(ADDRESS_STATES.map((state) => [state, 0n])) as Record<AddressState, bigint>;
+  const counts = Object.fromEntries(STATE_NAMES.map((state) => [state, 0n])) as Record<AddressState, bigint>;
   for (const { first, last, state } of runs) counts[state] += last - first + 1n;
   return counts;
 }

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import type { AddressLease } from '../../api/address-lease.js';
+import type { AddressLease, LeaseState } from '../../api/address-lease.js';
 import { LaggingWatch } from '../../test/lagging-watch.js';
 import { compiledPool, requestFor } from '../../test/lease-objects.js';
 import { LeaseStore } from '../../test/lease-store.js';
@@ -9,7 +9,6 @@ import { leaseName } from '../../addressing/lease/lease-name.js';
 import { quarantineLease } from '../../addressing/lease/lease-quarantine.js';
 import {
   type LeaseRecord,
-  type LeaseState,
   createLease,
   expireLease,
   readLease,

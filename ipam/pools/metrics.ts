@@ -1,5 +1,6 @@
 import { type AddressPool, nadNamespaceOf } from '../../api/address-pool.js';
 import type { Metrics } from '../../process/metrics.js';
+import { COUNTS } from '../../addressing/address-states.js';
 import type { Family } from '../../addressing/address/address.js';
 import { toSafeNumber } from '../../addressing/address/safe-number.js';
 import { DerivedPoolSlots } from './derived-pool-slots.js';
@@ -12,7 +13,6 @@ import { type FamilyCounts, capacityOf } from './status.js';
 export const MAX_DERIVED_POOLS_OF_NAMESPACE = 10;
 
 const FAMILY_LABELS: Readonly<Record<Family, string>> = { 4: 'ipv4', 6: 'ipv6' };
-const STATES = ['allocated', 'cooling', 'free', 'reserved', 'quarantined'] as const;
 
 /** Metrics of pools, which only the leader reports. */
 export interface PoolMetrics {
@@ -41,7 +41,7 @@ export function createPoolMetrics(metrics: Pick<Metrics, 'gauge'>, maxDerived: n
   const slots = new DerivedPoolSlots(maxDerived, MAX_DERIVED_POOLS_OF_NAMESPACE);
   const remove = (pool: string, family: string) => {
     capacity.remove({ pool, family });
-    for (const state of STATES) addresses.remove({ pool, family, state });
+    for (const { state } of COUNTS) addresses.remove({ pool, family, state });
   };
   const report = (pool: string, use: FamilyCounts) => {
     const family = FAMILY_LABELS[use.family];
@@ -50,7 +50,7 @@ export function createPoolMetrics(metrics: Pick<Metrics, 'gauge'>, maxDerived: n
       return;
     }
     capacity.set({ pool, family }, toSafeNumber(capacityOf(use)));
-    for (const state of STATES) addresses.set({ pool, family, state }, toSafeNumber(use[state]));
+    for (const { state, field } of COUNTS) addresses.set({ pool, family, state }, toSafeNumber(use[field]));
   };
   const forget = (pool: string) => {
     slots.release(pool);

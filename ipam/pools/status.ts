@@ -1,6 +1,7 @@
-import { type AddressPoolStatus, type PoolFamilyCounts, PoolCondition } from '../../api/address-pool.js';
+import { type AddressPoolStatus, PoolCondition } from '../../api/address-pool.js';
 import type { Condition } from '../../api/meta.js';
 import type { NetworkConfigProblem } from '../../api/network-attachment.js';
+import { COUNTS, type CountField } from '../../addressing/address-states.js';
 import { toSafeNumber } from '../../addressing/address/safe-number.js';
 import { FAMILIES, type Family } from '../../addressing/address/address.js';
 import { type LeaseRecord, isHeldOrReserved } from '../../addressing/lease/lease.js';
@@ -21,15 +22,8 @@ export type DesiredCondition = Omit<Condition, 'lastTransitionTime'>;
 const FAMILY_FIELDS = { 4: 'ipv4', 6: 'ipv6' } as const satisfies Record<Family, keyof PoolCounts>;
 
 /** The addresses of one family of a pool, by state. */
-export interface FamilyCounts {
+export interface FamilyCounts extends Readonly<Record<CountField, bigint>> {
   readonly family: Family;
-  readonly allocated: bigint;
-  readonly cooling: bigint;
-  /** Addresses that any owner may get. */
-  readonly free: bigint;
-  /** Addresses that are not in use and are allocated only on request. */
-  readonly reserved: bigint;
-  readonly quarantined: bigint;
 }
 
 /** @param freeOf the number of addresses that any owner may get */
@@ -39,52 +33,43 @@ export function usesOf(
   freeOf: (family: Family) => bigint,
 ): FamilyCounts[] {
   return FAMILIES.map((family) => {
-    const { held, released, reserved, quarantined, requestOnly, ineffective } = byFamily[family];
+    const { states, requestOnly, ineffective } = byFamily[family];
     const onRequest =
       pool === undefined
         ? 0n
         : addressesOf(pool, family, 'requestable').size - addressesOf(pool, family, 'open').size - BigInt(requestOnly);
     return {
       family,
-      allocated: BigInt(held),
-      cooling: BigInt(released),
+      leased: BigInt(states.held),
+      cooling: BigInt(states.released),
       free: freeOf(family),
-      reserved: onRequest + BigInt(reserved - ineffective),
-      quarantined: BigInt(quarantined),
+      reserved: onRequest + BigInt(states.reserved - ineffective),
+      quarantined: BigInt(states.quarantined),
     };
   });
 }
 
-export function capacityOf(use: Omit<FamilyCounts, 'family'>): bigint {
-  return use.allocated + use.cooling + use.free + use.reserved + use.quarantined;
+export function capacityOf(use: FamilyCounts): bigint {
+  return COUNTS.reduce((sum, { field }) => sum + use[field], 0n);
 }
 
 export function countsOf(pool: Pool | undefined, usage: LeaseCounts, uses: readonly FamilyCounts[]): PoolCounts {
   const isCounted = (use: FamilyCounts) => pool?.families.includes(use.family) === true || capacityOf(use) > 0n;
-  const sum = (countOf: (use: FamilyCounts) => bigint) =>
-    toSafeNumber(uses.reduce((all, use) => all + countOf(use), 0n));
   return {
-    capacity: sum(capacityOf),
-    leased: usage.held,
+    ...sumOf(uses),
     heldByStopped: usage.stopped,
-    cooling: usage.released,
-    free: sum(({ free }) => free),
-    reserved: sum(({ reserved }) => reserved),
-    ...(usage.quarantined > 0 && { quarantined: usage.quarantined }),
     ...(pool !== undefined && hasDraining(pool) && { draining: usage.draining.size }),
-    ...Object.fromEntries(uses.filter(isCounted).map((use) => [FAMILY_FIELDS[use.family], familyCountsOf(use)])),
+    ...Object.fromEntries(uses.filter(isCounted).map((use) => [FAMILY_FIELDS[use.family], sumOf([use])])),
   };
 }
 
-function familyCountsOf(use: FamilyCounts): PoolFamilyCounts {
-  return {
-    capacity: toSafeNumber(capacityOf(use)),
-    leased: toSafeNumber(use.allocated),
-    cooling: toSafeNumber(use.cooling),
-    free: toSafeNumber(use.free),
-    reserved: toSafeNumber(use.reserved),
-    ...(use.quarantined > 0n && { quarantined: toSafeNumber(use.quarantined) }),
-  };
+function sumOf(uses: readonly FamilyCounts[]): { capacity: number } & Record<CountField, number> {
+  const sum = (countOf: (use: FamilyCounts) => bigint) =>
+    toSafeNumber(uses.reduce((all, use) => all + countOf(use), 0n));
+  const counts = COUNTS.map(({ field, isOptional }) => ({ field, isOptional, count: sum((use) => use[field]) }));
+  const shown = counts.filter(({ isOptional, count }) => !isOptional || count > 0);
+  const fields = Object.fromEntries(shown.map(({ field, count }) => [field, count])) as Record<CountField, number>;
+  return { capacity: sum(capacityOf), ...fields };
 }
 
 export interface PoolStatusInput {
@@ -230,7 +215,7 @@ function deletionCondition({ usage, leases, agreement, fenceMs }: PoolStatusInpu
 
 /** Counts the leases that keep a pool from being deleted. Released and quarantined ones do not, because they expire without a pool as well. */
 export function countBlockingLeases(usage: LeaseCounts): number {
-  return usage.held + usage.reserved;
+  return usage.in('held') + usage.in('reserved');
 }
 
 function* unreleased(leases: Iterable<LeaseRecord>): Iterable<LeaseRecord> {

@@ -6,7 +6,7 @@ import { ManualClock } from '../../test/manual-clock.js';
 import { type LeaseRecord, readLease } from '../../addressing/lease/lease.js';
 import { compilePool } from '../../addressing/pool/pool.js';
 import type { LeaseChange } from '../leases/lease-book.js';
-import { type CountedLeases, PoolUsage } from './usage.js';
+import { type CountedLeases, type LeaseCounts, PoolUsage } from './usage.js';
 
 /** Leases that a test changes. */
 class Leases implements Pick<CountedLeases, 'get' | 'ofPool' | 'ofClaim' | 'onChange'> {
@@ -70,7 +70,7 @@ describe('the leases of a pool that are counted in slices', () => {
   it('are not counted again afterwards', async () => {
     await usage.prepare('blue', pool, clock, signal);
     const at = clock.now();
-    expect(usage.of('blue', pool).held).to.equal(6);
+    expect(usage.of('blue', pool).in('held')).to.equal(6);
     expect(clock.now()).to.equal(at);
   });
 
@@ -93,9 +93,8 @@ describe('the leases of a pool that are counted in slices', () => {
     isUsed = false;
     usage.updateClaim(`vms/${third?.owner?.name ?? ''}`);
     await prepared;
-    const { held, released, stopped } = usageOf(() => false).of('blue', pool);
-    const counts = usage.of('blue', pool);
-    expect([counts.held, counts.released, counts.stopped]).to.deep.equal([held, released, stopped]);
-    expect([held, released, stopped]).to.deep.equal([3, 2, 3]);
+    const countsOf = (counts: LeaseCounts) => [counts.in('held'), counts.in('released'), counts.stopped];
+    expect(countsOf(usage.of('blue', pool))).to.deep.equal(countsOf(usageOf(() => false).of('blue', pool)));
+    expect(countsOf(usage.of('blue', pool))).to.deep.equal([3, 2, 3]);
   });
 });

@@ -1,4 +1,4 @@
-import type { LeaseOwner } from '../../api/address-lease.js';
+import { LEASE_STATES, type LeaseOwner, type LeaseState } from '../../api/address-lease.js';
 import { joinKey, splitKey } from '../../api/meta.js';
 import type { Clock } from '../../kube/clock.js';
 import { forEachInSlices } from '../../kube/run-in-slices.js';
@@ -6,13 +6,7 @@ import type { AddressSpace } from '../../addressing/allocator/address-space.js';
 import type { Family } from '../../addressing/address/address.js';
 import type { LeaseChange } from '../leases/lease-book.js';
 import type { QuarantinedByMac } from '../../addressing/lease/lease-quarantine.js';
-import {
-  type LeaseRecord,
-  type LeaseState,
-  isHeldOrReserved,
-  isResponder,
-  stateOf,
-} from '../../addressing/lease/lease.js';
+import { type LeaseRecord, isHeldOrReserved, isResponder, stateOf } from '../../addressing/lease/lease.js';
 import { type Pool, subnetOf } from '../../addressing/pool/pool.js';
 
 /** The part of the lease book that is read here. */
@@ -28,7 +22,8 @@ export interface CountedLeases {
 }
 
 /** The leases of one family, counted by state. */
-export interface FamilyLeaseCounts extends Readonly<Record<LeaseState, number>> {
+export interface FamilyLeaseCounts {
+  readonly states: Readonly<Record<LeaseState, number>>;
   /** Leases in any state at addresses that are leased on request only. */
   readonly requestOnly: number;
   /** Reservations at addresses that the pool may not lease. */
@@ -36,8 +31,10 @@ export interface FamilyLeaseCounts extends Readonly<Record<LeaseState, number>> 
 }
 
 /** The leases of one pool, counted by state. */
-export interface LeaseCounts extends Readonly<Record<LeaseState, number>> {
+export interface LeaseCounts {
   readonly byFamily: Readonly<Record<Family, FamilyLeaseCounts>>;
+  /** Counts the leases of both families that are in a state. */
+  in(state: LeaseState): number;
   /** Held leases of claims that no pod uses. */
   readonly stopped: number;
   stoppedOf(family: Family): number;
@@ -50,10 +47,7 @@ export interface LeaseCounts extends Readonly<Record<LeaseState, number>> {
 }
 
 class FamilyTally implements FamilyLeaseCounts {
-  held = 0;
-  released = 0;
-  reserved = 0;
-  quarantined = 0;
+  readonly states = Object.fromEntries(LEASE_STATES.map((state) => [state, 0])) as Record<LeaseState, number>;
   requestOnly = 0;
   ineffective = 0;
 }
@@ -71,20 +65,8 @@ class LeaseTally implements LeaseCounts {
     this.pool = pool;
   }
 
-  get held(): number {
-    return this.byFamily[4].held + this.byFamily[6].held;
-  }
-
-  get released(): number {
-    return this.byFamily[4].released + this.byFamily[6].released;
-  }
-
-  get reserved(): number {
-    return this.byFamily[4].reserved + this.byFamily[6].reserved;
-  }
-
-  get quarantined(): number {
-    return this.byFamily[4].quarantined + this.byFamily[6].quarantined;
+  in(state: LeaseState): number {
+    return this.byFamily[4].states[state] + this.byFamily[6].states[state];
   }
 
   get stopped(): number {
@@ -99,7 +81,7 @@ class LeaseTally implements LeaseCounts {
   count(lease: LeaseRecord, by: 1 | -1): void {
     const counts = this.byFamily[lease.address.family];
     const state = stateOf(lease);
-    counts[state] += by;
+    counts.states[state] += by;
     const place = this.pool === undefined ? 'open' : locateLease(lease, this.pool);
     if (place === 'requestOnly') counts.requestOnly += by;
     if (place === 'outside' && state === 'reserved') counts.ineffective += by;

@@ -1,8 +1,9 @@
 import type { VNode } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { ADDRESS_STATES, STATE_NAMES } from '../../../addressing/address-states.js';
 import type { LeaseRow, MapCell, MapWindow } from '../protocol.js';
 import { timeText } from './elements.jsx';
-import { CELL_STEP, columnsOf, moveTo, paint, STATES } from './map-geometry.js';
+import { CELL_STEP, columnsOf, moveTo, paint } from './map-geometry.js';
 import { poolHref, vmHref } from './route.js';
 
 interface MapProps {
@@ -140,9 +141,10 @@ function Details({ cell }: { cell: MapCell | undefined }): VNode {
     <div class="cell-details">
       <h3>{cell.first === cell.last ? cell.first : `${cell.first} – ${cell.last}`}</h3>
       <ul>
-        {STATES.flatMap(({ state, text }) =>
-          cell.counts[state] === undefined ? [] : <li key={state}>{`${text}: ${cell.counts[state]}`}</li>,
-        )}
+        {STATE_NAMES.flatMap((state) => {
+          const count = cell.counts[state];
+          return count === undefined ? [] : <li key={state}>{`${ADDRESS_STATES[state].text}: ${count}`}</li>;
+        })}
       </ul>
       {cell.lease !== undefined && <Lease lease={cell.lease} />}
     </div>
@@ -173,9 +175,9 @@ function Lease({ lease: { owner, node, mac, takenBy, releasedAt } }: { lease: Le
 function Legend(): VNode {
   return (
     <ul class="legend" aria-label="Colours">
-      {STATES.map(({ state, text }) => (
+      {STATE_NAMES.map((state) => (
         <li key={state}>
-          <span class={`swatch s-${state}`} aria-hidden="true" /> {text}
+          <span class={`swatch s-${state}`} aria-hidden="true" /> {ADDRESS_STATES[state].text}
         </li>
       ))}
     </ul>
@@ -183,13 +185,14 @@ function Legend(): VNode {
 }
 
 function stateOf({ counts }: MapCell): string {
-  return STATES.find(({ state }) => counts[state] !== undefined)?.state ?? 'excluded';
+  return STATE_NAMES.find((state) => counts[state] !== undefined) ?? 'excluded';
 }
 
 function describe(cell: MapCell): string {
   const range = cell.first === cell.last ? cell.first : `${cell.first} to ${cell.last}`;
-  const counts = STATES.flatMap(({ state, text }) => {
+  const counts = STATE_NAMES.flatMap((state) => {
     const count = cell.counts[state];
+    const { text } = ADDRESS_STATES[state];
     if (count === undefined) return [];
     return cell.first === cell.last ? text : `${count} ${text}`;
   });

@@ -1,6 +1,5 @@
 import { expect } from 'chai';
-import { ADDRESS_STATES } from '../../usage/address-states.js';
-import { columnsOf, moveTo, pixelOf, STATES } from './map-geometry.js';
+import { columnsOf, moveTo, pixelOf } from './map-geometry.js';
 
 describe('The map of addresses on the page', () => {
   const keys: readonly { key: string; from: number; to: number | undefined; cells?: number }[] = [
@@ -38,9 +37,5 @@ describe('The map of addresses on the page', () => {
       if (Math.floor(x / 16) !== cell % 16 || Math.floor(y / 16) !== cell >> 4) expect.fail(`address ${offset}`);
     }
     expect(places.size).to.equal(65_536);
-  });
-
-  it('has words for every state of an address', () => {
-    expect(STATES.map(({ state }) => state).sort()).to.deep.equal([...ADDRESS_STATES].sort());
   });
 });

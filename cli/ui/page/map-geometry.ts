@@ -1,23 +1,9 @@
-import { ADDRESS_STATES, type AddressState } from '../../usage/address-states.js';
+import { ADDRESS_STATES, STATE_NAMES } from '../../../addressing/address-states.js';
 import type { MapCell, MapWindow } from '../protocol.js';
 
 /** The cells of a window are 2^8 parts of it. */
 export const CELL_STEP = 8;
 const MAX_COLUMNS = 16;
-
-/** The states in words. What needs attention comes first. */
-export const STATES: readonly { readonly state: AddressState; readonly text: string }[] = [
-  { state: 'draining', text: 'in use, draining' },
-  { state: 'quarantined', text: 'quarantined' },
-  { state: 'other-pool', text: 'leased by another pool' },
-  { state: 'allocated', text: 'allocated' },
-  { state: 'cooling', text: 'cooling down' },
-  { state: 'sticky', text: 'kept for a MAC address' },
-  { state: 'reserved', text: 'reserved' },
-  { state: 'drained', text: 'drained' },
-  { state: 'free', text: 'free' },
-  { state: 'excluded', text: 'never allocated' },
-];
 
 export function columnsOf(cells: number): number {
   return Math.min(MAX_COLUMNS, Math.max(cells, 1));
@@ -70,26 +56,30 @@ export function paint(canvas: HTMLCanvasElement, { bits, states, cells }: MapWin
     image.data.set(colour, (y * width + x) * 4);
   };
   if (states === undefined) cells.forEach((cell, index) => set(index, mixed(cell, colours)));
-  else for (let offset = 0; offset < states.length; offset += 1) set(offset, colours[Number(states[offset])] ?? []);
+  else for (let offset = 0; offset < states.length; offset += 1) set(offset, colours[states[offset] ?? ''] ?? []);
   context.putImageData(image, 0, 0);
 }
 
-/** By the order of {@link ADDRESS_STATES}: red, green, blue, alpha. */
-function coloursOf(canvas: HTMLCanvasElement): readonly (readonly number[])[] {
+type Colours = Readonly<Record<string, readonly number[]>>;
+
+/** By the letter of the state: red, green, blue, alpha. */
+function coloursOf(canvas: HTMLCanvasElement): Colours {
   const style = getComputedStyle(canvas);
-  return ADDRESS_STATES.map((state) => {
+  const colours = STATE_NAMES.map((state) => {
     const hex = style.getPropertyValue(`--${state}`).trim().slice(1);
-    return [0, 2, 4].map((at) => Number.parseInt(hex.slice(at, at + 2), 16)).concat(255);
+    const parts = [0, 2, 4].map((at) => Number.parseInt(hex.slice(at, at + 2), 16));
+    return [ADDRESS_STATES[state].letter, [...parts, 255]] as const;
   });
+  return Object.fromEntries(colours);
 }
 
 /** The colour of a cell with more addresses than the picture can show: visible even if a single one is in use. */
-function mixed({ counts }: MapCell, colours: readonly (readonly number[])[]): readonly number[] {
+function mixed({ counts }: MapCell, colours: Colours): readonly number[] {
   const total = Object.values(counts).reduce((sum, count) => sum + Number(count), 0);
-  const used = STATES.find(({ state }) => state !== 'free' && state !== 'excluded' && counts[state] !== undefined);
-  const base = colours[ADDRESS_STATES.indexOf(counts.free === undefined ? 'excluded' : 'free')] ?? [];
+  const used = STATE_NAMES.find((state) => state !== 'free' && state !== 'excluded' && counts[state] !== undefined);
+  const base = colours[ADDRESS_STATES[counts.free === undefined ? 'excluded' : 'free'].letter] ?? [];
   if (used === undefined) return base;
-  const top = colours[ADDRESS_STATES.indexOf(used.state)] ?? [];
-  const share = 0.35 + 0.65 * (Number(counts[used.state]) / Math.max(total, 1));
+  const top = colours[ADDRESS_STATES[used].letter] ?? [];
+  const share = 0.35 + 0.65 * (Number(counts[used]) / Math.max(total, 1));
   return base.map((value, index) => Math.round(value + ((top[index] ?? value) - value) * share));
 }

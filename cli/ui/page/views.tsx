@@ -1,4 +1,5 @@
 import type { VNode } from 'preact';
+import { ADDRESS_STATES, COUNTS } from '../../../addressing/address-states.js';
 import type { Health, TraceNode } from '../../trace/tree.js';
 import type {
   ConditionRow,
@@ -61,10 +62,11 @@ export function Pool({ view, route }: ViewProps<PoolView>): VNode {
               name="Leased"
               value={`${number(counts.leased)}, ${number(counts.heldByStopped)} of them by stopped VMs`}
             />
-            <Fact name="Cooling down" value={number(counts.cooling)} />
-            <Fact name="Reserved" value={number(counts.reserved)} />
-            {counts.quarantined > 0 && <Fact name="Quarantined" value={number(counts.quarantined)} />}
-            <Fact name="Free" value={number(counts.free)} />
+            {COUNTS.filter(({ field, isOptional }) => field !== 'leased' && !(isOptional && counts[field] === 0)).map(
+              ({ state, field }) => (
+                <Fact key={field} name={capitalized(ADDRESS_STATES[state].text)} value={number(counts[field])} />
+              ),
+            )}
           </>
         )}
         <div>
@@ -238,6 +240,10 @@ function Fact({ name, value }: { name: string; value: string }): VNode {
       <dd>{value}</dd>
     </div>
   );
+}
+
+function capitalized(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 const WORDS: Readonly<Record<Health, string>> = {
