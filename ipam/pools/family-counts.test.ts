@@ -48,4 +48,15 @@ describe('the addresses of a pool', () => {
     expect(world.pools.get('p')).to.equal(undefined);
     expect([...world.book.expiring()]).to.have.length(2);
   });
+
+  it('count quarantined addresses in a pool that is too large to show its capacity exactly', async () => {
+    world.putPool(adminPool('p', { subnets: [{ cidr: 'fd00::/64' }] }));
+    world.lease('p', 'fd00::1', 'vms/vm1');
+    world.quarantine('fd00::1');
+    await world.settle();
+    expect(world.pools.get('p')?.status?.quarantined).to.equal(1);
+    world.expire('fd00::1');
+    await world.settle();
+    expect(world.pools.get('p')?.status).to.not.have.property('quarantined');
+  });
 });

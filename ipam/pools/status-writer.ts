@@ -1,5 +1,6 @@
 import type { AddressPool, AddressPoolStatus } from '../../api/address-pool.js';
 import type { Condition } from '../../api/meta.js';
+import { COUNTS } from '../../addressing/address-states.js';
 import type { CallOptions, Client } from '../../kube/client.js';
 import type { Clock, Random } from '../../kube/clock.js';
 import { ADDRESS_POOLS } from '../../kube/resources.js';
@@ -155,8 +156,7 @@ function transitionsOf(after: readonly Condition[] = [], before: readonly Condit
 
 /** Equal texts mean that readers of the status see no difference. */
 function comparisonText(status: AddressPoolStatus): string {
-  const { observedGeneration, capacity, leased, heldByStopped, cooling, free, reserved } = status;
-  const { blocks, draining, ipv4, ipv6, conditions = [] } = status;
+  const { observedGeneration, heldByStopped, blocks, draining, ipv4, ipv6, conditions = [] } = status;
   const told = conditions.map(({ type, status: value, reason, message, lastTransitionTime }) => [
     type,
     value,
@@ -167,14 +167,9 @@ function comparisonText(status: AddressPoolStatus): string {
   const lent = blocks && [blocks.total, blocks.full, blocks.lent, blocks.current];
   return JSON.stringify([
     observedGeneration,
-    capacity,
-    leased,
     heldByStopped,
-    cooling,
-    free,
-    reserved,
     draining,
-    ...[ipv4, ipv6].map((of) => of && [of.capacity, of.leased, of.cooling, of.free, of.reserved]),
+    ...[status, ipv4, ipv6].map((of) => of && [of.capacity, ...COUNTS.map(({ field }) => of[field])]),
     lent,
     told,
   ]);
