@@ -1,8 +1,8 @@
 import type { IPAMClaim } from '../api/ipam-claim.js';
 import type { VirtualMachine, VirtualMachineInstance } from '../api/kubevirt.js';
 import { type KubeObject, joinKey, objectKey } from '../api/meta.js';
+import { EventReason } from '../api/event-reasons.js';
 import {
-  EventReason,
   GUEST_CONFIGURED,
   KUBEVIRT_API_VERSION,
   NETWORK_DATA_WRITTEN,

@@ -129,13 +129,6 @@ describe('the documents', () => {
     }
   });
 
-  it('explain every reason of an event, and no other', () => {
-    const explained = [...documentOf('docs/reference/events.md').matchAll(/^\| `([A-Z]\w+)` \|/gm)].map(
-      ([, reason]) => reason,
-    );
-    expect(explained.sort()).to.deep.equal(Object.values(names.EventReason).sort());
-  });
-
   it('explain every condition and each of its reasons', async () => {
     const page = documentOf('docs/reference/conditions.md');
     const sources = (await findFiles('.ts')).filter((path) => /^(ipam|cluster)\/(?!.*(test|testing))/.test(path));

@@ -3,6 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { ADDRESS_STATES } from '../addressing/address-states.js';
+import { EVENT_REASONS } from '../api/event-reasons.js';
 import * as names from '../api/names.js';
 import { createPluginFolderMetrics } from '../cni/agent/installation/plugin-folder.js';
 import { createNodeBlockMetrics } from '../cni/agent/blocks/metrics.js';
@@ -65,6 +66,7 @@ const TABLES: readonly (readonly [page: string, heading: string, rows: () => Row
   ['metrics.md', '## All metrics', metrics],
   ['annotations.md', '# Labels, annotations and finalizers', metadataKeys],
   ['crd-fields.md', '# CRD fields', crdFields],
+  ['events.md', '## All events', events],
   ['kubectl-holdfast.md', '## States of addresses', addressStates],
   ['kubectl-holdfast.md', '## Commands', commands],
 ];
@@ -126,6 +128,10 @@ function flags(): Rows {
         return [`\`--${flag}\``, [where, cell(shown + other), cell(description)]];
       }),
   );
+}
+
+function events(): Rows {
+  return Object.values(EVENT_REASONS).map(({ reason, when, todo }) => [`\`${reason}\``, [cell(when), cell(todo)]]);
 }
 
 function addressStates(): Rows {

@@ -1,4 +1,4 @@
-import { EventReason } from '../../api/names.js';
+import { EventReason } from '../../api/event-reasons.js';
 import type { Event } from '../../kube/events.js';
 import { valueOf } from '../reader.js';
 import type { ObservedVmTrace } from './observed.js';

@@ -4,7 +4,8 @@ import { type ClaimOwner, type IPAMClaim, claimOwnerOf } from '../../api/ipam-cl
 import { type SecondaryNetwork, type VmiSpec, podNetworkOf, secondaryNetworks } from '../../api/kubevirt.js';
 import { asRecord } from '../../api/json.js';
 import { controllerOf, isBeingDeleted, joinKey } from '../../api/meta.js';
-import { EventReason, PERSISTENT_IPS_DISABLED, PERSISTENT_IPS_LABEL } from '../../api/names.js';
+import { EventReason } from '../../api/event-reasons.js';
+import { PERSISTENT_IPS_DISABLED, PERSISTENT_IPS_LABEL } from '../../api/names.js';
 import { parseNetworkConfig } from '../../api/network-attachment.js';
 import { requestedAddresses } from '../../api/requested-addresses.js';
 import { describeClaimOwner, isForVmNetwork, isOwnedBy, possibleClaimNames } from '../../api/vm-claims.js';

@@ -1,6 +1,9 @@
-import { AllocationReason, EventReason } from '../../api/names.js';
+import { EVENT_REASONS, EventReason } from '../../api/event-reasons.js';
+import { AllocationReason } from '../../api/names.js';
 import type { Read } from '../reader.js';
 import type { TraceFinding } from './tree.js';
+
+const { PredecessorClaim, ClaimDelayed, ClaimRefused } = EVENT_REASONS;
 
 /** What to do about a reason whose message does not say it, or not how. */
 const REMEDIES: Readonly<Partial<Record<string, string>>> = {
@@ -8,11 +11,8 @@ const REMEDIES: Readonly<Partial<Record<string, string>>> = {
     'delete the owner of the address if it is not needed. ipam retries when the address is free',
   [AllocationReason.Internal]: 'correct what the message names, and see the log of ipam. ipam retries',
   [AllocationReason.InvalidRequest]: "correct the annotation network.kubevirt.io/addresses of the VM's template",
-  [EventReason.PredecessorClaim]:
-    "nothing: it is deleted with that VM's last launcher pod. If this takes long, find out what keeps the pod",
+  ...Object.fromEntries([PredecessorClaim, ClaimDelayed, ClaimRefused].map(({ reason, todo }) => [reason, todo])),
   [EventReason.NetworkInvalid]: 'correct the NAD',
-  [EventReason.ClaimDelayed]: 'follow the message if it lasts; the controller retries',
-  [EventReason.ClaimRefused]: 'often a policy: correct it',
   [EventReason.IpamNotResponding]:
     'see the pods of holdfast-ipam, their logs, and kubectl -n holdfast-system get lease',
   FailedScheduling: 'see what the message lists; with ipam.holdfast.dev/…, no node has a free address of the pool',

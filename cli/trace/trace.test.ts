@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { LeaseNetworkData } from '../../api/address-lease.js';
-import { EventReason } from '../../api/names.js';
+import { EventReason } from '../../api/event-reasons.js';
 import { StatusError, TransportError } from '../../kube/errors.js';
 import { EVENTS, type Event } from '../../kube/events.js';
 import {

@@ -1,11 +1,7 @@
 import type { ClaimOwner, IPAMClaim } from '../../api/ipam-claim.js';
 import { isBeingDeleted, objectKey } from '../../api/meta.js';
-import {
-  CLAIM_REQUESTED_ADDRESSES,
-  EventReason,
-  IPS_ALLOCATED,
-  REQUESTED_ADDRESSES_ANNOTATION,
-} from '../../api/names.js';
+import { EventReason } from '../../api/event-reasons.js';
+import { CLAIM_REQUESTED_ADDRESSES, IPS_ALLOCATED, REQUESTED_ADDRESSES_ANNOTATION } from '../../api/names.js';
 import { type AddressRequest, requestedNetworks, requestedAddresses } from '../../api/requested-addresses.js';
 import type { DesiredClaim, InterfaceProblem } from './desired-claim.js';
 import type { ObservedWorkload } from './observed-workload.js';

@@ -1,7 +1,7 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { objectKey } from '../../api/meta.js';
 import type { Client } from '../../kube/client.js';
-import { EventReason } from '../../api/names.js';
+import { EventReason } from '../../api/event-reasons.js';
 import {
   type ErrorClass,
   classifyError,

@@ -1,4 +1,4 @@
-import type { EventReason } from '../../api/names.js';
+import type { EventReason } from '../../api/event-reasons.js';
 import type { AddressRequest } from '../../api/requested-addresses.js';
 import type { GuestMacs } from './guest-mac.js';
 

@@ -1,6 +1,7 @@
 import { type ClaimOwner, type IPAMClaim, claimNadOf } from '../../api/ipam-claim.js';
 import { type KubeObject, isBeingDeleted } from '../../api/meta.js';
-import { EventReason, VIRTUAL_MACHINE_KIND } from '../../api/names.js';
+import { EventReason } from '../../api/event-reasons.js';
+import { VIRTUAL_MACHINE_KIND } from '../../api/names.js';
 import { podInterfaceName } from '../../api/pod-interface.js';
 import { isForVmNetwork } from '../../api/vm-claims.js';
 import { PRIMARY_POD_INTERFACE } from '../../cluster/primary-network.js';

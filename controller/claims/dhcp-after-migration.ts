@@ -2,7 +2,7 @@ import { isIPv4 } from 'node:net';
 import { describeValue } from '../../api/json.js';
 import type { KubeVirt } from '../../api/kubevirt.js';
 import { joinKey } from '../../api/meta.js';
-import { EventReason } from '../../api/names.js';
+import { EventReason } from '../../api/event-reasons.js';
 import { isForVmNetwork, isOwnedBy } from '../../api/vm-claims.js';
 import { installedKubeVirt } from '../../cluster/kubevirt-controller.js';
 import type { ObservedWorkload } from './observed-workload.js';

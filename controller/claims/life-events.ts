@@ -1,7 +1,7 @@
 import { type IPAMClaim, claimOwnerOf } from '../../api/ipam-claim.js';
 import { isBeingDeleted, joinKey } from '../../api/meta.js';
 import { describeValue } from '../../api/json.js';
-import { EventReason } from '../../api/names.js';
+import { EventReason } from '../../api/event-reasons.js';
 import { type NetworkStatus, reportedIPsOf } from '../../api/network-status.js';
 import type { Pod } from '../../api/pod.js';
 import { claimEventSubjects } from '../../cluster/claim-event-subjects.js';

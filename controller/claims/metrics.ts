@@ -1,4 +1,4 @@
-import type { EventReason } from '../../api/names.js';
+import type { EventReason } from '../../api/event-reasons.js';
 import type { ErrorClass } from '../../kube/errors.js';
 import type { Metrics } from '../../process/metrics.js';
 import type { ActionKind } from './action.js';

@@ -1,6 +1,7 @@
 import type { ClaimOwner, IPAMClaim } from '../../api/ipam-claim.js';
 import { isBeingDeleted, joinKey } from '../../api/meta.js';
-import { CLAIM_FINALIZER, CLAIM_OWNER_UID, EventReason } from '../../api/names.js';
+import { EventReason } from '../../api/event-reasons.js';
+import { CLAIM_FINALIZER, CLAIM_OWNER_UID } from '../../api/names.js';
 import { pickClaim, servedVmNetwork } from '../../api/vm-claims.js';
 import type { Action } from './action.js';
 import { findLateRequest, markLateRequest } from './address-requests.js';

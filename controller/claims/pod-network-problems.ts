@@ -1,5 +1,5 @@
 import type { ClaimOwner } from '../../api/ipam-claim.js';
-import { EventReason } from '../../api/names.js';
+import { EventReason } from '../../api/event-reasons.js';
 import { requestedNetworks } from '../../api/requested-addresses.js';
 import { requestingSpecOf } from './address-requests.js';
 import type { InterfaceProblem } from './desired-claim.js';

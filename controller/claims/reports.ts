@@ -1,10 +1,6 @@
 import { joinKey, objectKey } from '../../api/meta.js';
-import {
-  EventReason,
-  KUBEVIRT_API_VERSION,
-  VIRTUAL_MACHINE_INSTANCE_KIND,
-  VIRTUAL_MACHINE_KIND,
-} from '../../api/names.js';
+import { EventReason } from '../../api/event-reasons.js';
+import { KUBEVIRT_API_VERSION, VIRTUAL_MACHINE_INSTANCE_KIND, VIRTUAL_MACHINE_KIND } from '../../api/names.js';
 import { claimEventSubject, claimEventSubjects } from '../../cluster/claim-event-subjects.js';
 import type { KubeVirtControllerSource } from '../../cluster/kubevirt-controller.js';
 import { OWNER_KIND_NOT_SERVED } from '../../cluster/unserved-owner.js';

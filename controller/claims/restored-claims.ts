@@ -1,11 +1,11 @@
 import type { ClaimOwner, IPAMClaim } from '../../api/ipam-claim.js';
 import { describeValue, asList, asRecord, asString } from '../../api/json.js';
 import { controllerOf, isBeingDeleted, objectKey } from '../../api/meta.js';
+import { EventReason } from '../../api/event-reasons.js';
 import {
   CLAIM_REQUESTED_ADDRESSES,
   CLAIM_REQUEST_ORIGIN,
   CLAIM_RESTORED,
-  EventReason,
   VELERO_RESTORE_NAME,
   CLAIM_OWNER_UID,
   LAST_APPLIED_ANNOTATION,

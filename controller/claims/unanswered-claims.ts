@@ -1,6 +1,6 @@
 import { type IPAMClaim, claimNadOf } from '../../api/ipam-claim.js';
 import { isBeingDeleted, objectKey } from '../../api/meta.js';
-import { EventReason } from '../../api/names.js';
+import { EventReason } from '../../api/event-reasons.js';
 import type { Clock } from '../../kube/clock.js';
 import type { EventRecorder } from '../../kube/events.js';
 import type { Logger } from '../../kube/log.js';

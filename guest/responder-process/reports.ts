@@ -1,4 +1,4 @@
-import { EventReason } from '../../api/names.js';
+import { EventReason } from '../../api/event-reasons.js';
 import { claimEventSubjects } from '../../cluster/claim-event-subjects.js';
 import { poolEventSubject } from '../../cluster/pool-event-subject.js';
 import type { Pool } from '../../addressing/pool/pool.js';

@@ -1,6 +1,7 @@
 import { claimMacOf } from '../../api/ipam-claim.js';
 import { isBeingDeleted, objectKey } from '../../api/meta.js';
-import { AllocationReason, EventReason, KUBEVIRT_NAMESPACE_UNKNOWN, RequestReason } from '../../api/names.js';
+import { EventReason } from '../../api/event-reasons.js';
+import { AllocationReason, KUBEVIRT_NAMESPACE_UNKNOWN, RequestReason } from '../../api/names.js';
 import { type Address, formatAddress, sameAddress } from '../../addressing/address/address.js';
 import type { AllocationRefusal, LeaseRecord } from '../../addressing/index.js';
 import { isReservation } from '../../addressing/lease/lease.js';

@@ -1,4 +1,5 @@
-import { EventReason, IPAM_CLAIM_KIND } from '../../api/names.js';
+import { EventReason } from '../../api/event-reasons.js';
+import { IPAM_CLAIM_KIND } from '../../api/names.js';
 import { PROBE_LIMITS } from '../../api/limits.js';
 import { objectKey } from '../../api/meta.js';
 import { claimEventSubjects } from '../../cluster/claim-event-subjects.js';

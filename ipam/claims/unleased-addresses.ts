@@ -1,6 +1,7 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { isBeingDeleted, joinKey, objectKey } from '../../api/meta.js';
-import { EventReason, KUBEVIRT_API_VERSION, VIRTUAL_MACHINE_INSTANCE_KIND } from '../../api/names.js';
+import { EventReason } from '../../api/event-reasons.js';
+import { KUBEVIRT_API_VERSION, VIRTUAL_MACHINE_INSTANCE_KIND } from '../../api/names.js';
 import { claimEventSubjects } from '../../cluster/claim-event-subjects.js';
 import { BY_WORKLOAD } from '../../cluster/indexes.js';
 import type { ParsedNad } from '../../cluster/transforms.js';

@@ -1,5 +1,6 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
-import { ADDRESS_LEASE_KIND, EventReason, IPAM_API_VERSION } from '../../api/names.js';
+import { EventReason } from '../../api/event-reasons.js';
+import { ADDRESS_LEASE_KIND, IPAM_API_VERSION } from '../../api/names.js';
 import type { EventRecorder, EventSubject } from '../../kube/events.js';
 import type { Logger } from '../../kube/log.js';
 import type { Metrics } from '../../process/metrics.js';

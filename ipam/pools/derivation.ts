@@ -1,7 +1,7 @@
 import { type AddressPool, type AddressPoolSpec, addressSpaceOf, nadNamespaceOf } from '../../api/address-pool.js';
 import { WHEREABOUTS_IPAM } from '../../api/ipam-delegation.js';
 import { isBeingDeleted, objectKey } from '../../api/meta.js';
-import { EventReason } from '../../api/names.js';
+import { EventReason } from '../../api/event-reasons.js';
 import type { NetworkConfigProblem } from '../../api/network-attachment.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import type { LeaseRecord } from '../../addressing/lease/lease.js';

@@ -1,5 +1,5 @@
 import { objectKey } from '../../api/meta.js';
-import { EventReason } from '../../api/names.js';
+import { EventReason } from '../../api/event-reasons.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import { MAX_NAMED } from './named-leases.js';
 import type { NadEvent, RequestedPool } from './requested-pools.js';

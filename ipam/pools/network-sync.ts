@@ -1,6 +1,6 @@
 import type { AddressPool } from '../../api/address-pool.js';
 import { isBeingDeleted } from '../../api/meta.js';
-import { EventReason } from '../../api/names.js';
+import { EventReason } from '../../api/event-reasons.js';
 import { type NadRightsLookup, poolLimitMessage } from '../../api/nad-rights.js';
 import type { CallOptions, Client } from '../../kube/client.js';
 import type { Cache, Lister } from '../../kube/cache.js';

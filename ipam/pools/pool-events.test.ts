@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { PoolCondition } from '../../api/address-pool.js';
-import { EventReason } from '../../api/names.js';
+import { EventReason } from '../../api/event-reasons.js';
 import type { EventSubject } from '../../kube/events.js';
 import { adminPool, holdfastConfig, nad } from '../../test/pool-objects.js';
 import { NadEvents, recordConditionEvents } from './pool-events.js';

@@ -1,6 +1,6 @@
 import { type AddressPool, PoolCondition } from '../../api/address-pool.js';
 import type { Condition } from '../../api/meta.js';
-import { EventReason } from '../../api/names.js';
+import { EventReason } from '../../api/event-reasons.js';
 import { poolEventSubject } from '../../cluster/pool-event-subject.js';
 import type { EventRecorder } from '../../kube/events.js';
 import { setMostRecent } from '../../kube/lru.js';

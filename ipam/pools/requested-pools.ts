@@ -1,5 +1,5 @@
 import type { AddressPool, AddressPoolSpec } from '../../api/address-pool.js';
-import { EventReason } from '../../api/names.js';
+import { EventReason } from '../../api/event-reasons.js';
 import type { NetworkConfigProblem } from '../../api/network-attachment.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import type { Pool } from '../../addressing/pool/pool.js';
