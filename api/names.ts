@@ -147,27 +147,13 @@ export const AllocationReason = {
   InvalidRequest: 'InvalidRequest',
 } as const;
 export type AllocationReason = (typeof AllocationReason)[keyof typeof AllocationReason];
+export type RefusalReason = Exclude<AllocationReason, typeof AllocationReason.Success>;
 /** Condition of a claim: a request for other addresses cannot be met. Present only while there is such a request. */
 export const REQUEST_HONOURED = 'RequestHonoured';
 /** Condition of a claim: it has an address of a draining range. Otherwise absent. */
 export const ADDRESS_DRAINING = 'AddressDraining';
-/** Reasons why a claim keeps an address of a draining range. */
-export const DrainingReason = {
-  /** A pod uses it. */
-  InUse: 'ClaimInUse',
-  /** The VM requests it. */
-  Requested: 'AddressRequested',
-  /** The claim can get no other address. */
-  NoOtherAddress: 'NoOtherAddress',
-} as const;
 /** Condition of a claim: no pod gets its addresses, because it is unknown which user creates launchers. Otherwise absent. */
 export const LAUNCHERS_VERIFIED = 'LaunchersVerified';
-export const KUBEVIRT_NAMESPACE_UNKNOWN = 'KubeVirtNamespaceUnknown';
-/** Reasons why a request is not met, besides the reasons of allocation. */
-export const RequestReason = {
-  /** A pod uses the addresses that the claim has. */
-  InUse: 'ClaimInUse',
-} as const;
 
 /** Condition of a claim: whether the guest's interface has its addresses. Absent while the VM does not run. */
 export const GUEST_CONFIGURED = 'GuestConfigured';

@@ -1,3 +1,4 @@
+import type { ClaimCondition, ReasonOf } from '../api/conditions.js';
 import type { IPAMClaim } from '../api/ipam-claim.js';
 import type { Condition } from '../api/meta.js';
 
@@ -5,6 +6,8 @@ import type { Condition } from '../api/meta.js';
 
 /** The part of a condition that does not depend on the time of the write. */
 export type ConditionValue = Pick<Condition, 'status' | 'reason' | 'message'>;
+/** The same with a reason that the documents explain. */
+export type ConditionOf<Type extends ClaimCondition> = ConditionValue & { reason: ReasonOf<Type> };
 
 /** The conditions of one writer by type. Undefined: the claim must not have it. */
 export type DesiredConditions = Readonly<Record<string, ConditionValue | undefined>>;

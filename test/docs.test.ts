@@ -2,7 +2,6 @@ import { existsSync } from 'node:fs';
 import { readFile, readdir } from 'node:fs/promises';
 import { basename, dirname, join, normalize } from 'node:path';
 import { expect } from 'chai';
-import { PoolCondition } from '../api/address-pool.js';
 import * as names from '../api/names.js';
 import { flagsOfCommands } from '../cli/command-line.js';
 import { variableOf } from '../process/setting.js';
@@ -127,29 +126,6 @@ describe('the documents', () => {
     for (const { path, present, expected } of await renderReference()) {
       expect(present.split('\n'), `${path}: run \`npm run reference\``).to.deep.equal(expected.split('\n'));
     }
-  });
-
-  it('explain every condition and each of its reasons', async () => {
-    const page = documentOf('docs/reference/conditions.md');
-    const sources = (await findFiles('.ts')).filter((path) => /^(ipam|cluster)\/(?!.*(test|testing))/.test(path));
-    const code = await Promise.all(sources.map((path) => readFile(join(ROOT, path), 'utf8')));
-    const literals = code.flatMap((text) =>
-      [...text.matchAll(/\breason: '([A-Z]\w+)'/g)].map(([, reason = '']) => reason),
-    );
-    expect(literals.length).to.be.greaterThan(10);
-    const { AllocationReason, RequestReason, IPS_ALLOCATED, REQUEST_HONOURED, LAUNCHERS_VERIFIED, OWNER_KIND_SERVED } =
-      names;
-    const types = [
-      IPS_ALLOCATED,
-      REQUEST_HONOURED,
-      LAUNCHERS_VERIFIED,
-      OWNER_KIND_SERVED,
-      ...Object.values(PoolCondition),
-    ];
-    const reasons = [...Object.values(AllocationReason), ...Object.values(RequestReason), ...literals];
-    expect(
-      [...types, ...reasons].filter((word) => !page.includes(`\`${word}\``) && !page.includes(`\`${word} `)),
-    ).to.deep.equal([]);
   });
 
   it('number the decisions without a gap, and list each with the title of its record', () => {

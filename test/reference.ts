@@ -3,6 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { ADDRESS_STATES } from '../addressing/address-states.js';
+import { CLAIM_CONDITIONS, POOL_CONDITIONS } from '../api/conditions.js';
 import { EVENT_REASONS } from '../api/event-reasons.js';
 import * as names from '../api/names.js';
 import { createPluginFolderMetrics } from '../cni/agent/installation/plugin-folder.js';
@@ -66,6 +67,8 @@ const TABLES: readonly (readonly [page: string, heading: string, rows: () => Row
   ['metrics.md', '## All metrics', metrics],
   ['annotations.md', '# Labels, annotations and finalizers', metadataKeys],
   ['crd-fields.md', '# CRD fields', crdFields],
+  ['conditions.md', '## Conditions of a claim', () => conditions(CLAIM_CONDITIONS)],
+  ['conditions.md', '## Conditions of a pool', () => conditions(POOL_CONDITIONS)],
   ['events.md', '## All events', events],
   ['kubectl-holdfast.md', '## States of addresses', addressStates],
   ['kubectl-holdfast.md', '## Commands', commands],
@@ -128,6 +131,13 @@ function flags(): Rows {
         return [`\`--${flag}\``, [where, cell(shown + other), cell(description)]];
       }),
   );
+}
+
+function conditions(rows: typeof CLAIM_CONDITIONS | typeof POOL_CONDITIONS): Rows {
+  return rows.map(({ type, status, reasons, meaning }) => {
+    const codes = reasons.map((reason) => `\`${reason}\``);
+    return [`\`${type}\` ${status}`, [codes.join(', '), cell(meaning)]];
+  });
 }
 
 function events(): Rows {

@@ -1,5 +1,5 @@
 import type { LeaseOwner } from '../../api/address-lease.js';
-import { AllocationReason } from '../../api/names.js';
+import { AllocationReason, type RefusalReason } from '../../api/names.js';
 import type { AddressSpace } from './address-space.js';
 import { type Address, type Family, sameAddress } from '../address/address.js';
 import {
@@ -96,7 +96,7 @@ export type AllocationCandidate =
   { readonly kind: 'create'; readonly address: Address } | { readonly kind: 'take'; readonly lease: LeaseRecord };
 
 export interface AllocationRefusal {
-  readonly reason: AllocationReason;
+  readonly reason: RefusalReason;
   /** The text for users. */
   readonly message: string;
   /** When to ask again even if nothing has changed, in the clock's milliseconds. */

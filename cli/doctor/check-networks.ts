@@ -1,8 +1,8 @@
 import { type AddressPool, nadNamespaceOf } from '../../api/address-pool.js';
+import { BAD_POOL_CONDITIONS } from '../../api/conditions.js';
 import { readIpamDelegation } from '../../api/ipam-delegation.js';
 import { objectKey } from '../../api/meta.js';
 import { type NetworkAttachmentDefinition, parseNetworkConfig } from '../../api/network-attachment.js';
-import { BAD_STATUS } from '../usage/pool-problems.js';
 import { type Finding, errorOf, warningOf } from './finding.js';
 import type { ObservedCluster } from './observe.js';
 
@@ -14,13 +14,12 @@ export function checkPools({ pools = [] }: ObservedCluster): Finding[] {
   const own = pools.filter((pool) => nadNamespaceOf(pool) === undefined);
   const derived = pools.filter((pool) => nadNamespaceOf(pool) !== undefined);
   const findings = [...own, ...derived].flatMap((pool) =>
-    [...BAD_STATUS].flatMap(([type, status]) => {
+    BAD_POOL_CONDITIONS.flatMap(({ type, status, health }) => {
       const found = pool.status?.conditions?.find((each) => each.type === type && each.status === status);
       if (found === undefined) return [];
       const problem = `${type} is ${status} (${found.reason}): ${found.message}`;
       const remedy = `see ${found.reason} in docs/reference/conditions.md`;
-      // a condition that should be True and is not: something does not work
-      const findingOf = status === 'False' ? errorOf : warningOf;
+      const findingOf = health === 'wrong' ? errorOf : warningOf;
       return [findingOf('pools', `AddressPool ${pool.metadata.name}`, problem, remedy)];
     }),
   );

@@ -1,15 +1,6 @@
+import { BAD_CLAIM_CONDITIONS } from '../../api/conditions.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
-import { type Condition, isBeingDeleted, joinKey } from '../../api/meta.js';
-import {
-  ADDRESS_DRAINING,
-  GUEST_CONFIGURED,
-  GUEST_SERVED,
-  IPS_ALLOCATED,
-  LAUNCHERS_VERIFIED,
-  NETWORK_DATA_WRITTEN,
-  OWNER_KIND_SERVED,
-  REQUEST_HONOURED,
-} from '../../api/names.js';
+import { isBeingDeleted, joinKey } from '../../api/meta.js';
 import { unansweredClaimEvent } from './events.js';
 import { leasesOfClaim, traceLeases, tracePools } from './leases.js';
 import type { ObservedVmTrace } from './observed.js';
@@ -18,17 +9,6 @@ import { type TraceFinding, type TraceNode, traceNode } from './tree.js';
 
 /** An IPAM answers a claim within a second. */
 const PATIENCE_MS = 60_000;
-/** Conditions that are bad with this status, and absent or harmless otherwise. */
-const BAD_CONDITIONS: readonly { type: string; status: Condition['status']; health: TraceFinding['health'] }[] = [
-  { type: IPS_ALLOCATED, status: 'False', health: 'wrong' },
-  { type: REQUEST_HONOURED, status: 'False', health: 'wrong' },
-  { type: LAUNCHERS_VERIFIED, status: 'False', health: 'wrong' },
-  { type: OWNER_KIND_SERVED, status: 'False', health: 'wrong' },
-  { type: ADDRESS_DRAINING, status: 'True', health: 'warning' },
-  { type: GUEST_CONFIGURED, status: 'False', health: 'wrong' },
-  { type: GUEST_SERVED, status: 'False', health: 'wrong' },
-  { type: NETWORK_DATA_WRITTEN, status: 'False', health: 'wrong' },
-];
 
 /**
  * Tells the story of a claim that belongs to the VM.
@@ -61,7 +41,7 @@ function deletionFindings(claim: IPAMClaim): TraceFinding[] {
 }
 
 function conditionFindings({ status }: IPAMClaim): TraceFinding[] {
-  return BAD_CONDITIONS.flatMap(({ type, status: bad, health }) => {
+  return BAD_CLAIM_CONDITIONS.flatMap(({ type, status: bad, health }) => {
     const condition = status?.conditions?.find((each) => each.type === type);
     return condition?.status === bad ? [findingOf(health, condition.reason, condition.message)] : [];
   });

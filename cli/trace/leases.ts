@@ -1,5 +1,6 @@
 import type { AddressLease } from '../../api/address-lease.js';
-import { type AddressPool, PoolCondition } from '../../api/address-pool.js';
+import { PoolCondition } from '../../api/conditions.js';
+import type { AddressPool } from '../../api/address-pool.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { asList, asString } from '../../api/json.js';
 import { isBeingDeleted, joinKey } from '../../api/meta.js';

@@ -1,12 +1,12 @@
-import { type AddressPool, type AddressPoolStatus, PoolCondition } from '../../api/address-pool.js';
+import { BAD_CLAIM_CONDITIONS, BAD_POOL_CONDITIONS, PoolCondition } from '../../api/conditions.js';
+import type { AddressPool, AddressPoolStatus } from '../../api/address-pool.js';
 import { type IPAMClaim, claimMacOf, claimOwnerOf, claimVmNetworkOf } from '../../api/ipam-claim.js';
 import { truncate } from '../../api/json.js';
 import { type Condition, isBeingDeleted, joinKey } from '../../api/meta.js';
-import { ADDRESS_DRAINING, AllocationReason, IPS_ALLOCATED } from '../../api/names.js';
+import { AllocationReason, IPS_ALLOCATED } from '../../api/names.js';
 import { COUNTS, type CountField } from '../../addressing/address-states.js';
 import { formatAddress } from '../../addressing/address/address.js';
 import { type LeaseRecord, stateOf } from '../../addressing/lease/lease.js';
-import { BAD_STATUS } from '../usage/pool-problems.js';
 import type { ClusterWatch } from './cluster-watch.js';
 import type { BoundedList, ClaimRow, ConditionRow, LeaseRow, ShownPoolCounts, PoolRow, VmRow } from './protocol.js';
 
@@ -16,10 +16,9 @@ const MAX_MESSAGE_LENGTH = 1_024;
 const MAX_NAME_LENGTH = 253;
 const MAX_CONDITIONS = 32;
 /** Conditions that say that something is wrong if they are true. */
-const BAD_IF_TRUE: readonly string[] = [
-  ...[...BAD_STATUS].flatMap(([type, status]) => (status === 'True' ? [type] : [])),
-  ADDRESS_DRAINING,
-];
+const BAD_IF_TRUE = [...BAD_CLAIM_CONDITIONS, ...BAD_POOL_CONDITIONS]
+  .filter(({ status }) => status === 'True')
+  .map(({ type }) => type);
 const GOOD_IF_FALSE: readonly string[] = [...BAD_IF_TRUE, PoolCondition.Draining];
 
 export function boundedList<Row>(rows: readonly Row[], max = MAX_ROWS): BoundedList<Row> {

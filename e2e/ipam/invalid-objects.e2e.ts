@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { AddressLease, LeaseOwner } from '../../api/address-lease.js';
-import { PoolCondition } from '../../api/address-pool.js';
+import { PoolCondition } from '../../api/conditions.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { EventReason } from '../../api/event-reasons.js';
 import { AllocationReason, CLAIM_REQUESTED_ADDRESSES, LEASE_OWNER_NAMESPACE } from '../../api/names.js';

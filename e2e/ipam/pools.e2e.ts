@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { type AddressPool, PoolCondition } from '../../api/address-pool.js';
+import { PoolCondition } from '../../api/conditions.js';
+import type { AddressPool } from '../../api/address-pool.js';
 import type { HoldfastProcess } from '../../bed/holdfast/process.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS, NETWORK_ATTACHMENT_DEFINITIONS } from '../../kube/resources.js';
 import { describeStory, itOnBed } from '../../bed/story/describe.js';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { PoolCondition } from '../../api/address-pool.js';
+import { PoolCondition } from '../../api/conditions.js';
 import { ADDRESS_POOLS, IPAM_CLAIMS, VIRTUAL_MACHINES } from '../../kube/resources.js';
 import { describeStory, itOnBed } from '../../bed/story/describe.js';
 import { waitForEvent } from '../../bed/story/events.js';

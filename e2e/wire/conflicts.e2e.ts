@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { AddressLease } from '../../api/address-lease.js';
-import { PoolCondition } from '../../api/address-pool.js';
+import { PoolCondition } from '../../api/conditions.js';
 import {
   AllocationReason,
   PROBE_ANNOTATION,

@@ -1,3 +1,4 @@
+import type { ReasonOf } from '../../api/conditions.js';
 import { createHash } from 'node:crypto';
 import { joinKey, splitKey } from '../../api/meta.js';
 import { leaseName } from '../../addressing/lease/lease-name.js';
@@ -264,7 +265,7 @@ export class NetworkData {
   }
 }
 
-function refused({ reason, message }: { reason: string; message: string }): NetworkDataResult {
+function refused({ reason, message }: { reason: ReasonOf<'NetworkDataWritten'>; message: string }): NetworkDataResult {
   return { outcome: { kind: 'not-written', reason, message } };
 }
 

@@ -1,6 +1,7 @@
 import type { VmiInterfaceStatus } from '../../api/kubevirt.js';
 import { describeValue } from '../../api/json.js';
-import type { ConditionValue } from '../../cluster/claim-conditions.js';
+import type { ReasonOf } from '../../api/conditions.js';
+import type { ConditionOf, ConditionValue } from '../../cluster/claim-conditions.js';
 import {
   type Address,
   formatAddress,
@@ -27,7 +28,7 @@ export interface InterfaceReport {
 
 interface Finding {
   readonly status: ConditionValue['status'];
-  readonly reason: string;
+  readonly reason: ReasonOf<'GuestConfigured'>;
   readonly message: string;
 }
 
@@ -41,7 +42,7 @@ const WORST_FIRST: readonly ConditionValue['status'][] = ['False', 'Unknown', 'T
  * Compares the addresses of a guest with those of its claim. Pure. Guests write what their agents report, so texts of it are only read as addresses and
  * never repeated.
  */
-export function guestConfigured(reported: InterfaceReport): ConditionValue {
+export function guestConfigured(reported: InterfaceReport): ConditionOf<'GuestConfigured'> {
   const findings = reported.claimed.map((address) => findingOf(address, reported));
   const worst = WORST_FIRST.find((status) => findings.some((finding) => finding.status === status)) ?? 'Unknown';
   const shown = findings.filter(({ status }) => status === worst);

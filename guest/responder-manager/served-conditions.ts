@@ -1,3 +1,4 @@
+import type { ReasonOf } from '../../api/conditions.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { GUEST_CONFIGURED, GUEST_SERVED, NETWORK_DATA_WRITTEN, RESPONDERS_NAMESPACE } from '../../api/names.js';
 import { conditionsPatch, hasConditions } from '../../cluster/claim-conditions.js';
@@ -24,7 +25,7 @@ import {
 import type { GuestViews } from '../views.js';
 import { BY_NETWORK } from '../../addressing/directory/affected.js';
 import { responderSetName } from './objects.js';
-import { type UnleasedGuest, findUnleasedGuests } from './unleased-guests.js';
+import { findUnleasedGuests } from './unleased-guests.js';
 
 /** Changes of one network that come within this time are looked at together: each look reads all of its claims. */
 const BATCH_MS = 1_000;
@@ -38,9 +39,7 @@ export interface ServedConditionsDeps {
 }
 
 /** A running guest that no responder answers, or not for all of its addresses. */
-type NotServed = Pick<RefusedGuest, 'claim' | 'message'> & {
-  readonly reason: RefusedGuest['reason'] | UnleasedGuest['reason'] | 'NoResponders';
-};
+type NotServed = Pick<RefusedGuest, 'claim' | 'message'> & { readonly reason: ReasonOf<'GuestServed'> };
 
 /** Tells by the condition GuestServed which running guests the responders of a network refuse. Responders themselves write nothing. */
 export class ServedConditions implements Reconciler {

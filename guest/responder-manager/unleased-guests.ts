@@ -10,7 +10,7 @@ import { leasedAddresses, shownAddresses } from '../leased-addresses.js';
 import type { ServedGuest } from '../running-guests.js';
 
 /** A guest with addresses that responders leave out, because they are not leased to its claim. */
-export interface UnleasedGuest {
+interface UnleasedGuest {
   readonly claim: ServedGuest['claim'];
   readonly reason: 'AddressNotLeased';
   readonly message: string;

@@ -13,7 +13,7 @@ const FULL: DesiredClaimStatus = {
   ips: [],
   allocated: { status: 'False', reason: 'SubnetExhausted', message: 'Pool blue is full: 4 of 4 leased' },
 };
-const PENDING = { status: 'False' as const, reason: 'ClaimInUse', message: 'stop the VM' };
+const PENDING = { status: 'False', reason: 'ClaimInUse', message: 'stop the VM' } as const;
 
 describe('the event for a new status of a claim', () => {
   const failed: ClaimScenario = { ips: [], conditions: [{ type: 'IPsAllocated', ...FULL.allocated }] };

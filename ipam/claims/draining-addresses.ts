@@ -1,12 +1,12 @@
+import type { ReasonOf } from '../../api/conditions.js';
 import { isBeingDeleted } from '../../api/meta.js';
-import { DrainingReason } from '../../api/names.js';
 import { type Address, formatAddress, sameAddress } from '../../addressing/address/address.js';
 import type { AllocationRefusal, LeaseRecord } from '../../addressing/index.js';
 import { isDraining } from '../../addressing/pool/pool.js';
 import { namespaceRefusal } from '../../addressing/directory/resolution.js';
 import { conditionMessage } from './condition-message.js';
 import type { ClaimObservation } from './observe.js';
-import type { ConditionValue } from '../../cluster/claim-conditions.js';
+import type { ConditionOf } from '../../cluster/claim-conditions.js';
 
 /** True if the claim has the address in a draining range of the pool that serves it. */
 export function isDrainingFor({ resolution }: Pick<ClaimObservation, 'resolution'>, address: Address): boolean {
@@ -47,22 +47,23 @@ export function drainingConditionOf(
   { claim, pods, resolution }: ClaimObservation,
   { draining, requested, isMovable }: DrainingAddresses,
   refusal: AllocationRefusal | undefined,
-): ConditionValue | undefined {
+): ConditionOf<'AddressDraining'> | undefined {
   const [address] = draining;
   if (address === undefined || resolution.kind !== 'served' || isBeingDeleted(claim)) return undefined;
   const subject = `${draining.map(formatAddress).join(', ')} is in a draining range of pool ${resolution.pool.name}`;
-  const condition = (reason: string, message: string): ConditionValue => ({ status: 'True', reason, message });
+  const condition = (reason: ReasonOf<'AddressDraining'>, message: string) =>
+    ({ status: 'True', reason, message }) as const;
   const wanted = requested.find((each) => draining.some((other) => sameAddress(each, other)));
   if (wanted !== undefined) {
     const remedy = 'request an address outside of it, or remove the request';
-    return condition(DrainingReason.Requested, `${subject}, and the VM requests ${formatAddress(wanted)}: ${remedy}`);
+    return condition('AddressRequested', `${subject}, and the VM requests ${formatAddress(wanted)}: ${remedy}`);
   }
   if (!isMovable) {
     const pod = pods[0]?.metadata.name ?? '';
-    return condition(DrainingReason.InUse, `${subject}, and pod ${pod} uses it: restart the VM to change its address`);
+    return condition('ClaimInUse', `${subject}, and pod ${pod} uses it: restart the VM to change its address`);
   }
   const closed = namespaceRefusal(claim, resolution.pool);
   if (closed === undefined && refusal === undefined) return undefined;
   const why = closed ?? 'it has no other address for the claim now: add a range to the pool';
-  return condition(DrainingReason.NoOtherAddress, `${subject}. ${conditionMessage(why)}`);
+  return condition('NoOtherAddress', `${subject}. ${conditionMessage(why)}`);
 }

@@ -1,7 +1,7 @@
 import { claimMacOf } from '../../api/ipam-claim.js';
 import { isBeingDeleted, objectKey } from '../../api/meta.js';
 import { EventReason } from '../../api/event-reasons.js';
-import { AllocationReason, KUBEVIRT_NAMESPACE_UNKNOWN, RequestReason } from '../../api/names.js';
+import { AllocationReason } from '../../api/names.js';
 import { type Address, formatAddress, sameAddress } from '../../addressing/address/address.js';
 import type { AllocationRefusal, LeaseRecord } from '../../addressing/index.js';
 import { isReservation } from '../../addressing/lease/lease.js';
@@ -14,7 +14,7 @@ import { conditionMessage } from './condition-message.js';
 import { drainingConditionOf, replaceableAddresses } from './draining-addresses.js';
 import { probeStep } from './probing.js';
 import { statusChanges } from './status.js';
-import type { ConditionValue } from '../../cluster/claim-conditions.js';
+import type { ConditionOf } from '../../cluster/claim-conditions.js';
 import type { DesiredClaimStatus, ClaimStep } from './step.js';
 import type { Findings } from './sync-state.js';
 import { type DesiredAddresses, desiredAddressesOf } from './desired-addresses.js';
@@ -136,7 +136,7 @@ function evaluateRequest(
   observed: ClaimObservation,
   wanted: DesiredAddresses,
   { need, move }: Findings,
-): ConditionValue | 'allocate' | undefined {
+): ConditionOf<'RequestHonoured'> | 'allocate' | undefined {
   const { claim, pods, resolution } = observed;
   const { pending, problems, isMovable, keep, unleased } = wanted;
   if (problems.request !== undefined) return falseCondition(AllocationReason.InvalidRequest, problems.request);
@@ -144,7 +144,7 @@ function evaluateRequest(
   if (!isMovable) {
     const pod = pods[0]?.metadata.name ?? '';
     const message = `${formatAddresses(pending)} is requested, but pod ${pod} uses ${formatAddresses(keep.map(({ address }) => address))}: stop the VM to change its addresses, or remove the request`;
-    return falseCondition(RequestReason.InUse, message);
+    return falseCondition('ClaimInUse', message);
   }
   if (resolution.kind !== 'served') return falseCondition(AllocationReason.PoolNotFound, resolution.message);
   const closed = unleased.length > 0 ? namespaceRefusal(claim, resolution.pool) : undefined;
@@ -174,7 +174,7 @@ function moveStep(
 
 interface StatusInput {
   refusal: AllocationRefusal | undefined;
-  request: ConditionValue | undefined;
+  request: ConditionOf<'RequestHonoured'> | undefined;
   findings: Findings;
 }
 
@@ -190,7 +190,7 @@ function desiredStatusOf(
   const rest = {
     ...(request && { request }),
     ...(draining && { draining }),
-    ...(problem !== undefined && { launchers: falseCondition(KUBEVIRT_NAMESPACE_UNKNOWN, problem) }),
+    ...(problem !== undefined && { launchers: falseCondition('KubeVirtNamespaceUnknown', problem) }),
     ...(ownerPod !== undefined && { ownerPod }),
   };
   if (refusal !== undefined) {
@@ -206,7 +206,7 @@ function desiredStatusOf(
     unprobed.length === 0
       ? ''
       : `. ${EventReason.ProbeSkipped}: ${formatAddresses(unprobed)} was not probed for other hosts`;
-  const allocated: ConditionValue = {
+  const allocated: ConditionOf<'IPsAllocated'> = {
     status: 'True',
     reason: AllocationReason.Success,
     message: `Leased from AddressPool ${pools}${skipped}`,
@@ -254,8 +254,8 @@ function mustGiveUp(refusal: AllocationRefusal | undefined): boolean {
   return refusal !== undefined && refusal.isQuarantined !== true;
 }
 
-function falseCondition(reason: string, message: string): ConditionValue {
-  return { status: 'False', reason, message: conditionMessage(message) };
+function falseCondition<const Reason>(reason: Reason, message: string) {
+  return { status: 'False' as const, reason, message: conditionMessage(message) };
 }
 
 function formatAddresses(addresses: readonly Address[]): string {

@@ -1,6 +1,6 @@
 import { type IPAMClaim, claimNadOf, claimOwnerOf, isWorkloadClaim } from '../../api/ipam-claim.js';
 import { isBeingDeleted } from '../../api/meta.js';
-import { AllocationReason } from '../../api/names.js';
+import { AllocationReason, type RefusalReason } from '../../api/names.js';
 import { claimInterfaces } from '../../api/vm-claims.js';
 import { type Address, formatAddress, sameAddress } from '../../addressing/address/address.js';
 import type { AllocationRefusal, LeaseRecord } from '../../addressing/index.js';
@@ -161,6 +161,6 @@ function textOf(addresses: readonly Address[]): string {
   return addresses.map(formatAddress).join(', ');
 }
 
-function refuse(reason: AllocationReason, message: string): RunningAddresses {
+function refuse(reason: RefusalReason, message: string): RunningAddresses {
   return { kind: 'refused', refusal: { reason, message } };
 }

@@ -77,7 +77,7 @@ describe('the status of a claim', () => {
   });
 
   it('reports that no pod gets the addresses for as long as that is so', () => {
-    const launchers = { status: 'False' as const, reason: 'KubeVirtNamespaceUnknown', message: 'it is wrong' };
+    const launchers = { status: 'False', reason: 'KubeVirtNamespaceUnknown', message: 'it is wrong' } as const;
     const before: ClaimScenario = { ips: ['10.0.0.5/24'], conditions: [ALLOCATED_CONDITION] };
     expect(statusChanges(claim(before), { ...SERVED, launchers })).to.deep.equal(['LaunchersVerified']);
     const { status } = patched(before, { ...SERVED, launchers });
@@ -97,7 +97,7 @@ describe('the status of a claim', () => {
   it('keeps the end of a cool-down that an earlier process wrote, because each counts by its own clock', () => {
     const until = (time: string) => ({
       status: 'False' as const,
-      reason: 'IPAddressConflict',
+      reason: 'IPAddressConflict' as const,
       message: `10.0.0.5 cools down until ${time}`,
     });
     const before: ClaimScenario = {

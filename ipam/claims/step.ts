@@ -1,5 +1,5 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
-import type { ConditionValue } from '../../cluster/claim-conditions.js';
+import type { ConditionOf } from '../../cluster/claim-conditions.js';
 import type { Address, Family } from '../../addressing/address/address.js';
 import type { LeaseRecord } from '../../addressing/lease/lease.js';
 
@@ -7,13 +7,13 @@ import type { LeaseRecord } from '../../addressing/lease/lease.js';
 export interface DesiredClaimStatus {
   /** With prefix length, IPv4 first. */
   ips: readonly string[];
-  allocated: ConditionValue;
+  allocated: ConditionOf<'IPsAllocated'>;
   /** Present while the claim requests other addresses than it has. */
-  request?: ConditionValue;
+  request?: ConditionOf<'RequestHonoured'>;
   /** Present while the user who creates launchers is unknown, so that no pod gets the addresses. */
-  launchers?: ConditionValue;
+  launchers?: ConditionOf<'LaunchersVerified'>;
   /** Present while the claim has an address of a draining range. */
-  draining?: ConditionValue;
+  draining?: ConditionOf<'AddressDraining'>;
   ownerPod?: string;
 }
 

@@ -1,3 +1,4 @@
+import type { ReasonOf } from '../../api/conditions.js';
 import { type IPAMClaim, isWorkloadClaim } from '../../api/ipam-claim.js';
 import type { Condition } from '../../api/meta.js';
 import { OWNER_KIND_SERVED } from '../../api/names.js';
@@ -96,7 +97,7 @@ function unservedCondition(now: number): Condition {
   return {
     type: OWNER_KIND_SERVED,
     status: 'False',
-    reason: 'KindNotServed',
+    reason: 'KindNotServed' satisfies ReasonOf<'OwnerKindServed'>,
     message: OWNER_KIND_NOT_SERVED,
     lastTransitionTime: `${new Date(now).toISOString().slice(0, 19)}Z`,
   };

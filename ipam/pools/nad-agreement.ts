@@ -1,4 +1,5 @@
 import { objectKey } from '../../api/meta.js';
+import type { ReasonOf } from '../../api/conditions.js';
 import { EventReason } from '../../api/event-reasons.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import { MAX_NAMED } from './named-leases.js';
@@ -7,14 +8,7 @@ import type { NadEvent, RequestedPool } from './requested-pools.js';
 /** Whether the derived pool and its NADs agree: a condition of the pool. */
 export interface NadAgreement {
   agree: boolean;
-  reason:
-    | 'NetworksAgree'
-    | 'NetworksDisagree'
-    | 'NetworkInvalid'
-    | 'NetworkGone'
-    | 'NotPermitted'
-    | 'LeasedOutside'
-    | 'MovePending';
+  reason: ReasonOf<'NetworksAgree'>;
   message: string;
 }
 

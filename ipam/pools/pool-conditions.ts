@@ -1,4 +1,4 @@
-import { PoolCondition } from '../../api/address-pool.js';
+import { PoolCondition, type ReasonOf } from '../../api/conditions.js';
 import type { Condition } from '../../api/meta.js';
 import { type Pool, hasDraining } from '../../addressing/pool/pool.js';
 import type { LeaseRecord } from '../../addressing/lease/lease.js';
@@ -8,12 +8,17 @@ import { formatAddress } from '../../addressing/address/address.js';
 import type { QuarantinedByMac } from '../../addressing/lease/lease-quarantine.js';
 import { type ProbingStop, probingStopOf } from '../leases/probing-stop.js';
 
+/** A condition without its transition time. */
+export type DesiredCondition = {
+  [Type in PoolCondition]: { type: Type; status: Condition['status']; reason: ReasonOf<Type>; message: string };
+}[PoolCondition];
+
 /** Says who is still in the draining ranges of a pool. @returns undefined if it has none */
 export function drainingCondition(
   pool: Pool,
   { draining }: Pick<LeaseCounts, 'draining'>,
   leaseOf: (name: string) => LeaseRecord | undefined,
-): Omit<Condition, 'lastTransitionTime'> | undefined {
+): DesiredCondition | undefined {
   if (!hasDraining(pool)) return undefined;
   const type = PoolCondition.Draining;
   const count = draining.size;
@@ -30,10 +35,7 @@ export function drainingCondition(
 }
 
 /** Says why the addresses of a pool are not probed for a while. @returns undefined if they are, or if the pool does not probe */
-export function probingCondition(
-  pool: Pool,
-  quarantined: QuarantinedByMac = new Map(),
-): Omit<Condition, 'lastTransitionTime'> | undefined {
+export function probingCondition(pool: Pool, quarantined: QuarantinedByMac = new Map()): DesiredCondition | undefined {
   const stop = pool.guest?.probe === true ? probingStopOf(pool, quarantined) : undefined;
   if (stop === undefined) return undefined;
   return { type: PoolCondition.ProbingStopped, status: 'True', reason: stop.reason, message: messageOf(stop) };

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { PoolCondition } from '../../api/address-pool.js';
+import { PoolCondition } from '../../api/conditions.js';
 import { EventReason } from '../../api/event-reasons.js';
 import type { EventSubject } from '../../kube/events.js';
 import { adminPool, holdfastConfig, nad } from '../../test/pool-objects.js';

@@ -1,4 +1,5 @@
-import { type AddressPool, PoolCondition } from '../../api/address-pool.js';
+import { PoolCondition } from '../../api/conditions.js';
+import type { AddressPool } from '../../api/address-pool.js';
 import type { Condition } from '../../api/meta.js';
 import { EventReason } from '../../api/event-reasons.js';
 import { poolEventSubject } from '../../cluster/pool-event-subject.js';
@@ -38,7 +39,7 @@ export class NadEvents {
   }
 }
 
-const EVENT_REASONS: Readonly<Record<string, EventReason>> = {
+const EVENT_OF_CONDITION: Readonly<Record<string, EventReason>> = {
   [PoolCondition.Conflict]: EventReason.PoolConflict,
   [PoolCondition.NetworksAgree]: EventReason.NetworksDisagree,
   [PoolCondition.NotPermitted]: EventReason.NetworkNotPermitted,
@@ -56,7 +57,7 @@ export function recordConditionEvents({ metadata }: AddressPool, turned: readonl
       const isBad = reason === 'InvalidSpec' || reason === 'LeasedOutside';
       if (isBad) events.event(subject, 'Warning', EventReason.PoolInvalid, message);
     } else if (status === (type === PoolCondition.NetworksAgree ? 'False' : 'True') && reason !== 'NetworkGone') {
-      events.event(subject, 'Warning', EVENT_REASONS[type] ?? EventReason.PoolInvalid, message);
+      events.event(subject, 'Warning', EVENT_OF_CONDITION[type] ?? EventReason.PoolInvalid, message);
     }
   }
 }

@@ -6,7 +6,7 @@ import type { Clock, Random } from '../../kube/clock.js';
 import { ADDRESS_POOLS } from '../../kube/resources.js';
 import { isNewer } from '../../kube/resource-version.js';
 import { createMergePatch } from './merge-patch.js';
-import { type PoolCounts, type DesiredCondition, withTransitionTimes } from './status.js';
+import { type PoolCounts, withTransitionTimes } from './status.js';
 
 /** Minimum time between two writes of one pool's status. */
 const MIN_WRITE_INTERVAL_MS = 1_000;
@@ -30,7 +30,7 @@ export type StatusWriteResult = { transitions: readonly Condition[] } | { earlyB
 
 export interface DesiredPoolStatus extends PoolCounts {
   observedGeneration?: number;
-  conditions: readonly DesiredCondition[];
+  conditions: readonly Omit<Condition, 'lastTransitionTime'>[];
 }
 
 interface LastWrite {

@@ -1,4 +1,5 @@
-import { type AddressPoolStatus, PoolCondition } from '../../api/address-pool.js';
+import { PoolCondition } from '../../api/conditions.js';
+import type { AddressPoolStatus } from '../../api/address-pool.js';
 import type { Condition } from '../../api/meta.js';
 import type { NetworkConfigProblem } from '../../api/network-attachment.js';
 import { COUNTS, type CountField } from '../../addressing/address-states.js';
@@ -7,7 +8,7 @@ import { FAMILIES, type Family } from '../../addressing/address/address.js';
 import { type LeaseRecord, isHeldOrReserved } from '../../addressing/lease/lease.js';
 import { type Pool, addressesOf, hasDraining } from '../../addressing/pool/pool.js';
 import type { QuarantinedByMac } from '../../addressing/lease/lease-quarantine.js';
-import { drainingCondition, probingCondition } from './pool-conditions.js';
+import { type DesiredCondition, drainingCondition, probingCondition } from './pool-conditions.js';
 import type { NadAgreement } from './nad-agreement.js';
 import type { AdminOverride } from './admin-override.js';
 import { MAX_NAMED, formatLeases } from './named-leases.js';
@@ -16,9 +17,6 @@ import { describeProblems } from './requested-pools.js';
 import type { PoolState } from '../../addressing/directory/pool-state.js';
 
 export type PoolCounts = Omit<AddressPoolStatus, 'conditions' | 'observedGeneration'>;
-/** A condition without its transition time. */
-export type DesiredCondition = Omit<Condition, 'lastTransitionTime'>;
-
 const FAMILY_FIELDS = { 4: 'ipv4', 6: 'ipv6' } as const satisfies Record<Family, keyof PoolCounts>;
 
 /** The addresses of one family of a pool, by state. */
@@ -115,7 +113,7 @@ export function conditionsOf(input: PoolStatusInput): DesiredCondition[] {
  * @param now milliseconds since the epoch
  */
 export function withTransitionTimes(
-  conditions: readonly DesiredCondition[],
+  conditions: readonly Omit<Condition, 'lastTransitionTime'>[],
   before: readonly Condition[] | undefined,
   now: number,
 ): Condition[] {

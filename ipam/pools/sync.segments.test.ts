@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { PoolCondition } from '../../api/address-pool.js';
+import { PoolCondition } from '../../api/conditions.js';
 import { parsePool } from '../../addressing/directory/pool-state.js';
 import { compilePool } from '../../addressing/pool/pool.js';
 import { ManualClock } from '../../test/manual-clock.js';

@@ -1,10 +1,5 @@
-import {
-  type AddressPool,
-  type PoolBlocks,
-  PoolCondition,
-  addressSpaceOf,
-  nadNamespaceOf,
-} from '../../api/address-pool.js';
+import { PoolCondition } from '../../api/conditions.js';
+import { type AddressPool, type PoolBlocks, addressSpaceOf, nadNamespaceOf } from '../../api/address-pool.js';
 import { isBeingDeleted, splitKey } from '../../api/meta.js';
 import type { CallOptions, Client } from '../../kube/client.js';
 import type { Clock, Random } from '../../kube/clock.js';
@@ -25,16 +20,10 @@ import {
   planNetwork,
   syncNetwork,
 } from './network-sync.js';
+import type { DesiredCondition } from './pool-conditions.js';
 import { NadEvents, recordConditionEvents } from './pool-events.js';
 import type { PoolMetrics } from './metrics.js';
-import {
-  type DesiredCondition,
-  type PoolStatusInput,
-  countBlockingLeases,
-  conditionsOf,
-  countsOf,
-  usesOf,
-} from './status.js';
+import { type PoolStatusInput, countBlockingLeases, conditionsOf, countsOf, usesOf } from './status.js';
 import { type StatusWriteResult, PoolStatusWriter } from './status-writer.js';
 import type { SegmentOverlapTracker } from './segment-overlap-tracker.js';
 import { usersWithoutConsent } from '../../addressing/pool/address-space-rights.js';
