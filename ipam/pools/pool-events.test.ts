@@ -30,4 +30,10 @@ describe('the events of a pool', () => {
     recordConditionEvents(adminPool('blue'), [{ ...condition, lastTransitionTime: '' }], events);
     expect(takers).to.deep.equal([undefined]);
   });
+
+  it('do not call a pool invalid whose ranges are drained', () => {
+    const type = PoolCondition.Draining;
+    recordConditionEvents(adminPool('blue'), [{ ...condition, type, lastTransitionTime: '' }], events);
+    expect(takers).to.deep.equal([]);
+  });
 });

@@ -39,6 +39,7 @@ export class NadEvents {
   }
 }
 
+/** `Draining` has no event: an administrator wants it. */
 const EVENT_OF_CONDITION: Readonly<Record<string, EventReason>> = {
   [PoolCondition.Conflict]: EventReason.PoolConflict,
   [PoolCondition.NetworksAgree]: EventReason.NetworksDisagree,
@@ -57,7 +58,8 @@ export function recordConditionEvents({ metadata }: AddressPool, turned: readonl
       const isBad = reason === 'InvalidSpec' || reason === 'LeasedOutside';
       if (isBad) events.event(subject, 'Warning', EventReason.PoolInvalid, message);
     } else if (status === (type === PoolCondition.NetworksAgree ? 'False' : 'True') && reason !== 'NetworkGone') {
-      events.event(subject, 'Warning', EVENT_OF_CONDITION[type] ?? EventReason.PoolInvalid, message);
+      const event = EVENT_OF_CONDITION[type];
+      if (event !== undefined) events.event(subject, 'Warning', event, message);
     }
   }
 }
