@@ -48,6 +48,7 @@ const NETWORK: Target = {
 
 const serversTarget = () => targetOf('servers', 'etcd and kube-apiserver', kubernetesVersion(), ['./apiserver']);
 const controllersTarget = () => targetOf('controllers', 'the controllers', kubernetesVersion(), ['./controllers']);
+const kubectlTarget = () => targetOf('kubectl', 'kubectl', kubernetesVersion(), ['k8s.io/kubernetes/cmd/kubectl']);
 const kubeVirtTarget = () => targetOf('kubevirt', 'KubeVirt', kubeVirtVersion(), ['./virt-api', './virt-controller']);
 
 function targetOf(name: string, title: string, { version, modfile, tags }: Version, packages: string[]): Target {
@@ -66,7 +67,8 @@ function targetOf(name: string, title: string, { version, modfile, tags }: Versi
  * @throws {Error} without a recent Go, or with the messages of the compiler
  */
 export async function ensureBinaries(progress: Progress, withNetwork: boolean): Promise<Binaries> {
-  const targets = [serversTarget(), controllersTarget(), kubeVirtTarget(), ...(withNetwork ? [NETWORK] : [])];
+  const bed = [serversTarget(), controllersTarget(), kubeVirtTarget(), kubectlTarget()];
+  const targets = [...bed, ...(withNetwork ? [NETWORK] : [])];
   const [servers = '', folder = '', kubeVirt = ''] = await ensureTargets(SOURCE, targets, progress);
   const controllers = join(folder, 'controllers');
   return {
@@ -76,6 +78,12 @@ export async function ensureBinaries(progress: Progress, withNetwork: boolean): 
     virtApi: join(kubeVirt, 'virt-api'),
     virtController: join(kubeVirt, 'virt-controller'),
   };
+}
+
+/** kubectl of the version of Kubernetes on the bed. @returns the path of the executable */
+export async function ensureKubectl(progress: Progress): Promise<string> {
+  const [folder = ''] = await ensureTargets(SOURCE, [kubectlTarget()], progress);
+  return join(folder, 'kubectl');
 }
 
 /** Only etcd and kube-apiserver, for tests that need no KubeVirt. */

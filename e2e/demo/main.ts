@@ -54,8 +54,11 @@ async function followPage(): Promise<void> {
   narrator.say('These are the commands of docs/tutorials/bridge-in-five-minutes.md with their output.');
   if (!terminal.hasNetworks)
     narrator.say('Pod networks are simulated on this machine: no pings, and no addresses of ordinary pods.');
-  if (terminal.kubectl === undefined) narrator.say('kubectl is not installed: the demo calls the API in its place.');
-  await new PageRunner(terminal, narrator).run(sections);
+  try {
+    await new PageRunner(terminal, narrator).run(sections);
+  } finally {
+    await terminal.kubectl.close();
+  }
 }
 
 async function stayUp(): Promise<void> {

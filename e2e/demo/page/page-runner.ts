@@ -2,9 +2,10 @@ import { until } from '../../../bed/processes/wait.js';
 import type { Narrator } from '../narrator.js';
 import type { PageSection, ExpectedOutput, PageStep } from './document.js';
 import { OutputMatcher } from './output-matcher.js';
-import { type Output, programOf, type Terminal } from './program.js';
+import type { KubectlOutput } from '../../../bed/story/kubectl.js';
+import type { Terminal } from './program.js';
 import type { Command } from './shell.js';
-import { PROGRAMS, run } from './terminal.js';
+import { isReadOnly, programOf } from './terminal.js';
 import { PingMonitor } from './ping-monitor.js';
 
 const RETRY_FOR_MS = 60_000;
@@ -80,14 +81,14 @@ export class PageRunner {
   }
 
   /** Repeats a command that only reads until its output matches. */
-  async #run(command: Command, shown: ExpectedOutput | undefined): Promise<{ output: Output; agrees: boolean }> {
-    let output: Output = { text: '', succeeded: false };
+  async #run(command: Command, shown: ExpectedOutput | undefined): Promise<{ output: KubectlOutput; agrees: boolean }> {
+    let output: KubectlOutput = { text: '', succeeded: false };
+    const run = programOf(command);
     const attempt = async () => {
-      output = await run(command, this.#terminal);
+      output = await run(this.#terminal);
       return shown === undefined ? output.succeeded : this.#lexicon.matches(shown.lines, output.text.split('\n'));
     };
-    const { isReadOnly } = programOf(command, PROGRAMS);
-    const options = { timeoutMs: isReadOnly ? RETRY_FOR_MS : 0, everyMs: RETRY_EVERY_MS };
+    const options = { timeoutMs: isReadOnly(command) ? RETRY_FOR_MS : 0, everyMs: RETRY_EVERY_MS };
     const agrees = await until(command.text, attempt, options).catch(() => false);
     return { output, agrees };
   }

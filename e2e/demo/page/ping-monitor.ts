@@ -22,10 +22,10 @@ export class PingMonitor {
   }
 
   async start(): Promise<void> {
-    const { wire, namespace } = this.#terminal;
+    const { wire, kubectl } = this.#terminal;
     if (wire === undefined || this.#last === undefined) return;
     const { pod, target } = this.#last;
-    const place = await wire.locationOf({ namespace, name: pod });
+    const place = await wire.locationOf({ namespace: await kubectl.namespace(), name: pod });
     this.#pings = {
       target,
       lasting: await wire.wire.startPing(place, target, { intervalMs: PING_EVERY_MS, timeoutMs: 200 }),

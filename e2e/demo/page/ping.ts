@@ -1,21 +1,17 @@
 import type { PingResult } from '../../../bed/network/wire-events.js';
-import { rejectUnknownFlags, argumentsOf, type Program } from './program.js';
+import type { EmulatedProgram } from './program.js';
 
 /** Pings from the network namespace of a pod, because its containers do not run. */
-export const ping: Program = {
+export const ping: EmulatedProgram = {
   prefix: 'kubectl exec',
-  isReadOnly: true,
-  isEmulated: ({ wire }) => wire !== undefined,
-  parse({ names: [pod = ''], podCommand: [command, ...rest] }) {
-    if (command !== 'ping') throw new Error('the demo can run only ping in pods');
-    const args = argumentsOf(rest, undefined);
-    rejectUnknownFlags(args, ['-c']);
-    const count = Number(args.flags.get('-c') ?? '');
-    const [target = ''] = args.names;
-    return async ({ wire, namespace }) => {
+  isNeeded: ({ wire }) => wire !== undefined,
+  parse(words) {
+    const [, pod = '', count = '', target = ''] = /^(\S+) -- ping -c (\d+) (\S+)$/.exec(words.join(' ')) ?? [];
+    if (target === '') throw new Error('the demo can run only "ping -c COUNT ADDRESS" in pods');
+    return async ({ wire }, namespace) => {
       if (wire === undefined) throw new Error('pings need real pod networks, which this machine does not allow');
       const place = await wire.locationOf({ namespace, name: pod });
-      return report(target, await wire.wire.ping(place, target, { count }));
+      return report(target, await wire.wire.ping(place, target, { count: Number(count) }));
     };
   },
 };

@@ -1,18 +1,16 @@
+import { MIGRATIONS } from '../../../bed/story/migrations.js';
 import { callSubresource } from '../../../bed/story/vm.js';
-import { MIGRATIONS } from './kinds.js';
-import { rejectUnknownFlags, type Program } from './program.js';
+import type { EmulatedProgram } from './program.js';
 
 type Verb = 'start' | 'stop' | 'restart';
 
-function subresourceVerb(verb: Verb | 'migrate'): Program {
+function subresourceVerb(verb: Verb | 'migrate'): EmulatedProgram {
   return {
     prefix: `virtctl ${verb}`,
-    isReadOnly: false,
-    isEmulated: () => true,
-    parse(args) {
-      rejectUnknownFlags(args, []);
-      const [name = ''] = args.names;
-      return async ({ client, namespace }) => {
+    isNeeded: () => true,
+    parse([name = '', ...others]) {
+      if (name.startsWith('-') || others.length > 0) throw new Error(`the demo supports only "virtctl ${verb} VM"`);
+      return async ({ client }, namespace) => {
         if (verb === 'migrate') await client.create(MIGRATIONS, migrationOf({ namespace, name }));
         else await callSubresource(client, { namespace, name }, verb);
         return `VM ${name} was scheduled to ${verb}`;
@@ -30,4 +28,6 @@ function migrationOf({ namespace, name }: { namespace: string; name: string }) {
 }
 
 /** Emulates virtctl, which is never installed with the bed. */
-export const VIRTCTL: readonly Program[] = (['start', 'stop', 'restart', 'migrate'] as const).map(subresourceVerb);
+export const VIRTCTL: readonly EmulatedProgram[] = (['start', 'stop', 'restart', 'migrate'] as const).map(
+  subresourceVerb,
+);
