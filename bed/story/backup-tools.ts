@@ -1,6 +1,5 @@
-import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { KubeObject } from '../../api/meta.js';
-import { EXCLUDE_FROM_BACKUP_LABEL, LAST_APPLIED_ANNOTATION, VELERO_RESTORE_STATUS } from '../../api/names.js';
+import { EXCLUDE_FROM_BACKUP_LABEL, VELERO_RESTORE_STATUS } from '../../api/names.js';
 import type { Client } from '../../kube/client.js';
 import { isConflict } from '../../kube/errors.js';
 import { type Resource, clusterResource } from '../../kube/resource.js';
@@ -128,11 +127,4 @@ export class Velero {
       }
     }
   }
-}
-
-/** Creates a claim from a copy as `kubectl get -o yaml | kubectl apply -f -` does. */
-export async function applyClaim(client: Client, saved: IPAMClaim): Promise<void> {
-  const { resourceVersion: _changed, ...metadata } = saved.metadata;
-  const annotations = { ...metadata.annotations, [LAST_APPLIED_ANNOTATION]: `${JSON.stringify(saved)}\n` };
-  await client.create(IPAM_CLAIMS, { ...saved, metadata: { ...metadata, annotations } });
 }

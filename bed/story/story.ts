@@ -8,6 +8,7 @@ import { claimNames, ClaimStory, waitForClaims } from './claims.js';
 import { type StoryEvent, waitForEvent } from './events.js';
 import { removeNamespaces } from './cleanup.js';
 import { MigrationStory } from './migrations.js';
+import { Kubectl } from './kubectl.js';
 import { type NetworkOptions, putNetwork } from './networks.js';
 import { Tenant } from './tenant.js';
 import { VmActions } from './vm-actions.js';
@@ -22,6 +23,7 @@ export class Story extends VmActions {
   readonly #environment: Environment;
   readonly #otherNamespaces: string[] = [];
   #tenant: Tenant | undefined;
+  #kubectl: Kubectl | undefined;
 
   private constructor(environment: Environment, namespace: string) {
     super(environment.client, namespace);
@@ -39,6 +41,7 @@ export class Story extends VmActions {
   /** Deletes all objects that were created. */
   async end(): Promise<void> {
     await this.#tenant?.close();
+    await this.#kubectl?.close();
     await removeNamespaces(this.client, [this.namespace, ...this.#otherNamespaces]);
     await this.addresses.end();
   }
@@ -57,6 +60,12 @@ export class Story extends VmActions {
   async tenant(): Promise<Tenant> {
     this.#tenant ??= await Tenant.create(this.#environment, this.namespace);
     return this.#tenant;
+  }
+
+  /** kubectl of an administrator, in the namespace. */
+  async kubectl(): Promise<Kubectl> {
+    this.#kubectl ??= await Kubectl.open(this.#environment.kubeconfig, this.namespace);
+    return this.#kubectl;
   }
 
   async network(name: string, options: NetworkOptions = {}): Promise<void> {

@@ -4,7 +4,6 @@ import type { Client } from '../../kube/client.js';
 import { isNotFound } from '../../kube/errors.js';
 import type { Resource } from '../../kube/resource.js';
 import { NAMESPACES } from '../../kube/resources.js';
-import { resourceOf } from '../control-plane/objects.js';
 import type { BedWithHoldfast } from '../environment.js';
 import {
   MANIFESTS,
@@ -16,6 +15,7 @@ import {
 import { installHoldfast } from '../holdfast/install.js';
 import type { HoldfastProcess } from '../holdfast/process.js';
 import { until } from '../processes/wait.js';
+import { Kubectl } from './kubectl.js';
 
 const WORKLOADS = ['Deployment', 'DaemonSet', 'PodDisruptionBudget', 'NetworkPolicy'];
 
@@ -27,20 +27,16 @@ export async function installWorkloads(bed: BedWithHoldfast): Promise<void> {
   for (const process of processesOf(bed)) if (!process.running) await process.start();
 }
 
-/** Deletes all objects of the base at once, as `kubectl delete -k` does, and ends the processes, as the end of their pods does. */
+/** Deletes the base with `kubectl delete -k`, and ends the processes, as the end of their pods does. */
 export async function deleteBase(bed: BedWithHoldfast): Promise<void> {
-  const objects = await readKustomization(join(MANIFESTS, 'base'));
-  await Promise.all(
-    objects.map(async (object) => {
-      await bed.client
-        .delete(resourceOf(object), object.metadata, { propagationPolicy: 'Background' })
-        .catch((error: unknown) => {
-          if (!isNotFound(error)) throw error;
-        });
-    }),
-  );
+  const base = join(MANIFESTS, 'base');
+  const kubectl = await Kubectl.open(bed.kubeconfig);
+  await kubectl.succeed(['delete', '-k', base, '--ignore-not-found', '--wait=false']);
+  await kubectl.close();
   await Promise.all(processesOf(bed).map((process) => process.stop()));
-  const gone = objects.filter(({ kind }) => kind === 'Namespace').map(({ metadata }) => metadata.name);
+  const gone = (await readKustomization(base))
+    .filter(({ kind }) => kind === 'Namespace')
+    .map(({ metadata }) => metadata.name);
   await until('the namespaces are gone', async () => {
     const { items } = await bed.client.list(NAMESPACES);
     return !items.some(({ metadata }) => gone.includes(metadata.name));

@@ -20,7 +20,7 @@ import { EVENTS } from '../../kube/events.js';
 import { bareAddress } from '../../test/bare-address.js';
 import { fencedBlocks } from '../../test/documents.js';
 import { environment } from '../../bed/story/hooks.js';
-import { applyClaim, backUp, Velero } from '../../bed/story/backup-tools.js';
+import { backUp, Velero } from '../../bed/story/backup-tools.js';
 import { AddressStory } from '../../bed/story/addresses.js';
 import { removeNamespaces } from '../../bed/story/cleanup.js';
 import { describeStory } from '../../bed/story/describe.js';
@@ -215,24 +215,27 @@ describeStory('A VM that is restored', (story) => {
     await addresses.createNetwork('blue', ['10.61.5.0/24']);
     await story().createVm('first', { data: 'blue' }, { running: false });
     await addresses.waitForIPs('first.data');
+    const kubectl = await story().kubectl();
     const backups = [];
     for (const name of ['vm1', 'vm2']) {
       await story().createVm(name, { data: 'blue' }, { running: false });
-      await addresses.waitForIPs(`${name}.data`);
+      const mine = await addresses.waitForIPs(`${name}.data`);
+      const vm = await kubectl.succeed(['get', 'vm', name, '-o', 'yaml']);
       backups.push({
-        vm: await client.get(VIRTUAL_MACHINES, story().ref(name)),
-        claim: await client.get(IPAM_CLAIMS, story().ref(`${name}.data`)),
+        name,
+        mine,
+        vm,
+        claim: await kubectl.succeed(['get', 'ipamclaim', `${name}.data`, '-o', 'yaml']),
       });
     }
     for (const name of ['first', 'vm1', 'vm2']) await story().deleteVm(name, 'Background');
     await addresses.waitHeld([]);
-    for (const { vm, claim } of backups) {
-      await applyClaim(client, claim);
+    for (const { name, mine, vm, claim } of backups) {
+      await kubectl.succeed(['apply', '-f', '-'], claim);
       // the garbage collector may have deleted it by then
-      await story().waitForEvent(claim.metadata.name, 'RestoredIPAMClaimWaiting');
-      const { resourceVersion: _changed, ...metadata } = vm.metadata;
-      await client.create(VIRTUAL_MACHINES, { ...vm, metadata });
-      await addresses.waitForExactIPs(claim.metadata.name, claim.status?.ips ?? []);
+      await story().waitForEvent(`${name}.data`, 'RestoredIPAMClaimWaiting');
+      await kubectl.succeed(['apply', '-f', '-'], vm);
+      await addresses.waitForExactIPs(`${name}.data`, mine);
     }
     expect(await client.list(EVENTS, { namespace, fieldSelector: 'reason=RestoredIPAMClaimReleased' }))
       .to.have.property('items')
