@@ -30,13 +30,16 @@ export interface BedWithHoldfast extends Bed {
 export const onBed = process.env.E2E_KUBECONFIG === undefined;
 
 /** The cluster that `E2E_KUBECONFIG` names, where Holdfast is installed already; without it, a bed that runs Holdfast. */
-export async function startEnvironment(progress: (line: string) => void): Promise<Environment> {
+export async function startEnvironment(
+  progress: (line: string) => void,
+  options: { isBuilt?: boolean } = {},
+): Promise<Environment> {
   const kubeconfig = process.env.E2E_KUBECONFIG;
   if (kubeconfig !== undefined) {
     const transport = new Transport(await loadCredentials({ kubeconfig }));
     return { client: new Client(transport), kubeconfig, bed: undefined, stop: () => transport.close() };
   }
-  const bed = await startBedWithHoldfast(progress);
+  const bed = await startBedWithHoldfast(progress, options);
   return { client: bed.client, kubeconfig: bed.kubeconfig, bed, stop: () => bed.stop() };
 }
 

@@ -2,8 +2,9 @@
 import { mkdtemp, open, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { buildHoldfast } from '../bed/holdfast/install.js';
 import { addCounts, closingLine, NO_TESTS, succeeded } from './counts.js';
-import { e2ePhase } from './e2e-phase.js';
+import { e2ePhases } from './e2e-phase.js';
 import { type Phase, mochaPhase, runPhase } from './phase.js';
 import { type PhaseResult, summaryOf } from './summary.js';
 
@@ -22,7 +23,7 @@ type Name = 'check' | 'unit' | 'api' | 'e2e';
 const ORDER: readonly (readonly Name[])[] = [['check', 'api'], ['unit'], ['e2e']];
 
 /** @param more options of mocha */
-const PHASES: Readonly<Record<Name, (more: readonly string[]) => Phase>> = {
+const PHASES: Readonly<Record<Name, (more: readonly string[]) => Phase | Phase[]>> = {
   check: () => {
     const args = ['run', '--silent', 'check'];
     return { name: 'check', command: 'npm', args, limitMs: 10 * MINUTE_MS, counts: false };
@@ -36,7 +37,7 @@ const PHASES: Readonly<Record<Name, (more: readonly string[]) => Phase>> = {
     const options = { name: 'api', timeoutMs: 20_000, limitMs: 20 * MINUTE_MS, hooks: HOOKS };
     return mochaPhase({ ...options, files: FILES ?? [API_TESTS], mochaArgs });
   },
-  e2e: (mochaArgs) => e2ePhase({ name: 'e2e', files: FILES, limitMs: 45 * MINUTE_MS, mochaArgs }),
+  e2e: (mochaArgs) => e2ePhases({ name: 'e2e', files: FILES, limitMs: 45 * MINUTE_MS, mochaArgs }),
 };
 
 function choose(args: readonly string[]): Phase[][] {
@@ -47,7 +48,7 @@ function choose(args: readonly string[]): Phase[][] {
     throw new TypeError(`no phase "${unknown.join('", "')}"; there are: ${Object.keys(PHASES).join(', ')}`);
   const isChosen = (name: Name) => names.length === 0 || names.includes(name);
   const more = args.slice(dashes + 1);
-  return ORDER.map((list) => list.filter(isChosen).map((name) => PHASES[name](more)));
+  return ORDER.map((list) => list.filter(isChosen).flatMap((name) => PHASES[name](more)));
 }
 
 async function run(phase: Phase): Promise<PhaseResult> {
@@ -85,6 +86,7 @@ const results: PhaseResult[] = [];
 for (const [first, ...others] of choose(process.argv.slice(2))) {
   if (interrupt.signal.aborted) break;
   if (first === undefined) continue;
+  if (first.env?.BED_IS_BUILT !== undefined) await buildHoldfast();
   const shown = run(first);
   results.push(...(await Promise.all([shown, ...others.map((phase) => runBeside(phase, shown))])));
 }

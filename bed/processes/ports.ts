@@ -6,7 +6,7 @@ import { createServer, type Server } from 'node:net';
  * Below the ephemeral ports of outgoing connections. kube-apiserver opens hundreds of these to etcd, and one of them may take a
  * free port before its user listens on it.
  */
-const [LOWEST, HIGHEST] = [20_000, 32_000];
+const [LOWEST, HIGHEST] = (process.env.BED_PORTS?.split('-').map(Number) ?? [20_000, 32_000]) as [number, number];
 const ATTEMPTS = 3;
 
 /** Ports of earlier calls, because a process may not listen on its port yet. */

@@ -10,7 +10,8 @@ export function environment(): Environment {
 
 /** mocha calls these once, around all suites. */
 export async function mochaGlobalSetup(): Promise<void> {
-  started = await startEnvironment((line) => process.stdout.write(`  ${line}\n`));
+  const isBuilt = process.env.BED_IS_BUILT !== undefined;
+  started = await startEnvironment((line) => process.stdout.write(`  ${line}\n`), { isBuilt });
 }
 
 export async function mochaGlobalTeardown(): Promise<void> {

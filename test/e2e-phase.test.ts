@@ -1,0 +1,27 @@
+import { expect } from 'chai';
+import { e2ePhases } from './e2e-phase.js';
+
+const GIB = 2 ** 30;
+
+describe('The phase of e2e tests', () => {
+  const phases = (options: { files?: string[] }, memory = 24 * GIB) =>
+    e2ePhases({ name: 'e2e', limitMs: 1000, ...options }, memory);
+
+  before(function () {
+    if (process.env.E2E_KUBECONFIG !== undefined) this.skip();
+  });
+
+  it('is two processes with different ports, whose files are disjoint and complete', () => {
+    const [first, second, ...others] = phases({});
+    expect(others).to.deep.equal([]);
+    expect(first?.env?.BED_PORTS).not.to.equal(second?.env?.BED_PORTS);
+    const folders = /^e2e\/@\((.*)\)\/\*\.e2e\.ts$/.exec(first?.args.at(-1) ?? '')?.[1];
+    expect(folders).to.match(/^\w/);
+    expect(second?.args.at(-1)).to.equal(`e2e/!(${folders})/*.e2e.ts`);
+  });
+
+  it('is one process if files are named or memory is scarce', () => {
+    expect(phases({ files: ['e2e/cli/ui.e2e.ts'] })).to.have.length(1);
+    expect(phases({}, 8 * GIB)).to.have.length(1);
+  });
+});
