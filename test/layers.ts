@@ -84,6 +84,8 @@ export const PACKAGE_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
 };
 
 const TEST_CODE = /^(test|bed|e2e|bench|release)\/|\/testing\/|\.test\.ts$/;
+/** Test support that all tests use: the API server in memory. */
+const SHARED_SUPPORT = 'kube';
 const TESTS = /\.(test|e2e)\.ts$/;
 
 /** Stories, measurements and the tools of releases stand above all other code. */
@@ -113,7 +115,8 @@ function testViolationOf({ file, specifier, target }: Import): string | undefine
   const top = TOPS.find((root) => isWithin(target.path, root));
   if (top !== undefined && !isWithin(file, top)) return `${complaint} only ${top}/ may import`;
   const [folder = '', support] = target.path.split('/testing/');
-  if (support === undefined || [folder, 'test', ...TOPS].some((root) => isWithin(file, root))) return undefined;
+  if (support === undefined || folder === SHARED_SUPPORT) return undefined;
+  if ([folder, 'test', ...TOPS].some((root) => isWithin(file, root))) return undefined;
   return `${complaint} is test support of ${folder}/ alone: move it to a folder around both, or to test/`;
 }
 
