@@ -2,12 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { expect } from 'chai';
 import { until } from '../bed/processes/wait.js';
 import { TransportError } from '../kube/errors.js';
-import {
-  MUTATING_WEBHOOK_CONFIGURATIONS,
-  type Secret,
-  VALIDATING_WEBHOOK_CONFIGURATIONS,
-  type WebhookConfigurationObject,
-} from '../kube/resources.js';
+import { MUTATING_WEBHOOK_CONFIGURATIONS, SECRETS, VALIDATING_WEBHOOK_CONFIGURATIONS } from '../kube/resources.js';
 import type { ApiRequest } from '../kube/transport.js';
 import { CertificateReplicas, SECRET, START, makeKeys } from './testing/certificate-replicas.js';
 import { CA_LIFETIME_MS, CA_OVERLAP_MS, SERVING_LIFETIME_MS, CA_PROPAGATION_MS } from './certificate-plan.js';
@@ -40,19 +35,15 @@ describe('the certificates of an admission server', function () {
     replicas.start();
     await replicas.settle();
     const webhooks = [{ name: 'c', clientConfig: { service: { name: 'holdfast-webhook' } } }];
-    const another: WebhookConfigurationObject = { metadata: { name: 'another', resourceVersion: '1' }, webhooks };
-    replicas.api.objects.set(replicas.otherConfiguration, another);
+    replicas.putConfiguration({ metadata: { name: 'another' }, webhooks });
     replicas.stores[0]?.wake();
-    await until(
-      'it is trusted',
-      () => replicas.bundlesOf(replicas.otherConfiguration)[0]?.join() === replicas.bundles[0]?.join(),
-    );
+    await until('it is trusted', () => replicas.bundlesOf('another')[0]?.join() === replicas.bundles[0]?.join());
   });
 
   it('are stored in the existing Secret with the CA, and keep its type and labels', async () => {
     const [type, labels] = ['kubernetes.io/tls', { app: 'holdfast' }];
     const { metadata } = replicas.secret;
-    replicas.api.objects.set(SECRET, { ...replicas.secret, type, metadata: { ...metadata, labels } } as Secret);
+    replicas.api.tracker.put(SECRETS, { ...replicas.secret, type, metadata: { ...metadata, labels } });
     replicas.start();
     await replicas.settle();
     expect(replicas.stores[0]?.ready()).to.be.undefined;
@@ -155,11 +146,9 @@ describe('the certificates of an admission server', function () {
   it('are trusted again after the caBundle was emptied', async () => {
     replicas.start();
     await replicas.settle();
-    const configuration = structuredClone(
-      replicas.api.objects.get(replicas.configuration),
-    ) as WebhookConfigurationObject;
+    const configuration = structuredClone(replicas.configuration);
     for (const { clientConfig } of configuration.webhooks ?? []) delete clientConfig.caBundle;
-    replicas.api.objects.set(replicas.configuration, configuration);
+    replicas.putConfiguration(configuration);
     replicas.stores[0]?.wake();
     await replicas.settle();
     expect(replicas.bundles.map((bundle) => bundle.length)).to.deep.equal([1, 1]);
@@ -170,7 +159,7 @@ describe('the certificates of an admission server', function () {
     await replicas.settle();
     const secret = structuredClone(replicas.secret);
     secret.data = { ...secret.data, 'ca.key': Buffer.from('x').toString('base64') };
-    replicas.api.objects.set(SECRET, secret);
+    replicas.api.tracker.put(SECRETS, secret);
     replicas.stores[0]?.wake();
     await replicas.settle();
     expect(replicas.isTrusted(0)).to.be.true;
@@ -178,13 +167,13 @@ describe('the certificates of an admission server', function () {
 
   it('need an existing Secret: without it, the replica is not ready and reports what to do', async () => {
     const shipped = replicas.secret;
-    replicas.api.objects.delete(SECRET);
+    replicas.api.tracker.remove(SECRETS, SECRET);
     replicas.start();
     await replicas.clock.untilAlarmsSet(1);
     const problem = 'Secret holdfast-system/holdfast-webhook-tls does not exist: apply the manifests';
     expect(replicas.stores[0]?.ready()).to.equal(problem);
     expect(replicas.writes()).to.deep.equal([]);
-    replicas.api.objects.set(SECRET, shipped);
+    replicas.api.tracker.put(SECRETS, shipped);
     await replicas.settle();
     expect(replicas.isTrusted(0)).to.be.true;
   });
@@ -194,12 +183,12 @@ describe('the certificates of an admission server', function () {
     await replicas.settle();
     const [shown] = replicas.served;
     const { metadata } = replicas.secret;
-    replicas.api.objects.delete(SECRET);
+    replicas.api.tracker.remove(SECRETS, SECRET);
     replicas.stores[0]?.wake();
     await replicas.clock.untilAlarmsSet(1);
     expect(replicas.stores[0]?.ready()).to.be.undefined;
     expect(replicas.served[0]).to.equal(shown);
-    replicas.api.objects.set(SECRET, { metadata });
+    replicas.api.tracker.put(SECRETS, { metadata });
     await replicas.advance(60_000);
     expect(replicas.served[0]).not.to.deep.equal(shown);
     expect(replicas.isTrusted(0)).to.be.true;
@@ -218,12 +207,12 @@ describe('the certificates of an admission server', function () {
   });
 
   it('are not ready, and report why, until there is a configuration', async () => {
-    const configuration = replicas.api.objects.get(replicas.configuration)!;
-    replicas.api.objects.delete(replicas.configuration);
+    const { configuration } = replicas;
+    replicas.removeConfiguration();
     replicas.start();
     await replicas.clock.untilAlarmsSet();
     expect(replicas.stores[0]?.ready()).to.include('MutatingWebhookConfiguration holdfast-webhook does not exist');
-    replicas.api.objects.set(replicas.configuration, configuration);
+    replicas.putConfiguration(configuration);
     await replicas.advanceTo(replicas.clock.next ?? 0);
     await replicas.settle();
     expect(replicas.stores[0]?.ready()).to.be.undefined;

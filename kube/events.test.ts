@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { systemClock } from './clock.js';
 import { StatusError, TransportError } from './errors.js';
+import { EVENTS } from './events.js';
 import { EventHarness, MINUTE, vm } from './testing/event-harness.js';
 
 describe('EventRecorder', () => {
@@ -13,7 +14,7 @@ describe('EventRecorder', () => {
   it('writes an event that kubectl describe finds: namespace, UID of the object, source and times', async () => {
     harness.recorder.event(vm('web', 'shop'), 'Warning', 'ClaimConflict', 'delete claim web.blue');
     await harness.flush();
-    expect([...harness.api.objects.keys()][0]).to.match(/^\/api\/v1\/namespaces\/shop\/events\/web\.[0-9a-f]+$/);
+    expect([...harness.api.tracker.objects(EVENTS).keys()][0]).to.match(/^shop\/web\.[0-9a-f]+$/);
     expect(harness.written()[0]).to.deep.include({
       kind: 'Event',
       apiVersion: 'v1',
@@ -61,7 +62,7 @@ describe('EventRecorder', () => {
     harness.warn(vm('web', 'shop'));
     await harness.flush();
     expect(harness.written()).to.have.length(2);
-    harness.api.objects.clear();
+    for (const { metadata } of harness.written()) harness.api.tracker.remove(EVENTS, metadata);
     harness.time.tick(5 * MINUTE);
     harness.warn(vm('web', 'shop'));
     await harness.flush();

@@ -1,16 +1,15 @@
 import { expect } from 'chai';
 import sinon from 'sinon';
 import { FAKED } from './testing/fake-time.js';
-import { MemoryApi } from '../test/memory-api.js';
+import { MemoryTransport } from './testing/memory-transport.js';
 import { Client } from './client.js';
 import { systemClock } from './clock.js';
 import { TransportError } from './errors.js';
 import { LEASES, LeaderElection, type Lease } from './leader-election.js';
 import { silentLogger } from './log.js';
-import type { ApiRequest } from './transport.js';
 
 class Candidate {
-  readonly api: MemoryApi;
+  readonly api: MemoryTransport;
   readonly election: LeaderElection;
   readonly running: Promise<void>;
   started = 0;
@@ -20,7 +19,7 @@ class Candidate {
   /** How much later it is by the clock than by the timers, as when a paused process continues. */
   pausedMs = 0;
 
-  constructor(api: MemoryApi, identity: string, onStopped: () => Promise<void> = () => Promise.resolve()) {
+  constructor(api: MemoryTransport, identity: string, onStopped: () => Promise<void> = () => Promise.resolve()) {
     this.api = api;
     this.election = new LeaderElection({
       client: new Client(api),
@@ -46,28 +45,14 @@ class Candidate {
   }
 }
 
-/** A second way to the objects of `api`, which can be cut without cutting the first. */
-function lineTo(api: MemoryApi): MemoryApi {
-  const line = new MemoryApi();
-  line.before = (request) => {
-    throw new TransportError('unsent', `${request.method} is cut`);
-  };
-  return Object.assign(line, { request: (request: ApiRequest) => forward(line, api, request) });
-}
-
-async function forward(line: MemoryApi, api: MemoryApi, request: ApiRequest): Promise<unknown> {
-  await line.before(request);
-  return api.request(request);
-}
-
 const uncut = () => undefined;
 
 describe('LeaderElection', () => {
   let time: sinon.SinonFakeTimers;
-  let api: MemoryApi;
+  let api: MemoryTransport;
   beforeEach(() => {
     time = sinon.useFakeTimers({ now: Date.UTC(2030, 0, 1), toFake: FAKED });
-    api = new MemoryApi();
+    api = new MemoryTransport();
   });
   afterEach(() => {
     const left = time.countTimers();
@@ -176,8 +161,7 @@ describe('LeaderElection', () => {
   });
 
   it('stops leading without a renewal before another candidate starts', async () => {
-    const line = lineTo(api);
-    line.before = uncut;
+    const line = new MemoryTransport(api.tracker);
     const first = new Candidate(line, 'a');
     await time.tickAsync(0);
     const second = new Candidate(api, 'b');

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { Client } from '../kube/client.js';
 import { systemClock } from '../kube/clock.js';
 import { silentLogger } from '../kube/log.js';
-import { MemoryApi } from '../test/memory-api.js';
+import { MemoryTransport } from '../kube/testing/memory-transport.js';
 import { Leadership } from './leadership.js';
 import { Metrics } from './metrics.js';
 
@@ -19,7 +19,7 @@ describe('Leadership', () => {
     await new Promise<void>((resolve) => {
       leadership = new Leadership({
         context: {
-          client: new Client(new MemoryApi()),
+          client: new Client(new MemoryTransport()),
           informers: { synced: () => Promise.resolve() },
           clock: { ...systemClock, now: () => now },
           random: () => 0,

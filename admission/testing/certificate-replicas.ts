@@ -2,18 +2,22 @@ import { X509Certificate } from 'node:crypto';
 import { Client } from '../../kube/client.js';
 import { silentLogger } from '../../kube/log.js';
 import type { Resource } from '../../kube/resource.js';
-import { MUTATING_WEBHOOK_CONFIGURATIONS, type Secret, type WebhookConfigurationObject } from '../../kube/resources.js';
+import {
+  MUTATING_WEBHOOK_CONFIGURATIONS,
+  SECRETS,
+  type Secret,
+  type WebhookConfigurationObject,
+} from '../../kube/resources.js';
 import { splitPem } from '../../tls/pem.js';
 import type { ServingPair } from '../../tls/certificate-source.js';
 import { CertificateStore } from '../certificate-store.js';
 import { type PemKeyPair, generateKeys } from '../../tls/certificates.js';
 import { ManualClock } from '../../test/manual-clock.js';
-import { MemoryApi } from '../../test/memory-api.js';
+import { MemoryTransport } from '../../kube/testing/memory-transport.js';
 
 /** When the clock starts. */
 export const START = Date.UTC(2030, 0, 1);
-/** The path of the Secret. */
-export const SECRET = '/api/v1/namespaces/holdfast-system/secrets/holdfast-webhook-tls';
+export const SECRET = { namespace: 'holdfast-system', name: 'holdfast-webhook-tls' };
 
 /** Making RSA keys takes long: these go round. */
 let keys: readonly PemKeyPair[] = [];
@@ -24,7 +28,7 @@ export async function makeKeys(): Promise<void> {
 
 /** Replicas of a server on one API server and one clock. */
 export class CertificateReplicas {
-  readonly api = new MemoryApi();
+  readonly api = new MemoryTransport();
   readonly clock = new ManualClock(START);
   readonly stores: CertificateStore[] = [];
   #used = 0;
@@ -32,26 +36,20 @@ export class CertificateReplicas {
   readonly served: (ServingPair | undefined)[] = [];
 
   readonly #resource: Resource<WebhookConfigurationObject>;
-  /** Its path. */
-  readonly configuration: string;
 
   constructor(resource = MUTATING_WEBHOOK_CONFIGURATIONS) {
     this.#resource = resource;
-    this.configuration = `/apis/admissionregistration.k8s.io/v1/${resource.plural}/holdfast-webhook`;
     const webhooks = ['a', 'b'].map((name) => ({ name, clientConfig: { service: { name: 'holdfast-webhook' } } }));
-    const configuration = { metadata: { name: 'holdfast-webhook', resourceVersion: '1' }, webhooks };
-    this.api.objects.set(this.configuration, configuration);
+    this.putConfiguration({ metadata: { name: 'holdfast-webhook' }, webhooks });
     // as it is shipped
-    this.api.objects.set(SECRET, {
-      metadata: { namespace: 'holdfast-system', name: 'holdfast-webhook-tls', resourceVersion: '0' },
-    });
+    this.api.tracker.put(SECRETS, { metadata: SECRET });
   }
 
-  start(api: MemoryApi = this.api): void {
+  start(api: MemoryTransport = this.api): void {
     const index = this.stores.length;
     const store = new CertificateStore({
       client: new Client(api),
-      secret: { namespace: 'holdfast-system', name: 'holdfast-webhook-tls' },
+      secret: SECRET,
       configuration: { resource: this.#resource, name: 'holdfast-webhook' },
       moreConfigurations: [{ resource: this.#resource, name: 'another' }],
       names: ['holdfast-webhook.holdfast-system.svc'],
@@ -88,20 +86,28 @@ export class CertificateReplicas {
   }
 
   get secret(): Secret {
-    return this.api.objects.get(SECRET) as Secret;
+    return this.api.tracker.get(SECRETS, SECRET);
   }
 
-  /** Of the other configuration that leads here. */
-  get otherConfiguration(): string {
-    return this.configuration.replace(/[^/]+$/, 'another');
+  get configuration(): WebhookConfigurationObject {
+    return this.api.tracker.get(this.#resource, { name: 'holdfast-webhook' });
+  }
+
+  putConfiguration(configuration: WebhookConfigurationObject): void {
+    this.api.tracker.put(this.#resource, configuration);
+  }
+
+  removeConfiguration(): void {
+    this.api.tracker.remove(this.#resource, { name: 'holdfast-webhook' });
   }
 
   get bundles(): string[][] {
-    return this.bundlesOf(this.configuration);
+    return this.bundlesOf('holdfast-webhook');
   }
 
-  bundlesOf(configuration: string): string[][] {
-    const { webhooks = [] } = this.api.objects.get(configuration) as WebhookConfigurationObject;
+  /** @param name also `another`: of the other configuration that leads here */
+  bundlesOf(name: string): string[][] {
+    const { webhooks = [] } = this.api.tracker.get(this.#resource, { name });
     return webhooks.map(({ clientConfig }) => splitPem(Buffer.from(clientConfig.caBundle ?? '', 'base64').toString()));
   }
 

@@ -2,9 +2,10 @@ import { expect } from 'chai';
 import { pino } from 'pino';
 import { Client } from '../../kube/client.js';
 import { messageOf } from '../../kube/errors.js';
+import { EVENTS } from '../../kube/events.js';
 import { SECRETS } from '../../kube/resources.js';
 import { ManualClock } from '../../test/manual-clock.js';
-import { MemoryApi } from '../../test/memory-api.js';
+import { MemoryTransport } from '../../kube/testing/memory-transport.js';
 import type { SandboxNetworks, SandboxState } from './sandbox-networks.js';
 import { PodWorker } from './pod-worker.js';
 import type { KubeletPod } from './pod.js';
@@ -47,19 +48,19 @@ class FailingNetworks implements SandboxNetworks {
 
 describe('The actions of the kubelet for a pod', () => {
   let clock: ManualClock;
-  let api: MemoryApi;
+  let api: MemoryTransport;
   let networks: FailingNetworks;
   let worker: PodWorker;
 
   beforeEach(() => {
     clock = new ManualClock(1_000);
-    api = new MemoryApi();
+    api = new MemoryTransport();
     networks = new FailingNetworks();
     const log = pino({ enabled: false });
     worker = new PodWorker({ client: new Client(api), networks, clock, random: () => 1, log });
   });
 
-  const events = () => [...api.objects.values()] as unknown as { reason: string; message: string }[];
+  const events = () => [...api.tracker.objects(EVENTS).values()];
 
   it('report a CNI error once, with increasing delays between attempts', async () => {
     networks.failures.push('pool full', 'pool full', 'pool full');

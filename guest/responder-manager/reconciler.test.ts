@@ -1,27 +1,27 @@
 import { expect } from 'chai';
 import { type KubeObject, objectKey } from '../../api/meta.js';
+import type { Pod } from '../../api/pod.js';
 import { CLAIM_INDEXES } from '../../cluster/indexes.js';
 import { PoolDirectory } from '../../addressing/directory/directory.js';
 import { Cache } from '../../kube/cache.js';
 import { Client } from '../../kube/client.js';
 import type { WatchSpec } from '../../kube/informers.js';
-import { resourcePath } from '../../kube/resource.js';
+import { IPAM_CLAIMS, PODS, POD_DISRUPTION_BUDGETS, STATEFUL_SETS } from '../../kube/resources.js';
 import type { GuestConfig } from '../../process/guest-config.js';
 import { apiError } from '../../test/api-errors.js';
-import { MemoryApi } from '../../test/memory-api.js';
+import { MemoryTransport } from '../../kube/testing/memory-transport.js';
 import { adminPool, cacheOf, nad } from '../../test/pool-objects.js';
 import type { GuestViews } from '../views.js';
 import { ResponderReconciler } from './reconciler.js';
 
 const NAMESPACE = 'holdfast-responders';
 const PLURAL = /ipamclaims|statefulsets|poddisruptionbudgets|pods/;
-/** By kind. */
-const PLURALS = { IPAMClaim: 'ipamclaims', StatefulSet: 'statefulsets', PodDisruptionBudget: 'poddisruptionbudgets' };
+const KINDS = [IPAM_CLAIMS, STATEFUL_SETS, POD_DISRUPTION_BUDGETS];
 const GUEST = { attachment: 'blue', dhcp: {} };
 
 /** The reconciler on an API server in memory, with pool blue. */
 class Bench {
-  readonly api = new MemoryApi();
+  readonly api = new MemoryTransport();
   readonly caches = new Map<string, Cache<KubeObject>>();
   readonly pools = cacheOf([adminPool('blue', { guest: GUEST })]);
   readonly events: string[] = [];
@@ -65,11 +65,10 @@ class Bench {
 
   /** Shows what the API server has, pods apart. */
   updateCaches(): void {
-    const objects = [...this.api.objects.values()];
-    for (const [kind, plural] of Object.entries(PLURALS)) {
-      const cache = this.caches.get(plural);
+    for (const resource of KINDS) {
+      const cache = this.caches.get(resource.plural);
       for (const key of cache?.keys() ?? []) cache?.delete(key);
-      for (const object of objects) if (object.kind === kind) cache?.set(object);
+      for (const object of this.api.tracker.list(resource)) cache?.set(object);
     }
   }
 
@@ -83,7 +82,7 @@ class Bench {
   }
 
   set(): KubeObject | undefined {
-    return [...this.api.objects.values()].find(({ kind }) => kind === 'StatefulSet');
+    return this.api.tracker.list(STATEFUL_SETS)[0];
   }
 }
 
@@ -186,10 +185,7 @@ describe('the reconciler of responders', () => {
       imagePullSecrets: [{ name: 'pull' }],
     };
     const pod = { metadata: { name: 'guest-1', namespace: 'holdfast-system' }, spec };
-    bench.api.objects.set(
-      resourcePath({ group: '', version: 'v1', plural: 'pods', kind: 'Pod', namespaced: true }, pod.metadata),
-      pod,
-    );
+    bench.api.tracker.put(PODS, pod as Pod);
     await bench.sync();
     const text = JSON.stringify(bench.set());
     expect(text).to.include('"image":"holdfast:2","imagePullPolicy":"Always"');

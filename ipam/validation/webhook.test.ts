@@ -10,7 +10,7 @@ import { createMetrics } from '../../process/metrics.js';
 import { AdmissionClient } from '../../test/admission-client.js';
 import { type ServingCertificate, makeServingCertificate } from '../../test/certificate.js';
 import { ManualClock } from '../../test/manual-clock.js';
-import { MemoryApi } from '../../test/memory-api.js';
+import { MemoryTransport } from '../../kube/testing/memory-transport.js';
 import { adminPool, holdfastConfig } from '../../test/pool-objects.js';
 import { poolLeaseOf, validationViewOf } from './testing/validation-view.js';
 import { type ValidationDeps, createValidationWebhook } from './webhook.js';
@@ -71,7 +71,14 @@ describe('the validation webhook of pools and NADs over HTTPS', function () {
       synced: () => listed,
       ready: () => (missing.length === 0 ? undefined : `not listed yet: ${missing.join(', ')}`),
     } as unknown as InformerRegistry;
-    const base = { client: new Client(new MemoryApi()), informers, log: silentLogger, metrics, clock, random: () => 0 };
+    const base = {
+      client: new Client(new MemoryTransport()),
+      informers,
+      log: silentLogger,
+      metrics,
+      clock,
+      random: () => 0,
+    };
     const config = {
       namespace: 'holdfast-system',
       maxStalenessMs: 30_000,

@@ -1,8 +1,8 @@
 import sinon from 'sinon';
-import { MemoryApi } from '../../test/memory-api.js';
+import { MemoryTransport } from './memory-transport.js';
 import { Client } from '../client.js';
 import { systemClock } from '../clock.js';
-import { type Event, EventRecorder, type EventSubject } from '../events.js';
+import { EVENTS, type Event, EventRecorder, type EventSubject } from '../events.js';
 import { silentLogger } from '../log.js';
 import { silentMetrics } from '../metrics.js';
 import { FAKED } from './fake-time.js';
@@ -21,7 +21,7 @@ export function vm(name: string, namespace?: string): EventSubject {
 /** A recorder that writes into memory, at a time that the test sets. */
 export class EventHarness {
   readonly time = sinon.useFakeTimers({ now: Date.UTC(2030, 0, 1), toFake: FAKED });
-  readonly api = new MemoryApi();
+  readonly api = new MemoryTransport();
   /** Why events were dropped. */
   readonly dropped: string[] = [];
   readonly recorder: EventRecorder;
@@ -44,7 +44,7 @@ export class EventHarness {
   }
 
   written(): Event[] {
-    return [...this.api.objects.values()] as Event[];
+    return [...this.api.tracker.objects(EVENTS).values()];
   }
 
   async flush(): Promise<void> {
