@@ -7,16 +7,14 @@ import { capture } from '../bed/processes/processes.js';
 import { until } from '../bed/processes/wait.js';
 import { type Workspace, openWorkspace } from '../bed/control-plane/workspace.js';
 import { nodeFlags } from '../bed/holdfast/image.js';
-import { HOLDFAST_NAMESPACE } from '../bed/holdfast/install.js';
-import { LEASES, type Lease } from '../kube/leader-election.js';
-import { resourcePath } from '../kube/resource.js';
+import { LEASES } from '../kube/leader-election.js';
 import { IPAM_CLAIMS, VIRTUAL_MACHINES } from '../kube/resources.js';
+import { ObjectTracker } from '../kube/testing/object-tracker.js';
 import { nodeOfImage } from '../test/image/node.js';
 import type { Figure } from './report.js';
 import { MemoryApiServer } from './scale/api-server.js';
 import type { LongestBlocks } from './scale/block-watch.js';
 import { newVm, storeCluster } from './scale/cluster.js';
-import { MemoryStore } from './scale/memory-store.js';
 import { usageOf } from './usage.js';
 
 /** Probes and the renewal of the Lease wait so long. */
@@ -32,16 +30,16 @@ export async function benchScale(vms: number): Promise<Figure[]> {
   await capture(process.execPath, ['build.js']);
   const workspace = await openWorkspace({});
   const [port = 0] = await findFreePorts(1);
-  const store = new MemoryStore();
-  storeCluster(store, vms);
+  const tracker = new ObjectTracker();
+  storeCluster(tracker, vms);
   const { servingKey: key, servingCert: cert, caBundle } = workspace.certificates;
-  const server = await MemoryApiServer.start(store, port, { key, cert });
+  const server = await MemoryApiServer.start(tracker, port, { key, cert });
   const access = { server: `https://127.0.0.1:${port}`, caBundle };
   const kubeconfig = await writeKubeconfig(join(workspace.workDir, 'kubeconfig'), access, 'token');
   const figures: Figure[] = [];
   try {
     for (const name of ['controller', 'ipam'] as const) {
-      figures.push(...(await measureLeader({ name, vms, kubeconfig, workspace, store, server })));
+      figures.push(...(await measureLeader({ name, vms, kubeconfig, workspace, tracker, server })));
     }
   } finally {
     await server.stop();
@@ -55,11 +53,11 @@ interface LeaderBench {
   readonly vms: number;
   readonly kubeconfig: string;
   readonly workspace: Workspace;
-  readonly store: MemoryStore;
+  readonly tracker: ObjectTracker;
   readonly server: MemoryApiServer;
 }
 
-async function measureLeader({ name, vms, kubeconfig, workspace, store, server }: LeaderBench): Promise<Figure[]> {
+async function measureLeader({ name, vms, kubeconfig, workspace, tracker, server }: LeaderBench): Promise<Figure[]> {
   const [health = 0, metrics = 0, validation = 0] = await findFreePorts(3);
   const certs = dirname(workspace.certificates.servingCert);
   const flags = [
@@ -75,7 +73,7 @@ async function measureLeader({ name, vms, kubeconfig, workspace, store, server }
   server.requests.clear();
   const began = performance.now();
   const child = workspace.processes.start({ name, command: await nodeOfImage(), args, env: { BLOCKS_FILE } });
-  const terms = watchTerms(store, `holdfast-${name}`);
+  const terms = watchTerms(tracker, `holdfast-${name}`);
   // nothing waits for a process that loads its code
   const probe = watchHealth(`http://127.0.0.1:${health}/healthz`, () => process.kill(child.pid, 'SIGUSR2'));
   const isReady = async () => {
@@ -84,7 +82,7 @@ async function measureLeader({ name, vms, kubeconfig, workspace, store, server }
   };
   await until(`${name} to be ready`, isReady, { timeoutMs: READY_MS, everyMs: 100 });
   const readySeconds = (performance.now() - began) / 1000;
-  if (name === 'controller') await createLateVm(store, vms);
+  if (name === 'controller') await createLateVm(tracker, vms);
   const doneSeconds = (performance.now() - began) / 1000;
   await pause(WATCHED_MS);
   const slowestMs = await probe.slowestMs();
@@ -111,25 +109,20 @@ async function measureLeader({ name, vms, kubeconfig, workspace, store, server }
 }
 
 /** Creates a VM without a claim, and waits for the claim. */
-async function createLateVm(store: MemoryStore, number: number): Promise<void> {
-  const vm = store.create(resourcePath(VIRTUAL_MACHINES), newVm(number));
-  const { namespace = '', name } = vm.metadata;
-  const claims = store.collection(resourcePath(IPAM_CLAIMS)).objects;
-  await until('the claim of a new VM', () => claims.has(`${namespace}/${name}.data`), { timeoutMs: READY_MS });
+async function createLateVm(tracker: ObjectTracker, number: number): Promise<void> {
+  const { namespace, name } = tracker.create(VIRTUAL_MACHINES, newVm(number)).metadata;
+  const hasClaim = () => tracker.find(IPAM_CLAIMS, { namespace, name: `${name}.data` }) !== undefined;
+  await until('the claim of a new VM', hasClaim, { timeoutMs: READY_MS });
 }
 
 /** Counts how often somebody acquires a Lease. */
-function watchTerms(store: MemoryStore, name: string) {
-  const { watchers, objects } = store.collection(resourcePath(LEASES));
-  const key = `${HOLDFAST_NAMESPACE}/${name}`;
+function watchTerms(tracker: ObjectTracker, name: string) {
   const acquired = new Set<string>();
-  const look = () => {
-    const { acquireTime, holderIdentity } = (objects.get(key) as Lease | undefined)?.spec ?? {};
-    if (acquireTime !== undefined && holderIdentity) acquired.add(acquireTime);
-  };
-  watchers.add(look);
+  const end = tracker.observe(LEASES, ({ object: { metadata, spec: { acquireTime, holderIdentity } = {} } }) => {
+    if (metadata.name === name && acquireTime !== undefined && holderIdentity) acquired.add(acquireTime);
+  });
   const stop = () => {
-    watchers.delete(look);
+    end();
     return acquired.size;
   };
   return { stop };

@@ -1,40 +1,32 @@
 import { readFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
-import type { KubeObject } from '../../api/meta.js';
 import { StatusError } from '../../kube/errors.js';
-import type { Preconditions } from '../../test/api-errors.js';
-import type { MemoryStore, StoredEvent } from './memory-store.js';
+import { MemoryTransport, targetOf } from '../../kube/testing/memory-transport.js';
+import type { ObjectTracker } from '../../kube/testing/object-tracker.js';
+import { statusOf } from '../../kube/testing/refusals.js';
+import type { ApiRequest, Query } from '../../kube/transport.js';
 
-/** `/api/v1` or `/apis/<group>/<version>`; the namespace; plural; name; subresource. */
-const PATH = /^(\/api\/v1|\/apis\/[^/]+\/[^/]+)(?:\/namespaces\/([^/]+)(?=\/))?\/([^/]+)(?:\/([^/]+))?(?:\/([^/]+))?$/;
-const BOOKMARK_MS = 10_000;
-
-interface Target {
-  /** Of the collection in all namespaces. */
-  readonly path: string;
-  readonly namespace: string | undefined;
-  readonly name: string | undefined;
-}
-
-/** Serves a {@link MemoryStore} over HTTPS as kube-apiserver does: lists in pages, watches with bookmarks, and writes. There is no admission. */
+/** Serves the objects of a tracker over HTTPS. There is no admission. */
 export class MemoryApiServer {
   /** Requests other than watches, by method and plural. */
   readonly requests = new Map<string, number>();
-  readonly #store: MemoryStore;
+  readonly #api: MemoryTransport;
   readonly #server: Server;
-  readonly #lists = new Map<string, readonly KubeObject[]>();
-  #lastList = 0;
 
-  private constructor(store: MemoryStore, files: { key: Buffer; cert: Buffer }) {
-    this.#store = store;
+  private constructor(tracker: ObjectTracker, files: { key: Buffer; cert: Buffer }) {
+    this.#api = new MemoryTransport(tracker);
     this.#server = createServer(files, (request, response) => void this.#answer(request, response));
     this.#server.keepAliveTimeout = 0;
   }
 
-  static async start(store: MemoryStore, port: number, files: { key: string; cert: string }): Promise<MemoryApiServer> {
+  static async start(
+    tracker: ObjectTracker,
+    port: number,
+    files: { key: string; cert: string },
+  ): Promise<MemoryApiServer> {
     const [key, cert] = await Promise.all([readFile(files.key), readFile(files.cert)]);
-    const server = new MemoryApiServer(store, { key, cert });
+    const server = new MemoryApiServer(tracker, { key, cert });
     await new Promise<void>((resolve) => server.#server.listen(port, '127.0.0.1', resolve));
     return server;
   }
@@ -45,97 +37,41 @@ export class MemoryApiServer {
     await closed;
   }
 
-  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    let body = '';
-    for await (const chunk of request) body += String(chunk);
-    const { pathname, searchParams } = new URL(request.url ?? '/', 'https://127.0.0.1');
-    const [, root = '', namespace, plural = '', name] = PATH.exec(pathname) ?? [];
-    const target = { path: `${root}/${plural}`, namespace, name };
-    if (searchParams.get('watch') === 'true') {
-      this.#watch(target, searchParams, response);
-      return;
-    }
-    const { method = '' } = request;
-    const kind = `${method} ${plural}`;
-    this.requests.set(kind, (this.requests.get(kind) ?? 0) + 1);
+  async #answer(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+    const request = await readRequest(incoming);
     try {
-      send(response, 200, this.#serve(method, target, body, searchParams));
+      if (request.query.watch === 'true') {
+        await this.#watch(request, response);
+        return;
+      }
+      const kind = `${request.method} ${targetOf(request.path).kind.plural}`;
+      this.requests.set(kind, (this.requests.get(kind) ?? 0) + 1);
+      send(response, 200, this.#api.serve(request) as object);
     } catch (error) {
       if (!(error instanceof StatusError)) throw error;
-      const { status, reason, message } = error;
-      send(response, status, { kind: 'Status', apiVersion: 'v1', status: 'Failure', code: status, reason, message });
+      send(response, error.status, statusOf(error));
     }
   }
 
-  #serve(method: string, target: Target, text: string, query: URLSearchParams): object {
-    const { path, namespace = '', name } = target;
-    if (method === 'GET' && name === undefined) return this.#list(target, query);
-    const key = `${namespace}/${name ?? ''}`;
-    if (method === 'GET') return this.#store.get(path, key);
-    const body = (text === '' ? {} : JSON.parse(text)) as KubeObject & { preconditions?: Preconditions };
-    if (query.has('dryRun')) return body;
-    switch (method) {
-      case 'POST':
-        return this.#store.create(path, { ...body, metadata: { ...body.metadata, ...(namespace && { namespace }) } });
-      case 'PUT':
-        return this.#store.replace(path, key, body);
-      case 'PATCH':
-        return this.#store.patch(path, key, body);
-      default:
-        return this.#store.remove(path, key, body.preconditions);
-    }
-  }
-
-  /** A continue token is the number of the list, and where the next page begins. */
-  #list(target: Target, query: URLSearchParams): object {
-    const limit = Number(query.get('limit') ?? Infinity);
-    const [number, from = 0, version] = query.get('continue')?.split('-').map(Number) ?? [];
-    const selected = selectorOf(target, query);
-    const found = this.#lists.get(String(number)) ?? [...this.#store.collection(target.path).objects.values()].filter(selected); // prettier-ignore
-    const id = number ?? ++this.#lastList;
-    const end = from + limit;
-    const resourceVersion = String(version ?? this.#store.version);
-    if (end < found.length) this.#lists.set(String(id), found);
-    else this.#lists.delete(String(id));
-    const more = end < found.length ? { continue: `${id}-${end}-${resourceVersion}` } : {};
-    return { kind: 'List', apiVersion: 'v1', metadata: { resourceVersion, ...more }, items: found.slice(from, end) };
-  }
-
-  #watch(target: Target, query: URLSearchParams, response: ServerResponse): void {
-    const { events, watchers } = this.#store.collection(target.path);
-    const selected = selectorOf(target, query);
-    const write = ({ type, object }: StoredEvent) => {
-      if (selected(object)) response.write(`${JSON.stringify({ type, object })}\n`);
-    };
+  async #watch({ path, query }: ApiRequest, response: ServerResponse): Promise<void> {
+    const closed = new AbortController();
+    response.once('close', () => closed.abort());
     response.writeHead(200, { 'content-type': 'application/json' });
     response.flushHeaders();
-    const from = Number(query.get('resourceVersion'));
-    for (const event of events) if (event.version > from) write(event);
-    watchers.add(write);
-    const bookmark = setInterval(() => {
-      const object = { metadata: { resourceVersion: String(this.#store.version) } };
-      response.write(`${JSON.stringify({ type: 'BOOKMARK', object })}\n`);
-    }, BOOKMARK_MS);
-    const end = setTimeout(() => response.end(), Number(query.get('timeoutSeconds') ?? 300) * 1000);
-    response.on('close', () => {
-      clearInterval(bookmark);
-      clearTimeout(end);
-      watchers.delete(write);
-    });
+    const watch = { path, query, signal: closed.signal, idleMs: Infinity };
+    for await (const event of this.#api.watch(watch)) response.write(`${JSON.stringify(event)}\n`);
+    response.end();
   }
 }
 
-/** Understands labels that are equal, and the field `metadata.name`; other field selectors select everything. */
-function selectorOf({ namespace, name }: Target, query: URLSearchParams): (object: KubeObject) => boolean {
-  const labels = (query.get('labelSelector') ?? '').split(',').filter((part) => part !== '');
-  const field = /^metadata\.name=(.*)$/.exec(query.get('fieldSelector') ?? '')?.[1] ?? name;
-  return ({ metadata }) =>
-    (namespace === undefined || metadata.namespace === namespace) &&
-    (field === undefined || metadata.name === field) &&
-    labels.every((part) => {
-      const [key = '', value] = part.split('=');
-      return value === undefined ? metadata.labels?.[key] !== undefined : metadata.labels?.[key] === value;
-    });
+async function readRequest(incoming: IncomingMessage): Promise<ApiRequest & { query: Query }> {
+  let text = '';
+  for await (const chunk of incoming) text += String(chunk);
+  const { pathname: path, searchParams } = new URL(incoming.url ?? '/', 'https://127.0.0.1');
+  const { method = '', headers } = incoming;
+  const query = Object.fromEntries(searchParams);
+  const body: unknown = text === '' ? undefined : JSON.parse(text);
+  return { method, path, query, body, contentType: headers['content-type'], accept: headers.accept };
 }
 
 function send(response: ServerResponse, status: number, body: object): void {

@@ -8,7 +8,7 @@ import { KUBEVIRT_NAMESPACE } from '../../bed/control-plane/kubevirt.js';
 import { vmManifest, vmiManifest } from '../../bed/story/vm.js';
 import { formatAddress, parseAddress } from '../../addressing/address/address.js';
 import { createLease } from '../../addressing/lease/lease.js';
-import { type Resource, resourcePath } from '../../kube/resource.js';
+import type { Resource } from '../../kube/resource.js';
 import {
   ADDRESS_LEASES,
   ADDRESS_POOLS,
@@ -21,9 +21,9 @@ import {
   VIRTUAL_MACHINES,
   VIRTUAL_MACHINE_INSTANCES,
 } from '../../kube/resources.js';
+import type { ObjectTracker } from '../../kube/testing/object-tracker.js';
 import { nadDefinition } from '../../test/pool-objects.js';
 import { vmReference, vmiReference } from '../../test/workload-objects.js';
-import type { MemoryStore } from './memory-store.js';
 
 const VMS_OF_NAMESPACE = 500;
 const NAD = { namespace: 'default', name: 'blue' };
@@ -37,8 +37,8 @@ const MANAGED_FIELDS = [
 ];
 
 /** Stores a cluster in which nothing is to do: each VM runs on one network, and its claim has an address. */
-export function storeCluster(store: MemoryStore, vms: number): void {
-  const put = (resource: Resource, object: KubeObject) => store.seed(resourcePath(resource), withIdentity(object));
+export function storeCluster(tracker: ObjectTracker, vms: number): void {
+  const put = (resource: Resource, object: KubeObject) => tracker.put(resource, withIdentity(object));
   const cidr = '10.0.0.0/8';
   put(NAMESPACES, { metadata: { name: NAD.namespace } });
   put(KUBEVIRTS, { metadata: { namespace: KUBEVIRT_NAMESPACE, name: 'kubevirt' } });
@@ -52,6 +52,7 @@ export function storeCluster(store: MemoryStore, vms: number): void {
     if (n % VMS_OF_NAMESPACE === 0) put(NAMESPACES, { metadata: { name: namespaceOf(n) } });
     for (const [resource, object] of objectsOf(n)) put(resource, object);
   }
+  tracker.compact();
 }
 
 /** Returns the stopped VM by which a bench sees when the controller gets to new work. */
