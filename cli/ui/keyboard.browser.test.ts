@@ -10,6 +10,7 @@ import { NAMESPACE, claim, vm } from '../../test/workload-objects.js';
 import type { PageFiles } from './page-files.js';
 import type { Ui } from './serve-ui.js';
 import { startUi } from './testing/ui-client.js';
+import { ADDRESS_POOLS, IPAM_CLAIMS, VIRTUAL_MACHINES } from '../../kube/resources.js';
 import { WatchedCluster } from './testing/watched-cluster.js';
 
 /** Tests send events to the stream of the page. */
@@ -42,8 +43,9 @@ describe('The keyboard on the web page, while the cluster changes', function () 
 
   beforeEach(async () => {
     cluster = new WatchedCluster();
-    cluster.put('addresspools', adminPool('blue'), adminPool('large', { cidr: '10.66.0.0/16' }));
-    for (const name of ['vm1', 'vm2', 'vm3']) cluster.put('virtualmachines', vm({ data: 'blue' }, { name, uid: name }));
+    cluster.tracker.put(ADDRESS_POOLS, adminPool('blue'), adminPool('large', { cidr: '10.66.0.0/16' }));
+    for (const name of ['vm1', 'vm2', 'vm3'])
+      cluster.tracker.put(VIRTUAL_MACHINES, vm({ data: 'blue' }, { name, uid: name }));
     ui = await startUi(cluster, { page: files });
     opened = await UiPage.open(browser!, ui.server.entranceUrl(), KEEP_STREAM);
     page = opened.page;
@@ -115,7 +117,7 @@ describe('The keyboard on the web page, while the cluster changes', function () 
     await page.getByRole('searchbox', { name: 'Search' }).fill('vm2');
     const link = page.getByRole('link', { name: `${NAMESPACE}/vm2` });
     await link.focus();
-    cluster.put('ipamclaims', claimOf('vm2', '10.0.0.5/24'));
+    cluster.tracker.put(IPAM_CLAIMS, claimOf('vm2', '10.0.0.5/24'));
     await page.getByRole('cell', { name: '10.0.0.5' }).waitFor();
     expect(await page.evaluate(FOCUSED)).to.equal(`${NAMESPACE}/vm2`);
     await page.keyboard.press('Enter');
@@ -126,13 +128,13 @@ describe('The keyboard on the web page, while the cluster changes', function () 
     await page.evaluate(`location.hash = '#/vms'`);
     await page.getByRole('link', { name: `${NAMESPACE}/vm2` }).focus();
     const added = ['aaa', 'vm11', 'zzz'].map((name) => vm({ data: 'blue' }, { name, uid: name }));
-    cluster.put('virtualmachines', ...added);
+    cluster.tracker.put(VIRTUAL_MACHINES, ...added);
     await page.getByRole('link', { name: `${NAMESPACE}/zzz` }).waitFor();
     expect(await page.evaluate(FOCUSED)).to.equal(`${NAMESPACE}/vm2`);
   });
 
   it('never shows one VM under the name of another', async () => {
-    cluster.put('ipamclaims', claimOf('vm1', '10.0.0.5/24'));
+    cluster.tracker.put(IPAM_CLAIMS, claimOf('vm1', '10.0.0.5/24'));
     await opened.show(`#/vm/${NAMESPACE}/vm1`, '10.0.0.5');
     await page.route(/views\?.*name=vm2/, () => undefined);
     await page.evaluate(`location.hash = '#/vm/${NAMESPACE}/vm2'`);

@@ -8,6 +8,8 @@ import { NAMESPACE, claim, vm } from '../../test/workload-objects.js';
 import type { PoolsView, PoolView, SearchView, ServerView, VmsView, VmView, WaitingView } from './protocol.js';
 import type { Ui } from './serve-ui.js';
 import { type BrowserSession, ViewReader, enter, send, startUi } from './testing/ui-client.js';
+import { EVENTS } from '../../kube/events.js';
+import { ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS, VIRTUAL_MACHINES } from '../../kube/resources.js';
 import { WatchedCluster } from './testing/watched-cluster.js';
 
 const COUNTS = { capacity: 254, leased: 2, heldByStopped: 1, cooling: 1, free: 251, reserved: 0, quarantined: 0 };
@@ -21,12 +23,15 @@ describe('The views of the web page', () => {
 
   beforeEach(async () => {
     cluster = new WatchedCluster();
-    cluster.put('addresspools', { ...adminPool('blue'), status: COUNTS } as KubeObject);
-    cluster.put('ipamclaims', claim({ ips: ['10.0.0.5/24'] }));
+    cluster.tracker.put(ADDRESS_POOLS, { ...adminPool('blue'), status: COUNTS } as KubeObject);
+    cluster.tracker.put(IPAM_CLAIMS, claim({ ips: ['10.0.0.5/24'] }));
     const owner = { name: 'vm1.data', namespace: NAMESPACE };
-    cluster.put('addressleases', leaseOf('10.0.0.5', 1, { ...owner, mac: '02:00:00:00:00:05' }));
-    cluster.put('addressleases', leaseOf('10.0.0.6', 1, { ...owner, uid: 'u2', releasedAt: Date.UTC(2026, 0, 1) }));
-    cluster.put('virtualmachines', vm({ data: 'blue' }), secretVm());
+    cluster.tracker.put(ADDRESS_LEASES, leaseOf('10.0.0.5', 1, { ...owner, mac: '02:00:00:00:00:05' }));
+    cluster.tracker.put(
+      ADDRESS_LEASES,
+      leaseOf('10.0.0.6', 1, { ...owner, uid: 'u2', releasedAt: Date.UTC(2026, 0, 1) }),
+    );
+    cluster.tracker.put(VIRTUAL_MACHINES, vm({ data: 'blue' }), secretVm());
     ui = await startUi(cluster);
     session = await enter(ui);
   });
@@ -47,7 +52,7 @@ describe('The views of the web page', () => {
     const reader = open('view=pools');
     const { pools } = await reader.until<PoolsView & ServerView>(isLive);
     expect(pools.rows[0]).to.deep.include({ name: 'blue', network: 'blue', cidrs: ['10.0.0.0/24'], counts: COUNTS });
-    cluster.put('addresspools', { ...adminPool('blue'), status: { ...COUNTS, free: 250 } } as KubeObject);
+    cluster.tracker.put(ADDRESS_POOLS, { ...adminPool('blue'), status: { ...COUNTS, free: 250 } } as KubeObject);
     await reader.until<PoolsView & ServerView>((view) => view.pools.rows[0]?.counts?.free === 250);
     expect(reader.events.at(-1)).to.equal('patch');
     expect(reader.events.filter((event) => event === 'snapshot')).to.have.length.at.least(1);
@@ -66,7 +71,7 @@ describe('The views of the web page', () => {
   });
 
   it('shows on the map who has a quarantined address', async () => {
-    cluster.put('addressleases', leaseOf('10.0.0.9', 1, { uid: 'u9', takenBy: '02:00:00:00:00:99' }));
+    cluster.tracker.put(ADDRESS_LEASES, leaseOf('10.0.0.9', 1, { uid: 'u9', takenBy: '02:00:00:00:00:99' }));
     const { window } = await open('view=pool&name=blue').until<PoolView & ServerView>(
       (view) => isLive(view) && view.window?.states?.[9] === 'q',
     );
@@ -75,7 +80,7 @@ describe('The views of the web page', () => {
 
   it('shows the addresses that are leased through another pool of the address space', async () => {
     const lease = leaseOf('10.0.0.9', 1, { uid: 'u9' });
-    cluster.put('addressleases', { ...lease, spec: { ...lease.spec, pool: 'other' } } as KubeObject);
+    cluster.tracker.put(ADDRESS_LEASES, { ...lease, spec: { ...lease.spec, pool: 'other' } } as KubeObject);
     const { window } = await open('view=pool&name=blue').until<PoolView & ServerView>(
       (view) => isLive(view) && view.window?.states?.[6] === 'c',
     );
@@ -85,7 +90,11 @@ describe('The views of the web page', () => {
   it('shows a VM with its story, leases and events, and watches the events only while it is open', async () => {
     const reader = open(`view=vm&namespace=${NAMESPACE}&name=vm1`);
     await reader.until<VmView & ServerView>((view) => view.leases.length === 2 && view.story !== undefined);
-    cluster.put('events', event('vm1', 'AddressesAllocated', 'has 10.0.0.5'), event('vm2', 'Other', 'of another VM'));
+    cluster.tracker.put(
+      EVENTS,
+      event('vm1', 'AddressesAllocated', 'has 10.0.0.5'),
+      event('vm2', 'Other', 'of another VM'),
+    );
     const { events } = await reader.until<VmView & ServerView>((view) => view.events.total > 0);
     expect(events.rows.map(({ reason }) => reason)).to.deep.equal(['AddressesAllocated']);
     expect(cluster.watching('events')).to.equal(1);
@@ -94,7 +103,7 @@ describe('The views of the web page', () => {
   });
 
   it('lists what waits and why', async () => {
-    cluster.put('ipamclaims', waitingClaim());
+    cluster.tracker.put(IPAM_CLAIMS, waitingClaim());
     const { claims } = await open('view=waiting').until<WaitingView & ServerView>((view) => view.claims.total === 1);
     expect(claims.rows[0]).to.deep.include({ name: 'vm2.data', vm: 'vm2', state: 'SubnetExhausted' });
     expect(claims.rows[0]?.problems[0]?.message).to.equal('Pool blue is full');
@@ -125,7 +134,7 @@ describe('The views of the web page', () => {
 
   it('sends no Secrets: it never asks for them, and only reads', async () => {
     await open('view=vms').until(isLive);
-    const kinds = new Set(cluster.requests.map((request) => request.split('/').at(-1)));
+    const kinds = new Set(cluster.requests.map(({ path }) => path.split('/').at(-1)));
     expect([...kinds].sort()).to.deep.equal([
       'addressleases',
       'addresspools',
@@ -133,12 +142,12 @@ describe('The views of the web page', () => {
       'virtualmachineinstances',
       'virtualmachines',
     ]);
-    expect(cluster.requests.every((request) => request.startsWith('GET '))).to.equal(true);
+    expect(cluster.requests.every(({ method }) => method === 'GET')).to.equal(true);
   });
 
   it('escapes characters that are invisible or change the direction of text', async () => {
     const reader = open(`view=vm&namespace=${NAMESPACE}&name=vm1`);
-    cluster.put('events', event('vm1', 'Hostile', HOSTILE));
+    cluster.tracker.put(EVENTS, event('vm1', 'Hostile', HOSTILE));
     const { events } = await reader.until<VmView & ServerView>((view) => view.events.total > 0);
     expect(events.rows[0]?.message).to.equal('<img src=x onerror=alert(1)>\\u202e\\u001b[31m');
   });
@@ -147,7 +156,7 @@ describe('The views of the web page', () => {
     const reader = open(`view=vm&namespace=${NAMESPACE}&name=vm1`);
     const { message: _message, ...bare } = event('vm1', 'Bare', '') as KubeObject & { message: string };
     const unnamed = { ...event('unnamed', 'Unnamed', 'of no pod'), involvedObject: { kind: 'Pod' } };
-    cluster.put('events', unnamed, bare, event('vm1', 'Other', 'of the VM'));
+    cluster.tracker.put(EVENTS, unnamed, bare, event('vm1', 'Other', 'of the VM'));
     const { events } = await reader.until<VmView & ServerView>((view) => view.events.total > 0);
     expect(events.rows.map(({ reason }) => reason).sort()).to.deep.equal(['Bare', 'Other']);
   });
@@ -155,9 +164,9 @@ describe('The views of the web page', () => {
   it('cuts all texts that tenants may write', async () => {
     const long = 'x'.repeat(100_000);
     const hostile = { metadata: { namespace: NAMESPACE, name: 'long' }, involvedObject: { kind: long, name: 'vm1' } };
-    cluster.put('events', { ...hostile, type: long, reason: long, message: long } as KubeObject);
-    cluster.put('ipamclaims', { ...waitingClaim(), spec: { network: long, interface: 'pod0' } } as KubeObject);
-    cluster.put('ipamclaims', {
+    cluster.tracker.put(EVENTS, { ...hostile, type: long, reason: long, message: long } as KubeObject);
+    cluster.tracker.put(IPAM_CLAIMS, { ...waitingClaim(), spec: { network: long, interface: 'pod0' } } as KubeObject);
+    cluster.tracker.put(IPAM_CLAIMS, {
       metadata: { namespace: NAMESPACE, name: 'ownerless' },
       spec: { network: long },
     } as KubeObject);
@@ -170,11 +179,11 @@ describe('The views of the web page', () => {
 
   it('cuts long messages and long lists, and counts what is not shown', async () => {
     const vms = Array.from({ length: 300 }, (_, n) => ({ metadata: { namespace: 'many', name: `vm-${n}` } }));
-    cluster.put('virtualmachines', ...vms);
+    cluster.tracker.put(VIRTUAL_MACHINES, ...vms);
     const { vms: list } = await open('view=vms').until<VmsView & ServerView>((view) => view.vms.total === 302);
     expect(list.rows).to.have.length(200);
     const reader = open(`view=vm&namespace=${NAMESPACE}&name=vm1`);
-    cluster.put('events', event('vm1', 'Long', 'x'.repeat(100_000)));
+    cluster.tracker.put(EVENTS, event('vm1', 'Long', 'x'.repeat(100_000)));
     const { events } = await reader.until<VmView & ServerView>((view) => view.events.total > 0);
     expect(events.rows[0]?.message).to.have.length(1_025);
   });
@@ -184,7 +193,7 @@ describe('The views of the web page', () => {
     cluster.forbidden.set('addresspools', ['*']).set('addressleases', ['*']);
     cluster.forbidden.set('virtualmachines', ['elsewhere']);
     cluster.absent.add('virtualmachineinstances');
-    cluster.put('virtualmachines', { metadata: { namespace: 'mine', name: 'own' } });
+    cluster.tracker.put(VIRTUAL_MACHINES, { metadata: { namespace: 'mine', name: 'own' } });
     ui = await startUi(cluster);
     session = await enter(ui);
     const { parts, vms } = await open('view=vms').until<VmsView & ServerView>(

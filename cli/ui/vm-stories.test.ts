@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { Client } from '../../kube/client.js';
 import { ManualClock } from '../../test/manual-clock.js';
 import { NAMESPACE, vm } from '../../test/workload-objects.js';
+import { VIRTUAL_MACHINES } from '../../kube/resources.js';
 import { WatchedCluster } from './testing/watched-cluster.js';
 import { VmStories } from './vm-stories.js';
 
@@ -13,7 +14,7 @@ describe('The stories of VMs on the web page', () => {
 
   beforeEach(() => {
     cluster = new WatchedCluster();
-    cluster.put('virtualmachines', vm({ data: 'blue' }));
+    cluster.tracker.put(VIRTUAL_MACHINES, vm({ data: 'blue' }));
     clock = new ManualClock(0);
     reads = 0;
     stories = new VmStories({ client: new Client(cluster), clock, onRead: () => (reads += 1) });
@@ -44,7 +45,7 @@ describe('The stories of VMs on the web page', () => {
   it('are shared by all who look, and forgotten when the last one has left', async () => {
     const ends = [stories.open(NAMESPACE, 'vm1'), stories.open(NAMESPACE, 'vm1')];
     await clock.untilAlarmsSet();
-    expect(cluster.requests.filter((request) => request.endsWith('/virtualmachines/vm1'))).to.have.length(1);
+    expect(cluster.requests.filter(({ path }) => path.endsWith('/virtualmachines/vm1'))).to.have.length(1);
     ends[0]?.();
     expect(stories.of(NAMESPACE, 'vm1')?.tree).to.not.equal(undefined);
     ends[1]?.();
