@@ -57,9 +57,9 @@ describe('syncing a claim', () => {
     // this process knows neither the lease nor the status
     scene.laggingProcess.deliver('ipamclaims', Infinity);
     await scene.sync('a');
-    const from = scene.cluster.api.requests.length;
+    const from = scene.cluster.api.seen.length;
     await scene.laggingProcess.sync('vms/b');
-    expect(scene.cluster.api.requests.slice(from)).to.deep.equal([
+    expect(scene.cluster.api.seen.slice(from)).to.deep.equal([
       'POST addressleases',
       'GET addressleases blue.10-0-0-2',
       'POST addressleases',

@@ -72,17 +72,17 @@ export class ModelController {
     this.retries.clear();
     for (const kind of KINDS) {
       for (const object of this.#world.list(kind)) this.#store(kind, object);
-      this.#seen[kind] = this.#world.log[kind].length;
+      this.#seen[kind] = this.#world.log(kind).length;
     }
     for (const key of allKeys(this.#caches)) this.queue.add(key);
   }
 
   /** Delivers some watch events of a kind. Returns whether there were any. */
   deliver(kind: Kind, count: number): boolean {
-    const events = this.#world.log[kind].slice(this.#seen[kind], this.#seen[kind] + count);
+    const events = this.#world.log(kind).slice(this.#seen[kind], this.#seen[kind] + count);
     this.#seen[kind] += events.length;
     for (const { type, object } of events) {
-      const change = type === 'set' ? this.#store(kind, object) : this.#remove(kind, object);
+      const change = type === 'DELETED' ? this.#remove(kind, object) : this.#store(kind, object);
       if (kind === 'claims') this.#created.shown(change.object as IPAMClaim);
       for (const key of this.#keysOf(kind, change)) this.queue.add(key);
     }

@@ -5,7 +5,7 @@ import { CLAIM_OWNER_UID, LAST_APPLIED_ANNOTATION, VELERO_RESTORE_NAME } from '.
 import { NAMESPACE, claim, nad, vmReference, vmiSpec } from '../../../../test/workload-objects.js';
 import { VMI_FINALIZER, VM_FINALIZER } from './kubevirt.js';
 import { plug, setAbsent, unplug } from './spec-edits.js';
-import type { Propagation, SimulatedVm, ClaimsWorld } from './world.js';
+import type { SimulatedVm, ClaimsWorld } from './world.js';
 
 export const VM_KEY = `${NAMESPACE}/vm1`;
 const VM_NETWORKS = ['data', 'extra'];
@@ -35,6 +35,7 @@ export type Operation =
 const network = fc.constantFrom(...VM_NETWORKS);
 const nadName = fc.constantFrom(...NADS);
 const networks = fc.dictionary(network, nadName, { maxKeys: 2 }).map((found) => ({ ...found }));
+type Propagation = 'Background' | 'Foreground' | 'Orphan';
 const propagation = fc.constantFrom<Propagation>('Background', 'Foreground', 'Orphan');
 const act = <D extends Operation['do']>(name: D) => fc.constant(name);
 
@@ -182,9 +183,10 @@ function createClaim(world: ClaimsWorld, vmNetwork: string, owner: 'nobody' | 'o
 
 /** Creates a claim as it was in some earlier version. */
 function restoreClaim(world: ClaimsWorld, saved: number, by: 'Velero' | 'kubectl'): void {
-  const versions = (world.log.claims.map(({ object }) => object) as IPAMClaim[]).filter(
-    (object) => !isBeingDeleted(object) && CLAIM_OWNER_UID in (object.metadata.annotations ?? {}),
-  );
+  const versions = world
+    .log('claims')
+    .map(({ object }) => object)
+    .filter((object) => !isBeingDeleted(object) && CLAIM_OWNER_UID in (object.metadata.annotations ?? {}));
   const backup = versions[saved % versions.length];
   if (backup === undefined || world.get('claims', objectKey(backup)) !== undefined) return;
   const copy = structuredClone(backup);

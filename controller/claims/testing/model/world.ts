@@ -3,7 +3,17 @@ import type { VirtualMachine, VirtualMachineInstance } from '../../../../api/kub
 import type { KubeObject } from '../../../../api/meta.js';
 import type { NetworkAttachmentDefinition } from '../../../../api/network-attachment.js';
 import type { Pod } from '../../../../api/pod.js';
-import { ObjectWorld } from '../../../../test/object-world.js';
+import type { Resource } from '../../../../kube/resource.js';
+import {
+  IPAM_CLAIMS,
+  NAMESPACES,
+  NETWORK_ATTACHMENT_DEFINITIONS,
+  PODS,
+  VIRTUAL_MACHINES,
+  VIRTUAL_MACHINE_INSTANCES,
+} from '../../../../kube/resources.js';
+import type { DeleteRequest } from '../../../../kube/testing/object-tracker.js';
+import { ObjectWorld, refOf } from '../../../../test/object-world.js';
 
 export type SimulatedVm = VirtualMachine & { running: boolean };
 
@@ -17,50 +27,39 @@ export interface Objects {
 }
 export type Kind = keyof Objects;
 export const KINDS: readonly Kind[] = ['vms', 'vmis', 'launchers', 'claims', 'networks', 'namespaces'];
-
-export type Propagation = 'Background' | 'Foreground' | 'Orphan';
-const PROPAGATION_FINALIZERS: Record<Propagation, string[]> = {
-  Background: [],
-  Foreground: ['foregroundDeletion'],
-  Orphan: ['orphan'],
+export const RESOURCES = {
+  vms: VIRTUAL_MACHINES as Resource<SimulatedVm>,
+  vmis: VIRTUAL_MACHINE_INSTANCES,
+  launchers: PODS,
+  claims: IPAM_CLAIMS,
+  networks: NETWORK_ATTACHMENT_DEFINITIONS,
+  namespaces: NAMESPACES,
 };
 
 /** The objects of a cluster with KubeVirt, and their finalizers. */
 export class ClaimsWorld extends ObjectWorld<Objects> {
-  /** Called before a claim is removed. */
+  /** Called after a claim was removed. */
   onClaimRemoved: (claim: IPAMClaim) => void = () => undefined;
   /** Called after a claim has changed. */
   onClaimChanged: (before: IPAMClaim, after: IPAMClaim) => void = () => undefined;
 
-  protected override readonly isRemoved = ({ metadata: { deletionTimestamp, finalizers = [] } }: KubeObject): boolean =>
-    deletionTimestamp !== undefined && finalizers.length === 0;
-
   constructor() {
-    super(KINDS, 0);
+    super(RESOURCES, {
+      now: () => Date.parse(this.timeOfNext()),
+      uidOf: ({ plural }, { metadata }, version) => metadata.uid ?? `${plural}-${version}`,
+    });
+    this.tracker.observe(IPAM_CLAIMS, ({ type, before, object }) => {
+      if (before !== undefined) this.onClaimChanged(before, object);
+      if (type === 'DELETED') this.onClaimRemoved(object);
+    });
   }
 
   hasUid(uid: string): boolean {
     return KINDS.some((kind) => this.list(kind).some(({ metadata }) => metadata.uid === uid));
   }
 
-  delete(kind: Kind, key: string, propagation: Propagation = 'Background'): void {
-    const object = this.find(kind, key);
-    const finalizers = [...new Set([...(object.metadata.finalizers ?? []), ...PROPAGATION_FINALIZERS[propagation]])];
-    if (finalizers.length === 0) {
-      this.removeObject(kind, object);
-      return;
-    }
-    this.update(kind, key, ({ metadata }) => {
-      metadata.finalizers = finalizers;
-      metadata.deletionTimestamp ??= timeOf(this.version);
-    });
-  }
-
-  override update<K extends Kind>(kind: K, key: string, change: (copy: Objects[K]) => void): Objects[K] {
-    const before = this.get(kind, key);
-    const after = super.update(kind, key, change);
-    if (kind === 'claims') this.onClaimChanged(before as IPAMClaim, after as IPAMClaim);
-    return after;
+  delete(kind: Kind, key: string, propagationPolicy: DeleteRequest['propagationPolicy'] = 'Background'): void {
+    this.tracker.delete<KubeObject>(RESOURCES[kind], refOf(key), { propagationPolicy });
   }
 
   dropFinalizers(kind: Kind, key: string, ...names: string[]): void {
@@ -69,13 +68,8 @@ export class ClaimsWorld extends ObjectWorld<Objects> {
     });
   }
 
-  protected override removeObject<K extends Kind>(kind: K, object: Objects[K]): Objects[K] {
-    if (kind === 'claims') this.onClaimRemoved(object as IPAMClaim);
-    return super.removeObject(kind, object);
-  }
-
-  protected override identityOf(kind: Kind, { metadata }: KubeObject, version: number) {
-    return { uid: metadata.uid ?? `${kind}-${version}`, creationTimestamp: timeOf(version) };
+  protected override timeOfNext(): string {
+    return timeOf(this.version + 1);
   }
 }
 

@@ -1,7 +1,7 @@
 import type { IPAMClaim } from '../../../../api/ipam-claim.js';
 import { IPS_ALLOCATED } from '../../../../api/names.js';
 import type { SyncResult } from '../../../../kube/controller-loop.js';
-import type { Fault } from './api.js';
+import type { Fault } from '../../../../kube/testing/memory-transport.js';
 import { IpamModelCluster } from './cluster.js';
 import { leasesHeldBy } from './invariants.js';
 import type { Operation } from './operations.js';
@@ -88,8 +88,8 @@ export class ClaimSyncScenario {
   }
 
   async syncWithoutNews(name: Name, process = this.process): Promise<{ result: SyncResult; requests: string[] }> {
-    const from = this.cluster.api.requests.length;
+    const from = this.cluster.api.seen.length;
     const result = await process.sync(`vms/${name}`);
-    return { result, requests: this.cluster.api.requests.slice(from) };
+    return { result, requests: this.cluster.api.seen.slice(from) };
   }
 }

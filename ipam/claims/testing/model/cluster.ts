@@ -1,9 +1,10 @@
 import { PROBE_LIMITS } from '../../../../api/limits.js';
 import { TransportError } from '../../../../kube/errors.js';
+import type { Fault } from '../../../../kube/testing/memory-transport.js';
 import type { ApiRequest } from '../../../../kube/transport.js';
 import type { ParsedNad } from '../../../../cluster/transforms.js';
 import { holdfastConfig, nad } from '../../../../test/pool-objects.js';
-import { type Fault, SimulatedApi } from './api.js';
+import { SimulatedApi } from './api.js';
 import { Invariants } from './invariants.js';
 import { type Operation, expire, applyOperation } from './operations.js';
 import { setPool } from './pools.js';
@@ -160,7 +161,7 @@ export class IpamModelCluster {
         return `${kind} ${JSON.stringify({ name, uid, annotations, deletionTimestamp, ...rest })}`;
       }),
     );
-    return `\n${lines.join('\n')}\nlast requests: ${this.api.requests.slice(-12).join(', ')}`;
+    return `\n${lines.join('\n')}\nlast requests: ${this.api.seen.slice(-12).join(', ')}`;
   }
 
   /** From now on no request fails and no other process interferes. */

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { type IPAMClaim, claimOwnerOf } from '../../../../api/ipam-claim.js';
 import {
+  CLAIM_FINALIZER,
   CLAIM_MAC,
   CLAIM_NAD,
   CLAIM_OWNER_NAME,
@@ -110,7 +111,10 @@ export function applyOperation(world: IpamWorld, invariants: Invariants, operati
       createClaim(world, operation);
       return;
     case 'delete':
-      change(world, operation.name, ({ metadata }) => (metadata.deletionTimestamp ??= timeOf(world)));
+      change(world, operation.name, ({ metadata }) => {
+        metadata.deletionTimestamp ??= timeOf(world);
+        metadata.finalizers ??= [CLAIM_FINALIZER];
+      });
       return;
     case 'finish':
       finish(world, operation.name);

@@ -18,6 +18,7 @@ import type { EventRecorder } from '../../../../kube/events.js';
 import type { ObjectChange } from '../../../../kube/informer.js';
 import { silentLogger } from '../../../../kube/log.js';
 import type { SyncResult } from '../../../../kube/controller-loop.js';
+import type { TrackedEvent } from '../../../../kube/testing/object-tracker.js';
 import type { ClientTransport } from '../../../../kube/transport.js';
 import { type ParsedNad } from '../../../../cluster/transforms.js';
 import { KNOWN_KUBEVIRT } from '../../../../test/launcher-pods.js';
@@ -43,7 +44,7 @@ class LaggingInformer<T extends KubeObject, S extends KubeObject> {
     this.#kind = kind;
     this.#transform = options.transform ?? ((object) => object as KubeObject as S);
     this.cache = new Cache<S>(options.indexes);
-    this.#position = world.log[kind].length;
+    this.#position = world.log(kind).length;
     for (const object of world.list(kind)) this.cache.set(this.#transform(object as KubeObject as T));
   }
 
@@ -53,14 +54,14 @@ class LaggingInformer<T extends KubeObject, S extends KubeObject> {
   }
 
   deliver(count: number): boolean {
-    const events = this.#world.log[this.#kind].slice(this.#position, this.#position + count);
+    const events = this.#world.log(this.#kind).slice(this.#position, this.#position + count);
     this.#position += events.length;
-    for (const { type, object } of events) this.#apply(type, object as T);
+    for (const { type, object } of events) this.#apply(type, object as KubeObject as T);
     return events.length > 0;
   }
 
-  #apply(type: 'set' | 'removed', object: T): void {
-    if (type === 'removed') {
+  #apply(type: TrackedEvent['type'], object: T): void {
+    if (type === 'DELETED') {
       const before = this.cache.delete(objectKey(object));
       if (before !== undefined) this.#tell({ type: 'removed', object: before, before });
       return;

@@ -1,4 +1,3 @@
-import type { AddressLease } from '../../../../api/address-lease.js';
 import { isBeingDeleted } from '../../../../api/meta.js';
 import { IPS_ALLOCATED } from '../../../../api/names.js';
 import { Violation, leasesHeldBy } from './invariants.js';
@@ -20,7 +19,7 @@ export class ShownAddressCheck {
 
   constructor(world: IpamWorld) {
     this.#world = world;
-    this.#position = world.log.addressleases.length;
+    this.#position = world.log('addressleases').length;
     this.#claims = world.list('ipamclaims').flatMap((claim) => {
       const { name, uid = '' } = claim.metadata;
       const isAllocated = claim.status?.conditions?.some(
@@ -39,16 +38,16 @@ export class ShownAddressCheck {
 
   /** Checks the writes since the last call. */
   check(): void {
-    const { addressleases } = this.#world.log;
-    for (const { type, object } of addressleases.slice(this.#position)) {
-      const { address, releasedAt, owner } = (object as AddressLease).spec;
-      if (type === 'removed' || releasedAt !== undefined) continue;
+    const events = this.#world.log('addressleases');
+    for (const { type, object } of events.slice(this.#position)) {
+      const { address, releasedAt, owner } = object.spec;
+      if (type === 'DELETED' || releasedAt !== undefined) continue;
       const claim = this.#claims.find(({ addresses }) => addresses.includes(address));
       if (claim !== undefined && claim.uid !== owner?.uid) {
         throw new Violation(`${address} is leased to ${owner?.uid ?? 'no owner'}, and ${claim.name} shows it`);
       }
     }
-    this.#position = addressleases.length;
+    this.#position = events.length;
   }
 
   /** Call it when the model has settled. */

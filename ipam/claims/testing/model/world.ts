@@ -1,8 +1,8 @@
 import type { AddressLease } from '../../../../api/address-lease.js';
 import type { AddressPool } from '../../../../api/address-pool.js';
 import type { IPAMClaim } from '../../../../api/ipam-claim.js';
-import type { KubeObject } from '../../../../api/meta.js';
 import type { Pod } from '../../../../api/pod.js';
+import { ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS, PODS } from '../../../../kube/resources.js';
 import { ObjectWorld } from '../../../../test/object-world.js';
 
 export interface Objects {
@@ -22,19 +22,15 @@ export class IpamWorld extends ObjectWorld<Objects> {
   readonly freedByUser = new Set<string>();
 
   constructor() {
-    super(KINDS, 100);
+    const kinds = { ipamclaims: IPAM_CLAIMS, addressleases: ADDRESS_LEASES, addresspools: ADDRESS_POOLS, pods: PODS };
+    super(kinds, { now: () => this.now, uidOf: (_kind, { metadata }, version) => `${metadata.name}#${version}` });
   }
 
   claim(uid: string | undefined): IPAMClaim | undefined {
     return this.list('ipamclaims').find(({ metadata }) => metadata.uid === uid);
   }
 
-  remove(kind: Kind, key: string): void {
-    const object = this.get(kind, key);
-    if (object !== undefined) this.removeObject(kind, object);
-  }
-
-  protected override identityOf(_kind: Kind, { metadata }: KubeObject, version: number) {
-    return { uid: `${metadata.name}#${version}`, creationTimestamp: new Date(this.now).toISOString() };
+  protected override timeOfNext(): string {
+    return new Date(this.now).toISOString();
   }
 }
