@@ -73,7 +73,7 @@ describe('a reservation', () => {
       const cluster = world();
       expect(await reserve(given, cluster.client)).to.match(/ reserved$/);
       const [lease] = cluster.all(ADDRESS_LEASES);
-      const { uid: _uid, resourceVersion: _version, ...metadata } = lease!.metadata;
+      const { uid: _uid, resourceVersion: _version, creationTimestamp: _time, ...metadata } = lease!.metadata;
       expect({ metadata, spec: lease!.spec }).to.deep.equal(expected);
     });
   }
@@ -88,7 +88,7 @@ describe('a reservation', () => {
     const cluster = world(anotherLease('10.0.0.7', { owner: POD }), anotherLease('fd00::7'));
     const asked: (ListOptions | undefined)[] = [];
     const client = cluster.client;
-    const { list } = client;
+    const list = client.list.bind(client);
     client.list = (resource, options) => {
       asked.push(options);
       return list(resource, options);
@@ -162,8 +162,9 @@ describe('a reservation', () => {
 
   it('fails with advice if the API server does not serve pools', async () => {
     const error = new StatusError({ request: 'GET', status: 404, reason: 'NotFound', message: 'page not found' });
-    const client = { ...world().client, get: () => Promise.reject(error) };
-    for (const attempt of [reserve(of5, client), unreserve(of5, client)]) {
+    const cluster = world();
+    cluster.before = () => Promise.reject(error);
+    for (const attempt of [reserve(of5, cluster.client), unreserve(of5, cluster.client)]) {
       const refusal = await attempt.catch((thrown: unknown) => thrown);
       expect(refusal).to.be.instanceOf(CommandError);
       expect((refusal as CommandError).message).to.match(

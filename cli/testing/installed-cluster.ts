@@ -1,15 +1,20 @@
-import type { KubeObject, ObjectMeta } from '../../api/meta.js';
+import { type KubeObject, type ObjectMeta, objectKey } from '../../api/meta.js';
 import { CLAIM_FINALIZER, CLAIM_OWNER_UID } from '../../api/names.js';
 import { IPAM_CLAIMS } from '../../kube/resources.js';
-import { type ObjectRef, type Resource, clusterResource } from '../../kube/resource.js';
-import { type Preconditions, apiError } from '../../test/api-errors.js';
+import { type Resource, clusterResource } from '../../kube/resource.js';
+import { targetOf } from '../../kube/testing/memory-transport.js';
+import type { TrackedEvent } from '../../kube/testing/object-tracker.js';
+import { NOT_FOUND, refusal } from '../../kube/testing/refusals.js';
+import type { ApiRequest } from '../../kube/transport.js';
 import { qualifiedName } from '../forbidden.js';
 import { CRDS } from '../installation.js';
 import { INSTALLED_KINDS, OWN_KINDS } from '../uninstall/kinds.js';
 import type { UninstallDeps } from '../uninstall/uninstall.js';
-import { MemoryCluster, hasFinalizers, keyOf } from './memory-cluster.js';
+import { MemoryCluster } from './memory-cluster.js';
 
 const KNOWN_KINDS: readonly Resource[] = [...INSTALLED_KINDS, ...OWN_KINDS, IPAM_CLAIMS];
+/** Of CustomResourceDefinitions, until their instances are gone. */
+const CLEANUP_FINALIZER = 'customresourcecleanup.apiextensions.k8s.io';
 
 /** The API server of a cluster with Holdfast, as far as `kubectl holdfast uninstall` uses it. */
 export class InstalledCluster extends MemoryCluster {
@@ -18,6 +23,8 @@ export class InstalledCluster extends MemoryCluster {
   answer: string | undefined;
   /** `verb resource` that the user may not do. */
   readonly forbidden = new Set<string>();
+  /** The kinds that are served, by their qualified name. */
+  readonly #kinds = new Map<string, Resource>();
   #now = 1_000;
 
   /** @param objects with apiVersion and kind */
@@ -30,20 +37,24 @@ export class InstalledCluster extends MemoryCluster {
   add(object: KubeObject): void {
     const { apiVersion = '', kind = '' } = object;
     const plural = kind === 'NetworkAttachmentDefinition' ? 'network-attachment-definitions' : `${kind.toLowerCase()}s`;
-    this.put(KNOWN_KINDS.find((each) => each.kind === kind) ?? clusterResource(apiVersion, plural, kind), object);
+    const resource = KNOWN_KINDS.find((each) => each.kind === kind) ?? clusterResource(apiVersion, plural, kind);
+    if (!this.#kinds.has(qualifiedName(resource))) this.#serve(resource);
+    const isKind = resource.plural === CRDS.plural;
+    const metadata = { ...object.metadata, finalizers: [CLEANUP_FINALIZER] };
+    this.put(resource, isKind ? { ...object, metadata } : object);
   }
 
   /** `Kind namespace/name` of all objects, sorted. */
   names(kind?: string): string[] {
-    return [...this.kinds.values()]
-      .flatMap((each) => [...each.values()])
+    return [...this.#kinds.values()]
+      .flatMap((each) => this.all(each))
       .filter((object) => kind === undefined || object.kind === kind)
-      .map(({ kind: own = '', metadata }) => `${own} ${keyOf(metadata)}`)
+      .map((object) => `${object.kind} ${objectKey(object)}`)
       .sort();
   }
 
   has(kind: string, key: string): boolean {
-    return [...this.kinds.values()].some((each) => each.get(key)?.kind === kind);
+    return this.names(kind).includes(`${kind} ${key}`);
   }
 
   deps(): UninstallDeps {
@@ -67,41 +78,44 @@ export class InstalledCluster extends MemoryCluster {
     };
   }
 
-  protected override checkRead(resource: Resource, verb: string, namespace: string | undefined): void {
-    super.checkRead(resource, verb, namespace);
-    const isServed = this.kinds.has(qualifiedName(resource));
-    if (!isServed) throw apiError(404, 'NotFound', 'the server could not find the resource', '');
-  }
-
   /** Reviews of rights are all that the command creates. */
-  protected override create(_resource: Resource, review: KubeObject): Promise<KubeObject> {
-    const { verb, resource, subresource } = (review as AccessReview).spec.resourceAttributes;
-    const name = subresource === undefined ? resource : `${resource}/${subresource}`;
-    return Promise.resolve({ ...review, status: { allowed: !this.forbidden.has(`${verb} ${name}`) } } as KubeObject);
+  override serve(request: ApiRequest): unknown {
+    const { kind } = targetOf(request.path);
+    if (request.method === 'POST') return this.#review(request.body as AccessReview);
+    if (!this.#kinds.has(qualifiedName(kind))) throw refusal(kind, '', NOT_FOUND, 'is not served');
+    return super.serve(request);
   }
 
-  protected override delete(resource: Resource, ref: ObjectRef, preconditions: Preconditions): void {
-    const crd = resource.plural === CRDS.plural ? this.of(CRDS).get(ref.name) : undefined;
-    if (crd !== undefined) crd.metadata.finalizers ??= ['cleanup'];
-    super.delete(resource, ref, { uid: preconditions.uid });
-    if (crd !== undefined) this.#cleanUpKind(crd);
+  #serve(resource: Resource): void {
+    this.#kinds.set(qualifiedName(resource), resource);
+    this.tracker.observe(resource, ({ type, object }: TrackedEvent) => {
+      if (type === 'DELETED') this.#removed(resource);
+      else if (resource.plural === CRDS.plural && object.metadata.deletionTimestamp !== undefined)
+        this.#cleanUpKind(object);
+    });
+  }
+
+  #review(review: AccessReview): AccessReview & { status: object } {
+    const { verb, resource, subresource } = review.spec.resourceAttributes;
+    const name = subresource === undefined ? resource : `${resource}/${subresource}`;
+    return { ...review, status: { allowed: !this.forbidden.has(`${verb} ${name}`) } };
   }
 
   /** Deletes the instances of a kind that is being deleted, then the kind. */
-  #cleanUpKind(crd: KubeObject): void {
-    const instances = this.kinds.get(crd.metadata.name) ?? new Map<string, KubeObject>();
-    for (const [key, object] of instances) {
-      if (hasFinalizers(object)) object.metadata.deletionTimestamp ??= '2026-01-01T00:00:00Z';
-      else instances.delete(key);
+  #cleanUpKind({ metadata: { name } }: KubeObject): void {
+    const kind = this.#kinds.get(name);
+    const instances = kind === undefined ? [] : this.all(kind);
+    for (const { metadata } of instances) {
+      if (metadata.deletionTimestamp === undefined) this.tracker.delete(kind!, metadata);
     }
-    if (instances.size > 0) return;
-    this.kinds.delete(crd.metadata.name);
-    this.of(CRDS).delete(crd.metadata.name);
+    if (kind !== undefined && this.all(kind).length > 0) return;
+    this.#kinds.delete(name);
+    this.tracker.remove(CRDS, { name });
   }
 
-  protected override removed(resource: Resource, object: KubeObject): void {
-    super.removed(resource, object);
-    for (const crd of this.all(CRDS)) if (crd.metadata.deletionTimestamp !== undefined) this.#cleanUpKind(crd);
+  #removed(resource: Resource): void {
+    const crd = this.tracker.find(CRDS, { name: qualifiedName(resource) });
+    if (crd?.metadata.deletionTimestamp !== undefined) this.#cleanUpKind(crd);
   }
 }
 

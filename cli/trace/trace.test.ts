@@ -188,7 +188,7 @@ describe('the trace of a VM', () => {
 
   for (const [given, suggested] of [
     ['vm11', 'did you mean vm1?'],
-    ['vm1', 'did you mean -n vms, -n other?'],
+    ['vm1', 'did you mean -n other, -n vms?'],
     ['zebra', 'run kubectl get vm -n NAMESPACE to list all'],
   ] as const)
     it(`suggests other VMs for ${given} in a namespace without it`, async () => {

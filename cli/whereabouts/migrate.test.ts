@@ -193,16 +193,13 @@ describe('the migration from whereabouts', () => {
 
   it('retries a write whose answer was lost', async () => {
     const cluster = world();
-    const deps = cluster.deps();
-    const { create } = deps.client;
     let lost = 0;
-    deps.client.create = async (...args) => {
-      const made = await create(...args);
-      if (++lost <= 4) throw new TransportError('broken', 'the connection broke');
-      return made;
-    };
+    cluster.before = ({ method }) =>
+      method === 'POST' && ++lost <= 4
+        ? { error: new TransportError('broken', 'the connection broke'), applied: true }
+        : undefined;
     cluster.clock.sleep = () => Promise.resolve();
-    expect(await migrateWhereabouts(APPLY, deps)).to.equal(true);
+    expect(await migrateWhereabouts(APPLY, cluster.deps())).to.equal(true);
     expect(cluster.held()).to.deep.equal(ALL);
   });
 
@@ -236,13 +233,12 @@ describe('the migration from whereabouts', () => {
     ['network-attachment-definitions', 'install Multus first'],
   ] as const) {
     it(`says what to do if the API server does not serve ${plural}`, async () => {
-      const deps = world().deps();
-      const { list } = deps.client;
-      deps.client.list = (resource, options) => {
-        if (resource.plural !== plural) return list(resource, options);
-        throw new StatusError({ request: 'GET', status: 404, reason: 'NotFound', message: 'page not found' });
+      const cluster = world();
+      cluster.before = ({ path }) => {
+        if (path.endsWith(`/${plural}`))
+          throw new StatusError({ request: 'GET', status: 404, reason: 'NotFound', message: 'page not found' });
       };
-      const end = await migrateWhereabouts(DRY, deps).catch((error: unknown) => error);
+      const end = await migrateWhereabouts(DRY, cluster.deps()).catch((error: unknown) => error);
       expect(end).to.be.instanceOf(CommandError);
       expect((end as CommandError).message)
         .to.include(`does not serve ${plural}.`)
