@@ -40,7 +40,7 @@ describe("leases on the model's API server, as on a real one,", () => {
     const { uid, resourceVersion } = metadata;
     const patch = (given: object) =>
       client.patch(ADDRESS_LEASES, { name: NAME }, { type: 'merge', body: { metadata: given, spec: { node: 'n1' } } });
-    expect(isConflict(await requestErrorOf(patch({ uid: 'other' })))).to.equal(true);
+    expect(isInvalid(await requestErrorOf(patch({ uid: 'other' })))).to.equal(true);
     await patch({ uid, resourceVersion });
     expect(isConflict(await requestErrorOf(patch({ uid, resourceVersion })))).to.equal(true);
     expect(

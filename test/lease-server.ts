@@ -1,99 +1,38 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { AddressLease, AddressLeaseSpec } from '../api/address-lease.js';
 import { readLease } from '../addressing/lease/lease.js';
-import { StatusError } from '../kube/errors.js';
-import type { ApiRequest, ClientTransport } from '../kube/transport.js';
-import { type Preconditions, checkPreconditions } from './api-errors.js';
-import { mergePatch } from './merge-patch.js';
-
-/** An event of a watch. */
-export type LeaseEvent =
-  { readonly gone: false; readonly lease: AddressLease } | { readonly gone: true; readonly name: string };
+import { ADDRESS_LEASES } from '../kube/resources.js';
+import { MemoryTransport } from '../kube/testing/memory-transport.js';
+import type { Admission, TrackedEvent } from '../kube/testing/object-tracker.js';
+import { INVALID, refusal } from '../kube/testing/refusals.js';
 
 /** Called with the lease before and after each write; undefined if there is none. */
 export type LeaseObserver = (before: AddressLease | undefined, after: AddressLease | undefined) => void;
 
-const PATH = /\/addressleases(?:\/([^/]+))?$/;
-
-/**
- * A simulated API server for AddressLeases. It enforces unique names, preconditions of uid and resourceVersion, and the rules of the
- * CRD. Readers read only the `log`, so that each can be as stale as a test needs.
- */
-export class LeaseServer implements ClientTransport {
-  readonly leases = new Map<string, AddressLease>();
-  readonly log: LeaseEvent[] = [];
-  readonly #observe: LeaseObserver;
-  #version = 0;
-
+/** An API server with the rules of the CRD of AddressLeases. Readers may read only the log, so that each can be as stale as a test needs. */
+export class LeaseServer extends MemoryTransport {
   constructor(observe: LeaseObserver = () => undefined) {
-    this.#observe = observe;
+    super();
+    this.tracker.admit = checkWrite;
+    this.tracker.observe(ADDRESS_LEASES, ({ type, before, object }) =>
+      observe(before, type === 'DELETED' ? undefined : object),
+    );
   }
 
-  // eslint-disable-next-line @typescript-eslint/require-await -- a transport rejects
-  async request(request: ApiRequest): Promise<unknown> {
-    const name = PATH.exec(request.path)?.[1];
-    switch (request.method) {
-      case 'POST':
-        return structuredClone(this.#create(request.body as AddressLease));
-      case 'PATCH':
-        return structuredClone(this.#patch(this.#find(name), request.body as { metadata?: Preconditions }));
-      case 'DELETE':
-        this.#delete(this.#find(name), (request.body as { preconditions?: Preconditions }).preconditions);
-        return undefined;
-      default:
-        throw new TypeError(`${request.method} ${request.path} is not simulated`);
-    }
+  get leases(): ReadonlyMap<string, AddressLease> {
+    return this.tracker.objects(ADDRESS_LEASES);
   }
 
-  stream(): never {
-    throw new TypeError('this API has no watches: readers read the log');
+  get log(): readonly TrackedEvent<AddressLease>[] {
+    return this.tracker.events(ADDRESS_LEASES);
   }
+}
 
-  close(): Promise<void> {
-    return Promise.resolve();
-  }
-
-  #find(name = ''): AddressLease {
-    const found = this.leases.get(name);
-    if (found === undefined) throw refusal(404, 'NotFound', name);
-    return found;
-  }
-
-  #create(made: AddressLease): AddressLease {
-    const { name } = made.metadata;
-    if (this.leases.has(name)) throw refusal(409, 'AlreadyExists', name);
-    const uid = `lease-${this.#version + 1}`;
-    return this.#store(undefined, { ...made, metadata: { ...made.metadata, uid } });
-  }
-
-  #patch(found: AddressLease, body: { metadata?: Preconditions }): AddressLease {
-    checkPreconditions(found, body.metadata);
-    const changed = structuredClone(found);
-    mergePatch(changed, body);
-    const words = refuseChange(found.spec, changed.spec);
-    if (words !== undefined) throw refusal(422, 'Invalid', words);
-    return this.#store(found, changed);
-  }
-
-  #delete(found: AddressLease, preconditions: Preconditions | undefined): void {
-    checkPreconditions(found, preconditions);
-    const { name } = found.metadata;
-    this.leases.delete(name);
-    this.#version += 1;
-    this.log.push({ gone: true, name });
-    this.#observe(found, undefined);
-  }
-
-  #store(before: AddressLease | undefined, given: AddressLease): AddressLease {
-    const lease = structuredClone(given);
-    lease.metadata.resourceVersion = String(++this.#version);
-    const words = refuseSpec(lease);
-    if (words !== undefined) throw refusal(422, 'Invalid', words);
-    this.leases.set(lease.metadata.name, lease);
-    this.log.push({ gone: false, lease });
-    this.#observe(before, lease);
-    return lease;
-  }
+function checkWrite({ kind, before, after }: Admission): void {
+  if (kind.plural !== ADDRESS_LEASES.plural || after === undefined) return;
+  const [was, is] = [before as AddressLease | undefined, after as AddressLease];
+  const words = (was && refuseChange(was.spec, is.spec)) ?? refuseSpec(is);
+  if (words !== undefined) throw refusal(kind, is.metadata.name, INVALID, `is invalid: ${words}`);
 }
 
 /** The CRD's rules about one state. */
@@ -106,7 +45,8 @@ function refuseSpec(lease: AddressLease): string | undefined {
   if (owner === undefined && releasedAt !== undefined) return 'spec.releasedAt: set owner too';
   if (reserved !== undefined && mac === undefined) return 'spec.reserved: set mac too';
   try {
-    readLease(lease);
+    // a new object has no version before it is stored
+    readLease({ ...lease, metadata: { ...lease.metadata, resourceVersion: 'any' } });
     return undefined;
   } catch (error) {
     return String(error);
@@ -179,8 +119,4 @@ function refuseOwner({ owner, releasedAt }: AddressLeaseSpec): string {
   return releasedAt === undefined
     ? `spec.owner: ${holder}, which has not released it: set releasedAt first`
     : `spec.owner: ${holder}, which released it: to allocate it to another owner, clear releasedAt in the same write`;
-}
-
-function refusal(status: number, reason: string, message: string): StatusError {
-  return new StatusError({ request: 'the model', status, reason, message });
 }

@@ -21,8 +21,8 @@ export class LeaseReader {
   read(count = Infinity): void {
     const end = Math.min(this.#server.log.length, this.#seen + count);
     for (const event of this.#server.log.slice(this.#seen, end)) {
-      if (event.gone) this.#records.delete(event.name);
-      else this.#set(readLease(event.lease));
+      if (event.type === 'DELETED') this.#records.delete(event.object.metadata.name);
+      else this.#set(readLease(event.object));
     }
     this.#seen = end;
   }

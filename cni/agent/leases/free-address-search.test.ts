@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { BlockAgentWorld, isIn } from '../testing/model/block-agent-world.js';
 import { BLOCK_FEED } from '../testing/model/lease-agent.js';
 import { LeaseAgentWorld, NODE, OTHER } from '../testing/model/lease-agent-world.js';
+import { ADDRESS_LEASES } from '../../../kube/resources.js';
 import { compiledPool } from '../../../test/lease-objects.js';
 import { BLOCK_TAKEN_TTL_MS } from '../blocks/block-candidates.js';
 
@@ -61,9 +62,9 @@ describe('addresses from the blocks of the node', () => {
     expect((await scene.add({ pod: 'second' })).filter(isIn(ONE))).to.deep.equal([]);
     expect(scene.requests()).to.have.length(1);
     expect(scene.agent.feeds.has(SPACE)).to.equal(false);
-    scene.cluster.server.leases.delete('blue.10-0-0-9');
+    scene.cluster.server.tracker.remove(ADDRESS_LEASES, { name: 'blue.10-0-0-9' });
     await scene.pass(BLOCK_TAKEN_TTL_MS);
-    scene.cluster.server.leases.delete('blue.10-0-0-11');
+    scene.cluster.server.tracker.remove(ADDRESS_LEASES, { name: 'blue.10-0-0-11' });
     expect((await scene.add({ pod: 'third' })).filter(isIn(ONE))).to.have.length(1);
   });
 
@@ -76,7 +77,8 @@ describe('addresses from the blocks of the node', () => {
     await scene.turn();
     scene.follow();
     expect(await outside).to.deep.equal(['10.0.0.7']);
-    for (const last of [8, 9, 10, 11]) scene.cluster.server.leases.delete(`blue.10-0-0-${last}`);
+    for (const last of [8, 9, 10, 11])
+      scene.cluster.server.tracker.remove(ADDRESS_LEASES, { name: `blue.10-0-0-${last}` });
     for (const last of [8, 9, 10]) await scene.leaseTo(OTHER, `10.0.0.${last}`);
     scene.follow();
     scene.requests();
@@ -135,7 +137,7 @@ describe('addresses from the blocks of the node', () => {
     const gone = (await scene.add({ pod: 'p0' }))[0]!;
     await scene.del({ pod: 'p0' });
     await scene.pass(COOLDOWN_MS);
-    scene.cluster.server.leases.delete(`blue.${gone.replaceAll('.', '-')}`);
+    scene.cluster.server.tracker.remove(ADDRESS_LEASES, { name: `blue.${gone.replaceAll('.', '-')}` });
     await scene.leaseTo(OTHER, gone);
     scene.requests();
     expect((await scene.add({ pod: 'late' })).filter(isIn(ONE))).to.deep.equal([]);

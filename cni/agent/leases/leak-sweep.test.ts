@@ -5,6 +5,7 @@ import { COLLECT_AFTER_MS } from '../testing/model/lease-agent.js';
 import { LeaseAgentWorld, OTHER, callOf } from '../testing/model/lease-agent-world.js';
 import { STATIC_UID, mirrorPod } from '../../../test/mirror-pod.js';
 import { TransportError } from '../../../kube/errors.js';
+import { ADDRESS_LEASES } from '../../../kube/resources.js';
 
 const POOL = compiledPool({ cidr: '10.0.0.0/24' });
 const GREEN = compiledPool({ cidr: '10.1.0.0/24', network: 'green' }, 'green');
@@ -33,7 +34,7 @@ async function looks(scene: LeaseAgentWorld): Promise<void> {
 describe('leaked leases', () => {
   it('are released after their pod was deleted, even without a DEL', async () => {
     const scene = await sceneWithPod();
-    scene.cluster.pods.clear();
+    scene.cluster.deletePods();
     scene.agent.seePods();
     await scene.pass(COLLECT_AFTER_MS / 2);
     expect(scene.held).to.have.length(1);
@@ -62,7 +63,7 @@ describe('leaked leases', () => {
 
   it('are released after a restart of the node, too', async () => {
     const scene = await sceneWithPod();
-    scene.cluster.pods.clear();
+    scene.cluster.deletePods();
     scene.start().catchUp();
     await looks(scene);
     expect(scene.held).to.deep.equal([]);
@@ -78,7 +79,7 @@ describe('leaked leases', () => {
 
   it('are kept while a cache is empty or the API server is not available, and the time starts again', async () => {
     const scene = await sceneWithPod();
-    scene.cluster.pods.clear();
+    scene.cluster.deletePods();
     scene.agent.pods.known.clear();
     scene.agent.pods.hasSynced = false;
     await looks(scene);
@@ -105,10 +106,10 @@ describe('leaked leases', () => {
 
   it('are checked again from the start if another writer has changed them', async () => {
     const scene = await sceneWithPod();
-    scene.cluster.pods.clear();
+    scene.cluster.deletePods();
     scene.agent.seePods();
     await scene.pass(COLLECT_AFTER_MS / 2);
-    scene.cluster.held()[0]!.metadata.resourceVersion = '77';
+    scene.cluster.server.tracker.put(ADDRESS_LEASES, scene.cluster.held()[0]!);
     await scene.pass(COLLECT_AFTER_MS / 2);
     await scene.pass(COLLECT_AFTER_MS / 2);
     expect(scene.requests().map((text) => text.split(' ')[0])).to.deep.equal(['GET', 'PATCH', 'GET']);
@@ -129,7 +130,7 @@ describe('leaked leases', () => {
   it('are forgotten if they were deleted before any watch has shown them', async () => {
     const scene = new LeaseAgentWorld(POOL);
     const [address = ''] = await scene.add();
-    scene.cluster.server.leases.delete(`blue.${address.replaceAll('.', '-')}`);
+    scene.cluster.server.tracker.remove(ADDRESS_LEASES, { name: `blue.${address.replaceAll('.', '-')}` });
     expect(scene.agent.leases.held('web-c1', 'net1')).to.have.length(1);
     await looks(scene);
     expect(scene.agent.leases.held('web-c1', 'net1')).to.deep.equal([]);
@@ -209,7 +210,7 @@ describe('the address of a static pod', () => {
   for (const { name, pods } of ends) {
     it(`is released if ${name}`, async () => {
       const scene = await sceneWithStaticPod();
-      scene.cluster.pods.clear();
+      scene.cluster.deletePods();
       for (const pod of pods) scene.cluster.setPod(pod);
       scene.agent.seePods();
       await looks(scene);

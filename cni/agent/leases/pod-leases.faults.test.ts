@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { compiledPool } from '../../../test/lease-objects.js';
 import { LeaseAgentWorld, OTHER, callOf } from '../testing/model/lease-agent-world.js';
 import { StatusError, TransportError } from '../../../kube/errors.js';
+import { ADDRESS_LEASES } from '../../../kube/resources.js';
 
 const POOL = compiledPool({ cidr: '10.0.0.0/24' });
 const BROKEN = new TransportError('broken', 'the connection broke');
@@ -151,7 +152,7 @@ describe('the address of a pod when requests fail', () => {
     scene.fail();
     await scene.add({ container: 'c2' });
     await scene.del({ container: 'c2' });
-    scene.cluster.server.leases.delete(scene.lease(ipv6)!.metadata.name);
+    scene.cluster.server.tracker.remove(ADDRESS_LEASES, { name: scene.lease(ipv6)!.metadata.name });
     scene.requests();
     waiting[1]!();
     expect(await late).to.include('11 sandbox c1 is not the latest sandbox of its pod');
@@ -232,7 +233,7 @@ describe("the release of a pod's address when requests fail", () => {
   it('does not change a lease that another owner holds now', async () => {
     const [address = ''] = await scene.add();
     const name = `blue.${address.replaceAll('.', '-')}`;
-    scene.cluster.server.leases.delete(name);
+    scene.cluster.server.tracker.remove(ADDRESS_LEASES, { name: name });
     await scene.leaseTo(OTHER, address);
     await scene.del();
     expect(scene.held).to.deep.equal([address]);
@@ -241,7 +242,7 @@ describe("the release of a pod's address when requests fail", () => {
   it('succeeds if there is no lease, or it was deleted', async () => {
     await scene.del();
     const [address = ''] = await scene.add();
-    scene.cluster.server.leases.delete(`blue.${address.replaceAll('.', '-')}`);
+    scene.cluster.server.tracker.remove(ADDRESS_LEASES, { name: `blue.${address.replaceAll('.', '-')}` });
     await scene.del();
     await scene.del();
     expect(scene.held).to.deep.equal([]);

@@ -53,7 +53,7 @@ describe('the address of a pod', () => {
 
   it('is another one if an administrator has deleted the lease meanwhile', async () => {
     const [first = ''] = await scene.add();
-    scene.cluster.server.leases.delete(`blue.${first.replaceAll('.', '-')}`);
+    scene.cluster.server.tracker.remove(ADDRESS_LEASES, { name: `blue.${first.replaceAll('.', '-')}` });
     const [again = ''] = await scene.add();
     expect(scene.held).to.deep.equal([again]);
   });
@@ -173,7 +173,7 @@ describe('the address of a pod', () => {
       for (const address of ['10.0.0.4', '10.0.0.3']) await scene.free(address);
       scene.follow();
       await scene.pass(COOLDOWN_MS);
-      scene.cluster.server.leases.delete('blue.10-0-0-4');
+      scene.cluster.server.tracker.remove(ADDRESS_LEASES, { name: 'blue.10-0-0-4' });
       await scene.leaseTo({ ...OTHER, uid: 'claim-2' }, '10.0.0.4');
       expect(await scene.add()).to.deep.equal(['10.0.0.3']);
     });

@@ -2,6 +2,7 @@ import type { AddressLease } from '../../../../api/address-lease.js';
 import type { Grant } from '../../attachment.js';
 import { formatAddress } from '../../../../addressing/address/address.js';
 import type { Pool } from '../../../../addressing/pool/pool.js';
+import { PODS } from '../../../../kube/resources.js';
 import { compiledPool } from '../../../../test/lease-objects.js';
 import { LeaseServer } from '../../../../test/lease-server.js';
 import { ManualClock } from '../../../../test/manual-clock.js';
@@ -109,7 +110,7 @@ export class AgentModel {
     pod.isAlive = false;
     const key = `apps/${pod.name}`;
     const object = this.cluster.pods.get(key)!;
-    if (isDeleted) this.cluster.pods.delete(key);
+    if (isDeleted) this.cluster.server.tracker.remove(PODS, object.metadata);
     else this.cluster.setPod({ ...object, status: { phase: 'Failed' } });
   }
 

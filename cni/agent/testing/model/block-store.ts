@@ -6,23 +6,29 @@ import {
 } from '../../../../api/address-block.js';
 import { type BlockRecord, readBlock, blockName } from '../../../../addressing/block/block.js';
 import { parseCidr } from '../../../../addressing/address/cidr.js';
-import { StatusError } from '../../../../kube/errors.js';
+import { ADDRESS_BLOCKS } from '../../../../kube/resources.js';
+import type { ObjectTracker } from '../../../../kube/testing/object-tracker.js';
 import { blockOf } from '../../../../test/block-objects.js';
-import { mergePatch } from '../../../../test/merge-patch.js';
 import { TestFeed } from './test-feed.js';
 
 /** The blocks of pool blue on the API server. */
 export class BlockStore {
+  readonly #tracker: ObjectTracker;
+
+  constructor(tracker: ObjectTracker) {
+    this.#tracker = tracker;
+  }
+
   /** By name. */
-  readonly blocks = new Map<string, AddressBlock>();
-  #version = 0;
+  get blocks(): ReadonlyMap<string, AddressBlock> {
+    return this.#tracker.objects(ADDRESS_BLOCKS);
+  }
 
   /** Lends a slice, or changes the status of its block. */
   set(cidr: string, node: string, status: AddressBlockStatus = {}): void {
-    const known = this.blocks.get(nameOf(cidr));
-    const block = blockOf(cidr, ++this.#version, { node, ...status });
-    const uid = known?.metadata.uid ?? `block-${this.#version}`;
-    this.blocks.set(block.metadata.name, { ...block, metadata: { ...block.metadata, uid } });
+    const block = blockOf(cidr, 0, { node, ...status });
+    const { uid: _uid, ...metadata } = block.metadata;
+    this.#tracker.put(ADDRESS_BLOCKS, { ...block, metadata });
   }
 
   /** Lends a slice, and wants it back. */
@@ -37,26 +43,11 @@ export class BlockStore {
   }
 
   delete(cidr: string): void {
-    this.blocks.delete(nameOf(cidr));
+    this.#tracker.remove(ADDRESS_BLOCKS, { name: nameOf(cidr) });
   }
 
   of(cidr: string): AddressBlock | undefined {
     return this.blocks.get(nameOf(cidr));
-  }
-
-  /** Applies a merge patch of the status, with preconditions. */
-  patch(name: string, body: { metadata: { uid: string; resourceVersion: string }; status: object }): AddressBlock {
-    const found = this.blocks.get(name);
-    if (found === undefined) throw refusal(404, 'NotFound', name);
-    const { uid, resourceVersion } = found.metadata;
-    if (body.metadata.uid !== uid || body.metadata.resourceVersion !== resourceVersion) {
-      throw refusal(409, 'Conflict', name);
-    }
-    const changed = structuredClone(found);
-    mergePatch(changed, { status: body.status });
-    changed.metadata.resourceVersion = String(++this.#version);
-    this.blocks.set(name, changed);
-    return structuredClone(changed);
   }
 }
 
@@ -87,8 +78,4 @@ export class BlockFeed extends TestFeed<BlockRecord> {
 
 function nameOf(cidr: string): string {
   return blockName('blue', parseCidr(cidr));
-}
-
-function refusal(status: number, reason: string, name: string): StatusError {
-  return new StatusError({ request: 'PATCH', status, reason, message: name, details: { name } });
 }

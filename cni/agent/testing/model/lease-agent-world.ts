@@ -6,10 +6,11 @@ import { formatAddress, parseAddress } from '../../../../addressing/address/addr
 import { createLease, readLease, releaseLease } from '../../../../addressing/lease/lease.js';
 import type { Pool } from '../../../../addressing/pool/pool.js';
 import { Client } from '../../../../kube/client.js';
+import type { Fault } from '../../../../kube/testing/memory-transport.js';
 import { writeLease } from '../../../../cluster/lease-writes.js';
 import { ManualClock } from '../../../../test/manual-clock.js';
 import { LeaseAgent } from './lease-agent.js';
-import { type Fault, LeaseCluster } from './lease-api.js';
+import { LeaseCluster } from './lease-api.js';
 
 export const NODE = 'n1';
 

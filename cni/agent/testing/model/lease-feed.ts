@@ -1,8 +1,9 @@
 import type { AddressLease } from '../../../../api/address-lease.js';
 import type { KubeObject } from '../../../../api/meta.js';
 import type { WatchSpec } from '../../../../kube/informers.js';
+import { ADDRESS_LEASES } from '../../../../kube/resources.js';
+import { selectorOf } from '../../../../kube/testing/selectors.js';
 import type { LeaseServer } from '../../../../test/lease-server.js';
-import { isSelected } from './lease-api.js';
 import { TestFeed } from './test-feed.js';
 
 export class LeaseFeed<S extends KubeObject> extends TestFeed<S> {
@@ -21,8 +22,8 @@ export class LeaseFeed<S extends KubeObject> extends TestFeed<S> {
     const events = this.#server.log.slice(this.#position, this.#position + count);
     this.#position += events.length;
     for (const event of events) {
-      if (event.gone) this.remove(event.name);
-      else this.#see(event.lease);
+      if (event.type === 'DELETED') this.remove(event.object.metadata.name);
+      else this.#see(event.object);
     }
   }
 
@@ -33,8 +34,8 @@ export class LeaseFeed<S extends KubeObject> extends TestFeed<S> {
   }
 
   #see(lease: AddressLease): void {
-    const { fieldSelector = '', transform } = this.#watched;
-    if (isSelected(lease, fieldSelector)) this.put(transform!(structuredClone(lease)));
+    const { fieldSelector, transform } = this.#watched;
+    if (selectorOf(ADDRESS_LEASES, { fieldSelector })(lease)) this.put(transform!(structuredClone(lease)));
     else this.remove(lease.metadata.name);
   }
 }

@@ -1,7 +1,7 @@
 import { StatusError, TransportError } from '../../../../kube/errors.js';
+import type { Fault } from '../../../../kube/testing/memory-transport.js';
 import type { ApiRequest } from '../../../../kube/transport.js';
 import { LeaseAgent, type LeaseAgentOptions } from './lease-agent.js';
-import type { Fault } from './lease-api.js';
 
 /** The outcome of a request. `lost`: applied, without an answer; `failed`: not applied, without an answer; `refused`: rejected. */
 export type RequestOutcome = 'answered' | 'lost' | 'failed' | 'refused';
