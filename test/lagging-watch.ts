@@ -34,9 +34,9 @@ export class LaggingWatch {
   /** Delivers the next events. */
   advance(events = Number.POSITIVE_INFINITY): void {
     for (let n = 0; n < events && this.lag > 0; n++) {
-      const { isRemoval, lease } = this.#store.log[this.#place++]!;
-      if (isRemoval) this.#remove(lease.metadata.name);
-      else this.#set(readLease(lease));
+      const { type, object } = this.#store.log[this.#place++]!;
+      if (type === 'DELETED') this.#remove(object.metadata.name);
+      else this.#set(readLease(object));
     }
   }
 
@@ -50,10 +50,10 @@ export class LaggingWatch {
   /** Delivers an earlier event again, unless the lease was deleted since. */
   redeliver(index: number): void {
     const event = this.#store.log[index % Math.max(1, this.#place)];
-    if (event === undefined || event.isRemoval || this.#place === 0) return;
-    const known = this.#cache.get(event.lease.metadata.name);
-    if (known?.metadata.uid !== event.lease.metadata.uid) return;
-    this.#handler({ type: 'changed', object: readLease(event.lease) });
+    if (event === undefined || event.type === 'DELETED' || this.#place === 0) return;
+    const known = this.#cache.get(event.object.metadata.name);
+    if (known?.metadata.uid !== event.object.metadata.uid) return;
+    this.#handler({ type: 'changed', object: readLease(event.object) });
   }
 
   #set(object: LeaseRecord): void {

@@ -5,8 +5,10 @@ import { type BlockRecord, readBlock } from '../../addressing/block/block.js';
 import { type LeaseRecord, readLease } from '../../addressing/lease/lease.js';
 import type { Random } from '../../kube/clock.js';
 import { StatusError } from '../../kube/errors.js';
-import { ObjectStore, type ObjectWrite, versions } from '../../ipam/blocks/testing/object-store.js';
+import { ADDRESS_BLOCKS, ADDRESS_LEASES } from '../../kube/resources.js';
+import { type Kind, ObjectTracker } from '../../kube/testing/object-tracker.js';
 import { skewed } from '../../test/seeded-random.js';
+import { type ObjectWrite, writeObject } from '../../test/tracker-writes.js';
 import type { VirtualTime } from './virtual-time.js';
 
 /** Latencies of requests and watches. */
@@ -41,9 +43,8 @@ export class SimulatedApi {
     this.#time = time;
     this.#latency = latency;
     this.#random = random;
-    const next = versions();
-    this.leases = new SimulatedKind(time, next, readLease);
-    this.blocks = new SimulatedKind(time, next, readBlock);
+    this.leases = new SimulatedKind(time, ADDRESS_LEASES, readLease);
+    this.blocks = new SimulatedKind(time, ADDRESS_BLOCKS, readBlock);
   }
 
   /** Writes a lease. @param done gets the new object @param lost is called if another writer was faster */
@@ -84,27 +85,30 @@ export class SimulatedApi {
 const LIST_ITEM_MS = 0.0075;
 
 /** The parsed objects of a kind, and all events so far. */
-class SimulatedKind<O extends KubeObject & { status?: object }, R> {
+class SimulatedKind<O extends KubeObject, R> {
   readonly news: SimulatedEvent<R>[] = [];
   /** By name. */
   readonly records = new Map<string, R>();
-  readonly #store: ObjectStore<O>;
+  readonly #tracker = new ObjectTracker();
+  readonly #kind: Kind<O>;
   readonly #handlers: ((news: SimulatedEvent<R>) => void)[] = [];
 
-  constructor(time: VirtualTime, next: () => number, read: (object: O) => R) {
-    this.#store = new ObjectStore<O>(next, ({ before, after }) => {
-      const { name } = (after ?? before)!.metadata;
-      const record = after === undefined ? this.records.get(name)! : read(after);
-      if (after === undefined) this.records.delete(name);
+  constructor(time: VirtualTime, kind: Kind<O>, read: (object: O) => R) {
+    this.#kind = kind;
+    this.#tracker.observe(kind, ({ type, object }) => {
+      const { name } = object.metadata;
+      const isGone = type === 'DELETED';
+      const record = isGone ? this.records.get(name)! : read(object);
+      if (isGone) this.records.delete(name);
       else this.records.set(name, record);
-      const news = { at: time.now(), record, isGone: after === undefined };
+      const news = { at: time.now(), record, isGone };
       this.news.push(news);
       for (const handler of this.#handlers) handler(news);
     });
   }
 
   objects(): Iterable<O> {
-    return this.#store.objects.values();
+    return this.#tracker.objects(this.#kind).values();
   }
 
   /** Adds a handler, which gets each event at once. */
@@ -113,7 +117,7 @@ class SimulatedKind<O extends KubeObject & { status?: object }, R> {
   }
 
   write(write: ObjectWrite<O>): R | undefined {
-    const after = this.#store.write(write);
+    const after = writeObject(this.#tracker, this.#kind, write);
     return after && this.records.get(after.metadata.name);
   }
 }

@@ -18,9 +18,12 @@ import type { Logger } from '../../../kube/log.js';
 import type { SyncResult } from '../../../kube/controller-loop.js';
 import { PoolDirectory } from '../../../addressing/directory/directory.js';
 import type { AddressPool } from '../../../api/address-pool.js';
+import { ADDRESS_BLOCKS } from '../../../kube/resources.js';
+import { ObjectTracker } from '../../../kube/testing/object-tracker.js';
 import { ManualClock } from '../../../test/manual-clock.js';
-import { type ObjectEvent, ObjectStore, versions } from './object-store.js';
+import { type ObjectWrite, writeObject } from '../../../test/tracker-writes.js';
 
+const CHANGES = { ADDED: 'added', MODIFIED: 'changed', DELETED: 'removed' } as const;
 const OWNER = { kind: 'Pod', namespace: 'a' } as const;
 
 /** Blocks under the rules of the API server, and the sync that writes them. The test decides when the watch delivers events. */
@@ -44,9 +47,10 @@ export class BlockSyncWorld {
   isGateOpen = true;
   /** Called before each write. It may throw errors of a client. */
   beforeWrite: (write: string) => void = () => undefined;
-  readonly #next = versions();
-  readonly #untold: ObjectEvent<AddressBlock>[] = [];
-  readonly #store = new ObjectStore<AddressBlock>(this.#next, (event) => this.#untold.push(event));
+  readonly #tracker = new ObjectTracker();
+  /** The number of events of blocks that the watch has delivered. */
+  #delivered = 0;
+  #serial = 0;
   readonly #usage = new PoolUsage(this.leases, () => true);
   readonly #leaseCounts = new NodeLeaseCounts(this.leases);
   readonly #slices = new PoolSlices(this.leases);
@@ -138,7 +142,7 @@ export class BlockSyncWorld {
       node === undefined ? { ...request, owner: { ...owner, kind: 'IPAMClaim' } } : { ...request, owner, node },
     );
     if (write.verb !== 'create') throw new TypeError(write.verb);
-    const version = String(this.#next());
+    const version = String(++this.#serial);
     const metadata = { ...write.lease.metadata, uid: `lease-${version}`, resourceVersion: version };
     const lease: AddressLease = { ...write.lease, metadata };
     this.leases.recordWrite(lease);
@@ -151,7 +155,7 @@ export class BlockSyncWorld {
 
   /** `<cidr> <node> <release state>`, sorted. */
   get lent(): string[] {
-    const texts = [...this.#store.objects.values()].map(({ spec, status, metadata }) => {
+    const texts = [...this.#tracker.objects(ADDRESS_BLOCKS).values()].map(({ spec, status, metadata }) => {
       const going = metadata.deletionTimestamp === undefined ? '' : ' going';
       return `${spec.cidr} ${spec.node}${status?.release === undefined ? '' : ` ${status.release}`}${going}`;
     });
@@ -160,31 +164,34 @@ export class BlockSyncWorld {
 
   /** The agent's answer. */
   answer(cidr: string, release: BlockRelease): void {
-    this.#store.write({ verb: 'patch-status', name: this.#nameOf(cidr), body: { status: { release } } });
+    this.#write({ verb: 'patch-status', name: this.#nameOf(cidr), body: { status: { release } } });
     this.deliver();
   }
 
   /** `kubectl delete`. */
   delete(cidr: string): void {
-    this.#store.write({ verb: 'delete', name: this.#nameOf(cidr) });
+    this.#write({ verb: 'delete', name: this.#nameOf(cidr) });
     this.deliver();
   }
 
   /** By another leader. */
   create(block: AddressBlock): void {
-    this.#store.write({ verb: 'create', object: block });
+    this.#write({ verb: 'create', object: block });
   }
 
   /** Delivers the pending events of the watch. */
   deliver(): void {
-    for (const { before, after } of this.#untold.splice(0)) {
-      if (after === undefined) this.#tell({ type: 'removed', object: readBlock(before!) });
-      else this.#tell({ type: before === undefined ? 'added' : 'changed', object: readBlock(after) });
-    }
+    const events = this.#tracker.events(ADDRESS_BLOCKS).slice(this.#delivered);
+    this.#delivered += events.length;
+    for (const { type, object } of events) this.#tell({ type: CHANGES[type], object: readBlock(object) });
+  }
+
+  #write(write: ObjectWrite<AddressBlock>): AddressBlock | undefined {
+    return writeObject(this.#tracker, ADDRESS_BLOCKS, write);
   }
 
   #nameOf(cidr: string): string {
-    const found = [...this.#store.objects.values()].find(({ spec }) => spec.cidr === cidr);
+    const found = [...this.#tracker.objects(ADDRESS_BLOCKS).values()].find(({ spec }) => spec.cidr === cidr);
     if (found === undefined) throw new RangeError(`${cidr} is not lent`);
     return found.metadata.name;
   }
@@ -199,17 +206,15 @@ export class BlockSyncWorld {
     return {
       get: ({ plural }: { plural: string }, { name }: { name: string }) => this.#get(plural, name),
       create: (_: unknown, block: AddressBlock) =>
-        write(`create ${block.spec.cidr} ${block.spec.node}`, () =>
-          this.#store.write({ verb: 'create', object: block }),
-        ),
+        write(`create ${block.spec.cidr} ${block.spec.node}`, () => this.#write({ verb: 'create', object: block })),
       patch: (_: unknown, { name }: { name: string }, { body }: { body: object }, call: { subresource?: string }) => {
         const verb = call.subresource === 'status' ? 'patch-status' : 'patch';
         const { status } = body as { status?: { release: string | null } };
         const said = status === undefined ? '' : ` ${status.release ?? 'nothing'}`;
-        return write(`${verb} ${name}${said}`, () => this.#store.write({ verb, name, body }));
+        return write(`${verb} ${name}${said}`, () => this.#write({ verb, name, body }));
       },
       delete: (_: unknown, { name }: { name: string }, preconditions: object) =>
-        write(`delete ${name}`, () => void this.#store.write({ verb: 'delete', name, ...preconditions })),
+        write(`delete ${name}`, () => void this.#write({ verb: 'delete', name, ...preconditions })),
     };
   }
 
@@ -217,7 +222,7 @@ export class BlockSyncWorld {
     const found = {
       nodes: this.liveNodes.has(name) ? { metadata: { name } } : undefined,
       addresspools: this.livePools.get(name),
-      addressblocks: this.#store.objects.get(name),
+      addressblocks: this.#tracker.find(ADDRESS_BLOCKS, { name }),
     }[plural];
     if (found) return Promise.resolve(found);
     const details = { name };

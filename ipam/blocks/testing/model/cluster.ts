@@ -1,12 +1,14 @@
-import type { AddressBlock, BlockWrite } from '../../../../api/address-block.js';
-import type { AddressLease, LeaseWrite } from '../../../../api/address-lease.js';
+import type { BlockWrite } from '../../../../api/address-block.js';
+import type { LeaseWrite } from '../../../../api/address-lease.js';
 import type { BlockPolicy } from '../../observed-pool.js';
 import { BITS, type Family } from '../../../../addressing/address/address.js';
 import { type BlockRecord, readBlock } from '../../../../addressing/block/block.js';
 import { type LeaseRecord, readLease } from '../../../../addressing/lease/lease.js';
 import { StatusError } from '../../../../kube/errors.js';
+import { ADDRESS_BLOCKS, ADDRESS_LEASES } from '../../../../kube/resources.js';
+import { ObjectTracker } from '../../../../kube/testing/object-tracker.js';
 import { compiledPool } from '../../../../test/lease-objects.js';
-import { ObjectStore, versions } from '../object-store.js';
+import { writeObject } from '../../../../test/tracker-writes.js';
 import { BlockChecker, type Writer } from './block-checker.js';
 import type { ModelNode, ModelPool } from './model-objects.js';
 import { ObjectLog } from './object-log.js';
@@ -59,25 +61,25 @@ export class BlockCluster {
   now = Date.UTC(2026, 0, 1);
   readonly #families: readonly Family[];
   readonly #pending: PendingRequest[] = [];
-  readonly #next = versions();
-  readonly #blocks: ObjectStore<AddressBlock>;
-  readonly #leases: ObjectStore<AddressLease>;
+  readonly #tracker = new ObjectTracker();
+  #serial = 0;
   #writer: Writer = { kind: 'admin', name: 'admin', startedAt: 0, isAbandoned: false };
 
   constructor(families: readonly Family[]) {
     this.#families = families;
     this.checker = new BlockChecker(this, POLICY.excessDelayMs);
-    this.#blocks = new ObjectStore<AddressBlock>(this.#next, ({ before, after }) => {
-      const { name } = (after ?? before)!.metadata;
+    this.#tracker.observe(ADDRESS_BLOCKS, ({ type, before, object }) => {
+      const { name } = object.metadata;
+      const after = type === 'DELETED' ? undefined : object;
       const was = before && readBlock(before);
       const is = after && readBlock(after);
       this.checker.releaseWritten(before?.status?.release, after?.status?.release, this.#writer);
       this.checker.blockWritten(was, is, this.#writer);
       this.blocks.append(name, is);
     });
-    this.#leases = new ObjectStore<AddressLease>(this.#next, ({ before, after }) => {
-      const { name } = (after ?? before)!.metadata;
-      const is = after && readLease(after);
+    this.#tracker.observe(ADDRESS_LEASES, ({ type, before, object }) => {
+      const { name } = object.metadata;
+      const is = type === 'DELETED' ? undefined : readLease(object);
       this.checker.leaseWritten(before && readLease(before), is, this.#writer);
       this.leases.append(name, is);
     });
@@ -87,8 +89,8 @@ export class BlockCluster {
 
   setNode(name: string, state: 'there' | 'ending' | 'gone'): void {
     const known = this.nodes.current.get(name);
-    const uid = known?.metadata.uid ?? `${name}-${this.#next()}`;
-    const metadata = { name, uid, resourceVersion: String(this.#next()) };
+    const uid = known?.metadata.uid ?? `${name}-${++this.#serial}`;
+    const metadata = { name, uid, resourceVersion: String(++this.#serial) };
     this.nodes.append(name, state === 'gone' ? undefined : { metadata, isEnding: state === 'ending' });
   }
 
@@ -96,19 +98,19 @@ export class BlockCluster {
     const known = this.pools.current.get('blue');
     if (shape === 'gone' || shape === 'ending') {
       if (known === undefined) return;
-      const metadata = { ...known.metadata, resourceVersion: String(this.#next()) };
+      const metadata = { ...known.metadata, resourceVersion: String(++this.#serial) };
       this.pools.append('blue', shape === 'gone' ? undefined : { ...known, metadata, isEnding: true });
       return;
     }
     // a pool that is being deleted stays so
-    const uid = known?.metadata.uid ?? `blue-${this.#next()}`;
+    const uid = known?.metadata.uid ?? `blue-${++this.#serial}`;
     const subnets = this.#families.map((family) => {
       const { cidr, narrow } = SUBNETS[family];
       return { cidr, ...(shape === 'narrow' && { ranges: [narrow] }) };
     });
     const blockSize = { ipv4: blockSizeOf(shape, 4), ipv6: blockSizeOf(shape, 6) };
     const pool = compiledPool({ subnets, blockSize });
-    const metadata = { name: 'blue', uid, resourceVersion: String(this.#next()) };
+    const metadata = { name: 'blue', uid, resourceVersion: String(++this.#serial) };
     this.pools.append('blue', { metadata, pool, isEnding: known?.isEnding ?? false });
   }
 
@@ -120,7 +122,7 @@ export class BlockCluster {
     let lease: LeaseRecord | undefined;
     const serve = () => {
       const given = write.verb === 'create' ? ({ verb: 'create', object: write.lease } as const) : write;
-      const written = this.#leases.write(given);
+      const written = writeObject(this.#tracker, ADDRESS_LEASES, given);
       lease = written && readLease(written);
     };
     this.#send(by, serve, (outcome) => answer(outcome, outcome === 'done' ? lease : undefined));
@@ -164,7 +166,8 @@ export class BlockCluster {
   }
 
   #writeBlock(write: BlockWrite): void {
-    this.#blocks.write(write.verb === 'create' ? { verb: 'create', object: write.block } : write);
+    const given = write.verb === 'create' ? ({ verb: 'create', object: write.block } as const) : write;
+    writeObject(this.#tracker, ADDRESS_BLOCKS, given);
   }
 
   #send(by: Writer, serve: () => void, answer: (outcome: WriteOutcome) => void): void {
