@@ -1,40 +1,39 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { AddressLease, LeaseOwner } from '../../../api/address-lease.js';
 import type { AddressPool } from '../../../api/address-pool.js';
-import type { KubeObject } from '../../../api/meta.js';
 import { Cache } from '../../../kube/cache.js';
+import { Client } from '../../../kube/client.js';
+import { ADDRESS_LEASES, ADDRESS_POOLS } from '../../../kube/resources.js';
+import { MemoryTransport, targetOf } from '../../../kube/testing/memory-transport.js';
+import { ObjectTracker, type TrackedEvent } from '../../../kube/testing/object-tracker.js';
+import type { ApiRequest } from '../../../kube/transport.js';
 import { silentLogger } from '../../../kube/log.js';
 import type { SyncResult } from '../../../kube/controller-loop.js';
 import { POOL_INDEXES } from '../../../cluster/indexes.js';
 import type { ParsedNad } from '../../../cluster/transforms.js';
 import { nadRightsFrom } from '../../../api/nad-rights.js';
-import { createLease, readLease } from '../../../addressing/lease/lease.js';
+import { createLease } from '../../../addressing/lease/lease.js';
 import { leaseName } from '../../../addressing/lease/lease-name.js';
 import { parseAddress } from '../../../addressing/address/address.js';
 import { LeaseBook } from '../../leases/lease-book.js';
 import { PoolDirectory } from '../../../addressing/directory/directory.js';
 import { Metrics } from '../../../process/metrics.js';
 import { createPoolMetrics } from '../metrics.js';
-import { type PoolClient, type PoolsDependencies, createPoolsSync } from '../sync.js';
+import { type PoolsDependencies, createPoolsSync } from '../sync.js';
 import { allPoolKeys } from '../triggers.js';
 import { PoolUsage } from '../usage.js';
 import { SegmentOverlapTracker } from '../segment-overlap-tracker.js';
-import { type Preconditions, apiError, checkPreconditions } from '../../../test/api-errors.js';
 import { ManualClock } from '../../../test/manual-clock.js';
-import { mergePatch } from '../../../test/merge-patch.js';
 
+const VERBS: Readonly<Record<string, string>> = { POST: 'create', DELETE: 'delete' };
 export const MAX_STALENESS_MS = 30_000;
 /** How many derived pools have metrics. */
 export const MAX_DERIVED_POOLS = 12;
 
-/**
- * Pools, leases and NADs with the rules of the API server that their sync relies on: preconditions, finalizers, the status as a subresource. Caches show each
- * write at once.
- */
+/** Pools and leases on an API server, and NADs. Caches show each write at once. */
 export class PoolsWorld {
   readonly pools = new Cache<AddressPool>(POOL_INDEXES);
   readonly nads = new Cache<ParsedNad>();
-  readonly leases = new Map<string, AddressLease>();
   readonly book = new LeaseBook();
   readonly clock = new ManualClock(Date.UTC(2026, 0, 1));
   /** Each write as `<verb> <pool>`. */
@@ -69,8 +68,14 @@ export class PoolsWorld {
   readonly metrics = createPoolMetrics(this.registry, MAX_DERIVED_POOLS);
   /** The next write of a pool throws it. */
   failure: Error | undefined;
-  #version = 100;
-  readonly #sync = this.elect();
+  readonly #api = new MemoryTransport(new ObjectTracker({ now: () => this.clock.wall() }));
+  readonly #sync: (key: string) => Promise<SyncResult>;
+
+  constructor() {
+    this.#api.tracker.observe(ADDRESS_POOLS, (event) => this.#show(event));
+    this.#api.before = (request) => this.#count(request);
+    this.#sync = this.elect();
+  }
 
   /** Returns the sync of a new leader, without any state. */
   elect(): (key: string) => Promise<SyncResult> {
@@ -87,7 +92,7 @@ export class PoolsWorld {
     } = this;
     return createPoolsSync({
       ...(blocks && { blocks }),
-      client: this.#client(),
+      client: new Client(this.#api),
       pools,
       directory,
       book,
@@ -113,6 +118,10 @@ export class PoolsWorld {
     });
   }
 
+  get leases(): ReadonlyMap<string, AddressLease> {
+    return this.#api.tracker.objects(ADDRESS_LEASES);
+  }
+
   sync(key: string): Promise<SyncResult> {
     return this.#sync(key);
   }
@@ -134,28 +143,14 @@ export class PoolsWorld {
   }
 
   putPool(pool: AddressPool): AddressPool {
-    const metadata = {
-      ...pool.metadata,
-      uid: pool.metadata.uid ?? `${pool.metadata.name}-uid`,
-      resourceVersion: this.#next(),
-    };
-    const stored = { ...structuredClone(pool), metadata };
-    this.pools.set(stored);
-    this.directory.changed();
-    return stored;
+    const { uid = `${pool.metadata.name}-uid` } = pool.metadata;
+    this.#api.tracker.put(ADDRESS_POOLS, { ...structuredClone(pool), metadata: { ...pool.metadata, uid } });
+    return this.#api.tracker.get(ADDRESS_POOLS, pool.metadata);
   }
 
   /** Does what `kubectl delete` does: the pool is gone once it has no finalizer. */
   deletePool(name: string): void {
-    const pool = this.pools.get(name);
-    if (pool === undefined) return;
-    if ((pool.metadata.finalizers ?? []).length > 0) {
-      this.putPool({ ...pool, metadata: { ...pool.metadata, deletionTimestamp: '2026-06-01T00:00:00Z' } });
-    } else {
-      this.pools.delete(name);
-      this.usage.forget(name);
-      this.directory.changed();
-    }
+    if (this.pools.get(name) !== undefined) this.#api.tracker.delete(ADDRESS_POOLS, { name });
   }
 
   putNads(...nads: ParsedNad[]): void {
@@ -174,9 +169,7 @@ export class PoolsWorld {
     const owner: LeaseOwner = { kind: 'IPAMClaim', namespace, name, uid: `${claim}-uid` };
     const write = createLease({ address: parseAddress(address), addressSpace, pool, owner });
     if (write.verb !== 'create') throw new TypeError('a new lease is created');
-    // a UID is never reused, and the lease book relies on that
-    const uid = `${pool}-${address}-${this.#next()}`;
-    this.#putLease({ ...write.lease, metadata: { ...write.lease.metadata, uid } });
+    this.#putLease(write.lease);
   }
 
   /** Does what `kubectl apply` of a lease without an owner does. */
@@ -199,7 +192,7 @@ export class PoolsWorld {
 
   expire(address: string): void {
     const { metadata } = this.#find(address);
-    this.leases.delete(metadata.name);
+    this.#api.tracker.remove(ADDRESS_LEASES, metadata);
     this.book.forget(metadata.name, metadata.uid ?? '');
   }
 
@@ -215,75 +208,33 @@ export class PoolsWorld {
   }
 
   #putLease(lease: AddressLease): void {
-    const stored = { ...lease, metadata: { ...lease.metadata, resourceVersion: this.#next() } };
-    this.leases.set(stored.metadata.name, stored);
-    readLease(stored);
-    this.book.recordWrite(stored);
+    this.#api.tracker.put(ADDRESS_LEASES, lease);
+    this.book.recordWrite(this.#api.tracker.get(ADDRESS_LEASES, lease.metadata));
   }
 
-  #next(): string {
-    return String(++this.#version);
+  /** Caches show each write of a pool at once. */
+  #show({ type, object }: TrackedEvent<AddressPool>): void {
+    const { name } = object.metadata;
+    if (type === 'DELETED') {
+      this.pools.delete(name);
+      this.usage.forget(name);
+    } else this.pools.set(object);
+    this.directory.changed();
   }
 
-  #client(): PoolClient {
-    const client = {
-      create: (_: unknown, pool: AddressPool) => this.#write(`create ${pool.metadata.name}`, () => this.#create(pool)),
-      patch: (
-        _: unknown,
-        { name }: { name: string },
-        { body }: { body: object },
-        call: { subresource?: string } = {},
-      ) => {
-        const part = call.subresource ?? Object.keys(body).sort().join(' ');
-        return this.#write(`${part} ${name}`, () => this.#patch(name, body, part));
-      },
-      delete: (_: unknown, { name }: { name: string }, { uid, resourceVersion }: KubeObject['metadata']) =>
-        this.#write(`delete ${name}`, () => {
-          this.#checked(name, { uid, resourceVersion });
-          this.deletePool(name);
-        }),
-      listAs: (_: unknown, project: (lease: AddressLease) => unknown, { labelSelector }: { labelSelector: string }) => {
-        const [label = '', value] = labelSelector.split('=');
-        const found = [...this.leases.values()].filter(({ metadata }) => metadata.labels?.[label] === value);
-        return Promise.resolve({ items: found.map(project), resourceVersion: '1' });
-      },
-    };
-    return client as unknown as PoolClient;
-  }
-
-  async #write<T>(what: string, act: () => T): Promise<T> {
+  #count({ method, path, body }: ApiRequest): void {
+    if (method === 'GET') return;
+    const { name = (body as AddressPool).metadata.name, subresource } = targetOf(path);
+    const verb =
+      method === 'PATCH'
+        ? (subresource ??
+          Object.keys(body as object)
+            .sort()
+            .join(' '))
+        : VERBS[method];
+    this.writes.push(`${verb} ${name}`);
     const { failure } = this;
     this.failure = undefined;
-    this.writes.push(what);
-    await Promise.resolve();
     if (failure !== undefined) throw failure;
-    return act();
-  }
-
-  #create(pool: AddressPool): AddressPool {
-    if (this.pools.get(pool.metadata.name) !== undefined) {
-      throw apiError(409, 'AlreadyExists', 'AlreadyExists', pool.metadata.name);
-    }
-    const uid = `${pool.metadata.name}-uid-${this.#next()}`;
-    return this.putPool({ ...pool, metadata: { ...pool.metadata, uid, creationTimestamp: '2026-02-01T00:00:00Z' } });
-  }
-
-  #patch(name: string, body: object, part: string): AddressPool {
-    const patch = JSON.parse(JSON.stringify(body)) as { metadata?: Preconditions };
-    const pool = this.#checked(name, patch.metadata ?? {});
-    const merged = structuredClone(pool);
-    mergePatch(merged, patch);
-    const stored = part === 'status' ? { ...pool, ...(merged.status && { status: merged.status }) } : merged;
-    const after = this.putPool(stored);
-    const gone = after.metadata.deletionTimestamp !== undefined && (after.metadata.finalizers ?? []).length === 0;
-    if (gone) this.deletePool(name);
-    return after;
-  }
-
-  #checked(name: string, preconditions: Preconditions): AddressPool {
-    const pool = this.pools.get(name);
-    if (pool === undefined) throw apiError(404, 'NotFound', 'NotFound', name);
-    checkPreconditions(pool, preconditions);
-    return pool;
   }
 }
