@@ -113,8 +113,8 @@ describe('dueCandidates', () => {
     const world = leaking(1);
     const first = look(world);
     world.now += 60_000;
-    const gone = world.book.ofOwner('ipamclaims-1')[0]!;
-    world.claims.cache.set('vms/c', { metadata: { name: 'c', uid: gone.owner!.uid } } as never);
+    const [gone] = [...world.book.all()];
+    world.claims.cache.set('vms/c', { metadata: { name: 'c', uid: gone!.owner!.uid } } as never);
     const second = look(world, first.candidates);
     expect(second.names).to.deep.equal([]);
     world.claims.cache.clear();

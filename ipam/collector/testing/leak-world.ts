@@ -7,25 +7,32 @@ import type { CollectorReport } from '../report.js';
 import { parseAddress } from '../../../addressing/address/address.js';
 import { type LeaseRecord, type LeaseWrite, createLease, readLease } from '../../../addressing/lease/lease.js';
 import { LeaseBook } from '../../leases/lease-book.js';
-import type { Client } from '../../../kube/client.js';
+import { Client } from '../../../kube/client.js';
 import { StatusError, TransportError } from '../../../kube/errors.js';
 import type { ObjectChange } from '../../../kube/informer.js';
 import type { Resource } from '../../../kube/resource.js';
+import { ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS, PODS } from '../../../kube/resources.js';
+import { MemoryTransport, targetOf } from '../../../kube/testing/memory-transport.js';
+import type { Preconditions } from '../../../kube/testing/refusals.js';
+import type { ApiRequest } from '../../../kube/transport.js';
 import type { PoolState } from '../../../addressing/directory/pool-state.js';
-import { mergePatch } from '../../../test/merge-patch.js';
+import { refOf } from '../../../test/object-world.js';
 
 /** How the API server answers reads. */
 export const READ_FAULTS = ['well', 'silent', 'forbidden', 'overloaded', 'unserved', 'proxied', 'misnamed'] as const;
 export type ReadFault = (typeof READ_FAULTS)[number];
-export type Plural = 'addressleases' | 'addresspools' | 'ipamclaims' | 'pods';
+const RESOURCES = { addressleases: ADDRESS_LEASES, addresspools: ADDRESS_POOLS, ipamclaims: IPAM_CLAIMS, pods: PODS };
+export type Plural = keyof typeof RESOURCES;
 
 /** Leases and their owners on an API server with moods, and caches of them that lag behind. For tests of what frees addresses. */
 export class LeakWorld {
-  readonly objects: Record<Plural, Map<string, KubeObject>> = {
-    addressleases: new Map(),
-    addresspools: new Map(),
-    ipamclaims: new Map(),
-    pods: new Map(),
+  readonly #api = new MemoryTransport();
+  /** By key. */
+  readonly objects: Record<Plural, ReadonlyMap<string, KubeObject>> = {
+    addressleases: this.#api.tracker.objects(ADDRESS_LEASES),
+    addresspools: this.#api.tracker.objects(ADDRESS_POOLS),
+    ipamclaims: this.#api.tracker.objects(IPAM_CLAIMS),
+    pods: this.#api.tracker.objects(PODS),
   };
   readFault: ReadFault = 'well';
   isGateOpen = true;
@@ -50,7 +57,6 @@ export class LeakWorld {
   };
   readonly #told = new Map<string, LeaseRecord>();
   #tell: (change: ObjectChange<LeaseRecord>) => void = () => undefined;
-  #serial = 0;
 
   readonly users = {
     podsOf: ({ metadata: { namespace, name } }: IPAMClaim) =>
@@ -67,16 +73,7 @@ export class LeakWorld {
     notExpired: ({ metadata }) => void this.kept.push(`kept ${metadata.name}`),
   };
 
-  readonly client = {
-    get: (resource: Resource, ref: { namespace?: string; name: string }) => inNextTurn(() => this.#get(resource, ref)),
-    listAs: ({ plural }: Resource, project: (pod: Pod) => unknown) =>
-      inNextTurn(() => this.#list(plural as Plural, project)),
-    patch: (_resource: Resource, { name }: { name: string }, { body }: { body: KubeObject }) =>
-      inNextTurn(() => this.#patch(name, body as AddressLease)),
-    delete: (_resource: Resource, { name }: { name: string }, preconditions: object) =>
-      inNextTurn(() => this.#delete(name, preconditions)),
-    create: () => Promise.reject(new Error('nobody creates anything here')),
-  } as unknown as Pick<Client, 'get' | 'listAs' | 'create' | 'patch' | 'delete'>;
+  readonly client = new Client(this.#api);
 
   /** What the collector needs of a process, but for the time. */
   get deps() {
@@ -85,6 +82,9 @@ export class LeakWorld {
   }
 
   constructor() {
+    this.#api.before = (request) => this.#receive(request);
+    this.#api.tracker.admit = ({ before, after }) =>
+      this.onWrite(before as AddressLease, after as AddressLease | undefined);
     this.book.attach(
       { hasSynced: false, onChange: (handler) => (this.#tell = handler) },
       { now: () => this.cacheNow() },
@@ -92,17 +92,13 @@ export class LeakWorld {
   }
 
   put<T extends KubeObject>(plural: Plural, object: T): T {
-    const stored = structuredClone(object);
-    const before = this.objects[plural].get(objectKey(object));
-    const serial = String(++this.#serial);
-    stored.metadata.uid = before?.metadata.uid ?? object.metadata.uid ?? `${plural}-${serial}`;
-    stored.metadata.resourceVersion = serial;
-    this.objects[plural].set(objectKey(object), stored);
-    return stored;
+    const resource: Resource = RESOURCES[plural];
+    this.#api.tracker.put(resource, structuredClone(object));
+    return this.#api.tracker.get(resource, object.metadata) as T;
   }
 
   remove(plural: Plural, key: string): void {
-    this.objects[plural].delete(key);
+    this.#api.tracker.remove(RESOURCES[plural], refOf(key));
   }
 
   lease(name: string): AddressLease | undefined {
@@ -166,22 +162,19 @@ export class LeakWorld {
     }
   }
 
-  #get({ plural, group }: Resource, { namespace, name }: { namespace?: string; name: string }): KubeObject {
+  #receive({ method, path, body }: ApiRequest): void {
     this.beforeRequest();
-    const key = joinKey(namespace, name);
-    this.requests.push(`GET ${plural} ${key}`);
-    const details = { name, kind: plural, ...(group && { group }) };
-    this.#refuse(details);
-    const object = this.objects[plural as Plural].get(key);
-    if (object === undefined) throw statusError(404, 'NotFound', details);
-    return structuredClone(object);
-  }
-
-  #list(plural: Plural, project: (pod: Pod) => unknown): { items: unknown[] } {
-    this.beforeRequest();
-    this.requests.push(`LIST ${plural}`);
-    this.#refuse({});
-    return { items: [...this.objects[plural].values()].map((object) => project(object as Pod)) };
+    const { kind, namespace, name } = targetOf(path);
+    const { plural, group } = kind;
+    if (method !== 'GET') {
+      this.requests.push(`write ${name}`);
+      if (this.readFault === 'silent') this.#refuse({});
+      const { metadata, preconditions = metadata } = body as Partial<KubeObject> & { preconditions?: Preconditions };
+      if (!preconditions?.uid || !preconditions.resourceVersion) throw new TypeError(`${name}: no preconditions`);
+      return;
+    }
+    this.requests.push(name === undefined ? `LIST ${plural}` : `GET ${plural} ${joinKey(namespace, name)}`);
+    this.#refuse(name === undefined ? {} : { name, kind: plural, ...(group && { group }) });
   }
 
   #refuse(details: { name?: string; kind?: string }): void {
@@ -202,36 +195,6 @@ export class LeakWorld {
         return;
     }
   }
-
-  #patch(name: string, body: AddressLease): AddressLease {
-    const before = this.#writable(name, body.metadata);
-    const after = structuredClone(before);
-    mergePatch(after, { spec: body.spec });
-    this.onWrite(before, after);
-    return structuredClone(this.put('addressleases', after));
-  }
-
-  #delete(name: string, preconditions: object): void {
-    const before = this.#writable(name, preconditions);
-    this.onWrite(before, undefined);
-    this.remove('addressleases', name);
-  }
-
-  #writable(name: string, { uid, resourceVersion }: { uid?: string; resourceVersion?: string }): AddressLease {
-    this.beforeRequest();
-    this.requests.push(`write ${name}`);
-    if (this.readFault === 'silent') throw new TransportError('deadline', 'no answer in time');
-    const lease = this.lease(name);
-    if (lease === undefined) throw statusError(404, 'NotFound', { name });
-    if (lease.metadata.uid !== uid || lease.metadata.resourceVersion !== resourceVersion) {
-      throw statusError(409, 'Conflict', { name });
-    }
-    return lease;
-  }
-}
-
-function inNextTurn<T>(answer: () => T): Promise<T> {
-  return Promise.resolve().then(answer);
 }
 
 function ownerOf(owner: IPAMClaim | Pod | undefined): LeaseOwner | undefined {
