@@ -31,10 +31,16 @@ export async function applyDerivation(
   }
 }
 
-export async function addFinalizer(pool: AddressPool, client: Pick<Client, 'patch'>, call: CallOptions): Promise<void> {
-  if (isBeingDeleted(pool) || hasFinalizer(pool)) return;
+/** @returns the pool with its newest resourceVersion */
+export async function addFinalizer(
+  pool: AddressPool,
+  client: Pick<Client, 'patch'>,
+  call: CallOptions,
+): Promise<AddressPool> {
+  if (isBeingDeleted(pool) || hasFinalizer(pool)) return pool;
   const finalizers = [...(pool.metadata.finalizers ?? []), POOL_FINALIZER];
-  await patch(pool, { metadata: { finalizers } }, client, call);
+  const { metadata } = await patch(pool, { metadata: { finalizers } }, client, call);
+  return { ...pool, metadata };
 }
 
 export async function removeFinalizer(
@@ -73,7 +79,7 @@ async function patch(
   changes: { metadata?: object; spec?: object },
   client: Pick<Client, 'patch'>,
   call: CallOptions,
-): Promise<void> {
+): Promise<AddressPool> {
   const body = { ...changes, metadata: { uid, resourceVersion, ...changes.metadata } };
-  await client.patch(ADDRESS_POOLS, { name }, { type: 'merge', body }, call);
+  return client.patch(ADDRESS_POOLS, { name }, { type: 'merge', body }, call);
 }

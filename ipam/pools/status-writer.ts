@@ -77,7 +77,7 @@ export class PoolStatusWriter {
   async write(pool: AddressPool, wanted: DesiredPoolStatus, call: CallOptions = {}): Promise<StatusWriteResult> {
     const { name, uid } = pool.metadata;
     const at = this.#clock.now();
-    const known = this.#known(pool);
+    const { status: known, resourceVersion } = this.#known(pool);
     const { conditions, ...rest } = wanted;
     const status: AddressPoolStatus = {
       ...rest,
@@ -90,10 +90,9 @@ export class PoolStatusWriter {
     this.#last.set(name, sent);
     const earlyByMs = this.#delayOf(sent, known, status);
     if (earlyByMs > 0) return { earlyByMs };
-    const patch = {
-      type: 'merge' as const,
-      body: { metadata: { uid }, status: createMergePatch(known ?? {}, status) },
-    };
+    // without the version, the API server would ignore the UID and accept the status for another pool of the same name
+    const body = { metadata: { uid, resourceVersion }, status: createMergePatch(known ?? {}, status) };
+    const patch = { type: 'merge' as const, body };
     const { metadata } = await this.#client.patch(ADDRESS_POOLS, { name }, patch, { ...call, subresource: 'status' });
     sent.stored = { status, resourceVersion: metadata.resourceVersion ?? '' };
     const jittered = 1 + JITTER * this.#options.random();
@@ -132,10 +131,12 @@ export class PoolStatusWriter {
   }
 
   /** The newer of the cached status and our own last write. */
-  #known({ metadata, status }: AddressPool): AddressPoolStatus | undefined {
-    const last = this.#last.get(metadata.name);
-    if (last?.stored === undefined || last.uid !== metadata.uid) return status;
-    return isNewer(metadata.resourceVersion ?? '', last.stored.resourceVersion) ? status : last.stored.status;
+  #known({ metadata, status }: AddressPool): { status: AddressPoolStatus | undefined; resourceVersion: string } {
+    const { name, uid, resourceVersion = '' } = metadata;
+    const last = this.#last.get(name);
+    const cached = { status, resourceVersion };
+    if (last?.stored === undefined || last.uid !== uid) return cached;
+    return isNewer(resourceVersion, last.stored.resourceVersion) ? cached : last.stored;
   }
 }
 

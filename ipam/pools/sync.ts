@@ -88,14 +88,14 @@ async function syncPool(
   call: CallOptions,
 ): Promise<SyncResult> {
   const { pools, directory, usage, client, clock, events, metrics } = dependencies;
-  const pool = pools.get(name);
+  const cached = pools.get(name);
   const state = directory.stateOf(name);
   counts.observed(name);
-  if (pool === undefined || state === undefined) {
+  if (cached === undefined || state === undefined) {
     for (const memory of [writer, usage, metrics, fence]) memory.forget(name);
     return undefined;
   }
-  await addFinalizer(pool, client, call);
+  const pool = await addFinalizer(cached, client, call);
   const plan = planForPool(pool, fence, dependencies);
   const fencedMs = canMove(pool, plan) ? fence.remainingMs(pool) : 0;
   if (fencedMs === 0 && isReadyToDelete(pool, plan, dependencies))
