@@ -2,7 +2,7 @@ import type { IPAMClaim } from '../api/ipam-claim.js';
 import type { Clock } from '../kube/clock.js';
 import type { ObjectChange } from '../kube/informer.js';
 import type { Metrics } from '../process/metrics.js';
-import { AllocationLatency } from './claims/allocation-latency.js';
+import { AllocationLatency } from './claims/reports/allocation-latency.js';
 import { type ClaimMetrics, createClaimMetrics } from './claims/metrics.js';
 import { type PoolMetrics, createPoolMetrics } from './pools/metrics.js';
 import { isBeingDeleted } from '../api/meta.js';

@@ -1,7 +1,7 @@
 import { pacedBy } from '../kube/paced.js';
 import type { ProcessContext } from '../process/context.js';
 import { ADDRESS_POOL_WATCH, NAD_WATCH } from '../cluster/watch-specs.js';
-import { CLAIM_PODS, ClaimPods } from './claims/claim-pods.js';
+import { CLAIM_PODS, ClaimPods } from './claims/running/claim-pods.js';
 import { LeaseBook } from './leases/lease-book.js';
 import { PoolDirectory } from '../addressing/directory/directory.js';
 import { PoolUsage, claimUseCheck } from './pools/usage.js';

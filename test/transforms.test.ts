@@ -9,7 +9,7 @@ import { heapBytes } from './heap.js';
 import { transformNodePod } from '../cni/agent/pods/node-pod.js';
 import { transformLauncher } from '../controller/transforms.js';
 import { readPodRecord } from '../capacity/pod-record.js';
-import { CLAIM_PODS } from '../ipam/claims/claim-pods.js';
+import { CLAIM_PODS } from '../ipam/claims/running/claim-pods.js';
 import { derivedSpec } from '../addressing/pool/derived-pool.js';
 import { transformServedClaim as shrinkServedClaim } from '../ipam/claims/claim-transform.js';
 import { CLAIM_INDEXES, VMI_INDEXES, VM_INDEXES } from '../cluster/indexes.js';

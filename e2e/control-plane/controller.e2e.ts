@@ -19,7 +19,7 @@ import {
   VIRTUAL_MACHINES,
   VIRTUAL_MACHINE_INSTANCES,
 } from '../../kube/resources.js';
-import { UnservedOwners } from '../../ipam/claims/unserved-owners.js';
+import { UnservedOwners } from '../../ipam/claims/reports/unserved-owners.js';
 import { applyAll } from '../../controller/claims/apply.js';
 import { createController } from '../../controller/main.js';
 import { CONTROLLER_SETTINGS, type ControllerConfig } from '../../process/config.js';

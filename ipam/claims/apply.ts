@@ -11,9 +11,9 @@ import type { LeaseClient } from '../../cluster/lease-writes.js';
 import type { Family } from '../../addressing/address/address.js';
 import type { LeaseBook } from '../leases/lease-book.js';
 import type { BlockReconciler } from '../blocks/block-reconciler.js';
-import type { AllocationLatency } from './allocation-latency.js';
+import type { AllocationLatency } from './reports/allocation-latency.js';
 import { recordClaimEvents } from './claim-events.js';
-import { listClaimPods } from './claim-pods.js';
+import { listClaimPods } from './running/claim-pods.js';
 import { type LeaseChangeContext, allocateAll, recordMac, releaseAll } from './claim-leases.js';
 import { transformServedClaim } from './claim-transform.js';
 import type { ClaimMetrics } from './metrics.js';
@@ -24,7 +24,7 @@ import { shouldProbe } from './probing.js';
 import { statusPatch } from './status.js';
 import type { ClaimStep, ClaimStepOf, DesiredClaimStatus } from './step.js';
 import type { ClaimSyncState, WrittenClaims } from './sync-state.js';
-import type { VmiOwners } from './vmi-owners.js';
+import type { VmiOwners } from './running/vmi-owners.js';
 import { type ClaimWaitList, startWaiting, stopWaiting } from './wait-list.js';
 
 export interface ApplyDependencies extends AllocationTermsSource {

@@ -2,7 +2,7 @@ import { isBeingDeleted } from '../../api/meta.js';
 import { type Address, type Family, sameAddress } from '../../addressing/address/address.js';
 import type { LeaseRecord } from '../../addressing/lease/lease.js';
 import type { ClaimObservation } from './observe.js';
-import { readAddressRequest, readShownAddresses } from './claim-addresses.js';
+import { readAddressRequest, readShownAddresses } from './shown/claim-addresses.js';
 import { isDrainingFor, replacementOf } from './draining-addresses.js';
 
 /** The addresses that a claim should have, and those that it already holds. */

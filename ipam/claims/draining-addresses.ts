@@ -4,7 +4,7 @@ import { type Address, formatAddress, sameAddress } from '../../addressing/addre
 import type { AllocationRefusal, LeaseRecord } from '../../addressing/index.js';
 import { isDraining } from '../../addressing/pool/pool.js';
 import { namespaceRefusal } from '../../addressing/directory/resolution.js';
-import { conditionMessage } from './condition-message.js';
+import { conditionMessage } from './reports/condition-message.js';
 import type { ClaimObservation } from './observe.js';
 import type { ConditionOf } from '../../cluster/claim-conditions.js';
 

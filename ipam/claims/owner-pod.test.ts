@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { claim } from '../../test/workload-objects.js';
 import { ownerPodOf } from './owner-pod.js';
-import type { ClaimPod } from './claim-pods.js';
+import type { ClaimPod } from './running/claim-pods.js';
 
 interface Given extends Partial<Omit<ClaimPod, 'metadata'>> {
   /** The second of its creation. */

@@ -1,8 +1,8 @@
 import { type IPAMClaim, isWorkloadClaim, claimOwnerOf } from '../../api/ipam-claim.js';
 import { isBeingDeleted } from '../../api/meta.js';
-import type { ClaimPod } from './claim-pods.js';
+import type { ClaimPod } from './running/claim-pods.js';
 import type { ClaimObservation } from './observe.js';
-import { type LauncherVmis, RECHECK_VMI_MS } from './vmi-owners.js';
+import { type LauncherVmis, RECHECK_VMI_MS } from './running/vmi-owners.js';
 
 /**
  * Returns the name of the pod that has the claim's addresses, for `status.ownerPod`, or undefined. A pod keeps them until it ends or is gone; in a migration that

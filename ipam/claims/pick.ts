@@ -18,9 +18,9 @@ import type { ClaimWaitList } from './wait-list.js';
 import type { Clock } from '../../kube/clock.js';
 import { leaseOwnerOf } from '../../addressing/lease/lease-owner.js';
 import { type LeaseRules, leaseTimesOf } from '../../addressing/lease/lease-times.js';
-import { readShownAddresses } from './claim-addresses.js';
+import { readShownAddresses } from './shown/claim-addresses.js';
 import type { ClaimObservation } from './observe.js';
-import type { RestoreHolds } from './restore-holds.js';
+import type { RestoreHolds } from './shown/restore-holds.js';
 import type { ClaimStep } from './step.js';
 
 /** The leases to pick from, and the rules of picking. */

@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { SERVED_CLAIM, observationOf, describeStep } from './testing/claim-observation.js';
 import { vmReference } from '../../test/workload-objects.js';
 import { plan } from './plan.js';
-import { runningAddressesOf } from './running-addresses.js';
-import type { LauncherVmis } from './vmi-owners.js';
+import { runningAddressesOf } from './running/running-addresses.js';
+import type { LauncherVmis } from './running/vmi-owners.js';
 
 describe('the next step of a claim whose launcher names a VMI', () => {
   const vmi = { name: 'vm1', uid: 'u1' };

@@ -3,7 +3,7 @@ import { joinKey } from '../../api/meta.js';
 import { AllocationReason, IPAM_CLAIM_KIND, REQUESTED_ADDRESSES_ANNOTATION } from '../../api/names.js';
 import { type Address, sameAddress } from '../../addressing/address/address.js';
 import type { AllocationResult, SpaceView } from '../../addressing/index.js';
-import { readAddressRequest } from './claim-addresses.js';
+import { readAddressRequest } from './shown/claim-addresses.js';
 
 /** Where the holder of an address is looked up. */
 export interface HolderViews {

@@ -2,7 +2,7 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { isNewer } from '../../kube/resource-version.js';
 import type { AllocationRefusal, LeaseRecord } from '../../addressing/index.js';
 import type { LeaseBook } from '../leases/lease-book.js';
-import type { ClaimPod } from './claim-pods.js';
+import type { ClaimPod } from './running/claim-pods.js';
 import type { AllocationPurpose } from './step.js';
 
 /** What a sync has learned beyond the caches. */

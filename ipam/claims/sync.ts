@@ -13,11 +13,11 @@ import {
 import { vmiRecheckDelayMs } from './owner-pod.js';
 import { plan, planEarlierClaims } from './plan.js';
 import { Probes } from './probes.js';
-import type { RestoreHolds } from './restore-holds.js';
+import type { RestoreHolds } from './shown/restore-holds.js';
 import type { ClaimStep, ClaimStepOf } from './step.js';
 import { ClaimSyncState, WrittenClaims } from './sync-state.js';
 import { UnreadableAddresses } from './claim-leases.js';
-import { VmiOwners, type VmiOwnersDependencies } from './vmi-owners.js';
+import { VmiOwners, type VmiOwnersDependencies } from './running/vmi-owners.js';
 import { type ClaimWaitList, stopWaiting } from './wait-list.js';
 
 export interface ClaimSyncDependencies

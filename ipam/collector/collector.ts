@@ -4,7 +4,7 @@ import type { Clock } from '../../kube/clock.js';
 import type { IpamConfig } from '../../process/config.js';
 import { PeriodicTask } from '../../process/periodic-task.js';
 import type { PersistentIPsGate } from '../../cluster/persistent-ips-gate.js';
-import type { ClaimPod, ClaimPods } from '../claims/claim-pods.js';
+import type { ClaimPod, ClaimPods } from '../claims/running/claim-pods.js';
 import type { PoolDirectory } from '../../addressing/directory/directory.js';
 import { collectIntervalMs, minCooldownMs } from '../../addressing/lease/lease-times.js';
 import { Expiry, type ExpiryDeps } from './expiry.js';

@@ -11,8 +11,8 @@ import { ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS, PODS } from '../../kube/res
 import type { PersistentIPsGate } from '../../cluster/persistent-ips-gate.js';
 import type { PoolDirectory } from '../../addressing/directory/directory.js';
 import { writeLease } from '../../cluster/lease-writes.js';
-import { type ClaimPod, type ClaimPods, listClaimPods } from '../claims/claim-pods.js';
-import { reportedAddressesOf, reportedInterfacesOf } from '../claims/reported-interfaces.js';
+import { type ClaimPod, type ClaimPods, listClaimPods } from '../claims/running/claim-pods.js';
+import { reportedAddressesOf, reportedInterfacesOf } from '../claims/running/reported-interfaces.js';
 import { type Address, parseAddressOrPrefix, sameAddress } from '../../addressing/address/address.js';
 import { type LeaseRecord, releaseLease } from '../../addressing/index.js';
 import { releaseTime } from '../../addressing/lease/cooling-start.js';

@@ -1,6 +1,6 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { isBeingDeleted } from '../../api/meta.js';
-import { readAddressRequest } from '../claims/claim-addresses.js';
+import { readAddressRequest } from '../claims/shown/claim-addresses.js';
 import { type Address, parseAddressOrPrefix, sameAddress } from '../../addressing/address/address.js';
 import { type LeaseRecord, stateOf } from '../../addressing/lease/lease.js';
 

@@ -5,7 +5,7 @@ import { compilePool } from '../../addressing/pool/pool.js';
 import { ManualClock } from '../../test/manual-clock.js';
 import { adminPool, holdfastConfig, nad } from '../../test/pool-objects.js';
 import { PoolsWorld } from './testing/pools-world.js';
-import { COMPARE_INTERVAL_MS, SegmentOverlapTracker } from './segment-overlap-tracker.js';
+import { COMPARE_INTERVAL_MS, SegmentOverlapTracker } from './segments/segment-overlap-tracker.js';
 
 const ofNetwork = (network: string, more: object = {}) => ({
   ...holdfastConfig({ subnets: [{ cidr: '10.100.0.0/24' }], ...more }, network),

@@ -25,7 +25,7 @@ import { NadEvents, recordConditionEvents } from './pool-events.js';
 import type { PoolMetrics } from './metrics.js';
 import { type PoolStatusInput, countBlockingLeases, conditionsOf, countsOf, usesOf } from './status.js';
 import { type StatusWriteResult, PoolStatusWriter } from './status-writer.js';
-import type { SegmentOverlapTracker } from './segment-overlap-tracker.js';
+import type { SegmentOverlapTracker } from './segments/segment-overlap-tracker.js';
 import { usersWithoutConsent } from '../../addressing/pool/address-space-rights.js';
 import { MAX_NAMED } from './named-leases.js';
 

@@ -13,7 +13,7 @@ import { ALLOWED, type ValidationRefusal, type ValidationResult, refuse } from '
 import type { ValidationView } from './view.js';
 import { type NadIpamConfig, type NadPool, describeDifference, readNadIpamConfig, isSameConfig } from './nad-pool.js';
 import { compiledPool } from '../../addressing/directory/pool-state.js';
-import { describeOverlap, findOverlaps } from '../pools/segment-overlap.js';
+import { describeOverlap, findOverlaps } from '../pools/segments/segment-overlap.js';
 
 /** Limits the time of a review: comparing two large NADs takes milliseconds. */
 const MAX_COMPARED_NADS = 50;

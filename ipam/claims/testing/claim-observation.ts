@@ -3,7 +3,7 @@ import type { Condition } from '../../../api/meta.js';
 import { CLAIM_REQUESTED_ADDRESSES } from '../../../api/names.js';
 import type { ProbeState } from '../../../api/probe.js';
 import type { ClaimObservation, ProbingView } from '../observe.js';
-import type { ClaimPod } from '../claim-pods.js';
+import type { ClaimPod } from '../running/claim-pods.js';
 import type { ClaimStep } from '../step.js';
 import { formatAddress, parseAddress } from '../../../addressing/address/address.js';
 import { type LeaseRecord } from '../../../addressing/lease/lease.js';

@@ -2,7 +2,7 @@ import type { AddressLease, LeaseOwner } from '../../../api/address-lease.js';
 import type { IPAMClaim } from '../../../api/ipam-claim.js';
 import { type KubeObject, joinKey, objectKey } from '../../../api/meta.js';
 import type { Pod } from '../../../api/pod.js';
-import { type ClaimPod, transformClaimPod } from '../../claims/claim-pods.js';
+import { type ClaimPod, transformClaimPod } from '../../claims/running/claim-pods.js';
 import type { CollectorReport } from '../report.js';
 import { parseAddress } from '../../../addressing/address/address.js';
 import { type LeaseRecord, type LeaseWrite, createLease, readLease } from '../../../addressing/lease/lease.js';

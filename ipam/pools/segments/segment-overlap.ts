@@ -1,7 +1,7 @@
-import { type Address, type Family, formatAddress } from '../../addressing/address/address.js';
-import type { Pool } from '../../addressing/pool/pool.js';
-import type { Range } from '../../addressing/address/ranges.js';
-import { runAtOnce } from '../../kube/run-in-slices.js';
+import { type Address, type Family, formatAddress } from '../../../addressing/address/address.js';
+import type { Pool } from '../../../addressing/pool/pool.js';
+import type { Range } from '../../../addressing/address/ranges.js';
+import { runAtOnce } from '../../../kube/run-in-slices.js';
 
 /** A pool whose addresses are used on a layer-2 segment. */
 export interface SegmentPool {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { createClaim } from './testing/claim-observation.js';
-import { formatAddress } from '../../addressing/address/address.js';
+import { createClaim } from '../testing/claim-observation.js';
+import { formatAddress } from '../../../addressing/address/address.js';
 import { readAddressRequest, readShownAddresses } from './claim-addresses.js';
 
 describe('the address request of a claim', () => {

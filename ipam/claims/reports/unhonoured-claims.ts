@@ -1,17 +1,17 @@
-import type { IPAMClaim } from '../../api/ipam-claim.js';
-import { isBeingDeleted, objectKey } from '../../api/meta.js';
-import { EventReason } from '../../api/event-reasons.js';
-import type { Cache } from '../../kube/cache.js';
-import type { Clock } from '../../kube/clock.js';
-import type { EventRecorder } from '../../kube/events.js';
-import type { Logger } from '../../kube/log.js';
-import { forEachInSlices } from '../../kube/run-in-slices.js';
-import { PeriodicTask, checkIntervalMs } from '../../process/periodic-task.js';
-import type { PersistentIPsGate } from '../../cluster/persistent-ips-gate.js';
-import type { PoolDirectory } from '../../addressing/directory/directory.js';
-import type { Resolution } from '../../addressing/directory/resolution.js';
-import type { ClaimPod, ClaimPods } from './claim-pods.js';
-import { claimEventSubjects } from '../../cluster/claim-event-subjects.js';
+import type { IPAMClaim } from '../../../api/ipam-claim.js';
+import { isBeingDeleted, objectKey } from '../../../api/meta.js';
+import { EventReason } from '../../../api/event-reasons.js';
+import type { Cache } from '../../../kube/cache.js';
+import type { Clock } from '../../../kube/clock.js';
+import type { EventRecorder } from '../../../kube/events.js';
+import type { Logger } from '../../../kube/log.js';
+import { forEachInSlices } from '../../../kube/run-in-slices.js';
+import { PeriodicTask, checkIntervalMs } from '../../../process/periodic-task.js';
+import type { PersistentIPsGate } from '../../../cluster/persistent-ips-gate.js';
+import type { PoolDirectory } from '../../../addressing/directory/directory.js';
+import type { Resolution } from '../../../addressing/directory/resolution.js';
+import type { ClaimPod, ClaimPods } from '../running/claim-pods.js';
+import { claimEventSubjects } from '../../../cluster/claim-event-subjects.js';
 
 /** What decides whether a claim is honoured. */
 export interface HonourCheck {

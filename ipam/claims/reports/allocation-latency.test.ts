@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import type { IPAMClaim } from '../../api/ipam-claim.js';
-import { ManualClock } from '../../test/manual-clock.js';
+import type { IPAMClaim } from '../../../api/ipam-claim.js';
+import { ManualClock } from '../../../test/manual-clock.js';
 import { AllocationLatency } from './allocation-latency.js';
 
 const START = Date.UTC(2026, 0, 1);

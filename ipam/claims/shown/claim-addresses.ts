@@ -1,7 +1,7 @@
-import { MAX_REQUESTED_ADDRESSES_LENGTH } from '../../api/limits.js';
-import type { IPAMClaim } from '../../api/ipam-claim.js';
-import { describeValue } from '../../api/json.js';
-import { CLAIM_REQUESTED_ADDRESSES } from '../../api/names.js';
+import { MAX_REQUESTED_ADDRESSES_LENGTH } from '../../../api/limits.js';
+import type { IPAMClaim } from '../../../api/ipam-claim.js';
+import { describeValue } from '../../../api/json.js';
+import { CLAIM_REQUESTED_ADDRESSES } from '../../../api/names.js';
 import {
   type Address,
   BITS,
@@ -9,8 +9,8 @@ import {
   formatFamily,
   parseAddressOrPrefix,
   sameAddress,
-} from '../../addressing/address/address.js';
-import { type Pool, subnetOf, withPrefix } from '../../addressing/pool/pool.js';
+} from '../../../addressing/address/address.js';
+import { type Pool, subnetOf, withPrefix } from '../../../addressing/pool/pool.js';
 
 /** The texts of addresses in a claim: its request and its status. Other clients may have written both, so any text is possible. */
 

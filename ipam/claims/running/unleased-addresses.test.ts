@@ -1,16 +1,16 @@
 import { expect } from 'chai';
-import type { AddressLease } from '../../api/address-lease.js';
-import type { IPAMClaim } from '../../api/ipam-claim.js';
-import { CLAIM_INDEXES } from '../../cluster/indexes.js';
-import { Cache } from '../../kube/cache.js';
-import type { EventSubject } from '../../kube/events.js';
-import { silentLogger } from '../../kube/log.js';
-import { leaseOf } from '../../test/lease-objects.js';
-import { ManualClock } from '../../test/manual-clock.js';
-import { adminPool, cacheOf, holdfastConfig, nad } from '../../test/pool-objects.js';
-import { claim } from '../../test/workload-objects.js';
-import { readLease } from '../../addressing/lease/lease.js';
-import { PoolDirectory } from '../../addressing/directory/directory.js';
+import type { AddressLease } from '../../../api/address-lease.js';
+import type { IPAMClaim } from '../../../api/ipam-claim.js';
+import { CLAIM_INDEXES } from '../../../cluster/indexes.js';
+import { Cache } from '../../../kube/cache.js';
+import type { EventSubject } from '../../../kube/events.js';
+import { silentLogger } from '../../../kube/log.js';
+import { leaseOf } from '../../../test/lease-objects.js';
+import { ManualClock } from '../../../test/manual-clock.js';
+import { adminPool, cacheOf, holdfastConfig, nad } from '../../../test/pool-objects.js';
+import { claim } from '../../../test/workload-objects.js';
+import { readLease } from '../../../addressing/lease/lease.js';
+import { PoolDirectory } from '../../../addressing/directory/directory.js';
 import type { ClaimPod } from './claim-pods.js';
 import { UnleasedAddresses } from './unleased-addresses.js';
 

@@ -1,20 +1,20 @@
-import type { ReasonOf } from '../../api/conditions.js';
-import { type IPAMClaim, isWorkloadClaim } from '../../api/ipam-claim.js';
-import type { Condition } from '../../api/meta.js';
-import { OWNER_KIND_SERVED } from '../../api/names.js';
-import { areServed } from '../../kube/absence.js';
-import type { Cache } from '../../kube/cache.js';
-import type { Client } from '../../kube/client.js';
-import type { Clock } from '../../kube/clock.js';
-import { TransportError, isConflict, isNotFound, messageOf } from '../../kube/errors.js';
-import { forEachParallel } from '../../kube/for-each-parallel.js';
-import type { Logger } from '../../kube/log.js';
-import { forEachInSlices } from '../../kube/run-in-slices.js';
-import { IPAM_CLAIMS, VIRTUAL_MACHINES, VIRTUAL_MACHINE_INSTANCES } from '../../kube/resources.js';
-import { PeriodicTask } from '../../process/periodic-task.js';
-import { OWNER_KIND_NOT_SERVED } from '../../cluster/unserved-owner.js';
-import type { PoolDirectory } from '../../addressing/directory/directory.js';
-import { conditionOf } from '../../cluster/claim-conditions.js';
+import type { ReasonOf } from '../../../api/conditions.js';
+import { type IPAMClaim, isWorkloadClaim } from '../../../api/ipam-claim.js';
+import type { Condition } from '../../../api/meta.js';
+import { OWNER_KIND_SERVED } from '../../../api/names.js';
+import { areServed } from '../../../kube/absence.js';
+import type { Cache } from '../../../kube/cache.js';
+import type { Client } from '../../../kube/client.js';
+import type { Clock } from '../../../kube/clock.js';
+import { TransportError, isConflict, isNotFound, messageOf } from '../../../kube/errors.js';
+import { forEachParallel } from '../../../kube/for-each-parallel.js';
+import type { Logger } from '../../../kube/log.js';
+import { forEachInSlices } from '../../../kube/run-in-slices.js';
+import { IPAM_CLAIMS, VIRTUAL_MACHINES, VIRTUAL_MACHINE_INSTANCES } from '../../../kube/resources.js';
+import { PeriodicTask } from '../../../process/periodic-task.js';
+import { OWNER_KIND_NOT_SERVED } from '../../../cluster/unserved-owner.js';
+import type { PoolDirectory } from '../../../addressing/directory/directory.js';
+import { conditionOf } from '../../../cluster/claim-conditions.js';
 
 export interface UnservedOwnersDeps {
   readonly claims: Pick<Cache<IPAMClaim>, 'list'>;

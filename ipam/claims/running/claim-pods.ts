@@ -1,14 +1,14 @@
-import { type IPAMClaim, isWorkloadClaim } from '../../api/ipam-claim.js';
-import { type KubeObject, type ObjectMeta, controllerOf, joinKey, objectKey } from '../../api/meta.js';
-import { networkSelectionsOf } from '../../api/network-selection.js';
-import { type Pod, controllingVmi, isTerminal, staticPodUidOf } from '../../api/pod.js';
-import { Cache, type Lister } from '../../kube/cache.js';
-import type { CallOptions, Client } from '../../kube/client.js';
-import type { ObjectChange, Informer } from '../../kube/informer.js';
-import { PODS } from '../../kube/resources.js';
-import { BY_WORKLOAD, workloadOfClaim } from '../../cluster/indexes.js';
-import type { WatchSpec } from '../../kube/informers.js';
-import { creatorOf, hasNetworks } from '../../cluster/kubevirt-controller.js';
+import { type IPAMClaim, isWorkloadClaim } from '../../../api/ipam-claim.js';
+import { type KubeObject, type ObjectMeta, controllerOf, joinKey, objectKey } from '../../../api/meta.js';
+import { networkSelectionsOf } from '../../../api/network-selection.js';
+import { type Pod, controllingVmi, isTerminal, staticPodUidOf } from '../../../api/pod.js';
+import { Cache, type Lister } from '../../../kube/cache.js';
+import type { CallOptions, Client } from '../../../kube/client.js';
+import type { ObjectChange, Informer } from '../../../kube/informer.js';
+import { PODS } from '../../../kube/resources.js';
+import { BY_WORKLOAD, workloadOfClaim } from '../../../cluster/indexes.js';
+import type { WatchSpec } from '../../../kube/informers.js';
+import { creatorOf, hasNetworks } from '../../../cluster/kubevirt-controller.js';
 import { type ReportedInterface, reportedInterfacesOf } from './reported-interfaces.js';
 
 /**

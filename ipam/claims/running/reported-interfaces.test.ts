@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { AddressError, parseAddressOrPrefix } from '../../addressing/address/address.js';
+import { AddressError, parseAddressOrPrefix } from '../../../addressing/address/address.js';
 import { reportedAddressesOf, reportedInterfacesOf } from './reported-interfaces.js';
 
 const reported = (status: unknown) =>

@@ -1,12 +1,12 @@
 import { expect } from 'chai';
-import type { IPAMClaim } from '../../api/ipam-claim.js';
-import { adminPool, claimOf } from '../../test/pool-objects.js';
-import { ManualClock } from '../../test/manual-clock.js';
+import type { IPAMClaim } from '../../../api/ipam-claim.js';
+import { adminPool, claimOf } from '../../../test/pool-objects.js';
+import { ManualClock } from '../../../test/manual-clock.js';
 import { RestoreHolds } from './restore-holds.js';
-import { SERVED_CLAIM_INDEXES } from './claim-transform.js';
-import { Cache } from '../../kube/cache.js';
-import { type Address, formatAddress } from '../../addressing/address/address.js';
-import { compilePool } from '../../addressing/pool/pool.js';
+import { SERVED_CLAIM_INDEXES } from '../claim-transform.js';
+import { Cache } from '../../../kube/cache.js';
+import { type Address, formatAddress } from '../../../addressing/address/address.js';
+import { compilePool } from '../../../addressing/pool/pool.js';
 
 describe('holds for restored claims', () => {
   let clock: ManualClock;

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
-import { IpamModelCluster } from './testing/model/cluster.js';
-import { ShownAddressCheck } from './testing/model/shown-addresses.js';
-import type { Operation } from './testing/model/operations.js';
-import { KINDS, type Kind } from './testing/model/world.js';
+import { IpamModelCluster } from '../testing/model/cluster.js';
+import { ShownAddressCheck } from '../testing/model/shown-addresses.js';
+import type { Operation } from '../testing/model/operations.js';
+import { KINDS, type Kind } from '../testing/model/world.js';
 
 type Event =
   | { what: 'operation'; operation: Operation }

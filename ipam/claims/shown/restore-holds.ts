@@ -1,20 +1,20 @@
-import type { IPAMClaim } from '../../api/ipam-claim.js';
-import { joinKey } from '../../api/meta.js';
-import { AllocationReason, IPS_ALLOCATED } from '../../api/names.js';
-import type { Cache } from '../../kube/cache.js';
-import type { Clock } from '../../kube/clock.js';
-import type { ObjectChange } from '../../kube/informer.js';
-import { forEachInSlices } from '../../kube/run-in-slices.js';
-import { type Address, sameAddress } from '../../addressing/address/address.js';
-import type { RestoreHold } from '../../addressing/index.js';
-import { leaseName } from '../../addressing/lease/lease-name.js';
-import { type LeaseRecord, stateOf } from '../../addressing/lease/lease.js';
-import { subnetOf } from '../../addressing/pool/pool.js';
-import type { LeaseBook, LeaseChange } from '../leases/lease-book.js';
-import { affectedClaims } from '../../addressing/directory/affected.js';
-import type { NetworkChanges, PoolDirectory } from '../../addressing/directory/directory.js';
+import type { IPAMClaim } from '../../../api/ipam-claim.js';
+import { joinKey } from '../../../api/meta.js';
+import { AllocationReason, IPS_ALLOCATED } from '../../../api/names.js';
+import type { Cache } from '../../../kube/cache.js';
+import type { Clock } from '../../../kube/clock.js';
+import type { ObjectChange } from '../../../kube/informer.js';
+import { forEachInSlices } from '../../../kube/run-in-slices.js';
+import { type Address, sameAddress } from '../../../addressing/address/address.js';
+import type { RestoreHold } from '../../../addressing/index.js';
+import { leaseName } from '../../../addressing/lease/lease-name.js';
+import { type LeaseRecord, stateOf } from '../../../addressing/lease/lease.js';
+import { subnetOf } from '../../../addressing/pool/pool.js';
+import type { LeaseBook, LeaseChange } from '../../leases/lease-book.js';
+import { affectedClaims } from '../../../addressing/directory/affected.js';
+import type { NetworkChanges, PoolDirectory } from '../../../addressing/directory/directory.js';
 import { readShownAddresses } from './claim-addresses.js';
-import { conditionOf } from '../../cluster/claim-conditions.js';
+import { conditionOf } from '../../../cluster/claim-conditions.js';
 
 export interface RestoreHoldDependencies {
   claims: Pick<Cache<IPAMClaim>, 'get' | 'keys' | 'byIndex'>;

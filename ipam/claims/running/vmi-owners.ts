@@ -1,14 +1,14 @@
-import { type ClaimOwner, type IPAMClaim, isWorkloadClaim, claimOwnerOf } from '../../api/ipam-claim.js';
-import { joinKey } from '../../api/meta.js';
-import { isOwnedBy, ownerOfVmi } from '../../api/vm-claims.js';
-import { findUnlessGone } from '../../kube/absence.js';
-import type { CallOptions, Client } from '../../kube/client.js';
-import type { Clock } from '../../kube/clock.js';
-import { messageOf } from '../../kube/errors.js';
-import type { Logger } from '../../kube/log.js';
-import { setMostRecent } from '../../kube/lru.js';
-import { VIRTUAL_MACHINE_INSTANCES } from '../../kube/resources.js';
-import type { KubeVirtControllerSource } from '../../cluster/kubevirt-controller.js';
+import { type ClaimOwner, type IPAMClaim, isWorkloadClaim, claimOwnerOf } from '../../../api/ipam-claim.js';
+import { joinKey } from '../../../api/meta.js';
+import { isOwnedBy, ownerOfVmi } from '../../../api/vm-claims.js';
+import { findUnlessGone } from '../../../kube/absence.js';
+import type { CallOptions, Client } from '../../../kube/client.js';
+import type { Clock } from '../../../kube/clock.js';
+import { messageOf } from '../../../kube/errors.js';
+import type { Logger } from '../../../kube/log.js';
+import { setMostRecent } from '../../../kube/lru.js';
+import { VIRTUAL_MACHINE_INSTANCES } from '../../../kube/resources.js';
+import type { KubeVirtControllerSource } from '../../../cluster/kubevirt-controller.js';
 import type { ClaimPod } from './claim-pods.js';
 
 /** How often a VMI is read again that did not verify its launcher. */

@@ -1,6 +1,6 @@
-import type { IPAMClaim } from '../../api/ipam-claim.js';
-import type { Clock } from '../../kube/clock.js';
-import type { ObjectChange } from '../../kube/informer.js';
+import type { IPAMClaim } from '../../../api/ipam-claim.js';
+import type { Clock } from '../../../kube/clock.js';
+import type { ObjectChange } from '../../../kube/informer.js';
 
 /** A claim that is older than this when it is first seen was not seen being created: a list or a late watch showed it. */
 const MAX_AGE_WHEN_SEEN_MS = 10_000;

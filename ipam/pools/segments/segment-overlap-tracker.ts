@@ -1,7 +1,7 @@
-import type { Clock } from '../../kube/clock.js';
-import { runInSlices } from '../../kube/run-in-slices.js';
-import type { PoolDirectory } from '../../addressing/directory/directory.js';
-import { compiledPool } from '../../addressing/directory/pool-state.js';
+import type { Clock } from '../../../kube/clock.js';
+import { runInSlices } from '../../../kube/run-in-slices.js';
+import type { PoolDirectory } from '../../../addressing/directory/directory.js';
+import { compiledPool } from '../../../addressing/directory/pool-state.js';
 import { describeOverlap, overlapSteps } from './segment-overlap.js';
 
 /** Minimum time between two comparisons of all segments, however often tenants change their NADs. */

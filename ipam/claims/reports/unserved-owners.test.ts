@@ -1,11 +1,11 @@
 import { expect } from 'chai';
-import type { IPAMClaim } from '../../api/ipam-claim.js';
-import type { Condition } from '../../api/meta.js';
-import { StatusError } from '../../kube/errors.js';
-import { silentLogger } from '../../kube/log.js';
-import { ManualClock } from '../../test/manual-clock.js';
-import { claim } from '../../test/workload-objects.js';
-import type { Resolution } from '../../addressing/directory/resolution.js';
+import type { IPAMClaim } from '../../../api/ipam-claim.js';
+import type { Condition } from '../../../api/meta.js';
+import { StatusError } from '../../../kube/errors.js';
+import { silentLogger } from '../../../kube/log.js';
+import { ManualClock } from '../../../test/manual-clock.js';
+import { claim } from '../../../test/workload-objects.js';
+import type { Resolution } from '../../../addressing/directory/resolution.js';
 import { UnservedOwners } from './unserved-owners.js';
 
 const SERVED: Resolution = { kind: 'served', pool: {} as never };

@@ -1,12 +1,12 @@
-import { type IPAMClaim, claimNadOf, claimOwnerOf, isWorkloadClaim } from '../../api/ipam-claim.js';
-import { isBeingDeleted } from '../../api/meta.js';
-import { AllocationReason, type RefusalReason } from '../../api/names.js';
-import { claimInterfaces } from '../../api/vm-claims.js';
-import { type Address, formatAddress, sameAddress } from '../../addressing/address/address.js';
-import type { AllocationRefusal, LeaseRecord } from '../../addressing/index.js';
-import { isHeldByPod } from '../../addressing/lease/lease.js';
-import { type Pool, subnetOf } from '../../addressing/pool/pool.js';
-import { parseAddressList, readShownAddresses } from './claim-addresses.js';
+import { type IPAMClaim, claimNadOf, claimOwnerOf, isWorkloadClaim } from '../../../api/ipam-claim.js';
+import { isBeingDeleted } from '../../../api/meta.js';
+import { AllocationReason, type RefusalReason } from '../../../api/names.js';
+import { claimInterfaces } from '../../../api/vm-claims.js';
+import { type Address, formatAddress, sameAddress } from '../../../addressing/address/address.js';
+import type { AllocationRefusal, LeaseRecord } from '../../../addressing/index.js';
+import { isHeldByPod } from '../../../addressing/lease/lease.js';
+import { type Pool, subnetOf } from '../../../addressing/pool/pool.js';
+import { parseAddressList, readShownAddresses } from '../shown/claim-addresses.js';
 import type { ClaimPod } from './claim-pods.js';
 import type { LauncherVmis } from './vmi-owners.js';
 

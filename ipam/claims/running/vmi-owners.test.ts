@@ -1,12 +1,12 @@
 import { expect } from 'chai';
-import type { VirtualMachineInstance } from '../../api/kubevirt.js';
-import type { Client } from '../../kube/client.js';
-import { StatusError, TransportError } from '../../kube/errors.js';
-import { silentLogger } from '../../kube/log.js';
-import type { ObjectRef } from '../../kube/resource.js';
-import { KNOWN_KUBEVIRT } from '../../test/launcher-pods.js';
-import { claim, vmReference, vmi, vmiReference } from '../../test/workload-objects.js';
-import type { KubeVirtController } from '../../cluster/kubevirt-controller.js';
+import type { VirtualMachineInstance } from '../../../api/kubevirt.js';
+import type { Client } from '../../../kube/client.js';
+import { StatusError, TransportError } from '../../../kube/errors.js';
+import { silentLogger } from '../../../kube/log.js';
+import type { ObjectRef } from '../../../kube/resource.js';
+import { KNOWN_KUBEVIRT } from '../../../test/launcher-pods.js';
+import { claim, vmReference, vmi, vmiReference } from '../../../test/workload-objects.js';
+import type { KubeVirtController } from '../../../cluster/kubevirt-controller.js';
 import type { ClaimPod } from './claim-pods.js';
 import { RECHECK_VMI_MS, VmiOwners } from './vmi-owners.js';
 

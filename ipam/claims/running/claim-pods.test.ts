@@ -1,9 +1,9 @@
 import { expect } from 'chai';
-import type { Pod } from '../../api/pod.js';
-import { Cache } from '../../kube/cache.js';
-import type { ObjectChange } from '../../kube/informer.js';
-import { CLAIM_INDEXES } from '../../cluster/indexes.js';
-import { claim, claimOfIpamExtensions, launcher, vmiReference } from '../../test/workload-objects.js';
+import type { Pod } from '../../../api/pod.js';
+import { Cache } from '../../../kube/cache.js';
+import type { ObjectChange } from '../../../kube/informer.js';
+import { CLAIM_INDEXES } from '../../../cluster/indexes.js';
+import { claim, claimOfIpamExtensions, launcher, vmiReference } from '../../../test/workload-objects.js';
 import { CLAIM_PODS, type ClaimPod, ClaimPods, transformClaimPod } from './claim-pods.js';
 
 const NETWORKS = 'k8s.v1.cni.cncf.io/networks';
