@@ -2,10 +2,15 @@ import { readFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import { StatusError } from '../../kube/errors.js';
+import { type Resource, resourcePath } from '../../kube/resource.js';
+import * as RESOURCES from '../../kube/resources.js';
 import { MemoryTransport, targetOf } from '../../kube/testing/memory-transport.js';
 import type { ObjectTracker } from '../../kube/testing/object-tracker.js';
 import { statusOf } from '../../kube/testing/refusals.js';
 import type { ApiRequest, Query } from '../../kube/transport.js';
+
+/** `/api/v1` or `/apis/<group>/<version>` */
+const GROUP = /^\/(api|apis\/[^/]+)\/[^/]+$/;
 
 /** Serves the objects of a tracker over HTTPS. There is no admission. */
 export class MemoryApiServer {
@@ -44,6 +49,10 @@ export class MemoryApiServer {
         await this.#watch(request, response);
         return;
       }
+      if (GROUP.test(request.path)) {
+        send(response, 200, { resources: kindsIn(request.path) });
+        return;
+      }
       const kind = `${request.method} ${targetOf(request.path).kind.plural}`;
       this.requests.set(kind, (this.requests.get(kind) ?? 0) + 1);
       send(response, 200, this.#api.serve(request) as object);
@@ -62,6 +71,12 @@ export class MemoryApiServer {
     for await (const event of this.#api.watch(watch)) response.write(`${JSON.stringify(event)}\n`);
     response.end();
   }
+}
+
+/** Discovery: every kind that Holdfast uses is served. */
+function kindsIn(path: string): { name: string }[] {
+  const kinds: Resource[] = Object.values(RESOURCES);
+  return kinds.filter((kind) => resourcePath(kind).startsWith(`${path}/`)).map(({ plural }) => ({ name: plural }));
 }
 
 async function readRequest(incoming: IncomingMessage): Promise<ApiRequest & { query: Query }> {
