@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { nextTurn } from '../../../kube/run-in-slices.js';
 import type { AddressLease, LeaseOwner } from '../../../api/address-lease.js';
 import type { AddressPool } from '../../../api/address-pool.js';
 import { Cache } from '../../../kube/cache.js';
@@ -131,7 +131,7 @@ export class PoolsWorld {
     for (let before = -1, rounds = 0; before !== this.writes.length; rounds++) {
       if (rounds > 50) throw new Error(`there is no end of writes: ${this.writes.slice(-4).join(', ')}`);
       before = this.writes.length;
-      await nextTurn(); // segments are compared in slices
+      await nextTurn(); // after that of the comparison of segments
       for (const key of allPoolKeys(this.pools, this.nads)) {
         const result = await sync(key);
         if (result !== undefined && 'earlyByMs' in result) {
