@@ -111,7 +111,7 @@ async function killAgainAndAgain(bed: BedWithHoldfast, signal: AbortSignal): Pro
   while (!signal.aborted) {
     await systemClock.sleep(KILL_EVERY_MS, signal);
     await bed.ipam.kill();
-    await bed.ipam.launch();
+    await patiently(() => bed.ipam.launch());
     kills++;
   }
   await bed.ipam.waitReady();
