@@ -43,7 +43,7 @@ describeStory('kubectl holdfast who', (story) => {
       await bed.ipam.stop();
       try {
         await bed.ipam.start({ args });
-        network = await story().addresses.createNetwork('blue', ['10.53.1.0/28']);
+        network = await story().addresses.createNetwork('blue', ['10.53.1.0/28'], { cooldownSeconds: 600 });
         await story().createVm('vm1', { data: 'blue' });
         await story().waitRunning('vm1');
         address = bareAddress((await story().addresses.waitForIPs('vm1.data'))[0] ?? '');
