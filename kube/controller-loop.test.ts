@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import sinon from 'sinon';
 import { FAKED } from './testing/fake-time.js';
 import { ManualClock } from '../test/manual-clock.js';
+import { TurnCounter } from '../test/turn-counter.js';
 import { systemClock } from './clock.js';
 import { StatusError, TransportError } from './errors.js';
 import { silentLogger } from './log.js';
@@ -206,12 +207,7 @@ describe('ControllerLoop', () => {
   });
 
   it('lets timers and I/O run while it has many keys whose syncs await nothing else', async () => {
-    let turns = 0;
-    const count = () => {
-      turns++;
-      next = setImmediate(count);
-    };
-    let next = setImmediate(count);
+    const counter = new TurnCounter();
     let synced = 0;
     const keys = 1_000;
     const finished = new Promise<void>((resolve) => {
@@ -227,8 +223,8 @@ describe('ControllerLoop', () => {
       loop.start();
     });
     await finished;
-    clearImmediate(next);
-    expect(turns).to.be.within(keys / 25, keys / 5);
+    counter.stop();
+    expect(counter.turns).to.be.within(keys / 25, keys / 5);
   });
 
   it('cannot be started twice', async () => {

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { ManualClock } from '../test/manual-clock.js';
+import { TurnCounter } from '../test/turn-counter.js';
 import { TimeSlice, runInSlices } from './run-in-slices.js';
 
 describe('a computation in slices', () => {
@@ -21,17 +22,12 @@ describe('a computation in slices', () => {
 
   /** Runs so many computations of six steps at once. @returns the number of steps in each turn of the event loop that had some */
   async function stepsPerTurn(computations: number): Promise<number[]> {
-    let turn = 0;
-    const work = () => {
-      turn++;
-      next = setImmediate(work);
-    };
-    let next = setImmediate(work);
+    const counter = new TurnCounter();
     const steps = new Map<number, number>();
-    const seen = () => void steps.set(turn, (steps.get(turn) ?? 0) + 1);
+    const seen = () => void steps.set(counter.turns, (steps.get(counter.turns) ?? 0) + 1);
     const runs = Array.from({ length: computations }, () => runInSlices(count(6, seen), clock));
     expect(await Promise.all(runs)).to.deep.equal(Array(computations).fill(6));
-    clearImmediate(next);
+    counter.stop();
     return [...steps.values()];
   }
 

@@ -8,6 +8,7 @@ import { systemClock } from './clock.js';
 import { StatusError } from './errors.js';
 import { silentMetrics } from './metrics.js';
 import { OK, TransportHarness } from '../test/transport-harness.js';
+import { TurnCounter } from '../test/turn-counter.js';
 
 describe('Transport.request', () => {
   const harness = new TransportHarness();
@@ -52,20 +53,15 @@ describe('Transport.request', () => {
   it('parses each long answer in a turn of the event loop of its own', async () => {
     harness.connect(inTurn({ body: { text: 'x'.repeat(100_000) } }));
     const parse = JSON.parse;
-    let turn = 0;
-    const count = () => {
-      turn++;
-      next = setImmediate(count);
-    };
-    let next = setImmediate(count);
+    const counter = new TurnCounter();
     const turns: number[] = [];
     const parsed = sinon.stub(JSON, 'parse').callsFake((text: string): unknown => {
-      if (text.length > 100_000) turns.push(turn);
+      if (text.length > 100_000) turns.push(counter.turns);
       return parse(text);
     });
     await Promise.all(Array.from({ length: 64 }, () => harness.get()));
     parsed.restore();
-    clearImmediate(next);
+    counter.stop();
     expect(new Set(turns).size).to.equal(64);
   });
 

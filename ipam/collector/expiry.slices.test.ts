@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { ManualClock } from '../../test/manual-clock.js';
+import { TurnCounter } from '../../test/turn-counter.js';
 import { Expiry } from './expiry.js';
 import { LeakWorld } from './testing/leak-world.js';
 
@@ -22,13 +23,11 @@ describe('Expiry with very many leases', () => {
     }
     world.deliverAll();
     slow.start();
-    let turns = 0;
-    const count = () => (turns++, (next = setImmediate(count)));
-    let next = setImmediate(count);
+    const counter = new TurnCounter();
     await clock.stepThrough(START + 61_000);
-    clearImmediate(next);
+    counter.stop();
     await slow.stop();
     expect(world.expired).to.have.length(9);
-    expect(turns).to.be.at.least(4);
+    expect(counter.turns).to.be.at.least(4);
   });
 });

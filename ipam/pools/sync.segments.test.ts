@@ -3,6 +3,7 @@ import { PoolCondition } from '../../api/conditions.js';
 import { parsePool } from '../../addressing/directory/pool-state.js';
 import { compilePool } from '../../addressing/pool/pool.js';
 import { ManualClock } from '../../test/manual-clock.js';
+import { TurnCounter } from '../../test/turn-counter.js';
 import { adminPool, holdfastConfig, nad } from '../../test/pool-objects.js';
 import { PoolsWorld } from './testing/pools-world.js';
 import { COMPARE_INTERVAL_MS, SegmentOverlapTracker } from './segments/segment-overlap-tracker.js';
@@ -77,14 +78,12 @@ describe('pools of networks that share a layer-2 segment', () => {
     const directory = { poolsBySegment: new Map([['bridge br0', new Set(pools)]]), onChange: () => undefined };
     const tracker = new SegmentOverlapTracker(directory, clock, (names) => told.push([...names]));
     const started = tracker.start();
-    let turns = 0;
-    const count = () => (turns++, (next = setImmediate(count)));
-    let next = setImmediate(count);
+    const counter = new TurnCounter();
     await started;
-    clearImmediate(next);
+    counter.stop();
     tracker.stop();
     expect(told).to.deep.equal([['red', 'blue']]);
-    expect(turns).to.be.at.least(1);
+    expect(counter.turns).to.be.at.least(1);
   });
 
   it('are still reported by a process that becomes the leader just after its caches have synced one after the other', async () => {

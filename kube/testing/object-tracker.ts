@@ -14,7 +14,7 @@ import {
 } from './refusals.js';
 import { type Selectors, selectorOf } from './selectors.js';
 
-/** A kind, whatever its version. */
+/** A kind in any version, with the type of its objects. */
 export type Kind<T extends KubeObject = KubeObject> = Pick<Resource<T>, 'group' | 'plural' | '_type'>;
 
 /** A write that has happened. */
@@ -138,7 +138,7 @@ export class ObjectTracker {
     return (isOver(after) ? this.#removeObject(kind, after) : this.#store(kind, before, after)) as T;
   }
 
-  /** Removes an object whatever its finalizers are. */
+  /** Removes an object, also one with finalizers. */
   remove(kind: Kind, ref: ObjectRef): void {
     const found = this.find(kind, ref);
     if (found !== undefined) this.#removeObject(kind, found);

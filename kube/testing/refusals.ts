@@ -2,7 +2,7 @@ import type { KubeObject } from '../../api/meta.js';
 import { StatusError } from '../errors.js';
 import type { Resource } from '../resource.js';
 
-/** A kind, whatever its version. */
+/** A kind in any version. */
 export type KindName = Pick<Resource, 'group' | 'plural'>;
 
 export interface Preconditions {
