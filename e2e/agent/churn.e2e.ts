@@ -11,6 +11,7 @@ import { ClaimLeaseObserver } from '../../bed/story/claim-lease-observer.js';
 import type { Story } from '../../bed/story/story.js';
 import { until, untilValue } from '../../bed/processes/wait.js';
 import * as vm from '../../bed/story/vm.js';
+import { patiently } from '../../bed/story/patience.js';
 
 const POD_COUNT = 60;
 const VM_COUNT = 20;
@@ -136,7 +137,7 @@ class Crowd {
   async #replacePods(end: number): Promise<void> {
     while (Date.now() < end) {
       const name = this.#names.shift() ?? '';
-      await patiently(() => this.#pods.delete(name));
+      await patiently(() => this.#pods.delete(name), PATIENCE);
       await this.#come();
       await until(`pod ${name} to be gone`, () => this.#isGone(name), PATIENCE);
     }
@@ -161,14 +162,14 @@ class Crowd {
   }
 
   async #migrate(name: string): Promise<void> {
-    const migration = await patiently(() => this.#story.migrations.start(name));
+    const migration = await patiently(() => this.#story.migrations.start(name), PATIENCE);
     await until(`migration ${migration} to end`, () => this.#story.migrations.waitEnded(migration), PATIENCE);
   }
 
   async #restart(name: string): Promise<void> {
     const ref = this.#story.ref(name);
     const before = await vm.waitRunning(this.#story.client, ref);
-    await patiently(() => vm.callSubresource(this.#story.client, ref, 'restart'));
+    await patiently(() => vm.callSubresource(this.#story.client, ref, 'restart'), PATIENCE);
     await until(`${name} to run again`, () => this.#story.waitReplaced(name, before), PATIENCE);
   }
 
@@ -184,7 +185,7 @@ class Crowd {
     const name = `pod${String(this.#made++)}`;
     const node = this.#nodes[this.#made % this.#nodes.length] ?? '';
     this.#names.push(name);
-    await patiently(() => this.#pods.create(name, node));
+    await patiently(() => this.#pods.create(name, node), PATIENCE);
   }
 
   async #isGone(name: string): Promise<boolean> {
@@ -227,25 +228,8 @@ async function killInTurn({ agents }: WireContext, signal: AbortSignal): Promise
     await systemClock.sleep(KILL_EVERY_MS, signal);
     const agent = agents.all[kills++ % agents.all.length]!;
     await agent.kill();
-    await patiently(() => agent.launch());
+    await patiently(() => agent.launch(), PATIENCE);
   }
   await Promise.all(agents.all.map((agent) => agent.waitReady()));
   return kills;
-}
-
-/** Retries while the API server is down. An attempt without an answer may have succeeded. */
-async function patiently<T>(attempt: () => Promise<T>): Promise<T> {
-  const { result } = await until(
-    'the API server to accept it',
-    async () => {
-      try {
-        return { result: await attempt() };
-      } catch (error) {
-        if (error instanceof Error && error.message.includes('already exists')) return { result: undefined as T };
-        throw error;
-      }
-    },
-    PATIENCE,
-  );
-  return result;
 }

@@ -5,6 +5,7 @@ import { ClaimLeaseObserver } from '../../bed/story/claim-lease-observer.js';
 import { describeOnBed } from '../../bed/story/describe.js';
 import type { Story } from '../../bed/story/story.js';
 import { until } from '../../bed/processes/wait.js';
+import { patiently } from '../../bed/story/patience.js';
 
 const VMS = 200;
 const CHURN_MS = 120_000;
@@ -90,19 +91,6 @@ class Crowd {
     this.#names.delete(name);
     await patiently(() => this.#story.deleteVm(name, 'Background'));
   }
-}
-
-/** Retries while the API server is down. */
-async function patiently(attempt: () => Promise<unknown>): Promise<void> {
-  await until('the API server to accept it', async () => {
-    try {
-      await attempt();
-    } catch (error) {
-      // created by an earlier attempt without an answer
-      if (!(error instanceof Error && error.message.includes('already exists'))) throw error;
-    }
-    return true;
-  });
 }
 
 /** @returns the number of kills */

@@ -1,0 +1,18 @@
+import { type WaitOptions, until } from '../processes/wait.js';
+
+/** Retries while the API server is down. An attempt without an answer may have succeeded: then there is no result. */
+export async function patiently<T>(attempt: () => Promise<T>, options: WaitOptions = {}): Promise<T> {
+  const { result } = await until(
+    'the API server to accept it',
+    async () => {
+      try {
+        return { result: await attempt() };
+      } catch (error) {
+        if (error instanceof Error && error.message.includes('already exists')) return { result: undefined as T };
+        throw error;
+      }
+    },
+    options,
+  );
+  return result;
+}
