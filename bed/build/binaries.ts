@@ -38,12 +38,23 @@ interface Target extends Omit<BuildTarget, 'folder'> {
 }
 
 const SOURCE = join(import.meta.dirname, '..', 'go');
+const MULTUS = 'gopkg.in/k8snetworkplumbingwg/multus-cni.v4';
 const OLDEST_GO = [1, 24] as const;
 
 const NETWORK: Target = {
   name: 'network',
   title: 'Multus and the CNI plugins',
   packages: ['./netbed', './hotplug', 'tool'],
+};
+
+/** Multus itself belongs to NETWORK. */
+const IMAGE_PROGRAMS: Target = {
+  name: 'image-programs',
+  title: 'the programs of images',
+  packages: [
+    './pause',
+    ...['install_multus', 'passthru-cni', 'thin_entrypoint'].map((name) => `${MULTUS}/cmd/${name}`),
+  ],
 };
 
 const serversTarget = () => targetOf('servers', 'etcd and kube-apiserver', kubernetesVersion(), ['./apiserver']);
@@ -101,6 +112,20 @@ function builtServers(folder: string): Servers {
 export async function ensureNetworkBinaries(progress: Progress): Promise<string> {
   const [folder = ''] = await ensureTargets(SOURCE, [NETWORK], progress);
   return folder;
+}
+
+/** The folder of `pause`, and of the programs that install Multus on a node. */
+export async function ensureImagePrograms(progress: Progress): Promise<string> {
+  const [folder = ''] = await ensureTargets(SOURCE, [IMAGE_PROGRAMS], progress);
+  return folder;
+}
+
+/** The sources of Multus, in the version of {@link ensureNetworkBinaries}. @returns the folder of its Go module */
+export async function downloadMultus(): Promise<string> {
+  const { Dir } = JSON.parse(await capture('go', ['mod', 'download', '-json', MULTUS], { cwd: SOURCE })) as {
+    Dir: string;
+  };
+  return Dir;
 }
 
 /**

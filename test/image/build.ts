@@ -52,13 +52,18 @@ function matches(context: readonly string[], name: string): string[] {
   return found;
 }
 
-/** Copies from the working directory of the stage `build`, which is the folder `source` here. */
-async function assemble(
-  stage: Stage,
+/**
+ * Copies what the final stage copies from the stage `build`.
+ * @param from the working directory of that stage, which is the folder `source` here
+ * @param root is created, and receives the files
+ * @returns the path of `root`
+ */
+export async function assemble(
+  stage: Pick<Stage, 'steps'>,
   { from, source }: { from: string; source: string },
   root: string,
 ): Promise<string> {
-  await mkdir(root);
+  await mkdir(root, { recursive: true });
   let workdir = '/';
   for (const step of stage.steps) {
     if (step.kind === 'workdir') workdir = resolve(workdir, step.target);

@@ -66,15 +66,11 @@ export class ImageRoot {
   /** @param root the files that the image adds to its base */
   static async create(root: string, config: ImageConfig): Promise<ImageRoot> {
     const [node = ''] = config.Entrypoint;
-    const setpriv = spawnSync('sh', ['-c', 'command -v setpriv'], { encoding: 'utf8' }).stdout.trim();
-    const programs = [
-      { source: await nodeOfImage(), target: node },
-      { source: setpriv, target: SETPRIV },
-    ];
-    const libraries = new Set(programs.flatMap(({ source }) => librariesOf(source)));
     const base = [
-      ...programs,
-      ...[...libraries].map((path) => ({ source: path, target: path })),
+      ...withLibraries([
+        { source: await nodeOfImage(), target: node },
+        { source: findProgram('setpriv'), target: SETPRIV },
+      ]),
       ...['/dev/null', '/dev/urandom'].map((path) => ({ source: path, target: path, writable: true })),
       { source: '/proc', target: '/proc' },
     ];
@@ -121,6 +117,17 @@ export class ImageRoot {
       if (!isFolder) await writeFile(path, '', { flag: 'a' });
     }
   }
+}
+
+/** The path of a program of this machine. */
+export function findProgram(name: string): string {
+  return spawnSync('sh', ['-c', 'command -v "$1"', 'sh', name], { encoding: 'utf8' }).stdout.trim();
+}
+
+/** Programs of this machine with the shared libraries and loaders without which they do not start. */
+export function withLibraries(programs: readonly Mount[]): Mount[] {
+  const libraries = new Set(programs.flatMap(({ source }) => librariesOf(source)));
+  return [...programs, ...[...libraries].map((path) => ({ source: path, target: path }))];
 }
 
 /** The shared libraries of a program, and its loader. */

@@ -1,0 +1,119 @@
+import { readFile, readdir, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { assemble } from '../../test/image/build.js';
+import { findProgram, withLibraries } from '../../test/image/container.js';
+import { readFinalStage } from '../../test/image/final-stage.js';
+import { nodeOfImage } from '../../test/image/node.js';
+import { ROOT } from '../../test/source-files.js';
+import { downloadMultus, ensureImagePrograms, ensureNetworkBinaries, type Progress } from '../build/binaries.js';
+import { type Manifest, readManifests } from '../control-plane/objects.js';
+import type { Image, ImageFile } from './oci-archive.js';
+
+/** The image of pod sandboxes, for the settings of containerd. */
+export const PAUSE_IMAGE = 'docker.io/local/pause:1';
+/** As the file of the DaemonSet names it, which is applied without a change. */
+export const MULTUS_IMAGE = 'ghcr.io/k8snetworkplumbingwg/multus-cni:snapshot';
+
+/** Programs that launcher pods start (virt-controller v1.8.0, pkg/virt-controller/services/template.go). */
+const LAUNCHER_PROGRAMS = ['virt-launcher-monitor', 'virt-tail', 'container-disk'];
+/** The paths at which launcher pods and Multus start programs of the distribution. */
+const DISTRIBUTION_PROGRAMS = { sh: '/bin/sh', bash: '/bin/bash', cp: '/usr/bin/cp' };
+
+/** What distroless has besides Node.js and its libraries. */
+const DISTROLESS: readonly ImageFile[] = [
+  {
+    target: '/etc/passwd',
+    text: [
+      'root:x:0:0:root:/root:/sbin/nologin',
+      'nobody:x:65534:65534:nobody:/nonexistent:/sbin/nologin',
+      'nonroot:x:65532:65532:nonroot:/home/nonroot:/sbin/nologin',
+      '',
+    ].join('\n'),
+  },
+  { target: '/etc/group', text: 'root:x:0:\nnobody:x:65534:\nnonroot:x:65532:\n' },
+  { target: '/etc/nsswitch.conf', text: 'hosts: files dns\n' },
+  { target: '/tmp', mode: 0o1777 },
+];
+
+interface HoldfastImageOptions {
+  /** By default as the manifests of the tree call it. */
+  readonly name?: string;
+  /** With `dist/`; by default this repository. */
+  readonly tree?: string;
+  /** The program; by default of the version that the Dockerfile names. */
+  readonly node?: string;
+}
+
+/**
+ * The image of the Dockerfile on this machine's Node.js and libraries instead of its base image.
+ * @param folder is created, and must be kept until the image is written
+ */
+export async function holdfastImage(folder: string, options: HoldfastImageOptions = {}): Promise<Image> {
+  const { tree = ROOT, name = `docker.io/library/holdfast:${await versionOf(tree)}` } = options;
+  const { stage, config } = await readFinalStage(tree);
+  const root = await assemble(stage, { from: '/src', source: tree }, folder);
+  await keepArchitecture(join(root, config.WorkingDir, 'dist'));
+  const [target = ''] = config.Entrypoint;
+  const base = withLibraries([{ source: options.node ?? (await nodeOfImage()), target }]);
+  return { name, config, files: [...DISTROLESS, ...base, { source: root, target: '/' }] };
+}
+
+async function versionOf(tree: string): Promise<string> {
+  const { version } = JSON.parse(await readFile(join(tree, 'package.json'), 'utf8')) as { version: string };
+  return version;
+}
+
+/** Makes a build for all architectures what the Dockerfile's command makes for one. */
+async function keepArchitecture(dist: string): Promise<void> {
+  const suffix = `-linux-${process.arch === 'x64' ? 'amd64' : process.arch}`;
+  for (const folder of ['cni', 'packets']) {
+    const others = (await readdir(join(dist, folder))).filter((file) => !file.endsWith(suffix));
+    for (const file of others) await rm(join(dist, folder, file));
+  }
+  const program = join(dist, 'packets', 'holdfast-packets');
+  await rename(`${program}${suffix}`, program);
+}
+
+/** The image of pod sandboxes. */
+export async function pauseImage(progress: Progress): Promise<Image> {
+  const source = join(await ensureImagePrograms(progress), 'pause');
+  return { name: PAUSE_IMAGE, config: { Entrypoint: ['/pause'] }, files: [{ source, target: '/pause' }] };
+}
+
+/**
+ * Stands for KubeVirt's launcher image: its programs run in the pods of virt-controller, but start no guest. They wait until
+ * they are told to end.
+ */
+export async function launcherImage(name: string, progress: Progress): Promise<Image> {
+  const source = join(await ensureImagePrograms(progress), 'pause');
+  const programs = LAUNCHER_PROGRAMS.map((program) => ({ source, target: `/usr/bin/${program}` }));
+  return { name, config: {}, files: [...distributionPrograms(), ...programs] };
+}
+
+/** Stands for an image with the disk of a guest. Launcher pods bring the only program that runs in it. */
+export function containerDiskImage(name: string): Image {
+  return { name, config: {}, files: [{ target: '/disk/disk.img', text: '' }] };
+}
+
+function distributionPrograms(): ImageFile[] {
+  const programs = Object.entries(DISTRIBUTION_PROGRAMS);
+  return withLibraries(programs.map(([name, target]) => ({ source: findProgram(name), target })));
+}
+
+/** The image of Multus' thin DaemonSet, as its images/Dockerfile builds it, with the programs that this DaemonSet starts. */
+export async function multusImage(progress: Progress): Promise<Image> {
+  const [network, programs] = [await ensureNetworkBinaries(progress), await ensureImagePrograms(progress)];
+  const installed = '/usr/src/multus-cni/bin';
+  const files = [
+    { source: join(programs, 'install_multus'), target: '/install_multus' },
+    { source: join(programs, 'thin_entrypoint'), target: '/thin_entrypoint' },
+    { source: join(programs, 'passthru-cni'), target: `${installed}/passthru` },
+    { source: join(network, 'multus'), target: `${installed}/multus` },
+  ];
+  return { name: MULTUS_IMAGE, config: { Entrypoint: ['/thin_entrypoint'], WorkingDir: '/' }, files };
+}
+
+/** The objects of Multus' own file for its thin DaemonSet: its CRD, RBAC, settings and the DaemonSet. */
+export async function multusObjects(): Promise<Manifest[]> {
+  return readManifests(join(await downloadMultus(), 'deployments', 'multus-daemonset.yml'));
+}
