@@ -16,8 +16,8 @@ export const MULTUS_IMAGE = 'ghcr.io/k8snetworkplumbingwg/multus-cni:snapshot';
 
 /** Programs that launcher pods start (virt-controller v1.8.0, pkg/virt-controller/services/template.go). */
 const LAUNCHER_PROGRAMS = ['virt-launcher-monitor', 'virt-tail', 'container-disk'];
-/** The paths at which launcher pods and Multus start programs of the distribution. */
-const DISTRIBUTION_PROGRAMS = { sh: '/bin/sh', bash: '/bin/bash', cp: '/usr/bin/cp' };
+/** bash is sh, too, as in KubeVirt's image: it replaces itself by a single command, which then gets the signals. */
+const SHELL_AND_CP = { '/bin/bash': 'bash', '/bin/sh': 'bash', '/usr/bin/cp': 'cp' };
 
 /** What distroless has besides Node.js and its libraries. */
 const DISTROLESS: readonly ImageFile[] = [
@@ -87,17 +87,16 @@ export async function pauseImage(progress: Progress): Promise<Image> {
 export async function launcherImage(name: string, progress: Progress): Promise<Image> {
   const source = join(await ensureImagePrograms(progress), 'pause');
   const programs = LAUNCHER_PROGRAMS.map((program) => ({ source, target: `/usr/bin/${program}` }));
-  return { name, config: {}, files: [...distributionPrograms(), ...programs] };
+  const distribution = Object.entries(SHELL_AND_CP).map(([target, program]) => ({
+    source: findProgram(program),
+    target,
+  }));
+  return { name, config: {}, files: [...withLibraries(distribution), ...programs] };
 }
 
 /** Stands for an image with the disk of a guest. Launcher pods bring the only program that runs in it. */
 export function containerDiskImage(name: string): Image {
   return { name, config: {}, files: [{ target: '/disk/disk.img', text: '' }] };
-}
-
-function distributionPrograms(): ImageFile[] {
-  const programs = Object.entries(DISTRIBUTION_PROGRAMS);
-  return withLibraries(programs.map(([name, target]) => ({ source: findProgram(name), target })));
 }
 
 /** The image of Multus' thin DaemonSet, as its images/Dockerfile builds it, with the programs that this DaemonSet starts. */

@@ -61,7 +61,8 @@ export async function writeOciArchive(path: string, { name, config, files }: Ima
       config,
       rootfs: { type: 'layers', diff_ids: [packed.digest] },
     });
-    const manifest = await put('manifest', { schemaVersion: 2, config: configBlob, layers: [packed] });
+    const mediaType = `${MEDIA_TYPE}.manifest.v1+json`;
+    const manifest = await put('manifest', { schemaVersion: 2, mediaType, config: configBlob, layers: [packed] });
     const annotations = {
       'io.containerd.image.name': name,
       'org.opencontainers.image.ref.name': name.slice(name.lastIndexOf(':') + 1),

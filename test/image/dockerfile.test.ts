@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { ROOT } from '../source-files.js';
 import { type Dockerfile, PLATFORMS, readDockerfile } from './dockerfile.js';
+import { readFinalStage } from './final-stage.js';
 import { lineOfImage } from './node.js';
 
 const BUILD_ARGS = { VERSION: '1.2.3', REVISION: '0123abc', CREATED: '2026-11-22T00:00:00Z' };
@@ -60,6 +61,12 @@ describe('The Dockerfile', function () {
       expect(Labels[`${prefix}.base.name`]).to.match(/distroless/);
     });
   }
+
+  it('is read by the test bed as BuildKit reads it', async () => {
+    const { stage, config } = await readFinalStage();
+    expect(stage.steps).to.deep.equal(dockerfile.stages.at(-1)!.steps);
+    for (const platform of PLATFORMS) expect(dockerfile.images[platform]).to.deep.include(config);
+  });
 
   it('pins each base image by a tag, with the Node.js that tests run', async () => {
     const images = [...text.matchAll(/^ARG (\w+)_IMAGE=(\S+)$/gm)].map(([, name, image]) => [name, image] as const);
