@@ -57,6 +57,12 @@ const IMAGE_PROGRAMS: Target = {
   ],
 };
 
+const MULTUS_DAEMON: Target = {
+  name: 'multus-daemon',
+  title: 'the daemon of Multus',
+  packages: ['multus-daemon', 'multus-shim'].map((name) => `${MULTUS}/cmd/${name}`),
+};
+
 const serversTarget = () => targetOf('servers', 'etcd and kube-apiserver', kubernetesVersion(), ['./apiserver']);
 const controllersTarget = () => targetOf('controllers', 'the controllers', kubernetesVersion(), ['./controllers']);
 const kubectlTarget = () => targetOf('kubectl', 'kubectl', kubernetesVersion(), ['k8s.io/kubernetes/cmd/kubectl']);
@@ -117,6 +123,12 @@ export async function ensureNetworkBinaries(progress: Progress): Promise<string>
 /** The folder of `pause`, and of the programs that install Multus on a node. */
 export async function ensureImagePrograms(progress: Progress): Promise<string> {
   const [folder = ''] = await ensureTargets(SOURCE, [IMAGE_PROGRAMS], progress);
+  return folder;
+}
+
+/** The folder of `multus-daemon` and `multus-shim`, the thick variant of Multus. */
+export async function ensureMultusDaemon(progress: Progress): Promise<string> {
+  const [folder = ''] = await ensureTargets(SOURCE, [MULTUS_DAEMON], progress);
   return folder;
 }
 

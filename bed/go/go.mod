@@ -17,6 +17,7 @@ tool (
 )
 
 require (
+	github.com/blang/semver v3.5.1+incompatible // of multus-daemon, which is no tool because only one lane builds it
 	github.com/containernetworking/cni v1.3.0
 	github.com/k8snetworkplumbingwg/network-attachment-definition-client v1.7.6
 	github.com/vishvananda/netlink v1.3.1

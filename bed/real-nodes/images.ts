@@ -5,14 +5,28 @@ import { findProgram, withLibraries } from '../../test/image/container.js';
 import { readFinalStage } from '../../test/image/final-stage.js';
 import { nodeOfImage } from '../../test/image/node.js';
 import { ROOT } from '../../test/source-files.js';
-import { downloadMultus, ensureImagePrograms, ensureNetworkBinaries, type Progress } from '../build/binaries.js';
+import {
+  downloadMultus,
+  ensureImagePrograms,
+  ensureMultusDaemon,
+  ensureNetworkBinaries,
+  type Progress,
+} from '../build/binaries.js';
 import { type Manifest, readManifests } from '../control-plane/objects.js';
 import type { Image, ImageFile } from './oci-archive.js';
 
 /** The image of pod sandboxes, for the settings of containerd. */
 export const PAUSE_IMAGE = 'docker.io/local/pause:1';
-/** As the file of the DaemonSet names it, which is applied without a change. */
-export const MULTUS_IMAGE = 'ghcr.io/k8snetworkplumbingwg/multus-cni:snapshot';
+/** Multus' own files for its DaemonSets, which are applied without a change, and the names that they give to the images. */
+const MULTUS = {
+  thin: { manifest: 'multus-daemonset.yml', name: 'ghcr.io/k8snetworkplumbingwg/multus-cni:snapshot' },
+  thick: { manifest: 'multus-daemonset-thick.yml', name: 'ghcr.io/k8snetworkplumbingwg/multus-cni:snapshot-thick' },
+} as const;
+/** Where its programs expect each other. */
+const MULTUS_BIN = '/usr/src/multus-cni/bin';
+
+/** Thin: the runtime starts Multus for each request. Thick: it starts a shim, which asks the pod of the DaemonSet. */
+export type MultusVariant = keyof typeof MULTUS;
 
 /** Programs that launcher pods start (virt-controller v1.8.0, pkg/virt-controller/services/template.go). */
 const LAUNCHER_PROGRAMS = ['virt-launcher-monitor', 'virt-tail', 'container-disk'];
@@ -87,11 +101,7 @@ export async function pauseImage(progress: Progress): Promise<Image> {
 export async function launcherImage(name: string, progress: Progress): Promise<Image> {
   const source = join(await ensureImagePrograms(progress), 'pause');
   const programs = LAUNCHER_PROGRAMS.map((program) => ({ source, target: `/usr/bin/${program}` }));
-  const distribution = Object.entries(SHELL_AND_CP).map(([target, program]) => ({
-    source: findProgram(program),
-    target,
-  }));
-  return { name, config: {}, files: [...withLibraries(distribution), ...programs] };
+  return { name, config: {}, files: [...shellAndCp(), ...programs] };
 }
 
 /** Stands for an image with the disk of a guest. Launcher pods bring the only program that runs in it. */
@@ -99,20 +109,33 @@ export function containerDiskImage(name: string): Image {
   return { name, config: {}, files: [{ target: '/disk/disk.img', text: '' }] };
 }
 
-/** The image of Multus' thin DaemonSet, as its images/Dockerfile builds it, with the programs that this DaemonSet starts. */
-export async function multusImage(progress: Progress): Promise<Image> {
-  const [network, programs] = [await ensureNetworkBinaries(progress), await ensureImagePrograms(progress)];
-  const installed = '/usr/src/multus-cni/bin';
-  const files = [
-    { source: join(programs, 'install_multus'), target: '/install_multus' },
-    { source: join(programs, 'thin_entrypoint'), target: '/thin_entrypoint' },
-    { source: join(programs, 'passthru-cni'), target: `${installed}/passthru` },
-    { source: join(network, 'multus'), target: `${installed}/multus` },
-  ];
-  return { name: MULTUS_IMAGE, config: { Entrypoint: ['/thin_entrypoint'], WorkingDir: '/' }, files };
+function shellAndCp(): ImageFile[] {
+  const programs = Object.entries(SHELL_AND_CP).map(([target, name]) => ({ source: findProgram(name), target }));
+  return withLibraries(programs);
 }
 
-/** The objects of Multus' own file for its thin DaemonSet: its CRD, RBAC, settings and the DaemonSet. */
-export async function multusObjects(): Promise<Manifest[]> {
-  return readManifests(join(await downloadMultus(), 'deployments', 'multus-daemonset.yml'));
+/** The image that a DaemonSet of Multus runs: images/Dockerfile or images/Dockerfile.thick, with the programs that it starts. */
+export async function multusImage(variant: MultusVariant, progress: Progress): Promise<Image> {
+  const programs = await ensureImagePrograms(progress);
+  const passthru = { source: join(programs, 'passthru-cni'), target: `${MULTUS_BIN}/passthru` };
+  const others = await (variant === 'thin' ? thinMultus(programs, progress) : thickMultus(progress));
+  return { name: MULTUS[variant].name, config: { WorkingDir: '/' }, files: [passthru, ...others] };
+}
+
+async function thinMultus(programs: string, progress: Progress): Promise<ImageFile[]> {
+  return [
+    ...['install_multus', 'thin_entrypoint'].map((name) => ({ source: join(programs, name), target: `/${name}` })),
+    { source: join(await ensureNetworkBinaries(progress), 'multus'), target: `${MULTUS_BIN}/multus` },
+  ];
+}
+
+async function thickMultus(progress: Progress): Promise<ImageFile[]> {
+  const folder = await ensureMultusDaemon(progress);
+  const names = ['multus-daemon', 'multus-shim'];
+  return [...shellAndCp(), ...names.map((name) => ({ source: join(folder, name), target: `${MULTUS_BIN}/${name}` }))];
+}
+
+/** The objects of Multus' own file for a DaemonSet: its CRD, RBAC, settings and the DaemonSet. */
+export async function multusObjects(variant: MultusVariant): Promise<Manifest[]> {
+  return readManifests(join(await downloadMultus(), 'deployments', MULTUS[variant].manifest));
 }
