@@ -1,10 +1,6 @@
-import { join } from 'node:path';
 import { ensureBinaries, type Progress } from './build/binaries.js';
-import { startControlPlaneOn, type ControlPlane } from './control-plane/control-plane.js';
-import { startControllerManager, startScheduler } from './control-plane/controllers.js';
-import { createCrds } from './control-plane/crds.js';
-import { deployKubeVirt, generateManifests, createRbac, startVirtController } from './control-plane/kubevirt.js';
-import { createAll, readManifests } from './control-plane/objects.js';
+import type { ControlPlane } from './control-plane/control-plane.js';
+import { startKubeVirtPlane } from './control-plane/kubevirt-plane.js';
 import { type TokenBinding, writeServiceAccountKubeconfig } from './control-plane/service-accounts.js';
 import { cniBinFolder, openPodNetworks } from './network/open-pod-networks.js';
 import type { RuntimeArgs } from './network/multus.js';
@@ -13,9 +9,8 @@ import { BedWire } from './node/bed-wire.js';
 import { writePluginStubs } from './node/plugin-stubs.js';
 import { WiredNetworks } from './node/wired-networks.js';
 import { startSimulation } from './simulation.js';
-import { openWorkspace, type WorkspaceOptions } from './control-plane/workspace.js';
+import type { WorkspaceOptions } from './control-plane/workspace.js';
 import { Switches } from './switches.js';
-import { VirtApi } from './control-plane/virt-api.js';
 
 export interface BedOptions extends WorkspaceOptions {
   /** `simulated`: no real pod networks. By default pods have them if the machine allows it. */
@@ -48,37 +43,17 @@ export async function startBed(options: BedOptions = {}): Promise<Bed> {
   const progress = options.progress ?? (() => undefined);
   const isSimulated = options.network === 'simulated';
   const binaries = await ensureBinaries(progress, !isSimulated && noRealNetworks() === undefined);
-  const workspace = await openWorkspace(options);
-  let nodes: StartedNodes | undefined;
-  try {
-    const wire = isSimulated ? undefined : await openWire(workspace.processes, progress);
-    const virtApi = new VirtApi(workspace, binaries.virtApi);
-    await virtApi.launch();
-    const controlPlane = await startControlPlaneOn(workspace, binaries);
-    progress(`kube-apiserver is ready on ${controlPlane.server}`);
-    startScheduler(controlPlane, binaries.scheduler);
-    const manifests = await generateManifests(binaries.virtController);
-    await createAll(
-      controlPlane.client,
-      await readManifests(join(import.meta.dirname, 'manifests', 'namespaces.yaml')),
-    );
-    await Promise.all([createCrds(controlPlane.client, manifests.crds), createRbac(controlPlane, manifests)]);
-    progress('all CRDs are established');
-    startControllerManager(controlPlane, binaries.controllerManager);
-    nodes = await startNodes(controlPlane, options, wire);
-    progress(`${nodes.names.length} simulated nodes are ready${wire ? ', their pods on real networks' : ''}`);
-    await Promise.all([
-      deployKubeVirt(controlPlane),
-      virtApi.connect(controlPlane, manifests),
-      startVirtController(controlPlane, binaries.virtController),
-    ]);
-    progress('KubeVirt is ready');
-    return createBed(controlPlane, nodes);
-  } catch (error) {
-    await nodes?.stop();
-    await workspace.abandon();
-    throw error;
-  }
+  const { plane, nodes } = await startKubeVirtPlane({
+    ...options,
+    ...{ binaries, progress },
+    startNodes: async (started) => {
+      const wire = isSimulated ? undefined : await openWire(started.processes, progress);
+      const simulated = await startNodes(started, options, wire);
+      progress(`${simulated.names.length} simulated nodes are ready${wire ? ', their pods on real networks' : ''}`);
+      return simulated;
+    },
+  });
+  return createBed(plane, nodes);
 }
 
 interface StartedNodes {
@@ -117,9 +92,5 @@ function createBed(plane: ControlPlane, nodes: StartedNodes): Bed {
     serviceAccountKubeconfig: (namespace, name, binding) =>
       writeServiceAccountKubeconfig(plane, { namespace, name }, binding),
     etcdCompact: () => etcd.compact(),
-    stop: async () => {
-      await nodes.stop();
-      await plane.stop();
-    },
   };
 }

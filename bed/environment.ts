@@ -3,6 +3,7 @@ import { findFreePorts } from './processes/ports.js';
 import { Agents } from './holdfast/agents.js';
 import { buildHoldfast, installHoldfast } from './holdfast/install.js';
 import { HoldfastProcess } from './holdfast/process.js';
+import { type RealCluster, startRealCluster } from './real-nodes/real-cluster.js';
 import { Client } from '../kube/client.js';
 import { loadCredentials } from '../kube/credentials.js';
 import { Transport } from '../kube/transport.js';
@@ -13,8 +14,10 @@ export interface Environment {
   readonly client: Client;
   /** Path of the admin's kubeconfig. */
   readonly kubeconfig: string;
-  /** Undefined on a cluster that `E2E_KUBECONFIG` names: nothing is simulated there. */
+  /** Undefined on a cluster with real nodes. */
   readonly bed: BedWithHoldfast | undefined;
+  /** The cluster with real nodes that `BED_NODES=real` starts. */
+  readonly realCluster?: RealCluster;
   stop(): Promise<void>;
 }
 
@@ -26,10 +29,15 @@ export interface BedWithHoldfast extends Bed {
   readonly agents: Agents | undefined;
 }
 
-/** Whether the suites run on a bed. */
-export const onBed = process.env.E2E_KUBECONFIG === undefined;
+const hasRealNodes = process.env.BED_NODES === 'real';
 
-/** The cluster that `E2E_KUBECONFIG` names, where Holdfast is installed already; without it, a bed that runs Holdfast. */
+/** Whether the suites run on a bed with simulated nodes. */
+export const onBed = process.env.E2E_KUBECONFIG === undefined && !hasRealNodes;
+
+/**
+ * The cluster that `E2E_KUBECONFIG` names, where Holdfast is installed already; with `BED_NODES=real`, a cluster with real nodes;
+ * otherwise a bed that runs Holdfast.
+ */
 export async function startEnvironment(
   progress: (line: string) => void,
   options: { isBuilt?: boolean } = {},
@@ -38,6 +46,10 @@ export async function startEnvironment(
   if (kubeconfig !== undefined) {
     const transport = new Transport(await loadCredentials({ kubeconfig }));
     return { client: new Client(transport), kubeconfig, bed: undefined, stop: () => transport.close() };
+  }
+  if (hasRealNodes) {
+    const cluster = await startRealCluster(progress);
+    return { bed: undefined, client: cluster.client, kubeconfig: cluster.kubeconfig, realCluster: cluster, stop: cluster.stop };
   }
   const bed = await startBedWithHoldfast(progress, options);
   return { client: bed.client, kubeconfig: bed.kubeconfig, bed, stop: () => bed.stop() };

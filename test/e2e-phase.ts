@@ -1,4 +1,5 @@
 import { totalmem } from 'node:os';
+import { isolated, reasonAgainstRealNodes } from '../bed/real-nodes/isolation.js';
 import { type MochaPhaseOptions, mochaPhase, type Phase } from './phase.js';
 
 const MINUTE_MS = 60_000;
@@ -9,29 +10,57 @@ type Options = Pick<MochaPhaseOptions, 'name' | 'limitMs' | 'mochaArgs'> & { fil
 const MEMORY_OF_GROUPS = 12 * 2 ** 30;
 /** About the same time each. A list of the other folders would leave new ones out. */
 const FIRST_GROUP = 'agent|claims|cli|guest|smoke';
+/** Stories on real nodes: kubelet, containerd, and Holdfast in pods. */
+const REAL = 'nodes';
 const GROUPS = [
   { files: `e2e/@(${FIRST_GROUP})/*.e2e.ts`, ports: '20000-26000' },
-  { files: `e2e/!(${FIRST_GROUP})/*.e2e.ts`, ports: '26000-32000' },
+  { files: `e2e/!(${FIRST_GROUP}|${REAL})/*.e2e.ts`, ports: '26000-32000' },
 ];
 
 /** The e2e tests, on a bed or on the cluster that E2E_KUBECONFIG names. */
 export function e2ePhase(options: Options): Phase {
   // The tests of some folders start their own control plane, so they cannot test an existing cluster.
   const all =
-    process.env.E2E_KUBECONFIG === undefined ? 'e2e/**/*.e2e.ts' : 'e2e/!(control-plane|smoke|upgrade)/*.e2e.ts';
+    process.env.E2E_KUBECONFIG === undefined
+      ? `e2e/!(${REAL})/*.e2e.ts`
+      : `e2e/!(control-plane|${REAL}|smoke|upgrade)/*.e2e.ts`;
   const files = options.files ?? [all];
   return mochaPhase({ ...options, files, timeoutMs: 2 * MINUTE_MS, hooks: 'bed/story/hooks.ts' });
 }
 
 /**
  * The same in two processes, which each have a bed: a story uses about half of two cores, because it waits. One process if some
- * files are named, on a cluster, and where memory is scarce.
+ * files are named, on a cluster, and where memory is scarce. A third process has the stories on real nodes, where the machine allows
+ * them; with NODES=real it runs all files that are named.
  */
 export function e2ePhases(options: Options, memory = totalmem()): Phase[] {
-  const isOne = (options.files ?? process.env.E2E_KUBECONFIG) !== undefined || memory < MEMORY_OF_GROUPS;
-  if (isOne) return [e2ePhase(options)];
-  return GROUPS.map(({ files, ports }, index) => {
+  const isReal = (file: string) => process.env.NODES === 'real' || file.startsWith(`e2e/${REAL}/`);
+  const { files } = options;
+  if (files !== undefined) {
+    const simulated = files.filter((file) => !isReal(file));
+    return [
+      ...(simulated.length > 0 ? [e2ePhase({ ...options, files: simulated })] : []),
+      ...realPhases(options, files.filter(isReal)),
+    ];
+  }
+  if (process.env.E2E_KUBECONFIG !== undefined) return [e2ePhase(options)];
+  const real = realPhases(options, [`e2e/${REAL}/*.e2e.ts`]);
+  if (memory < MEMORY_OF_GROUPS) return [e2ePhase(options), ...real];
+  const groups = GROUPS.map(({ files: group, ports }, index) => {
     const name = `${options.name} ${String(index + 1)}`;
-    return { ...e2ePhase({ ...options, name, files: [files] }), env: { BED_PORTS: ports, BED_IS_BUILT: 'yes' } };
+    return { ...e2ePhase({ ...options, name, files: [group] }), env: { BED_PORTS: ports, BED_IS_BUILT: 'yes' } };
   });
+  return [...groups, ...real];
+}
+
+/** In namespaces of its own, with everything built before: no network is there. */
+function realPhases(options: Options, files: readonly string[]): Phase[] {
+  const reason = reasonAgainstRealNodes();
+  if (files.length === 0) return [];
+  if (reason !== undefined) {
+    console.log(`Stories on real nodes are not run: ${reason}`);
+    return [];
+  }
+  const phase = e2ePhase({ ...options, name: `${options.name} nodes`, files });
+  return [{ ...phase, ...isolated(phase), env: { BED_NODES: 'real', BED_IS_BUILT: 'yes' } }];
 }

@@ -3,6 +3,7 @@ import { mkdtemp, open, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buildHoldfast } from '../bed/holdfast/install.js';
+import { prepareRealCluster } from '../bed/real-nodes/real-cluster.js';
 import { addCounts, closingLine, NO_TESTS, succeeded } from './counts.js';
 import { e2ePhases } from './e2e-phase.js';
 import { type Phase, mochaPhase, runPhase } from './phase.js';
@@ -83,10 +84,13 @@ const interrupt = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupt.abort());
 
 const results: PhaseResult[] = [];
-for (const [first, ...others] of choose(process.argv.slice(2))) {
+for (const phases of choose(process.argv.slice(2))) {
+  const [first, ...others] = phases;
   if (interrupt.signal.aborted) break;
   if (first === undefined) continue;
-  if (first.env?.BED_IS_BUILT !== undefined) await buildHoldfast();
+  const has = (variable: string) => phases.some(({ env }) => env?.[variable] !== undefined);
+  if (has('BED_IS_BUILT')) await buildHoldfast();
+  if (has('BED_NODES')) await prepareRealCluster((line) => console.log(`  ${line}`));
   const shown = run(first);
   results.push(...(await Promise.all([shown, ...others.map((phase) => runBeside(phase, shown))])));
 }

@@ -66,6 +66,7 @@ const MULTUS_DAEMON: Target = {
 const serversTarget = () => targetOf('servers', 'etcd and kube-apiserver', kubernetesVersion(), ['./apiserver']);
 const controllersTarget = () => targetOf('controllers', 'the controllers', kubernetesVersion(), ['./controllers']);
 const kubectlTarget = () => targetOf('kubectl', 'kubectl', kubernetesVersion(), ['k8s.io/kubernetes/cmd/kubectl']);
+const kubeletTarget = () => targetOf('kubelet', 'kubelet', kubernetesVersion(), ['k8s.io/kubernetes/cmd/kubelet']);
 const kubeVirtTarget = () => targetOf('kubevirt', 'KubeVirt', kubeVirtVersion(), ['./virt-api', './virt-controller']);
 
 function targetOf(name: string, title: string, { version, modfile, tags }: Version, packages: string[]): Target {
@@ -101,6 +102,12 @@ export async function ensureBinaries(progress: Progress, withNetwork: boolean): 
 export async function ensureKubectl(progress: Progress): Promise<string> {
   const [folder = ''] = await ensureTargets(SOURCE, [kubectlTarget()], progress);
   return join(folder, 'kubectl');
+}
+
+/** kubelet of the version of Kubernetes on the bed. @returns the path of the executable */
+export async function ensureKubelet(progress: Progress): Promise<string> {
+  const [folder = ''] = await ensureTargets(SOURCE, [kubeletTarget()], progress);
+  return join(folder, 'kubelet');
 }
 
 /** Only etcd and kube-apiserver, for tests that need no KubeVirt. */

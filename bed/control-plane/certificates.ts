@@ -11,10 +11,18 @@ interface KeyPair {
   readonly publicKey: string;
 }
 
+interface Subject {
+  readonly name: string;
+  readonly group?: string;
+}
+
 interface Identity extends KeyPair {
   readonly name: string;
   readonly certificate: string;
 }
+
+/** The address of the API server for real nodes, and that of the Service `kubernetes`, for their pods. */
+export const API_SERVER_ADDRESSES = ['10.77.0.1', '10.96.0.1'] as const;
 
 /** Files of the PKI of one bed. */
 export interface Certificates {
@@ -29,6 +37,13 @@ export interface Certificates {
   readonly frontProxyCa: string;
   readonly frontProxyCert: string;
   readonly frontProxyKey: string;
+  /** The identity of kube-apiserver at kubelets. */
+  readonly kubeletClientCert: string;
+  readonly kubeletClientKey: string;
+  /** PEM of a client certificate for a user in a group, and of its key. */
+  clientOf(user: string, group: string): { readonly certificate: string; readonly privateKey: string };
+  /** File of the CA that signed the serving certificate and those of clients. */
+  readonly caFile: string;
   /** Signs and checks service account tokens. */
   readonly serviceAccountKey: string;
   readonly serviceAccountPublicKey: string;
@@ -43,6 +58,8 @@ export async function makeCertificates(folder: string): Promise<Certificates> {
   const frontCa = certify({ name: 'bed-front-proxy-ca', keys: signing });
   const serving = certify({ name: 'bed', keys: presenting, issuer: ca });
   const front = certify({ name: 'front-proxy-client', keys: presenting, issuer: frontCa });
+  const clientOf = (name: string, group: string) => certify({ name, group, keys: presenting, issuer: ca });
+  const kubeletClient = clientOf('kube-apiserver-kubelet-client', 'system:masters');
   const save = async (file: string, content: string) => {
     const path = join(folder, file);
     await writeFile(path, content, { mode: 0o600 });
@@ -50,6 +67,10 @@ export async function makeCertificates(folder: string): Promise<Certificates> {
   };
   return {
     ca: ca.certificate,
+    caFile: await save('ca.crt', ca.certificate),
+    clientOf,
+    kubeletClientCert: await save('kubelet-client.crt', kubeletClient.certificate),
+    kubeletClientKey: await save('kubelet-client.key', kubeletClient.privateKey),
     caBundle: Buffer.from(ca.certificate).toString('base64'),
     servingCert: await save('tls.crt', serving.certificate),
     servingKey: await save('tls.key', serving.privateKey),
@@ -71,13 +92,15 @@ function makeKeyPair(): Promise<KeyPair> {
 }
 
 /** Creates a certificate; without an issuer, a self-signed CA. */
-function certify({ name, keys, issuer }: { name: string; keys: KeyPair; issuer?: Identity }): Identity {
+function certify({ name, group, keys, issuer }: Subject & { keys: KeyPair; issuer?: Identity }): Identity {
   const certificate = forge.pki.createCertificate();
   certificate.publicKey = forge.pki.publicKeyFromPem(keys.publicKey);
   certificate.serialNumber = `01${randomBytes(8).toString('hex')}`;
   certificate.validity.notBefore = new Date(Date.now() - 3600_000);
   certificate.validity.notAfter = new Date(Date.now() + VALID_DAYS * 24 * 3600_000);
-  certificate.setSubject([{ name: 'commonName', value: name }]);
+  // a user of Kubernetes and its group: https://kubernetes.io/docs/reference/access-authn-authz/authentication
+  const organization = group === undefined ? [] : [{ name: 'organizationName', value: group }];
+  certificate.setSubject([{ name: 'commonName', value: name }, ...organization]);
   certificate.setIssuer([{ name: 'commonName', value: issuer?.name ?? name }]);
   certificate.setExtensions(issuer ? leafExtensions() : caExtensions());
   const signer = forge.pki.privateKeyFromPem(issuer?.privateKey ?? keys.privateKey);
@@ -105,7 +128,7 @@ function leafExtensions(): object[] {
         { type: dns, value: 'localhost' },
         { type: dns, value: 'kubernetes.default.svc' },
         { type: dns, value: 'virt-api.kubevirt.svc' },
-        { type: ip, ip: '127.0.0.1' },
+        ...['127.0.0.1', ...API_SERVER_ADDRESSES].map((address) => ({ type: ip, ip: address })),
       ],
     },
   ];

@@ -15,6 +15,8 @@ export interface ControlPlaneOptions extends WorkspaceOptions {
   progress?: Progress;
   /** More flags for kube-apiserver, for instance `--watch-cache=false`. */
   apiServerFlags?: readonly string[];
+  /** By default a free one. */
+  apiServerPort?: number;
 }
 
 /** etcd and kube-apiserver, with access as a cluster administrator. */
@@ -36,7 +38,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   const servers = await ensureServers(options.progress ?? (() => undefined));
   const workspace = await openWorkspace(options);
   try {
-    return await startControlPlaneOn(workspace, servers, options.apiServerFlags);
+    return await startControlPlaneOn(workspace, servers, options);
   } catch (error) {
     await workspace.abandon();
     throw error;
@@ -47,12 +49,12 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
 export async function startControlPlaneOn(
   workspace: Workspace,
   programs: Servers,
-  apiServerFlags: readonly string[] = [],
+  { apiServerFlags = [], apiServerPort }: Pick<ControlPlaneOptions, 'apiServerFlags' | 'apiServerPort'> = {},
 ): Promise<ControlPlane> {
   const token = randomBytes(16).toString('hex');
   const tokenFile = join(workspace.dataDir, 'tokens.csv');
   await writeFile(tokenFile, `${token},admin,admin,system:masters\n`, { mode: 0o600 });
-  const servers = await startServers({ workspace, programs, tokenFile, apiServerFlags });
+  const servers = await startServers({ workspace, programs, tokenFile, apiServerFlags, apiServerPort });
   const cluster = { server: servers.apiServer.url, caBundle: workspace.certificates.caBundle };
   const kubeconfig = await writeKubeconfig(join(workspace.workDir, 'admin.kubeconfig'), cluster, token);
   const transport = new Transport(await loadCredentials({ kubeconfig }), { connections: 32 });
@@ -68,6 +70,7 @@ interface ServerOptions {
   readonly programs: Servers;
   readonly tokenFile: string;
   readonly apiServerFlags: readonly string[];
+  readonly apiServerPort: number | undefined;
 }
 
 function startServers(options: ServerOptions): Promise<{ etcd: Etcd; apiServer: ApiServer }> {
@@ -81,7 +84,7 @@ function startServers(options: ServerOptions): Promise<{ etcd: Etcd; apiServer: 
         name: 'kube-apiserver',
         program: programs.apiServer,
         tokenFile,
-        port: port!,
+        port: options.apiServerPort ?? port!,
         flags,
         etcd,
       });

@@ -5,8 +5,10 @@ import type { Program } from '../build/binaries.js';
  * Starts the controllers of kube-controller-manager that the bed needs. CRDs of objects to be garbage-collected must exist
  * before, because the garbage collector looks for new kinds only every 30 seconds.
  */
-export function startControllerManager({ processes, kubeconfig }: ControlPlane, { command, args }: Program): void {
-  processes.start({ name: 'kube-controller-manager', command, args: [...args, `--kubeconfig=${kubeconfig}`] });
+export function startControllerManager(plane: ControlPlane, { command, args }: Program, hasRealNodes: boolean): void {
+  const { processes, kubeconfig, certificates } = plane;
+  const flags = [`--kubeconfig=${kubeconfig}`, ...(hasRealNodes ? [`--root-ca-file=${certificates.caFile}`] : [])];
+  processes.start({ name: 'kube-controller-manager', command, args: [...args, ...flags] });
 }
 
 export function startScheduler({ processes, kubeconfig }: ControlPlane, { command, args }: Program): void {

@@ -8,13 +8,21 @@ export interface ClusterAccess {
   readonly caBundle: string;
 }
 
-/** Writes a kubeconfig with `token` atomically. @returns its path */
-export async function writeKubeconfig(path: string, cluster: ClusterAccess, token: string): Promise<string> {
+/** How a user is known: by a token, or by a certificate with its key, both PEM. */
+type Credential = string | { readonly certificate: string; readonly privateKey: string };
+
+/** Writes a kubeconfig atomically. @returns its path */
+export async function writeKubeconfig(path: string, cluster: ClusterAccess, credential: Credential): Promise<string> {
+  const base64 = (text: string) => Buffer.from(text).toString('base64');
+  const user =
+    typeof credential === 'string'
+      ? { token: credential }
+      : { 'client-certificate-data': base64(credential.certificate), 'client-key-data': base64(credential.privateKey) };
   const config = {
     apiVersion: 'v1',
     kind: 'Config',
     clusters: [{ name: 'bed', cluster: { server: cluster.server, 'certificate-authority-data': cluster.caBundle } }],
-    users: [{ name: 'user', user: { token } }],
+    users: [{ name: 'user', user }],
     contexts: [{ name: 'bed', context: { cluster: 'bed', user: 'user' } }],
     'current-context': 'bed',
   };

@@ -6,16 +6,15 @@ import { timestamp } from './step.js';
 const CPU_MODEL = 'Skylake-Server';
 const MACHINES = ['q35', 'pc-q35-rhel9.6.0', 'pc-q35-9.2'];
 
-/** Enough for the VMs of a benchmark. */
-const CAPACITY = {
-  cpu: '1000',
-  memory: '4Ti',
-  'ephemeral-storage': '10Ti',
-  pods: '2000',
+/** The devices of virt-handler's plugins, which no guest uses here. */
+export const kubeVirtDevices = {
   'devices.kubevirt.io/kvm': '2k',
   'devices.kubevirt.io/tun': '2k',
   'devices.kubevirt.io/vhost-net': '2k',
 };
+
+/** Enough for the VMs of a benchmark. */
+const CAPACITY = { cpu: '1000', memory: '4Ti', 'ephemeral-storage': '10Ti', pods: '2000', ...kubeVirtDevices };
 
 /** The Node that a kubelet registers, with the labels and annotations of virt-handler and its node-labeller. */
 export function nodeObject(name: string, now: number): KubeObject {
@@ -85,6 +84,13 @@ function nodeLabels(name: string): Record<string, string> {
     'kubernetes.io/hostname': name,
     'kubernetes.io/arch': 'amd64',
     'kubernetes.io/os': 'linux',
+    ...kubeVirtLabels(),
+  };
+}
+
+/** The labels of virt-handler and its node-labeller. */
+export function kubeVirtLabels(): Record<string, string> {
+  return {
     'kubevirt.io/schedulable': 'true',
     // needed on source and target of a migration by a VM with the default CPU model "host-model"
     'cpu-vendor.node.kubevirt.io/Intel': 'true',

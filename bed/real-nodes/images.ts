@@ -17,6 +17,8 @@ import type { Image, ImageFile } from './oci-archive.js';
 
 /** The image of pod sandboxes, for the settings of containerd. */
 export const PAUSE_IMAGE = 'docker.io/local/pause:1';
+/** Of ordinary pods in stories. Simulated nodes start no container, and accept each name. */
+export const ORDINARY_IMAGE = 'registry.test/pod:1';
 /** Multus' own files for its DaemonSets, which are applied without a change, and the names that they give to the images. */
 const MULTUS = {
   thin: { manifest: 'multus-daemonset.yml', name: 'ghcr.io/k8snetworkplumbingwg/multus-cni:snapshot' },
@@ -86,6 +88,11 @@ async function keepArchitecture(dist: string): Promise<void> {
   }
   const program = join(dist, 'packets', 'holdfast-packets');
   await rename(`${program}${suffix}`, program);
+}
+
+/** The image of ordinary pods of the stories, which only wait. */
+export async function ordinaryImage(progress: Progress): Promise<Image> {
+  return { ...(await pauseImage(progress)), name: ORDINARY_IMAGE };
 }
 
 /** The image of pod sandboxes. */

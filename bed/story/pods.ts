@@ -9,7 +9,7 @@ import { untilValue } from '../processes/wait.js';
 /** Creates an ordinary pod. @param elements of its networks annotation, such as `{ name: 'blue' }` */
 export function createPod(client: Client, ref: ObjectRef, elements: readonly object[]): Promise<Pod> {
   const annotations = { [NETWORKS_ANNOTATION]: JSON.stringify(elements) };
-  const spec = { containers: [{ name: 'main', image: 'registry.test/main' }], terminationGracePeriodSeconds: 0 };
+  const spec = { containers: [{ name: 'main', image: 'registry.test/pod:1' }], terminationGracePeriodSeconds: 0 };
   return client.create(PODS, { metadata: { ...ref, annotations }, spec } as Pod);
 }
 

@@ -155,7 +155,7 @@ export class Tenant {
 }
 
 function podOf(metadata: ObjectMeta): Pod {
-  return { metadata, spec: { containers: [{ name: 'c', image: 'registry.test/c' }] } } as Pod;
+  return { metadata, spec: { containers: [{ name: 'c', image: 'registry.test/pod:1' }] } } as Pod;
 }
 
 function ownerReference(vmi: VirtualMachineInstance) {

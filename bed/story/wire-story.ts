@@ -184,7 +184,7 @@ function plainPod(
 ): Pod {
   const annotations = { [NETWORKS_ANNOTATION]: JSON.stringify(networks) };
   const metadata = { ...ref, annotations, ...(labels && { labels: { ...labels } }) };
-  const containers = [{ name: 'c', image: 'registry.test/c' }];
+  const containers = [{ name: 'c', image: 'registry.test/pod:1' }];
   const spec = {
     containers,
     terminationGracePeriodSeconds: 0,

@@ -37,7 +37,7 @@ describe('Replicas of the webhook', function () {
     const binaries = await ensureBinaries(() => undefined, false);
     plane = await startControlPlane();
     startScheduler(plane, binaries.scheduler);
-    startControllerManager(plane, binaries.controllerManager);
+    startControllerManager(plane, binaries.controllerManager, false);
     await plane.client.create(NAMESPACES, { metadata: { name: NAMESPACE } });
     await plane.client.create(SERVICE_ACCOUNTS, { metadata: WEBHOOK });
     await until('the priority class', async () => {

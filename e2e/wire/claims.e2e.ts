@@ -197,7 +197,7 @@ describeStory('A pod of another owner', (story) => {
         const { annotations = {}, labels = {}, ownerReferences = [] } = launcher.metadata;
         const networks = annotations['k8s.v1.cni.cncf.io/networks'] ?? '';
         const nodeName = wire.otherNode(launcher.spec!.nodeName!);
-        const spec = { nodeName, containers: [{ name: 'compute', image: 'registry.test/c' }] };
+        const spec = { nodeName, containers: [{ name: 'compute', image: 'registry.test/pod:1' }] };
         const metadata = { ...story().ref('second'), labels, ownerReferences };
         const copy = { metadata: { ...metadata, annotations: { 'k8s.v1.cni.cncf.io/networks': networks } }, spec };
         await controller.create(PODS, copy);

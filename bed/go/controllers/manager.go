@@ -55,6 +55,7 @@ type manager struct {
 func runControllers(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("kube-controller-manager", flag.ExitOnError)
 	kubeconfig := flags.String("kubeconfig", "", "kubeconfig of a cluster admin")
+	rootCAFile := flags.String("root-ca-file", "", "CA of the API server for pods; if set, the controllers for pods on real nodes run too")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -73,6 +74,11 @@ func runControllers(ctx context.Context, args []string) error {
 		m.startResourceQuotas,
 	} {
 		if err := start(ctx); err != nil {
+			return err
+		}
+	}
+	if *rootCAFile != "" {
+		if err := m.startPodControllers(ctx, *rootCAFile); err != nil {
 			return err
 		}
 	}

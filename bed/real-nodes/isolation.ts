@@ -1,0 +1,74 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+
+/** A command line. */
+export interface Command {
+  readonly command: string;
+  readonly args: readonly string[];
+}
+
+/** Names the cgroups of one cluster: `holdfast-bed-PID`, with a process of the machine that lives as long as the cluster. */
+const CGROUP_PREFIX = 'HOLDFAST_BED_CGROUP';
+
+/**
+ * Removes cgroups of clusters whose process is gone, and at the end those of this one. `unshare` passes no signals on.
+ * All processes inside die with process 1 there, which dies with `unshare`, which dies with this shell.
+ */
+const ENTER = `
+remove() {
+  [ ! -d "$1" ] || find "$1" -depth -type d -exec rmdir {} + 2>/dev/null || true
+}
+for folder in /sys/fs/cgroup/holdfast-bed-* /sys/fs/cgroup/*/holdfast-bed-*; do
+  owner=\${folder##*/holdfast-bed-}
+  [ -d "/proc/\${owner%%-*}" ] || remove "$folder"
+done
+export ${CGROUP_PREFIX}=holdfast-bed-$$
+setpriv --pdeathsig KILL unshare --net --mount --pid --fork --kill-child --mount-proc --propagation private sh -euc '
+  ip link set lo up
+  mkdir -p /run/netns
+  mount -t tmpfs tmpfs /run/netns
+  exec "$@"
+' sh "$@" <&0 &
+unshare=$!
+trap 'read -r inner < "/proc/$unshare/task/$unshare/children" && kill -INT "$inner"' INT TERM
+status=0
+while [ -d "/proc/$unshare" ]; do
+  status=0
+  wait "$unshare" || status=$?
+done
+for folder in /sys/fs/cgroup/holdfast-bed-$$-* /sys/fs/cgroup/*/holdfast-bed-$$-*; do remove "$folder"; done
+exit "$status"
+`;
+
+/** Why this machine cannot run real nodes; undefined if it can. */
+export function reasonAgainstRealNodes(): string | undefined {
+  if (process.platform !== 'linux') return 'real nodes need Linux';
+  if (process.getuid?.() !== 0) return 'real nodes need root';
+  const missing = ['unshare', 'nsenter', 'setpriv', 'ip', 'apt-get', 'dpkg-deb'].filter((name) => !isCommand(name));
+  if (missing.length > 0) return `real nodes need ${missing.join(', ')}`;
+  const probe = spawnSync('unshare', ['--net', '--mount', '--pid', '--fork', 'true'], { encoding: 'utf8' });
+  if (probe.status !== 0) return `real nodes need namespaces: ${probe.stderr.trim()}`;
+  if (!existsSync('/sys/fs/cgroup/memory') && !existsSync('/sys/fs/cgroup/cgroup.controllers'))
+    return 'real nodes need cgroups in /sys/fs/cgroup';
+  return undefined;
+}
+
+/**
+ * The command in network, mount and process namespaces of its own: real nodes live inside, so that whatever ends this command ends
+ * them too, and what listens on all addresses can be reached by them alone.
+ */
+export function isolated({ command, args }: Command): Command {
+  return { command: 'sh', args: ['-euc', ENTER, 'sh', command, ...args] };
+}
+
+/** The prefix of this cluster's cgroups. @throws {Error} outside of {@link isolated} */
+export function cgroupPrefix(): string {
+  const prefix = process.env[CGROUP_PREFIX];
+  if (prefix === undefined)
+    throw new Error('real nodes run only in namespaces of their own: bed/real-nodes/isolation.ts');
+  return prefix;
+}
+
+function isCommand(name: string): boolean {
+  return spawnSync('sh', ['-c', `command -v ${name}`]).status === 0;
+}

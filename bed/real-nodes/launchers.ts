@@ -1,0 +1,52 @@
+import { controllingVmi } from '../../api/pod.js';
+import type { KubeletPod } from '../node/pod.js';
+import type { GuestNetworks } from '../node/sandbox-networks.js';
+import { hasEnded, type Vmi } from '../node/virtual-machine-instance.js';
+import type { RealNode } from './real-node.js';
+
+/** Launcher pods on real nodes. No guest runs in them: a launcher ends when its guest would have ended or moved away. */
+export class Launchers implements GuestNetworks {
+  readonly #nodes: ReadonlyMap<string, RealNode>;
+
+  constructor(nodes: readonly RealNode[]) {
+    this.#nodes = new Map(nodes.map((node) => [node.name, node]));
+  }
+
+  async followGuest(vmi: Vmi, launcher: KubeletPod | undefined): Promise<void> {
+    const { namespace = '' } = vmi.metadata;
+    if (hasEnded(vmi) && launcher && controllingVmi(launcher))
+      await this.#end(launcher.spec?.nodeName, namespace, launcher.metadata.name);
+    const { completed, failed, sourceNode, sourcePod, targetNode, targetPod } = vmi.status?.migrationState ?? {};
+    if (completed === true && failed !== true) await this.#end(sourceNode, namespace, sourcePod);
+    if (failed === true) await this.#end(targetNode, namespace, targetPod);
+  }
+
+  interfacesOfGuest(): Promise<undefined> {
+    return Promise.resolve(undefined);
+  }
+
+  detachGuest(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  attachGuest(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  /** Sends SIGTERM to the containers of a launcher, as virt-handler asks its virt-launcher to end. */
+  async #end(node = '', namespace: string, pod = ''): Promise<void> {
+    const machine = this.#nodes.get(node);
+    if (!machine?.isOn || pod === '') return;
+    const labels = Object.entries({
+      'io.cri-containerd.kind': 'container',
+      'io.kubernetes.pod.namespace': namespace,
+      'io.kubernetes.pod.name': pod,
+    });
+    const filter = labels.map(([key, value]) => `labels."${key}"==${value}`).join(',');
+    const containers = await machine.run('ctr', '--namespace=k8s.io', 'containers', 'list', '--quiet', filter);
+    for (const container of containers.split('\n').filter(Boolean)) {
+      const kill = ['ctr', '--namespace=k8s.io', 'tasks', 'kill', '--signal=SIGTERM', container];
+      await machine.run(...kill).catch(() => undefined); // it has ended already
+    }
+  }
+}

@@ -1,0 +1,82 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { ensureBinaries, type Progress } from '../build/binaries.js';
+import { kubeVirtVersion } from '../build/versions.js';
+import type { ControlPlane } from '../control-plane/control-plane.js';
+import { startKubeVirtPlane } from '../control-plane/kubevirt-plane.js';
+import { AGENTS_NAMESPACE, HOLDFAST_NAMESPACE } from '../holdfast/install.js';
+import { applyManifests, readInstallation } from '../holdfast/manifests.js';
+import {
+  containerDiskImage,
+  holdfastImage,
+  launcherImage,
+  multusImage,
+  multusObjects,
+  ordinaryImage,
+  pauseImage,
+} from './images.js';
+import { ensureNodePrograms } from './node-programs.js';
+import type { RealNode } from './real-node.js';
+import { API_SERVER_PORT, apiServerFlagsFor, startRealNodes } from './real-nodes.js';
+import { DEPLOYMENTS, waitDaemonSet, waitDeployment } from './rollout.js';
+import { NodeVirtHandlers } from './virt-handlers.js';
+
+/** A KubeVirt cluster with real nodes, on which Holdfast is installed as users install it. */
+export interface RealCluster extends ControlPlane {
+  readonly nodes: readonly RealNode[];
+}
+
+/** Builds and downloads what {@link startRealCluster} needs, because there is no network in its namespaces. */
+export async function prepareRealCluster(progress: Progress): Promise<void> {
+  await ensureBinaries(progress, true);
+  await ensureNodePrograms(progress);
+  await pauseImage(progress);
+  await multusImage('thin', progress);
+  await multusObjects('thin');
+}
+
+/** @throws {Error} outside of namespaces of its own */
+export async function startRealCluster(progress: Progress): Promise<RealCluster> {
+  const binaries = await ensureBinaries(progress, true);
+  const { plane, nodes } = await startKubeVirtPlane({
+    ...{ binaries, progress },
+    realNodes: { apiServerPort: API_SERVER_PORT, apiServerFlagsOf: apiServerFlagsFor },
+    startNodes: async (started) => {
+      const images = await workloadImages(started, progress);
+      const machines = await startRealNodes(started, { names: ['node-1', 'node-2'], images, progress });
+      const handlers = await NodeVirtHandlers.start(started, machines);
+      return { machines, stop: () => handlers.stop() };
+    },
+  });
+  const cluster = { ...plane, nodes: nodes.machines };
+  try {
+    await applyManifests(plane.client, await readInstallation());
+    await waitHoldfast(cluster);
+    progress('Holdfast runs in pods on these nodes');
+    return cluster;
+  } catch (error) {
+    await plane.stop();
+    throw error;
+  }
+}
+
+/** Waits until all of Holdfast's pods are ready. */
+export async function waitHoldfast(plane: ControlPlane): Promise<void> {
+  const { items } = await plane.client.list(DEPLOYMENTS, { namespace: HOLDFAST_NAMESPACE });
+  await Promise.all([
+    waitDaemonSet(plane, { namespace: AGENTS_NAMESPACE, name: 'holdfast-agent' }),
+    ...items.map(({ metadata: { name } }) => waitDeployment(plane, { namespace: HOLDFAST_NAMESPACE, name })),
+  ]);
+}
+
+async function workloadImages(plane: ControlPlane, progress: Progress) {
+  const folder = join(plane.dataDir, 'holdfast-image');
+  await mkdir(folder, { recursive: true });
+  const { version } = kubeVirtVersion();
+  return [
+    await holdfastImage(join(folder, 'root')),
+    await launcherImage(`registry.test/virt-launcher:${version}`, progress),
+    await ordinaryImage(progress),
+    containerDiskImage(`quay.io/kubevirt/cirros-container-disk-demo:${version}`),
+  ];
+}

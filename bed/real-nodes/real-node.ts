@@ -1,0 +1,190 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { cpSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { stringify } from 'yaml';
+import type { Pod } from '../../api/pod.js';
+import type { Child, Processes } from '../processes/processes.js';
+import { capture } from '../processes/processes.js';
+import { joinSwitch, nodeAddresses, plugIn, unplug } from './cluster-network.js';
+import { PAUSE_IMAGE } from './images.js';
+import { cgroupPrefix } from './isolation.js';
+import type { NodePrograms } from './node-programs.js';
+
+const INIT = join(import.meta.dirname, 'node-init.sh');
+
+export interface RealNodeOptions {
+  readonly name: string;
+  /** From 1; it decides its addresses. */
+  readonly number: number;
+  readonly processes: Processes;
+  readonly programs: NodePrograms;
+  /** Its disk. */
+  readonly folder: string;
+  /** The node's own kubeconfig: the user system:node:NAME. */
+  readonly kubeconfig: string;
+  /** PEM of the CA of clients of kubelet. */
+  readonly clientCa: string;
+  /** Archives that containerd imports at the first boot. */
+  readonly images: readonly string[];
+}
+
+/** A node with kubelet, containerd and runc, in namespaces of its own. Only its kernel is the machine's. */
+export class RealNode {
+  readonly name: string;
+  readonly #options: RealNodeOptions;
+  readonly #cgroup: string;
+  readonly #bridges = new Set<string>();
+  #machine: Child | undefined;
+
+  constructor(options: RealNodeOptions) {
+    this.#options = options;
+    this.name = options.name;
+    this.#cgroup = `${cgroupPrefix()}-${options.name}`;
+  }
+
+  get isOn(): boolean {
+    return this.#machine?.running ?? false;
+  }
+
+  /** Installs what an administrator installs on a new machine. */
+  async install(): Promise<void> {
+    const { number, programs, kubeconfig, clientCa } = this.#options;
+    await this.#write('etc/containerd/config.toml', CONTAINERD_CONFIG);
+    await this.#write('etc/kubernetes/kubelet.yaml', stringify(kubeletConfig(`/${this.#cgroup}`)));
+    await this.#write('etc/kubernetes/kubelet.kubeconfig', await readFile(kubeconfig, 'utf8'));
+    await this.#write('etc/kubernetes/ca.crt', clientCa);
+    await this.#write('etc/cni/net.d/10-pods.conflist', JSON.stringify(podNetwork(nodeAddresses(number).pods)));
+    for (const plugin of ['bridge', 'host-local', 'loopback', 'macvlan', 'static', 'tuning'])
+      cpSync(join(programs.plugins, plugin), this.disk('opt/cni/bin', plugin), { dereference: true });
+  }
+
+  /** Switches the machine on. It is not Ready yet. */
+  async boot(): Promise<void> {
+    const { number, processes, programs, images, folder } = this.#options;
+    await plugIn(this.name, number);
+    for (const bridge of this.#bridges) await joinSwitch(this.name, number, bridge);
+    const namespaces = [
+      '--mount',
+      '--uts',
+      '--pid',
+      '--fork',
+      '--kill-child',
+      '--mount-proc',
+      '--propagation',
+      'private',
+    ];
+    const { kubelet, runtime } = programs;
+    this.#machine = processes.start({
+      name: this.name,
+      command: 'nsenter',
+      args: [
+        `--net=/run/netns/${this.name}`,
+        ...['unshare', ...namespaces],
+        ...['sh', INIT, folder, this.name, this.#cgroup, kubelet, runtime, ...images],
+      ],
+    });
+  }
+
+  /** Makes a bridge that is connected with those of this name on other nodes, also after a reboot. */
+  async connect(bridge: string): Promise<void> {
+    if (this.#bridges.has(bridge)) return;
+    this.#bridges.add(bridge);
+    await joinSwitch(this.name, this.#options.number, bridge);
+  }
+
+  /** Cuts the power: all processes are killed, containers too, and /run is lost. The disk stays. */
+  async powerOff(): Promise<void> {
+    await this.#machine?.kill();
+    this.#machine = undefined;
+    await unplug(this.name);
+    await capture('sh', ['-c', REMOVE_CGROUPS, 'sh', this.#cgroup]);
+  }
+
+  /** Runs a command on the node, as root. @returns its standard output */
+  async run(...command: readonly string[]): Promise<string> {
+    const init = (
+      await readFile(`/proc/${String(this.#machine?.pid)}/task/${String(this.#machine?.pid)}/children`, 'utf8')
+    ).trim();
+    const path = `${this.#options.programs.runtime}/usr/bin:${this.#options.programs.runtime}/usr/sbin:${this.#options.programs.runtime}/bin:/usr/sbin:/usr/bin:/sbin:/bin`;
+    const entered = ['nsenter', `--target=${init}`, '--mount', '--uts', '--pid', '--net', 'env', `PATH=${path}`];
+    const [first = '', ...rest] = [...entered, ...command];
+    return capture(first, rest);
+  }
+
+  /** Runs a command of this machine in the network namespace of a running pod. @returns its standard output */
+  async runInPod(pod: Pod, ...command: readonly string[]): Promise<string> {
+    const { containerStatuses = [] } = pod.status as { containerStatuses?: { containerID?: string }[] };
+    const id = containerStatuses[0]?.containerID?.replace('containerd://', '') ?? '';
+    const tasks = await this.run('ctr', '--namespace=k8s.io', 'tasks', 'list');
+    const [, pid] = new RegExp(`^${id}\\s+(\\d+)`, 'm').exec(tasks) ?? [];
+    if (id === '' || pid === undefined) throw new Error(`pod ${pod.metadata.name} has no running container on ${this.name}`);
+    return this.run('nsenter', `--target=${pid}`, '--net', ...command);
+  }
+
+  /** Kills a service, which is started again. */
+  async killService(name: 'kubelet' | 'containerd'): Promise<void> {
+    await this.run('sh', '-c', `kill -KILL $(cat /run/${name}.pid)`);
+  }
+
+  /** The path on this machine of a file on the node's disk. */
+  disk(...path: readonly string[]): string {
+    return join(this.#options.folder, ...path);
+  }
+
+  async #write(path: string, content: string): Promise<void> {
+    await mkdir(dirname(this.disk(path)), { recursive: true });
+    await mkdir(this.disk('opt/cni/bin'), { recursive: true });
+    await writeFile(this.disk(path), content, { mode: 0o600 });
+  }
+}
+
+const REMOVE_CGROUPS = `
+for folder in /sys/fs/cgroup/$1 /sys/fs/cgroup/*/$1; do
+  [ ! -d "$folder" ] || find "$folder" -depth -type d -exec rmdir {} +
+done`;
+
+/** restrict_oom_score_adj: without CAP_SYS_RESOURCE nobody may lower it. */
+const CONTAINERD_CONFIG = `version = 2
+root = "/var/lib/containerd"
+state = "/run/containerd"
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = "${PAUSE_IMAGE}"
+  restrict_oom_score_adj = true
+`;
+
+/** https://kubernetes.io/docs/reference/config-api/kubelet-config.v1beta1 */
+function kubeletConfig(cgroupRoot: string): object {
+  return {
+    apiVersion: 'kubelet.config.k8s.io/v1beta1',
+    kind: 'KubeletConfiguration',
+    authentication: {
+      anonymous: { enabled: false },
+      webhook: { enabled: true },
+      x509: { clientCAFile: '/etc/kubernetes/ca.crt' },
+    },
+    authorization: { mode: 'Webhook' },
+    cgroupDriver: 'cgroupfs',
+    cgroupRoot,
+    failCgroupV1: false,
+    containerRuntimeEndpoint: 'unix:///run/containerd/containerd.sock',
+    staticPodPath: '/etc/kubernetes/manifests',
+    volumePluginDir: '/var/lib/kubelet/volume-plugins',
+    clusterDomain: 'cluster.local',
+    // nothing answers there
+    clusterDNS: ['10.96.0.10'],
+    resolvConf: '',
+    failSwapOn: false,
+    protectKernelDefaults: true,
+    // the disk is the machine's, and may be full for other reasons
+    evictionHard: { 'memory.available': '100Mi' },
+    imageGCHighThresholdPercent: 100,
+    nodeStatusUpdateFrequency: '5s',
+    syncFrequency: '10s',
+  };
+}
+
+function podNetwork(subnet: string): object {
+  const ipam = { type: 'host-local', ranges: [[{ subnet }]] };
+  const plugin = { type: 'bridge', bridge: 'cni0', isGateway: true, isDefaultGateway: true, ipam };
+  return { cniVersion: '1.0.0', name: 'pods', plugins: [plugin] };
+}

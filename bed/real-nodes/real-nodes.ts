@@ -1,0 +1,102 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Progress } from '../build/binaries.js';
+import { API_SERVER_ADDRESSES, type Certificates } from '../control-plane/certificates.js';
+import type { ControlPlane } from '../control-plane/control-plane.js';
+import { writeKubeconfig } from '../control-plane/kubeconfig.js';
+import type { Manifest } from '../control-plane/objects.js';
+import { applyManifests } from '../holdfast/manifests.js';
+import { createSwitches } from './cluster-network.js';
+import { multusImage, multusObjects, pauseImage } from './images.js';
+import { ensureNodePrograms } from './node-programs.js';
+import { type Image, writeOciArchive } from './oci-archive.js';
+import { RealNode } from './real-node.js';
+import { waitDaemonSet, waitNodeReady } from './rollout.js';
+
+const [API_SERVER] = API_SERVER_ADDRESSES;
+/** Pods reach the API server at the address and port of the Service `kubernetes`, without kube-proxy. */
+export const API_SERVER_PORT = 443;
+
+/** Flags with which kube-apiserver serves real nodes, each with its own identity and the rights of a node. */
+export function apiServerFlagsFor(certificates: Certificates): string[] {
+  return [
+    '--bind-address=0.0.0.0',
+    `--advertise-address=${API_SERVER}`,
+    // besides RBAC
+    '--authorization-mode=Node',
+    '--enable-admission-plugins=NodeRestriction',
+    `--client-ca-file=${certificates.caFile}`,
+    `--kubelet-client-certificate=${certificates.kubeletClientCert}`,
+    `--kubelet-client-key=${certificates.kubeletClientKey}`,
+    '--kubelet-preferred-address-types=InternalIP',
+  ];
+}
+
+/** Boots nodes in the network of this process, which must be its own, and waits until they are Ready and Multus runs on them. */
+export async function startRealNodes(
+  plane: ControlPlane,
+  { names, images, progress }: { names: readonly string[]; images: readonly Image[]; progress: Progress },
+): Promise<RealNode[]> {
+  const programs = await ensureNodePrograms(progress);
+  const archives = await writeArchives(plane, [
+    await pauseImage(progress),
+    await multusImage('thin', progress),
+    ...images,
+  ]);
+  await createSwitches();
+  const cluster = { server: `https://${API_SERVER}`, caBundle: plane.caBundle };
+  const nodes = await Promise.all(
+    names.map(async (name, index) => {
+      const credential = plane.certificates.clientOf(`system:node:${name}`, 'system:nodes');
+      const kubeconfig = await writeKubeconfig(join(plane.workDir, `${name}.kubeconfig`), cluster, credential);
+      const folder = join(plane.dataDir, 'nodes', name);
+      const { processes } = plane;
+      const clientCa = plane.certificates.ca;
+      const node = new RealNode({
+        name,
+        number: index + 1,
+        processes,
+        programs,
+        folder,
+        kubeconfig,
+        clientCa,
+        images: archives,
+      });
+      await node.install();
+      await node.boot();
+      return node;
+    }),
+  );
+  await applyManifests(plane.client, (await multusObjects('thin')).map(withMappedHost));
+  await Promise.all(names.map((name) => waitNodeReady(plane, name)));
+  progress(`${String(names.length)} real nodes are Ready`);
+  await waitDaemonSet(plane, { namespace: 'kube-system', name: 'kube-multus-ds' });
+  progress('Multus runs on each node');
+  return nodes;
+}
+
+async function writeArchives(plane: ControlPlane, images: readonly Image[]): Promise<string[]> {
+  const folder = join(plane.dataDir, 'images');
+  await mkdir(folder, { recursive: true });
+  return Promise.all(
+    images.map(async (image, index) => {
+      const path = join(folder, `${String(index)}.tar`);
+      await writeOciArchive(path, image);
+      return path;
+    }),
+  );
+}
+
+/**
+ * Multus 4.2.2 puts the address of the Service `kubernetes` into brackets, and Go 1.25.2 and newer, with which the bed compiles it, accept only IPv6
+ * addresses there. Its released image was compiled with an older Go.
+ */
+function withMappedHost(object: Manifest): Manifest {
+  if (object.kind !== 'DaemonSet') return object;
+  const copy = structuredClone(object) as Manifest & {
+    spec: { template: { spec: { containers: { env?: object[] }[] } } };
+  };
+  for (const container of copy.spec.template.spec.containers)
+    (container.env ??= []).push({ name: 'KUBERNETES_SERVICE_HOST', value: `::ffff:${API_SERVER_ADDRESSES[1]}` });
+  return copy;
+}
