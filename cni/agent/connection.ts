@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import type { Clock } from '../../kube/clock.js';
 import { CniCode, CniError } from './cni-error.js';
-import { type PluginResponse, failure } from './plugin-protocol.js';
+import { type PluginResponse, failure } from './result.js';
 
 /** A network config and the result of an earlier plugin have a few KiB each. */
 const MAX_REQUEST_BYTES = 1024 * 1024;

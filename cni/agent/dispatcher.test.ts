@@ -7,10 +7,9 @@ import { pluginRequest } from '../testing/cni-requests.js';
 import { ManualClock } from '../../test/manual-clock.js';
 import { CniCode, CniError } from './cni-error.js';
 import { Dispatcher } from './dispatcher.js';
-import { CNI_COMMANDS } from './environment.js';
-import type { PluginResponse } from './plugin-protocol.js';
 import { createAgentMetrics } from './metrics.js';
-import { type InterfaceRef, sandboxInterfaceKey } from './request.js';
+import { type InterfaceRef, CNI_COMMANDS, sandboxInterfaceKey } from './request.js';
+import type { PluginResponse } from './result.js';
 import type { Verbs } from './verbs.js';
 
 const NEVER = new AbortController().signal;

@@ -4,12 +4,19 @@ import { StatusError, TransportError, messageOf } from '../../kube/errors.js';
 import type { Logger } from '../../kube/log.js';
 import { asReadError } from './api-failure.js';
 import { CniCode, CniError } from './cni-error.js';
-import { CNI_COMMANDS } from './environment.js';
-import { type PluginResponse, type PluginRequest, failure, readPluginRequest, success } from './plugin-protocol.js';
 import type { RequestMetrics } from './metrics.js';
 import type { PendingDeletes, PendingDelete } from './pending-deletes.js';
-import { type InterfaceRef, type CniRequest, sandboxInterfaceKey, readCniRequest } from './request.js';
+import {
+  type CniRequest,
+  type InterfaceRef,
+  type PluginRequest,
+  CNI_COMMANDS,
+  readCniRequest,
+  readPluginRequest,
+  sandboxInterfaceKey,
+} from './request.js';
 import { RequestQueue } from './request-queue.js';
+import { type PluginResponse, failure, success } from './result.js';
 import type { Verbs } from './verbs.js';
 
 export interface DispatcherOptions {
@@ -58,7 +65,7 @@ export class Dispatcher {
       const refusal = cniErrorOf(error);
       ({ code } = refusal);
       this.#logRefused(refusal, ask);
-      return failure(refusal, ask);
+      return failure(refusal, ask?.config);
     } finally {
       const command = CNI_COMMANDS.find((each) => each === ask?.env.CNI_COMMAND) ?? 'unknown';
       metrics.ended(command, code, (clock.now() - started) / 1000);

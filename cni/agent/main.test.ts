@@ -18,7 +18,8 @@ import type { Component } from '../../process/component.js';
 import { NETWORK_CONFIG, pluginRequest } from '../testing/cni-requests.js';
 import { FaultServer, type SeenRequest } from '../../test/fault-server.js';
 import { adminPool } from '../../test/pool-objects.js';
-import type { PluginResponse, PluginRequest } from './plugin-protocol.js';
+import type { PluginRequest } from './request.js';
+import type { PluginResponse } from './result.js';
 import { createAgent } from './main.js';
 
 const CONFIG = JSON.stringify(NETWORK_CONFIG);

@@ -5,8 +5,7 @@ import type { Clock } from '../../kube/clock.js';
 import { messageOf } from '../../kube/errors.js';
 import type { Logger } from '../../kube/log.js';
 import { writeAtomically } from './atomic-write.js';
-import { type PluginRequest, readPluginRequest } from './plugin-protocol.js';
-import { type InterfaceRef, readCniRequest } from './request.js';
+import { type InterfaceRef, type PluginRequest, readCniRequest, readPluginRequest } from './request.js';
 
 /** A DEL that could not be carried out yet. */
 export interface PendingDelete {

@@ -15,8 +15,7 @@ import { NETWORK_CONFIG, REQUEST_POD, pluginRequest } from '../testing/cni-reque
 import { PREV_RESULTS } from './testing/cni-results.js';
 import { formatAddress } from '../../addressing/address/address.js';
 import { CniError } from './cni-error.js';
-import { CNI_COMMANDS } from './environment.js';
-import { type CniRequest, readCniRequest } from './request.js';
+import { type CniRequest, CNI_COMMANDS, readCniRequest } from './request.js';
 
 type Env = Record<string, string | undefined>;
 

@@ -1,22 +1,31 @@
 import { describeValue, isRecord, asRecord } from '../../api/json.js';
-import { pluginFingerprint } from '../../api/plugin-fingerprint.js';
 import { type Address, parseAddressOrPrefix } from '../../addressing/address/address.js';
 import { messageOf } from '../../kube/errors.js';
 import { CniCode, CniError } from './cni-error.js';
-import { type CniEnvironment, readEnvironment } from './environment.js';
-import type { PluginRequest } from './plugin-protocol.js';
+import type { PodRef } from './pods/node-pods.js';
 import {
-  type CniVersion,
+  type AddConfig,
   type JsonObject,
   invalidConfig,
   listAt,
   objectAt,
   parseConfig,
+  parseRequestJson,
+  readAddConfig,
   readStdinConfig,
 } from './stdin-config.js';
-import type { PodRef } from './pods/node-pods.js';
-import { runtimeAddresses, requestedMac } from './runtime-config.js';
-import { type ResultExtras, readResultExtras } from './result.js';
+
+/** The call of the runtime. A file of a pending delete has the same format. */
+export interface PluginRequest {
+  /** The `CNI_…` variables. */
+  readonly env: Readonly<Record<string, string>>;
+  /** The text from stdin. */
+  readonly config: string;
+}
+
+/** The commands of the CNI protocol (CNI spec 1.1, section 2). */
+export const CNI_COMMANDS = ['ADD', 'DEL', 'CHECK', 'GC', 'STATUS', 'VERSION'] as const;
+type CniCommand = (typeof CNI_COMMANDS)[number];
 
 /** Identifies one interface of one sandbox. */
 export interface InterfaceRef {
@@ -24,19 +33,9 @@ export interface InterfaceRef {
   readonly interfaceName: string;
 }
 
-export interface AddRequest extends InterfaceRef {
+export interface AddRequest extends InterfaceRef, AddConfig {
   readonly command: 'ADD';
-  readonly version: CniVersion;
-  readonly network: string;
   readonly pod: PodRef;
-  /** At most one per family. */
-  readonly requested: readonly Address[];
-  /** Lower case, with colons. */
-  readonly mac: string | undefined;
-  /** Fingerprint of the config, compared with that of the NAD; undefined if the config is nested too deeply. */
-  readonly fingerprint: string | undefined;
-  /** Routes and DNS of the config, for the result. */
-  readonly extras: ResultExtras;
 }
 
 export interface DelRequest extends InterfaceRef {
@@ -106,19 +105,7 @@ export function readCniRequest(ask: PluginRequest): CniRequest {
 
 function readAdd({ containerId, interfaceName, args }: CniEnvironment, text: string): AddRequest {
   const pod = readPod(args);
-  const { version, name, ipam, all } = readStdinConfig('ADD', text);
-  return {
-    command: 'ADD',
-    version,
-    network: name,
-    containerId,
-    interfaceName,
-    pod,
-    requested: runtimeAddresses(all, args),
-    mac: requestedMac(all, args),
-    fingerprint: pluginFingerprint(all),
-    extras: readResultExtras(ipam),
-  };
+  return { command: 'ADD', containerId, interfaceName, pod, ...readAddConfig(text, args) };
 }
 
 function readCheck({ containerId, interfaceName, args }: CniEnvironment, text: string): CheckRequest {
@@ -174,4 +161,100 @@ function readValidAttachments(config: JsonObject): ReadonlySet<string> | undefin
     throw invalidConfig(`${key}[${index}]`, 'it is not {"containerID": "…", "ifname": "…"}');
   });
   return new Set(keys);
+}
+
+/** Parses the JSON text. @throws {CniError} 6 */
+export function readPluginRequest(text: string): PluginRequest {
+  const value = parseRequestJson(text, 'the request to the agent');
+  const { env, config } = asRecord(value);
+  if (!isRecord(env) || typeof config !== 'string') {
+    throw new CniError(
+      CniCode.Decode,
+      `the request to the agent is ${describeValue(value)}, not {"env": {…}, "config": "…"}: the CNI plugin and the agent have different versions`,
+    );
+  }
+  const variables = Object.entries(env).filter((entry): entry is [string, string] => typeof entry[1] === 'string');
+  return { env: Object.fromEntries(variables), config };
+}
+
+/** The validated variables of a request; `args` may be empty. */
+interface CniEnvironment {
+  readonly command: CniCommand;
+  /** Empty if the command needs none. */
+  readonly containerId: string;
+  readonly interfaceName: string;
+  /** The pairs of CNI_ARGS that Holdfast uses. Keys without a value are left out. */
+  readonly args: ReadonlyMap<ArgsKey, string>;
+}
+
+type Variable = 'CNI_CONTAINERID' | 'CNI_NETNS' | 'CNI_IFNAME' | 'CNI_PATH';
+
+const REQUIRED: Readonly<Record<CniCommand, readonly Variable[]>> = {
+  ADD: ['CNI_CONTAINERID', 'CNI_NETNS', 'CNI_IFNAME'],
+  DEL: ['CNI_CONTAINERID', 'CNI_IFNAME'],
+  CHECK: ['CNI_CONTAINERID', 'CNI_NETNS', 'CNI_IFNAME'],
+  GC: ['CNI_PATH'],
+  STATUS: [],
+  VERSION: [],
+};
+
+const CONTAINER_ID = /^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/;
+/** The names that the kernel accepts. */
+const INTERFACE_NAME = /^(?!\.{1,2}$)[^/:\s\0]{1,15}$/u;
+
+/** Reads and validates the variables. @throws {CniError} 4, naming all variables that are absent or invalid */
+function readEnvironment(env: Readonly<Record<string, string>>): CniEnvironment {
+  const command = CNI_COMMANDS.find((each) => each === env.CNI_COMMAND);
+  if (command === undefined) {
+    throw new CniError(
+      CniCode.InvalidEnvironment,
+      `CNI_COMMAND is ${describeValue(env.CNI_COMMAND)}: it must be one of ${CNI_COMMANDS.join(', ')}`,
+    );
+  }
+  const needsArgs = command === 'ADD' || command === 'CHECK';
+  const { args, problem } = needsArgs ? readArgs(env.CNI_ARGS ?? '') : NO_ARGS;
+  const problems = REQUIRED[command].flatMap((variable) => problemOf(variable, env[variable]) ?? []);
+  if (problem !== undefined) problems.push(problem);
+  if (problems.length > 0) throw new CniError(CniCode.InvalidEnvironment, problems.join('; '));
+  return { command, containerId: env.CNI_CONTAINERID ?? '', interfaceName: env.CNI_IFNAME ?? '', args };
+}
+
+function problemOf(variable: Variable, value = ''): string | undefined {
+  if (value === '') return `${variable} is absent`;
+  if (variable === 'CNI_CONTAINERID' && !CONTAINER_ID.test(value)) {
+    return `CNI_CONTAINERID is ${describeValue(value)}: it must begin with a letter or digit and contain only letters, digits, "_", "." and "-"`;
+  }
+  if (variable === 'CNI_IFNAME' && !INTERFACE_NAME.test(value)) {
+    return `CNI_IFNAME is ${describeValue(value)}: it must have 1 to 15 characters and no "/", ":" or white space`;
+  }
+  return undefined;
+}
+
+const ARGS_KEYS = ['K8S_POD_NAMESPACE', 'K8S_POD_NAME', 'K8S_POD_UID', 'IP', 'MAC'] as const;
+/** A key of CNI_ARGS that Holdfast uses. */
+type ArgsKey = (typeof ARGS_KEYS)[number];
+
+const NO_ARGS: ReturnType<typeof readArgs> = { args: new Map() };
+
+/**
+ * Reads `K=V;K=V`, of which only the keys that Holdfast uses count. Multus repeats keys, which is allowed if the values are equal. Of the
+ * others they may differ: Multus puts IgnoreUnknown=true before containerd's IgnoreUnknown=1.
+ */
+function readArgs(text: string): { args: ReadonlyMap<ArgsKey, string>; problem?: string } {
+  const args = new Map<ArgsKey, string>();
+  for (const pair of text.split(';')) {
+    const equals = pair.indexOf('=');
+    if (pair.trim() === '') continue;
+    if (equals < 1) return { args, problem: `CNI_ARGS: ${describeValue(pair)} is not KEY=VALUE` };
+    const key = ARGS_KEYS.find((each) => each === pair.slice(0, equals).trim());
+    if (key === undefined) continue;
+    const value = pair.slice(equals + 1);
+    const known = args.get(key);
+    if (known !== undefined && value !== '' && known !== value) {
+      const problem = `CNI_ARGS: ${key} is both ${describeValue(known)} and ${describeValue(value)}: set it only once`;
+      return { args, problem };
+    }
+    if (value !== '') args.set(key, value);
+  }
+  return { args };
 }

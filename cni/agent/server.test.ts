@@ -7,7 +7,7 @@ import fc from 'fast-check';
 import { silentLogger } from '../../kube/log.js';
 import { systemClock } from '../../kube/clock.js';
 import { ManualClock } from '../../test/manual-clock.js';
-import type { PluginResponse } from './plugin-protocol.js';
+import type { PluginResponse } from './result.js';
 import { SocketServer } from './server.js';
 
 const ECHO = (text: string): Promise<PluginResponse> => Promise.resolve({ exit: 0, output: text });

@@ -1,8 +1,18 @@
 import { HOLDFAST_IPAM } from '../../api/ipam-delegation.js';
 import { describeValue, isRecord } from '../../api/json.js';
+import { parseLeaseMac, parseMac } from '../../api/mac-address.js';
+import { pluginFingerprint } from '../../api/plugin-fingerprint.js';
+import {
+  type Address,
+  formatAddress,
+  formatFamily,
+  parseAddress,
+  parseAddressOrPrefix,
+  sameAddress,
+} from '../../addressing/address/address.js';
+import { formatCidr, parseCidr } from '../../addressing/address/cidr.js';
+import { messageOf } from '../../kube/errors.js';
 import { CniCode, CniError } from './cni-error.js';
-import { type CniCommand } from './environment.js';
-import { parseRequestJson } from './plugin-protocol.js';
 
 /** The config on stdin: that of the plugin that delegates IPAM to Holdfast (CNI spec 1.1, section 1). */
 
@@ -12,7 +22,7 @@ export type CniVersion = (typeof SUPPORTED_VERSIONS)[number];
 export type JsonObject = Record<string, unknown>;
 
 /** A config with validated version and network. Other keys are read where they are needed. */
-export interface StdinConfig {
+interface StdinConfig {
   readonly version: CniVersion;
   /** The CNI network. */
   readonly name: string;
@@ -20,13 +30,45 @@ export interface StdinConfig {
   readonly all: JsonObject;
 }
 
-/** The CNI versions that introduced the newer commands. */
-const MIN_VERSIONS: Readonly<Partial<Record<CniCommand, CniVersion>>> = {
-  CHECK: '0.4.0',
-  GC: '1.1.0',
-  STATUS: '1.1.0',
-};
+/** The CNI version that introduced each command that needs a valid config. */
+const MIN_VERSIONS = { ADD: '0.3.0', CHECK: '0.4.0', GC: '1.1.0', STATUS: '1.1.0' } as const;
+type ConfiguredCommand = keyof typeof MIN_VERSIONS;
 
+interface CniRoute {
+  readonly dst: string;
+  readonly gw?: string;
+  /** Added by CNI 1.1: mtu, advmss, priority, table, scope. */
+  readonly [option: string]: string | number | undefined;
+}
+
+/** DNS settings. Empty ones are left out. */
+interface Dns {
+  readonly nameservers?: readonly string[];
+  readonly domain?: string;
+  readonly search?: readonly string[];
+  readonly options?: readonly string[];
+}
+
+/** The settings of a network's config that go into the result. */
+export interface ResultExtras {
+  readonly routes: readonly CniRoute[];
+  readonly dns: Dns;
+}
+
+/** The part of an ADD that its config determines. */
+export interface AddConfig {
+  readonly version: CniVersion;
+  readonly network: string;
+  /** At most one per family. */
+  readonly requested: readonly Address[];
+  /** Lower case, with colons. */
+  readonly mac: string | undefined;
+  /** Fingerprint of the config, compared with that of the NAD; undefined if the config is nested too deeply. */
+  readonly fingerprint: string | undefined;
+  readonly extras: ResultExtras;
+}
+
+const ROUTE_NUMBERS = ['mtu', 'advmss', 'priority', 'table', 'scope'] as const;
 const NETWORK_NAME = /^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/;
 
 /** Parses the JSON text. @throws {CniError} 6 */
@@ -37,7 +79,7 @@ export function parseConfig(text: string): JsonObject {
 }
 
 /** Reads and validates the config. @throws {CniError} 1, or 7 naming the key */
-export function readStdinConfig(command: CniCommand, text: string): StdinConfig {
+export function readStdinConfig(command: ConfiguredCommand, text: string): StdinConfig {
   const all = parseConfig(text);
   const version = readVersion(command, all.cniVersion);
   const { name, ipam } = all;
@@ -53,6 +95,19 @@ export function readStdinConfig(command: CniCommand, text: string): StdinConfig 
     throw invalidConfig('ipam.type', problem);
   }
   return { version, name, ipam, all };
+}
+
+/** Reads the config of an ADD. @param args those of CNI_ARGS @throws {CniError} 1, 4 or 7 */
+export function readAddConfig(text: string, args: ReadonlyMap<string, string>): AddConfig {
+  const { version, name, ipam, all } = readStdinConfig('ADD', text);
+  return {
+    version,
+    network: name,
+    requested: runtimeAddresses(all, args),
+    mac: requestedMac(all, args),
+    fingerprint: pluginFingerprint(all),
+    extras: readResultExtras(ipam),
+  };
 }
 
 /** Builds the error for a key of the config. */
@@ -74,7 +129,7 @@ export function listAt(parent: JsonObject, key: string, path = key): unknown[] {
   throw invalidConfig(path, `${describeValue(value)} is not a list`);
 }
 
-function readVersion(command: CniCommand, given: unknown): CniVersion {
+function readVersion(command: ConfiguredCommand, given: unknown): CniVersion {
   const version = SUPPORTED_VERSIONS.find((each) => each === given);
   if (version === undefined) {
     // the default of the CNI spec
@@ -85,6 +140,141 @@ function readVersion(command: CniCommand, given: unknown): CniVersion {
     );
   }
   const since = MIN_VERSIONS[command];
-  if (since === undefined || SUPPORTED_VERSIONS.indexOf(version) >= SUPPORTED_VERSIONS.indexOf(since)) return version;
+  if (SUPPORTED_VERSIONS.indexOf(version) >= SUPPORTED_VERSIONS.indexOf(since)) return version;
   throw new CniError(CniCode.IncompatibleVersion, `cniVersion is "${version}": ${command} needs ${since} or newer`);
+}
+
+/**
+ * @param what begins the message
+ * @throws {CniError} 6
+ */
+export function parseRequestJson(text: string, what: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new CniError(CniCode.Decode, `${what} is not JSON: ${(error as SyntaxError).message}`);
+  }
+}
+
+/** Builds the error for an invalid value. */
+type CreateError = (path: string, problem: string) => CniError;
+
+/**
+ * Returns the requested addresses: the first that is set of `runtimeConfig.ips`, `args.cni.ips` and IP in CNI_ARGS.
+ * @returns at most one per family, IPv4 first
+ * @throws {CniError} 7, or 4 for CNI_ARGS; both name key and value
+ */
+function runtimeAddresses(config: JsonObject, args: ReadonlyMap<string, string>): Address[] {
+  const given = listAt(objectAt(config, 'runtimeConfig'), 'ips', 'runtimeConfig.ips');
+  if (given.length > 0) return parseRequestedAddresses(given, 'runtimeConfig.ips', invalidConfig);
+  const cni = objectAt(objectAt(config, 'args'), 'cni', 'args.cni');
+  const older = listAt(cni, 'ips', 'args.cni.ips');
+  if (older.length > 0) return parseRequestedAddresses(older, 'args.cni.ips', invalidConfig);
+  return parseRequestedAddresses(args.get('IP')?.split(',') ?? [], 'CNI_ARGS: IP', invalidVariable);
+}
+
+/** Returns `runtimeConfig.mac`, else MAC in CNI_ARGS, in lower case with colons. @throws {CniError} as {@link runtimeAddresses} */
+function requestedMac(config: JsonObject, args: ReadonlyMap<string, string>): string | undefined {
+  const given = objectAt(config, 'runtimeConfig').mac || undefined;
+  if (given !== undefined) return readMac(given, 'runtimeConfig.mac', invalidConfig);
+  const older = args.get('MAC');
+  return older === undefined ? undefined : readMac(older, 'CNI_ARGS: MAC', invalidVariable);
+}
+
+function parseRequestedAddresses(values: readonly unknown[], path: string, complain: CreateError): Address[] {
+  const found: Address[] = [];
+  for (const [index, value] of values.entries()) {
+    const place = `${path}[${index}]`;
+    const address = readAddress(value, place, complain);
+    const other = found.find(({ family }) => family === address.family);
+    if (other === undefined) {
+      found.push(address);
+    } else if (!sameAddress(other, address)) {
+      const family = formatFamily(address.family);
+      throw complain(place, `${describeValue(value)} is a second ${family} address: request at most one per family`);
+    }
+  }
+  return found.sort((a, b) => a.family - b.family);
+}
+
+function readAddress(value: unknown, place: string, complain: CreateError): Address {
+  if (typeof value !== 'string')
+    throw complain(place, `${describeValue(value)} is not a string: write the address in quotes`);
+  try {
+    return parseAddressOrPrefix(value).address;
+  } catch (error) {
+    throw complain(place, messageOf(error));
+  }
+}
+
+/** Multus passes each form on that Go's net.ParseMAC accepts, for instance 0200.0000.0001. */
+function readMac(value: unknown, place: string, complain: CreateError): string {
+  const mac = typeof value === 'string' ? (parseMac(value) ?? parseLeaseMac(value)) : undefined;
+  if (mac !== undefined) return mac;
+  throw complain(place, `${describeValue(value)} is not a MAC address: write it like 02:00:00:00:00:01`);
+}
+
+function invalidVariable(path: string, problem: string): CniError {
+  return new CniError(CniCode.InvalidEnvironment, `${path}: ${problem}`);
+}
+
+/** Reads `ipam.routes` and `ipam.dns`. @throws {CniError} 7, naming key and value */
+export function readResultExtras(ipam: JsonObject): ResultExtras {
+  const routes = listAt(ipam, 'routes', 'ipam.routes').map((route, index) => readRoute(route, `ipam.routes[${index}]`));
+  return { routes, dns: readDns(objectAt(ipam, 'dns', 'ipam.dns')) };
+}
+
+function readRoute(value: unknown, path: string): CniRoute {
+  if (!isRecord(value))
+    throw invalidConfig(path, `${describeValue(value)} is not an object like {"dst": "10.0.0.0/8"}`);
+  const dst = parseString(value.dst, `${path}.dst`, parseCidr);
+  const numbers = ROUTE_NUMBERS.flatMap((key) => {
+    const number = value[key] ?? undefined;
+    if (number === undefined) return [];
+    if (typeof number === 'number' && Number.isSafeInteger(number) && number >= 0) return [[key, number] as const];
+    throw invalidConfig(`${path}.${key}`, `${describeValue(number)} is not a whole number`);
+  });
+  const route = { dst: formatCidr(dst), ...Object.fromEntries(numbers) };
+  if ((value.gw ?? '') === '') return route;
+  const gw = parseString(value.gw, `${path}.gw`, parseAddress);
+  if (gw.family !== dst.family) {
+    throw invalidConfig(
+      `${path}.gw`,
+      `${describeValue(value.gw)} is not of the same family as ${formatCidr(dst)}: correct one of them`,
+    );
+  }
+  return { ...route, gw: formatAddress(gw) };
+}
+
+function readDns(dns: JsonObject): Dns {
+  const nameservers = readStrings(dns, 'nameservers').map((text, index) =>
+    formatAddress(parseString(text, `ipam.dns.nameservers[${index}]`, parseAddress)),
+  );
+  const [search, options] = [readStrings(dns, 'search'), readStrings(dns, 'options')];
+  const domain = dns.domain ?? '';
+  if (typeof domain !== 'string') throw invalidConfig('ipam.dns.domain', `${describeValue(domain)} is not a string`);
+  return {
+    ...(nameservers.length > 0 && { nameservers }),
+    ...(domain !== '' && { domain }),
+    ...(search.length > 0 && { search }),
+    ...(options.length > 0 && { options }),
+  };
+}
+
+function readStrings(dns: JsonObject, key: string): string[] {
+  const path = `ipam.dns.${key}`;
+  return listAt(dns, key, path).map((value, index) => {
+    if (typeof value === 'string' && value !== '') return value;
+    throw invalidConfig(`${path}[${index}]`, `${describeValue(value)} is not a non-empty string: correct or remove it`);
+  });
+}
+
+function parseString<T>(value: unknown, path: string, parse: (text: string) => T): T {
+  if (typeof value !== 'string')
+    throw invalidConfig(path, `${describeValue(value)} is not a string: write it in quotes`);
+  try {
+    return parse(value);
+  } catch (error) {
+    throw invalidConfig(path, messageOf(error));
+  }
 }

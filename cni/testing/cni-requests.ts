@@ -1,5 +1,5 @@
 import { containerdArgs, formatCniArgs, thinMultusArgs } from '../../test/container-runtimes.js';
-import type { PluginRequest } from '../agent/plugin-protocol.js';
+import type { PluginRequest } from '../agent/request.js';
 
 /** Requests of the CNI plugin for tests. */
 
