@@ -6,7 +6,7 @@ import { NETWORKS_ANNOTATION, NETWORK_STATUS_ANNOTATION, REQUESTED_ADDRESSES_ANN
 import type { NetworkAttachmentDefinition } from '../api/network-attachment.js';
 import type { Pod } from '../api/pod.js';
 import { heapBytes } from './heap.js';
-import { transformNodePod } from '../cni/agent/pods/node-pod.js';
+import { transformNodePod } from '../cni/agent/node-pods.js';
 import { transformLauncher } from '../controller/transforms.js';
 import { readPodRecord } from '../capacity/pod-record.js';
 import { CLAIM_PODS } from '../ipam/claims/running/claim-pods.js';

@@ -13,13 +13,12 @@ import { PluginFolder, createPluginFolderMetrics } from './installation/plugin-f
 import { PodLeases } from './leases/pod-leases.js';
 import { createAgentMetrics } from './metrics.js';
 import { PendingDeleteRetry } from './pending-delete-retry.js';
-import { AttachmentResolver } from './attachment-resolver.js';
+import { AttachmentResolver } from './attachment.js';
 import { PendingDeletes } from './pending-deletes.js';
-import { NodePods } from './pods/node-pods.js';
+import { NodePods } from './node-pods.js';
 import { PoolFreshness } from './pool-freshness.js';
-import type { Readiness } from './readiness.js';
 import { SocketServer } from './server.js';
-import { Verbs } from './verbs.js';
+import { type Readiness, Verbs } from './verbs.js';
 
 const NAME = 'agent';
 /** Names inside `--run-dir`. The plugin uses the same ones. */

@@ -8,8 +8,7 @@ import type { Resource } from '../../kube/resource.js';
 import { ADDRESS_POOLS, NETWORK_ATTACHMENT_DEFINITIONS } from '../../kube/resources.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import type { Attachment } from './attachment.js';
-import type { RequestContext } from './request-context.js';
-import { BoundedWait, type BoundedWaitDeps } from './bounded-wait.js';
+import { type BoundedWaitDeps, type RequestContext, BoundedWait } from './request-context.js';
 
 /** The part of an Informer that is used here. */
 interface WatchedCache<S> {
@@ -70,7 +69,7 @@ export class PoolFreshness {
     const outdated = watched.cache.get(key);
     const isCurrent = () => isUpToDate(watched.cache.get(key), live);
     const isReplaced = () => watched.cache.get(key)?.metadata.resourceVersion !== outdated?.metadata.resourceVersion;
-    const wait = new BoundedWait(this.#deps, attachment, call);
+    const wait = new BoundedWait(this.#deps, attachment.pod.metadata.uid, call);
     let pauses = 0;
     for (; !isCurrent() && !(live === undefined && isReplaced()); pauses++) {
       // the watch of an API server that is current is behind by milliseconds only

@@ -1,3 +1,8 @@
+import { type KubeObject, isBeingDeleted } from '../../api/meta.js';
+import { type Backoff, backoff } from '../../kube/backoff.js';
+import type { Clock, Random } from '../../kube/clock.js';
+import { CniCode, CniError } from './cni-error.js';
+
 export type YieldWorker = (wait: () => Promise<void>) => Promise<void>;
 
 /** The limits of the work on one request. */
@@ -6,4 +11,46 @@ export interface RequestContext {
   readonly signal: AbortSignal;
   /** Waits without occupying a worker, so that other requests can run. Absent if the caller does not use workers. */
   readonly yieldWorker?: YieldWorker;
+}
+
+export interface BoundedWaitDeps {
+  readonly pods: { get(uid: string): KubeObject | undefined };
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** Most waits end after a few of these. */
+const BASE_DELAY_MS = 50;
+const MAX_DELAY_MS = 1_000;
+
+/** Waits between attempts with back-off, until the request's time is up or the pod is being deleted. */
+export class BoundedWait {
+  readonly #deps: BoundedWaitDeps;
+  readonly #podUid: string;
+  readonly #call: RequestContext;
+  readonly #backoff: Backoff;
+
+  constructor(deps: BoundedWaitDeps, podUid: string, call: RequestContext) {
+    this.#deps = deps;
+    this.#podUid = podUid;
+    this.#call = call;
+    this.#backoff = backoff({ baseMs: BASE_DELAY_MS, maxMs: MAX_DELAY_MS, random: deps.random });
+  }
+
+  /** Waits once. @throws {CniError} 11 with the reason of the wait, if the wait must end */
+  async pause(reason: string): Promise<void> {
+    const { signal, yieldWorker } = this.#call;
+    const sleep = () => this.#deps.clock.sleep(this.#backoff.next(), signal);
+    await (yieldWorker === undefined ? sleep() : yieldWorker(sleep));
+    this.check(reason);
+  }
+
+  /** Checks without waiting. @throws {CniError} 11, as {@link pause} */
+  check(reason: string): void {
+    if (this.#call.signal.aborted) throw new CniError(CniCode.TryAgain, `${reason}; timeout: the kubelet retries`);
+    const pod = this.#deps.pods.get(this.#podUid);
+    // the deletion of the pod waits for this answer
+    if (pod !== undefined && isBeingDeleted(pod))
+      throw new CniError(CniCode.TryAgain, `${reason}; the pod is being deleted`);
+  }
 }

@@ -2,7 +2,7 @@ import { describeValue, isRecord, asRecord } from '../../api/json.js';
 import { type Address, parseAddressOrPrefix } from '../../addressing/address/address.js';
 import { messageOf } from '../../kube/errors.js';
 import { CniCode, CniError } from './cni-error.js';
-import type { PodRef } from './pods/node-pods.js';
+import type { PodRef } from './node-pods.js';
 import {
   type AddConfig,
   type JsonObject,

@@ -1,9 +1,8 @@
 import { expect } from 'chai';
 import { parseAddress } from '../../addressing/address/address.js';
-import type { Grant } from './attachment.js';
+import { type Grant, addResult } from './result.js';
 import { CniError } from './cni-error.js';
 import { SUPPORTED_VERSIONS, readResultExtras } from './stdin-config.js';
-import { addResult } from './result.js';
 
 const GRANT: Grant = [
   { address: parseAddress('10.0.0.5'), prefixLength: 24, gateway: parseAddress('10.0.0.1') },

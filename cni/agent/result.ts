@@ -1,10 +1,20 @@
 import { isRecord } from '../../api/json.js';
-import { formatAddress } from '../../addressing/address/address.js';
+import { type Address, formatAddress } from '../../addressing/address/address.js';
 import type { CniError } from './cni-error.js';
-import type { Grant } from './attachment.js';
 import type { CniVersion, ResultExtras } from './stdin-config.js';
 
 /** The answer of the agent: a CNI result or a CNI error, as the plugin writes it to stdout. */
+
+/** One address of an attachment. */
+export interface GrantedAddress {
+  readonly address: Address;
+  /** Prefix length of the subnet. */
+  readonly prefixLength: number;
+  readonly gateway?: Address;
+}
+
+/** All addresses of an attachment: one for each family of the pool, IPv4 first. */
+export type Grant = readonly GrantedAddress[];
 
 /**
  * Builds the abbreviated result of an IPAM plugin (CNI spec 1.1, section 5.1.3), without interfaces: those belong to the calling plugin.

@@ -1,16 +1,16 @@
 import { expect } from 'chai';
 import { NETWORKS_ANNOTATION } from '../../api/names.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
-import type { NodePod } from './pods/node-pod.js';
+import type { NodePod } from './node-pods.js';
 import { VMI_OWNER } from '../../test/launcher-pods.js';
 import { type Address, formatAddress, parseAddress } from '../../addressing/address/address.js';
 import { PoolDirectory } from '../../addressing/directory/directory.js';
 import type { AddressPool } from '../../api/address-pool.js';
 import { NETWORK_CONFIG, pluginRequest } from '../testing/cni-requests.js';
 import { adminPool, cacheOf, claimOf, nad, nadDefinition } from '../../test/pool-objects.js';
-import type { Attachment, Grant } from './attachment.js';
+import { type Attachment, AttachmentResolver } from './attachment.js';
+import type { Grant } from './result.js';
 import { CniCode, CniError } from './cni-error.js';
-import { AttachmentResolver } from './attachment-resolver.js';
 import { sandboxInterfaceKey, readCniRequest } from './request.js';
 import { Verbs, type VerbsDeps } from './verbs.js';
 

@@ -5,21 +5,27 @@ import { type Address, formatAddress, sameAddress } from '../../addressing/addre
 import type { Pool } from '../../addressing/pool/pool.js';
 import { abortable } from '../../kube/abortable.js';
 import type { PoolDirectory } from '../../addressing/directory/directory.js';
-import type { Attachment, Grant } from './attachment.js';
+import type { Attachment, AttachmentResolver } from './attachment.js';
+import { type Grant, addResult } from './result.js';
 import type { RequestContext } from './request-context.js';
 import type { ClaimedAddresses } from './claims/claimed-addresses.js';
 import { CniCode, CniError } from './cni-error.js';
-import type { AttachmentResolver } from './attachment-resolver.js';
 import { SUPPORTED_VERSIONS } from './stdin-config.js';
 import type { PodLeases } from './leases/pod-leases.js';
 import type { PendingDeletes } from './pending-deletes.js';
-import type { NodePods } from './pods/node-pods.js';
+import type { NodePods } from './node-pods.js';
 import type { PoolFreshness } from './pool-freshness.js';
 import type { AddRequest, CheckRequest, GcRequest, InterfaceRef, CniRequest } from './request.js';
-import { addResult } from './result.js';
-import type { Readiness } from './readiness.js';
 import type { AddressPool } from '../../api/address-pool.js';
 import type { Lister } from '../../kube/cache.js';
+
+/** Whether the agent can serve requests. */
+export interface Readiness {
+  /** @returns what is missing; undefined if the agent is ready */
+  missing(): string | undefined;
+  /** Resolves once nothing is missing. */
+  synced(): Promise<void>;
+}
 
 export interface VerbsDeps {
   readonly pods: Pick<NodePods, 'find'>;

@@ -9,14 +9,12 @@ import type { Recheck } from '../../../cluster/cluster-view.js';
 import type { PersistentIPsGate } from '../../../cluster/persistent-ips-gate.js';
 import { type KubeVirtControllerSource, describeUntrustedCreator } from '../../../cluster/kubevirt-controller.js';
 import type { ParsedNad } from '../../../cluster/transforms.js';
-import { asReadError, readResult } from '../api-failure.js';
+import { asReadError, CniCode, CniError, readResult } from '../cni-error.js';
 import type { Attachment } from '../attachment.js';
-import type { RequestContext } from '../request-context.js';
-import { CniCode, CniError } from '../cni-error.js';
-import type { NodePod } from '../pods/node-pod.js';
+import { type BoundedWaitDeps, type RequestContext, BoundedWait } from '../request-context.js';
+import type { NodePod } from '../node-pods.js';
 import type { AuthorizationDecision, AttachmentRequest } from './authorization-decision.js';
 import { authorizeLauncher } from './launcher-claim.js';
-import { BoundedWait, type BoundedWaitDeps } from '../bounded-wait.js';
 import { authorizePod } from './pod-claim.js';
 import { ReadCacheView } from './read-cache-view.js';
 import type { ReadCache } from './read-cache.js';
@@ -46,7 +44,7 @@ export class ClaimAuthorization {
    */
   async authorize(attachment: Attachment, call: RequestContext): Promise<AuthorizedClaim> {
     const { clock, maxStalenessMs } = this.#deps;
-    const wait = new BoundedWait(this.#deps, attachment, call);
+    const wait = new BoundedWait(this.#deps, attachment.pod.metadata.uid, call);
     for (;;) {
       const decision = await this.decide(attachment, clock.now() - maxStalenessMs, call);
       switch (decision.kind) {

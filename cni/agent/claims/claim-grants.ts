@@ -3,15 +3,14 @@ import { joinKey, objectKey } from '../../../api/meta.js';
 import { describeSelection } from '../../../api/network-selection.js';
 import { IPAM_CLAIMS } from '../../../kube/resources.js';
 import type { PoolDirectory } from '../../../addressing/directory/directory.js';
-import { readResult } from '../api-failure.js';
-import type { Attachment, Grant } from '../attachment.js';
-import type { RequestContext } from '../request-context.js';
-import { CniCode, CniError } from '../cni-error.js';
+import { CniCode, CniError, readResult } from '../cni-error.js';
+import type { Attachment } from '../attachment.js';
+import type { Grant } from '../result.js';
+import { type BoundedWaitDeps, type RequestContext, BoundedWait } from '../request-context.js';
 import { type StatusAddress, grantedAddress, readStatusAddresses } from './lease-checks.js';
 import type { ClaimLeaseReader, VerifiedLease } from './claim-lease-reader.js';
 import type { ClaimAuthorization } from './claim-authorization.js';
 import type { OtherUsers } from './other-users.js';
-import { BoundedWait, type BoundedWaitDeps } from '../bounded-wait.js';
 import type { ReadCache } from './read-cache.js';
 
 /** The addresses that an attachment got, and their claim and leases. */
@@ -45,7 +44,7 @@ export class ClaimGrants {
    * @throws {CniError} 11 with the reason of the wait; 100 if the attachment is not authorized any more
    */
   async grant(attachment: Attachment, claim: IPAMClaim, call: RequestContext): Promise<ClaimGrant> {
-    const wait = new BoundedWait(this.#deps, attachment, call);
+    const wait = new BoundedWait(this.#deps, attachment.pod.metadata.uid, call);
     let current = claim;
     for (let attempts = 0; ; attempts++) {
       const granted = await this.attempt(attachment, current, call);

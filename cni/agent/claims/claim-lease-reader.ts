@@ -6,7 +6,7 @@ import type { PoolDirectory } from '../../../addressing/directory/directory.js';
 import { type Address, formatAddress } from '../../../addressing/address/address.js';
 import type { LeaseRecord } from '../../../addressing/lease/lease.js';
 import { leaseName } from '../../../addressing/lease/lease-name.js';
-import { isApiUnavailable, asReadError } from '../api-failure.js';
+import { asReadError, isApiUnavailable } from '../cni-error.js';
 import type { RequestContext } from '../request-context.js';
 import { readHeldLease } from './lease-checks.js';
 import type { CachedRead, ReadCache } from './read-cache.js';

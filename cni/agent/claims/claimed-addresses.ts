@@ -9,12 +9,11 @@ import type { KubeVirtControllerSource } from '../../../cluster/kubevirt-control
 import type { PoolDirectory } from '../../../addressing/directory/directory.js';
 import { NAD_WATCH } from '../../../cluster/watch-specs.js';
 import { type Address, sameAddress } from '../../../addressing/address/address.js';
-import { readResult } from '../api-failure.js';
-import type { Attachment, Grant } from '../attachment.js';
+import { CniError, readResult } from '../cni-error.js';
+import type { Attachment } from '../attachment.js';
+import type { Grant } from '../result.js';
 import type { RequestContext } from '../request-context.js';
-import { CniError } from '../cni-error.js';
-import type { NodePod } from '../pods/node-pod.js';
-import type { NodePods } from '../pods/node-pods.js';
+import type { NodePod, NodePods } from '../node-pods.js';
 import { type InterfaceRef, sandboxInterfaceKey } from '../request.js';
 import { type ClaimGrant, ClaimGrants } from './claim-grants.js';
 import { readHeldLease } from './lease-checks.js';

@@ -6,7 +6,7 @@ import { describeClaimOwner, isOwnedBy, possibleClaimNames } from '../../../api/
 import { chooseClaim, matchNetwork } from '../../../cluster/element-claim.js';
 import { OwnedClaims } from '../../../cluster/owned-claims.js';
 import { type Workload, findWorkload } from '../../../cluster/workload.js';
-import type { NodePod } from '../pods/node-pod.js';
+import type { NodePod } from '../node-pods.js';
 import type { AuthorizationDecision, AttachmentRequest, AuthorizationInput } from './authorization-decision.js';
 
 interface LauncherRequest extends AttachmentRequest {

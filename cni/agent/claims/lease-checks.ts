@@ -7,7 +7,7 @@ import { type Address, BITS, parseAddressOrPrefix } from '../../../addressing/ad
 import { type LeaseRecord, heldByMessage } from '../../../addressing/index.js';
 import { holderOf, readLease } from '../../../addressing/lease/lease.js';
 import { type Pool, subnetOf } from '../../../addressing/pool/pool.js';
-import type { GrantedAddress } from '../attachment.js';
+import type { GrantedAddress } from '../result.js';
 
 /** An address in the status of a claim. */
 export interface StatusAddress {

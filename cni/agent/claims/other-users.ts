@@ -9,10 +9,9 @@ import {
   vmiOfTrustedLauncher,
 } from '../../../cluster/kubevirt-controller.js';
 import { PODS } from '../../../kube/resources.js';
-import { isApiUnavailable, asReadError } from '../api-failure.js';
+import { asReadError, isApiUnavailable } from '../cni-error.js';
 import type { RequestContext } from '../request-context.js';
-import type { NodePod } from '../pods/node-pod.js';
-import type { NodePods } from '../pods/node-pods.js';
+import type { NodePod, NodePods } from '../node-pods.js';
 import type { ReadCache } from './read-cache.js';
 
 export interface OtherUsersDeps {

@@ -14,8 +14,7 @@ import { ControllerLoop, type SyncResult } from '../../../kube/controller-loop.j
 import { WorkQueue } from '../../../kube/workqueue.js';
 import type { ParsedNad } from '../../../cluster/transforms.js';
 import type { Attachment } from '../attachment.js';
-import type { NodePod } from '../pods/node-pod.js';
-import type { NodePods } from '../pods/node-pods.js';
+import type { NodePod, NodePods } from '../node-pods.js';
 
 /** Number of parallel prefetches. An ADD does not wait for them. */
 const WORKERS = 4;

@@ -6,7 +6,7 @@ import type { Clock } from '../../../kube/clock.js';
 import { messageOf } from '../../../kube/errors.js';
 import type { Logger } from '../../../kube/log.js';
 import { PODS } from '../../../kube/resources.js';
-import { type NodePod, isKnownAs } from '../pods/node-pod.js';
+import { type NodePod, isKnownAs } from '../node-pods.js';
 import type { LeaseWriter } from './lease-writer.js';
 import type { PodLeaseMetrics } from './metrics.js';
 import type { NodeLeases } from '../node-leases.js';

@@ -8,7 +8,7 @@ import { type Pool, subnetOf } from '../../../addressing/pool/pool.js';
 import type { Logger } from '../../../kube/log.js';
 import { messageOf } from '../../../kube/errors.js';
 import type { Attachment } from '../attachment.js';
-import { runtimeUidOf } from '../pods/node-pod.js';
+import { runtimeUidOf } from '../node-pods.js';
 import { type FreeAddressRequest, FreeAddressSearch } from './free-address-search.js';
 import { StickyAddressSearch, type StickyAddressSearchDeps } from './sticky-address-search.js';
 import type { PodLeaseRequest, LeaseWriteResult } from './lease-writer.js';

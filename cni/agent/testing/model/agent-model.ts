@@ -1,5 +1,5 @@
 import type { AddressLease } from '../../../../api/address-lease.js';
-import type { Grant } from '../../attachment.js';
+import type { Grant } from '../../result.js';
 import { formatAddress } from '../../../../addressing/address/address.js';
 import type { Pool } from '../../../../addressing/pool/pool.js';
 import { PODS } from '../../../../kube/resources.js';

@@ -1,5 +1,6 @@
 import type { AddressLease, LeaseOwner } from '../../../../api/address-lease.js';
-import type { Attachment, Grant } from '../../attachment.js';
+import type { Attachment } from '../../attachment.js';
+import type { Grant } from '../../result.js';
 import type { RequestContext } from '../../request-context.js';
 import { CniError } from '../../cni-error.js';
 import { formatAddress, parseAddress } from '../../../../addressing/address/address.js';

@@ -1,7 +1,7 @@
 import type { AddressLease } from '../../../../api/address-lease.js';
 import { type KubeObject, joinKey } from '../../../../api/meta.js';
 import { PodLeases } from '../../leases/pod-leases.js';
-import { type NodePod, transformNodePod } from '../../pods/node-pod.js';
+import { type NodePod, transformNodePod } from '../../node-pods.js';
 import type { Pool } from '../../../../addressing/pool/pool.js';
 import { Client } from '../../../../kube/client.js';
 import type { Clock, Random } from '../../../../kube/clock.js';

@@ -3,9 +3,8 @@ import { DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION } from '../../api/names
 import { StatusError, TransportError } from '../../kube/errors.js';
 import { NETWORK_CONFIG, pluginRequest } from '../testing/cni-requests.js';
 import { cacheOf, nad, nadDefinition } from '../../test/pool-objects.js';
-import { asReadError } from './api-failure.js';
-import { CniError } from './cni-error.js';
-import { AttachmentResolver } from './attachment-resolver.js';
+import { asReadError, CniError } from './cni-error.js';
+import { AttachmentResolver } from './attachment.js';
 import { type AddRequest, readCniRequest } from './request.js';
 
 const CALL = { signal: new AbortController().signal };
