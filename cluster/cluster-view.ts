@@ -28,3 +28,27 @@ export interface Recheck {
 export function recheckKey({ kind, key }: Recheck): string {
   return `${kind} ${key}`;
 }
+
+/** A view that can read its objects live. */
+export interface RecheckableView extends ClusterView {
+  /** How many more objects may be read live. Default: no limit. */
+  readonly readsLeft?: number;
+  /** Whether the object was read live, found or not, or the read failed. */
+  hasRechecked(recheck: Recheck): boolean;
+  /** Reads an object live. Never rejects. */
+  recheck(recheck: Recheck): Promise<void>;
+}
+
+/** Repeats a decision as long as live reads could change it and more are allowed. */
+export async function decideWithRechecks<D extends { readonly rechecks: readonly Recheck[] }>(
+  view: RecheckableView,
+  decide: () => D,
+): Promise<D> {
+  for (;;) {
+    const decision = decide();
+    const unread = decision.rechecks.filter((recheck) => !view.hasRechecked(recheck));
+    const open = new Map(unread.map((recheck) => [recheckKey(recheck), recheck]));
+    if (open.size === 0 || view.readsLeft === 0) return decision;
+    await Promise.all([...open.values()].slice(0, view.readsLeft).map((recheck) => view.recheck(recheck)));
+  }
+}

@@ -18,7 +18,13 @@ import {
 import type { PersistentIPsGate } from '../cluster/persistent-ips-gate.js';
 import { BY_OWNER_UID } from '../cluster/indexes.js';
 import { type ParsedNad, transformVmi } from '../cluster/transforms.js';
-import { type ClusterView, type Recheck, recheckKey } from '../cluster/cluster-view.js';
+import {
+  type ClusterView,
+  type Recheck,
+  type RecheckableView,
+  decideWithRechecks,
+  recheckKey,
+} from '../cluster/cluster-view.js';
 import type { PodDecision, PodReview } from './pod-decision.js';
 import { reviewPod } from './pod-mutation.js';
 
@@ -62,34 +68,25 @@ export class PodReviewer {
     return this.decideWithRechecks(review.namespace, (view) => reviewPod(review, view));
   }
 
-  /** Repeats a decision as long as live reads could change it and more are allowed. */
-  async decideWithRechecks<V extends { rechecks: readonly Recheck[] }>(
+  /** Decides from the caches, and again after live reads that could change the decision. */
+  decideWithRechecks<V extends { rechecks: readonly Recheck[] }>(
     namespace: string,
     decide: (view: ClusterView) => V,
   ): Promise<V> {
     const view = new LiveView(namespace, this.#options, this.#liveReads);
-    const deadline = this.#options.clock.now() + LIVE_READS_TIMEOUT_MS;
-    for (;;) {
-      const decision = decide(view);
-      const unread = decision.rechecks.filter((recheck) => !view.hasRechecked(recheck));
-      const open = [...new Map(unread.map((recheck) => [recheckKey(recheck), recheck])).values()].slice(
-        0,
-        view.readsLeft,
-      );
-      if (open.length === 0) return decision;
-      await Promise.all(open.map((recheck) => view.recheck(recheck, deadline)));
-    }
+    return decideWithRechecks(view, () => decide(view));
   }
 }
 
 /** The caches, and the objects that this review has read live, which take precedence. */
-class LiveView implements ClusterView {
+class LiveView implements RecheckableView {
   lookupFailure: string | undefined;
   readonly #namespace: string;
   readonly #options: PodReviewerOptions;
   readonly #liveReads: FairSemaphore;
+  readonly #deadline: number;
   #vmiNetworks = 0;
-  readonly #rechecks = new Map<string, Promise<void>>();
+  readonly #rechecked = new Set<string>();
   readonly #vmis = new Map<string, VirtualMachineInstance | undefined>();
   readonly #vms = new Map<string, VirtualMachine | undefined>();
   readonly #claims = new Map<string, IPAMClaim | undefined>();
@@ -99,11 +96,12 @@ class LiveView implements ClusterView {
     this.#namespace = namespace;
     this.#options = options;
     this.#liveReads = liveReads;
+    this.#deadline = options.clock.now() + LIVE_READS_TIMEOUT_MS;
   }
 
   /** Depends on the number of networks of the VMI, not on the pod's annotation. */
   get readsLeft(): number {
-    return Math.max(0, READS_PER_REVIEW + READS_PER_NETWORK * this.#vmiNetworks - this.#rechecks.size);
+    return Math.max(0, READS_PER_REVIEW + READS_PER_NETWORK * this.#vmiNetworks - this.#rechecked.size);
   }
 
   get allowsNewClaims(): boolean {
@@ -140,20 +138,15 @@ class LiveView implements ClusterView {
   }
 
   hasRechecked(recheck: Recheck): boolean {
-    return this.#rechecks.has(recheckKey(recheck));
+    return this.#rechecked.has(recheckKey(recheck));
   }
 
   /** Reads an object live. If that fails, the cached object stays in use. */
-  recheck(recheck: Recheck, deadline: number): Promise<void> {
-    const id = recheckKey(recheck);
-    const read = this.#rechecks.get(id) ?? this.#readInto(recheck, deadline);
-    this.#rechecks.set(id, read);
-    return read;
-  }
-
-  async #readInto({ kind, key }: Recheck, deadline: number): Promise<void> {
+  async recheck(recheck: Recheck): Promise<void> {
+    const { kind, key } = recheck;
+    this.#rechecked.add(recheckKey(recheck));
     try {
-      const found = await this.#read(kind, key, deadline);
+      const found = await this.#read(kind, key);
       this.#options.onLiveRead(kind, found ? 'found' : 'absent');
     } catch (error) {
       this.#options.onLiveRead(kind, 'failed');
@@ -162,14 +155,14 @@ class LiveView implements ClusterView {
   }
 
   /** @returns true if the object exists */
-  #read(kind: Recheck['kind'], key: string, deadline: number): Promise<boolean> {
+  #read(kind: Recheck['kind'], key: string): Promise<boolean> {
     const refKey = kind === 'network' ? key : joinKey(this.#namespace, key);
     const findInto = async <T extends KubeObject, S>(
       resource: Resource<T>,
       objects: Map<string, S | undefined>,
       transform: (object: T) => S,
     ) => {
-      const found = await this.#find(resource, refKey, deadline);
+      const found = await this.#find(resource, refKey);
       objects.set(key, found && transform(found));
       return found !== undefined;
     };
@@ -185,9 +178,9 @@ class LiveView implements ClusterView {
     }
   }
 
-  #find<T extends KubeObject>(resource: Resource<T>, key: string, deadline: number): Promise<T | undefined> {
+  #find<T extends KubeObject>(resource: Resource<T>, key: string): Promise<T | undefined> {
     const { client, clock } = this.#options;
-    const msLeft = () => Math.max(1, deadline - clock.now());
+    const msLeft = () => Math.max(1, this.#deadline - clock.now());
     const read = () => client.find(resource, splitKey(key), { deadlineMs: msLeft() });
     return this.#liveReads.run(this.#namespace, 1, read, { ms: msLeft(), clock });
   }
