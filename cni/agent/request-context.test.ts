@@ -24,4 +24,21 @@ describe('the wait for a claim', () => {
     expect(await world.add(pod)).to.match(/^11 .* does not exist yet; the pod is being deleted/);
     expect(steps).to.equal(2);
   });
+
+  it('begins with short waits again when the claim appears', async () => {
+    const clock = new SelfAdvancingClock();
+    const world = worldWithVm(clock);
+    const [claim, before] = [world.claim(), clock.now()];
+    world.remove('ipamclaims', 'vms/vm1.data');
+    let appeared = Infinity;
+    clock.onStep = () => {
+      if (clock.now() > appeared) world.put('ipamclaims', claim);
+      else if (clock.now() > before + 5_000) {
+        appeared = clock.now();
+        world.put('ipamclaims', { ...claim, status: {} });
+      }
+    };
+    expect(await world.add(world.launcher())).to.equal('10.0.0.5/24');
+    expect(clock.now() - appeared).to.be.within(1, 50);
+  });
 });

@@ -42,11 +42,16 @@ export class BoundedWait {
     const { signal, yieldWorker } = this.#call;
     const sleep = () => this.#deps.clock.sleep(this.#backoff.next(), signal);
     await (yieldWorker === undefined ? sleep() : yieldWorker(sleep));
-    this.check(reason);
+    this.#check(reason);
   }
 
-  /** Checks without waiting. @throws {CniError} 11, as {@link pause} */
-  check(reason: string): void {
+  /** Begins with short waits again, because something has changed. Does not wait itself. @throws {CniError} 11, as {@link pause} */
+  restart(reason: string): void {
+    this.#backoff.reset();
+    this.#check(reason);
+  }
+
+  #check(reason: string): void {
     if (this.#call.signal.aborted) throw new CniError(CniCode.TryAgain, `${reason}; timeout: the kubelet retries`);
     const pod = this.#deps.pods.get(this.#podUid);
     // the deletion of the pod waits for this answer

@@ -1,12 +1,14 @@
 import { expect } from 'chai';
 import { parseAddress } from '../../addressing/address/address.js';
+import type { LeaseRecord } from '../../addressing/lease/lease.js';
 import { type Grant, addResult } from './result.js';
 import { CniError } from './cni-error.js';
 import { SUPPORTED_VERSIONS, readResultExtras } from './stdin-config.js';
 
+const lease = {} as LeaseRecord;
 const GRANT: Grant = [
-  { address: parseAddress('10.0.0.5'), prefixLength: 24, gateway: parseAddress('10.0.0.1') },
-  { address: parseAddress('fd00::5'), prefixLength: 64 },
+  { address: parseAddress('10.0.0.5'), prefixLength: 24, gateway: parseAddress('10.0.0.1'), lease },
+  { address: parseAddress('fd00::5'), prefixLength: 64, lease },
 ];
 const NOTHING = { routes: [], dns: {} };
 

@@ -1,5 +1,7 @@
 import { isRecord } from '../../api/json.js';
-import { type Address, formatAddress } from '../../addressing/address/address.js';
+import { type Address, BITS, formatAddress } from '../../addressing/address/address.js';
+import type { LeaseRecord } from '../../addressing/lease/lease.js';
+import { type Pool, subnetOf } from '../../addressing/pool/pool.js';
 import type { CniError } from './cni-error.js';
 import type { CniVersion, ResultExtras } from './stdin-config.js';
 
@@ -11,10 +13,29 @@ export interface GrantedAddress {
   /** Prefix length of the subnet. */
   readonly prefixLength: number;
   readonly gateway?: Address;
+  /** The lease by which the attachment has it. */
+  readonly lease: LeaseRecord;
 }
 
 /** All addresses of an attachment: one for each family of the pool, IPv4 first. */
 export type Grant = readonly GrantedAddress[];
+
+/**
+ * Adds prefix length and gateway to the address of a lease.
+ * @param pool that of the lease, if known
+ * @param prefixLength counts if the pool does not have the address
+ */
+export function grantedAddress(
+  lease: LeaseRecord,
+  pool: Pool | undefined,
+  prefixLength: number = BITS[lease.address.family],
+): GrantedAddress {
+  const { address } = lease;
+  const subnet = pool && subnetOf(pool, address);
+  if (subnet === undefined) return { address, prefixLength, lease };
+  const { cidr, gateway } = subnet;
+  return { address, prefixLength: cidr.prefixLength, ...(gateway !== undefined && { gateway }), lease };
+}
 
 /**
  * Builds the abbreviated result of an IPAM plugin (CNI spec 1.1, section 5.1.3), without interfaces: those belong to the calling plugin.

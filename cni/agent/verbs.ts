@@ -1,5 +1,4 @@
 import { joinKey, objectKey } from '../../api/meta.js';
-import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { controllingVmi } from '../../api/pod.js';
 import { type Address, formatAddress, sameAddress } from '../../addressing/address/address.js';
 import type { Pool } from '../../addressing/pool/pool.js';
@@ -31,7 +30,7 @@ export interface VerbsDeps {
   readonly pods: Pick<NodePods, 'find'>;
   readonly resolver: Pick<AttachmentResolver, 'resolve' | 'selectionFor'>;
   /** Addresses of claims. It never writes. */
-  readonly claims: Pick<ClaimedAddresses, 'authorize' | 'hasClaim' | 'grant' | 'check'>;
+  readonly claims: Pick<ClaimedAddresses, 'grant' | 'hasClaim' | 'check'>;
   /** Addresses of pods without a claim. */
   readonly leases: Pick<PodLeases, 'grant' | 'release' | 'held' | 'collect'>;
   readonly directory: Pick<PoolDirectory, 'resolveUser' | 'poolsOf'>;
@@ -94,8 +93,8 @@ export class Verbs {
   async #grant(attachment: Attachment, call: RequestContext): Promise<Grant> {
     const { claims, leases, freshness } = this.#deps;
     for (;;) {
-      const authorization = await claims.authorize(attachment, call);
-      if (authorization.kind === 'claim') return this.#grantClaimed(attachment, authorization.claim, call);
+      const claimed = await claims.grant(attachment, call);
+      if (claimed !== undefined) return claimed;
       const pool = this.#poolFor(attachment);
       if (!(await freshness.confirm(attachment, pool.name, call))) continue;
       const granted = await leases.grant(attachment, pool, call);
@@ -110,20 +109,6 @@ export class Verbs {
    */
   async #hasClaimNow(attachment: Attachment, call: RequestContext): Promise<boolean> {
     return controllingVmi(attachment.pod) !== undefined && (await this.#deps.claims.hasClaim(attachment, call));
-  }
-
-  async #grantClaimed(attachment: Attachment, claim: IPAMClaim, call: RequestContext): Promise<Grant> {
-    const { pod, interfaceName, requested, selection } = attachment;
-    if (requested.length > 0 || selection.requestsAddresses) {
-      const asked = requested.length > 0 ? ` (${requested.map(formatAddress).join(', ')})` : '';
-      throw new CniError(
-        CniCode.Refused,
-        `interface ${interfaceName} of pod ${objectKey(pod)} has "ips"${asked}, which is not allowed together with its IPAMClaim ` +
-          `${claim.metadata.name} (multi-net-spec 4.1.2.1.11): remove "ips", and request addresses with the annotation ` +
-          'network.kubevirt.io/addresses of the VM',
-      );
-    }
-    return this.#deps.claims.grant(attachment, claim, call);
   }
 
   #poolFor({ pod, network, selection }: Attachment): Pool {

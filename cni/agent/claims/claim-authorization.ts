@@ -1,36 +1,47 @@
-import type { IPAMClaim } from '../../../api/ipam-claim.js';
-import { PERSISTENT_IPS_DISABLED, PERSISTENT_IPS_LABEL } from '../../../api/names.js';
-import { isDefaultNetwork } from '../../../api/network-selection.js';
-import { objectKey } from '../../../api/meta.js';
-import { controllingVmi } from '../../../api/pod.js';
+import { type IPAMClaim, claimOwnerOf } from '../../../api/ipam-claim.js';
+import { type KubeObject, joinKey, objectKey } from '../../../api/meta.js';
+import { MIGRATION_LABEL, PERSISTENT_IPS_DISABLED, PERSISTENT_IPS_LABEL } from '../../../api/names.js';
+import { type Pod, controllingVmi, isTerminal } from '../../../api/pod.js';
 import type { Lister } from '../../../kube/cache.js';
-import { NAMESPACES } from '../../../kube/resources.js';
-import type { Recheck } from '../../../cluster/cluster-view.js';
+import type { Clock } from '../../../kube/clock.js';
+import { NAMESPACES, PODS } from '../../../kube/resources.js';
+import { decideWithRechecks } from '../../../cluster/cluster-view.js';
+import {
+  type KubeVirtController,
+  type KubeVirtControllerSource,
+  describeUntrustedCreator,
+  vmiOfTrustedLauncher,
+} from '../../../cluster/kubevirt-controller.js';
 import type { PersistentIPsGate } from '../../../cluster/persistent-ips-gate.js';
-import { type KubeVirtControllerSource, describeUntrustedCreator } from '../../../cluster/kubevirt-controller.js';
 import type { ParsedNad } from '../../../cluster/transforms.js';
-import { asReadError, CniCode, CniError, readResult } from '../cni-error.js';
 import type { Attachment } from '../attachment.js';
-import { type BoundedWaitDeps, type RequestContext, BoundedWait } from '../request-context.js';
-import type { NodePod } from '../node-pods.js';
-import type { AuthorizationDecision, AttachmentRequest } from './authorization-decision.js';
-import { authorizeLauncher } from './launcher-claim.js';
-import { authorizePod } from './pod-claim.js';
-import { ReadCacheView } from './read-cache-view.js';
-import type { ReadCache } from './read-cache.js';
+import { asReadError, isApiUnavailable, readResult } from '../cni-error.js';
+import type { NodePod, NodePods } from '../node-pods.js';
+import type { RequestContext } from '../request-context.js';
+import { type AuthorizationDecision, type PendingDecision, decideClaim } from './claim-decision.js';
+import { type ReadCache, ReadCacheView } from './read-cache.js';
 
-/** The claim whose addresses an attachment gets; `none`: it gets its own. */
-export type AuthorizedClaim = { readonly kind: 'claim'; readonly claim: IPAMClaim } | { readonly kind: 'none' };
-
-export interface ClaimAuthorizationDeps extends BoundedWaitDeps {
+export interface ClaimAuthorizationDeps {
+  readonly pods: Pick<NodePods, 'named' | 'list'>;
   readonly reads: ReadCache;
   readonly networks: Pick<Lister<ParsedNad>, 'get'>;
   readonly gate: PersistentIPsGate;
   readonly kubevirt: KubeVirtControllerSource;
+  readonly clock: Clock;
   readonly maxStalenessMs: number;
 }
 
-/** Decides which claim a pod may use. It trusts recent cached reads, and reads objects live before it refuses. */
+interface RequestingPod {
+  readonly pod: NodePod;
+  /** Name of the claim's owner, which is also that of its VMI. */
+  readonly owner: string | undefined;
+  readonly controller: KubeVirtController;
+}
+
+/**
+ * Decides which claim a pod may use, and prevents that two pods use it, except during a live migration. It trusts recent cached reads, and
+ * reads objects live before it refuses.
+ */
 export class ClaimAuthorization {
   readonly #deps: ClaimAuthorizationDeps;
 
@@ -39,41 +50,88 @@ export class ClaimAuthorization {
   }
 
   /**
-   * Authorizes an attachment. Waits for a claim that is about to be created.
-   * @throws {CniError} 11 if a retry may succeed, 100 if an object must be changed first
-   */
-  async authorize(attachment: Attachment, call: RequestContext): Promise<AuthorizedClaim> {
-    const { clock, maxStalenessMs } = this.#deps;
-    const wait = new BoundedWait(this.#deps, attachment.pod.metadata.uid, call);
-    for (;;) {
-      const decision = await this.decide(attachment, clock.now() - maxStalenessMs, call);
-      switch (decision.kind) {
-        case 'claim':
-        case 'none':
-          return decision;
-        case 'refused':
-          throw new CniError(CniCode.Refused, decision.reason);
-        case 'pending':
-          if (decision.isOnItsWay !== true) throw new CniError(CniCode.TryAgain, decision.reason);
-      }
-      await wait.pause(decision.reason);
-    }
-  }
-
-  /**
    * Decides once, without waiting.
    * @param since ignores reads before this time, in the clock's ms
    * @throws {CniError} 11 if a read failed
    */
   async decide(attachment: Attachment, since: number, call: RequestContext): Promise<AuthorizationDecision> {
-    const { pod, selection, network } = attachment;
-    if (isDefaultNetwork(selection)) return { kind: 'none' };
-    const decision = await this.#decideRechecking({ pod, selection, network }, since, call);
-    const isPredicted = decision.kind === 'pending' && decision.isPredicted === true;
+    const { pod, selection } = attachment;
+    const { namespace } = pod.metadata;
+    const view = new ReadCacheView({
+      ...this.#deps,
+      namespace,
+      since,
+      now: this.#deps.clock.now(),
+      signal: call.signal,
+    });
+    const { decision, rechecks } = await decideWithRechecks(view, () => decideClaim(attachment, view));
+    const failure = view.failureOf(rechecks);
+    if (failure !== undefined) throw asReadError(failure);
     if (decision.kind === 'claim') return this.#checkCreator(pod) ?? decision;
+    const isPredicted = decision.kind === 'pending' && decision.isPredicted === true;
     // the webhook has already checked the namespace of a pod with a reference
     if (!isPredicted || selection.claimReference !== undefined) return decision;
-    return (await this.#hasOptedOut(pod.metadata.namespace, call)) ? { kind: 'none' } : decision;
+    return (await this.#hasOptedOut(namespace, call)) ? { kind: 'none' } : decision;
+  }
+
+  /**
+   * Finds another pod that uses the claim.
+   * @returns undefined if the pod may use the claim
+   * @throws {CniError} 11 if the state of the other pod cannot be read
+   */
+  async findConflict(pod: NodePod, claim: IPAMClaim, call: RequestContext): Promise<PendingDecision | undefined> {
+    const named = claim.status?.ownerPod?.name;
+    if (controllingVmi(pod) === undefined) return conflictOfOwnerPod(pod, claim);
+    const controller = this.#deps.kubevirt.controller();
+    // it was known during authorization; without it no pod would count as a launcher and every conflict would be missed
+    if (controller.problem !== undefined) {
+      return { kind: 'pending', reason: `IPAMClaim ${objectKey(claim)} cannot be used: ${controller.problem}` };
+    }
+    const others = this.#launchersHere(pod, claim, controller).map(({ metadata }) => metadata.name);
+    const otherPods = new Set([...(named === undefined ? [] : [named]), ...others]);
+    otherPods.delete(pod.metadata.name);
+    for (const name of otherPods) {
+      const why = await this.#findUse({ pod, owner: claimOwnerOf(claim)?.name, controller }, name, call);
+      if (why !== undefined) return { kind: 'pending', reason: `IPAMClaim ${objectKey(claim)} ${why}` };
+    }
+    return undefined;
+  }
+
+  async #findUse(request: RequestingPod, name: string, call: RequestContext): Promise<string | undefined> {
+    const { namespace } = request.pod.metadata;
+    const cached = this.#deps.pods.named(namespace, name);
+    if (cached !== undefined && !isConflicting(request, cached)) return undefined;
+    const other = await this.#readOrGet(joinKey(namespace, name), cached, call);
+    if (other === undefined || !isConflicting(request, other)) return undefined;
+    return usedBy(objectKey(other));
+  }
+
+  /** @param cached may be stale: the pod may have ended since */
+  async #readOrGet(key: string, cached: Pod | undefined, { signal }: RequestContext): Promise<Pod | undefined> {
+    const { reads, clock, maxStalenessMs } = this.#deps;
+    try {
+      return (await reads.read(PODS, key, signal)).object;
+    } catch (error) {
+      const seen = isApiUnavailable(error) ? reads.get(PODS, key, clock.now() - maxStalenessMs) : undefined;
+      if (seen !== undefined) return seen.object;
+      if (cached !== undefined && isApiUnavailable(error)) return cached;
+      throw asReadError(error);
+    }
+  }
+
+  /** Returns launchers on this node that `status.ownerPod` may not name yet. */
+  #launchersHere(pod: NodePod, claim: IPAMClaim, controller: KubeVirtController): readonly NodePod[] {
+    const { namespace, uid } = pod.metadata;
+    const owner = claimOwnerOf(claim)?.name;
+    return this.#deps.pods
+      .list()
+      .filter(
+        (other) =>
+          other.metadata.namespace === namespace &&
+          other.metadata.uid !== uid &&
+          !isTerminal(other) &&
+          vmiOfTrustedLauncher(other, controller)?.name === owner,
+      );
   }
 
   /** Refuses launchers that KubeVirt's controller did not create, because tenants can write owner references. */
@@ -85,35 +143,40 @@ export class ClaimAuthorization {
     return { kind: controller.problem === undefined ? 'refused' : 'pending', reason };
   }
 
-  async #decideRechecking(
-    request: AttachmentRequest,
-    since: number,
-    { signal }: RequestContext,
-  ): Promise<AuthorizationDecision> {
-    const { reads, networks, gate, clock } = this.#deps;
-    const { namespace } = request.pod.metadata;
-    const view = new ReadCacheView({ namespace, reads, networks, gate, since, now: clock.now() });
-    const judge = controllingVmi(request.pod) === undefined ? authorizePod : authorizeLauncher;
-    for (;;) {
-      const rechecksByKey = new Map<string, Recheck>();
-      const decision = judge(request, {
-        view,
-        addRecheck: (recheck) => rechecksByKey.set(`${recheck.kind} ${recheck.key}`, recheck),
-      });
-      const rechecks = [...rechecksByKey.values()];
-      const open = rechecks.filter((recheck) => !view.hasRead(recheck));
-      if (open.length > 0) {
-        await Promise.all(open.map((recheck) => view.read(recheck, signal)));
-        continue;
-      }
-      const failure = view.failureOf(rechecks);
-      if (failure !== undefined) throw asReadError(failure);
-      return decision;
-    }
-  }
-
   async #hasOptedOut(namespace: string, { signal }: RequestContext): Promise<boolean> {
     const { object } = await readResult(this.#deps.reads.read(NAMESPACES, namespace, signal));
     return object?.metadata.labels?.[PERSISTENT_IPS_LABEL] === PERSISTENT_IPS_DISABLED;
   }
+}
+
+/** Any pod of the namespace may name a claim without a VM. `status.ownerPod`, which ipam sets, says which pod may use it. */
+function conflictOfOwnerPod({ metadata }: NodePod, claim: IPAMClaim): PendingDecision | undefined {
+  const named = claim.status?.ownerPod?.name;
+  if (named === metadata.name) return undefined;
+  const subject = `IPAMClaim ${objectKey(claim)}`;
+  return named === undefined
+    ? { kind: 'pending', reason: `${subject} has no owner pod yet`, isOnItsWay: true }
+    : { kind: 'pending', reason: `${subject} ${usedBy(joinKey(metadata.namespace, named))}` };
+}
+
+function usedBy(key: string): string {
+  return `is used by pod ${key}: another pod can use it once that pod has ended`;
+}
+
+/** Whether the other pod uses the claim. Only launchers of the claim's owner can, even if the status names another pod. */
+function isConflicting({ pod, owner, controller }: RequestingPod, other: Pod): boolean {
+  return (
+    vmiOfTrustedLauncher(other, controller)?.name === owner && !isTerminal(other) && !isMigrationTarget(pod, other)
+  );
+}
+
+/** Whether the pod is the migration target. Former targets keep the label, so the target must also be younger than the source. */
+function isMigrationTarget(pod: NodePod, source: Pod): boolean {
+  const vmi = controllingVmi(pod);
+  if (vmi === undefined || vmi.uid !== controllingVmi(source)?.uid) return false;
+  return pod.metadata.labels?.[MIGRATION_LABEL] !== undefined && podCreationTime(pod) >= podCreationTime(source);
+}
+
+function podCreationTime({ metadata }: KubeObject): number {
+  return Date.parse(metadata.creationTimestamp ?? '') || 0;
 }

@@ -1,11 +1,17 @@
 import { expect } from 'chai';
+import { objectKey } from '../../../api/meta.js';
+import { NETWORKS_ANNOTATION } from '../../../api/names.js';
 import { parseAddress } from '../../../addressing/address/address.js';
+import { leaseName } from '../../../addressing/lease/lease-name.js';
 import { StatusError } from '../../../kube/errors.js';
+import type { Attachment } from '../attachment.js';
+import { CniError } from '../cni-error.js';
 import { AgentWorld, worldWithVm } from '../testing/agent-world.js';
 import { makeClaim } from '../../../test/kubevirt-objects.js';
 import { adminPool } from '../../../test/pool-objects.js';
 
-const LEASE = 'addressleases blue.10-0-0-5';
+const LEASE_NAME = 'blue.10-0-0-5';
+const LEASE = `addressleases ${LEASE_NAME}`;
 const GRANTED = '10.0.0.5/24';
 
 describe('the addresses of a claim', () => {
@@ -15,11 +21,10 @@ describe('the addresses of a claim', () => {
     world.poolCache.set(adminPool('blue', { subnets }));
     world.addVm('vm1', { data: 'blue' }, ['fd00::5/64', '10.0.0.5/24']);
     const attachment = world.attachment(world.launcher());
-    const authorized = await world.claimed.authorize(attachment, world.call());
-    if (authorized.kind !== 'claim') throw new Error(authorized.kind);
-    expect(await world.claimed.grant(attachment, authorized.claim, world.call())).to.deep.equal([
-      { address: parseAddress('10.0.0.5'), prefixLength: 23, gateway: parseAddress('10.0.1.1') },
-      { address: parseAddress('fd00::5'), prefixLength: 64 },
+    const grant = await world.claimed.grant(attachment, world.call());
+    expect(grant?.map(({ lease, ...rest }) => ({ ...rest, lease: lease.metadata.name }))).to.deep.equal([
+      { address: parseAddress('10.0.0.5'), prefixLength: 23, gateway: parseAddress('10.0.1.1'), lease: LEASE_NAME },
+      { address: parseAddress('fd00::5'), prefixLength: 64, lease: leaseName('blue', parseAddress('fd00::5')) },
     ]);
   });
 
@@ -100,6 +105,28 @@ describe('the addresses of a claim', () => {
     stranger.metadata.uid = 'new-uid';
     world.addClaim(stranger, ['10.0.0.5/24']);
     expect(await world.add(pod)).to.match(/^11 .*belongs to another VirtualMachine vm1; the VM starts/);
+  });
+
+  it('are refused to an interface that requests addresses', async () => {
+    const world = worldWithVm();
+    const pod = world.launcher();
+    const refusalOf = async (attachment: Attachment): Promise<CniError> => {
+      const error: unknown = await world.claimed.grant(attachment, world.call()).catch((thrown: unknown) => thrown);
+      if (error instanceof CniError) return error;
+      throw new Error('no refusal', { cause: error });
+    };
+    const attachment = world.attachment(pod);
+    const { code, message } = await refusalOf({ ...attachment, requested: [parseAddress('10.0.0.8')] });
+    expect(code).to.equal(100);
+    const [subject, remedy] = [
+      `interface ${attachment.interfaceName} of pod ${objectKey(pod)}`,
+      'network.kubevirt.io/addresses',
+    ];
+    for (const words of [subject, '10.0.0.8', 'vm1.data', '4.1.2.1.11', remedy]) expect(message).to.include(words);
+    const [element] = JSON.parse(pod.metadata.annotations![NETWORKS_ANNOTATION]!) as object[];
+    pod.metadata.annotations![NETWORKS_ANNOTATION] = JSON.stringify([{ ...element, ips: ['10.0.0.8'] }]);
+    expect((await refusalOf(world.attachment(pod))).code).to.equal(100);
+    expect(world.reads).not.to.include(LEASE);
   });
 
   it('cost an agent without cached reads one read per object', async () => {

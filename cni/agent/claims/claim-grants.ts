@@ -1,32 +1,37 @@
+import type { AddressLease } from '../../../api/address-lease.js';
 import { type IPAMClaim, claimNadOf } from '../../../api/ipam-claim.js';
-import { joinKey, objectKey } from '../../../api/meta.js';
+import { type ObjectMeta, joinKey, objectKey } from '../../../api/meta.js';
+import { IPS_ALLOCATED } from '../../../api/names.js';
 import { describeSelection } from '../../../api/network-selection.js';
-import { IPAM_CLAIMS } from '../../../kube/resources.js';
+import type { Clock } from '../../../kube/clock.js';
+import { messageOf } from '../../../kube/errors.js';
+import { ADDRESS_LEASES } from '../../../kube/resources.js';
+import { type Address, formatAddress, parseAddressOrPrefix } from '../../../addressing/address/address.js';
 import type { PoolDirectory } from '../../../addressing/directory/directory.js';
-import { CniCode, CniError, readResult } from '../cni-error.js';
+import { type LeaseRecord, heldByMessage } from '../../../addressing/index.js';
+import { leaseName } from '../../../addressing/lease/lease-name.js';
+import { holderOf, readLease } from '../../../addressing/lease/lease.js';
 import type { Attachment } from '../attachment.js';
-import type { Grant } from '../result.js';
-import { type BoundedWaitDeps, type RequestContext, BoundedWait } from '../request-context.js';
-import { type StatusAddress, grantedAddress, readStatusAddresses } from './lease-checks.js';
-import type { ClaimLeaseReader, VerifiedLease } from './claim-lease-reader.js';
+import { CniCode, CniError, asReadError, isApiUnavailable } from '../cni-error.js';
+import type { RequestContext } from '../request-context.js';
+import { type Grant, grantedAddress } from '../result.js';
 import type { ClaimAuthorization } from './claim-authorization.js';
-import type { OtherUsers } from './other-users.js';
-import type { ReadCache } from './read-cache.js';
+import type { CachedRead, ReadCache } from './read-cache.js';
 
-/** The addresses that an attachment got, and their claim and leases. */
-export interface ClaimGrant {
-  readonly grant: Grant;
-  readonly claim: IPAMClaim;
-  /** Names of the leases. */
-  readonly leases: readonly string[];
+/** The claim that should hold a lease: its metadata, or the owner of the lease. */
+type ClaimIdentity = Pick<ObjectMeta, 'namespace' | 'name' | 'uid'>;
+
+/** A lease that the claim held at the time of the read, in the clock's ms. */
+interface VerifiedLease {
+  readonly record: LeaseRecord;
+  readonly readAt: number;
 }
 
-export interface ClaimGrantsDeps extends BoundedWaitDeps {
-  readonly authorization: Pick<ClaimAuthorization, 'authorize'>;
-  readonly leases: Pick<ClaimLeaseReader, 'held'>;
-  readonly users: Pick<OtherUsers, 'findConflict'>;
+export interface ClaimGrantsDeps {
+  readonly authorization: Pick<ClaimAuthorization, 'findConflict'>;
   readonly reads: ReadCache;
-  readonly directory: Pick<PoolDirectory, 'pool' | 'resolveUser'>;
+  readonly directory: Pick<PoolDirectory, 'pool' | 'poolsOf' | 'resolve' | 'resolveUser'>;
+  readonly clock: Clock;
   readonly maxStalenessMs: number;
 }
 
@@ -39,35 +44,15 @@ export class ClaimGrants {
   }
 
   /**
-   * Returns the addresses of a claim. Waits until the claim holds their leases.
-   * @param claim the authorized claim, as read recently
-   * @throws {CniError} 11 with the reason of the wait; 100 if the attachment is not authorized any more
-   */
-  async grant(attachment: Attachment, claim: IPAMClaim, call: RequestContext): Promise<ClaimGrant> {
-    const wait = new BoundedWait(this.#deps, attachment.pod.metadata.uid, call);
-    let current = claim;
-    for (let attempts = 0; ; attempts++) {
-      const granted = await this.attempt(attachment, current, call);
-      if (typeof granted !== 'string') return granted;
-      // the cached read may be stale, so the first retry does not wait
-      if (attempts === 0) wait.check(granted);
-      else await wait.pause(granted);
-      current = await this.#readAgain(attachment, current, call);
-    }
-  }
-
-  /**
-   * Tries once, without waiting.
-   * @returns a message if the addresses cannot be used yet
+   * Returns the addresses of a claim, or a message if they cannot be used yet. Does not wait.
    * @throws {CniError} 11 if a read failed or another pod has the addresses; 100 if they are in another address space than the interface
    */
-  async attempt(attachment: Attachment, claim: IPAMClaim, call: RequestContext): Promise<ClaimGrant | string> {
+  async attempt(attachment: Attachment, claim: IPAMClaim, call: RequestContext): Promise<Grant | string> {
     const shown = readStatusAddresses(claim);
     if (typeof shown === 'string') return shown;
-    const { leases, users } = this.#deps;
     const [obstacle, ...held] = await Promise.all([
-      users.findConflict(attachment.pod, claim, call),
-      ...shown.map(({ address }) => leases.held(address, claim, call)),
+      this.#deps.authorization.findConflict(attachment.pod, claim, call),
+      ...shown.map(({ address }) => this.#held(address, claim, call)),
     ]);
     if (obstacle?.isOnItsWay === true) return obstacle.reason;
     if (obstacle !== undefined) throw new CniError(CniCode.TryAgain, obstacle.reason);
@@ -78,7 +63,10 @@ export class ClaimGrants {
     }
     this.#requireRecent(claim, seen);
     this.#requireSpace(attachment, claim, seen);
-    return this.#grantOf(claim, shown, seen);
+    const grant = seen.map(({ record }, index) =>
+      grantedAddress(record, this.#deps.directory.pool(record.pool), shown[index]?.prefixLength),
+    );
+    return grant.sort((a, b) => a.address.family - b.address.family);
   }
 
   /** Checks the age of cached reads at the end, because the other reads took time. */
@@ -111,20 +99,85 @@ export class ClaimGrants {
     );
   }
 
-  #grantOf(claim: IPAMClaim, shown: readonly StatusAddress[], seen: readonly VerifiedLease[]): ClaimGrant {
-    const grant = shown.map((each, index) =>
-      grantedAddress(each, this.#deps.directory.pool(seen[index]?.record.pool ?? '')),
-    );
-    grant.sort((a, b) => a.address.family - b.address.family);
-    return { grant, claim, leases: seen.map(({ record }) => record.metadata.name) };
+  /**
+   * Returns the claim's lease of an address, or a message if the claim holds none.
+   * @throws {CniError} 11 if the read failed and there is no recent cached read
+   */
+  async #held(address: Address, claim: IPAMClaim, call: RequestContext): Promise<VerifiedLease | string> {
+    const spaces = this.#spacesOf(claim);
+    if (typeof spaces === 'string') return spaces;
+    let why: string | undefined;
+    for (const space of spaces) {
+      const { object, at } = await this.#readOrGet(leaseName(space, address), call);
+      const held = object && readHeldLease(object, claim.metadata);
+      if (held !== undefined && typeof held !== 'string') return { record: held, readAt: at };
+      why ??= held;
+    }
+    return why ?? `there is no lease of ${formatAddress(address)}`;
   }
 
-  /** Reads the claim again. A new claim of the same name must be authorized again. */
-  async #readAgain(attachment: Attachment, { metadata }: IPAMClaim, call: RequestContext): Promise<IPAMClaim> {
-    const key = objectKey({ metadata });
-    await readResult(this.#deps.reads.read(IPAM_CLAIMS, key, call.signal));
-    const authorized = await this.#deps.authorization.authorize(attachment, call);
-    if (authorized.kind === 'claim') return authorized.claim;
-    throw new CniError(CniCode.TryAgain, `IPAMClaim ${key} was deleted just now: the kubelet retries`);
+  /** Returns the address spaces to search: that of the claim's pool, then those of other pools of the network. */
+  #spacesOf(claim: IPAMClaim): readonly string[] | string {
+    const { directory } = this.#deps;
+    const resolution = directory.resolve(claim);
+    const spaces = new Set(resolution.kind === 'served' ? [resolution.pool.addressSpace] : []);
+    for (const { name } of directory.poolsOf(claim.spec.network)) {
+      const pool = directory.pool(name);
+      if (pool !== undefined) spaces.add(pool.addressSpace);
+    }
+    if (spaces.size > 0 || resolution.kind === 'served') return [...spaces];
+    return resolution.message;
   }
+
+  async #readOrGet(name: string, { signal }: RequestContext): Promise<CachedRead<AddressLease>> {
+    const { reads, clock, maxStalenessMs } = this.#deps;
+    try {
+      return await reads.read(ADDRESS_LEASES, name, signal);
+    } catch (error) {
+      const seen = isApiUnavailable(error) ? reads.get(ADDRESS_LEASES, name, clock.now() - maxStalenessMs) : undefined;
+      if (seen?.object === undefined) throw asReadError(error);
+      return seen;
+    }
+  }
+}
+
+/** Returns the addresses in the claim's status, or a message if there are none yet. */
+function readStatusAddresses(claim: IPAMClaim): readonly ReturnType<typeof parseAddressOrPrefix>[] | string {
+  const ips = claim.status?.ips ?? [];
+  const conditions = claim.status?.conditions ?? [];
+  const subject = `IPAMClaim ${objectKey(claim)}`;
+  const allocated = conditions.find(({ type }) => type === IPS_ALLOCATED);
+  if (allocated?.status !== 'True' || ips.length === 0) {
+    const why = allocated === undefined || allocated.status === 'True' ? '' : `: ${allocated.message}`;
+    return `${subject} has no addresses yet${why}`;
+  }
+  try {
+    return ips.map(parseAddressOrPrefix);
+  } catch (error) {
+    return `${subject}: status.ips is invalid: ${messageOf(error)}`;
+  }
+}
+
+/** Returns the parsed lease, or a message if the claim does not hold it. The lease is the authority; `status.ips` mirrors it. */
+export function readHeldLease(lease: AddressLease, claim: ClaimIdentity): LeaseRecord | string {
+  let record: LeaseRecord;
+  try {
+    record = readLease(lease);
+  } catch (error) {
+    return messageOf(error);
+  }
+  const { owner, releasedAt, metadata } = record;
+  if (owner?.kind !== 'IPAMClaim' || owner.uid !== claim.uid) {
+    return describeOtherHolder(record, claim);
+  }
+  const name = `AddressLease ${metadata.name}`;
+  if (releasedAt !== undefined) return `${name} was released at ${new Date(releasedAt).toISOString()}`;
+  return metadata.deletionTimestamp === undefined ? record : `${name} is being deleted`;
+}
+
+function describeOtherHolder(lease: LeaseRecord, { namespace = '', name }: ClaimIdentity): string {
+  const { owner } = lease;
+  const words = heldByMessage(lease, holderOf(lease), { namespace });
+  const isNamesake = owner?.kind === 'IPAMClaim' && owner.namespace === namespace && owner.name === name;
+  return isNamesake ? `${words}, a deleted claim of the same name` : words;
 }

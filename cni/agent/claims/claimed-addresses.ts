@@ -1,29 +1,25 @@
 import type { IPAMClaim } from '../../../api/ipam-claim.js';
+import { objectKey } from '../../../api/meta.js';
 import type { Client } from '../../../kube/client.js';
 import type { Clock, Random } from '../../../kube/clock.js';
-import type { Logger } from '../../../kube/log.js';
-import { ADDRESS_LEASES } from '../../../kube/resources.js';
-import type { PersistentIPsGate } from '../../../cluster/persistent-ips-gate.js';
 import type { InformerRegistry } from '../../../kube/informers.js';
+import type { Logger } from '../../../kube/log.js';
+import { ADDRESS_LEASES, IPAM_CLAIMS } from '../../../kube/resources.js';
 import type { KubeVirtControllerSource } from '../../../cluster/kubevirt-controller.js';
-import type { PoolDirectory } from '../../../addressing/directory/directory.js';
+import type { PersistentIPsGate } from '../../../cluster/persistent-ips-gate.js';
 import { NAD_WATCH } from '../../../cluster/watch-specs.js';
-import { type Address, sameAddress } from '../../../addressing/address/address.js';
-import { CniError, readResult } from '../cni-error.js';
+import { type Address, formatAddress, sameAddress } from '../../../addressing/address/address.js';
+import type { PoolDirectory } from '../../../addressing/directory/directory.js';
 import type { Attachment } from '../attachment.js';
-import type { Grant } from '../result.js';
-import type { RequestContext } from '../request-context.js';
+import { CniCode, CniError, readResult } from '../cni-error.js';
 import type { NodePod, NodePods } from '../node-pods.js';
 import { type InterfaceRef, sandboxInterfaceKey } from '../request.js';
-import { type ClaimGrant, ClaimGrants } from './claim-grants.js';
-import { readHeldLease } from './lease-checks.js';
-import { ClaimLeaseReader } from './claim-lease-reader.js';
-import { type AuthorizedClaim, ClaimAuthorization } from './claim-authorization.js';
-import { OtherUsers } from './other-users.js';
+import { type BoundedWaitDeps, type RequestContext, BoundedWait } from '../request-context.js';
+import type { Grant } from '../result.js';
+import { ClaimAuthorization } from './claim-authorization.js';
+import { ClaimGrants, readHeldLease } from './claim-grants.js';
 import { Prefetch } from './prefetch.js';
 import { ReadCache } from './read-cache.js';
-
-export type { AuthorizedClaim } from './claim-authorization.js';
 
 export interface ClaimedAddressesDeps {
   readonly pods: NodePods;
@@ -44,33 +40,26 @@ export type CheckedInterface = InterfaceRef & Partial<Attachment>;
 
 /** The addresses that attachments have by a claim. It reads from the API server and never writes. */
 export class ClaimedAddresses {
+  readonly #deps: BoundedWaitDeps & { readonly maxStalenessMs: number };
   readonly #reads: ReadCache;
   readonly #authorization: ClaimAuthorization;
   readonly #grants: ClaimGrants;
   readonly #prefetch: Prefetch;
-  readonly #pods: Pick<NodePods, 'get'>;
-  readonly #clock: Clock;
-  readonly #maxStalenessMs: number;
   readonly #abort = new AbortController();
   #evicting: Promise<void> = Promise.resolve();
   /** By UID of the pod, then by sandbox and interface. */
-  readonly #granted = new Map<string, Map<string, ClaimGrant>>();
+  readonly #granted = new Map<string, Map<string, Grant>>();
 
   constructor({ pods, client, informers, directory, config, ...rest }: ClaimedAddressesDeps) {
-    const { clock } = rest;
     const { maxStalenessMs } = config;
-    const reads = new ReadCache(client, clock);
+    const reads = new ReadCache(client, rest.clock);
     const networks = informers.get(NAD_WATCH).cache;
     const shared = { ...rest, reads, networks, directory, pods, maxStalenessMs };
     const authorization = new ClaimAuthorization(shared);
-    const leases = new ClaimLeaseReader(shared);
-    const users = new OtherUsers(shared);
-    this.#pods = pods;
-    this.#clock = clock;
-    this.#maxStalenessMs = maxStalenessMs;
+    this.#deps = shared;
     this.#reads = reads;
     this.#authorization = authorization;
-    this.#grants = new ClaimGrants({ ...shared, authorization, leases, users });
+    this.#grants = new ClaimGrants({ ...shared, authorization });
     this.#prefetch = new Prefetch({
       ...shared,
       prefetch: (attachment, signal) => this.#prefetchFor(attachment, signal),
@@ -92,11 +81,41 @@ export class ClaimedAddresses {
   }
 
   /**
-   * Returns the claim that the attachment may use, or none. Waits for a claim that is about to be created.
-   * @throws {CniError} 11 if a retry may succeed, 100 if an object must be changed first
+   * Returns the addresses of the claim that the attachment may use. Waits for a claim that is about to be created, and for its leases.
+   * @returns undefined if the attachment uses no claim, and gets addresses of its own
+   * @throws {CniError} 11 with the reason of the wait, or if a retry may succeed; 100 if an object must be changed first
    */
-  authorize(attachment: Attachment, call: RequestContext): Promise<AuthorizedClaim> {
-    return this.#authorization.authorize(attachment, call);
+  async grant(attachment: Attachment, call: RequestContext): Promise<Grant | undefined> {
+    const wait = new BoundedWait(this.#deps, attachment.pod.metadata.uid, call);
+    /** The claim of the last attempt. */
+    let earlier: IPAMClaim | undefined;
+    for (;;) {
+      const decision = await this.#authorization.decide(attachment, this.#staleBefore(), call);
+      switch (decision.kind) {
+        case 'none':
+          if (earlier === undefined) return undefined;
+          throw new CniError(
+            CniCode.TryAgain,
+            `IPAMClaim ${objectKey(earlier)} was deleted just now: the kubelet retries`,
+          );
+        case 'refused':
+          throw new CniError(CniCode.Refused, decision.reason);
+        case 'pending':
+          if (decision.isOnItsWay !== true) throw new CniError(CniCode.TryAgain, decision.reason);
+          await wait.pause(decision.reason);
+          continue;
+        case 'claim':
+      }
+      const { claim } = decision;
+      requireNoRequest(attachment, claim);
+      const granted = await this.#grants.attempt(attachment, claim, call);
+      if (typeof granted !== 'string') return this.#remember(attachment, granted);
+      // the cached claim may be stale, so the first retry does not wait
+      if (earlier === undefined) wait.restart(granted);
+      else await wait.pause(granted);
+      await readResult(this.#reads.read(IPAM_CLAIMS, objectKey(claim), call.signal));
+      earlier = claim;
+    }
   }
 
   /**
@@ -104,20 +123,8 @@ export class ClaimedAddresses {
    * @throws {CniError} 11 if a read failed
    */
   async hasClaim(attachment: Attachment, call: RequestContext): Promise<boolean> {
-    const { kind } = await this.#authorization.decide(attachment, this.#clock.now(), call);
+    const { kind } = await this.#authorization.decide(attachment, this.#deps.clock.now(), call);
     return kind === 'claim';
-  }
-
-  /**
-   * Returns the addresses of a claim that {@link authorize} has returned. Waits until the claim holds their leases.
-   * @throws {CniError} 11 with the reason of the wait, 100 if the attachment is not authorized any more
-   */
-  async grant(attachment: Attachment, claim: IPAMClaim, call: RequestContext): Promise<Grant> {
-    const granted = await this.#grants.grant(attachment, claim, call);
-    const { uid } = attachment.pod.metadata;
-    const ofPod = this.#granted.get(uid) ?? new Map<string, ClaimGrant>();
-    this.#granted.set(uid, ofPod.set(sandboxInterfaceKey(attachment), granted));
-    return granted.grant;
   }
 
   /**
@@ -134,7 +141,7 @@ export class ClaimedAddresses {
       const known = this.#grantOf(checked);
       const granted = known ?? (await this.#findGrant(checked, call));
       if (granted === undefined) return 'unknown';
-      const areGranted = addresses.every((address) => granted.grant.some((each) => sameAddress(each.address, address)));
+      const areGranted = addresses.every((address) => granted.some((each) => sameAddress(each.address, address)));
       if (!areGranted) return 'lost';
       return known === undefined || (await this.#areHeld(known, call)) ? 'held' : 'lost';
     } catch (error) {
@@ -143,7 +150,14 @@ export class ClaimedAddresses {
     }
   }
 
-  #grantOf(checked: CheckedInterface): ClaimGrant | undefined {
+  #remember(attachment: Attachment, granted: Grant): Grant {
+    const { uid } = attachment.pod.metadata;
+    const ofPod = this.#granted.get(uid) ?? new Map<string, Grant>();
+    this.#granted.set(uid, ofPod.set(sandboxInterfaceKey(attachment), granted));
+    return granted;
+  }
+
+  #grantOf(checked: CheckedInterface): Grant | undefined {
     for (const ofPod of this.#granted.values()) {
       const found = ofPod.get(sandboxInterfaceKey(checked));
       if (found !== undefined) return found;
@@ -151,21 +165,23 @@ export class ClaimedAddresses {
     return undefined;
   }
 
-  async #findGrant(checked: CheckedInterface, call: RequestContext): Promise<ClaimGrant | undefined> {
+  async #findGrant(checked: CheckedInterface, call: RequestContext): Promise<Grant | undefined> {
     const { pod, network, selection, ...rest } = checked;
     if (pod === undefined || network === undefined || selection === undefined) return undefined;
     const attachment: Attachment = { requested: [], mac: undefined, ...rest, pod, network, selection };
-    const since = this.#clock.now() - this.#maxStalenessMs;
-    const decision = await this.#authorization.decide(attachment, since, call);
+    const decision = await this.#authorization.decide(attachment, this.#staleBefore(), call);
     if (decision.kind !== 'claim') return undefined;
     const granted = await this.#grants.attempt(attachment, decision.claim, call);
     return typeof granted === 'string' ? undefined : granted;
   }
 
-  async #areHeld({ claim, leases }: ClaimGrant, { signal }: RequestContext): Promise<boolean> {
-    const reads = leases.map((name) => this.#reads.read(ADDRESS_LEASES, name, signal));
+  async #areHeld(grant: Grant, { signal }: RequestContext): Promise<boolean> {
+    const reads = grant.map(({ lease }) => this.#reads.read(ADDRESS_LEASES, lease.metadata.name, signal));
     const seen = await readResult(Promise.all(reads));
-    return seen.every(({ object }) => object !== undefined && typeof readHeldLease(object, claim) !== 'string');
+    return seen.every(({ object }, index) => {
+      const owner = grant[index]?.lease.owner;
+      return object !== undefined && owner !== undefined && typeof readHeldLease(object, owner) !== 'string';
+    });
   }
 
   #isGranted({ metadata }: NodePod, interfaceName: string): boolean {
@@ -175,17 +191,34 @@ export class ClaimedAddresses {
 
   /** Reads everything that an ADD will need, without using cached reads. */
   async #prefetchFor(attachment: Attachment, signal: AbortSignal): Promise<void> {
-    const decision = await this.#authorization.decide(attachment, this.#clock.now(), { signal });
+    const decision = await this.#authorization.decide(attachment, this.#deps.clock.now(), { signal });
     if (decision.kind === 'claim') await this.#grants.attempt(attachment, decision.claim, { signal });
   }
 
   async #evict(): Promise<void> {
     const { signal } = this.#abort;
     while (!signal.aborted) {
-      await this.#clock.sleep(this.#maxStalenessMs, signal);
-      this.#reads.evictBefore(this.#clock.now() - this.#maxStalenessMs);
+      await this.#deps.clock.sleep(this.#deps.maxStalenessMs, signal);
+      this.#reads.evictBefore(this.#staleBefore());
       // a grant may complete after its pod was deleted
-      for (const uid of this.#granted.keys()) if (this.#pods.get(uid) === undefined) this.#granted.delete(uid);
+      for (const uid of this.#granted.keys()) if (this.#deps.pods.get(uid) === undefined) this.#granted.delete(uid);
     }
   }
+
+  /** Returns the time before which cached reads are stale, in the clock's ms. */
+  #staleBefore(): number {
+    return this.#deps.clock.now() - this.#deps.maxStalenessMs;
+  }
+}
+
+/** Checks that the interface requests no addresses, because those of its claim are fixed. @throws {CniError} 100 */
+function requireNoRequest({ pod, interfaceName, requested, selection }: Attachment, claim: IPAMClaim): void {
+  if (requested.length === 0 && !selection.requestsAddresses) return;
+  const asked = requested.length > 0 ? ` (${requested.map(formatAddress).join(', ')})` : '';
+  throw new CniError(
+    CniCode.Refused,
+    `interface ${interfaceName} of pod ${objectKey(pod)} has "ips"${asked}, which is not allowed together with its IPAMClaim ` +
+      `${claim.metadata.name} (multi-net-spec 4.1.2.1.11): remove "ips", and request addresses with the annotation ` +
+      'network.kubevirt.io/addresses of the VM',
+  );
 }

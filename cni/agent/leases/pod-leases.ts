@@ -1,7 +1,6 @@
-import { BITS } from '../../../addressing/address/address.js';
 import { type LeaseRecord, stateOf } from '../../../addressing/lease/lease.js';
 import { collectIntervalMs } from '../../../addressing/lease/lease-times.js';
-import { type Pool, subnetOf } from '../../../addressing/pool/pool.js';
+import type { Pool } from '../../../addressing/pool/pool.js';
 import type { CallOptions, Client } from '../../../kube/client.js';
 import type { Clock, Random } from '../../../kube/clock.js';
 import { Informer } from '../../../kube/informer.js';
@@ -14,7 +13,7 @@ import type { InformerRegistry } from '../../../kube/informers.js';
 import type { Metrics } from '../../../process/metrics.js';
 import type { PoolDirectory } from '../../../addressing/directory/directory.js';
 import type { Attachment } from '../attachment.js';
-import type { Grant, GrantedAddress } from '../result.js';
+import { type Grant, grantedAddress } from '../result.js';
 import type { RequestContext } from '../request-context.js';
 import { CniCode, CniError } from '../cni-error.js';
 import { createNodeBlockMetrics } from '../blocks/metrics.js';
@@ -111,7 +110,7 @@ export class PodLeases {
       const candidates = this.#candidates.forPool(blocks?.withoutWithheld(pool) ?? pool);
       const request = { attachment, pool, candidates, blocks, isLatest, call };
       const leases = await new PodAllocation({ ...parts, client, nodeName, clock, log }, request).run();
-      return leases.map((lease) => grantedAddressOf(lease, pool));
+      return leases.map((lease) => grantedAddress(lease, pool));
     } catch (error) {
       throw asAllocationError(
         error,
@@ -213,10 +212,4 @@ function createSpaceInformer(
 ): ReturnType<CandidateRegistryDeps['createInformer']> {
   const { resource, ...options } = watched;
   return new Informer(client, resource, { ...options, clock, random, log, metrics: metrics.kube });
-}
-
-function grantedAddressOf({ address }: LeaseRecord, pool: Pool): GrantedAddress {
-  const subnet = subnetOf(pool, address);
-  const prefixLength = subnet?.cidr.prefixLength ?? BITS[address.family];
-  return { address, prefixLength, ...(subnet?.gateway !== undefined && { gateway: subnet.gateway }) };
 }

@@ -237,9 +237,8 @@ export class AgentWorld {
   async add(pod: Pod, index = 0, call: RequestContext = this.call()): Promise<string> {
     const attachment = this.attachment(pod, index);
     try {
-      const authorization = await this.claimed.authorize(attachment, call);
-      if (authorization.kind === 'none') return 'none';
-      const grant = await this.claimed.grant(attachment, authorization.claim, call);
+      const grant = await this.claimed.grant(attachment, call);
+      if (grant === undefined) return 'none';
       return grant.map(({ address, prefixLength }) => `${formatAddress(address)}/${prefixLength}`).join(' ');
     } catch (error) {
       const { code, message } = error as { code?: number; message: string };
