@@ -19,7 +19,7 @@ import { CniCode, CniError } from '../cni-error.js';
 import { createNodeBlockMetrics } from '../blocks/metrics.js';
 import { NodeBlocks } from '../blocks/node-blocks.js';
 import { runtimeUidOf } from '../node-pods.js';
-import { CandidateRegistry, type CandidateRegistryDeps } from './candidate-registry.js';
+import { type CandidateRegistryDeps, CandidateRegistry } from './space-candidates.js';
 import { LeaseWriter, tryReadLease } from './lease-writer.js';
 import { type PodLeaseMetrics, createPodLeaseMetrics } from './metrics.js';
 import { NodeLeases, isHeldAt, nodeFieldSelector } from '../node-leases.js';
