@@ -82,6 +82,11 @@ function joinWithinLimit(readable: string, hash: string, max: number): string {
   return head === '' ? hash : `${head}-${hash}`;
 }
 
+/** Returns the addresses in the claim's status as text, without prefix length. */
+export function addressTextsOf({ status }: IPAMClaim): string[] {
+  return (status?.ips ?? []).map((ip) => ip.replace(/\/.*/, ''));
+}
+
 /** The owner of a claim: a VirtualMachine, or a VMI without a VM. */
 export interface ClaimOwner {
   kind: typeof VIRTUAL_MACHINE_KIND | typeof VIRTUAL_MACHINE_INSTANCE_KIND;

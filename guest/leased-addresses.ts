@@ -1,6 +1,6 @@
 import type { IPAMClaim } from '../api/ipam-claim.js';
 import type { Lister } from '../kube/cache.js';
-import { type Address, readAddress } from '../addressing/address/address.js';
+import { type Address, readAllAddresses } from '../addressing/address/address.js';
 import { leaseName } from '../addressing/lease/lease-name.js';
 import { type LeaseRecord, stateOf } from '../addressing/lease/lease.js';
 import type { Pool } from '../addressing/pool/pool.js';
@@ -11,9 +11,7 @@ const MAX_ADDRESSES = 16;
 /** Returns the addresses in a claim's status; undefined if it has none, or if one of them cannot be read. */
 export function shownAddresses({ status }: IPAMClaim): readonly Address[] | undefined {
   const ips = status?.ips ?? [];
-  if (ips.length === 0 || ips.length > MAX_ADDRESSES) return undefined;
-  const addresses = ips.map(readAddress);
-  return addresses.every((address) => address !== undefined) ? addresses : undefined;
+  return ips.length === 0 || ips.length > MAX_ADDRESSES ? undefined : readAllAddresses(ips);
 }
 
 /**

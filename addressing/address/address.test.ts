@@ -7,6 +7,7 @@ import {
   formatFamily,
   parseAddress,
   parseAddressOrPrefix,
+  readAllAddresses,
   sameAddress,
 } from './address.js';
 
@@ -170,6 +171,18 @@ describe('parseAddressOrPrefix', () => {
   it('rejects an invalid address before the slash', () => {
     expect(() => parseAddressOrPrefix('/24')).to.throw(AddressError, 'is not an IP address');
     expect(() => parseAddressOrPrefix('fe80::1%eth0/64')).to.throw(AddressError, 'zone');
+  });
+});
+
+describe('readAllAddresses', () => {
+  it('ignores prefix lengths', () => {
+    const expected = [parseAddress('10.0.0.5'), parseAddress('fd00::5')];
+    expect(readAllAddresses(['10.0.0.5/24', 'fd00::5'])).to.deep.equal(expected);
+  });
+
+  it('returns no address if one of the values is invalid or is no text', () => {
+    for (const invalid of ['10.0.0.5/33', '', null, 5])
+      expect(readAllAddresses(['10.0.0.5', invalid])).to.equal(undefined);
   });
 });
 

@@ -44,14 +44,21 @@ export function parseAddressOrPrefix(text: string): { address: Address; prefixLe
   return { address, prefixLength: parsePrefixLength(text, text.slice(slash + 1), address.family) };
 }
 
-/** Returns the address of a text as {@link parseAddressOrPrefix} reads it; undefined if it is invalid. */
-export function readAddress(text: string): Address | undefined {
+/** Returns the address of a text as {@link parseAddressOrPrefix} reads it; undefined if it is invalid or no text. */
+export function readAddress(text: unknown): Address | undefined {
+  if (typeof text !== 'string') return undefined;
   try {
     return parseAddressOrPrefix(text).address;
   } catch (error) {
     if (error instanceof AddressError) return undefined;
     throw error;
   }
+}
+
+/** Returns the addresses of all texts; undefined if one of them is invalid. */
+export function readAllAddresses(texts: readonly unknown[]): readonly Address[] | undefined {
+  const addresses = texts.map(readAddress);
+  return addresses.every((address) => address !== undefined) ? addresses : undefined;
 }
 
 /**

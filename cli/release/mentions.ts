@@ -6,7 +6,7 @@ import { NetworkSelectionError, networkSelectionsOf } from '../../api/network-se
 import { NETWORK_STATUS_ANNOTATION } from '../../api/names.js';
 import { networkStatuses, reportedIPsOf } from '../../api/network-status.js';
 import { type Pod, isTerminal } from '../../api/pod.js';
-import { type Address, parseAddressOrPrefix, sameAddress } from '../../addressing/address/address.js';
+import { type Address, readAddress, sameAddress } from '../../addressing/address/address.js';
 import type { LeaseRecord } from '../../addressing/lease/lease.js';
 
 /** Who may have addresses of the address space of a lease. */
@@ -105,9 +105,7 @@ function mentionIn(object: KubeObject, texts: readonly string[], address: Addres
 }
 
 function compare(text: string, address: Address): 'same' | 'other' | 'unreadable' {
-  try {
-    return sameAddress(parseAddressOrPrefix(text).address, address) ? 'same' : 'other';
-  } catch {
-    return 'unreadable';
-  }
+  const other = readAddress(text);
+  if (other === undefined) return 'unreadable';
+  return sameAddress(other, address) ? 'same' : 'other';
 }

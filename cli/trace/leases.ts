@@ -2,7 +2,7 @@ import type { AddressLease } from '../../api/address-lease.js';
 import { PoolCondition } from '../../api/conditions.js';
 import type { AddressPool } from '../../api/address-pool.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
-import { asList, asString } from '../../api/json.js';
+import { asList } from '../../api/json.js';
 import { isBeingDeleted, joinKey } from '../../api/meta.js';
 import { CLAIM_REQUESTED_ADDRESSES } from '../../api/names.js';
 import { formatAddress, readAddress } from '../../addressing/address/address.js';
@@ -87,10 +87,10 @@ export function requestedBy({ metadata, status }: IPAMClaim): string[] {
 }
 
 function readAddresses(texts: readonly unknown[]): string[] {
-  return texts.slice(0, MAX_ADDRESSES).flatMap((text) => {
-    const address = readAddress(asString(text));
-    return address === undefined ? [] : [formatAddress(address)];
-  });
+  return texts
+    .slice(0, MAX_ADDRESSES)
+    .flatMap((text) => readAddress(text) ?? [])
+    .map(formatAddress);
 }
 
 function traceAddress(address: string, claim: IPAMClaim, leases: readonly AddressLease[]): TraceNode {

@@ -1,9 +1,9 @@
-import type { LeaseOwner } from '../../api/address-lease.js';
+import type { AddressLease, LeaseOwner } from '../../api/address-lease.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { objectKey } from '../../api/meta.js';
 import { CLAIM_NAD } from '../../api/names.js';
 import { type Pod, staticPodUidOf } from '../../api/pod.js';
-import { formatAddress, parseAddressOrPrefix } from '../../addressing/address/address.js';
+import { formatAddress, readAddress } from '../../addressing/address/address.js';
 import { leaseName } from '../../addressing/lease/lease-name.js';
 import { leaseOwnerOf } from '../../addressing/lease/lease-owner.js';
 import {
@@ -33,11 +33,7 @@ export function readExisting(
   { pods, nads, targets }: { pods: ActivePods; nads: readonly SourceNad[]; targets: TargetPools },
 ): ExistingObjects {
   const read = new Map<string, LeaseRecord | string>();
-  for (const lease of leases)
-    read.set(
-      lease.metadata.name,
-      readOrError(() => readLease(lease)),
-    );
+  for (const lease of leases) read.set(lease.metadata.name, readLeaseOrError(lease));
   return { leases: read, claims: new ClaimAddresses(claims, (claim) => spacesOf(claim, nads, targets)), pods };
 }
 
@@ -169,10 +165,7 @@ class ClaimAddresses {
 
   constructor(claims: readonly IPAMClaim[], spacesOfClaim: (claim: IPAMClaim) => Iterable<string>) {
     for (const claim of claims) {
-      const addresses = (claim.status?.ips ?? []).flatMap((text) => {
-        const address = readOrError(() => parseAddressOrPrefix(text).address);
-        return typeof address === 'string' ? [] : [formatAddress(address)];
-      });
+      const addresses = (claim.status?.ips ?? []).flatMap((text) => readAddress(text) ?? []).map(formatAddress);
       if (addresses.length === 0) continue;
       for (const space of spacesOfClaim(claim)) {
         for (const address of addresses) this.#add(`${space} ${address}`, claim);
@@ -189,9 +182,9 @@ class ClaimAddresses {
   }
 }
 
-function readOrError<T>(read: () => T): T | string {
+function readLeaseOrError(lease: AddressLease): LeaseRecord | string {
   try {
-    return read();
+    return readLease(lease);
   } catch (error) {
     if (error instanceof TypeError) return error.message;
     throw error;

@@ -1,4 +1,4 @@
-import type { ClaimOwner, IPAMClaim } from '../../api/ipam-claim.js';
+import { type ClaimOwner, type IPAMClaim, addressTextsOf } from '../../api/ipam-claim.js';
 import { isBeingDeleted, objectKey } from '../../api/meta.js';
 import { EventReason } from '../../api/event-reasons.js';
 import { CLAIM_REQUESTED_ADDRESSES, IPS_ALLOCATED, REQUESTED_ADDRESSES_ANNOTATION } from '../../api/names.js';
@@ -102,7 +102,7 @@ export function findLateRequest(
 }
 
 /** Returns the claim's addresses in the form of a request; undefined if it has none. */
-function claimedAddressesText({ status }: IPAMClaim): string | undefined {
-  const addresses = (status?.ips ?? []).map((ip) => ip.replace(/\/.*$/, ''));
+function claimedAddressesText(claim: IPAMClaim): string | undefined {
+  const addresses = addressTextsOf(claim);
   return addresses.length === 0 ? undefined : JSON.stringify(addresses);
 }

@@ -1,4 +1,5 @@
 import { isIPv4 } from 'node:net';
+import { addressTextsOf } from '../../api/ipam-claim.js';
 import { describeValue } from '../../api/json.js';
 import type { KubeVirt } from '../../api/kubevirt.js';
 import { joinKey } from '../../api/meta.js';
@@ -74,8 +75,6 @@ function isAffected({ name, nadKey, isPrimary }: OwnerNetwork, { vmi, networks, 
   if ((vmInterface.macAddress ?? '') !== '' || nad?.found !== true || nad.delivery.kind === 'guest') return false;
   return claims.some(
     (claim) =>
-      isOwnedBy(claim, vmi.owner) &&
-      isForVmNetwork(claim, vmi.owner.name, name) &&
-      claim.status?.ips?.some((ip) => isIPv4(ip.replace(/\/.*/, ''))),
+      isOwnedBy(claim, vmi.owner) && isForVmNetwork(claim, vmi.owner.name, name) && addressTextsOf(claim).some(isIPv4),
   );
 }

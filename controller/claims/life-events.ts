@@ -1,4 +1,4 @@
-import { type IPAMClaim, claimOwnerOf } from '../../api/ipam-claim.js';
+import { type IPAMClaim, addressTextsOf, claimOwnerOf } from '../../api/ipam-claim.js';
 import { isBeingDeleted, joinKey } from '../../api/meta.js';
 import { describeValue } from '../../api/json.js';
 import { EventReason } from '../../api/event-reasons.js';
@@ -111,9 +111,10 @@ function addressesWithName(claim: IPAMClaim): string {
 }
 
 /** Of what Multus reports, only addresses of the claim are shown: users of the namespace can write any text into the annotation. */
-function describeUse({ metadata: { name }, status }: IPAMClaim, attachment: NetworkStatus | undefined): string {
+function describeUse(claim: IPAMClaim, attachment: NetworkStatus | undefined): string {
+  const { name } = claim.metadata;
   const reported = new Set(attachment === undefined ? [] : reportedIPsOf(attachment));
-  const ips = (status?.ips ?? []).map((ip) => ip.replace(/\/.*/, '')).filter((ip) => reported.has(ip));
+  const ips = addressTextsOf(claim).filter((ip) => reported.has(ip));
   return ips.length === 0 ? `IPAMClaim ${name}` : `${ips.join(' and ')} of IPAMClaim ${name}`;
 }
 

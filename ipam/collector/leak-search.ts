@@ -13,7 +13,7 @@ import type { PoolDirectory } from '../../addressing/directory/directory.js';
 import { writeLease } from '../../cluster/lease-writes.js';
 import { type ClaimPod, type ClaimPods, listClaimPods } from '../claims/running/claim-pods.js';
 import { reportedAddressesOf, reportedInterfacesOf } from '../claims/running/reported-interfaces.js';
-import { type Address, parseAddressOrPrefix, sameAddress } from '../../addressing/address/address.js';
+import { type Address, readAddress, sameAddress } from '../../addressing/address/address.js';
 import { type LeaseRecord, releaseLease } from '../../addressing/index.js';
 import { releaseTime } from '../../addressing/lease/cooling-start.js';
 import { readLease, stateOf } from '../../addressing/lease/lease.js';
@@ -181,11 +181,8 @@ function hasAddress(pod: Pod, address: Address): boolean {
   const { podIP, podIPs } = asRecord(pod.status);
   const own = [asString(podIP), ...recordsIn(podIPs).map(({ ip }) => asString(ip))].filter((text) => text !== '');
   return [...reportedAddressesOf(reportedInterfacesOf(pod)), ...own].some((text) => {
-    try {
-      return sameAddress(parseAddressOrPrefix(text).address, address);
-    } catch {
-      return true;
-    }
+    const reported = readAddress(text);
+    return reported === undefined || sameAddress(reported, address);
   });
 }
 

@@ -1,7 +1,7 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { isBeingDeleted } from '../../api/meta.js';
 import { readAddressRequest } from '../claims/shown/claim-addresses.js';
-import { type Address, parseAddressOrPrefix, sameAddress } from '../../addressing/address/address.js';
+import { type Address, readAllAddresses, sameAddress } from '../../addressing/address/address.js';
 import { type LeaseRecord, stateOf } from '../../addressing/lease/lease.js';
 
 /** Everything that decides whether a claim needs one of its leases. */
@@ -21,13 +21,13 @@ export interface ClaimUsage {
 export function surplusProof(lease: LeaseRecord, usage: ClaimUsage): LeaseRecord | undefined {
   const { claim, claimLeases, reportedAddresses } = usage;
   if (isBeingDeleted(claim)) return undefined;
-  const inStatus = parseAddresses(claim.status?.ips ?? []);
+  const inStatus = readAllAddresses(claim.status?.ips ?? []);
   const requested = requestedAddressesOf(claim);
   if (inStatus === undefined || requested === undefined) return undefined;
   if (isAmong(lease.address, [...inStatus, ...requested])) return undefined;
   const { family } = lease.address;
   const hasFamilyInStatus = inStatus.some((address) => address.family === family);
-  const used = reportedAddresses.map(parseAddresses);
+  const used = reportedAddresses.map(readAllAddresses);
   return claimLeases.find(
     (sibling) =>
       (sibling.address.family === family || !hasFamilyInStatus) &&
@@ -47,12 +47,4 @@ function requestedAddressesOf(claim: IPAMClaim): readonly Address[] | undefined 
   const request = readAddressRequest(claim);
   if (request.kind === 'invalid') return undefined;
   return request.kind === 'addresses' ? request.addresses : [];
-}
-
-function parseAddresses(texts: readonly unknown[]): Address[] | undefined {
-  try {
-    return texts.map((text) => parseAddressOrPrefix(String(text)).address);
-  } catch {
-    return undefined;
-  }
 }

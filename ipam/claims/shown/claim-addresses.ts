@@ -8,6 +8,7 @@ import {
   formatAddress,
   formatFamily,
   parseAddressOrPrefix,
+  readAddress,
   sameAddress,
 } from '../../../addressing/address/address.js';
 import { type Pool, subnetOf, withPrefix } from '../../../addressing/pool/pool.js';
@@ -106,9 +107,6 @@ export function formatStatusIp(
 }
 
 function isTextOf(text: string, address: Address): boolean {
-  try {
-    return sameAddress(parseAddressOrPrefix(text).address, address);
-  } catch {
-    return false;
-  }
+  const shown = readAddress(text);
+  return shown !== undefined && sameAddress(shown, address);
 }
