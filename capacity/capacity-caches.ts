@@ -1,4 +1,3 @@
-import { pacedBy } from '../kube/paced.js';
 import type { AddressBlock } from '../api/address-block.js';
 import type { AddressLease } from '../api/address-lease.js';
 import { nadNamespaceOf } from '../api/address-pool.js';
@@ -6,7 +5,8 @@ import type { Pod } from '../api/pod.js';
 import { ADDRESS_LEASES, PODS } from '../kube/resources.js';
 import type { ProcessContext } from '../process/context.js';
 import type { WatchSpec } from '../kube/informers.js';
-import { PoolDirectory } from '../addressing/directory/directory.js';
+import { createPoolDirectory } from '../addressing/directory/create-directory.js';
+import type { PoolDirectory } from '../addressing/directory/directory.js';
 import { ADDRESS_POOL_WATCH } from '../cluster/watch-specs.js';
 import { ADDRESS_BLOCK_WATCH } from '../addressing/directory/block-watch.js';
 import type { BlockRecord } from '../addressing/block/block.js';
@@ -22,6 +22,8 @@ const BLOCK_RECORDS: WatchSpec<AddressBlock, BlockRecord> = {
   ...ADDRESS_BLOCK_WATCH,
   indexes: { [BY_POOL]: ({ pool }) => [pool] },
 };
+/** NADs decide which namespaces a pool serves, which is not needed here. */
+const NO_NETWORKS = { cache: { list: () => [], get: () => undefined }, isServed: true, onChange: () => undefined };
 
 export interface CapacityCachesOptions {
   readonly context: ProcessContext;
@@ -55,14 +57,8 @@ export class CapacityCaches {
     });
     this.#blocks = hasNodeBlocks ? informers.get(BLOCK_RECORDS) : undefined;
     this.#blocks?.onChange(onChange);
-    const pools = informers.get(ADDRESS_POOL_WATCH);
-    this.#pools = pools;
-    // NADs decide which namespaces a pool serves, which is not needed here
-    this.#directory = new PoolDirectory(
-      { pools: pools.cache, networks: { list: () => [], get: () => undefined } },
-      pacedBy(context.clock),
-    );
-    this.#directory.follow({ pools, networks: { onChange: () => undefined } });
+    this.#pools = informers.get(ADDRESS_POOL_WATCH);
+    this.#directory = createPoolDirectory({ pools: this.#pools, networks: NO_NETWORKS }, context.clock);
     this.#directory.onChange(onChange);
     this.#podFeed = this.#followPods();
   }

@@ -1,5 +1,4 @@
-import { pacedBy } from '../kube/paced.js';
-import { PoolDirectory } from '../addressing/directory/directory.js';
+import { createPoolDirectory } from '../addressing/directory/create-directory.js';
 import { createPersistentIPsGate } from '../cluster/persistent-ips-gate.js';
 import { ADDRESS_POOL_WATCH, NAD_WATCH, NAMESPACE_WATCH } from '../cluster/watch-specs.js';
 import type { GuestConfig } from '../process/guest-config.js';
@@ -22,12 +21,7 @@ export function createGuestViews(
     pools: informers.get(ADDRESS_POOL_WATCH),
     lockedLeases: informers.get(LOCKED_LEASES),
   };
-  const { pools, networks } = watched;
-  const directory = new PoolDirectory(
-    { pools: pools.cache, networks: networks.cache, areNetworksServed: () => networks.isServed },
-    pacedBy(clock),
-  );
-  directory.follow({ pools, networks });
+  const directory = createPoolDirectory(watched, clock);
   const handlers: (() => void)[] = [];
   const gate = createPersistentIPsGate(config, informers, () => {
     for (const handler of handlers) handler();

@@ -1,9 +1,8 @@
-import { pacedBy } from '../kube/paced.js';
 import type { ProcessContext } from '../process/context.js';
 import { ADDRESS_POOL_WATCH, NAD_WATCH } from '../cluster/watch-specs.js';
 import { CLAIM_PODS, ClaimPods } from './claims/running/claim-pods.js';
 import { LeaseBook } from './leases/lease-book.js';
-import { PoolDirectory } from '../addressing/directory/directory.js';
+import { createPoolDirectory } from '../addressing/directory/create-directory.js';
 import { PoolUsage, claimUseCheck } from './pools/usage.js';
 import { SERVED_CLAIM_WATCH } from './claims/claim-transform.js';
 import type { AddressLease } from '../api/address-lease.js';
@@ -31,13 +30,10 @@ export function createIpamViews({ informers, clock }: Pick<ProcessContext, 'info
     networks: informers.get(NAD_WATCH),
     pods: informers.get(CLAIM_PODS),
   };
-  const { leases, pools, claims, networks } = watched;
+  const { leases, claims } = watched;
   const book = new LeaseBook();
   book.attach(leases, clock);
-  const directory = new PoolDirectory(
-    { pools: pools.cache, networks: networks.cache, areNetworksServed: () => networks.isServed },
-    pacedBy(clock),
-  );
+  const directory = createPoolDirectory(watched, clock);
   const users = new ClaimPods(watched.pods, claims.cache);
   const isUsed = claimUseCheck(claims.cache, (claim) => users.podsOf(claim));
   return { watched, book, directory, users, usage: new PoolUsage(book, isUsed) };

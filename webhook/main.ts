@@ -1,4 +1,3 @@
-import { pacedBy } from '../kube/paced.js';
 import type { AddressPool } from '../api/address-pool.js';
 import { ADDRESS_POOLS, MUTATING_WEBHOOK_CONFIGURATIONS } from '../kube/resources.js';
 import { type AdmissionComponent, createAdmissionComponent } from '../admission/component.js';
@@ -8,7 +7,7 @@ import { createPersistentIPsGate } from '../cluster/persistent-ips-gate.js';
 import { findPrimaryNetwork } from '../cluster/primary-network.js';
 import { watchKubeVirt } from '../cluster/kubevirt-controller.js';
 import type { WatchSpec } from '../kube/informers.js';
-import { PoolDirectory } from '../addressing/directory/directory.js';
+import { createPoolDirectory } from '../addressing/directory/create-directory.js';
 import { transformPool } from '../cluster/transforms.js';
 import { NAMESPACE_WATCH, CLAIM_WATCH, NAD_WATCH, VMI_WATCH, VM_WATCH } from '../cluster/watch-specs.js';
 import { LauncherAdmission } from './launcher-admission.js';
@@ -109,12 +108,7 @@ function followPools({
   clock,
 }: Pick<ProcessContext, 'informers' | 'clock'>): CapacityContext['publishedPool'] {
   const networks = informers.get(NAD_WATCH);
-  const pools = informers.get(OPTIONAL_POOLS);
-  const directory = new PoolDirectory(
-    { pools: pools.cache, networks: networks.cache, areNetworksServed: () => networks.isServed },
-    pacedBy(clock),
-  );
-  directory.follow({ pools, networks });
+  const directory = createPoolDirectory({ pools: informers.get(OPTIONAL_POOLS), networks }, clock);
   return findPublishedPool(directory, networks.cache);
 }
 

@@ -1,6 +1,6 @@
-import { pacedBy } from '../../kube/paced.js';
 import { joinKey } from '../../api/meta.js';
-import { PoolDirectory } from '../../addressing/directory/directory.js';
+import { createPoolDirectory } from '../../addressing/directory/create-directory.js';
+import type { PoolDirectory } from '../../addressing/directory/directory.js';
 import type { Pool } from '../../addressing/pool/pool.js';
 import { EventRecorder } from '../../kube/events.js';
 import type { Component } from '../../process/component.js';
@@ -74,12 +74,8 @@ class ResponderProcess implements Component {
     this.#context = context;
     this.#config = config;
     this.#watched = responderWatches(informers, config);
-    const { claims, vmis, leases, pools, networks } = this.#watched;
-    this.#directory = new PoolDirectory(
-      { pools: pools.cache, networks: networks.cache, areNetworksServed: () => networks.isServed },
-      pacedBy(clock),
-    );
-    this.#directory.follow({ pools, networks });
+    const { claims, vmis, leases, networks } = this.#watched;
+    this.#directory = createPoolDirectory(this.#watched, clock);
     const caches = { claims: claims.cache, vmis: vmis.cache, networks: networks.cache, directory: this.#directory };
     const remembered = new RememberedGuests(caches);
     remembered.follow({ claims, directory: this.#directory });

@@ -34,6 +34,7 @@ describe('the pools and networks that are synced', () => {
     const { book, directory, usage } = world;
     const add = (keys: readonly string[]) => void added.push(...keys);
     const nads = { onChange: networks.onChange.bind(networks), onServed: served.onChange.bind(served) };
+    directory.follow({ pools, networks: nads });
     followPools({ pools, networks: nads, claims, book, pods, directory, usage, cache: world.pools }, add);
   });
 

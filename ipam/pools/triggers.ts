@@ -30,11 +30,9 @@ export interface PoolSources extends PoolChanges {
   cache: { get(name: string): AddressPool | undefined };
 }
 
-/** Keeps the directory and the counts up to date, and passes the keys to sync to `add`, which does nothing while another process leads. */
+/** Keeps the counts up to date, and passes the keys to sync to `add`, which does nothing while another process leads. */
 export function followPools(sources: PoolSources, add: (keys: readonly string[]) => void): void {
   const { pools, networks, claims, book, pods, directory, usage, cache } = sources;
-  // first, so that later handlers of the same change see an up-to-date directory
-  directory.follow({ pools, networks });
   directory.onChange((changes) => add(keysOfNetworks(changes, directory)));
   pools.onChange((change) => {
     if (change.type === 'removed') {

@@ -1,0 +1,21 @@
+import type { Clock } from '../../kube/clock.js';
+import { pacedBy } from '../../kube/paced.js';
+import { type PoolChanges, PoolDirectory, type PoolListers } from './directory.js';
+
+/** Caches of pools and NADs that tell of their changes. Informers are such caches. */
+interface PoolInformers {
+  pools: PoolChanges['pools'] & { readonly cache: PoolListers['pools'] };
+  networks: PoolChanges['networks'] & { readonly cache: PoolListers['networks']; readonly isServed: boolean };
+}
+
+/** Creates a directory that follows its caches. Handlers that are registered later see an up-to-date directory. */
+export function createPoolDirectory(
+  { pools, networks }: PoolInformers,
+  clock: Pick<Clock, 'now' | 'setTimer'>,
+): PoolDirectory {
+  const areNetworksServed = () => networks.isServed;
+  const listers = { pools: pools.cache, networks: networks.cache, areNetworksServed };
+  const directory = new PoolDirectory(listers, pacedBy(clock));
+  directory.follow({ pools, networks });
+  return directory;
+}
