@@ -1,11 +1,11 @@
-import { pacedBy } from '../../kube/paced.js';
 import { join } from 'node:path';
 import type { AgentConfig } from '../../process/agent-config.js';
 import type { ProcessContext } from '../../process/context.js';
 import { createPersistentIPsGate } from '../../cluster/persistent-ips-gate.js';
 import { type KubeVirtControllerSource, watchKubeVirt } from '../../cluster/kubevirt-controller.js';
 import type { Component } from '../../process/component.js';
-import { PoolDirectory } from '../../addressing/directory/directory.js';
+import { createPoolDirectory } from '../../addressing/directory/create-directory.js';
+import type { PoolDirectory } from '../../addressing/directory/directory.js';
 import { ADDRESS_POOL_WATCH, NAD_WATCH } from '../../cluster/watch-specs.js';
 import { ClaimedAddresses } from './claims/claimed-addresses.js';
 import { Dispatcher } from './dispatcher.js';
@@ -54,7 +54,8 @@ class Agent implements Component {
     this.#context = context;
     this.#config = config;
     this.#folder = watchPluginFolder(context, config, plugins);
-    this.#directory = watchPools({ informers, clock });
+    const [pools, networks] = [informers.get(ADDRESS_POOL_WATCH), informers.get(NAD_WATCH)];
+    this.#directory = createPoolDirectory({ pools, networks }, clock);
     this.#pods = new NodePods({ ...context, nodeName });
     const parts = { ...context, config, nodeName, pods: this.#pods, directory: this.#directory };
     this.#kubevirt = watchKubeVirt(informers, config.policiesNamespace);
@@ -152,16 +153,4 @@ function watchPluginFolder(
     log,
     metrics: createPluginFolderMetrics(metrics),
   });
-}
-
-function watchPools({ informers, clock }: Pick<ProcessContext, 'informers' | 'clock'>): PoolDirectory {
-  const pools = informers.get(ADDRESS_POOL_WATCH);
-  const networks = informers.get(NAD_WATCH);
-  const areNetworksServed = () => networks.isServed;
-  const directory = new PoolDirectory(
-    { pools: pools.cache, networks: networks.cache, areNetworksServed },
-    pacedBy(clock),
-  );
-  directory.follow({ pools, networks });
-  return directory;
 }
