@@ -3,6 +3,7 @@ import type { AddressPool } from '../../api/address-pool.js';
 import type { ObjectChange } from '../../kube/informer.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import { adminPool, claimOf, holdfastConfig, nad } from '../../test/pool-objects.js';
+import { parseAddress } from '../../addressing/address/address.js';
 import { PoolsWorld } from './testing/pools-world.js';
 import { allPoolKeys, followPools, turnsOfPools } from './triggers.js';
 
@@ -118,6 +119,16 @@ describe('the pools and networks that are synced', () => {
     await keys();
     world.release('10.9.0.5');
     expect(await keys()).to.deep.equal(['blue.vms', 'vms/blue']);
+  });
+
+  it('on the end of a restore hold are the pools with its address, whose free addresses it changes', async () => {
+    world.putPool(adminPool('p'));
+    world.putPool(adminPool('apart', { cidr: '10.9.0.0/24' }));
+    const address = parseAddress('10.0.0.5');
+    world.book.addRestoreHold('blue', address);
+    await keys();
+    world.book.removeRestoreHold('blue', address);
+    expect(await keys()).to.deep.equal(['p']);
   });
 
   it('on the start or stop of a VM are the pools of its claim whose counts change', async () => {

@@ -22,7 +22,7 @@ interface ChangeSource<S> {
 
 export interface PoolSources extends PoolChanges {
   claims: ChangeSource<ObjectChange<IPAMClaim>>;
-  book: CountedLeases & { onGivenUp?(handler: (addressSpace: string, address: Address) => void): void };
+  book: CountedLeases & { onAddressFreed(handler: (addressSpace: string, address: Address) => void): void };
   /** The keys of claims whose pods changed. */
   pods: ChangeSource<string>;
   directory: PoolDirectory;
@@ -43,7 +43,7 @@ export function followPools(sources: PoolSources, add: (keys: readonly string[])
   });
   networks.onChange((change) => changesNetwork(change) && add(keysOfNad(change)));
   book.onChange((change) => add(keysOfLease(change, directory, cache)));
-  book.onGivenUp?.((space, address) => add(directory.poolsContaining(space, address)));
+  book.onAddressFreed((space, address) => add(directory.poolsContaining(space, address)));
   pods.onChange((key) => add(usage.updateClaim(key)));
   claims.onChange(({ object }) => add(usage.updateClaim(objectKey(object))));
 }
