@@ -3,7 +3,7 @@ import { ControllerLoop, type SyncResult } from '../kube/controller-loop.js';
 import { WorkQueue } from '../kube/workqueue.js';
 import type { CapacityConfig } from '../process/capacity-config.js';
 import type { ProcessContext } from '../process/context.js';
-import { Leadership, leaderIdentity } from '../process/leadership.js';
+import { type ElectedContext, type ElectedWork, createElectedComponent } from '../process/elected-component.js';
 import type { Component } from '../process/component.js';
 import type { Pool } from '../addressing/pool/pool.js';
 import { choosePools } from './chosen-pools.js';
@@ -11,7 +11,7 @@ import { createCapacityMetrics } from './metrics.js';
 import { Publisher } from './publisher.js';
 import { CapacityCaches } from './capacity-caches.js';
 
-const NAME = 'holdfast-capacity';
+const NAME = 'capacity';
 /** The only key of the work queue. */
 const ROUND = 'round';
 /** Delay that collects changes which come together. */
@@ -21,16 +21,9 @@ const MAX_NAMED_POOLS = 5;
 /** Interval of rounds without a change. */
 const RESYNC_MS = 10_000;
 
-/**
- * Shows the free addresses of pools on nodes, as extended resources that the scheduler counts. Only the leader of several replicas works.
- * @param identity unique among the candidates of the leader election
- */
-export function createCapacity(
-  context: ProcessContext,
-  config: CapacityConfig,
-  identity = leaderIdentity(),
-): Component {
-  return new Capacity(context, config, identity);
+/** Shows the free addresses of pools on nodes, as extended resources that the scheduler counts. */
+export function createCapacity(context: ProcessContext, config: CapacityConfig): Component {
+  return createElectedComponent({ name: NAME, context, config }, (elected) => new Capacity(elected, config));
 }
 
 interface LeadershipTerm {
@@ -39,21 +32,18 @@ interface LeadershipTerm {
   readonly loop: ControllerLoop;
 }
 
-class Capacity implements Component {
-  readonly name = 'capacity';
-  readonly #context: ProcessContext;
+class Capacity implements ElectedWork {
+  readonly #context: ElectedContext;
   readonly #config: CapacityConfig;
   readonly #sources: CapacityCaches;
   readonly #metrics;
-  readonly #leadership: Leadership;
   #term: LeadershipTerm | undefined;
   #roundAt = -Infinity;
   #measured: ReadonlySet<string> = new Set();
   /** The pools in the last warning. */
   #leftOut = '';
 
-  constructor(shared: ProcessContext, config: CapacityConfig, identity: string) {
-    const context = { ...shared, log: shared.log.child({ part: this.name }) };
+  constructor(context: ElectedContext, config: CapacityConfig) {
     this.#context = context;
     this.#config = config;
     this.#metrics = createCapacityMetrics(context.metrics);
@@ -62,29 +52,15 @@ class Capacity implements Component {
       hasNodeBlocks: config.featureGates.nodeBlocks,
       onChange: () => this.#look(),
     });
-    this.#leadership = new Leadership({
-      context,
-      config,
-      name: NAME,
-      identity,
-      startWork: (signal) => this.#beginTerm(signal),
-      stopWork: () => this.#endTerm(),
-    });
   }
 
   start(): Promise<void> {
-    this.#context.informers.start();
     this.#sources.start();
-    this.#leadership.start();
     return Promise.resolve();
   }
 
-  ready(): string | undefined {
-    return this.#context.informers.ready();
-  }
-
-  async stop(): Promise<void> {
-    await this.#leadership.stop();
+  async stop(ended: Promise<void>): Promise<void> {
+    await ended;
     await this.#sources.stop();
   }
 
@@ -95,18 +71,18 @@ class Capacity implements Component {
     this.#term?.queue.addAfter(ROUND, Math.max(BATCH_MS, pause));
   }
 
-  #beginTerm(signal: AbortSignal): void {
+  startWork(signal: AbortSignal): void {
     // every pending request listens to the signal, which Node would report as a leak
     setMaxListeners(0, signal);
     const { client, clock, random, log, metrics } = this.#context;
     const { settleMs, offerTimeoutMs } = this.#config;
     const publisher = new Publisher({ client, clock, log, metrics: this.#metrics, settleMs, offerTimeoutMs, signal });
-    const queue = new WorkQueue({ name: 'capacity', clock, random, metrics: metrics.kube, baseMs: 500, maxMs: 30_000 });
+    const queue = new WorkQueue({ name: NAME, clock, random, metrics: metrics.kube, baseMs: 500, maxMs: 30_000 });
     const loop = new ControllerLoop({
-      name: 'capacity',
+      name: NAME,
       queue,
       workers: 1,
-      sync: this.#leadership.whileLeading(() => this.#round(publisher)),
+      sync: this.#context.whileLeading(() => this.#round(publisher)),
       log,
       clock,
       metrics: metrics.kube,
@@ -117,7 +93,7 @@ class Capacity implements Component {
     this.#look();
   }
 
-  async #endTerm(): Promise<void> {
+  async stopWork(): Promise<void> {
     const term = this.#term;
     this.#term = undefined;
     await term?.loop.stop();

@@ -1,12 +1,11 @@
 import { joinKey } from '../api/meta.js';
-import { EventRecorder } from '../kube/events.js';
 import { ControllerLoop } from '../kube/controller-loop.js';
 import { WorkQueue } from '../kube/workqueue.js';
 import type { ControllerConfig } from '../process/config.js';
 import type { ProcessContext } from '../process/context.js';
+import { type ElectedContext, type ElectedWork, createElectedComponent } from '../process/elected-component.js';
 import { type PersistentIPsGate, isNamespaceServed, createPersistentIPsGate } from '../cluster/persistent-ips-gate.js';
 import { type KubeVirtControllerSource, watchKubeVirt } from '../cluster/kubevirt-controller.js';
-import { Leadership, leaderIdentity } from '../process/leadership.js';
 import type { Component } from '../process/component.js';
 import {
   NAMESPACE_WATCH,
@@ -34,19 +33,14 @@ import { PODS, RESOURCE_QUOTAS } from '../kube/resources.js';
 import { LAUNCHER_INDEXES } from './indexes.js';
 import { type ClaimQuota, transformLauncher, transformQuota } from './transforms.js';
 
-const NAME = 'holdfast-controller';
+const NAME = 'controller';
 
-/**
- * Creates and releases the IPAMClaims of VMs and VMIs. All replicas fill their caches, and only the leader works, so that a new leader starts at
- * once.
- * @param identity unique among the candidates for leadership
- */
-export function createController(
-  context: ProcessContext,
-  config: ControllerConfig,
-  identity = leaderIdentity(),
-): Component {
-  return new Controller(context, config, identity);
+/** Creates and releases the IPAMClaims of VMs and VMIs. @param identity unique among the candidates for leadership */
+export function createController(context: ProcessContext, config: ControllerConfig, identity?: string): Component {
+  return createElectedComponent(
+    { name: NAME, context, config, identity },
+    (elected) => new Controller(elected, config),
+  );
 }
 
 /** One term of leadership: the queue and the workers. */
@@ -59,9 +53,8 @@ interface Term {
   unanswered: UnansweredClaims;
 }
 
-class Controller implements Component {
-  readonly name = 'controller';
-  readonly #context: ProcessContext;
+class Controller implements ElectedWork {
+  readonly #context: ElectedContext;
   readonly #config: ControllerConfig;
   readonly #informers;
   readonly #listers;
@@ -69,14 +62,11 @@ class Controller implements Component {
   readonly #kubevirt: KubeVirtControllerSource;
   readonly #blockedWorkloads = new BlockedWorkloads();
   readonly #metrics;
-  readonly #events: EventRecorder;
-  readonly #leadership: Leadership;
   #term: Term | undefined;
 
-  constructor(context: ProcessContext, config: ControllerConfig, identity: string) {
-    const { informers, client, clock, random } = context;
-    const log = context.log.child({ part: this.name });
-    this.#context = { ...context, log };
+  constructor(context: ElectedContext, config: ControllerConfig) {
+    const { informers } = context;
+    this.#context = context;
     this.#config = config;
     this.#informers = {
       vms: informers.get(VM_WATCH),
@@ -93,37 +83,13 @@ class Controller implements Component {
       ...{ claims: claims.cache, networks: networks.cache, namespaces: namespaces.cache },
     };
     this.#metrics = createControllerMetrics(context.metrics);
-    this.#events = new EventRecorder({ client, component: NAME, clock, random, log, metrics: context.metrics.kube });
-    this.#gate = createPersistentIPsGate(config, context.informers, () => this.#addAll());
-    this.#kubevirt = watchKubeVirt(context.informers, config.namespace, () => this.#addAll());
-    this.#leadership = new Leadership({
-      context: this.#context,
-      config,
-      name: NAME,
-      identity,
-      startWork: () => this.#beginTerm(),
-      stopWork: () => this.#endTerm(),
-    });
+    this.#gate = createPersistentIPsGate(config, informers, () => this.#addAll());
+    this.#kubevirt = watchKubeVirt(informers, config.namespace, () => this.#addAll());
     this.#listen();
-  }
-
-  start(): Promise<void> {
-    this.#context.informers.start();
-    this.#leadership.start();
-    return Promise.resolve();
-  }
-
-  ready(): string | undefined {
-    return this.#context.informers.ready();
   }
 
   notice(): string | undefined {
     return this.#kubevirt.controller().problem;
-  }
-
-  async stop(): Promise<void> {
-    await this.#leadership.stop();
-    await this.#events.flush();
   }
 
   #listen(): void {
@@ -155,10 +121,10 @@ class Controller implements Component {
     this.#add(allKeys(this.#listers));
   }
 
-  #beginTerm(): void {
-    const { client, clock, informers, random, log, metrics } = this.#context;
+  startWork(): void {
+    const { client, clock, events, informers, random, log, metrics } = this.#context;
     const { workers } = this.#config;
-    const queue = new WorkQueue({ name: this.name, clock, random, metrics: metrics.kube, workers });
+    const queue = new WorkQueue({ name: NAME, clock, random, metrics: metrics.kube, workers });
     const quotaWaits = new QuotaWaits((key) => {
       queue.forget(key);
       queue.add(key);
@@ -182,15 +148,15 @@ class Controller implements Component {
       restoreWaitMs: this.#config.restoreWaitMs,
       clock,
       kubevirt: this.#kubevirt,
-      events: this.#events,
+      events,
       metrics: this.#metrics,
       log,
     });
-    const options = { name: this.name, queue, workers, log, clock, metrics: metrics.kube };
-    const loop = new ControllerLoop({ ...options, sync: this.#leadership.whileLeading(sync) });
+    const options = { name: NAME, queue, workers, log, clock, metrics: metrics.kube };
+    const loop = new ControllerLoop({ ...options, sync: this.#context.whileLeading(sync) });
     const unanswered = new UnansweredClaims({
       ...this.#listers,
-      events: this.#events,
+      events,
       clock,
       log,
       gate: this.#gate,
@@ -202,7 +168,7 @@ class Controller implements Component {
     this.#addAll();
   }
 
-  async #endTerm(): Promise<void> {
+  async stopWork(): Promise<void> {
     const term = this.#term;
     this.#term = undefined;
     await Promise.all([term?.loop.stop(), term?.unanswered.stop()]);

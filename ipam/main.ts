@@ -1,9 +1,8 @@
 import { nadRightsFrom } from '../api/nad-rights.js';
-import { EventRecorder } from '../kube/events.js';
 import type { Component } from '../process/component.js';
 import type { IpamConfig } from '../process/config.js';
 import type { ProcessContext } from '../process/context.js';
-import { Leadership, leaderIdentity } from '../process/leadership.js';
+import { type ElectedContext, type ElectedWork, createElectedComponent } from '../process/elected-component.js';
 import { createAuditLog } from './audit/create-audit-log.js';
 import { UnhonouredClaims } from './claims/reports/unhonoured-claims.js';
 import { UnleasedAddresses } from './claims/running/unleased-addresses.js';
@@ -16,40 +15,26 @@ import { Reconcilers } from './reconcilers.js';
 import { createValidationWebhook } from './validation/webhook.js';
 import { createIpamViews } from './views.js';
 
-const NAME = 'holdfast-ipam';
-
-/**
- * Creates the process `holdfast ipam`. Every replica fills caches and serves admission reviews; only the leader writes.
- * @param identity unique among the candidates for leadership
- */
-export function createIpam(context: ProcessContext, config: IpamConfig, identity = leaderIdentity()): Component {
-  return new Ipam(context, config, identity);
+/** Creates the process `holdfast ipam`. Every replica serves admission reviews; only the leader writes. */
+export function createIpam(shared: ProcessContext, config: IpamConfig): Component {
+  const create = (elected: ElectedContext) => new Ipam(elected, config, shared);
+  return createElectedComponent({ name: 'ipam', context: shared, config }, create);
 }
 
-class Ipam implements Component {
-  readonly name = 'ipam';
-  readonly #context: ProcessContext;
-  readonly #events: EventRecorder;
+class Ipam implements ElectedWork {
   readonly #metrics: IpamMetrics;
   readonly #reconcilers: Reconcilers;
   /** What only the leader runs besides the reconcilers. */
   readonly #tasks: readonly { start(): void; stop(): Promise<void> }[];
   readonly #validation: Component;
-  readonly #leadership: Leadership;
 
-  constructor(shared: ProcessContext, config: IpamConfig, identity: string) {
-    const { client, clock, random, metrics } = shared;
-    const log = shared.log.child({ part: this.name });
-    const context = { ...shared, log };
+  constructor(context: ElectedContext, config: IpamConfig, shared: ProcessContext) {
+    const { client, clock, log, metrics, events, whileLeading } = context;
     const views = createIpamViews(shared);
     const { watched, book, directory, users } = views;
-    this.#context = context;
     this.#metrics = new IpamMetrics(metrics, clock, config.maxDerivedPoolMetrics);
-    const events = new EventRecorder({ client, component: NAME, clock, random, log, metrics: metrics.kube });
-    this.#events = events;
     this.#reconcilers = new Reconcilers({
-      ...{ context, config, views, events, metrics: this.#metrics },
-      whileLeading: (sync) => this.#leadership.whileLeading(sync),
+      ...{ context, config, views, events, metrics: this.#metrics, whileLeading },
     });
     const { gate } = this.#reconcilers;
     const [claims, pods, networks] = [watched.claims.cache, watched.pods.cache, watched.networks.cache];
@@ -72,41 +57,33 @@ class Ipam implements Component {
       networks: directory,
       rightsOf: nadRightsFrom(config),
     });
-    this.#leadership = new Leadership({
-      ...{ context, config, name: NAME, identity },
-      startWork: (signal) => this.#beginTerm(signal),
-      stopWork: () => this.#endTerm(),
-    });
     this.#reconcilers.listen();
   }
 
-  async start(): Promise<void> {
-    this.#context.informers.start();
-    this.#leadership.start();
-    await this.#validation.start();
+  start(): Promise<void> {
+    return this.#validation.start();
   }
 
   ready(): string | undefined {
-    return this.#context.informers.ready() ?? this.#validation.ready?.();
+    return this.#validation.ready?.();
   }
 
   notice(): string | undefined {
     return this.#reconcilers.kubevirt.controller().problem;
   }
 
-  async stop(): Promise<void> {
+  stop(): Promise<void> {
     this.#reconcilers.stop();
-    await Promise.all([this.#leadership.stop(), this.#validation.stop()]);
-    await this.#events.flush();
+    return this.#validation.stop();
   }
 
-  #beginTerm(signal: AbortSignal): void {
+  startWork(signal: AbortSignal): void {
     this.#metrics.begin();
     for (const task of this.#tasks) task.start();
     this.#reconcilers.begin(signal);
   }
 
-  async #endTerm(): Promise<void> {
+  async stopWork(): Promise<void> {
     await Promise.all([this.#reconcilers.end(), ...this.#tasks.map((task) => task.stop())]);
     this.#metrics.end();
   }
