@@ -78,6 +78,7 @@ describe('Cache', () => {
           for (const value of ['red', 'green', 'blue']) {
             const expected = [...model.values()].filter((each) => each.colours.includes(value));
             expect(names(cache.byIndex('colour', value))).to.deep.equal(names(expected));
+            expect(cache.countByIndex('colour', value)).to.equal(expected.length);
           }
           expect(names(cache.list())).to.deep.equal([...model.keys()].sort());
         }

@@ -50,6 +50,11 @@ export class Cache<S extends KubeObject> {
     return found;
   }
 
+  /** Returns the number of objects that {@link byIndex} returns. */
+  countByIndex(index: string, value: string): number {
+    return this.#indexes.get(index)?.get(value)?.size ?? 0;
+  }
+
   /** @returns the object that was there before */
   set(object: S): S | undefined {
     const key = objectKey(object);

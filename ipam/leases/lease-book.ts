@@ -1,6 +1,7 @@
 import type { AddressLease } from '../../api/address-lease.js';
 import type { Clock } from '../../kube/clock.js';
-import type { ObjectChange, Informer } from '../../kube/informer.js';
+import type { Informer } from '../../kube/informer.js';
+import { type MutationChange, MutationCache } from '../../kube/mutation-cache.js';
 import { AddressSpace, type LentAddresses } from '../../addressing/allocator/address-space.js';
 import type { Address } from '../../addressing/address/address.js';
 import type { SpaceView } from '../../addressing/allocator/allocator.js';
@@ -10,15 +11,9 @@ import { withCoolingStart } from '../../addressing/lease/cooling-start.js';
 import { type LeaseRecord, isSticky, readLease } from '../../addressing/lease/lease.js';
 import type { Pool } from '../../addressing/pool/pool.js';
 import { CoolingQueues, poolFamilyKey } from './cooling-queues.js';
-import { Tombstones } from '../../kube/tombstones.js';
 import { LeaseIndex } from './lease-index.js';
-import { isNewer, newerOf } from '../../kube/resource-version.js';
 
-/** A change of one lease. If a lease is replaced by another of the same name, handlers get a removal and an addition. */
-export interface LeaseChange {
-  readonly before?: LeaseRecord;
-  readonly after?: LeaseRecord;
-}
+export type LeaseChange = MutationChange<LeaseRecord>;
 
 /** The address of one family that was leased last from a pool. */
 interface LatestLease {
@@ -28,12 +23,16 @@ interface LatestLease {
 }
 
 /**
- * All leases as this process knows them: the events of the watch, and its own writes since. Events that are older than known versions
- * are ignored. Addresses with a lease, a pending write or a restore hold are occupied in their address space.
+ * All leases as this process knows them: the events of the watch, and its own writes since. Addresses with a lease, a pending write or a restore hold
+ * are occupied in their address space.
  */
 export class LeaseBook {
   readonly #leases = new LeaseIndex();
-  readonly #gone = new Tombstones();
+  readonly #mutations = new MutationCache<LeaseRecord>({
+    get: (name) => this.#leases.get(name),
+    set: (version, known) => this.#store(version, known),
+    delete: (known) => this.#remove(known),
+  });
   readonly #spaces = new Map<string, AddressSpace>();
   readonly #pools = new Map<string, Pool>();
   /** The names of leases that a pending write creates or changes. */
@@ -45,7 +44,6 @@ export class LeaseBook {
   /** By pool and family. */
   readonly #newest = new Map<string, LatestLease>();
   readonly #cooling = new CoolingQueues();
-  readonly #changed: ((change: LeaseChange) => void)[] = [];
   readonly #givenUp: ((addressSpace: string, address: Address) => void)[] = [];
   #observation: (() => { hasSynced: boolean; now: number }) | undefined;
   #lentOf: ((pool: string) => LentAddresses) | undefined;
@@ -64,12 +62,15 @@ export class LeaseBook {
     clock: Pick<Clock, 'now'>,
   ): void {
     this.#observation = () => ({ hasSynced: informer.hasSynced, now: clock.now() });
-    informer.onChange((change) => this.#observe(change));
+    informer.onChange((change) => {
+      this.#unseen.delete(change.object.metadata.uid);
+      this.#mutations.observe(change);
+    });
   }
 
   /** Calls the handler synchronously with each change. Handlers only enqueue. */
   onChange(handler: (change: LeaseChange) => void): void {
-    this.#changed.push(handler);
+    this.#mutations.onChange(handler);
   }
 
   /** Calls the handler when an address becomes free without a change of a lease: a pending write failed, or a restore hold ended. */
@@ -89,15 +90,14 @@ export class LeaseBook {
   recordWrite(lease: AddressLease): void {
     const record = readLease(lease);
     const { name, uid } = record.metadata;
-    if (this.#gone.isStaleAnswer(record.metadata)) return;
-    if (this.#leases.get(name)?.metadata.uid !== uid) this.#unseen.set(uid, name);
-    this.#store(record);
+    const isUnseen = this.#leases.get(name)?.metadata.uid !== uid;
+    if (this.#mutations.wrote(record) && isUnseen) this.#unseen.set(uid, name);
   }
 
   /** Records that a lease is gone: this process deleted it, or found that it does not exist. */
   forget(name: string, uid: string): void {
-    const known = this.#remove(name, uid);
-    this.#gone.noteDeleted(name, uid, known?.metadata.resourceVersion ?? '0');
+    this.#unseen.delete(uid);
+    this.#mutations.forget(name, uid);
   }
 
   /**
@@ -226,41 +226,20 @@ export class LeaseBook {
     };
   }
 
-  #observe({ type, object }: ObjectChange<LeaseRecord>): void {
-    const { name, uid, resourceVersion } = object.metadata;
-    this.#unseen.delete(uid);
-    if (type === 'removed') {
-      const known = this.#remove(name, uid);
-      this.#gone.noteRemoved(name, uid, newerOf(resourceVersion, known?.metadata.resourceVersion ?? '0'));
-    } else if (!this.#gone.isStaleEvent(object.metadata)) this.#store(object);
-  }
-
-  #store(version: LeaseRecord): void {
-    const { name, uid, resourceVersion } = version.metadata;
-    const known = this.#leases.get(name);
-    if (known !== undefined && !isNewer(resourceVersion, known.metadata.resourceVersion)) return;
+  #store(version: LeaseRecord, known: LeaseRecord | undefined): LeaseRecord {
     const record = this.#observation ? withCoolingStart(version, { known, ...this.#observation() }) : version;
     if (known !== undefined) this.#unlist(known);
-    this.#list(record);
-    if (known?.metadata.uid === uid) {
-      this.#tell({ before: known, after: record });
-      return;
-    }
+    this.#leases.add(record);
+    this.#cooling.add(record, this.#pools.get(record.pool));
+    if (known?.metadata.uid === record.metadata.uid) return record;
     this.space(record.addressSpace).occupy(record.address);
     this.#noteNewest(record);
-    if (known !== undefined) this.#tell({ before: known });
-    this.#tell({ after: record });
+    return record;
   }
 
-  /** @returns the last known version of the lease */
-  #remove(name: string, uid: string): LeaseRecord | undefined {
-    this.#unseen.delete(uid);
-    const known = this.#leases.get(name);
-    if (known?.metadata.uid !== uid) return undefined;
+  #remove(known: LeaseRecord): void {
     this.#unlist(known);
-    this.#vacate(name, known.addressSpace, known.address);
-    this.#tell({ before: known });
-    return known;
+    this.#vacate(known.metadata.name, known.addressSpace, known.address);
   }
 
   #giveUp(name: string, addressSpace: string, address: Address): void {
@@ -271,11 +250,6 @@ export class LeaseBook {
   #vacate(name: string, addressSpace: string, address: Address): void {
     if (this.#leases.get(name) !== undefined || this.#pending.has(name) || this.#restoreHolds.has(name)) return;
     this.space(addressSpace).vacate(address);
-  }
-
-  #list(record: LeaseRecord): void {
-    this.#leases.add(record);
-    this.#cooling.add(record, this.#pools.get(record.pool));
   }
 
   #unlist(record: LeaseRecord): void {
@@ -290,9 +264,5 @@ export class LeaseBook {
     if (Number.isNaN(at) || (known !== undefined && at < known.at)) return;
     this.#newest.set(key, { address, at });
     this.space(addressSpace).resume(pool, address, at);
-  }
-
-  #tell(change: LeaseChange): void {
-    for (const handler of this.#changed) handler(change);
   }
 }
