@@ -15,14 +15,15 @@ import { type ClaimPod, type ClaimPods, listClaimPods } from '../claims/running/
 import { reportedAddressesOf, reportedInterfacesOf } from '../claims/running/reported-interfaces.js';
 import { type Address, readAddress, sameAddress } from '../../addressing/address/address.js';
 import { type LeaseRecord, releaseLease } from '../../addressing/index.js';
+import { LeakCandidates } from '../../addressing/lease/leak-candidates.js';
 import { releaseTime } from '../../addressing/lease/cooling-start.js';
 import { readLease, stateOf } from '../../addressing/lease/lease.js';
 import { forEachParallel } from '../../kube/for-each-parallel.js';
-import { forEachInSlices } from '../../kube/run-in-slices.js';
+import { runInSlices } from '../../kube/run-in-slices.js';
 import type { LeaseBook } from '../leases/lease-book.js';
 import type { CollectorReport } from './report.js';
 import { surplusProof } from './surplus.js';
-import { type OwnerLookup, type LeakCandidate, dueCandidates, leakCandidateOf } from './leak-candidates.js';
+import { type LeakKind, type LeakedLease, type OwnerLookup, leakKindOf } from './leak-kind.js';
 import type { KeepReason } from './keep-reason.js';
 import type { LeaseOwner } from '../../api/address-lease.js';
 import type { Resource } from '../../kube/resource.js';
@@ -58,52 +59,40 @@ const MAX_PARALLEL = 8;
 /** Searches for leaked leases. Caches choose candidates, the API server proves a leak, and the write fails if the lease has changed since. */
 export class LeakSearch {
   readonly #deps: LeakSearchDeps;
-  readonly #owners: OwnerLookup;
-  #candidates = new Map<string, LeakCandidate>();
+  readonly #candidates: LeakCandidates<LeakKind>;
 
   constructor(deps: LeakSearchDeps) {
     this.#deps = deps;
-    const { claims, pods, users, book, directory } = deps;
-    this.#owners = {
+    const { claims, pods, users, book, directory, collectAfterMs: afterMs } = deps;
+    const owners: OwnerLookup = {
       claim: (key) => claims.cache.get(key),
       pod: (key) => pods.cache.get(key),
       leasesOf: (uid) => book.ofOwner(uid),
       hasPool: (name) => directory.stateOf(name) !== undefined,
       reportedAddressesOf: (claim) => reportsOf(users.podsOf(claim)),
     };
+    const leakOf = (lease: LeaseRecord) => leakKindOf(lease, owners);
+    this.#candidates = new LeakCandidates({ leakOf, afterMs, maxChecks: MAX_CHECKS_PER_ROUND });
   }
 
   /** Searches once. Failed checks are reported, and the lease is a candidate again later. */
   async round(signal?: AbortSignal): Promise<void> {
-    const { clock, report, collectAfterMs } = this.#deps;
+    const { book, clock, report } = this.#deps;
     const now = clock.now();
     if (!this.#areCachesCurrent(now)) {
       // two observations count only if the caches were up to date in between
       this.forget();
       return;
     }
-    const candidates = await this.#observe(now, signal);
-    if (candidates === undefined) return;
-    this.#candidates = candidates;
-    report.candidates(candidates.size);
-    const due = dueCandidates(candidates, now, { afterMs: collectAfterMs, maxCandidates: MAX_CHECKS_PER_ROUND });
+    const due = await runInSlices(this.#candidates.observe([...book.all()], now), clock, signal);
+    if (due === undefined) return;
+    report.candidates(this.#candidates.known.size);
     await forEachParallel(due, MAX_PARALLEL, (candidate) => this.#decide(candidate, signal), signal);
-  }
-
-  /** In slices. If a lease changes meanwhile, its resourceVersion differs and the write fails. @returns undefined if the signal aborts */
-  async #observe(now: number, signal: AbortSignal | undefined): Promise<Map<string, LeakCandidate> | undefined> {
-    const { book, clock } = this.#deps;
-    const candidates = new Map<string, LeakCandidate>();
-    const observe = (lease: LeaseRecord) => {
-      const candidate = leakCandidateOf(lease, this.#candidates, { now, owners: this.#owners });
-      if (candidate !== undefined) candidates.set(lease.metadata.uid, candidate);
-    };
-    return (await forEachInSlices([...book.all()], observe, clock, signal)) ? candidates : undefined;
   }
 
   /** Drops all candidates: the next observation is the first one. */
   forget(): void {
-    this.#candidates.clear();
+    this.#candidates.known.clear();
   }
 
   #areCachesCurrent(now: number): boolean {
@@ -111,11 +100,11 @@ export class LeakSearch {
     return [claims, pods].every(({ hasSynced, lastProgress }) => hasSynced && now - lastProgress <= MAX_SILENCE_MS);
   }
 
-  async #decide(candidate: LeakCandidate, signal: AbortSignal | undefined): Promise<void> {
+  async #decide(candidate: LeakedLease, signal: AbortSignal | undefined): Promise<void> {
     const { clock, client, book, report, gate } = this.#deps;
     const { lease } = candidate;
     // the next observation is the first one again, whichever way this check ends
-    this.#candidates.delete(lease.metadata.uid);
+    this.#candidates.known.delete(lease.metadata.uid);
     try {
       const result = await this.#check(candidate, signal);
       // the gate may have closed during the requests
@@ -134,7 +123,7 @@ export class LeakSearch {
     }
   }
 
-  async #check(candidate: LeakCandidate, signal: AbortSignal | undefined): Promise<KeepReason | LeakProof> {
+  async #check(candidate: LeakedLease, signal: AbortSignal | undefined): Promise<KeepReason | LeakProof> {
     const { lease, leak } = candidate;
     const { client } = this.#deps;
     if (lease.owner === undefined) return { kind: 'changed' };

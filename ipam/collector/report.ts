@@ -8,15 +8,15 @@ import { claimEventSubjects } from '../../cluster/claim-event-subjects.js';
 import { formatAddress } from '../../addressing/address/address.js';
 import { type LeaseRecord, isReservation, stateOf } from '../../addressing/lease/lease.js';
 import type { KeepReason } from './keep-reason.js';
-import { type LeakKind, type LeakCandidate, describeOwner } from './leak-candidates.js';
+import { type LeakKind, type LeakedLease, describeOwner } from './leak-kind.js';
 
 /** The logs, metrics and events of the collector. */
 export interface CollectorReport {
   /** Sets the number of leases that look leaked. */
   candidates(count: number): void;
   /** A leaked lease was released. @param claim the owner, if it exists */
-  collected(candidate: LeakCandidate, claim?: IPAMClaim): void;
-  kept(candidate: LeakCandidate, reason: KeepReason): void;
+  collected(candidate: LeakedLease, claim?: IPAMClaim): void;
+  kept(candidate: LeakedLease, reason: KeepReason): void;
   expired(lease: LeaseRecord): void;
   /** A released lease could not be deleted, or made a reservation again. */
   notExpired(lease: LeaseRecord, message: string): void;
@@ -76,12 +76,12 @@ const CAUSES: Readonly<Record<LeakKind, string>> = {
 };
 
 /** For example `released 10.0.0.5 of pool blue: its owner IPAMClaim vms/vm1.data (UID 123) does not exist any more`. */
-function describeCollection({ lease, leak }: LeakCandidate): string {
+function describeCollection({ lease, leak }: LeakedLease): string {
   const owner = lease.owner === undefined ? '' : ` ${describeOwner(lease.owner)}`;
   return `released ${formatAddress(lease.address)} of pool ${lease.pool}: its owner${owner} ${CAUSES[leak]}`;
 }
 
-function subjectOf({ lease }: LeakCandidate): EventSubject {
+function subjectOf({ lease }: LeakedLease): EventSubject {
   const { name, uid, resourceVersion } = lease.metadata;
   return { apiVersion: IPAM_API_VERSION, kind: ADDRESS_LEASE_KIND, metadata: { name, uid, resourceVersion } };
 }

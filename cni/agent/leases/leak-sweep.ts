@@ -1,11 +1,13 @@
 import { hasUid, isTerminal } from '../../../api/pod.js';
 import { type LeaseRecord, stateOf } from '../../../addressing/lease/lease.js';
+import { LeakCandidates } from '../../../addressing/lease/leak-candidates.js';
 import { findUnlessGone } from '../../../kube/absence.js';
 import type { Client } from '../../../kube/client.js';
 import type { Clock } from '../../../kube/clock.js';
 import { messageOf } from '../../../kube/errors.js';
 import type { Logger } from '../../../kube/log.js';
 import { PODS } from '../../../kube/resources.js';
+import { runAtOnce } from '../../../kube/run-in-slices.js';
 import { type NodePod, isKnownAs } from '../node-pods.js';
 import type { LeaseWriter } from './lease-writer.js';
 import type { PodLeaseMetrics } from './metrics.js';
@@ -28,13 +30,6 @@ export interface LeakSweepDeps {
   readonly collectAfterMs: number;
 }
 
-/** A lease that looks leaked, with the version and the time when it was first seen. */
-interface SweepCandidate {
-  readonly version: string;
-  /** In the clock's ms. */
-  readonly since: number;
-}
-
 /** Each costs two requests; the rest waits for the next round. */
 const MAX_RELEASES_A_ROUND = 100;
 
@@ -44,35 +39,26 @@ const MAX_RELEASES_A_ROUND = 100;
  */
 export class LeakSweep {
   readonly #deps: LeakSweepDeps;
-  /** By the lease's UID. */
-  #candidates = new Map<string, SweepCandidate>();
+  readonly #candidates: LeakCandidates<'leaked'>;
 
   constructor(deps: LeakSweepDeps) {
     this.#deps = deps;
+    const leakOf = (lease: LeaseRecord) => (this.#looksLeaked(lease) ? 'leaked' : undefined);
+    this.#candidates = new LeakCandidates({ leakOf, afterMs: deps.collectAfterMs, maxChecks: MAX_RELEASES_A_ROUND });
   }
 
   /** Runs one round. Failures are logged and retried in the next round. */
   async round(signal: AbortSignal): Promise<void> {
-    const { own, pods, clock, collectAfterMs } = this.#deps;
+    const { own, pods, clock } = this.#deps;
     if (!own.hasSynced || !pods.hasSynced) {
       // the two rounds must have had complete caches
-      this.#candidates.clear();
+      this.#candidates.known.clear();
       return;
     }
     const now = clock.now();
     await this.#readUnconfirmed(now, signal);
     await this.#resolveUncertain(now, signal);
-    const suspects = new Map<string, SweepCandidate>();
-    const cases: LeaseRecord[] = [];
-    for (const lease of own.all().filter((each) => this.#looksLeaked(each))) {
-      const { uid, resourceVersion: version } = lease.metadata;
-      const before = this.#candidates.get(uid);
-      const suspect = before?.version === version ? before : { version, since: now };
-      suspects.set(uid, suspect);
-      if (now - suspect.since >= collectAfterMs && cases.length < MAX_RELEASES_A_ROUND) cases.push(lease);
-    }
-    this.#candidates = suspects;
-    for (const lease of cases) {
+    for (const { lease } of runAtOnce(this.#candidates.observe(own.all(), now))) {
       if (signal.aborted) return;
       await this.#releaseIfLeaked(lease, signal);
     }

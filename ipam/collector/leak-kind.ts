@@ -1,6 +1,7 @@
 import type { LeaseOwner } from '../../api/address-lease.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { joinKey } from '../../api/meta.js';
+import type { LeakCandidate } from '../../addressing/lease/leak-candidates.js';
 import { type LeaseRecord, stateOf } from '../../addressing/lease/lease.js';
 import { surplusProof } from './surplus.js';
 
@@ -11,16 +12,7 @@ import { surplusProof } from './surplus.js';
  */
 export type LeakKind = 'orphan' | 'surplus' | 'no-pool';
 
-/** A lease that looks leaked. */
-export interface LeakCandidate {
-  readonly lease: LeaseRecord;
-  readonly leak: LeakKind;
-  /** When the lease was first observed in this state, in milliseconds. */
-  readonly firstSeenAt: number;
-}
-
-/** By the lease's UID. */
-export type LeakCandidates = ReadonlyMap<string, LeakCandidate>;
+export type LeakedLease = LeakCandidate<LeakKind>;
 
 /** The owners according to the caches, which choose candidates and never prove a leak. */
 export interface OwnerLookup {
@@ -35,45 +27,8 @@ export interface OwnerLookup {
   reportedAddressesOf(claim: IPAMClaim): readonly (readonly string[])[];
 }
 
-export interface CandidateLimits {
-  /** How long a lease must look leaked before it is checked. */
-  readonly afterMs: number;
-  /** How many leases are checked in one round. */
-  readonly maxCandidates: number;
-}
-
-/**
- * Returns undefined if the lease does not look leaked now. One that looked the same before keeps its time.
- * @param lease was listed before the owners are read, because an owner exists before its lease does
- */
-export function leakCandidateOf(
-  lease: LeaseRecord,
-  known: LeakCandidates,
-  { now, owners }: { now: number; owners: OwnerLookup },
-): LeakCandidate | undefined {
-  const leak = leakKindOf(lease, owners);
-  if (leak === undefined) return undefined;
-  const before = known.get(lease.metadata.uid);
-  const firstSeenAt = before !== undefined && isSameCandidate(before, lease, leak) ? before.firstSeenAt : now;
-  return { lease, leak, firstSeenAt };
-}
-
-/** Returns the candidates that have looked leaked in the same state for long enough, oldest first. */
-export function dueCandidates(
-  candidates: LeakCandidates,
-  now: number,
-  { afterMs, maxCandidates }: CandidateLimits,
-): LeakCandidate[] {
-  const due = [...candidates.values()].filter(({ firstSeenAt }) => now - firstSeenAt >= afterMs);
-  return due.sort((a, b) => a.firstSeenAt - b.firstSeenAt).slice(0, maxCandidates);
-}
-
-function isSameCandidate(before: LeakCandidate, lease: LeaseRecord, leak: LeakKind): boolean {
-  return before.leak === leak && before.lease.metadata.resourceVersion === lease.metadata.resourceVersion;
-}
-
-/** Only held leases can leak: released ones expire, and reservations belong to an administrator. */
-function leakKindOf(lease: LeaseRecord, owners: OwnerLookup): LeakKind | undefined {
+/** Returns undefined if the lease does not look leaked. Only held ones can leak: released ones expire, and reservations belong to an administrator. */
+export function leakKindOf(lease: LeaseRecord, owners: OwnerLookup): LeakKind | undefined {
   const { owner } = lease;
   if (owner === undefined || stateOf(lease) !== 'held') return undefined;
   const key = joinKey(owner.namespace, owner.name);
