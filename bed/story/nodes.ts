@@ -44,8 +44,9 @@ export class NodeStory {
 
   /** Creates a network on a bridge that connects all nodes. */
   async createNetwork(name: string, ...rest: Rest<AddressStory['createNetwork']>): Promise<string> {
-    for (const node of this.cluster.nodes) await node.connect(bridgeOf(name));
-    return this.#story.addresses.createNetwork(name, ...rest);
+    const network = await this.#story.addresses.createNetwork(name, ...rest);
+    for (const node of this.cluster.nodes) await node.connect(bridgeOf(network));
+    return network;
   }
 
   /** Creates an ordinary pod, and waits until it is ready. */
