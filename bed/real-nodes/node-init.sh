@@ -50,9 +50,17 @@ supervise() {
 
 supervise containerd containerd --config /etc/containerd/config.toml &
 until ctr version > /run/ctr.log 2>&1; do sleep 0.1; done
+mkdir -p /var/lib/imported
 for archive; do
-  [ -e "/var/lib/imported${archive##*/}" ] || ctr --namespace k8s.io images import "$archive" >> /run/ctr.log 2>&1
-  touch "/var/lib/imported${archive##*/}"
+  [ -e "/var/lib/imported/${archive##*/}" ] || ctr --namespace k8s.io images import "$archive" >> /run/ctr.log 2>&1
+  touch "/var/lib/imported/${archive##*/}"
+done
+# Pulled images have a name with their digest, too. KubeVirt uses it for the target of a migration.
+ctr --namespace k8s.io images list | while read -r name _ digest _; do
+  case $name in
+    REF | *@*) ;;
+    *:*) ctr --namespace k8s.io images tag --force "$name" "${name%:*}@$digest" >> /run/ctr.log 2>&1 || true ;;
+  esac
 done
 supervise kubelet "$kubelet" --config=/etc/kubernetes/kubelet.yaml --kubeconfig=/etc/kubernetes/kubelet.kubeconfig --hostname-override="$name" \
   --node-ip="$(ip -4 -o address show dev eth0 | sed 's/.*inet \([0-9.]*\).*/\1/')" &
