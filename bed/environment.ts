@@ -49,7 +49,13 @@ export async function startEnvironment(
   }
   if (hasRealNodes) {
     const cluster = await startRealCluster(progress);
-    return { bed: undefined, client: cluster.client, kubeconfig: cluster.kubeconfig, realCluster: cluster, stop: cluster.stop };
+    return {
+      bed: undefined,
+      client: cluster.client,
+      kubeconfig: cluster.kubeconfig,
+      realCluster: cluster,
+      stop: () => cluster.stop(),
+    };
   }
   const bed = await startBedWithHoldfast(progress, options);
   return { client: bed.client, kubeconfig: bed.kubeconfig, bed, stop: () => bed.stop() };

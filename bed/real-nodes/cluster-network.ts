@@ -37,7 +37,9 @@ export async function plugIn(node: string, number: number): Promise<void> {
 
 /** Makes a bridge of a node, whose uplink goes to the switch of the same name, which all nodes share. */
 export async function joinSwitch(node: string, number: number, bridge: string): Promise<void> {
-  await capture('ip', ['link', 'show', bridge]).catch(() => ip(`link add ${bridge} type bridge`, `link set ${bridge} up`));
+  await capture('ip', ['link', 'show', bridge]).catch(() =>
+    ip(`link add ${bridge} type bridge`, `link set ${bridge} up`),
+  );
   const [port, uplink] = [`${bridge}n${String(number)}`, `${bridge}up`];
   await ip(
     `link add ${port} type veth peer name ${uplink} netns ${node}`,

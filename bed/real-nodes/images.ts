@@ -13,7 +13,7 @@ import {
   type Progress,
 } from '../build/binaries.js';
 import { type Manifest, readManifests } from '../control-plane/objects.js';
-import type { Image, ImageFile } from './oci-archive.js';
+import type { Image, ImageFile } from './oci-image.js';
 
 /** The image of pod sandboxes, for the settings of containerd. */
 export const PAUSE_IMAGE = 'docker.io/local/pause:1';
@@ -29,6 +29,9 @@ const MULTUS_BIN = '/usr/src/multus-cni/bin';
 
 /** Thin: the runtime starts Multus for each request. Thick: it starts a shim, which asks the pod of the DaemonSet. */
 export type MultusVariant = keyof typeof MULTUS;
+
+/** What tutorials call in a pod. */
+const BUSYBOX_COMMANDS = ['busybox', 'sh', 'sleep', 'ping', 'ip'];
 
 /** Programs that launcher pods start (virt-controller v1.8.0, pkg/virt-controller/services/template.go). */
 const LAUNCHER_PROGRAMS = ['virt-launcher-monitor', 'virt-tail', 'container-disk'];
@@ -93,6 +96,12 @@ async function keepArchitecture(dist: string): Promise<void> {
 /** The image of ordinary pods of the stories, which only wait. */
 export async function ordinaryImage(progress: Progress): Promise<Image> {
   return { ...(await pauseImage(progress)), name: ORDINARY_IMAGE };
+}
+
+/** busybox under the name that a tutorial uses. @param program a static one */
+export function busyboxImage(name: string, program: string): Image {
+  const links = BUSYBOX_COMMANDS.map((command) => ({ source: program, target: `/bin/${command}` }));
+  return { name, config: { Cmd: ['sh'] }, files: links };
 }
 
 /** The image of pod sandboxes. */

@@ -1,8 +1,7 @@
 # Process 1 of a real node, in namespaces of its own: mounts, processes, network, host name.
-# $1 folder of the node  $2 its name  $3 its cgroup  $4 kubelet  $5 folder with containerd, ctr, runc  $6... archives of images
+# $1 folder of the node  $2 its name  $3 its cgroup  $4 kubelet  $5 folder with containerd, ctr, runc
 set -eu
 node=$1 name=$2 cgroup=$3 kubelet=$4 runtime=$5
-shift 5
 hostname "$name"
 
 # A boot finds what was on the disk. /run is empty.
@@ -50,18 +49,6 @@ supervise() {
 
 supervise containerd containerd --config /etc/containerd/config.toml &
 until ctr version > /run/ctr.log 2>&1; do sleep 0.1; done
-mkdir -p /var/lib/imported
-for archive; do
-  [ -e "/var/lib/imported/${archive##*/}" ] || ctr --namespace k8s.io images import "$archive" >> /run/ctr.log 2>&1
-  touch "/var/lib/imported/${archive##*/}"
-done
-# Pulled images have a name with their digest, too. KubeVirt uses it for the target of a migration.
-ctr --namespace k8s.io images list | while read -r name _ digest _; do
-  case $name in
-    REF | *@*) ;;
-    *:*) ctr --namespace k8s.io images tag --force "$name" "${name%:*}@$digest" >> /run/ctr.log 2>&1 || true ;;
-  esac
-done
 supervise kubelet "$kubelet" --config=/etc/kubernetes/kubelet.yaml --kubeconfig=/etc/kubernetes/kubelet.kubeconfig --hostname-override="$name" \
   --node-ip="$(ip -4 -o address show dev eth0 | sed 's/.*inet \([0-9.]*\).*/\1/')" &
 wait

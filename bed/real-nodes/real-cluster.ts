@@ -7,6 +7,7 @@ import { startKubeVirtPlane } from '../control-plane/kubevirt-plane.js';
 import { AGENTS_NAMESPACE, HOLDFAST_NAMESPACE } from '../holdfast/install.js';
 import { applyManifests, readInstallation } from '../holdfast/manifests.js';
 import {
+  busyboxImage,
   containerDiskImage,
   holdfastImage,
   launcherImage,
@@ -15,11 +16,15 @@ import {
   ordinaryImage,
   pauseImage,
 } from './images.js';
-import { ensureNodePrograms } from './node-programs.js';
+import { ensureNodePrograms, type NodePrograms } from './node-programs.js';
 import type { RealNode } from './real-node.js';
 import { API_SERVER_PORT, apiServerFlagsFor, startRealNodes } from './real-nodes.js';
 import { DEPLOYMENTS, waitDaemonSet, waitDeployment } from './rollout.js';
 import { NodeVirtHandlers } from './virt-handlers.js';
+
+/** Of the tutorials. Guests do not run, so their disks are empty. */
+const DISKS = ['quay.io/containerdisks/fedora:latest', 'quay.io/containerdisks/debian:13'];
+const NAMES = ['node-1', 'node-2'];
 
 /** A KubeVirt cluster with real nodes, on which Holdfast is installed as users install it. */
 export interface RealCluster extends ControlPlane {
@@ -42,10 +47,15 @@ export async function startRealCluster(progress: Progress): Promise<RealCluster>
     ...{ binaries, progress },
     realNodes: { apiServerPort: API_SERVER_PORT, apiServerFlagsOf: apiServerFlagsFor },
     startNodes: async (started) => {
-      const images = await workloadImages(started, progress);
-      const machines = await startRealNodes(started, { names: ['node-1', 'node-2'], images, progress });
+      const programs = await ensureNodePrograms(progress);
+      const images = await workloadImages(started, programs, progress);
+      const { nodes: machines, registry } = await startRealNodes(started, { names: NAMES, images, programs, progress });
       const handlers = await NodeVirtHandlers.start(started, machines);
-      return { machines, stop: () => handlers.stop() };
+      const stop = async () => {
+        await handlers.stop();
+        registry.close();
+      };
+      return { machines, stop };
     },
   });
   const cluster = { ...plane, nodes: nodes.machines };
@@ -69,7 +79,7 @@ export async function waitHoldfast(plane: ControlPlane): Promise<void> {
   ]);
 }
 
-async function workloadImages(plane: ControlPlane, progress: Progress) {
+async function workloadImages(plane: ControlPlane, { runtime }: NodePrograms, progress: Progress) {
   const folder = join(plane.dataDir, 'holdfast-image');
   await mkdir(folder, { recursive: true });
   const { version } = kubeVirtVersion();
@@ -77,6 +87,8 @@ async function workloadImages(plane: ControlPlane, progress: Progress) {
     await holdfastImage(join(folder, 'root')),
     await launcherImage(`registry.test/virt-launcher:${version}`, progress),
     await ordinaryImage(progress),
+    ...DISKS.map((name) => containerDiskImage(name)),
     containerDiskImage(`quay.io/kubevirt/cirros-container-disk-demo:${version}`),
+    busyboxImage('quay.io/prometheus/busybox:latest', join(runtime, 'bin', 'busybox')),
   ];
 }

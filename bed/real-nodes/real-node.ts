@@ -3,12 +3,14 @@ import { cpSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { stringify } from 'yaml';
 import type { Pod } from '../../api/pod.js';
+import { API_SERVER_ADDRESSES } from '../control-plane/certificates.js';
 import type { Child, Processes } from '../processes/processes.js';
 import { capture } from '../processes/processes.js';
 import { joinSwitch, nodeAddresses, plugIn, unplug } from './cluster-network.js';
 import { PAUSE_IMAGE } from './images.js';
 import { cgroupPrefix } from './isolation.js';
 import type { NodePrograms } from './node-programs.js';
+import { REGISTRY_PORT } from './registry.js';
 
 const INIT = join(import.meta.dirname, 'node-init.sh');
 
@@ -24,8 +26,6 @@ export interface RealNodeOptions {
   readonly kubeconfig: string;
   /** PEM of the CA of clients of kubelet. */
   readonly clientCa: string;
-  /** Archives that containerd imports at the first boot. */
-  readonly images: readonly string[];
 }
 
 /** A node with kubelet, containerd and runc, in namespaces of its own. Only its kernel is the machine's. */
@@ -50,6 +50,7 @@ export class RealNode {
   async install(): Promise<void> {
     const { number, programs, kubeconfig, clientCa } = this.#options;
     await this.#write('etc/containerd/config.toml', CONTAINERD_CONFIG);
+    await this.#write('etc/containerd/certs.d/_default/hosts.toml', REGISTRY);
     await this.#write('etc/kubernetes/kubelet.yaml', stringify(kubeletConfig(`/${this.#cgroup}`)));
     await this.#write('etc/kubernetes/kubelet.kubeconfig', await readFile(kubeconfig, 'utf8'));
     await this.#write('etc/kubernetes/ca.crt', clientCa);
@@ -60,7 +61,7 @@ export class RealNode {
 
   /** Switches the machine on. It is not Ready yet. */
   async boot(): Promise<void> {
-    const { number, processes, programs, images, folder } = this.#options;
+    const { number, processes, programs, folder } = this.#options;
     await plugIn(this.name, number);
     for (const bridge of this.#bridges) await joinSwitch(this.name, number, bridge);
     const namespaces = [
@@ -80,7 +81,7 @@ export class RealNode {
       args: [
         `--net=/run/netns/${this.name}`,
         ...['unshare', ...namespaces],
-        ...['sh', INIT, folder, this.name, this.#cgroup, kubelet, runtime, ...images],
+        ...['sh', INIT, folder, this.name, this.#cgroup, kubelet, runtime],
       ],
     });
   }
@@ -117,7 +118,8 @@ export class RealNode {
     const id = containerStatuses[0]?.containerID?.replace('containerd://', '') ?? '';
     const tasks = await this.run('ctr', '--namespace=k8s.io', 'tasks', 'list');
     const [, pid] = new RegExp(`^${id}\\s+(\\d+)`, 'm').exec(tasks) ?? [];
-    if (id === '' || pid === undefined) throw new Error(`pod ${pod.metadata.name} has no running container on ${this.name}`);
+    if (id === '' || pid === undefined)
+      throw new Error(`pod ${pod.metadata.name} has no running container on ${this.name}`);
     return this.run('nsenter', `--target=${pid}`, '--net', ...command);
   }
 
@@ -150,6 +152,13 @@ state = "/run/containerd"
 [plugins."io.containerd.grpc.v1.cri"]
   sandbox_image = "${PAUSE_IMAGE}"
   restrict_oom_score_adj = true
+[plugins."io.containerd.grpc.v1.cri".registry]
+  config_path = "/etc/containerd/certs.d"
+`;
+
+/** All hosts are looked up there: https://github.com/containerd/containerd/blob/v1.6.20/docs/hosts.md. */
+const REGISTRY = `[host."http://${API_SERVER_ADDRESSES[0]}:${String(REGISTRY_PORT)}"]
+  capabilities = ["pull", "resolve"]
 `;
 
 /** https://kubernetes.io/docs/reference/config-api/kubelet-config.v1beta1 */
@@ -178,6 +187,7 @@ function kubeletConfig(cgroupRoot: string): object {
     // the disk is the machine's, and may be full for other reasons
     evictionHard: { 'memory.available': '100Mi' },
     imageGCHighThresholdPercent: 100,
+    serializeImagePulls: false,
     nodeStatusUpdateFrequency: '5s',
     syncFrequency: '10s',
   };

@@ -1,4 +1,3 @@
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Progress } from '../build/binaries.js';
 import { API_SERVER_ADDRESSES, type Certificates } from '../control-plane/certificates.js';
@@ -8,8 +7,9 @@ import type { Manifest } from '../control-plane/objects.js';
 import { applyManifests } from '../holdfast/manifests.js';
 import { createSwitches } from './cluster-network.js';
 import { multusImage, multusObjects, pauseImage } from './images.js';
-import { ensureNodePrograms } from './node-programs.js';
-import { type Image, writeOciArchive } from './oci-archive.js';
+import type { NodePrograms } from './node-programs.js';
+import type { Image } from './oci-image.js';
+import { ImageRegistry } from './registry.js';
 import { RealNode } from './real-node.js';
 import { waitDaemonSet, waitNodeReady } from './rollout.js';
 
@@ -32,18 +32,22 @@ export function apiServerFlagsFor(certificates: Certificates): string[] {
   ];
 }
 
+interface RealNodesOptions {
+  readonly names: readonly string[];
+  /** Besides those of the nodes themselves. */
+  readonly images: readonly Image[];
+  readonly programs: NodePrograms;
+  readonly progress: Progress;
+}
+
 /** Boots nodes in the network of this process, which must be its own, and waits until they are Ready and Multus runs on them. */
 export async function startRealNodes(
   plane: ControlPlane,
-  { names, images, progress }: { names: readonly string[]; images: readonly Image[]; progress: Progress },
-): Promise<RealNode[]> {
-  const programs = await ensureNodePrograms(progress);
-  const archives = await writeArchives(plane, [
-    await pauseImage(progress),
-    await multusImage('thin', progress),
-    ...images,
-  ]);
+  { names, images, programs, progress }: RealNodesOptions,
+): Promise<{ nodes: RealNode[]; registry: ImageRegistry }> {
   await createSwitches();
+  const system = [await pauseImage(progress), await multusImage('thin', progress)];
+  const registry = await ImageRegistry.start(join(plane.dataDir, 'registry'), [...system, ...images]);
   const cluster = { server: `https://${API_SERVER}`, caBundle: plane.caBundle };
   const nodes = await Promise.all(
     names.map(async (name, index) => {
@@ -52,16 +56,7 @@ export async function startRealNodes(
       const folder = join(plane.dataDir, 'nodes', name);
       const { processes } = plane;
       const clientCa = plane.certificates.ca;
-      const node = new RealNode({
-        name,
-        number: index + 1,
-        processes,
-        programs,
-        folder,
-        kubeconfig,
-        clientCa,
-        images: archives,
-      });
+      const node = new RealNode({ name, number: index + 1, processes, programs, folder, kubeconfig, clientCa });
       await node.install();
       await node.boot();
       return node;
@@ -72,19 +67,7 @@ export async function startRealNodes(
   progress(`${String(names.length)} real nodes are Ready`);
   await waitDaemonSet(plane, { namespace: 'kube-system', name: 'kube-multus-ds' });
   progress('Multus runs on each node');
-  return nodes;
-}
-
-async function writeArchives(plane: ControlPlane, images: readonly Image[]): Promise<string[]> {
-  const folder = join(plane.dataDir, 'images');
-  await mkdir(folder, { recursive: true });
-  return Promise.all(
-    images.map(async (image, index) => {
-      const path = join(folder, `${String(index)}.tar`);
-      await writeOciArchive(path, image);
-      return path;
-    }),
-  );
+  return { nodes, registry };
 }
 
 /**

@@ -13,7 +13,8 @@ import { environment } from './hooks.js';
 import { bridgeOf } from './networks.js';
 import type { Story } from './story.js';
 
-type Rest<Method extends (...args: never[]) => unknown> = Parameters<Method> extends [unknown, ...infer Others] ? Others : never;
+type Rest<Method extends (...args: never[]) => unknown> =
+  Parameters<Method> extends [unknown, ...infer Others] ? Others : never;
 
 export interface NodePodOptions {
   /** Elements of its networks annotation. */
@@ -60,7 +61,7 @@ export class NodeStory {
     const annotations = { [NETWORKS_ANNOTATION]: JSON.stringify(networks) };
     const containers = [{ name: 'main', image: ORDINARY_IMAGE }];
     const spec = { containers, terminationGracePeriodSeconds: 1, ...(node !== undefined && { nodeName: node }) };
-    return this.#story.client.create(PODS, { metadata: { ...this.#story.ref(name), annotations }, spec } as Pod);
+    return this.#story.client.create(PODS, { metadata: { ...this.#story.ref(name), annotations }, spec });
   }
 
   waitReady(name: string): Promise<Pod> {
@@ -87,7 +88,9 @@ export class NodeStory {
   async addressOf(pod: Pod, interfaceName: string): Promise<string> {
     const [address, ...others] = await this.addressesOf(pod, interfaceName);
     if (address === undefined || others.length > 0)
-      throw new Error(`${pod.metadata.name} has not one address on ${interfaceName}: ${[address, ...others].join(' ')}`);
+      throw new Error(
+        `${pod.metadata.name} has not one address on ${interfaceName}: ${[address, ...others].join(' ')}`,
+      );
     return address;
   }
 

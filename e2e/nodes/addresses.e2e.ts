@@ -10,7 +10,9 @@ describeOnNodes('Pods and VMs on real nodes', (story, nodes) => {
   it('get addresses from kubelet, containerd, Multus and the bridge plugin, and reach each other', async () => {
     await nodes().createNetwork('blue', [SUBNET]);
     const pods = await Promise.all(
-      nodes().names.map((node, index) => nodes().createPod(`pod-${String(index)}`, { networks: [{ name: 'blue' }], node })),
+      nodes().names.map((node, index) =>
+        nodes().createPod(`pod-${String(index)}`, { networks: [{ name: 'blue' }], node }),
+      ),
     );
     const addresses = await Promise.all(pods.map((pod) => nodes().addressOf(pod, 'net1')));
     expect(new Set(addresses).size).to.equal(pods.length);

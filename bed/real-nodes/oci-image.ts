@@ -19,14 +19,15 @@ export interface Image {
   readonly files: readonly ImageFile[];
 }
 
-/** What refers to a blob in the OCI image specification. */
-interface Descriptor {
+/** What refers to a blob: https://github.com/opencontainers/image-spec/blob/v1.1.1/descriptor.md. */
+export interface Descriptor {
   readonly mediaType: string;
   readonly digest: string;
   readonly size: number;
 }
 
 const MEDIA_TYPE = 'application/vnd.oci.image';
+export const MANIFEST_TYPE = `${MEDIA_TYPE}.manifest.v1+json`;
 /** Equal files give equal bytes, on each machine and at any time. */
 const TAR = [
   ...['--create', '--format=gnu', '--sort=name', '--mtime=@0', '--dereference', '--hard-dereference'],
@@ -34,19 +35,17 @@ const TAR = [
 ];
 
 /**
- * Writes an image as an archive for `ctr images import`: an OCI image layout with one layer that is not compressed.
- * Needs GNU tar, but no container engine.
+ * Makes the blobs of an image without a container engine: manifest, config, and one layer that is not compressed. Needs GNU tar.
+ * @param blobs a folder, in which the files have the hexadecimal digits of their digests as names
+ * @returns its manifest
  */
-export async function writeOciArchive(path: string, { name, config, files }: Image): Promise<void> {
-  await mkdir(dirname(path), { recursive: true });
-  const scratch = await mkdtemp(`${path}-`);
+export async function storeImage(blobs: string, { config, files }: Image): Promise<Descriptor> {
+  await mkdir(blobs, { recursive: true });
+  const scratch = await mkdtemp(join(blobs, '.new-'));
   try {
-    const [root, layout] = [join(scratch, 'root'), join(scratch, 'layout')];
-    const blobs = join(layout, 'blobs', 'sha256');
-    await mkdir(blobs, { recursive: true });
+    const root = join(scratch, 'root');
     await mkdir(root);
     for (const file of files) await addTo(root, file);
-
     const layer = join(scratch, 'layer.tar');
     await packFolder(root, layer);
     const packed = await store(layer, blobs, `${MEDIA_TYPE}.layer.v1.tar`);
@@ -61,18 +60,7 @@ export async function writeOciArchive(path: string, { name, config, files }: Ima
       config,
       rootfs: { type: 'layers', diff_ids: [packed.digest] },
     });
-    const mediaType = `${MEDIA_TYPE}.manifest.v1+json`;
-    const manifest = await put('manifest', { schemaVersion: 2, mediaType, config: configBlob, layers: [packed] });
-    const annotations = {
-      'io.containerd.image.name': name,
-      'org.opencontainers.image.ref.name': name.slice(name.lastIndexOf(':') + 1),
-    };
-    const index = { schemaVersion: 2, manifests: [{ ...manifest, annotations }] };
-    await writeFile(join(layout, 'index.json'), JSON.stringify(index));
-    await writeFile(join(layout, 'oci-layout'), JSON.stringify({ imageLayoutVersion: '1.0.0' }));
-
-    await packFolder(layout, join(scratch, 'image.tar'));
-    await rename(join(scratch, 'image.tar'), path);
+    return await put('manifest', { schemaVersion: 2, mediaType: MANIFEST_TYPE, config: configBlob, layers: [packed] });
   } finally {
     await rm(scratch, { recursive: true, force: true });
   }
