@@ -11,7 +11,8 @@ export interface Command {
 const CGROUP_PREFIX = 'HOLDFAST_BED_CGROUP';
 
 /**
- * Removes cgroups of clusters whose process is gone, and at the end those of this one. `unshare` passes no signals on.
+ * Removes cgroups of clusters whose process is gone, and at the end those of this one. `unshare` passes no signals on, and a shell's background
+ * command would ignore SIGINT.
  * All processes inside die with process 1 there, which dies with `unshare`, which dies with this shell.
  */
 const ENTER = `
@@ -23,14 +24,14 @@ for folder in /sys/fs/cgroup/holdfast-bed-* /sys/fs/cgroup/*/holdfast-bed-*; do
   [ -d "/proc/\${owner%%-*}" ] || remove "$folder"
 done
 export ${CGROUP_PREFIX}=holdfast-bed-$$
-setpriv --pdeathsig KILL unshare --net --mount --pid --fork --kill-child --mount-proc --propagation private sh -euc '
+env --default-signal=INT,QUIT setpriv --pdeathsig KILL unshare --net --mount --pid --fork --kill-child --mount-proc --propagation private sh -euc '
   ip link set lo up
   mkdir -p /run/netns
   mount -t tmpfs tmpfs /run/netns
   exec "$@"
 ' sh "$@" <&0 &
 unshare=$!
-trap 'read -r inner < "/proc/$unshare/task/$unshare/children" && kill -INT "$inner"' INT TERM
+trap 'kill -INT $(cat "/proc/$unshare/task/$unshare/children")' INT TERM
 status=0
 while [ -d "/proc/$unshare" ]; do
   status=0

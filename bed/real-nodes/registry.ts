@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { type Descriptor, type Image, MANIFEST_TYPE, storeImage } from './oci-image.js';
@@ -36,15 +37,23 @@ export class ImageRegistry {
   }
 
   /** @param folder for the blobs of the images */
-  static async start(folder: string, images: readonly Image[]): Promise<ImageRegistry> {
+  static async start(
+    folder: string,
+    images: readonly Image[],
+    { port, address } = { port: REGISTRY_PORT, address: '0.0.0.0' },
+  ): Promise<ImageRegistry> {
     const stored = await Promise.all(
       images.map(async (image) => [image.name, await storeImage(folder, image)] as const),
     );
     const registry = new ImageRegistry(folder, new Map(stored));
     await new Promise<void>((resolve, reject) => {
-      registry.#server.once('error', reject).listen(REGISTRY_PORT, '0.0.0.0', resolve);
+      registry.#server.once('error', reject).listen(port, address, resolve);
     });
     return registry;
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
   }
 
   close(): void {
