@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import type { Manifest } from '../bed/control-plane/objects.js';
 import { readInstallation } from '../bed/holdfast/manifests.js';
 import { readCommandLine } from '../process/command-line.js';
+import type { Probe } from './testing/installation.js';
 
 const NAME = 'holdfast-agent';
 const HOST_DIRECTORY = {
@@ -17,8 +18,8 @@ interface Container {
   ports: { name: string }[];
   securityContext: object;
   volumeMounts: { name: string; mountPath: string; readOnly?: boolean }[];
-  livenessProbe: { httpGet: { port: string } };
-  readinessProbe: { httpGet: { port: string } };
+  livenessProbe: Probe;
+  readinessProbe: Probe;
 }
 
 interface PodSpec {
@@ -151,5 +152,11 @@ describe('the manifests of the agent', () => {
     const opened = ports.map(({ name }) => name);
     expect(opened).to.include.members(service.ports.map(({ targetPort }) => targetPort));
     expect(opened).to.include.members([livenessProbe.httpGet.port, readinessProbe.httpGet.port]);
+  });
+
+  it('do not restart it because it starts or answers slowly on a busy node', () => {
+    const [{ livenessProbe, readinessProbe }] = pod.containers;
+    expect(livenessProbe).to.include({ initialDelaySeconds: 30, timeoutSeconds: 10 });
+    expect(readinessProbe.timeoutSeconds).to.equal(5);
   });
 });

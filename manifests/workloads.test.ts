@@ -52,6 +52,13 @@ describe('the workloads of the manifests', function () {
         }
       });
 
+      it('do not restart it because it starts or answers slowly on a busy node', () => {
+        for (const { livenessProbe, readinessProbe } of shipped.template(name).spec.containers) {
+          expect(livenessProbe).to.include({ initialDelaySeconds: 30, timeoutSeconds: 10 });
+          expect(readinessProbe.timeoutSeconds).to.equal(5);
+        }
+      });
+
       it('put the replicas of one version on different nodes', () => {
         const { metadata, spec } = shipped.template(name);
         expect(spec.topologySpreadConstraints).to.deep.equal([

@@ -28,6 +28,8 @@ const SOCKET = `${SOCKET_DIRECTORY}/packets.sock`;
 const TOKEN_DIRECTORY = '/var/run/secrets/kubernetes.io/serviceaccount';
 /** The user of the image, and the group that both containers share for the socket. */
 const USER = 1000;
+/** As those of the Deployments: after a power failure all pods of a node start at the same time, and are slow. */
+const LIVENESS_TIMES = { initialDelaySeconds: 30, periodSeconds: 20, timeoutSeconds: 10 };
 
 /** What the pods of all responders have in common. */
 export interface ResponderSettings {
@@ -159,8 +161,8 @@ function tableContainer(pool: Pool, settings: ResponderSettings) {
       { name: 'metrics', containerPort: 8443 },
       { name: 'health', containerPort: 8081 },
     ],
-    livenessProbe: { httpGet: { path: '/healthz', port: 'health' }, periodSeconds: 20 },
-    readinessProbe: { httpGet: { path: '/readyz', port: 'health' }, periodSeconds: 5 },
+    livenessProbe: { httpGet: { path: '/healthz', port: 'health' }, ...LIVENESS_TIMES },
+    readinessProbe: { httpGet: { path: '/readyz', port: 'health' }, periodSeconds: 5, timeoutSeconds: 5 },
     resources: added({ requests: { cpu: '20m', memory: '96Mi' }, limits: { memory: '512Mi' } }, template.resources),
     securityContext: { runAsNonRoot: true, runAsUser: USER, runAsGroup: USER, ...hardened([]) },
     volumeMounts: [

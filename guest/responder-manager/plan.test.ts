@@ -221,6 +221,11 @@ describe('the StatefulSet of responders', () => {
     expect([table, packets].map(capabilities)).to.deep.equal([{ drop: ['ALL'] }, { drop: ['ALL'], add: ['NET_RAW'] }]);
   });
 
+  it('does not restart the table because it starts or answers slowly on a busy node', () => {
+    expect(table).to.have.property('livenessProbe').that.includes({ initialDelaySeconds: 30, timeoutSeconds: 10 });
+    expect(table).to.have.nested.property('readinessProbe.timeoutSeconds', 5);
+  });
+
   it('has the settings of the template, which do not replace what Holdfast needs', () => {
     const withTemplate = responderSet(POOL, 'blue', {
       ...SETTINGS,

@@ -9,8 +9,10 @@ export interface Rule {
   verbs: string[];
 }
 
-interface Probe {
+export interface Probe {
   httpGet: { port: string };
+  initialDelaySeconds?: number;
+  timeoutSeconds?: number;
 }
 
 export interface Container {
