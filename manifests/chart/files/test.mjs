@@ -3,7 +3,9 @@
 import { readFile } from 'node:fs/promises';
 
 const ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
-const server = process.env.API_SERVER ?? 'https://kubernetes.default.svc';
+// As Kubernetes' clients find it: this does not test the DNS of the cluster.
+const { KUBERNETES_SERVICE_HOST: host = '', KUBERNETES_SERVICE_PORT: port } = process.env;
+const server = process.env.API_SERVER ?? `https://${host.includes(':') ? `[${host}]` : host}:${port}`;
 const token = await readFile(process.env.TOKEN_FILE ?? `${ACCOUNT}/token`, 'utf8');
 
 async function request(method, path, body) {
