@@ -33,6 +33,7 @@ describe('the workloads of the manifests', function () {
         expect(spec.securityContext).to.deep.equal({ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } });
         for (const container of spec.containers) {
           expect(container.securityContext).to.deep.equal({
+            runAsGroup: 1000,
             allowPrivilegeEscalation: false,
             readOnlyRootFilesystem: true,
             capabilities: { drop: ['ALL'] },
