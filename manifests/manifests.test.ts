@@ -103,11 +103,12 @@ describe('the manifests', () => {
     const { spec } = shipped.find('ValidatingAdmissionPolicy', KEPT_POLICY.name);
     const guard = shipped.find('ValidatingAdmissionPolicy', 'holdfast-claim-guard');
     expect(spec.paramKind).to.deep.equal(guard.spec.paramKind);
-    expect(spec)
-      .to.have.nested.property('matchConstraints.resourceRules')
-      .that.deep.equals([
-        { apiGroups: ['ipam.holdfast.dev'], apiVersions: ['*'], resources: ['none'], operations: ['CREATE'] },
-      ]);
+    const apiGroups = ['ipam.holdfast.dev'];
+    // with the defaults of the API server, so that another tool can take the policy over without a conflict
+    expect(spec).to.have.deep.property('matchConstraints', {
+      ...{ matchPolicy: 'Equivalent', namespaceSelector: {}, objectSelector: {} },
+      resourceRules: [{ apiGroups, apiVersions: ['*'], resources: ['none'], operations: ['CREATE'], scope: '*' }],
+    });
     const binding = shipped.find('ValidatingAdmissionPolicyBinding', KEPT_POLICY.name);
     expect(binding.spec.policyName).to.equal(KEPT_POLICY.name);
   });
