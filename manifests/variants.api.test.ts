@@ -1,4 +1,3 @@
-import { cp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { KEPT_POLICY } from '../cli/uninstall/kinds.js';
@@ -12,7 +11,7 @@ import { messageOf } from '../kube/errors.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS, NAMESPACES } from '../kube/resources.js';
 import { goTool } from '../test/go-tools.js';
 import { leaseOf } from '../test/lease-objects.js';
-import { CHART, VARIANTS, keyOf, helmTemplate, kustomizeBase, withValues } from './testing/render.js';
+import { VARIANTS, copyChart, keyOf, helmTemplate, kustomizeBase, withValues } from './testing/render.js';
 import { endDeletion } from './testing/server-state.js';
 import { EMPTY_SERVER } from './testing/shared-server.js';
 
@@ -59,12 +58,9 @@ describe('On a kube-apiserver', function () {
   describe('a Helm release in a namespace of any name', () => {
     let chart = '';
 
-    // The bed's API server has no version, so it is too old for the chart.
     before(async () => {
       chart = join(plane.workDir, 'chart');
-      await cp(CHART, chart, { recursive: true, dereference: true });
-      const text = await readFile(join(chart, 'Chart.yaml'), 'utf8');
-      await writeFile(join(chart, 'Chart.yaml'), text.replace(/^kubeVersion: .*$/m, ''));
+      await copyChart(chart);
     });
 
     async function helm(verb: string, release: string, ...more: string[]): Promise<string> {

@@ -6,6 +6,7 @@ import { buildHoldfast } from '../bed/holdfast/install.js';
 import { prepareRealCluster } from '../bed/real-nodes/real-cluster.js';
 import { addCounts, closingLine, NO_TESTS, succeeded } from './counts.js';
 import { e2ePhases } from './e2e-phase.js';
+import { goTool } from './go-tools.js';
 import { type Phase, mochaPhase, runPhase } from './phase.js';
 import { type PhaseResult, summaryOf } from './summary.js';
 
@@ -90,7 +91,11 @@ for (const phases of choose(process.argv.slice(2))) {
   if (first === undefined) continue;
   const has = (variable: string) => phases.some(({ env }) => env?.[variable] !== undefined);
   if (has('BED_IS_BUILT')) await buildHoldfast();
-  if (has('BED_NODES')) await prepareRealCluster((line) => console.log(`  ${line}`));
+  if (has('BED_NODES')) {
+    const progress = (line: string) => console.log(`  ${line}`);
+    await prepareRealCluster(progress);
+    await goTool('helm', progress);
+  }
   const shown = run(first);
   results.push(...(await Promise.all([shown, ...others.map((phase) => runBeside(phase, shown))])));
 }

@@ -19,6 +19,7 @@ import {
 import { ensureNodePrograms, type NodePrograms } from './node-programs.js';
 import type { RealNode } from './real-node.js';
 import { API_SERVER_PORT, apiServerFlagsFor, startRealNodes } from './real-nodes.js';
+import type { ImageRegistry } from './registry.js';
 import { DEPLOYMENTS, waitDaemonSet, waitDeployment } from './rollout.js';
 import { NodeVirtHandlers } from './virt-handlers.js';
 
@@ -29,6 +30,8 @@ const NAMES = ['node-1', 'node-2'];
 /** A KubeVirt cluster with real nodes, on which Holdfast is installed as users install it. */
 export interface RealCluster extends ControlPlane {
   readonly nodes: readonly RealNode[];
+  /** From which the nodes pull all images. */
+  readonly registry: ImageRegistry;
 }
 
 /** Builds and downloads what {@link startRealCluster} needs, because there is no network in its namespaces. */
@@ -55,10 +58,10 @@ export async function startRealCluster(progress: Progress): Promise<RealCluster>
         await handlers.stop();
         registry.close();
       };
-      return { machines, stop };
+      return { machines, registry, stop };
     },
   });
-  const cluster = { ...plane, nodes: nodes.machines };
+  const cluster = { ...plane, nodes: nodes.machines, registry: nodes.registry };
   try {
     await applyManifests(plane.client, await readInstallation());
     await waitHoldfast(cluster);

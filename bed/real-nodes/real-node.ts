@@ -114,13 +114,18 @@ export class RealNode {
 
   /** Runs a command of this machine in the network namespace of a running pod. @returns its standard output */
   async runInPod(pod: Pod, ...command: readonly string[]): Promise<string> {
+    return this.run('nsenter', `--target=${await this.processOf(pod)}`, '--net', ...command);
+  }
+
+  /** The process of a running pod's first container, by its number on the node. */
+  async processOf(pod: Pod): Promise<string> {
     const { containerStatuses = [] } = pod.status as { containerStatuses?: { containerID?: string }[] };
     const id = containerStatuses[0]?.containerID?.replace('containerd://', '') ?? '';
     const tasks = await this.run('ctr', '--namespace=k8s.io', 'tasks', 'list');
     const [, pid] = new RegExp(`^${id}\\s+(\\d+)`, 'm').exec(tasks) ?? [];
     if (id === '' || pid === undefined)
       throw new Error(`pod ${pod.metadata.name} has no running container on ${this.name}`);
-    return this.run('nsenter', `--target=${pid}`, '--net', ...command);
+    return pid;
   }
 
   /** Kills a service, which is started again. */

@@ -26,12 +26,12 @@ interface Content {
 export class ImageRegistry {
   readonly #blobs: string;
   /** Manifests by the name of the image. */
-  readonly #manifests: ReadonlyMap<string, Descriptor>;
+  readonly #manifests: Map<string, Descriptor>;
   readonly #server = createServer((request, response) => {
     this.#answer(request, response).catch((error: unknown) => response.destroy(error as Error));
   });
 
-  private constructor(blobs: string, manifests: ReadonlyMap<string, Descriptor>) {
+  private constructor(blobs: string, manifests: Map<string, Descriptor>) {
     this.#blobs = blobs;
     this.#manifests = manifests;
   }
@@ -54,6 +54,13 @@ export class ImageRegistry {
 
   get port(): number {
     return (this.#server.address() as AddressInfo).port;
+  }
+
+  /** Gives an image another name, too, as `docker tag` and `docker push` do. */
+  tag(name: string, target: string): void {
+    const manifest = this.#manifests.get(name);
+    if (manifest === undefined) throw new Error(`the registry has no image ${name}`);
+    this.#manifests.set(target, manifest);
   }
 
   close(): void {

@@ -1,4 +1,4 @@
-import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { parseAllDocuments } from 'yaml';
@@ -75,6 +75,13 @@ export function helmTemplate(values: object, namespace = NAMESPACE): Promise<Man
     const args = ['template', 'holdfast', CHART, '--namespace', namespace, '--kube-version', KUBERNETES];
     return read(await capture(await goTool('helm'), [...args, '--values', file]));
   });
+}
+
+/** Copies the chart for Kubernetes of any version: the bed's API server has none, so it is too old for the chart. */
+export async function copyChart(folder: string): Promise<void> {
+  await cp(CHART, folder, { recursive: true, dereference: true });
+  const file = join(folder, 'Chart.yaml');
+  await writeFile(file, (await readFile(file, 'utf8')).replace(/^kubeVersion: .*$/m, ''));
 }
 
 /** @param work receives the path of a file with the values */

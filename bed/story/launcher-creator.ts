@@ -4,9 +4,10 @@ import { Client } from '../../kube/client.js';
 import { type Credentials, loadCredentials } from '../../kube/credentials.js';
 import { PODS } from '../../kube/resources.js';
 import { Transport } from '../../kube/transport.js';
-import type { Bed } from '../../bed/bed.js';
-import { KUBEVIRT_NAMESPACE } from '../../bed/control-plane/kubevirt.js';
-import { withoutReferences } from '../../bed/story/claims.js';
+import type { ClusterAccess } from '../control-plane/kubeconfig.js';
+import { KUBEVIRT_NAMESPACE } from '../control-plane/kubevirt.js';
+import { writeServiceAccountKubeconfig } from '../control-plane/service-accounts.js';
+import { withoutReferences } from './claims.js';
 
 /** As long as an API server waits for a webhook. */
 export const ADMISSION_DEADLINE_MS = 10_000;
@@ -19,10 +20,14 @@ export class LauncherCreator {
     this.#client = client;
   }
 
-  /** @param server URL of the API server; default: the bed's first one */
-  static async connect(bed: Bed, server?: string): Promise<LauncherCreator> {
+  /** @param server URL of the API server; default: the cluster's first one */
+  static async connect(
+    cluster: ClusterAccess & { client: Client; workDir: string },
+    server?: string,
+  ): Promise<LauncherCreator> {
     // KubeVirt's own identity: a policy lets only it create launchers
-    const kubeconfig = await bed.serviceAccountKubeconfig(KUBEVIRT_NAMESPACE, 'kubevirt-controller');
+    const account = { namespace: KUBEVIRT_NAMESPACE, name: 'kubevirt-controller' };
+    const kubeconfig = await writeServiceAccountKubeconfig(cluster, account);
     const credentials = await loadCredentials({ kubeconfig });
     const there: Credentials = {
       server: server ?? credentials.server,
