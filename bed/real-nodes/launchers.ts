@@ -37,16 +37,7 @@ export class Launchers implements GuestNetworks {
   async #end(node = '', namespace: string, pod = ''): Promise<void> {
     const machine = this.#nodes.get(node);
     if (!machine?.isOn || pod === '') return;
-    const labels = Object.entries({
-      'io.cri-containerd.kind': 'container',
-      'io.kubernetes.pod.namespace': namespace,
-      'io.kubernetes.pod.name': pod,
-    });
-    const filter = labels.map(([key, value]) => `labels."${key}"==${value}`).join(',');
-    const containers = await machine.run('ctr', '--namespace=k8s.io', 'containers', 'list', '--quiet', filter);
-    for (const container of containers.split('\n').filter(Boolean)) {
-      const kill = ['ctr', '--namespace=k8s.io', 'tasks', 'kill', '--signal=SIGTERM', container];
-      await machine.run(...kill).catch(() => undefined); // it has ended already
-    }
+    for (const container of await machine.containers('container', { namespace, name: pod }))
+      await machine.killContainer(container, 'SIGTERM').catch(() => undefined); // it has ended already
   }
 }

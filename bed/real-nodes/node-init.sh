@@ -35,11 +35,12 @@ export PATH="$runtime/usr/bin:$runtime/usr/sbin:/usr/sbin:/usr/bin:/sbin:/bin"
 LD_LIBRARY_PATH=$(echo "$runtime"/usr/lib/*-linux-gnu)
 export LD_LIBRARY_PATH
 
-# As systemd does: starts a program again when it ends.
+# As systemd does: starts a program again when it ends, unless it shall be stopped.
 supervise() {
   service=$1
   shift
   while :; do
+    while [ -e "/run/$service.stopped" ]; do sleep 0.1; done
     "$@" >> "/var/log/$service.log" 2>&1 &
     echo $! > "/run/$service.pid"
     wait $! || true

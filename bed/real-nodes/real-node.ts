@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { stringify } from 'yaml';
 import type { Pod } from '../../api/pod.js';
 import { API_SERVER_ADDRESSES } from '../control-plane/certificates.js';
+import type { ObjectRef } from '../../kube/resource.js';
 import type { Child, Processes } from '../processes/processes.js';
 import { capture } from '../processes/processes.js';
 import { joinSwitch, nodeAddresses, plugIn, unplug } from './cluster-network.js';
@@ -11,6 +12,8 @@ import { PAUSE_IMAGE } from './images.js';
 import { cgroupPrefix } from './isolation.js';
 import type { NodePrograms } from './node-programs.js';
 import { REGISTRY_PORT } from './registry.js';
+
+type NodeService = 'kubelet' | 'containerd';
 
 const INIT = join(import.meta.dirname, 'node-init.sh');
 
@@ -54,6 +57,7 @@ export class RealNode {
     await this.#write('etc/kubernetes/kubelet.yaml', stringify(kubeletConfig(`/${this.#cgroup}`)));
     await this.#write('etc/kubernetes/kubelet.kubeconfig', await readFile(kubeconfig, 'utf8'));
     await this.#write('etc/kubernetes/ca.crt', clientCa);
+    await mkdir(this.disk('etc/kubernetes/manifests'));
     await this.#write('etc/cni/net.d/10-pods.conflist', JSON.stringify(podNetwork(nodeAddresses(number).pods)));
     for (const plugin of ['bridge', 'host-local', 'loopback', 'macvlan', 'static', 'tuning'])
       cpSync(join(programs.plugins, plugin), this.disk('opt/cni/bin', plugin), { dereference: true });
@@ -128,12 +132,44 @@ export class RealNode {
     return pid;
   }
 
-  /** Kills a service, which is started again. */
-  async killService(name: 'kubelet' | 'containerd'): Promise<void> {
-    await this.run('sh', '-c', `kill -KILL $(cat /run/${name}.pid)`);
+  /** The IDs of containerd's containers, by default of all pods. */
+  async containers(kind: 'sandbox' | 'container', pod?: ObjectRef): Promise<string[]> {
+    const labels = Object.entries({
+      'io.cri-containerd.kind': kind,
+      ...(pod && { 'io.kubernetes.pod.namespace': pod.namespace, 'io.kubernetes.pod.name': pod.name }),
+    });
+    const filter = labels.map(([key, value]) => `labels."${key}"==${value ?? ''}`).join(',');
+    const ids = await this.run('ctr', '--namespace=k8s.io', 'containers', 'list', '--quiet', filter);
+    return ids.split('\n').filter(Boolean);
   }
 
-  /** The path on this machine of a file on the node's disk. */
+  /** Signals the first process of a container that runs. */
+  async killContainer(id: string, signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+    await this.run('ctr', '--namespace=k8s.io', 'tasks', 'kill', `--signal=${signal}`, id);
+  }
+
+  /** Kills a service, which is started again. */
+  async killService(name: NodeService): Promise<void> {
+    // Its process may have ended, and the next one not have begun.
+    await this.run('sh', '-c', `until kill -KILL $(cat /run/${name}.pid) 2> /dev/null; do sleep 0.1; done`);
+  }
+
+  /** Kills a service, which stays away until {@link startService}. */
+  async stopService(name: NodeService): Promise<void> {
+    await this.run('touch', `/run/${name}.stopped`);
+    await this.killService(name);
+  }
+
+  async startService(name: NodeService): Promise<void> {
+    await this.run('rm', `/run/${name}.stopped`);
+  }
+
+  /** Writes a file on the running node. */
+  async writeFile(path: string, content: string): Promise<void> {
+    await this.run('sh', '-euc', 'mkdir -p "$(dirname "$1")"; printf %s "$2" > "$1"', 'sh', path, content);
+  }
+
+  /** The path on this machine of a file on the node's disk. A running node may not notice changes of its `/etc`. */
   disk(...path: readonly string[]): string {
     return join(this.#options.folder, ...path);
   }

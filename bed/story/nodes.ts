@@ -65,14 +65,30 @@ export class NodeStory {
   }
 
   waitReady(name: string): Promise<Pod> {
-    return untilValue(
-      `pod ${name} to be ready`,
-      () => this.#story.client.get(PODS, this.#story.ref(name)),
-      ({ status }) => {
-        const { conditions = [] } = status as { conditions?: { type: string; status: string }[] };
-        return conditions.some((condition) => condition.type === 'Ready' && condition.status === 'True');
+    return this.#waitPod(name, 'to be ready', isReady);
+  }
+
+  /** Waits until another container of the pod is ready. */
+  waitRestarted(before: Pod): Promise<Pod> {
+    const { name } = before.metadata;
+    const isRestarted = (pod: Pod) => isReady(pod) && containerOf(pod) !== containerOf(before);
+    return this.#waitPod(name, 'to be ready again', isRestarted);
+  }
+
+  #waitPod(name: string, description: string, isRight: (pod: Pod) => boolean): Promise<Pod> {
+    const read = () => this.#story.client.get(PODS, this.#story.ref(name));
+    return untilValue(`pod ${name} ${description}`, read, isRight, { timeoutMs: 90_000 });
+  }
+
+  /** Waits until the runtime, Multus and the plugins have forgotten sandboxes: their files are in /var/lib/cni. */
+  async waitNoTrace(node: RealNode, sandboxes: readonly string[]): Promise<void> {
+    await untilValue(
+      `/var/lib/cni of ${node.name} to have no file of an earlier sandbox`,
+      async () => {
+        const text = await node.run('sh', '-c', 'find /var/lib/cni; grep --recursive . /var/lib/cni');
+        return sandboxes.filter((id) => text.includes(id));
       },
-      { timeoutMs: 90_000 },
+      (found) => found.length === 0,
     );
   }
 
@@ -104,6 +120,16 @@ export class NodeStory {
   async ping(from: Pod, address: string): Promise<void> {
     await this.node(from.spec?.nodeName).runInPod(from, 'busybox', 'ping', '-c', '2', '-W', '5', address);
   }
+}
+
+function isReady({ status }: Pod): boolean {
+  const { conditions = [] } = status as { conditions?: { type: string; status: string }[] };
+  return conditions.some((condition) => condition.type === 'Ready' && condition.status === 'True');
+}
+
+/** The ID of a pod's first container. */
+function containerOf({ status }: Pod): string | undefined {
+  return (status as { containerStatuses?: { containerID?: string }[] }).containerStatuses?.[0]?.containerID;
 }
 
 /** A suite whose tests need real nodes. It exists only where they run. */

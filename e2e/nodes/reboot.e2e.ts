@@ -1,0 +1,62 @@
+import { expect } from 'chai';
+import { podInterfaceName } from '../../api/pod-interface.js';
+import { waitNodeReady } from '../../bed/real-nodes/rollout.js';
+import { ClaimLeaseObserver } from '../../bed/story/claim-lease-observer.js';
+import { describeOnNodes } from '../../bed/story/nodes.js';
+import { PODS } from '../../kube/resources.js';
+import { bareAddress } from '../../test/bare-address.js';
+
+/** Each address of 10.82.0.0/29 is needed: pods get 10.82.0.1 to 10.82.0.6. */
+const SUBNET = '10.82.0.0/29';
+const COOLDOWN_SECONDS = 1;
+
+describeOnNodes('A real node that loses its power', (story, nodes) => {
+  it('starts its pods and VMs again with the addresses that they had, and leaks none', async () => {
+    await nodes().createNetwork('blue', [SUBNET], { cooldownSeconds: COOLDOWN_SECONDS });
+    const { addresses, client, namespace } = story();
+    const networks = [{ name: 'blue' }];
+    await story().createVm('web', { data: 'blue' });
+    const vmi = await story().waitRunning('web');
+    const node = nodes().node((await story().launchers('web'))[0]?.spec?.nodeName);
+    const other = nodes().names.find((name) => name !== node.name)!;
+    const [keeps, goes] = await Promise.all(
+      ['keeps', 'goes'].map((name) => nodes().createPod(name, { networks, node: node.name })),
+    );
+    const [vmAddress = ''] = await addresses.waitForIPs('web.data');
+    const [kept, freed] = [await nodes().addressOf(keeps!, 'net1'), await nodes().addressOf(goes!, 'net1')];
+    const mine = [vmAddress, kept, freed].map(bareAddress);
+    const observer = new ClaimLeaseObserver(client, {
+      space: (await addresses.leases()).get(mine[0]!)!.spec.addressSpace,
+      cooldownMs: COOLDOWN_SECONDS * 1_000,
+      namespace,
+    });
+    observer.start();
+    const sandboxes = await node.containers('sandbox');
+
+    await node.powerOff();
+    // It is full with these three.
+    const others = ['a', 'b', 'c'];
+    await Promise.all(others.map((name) => nodes().requestPod(name, { networks, node: other })));
+    const strangers = await Promise.all(others.map((name) => nodes().waitReady(name)));
+    const theirs = await Promise.all(strangers.map((pod) => nodes().addressOf(pod, 'net1')));
+    expect(theirs.map(bareAddress)).not.to.include.members(mine);
+    await client.delete(PODS, story().ref('goes'), { gracePeriodSeconds: 0 });
+    await node.boot();
+    await waitNodeReady(nodes().cluster, node.name);
+
+    const restarted = await nodes().waitRestarted(keeps!);
+    expect(await nodes().addressOf(restarted, 'net1')).to.equal(kept);
+    await story().waitReplaced('web', vmi);
+    const [launcher] = await story().launchers('web');
+    expect(await nodes().addressOf(launcher!, podInterfaceName('data'))).to.equal(vmAddress);
+    await addresses.waitHeld([...theirs, kept, vmAddress].map(bareAddress));
+    await nodes().waitNoTrace(node, sandboxes);
+    await observer.stop();
+    expect(observer.events).to.be.above(0);
+    expect(observer.violations).to.deep.equal([]);
+
+    await story().deleteVm('web', 'Background');
+    await Promise.all(['keeps', ...others].map((name) => client.delete(PODS, story().ref(name))));
+    await addresses.waitHeld([]);
+  });
+});
