@@ -181,8 +181,17 @@ export class RealNode {
   }
 }
 
+/**
+ * The processes in them are killed, but may still end. If a cgroup is left, the next kubelet starts no pod for 3 s for each of its
+ * containers.
+ */
 const REMOVE_CGROUPS = `
 for folder in /sys/fs/cgroup/$1 /sys/fs/cgroup/*/$1; do
+  tries=0
+  until [ ! -d "$folder" ] || [ $tries = 100 ]; do
+    find "$folder" -depth -type d -exec rmdir {} + 2> /dev/null || sleep 0.1
+    tries=$((tries + 1))
+  done
   [ ! -d "$folder" ] || find "$folder" -depth -type d -exec rmdir {} +
 done`;
 
