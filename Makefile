@@ -4,6 +4,8 @@ SHELL := /bin/bash
 
 NODE_OLDEST := 20.19
 GO_OLDEST := 1.24
+# `make e2e NODES=real`: all stories on real nodes, or those of FILE=.
+export NODES
 # `make demo KEEP=1` leaves everything running.
 export KEEP
 # `make unit FILE=kube/workqueue.test.ts`

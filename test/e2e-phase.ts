@@ -12,6 +12,8 @@ const MEMORY_OF_GROUPS = 12 * 2 ** 30;
 const FIRST_GROUP = 'agent|claims|cli|guest|smoke';
 /** Stories on real nodes: kubelet, containerd, and Holdfast in pods. */
 const REAL = 'nodes';
+/** The others take ten minutes: `make e2e NODES=real`. */
+const EVERY_RUN = `e2e/${REAL}/@(addresses|installation|ipv6|runtime).e2e.ts`;
 const GROUPS = [
   { files: `e2e/@(${FIRST_GROUP})/*.e2e.ts`, ports: '20000-26000' },
   { files: `e2e/!(${FIRST_GROUP}|${REAL})/*.e2e.ts`, ports: '26000-32000' },
@@ -30,37 +32,36 @@ export function e2ePhase(options: Options): Phase {
 
 /**
  * The same in two processes, which each have a bed: a story uses about half of two cores, because it waits. One process if some
- * files are named, on a cluster, and where memory is scarce. A third process has the stories on real nodes, where the machine allows
- * them; with NODES=real it runs all files that are named.
+ * files are named, on a cluster, and where memory is scarce. Files of stories on real nodes, or with NODES=real all files, run there.
  */
 export function e2ePhases(options: Options, memory = totalmem()): Phase[] {
-  const isReal = (file: string) => process.env.NODES === 'real' || file.startsWith(`e2e/${REAL}/`);
   const { files } = options;
-  if (files !== undefined) {
-    const simulated = files.filter((file) => !isReal(file));
-    return [
-      ...(simulated.length > 0 ? [e2ePhase({ ...options, files: simulated })] : []),
-      ...realPhases(options, files.filter(isReal)),
-    ];
+  const onlyReal = process.env.NODES === 'real';
+  if (files !== undefined || onlyReal) {
+    const named = files ?? [`e2e/${REAL}/*.e2e.ts`];
+    const isReal = (file: string) => onlyReal || file.startsWith(`e2e/${REAL}/`);
+    const simulated = named.filter((file) => !isReal(file));
+    const phases = simulated.length > 0 ? [e2ePhase({ ...options, files: simulated })] : [];
+    return [...phases, ...nodePhases({ ...options, files: named.filter(isReal) })];
   }
-  if (process.env.E2E_KUBECONFIG !== undefined) return [e2ePhase(options)];
-  const real = realPhases(options, [`e2e/${REAL}/*.e2e.ts`]);
-  if (memory < MEMORY_OF_GROUPS) return [e2ePhase(options), ...real];
-  const groups = GROUPS.map(({ files: group, ports }, index) => {
+  if (process.env.E2E_KUBECONFIG !== undefined || memory < MEMORY_OF_GROUPS) return [e2ePhase(options)];
+  return GROUPS.map(({ files: group, ports }, index) => {
     const name = `${options.name} ${String(index + 1)}`;
     return { ...e2ePhase({ ...options, name, files: [group] }), env: { BED_PORTS: ports, BED_IS_BUILT: 'yes' } };
   });
-  return [...groups, ...real];
 }
 
-/** In namespaces of its own, with everything built before: no network is there. */
-function realPhases(options: Options, files: readonly string[]): Phase[] {
+/**
+ * Stories on real nodes, in namespaces of their own, with everything built before: no network is there. Without files, those that every
+ * run of all tests has.
+ */
+export function nodePhases({ files = [EVERY_RUN], ...options }: Options): Phase[] {
+  if (files.length === 0 || process.env.E2E_KUBECONFIG !== undefined) return [];
   const reason = reasonAgainstRealNodes();
-  if (files.length === 0) return [];
   if (reason !== undefined) {
     console.log(`Stories on real nodes are not run: ${reason}`);
     return [];
   }
-  const phase = e2ePhase({ ...options, name: `${options.name} nodes`, files });
+  const phase = e2ePhase({ ...options, name: 'e2e nodes', files });
   return [{ ...phase, ...isolated(phase), env: { BED_NODES: 'real', BED_IS_BUILT: 'yes' } }];
 }

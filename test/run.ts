@@ -1,11 +1,12 @@
-// Runs the checks and the tests: `tsx test/run.ts [check] [unit] [api] [e2e] [-- options of mocha]`. Without a name: all of them.
+// Runs the checks and the tests: `tsx test/run.ts [check] [unit] [api] [e2e] [nodes] [-- options of mocha]`. Without a name: all of them.
 import { mkdtemp, open, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { messageOf } from '../kube/errors.js';
 import { buildHoldfast } from '../bed/holdfast/install.js';
 import { prepareRealCluster } from '../bed/real-nodes/real-cluster.js';
 import { addCounts, closingLine, NO_TESTS, succeeded } from './counts.js';
-import { e2ePhases } from './e2e-phase.js';
+import { e2ePhases, nodePhases } from './e2e-phase.js';
 import { goTool } from './go-tools.js';
 import { type Phase, mochaPhase, runPhase } from './phase.js';
 import { type PhaseResult, summaryOf } from './summary.js';
@@ -20,9 +21,9 @@ const HOOKS = './test/unhandled-rejections.ts';
 /** Only these files: `make unit FILE='kube/*.test.ts'`. */
 const FILES = process.env.FILE ? process.env.FILE.split(' ') : undefined;
 
-type Name = 'check' | 'unit' | 'api' | 'e2e';
+type Name = 'check' | 'unit' | 'api' | 'e2e' | 'nodes';
 /** Phases of one list run at the same time. The tests of `unit` have shorter timeouts. */
-const ORDER: readonly (readonly Name[])[] = [['check', 'api'], ['unit'], ['e2e']];
+const ORDER: readonly (readonly Name[])[] = [['check', 'api'], ['unit'], ['e2e'], ['nodes']];
 
 /** @param more options of mocha */
 const PHASES: Readonly<Record<Name, (more: readonly string[]) => Phase | Phase[]>> = {
@@ -40,6 +41,8 @@ const PHASES: Readonly<Record<Name, (more: readonly string[]) => Phase | Phase[]
     return mochaPhase({ ...options, files: FILES ?? [API_TESTS], mochaArgs });
   },
   e2e: (mochaArgs) => e2ePhases({ name: 'e2e', files: FILES, limitMs: 45 * MINUTE_MS, mochaArgs }),
+  nodes: (mochaArgs) =>
+    FILES || process.env.NODES === 'real' ? [] : nodePhases({ name: 'nodes', limitMs: 10 * MINUTE_MS, mochaArgs }),
 };
 
 function choose(args: readonly string[]): Phase[][] {
@@ -81,21 +84,30 @@ function report(result: PhaseResult): PhaseResult {
   return result;
 }
 
+/** Builds and downloads what phases cannot. @returns those that can run */
+async function prepared(phases: readonly Phase[]): Promise<readonly Phase[]> {
+  const has = (variable: string) => phases.some(({ env }) => env?.[variable] !== undefined);
+  if (has('BED_IS_BUILT')) await buildHoldfast();
+  if (!has('BED_NODES')) return phases;
+  const progress = (line: string) => console.log(`  ${line}`);
+  try {
+    await prepareRealCluster(progress);
+    await goTool('helm', progress);
+    return phases;
+  } catch (error) {
+    console.log(`Stories on real nodes are not run: their programs are missing. ${messageOf(error)}`);
+    return phases.filter(({ env }) => env?.BED_NODES === undefined);
+  }
+}
+
 const interrupt = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupt.abort());
 
 const results: PhaseResult[] = [];
 for (const phases of choose(process.argv.slice(2))) {
-  const [first, ...others] = phases;
   if (interrupt.signal.aborted) break;
+  const [first, ...others] = await prepared(phases);
   if (first === undefined) continue;
-  const has = (variable: string) => phases.some(({ env }) => env?.[variable] !== undefined);
-  if (has('BED_IS_BUILT')) await buildHoldfast();
-  if (has('BED_NODES')) {
-    const progress = (line: string) => console.log(`  ${line}`);
-    await prepareRealCluster(progress);
-    await goTool('helm', progress);
-  }
   const shown = run(first);
   results.push(...(await Promise.all([shown, ...others.map((phase) => runBeside(phase, shown))])));
 }

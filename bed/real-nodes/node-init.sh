@@ -35,7 +35,7 @@ export PATH="$runtime/usr/bin:$runtime/usr/sbin:/usr/sbin:/usr/bin:/sbin:/bin"
 LD_LIBRARY_PATH=$(echo "$runtime"/usr/lib/*-linux-gnu)
 export LD_LIBRARY_PATH
 
-# As systemd does: starts a program again when it ends, unless it shall be stopped.
+# As systemd does: starts a program again when it ends, unless it was told to stop.
 supervise() {
   service=$1
   shift

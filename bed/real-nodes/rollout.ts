@@ -31,7 +31,7 @@ interface Plane {
   readonly client: Client;
 }
 
-/** Waits until each node that shall have a pod of a DaemonSet has one of the newest template that is ready. */
+/** Waits until each node that needs a pod of a DaemonSet has one of the newest template that is ready. */
 export async function waitDaemonSet({ client }: Plane, ref: ObjectRef): Promise<void> {
   await untilValue(
     `DaemonSet ${ref.name} to be ready`,

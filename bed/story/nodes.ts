@@ -136,6 +136,10 @@ function containerOf({ status }: Pod): string | undefined {
 export function describeOnNodes(title: string, define: (story: () => Story, nodes: () => NodeStory) => void): void {
   if (process.env.BED_NODES !== 'real') return;
   describe(title, () => {
+    afterEach('switch on nodes that are off', async () => {
+      const { realCluster } = environment();
+      for (const node of realCluster?.nodes.filter(({ isOn }) => !isOn) ?? []) await node.boot();
+    });
     describeStory('with Holdfast in pods', (story) => {
       define(story, () => {
         const { realCluster } = environment();

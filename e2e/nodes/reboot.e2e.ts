@@ -12,7 +12,8 @@ const POD_ADDRESSES = 6;
 const COOLDOWN_SECONDS = 1;
 
 describeOnNodes('A real node that loses its power', (story, nodes) => {
-  it('starts its pods and VMs again with the addresses that they had, and leaks none', async () => {
+  it('starts its pods and VMs again with the addresses that they had, and leaks none', async function () {
+    this.timeout(300_000); // kubelet collects sandboxes once in a minute
     await nodes().createNetwork('blue', [SUBNET], { cooldownSeconds: COOLDOWN_SECONDS });
     const { addresses, client, namespace } = story();
     const networks = [{ name: 'blue' }];

@@ -50,7 +50,6 @@ export function watchBlockSources(sources: BlockTriggerSources, add: (pools: rea
 /** The pool of a lease that was allocated, released or moved. If the lease was created or deleted, also other pools with blocks at its address. */
 function poolsOfLease({ before, after }: LeaseChange, { directory, blocks }: BlockTriggerSources): readonly string[] {
   const lease = after ?? before;
-  if (lease === undefined) return [];
   if (before === undefined || after === undefined) {
     const lending = directory
       .poolsContaining(lease.addressSpace, lease.address)

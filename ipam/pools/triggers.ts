@@ -91,7 +91,6 @@ function keysOfNetworks(changes: NetworkChanges, directory: PoolDirectory): stri
 /** The pool of the lease, other pools with its address and, once it is not held any more, the network whose derived pool may wait for that. */
 function keysOfLease({ before, after }: LeaseChange, directory: PoolDirectory, pools: PoolSources['cache']): string[] {
   const lease = after ?? before;
-  if (lease === undefined) return [];
   const keys = new Set([lease.pool]);
   const cameOrWent = before === undefined || after === undefined;
   if (cameOrWent) for (const name of directory.poolsContaining(lease.addressSpace, lease.address)) keys.add(name);
