@@ -1,3 +1,4 @@
+#!/bin/sh
 # Process 1 of a real node, in namespaces of its own: mounts, processes, network, host name.
 # $1 folder of the node  $2 its name  $3 its cgroup  $4 kubelet  $5 folder with containerd, ctr, runc
 set -eu
