@@ -33,7 +33,7 @@ export type MutationChange<S> =
 
 /**
  * Objects of a watch, with the newer writes of this process, like client-go's MutationCache. Versions that are older than known ones are ignored,
- * in whatever order events and answers arrive, and deleted objects do not come back.
+ * however events and answers are ordered, and deleted objects do not come back.
  */
 export class MutationCache<S extends VersionedObject> {
   readonly #store: MutationStore<S>;

@@ -1,8 +1,7 @@
-import { readdir } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { cachedFolder } from '../build/cache.js';
-import { capture } from '../processes/processes.js';
+import { unpackPackages } from '../build/debian-packages.js';
 import type { LastingCommand, RunningCommand, Wire, WireLocation } from './wire.js';
 import { until, untilValue } from '../processes/wait.js';
 
@@ -70,7 +69,7 @@ export class DhcpClients {
    */
   static async find(): Promise<DhcpClients | string> {
     try {
-      return new DhcpClients(await cachedFolder(CONTENT, unpack));
+      return new DhcpClients(await cachedFolder(CONTENT, (scratch) => unpackPackages(PACKAGES, scratch)));
     } catch (error) {
       return `DHCP clients were not downloaded: ${String(error)}`;
     }
@@ -209,13 +208,4 @@ function networkdScript(device: string): string {
       fi
       sleep 0.1
     done`;
-}
-
-async function unpack(scratch: string): Promise<void> {
-  const download = () => capture('apt-get', ['download', '--quiet', ...PACKAGES], { cwd: scratch });
-  // a container image has no package lists, or old ones
-  await download().catch(() => capture('apt-get', ['update', '--quiet']).then(download));
-  for (const archive of (await readdir(scratch)).filter((name) => name.endsWith('.deb'))) {
-    await capture('dpkg-deb', ['--extract', join(scratch, archive), scratch]);
-  }
 }

@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import { findProgram } from '../../test/image/container.js';
 
 /** A command line. */
 export interface Command {
@@ -45,7 +46,9 @@ exit "$status"
 export function reasonAgainstRealNodes(): string | undefined {
   if (process.platform !== 'linux') return 'real nodes need Linux';
   if (process.getuid?.() !== 0) return 'real nodes need root';
-  const missing = ['unshare', 'nsenter', 'setpriv', 'ip', 'apt-get', 'dpkg-deb'].filter((name) => !isCommand(name));
+  const missing = ['unshare', 'nsenter', 'setpriv', 'ip', 'apt-get', 'dpkg-deb'].filter(
+    (name) => findProgram(name) === '',
+  );
   if (missing.length > 0) return `real nodes need ${missing.join(', ')}`;
   const probe = spawnSync('unshare', ['--net', '--mount', '--pid', '--fork', 'true'], { encoding: 'utf8' });
   if (probe.status !== 0) return `real nodes need namespaces: ${probe.stderr.trim()}`;
@@ -55,8 +58,8 @@ export function reasonAgainstRealNodes(): string | undefined {
 }
 
 /**
- * The command in network, mount and process namespaces of its own: real nodes live inside, so that whatever ends this command ends
- * them too, and what listens on all addresses can be reached by them alone.
+ * The command in network, mount and process namespaces of its own. Real nodes run in them and end with the command, and nobody
+ * else reaches what listens on all addresses.
  */
 export function isolated({ command, args }: Command): Command {
   return { command: 'sh', args: ['-euc', ENTER, 'sh', command, ...args] };
@@ -68,8 +71,4 @@ export function cgroupPrefix(): string {
   if (prefix === undefined)
     throw new Error('real nodes run only in namespaces of their own: bed/real-nodes/isolation.ts');
   return prefix;
-}
-
-function isCommand(name: string): boolean {
-  return spawnSync('sh', ['-c', `command -v ${name}`]).status === 0;
 }

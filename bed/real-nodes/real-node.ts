@@ -59,6 +59,7 @@ export class RealNode {
     await this.#write('etc/kubernetes/ca.crt', clientCa);
     await mkdir(this.disk('etc/kubernetes/manifests'));
     await this.#write('etc/cni/net.d/10-pods.conflist', JSON.stringify(podNetwork(nodeAddresses(number).pods)));
+    await mkdir(this.disk('opt/cni/bin'), { recursive: true });
     for (const plugin of ['bridge', 'host-local', 'loopback', 'macvlan', 'static', 'tuning'])
       cpSync(join(programs.plugins, plugin), this.disk('opt/cni/bin', plugin), { dereference: true });
   }
@@ -107,10 +108,11 @@ export class RealNode {
 
   /** Runs a command on the node, as root. @returns its standard output */
   async run(...command: readonly string[]): Promise<string> {
-    const init = (
-      await readFile(`/proc/${String(this.#machine?.pid)}/task/${String(this.#machine?.pid)}/children`, 'utf8')
-    ).trim();
-    const path = `${this.#options.programs.runtime}/usr/bin:${this.#options.programs.runtime}/usr/sbin:${this.#options.programs.runtime}/bin:/usr/sbin:/usr/bin:/sbin:/bin`;
+    const pid = String(this.#machine?.pid);
+    const init = (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).trim();
+    const { runtime } = this.#options.programs;
+    const folders = ['/usr/bin', '/usr/sbin', '/bin'].map((folder) => `${runtime}${folder}`);
+    const path = [...folders, '/usr/sbin', '/usr/bin', '/sbin', '/bin'].join(':');
     const entered = ['nsenter', `--target=${init}`, '--mount', '--uts', '--pid', '--net', 'env', `PATH=${path}`];
     const [first = '', ...rest] = [...entered, ...command];
     return capture(first, rest);
@@ -123,8 +125,7 @@ export class RealNode {
 
   /** The process of a running pod's first container, by its number on the node. */
   async processOf(pod: Pod): Promise<string> {
-    const { containerStatuses = [] } = pod.status as { containerStatuses?: { containerID?: string }[] };
-    const id = containerStatuses[0]?.containerID?.replace('containerd://', '') ?? '';
+    const id = containerIdOf(pod)?.replace('containerd://', '') ?? '';
     const tasks = await this.run('ctr', '--namespace=k8s.io', 'tasks', 'list');
     const [, pid] = new RegExp(`^${id}\\s+(\\d+)`, 'm').exec(tasks) ?? [];
     if (id === '' || pid === undefined)
@@ -176,9 +177,13 @@ export class RealNode {
 
   async #write(path: string, content: string): Promise<void> {
     await mkdir(dirname(this.disk(path)), { recursive: true });
-    await mkdir(this.disk('opt/cni/bin'), { recursive: true });
     await writeFile(this.disk(path), content, { mode: 0o600 });
   }
+}
+
+/** The ID of a pod's first container, with the name of its runtime. */
+export function containerIdOf({ status }: Pod): string | undefined {
+  return (status as { containerStatuses?: { containerID?: string }[] }).containerStatuses?.[0]?.containerID;
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../api/meta.js';
 import type { Client } from '../../kube/client.js';
-import type { ObjectRef, Resource } from '../../kube/resource.js';
+import { namespacedResource, type ObjectRef } from '../../kube/resource.js';
 import { NODES } from '../../kube/resources.js';
 import { untilValue } from '../processes/wait.js';
 
@@ -20,12 +20,8 @@ interface Workload extends KubeObject {
 /** On a loaded machine. */
 const TIMEOUT_MS = 180_000;
 
-export const DEPLOYMENTS = workload('deployments', 'Deployment');
-export const DAEMON_SETS = workload('daemonsets', 'DaemonSet');
-
-function workload(plural: string, kind: string): Resource<Workload> {
-  return { group: 'apps', version: 'v1', plural, kind, namespaced: true };
-}
+export const DEPLOYMENTS = namespacedResource<Workload>('apps/v1', 'deployments', 'Deployment');
+const DAEMON_SETS = namespacedResource<Workload>('apps/v1', 'daemonsets', 'DaemonSet');
 
 interface Plane {
   readonly client: Client;

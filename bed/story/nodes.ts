@@ -5,7 +5,8 @@ import type { Pod } from '../../api/pod.js';
 import { PODS } from '../../kube/resources.js';
 import type { RealCluster } from '../real-nodes/real-cluster.js';
 import { ORDINARY_IMAGE } from '../real-nodes/images.js';
-import type { RealNode } from '../real-nodes/real-node.js';
+import { containerIdOf, type RealNode } from '../real-nodes/real-node.js';
+import { isReportedReady } from '../node/pod-status.js';
 import { untilValue } from '../processes/wait.js';
 import type { AddressStory } from './addresses.js';
 import { describeStory } from './describe.js';
@@ -65,13 +66,13 @@ export class NodeStory {
   }
 
   waitReady(name: string): Promise<Pod> {
-    return this.#waitPod(name, 'to be ready', isReady);
+    return this.#waitPod(name, 'to be ready', isReportedReady);
   }
 
   /** Waits until another container of the pod is ready. */
   waitRestarted(before: Pod): Promise<Pod> {
     const { name } = before.metadata;
-    const isRestarted = (pod: Pod) => isReady(pod) && containerOf(pod) !== containerOf(before);
+    const isRestarted = (pod: Pod) => isReportedReady(pod) && containerIdOf(pod) !== containerIdOf(before);
     return this.#waitPod(name, 'to be ready again', isRestarted);
   }
 
@@ -120,16 +121,6 @@ export class NodeStory {
   async ping(from: Pod, address: string): Promise<void> {
     await this.node(from.spec?.nodeName).runInPod(from, 'busybox', 'ping', '-c', '2', '-W', '5', address);
   }
-}
-
-function isReady({ status }: Pod): boolean {
-  const { conditions = [] } = status as { conditions?: { type: string; status: string }[] };
-  return conditions.some((condition) => condition.type === 'Ready' && condition.status === 'True');
-}
-
-/** The ID of a pod's first container. */
-function containerOf({ status }: Pod): string | undefined {
-  return (status as { containerStatuses?: { containerID?: string }[] }).containerStatuses?.[0]?.containerID;
 }
 
 /** A suite whose tests need real nodes. It exists only where they run. */

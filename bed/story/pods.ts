@@ -5,11 +5,12 @@ import type { Client } from '../../kube/client.js';
 import type { ObjectRef } from '../../kube/resource.js';
 import { PODS } from '../../kube/resources.js';
 import { untilValue } from '../processes/wait.js';
+import { ORDINARY_IMAGE } from '../real-nodes/images.js';
 
 /** Creates an ordinary pod. @param elements of its networks annotation, such as `{ name: 'blue' }` */
 export function createPod(client: Client, ref: ObjectRef, elements: readonly object[]): Promise<Pod> {
   const annotations = { [NETWORKS_ANNOTATION]: JSON.stringify(elements) };
-  const spec = { containers: [{ name: 'main', image: 'registry.test/pod:1' }], terminationGracePeriodSeconds: 0 };
+  const spec = { containers: [{ name: 'main', image: ORDINARY_IMAGE }], terminationGracePeriodSeconds: 0 };
   return client.create(PODS, { metadata: { ...ref, annotations }, spec } as Pod);
 }
 

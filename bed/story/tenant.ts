@@ -18,6 +18,7 @@ import { grantRole } from './role.js';
 import { serviceAccountClient } from './service-account.js';
 import { vmManifest } from './vm.js';
 import { until } from '../processes/wait.js';
+import { ORDINARY_IMAGE } from '../real-nodes/images.js';
 
 /** A user with all rights in one namespace. */
 export class Tenant {
@@ -155,7 +156,7 @@ export class Tenant {
 }
 
 function podOf(metadata: ObjectMeta): Pod {
-  return { metadata, spec: { containers: [{ name: 'c', image: 'registry.test/pod:1' }] } } as Pod;
+  return { metadata, spec: { containers: [{ name: 'c', image: ORDINARY_IMAGE }] } } as Pod;
 }
 
 function ownerReference(vmi: VirtualMachineInstance) {

@@ -9,6 +9,7 @@ import { itOnWire, type WireContext } from './describe.js';
 import type { Story } from './story.js';
 import { until, untilValue } from '../processes/wait.js';
 import { waitForWireAddresses } from './wire-addresses.js';
+import { ORDINARY_IMAGE } from '../real-nodes/images.js';
 
 /** An element of a pod's networks annotation. */
 export interface NetworkElement {
@@ -184,7 +185,7 @@ function plainPod(
 ): Pod {
   const annotations = { [NETWORKS_ANNOTATION]: JSON.stringify(networks) };
   const metadata = { ...ref, annotations, ...(labels && { labels: { ...labels } }) };
-  const containers = [{ name: 'c', image: 'registry.test/pod:1' }];
+  const containers = [{ name: 'c', image: ORDINARY_IMAGE }];
   const spec = {
     containers,
     terminationGracePeriodSeconds: 0,

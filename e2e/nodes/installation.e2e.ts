@@ -12,7 +12,7 @@ import { waitHoldfast } from '../../bed/real-nodes/real-cluster.js';
 import { LauncherCreator } from '../../bed/story/launcher-creator.js';
 import { describeOnNodes } from '../../bed/story/nodes.js';
 import { messageOf } from '../../kube/errors.js';
-import type { Resource } from '../../kube/resource.js';
+import { namespacedResource } from '../../kube/resource.js';
 import {
   ADDRESS_POOLS,
   MUTATING_WEBHOOK_CONFIGURATIONS,
@@ -30,12 +30,8 @@ interface Budget extends KubeObject {
   readonly status?: Readonly<Record<string, unknown>>;
 }
 
-const BUDGETS: Resource<Budget> = {
-  ...{ group: 'policy', version: 'v1', plural: 'poddisruptionbudgets', kind: 'PodDisruptionBudget', namespaced: true },
-};
-const NETWORK_POLICIES: Resource = {
-  ...{ group: 'networking.k8s.io', version: 'v1', plural: 'networkpolicies', kind: 'NetworkPolicy', namespaced: true },
-};
+const BUDGETS = namespacedResource<Budget>('policy/v1', 'poddisruptionbudgets', 'PodDisruptionBudget');
+const NETWORK_POLICIES = namespacedResource('networking.k8s.io/v1', 'networkpolicies', 'NetworkPolicy');
 
 describeOnNodes('The shipped manifests on real nodes', (story, nodes) => {
   it('run pods that are ready, never restarted, and have no rights on their nodes', async () => {

@@ -11,6 +11,7 @@ import { untilValue } from '../../bed/processes/wait.js';
 import { environment } from '../../bed/story/hooks.js';
 import { withoutWebhook, refusedPod, stripReferences, untilAdmitted } from '../../bed/story/wire-admission.js';
 import { itWithWireStory, type WireStory } from '../../bed/story/wire-story.js';
+import { ORDINARY_IMAGE } from '../../bed/real-nodes/images.js';
 
 const DATA = podInterfaceName('data');
 const REFERENCES_ALLOWED = { 'ipam.holdfast.dev/claim-references': 'allowed' };
@@ -197,7 +198,7 @@ describeStory('A pod of another owner', (story) => {
         const { annotations = {}, labels = {}, ownerReferences = [] } = launcher.metadata;
         const networks = annotations['k8s.v1.cni.cncf.io/networks'] ?? '';
         const nodeName = wire.otherNode(launcher.spec!.nodeName!);
-        const spec = { nodeName, containers: [{ name: 'compute', image: 'registry.test/pod:1' }] };
+        const spec = { nodeName, containers: [{ name: 'compute', image: ORDINARY_IMAGE }] };
         const metadata = { ...story().ref('second'), labels, ownerReferences };
         const copy = { metadata: { ...metadata, annotations: { 'k8s.v1.cni.cncf.io/networks': networks } }, spec };
         await controller.create(PODS, copy);
