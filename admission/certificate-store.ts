@@ -1,7 +1,7 @@
 import { isConflict, messageOf } from '../kube/errors.js';
-import { backoff } from '../kube/backoff.js';
+import { backoff } from '../kube/retry.js';
 import type { Client } from '../kube/client.js';
-import type { Clock, Random } from '../kube/clock.js';
+import { type Clock, type Random, WakeableSleep } from '../kube/clock.js';
 import type { Logger } from '../kube/log.js';
 import { objectKey } from '../api/meta.js';
 import type { Resource } from '../kube/resource.js';
@@ -12,7 +12,6 @@ import type { CertificateStep } from './certificate-step.js';
 import type { CertificateSource, ServingPair } from '../tls/certificate-source.js';
 import type { PemKeyPair } from '../tls/certificates.js';
 import type { AdmissionMetrics } from './metrics.js';
-import { WakeableSleep } from '../kube/wakeable-sleep.js';
 
 /** The certificates are checked at least this often, even if no watch reports a change. */
 const MAX_CHECK_INTERVAL_MS = 12 * 3_600_000;

@@ -1,7 +1,5 @@
 import { type Condition, type KubeObject, type OwnerReference, controllerOf } from './meta.js';
 import { isKubeVirtGroup } from './kubevirt.js';
-import { shortHash } from './hash.js';
-import { parseMac } from './mac-address.js';
 import {
   CLAIM_GUEST_MAC,
   CLAIM_MAC,
@@ -12,7 +10,9 @@ import {
   CLAIM_VM_NETWORK,
   VIRTUAL_MACHINE_INSTANCE_KIND,
   VIRTUAL_MACHINE_KIND,
+  shortHash,
 } from './names.js';
+import { parseMac } from './mac-address.js';
 
 /** IPAMClaim, k8s.cni.cncf.io/v1alpha1 (multi-net-spec §8; `ownerPod` and `conditions` from k8snetworkplumbingwg/ipamclaims). */
 export interface IPAMClaim extends KubeObject {
@@ -170,3 +170,6 @@ export function macHeldSince(claim: IPAMClaim, mac: string): number {
   const since = Date.parse(claim.metadata.annotations?.[CLAIM_MAC_SINCE]?.split(' ', 2)[1] ?? '');
   return timed !== mac || Number.isNaN(since) ? Infinity : Math.max(since, created);
 }
+
+/** The number of IPAMClaims of a namespace, in the quantities of a ResourceQuota. */
+export const CLAIM_COUNT = 'count/ipamclaims.k8s.cni.cncf.io';

@@ -1,4 +1,4 @@
-import { deliveryOf } from './guest-delivery.js';
+import { deliveryOf } from './nad-guests.js';
 import { HOLDFAST_IPAM, ipamSections } from './ipam-delegation.js';
 import { recordsIn } from './json.js';
 import { RESOURCE_NAME_ANNOTATION } from './names.js';

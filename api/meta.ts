@@ -13,7 +13,7 @@ export interface ObjectMeta {
   name: string;
   namespace?: string;
   uid?: string;
-  /** Opaque: compared for equality only. */
+  /** Compared for equality, or by {@link isNewer}. */
   resourceVersion?: string;
   /** Incremented with each change of the spec. */
   generation?: number;
@@ -79,4 +79,13 @@ export interface Condition {
   /** RFC 3339. */
   lastTransitionTime: string;
   observedGeneration?: number;
+}
+
+/** Compares resourceVersions of one kind: numbers of any length that grow with every write (KEP-5504). */
+export function isNewer(version: string, than: string): boolean {
+  return version.length === than.length ? version > than : version.length > than.length;
+}
+
+export function newerOf(one: string, other: string): string {
+  return isNewer(one, other) ? one : other;
 }

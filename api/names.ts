@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+
 /** All groups, labels, annotations, finalizers and reasons that appear in API objects. */
 
 export const KUBEVIRT_API_VERSION = 'kubevirt.io/v1';
@@ -164,3 +166,8 @@ export const NETWORK_DATA_WRITTEN = 'NetworkDataWritten';
 
 /** Condition of a claim, present only while False: the API server does not serve KubeVirt's kinds, so the owner cannot be checked. */
 export const OWNER_KIND_SERVED = 'OwnerKindServed';
+
+/** Returns the first `length` hex digits, in lower case, of the SHA-256 of a text's UTF-8 bytes. */
+export function shortHash(text: string, length: number): string {
+  return createHash('sha256').update(text, 'utf8').digest('hex').slice(0, length);
+}

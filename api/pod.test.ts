@@ -2,7 +2,16 @@ import { expect } from 'chai';
 import { FORGED_OWNERS } from '../test/forged-owners.js';
 import { type MirrorPodOptions, STATIC_UID, mirrorPod } from '../test/mirror-pod.js';
 import { controllingVm } from './kubevirt.js';
-import { controllingVmi, hasUid, staticPodUidOf } from './pod.js';
+import { NETWORK_STATUS_ANNOTATION } from './names.js';
+import {
+  controllingVmi,
+  hasUid,
+  networkStatuses,
+  ordinalInterfaceName,
+  podInterfaceName,
+  reportedIPsOf,
+  staticPodUidOf,
+} from './pod.js';
 
 describe('the VirtualMachineInstance that controls a pod', () => {
   for (const { name, owners, isController } of FORGED_OWNERS) {
@@ -52,5 +61,81 @@ describe('hasUid', () => {
   it('accepts the UID of the pod and that of its static pod, and no other', () => {
     const pod = mirrorPod('u');
     expect(['u', STATIC_UID, 'other', ''].map((uid) => hasUid(pod, uid))).to.deep.equal([true, true, false, false]);
+  });
+});
+
+describe('the network-status annotation', () => {
+  const cases = [
+    { name: 'is absent: nothing is attached', given: undefined, expect: [] },
+    { name: 'is broken: nothing is known', given: '[{', expect: [] },
+    { name: 'is no list: nothing is known', given: '{}', expect: [] },
+    {
+      name: 'holds odd entries: they are left out',
+      given:
+        '[null, 3, {"interface":"eth0"}, {"name":"vms/blue","interface":7}, {"name":"vms/blue","interface":"net1"}]',
+      expect: [{ name: 'vms/blue', interface: 'net1' }],
+    },
+  ];
+  for (const { name, given, expect: expected } of cases) {
+    it(name, () => {
+      const annotations = given === undefined ? {} : { [NETWORK_STATUS_ANNOTATION]: given };
+      expect(networkStatuses({ metadata: { name: 'p', annotations } })).to.deep.equal(expected);
+    });
+  }
+
+  it('is read as Multus writes it: also two interfaces of one NAD, and one without a name', () => {
+    // SetNetworkStatus and CreateNetworkStatuses of network-attachment-definition-client v1.7.6, pkg/utils/net-attach-def.go
+    const entries = [
+      {
+        name: 'cbr0',
+        interface: 'eth0',
+        ips: ['10.244.1.7'],
+        mac: '02:00:00:00:00:01',
+        default: true,
+        dns: {},
+        gateway: ['10.244.1.1'],
+      },
+      {
+        name: 'vms/blue',
+        interface: 'net1',
+        ips: ['10.0.0.5', 'fd00::5'],
+        mac: '02:00:00:00:00:02',
+        mtu: 9000,
+        dns: {},
+      },
+      { name: 'vms/pair', interface: 'net2', mac: '02:00:00:00:00:03', dns: {} },
+      { name: 'vms/pair', interface: 'net2-b', ips: ['10.0.1.5'], mac: '02:00:00:00:00:04', dns: {} },
+      { name: 'vms/userspace', dns: {}, 'device-info': { type: 'vhost-user', version: '1.1.0' } },
+    ];
+    const text = `[${entries.map((entry) => JSON.stringify(entry, null, 4)).join(',')}]`;
+    const found = networkStatuses({ metadata: { name: 'p', annotations: { [NETWORK_STATUS_ANNOTATION]: text } } });
+    expect(found.map((each) => [each.name, each.interface, reportedIPsOf(each)])).to.deep.equal([
+      ['cbr0', 'eth0', ['10.244.1.7']],
+      ['vms/blue', 'net1', ['10.0.0.5', 'fd00::5']],
+      ['vms/pair', 'net2', []],
+      ['vms/pair', 'net2-b', ['10.0.1.5']],
+      ['vms/userspace', undefined, []],
+    ]);
+  });
+});
+
+describe('the names of pod interfaces', () => {
+  const cases = [
+    { given: 'data', expect: 'pod3a6eb0790f3' },
+    { given: 'one', expect: 'pod7692c3ad354' },
+    { given: 'Data_Net', expect: 'pod8b5bf689ad3' },
+  ];
+  for (const { given, expect: expected } of cases) {
+    it(`are those that KubeVirt generates: ${given} → ${expected}`, () => {
+      expect(podInterfaceName(given)).to.equal(expected);
+    });
+  }
+
+  it('fit into the 15 characters of a Linux interface name', () => {
+    expect(podInterfaceName('n'.repeat(300))).to.have.length(14);
+  });
+
+  it('are ordinal, counted from 1, in old pods', () => {
+    expect(ordinalInterfaceName(2)).to.equal('net2');
   });
 });

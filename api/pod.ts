@@ -1,6 +1,13 @@
-import { type KubeObject, controllerOf } from './meta.js';
+import {
+  LAUNCHER_LABEL,
+  LAUNCHER_LABEL_VALUE,
+  MIRROR_POD_ANNOTATION,
+  NETWORK_STATUS_ANNOTATION,
+  VIRTUAL_MACHINE_INSTANCE_KIND,
+  shortHash,
+} from './names.js';
 import { isKubeVirtGroup } from './kubevirt.js';
-import { LAUNCHER_LABEL, LAUNCHER_LABEL_VALUE, MIRROR_POD_ANNOTATION, VIRTUAL_MACHINE_INSTANCE_KIND } from './names.js';
+import { type KubeObject, controllerOf } from './meta.js';
 
 /** The fields of a pod that Holdfast reads. */
 export interface Pod extends KubeObject {
@@ -51,4 +58,51 @@ export function controllingVmi(pod: Pod): { name: string; uid: string } | undefi
   const controller = controllerOf(pod);
   if (controller?.kind !== VIRTUAL_MACHINE_INSTANCE_KIND || !isKubeVirtGroup(controller.apiVersion)) return undefined;
   return { name: controller.name, uid: controller.uid };
+}
+
+/** One attachment that Multus reports (multi-net-spec §5.3). */
+export interface NetworkStatus {
+  /** `namespace/name` of the NAD. */
+  name: string;
+  interface?: string;
+}
+
+/** Returns the attachments in a pod's status annotation; none if it cannot be read. */
+export function networkStatuses(pod: Pod): NetworkStatus[] {
+  const value = pod.metadata.annotations?.[NETWORK_STATUS_ANNOTATION];
+  if (value === undefined) return [];
+  let list: unknown;
+  try {
+    list = JSON.parse(value);
+  } catch {
+    return [];
+  }
+  if (!Array.isArray(list)) return [];
+  return list.filter((entry): entry is NetworkStatus => {
+    const { name, interface: attached } = (entry ?? {}) as Partial<Record<keyof NetworkStatus, unknown>>;
+    return typeof name === 'string' && (attached === undefined || typeof attached === 'string');
+  });
+}
+
+/** Returns the addresses of an attachment, without prefix length; none if they cannot be read. */
+export function reportedIPsOf(attachment: NetworkStatus): string[] {
+  const { ips } = attachment as { ips?: unknown };
+  return Array.isArray(ips) ? ips.filter((ip): ip is string => typeof ip === 'string') : [];
+}
+
+/**
+ * Returns the name of a pod's interface for a VM's secondary network as KubeVirt generates it: `pod` and 11 hex digits.
+ * It depends only on the network's name in the VM (kubevirt pkg/network/namescheme).
+ */
+export function podInterfaceName(vmNetwork: string): string {
+  return `pod${shortHash(vmNetwork, 11)}`;
+}
+
+/**
+ * Returns the interface name that KubeVirt used before it hashed names: `net1` for the first secondary network.
+ * Pods of VMs that such a version started, and their migration targets, still have it.
+ * @param position 1-based, among the VM's secondary networks in the order of its spec
+ */
+export function ordinalInterfaceName(position: number): string {
+  return `net${String(position)}`;
 }

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { claim, claimOfIpamExtensions, vmi, vmiReference } from '../test/workload-objects.js';
-import { podInterfaceName } from './pod-interface.js';
+import { podInterfaceName } from './pod.js';
 import {
   describeClaimOwner,
   isForVmNetwork,

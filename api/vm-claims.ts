@@ -10,7 +10,7 @@ import {
 import { describeValue } from './json.js';
 import { type VirtualMachineInstance, controllingVm } from './kubevirt.js';
 import { controllerOf, isBeingDeleted } from './meta.js';
-import { podInterfaceName } from './pod-interface.js';
+import { podInterfaceName } from './pod.js';
 import { CLAIM_VM_NETWORK, VIRTUAL_MACHINE_INSTANCE_KIND, VIRTUAL_MACHINE_KIND } from './names.js';
 
 /** Rules for the ownership of claims, which controller and webhook share. */

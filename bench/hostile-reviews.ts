@@ -1,7 +1,6 @@
 import { MAX_NETWORK_ELEMENTS } from '../api/network-selection.js';
 import { NETWORKS_ANNOTATION } from '../api/names.js';
-import { podInterfaceName } from '../api/pod-interface.js';
-import type { Pod } from '../api/pod.js';
+import { type Pod, podInterfaceName } from '../api/pod.js';
 import { VIRTUAL_MACHINE_INSTANCES } from '../kube/resources.js';
 import type { BedWithHoldfast } from '../bed/environment.js';
 import { creationReview, reviewAgent } from '../bed/holdfast/review.js';

@@ -10,7 +10,7 @@ import { MANIFESTS } from '../bed/holdfast/manifests.js';
 import { until } from '../bed/processes/wait.js';
 import type { Client } from '../kube/client.js';
 import { systemClock } from '../kube/clock.js';
-import { forEachParallel } from '../kube/for-each-parallel.js';
+import { forEachParallel } from '../kube/run-in-slices.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS, NAMESPACES, NETWORK_ATTACHMENT_DEFINITIONS, PODS } from '../kube/resources.js';
 import { makeLargeCluster } from '../cli/testing/migration-world.js';
 import type { Figure } from './report.js';

@@ -1,4 +1,4 @@
-import { isNewer } from '../kube/resource-version.js';
+import { isNewer } from '../api/meta.js';
 
 interface FormerCapacity {
   readonly capacity: number;

@@ -1,4 +1,4 @@
-import { shortHash } from '../api/hash.js';
+import { shortHash } from '../api/names.js';
 import type { Pool } from '../addressing/pool/pool.js';
 import { canRun } from './node-fit.js';
 import type { NodeRecord } from './node-record.js';

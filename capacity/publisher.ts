@@ -1,7 +1,7 @@
 import type { Client } from '../kube/client.js';
 import type { Clock } from '../kube/clock.js';
 import { isNotFound, mayHaveActed, messageOf } from '../kube/errors.js';
-import { forEachParallel } from '../kube/for-each-parallel.js';
+import { forEachParallel } from '../kube/run-in-slices.js';
 import type { Logger } from '../kube/log.js';
 import { NODES } from '../kube/resources.js';
 import { AdvertisedCapacity } from './advertised-capacity.js';

@@ -1,8 +1,7 @@
 import { Client } from '../kube/client.js';
 import { type Credentials, loadCredentials } from '../kube/credentials.js';
-import { StatusError, TransportError, isForbidden } from '../kube/errors.js';
+import { StatusError, TransportError, isForbidden, webhookFailureOf } from '../kube/errors.js';
 import { Transport } from '../kube/transport.js';
-import { webhookFailureOf } from '../kube/webhook-failure.js';
 import { VERSION } from '../process/version.js';
 import { CommandError } from './command-error.js';
 import { describeForbidden } from './forbidden.js';

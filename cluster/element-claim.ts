@@ -3,7 +3,7 @@ import { describeValue } from '../api/json.js';
 import { controllerOf, isBeingDeleted, joinKey, objectKey } from '../api/meta.js';
 import type { NetworkConfig } from '../api/network-attachment.js';
 import type { NetworkSelection } from '../api/network-selection.js';
-import { ordinalInterfaceName } from '../api/pod-interface.js';
+import { ordinalInterfaceName } from '../api/pod.js';
 import { describeClaimOwner, isOwnedBy, hasNoOwner, ipamExtensionsClaimName, pickClaim } from '../api/vm-claims.js';
 import type { ClusterView, Recheck } from './cluster-view.js';
 import type { OwnedClaims } from './owned-claims.js';

@@ -1,5 +1,5 @@
-import { type Delivery, deliveryOf } from '../api/guest-delivery.js';
-import { type IpamDelegation, readIpamDelegation } from '../api/ipam-delegation.js';
+import { type Delivery, type NadGuestOptions, deliveryOf, readNadGuestOptions } from '../api/nad-guests.js';
+import { type IpamDelegation, delegatingPluginFingerprints, readIpamDelegation } from '../api/ipam-delegation.js';
 import { MAX_REQUESTED_ADDRESSES_LENGTH, MAX_VM_NETWORKS } from '../api/limits.js';
 import { truncate } from '../api/json.js';
 import type { AddressPool } from '../api/address-pool.js';
@@ -18,7 +18,6 @@ import {
 } from '../api/kubevirt.js';
 import type { KubeObject, ObjectMeta } from '../api/meta.js';
 import { type NetworkAttachmentDefinition, type NetworkConfig, parseNetworkConfig } from '../api/network-attachment.js';
-import { delegatingPluginFingerprints } from '../api/plugin-fingerprint.js';
 import {
   IPS_ALLOCATED,
   PERSISTENT_IPS_LABEL,
@@ -26,7 +25,6 @@ import {
   REQUESTED_ADDRESSES_ANNOTATION,
 } from '../api/names.js';
 import { layer2SegmentOf } from '../api/layer2-segment.js';
-import { type NadGuestOptions, readNadGuestOptions } from '../api/nad-guest-options.js';
 
 /** Its fields are not needed. */
 const POD_NETWORK = Object.freeze({});

@@ -7,8 +7,7 @@ import {
 } from '../api/kubevirt.js';
 import { type KubeObject, joinKey } from '../api/meta.js';
 import { LAUNCHER_LABEL, LAUNCHER_LABEL_VALUE, VIRTUAL_MACHINE_KIND } from '../api/names.js';
-import { podInterfaceName } from '../api/pod-interface.js';
-import { type Pod, controllingVmi } from '../api/pod.js';
+import { type Pod, controllingVmi, podInterfaceName } from '../api/pod.js';
 import { ownerOfVmi } from '../api/vm-claims.js';
 import type { ClusterView, Recheck } from './cluster-view.js';
 

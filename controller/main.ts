@@ -27,9 +27,8 @@ import { QuotaWaits } from './claims/quota-waits.js';
 import { UnreportedChanges } from './claims/unreported-changes.js';
 import { WriteFailures } from './claims/write-failures.js';
 import { LAUNCHER_LABEL, LAUNCHER_LABEL_VALUE } from '../api/names.js';
-import type { ResourceQuota } from '../api/resource-quota.js';
+import { PODS, RESOURCE_QUOTAS, type ResourceQuota } from '../kube/resources.js';
 import type { WatchSpec } from '../kube/informers.js';
-import { PODS, RESOURCE_QUOTAS } from '../kube/resources.js';
 import { LAUNCHER_INDEXES } from './indexes.js';
 import { type ClaimQuota, transformLauncher, transformQuota } from './transforms.js';
 

@@ -1,3 +1,4 @@
+import { CLAIM_COUNT } from '../api/ipam-claim.js';
 import type { KubeObject } from '../api/meta.js';
 import {
   DEFAULT_NETWORK_ANNOTATION,
@@ -6,7 +7,7 @@ import {
   PRIMARY_CLAIM_ANNOTATION,
 } from '../api/names.js';
 import type { Pod } from '../api/pod.js';
-import { CLAIM_COUNT, type ResourceQuota } from '../api/resource-quota.js';
+import type { ResourceQuota } from '../kube/resources.js';
 import { identityMetadataOf, pickKeys } from '../cluster/transforms.js';
 
 const ANNOTATIONS = [

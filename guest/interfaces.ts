@@ -8,7 +8,7 @@ import {
 } from '../api/kubevirt.js';
 import { parseMac } from '../api/mac-address.js';
 import { joinKey } from '../api/meta.js';
-import { podInterfaceName } from '../api/pod-interface.js';
+import { podInterfaceName } from '../api/pod.js';
 import { isOwnedBy } from '../api/vm-claims.js';
 import type { ClusterView } from '../cluster/cluster-view.js';
 import { type ClaimChoiceContext, chooseNetworkClaim } from '../cluster/element-claim.js';

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import sinon from 'sinon';
-import { systemClock } from './clock.js';
+import { ManualClock } from '../test/manual-clock.js';
+import { pacedBy, systemClock } from './clock.js';
 
 describe("the system's clock", () => {
   it('measures ages and deadlines correctly when the time of day is set', () => {
@@ -31,5 +32,21 @@ describe("the system's clock", () => {
     } finally {
       time.restore();
     }
+  });
+});
+
+describe('Paced work', () => {
+  it('runs in a later turn, and at most every 50 ms', () => {
+    const clock = new ManualClock(1_000);
+    const ranAt: number[] = [];
+    const schedule = pacedBy(clock);
+    const run = () => {
+      ranAt.push(clock.now());
+      if (ranAt.length < 3) schedule(run);
+    };
+    schedule(run);
+    expect(ranAt).to.deep.equal([]);
+    for (let now = 1_000; now <= 1_200; now += 10) clock.advanceTo(now);
+    expect(ranAt).to.deep.equal([1_000, 1_050, 1_100]);
   });
 });

@@ -49,3 +49,37 @@ export const systemClock: Clock = {
     return () => clearTimeout(timer);
   },
 };
+
+/** A sleep of a loop that can be ended early. A wake-up while the loop works ends its next sleep, so that none is missed. */
+export class WakeableSleep {
+  readonly #clock: Clock;
+  #alarm = new AbortController();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Ends the current sleep, or else the next one. */
+  wake(): void {
+    this.#alarm.abort();
+  }
+
+  async sleep(ms: number): Promise<void> {
+    await this.#clock.sleep(ms, this.#alarm.signal);
+    this.#alarm = new AbortController();
+  }
+}
+
+/** Enough for a person, and little work however often something changes. */
+const INTERVAL_MS = 50;
+
+/** Returns a scheduler that runs work in a later turn of the event loop, at most every 50 ms. */
+export function pacedBy(clock: Pick<Clock, 'now' | 'setTimer'>): (run: () => void) => void {
+  let earliest = 0;
+  return (run) => {
+    clock.setTimer(Math.max(0, earliest - clock.now()), () => {
+      earliest = clock.now() + INTERVAL_MS;
+      run();
+    });
+  };
+}

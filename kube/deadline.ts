@@ -1,6 +1,24 @@
 import type { Clock } from './clock.js';
 import { TransportError } from './errors.js';
-import { abortable } from './abortable.js';
+
+/** Resolves like the promise, unless the signal aborts first. @throws the signal's reason */
+export async function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  if (signal.aborted) {
+    // an unhandled rejection would end the process
+    promise.catch(() => undefined);
+    throw signal.reason as Error;
+  }
+  let onAbort: () => void = () => undefined;
+  const aborted = new Promise<never>((_resolve, reject) => {
+    onAbort = () => reject(signal.reason as Error);
+    signal.addEventListener('abort', onAbort, { once: true });
+  });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}
 
 /** One signal that aborts when the caller aborts or the time is over. */
 export class Deadline {

@@ -1,4 +1,4 @@
-import { FairQueue } from './fair-queue.js';
+import { FairQueue } from './fair-semaphore.js';
 
 export interface QueuedEvent {
   /** Equal for repeats of one event. */

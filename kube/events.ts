@@ -1,13 +1,13 @@
 import { truncate } from '../api/json.js';
 import type { KubeObject, ObjectMeta } from '../api/meta.js';
-import { backoffDelay } from './backoff.js';
+import { backoffDelay } from './retry.js';
 import type { Client } from './client.js';
 import { type Clock, type Random } from './clock.js';
 import { classifyError, isAlreadyExists, isNotFound, messageOf } from './errors.js';
 import type { Logger } from './log.js';
 import { type KubeMetrics, silentMetrics } from './metrics.js';
 import { EventQueue, type QueuedEvent } from './event-queue.js';
-import { setMostRecent } from './lru.js';
+import { setMostRecent } from './cache.js';
 import type { Resource } from './resource.js';
 import { TokenBuckets } from './token-buckets.js';
 

@@ -1,7 +1,6 @@
-import type { ObjectMeta } from '../api/meta.js';
+import { type ObjectMeta, isNewer, newerOf } from '../api/meta.js';
 import type { ObjectChange } from './informer.js';
-import { setMostRecent } from './lru.js';
-import { isNewer, newerOf } from './resource-version.js';
+import { setMostRecent } from './cache.js';
 
 /** How many deleted objects are remembered. Only requests and events in flight can be older: a few thousand suffice. */
 const MAX_TOMBSTONES = 16_384;

@@ -1,5 +1,5 @@
 import type { KubeObject } from '../api/meta.js';
-import { statusErrorOfEvent } from './response-errors.js';
+import { statusErrorOfEvent } from './responses.js';
 import type { Client } from './client.js';
 import { type Clock, type Random, systemClock } from './clock.js';
 import { StatusError, TransportError, isNotFound, messageOf } from './errors.js';
@@ -8,7 +8,7 @@ import { type Logger, silentLogger } from './log.js';
 import { type KubeMetrics, silentMetrics } from './metrics.js';
 import { type Resource, resourcePath } from './resource.js';
 import { TimeSlice } from './run-in-slices.js';
-import { WatchBackoff } from './watch-backoff.js';
+import { WatchBackoff } from './retry.js';
 
 /** The resourceVersions between which a list may have missed changes. `from` is empty for the first list. */
 export interface ListVersions {

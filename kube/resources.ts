@@ -1,4 +1,3 @@
-import type { SubjectAccessReview, TokenReview } from '../api/access-review.js';
 import type { AddressBlock } from '../api/address-block.js';
 import type { AddressLease } from '../api/address-lease.js';
 import type { AddressPool } from '../api/address-pool.js';
@@ -8,7 +7,6 @@ import type { KubeObject } from '../api/meta.js';
 import { IPAM_API_VERSION } from '../api/names.js';
 import type { NetworkAttachmentDefinition } from '../api/network-attachment.js';
 import type { Pod } from '../api/pod.js';
-import type { ResourceQuota } from '../api/resource-quota.js';
 import { clusterResource, namespacedResource } from './resource.js';
 
 export const PODS = namespacedResource<Pod>('v1', 'pods', 'Pod');
@@ -78,3 +76,43 @@ export const VALIDATING_WEBHOOK_CONFIGURATIONS = clusterResource<WebhookConfigur
 export const ADDRESS_POOLS = clusterResource<AddressPool>(IPAM_API_VERSION, 'addresspools', 'AddressPool');
 export const ADDRESS_LEASES = clusterResource<AddressLease>(IPAM_API_VERSION, 'addressleases', 'AddressLease');
 export const ADDRESS_BLOCKS = clusterResource<AddressBlock>(IPAM_API_VERSION, 'addressblocks', 'AddressBlock');
+
+/** A user as Kubernetes' authenticators describe one. */
+export interface UserInfo {
+  username: string;
+  uid?: string;
+  groups?: string[];
+  extra?: Record<string, string[]>;
+}
+
+/** authentication.k8s.io/v1: asks the API server whose token it is. */
+export interface TokenReview extends KubeObject {
+  spec: { token: string; audiences?: readonly string[] };
+  status?: {
+    authenticated?: boolean;
+    user?: Partial<UserInfo>;
+    /** Those of the request for which the token is valid. */
+    audiences?: string[];
+    error?: string;
+  };
+}
+
+/** authorization.k8s.io/v1: asks the API server whether a user may do something. */
+export interface SubjectAccessReview extends KubeObject {
+  spec: {
+    user: string;
+    uid?: string;
+    groups?: string[];
+    extra?: Record<string, string[]>;
+    /** One of the two. */
+    nonResourceAttributes?: { path: string; verb: string };
+    resourceAttributes?: { verb: string; group: string; resource: string; subresource?: string };
+  };
+  status?: { allowed?: boolean; denied?: boolean; reason?: string };
+}
+
+/** core/v1 ResourceQuota, as far as Holdfast reads it. */
+export interface ResourceQuota extends KubeObject {
+  /** Quantities by resource, for example `count/ipamclaims.k8s.cni.cncf.io`. */
+  status?: { hard?: Record<string, string>; used?: Record<string, string> };
+}

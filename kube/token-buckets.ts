@@ -1,5 +1,5 @@
 import type { Clock } from './clock.js';
-import { setMostRecent } from './lru.js';
+import { setMostRecent } from './cache.js';
 
 export interface TokenBucketOptions {
   readonly clock: Pick<Clock, 'now'>;

@@ -1,4 +1,4 @@
-import { backoffDelay } from './backoff.js';
+import { backoffDelay } from './retry.js';
 import type { Clock, Random } from './clock.js';
 import { type KubeMetrics, silentMetrics } from './metrics.js';
 import { TimeSlice } from './run-in-slices.js';

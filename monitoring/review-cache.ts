@@ -1,5 +1,5 @@
 import type { Clock } from '../kube/clock.js';
-import { setMostRecent } from '../kube/lru.js';
+import { setMostRecent } from '../kube/cache.js';
 
 export interface ReviewCacheOptions {
   readonly clock: Pick<Clock, 'now'>;

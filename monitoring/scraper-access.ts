@@ -1,14 +1,19 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import type { SubjectAccessReview, TokenReview, UserInfo } from '../api/access-review.js';
+import {
+  SUBJECT_ACCESS_REVIEWS,
+  type SubjectAccessReview,
+  TOKEN_REVIEWS,
+  type TokenReview,
+  type UserInfo,
+} from '../kube/resources.js';
 import { describeValue } from '../api/json.js';
 import type { Client } from '../kube/client.js';
 import type { Clock } from '../kube/clock.js';
 import { messageOf } from '../kube/errors.js';
 import type { Logger } from '../kube/log.js';
-import { SUBJECT_ACCESS_REVIEWS, TOKEN_REVIEWS } from '../kube/resources.js';
 import { ReviewCache } from './review-cache.js';
 import { ReviewLimits, TooManyReviewsError } from './review-limits.js';
-import { setMostRecent } from '../kube/lru.js';
+import { setMostRecent } from '../kube/cache.js';
 
 /** What a scraper must be allowed to do: RBAC's nonResourceURLs and verb. */
 const RIGHT = { path: '/metrics', verb: 'get' } as const;

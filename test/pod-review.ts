@@ -4,7 +4,7 @@ import type { VirtualMachine, VirtualMachineInstance } from '../api/kubevirt.js'
 import { objectKey } from '../api/meta.js';
 import { CLAIM_REFERENCE_KEY, NETWORKS_ANNOTATION } from '../api/names.js';
 import { type NetworkAttachmentDefinition, parseNetworkConfig } from '../api/network-attachment.js';
-import { podInterfaceName } from '../api/pod-interface.js';
+import { podInterfaceName } from '../api/pod.js';
 import type { ClusterView } from '../cluster/cluster-view.js';
 import { readPod } from '../webhook/reviewed-pod.js';
 import type { PodDecision } from '../webhook/pod-decision.js';

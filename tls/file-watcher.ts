@@ -1,6 +1,5 @@
 import { type FSWatcher, watch } from 'node:fs';
-import type { Clock } from '../kube/clock.js';
-import { WakeableSleep } from '../kube/wakeable-sleep.js';
+import { type Clock, WakeableSleep } from '../kube/clock.js';
 
 /** Some file systems report no changes. */
 const POLL_MS = 30_000;

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { claimOwnerOf } from '../api/ipam-claim.js';
 import { CLAIM_NAD, CLAIM_REFERENCE_KEY } from '../api/names.js';
-import { podInterfaceName } from '../api/pod-interface.js';
+import { podInterfaceName } from '../api/pod.js';
 import { makeClaim, makeNad, makeVm, makeVmi } from '../test/kubevirt-objects.js';
 import { networksAfter, reviewCreate, reviewUpdate } from '../test/pod-review.js';
 

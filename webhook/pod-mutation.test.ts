@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { claimName } from '../api/ipam-claim.js';
 import { MAX_NAD_CONFIG_LENGTH, MAX_NAD_PLUGINS } from '../api/limits.js';
-import { podInterfaceName } from '../api/pod-interface.js';
+import { podInterfaceName } from '../api/pod.js';
 import { makeClaim, makeLauncherPod, makeNad, makeVmi, networksValue } from '../test/kubevirt-objects.js';
 import {
   CLUSTER,

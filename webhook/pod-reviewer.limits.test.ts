@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type { VirtualMachineInstance } from '../api/kubevirt.js';
 import type { KubeObject } from '../api/meta.js';
 import { CLAIM_REFERENCE_KEY } from '../api/names.js';
-import { podInterfaceName } from '../api/pod-interface.js';
+import { podInterfaceName } from '../api/pod.js';
 import { Cache } from '../kube/cache.js';
 import type { Client } from '../kube/client.js';
 import { systemClock } from '../kube/clock.js';

@@ -1,5 +1,4 @@
-import type { Clock } from '../../kube/clock.js';
-import { pacedBy } from '../../kube/paced.js';
+import { type Clock, pacedBy } from '../../kube/clock.js';
 import { type PoolChanges, PoolDirectory, type PoolListers } from './directory.js';
 
 /** Caches of pools and NADs that tell of their changes. Informers are such caches. */

@@ -1,12 +1,10 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import type { AddressPool } from '../../api/address-pool.js';
-import { nadNamespaceOf } from '../../api/address-pool.js';
+import { type AddressPool, nadNamespaceOf } from '../../api/address-pool.js';
 import { objectKey } from '../../api/meta.js';
-import type { ParsedNad } from '../../cluster/transforms.js';
+import { type ParsedNad, transformNad } from '../../cluster/transforms.js';
 import { Cache } from '../../kube/cache.js';
 import { adminPool, claimOf, holdfastConfig, nadDefinition } from '../../test/pool-objects.js';
-import { transformNad } from '../../cluster/transforms.js';
 import { parseAddress } from '../address/address.js';
 import { NETWORK_INDEXES, affectedClaims } from './affected.js';
 import { type NetworkChanges, PoolDirectory } from './directory.js';

@@ -1,5 +1,5 @@
 import type { AddressPool } from '../../api/address-pool.js';
-import { shortHash } from '../../api/hash.js';
+import { shortHash } from '../../api/names.js';
 import { type KubeObject, objectKey } from '../../api/meta.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import type { EvaluatedPool } from './pool-state.js';

@@ -1,4 +1,4 @@
-import { shortHash } from '../../api/hash.js';
+import { shortHash } from '../../api/names.js';
 import type { Address } from '../address/address.js';
 
 const MAX_NAME = 253;

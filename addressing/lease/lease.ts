@@ -1,7 +1,7 @@
 import type { AddressLeaseSpec, LeaseOwner, LeasePatch, LeaseWrite } from '../../api/address-lease.js';
 import { ADDRESS_LEASE_KIND, IPAM_API_VERSION, LEASE_MAC, PROBE_ANNOTATION } from '../../api/names.js';
 import { formatProbe } from '../../api/probe.js';
-import { isResponderClaim } from '../../api/responder-claim.js';
+import { isResponderClaim } from '../../api/responders.js';
 import { type Address, formatAddress, sameAddress } from '../address/address.js';
 import { coolingStart } from './cooling-start.js';
 import { CLEARED_LABELS, leaseLabels } from './lease-labels.js';

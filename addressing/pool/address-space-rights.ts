@@ -1,4 +1,4 @@
-import { shortHash } from '../../api/hash.js';
+import { shortHash } from '../../api/names.js';
 import type { Pool } from './pool.js';
 import { overlappingSubnets } from './shared-addresses.js';
 

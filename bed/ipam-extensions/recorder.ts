@@ -1,6 +1,6 @@
 import jsonpatch, { type Operation } from 'fast-json-patch';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
-import { podInterfaceName } from '../../api/pod-interface.js';
+import { podInterfaceName } from '../../api/pod.js';
 import type { BedWithHoldfast } from '../environment.js';
 import type { Story } from '../story/story.js';
 import {

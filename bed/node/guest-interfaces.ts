@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { parseMac } from '../../api/mac-address.js';
-import { podInterfaceName } from '../../api/pod-interface.js';
+import { podInterfaceName } from '../../api/pod.js';
 import { addressFields, withGuestAgent, type AgentInterface } from './guest-agent.js';
 import type { GuestInterface, Vmi, WantedInterface } from './virtual-machine-instance.js';
 

@@ -1,5 +1,5 @@
 import { objectKey } from '../../api/meta.js';
-import { backoffDelay } from '../../kube/backoff.js';
+import { backoffDelay } from '../../kube/retry.js';
 import type { Client } from '../../kube/client.js';
 import type { Clock, Random } from '../../kube/clock.js';
 import { messageOf } from '../../kube/errors.js';

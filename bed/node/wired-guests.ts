@@ -1,4 +1,4 @@
-import { podInterfaceName } from '../../api/pod-interface.js';
+import { podInterfaceName } from '../../api/pod.js';
 import type { PodNetworks } from '../network/pod-networks.js';
 import type { Wire, WireLocation } from '../network/wire.js';
 import type { AgentInterface } from './guest-agent.js';

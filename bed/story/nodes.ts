@@ -1,7 +1,6 @@
 import { describe } from 'mocha';
 import { NETWORKS_ANNOTATION } from '../../api/names.js';
-import { type NetworkStatus, networkStatuses } from '../../api/network-status.js';
-import type { Pod } from '../../api/pod.js';
+import { type NetworkStatus, type Pod, networkStatuses } from '../../api/pod.js';
 import { PODS } from '../../kube/resources.js';
 import type { RealCluster } from '../real-nodes/real-cluster.js';
 import { ORDINARY_IMAGE } from '../real-nodes/images.js';

@@ -1,7 +1,5 @@
 import type { VirtualMachine, VirtualMachineInstance } from '../../api/kubevirt.js';
-import { networkStatuses } from '../../api/network-status.js';
-import { podInterfaceName } from '../../api/pod-interface.js';
-import { isTerminal, type Pod } from '../../api/pod.js';
+import { type Pod, isTerminal, networkStatuses, podInterfaceName } from '../../api/pod.js';
 import type { Client } from '../../kube/client.js';
 import { PODS, VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES } from '../../kube/resources.js';
 import { until, untilValue } from '../processes/wait.js';

@@ -1,5 +1,4 @@
-import { networkStatuses } from '../../api/network-status.js';
-import type { Pod } from '../../api/pod.js';
+import { type Pod, networkStatuses } from '../../api/pod.js';
 import type { BedWire } from '../node/bed-wire.js';
 import { PODS } from '../../kube/resources.js';
 import type { Client } from '../../kube/client.js';

@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import { NETWORKS_ANNOTATION } from '../../api/names.js';
-import { networkStatuses } from '../../api/network-status.js';
-import type { Pod } from '../../api/pod.js';
+import { type Pod, networkStatuses } from '../../api/pod.js';
 import { bareAddress } from '../../test/bare-address.js';
 import { NODES, PODS } from '../../kube/resources.js';
 import type { WireLocation } from '../network/wire.js';

@@ -1,7 +1,13 @@
 import type { KubeObject } from '../../api/meta.js';
-import { IPS_ALLOCATED, LAUNCHER_LABEL, LAUNCHER_LABEL_VALUE, NETWORKS_ANNOTATION } from '../../api/names.js';
-import { POLICIES_CONFIG_MAP, AllocationReason } from '../../api/names.js';
-import { podInterfaceName } from '../../api/pod-interface.js';
+import {
+  AllocationReason,
+  IPS_ALLOCATED,
+  LAUNCHER_LABEL,
+  LAUNCHER_LABEL_VALUE,
+  NETWORKS_ANNOTATION,
+  POLICIES_CONFIG_MAP,
+} from '../../api/names.js';
+import { podInterfaceName } from '../../api/pod.js';
 import { newClaim } from '../../controller/claims/claim-object.js';
 import { HOLDFAST_NAMESPACE } from '../../bed/holdfast/install.js';
 import { KUBEVIRT_NAMESPACE } from '../../bed/control-plane/kubevirt.js';

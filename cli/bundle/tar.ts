@@ -1,4 +1,4 @@
-import { shortHash } from '../../api/hash.js';
+import { shortHash } from '../../api/names.js';
 
 /** A file of an archive. */
 export interface ArchivedFile {

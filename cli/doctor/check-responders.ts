@@ -1,10 +1,10 @@
 import { type AddressPool, nadNamespaceOf } from '../../api/address-pool.js';
-import { deliveryOf } from '../../api/guest-delivery.js';
+import { deliveryOf } from '../../api/nad-guests.js';
 import { labelValue } from '../../api/ipam-claim.js';
 import { isBeingDeleted, objectKey } from '../../api/meta.js';
 import { IPS_ALLOCATED, LEASE_POOL, RESPONDERS_NAMESPACE } from '../../api/names.js';
 import { parseNetworkConfig } from '../../api/network-attachment.js';
-import { attachmentProblem } from '../../api/responder-attachment.js';
+import { attachmentProblem } from '../../api/responders.js';
 import type { InstalledWorkload } from '../installation.js';
 import { describePod, isReady } from './check-processes.js';
 import { type Finding, errorOf, warningOf } from './finding.js';

@@ -4,8 +4,7 @@ import { parseMac } from '../../api/mac-address.js';
 import { type KubeObject, joinKey, objectKey } from '../../api/meta.js';
 import { NetworkSelectionError, networkSelectionsOf } from '../../api/network-selection.js';
 import { NETWORK_STATUS_ANNOTATION } from '../../api/names.js';
-import { networkStatuses, reportedIPsOf } from '../../api/network-status.js';
-import { type Pod, isTerminal } from '../../api/pod.js';
+import { type Pod, isTerminal, networkStatuses, reportedIPsOf } from '../../api/pod.js';
 import { type Address, readAddress, sameAddress } from '../../addressing/address/address.js';
 import type { LeaseRecord } from '../../addressing/lease/lease.js';
 

@@ -1,4 +1,4 @@
-import { deliveryOf } from '../../api/guest-delivery.js';
+import { deliveryOf } from '../../api/nad-guests.js';
 import { readIpamDelegation } from '../../api/ipam-delegation.js';
 import { type ClaimOwner, type IPAMClaim, claimOwnerOf } from '../../api/ipam-claim.js';
 import { type SecondaryNetwork, type VmiSpec, podNetworkOf, secondaryNetworks } from '../../api/kubevirt.js';

@@ -6,7 +6,7 @@ import { type KubeObject, type ObjectMeta, objectKey } from '../../api/meta.js';
 import { CLAIM_OWNER_UID } from '../../api/names.js';
 import type { NetworkAttachmentDefinition } from '../../api/network-attachment.js';
 import { isTerminal } from '../../api/pod.js';
-import { isResponderClaim } from '../../api/responder-claim.js';
+import { isResponderClaim } from '../../api/responders.js';
 import type { Client } from '../../kube/client.js';
 import {
   ADDRESS_BLOCKS,

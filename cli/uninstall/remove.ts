@@ -2,7 +2,7 @@ import { type KubeObject, objectKey } from '../../api/meta.js';
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import { StatusError, TransportError, classifyError, isConflict } from '../../kube/errors.js';
-import { forEachParallel } from '../../kube/for-each-parallel.js';
+import { forEachParallel } from '../../kube/run-in-slices.js';
 import type { Resource } from '../../kube/resource.js';
 import { CommandError } from '../command-error.js';
 

@@ -1,6 +1,5 @@
 import { ADDRESS_STATES, STATE_NAMES, type AddressState } from '../../addressing/address-states.js';
-import type { Family } from '../../addressing/address/address.js';
-import { BITS, formatAddress } from '../../addressing/address/address.js';
+import { BITS, type Family, formatAddress } from '../../addressing/address/address.js';
 import { type Cidr, formatCidr, networkOf, rangeOf } from '../../addressing/address/cidr.js';
 import type { Range } from '../../addressing/address/ranges.js';
 import type { Line, Span } from '../terminal.js';

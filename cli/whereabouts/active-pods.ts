@@ -2,8 +2,7 @@ import type { LeaseOwner } from '../../api/address-lease.js';
 import { parseLeaseMac } from '../../api/mac-address.js';
 import { joinKey, objectKey } from '../../api/meta.js';
 import { NetworkSelectionError, type NetworkSelection, networkSelectionsOf } from '../../api/network-selection.js';
-import { type NetworkStatus, networkStatuses, reportedIPsOf } from '../../api/network-status.js';
-import { type Pod, hasUid, isTerminal } from '../../api/pod.js';
+import { type NetworkStatus, type Pod, hasUid, isTerminal, networkStatuses, reportedIPsOf } from '../../api/pod.js';
 import { type Address, AddressError, parseAddress, sameAddress } from '../../addressing/address/address.js';
 import { MAX_INTERFACE } from '../../addressing/lease/lease-owner.js';
 

@@ -19,7 +19,7 @@ import { type Pool, compilePool, subnetOf } from '../../addressing/pool/pool.js'
 import { notLeasableSubject } from '../../addressing/allocator/refusal-messages.js';
 import { findUnlessGone } from '../../kube/absence.js';
 import type { Client } from '../../kube/client.js';
-import { forEachParallel } from '../../kube/for-each-parallel.js';
+import { forEachParallel } from '../../kube/run-in-slices.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS, PODS } from '../../kube/resources.js';
 import { CONCURRENCY } from '../cluster-client.js';
 import { type Column, type Output, tableLines } from '../output.js';

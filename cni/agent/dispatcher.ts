@@ -1,6 +1,5 @@
-import { abortable } from '../../kube/abortable.js';
+import { Deadline, abortable } from '../../kube/deadline.js';
 import type { Clock } from '../../kube/clock.js';
-import { Deadline } from '../../kube/deadline.js';
 import { StatusError, TransportError, messageOf } from '../../kube/errors.js';
 import type { Logger } from '../../kube/log.js';
 import { asReadError, CniCode, CniError } from './cni-error.js';

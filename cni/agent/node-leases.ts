@@ -6,7 +6,7 @@ import type { Pool } from '../../addressing/pool/pool.js';
 import { Cache } from '../../kube/cache.js';
 import type { Clock } from '../../kube/clock.js';
 import type { ObjectChange, Informer } from '../../kube/informer.js';
-import { isNewer } from '../../kube/resource-version.js';
+import { isNewer } from '../../api/meta.js';
 import { ADDRESS_LEASES } from '../../kube/resources.js';
 import type { InformerRegistry, WatchSpec } from '../../kube/informers.js';
 import { type InterfaceRef, sandboxInterfaceKey } from './request.js';

@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import { backoff } from '../../kube/backoff.js';
+import { backoff } from '../../kube/retry.js';
 import type { Clock, Random } from '../../kube/clock.js';
 import { TransportError, messageOf } from '../../kube/errors.js';
 import type { Logger } from '../../kube/log.js';

@@ -1,9 +1,8 @@
 import type { AddressPool } from '../../api/address-pool.js';
-import { type KubeObject, joinKey, splitKey } from '../../api/meta.js';
+import { type KubeObject, isNewer, joinKey, splitKey } from '../../api/meta.js';
 import { findUnlessGone } from '../../kube/absence.js';
 import type { Lister } from '../../kube/cache.js';
 import type { Client } from '../../kube/client.js';
-import { isNewer } from '../../kube/resource-version.js';
 import type { Resource } from '../../kube/resource.js';
 import { ADDRESS_POOLS, NETWORK_ATTACHMENT_DEFINITIONS } from '../../kube/resources.js';
 import type { ParsedNad } from '../../cluster/transforms.js';

@@ -1,5 +1,5 @@
 import { type KubeObject, isBeingDeleted } from '../../api/meta.js';
-import { type Backoff, backoff } from '../../kube/backoff.js';
+import { type Backoff, backoff } from '../../kube/retry.js';
 import type { Clock, Random } from '../../kube/clock.js';
 import { CniCode, CniError } from './cni-error.js';
 

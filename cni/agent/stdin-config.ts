@@ -1,7 +1,6 @@
-import { HOLDFAST_IPAM } from '../../api/ipam-delegation.js';
+import { HOLDFAST_IPAM, pluginFingerprint } from '../../api/ipam-delegation.js';
 import { describeValue, isRecord } from '../../api/json.js';
 import { parseLeaseMac, parseMac } from '../../api/mac-address.js';
-import { pluginFingerprint } from '../../api/plugin-fingerprint.js';
 import {
   type Address,
   formatAddress,

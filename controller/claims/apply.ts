@@ -9,10 +9,10 @@ import {
   isInvalid,
   messageOf,
   quotaRejectionOf,
+  writeFailureOf,
 } from '../../kube/errors.js';
-import { forEachParallel } from '../../kube/for-each-parallel.js';
+import { forEachParallel } from '../../kube/run-in-slices.js';
 import { IPAM_CLAIMS } from '../../kube/resources.js';
-import { writeFailureOf } from '../../kube/webhook-failure.js';
 import type { Action } from './action.js';
 import type { ClaimChanges } from './claim-object.js';
 import { type ReleaseContext, claimRefOf, release } from './release.js';

@@ -2,7 +2,7 @@ import { type ClaimOwner, type IPAMClaim, claimNadOf } from '../../api/ipam-clai
 import { type KubeObject, isBeingDeleted } from '../../api/meta.js';
 import { EventReason } from '../../api/event-reasons.js';
 import { VIRTUAL_MACHINE_KIND } from '../../api/names.js';
-import { podInterfaceName } from '../../api/pod-interface.js';
+import { podInterfaceName } from '../../api/pod.js';
 import { isForVmNetwork } from '../../api/vm-claims.js';
 import { PRIMARY_POD_INTERFACE } from '../../cluster/primary-network.js';
 import { addressRequestOf, unservedRequests } from './address-requests.js';

@@ -2,8 +2,7 @@ import { type IPAMClaim, addressTextsOf, claimOwnerOf } from '../../api/ipam-cla
 import { isBeingDeleted, joinKey } from '../../api/meta.js';
 import { describeValue } from '../../api/json.js';
 import { EventReason } from '../../api/event-reasons.js';
-import { type NetworkStatus, reportedIPsOf } from '../../api/network-status.js';
-import type { Pod } from '../../api/pod.js';
+import { type NetworkStatus, type Pod, reportedIPsOf } from '../../api/pod.js';
 import { claimEventSubjects } from '../../cluster/claim-event-subjects.js';
 import type { EventSubject } from '../../kube/events.js';
 import type { Action } from './action.js';

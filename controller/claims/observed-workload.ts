@@ -1,5 +1,5 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
-import type { Delivery } from '../../api/guest-delivery.js';
+import type { Delivery } from '../../api/nad-guests.js';
 import type { NetworkConfig } from '../../api/network-attachment.js';
 import type { Pod } from '../../api/pod.js';
 import type { PrimaryNetwork } from '../../cluster/primary-network.js';

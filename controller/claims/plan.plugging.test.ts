@@ -1,4 +1,4 @@
-import { podInterfaceName } from '../../api/pod-interface.js';
+import { podInterfaceName } from '../../api/pod.js';
 import { swappedClaimName } from '../../api/ipam-claim.js';
 import { claim, claimOfIpamExtensions, launcher, nad, vm, vmi } from '../../test/workload-objects.js';
 import { BLUE } from './testing/workload-observation.js';

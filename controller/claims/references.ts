@@ -2,9 +2,7 @@ import { type IPAMClaim, claimNadOf, claimVmNetworkOf } from '../../api/ipam-cla
 import { joinKey } from '../../api/meta.js';
 import { PRIMARY_CLAIM_ANNOTATION } from '../../api/names.js';
 import { type NetworkSelection, interfaceNameOf, networkSelectionsOf } from '../../api/network-selection.js';
-import { type NetworkStatus, networkStatuses } from '../../api/network-status.js';
-import { ordinalInterfaceName } from '../../api/pod-interface.js';
-import { type Pod, controllingVmi } from '../../api/pod.js';
+import { type NetworkStatus, type Pod, controllingVmi, networkStatuses, ordinalInterfaceName } from '../../api/pod.js';
 import { claimInterfaces } from '../../api/vm-claims.js';
 import type { ObservedWorkload } from './observed-workload.js';
 

@@ -3,7 +3,7 @@ import { NETWORK_STATUS_ANNOTATION } from '../../api/names.js';
 import { type Pod, controllingVmi } from '../../api/pod.js';
 import type { Clock } from '../../kube/clock.js';
 import type { ObjectChange } from '../../kube/informer.js';
-import { setMostRecent } from '../../kube/lru.js';
+import { setMostRecent } from '../../kube/cache.js';
 import { workloadOfClaim } from '../../cluster/indexes.js';
 import { type LifeEvent, allocationEventsOf, awaitsAllocation, useEventsOf } from './life-events.js';
 import type { ObservedWorkload } from './observed-workload.js';

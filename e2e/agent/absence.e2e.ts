@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { podInterfaceName } from '../../api/pod-interface.js';
+import { podInterfaceName } from '../../api/pod.js';
 import { AgentPods, NET1, pendingDeletesOn } from '../../bed/faults/agent-pods.js';
 import { withAgentProxy } from '../../bed/faults/api-proxy.js';
 import { describeStory, itOnWire } from '../../bed/story/describe.js';

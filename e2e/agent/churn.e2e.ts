@@ -1,6 +1,5 @@
 import { expect } from 'chai';
-import { podInterfaceName } from '../../api/pod-interface.js';
-import { isLauncher, isTerminal, type Pod } from '../../api/pod.js';
+import { type Pod, isLauncher, isTerminal, podInterfaceName } from '../../api/pod.js';
 import { systemClock } from '../../kube/clock.js';
 import { PODS } from '../../kube/resources.js';
 import { PodObserver } from '../../bed/faults/pod-observer.js';

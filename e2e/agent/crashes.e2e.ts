@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { podInterfaceName } from '../../api/pod-interface.js';
+import { podInterfaceName } from '../../api/pod.js';
 import { ADDRESS_LEASES } from '../../kube/resources.js';
 import { crashAfterEachWrite } from '../../bed/faults/crash-after-write.js';
 import { AgentPods } from '../../bed/faults/agent-pods.js';

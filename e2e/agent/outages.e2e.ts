@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
-import { podInterfaceName } from '../../api/pod-interface.js';
-import type { Pod } from '../../api/pod.js';
+import { type Pod, podInterfaceName } from '../../api/pod.js';
 import { leaseName } from '../../addressing/lease/lease-name.js';
 import { parseAddress } from '../../addressing/address/address.js';
 import { withAgentProxy } from '../../bed/faults/api-proxy.js';

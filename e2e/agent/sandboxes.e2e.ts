@@ -1,6 +1,5 @@
 import { expect } from 'chai';
-import type { Pod } from '../../api/pod.js';
-import { podInterfaceName } from '../../api/pod-interface.js';
+import { type Pod, podInterfaceName } from '../../api/pod.js';
 import { PODS } from '../../kube/resources.js';
 import { describeStory, itOnWire } from '../../bed/story/describe.js';
 import { createPod, runningPod } from '../../bed/story/pods.js';

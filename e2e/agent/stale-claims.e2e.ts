@@ -1,6 +1,5 @@
 import { expect } from 'chai';
-import { podInterfaceName } from '../../api/pod-interface.js';
-import type { Pod } from '../../api/pod.js';
+import { type Pod, podInterfaceName } from '../../api/pod.js';
 import { type ApiProxy, withAgentProxy } from '../../bed/faults/api-proxy.js';
 import { AgentPods } from '../../bed/faults/agent-pods.js';
 import { describeStory, itOnWire, type WireContext } from '../../bed/story/describe.js';

@@ -1,5 +1,4 @@
-import { podInterfaceName } from '../../api/pod-interface.js';
-import { isLauncher, isTerminal, type Pod } from '../../api/pod.js';
+import { type Pod, isLauncher, isTerminal, podInterfaceName } from '../../api/pod.js';
 import type { AddressLease } from '../../api/address-lease.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { isBeingDeleted, type KubeObject } from '../../api/meta.js';

@@ -1,7 +1,6 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
-import { networkStatuses, type NetworkStatus } from '../../api/network-status.js';
+import { type NetworkStatus, type Pod, isLauncher, networkStatuses } from '../../api/pod.js';
 import { interfaceNameOf, networkSelectionsOf } from '../../api/network-selection.js';
-import { isLauncher, type Pod } from '../../api/pod.js';
 import type { Client } from '../../kube/client.js';
 import { Reflector } from '../../kube/reflector.js';
 import { IPAM_CLAIMS, PODS } from '../../kube/resources.js';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { podInterfaceName } from '../../api/pod-interface.js';
+import { podInterfaceName } from '../../api/pod.js';
 import { describeStory } from '../../bed/story/describe.js';
 
 const DATA = podInterfaceName('data');

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { podInterfaceName } from '../../api/pod-interface.js';
+import { podInterfaceName } from '../../api/pod.js';
 import { PODS } from '../../kube/resources.js';
 import { crashAfterEachWrite } from '../../bed/faults/crash-after-write.js';
 import { creationReview, reviewAgent, sendReview } from '../../bed/holdfast/review.js';

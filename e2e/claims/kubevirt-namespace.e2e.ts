@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { bareAddress } from '../../test/bare-address.js';
 import { LAUNCHER_CREATOR, LAUNCHERS_VERIFIED } from '../../api/names.js';
-import { podInterfaceName } from '../../api/pod-interface.js';
+import { podInterfaceName } from '../../api/pod.js';
 import { CONFIG_MAPS } from '../../kube/resources.js';
 import { environment } from '../../bed/story/hooks.js';
 import { describeStory } from '../../bed/story/describe.js';

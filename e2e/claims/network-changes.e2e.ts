@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { isBeingDeleted } from '../../api/meta.js';
-import { podInterfaceName } from '../../api/pod-interface.js';
+import { podInterfaceName } from '../../api/pod.js';
 import { bareAddress } from '../../test/bare-address.js';
 import type { VirtualMachineInstance } from '../../api/kubevirt.js';
 import type { BedWithHoldfast } from '../../bed/environment.js';

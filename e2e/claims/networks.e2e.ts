@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { claimName } from '../../api/ipam-claim.js';
 import { REQUESTED_ADDRESSES_ANNOTATION } from '../../api/names.js';
-import { podInterfaceName } from '../../api/pod-interface.js';
+import { podInterfaceName } from '../../api/pod.js';
 import { describeStory } from '../../bed/story/describe.js';
 
 const DATA = podInterfaceName('data');

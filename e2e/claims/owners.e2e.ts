@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { REQUESTED_ADDRESSES_ANNOTATION } from '../../api/names.js';
-import { podInterfaceName } from '../../api/pod-interface.js';
+import { podInterfaceName } from '../../api/pod.js';
 import { bareAddress } from '../../test/bare-address.js';
 import { describeStory } from '../../bed/story/describe.js';
 import type { Story } from '../../bed/story/story.js';

@@ -1,7 +1,7 @@
+import { CLAIM_COUNT } from '../../api/ipam-claim.js';
 import { expect } from 'chai';
-import { CLAIM_COUNT } from '../../api/resource-quota.js';
 import { RESOURCE_QUOTAS } from '../../kube/resources.js';
-import { podInterfaceName } from '../../api/pod-interface.js';
+import { podInterfaceName } from '../../api/pod.js';
 import { until } from '../../bed/processes/wait.js';
 import { describeStory } from '../../bed/story/describe.js';
 import { itWithWireStory } from '../../bed/story/wire-story.js';

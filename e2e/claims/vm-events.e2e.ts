@@ -1,8 +1,8 @@
+import { CLAIM_COUNT } from '../../api/ipam-claim.js';
 import { expect } from 'chai';
 import { bareAddress } from '../../test/bare-address.js';
 import { REQUESTED_ADDRESSES_ANNOTATION } from '../../api/names.js';
-import { podInterfaceName } from '../../api/pod-interface.js';
-import { CLAIM_COUNT } from '../../api/resource-quota.js';
+import { podInterfaceName } from '../../api/pod.js';
 import {
   ADDRESS_POOLS,
   RESOURCE_QUOTAS,

@@ -5,7 +5,7 @@ import { labelValue } from '../../api/ipam-claim.js';
 import { LEASE_POOL } from '../../api/names.js';
 import { ADDRESS_LEASES } from '../../kube/resources.js';
 import { messageOf } from '../../kube/errors.js';
-import { forEachParallel } from '../../kube/for-each-parallel.js';
+import { forEachParallel } from '../../kube/run-in-slices.js';
 import { reportSkipped } from '../../test/report-skipped.js';
 import { environment } from '../../bed/story/hooks.js';
 import { EVENTS } from '../../bed/story/events.js';

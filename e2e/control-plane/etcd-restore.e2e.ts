@@ -2,8 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { expect } from 'chai';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { NETWORK_STATUS_ANNOTATION, REQUESTED_ADDRESSES_ANNOTATION } from '../../api/names.js';
-import { podInterfaceName } from '../../api/pod-interface.js';
-import type { Pod } from '../../api/pod.js';
+import { type Pod, podInterfaceName } from '../../api/pod.js';
 import {
   ADDRESS_LEASES,
   CONFIG_MAPS,

@@ -1,8 +1,7 @@
 import type { AddressLease } from '../../api/address-lease.js';
 import type { AddressPoolStatus } from '../../api/address-pool.js';
 import { NETWORKS_ANNOTATION } from '../../api/names.js';
-import { podInterfaceName } from '../../api/pod-interface.js';
-import type { Pod } from '../../api/pod.js';
+import { type Pod, podInterfaceName } from '../../api/pod.js';
 import { ADDRESS_POOLS } from '../../kube/resources.js';
 import { conditionOf } from '../../bed/story/addresses.js';
 import { untilValue } from '../../bed/processes/wait.js';

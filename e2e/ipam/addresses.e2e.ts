@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { AllocationReason, REQUEST_HONOURED } from '../../api/names.js';
-import { podInterfaceName } from '../../api/pod-interface.js';
+import { podInterfaceName } from '../../api/pod.js';
 import { ADDRESS_LEASES, IPAM_CLAIMS } from '../../kube/resources.js';
 import { leaseNamed } from '../../bed/story/addresses.js';
 import { describeStory, itOnWire } from '../../bed/story/describe.js';

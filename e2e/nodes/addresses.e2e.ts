@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { podInterfaceName } from '../../api/pod-interface.js';
+import { podInterfaceName } from '../../api/pod.js';
 import { until } from '../../bed/processes/wait.js';
 import { describeOnNodes } from '../../bed/story/nodes.js';
 import { bareAddress } from '../../test/bare-address.js';

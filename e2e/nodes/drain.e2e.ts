@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { podInterfaceName } from '../../api/pod-interface.js';
+import { podInterfaceName } from '../../api/pod.js';
 import { HOLDFAST_NAMESPACE } from '../../bed/holdfast/install.js';
 import { until } from '../../bed/processes/wait.js';
 import { waitHoldfast } from '../../bed/real-nodes/real-cluster.js';

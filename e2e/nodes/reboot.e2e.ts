@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { podInterfaceName } from '../../api/pod-interface.js';
+import { podInterfaceName } from '../../api/pod.js';
 import { waitNodeReady } from '../../bed/real-nodes/rollout.js';
 import { ClaimLeaseObserver } from '../../bed/story/claim-lease-observer.js';
 import { waitForEvent } from '../../bed/story/events.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { capacityResource } from '../../api/capacity.js';
-import { podInterfaceName } from '../../api/pod-interface.js';
+import { podInterfaceName } from '../../api/pod.js';
 import { ADDRESS_LEASES, NODES } from '../../kube/resources.js';
 import { bareAddress } from '../../test/bare-address.js';
 import type { Bed } from '../../bed/bed.js';

@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import { bareAddress } from '../../test/bare-address.js';
-import type { Pod } from '../../api/pod.js';
-import { podInterfaceName } from '../../api/pod-interface.js';
+import { type Pod, podInterfaceName } from '../../api/pod.js';
 import { describeStory } from '../../bed/story/describe.js';
 import { untilValue } from '../../bed/processes/wait.js';
 import { itWithWireStory, waitSandboxGone, type WireStory } from '../../bed/story/wire-story.js';

@@ -1,8 +1,7 @@
 import { expect } from 'chai';
 import { bareAddress } from '../../test/bare-address.js';
 import { CLAIM_REFERENCE_KEY } from '../../api/names.js';
-import type { Pod } from '../../api/pod.js';
-import { podInterfaceName } from '../../api/pod-interface.js';
+import { type Pod, podInterfaceName } from '../../api/pod.js';
 import { PODS } from '../../kube/resources.js';
 import { describeStory } from '../../bed/story/describe.js';
 import { clientAs } from '../../bed/story/service-account.js';

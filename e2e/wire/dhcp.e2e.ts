@@ -1,7 +1,7 @@
 import { isIPv4 } from 'node:net';
 import { expect } from 'chai';
 import { DEFAULT_ROUTE_ANNOTATION, GUEST_CONFIGURED, RESPONDERS_NAMESPACE } from '../../api/names.js';
-import { podInterfaceName } from '../../api/pod-interface.js';
+import { podInterfaceName } from '../../api/pod.js';
 import { IPAM_CLAIMS } from '../../kube/resources.js';
 import { bareAddress } from '../../test/bare-address.js';
 import type { LastingCommand, RunningCommand, Wire, WireLocation } from '../../bed/network/wire.js';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { AddressPool, PoolSubnet } from '../../api/address-pool.js';
 import { ADDRESS_DRAINING, AllocationReason } from '../../api/names.js';
-import { podInterfaceName } from '../../api/pod-interface.js';
+import { podInterfaceName } from '../../api/pod.js';
 import { bareAddress } from '../../test/bare-address.js';
 import { describeStory } from '../../bed/story/describe.js';
 import type { Story } from '../../bed/story/story.js';

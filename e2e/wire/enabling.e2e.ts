@@ -1,7 +1,6 @@
 import { expect } from 'chai';
-import { podInterfaceName } from '../../api/pod-interface.js';
+import { type Pod, podInterfaceName } from '../../api/pod.js';
 import { IPS_ALLOCATED } from '../../api/names.js';
-import type { Pod } from '../../api/pod.js';
 import { bareAddress } from '../../test/bare-address.js';
 import { SuspendedHoldfast } from '../../bed/ipam-extensions/suspended-holdfast.js';
 import { describeStory } from '../../bed/story/describe.js';

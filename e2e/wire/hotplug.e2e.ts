@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { podInterfaceName } from '../../api/pod-interface.js';
+import { podInterfaceName } from '../../api/pod.js';
 import { describeStory } from '../../bed/story/describe.js';
 import { until } from '../../bed/processes/wait.js';
 import { itWithWireStory } from '../../bed/story/wire-story.js';

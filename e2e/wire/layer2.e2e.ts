@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { AddressPoolSpec } from '../../api/address-pool.js';
 import { AllocationReason, CLAIM_NAD, REQUESTED_ADDRESSES_ANNOTATION } from '../../api/names.js';
-import { podInterfaceName } from '../../api/pod-interface.js';
+import { podInterfaceName } from '../../api/pod.js';
 import { parseAddress } from '../../addressing/address/address.js';
 import { leaseName } from '../../addressing/lease/lease-name.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS } from '../../kube/resources.js';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { podInterfaceName } from '../../api/pod-interface.js';
+import { podInterfaceName } from '../../api/pod.js';
 import { CASES, QUIET_SYSCTLS } from '../../bed/network/migration/cases.js';
 import { INTERFACE } from '../../bed/network/migration/launcher-namespace.js';
 import { WireMigration, type MigrationOutcome } from '../../bed/network/migration/wire-migration.js';

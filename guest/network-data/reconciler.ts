@@ -4,7 +4,7 @@ import { joinKey, splitKey } from '../../api/meta.js';
 import { leaseName } from '../../addressing/lease/lease-name.js';
 import type { LeaseRecord } from '../../addressing/lease/lease.js';
 import type { CallOptions, Client } from '../../kube/client.js';
-import { forEachParallel } from '../../kube/for-each-parallel.js';
+import { forEachParallel } from '../../kube/run-in-slices.js';
 import type { GuestInterface } from '../interfaces.js';
 import { allLeasedAddresses, shownAddresses } from '../leased-addresses.js';
 import type { ObservedGuestWorkload } from '../observed-workload.js';

@@ -1,7 +1,4 @@
-import type { IPAMClaim } from '../../api/ipam-claim.js';
-import { labelValue } from '../../api/ipam-claim.js';
-import { shortHash } from '../../api/hash.js';
-import type { KubeObject } from '../../api/meta.js';
+import { type IPAMClaim, labelValue } from '../../api/ipam-claim.js';
 import {
   IPAM_CLAIM_API_VERSION,
   IPAM_CLAIM_KIND,
@@ -9,7 +6,9 @@ import {
   NETWORKS_ANNOTATION,
   RESPONDERS_NAMESPACE,
   RESPONDER_CONTENT_ANNOTATION,
+  shortHash,
 } from '../../api/names.js';
+import type { KubeObject } from '../../api/meta.js';
 import type { Pool } from '../../addressing/pool/pool.js';
 import type { Resources, ResponderTemplate } from '../../process/responder-template.js';
 

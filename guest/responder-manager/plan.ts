@@ -3,8 +3,7 @@ import { describeValue } from '../../api/json.js';
 import { type KubeObject, isBeingDeleted, joinKey } from '../../api/meta.js';
 import { EventReason } from '../../api/event-reasons.js';
 import { IPS_ALLOCATED, RESPONDERS_NAMESPACE, RESPONDER_CONTENT_ANNOTATION } from '../../api/names.js';
-import { attachmentProblem } from '../../api/responder-attachment.js';
-import { isResponderClaim } from '../../api/responder-claim.js';
+import { attachmentProblem, isResponderClaim } from '../../api/responders.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import type { Pool } from '../../addressing/pool/pool.js';
 import {

@@ -1,6 +1,5 @@
 import { nadNamespaceOf } from '../../api/address-pool.js';
-import type { KubeObject } from '../../api/meta.js';
-import { byAge, objectKey } from '../../api/meta.js';
+import { type KubeObject, byAge, objectKey } from '../../api/meta.js';
 import { EventReason } from '../../api/event-reasons.js';
 import { RESPONDERS_NAMESPACE, RESPONDER_CONTENT_ANNOTATION } from '../../api/names.js';
 import { BY_NAMESPACE } from '../../cluster/indexes.js';

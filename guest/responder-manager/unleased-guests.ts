@@ -4,7 +4,7 @@ import { formatAddress } from '../../addressing/address/address.js';
 import { leaseName } from '../../addressing/lease/lease-name.js';
 import { type LeaseRecord, readLease } from '../../addressing/lease/lease.js';
 import type { Client } from '../../kube/client.js';
-import { forEachParallel } from '../../kube/for-each-parallel.js';
+import { forEachParallel } from '../../kube/run-in-slices.js';
 import { ADDRESS_LEASES } from '../../kube/resources.js';
 import { leasedAddresses, shownAddresses } from '../leased-addresses.js';
 import type { ServedGuest } from '../running-guests.js';

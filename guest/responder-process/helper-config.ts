@@ -1,4 +1,4 @@
-import { shortHash } from '../../api/hash.js';
+import { shortHash } from '../../api/names.js';
 import { type Address, formatAddress } from '../../addressing/address/address.js';
 import { formatCidr } from '../../addressing/address/cidr.js';
 import type { Pool } from '../../addressing/pool/pool.js';

@@ -1,6 +1,6 @@
 import { type Socket, createConnection } from 'node:net';
 import { StringDecoder } from 'node:string_decoder';
-import { backoff } from '../../kube/backoff.js';
+import { backoff } from '../../kube/retry.js';
 import type { Clock, Random } from '../../kube/clock.js';
 import { messageOf } from '../../kube/errors.js';
 import type { Logger } from '../../kube/log.js';

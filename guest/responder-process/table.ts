@@ -1,7 +1,7 @@
-import { shortHash } from '../../api/hash.js';
+import { shortHash } from '../../api/names.js';
 import { type IPAMClaim, claimOwnerOf } from '../../api/ipam-claim.js';
 import { byAge, objectKey } from '../../api/meta.js';
-import type { NadGuestOptions } from '../../api/nad-guest-options.js';
+import type { NadGuestOptions } from '../../api/nad-guests.js';
 import { type Address, formatAddress } from '../../addressing/address/address.js';
 import { formatCidr } from '../../addressing/address/cidr.js';
 import { guestSettings } from '../../addressing/pool/guest-settings.js';

@@ -5,7 +5,7 @@ import {
   type AuditRecord,
   formatAuditRecord,
 } from '../../api/audit-record.js';
-import { abortable } from '../../kube/abortable.js';
+import { abortable } from '../../kube/deadline.js';
 import type { Cache } from '../../kube/cache.js';
 import type { Clock } from '../../kube/clock.js';
 import { messageOf } from '../../kube/errors.js';

@@ -3,7 +3,7 @@ import type { Clock } from '../../kube/clock.js';
 import type { Logger } from '../../kube/log.js';
 import type { SyncResult } from '../../kube/controller-loop.js';
 import type { PersistentIPsGate } from '../../cluster/persistent-ips-gate.js';
-import { forEachParallel } from '../../kube/for-each-parallel.js';
+import { forEachParallel } from '../../kube/run-in-slices.js';
 import { formatCidr, type Cidr, rangesOf } from '../../addressing/address/cidr.js';
 import type { BlockAction } from './action.js';
 import { type BlockClient, type BlockOutcome, applyBlockAction } from './apply.js';

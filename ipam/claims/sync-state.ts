@@ -1,5 +1,5 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
-import { isNewer } from '../../kube/resource-version.js';
+import { isNewer } from '../../api/meta.js';
 import type { AllocationRefusal, LeaseRecord } from '../../addressing/index.js';
 import type { LeaseBook } from '../leases/lease-book.js';
 import type { ClaimPod } from './running/claim-pods.js';

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { AddressPool, AddressPoolSpec } from '../../api/address-pool.js';
-import { shortHash } from '../../api/hash.js';
+import { shortHash } from '../../api/names.js';
 import { type Pool, compilePool } from '../../addressing/pool/pool.js';
 import type { RequestedPool } from './requested-pools.js';
 

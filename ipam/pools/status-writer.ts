@@ -1,10 +1,9 @@
 import type { AddressPool, AddressPoolStatus } from '../../api/address-pool.js';
-import type { Condition } from '../../api/meta.js';
+import { type Condition, isNewer } from '../../api/meta.js';
 import { COUNTS } from '../../addressing/address-states.js';
 import type { CallOptions, Client } from '../../kube/client.js';
 import type { Clock, Random } from '../../kube/clock.js';
 import { ADDRESS_POOLS } from '../../kube/resources.js';
-import { isNewer } from '../../kube/resource-version.js';
 import { createMergePatch } from './merge-patch.js';
 import { type PoolCounts, withTransitionTimes } from './status.js';
 

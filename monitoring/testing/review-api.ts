@@ -1,4 +1,4 @@
-import type { SubjectAccessReview, TokenReview, UserInfo } from '../../api/access-review.js';
+import type { SubjectAccessReview, TokenReview, UserInfo } from '../../kube/resources.js';
 import { Client } from '../../kube/client.js';
 import type { ApiRequest, ClientTransport } from '../../kube/transport.js';
 

@@ -7,7 +7,7 @@ import { Informer } from '../../../kube/informer.js';
 import type { Logger } from '../../../kube/log.js';
 import { messageOf } from '../../../kube/errors.js';
 import { ADDRESS_LEASES } from '../../../kube/resources.js';
-import { abortable } from '../../../kube/abortable.js';
+import { abortable } from '../../../kube/deadline.js';
 import type { AgentConfig } from '../../../process/agent-config.js';
 import type { InformerRegistry } from '../../../kube/informers.js';
 import type { Metrics } from '../../../process/metrics.js';

@@ -5,7 +5,7 @@ import { byPreferenceOf } from '../../../addressing/lease/lease-preference.js';
 import { isSticky, isReservation, stateOf } from '../../../addressing/lease/lease.js';
 import { subnetOf } from '../../../addressing/pool/pool.js';
 import type { Client } from '../../../kube/client.js';
-import { isNewer } from '../../../kube/resource-version.js';
+import { isNewer } from '../../../api/meta.js';
 import { ADDRESS_LEASES } from '../../../kube/resources.js';
 import { type LeaseWriteResult, tryReadLease } from './lease-writer.js';
 import type { FreeAddressRequest, FreeAddressSearchDeps } from './free-address-search.js';

@@ -1,5 +1,4 @@
-import { networkStatuses, reportedIPsOf } from '../../../api/network-status.js';
-import type { Pod } from '../../../api/pod.js';
+import { type Pod, networkStatuses, reportedIPsOf } from '../../../api/pod.js';
 
 /** An interface of a pod, as Multus reports it. Users may write the report, so it is a hint, never a right to an address. */
 export interface ReportedInterface {

@@ -3,7 +3,7 @@ import { type SecondaryNetwork, type VirtualMachineInstance, secondaryNetworks }
 import { isBeingDeleted, joinKey, objectKey } from '../../../../api/meta.js';
 import { parseNetworkConfig } from '../../../../api/network-attachment.js';
 import { PERSISTENT_IPS_LABEL } from '../../../../api/names.js';
-import { podInterfaceName } from '../../../../api/pod-interface.js';
+import { podInterfaceName } from '../../../../api/pod.js';
 import { ownerOfVmi } from '../../../../api/vm-claims.js';
 import type { ClaimsWorld } from './world.js';
 

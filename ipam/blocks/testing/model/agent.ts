@@ -9,7 +9,7 @@ import { containsAddress } from '../../../../addressing/address/cidr.js';
 import { leaseName } from '../../../../addressing/lease/lease-name.js';
 import { type LeaseRecord, createLease, releaseLease, stateOf } from '../../../../addressing/lease/lease.js';
 import type { Pool } from '../../../../addressing/pool/pool.js';
-import { isNewer } from '../../../../kube/resource-version.js';
+import { isNewer } from '../../../../api/meta.js';
 import type { BlockCluster, WriteOutcome } from './cluster.js';
 import type { ModelPool } from './model-objects.js';
 import type { PendingPick, Writer } from './block-checker.js';

@@ -1,5 +1,7 @@
-import type { Delivery } from './guest-delivery.js';
+import type { Delivery } from './nad-guests.js';
 import { describeValue } from './json.js';
+import type { ObjectMeta } from './meta.js';
+import { RESPONDERS_NAMESPACE } from './names.js';
 import type { NetworkConfig } from './network-attachment.js';
 
 /** A NAD that `spec.guest.attachment` of a pool names. */
@@ -17,4 +19,11 @@ export function attachmentProblem(nad: Attachment | undefined, network: string):
   if (name !== network) return `is for network ${describeValue(name)}, not ${describeValue(network)}`;
   if (delivery.kind === 'cni') return 'has an ipam, so the kernel would answer for the addresses: remove it';
   return delivery.kind === 'none' ? `cannot attach them: ${delivery.why}` : undefined;
+}
+
+const RESPONDER_CLAIM_NAME = /^holdfast-responder-[0-9a-f]{8}-[0-9]$/;
+
+/** True for the claim by which a responder has its own addresses: `guest` creates and deletes it. Administrators may create others in the namespace. */
+export function isResponderClaim({ namespace, name }: Pick<ObjectMeta, 'namespace' | 'name'>): boolean {
+  return namespace === RESPONDERS_NAMESPACE && RESPONDER_CLAIM_NAME.test(name);
 }

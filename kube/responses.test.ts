@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { TransportError } from './errors.js';
-import { readJsonLines } from './json-lines.js';
+import { readJsonLines } from './responses.js';
 
 async function* chunksOf(bytes: Buffer, sizes: number[]): AsyncGenerator<Buffer> {
   let at = 0;

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { abortable } from './abortable.js';
+import { abortable } from './deadline.js';
 
 function errorOf(promise: Promise<unknown>): Promise<unknown> {
   return promise.then(

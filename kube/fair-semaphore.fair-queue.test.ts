@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { FairQueue } from './fair-queue.js';
+import { FairQueue } from './fair-semaphore.js';
 
 const ANY = () => true;
 
