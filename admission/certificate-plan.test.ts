@@ -1,16 +1,16 @@
 import { expect } from 'chai';
 import {
-  CA_LIFETIME_MS,
   BACKDATE_MS,
-  type CertificateAction,
+  CA_LIFETIME_MS,
   CA_OVERLAP_MS,
-  SERVING_LIFETIME_MS,
   CA_PROPAGATION_MS,
+  type CertificateAction,
+  SERVING_LIFETIME_MS,
   type TlsMaterial,
+  applyCertificateStep,
   planCertificates,
 } from './certificate-plan.js';
 import { expiryOf } from '../tls/pem.js';
-import { applyCertificateStep } from './certificate-step.js';
 import {
   type Issuer,
   type PemKeyPair,

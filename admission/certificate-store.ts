@@ -6,9 +6,13 @@ import type { Logger } from '../kube/log.js';
 import { objectKey } from '../api/meta.js';
 import type { Resource } from '../kube/resource.js';
 import { SECRETS, type Secret, type WebhookConfigurationObject } from '../kube/resources.js';
-import { type CertificateAction, type TlsMaterial, planCertificates } from './certificate-plan.js';
+import {
+  type CertificateAction,
+  type CertificateStep,
+  type TlsMaterial,
+  planCertificates,
+} from './certificate-plan.js';
 import { describeExpiry, expiryOf, isServable, splitPem } from '../tls/pem.js';
-import type { CertificateStep } from './certificate-step.js';
 import type { CertificateSource, ServingPair } from '../tls/certificate-source.js';
 import type { PemKeyPair } from '../tls/certificates.js';
 import type { AdmissionMetrics } from './metrics.js';
@@ -157,7 +161,7 @@ export class CertificateStore implements CertificateSource {
       throw new Error(`step ${action} had no effect: ${reason}`);
     }
     // creating certificates needs a library that most starts do not need
-    const { applyCertificateStep } = await import('./certificate-step.js');
+    const { applyCertificateStep } = await import('./certificate-plan.js');
     const made = await applyCertificateStep(action, material, { now: clock.wall(), names, generateKeys });
     await client.replace(SECRETS, writeMaterial(secret, made));
     this.#lastStep = action;

@@ -12,7 +12,7 @@ import {
   makeClientCertificate,
   makeServingCertificate,
 } from '../test/certificate.js';
-import { ClientCa } from './client-ca.js';
+import { ClientCa } from './component.js';
 import { AdmissionServer } from './server.js';
 
 describe('an admission server that verifies its clients', function () {

@@ -1,6 +1,5 @@
 import { expect } from 'chai';
-import { type SchedulingTraits, isUntainted, canRun } from './node-fit.js';
-import { readSchedulingConstraints } from './scheduling-constraints.js';
+import { type SchedulingTraits, canRun, isUntainted, readSchedulingConstraints } from './node-fit.js';
 
 const NODE: SchedulingTraits = { name: 'node-1', labels: { zone: 'a', cores: '16' }, unschedulable: false, taints: [] };
 const TAINTED: SchedulingTraits = { ...NODE, taints: [{ key: 'gpu', value: 'yes', effect: 'NoSchedule' }] };

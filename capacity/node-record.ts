@@ -1,10 +1,11 @@
-import { isCapacityResource, readQuantity } from '../api/capacity.js';
-import { asRecord, recordsIn, asString } from '../api/json.js';
-import type { KubeObject } from '../api/meta.js';
-import { NODES } from '../kube/resources.js';
-import type { WatchSpec } from '../kube/informers.js';
-import { identityMetadataOf } from '../cluster/transforms.js';
 import { hasNetwork } from '../addressing/pool/pool-nodes.js';
+import type { Pool } from '../addressing/pool/pool.js';
+import { capacityResource, isCapacityResource, readQuantity } from '../api/capacity.js';
+import { asRecord, asString, recordsIn } from '../api/json.js';
+import type { KubeObject } from '../api/meta.js';
+import { identityMetadataOf } from '../cluster/transforms.js';
+import type { WatchSpec } from '../kube/informers.js';
+import { NODES } from '../kube/resources.js';
 import type { SchedulingTraits, Taint } from './node-fit.js';
 
 /** The cached fields of a node. */
@@ -15,7 +16,7 @@ export interface NodeRecord extends KubeObject {
 }
 
 /** Values in the status of a node. The scheduler uses allocatable. Absent if the key is absent or is not a number. */
-export interface ShownCapacity {
+interface ShownCapacity {
   readonly capacity?: number;
   readonly allocatable?: number;
 }
@@ -69,4 +70,37 @@ function readShownCapacity(status: unknown): Map<string, ShownCapacity> {
       return [key, Object.fromEntries(Object.entries(shown).filter(([, count]) => count !== undefined))];
     }),
   );
+}
+
+/** A pool with publishCapacity. */
+export interface PublishingPool {
+  readonly pool: Pool;
+  readonly createdAt: string;
+  /** Whether the pool is derived from NADs. */
+  readonly isDerived: boolean;
+}
+
+interface ChosenPools {
+  readonly chosen: readonly Pool[];
+  /** Names of the pools beyond the limit, which nodes do not show. */
+  readonly leftOut: readonly string[];
+}
+
+/**
+ * Chooses the pools whose capacity nodes show. Each pool adds a key to every node, so their number is limited. Pools that nodes already show
+ * come first, then pools of administrators, then older pools.
+ */
+export function choosePools(
+  pools: readonly PublishingPool[],
+  nodes: readonly Pick<NodeRecord, 'shown'>[],
+  limit: number,
+): ChosenPools {
+  const shown = new Set(nodes.flatMap((node) => [...node.shown.keys()]));
+  const rankOf = ({ pool, createdAt, isDerived }: PublishingPool) =>
+    [shown.has(capacityResource(pool.name)) ? 0 : 1, isDerived ? 1 : 0, createdAt, pool.name].join(' ');
+  const ranked = pools
+    .map((each) => ({ pool: each.pool, rank: rankOf(each) }))
+    .sort((a, b) => (a.rank < b.rank ? -1 : 1))
+    .map(({ pool }) => pool);
+  return { chosen: ranked.slice(0, limit), leftOut: ranked.slice(limit).map(({ name }) => name) };
 }

@@ -5,11 +5,10 @@ import { effectiveCooldownMs } from '../addressing/lease/lease-times.js';
 import type { Pool } from '../addressing/pool/pool.js';
 import { isUntainted } from './node-fit.js';
 import { type NodeRecord, hasPoolNetwork } from './node-record.js';
-import type { PodRecord } from './pod-record.js';
+import { type PodRecord, type ShownPool, groupPendingPods, servesNamespace } from './pod-record.js';
 import type { PendingPodGroup } from './offers.js';
 import type { ShareNode } from './shares.js';
 import type { Inventory } from './inventory.js';
-import { type ShownPool, servesNamespace, groupPendingPods } from './pending-pods.js';
 
 /** The input of one round. */
 export interface CapacityInputs {

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
+import { nadDefinition } from '../test/pool-objects.js';
 import { vm, vmi } from '../test/workload-objects.js';
-import { transformNad, transformNode, transformVm, transformVmi } from './transforms.js';
+import { changesNetwork, transformNad, transformNode, transformVm, transformVmi } from './transforms.js';
 
 const MAC = '02:00:00:00:00:01';
 
@@ -109,5 +110,27 @@ describe('the transforms of cached objects', () => {
     const metadata = { name: 'n1', uid: 'u', resourceVersion: '5', labels: { zone: 'a' } };
     const full = { metadata: { ...metadata, annotations: { big: 'x' } }, status: { conditions: ['x'] } };
     expect(transformNode(full)).to.deep.equal({ metadata });
+  });
+});
+
+describe('A change of a NAD', () => {
+  const made = (config: object, metadata: object) => {
+    const nad = nadDefinition('vms/blue', config);
+    return transformNad({ ...nad, metadata: { ...nad.metadata, ...metadata } });
+  };
+  const before = made({ name: 'blue' }, { resourceVersion: '1' });
+  const isRelevant = (object: ReturnType<typeof made>) => changesNetwork({ type: 'changed', object, before });
+
+  it('of labels and annotations changes no network', () => {
+    const metadata = { resourceVersion: '2', labels: { a: 'b' }, annotations: { c: 'd' } };
+    expect(isRelevant(made({ name: 'blue' }, metadata))).to.equal(false);
+  });
+
+  it('of the config changes the network, and so do a new NAD of the same name and a deletion', () => {
+    expect(isRelevant(made({ name: 'blue', allowPersistentIPs: true }, { resourceVersion: '2' }))).to.equal(true);
+    expect(isRelevant(made({ name: 'blue' }, { resourceVersion: '2', uid: 'other' }))).to.equal(true);
+    expect(isRelevant(made({ name: 'blue' }, { deletionTimestamp: '2026-01-01T00:00:00Z' }))).to.equal(true);
+    expect(changesNetwork({ type: 'removed', object: before, before })).to.equal(true);
+    expect(changesNetwork({ type: 'added', object: before })).to.equal(true);
   });
 });

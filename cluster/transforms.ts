@@ -1,9 +1,8 @@
-import { type Delivery, type NadGuestOptions, deliveryOf, readNadGuestOptions } from '../api/nad-guests.js';
-import { type IpamDelegation, delegatingPluginFingerprints, readIpamDelegation } from '../api/ipam-delegation.js';
-import { MAX_REQUESTED_ADDRESSES_LENGTH, MAX_VM_NETWORKS } from '../api/limits.js';
-import { truncate } from '../api/json.js';
+import { isDeepStrictEqual } from 'node:util';
 import type { AddressPool } from '../api/address-pool.js';
 import type { IPAMClaim } from '../api/ipam-claim.js';
+import { type IpamDelegation, delegatingPluginFingerprints, readIpamDelegation } from '../api/ipam-delegation.js';
+import { truncate } from '../api/json.js';
 import {
   type KubeVirt,
   type VirtualMachine,
@@ -16,15 +15,18 @@ import {
   hasMigrated,
   isReportedBy,
 } from '../api/kubevirt.js';
+import { layer2SegmentOf } from '../api/layer2-segment.js';
+import { MAX_REQUESTED_ADDRESSES_LENGTH, MAX_VM_NETWORKS } from '../api/limits.js';
 import type { KubeObject, ObjectMeta } from '../api/meta.js';
-import { type NetworkAttachmentDefinition, type NetworkConfig, parseNetworkConfig } from '../api/network-attachment.js';
+import { type Delivery, type NadGuestOptions, deliveryOf, readNadGuestOptions } from '../api/nad-guests.js';
 import {
   IPS_ALLOCATED,
   PERSISTENT_IPS_LABEL,
   PRIMARY_NETWORK_LABEL,
   REQUESTED_ADDRESSES_ANNOTATION,
 } from '../api/names.js';
-import { layer2SegmentOf } from '../api/layer2-segment.js';
+import { type NetworkAttachmentDefinition, type NetworkConfig, parseNetworkConfig } from '../api/network-attachment.js';
+import type { ObjectChange } from '../kube/informer.js';
 
 /** Its fields are not needed. */
 const POD_NETWORK = Object.freeze({});
@@ -216,4 +218,11 @@ export function pickKeys(
 ): Record<string, string> | undefined {
   const found = Object.entries(map ?? {}).filter(([key]) => keys.includes(key));
   return found.length === 0 ? undefined : Object.fromEntries(found);
+}
+
+/** True unless only labels, annotations or other fields that nobody reads have changed: a tenant may write them all the time. */
+export function changesNetwork({ type, object, before }: ObjectChange<ParsedNad>): boolean {
+  if (type !== 'changed' || before === undefined) return true;
+  const withoutVersion = (nad: ParsedNad) => ({ ...nad, metadata: { ...nad.metadata, resourceVersion: undefined } });
+  return !isDeepStrictEqual(withoutVersion(before), withoutVersion(object));
 }

@@ -1,6 +1,6 @@
 import { joinKey } from '../api/meta.js';
 import { type Pod, controllingVmi } from '../api/pod.js';
-import { BY_WORKLOAD } from '../cluster/indexes.js';
+import { BY_WORKLOAD } from '../cluster/watch-specs.js';
 
 /** Indexes of the controller's own caches. */
 export const LAUNCHER_INDEXES = { [BY_WORKLOAD]: (pod: Pod) => [workloadOfLauncher(pod)] };

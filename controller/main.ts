@@ -3,10 +3,9 @@ import { ControllerLoop } from '../kube/controller-loop.js';
 import { WorkQueue } from '../kube/workqueue.js';
 import type { ControllerConfig } from '../process/config.js';
 import type { ProcessContext } from '../process/context.js';
-import { type ElectedContext, type ElectedWork, createElectedComponent } from '../process/elected-component.js';
+import { type Component, type ElectedContext, type ElectedWork, createElectedComponent } from '../process/component.js';
 import { type PersistentIPsGate, isNamespaceServed, createPersistentIPsGate } from '../cluster/persistent-ips-gate.js';
 import { type KubeVirtControllerSource, watchKubeVirt } from '../cluster/kubevirt-controller.js';
-import type { Component } from '../process/component.js';
 import {
   NAMESPACE_WATCH,
   CLAIM_WATCH,

@@ -1,6 +1,6 @@
 import type { IPAMClaim } from '../api/ipam-claim.js';
 import type { VirtualMachineInstance } from '../api/kubevirt.js';
-import { workloadOfClaim } from '../cluster/indexes.js';
+import { workloadOfClaim } from '../cluster/watch-specs.js';
 import type { Lister } from '../kube/cache.js';
 import type { ObjectChange } from '../kube/informer.js';
 import type { GuestListers } from './cached-view.js';

@@ -2,7 +2,7 @@ import type { AddressLease } from '../api/address-lease.js';
 import type { IPAMClaim } from '../api/ipam-claim.js';
 import type { VirtualMachine, VirtualMachineInstance, VmiSpec } from '../api/kubevirt.js';
 import { joinKey } from '../api/meta.js';
-import { BY_WORKLOAD, CLAIM_INDEXES, VMI_INDEXES, VM_INDEXES } from '../cluster/indexes.js';
+import { BY_WORKLOAD, CLAIM_INDEXES, VMI_INDEXES, VM_INDEXES } from '../cluster/watch-specs.js';
 import { NETWORK_INDEXES } from '../addressing/directory/affected.js';
 import { type LeaseRecord, readLease } from '../addressing/lease/lease.js';
 import type { WatchSpec } from '../kube/informers.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { IPAMClaim } from '../api/ipam-claim.js';
-import { CLAIM_INDEXES, VMI_INDEXES, VM_INDEXES } from '../cluster/indexes.js';
+import { CLAIM_INDEXES, VMI_INDEXES, VM_INDEXES } from '../cluster/watch-specs.js';
 import type { ParsedNad } from '../cluster/transforms.js';
 import { Cache } from '../kube/cache.js';
 import type { ObjectChange } from '../kube/informer.js';

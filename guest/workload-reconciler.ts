@@ -16,8 +16,8 @@ import {
   conditionsPatch,
   hasConditions,
 } from '../cluster/claim-conditions.js';
-import { BY_NAD, BY_NAMESPACE, BY_WORKLOAD, workloadOfClaim } from '../cluster/indexes.js';
-import { changesNetwork } from '../cluster/nad-change.js';
+import { BY_NAD, BY_NAMESPACE, BY_WORKLOAD, workloadOfClaim } from '../cluster/watch-specs.js';
+import { changesNetwork } from '../cluster/transforms.js';
 import { isNamespaceServed } from '../cluster/persistent-ips-gate.js';
 import type { Client } from '../kube/client.js';
 import type { Clock } from '../kube/clock.js';

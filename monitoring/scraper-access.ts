@@ -1,4 +1,10 @@
 import { createHmac, randomBytes } from 'node:crypto';
+import { describeValue } from '../api/json.js';
+import { setMostRecent } from '../kube/cache.js';
+import type { Client } from '../kube/client.js';
+import type { Clock } from '../kube/clock.js';
+import { messageOf } from '../kube/errors.js';
+import type { Logger } from '../kube/log.js';
 import {
   SUBJECT_ACCESS_REVIEWS,
   type SubjectAccessReview,
@@ -6,14 +12,7 @@ import {
   type TokenReview,
   type UserInfo,
 } from '../kube/resources.js';
-import { describeValue } from '../api/json.js';
-import type { Client } from '../kube/client.js';
-import type { Clock } from '../kube/clock.js';
-import { messageOf } from '../kube/errors.js';
-import type { Logger } from '../kube/log.js';
-import { ReviewCache } from './review-cache.js';
-import { ReviewLimits, TooManyReviewsError } from './review-limits.js';
-import { setMostRecent } from '../kube/cache.js';
+import { TokenBuckets } from '../kube/token-buckets.js';
 
 /** What a scraper must be allowed to do: RBAC's nonResourceURLs and verb. */
 const RIGHT = { path: '/metrics', verb: 'get' } as const;
@@ -29,7 +28,7 @@ const MAX_TOKEN_LENGTH = 8 * 1024;
 /** RFC 6750, 2.1. */
 const BEARER = /^Bearer +(?<token>[A-Za-z0-9\-._~+/]+=*)$/i;
 
-export interface ScraperAccessOptions {
+interface ScraperAccessOptions {
   readonly client: Pick<Client, 'create'>;
   /** Tokens must be for one of them. Empty: for the API server. */
   readonly audiences: readonly string[];
@@ -38,8 +37,7 @@ export interface ScraperAccessOptions {
 }
 
 /** The answer for a request: 200, or why not. */
-export type AccessDecision =
-  { readonly status: 200 } | { readonly status: 401 | 403 | 429 | 503; readonly message: string };
+type AccessDecision = { readonly status: 200 } | { readonly status: 401 | 403 | 429 | 503; readonly message: string };
 
 /**
  * Decides who may read metrics, as controller-runtime's `WithAuthenticationAndAuthorization` does: a TokenReview says who sends the token, and a
@@ -162,5 +160,115 @@ class KnownClients {
 
   has(client: string): boolean {
     return this.#clock.now() < (this.#until.get(client) ?? 0);
+  }
+}
+
+interface ReviewCacheOptions {
+  readonly clock: Pick<Clock, 'now'>;
+  /** How long an answer is valid. */
+  readonly acceptedMs: number;
+  readonly rejectedMs: number;
+  /** Beyond this number, the least recently used protected answers are dropped. */
+  readonly maxProtected: number;
+  /** Beyond this number, the oldest other answers are dropped. */
+  readonly maxOthers: number;
+}
+
+interface Answer<T> {
+  /** undefined: rejected. */
+  readonly value: T | undefined;
+  readonly until: number;
+}
+
+/** Remembers answers of the API server, and asks only once for what several requests want to know at the same time. */
+export class ReviewCache<T> {
+  readonly #options: ReviewCacheOptions;
+  readonly #protected = new Map<string, Answer<T>>();
+  readonly #others = new Map<string, Answer<T>>();
+  readonly #running = new Map<string, Promise<T | undefined>>();
+
+  constructor(options: ReviewCacheOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * @param review asks the API server; undefined: rejected. An error is not remembered
+   * @returns undefined if the API server rejects it
+   */
+  async resolve(key: string, review: () => Promise<T | undefined>): Promise<T | undefined> {
+    const known = this.#protected.get(key) ?? this.#others.get(key);
+    if (known !== undefined && this.#options.clock.now() < known.until) return known.value;
+    const running = this.#running.get(key);
+    if (running !== undefined) return running;
+    const started = this.#review(key, review).finally(() => this.#running.delete(key));
+    this.#running.set(key, started);
+    return started;
+  }
+
+  /** Call it for each use of an answer that gave access. Any number of other answers does not displace it. */
+  protect(key: string): void {
+    const answer = this.#protected.get(key) ?? this.#others.get(key);
+    if (answer === undefined) return;
+    this.#others.delete(key);
+    setMostRecent(this.#protected, key, answer, this.#options.maxProtected);
+  }
+
+  async #review(key: string, review: () => Promise<T | undefined>): Promise<T | undefined> {
+    const { clock, acceptedMs, rejectedMs, maxOthers } = this.#options;
+    const value = await review();
+    const until = clock.now() + (value === undefined ? rejectedMs : acceptedMs);
+    this.#protected.delete(key);
+    setMostRecent(this.#others, key, { value, until }, maxOthers);
+    return value;
+  }
+}
+
+/** A review that was not sent, because its client or all clients together send too many. */
+class TooManyReviewsError extends Error {
+  override readonly name = 'TooManyReviewsError';
+}
+
+/** Two reviews a minute are enough for a scraper. A client that sends one invalid token after the other reaches this. */
+const PER_CLIENT = { burst: 10, refillMs: 1_000, maxKeys: 1_024 };
+/** All clients together, in requests to the API server. */
+const IN_ALL = { burst: 40, refillMs: 100, maxKeys: 1 };
+const MAX_RUNNING_PER_CLIENT = 2;
+
+/** Bounds the reviews that a group of clients can cause: how many at the same time and how many per second, for each client and for all of them. */
+class ReviewLimits {
+  readonly #perClient: TokenBuckets;
+  readonly #inAll: TokenBuckets;
+  readonly #maxRunning: number;
+  readonly #running = new Map<string, number>();
+  #runningInAll = 0;
+
+  /** @param maxRunning reviews of all clients at the same time */
+  constructor(clock: Pick<Clock, 'now'>, maxRunning: number) {
+    this.#maxRunning = maxRunning;
+    this.#perClient = new TokenBuckets({ clock, ...PER_CLIENT });
+    this.#inAll = new TokenBuckets({ clock, ...IN_ALL });
+  }
+
+  /**
+   * @param client its address, or the hash of its token
+   * @throws {TooManyReviewsError}; and what the review throws
+   */
+  async run<T>(client: string, review: () => Promise<T>): Promise<T> {
+    const own = this.#running.get(client) ?? 0;
+    if (own >= MAX_RUNNING_PER_CLIENT || this.#runningInAll >= this.#maxRunning)
+      throw new TooManyReviewsError('too many reviews at the same time');
+    // the client's own bucket first: a client that has emptied it takes nothing from the others
+    if (!this.#perClient.tryTake(client) || !this.#inAll.tryTake(''))
+      throw new TooManyReviewsError('too many tokens to review');
+    this.#runningInAll++;
+    this.#running.set(client, own + 1);
+    try {
+      return await review();
+    } finally {
+      this.#runningInAll--;
+      const left = (this.#running.get(client) ?? 1) - 1;
+      if (left > 0) this.#running.set(client, left);
+      else this.#running.delete(client);
+    }
   }
 }

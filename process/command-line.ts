@@ -1,8 +1,8 @@
 import { type OutputConfiguration, Command } from 'commander';
-import { AGENT_SETTINGS, type AgentConfig } from './agent-config.js';
-import { type BlockConfig, findBlockConfigProblem } from './block-config.js';
+import { AGENT_SETTINGS, type AgentConfig, INSTALL_SETTINGS, type InstallConfig } from './agent-config.js';
+import { type BlockConfig, findBlockConfigProblem } from './ipam-config.js';
 import { CAPACITY_SETTINGS, type CapacityConfig } from './capacity-config.js';
-import { type ClientConfig, findClientConfigProblem } from './client-config.js';
+import { type ClientConfig, findClientConfigProblem } from './admission-config.js';
 import {
   type ControllerConfig,
   type IpamConfig,
@@ -11,11 +11,9 @@ import {
   IPAM_SETTINGS,
   WEBHOOK_SETTINGS,
 } from './config.js';
-import { GUEST_SETTINGS, type GuestConfig } from './guest-config.js';
+import { GUEST_SETTINGS, type GuestConfig, RESPONDER_SETTINGS, type ResponderConfig } from './guest-config.js';
 import { type PortsConfig, findMetricsConfigProblem } from './metrics-config.js';
-import { INSTALL_SETTINGS, type InstallConfig } from './plugin-config.js';
 import { UsageError, readArguments } from './read-arguments.js';
-import { RESPONDER_SETTINGS, type ResponderConfig } from './responder-config.js';
 import { type Setting, type Settings, variableOf } from './setting.js';
 import { VERSION } from './version.js';
 

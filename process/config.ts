@@ -1,8 +1,13 @@
-import { AUDIT_SETTINGS, type AuditConfig } from './audit-config.js';
-import { BLOCK_SETTINGS, type BlockConfig } from './block-config.js';
-import { CLIENT_SETTINGS, type ClientConfig } from './client-config.js';
+import { AUDIT_SETTINGS, type AuditConfig, BLOCK_SETTINGS, type BlockConfig, RIGHTS_SETTINGS } from './ipam-config.js';
+import {
+  CLIENT_SETTINGS,
+  type ClientConfig,
+  PRIMARY_NETWORK_SETTINGS,
+  type PrimaryNetworkSettings,
+  VALIDATION_SETTINGS,
+  type ValidationServerConfig,
+} from './admission-config.js';
 import type { NadRightsConfig } from '../api/nad-rights.js';
-import { RIGHTS_SETTINGS } from './network-rights-config.js';
 import {
   type FeatureGates,
   DEFAULT_FEATURE_GATES,
@@ -22,8 +27,6 @@ import {
   wholeNumber,
 } from './setting.js';
 import { METRICS_SETTINGS, type MetricsConfig } from './metrics-config.js';
-import { PRIMARY_NETWORK_SETTINGS, type PrimaryNetworkSettings } from './primary-network-config.js';
-import { VALIDATION_SETTINGS, type ValidationServerConfig } from './validation-config.js';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 export type TlsVersion = 'TLSv1.2' | 'TLSv1.3';

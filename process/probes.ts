@@ -3,8 +3,7 @@ import type { AddressInfo } from 'node:net';
 import type { Registry } from 'prom-client';
 import { messageOf } from '../kube/errors.js';
 import type { Logger } from '../kube/log.js';
-import { type BindAddress, parseBindAddress } from './bind-address.js';
-import { ConnectionLimit } from './connection-limit.js';
+import { type BindAddress, ConnectionLimit, parseBindAddress } from './listening.js';
 
 /** A condition for the readiness of the process. */
 export interface ReadinessCheck {

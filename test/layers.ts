@@ -46,7 +46,7 @@ const LAYERS: readonly LayerRule[] = [
       'kube',
       'cluster/lease-writes.ts',
       'addressing',
-      'process/connection-limit.ts',
+      'process/listening.ts',
       'process/read-arguments.ts',
       'process/version.ts',
       'tls/pem.ts',

@@ -12,7 +12,7 @@ import { readPodRecord } from '../capacity/pod-record.js';
 import { CLAIM_PODS } from '../ipam/claims/running/claim-pods.js';
 import { derivedSpec } from '../addressing/pool/derived-pool.js';
 import { transformServedClaim as shrinkServedClaim } from '../ipam/claims/claim-transform.js';
-import { CLAIM_INDEXES, VMI_INDEXES, VM_INDEXES } from '../cluster/indexes.js';
+import { CLAIM_INDEXES, VMI_INDEXES, VM_INDEXES } from '../cluster/watch-specs.js';
 import { transformClaim, transformNad, transformVm, transformVmi } from '../cluster/transforms.js';
 import { transformGuestVm, transformGuestVmi } from '../guest/transforms.js';
 import { readPod } from '../webhook/reviewed-pod.js';

@@ -16,7 +16,7 @@ import {
   VIRTUAL_MACHINE_INSTANCES,
 } from '../kube/resources.js';
 import type { PersistentIPsGate } from '../cluster/persistent-ips-gate.js';
-import { BY_OWNER_UID } from '../cluster/indexes.js';
+import { BY_OWNER_UID } from '../cluster/watch-specs.js';
 import { type ParsedNad, transformVmi } from '../cluster/transforms.js';
 import {
   type ClusterView,

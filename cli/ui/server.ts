@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import express, { type Express, type NextFunction, type Request, type Response } from 'express';
 import { truncate } from '../../api/json.js';
 import type { Clock } from '../../kube/clock.js';
-import { ConnectionLimit } from '../../process/connection-limit.js';
+import { ConnectionLimit } from '../../process/listening.js';
 import { CommandError } from '../command-error.js';
 import { PAGE, SECURITY_HEADERS, entrancePage, refusalPage } from './html.js';
 import type { PageFiles } from './page-files.js';

@@ -3,7 +3,7 @@ import { isBeingDeleted, joinKey } from '../../api/meta.js';
 import { describeValue } from '../../api/json.js';
 import { EventReason } from '../../api/event-reasons.js';
 import { type NetworkStatus, type Pod, reportedIPsOf } from '../../api/pod.js';
-import { claimEventSubjects } from '../../cluster/claim-event-subjects.js';
+import { claimEventSubjects } from '../../cluster/event-subjects.js';
 import type { EventSubject } from '../../kube/events.js';
 import type { Action } from './action.js';
 import type { ObservedWorkload } from './observed-workload.js';

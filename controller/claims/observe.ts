@@ -4,7 +4,7 @@ import { type VirtualMachine, type VirtualMachineInstance, controllingVm } from 
 import { type KubeObject, isBeingDeleted, joinKey, objectKey, splitKey } from '../../api/meta.js';
 import { PERSISTENT_IPS_DISABLED, PERSISTENT_IPS_LABEL, PRIMARY_CLAIM_ANNOTATION } from '../../api/names.js';
 import { type Pod, controllingVmi } from '../../api/pod.js';
-import { BY_UID, BY_WORKLOAD } from '../../cluster/indexes.js';
+import { BY_UID, BY_WORKLOAD } from '../../cluster/watch-specs.js';
 import { hasNetworks } from '../../cluster/kubevirt-controller.js';
 import { findPrimaryNetwork, hasPrimaryNetworkLabel } from '../../cluster/primary-network.js';
 import type { ParsedNad } from '../../cluster/transforms.js';

@@ -1,9 +1,9 @@
 import { joinKey, objectKey } from '../../api/meta.js';
 import { EventReason } from '../../api/event-reasons.js';
 import { KUBEVIRT_API_VERSION, VIRTUAL_MACHINE_INSTANCE_KIND, VIRTUAL_MACHINE_KIND } from '../../api/names.js';
-import { claimEventSubject, claimEventSubjects } from '../../cluster/claim-event-subjects.js';
+import { claimEventSubject, claimEventSubjects } from '../../cluster/event-subjects.js';
 import type { KubeVirtControllerSource } from '../../cluster/kubevirt-controller.js';
-import { OWNER_KIND_NOT_SERVED } from '../../cluster/unserved-owner.js';
+import { OWNER_KIND_NOT_SERVED } from '../../cluster/claim-conditions.js';
 import { classifyError, messageOf } from '../../kube/errors.js';
 import type { EventRecorder, EventSubject } from '../../kube/events.js';
 import type { Logger } from '../../kube/log.js';

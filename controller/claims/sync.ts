@@ -6,7 +6,7 @@ import type { Clock } from '../../kube/clock.js';
 import { classifyError, isAlreadyExists, mayHaveActed, quotaRejectionOf } from '../../kube/errors.js';
 import { IPAM_CLAIMS } from '../../kube/resources.js';
 import type { SyncResult } from '../../kube/controller-loop.js';
-import { OWNER_KIND_NOT_SERVED } from '../../cluster/unserved-owner.js';
+import { OWNER_KIND_NOT_SERVED } from '../../cluster/claim-conditions.js';
 import type { Action } from './action.js';
 import { type ClaimClient, type FailedAction, applyAll, mostUrgent } from './apply.js';
 import { type Confirmation, confirm, isStillReleased, needsConfirmation } from './confirm.js';

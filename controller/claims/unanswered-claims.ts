@@ -6,7 +6,7 @@ import type { EventRecorder } from '../../kube/events.js';
 import type { Logger } from '../../kube/log.js';
 import { forEachInSlices } from '../../kube/run-in-slices.js';
 import { PeriodicTask, checkIntervalMs } from '../../process/periodic-task.js';
-import { claimEventSubjects } from '../../cluster/claim-event-subjects.js';
+import { claimEventSubjects } from '../../cluster/event-subjects.js';
 import type { PersistentIPsGate } from '../../cluster/persistent-ips-gate.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 

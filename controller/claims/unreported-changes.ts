@@ -4,7 +4,7 @@ import { type Pod, controllingVmi } from '../../api/pod.js';
 import type { Clock } from '../../kube/clock.js';
 import type { ObjectChange } from '../../kube/informer.js';
 import { setMostRecent } from '../../kube/cache.js';
-import { workloadOfClaim } from '../../cluster/indexes.js';
+import { workloadOfClaim } from '../../cluster/watch-specs.js';
 import { type LifeEvent, allocationEventsOf, awaitsAllocation, useEventsOf } from './life-events.js';
 import type { ObservedWorkload } from './observed-workload.js';
 import { networkStatusesOf } from './references.js';

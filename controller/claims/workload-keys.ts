@@ -2,12 +2,11 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { type KubeObject, joinKey, objectKey } from '../../api/meta.js';
 import { type Pod, controllingVmi } from '../../api/pod.js';
 import type { ObjectChange } from '../../kube/informer.js';
-import { BY_NAD, BY_NAMESPACE, workloadOfClaim } from '../../cluster/indexes.js';
+import { BY_NAD, BY_NAMESPACE, workloadOfClaim } from '../../cluster/watch-specs.js';
 import { hasPrimaryNetworkLabel } from '../../cluster/primary-network.js';
 import { workloadOfLauncher } from '../indexes.js';
 import { claimReferencesOf } from './references.js';
-import { changesNetwork } from '../../cluster/nad-change.js';
-import type { ParsedNad } from '../../cluster/transforms.js';
+import { type ParsedNad, changesNetwork } from '../../cluster/transforms.js';
 import type { Lister } from '../../kube/cache.js';
 import type { BlockedWorkloads } from './blocked-workloads.js';
 

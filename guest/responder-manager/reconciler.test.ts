@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { type KubeObject, objectKey } from '../../api/meta.js';
 import type { Pod } from '../../api/pod.js';
-import { CLAIM_INDEXES } from '../../cluster/indexes.js';
+import { CLAIM_INDEXES } from '../../cluster/watch-specs.js';
 import { PoolDirectory } from '../../addressing/directory/directory.js';
 import { Cache } from '../../kube/cache.js';
 import { Client } from '../../kube/client.js';

@@ -11,7 +11,7 @@ import {
   NETWORK_DATA_WRITTEN,
   RESPONDERS_NAMESPACE,
 } from '../../api/names.js';
-import { CLAIM_INDEXES } from '../../cluster/indexes.js';
+import { CLAIM_INDEXES } from '../../cluster/watch-specs.js';
 import { PoolDirectory } from '../../addressing/directory/directory.js';
 import { Cache } from '../../kube/cache.js';
 import { isConflict } from '../../kube/errors.js';

@@ -3,7 +3,7 @@ import type { AddressPool } from '../../api/address-pool.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { VirtualMachineInstance } from '../../api/kubevirt.js';
 import { CLAIM_GUEST_MAC } from '../../api/names.js';
-import { CLAIM_INDEXES } from '../../cluster/indexes.js';
+import { CLAIM_INDEXES } from '../../cluster/watch-specs.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import { parseAddress } from '../../addressing/address/address.js';
 import { type LeaseRecord, createLease, readLease } from '../../addressing/lease/lease.js';

@@ -1,6 +1,5 @@
 import { EventReason } from '../../api/event-reasons.js';
-import { claimEventSubjects } from '../../cluster/claim-event-subjects.js';
-import { poolEventSubject } from '../../cluster/pool-event-subject.js';
+import { claimEventSubjects, poolEventSubject } from '../../cluster/event-subjects.js';
 import type { Pool } from '../../addressing/pool/pool.js';
 import type { Clock } from '../../kube/clock.js';
 import type { EventRecorder, EventSubject } from '../../kube/events.js';

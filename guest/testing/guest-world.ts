@@ -1,7 +1,7 @@
 import type { AddressPool, GuestOptions, PoolSubnet } from '../../api/address-pool.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { VmInterface, VmNetwork, VmVolume, VmiSpec } from '../../api/kubevirt.js';
-import { CLAIM_INDEXES } from '../../cluster/indexes.js';
+import { CLAIM_INDEXES } from '../../cluster/watch-specs.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import { PoolDirectory } from '../../addressing/directory/directory.js';
 import { Cache } from '../../kube/cache.js';

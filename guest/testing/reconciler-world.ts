@@ -3,7 +3,7 @@ import type { VirtualMachine, VirtualMachineInstance } from '../../api/kubevirt.
 import type { KubeObject } from '../../api/meta.js';
 import { NETWORK_DATA_ANNOTATION } from '../../api/names.js';
 import { conditionOf } from '../../cluster/claim-conditions.js';
-import { VMI_INDEXES, VM_INDEXES } from '../../cluster/indexes.js';
+import { VMI_INDEXES, VM_INDEXES } from '../../cluster/watch-specs.js';
 import type { AddressLease } from '../../api/address-lease.js';
 import { type LeaseRecord, createLease, readLease } from '../../addressing/lease/lease.js';
 import { parseAddress } from '../../addressing/address/address.js';

@@ -1,4 +1,4 @@
-import type { AuditConfig } from '../../process/audit-config.js';
+import type { AuditConfig } from '../../process/ipam-config.js';
 import type { ProcessContext } from '../../process/context.js';
 import { AuditLog, type AuditLogOptions } from './audit-log.js';
 import { FileSink } from './file-sink.js';

@@ -2,7 +2,7 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { EventReason } from '../../api/event-reasons.js';
 import { ADDRESS_DRAINING, IPS_ALLOCATED, REQUEST_HONOURED } from '../../api/names.js';
 import type { EventRecorder, EventType } from '../../kube/events.js';
-import { claimEventSubjects } from '../../cluster/claim-event-subjects.js';
+import { claimEventSubjects } from '../../cluster/event-subjects.js';
 import { conditionOf } from '../../cluster/claim-conditions.js';
 import { isEquivalent } from './status.js';
 import type { DesiredClaimStatus } from './step.js';

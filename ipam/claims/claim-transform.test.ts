@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { type IPAMClaim, isWorkloadClaim, claimMacOf, claimOwnerOf } from '../../api/ipam-claim.js';
 import { CLAIM_MAC, CLAIM_NAD } from '../../api/names.js';
-import { workloadOfClaim } from '../../cluster/indexes.js';
+import { workloadOfClaim } from '../../cluster/watch-specs.js';
 import { claim } from '../../test/workload-objects.js';
 import { transformServedClaim } from './claim-transform.js';
 

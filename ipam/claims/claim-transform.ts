@@ -12,7 +12,7 @@ import {
 import { pickKeys } from '../../cluster/transforms.js';
 import type { WatchSpec } from '../../kube/informers.js';
 import { IPAM_CLAIMS } from '../../kube/resources.js';
-import { BY_WORKLOAD, CLAIM_INDEXES } from '../../cluster/indexes.js';
+import { BY_WORKLOAD, CLAIM_INDEXES } from '../../cluster/watch-specs.js';
 import { NETWORK_INDEXES } from '../../addressing/directory/affected.js';
 
 /** Transforms claims before they are cached: fields that are not named here are dropped. */

@@ -4,7 +4,7 @@ import { ADDRESS_LEASE_KIND, IPAM_API_VERSION } from '../../api/names.js';
 import type { EventRecorder, EventSubject } from '../../kube/events.js';
 import type { Logger } from '../../kube/log.js';
 import type { Metrics } from '../../process/metrics.js';
-import { claimEventSubjects } from '../../cluster/claim-event-subjects.js';
+import { claimEventSubjects } from '../../cluster/event-subjects.js';
 import { formatAddress } from '../../addressing/address/address.js';
 import { type LeaseRecord, isReservation, stateOf } from '../../addressing/lease/lease.js';
 import type { KeepReason } from './keep-reason.js';

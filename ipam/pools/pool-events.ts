@@ -2,7 +2,7 @@ import { PoolCondition } from '../../api/conditions.js';
 import type { AddressPool } from '../../api/address-pool.js';
 import type { Condition } from '../../api/meta.js';
 import { EventReason } from '../../api/event-reasons.js';
-import { poolEventSubject } from '../../cluster/pool-event-subject.js';
+import { poolEventSubject } from '../../cluster/event-subjects.js';
 import type { EventRecorder } from '../../kube/events.js';
 import { setMostRecent } from '../../kube/cache.js';
 import { NETWORK_ATTACHMENT_DEFINITIONS } from '../../kube/resources.js';

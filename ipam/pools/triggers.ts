@@ -3,8 +3,7 @@ import { type AddressPool, addressSpaceOf, nadNamespaceOf } from '../../api/addr
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { objectKey } from '../../api/meta.js';
 import type { ObjectChange } from '../../kube/informer.js';
-import { changesNetwork } from '../../cluster/nad-change.js';
-import type { ParsedNad } from '../../cluster/transforms.js';
+import { type ParsedNad, changesNetwork } from '../../cluster/transforms.js';
 import type { Address } from '../../addressing/address/address.js';
 import { derivedPoolName } from '../../addressing/pool/derived-pool.js';
 import { isHeldOrReserved } from '../../addressing/lease/lease.js';

@@ -1,7 +1,6 @@
 import { joinKey } from '../../api/meta.js';
-import type { AdmissionRequest, AdmissionResponse } from '../../admission/review.js';
+import { type AdmissionRequest, type AdmissionResponse, Reviewer } from '../../admission/review.js';
 import { FairSemaphoreError } from '../../kube/fair-semaphore.js';
-import { Reviewer } from '../../admission/reviewer.js';
 import { transformNad } from '../../cluster/transforms.js';
 import { delegatesToHoldfast, reviewNad } from './nad-review.js';
 import { readNadObject } from './reviewed-objects.js';

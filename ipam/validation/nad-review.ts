@@ -3,7 +3,7 @@ import { addressSpaceOf } from '../../api/address-pool.js';
 import { byAge, objectKey } from '../../api/meta.js';
 import type { NetworkConfigProblem } from '../../api/network-attachment.js';
 import { poolLimitMessage } from '../../api/nad-rights.js';
-import { BY_NAD_NAMESPACE } from '../../cluster/indexes.js';
+import { BY_NAD_NAMESPACE } from '../../cluster/watch-specs.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import { addressSpaceRefusal } from '../../addressing/pool/address-space-rights.js';
 import { type PoolChange, refuseLeaseLosses } from './leased-addresses.js';

@@ -1,5 +1,4 @@
-import type { AdmissionRequest, AdmissionResponse } from '../../admission/review.js';
-import { Reviewer } from '../../admission/reviewer.js';
+import { type AdmissionRequest, type AdmissionResponse, Reviewer } from '../../admission/review.js';
 import { MalformedObjectError, readPoolObject } from './reviewed-objects.js';
 import { type PoolReview, reviewPool } from './pool-review.js';
 import { type ValidationAdmissionOptions, denyResource, answerReview } from './review-answer.js';

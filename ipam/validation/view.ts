@@ -1,5 +1,5 @@
 import type { AddressPool } from '../../api/address-pool.js';
-import type { BY_NAD_NAMESPACE } from '../../cluster/indexes.js';
+import type { BY_NAD_NAMESPACE } from '../../cluster/watch-specs.js';
 import type { EvaluatedPool } from '../../addressing/directory/pool-state.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import type { NadRightsLookup } from '../../api/nad-rights.js';

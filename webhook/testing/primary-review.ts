@@ -6,7 +6,7 @@ import {
   PRIMARY_CLAIM_ANNOTATION,
   REQUESTED_ADDRESSES_ANNOTATION,
 } from '../../api/names.js';
-import { NAD_INDEXES } from '../../cluster/indexes.js';
+import { NAD_INDEXES } from '../../cluster/watch-specs.js';
 import { findPrimaryNetwork } from '../../cluster/primary-network.js';
 import { transformNad, transformVmi } from '../../cluster/transforms.js';
 import { Cache } from '../../kube/cache.js';

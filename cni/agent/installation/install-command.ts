@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { messageOf } from '../../../kube/errors.js';
 import type { Logger } from '../../../kube/log.js';
-import type { InstallConfig } from '../../../process/plugin-config.js';
+import type { InstallConfig } from '../../../process/agent-config.js';
 import { PLUGIN_NAME, installPlugin } from './install.js';
 
 /**

@@ -5,7 +5,7 @@ import { messageOf } from '../../../kube/errors.js';
 import type { Logger } from '../../../kube/log.js';
 import type { Metrics } from '../../../process/metrics.js';
 import { PeriodicTask } from '../../../process/periodic-task.js';
-import type { PluginAlternatives } from '../../../process/plugin-config.js';
+import type { PluginAlternatives } from '../../../process/agent-config.js';
 import { type InstallOptions, PLUGIN_NAME, codeOf, describeAccess, installPlugin } from './install.js';
 import { findMissingPlugins } from './required-plugins.js';
 

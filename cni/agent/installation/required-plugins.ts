@@ -1,6 +1,6 @@
 import { lstat, readlink } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';
-import type { PluginAlternatives } from '../../../process/plugin-config.js';
+import type { PluginAlternatives } from '../../../process/agent-config.js';
 import { type PluginDirectory, codeOf } from './install.js';
 
 /** As in Linux. */

@@ -6,7 +6,7 @@ import type { Pod } from '../../../api/pod.js';
 import { type Listers, observeWorkload, readWorkload } from '../observe.js';
 import { type ObservedWorkload } from '../observed-workload.js';
 import { LAUNCHER_INDEXES } from '../../indexes.js';
-import { CLAIM_INDEXES, NAD_INDEXES, VMI_INDEXES, VM_INDEXES } from '../../../cluster/indexes.js';
+import { CLAIM_INDEXES, NAD_INDEXES, VMI_INDEXES, VM_INDEXES } from '../../../cluster/watch-specs.js';
 import { transformLauncher } from '../../transforms.js';
 import {
   transformClaim,

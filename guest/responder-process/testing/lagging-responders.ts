@@ -3,7 +3,7 @@ import type { IPAMClaim } from '../../../api/ipam-claim.js';
 import type { VirtualMachineInstance } from '../../../api/kubevirt.js';
 import type { KubeObject } from '../../../api/meta.js';
 import { CLAIM_GUEST_MAC } from '../../../api/names.js';
-import { CLAIM_INDEXES } from '../../../cluster/indexes.js';
+import { CLAIM_INDEXES } from '../../../cluster/watch-specs.js';
 import { type LeaseRecord, readLease } from '../../../addressing/lease/lease.js';
 import { PoolDirectory } from '../../../addressing/directory/directory.js';
 import { Cache } from '../../../kube/cache.js';

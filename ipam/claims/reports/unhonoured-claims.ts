@@ -11,7 +11,7 @@ import type { PersistentIPsGate } from '../../../cluster/persistent-ips-gate.js'
 import type { PoolDirectory } from '../../../addressing/directory/directory.js';
 import type { Resolution } from '../../../addressing/directory/resolution.js';
 import type { ClaimPod, ClaimPods } from '../running/claim-pods.js';
-import { claimEventSubjects } from '../../../cluster/claim-event-subjects.js';
+import { claimEventSubjects } from '../../../cluster/event-subjects.js';
 
 /** What decides whether a claim is honoured. */
 export interface HonourCheck {

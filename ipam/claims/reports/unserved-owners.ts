@@ -11,9 +11,8 @@ import { forEachInSlices, forEachParallel } from '../../../kube/run-in-slices.js
 import type { Logger } from '../../../kube/log.js';
 import { IPAM_CLAIMS, VIRTUAL_MACHINES, VIRTUAL_MACHINE_INSTANCES } from '../../../kube/resources.js';
 import { PeriodicTask } from '../../../process/periodic-task.js';
-import { OWNER_KIND_NOT_SERVED } from '../../../cluster/unserved-owner.js';
+import { OWNER_KIND_NOT_SERVED, conditionOf } from '../../../cluster/claim-conditions.js';
 import type { PoolDirectory } from '../../../addressing/directory/directory.js';
-import { conditionOf } from '../../../cluster/claim-conditions.js';
 
 export interface UnservedOwnersDeps {
   readonly claims: Pick<Cache<IPAMClaim>, 'list'>;

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { Pod } from '../../../api/pod.js';
 import { Cache } from '../../../kube/cache.js';
 import type { ObjectChange } from '../../../kube/informer.js';
-import { CLAIM_INDEXES } from '../../../cluster/indexes.js';
+import { CLAIM_INDEXES } from '../../../cluster/watch-specs.js';
 import { claim, claimOfIpamExtensions, launcher, vmiReference } from '../../../test/workload-objects.js';
 import { CLAIM_PODS, type ClaimPod, ClaimPods, transformClaimPod } from './claim-pods.js';
 

@@ -6,7 +6,7 @@ import { Cache, type Lister } from '../../../kube/cache.js';
 import type { CallOptions, Client } from '../../../kube/client.js';
 import type { ObjectChange, Informer } from '../../../kube/informer.js';
 import { PODS } from '../../../kube/resources.js';
-import { BY_WORKLOAD, workloadOfClaim } from '../../../cluster/indexes.js';
+import { BY_WORKLOAD, workloadOfClaim } from '../../../cluster/watch-specs.js';
 import type { WatchSpec } from '../../../kube/informers.js';
 import { creatorOf, hasNetworks } from '../../../cluster/kubevirt-controller.js';
 import { type ReportedInterface, reportedInterfacesOf } from './reported-interfaces.js';

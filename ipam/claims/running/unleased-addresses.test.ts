@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { AddressLease } from '../../../api/address-lease.js';
 import type { IPAMClaim } from '../../../api/ipam-claim.js';
-import { CLAIM_INDEXES } from '../../../cluster/indexes.js';
+import { CLAIM_INDEXES } from '../../../cluster/watch-specs.js';
 import { Cache } from '../../../kube/cache.js';
 import type { EventSubject } from '../../../kube/events.js';
 import { silentLogger } from '../../../kube/log.js';

@@ -9,7 +9,7 @@ import { ObjectTracker, type TrackedEvent } from '../../../kube/testing/object-t
 import type { ApiRequest } from '../../../kube/transport.js';
 import { silentLogger } from '../../../kube/log.js';
 import type { SyncResult } from '../../../kube/controller-loop.js';
-import { POOL_INDEXES } from '../../../cluster/indexes.js';
+import { POOL_INDEXES } from '../../../cluster/watch-specs.js';
 import type { ParsedNad } from '../../../cluster/transforms.js';
 import { nadRightsFrom } from '../../../api/nad-rights.js';
 import { createLease } from '../../../addressing/lease/lease.js';

@@ -1,7 +1,7 @@
 import type { AddressPool } from '../../../api/address-pool.js';
 import { parseAddress } from '../../../addressing/address/address.js';
 import { nadRightsFrom } from '../../../api/nad-rights.js';
-import { POOL_INDEXES } from '../../../cluster/indexes.js';
+import { POOL_INDEXES } from '../../../cluster/watch-specs.js';
 import { PoolDirectory } from '../../../addressing/directory/directory.js';
 import type { PoolLease, ValidationView } from '../view.js';
 import type { ParsedNad } from '../../../cluster/transforms.js';

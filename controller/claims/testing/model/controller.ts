@@ -7,7 +7,7 @@ import { allKeys, keysOfClaim, keysOfLauncher, keysOfNad, keysOfNamespace } from
 import { BlockedWorkloads } from '../../blocked-workloads.js';
 import { CreatedClaims } from '../../created-claims.js';
 import { LAUNCHER_INDEXES } from '../../../indexes.js';
-import { CLAIM_INDEXES, VMI_INDEXES, VM_INDEXES } from '../../../../cluster/indexes.js';
+import { CLAIM_INDEXES, VMI_INDEXES, VM_INDEXES } from '../../../../cluster/watch-specs.js';
 import { transformLauncher } from '../../../transforms.js';
 import {
   transformClaim,

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { BodyBudget } from './body-budget.js';
+import { BodyBudget } from './body.js';
 
 const KIB = 1024;
 const neverEvicted = () => expect.fail('it was evicted');

@@ -2,9 +2,8 @@ import { X509Certificate } from 'node:crypto';
 import { expect } from 'chai';
 import { silentLogger } from '../kube/log.js';
 import { ManualClock } from '../test/manual-clock.js';
-import type { ServingPair } from './certificate-source.js';
+import { SelfSignedCertificate, type ServingPair } from './certificate-source.js';
 import { isServable } from './pem.js';
-import { SelfSignedCertificate } from './self-signed.js';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { parseBindAddress } from './bind-address.js';
+import { parseBindAddress } from './listening.js';
 
 describe('parseBindAddress', () => {
   const readings = [

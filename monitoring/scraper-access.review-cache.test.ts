@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { ManualClock } from '../test/manual-clock.js';
-import { ReviewCache } from './review-cache.js';
+import { ReviewCache } from './scraper-access.js';
 
 describe('the cache of reviews', () => {
   let clock: ManualClock;

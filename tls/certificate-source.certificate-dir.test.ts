@@ -5,8 +5,7 @@ import { expect } from 'chai';
 import { systemClock } from '../kube/clock.js';
 import { silentLogger } from '../kube/log.js';
 import { type ServingCertificate, makeServingCertificate } from '../test/certificate.js';
-import { CertificateDirectory } from './certificate-dir.js';
-import type { ServingPair } from './certificate-source.js';
+import { CertificateDirectory, type ServingPair } from './certificate-source.js';
 
 describe('a directory with a certificate', function () {
   this.timeout(30_000); // RSA keys

@@ -1,0 +1,111 @@
+import { type Settings, parseBindText, parseHttpsUrl, parseObjectName, parseText } from './setting.js';
+
+/** How ipam serves reviews of pools and NetworkAttachmentDefinitions. */
+export interface ValidationServerConfig {
+  readonly validationBindAddress: string;
+  /** Directory with tls.crt and tls.key that another program renews. Absent: ipam creates its own certificate. */
+  readonly validationCertDir?: string | undefined;
+  /** The ValidatingWebhookConfiguration whose caBundle is kept up to date. */
+  readonly validationConfiguration: string;
+  /** The Service of the webhook, whose name is in the certificate. */
+  readonly validationServiceName: string;
+  /** URL of the webhook if API servers do not use the Service; its host is in the certificate. */
+  readonly validationUrl?: string | undefined;
+}
+
+export const VALIDATION_SETTINGS: Settings<ValidationServerConfig> = {
+  validationBindAddress: {
+    flag: 'validation-bind-address',
+    placeholder: 'host:port',
+    description: 'address for the validation of pools and NetworkAttachmentDefinitions, over HTTPS',
+    defaultValue: ':9444',
+    parse: parseBindText,
+  },
+  validationCertDir: {
+    flag: 'validation-cert-dir',
+    placeholder: 'directory',
+    description:
+      'directory with tls.crt and tls.key; if set, no certificate is created and no webhook configuration is changed',
+    defaultValue: undefined,
+    defaultText: 'none, ipam creates and renews its own certificate',
+    parse: parseText,
+  },
+  validationConfiguration: {
+    flag: 'validation-configuration',
+    placeholder: 'name',
+    description: 'ValidatingWebhookConfiguration whose caBundle is kept up to date',
+    defaultValue: 'holdfast-ipam',
+    parse: parseObjectName,
+  },
+  validationServiceName: {
+    flag: 'validation-service-name',
+    placeholder: 'name',
+    description: 'Service of the validation webhook, whose name is in its certificate',
+    defaultValue: 'holdfast-ipam',
+    parse: parseObjectName,
+  },
+  validationUrl: {
+    flag: 'validation-url',
+    placeholder: 'url',
+    description: 'URL of the validation webhook if the API server does not use the Service',
+    defaultValue: undefined,
+    defaultText: 'none, the Service is used',
+    parse: parseHttpsUrl,
+  },
+};
+
+/** The clients that an admission server answers. */
+export interface ClientConfig {
+  /** File with CA certificates, as PEM: clients need a certificate that one of them signed. Absent: all clients are answered. */
+  readonly clientCaFile?: string | undefined;
+  /** Allowed common names of client certificates; empty: all. */
+  readonly clientAllowedNames: readonly string[];
+}
+
+export const CLIENT_SETTINGS: Settings<ClientConfig> = {
+  clientCaFile: {
+    flag: 'client-ca-file',
+    placeholder: 'file',
+    description: 'file with CA certificates: only clients with a certificate that one of them signed are answered',
+    defaultValue: undefined,
+    defaultText: 'none, all clients are answered',
+    parse: parseText,
+  },
+  clientAllowedNames: {
+    flag: 'client-allowed-names',
+    placeholder: 'name,...',
+    description: 'allowed common names of client certificates; needs --client-ca-file',
+    defaultValue: Object.freeze([]),
+    defaultText: 'all',
+    parse: parseNames,
+  },
+};
+
+/** @returns why the values cannot be combined; undefined if they can */
+export function findClientConfigProblem({ clientCaFile, clientAllowedNames }: ClientConfig): string | undefined {
+  if (clientCaFile !== undefined || clientAllowedNames.length === 0) return undefined;
+  const { clientCaFile: file, clientAllowedNames: names } = CLIENT_SETTINGS;
+  return `--${names.flag} has no effect without --${file.flag}: set it to the file with the CA of the client certificates`;
+}
+
+function parseNames(text: string): readonly string[] {
+  const names = text.split(',').map((name) => name.trim());
+  if (names.includes('')) throw new TypeError('must be a list of names, separated by commas');
+  return Object.freeze(names);
+}
+
+/** How the webhook serves VMs on primary user-defined networks. */
+export interface PrimaryNetworkSettings {
+  readonly defaultNetworkNadNamespace: string;
+}
+
+export const PRIMARY_NETWORK_SETTINGS: Settings<PrimaryNetworkSettings> = {
+  defaultNetworkNadNamespace: {
+    flag: 'default-network-nad-namespace',
+    placeholder: 'name',
+    description:
+      "namespace of OVN-Kubernetes' NetworkAttachmentDefinition default, which requests for addresses on primary user-defined networks name",
+    defaultValue: 'ovn-kubernetes',
+    parse: parseObjectName,
+  },
+};

@@ -1,0 +1,124 @@
+import { DEFAULT_MAX_DERIVED_POOLS, type NadRightsConfig } from '../api/nad-rights.js';
+import { DEFAULT_GLOBAL_NAMESPACES } from '../api/names.js';
+import { type Settings, duration, parseBoolean, parseObjectNames, parseText, wholeNumber } from './setting.js';
+
+/** What an administrator permits NetworkAttachmentDefinitions, by namespace. */
+export const RIGHTS_SETTINGS: Settings<NadRightsConfig> = {
+  globalNamespaces: {
+    flag: 'global-namespaces',
+    placeholder: 'name,...',
+    description:
+      'pools of NetworkAttachmentDefinitions in these namespaces serve all namespaces, like globalNamespaces of Multus; other ones serve their own namespace and those that they name',
+    defaultValue: DEFAULT_GLOBAL_NAMESPACES,
+    defaultText: DEFAULT_GLOBAL_NAMESPACES.join(),
+    parse: parseObjectNames,
+  },
+  capacityNamespaces: {
+    flag: 'capacity-namespaces',
+    placeholder: 'name,...',
+    description:
+      "pools of NetworkAttachmentDefinitions in these namespaces may publish capacity on nodes; administrators' pools always may",
+    defaultValue: [],
+    defaultText: 'none',
+    parse: parseObjectNames,
+  },
+  enforceAddressOwnership: {
+    flag: 'enforce-address-ownership',
+    placeholder: 'true|false',
+    description:
+      'drain pools of NetworkAttachmentDefinitions that have addresses of pools that do not serve their namespaces, also if both have equal subnets',
+    defaultValue: false,
+    parse: parseBoolean,
+  },
+  maxDerivedPools: {
+    flag: 'max-derived-pools-per-namespace',
+    placeholder: 'number',
+    description:
+      'how many pools are derived from NetworkAttachmentDefinitions of one namespace that is not in --global-namespaces; existing pools stay',
+    defaultValue: DEFAULT_MAX_DERIVED_POOLS,
+    parse: wholeNumber(0, 10_000),
+  },
+};
+
+/** How many addresses nodes get in blocks. */
+export interface BlockConfig {
+  /** A node with fewer free addresses in its blocks of a pool gets another block. */
+  readonly blockMinFree: number;
+  /** A node with more free addresses must release an unused block. */
+  readonly blockMaxFree: number;
+  /** How long a node must have too many free addresses before that. */
+  readonly excessReleaseDelayMs: number;
+}
+
+const DAY_MS = 24 * 3_600_000;
+
+export const BLOCK_SETTINGS: Settings<BlockConfig> = {
+  blockMinFree: {
+    flag: 'block-min-free',
+    placeholder: 'number',
+    description: 'a node with fewer free addresses in its blocks of a pool gets another block',
+    defaultValue: 8,
+    parse: wholeNumber(1, 65_536),
+  },
+  blockMaxFree: {
+    flag: 'block-max-free',
+    placeholder: 'number',
+    description: 'a node with more free addresses in its blocks of a pool must release an unused block',
+    defaultValue: 72, // a block of the default size and the default of block-min-free
+    parse: wholeNumber(1, 1_000_000),
+  },
+  excessReleaseDelayMs: {
+    flag: 'excess-release-delay',
+    placeholder: 'duration',
+    description: 'how long a node must have more free addresses than block-max-free before a block is taken back',
+    defaultValue: 180_000,
+    defaultText: '180s',
+    parse: duration(100, DAY_MS),
+  },
+};
+
+/** @returns why the values cannot be combined; undefined if they can */
+export function findBlockConfigProblem({ blockMinFree, blockMaxFree }: BlockConfig): string | undefined {
+  if (blockMaxFree >= blockMinFree) return undefined;
+  const max = `--${BLOCK_SETTINGS.blockMaxFree.flag}`;
+  const min = `--${BLOCK_SETTINGS.blockMinFree.flag}`;
+  return `${max} (${blockMaxFree}) is less than ${min} (${blockMinFree}): nodes would have to release the blocks that they get; increase ${max}`;
+}
+
+/** Where ipam writes who had which address. */
+export interface AuditConfig {
+  /** `-` is standard output. Absent: no audit log. */
+  readonly auditLog?: string | undefined;
+  readonly auditMaxMiB: number;
+  readonly auditMaxFiles: number;
+}
+
+export const AUDIT_SETTINGS: Settings<AuditConfig> = {
+  auditLog: {
+    flag: 'audit-log',
+    placeholder: 'file',
+    description: 'file for the audit log, which says who had which address; - is standard output',
+    defaultValue: undefined,
+    defaultText: 'none, no audit log',
+    parse: parseAuditLog,
+  },
+  auditMaxMiB: {
+    flag: 'audit-max-size',
+    placeholder: 'MiB',
+    description: 'size of a file of the audit log in MiB, after which a new one begins',
+    defaultValue: 100,
+    parse: wholeNumber(1, 10_000),
+  },
+  auditMaxFiles: {
+    flag: 'audit-max-files',
+    placeholder: 'number',
+    description: 'number of files of the audit log, the current one included; older ones are deleted',
+    defaultValue: 5,
+    parse: wholeNumber(1, 1_000),
+  },
+};
+
+function parseAuditLog(text: string): string {
+  if (text !== '-' && !text.startsWith('/')) throw new TypeError('must be an absolute path, or - for standard output');
+  return parseText(text);
+}
