@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/insomniacslk/dhcp/dhcpv4"
@@ -56,7 +57,7 @@ func (r *responder) receiveDHCP4(now time.Time, from mac, d datagram) {
 		r.send(frame)
 	}
 	if verdict.afterProbe {
-		r.afterProbe(now, from, tabled, send)
+		r.afterProbe(from, tabled, send)
 	} else {
 		send()
 	}
@@ -198,61 +199,70 @@ func (r *responder) frameDHCP4(to mac, address netip.Addr, reply *dhcpv4.DHCPv4)
 }
 
 // addRequestedOptions adds the options that the client asks for, the most important ones first, as long as the message
-// is not longer than the client allows.
+// is not longer than the client allows. Routes come before the router, because a client that takes the former ignores the
+// latter (RFC 3442).
 func addRequestedOptions(reply, request *dhcpv4.DHCPv4, guest *guest) {
 	most := dhcp4LeastSize
 	if size, err := request.MaxMessageSize(); err == nil {
 		most = min(max(int(size)-28, dhcp4LeastSize), maxFrame-etherLength-28)
 	}
+	size := dhcp4Fixed + 1 // with the end of the options
+	for _, value := range reply.Options {
+		size += sizeOfOption(value)
+	}
 	asked := request.Options.Get(dhcpv4.OptionParameterRequestList)
-	for _, option := range optionsDHCP4(guest) {
-		if !bytes.Contains(asked, []byte{option.Code.Code()}) {
-			continue
+	add := func(code dhcpv4.OptionCode, value []byte) {
+		if more := sizeOfOption(value); bytes.IndexByte(asked, code.Code()) >= 0 && size+more <= most {
+			size += more
+			reply.Options[code.Code()] = value
 		}
-		reply.UpdateOption(option)
-		if len(reply.ToBytes()) > most {
-			reply.Options.Del(option.Code)
+	}
+	of, router := guest.options, guest.ipv4.Router
+	if routes := of.routes4; len(routes) > 0 {
+		if router.IsValid() {
+			routes = append(slices.Concat(routes, []byte{0}), router.AsSlice()...)
 		}
+		add(dhcpv4.OptionClasslessStaticRoute, routes)
+	}
+	if router.IsValid() {
+		add(dhcpv4.OptionRouter, router.AsSlice())
+	}
+	for _, each := range of.others4 {
+		add(each.Code, each.Value.ToBytes())
 	}
 }
 
-// optionsDHCP4 returns all options of a guest. Routes come before the router, because a client that takes the former
-// ignores the latter (RFC 3442).
-func optionsDHCP4(guest *guest) (options []dhcpv4.Option) {
-	of := guest.options
-	var routes dhcpv4.Routes
+// sizeOfOption returns the bytes of an option in a message. One of more than 255 bytes is split (RFC 3396).
+func sizeOfOption(value []byte) int {
+	return len(value) + 2*max(1, (len(value)+254)/255)
+}
+
+// encodeDHCP4 prepares the options that all guests with this set have in common.
+func (of *optionSet) encodeDHCP4() {
 	for _, each := range of.Routes {
 		if each.Gateway.Is4() {
-			mask := net.CIDRMask(each.Destination.Bits(), 32)
-			dest := &net.IPNet{IP: each.Destination.Masked().Addr().AsSlice(), Mask: mask}
-			routes = append(routes, &dhcpv4.Route{Dest: dest, Router: each.Gateway.AsSlice()})
+			bits := each.Destination.Bits()
+			of.routes4 = append(of.routes4, byte(bits))
+			of.routes4 = append(of.routes4, each.Destination.Masked().Addr().AsSlice()[:(bits+7)/8]...)
+			of.routes4 = append(of.routes4, each.Gateway.AsSlice()...)
 		}
 	}
-	router := guest.ipv4.Router
-	if len(routes) > 0 {
-		if router.IsValid() {
-			all := &net.IPNet{IP: net.IPv4zero, Mask: net.CIDRMask(0, 32)}
-			routes = append(routes, &dhcpv4.Route{Dest: all, Router: router.AsSlice()})
-		}
-		options = append(options, dhcpv4.OptClasslessStaticRoute(routes...))
-	}
-	if router.IsValid() {
-		options = append(options, dhcpv4.OptRouter(router.AsSlice()))
+	add := func(option dhcpv4.Option) {
+		of.others4 = append(of.others4, dhcpv4.OptGeneric(option.Code, option.Value.ToBytes()))
 	}
 	if servers := ips(of.DNS, 4); len(servers) > 0 {
-		options = append(options, dhcpv4.OptDNS(servers...))
+		add(dhcpv4.OptDNS(servers...))
 	}
 	if of.MTU > 0 {
-		options = append(options, dhcpv4.OptGeneric(dhcpv4.OptionInterfaceMTU, []byte{byte(of.MTU >> 8), byte(of.MTU)}))
+		add(dhcpv4.OptGeneric(dhcpv4.OptionInterfaceMTU, []byte{byte(of.MTU >> 8), byte(of.MTU)}))
 	}
 	if len(of.Search) > 0 {
-		search := &rfc1035label.Labels{Labels: of.Search}
-		options = append(options, dhcpv4.OptDomainName(of.Search[0]), dhcpv4.OptDomainSearch(search))
+		add(dhcpv4.OptDomainName(of.Search[0]))
+		add(dhcpv4.OptDomainSearch(&rfc1035label.Labels{Labels: of.Search}))
 	}
 	if servers := ips(of.NTP, 4); len(servers) > 0 {
-		options = append(options, dhcpv4.OptNTPServers(servers...))
+		add(dhcpv4.OptNTPServers(servers...))
 	}
-	return options
 }
 
 // ips returns the addresses of one version.

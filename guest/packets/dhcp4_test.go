@@ -289,6 +289,47 @@ func TestLongOptionsAreLeftOutIfTheClientTakesNoLongMessage(t *testing.T) {
 	}
 }
 
+// The sum of the sizes of options must be the size of the message, to the byte.
+func TestMessageIsAsLongAsTheClientTakesAndNoLonger(t *testing.T) {
+	w := newWorld(t)
+	search := strings.Repeat("a", 60)
+	routes := strings.Repeat(`,{"destination":"10.9.0.0/32","gateway":"10.1.0.9"}`, 32)[1:] // 288 bytes: two options
+	w.obeyLines(`{"fresh":{"forMs":30000}}`, `{"options":{"id":"o1","dns":["10.1.0.53"],"search":["`+search+`"],"routes":[`+routes+`]}}`,
+		`{"put":[{"mac":"02:00:00:00:00:0a","ipv4":{"address":"10.1.0.10","prefix":24},"ipv6":{"address":"fd00:1::a"},"options":"o1"}]}`)
+	ask := func(size int) reply {
+		return w.expectReply(fromClient(guestMAC, dhcpv4.MessageTypeDiscover, dhcpv4.WithOption(dhcpv4.OptMaxMessageSize(uint16(size+28)))))
+	}
+	whole := ask(1472)
+	if got := ask(len(whole.payload)); len(got.payload) != len(whole.payload) {
+		t.Fatalf("%d bytes, not %d", len(got.payload), len(whole.payload))
+	}
+	if got := ask(len(whole.payload) - 1); got.Options.Has(dhcpv4.OptionDNSDomainSearchList) || !got.Options.Has(dhcpv4.OptionClasslessStaticRoute) {
+		t.Fatalf("got %s", got.Summary())
+	}
+}
+
+// Serializing the message once for each option and encoding all of them each time, needed 135 allocations.
+func TestAnswerOfDHCPv4IsSerializedOnce(t *testing.T) {
+	w := newWorld(t)
+	request := parseDHCP4(guestMAC, discover(guestMAC)[etherLength+28:])
+	allocated := testing.AllocsPerRun(100, func() { w.answerDHCP4(request, dhcpv4.MessageTypeOffer, w.table.guests[guestMAC]) })
+	if allocated > 60 {
+		t.Fatalf("%v allocations", allocated)
+	}
+}
+
+func BenchmarkDISCOVER(b *testing.B) {
+	w := newWorld(&testing.T{})
+	w.obeyLines(`{"fresh":{"forMs":3600000}}`)
+	frame := discover(guestMAC)
+	for b.Loop() {
+		w.now = w.now.Add(time.Second)
+		if len(w.hear(frame)) != 1 {
+			w.obeyLines(`{"fresh":{"forMs":3600000}}`)
+		}
+	}
+}
+
 func TestWhereAnswersOfDHCPv4AreSent(t *testing.T) {
 	broadcastFlag := dhcpv4.WithBroadcast(true)
 	other := net.IP{10, 1, 0, 77}

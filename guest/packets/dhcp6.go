@@ -60,7 +60,7 @@ func (r *responder) receiveDHCP6(now time.Time, from mac, d datagram) {
 		r.send(frame)
 	}
 	if verdict.afterProbe {
-		r.afterProbe(now, from, guest.ipv6, send)
+		r.afterProbe(from, guest.ipv6, send)
 	} else {
 		send()
 	}

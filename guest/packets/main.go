@@ -33,11 +33,12 @@ func main() {
 	listener.Close() // removes the socket
 }
 
-const tickEvery = 50 * time.Millisecond
+const tickEvery = 250 * time.Millisecond
 
 func serve(listener net.Listener) {
 	sessions := &sessions{}
-	responder := newResponder(nil, sessions.send, rand.IntN)
+	after := func(wait time.Duration, run func(now time.Time)) { time.AfterFunc(wait, func() { run(time.Now()) }) }
+	responder := newResponder(nil, sessions.send, rand.IntN, after)
 	responder.open = func(name string) (link, error) { return receiveFrom(name, responder) }
 	sessions.responder = responder
 	go func() {

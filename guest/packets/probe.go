@@ -23,12 +23,11 @@ const (
 type probe struct {
 	guest  mac
 	tries  int
-	nextAt time.Time
 	answer func()
 }
 
 // afterProbe gives an answer if no other host has the address. A later request for the same address replaces the answer.
-func (r *responder) afterProbe(now time.Time, guest mac, address netip.Addr, answer func()) {
+func (r *responder) afterProbe(guest mac, address netip.Addr, answer func()) {
 	if running := r.probes[address]; running != nil {
 		running.guest, running.answer = guest, answer
 		return
@@ -37,31 +36,30 @@ func (r *responder) afterProbe(now time.Time, guest mac, address netip.Addr, ans
 		r.drop(dropLimited)
 		return
 	}
-	started := &probe{guest: guest, nextAt: now, answer: answer}
+	started := &probe{guest: guest, answer: answer}
 	r.probes[address] = started
-	r.proceed(now, address, started)
+	r.proceed(address, started)
 }
 
-// probe sends the questions that are due, and the answers to guests.
-func (r *responder) probe(now time.Time) {
-	for address, each := range r.probes {
-		r.proceed(now, address, each)
-	}
-}
-
-func (r *responder) proceed(now time.Time, address netip.Addr, each *probe) {
-	switch {
-	case now.Before(each.nextAt):
-	case each.tries < probeTries:
-		each.tries++
-		each.nextAt = now.Add(probeInterval)
+// proceed sends the next question, or the answer to the guest. Each probe has a timer of its own: with a common tick, the
+// guest would wait for that too.
+func (r *responder) proceed(address netip.Addr, of *probe) {
+	if of.tries < probeTries {
+		of.tries++
 		r.ask(address)
-	default:
-		delete(r.probes, address)
-		if owner := r.table.byAddress[address]; owner != nil && owner.mac == each.guest {
-			r.table.confirmed[address] = true
-			each.answer()
-		}
+		r.after(probeInterval, func(time.Time) {
+			r.mutex.Lock()
+			defer r.mutex.Unlock()
+			if r.probes[address] == of { // else another host has the address
+				r.proceed(address, of)
+			}
+		})
+		return
+	}
+	delete(r.probes, address)
+	if owner := r.table.byAddress[address]; owner != nil && owner.mac == of.guest && !r.isQuiet {
+		r.table.confirmed[address] = true
+		of.answer()
 	}
 }
 

@@ -43,6 +43,38 @@ func TestAddressIsProbedOnce(t *testing.T) {
 	w.expectReply(discover(guestMAC))
 }
 
+// Without waiting for a tick: 50 ms are half as long as a probe.
+func TestAnswerComesAsSoonAsTheProbesEnd(t *testing.T) {
+	w := newWorld(t)
+	w.beFreshAndUnconfirmed()
+	w.hear(discover(guestMAC))
+	w.now = w.now.Add(probeInterval)
+	w.runTimers()
+	w.now = w.now.Add(probeInterval)
+	w.runTimers()
+	if sent := w.take(); len(sent) != 2 { // the second probe, the offer
+		t.Fatalf("%d frames", len(sent))
+	}
+}
+
+func TestProbeThatEndsWhileTheInterfaceHasAnAddressIsNotAnswered(t *testing.T) {
+	w := newWorld(t)
+	w.beFreshAndUnconfirmed()
+	w.hear(discover(guestMAC))
+	w.isQuiet = true
+	w.wait(time.Second)
+	w.isQuiet = false
+	w.wait(time.Second)
+	for _, sent := range w.take() {
+		if got, ok := parseIPv4(sent[etherLength:]); ok && got.to.Port() == dhcp4Client {
+			t.Fatal("answered")
+		}
+	}
+	if len(w.probes) > 0 || w.table.confirmed[guestIPv4] {
+		t.Fatal("the address is confirmed")
+	}
+}
+
 func TestRepeatedRequestDuringAProbeStartsNoOther(t *testing.T) {
 	w := newWorld(t)
 	w.beFreshAndUnconfirmed()
@@ -181,7 +213,7 @@ func TestProxyDoesNotKeepGuestsFromTheirAddressesWhileTheTableIsFresh(t *testing
 func TestProbesAreBounded(t *testing.T) {
 	w := newWorld(t)
 	for number := range maxProbes + 1 {
-		w.afterProbe(w.now, guestMAC, netip.AddrFrom4([4]byte{10, 9, byte(number >> 8), byte(number)}), func() {})
+		w.afterProbe(guestMAC, netip.AddrFrom4([4]byte{10, 9, byte(number >> 8), byte(number)}), func() {})
 	}
 	if len(w.probes) != maxProbes {
 		t.Fatalf("%d probes at one time", len(w.probes))

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+
+	"github.com/insomniacslk/dhcp/dhcpv4"
 )
 
 // The protocol with the process "responder": lines of JSON over a Unix socket. testdata/session.jsonl has one of each.
@@ -67,6 +69,9 @@ type optionSet struct {
 	Search []string     `json:"search"` // those that fit into one option are sent
 	NTP    []netip.Addr `json:"ntp"`
 	Routes []route      `json:"routes"`
+
+	routes4 []byte          // of option 121, without the default route
+	others4 []dhcpv4.Option // for DHCPv4, encoded
 }
 
 type route struct {

@@ -40,12 +40,21 @@ func (r *responder) proceedQuestions(now time.Time) {
 			each.tries++
 			each.nextAt = now.Add(time.Duration(each.ForMs) * time.Millisecond / questionTries)
 			each.isUnsent = !r.ask(each.Address) || each.isUnsent
+			r.after(each.nextAt.Sub(now), r.wakeQuestions)
 			return false
 		case !each.isUnsent:
 			r.reportAnswer(each)
 		}
 		return true
 	})
+}
+
+func (r *responder) wakeQuestions(now time.Time) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if !r.isQuiet {
+		r.proceedQuestions(now)
+	}
 }
 
 // heardAnswer takes note of a host that has an address, or itself asks whether another host has it.

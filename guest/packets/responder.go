@@ -17,6 +17,7 @@ type responder struct {
 	open    func(name string) (link, error)
 	report  func(report) bool // to the newest connection; false if it is dropped
 	random  func(below int) int
+	after   func(wait time.Duration, run func(now time.Time)) // runs it once
 	config  *config
 	link    link
 	isQuiet bool // the interface has an address of the kernel, or there is no link
@@ -49,9 +50,11 @@ type link interface {
 	lost() uint64
 }
 
-func newResponder(open func(name string) (link, error), send func(report) bool, random func(below int) int) *responder {
+func newResponder(
+	open func(name string) (link, error), send func(report) bool, random func(below int) int, after func(time.Duration, func(time.Time)),
+) *responder {
 	return &responder{
-		open: open, report: send, random: random, table: newTable(), isQuiet: true,
+		open: open, report: send, random: random, after: after, table: newTable(), isQuiet: true,
 		probes: map[netip.Addr]*probe{}, proxies: map[mac][]netip.Addr{}, seen: map[string]*recentReports{}, counter: newCounter(),
 		strangers: newLimiter(strangerBurst, strangerRate),
 	}
@@ -88,6 +91,7 @@ func (r *responder) obey(now time.Time, session uint64, c *command) error {
 		if _, exists := r.options[c.Options.ID]; !exists && len(r.options) >= maxOptionSets {
 			return fmt.Errorf("more than %d sets of options", maxOptionSets)
 		}
+		c.Options.encodeDHCP4()
 		r.options[c.Options.ID] = c.Options
 	case c.Probe != nil:
 		r.startQuestion(now, *c.Probe)
@@ -188,7 +192,6 @@ func (r *responder) tick(now time.Time) {
 	r.reportGroups(now)
 	r.search(now)
 	r.advertiseToAll(now)
-	r.probe(now)
 	r.proceedQuestions(now)
 }
 

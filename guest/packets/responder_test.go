@@ -20,6 +20,8 @@ var (
 
 func noRandom(int) int { return 0 }
 
+func noTimers(time.Duration, func(time.Time)) {}
+
 // testLink is an interface of which a test sees the frames.
 type testLink struct {
 	address bool
@@ -45,6 +47,13 @@ type world struct {
 	link    *testLink
 	now     time.Time
 	reports []report
+	timers  []timer
+}
+
+// timer runs once at its time.
+type timer struct {
+	at  time.Time
+	run func(now time.Time)
 }
 
 func newWorld(t *testing.T) *world {
@@ -54,6 +63,9 @@ func newWorld(t *testing.T) *world {
 		func(string) (link, error) { return w.link, nil },
 		func(one report) bool { w.reports = append(w.reports, one); return true },
 		noRandom,
+		func(wait time.Duration, run func(time.Time)) {
+			w.timers = append(w.timers, timer{w.now.Add(wait), run})
+		},
 	)
 	w.connected()
 	w.obeyLines(golden(t, false)[:6]...)
@@ -81,11 +93,25 @@ func (w *world) obeyLines(lines ...string) {
 	}
 }
 
-// wait lets time pass, with a tick every 50 ms.
+// wait lets time pass, with timers and a tick every 50 ms.
 func (w *world) wait(duration time.Duration) {
 	for end := w.now.Add(duration); w.now.Before(end); {
 		w.now = w.now.Add(50 * time.Millisecond)
+		w.runTimers()
 		w.tick(w.now)
+	}
+}
+
+// runTimers runs the timers that are due, also those that these start.
+func (w *world) runTimers() {
+	for index := 0; index < len(w.timers); {
+		due := w.timers[index]
+		if due.at.After(w.now) {
+			index++
+			continue
+		}
+		w.timers = slices.Delete(w.timers, index, index+1)
+		due.run(w.now)
 	}
 }
 
@@ -160,7 +186,7 @@ func TestInterfaceThatGetsAnAddressOfTheKernelLaterIsNotServed(t *testing.T) {
 }
 
 func TestNothingIsSentBeforeAConfig(t *testing.T) {
-	unconfigured := newResponder(func(string) (link, error) { return nil, nil }, func(report) bool { return true }, noRandom)
+	unconfigured := newResponder(func(string) (link, error) { return nil, nil }, func(report) bool { return true }, noRandom, noTimers)
 	unconfigured.tick(start)
 	unconfigured.receive(start, discover(guestMAC)) // it would fail if it used the link
 }

@@ -24,7 +24,7 @@ func startSessions(t *testing.T) (*responder, func() *testSession) {
 		t.Fatal(err)
 	}
 	all := &sessions{}
-	all.responder = newResponder(func(string) (link, error) { return &testLink{}, nil }, all.send, noRandom)
+	all.responder = newResponder(func(string) (link, error) { return &testLink{}, nil }, all.send, noRandom, noTimers)
 	go all.serve(listener)
 	t.Cleanup(func() { listener.Close() })
 	return all.responder, func() *testSession {
@@ -267,7 +267,7 @@ func FuzzSession(f *testing.F) {
 		if err != nil {
 			return
 		}
-		responder := newResponder(func(string) (link, error) { return &testLink{}, nil }, func(report) bool { return true }, noRandom)
+		responder := newResponder(func(string) (link, error) { return &testLink{}, nil }, func(report) bool { return true }, noRandom, noTimers)
 		responder.obey(time.Time{}, responder.connected(), got)
 	})
 }
