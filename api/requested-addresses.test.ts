@@ -13,6 +13,11 @@ describe('requestedAddresses', () => {
     { name: 'reads an IPv4 address', given: ['10.0.0.5'], expect: ['10.0.0.5'] },
     { name: 'puts IPv4 first', given: ['2001:db8::5', '10.0.0.5'], expect: ['10.0.0.5', '2001:db8::5'] },
     { name: 'writes IPv6 canonically', given: ['2001:0DB8:0:0:0:0:0:5'], expect: ['2001:db8::5'] },
+    {
+      name: 'keeps prefix lengths',
+      given: ['2001:0DB8::5/64', '10.0.0.5/24'],
+      expect: ['10.0.0.5/24', '2001:db8::5/64'],
+    },
   ];
   for (const { name, given, expect: addresses } of valid) {
     it(name, () => expect(read({ data: given })).to.deep.equal({ kind: 'addresses', addresses }));
@@ -38,7 +43,12 @@ describe('requestedAddresses', () => {
     { name: 'a bare address', given: { data: '10.0.0.5' }, parts: ['network "data"', '"10.0.0.5"'] },
     { name: 'an empty list', given: { data: [] }, parts: ['network "data"', 'an empty list'] },
     { name: 'a number', given: { data: [5] }, parts: ['network "data"', '5 is not an IP address'] },
-    { name: 'a prefix length', given: { data: ['10.0.0.5/24'] }, parts: ['"10.0.0.5/24"', 'without prefix length'] },
+    {
+      name: 'a prefix length that is too long',
+      given: { data: ['10.0.0.5/33'] },
+      parts: ['"10.0.0.5/33"', '"10.0.0.5/24"'],
+    },
+    { name: 'a netmask', given: { data: ['10.0.0.5/255.255.255.0'] }, parts: ['"10.0.0.5/255.255.255.0"'] },
     { name: 'a zone', given: { data: ['fe80::1%eth0'] }, parts: ['"fe80::1%eth0"', 'zone'] },
     { name: 'leading zeros', given: { data: ['10.0.0.05'] }, parts: ['"10.0.0.05"'] },
     { name: 'two of a family', given: { data: ['10.0.0.5', '10.0.0.6'] }, parts: ['"10.0.0.6"', 'second IPv4'] },

@@ -6,7 +6,7 @@ import { REQUESTED_ADDRESSES_ANNOTATION } from './names.js';
 /** The addresses that a VM requests on one of its networks: none, a list, or an invalid request. */
 export type AddressRequest =
   | { kind: 'none' }
-  /** In canonical text (RFC 5952), IPv4 first, at most one of each family. */
+  /** In canonical text (RFC 5952), with the prefix length if one is given, IPv4 first, at most one of each family. */
   | { kind: 'addresses'; addresses: readonly string[] }
   /** `problem` names annotation, network and value, and what to do. */
   | { kind: 'invalid'; problem: string };
@@ -51,20 +51,30 @@ export function requestedNetworks(annotations: Record<string, string> | undefine
 function readAddressList(subject: string, addresses: readonly unknown[]): AddressRequest {
   const found = new Map<number, string>();
   for (const address of addresses) {
-    const family = typeof address === 'string' && !address.includes('%') ? isIP(address) : 0;
-    if (typeof address !== 'string' || family === 0) {
+    const read = readAddressText(address);
+    if (read === undefined) {
       return invalid(
-        `${subject}: ${describeValue(address)} is not an IP address: write it without prefix length and zone, like "10.0.0.5"`,
+        `${subject}: ${describeValue(address)} is not an IP address: write one like "10.0.0.5" or "10.0.0.5/24", without a zone`,
       );
     }
+    const { family, text } = read;
     if (found.has(family)) {
       return invalid(
         `${subject}: ${describeValue(address)} is a second IPv${family} address: request at most one of each family`,
       );
     }
-    found.set(family, family === 6 ? canonical(address) : address);
+    found.set(family, text);
   }
   return { kind: 'addresses', addresses: [4, 6].flatMap((family) => found.get(family) ?? []) };
+}
+
+/** Reads an address with or without the prefix length of its subnet, which only the pool knows. */
+function readAddressText(given: unknown): { family: number; text: string } | undefined {
+  if (typeof given !== 'string' || given.includes('%')) return undefined;
+  const { address = '', prefix = '' } = /^(?<address>[^/]*)(?<prefix>\/(?:0|[1-9]\d{0,2}))?$/.exec(given)?.groups ?? {};
+  const family = isIP(address);
+  if (family === 0 || Number(prefix.slice(1)) > (family === 6 ? 128 : 32)) return undefined;
+  return { family, text: `${family === 6 ? canonical(address) : address}${prefix}` };
 }
 
 function parseObject(text: string): Record<string, unknown> | undefined {

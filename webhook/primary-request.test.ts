@@ -35,6 +35,12 @@ describe('the request of a VM on its primary network', () => {
       request: { default: ['192.168.1.10', 'fd12:1234::200'], other: ['192.168.2.10'] },
       ips: ['192.168.1.10/16', 'fd12:1234::200/64'],
     },
+    {
+      name: 'may have the prefix length of the subnet',
+      request: { default: ['10.0.0.1/8'] },
+      subnets: '10.0.0.0/8',
+      ips: ['10.0.0.1/8'],
+    },
     { name: 'may have an IPv4 address only', request: { default: ['192.168.1.10'] }, ips: ['192.168.1.10/16'] },
     { name: 'may have an IPv6 address only', request: { default: ['fd12:1234::3'] }, ips: ['fd12:1234::3/64'] },
     {
@@ -91,7 +97,11 @@ describe('the request of a VM on its primary network', () => {
       request: { default: ['not.an.ip.address'] },
       parts: ['network "default"', '"not.an.ip.address" is not an IP address'],
     },
-    { name: 'contains an address with a prefix length', request: { default: ['10.0.0.1/8'] }, parts: ['"10.0.0.1/8"'] },
+    {
+      name: 'contains an address with a prefix length that is not that of the subnet',
+      request: { default: ['192.168.1.10/24'] },
+      parts: ['192.168.1.10/24', 'write 192.168.1.10/16'],
+    },
     { name: 'contains an empty address', request: { default: [''] }, parts: ['"" is not an IP address'] },
     {
       name: 'contains two addresses of a family, of which OVN-Kubernetes allocates one',

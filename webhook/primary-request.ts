@@ -3,7 +3,7 @@ import type { VirtualMachineInstance } from '../api/kubevirt.js';
 import { parseMac } from '../api/mac-address.js';
 import { CLAIM_REFERENCE_KEY, REQUESTED_ADDRESSES_ANNOTATION } from '../api/names.js';
 import { requestedAddresses } from '../api/requested-addresses.js';
-import { AddressError, formatFamily, parseAddress, parseAddressOrPrefix } from '../addressing/address/address.js';
+import { AddressError, formatAddress, formatFamily, parseAddressOrPrefix } from '../addressing/address/address.js';
 import { type Cidr, containsAddress, networkOf } from '../addressing/address/cidr.js';
 import type { PrimaryNetwork } from '../cluster/primary-network.js';
 
@@ -51,7 +51,7 @@ function readAddresses(
   }
   const ips: string[] = [];
   for (const text of request.addresses) {
-    const address = parseAddress(text);
+    const { address, prefixLength } = parseAddressOrPrefix(text);
     const ofFamily = subnets.filter(({ family }) => family === address.family);
     const family = formatFamily(address.family);
     if (ofFamily.length === 0) {
@@ -66,7 +66,12 @@ function readAddresses(
       const remedy = `request an address in a subnet of NetworkAttachmentDefinition ${nadKey}: ${network.primary.subnets}`;
       return { ok: false, problem: `${subject}: ${text} is outside the ${family} subnet: ${remedy}` };
     }
-    ips.push(`${text}/${subnet.prefixLength}`);
+    const withPrefix = `${formatAddress(address)}/${subnet.prefixLength}`;
+    if (prefixLength !== undefined && prefixLength !== subnet.prefixLength) {
+      const remedy = `write ${withPrefix}, or leave the prefix length out`;
+      return { ok: false, problem: `${subject}: ${text} has not the prefix length of its subnet: ${remedy}` };
+    }
+    ips.push(withPrefix);
   }
   return { ok: true, ips };
 }

@@ -94,11 +94,15 @@ export function findLateRequest(
   if (text === undefined || isBeingDeleted(claim) || !keepsAddresses(owned, observed)) return undefined;
   const requested = claim.metadata.annotations?.[CLAIM_REQUESTED_ADDRESSES];
   const held = claimedAddressesText(claim);
-  if (requested === text || held === text) return undefined;
+  if (requested === text || held === withoutPrefixes(text)) return undefined;
   const message =
     `${REQUESTED_ADDRESSES_ANNOTATION}: network "${desired.vmNetwork}": ${text} differs from the addresses of IPAMClaim ${objectKey(claim)} ` +
     `(${held ?? requested ?? 'any address'}), and the VM is running: stop the VM to change its addresses, or undo the change`;
   return { reason: EventReason.RequestedAddressesPending, message };
+}
+
+function withoutPrefixes(request: string): string {
+  return request.replace(/\/\d+/g, '');
 }
 
 /** Returns the claim's addresses in the form of a request; undefined if it has none. */

@@ -172,13 +172,18 @@ describe('the plan', () => {
         expect: ['keep vm1.data'],
       },
       {
+        name: 'reports nothing if the VM runs with the addresses that it requests with a prefix length',
+        given: { ...runs, vm: asking({ data: ['10.0.0.5/24'] }), claims: [claim({ ips: ['10.0.0.5/24'] })] },
+        expect: ['keep vm1.data'],
+      },
+      {
         name: 'reports nothing if the VM happens to run with the requested addresses',
         given: { ...runs, vm: asking(FIVE), claims: [claim({ ips: ['10.0.0.5/24'] })] },
         expect: ['keep vm1.data'],
       },
       {
         name: 'creates no claim for an invalid request and reports it; the other interface gets its claim',
-        given: { vm: asking({ data: ['10.0.0.5/24'] }, { data: 'blue', extra: 'blue' }) },
+        given: { vm: asking({ data: ['10.0.0.5/33'] }, { data: 'blue', extra: 'blue' }) },
         expect: ['wait for vm1.data', 'create vm1.extra for vm-uid', 'refuse RequestedAddressesInvalid on vm'],
       },
       {

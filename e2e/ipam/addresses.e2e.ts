@@ -114,6 +114,15 @@ describeStory('An address that a VM requests', (story) => {
     await story().addresses.waitForExactIPs('vm1.data', ['10.20.5.77/24', 'fd00:25::77/64']);
   });
 
+  it('may have the prefix length of its subnet, as Forklift writes it, and no other one', async () => {
+    await story().addresses.createNetwork('blue', ['10.20.54.0/24']);
+    await story().createVm('vm1', { data: 'blue' }, ask('10.20.54.77/24'));
+    await story().addresses.waitForExactIPs('vm1.data', ['10.20.54.77/24']);
+    await story().createVm('vm2', { data: 'blue' }, ask('10.20.54.78/16'));
+    const { message } = await story().waitForEvent('vm2', 'AddressesNotAllocated');
+    expect(message).to.include('10.20.54.78/16').and.to.include('write 10.20.4.78/24');
+  });
+
   it('is rejected with a reason if the pool cannot allocate it', async () => {
     await story().addresses.createNetwork('blue', [
       { cidr: '10.20.6.0/24', gateway: '10.20.6.1', exclude: ['10.20.6.9'] },

@@ -42,7 +42,7 @@ const FAMILIES: readonly Family[] = [4, 6];
  */
 export function desiredAddressesOf(observed: ClaimObservation): DesiredAddresses {
   const { claim, held, pods, running: found } = observed;
-  const request = readAddressRequest(claim);
+  const request = readAddressRequest(claim, observed.pools);
   const shown = readShownAddresses(claim);
   const requested = request.kind === 'addresses' ? request.addresses : [];
   const movable = pods.length === 0 && !isBeingDeleted(claim);

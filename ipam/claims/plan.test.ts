@@ -47,6 +47,16 @@ describe('the next step of a claim', () => {
       'allocate for need: 10.0.0.9',
     );
     check(
+      'is to allocate an address that the VM requests with the prefix length of its subnet',
+      { pool: 'v4', request: '["10.0.0.9/24"]', isOfTemplate: true },
+      'allocate for need: 10.0.0.9',
+    );
+    check(
+      'is to report an address that the VM requests with another prefix length',
+      { ...SERVED_CLAIM, request: '["10.0.0.9/16"]', isOfTemplate: true },
+      'write [10.0.0.5/24] SuccessfulAllocation; InvalidRequest: network.kubevirt.io/addresses: 10.0.0.9/16 has not the prefix length of subnet 10.0.0.0/24 of pool blue: write 10.0.0.9/24 or 10.0.0.9',
+    );
+    check(
       'is to allocate the second family if a crash has left a lease of the first',
       { held: ['10.0.0.5'] },
       'allocate for need: any v6',

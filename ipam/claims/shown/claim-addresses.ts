@@ -1,7 +1,12 @@
 import { MAX_REQUESTED_ADDRESSES_LENGTH } from '../../../api/limits.js';
 import type { IPAMClaim } from '../../../api/ipam-claim.js';
 import { describeValue } from '../../../api/json.js';
-import { CLAIM_REQUESTED_ADDRESSES } from '../../../api/names.js';
+import {
+  CLAIM_REQUESTED_ADDRESSES,
+  CLAIM_REQUEST_ORIGIN,
+  REQUESTED_ADDRESSES_ANNOTATION,
+  TEMPLATE_ORIGIN,
+} from '../../../api/names.js';
 import {
   type Address,
   BITS,
@@ -11,6 +16,7 @@ import {
   readAddress,
   sameAddress,
 } from '../../../addressing/address/address.js';
+import { formatCidr } from '../../../addressing/address/cidr.js';
 import { type Pool, subnetOf, withPrefix } from '../../../addressing/pool/pool.js';
 
 /** The texts of addresses in a claim: its request and its status. Other clients may have written both, so any text is possible. */
@@ -24,8 +30,11 @@ export type ClaimRequest =
 
 const EXAMPLE = '["10.0.0.5"]';
 
-/** Reads the annotation. Prefix lengths are ignored, because the pool defines them. Never throws. */
-export function readAddressRequest(claim: IPAMClaim): ClaimRequest {
+/**
+ * Reads the annotation. Never throws.
+ * @param pools those that may define the prefix lengths; without them, all prefix lengths are accepted
+ */
+export function readAddressRequest(claim: IPAMClaim, pools: readonly Pool[] = []): ClaimRequest {
   const text = claim.metadata.annotations?.[CLAIM_REQUESTED_ADDRESSES];
   if (text === undefined) return { kind: 'none' };
   const list = parseJsonList(text);
@@ -36,9 +45,25 @@ export function readAddressRequest(claim: IPAMClaim): ClaimRequest {
   }
   if (list.length === 0) return invalidRequest(`the list is empty: write one like ${EXAMPLE}, or remove it`);
   const read = parseAddressList(list);
-  return read.ok
-    ? { kind: 'addresses', addresses: read.addresses }
-    : invalidRequest(`${read.problem}, or remove the annotation`);
+  if (!read.ok) return invalidRequest(`${read.problem}, or remove the annotation`);
+  // other requests repeat what a claim showed, with the prefix length of that time
+  const isOfTemplate = claim.metadata.annotations?.[CLAIM_REQUEST_ORIGIN] === TEMPLATE_ORIGIN;
+  const problem = isOfTemplate ? findWrongPrefix(list, pools) : undefined;
+  return problem === undefined ? { kind: 'addresses', addresses: read.addresses } : { kind: 'invalid', problem };
+}
+
+function findWrongPrefix(list: readonly unknown[], pools: readonly Pool[]): string | undefined {
+  for (const text of list.map(String).filter((each) => each.includes('/'))) {
+    const { address, prefixLength } = parseAddressOrPrefix(text);
+    const pool = pools.find((candidate) => subnetOf(candidate, address) !== undefined);
+    const subnet = pool && subnetOf(pool, address);
+    if (pool === undefined || subnet === undefined || subnet.cidr.prefixLength === prefixLength) continue;
+    return (
+      `${REQUESTED_ADDRESSES_ANNOTATION}: ${text} has not the prefix length of subnet ${formatCidr(subnet.cidr)} of pool ${pool.name}: ` +
+      `write ${withPrefix(pool, address)} or ${formatAddress(address)}`
+    );
+  }
+  return undefined;
 }
 
 /** Reads the addresses in the status. If one is unreadable, `problem` says so and no address is returned. */

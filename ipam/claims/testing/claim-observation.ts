@@ -1,6 +1,6 @@
 import type { IPAMClaim } from '../../../api/ipam-claim.js';
 import type { Condition } from '../../../api/meta.js';
-import { CLAIM_REQUESTED_ADDRESSES } from '../../../api/names.js';
+import { CLAIM_REQUESTED_ADDRESSES, CLAIM_REQUEST_ORIGIN, TEMPLATE_ORIGIN } from '../../../api/names.js';
 import type { ProbeState } from '../../../api/probe.js';
 import type { ClaimObservation, ProbingView } from '../observe.js';
 import type { ClaimPod } from '../running/claim-pods.js';
@@ -25,6 +25,8 @@ export interface ClaimScenario {
   ips?: string[];
   conditions?: Partial<Condition>[];
   request?: string;
+  /** The template of the VM makes the request. */
+  isOfTemplate?: true;
   deleting?: true;
   /** Names of the pods that use it. */
   pods?: string[];
@@ -57,7 +59,9 @@ function poolOf(kind: 'v4' | 'dual', probes: boolean): Pool {
   return compiled.pool;
 }
 
-export function createClaim({ ips, conditions, request, deleting, ownerPod }: ClaimScenario = {}): IPAMClaim {
+export function createClaim(given: ClaimScenario = {}): IPAMClaim {
+  const { ips, conditions, request, deleting, ownerPod } = given;
+  const origin = given.isOfTemplate && { [CLAIM_REQUEST_ORIGIN]: TEMPLATE_ORIGIN };
   const written = conditions?.map((each) => ({ lastTransitionTime: '2025-12-31T00:00:00Z', ...each }) as Condition);
   return {
     metadata: {
@@ -67,7 +71,7 @@ export function createClaim({ ips, conditions, request, deleting, ownerPod }: Cl
       resourceVersion: '7',
       creationTimestamp: '2026-01-01T00:00:00Z',
       ...(deleting && { deletionTimestamp: '2026-01-02T00:00:00Z' }),
-      ...(request !== undefined && { annotations: { [CLAIM_REQUESTED_ADDRESSES]: request } }),
+      ...(request !== undefined && { annotations: { [CLAIM_REQUESTED_ADDRESSES]: request, ...origin } }),
     },
     spec: { network: 'blue', interface: 'pod16367aacb67' },
     ...(ips && {
