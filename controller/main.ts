@@ -14,22 +14,19 @@ import {
   VMI_WATCH,
   VM_WATCH,
 } from '../cluster/watch-specs.js';
-import { LauncherList } from './claims/launcher-list.js';
+import { LauncherList } from './claims/live-workload.js';
 import { createSync } from './claims/sync.js';
 import { allKeys, keysOfClaim, keysOfLauncher, keysOfNad, keysOfNamespace } from './claims/workload-keys.js';
 import { UnansweredClaims } from './claims/unanswered-claims.js';
-import { BlockedWorkloads } from './claims/blocked-workloads.js';
+import { BlockedWorkloads, QuotaWaits, WriteFailures } from './claims/waiting-workloads.js';
 import { createControllerMetrics } from './claims/metrics.js';
 import { CreatedClaims } from './claims/created-claims.js';
 import { DHCPAfterMigration } from './claims/dhcp-after-migration.js';
-import { QuotaWaits } from './claims/quota-waits.js';
-import { UnreportedChanges } from './claims/unreported-changes.js';
-import { WriteFailures } from './claims/write-failures.js';
+import { UnreportedChanges } from './claims/life-events.js';
 import { LAUNCHER_LABEL, LAUNCHER_LABEL_VALUE } from '../api/names.js';
 import { PODS, RESOURCE_QUOTAS, type ResourceQuota } from '../kube/resources.js';
 import type { WatchSpec } from '../kube/informers.js';
-import { LAUNCHER_INDEXES } from './indexes.js';
-import { type ClaimQuota, transformLauncher, transformQuota } from './transforms.js';
+import { type ClaimQuota, LAUNCHER_INDEXES, transformLauncher, transformQuota } from './caches.js';
 
 const NAME = 'controller';
 

@@ -7,7 +7,7 @@ import type { NetworkAttachmentDefinition } from '../api/network-attachment.js';
 import type { Pod } from '../api/pod.js';
 import { heapBytes } from './heap.js';
 import { transformNodePod } from '../cni/agent/node-pods.js';
-import { transformLauncher } from '../controller/transforms.js';
+import { transformLauncher } from '../controller/caches.js';
 import { readPodRecord } from '../capacity/pod-record.js';
 import { CLAIM_PODS } from '../ipam/claims/running/claim-pods.js';
 import { derivedSpec } from '../addressing/pool/derived-pool.js';

@@ -1,6 +1,6 @@
+import type { EventReason } from '../../api/event-reasons.js';
 import type { ClaimOwner, IPAMClaim } from '../../api/ipam-claim.js';
 import type { ClaimChanges } from './claim-object.js';
-import type { WorkloadEvent } from './workload-event.js';
 
 /** One change to a claim, or the decision to change nothing. `reason` is a sentence for the log. */
 export type Action =
@@ -24,3 +24,10 @@ export type Action =
   | { kind: 'refuse'; reason: string; event: WorkloadEvent; blockedBy?: string };
 
 export type ActionKind = Action['kind'];
+
+/** An event for the user, on the VM or, if there is no VM, on the VMI; on a claim, with or without its owner, if it is about that claim alone. */
+export interface WorkloadEvent {
+  reason: EventReason;
+  message: string;
+  regarding: 'vm' | 'vmi' | IPAMClaim | { claimAndOwner: IPAMClaim };
+}

@@ -20,9 +20,8 @@ import {
 import { type ClaimOwner, type IPAMClaim, labelValue } from '../../api/ipam-claim.js';
 import { type OwnerReference, controllerOf, isBeingDeleted } from '../../api/meta.js';
 import { isKubeVirtGroup } from '../../api/kubevirt.js';
-import { requestText } from './address-requests.js';
+import { macSince, requestText } from './address-requests.js';
 import type { DesiredClaim } from './desired-claim.js';
-import { macSince } from './mac-addresses.js';
 
 /** Changes to a claim. Lists are complete; maps hold only the keys that change, null for a key that is removed. */
 export interface ClaimChanges {

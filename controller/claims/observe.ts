@@ -8,10 +8,9 @@ import { BY_UID, BY_WORKLOAD } from '../../cluster/watch-specs.js';
 import { hasNetworks } from '../../cluster/kubevirt-controller.js';
 import { findPrimaryNetwork, hasPrimaryNetworkLabel } from '../../cluster/primary-network.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
-import { orphanKey } from '../indexes.js';
-import { observeVm, observeVmi } from './owner-spec.js';
+import { orphanKey } from '../caches.js';
+import { type NetworkLookup, type ObservedWorkload, observeVm, observeVmi } from './observed-workload.js';
 import { refersTo } from './references.js';
-import type { NetworkLookup, ObservedWorkload } from './observed-workload.js';
 
 /** The objects that are also read live, to confirm a plan. */
 export interface WorkloadObjects {

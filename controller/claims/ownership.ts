@@ -3,8 +3,7 @@ import { VIRTUAL_MACHINE_INSTANCE_KIND, VIRTUAL_MACHINE_KIND } from '../../api/n
 import { controllerOf, isBeingDeleted } from '../../api/meta.js';
 import { type Pod, controllingVmi, isTerminal } from '../../api/pod.js';
 import { mayUseClaim, refersTo } from './references.js';
-import type { ObservedWorkload } from './observed-workload.js';
-import type { ObservedVmi } from './owner-spec.js';
+import type { ObservedVmi, ObservedWorkload } from './observed-workload.js';
 
 /** `gone`: no object of that UID is observed. A VM that only its VMI names is alive as long as that VMI. */
 export type OwnerState = 'alive' | 'deleting' | 'gone';

@@ -4,8 +4,7 @@ import type { VirtualMachineInstance } from '../../api/kubevirt.js';
 import { CLAIM_GUEST_MAC, CLAIM_MAC, CLAIM_RESTORED } from '../../api/names.js';
 import { type WorkloadClaimOptions, claim, launcher, nad, vm, vmi } from '../../test/workload-objects.js';
 import { type WorkloadScenario, observationOf } from './testing/workload-observation.js';
-import { needsConfirmation } from './confirm.js';
-import { plan } from './plan.js';
+import { needsConfirmation, plan } from './plan.js';
 
 const MAC = '02:00:00:00:00:ab';
 const GENERATED = '02:00:00:00:00:02';

@@ -5,8 +5,7 @@ import { CLAIM_MAC } from '../../api/names.js';
 import { claim, launcher, vm, vmi } from '../../test/workload-objects.js';
 import { itPlansClaims } from './testing/claim-plan-cases.js';
 import { type WorkloadScenario, observationOf } from './testing/workload-observation.js';
-import { needsConfirmation } from './confirm.js';
-import { plan } from './plan.js';
+import { needsConfirmation, plan } from './plan.js';
 
 const MAC = '02:00:00:00:00:ab';
 const OTHER = '02:00:00:00:00:02';

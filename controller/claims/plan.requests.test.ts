@@ -4,8 +4,7 @@ import type { VirtualMachine, VirtualMachineInstance } from '../../api/kubevirt.
 import { type WorkloadClaimOptions, type Networks, claim, launcher, vm, vmi } from '../../test/workload-objects.js';
 import { itPlansClaims } from './testing/claim-plan-cases.js';
 import { BROKEN_BLUE, type WorkloadScenario, PLAIN_BLUE, observationOf } from './testing/workload-observation.js';
-import { needsConfirmation } from './confirm.js';
-import { plan } from './plan.js';
+import { needsConfirmation, plan } from './plan.js';
 
 const ADDRESSES = 'network.kubevirt.io/addresses';
 const REQUESTED = 'ipam.holdfast.dev/requested-addresses';

@@ -10,13 +10,12 @@ import {
   CLAIM_OWNER_UID,
   LAST_APPLIED_ANNOTATION,
 } from '../../api/names.js';
-import type { Action } from './action.js';
+import type { Action, WorkloadEvent } from './action.js';
 import { requestText } from './address-requests.js';
 import { type ClaimChanges, changesTo, newClaim, successorOf } from './claim-object.js';
 import type { DesiredClaim } from './desired-claim.js';
 import type { ObservedWorkload } from './observed-workload.js';
 import { type OwnedClaim, isInUse } from './ownership.js';
-import type { WorkloadEvent } from './workload-event.js';
 import { MAX_APPLIED_COPY_LENGTH } from '../../api/limits.js';
 
 /**

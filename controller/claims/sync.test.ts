@@ -9,12 +9,10 @@ import { WorldApi } from './testing/model/world-api.js';
 import { claim, launcher, vm, vmReference, vmi } from '../../test/workload-objects.js';
 import { type WorkloadScenario, cachesOf } from './testing/workload-observation.js';
 import { createSync } from './sync.js';
-import { BlockedWorkloads } from './blocked-workloads.js';
+import { BlockedWorkloads, QuotaWaits, WriteFailures } from './waiting-workloads.js';
 import { CreatedClaims } from './created-claims.js';
-import { QuotaWaits } from './quota-waits.js';
 import { syncDependencies } from './testing/sync-dependencies.js';
-import { UnreportedChanges } from './unreported-changes.js';
-import { WriteFailures } from './write-failures.js';
+import { UnreportedChanges } from './life-events.js';
 import type { KubeVirtController } from '../../cluster/kubevirt-controller.js';
 import { KNOWN_KUBEVIRT } from '../../test/launcher-pods.js';
 

@@ -9,17 +9,14 @@ import type { SyncResult } from '../../kube/controller-loop.js';
 import { OWNER_KIND_NOT_SERVED } from '../../cluster/claim-conditions.js';
 import type { Action } from './action.js';
 import { type ClaimClient, type FailedAction, applyAll, mostUrgent } from './apply.js';
-import { type Confirmation, confirm, isStillReleased, needsConfirmation } from './confirm.js';
+import { type Confirmation, confirm, isStillReleased, needsConfirmation, plan } from './plan.js';
 import type { CreatedClaims } from './created-claims.js';
 import type { DHCPAfterMigration } from './dhcp-after-migration.js';
-import type { LauncherList } from './launcher-list.js';
-import { creationEventsOf, lifeEventsOf } from './life-events.js';
-import { readLiveWorkload } from './live-workload.js';
+import { type LauncherList, readLiveWorkload } from './live-workload.js';
+import { type UnreportedChanges, creationEventsOf, lifeEventsOf } from './life-events.js';
 import { type Listers, type WorkloadObjects, observeWorkload, readWorkload } from './observe.js';
 import { type ObservedWorkload } from './observed-workload.js';
-import { plan } from './plan.js';
-import type { BlockedWorkloads } from './blocked-workloads.js';
-import type { QuotaWaits } from './quota-waits.js';
+import type { BlockedWorkloads, QuotaWaits, WriteFailures } from './waiting-workloads.js';
 import {
   type ReportDependencies,
   reportAction,
@@ -29,8 +26,6 @@ import {
   reportLife,
   reportUnknownKubeVirt,
 } from './reports.js';
-import type { UnreportedChanges } from './unreported-changes.js';
-import type { WriteFailures } from './write-failures.js';
 
 export interface SyncDependencies extends ReportDependencies {
   listers: Listers;

@@ -5,7 +5,7 @@ import { claim, claimOfIpamExtensions, launcher, nad, vm, vmReference, vmi } fro
 import { transformNad } from '../../cluster/transforms.js';
 import { cachesOf } from './testing/workload-observation.js';
 import { allKeys, keysOfClaim, keysOfLauncher, keysOfNad, keysOfNamespace } from './workload-keys.js';
-import { BlockedWorkloads } from './blocked-workloads.js';
+import { BlockedWorkloads } from './waiting-workloads.js';
 
 function added<S extends KubeObject>(object: S): ObjectChange<S> {
   return { type: 'added', object };

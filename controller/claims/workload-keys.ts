@@ -4,11 +4,11 @@ import { type Pod, controllingVmi } from '../../api/pod.js';
 import type { ObjectChange } from '../../kube/informer.js';
 import { BY_NAD, BY_NAMESPACE, workloadOfClaim } from '../../cluster/watch-specs.js';
 import { hasPrimaryNetworkLabel } from '../../cluster/primary-network.js';
-import { workloadOfLauncher } from '../indexes.js';
+import { workloadOfLauncher } from '../caches.js';
 import { claimReferencesOf } from './references.js';
 import { type ParsedNad, changesNetwork } from '../../cluster/transforms.js';
 import type { Lister } from '../../kube/cache.js';
-import type { BlockedWorkloads } from './blocked-workloads.js';
+import type { BlockedWorkloads } from './waiting-workloads.js';
 
 /** Each function returns the keys of the workloads that a change concerns. */
 

@@ -1,14 +1,12 @@
 import type { Client } from '../../../kube/client.js';
 import { silentLogger } from '../../../kube/log.js';
 import { KNOWN_KUBEVIRT } from '../../../test/launcher-pods.js';
-import { BlockedWorkloads } from '../blocked-workloads.js';
+import { BlockedWorkloads, QuotaWaits, WriteFailures } from '../waiting-workloads.js';
 import { CreatedClaims } from '../created-claims.js';
-import { LauncherList } from '../launcher-list.js';
+import { LauncherList } from '../live-workload.js';
 import type { Listers } from '../observe.js';
-import { QuotaWaits } from '../quota-waits.js';
 import { NOW } from './workload-observation.js';
 import type { SyncDependencies } from '../sync.js';
-import { WriteFailures } from '../write-failures.js';
 
 /** All that a sync needs, with a clock that stands still and nobody who listens. */
 export function syncDependencies(listers: Listers, client: Client): SyncDependencies {

@@ -5,9 +5,8 @@ import type { NetworkAttachmentDefinition } from '../../../api/network-attachmen
 import type { Pod } from '../../../api/pod.js';
 import { type Listers, observeWorkload, readWorkload } from '../observe.js';
 import { type ObservedWorkload } from '../observed-workload.js';
-import { LAUNCHER_INDEXES } from '../../indexes.js';
+import { LAUNCHER_INDEXES, transformLauncher } from '../../caches.js';
 import { CLAIM_INDEXES, NAD_INDEXES, VMI_INDEXES, VM_INDEXES } from '../../../cluster/watch-specs.js';
-import { transformLauncher } from '../../transforms.js';
 import {
   transformClaim,
   transformNad,

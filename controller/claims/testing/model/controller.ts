@@ -4,11 +4,10 @@ import { type KubeObject, objectKey } from '../../../../api/meta.js';
 import type { Listers } from '../../observe.js';
 import { createSync } from '../../sync.js';
 import { allKeys, keysOfClaim, keysOfLauncher, keysOfNad, keysOfNamespace } from '../../workload-keys.js';
-import { BlockedWorkloads } from '../../blocked-workloads.js';
+import { BlockedWorkloads } from '../../waiting-workloads.js';
 import { CreatedClaims } from '../../created-claims.js';
-import { LAUNCHER_INDEXES } from '../../../indexes.js';
+import { LAUNCHER_INDEXES, transformLauncher } from '../../../caches.js';
 import { CLAIM_INDEXES, VMI_INDEXES, VM_INDEXES } from '../../../../cluster/watch-specs.js';
-import { transformLauncher } from '../../../transforms.js';
 import {
   transformClaim,
   transformNad,

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import type { ClaimQuota } from '../transforms.js';
-import { QuotaWaits } from './quota-waits.js';
+import type { ClaimQuota } from '../caches.js';
+import { QuotaWaits } from './waiting-workloads.js';
 
 describe('workloads that wait for a quota', () => {
   let woken: string[];

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { launcher } from '../test/workload-objects.js';
-import { transformLauncher } from './transforms.js';
+import { transformLauncher } from './caches.js';
 
 describe('a cached launcher', () => {
   it('keeps its identity, owner, networks and phase', () => {

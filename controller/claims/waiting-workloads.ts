@@ -1,6 +1,30 @@
 import { splitKey } from '../../api/meta.js';
+import type { Clock } from '../../kube/clock.js';
 import type { ObjectChange } from '../../kube/informer.js';
-import type { ClaimQuota } from '../transforms.js';
+import type { ClaimQuota } from '../caches.js';
+
+/** The workloads that wait until a claim of another owner is gone. */
+export class BlockedWorkloads {
+  readonly #byWorkload = new Map<string, readonly string[]>();
+  readonly #byClaim = new Map<string, Set<string>>();
+
+  /** Replaces the claims for which a workload waits. Keys are `namespace/name`. */
+  set(workload: string, claims: readonly string[]): void {
+    for (const claim of this.#byWorkload.get(workload) ?? []) {
+      const waiting = this.#byClaim.get(claim);
+      waiting?.delete(workload);
+      if (waiting?.size === 0) this.#byClaim.delete(claim);
+    }
+    this.#byWorkload.delete(workload);
+    if (claims.length === 0) return;
+    this.#byWorkload.set(workload, claims);
+    for (const claim of claims) this.#byClaim.set(claim, (this.#byClaim.get(claim) ?? new Set()).add(workload));
+  }
+
+  blockedBy(claim: string): readonly string[] {
+    return [...(this.#byClaim.get(claim) ?? [])];
+  }
+}
 
 /**
  * The workloads whose claims a quota rejects, in the order in which they came. Only the first one of a namespace tries again: if it succeeds, it
@@ -45,5 +69,27 @@ export class QuotaWaits {
   #firstOf(namespace: string): string | undefined {
     const [first] = this.#byNamespace.get(namespace) ?? [];
     return first;
+  }
+}
+
+/** For how long the writes for each workload have failed although nothing is wrong with them. */
+export class WriteFailures {
+  readonly #clock: Pick<Clock, 'now'>;
+  readonly #since = new Map<string, number>();
+
+  constructor(clock: Pick<Clock, 'now'>) {
+    this.#clock = clock;
+  }
+
+  /** @returns the time since the first failure, in ms */
+  failed(workload: string): number {
+    const now = this.#clock.now();
+    const since = this.#since.get(workload) ?? now;
+    this.#since.set(workload, since);
+    return now - since;
+  }
+
+  ended(workload: string): void {
+    this.#since.delete(workload);
   }
 }
