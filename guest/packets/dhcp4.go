@@ -18,6 +18,9 @@ const (
 	dhcp4LeastSize = 576 - 28
 	noAnswer       = dhcpv4.MessageTypeNone
 	nakText        = "not the address of this interface"
+	// More than any switch adds. It must leave room for the options of the guest.
+	maxRelayInformation   = 128
+	optionMicrosoftRoutes = dhcpv4.GenericOptionCode(249) // what Windows before 10 asks for instead of 121
 )
 
 // dhcp4Verdict is what to do about a message.
@@ -40,7 +43,7 @@ func (r *responder) receiveDHCP4(now time.Time, from mac, d datagram) {
 		return
 	}
 	tabled := guest.ipv4.Address
-	verdict := decideDHCP4(request, dhcp4Case{own, tabled, d.to.Addr() == own, r.table.isFresh(now), r.table.confirmed[tabled]})
+	verdict := decideDHCP4(request, dhcp4Case{own, netip.PrefixFrom(tabled, guest.ipv4.Prefix), d.to.Addr() == own, r.table.isFresh(now), r.table.confirmed[tabled]})
 	if verdict.message == "decline" && ipv4Option(request, dhcpv4.OptionRequestedIPAddress) == tabled {
 		r.declined(now, from, tabled)
 	}
@@ -85,8 +88,9 @@ func parseDHCP4(from mac, b []byte) *dhcpv4.DHCPv4 {
 
 // dhcp4Case is what an answer depends on besides the message.
 type dhcp4Case struct {
-	own, tabled netip.Addr
-	isUnicast   bool // the message was sent to our address
+	own         netip.Addr
+	subnet      netip.Prefix // with the address of the table
+	isUnicast   bool         // the message was sent to our address
 	isFresh     bool
 	isConfirmed bool
 }
@@ -95,8 +99,7 @@ type dhcp4Case struct {
 // client (NAK). An address is given only after a probe if the table is stale or the address is not confirmed, unless the
 // client already has it.
 func decideDHCP4(m *dhcpv4.DHCPv4, in dhcp4Case) dhcp4Verdict {
-	client, _ := netip.AddrFromSlice(m.ClientIPAddr)
-	client = client.Unmap()
+	client, tabled := clientAddress(m), in.subnet.Addr()
 	server := ipv4Option(m, dhcpv4.OptionServerIdentifier)
 	requested := ipv4Option(m, dhcpv4.OptionRequestedIPAddress)
 	afterProbe := !in.isFresh || !in.isConfirmed
@@ -114,23 +117,22 @@ func decideDHCP4(m *dhcpv4.DHCPv4, in dhcp4Case) dhcp4Verdict {
 		return dhcp4Verdict{"discover", dhcpv4.MessageTypeOffer, afterProbe}
 	case dhcpv4.MessageTypeRequest:
 		switch {
+		case server.IsValid() && server != in.own:
+			return dhcp4Verdict{"selecting", noAnswer, false}
+		case client != noIPv4 && !requested.IsValid() && in.isUnicast: // some clients name their server, although they must not
+			return ackOrNak("renew", client == tabled)
+		case client != noIPv4 && !requested.IsValid():
+			return ackOrNak("rebind", client == tabled)
 		case server.IsValid():
-			if server != in.own || requested != in.tabled {
-				return dhcp4Verdict{"selecting", noAnswer, false}
-			}
-			return dhcp4Verdict{"selecting", dhcpv4.MessageTypeAck, afterProbe}
-		case client != noIPv4 && in.isUnicast:
-			return ackOrNak("renew", client == in.tabled)
+			return givenAfter(afterProbe, ackOrNak("selecting", requested == tabled))
 		case client != noIPv4:
-			return ackOrNak("rebind", client == in.tabled)
+			return ackOrNak("rebind", client == tabled)
 		case requested.IsValid():
-			verdict := ackOrNak("init-reboot", requested == in.tabled)
-			verdict.afterProbe = afterProbe && verdict.answer == dhcpv4.MessageTypeAck
-			return verdict
+			return givenAfter(afterProbe, ackOrNak("init-reboot", requested == tabled))
 		}
 		return dhcp4Verdict{"request", noAnswer, false}
 	case dhcpv4.MessageTypeInform:
-		if client == in.tabled {
+		if in.subnet.Contains(client) { // also of a static address: RFC 2131, section 3.4
 			return dhcp4Verdict{"inform", dhcpv4.MessageTypeAck, false}
 		}
 		return dhcp4Verdict{"inform", noAnswer, false}
@@ -142,6 +144,17 @@ func decideDHCP4(m *dhcpv4.DHCPv4, in dhcp4Case) dhcp4Verdict {
 		return dhcp4Verdict{"release", noAnswer, false}
 	}
 	return dhcp4Verdict{"other", noAnswer, false}
+}
+
+// givenAfter says that an address is given only after a probe.
+func givenAfter(probe bool, verdict dhcp4Verdict) dhcp4Verdict {
+	verdict.afterProbe = probe && verdict.answer == dhcpv4.MessageTypeAck
+	return verdict
+}
+
+func clientAddress(m *dhcpv4.DHCPv4) netip.Addr {
+	address, _ := netip.AddrFromSlice(m.ClientIPAddr)
+	return address.Unmap()
 }
 
 // ipv4Option returns the address in an option; the zero address if there is none.
@@ -166,6 +179,9 @@ func (r *responder) answerDHCP4(request *dhcpv4.DHCPv4, kind dhcpv4.MessageType,
 	if id := request.Options.Get(dhcpv4.OptionClientIdentifier); len(id) > 0 {
 		reply.UpdateOption(dhcpv4.OptClientIdentifier(id)) // RFC 6842
 	}
+	if relay := request.Options.Get(dhcpv4.OptionRelayAgentInformation); len(relay) > 0 && len(relay) <= maxRelayInformation {
+		reply.UpdateOption(dhcpv4.OptGeneric(dhcpv4.OptionRelayAgentInformation, relay)) // RFC 3046: a switch may add it
+	}
 	if kind == dhcpv4.MessageTypeNak {
 		reply.SetBroadcast()
 		reply.UpdateOption(dhcpv4.OptMessage(nakText))
@@ -180,10 +196,11 @@ func (r *responder) answerDHCP4(request *dhcpv4.DHCPv4, kind dhcpv4.MessageType,
 	}
 	reply.UpdateOption(dhcpv4.OptSubnetMask(net.CIDRMask(guest.ipv4.Prefix, 32)))
 	addRequestedOptions(reply, request, guest)
+	client := clientAddress(request)
 	switch {
-	case !request.ClientIPAddr.Equal(net.IPv4zero):
+	case kind == dhcpv4.MessageTypeAck && client != noIPv4:
 		reply.ClientIPAddr = request.ClientIPAddr
-		return r.frameDHCP4(guest.mac, guest.ipv4.Address, reply) // decideDHCP4 has compared them
+		return r.frameDHCP4(guest.mac, client, reply) // decideDHCP4 has checked it
 	case request.IsBroadcast():
 		return r.frameDHCP4(broadcastMAC, broadcastIPv4, reply)
 	}
@@ -198,8 +215,8 @@ func (r *responder) frameDHCP4(to mac, address netip.Addr, reply *dhcpv4.DHCPv4)
 	}))
 }
 
-// addRequestedOptions adds the options that the client asks for, the most important ones first, as long as the message
-// is not longer than the client allows. Routes come before the router, because a client that takes the former ignores the
+// addRequestedOptions adds the options that the client asks for, or all if it asks for none, the most important ones first,
+// as long as the message is not longer than the client allows. Routes come before the router, because a client that takes the former ignores the
 // latter (RFC 3442).
 func addRequestedOptions(reply, request *dhcpv4.DHCPv4, guest *guest) {
 	most := dhcp4LeastSize
@@ -212,7 +229,8 @@ func addRequestedOptions(reply, request *dhcpv4.DHCPv4, guest *guest) {
 	}
 	asked := request.Options.Get(dhcpv4.OptionParameterRequestList)
 	add := func(code dhcpv4.OptionCode, value []byte) {
-		if more := sizeOfOption(value); bytes.IndexByte(asked, code.Code()) >= 0 && size+more <= most {
+		isAsked := len(asked) == 0 || bytes.IndexByte(asked, code.Code()) >= 0
+		if more := sizeOfOption(value); isAsked && size+more <= most {
 			size += more
 			reply.Options[code.Code()] = value
 		}
@@ -223,6 +241,9 @@ func addRequestedOptions(reply, request *dhcpv4.DHCPv4, guest *guest) {
 			routes = append(slices.Concat(routes, []byte{0}), router.AsSlice()...)
 		}
 		add(dhcpv4.OptionClasslessStaticRoute, routes)
+		if len(asked) > 0 {
+			add(optionMicrosoftRoutes, routes)
+		}
 	}
 	if router.IsValid() {
 		add(dhcpv4.OptionRouter, router.AsSlice())

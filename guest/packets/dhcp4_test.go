@@ -96,17 +96,20 @@ func TestAnswersOfDHCPv4(t *testing.T) {
 		{"DISCOVER", discover(guestMAC), answers{offer, offer}, true},
 		{"DISCOVER for another address", fromClient(guestMAC, dhcpv4.MessageTypeDiscover, asking(other)), answers{offer, offer}, true},
 		{"SELECTING", fromClient(guestMAC, request, serverID(own), asking(tabled)), answers{ack, ack}, true},
-		{"SELECTING of another address", fromClient(guestMAC, request, serverID(own), asking(other)), answers{none, none}, false},
+		{"SELECTING of another address", fromClient(guestMAC, request, serverID(own), asking(other)), answers{nak, none}, false},
 		{"SELECTING of another server", fromClient(guestMAC, request, serverID(net.IP{10, 1, 0, 3}), asking(tabled)), answers{none, none}, false},
 		{"INIT-REBOOT", fromClient(guestMAC, request, asking(tabled)), answers{ack, ack}, true},
 		{"INIT-REBOOT with another address", fromClient(guestMAC, request, asking(other)), answers{nak, none}, false},
 		{"RENEWING", fromClientTo(ownIPv4, guestMAC, request, dhcpv4.WithClientIP(tabled)), answers{ack, ack}, false},
 		{"RENEWING another address", fromClientTo(ownIPv4, guestMAC, request, dhcpv4.WithClientIP(other)), answers{nak, none}, false},
+		{"RENEWING that names its server", fromClientTo(ownIPv4, guestMAC, request, serverID(own), dhcpv4.WithClientIP(tabled)), answers{ack, ack}, false},
+		{"RENEWING that names another server", fromClientTo(ownIPv4, guestMAC, request, serverID(net.IP{10, 1, 0, 3}), dhcpv4.WithClientIP(tabled)), answers{none, none}, false},
 		{"REBINDING", fromClient(guestMAC, request, dhcpv4.WithClientIP(tabled)), answers{ack, ack}, false},
 		{"REBINDING another address", fromClient(guestMAC, request, dhcpv4.WithClientIP(other)), answers{nak, none}, false},
 		{"REQUEST without an address", fromClient(guestMAC, request), answers{none, none}, false},
 		{"INFORM", fromClient(guestMAC, dhcpv4.MessageTypeInform, dhcpv4.WithClientIP(tabled)), answers{ack, ack}, false},
-		{"INFORM with another address", fromClient(guestMAC, dhcpv4.MessageTypeInform, dhcpv4.WithClientIP(other)), answers{none, none}, false},
+		{"INFORM with another address", fromClient(guestMAC, dhcpv4.MessageTypeInform, dhcpv4.WithClientIP(other)), answers{ack, ack}, false},
+		{"INFORM with an address of another subnet", fromClient(guestMAC, dhcpv4.MessageTypeInform, dhcpv4.WithClientIP(net.IP{10, 2, 0, 77})), answers{none, none}, false},
 		{"DECLINE", fromClient(guestMAC, dhcpv4.MessageTypeDecline, serverID(own), asking(tabled)), answers{none, none}, false},
 		{"RELEASE", fromClientTo(ownIPv4, guestMAC, dhcpv4.MessageTypeRelease, serverID(own), dhcpv4.WithClientIP(tabled)), answers{none, none}, false},
 		{"an OFFER of a guest", fromClient(guestMAC, dhcpv4.MessageTypeOffer), answers{none, none}, false},
@@ -123,7 +126,7 @@ func TestAnswersOfDHCPv4(t *testing.T) {
 			if got.MessageType() != want || !got.ServerIdentifier().Equal(own) || got.TransactionID != (dhcpv4.TransactionID{1, 2, 3, 4}) {
 				t.Fatalf("got %s", got.Summary())
 			}
-			isInform := row.name == "INFORM"
+			isInform := strings.HasPrefix(row.name, "INFORM")
 			if want != nak && got.YourIPAddr.Equal(tabled) == isInform {
 				t.Fatalf("got the address %s", got.YourIPAddr)
 			}
@@ -249,7 +252,7 @@ func TestGuestWithoutDefaultRouteGetsNoRouter(t *testing.T) {
 func TestOptionsThatWereNotRequestedAreNotSent(t *testing.T) {
 	w := newWorld(t)
 	w.obeyLines(`{"fresh":{"forMs":30000}}`)
-	got := w.expectReply(fromClient(guestMAC, dhcpv4.MessageTypeDiscover, dhcpv4.WithoutOption(dhcpv4.OptionParameterRequestList)))
+	got := w.expectReply(fromClient(guestMAC, dhcpv4.MessageTypeDiscover, dhcpv4.WithOption(dhcpv4.OptParameterRequestList(dhcpv4.OptionSubnetMask))))
 	var codes []int
 	for code := range got.Options {
 		codes = append(codes, int(code))
@@ -257,6 +260,62 @@ func TestOptionsThatWereNotRequestedAreNotSent(t *testing.T) {
 	slices.Sort(codes)
 	if want := []int{1, 51, 53, 54, 58, 59}; !slices.Equal(codes, want) {
 		t.Fatalf("options %v, not %v", codes, want)
+	}
+}
+
+// Simple clients, such as those of boot loaders, request nothing and use what comes.
+func TestClientThatRequestsNoOptionsGetsAllThatAreConfigured(t *testing.T) {
+	w := newWorld(t)
+	w.obeyLines(`{"fresh":{"forMs":30000}}`)
+	got := w.expectReply(fromClient(guestMAC, dhcpv4.MessageTypeDiscover, dhcpv4.WithoutOption(dhcpv4.OptionParameterRequestList)))
+	var codes []int
+	for code := range got.Options {
+		codes = append(codes, int(code))
+	}
+	slices.Sort(codes)
+	if want := []int{1, 3, 6, 15, 26, 42, 51, 53, 54, 58, 59, 119, 121}; !slices.Equal(codes, want) {
+		t.Fatalf("options %v, not %v", codes, want)
+	}
+}
+
+func TestOldWindowsGetsRoutesInItsOwnOption(t *testing.T) {
+	w := newWorld(t)
+	w.obeyLines(`{"fresh":{"forMs":30000}}`)
+	asking := dhcpv4.WithOption(dhcpv4.OptParameterRequestList(optionMicrosoftRoutes))
+	got := w.expectReply(fromClient(guestMAC, dhcpv4.MessageTypeDiscover, asking))
+	if value := got.Options.Get(optionMicrosoftRoutes); !bytes.Equal(value, []byte{16, 10, 9, 10, 1, 0, 9, 0, 10, 1, 0, 1}) {
+		t.Fatalf("option 249 is %v", value)
+	}
+}
+
+func TestOfferHasNoAddressOfTheClient(t *testing.T) {
+	w := newWorld(t)
+	w.obeyLines(`{"fresh":{"forMs":30000}}`)
+	got := w.expectReply(fromClient(guestMAC, dhcpv4.MessageTypeDiscover, dhcpv4.WithClientIP(net.IP{10, 1, 0, 77})))
+	if !got.ClientIPAddr.Equal(net.IPv4zero) || got.datagram.to.Addr() != guestIPv4 {
+		t.Fatalf("got %s", got.Summary())
+	}
+}
+
+// A switch adds the option to messages of its ports, and removes it from the answers.
+func TestRelayInformationOfASwitchIsEchoed(t *testing.T) {
+	for _, row := range []struct{ length, want int }{{8, 8}, {maxRelayInformation, maxRelayInformation}, {maxRelayInformation + 1, 0}} {
+		w := newWorld(t)
+		w.obeyLines(`{"fresh":{"forMs":30000}}`)
+		added := dhcpv4.WithOption(dhcpv4.OptGeneric(dhcpv4.OptionRelayAgentInformation, bytes.Repeat([]byte{1, 0}, row.length)[:row.length]))
+		got := w.expectReply(fromClient(guestMAC, dhcpv4.MessageTypeDiscover, added))
+		if echoed := len(got.Options.Get(dhcpv4.OptionRelayAgentInformation)); echoed != row.want || len(got.payload) > dhcp4LeastSize {
+			t.Errorf("%d bytes of %d in a message of %d", echoed, row.length, len(got.payload))
+		}
+	}
+}
+
+func TestInformOfAStaticAddressIsAnsweredThere(t *testing.T) {
+	w := newWorld(t)
+	static := netip.MustParseAddr("10.1.0.77")
+	got := w.expectReply(fromClient(guestMAC, dhcpv4.MessageTypeInform, dhcpv4.WithClientIP(static.AsSlice())))
+	if got.datagram.to.Addr() != static || got.to != guestMAC || w.table.confirmed[static] {
+		t.Fatalf("got %s", got.Summary())
 	}
 }
 

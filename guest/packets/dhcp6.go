@@ -40,7 +40,7 @@ func (r *responder) receiveDHCP6(now time.Time, from mac, d datagram) {
 		return
 	}
 	name := messageNames6[request.MessageType]
-	verdict := decideDHCP6(request, dhcp6Case{r.config.Server.DUID, guest.ipv6, r.table.isFresh(now), r.table.confirmed[guest.ipv6]})
+	verdict := decideDHCP6(request, dhcp6Case{r.config.Server.DUID, guest.ipv6, !d.to.Addr().IsMulticast(), r.table.isFresh(now), r.table.confirmed[guest.ipv6]})
 	if verdict.answer == noAnswer6 {
 		r.count("dhcp6", name, "none")
 		return
@@ -90,6 +90,7 @@ func parseDHCP6(d datagram) *dhcpv6.Message {
 type dhcp6Case struct {
 	own         []byte // DUID
 	tabled      netip.Addr
+	isUnicast   bool
 	isFresh     bool
 	isConfirmed bool
 }
@@ -116,6 +117,15 @@ func decideDHCP6(m *dhcpv6.Message, in dhcp6Case) (verdict dhcp6Verdict) {
 	hasTabled := namesOnly(m, in.tabled)
 	afterProbe := !in.isFresh || !in.isConfirmed
 	reply := dhcp6Verdict{answer: answer6}
+	if in.isUnicast { // sections 16 and 18.3.2: we never tell a client that it may
+		switch m.MessageType {
+		case dhcpv6.MessageTypeRequest, dhcpv6.MessageTypeRenew, dhcpv6.MessageTypeRelease, dhcpv6.MessageTypeDecline:
+			if isNamed {
+				verdict = dhcp6Verdict{answer: answer6, status: iana.StatusUseMulticast}
+			}
+		}
+		return verdict
+	}
 	switch m.MessageType {
 	case dhcpv6.MessageTypeSolicit:
 		if isForAll {
@@ -181,6 +191,10 @@ func (r *responder) answerDHCP6(request *dhcpv6.Message, verdict dhcp6Verdict, g
 		reply.AddOption(client)
 	}
 	reply.AddOption(&dhcpv6.OptionGeneric{OptionCode: dhcpv6.OptionServerID, OptionData: r.config.Server.DUID})
+	if verdict.answer == dhcpv6.MessageTypeAdvertise {
+		// Else a client waits for other servers at its first start: section 18.2.1.
+		reply.AddOption(&dhcpv6.OptionGeneric{OptionCode: dhcpv6.OptionPreference, OptionData: []byte{255}})
+	}
 	if verdict.hasIAs {
 		r.addIAs(reply, request, guest)
 		if request.MessageType == dhcpv6.MessageTypeSolicit && verdict.answer == answer6 {
@@ -189,7 +203,9 @@ func (r *responder) answerDHCP6(request *dhcpv6.Message, verdict dhcp6Verdict, g
 	} else if request.MessageType != dhcpv6.MessageTypeInformationRequest {
 		reply.AddOption(&dhcpv6.OptStatusCode{StatusCode: verdict.status})
 	}
-	r.addRequestedOptions6(reply, request, guest)
+	if verdict.status != iana.StatusUseMulticast {
+		r.addRequestedOptions6(reply, request, guest)
+	}
 	return reply
 }
 

@@ -264,6 +264,44 @@ func TestMessagesThatGetNoAnswerOfDHCPv6(t *testing.T) {
 	}
 }
 
+func TestMessageToOurOwnAddressIsRefusedAsRFC8415Says(t *testing.T) {
+	toUs := func(frame []byte) []byte {
+		copy(frame, ownMAC[:])
+		message := frame[etherLength+48:]
+		return append(frame[:etherLength], ipv6(datagram{
+			from: netip.AddrPortFrom(guestLinkLocal, 546), to: netip.AddrPortFrom(linkLocal(ownMAC), 547), payload: message,
+		})...)
+	}
+	own := serverID(ownDUID)
+	for _, kind := range []dhcpv6.MessageType{dhcpv6.MessageTypeRequest, dhcpv6.MessageTypeRenew, dhcpv6.MessageTypeRelease, dhcpv6.MessageTypeDecline} {
+		w := newWorld(t)
+		w.obeyLines(`{"fresh":{"forMs":30000}}`)
+		got := w.expectReply6(toUs(from6(guestMAC, kind, own, iaOf(1, "fd00:1::a"), dhcpv6.OptRequestedOption(dhcpv6.OptionDNSRecursiveNameServer))))
+		if got.MessageType != dhcpv6.MessageTypeReply || got.Options.Status().StatusCode != iana.StatusUseMulticast || len(got.Options.Options) != 3 {
+			t.Errorf("%s: got %s", kind, got)
+		}
+		w.expectSeen()
+	}
+	for _, kind := range []dhcpv6.MessageType{dhcpv6.MessageTypeSolicit, dhcpv6.MessageTypeConfirm, dhcpv6.MessageTypeRebind, dhcpv6.MessageTypeInformationRequest} {
+		w := newWorld(t)
+		w.obeyLines(`{"fresh":{"forMs":30000}}`)
+		w.expectNoFrames(w.hear(toUs(from6(guestMAC, kind, iaOf(1, "fd00:1::a")))))
+	}
+}
+
+// Else a client waits for a second for other servers.
+func TestAdvertiseHasThePreferenceThatEndsTheWait(t *testing.T) {
+	w := newWorld(t)
+	w.obeyLines(`{"fresh":{"forMs":30000}}`)
+	got := w.expectReply6(from6(guestMAC, dhcpv6.MessageTypeSolicit, iaOf(1)))
+	if option := got.GetOneOption(dhcpv6.OptionPreference); option == nil || !bytes.Equal(option.ToBytes(), []byte{255}) {
+		t.Fatalf("got %s", got)
+	}
+	if got := w.expectReply6(from6(guestMAC, dhcpv6.MessageTypeRequest, serverID(ownDUID), iaOf(1))); got.GetOneOption(dhcpv6.OptionPreference) != nil {
+		t.Fatalf("got %s", got)
+	}
+}
+
 func TestDeclineOfAnotherAddressIsNotReported(t *testing.T) {
 	w := newWorld(t)
 	w.hear(from6(guestMAC, dhcpv6.MessageTypeDecline, serverID(ownDUID), iaOf(1, "fd00:1::77")))

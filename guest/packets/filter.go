@@ -2,11 +2,12 @@ package main
 
 import "golang.org/x/net/bpf"
 
-// The kernel drops all frames but these: ARP, DHCP, router and neighbour discovery, and queries of MLD.
+// The kernel drops all frames but these: ARP, DHCP, ping, router and neighbour discovery, and queries of MLD.
 const (
 	dhcp4Server, dhcp4Client = 67, 68
 	dhcp6Server, dhcp6Client = 547, 546
 
+	icmpEchoReply, icmpEcho    = 0, 8
 	icmpMLDQuery               = 130
 	icmpRouterSolicitation     = 133
 	icmpRouterAdvertisement    = 134
@@ -16,14 +17,15 @@ const (
 	packetMulticast = 2 // PACKET_MULTICAST; larger values: of another host, sent by this one
 )
 
-// kernelFilter also drops frames for other hosts, our own frames, and those with a VLAN tag. Only a kernel can run it.
+// kernelFilter also drops frames for other hosts, our own frames, and those of a VLAN. A tag with the VLAN 0 has only a
+// priority (IEEE 802.1Q). Only a kernel can run it.
 func kernelFilter() []bpf.Instruction {
 	return append([]bpf.Instruction{
 		bpf.LoadExtension{Num: bpf.ExtType},
 		bpf.JumpIf{Cond: bpf.JumpGreaterThan, Val: packetMulticast, SkipFalse: 1},
 		bpf.RetConstant{},
-		bpf.LoadExtension{Num: bpf.ExtVLANTagPresent},
-		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: 0, SkipFalse: 1},
+		bpf.LoadExtension{Num: bpf.ExtVLANTag},
+		bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: 0xfff, SkipFalse: 1},
 		bpf.RetConstant{},
 	}, frameFilter()...)
 }
@@ -31,11 +33,14 @@ func kernelFilter() []bpf.Instruction {
 func frameFilter() []bpf.Instruction {
 	const ip = etherLength
 	const afterIPv6 = ip + 40
-	dhcp4 := join(
-		load(ip+6, 2), // flags and offset of a fragment
-		[]bpf.Instruction{bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: 0x3fff, SkipFalse: 1}, drop, bpf.LoadMemShift{Off: ip}, bpf.LoadIndirect{Off: ip + 2, Size: 2}},
-		acceptIf(dhcp4Server, dhcp4Client),
-	)
+	// The first bytes of what a whole packet has behind the header: the offset is that of the field.
+	behindIPv4 := func(offset uint32, size int, values ...uint32) []bpf.Instruction {
+		return join(
+			load(ip+6, 2), // flags and offset of a fragment
+			[]bpf.Instruction{bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: 0x3fff, SkipFalse: 1}, drop, bpf.LoadMemShift{Off: ip}, bpf.LoadIndirect{Off: ip + offset, Size: size}},
+			acceptIf(values...),
+		)
+	}
 	icmp := func(offset uint32, kinds ...uint32) []bpf.Instruction {
 		return join(load(offset, 1), acceptIf(kinds...))
 	}
@@ -44,7 +49,12 @@ func frameFilter() []bpf.Instruction {
 	return join(
 		load(12, 2),
 		when(etherARP, []bpf.Instruction{accept}),
-		when(etherIPv4, join(load(ip+9, 1), when(protocolUDP, dhcp4), []bpf.Instruction{drop})),
+		when(etherIPv4, join(
+			load(ip+9, 1),
+			when(protocolUDP, behindIPv4(2, 2, dhcp4Server, dhcp4Client)),
+			when(protocolICMP, behindIPv4(0, 1, icmpEcho)),
+			[]bpf.Instruction{drop},
+		)),
 		when(etherIPv6, join(
 			load(ip+6, 1),
 			when(protocolUDP, join(load(afterIPv6+2, 2), acceptIf(dhcp6Server, dhcp6Client))),

@@ -7,6 +7,7 @@ import (
 
 const (
 	etherIPv4, etherARP, etherIPv6 = 0x0800, 0x0806, 0x86dd
+	protocolICMP                   = 1
 	protocolUDP, protocolICMPv6    = 17, 58
 	etherLength                    = 14
 	maxFrame                       = etherLength + 1500
@@ -30,17 +31,25 @@ func ethernet(to, from mac, kind uint16, body []byte) []byte {
 	return append(binary.BigEndian.AppendUint16(frame, kind), body...)
 }
 
-// parseIPv4 returns the datagram of an IPv4 packet; false if it has none that is whole. The checksum of UDP is not
-// verified: the kernel does not compute it for frames that stay on one machine.
+// parseIPv4 returns the datagram of an IPv4 packet; false if it has none that is whole.
 func parseIPv4(b []byte) (datagram, bool) {
-	if len(b) < 20 || b[0]>>4 != 4 || b[9] != protocolUDP || binary.BigEndian.Uint16(b[6:])&0x3fff != 0 {
+	body, ok := bodyOfIPv4(b)
+	if !ok || b[9] != protocolUDP {
 		return datagram{}, false
+	}
+	return parseUDP(body, netip.AddrFrom4([4]byte(b[12:16])), netip.AddrFrom4([4]byte(b[16:20])))
+}
+
+// bodyOfIPv4 returns what is behind the header; false if the packet is a fragment or not whole.
+func bodyOfIPv4(b []byte) ([]byte, bool) {
+	if len(b) < 20 || b[0]>>4 != 4 || binary.BigEndian.Uint16(b[6:])&0x3fff != 0 {
+		return nil, false
 	}
 	header, total := int(b[0]&0xf)*4, int(binary.BigEndian.Uint16(b[2:]))
 	if header < 20 || total < header || len(b) < total {
-		return datagram{}, false
+		return nil, false
 	}
-	return parseUDP(b[header:total], netip.AddrFrom4([4]byte(b[12:16])), netip.AddrFrom4([4]byte(b[16:20])))
+	return b[header:total], true
 }
 
 func parseUDP(b []byte, from, to netip.Addr) (datagram, bool) {
@@ -60,12 +69,15 @@ func parseUDP(b []byte, from, to netip.Addr) (datagram, bool) {
 
 // ipv4 returns an IPv4 packet with a UDP datagram.
 func ipv4(d datagram) []byte {
-	udp := udp(d)
-	b := []byte{0x45, 0, 0, 0, 0, 0, 0, 0, 64, protocolUDP, 0, 0}
-	b = append(append(b, d.from.Addr().AsSlice()...), d.to.Addr().AsSlice()...)
-	binary.BigEndian.PutUint16(b[2:], uint16(len(b)+len(udp)))
+	return append(ipv4Header(d.from.Addr(), d.to.Addr(), protocolUDP, 8+len(d.payload)), udp(d)...)
+}
+
+func ipv4Header(from, to netip.Addr, protocol byte, length int) []byte {
+	b := []byte{0x45, 0, 0, 0, 0, 0, 0, 0, 64, protocol, 0, 0}
+	b = append(append(b, from.AsSlice()...), to.AsSlice()...)
+	binary.BigEndian.PutUint16(b[2:], uint16(len(b)+length))
 	binary.BigEndian.PutUint16(b[10:], checksum(b))
-	return append(b, udp...)
+	return b
 }
 
 // ipv6 returns an IPv6 packet with a UDP datagram.

@@ -97,7 +97,9 @@ func TestFilterTakesOnlyWhatIsHandled(t *testing.T) {
 		{"a fragment", fragment, false},
 		{"other UDP on IPv4", udp4(53), false},
 		{"other UDP on IPv6", udp6(53), false},
-		{"a ping", icmp(128), false},
+		{"a ping", pingOf(guestMAC, guestIPv4, ownIPv4), true},
+		{"an answer to a ping", change(pingOf(guestMAC, guestIPv4, ownIPv4), etherLength+20, 0), false},
+		{"a ping over IPv6", icmp(128), false},
 		{"a redirect", icmp(137), false},
 		{"another protocol", other, false},
 		{"nothing", nil, false},
@@ -106,6 +108,11 @@ func TestFilterTakesOnlyWhatIsHandled(t *testing.T) {
 			t.Errorf("%s: %d %v", row.name, got, err)
 		}
 	}
+}
+
+func change(frame []byte, offset int, value ...byte) []byte {
+	copy(frame[offset:], value)
+	return frame
 }
 
 func mldQuery() []byte {

@@ -229,6 +229,10 @@ func (r *responder) receive(now time.Time, frame []byte) {
 }
 
 func (r *responder) receiveIPv4(now time.Time, from mac, body []byte) {
+	if len(body) >= 20 && body[9] == protocolICMP {
+		r.receivePing(now, from, body)
+		return
+	}
 	got, ok := parseIPv4(body)
 	switch {
 	case ok && got.to.Port() == dhcp4Server:
