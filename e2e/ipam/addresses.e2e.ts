@@ -120,7 +120,7 @@ describeStory('An address that a VM requests', (story) => {
     await story().addresses.waitForExactIPs('vm1.data', ['10.20.54.77/24']);
     await story().createVm('vm2', { data: 'blue' }, ask('10.20.54.78/16'));
     const { message } = await story().waitForEvent('vm2', 'AddressesNotAllocated');
-    expect(message).to.include('10.20.54.78/16').and.to.include('write 10.20.4.78/24');
+    expect(message).to.include('10.20.54.78/16').and.to.include('write 10.20.54.78/24');
   });
 
   it('is rejected with a reason if the pool cannot allocate it', async () => {

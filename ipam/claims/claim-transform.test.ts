@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { type IPAMClaim, isWorkloadClaim, claimMacOf, claimOwnerOf } from '../../api/ipam-claim.js';
-import { CLAIM_MAC, CLAIM_NAD } from '../../api/names.js';
+import { CLAIM_MAC, CLAIM_NAD, CLAIM_REQUEST_ORIGIN } from '../../api/names.js';
 import { workloadOfClaim } from '../../cluster/watch-specs.js';
 import { claim } from '../../test/workload-objects.js';
 import { transformServedClaim } from './claim-transform.js';
@@ -30,6 +30,7 @@ describe('a claim as the IPAM caches it', () => {
       annotations: {
         ...metadata.annotations,
         [CLAIM_MAC]: MAC,
+        [CLAIM_REQUEST_ORIGIN]: 'template',
         'kubectl.kubernetes.io/last-applied-configuration': '{}',
       },
       finalizers: [...(metadata.finalizers ?? []), 'example.com/other'],
@@ -56,7 +57,7 @@ describe('a claim as the IPAM caches it', () => {
       ...['annotations', 'ownerReferences'],
     );
     expect(small.metadata.ownerReferences?.map(({ kind }) => kind)).to.deep.equal(['VirtualMachine']);
-    expect(Object.keys(small.metadata.annotations ?? {})).to.have.members([CLAIM_NAD, CLAIM_MAC]);
+    expect(Object.keys(small.metadata.annotations ?? {})).to.have.members([CLAIM_NAD, CLAIM_MAC, CLAIM_REQUEST_ORIGIN]);
     expect(claimMacOf(small)).to.equal(MAC);
   });
 

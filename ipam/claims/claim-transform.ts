@@ -7,6 +7,7 @@ import {
   CLAIM_OWNER_NAME,
   CLAIM_OWNER_UID,
   CLAIM_REQUESTED_ADDRESSES,
+  CLAIM_REQUEST_ORIGIN,
   CLAIM_VM_LABEL,
 } from '../../api/names.js';
 import { pickKeys } from '../../cluster/transforms.js';
@@ -55,7 +56,7 @@ function addOwner(claim: IPAMClaim, small: ObjectMeta): void {
 
 function transformAnnotations(claim: IPAMClaim): Record<string, string> | undefined {
   const remembered = controllerOf(claim) === undefined ? [CLAIM_OWNER_NAME, CLAIM_OWNER_UID] : [];
-  const keys = [CLAIM_NAD, CLAIM_REQUESTED_ADDRESSES, CLAIM_MAC, ...remembered];
+  const keys = [CLAIM_NAD, CLAIM_REQUESTED_ADDRESSES, CLAIM_REQUEST_ORIGIN, CLAIM_MAC, ...remembered];
   const annotations = pickKeys(claim.metadata.annotations, keys);
   const nad = annotations?.[CLAIM_NAD];
   if (annotations !== undefined && nad !== undefined) annotations[CLAIM_NAD] = intern(nad);
