@@ -1,13 +1,32 @@
 import { shortHash } from './names.js';
 import { type HoldfastIpamConfig, readHoldfastIpam } from './ipam-config.js';
 import { describeValue, isRecord } from './json.js';
-import { type NetworkAttachmentDefinition, type NetworkConfigProblem, readCniConfig } from './network-attachment.js';
+import {
+  type CniNetwork,
+  type NetworkAttachmentDefinition,
+  type NetworkConfigProblem,
+  readCniConfig,
+} from './network-attachment.js';
 
 /** The IPAM plugin's name in a CNI config. */
 export const HOLDFAST_IPAM = 'holdfast';
 
 /** The name of the whereabouts IPAM plugin. Holdfast reads its keys, so that a NAD can be moved. */
 export const WHEREABOUTS_IPAM = 'whereabouts';
+
+/** Returns warnings about keys of a NAD that nobody reads, because they are nearly the name of the flag. */
+export function misspelledFlagProblems({ misspelledFlags = [] }: CniNetwork): string[] {
+  return misspelledFlags.map((path) => `${path} has no effect: write allowPersistentIPs, with exactly these capitals`);
+}
+
+/** Says why VMs do not keep their addresses on a NAD although nobody has asked for that; undefined if they keep them, or if another IPAM decides. */
+export function unintendedLoss(network: CniNetwork, delegation: IpamDelegation['kind']): string | undefined {
+  if (network.allowPersistentIPs || delegation === 'other') return undefined;
+  const [misspelled] = misspelledFlagProblems(network);
+  if (misspelled !== undefined) return misspelled;
+  if (delegation !== 'holdfast' || network.deniesPersistentIPs) return undefined;
+  return 'spec.config has no "allowPersistentIPs": set it to true, or to false if VMs are to get another address at each start';
+}
 
 /** Characters that a misspelled name may have between its letters, or around them. */
 const IGNORED = /[\s\p{Cf}"'._-]/gu;

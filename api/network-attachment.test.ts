@@ -31,6 +31,11 @@ describe('the config of a NetworkAttachmentDefinition', () => {
       expect: { name: 'blue', allowPersistentIPs: false },
     },
     {
+      name: 'false, which somebody decided',
+      given: { name: 'blue', allowPersistentIPs: false },
+      expect: { name: 'blue', allowPersistentIPs: false, deniesPersistentIPs: true },
+    },
+    {
       name: 'a primary user-defined network with its subnets',
       given: { name: 'blue', role: 'primary', subnets: '10.0.0.0/16' },
       expect: { name: 'blue', allowPersistentIPs: false, primary: { subnets: '10.0.0.0/16' } },

@@ -7,11 +7,19 @@ export interface NetworkAttachmentDefinition extends KubeObject {
   spec?: { config?: string };
 }
 
+const FLAG = 'allowPersistentIPs';
+const MAX_EDITS = 2;
+const MAX_MISSPELLED = 4;
+
 /** What Holdfast reads in a CNI network config. */
 export interface CniNetwork {
   /** The network's name: several NADs may share it. */
   name: string;
   allowPersistentIPs: boolean;
+  /** The config says `false`: somebody wants addresses that do not persist. */
+  deniesPersistentIPs?: true;
+  /** Paths of keys that nobody reads, and that are nearly `allowPersistentIPs`. At most 4. */
+  misspelledFlags?: string[];
   /** Present if the network is the primary user-defined network of its namespace (OVN-Kubernetes). */
   primary?: PrimaryNetworkConfig;
 }
@@ -109,6 +117,8 @@ function readAllowPersistentIPs(name: string, config: Record<string, unknown>, p
   const places: [string, unknown][] = [['spec.config', config]];
   plugins.forEach((plugin, index) => places.push([`spec.config.plugins[${index}]`, plugin]));
   let allowed = false;
+  let denies = false;
+  const misspelled: string[] = [];
   for (const [path, place] of places) {
     if (!isRecord(place)) return problem(path, `is ${describeValue(place)}: set it to a CNI plugin config`);
     const flag = place.allowPersistentIPs ?? false;
@@ -117,8 +127,36 @@ function readAllowPersistentIPs(name: string, config: Record<string, unknown>, p
       return problem(`${path}.allowPersistentIPs`, message);
     }
     allowed ||= flag;
+    denies ||= place.allowPersistentIPs === false;
+    misspelled.push(
+      ...Object.keys(place)
+        .filter(isMisspelledFlag)
+        .map((key) => `${path}.${key}`),
+    );
   }
-  return { ok: true, network: { name, allowPersistentIPs: allowed } };
+  const network = {
+    name,
+    allowPersistentIPs: allowed,
+    ...(denies && !allowed && { deniesPersistentIPs: true as const }),
+    ...(misspelled.length > 0 && { misspelledFlags: misspelled.slice(0, MAX_MISSPELLED) }),
+  };
+  return { ok: true, network };
+}
+
+/** True for keys that differ from the flag by two letters at most, not counting capitals and separators. */
+function isMisspelledFlag(key: string): boolean {
+  if (key === FLAG || Math.abs(key.length - FLAG.length) > MAX_EDITS + 4) return false;
+  return isWithinEdits(key.replace(/[-_ ]/g, '').toLowerCase(), FLAG.toLowerCase(), MAX_EDITS);
+}
+
+function isWithinEdits(a: string, b: string, edits: number): boolean {
+  let start = 0;
+  while (start < a.length && a[start] === b[start]) start++;
+  const [x, y] = [a.slice(start), b.slice(start)];
+  if (x === '' || y === '') return x.length + y.length <= edits;
+  const [restX, restY] = [x.slice(1), y.slice(1)];
+  const tails = [[restX, restY] as const, [restX, y] as const, [x, restY] as const];
+  return edits > 0 && tails.some(([left, right]) => isWithinEdits(left, right, edits - 1));
 }
 
 function problem(field: string, message: string): InvalidNetworkConfig {

@@ -40,7 +40,7 @@ describe('a match condition on JSON in a string', () => {
   it('matches every JSON spelling of "holdfast" in the config of a NAD', async () => {
     const expression = await conditionOf('base/ipam/validating-webhook.yaml', 'names-holdfast');
     const parts = [...expression.matchAll(/contains\('([^']+)'\)/g)].map(([, text = '']) => text.replace('\\\\', '\\'));
-    expect(parts).to.have.length(2);
+    expect(parts).to.have.length(3);
     fc.assert(
       fc.property(
         spellings(HOLDFAST_IPAM, (letter) => [letter]),

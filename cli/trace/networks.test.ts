@@ -42,6 +42,14 @@ describeStories('the networks in the story of a VM', [
     ],
   },
   {
+    title: 'a VM whose NAD misspells the flag',
+    given: { ...STOPPED, claims: [], leases: [], nads: { blue: nad('blue', { allowPersistentIP: true }) } },
+    health: 'warning',
+    includes: [
+      'warning AddressNotPersistent: it does not keep its address: NetworkAttachmentDefinition vms/blue: spec.config.allowPersistentIP has no effect: write allowPersistentIPs',
+    ],
+  },
+  {
     title: 'a VM whose NAD does not exist',
     given: { ...STOPPED, claims: [], leases: [], nads: { blue: null } },
     health: 'wrong',

@@ -1,5 +1,5 @@
 import { deliveryOf } from '../../api/nad-guests.js';
-import { readIpamDelegation } from '../../api/ipam-delegation.js';
+import { readIpamDelegation, unintendedLoss } from '../../api/ipam-delegation.js';
 import { type ClaimOwner, type IPAMClaim, claimOwnerOf } from '../../api/ipam-claim.js';
 import { type SecondaryNetwork, type VmiSpec, podNetworkOf, secondaryNetworks } from '../../api/kubevirt.js';
 import { asRecord } from '../../api/json.js';
@@ -64,7 +64,7 @@ export function traceNetwork(
     findings: [
       ...(config?.findings ?? []),
       ...requestFindings(observed, name),
-      ...(own.length === 0 ? missingClaimFindings(observed, owner, { network, config, claims: forNetwork }) : []),
+      ...(own.length === 0 ? unclaimedFindings(observed, owner, { network, config, claims: forNetwork }) : []),
     ],
     children: own.map((claim) => traceClaim(observed, claim, config?.isHoldfast)),
   });
@@ -77,6 +77,8 @@ interface NadSummary {
   readonly isPersistent?: boolean;
   /** Whether it delegates to Holdfast's IPAM; undefined if the NAD is not known. */
   readonly isHoldfast?: boolean;
+  /** Why VMs do not keep addresses on it although nobody has asked for that. */
+  readonly loss?: string;
   readonly findings: readonly TraceFinding[];
 }
 
@@ -103,7 +105,13 @@ function readNad({ nads }: ObservedVmTrace, key: string): NadSummary {
       `NetworkAttachmentDefinition ${key}: ${ipam.problem.field} ${ipam.problem.message}`,
     );
   const { name, allowPersistentIPs } = config.network;
-  const summary = { network: name, isPersistent: allowPersistentIPs, findings: [] };
+  const loss = unintendedLoss(config.network, ipam.kind);
+  const summary = {
+    network: name,
+    isPersistent: allowPersistentIPs,
+    findings: [],
+    ...(loss !== undefined && { loss: `NetworkAttachmentDefinition ${key}: ${loss}` }),
+  };
   // on a NAD without IPAM, the pool decides
   return deliveryOf(read.value).kind === 'guest' ? summary : { ...summary, isHoldfast: ipam.kind === 'holdfast' };
 }
@@ -128,6 +136,13 @@ interface MissingClaim {
   readonly config: NadSummary | undefined;
   /** Claims for the network, of any owner. */
   readonly claims: readonly IPAMClaim[];
+}
+
+function unclaimedFindings(observed: ObservedVmTrace, owner: ClaimOwner, missing: MissingClaim): TraceFinding[] {
+  const loss = missing.config?.loss;
+  if (loss === undefined || isOptedOut(observed)) return missingClaimFindings(observed, owner, missing);
+  const message = `it does not keep its address: ${loss}`;
+  return [{ health: 'warning', reason: EventReason.AddressNotPersistent, message }];
 }
 
 function missingClaimFindings(observed: ObservedVmTrace, owner: ClaimOwner, missing: MissingClaim): TraceFinding[] {

@@ -1,6 +1,7 @@
 import { EventReason } from '../../api/event-reasons.js';
 import { type ClaimOwner, type IPAMClaim, claimNadOf } from '../../api/ipam-claim.js';
 import { type KubeObject, isBeingDeleted } from '../../api/meta.js';
+import { unintendedLoss } from '../../api/ipam-delegation.js';
 import { VIRTUAL_MACHINE_KIND } from '../../api/names.js';
 import { podInterfaceName } from '../../api/pod.js';
 import { requestedNetworks } from '../../api/requested-addresses.js';
@@ -62,7 +63,8 @@ function desiredClaimsOf(
     if (served.isUnplugRequested) continue;
     const lookup = observed.networks.get(nad) ?? { found: false };
     const own = existing.filter((claim) => isForVmNetwork(claim, observed.name, vmNetwork));
-    for (const network of desiredCniNetworks(lookup, nad, own, observed)) {
+    const networks = desiredCniNetworks(lookup, nad, own, observed);
+    for (const network of networks) {
       const key = `${vmNetwork}\n${network}`;
       if (claims.has(key)) continue;
       const podInterface = served.isPrimary
@@ -71,7 +73,9 @@ function desiredClaimsOf(
       const settings = readSettings(owner, { vmNetwork, nad }, observed, report);
       claims.set(key, { vmNetwork, network, nad, podInterface, ...settings });
     }
-    if (observed.canCreateClaims) reportNadProblem(vmNetwork, nad, lookup, report);
+    if (!observed.canCreateClaims) continue;
+    reportNadProblem(vmNetwork, nad, lookup, report);
+    if (networks.length === 0) reportUnintendedLoss(vmNetwork, nad, lookup, report);
   }
   const servedNames = new Set([...claims.values()].map(({ vmNetwork }) => vmNetwork));
   for (const { reason, message } of podNetworkProblems(owner, observed)) report(reason, message);
@@ -181,4 +185,12 @@ function findPrimaryProblem(
     `Network "${podNetwork}": namespace ${namespace} has ${primaryNetwork.others + 1} NetworkAttachmentDefinitions with ` +
     `"role": "primary", and ${primaryNetwork.nadKey} is used, the first by name: delete the others`;
   return { reason: EventReason.NetworkInvalid, message };
+}
+
+/** The VM has another address at each start, and nothing else would say so. */
+function reportUnintendedLoss(vmNetwork: string, nad: string, lookup: NetworkLookup, report: Report): void {
+  const loss = lookup.found && lookup.config.ok ? unintendedLoss(lookup.config.network, lookup.delegation) : undefined;
+  if (loss === undefined) return;
+  const message = `Network "${vmNetwork}" does not keep its address: NetworkAttachmentDefinition ${nad}: ${loss}`;
+  report(EventReason.AddressNotPersistent, message);
 }

@@ -68,7 +68,9 @@ export function observeWorkload(
     const nad = listers.networks.get(nadKey);
     networks.set(
       nadKey,
-      nad === undefined ? { found: false } : { found: true, config: nad.config, delivery: nad.delivery },
+      nad === undefined
+        ? { found: false }
+        : { found: true, config: nad.config, delegation: nad.delegation.kind, delivery: nad.delivery },
     );
     return nad?.config;
   };

@@ -14,12 +14,14 @@ import {
 } from '../../api/kubevirt.js';
 import { type KubeObject, type ObjectMeta, joinKey } from '../../api/meta.js';
 import type { Delivery } from '../../api/nad-guests.js';
+import type { IpamDelegation } from '../../api/ipam-delegation.js';
 import type { NetworkConfig } from '../../api/network-attachment.js';
 import type { Pod } from '../../api/pod.js';
 import { ownerOfVmi } from '../../api/vm-claims.js';
 import type { PrimaryNetwork } from '../../cluster/primary-network.js';
 
-export type NetworkLookup = { found: true; config: NetworkConfig; delivery: Delivery } | { found: false };
+export type NetworkLookup =
+  { found: true; config: NetworkConfig; delegation: IpamDelegation['kind']; delivery: Delivery } | { found: false };
 
 /** All input of a plan for one workload: the VM and the VMI of one name. */
 export interface ObservedWorkload {

@@ -1,7 +1,15 @@
 import { expect } from 'chai';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { VirtualMachine, VirtualMachineInstance } from '../../api/kubevirt.js';
-import { type WorkloadClaimOptions, type Networks, claim, launcher, vm, vmi } from '../../test/workload-objects.js';
+import {
+  type WorkloadClaimOptions,
+  type Networks,
+  claim,
+  launcher,
+  nad,
+  vm,
+  vmi,
+} from '../../test/workload-objects.js';
 import { itPlansClaims } from './testing/claim-plan-cases.js';
 import { BROKEN_BLUE, type WorkloadScenario, PLAIN_BLUE, observationOf } from './testing/workload-observation.js';
 import { needsConfirmation, plan } from './plan.js';
@@ -194,6 +202,24 @@ describe('the plan', () => {
         name: 'keeps an existing claim if the request is invalid',
         given: { vm: asking('{'), claims: [claim()] },
         expect: ['keep vm1.data', 'refuse RequestedAddressesInvalid on vm'],
+      },
+      {
+        name: 'reports a VM on a NAD of Holdfast that does not decide whether addresses persist',
+        given: { vm: vm({ data: 'blue' }), nads: [nad('blue', { name: 'blue-net', ipam: { type: 'holdfast' } })] },
+        expect: ['refuse AddressNotPersistent on vm'],
+      },
+      {
+        name: 'reports a VM on a NAD that misspells the flag',
+        given: { vm: vm({ data: 'blue' }), nads: [nad('blue', { name: 'blue-net', allowPersistentIP: true })] },
+        expect: ['refuse AddressNotPersistent on vm'],
+      },
+      {
+        name: 'reports nothing on a NAD whose owner wants other addresses at each start',
+        given: {
+          vm: vm({ data: 'blue' }),
+          nads: [nad('blue', { name: 'blue-net', allowPersistentIPs: false, ipam: { type: 'holdfast' } })],
+        },
+        expect: [],
       },
       {
         name: 'ignores requests while the feature gate is closed',

@@ -2,6 +2,9 @@ import { expect } from 'chai';
 import { claimName } from '../../api/ipam-claim.js';
 import { REQUESTED_ADDRESSES_ANNOTATION } from '../../api/names.js';
 import { podInterfaceName } from '../../api/pod.js';
+import { traceVirtualMachine } from '../../cli/trace/trace.js';
+import { textOf } from '../../cli/terminal.js';
+import { systemClock } from '../../kube/clock.js';
 import { describeStory } from '../../bed/story/describe.js';
 
 const DATA = podInterfaceName('data');
@@ -43,6 +46,22 @@ describeStory('A NAD', (story) => {
     expect(await story().references('vm1')).to.deep.equal([{ [DATA]: 'vm1.data' }]);
     const event = await story().waitForEvent('vm1', 'NetworkAttachmentInvalid');
     expect(event.message).to.include('broken').and.to.include('spec.config.allowPersistentIPs');
+  });
+
+  it('that misspells allowPersistentIPs is named by kubectl, in an event of the VM and in its trace', async () => {
+    const ipam = { type: 'holdfast', subnets: [{ cidr: '10.83.1.0/24' }] };
+    const config = { cniVersion: '0.4.0', name: 'typo-net', type: 'bridge', bridge: 'br-typo', ipam };
+    const nad = {
+      ...{ apiVersion: 'k8s.cni.cncf.io/v1', kind: 'NetworkAttachmentDefinition', metadata: { name: 'typo' } },
+      spec: { config: JSON.stringify({ ...config, allowPersistentIP: true }) },
+    };
+    const words = 'spec.config.allowPersistentIP has no effect: write allowPersistentIPs';
+    expect(await (await story().kubectl()).succeed(['apply', '-f', '-'], JSON.stringify(nad))).to.include(words);
+    await story().createVm('vm1', { data: 'typo' }, { running: false });
+    expect((await story().waitForEvent('vm1', 'AddressNotPersistent')).message).to.include(words);
+    const deps = { client: story().client, clock: systemClock, isUnicode: false };
+    const { output } = await traceVirtualMachine(story().ref('vm1'), deps);
+    expect(output.lines(false).map(textOf).join('\n')).to.include(words);
   });
 
   it('that is missing is named in an event, and the claim is created after the NAD', async () => {

@@ -1,12 +1,11 @@
 import { joinKey } from '../../api/meta.js';
 import { type AdmissionRequest, type AdmissionResponse, Reviewer } from '../../admission/review.js';
 import { FairSemaphoreError } from '../../kube/fair-semaphore.js';
-import { transformNad } from '../../cluster/transforms.js';
+import { type ParsedNad, transformNad } from '../../cluster/transforms.js';
 import { delegatesToHoldfast, reviewNad } from './nad-review.js';
 import { readNadObject } from './reviewed-objects.js';
 import { type ValidationAdmissionOptions, denyResource, answerReview } from './review-answer.js';
-import { HOLDFAST_IPAM } from '../../api/ipam-delegation.js';
-import { isRecord } from '../../api/json.js';
+import { HOLDFAST_IPAM, misspelledFlagProblems, unintendedLoss } from '../../api/ipam-delegation.js';
 import { type NetworkAttachmentDefinition, readCniConfig } from '../../api/network-attachment.js';
 import { ReviewTurns } from './review-turns.js';
 
@@ -36,7 +35,9 @@ async function decide(
   if (operation !== 'CREATE' && operation !== 'UPDATE') return { allowed: true };
   const written = readNadObject(object, 'request.object', namespace);
   const nad = transformNad(written);
-  if (!delegatesToHoldfast(nad)) return { allowed: true, warnings: warnOfUnreadableConfig(written) };
+  const flagWarnings = warnOfPersistence(nad);
+  if (!delegatesToHoldfast(nad))
+    return { allowed: true, warnings: [...warnOfUnreadableConfig(written), ...flagWarnings] };
   const oldNad =
     operation === 'UPDATE' ? transformNad(readNadObject(oldObject, 'request.oldObject', namespace)) : undefined;
   const missing = await options.waitForSync();
@@ -45,7 +46,7 @@ async function decide(
   const reviewed = await turns.run(namespace, () => reviewNad({ nad, oldNad }, options.view)).catch(describeFullQueue);
   if (typeof reviewed === 'string') return allowUnchecked(reviewed);
   const { refusals, warnings } = reviewed;
-  const result = { refusals, warnings: [...warnOfMisspelledFlag(written), ...warnings] };
+  const result = { refusals, warnings: [...flagWarnings, ...warnings] };
   return answerReview({ operation, subject, result }, options);
 }
 
@@ -59,8 +60,6 @@ function allowUnchecked(reason: string): AdmissionResponse {
   return { allowed: true, warnings: [`not checked: ${reason}`] };
 }
 
-const FLAG = 'allowPersistentIPs';
-
 /** Warns of an unreadable config that names Holdfast. It is never rejected, because it is unknown which IPAM it is for. */
 export function warnOfUnreadableConfig(nad: NetworkAttachmentDefinition): string[] {
   const config = readCniConfig(nad);
@@ -71,24 +70,9 @@ export function warnOfUnreadableConfig(nad: NetworkAttachmentDefinition): string
   ];
 }
 
-/** Warns of keys that nothing reads, because they differ from the flag in upper and lower case. */
-export function warnOfMisspelledFlag(nad: NetworkAttachmentDefinition): string[] {
-  const config = readCniConfig(nad);
-  if (!config.ok || config.value === undefined) return [];
-  const { plugins } = config.value;
-  const objects = [
-    { path: 'spec.config', place: config.value as unknown },
-    ...(Array.isArray(plugins) ? (plugins as unknown[]) : []).map((place, index) => ({
-      path: `spec.config.plugins[${index}]`,
-      place,
-    })),
-  ];
-  return objects.flatMap(({ path, place }) =>
-    misspelledFlags(place).map((key) => `${path}.${key} has no effect: write ${FLAG}, with exactly these capitals`),
-  );
-}
-
-function misspelledFlags(object: unknown): string[] {
-  if (!isRecord(object)) return [];
-  return Object.keys(object).filter((key) => key !== FLAG && key.toLowerCase() === FLAG.toLowerCase());
+/** Warns of keys that are nearly the flag, and of its absence if nobody has decided that VMs lose their addresses. */
+export function warnOfPersistence({ config, delegation }: Pick<ParsedNad, 'config' | 'delegation'>): string[] {
+  if (!config.ok || delegation.kind === 'other') return [];
+  const loss = unintendedLoss(config.network, delegation.kind);
+  return [...new Set([...misspelledFlagProblems(config.network), ...(loss === undefined ? [] : [loss])])];
 }
