@@ -1,6 +1,5 @@
 import type { BlockRecord } from '../addressing/block/block.js';
-import { ADDRESS_BLOCK_WATCH } from '../addressing/directory/block-watch.js';
-import { createPoolDirectory } from '../addressing/directory/create-directory.js';
+import { ADDRESS_BLOCK_WATCH, createPoolDirectory } from '../addressing/directory/create-directory.js';
 import type { PoolDirectory } from '../addressing/directory/directory.js';
 import type { Pool } from '../addressing/pool/pool.js';
 import type { AddressBlock } from '../api/address-block.js';

@@ -3,7 +3,7 @@ import { parseLeaseMac } from '../api/mac-address.js';
 import { ADDRESS_LEASE_KIND, IPAM_API_VERSION } from '../api/names.js';
 import { type Address, AddressError, formatAddress, parseAddress } from '../addressing/address/address.js';
 import { formatCidr } from '../addressing/address/cidr.js';
-import { leaseLabels } from '../addressing/lease/lease-labels.js';
+import { leaseLabels } from '../addressing/lease/lease-record.js';
 import { leaseName } from '../addressing/lease/lease-name.js';
 import { isReservation, readLease, stateOf } from '../addressing/lease/lease.js';
 import { type Pool, compilePool, subnetOf } from '../addressing/pool/pool.js';

@@ -1,6 +1,6 @@
 import type { AddressLease, LeaseNetworkData, LeaseOwner } from '../api/address-lease.js';
 import { parseAddress } from '../addressing/address/address.js';
-import { leaseLabels } from '../addressing/lease/lease-labels.js';
+import { leaseLabels } from '../addressing/lease/lease-record.js';
 import { type LeaseRequest, createLease } from '../addressing/lease/lease.js';
 import { type Pool, compilePool } from '../addressing/pool/pool.js';
 import { type PoolGiven, adminPool } from './pool-objects.js';

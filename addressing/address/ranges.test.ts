@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { type Range, RangeSet } from './ranges.js';
+import { type Range, RangeSet, toSafeNumber } from './ranges.js';
 
 const UNIVERSE = 40;
 const NUMBERS = Array.from({ length: UNIVERSE }, (_, i) => BigInt(i));
@@ -75,4 +75,15 @@ describe('RangeSet', () => {
     expect(set.subtract(set).isEmpty).to.equal(true);
     expect(RangeSet.EMPTY.subtract(set).isEmpty).to.equal(true);
   });
+});
+
+describe('toSafeNumber', () => {
+  for (const [count, expected] of [
+    [0n, 0],
+    [2n ** 53n - 1n, Number.MAX_SAFE_INTEGER],
+    [2n ** 53n, Number.MAX_SAFE_INTEGER],
+    [2n ** 128n, Number.MAX_SAFE_INTEGER],
+  ] as const) {
+    it(`returns ${expected} for ${count}`, () => expect(toSafeNumber(count)).to.equal(expected));
+  }
 });

@@ -1,4 +1,14 @@
-import { lastIndexWhere } from './binary-search.js';
+/** Returns the last index for which the test is true, or -1. The test must be true up to some index and false after it. */
+export function lastIndexWhere<T>(list: readonly T[], test: (element: T) => boolean): number {
+  let [low, high] = [0, list.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    // middle is always within the list
+    if (test(list[middle] as T)) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
+}
 
 /** The numbers from `first` to `last`, both included. */
 export interface Range {
@@ -95,4 +105,11 @@ export class RangeSet {
 
 export function byFirst(a: Range, b: Range): number {
   return a.first < b.first ? -1 : a.first > b.first ? 1 : 0;
+}
+
+const MAX_SAFE = BigInt(Number.MAX_SAFE_INTEGER);
+
+/** Converts a count to a number, at most 2^53 - 1, because larger JSON numbers are not exact. */
+export function toSafeNumber(count: bigint): number {
+  return Number(count > MAX_SAFE ? MAX_SAFE : count);
 }

@@ -2,8 +2,7 @@ import type { Address, Family } from '../address/address.js';
 import { OccupiedSet } from './occupied-set.js';
 import { type Pool, addressesOf } from '../pool/pool.js';
 import { type Range, RangeSet } from '../address/ranges.js';
-import { Rotation } from './rotation.js';
-import { VacatedQueue } from './vacated-queue.js';
+import { Rotation, VacatedQueue } from './rotation.js';
 
 /** How many vacated addresses of a family are remembered. Older ones count as never used. */
 const MAX_VACATED = 65_536;

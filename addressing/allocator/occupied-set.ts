@@ -1,5 +1,4 @@
-import { lastIndexWhere } from '../address/binary-search.js';
-import type { Range } from '../address/ranges.js';
+import { type Range, lastIndexWhere } from '../address/ranges.js';
 
 /** Neighbouring runs of a set, in order. A run of one value stores one bigint in both arrays. */
 interface Chunk {

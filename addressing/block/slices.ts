@@ -1,8 +1,7 @@
 import { BITS, type Family } from '../address/address.js';
-import { lastIndexWhere } from '../address/binary-search.js';
+import { type Range, RangeSet, lastIndexWhere } from '../address/ranges.js';
 import { type Cidr, firstOf, lastOf, networkOf } from '../address/cidr.js';
 import { type Pool, addressesOf } from '../pool/pool.js';
-import { type Range, RangeSet } from '../address/ranges.js';
 import type { Subnet } from '../pool/subnet.js';
 
 /** The slices of one subnet. A subnet that is smaller than a block is one slice. */

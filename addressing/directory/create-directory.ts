@@ -1,4 +1,8 @@
+import type { AddressBlock } from '../../api/address-block.js';
 import { type Clock, pacedBy } from '../../kube/clock.js';
+import type { WatchSpec } from '../../kube/informers.js';
+import { ADDRESS_BLOCKS } from '../../kube/resources.js';
+import { type BlockRecord, readBlock } from '../block/block.js';
 import { type PoolChanges, PoolDirectory, type PoolListers } from './directory.js';
 
 /** Caches of pools and NADs that tell of their changes. Informers are such caches. */
@@ -18,3 +22,10 @@ export function createPoolDirectory(
   directory.follow({ pools, networks });
   return directory;
 }
+
+/** Watches blocks. Optional, because blocks are hints, and claims are served without them. */
+export const ADDRESS_BLOCK_WATCH: WatchSpec<AddressBlock, BlockRecord> = {
+  resource: ADDRESS_BLOCKS,
+  transform: readBlock,
+  optional: true,
+};

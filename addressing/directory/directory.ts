@@ -8,13 +8,23 @@ import type { Address } from '../address/address.js';
 import type { SpacePool } from '../pool/address-space-rights.js';
 import type { Pool } from '../pool/pool.js';
 import { type NetworkUser, type Resolution, type ResolutionTable, resolve, userOfClaim } from './resolution.js';
-import { type EvaluatedPool, type ParsedPool, type PoolState, compiledPool, parsePool } from './pool-state.js';
-import { isStatusChange, poolFingerprint } from './fingerprints.js';
-import { GroupedIndex } from './grouped-index.js';
-import { type ChangedNamespaces, NetworkEntry } from './network-entry.js';
-import { poolsBySegment } from './segments.js';
-import { type SpaceRequest, spaceRequestOf } from './space-request.js';
-import { SubnetIndex } from './subnet-index.js';
+import {
+  type EvaluatedPool,
+  type ParsedPool,
+  type PoolState,
+  compiledPool,
+  isStatusChange,
+  parsePool,
+  poolFingerprint,
+} from './pool-state.js';
+import { GroupedIndex, SubnetIndex } from './indexes.js';
+import {
+  type ChangedNamespaces,
+  NetworkEntry,
+  type SpaceRequest,
+  poolsBySegment,
+  spaceRequestOf,
+} from './network-entry.js';
 
 export type { Resolution } from './resolution.js';
 export type { PoolState } from './pool-state.js';

@@ -1,8 +1,14 @@
 import { byAge } from '../../api/meta.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
-import { evaluationFingerprint, nadFingerprint } from './fingerprints.js';
-import { type EvaluatedPool, type ParsedPool, byPoolAge, evaluatePools } from './pool-state.js';
-import { type Segments, segmentsOf } from './segments.js';
+import {
+  type EvaluatedPool,
+  type ParsedPool,
+  byPoolAge,
+  evaluatePools,
+  evaluationFingerprint,
+  nadFingerprint,
+} from './pool-state.js';
+import { isServingNamespace } from './resolution.js';
 
 /** Namespaces of NADs; undefined: all. */
 export type ChangedNamespaces = ReadonlySet<string> | undefined;
@@ -187,4 +193,64 @@ class NetworkPart {
 
 function fingerprintOf(pools: readonly EvaluatedPool[]): string {
   return JSON.stringify(pools.map(evaluationFingerprint));
+}
+
+/** The layer-2 segments of the NADs of one network and namespace. */
+interface Segments {
+  /** Of NADs that delegate IPAM. */
+  readonly cni: ReadonlySet<string>;
+  /** Of NADs without IPAM, where a pool may serve guests. */
+  readonly guest: ReadonlySet<string>;
+}
+
+/** The pools of one network, and the segments of its NADs by their namespace. */
+interface NetworkSegments {
+  readonly admin: readonly EvaluatedPool[];
+  readonly namespaces: readonly string[];
+  segmentsOf(namespace: string): Segments;
+  poolsOf(namespace: string): readonly EvaluatedPool[];
+}
+
+function segmentsOf(nads: Iterable<ParsedNad>): Segments {
+  const [cni, guest] = [new Set<string>(), new Set<string>()];
+  for (const { segment, delivery } of nads)
+    if (segment !== undefined) (delivery.kind === 'cni' ? cni : guest).add(segment);
+  return { cni, guest };
+}
+
+/** Returns the pools whose addresses are used on each layer-2 segment: those that serve a NAD attached to it. */
+export function poolsBySegment(networks: Iterable<NetworkSegments>): ReadonlyMap<string, ReadonlySet<EvaluatedPool>> {
+  const found = new Map<string, Set<EvaluatedPool>>();
+  const add = (segments: ReadonlySet<string>, pools: readonly EvaluatedPool[]) => {
+    for (const segment of segments) {
+      const known = found.get(segment) ?? new Set();
+      found.set(segment, known);
+      for (const pool of pools) known.add(pool);
+    }
+  };
+  for (const network of networks) {
+    for (const namespace of network.namespaces) {
+      const { cni, guest } = network.segmentsOf(namespace);
+      const admins = network.admin.filter((pool) => isServingNamespace(pool, namespace));
+      add(cni, [...network.poolsOf(namespace), ...admins]);
+      add(
+        guest,
+        admins.filter(({ servesGuests }) => servesGuests),
+      );
+    }
+  }
+  return found;
+}
+
+/** The request of a NAD to have its pool in an address space. */
+export interface SpaceRequest {
+  readonly namespace: string;
+  readonly network: string;
+  readonly addressSpace: string;
+}
+
+export function spaceRequestOf({ metadata, config, delegation }: ParsedNad): SpaceRequest | undefined {
+  if (!config.ok || delegation.kind !== 'holdfast') return undefined;
+  const network = config.network.name;
+  return { namespace: metadata.namespace ?? '', network, addressSpace: delegation.config.addressSpace ?? network };
 }

@@ -1,6 +1,8 @@
 import { type AddressPool, nadNamespaceOf } from '../../api/address-pool.js';
 import { isRecord } from '../../api/json.js';
-import { byAge, isBeingDeleted } from '../../api/meta.js';
+import { type KubeObject, byAge, isBeingDeleted, objectKey } from '../../api/meta.js';
+import { shortHash } from '../../api/names.js';
+import type { ParsedNad } from '../../cluster/transforms.js';
 import { type Pool, type PoolProblem, compilePool } from '../pool/pool.js';
 
 /** The state of a pool. Only a served pool allocates addresses. The message of any other says why not, and what to do. */
@@ -109,4 +111,49 @@ function conflictState(parsed: ParsedPool, pool: Pool, olderPool: ParsedPool): P
     `AddressPool ${parsed.name} serves no workload: the older AddressPool ${olderPool.name} serves the same users of network ` +
     `${parsed.network}; delete one of them, or set spec.namespaces of both to different namespaces`;
   return { kind: 'conflict', pool, with: olderPool.name, message };
+}
+
+/** Equal fingerprints mean that nothing changed for claims. */
+
+const ofNads = new WeakMap<ParsedNad, string>();
+
+export function nadFingerprint(nad: ParsedNad): string {
+  const known = ofNads.get(nad);
+  if (known !== undefined) return known;
+  const { metadata, delegation, delivery, guestOptions, segment } = nad;
+  const { uid, creationTimestamp } = metadata;
+  // it is only compared, so a short hash is enough
+  const parts = [objectKey(nad), uid, creationTimestamp, delegation, delivery, guestOptions, segment];
+  const fingerprint = shortHash(JSON.stringify(parts), 32);
+  ofNads.set(nad, fingerprint);
+  return fingerprint;
+}
+
+/** True if a change of a pool only concerns its status or bookkeeping. */
+export function isStatusChange(before: KubeObject, after: KubeObject): boolean {
+  if (!('spec' in before && 'spec' in after)) return false;
+  return poolFingerprint(before as AddressPool) === poolFingerprint(after as AddressPool);
+}
+
+/** Returns a text of everything in a pool that affects others. */
+export function poolFingerprint({ metadata, spec }: AddressPool): string {
+  const { name, uid, creationTimestamp, deletionTimestamp, annotations } = metadata;
+  return JSON.stringify([name, uid, creationTimestamp, deletionTimestamp, annotations, spec]);
+}
+
+/** Returns the fingerprint of a pool with its state, to be serialized. */
+export function evaluationFingerprint(pool: EvaluatedPool): unknown {
+  const { name, uid, nadNamespace, namespaces, state, compiled } = pool;
+  const described = state.kind === 'served' ? state.kind : state.message;
+  return [name, uid, nadNamespace, namespaces, described, serialOf(compiled)];
+}
+
+const serials = new WeakMap<object, number>();
+let lastSerial = 0;
+
+/** Returns a number that identifies a parse result. */
+function serialOf(compiled: object): number {
+  const serial = serials.get(compiled) ?? ++lastSerial;
+  serials.set(compiled, serial);
+  return serial;
 }

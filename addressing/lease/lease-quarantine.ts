@@ -3,8 +3,7 @@ import { PROBE_LIMITS } from '../../api/limits.js';
 import { PROBE_ANNOTATION } from '../../api/names.js';
 import { type ProbeState, formatProbe } from '../../api/probe.js';
 import { type Family, formatAddress } from '../address/address.js';
-import { CLEARED_LABELS, leaseLabels } from './lease-labels.js';
-import type { LeaseRecord } from './lease-record.js';
+import { CLEARED_LABELS, type LeaseRecord, leaseLabels } from './lease-record.js';
 import { CLEARED_OWNER, isReservation, patchLease, stateOf } from './lease.js';
 import { type Pool, subnetOf } from '../pool/pool.js';
 

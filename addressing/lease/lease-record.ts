@@ -1,16 +1,28 @@
 import type {
   AddressLease,
+  AddressLeaseSpec,
   LeaseNetworkData,
   LeaseOwner,
   LeaseQuarantine,
   LeaseState,
 } from '../../api/address-lease.js';
+import { type IPAMClaim, claimOwnerOf, labelValue } from '../../api/ipam-claim.js';
 import { parseLeaseMac } from '../../api/mac-address.js';
 import type { KubeObject, ObjectMeta } from '../../api/meta.js';
+import {
+  IPAM_CLAIM_KIND,
+  LEASE_FAMILY,
+  LEASE_MAC,
+  LEASE_NODE,
+  LEASE_OWNER_KIND,
+  LEASE_OWNER_NAME,
+  LEASE_OWNER_NAMESPACE,
+  LEASE_OWNER_UID,
+  LEASE_POOL,
+} from '../../api/names.js';
 import { type ProbeState, readProbe } from '../../api/probe.js';
-import { type Address, parseAddress } from '../address/address.js';
+import { type Address, formatFamily, parseAddress } from '../address/address.js';
 import { leaseName } from './lease-name.js';
-import { omitUndefined } from './optional-fields.js';
 
 /** A parsed AddressLease, as caches keep it. */
 export interface LeaseRecord extends KubeObject {
@@ -46,7 +58,7 @@ export interface LeaseStateFields {
 }
 
 /** Who has the address, as a responder found, and for how long nobody gets it. */
-export interface QuarantineRecord {
+interface QuarantineRecord {
   readonly since: number;
   readonly until: number;
   /** Lower case, with colons. */
@@ -109,4 +121,80 @@ function parseTime(name: string, field: string, text: string): number {
     );
   }
   return time;
+}
+
+/** Returns the labels by which a lease can be selected. */
+export function leaseLabels(
+  spec: Pick<AddressLeaseSpec, 'address' | 'pool' | 'owner' | 'node' | 'mac'>,
+): Record<string, string> {
+  const { owner } = spec;
+  const values: Record<string, string | undefined> = {
+    [LEASE_POOL]: spec.pool,
+    [LEASE_FAMILY]: formatFamily(parseAddress(spec.address).family),
+    [LEASE_NODE]: spec.node,
+    [LEASE_OWNER_KIND]: owner?.kind,
+    [LEASE_OWNER_NAMESPACE]: owner?.namespace,
+    [LEASE_OWNER_NAME]: owner?.name,
+    [LEASE_OWNER_UID]: owner?.uid,
+    [LEASE_MAC]: spec.mac?.toLowerCase().replaceAll(':', '-'),
+  };
+  return Object.fromEntries(
+    Object.entries(values).flatMap(([label, value]) => (value === undefined ? [] : [[label, labelValue(value)]])),
+  );
+}
+
+/** Removes the labels of an earlier owner in a merge patch, which keeps all labels that it does not name. */
+export const CLEARED_LABELS = Object.fromEntries(
+  [LEASE_NODE, LEASE_OWNER_KIND, LEASE_OWNER_NAMESPACE, LEASE_OWNER_NAME, LEASE_OWNER_UID, LEASE_MAC].map((label) => [
+    label,
+    null,
+  ]),
+);
+
+/** Limits of the CRD. The values come from objects that others may have written. */
+export const MAX_INTERFACE = 15;
+const MAX_UID = 128;
+
+/** Returns a claim as the owner of leases. */
+export function leaseOwnerOf(claim: IPAMClaim): LeaseOwner {
+  const { namespace = '', name, uid = '' } = claim.metadata;
+  const workloadUID = claimOwnerOf(claim)?.uid;
+  const isUid = workloadUID !== undefined && workloadUID !== '' && workloadUID.length <= MAX_UID;
+  return { kind: IPAM_CLAIM_KIND, namespace, name, uid, ...(isUid && { workloadUID }) };
+}
+
+/** The part of a LeaseRecord that is used here. */
+interface HeldRecord {
+  readonly owner?: LeaseOwner;
+  readonly releasedAt?: number;
+  readonly pool: string;
+}
+
+/** The part of a LeaseRequest that is used here. */
+interface TakeoverRequest {
+  readonly owner: LeaseOwner;
+  readonly pool: string;
+  readonly launchers?: ReadonlySet<string>;
+}
+
+/**
+ * True if the lease may pass from a launcher, which holds it, to the claim of its VM. One write changes the owner, so that the address is
+ * never free in between: the VM runs with it.
+ */
+export function mayTakeOver({ owner, releasedAt, pool }: HeldRecord, request: TakeoverRequest): boolean {
+  if (owner?.kind !== 'Pod' || releasedAt !== undefined || pool !== request.pool) return false;
+  const isOfNamespace = owner.namespace === request.owner.namespace && request.owner.kind === 'IPAMClaim';
+  return isOfNamespace && request.launchers?.has(owner.uid) === true;
+}
+
+type WithoutUndefined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
+
+/** Returns the fields that are not undefined. */
+export function omitUndefined<T extends object>(fields: T): WithoutUndefined<T> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as WithoutUndefined<T>;
+}
+
+/** Returns the fields with null instead of undefined, for a merge patch that removes them. */
+export function undefinedToNull(fields: object): object {
+  return Object.fromEntries(Object.entries(fields).map(([field, value]) => [field, (value as unknown) ?? null]));
 }

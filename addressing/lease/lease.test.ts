@@ -15,7 +15,7 @@ import {
   stateOf,
   reallocateLease,
 } from './lease.js';
-import { leaseLabels } from './lease-labels.js';
+import { leaseLabels } from './lease-record.js';
 
 const NOW = Date.parse('2026-01-01T00:00:00Z');
 const TIMES = { cooldownMs: 60_000, stickyMs: 3_600_000, isStickyForClaims: true };

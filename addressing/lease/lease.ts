@@ -4,16 +4,39 @@ import { formatProbe } from '../../api/probe.js';
 import { isResponderClaim } from '../../api/responders.js';
 import { type Address, formatAddress, sameAddress } from '../address/address.js';
 import { coolingStart } from './cooling-start.js';
-import { CLEARED_LABELS, leaseLabels } from './lease-labels.js';
+import {
+  CLEARED_LABELS,
+  type LeaseRecord,
+  type LeaseStateFields,
+  leaseLabels,
+  mayTakeOver,
+  omitUndefined,
+  stateOf,
+  undefinedToNull,
+} from './lease-record.js';
 import { leaseName } from './lease-name.js';
-import { type LeaseRecord, type LeaseStateFields, stateOf } from './lease-record.js';
-import { mayTakeOver } from './lease-takeover.js';
-import { omitUndefined, undefinedToNull } from './optional-fields.js';
 
 export type { LeaseWrite } from '../../api/address-lease.js';
 export { type LeaseRecord, type LeaseStateFields, readLease, stateOf } from './lease-record.js';
 
-/** The life of a lease: how it is allocated, released and expired. Probes are in `lease-quarantine.ts`. No other file builds these writes. */
+/**
+ * The life of a lease: how it is allocated, released and expired. Probes are in `lease-quarantine.ts`. No other file builds these writes.
+ *
+ * Caches choose candidates, writes decide: a write carries the UID and resourceVersion of the lease that was read. On a conflict the caller
+ * reads the lease again and starts over.
+ *
+ * | verb               | lease before          | lease after                          |
+ * |--------------------|-----------------------|--------------------------------------|
+ * | `createLease`      | none                  | held                                 |
+ * | `reallocateLease`  | released, or reserved | held                                 |
+ * |                    | held by a launcher    | held by the claim of its VM          |
+ * | `updateLeaseUsage` | held                  | held, with another node or container |
+ * | `releaseLease`     | held                  | released                             |
+ * | `endProbe`         | held, being probed    | held, with the result of the probe   |
+ * | `quarantineLease`  | held, not used yet    | quarantined                          |
+ * | `expireLease`      | released              | deleted; a reservation: reserved     |
+ * |                    | quarantined           | deleted                              |
+ */
 
 /** The spec that a lease gets when it is allocated. */
 export interface LeaseRequest {

@@ -1,6 +1,8 @@
 import { shortHash } from '../../api/names.js';
+import type { Address } from '../address/address.js';
+import { overlap } from '../address/cidr.js';
 import type { Pool } from './pool.js';
-import { overlappingSubnets } from './shared-addresses.js';
+import type { Subnet } from './subnet.js';
 
 /** A pool of an address space, and who made it. */
 export interface SpacePool {
@@ -11,7 +13,7 @@ export interface SpacePool {
 }
 
 /** A request of a NAD to have its pool in an address space. */
-export interface AddressSpaceRequest {
+interface AddressSpaceRequest {
   readonly pool: Pool;
   /** The name of the derived pool, which exists or would be created. */
   readonly name: string;
@@ -123,4 +125,19 @@ function describeSubnets({ subnets }: Pool): string {
   });
   // a hash, to save memory: it is kept as long as the pool
   return shortHash(described.sort().join(), 64);
+}
+
+/** Returns the pairs of subnets with addresses in common, leasable or not. Tenants decide how many ranges a subnet has, so most pools are told apart by CIDRs alone. */
+export function* overlappingSubnets(one: Pool, other: Pool): Generator<[Subnet, Subnet]> {
+  for (const ours of one.subnets)
+    for (const theirs of other.subnets) if (overlap(ours.cidr, theirs.cidr)) yield [ours, theirs];
+}
+
+/** Returns an address that both pools can lease: the first one of a subnet. Their address spaces do not matter. */
+export function firstSharedAddress(one: Pool, other: Pool): Address | undefined {
+  for (const [{ cidr, leasable }, theirs] of overlappingSubnets(one, other)) {
+    const value = leasable.firstShared(theirs.leasable);
+    if (value !== undefined) return { family: cidr.family, value };
+  }
+  return undefined;
 }

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { AddressPool, AddressPoolSpec, PoolSubnet } from '../../api/address-pool.js';
 import { type Family, formatAddress, parseAddress } from '../address/address.js';
-import { type LeasableSet, type Pool, addressesOf, compilePool, subnetOf, withPrefix } from './pool.js';
+import { type LeasableSet, type Pool, addressesOf, compilePool, parseDuration, subnetOf, withPrefix } from './pool.js';
 
 function makePool(spec: Partial<AddressPoolSpec>): AddressPool {
   return {
@@ -159,4 +159,21 @@ describe('subnetOf', () => {
     expect(withPrefix(pool, parseAddress('10.0.1.1'))).to.equal('10.0.1.1/32');
     expect(withPrefix(pool, parseAddress('2001:db9::5'))).to.equal('2001:db9::5/128');
   });
+});
+
+describe('parseDuration', () => {
+  for (const [text, ms] of [
+    ['24h', 86_400_000],
+    ['1h30m', 5_400_000],
+    ['24h0m0s', 86_400_000],
+    ['90s', 90_000],
+    ['5m500ms', 300_500],
+    ['0s', 0],
+  ] as const) {
+    it(`parses ${text}`, () => expect(parseDuration(text)).to.equal(ms));
+  }
+
+  for (const text of ['', '24', '0', 'h', '-1h', '1.5h', '1d', '24 h', '24H', '1h ', '1234567h', '1µs', 'forever']) {
+    it(`rejects "${text}"`, () => expect(parseDuration(text)).to.equal(undefined));
+  }
 });

@@ -1,13 +1,12 @@
 import { type AddressPool, nadNamespaceOf } from '../../api/address-pool.js';
-import { POOL_LIMITS } from '../../api/limits.js';
 import { describeValue, isRecord } from '../../api/json.js';
-import { type Address, type Family, BITS, formatAddress } from '../address/address.js';
+import { POOL_LIMITS } from '../../api/limits.js';
+import { type Address, BITS, type Family, formatAddress } from '../address/address.js';
 import { containsAddress } from '../address/cidr.js';
-import { parseDuration } from '../address/duration.js';
-import { type GuestDelivery, readGuest } from './guest.js';
-import { type PoolProblem, PoolProblems } from './pool-problems.js';
-import { readBlockSize, readFlag, readNodeSelector, readStickyForClaims } from './pool-nodes.js';
 import { RangeSet } from '../address/ranges.js';
+import { type GuestDelivery, readGuest } from './guest.js';
+import { readBlockSize, readFlag, readNodeSelector, readStickyForClaims } from './pool-nodes.js';
+import { type PoolProblem, PoolProblems } from './pool-problems.js';
 import { type Subnet, readSubnet } from './subnet.js';
 
 export type { PoolProblem } from './pool-problems.js';
@@ -178,4 +177,20 @@ function readStickyMs(value: unknown, problems: PoolProblems): number {
   const remedy = 'write it like 30m, 24h or 1h30m, or remove stickyMAC';
   problems.add(field, `${describeValue(ttl)} is not a duration over 0: ${remedy}`);
   return 0;
+}
+
+const DURATION = /^(\d{1,6}(h|ms|m|s))+$/;
+const COMPONENT = /(\d+)(h|ms|m|s)/g;
+const UNITS_MS: Readonly<Record<string, number>> = { h: 3_600_000, m: 60_000, s: 1000, ms: 1 };
+
+/**
+ * Parses a metav1.Duration in hours, minutes, seconds and milliseconds, like `24h` or `1h30m0s`.
+ * @returns milliseconds; undefined if the text is invalid
+ */
+export function parseDuration(text: string): number | undefined {
+  if (!DURATION.test(text)) return undefined;
+  let total = 0;
+  for (const [, amount, unit = ''] of text.matchAll(COMPONENT))
+    total += Number(amount) * (UNITS_MS[unit] ?? Number.NaN);
+  return total;
 }

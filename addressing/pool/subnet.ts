@@ -10,10 +10,10 @@ import {
   lastOf,
   overlap,
   parseCidr,
+  parseRange,
   rangeOf,
 } from '../address/cidr.js';
 import type { FieldValue, PoolProblems, WrittenRange } from './pool-problems.js';
-import { parseRange } from '../address/range-text.js';
 import { RangeSet } from '../address/ranges.js';
 
 /** One subnet of a pool. */

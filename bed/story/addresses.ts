@@ -6,7 +6,7 @@ import { IPS_ALLOCATED, LEASE_OWNER_NAMESPACE, POOL_NAD_NAMESPACE } from '../../
 import { HOLDFAST_NAMESPACE } from '../holdfast/install.js';
 import { parseAddress } from '../../addressing/address/address.js';
 import { leaseName } from '../../addressing/lease/lease-name.js';
-import { leaseLabels } from '../../addressing/lease/lease-labels.js';
+import { leaseLabels } from '../../addressing/lease/lease-record.js';
 import type { Client } from '../../kube/client.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS } from '../../kube/resources.js';
 import { clientAs } from './service-account.js';

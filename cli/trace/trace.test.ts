@@ -13,7 +13,7 @@ import {
   VIRTUAL_MACHINES,
   VIRTUAL_MACHINE_INSTANCES,
 } from '../../kube/resources.js';
-import { leaseLabels } from '../../addressing/lease/lease-labels.js';
+import { leaseLabels } from '../../addressing/lease/lease-record.js';
 import { leaseOf, networkDataLock } from '../../test/lease-objects.js';
 import { NAMESPACE, claim, vmReference } from '../../test/workload-objects.js';
 import { CommandError } from '../command-error.js';

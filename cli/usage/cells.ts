@@ -1,5 +1,4 @@
-import { lastIndexWhere } from '../../addressing/address/binary-search.js';
-import type { Range } from '../../addressing/address/ranges.js';
+import { type Range, lastIndexWhere } from '../../addressing/address/ranges.js';
 import type { AddressRun } from './address-map.js';
 import type { AddressState } from '../../addressing/address-states.js';
 

@@ -4,7 +4,7 @@ import type { BlockRecord } from '../../addressing/block/block.js';
 import { type Family, formatFamily } from '../../addressing/address/address.js';
 import type { LeaseRecord } from '../../addressing/lease/lease.js';
 import { compilePool } from '../../addressing/pool/pool.js';
-import { toSafeNumber } from '../../addressing/address/safe-number.js';
+import { toSafeNumber } from '../../addressing/address/ranges.js';
 import { type Column, type Output, tableLines } from '../output.js';
 import type { Span, Style } from '../terminal.js';
 import { type AddressMap, addressMapOf } from './address-map.js';

@@ -4,7 +4,7 @@ import { joinKey, objectKey } from '../../api/meta.js';
 import { NetworkSelectionError, type NetworkSelection, networkSelectionsOf } from '../../api/network-selection.js';
 import { type NetworkStatus, type Pod, hasUid, isTerminal, networkStatuses, reportedIPsOf } from '../../api/pod.js';
 import { type Address, AddressError, parseAddress, sameAddress } from '../../addressing/address/address.js';
-import { MAX_INTERFACE } from '../../addressing/lease/lease-owner.js';
+import { MAX_INTERFACE } from '../../addressing/lease/lease-record.js';
 
 /** An interface that a pod reports. */
 export interface ActiveInterface {

@@ -1,8 +1,15 @@
 import { nadNamespaceOf } from '../../api/address-pool.js';
 import { hasUid } from '../../api/pod.js';
 import { formatAddress } from '../../addressing/address/address.js';
-import { type LeaseRecord, createLease, expireLease, reallocateLease, releaseLease } from '../../addressing/index.js';
-import { readLease, stateOf } from '../../addressing/lease/lease.js';
+import {
+  type LeaseRecord,
+  createLease,
+  expireLease,
+  readLease,
+  reallocateLease,
+  releaseLease,
+  stateOf,
+} from '../../addressing/lease/lease.js';
 import { compilePool } from '../../addressing/pool/pool.js';
 import { findUnlessGone } from '../../kube/absence.js';
 import type { Client } from '../../kube/client.js';

@@ -5,7 +5,7 @@ import { CLAIM_NAD } from '../../api/names.js';
 import { type Pod, staticPodUidOf } from '../../api/pod.js';
 import { formatAddress, readAddress } from '../../addressing/address/address.js';
 import { leaseName } from '../../addressing/lease/lease-name.js';
-import { leaseOwnerOf } from '../../addressing/lease/lease-owner.js';
+import { leaseOwnerOf } from '../../addressing/lease/lease-record.js';
 import {
   type LeaseRecord,
   type LeaseRequest,

@@ -3,7 +3,7 @@ import { ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS, PODS } from '../../kube/res
 import { leaseOf, networkDataLock } from '../../test/lease-objects.js';
 import { adminPool } from '../../test/pool-objects.js';
 import { NAMESPACE } from '../../test/workload-objects.js';
-import { leaseLabels } from '../../addressing/lease/lease-labels.js';
+import { leaseLabels } from '../../addressing/lease/lease-record.js';
 import { parseAddress } from '../../addressing/address/address.js';
 import { readLease } from '../../addressing/lease/lease.js';
 import { readCliCommandLine } from '../command-line.js';

@@ -3,7 +3,7 @@ import { PROBE_LIMITS } from '../../api/limits.js';
 import { joinKey } from '../../api/meta.js';
 import type { ProbeState } from '../../api/probe.js';
 import { formatAddress } from '../../addressing/address/address.js';
-import { endProbe } from '../../addressing/index.js';
+import { endProbe } from '../../addressing/lease/lease-quarantine.js';
 import { type LeaseRecord, stateOf } from '../../addressing/lease/lease.js';
 import type { Lister } from '../../kube/cache.js';
 import type { Client } from '../../kube/client.js';

@@ -8,7 +8,7 @@ import { silentLogger } from '../../kube/log.js';
 import { Metrics } from '../../process/metrics.js';
 import { PoolDirectory } from '../../addressing/directory/directory.js';
 import { ADDRESS_POOL_WATCH } from '../../cluster/watch-specs.js';
-import { ADDRESS_BLOCK_WATCH } from '../../addressing/directory/block-watch.js';
+import { ADDRESS_BLOCK_WATCH } from '../../addressing/directory/create-directory.js';
 import { blockOf } from '../../test/block-objects.js';
 import { compiledPool, leaseOf } from '../../test/lease-objects.js';
 import { ManualClock } from '../../test/manual-clock.js';

@@ -1,9 +1,8 @@
 import type { AddressSpace } from '../../addressing/allocator/address-space.js';
 import { BITS, type Family } from '../../addressing/address/address.js';
-import { toSafeNumber } from '../../addressing/address/safe-number.js';
+import { type RangeSet, toSafeNumber } from '../../addressing/address/ranges.js';
 import { type Cidr, rangeOf } from '../../addressing/address/cidr.js';
 import type { Pool } from '../../addressing/pool/pool.js';
-import type { RangeSet } from '../../addressing/address/ranges.js';
 import { Slices } from '../../addressing/block/slices.js';
 import type { UnlentSlice } from './observed-pool.js';
 

@@ -15,23 +15,23 @@ import {
 } from '../../kube/errors.js';
 import { ADDRESS_LEASES } from '../../kube/resources.js';
 import { type LeaseClient, writeLease } from '../../cluster/lease-writes.js';
+import { type AllocationCandidate, type AllocationRefusal, addressOf } from '../../addressing/allocator/allocator.js';
 import {
-  type AllocationCandidate,
-  type AllocationRefusal,
   type LeaseRecord,
   type LeaseRequest,
   type LeaseWrite,
-  addressOf,
   createLease,
+  isReservation,
+  readLease,
   reallocateLease,
   releaseLease,
+  stateOf,
   updateLeaseUsage,
-} from '../../addressing/index.js';
+} from '../../addressing/lease/lease.js';
 import type { Address, Family } from '../../addressing/address/address.js';
 import { releaseTime } from '../../addressing/lease/cooling-start.js';
-import { isReservation, readLease, stateOf } from '../../addressing/lease/lease.js';
 import { leaseName } from '../../addressing/lease/lease-name.js';
-import { MAX_INTERFACE, leaseOwnerOf } from '../../addressing/lease/lease-owner.js';
+import { MAX_INTERFACE, leaseOwnerOf } from '../../addressing/lease/lease-record.js';
 import type { Pool } from '../../addressing/pool/pool.js';
 import type { LeaseBook } from '../leases/lease-book.js';
 import type { ClaimSyncState } from './sync-state.js';

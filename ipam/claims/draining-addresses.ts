@@ -1,7 +1,8 @@
 import type { ReasonOf } from '../../api/conditions.js';
 import { isBeingDeleted } from '../../api/meta.js';
 import { type Address, formatAddress, sameAddress } from '../../addressing/address/address.js';
-import type { AllocationRefusal, LeaseRecord } from '../../addressing/index.js';
+import type { AllocationRefusal } from '../../addressing/allocator/allocator.js';
+import type { LeaseRecord } from '../../addressing/lease/lease.js';
 import { isDraining } from '../../addressing/pool/pool.js';
 import { namespaceRefusal } from '../../addressing/directory/resolution.js';
 import { conditionMessage } from './reports/condition-message.js';

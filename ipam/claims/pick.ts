@@ -9,14 +9,14 @@ import {
   type SpaceView,
   addressOf,
   findCandidates,
-  poolFullSubject,
-} from '../../addressing/index.js';
+} from '../../addressing/allocator/allocator.js';
+import { poolFullSubject } from '../../addressing/allocator/refusal-messages.js';
 import type { Family } from '../../addressing/address/address.js';
 import type { Pool } from '../../addressing/pool/pool.js';
 import { type HolderViews, explainRequestConflict } from './request-conflict.js';
 import type { ClaimWaitList } from './wait-list.js';
 import type { Clock } from '../../kube/clock.js';
-import { leaseOwnerOf } from '../../addressing/lease/lease-owner.js';
+import { leaseOwnerOf } from '../../addressing/lease/lease-record.js';
 import { type LeaseRules, leaseTimesOf } from '../../addressing/lease/lease-times.js';
 import { readShownAddresses } from './shown/claim-addresses.js';
 import type { ClaimObservation } from './observe.js';

@@ -2,7 +2,7 @@ import { PROBE_LIMITS } from '../../api/limits.js';
 import { isBeingDeleted } from '../../api/meta.js';
 import { type Family, sameAddress } from '../../addressing/address/address.js';
 import { type LeaseRecord, isReservation, isResponder } from '../../addressing/lease/lease.js';
-import { leaseOwnerOf } from '../../addressing/lease/lease-owner.js';
+import { leaseOwnerOf } from '../../addressing/lease/lease-record.js';
 import { readShownAddresses } from './shown/claim-addresses.js';
 import { isWaitingFor } from './running/claim-pods.js';
 import type { DesiredAddresses } from './desired-addresses.js';

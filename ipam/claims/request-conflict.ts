@@ -2,7 +2,7 @@ import { type IPAMClaim, claimOwnerOf } from '../../api/ipam-claim.js';
 import { joinKey } from '../../api/meta.js';
 import { AllocationReason, IPAM_CLAIM_KIND, REQUESTED_ADDRESSES_ANNOTATION } from '../../api/names.js';
 import { type Address, sameAddress } from '../../addressing/address/address.js';
-import type { AllocationResult, SpaceView } from '../../addressing/index.js';
+import type { AllocationResult, SpaceView } from '../../addressing/allocator/allocator.js';
 import { readAddressRequest } from './shown/claim-addresses.js';
 
 /** Where the holder of an address is looked up. */

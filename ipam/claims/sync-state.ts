@@ -1,6 +1,7 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { isNewer } from '../../api/meta.js';
-import type { AllocationRefusal, LeaseRecord } from '../../addressing/index.js';
+import type { AllocationRefusal } from '../../addressing/allocator/allocator.js';
+import type { LeaseRecord } from '../../addressing/lease/lease.js';
 import type { LeaseBook } from '../leases/lease-book.js';
 import type { ClaimPod } from './running/claim-pods.js';
 import type { AllocationPurpose } from './step.js';

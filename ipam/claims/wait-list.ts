@@ -1,7 +1,7 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { AllocationReason } from '../../api/names.js';
 import { type Address, formatAddress } from '../../addressing/address/address.js';
-import type { AllocationRefusal } from '../../addressing/index.js';
+import type { AllocationRefusal } from '../../addressing/allocator/allocator.js';
 import type { Pool } from '../../addressing/pool/pool.js';
 import type { ClaimMetrics } from './metrics.js';
 import type { Findings } from './sync-state.js';

@@ -2,7 +2,7 @@ import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import { isConflict, isNotFound, messageOf } from '../../kube/errors.js';
 import { writeLease } from '../../cluster/lease-writes.js';
-import { type LeaseRecord, expireLease, expiresAt, mayExpire } from '../../addressing/index.js';
+import { type LeaseRecord, expireLease, expiresAt, mayExpire } from '../../addressing/lease/lease.js';
 import { forEachParallel, runInSlices } from '../../kube/run-in-slices.js';
 import type { LeaseBook } from '../leases/lease-book.js';
 import { type ExcessRules, timesWithoutExcess } from './excess-leases.js';

@@ -2,7 +2,7 @@ import { type AddressPool, nadNamespaceOf } from '../../api/address-pool.js';
 import type { Metrics } from '../../process/metrics.js';
 import { COUNTS } from '../../addressing/address-states.js';
 import type { Family } from '../../addressing/address/address.js';
-import { toSafeNumber } from '../../addressing/address/safe-number.js';
+import { toSafeNumber } from '../../addressing/address/ranges.js';
 import { DerivedPoolSlots } from './derived-pool-slots.js';
 import { type FamilyCounts, capacityOf } from './status.js';
 

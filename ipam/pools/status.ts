@@ -3,7 +3,7 @@ import type { AddressPoolStatus } from '../../api/address-pool.js';
 import type { Condition } from '../../api/meta.js';
 import type { NetworkConfigProblem } from '../../api/network-attachment.js';
 import { COUNTS, type CountField } from '../../addressing/address-states.js';
-import { toSafeNumber } from '../../addressing/address/safe-number.js';
+import { toSafeNumber } from '../../addressing/address/ranges.js';
 import { FAMILIES, type Family } from '../../addressing/address/address.js';
 import { type LeaseRecord, isHeldOrReserved } from '../../addressing/lease/lease.js';
 import { type Pool, addressesOf, hasDraining } from '../../addressing/pool/pool.js';

@@ -1,7 +1,7 @@
 import { type AddressPool, addressSpaceOf, nadNamespaceOf } from '../../api/address-pool.js';
 import { BITS, type Family, formatAddress } from '../../addressing/address/address.js';
 import { type LeasableSet, type Pool, addressesOf } from '../../addressing/pool/pool.js';
-import { firstSharedAddress } from '../../addressing/pool/shared-addresses.js';
+import { firstSharedAddress } from '../../addressing/pool/address-space-rights.js';
 import { Slices } from '../../addressing/block/slices.js';
 import type { PoolChange } from './leased-addresses.js';
 import { unreleased } from './unreleased-leases.js';

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { AddressLease } from '../../../api/address-lease.js';
 import type { VirtualMachineInstance, VmiInterfaceStatus } from '../../../api/kubevirt.js';
 import type { Pod } from '../../../api/pod.js';
-import { leaseLabels } from '../../../addressing/lease/lease-labels.js';
+import { leaseLabels } from '../../../addressing/lease/lease-record.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS, NETWORK_ATTACHMENT_DEFINITIONS } from '../../../kube/resources.js';
 import { leaseOf, type LeaseOptions } from '../../../test/lease-objects.js';
 import { adminPool, holdfastConfig, nadDefinition } from '../../../test/pool-objects.js';

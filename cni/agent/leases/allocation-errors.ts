@@ -1,8 +1,5 @@
 import type { Address, Family } from '../../../addressing/address/address.js';
 import {
-  type Availability,
-  type LeaseRecord,
-  type LeaseTimes,
   heldByMessage,
   notInPoolMessage,
   notLeasableMessage,
@@ -10,7 +7,8 @@ import {
   pendingWriteMessage,
   poolFullMessage,
   reservationMessage,
-} from '../../../addressing/index.js';
+} from '../../../addressing/allocator/refusal-messages.js';
+import type { Availability, LeaseRecord, LeaseTimes } from '../../../addressing/lease/lease.js';
 import { type Pool, addressesOf } from '../../../addressing/pool/pool.js';
 import type { Subnet } from '../../../addressing/pool/subnet.js';
 import { StatusError, TransportError, isForbidden, isInvalid, messageOf } from '../../../kube/errors.js';

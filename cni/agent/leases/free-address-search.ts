@@ -1,6 +1,10 @@
 import type { Address, Family } from '../../../addressing/address/address.js';
-import { type LeaseRecord, type LeaseTimes, availabilityOf } from '../../../addressing/index.js';
-import { timesWhenExhausted } from '../../../addressing/lease/lease.js';
+import {
+  type LeaseRecord,
+  type LeaseTimes,
+  availabilityOf,
+  timesWhenExhausted,
+} from '../../../addressing/lease/lease.js';
 import { type Pool, subnetOf } from '../../../addressing/pool/pool.js';
 import type { Clock } from '../../../kube/clock.js';
 import type { BlockCandidates, PickOutcome } from '../blocks/block-candidates.js';

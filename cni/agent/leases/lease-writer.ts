@@ -4,12 +4,12 @@ import {
   type LeaseRequest,
   type LeaseWrite,
   createLease,
+  readLease,
   reallocateLease,
   releaseLease,
   updateLeaseUsage,
-} from '../../../addressing/index.js';
+} from '../../../addressing/lease/lease.js';
 import { releaseTime } from '../../../addressing/lease/cooling-start.js';
-import { readLease } from '../../../addressing/lease/lease.js';
 import { leaseName } from '../../../addressing/lease/lease-name.js';
 import { findUnlessGone } from '../../../kube/absence.js';
 import type { CallOptions, Client } from '../../../kube/client.js';

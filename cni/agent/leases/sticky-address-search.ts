@@ -1,8 +1,14 @@
 import type { LeaseOwner } from '../../../api/address-lease.js';
 import type { Family } from '../../../addressing/address/address.js';
-import { type Availability, type LeaseRecord, availabilityOf } from '../../../addressing/index.js';
+import {
+  type Availability,
+  type LeaseRecord,
+  availabilityOf,
+  isReservation,
+  isSticky,
+  stateOf,
+} from '../../../addressing/lease/lease.js';
 import { byPreferenceOf } from '../../../addressing/lease/lease-preference.js';
-import { isSticky, isReservation, stateOf } from '../../../addressing/lease/lease.js';
 import { subnetOf } from '../../../addressing/pool/pool.js';
 import type { Client } from '../../../kube/client.js';
 import { isNewer } from '../../../api/meta.js';

@@ -6,7 +6,7 @@ import type { Clock } from '../../../kube/clock.js';
 import type { ObjectChange } from '../../../kube/informer.js';
 import { forEachInSlices } from '../../../kube/run-in-slices.js';
 import { type Address, sameAddress } from '../../../addressing/address/address.js';
-import type { RestoreHold } from '../../../addressing/index.js';
+import type { RestoreHold } from '../../../addressing/allocator/allocator.js';
 import { leaseName } from '../../../addressing/lease/lease-name.js';
 import { type LeaseRecord, stateOf } from '../../../addressing/lease/lease.js';
 import { subnetOf } from '../../../addressing/pool/pool.js';

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { formatAddress } from '../address/address.js';
 import { type PoolGiven, adminPool } from '../../test/pool-objects.js';
 import { addressesOf, compilePool } from './pool.js';
-import { firstSharedAddress, overlappingSubnets } from './shared-addresses.js';
+import { firstSharedAddress, overlappingSubnets } from './address-space-rights.js';
 
 function pool(subnets: PoolGiven['subnets']) {
   const compiled = compilePool(adminPool('p', { ...(subnets && { subnets }) }));

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { VacatedQueue } from './vacated-queue.js';
+import { VacatedQueue } from './rotation.js';
 
 describe('VacatedQueue', () => {
   it('returns the oldest value first, and a value that was vacated again last', () => {

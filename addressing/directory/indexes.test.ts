@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { compiledPool } from '../../test/lease-objects.js';
 import { parseAddress } from '../address/address.js';
 import { type Pool, subnetOf } from '../pool/pool.js';
-import { SubnetIndex } from './subnet-index.js';
+import { SubnetIndex } from './indexes.js';
 
 const SUBNETS = ['10.0.0.0/8', '10.1.0.0/16', '10.1.1.0/24', '10.1.1.4/32', 'fd00::/16', 'fd00::/64', 'fd00::4/128'];
 const ADDRESSES = [
