@@ -9,7 +9,7 @@ import { UnservedOwners } from './claims/reports/unserved-owners.js';
 import { createCollector } from './collector/collector.js';
 import { createCollectorReport } from './collector/report.js';
 import { IpamMetrics } from './metrics.js';
-import { ServedNetworksWriter } from './pools/served-networks-writer.js';
+import { ServedNetworksWriter } from './pools/served-networks.js';
 import { Reconcilers } from './reconcilers.js';
 import { createValidationWebhook } from './validation/webhook.js';
 import { createIpamViews } from './views.js';

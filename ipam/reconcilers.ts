@@ -13,7 +13,7 @@ import { createClaimSync } from './claims/sync.js';
 import { allClaimKeys, claimKeyOf, keysOfLease, keysOfNetworks as claimsOfNetworks } from './claims/triggers.js';
 import { ClaimWaitList } from './claims/wait-list.js';
 import type { IpamMetrics } from './metrics.js';
-import { SegmentOverlapTracker } from './pools/segments/segment-overlap-tracker.js';
+import { SegmentOverlapTracker } from './pools/segment-overlap.js';
 import { createPoolsSync } from './pools/sync.js';
 import { allPoolKeys, followPools, turnsOfPools } from './pools/triggers.js';
 import type { Views } from './views.js';

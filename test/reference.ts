@@ -11,7 +11,7 @@ import { createNodeBlockMetrics } from '../cni/agent/blocks/metrics.js';
 import { createPodLeaseMetrics } from '../cni/agent/leases/metrics.js';
 import { createAgentMetrics } from '../cni/agent/metrics.js';
 import { createControllerMetrics } from '../controller/claims/metrics.js';
-import { createAuditMetrics } from '../ipam/audit/metrics.js';
+import { createAuditMetrics } from '../ipam/audit/audit-log.js';
 import { createBlockMetrics } from '../ipam/blocks/metrics.js';
 import { createCapacityMetrics } from '../capacity/metrics.js';
 import { createGuestMetrics } from '../guest/metrics.js';

@@ -1,12 +1,10 @@
 import { type BlockAction, writeOf } from '../../ipam/blocks/action.js';
 import { BlockBook } from '../../ipam/blocks/block-book.js';
-import { ClaimShortages } from '../../ipam/blocks/claim-shortages.js';
-import { NodeLeaseCounts } from '../../ipam/blocks/node-lease-counts.js';
+import { ClaimShortages, NodeLeaseCounts } from '../../ipam/blocks/node-demand.js';
 import { type BlockViews, observeBlocks } from '../../ipam/blocks/observe.js';
-import type { BlockPolicy } from '../../ipam/blocks/observed-pool.js';
+import { type BlockPolicy, PlanStates } from '../../ipam/blocks/observed-pool.js';
 import { planBlocks } from '../../ipam/blocks/plan.js';
-import { PoolSlices } from '../../ipam/blocks/pool-slices.js';
-import { PlanStates } from '../../ipam/blocks/plan-state.js';
+import { PoolSlices } from '../../ipam/blocks/slice-occupancy.js';
 import type { Address } from '../../addressing/address/address.js';
 import type { BlockRecord } from '../../addressing/block/block.js';
 import { type LeaseRecord, createLease, expireLease, releaseLease } from '../../addressing/lease/lease.js';

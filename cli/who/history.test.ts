@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
-import { FileSink } from '../../ipam/audit/file-sink.js';
+import { FileSink } from '../../ipam/audit/audit-sink.js';
 import { findPastHolder as findIn } from './history.js';
 import { linesOfFile } from './log-files.js';
 

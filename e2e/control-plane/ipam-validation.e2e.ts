@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import type { AddressPool, AddressPoolSpec } from '../../api/address-pool.js';
 import type { NetworkAttachmentDefinition } from '../../api/network-attachment.js';
 import { PoolDirectory } from '../../addressing/directory/directory.js';
-import type { PoolLease } from '../../ipam/validation/view.js';
+import type { PoolLease } from '../../ipam/validation/review.js';
 import { createValidationWebhook } from '../../ipam/validation/webhook.js';
 import type { Client } from '../../kube/client.js';
 import {

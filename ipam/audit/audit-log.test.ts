@@ -5,15 +5,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
+import { type LeaseRecord, readLease } from '../../addressing/lease/lease.js';
+import { formatAuditRecord, readAuditRecord } from '../../api/audit-record.js';
 import { Cache } from '../../kube/cache.js';
 import { type Clock, systemClock } from '../../kube/clock.js';
 import type { ObjectChange } from '../../kube/informer.js';
 import { silentLogger } from '../../kube/log.js';
 import { leaseOf } from '../../test/lease-objects.js';
-import { type LeaseRecord, readLease } from '../../addressing/lease/lease.js';
-import { AuditLog } from './audit-log.js';
-import type { AuditSink } from './audit-sink.js';
-import { FileSink } from './file-sink.js';
+import { AuditLog, recordOfState, recordOfTransition } from './audit-log.js';
+import { type AuditSink, FileSink } from './audit-sink.js';
 import { StdoutSink } from './create-audit-log.js';
 
 describe('The audit log', () => {
@@ -153,3 +153,31 @@ class LogUnderTest {
     while (!condition()) await systemClock.sleep(1);
   }
 }
+
+const TIME = '2030-01-01T00:00:00.000Z';
+const MAC = '02:00:00:00:00:99';
+
+describe('the audit record of a quarantined address', () => {
+  const before = readLease(leaseOf('10.0.0.5', 1));
+  const after = readLease(leaseOf('10.0.0.5', 2, { takenBy: MAC }));
+
+  it('names the MAC address that has it, and no owner', () => {
+    const record = recordOfTransition({ before, after }, TIME);
+    expect(record).to.deep.include({ type: 'quarantined', address: '10.0.0.5', mac: MAC });
+    expect(record).to.not.have.property('owner');
+  });
+
+  it('is written once', () => {
+    expect(recordOfTransition({ before: after, after: { ...after } }, TIME)).to.equal(undefined);
+  });
+
+  for (const [name, record] of [
+    ['its change', recordOfTransition({ before, after }, TIME)],
+    ['its state after a gap', recordOfState(after, TIME)],
+    ['its end', recordOfTransition({ before: after }, TIME)],
+  ] as const) {
+    it(`can be read again: ${name}`, () => {
+      expect(readAuditRecord(formatAuditRecord(record!))).to.deep.equal(record);
+    });
+  }
+});

@@ -1,21 +1,23 @@
+import { formatAddress } from '../../addressing/address/address.js';
+import { type LeaseRecord, stateOf } from '../../addressing/lease/lease.js';
+import type { AddressLease } from '../../api/address-lease.js';
 import {
   AUDIT_ALIVE_MS,
   type AuditGapRecord,
+  type AuditLeaseRecord,
   type AuditListedRecord,
   type AuditRecord,
+  type AuditType,
   formatAuditRecord,
 } from '../../api/audit-record.js';
-import { abortable } from '../../kube/deadline.js';
 import type { Cache } from '../../kube/cache.js';
 import type { Clock } from '../../kube/clock.js';
+import { abortable } from '../../kube/deadline.js';
 import { messageOf } from '../../kube/errors.js';
 import type { Informer } from '../../kube/informer.js';
 import type { Logger } from '../../kube/log.js';
-import type { AddressLease } from '../../api/address-lease.js';
-import type { LeaseRecord } from '../../addressing/lease/lease.js';
-import type { AuditMetrics } from './metrics.js';
+import type { Metrics } from '../../process/metrics.js';
 import type { AuditSink } from './audit-sink.js';
-import { recordOfState, recordOfTransition } from './lease-records.js';
 
 export interface AuditLogOptions {
   readonly leases: Pick<Informer<AddressLease, LeaseRecord>, 'onChange' | 'onList' | 'lastProgress'> & {
@@ -208,4 +210,72 @@ export class AuditLog {
   #time(): string {
     return new Date(this.#options.clock.wall()).toISOString();
   }
+}
+
+interface AuditMetrics {
+  written(lines: number): void;
+  lost(lines: number): void;
+  writeFailed(): void;
+}
+
+export function createAuditMetrics(metrics: Pick<Metrics, 'counter'>): AuditMetrics {
+  const written = metrics.counter('audit_lines_total', 'Lines written to the audit log.');
+  const lost = metrics.counter('audit_lines_lost_total', 'Lines of the audit log that are lost. The log says when.');
+  const failures = metrics.counter('audit_write_failures_total', 'Failed writes of the audit log. They are repeated.');
+  return {
+    written: (lines) => written.inc(lines),
+    lost: (lines) => lost.inc(lines),
+    writeFailed: () => failures.inc(),
+  };
+}
+
+/** A change of one lease as the watch shows it. A lease that is replaced by another of its name is removed and added. */
+interface LeaseTransition {
+  readonly before?: LeaseRecord;
+  readonly after?: LeaseRecord;
+}
+
+/**
+ * Returns the record of a change; undefined if it is of no interest, as a change of labels. Pure.
+ * @param time when it was seen, RFC 3339
+ */
+export function recordOfTransition({ before, after }: LeaseTransition, time: string): AuditLeaseRecord | undefined {
+  if (after === undefined) return before && leaseRecord('expired', before, time);
+  const type = changeOf(before, after);
+  return type && leaseRecord(type, after, time);
+}
+
+function changeOf(before: LeaseRecord | undefined, after: LeaseRecord): AuditType | undefined {
+  const state = stateOf(after);
+  const isSame = before !== undefined && stateOf(before) === state && before.owner?.uid === after.owner?.uid;
+  if (state !== 'held') return isSame ? undefined : state;
+  if (!isSame) return 'allocated';
+  return USAGE_FIELDS.some((field) => before[field] !== after[field]) ? 'changed' : undefined;
+}
+
+const USAGE_FIELDS = ['node', 'mac', 'interface', 'containerID'] as const;
+
+/** Returns the record of a lease after a gap. */
+export function recordOfState(lease: LeaseRecord, time: string): AuditLeaseRecord {
+  return leaseRecord('state', lease, time);
+}
+
+function leaseRecord(type: AuditType, lease: LeaseRecord, time: string): AuditLeaseRecord {
+  const { address, addressSpace, pool, owner, node, metadata } = lease;
+  const mac = lease.mac ?? lease.quarantine?.mac;
+  return {
+    time,
+    type,
+    address: formatAddress(address),
+    addressSpace,
+    pool,
+    ...(type === 'state' && { state: stateOf(lease) }),
+    ...(owner !== undefined && {
+      owner: { kind: owner.kind, namespace: owner.namespace, name: owner.name, uid: owner.uid },
+    }),
+    ...(mac !== undefined && { mac }),
+    ...(node !== undefined && { node }),
+    uid: metadata.uid,
+    resourceVersion: metadata.resourceVersion,
+  };
 }

@@ -1,12 +1,10 @@
 import type { AuditConfig } from '../../process/ipam-config.js';
 import type { ProcessContext } from '../../process/context.js';
-import { AuditLog, type AuditLogOptions } from './audit-log.js';
-import { FileSink } from './file-sink.js';
-import { createAuditMetrics } from './metrics.js';
+import { AuditLog, type AuditLogOptions, createAuditMetrics } from './audit-log.js';
+import { type AuditSink, FileSink } from './audit-sink.js';
 import { write } from 'node:fs';
 import { promisify } from 'node:util';
 import type { Clock } from '../../kube/clock.js';
-import type { AuditSink } from './audit-sink.js';
 
 /** @returns undefined if the configuration names no audit log */
 export function createAuditLog(

@@ -15,10 +15,9 @@ import { toSafeNumber } from '../../addressing/address/ranges.js';
 import { formatCidr } from '../../addressing/address/cidr.js';
 import type { Pool } from '../../addressing/pool/pool.js';
 import { BlockBook } from './block-book.js';
-import { ClaimShortages } from './claim-shortages.js';
+import { ClaimShortages, NodeLeaseCounts } from './node-demand.js';
 import { createBlockMetrics } from './metrics.js';
-import { NodeLeaseCounts } from './node-lease-counts.js';
-import { PoolSlices } from './pool-slices.js';
+import { PoolSlices } from './slice-occupancy.js';
 import { createBlockSync } from './sync.js';
 import { watchBlockSources } from './triggers.js';
 

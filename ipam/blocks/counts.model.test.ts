@@ -9,8 +9,8 @@ import { type LeaseRecord, createLease, stateOf } from '../../addressing/lease/l
 import { type Pool, addressesOf } from '../../addressing/pool/pool.js';
 import { Slices } from '../../addressing/block/slices.js';
 import { LeaseBook } from '../leases/lease-book.js';
-import { NodeLeaseCounts } from './node-lease-counts.js';
-import { PoolSlices } from './pool-slices.js';
+import { NodeLeaseCounts } from './node-demand.js';
+import { PoolSlices } from './slice-occupancy.js';
 
 const BASE = parseAddress('10.0.0.0').value;
 const SIZE = 32;

@@ -10,11 +10,9 @@ import type { Pool } from '../../addressing/pool/pool.js';
 import { countBlockingLeases } from '../pools/status.js';
 import type { PoolUsage } from '../pools/usage.js';
 import type { BlockBook } from './block-book.js';
-import type { ClaimShortages } from './claim-shortages.js';
-import type { NodeLeaseCounts } from './node-lease-counts.js';
+import type { ClaimShortages, NodeLeaseCounts } from './node-demand.js';
 import type { ObservedBlock, ObservedNode, ObservedPool, PoolPhase } from './observed-pool.js';
-import type { PoolSlices } from './pool-slices.js';
-import type { SliceOccupancy } from './slice-occupancy.js';
+import type { PoolSlices, SliceOccupancy } from './slice-occupancy.js';
 
 /** The caches from which a pool's blocks are observed. */
 export interface BlockViews {

@@ -1,13 +1,13 @@
-import type { AddressSpace } from '../../addressing/allocator/address-space.js';
 import { BITS, type Family } from '../../addressing/address/address.js';
-import { type RangeSet, toSafeNumber } from '../../addressing/address/ranges.js';
 import { type Cidr, rangeOf } from '../../addressing/address/cidr.js';
-import type { Pool } from '../../addressing/pool/pool.js';
+import { type RangeSet, toSafeNumber } from '../../addressing/address/ranges.js';
+import type { AddressSpace } from '../../addressing/allocator/address-space.js';
 import { Slices } from '../../addressing/block/slices.js';
+import type { Pool } from '../../addressing/pool/pool.js';
 import type { UnlentSlice } from './observed-pool.js';
 
 /** The part of an address space that is used here. */
-export type OccupiedAddresses = Pick<AddressSpace, 'occupiedIn' | 'onChange'>;
+type OccupiedAddresses = Pick<AddressSpace, 'occupiedIn' | 'onChange'>;
 
 /** How many slices are compared to find the partly used slice with most free addresses. */
 const MAX_COMPARED_SLICES = 65_536;
@@ -107,5 +107,30 @@ export class SliceOccupancy {
     let count = 0;
     for (const value of this.#space.occupiedIn(cidr.family, rangeOf(cidr))) if (open.has(value)) count++;
     return count;
+  }
+}
+
+/** The slices of each pool by its current spec, computed on first use. */
+export class PoolSlices {
+  readonly #spaceOf: (name: string) => OccupiedAddresses;
+  readonly #occupancies = new Map<string, SliceOccupancy>();
+
+  constructor(book: { space(name: string): OccupiedAddresses }) {
+    this.#spaceOf = (name) => book.space(name);
+  }
+
+  /** @param pool from the directory, compared by identity */
+  of(pool: Pool): SliceOccupancy {
+    const known = this.#occupancies.get(pool.name);
+    if (known?.pool === pool) return known;
+    known?.stop();
+    const occupancy = new SliceOccupancy(pool, this.#spaceOf(pool.addressSpace));
+    this.#occupancies.set(pool.name, occupancy);
+    return occupancy;
+  }
+
+  forget(pool: string): void {
+    this.#occupancies.get(pool)?.stop();
+    this.#occupancies.delete(pool);
   }
 }

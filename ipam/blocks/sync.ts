@@ -10,9 +10,8 @@ import { type BlockClient, type BlockOutcome, applyBlockAction } from './apply.j
 import type { BlockBook } from './block-book.js';
 import type { BlockMetrics } from './metrics.js';
 import { type BlockViews, observeBlocks } from './observe.js';
-import type { BlockPolicy } from './observed-pool.js';
+import { type BlockPolicy, PlanStates } from './observed-pool.js';
 import { planBlocks } from './plan.js';
-import { PlanStates } from './plan-state.js';
 import type { LentAddresses } from '../../addressing/allocator/address-space.js';
 
 export interface BlockSyncDependencies extends BlockViews {

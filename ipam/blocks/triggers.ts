@@ -6,9 +6,8 @@ import type { NetworkChanges, PoolDirectory } from '../../addressing/directory/d
 import { stateOf } from '../../addressing/lease/lease.js';
 import type { LeaseChange } from '../leases/lease-book.js';
 import type { BlockBook, BlockChange } from './block-book.js';
-import type { ClaimShortages } from './claim-shortages.js';
-import type { NodeLeaseCounts } from './node-lease-counts.js';
-import type { PoolSlices } from './pool-slices.js';
+import type { ClaimShortages, NodeLeaseCounts } from './node-demand.js';
+import type { PoolSlices } from './slice-occupancy.js';
 
 /** Maps changes to the pools whose blocks they affect. */
 

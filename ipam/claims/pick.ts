@@ -1,6 +1,4 @@
-import { type IPAMClaim, claimMacOf } from '../../api/ipam-claim.js';
-import { objectKey } from '../../api/meta.js';
-import { AllocationReason } from '../../api/names.js';
+import { type Address, type Family, sameAddress } from '../../addressing/address/address.js';
 import {
   type AllocationCandidate,
   type AllocationContext,
@@ -11,20 +9,21 @@ import {
   findCandidates,
 } from '../../addressing/allocator/allocator.js';
 import { poolFullSubject } from '../../addressing/allocator/refusal-messages.js';
-import type { Family } from '../../addressing/address/address.js';
-import type { Pool } from '../../addressing/pool/pool.js';
-import { type HolderViews, explainRequestConflict } from './request-conflict.js';
-import type { ClaimWaitList } from './wait-list.js';
-import type { Clock } from '../../kube/clock.js';
 import { leaseOwnerOf } from '../../addressing/lease/lease-record.js';
 import { type LeaseRules, leaseTimesOf } from '../../addressing/lease/lease-times.js';
-import { readShownAddresses } from './shown/claim-addresses.js';
+import type { Pool } from '../../addressing/pool/pool.js';
+import { type IPAMClaim, claimMacOf, claimOwnerOf } from '../../api/ipam-claim.js';
+import { joinKey, objectKey } from '../../api/meta.js';
+import { AllocationReason, IPAM_CLAIM_KIND, REQUESTED_ADDRESSES_ANNOTATION } from '../../api/names.js';
+import type { Clock } from '../../kube/clock.js';
 import type { ClaimObservation } from './observe.js';
+import { readAddressRequest, readShownAddresses } from './shown/claim-addresses.js';
 import type { RestoreHolds } from './shown/restore-holds.js';
 import type { ClaimStep } from './step.js';
+import type { ClaimWaitList } from './wait-list.js';
 
 /** The leases to pick from, and the rules of picking. */
-export interface PickInput extends HolderViews {
+interface PickInput extends HolderViews {
   view: SpaceView;
   terms: AllocationContext;
   waitList: Pick<ClaimWaitList, 'countOlder'>;
@@ -112,4 +111,46 @@ export function allocationTermsOf(claim: IPAMClaim, pool: Pool, source: Allocati
     heldByStopped: (family) => heldByStopped(pool.name, family),
     restoreHoldOn: (address) => restoreHolds.holdAgainst(claim, pool.addressSpace, address),
   };
+}
+
+/** Where the holder of an address is looked up. */
+interface HolderViews {
+  view: Pick<SpaceView, 'leaseAt'>;
+  /** By key. */
+  claims: { get(key: string): IPAMClaim | undefined };
+}
+
+/**
+ * Says what to do if a requested address is not available. If another claim of the namespace holds and requests it, one VM may be a copy. KubeVirt copies a VM's
+ * request into clones, restored VMs, and all VMs of a VirtualMachinePool; the copy does not get the address.
+ */
+function explainRequestConflict(claim: IPAMClaim, result: AllocationResult, holders: HolderViews): AllocationResult {
+  if (result.ok || result.refusal.reason !== AllocationReason.Conflict) return result;
+  const { refusal } = result;
+  if (refusal.address === undefined || !isRequested(refusal.address, claim)) return result;
+  // the message says what to do about the host that has the address
+  if (holders.view.leaseAt(refusal.address)?.quarantine !== undefined) return result;
+  const copy = claimOwnerOf(claim)?.name;
+  const source = sourceOf(refusal.address, claim, holders);
+  const remedy =
+    copy === undefined || source === undefined
+      ? '. Request another address, or wait until this one is free'
+      : `, which requests it too: if VM ${copy} is a copy of VM ${source}, remove the network from the annotation ` +
+        `${REQUESTED_ADDRESSES_ANNOTATION} in the template of VM ${copy} to get another address, or request a free one there`;
+  return { ok: false, refusal: { ...refusal, message: `${refusal.message}${remedy}` } };
+}
+
+/** Returns the name of the VM whose claim has requested the address and holds it. Objects of other namespaces are not named. */
+function sourceOf(address: Address, { metadata }: IPAMClaim, { view, claims }: HolderViews): string | undefined {
+  const { namespace } = metadata;
+  const owner = view.leaseAt(address)?.owner;
+  if (owner?.kind !== IPAM_CLAIM_KIND || owner.namespace !== namespace) return undefined;
+  const holder = claims.get(joinKey(namespace, owner.name));
+  if (holder?.metadata.uid !== owner.uid || !isRequested(address, holder)) return undefined;
+  return claimOwnerOf(holder)?.name;
+}
+
+function isRequested(address: Address, claim: IPAMClaim): boolean {
+  const request = readAddressRequest(claim);
+  return request.kind === 'addresses' && request.addresses.some((other) => sameAddress(other, address));
 }

@@ -10,14 +10,17 @@ import type { ClaimObservation } from './observe.js';
 import { ownerPodOf, vmisToVerify } from './owner-pod.js';
 import { isWaitingFor } from './running/claim-pods.js';
 import { readShownAddresses, formatStatusIp } from './shown/claim-addresses.js';
-import { conditionMessage } from './reports/condition-message.js';
-import { drainingConditionOf, replaceableAddresses } from './draining-addresses.js';
+import { conditionMessage, statusChanges } from './status.js';
+import {
+  type DesiredAddresses,
+  desiredAddressesOf,
+  drainingConditionOf,
+  replaceableAddresses,
+} from './desired-addresses.js';
 import { probeStep } from './probing.js';
-import { statusChanges } from './status.js';
 import type { ConditionOf } from '../../cluster/claim-conditions.js';
 import type { DesiredClaimStatus, ClaimStep } from './step.js';
 import type { Findings } from './sync-state.js';
-import { type DesiredAddresses, desiredAddressesOf } from './desired-addresses.js';
 
 /**
  * Plans the next step for a claim. Pure. The process may stop after any step, because each plan starts from the stored state: addresses are allocated before the

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
-import { type ClaimScenario, ALLOCATED_CONDITION, createClaim } from './testing/claim-observation.js';
-import { statusChanges, statusPatch } from './status.js';
+import { conditionMessage, statusChanges, statusPatch } from './status.js';
 import type { DesiredClaimStatus } from './step.js';
+import { ALLOCATED_CONDITION, type ClaimScenario, createClaim } from './testing/claim-observation.js';
 
 const NOW = Date.UTC(2026, 0, 5);
 const SERVED: DesiredClaimStatus = {
@@ -109,4 +109,19 @@ describe('the status of a claim', () => {
     const other = { ...desired.allocated, message: '10.0.0.6 cools down until 2026-01-01T00:01:00.000Z' };
     expect(statusChanges(claim(before), { ...desired, allocated: other })).to.deep.equal(['IPsAllocated']);
   });
+});
+
+describe('the message of a condition', () => {
+  for (const [from, to] of [
+    ['pool blue is full', 'Pool blue is full'],
+    ['NAD vms/blue does not exist', 'NAD vms/blue does not exist'],
+  ] as const)
+    it(`begins with a capital: ${to}`, () => expect(conditionMessage(from)).to.equal(to));
+
+  for (const text of [
+    'fd00::5 is allocated to IPAMClaim vms/a',
+    'ipam.holdfast.dev/requested-addresses: the list is empty',
+    'status.ips: "x" is not an IP address',
+  ])
+    it(`keeps a field or address at its beginning: ${text}`, () => expect(conditionMessage(text)).to.equal(text));
 });

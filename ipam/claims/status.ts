@@ -1,3 +1,4 @@
+import { EventReason } from '../../api/event-reasons.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { Condition } from '../../api/meta.js';
 import {
@@ -8,6 +9,8 @@ import {
   REQUEST_HONOURED,
 } from '../../api/names.js';
 import { type ConditionValue, conditionOf, conditionsAfter } from '../../cluster/claim-conditions.js';
+import { claimEventSubjects } from '../../cluster/event-subjects.js';
+import type { EventRecorder, EventType } from '../../kube/events.js';
 import type { DesiredClaimStatus } from './step.js';
 
 /**
@@ -61,7 +64,7 @@ const TIME = / until \d{4}-\d\d-\d\dT[\d:.]+Z/;
  * Compares a condition without the counts of a full pool, which change all the time, and without the end of a cool-down, which each process counts by its own
  * clock. They must not cause events.
  */
-export function isEquivalent(found: Condition | undefined, desired: ConditionValue | undefined): boolean {
+function isEquivalent(found: Condition | undefined, desired: ConditionValue | undefined): boolean {
   if (found === undefined || desired === undefined) return found === desired;
   if (found.status !== desired.status || found.reason !== desired.reason) return false;
   return found.reason === AllocationReason.Exhausted
@@ -72,4 +75,72 @@ export function isEquivalent(found: Condition | undefined, desired: ConditionVal
 /** `Pool blue is full` of `Pool blue is full: 254 of 254 leased`. */
 function messagePrefix(message: string): string {
   return message.split(':')[0] ?? '';
+}
+
+/** An event about a change of a claim's status. */
+interface ClaimEvent {
+  type: EventType;
+  reason: EventReason;
+  message: string;
+  /** Not on the owner: the controller reports what a VM's claims got, one event for all of them. */
+  isOnClaimOnly?: true;
+}
+
+/** Returns the events for a new status: refusals, their end, and changed addresses. A claim that is served at once shows it in its status. */
+export function claimEventsOf(claim: IPAMClaim, desired: DesiredClaimStatus): ClaimEvent[] {
+  const { request } = desired;
+  const events = [allocationEvent(claim, desired)];
+  if (request !== undefined && !isEquivalent(conditionOf(claim, REQUEST_HONOURED), request)) {
+    events.push(warningEvent(EventReason.RequestedAddressesPending, `${request.reason}: ${request.message}`));
+  }
+  const { draining } = desired;
+  if (draining !== undefined && !isEquivalent(conditionOf(claim, ADDRESS_DRAINING), draining)) {
+    events.push({
+      type: 'Normal',
+      reason: EventReason.AddressDraining,
+      message: `${draining.reason}: ${draining.message}`,
+    });
+  }
+  return events.filter((event) => event !== undefined);
+}
+
+function allocationEvent(claim: IPAMClaim, { ips, allocated }: DesiredClaimStatus): ClaimEvent | undefined {
+  const before = conditionOf(claim, IPS_ALLOCATED);
+  if (allocated.status !== 'True') {
+    if (isEquivalent(before, allocated)) return undefined;
+    return warningEvent(EventReason.AddressesNotAllocated, `${allocated.reason}: ${allocated.message}`);
+  }
+  if (before?.status === 'False') {
+    return { ...normalEvent(`Allocated ${ips.join(', ')}. ${allocated.message}`), isOnClaimOnly: true };
+  }
+  const shown = claim.status?.ips ?? [];
+  if (shown.length === 0 || shown.join() === ips.join()) return undefined;
+  return normalEvent(`Changed from ${shown.join(', ')} to ${ips.join(', ')}`);
+}
+
+export function recordClaimEvents(
+  claim: IPAMClaim,
+  desired: DesiredClaimStatus,
+  events: Pick<EventRecorder, 'event'>,
+): void {
+  for (const { type, reason, message, isOnClaimOnly } of claimEventsOf(claim, desired)) {
+    const subjects = claimEventSubjects(claim);
+    for (const subject of isOnClaimOnly ? subjects.slice(0, 1) : subjects) events.event(subject, type, reason, message);
+  }
+}
+
+function warningEvent(reason: EventReason, message: string): ClaimEvent {
+  return { type: 'Warning', reason, message };
+}
+
+function normalEvent(message: string): ClaimEvent {
+  return { type: 'Normal', reason: EventReason.AddressesAllocated, message };
+}
+
+/** A first word that is neither a field, a name nor an IPv6 address. */
+const FIRST_WORD = /^[a-z]+(?= )/;
+
+/** Begins a message with a capital, as those of conditions do. CNI errors and logs quote the same text in lower case. */
+export function conditionMessage(message: string): string {
+  return message.replace(FIRST_WORD, (word) => word.charAt(0).toUpperCase() + word.slice(1));
 }

@@ -6,11 +6,11 @@ import type { EventSubject } from '../../kube/events.js';
 import { silentLogger } from '../../kube/log.js';
 import { DEFAULT_FEATURE_GATES } from '../../process/feature-gates.js';
 import { Metrics } from '../../process/metrics.js';
-import { LeakWorld } from './testing/leak-world.js';
 import { ManualClock } from '../../test/manual-clock.js';
-import { type Collector, createCollector } from './collector.js';
-import { MAX_RELEASED_LEASES } from './excess-leases.js';
+import { type Collector, UnseenLeaseCheck, createCollector } from './collector.js';
+import { MAX_RELEASED_LEASES } from './expiry.js';
 import { createCollectorReport } from './report.js';
+import { LeakWorld, READ_FAULTS } from './testing/leak-world.js';
 
 const START = Date.UTC(2026, 0, 1);
 const POOL = { pool: () => ({ cooldownMs: 0, stickyMs: 0 }), stateOf: () => ({}) };
@@ -226,4 +226,58 @@ describe('the collector', () => {
   });
 
   afterEach(() => sinon.restore());
+});
+
+describe('UnseenLeaseCheck', () => {
+  /** We made a lease, and no watch has shown it. */
+  function made() {
+    const world = new LeakWorld();
+    const lease = world.addLease('10.0.0.1', world.addClaim('c'));
+    world.book.recordWrite(lease);
+    return { world, search: new UnseenLeaseCheck(world, 1_000), name: lease.metadata.name };
+  }
+
+  it('forgets a lease that was deleted before the watch showed it', async () => {
+    const { world, search, name } = made();
+    world.remove('addressleases', name);
+    world.deliver('addressleases');
+    await search.round(0);
+    await search.round(999);
+    expect(world.book.get(name)).not.to.equal(undefined);
+    await search.round(1_000);
+    expect(world.book.get(name)).to.equal(undefined);
+    expect(world.requests).to.deep.equal([`GET addressleases ${name}`]);
+  });
+
+  it('forgets a lease that was replaced by another', async () => {
+    const { world, search, name } = made();
+    world.remove('addressleases', name);
+    world.addLease('10.0.0.1', world.addClaim('d'));
+    for (const now of [0, 1_000]) await search.round(now);
+    expect(world.book.get(name)).to.equal(undefined);
+  });
+
+  it('keeps a lease that exists, and checks it again only after a while', async () => {
+    const { world, search, name } = made();
+    for (const now of [0, 1_000, 1_500]) await search.round(now);
+    expect(world.book.get(name)).not.to.equal(undefined);
+    expect(world.requests).to.have.length(1);
+  });
+
+  it('does not check leases that the watch has shown', async () => {
+    const { world, search } = made();
+    world.deliver('addressleases');
+    for (const now of [0, 1_000]) await search.round(now);
+    expect(world.requests).to.deep.equal([]);
+  });
+
+  for (const mood of READ_FAULTS.filter((each) => each !== 'well')) {
+    it(`keeps a lease if the API server is ${mood}`, async () => {
+      const { world, search, name } = made();
+      world.remove('addressleases', name);
+      world.readFault = mood;
+      for (const now of [0, 1_000]) await search.round(now);
+      expect(world.book.get(name)).not.to.equal(undefined);
+    });
+  }
 });

@@ -5,8 +5,7 @@ import { LeakWorld } from './testing/leak-world.js';
 import { runAtOnce } from '../../kube/run-in-slices.js';
 import { ManualClock } from '../../test/manual-clock.js';
 import { type LeaseTimes, readLease, stateOf } from '../../addressing/lease/lease.js';
-import { Expiry, dueLeases } from './expiry.js';
-import { type LeaseTimesLookup, leaseTimesLookup } from './lease-times-lookup.js';
+import { Expiry, type LeaseTimesLookup, dueLeases, leaseTimesLookup } from './expiry.js';
 
 const START = Date.UTC(2026, 0, 1);
 const COOLING: LeaseTimes = { cooldownMs: 60_000, stickyMs: 0 };

@@ -1,12 +1,21 @@
+import type { PoolDirectory } from '../../addressing/directory/directory.js';
+import { coolingStart } from '../../addressing/lease/cooling-start.js';
+import { type LeaseRules, leaseTimesOf, minCooldownMs } from '../../addressing/lease/lease-times.js';
+import {
+  type LeaseRecord,
+  type LeaseTimes,
+  expireLease,
+  expiresAt,
+  isReservation,
+  mayExpire,
+  stateOf,
+} from '../../addressing/lease/lease.js';
+import { writeLease } from '../../cluster/lease-writes.js';
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import { isConflict, isNotFound, messageOf } from '../../kube/errors.js';
-import { writeLease } from '../../cluster/lease-writes.js';
-import { type LeaseRecord, expireLease, expiresAt, mayExpire } from '../../addressing/lease/lease.js';
 import { forEachParallel, runInSlices } from '../../kube/run-in-slices.js';
 import type { LeaseBook } from '../leases/lease-book.js';
-import { type ExcessRules, timesWithoutExcess } from './excess-leases.js';
-import type { LeaseTimesLookup } from './lease-times-lookup.js';
 import type { CollectorReport } from './report.js';
 
 export interface ExpiryDeps extends ExcessRules {
@@ -174,4 +183,60 @@ export class Expiry {
       return 'failed';
     }
   }
+}
+
+/** Released leases that a derived pool keeps. A quota bounds the claims of a tenant, but not how often they are deleted and created again. */
+export const MAX_RELEASED_LEASES = 1_024;
+
+interface ExcessRules {
+  /** NADs made the pool, so a tenant decides how long its leases stay. */
+  readonly isDerived: (pool: string) => boolean;
+  /** No address may be used again earlier, because an agent may still answer with it. */
+  readonly minCooldownMs: number;
+}
+
+/**
+ * Returns the times of leases, in short steps. The oldest released leases beyond the limit of a derived pool only cool down for the minimum time.
+ */
+export function* timesWithoutExcess(
+  leases: readonly LeaseRecord[],
+  timesOf: LeaseTimesLookup,
+  { isDerived, minCooldownMs }: ExcessRules,
+): Generator<undefined, LeaseTimesLookup> {
+  const released = new Map<string, LeaseRecord[]>();
+  for (const lease of leases) {
+    yield;
+    if (stateOf(lease) !== 'released' || isReservation(lease)) continue;
+    const ofPool = released.get(lease.pool);
+    if (ofPool === undefined) released.set(lease.pool, [lease]);
+    else ofPool.push(lease);
+  }
+  const excess = new Set<string>();
+  for (const [pool, ofPool] of released) {
+    if (ofPool.length <= MAX_RELEASED_LEASES || !isDerived(pool)) continue;
+    yield;
+    ofPool.sort((a, b) => coolingStart(a) - coolingStart(b));
+    for (const { metadata } of ofPool.slice(0, -MAX_RELEASED_LEASES)) excess.add(metadata.uid);
+  }
+  return (lease) => {
+    const times = timesOf(lease);
+    return times !== undefined && excess.has(lease.metadata.uid) ? { cooldownMs: minCooldownMs, stickyMs: 0 } : times;
+  };
+}
+
+/** Returns the times of a lease; undefined if they are unknown, in which case the lease is kept. */
+export type LeaseTimesLookup = (lease: LeaseRecord) => LeaseTimes | undefined;
+
+/** Returns a lookup of the times of leases: the minimum if the pool is gone, and none if the pool is invalid, which keeps its leases. */
+export function leaseTimesLookup(
+  directory: Pick<PoolDirectory, 'pool' | 'stateOf'>,
+  rules: LeaseRules,
+): LeaseTimesLookup {
+  return ({ pool: name }): LeaseTimes | undefined => {
+    const pool = directory.pool(name);
+    if (pool !== undefined) return leaseTimesOf(pool, rules);
+    return directory.stateOf(name) === undefined
+      ? { cooldownMs: minCooldownMs(rules.maxStalenessMs), stickyMs: 0 }
+      : undefined;
+  };
 }

@@ -1,6 +1,9 @@
 import { expect } from 'chai';
+import { parseAddress } from '../../addressing/address/address.js';
+import { type LeaseRecord, readLease } from '../../addressing/lease/lease.js';
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import { type OwnerLookup, leakKindOf, surplusProof } from './leak-kind.js';
 import { LeakWorld } from './testing/leak-world.js';
-import { type OwnerLookup, leakKindOf } from './leak-kind.js';
 
 /** Returns what looks leaked in the caches of the world, as `<kind> <name>`. */
 function look(world: LeakWorld): string[] {
@@ -81,4 +84,69 @@ describe('leakKindOf', () => {
     world.deliverAll();
     expect(look(world)).to.deep.equal(['orphan blue.10-0-0-2']);
   });
+});
+
+const REQUESTED = 'ipam.holdfast.dev/requested-addresses';
+
+interface Row {
+  /** The first lease is the one in question. */
+  leases?: string[];
+  /** The status. */
+  ips?: string[];
+  requested?: string;
+  reports?: string[][];
+  deleting?: boolean;
+  change?: (claimLeases: LeaseRecord[]) => void;
+  /** The address of the lease that proves it surplus; absent: it is needed. */
+  expect?: string;
+}
+
+describe('a lease of a living claim', () => {
+  const rows: [string, Row][] = [
+    ['is surplus if the status contains another one', { expect: '10.0.0.5' }],
+    ['is needed if the status contains it', { ips: ['10.0.0.6/24'] }],
+    [
+      'is needed if the status contains it in another spelling',
+      { leases: ['2001:db8::6', '2001:db8::5'], ips: ['2001:0DB8:0::6/64', '2001:db8::5/64'] },
+    ],
+    ['is needed if it is the only one', { leases: ['10.0.0.6'] }],
+    ['is surplus if the status has only the other family', { leases: ['2001:db8::6', '10.0.0.5'], expect: '10.0.0.5' }],
+    [
+      'is needed if it is the only one of its family and the status contains another address of the family',
+      { leases: ['2001:db8::6', '10.0.0.5'], ips: ['10.0.0.5/24', '2001:db8::7/64'] },
+    ],
+    [
+      'is needed while a pod has it besides one of the other family',
+      { leases: ['2001:db8::6', '10.0.0.5'], reports: [['10.0.0.5', '2001:db8::6']] },
+    ],
+    ['is needed while the status contains no leased address', { leases: ['10.0.0.6', '10.0.0.7'] }],
+    ['is needed while the status is empty', { ips: [] }],
+    ['is needed if the claim requests it, because the status will follow', { requested: '["10.0.0.6/24"]' }],
+    ['is surplus if the claim requests another one', { requested: '["10.0.0.5"]', expect: '10.0.0.5' }],
+    ['is needed while a pod has it', { reports: [['10.0.0.5'], ['10.0.0.5', '10.0.0.6']] }],
+    ['is needed while a pod does not report the other one', { reports: [['10.0.0.5'], []] }],
+    ['is needed while the report of a pod is invalid', { reports: [['10.0.0.5', 'x']] }],
+    ['is surplus if all pods have the other', { reports: [['1.1.1.1', '10.0.0.5'], ['10.0.0.5']], expect: '10.0.0.5' }],
+    ['is needed while the claim is being deleted, because it keeps its addresses', { deleting: true }],
+    ['is needed if the other one is released', { change: ([, other]) => (other!.releasedAt = 1) }],
+    ['is needed if the other one belongs to another claim', { change: ([, other]) => (other!.owner!.uid = 'another') }],
+    ['is needed if the status contains an invalid prefix length', { ips: ['10.0.0.5/24', '10.0.0.5/33'] }],
+    ['is needed if the status contains text', { ips: ['10.0.0.5/24', 'x'] }],
+    ...['[', '{}', '[7]', '["010.0.0.1"]'].map((requested): [string, Row] => [
+      `is needed if the request is ${requested}`,
+      { requested },
+    ]),
+  ];
+  for (const [name, { leases = ['10.0.0.6', '10.0.0.5'], ips = ['10.0.0.5/24'], reports = [], ...row }] of rows) {
+    it(name, () => {
+      const world = new LeakWorld();
+      const claim: IPAMClaim = world.addClaim('c', ips);
+      if (row.requested !== undefined) claim.metadata.annotations = { [REQUESTED]: row.requested };
+      if (row.deleting) claim.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
+      const claimLeases = leases.map((address) => readLease(world.addLease(address, claim)));
+      row.change?.(claimLeases);
+      const proof = surplusProof(claimLeases[0]!, { claim, claimLeases, reportedAddresses: reports });
+      expect(proof?.address).to.deep.equal(row.expect && parseAddress(row.expect));
+    });
+  }
 });

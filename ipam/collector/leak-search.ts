@@ -11,8 +11,13 @@ import { ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS, PODS } from '../../kube/res
 import type { PersistentIPsGate } from '../../cluster/persistent-ips-gate.js';
 import type { PoolDirectory } from '../../addressing/directory/directory.js';
 import { writeLease } from '../../cluster/lease-writes.js';
-import { type ClaimPod, type ClaimPods, listClaimPods } from '../claims/running/claim-pods.js';
-import { reportedAddressesOf, reportedInterfacesOf } from '../claims/running/reported-interfaces.js';
+import {
+  type ClaimPod,
+  type ClaimPods,
+  listClaimPods,
+  reportedAddressesOf,
+  reportedInterfacesOf,
+} from '../claims/running/claim-pods.js';
 import { type Address, readAddress, sameAddress } from '../../addressing/address/address.js';
 import { type LeaseRecord, readLease, releaseLease, stateOf } from '../../addressing/lease/lease.js';
 import { LeakCandidates } from '../../addressing/lease/leak-candidates.js';
@@ -20,9 +25,14 @@ import { releaseTime } from '../../addressing/lease/cooling-start.js';
 import { forEachParallel, runInSlices } from '../../kube/run-in-slices.js';
 import type { LeaseBook } from '../leases/lease-book.js';
 import type { CollectorReport } from './report.js';
-import { surplusProof } from './surplus.js';
-import { type LeakKind, type LeakedLease, type OwnerLookup, leakKindOf } from './leak-kind.js';
-import type { KeepReason } from './keep-reason.js';
+import {
+  type KeepReason,
+  type LeakKind,
+  type LeakedLease,
+  type OwnerLookup,
+  leakKindOf,
+  surplusProof,
+} from './leak-kind.js';
 import type { LeaseOwner } from '../../api/address-lease.js';
 import type { Resource } from '../../kube/resource.js';
 

@@ -7,8 +7,7 @@ import type { Metrics } from '../../process/metrics.js';
 import { claimEventSubjects } from '../../cluster/event-subjects.js';
 import { formatAddress } from '../../addressing/address/address.js';
 import { type LeaseRecord, isReservation, stateOf } from '../../addressing/lease/lease.js';
-import type { KeepReason } from './keep-reason.js';
-import { type LeakKind, type LeakedLease, describeOwner } from './leak-kind.js';
+import { type KeepReason, type LeakKind, type LeakedLease, describeOwner } from './leak-kind.js';
 
 /** The logs, metrics and events of the collector. */
 export interface CollectorReport {

@@ -1,12 +1,12 @@
+import { isHeldOrReserved } from '../../addressing/lease/lease.js';
 import type { AddressPool } from '../../api/address-pool.js';
 import { labelValue } from '../../api/ipam-claim.js';
+import { isRecord } from '../../api/json.js';
 import { isBeingDeleted } from '../../api/meta.js';
 import { LEASE_POOL, POOL_FINALIZER } from '../../api/names.js';
 import type { CallOptions, Client } from '../../kube/client.js';
-import { isHeldOrReserved } from '../../addressing/lease/lease.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS } from '../../kube/resources.js';
 import type { DerivationAction } from './derivation.js';
-import { createMergePatch } from './merge-patch.js';
 
 /** Every write has the version that the decision was based on as its precondition, so a deposed leader is harmless. */
 
@@ -82,4 +82,16 @@ async function patch(
 ): Promise<AddressPool> {
   const body = { ...changes, metadata: { uid, resourceVersion, ...changes.metadata } };
   return client.patch(ADDRESS_POOLS, { name }, { type: 'merge', body }, call);
+}
+
+/** Creates the merge patch (RFC 7386) that turns one JSON object into another. Keys that are gone become null, at any depth. */
+export function createMergePatch(before: object, after: object): Record<string, unknown> {
+  const gone = Object.keys(before).filter((key) => (after as Record<string, unknown>)[key] === undefined);
+  const patch: Record<string, unknown> = Object.fromEntries(gone.map((key) => [key, null]));
+  for (const [key, value] of Object.entries(after)) {
+    if (value === undefined) continue;
+    const known = (before as Record<string, unknown>)[key];
+    patch[key] = isRecord(value) && isRecord(known) ? createMergePatch(known, value) : (value as unknown);
+  }
+  return patch;
 }

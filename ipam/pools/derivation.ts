@@ -9,10 +9,16 @@ import type { Pool } from '../../addressing/pool/pool.js';
 import { type SpacePool, addressSpaceRefusal } from '../../addressing/pool/address-space-rights.js';
 import { derivedPool, derivedPoolName } from '../../addressing/pool/derived-pool.js';
 import { type NadRights } from '../../api/nad-rights.js';
-import { type ExistingPool, isDifferent, isSamePool } from './pool-meaning.js';
-import { type NadEvent, type RequestedPool, describeProblems, readRequestedPools } from './requested-pools.js';
-import { refusedSpec, withAddressesOf } from './refused-spec.js';
-import { type NadAgreement, agreementOf, disagreementEvent } from './nad-agreement.js';
+import { type ExistingPool, isDifferent, isSamePool, refusedSpec, withAddressesOf } from './pool-meaning.js';
+import {
+  type NadAgreement,
+  type NadEvent,
+  type RequestedPool,
+  agreementOf,
+  describeProblems,
+  disagreementEvent,
+  readRequestedPools,
+} from './requested-pools.js';
 import { MAX_NAMED, formatLeases } from './named-leases.js';
 import { leasesOutside } from './usage.js';
 

@@ -1,12 +1,14 @@
+import { formatAddress } from '../../addressing/address/address.js';
+import type { EvaluatedPool } from '../../addressing/directory/pool-state.js';
+import { isServingNamespace } from '../../addressing/directory/resolution.js';
+import type { QuarantinedByMac } from '../../addressing/lease/lease-quarantine.js';
+import type { LeaseRecord } from '../../addressing/lease/lease.js';
+import { type Pool, hasDraining } from '../../addressing/pool/pool.js';
 import { PoolCondition, type ReasonOf } from '../../api/conditions.js';
 import type { Condition } from '../../api/meta.js';
-import { type Pool, hasDraining } from '../../addressing/pool/pool.js';
-import type { LeaseRecord } from '../../addressing/lease/lease.js';
-import { formatLeases, MAX_NAMED } from './named-leases.js';
-import type { LeaseCounts } from './usage.js';
-import { formatAddress } from '../../addressing/address/address.js';
-import type { QuarantinedByMac } from '../../addressing/lease/lease-quarantine.js';
 import { type ProbingStop, probingStopOf } from '../leases/probing-stop.js';
+import { MAX_NAMED, formatLeases } from './named-leases.js';
+import type { LeaseCounts } from './usage.js';
 
 /** A condition without its transition time. */
 export type DesiredCondition = {
@@ -52,4 +54,37 @@ function messageOf(stop: ProbingStop): string {
   return stop.reason === 'ProxyARP'
     ? `The host with MAC address ${stop.mac} answers for ${addresses}: it is a proxy, or an attacker. ${consequence}`
     : `No more addresses may be quarantined. Other hosts have ${addresses}: give them other addresses, or exclude these from the pool. ${consequence}`;
+}
+
+/** An administrator's pool serves users of a derived pool. */
+export interface AdminOverride {
+  /** Whether the derived pool has no users left. Otherwise it may serve other namespaces through its NADs. */
+  readonly isComplete: boolean;
+  readonly message: string;
+}
+
+/**
+ * Returns the administrator's pool that serves the namespace of a derived pool's NADs; undefined if there is none.
+ * @param derived its `namespaces` are those that it serves; absent: all
+ * @param pools all pools of the network
+ */
+export function adminOverrideOf(
+  {
+    name,
+    nadNamespace,
+    namespaces,
+  }: { name: string; nadNamespace: string; namespaces?: readonly string[] | undefined },
+  pools: readonly EvaluatedPool[],
+): AdminOverride | undefined {
+  const admins = pools.filter((pool) => pool.nadNamespace === undefined && isServingNamespace(pool, nadNamespace));
+  const winner = admins.find(({ state }) => state.kind === 'served') ?? admins[0];
+  if (winner === undefined) return undefined;
+  const isTaken = (namespace: string) =>
+    pools.some((pool) => pool.nadNamespace === undefined && isServingNamespace(pool, namespace));
+  const isWhole = admins.some((admin) => admin.namespaces === undefined) || namespaces?.every(isTaken) === true;
+  const message =
+    `AddressPool ${name} serves no workloads${isWhole ? '' : ` of namespace ${nadNamespace}`}: AddressPool ${winner.name}, which an administrator ` +
+    `created for network ${winner.network}, takes precedence. Existing leases stay. To use the addresses of the NAD, delete that pool, ` +
+    `or set its spec.namespaces without ${nadNamespace}`;
+  return { isComplete: isWhole, message };
 }

@@ -1,10 +1,13 @@
+import { type DerivedSpec, derivedSpec } from '../../addressing/pool/derived-pool.js';
+import type { Pool } from '../../addressing/pool/pool.js';
 import type { AddressPool, AddressPoolSpec } from '../../api/address-pool.js';
+import type { ReasonOf } from '../../api/conditions.js';
 import { EventReason } from '../../api/event-reasons.js';
+import { objectKey } from '../../api/meta.js';
+import type { NadRights } from '../../api/nad-rights.js';
 import type { NetworkConfigProblem } from '../../api/network-attachment.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
-import type { Pool } from '../../addressing/pool/pool.js';
-import { type DerivedSpec, derivedSpec } from '../../addressing/pool/derived-pool.js';
-import { type NadRights } from '../../api/nad-rights.js';
+import { MAX_NAMED } from './named-leases.js';
 
 /** NADs of one namespace and network that are read for requests, because tenants decide how many there are. */
 export const MAX_READ_NADS = 512;
@@ -25,7 +28,7 @@ export interface NadEvent {
   message: string;
 }
 
-export interface RequestedPools {
+interface RequestedPools {
   /** Oldest first. */
   requested: RequestedPool[];
   /** NADs that delegate to Holdfast and are invalid. */
@@ -100,4 +103,41 @@ function readNadSpec(
 
 export function describeProblems(problems: readonly NetworkConfigProblem[]): string {
   return problems.map(({ field, message }) => `${field} ${message}`).join('; ');
+}
+
+/** Whether the derived pool and its NADs agree: a condition of the pool. */
+export interface NadAgreement {
+  agree: boolean;
+  reason: ReasonOf<'NetworksAgree'>;
+  message: string;
+}
+
+/** Whether the NADs of a network agree with the oldest one, which defines the pool. */
+export function agreementOf(
+  oldest: RequestedPool,
+  disagreeing: readonly RequestedPool[],
+  invalid: readonly ParsedNad[],
+): NadAgreement {
+  const definedBy = `NAD ${objectKey(oldest.nad)} defines the pool`;
+  const keys = (nads: readonly ParsedNad[]) => {
+    const more = nads.length > MAX_NAMED ? ` and ${nads.length - MAX_NAMED} more` : '';
+    return `${nads.slice(0, MAX_NAMED).map(objectKey).join(', ')}${more}`;
+  };
+  if (disagreeing.length > 0) {
+    const message = `${definedBy}; other NADs request other addresses: ${keys(disagreeing.map(({ nad }) => nad))}`;
+    return { agree: false, reason: 'NetworksDisagree', message };
+  }
+  if (invalid.length > 0) {
+    return {
+      agree: false,
+      reason: 'NetworkInvalid',
+      message: `${definedBy}; other NADs are invalid: ${keys(invalid)}`,
+    };
+  }
+  return { agree: true, reason: 'NetworksAgree', message: definedBy };
+}
+
+export function disagreementEvent(nad: ParsedNad, older: ParsedNad, network: string): NadEvent {
+  const message = `The older NAD ${objectKey(older)} of network ${network} defines the pool and requests other addresses: make both NADs equal, or name another network`;
+  return { nad, reason: EventReason.NetworksDisagree, message };
 }

@@ -1,6 +1,13 @@
 import { expect } from 'chai';
-import { adminPool } from '../../test/pool-objects.js';
-import { listServedNetworks } from './served-networks.js';
+import type { AddressPool } from '../../api/address-pool.js';
+import type { Client } from '../../kube/client.js';
+import type { ObjectChange } from '../../kube/informer.js';
+import { silentLogger } from '../../kube/log.js';
+import { apiError } from '../../test/api-errors.js';
+import { ManualClock } from '../../test/manual-clock.js';
+import { mergePatch } from '../../test/merge-patch.js';
+import { adminPool, cacheOf } from '../../test/pool-objects.js';
+import { ServedNetworksWriter, listServedNetworks } from './served-networks.js';
 
 const derived = (network: string, nadNamespace: string) =>
   adminPool(`${network}.${nadNamespace}`, { network, nadNamespace });
@@ -39,5 +46,119 @@ describe('the list of networks for the policy', () => {
     expect(list).to.deep.equal({
       ...{ complete: 'true', 'namespace.crowded': '*', 'namespace.vms': 'blue/blue.vms', 'network.blue': 'blue/a/ *' },
     });
+  });
+});
+
+/** A ConfigMap with optimistic locking. */
+class StoredList {
+  data: Record<string, string> = {};
+  writes = 0;
+  failure: Error | undefined;
+  #version = 1;
+  #tellWritten: (() => void) | undefined;
+
+  readonly client = {
+    get: () => Promise.resolve({ metadata: { resourceVersion: String(this.#version) }, data: { ...this.data } }),
+    patch: (_kind: unknown, _ref: unknown, { body }: { body: PatchBody }) => this.#patch(body),
+  } as unknown as Pick<Client, 'get' | 'patch'>;
+
+  nextWrite(): Promise<void> {
+    return new Promise((resolve) => (this.#tellWritten = resolve));
+  }
+
+  async #patch({ metadata, data }: PatchBody): Promise<void> {
+    await Promise.resolve();
+    const { failure } = this;
+    this.failure = undefined;
+    if (failure !== undefined) throw failure;
+    expect(metadata.resourceVersion).to.equal(String(this.#version++));
+    this.writes++;
+    mergePatch(this.data, data);
+    this.#tellWritten?.();
+  }
+}
+
+interface PatchBody {
+  metadata: { resourceVersion: string };
+  data: Record<string, string | null>;
+}
+
+describe('the writer of the list of networks', () => {
+  let clock: ManualClock;
+  let stored: StoredList;
+  let tell: (change: ObjectChange<AddressPool>) => void;
+  let writer: ServedNetworksWriter;
+  const cache = cacheOf<AddressPool>([]);
+
+  beforeEach(async () => {
+    clock = new ManualClock(0);
+    stored = new StoredList();
+    for (const key of cache.keys()) cache.delete(key);
+    const pools = { cache, onChange: (handler: typeof tell) => void (tell = handler) };
+    const config = { namespace: 'holdfast-system' };
+    writer = new ServedNetworksWriter({ client: stored.client, config, pools, clock, log: silentLogger });
+    writer.start();
+    await clock.untilAlarmsSet();
+  });
+
+  afterEach(() => writer.stop());
+
+  const afterMs = (ms: number): Promise<void> => clock.stepThrough(clock.now() + ms);
+
+  function put(object: AddressPool): void {
+    const before = cache.set(object);
+    tell(before === undefined ? { type: 'added', object } : { type: 'changed', object, before });
+  }
+
+  it('says that the list is complete, also without pools', () => {
+    expect(stored.data).to.deep.equal({ complete: 'true' });
+  });
+
+  it('writes the first pool after a second of quiet at once', async () => {
+    await afterMs(1_000);
+    const written = stored.nextWrite();
+    put(adminPool('a'));
+    await written;
+    expect(stored.data).to.have.property('network.blue');
+    expect(clock.now()).to.equal(1_000);
+  });
+
+  it('writes pools that come and go within a second, all at once', async () => {
+    for (const name of ['a', 'b', 'c']) put(adminPool(name, { network: name }));
+    await afterMs(1_000);
+    expect(stored.data).to.include({ 'network.a': 'a/a/ *', 'network.c': 'c/c/ *' });
+    expect(stored.writes).to.equal(2);
+    const gone = cache.delete('a')!;
+    tell({ type: 'removed', object: gone });
+    await afterMs(1_000);
+    expect(stored.data).not.to.have.property('network.a');
+    expect(stored.writes).to.equal(3);
+  });
+
+  it('reads and writes nothing when the status of a pool changes', async () => {
+    put(adminPool('a'));
+    await afterMs(1_000);
+    stored.data = {};
+    put({
+      ...adminPool('a'),
+      status: { capacity: 254, leased: 7, heldByStopped: 0, cooling: 0, free: 247, reserved: 0 },
+    });
+    await afterMs(5_000);
+    expect(stored.data).to.deep.equal({});
+  });
+
+  it('repairs the list within 30 s after somebody else has changed it', async () => {
+    stored.data = { 'network.other': 'other/other/ *' };
+    await afterMs(31_000);
+    expect(stored.data).to.deep.equal({ complete: 'true' });
+  });
+
+  it('tries again after a conflict', async () => {
+    put(adminPool('a'));
+    stored.failure = apiError(409, 'Conflict', 'Conflict', 'list');
+    await afterMs(1_000);
+    expect(stored.data).not.to.have.property('network.blue');
+    await afterMs(1_000);
+    expect(stored.data).to.have.property('network.blue');
   });
 });

@@ -4,7 +4,7 @@ import { COUNTS } from '../../addressing/address-states.js';
 import type { CallOptions, Client } from '../../kube/client.js';
 import type { Clock, Random } from '../../kube/clock.js';
 import { ADDRESS_POOLS } from '../../kube/resources.js';
-import { createMergePatch } from './merge-patch.js';
+import { createMergePatch } from './apply.js';
 import { type PoolCounts, withTransitionTimes } from './status.js';
 
 /** Minimum time between two writes of one pool's status. */

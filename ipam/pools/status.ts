@@ -8,12 +8,10 @@ import { FAMILIES, type Family } from '../../addressing/address/address.js';
 import { type LeaseRecord, isHeldOrReserved } from '../../addressing/lease/lease.js';
 import { type Pool, addressesOf, hasDraining } from '../../addressing/pool/pool.js';
 import type { QuarantinedByMac } from '../../addressing/lease/lease-quarantine.js';
-import { type DesiredCondition, drainingCondition, probingCondition } from './pool-conditions.js';
-import type { NadAgreement } from './nad-agreement.js';
-import type { AdminOverride } from './admin-override.js';
+import { type AdminOverride, type DesiredCondition, drainingCondition, probingCondition } from './pool-conditions.js';
+import { type NadAgreement, describeProblems } from './requested-pools.js';
 import { MAX_NAMED, formatLeases } from './named-leases.js';
 import type { LeaseCounts } from './usage.js';
-import { describeProblems } from './requested-pools.js';
 import type { PoolState } from '../../addressing/directory/pool-state.js';
 
 export type PoolCounts = Omit<AddressPoolStatus, 'conditions' | 'observedGeneration'>;

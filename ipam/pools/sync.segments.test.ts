@@ -6,7 +6,7 @@ import { ManualClock } from '../../test/manual-clock.js';
 import { TurnCounter } from '../../test/turn-counter.js';
 import { adminPool, holdfastConfig, nad } from '../../test/pool-objects.js';
 import { PoolsWorld } from './testing/pools-world.js';
-import { COMPARE_INTERVAL_MS, SegmentOverlapTracker } from './segments/segment-overlap-tracker.js';
+import { COMPARE_INTERVAL_MS, SegmentOverlapTracker } from './segment-overlap.js';
 
 const ofNetwork = (network: string, more: object = {}) => ({
   ...holdfastConfig({ subnets: [{ cidr: '10.100.0.0/24' }], ...more }, network),

@@ -8,7 +8,7 @@ import type { SyncResult } from '../../kube/controller-loop.js';
 import type { Cache } from '../../kube/cache.js';
 import { addFinalizer, isUnused, removeFinalizer } from './apply.js';
 import type { DerivationPlan } from './derivation.js';
-import { adminOverrideOf } from './admin-override.js';
+import { type DesiredCondition, adminOverrideOf } from './pool-conditions.js';
 import type { Pool } from '../../addressing/pool/pool.js';
 import type { PoolDirectory } from '../../addressing/directory/directory.js';
 import {
@@ -20,12 +20,11 @@ import {
   planNetwork,
   syncNetwork,
 } from './network-sync.js';
-import type { DesiredCondition } from './pool-conditions.js';
 import { NadEvents, recordConditionEvents } from './pool-events.js';
 import type { PoolMetrics } from './metrics.js';
 import { type PoolStatusInput, countBlockingLeases, conditionsOf, countsOf, usesOf } from './status.js';
 import { type StatusWriteResult, PoolStatusWriter } from './status-writer.js';
-import type { SegmentOverlapTracker } from './segments/segment-overlap-tracker.js';
+import type { SegmentOverlapTracker } from './segment-overlap.js';
 import { usersWithoutConsent } from '../../addressing/pool/address-space-rights.js';
 import { MAX_NAMED } from './named-leases.js';
 

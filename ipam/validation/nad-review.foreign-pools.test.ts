@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { adminPool, holdfastConfig, nad } from '../../test/pool-objects.js';
 import { type ValidatedObjects, poolLeaseOf, validationViewOf } from './testing/validation-view.js';
 import { reviewNad } from './nad-review.js';
-import type { ReviewCheck } from './validation-result.js';
+import type { ReviewCheck } from './review.js';
 
 /** Everything that a tenant must not learn has this text in its name, or is an address of 10.77.0.0/16 with this ending. */
 const SECRET = /secret|10\.77\.\d+\.(66|129)/;

@@ -3,7 +3,7 @@ import type { LeaseOwner } from '../../api/address-lease.js';
 import { adminPool, holdfastConfig, nad } from '../../test/pool-objects.js';
 import { type ValidatedObjects, poolLeaseOf, validationViewOf } from './testing/validation-view.js';
 import { reviewNad } from './nad-review.js';
-import type { ReviewCheck } from './validation-result.js';
+import type { ReviewCheck } from './review.js';
 
 const subnet = (cidr: string, more: object = {}) => holdfastConfig({ subnets: [{ cidr }], ...more });
 

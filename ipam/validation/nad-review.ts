@@ -7,13 +7,18 @@ import { BY_NAD_NAMESPACE } from '../../cluster/watch-specs.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import { addressSpaceRefusal } from '../../addressing/pool/address-space-rights.js';
 import { type PoolChange, refuseLeaseLosses } from './leased-addresses.js';
-import { isAdminPool } from './pool-relations.js';
+import {
+  ALLOWED,
+  type ValidationRefusal,
+  type ValidationResult,
+  type ValidationView,
+  isAdminPool,
+  refuse,
+} from './review.js';
 import { warnOfPool } from './pool-warnings.js';
-import { ALLOWED, type ValidationRefusal, type ValidationResult, refuse } from './validation-result.js';
-import type { ValidationView } from './view.js';
 import { type NadIpamConfig, type NadPool, describeDifference, readNadIpamConfig, isSameConfig } from './nad-pool.js';
 import { compiledPool } from '../../addressing/directory/pool-state.js';
-import { describeOverlap, findOverlaps } from '../pools/segments/segment-overlap.js';
+import { describeOverlap, findOverlaps } from '../pools/segment-overlap.js';
 
 /** Limits the time of a review: comparing two large NADs takes milliseconds. */
 const MAX_COMPARED_NADS = 50;

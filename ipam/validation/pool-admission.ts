@@ -1,7 +1,12 @@
 import { type AdmissionRequest, type AdmissionResponse, Reviewer } from '../../admission/review.js';
-import { MalformedObjectError, readPoolObject } from './reviewed-objects.js';
+import {
+  MalformedObjectError,
+  type ValidationAdmissionOptions,
+  answerReview,
+  denyResource,
+  readPoolObject,
+} from './review-answer.js';
 import { type PoolReview, reviewPool } from './pool-review.js';
-import { type ValidationAdmissionOptions, denyResource, answerReview } from './review-answer.js';
 
 const POOL_RESOURCE = 'ipam.holdfast.dev/v1alpha1/addresspools';
 

@@ -3,7 +3,7 @@ import { RESPONDERS_NAMESPACE } from '../../api/names.js';
 import { adminPool } from '../../test/pool-objects.js';
 import { reviewPool } from './pool-review.js';
 import { coolingLease, poolLeaseOf, reservedLease, validationViewOf } from './testing/validation-view.js';
-import type { PoolLease } from './view.js';
+import type { PoolLease } from './review.js';
 
 function ofResponder(address: string, claim = 'holdfast-responder-0123abcd-0'): PoolLease {
   const lease = poolLeaseOf(address, { claim });

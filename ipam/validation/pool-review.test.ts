@@ -8,7 +8,7 @@ import {
   validationViewOf,
 } from './testing/validation-view.js';
 import { type PoolReview, reviewPool } from './pool-review.js';
-import type { ReviewCheck, ValidationResult } from './validation-result.js';
+import type { ReviewCheck, ValidationResult } from './review.js';
 
 interface Case extends ValidatedObjects {
   name: string;

@@ -3,12 +3,19 @@ import type { AddressPool } from '../../api/address-pool.js';
 import { isBeingDeleted } from '../../api/meta.js';
 import { isResponder } from '../../addressing/lease/lease.js';
 import { compilePool } from '../../addressing/pool/pool.js';
-import { type PoolChange, refuseLeaseLosses } from './leased-addresses.js';
-import { countLeases, describeLeases, unreleased } from './unreleased-leases.js';
-import { commonNamespaces, hasCommonUsers, isAdminPool, servablePool } from './pool-relations.js';
+import { type PoolChange, countLeases, describeLeases, refuseLeaseLosses, unreleased } from './leased-addresses.js';
+import {
+  ALLOWED,
+  type ValidationRefusal,
+  type ValidationResult,
+  type ValidationView,
+  commonNamespaces,
+  hasCommonUsers,
+  isAdminPool,
+  refuse,
+  servablePool,
+} from './review.js';
 import { warnOfPool } from './pool-warnings.js';
-import { ALLOWED, type ValidationRefusal, type ValidationResult, refuse } from './validation-result.js';
-import type { ValidationView } from './view.js';
 
 /** A pool that is being created, changed or deleted. */
 export type PoolReview =

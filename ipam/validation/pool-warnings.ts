@@ -3,10 +3,8 @@ import { BITS, type Family, formatAddress } from '../../addressing/address/addre
 import { type LeasableSet, type Pool, addressesOf } from '../../addressing/pool/pool.js';
 import { firstSharedAddress } from '../../addressing/pool/address-space-rights.js';
 import { Slices } from '../../addressing/block/slices.js';
-import type { PoolChange } from './leased-addresses.js';
-import { unreleased } from './unreleased-leases.js';
-import { hasCommonUsers, isAdminPool } from './pool-relations.js';
-import type { ValidationView } from './view.js';
+import { type PoolChange, unreleased } from './leased-addresses.js';
+import { type ValidationView, hasCommonUsers, isAdminPool } from './review.js';
 
 /** The API server shows only a few short warnings. */
 const MAX_WARNED_POOLS = 5;

@@ -6,7 +6,7 @@ import type { ProcessContext } from '../../process/context.js';
 import { minCooldownMs } from '../../addressing/lease/lease-times.js';
 import { createNadReviewer } from './nad-admission.js';
 import { createPoolReviewer } from './pool-admission.js';
-import type { ValidationView } from './view.js';
+import type { ValidationView } from './review.js';
 import { type AdmissionMetrics, createAdmissionMetrics } from '../../admission/metrics.js';
 import type { Metrics } from '../../process/metrics.js';
 

@@ -1,9 +1,8 @@
 import { expect } from 'chai';
 import { type AddressBlock, BlockRelease, ReleaseReason } from '../../../api/address-block.js';
 import { type BlockAction, writeOf } from '../action.js';
-import type { ObservedBlock, ObservedNode, ObservedPool } from '../observed-pool.js';
+import type { BlockState, ObservedBlock, ObservedNode, ObservedPool } from '../observed-pool.js';
 import { type BlockPlan, planBlocks } from '../plan.js';
-import type { BlockState } from '../plan-state.js';
 import { type BlockRecord, lendBlock, readBlock } from '../../../addressing/block/block.js';
 import { formatCidr, parseCidr } from '../../../addressing/address/cidr.js';
 

@@ -1,15 +1,21 @@
 import { type IPAMClaim, isWorkloadClaim } from '../../../api/ipam-claim.js';
 import { type KubeObject, type ObjectMeta, controllerOf, joinKey, objectKey } from '../../../api/meta.js';
 import { networkSelectionsOf } from '../../../api/network-selection.js';
-import { type Pod, controllingVmi, isTerminal, staticPodUidOf } from '../../../api/pod.js';
+import {
+  type Pod,
+  controllingVmi,
+  isTerminal,
+  networkStatuses,
+  reportedIPsOf,
+  staticPodUidOf,
+} from '../../../api/pod.js';
+import { creatorOf, hasNetworks } from '../../../cluster/kubevirt-controller.js';
+import { BY_WORKLOAD, workloadOfClaim } from '../../../cluster/watch-specs.js';
 import { Cache, type Lister } from '../../../kube/cache.js';
 import type { CallOptions, Client } from '../../../kube/client.js';
-import type { ObjectChange, Informer } from '../../../kube/informer.js';
-import { PODS } from '../../../kube/resources.js';
-import { BY_WORKLOAD, workloadOfClaim } from '../../../cluster/watch-specs.js';
+import type { Informer, ObjectChange } from '../../../kube/informer.js';
 import type { WatchSpec } from '../../../kube/informers.js';
-import { creatorOf, hasNetworks } from '../../../cluster/kubevirt-controller.js';
-import { type ReportedInterface, reportedInterfacesOf } from './reported-interfaces.js';
+import { PODS } from '../../../kube/resources.js';
 
 /**
  * A pod as the IPAM caches it. Of a pod that neither references a claim nor belongs to a VMI, only the identity is cached: a cluster has many of them, and any of
@@ -185,4 +191,41 @@ export async function listClaimPods(
   const cache = new Cache<ClaimPod>(CLAIM_PODS.indexes);
   for (const pod of items) cache.set(pod);
   return new ClaimPods({ cache, onChange: () => undefined }, { byIndex: () => [] }).podsOf(claim);
+}
+
+/** An interface of a pod, as Multus reports it. Users may write the report, so it is a hint, never a right to an address. */
+export interface ReportedInterface {
+  /** `namespace/name` of the NAD, or the name of the cluster's default network. */
+  nad: string;
+  /** The interface in the pod. */
+  name?: string;
+  /** Unparsed. */
+  ips: readonly string[];
+}
+
+/** Addresses that are read per pod: Multus reports a few for each of at most 64 networks. */
+const MAX_REPORTED_ADDRESSES = 256;
+/** Stands for the addresses beyond the limit: a list with an unreadable entry proves nothing about any address. */
+const TOO_MANY_ADDRESSES = 'more addresses than a pod has';
+const NO_INTERFACES: readonly ReportedInterface[] = [];
+
+/** Returns the interfaces that Multus reports addresses for. */
+export function reportedInterfacesOf(pod: Pod): readonly ReportedInterface[] {
+  const found: ReportedInterface[] = [];
+  let left = MAX_REPORTED_ADDRESSES;
+  for (const status of networkStatuses(pod)) {
+    const { name: nad, interface: name } = status;
+    const ips = reportedIPsOf(status);
+    if (ips.length === 0) continue;
+    const read = ips.length > left ? [...ips.slice(0, left), TOO_MANY_ADDRESSES] : ips;
+    found.push({ nad, ...(name !== undefined && { name }), ips: read });
+    left -= ips.length;
+    if (left < 0) break;
+  }
+  return found.length === 0 ? NO_INTERFACES : found;
+}
+
+/** Returns the addresses of all interfaces. */
+export function reportedAddressesOf(interfaces: readonly ReportedInterface[] = NO_INTERFACES): readonly string[] {
+  return interfaces.flatMap(({ ips }) => ips);
 }

@@ -19,8 +19,7 @@ import { subnetOf } from '../../../addressing/pool/pool.js';
 import type { PoolDirectory } from '../../../addressing/directory/directory.js';
 import type { LeaseBook } from '../../leases/lease-book.js';
 import { parseAddressList } from '../shown/claim-addresses.js';
-import type { ClaimPod } from './claim-pods.js';
-import type { ReportedInterface } from './reported-interfaces.js';
+import type { ClaimPod, ReportedInterface } from './claim-pods.js';
 
 export interface UnleasedAddressDeps {
   readonly pods: Pick<Cache<ClaimPod>, 'list'>;

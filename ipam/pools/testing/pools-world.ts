@@ -22,7 +22,7 @@ import { createPoolMetrics } from '../metrics.js';
 import { type PoolsDependencies, createPoolsSync } from '../sync.js';
 import { allPoolKeys } from '../triggers.js';
 import { PoolUsage } from '../usage.js';
-import { SegmentOverlapTracker } from '../segments/segment-overlap-tracker.js';
+import { SegmentOverlapTracker } from '../segment-overlap.js';
 import { ManualClock } from '../../../test/manual-clock.js';
 
 const VERBS: Readonly<Record<string, string>> = { POST: 'create', DELETE: 'delete' };

@@ -3,7 +3,7 @@ import { parseAddress } from '../../../addressing/address/address.js';
 import { nadRightsFrom } from '../../../api/nad-rights.js';
 import { POOL_INDEXES } from '../../../cluster/watch-specs.js';
 import { PoolDirectory } from '../../../addressing/directory/directory.js';
-import type { PoolLease, ValidationView } from '../view.js';
+import type { PoolLease, ValidationView } from '../review.js';
 import type { ParsedNad } from '../../../cluster/transforms.js';
 import { cacheOf } from '../../../test/pool-objects.js';
 

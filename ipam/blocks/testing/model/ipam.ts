@@ -1,7 +1,7 @@
 import { BlockRelease, ReleaseReason } from '../../../../api/address-block.js';
 import { type BlockAction, writeOf } from '../../action.js';
 import { planBlocks } from '../../plan.js';
-import { PlanStates } from '../../plan-state.js';
+import { PlanStates } from '../../observed-pool.js';
 import {
   type LeaseRecord,
   type LeaseWrite,

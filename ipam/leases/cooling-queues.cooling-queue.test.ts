@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { leaseOf } from '../../test/lease-objects.js';
 import { readLease } from '../../addressing/lease/lease.js';
-import { CoolingQueue } from './cooling-queue.js';
+import { CoolingQueue } from './cooling-queues.js';
 
 const NOW = Date.UTC(2026, 0, 1);
 const MAC = '02:00:00:00:00:ab';

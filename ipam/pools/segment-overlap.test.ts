@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { compiledPool } from '../../../test/lease-objects.js';
-import type { PoolGiven } from '../../../test/pool-objects.js';
-import { formatAddress } from '../../../addressing/address/address.js';
-import { addressesOf } from '../../../addressing/pool/pool.js';
+import { compiledPool } from '../../test/lease-objects.js';
+import type { PoolGiven } from '../../test/pool-objects.js';
+import { formatAddress } from '../../addressing/address/address.js';
+import { addressesOf } from '../../addressing/pool/pool.js';
 import { type SegmentPool, describeOverlap, findOverlaps } from './segment-overlap.js';
 
 const segmentPool = (name: string, spec: PoolGiven, nadNamespace?: string): SegmentPool => ({

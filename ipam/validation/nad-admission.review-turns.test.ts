@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { FairSemaphoreError } from '../../kube/fair-semaphore.js';
 import { ManualClock } from '../../test/manual-clock.js';
-import { ReviewTurns } from './review-turns.js';
+import { ReviewTurns } from './nad-admission.js';
 
 const REVIEW_MS = 50;
 

@@ -1,6 +1,6 @@
 import type { Family } from '../../addressing/address/address.js';
-import type { BlockRecord } from '../../addressing/block/block.js';
 import { containsAddress } from '../../addressing/address/cidr.js';
+import type { BlockRecord } from '../../addressing/block/block.js';
 import { type LeaseRecord, isHeldByPod } from '../../addressing/lease/lease.js';
 import type { LeaseChange } from '../leases/lease-book.js';
 
@@ -79,3 +79,27 @@ export class NodeLeaseCounts {
 }
 
 const NO_LEASES: Readonly<Record<Family, number>> = { 4: 0, 6: 0 };
+
+/** When claims last found no free address outside of blocks. They then get an address of a block, and ipam reclaims unused blocks. */
+export class ClaimShortages {
+  readonly #shortageAt = new Map<string, Partial<Record<Family, number>>>();
+  readonly #handlers: ((pool: string) => void)[] = [];
+
+  onShortage(handler: (pool: string) => void): void {
+    this.#handlers.push(handler);
+  }
+
+  /** @param at clock time in ms */
+  noteShortage(pool: string, family: Family, at: number): void {
+    this.#shortageAt.set(pool, { ...this.#shortageAt.get(pool), [family]: at });
+    for (const handler of this.#handlers) handler(pool);
+  }
+
+  of(pool: string): Readonly<Partial<Record<Family, number>>> {
+    return this.#shortageAt.get(pool) ?? {};
+  }
+
+  forget(pool: string): void {
+    this.#shortageAt.delete(pool);
+  }
+}

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import type { IPAMClaim } from '../../../api/ipam-claim.js';
-import { ManualClock } from '../../../test/manual-clock.js';
-import { AllocationLatency } from './allocation-latency.js';
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import { ManualClock } from '../../test/manual-clock.js';
+import { AllocationLatency } from './metrics.js';
 
 const START = Date.UTC(2026, 0, 1);
 

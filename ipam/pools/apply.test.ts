@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { mergePatch } from '../../test/merge-patch.js';
-import { createMergePatch } from './merge-patch.js';
+import { createMergePatch } from './apply.js';
 
 /** Without nulls, which a merge patch cannot express. */
 const { value: json } = fc.letrec<{ value: unknown; object: object }>((tie) => ({

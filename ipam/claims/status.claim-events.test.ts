@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { type ClaimScenario, ALLOCATED_CONDITION, createClaim } from './testing/claim-observation.js';
 import { claim, vmReference } from '../../test/workload-objects.js';
 import { claimEventSubjects } from '../../cluster/event-subjects.js';
-import { claimEventsOf } from './claim-events.js';
+import { claimEventsOf } from './status.js';
 import type { DesiredClaimStatus } from './step.js';
 
 const SERVED: DesiredClaimStatus = {
