@@ -3,9 +3,8 @@ import { type ProcessCommand, readCommandLine } from './process/command-line.js'
 import type { InstallConfig } from './process/agent-config.js';
 import { UsageError } from './process/read-arguments.js';
 import { messageOf } from './kube/errors.js';
-import type { ProcessContext } from './process/context.js';
+import type { Component, ProcessContext } from './process/context.js';
 import type { ReadinessCheck } from './process/probes.js';
-import type { Component } from './process/component.js';
 
 type ServingCommand = Exclude<ProcessCommand, { process: 'install-plugin' }>;
 

@@ -2,8 +2,8 @@ import { joinKey } from '../api/meta.js';
 import { ControllerLoop } from '../kube/controller-loop.js';
 import { WorkQueue } from '../kube/workqueue.js';
 import type { ControllerConfig } from '../process/config.js';
-import type { ProcessContext } from '../process/context.js';
-import { type Component, type ElectedContext, type ElectedWork, createElectedComponent } from '../process/component.js';
+import type { Component, ProcessContext } from '../process/context.js';
+import { type ElectedContext, type ElectedWork, createElectedComponent } from '../process/elected-component.js';
 import { type PersistentIPsGate, isNamespaceServed, createPersistentIPsGate } from '../cluster/persistent-ips-gate.js';
 import { type KubeVirtControllerSource, watchKubeVirt } from '../cluster/kubevirt-controller.js';
 import {

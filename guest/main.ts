@@ -1,8 +1,8 @@
 import { ControllerLoop } from '../kube/controller-loop.js';
 import { WorkQueue } from '../kube/workqueue.js';
-import { type Component, type ElectedContext, type ElectedWork, createElectedComponent } from '../process/component.js';
+import type { Component, ProcessContext } from '../process/context.js';
+import { type ElectedContext, type ElectedWork, createElectedComponent } from '../process/elected-component.js';
 import type { GuestConfig } from '../process/guest-config.js';
-import type { ProcessContext } from '../process/context.js';
 import { ResponderReconciler } from './responder-manager/reconciler.js';
 import { ServedConditions } from './responder-manager/served-conditions.js';
 import { RESPONDER_SETS } from './responder-manager/watch-specs.js';

@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import { expect } from 'chai';
 import type { Clock } from '../kube/clock.js';
 import { silentLogger } from '../kube/log.js';
-import type { Component } from './component.js';
+import type { Component } from './context.js';
 import type { ReadinessCheck } from './probes.js';
 import { runProcess } from './run.js';
 

@@ -1,7 +1,7 @@
 import { messageOf } from '../kube/errors.js';
 import type { Clock } from '../kube/clock.js';
 import type { Logger } from '../kube/log.js';
-import type { Component } from './component.js';
+import type { Component } from './context.js';
 import type { ReadinessCheck } from './probes.js';
 
 /** Less than Kubernetes' default grace period of 30 s, so that the process ends before SIGKILL. */

@@ -1,9 +1,8 @@
 import { join } from 'node:path';
 import type { AgentConfig } from '../../process/agent-config.js';
-import type { ProcessContext } from '../../process/context.js';
+import type { Component, ProcessContext } from '../../process/context.js';
 import { createPersistentIPsGate } from '../../cluster/persistent-ips-gate.js';
 import { type KubeVirtControllerSource, watchKubeVirt } from '../../cluster/kubevirt-controller.js';
-import type { Component } from '../../process/component.js';
 import { createPoolDirectory } from '../../addressing/directory/create-directory.js';
 import type { PoolDirectory } from '../../addressing/directory/directory.js';
 import { ADDRESS_POOL_WATCH, NAD_WATCH } from '../../cluster/watch-specs.js';

@@ -15,8 +15,7 @@ import {
 } from '../../kube/resources.js';
 import { nadRightsFrom } from '../../api/nad-rights.js';
 import { IPAM_SETTINGS, type IpamConfig } from '../../process/config.js';
-import { type ProcessContext, closeContext, createContext } from '../../process/context.js';
-import type { Component } from '../../process/component.js';
+import { type Component, type ProcessContext, closeContext, createContext } from '../../process/context.js';
 import { ADDRESS_POOL_WATCH, NAD_WATCH } from '../../cluster/watch-specs.js';
 import { faultOf, requestErrorOf } from '../../test/request-error.js';
 import { holdfastConfig } from '../../test/pool-objects.js';

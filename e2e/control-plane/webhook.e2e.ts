@@ -27,8 +27,7 @@ import {
 } from '../../kube/resources.js';
 import { Transport } from '../../kube/transport.js';
 import { WEBHOOK_SETTINGS, type WebhookConfig } from '../../process/config.js';
-import { type ProcessContext, closeContext, createContext } from '../../process/context.js';
-import type { Component } from '../../process/component.js';
+import { type Component, type ProcessContext, closeContext, createContext } from '../../process/context.js';
 import {
   NAMESPACE,
   makeClaim,

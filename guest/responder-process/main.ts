@@ -3,9 +3,8 @@ import { createPoolDirectory } from '../../addressing/directory/create-directory
 import type { PoolDirectory } from '../../addressing/directory/directory.js';
 import type { Pool } from '../../addressing/pool/pool.js';
 import { EventRecorder } from '../../kube/events.js';
-import type { Component } from '../../process/component.js';
+import type { Component, ProcessContext } from '../../process/context.js';
 import type { Logger } from '../../kube/log.js';
-import type { ProcessContext } from '../../process/context.js';
 import { PeriodicTask } from '../../process/periodic-task.js';
 import type { ResponderConfig } from '../../process/guest-config.js';
 import { responderNames } from '../responder-manager/objects.js';

@@ -6,7 +6,8 @@ import { InformerRegistry } from '../kube/informers.js';
 import { silentLogger } from '../kube/log.js';
 import { NODES } from '../kube/resources.js';
 import { MemoryTransport } from '../kube/testing/memory-transport.js';
-import { type Component, type ElectedContext, createElectedComponent } from './component.js';
+import type { Component } from './context.js';
+import { type ElectedContext, createElectedComponent } from './elected-component.js';
 import { Metrics } from './metrics.js';
 
 describe('an elected component', () => {

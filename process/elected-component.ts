@@ -1,19 +1,6 @@
 import { EventRecorder } from '../kube/events.js';
-import type { ProcessContext } from './context.js';
+import type { Component, ProcessContext } from './context.js';
 import { Leadership, type LeadershipOptions, leaderIdentity } from './leadership.js';
-
-/** A part of a process that starts, reports whether it is ready, and stops. */
-export interface Component {
-  readonly name: string;
-  /** Resolves when the component runs, which may be before it is ready. */
-  start(): Promise<void>;
-  /** Finishes current work, accepts no more, and leaves nothing running. */
-  stop(): Promise<void>;
-  /** @returns undefined if it is ready, otherwise why not */
-  ready?(): string | undefined;
-  /** @returns what an administrator must correct although the component is ready, if anything */
-  notice?(): string | undefined;
-}
 
 /** What the work of an elected component uses. Logs name the component. */
 export interface ElectedContext extends ProcessContext, Pick<Leadership, 'whileLeading'> {
@@ -29,7 +16,7 @@ export interface ElectedWork extends Pick<LeadershipOptions, 'startWork' | 'stop
   stop?(ended: Promise<void>): Promise<void>;
 }
 
-interface ElectedComponentOptions extends Pick<LeadershipOptions, 'config'> {
+export interface ElectedComponentOptions extends Pick<LeadershipOptions, 'config'> {
   readonly name: string;
   readonly context: ProcessContext;
   /** Unique among the candidates for leadership. */
