@@ -50,7 +50,7 @@ async function serveChecks(
 
 async function install(config: InstallConfig): Promise<number> {
   const [{ runInstallation }, { createLogger }] = await Promise.all([
-    import('./cni/agent/installation/install-command.js'),
+    import('./cni/agent/installation/install.js'),
     import('./process/log.js'),
   ]);
   return runInstallation(config, createLogger(config.logLevel, 'install-plugin'));

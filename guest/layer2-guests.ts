@@ -1,13 +1,15 @@
+import type { Pool } from '../addressing/pool/pool.js';
 import type { IPAMClaim } from '../api/ipam-claim.js';
 import { type VirtualMachineInstance, isReportedBy } from '../api/kubevirt.js';
 import { parseMac } from '../api/mac-address.js';
 import { DEFAULT_ROUTE_ANNOTATION } from '../api/names.js';
 import { ownerOfVmi } from '../api/vm-claims.js';
 import type { ParsedNad } from '../cluster/transforms.js';
-import type { Pool } from '../addressing/pool/pool.js';
-import { type GuestListers, CachedGuestView } from './cached-view.js';
-import { chooseDefaultRoute } from './default-route.js';
-import { type GuestInterface, guestInterfacesOf, routeCandidates } from './interfaces.js';
+import { workloadOfClaim } from '../cluster/watch-specs.js';
+import type { Lister } from '../kube/cache.js';
+import type { ObjectChange } from '../kube/informer.js';
+import { CachedGuestView, type GuestListers } from './cached-view.js';
+import { type GuestInterface, chooseDefaultRoute, guestInterfacesOf, routeCandidates } from './interfaces.js';
 
 /** The guest of a VMI on a layer-2 NAD whose pool serves guests. */
 export interface Layer2Guest {
@@ -52,4 +54,49 @@ function runningMac({ mac, vmNetwork }: GuestInterface, { status }: VirtualMachi
 
 function isGroupAddress(mac: string): boolean {
   return (Number.parseInt(mac.slice(0, 2), 16) & 1) === 1 || mac === '00:00:00:00:00:00';
+}
+
+interface RememberedCaches extends GuestListers {
+  readonly vmis: Pick<Lister<VirtualMachineInstance>, 'get'>;
+}
+
+/** Sources of change events for the caches. An informer and a directory are such sources. */
+interface GuestChanges {
+  readonly claims: { onChange(handler: (change: ObjectChange<IPAMClaim>) => void): void };
+  readonly directory: { onChange(handler: () => void): void };
+}
+
+/**
+ * Remembers the guests of each VMI until something changes that they depend on: the VMI, the claims of its owner, or pools and NADs. A change of
+ * one VM then costs the same whatever the number of the others.
+ */
+export class RememberedGuests {
+  readonly #caches: RememberedCaches;
+  #known = new WeakMap<VirtualMachineInstance, Layer2Guests>();
+
+  constructor(caches: RememberedCaches) {
+    this.#caches = caches;
+  }
+
+  /** Subscribes to changes. Call it before other subscribers, so that they see the new state when they ask. */
+  follow({ claims, directory }: GuestChanges): void {
+    claims.onChange(({ object, before = object }) => {
+      for (const key of [...workloadOfClaim(before), ...workloadOfClaim(object)]) {
+        const vmi = this.#caches.vmis.get(key);
+        if (vmi !== undefined) this.#known.delete(vmi);
+      }
+    });
+    directory.onChange(() => {
+      this.#known = new WeakMap();
+    });
+  }
+
+  /** @param vmi as it is in the cache */
+  of(vmi: VirtualMachineInstance): Layer2Guests {
+    const known = this.#known.get(vmi);
+    if (known !== undefined) return known;
+    const found = layer2GuestsOf(vmi, this.#caches);
+    this.#known.set(vmi, found);
+    return found;
+  }
 }

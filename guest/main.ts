@@ -3,12 +3,10 @@ import { WorkQueue } from '../kube/workqueue.js';
 import type { Component, ProcessContext } from '../process/context.js';
 import { type ElectedContext, type ElectedWork, createElectedComponent } from '../process/elected-component.js';
 import type { GuestConfig } from '../process/guest-config.js';
-import { ResponderReconciler } from './responder-manager/reconciler.js';
+import { RESPONDER_SETS, ResponderReconciler } from './responder-manager/reconciler.js';
 import { ServedConditions } from './responder-manager/served-conditions.js';
-import { RESPONDER_SETS } from './responder-manager/watch-specs.js';
-import { createGuestViews } from './views.js';
+import { type Reconciler, createGuestViews } from './views.js';
 import { createGuestMetrics } from './metrics.js';
-import type { Reconciler } from './reconciler.js';
 import { WorkloadReconciler } from './workload-reconciler.js';
 
 /** Gives guests the addresses of their claims, and reports what guests have. */

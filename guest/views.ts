@@ -1,8 +1,9 @@
 import { createPoolDirectory } from '../addressing/directory/create-directory.js';
 import { createPersistentIPsGate } from '../cluster/persistent-ips-gate.js';
 import { ADDRESS_POOL_WATCH, NAD_WATCH, NAMESPACE_WATCH } from '../cluster/watch-specs.js';
-import type { GuestConfig } from '../process/guest-config.js';
+import type { Sync } from '../kube/controller-loop.js';
 import type { ProcessContext } from '../process/context.js';
+import type { GuestConfig } from '../process/guest-config.js';
 import { GUEST_CLAIMS, GUEST_VMIS, GUEST_VMS, LOCKED_LEASES } from './watch-specs.js';
 
 /** All state of the process, rebuilt from the API server at every start. */
@@ -27,4 +28,20 @@ export function createGuestViews(
     for (const handler of handlers) handler();
   });
   return { watched, directory, gate, onGateChange: (handler: () => void) => handlers.push(handler) };
+}
+
+/** One kind of work of this process, with a queue of its own while the process leads. */
+export interface Reconciler {
+  /** For metrics and logs. */
+  readonly name: string;
+  /** How many keys are synced at the same time. */
+  readonly workers: number;
+  /** Registers the handlers that enqueue keys. Called once. */
+  listen(add: (keys: Iterable<string>) => void): void;
+  /** Starts a term of leadership: nothing of an earlier term is remembered. */
+  createSync(): Sync;
+  /** The keys to sync at the beginning of a term. A key may come several times. */
+  allKeys(): Iterable<string>;
+  /** Called when the term has ended and nothing is synced any more. */
+  end?(): void;
 }

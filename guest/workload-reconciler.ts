@@ -31,11 +31,10 @@ import { type GuestInterface, guestInterfacesOf } from './interfaces.js';
 import type { GuestMetrics } from './metrics.js';
 import { networkDataCondition } from './network-data/conditions.js';
 import { NetworkData } from './network-data/reconciler.js';
-import { MAX_SECRET_USERS } from './network-data/secret-users.js';
+import { MAX_SECRET_USERS } from './network-data/request.js';
 import { type ObservedGuestWorkload, observeGuestWorkload } from './observed-workload.js';
-import type { Reconciler } from './reconciler.js';
-import { type GuestReport, GuestReports } from './report/guest-reports.js';
-import type { GuestViews } from './views.js';
+import type { GuestViews, Reconciler } from './views.js';
+import { type GuestReport, GuestReports } from './guest-reports.js';
 import { BY_SECRET, secretKeysOf, workloadOfLock } from './watch-specs.js';
 
 /** VMs whose conditions and Secrets are written at the same time. */

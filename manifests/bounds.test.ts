@@ -22,7 +22,7 @@ import { NETWORK_STATUS_ANNOTATION } from '../api/names.js';
 import { MAX_NETWORK_ELEMENTS } from '../api/network-selection.js';
 import type { Pod } from '../api/pod.js';
 import { readManifests } from '../bed/control-plane/objects.js';
-import { MAX_SECRET_USERS } from '../guest/network-data/secret-users.js';
+import { MAX_SECRET_USERS } from '../guest/network-data/request.js';
 import { MAX_ENTRIES } from '../guest/responder-process/table.js';
 import { reportedAddressesOf, reportedInterfacesOf } from '../ipam/claims/running/claim-pods.js';
 import { MAX_READ_NADS } from '../ipam/pools/requested-pools.js';

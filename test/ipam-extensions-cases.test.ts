@@ -48,7 +48,7 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
   'webhook/pod-refusal.test.ts': [
     ['podmutator: networks that are not JSON are a bad request', 'with an invalid annotation'],
   ],
-  'webhook/primary-request.test.ts': [
+  'webhook/primary-network.primary-request.test.ts': [
     ['primarynetwork: no annotation', 'is empty without the annotation'],
     ['primarynetwork: addresses of both families', 'gets the prefix length of the subnet of its family'],
     ['primarynetwork: IPv4 only', 'may have an IPv4 address only'],

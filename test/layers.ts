@@ -58,7 +58,7 @@ const LAYERS: readonly LayerRule[] = [
       'process',
       'kube/errors.ts',
       'monitoring/serve-metrics.ts',
-      'cni/agent/installation/install-command.ts',
+      'cni/agent/installation/install.ts',
       ...['controller', 'webhook', 'ipam', 'capacity', 'guest', 'guest/responder-process', 'cni/agent'].map(mainOf),
     ],
   },

@@ -14,7 +14,7 @@ import { derivedSpec } from '../addressing/pool/derived-pool.js';
 import { transformServedClaim as shrinkServedClaim } from '../ipam/claims/claim-transform.js';
 import { CLAIM_INDEXES, VMI_INDEXES, VM_INDEXES } from '../cluster/watch-specs.js';
 import { transformClaim, transformNad, transformVm, transformVmi } from '../cluster/transforms.js';
-import { transformGuestVm, transformGuestVmi } from '../guest/transforms.js';
+import { transformGuestVm, transformGuestVmi } from '../guest/watch-specs.js';
 import { readPod } from '../webhook/reviewed-pod.js';
 
 /** The size limits of etcd for an object, and of the API server for all annotations of an object. */

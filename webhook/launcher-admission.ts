@@ -4,7 +4,7 @@ import { controllingVmi } from '../api/pod.js';
 import type { Clock } from '../kube/clock.js';
 import type { Logger } from '../kube/log.js';
 import { type AdmissionRequest, type AdmissionResponse, Reviewer } from '../admission/review.js';
-import { annotationPath } from './annotation-patch.js';
+import { annotationPath } from './networks-annotation.js';
 import { MalformedPodError, readPod } from './reviewed-pod.js';
 import type { KubeVirtControllerSource } from '../cluster/kubevirt-controller.js';
 import type { PodReviewer } from './pod-reviewer.js';

@@ -1,3 +1,4 @@
+import jsonpatch from 'fast-json-patch';
 import { joinKey } from '../api/meta.js';
 import { NETWORKS_ANNOTATION } from '../api/names.js';
 import {
@@ -7,6 +8,7 @@ import {
   parseNetworkSelections,
 } from '../api/network-selection.js';
 import type { Pod } from '../api/pod.js';
+import type { JsonPatchOperation } from '../kube/client.js';
 import { type PodRefusal, type PodReview, describeReviewedPod } from './pod-decision.js';
 
 export function networksOf(pod: Pod): string | undefined {
@@ -43,4 +45,25 @@ export function currentReferences(
     `${interfaceNameOf(selection)} ${joinKey(selection.nad.namespace, selection.nad.name)}`;
   const references = new Map(old.map((selection) => [attachmentKey(selection), selection.claimReference]));
   return (selection) => references.get(attachmentKey(selection));
+}
+
+/** New values of annotations; undefined for one that is removed. */
+export type AnnotationChanges = Map<string, string | undefined>;
+
+/** Returns the operations that make these changes. Annotations that the pod does not have must not be removed. */
+export function annotationPatch({ metadata }: Pod, changes: AnnotationChanges): JsonPatchOperation[] {
+  const hasAnnotations = Object.keys(metadata.annotations ?? {}).length > 0;
+  if (changes.size > 0 && !hasAnnotations) {
+    return [{ op: 'add', path: '/metadata/annotations', value: Object.fromEntries(changes) }];
+  }
+  return [...changes].map(([key, value]) => {
+    const path = annotationPath(key);
+    // on an object, "add" also replaces
+    return value === undefined ? { op: 'remove', path } : { op: 'add', path, value };
+  });
+}
+
+/** Returns the JSON pointer to an annotation. */
+export function annotationPath(key: string): string {
+  return `/metadata/annotations/${jsonpatch.escapePathComponent(key)}`;
 }

@@ -26,9 +26,6 @@ import {
   spaceRequestOf,
 } from './network-entry.js';
 
-export type { Resolution } from './resolution.js';
-export type { PoolState } from './pool-state.js';
-
 export interface PoolListers {
   pools: Pick<Cache<AddressPool>, 'list' | 'get'>;
   networks: Pick<Cache<ParsedNad>, 'list' | 'get'>;

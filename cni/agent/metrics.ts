@@ -38,3 +38,76 @@ export function createAgentMetrics(
     pending: (count) => notes.set(count),
   };
 }
+
+/** The kinds of writes. */
+export type WriteKind = 'create' | 'take' | 'move' | 'release';
+
+/** How an address was found for a pod that requested none: sticky for its MAC address, in a block, at random, or by the watch. */
+export type PickSource = 'kept' | 'block' | 'blind' | 'watched';
+
+/** Metrics of the leases of pods. */
+export interface PodLeaseMetrics {
+  /** Counts the search for one address. @param attempts until it succeeded or failed */
+  allocated(attempts: number): void;
+  picked(source: PickSource): void;
+  /** Counts a write. `lost`: another writer was faster. */
+  wrote(kind: WriteKind, outcome: 'done' | 'lost' | 'failed'): void;
+  held(count: number): void;
+  /** Counts a released lease of a deleted pod. */
+  swept(): void;
+}
+
+/** Creates the metrics. Call it once in a process, because metric names are unique. */
+export function createPodLeaseMetrics(metrics: Pick<Metrics, 'counter' | 'gauge' | 'histogram'>): PodLeaseMetrics {
+  const attempts = metrics.histogram('agent_allocation_attempts', 'Attempts to allocate one address to a pod.', {
+    buckets: [1, 2, 3, 4, 8, 16, 32, 64],
+  });
+  const picks = metrics.counter('agent_picks_total', 'Addresses picked for pods, by source.', ['source']);
+  const writes = metrics.counter(
+    'agent_lease_writes_total',
+    'Writes of leases of pods, by kind of write and outcome.',
+    ['write', 'outcome'],
+  );
+  const held = metrics.gauge('agent_leases_held', 'Number of leases held on this node.');
+  const swept = metrics.counter(
+    'agent_leases_swept_total',
+    'Leases released because their pod was deleted without a DEL.',
+  );
+  return {
+    allocated: (count) => attempts.observe(count),
+    picked: (source) => picks.inc({ source }),
+    wrote: (write, outcome) => writes.inc({ write, outcome }),
+    held: (count) => held.set(count),
+    swept: () => swept.inc(),
+  };
+}
+
+/** Number of the node's blocks: usable, marked for release or released, and in an unknown state. */
+interface BlockCounts {
+  readonly usable: number;
+  readonly marked: number;
+  readonly other: number;
+}
+
+/** Metrics of the blocks of a node. */
+export interface NodeBlockMetrics {
+  lent(counts: BlockCounts): void;
+  /** Counts an answer. @param answer the value written to the block */
+  answered(answer: string, outcome: 'done' | 'lost' | 'unknown'): void;
+}
+
+/** Creates the metrics. Call it once in a process, because metric names are unique. */
+export function createNodeBlockMetrics(metrics: Pick<Metrics, 'counter' | 'gauge'>): NodeBlockMetrics {
+  const blocks = metrics.gauge('agent_blocks', 'Number of blocks that are assigned to this node, by state.', ['state']);
+  const answers = metrics.counter(
+    'agent_block_answers_total',
+    'Answers to requests to release a block, by answer and outcome.',
+    ['answer', 'outcome'],
+  );
+  return {
+    lent: (counts) => {
+      for (const [state, count] of Object.entries(counts)) blocks.set({ state }, count as number);
+    },
+    answered: (answer, outcome) => answers.inc({ answer, outcome }),
+  };
+}

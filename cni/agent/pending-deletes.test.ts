@@ -7,8 +7,13 @@ import { silentLogger } from '../../kube/log.js';
 import { TransportError } from '../../kube/errors.js';
 import { pluginRequest } from '../testing/cni-requests.js';
 import { ManualClock } from '../../test/manual-clock.js';
-import { PendingDeleteRetry } from './pending-delete-retry.js';
-import { PendingDeletes, MAX_PENDING_DELETES, type PendingDelete, pendingDeleteFileName } from './pending-deletes.js';
+import {
+  MAX_PENDING_DELETES,
+  type PendingDelete,
+  PendingDeleteRetry,
+  PendingDeletes,
+  pendingDeleteFileName,
+} from './pending-deletes.js';
 
 const AT = { containerId: 'c1', interfaceName: 'net1' };
 const OTHER = { containerId: 'sb-2', interfaceName: 'net1' };

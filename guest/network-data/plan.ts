@@ -5,12 +5,9 @@ import { type Address, BITS } from '../../addressing/address/address.js';
 import { containsAddress } from '../../addressing/address/cidr.js';
 import { guestSettings } from '../../addressing/pool/guest-settings.js';
 import { type Pool, subnetOf } from '../../addressing/pool/pool.js';
-import { chooseDefaultRoute } from '../default-route.js';
-import { type GuestInterface, routeCandidates } from '../interfaces.js';
-import type { NicConfig } from './guest-network.js';
-import { openstackText } from './openstack.js';
+import { type GuestInterface, chooseDefaultRoute, routeCandidates } from '../interfaces.js';
+import { type NicConfig, openstackText, version2Text } from './formats.js';
 import type { NetworkDataFormat } from './request.js';
-import { version2Text } from './version-2.js';
 
 /** Why no Secret is written. */
 export type NetworkDataProblem =

@@ -10,10 +10,9 @@ import { allLeasedAddresses, shownAddresses } from '../leased-addresses.js';
 import type { ObservedGuestWorkload } from '../observed-workload.js';
 import type { NetworkDataOutcome } from './conditions.js';
 import { type NetworkDataInput, networkDataOf } from './plan.js';
-import { secretNameIn } from './request.js';
+import { SecretUsers, type SecretUsersDeps, requestOf, secretNameIn } from './request.js';
 import { isLockedFor, lockAll, lockedSecretOf, readLive, unlock } from './lease-locks.js';
 import { type SecretOfVm, withdrawSecret, writeSecret } from './secret.js';
-import { SecretUsers, type SecretUsersDeps, requestOf } from './secret-users.js';
 
 /** Leases of a VM that are read at the same time. */
 const CONCURRENT_READS = 8;

@@ -1,6 +1,9 @@
 import { describeValue } from '../../api/json.js';
 import type { VmiSpec } from '../../api/kubevirt.js';
+import { byAge } from '../../api/meta.js';
 import { NETWORK_DATA_ANNOTATION } from '../../api/names.js';
+import type { GuestInterface } from '../interfaces.js';
+import type { ObservedGuestWorkload } from '../observed-workload.js';
 
 /** The formats that cloud-init reads from the two kinds of disks. */
 export type NetworkDataFormat = 'version-2' | 'openstack';
@@ -57,7 +60,7 @@ export function networkDataRequest(
   const ref = secretRefOf(spec);
   if (annotation === undefined) {
     if (isDefault === false || ref?.name === undefined) return { kind: 'none' };
-    if (isDefault === true) return requestOf(ref.name, ref.format, 'networkDataSecretRef');
+    if (isDefault === true) return secretRequest(ref.name, ref.format, 'networkDataSecretRef');
     return isSecretName(ref.name) ? { kind: 'undecided', name: ref.name } : { kind: 'none' };
   }
   const subject = `Annotation ${NETWORK_DATA_ANNOTATION}: ${describeValue(annotation)}`;
@@ -69,11 +72,63 @@ export function networkDataRequest(
     const message = `${subject} is not the Secret in networkDataSecretRef of the VM's first cloud-init volume, which is ${describeValue(ref.name)}: write the same name in both`;
     return { kind: 'refused', reason: 'SecretMismatch', message };
   }
-  return requestOf(annotation, ref.format, `annotation ${NETWORK_DATA_ANNOTATION}`);
+  return secretRequest(annotation, ref.format, `annotation ${NETWORK_DATA_ANNOTATION}`);
 }
 
-function requestOf(name: string, format: NetworkDataFormat, field: string): NetworkDataRequest {
+function secretRequest(name: string, format: NetworkDataFormat, field: string): NetworkDataRequest {
   if (isSecretName(name)) return { kind: 'secret', name, format };
   const message = `${describeValue(name)} in ${field} is not a name of a Secret: use lower-case letters, digits, "-" and "."`;
   return { kind: 'refused', reason: 'SecretNameInvalid', message };
+}
+
+/** Workloads that may name one Secret, so that its owner can be found. A Secret of more is written for none of them. */
+export const MAX_SECRET_USERS = 16;
+
+export interface SecretUsersDeps {
+  /** The workloads of the namespace that name the Secret. */
+  readonly usersOf: (namespace: string, secret: string) => readonly ObservedGuestWorkload[];
+  readonly interfacesOf: (workload: ObservedGuestWorkload) => readonly GuestInterface[];
+}
+
+/** Decides which of the VMs that name one Secret has it. */
+export class SecretUsers {
+  readonly #deps: SecretUsersDeps;
+
+  constructor(deps: SecretUsersDeps) {
+    this.#deps = deps;
+  }
+
+  /** The oldest of the VMs that request a Secret has it. @returns why it is not this one */
+  sharingProblem(workload: ObservedGuestWorkload, secret: string): string | undefined {
+    const users = this.#deps.usersOf(workload.namespace, secret);
+    if (users.length > MAX_SECRET_USERS) return `More than ${MAX_SECRET_USERS} VMs name Secret ${secret}`;
+    for (const user of users.toSorted(byAge)) {
+      if (user.owner.uid === workload.owner.uid) return undefined;
+      if (this.#requests(user, secret))
+        return `Secret ${secret} has the network data of VM ${describeValue(user.owner.name)}`;
+    }
+    return undefined;
+  }
+
+  /** True if one of the VMs of the namespace requests the Secret, or too many name it. A restored one belongs to the VM that writes it first. */
+  isRequested({ namespace }: ObservedGuestWorkload, secret: string): boolean {
+    const users = this.#deps.usersOf(namespace, secret);
+    return users.length > MAX_SECRET_USERS || users.some((user) => this.#requests(user, secret));
+  }
+
+  #requests(user: ObservedGuestWorkload, secret: string): boolean {
+    const request = requestOf(user, this.#deps.interfacesOf(user));
+    return request.kind === 'secret' && request.name === secret;
+  }
+}
+
+export function requestOf(
+  { spec, networkData }: ObservedGuestWorkload,
+  interfaces: readonly GuestInterface[],
+): NetworkDataRequest {
+  const isDefault = interfaces.some(
+    ({ source }) => source.kind === 'claim' && source.pool.guest?.isNetworkDataDefault === true,
+  );
+  const isUnknown = !isDefault && interfaces.some(({ source }) => source.kind === 'pending');
+  return networkDataRequest(spec, networkData, isUnknown ? undefined : isDefault);
 }

@@ -1,29 +1,28 @@
-import { nadNamespaceOf } from '../../api/address-pool.js';
-import { type KubeObject, byAge, objectKey } from '../../api/meta.js';
-import { EventReason } from '../../api/event-reasons.js';
-import { RESPONDERS_NAMESPACE, RESPONDER_CONTENT_ANNOTATION } from '../../api/names.js';
-import { BY_NAMESPACE } from '../../cluster/watch-specs.js';
-import { poolEventSubject } from '../../cluster/event-subjects.js';
 import type { Pool } from '../../addressing/pool/pool.js';
-import { classifyError, isAlreadyExists, isNotFound, messageOf } from '../../kube/errors.js';
+import { nadNamespaceOf } from '../../api/address-pool.js';
+import { EventReason } from '../../api/event-reasons.js';
+import { type KubeObject, byAge, objectKey } from '../../api/meta.js';
+import { RESPONDERS_NAMESPACE, RESPONDER_CONTENT_ANNOTATION } from '../../api/names.js';
+import { poolEventSubject } from '../../cluster/event-subjects.js';
+import { identityMetadataOf, pickKeys } from '../../cluster/transforms.js';
+import { BY_NAMESPACE } from '../../cluster/watch-specs.js';
 import type { Client } from '../../kube/client.js';
 import type { Sync, SyncResult } from '../../kube/controller-loop.js';
+import { classifyError, isAlreadyExists, isNotFound, messageOf } from '../../kube/errors.js';
 import type { EventRecorder } from '../../kube/events.js';
-import type { InformerRegistry } from '../../kube/informers.js';
+import type { InformerRegistry, WatchSpec } from '../../kube/informers.js';
 import { IPAM_CLAIMS, PODS, POD_DISRUPTION_BUDGETS, STATEFUL_SETS } from '../../kube/resources.js';
 import { type GuestConfig, MIN_RESPONDER_STALENESS_MS } from '../../process/guest-config.js';
-import type { Reconciler } from '../reconciler.js';
-import type { GuestViews } from '../views.js';
+import type { GuestViews, Reconciler } from '../views.js';
 import type { ResponderSettings, StatefulSet } from './objects.js';
 import { type ObservedResponders, type ResponderAction, planResponders } from './plan.js';
-import { RESPONDER_BUDGETS, RESPONDER_PODS, RESPONDER_SETS } from './watch-specs.js';
 
 /** The only key: responders of all pools are planned together. */
 const KEY = 'responders';
 /** Written as one operation, because a merge would keep what the new template lacks. */
 const CONTENT_PATH = `/metadata/annotations/${RESPONDER_CONTENT_ANNOTATION.replace('/', '~1')}`;
 
-export interface ResponderReconcilerDeps {
+interface ResponderReconcilerDeps {
   readonly views: GuestViews;
   readonly informers: InformerRegistry;
   readonly client: Pick<Client, 'create' | 'patch' | 'delete' | 'find'>;
@@ -222,4 +221,27 @@ async function unlessGone(write: Promise<unknown>): Promise<void> {
   } catch (error) {
     if (!isNotFound(error)) throw error;
   }
+}
+
+/** Objects in the responders' namespace: their identity, and which content they were written with. */
+
+export const RESPONDER_SETS: WatchSpec<KubeObject> = {
+  resource: STATEFUL_SETS,
+  namespace: RESPONDERS_NAMESPACE,
+  transform: transformWritten,
+};
+const RESPONDER_BUDGETS: WatchSpec<KubeObject> = {
+  resource: POD_DISRUPTION_BUDGETS,
+  namespace: RESPONDERS_NAMESPACE,
+  transform: transformWritten,
+};
+const RESPONDER_PODS: WatchSpec<KubeObject> = {
+  resource: PODS,
+  namespace: RESPONDERS_NAMESPACE,
+  transform: transformWritten,
+};
+
+function transformWritten({ metadata }: KubeObject): KubeObject {
+  const annotations = pickKeys(metadata.annotations, [RESPONDER_CONTENT_ANNOTATION]);
+  return { metadata: { ...identityMetadataOf(metadata), ...(annotations && { annotations }) } };
 }

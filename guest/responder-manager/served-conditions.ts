@@ -1,20 +1,30 @@
+import { formatAddress } from '../../addressing/address/address.js';
+import { BY_NETWORK } from '../../addressing/directory/affected.js';
+import type { PoolDirectory } from '../../addressing/directory/directory.js';
+import { leaseName } from '../../addressing/lease/lease-name.js';
+import { type LeaseRecord, readLease } from '../../addressing/lease/lease.js';
+import type { Pool } from '../../addressing/pool/pool.js';
 import type { ReasonOf } from '../../api/conditions.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
-import { GUEST_CONFIGURED, GUEST_SERVED, NETWORK_DATA_WRITTEN, RESPONDERS_NAMESPACE } from '../../api/names.js';
-import { conditionsPatch, hasConditions } from '../../cluster/claim-conditions.js';
-import { BY_WORKLOAD } from '../../cluster/watch-specs.js';
+import { type KubeObject, joinKey, objectKey } from '../../api/meta.js';
+import {
+  GUEST_CONFIGURED,
+  GUEST_SERVED,
+  IPS_ALLOCATED,
+  NETWORK_DATA_WRITTEN,
+  RESPONDERS_NAMESPACE,
+} from '../../api/names.js';
+import { conditionOf, conditionsPatch, hasConditions } from '../../cluster/claim-conditions.js';
 import { changesNetwork } from '../../cluster/transforms.js';
+import { BY_WORKLOAD } from '../../cluster/watch-specs.js';
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import type { Sync } from '../../kube/controller-loop.js';
 import type { Informer } from '../../kube/informer.js';
-import { type KubeObject, joinKey, objectKey } from '../../api/meta.js';
-import { IPAM_CLAIMS } from '../../kube/resources.js';
-import { runInSlices } from '../../kube/run-in-slices.js';
-import type { Pool } from '../../addressing/pool/pool.js';
-import type { PoolDirectory } from '../../addressing/directory/directory.js';
-import type { Reconciler } from '../reconciler.js';
-import { RememberedGuests } from '../remembered-guests.js';
+import { ADDRESS_LEASES, IPAM_CLAIMS } from '../../kube/resources.js';
+import { forEachParallel, runInSlices } from '../../kube/run-in-slices.js';
+import { RememberedGuests } from '../layer2-guests.js';
+import { leasedAddresses, shownAddresses } from '../leased-addresses.js';
 import {
   type GuestCaches,
   type RefusedGuest,
@@ -22,10 +32,8 @@ import {
   findGuests,
   networksOnWire,
 } from '../running-guests.js';
-import type { GuestViews } from '../views.js';
-import { BY_NETWORK } from '../../addressing/directory/affected.js';
+import type { GuestViews, Reconciler } from '../views.js';
 import { responderSetName } from './objects.js';
-import { findUnleasedGuests } from './unleased-guests.js';
 
 /** Changes of one network that come within this time are looked at together: each look reads all of its claims. */
 const BATCH_MS = 1_000;
@@ -176,4 +184,59 @@ function withoutResponders({ claim, pool }: Pick<ServedGuest, 'claim' | 'pool'>)
     `AddressPool ${pool.name} ${why}, so nothing answers DHCP requests of the guest. ${remedy}, give the VM network data, ` +
     'or configure the addresses of the claim in the guest';
   return [{ claim, reason: 'NoResponders', message }];
+}
+
+/** A guest with addresses that responders leave out, because they are not leased to its claim. */
+interface UnleasedGuest {
+  readonly claim: ServedGuest['claim'];
+  readonly reason: 'AddressNotLeased';
+  readonly message: string;
+}
+
+/** Guests whose leases are read in one pass. More claims lose their leases only if somebody deletes all of them. */
+const MAX_GUESTS = 256;
+const CONCURRENT_READS = 8;
+
+/**
+ * Finds the guests that responders do not answer for all addresses of their claims. Reads leases live, but only those of claims that ipam refuses: the
+ * condition IPsAllocated is False while a claim lacks a lease, and its change wakes this process.
+ */
+async function findUnleasedGuests(
+  guests: readonly ServedGuest[],
+  client: Pick<Client, 'find'>,
+  signal: AbortSignal,
+): Promise<UnleasedGuest[]> {
+  const refused = guests.filter(({ claim }) => conditionOf(claim, IPS_ALLOCATED)?.status === 'False');
+  const found: UnleasedGuest[] = [];
+  const failures: unknown[] = [];
+  await forEachParallel(refused.slice(0, MAX_GUESTS), CONCURRENT_READS, async (guest) => {
+    try {
+      const lacked = await lackedAddresses(guest, client, signal);
+      if (lacked.length > 0) found.push({ claim: guest.claim, reason: 'AddressNotLeased', message: messageOf(lacked) });
+    } catch (error) {
+      failures.push(error);
+    }
+  });
+  if (failures.length > 0) throw failures[0];
+  return found;
+}
+
+async function lackedAddresses(
+  { claim, pool }: ServedGuest,
+  client: Pick<Client, 'find'>,
+  signal: AbortSignal,
+): Promise<string[]> {
+  const shown = shownAddresses(claim) ?? [];
+  const leases = new Map<string, LeaseRecord>();
+  for (const address of shown) {
+    const name = leaseName(pool.addressSpace, address);
+    const lease = await client.find(ADDRESS_LEASES, { name }, { signal, tenant: claim.metadata.namespace ?? '' });
+    if (lease !== undefined) leases.set(name, readLease(lease));
+  }
+  const leased = leasedAddresses(claim, pool, leases).map(formatAddress);
+  return shown.map(formatAddress).filter((address) => !leased.includes(address));
+}
+
+function messageOf(lacked: readonly string[]): string {
+  return `Responders do not tell the guest ${lacked.join(' and ')}, because ${lacked.length > 1 ? 'they are' : 'it is'} not leased to the claim: see its condition ${IPS_ALLOCATED}`;
 }

@@ -1,6 +1,9 @@
+import { type Address, formatAddress, parseAddress } from '../../addressing/address/address.js';
+import { formatCidr } from '../../addressing/address/cidr.js';
+import type { Pool } from '../../addressing/pool/pool.js';
 import { asRecord, asString, isRecord, recordsIn } from '../../api/json.js';
 import { parseMac } from '../../api/mac-address.js';
-import { formatAddress, parseAddress } from '../../addressing/address/address.js';
+import { shortHash } from '../../api/names.js';
 
 /**
  * The protocol between the process `responder` and the packet helper: lines of JSON over a Unix socket. The helper answers guests from the table
@@ -16,7 +19,7 @@ export const MAX_PROBES = 256;
 export const MAX_EXPECTED = 16;
 
 /** What identifies a responder. */
-export interface ServerIdentity {
+interface ServerIdentity {
   /** The address from which it answers DHCPv4; null: it answers none. */
   readonly ipv4: string | null;
   /** In hexadecimal (RFC 8415, section 11.5). */
@@ -109,7 +112,7 @@ export interface HelperCounts {
   readonly dropped: ReadonlyMap<string, number>;
 }
 
-export interface ExchangeCount {
+interface ExchangeCount {
   readonly protocol: string;
   readonly message: string;
   readonly answer: string;
@@ -193,4 +196,49 @@ function parseObject(line: string): Record<string, unknown> {
   } catch {
     throw new TypeError('a line is not JSON');
   }
+}
+
+/** DUID-UUID (RFC 6355). */
+const DUID_UUID = '0004';
+const UUID_DIGITS = 32;
+const MAX_ADVERTISE_SECONDS = 1800;
+
+/** A responder of the pool and the addresses that are leased to its claim. */
+export interface Responder {
+  readonly name: string;
+  readonly addresses: readonly Address[];
+}
+
+/**
+ * Returns the configuration of the packet helper of one responder; undefined if its pool does not let guests use DHCP. The DUID stays the same for
+ * all pods of a name, so that guests can renew.
+ */
+export function helperConfig(
+  pool: Pool,
+  self: Responder,
+  peers: readonly Responder[],
+  guestInterface: string,
+): HelperConfig | undefined {
+  const { dhcp } = pool.guest ?? {};
+  if (dhcp === undefined) return undefined;
+  const { renewSeconds, rebindSeconds, leaseSeconds } = dhcp;
+  return {
+    v: PROTOCOL_VERSION,
+    interface: guestInterface,
+    server: { ipv4: ipv4Of(self) ?? null, duid: `${DUID_UUID}${shortHash(`${pool.uid}\n${self.name}`, UUID_DIGITS)}` },
+    subnets: pool.subnets.map(({ cidr }) => ({ cidr: formatCidr(cidr) })),
+    peers: peers.flatMap((peer) => ipv4Of(peer) ?? []),
+    times: {
+      renew: renewSeconds,
+      rebind: rebindSeconds,
+      lease: leaseSeconds,
+      // as often as guests ask by DHCP, within the bounds of RFC 4861, section 6.2.1
+      advertise: Math.min(renewSeconds, MAX_ADVERTISE_SECONDS),
+    },
+  };
+}
+
+function ipv4Of({ addresses }: Responder): string | undefined {
+  const found = addresses.find(({ family }) => family === 4);
+  return found && formatAddress(found);
 }

@@ -13,8 +13,7 @@ import {
   PROTOCOL_VERSION,
   readReport,
 } from './protocol.js';
-import { changesBetween, snapshotOf } from './table-changes.js';
-import type { GuestTable } from './table.js';
+import { type GuestTable, changesBetween, snapshotOf } from './table.js';
 import { WireProbes } from './wire-probes.js';
 
 export interface HelperSessionOptions {

@@ -1,12 +1,16 @@
-import { shortHash } from '../../api/names.js';
+import { type Address, formatAddress } from '../../addressing/address/address.js';
+import { formatCidr } from '../../addressing/address/cidr.js';
+import type { LeaseRecord } from '../../addressing/lease/lease.js';
+import { guestSettings } from '../../addressing/pool/guest-settings.js';
+import { type Pool, subnetOf } from '../../addressing/pool/pool.js';
 import { type IPAMClaim, claimOwnerOf } from '../../api/ipam-claim.js';
 import { byAge, objectKey } from '../../api/meta.js';
 import type { NadGuestOptions } from '../../api/nad-guests.js';
-import { type Address, formatAddress } from '../../addressing/address/address.js';
-import { formatCidr } from '../../addressing/address/cidr.js';
-import { guestSettings } from '../../addressing/pool/guest-settings.js';
-import { type Pool, subnetOf } from '../../addressing/pool/pool.js';
-import { type GuestOptionSet, type TableEntry, MAX_OPTION_SETS } from './protocol.js';
+import { shortHash } from '../../api/names.js';
+import type { Lister } from '../../kube/cache.js';
+import { leasedAddresses } from '../leased-addresses.js';
+import { type GuestCaches, findGuests } from '../running-guests.js';
+import { type GuestOptionSet, type HelperCommand, MAX_BATCH, MAX_OPTION_SETS, type TableEntry } from './protocol.js';
 
 /** Entries of one table: four times the addresses of a /20. Beyond it, the youngest claims are not served. */
 export const MAX_ENTRIES = 16_384;
@@ -42,7 +46,7 @@ export interface GuestTable {
   readonly leftOut: number;
 }
 
-/** Guests that are added in one step. */
+/** Guests whose leases are read, or that are added, in one step. */
 const GUESTS_PER_STEP = 500;
 
 /**
@@ -120,4 +124,63 @@ function optionSetOf(pool: Pool, nadOptions: NadGuestOptions | undefined): Guest
     })),
   };
   return { id: shortHash(JSON.stringify(options), 16), ...options };
+}
+
+/** Returns the messages that give the helper its first table: it drops all entries that are not in it. */
+export function snapshotOf({ entries, options }: GuestTable): HelperCommand[] {
+  return [
+    ...[...options.values()].map((set) => ({ options: set })),
+    { snapshot: 'begin' },
+    ...batches([...entries.values()]).map((put) => ({ put })),
+    { snapshot: 'end' },
+  ];
+}
+
+/**
+ * Returns the messages that turn one table into another. An address changes its guest in two steps, so that the helper never has two entries with
+ * one address.
+ */
+export function changesBetween(before: GuestTable, after: GuestTable): HelperCommand[] {
+  const options = [...after.options.values()].filter(({ id }) => !before.options.has(id));
+  const changed = [...after.entries.values()].filter((entry) => !isEqual(before.entries.get(entry.mac), entry));
+  const remove = [...before.entries.values()].filter((entry) => !isSameGuest(entry, after.entries.get(entry.mac)));
+  return [
+    ...options.map((set) => ({ options: set })),
+    ...batches(remove.map(({ mac }) => mac)).map((macs) => ({ remove: macs })),
+    ...batches(changed).map((put) => ({ put })),
+  ];
+}
+
+function isEqual(before: TableEntry | undefined, after: TableEntry): boolean {
+  return JSON.stringify(before) === JSON.stringify(after);
+}
+
+/** True if both give the same addresses. */
+function isSameGuest(one: TableEntry, other: TableEntry | undefined): boolean {
+  if (other === undefined) return false;
+  return one.ipv4?.address === other.ipv4?.address && one.ipv6?.address === other.ipv6?.address;
+}
+
+function batches<T>(items: readonly T[]): T[][] {
+  const found: T[][] = [];
+  for (let start = 0; start < items.length; start += MAX_BATCH) found.push(items.slice(start, start + MAX_BATCH));
+  return found;
+}
+
+export interface TableCaches extends GuestCaches {
+  readonly leases: Pick<Lister<LeaseRecord>, 'get'>;
+}
+
+/** Builds the table of a pool from the caches as they are. Yields between short steps. */
+export function* buildPoolTable(pool: Pool, caches: TableCaches): Generator<undefined, GuestTable> {
+  const { served } = yield* findGuests(pool.network, caches);
+  const own = served.filter((guest) => guest.pool.name === pool.name);
+  const guests: RunningGuest[] = [];
+  for (const { claim, mac, nad, hasDefaultRoute } of own) {
+    const addresses = leasedAddresses(claim, pool, caches.leases);
+    guests.push({ claim, mac, hasDefaultRoute, addresses, nadOptions: nad.guestOptions });
+    if (guests.length % GUESTS_PER_STEP === 0) yield;
+  }
+  yield;
+  return yield* buildTable(pool, guests);
 }

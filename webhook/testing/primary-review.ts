@@ -14,8 +14,7 @@ import { NAMESPACE, type RawPod, makeLauncherPod, makeVm, makeVmi } from '../../
 import { BY_KUBEVIRT } from '../../test/launcher-pods.js';
 import { type ReviewedCluster, clusterViewOf } from '../../test/pod-review.js';
 import { nad, vmReference } from '../../test/workload-objects.js';
-import type { Requester } from '../launcher-creator.js';
-import type { PodDecision } from '../pod-decision.js';
+import type { PodDecision, Requester } from '../pod-decision.js';
 import { reviewPrimaryNetwork } from '../primary-network.js';
 import { readPod } from '../reviewed-pod.js';
 

@@ -14,7 +14,7 @@ import type { InformerRegistry, WatchSpec } from '../../../kube/informers.js';
 import { type LeaseListener, type NodeLeases, nodeFieldSelector } from '../node-leases.js';
 import { BlockCandidates } from './block-candidates.js';
 import { type AnswerOutcome, LentBlocks } from './lent-blocks.js';
-import type { NodeBlockMetrics } from './metrics.js';
+import type { NodeBlockMetrics } from '../metrics.js';
 
 export interface NodeBlocksDeps {
   readonly informers: Pick<InformerRegistry, 'get'>;

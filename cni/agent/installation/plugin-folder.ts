@@ -1,13 +1,19 @@
-import { stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { lstat, readlink, stat } from 'node:fs/promises';
+import { dirname, join, relative, resolve } from 'node:path';
 import type { Clock } from '../../../kube/clock.js';
 import { messageOf } from '../../../kube/errors.js';
 import type { Logger } from '../../../kube/log.js';
+import type { PluginAlternatives } from '../../../process/agent-config.js';
 import type { Metrics } from '../../../process/metrics.js';
 import { PeriodicTask } from '../../../process/periodic-task.js';
-import type { PluginAlternatives } from '../../../process/agent-config.js';
-import { type InstallOptions, PLUGIN_NAME, codeOf, describeAccess, installPlugin } from './install.js';
-import { findMissingPlugins } from './required-plugins.js';
+import {
+  type InstallOptions,
+  PLUGIN_NAME,
+  type PluginDirectory,
+  codeOf,
+  describeAccess,
+  installPlugin,
+} from './install.js';
 
 /** A check reads a few directory entries. */
 const CHECK_INTERVAL_MS = 10_000;
@@ -25,7 +31,7 @@ export function createPluginFolderMetrics(metrics: Pick<Metrics, 'gauge'>): Plug
   return { setUsable: (isUsable) => usable.set(isUsable ? 1 : 0) };
 }
 
-export interface PluginFolderOptions extends InstallOptions {
+interface PluginFolderOptions extends InstallOptions {
   /** The plugins that show that the runtime uses this directory. */
   readonly required: readonly PluginAlternatives[];
   readonly clock: Pick<Clock, 'sleep'>;
@@ -121,4 +127,45 @@ async function identify(path: string): Promise<string | undefined> {
   } catch {
     return undefined;
   }
+}
+
+/** As in Linux. */
+const MAX_LINKS = 40;
+
+/**
+ * Returns the groups of which no plugin can be executed.
+ * @throws {Error} if the directory cannot be read
+ */
+export async function findMissingPlugins(
+  directory: PluginDirectory,
+  required: readonly PluginAlternatives[],
+): Promise<PluginAlternatives[]> {
+  const missing: PluginAlternatives[] = [];
+  for (const group of required) {
+    const found = await Promise.all(group.map((name) => isExecutable(directory, name)));
+    if (!found.includes(true)) missing.push(group);
+  }
+  return missing;
+}
+
+/**
+ * Follows symbolic links as they are on the node. A link that leaves the directory counts as executable, because its target cannot be
+ * seen from a container: k3s links all plugins to a folder of its version.
+ */
+async function isExecutable({ path, hostPath }: PluginDirectory, name: string): Promise<boolean> {
+  let file = name;
+  for (let links = 0; links < MAX_LINKS; links++) {
+    const seen = join(path, file);
+    const found = await lstat(seen).catch(ignoreAbsence);
+    if (!found?.isSymbolicLink()) return found?.isFile() === true && (found.mode & 0o111) !== 0;
+    const target = resolve(hostPath, dirname(file), await readlink(seen));
+    file = relative(hostPath, target);
+    if (file === '..' || file.startsWith('../')) return true;
+  }
+  return false;
+}
+
+function ignoreAbsence(error: unknown): undefined {
+  const code = codeOf(error);
+  if (code !== 'ENOENT' && code !== 'ENOTDIR') throw error;
 }

@@ -11,7 +11,7 @@ import { ROOT } from '../../../test/source-files.js';
 const run = promisify(execFile);
 const SCRIPT = `
   import { createLogger } from './process/log.ts';
-  import { runInstallation } from './cni/agent/installation/install-command.ts';
+  import { runInstallation } from './cni/agent/installation/install.ts';
   const [cniBinDir, plugins] = process.argv.slice(1);
   process.exitCode = await runInstallation({ cniBinDir }, createLogger('info', 'test'), plugins);
 `;

@@ -10,7 +10,7 @@ import type { Clock } from '../../../kube/clock.js';
 import type { BlockCandidates, PickOutcome } from '../blocks/block-candidates.js';
 import type { RequestContext } from '../request-context.js';
 import type { LeaseWriter, PodLeaseRequest, LeaseWriteResult } from './lease-writer.js';
-import type { PickSource, PodLeaseMetrics } from './metrics.js';
+import type { PickSource, PodLeaseMetrics } from '../metrics.js';
 import type { NodeLeases } from '../node-leases.js';
 import { contentionError, poolFullError } from './allocation-errors.js';
 import type { SpaceCandidates } from './space-candidates.js';

@@ -10,7 +10,7 @@ import { PODS } from '../../../kube/resources.js';
 import { runAtOnce } from '../../../kube/run-in-slices.js';
 import { type NodePod, isKnownAs } from '../node-pods.js';
 import type { LeaseWriter } from './lease-writer.js';
-import type { PodLeaseMetrics } from './metrics.js';
+import type { PodLeaseMetrics } from '../metrics.js';
 import type { NodeLeases } from '../node-leases.js';
 
 /** The cached pods of this node. */

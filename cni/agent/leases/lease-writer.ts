@@ -18,7 +18,7 @@ import { isAlreadyExists, isConflict, isNotFound, mayHaveActed, TransportError }
 import { ADDRESS_LEASES } from '../../../kube/resources.js';
 import { type LeaseClient, writeLease } from '../../../cluster/lease-writes.js';
 import type { LentBlocks } from '../blocks/lent-blocks.js';
-import type { PodLeaseMetrics, WriteKind } from './metrics.js';
+import type { PodLeaseMetrics, WriteKind } from '../metrics.js';
 import { type NodeLeases, isHeldAt } from '../node-leases.js';
 import type { InterfaceRef } from '../request.js';
 

@@ -13,7 +13,7 @@ import { claim, vmReference, vmi } from '../../../test/workload-objects.js';
 import { resultOf } from '../../testing/result-of.js';
 import { NETWORK_INDEXES } from '../../../addressing/directory/affected.js';
 import { Freshness } from '../freshness.js';
-import { buildPoolTable } from '../pool-table.js';
+import { buildPoolTable } from '../table.js';
 import type { TableEntry } from '../protocol.js';
 
 const MAX_STALENESS_MS = 30_000;

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { findMissingPlugins } from './required-plugins.js';
+import { findMissingPlugins } from './plugin-folder.js';
 
 const HOST_PATH = '/var/lib/rancher/k3s/data/cni';
 

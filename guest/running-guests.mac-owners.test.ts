@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { CLAIM_GUEST_MAC, CLAIM_MAC, CLAIM_MAC_SINCE } from '../api/names.js';
-import { MacOwners, type ServedMac } from './mac-owners.js';
+import { MacOwners, type ServedMac } from './running-guests.js';
 
 const MAC = '02:00:00:00:00:01';
 const OTHER = '02:00:00:00:00:02';

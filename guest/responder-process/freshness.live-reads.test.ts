@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { adminPool } from '../../test/pool-objects.js';
 import { TransportError } from '../../kube/errors.js';
 import { silentLogger } from '../../kube/log.js';
-import { LiveReads } from './live-reads.js';
+import { LiveReads } from './freshness.js';
 
 /** An API server that takes a second for each read. */
 class Bench {

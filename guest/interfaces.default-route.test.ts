@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { type DefaultRoute, type RouteCandidate, chooseDefaultRoute } from './default-route.js';
+import { type DefaultRoute, type RouteCandidate, chooseDefaultRoute } from './interfaces.js';
 
 const POD: RouteCandidate = { vmNetwork: 'default', isPodNetwork: true, isServed: false, gateways: [] };
 const DATA: RouteCandidate = { vmNetwork: 'data', isPodNetwork: false, isServed: true, gateways: [4, 6] };

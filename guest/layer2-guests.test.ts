@@ -11,8 +11,7 @@ import { Cache } from '../kube/cache.js';
 import type { ObjectChange } from '../kube/informer.js';
 import { adminPool, nad } from '../test/pool-objects.js';
 import { claim, vmReference, vmi } from '../test/workload-objects.js';
-import { layer2GuestsOf } from './layer2-guests.js';
-import { RememberedGuests } from './remembered-guests.js';
+import { RememberedGuests, layer2GuestsOf } from './layer2-guests.js';
 
 const MACS = ['02:00:00:00:00:01', '02:00:00:00:00:02'];
 const NAMES = ['vm1', 'vm2'];

@@ -13,7 +13,7 @@ import { Cache } from '../../kube/cache.js';
 import { adminPool, nad } from '../../test/pool-objects.js';
 import { claim, vmReference, vmi } from '../../test/workload-objects.js';
 import { resultOf } from '../testing/result-of.js';
-import { buildPoolTable } from './pool-table.js';
+import { buildPoolTable } from './table.js';
 
 const MAC = '02:00:00:00:00:0a';
 const IPV4 = '10.1.0.5';
