@@ -160,6 +160,33 @@ describe('DHCP clients of a segment', function () {
     await client.command.stop();
   });
 
+  it('renew through a router when their subnet is another one than that of the server', async () => {
+    const router = await addHost('router');
+    for (const address of ['10.76.0.1/24', '10.77.0.1/24']) await wire.addAddress(router, 'eth0', address, true);
+    const forward =
+      'cd /proc/sys/net/ipv4; echo 1 > ip_forward; echo 0 > conf/all/send_redirects; echo 0 > conf/eth0/send_redirects';
+    await wire.run(router, { command: '/bin/sh', args: ['-c', forward] });
+    table.send({ config: { ...CONFIG, times: { ...CONFIG.times, renew: 8 } } });
+    const present = [...CLIENTS.entries()].filter(([, name]) => name !== 'dhclient' && clients.has(name));
+    const ask = async ([index, name]: [number, DhcpClientName]) => {
+      const guest = await addGuest(`routed-${index}`, 60 + index);
+      table.send({ put: [routedEntryOf(60 + index, 'blue')] });
+      const client = await clients.start(wire, guest, name);
+      expect((await client.waitForLease()).dns, name).to.equal('10.76.0.53');
+      table.send(
+        { options: { ...OPTIONS, id: 'green', dns: ['10.76.0.54'] } },
+        { put: [routedEntryOf(60 + index, 'green')] },
+      );
+      if (name === 'udhcpc') await client.command.signal('SIGUSR1'); // it does not read the renewal time
+      expect(await client.waitForLease(1), name).to.include({ ip: `10.77.0.${60 + index}`, dns: '10.76.0.54' });
+      const neighbours = await wire.run(guest, { command: '/sbin/ip', args: ['-4', 'neigh'] });
+      expect(neighbours.stdout, name).to.include('10.77.0.1 ').and.not.to.include('10.76.0.2 ');
+      await client.command.stop();
+    };
+    await Promise.all(present.map(ask));
+    table.send({ config: CONFIG });
+  });
+
   it('get no answer if the table does not have their MAC address', async () => {
     table.send({ put: [entryOf(7, 'blue')] });
     const known = await clients.start(wire, await addGuest('known', 7), 'udhcpc');
@@ -204,6 +231,11 @@ function addressOf(index: number): string {
 
 function ipv4Of(index: number): object {
   return { address: addressOf(index), prefix: 24, router: '10.76.0.1' };
+}
+
+/** A guest in the second subnet of the segment. */
+function routedEntryOf(index: number, options: string): object {
+  return { mac: macOf(index), ipv4: { address: `10.77.0.${index}`, prefix: 24, router: '10.77.0.1' }, options };
 }
 
 function entry6Of(index: number): object {

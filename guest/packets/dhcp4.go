@@ -32,8 +32,12 @@ type dhcp4Verdict struct {
 
 // receiveDHCP4 handles a datagram to a DHCPv4 server.
 func (r *responder) receiveDHCP4(now time.Time, from mac, d datagram) {
-	guest := r.admit(now, from)
 	own := r.config.Server.IPv4
+	if len(d.payload) >= dhcp4Fixed && chaddrOf(d.payload) != from && d.to.Addr() == own {
+		r.receiveRouted(now, from, d)
+		return
+	}
+	guest := r.admit(now, from)
 	if guest == nil || !own.IsValid() || !guest.ipv4.Address.IsValid() {
 		return
 	}
@@ -51,7 +55,7 @@ func (r *responder) receiveDHCP4(now time.Time, from mac, d datagram) {
 		r.count("dhcp4", verdict.message, "none")
 		return
 	}
-	frame := r.answerDHCP4(request, verdict.answer, guest)
+	frame := r.answerDHCP4(request, verdict.answer, guest, guest.mac)
 	send := func() {
 		r.count("dhcp4", verdict.message, answerNames[verdict.answer])
 		if verdict.answer == dhcpv4.MessageTypeAck {
@@ -72,10 +76,12 @@ var answerNames = map[dhcpv4.MessageType]string{
 	dhcpv4.MessageTypeNak:   "nak",
 }
 
+func chaddrOf(b []byte) mac { return mac(b[28:34]) }
+
 // parseDHCP4 returns the message of a client; nil if it is not whole or names another MAC address than its frame.
 func parseDHCP4(from mac, b []byte) *dhcpv4.DHCPv4 {
 	isFromGuest := len(b) >= dhcp4Fixed && b[0] == byte(dhcpv4.OpcodeBootRequest) &&
-		b[1] == byte(iana.HWTypeEthernet) && b[2] == 6 && mac(b[28:34]) == from
+		b[1] == byte(iana.HWTypeEthernet) && b[2] == 6 && chaddrOf(b) == from
 	if !isFromGuest {
 		return nil
 	}
@@ -166,8 +172,8 @@ func ipv4Option(m *dhcpv4.DHCPv4, code dhcpv4.OptionCode) netip.Addr {
 	return netip.AddrFrom4([4]byte(value))
 }
 
-// answerDHCP4 returns the frame of an answer.
-func (r *responder) answerDHCP4(request *dhcpv4.DHCPv4, kind dhcpv4.MessageType, guest *guest) []byte {
+// answerDHCP4 returns the frame of an answer to a guest or, with its MAC address, to the router before it.
+func (r *responder) answerDHCP4(request *dhcpv4.DHCPv4, kind dhcpv4.MessageType, guest *guest, to mac) []byte {
 	own := r.config.Server.IPv4
 	reply := &dhcpv4.DHCPv4{
 		OpCode: dhcpv4.OpcodeBootReply, HWType: iana.HWTypeEthernet, ClientHWAddr: request.ClientHWAddr,
@@ -200,11 +206,11 @@ func (r *responder) answerDHCP4(request *dhcpv4.DHCPv4, kind dhcpv4.MessageType,
 	switch {
 	case kind == dhcpv4.MessageTypeAck && client != noIPv4:
 		reply.ClientIPAddr = request.ClientIPAddr
-		return r.frameDHCP4(guest.mac, client, reply) // decideDHCP4 has checked it
+		return r.frameDHCP4(to, client, reply) // decideDHCP4 has checked it
 	case request.IsBroadcast():
 		return r.frameDHCP4(broadcastMAC, broadcastIPv4, reply)
 	}
-	return r.frameDHCP4(guest.mac, guest.ipv4.Address, reply)
+	return r.frameDHCP4(to, guest.ipv4.Address, reply)
 }
 
 func (r *responder) frameDHCP4(to mac, address netip.Addr, reply *dhcpv4.DHCPv4) []byte {

@@ -371,7 +371,7 @@ func TestMessageIsAsLongAsTheClientTakesAndNoLonger(t *testing.T) {
 func TestAnswerOfDHCPv4IsSerializedOnce(t *testing.T) {
 	w := newWorld(t)
 	request := parseDHCP4(guestMAC, discover(guestMAC)[etherLength+28:])
-	allocated := testing.AllocsPerRun(100, func() { w.answerDHCP4(request, dhcpv4.MessageTypeOffer, w.table.guests[guestMAC]) })
+	allocated := testing.AllocsPerRun(100, func() { w.answerDHCP4(request, dhcpv4.MessageTypeOffer, w.table.guests[guestMAC], guestMAC) })
 	if allocated > 60 {
 		t.Fatalf("%v allocations", allocated)
 	}

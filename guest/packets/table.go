@@ -31,6 +31,7 @@ type guest struct {
 
 	limiter      limiter // of DHCP and router solicitations
 	neighbour    limiter // of questions for our own addresses
+	routed       limiter // of renewals through a router, which anybody behind it can send
 	advertisedAt time.Time
 	advertiseAt  time.Time
 }
@@ -65,7 +66,7 @@ func (t *table) put(now time.Time, put entry, options *optionSet) error {
 		if len(t.guests) >= maxEntries {
 			return fmt.Errorf("more than %d entries", maxEntries)
 		}
-		to = &guest{mac: put.MAC, since: now, limiter: newLimiter(guestBurst, guestRate), neighbour: newLimiter(guestBurst, guestRate)}
+		to = &guest{mac: put.MAC, since: now, limiter: newLimiter(guestBurst, guestRate), neighbour: newLimiter(guestBurst, guestRate), routed: newLimiter(guestBurst, guestRate)}
 		t.guests[put.MAC] = to
 	}
 	var ipv4 entryIPv4
