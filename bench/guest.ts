@@ -13,7 +13,9 @@ const run = promisify(execFile);
 const SOURCES = join(import.meta.dirname, '..', 'guest', 'packets');
 
 const SEGMENT = 'bench0';
-const GUESTS = 500;
+const GUESTS = 2000;
+/** Entries in one command: `maxBatch` of `guest/packets/protocol.go`. */
+const BATCH = 512;
 const RENEWING = 50;
 const RENEW_SECONDS = 10;
 const GARBAGE_PER_SECOND = 10_000;
@@ -80,10 +82,10 @@ async function measure(wire: Wire, folder: string, progress: (line: string) => v
       target: { atMost: 0.32 },
     },
     { name: 'guests that boot at once and get an address', value: boot.booted, unit: '', target: { atLeast: GUESTS } },
-    { name: 'until the last of them has it', value: boot.bootMs / 1000, unit: 's', target: { atMost: 3 } },
-    { name: 'messages that guests sent again', value: boot.resent, unit: '' },
+    { name: 'until the last of them has it', value: boot.bootMs / 1000, unit: 's', target: { atMost: 1 } },
+    { name: 'messages that guests sent again', value: boot.resent, unit: '', target: { atMost: 0 } },
     { name: 'CPU per exchange', value: ((booted.cpuSeconds - idle.cpuSeconds) / exchanges) * 1e6, unit: 'µs' },
-    { name: 'memory (RSS) with 500 guests', value: flooded.rssMiB, unit: 'MiB' },
+    { name: 'memory (RSS) with 2,000 guests', value: flooded.rssMiB, unit: 'MiB' },
     { name: 'frames of garbage in a second', value: flood.garbage / RENEW_SECONDS, unit: '' },
     {
       name: 'renewals answered meanwhile',
@@ -120,7 +122,8 @@ async function fill(socket: string): Promise<void> {
     ipv4: { address: `10.80.${String(1 + (index >> 8))}.${String(index & 0xff)}`, prefix: 16, router: '10.80.0.1' },
     options: 'o',
   }));
-  table.send({ put }, { snapshot: 'end' }, { fresh: { forMs: 600_000 } });
+  for (let from = 0; from < GUESTS; from += BATCH) table.send({ put: put.slice(from, from + BATCH) });
+  table.send({ snapshot: 'end' }, { fresh: { forMs: 600_000 } });
 }
 
 async function runGuests(wire: Wire, at: WireLocation, program: string, flags: readonly string[]): Promise<Results> {

@@ -13,8 +13,9 @@ const (
 	dropUnknown   = "unknown"   // not from a guest of the table
 	dropLimited   = "limited"   // from somebody who sends too much
 	dropMalformed = "malformed" // not a whole message, or it names another MAC address
+	dropCorrupt   = "corrupt"   // a checksum is wrong
 	dropTaken     = "taken"     // another host has the address of the guest
-	dropLost      = "lost"      // by the kernel: the buffer was full
+	dropLost      = "lost"      // by the kernel: the ring was full
 	dropUnsent    = "unsent"    // an answer that the kernel did not take
 	dropFailed    = "failed"    // a defect of this program
 	dropReports   = "reports"   // too much to report

@@ -52,6 +52,36 @@ func bodyOfIPv4(b []byte) ([]byte, bool) {
 	return b[header:total], true
 }
 
+// isIntactIPv4 returns whether the checksums of a packet are right. UDP may have none.
+func isIntactIPv4(b []byte) bool {
+	body, ok := bodyOfIPv4(b)
+	switch {
+	case !ok:
+		return true // dropped for another reason
+	case checksum(b[:int(b[0]&0xf)*4]) != 0:
+		return false
+	case b[9] != protocolUDP || len(body) < 8 || body[6] == 0 && body[7] == 0:
+		return true
+	}
+	return isIntactBody(netip.AddrFrom4([4]byte(b[12:16])), netip.AddrFrom4([4]byte(b[16:20])), protocolUDP, body)
+}
+
+// isIntactIPv6 returns whether the checksum behind the header of a packet is right. UDP must have one (RFC 8200, section 8.1).
+func isIntactIPv6(b []byte) bool {
+	if len(b) < 40 || len(b) < 40+int(binary.BigEndian.Uint16(b[4:])) {
+		return true // dropped for another reason
+	}
+	next, body := b[6], b[40:40+int(binary.BigEndian.Uint16(b[4:]))]
+	if isMLDQuery(b) {
+		next, body = protocolICMPv6, body[8:]
+	}
+	return isIntactBody(netip.AddrFrom16([16]byte(b[8:24])), netip.AddrFrom16([16]byte(b[24:40])), next, body)
+}
+
+func isIntactBody(from, to netip.Addr, protocol byte, body []byte) bool {
+	return checksum(pseudoHeader(from, to, protocol, len(body)), body) == 0
+}
+
 func parseUDP(b []byte, from, to netip.Addr) (datagram, bool) {
 	if len(b) < 8 {
 		return datagram{}, false

@@ -6,7 +6,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"flag"
 	"log"
 	"math/rand/v2"
@@ -20,8 +19,6 @@ import (
 	"time"
 
 	"github.com/insomniacslk/dhcp/dhcpv4"
-	"github.com/mdlayher/packet"
-	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 )
 
@@ -54,7 +51,7 @@ type generated struct {
 // crowd is all generated guests.
 type crowd struct {
 	mutex   sync.Mutex
-	conn    *packet.Conn
+	link    *packetLink
 	guests  map[mac]*generated
 	order   []*generated
 	booted  int
@@ -73,11 +70,11 @@ func main() {
 	garbage := flag.Int("garbage", 0, "frames without meaning in a second, meanwhile")
 	timeout := flag.Duration("timeout", 30*time.Second, "how long guests may boot")
 	flag.Parse()
-	conn, err := listenToAll(*name)
+	link, err := listenToAll(*name)
 	if err != nil {
 		log.Fatal(err)
 	}
-	all := &crowd{conn: conn, guests: map[mac]*generated{}, renewedAt: map[mac]time.Time{}}
+	all := &crowd{link: link, guests: map[mac]*generated{}, renewedAt: map[mac]time.Time{}}
 	for number := range *count {
 		made := &generated{mac: mac{2, 0xfe, 0, 0, byte(number >> 8), byte(number)}}
 		all.guests[made.mac], all.order = made, append(all.order, made)
@@ -98,25 +95,20 @@ func main() {
 }
 
 // listenToAll opens a socket for the answers to all generated guests.
-func listenToAll(name string) (*packet.Conn, error) {
+func listenToAll(name string) (*packetLink, error) {
 	found, err := net.InterfaceByName(name)
 	if err != nil {
 		return nil, err
 	}
-	program, err := bpf.Assemble(join(load(etherLength+20+2, 2), acceptIf(dhcp4Client)))
+	opened, err := listenTo(found, unix.ETH_P_IP, join(load(etherLength+20+2, 2), acceptIf(dhcp4Client)))
 	if err != nil {
 		return nil, err
 	}
-	conn, err := packet.Listen(found, packet.Raw, unix.ETH_P_IP, &packet.Config{Filter: program})
-	if err != nil {
-		return nil, err
-	}
-	opened := &packetLink{conn: conn, index: found.Index}
-	return conn, errors.Join(opened.join(nil), conn.SetPromiscuous(true)) // for the larger buffer
+	return opened, opened.conn.SetPromiscuous(true)
 }
 
 func (c *crowd) send(frame []byte) {
-	if _, err := c.conn.WriteTo(frame, &packet.Addr{HardwareAddr: frame[:6]}); err != nil {
+	if c.link.send(frame) != nil {
 		c.errors.Add(1)
 	}
 }
@@ -167,20 +159,15 @@ func (c *crowd) boot(timeout time.Duration) {
 }
 
 func (c *crowd) receive() {
-	buffer := make([]byte, maxFrame+1)
-	for {
-		length, _, err := c.conn.ReadFrom(buffer)
-		if err != nil {
-			log.Fatal(err)
-		}
-		got, ok := parseIPv4(buffer[etherLength:max(length, etherLength)])
+	log.Fatal(c.link.receive(func(frame []byte, _ checksums) {
+		got, ok := parseIPv4(frame[min(etherLength, len(frame)):])
 		if !ok {
-			continue
+			return
 		}
 		if answer, err := dhcpv4.FromBytes(got.payload); err == nil && answer.OpCode == dhcpv4.OpcodeBootReply {
 			c.take(answer)
 		}
-	}
+	}))
 }
 
 // take handles an answer: the guest asks for the offered address, and has booted when that is acknowledged.

@@ -10,14 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A burst of some hundred guests waits here. The kernel limits it to net.core.rmem_max.
-const receiveBuffer = 4 << 20
-
 // packetLink is an interface of the kernel, to which frames are written as they are.
 type packetLink struct {
 	conn    *packet.Conn
 	index   int
 	address mac
+	ring    *ring
 }
 
 func openLink(name string) (*packetLink, error) {
@@ -28,19 +26,36 @@ func openLink(name string) (*packetLink, error) {
 	if len(found.HardwareAddr) != 6 {
 		return nil, errors.New("not an Ethernet interface")
 	}
-	program, err := bpf.Assemble(kernelFilter())
+	opened, err := listenTo(found, unix.ETH_P_ALL, kernelFilter())
 	if err != nil {
 		return nil, err
 	}
-	conn, err := packet.Listen(found, packet.Raw, unix.ETH_P_ALL, &packet.Config{Filter: program})
-	if err != nil {
-		return nil, err
-	}
-	opened := &packetLink{conn: conn, index: found.Index, address: mac(found.HardwareAddr)}
+	opened.address = mac(found.HardwareAddr)
 	if err := opened.join(groups(opened.address)); err != nil {
-		return nil, errors.Join(err, conn.Close())
+		return nil, errors.Join(err, opened.conn.Close())
 	}
 	return opened, nil
+}
+
+// listenTo opens a socket whose filter drops frames from the start.
+func listenTo(device *net.Interface, protocol int, filter []bpf.Instruction) (*packetLink, error) {
+	program, err := bpf.Assemble(filter)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := packet.Listen(device, packet.Raw, protocol, &packet.Config{Filter: program})
+	if err != nil {
+		return nil, err
+	}
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	ring, err := newRing(raw)
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return &packetLink{conn: conn, index: device.Index, ring: ring}, nil
 }
 
 // groups returns the IPv6 groups that a responder listens to.
@@ -48,7 +63,7 @@ func groups(of mac) []netip.Addr {
 	return []netip.Addr{allNodes, allRouters, allDHCP6Servers, solicitedNode(linkLocal(of))}
 }
 
-// join makes the interface take frames for groups, and a larger buffer for them.
+// join makes the interface take frames for groups.
 func (l *packetLink) join(groups []netip.Addr) error {
 	raw, err := l.conn.SyscallConn()
 	if err != nil {
@@ -56,7 +71,6 @@ func (l *packetLink) join(groups []netip.Addr) error {
 	}
 	var failed error
 	err = raw.Control(func(fd uintptr) {
-		failed = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, receiveBuffer)
 		for _, group := range groups {
 			address := groupMAC(group)
 			request := unix.PacketMreq{Ifindex: int32(l.index), Type: unix.PACKET_MR_MULTICAST, Alen: uint16(len(address))}
@@ -83,7 +97,7 @@ func (l *packetLink) send(frame []byte) error {
 	return err
 }
 
-// lost returns how many frames the kernel dropped since the last call because the buffer was full.
+// lost returns how many frames the kernel dropped since the last call because the ring was full.
 func (l *packetLink) lost() uint64 {
 	stats, err := l.conn.Stats()
 	if err != nil {
@@ -93,13 +107,6 @@ func (l *packetLink) lost() uint64 {
 }
 
 // receive passes all frames to a function. It returns when the interface is gone or down.
-func (l *packetLink) receive(take func(frame []byte)) error {
-	buffer := make([]byte, maxFrame+1)
-	for {
-		length, _, err := l.conn.ReadFrom(buffer)
-		if err != nil {
-			return err
-		}
-		take(buffer[:length])
-	}
+func (l *packetLink) receive(take func(frame []byte, sums checksums)) error {
+	return l.ring.receive(take)
 }

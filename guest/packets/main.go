@@ -59,7 +59,7 @@ func receiveFrom(name string, responder *responder) (link, error) {
 		return nil, err
 	}
 	go func() {
-		err := opened.receive(func(frame []byte) { responder.receive(time.Now(), frame) })
+		err := opened.receive(func(frame []byte, sums checksums) { responder.receive(time.Now(), frame, sums) })
 		fail("cannot receive from interface "+name, err.Error())
 	}()
 	return opened, nil

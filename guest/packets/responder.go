@@ -196,7 +196,7 @@ func (r *responder) tick(now time.Time) {
 }
 
 // receive handles a frame. Whatever a guest sends, the next frame is handled.
-func (r *responder) receive(now time.Time, frame []byte) {
+func (r *responder) receive(now time.Time, frame []byte, sums checksums) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	if r.isQuiet {
@@ -222,8 +222,16 @@ func (r *responder) receive(now time.Time, frame []byte) {
 	case etherARP:
 		r.receiveARP(now, from, body)
 	case etherIPv4:
+		if sums == checksumsUnknown && !isIntactIPv4(body) {
+			r.drop(dropCorrupt)
+			return
+		}
 		r.receiveIPv4(now, from, body)
 	case etherIPv6:
+		if sums == checksumsUnknown && !isIntactIPv6(body) {
+			r.drop(dropCorrupt)
+			return
+		}
 		r.receiveIPv6(now, from, body)
 	}
 }

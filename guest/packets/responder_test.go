@@ -124,7 +124,7 @@ func (w *world) take() [][]byte {
 
 // hear receives a frame, and returns the frames that are sent at once.
 func (w *world) hear(frame []byte) [][]byte {
-	w.receive(w.now, frame)
+	w.receive(w.now, frame, checksumsGood)
 	return w.take()
 }
 
@@ -188,7 +188,7 @@ func TestInterfaceThatGetsAnAddressOfTheKernelLaterIsNotServed(t *testing.T) {
 func TestNothingIsSentBeforeAConfig(t *testing.T) {
 	unconfigured := newResponder(func(string) (link, error) { return nil, nil }, func(report) bool { return true }, noRandom, noTimers)
 	unconfigured.tick(start)
-	unconfigured.receive(start, discover(guestMAC)) // it would fail if it used the link
+	unconfigured.receive(start, discover(guestMAC), checksumsGood) // it would fail if it used the link
 }
 
 func TestFramesThatCannotBeFromAGuestAreDropped(t *testing.T) {

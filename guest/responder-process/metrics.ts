@@ -15,6 +15,9 @@ export interface ResponderMetrics {
   probed(result: ProbeResult): void;
 }
 
+/** Packets that came faster than holdfast-packets reads them: see `HoldfastResponderLosesPackets`. */
+const LOST = 'lost';
+
 /** `failed`: nothing could be asked or written. Probes of which another responder wrote the result do not count. */
 const PROBE_RESULTS = ['free', 'self', 'taken', 'failed'] as const;
 export type ProbeResult = (typeof PROBE_RESULTS)[number];
@@ -59,6 +62,7 @@ export function createResponderMetrics(metrics: Pick<Metrics, 'gauge' | 'counter
   const isKnown = boundedSet(MAX_SERIES);
   // the first increase of a counter is seen only if it was 0 before
   for (const kind of OBSERVATION_KINDS) observations.inc({ pool, kind }, 0);
+  dropped.inc({ pool, reason: LOST }, 0);
   for (const result of PROBE_RESULTS) probes.inc({ pool, result }, 0);
   return {
     counted: (counts) => {

@@ -262,6 +262,20 @@ export const ALERT_SCENARIOS: Readonly<Record<string, AlertScenario>> = {
       at: '7m',
     },
   },
+  HoldfastResponderLosesPackets: {
+    fires: {
+      series: { 'holdfast_responder_dropped_packets_total{pool="blue",reason="lost"}': '0x5 40x10' },
+      at: '10m',
+    },
+    says: 'AddressPool blue',
+    isQuiet: {
+      series: {
+        'holdfast_responder_dropped_packets_total{pool="blue",reason="lost"}': '40x20',
+        'holdfast_responder_dropped_packets_total{pool="blue",reason="unknown"}': '0+100x20',
+      },
+      at: '10m',
+    },
+  },
   HoldfastForeignDHCPServer: {
     fires: { series: { 'holdfast_responder_observations_total{pool="blue",kind="server"}': '0x5 1x10' }, at: '10m' },
     says: 'AddressPool blue',
