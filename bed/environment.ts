@@ -3,7 +3,7 @@ import { findFreePorts } from './processes/ports.js';
 import { Agents } from './holdfast/agents.js';
 import { buildHoldfast, installHoldfast } from './holdfast/install.js';
 import { HoldfastProcess } from './holdfast/process.js';
-import { type RealCluster, startRealCluster } from './real-nodes/real-cluster.js';
+import { type RealCluster, type RealClusterOptions, startRealCluster } from './real-nodes/real-cluster.js';
 import { Client } from '../kube/client.js';
 import { loadCredentials } from '../kube/credentials.js';
 import { Transport } from '../kube/transport.js';
@@ -37,10 +37,11 @@ export const onBed = process.env.E2E_KUBECONFIG === undefined && !hasRealNodes;
 /**
  * The cluster that `E2E_KUBECONFIG` names, where Holdfast is installed already; with `BED_NODES=real`, a cluster with real nodes;
  * otherwise a bed that runs Holdfast.
+ * @param options.overlay changes what is installed on real nodes
  */
 export async function startEnvironment(
   progress: (line: string) => void,
-  options: { isBuilt?: boolean } = {},
+  { overlay, ...options }: { isBuilt?: boolean } & Pick<RealClusterOptions, 'overlay'> = {},
 ): Promise<Environment> {
   const kubeconfig = process.env.E2E_KUBECONFIG;
   if (kubeconfig !== undefined) {
@@ -48,7 +49,7 @@ export async function startEnvironment(
     return { client: new Client(transport), kubeconfig, bed: undefined, stop: () => transport.close() };
   }
   if (hasRealNodes) {
-    const cluster = await startRealCluster(progress);
+    const cluster = await startRealCluster({ progress, ...(overlay && { overlay }) });
     return {
       bed: undefined,
       client: cluster.client,

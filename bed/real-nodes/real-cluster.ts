@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import { ensureBinaries, type Progress } from '../build/binaries.js';
 import { kubeVirtVersion } from '../build/versions.js';
 import type { ControlPlane } from '../control-plane/control-plane.js';
+import type { Manifest } from '../control-plane/objects.js';
 import { startKubeVirtPlane } from '../control-plane/kubevirt-plane.js';
+import type { WorkspaceOptions } from '../control-plane/workspace.js';
 import { AGENTS_NAMESPACE, HOLDFAST_NAMESPACE } from '../holdfast/install.js';
 import { applyManifests, readInstallation } from '../holdfast/manifests.js';
 import {
@@ -25,7 +27,14 @@ import { NodeVirtHandlers } from './virt-handlers.js';
 
 /** Of the tutorials. Guests do not run, so their disks are empty. */
 const DISKS = ['quay.io/containerdisks/fedora:latest', 'quay.io/containerdisks/debian:13'];
-const NAMES = ['node-1', 'node-2'];
+
+export interface RealClusterOptions extends WorkspaceOptions {
+  readonly progress: Progress;
+  /** Number of nodes; 2 by default, which live migration needs. */
+  readonly nodes?: number;
+  /** Changes what is installed, as an overlay of kustomize does. */
+  readonly overlay?: (object: Manifest) => Manifest;
+}
 
 /** A KubeVirt cluster with real nodes, on which Holdfast is installed as users install it. */
 export interface RealCluster extends ControlPlane {
@@ -44,15 +53,18 @@ export async function prepareRealCluster(progress: Progress): Promise<void> {
 }
 
 /** @throws {Error} outside of namespaces of its own */
-export async function startRealCluster(progress: Progress): Promise<RealCluster> {
+export async function startRealCluster(options: RealClusterOptions): Promise<RealCluster> {
+  const { progress, nodes: count = 2, overlay = (object: Manifest) => object } = options;
+  const names = Array.from({ length: count }, (_, index) => `node-${String(index + 1)}`);
   const binaries = await ensureBinaries(progress, true);
   const { plane, nodes } = await startKubeVirtPlane({
-    ...{ binaries, progress },
+    ...options,
+    binaries,
     realNodes: { apiServerPort: API_SERVER_PORT, apiServerFlagsOf: apiServerFlagsFor },
     startNodes: async (started) => {
       const programs = await ensureNodePrograms(progress);
       const images = await workloadImages(started, programs, progress);
-      const { nodes: machines, registry } = await startRealNodes(started, { names: NAMES, images, programs, progress });
+      const { nodes: machines, registry } = await startRealNodes(started, { names, images, programs, progress });
       const handlers = await NodeVirtHandlers.start(started, machines);
       const stop = async () => {
         await handlers.stop();
@@ -63,7 +75,7 @@ export async function startRealCluster(progress: Progress): Promise<RealCluster>
   });
   const cluster = { ...plane, nodes: nodes.machines, registry: nodes.registry };
   try {
-    await applyManifests(plane.client, await readInstallation());
+    await applyManifests(plane.client, (await readInstallation()).map(overlay));
     await waitHoldfast(cluster);
     progress('Holdfast runs in pods on these nodes');
     return cluster;

@@ -1,7 +1,7 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { PoolSubnet } from '../../api/address-pool.js';
-import type { BedWithHoldfast } from '../../bed/environment.js';
 import type { Story } from '../../bed/story/story.js';
+import type { Faults } from './faults.js';
 import type { Narrator } from './narrator.js';
 
 /** Shared by all steps of the demo. */
@@ -9,7 +9,7 @@ export interface DemoContext {
   readonly story: Story;
   readonly narrator: Narrator;
   /** Undefined on a cluster that E2E_KUBECONFIG names: its processes are not killed. */
-  readonly bed: BedWithHoldfast | undefined;
+  readonly faults: Faults | undefined;
   /** The CNI network of the NAD blue. */
   readonly network: string;
   /** The AddressPool that was derived from the NAD blue. */

@@ -3,7 +3,7 @@ import { ADDRESS_POOLS, NETWORK_ATTACHMENT_DEFINITIONS } from '../../kube/resour
 import { bareAddress } from '../../test/bare-address.js';
 import { DhcpClients } from '../../bed/network/dhcp-clients.js';
 import { guestLocation } from '../../bed/node/wired-guests.js';
-import type { BedWithHoldfast } from '../../bed/environment.js';
+import type { Environment } from '../../bed/environment.js';
 import { HoldfastProcess } from '../../bed/holdfast/process.js';
 import { Responders } from '../../bed/holdfast/responders.js';
 import { RESPONDER_IMAGE, ServedNetwork, type DhcpServices } from '../../bed/story/served-network.js';
@@ -27,10 +27,14 @@ interface GuestContext {
 }
 
 /** Shows how addresses get from the claim into a guest. Skipped where the demo cannot run a guest. */
-export async function showGuest(story: Story, narrator: Narrator, bed: BedWithHoldfast | undefined): Promise<void> {
+export async function showGuest(story: Story, narrator: Narrator, { bed, realCluster }: Environment): Promise<void> {
   narrator.part('A guest gets its addresses by DHCP, on a network without IPAM');
   if (bed?.wire === undefined || bed.agents === undefined) {
-    const where = bed === undefined ? 'on the cluster that E2E_KUBECONFIG names' : 'where pod networks are simulated';
+    const where = realCluster
+      ? 'on real nodes yet. `make demo NODES=simulated` does'
+      : bed
+        ? 'where pod networks are simulated'
+        : 'on the cluster that E2E_KUBECONFIG names';
     narrator.say(`Skipped: the demo runs no guest ${where}.`);
     return;
   }

@@ -1,41 +1,53 @@
-import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
-import { onBed, startEnvironment } from '../../bed/environment.js';
+import { type Environment, onBed, startEnvironment } from '../../bed/environment.js';
+import { gateOfProgram } from '../../bed/real-nodes/isolated-program.js';
+import { openGate } from '../../bed/real-nodes/forwarder.js';
 import { Story } from '../../bed/story/story.js';
+import { faultsOf } from './faults.js';
 import { showGuest } from './guest-steps.js';
 import { Narrator } from './narrator.js';
-import { PAGE } from './page.js';
-import { parsePage } from './page/document.js';
-import { PageRunner } from './page/page-runner.js';
-import { openTerminal } from './page/terminal.js';
+import { runOnRealNodes, withQuickCounts } from './nodes.js';
 import { runScenario } from './scenario.js';
+import { followTutorial } from './tutorial.js';
 
 // make demo [KEEP=1]: runs the commands of a tutorial on a real control plane, then a full pool, killed processes, and a guest.
 const keep = (process.env.KEEP ?? '') !== '';
+const gate = gateOfProgram();
 const narrator = new Narrator();
 
-introduce();
-const environment = await startEnvironment((line) => {
-  narrator.progress(line);
-});
+process.exitCode = (await runOnRealNodes(import.meta.filename, narrator)) ?? (await showAll());
 
-process.exitCode = 1; // until all steps are done
-try {
-  await followPage();
-  const story = await Story.begin(environment, 'demo');
-  await runScenario(story, narrator, environment.bed);
-  await showGuest(story, narrator, environment.bed);
-  const failed = narrator.end();
-  if (keep) await stayUp();
-  else narrator.say('Next: `make demo KEEP=1` leaves everything running for kubectl. `make test` runs all tests.');
-  await story.end();
-  process.exitCode = failed === 0 ? 0 : 1;
-} finally {
-  await environment.stop();
+async function showAll(): Promise<number> {
+  let interrupt = () => process.exit(130); // the bed's processes end with this one
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => interrupt());
+  introduce();
+  const progress = (line: string) => narrator.progress(line);
+  const environment = await startEnvironment(progress, { isBuilt: gate !== undefined, overlay: withQuickCounts });
+  try {
+    await followTutorial(environment, narrator);
+    const story = await Story.begin(environment, 'demo');
+    await runScenario(story, narrator, faultsOf(environment));
+    await showGuest(story, narrator, environment);
+    const failed = narrator.end();
+    if (keep) {
+      await describeUse(environment);
+      await new Promise<void>((resolve) => (interrupt = resolve as never));
+    } else narrator.say('Next: `make demo KEEP=1` leaves everything running for kubectl. `make test` runs all tests.');
+    await story.end();
+    return failed === 0 ? 0 : 1;
+  } finally {
+    await environment.stop();
+  }
 }
 
 function introduce(): void {
-  if (onBed) {
+  if (gate !== undefined) {
+    narrator.chapter('A control plane of Kubernetes and KubeVirt starts, and two nodes with Holdfast in pods');
+    narrator.say('Real: etcd, kube-apiserver, controller-manager, scheduler, virt-api, virt-controller.');
+    narrator.say(
+      'Real, on each node: kubelet, containerd, runc, the DaemonSet of Multus, and the image and manifests of Holdfast.',
+    );
+    narrator.say('Simulated: virt-handler. No guest runs: the launcher pod answers pings.');
+  } else if (onBed) {
     narrator.chapter('A control plane of Kubernetes and KubeVirt starts on loopback, and Holdfast with it');
     narrator.say('Real: etcd, kube-apiserver, controller-manager, scheduler, virt-api, virt-controller, Holdfast.');
     narrator.say('Real, where this machine allows network namespaces: Multus, the bridge plugin, bridges, packets.');
@@ -47,26 +59,13 @@ function introduce(): void {
   }
 }
 
-async function followPage(): Promise<void> {
-  const { title, sections } = parsePage(await readFile(PAGE, 'utf8'));
-  const terminal = await openTerminal(environment);
-  narrator.part(title);
-  narrator.say('These are the commands of docs/tutorials/bridge-in-five-minutes.md with their output.');
-  if (!terminal.hasNetworks)
-    narrator.say('Pod networks are simulated on this machine: no pings, and no addresses of ordinary pods.');
-  try {
-    await new PageRunner(terminal, narrator).run(sections);
-  } finally {
-    await terminal.kubectl.close();
-  }
-}
-
-async function stayUp(): Promise<void> {
+async function describeUse({ kubeconfig, bed, realCluster }: Environment): Promise<void> {
+  const path = gate && realCluster ? await openGate(realCluster, gate) : kubeconfig;
   narrator.chapter('Everything runs until Ctrl-C. Commands for another terminal');
-  narrator.say(`export KUBECONFIG=${environment.kubeconfig}`);
+  narrator.say(`export KUBECONFIG=${path}`);
   narrator.say('kubectl apply -n demo -f manifests/samples/holdfast-network.yaml -f manifests/samples/vm.yaml');
   narrator.say('kubectl get -n demo vm,vmi,pods,ipamclaims');
   narrator.say('kubectl get apools,aleases   # pools, leases and their owners');
-  if (environment.bed) narrator.say(`logs: ${environment.bed.logDir}`);
-  await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
+  const logs = (bed ?? realCluster)?.logDir;
+  if (logs !== undefined) narrator.say(`logs: ${logs}`);
 }
