@@ -11,18 +11,26 @@ export interface Command {
 /** Names the cgroups of one cluster: `holdfast-bed-PID`, with a process of the machine that lives as long as the cluster. */
 const CGROUP_PREFIX = 'HOLDFAST_BED_CGROUP';
 
+/** A shell function that removes a cgroup with all in it. $2: how often it tries, because processes that were killed may still end. */
+export const REMOVE_CGROUP = `
+remove_cgroup() {
+  tries=\${2:-1}
+  until [ ! -d "$1" ] || find "$1" -depth -type d -exec rmdir {} + 2>/dev/null; do
+    tries=$((tries - 1))
+    [ $tries -gt 0 ] || return 1
+    sleep 0.1
+  done
+}`;
+
 /**
  * Removes cgroups of clusters whose process is gone, and at the end those of this one. `unshare` passes no signals on, and a shell's background
  * command would ignore SIGINT.
  * All processes inside die with process 1 there, which dies with `unshare`, which dies with this shell.
  */
-const ENTER = `
-remove() {
-  [ ! -d "$1" ] || find "$1" -depth -type d -exec rmdir {} + 2>/dev/null || true
-}
+const ENTER = `${REMOVE_CGROUP}
 for folder in /sys/fs/cgroup/holdfast-bed-* /sys/fs/cgroup/*/holdfast-bed-*; do
   owner=\${folder##*/holdfast-bed-}
-  [ -d "/proc/\${owner%%-*}" ] || remove "$folder"
+  [ -d "/proc/\${owner%%-*}" ] || remove_cgroup "$folder" || true
 done
 export ${CGROUP_PREFIX}=holdfast-bed-$$
 env --default-signal=INT,QUIT setpriv --pdeathsig KILL unshare --net --mount --pid --fork --kill-child --mount-proc --propagation private sh -euc '
@@ -38,7 +46,7 @@ while [ -d "/proc/$unshare" ]; do
   status=0
   wait "$unshare" || status=$?
 done
-for folder in /sys/fs/cgroup/holdfast-bed-$$-* /sys/fs/cgroup/*/holdfast-bed-$$-*; do remove "$folder"; done
+for folder in /sys/fs/cgroup/holdfast-bed-$$-* /sys/fs/cgroup/*/holdfast-bed-$$-*; do remove_cgroup "$folder" || true; done
 exit "$status"
 `;
 

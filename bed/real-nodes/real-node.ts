@@ -8,7 +8,7 @@ import type { ObjectRef } from '../../kube/resource.js';
 import { type Child, type Processes, capture } from '../processes/processes.js';
 import { joinSwitch, nodeAddresses, plugIn, unplug } from './cluster-network.js';
 import { PAUSE_IMAGE } from './images.js';
-import { cgroupPrefix } from './isolation.js';
+import { cgroupPrefix, REMOVE_CGROUP } from './isolation.js';
 import type { NodePrograms } from './node-programs.js';
 import { REGISTRY_PORT } from './registry.js';
 
@@ -102,7 +102,7 @@ export class RealNode {
     await this.#machine?.kill();
     this.#machine = undefined;
     await unplug(this.name);
-    await capture('sh', ['-c', REMOVE_CGROUPS, 'sh', this.#cgroup]);
+    await capture('sh', ['-euc', REMOVE_CGROUPS, 'sh', this.#cgroup]);
   }
 
   /** Runs a command on the node, as root. @returns its standard output */
@@ -185,19 +185,9 @@ export function containerIdOf({ status }: Pod): string | undefined {
   return (status as { containerStatuses?: { containerID?: string }[] }).containerStatuses?.[0]?.containerID;
 }
 
-/**
- * The processes in them are killed, but may still end. If a cgroup is left, the next kubelet starts no pod for 3 s for each of its
- * containers.
- */
-const REMOVE_CGROUPS = `
-for folder in /sys/fs/cgroup/$1 /sys/fs/cgroup/*/$1; do
-  tries=0
-  until [ ! -d "$folder" ] || [ $tries = 100 ]; do
-    find "$folder" -depth -type d -exec rmdir {} + 2> /dev/null || sleep 0.1
-    tries=$((tries + 1))
-  done
-  [ ! -d "$folder" ] || find "$folder" -depth -type d -exec rmdir {} +
-done`;
+/** If a cgroup is left, the next kubelet starts no pod for 3 s for each of its containers. */
+const REMOVE_CGROUPS = `${REMOVE_CGROUP}
+for folder in /sys/fs/cgroup/$1 /sys/fs/cgroup/*/$1; do remove_cgroup "$folder" 100; done`;
 
 /** restrict_oom_score_adj: without CAP_SYS_RESOURCE nobody may lower it. */
 const CONTAINERD_CONFIG = `version = 2
