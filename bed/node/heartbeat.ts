@@ -16,6 +16,19 @@ const LEASES: Resource = {
 };
 const EVERY_MS = 3_000;
 
+/** Reports again and again until the signal aborts. Tests stop the API server, so a report may fail. */
+export async function repeatReport(
+  { clock, everyMs, signal }: { clock: Clock; everyMs: number; signal: AbortSignal },
+  report: () => Promise<void>,
+  onError: (error: unknown) => void,
+): Promise<void> {
+  for (;;) {
+    await clock.sleep(everyMs, signal);
+    if (signal.aborted) return;
+    await report().catch(onError);
+  }
+}
+
 interface HeartbeatOptions {
   /** An administrator's client, although real kubelets have their own identities. */
   readonly client: Client;
@@ -67,22 +80,23 @@ export class Heartbeat {
     await this.#beating;
   }
 
-  async #beat(): Promise<void> {
-    const { client, node, switches, clock, log } = this.#options;
+  #beat(): Promise<void> {
+    const { node, clock, log } = this.#options;
     const { signal } = this.#abort;
-    for (;;) {
-      await clock.sleep(EVERY_MS, signal);
-      if (signal.aborted) return;
-      if (switches.isLost(node)) continue;
-      const body = { metadata: { annotations: heartbeatAnnotations(clock.wall()) } };
-      try {
-        const annotated = client.patch(NODES, { name: node }, { type: 'merge', body });
-        // after an outage of the API server, the node may count as lost until its kubelet reports again
-        await Promise.all([annotated, this.#renewLease(), this.#report()]);
-      } catch (error) {
-        log.warn({ node, error: messageOf(error) }, 'heartbeat failed'); // tests stop the API server
-      }
-    }
+    return repeatReport(
+      { clock, everyMs: EVERY_MS, signal },
+      () => this.#sendHeartbeat(),
+      (error) => log.warn({ node, error: messageOf(error) }, 'heartbeat failed'),
+    );
+  }
+
+  async #sendHeartbeat(): Promise<void> {
+    const { client, node, switches, clock } = this.#options;
+    if (switches.isLost(node)) return;
+    const body = { metadata: { annotations: heartbeatAnnotations(clock.wall()) } };
+    const annotated = client.patch(NODES, { name: node }, { type: 'merge', body });
+    // after an outage of the API server, the node may count as lost until its kubelet reports again
+    await Promise.all([annotated, this.#renewLease(), this.#report()]);
   }
 
   /** Writes reports one after the other, so that the last one is true. */

@@ -9,6 +9,7 @@ import { Transport } from '../../kube/transport.js';
 import type { ControlPlane } from '../control-plane/control-plane.js';
 import { VIRT_HANDLER } from '../control-plane/kubevirt.js';
 import { writeServiceAccountKubeconfig } from '../control-plane/service-accounts.js';
+import { repeatReport } from '../node/heartbeat.js';
 import { heartbeatAnnotations, kubeVirtDevices, kubeVirtLabels } from '../node/node-object.js';
 import { VirtHandlers } from '../node/virt-handlers.js';
 import { Switches } from '../switches.js';
@@ -60,16 +61,14 @@ export class NodeVirtHandlers {
     await this.#transport.close();
   }
 
-  async #beat(): Promise<void> {
-    const { signal } = this.#abort;
-    for (;;) {
-      await systemClock.sleep(HEARTBEAT_MS, signal);
-      if (signal.aborted) return;
-      await this.#report().catch((error: unknown) => {
-        process.stderr.write(`heartbeat of virt-handler: ${messageOf(error)}\n`);
-      });
+  #beat(): Promise<void> {
+    const report = async () => {
       this.#handlers.resync(); // a node may have come back
-    }
+      await this.#report();
+    };
+    return repeatReport({ clock: systemClock, everyMs: HEARTBEAT_MS, signal: this.#abort.signal }, report, (error) =>
+      process.stderr.write(`heartbeat of virt-handler: ${messageOf(error)}\n`),
+    );
   }
 
   /** kubelet forgets the devices when it starts. */
