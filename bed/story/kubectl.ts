@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { makeTemporaryFolder, removeTemporaryFolder } from '../../test/temporary-folder.js';
 import { ensureKubectl } from '../build/binaries.js';
 import { capture } from '../processes/processes.js';
 
@@ -30,7 +30,7 @@ export class Kubectl {
    */
   static async open(kubeconfig: string, namespace?: string): Promise<Kubectl> {
     const command = await ensureKubectl((line) => console.log(line));
-    const folder = await mkdtemp(join(tmpdir(), 'holdfast-kubectl-'));
+    const folder = await makeTemporaryFolder('holdfast-kubectl-');
     const copy = await capture(command, ['config', 'view', '--raw', '--flatten', '--kubeconfig', kubeconfig]);
     await writeFile(join(folder, 'config'), copy, { mode: 0o600 });
     const kubectl = new Kubectl(command, folder);
@@ -39,8 +39,8 @@ export class Kubectl {
     return kubectl;
   }
 
-  async close(): Promise<void> {
-    await rm(this.#folder, { recursive: true, force: true });
+  close(): Promise<void> {
+    return removeTemporaryFolder(this.#folder);
   }
 
   /** The namespace of commands that name none. */

@@ -1,11 +1,11 @@
-import { cp, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { cp, readFile, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import type { Manifest } from '../../bed/control-plane/objects.js';
 import { capture } from '../../bed/processes/processes.js';
 import { MANIFESTS } from '../../bed/holdfast/manifests.js';
 import { goTool } from '../../test/go-tools.js';
+import { makeTemporaryFolder, removeTemporaryFolder } from '../../test/temporary-folder.js';
 
 export const CHART = join(MANIFESTS, 'chart');
 export const NAMESPACE = 'holdfast-system';
@@ -95,11 +95,11 @@ export function withValues<T>(values: object, work: (file: string) => Promise<T>
 
 async function withFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
   // a relative path does not lead out of a link
-  const folder = await mkdtemp(join(await realpath(tmpdir()), 'holdfast-render-'));
+  const folder = await makeTemporaryFolder('holdfast-render-');
   try {
     return await work(folder);
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    await removeTemporaryFolder(folder);
   }
 }
 
