@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, rmdir } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -37,5 +37,6 @@ export async function runIsolated(program: string, args: readonly string[], prog
   const [status] = (await once(child, 'exit')) as [number | null];
   entrance.close();
   if (status === 0 || status === 130) await rm(folder, { recursive: true, force: true });
+  else await rmdir(folder).catch(() => undefined); // logs of a failure stay
   return status ?? 1;
 }
