@@ -2,7 +2,9 @@ import { describe, it } from 'mocha';
 import type { BedWire } from '../node/bed-wire.js';
 import { type BedWithHoldfast, onBed } from '../environment.js';
 import type { Agents } from '../holdfast/agents.js';
+import { messageOf } from '../../kube/errors.js';
 import { environment } from './hooks.js';
+import { reportNamespace } from './namespace-report.js';
 import { Story } from './story.js';
 
 /** A suite in which each test has its own story, that is, its own namespace. */
@@ -11,6 +13,11 @@ export function describeStory(title: string, define: (story: () => Story) => voi
     let current: Story | undefined;
     beforeEach('create a namespace', async () => {
       current = await Story.begin(environment());
+    });
+    afterEach('report on the namespace of a failed test', async function () {
+      if (!this.currentTest?.isFailed() || current === undefined) return;
+      const report = await reportNamespace(environment(), current.namespace).catch(messageOf);
+      process.stderr.write(`${report}\n`);
     });
     afterEach('delete the namespace', async () => {
       environment().bed?.switches.clear();
