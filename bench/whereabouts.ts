@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { Pod } from '../api/pod.js';
-import { IP_POOLS } from '../cli/whereabouts/kinds.js';
+import { IP_POOLS } from '../cli/whereabouts/plan-types.js';
 import { type MigrateOptions, migrateWhereabouts } from '../cli/whereabouts/migrate.js';
 import { CONCURRENCY, withClient } from '../cli/cluster-client.js';
 import { type ControlPlane, startControlPlane } from '../bed/control-plane/control-plane.js';

@@ -7,7 +7,7 @@ import { writeKubeconfig } from '../bed/control-plane/kubeconfig.js';
 import { ADDRESS_POOLS } from '../kube/resources.js';
 import { FaultServer, type Reply, status } from '../test/fault-server.js';
 import { requestErrorOf } from '../test/request-error.js';
-import { CommandError } from './command-error.js';
+import { CommandError } from './exit-code.js';
 import { withClient } from './cluster-client.js';
 
 describe('the client of kubectl holdfast', () => {

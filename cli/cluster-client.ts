@@ -3,7 +3,7 @@ import { type Credentials, loadCredentials } from '../kube/credentials.js';
 import { StatusError, TransportError, isForbidden, webhookFailureOf } from '../kube/errors.js';
 import { Transport } from '../kube/transport.js';
 import { VERSION } from '../process/version.js';
-import { CommandError } from './command-error.js';
+import { CommandError } from './exit-code.js';
 import { describeForbidden } from './forbidden.js';
 
 /** The cluster and the credentials to use. */

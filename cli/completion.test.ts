@@ -8,7 +8,7 @@ import type { KubeObject } from '../api/meta.js';
 import type { ListOptions } from '../kube/client.js';
 import type { Resource } from '../kube/resource.js';
 import { buildProgram } from './command-line.js';
-import { COMPLETION_SCRIPTS } from './commands/completion.js';
+import { COMPLETION_SCRIPTS } from './commands/all.js';
 import { type ConnectForCompletion, answerCompletion } from './completion.js';
 
 /** A plugin that shows the words that it gets. */

@@ -17,3 +17,8 @@ export const EXIT_CODES_HELP = `Exit codes:
   2  invalid command line
   3  the cluster has a problem, which the command has printed
 `;
+
+/** The command cannot be carried out. The message says why and what to do, so the user needs no stack trace. */
+export class CommandError extends Error {
+  override readonly name = 'CommandError';
+}

@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import type { AddressPool } from '../api/address-pool.js';
 import type { Client } from '../kube/client.js';
 import { StatusError } from '../kube/errors.js';
-import { CommandError } from './command-error.js';
-import { findPool } from './find-pool.js';
+import { CommandError } from './exit-code.js';
+import { findPool, similarNames } from './find-pool.js';
 
 function pool(name: string, network: string, namespace?: string): AddressPool {
   const annotations = namespace === undefined ? {} : { 'ipam.holdfast.dev/nad-namespace': namespace };
@@ -55,4 +55,35 @@ describe('a pool that a user names', () => {
     it(`gets no suggestion if ${when}`, async () => {
       expect(await messageFor(given, mayList)).to.include('run kubectl get apools');
     });
+});
+
+describe('similar names', () => {
+  for (const [text, names, expected] of [
+    ['wbe', ['web', 'db'], ['web']],
+    ['weeb', ['web', 'db'], ['web']],
+    ['wb', ['web', 'db'], ['db', 'web']],
+    ['Web', ['web'], ['web']],
+    ['web', ['web-1', 'web-2', 'db'], ['web-1', 'web-2']],
+    ['web-1', ['web'], ['web']],
+    ['shop', ['eu-shop', 'eu-chop'], ['eu-shop']],
+    ['zebra', ['web', 'db'], []],
+    ['web', ['web-2', 'web', 'wbe', 'my-web'], ['web', 'wbe', 'web-2', 'my-web']],
+  ] as const)
+    it(`of "${text}" in ${names.slice(0, 3).join(', ')} are ${expected.join(', ') || 'none'}`, () => {
+      expect(
+        similarNames(
+          text,
+          names.map((name) => ({ name })),
+        ),
+      ).to.deep.equal(expected);
+    });
+
+  it('include those of which an alias is similar, ranked by the most similar text', () => {
+    const pools = [
+      { name: 'a', aliases: ['blue-2'] },
+      { name: 'b', aliases: ['red', 'blue'] },
+      { name: 'c', aliases: ['red'] },
+    ];
+    expect(similarNames('blue', pools)).to.deep.equal(['b', 'a']);
+  });
 });

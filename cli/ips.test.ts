@@ -5,7 +5,7 @@ import { StatusError } from '../kube/errors.js';
 import type { Resource } from '../kube/resource.js';
 import type { Client, ListOptions } from '../kube/client.js';
 import { type IpsOptions, listIps } from './ips.js';
-import { CommandError } from './command-error.js';
+import { CommandError } from './exit-code.js';
 import { textOf } from './terminal.js';
 
 function claim(vm: string, status: Partial<NonNullable<IPAMClaim['status']>> = {}, deleting = false): IPAMClaim {

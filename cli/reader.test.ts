@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { StatusError, TransportError } from '../kube/errors.js';
 import { ADDRESS_POOLS, PODS } from '../kube/resources.js';
 import { apiError } from '../test/api-errors.js';
-import { CommandError } from './command-error.js';
+import { CommandError } from './exit-code.js';
 import {
   PermittedReader,
   type Unread,

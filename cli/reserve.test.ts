@@ -8,7 +8,7 @@ import { StatusError } from '../kube/errors.js';
 import { adminPool } from '../test/pool-objects.js';
 import { leaseOf } from '../test/lease-objects.js';
 import { MigrationCluster, observedOf } from './testing/migration-world.js';
-import { CommandError } from './command-error.js';
+import { CommandError } from './exit-code.js';
 import { type Reservation, reserve, unreserve } from './reserve.js';
 
 const MAC = '02:00:00:00:00:01';

@@ -12,7 +12,7 @@ import { findUnlessGone } from '../kube/absence.js';
 import type { Client } from '../kube/client.js';
 import { isAlreadyExists } from '../kube/errors.js';
 import { ADDRESS_LEASES } from '../kube/resources.js';
-import { CommandError } from './command-error.js';
+import { CommandError } from './exit-code.js';
 import { findPool } from './find-pool.js';
 
 /** Ethernet only: longer addresses of other link layers begin differently. */

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { parse, stringify } from 'yaml';
-import { KEPT_POLICY } from '../cli/uninstall/kinds.js';
+import { KEPT_POLICY } from '../cli/uninstall/plan.js';
 import type { Manifest } from '../bed/control-plane/objects.js';
 import { capture } from '../bed/processes/processes.js';
 import { MANIFESTS } from '../bed/holdfast/manifests.js';

@@ -2,7 +2,7 @@ import { readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { parse } from 'yaml';
-import { KEPT_POLICY } from '../cli/uninstall/kinds.js';
+import { KEPT_POLICY } from '../cli/uninstall/plan.js';
 import { readManifests } from '../bed/control-plane/objects.js';
 import { MANIFESTS } from '../bed/holdfast/manifests.js';
 import { Installation, type Shipped } from './testing/installation.js';

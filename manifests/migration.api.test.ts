@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { POOL_NAD_NAMESPACE, NETWORK_STATUS_ANNOTATION } from '../api/names.js';
 import type { Pod } from '../api/pod.js';
-import { IP_POOLS } from '../cli/whereabouts/kinds.js';
+import { IP_POOLS } from '../cli/whereabouts/plan-types.js';
 import { type MigrateOptions, migrateWhereabouts } from '../cli/whereabouts/migrate.js';
 import { listIps } from '../cli/ips.js';
 import { textOf } from '../cli/terminal.js';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { type Manifest, readManifests } from '../bed/control-plane/objects.js';
-import { KEPT_POLICY } from '../cli/uninstall/kinds.js';
+import { KEPT_POLICY } from '../cli/uninstall/plan.js';
 import { MANIFESTS, readInstallation, readKustomization } from '../bed/holdfast/manifests.js';
 
 /** The annotations by which each tool leaves an object in the cluster. */

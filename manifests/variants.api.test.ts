@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { KEPT_POLICY } from '../cli/uninstall/kinds.js';
+import { KEPT_POLICY } from '../cli/uninstall/plan.js';
 import type { ControlPlane } from '../bed/control-plane/control-plane.js';
 import { type Manifest, createAll, readManifests, resourceOf } from '../bed/control-plane/objects.js';
 import { capture } from '../bed/processes/processes.js';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { InstalledCluster } from '../cli/testing/installed-cluster.js';
 import { EVERYTHING } from '../cli/testing/installed-objects.js';
-import { INSTALLED_KINDS } from '../cli/uninstall/kinds.js';
+import { INSTALLED_KINDS } from '../cli/uninstall/plan.js';
 import { uninstall } from '../cli/uninstall/uninstall.js';
 import { type Manifest, readManifests } from '../bed/control-plane/objects.js';
 import { MANIFESTS, readKustomization } from '../bed/holdfast/manifests.js';

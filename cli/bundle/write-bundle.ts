@@ -6,7 +6,7 @@ import { createGzip } from 'node:zlib';
 import { StatusError, TransportError } from '../../kube/errors.js';
 import { VERSION } from '../../process/version.js';
 import type { Connection } from '../cluster-client.js';
-import { CommandError } from '../command-error.js';
+import { CommandError } from '../exit-code.js';
 import { diagnose } from '../doctor/diagnose.js';
 import { observeCluster } from '../doctor/observe.js';
 import { reportOf } from '../doctor/finding.js';

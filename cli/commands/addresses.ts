@@ -2,14 +2,12 @@ import { systemClock } from '../../kube/clock.js';
 import { UsageError } from '../../process/read-arguments.js';
 import { describeValue } from '../../api/json.js';
 import { defineCommand, nonEmptyName } from '../command.js';
-import { ExitCode } from '../exit-code.js';
+import { CommandError, ExitCode } from '../exit-code.js';
 import { findPool } from '../find-pool.js';
 import { printOutput } from '../output.js';
 import { showPool } from '../usage/pool.js';
-import { listPools } from '../usage/pools.js';
-import { readAllUsage, readClaims, readPoolUsage } from '../usage/read-usage.js';
+import { listPools, readAllUsage, readClaims, readPoolUsage } from '../usage/pools.js';
 import { listIps } from '../ips.js';
-import { CommandError } from '../command-error.js';
 import { type Reservation, checkReservation, reserve, unreserve } from '../reserve.js';
 import { releaseByHand } from '../release/release.js';
 

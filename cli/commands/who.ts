@@ -8,8 +8,7 @@ import { ExitCode } from '../exit-code.js';
 import { type Output, printOutput } from '../output.js';
 import { findPastHolder } from '../who/history.js';
 import { findHolders, findHoldersOfMac } from '../who/holders.js';
-import { linesOfFile } from '../who/log-files.js';
-import { findPodLogs } from '../who/pod-logs.js';
+import { findPodLogs, linesOfFile } from '../who/pod-logs.js';
 
 interface GivenOptions {
   readonly at?: string;

@@ -1,9 +1,7 @@
-import { checkClaims, checkLeaks, checkLockedLeases } from './check-addresses.js';
+import { checkClaims, checkLeaks, checkLockedLeases, checkNads, checkPools } from './check-networks.js';
 import { checkPolicies, checkWebhooks } from './check-admission.js';
 import { checkClocks, checkCniFolder, checkKinds, checkRights } from './check-cluster.js';
-import { checkNads, checkPools } from './check-networks.js';
-import { checkProcesses } from './check-processes.js';
-import { checkResponders } from './check-responders.js';
+import { checkProcesses, checkResponders } from './check-processes.js';
 import { type Finding, isError } from './finding.js';
 import type { ObservedCluster } from './observe.js';
 

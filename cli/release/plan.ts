@@ -1,21 +1,17 @@
+import { type Address, formatAddress, readAddress, sameAddress } from '../../addressing/address/address.js';
+import { type LeaseRecord, stateOf } from '../../addressing/lease/lease.js';
 import type { LeaseOwner } from '../../api/address-lease.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { describeValue } from '../../api/json.js';
-import type { VirtualMachineInstance } from '../../api/kubevirt.js';
-import type { Pod } from '../../api/pod.js';
-import { formatAddress } from '../../addressing/address/address.js';
-import { type LeaseRecord, stateOf } from '../../addressing/lease/lease.js';
-import {
-  type FindMention,
-  type Mention,
-  type SpaceUsers,
-  mentionOfClaim,
-  mentionOfPod,
-  mentionOfVmi,
-} from './mentions.js';
+import { type VirtualMachineInstance, secondaryNetworks } from '../../api/kubevirt.js';
+import { parseMac } from '../../api/mac-address.js';
+import { type KubeObject, joinKey, objectKey } from '../../api/meta.js';
+import { NETWORK_STATUS_ANNOTATION } from '../../api/names.js';
+import { NetworkSelectionError, networkSelectionsOf } from '../../api/network-selection.js';
+import { type Pod, isTerminal, networkStatuses, reportedIPsOf } from '../../api/pod.js';
 
 /** What decides whether a lease may be released. Read after the lease, so that the precondition of the write covers the time since. */
-export interface LeaseToRelease {
+interface LeaseToRelease {
   readonly lease: LeaseRecord;
   readonly owner: 'alive' | 'gone';
   /** All pods of the cluster. */
@@ -101,4 +97,105 @@ function shownNames(mentions: readonly Mention[]): string {
   const shown = mentions.slice(0, MAX_NAMED).map(({ key }) => key);
   const more = mentions.length > MAX_NAMED ? ` and ${mentions.length - MAX_NAMED} more` : '';
   return `${shown.join(', ')}${more}`;
+}
+
+/** Who may have addresses of the address space of a lease. */
+export interface SpaceUsers {
+  /** True if the network of that NAD, `namespace/name`, is in the address space, or if that is unknown. */
+  readonly isOfSpace: (nad: string) => boolean;
+  /** True if pools of that CNI network are in the address space, or if that space has no pools. */
+  readonly isNetworkOfSpace: (network: string) => boolean;
+  /** True if a pool of the address space serves that namespace, or if that space has no pools. */
+  readonly isServed: (namespace: string) => boolean;
+}
+
+/** Finds an object that mentions the address of a lease. */
+type FindMention<T> = (object: T, lease: LeaseRecord, users: SpaceUsers) => Mention | undefined;
+
+/** An object that uses the address, or may use it because it says something that cannot be read. */
+interface Mention {
+  /** `namespace/name` */
+  readonly key: string;
+  /**
+   * - `address`: it has the address
+   * - `unreadable`: it has a text that is no address
+   * - `mac`: it has the MAC address of the lease, and shows no address
+   * - `silent`: it does not say which addresses it has
+   */
+  readonly kind: 'address' | 'unreadable' | 'mac' | 'silent';
+  /** The text that cannot be read. */
+  readonly text?: string;
+}
+
+/**
+ * Finds what Multus reports about a pod. Tenants may change or delete the report. So a pod on a network of the space without a report that can be
+ * read may be a user, but only if a pool serves its namespace: otherwise any tenant could prevent every release.
+ */
+const mentionOfPod: FindMention<Pod> = (pod, lease, users) => {
+  if (isTerminal(pod)) return undefined;
+  // the cluster's default network has no namespace
+  const reported = networkStatuses(pod).filter(({ name }) => name.includes('/'));
+  const ofSpace = reported.filter(({ name }) => users.isOfSpace(name));
+  const found = mentionIn(pod, ofSpace.flatMap(reportedIPsOf), lease.address);
+  if (found?.kind === 'address') return found;
+  if (!users.isServed(pod.metadata.namespace ?? '')) return undefined;
+  if (found !== undefined) return found;
+  const isSilent = hasUnreportedNetwork(pod, new Set(reported.map(({ name }) => name)), users);
+  return isSilent ? { key: objectKey(pod), kind: 'silent' } : undefined;
+};
+
+/** True if the pod has an interface on a network of the space that is not reported, as far as its annotations say. */
+function hasUnreportedNetwork(pod: Pod, reported: ReadonlySet<string>, { isOfSpace }: SpaceUsers): boolean {
+  // Multus reports all networks at once, before the containers of a pod start
+  const isReportExpected =
+    pod.status?.phase === 'Running' || pod.metadata.annotations?.[NETWORK_STATUS_ANNOTATION] !== undefined;
+  if (!isReportExpected) return false;
+  try {
+    const requested = networkSelectionsOf(pod).map(({ nad }) => joinKey(nad.namespace, nad.name));
+    return requested.some((nad) => isOfSpace(nad) && !reported.has(nad));
+  } catch (error) {
+    if (!(error instanceof NetworkSelectionError)) throw error;
+    return reported.size === 0;
+  }
+}
+
+/** Finds what KubeVirt reports about a VMI. Without a guest agent it knows MAC addresses only. */
+const mentionOfVmi: FindMention<VirtualMachineInstance> = (vmi, lease, { isOfSpace }) => {
+  const { namespace = '' } = vmi.metadata;
+  const key = objectKey(vmi);
+  const networks = secondaryNetworks(vmi.spec, namespace)
+    .filter(({ nad }) => isOfSpace(joinKey(nad.namespace, nad.name)))
+    .map(({ name }) => name);
+  const interfaces = (vmi.status?.interfaces ?? []).filter(({ name }) => name !== undefined && networks.includes(name));
+  const found = mentionIn(
+    vmi,
+    interfaces.flatMap(({ ipAddresses = [] }) => ipAddresses),
+    lease.address,
+  );
+  if (found?.kind === 'address') return found;
+  const hasMac =
+    lease.mac !== undefined &&
+    interfaces.some(
+      ({ mac, ipAddresses = [] }) => mac !== undefined && ipAddresses.length === 0 && parseMac(mac) === lease.mac,
+    );
+  return hasMac && namespace === lease.owner?.namespace ? { key, kind: 'mac' } : undefined;
+};
+
+/** Finds the addresses that a claim gets back. */
+const mentionOfClaim: FindMention<IPAMClaim> = (claim, lease, { isNetworkOfSpace }) => {
+  if (claim.metadata.uid === lease.owner?.uid || !isNetworkOfSpace(claim.spec.network)) return undefined;
+  return mentionIn(claim, claim.status?.ips ?? [], lease.address);
+};
+
+function mentionIn(object: KubeObject, texts: readonly string[], address: Address): Mention | undefined {
+  const key = objectKey(object);
+  if (texts.some((text) => compare(text, address) === 'same')) return { key, kind: 'address' };
+  const text = texts.find((each) => compare(each, address) === 'unreadable');
+  return text === undefined ? undefined : { key, kind: 'unreadable', text };
+}
+
+function compare(text: string, address: Address): 'same' | 'other' | 'unreadable' {
+  const other = readAddress(text);
+  if (other === undefined) return 'unreadable';
+  return sameAddress(other, address) ? 'same' : 'other';
 }

@@ -22,11 +22,10 @@ import {
   PODS,
   VIRTUAL_MACHINE_INSTANCES,
 } from '../../kube/resources.js';
-import { CommandError } from '../command-error.js';
+import { CommandError } from '../exit-code.js';
 import { INSTALL_HOLDFAST, mapRead, readList, required, valueOr } from '../reader.js';
 import { namespacesOf } from '../usage/pools.js';
-import type { SpaceUsers } from './mentions.js';
-import { refusalsOf } from './plan.js';
+import { type SpaceUsers, refusalsOf } from './plan.js';
 
 export interface ReleaseOptions {
   /** An address, or a claim: `namespace/name`, or its name. */

@@ -8,7 +8,7 @@ import { NOT_FOUND, refusal } from '../../kube/testing/refusals.js';
 import type { ApiRequest } from '../../kube/transport.js';
 import { qualifiedName } from '../forbidden.js';
 import { CRDS } from '../installation.js';
-import { INSTALLED_KINDS, OWN_KINDS } from '../uninstall/kinds.js';
+import { INSTALLED_KINDS, OWN_KINDS } from '../uninstall/plan.js';
 import type { UninstallDeps } from '../uninstall/uninstall.js';
 import { MemoryCluster } from './memory-cluster.js';
 

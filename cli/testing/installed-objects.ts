@@ -1,8 +1,7 @@
 import type { KubeObject } from '../../api/meta.js';
 import { BLOCK_FINALIZER, CAPACITY_PREFIX, IPAM_API_VERSION, POOL_FINALIZER } from '../../api/names.js';
 import { readInstallation } from '../../bed/holdfast/manifests.js';
-import { KEPT_POLICY } from '../uninstall/kinds.js';
-import type { UninstallOptions } from '../uninstall/plan.js';
+import { KEPT_POLICY, type UninstallOptions } from '../uninstall/plan.js';
 import { InstalledCluster, ownClaim } from './installed-cluster.js';
 
 export const PLAIN: UninstallOptions = { everything: false, ignoreRunningPods: false, yes: false, dryRun: false };

@@ -12,9 +12,14 @@ import {
 import { ManualClock } from '../../test/manual-clock.js';
 import { mergePatch } from '../../test/merge-patch.js';
 import { day } from '../../test/pool-objects.js';
-import { IP_POOLS, IP_RESERVATIONS, NODE_SLICE_POOLS, type WhereaboutsObject } from '../whereabouts/kinds.js';
+import {
+  IP_POOLS,
+  IP_RESERVATIONS,
+  type MigrationObservation,
+  NODE_SLICE_POOLS,
+  type WhereaboutsObject,
+} from '../whereabouts/plan-types.js';
 import type { MigrateDeps } from '../whereabouts/migrate.js';
-import type { MigrationObservation } from '../whereabouts/plan-types.js';
 import { MemoryCluster } from './memory-cluster.js';
 
 /** A cluster whose networks are whereabouts', for tests of moving them over. */

@@ -12,7 +12,7 @@ import { NAMESPACE, claim, launcher, nad, vm, vmi } from '../../test/workload-ob
 import type { Read } from '../reader.js';
 import type { ObservedVmTrace, TracedVm, TracedVmi } from '../trace/observed.js';
 import { type Health, type TraceNode, healthOfTree } from '../trace/tree.js';
-import { traceVm } from '../trace/trace-vm.js';
+import { traceVm } from '../trace/trace.js';
 
 /** The VM `vm1` with the network `data` on NAD `blue`, which runs on node n1 and is as it should be. Each field replaces a part. */
 export interface GivenVm {

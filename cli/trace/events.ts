@@ -2,8 +2,7 @@ import { EventReason } from '../../api/event-reasons.js';
 import type { Event } from '../../kube/events.js';
 import { valueOf } from '../reader.js';
 import type { ObservedVmTrace } from './observed.js';
-import { findingOf } from './remedies.js';
-import type { TraceFinding } from './tree.js';
+import { type TraceFinding, findingOf } from './tree.js';
 
 /** Events of one object are few; a tenant may write others. */
 const MAX_EVENTS = 1_000;

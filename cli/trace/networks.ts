@@ -13,8 +13,7 @@ import { type Read, isUnread, valueOf } from '../reader.js';
 import { traceClaim } from './claims.js';
 import { missingClaimEvent } from './events.js';
 import type { ObservedVmTrace } from './observed.js';
-import { findingOf, unreadFindings } from './remedies.js';
-import { type TraceFinding, type TraceNode, traceNode } from './tree.js';
+import { type TraceFinding, type TraceNode, findingOf, traceNode, unreadFindings } from './tree.js';
 
 /** A pod has at most 64 networks. */
 export const MAX_TRACED_NETWORKS = 64;

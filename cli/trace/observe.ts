@@ -28,9 +28,8 @@ import {
   VIRTUAL_MACHINE_INSTANCES,
 } from '../../kube/resources.js';
 import { ofComponent } from '../installation.js';
-import { readEvent } from '../read-event.js';
-import { type Read, isUnread, joinReads, mapRead, readList, readObject, valueOf } from '../reader.js';
-import { claimAddressesOf, requestedBy } from './leases.js';
+import { type Read, isUnread, joinReads, mapRead, readEvent, readList, readObject, valueOf } from '../reader.js';
+import { claimAddressesOf, requestedBy } from './claims.js';
 import { type TracedNetwork, tracedNetworks } from './networks.js';
 import type { ObservedVmTrace } from './observed.js';
 

@@ -5,8 +5,7 @@ import { type Pod, type PodCondition, isTerminal } from '../../api/pod.js';
 import { valueOf } from '../reader.js';
 import { launcherRefusalEvent, podStartEvent } from './events.js';
 import type { ObservedVmTrace, TracedVmi } from './observed.js';
-import { unreadFindings } from './remedies.js';
-import { type TraceFinding, type TraceNode, traceNode } from './tree.js';
+import { type TraceFinding, type TraceNode, traceNode, unreadFindings } from './tree.js';
 
 /** A VM has one launcher, and a second one while it migrates. */
 const MAX_PODS = 8;

@@ -1,4 +1,7 @@
+import { EVENT_REASONS, EventReason } from '../../api/event-reasons.js';
 import { truncate } from '../../api/json.js';
+import { AllocationReason } from '../../api/names.js';
+import type { Read } from '../reader.js';
 import { escapeLine } from '../terminal.js';
 
 /**
@@ -9,7 +12,7 @@ import { escapeLine } from '../terminal.js';
  * - `warning`: it works, and somebody should do something
  * - `wrong`: it does not work
  */
-export const HEALTHS = ['ok', 'progress', 'unknown', 'warning', 'wrong'] as const;
+const HEALTHS = ['ok', 'progress', 'unknown', 'warning', 'wrong'] as const;
 export type Health = (typeof HEALTHS)[number];
 
 /** Something that a user should know about an object. */
@@ -37,7 +40,7 @@ export interface TraceNode {
 }
 
 /** The parts of a node before their texts are cleaned. */
-export type NodeParts = Pick<TraceNode, 'kind' | 'name' | 'state'> & Partial<Pick<TraceNode, 'findings' | 'children'>>;
+type NodeParts = Pick<TraceNode, 'kind' | 'name' | 'state'> & Partial<Pick<TraceNode, 'findings' | 'children'>>;
 
 const MAX_TEXT_LENGTH = 512;
 const MAX_NAME_LENGTH = 253 + 1 + 253;
@@ -46,7 +49,7 @@ const MAX_NAME_LENGTH = 253 + 1 + 253;
  * Makes a text that a tenant may have written safe and short: one line, without characters that a terminal interprets, at most 512
  * characters long.
  */
-export function cleanText(text: string, maxLength = MAX_TEXT_LENGTH): string {
+function cleanText(text: string, maxLength = MAX_TEXT_LENGTH): string {
   // a text of megabytes is cut first
   return escapeLine(
     truncate(
@@ -84,4 +87,30 @@ export function healthOfTree({ health, children }: Pick<TraceNode, 'health' | 'c
 
 function worst(healths: readonly Health[]): Health {
   return HEALTHS[Math.max(0, ...healths.map((health) => HEALTHS.indexOf(health)))] ?? 'ok';
+}
+
+const { PredecessorClaim, ClaimDelayed, ClaimRefused } = EVENT_REASONS;
+
+/** What to do about a reason whose message does not say it, or not how. */
+const REMEDIES: Readonly<Partial<Record<string, string>>> = {
+  [AllocationReason.Conflict]:
+    'delete the owner of the address if it is not needed. ipam retries when the address is free',
+  [AllocationReason.Internal]: 'correct what the message names, and see the log of ipam. ipam retries',
+  [AllocationReason.InvalidRequest]: "correct the annotation network.kubevirt.io/addresses of the VM's template",
+  ...Object.fromEntries([PredecessorClaim, ClaimDelayed, ClaimRefused].map(({ reason, todo }) => [reason, todo])),
+  [EventReason.NetworkInvalid]: 'correct the NAD',
+  [EventReason.IpamNotResponding]:
+    'see the pods of holdfast-ipam, their logs, and kubectl -n holdfast-system get lease',
+  FailedScheduling: 'see what the message lists; with ipam.holdfast.dev/…, no node has a free address of the pool',
+};
+
+/** Returns the finding of a condition or event, with what to do unless its message says it. */
+export function findingOf(health: TraceFinding['health'], reason: string, message: string): TraceFinding {
+  const remedy = Object.hasOwn(REMEDIES, reason) ? REMEDIES[reason] : undefined;
+  return { health, reason, message, ...(remedy !== undefined && { remedy }) };
+}
+
+/** Says why something could not be read, if it could not. */
+export function unreadFindings(read: Read<unknown>): TraceFinding[] {
+  return read.kind === 'found' || read.kind === 'absent' ? [] : [{ health: 'unknown', message: read.why }];
 }

@@ -20,8 +20,7 @@ import {
   VIRTUAL_MACHINE_INSTANCES,
 } from '../../kube/resources.js';
 import { type LeaseRecord, readLease } from '../../addressing/lease/lease.js';
-import { readEvent } from '../read-event.js';
-import { pickMetadata } from '../reader.js';
+import { pickMetadata, readEvent } from '../reader.js';
 import { type WatchDeps, WatchedKind } from './watched-kind.js';
 import type { PartStatus } from './protocol.js';
 

@@ -1,3 +1,6 @@
+import { ADDRESS_STATES, STATE_NAMES } from '../../addressing/address-states.js';
+import { CommandError } from '../exit-code.js';
+
 /** Nothing is loaded from elsewhere, and text can never become markup or script. */
 export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   'content-security-policy': [
@@ -65,4 +68,37 @@ If you have not used it yet, somebody else has: stop the command with Ctrl-C.</p
 
 function escapeHtml(text: string): string {
   return text.replaceAll(/[&<>"']/g, (found) => `&#${found.charCodeAt(0)};`);
+}
+
+/** The web page, as build.js bundles it. */
+export interface PageFiles {
+  readonly script: string;
+  readonly style: string;
+}
+
+/** build.js replaces these names by the texts of the files. */
+declare const UI_PAGE_SCRIPT: string | undefined;
+declare const UI_PAGE_STYLE: string | undefined;
+
+/** @throws {CommandError} if this is not the built plugin */
+export function builtPage(): PageFiles {
+  if (typeof UI_PAGE_SCRIPT === 'undefined' || typeof UI_PAGE_STYLE === 'undefined') {
+    throw new CommandError(
+      'only the built plugin contains the web page: run `make build`, then dist/kubectl-holdfast.cjs ui',
+    );
+  }
+  return { script: UI_PAGE_SCRIPT, style: UI_PAGE_STYLE };
+}
+
+/** The part of the style sheet that shows the states of addresses: a variable `--free` and a class `s-free` of each. */
+export function stateStyles(): string {
+  const classes = STATE_NAMES.map((state) => {
+    const { ink = 'var(--page)' } = ADDRESS_STATES[state];
+    return `.s-${state}{background:var(--${state});color:${ink}}`;
+  });
+  return [`:root{${coloursOf(0)}}@media (prefers-color-scheme:dark){:root{${coloursOf(1)}}}`, ...classes].join('\n');
+}
+
+function coloursOf(scheme: 0 | 1): string {
+  return STATE_NAMES.map((state) => `--${state}:${ADDRESS_STATES[state].colours[scheme]}`).join(';');
 }

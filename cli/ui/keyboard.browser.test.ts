@@ -7,7 +7,7 @@ import { ensureBrowser, launchBrowser, UiPage } from '../../bed/story/ui-browser
 import { reportSkipped } from '../../test/report-skipped.js';
 import { adminPool } from '../../test/pool-objects.js';
 import { NAMESPACE, claim, vm } from '../../test/workload-objects.js';
-import type { PageFiles } from './page-files.js';
+import type { PageFiles } from './html.js';
 import type { Ui } from './serve-ui.js';
 import { startUi } from './testing/ui-client.js';
 import { ADDRESS_POOLS, IPAM_CLAIMS, VIRTUAL_MACHINES } from '../../kube/resources.js';

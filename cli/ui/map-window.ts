@@ -3,7 +3,7 @@ import { ADDRESS_STATES } from '../../addressing/address-states.js';
 import { type Cidr, firstOf, formatCidr, lastOf } from '../../addressing/address/cidr.js';
 import type { LeaseRecord } from '../../addressing/lease/lease.js';
 import type { AddressMap, AddressRun, SubnetMap } from '../usage/address-map.js';
-import { type Cell, cellsOf } from '../usage/cells.js';
+import { type Cell, cellsOf } from '../usage/pool-map.js';
 import type { LeaseRow, MapCell, MapWindow, PoolView } from './protocol.js';
 
 /** The cells of a window: 16 rows of 16. */

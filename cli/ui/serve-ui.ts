@@ -1,17 +1,20 @@
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { Client } from '../../kube/client.js';
 import type { Clock, Random } from '../../kube/clock.js';
 import { ClusterWatch } from './cluster-watch.js';
-import { LauncherFile, openInBrowser } from './open-browser.js';
-import type { PageFiles } from './page-files.js';
+import { type PageFiles, launcherPage } from './html.js';
 import type { ViewRequest } from './protocol.js';
 import { UiServer } from './server.js';
 import { type RandomBytes, Sessions } from './session.js';
 import { PoolUseHistory } from './use-history.js';
-import { VmStories } from './vm-stories.js';
 import { buildView, usedOf } from './views.js';
+import { VmStories } from './vm-stories.js';
 
-export interface UiDeps {
+interface UiDeps {
   readonly client: Client;
   readonly clock: Clock;
   readonly random: Random;
@@ -19,7 +22,7 @@ export interface UiDeps {
   readonly page: PageFiles;
 }
 
-export interface UiOptions {
+interface UiOptions {
   /** 0: a free one. */
   readonly port: number;
   /** Where to look for objects of which the user may not list all. */
@@ -105,7 +108,7 @@ export class Ui {
   }
 }
 
-export interface UiTerminal {
+interface UiTerminal {
   readonly print: (line: string) => void;
   /** Present if a user can press Enter. */
   readonly input?: NodeJS.ReadStream | undefined;
@@ -137,4 +140,38 @@ export async function serveUi(
     await launcher?.remove();
     await ui.stop();
   }
+}
+
+const COMMANDS: Partial<Record<NodeJS.Platform, readonly [string, ...string[]]>> = {
+  darwin: ['open'],
+  win32: ['cmd', '/c', 'start', ''],
+};
+
+/** A file that opens a URL. Only its owner can read it, but every user of the machine can read the arguments of a process. */
+export class LauncherFile {
+  readonly path: string;
+  readonly #folder: string;
+
+  private constructor(folder: string) {
+    this.#folder = folder;
+    this.path = join(folder, 'holdfast.html');
+  }
+
+  static async write(url: string): Promise<LauncherFile> {
+    const file = new LauncherFile(await mkdtemp(join(tmpdir(), 'holdfast-ui-')));
+    await writeFile(file.path, launcherPage(url), { mode: 0o600 });
+    return file;
+  }
+
+  async remove(): Promise<void> {
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+}
+
+/** Opens a file in the user's browser. Nothing happens on a machine without one. */
+function openInBrowser(path: string, platform: NodeJS.Platform = process.platform): void {
+  const [command, ...args] = COMMANDS[platform] ?? ['xdg-open'];
+  const child = spawn(command, [...args, path], { stdio: 'ignore', detached: true });
+  child.on('error', () => undefined);
+  child.unref();
 }

@@ -4,13 +4,10 @@ import express, { type Express, type NextFunction, type Request, type Response }
 import { truncate } from '../../api/json.js';
 import type { Clock } from '../../kube/clock.js';
 import { ConnectionLimit } from '../../process/listening.js';
-import { CommandError } from '../command-error.js';
-import { PAGE, SECURITY_HEADERS, entrancePage, refusalPage } from './html.js';
-import type { PageFiles } from './page-files.js';
+import { CommandError } from '../exit-code.js';
+import { PAGE, type PageFiles, SECURITY_HEADERS, entrancePage, refusalPage, stateStyles } from './html.js';
 import type { ServerView, ViewRequest } from './protocol.js';
-import { refusalOf } from './request-check.js';
-import type { Sessions } from './session.js';
-import { stateStyles } from './state-styles.js';
+import { type Sessions, refusalOf } from './session.js';
 import { ViewStreams } from './view-stream.js';
 
 /** A browser opens up to six connections to a host. Connections above this close others of the same address. */

@@ -3,7 +3,7 @@ import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import { messageOf } from '../../kube/errors.js';
 import { observeVmTrace } from '../trace/observe.js';
-import { traceVm } from '../trace/trace-vm.js';
+import { traceVm } from '../trace/trace.js';
 import type { TraceNode } from '../trace/tree.js';
 
 /** A story is read with a dozen requests: at most so often, however many objects change. */

@@ -1,13 +1,15 @@
-import { isCapacityResource } from '../../api/capacity.js';
 import type { AddressLease } from '../../api/address-lease.js';
+import { isCapacityResource } from '../../api/capacity.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { HOLDFAST_IPAM, readIpamDelegation } from '../../api/ipam-delegation.js';
-import { type KubeObject, type ObjectMeta, objectKey } from '../../api/meta.js';
+import { type KubeObject, type ObjectMeta, joinKey, objectKey } from '../../api/meta.js';
 import { CLAIM_OWNER_UID } from '../../api/names.js';
 import type { NetworkAttachmentDefinition } from '../../api/network-attachment.js';
-import { isTerminal } from '../../api/pod.js';
+import { NetworkSelectionError, networkSelectionsOf } from '../../api/network-selection.js';
+import { type Pod, controllingVmi, isLauncher, isTerminal, staticPodUidOf } from '../../api/pod.js';
 import { isResponderClaim } from '../../api/responders.js';
 import type { Client } from '../../kube/client.js';
+import { type Resource, namespacedResource } from '../../kube/resource.js';
 import {
   ADDRESS_BLOCKS,
   ADDRESS_LEASES,
@@ -19,13 +21,18 @@ import {
   PODS,
   VIRTUAL_MACHINES,
 } from '../../kube/resources.js';
-import { type Resource, namespacedResource } from '../../kube/resource.js';
 import { qualifiedName } from '../forbidden.js';
 import { CRDS, DAEMON_SETS, INSTALLED, findNamespaces, hasOwnName, isOwn, pluginFolderOf } from '../installation.js';
 import { listAsAdministrator } from '../reader.js';
-import { usersOf } from './address-users.js';
-import { INSTALLED_KINDS, KEPT_POLICY, OWN_KINDS } from './kinds.js';
-import type { InstalledObject, ObservedData, ObservedInstallation } from './plan.js';
+import {
+  INSTALLED_KINDS,
+  type InstalledObject,
+  KEPT_POLICY,
+  OWN_KINDS,
+  type ObservedData,
+  type ObservedInstallation,
+  type RemainingUser,
+} from './plan.js';
 
 type ListClient = Pick<Client, 'listAs'>;
 
@@ -187,4 +194,33 @@ function namesHoldfast(nad: NetworkAttachmentDefinition): boolean {
   const delegation = readIpamDelegation(nad);
   if (delegation.kind === 'invalid') return (nad.spec?.config ?? '').includes(`"${HOLDFAST_IPAM}"`);
   return delegation.kind === 'holdfast';
+}
+
+/** Finds pods that have a lease, or refer to one of the claims. */
+function usersOf(pods: readonly Pod[], claims: ReadonlySet<string>, podUids: ReadonlySet<string>): RemainingUser[] {
+  return pods
+    .filter((pod) => !isTerminal(pod))
+    .filter((pod) => holdsLease(pod, podUids) || claimKeysOf(pod).some((key) => claims.has(key)))
+    .map((pod) => {
+      const vmi = isLauncher(pod) ? controllingVmi(pod) : undefined;
+      return { pod: objectKey(pod), ...(vmi && { vm: joinKey(pod.metadata.namespace, vmi.name) }) };
+    });
+}
+
+function holdsLease(pod: Pod, podUids: ReadonlySet<string>): boolean {
+  // the lease of a static pod has the UID of its manifest
+  return [pod.metadata.uid, staticPodUidOf(pod)].some((uid) => uid !== undefined && podUids.has(uid));
+}
+
+/** Returns `namespace/name` of the claims to which a pod refers. */
+export function claimKeysOf(pod: Pod): string[] {
+  try {
+    return networkSelectionsOf(pod).flatMap(({ claimReference }) =>
+      claimReference === undefined ? [] : [joinKey(pod.metadata.namespace, claimReference)],
+    );
+  } catch (error) {
+    // Multus cannot read it either, so the pod has no such network
+    if (error instanceof NetworkSelectionError) return [];
+    throw error;
+  }
 }

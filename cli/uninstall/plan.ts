@@ -1,7 +1,8 @@
-import { type ObjectMeta, objectKey } from '../../api/meta.js';
+import { type KubeObject, type ObjectMeta, objectKey } from '../../api/meta.js';
 import type { Resource } from '../../kube/resource.js';
+import { ADDRESS_BLOCKS, ADDRESS_LEASES, ADDRESS_POOLS, PODS } from '../../kube/resources.js';
+import { DAEMON_SETS, DEPLOYMENTS, POLICIES, POLICY_BINDINGS, STATEFUL_SETS, WEBHOOK_KINDS } from '../installation.js';
 import { firstOfMany } from '../output.js';
-import { removalByManager } from './managed-by.js';
 
 /** One object of an installation. */
 export interface InstalledObject {
@@ -116,3 +117,69 @@ function refuseUsers({ users }: ObservedData): string[] {
     `pods use addresses of Holdfast (${users.length}): ${firstOfMany(names, MAX_NAMES)}. Stop these VMs and delete these pods first. With --ignore-running-pods they keep running with their addresses, but another IPAM may allocate the same addresses again`,
   ];
 }
+
+/**
+ * Returns how to remove an object with the tool that manages it according to the labels and annotations that the tool sets. If somebody else
+ * deletes the object, the tool restores it, or keeps a record of it.
+ */
+function removalByManager({ metadata }: Pick<KubeObject, 'metadata'>): string | undefined {
+  const { labels = {}, annotations = {} } = metadata;
+  // Flux and Argo CD come before Helm, because they render charts
+  const release = labels['helm.toolkit.fluxcd.io/name'];
+  if (release !== undefined) {
+    return removalByFlux('helmrelease', release, labels['helm.toolkit.fluxcd.io/namespace']);
+  }
+  const kustomization = labels['kustomize.toolkit.fluxcd.io/name'];
+  if (kustomization !== undefined) {
+    return removalByFlux('kustomization', kustomization, labels['kustomize.toolkit.fluxcd.io/namespace']);
+  }
+  // <application>:<group>/<kind>:<namespace>/<name>
+  const application =
+    annotations['argocd.argoproj.io/tracking-id']?.split(':')[0] ?? labels['argocd.argoproj.io/instance'];
+  if (application !== undefined) {
+    const name = nameIn(application);
+    return `delete the Application ${name}: argocd app delete ${name}`;
+  }
+  const owner = labels['olm.owner'];
+  if (owner !== undefined) {
+    return `delete the Subscription, then the ClusterServiceVersion ${nameIn(owner)}`;
+  }
+  const chart = annotations['meta.helm.sh/release-name'];
+  if (chart === undefined) return undefined;
+  const namespace = annotations['meta.helm.sh/release-namespace'];
+  const option = namespace === undefined ? '' : ` -n ${nameIn(namespace)}`;
+  return `helm uninstall ${nameIn(chart)}${option}`;
+}
+
+function removalByFlux(kind: string, name: string, namespace = 'flux-system'): string {
+  return `flux delete ${kind} ${nameIn(name)} -n ${nameIn(namespace)}`;
+}
+
+/** A name for a command that somebody copies into a shell. */
+function nameIn(text: string): string {
+  return /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/.test(text) ? text : '<name>';
+}
+
+const POLICY_KINDS: readonly Resource[] = [POLICY_BINDINGS, POLICIES];
+
+/**
+ * The kinds of an installation that have to be gone before its data is removed: processes would write the data again, responders use addresses,
+ * webhooks without a process deny writes of pools, and policies protect claims. Other objects do nothing without the processes.
+ */
+export const INSTALLED_KINDS: readonly Resource[] = [
+  DAEMON_SETS,
+  DEPLOYMENTS,
+  STATEFUL_SETS,
+  ...WEBHOOK_KINDS,
+  ...POLICY_KINDS,
+  PODS,
+];
+
+/** The kinds of Holdfast's own objects. A lease is removed last: as long as a pool exists, its leases keep addresses from being allocated twice. */
+export const OWN_KINDS: readonly Resource[] = [ADDRESS_POOLS, ADDRESS_BLOCKS, ADDRESS_LEASES];
+
+/**
+ * A policy that stays with the kinds, so that API servers find the parameters of a new installation. It is removed last: API servers then
+ * know that the other parameters are gone, and deny instead of using old ones.
+ */
+export const KEPT_POLICY = { name: 'holdfast-configmap-informer', kinds: POLICY_KINDS } as const;

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { POOL_FINALIZER, RESPONDERS_NAMESPACE } from '../../api/names.js';
 import { StatusError } from '../../kube/errors.js';
-import { CommandError } from '../command-error.js';
+import { CommandError } from '../exit-code.js';
 import { livePod } from '../testing/migration-world.js';
 import { EVERYTHING, PLAIN, installed, own, processPod, uninstalled } from '../testing/installed-objects.js';
 import { uninstall } from './uninstall.js';

@@ -2,11 +2,10 @@ import type { KubeObject, ObjectMeta } from '../../api/meta.js';
 import type { Client } from '../../kube/client.js';
 import { type Resource, clusterResource } from '../../kube/resource.js';
 import { IPAM_CLAIMS, NAMESPACES, NODES } from '../../kube/resources.js';
-import { CommandError } from '../command-error.js';
+import { CommandError } from '../exit-code.js';
 import { qualifiedName } from '../forbidden.js';
 import { CLUSTER_ROLE_BINDINGS, CRDS } from '../installation.js';
-import { OWN_KINDS } from './kinds.js';
-import type { InstalledObject, ObservedData, ObservedInstallation } from './plan.js';
+import { type InstalledObject, OWN_KINDS, type ObservedData, type ObservedInstallation } from './plan.js';
 
 interface SelfSubjectAccessReview extends KubeObject {
   spec: { resourceAttributes: { verb: string; group: string; resource: string; subresource?: string } };

@@ -5,7 +5,7 @@ import { StatusError, TransportError } from '../../kube/errors.js';
 import { type InstalledCluster, ownClaim } from '../testing/installed-cluster.js';
 import { ProcessKilled } from '../testing/memory-cluster.js';
 import { EVERYTHING, uninstalled } from '../testing/installed-objects.js';
-import { KEPT_POLICY } from './kinds.js';
+import { KEPT_POLICY } from './plan.js';
 import { uninstall } from './uninstall.js';
 
 /** What has to be true after each write. */

@@ -3,7 +3,7 @@ import { blockRecord } from '../../test/block-objects.js';
 import { leaseOf, type LeaseOptions } from '../../test/lease-objects.js';
 import { type PoolGiven, adminPool, claimOf } from '../../test/pool-objects.js';
 import { readLease } from '../../addressing/lease/lease.js';
-import { CommandError } from '../command-error.js';
+import { CommandError } from '../exit-code.js';
 import { textOf } from '../terminal.js';
 import { type PoolUsageView, showPool } from './pool.js';
 

@@ -4,14 +4,12 @@ import { objectKey } from '../../api/meta.js';
 import { ADDRESS_STATES, CAPACITY_STATES } from '../../addressing/address-states.js';
 import { formatCidr } from '../../addressing/address/cidr.js';
 import { compilePool } from '../../addressing/pool/pool.js';
-import { CommandError } from '../command-error.js';
+import { CommandError } from '../exit-code.js';
 import type { Output } from '../output.js';
 import type { Line } from '../terminal.js';
 import { addressMapOf, formatRange } from './address-map.js';
 import { DEFAULT_WIDTH, subnetLines } from './pool-map.js';
-import { problemsOf } from './pool-problems.js';
-import { familyUseOf, formatCount, formatNamespaces, namespacesOf, usageBar } from './pools.js';
-import type { Usage } from './read-usage.js';
+import { type Usage, familyUseOf, formatCount, formatNamespaces, namespacesOf, problemsOf, usageBar } from './pools.js';
 import { largestFreeRange, topNamespaces, waitingClaims } from './summary.js';
 
 const MAX_SHOWN = 10;

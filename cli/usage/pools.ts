@@ -1,19 +1,23 @@
-import { type AddressPool, nadNamespaceOf } from '../../api/address-pool.js';
 import { CAPACITY_STATES, type CapacityState } from '../../addressing/address-states.js';
-import type { BlockRecord } from '../../addressing/block/block.js';
 import { type Family, formatFamily } from '../../addressing/address/address.js';
-import type { LeaseRecord } from '../../addressing/lease/lease.js';
-import { compilePool } from '../../addressing/pool/pool.js';
 import { toSafeNumber } from '../../addressing/address/ranges.js';
+import { type BlockRecord, readBlock } from '../../addressing/block/block.js';
+import { type LeaseRecord, readLease } from '../../addressing/lease/lease.js';
+import { compilePool } from '../../addressing/pool/pool.js';
+import { type AddressPool, addressSpaceOf, nadNamespaceOf } from '../../api/address-pool.js';
+import { BAD_POOL_CONDITIONS } from '../../api/conditions.js';
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import type { Condition } from '../../api/meta.js';
+import type { Client } from '../../kube/client.js';
+import { ADDRESS_BLOCKS, ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS } from '../../kube/resources.js';
 import { type Column, type Output, tableLines } from '../output.js';
+import { INSTALL_HOLDFAST, readList, required, valueOr } from '../reader.js';
 import type { Span, Style } from '../terminal.js';
 import { type AddressMap, addressMapOf } from './address-map.js';
-import { type PoolFinding, problemsOf } from './pool-problems.js';
-import type { Usage } from './read-usage.js';
 import { countPool } from './summary.js';
 
 /** The addresses of one family of a pool. Counts are capped at 2^53 - 1. */
-export interface FamilyUse extends Readonly<Record<CapacityState, number>> {
+interface FamilyUse extends Readonly<Record<CapacityState, number>> {
   readonly family: 'IPv4' | 'IPv6';
   /** All addresses that the pool may allocate, and those that are allocated. */
   readonly capacity: number;
@@ -160,4 +164,57 @@ function formatShare(share: number): string {
 
 function problemsCell(text: string): Span {
   return text === '' ? '' : { text, style: 'red' };
+}
+
+/** Leases and blocks, parsed. Objects that Holdfast cannot have made are left out: they lock nothing. */
+export interface Usage {
+  readonly leases: readonly LeaseRecord[];
+  readonly blocks: readonly BlockRecord[];
+}
+
+type ListClient = Pick<Client, 'list' | 'listAs'>;
+
+/** Reads all pools, with leases and blocks. @throws {CommandError} if Holdfast is not installed */
+export async function readAllUsage(client: ListClient): Promise<Usage & { pools: readonly AddressPool[] }> {
+  const pools = required(await readList(client, ADDRESS_POOLS), INSTALL_HOLDFAST);
+  return { pools, ...(await readUsage(client, undefined)) };
+}
+
+/** Reads the leases of the address space of a pool, and the blocks. */
+export function readPoolUsage(client: ListClient, pool: AddressPool): Promise<Usage> {
+  return readUsage(client, `spec.addressSpace=${addressSpaceOf(pool)}`);
+}
+
+/** Reads all claims; undefined if the user may not list them in all namespaces. */
+export async function readClaims(client: Pick<Client, 'list'>): Promise<readonly IPAMClaim[] | undefined> {
+  return valueOr(await readList(client, IPAM_CLAIMS), { forbidden: undefined });
+}
+
+async function readUsage(client: ListClient, fieldSelector: string | undefined): Promise<Usage> {
+  const [leases, blocks] = await Promise.all([
+    client.listAs(ADDRESS_LEASES, (lease) => parsed(readLease, lease), { fieldSelector }),
+    client.listAs(ADDRESS_BLOCKS, (block) => parsed(readBlock, block)),
+  ]);
+  return { leases: leases.items.flatMap((each) => each ?? []), blocks: blocks.items.flatMap((each) => each ?? []) };
+}
+
+function parsed<T, R>(parse: (object: T) => R, object: T): R | undefined {
+  try {
+    return parse(object);
+  } catch (error) {
+    if (error instanceof TypeError) return undefined;
+    throw error;
+  }
+}
+
+type PoolFinding = Pick<Condition, 'type' | 'reason' | 'message'>;
+
+/** Returns the conditions of a pool that say that somebody should do something. */
+export function problemsOf({ status }: Pick<AddressPool, 'status'>): PoolFinding[] {
+  return (status?.conditions ?? [])
+    .filter(
+      ({ type, status: is, reason }) =>
+        reason === 'LeasedOutside' || BAD_POOL_CONDITIONS.some((bad) => bad.type === type && bad.status === is),
+    )
+    .map(({ type, reason, message }) => ({ type, reason, message }));
 }

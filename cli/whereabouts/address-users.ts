@@ -4,10 +4,9 @@ import type { Pod } from '../../api/pod.js';
 import { type Address, formatAddress, sameAddress } from '../../addressing/address/address.js';
 import { type Pool, subnetOf } from '../../addressing/pool/pool.js';
 import { notLeasableSubject } from '../../addressing/allocator/refusal-messages.js';
-import { type ActivePods, readableSelectionsIn } from './active-pods.js';
+import { type ActivePods, type ReportedAddress, ReportedAddresses, readableSelectionsIn } from './active-pods.js';
 import type { SourceNad } from './nads.js';
 import type { LeftOut, LeftOutReason } from './plan-types.js';
-import { type ReportedAddress, ReportedAddresses } from './reported-addresses.js';
 import type { Allocation } from './allocations.js';
 import type { TargetPools } from './target-pools.js';
 

@@ -10,11 +10,10 @@ import {
 } from '../../addressing/address/address.js';
 import { containsAddress, formatCidr, networkOf, overlap } from '../../addressing/address/cidr.js';
 import type { ActivePods } from './active-pods.js';
-import type { WhereaboutsObject } from './kinds.js';
+import type { Conflict, LeftOut, LeftOutReason, MigrationObservation, WhereaboutsObject } from './plan-types.js';
 import type { SourceNad } from './nads.js';
 import { ipPoolName, readReservationName, sliceNames, spellingsOf } from './object-names.js';
-import type { Conflict, LeftOut, LeftOutReason, MigrationObservation } from './plan-types.js';
-import { cidrsOf } from './address-spaces.js';
+import { cidrsOf } from './target-pools.js';
 
 /** An address that whereabouts has allocated. */
 export interface Allocation {

@@ -13,7 +13,7 @@ import {
 import { StatusError } from '../../kube/errors.js';
 import { adminPool } from '../../test/pool-objects.js';
 import { unreserve } from '../reserve.js';
-import { IP_RESERVATIONS } from './kinds.js';
+import { IP_RESERVATIONS } from './plan-types.js';
 import { type MigrateOptions, migrateWhereabouts } from './migrate.js';
 
 const APPLY: MigrateOptions = { apply: true, namespace: 'kube-system', skipConflicts: false, output: 'table' };

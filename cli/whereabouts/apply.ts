@@ -18,7 +18,7 @@ import { TransportError, classifyError, isAlreadyExists, writeFailureOf } from '
 import { forEachParallel } from '../../kube/run-in-slices.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS, PODS } from '../../kube/resources.js';
 import { writeLease } from '../../cluster/lease-writes.js';
-import { CommandError } from '../command-error.js';
+import { CommandError } from '../exit-code.js';
 import type { Reservation } from '../reserve.js';
 import type { ActivePods } from './active-pods.js';
 import { describeLeaseHolder, stateOfLease } from './lease-plan.js';

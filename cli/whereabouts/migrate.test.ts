@@ -12,8 +12,8 @@ import {
   observedOf,
   whereaboutsNad,
 } from '../testing/migration-world.js';
-import { CommandError } from '../command-error.js';
-import { IP_POOLS } from './kinds.js';
+import { CommandError } from '../exit-code.js';
+import { IP_POOLS } from './plan-types.js';
 import { type MigrateOptions, migrateWhereabouts } from './migrate.js';
 
 const DRY: MigrateOptions = { apply: false, namespace: 'kube-system', skipConflicts: false, output: 'table' };

@@ -1,6 +1,6 @@
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
-import { CommandError } from '../command-error.js';
+import { CommandError } from '../exit-code.js';
 import { type OutputFormat, dataLines } from '../output.js';
 import { ActivePods } from './active-pods.js';
 import {
@@ -12,11 +12,10 @@ import {
   reserveConflicts,
 } from './apply.js';
 import { readSourceNads } from './nads.js';
-import { nextSteps } from './next-steps.js';
+import { formatMigrationPlan, formatNextSteps, formatOutlook, formatResult, nextSteps } from './print.js';
 import { namespacesWithPools, observeForMigration } from './observe.js';
 import type { MigrationObservation, Plan, PlannedLease } from './plan-types.js';
 import { planMigration } from './plan.js';
-import { formatResult, formatNextSteps, formatOutlook, formatMigrationPlan } from './print.js';
 
 /** The default namespace of the objects of whereabouts. */
 export const WHEREABOUTS_NAMESPACE = 'kube-system';

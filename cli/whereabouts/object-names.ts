@@ -1,7 +1,7 @@
 import { isRecord } from '../../api/json.js';
 import { type Address, AddressError, parseAddress, parseAddressOrPrefix } from '../../addressing/address/address.js';
 import { formatCidr, networkOf } from '../../addressing/address/cidr.js';
-import type { WhereaboutsObject } from './kinds.js';
+import type { WhereaboutsObject } from './plan-types.js';
 
 /** These functions follow the names that whereabouts gives its objects (pkg/storage/kubernetes). */
 

@@ -11,8 +11,7 @@ import {
   PODS,
 } from '../../kube/resources.js';
 import { INSTALL_HOLDFAST, pickMetadata, readList, required, valueOr } from '../reader.js';
-import { IP_POOLS, IP_RESERVATIONS, NODE_SLICE_POOLS } from './kinds.js';
-import type { MigrationObservation } from './plan-types.js';
+import { IP_POOLS, IP_RESERVATIONS, type MigrationObservation, NODE_SLICE_POOLS } from './plan-types.js';
 
 type ListClient = Pick<Client, 'list' | 'listAs'>;
 

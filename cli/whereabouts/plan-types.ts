@@ -1,10 +1,11 @@
+import type { LeaseRecord, LeaseRequest } from '../../addressing/lease/lease.js';
 import type { AddressLease, LeaseOwner } from '../../api/address-lease.js';
 import type { AddressPool } from '../../api/address-pool.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
+import type { KubeObject } from '../../api/meta.js';
 import type { NetworkAttachmentDefinition } from '../../api/network-attachment.js';
 import type { Pod } from '../../api/pod.js';
-import type { LeaseRecord, LeaseRequest } from '../../addressing/lease/lease.js';
-import type { WhereaboutsObject } from './kinds.js';
+import { namespacedResource } from '../../kube/resource.js';
 
 /** The input of a plan. Leases were read before pods: an owner that is not among the pods is gone. */
 export interface MigrationObservation {
@@ -111,3 +112,27 @@ export interface Plan {
   readonly changes: readonly NadChange[];
   readonly vms: readonly VmAddress[];
 }
+
+/**
+ * An object of whereabouts (whereabouts.cni.cncf.io/v1alpha1). Its content is not typed because versions differ and users edit it. The plan names
+ * invalid content.
+ */
+export interface WhereaboutsObject extends KubeObject {
+  spec?: unknown;
+  status?: unknown;
+}
+
+const API_VERSION = 'whereabouts.cni.cncf.io/v1alpha1';
+
+/** The allocated addresses of one range, or of the slice of one node. */
+export const IP_POOLS = namespacedResource<WhereaboutsObject>(API_VERSION, 'ippools', 'IPPool');
+
+/** An allocated address that no other range may allocate. */
+export const IP_RESERVATIONS = namespacedResource<WhereaboutsObject>(
+  API_VERSION,
+  'overlappingrangeipreservations',
+  'OverlappingRangeIPReservation',
+);
+
+/** The slices of a range and their nodes. */
+export const NODE_SLICE_POOLS = namespacedResource<WhereaboutsObject>(API_VERSION, 'nodeslicepools', 'NodeSlicePool');

@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import { FileSink } from '../../ipam/audit/audit-sink.js';
 import { findPastHolder as findIn } from './history.js';
-import { linesOfFile } from './log-files.js';
+import { linesOfFile } from './pod-logs.js';
 
 const LEASE = { address: '10.0.0.5', addressSpace: 'lan', pool: 'blue', uid: 'l1', resourceVersion: '7' };
 const owner = { kind: 'IPAMClaim', namespace: 'vms', name: 'vm1.data', uid: 'c1' };

@@ -24,7 +24,7 @@ import { ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS, PODS } from '../../kube/res
 import { CONCURRENCY } from '../cluster-client.js';
 import { type Column, type Output, tableLines } from '../output.js';
 import { INSTALL_HOLDFAST, mapRead, readList, readObject, required, valueOr } from '../reader.js';
-import { claimKeysOf } from '../uninstall/address-users.js';
+import { claimKeysOf } from '../uninstall/observe.js';
 import { defaultTimesOf } from '../usage/address-map.js';
 
 /** One lease, or an address without one in one address space. */

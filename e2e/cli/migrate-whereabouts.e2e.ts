@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { bareAddress } from '../../test/bare-address.js';
 import type { NetworkAttachmentDefinition } from '../../api/network-attachment.js';
 import type { Pod } from '../../api/pod.js';
-import { IP_POOLS } from '../../cli/whereabouts/kinds.js';
+import { IP_POOLS } from '../../cli/whereabouts/plan-types.js';
 import { forEachParallel } from '../../kube/run-in-slices.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS, NETWORK_ATTACHMENT_DEFINITIONS, PODS } from '../../kube/resources.js';
 import { makeLargeCluster } from '../../cli/testing/migration-world.js';

@@ -4,7 +4,7 @@ import type { AddressLease } from '../../api/address-lease.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { CLAIM_OWNER_UID } from '../../api/names.js';
 import { qualifiedName } from '../../cli/forbidden.js';
-import { KEPT_POLICY, OWN_KINDS } from '../../cli/uninstall/kinds.js';
+import { KEPT_POLICY, OWN_KINDS } from '../../cli/uninstall/plan.js';
 import type { Client } from '../../kube/client.js';
 import { messageOf } from '../../kube/errors.js';
 import { CONFIG_MAPS, IPAM_CLAIMS } from '../../kube/resources.js';

@@ -15,7 +15,7 @@ import { NodeStory } from '../../bed/story/nodes.js';
 import { Story } from '../../bed/story/story.js';
 import { objectsOfHoldfast } from '../../bed/story/uninstall.js';
 import { qualifiedName } from '../../cli/forbidden.js';
-import { KEPT_POLICY, OWN_KINDS } from '../../cli/uninstall/kinds.js';
+import { KEPT_POLICY, OWN_KINDS } from '../../cli/uninstall/plan.js';
 import { copyChart } from '../../manifests/testing/render.js';
 import { goTool } from '../../test/go-tools.js';
 import { ELECTED, holdfastPods, OF_HOLDFAST } from './component-pods.js';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { AddressLease } from '../../api/address-lease.js';
-import { searchAudit } from '../../cli/who/audit-search.js';
+import { searchAudit } from '../../cli/who/history.js';
 import { Cache } from '../../kube/cache.js';
 import { type Clock, systemClock } from '../../kube/clock.js';
 import type { ObjectChange } from '../../kube/informer.js';

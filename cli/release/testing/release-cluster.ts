@@ -7,7 +7,7 @@ import { ADDRESS_LEASES, ADDRESS_POOLS, NETWORK_ATTACHMENT_DEFINITIONS } from '.
 import { leaseOf, type LeaseOptions } from '../../../test/lease-objects.js';
 import { adminPool, holdfastConfig, nadDefinition } from '../../../test/pool-objects.js';
 import { vmi } from '../../../test/workload-objects.js';
-import { CommandError } from '../../command-error.js';
+import { CommandError } from '../../exit-code.js';
 import { MemoryCluster } from '../../testing/memory-cluster.js';
 import { type ReleaseOptions, releaseByHand } from '../release.js';
 

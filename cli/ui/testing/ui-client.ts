@@ -3,7 +3,7 @@ import { type IncomingHttpHeaders, request as httpRequest } from 'node:http';
 import jsonpatch, { type Operation } from 'fast-json-patch';
 import { Client } from '../../../kube/client.js';
 import { systemClock } from '../../../kube/clock.js';
-import type { PageFiles } from '../page-files.js';
+import type { PageFiles } from '../html.js';
 import type { ServerView } from '../protocol.js';
 import { Ui } from '../serve-ui.js';
 import type { WatchedCluster } from './watched-cluster.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { HEALTHY } from '../testing/healthy-cluster.js';
-import { checkLockedLeases } from './check-addresses.js';
+import { checkLockedLeases } from './check-networks.js';
 
 const HOUR_MS = 3_600_000;
 

@@ -3,7 +3,7 @@ import type { AddressPool } from '../../api/address-pool.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { RESPONDERS_NAMESPACE } from '../../api/names.js';
 import { HEALTHY } from '../testing/healthy-cluster.js';
-import { checkResponders } from './check-responders.js';
+import { checkResponders } from './check-processes.js';
 import type { ProcessPod, InstalledWorkload } from '../installation.js';
 import type { ObservedCluster } from './observe.js';
 

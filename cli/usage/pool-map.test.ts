@@ -4,7 +4,7 @@ import { blockRecord } from '../../test/block-objects.js';
 import { rangeOf } from '../../addressing/address/cidr.js';
 import { readLease } from '../../addressing/lease/lease.js';
 import { addressMapOf, formatRange } from './address-map.js';
-import { cellsOf } from './cells.js';
+import { cellsOf } from './pool-map.js';
 
 const POOL = compiledPool({ cidr: '10.0.0.0/24', blockSize: { ipv4: 28 } });
 const LEASES = ['10.0.0.5', '10.0.0.64', '10.0.0.65'].map((address) => readLease(leaseOf(address, 1)));
