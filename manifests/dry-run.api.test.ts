@@ -33,7 +33,8 @@ describe('the manifests, applied to a kube-apiserver with dry-run', function () 
   });
 
   it('are rejected if a field is unknown', async () => {
-    const [budget] = await readManifests(join(MANIFESTS, 'base', 'claims', 'webhook', 'pdb.yaml'));
+    const objects = await readManifests(join(MANIFESTS, 'base', 'claims', 'webhook', 'deployment.yaml'));
+    const budget = objects.find(({ kind }) => kind === 'PodDisruptionBudget');
     const misspelt = { ...budget!, spec: { minimumAvailable: 1 } };
     const outcome = await tryOut(misspelt).catch(messageOf);
     expect(outcome).to.include('minimumAvailable');
