@@ -54,6 +54,7 @@ export const EVENT_REASONS = {
   ProbeSkipped: { reason: 'ProbeSkipped', when: 'on a pool: no responder answered within 2 seconds whether a host has a new address, so its claim shows it without a probe', todo: 'make sure that the responders of the pool run' },
   ProbingStopped: { reason: 'ProbingStopped', when: 'on a pool: its addresses are not probed for a while. The message has the reason of the condition and names addresses and hosts', todo: 'find the hosts by their MAC addresses. Afterwards delete the quarantined leases, or wait until they expire' },
   GuestRequestsLimited: { reason: 'GuestRequestsLimited', when: 'on a VM: its guest sends more DHCP requests than are answered', todo: 'look at the DHCP client in the guest' },
+  DHCPOptionsIgnored: { reason: 'DHCPOptionsIgnored', when: 'on a VM: responders cannot give its guest some of the `dhcpOptions` of an interface; the message says which, and why. Once from each responder', todo: 'correct the options in the spec of the VM, and restart it' },
   RouterAdvertisementMissing: { reason: 'RouterAdvertisementMissing', when: 'on a pool with an IPv6 gateway: no router has advertised itself for 30 minutes, and responders never pose as a router', todo: 'let the router advertise itself, or give guests [network data](../concepts/how-the-address-gets-into-the-guest.md)' },
 } as const satisfies Readonly<Record<string, { readonly reason: string; readonly when: string; readonly todo: string }>>;
 

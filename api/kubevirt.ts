@@ -20,6 +20,17 @@ export interface VmInterface {
   sriov?: object;
   /** Present for an interface that a bridge in the launcher connects to the guest. */
   bridge?: object;
+  dhcpOptions?: VmDhcpOptions;
+}
+
+/** Options of DHCPv4 for one interface. */
+export interface VmDhcpOptions {
+  bootFileName?: string;
+  tftpServerName?: string;
+  /** IPv4 addresses. */
+  ntpServers?: string[];
+  /** With the codes 224 to 254. */
+  privateOptions?: { option: number; value: string }[];
 }
 
 /** A cloud-init disk, as far as its network data is concerned. */
@@ -34,6 +45,8 @@ export interface VmVolume {
 }
 
 export interface VmiSpec {
+  hostname?: string;
+  subdomain?: string;
   networks?: VmNetwork[];
   domain?: { devices?: { interfaces?: VmInterface[] } };
   volumes?: VmVolume[];

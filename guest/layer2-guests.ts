@@ -9,6 +9,7 @@ import { workloadOfClaim } from '../cluster/watch-specs.js';
 import type { Lister } from '../kube/cache.js';
 import type { ObjectChange } from '../kube/informer.js';
 import { CachedGuestView, type GuestListers } from './cached-view.js';
+import { type VmDhcp, vmDhcpOf } from './dhcp-options.js';
 import { type GuestInterface, chooseDefaultRoute, guestInterfacesOf, routeCandidates } from './interfaces.js';
 
 /** The guest of a VMI on a layer-2 NAD whose pool serves guests. */
@@ -20,6 +21,7 @@ export interface Layer2Guest {
   readonly nad: ParsedNad;
   /** The guest's default route uses this interface. */
   readonly hasDefaultRoute: boolean;
+  readonly dhcp: VmDhcp;
 }
 
 /** The interfaces of one VMI, by the CNI network. */
@@ -40,7 +42,7 @@ export function layer2GuestsOf(vmi: VirtualMachineInstance, caches: GuestListers
     const hasDefaultRoute = route.kind === 'interface' && route.vmNetwork === vmNetwork;
     const guests = found.get(claim.spec.network) ?? [];
     found.set(claim.spec.network, guests);
-    guests.push({ claim, pool, nad, hasDefaultRoute, mac: runningMac(each, vmi) });
+    guests.push({ claim, pool, nad, hasDefaultRoute, mac: runningMac(each, vmi), dhcp: vmDhcpOf(vmi, vmNetwork) });
   }
   return found;
 }

@@ -18,6 +18,7 @@ import { identityMetadataOf } from '../cluster/transforms.js';
 import { BY_WORKLOAD, CLAIM_INDEXES, VMI_INDEXES, VM_INDEXES } from '../cluster/watch-specs.js';
 import type { WatchSpec } from '../kube/informers.js';
 import { ADDRESS_LEASES, IPAM_CLAIMS, VIRTUAL_MACHINES, VIRTUAL_MACHINE_INSTANCES } from '../kube/resources.js';
+import { boundedDhcpOptions } from './dhcp-options.js';
 import { secretRefOf } from './network-data/request.js';
 
 /** Watches with fields that only this process reads, so that other processes do not see their changes. */
@@ -113,10 +114,12 @@ function guestAnnotations(all: Record<string, string> = {}): Record<string, stri
 }
 
 /** Unlike in other processes, every interface is kept: a guest must know all of them. */
-function transformGuestSpec({ networks = [], domain, volumes = [] }: VmiSpec): VmiSpec {
+function transformGuestSpec({ networks = [], domain, volumes = [], hostname, subdomain }: VmiSpec): VmiSpec {
   const interfaces = domain?.devices?.interfaces ?? [];
   const disk = volumes.find(({ cloudInitNoCloud, cloudInitConfigDrive }) => cloudInitNoCloud ?? cloudInitConfigDrive);
   return {
+    ...(hostname !== undefined && { hostname: truncate(hostname, MAX_GUEST_TEXT_LENGTH) }),
+    ...(subdomain !== undefined && { subdomain: truncate(subdomain, MAX_GUEST_TEXT_LENGTH) }),
     networks: networks
       .slice(0, MAX_VM_NETWORKS)
       .map(({ name, multus, pod }) => ({
@@ -131,12 +134,13 @@ function transformGuestSpec({ networks = [], domain, volumes = [] }: VmiSpec): V
   };
 }
 
-function transformInterface({ name, state, macAddress, sriov }: VmInterface): VmInterface {
+function transformInterface({ name, state, macAddress, sriov, dhcpOptions }: VmInterface): VmInterface {
   return {
     name,
     ...(state !== undefined && { state }),
     ...(macAddress !== undefined && { macAddress: truncate(macAddress, MAX_GUEST_TEXT_LENGTH) }),
     ...(sriov && { sriov: PRESENT }),
+    ...(dhcpOptions && { dhcpOptions: boundedDhcpOptions(dhcpOptions) }),
   };
 }
 

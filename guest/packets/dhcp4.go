@@ -254,8 +254,23 @@ func addRequestedOptions(reply, request *dhcpv4.DHCPv4, guest *guest) {
 	if router.IsValid() {
 		add(dhcpv4.OptionRouter, router.AsSlice())
 	}
+	isOwn := func(code uint8) bool {
+		return slices.ContainsFunc(guest.dhcp4, func(each option) bool { return each.Code == code })
+	}
 	for _, each := range of.others4 {
-		add(each.Code, each.Value.ToBytes())
+		if !isOwn(each.Code.Code()) {
+			add(each.Code, each.Value.ToBytes())
+		}
+	}
+	if guest.names.host != "" {
+		add(dhcpv4.OptionHostName, []byte(guest.names.host))
+	}
+	if value := guest.names.fqdn4(request); len(value) > 0 && size+sizeOfOption(value) <= most {
+		size += sizeOfOption(value)
+		reply.Options[dhcpv4.OptionFQDN.Code()] = value
+	}
+	for _, each := range guest.dhcp4 {
+		add(dhcpv4.GenericOptionCode(each.Code), each.Value)
 	}
 }
 

@@ -21,6 +21,7 @@ const (
 	maxQuestions    = 256 // at one time; further ones are dropped
 	maxExpected     = 16  // MAC addresses in one question
 	maxSearchBytes  = 255 // of the search domains in one option
+	maxEntryOptions = 512 // bytes of the options of one entry, with their headers
 )
 
 // command is a line from `responder`. Exactly one field is present.
@@ -87,6 +88,17 @@ type entry struct {
 	IPv4    *entryIPv4 `json:"ipv4"`
 	IPv6    *entryIPv6 `json:"ipv6"`
 	Options string     `json:"options"`
+	// Hostname is a label, FQDN has it and its domain. Both are told to clients that ask for them.
+	Hostname string `json:"hostname"`
+	FQDN     string `json:"fqdn"`
+	// DHCP4 has options of DHCPv4 of this guest alone.
+	DHCP4 []option `json:"dhcp4"`
+}
+
+// option is an option of DHCPv4 as it is sent.
+type option struct {
+	Code  uint8    `json:"code"`
+	Value hexBytes `json:"value"`
 }
 
 type entryIPv4 struct {

@@ -26,6 +26,8 @@ type guest struct {
 	ipv4     entryIPv4 // without an address: none
 	ipv6     netip.Addr
 	options  *optionSet
+	names    names
+	dhcp4    []option
 	since    time.Time // when its addresses changed
 	snapshot uint64
 
@@ -84,6 +86,7 @@ func (t *table) put(now time.Time, put entry, options *optionSet) error {
 		t.take(ipv6, to)
 	}
 	to.owner, to.ipv4, to.ipv6, to.options, to.snapshot = put.Owner, ipv4, ipv6, options, t.snapshot
+	to.names, to.dhcp4 = names{put.Hostname, put.FQDN}, put.DHCP4
 	return nil
 }
 

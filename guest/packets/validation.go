@@ -150,8 +150,34 @@ func (e *entry) validate() error {
 		return fmt.Errorf("router %s is not an IPv4 address of a host", e.IPv4.Router)
 	case e.IPv6 != nil && !isHost(e.IPv6.Address, 6):
 		return fmt.Errorf("%s is not an IPv6 address of a host", e.IPv6.Address)
+	case e.Hostname != "" && (validateDomain(e.Hostname) != nil || strings.Contains(e.Hostname, ".")):
+		return fmt.Errorf("hostname %q is not one label", e.Hostname)
+	case e.FQDN != "" && validateDomain(e.FQDN) != nil:
+		return fmt.Errorf("fqdn: %w", validateDomain(e.FQDN))
+	}
+	return validateEntryOptions(e.DHCP4)
+}
+
+// validateEntryOptions checks options that a tenant writes: no one may replace what we compute.
+func validateEntryOptions(options []option) error {
+	bytes, seen := 0, map[uint8]bool{}
+	for _, each := range options {
+		bytes += sizeOfOption(each.Value)
+		switch {
+		case !isEntryOption(each.Code) || seen[each.Code]:
+			return fmt.Errorf("option %d is not for one guest, or is there twice", each.Code)
+		case len(each.Value) == 0 || len(each.Value) > 255 || bytes > maxEntryOptions:
+			return fmt.Errorf("option %d has %d bytes, or all have more than %d", each.Code, len(each.Value), maxEntryOptions)
+		}
+		seen[each.Code] = true
 	}
 	return nil
+}
+
+// isEntryOption returns whether a guest may have its own: NTP servers, TFTP server, boot file, and options for private use,
+// without that of Microsoft for routes.
+func isEntryOption(code uint8) bool {
+	return code == 42 || code == 66 || code == 67 || code >= 224 && code <= 254 && code != optionMicrosoftRoutes.Code()
 }
 
 // isHost returns whether an address of a version (4 or 6) can belong to a host.

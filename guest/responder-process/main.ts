@@ -161,6 +161,7 @@ class ResponderProcess implements Component {
     this.#table = table;
     this.#session.set({ config, table });
     this.#freshness.built(start);
+    this.#reports.built(table);
     this.#metrics.table(table.entries.size, table.leftOut);
     this.#updatedAt = clock.now();
     const longestMs = this.#config.maxStalenessMs * MAX_PAUSE_PART;

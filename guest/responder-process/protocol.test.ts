@@ -47,7 +47,7 @@ const COMMANDS = {
     },
   }),
   put: (entries) => ({
-    put: entries.map(({ mac, owner, ipv4, ipv6, options }) => ({
+    put: entries.map(({ mac, owner, ipv4, ipv6, options, hostname, fqdn, dhcp4 }) => ({
       mac,
       ...(owner !== undefined && { owner }),
       ...(ipv4 && {
@@ -55,6 +55,9 @@ const COMMANDS = {
       }),
       ...(ipv6 && { ipv6: { address: ipv6.address } }),
       options,
+      ...(hostname !== undefined && { hostname }),
+      ...(fqdn !== undefined && { fqdn }),
+      ...(dhcp4 && { dhcp4: dhcp4.map(({ code, value }) => ({ code, value })) }),
     })),
   }),
   probe: ({ id, address, expect: expected, forMs }) => ({ probe: { id, address, expect: expected, forMs } }),

@@ -1,6 +1,7 @@
 import { type Address, formatAddress, parseAddress } from '../../addressing/address/address.js';
 import { formatCidr } from '../../addressing/address/cidr.js';
 import type { Pool } from '../../addressing/pool/pool.js';
+import type { DhcpOption } from '../dhcp-options.js';
 import { asRecord, asString, isRecord, recordsIn } from '../../api/json.js';
 import { parseMac } from '../../api/mac-address.js';
 import { shortHash } from '../../api/names.js';
@@ -65,6 +66,11 @@ export interface TableEntry {
   readonly ipv6?: { readonly address: string };
   /** The id of its options. */
   readonly options: string;
+  /** A label, and the label with its domain. */
+  readonly hostname?: string;
+  readonly fqdn?: string;
+  /** Options of DHCPv4 of this guest alone. */
+  readonly dhcp4?: readonly DhcpOption[];
 }
 
 /** A message to the helper. */

@@ -67,6 +67,18 @@ describe('the reports of a responder', () => {
     });
   }
 
+  it('are one event on a VM for DHCP options that its guest does not get, until they change', () => {
+    const build = (...ignored: string[]) => resultOf(buildTable(POOL, [{ ...GUEST, dhcp: { options: [], ignored } }]));
+    const table = build('bootFileName is longer than 255 bytes');
+    for (const each of [TABLE, table, table, TABLE, table, build('privateOptions 224 is there twice')])
+      reports.built(each);
+    expect(recorded.map(({ subject, reason }) => `${subject} ${reason}`)).to.deep.equal(
+      Array.from({ length: 3 }, () => 'VirtualMachine vm1 DHCPOptionsIgnored'),
+    );
+    expect(recorded[0]?.message).to.include('bootFileName is longer').and.include('Correct them');
+    expect(recorded[2]?.message).to.include('privateOptions 224');
+  });
+
   const declines = [
     { name: 'names the host that has the declined address', macs: [STRANGER], text: STRANGER },
     { name: 'says that no other host has the declined address', macs: [MAC], text: 'no other host answers for it' },

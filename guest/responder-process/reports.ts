@@ -21,6 +21,8 @@ export class Reports {
   readonly #deps: ReportsDeps;
   /** When the last router was heard; before that, when the responder started. */
   #routerAt: number;
+  /** What owners know already, by the uid of the claim. */
+  #told: ReadonlyMap<string | undefined, string> = new Map();
 
   constructor(deps: ReportsDeps) {
     this.#deps = deps;
@@ -65,6 +67,22 @@ export class Reports {
     const others = macs?.filter((each) => !own.includes(each));
     const message = `The guest of ${nameOf(guest)} (${mac}) declined ${address}, ${whoHas(others)}. The address stays that of the guest`;
     this.#warn(subjectsOf(guest), EventReason.AddressDeclined, message);
+  }
+
+  /** Tells owners once what responders do not give their guests. Call it with each table. */
+  built(table: GuestTable): void {
+    const told = new Map<string | undefined, string>();
+    for (const guest of new Set(table.guests.values())) {
+      const { ignored = [] } = guest.dhcp ?? {};
+      const { uid } = guest.claim.metadata;
+      if (ignored.length === 0) continue;
+      const message =
+        `Responders do not give the guest of ${nameOf(guest)} all dhcpOptions of its VM: ${ignored.join('; ')}. ` +
+        'Correct them in the spec of the VM, and restart it';
+      if (this.#told.get(uid) !== message) this.#warn(subjectsOf(guest), EventReason.DHCPOptionsIgnored, message);
+      told.set(uid, message);
+    }
+    this.#told = told;
   }
 
   /** Call it now and then. Guests would have IPv6 addresses and no default route. */

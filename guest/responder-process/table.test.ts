@@ -27,13 +27,13 @@ const SETTINGS: PoolGiven = {
 };
 
 function guest(mac: string, addresses: readonly string[], options: GuestOptions = {}): RunningGuest {
-  const { name = mac.replaceAll(':', ''), born = 1, hasDefaultRoute = false, nadOptions } = options;
+  const { name = mac.replaceAll(':', ''), born = 1, hasDefaultRoute = false, nadOptions, dhcp } = options;
   const claim = claimOf(`a/${name}`);
   claim.metadata.creationTimestamp = day(born);
-  return { claim, mac, addresses: addresses.map(parseAddress), hasDefaultRoute, nadOptions };
+  return { claim, mac, addresses: addresses.map(parseAddress), hasDefaultRoute, nadOptions, ...(dhcp && { dhcp }) };
 }
 
-interface GuestOptions extends Partial<Pick<RunningGuest, 'hasDefaultRoute' | 'nadOptions'>> {
+interface GuestOptions extends Partial<Pick<RunningGuest, 'hasDefaultRoute' | 'nadOptions' | 'dhcp'>> {
   name?: string;
   born?: number;
 }
@@ -62,6 +62,16 @@ describe('the table of a responder', () => {
     const [first, second, third] = [...entries.values()].map(({ owner }) => owner);
     expect(second).to.equal(first);
     expect(third).not.to.equal(first);
+  });
+
+  it('has the names of a guest, with the search domain of the network, and the options of its VM', () => {
+    const dhcp = { hostname: 'db', prefix: 'db.sub', options: [{ code: 67, value: '61' }], ignored: [] };
+    const { entries } = table([guest(MAC, ['10.1.0.5'], { dhcp }), guest(OTHER, ['10.1.0.6'])], SETTINGS);
+    expect(entries.get(MAC)).to.include({ hostname: 'db', fqdn: 'db.sub.example.org' });
+    expect(entries.get(MAC)?.dhcp4).to.deep.equal(dhcp.options);
+    expect(entries.get(OTHER)).not.to.have.any.keys('hostname', 'fqdn', 'dhcp4');
+    const [without] = table([guest(MAC, ['10.1.0.5'], { dhcp: { ...dhcp, options: [] } })]).entries.values();
+    expect(without).to.include({ fqdn: 'db.sub' }).and.not.to.have.property('dhcp4');
   });
 
   it('gives the gateway only on the interface that has the default route', () => {

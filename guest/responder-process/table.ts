@@ -8,6 +8,7 @@ import { byAge, objectKey } from '../../api/meta.js';
 import type { NadGuestOptions } from '../../api/nad-guests.js';
 import { shortHash } from '../../api/names.js';
 import type { Lister } from '../../kube/cache.js';
+import type { VmDhcp } from '../dhcp-options.js';
 import { leasedAddresses } from '../leased-addresses.js';
 import { type GuestCaches, findGuests } from '../running-guests.js';
 import { type GuestOptionSet, type HelperCommand, MAX_BATCH, MAX_OPTION_SETS, type TableEntry } from './protocol.js';
@@ -32,6 +33,8 @@ export interface RunningGuest {
   readonly nadOptions: NadGuestOptions | undefined;
   /** The guest's default route uses this interface. */
   readonly hasDefaultRoute: boolean;
+  /** What its VM says. */
+  readonly dhcp?: VmDhcp;
 }
 
 /** Everything that a responder answers from. */
@@ -45,6 +48,9 @@ export interface GuestTable {
   /** How many guests have no entry because of the limit. */
   readonly leftOut: number;
 }
+
+/** Bytes of a name in DNS. */
+const MAX_DOMAIN = 253;
 
 /** Guests whose leases are read, or that are added, in one step. */
 const GUESTS_PER_STEP = 500;
@@ -70,10 +76,21 @@ export function* buildTable(pool: Pool, guests: readonly RunningGuest[]): Genera
     const own = optionsOf(guest.nadOptions);
     const set = options.has(own.id) || options.size < MAX_NAD_OPTION_SETS ? own : optionsOf(undefined);
     options.set(set.id, set);
-    entries.set(mac, { mac, owner: ownerOf(guest.claim), ...families, options: set.id });
+    entries.set(mac, { mac, owner: ownerOf(guest.claim), ...families, options: set.id, ...dhcpOf(guest, set) });
     for (const address of addresses) byAddress.set(formatAddress(address), guest);
   }
   return { entries, options, guests: byAddress, leftOut: Math.max(0, served.length - MAX_ENTRIES) };
+}
+
+/** Names and options of one guest. Its domain is the first search domain of the network. */
+function dhcpOf({ dhcp }: RunningGuest, { search }: GuestOptionSet): Pick<TableEntry, 'hostname' | 'fqdn' | 'dhcp4'> {
+  if (dhcp === undefined) return {};
+  const { hostname, prefix, options } = dhcp;
+  const fqdn = [prefix, search[0]].filter((each) => each !== undefined).join('.');
+  return {
+    ...(hostname !== undefined && { hostname, ...(fqdn.length <= MAX_DOMAIN && { fqdn }) }),
+    ...(options.length > 0 && { dhcp4: options }),
+  };
 }
 
 /** A name of the claim's VM. Tenants write claims: one of another namespace never has the same. */
@@ -176,9 +193,9 @@ export function* buildPoolTable(pool: Pool, caches: TableCaches): Generator<unde
   const { served } = yield* findGuests(pool.network, caches);
   const own = served.filter((guest) => guest.pool.name === pool.name);
   const guests: RunningGuest[] = [];
-  for (const { claim, mac, nad, hasDefaultRoute } of own) {
+  for (const { claim, mac, nad, hasDefaultRoute, dhcp } of own) {
     const addresses = leasedAddresses(claim, pool, caches.leases);
-    guests.push({ claim, mac, hasDefaultRoute, addresses, nadOptions: nad.guestOptions });
+    guests.push({ claim, mac, hasDefaultRoute, dhcp, addresses, nadOptions: nad.guestOptions });
     if (guests.length % GUESTS_PER_STEP === 0) yield;
   }
   yield;

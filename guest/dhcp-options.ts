@@ -1,0 +1,100 @@
+import type { VirtualMachineInstance, VmDhcpOptions, VmiSpec } from '../api/kubevirt.js';
+import { parseAddress } from '../addressing/address/address.js';
+
+/** An option of DHCPv4. */
+export interface DhcpOption {
+  readonly code: number;
+  /** In hexadecimal. */
+  readonly value: string;
+}
+
+/** What a VM says about DHCP on one of its interfaces. */
+export interface VmDhcp {
+  /** A label, as KubeVirt names the guest. */
+  readonly hostname?: string;
+  /** With the subdomain and a dot, before the domain of the network. */
+  readonly prefix?: string;
+  readonly options: readonly DhcpOption[];
+  /** Clauses about what the guest does not get, for its owner. */
+  readonly ignored: readonly string[];
+}
+
+/** Bytes of the options of one interface, with a code and a length each: `maxEntryOptions` of `guest/packets/protocol.go`. */
+const MAX_BYTES = 512;
+const MAX_VALUE = 255;
+const [NTP, TFTP_SERVER, BOOT_FILE] = [42, 66, 67];
+const [FIRST_PRIVATE, LAST_PRIVATE, MICROSOFT_ROUTES] = [224, 254, 249];
+/** More text than all options may have: it is not kept in memory. */
+const MAX_TEXT = 2 * MAX_BYTES;
+const TOO_LONG: VmDhcpOptions = Object.freeze({ bootFileName: ' '.repeat(MAX_BYTES) });
+
+const LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/i;
+
+/** Limits what a tenant can keep in memory. Options that are too long in all become one that is too long. */
+export function boundedDhcpOptions(options: VmDhcpOptions): VmDhcpOptions {
+  const { bootFileName, tftpServerName, ntpServers, privateOptions } = options;
+  const known = {
+    ...(bootFileName !== undefined && { bootFileName }),
+    ...(tftpServerName !== undefined && { tftpServerName }),
+    ...(ntpServers && { ntpServers }),
+    ...(privateOptions && { privateOptions: privateOptions.map(({ option, value }) => ({ option, value })) }),
+  };
+  return JSON.stringify(known).length > MAX_TEXT ? TOO_LONG : known;
+}
+
+/** Reads names and options of a VMI as KubeVirt's DHCP server gives them (KubeVirt 1.8, pkg/network/dhcp/server). Pure. */
+export function vmDhcpOf({ metadata, spec = {} }: VirtualMachineInstance, vmNetwork: string): VmDhcp {
+  const given = spec.domain?.devices?.interfaces?.find(({ name }) => name === vmNetwork)?.dhcpOptions;
+  return { ...namesOf(metadata.name, spec), ...readOptions(given ?? {}) };
+}
+
+function namesOf(name: string, { hostname: given, subdomain = '' }: VmiSpec): Pick<VmDhcp, 'hostname' | 'prefix'> {
+  const hostname = given || (name.split('.')[0] ?? '').slice(0, 63).replace(/-+$/, '');
+  if (!LABEL.test(hostname)) return {};
+  return { hostname, prefix: LABEL.test(subdomain) ? `${hostname}.${subdomain}` : hostname };
+}
+
+function readOptions(given: VmDhcpOptions): { options: DhcpOption[]; ignored: string[] } {
+  if (given.bootFileName === TOO_LONG.bootFileName)
+    return { options: [], ignored: [`all of them together are longer than ${MAX_TEXT} characters`] };
+  const options = new Map<number, DhcpOption>();
+  const ignored: string[] = [];
+  let bytes = 0;
+  const add = (field: string, code: number, value: Buffer): void => {
+    if (value.length === 0) return;
+    if (options.has(code)) ignored.push(`${field} is there twice`);
+    else if (value.length > MAX_VALUE) ignored.push(`${field} is longer than ${MAX_VALUE} bytes`);
+    else if (bytes + 2 + value.length > MAX_BYTES) ignored.push(`${field} makes all longer than ${MAX_BYTES} bytes`);
+    else {
+      bytes += 2 + value.length;
+      options.set(code, { code, value: value.toString('hex') });
+    }
+  };
+  const { bootFileName = '', tftpServerName = '', ntpServers = [], privateOptions = [] } = given;
+  add('bootFileName', BOOT_FILE, Buffer.from(bootFileName));
+  add('tftpServerName', TFTP_SERVER, Buffer.from(tftpServerName));
+  add('ntpServers', NTP, Buffer.concat(ntpServers.map((text) => readNtpServer(text, ignored))));
+  for (const { option, value } of privateOptions) {
+    const field = `privateOptions ${option}`;
+    const isPrivate = Number.isInteger(option) && option >= FIRST_PRIVATE && option <= LAST_PRIVATE;
+    if (!isPrivate) ignored.push(`${field} is not ${FIRST_PRIVATE} to ${LAST_PRIVATE}`);
+    else if (option === MICROSOFT_ROUTES) ignored.push(`${field} has the routes of the network`);
+    else add(field, option, Buffer.from(value));
+  }
+  return { options: [...options.values()], ignored };
+}
+
+function readNtpServer(text: string, ignored: string[]): Buffer {
+  const bytes = text.split('.').map(Number);
+  if (isIPv4(text)) return Buffer.from(bytes);
+  ignored.push(`ntpServers ${JSON.stringify(text.slice(0, 45))} is not an IPv4 address`);
+  return Buffer.alloc(0);
+}
+
+function isIPv4(text: string): boolean {
+  try {
+    return parseAddress(text).family === 4;
+  } catch {
+    return false;
+  }
+}
