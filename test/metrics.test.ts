@@ -13,6 +13,7 @@ const OBJECT_LABELS: Readonly<Record<string, string>> = {
   'holdfast_responder_probes_total pool': 'the one pool of the process',
   'holdfast_responder_table_entries pool': 'the one pool of the process',
   'holdfast_responder_table_stale_status pool': 'the one pool of the process',
+  'holdfast_ipam_pool_addresses nad_namespace': 'one value for each pool',
   'holdfast_ipam_pool_addresses pool': 'publishMetrics, --max-derived-pool-metrics',
   'holdfast_ipam_pool_capacity_addresses pool': 'publishMetrics, --max-derived-pool-metrics',
   'holdfast_capacity_free_addresses pool': '--max-published-pools',

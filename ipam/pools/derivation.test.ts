@@ -59,6 +59,13 @@ describe('a derived pool that is planned', () => {
     expect(planned([OTHER], { pool: POOL, compiled: compiled.pool }).actions).to.deep.equal([]);
   });
 
+  it('keeps what an administrator has set about its metrics when its NAD changes', () => {
+    const pool = { ...POOL, spec: { ...POOL.spec, publishMetrics: false } };
+    expect(planned([OLD], { pool }).actions).to.deep.equal([]);
+    const [action] = planned([OTHER], { pool }).actions;
+    expect(action?.kind === 'update' && action.spec).to.include({ publishMetrics: false });
+  });
+
   it('follows the oldest of thousands of NADs, of which 512 are read and the next gets an event', () => {
     const nads = Array.from({ length: 4_000 }, (_, n) =>
       nad(`vms/n${n}`, holdfastConfig(subnets(`10.${n % 9}.0.0/24`)), n),

@@ -160,8 +160,11 @@ function update(
   const { pool } = existing;
   const followed = hasObstacle ? withAddressesOf(pool, oldest.spec) : oldest.spec;
   const spec = isRefused ? refusedSpec(oldest, existing, { hasObstacle, isDrained }) : followed;
+  // administrators set it on the pool, and it is not read from the NAD
+  const { publishMetrics } = pool.spec;
+  const kept = publishMetrics === undefined ? spec : { ...spec, publishMetrics };
   return {
-    ...(isDifferent(existing, spec, oldest) && { action: { kind: 'update', pool, spec, nad } }),
+    ...(isDifferent(existing, spec, oldest) && { action: { kind: 'update', pool, spec: kept, nad } }),
     ...(hasObstacle && !isRefused && { obstacle }),
   };
 }

@@ -101,4 +101,17 @@ describe('the metrics of pools', () => {
     const text = await world.registry.registry.metrics();
     expect(text).to.include(`holdfast_ipam_pools_left_out ${MAX_DERIVED_POOLS}\n`);
   });
+
+  it('name the namespace of the NADs of a derived pool, whose owner must act, and lose all series with the pool', async () => {
+    put('derived', {}, 'vms');
+    put('admin');
+    await world.settle();
+    const lines = async () => (await world.registry.registry.metrics()).split('\n');
+    const free = (await lines()).filter((line) => line.includes('state="free"'));
+    expect(free.filter((line) => line.includes('nad_namespace="vms"'))).to.have.lengthOf(1);
+    expect(free.filter((line) => line.includes('nad_namespace=""'))).to.have.lengthOf(1);
+    put('derived', { publishMetrics: false }, 'vms');
+    await world.settle();
+    expect((await lines()).filter((line) => line.includes('pool="derived"'))).to.deep.equal([]);
+  });
 });

@@ -28,7 +28,7 @@ export interface PoolMetrics {
  */
 export function createPoolMetrics(metrics: Pick<Metrics, 'gauge'>, maxDerived: number): PoolMetrics {
   const addresses = metrics.gauge('ipam_pool_addresses', 'Addresses of a pool, by state. Their sum is the capacity.', [
-    ...(['pool', 'family', 'state'] as const),
+    ...(['pool', 'nad_namespace', 'family', 'state'] as const),
   ]);
   const capacity = metrics.gauge('ipam_pool_capacity_addresses', 'Addresses that a pool may allocate.', [
     ...(['pool', 'family'] as const),
@@ -38,29 +38,36 @@ export function createPoolMetrics(metrics: Pick<Metrics, 'gauge'>, maxDerived: n
     'Pools derived from NADs that have no metrics because of --max-derived-pool-metrics, or of their number in one namespace.',
   );
   const slots = new DerivedPoolSlots(maxDerived, MAX_DERIVED_POOLS_OF_NAMESPACE);
+  /** By pool: the namespace of the NADs from which it was derived. */
+  const nadNamespaces = new Map<string, string>();
   const remove = (pool: string, family: string) => {
     capacity.remove({ pool, family });
-    for (const { state } of COUNTS) addresses.remove({ pool, family, state });
+    const nad_namespace = nadNamespaces.get(pool) ?? '';
+    for (const { state } of COUNTS) addresses.remove({ pool, nad_namespace, family, state });
   };
   const report = (pool: string, use: FamilyCounts) => {
+    const nad_namespace = nadNamespaces.get(pool) ?? '';
     const family = FAMILY_LABELS[use.family];
     if (capacityOf(use) === 0n) {
       remove(pool, family);
       return;
     }
     capacity.set({ pool, family }, toSafeNumber(capacityOf(use)));
-    for (const { state, field } of COUNTS) addresses.set({ pool, family, state }, toSafeNumber(use[field]));
+    for (const { state, field } of COUNTS)
+      addresses.set({ pool, nad_namespace, family, state }, toSafeNumber(use[field]));
   };
   const forget = (pool: string) => {
     slots.release(pool);
     leftOut.set(slots.leftOut);
     for (const family of Object.values(FAMILY_LABELS)) remove(pool, family);
+    nadNamespaces.delete(pool);
   };
   return {
     observed: (pool, uses) => {
       const { name } = pool.metadata;
       const namespace = nadNamespaceOf(pool);
       if (namespace === undefined || slots.take(name, namespace)) {
+        if (namespace !== undefined) nadNamespaces.set(name, namespace);
         for (const use of uses) report(name, use);
       }
       leftOut.set(slots.leftOut);
@@ -68,6 +75,7 @@ export function createPoolMetrics(metrics: Pick<Metrics, 'gauge'>, maxDerived: n
     forget,
     clear: () => {
       slots.clear();
+      nadNamespaces.clear();
       addresses.reset();
       capacity.reset();
       leftOut.remove();

@@ -38,9 +38,18 @@ export const ALERT_SCENARIOS: Readonly<Record<string, AlertScenario>> = {
       series: {
         'holdfast_ipam_pool_addresses{pool="blue",family="ipv4",state="free"}': '1x20',
         'holdfast_ipam_pool_addresses{pool="blue",family="ipv4",state="cooling"}': '0x20',
+        'holdfast_ipam_pool_addresses{pool="lab.vms",nad_namespace="vms",family="ipv4",state="free"}': '0x20',
       },
       at: '15m',
     },
+  },
+  HoldfastDerivedPoolFull: {
+    fires: {
+      series: { 'holdfast_ipam_pool_addresses{pool="lab.vms",nad_namespace="vms",family="ipv4",state="free"}': '0x20' },
+      at: '15m',
+    },
+    says: 'NADs in namespace vms',
+    isQuiet: { series: { 'holdfast_ipam_pool_addresses{pool="blue",family="ipv4",state="free"}': '0x20' }, at: '15m' },
   },
   HoldfastClaimsWaiting: {
     fires: { series: { 'holdfast_ipam_claims_waiting{namespace="holdfast-system"}': '2x20' }, at: '15m' },
