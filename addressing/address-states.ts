@@ -111,3 +111,12 @@ export const COUNTS = STATE_NAMES.flatMap((state) => {
   const { count: field, isOptional = false } = ADDRESS_STATES[state];
   return field === undefined ? [] : [{ state, field, isOptional }];
 });
+
+/** The page and all commands write larger counts as a power of ten. */
+const LARGE = 10_000_000;
+
+/** Formats a count: huge ones as a power of ten. */
+export function formatCount(count: number | undefined): string {
+  if (count === undefined) return '';
+  return count < LARGE ? String(count) : count.toExponential(1).replace('e+', 'e');
+}

@@ -15,6 +15,22 @@ export type {
 /** The addresses of one family of a pool. */
 export type PoolFamilyCounts = NonNullable<AddressPoolStatus['ipv4']>;
 
+/** The counts of one family. */
+export interface ShownFamilyCounts extends PoolFamilyCounts {
+  /** Empty if the status was written before families were counted. */
+  readonly family: 'IPv4' | 'IPv6' | '';
+}
+
+/** Returns the counts of each family that the pool has. They are never added up: a full family would not be seen beside one that is huge. */
+export function familyCountsOf({ ipv4, ipv6, ...all }: AddressPoolStatus): ShownFamilyCounts[] {
+  const { capacity, leased, cooling, free, reserved } = all;
+  if (!ipv4 && !ipv6) return [{ family: '', capacity, leased, cooling, free, reserved }];
+  return [
+    ...(ipv4 ? [{ family: 'IPv4' as const, ...ipv4 }] : []),
+    ...(ipv6 ? [{ family: 'IPv6' as const, ...ipv6 }] : []),
+  ];
+}
+
 /** Returns the scope in which the pool's addresses are unique. */
 export function addressSpaceOf({ spec }: Pick<AddressPool, 'spec'>): string {
   return spec.addressSpace ?? spec.network;

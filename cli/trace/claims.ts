@@ -1,7 +1,8 @@
+import { formatCount } from '../../addressing/address-states.js';
 import { formatAddress, readAddress } from '../../addressing/address/address.js';
 import { describeLock } from '../../addressing/lease/lease-network-data.js';
 import type { AddressLease } from '../../api/address-lease.js';
-import type { AddressPool } from '../../api/address-pool.js';
+import { type AddressPool, type ShownFamilyCounts, familyCountsOf } from '../../api/address-pool.js';
 import { BAD_CLAIM_CONDITIONS, PoolCondition } from '../../api/conditions.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { asList } from '../../api/json.js';
@@ -144,7 +145,9 @@ function tracePool(pool: AddressPool): TraceNode {
   const ready = status?.conditions?.find(({ type }) => type === PoolCondition.Ready);
   const findings: TraceFinding[] = [];
   if (ready?.status === 'False') findings.push({ health: 'wrong', reason: ready.reason, message: ready.message });
-  const counts = status === undefined ? 'no status yet' : `${status.free} of ${status.capacity} free`;
+  const freeOf = ({ family, free, capacity }: ShownFamilyCounts) =>
+    `${family && `${family}: `}${formatCount(free)} of ${formatCount(capacity)} free`;
+  const counts = status === undefined ? 'no status yet' : familyCountsOf(status).map(freeOf).join(', ');
   const state = isBeingDeleted(pool) ? `being deleted, ${counts}` : counts;
   return traceNode({ kind: 'AddressPool', name: pool.metadata.name, state, findings });
 }

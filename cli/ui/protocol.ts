@@ -1,3 +1,4 @@
+import type { ShownFamilyCounts } from '../../api/address-pool.js';
 import type { LeaseState } from '../../api/address-lease.js';
 import type { AddressState, CountField } from '../../addressing/address-states.js';
 import type { TraceNode } from '../trace/tree.js';
@@ -36,19 +37,21 @@ export interface ConditionRow {
   readonly since: string;
 }
 
-/** Addresses by state, as the pool's status counts them. */
-export type ShownPoolCounts = Readonly<Record<CountField | 'capacity' | 'heldByStopped', number>>;
+/** Addresses of one family by state, as the pool's status counts them. */
+export type ShownPoolCounts = Readonly<Record<CountField | 'capacity', number>> & Pick<ShownFamilyCounts, 'family'>;
 
 export interface PoolRow {
   readonly name: string;
   readonly network: string;
   readonly cidrs: readonly string[];
+  /** By family; empty until ipam has counted. */
+  readonly counts: readonly ShownPoolCounts[];
   /** Absent until ipam has counted. */
-  readonly counts?: ShownPoolCounts;
+  readonly heldByStopped?: number;
   readonly isReady: boolean;
   /** Conditions that say that something is wrong. */
   readonly problems: readonly ConditionRow[];
-  /** Leased and cooling addresses at the times of the view; null: unknown. */
+  /** The share of the fullest family that nobody else can get, at the times of the view; null: unknown. */
   readonly used: readonly (number | null)[];
 }
 

@@ -1,5 +1,5 @@
 import { BAD_CLAIM_CONDITIONS, BAD_POOL_CONDITIONS, PoolCondition } from '../../api/conditions.js';
-import type { AddressPool, AddressPoolStatus } from '../../api/address-pool.js';
+import { type AddressPool, type AddressPoolStatus, familyCountsOf } from '../../api/address-pool.js';
 import { type IPAMClaim, claimMacOf, claimOwnerOf, claimVmNetworkOf } from '../../api/ipam-claim.js';
 import { truncate } from '../../api/json.js';
 import { type Condition, isBeingDeleted, joinKey } from '../../api/meta.js';
@@ -43,17 +43,19 @@ export function poolRow({ metadata, spec, status }: AddressPool, used: PoolRow['
     name: metadata.name,
     network: spec.network,
     cidrs: spec.subnets.map(({ cidr }) => cidr),
-    ...(status !== undefined && { counts: countsOf(status) }),
+    counts: countsOf(status),
+    ...(status !== undefined && { heldByStopped: status.heldByStopped }),
     isReady: status?.conditions?.some(({ type, status: is }) => type === PoolCondition.Ready && is === 'True') ?? false,
     problems,
     used,
   };
 }
 
-function countsOf(status: AddressPoolStatus): ShownPoolCounts {
-  const counts = Object.fromEntries(COUNTS.map(({ field }) => [field, status[field] ?? 0]));
-  const { capacity, heldByStopped } = status;
-  return { capacity, heldByStopped, ...(counts as Record<CountField, number>) };
+function countsOf(status: AddressPoolStatus | undefined): ShownPoolCounts[] {
+  return (status === undefined ? [] : familyCountsOf(status)).map((ofFamily) => {
+    const counts = Object.fromEntries(COUNTS.map(({ field }) => [field, ofFamily[field] ?? 0]));
+    return { family: ofFamily.family, capacity: ofFamily.capacity, ...(counts as Record<CountField, number>) };
+  });
 }
 
 export function leaseRow(lease: LeaseRecord, vm?: string): LeaseRow {

@@ -12,7 +12,9 @@ import { EVENTS } from '../../kube/events.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS, VIRTUAL_MACHINES } from '../../kube/resources.js';
 import { WatchedCluster } from './testing/watched-cluster.js';
 
-const COUNTS = { capacity: 254, leased: 2, heldByStopped: 1, cooling: 1, free: 251, reserved: 0, quarantined: 0 };
+const IPV4 = { capacity: 254, leased: 2, cooling: 1, free: 251, reserved: 0, quarantined: 0 };
+const IPV6 = { ...IPV4, capacity: Number.MAX_SAFE_INTEGER, free: Number.MAX_SAFE_INTEGER - 3 };
+const COUNTS = { ...IPV6, heldByStopped: 1, ipv4: IPV4, ipv6: IPV6 };
 const HOSTILE = '<img src=x onerror=alert(1)>\u202e\u001b[31m';
 
 describe('The views of the web page', () => {
@@ -51,9 +53,16 @@ describe('The views of the web page', () => {
   it('shows pools with their counts, and changes as patches', async () => {
     const reader = open('view=pools');
     const { pools } = await reader.until<PoolsView & ServerView>(isLive);
-    expect(pools.rows[0]).to.deep.include({ name: 'blue', network: 'blue', cidrs: ['10.0.0.0/24'], counts: COUNTS });
-    cluster.tracker.put(ADDRESS_POOLS, { ...adminPool('blue'), status: { ...COUNTS, free: 250 } } as KubeObject);
-    await reader.until<PoolsView & ServerView>((view) => view.pools.rows[0]?.counts?.free === 250);
+    expect(pools.rows[0]).to.deep.include({ name: 'blue', network: 'blue', cidrs: ['10.0.0.0/24'] });
+    expect(pools.rows[0]?.counts).to.deep.equal([
+      { family: 'IPv4', ...IPV4 },
+      { family: 'IPv6', ...IPV6 },
+    ]);
+    cluster.tracker.put(ADDRESS_POOLS, {
+      ...adminPool('blue'),
+      status: { ...COUNTS, ipv4: { ...IPV4, free: 250 } },
+    } as KubeObject);
+    await reader.until<PoolsView & ServerView>((view) => view.pools.rows[0]?.counts[0]?.free === 250);
     expect(reader.events.at(-1)).to.equal('patch');
     expect(reader.events.filter((event) => event === 'snapshot')).to.have.length.at.least(1);
   });
@@ -103,8 +112,17 @@ describe('The views of the web page', () => {
   });
 
   it('lists what waits and why', async () => {
+    const full = { ...COUNTS, ipv4: { ...IPV4, leased: 253, free: 0 } };
+    const conditions = [{ type: 'Ready', status: 'True', reason: 'Serving', message: '', lastTransitionTime: '' }];
+    cluster.tracker.put(ADDRESS_POOLS, { ...adminPool('blue'), status: { ...full, conditions } } as KubeObject);
     cluster.tracker.put(IPAM_CLAIMS, waitingClaim());
-    const { claims } = await open('view=waiting').until<WaitingView & ServerView>((view) => view.claims.total === 1);
+    const { claims, pools } = await open('view=waiting').until<WaitingView & ServerView>(
+      (view) => view.claims.total === 1,
+    );
+    expect(
+      pools.rows.map(({ name }) => name),
+      'a pool with a full family',
+    ).to.deep.equal(['blue']);
     expect(claims.rows[0]).to.deep.include({ name: 'vm2.data', vm: 'vm2', state: 'SubnetExhausted' });
     expect(claims.rows[0]?.problems[0]?.message).to.equal('Pool blue is full');
   });

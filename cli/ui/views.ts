@@ -1,4 +1,4 @@
-import type { AddressPool } from '../../api/address-pool.js';
+import { type AddressPool, familyCountsOf } from '../../api/address-pool.js';
 import { claimOwnerOf } from '../../api/ipam-claim.js';
 import { joinKey, objectKey } from '../../api/meta.js';
 import { compilePool } from '../../addressing/pool/pool.js';
@@ -136,12 +136,14 @@ function waitingView(sources: ViewSources): WaitingView {
   const waiting = claims.filter(({ addresses, problems }) => addresses.length === 0 || problems.length > 0);
   waiting.sort((a, b) => compareText(joinKey(a.namespace, a.name), joinKey(b.namespace, b.name)));
   const pools = poolRows(sources).filter(
-    ({ isReady, problems, counts }) => !isReady || problems.length > 0 || counts?.free === 0,
+    ({ isReady, problems, counts }) => !isReady || problems.length > 0 || counts.some(({ free }) => free === 0),
   );
   return { view: 'waiting', claims: boundedList(waiting), pools: boundedList(pools) };
 }
 
 /** Pools for the history. */
 export function usedOf({ metadata, status }: AddressPool): { name: string; used: number | undefined } {
-  return { name: metadata.name, used: status && status.leased + status.cooling };
+  const shares =
+    status && familyCountsOf(status).map(({ leased, cooling, capacity }) => (leased + cooling) / Math.max(capacity, 1));
+  return { name: metadata.name, used: shares && Math.max(...shares) };
 }

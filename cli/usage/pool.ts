@@ -1,7 +1,7 @@
 import type { AddressPool } from '../../api/address-pool.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { objectKey } from '../../api/meta.js';
-import { ADDRESS_STATES, CAPACITY_STATES } from '../../addressing/address-states.js';
+import { ADDRESS_STATES, CAPACITY_STATES, formatCount } from '../../addressing/address-states.js';
 import { formatCidr } from '../../addressing/address/cidr.js';
 import { compilePool } from '../../addressing/pool/pool.js';
 import { CommandError } from '../exit-code.js';
@@ -9,7 +9,7 @@ import type { Output } from '../output.js';
 import type { Line } from '../terminal.js';
 import { addressMapOf, formatRange } from './address-map.js';
 import { DEFAULT_WIDTH, subnetLines } from './pool-map.js';
-import { type Usage, familyUseOf, formatCount, formatNamespaces, namespacesOf, problemsOf, usageBar } from './pools.js';
+import { type Usage, familyUseOf, formatNamespaces, namespacesOf, problemsOf, usageBar } from './pools.js';
 import { largestFreeRange, topNamespaces, waitingClaims } from './summary.js';
 
 const MAX_SHOWN = 10;

@@ -1,3 +1,4 @@
+import { formatCount } from '../../addressing/address-states.js';
 import { expect } from 'chai';
 import type { AddressPool } from '../../api/address-pool.js';
 import { blockRecord } from '../../test/block-objects.js';
@@ -5,7 +6,7 @@ import { leaseOf } from '../../test/lease-objects.js';
 import { adminPool } from '../../test/pool-objects.js';
 import { readLease } from '../../addressing/lease/lease.js';
 import { textOf } from '../terminal.js';
-import { type PoolUse, formatCount, listPools } from './pools.js';
+import { type PoolUse, listPools } from './pools.js';
 
 const lease = (address: string, releasedAt?: number) =>
   readLease(leaseOf(address, 1, releasedAt === undefined ? {} : { releasedAt }));

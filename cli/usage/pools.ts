@@ -1,4 +1,4 @@
-import { CAPACITY_STATES, type CapacityState } from '../../addressing/address-states.js';
+import { CAPACITY_STATES, type CapacityState, formatCount } from '../../addressing/address-states.js';
 import { type Family, formatFamily } from '../../addressing/address/address.js';
 import { toSafeNumber } from '../../addressing/address/ranges.js';
 import { type BlockRecord, readBlock } from '../../addressing/block/block.js';
@@ -39,7 +39,6 @@ export interface PoolUse {
 type FamilyRow = Omit<PoolUse, 'families'> & { readonly use: FamilyUse | undefined };
 
 const BAR_WIDTH = 10;
-const LARGE = 10_000_000;
 
 const COLUMNS = (isUnicode: boolean): readonly Column<FamilyRow>[] => [
   { header: 'NAME', value: ({ name }) => name },
@@ -112,12 +111,6 @@ export function usageBar({ capacity, free }: FamilyUse, isUnicode: boolean): Spa
   const text = `${full.repeat(filled)}${empty.repeat(BAR_WIDTH - filled)} ${formatShare(share)}`;
   const style: Style = share >= 0.95 ? 'red' : share >= 0.8 ? 'yellow' : 'green';
   return { text, style };
-}
-
-/** Formats a count: huge ones as a power of ten. */
-export function formatCount(count: number | undefined): string {
-  if (count === undefined) return '';
-  return count < LARGE ? String(count) : count.toExponential(1).replace('e+', 'e');
 }
 
 function usesOf(pools: readonly AddressPool[], { leases, blocks }: Usage, now: number): PoolUse[] {

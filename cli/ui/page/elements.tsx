@@ -1,6 +1,7 @@
+import { formatCount } from '../../../addressing/address-states.js';
 import type { ComponentChildren, VNode } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
-import type { BoundedList, ClaimRow, ConditionRow, PoolRow } from '../protocol.js';
+import type { BoundedList, ClaimRow, ConditionRow, PoolRow, ShownPoolCounts } from '../protocol.js';
 import { poolHref, vmHref } from './route.js';
 
 export interface Column<Row> {
@@ -82,26 +83,17 @@ export function Problems({ problems }: { problems: readonly ConditionRow[] }): V
 }
 
 /** The use of a pool over time, as a line. */
-export function UseLine({
-  used,
-  times,
-  capacity,
-}: {
-  used: PoolRow['used'];
-  times: readonly number[];
-  capacity: number;
-}): VNode {
+export function UseLine({ used, times }: { used: PoolRow['used']; times: readonly number[] }): VNode {
   const known = used.filter((value) => value !== null);
   const [first, last] = [known[0], known.at(-1)];
   if (first === undefined || last === undefined) return <span class="quiet">not known yet</span>;
   const [begin = 0, end = 0] = [times[times.length - used.length], times.at(-1)];
   const x = (index: number) => ((times[times.length - used.length + index] ?? end) - begin) / Math.max(end - begin, 1);
   const points = used.flatMap((value, index) =>
-    value === null
-      ? []
-      : [`${(x(index) * 118 + 1).toFixed(1)},${(23 - (22 * value) / Math.max(capacity, 1)).toFixed(1)}`],
+    value === null ? [] : [`${(x(index) * 118 + 1).toFixed(1)},${(23 - 22 * value).toFixed(1)}`],
   );
-  const label = `${first} addresses in use at ${timeText(begin)}, ${last} now, of ${capacity}`;
+  const percent = (share: number) => `${Math.round(share * 100)}%`;
+  const label = `${percent(first)} in use at ${timeText(begin)}, ${percent(last)} now`;
   return (
     <svg class="line" role="img" aria-label={label} viewBox="0 0 120 24" width="120" height="24">
       <polyline points={points.join(' ')} />
@@ -129,12 +121,12 @@ const POOL_COLUMNS = (times: readonly number[]): readonly Column<PoolRow>[] => [
         </div>
       )),
   },
-  { title: 'In use', cell: ({ counts }) => (counts === undefined ? '' : <Use {...counts} />) },
-  { title: 'Free', cell: ({ counts }) => <span class="number">{number(counts?.free)}</span> },
-  { title: 'Cooling down', cell: ({ counts }) => <span class="number">{number(counts?.cooling)}</span> },
+  { title: 'In use', cell: ({ counts }) => counts.map((each) => <Use key={each.family} {...each} />) },
+  { title: 'Free', cell: ({ counts }) => <Numbers values={counts.map(({ free }) => free)} /> },
+  { title: 'Cooling down', cell: ({ counts }) => <Numbers values={counts.map(({ cooling }) => cooling)} /> },
   {
     title: times[0] === undefined ? 'Over time' : `Since ${timeText(times[0])}`,
-    cell: ({ used, counts }) => <UseLine used={used} times={times} capacity={counts?.capacity ?? 0} />,
+    cell: ({ used }) => <UseLine used={used} times={times} />,
   },
   { title: 'Problems', cell: ({ problems }) => <Problems problems={problems} /> },
 ];
@@ -178,21 +170,30 @@ export function ClaimTable({
 }
 
 /** A bar with the numbers beside it. */
-function Use({ leased, capacity, cooling }: { leased: number; capacity: number; cooling: number }): VNode {
+function Use({ family, leased, capacity, cooling }: ShownPoolCounts): VNode {
   const share = (count: number) => `${(100 * count) / Math.max(capacity, 1)}%`;
   return (
-    <span class="number">
+    <div class="number">
       <span class="bar" aria-hidden="true">
         <span class="s-allocated" style={{ width: share(leased) }} />
         <span class="s-cooling" style={{ width: share(cooling) }} />
       </span>
-      {`${number(leased)} of ${number(capacity)}`}
-    </span>
+      {`${family} ${formatCount(leased)} of ${formatCount(capacity)}`}
+    </div>
   );
 }
 
-export function number(value: number | undefined): string {
-  return value === undefined ? '' : value.toLocaleString('en');
+/** A number for each family, below one another. */
+function Numbers({ values }: { values: readonly number[] }): VNode {
+  return (
+    <>
+      {values.map((value, index) => (
+        <div class="number" key={index}>
+          {formatCount(value)}
+        </div>
+      ))}
+    </>
+  );
 }
 
 export function timeText(time: number | string): string {

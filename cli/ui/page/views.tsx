@@ -1,5 +1,5 @@
-import type { VNode } from 'preact';
-import { ADDRESS_STATES, COUNTS } from '../../../addressing/address-states.js';
+import { Fragment, type VNode } from 'preact';
+import { ADDRESS_STATES, COUNTS, formatCount } from '../../../addressing/address-states.js';
 import type { Health, TraceNode } from '../../trace/tree.js';
 import type {
   ConditionRow,
@@ -15,17 +15,7 @@ import type {
   WaitingView,
 } from '../protocol.js';
 import { AddressMap } from './address-map.jsx';
-import {
-  ClaimTable,
-  type Column,
-  PoolTable,
-  Problems,
-  SearchField,
-  Table,
-  UseLine,
-  number,
-  timeText,
-} from './elements.jsx';
+import { ClaimTable, type Column, PoolTable, Problems, SearchField, Table, UseLine, timeText } from './elements.jsx';
 import { type Route, poolHref, vmHref } from './route.js';
 
 /** Changes one parameter of the route, without a new entry in the browser's history. */
@@ -49,30 +39,31 @@ export function Pools({ view, route, setParam }: ViewProps<PoolsView>): VNode {
 export function Pool({ view, route }: ViewProps<PoolView>): VNode {
   const { pool, conditions, times, subnets, window: shown, waiting } = view;
   if (pool === undefined) return <p class="empty">There is no pool of this name, or you may not read it.</p>;
-  const { counts, network, problems } = pool;
+  const { counts, heldByStopped, network, problems } = pool;
   return (
     <>
       <Problems problems={problems} />
       <dl class="facts">
         <Fact name="Network" value={network} />
-        {counts !== undefined && (
-          <>
-            <Fact name="Capacity" value={number(counts.capacity)} />
-            <Fact
-              name="Leased"
-              value={`${number(counts.leased)}, ${number(counts.heldByStopped)} of them by stopped VMs`}
-            />
-            {COUNTS.filter(({ field, isOptional }) => field !== 'leased' && !(isOptional && counts[field] === 0)).map(
+        {counts.map(({ family, ...ofFamily }) => (
+          <Fragment key={family}>
+            <Fact name={`${family} capacity`} value={formatCount(ofFamily.capacity)} />
+            {COUNTS.filter(({ field, isOptional }) => !(isOptional && ofFamily[field] === 0)).map(
               ({ state, field }) => (
-                <Fact key={field} name={capitalized(ADDRESS_STATES[state].text)} value={number(counts[field])} />
+                <Fact
+                  key={field}
+                  name={`${family} ${ADDRESS_STATES[state].text}`}
+                  value={formatCount(ofFamily[field])}
+                />
               ),
             )}
-          </>
-        )}
+          </Fragment>
+        ))}
+        {heldByStopped !== undefined && <Fact name="Held by stopped VMs" value={formatCount(heldByStopped)} />}
         <div>
           <dt>{times[0] === undefined ? 'Use' : `Use since ${timeText(times[0])}`}</dt>
           <dd>
-            <UseLine used={pool.used} times={times} capacity={counts?.capacity ?? 0} />
+            <UseLine used={pool.used} times={times} />
           </dd>
         </div>
       </dl>
@@ -240,10 +231,6 @@ function Fact({ name, value }: { name: string; value: string }): VNode {
       <dd>{value}</dd>
     </div>
   );
-}
-
-function capitalized(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 const WORDS: Readonly<Record<Health, string>> = {
