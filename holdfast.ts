@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { type ProcessCommand, readCommandLine } from './process/command-line.js';
-import type { InstallConfig } from './process/agent-config.js';
+import type { InstallConfig } from './process/config/agent-config.js';
 import { UsageError } from './process/read-arguments.js';
 import { messageOf } from './kube/errors.js';
 import type { Component, ProcessContext } from './process/context.js';

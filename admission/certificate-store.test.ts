@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { until } from '../bed/processes/wait.js';
 import { TransportError } from '../kube/errors.js';
 import { MUTATING_WEBHOOK_CONFIGURATIONS, SECRETS, VALIDATING_WEBHOOK_CONFIGURATIONS } from '../kube/resources.js';
-import type { ApiRequest } from '../kube/transport.js';
+import type { ApiRequest } from '../kube/transport/transport.js';
 import { CertificateReplicas, SECRET, START, makeKeys } from './testing/certificate-replicas.js';
 import { CA_LIFETIME_MS, CA_OVERLAP_MS, SERVING_LIFETIME_MS, CA_PROPAGATION_MS } from './certificate-plan.js';
 

@@ -8,7 +8,7 @@ import { type Clock, systemClock } from '../kube/clock.js';
 import { messageOf } from '../kube/errors.js';
 import type { Logger } from '../kube/log.js';
 import { type BindAddress, ConnectionLimit } from '../process/listening.js';
-import type { TlsVersion } from '../process/config.js';
+import type { TlsVersion } from '../process/config/config.js';
 import { BodyBudget, HttpError, parseBody, peekNamespace, readBody, tooManyReviews } from './body.js';
 import type { ServingPair } from '../tls/certificate-source.js';
 import { FairSemaphore, FairSemaphoreError } from '../kube/fair-semaphore.js';

@@ -5,8 +5,8 @@ import { buildHoldfast, installHoldfast } from './holdfast/install.js';
 import { HoldfastProcess } from './holdfast/process.js';
 import { type RealCluster, type RealClusterOptions, startRealCluster } from './real-nodes/real-cluster.js';
 import { Client } from '../kube/client.js';
-import { loadCredentials } from '../kube/credentials.js';
-import { Transport } from '../kube/transport.js';
+import { loadCredentials } from '../kube/transport/credentials.js';
+import { Transport } from '../kube/transport/transport.js';
 
 /** The cluster that the suites test, with KubeVirt, Multus and Holdfast. */
 export interface Environment {

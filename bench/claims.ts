@@ -1,10 +1,10 @@
 import type { IPAMClaim } from '../api/ipam-claim.js';
 import type { VirtualMachine } from '../api/kubevirt.js';
 import { Client } from '../kube/client.js';
-import { loadCredentials } from '../kube/credentials.js';
+import { loadCredentials } from '../kube/transport/credentials.js';
 import { Informer } from '../kube/informer.js';
 import { IPAM_CLAIMS, VIRTUAL_MACHINES } from '../kube/resources.js';
-import { Transport } from '../kube/transport.js';
+import { Transport } from '../kube/transport/transport.js';
 import type { BedWithHoldfast } from '../bed/environment.js';
 import { HOLDFAST_NAMESPACE } from '../bed/holdfast/install.js';
 import type { Story } from '../bed/story/story.js';

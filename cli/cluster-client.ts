@@ -1,7 +1,7 @@
 import { Client } from '../kube/client.js';
-import { type Credentials, loadCredentials } from '../kube/credentials.js';
+import { type Credentials, loadCredentials } from '../kube/transport/credentials.js';
 import { StatusError, TransportError, isForbidden, webhookFailureOf } from '../kube/errors.js';
-import { Transport } from '../kube/transport.js';
+import { Transport } from '../kube/transport/transport.js';
 import { VERSION } from '../process/version.js';
 import { CommandError } from './exit-code.js';
 import { describeForbidden } from './forbidden.js';

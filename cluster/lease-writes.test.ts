@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { AddressLease } from '../api/address-lease.js';
 import { Client } from '../kube/client.js';
-import type { ApiRequest, ClientTransport } from '../kube/transport.js';
+import type { ApiRequest, ClientTransport } from '../kube/transport/transport.js';
 import { writeLease } from './lease-writes.js';
 
 const NAME = 'blue.10-1-0-17';

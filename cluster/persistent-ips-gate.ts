@@ -1,7 +1,7 @@
 import type { KubeVirt } from '../api/kubevirt.js';
 import { UNSERVED_NAMESPACE } from '../api/names.js';
-import type { CommonConfig } from '../process/config.js';
-import type { FeatureGates } from '../process/feature-gates.js';
+import type { CommonConfig } from '../process/config/config.js';
+import type { FeatureGates } from '../process/config/feature-gates.js';
 import type { InformerRegistry } from '../kube/informers.js';
 import { installedKubeVirt } from './kubevirt-controller.js';
 import { KUBEVIRT_WATCH } from './watch-specs.js';

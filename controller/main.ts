@@ -1,7 +1,7 @@
 import { joinKey } from '../api/meta.js';
 import { ControllerLoop } from '../kube/controller-loop.js';
 import { WorkQueue } from '../kube/workqueue.js';
-import type { ControllerConfig } from '../process/config.js';
+import type { ControllerConfig } from '../process/config/config.js';
 import type { Component, ProcessContext } from '../process/context.js';
 import { type ElectedContext, type ElectedWork, createElectedComponent } from '../process/elected-component.js';
 import { type PersistentIPsGate, isNamespaceServed, createPersistentIPsGate } from '../cluster/persistent-ips-gate.js';
@@ -17,7 +17,7 @@ import {
 import { LauncherList } from './claims/live-workload.js';
 import { createSync } from './claims/sync.js';
 import { allKeys, keysOfClaim, keysOfLauncher, keysOfNad, keysOfNamespace } from './claims/workload-keys.js';
-import { UnansweredClaims } from './claims/unanswered-claims.js';
+import { UnansweredClaims } from './unanswered-claims.js';
 import { BlockedWorkloads, QuotaWaits, WriteFailures } from './claims/waiting-workloads.js';
 import { createControllerMetrics } from './claims/metrics.js';
 import { CreatedClaims } from './claims/created-claims.js';

@@ -2,7 +2,7 @@ import { ControllerLoop } from '../kube/controller-loop.js';
 import { WorkQueue } from '../kube/workqueue.js';
 import type { Component, ProcessContext } from '../process/context.js';
 import { type ElectedContext, type ElectedWork, createElectedComponent } from '../process/elected-component.js';
-import type { GuestConfig } from '../process/guest-config.js';
+import type { GuestConfig } from '../process/config/guest-config.js';
 import { RESPONDER_SETS, ResponderReconciler } from './responder-manager/reconciler.js';
 import { ServedConditions } from './responder-manager/served-conditions.js';
 import { type Reconciler, createGuestViews } from './views.js';

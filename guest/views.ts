@@ -3,7 +3,7 @@ import { createPersistentIPsGate } from '../cluster/persistent-ips-gate.js';
 import { ADDRESS_POOL_WATCH, NAD_WATCH, NAMESPACE_WATCH } from '../cluster/watch-specs.js';
 import type { Sync } from '../kube/controller-loop.js';
 import type { ProcessContext } from '../process/context.js';
-import type { GuestConfig } from '../process/guest-config.js';
+import type { GuestConfig } from '../process/config/guest-config.js';
 import { GUEST_CLAIMS, GUEST_VMIS, GUEST_VMS, LOCKED_LEASES } from './watch-specs.js';
 
 /** All state of the process, rebuilt from the API server at every start. */

@@ -25,7 +25,7 @@ import type { Sync, SyncResult } from '../kube/controller-loop.js';
 import type { EventRecorder } from '../kube/events.js';
 import { IPAM_CLAIMS } from '../kube/resources.js';
 import { affectedClaims } from '../addressing/directory/affected.js';
-import type { GuestConfig } from '../process/guest-config.js';
+import type { GuestConfig } from '../process/config/guest-config.js';
 import { CachedGuestView } from './cached-view.js';
 import { type GuestInterface, guestInterfacesOf } from './interfaces.js';
 import type { GuestMetrics } from './metrics.js';

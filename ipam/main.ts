@@ -1,7 +1,7 @@
 import { nadRightsFrom } from '../api/nad-rights.js';
 import type { Component, ProcessContext } from '../process/context.js';
 import { type ElectedContext, type ElectedWork, createElectedComponent } from '../process/elected-component.js';
-import type { IpamConfig } from '../process/config.js';
+import type { IpamConfig } from '../process/config/config.js';
 import { createAuditLog } from './audit/create-audit-log.js';
 import { UnhonouredClaims } from './claims/reports/unhonoured-claims.js';
 import { UnleasedAddresses } from './claims/running/unleased-addresses.js';

@@ -2,7 +2,7 @@ import { nadRightsFrom } from '../api/nad-rights.js';
 import { ControllerLoop, type Sync } from '../kube/controller-loop.js';
 import type { EventRecorder } from '../kube/events.js';
 import { WorkQueue } from '../kube/workqueue.js';
-import type { IpamConfig } from '../process/config.js';
+import type { IpamConfig } from '../process/config/config.js';
 import type { ProcessContext } from '../process/context.js';
 import type { Leadership } from '../process/leadership.js';
 import { type KubeVirtControllerSource, watchKubeVirt } from '../cluster/kubevirt-controller.js';

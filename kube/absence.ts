@@ -2,7 +2,7 @@ import type { KubeObject } from '../api/meta.js';
 import type { CallOptions, Client } from './client.js';
 import { isNotFound } from './errors.js';
 import type { ObjectRef, Resource } from './resource.js';
-import type { ClientTransport } from './transport.js';
+import type { ClientTransport } from './transport/transport.js';
 
 /** Proof that an object is gone, for callers that free what it held. */
 

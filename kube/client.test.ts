@@ -5,7 +5,7 @@ import { faultOf } from '../test/request-error.js';
 import { Client, type Patch } from './client.js';
 import { namespacedResource } from './resource.js';
 import { NODES } from './resources.js';
-import { Transport } from './transport.js';
+import { Transport } from './transport/transport.js';
 
 interface Thing extends KubeObject {
   spec?: object;

@@ -1,7 +1,7 @@
 import type { KubeObject } from '../api/meta.js';
 import { isGone, isNotFound } from './errors.js';
 import { type ObjectRef, type Resource, apiVersionOf, resourcePath } from './resource.js';
-import type { ClientTransport } from './transport.js';
+import type { ClientTransport } from './transport/transport.js';
 
 export interface ListOptions {
   /** Absent: all namespaces. */

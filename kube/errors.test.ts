@@ -13,7 +13,7 @@ import {
   webhookFailureOf,
   writeFailureOf,
 } from './errors.js';
-import { statusErrorOf, transportErrorOf } from './responses.js';
+import { statusErrorOf, transportErrorOf } from './transport/responses.js';
 
 function refusal(status: number, body: unknown, headers: Record<string, string> = {}) {
   return statusErrorOf('GET /api/v1/x', status, headers, typeof body === 'string' ? body : JSON.stringify(body));

@@ -4,7 +4,7 @@ import { systemClock } from './clock.js';
 import { silentLogger } from './log.js';
 import { silentMetrics } from './metrics.js';
 import { NAMESPACES, PODS } from './resources.js';
-import type { ApiRequest, StreamRequest, Transport } from './transport.js';
+import type { ApiRequest, StreamRequest, Transport } from './transport/transport.js';
 import { type WatchSpec, InformerRegistry } from './informers.js';
 
 /** Serves one empty list of every kind, and watches that stay silent. */

@@ -1,5 +1,5 @@
 import type { KubeObject } from '../api/meta.js';
-import { statusErrorOfEvent } from './responses.js';
+import { statusErrorOfEvent } from './transport/responses.js';
 import type { Client } from './client.js';
 import { type Clock, type Random, systemClock } from './clock.js';
 import { StatusError, TransportError, isNotFound, messageOf } from './errors.js';

@@ -9,9 +9,9 @@ import { capture } from '../bed/processes/processes.js';
 import { MANIFESTS } from '../bed/holdfast/manifests.js';
 import { GO_TOOL_TIMEOUT_MS, goTool } from '../test/go-tools.js';
 import { messageOf } from '../kube/errors.js';
-import { GUEST_SETTINGS } from '../process/guest-config.js';
-import { parseResponderTemplate } from '../process/responder-template.js';
-import { variableOf } from '../process/setting.js';
+import { GUEST_SETTINGS } from '../process/config/guest-config.js';
+import { parseResponderTemplate } from '../process/config/responder-template.js';
+import { variableOf } from '../process/config/setting.js';
 import { CHART_README, chartReadme } from './testing/chart-readme.js';
 import { CHART, VARIANTS, helmTemplate, keyOf, kustomizeBase, kustomizeBuild } from './testing/render.js';
 

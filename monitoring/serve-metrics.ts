@@ -5,10 +5,10 @@ import { hostname } from 'node:os';
 import type { Registry } from 'prom-client';
 import { messageOf } from '../kube/errors.js';
 import type { Logger } from '../kube/log.js';
-import type { TlsVersion } from '../process/config.js';
+import type { TlsVersion } from '../process/config/config.js';
 import type { ProcessContext } from '../process/context.js';
 import { type BindAddress, ConnectionLimit, parseBindAddress } from '../process/listening.js';
-import type { MetricsConfig } from '../process/metrics-config.js';
+import type { MetricsConfig } from '../process/config/metrics-config.js';
 import type { Metrics } from '../process/metrics.js';
 import type { ReadinessCheck } from '../process/probes.js';
 import {

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { type Environment, readCommandLine, ALL_SETTINGS } from './command-line.js';
-import type { AgentConfig } from './agent-config.js';
+import type { AgentConfig } from './config/agent-config.js';
 import { UsageError } from './read-arguments.js';
-import { type Setting, variableOf } from './setting.js';
+import { type Setting, variableOf } from './config/setting.js';
 
 const PROCESSES = 'controller, webhook, ipam, agent, install-plugin, capacity, guest, responder, all';
 const SETTINGS = Object.values<Setting<unknown>>(ALL_SETTINGS);

@@ -1,8 +1,8 @@
 import { type OutputConfiguration, Command } from 'commander';
-import { AGENT_SETTINGS, type AgentConfig, INSTALL_SETTINGS, type InstallConfig } from './agent-config.js';
-import { type BlockConfig, findBlockConfigProblem } from './ipam-config.js';
-import { CAPACITY_SETTINGS, type CapacityConfig } from './capacity-config.js';
-import { type ClientConfig, findClientConfigProblem } from './admission-config.js';
+import { AGENT_SETTINGS, type AgentConfig, INSTALL_SETTINGS, type InstallConfig } from './config/agent-config.js';
+import { type BlockConfig, findBlockConfigProblem } from './config/ipam-config.js';
+import { CAPACITY_SETTINGS, type CapacityConfig } from './config/capacity-config.js';
+import { type ClientConfig, findClientConfigProblem } from './config/admission-config.js';
 import {
   type ControllerConfig,
   type IpamConfig,
@@ -10,11 +10,11 @@ import {
   CONTROLLER_SETTINGS,
   IPAM_SETTINGS,
   WEBHOOK_SETTINGS,
-} from './config.js';
-import { GUEST_SETTINGS, type GuestConfig, RESPONDER_SETTINGS, type ResponderConfig } from './guest-config.js';
-import { type PortsConfig, findMetricsConfigProblem } from './metrics-config.js';
+} from './config/config.js';
+import { GUEST_SETTINGS, type GuestConfig, RESPONDER_SETTINGS, type ResponderConfig } from './config/guest-config.js';
+import { type PortsConfig, findMetricsConfigProblem } from './config/metrics-config.js';
 import { UsageError, readArguments } from './read-arguments.js';
-import { type Setting, type Settings, variableOf } from './setting.js';
+import { type Setting, type Settings, variableOf } from './config/setting.js';
 import { VERSION } from './version.js';
 
 /** The process to run, with its configuration. */

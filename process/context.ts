@@ -1,9 +1,9 @@
 import { Client } from '../kube/client.js';
 import { type Clock, type Random, systemClock } from '../kube/clock.js';
-import { loadCredentials } from '../kube/credentials.js';
+import { loadCredentials } from '../kube/transport/credentials.js';
 import type { Logger } from '../kube/log.js';
-import { Transport } from '../kube/transport.js';
-import type { CommonConfig } from './config.js';
+import { Transport } from '../kube/transport/transport.js';
+import type { CommonConfig } from './config/config.js';
 import { HistoryGuard } from '../kube/history-guard.js';
 import { InformerRegistry } from '../kube/informers.js';
 import { createLogger } from './log.js';

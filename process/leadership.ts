@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import type { Sync, SyncResult } from '../kube/controller-loop.js';
 import { LeaderElection } from '../kube/leader-election.js';
-import type { CommonConfig } from './config.js';
+import type { CommonConfig } from './config/config.js';
 import type { ProcessContext } from './context.js';
 
 export interface LeadershipOptions {

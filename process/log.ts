@@ -3,7 +3,7 @@ import type { DestinationStream } from 'pino';
 import { MAX_MESSAGE_LENGTH } from '../api/limits.js';
 import { truncate } from '../api/json.js';
 import type { Logger } from '../kube/log.js';
-import type { LogLevel } from './config.js';
+import type { LogLevel } from './config/config.js';
 
 /** Creates a logger that writes one JSON object per line, with strings of bounded length. Errors under the key `err` get stack and causes. */
 export function createLogger(level: LogLevel, process: string, destination?: DestinationStream): Logger {

@@ -4,7 +4,7 @@ import { basename, dirname, join, normalize } from 'node:path';
 import { expect } from 'chai';
 import * as names from '../api/names.js';
 import { flagsOfCommands } from '../cli/command-line.js';
-import { variableOf } from '../process/setting.js';
+import { variableOf } from '../process/config/setting.js';
 import { anchorsOf, codeOf, flagsIn, headingsOf, linksOf, pathsIn, targetsIn } from './documents.js';
 import { MANIFEST_KEYS, SETTINGS, renderReference, withRows } from './reference.js';
 import { ROOT, findFiles } from './source-files.js';

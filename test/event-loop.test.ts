@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { IPAMClaim } from '../api/ipam-claim.js';
 import type { KubeObject } from '../api/meta.js';
-import { UnansweredClaims } from '../controller/claims/unanswered-claims.js';
+import { UnansweredClaims } from '../controller/unanswered-claims.js';
 import { UnhonouredClaims } from '../ipam/claims/reports/unhonoured-claims.js';
 import { UnleasedAddresses } from '../ipam/claims/running/unleased-addresses.js';
 import type { Clock } from '../kube/clock.js';

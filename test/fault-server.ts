@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
-import type { Credentials } from '../kube/credentials.js';
+import type { Credentials } from '../kube/transport/credentials.js';
 import { makeServingCertificate, type ServingCertificate } from './certificate.js';
 
 /** A received request. */

@@ -103,14 +103,14 @@ describe('the layers', () => {
     },
     {
       name: 'a package may be imported by its importers',
-      file: 'kube/credentials.ts',
+      file: 'kube/transport/credentials.ts',
       text: `import '@kubernetes/client-node/dist/config.js';`,
     },
     {
       name: 'a package may not be imported by other files',
       file: 'kube/client.ts',
       text: `import '@kubernetes/client-node';`,
-      expect: 'kube/credentials.ts',
+      expect: 'kube/transport/credentials.ts',
     },
     { name: 'kube does not log itself', file: 'kube/a.ts', text: `import pino from 'pino';`, expect: 'process/log.ts' },
     { name: 'the executable starts processes', file: 'holdfast.ts', text: `import('./webhook/main.js')` },

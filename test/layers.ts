@@ -70,7 +70,7 @@ function mainOf(folder: string): string {
 
 /** The files that may import a package: only they change if another one replaces it. */
 export const PACKAGE_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
-  '@kubernetes/client-node': ['kube/credentials.ts'],
+  '@kubernetes/client-node': ['kube/transport/credentials.ts'],
   commander: ['process/command-line.ts', 'process/read-arguments.ts', 'cli'],
   express: ['admission', 'cli/ui'],
   'fast-json-patch': ['webhook', 'cli/ui'],
@@ -80,7 +80,7 @@ export const PACKAGE_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
   preact: ['cli/ui/page'],
   'prom-client': ['process', 'monitoring'],
   undici: ['kube'],
-  yaml: ['kube/credentials.ts', 'cli', 'guest/network-data'],
+  yaml: ['kube/transport/credentials.ts', 'cli', 'guest/network-data'],
 };
 
 const TEST_CODE = /^(test|bed|e2e|bench|release)\/|\/testing\/|\.test\.ts$/;
@@ -158,7 +158,20 @@ export function circlesOf(imports: readonly Import[], nodeOf: (path: string) => 
 }
 
 /** Folders with files above the folders inside, such as `main.ts`, and others below. */
-const MIXED_FOLDERS = ['ipam', 'controller', 'guest', 'cni/agent', 'cli', 'bed', 'bench', 'e2e/demo', 'test', '.'];
+const MIXED_FOLDERS = [
+  'kube',
+  'process',
+  'ipam',
+  'controller',
+  'guest',
+  'cni/agent',
+  'cli',
+  'bed',
+  'bench',
+  'e2e/demo',
+  'test',
+  '.',
+];
 
 /** The folder of a file. A file of a mixed folder is a room of its own, and so is a test: it is above its folder and the test support inside. */
 export function roomOf(path: string): string {

@@ -22,13 +22,13 @@ import { CHART_README, chartReadme } from '../manifests/testing/chart-readme.js'
 import { type StructuralSchema, readKinds } from '../manifests/testing/structural-schema.js';
 import { systemClock } from '../kube/clock.js';
 import { silentLogger } from '../kube/log.js';
-import { AGENT_SETTINGS, INSTALL_SETTINGS } from '../process/agent-config.js';
-import { CAPACITY_SETTINGS } from '../process/capacity-config.js';
-import { CONTROLLER_SETTINGS, IPAM_SETTINGS, WEBHOOK_SETTINGS } from '../process/config.js';
+import { AGENT_SETTINGS, INSTALL_SETTINGS } from '../process/config/agent-config.js';
+import { CAPACITY_SETTINGS } from '../process/config/capacity-config.js';
+import { CONTROLLER_SETTINGS, IPAM_SETTINGS, WEBHOOK_SETTINGS } from '../process/config/config.js';
 import { createResponderMetrics } from '../guest/responder-process/metrics.js';
-import { GUEST_SETTINGS, RESPONDER_SETTINGS } from '../process/guest-config.js';
+import { GUEST_SETTINGS, RESPONDER_SETTINGS } from '../process/config/guest-config.js';
 import { createMetrics, type Metrics } from '../process/metrics.js';
-import type { Setting } from '../process/setting.js';
+import type { Setting } from '../process/config/setting.js';
 import { createWebhookMetrics } from '../webhook/metrics.js';
 import { generatedFromCrds } from './crd-types.js';
 import { ROOT } from './source-files.js';

@@ -1,6 +1,6 @@
 import { FaultServer, type Handler, type Reply, inTurn } from './fault-server.js';
-import type { Credentials } from '../kube/credentials.js';
-import { Transport, type TransportOptions } from '../kube/transport.js';
+import type { Credentials } from '../kube/transport/credentials.js';
+import { Transport, type TransportOptions } from '../kube/transport/transport.js';
 
 export const OK: Reply = { body: { ok: true } };
 

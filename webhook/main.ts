@@ -1,7 +1,7 @@
 import type { AddressPool } from '../api/address-pool.js';
 import { ADDRESS_POOLS, MUTATING_WEBHOOK_CONFIGURATIONS } from '../kube/resources.js';
 import { type AdmissionComponent, createAdmissionComponent } from '../admission/component.js';
-import type { WebhookConfig } from '../process/config.js';
+import type { WebhookConfig } from '../process/config/config.js';
 import type { ProcessContext } from '../process/context.js';
 import { createPersistentIPsGate } from '../cluster/persistent-ips-gate.js';
 import { findPrimaryNetwork } from '../cluster/primary-network.js';

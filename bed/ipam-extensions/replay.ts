@@ -10,7 +10,7 @@ import { ipamExtensionsClaimName } from '../../api/vm-claims.js';
 import { Client } from '../../kube/client.js';
 import { systemClock } from '../../kube/clock.js';
 import { ControllerLoop } from '../../kube/controller-loop.js';
-import { loadCredentials } from '../../kube/credentials.js';
+import { loadCredentials } from '../../kube/transport/credentials.js';
 import { isAlreadyExists } from '../../kube/errors.js';
 import { Informer } from '../../kube/informer.js';
 import { silentLogger } from '../../kube/log.js';
@@ -20,7 +20,7 @@ import {
   VIRTUAL_MACHINE_INSTANCES,
   VIRTUAL_MACHINES,
 } from '../../kube/resources.js';
-import { Transport } from '../../kube/transport.js';
+import { Transport } from '../../kube/transport/transport.js';
 import { WorkQueue } from '../../kube/workqueue.js';
 import type { Bed } from '../bed.js';
 import { IPAM_EXTENSIONS_ACCOUNT } from './installation.js';

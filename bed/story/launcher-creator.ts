@@ -1,9 +1,9 @@
 import { NETWORKS_ANNOTATION } from '../../api/names.js';
 import type { Pod } from '../../api/pod.js';
 import { Client } from '../../kube/client.js';
-import { type Credentials, loadCredentials } from '../../kube/credentials.js';
+import { type Credentials, loadCredentials } from '../../kube/transport/credentials.js';
 import { PODS } from '../../kube/resources.js';
-import { Transport } from '../../kube/transport.js';
+import { Transport } from '../../kube/transport/transport.js';
 import type { ClusterAccess } from '../control-plane/kubeconfig.js';
 import { KUBEVIRT_NAMESPACE } from '../control-plane/kubevirt.js';
 import { writeServiceAccountKubeconfig } from '../control-plane/service-accounts.js';

@@ -1,7 +1,7 @@
 import { requestToken, SERVICE_ACCOUNTS, type TokenBinding } from '../control-plane/service-accounts.js';
 import { Client } from '../../kube/client.js';
-import { type Credentials, loadCredentials } from '../../kube/credentials.js';
-import { Transport } from '../../kube/transport.js';
+import { type Credentials, loadCredentials } from '../../kube/transport/credentials.js';
+import { Transport } from '../../kube/transport/transport.js';
 
 /** Creates a service account and a client that acts as it. The caller closes the client's transport. */
 export async function serviceAccountClient(

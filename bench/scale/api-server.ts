@@ -7,7 +7,7 @@ import * as RESOURCES from '../../kube/resources.js';
 import { MemoryTransport, targetOf } from '../../kube/testing/memory-transport.js';
 import type { ObjectTracker } from '../../kube/testing/object-tracker.js';
 import { statusOf } from '../../kube/testing/refusals.js';
-import type { ApiRequest, Query } from '../../kube/transport.js';
+import type { ApiRequest, Query } from '../../kube/transport/transport.js';
 
 /** `/api/v1` or `/apis/<group>/<version>` */
 const GROUP = /^\/(api|apis\/[^/]+)\/[^/]+$/;

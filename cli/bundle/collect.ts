@@ -1,5 +1,5 @@
 import type { Client } from '../../kube/client.js';
-import type { ApiRequest, Transport } from '../../kube/transport.js';
+import type { ApiRequest, Transport } from '../../kube/transport/transport.js';
 import { isReady } from '../doctor/check-processes.js';
 import { INSTALLED, PROCESS_PODS, type ProcessPod, componentOf } from '../installation.js';
 import { BUNDLED_KINDS, type BundledKind } from './kinds.js';

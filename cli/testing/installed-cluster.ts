@@ -5,7 +5,7 @@ import { type Resource, clusterResource } from '../../kube/resource.js';
 import { targetOf } from '../../kube/testing/memory-transport.js';
 import type { TrackedEvent } from '../../kube/testing/object-tracker.js';
 import { NOT_FOUND, refusal } from '../../kube/testing/refusals.js';
-import type { ApiRequest } from '../../kube/transport.js';
+import type { ApiRequest } from '../../kube/transport/transport.js';
 import { qualifiedName } from '../forbidden.js';
 import { CRDS } from '../installation.js';
 import { INSTALLED_KINDS, OWN_KINDS } from '../uninstall/plan.js';

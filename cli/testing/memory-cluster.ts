@@ -3,7 +3,7 @@ import { Client } from '../../kube/client.js';
 import { StatusError } from '../../kube/errors.js';
 import type { Resource } from '../../kube/resource.js';
 import { MemoryTransport, type RequestTarget, targetOf } from '../../kube/testing/memory-transport.js';
-import type { ApiRequest } from '../../kube/transport.js';
+import type { ApiRequest } from '../../kube/transport/transport.js';
 import { refOf } from '../../test/object-world.js';
 
 export interface ClusterWrite {

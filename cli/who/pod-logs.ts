@@ -6,7 +6,7 @@ import { MAX_AUDIT_LINE } from '../../api/audit-record.js';
 import type { Client } from '../../kube/client.js';
 import { StatusError, messageOf } from '../../kube/errors.js';
 import { resourcePath } from '../../kube/resource.js';
-import type { Transport } from '../../kube/transport.js';
+import type { Transport } from '../../kube/transport/transport.js';
 import { CommandError } from '../exit-code.js';
 import { reasonOf } from '../forbidden.js';
 import { INSTALLED, PROCESS_PODS, type ProcessPod, componentOf, findNamespacesOrDefault } from '../installation.js';

@@ -1,4 +1,4 @@
-import { Deadline, abortable } from '../../kube/deadline.js';
+import { Deadline, abortable } from '../../kube/transport/deadline.js';
 import type { Clock } from '../../kube/clock.js';
 import { StatusError, TransportError, messageOf } from '../../kube/errors.js';
 import type { Logger } from '../../kube/log.js';

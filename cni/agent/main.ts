@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { AgentConfig } from '../../process/agent-config.js';
+import type { AgentConfig } from '../../process/config/agent-config.js';
 import type { Component, ProcessContext } from '../../process/context.js';
 import { createPersistentIPsGate } from '../../cluster/persistent-ips-gate.js';
 import { type KubeVirtControllerSource, watchKubeVirt } from '../../cluster/kubevirt-controller.js';

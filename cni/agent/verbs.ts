@@ -2,7 +2,7 @@ import { joinKey, objectKey } from '../../api/meta.js';
 import { controllingVmi } from '../../api/pod.js';
 import { type Address, formatAddress, sameAddress } from '../../addressing/address/address.js';
 import type { Pool } from '../../addressing/pool/pool.js';
-import { abortable } from '../../kube/deadline.js';
+import { abortable } from '../../kube/transport/deadline.js';
 import type { PoolDirectory } from '../../addressing/directory/directory.js';
 import type { Attachment, AttachmentResolver } from './attachment.js';
 import { type Grant, addResult } from './result.js';

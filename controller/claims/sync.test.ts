@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { Client } from '../../kube/client.js';
 import { StatusError } from '../../kube/errors.js';
 import type { SyncResult } from '../../kube/controller-loop.js';
-import type { ApiRequest } from '../../kube/transport.js';
+import type { ApiRequest } from '../../kube/transport/transport.js';
 import { apiError } from '../../test/api-errors.js';
 import { ClaimsWorld } from './testing/model/world.js';
 import { WorldApi } from './testing/model/world-api.js';

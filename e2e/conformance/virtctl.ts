@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { Client } from '../../kube/client.js';
-import { loadCredentials } from '../../kube/credentials.js';
-import { Transport } from '../../kube/transport.js';
+import { loadCredentials } from '../../kube/transport/credentials.js';
+import { Transport } from '../../kube/transport/transport.js';
 import { callSubresource } from '../../bed/story/vm.js';
 
 /** `virtctl start|stop|restart -n NAMESPACE VM`, as the tests of kubevirt/ipam-extensions call it. */

@@ -14,7 +14,7 @@ import {
   VALIDATING_WEBHOOK_CONFIGURATIONS,
 } from '../../kube/resources.js';
 import { nadRightsFrom } from '../../api/nad-rights.js';
-import { IPAM_SETTINGS, type IpamConfig } from '../../process/config.js';
+import { IPAM_SETTINGS, type IpamConfig } from '../../process/config/config.js';
 import { type Component, type ProcessContext, closeContext, createContext } from '../../process/context.js';
 import { ADDRESS_POOL_WATCH, NAD_WATCH } from '../../cluster/watch-specs.js';
 import { faultOf, requestErrorOf } from '../../test/request-error.js';

@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 import type { KubeObject } from '../../api/meta.js';
 import { Client } from '../../kube/client.js';
-import { loadCredentials } from '../../kube/credentials.js';
+import { loadCredentials } from '../../kube/transport/credentials.js';
 import { Informer, type InformerOptions } from '../../kube/informer.js';
 import { silentMetrics } from '../../kube/metrics.js';
 import type { Resource } from '../../kube/resource.js';
 import { CONFIG_MAPS, NAMESPACES } from '../../kube/resources.js';
-import { type StreamRequest, Transport, type ClientTransport } from '../../kube/transport.js';
+import { type StreamRequest, Transport, type ClientTransport } from '../../kube/transport/transport.js';
 import { type ControlPlane, startControlPlane } from '../../bed/control-plane/control-plane.js';
 import { PausableProxy } from '../../bed/faults/pausable-proxy.js';
 import { until, untilValue } from '../../bed/processes/wait.js';

@@ -13,10 +13,10 @@ import {
   reallocateLease,
 } from '../../addressing/lease/lease.js';
 import { Client } from '../../kube/client.js';
-import { loadCredentials } from '../../kube/credentials.js';
+import { loadCredentials } from '../../kube/transport/credentials.js';
 import { classifyError } from '../../kube/errors.js';
 import { ADDRESS_LEASES } from '../../kube/resources.js';
-import { Transport } from '../../kube/transport.js';
+import { Transport } from '../../kube/transport/transport.js';
 import { writeLease } from '../../cluster/lease-writes.js';
 import { type ControlPlane, startControlPlane } from '../../bed/control-plane/control-plane.js';
 import { createAll, readManifests } from '../../bed/control-plane/objects.js';

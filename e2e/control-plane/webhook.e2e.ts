@@ -12,7 +12,7 @@ import {
 } from '../../api/names.js';
 import type { Pod } from '../../api/pod.js';
 import { Client } from '../../kube/client.js';
-import { loadCredentials } from '../../kube/credentials.js';
+import { loadCredentials } from '../../kube/transport/credentials.js';
 import {
   ADDRESS_POOLS,
   IPAM_CLAIMS,
@@ -25,8 +25,8 @@ import {
   VIRTUAL_MACHINES,
   VIRTUAL_MACHINE_INSTANCES,
 } from '../../kube/resources.js';
-import { Transport } from '../../kube/transport.js';
-import { WEBHOOK_SETTINGS, type WebhookConfig } from '../../process/config.js';
+import { Transport } from '../../kube/transport/transport.js';
+import { WEBHOOK_SETTINGS, type WebhookConfig } from '../../process/config/config.js';
 import { type Component, type ProcessContext, closeContext, createContext } from '../../process/context.js';
 import {
   NAMESPACE,

@@ -10,7 +10,7 @@ import {
 } from '../../api/names.js';
 import type { KubeObject } from '../../api/meta.js';
 import type { Pool } from '../../addressing/pool/pool.js';
-import type { Resources, ResponderTemplate } from '../../process/responder-template.js';
+import type { Resources, ResponderTemplate } from '../../process/config/responder-template.js';
 
 /** The objects of the responders of one pool. */
 

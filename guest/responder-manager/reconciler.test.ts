@@ -7,7 +7,7 @@ import { Cache } from '../../kube/cache.js';
 import { Client } from '../../kube/client.js';
 import type { WatchSpec } from '../../kube/informers.js';
 import { IPAM_CLAIMS, PODS, POD_DISRUPTION_BUDGETS, STATEFUL_SETS } from '../../kube/resources.js';
-import type { GuestConfig } from '../../process/guest-config.js';
+import type { GuestConfig } from '../../process/config/guest-config.js';
 import { apiError } from '../../test/api-errors.js';
 import { MemoryTransport } from '../../kube/testing/memory-transport.js';
 import { adminPool, cacheOf, nad } from '../../test/pool-objects.js';

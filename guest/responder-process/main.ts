@@ -6,7 +6,7 @@ import { EventRecorder } from '../../kube/events.js';
 import type { Component, ProcessContext } from '../../process/context.js';
 import type { Logger } from '../../kube/log.js';
 import { PeriodicTask } from '../../process/periodic-task.js';
-import type { ResponderConfig } from '../../process/guest-config.js';
+import type { ResponderConfig } from '../../process/config/guest-config.js';
 import { responderNames } from '../responder-manager/objects.js';
 import { RememberedGuests } from '../layer2-guests.js';
 import { runInSlices } from '../../kube/run-in-slices.js';

@@ -12,7 +12,7 @@ import {
 } from '../../api/audit-record.js';
 import type { Cache } from '../../kube/cache.js';
 import type { Clock } from '../../kube/clock.js';
-import { abortable } from '../../kube/deadline.js';
+import { abortable } from '../../kube/transport/deadline.js';
 import { messageOf } from '../../kube/errors.js';
 import type { Informer } from '../../kube/informer.js';
 import type { Logger } from '../../kube/log.js';

@@ -1,4 +1,4 @@
-import type { AuditConfig } from '../../process/ipam-config.js';
+import type { AuditConfig } from '../../process/config/ipam-config.js';
 import type { ProcessContext } from '../../process/context.js';
 import { AuditLog, type AuditLogOptions, createAuditMetrics } from './audit-log.js';
 import { type AuditSink, FileSink } from './audit-sink.js';

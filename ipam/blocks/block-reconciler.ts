@@ -1,7 +1,7 @@
 import type { AddressPool, PoolBlocks } from '../../api/address-pool.js';
 import type { Informer } from '../../kube/informer.js';
 import type { Sync } from '../../kube/controller-loop.js';
-import type { IpamConfig } from '../../process/config.js';
+import type { IpamConfig } from '../../process/config/config.js';
 import type { ProcessContext } from '../../process/context.js';
 import type { PersistentIPsGate } from '../../cluster/persistent-ips-gate.js';
 import { NODE_WATCH } from '../../cluster/watch-specs.js';

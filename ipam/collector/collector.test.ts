@@ -4,7 +4,7 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { CLAIM_OWNER_NAME, CLAIM_OWNER_UID } from '../../api/names.js';
 import type { EventSubject } from '../../kube/events.js';
 import { silentLogger } from '../../kube/log.js';
-import { DEFAULT_FEATURE_GATES } from '../../process/feature-gates.js';
+import { DEFAULT_FEATURE_GATES } from '../../process/config/feature-gates.js';
 import { Metrics } from '../../process/metrics.js';
 import { ManualClock } from '../../test/manual-clock.js';
 import { type Collector, UnseenLeaseCheck, createCollector } from './collector.js';

@@ -7,7 +7,7 @@ import { isProofOfAbsence } from '../../kube/absence.js';
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import { ADDRESS_LEASES } from '../../kube/resources.js';
-import type { IpamConfig } from '../../process/config.js';
+import type { IpamConfig } from '../../process/config/config.js';
 import { PeriodicTask } from '../../process/periodic-task.js';
 import type { ClaimPod, ClaimPods } from '../claims/running/claim-pods.js';
 import type { LeaseBook } from '../leases/lease-book.js';

@@ -7,7 +7,7 @@ import type { Cache, Lister } from '../../kube/cache.js';
 import type { SyncResult } from '../../kube/controller-loop.js';
 import { isForbidden, isInvalid, messageOf } from '../../kube/errors.js';
 import type { Logger } from '../../kube/log.js';
-import { MAX_ADD_TIMEOUT_MS } from '../../process/agent-config.js';
+import { MAX_ADD_TIMEOUT_MS } from '../../process/config/agent-config.js';
 import { BY_NAD_NAMESPACE } from '../../cluster/watch-specs.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import { derivedPoolName } from '../../addressing/pool/derived-pool.js';

@@ -7,7 +7,7 @@ import { isConflict, messageOf } from '../../kube/errors.js';
 import type { ObjectChange } from '../../kube/informer.js';
 import type { Logger } from '../../kube/log.js';
 import { CONFIG_MAPS } from '../../kube/resources.js';
-import type { IpamConfig } from '../../process/config.js';
+import type { IpamConfig } from '../../process/config/config.js';
 import { PeriodicTask } from '../../process/periodic-task.js';
 
 interface ServedNetworksDeps {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { AddressPool } from '../../api/address-pool.js';
-import { MAX_ADD_TIMEOUT_MS } from '../../process/agent-config.js';
+import { MAX_ADD_TIMEOUT_MS } from '../../process/config/agent-config.js';
 import { adminPool, holdfastConfig, nad } from '../../test/pool-objects.js';
 import { MAX_STALENESS_MS, PoolsWorld } from './testing/pools-world.js';
 

@@ -1,7 +1,7 @@
 import { VALIDATING_WEBHOOK_CONFIGURATIONS } from '../../kube/resources.js';
 import { type AdmissionComponent, createAdmissionComponent } from '../../admission/component.js';
-import type { ClientConfig } from '../../process/admission-config.js';
-import type { IpamConfig } from '../../process/config.js';
+import type { ClientConfig } from '../../process/config/admission-config.js';
+import type { IpamConfig } from '../../process/config/config.js';
 import type { ProcessContext } from '../../process/context.js';
 import { minCooldownMs } from '../../addressing/lease/lease-times.js';
 import { createNadReviewer } from './nad-admission.js';

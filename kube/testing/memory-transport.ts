@@ -4,7 +4,7 @@ import { mergePatch } from '../../test/merge-patch.js';
 import { type Clock, systemClock } from '../clock.js';
 import { StatusError, TransportError } from '../errors.js';
 import type { ObjectRef, Resource } from '../resource.js';
-import type { ApiRequest, ClientTransport, Query, StreamRequest } from '../transport.js';
+import type { ApiRequest, ClientTransport, Query, StreamRequest } from '../transport/transport.js';
 import { FieldOwners } from './field-owners.js';
 import { type DeleteRequest, ObjectTracker, type WatchEvent } from './object-tracker.js';
 import { CONFLICT, EXPIRED, INVALID, NOT_FOUND, type Preconditions, checkPreconditions, refusal } from './refusals.js';

@@ -3,7 +3,7 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { Client } from '../client.js';
 import { resourcePath } from '../resource.js';
 import { IPAM_CLAIMS } from '../resources.js';
-import type { Query } from '../transport.js';
+import type { Query } from '../transport/transport.js';
 
 const NAMESPACE = 'default';
 const PATH = resourcePath(IPAM_CLAIMS, { namespace: NAMESPACE });

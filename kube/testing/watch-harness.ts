@@ -4,7 +4,7 @@ import { type Clock, systemClock } from '../clock.js';
 import { type ObjectChange, Informer, type InformerOptions } from '../informer.js';
 import { silentMetrics } from '../metrics.js';
 import { namespacedResource } from '../resource.js';
-import { Transport } from '../transport.js';
+import { Transport } from '../transport/transport.js';
 import { type FaultServer, type Handler, type Reply, type SeenRequest } from '../../test/fault-server.js';
 
 export interface TestObject extends KubeObject {

@@ -12,11 +12,11 @@ import { clientAs } from '../../bed/story/service-account.js';
 import { until } from '../../bed/processes/wait.js';
 import { listServedNetworks } from '../../ipam/pools/served-networks.js';
 import { Client } from '../../kube/client.js';
-import { loadCredentials } from '../../kube/credentials.js';
+import { loadCredentials } from '../../kube/transport/credentials.js';
 import { isForbidden, messageOf } from '../../kube/errors.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS, CONFIG_MAPS, IPAM_CLAIMS, PODS } from '../../kube/resources.js';
 import type { Resource } from '../../kube/resource.js';
-import { Transport } from '../../kube/transport.js';
+import { Transport } from '../../kube/transport/transport.js';
 import { SharedServer } from './shared-server.js';
 
 /** All kinds except workloads, because nothing runs in this cluster. */

@@ -1,6 +1,6 @@
 import type { SubjectAccessReview, TokenReview, UserInfo } from '../../kube/resources.js';
 import { Client } from '../../kube/client.js';
-import type { ApiRequest, ClientTransport } from '../../kube/transport.js';
+import type { ApiRequest, ClientTransport } from '../../kube/transport/transport.js';
 
 /** An API server that knows tokens and rights, and nothing else. */
 export class ReviewApi implements ClientTransport {

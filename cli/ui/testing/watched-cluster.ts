@@ -1,7 +1,7 @@
 import { StatusError } from '../../../kube/errors.js';
 import { MemoryTransport, targetOf } from '../../../kube/testing/memory-transport.js';
 import { NOT_FOUND, refusal } from '../../../kube/testing/refusals.js';
-import type { ApiRequest } from '../../../kube/transport.js';
+import type { ApiRequest } from '../../../kube/transport/transport.js';
 
 /** The API server as a page sees it: some kinds may not be served, or not be listed by the user. */
 export class WatchedCluster extends MemoryTransport {

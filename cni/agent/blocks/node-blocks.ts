@@ -9,7 +9,7 @@ import { forEachParallel } from '../../../kube/run-in-slices.js';
 import type { Informer } from '../../../kube/informer.js';
 import type { Logger } from '../../../kube/log.js';
 import { ADDRESS_BLOCKS } from '../../../kube/resources.js';
-import { abortable } from '../../../kube/deadline.js';
+import { abortable } from '../../../kube/transport/deadline.js';
 import type { InformerRegistry, WatchSpec } from '../../../kube/informers.js';
 import { type LeaseListener, type NodeLeases, nodeFieldSelector } from '../node-leases.js';
 import { BlockCandidates } from './block-candidates.js';

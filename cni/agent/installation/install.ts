@@ -3,7 +3,7 @@ import { constants, lstat, readFile, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path';
 import { messageOf } from '../../../kube/errors.js';
 import type { Logger } from '../../../kube/log.js';
-import type { InstallConfig } from '../../../process/agent-config.js';
+import type { InstallConfig } from '../../../process/config/agent-config.js';
 import { writeAtomically } from '../atomic-write.js';
 
 /** The plugin's name, as in `"ipam": {"type": "holdfast"}` of NADs. */

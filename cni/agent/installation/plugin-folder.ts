@@ -3,7 +3,7 @@ import { dirname, join, relative, resolve } from 'node:path';
 import type { Clock } from '../../../kube/clock.js';
 import { messageOf } from '../../../kube/errors.js';
 import type { Logger } from '../../../kube/log.js';
-import type { PluginAlternatives } from '../../../process/agent-config.js';
+import type { PluginAlternatives } from '../../../process/config/agent-config.js';
 import type { Metrics } from '../../../process/metrics.js';
 import { PeriodicTask } from '../../../process/periodic-task.js';
 import {

@@ -7,7 +7,7 @@ import { leaseName } from '../../../addressing/lease/lease-name.js';
 import { type LeaseRecord, isReservation, readLease, stateOf } from '../../../addressing/lease/lease.js';
 import type { Pool } from '../../../addressing/pool/pool.js';
 import type { Clock, Random } from '../../../kube/clock.js';
-import { abortable } from '../../../kube/deadline.js';
+import { abortable } from '../../../kube/transport/deadline.js';
 import type { WatchSpec } from '../../../kube/informers.js';
 import type { ObjectChange, Informer } from '../../../kube/informer.js';
 import { ADDRESS_LEASES } from '../../../kube/resources.js';

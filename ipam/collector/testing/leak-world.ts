@@ -14,7 +14,7 @@ import type { Resource } from '../../../kube/resource.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS, PODS } from '../../../kube/resources.js';
 import { MemoryTransport, targetOf } from '../../../kube/testing/memory-transport.js';
 import type { Preconditions } from '../../../kube/testing/refusals.js';
-import type { ApiRequest } from '../../../kube/transport.js';
+import type { ApiRequest } from '../../../kube/transport/transport.js';
 import type { PoolState } from '../../../addressing/directory/pool-state.js';
 import { refOf } from '../../../test/object-world.js';
 

@@ -6,7 +6,7 @@ import { Client } from '../../../kube/client.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS } from '../../../kube/resources.js';
 import { MemoryTransport, targetOf } from '../../../kube/testing/memory-transport.js';
 import { ObjectTracker, type TrackedEvent } from '../../../kube/testing/object-tracker.js';
-import type { ApiRequest } from '../../../kube/transport.js';
+import type { ApiRequest } from '../../../kube/transport/transport.js';
 import { silentLogger } from '../../../kube/log.js';
 import type { SyncResult } from '../../../kube/controller-loop.js';
 import { POOL_INDEXES } from '../../../cluster/watch-specs.js';

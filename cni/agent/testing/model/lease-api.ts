@@ -3,7 +3,7 @@ import type { KubeObject } from '../../../../api/meta.js';
 import type { Pod } from '../../../../api/pod.js';
 import { PODS } from '../../../../kube/resources.js';
 import { MemoryTransport, targetOf } from '../../../../kube/testing/memory-transport.js';
-import type { ApiRequest } from '../../../../kube/transport.js';
+import type { ApiRequest } from '../../../../kube/transport/transport.js';
 import { LeaseServer } from '../../../../test/lease-server.js';
 import { BlockStore } from './block-store.js';
 

@@ -1,6 +1,6 @@
 import { StatusError, TransportError } from '../../../../kube/errors.js';
 import type { Fault } from '../../../../kube/testing/memory-transport.js';
-import type { ApiRequest } from '../../../../kube/transport.js';
+import type { ApiRequest } from '../../../../kube/transport/transport.js';
 import { LeaseAgent, type LeaseAgentOptions } from './lease-agent.js';
 
 /** The outcome of a request. `lost`: applied, without an answer; `failed`: not applied, without an answer; `refused`: rejected. */

@@ -1,5 +1,5 @@
 import { MemoryTransport, targetOf } from '../../../../kube/testing/memory-transport.js';
-import type { ApiRequest } from '../../../../kube/transport.js';
+import type { ApiRequest } from '../../../../kube/transport/transport.js';
 import { KINDS, type ClaimsWorld, RESOURCES } from './world.js';
 
 /** The API server of a model world, as the controller uses it. */

@@ -3,7 +3,7 @@ import type { IPAMClaim } from '../../../../api/ipam-claim.js';
 import { MemoryTransport, targetOf } from '../../../../kube/testing/memory-transport.js';
 import type { Admission } from '../../../../kube/testing/object-tracker.js';
 import { FORBIDDEN, refusal } from '../../../../kube/testing/refusals.js';
-import type { ApiRequest } from '../../../../kube/transport.js';
+import type { ApiRequest } from '../../../../kube/transport/transport.js';
 import type { IpamWorld } from './world.js';
 
 /** Checks each write before it is stored. */

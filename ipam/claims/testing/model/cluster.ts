@@ -1,7 +1,7 @@
 import { PROBE_LIMITS } from '../../../../api/limits.js';
 import { TransportError } from '../../../../kube/errors.js';
 import type { Fault } from '../../../../kube/testing/memory-transport.js';
-import type { ApiRequest } from '../../../../kube/transport.js';
+import type { ApiRequest } from '../../../../kube/transport/transport.js';
 import type { ParsedNad } from '../../../../cluster/transforms.js';
 import { holdfastConfig, nad } from '../../../../test/pool-objects.js';
 import { SimulatedApi } from './api.js';

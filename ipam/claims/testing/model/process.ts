@@ -19,7 +19,7 @@ import type { ObjectChange } from '../../../../kube/informer.js';
 import { silentLogger } from '../../../../kube/log.js';
 import type { SyncResult } from '../../../../kube/controller-loop.js';
 import type { TrackedEvent } from '../../../../kube/testing/object-tracker.js';
-import type { ClientTransport } from '../../../../kube/transport.js';
+import type { ClientTransport } from '../../../../kube/transport/transport.js';
 import { type ParsedNad } from '../../../../cluster/transforms.js';
 import { KNOWN_KUBEVIRT } from '../../../../test/launcher-pods.js';
 import { cacheOf } from '../../../../test/pool-objects.js';

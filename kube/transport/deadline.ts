@@ -1,5 +1,5 @@
-import type { Clock } from './clock.js';
-import { TransportError } from './errors.js';
+import type { Clock } from '../clock.js';
+import { TransportError } from '../errors.js';
 
 /** Resolves like the promise, unless the signal aborts first. @throws the signal's reason */
 export async function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {

@@ -4,7 +4,7 @@ import { isIPv6 } from 'node:net';
 import { homedir } from 'node:os';
 import { delimiter, dirname, join, resolve } from 'node:path';
 import type { KubeConfig } from '@kubernetes/client-node';
-import { messageOf } from './errors.js';
+import { messageOf } from '../errors.js';
 
 export interface TlsOptions {
   ca?: string | Buffer;

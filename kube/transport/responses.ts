@@ -1,7 +1,7 @@
 import { type IncomingHttpHeaders, STATUS_CODES } from 'node:http';
-import { asRecord, asString, isRecord } from '../api/json.js';
-import { type StatusDetails, StatusError, TransportError } from './errors.js';
-import { nextTurn } from './run-in-slices.js';
+import { asRecord, asString, isRecord } from '../../api/json.js';
+import { type StatusDetails, StatusError, TransportError } from '../errors.js';
+import { nextTurn } from '../run-in-slices.js';
 
 interface StatusBody {
   kind?: string;

@@ -1,4 +1,4 @@
-import { describeValue, isRecord } from '../api/json.js';
+import { describeValue, isRecord } from '../../api/json.js';
 
 /** What an administrator adds to the pods of responders. They have no manifest, because `guest` makes a StatefulSet for each pool. */
 export interface ResponderTemplate {

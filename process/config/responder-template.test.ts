@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { messageOf } from '../kube/errors.js';
+import { messageOf } from '../../kube/errors.js';
 import { parseResponderTemplate } from './responder-template.js';
 
 describe('the template of responders', () => {

@@ -1,12 +1,12 @@
 import type { Dispatcher } from 'undici';
 import { parseAnswer, readJsonLines, statusErrorOf, transportErrorOf } from './responses.js';
-import { type Clock, type Random, systemClock } from './clock.js';
+import { type Clock, type Random, systemClock } from '../clock.js';
 import type { Credentials } from './credentials.js';
 import { Deadline } from './deadline.js';
-import { StatusError, TransportError, messageOf } from './errors.js';
-import { type KubeMetrics, silentMetrics } from './metrics.js';
+import { StatusError, TransportError, messageOf } from '../errors.js';
+import { type KubeMetrics, silentMetrics } from '../metrics.js';
 import { RequestTurns } from './request-turns.js';
-import { type RetryState, planRetry } from './retry.js';
+import { type RetryState, planRetry } from '../retry.js';
 import { type Session, SessionCache } from './session.js';
 
 export interface TransportOptions {

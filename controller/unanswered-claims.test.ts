@@ -1,12 +1,12 @@
 import { expect } from 'chai';
-import type { IPAMClaim } from '../../api/ipam-claim.js';
-import type { Condition } from '../../api/meta.js';
-import type { EventSubject } from '../../kube/events.js';
-import { silentLogger } from '../../kube/log.js';
-import { type ParsedNad, transformClaim } from '../../cluster/transforms.js';
-import { ManualClock } from '../../test/manual-clock.js';
-import { holdfastConfig, nad } from '../../test/pool-objects.js';
-import { claim } from '../../test/workload-objects.js';
+import type { IPAMClaim } from '../api/ipam-claim.js';
+import type { Condition } from '../api/meta.js';
+import type { EventSubject } from '../kube/events.js';
+import { silentLogger } from '../kube/log.js';
+import { type ParsedNad, transformClaim } from '../cluster/transforms.js';
+import { ManualClock } from '../test/manual-clock.js';
+import { holdfastConfig, nad } from '../test/pool-objects.js';
+import { claim } from '../test/workload-objects.js';
 import { UnansweredClaims } from './unanswered-claims.js';
 
 const START = Date.UTC(2026, 0, 1);

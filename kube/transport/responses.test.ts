@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { TransportError } from './errors.js';
+import { TransportError } from '../errors.js';
 import { readJsonLines } from './responses.js';
 
 async function* chunksOf(bytes: Buffer, sizes: number[]): AsyncGenerator<Buffer> {

@@ -1,14 +1,14 @@
-import { type IPAMClaim, claimNadOf } from '../../api/ipam-claim.js';
-import { isBeingDeleted, objectKey } from '../../api/meta.js';
-import { EventReason } from '../../api/event-reasons.js';
-import type { Clock } from '../../kube/clock.js';
-import type { EventRecorder } from '../../kube/events.js';
-import type { Logger } from '../../kube/log.js';
-import { forEachInSlices } from '../../kube/run-in-slices.js';
-import { PeriodicTask, checkIntervalMs } from '../../process/periodic-task.js';
-import { claimEventSubjects } from '../../cluster/event-subjects.js';
-import type { PersistentIPsGate } from '../../cluster/persistent-ips-gate.js';
-import type { ParsedNad } from '../../cluster/transforms.js';
+import { type IPAMClaim, claimNadOf } from '../api/ipam-claim.js';
+import { isBeingDeleted, objectKey } from '../api/meta.js';
+import { EventReason } from '../api/event-reasons.js';
+import type { Clock } from '../kube/clock.js';
+import type { EventRecorder } from '../kube/events.js';
+import type { Logger } from '../kube/log.js';
+import { forEachInSlices } from '../kube/run-in-slices.js';
+import { PeriodicTask, checkIntervalMs } from '../process/periodic-task.js';
+import { claimEventSubjects } from '../cluster/event-subjects.js';
+import type { PersistentIPsGate } from '../cluster/persistent-ips-gate.js';
+import type { ParsedNad } from '../cluster/transforms.js';
 
 export interface UnansweredDeps {
   readonly claims: { list(): readonly IPAMClaim[] };

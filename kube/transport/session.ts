@@ -1,5 +1,5 @@
 import { Agent } from 'undici';
-import type { Clock } from './clock.js';
+import type { Clock } from '../clock.js';
 import type { Credentials, TlsOptions } from './credentials.js';
 
 /** Rotated tokens and certificates are noticed within this time. */

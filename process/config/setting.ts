@@ -1,4 +1,4 @@
-import { parseBindAddress } from './listening.js';
+import { parseBindAddress } from '../listening.js';
 
 /** One value of the configuration: the flag `--<flag>`, or the environment variable of the same name. */
 export interface Setting<T> {

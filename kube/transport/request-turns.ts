@@ -1,6 +1,6 @@
 import type { Deadline } from './deadline.js';
-import { TransportError } from './errors.js';
-import { FairSemaphore } from './fair-semaphore.js';
+import { TransportError } from '../errors.js';
+import { FairSemaphore } from '../fair-semaphore.js';
 
 interface Request {
   readonly method: string;

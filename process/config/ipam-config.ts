@@ -1,5 +1,5 @@
-import { DEFAULT_MAX_DERIVED_POOLS, type NadRightsConfig } from '../api/nad-rights.js';
-import { DEFAULT_GLOBAL_NAMESPACES } from '../api/names.js';
+import { DEFAULT_MAX_DERIVED_POOLS, type NadRightsConfig } from '../../api/nad-rights.js';
+import { DEFAULT_GLOBAL_NAMESPACES } from '../../api/names.js';
 import { type Settings, duration, parseBoolean, parseObjectNames, parseText, wholeNumber } from './setting.js';
 
 /** What an administrator permits NetworkAttachmentDefinitions, by namespace. */
