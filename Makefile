@@ -32,7 +32,7 @@ ifneq ($(KUBEVIRT),)
 export BED_KUBEVIRT := $(KUBEVIRT)
 endif
 
-.PHONY: help build plugin check format test unit api watch e2e matrix kind demo ui chaos dashboard conformance bed bench fuzz image version release publish announce clean node go
+.PHONY: help build plugin check format test unit api watch e2e matrix kind demo ui chaos dashboard conformance conformance-dhcp bed bench fuzz image version release publish announce clean node go
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -86,6 +86,9 @@ conformance: node_modules/.installed go ## Run kubevirt/ipam-extensions beside H
 	@npx --no-install tsx e2e/conformance/main.ts
 	@CHURN_MINUTES="$${CHURN_MINUTES:-60}" npx --no-install mocha --import=tsx --timeout 120000 --require ./bed/story/hooks.ts \
 	--grep 'with kubevirt/ipam-extensions|with a recording' e2e/peers/take-over.e2e.ts
+
+conformance-dhcp: node_modules/.installed go ## Ask holdfast-packets, Kea and dnsmasq the same, and compare their answers with the RFCs (Linux, root, Debian)
+	@npx --no-install tsx e2e/conformance/dhcp.ts
 
 bed: node_modules/.installed go ## Run a KubeVirt control plane with simulated nodes, for kubectl
 	@npm run --silent bed
