@@ -95,3 +95,20 @@ function canonical(address: string): string {
 function invalid(problem: string): AddressRequest {
   return { kind: 'invalid', problem };
 }
+
+/** @param names those that the VM has */
+export function describeUnknownNetworks(unknown: readonly string[], names: readonly string[]): string {
+  const known = names.length === 0 ? 'it has none' : `it has ${quoteNames(names)}`;
+  return `${REQUESTED_ADDRESSES_ANNOTATION}: the VM has no network ${quoteNames(unknown)} (${known}): correct the name, or remove it from the annotation`;
+}
+
+export function describeUnsupportedNetwork(vmNetwork: string, nad: string): string {
+  return (
+    `${REQUESTED_ADDRESSES_ANNOTATION}: network "${vmNetwork}": NetworkAttachmentDefinition ${nad} does not allow persistent IPs, so the request ` +
+    `has no effect: set "allowPersistentIPs": true in its spec.config, or remove the network from the annotation`
+  );
+}
+
+function quoteNames(names: readonly string[]): string {
+  return names.map((name) => JSON.stringify(name)).join(', ');
+}

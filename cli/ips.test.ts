@@ -40,7 +40,14 @@ const CLAIMS = [
     ],
   }),
   claim('leaving', { ips: ['10.0.0.9/24'] }, true),
+  claim('removed', { ips: ['10.0.0.4/24'], ownerPod: { name: 'virt-launcher-removed-x' } }, true),
+  claim('starting', { ips: ['10.0.0.3/24'] }),
+  claim('unread', { ips: ['10.0.0.2/24'] }),
 ];
+const VMS = Object.entries({ asleep: 'Stopped', starting: 'Starting' }).map(([name, printableStatus]) => ({
+  metadata: { namespace: 'a', name },
+  status: { printableStatus },
+}));
 const LEASES = [
   lease('10.0.0.5', { owner: { kind: 'IPAMClaim', namespace: 'a', name: 'keeper.data', uid: 'claim-keeper' } }),
   lease('10.0.0.7', { owner: POD, interface: 'net1', node: 'node-1' }),
@@ -54,6 +61,7 @@ function clientOf(mayseeLeases: boolean, asked: ListOptions[] = []): Pick<Client
   const list = ({ plural }: Resource, options: ListOptions = {}) => {
     asked.push(options);
     if (plural === 'ipamclaims') return Promise.resolve({ items: CLAIMS, resourceVersion: '1' });
+    if (plural === 'virtualmachines') return Promise.resolve({ items: VMS, resourceVersion: '1' });
     if (mayseeLeases) return Promise.resolve({ items: LEASES, resourceVersion: '1' });
     return Promise.reject(new StatusError({ request: 'GET', status: 403, reason: 'Forbidden', message: 'no' }));
   };
@@ -78,10 +86,14 @@ describe('the list of addresses', () => {
       'VM | keeper | data | a/blue | 10.0.0.5/24 fd00::5/64 | blue.a | Running (virt-launcher-keeper-x)',
       'VM | leaving | data | a/blue | 10.0.0.9/24 | Releasing',
       'VM | new | data | a/blue | Waiting',
+      'VM | removed | data | a/blue | 10.0.0.4/24 | Running (virt-launcher-removed-x)',
+      'VM | starting | data | a/blue | 10.0.0.3/24 | Starting',
+      'VM | unread | data | a/blue | 10.0.0.2/24 | Not in use',
       'Pod | p | net1 | 10.0.0.7 fd00::7 | blue.a | Running (node-1)',
       'Pod | p | net2 | 10.0.0.8 | blue.a | Running',
     ]);
-    expect(asked).to.deep.equal([{ namespace: 'a' }, { labelSelector: 'ipam.holdfast.dev/owner-namespace=a' }]);
+    const leases = { labelSelector: 'ipam.holdfast.dev/owner-namespace=a' };
+    expect(asked).to.deep.equal([{ namespace: 'a' }, leases, { namespace: 'a' }]);
   });
 
   for (const [where, options, namespace] of [
@@ -109,7 +121,7 @@ describe('the list of addresses', () => {
 
   it('contains only VMs for a user who may not list leases', async () => {
     const lines = columns(await linesOf(HERE, clientOf(false), 'a'));
-    expect(lines).to.have.length(6);
+    expect(lines).to.have.length(9);
     expect(lines[3]).to.equal(
       'VM | keeper | data | a/blue | 10.0.0.5/24 fd00::5/64 | Running (virt-launcher-keeper-x)',
     );
@@ -118,7 +130,18 @@ describe('the list of addresses', () => {
   it('names the namespaces if it covers all, and is available as JSON', async () => {
     expect((await linesOf(EVERYWHERE, clientOf(true), 'a'))[0]).to.match(/^NAMESPACE +KIND/);
     const rows = (await listIps(EVERYWHERE, clientOf(true), 'a')).data as { owner: string }[];
-    expect(rows.map(({ owner }) => owner)).to.deep.equal(['asleep', 'hungry', 'keeper', 'leaving', 'new', 'p', 'p']);
+    expect(rows.map(({ owner }) => owner)).to.deep.equal([
+      'asleep',
+      'hungry',
+      'keeper',
+      'leaving',
+      'new',
+      'removed',
+      'starting',
+      'unread',
+      'p',
+      'p',
+    ]);
   });
 
   for (const missing of ['ipamclaims', 'addressleases']) {

@@ -1,11 +1,12 @@
 import type { AddressLease } from '../api/address-lease.js';
 import { type IPAMClaim, labelValue, claimNadOf, claimOwnerOf, claimVmNetworkOf } from '../api/ipam-claim.js';
-import { isBeingDeleted } from '../api/meta.js';
+import { isBeingDeleted, joinKey, objectKey } from '../api/meta.js';
 import { IPS_ALLOCATED, LEASE_OWNER_NAMESPACE } from '../api/names.js';
 import type { Client } from '../kube/client.js';
-import { ADDRESS_LEASES, IPAM_CLAIMS } from '../kube/resources.js';
+import { ADDRESS_LEASES, IPAM_CLAIMS, VIRTUAL_MACHINES } from '../kube/resources.js';
 import { type Column, type Output, tableLines } from './output.js';
-import { INSTALL_HOLDFAST, readList, required } from './reader.js';
+import { INSTALL_HOLDFAST, readList, required, valueOf } from './reader.js';
+import type { TracedVm } from './trace/observed.js';
 
 export interface IpsOptions {
   /** Default: that of the context. */
@@ -26,9 +27,12 @@ export interface IpsRow {
   readonly addresses: readonly string[];
   /** Empty if there is no lease, or the user may not list leases. */
   readonly pool: string;
-  /** `Running` on which pod, `Stopped`, `Releasing`, or the reason why there are no addresses. */
+  /** `Running` on which pod, the status of a VM without one, `Releasing`, or the reason why there are no addresses. */
   readonly state: string;
 }
+
+/** What KubeVirt says about VMs, by `namespace/name`. */
+type VmStatuses = ReadonlyMap<string, string | undefined>;
 
 const COLUMNS: readonly Column<IpsRow>[] = [
   { header: 'KIND', value: ({ kind }) => kind },
@@ -44,11 +48,15 @@ const NAMESPACE: Column<IpsRow> = { header: 'NAMESPACE', value: ({ namespace }) 
 /** @param home the namespace of the context */
 export async function listIps(options: IpsOptions, client: Pick<Client, 'list'>, home: string): Promise<Output> {
   const namespace = options.allNamespaces ? undefined : (options.namespace ?? home);
-  const [claims, leases] = await Promise.all([
+  const [claims, leases, vms] = await Promise.all([
     readList(client, IPAM_CLAIMS, { namespace }),
     listLeases(client, namespace),
+    readList(client, VIRTUAL_MACHINES, { namespace }),
   ]);
-  const rows = rowsOf(required(claims, INSTALL_HOLDFAST), leases);
+  const statuses = new Map(
+    valueOf(vms, []).map((vm: TracedVm) => [objectKey(vm), vm.status?.printableStatus] as const),
+  );
+  const rows = rowsOf(required(claims, INSTALL_HOLDFAST), leases, statuses);
   const columns = namespace === undefined ? [NAMESPACE, ...COLUMNS] : COLUMNS;
   const place = namespace === undefined ? 'the cluster' : `namespace ${namespace}`;
   return {
@@ -58,43 +66,44 @@ export async function listIps(options: IpsOptions, client: Pick<Client, 'list'>,
 }
 
 /** VMs come first, sorted by name. Released and reserved leases have no row. */
-function rowsOf(claims: readonly IPAMClaim[], leases: readonly AddressLease[]): IpsRow[] {
+function rowsOf(claims: readonly IPAMClaim[], leases: readonly AddressLease[], statuses: VmStatuses): IpsRow[] {
   const held = leases.filter(({ spec }) => spec.owner !== undefined && spec.releasedAt === undefined);
   const byOwner = new Map<string, AddressLease[]>();
   for (const lease of held) {
     const uid = lease.spec.owner?.uid ?? '';
     byOwner.set(uid, [...(byOwner.get(uid) ?? []), lease]);
   }
-  const rows = claims.map((claim) => rowOfClaim(claim, byOwner.get(claim.metadata.uid ?? '') ?? []));
+  const rows = claims.map((claim) => rowOfClaim(claim, byOwner.get(claim.metadata.uid ?? '') ?? [], statuses));
   for (const own of byOwner.values()) {
     if (own[0]?.spec.owner?.kind === 'Pod') rows.push(...rowsOfPod(own));
   }
   return rows.sort(compareRows);
 }
 
-function rowOfClaim(claim: IPAMClaim, leases: readonly AddressLease[]): IpsRow {
+function rowOfClaim(claim: IPAMClaim, leases: readonly AddressLease[], statuses: VmStatuses): IpsRow {
   const { namespace = '', name } = claim.metadata;
+  const owner = claimOwnerOf(claim)?.name ?? name;
   return {
     namespace,
-    owner: claimOwnerOf(claim)?.name ?? name,
+    owner,
     kind: 'VM',
     interface: claimVmNetworkOf(claim) ?? claim.spec.interface,
     nad: claimNadOf(claim) ?? '',
     addresses: claim.status?.ips ?? [],
     pool: leases[0]?.spec.pool ?? '',
-    state: stateOfClaim(claim),
+    state: stateOfClaim(claim, statuses.get(joinKey(namespace, owner))),
   };
 }
 
-function stateOfClaim(claim: IPAMClaim): string {
-  if (isBeingDeleted(claim)) return 'Releasing';
-  const { ownerPod } = claim.status ?? {};
-  const ips = claim.status?.ips ?? [];
-  const conditions = claim.status?.conditions ?? [];
-  const condition = conditions.find(({ type }) => type === IPS_ALLOCATED);
-  if (condition?.status === 'False') return condition.reason;
+function stateOfClaim(claim: IPAMClaim, vmStatus: string | undefined): string {
+  const { ownerPod, ips = [], conditions = [] } = claim.status ?? {};
+  const pod = ownerPod?.name ?? '';
+  // a claim that was deleted serves its pod until that ends
+  if (isBeingDeleted(claim) && pod === '') return 'Releasing';
+  const failure = conditions.find(({ type, status }) => type === IPS_ALLOCATED && status === 'False');
+  if (failure) return failure.reason;
   if (ips.length === 0) return 'Waiting';
-  return ownerPod?.name ? `Running (${ownerPod.name})` : 'Stopped';
+  return pod === '' ? (vmStatus ?? 'Not in use') : `Running (${pod})`;
 }
 
 /** Returns one row for each interface. */

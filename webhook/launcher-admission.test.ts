@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import type { KubeVirtControllerSource } from '../cluster/kubevirt-controller.js';
 import type { Logger } from '../kube/log.js';
 import { systemClock } from '../kube/clock.js';
 import { NAMESPACE, type RawPod, makeLauncherPod, networksValue } from '../test/kubevirt-objects.js';
@@ -20,6 +21,7 @@ interface Response {
 function admissionOn(
   cluster: ReviewedCluster,
   review = (pod: PodReview) => Promise.resolve(reviewPod(pod, clusterViewOf(cluster))),
+  kubevirt: KubeVirtControllerSource = KNOWN_KUBEVIRT,
 ) {
   const lines: { level: string; message: string; fields: object }[] = [];
   const counts: string[] = [];
@@ -30,13 +32,7 @@ function admissionOn(
     reviewed: (operation: string, result: string) => counts.push(`${operation} ${result}`),
     denied: (check: string) => counts.push(check),
   };
-  const admission = new LauncherAdmission({
-    podReviewer: { review },
-    kubevirt: KNOWN_KUBEVIRT,
-    log,
-    metrics,
-    clock: systemClock,
-  });
+  const admission = new LauncherAdmission({ podReviewer: { review }, kubevirt, log, metrics, clock: systemClock });
   const answer = async (request: Record<string, unknown>): Promise<Response> => {
     const body = await admission.answer({ apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', request });
     return (JSON.parse(body) as { response: Response }).response;
@@ -75,6 +71,13 @@ describe('the admission of launcher pods', () => {
     expect(await answer(requestFor(pod))).to.deep.equal({ uid: 'u1', allowed: true });
     expect(lines.map(({ level }) => level)).to.deep.equal(['debug']);
     expect(counts).to.deep.equal(['CREATE allowed']);
+  });
+
+  it('logs once, not for each launcher, that nobody is known to be KubeVirt', async () => {
+    const problem = 'there is no KubeVirt object';
+    const { answer, lines } = admissionOn(CLUSTER, undefined, { controller: () => ({ problem }) });
+    for (const uid of ['u1', 'u2', 'u3']) await answer(requestFor(makeLauncherPod(VM1), { uid }));
+    expect(lines.map(({ level }) => level)).to.deep.equal(['warn', 'debug', 'debug']);
   });
 
   it('refuses a pod with the same reason in the log and in the answer', async () => {

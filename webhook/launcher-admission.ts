@@ -25,6 +25,8 @@ export interface LauncherAdmissionOptions {
 export class LauncherAdmission {
   readonly #options: LauncherAdmissionOptions;
   readonly #reviewer: Reviewer;
+  /** Why no launcher gets addresses, as it was logged last. */
+  #loggedCause = '';
 
   constructor(options: LauncherAdmissionOptions) {
     this.#options = options;
@@ -72,7 +74,7 @@ export class LauncherAdmission {
     }
   }
 
-  #answerFor({ operation, namespace, pod }: PodReview, decision: PodDecision): AdmissionResponse {
+  #answerFor({ operation, namespace, pod, requester }: PodReview, decision: PodDecision): AdmissionResponse {
     const { log, metrics } = this.#options;
     const subject = { operation, pod: joinKey(namespace, pod.metadata.name) };
     if (!decision.allowed) {
@@ -88,7 +90,11 @@ export class LauncherAdmission {
     if (patch.some(({ path }) => path !== CREATOR_PATH)) {
       log.info({ ...subject, changes, ...noted }, 'set the claim references');
     } else if (patch.length > 0) {
-      log.warn(
+      // one cause concerns every launcher: it is logged once
+      const cause = requester.kubevirt.problem ?? '';
+      const level = cause !== '' && cause === this.#loggedCause ? 'debug' : 'warn';
+      this.#loggedCause = cause;
+      log[level](
         { ...subject, ...noted },
         'recorded who created a launcher that gets no addresses of IPAMClaims: its warnings say why',
       );

@@ -40,9 +40,7 @@ describeStories('the claims and leases in the story of a VM', [
       leases: [],
     },
     health: 'wrong',
-    includes: [
-      'wrong IPAddressConflict: 10.0.0.5 is allocated to X → delete the owner of the address if it is not needed',
-    ],
+    includes: ['wrong IPAddressConflict: 10.0.0.5 is allocated to X → kubectl holdfast who ADDRESS names the owner'],
   },
   {
     title: 'a VM that requests another address than it has',

@@ -1,5 +1,12 @@
 import { claim, nad, vmReference } from '../../test/workload-objects.js';
+import type { TracedVm } from './observed.js';
 import { STOPPED, blueNad, describeStories, eventOn, tracedVm, tracedVmi } from '../testing/vm-story.js';
+
+function requestingVm(addresses: object): TracedVm {
+  const made = tracedVm();
+  const annotations = { 'network.kubevirt.io/addresses': JSON.stringify(addresses) };
+  return { ...made, spec: { template: { metadata: { annotations }, spec: made.spec!.template!.spec! } } };
+}
 
 describeStories('the networks in the story of a VM', [
   {
@@ -47,6 +54,27 @@ describeStories('the networks in the story of a VM', [
     health: 'warning',
     includes: [
       'warning AddressNotPersistent: it does not keep its address: NetworkAttachmentDefinition vms/blue: spec.config.allowPersistentIP has no effect: write allowPersistentIPs',
+    ],
+  },
+  {
+    title: 'a VM that requests addresses on a network that it does not have, and has its claim',
+    given: { vm: requestingVm({ dta: ['10.0.0.5'] }) },
+    health: 'wrong',
+    includes: [
+      'wrong RequestedAddressesInvalid: network.kubevirt.io/addresses: the VM has no network "dta" (it has "default", "data"): correct the name',
+    ],
+  },
+  {
+    title: 'a VM that requests addresses on a network without persistent ones',
+    given: {
+      vm: requestingVm({ data: ['10.0.0.5'] }),
+      claims: [],
+      leases: [],
+      nads: { blue: nad('blue', { allowPersistentIPs: false, ipam: { type: 'holdfast' } }) },
+    },
+    health: 'wrong',
+    includes: [
+      'wrong RequestedAddressesInvalid: network.kubevirt.io/addresses: network "data": NetworkAttachmentDefinition vms/blue does not allow',
     ],
   },
   {

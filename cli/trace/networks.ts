@@ -7,7 +7,12 @@ import { controllerOf, isBeingDeleted, joinKey } from '../../api/meta.js';
 import { EventReason } from '../../api/event-reasons.js';
 import { PERSISTENT_IPS_DISABLED, PERSISTENT_IPS_LABEL } from '../../api/names.js';
 import { parseNetworkConfig } from '../../api/network-attachment.js';
-import { requestedAddresses } from '../../api/requested-addresses.js';
+import {
+  describeUnknownNetworks,
+  describeUnsupportedNetwork,
+  requestedAddresses,
+  requestedNetworks,
+} from '../../api/requested-addresses.js';
 import { describeClaimOwner, isForVmNetwork, isOwnedBy, possibleClaimNames } from '../../api/vm-claims.js';
 import { type Read, isUnread, valueOf } from '../reader.js';
 import { traceClaim } from './claims.js';
@@ -62,7 +67,7 @@ export function traceNetwork(
     state: key === undefined ? 'the pod network' : describeNad(key, config),
     findings: [
       ...(config?.findings ?? []),
-      ...requestFindings(observed, name),
+      ...requestFindings(observed, name, { key, isUnserved: own.length === 0 && config?.isPersistent === false }),
       ...(own.length === 0 ? unclaimedFindings(observed, owner, { network, config, claims: forNetwork }) : []),
     ],
     children: own.map((claim) => traceClaim(observed, claim, config?.isHoldfast)),
@@ -122,12 +127,30 @@ function describeNad(key: string, { network, isPersistent }: NadSummary = { find
   return states.join(', ');
 }
 
-function requestFindings({ vm, vmi }: ObservedVmTrace, network: string): TraceFinding[] {
+function requestFindings(
+  observed: ObservedVmTrace,
+  network: string,
+  { key = '', isUnserved }: { key: string | undefined; isUnserved: boolean },
+): TraceFinding[] {
+  const request = requestedAddresses(requestingAnnotations(observed), network);
+  if (request.kind === 'invalid') return [invalidRequest(request.problem)];
+  return request.kind === 'addresses' && isUnserved ? [invalidRequest(describeUnsupportedNetwork(network, key))] : [];
+}
+
+/** Finds requests for networks that the VM does not have. */
+export function unknownNetworkFindings(observed: ObservedVmTrace, spec: VmiSpec | undefined): TraceFinding[] {
+  const names = (spec?.networks ?? []).map(({ name }) => name);
+  const unknown = requestedNetworks(requestingAnnotations(observed)).filter((name) => !names.includes(name));
+  return unknown.length === 0 ? [] : [invalidRequest(describeUnknownNetworks(unknown, names))];
+}
+
+function requestingAnnotations({ vm, vmi }: ObservedVmTrace): Record<string, string> | undefined {
   const template = valueOf(vm, undefined)?.spec?.template?.metadata?.annotations;
-  const annotations = vm.kind === 'found' ? template : valueOf(vmi, undefined)?.metadata.annotations;
-  const request = requestedAddresses(annotations, network);
-  if (request.kind !== 'invalid') return [];
-  return [{ health: 'wrong', reason: EventReason.RequestedAddressesInvalid, message: request.problem }];
+  return vm.kind === 'found' ? template : valueOf(vmi, undefined)?.metadata.annotations;
+}
+
+function invalidRequest(message: string): TraceFinding {
+  return { health: 'wrong', reason: EventReason.RequestedAddressesInvalid, message };
 }
 
 interface MissingClaim {

@@ -100,6 +100,8 @@ describe('the trace of a VM', () => {
       '      `- [ok] AddressPool blue: 253 of 254 free',
     ]);
     expect(data).to.include({ health: 'wrong' });
+    expect(lines[0], 'an object above something that is wrong').to.equal('[XX] VirtualMachine vms/vm1: Running');
+    expect(lines[1]).to.include('[ok] VirtualMachineInstance');
   });
 
   it('finds the lease of somebody else at an address of the claim', async () => {

@@ -12,7 +12,7 @@ import type { Output } from '../output.js';
 import { valueOf } from '../reader.js';
 import type { Line, Span, Style } from '../terminal.js';
 import { traceClaim, traceLockedLeases } from './claims.js';
-import { traceNetwork, tracedNetworks } from './networks.js';
+import { traceNetwork, tracedNetworks, unknownNetworkFindings } from './networks.js';
 import { observeVmTrace } from './observe.js';
 import type { ObservedVmTrace, TracedVm, TracedVmi } from './observed.js';
 import { traceVmi } from './pods.js';
@@ -138,7 +138,8 @@ export function traceVm(observed: ObservedVmTrace): TraceNode | undefined {
   if (instance !== undefined) {
     // a VMI without a VM, or one whose VM the user may not read
     const node = traceVmi(observed, instance);
-    return { ...node, children: [...node.children, ...traceNetworks(observed, ownerOfVmi(instance), [instance.spec])] };
+    const children = [...node.children, ...traceNetworks(observed, ownerOfVmi(instance), [instance.spec])];
+    return traceNode({ ...node, children });
   }
   if (vm.kind === 'absent' && vmi.kind === 'absent') return undefined;
   const findings = [vm, vmi].flatMap(unreadFindings);
@@ -153,6 +154,7 @@ function traceFoundVm(observed: ObservedVmTrace, vm: TracedVm, vmi: TracedVmi | 
     kind: VIRTUAL_MACHINE_KIND,
     name: joinKey(observed.namespace, name),
     state: isBeingDeleted(vm) ? 'being deleted' : state,
+    findings: unknownNetworkFindings(observed, vm.spec?.template?.spec),
     children: [
       ...(vmi === undefined ? unreadVmi(observed) : [traceVmi(observed, vmi)]),
       ...traceNetworks(observed, owner, [vm.spec?.template?.spec, vmi?.spec]),

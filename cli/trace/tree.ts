@@ -33,7 +33,7 @@ export interface TraceNode {
   readonly name: string;
   /** In a few words. */
   readonly state: string;
-  /** The worst of its findings; the children have their own. */
+  /** The worst of its findings, and of its children if somebody should act. */
   readonly health: Health;
   readonly findings: readonly TraceFinding[];
   readonly children: readonly TraceNode[];
@@ -62,7 +62,7 @@ function cleanText(text: string, maxLength = MAX_TEXT_LENGTH): string {
   );
 }
 
-/** Builds a node. Its health is that of its worst finding. */
+/** Builds a node. Its health is that of its worst finding, or of a child that needs somebody to act. */
 export function traceNode({ kind, name, state, findings = [], children = [] }: NodeParts): TraceNode {
   const cleaned = findings.map(({ health, reason, message, remedy }) => ({
     health,
@@ -74,10 +74,14 @@ export function traceNode({ kind, name, state, findings = [], children = [] }: N
     kind: cleanText(kind),
     name: cleanText(name, MAX_NAME_LENGTH),
     state: cleanText(state),
-    health: worst(findings.map(({ health }) => health)),
+    health: worst([...findings, ...children.filter(needsAction)].map(({ health }) => health)),
     findings: cleaned,
     children,
   };
+}
+
+function needsAction({ health }: TraceNode): boolean {
+  return health === 'warning' || health === 'wrong';
 }
 
 /** Returns the worst health in a tree. */
@@ -94,7 +98,7 @@ const { PredecessorClaim, ClaimDelayed, ClaimRefused } = EVENT_REASONS;
 /** What to do about a reason whose message does not say it, or not how. */
 const REMEDIES: Readonly<Partial<Record<string, string>>> = {
   [AllocationReason.Conflict]:
-    'delete the owner of the address if it is not needed. ipam retries when the address is free',
+    'kubectl holdfast who ADDRESS names the owner, or until when the address is kept. ipam retries when it is free',
   [AllocationReason.Internal]: 'correct what the message names, and see the log of ipam. ipam retries',
   [AllocationReason.InvalidRequest]: "correct the annotation network.kubevirt.io/addresses of the VM's template",
   ...Object.fromEntries([PredecessorClaim, ClaimDelayed, ClaimRefused].map(({ reason, todo }) => [reason, todo])),

@@ -16,7 +16,13 @@ import {
   IPS_ALLOCATED,
   REQUESTED_ADDRESSES_ANNOTATION,
 } from '../../api/names.js';
-import { type AddressRequest, requestedAddresses, requestedNetworks } from '../../api/requested-addresses.js';
+import {
+  type AddressRequest,
+  describeUnknownNetworks,
+  describeUnsupportedNetwork,
+  requestedAddresses,
+  requestedNetworks,
+} from '../../api/requested-addresses.js';
 import type { DesiredClaim, InterfaceProblem } from './desired-claim.js';
 import type { ObservedWorkload, OwnerSpec } from './observed-workload.js';
 import { type OwnedClaim, isInUse } from './ownership.js';
@@ -60,22 +66,6 @@ export function unservedRequests(owner: ClaimOwner, served: ReadonlySet<string>,
 /** The spec in which the owner makes its requests: that of the VMI if the VM is not in the cache yet. */
 export function requestingSpecOf(owner: ClaimOwner, { vm, vmi }: ObservedWorkload): OwnerSpec | undefined {
   return vm?.metadata.uid === owner.uid ? vm.spec : vmi?.spec;
-}
-
-function describeUnknownNetworks(unknown: readonly string[], names: readonly string[]): string {
-  const known = names.length === 0 ? 'it has none' : `it has ${quoteNames(names)}`;
-  return `${REQUESTED_ADDRESSES_ANNOTATION}: the VM has no network ${quoteNames(unknown)} (${known}): correct the name, or remove it from the annotation`;
-}
-
-function quoteNames(names: readonly string[]): string {
-  return names.map((name) => JSON.stringify(name)).join(', ');
-}
-
-function describeUnsupportedNetwork(vmNetwork: string, nad: string): string {
-  return (
-    `${REQUESTED_ADDRESSES_ANNOTATION}: network "${vmNetwork}": NetworkAttachmentDefinition ${nad} does not allow persistent IPs, so the request ` +
-    `has no effect: set "allowPersistentIPs": true in its spec.config, or remove the network from the annotation`
-  );
 }
 
 /** Returns the request as the annotation of a claim holds it; undefined if there is none. */

@@ -124,6 +124,13 @@ describe('the events of what happened to a VM', () => {
     expect(take([served('data', '10.0.0.5/24')], [again])).to.deep.equal([]);
   });
 
+  it('say nothing about a launcher whose claim has no addresses', () => {
+    const pod = launcher([{ nad: 'blue', claim: 'vm1.data' }]);
+    const running = onNode(pod, ['10.0.0.5']);
+    unreported.launcherChanged({ type: 'changed', object: running, before: pod });
+    expect(take([claimOf('data')], [running])).to.deep.equal([]);
+  });
+
   it('show no text as an address that a user wrote into the annotation', () => {
     const pod = launcher([{ nad: 'blue', claim: 'vm1.data' }]);
     const running = onNode(pod, ['10.9.9.9', '10.0.0.5\n\u001b[31mWarning: call 555', 'fd00::5']);

@@ -63,7 +63,8 @@ function awaitsAllocation({ claims }: ObservedWorkload): boolean {
 /** Returns the event that says on which node a launcher uses which addresses of claims, if it uses one of these interfaces for a claim. */
 function useEventsOf(pod: Pod, observed: ObservedWorkload, interfaces: ReadonlySet<string>): LifeEvent[] {
   const used = observed.claims.flatMap((claim) => {
-    const attachment = isBeingDeleted(claim) ? undefined : reportedAttachment(pod, claim, observed);
+    const isUsable = !isBeingDeleted(claim) && hasAddresses(claim);
+    const attachment = isUsable ? reportedAttachment(pod, claim, observed) : undefined;
     return attachment === undefined ? [] : [[claim, attachment] as const];
   });
   const attachments = new Map(used);
