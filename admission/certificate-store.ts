@@ -35,7 +35,7 @@ interface WebhookConfigurationRead {
   object: WebhookConfigurationObject;
 }
 
-export interface CertificateStoreOptions {
+interface CertificateStoreOptions {
   client: Pick<Client, 'find' | 'replace' | 'patch'>;
   /** The Secret with the certificates. It must exist, because the right to create Secrets includes the right to read tokens. */
   secret: { namespace: string; name: string };

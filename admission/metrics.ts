@@ -12,7 +12,7 @@ export interface AdmissionMetrics extends CertificateMetrics {
 
 export type ReviewResult = 'allowed' | 'patched' | 'denied' | 'failed';
 
-export interface AdmissionMetricsOptions {
+interface AdmissionMetricsOptions {
   /** The prefix of the names, because several servers may run in one process. */
   prefix: 'webhook' | 'ipam';
   /** The reviewed objects, in the plural. */

@@ -3,7 +3,7 @@ import { asRecord, isRecord } from './json.js';
 
 /** The lines of ipam's audit log: who had which address, from when to when. Each is one JSON object. */
 
-export const AUDIT_TYPES = [
+const AUDIT_TYPES = [
   /** The address has a new owner. */
   'allocated',
   /** The owner is the same, and uses the address on another node, interface or MAC address. */
@@ -79,7 +79,7 @@ export interface AuditListedRecord extends CompleteRecord {
 }
 
 /** Nothing has happened: shows that no line is missing. */
-export interface AuditAliveRecord extends CompleteRecord {
+interface AuditAliveRecord extends CompleteRecord {
   readonly time: string;
   readonly type: 'alive';
 }

@@ -34,7 +34,7 @@ export interface VmDhcpOptions {
 }
 
 /** A cloud-init disk, as far as its network data is concerned. */
-export interface CloudInitSource {
+interface CloudInitSource {
   networkDataSecretRef?: { name?: string };
 }
 
@@ -81,13 +81,12 @@ export interface KubeVirt extends KubeObject {
   status?: { phase?: string; conditions?: Condition[]; observedKubeVirtVersion?: string };
 }
 
-/** Returns true if that source reported the interface. */
 export function isReportedBy(source: InfoSource, { infoSource = '' }: VmiInterfaceStatus): boolean {
   return infoSource.split(',').some((each) => each.trim() === source);
 }
 
 /** Sources of an interface's status: libvirt's domain, the agent in the guest, the annotation of Multus. */
-export type InfoSource = 'domain' | 'guest-agent' | 'multus-status';
+type InfoSource = 'domain' | 'guest-agent' | 'multus-status';
 
 /** True if the guest has ended and does not run again. */
 export function hasEnded({ status }: VirtualMachineInstance): boolean {

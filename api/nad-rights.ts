@@ -8,12 +8,11 @@ export interface NadRights {
   readonly isOwnershipEnforced: boolean;
 }
 
-export interface NamespaceRights extends NadRights {
+interface NamespaceRights extends NadRights {
   /** How many pools are derived from them. Pools that exist stay. */
   readonly maxPools: number;
 }
 
-/** Returns the rights of the NADs of a namespace. */
 export type NadRightsLookup = (namespace: string) => NamespaceRights;
 
 /** The flags that grant rights to NADs, with lists of namespaces. */

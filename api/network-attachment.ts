@@ -24,7 +24,7 @@ export interface CniNetwork {
   primary?: PrimaryNetworkConfig;
 }
 
-export interface PrimaryNetworkConfig {
+interface PrimaryNetworkConfig {
   /** A comma-separated list of CIDRs, as in the config. */
   subnets: string;
 }

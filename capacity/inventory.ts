@@ -21,7 +21,7 @@ export interface InventoryEntry {
 }
 
 /** The free addresses of a pool and family. */
-export interface FreeAddresses {
+interface FreeAddresses {
   /** All free addresses. */
   readonly total: number;
   /** Free addresses in the usable blocks of each node. */

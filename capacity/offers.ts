@@ -32,7 +32,7 @@ export interface Placement {
   readonly offers: ReadonlyMap<string, Offer>;
 }
 
-export interface PlacementInput {
+interface PlacementInput {
   readonly budget: number;
   /** The addresses that a new pod can use on each node. */
   readonly usable: ReadonlyMap<string, number>;

@@ -18,7 +18,7 @@ const OFFER_TIMEOUTS_PER_TURN = 16;
 /** The number of concurrent writes. */
 const MAX_PARALLEL_WRITES = 8;
 
-export interface PublisherOptions {
+interface PublisherOptions {
   readonly client: Pick<Client, 'patch'>;
   readonly clock: Clock;
   readonly log: Logger;

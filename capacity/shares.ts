@@ -31,7 +31,6 @@ export interface ShareInput {
   readonly shownElsewhere: number;
   /** Whether unused addresses are distributed even if no node needs them. */
   readonly isRebalanceDue: boolean;
-  /** Groups of pending pods. */
   readonly waiting: readonly PendingPodGroup[];
   /** Keys of groups that were not examined in this round. */
   readonly skippedGroups?: ReadonlySet<string>;

@@ -8,7 +8,7 @@ import { EXIT_CODES_HELP } from './exit-code.js';
 import { OUTPUT_FORMATS, type OutputFormat } from './output.js';
 
 /** A parsed command line. */
-export interface CommandLine extends PreparedCommand {
+interface CommandLine extends PreparedCommand {
   /** The name of the command, such as `migrate whereabouts`. */
   readonly command: string;
   readonly cluster: ClusterOptions;

@@ -28,7 +28,7 @@ interface CommandText {
   readonly common?: { readonly namespace?: string; readonly allNamespaces?: true; readonly output?: true };
 }
 
-export interface CommandOption {
+interface CommandOption {
   /** As commander writes them: `--mac <address>`. */
   readonly flags: string;
   readonly description: string;
@@ -38,7 +38,7 @@ export interface CommandOption {
 }
 
 /** A command. Adding one takes a definition in `cli/commands/`, and a line in `cli/commands/all.ts`. */
-export interface CommandDefinition<Given, Request> extends CommandText {
+interface CommandDefinition<Given, Request> extends CommandText {
   /**
    * Checks the command line, before the command connects to a cluster.
    * @param given its own options, by their names in camel case

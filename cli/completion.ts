@@ -61,10 +61,10 @@ async function namesOf(
 }
 
 /** What is completed with names of objects: the placeholders of arguments and options. */
-export const COMPLETED_OBJECTS = ['namespace', 'pool', 'vm'] as const;
+const COMPLETED_OBJECTS = ['namespace', 'pool', 'vm'] as const;
 type CompletedObject = (typeof COMPLETED_OBJECTS)[number];
 
-export interface Completion {
+interface Completion {
   /** Values, each perhaps with a tab and a description. */
   readonly candidates: readonly string[];
   /** The names of these objects are candidates too. */
@@ -81,7 +81,7 @@ export interface Completion {
  * Completes the last word of a command line.
  * @param words the arguments after the program's name; the last one is the one to complete, and may be empty
  */
-export function complete(program: Program, words: readonly string[]): Completion {
+function complete(program: Program, words: readonly string[]): Completion {
   const read = readWords(program, words.slice(0, -1));
   const { command, pending, given } = read;
   const current = currentOf(words.at(-1) ?? '');

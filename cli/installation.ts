@@ -75,7 +75,7 @@ export const POLICY_BINDINGS = clusterResource(
   'ValidatingAdmissionPolicyBinding',
 );
 
-export interface EndpointSlice extends KubeObject {
+interface EndpointSlice extends KubeObject {
   endpoints?: { conditions?: { ready?: boolean } }[];
 }
 export const ENDPOINT_SLICES = namespacedResource<EndpointSlice>(

@@ -15,7 +15,7 @@ export interface IpsOptions {
 }
 
 /** The addresses of one interface, or the reason why it has none. */
-export interface IpsRow {
+interface IpsRow {
   readonly namespace: string;
   /** The name of the VM, or of a pod without a claim. */
   readonly owner: string;

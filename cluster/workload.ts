@@ -28,7 +28,7 @@ export interface VmiNetwork extends SecondaryNetwork {
   podInterface: string;
 }
 
-export type WorkloadLookup =
+type WorkloadLookup =
   | { found: true; workload: Workload }
   | { found: false; check: 'controlled-by-vmi' | 'vmi-exists' | 'vm-exists'; reason: string };
 

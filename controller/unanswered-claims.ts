@@ -10,7 +10,7 @@ import { claimEventSubjects } from '../cluster/event-subjects.js';
 import type { PersistentIPsGate } from '../cluster/persistent-ips-gate.js';
 import type { ParsedNad } from '../cluster/transforms.js';
 
-export interface UnansweredDeps {
+interface UnansweredDeps {
   readonly claims: { list(): readonly IPAMClaim[] };
   readonly networks: { get(key: string): ParsedNad | undefined };
   readonly events: Pick<EventRecorder, 'event'>;

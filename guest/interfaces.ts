@@ -50,7 +50,6 @@ type AddressSource =
   | { readonly kind: 'pending'; readonly claim: string; readonly why: string }
   | { readonly kind: 'claim'; readonly claim: IPAMClaim; readonly pool: Pool; readonly nad: ParsedNad | undefined };
 
-/** One interface of a guest. */
 export interface GuestInterface {
   /** The name of its network in the VM's spec. */
   readonly vmNetwork: string;

@@ -16,7 +16,7 @@ export interface ObservedGuestWorkload extends GuestWorkload {
   readonly vmi: VirtualMachineInstance | undefined;
 }
 
-export interface WorkloadListers {
+interface WorkloadListers {
   readonly vms: Lister<VirtualMachine>;
   readonly vmis: Lister<VirtualMachineInstance>;
 }

@@ -79,7 +79,7 @@ export class IpamMetrics {
 
 /** `allocated` and `refused`: what the condition `IPsAllocated` says. `pending`: no IPAM has answered. `deleting`: the claim keeps its addresses until its finalizer is gone. */
 const CLAIM_STATES = ['allocated', 'deleting', 'pending', 'refused'] as const;
-export type ClaimState = (typeof CLAIM_STATES)[number];
+type ClaimState = (typeof CLAIM_STATES)[number];
 
 /** Counts the cached claims by state. */
 class ClaimStates {

@@ -40,7 +40,6 @@ export type Patch =
   /** Server-side apply. */
   | { type: 'apply'; object: object; fieldManager: string; force?: boolean };
 
-/** Options of one call. */
 export interface CallOptions {
   /** Default: the transport's. */
   deadlineMs?: number;
@@ -49,7 +48,7 @@ export interface CallOptions {
   tenant?: string;
 }
 
-export interface WriteOptions extends CallOptions {
+interface WriteOptions extends CallOptions {
   /** The object is validated and admitted, but not stored. */
   dryRun?: boolean;
 }

@@ -18,7 +18,7 @@ export type SyncResult = undefined | { requeueAfterMs: number } | { earlyByMs: n
 export type Sync =
   ((key: string, signal: AbortSignal) => Promise<SyncResult>) | ((key: string, signal: AbortSignal) => Promise<void>);
 
-export interface ControllerLoopOptions {
+interface ControllerLoopOptions {
   name: string;
   queue: WorkQueue;
   workers: number;

@@ -54,7 +54,7 @@ const OBJECT_LIMIT = { burst: 25, refillMs: 5 * 60_000, maxKeys: 4096 };
  */
 const NAMESPACE_LIMIT = { burst: 1_000, refillMs: 1_000, maxKeys: 4096 };
 
-export interface EventRecorderOptions {
+interface EventRecorderOptions {
   client: Client;
   component: string;
   clock: Clock;

@@ -3,7 +3,7 @@ import { type Logger, silentLogger } from './log.js';
 import { type Resource, resourcePath } from './resource.js';
 
 /** The part of a kind that a watch covers. */
-export interface WatchedPart {
+interface WatchedPart {
   readonly resource: Resource;
   readonly namespace?: string | undefined;
   readonly labelSelector?: string | undefined;

@@ -15,7 +15,7 @@ export interface WatchSpec<T extends KubeObject, S extends KubeObject = T> exten
   readonly resource: Resource<T>;
 }
 
-export interface InformerRegistryOptions {
+interface InformerRegistryOptions {
   readonly client: Client;
   readonly log: Logger;
   readonly metrics: KubeMetrics;

@@ -5,7 +5,7 @@ import { isAlreadyExists, isConflict, messageOf } from './errors.js';
 import type { Logger } from './log.js';
 import type { Resource } from './resource.js';
 
-export interface LeaseSpec {
+interface LeaseSpec {
   holderIdentity?: string;
   leaseDurationSeconds?: number;
   /** MicroTime, as renewTime. */
@@ -27,7 +27,7 @@ export const LEASES: Resource<Lease> = {
   namespaced: true,
 };
 
-export interface LeaderElectionOptions {
+interface LeaderElectionOptions {
   client: Client;
   /** Namespace of the Lease. */
   namespace: string;
@@ -47,7 +47,7 @@ export interface LeaderElectionOptions {
   log: Logger;
 }
 
-export interface LeaderCallbacks {
+interface LeaderCallbacks {
   /** The signal aborts when leadership ends, before another candidate may take over. */
   onStarted(signal: AbortSignal): void;
   /** The lease is released only after this has finished. */

@@ -19,7 +19,7 @@ interface VersionedObject {
 }
 
 /** Where the objects of a {@link MutationCache} are stored, by name. */
-export interface MutationStore<S> {
+interface MutationStore<S> {
   get(name: string): S | undefined;
   /** @returns the object as it is stored instead of the one that was known */
   set(object: S, known: S | undefined): S;

@@ -17,7 +17,7 @@ export interface ListVersions {
 }
 
 /** Receives the transformed objects of a reflector. */
-export interface ReflectorStore<P> {
+interface ReflectorStore<P> {
   /**
    * Called with all objects after a list, and the versions of the last list or event and of this list. No other method is called before it has
    * ended, and it ends early when the signal aborts.
@@ -30,7 +30,7 @@ export interface ReflectorStore<P> {
   notServed?(signal: AbortSignal): Promise<void> | void;
 }
 
-export interface ReflectorOptions<T extends KubeObject, P> {
+interface ReflectorOptions<T extends KubeObject, P> {
   client: Client;
   resource: Resource<T>;
   /** Called for each object as it arrives, so that a long list is never completely in memory. */

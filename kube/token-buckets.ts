@@ -1,7 +1,7 @@
 import type { Clock } from './clock.js';
 import { setMostRecent } from './cache.js';
 
-export interface TokenBucketOptions {
+interface TokenBucketOptions {
   readonly clock: Pick<Clock, 'now'>;
   /** Tokens of a full bucket. */
   readonly burst: number;

@@ -3,7 +3,7 @@ import type { Clock, Random } from './clock.js';
 import { type KubeMetrics, silentMetrics } from './metrics.js';
 import { TimeSlice } from './run-in-slices.js';
 
-export interface WorkQueueOptions {
+interface WorkQueueOptions {
   /** For metrics. */
   name?: string;
   clock: Clock;

@@ -16,7 +16,7 @@ export interface ElectedWork extends Pick<LeadershipOptions, 'startWork' | 'stop
   stop?(ended: Promise<void>): Promise<void>;
 }
 
-export interface ElectedComponentOptions extends Pick<LeadershipOptions, 'config'> {
+interface ElectedComponentOptions extends Pick<LeadershipOptions, 'config'> {
   readonly name: string;
   readonly context: ProcessContext;
   /** Unique among the candidates for leadership. */

@@ -6,12 +6,11 @@ const EVENT_LOOP_PRECISION_MS = 20;
 const REQUEST_SECONDS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15];
 
 /** An HTTPS server with a certificate. */
-export type CertificateUser = 'webhook' | 'ipam' | 'metrics';
+type CertificateUser = 'webhook' | 'ipam' | 'metrics';
 
 /** Creates the metrics of a process. All names begin with `holdfast_` and are unique. */
 export class Metrics {
   readonly registry = new Registry();
-  /** The metrics of kube/. */
   readonly kube: KubeMetrics;
   readonly #leading: Gauge<'name'>;
   readonly #expirations: Gauge<'server' | 'certificate'>;
@@ -54,7 +53,7 @@ export class Metrics {
   }
 }
 
-export interface HistogramOptions<Label extends string> {
+interface HistogramOptions<Label extends string> {
   readonly labels?: readonly Label[];
   /** Upper bounds; seconds for a duration. */
   readonly buckets: number[];

@@ -1,6 +1,6 @@
 import type { Clock } from '../kube/clock.js';
 
-export interface PeriodicTaskOptions {
+interface PeriodicTaskOptions {
   readonly clock: Pick<Clock, 'sleep'>;
   /** The pause between two runs. */
   readonly pauseMs: number;

@@ -6,7 +6,7 @@ const POLL_MS = 30_000;
 /** Waits until both files of a pair are written. */
 const WRITE_DELAY_MS = 100;
 
-export interface FileWatcherOptions {
+interface FileWatcherOptions {
   directory: string;
   clock: Clock;
   /** Reads the files. Handles its own errors. */

@@ -10,7 +10,7 @@ import { type CapacityReview, type CapacityContext, reviewCapacity } from './cap
 import { MalformedPodError, readPod } from './reviewed-pod.js';
 import type { PodReviewer } from './pod-reviewer.js';
 
-export interface CapacityAdmissionOptions {
+interface CapacityAdmissionOptions {
   podReviewer: Pick<PodReviewer, 'decideWithRechecks'>;
   /** Absent if the gate PublishCapacity is closed: pods get no requests then. */
   publishedPool?: CapacityContext['publishedPool'];

@@ -13,7 +13,7 @@ import type { PodDecision, PodReview } from './pod-decision.js';
 
 const CREATOR_PATH = annotationPath(LAUNCHER_CREATOR);
 
-export interface LauncherAdmissionOptions {
+interface LauncherAdmissionOptions {
   podReviewer: Pick<PodReviewer, 'review'>;
   kubevirt: KubeVirtControllerSource;
   log: Logger;

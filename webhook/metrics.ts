@@ -5,7 +5,6 @@ import type { Recheck } from '../cluster/cluster-view.js';
 /** The API server waits 2 s for the webhook. */
 const CAPACITY_SECONDS = [0.001, 0.005, 0.025, 0.1, 0.5, 2];
 
-/** Metrics of the webhook. */
 export interface WebhookMetrics extends AdmissionMetrics {
   readLive: (kind: Recheck['kind'], result: 'found' | 'absent' | 'failed') => void;
   /** Counts one review of a pod that needs addresses. */

@@ -37,7 +37,7 @@ const READS_PER_NETWORK = 3;
 /** Four busy namespaces use all of it. The queue holds all reads of a review of 64 networks. */
 const LIMITS: FairSemaphoreLimits = { max: 32, maxPerKey: 8, maxQueuedPerKey: 256 };
 
-export interface WebhookListers {
+interface WebhookListers {
   vmis: Lister<VirtualMachineInstance>;
   vms: Lister<VirtualMachine>;
   claims: Lister<IPAMClaim>;
@@ -45,7 +45,7 @@ export interface WebhookListers {
   namespaces: Lister<KubeObject>;
 }
 
-export interface PodReviewerOptions {
+interface PodReviewerOptions {
   listers: WebhookListers;
   client: Pick<Client, 'find'>;
   gate: PersistentIPsGate;

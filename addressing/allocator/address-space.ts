@@ -11,7 +11,7 @@ const MAX_VACATED = 65_536;
 export type LentAddresses = Readonly<Record<Family, RangeSet>>;
 
 /** Called when an address becomes occupied, or free again. */
-export type OccupancyHandler = (address: Address, isOccupied: boolean) => void;
+type OccupancyHandler = (address: Address, isOccupied: boolean) => void;
 
 /**
  * The scope in which an address is allocated at most once. Pools of one space may overlap: an occupied address is occupied for all of

@@ -9,7 +9,7 @@ export interface LeakCandidate<K> {
   readonly firstSeenAt: number;
 }
 
-export interface LeakCandidatesOptions<K> {
+interface LeakCandidatesOptions<K> {
   /** Judges a lease by caches, which may be stale. Undefined: it does not look leaked. */
   readonly leakOf: (lease: LeaseRecord) => K | undefined;
   /** How long a lease must look leaked before it is checked. */

@@ -155,7 +155,6 @@ export const CLEARED_LABELS = Object.fromEntries(
 export const MAX_INTERFACE = 15;
 const MAX_UID = 128;
 
-/** Returns a claim as the owner of leases. */
 export function leaseOwnerOf(claim: IPAMClaim): LeaseOwner {
   const { namespace = '', name, uid = '' } = claim.metadata;
   const workloadUID = claimOwnerOf(claim)?.uid;

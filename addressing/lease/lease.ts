@@ -170,7 +170,7 @@ function checkAllocatable(record: LeaseRecord, request: LeaseRequest): void {
 }
 
 /** The fields of a held lease that change when its owner uses it elsewhere. */
-export type LeaseUsage = Pick<LeaseRequest, 'node' | 'containerID' | 'interface' | 'mac'>;
+type LeaseUsage = Pick<LeaseRequest, 'node' | 'containerID' | 'interface' | 'mac'>;
 
 /**
  * Records that the owner now uses the address elsewhere, for instance a pod in its next sandbox.

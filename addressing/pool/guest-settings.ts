@@ -5,7 +5,7 @@ import { MIN_IPV6_MTU, isDomain } from './guest.js';
 import type { Pool } from './pool.js';
 
 /** Everything but the addresses that guests on a NAD get. */
-export interface GuestSettings {
+interface GuestSettings {
   readonly nameservers: readonly Address[];
   readonly search: readonly string[];
   readonly ntp: readonly Address[];

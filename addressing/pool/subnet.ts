@@ -31,7 +31,7 @@ export interface Subnet {
 }
 
 /** A parsed subnet and the text of its CIDR. */
-export interface WrittenSubnet {
+interface WrittenSubnet {
   readonly subnet: Subnet;
   readonly written: WrittenRange;
 }

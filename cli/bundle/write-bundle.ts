@@ -19,7 +19,7 @@ import { BundleNotes, type BundleOptions } from './notes.js';
 import { tarOf } from './tar.js';
 
 /** Where a bundle is written. */
-export type BundleTarget = { readonly file: string } | { readonly stream: Writable };
+type BundleTarget = { readonly file: string } | { readonly stream: Writable };
 
 /**
  * Collects a bundle and writes it as a compressed archive, while it is collected.

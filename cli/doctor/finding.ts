@@ -2,7 +2,7 @@ import { type Output, count } from '../output.js';
 import type { Line } from '../terminal.js';
 
 /** `error`: something does not work. `warning`: it may stop working, or somebody should decide. */
-export type Severity = 'error' | 'warning';
+type Severity = 'error' | 'warning';
 
 /** Something that is wrong with the cluster. */
 export interface Finding {

@@ -75,7 +75,7 @@ export interface ObservedCluster extends Installation {
   readonly refused: readonly string[];
 }
 
-export interface ObserveOptions {
+interface ObserveOptions {
   /** Also pools, networks, claims, leases and clocks. */
   readonly withData: boolean;
   readonly showProgress: (text: string) => void;

@@ -40,7 +40,7 @@ export interface ReleaseOptions {
   readonly ignored: ReadonlySet<string>;
 }
 
-export interface ReleaseDeps {
+interface ReleaseDeps {
   readonly client: Pick<Client, 'get' | 'list' | 'patch'>;
   readonly clock: Pick<Clock, 'wall'>;
 }

@@ -21,7 +21,7 @@ import type { ObservedVmTrace } from './observed.js';
 import { type TraceFinding, type TraceNode, findingOf, traceNode, unreadFindings } from './tree.js';
 
 /** A pod has at most 64 networks. */
-export const MAX_TRACED_NETWORKS = 64;
+const MAX_TRACED_NETWORKS = 64;
 /** The controller creates a claim within a second. */
 const PATIENCE_MS = 60_000;
 

@@ -30,7 +30,7 @@ export function traceVmi(observed: ObservedVmTrace, vmi: TracedVmi): TraceNode {
 }
 
 /** Returns the launchers of this VMI, by UID, the oldest first. */
-export function launchersOf({ pods }: ObservedVmTrace, vmi: TracedVmi): Pod[] {
+function launchersOf({ pods }: ObservedVmTrace, vmi: TracedVmi): Pod[] {
   return valueOf(pods, [])
     .filter(({ metadata }) => metadata.ownerReferences?.some(({ uid }) => uid === vmi.metadata.uid))
     .toSorted(byAge);

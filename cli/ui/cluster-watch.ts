@@ -26,11 +26,11 @@ import type { PartStatus } from './protocol.js';
 
 /** Only what the page shows is kept: no environment, no volumes, no other annotations. */
 
-export interface VmRecord extends KubeObject {
+interface VmRecord extends KubeObject {
   readonly status: string;
 }
 
-export interface VmiRecord extends KubeObject {
+interface VmiRecord extends KubeObject {
   readonly phase: string;
   readonly node: string;
   readonly macs: readonly string[];

@@ -3,7 +3,7 @@ import { type AddressPool, type AddressPoolStatus, familyCountsOf } from '../../
 import { type IPAMClaim, claimMacOf, claimOwnerOf, claimVmNetworkOf } from '../../api/ipam-claim.js';
 import { truncate } from '../../api/json.js';
 import { type Condition, isBeingDeleted, joinKey } from '../../api/meta.js';
-import { AllocationReason, IPS_ALLOCATED } from '../../api/names.js';
+import { IPS_ALLOCATED } from '../../api/names.js';
 import { COUNTS, type CountField } from '../../addressing/address-states.js';
 import { formatAddress } from '../../addressing/address/address.js';
 import { type LeaseRecord, stateOf } from '../../addressing/lease/lease.js';
@@ -95,11 +95,6 @@ function claimState(claim: IPAMClaim): string {
   if (isBeingDeleted(claim)) return 'Releasing';
   if (ips.length === 0) return conditions.find(({ type }) => type === IPS_ALLOCATED)?.reason ?? 'Waiting';
   return ownerPod?.name ? 'In use' : 'Not in use';
-}
-
-/** True if the pool of the claim has no free address. */
-export function isExhausted({ problems }: ClaimRow): boolean {
-  return problems.some(({ type, reason }) => type === IPS_ALLOCATED && reason === AllocationReason.Exhausted);
 }
 
 /** The VMs of the cluster: those that the user may read, and those that claims name. By namespace, then by name. */

@@ -22,7 +22,7 @@ const COOKIE = 'holdfast';
 const DNS_LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 const DNS_SUBDOMAIN = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
 
-export interface UiServerOptions {
+interface UiServerOptions {
   readonly page: PageFiles;
   readonly sessions: Sessions;
   readonly clock: Clock;

@@ -101,7 +101,7 @@ function write(stream: OpenStream, text: string): void {
 }
 
 /** Names and messages are written by tenants: characters that are invisible or change the direction of text are escaped. */
-export function encodeView(view: ServerView): string {
+function encodeView(view: ServerView): string {
   return JSON.stringify(view, (_key, value: unknown) => (typeof value === 'string' ? escapeLine(value) : value));
 }
 

@@ -34,7 +34,7 @@ import type { PoolUseHistory } from './use-history.js';
 import type { VmStories } from './vm-stories.js';
 
 /** What views are made of. */
-export interface ViewSources {
+interface ViewSources {
   readonly cluster: ClusterWatch;
   readonly history: PoolUseHistory;
   readonly stories: Pick<VmStories, 'of'>;

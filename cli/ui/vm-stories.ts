@@ -19,7 +19,7 @@ interface OpenStory {
   failure: string | undefined;
 }
 
-export interface VmStoriesDeps {
+interface VmStoriesDeps {
   readonly client: Client;
   readonly clock: Clock;
   /** Called after each read. */

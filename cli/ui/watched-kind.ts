@@ -14,7 +14,7 @@ import type { PartStatus } from './protocol.js';
 const REFUSED_RETRY_MS = 60_000;
 const FAILED_RETRY_MS = 5_000;
 
-export interface WatchedKindOptions<T extends KubeObject, S extends KubeObject> {
+interface WatchedKindOptions<T extends KubeObject, S extends KubeObject> {
   readonly resource: Resource<T>;
   readonly transform: (object: T) => S;
   readonly indexes?: Indexes<S>;

@@ -12,7 +12,7 @@ interface SelfSubjectAccessReview extends KubeObject {
   status?: { allowed?: boolean };
 }
 
-export const SELF_SUBJECT_ACCESS_REVIEWS = clusterResource<SelfSubjectAccessReview>(
+const SELF_SUBJECT_ACCESS_REVIEWS = clusterResource<SelfSubjectAccessReview>(
   'authorization.k8s.io/v1',
   'selfsubjectaccessreviews',
   'SelfSubjectAccessReview',

@@ -8,10 +8,10 @@ import { type LeaseRecord, stateOf } from '../../addressing/lease/lease.js';
 import type { Range } from '../../addressing/address/ranges.js';
 import type { AddressMap, AddressRun } from './address-map.js';
 
-export type StateCounts = Readonly<Record<AddressState, bigint>>;
+type StateCounts = Readonly<Record<AddressState, bigint>>;
 
 /** Counts the addresses of some runs by state. */
-export function countStates(runs: Iterable<AddressRun>): StateCounts {
+function countStates(runs: Iterable<AddressRun>): StateCounts {
   const counts = Object.fromEntries(STATE_NAMES.map((state) => [state, 0n])) as Record<AddressState, bigint>;
   for (const { first, last, state } of runs) counts[state] += last - first + 1n;
   return counts;
@@ -42,7 +42,7 @@ export function largestFreeRange({ subnets }: AddressMap, family: Family): Range
   return largest;
 }
 
-export interface NamespaceUse {
+interface NamespaceUse {
   readonly namespace: string;
   readonly allocated: number;
 }

@@ -29,7 +29,7 @@ export interface AddressUser {
   readonly alternatives?: readonly Address[];
 }
 
-export interface AddressUsers {
+interface AddressUsers {
   /** By address space and address. */
   readonly byAddress: Map<string, AddressUser[]>;
   readonly leftOut: LeftOut[];

@@ -21,7 +21,7 @@ import type { Conflict, MigrationObservation, PlannedLease } from './plan-types.
 import type { TargetPools } from './target-pools.js';
 
 /** The existing leases, claims and pods. */
-export interface ExistingObjects {
+interface ExistingObjects {
   /** By name; a string is the error of an invalid lease. */
   readonly leases: ReadonlyMap<string, LeaseRecord | string>;
   readonly claims: ClaimAddresses;
@@ -137,7 +137,6 @@ function podOwnerOf(pod: Pod): LeaseOwner {
   return { kind: 'Pod', namespace, name, uid: staticPodUidOf(pod) ?? uid };
 }
 
-/** Returns true if the pod is that of the claim. */
 function isPodOfClaim({ pod, claim: held, interface: podInterface }: AddressUser, claim: IPAMClaim): boolean {
   if (pod.metadata.namespace !== claim.metadata.namespace) return false;
   if (held === objectKey(claim) || claim.status?.ownerPod?.name === pod.metadata.name) return true;

@@ -78,7 +78,6 @@ export interface PlannedLease {
   readonly record?: LeaseRecord;
 }
 
-/** The change of a NAD. */
 export interface NadChange {
   readonly nad: string;
   readonly network: string;

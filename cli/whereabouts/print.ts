@@ -57,7 +57,6 @@ export function formatOutlook(plan: Plan, command: string): string[] {
   return [`There is nothing to do: ${summary}.`];
 }
 
-/** Formats the result. */
 export function formatResult(applied: ApplyResult, released: readonly string[]): string[] {
   const { poolsMade, leasesMade, leasesThere, reserved, failed } = applied;
   return [

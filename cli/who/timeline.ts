@@ -2,7 +2,7 @@ import type { LeaseState } from '../../api/address-lease.js';
 import type { AuditGapRecord, AuditLeaseRecord, AuditRecord } from '../../api/audit-record.js';
 
 /** What the log says about one address for some time. */
-export interface Period {
+interface Period {
   /** `unknown`: the log does not begin early enough, or lines may be missing. */
   readonly state: 'unknown' | 'free' | LeaseState;
   /** The line that says it. Its owner is the last one if the state is `released`. */

@@ -35,7 +35,7 @@ export interface Attachment {
   readonly mac: string | undefined;
 }
 
-export interface AttachmentResolverDeps {
+interface AttachmentResolverDeps {
   readonly pods: Pick<NodePods, 'find' | 'read'>;
   readonly networks: Pick<Lister<ParsedNad>, 'get'>;
   readonly client: Pick<Client, 'get'>;

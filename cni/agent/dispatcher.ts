@@ -18,7 +18,7 @@ import type { YieldWorker } from './request-context.js';
 import { type PluginResponse, failure, success } from './result.js';
 import type { Verbs } from './verbs.js';
 
-export interface DispatcherOptions {
+interface DispatcherOptions {
   readonly verbs: Pick<Verbs, 'perform' | 'delete'>;
   readonly pendingDeletes: Pick<PendingDeletes, 'has' | 'write'>;
   /** Called after a DEL was stored as a pending delete. */

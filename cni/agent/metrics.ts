@@ -39,13 +39,11 @@ export function createAgentMetrics(
   };
 }
 
-/** The kinds of writes. */
 export type WriteKind = 'create' | 'take' | 'move' | 'release';
 
 /** How an address was found for a pod that requested none: sticky for its MAC address, in a block, at random, or by the watch. */
 export type PickSource = 'kept' | 'block' | 'blind' | 'watched';
 
-/** Metrics of the leases of pods. */
 export interface PodLeaseMetrics {
   /** Counts the search for one address. @param attempts until it succeeded or failed */
   allocated(attempts: number): void;
@@ -89,7 +87,6 @@ interface BlockCounts {
   readonly other: number;
 }
 
-/** Metrics of the blocks of a node. */
 export interface NodeBlockMetrics {
   lent(counts: BlockCounts): void;
   /** Counts an answer. @param answer the value written to the block */

@@ -12,17 +12,17 @@ import type { InformerRegistry, WatchSpec } from '../../kube/informers.js';
 import { type InterfaceRef, sandboxInterfaceKey } from './request.js';
 
 /** A lease written by this agent that the watch has not shown yet. */
-export interface UnconfirmedLease {
+interface UnconfirmedLease {
   readonly record: LeaseRecord;
   /** In the clock's ms. */
   readonly since: number;
 }
 
 /** The part of an Informer that is used here. */
-export type NodeLeaseInformer = Pick<Informer<AddressLease, LeaseRecord>, 'hasSynced' | 'synced' | 'onChange'>;
+type NodeLeaseInformer = Pick<Informer<AddressLease, LeaseRecord>, 'hasSynced' | 'synced' | 'onChange'>;
 
 /** A write with an unknown result. */
-export interface UncertainWrite {
+interface UncertainWrite {
   /** Of the lease. */
   readonly leaseName: string;
   readonly target: InterfaceRef;
@@ -40,7 +40,7 @@ export interface LeaseListener {
 }
 
 /** The lease that may have been written. */
-export interface UncertainRequest {
+interface UncertainRequest {
   readonly pool: string;
   readonly address: Address;
 }

@@ -37,7 +37,7 @@ export interface PodRef {
   readonly uid?: string | undefined;
 }
 
-export interface NodePodsDeps {
+interface NodePodsDeps {
   readonly informers: Pick<InformerRegistry, 'get'>;
   readonly client: Pick<Client, 'get'>;
   readonly nodeName: string;
@@ -162,7 +162,7 @@ export function runtimeUidOf({ metadata, staticUid }: NodePod): string {
 }
 
 /** Drops an unconfirmed static UID. Only the runtime proves that a pod is static, because tenants can write the annotation. */
-export function withConfirmedStaticUid(pod: NodePod, uid: string | undefined): NodePod {
+function withConfirmedStaticUid(pod: NodePod, uid: string | undefined): NodePod {
   if (pod.staticUid === undefined || pod.staticUid === uid) return pod;
   const { staticUid: _unconfirmed, ...rest } = pod;
   return rest;

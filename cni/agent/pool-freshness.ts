@@ -15,7 +15,7 @@ interface WatchedCache<S> {
   restartWatch(): void;
 }
 
-export interface PoolFreshnessDeps extends BoundedWaitDeps {
+interface PoolFreshnessDeps extends BoundedWaitDeps {
   readonly client: Pick<Client, 'get'>;
   readonly pools: WatchedCache<AddressPool>;
   readonly networks: WatchedCache<ParsedNad>;

@@ -38,7 +38,7 @@ export interface AddRequest extends InterfaceRef, AddConfig {
   readonly pod: PodRef;
 }
 
-export interface DelRequest extends InterfaceRef {
+interface DelRequest extends InterfaceRef {
   readonly command: 'DEL';
 }
 
@@ -57,12 +57,12 @@ export interface GcRequest {
   readonly valid: ReadonlySet<string> | undefined;
 }
 
-export interface StatusRequest {
+interface StatusRequest {
   readonly command: 'STATUS';
   readonly network: string;
 }
 
-export interface VersionRequest {
+interface VersionRequest {
   readonly command: 'VERSION';
   /** The CNI version of the runtime. */
   readonly version: string;
@@ -70,7 +70,6 @@ export interface VersionRequest {
 
 export type CniRequest = AddRequest | DelRequest | CheckRequest | GcRequest | StatusRequest | VersionRequest;
 
-/** Returns the key of an interface of a sandbox. */
 export function sandboxInterfaceKey({ containerId, interfaceName }: InterfaceRef): string {
   return `${containerId} ${interfaceName}`;
 }

@@ -8,7 +8,7 @@ import type { CniVersion, ResultExtras } from './stdin-config.js';
 /** The answer of the agent: a CNI result or a CNI error, as the plugin writes it to stdout. */
 
 /** One address of an attachment. */
-export interface GrantedAddress {
+interface GrantedAddress {
   readonly address: Address;
   /** Prefix length of the subnet. */
   readonly prefixLength: number;

@@ -19,7 +19,7 @@ const READ_MS = 10_000;
 const LINGER_MS = 1_000;
 const NEWLINE = 0x0a;
 
-export interface SocketServerOptions {
+interface SocketServerOptions {
   /** Path of the unix socket. */
   readonly path: string;
   /** Never rejects. The signal aborts when the caller no longer waits for the answer, and when the server stops. */

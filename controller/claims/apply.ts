@@ -22,7 +22,6 @@ import type { ClaimChanges } from './claim-object.js';
 
 export type ClaimClient = Pick<Client, 'create' | 'patch' | 'delete' | 'find'>;
 
-/** An action that failed. */
 export interface FailedAction {
   action: Action;
   error: unknown;

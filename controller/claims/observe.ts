@@ -29,7 +29,7 @@ export interface Listers {
 }
 
 /** What a plan depends on, besides the objects. */
-export interface WorkloadSettings extends Pick<ObservedWorkload, 'maxClaims' | 'restoreWaitMs' | 'now'> {
+interface WorkloadSettings extends Pick<ObservedWorkload, 'maxClaims' | 'restoreWaitMs' | 'now'> {
   isGateOpen: boolean;
   /** The feature gate for primary user-defined networks. */
   servesPrimaryNetworks: boolean;

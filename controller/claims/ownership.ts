@@ -6,7 +6,7 @@ import { mayUseClaim, refersTo } from './references.js';
 import type { ObservedVmi, ObservedWorkload } from './observed-workload.js';
 
 /** `gone`: no object of that UID is observed. A VM that only its VMI names is alive as long as that VMI. */
-export type OwnerState = 'alive' | 'deleting' | 'gone';
+type OwnerState = 'alive' | 'deleting' | 'gone';
 
 /** A claim of the workload and its owner. */
 export interface OwnedClaim {

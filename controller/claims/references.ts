@@ -41,7 +41,7 @@ function secondaryReferencesOf(pod: Pod): string[] {
 }
 
 /** Returns true for a claim of the VM's pod network, which every launcher of the VM has and nobody can unplug. */
-export function isForPodNetwork(claim: IPAMClaim, { vmi }: ObservedWorkload): boolean {
+function isForPodNetwork(claim: IPAMClaim, { vmi }: ObservedWorkload): boolean {
   const podNetwork = vmi?.spec.podNetwork;
   return podNetwork !== undefined && claimVmNetworkOf(claim) === podNetwork;
 }

@@ -10,7 +10,7 @@ import { type NicConfig, openstackText, version2Text } from './formats.js';
 import type { NetworkDataFormat } from './request.js';
 
 /** Why no Secret is written. */
-export type NetworkDataProblem =
+type NetworkDataProblem =
   'MACAddressMissing' | 'MACAddressInvalid' | 'DefaultRouteInvalid' | 'DefaultRouteNotExpressible' | 'TooLarge';
 
 export type NetworkDataPlan =

@@ -24,7 +24,7 @@ const MAX_RETRY_MS = 60_000;
 /** In the state of a Secret without a text. */
 const WITHDRAWN = 'withdrawn';
 
-export interface NetworkDataDeps extends SecretUsersDeps {
+interface NetworkDataDeps extends SecretUsersDeps {
   readonly client: Pick<Client, 'create' | 'patch' | 'find'>;
   /** Leases whose addresses a Secret of the workload may hold, from a cache. */
   readonly lockedLeasesOf: (key: string) => readonly LeaseRecord[];
@@ -33,7 +33,7 @@ export interface NetworkDataDeps extends SecretUsersDeps {
 }
 
 /** What became of the network data, and when to look again. */
-export interface NetworkDataResult {
+interface NetworkDataResult {
   readonly outcome: NetworkDataOutcome;
   readonly retryAfterMs?: number;
 }

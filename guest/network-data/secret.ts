@@ -26,7 +26,7 @@ export interface SecretOfVm {
 const FOREIGN = /'holdfast-network-data'[^]* may only write (Secrets of the type|the Secret of the VM) /;
 
 /** Why the API server rejects a Secret. */
-export interface SecretRejection {
+interface SecretRejection {
   readonly reason: 'SecretForeign' | 'SecretQuota' | 'SecretRejected';
   readonly message: string;
 }

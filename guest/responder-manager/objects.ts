@@ -17,7 +17,7 @@ import type { Resources, ResponderTemplate } from '../../process/config/responde
 /** Two, so that one answers while the other one starts again. */
 export const REPLICAS = 2;
 /** Of the responders in their pod. */
-export const GUEST_INTERFACE = 'guest0';
+const GUEST_INTERFACE = 'guest0';
 
 const APP = { 'app.kubernetes.io/name': 'holdfast', 'app.kubernetes.io/component': 'responder' };
 /** An image of Holdfast has both programs. */

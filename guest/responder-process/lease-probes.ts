@@ -24,7 +24,7 @@ const MAX_TRIES = Math.floor(PROBE_LIMITS.timeoutMs / RETRY_MS);
 
 type ProbeResult = Exclude<ProbeState, 'requested' | 'skipped'>;
 
-export interface LeaseProbesDeps {
+interface LeaseProbesDeps {
   /** Of the address space of the responder's pool. */
   readonly leases: Pick<Lister<LeaseRecord>, 'get'>;
   readonly claims: Pick<Lister<IPAMClaim>, 'get'>;

@@ -20,7 +20,7 @@ const LOST = 'lost';
 
 /** `failed`: nothing could be asked or written. Probes of which another responder wrote the result do not count. */
 const PROBE_RESULTS = ['free', 'self', 'taken', 'failed'] as const;
-export type ProbeResult = (typeof PROBE_RESULTS)[number];
+type ProbeResult = (typeof PROBE_RESULTS)[number];
 
 export function createResponderMetrics(metrics: Pick<Metrics, 'gauge' | 'counter'>, pool: string): ResponderMetrics {
   const exchanges = metrics.counter(

@@ -10,7 +10,7 @@ import type { GuestTable, RunningGuest } from './table.js';
 /** Routers advertise themselves at least every 30 minutes (RFC 4861, section 6.2.1), and the helper asks for it more often. */
 const ROUTER_SILENCE_MS = 30 * 60_000;
 
-export interface ReportsDeps {
+interface ReportsDeps {
   readonly events: Pick<EventRecorder, 'event'>;
   readonly clock: Pick<Clock, 'now'>;
   readonly session: Pick<HelperSession, 'probe'>;

@@ -16,7 +16,7 @@ import {
 import { type GuestTable, changesBetween, snapshotOf } from './table.js';
 import { WireProbes } from './wire-probes.js';
 
-export interface HelperSessionOptions {
+interface HelperSessionOptions {
   /** The path of the helper's Unix socket. */
   readonly socket: string;
   readonly clock: Clock;
@@ -29,7 +29,7 @@ export interface HelperSessionOptions {
 export type HelperObservation = Exclude<HelperReport, { kind: 'hello' | 'probed' }>;
 
 /** What the helper works with. */
-export interface HelperState {
+interface HelperState {
   readonly config: HelperConfig;
   readonly table: GuestTable;
 }

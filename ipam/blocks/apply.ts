@@ -9,7 +9,7 @@ import type { BlockBook } from './block-book.js';
 
 export type BlockClient = Pick<Client, 'get' | 'create' | 'patch' | 'delete'>;
 
-export interface BlockApplyContext {
+interface BlockApplyContext {
   client: BlockClient;
   blocks: Pick<BlockBook, 'wrote' | 'forget'>;
   call: CallOptions;

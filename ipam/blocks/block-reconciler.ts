@@ -21,7 +21,7 @@ import { PoolSlices } from './slice-occupancy.js';
 import { createBlockSync } from './sync.js';
 import { watchBlockSources } from './triggers.js';
 
-export interface BlockReconcilerDependencies {
+interface BlockReconcilerDependencies {
   context: Pick<ProcessContext, 'client' | 'informers' | 'clock' | 'log' | 'metrics'>;
   config: Pick<IpamConfig, 'blockMinFree' | 'blockMaxFree' | 'excessReleaseDelayMs'>;
   views: { watched: { pools: Informer<AddressPool> }; book: LeaseBook; directory: PoolDirectory; usage: PoolUsage };

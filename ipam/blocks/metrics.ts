@@ -4,7 +4,6 @@ import type { BlockRecord } from '../../addressing/block/block.js';
 import type { BlockAction } from './action.js';
 import type { BlockChange } from './block-book.js';
 
-/** The metrics of blocks. */
 export interface BlockMetrics {
   changed(change: BlockChange): void;
   written(action: BlockAction): void;

@@ -14,7 +14,7 @@ import { type BlockPolicy, PlanStates } from './observed-pool.js';
 import { planBlocks } from './plan.js';
 import type { LentAddresses } from '../../addressing/allocator/address-space.js';
 
-export interface BlockSyncDependencies extends BlockViews {
+interface BlockSyncDependencies extends BlockViews {
   blocks: BlockViews['blocks'] & Pick<BlockBook, 'wrote' | 'forget'>;
   client: BlockClient;
   policy: BlockPolicy;

@@ -15,7 +15,7 @@ interface ChangeSource<C> {
   onChange(handler: (change: C) => void): void;
 }
 
-export interface BlockTriggerSources {
+interface BlockTriggerSources {
   pools: ChangeSource<ObjectChange<AddressPool>>;
   nodes: ChangeSource<ObjectChange<KubeObject>>;
   book: ChangeSource<LeaseChange>;

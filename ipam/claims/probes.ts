@@ -17,7 +17,7 @@ import type { ClaimMetrics } from './metrics.js';
 import type { ClaimObservation, ProbingView } from './observe.js';
 import type { ClaimStepOf } from './step.js';
 
-export interface ProbesDependencies {
+interface ProbesDependencies {
   book: Pick<LeaseBook, 'quarantined'>;
   clock: Pick<Clock, 'now' | 'wall'>;
   events: Pick<EventRecorder, 'event'>;

@@ -3,7 +3,6 @@ import type { ConditionOf } from '../../cluster/claim-conditions.js';
 import type { Address, Family } from '../../addressing/address/address.js';
 import type { LeaseRecord } from '../../addressing/lease/lease.js';
 
-/** The desired status of a claim. */
 export interface DesiredClaimStatus {
   /** With prefix length, IPv4 first. */
   ips: readonly string[];
@@ -50,5 +49,4 @@ export type ClaimStep =
   | { kind: 'write-status'; desired: DesiredClaimStatus; reason: string }
   | { kind: 'release'; leases: readonly LeaseRecord[]; reason: string };
 
-/** A step of one kind. */
 export type ClaimStepOf<K extends ClaimStep['kind']> = Extract<ClaimStep, { kind: K }>;

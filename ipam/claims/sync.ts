@@ -20,7 +20,7 @@ import { UnreadableAddresses } from './claim-leases.js';
 import { VmiOwners, type VmiOwnersDependencies } from './running/vmi-owners.js';
 import { type ClaimWaitList, stopWaiting } from './wait-list.js';
 
-export interface ClaimSyncDependencies
+interface ClaimSyncDependencies
   extends ApplyDependencies, Pick<ObserveContext, 'directory' | 'pods'>, Pick<VmiOwnersDependencies, 'kubevirt'> {
   book: ApplyDependencies['book'] & Pick<LeaseBook, 'quarantined'>;
   waitList: ClaimWaitList;

@@ -7,7 +7,7 @@ import type { ClaimMetrics } from './metrics.js';
 import type { Findings } from './sync-state.js';
 
 /** What a claim waits for: any address of a pool, or certain addresses. */
-export interface AwaitedAddresses {
+interface AwaitedAddresses {
   /** The claim's creationTimestamp. */
   created: string;
   pool?: Pick<Pool, 'name' | 'addressSpace'>;
@@ -192,7 +192,7 @@ function addressKey(addressSpace: string, address: Address): string {
   return `${addressSpace}/${formatAddress(address)}`;
 }
 
-export interface ClaimWaitDependencies {
+interface ClaimWaitDependencies {
   waitList: Pick<ClaimWaitList, 'set' | 'remove' | 'size'>;
   metrics: Pick<ClaimMetrics, 'setWaiting'>;
 }

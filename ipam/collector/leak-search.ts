@@ -188,7 +188,7 @@ function callOf(signal: AbortSignal | undefined): { signal?: AbortSignal } {
 }
 
 /** The state of an owner according to the API server. `unknown` proves nothing. */
-export type LiveOwner = { kind: 'gone' } | { kind: 'alive'; object: KubeObject } | { kind: 'unknown'; why: string };
+type LiveOwner = { kind: 'gone' } | { kind: 'alive'; object: KubeObject } | { kind: 'unknown'; why: string };
 
 const RESOURCES: Readonly<Record<LeaseOwner['kind'], Resource>> = { IPAMClaim: IPAM_CLAIMS, Pod: PODS };
 

@@ -21,7 +21,7 @@ export interface CollectorReport {
   notExpired(lease: LeaseRecord, message: string): void;
 }
 
-export interface CollectorReportDeps {
+interface CollectorReportDeps {
   readonly log: Logger;
   readonly metrics: Pick<Metrics, 'counter' | 'gauge'>;
   readonly events: Pick<EventRecorder, 'event'>;

@@ -6,7 +6,7 @@ import { type LeaseRecord, stateOf } from '../../addressing/lease/lease.js';
 export const MAX_NAMED = 5;
 
 /** The part of a lease that a message shows. */
-export type NamedLease = Pick<LeaseRecord, 'address' | 'owner' | 'releasedAt' | 'quarantine'>;
+type NamedLease = Pick<LeaseRecord, 'address' | 'owner' | 'releasedAt' | 'quarantine'>;
 
 /**
  * Formats leases as `10.0.0.5 (IPAMClaim vms/vm1.data), … and 12 more`.

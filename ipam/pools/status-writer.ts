@@ -16,7 +16,7 @@ const MAX_IMMEDIATE_TRANSITIONS = 4;
 /** Share of the interval that is added at random, so that pools are not written in step. */
 const JITTER = 0.2;
 
-export interface StatusWriterOptions {
+interface StatusWriterOptions {
   /** Time between two writes of one pool if only counts and messages changed. */
   readonly countsIntervalMs: number;
   /** The number of pools. */
@@ -27,7 +27,7 @@ export interface StatusWriterOptions {
 /** The conditions that changed, or how long the write of the new status is delayed. */
 export type StatusWriteResult = { transitions: readonly Condition[] } | { earlyByMs: number };
 
-export interface DesiredPoolStatus extends PoolCounts {
+interface DesiredPoolStatus extends PoolCounts {
   observedGeneration?: number;
   conditions: readonly Omit<Condition, 'lastTransitionTime'>[];
 }

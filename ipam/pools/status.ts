@@ -89,7 +89,6 @@ export interface PoolStatusInput {
   usedByOthers?: string | undefined;
 }
 
-/** Returns the conditions of a pool. */
 export function conditionsOf(input: PoolStatusInput): DesiredCondition[] {
   const { state, agreement, overlap, usedByOthers, notPermitted = [] } = input;
   const conditions = [readyCondition(input), conflictCondition(input)];

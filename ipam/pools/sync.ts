@@ -28,7 +28,7 @@ import type { SegmentOverlapTracker } from './segment-overlap.js';
 import { usersWithoutConsent } from '../../addressing/pool/address-space-rights.js';
 import { MAX_NAMED } from './named-leases.js';
 
-export type PoolClient = Pick<Client, 'create' | 'patch' | 'delete' | 'listAs'>;
+type PoolClient = Pick<Client, 'create' | 'patch' | 'delete' | 'listAs'>;
 
 export interface PoolsDependencies extends NetworkSyncDependencies {
   client: PoolClient;

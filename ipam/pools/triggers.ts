@@ -19,7 +19,7 @@ interface ChangeSource<S> {
   onChange(handler: (change: S) => void): void;
 }
 
-export interface PoolSources extends PoolChanges {
+interface PoolSources extends PoolChanges {
   claims: ChangeSource<ObjectChange<IPAMClaim>>;
   book: CountedLeases & { onAddressFreed(handler: (addressSpace: string, address: Address) => void): void };
   /** The keys of claims whose pods changed. */

@@ -22,7 +22,7 @@ export interface CountedLeases {
 }
 
 /** The leases of one family, counted by state. */
-export interface FamilyLeaseCounts {
+interface FamilyLeaseCounts {
   readonly states: Readonly<Record<LeaseState, number>>;
   /** Leases in any state at addresses that are leased on request only. */
   readonly requestOnly: number;

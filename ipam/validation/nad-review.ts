@@ -24,7 +24,7 @@ import { describeOverlap, findOverlaps } from '../pools/segment-overlap.js';
 const MAX_COMPARED_NADS = 50;
 
 /** A NAD that is being created or changed. */
-export interface NadReview {
+interface NadReview {
   readonly nad: ParsedNad;
   /** The NAD before the change, on UPDATE. */
   readonly oldNad?: ParsedNad | undefined;

@@ -15,13 +15,11 @@ export interface PoolLeases {
   ofPool(pool: string): Iterable<PoolLease>;
 }
 
-/** All pools. */
 interface PoolLister {
   list(): readonly AddressPool[];
   byIndex(index: typeof BY_NAD_NAMESPACE, namespace: string): readonly AddressPool[];
 }
 
-/** All NADs. */
 interface NadLister {
   /** A pool, compiled; undefined if it is invalid or unknown. */
   pool(name: string): Pool | undefined;

@@ -16,7 +16,7 @@ const VALIDATE_NADS = '/validate-network-attachment-definitions';
 /** Shorter than the API server's timeout of 5 s in the shipped configuration, so that its users learn what is missing. */
 const SYNC_TIMEOUT_MS = 4_000;
 
-export type ValidationConfig = Pick<
+type ValidationConfig = Pick<
   IpamConfig,
   | 'namespace'
   | 'maxStalenessMs'

@@ -14,7 +14,7 @@ const CONNECT_TIMEOUT_MS = 10_000;
 /** If a server always answers 401, an exec plugin must not run for every request. */
 const REFRESH_MIN_INTERVAL_MS = 1_000;
 
-export interface SessionOptions {
+interface SessionOptions {
   credentials: Credentials;
   connections: number;
   userAgent: string;

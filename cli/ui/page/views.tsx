@@ -242,7 +242,7 @@ const WORDS: Readonly<Record<Health, string>> = {
 };
 
 /** The objects of a VM, each with its state, what is wrong and what to do. */
-export function Story({ nodes }: { nodes: readonly TraceNode[] }): VNode | null {
+function Story({ nodes }: { nodes: readonly TraceNode[] }): VNode | null {
   if (nodes.length === 0) return null;
   return (
     <ul class="story">

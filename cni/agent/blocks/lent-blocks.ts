@@ -6,7 +6,7 @@ import type { RangeSet } from '../../../addressing/address/ranges.js';
 import type { ObjectChange } from '../../../kube/informer.js';
 
 /** An address that a pod of this node has, or may get by a write under way. */
-export interface AddressUse {
+interface AddressUse {
   /** Name of the lease's pool. */
   readonly pool: string;
   readonly address: Address;

@@ -16,7 +16,7 @@ import { BlockCandidates } from './block-candidates.js';
 import { type AnswerOutcome, LentBlocks } from './lent-blocks.js';
 import type { NodeBlockMetrics } from '../metrics.js';
 
-export interface NodeBlocksDeps {
+interface NodeBlocksDeps {
   readonly informers: Pick<InformerRegistry, 'get'>;
   readonly client: Pick<Client, 'patch'>;
   /** Must not have any lease yet. */

@@ -21,7 +21,7 @@ import type { RequestContext } from '../request-context.js';
 import { type AuthorizationDecision, type PendingDecision, decideClaim } from './claim-decision.js';
 import { type ReadCache, ReadCacheView } from './read-cache.js';
 
-export interface ClaimAuthorizationDeps {
+interface ClaimAuthorizationDeps {
   readonly pods: Pick<NodePods, 'named' | 'list'>;
   readonly reads: ReadCache;
   readonly networks: Pick<Lister<ParsedNad>, 'get'>;

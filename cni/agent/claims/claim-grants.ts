@@ -27,7 +27,7 @@ interface VerifiedLease {
   readonly readAt: number;
 }
 
-export interface ClaimGrantsDeps {
+interface ClaimGrantsDeps {
   readonly authorization: Pick<ClaimAuthorization, 'findConflict'>;
   readonly reads: ReadCache;
   readonly directory: Pick<PoolDirectory, 'pool' | 'poolsOf' | 'resolve' | 'resolveUser'>;

@@ -21,7 +21,7 @@ import { ClaimGrants, readHeldLease } from './claim-grants.js';
 import { Prefetch } from './prefetch.js';
 import { ReadCache } from './read-cache.js';
 
-export interface ClaimedAddressesDeps {
+interface ClaimedAddressesDeps {
   readonly pods: NodePods;
   readonly client: Pick<Client, 'get'>;
   readonly informers: Pick<InformerRegistry, 'get'>;
@@ -36,7 +36,7 @@ export interface ClaimedAddressesDeps {
 }
 
 /** An interface of a sandbox, with the rest of its attachment if that is known. */
-export type CheckedInterface = InterfaceRef & Partial<Attachment>;
+type CheckedInterface = InterfaceRef & Partial<Attachment>;
 
 /** The addresses that attachments have by a claim. It reads from the API server and never writes. */
 export class ClaimedAddresses {

@@ -21,7 +21,7 @@ const WORKERS = 4;
 /** After this many rounds the pod waits for something else, or an earlier process of the agent has served its ADD. */
 const MAX_PREFETCH_ROUNDS = 30;
 
-export interface PrefetchDeps {
+interface PrefetchDeps {
   readonly pods: Pick<NodePods, 'get' | 'onChange'>;
   readonly networks: Pick<Lister<ParsedNad>, 'get'>;
   /** Reads everything that an ADD will need. */

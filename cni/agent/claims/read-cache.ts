@@ -81,7 +81,7 @@ function cacheKey({ group, plural }: Resource, key: string): string {
   return `${group}/${plural} ${key}`;
 }
 
-export interface ReadCacheViewOptions {
+interface ReadCacheViewOptions {
   readonly namespace: string;
   readonly reads: ReadCache;
   readonly networks: Pick<Lister<ParsedNad>, 'get'>;

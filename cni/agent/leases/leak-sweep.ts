@@ -19,7 +19,7 @@ export interface CachedPods {
   named(namespace: string, name: string): NodePod | undefined;
 }
 
-export interface LeakSweepDeps {
+interface LeakSweepDeps {
   readonly own: NodeLeases;
   readonly writer: LeaseWriter;
   readonly pods: CachedPods;

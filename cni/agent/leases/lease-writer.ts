@@ -31,7 +31,7 @@ export interface PodLeaseRequest extends LeaseRequest {
   readonly interface: string;
 }
 
-export interface LeaseWriterDeps {
+interface LeaseWriterDeps {
   readonly client: LeaseClient & Pick<Client, 'get'>;
   readonly own: NodeLeases;
   /** Tracks the addresses of writes under way; absent if the feature gate NodeBlocks is off. */

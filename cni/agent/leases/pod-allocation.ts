@@ -15,14 +15,14 @@ import { isHeldAt } from '../node-leases.js';
 import type { InterfaceRef } from '../request.js';
 import { supersededError, addressTakenError, leasedMeanwhileError, notLeasableError } from './allocation-errors.js';
 
-export interface PodAllocationDeps extends StickyAddressSearchDeps {
+interface PodAllocationDeps extends StickyAddressSearchDeps {
   readonly nodeName: string;
   readonly log: Logger;
   readonly rules: LeaseRules;
 }
 
 /** The request of one ADD. */
-export interface PodAllocationRequest extends Pick<FreeAddressRequest, 'pool' | 'candidates' | 'blocks' | 'call'> {
+interface PodAllocationRequest extends Pick<FreeAddressRequest, 'pool' | 'candidates' | 'blocks' | 'call'> {
   readonly attachment: Attachment;
   /** Returns false after an ADD of a later sandbox of the pod, because that ADD or its DEL may have changed any lease read before. */
   readonly isLatest: () => boolean;

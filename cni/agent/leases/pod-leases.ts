@@ -26,7 +26,7 @@ import { asAllocationError } from './allocation-errors.js';
 import { PodAllocation } from './pod-allocation.js';
 import { type CachedPods, LeakSweep } from './leak-sweep.js';
 
-export interface PodLeasesDeps {
+interface PodLeasesDeps {
   readonly client: Client;
   readonly informers: Pick<InformerRegistry, 'get' | 'start'>;
   readonly directory: Pick<PoolDirectory, 'pool'>;

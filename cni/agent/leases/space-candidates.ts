@@ -13,19 +13,16 @@ import type { ObjectChange, Informer } from '../../../kube/informer.js';
 import { ADDRESS_LEASES } from '../../../kube/resources.js';
 
 /** A lease of any owner. Only its address is kept, because there may be very many. */
-export interface LeaseSummary extends KubeObject {
+interface LeaseSummary extends KubeObject {
   address: Address;
   /** The whole lease, if it is released or a reservation. */
   record?: LeaseRecord;
 }
 
 /** The part of an Informer that is used here. */
-export type SpaceInformer = Pick<
-  Informer<AddressLease, LeaseSummary>,
-  'hasSynced' | 'synced' | 'onChange' | 'start' | 'stop'
->;
+type SpaceInformer = Pick<Informer<AddressLease, LeaseSummary>, 'hasSynced' | 'synced' | 'onChange' | 'start' | 'stop'>;
 
-export interface SpaceCandidatesDeps {
+interface SpaceCandidatesDeps {
   /** Creates the informer of the address space when it is needed. */
   readonly open: () => SpaceInformer;
   readonly clock: Clock;
@@ -239,7 +236,7 @@ export class CandidateRegistry {
 }
 
 /** Projects a lease before it is cached. @throws {TypeError} if the object is not a valid lease */
-export function transformToLeaseSummary(lease: AddressLease): LeaseSummary {
+function transformToLeaseSummary(lease: AddressLease): LeaseSummary {
   const record = readLease(lease);
   const { name, uid } = record.metadata;
   const isAsked = stateOf(record) === 'released' || (isReservation(record) && record.mac !== undefined);

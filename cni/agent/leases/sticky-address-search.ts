@@ -22,7 +22,7 @@ export interface StickyAddressSearchDeps extends FreeAddressSearchDeps {
 }
 
 /** The pool and the MAC address to search, and the lease to create. */
-export interface StickyAddressRequest extends Omit<FreeAddressRequest, 'blocks'> {
+interface StickyAddressRequest extends Omit<FreeAddressRequest, 'blocks'> {
   /** The pod's MAC address: lower case, with colons. */
   readonly mac: string;
   readonly owner: LeaseOwner;

@@ -14,7 +14,7 @@ import type { ClaimPod, ClaimPods } from '../running/claim-pods.js';
 import { claimEventSubjects } from '../../../cluster/event-subjects.js';
 
 /** What decides whether a claim is honoured. */
-export interface HonourCheck {
+interface HonourCheck {
   readonly claim: IPAMClaim;
   readonly pods: readonly ClaimPod[];
   readonly resolution: Resolution;
@@ -23,7 +23,7 @@ export interface HonourCheck {
 }
 
 /** A pod whose claim gets no address. */
-export interface UnhonouredPod {
+interface UnhonouredPod {
   readonly pod: ClaimPod;
   readonly message: string;
 }
@@ -51,7 +51,7 @@ export function unhonouredPods({ claim, pods, resolution, now }: HonourCheck, af
     }));
 }
 
-export interface UnhonouredDeps {
+interface UnhonouredDeps {
   readonly claims: Pick<Cache<IPAMClaim>, 'list'>;
   readonly pods: Pick<ClaimPods, 'podsOf'>;
   readonly directory: Pick<PoolDirectory, 'resolve'>;

@@ -14,7 +14,7 @@ import { PeriodicTask } from '../../../process/periodic-task.js';
 import { OWNER_KIND_NOT_SERVED, conditionOf } from '../../../cluster/claim-conditions.js';
 import type { PoolDirectory } from '../../../addressing/directory/directory.js';
 
-export interface UnservedOwnersDeps {
+interface UnservedOwnersDeps {
   readonly claims: Pick<Cache<IPAMClaim>, 'list'>;
   readonly directory: Pick<PoolDirectory, 'resolve'>;
   readonly client: Pick<Client, 'patch'> & { readonly transport: Pick<Client['transport'], 'request'> };

@@ -225,7 +225,6 @@ export function reportedInterfacesOf(pod: Pod): readonly ReportedInterface[] {
   return found.length === 0 ? NO_INTERFACES : found;
 }
 
-/** Returns the addresses of all interfaces. */
 export function reportedAddressesOf(interfaces: readonly ReportedInterface[] = NO_INTERFACES): readonly string[] {
   return interfaces.flatMap(({ ips }) => ips);
 }

@@ -22,7 +22,7 @@ export type RunningAddresses =
   /** The claim cannot have them. It gets no others while the VM runs, because its next launcher would change the VM's address. */
   | { kind: 'refused'; refusal: AllocationRefusal };
 
-export interface RunningInput {
+interface RunningInput {
   claim: IPAMClaim;
   pods: readonly ClaimPod[];
   launcherVmis: LauncherVmis;

@@ -21,7 +21,7 @@ import type { LeaseBook } from '../../leases/lease-book.js';
 import { parseAddressList } from '../shown/claim-addresses.js';
 import type { ClaimPod, ReportedInterface } from './claim-pods.js';
 
-export interface UnleasedAddressDeps {
+interface UnleasedAddressDeps {
   readonly pods: Pick<Cache<ClaimPod>, 'list'>;
   /** Indexed by workload. */
   readonly claims: Pick<Cache<IPAMClaim>, 'byIndex'>;
@@ -36,7 +36,6 @@ export interface UnleasedAddressDeps {
   readonly count: (addresses: number) => void;
 }
 
-/** A launcher of a VMI. */
 type Launcher = ClaimPod & { readonly vmi: NonNullable<ClaimPod['vmi']> };
 
 /** An address that a launcher has without a lease. */

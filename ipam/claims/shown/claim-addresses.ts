@@ -22,7 +22,7 @@ import { type Pool, subnetOf, withPrefix } from '../../../addressing/pool/pool.j
 /** The texts of addresses in a claim: its request and its status. Other clients may have written both, so any text is possible. */
 
 /** Addresses are IPv4 first, at most one of each family. */
-export type ClaimRequest =
+type ClaimRequest =
   | { kind: 'none' }
   | { kind: 'addresses'; addresses: readonly Address[] }
   /** `problem` names the annotation and the value, and says what to do. */

@@ -16,7 +16,7 @@ import type { NetworkChanges, PoolDirectory } from '../../../addressing/director
 import { readShownAddresses } from './claim-addresses.js';
 import { conditionOf } from '../../../cluster/claim-conditions.js';
 
-export interface RestoreHoldDependencies {
+interface RestoreHoldDependencies {
   claims: Pick<Cache<IPAMClaim>, 'get' | 'keys' | 'byIndex'>;
   book: Pick<LeaseBook, 'ofOwner' | 'addRestoreHold' | 'removeRestoreHold'>;
   directory: Pick<PoolDirectory, 'resolve'>;
