@@ -48,7 +48,11 @@ describe('Replicas of the webhook', function () {
   after(() => plane.stop());
 
   beforeEach(async () => {
-    await createAll(plane.client, await readManifests(join(MANIFESTS, 'base', 'claims', 'webhook', 'deployment.yaml')));
+    const shipped = await readManifests(join(MANIFESTS, 'base', 'claims', 'webhook', 'deployment.yaml'));
+    await createAll(
+      plane.client,
+      shipped.filter(({ kind }) => kind === 'Deployment'),
+    );
   });
   afterEach(async () => {
     await plane.client.delete(DEPLOYMENTS, WEBHOOK, { propagationPolicy: 'Background' });
