@@ -20,13 +20,13 @@ export interface VmDhcp {
 }
 
 /** Bytes of the options of one interface, with a code and a length each: `maxEntryOptions` of `guest/packets/protocol.go`. */
-const MAX_BYTES = 512;
+export const MAX_DHCP_OPTION_BYTES = 512;
 const MAX_VALUE = 255;
 const [NTP, TFTP_SERVER, BOOT_FILE] = [42, 66, 67];
 const [FIRST_PRIVATE, LAST_PRIVATE, MICROSOFT_ROUTES] = [224, 254, 249];
 /** More text than all options may have: it is not kept in memory. */
-const MAX_TEXT = 2 * MAX_BYTES;
-const TOO_LONG: VmDhcpOptions = Object.freeze({ bootFileName: ' '.repeat(MAX_BYTES) });
+const MAX_TEXT = 2 * MAX_DHCP_OPTION_BYTES;
+const TOO_LONG: VmDhcpOptions = Object.freeze({ bootFileName: ' '.repeat(MAX_DHCP_OPTION_BYTES) });
 
 const LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/i;
 
@@ -64,7 +64,8 @@ function readOptions(given: VmDhcpOptions): { options: DhcpOption[]; ignored: st
     if (value.length === 0) return;
     if (options.has(code)) ignored.push(`${field} is there twice`);
     else if (value.length > MAX_VALUE) ignored.push(`${field} is longer than ${MAX_VALUE} bytes`);
-    else if (bytes + 2 + value.length > MAX_BYTES) ignored.push(`${field} makes all longer than ${MAX_BYTES} bytes`);
+    else if (bytes + 2 + value.length > MAX_DHCP_OPTION_BYTES)
+      ignored.push(`${field} makes all longer than ${MAX_DHCP_OPTION_BYTES} bytes`);
     else {
       bytes += 2 + value.length;
       options.set(code, { code, value: value.toString('hex') });

@@ -22,6 +22,7 @@ import { NETWORK_STATUS_ANNOTATION } from '../api/names.js';
 import { MAX_NETWORK_ELEMENTS } from '../api/network-selection.js';
 import type { Pod } from '../api/pod.js';
 import { readManifests } from '../bed/control-plane/objects.js';
+import { MAX_DHCP_OPTION_BYTES } from '../guest/dhcp-options.js';
 import { MAX_SECRET_USERS } from '../guest/network-data/request.js';
 import { MAX_ENTRIES } from '../guest/responder-process/table.js';
 import { reportedAddressesOf, reportedInterfacesOf } from '../ipam/claims/running/claim-pods.js';
@@ -99,6 +100,7 @@ describe('the bounds of a pool in the code', () => {
       MAX_NETWORK_DATA_LENGTH,
       MAX_SECRET_USERS,
       MAX_REPORTED_ADDRESSES,
+      MAX_DHCP_OPTION_BYTES,
       MAX_ENTRIES,
       MAX_APPLIED_COPY_LENGTH,
       MAX_VM_NETWORKS,
