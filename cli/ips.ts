@@ -96,13 +96,14 @@ function rowOfClaim(claim: IPAMClaim, leases: readonly AddressLease[], statuses:
 }
 
 function stateOfClaim(claim: IPAMClaim, vmStatus: string | undefined): string {
-  const { ownerPod, ips = [], conditions = [] } = claim.status ?? {};
+  // another IPAM may write null
+  const { ownerPod, ips, conditions } = claim.status ?? {};
   const pod = ownerPod?.name ?? '';
   // a claim that was deleted serves its pod until that ends
   if (isBeingDeleted(claim) && pod === '') return 'Releasing';
-  const failure = conditions.find(({ type, status }) => type === IPS_ALLOCATED && status === 'False');
+  const failure = conditions?.find(({ type, status }) => type === IPS_ALLOCATED && status === 'False');
   if (failure) return failure.reason;
-  if (ips.length === 0) return 'Waiting';
+  if (!ips?.length) return 'Waiting';
   return pod === '' ? (vmStatus ?? 'Not in use') : `Running (${pod})`;
 }
 
