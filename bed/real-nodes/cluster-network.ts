@@ -7,7 +7,7 @@ export function nodeAddresses(number: number): { readonly own: string; readonly 
 }
 
 /** Makes the network of nodes in the control plane's network namespace, which is this process's own. */
-export async function createSwitches(): Promise<void> {
+export async function createNodeNetwork(): Promise<void> {
   await ip(
     'link add nodes type bridge',
     'link set nodes up',

@@ -5,7 +5,7 @@ import type { ControlPlane } from '../control-plane/control-plane.js';
 import { writeKubeconfig } from '../control-plane/kubeconfig.js';
 import type { Manifest } from '../control-plane/objects.js';
 import { applyManifests } from '../holdfast/manifests.js';
-import { createSwitches } from './cluster-network.js';
+import { createNodeNetwork } from './cluster-network.js';
 import { multusImage, multusObjects, pauseImage } from './images.js';
 import type { NodePrograms } from './node-programs.js';
 import type { Image } from './oci-image.js';
@@ -45,7 +45,7 @@ export async function startRealNodes(
   plane: ControlPlane,
   { names, images, programs, progress }: RealNodesOptions,
 ): Promise<{ nodes: RealNode[]; registry: ImageRegistry }> {
-  await createSwitches();
+  await createNodeNetwork();
   const system = [await pauseImage(progress), await multusImage('thin', progress)];
   const registry = await ImageRegistry.start(join(plane.dataDir, 'registry'), [...system, ...images]);
   const cluster = { server: `https://${API_SERVER}`, caBundle: plane.caBundle };
