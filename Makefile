@@ -4,8 +4,8 @@ SHELL := /bin/bash
 
 NODE_OLDEST := 20.19
 GO_OLDEST := 1.24
-# `make e2e NODES=real`: all stories on real nodes, or those of FILE=.
-export NODES
+# `make e2e NODES=real`: all stories on real nodes, or those of FILE=. MULTUS=thick: with Multus' daemon.
+export NODES MULTUS
 # `make demo KEEP=1` leaves everything running.
 export KEEP
 # `make unit FILE=kube/workqueue.test.ts`
@@ -70,7 +70,7 @@ matrix: node_modules/.installed go ## Run the e2e tests with each pair of versio
 kind: node_modules/.installed go ## Create a kind cluster with KubeVirt and Holdfast, for e2e tests
 	@bed/kind/up.sh
 
-demo: node_modules/.installed go ## Show a VM that keeps its addresses (KEEP=1: leave everything running)
+demo: node_modules/.installed go ## Show a VM that keeps its addresses (KEEP=1: leave everything running; NODES=simulated)
 	@npm run --silent demo
 
 ui: node_modules/.installed go ## Open the web page on a control plane with some VMs
@@ -90,7 +90,7 @@ conformance: node_modules/.installed go ## Run kubevirt/ipam-extensions beside H
 conformance-dhcp: node_modules/.installed go ## Ask holdfast-packets, Kea and dnsmasq the same, and compare their answers with the RFCs (Linux, root, Debian)
 	@npx --no-install tsx e2e/conformance/dhcp.ts
 
-bed: node_modules/.installed go ## Run a KubeVirt control plane with simulated nodes, for kubectl
+bed: node_modules/.installed go ## Run a KubeVirt control plane with simulated nodes, for kubectl (NODES=real: with kubelet and Holdfast)
 	@npm run --silent bed
 
 bench: node_modules/.installed go ## Measure speed and memory

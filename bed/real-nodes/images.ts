@@ -27,8 +27,9 @@ const MULTUS = {
 /** Where its programs expect each other. */
 const MULTUS_BIN = '/usr/src/multus-cni/bin';
 
-/** Thin: the runtime starts Multus for each request. Thick: it starts a shim, which asks the pod of the DaemonSet. */
-export type MultusVariant = keyof typeof MULTUS;
+/** Thick: the runtime starts a shim for each request, which asks the pod of the DaemonSet. Thin: it starts Multus itself. */
+export const isMultusThick = process.env.MULTUS === 'thick';
+const { manifest: MULTUS_MANIFEST, name: MULTUS_IMAGE } = MULTUS[isMultusThick ? 'thick' : 'thin'];
 
 /** What tutorials call in a pod. */
 const BUSYBOX_COMMANDS = ['busybox', 'sh', 'sleep', 'ping', 'ip'];
@@ -131,11 +132,11 @@ function shellAndCp(): ImageFile[] {
 }
 
 /** The image that a DaemonSet of Multus runs: images/Dockerfile or images/Dockerfile.thick, with the programs that it starts. */
-export async function multusImage(variant: MultusVariant, progress: Progress): Promise<Image> {
+export async function multusImage(progress: Progress): Promise<Image> {
   const programs = await ensureImagePrograms(progress);
   const passthru = { source: join(programs, 'passthru-cni'), target: `${MULTUS_BIN}/passthru` };
-  const others = await (variant === 'thin' ? thinMultus(programs, progress) : thickMultus(progress));
-  return { name: MULTUS[variant].name, config: { WorkingDir: '/' }, files: [passthru, ...others] };
+  const others = await (isMultusThick ? thickMultus(progress) : thinMultus(programs, progress));
+  return { name: MULTUS_IMAGE, config: { WorkingDir: '/' }, files: [passthru, ...others] };
 }
 
 async function thinMultus(programs: string, progress: Progress): Promise<ImageFile[]> {
@@ -148,10 +149,15 @@ async function thinMultus(programs: string, progress: Progress): Promise<ImageFi
 async function thickMultus(progress: Progress): Promise<ImageFile[]> {
   const folder = await ensureMultusDaemon(progress);
   const names = ['multus-daemon', 'multus-shim'];
-  return [...shellAndCp(), ...names.map((name) => ({ source: join(folder, name), target: `${MULTUS_BIN}/${name}` }))];
+  // the daemon looks up its user
+  return [
+    ...DISTROLESS,
+    ...shellAndCp(),
+    ...names.map((name) => ({ source: join(folder, name), target: `${MULTUS_BIN}/${name}` })),
+  ];
 }
 
 /** The objects of Multus' own file for a DaemonSet: its CRD, RBAC, settings and the DaemonSet. */
-export async function multusObjects(variant: MultusVariant): Promise<Manifest[]> {
-  return readManifests(join(await downloadMultus(), 'deployments', MULTUS[variant].manifest));
+export async function multusObjects(): Promise<Manifest[]> {
+  return readManifests(join(await downloadMultus(), 'deployments', MULTUS_MANIFEST));
 }

@@ -48,8 +48,8 @@ export async function prepareRealCluster(progress: Progress): Promise<void> {
   await ensureBinaries(progress, true);
   await ensureNodePrograms(progress);
   await pauseImage(progress);
-  await multusImage('thin', progress);
-  await multusObjects('thin');
+  await multusImage(progress);
+  await multusObjects();
 }
 
 /** @throws {Error} outside of namespaces of its own */

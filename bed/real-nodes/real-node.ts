@@ -7,7 +7,7 @@ import { API_SERVER_ADDRESSES } from '../control-plane/certificates.js';
 import type { ObjectRef } from '../../kube/resource.js';
 import { type Child, type Processes, capture } from '../processes/processes.js';
 import { joinSwitch, nodeAddresses, plugIn, unplug } from './cluster-network.js';
-import { PAUSE_IMAGE } from './images.js';
+import { isMultusThick, PAUSE_IMAGE } from './images.js';
 import { cgroupPrefix, REMOVE_CGROUP } from './isolation.js';
 import type { NodePrograms } from './node-programs.js';
 import { REGISTRY_PORT } from './registry.js';
@@ -57,7 +57,8 @@ export class RealNode {
     await this.#write('etc/kubernetes/kubelet.kubeconfig', await readFile(kubeconfig, 'utf8'));
     await this.#write('etc/kubernetes/ca.crt', clientCa);
     await mkdir(this.disk('etc/kubernetes/manifests'));
-    await this.#write('etc/cni/net.d/10-pods.conflist', JSON.stringify(podNetwork(nodeAddresses(number).pods)));
+    const { file, config } = podNetwork(nodeAddresses(number).pods);
+    await this.#write(`etc/cni/net.d/${file}`, JSON.stringify(config));
     await mkdir(this.disk('opt/cni/bin'), { recursive: true });
     for (const plugin of ['bridge', 'host-local', 'loopback', 'macvlan', 'static', 'tuning'])
       cpSync(join(programs.plugins, plugin), this.disk('opt/cni/bin', plugin), { dereference: true });
@@ -237,8 +238,11 @@ function kubeletConfig(cgroupRoot: string): object {
   };
 }
 
-function podNetwork(subnet: string): object {
+/** In the file that most clusters have. Multus 4.2.2 with a daemon loses keys of plugins that such a list names. */
+function podNetwork(subnet: string): { file: string; config: object } {
   const ipam = { type: 'host-local', ranges: [[{ subnet }]] };
   const plugin = { type: 'bridge', bridge: 'cni0', isGateway: true, isDefaultGateway: true, ipam };
-  return { cniVersion: '1.0.0', name: 'pods', plugins: [plugin] };
+  const network = { cniVersion: '1.0.0', name: 'pods' };
+  if (isMultusThick) return { file: '10-pods.conf', config: { ...network, ...plugin } };
+  return { file: '10-pods.conflist', config: { ...network, plugins: [plugin] } };
 }

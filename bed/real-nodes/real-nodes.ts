@@ -6,7 +6,7 @@ import { writeKubeconfig } from '../control-plane/kubeconfig.js';
 import type { Manifest } from '../control-plane/objects.js';
 import { applyManifests } from '../holdfast/manifests.js';
 import { createNodeNetwork } from './cluster-network.js';
-import { multusImage, multusObjects, pauseImage } from './images.js';
+import { isMultusThick, multusImage, multusObjects, pauseImage } from './images.js';
 import type { NodePrograms } from './node-programs.js';
 import type { Image } from './oci-image.js';
 import { ImageRegistry } from './registry.js';
@@ -46,7 +46,7 @@ export async function startRealNodes(
   { names, images, programs, progress }: RealNodesOptions,
 ): Promise<{ nodes: RealNode[]; registry: ImageRegistry }> {
   await createNodeNetwork();
-  const system = [await pauseImage(progress), await multusImage('thin', progress)];
+  const system = [await pauseImage(progress), await multusImage(progress)];
   const registry = await ImageRegistry.start(join(plane.dataDir, 'registry'), [...system, ...images]);
   const cluster = { server: `https://${API_SERVER}`, caBundle: plane.caBundle };
   const nodes = await Promise.all(
@@ -62,7 +62,7 @@ export async function startRealNodes(
       return node;
     }),
   );
-  await applyManifests(plane.client, (await multusObjects('thin')).map(withMappedHost));
+  await applyManifests(plane.client, (await multusObjects()).map(withAdaptedPods));
   await Promise.all(names.map((name) => waitNodeReady(plane, name)));
   progress(`${String(names.length)} real nodes are Ready`);
   await waitDaemonSet(plane, { namespace: 'kube-system', name: 'kube-multus-ds' });
@@ -70,16 +70,20 @@ export async function startRealNodes(
   return { nodes, registry };
 }
 
+const NETNS_MOUNT = { name: 'host-run-netns', mountPath: '/var/run/netns', mountPropagation: 'HostToContainer' };
+
 /**
  * Multus 4.2.2 puts the address of the Service `kubernetes` into brackets, and Go 1.25.2 and newer, with which the bed compiles it, accept only IPv6
- * addresses there. Its released image was compiled with an older Go.
+ * addresses there. Its released image was compiled with an older Go, and has the link `/var/run`: images of the bed have no links.
  */
-function withMappedHost(object: Manifest): Manifest {
+function withAdaptedPods(object: Manifest): Manifest {
   if (object.kind !== 'DaemonSet') return object;
   const copy = structuredClone(object) as Manifest & {
-    spec: { template: { spec: { containers: { env?: object[] }[] } } };
+    spec: { template: { spec: { containers: { env?: object[]; volumeMounts: object[] }[] } } };
   };
-  for (const container of copy.spec.template.spec.containers)
+  for (const container of copy.spec.template.spec.containers) {
     (container.env ??= []).push({ name: 'KUBERNETES_SERVICE_HOST', value: `::ffff:${API_SERVER_ADDRESSES[1]}` });
+    if (isMultusThick) container.volumeMounts.push(NETNS_MOUNT);
+  }
   return copy;
 }

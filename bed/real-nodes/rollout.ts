@@ -21,7 +21,7 @@ interface Workload extends KubeObject {
 const TIMEOUT_MS = 180_000;
 
 export const DEPLOYMENTS = namespacedResource<Workload>('apps/v1', 'deployments', 'Deployment');
-const DAEMON_SETS = namespacedResource<Workload>('apps/v1', 'daemonsets', 'DaemonSet');
+export const DAEMON_SETS = namespacedResource<Workload>('apps/v1', 'daemonsets', 'DaemonSet');
 
 interface Plane {
   readonly client: Client;
