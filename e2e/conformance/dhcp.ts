@@ -11,7 +11,7 @@ import { ROOT } from '../../test/source-files.js';
 import { DNSMASQ_ARGS, KEA4, KEA6 } from './dhcp-servers.js';
 
 /**
- * Runs the cases of `guest/packets/testdata/conformance.json` against holdfast-packets, Kea and dnsmasq on segments of their own. It
+ * Runs the cases of `guest/packets/testdata/conformance.jsonl` against holdfast-packets, Kea and dnsmasq on segments of their own. It
  * fails if holdfast-packets does not answer as expected, or if no other server shares an expectation and no difference is named.
  */
 const PACKETS = join(ROOT, 'guest/packets');
@@ -23,6 +23,7 @@ const PACKAGES = [
 ] as const;
 
 interface Case {
+  readonly protocol: 'dhcp4' | 'dhcp6';
   readonly name: string;
   readonly rfc: string;
   readonly difference?: string;
@@ -72,12 +73,12 @@ function report(cases: ReadonlyMap<string, Case>, results: Record<'holdfast' | '
 }
 
 async function allCases(): Promise<Map<string, Case>> {
-  const text = await readFile(join(PACKETS, 'testdata/conformance.json'), 'utf8');
-  const { dhcp4, dhcp6 } = JSON.parse(text) as Record<'dhcp4' | 'dhcp6', Case[]>;
-  return new Map([
-    ...dhcp4.map((each) => [`DHCPv4: ${each.name}`, each] as const),
-    ...dhcp6.map((each) => [`DHCPv6: ${each.name}`, each] as const),
-  ]);
+  const text = await readFile(join(PACKETS, 'testdata/conformance.jsonl'), 'utf8');
+  const cases = text
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Case);
+  return new Map(cases.map((each) => [`${each.protocol === 'dhcp4' ? 'DHCPv4' : 'DHCPv6'}: ${each.name}`, each]));
 }
 
 /** Runs all cases on the segment of a server. */

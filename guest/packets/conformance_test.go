@@ -19,11 +19,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The cases of testdata/conformance.json run against this program in memory, and with CONFORMANCE_INTERFACE against the
+// The cases of testdata/conformance.jsonl run against this program in memory, and with CONFORMANCE_INTERFACE against the
 // server on a segment: `make conformance-dhcp`. That server has the configuration of testdata/session.jsonl.
 
 // conformanceCase is a message, and what the RFC or a deliberate difference says about the answer.
 type conformanceCase struct {
+	Protocol   string // dhcp4 or dhcp6
 	Name       string
 	RFC        string
 	Difference string // why we differ from the RFC or from other servers
@@ -52,15 +53,22 @@ type conformanceCase struct {
 
 func conformanceCases(t *testing.T) (dhcp4, dhcp6 []conformanceCase) {
 	t.Helper()
-	text, err := os.ReadFile("testdata/conformance.json")
+	text, err := os.ReadFile("testdata/conformance.jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all struct{ DHCP4, DHCP6 []conformanceCase }
-	if err := json.Unmarshal(text, &all); err != nil {
-		t.Fatal(err)
+	for line := range strings.Lines(string(text)) {
+		var one conformanceCase
+		if err := json.Unmarshal([]byte(line), &one); err != nil {
+			t.Fatal(err)
+		}
+		if one.Protocol == "dhcp4" {
+			dhcp4 = append(dhcp4, one)
+		} else {
+			dhcp6 = append(dhcp6, one)
+		}
 	}
-	return all.DHCP4, all.DHCP6
+	return dhcp4, dhcp6
 }
 
 // peer is the server that is tested.
