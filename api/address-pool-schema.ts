@@ -141,6 +141,21 @@ export interface GuestDhcpOptions {
   rebindSeconds?: number;
   /** How long a guest keeps its addresses if nobody answers. Default: 86400. 600 to 604800. */
   leaseSeconds?: number;
+  /**
+   * Other options of DHCPv4, for clients that ask for them. Those of a VM replace them. Responders compute the
+   * options 1, 3, 6, 12, 15, 26, 42, 50 to 59, 61, 81, 82, 119, 121 and 249. At most 16.
+   */
+  options?: GuestDhcpOption[];
+}
+
+/** An option. */
+export interface GuestDhcpOption {
+  /** The number of the option. 2 to 254. */
+  code: number;
+  /** How the value is written. */
+  type: 'addresses' | 'hex' | 'text' | 'uint8' | 'uint16' | 'uint32';
+  /** IPv4 addresses with commas between them, bytes as hexadecimal digits, text, or a number. */
+  value: string;
 }
 
 /** A route. */

@@ -38,6 +38,9 @@ export const GUEST_LIMITS = {
   renewSeconds: { least: 10, most: 86_400 },
   rebindSeconds: { least: 20, most: 172_800 },
   leaseSeconds: { least: 600, most: 604_800 },
+  dhcpOptions: 16,
+  /** Characters of the values of all of them. */
+  dhcpOptionText: 512,
 } as const;
 
 /** Limits of probing addresses, so that no host on the wire can keep claims from addresses. */

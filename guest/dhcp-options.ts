@@ -1,12 +1,6 @@
 import type { VirtualMachineInstance, VmDhcpOptions, VmiSpec } from '../api/kubevirt.js';
 import { parseAddress } from '../addressing/address/address.js';
-
-/** An option of DHCPv4. */
-export interface DhcpOption {
-  readonly code: number;
-  /** In hexadecimal. */
-  readonly value: string;
-}
+import type { DhcpOption } from '../addressing/pool/dhcp-options.js';
 
 /** What a VM says about DHCP on one of its interfaces. */
 export interface VmDhcp {

@@ -82,6 +82,8 @@ describe('the bounds of a pool in the code', () => {
       renewSeconds: interval(dhcp.renewSeconds!),
       rebindSeconds: interval(dhcp.rebindSeconds!),
       leaseSeconds: interval(dhcp.leaseSeconds!),
+      dhcpOptions: dhcp.options!.maxItems,
+      dhcpOptionText: 512,
     });
   });
 
@@ -89,9 +91,9 @@ describe('the bounds of a pool in the code', () => {
     const [text = ''] = readFileSync(join(ROOT, 'docs/reference/bounds.md'), 'utf8').split(/^## /m);
     const bounds = [...text.matchAll(/^\| [^|]+ \| (\d+)[^|]* \|/gm)].map(([, bound]) => Number(bound));
     const { subnets, ranges, exclude, reserved, draining, nodeSelector, namespaces } = POOL_LIMITS;
-    const { routes, nameservers, search, ntp } = GUEST_LIMITS;
+    const { routes, nameservers, search, ntp, dhcpOptions } = GUEST_LIMITS;
     const ofPools = [subnets, ranges, exclude, reserved, draining, nodeSelector, namespaces];
-    const ofGuests = [routes, nameservers, search, ntp];
+    const ofGuests = [routes, nameservers, search, ntp, dhcpOptions];
     const ofVms = [
       MAX_REQUESTED_ADDRESSES_LENGTH,
       MAX_NETWORK_ELEMENTS,

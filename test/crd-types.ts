@@ -14,6 +14,7 @@ const NAMES: Readonly<Record<string, string>> = {
   'AddressPool.spec.subnets': 'PoolSubnet',
   'AddressPool.spec.guest': 'GuestOptions',
   'AddressPool.spec.guest.dhcp': 'GuestDhcpOptions',
+  'AddressPool.spec.guest.dhcp.options': 'GuestDhcpOption',
   'AddressPool.spec.guest.routes': 'GuestRoute',
   'AddressPool.status': 'AddressPoolStatus',
   'AddressPool.status.blocks': 'PoolBlocks',

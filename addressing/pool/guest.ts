@@ -3,6 +3,7 @@ import { describeValue, isRecord } from '../../api/json.js';
 import { GUEST_LIMITS } from '../../api/limits.js';
 import { type Address, formatAddress, parseAddress } from '../address/address.js';
 import { type Cidr, containsAddress, formatCidr, parseCidr } from '../address/cidr.js';
+import { type DhcpOption, readDhcpOptions } from './dhcp-options.js';
 import type { FieldValue, PoolProblems } from './pool-problems.js';
 import { readFlag } from './pool-nodes.js';
 
@@ -11,7 +12,7 @@ export interface GuestDelivery {
   /** The name of a NAD in the responders' namespace. */
   readonly attachment?: string;
   /** Times in seconds. */
-  readonly dhcp?: Readonly<Required<GuestDhcpOptions>>;
+  readonly dhcp?: Times & { readonly options?: readonly DhcpOption[] };
   /** Responders check that no host has an address before a claim shows it. */
   readonly probe: boolean;
   /** VMs that name a Secret for network data opt in by that. */
@@ -22,15 +23,12 @@ export interface GuestDelivery {
   readonly mtu?: number;
 }
 
+type Times = Readonly<Required<Omit<GuestDhcpOptions, 'options'>>>;
 type Fields<T> = Partial<Record<keyof T, unknown>>;
 
 const FIELD = 'spec.guest';
 /** Short times before renewal, so that changes reach guests; a long lease, so that guests keep their addresses in an outage. */
-const DEFAULT_TIMES: Readonly<Required<GuestDhcpOptions>> = {
-  renewSeconds: 300,
-  rebindSeconds: 600,
-  leaseSeconds: 86_400,
-};
+const DEFAULT_TIMES: Times = { renewSeconds: 300, rebindSeconds: 600, leaseSeconds: 86_400 };
 /** RFC 8200, section 5: every IPv6 link carries packets of this size. */
 export const MIN_IPV6_MTU = 1280;
 const OBJECT_NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
@@ -84,7 +82,7 @@ function readDhcp(value: unknown, problems: PoolProblems): GuestDelivery['dhcp']
   const field = `${FIELD}.dhcp`;
   const fields: Fields<GuestDhcpOptions> | undefined = readOptionalObject({ field, value }, problems);
   if (fields === undefined) return undefined;
-  const read = (key: keyof GuestDhcpOptions) =>
+  const read = (key: keyof Times) =>
     readInteger({ field: `${field}.${key}`, value: fields[key] }, GUEST_LIMITS[key], problems) ?? DEFAULT_TIMES[key];
   const times = {
     renewSeconds: read('renewSeconds'),
@@ -98,7 +96,8 @@ function readDhcp(value: unknown, problems: PoolProblems): GuestDelivery['dhcp']
     if (times[earlier] < times[later]) continue;
     problems.add(`${field}.${later}`, `${times[later]} is not greater than ${earlier}, which is ${times[earlier]}`);
   }
-  return times;
+  const options = readDhcpOptions({ field: `${field}.options`, value: fields.options }, problems);
+  return { ...times, ...(options.length > 0 && { options }) };
 }
 
 function readProbeOption({ probe, dhcp }: Fields<GuestOptions>, problems: PoolProblems): boolean {

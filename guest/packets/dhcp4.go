@@ -305,6 +305,9 @@ func (of *optionSet) encodeDHCP4() {
 	if servers := ips(of.NTP, 4); len(servers) > 0 {
 		add(dhcpv4.OptNTPServers(servers...))
 	}
+	for _, each := range of.DHCP4 {
+		add(dhcpv4.OptGeneric(dhcpv4.GenericOptionCode(each.Code), each.Value))
+	}
 }
 
 // ips returns the addresses of one version.

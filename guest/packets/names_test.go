@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"net"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -75,6 +76,29 @@ func TestGuestGetsOptionsOfItsOwn(t *testing.T) {
 	}
 	if got := w.expectReply(discover(guestMAC)); got.Options.Has(dhcpv4.OptionBootfileName) {
 		t.Fatalf("got %s", got.Summary())
+	}
+}
+
+func TestOptionsOfAPoolReachItsGuests(t *testing.T) {
+	w := newWorld(t)
+	w.obeyLines(`{"options":{"id":"o3","dhcp4":[{"code":150,"value":"0a010009"},{"code":67,"value":"61"}]}}`, `{"fresh":{"forMs":30000}}`,
+		`{"put":[{"mac":"02:00:00:00:00:0a","ipv4":{"address":"10.1.0.10","prefix":24},"ipv6":{"address":"fd00:1::a"},"options":"o3","dhcp4":[{"code":67,"value":"62"}]}]}`)
+	asking := dhcpv4.WithOption(dhcpv4.OptParameterRequestList(dhcpv4.GenericOptionCode(150), dhcpv4.OptionBootfileName))
+	got := w.expectReply(fromClient(guestMAC, dhcpv4.MessageTypeDiscover, asking))
+	if !bytes.Equal(got.Options.Get(dhcpv4.GenericOptionCode(150)), []byte{10, 1, 0, 9}) || got.BootFileNameOption() != "b" {
+		t.Fatalf("got %s", got.Summary())
+	}
+	for _, code := range []string{"0", "1", "3", "50", "54", "61", "82", "121", "249", "255"} {
+		if _, err := parseCommand([]byte(`{"options":{"id":"o3","dhcp4":[{"code":` + code + `,"value":"61"}]}}`)); err == nil {
+			t.Errorf("option %s is accepted", code)
+		}
+	}
+	long := strings.Repeat(`,{"code":200,"value":"`+strings.Repeat("61", 255)+`"}`, 1)[1:]
+	for code := 201; code < 204; code++ {
+		long += strings.Replace(","+long[:strings.Index(long, "}")+1], "200", strconv.Itoa(code), 1)
+	}
+	if _, err := parseCommand([]byte(`{"options":{"id":"o3","dhcp4":[` + long + `]}}`)); err == nil {
+		t.Error("1,028 bytes are accepted")
 	}
 }
 

@@ -18,10 +18,11 @@ const (
 	maxEntries      = 16384 // of the table
 	maxBatch        = 512   // entries or MAC addresses in one command
 	maxOptionSets   = 1024
-	maxQuestions    = 256 // at one time; further ones are dropped
-	maxExpected     = 16  // MAC addresses in one question
-	maxSearchBytes  = 255 // of the search domains in one option
-	maxEntryOptions = 512 // bytes of the options of one entry, with their headers
+	maxQuestions    = 256  // at one time; further ones are dropped
+	maxExpected     = 16   // MAC addresses in one question
+	maxSearchBytes  = 255  // of the search domains in one option
+	maxSetOptions   = 1024 // bytes of other options of a set, with their headers
+	maxEntryOptions = 512  // bytes of the options of one entry, with their headers
 )
 
 // command is a line from `responder`. Exactly one field is present.
@@ -70,6 +71,7 @@ type optionSet struct {
 	Search []string     `json:"search"` // those that fit into one option are sent
 	NTP    []netip.Addr `json:"ntp"`
 	Routes []route      `json:"routes"`
+	DHCP4  []option     `json:"dhcp4"` // others of DHCPv4, which those of an entry replace
 
 	routes4 []byte          // of option 121, without the default route
 	others4 []dhcpv4.Option // for DHCPv4, encoded

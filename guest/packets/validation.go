@@ -108,7 +108,7 @@ func (o *optionSet) validate() error {
 			return fmt.Errorf("options %s: route %s by %s is invalid", o.ID, each.Destination, each.Gateway)
 		}
 	}
-	return nil
+	return validateOptions(o.DHCP4, isPoolOption, maxSetOptions)
 }
 
 // validateDomain checks what the encoders of the options need: labels of at most 63 bytes, 253 in all.
@@ -155,23 +155,28 @@ func (e *entry) validate() error {
 	case e.FQDN != "" && validateDomain(e.FQDN) != nil:
 		return fmt.Errorf("fqdn: %w", validateDomain(e.FQDN))
 	}
-	return validateEntryOptions(e.DHCP4)
+	return validateOptions(e.DHCP4, isEntryOption, maxEntryOptions)
 }
 
-// validateEntryOptions checks options that a tenant writes: no one may replace what we compute.
-func validateEntryOptions(options []option) error {
-	bytes, seen := 0, map[uint8]bool{}
+// validateOptions checks options that people write: none may replace what we compute.
+func validateOptions(options []option, isAllowed func(code uint8) bool, most int) error {
+	size, seen := 0, map[uint8]bool{}
 	for _, each := range options {
-		bytes += sizeOfOption(each.Value)
+		size += sizeOfOption(each.Value)
 		switch {
-		case !isEntryOption(each.Code) || seen[each.Code]:
-			return fmt.Errorf("option %d is not for one guest, or is there twice", each.Code)
-		case len(each.Value) == 0 || len(each.Value) > 255 || bytes > maxEntryOptions:
-			return fmt.Errorf("option %d has %d bytes, or all have more than %d", each.Code, len(each.Value), maxEntryOptions)
+		case !isAllowed(each.Code) || seen[each.Code]:
+			return fmt.Errorf("option %d is not for one guest, is computed, or is there twice", each.Code)
+		case len(each.Value) == 0 || len(each.Value) > 255 || size > most:
+			return fmt.Errorf("option %d has %d bytes, or all have more than %d", each.Code, len(each.Value), most)
 		}
 		seen[each.Code] = true
 	}
 	return nil
+}
+
+// isPoolOption returns whether nothing else decides an option. 1 and 255 have other meanings in a message.
+func isPoolOption(code uint8) bool {
+	return code > 1 && code < 255 && !(code >= 50 && code <= 59) && !bytes.Contains([]byte{3, 6, 12, 15, 26, 42, 61, 81, 82, 119, 121, 249}, []byte{code})
 }
 
 // isEntryOption returns whether a guest may have its own: NTP servers, TFTP server, boot file, and options for private use,

@@ -1,7 +1,7 @@
 import { type Address, formatAddress, parseAddress } from '../../addressing/address/address.js';
 import { formatCidr } from '../../addressing/address/cidr.js';
 import type { Pool } from '../../addressing/pool/pool.js';
-import type { DhcpOption } from '../dhcp-options.js';
+import type { DhcpOption } from '../../addressing/pool/dhcp-options.js';
 import { asRecord, asString, isRecord, recordsIn } from '../../api/json.js';
 import { parseMac } from '../../api/mac-address.js';
 import { shortHash } from '../../api/names.js';
@@ -53,6 +53,8 @@ export interface GuestOptionSet {
   readonly search: readonly string[];
   readonly ntp: readonly string[];
   readonly routes: readonly { readonly destination: string; readonly gateway: string }[];
+  /** Other options of DHCPv4. */
+  readonly dhcp4?: readonly DhcpOption[];
 }
 
 /** What a guest gets on one interface. */

@@ -64,6 +64,15 @@ describe('the table of a responder', () => {
     expect(third).not.to.equal(first);
   });
 
+  it('has the DHCP options of the pool in its set of options', () => {
+    const options = [{ code: 66, type: 'text', value: 'boot' } as const];
+    const { options: sets } = table([guest(MAC, ['10.1.0.5'])], {
+      ...DUAL,
+      guest: { attachment: 'blue', dhcp: { options } },
+    });
+    expect([...sets.values()].map(({ dhcp4 }) => dhcp4)).to.deep.equal([[{ code: 66, value: '626f6f74' }]]);
+  });
+
   it('has the names of a guest, with the search domain of the network, and the options of its VM', () => {
     const dhcp = { hostname: 'db', prefix: 'db.sub', options: [{ code: 67, value: '61' }], ignored: [] };
     const { entries } = table([guest(MAC, ['10.1.0.5'], { dhcp }), guest(OTHER, ['10.1.0.6'])], SETTINGS);

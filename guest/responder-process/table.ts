@@ -139,6 +139,7 @@ function optionSetOf(pool: Pool, nadOptions: NadGuestOptions | undefined): Guest
       destination: formatCidr(destination),
       gateway: formatAddress(gateway),
     })),
+    ...(pool.guest?.dhcp?.options && { dhcp4: pool.guest.dhcp.options }),
   };
   return { id: shortHash(JSON.stringify(options), 16), ...options };
 }

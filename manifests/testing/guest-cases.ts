@@ -1,4 +1,4 @@
-import type { GuestOptions } from '../../api/address-pool.js';
+import type { GuestDhcpOption, GuestOptions } from '../../api/address-pool.js';
 
 interface GuestCase {
   name: string;
@@ -7,6 +7,10 @@ interface GuestCase {
   expect?: string[];
 }
 
+const withOptions = (...options: [number, GuestDhcpOption['type'], string][]): GuestOptions => ({
+  attachment: 'blue',
+  dhcp: { options: options.map(([code, type, value]) => ({ code, type, value })) },
+});
 const route = (destination: string, gateway: string) => ({ routes: [{ destination, gateway }] });
 
 /** Valid and invalid `spec.guest` of a pool with the subnets 10.1.0.0/24 and fd00:1::/64, and the messages of the API server. */
@@ -51,6 +55,51 @@ export const GUEST_CASES: readonly GuestCase[] = [
     name: 'not a renewal each second',
     given: { attachment: 'blue', dhcp: { renewSeconds: 1 } },
     expect: ['spec.guest.dhcp.renewSeconds', 'greater than or equal to 10'],
+  },
+  {
+    name: 'options of DHCP of each type',
+    given: withOptions(
+      [43, 'hex', '0104'],
+      [66, 'text', 'boot.example'],
+      [150, 'addresses', '10.1.0.8,10.1.0.9'],
+      [23, 'uint8', '64'],
+      [24, 'uint32', '4294967295'],
+    ),
+  },
+  {
+    name: 'not an option of DHCP that responders compute',
+    given: withOptions([54, 'hex', '0a010001']),
+    expect: ['spec.guest.dhcp.options[0].code', 'responders compute this option'],
+  },
+  {
+    name: 'not two options of DHCP with one code',
+    given: withOptions([66, 'text', 'a'], [66, 'text', 'b']),
+    expect: ['spec.guest.dhcp.options[1]', 'Duplicate value'],
+  },
+  {
+    name: 'not an IPv6 address in an option of DHCPv4',
+    given: withOptions([150, 'addresses', '10.1.0.8,fd00:1::1']),
+    expect: ['spec.guest.dhcp.options[0].value', 'are not IPv4 addresses'],
+  },
+  {
+    name: 'not half a byte in an option of DHCP',
+    given: withOptions([43, 'hex', '010']),
+    expect: ['spec.guest.dhcp.options[0].value', 'is not hexadecimal'],
+  },
+  {
+    name: 'not a number that is too large for its type in an option of DHCP',
+    given: withOptions([23, 'uint8', '256']),
+    expect: ['"256" is not a number of the type uint8'],
+  },
+  {
+    name: 'not a line break in an option of DHCP',
+    given: withOptions([66, 'text', 'a\nb']),
+    expect: ['spec.guest.dhcp.options[0].value', 'printable ASCII'],
+  },
+  {
+    name: 'not more text in options of DHCP than fits into a message',
+    given: withOptions([66, 'text', 'a'.repeat(255)], [67, 'text', 'a'.repeat(255)], [64, 'text', 'aaa']),
+    expect: ['spec.guest.dhcp.options', 'more than 512 characters'],
   },
   {
     name: 'not a name as a name server',
@@ -101,7 +150,12 @@ const domain = `${'x'.repeat(63)}.${'y'.repeat(63)}.${'z'.repeat(63)}.${'w'.repe
 /** As much as the schema allows. */
 export const LARGEST_GUEST: GuestOptions = {
   attachment: Array.from({ length: 127 }, () => 'a').join('.'),
-  dhcp: { renewSeconds: 86_400, rebindSeconds: 172_800, leaseSeconds: 604_800 },
+  dhcp: {
+    renewSeconds: 86_400,
+    rebindSeconds: 172_800,
+    leaseSeconds: 604_800,
+    options: Array.from({ length: 16 }, (_, n) => ({ code: 200 + n, type: 'text', value: 'x'.repeat(32) })),
+  },
   networkData: { default: true },
   dns: { nameservers: Array.from({ length: 8 }, (_, n) => `fd00:9::${n + 1}`), search: [domain] },
   ntp: Array.from({ length: 4 }, (_, n) => `fd00:9::${n + 1}`),

@@ -1,0 +1,72 @@
+import type { GuestDhcpOption } from '../../api/address-pool.js';
+import { describeValue, isRecord } from '../../api/json.js';
+import { GUEST_LIMITS } from '../../api/limits.js';
+import { parseAddress } from '../address/address.js';
+import type { FieldValue, PoolProblems } from './pool-problems.js';
+
+/** An option of DHCPv4 as it is sent. */
+export interface DhcpOption {
+  readonly code: number;
+  /** In hexadecimal. */
+  readonly value: string;
+}
+
+/** Options that responders compute from other fields or from the message: `isPoolOption` of `guest/packets/validation.go`. */
+const COMPUTED = new Set([3, 6, 12, 15, 26, 42, 61, 81, 82, 119, 121, 249]);
+const [FIRST, LAST] = [2, 254];
+const isComputed = (code: number) => COMPUTED.has(code) || (code >= 50 && code <= 59);
+const isFree = (code: unknown): code is number =>
+  typeof code === 'number' && Number.isInteger(code) && code >= FIRST && code <= LAST && !isComputed(code);
+
+/** Encodes a value; undefined if it is not of the type. */
+const ENCODERS = new Map<unknown, (text: string) => Buffer | undefined>(
+  Object.entries({
+    addresses: encodeAddresses,
+    hex: (text: string) => (/^([0-9a-f]{2}){1,255}$/.test(text) ? Buffer.from(text, 'hex') : undefined),
+    text: (text: string) => (/^[ -~]{1,255}$/.test(text) ? Buffer.from(text) : undefined),
+    uint8: (text: string) => encodeInteger(text, 1),
+    uint16: (text: string) => encodeInteger(text, 2),
+    uint32: (text: string) => encodeInteger(text, 4),
+  } satisfies Record<GuestDhcpOption['type'], (text: string) => Buffer | undefined>),
+);
+
+/** Parses `spec.guest.dhcp.options`. Never throws; adds what is invalid to the problems. */
+export function readDhcpOptions({ field, value }: FieldValue<unknown>, problems: PoolProblems): DhcpOption[] {
+  const options = new Map<number, DhcpOption>();
+  let length = 0;
+  for (const place of problems.readList(field, value, GUEST_LIMITS.dhcpOptions)) {
+    const { code, type, value: text } = isRecord(place.value) ? place.value : {};
+    const encoded = typeof text === 'string' ? ENCODERS.get(type)?.(text) : undefined;
+    if (!isFree(code))
+      problems.add(`${place.field}.code`, `${describeValue(code)} is not a code from ${FIRST} to ${LAST} that is free`);
+    else if (options.has(code)) problems.add(place.field, `has the code ${code} of another option: remove one of them`);
+    else if (encoded === undefined)
+      problems.add(`${place.field}.value`, `${describeValue(text)} is not of the type ${describeValue(type)}`);
+    else options.set(code, { code, value: encoded.toString('hex') });
+    length += typeof text === 'string' ? text.length : 0;
+  }
+  if (length > GUEST_LIMITS.dhcpOptionText)
+    problems.add(field, `the values have ${length} characters, more than ${GUEST_LIMITS.dhcpOptionText}: remove some`);
+  return [...options.values()];
+}
+
+function encodeAddresses(text: string): Buffer | undefined {
+  const parts = text.split(',');
+  if (parts.length > 63 || !parts.every(isIPv4)) return undefined;
+  return Buffer.from(parts.flatMap((part) => part.split('.').map(Number)));
+}
+
+function isIPv4(text: string): boolean {
+  try {
+    return parseAddress(text).family === 4;
+  } catch {
+    return false;
+  }
+}
+
+function encodeInteger(text: string, bytes: number): Buffer | undefined {
+  if (!/^(0|[1-9]\d{0,9})$/.test(text) || Number(text) >= 256 ** bytes) return undefined;
+  const encoded = Buffer.alloc(bytes);
+  encoded.writeUIntBE(Number(text), 0, bytes);
+  return encoded;
+}
