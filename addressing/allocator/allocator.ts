@@ -15,7 +15,7 @@ import {
   timesWhenExhausted,
 } from '../lease/lease.js';
 import { byPreferenceOf } from '../lease/lease-preference.js';
-import { type Pool, addressesOf, subnetOf } from '../pool/pool.js';
+import { type Pool, addressesOf, growthRemedy, subnetOf } from '../pool/pool.js';
 import {
   poolFullMessage,
   heldByMessage,
@@ -249,7 +249,7 @@ function exhausted(family: Family, search: AddressSearch, cooling: CoolingSummar
   const full = poolFullMessage(pool, family, { size, cooling: count, heldByStopped, quarantined });
   const isLocked = retryAt === Infinity && (first ?? sticky)?.lease.networkData !== undefined;
   const locked = isLocked ? ' Released addresses wait until the process guest has removed them from network data.' : '';
-  const message = `${full}.${locked} Add a range to the pool, or delete VMs that are no longer needed`;
+  const message = `${full}.${locked} Delete VMs that are no longer needed, or ${growthRemedy(pool)}`;
   return { reason: AllocationReason.Exhausted, message, family, ...(retryAt < Infinity && { retryAt }) };
 }
 

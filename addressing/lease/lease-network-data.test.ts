@@ -69,7 +69,7 @@ describe('an address that a Secret with network data may hold', () => {
   });
 
   it('is named as the cause if the pool has no other address', () => {
-    const wanted = '. Released addresses wait until the process guest has removed them from network data. Add a range';
+    const wanted = '. Released addresses wait until the process guest has removed them from network data. Delete VMs';
     expect(refusal({}, '10.0.0.2-10.0.0.2')).to.include(wanted);
   });
 

@@ -38,6 +38,15 @@ export interface Pool {
   readonly namespaces?: ReadonlySet<string>;
   /** Present if the pool serves VMs on NADs without IPAM. Derived pools never do. */
   readonly guest?: GuestDelivery;
+  /** Of a derived pool: the namespace of its NADs. */
+  readonly nadNamespace?: string;
+}
+
+/** Says who can make the pool larger, and where. */
+export function growthRemedy({ network, nadNamespace }: Pool): string {
+  return nadNamespace === undefined
+    ? 'ask the administrator to add a range to the pool'
+    : `add a subnet to the NAD of network ${network} in namespace ${nadNamespace}`;
 }
 
 /** `open`: allocated without a request; `requestable`: allocated if requested; `leasable`: also those that are draining. */
@@ -61,7 +70,8 @@ export function compilePool({
   const namespaces = readNamespaces(fields.namespaces, problems);
   const nodeSelector = readNodeSelector(fields.nodeSelector, problems);
   const guest = readGuest(fields.guest, subnets, problems);
-  if (guest !== undefined && nadNamespaceOf({ metadata }) !== undefined)
+  const nadNamespace = nadNamespaceOf({ metadata });
+  if (guest !== undefined && nadNamespace !== undefined)
     problems.add(
       'spec.guest',
       'has no effect in a derived pool: remove it, and ask the administrator for an AddressPool',
@@ -81,6 +91,7 @@ export function compilePool({
     publishesCapacity: readFlag({ field: 'spec.publishCapacity', value: fields.publishCapacity }, problems),
     publishesMetrics: readFlag({ field: 'spec.publishMetrics', value: fields.publishMetrics ?? true }, problems),
     ...(namespaces !== undefined && { namespaces }),
+    ...(nadNamespace !== undefined && { nadNamespace }),
     ...(guest !== undefined && { guest }),
   };
   return problems.found.length === 0 ? { ok: true, pool } : { ok: false, problems: problems.found };

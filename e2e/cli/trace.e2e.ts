@@ -34,9 +34,17 @@ describeOnBed('A VM that waits because its pool is full', (story, bed) => {
       const waiting = await trace('vm2');
       expect(waiting.isWrong, waiting.text).to.equal(true);
       expect(waiting.text).to.match(/SubnetExhausted: Pool \S+ is full: 1 of 1 leased/);
+      expect(waiting.text).to.include(`add a subnet to the NAD of network ${network} in namespace ${namespace}`);
     } finally {
       await viewer.transport.close();
     }
+
+    const kubectl = await story().kubectl();
+    const patch = JSON.stringify({ spec: { subnets: [{ cidr: '10.82.0.0/24' }] } });
+    const changed = await kubectl.run(['patch', 'addresspool', pool, '--type=merge', '-p', patch]);
+    expect(changed.text).to.include(`follows NAD ${namespace}/blue: change "ipam" there`);
+    expect(await kubectl.succeed(['get', 'apools', pool])).to.match(/^NAME +NETWORK +NADS .*\n.* /);
+    expect(await kubectl.succeed(['explain', 'ipamclaim.status'])).to.include('Whether the claim has its addresses');
 
     const run = async (...args: string[]) => {
       const { exitCode, stdout, stderr } = await new KubectlPlugin(bed().kubeconfig, args).result;

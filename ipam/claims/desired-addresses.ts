@@ -2,7 +2,7 @@ import { type Address, type Family, formatAddress, sameAddress } from '../../add
 import type { AllocationRefusal } from '../../addressing/allocator/allocator.js';
 import { namespaceRefusal } from '../../addressing/directory/resolution.js';
 import type { LeaseRecord } from '../../addressing/lease/lease.js';
-import { isDraining } from '../../addressing/pool/pool.js';
+import { growthRemedy, isDraining } from '../../addressing/pool/pool.js';
 import type { ReasonOf } from '../../api/conditions.js';
 import { isBeingDeleted } from '../../api/meta.js';
 import type { ConditionOf } from '../../cluster/claim-conditions.js';
@@ -186,6 +186,6 @@ export function drainingConditionOf(
   }
   const closed = namespaceRefusal(claim, resolution.pool);
   if (closed === undefined && refusal === undefined) return undefined;
-  const why = closed ?? 'it has no other address for the claim now: add a range to the pool';
+  const why = closed ?? `it has no other address for the claim now: ${growthRemedy(resolution.pool)}`;
   return condition('NoOtherAddress', `${subject}. ${conditionMessage(why)}`);
 }

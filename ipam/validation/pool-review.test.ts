@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { type PoolGiven, adminPool } from '../../test/pool-objects.js';
+import { derivedPool } from '../../addressing/pool/derived-pool.js';
+import { type PoolGiven, adminPool, holdfastConfig, nad } from '../../test/pool-objects.js';
 import {
   type ValidatedObjects,
   coolingLease,
@@ -277,6 +278,18 @@ describe('the review of a pool', () => {
       for (const expected of text) expect(words).to.include(expected);
     });
   }
+
+  it('refuses changes of a derived pool except publishMetrics, and names the NAD', () => {
+    const nads = [nad('vms/lab', holdfastConfig({ subnets: [{ cidr: '10.9.0.0/24' }] }))];
+    const oldPool = derivedPool('vms', { network: 'blue', subnets: [{ cidr: '10.9.0.0/24' }] });
+    const update = (spec: object) => {
+      const pool = { ...oldPool, spec: { ...oldPool.spec, ...spec } };
+      return reviewPool({ operation: 'UPDATE', pool, oldPool }, validationViewOf({ pools: [oldPool], nads }));
+    };
+    const message = 'its spec follows NAD vms/lab: change "ipam" there. Only publishMetrics can be set on the pool';
+    expect(update({ subnets: [{ cidr: '10.9.0.0/16' }] }).refusals).to.deep.equal([{ check: 'derived', message }]);
+    expect(update({ publishMetrics: false }).refusals).to.deep.equal([]);
+  });
 
   it('keeps warnings short enough for the API server to show them', () => {
     const pools = ['q', 'r'].map((name) => adminPool(name, { network: name, addressSpace: 'blue' }));

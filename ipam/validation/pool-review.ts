@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { AddressPool } from '../../api/address-pool.js';
-import { isBeingDeleted } from '../../api/meta.js';
+import { type AddressPool, nadNamespaceOf } from '../../api/address-pool.js';
+import { isBeingDeleted, objectKey } from '../../api/meta.js';
 import { isResponder } from '../../addressing/lease/lease.js';
 import { compilePool } from '../../addressing/pool/pool.js';
 import { type PoolChange, countLeases, describeLeases, refuseLeaseLosses, unreleased } from './leased-addresses.js';
@@ -29,6 +29,8 @@ export function reviewPool(review: PoolReview, view: ValidationView): Validation
   const oldPool = review.operation === 'UPDATE' ? review.oldPool : undefined;
   // only metadata changed: it must be possible to remove the finalizer of an invalid pool
   if (oldPool !== undefined && isDeepStrictEqual(review.pool.spec, oldPool.spec)) return ALLOWED;
+  const derived = oldPool && refuseDerivedChange(review.pool, oldPool, view);
+  if (derived !== undefined) return derived;
   const compiled = compilePool(review.pool);
   if (!compiled.ok) {
     const { problems } = compiled;
@@ -39,6 +41,25 @@ export function reviewPool(review: PoolReview, view: ValidationView): Validation
   const change = { pool: review.pool, after: compiled.pool, oldPool, before: oldPool && servablePool(oldPool) };
   const refusals = [...refuseConflicts(change, view), ...refuseLeaseLosses(change, view.leases)];
   return refusals.length > 0 ? refuse(...refusals) : { refusals, warnings: warnOfPool(change, view) };
+}
+
+/** ipam's own changes are not reviewed. It would undo those of others, or pods would get addresses that the NAD does not have. */
+function refuseDerivedChange(
+  { spec }: AddressPool,
+  oldPool: AddressPool,
+  { networks }: ValidationView,
+): ValidationResult | undefined {
+  const namespace = nadNamespaceOf(oldPool);
+  const kept = { ...spec, publishMetrics: oldPool.spec.publishMetrics };
+  if (namespace === undefined || isDeepStrictEqual(kept, { publishMetrics: undefined, ...oldPool.spec }))
+    return undefined;
+  const { network } = oldPool.spec;
+  // the oldest one is in force
+  const [nad] = networks.nadsOf(namespace, network);
+  const subject =
+    nad === undefined ? `the NADs of network ${network} in namespace ${namespace}` : `NAD ${objectKey(nad)}`;
+  const message = `its spec follows ${subject}: change "ipam" there. Only publishMetrics can be set on the pool`;
+  return refuse({ check: 'derived', message });
 }
 
 /** Responders keep no pool: `guest` ends those of a pool that is being deleted, and the finalizer keeps the pool until they are gone. */

@@ -45,6 +45,7 @@ export interface ValidationView {
 /** The kind of a refusal, for metrics and logs. */
 export type ReviewCheck =
   | 'spec'
+  | 'derived'
   | 'conflict'
   | 'network'
   | 'address-space'

@@ -9,7 +9,7 @@ import {
   reservationMessage,
 } from '../../../addressing/allocator/refusal-messages.js';
 import type { Availability, LeaseRecord, LeaseTimes } from '../../../addressing/lease/lease.js';
-import { type Pool, addressesOf } from '../../../addressing/pool/pool.js';
+import { type Pool, addressesOf, growthRemedy } from '../../../addressing/pool/pool.js';
 import type { Subnet } from '../../../addressing/pool/subnet.js';
 import { StatusError, TransportError, isForbidden, isInvalid, messageOf } from '../../../kube/errors.js';
 import { CniCode, CniError } from '../cni-error.js';
@@ -62,13 +62,13 @@ export function poolFullError(pool: Pool, family: Family, cooling: number): CniE
   const words = poolFullMessage(pool, family, { size, cooling, heldByStopped: 0 });
   return new CniError(
     CniCode.TryAgain,
-    `${words}: the kubelet retries until an address is free; delete pods and VMs that are no longer needed, or add a range to the pool`,
+    `${words}: the kubelet retries until an address is free; delete pods and VMs that are no longer needed, or ${growthRemedy(pool)}`,
   );
 }
 
 export function contentionError(pool: Pool, attempts: number): CniError {
   const words = `pool ${pool.name}: other owners leased the picked address first, ${attempts} times in a row`;
-  return new CniError(CniCode.TryAgain, `${words}: the kubelet retries; add a range to the pool if it is nearly full`);
+  return new CniError(CniCode.TryAgain, `${words}: the kubelet retries; if it is nearly full, ${growthRemedy(pool)}`);
 }
 
 export function supersededError(containerId: string): CniError {
