@@ -7,6 +7,8 @@ export const ExitCode = {
   usage: 2,
   /** The command has done its work, and found that something is wrong with the cluster. */
   unhealthy: 3,
+  /** The user may read nothing of what the command checks. */
+  unchecked: 4,
 } as const;
 
 export type ExitCode = (typeof ExitCode)[keyof typeof ExitCode];
@@ -16,6 +18,7 @@ export const EXIT_CODES_HELP = `Exit codes:
   1  failed, or refused to act: the message says why
   2  invalid command line
   3  the cluster has a problem, which the command has printed
+  4  nothing could be checked: you lack the rights
 `;
 
 /** The command cannot be carried out. The message says why and what to do, so the user needs no stack trace. */

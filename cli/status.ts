@@ -1,7 +1,7 @@
 import { expiryOf, splitPem } from '../tls/pem.js';
 import { neededPolicies } from './doctor/check-admission.js';
 import { isReady } from './doctor/check-processes.js';
-import { type Finding, formatFinding, formatRefused, isError } from './doctor/finding.js';
+import { type Finding, NOTHING_CHECKED, formatFinding, formatRefused, isError } from './doctor/finding.js';
 import type { ObservedCluster } from './doctor/observe.js';
 import { type ComponentState, componentsOf } from './installation.js';
 import { type Column, type Output, count, tableLines } from './output.js';
@@ -109,12 +109,14 @@ function formatWebhook({ name, answers, caExpires }: Status['webhooks'][number])
   return `webhook ${name}: ${state}, ${end}`;
 }
 
-function verdictOf({ healthy, findings, refused }: Status): Line {
+function verdictOf({ healthy, findings, refused, components, policies }: Status): Line {
   if (!healthy)
     return [
       { text: 'not healthy', style: 'red' },
       `: ${count(findings.filter(isError).length, 'error')}; kubectl holdfast doctor looks also at networks and addresses`,
     ];
+  if (components.length === 0 && policies === undefined && refused.length > 0)
+    return [{ text: NOTHING_CHECKED, style: 'yellow' }];
   if (refused.length > 0) return 'nothing is wrong with what was checked';
   return [{ text: 'healthy', style: 'green' }];
 }

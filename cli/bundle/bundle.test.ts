@@ -58,7 +58,7 @@ describe('a bundle', () => {
     const { transport } = harness;
     const options = { namespace: undefined, sinceSeconds: 3600 };
     const deps = { now: NOW, showProgress: () => undefined };
-    return writeBundle({ client: new Client(transport), transport }, { file }, options, deps);
+    return writeBundle({ client: new Client(transport), transport, home: 'default' }, { file }, options, deps);
   }
 
   it('is an archive that tar unpacks, with objects and logs, without secrets', async () => {

@@ -7,7 +7,7 @@ import { StatusError, TransportError } from '../../kube/errors.js';
 import { VERSION } from '../../process/version.js';
 import type { Connection } from '../cluster-client.js';
 import { CommandError } from '../exit-code.js';
-import { diagnose } from '../doctor/diagnose.js';
+import { diagnose, isUnchecked } from '../doctor/diagnose.js';
 import { observeCluster } from '../doctor/observe.js';
 import { reportOf } from '../doctor/finding.js';
 import { findNamespacesOrDefault } from '../installation.js';
@@ -28,13 +28,13 @@ type BundleTarget = { readonly file: string } | { readonly stream: Writable };
  * @throws {CommandError} if the file exists, or cannot be written
  */
 export async function writeBundle(
-  { client, transport }: Pick<Connection, 'client' | 'transport'>,
+  { client, transport, home }: Pick<Connection, 'client' | 'transport' | 'home'>,
   target: BundleTarget,
   options: BundleOptions,
   { now, showProgress }: { now: number; showProgress: (text: string) => void },
 ): Promise<readonly string[]> {
   const notes = new BundleNotes();
-  const reports = await readReports(client, notes, showProgress);
+  const reports = await readReports({ client, home: options.namespace ?? home }, notes, showProgress);
   const namespaces = await findNamespacesOrDefault(client);
   const time = new Date(now).toISOString();
   const sources = { client, transport, namespaces, showProgress, limits: BUNDLE_LIMITS, version: VERSION, time };
@@ -65,17 +65,17 @@ async function writeFile(bytes: AsyncIterable<Buffer>, file: string): Promise<vo
 
 /** @throws {TransportError | StatusError} if the API server does not answer, or does not accept the credentials */
 async function readReports(
-  client: Connection['client'],
+  { client, home }: Pick<Connection, 'client' | 'home'>,
   notes: BundleNotes,
   showProgress: (text: string) => void,
 ): Promise<Record<string, string>> {
   try {
-    const observed = await observeCluster(client, { withData: true, showProgress });
+    const observed = await observeCluster(client, { withData: true, home, showProgress });
     const findings = diagnose(observed, VERSION);
     for (const refused of observed.refused) notes.refused('status and doctor', refused);
     return {
       ...textsOf('status', formatStatus(statusOf(observed, findings, VERSION))),
-      ...textsOf('doctor', reportOf(findings, observed.refused)),
+      ...textsOf('doctor', reportOf(findings, observed, isUnchecked(observed))),
     };
   } catch (error) {
     if (error instanceof TransportError || (error instanceof StatusError && error.status === 401)) throw error;

@@ -3,7 +3,7 @@ import { UsageError } from '../../process/read-arguments.js';
 import { VERSION } from '../../process/version.js';
 import { bundleName, writeBundle } from '../bundle/write-bundle.js';
 import { defineCommand, nonEmptyName } from '../command.js';
-import { diagnose } from '../doctor/diagnose.js';
+import { diagnose, isUnchecked } from '../doctor/diagnose.js';
 import { isError, reportOf } from '../doctor/finding.js';
 import { observeCluster } from '../doctor/observe.js';
 import { ExitCode } from '../exit-code.js';
@@ -18,10 +18,11 @@ export const STATUS = defineCommand({
   common: { output: true },
   read: (_args, _given, { output }) => output,
   run: (output, { terminal, connect }) =>
-    connect(async ({ client }) => {
-      const observed = await observeCluster(client, { withData: false, showProgress: terminal.showProgress });
+    connect(async ({ client, home }) => {
+      const observed = await observeCluster(client, { withData: false, home, showProgress: terminal.showProgress });
       const status = statusOf(observed, diagnose(observed, VERSION), VERSION);
       printOutput(output, formatStatus(status), terminal.print);
+      if (isUnchecked(observed)) return ExitCode.unchecked;
       return status.healthy ? ExitCode.done : ExitCode.unhealthy;
     }),
 });
@@ -33,10 +34,11 @@ export const DOCTOR = defineCommand({
   common: { output: true },
   read: (_args, _given, { output }) => output,
   run: (output, { terminal, connect }) =>
-    connect(async ({ client }) => {
-      const observed = await observeCluster(client, { withData: true, showProgress: terminal.showProgress });
+    connect(async ({ client, home }) => {
+      const observed = await observeCluster(client, { withData: true, home, showProgress: terminal.showProgress });
       const findings = diagnose(observed, VERSION);
-      printOutput(output, reportOf(findings, observed.refused), terminal.print);
+      printOutput(output, reportOf(findings, observed, isUnchecked(observed)), terminal.print);
+      if (isUnchecked(observed)) return ExitCode.unchecked;
       return findings.some(isError) ? ExitCode.unhealthy : ExitCode.done;
     }),
 });
@@ -77,8 +79,8 @@ export const SHOW_VERSION = defineCommand({
       print();
       return ExitCode.done;
     }
-    const observed = await connect(({ client }) =>
-      observeCluster(client, { withData: false, showProgress: terminal.showProgress }),
+    const observed = await connect(({ client, home }) =>
+      observeCluster(client, { withData: false, home, showProgress: terminal.showProgress }),
     ).catch((error: unknown) => {
       // as kubectl does: a report of the error needs the version of this program
       print();

@@ -1,5 +1,6 @@
 import { type AddressPool, nadNamespaceOf } from '../../api/address-pool.js';
 import { BAD_POOL_CONDITIONS } from '../../api/conditions.js';
+import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { readIpamDelegation } from '../../api/ipam-delegation.js';
 import { isBeingDeleted, objectKey } from '../../api/meta.js';
 import { IPS_ALLOCATED } from '../../api/names.js';
@@ -10,6 +11,8 @@ import type { ObservedCluster } from './observe.js';
 
 /** Tenants create NADs, from which pools are derived. Their number must not hide what else is wrong. */
 const MAX_SHOWN = 20;
+/** An IPAM answers a claim within a second. */
+const UNANSWERED_MS = 60_000;
 
 /** Pools whose conditions say that something is wrong: NADs that disagree, overlaps on one wire, conflicts. */
 export function checkPools({ pools = [] }: ObservedCluster): Finding[] {
@@ -45,7 +48,7 @@ export function checkNads({ nads = [], pools }: ObservedCluster): Finding[] {
   return shorten('nads', 'NetworkAttachmentDefinitions', findings);
 }
 
-function shorten(check: string, objects: string, findings: readonly Finding[]): Finding[] {
+export function shorten(check: string, objects: string, findings: readonly Finding[]): Finding[] {
   const more = findings.length - MAX_SHOWN;
   if (more <= 0) return [...findings];
   const remedy = 'correct those that are shown, and run the command again';
@@ -99,21 +102,29 @@ export function checkLockedLeases({ lockedLeases = [], now }: ObservedCluster): 
 }
 
 /** Claims that have no address. */
-export function checkClaims({ claims = [] }: ObservedCluster): Finding[] {
+export function checkClaims({ claims = [], now }: ObservedCluster): Finding[] {
   const waiting = claims.flatMap((claim) => {
-    const condition = claim.status?.conditions?.find(({ type }) => type === IPS_ALLOCATED);
-    if (condition?.status !== 'False' || isBeingDeleted(claim)) return [];
-    return [{ key: objectKey(claim), reason: condition.reason, message: condition.message }];
+    const cause = isBeingDeleted(claim) ? undefined : causeOfWait(claim, now);
+    return cause === undefined ? [] : [{ key: objectKey(claim), ...cause }];
   });
   const reasons = [...new Set(waiting.map(({ reason }) => reason))].sort();
   return reasons.map((reason) => {
     const all = waiting.filter((claim) => claim.reason === reason);
     const [first] = all;
-    return warningOf(
+    return errorOf(
       'claims',
       `IPAMClaims (${all.length})`,
       `wait for an address because of ${reason}, for example ${first?.key ?? ''}: ${first?.message ?? ''}`,
       'kubectl holdfast ips -A lists them; docs/reference/conditions.md explains the reason',
     );
   });
+}
+
+function causeOfWait({ metadata, status }: IPAMClaim, now?: number): { reason: string; message: string } | undefined {
+  const condition = status?.conditions?.find(({ type }) => type === IPS_ALLOCATED);
+  if (condition !== undefined) return condition.status === 'False' ? condition : undefined;
+  const age = (now ?? 0) - Date.parse(metadata.creationTimestamp ?? '');
+  if ((status?.ips ?? []).length > 0 || !(age > UNANSWERED_MS)) return undefined;
+  const message = 'no IPAM has answered it: see the log of ipam, or of the IPAM to which its NAD delegates';
+  return { reason: 'no answer', message };
 }

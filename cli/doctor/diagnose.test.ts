@@ -230,7 +230,7 @@ const CASES: readonly Case[] = [
     name: 'claims that wait',
     broken: { claims: [waiting] },
     found: [
-      'warning claims IPAMClaims (1): wait for an address because of SubnetExhausted, for example lab/vm1.data: full',
+      'error claims IPAMClaims (1): wait for an address because of SubnetExhausted, for example lab/vm1.data: full',
     ],
   },
   {
@@ -288,9 +288,9 @@ describe('kubectl holdfast doctor', () => {
     const blind = Object.fromEntries(Object.keys(HEALTHY).map((key) => [key, undefined])) as unknown as ObservedCluster;
     const findings = diagnose({ ...blind, trialCalls: [], refused: [] }, '0.1.0');
     expect(findings).to.deep.equal([]);
-    const { lines } = reportOf(findings, ['user "jane" may not list pods']);
+    const { lines } = reportOf(findings, { refused: ['user "jane" may not list pods', 'another'] });
     expect(lines(false).map(textOf)).to.deep.equal([
-      'NOT CHECKED user "jane" may not list pods',
+      'NOT CHECKED user "jane" may not list pods, and 1 more thing (all of them: -o json)',
       'nothing is wrong with what was checked',
     ]);
   });

@@ -2,6 +2,7 @@ import { checkClaims, checkLeaks, checkLockedLeases, checkNads, checkPools } fro
 import { checkPolicies, checkWebhooks } from './check-admission.js';
 import { checkClocks, checkCniFolder, checkKinds, checkRights } from './check-cluster.js';
 import { checkProcesses, checkResponders } from './check-processes.js';
+import { checkVms } from './check-vms.js';
 import { type Finding, isError } from './finding.js';
 import type { ObservedCluster } from './observe.js';
 
@@ -9,7 +10,15 @@ type Check = (observed: ObservedCluster) => Finding[];
 
 const OF_INSTALLATION: readonly Check[] = [checkKinds, checkRights, checkWebhooks, checkPolicies, checkCniFolder];
 const OF_LEASES: readonly Check[] = [checkLeaks, checkLockedLeases];
-const OF_DATA: readonly Check[] = [checkClocks, checkPools, checkNads, checkResponders, checkClaims, ...OF_LEASES];
+const OF_DATA: readonly Check[] = [
+  checkClocks,
+  checkPools,
+  checkNads,
+  checkResponders,
+  checkClaims,
+  checkVms,
+  ...OF_LEASES,
+];
 
 /** Finds what is wrong, the errors first. */
 export function diagnose(observed: ObservedCluster, clientVersion: string): Finding[] {
@@ -18,4 +27,13 @@ export function diagnose(observed: ObservedCluster, clientVersion: string): Find
     ...[...OF_INSTALLATION, ...OF_DATA].flatMap((check) => check(observed)),
   ];
   return [...findings.filter(isError), ...findings.filter((finding) => !isError(finding))];
+}
+
+/** True if the user may read nothing of what is checked: then no finding means nothing. */
+export function isUnchecked({ refused, ...observed }: ObservedCluster): boolean {
+  const { workloads, configurations, policies, pools, nads, claims, vms } = observed;
+  return (
+    refused.length > 0 &&
+    [workloads, configurations, policies, pools, nads, claims, vms].every((part) => part === undefined)
+  );
 }

@@ -1,3 +1,4 @@
+import type { ObservedCluster } from './observe.js';
 import { type Output, count } from '../output.js';
 import type { Line } from '../terminal.js';
 
@@ -28,11 +29,22 @@ export function isError({ severity }: Finding): boolean {
   return severity === 'error';
 }
 
+/** The verdict for users without rights. */
+export const NOTHING_CHECKED = 'nothing could be checked: you may read nothing of it';
+
 /** Formats what the doctor found, and what it could not look at. */
-export function reportOf(findings: readonly Finding[], refused: readonly string[]): Output {
+export function reportOf(
+  findings: readonly Finding[],
+  { refused, onlyNamespace }: Pick<ObservedCluster, 'refused' | 'onlyNamespace'>,
+  isUnchecked = false,
+): Output {
   return {
     data: { healthy: !findings.some(isError), findings, refused },
-    lines: () => [...findings.flatMap(formatFinding), ...formatRefused(refused), summaryOf(findings, refused)],
+    lines: () => [
+      ...findings.flatMap(formatFinding),
+      ...formatRefused(refused),
+      summaryOf(findings, { refused, onlyNamespace, isUnchecked }),
+    ],
   };
 }
 
@@ -42,13 +54,23 @@ export function formatFinding({ severity, object, problem, remedy }: Finding): L
 }
 
 export function formatRefused(refused: readonly string[]): Line[] {
-  return refused.map((text) => [{ text: 'NOT CHECKED', style: 'dim' }, ` ${text}`]);
+  const [first, ...more] = refused;
+  if (first === undefined) return [];
+  const others = more.length === 0 ? '' : `, and ${count(more.length, 'more thing')} (all of them: -o json)`;
+  return [[{ text: 'NOT CHECKED', style: 'dim' }, ` ${first}${others}`]];
 }
 
-function summaryOf(findings: readonly Finding[], refused: readonly string[]): Line {
+function summaryOf(
+  findings: readonly Finding[],
+  given: Pick<ObservedCluster, 'refused' | 'onlyNamespace'> & { isUnchecked: boolean },
+): Line {
+  const { refused, onlyNamespace, isUnchecked } = given;
+  if (isUnchecked) return [{ text: NOTHING_CHECKED, style: 'yellow' }];
+
   const errors = findings.filter(isError).length;
   const warnings = findings.length - errors;
-  if (findings.length === 0 && refused.length > 0) return 'nothing is wrong with what was checked';
+  if (findings.length === 0 && refused.length > 0)
+    return `nothing is wrong with what was checked${onlyNamespace === undefined ? '' : `: VMs, claims and networks of namespace ${onlyNamespace}`}`;
   if (findings.length === 0) return [{ text: 'nothing is wrong', style: 'green' }];
   return `${count(errors, 'error')}, ${count(warnings, 'warning')}`;
 }

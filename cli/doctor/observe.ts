@@ -2,6 +2,7 @@ import type { AddressPool } from '../../api/address-pool.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { type KubeObject, joinKey } from '../../api/meta.js';
 import { RESPONDERS_NAMESPACE } from '../../api/names.js';
+import type { VirtualMachine } from '../../api/kubevirt.js';
 import type { NetworkAttachmentDefinition } from '../../api/network-attachment.js';
 import { type Lease, LEASES } from '../../kube/leader-election.js';
 import {
@@ -9,9 +10,11 @@ import {
   ADDRESS_POOLS,
   IPAM_CLAIMS,
   KUBEVIRTS,
+  NAMESPACES,
   NETWORK_ATTACHMENT_DEFINITIONS,
   NODES,
   PODS,
+  VIRTUAL_MACHINES,
 } from '../../kube/resources.js';
 import {
   INSTALLED,
@@ -20,7 +23,8 @@ import {
   type InstalledWorkload,
   readInstallation,
 } from '../installation.js';
-import { PermittedReader } from '../reader.js';
+import { PermittedReader, pickMetadata } from '../reader.js';
+import type { TracedVm } from '../trace/observed.js';
 import {
   type ProbingReader,
   type ProcessRight,
@@ -65,6 +69,10 @@ export interface ObservedCluster extends Installation {
   readonly pools?: readonly AddressPool[] | undefined;
   readonly nads?: readonly NetworkAttachmentDefinition[] | undefined;
   readonly claims?: readonly IPAMClaim[] | undefined;
+  readonly vms?: readonly TracedVm[] | undefined;
+  readonly namespaces?: readonly KubeObject[] | undefined;
+  /** The user may read pools, networks, claims and VMs of this namespace only. */
+  readonly onlyNamespace?: string | undefined;
   readonly responderSets?: readonly InstalledWorkload[] | undefined;
   /** Held ones. */
   readonly leases?: readonly ObservedLease[] | undefined;
@@ -78,13 +86,15 @@ export interface ObservedCluster extends Installation {
 interface ObserveOptions {
   /** Also pools, networks, claims, leases and clocks. */
   readonly withData: boolean;
+  /** The namespace of the context: for users who may not list objects of all namespaces. */
+  readonly home: string;
   readonly showProgress: (text: string) => void;
 }
 
 /** Reads what the user may read, and tries what the processes need. It changes nothing. */
 export async function observeCluster(
   client: ProbingReader['client'],
-  { withData, showProgress }: ObserveOptions,
+  { withData, home, showProgress }: ObserveOptions,
 ): Promise<ObservedCluster> {
   const reader: ProbingReader = new PermittedReader(client);
   showProgress('reading the installation…');
@@ -96,13 +106,14 @@ export async function observeCluster(
     now: await serverTime(reader),
     trialCalls: await callWebhooks(reader, installation.configurations ?? []),
     missingRights: await missingRightsOf(reader, installation.workloads ?? []),
-    ...(withData && (await observeData(reader, showProgress))),
+    ...(withData && (await observeData(reader, home, showProgress))),
     refused: reader.refused,
   };
 }
 
 async function observeData(
   reader: PermittedReader,
+  home: string,
   showProgress: ObserveOptions['showProgress'],
 ): Promise<Partial<ObservedCluster>> {
   showProgress('reading pools, networks and nodes…');
@@ -130,5 +141,37 @@ async function observeData(
     reader.listAs(PODS, ({ metadata }) => metadata.uid ?? '', { metadataOnly: true }),
   ]);
   const owners = claims && pods && new Set([...claims.map(({ metadata }) => metadata.uid ?? ''), ...pods]);
-  return { nodes, nodeLeases, pools, nads, responderSets, claims, leases, lockedLeases, owners };
+  const [vms, namespaces] = await Promise.all([
+    reader.listAs(VIRTUAL_MACHINES, pickVm),
+    reader.list(NAMESPACES, { metadataOnly: true }),
+  ]);
+  const data = { nodes, nodeLeases, pools, responderSets, leases, lockedLeases, owners };
+  if (claims !== undefined && vms !== undefined) return { ...data, nads, claims, vms, namespaces };
+  return { ...data, ...(await observeNamespace(reader, home)) };
+}
+
+/** Reads what concerns the VMs of one namespace. */
+async function observeNamespace(reader: PermittedReader, namespace: string): Promise<Partial<ObservedCluster>> {
+  const [nads, claims, vms] = await Promise.all([
+    reader.list(NETWORK_ATTACHMENT_DEFINITIONS, { namespace }),
+    reader.list(IPAM_CLAIMS, { namespace }),
+    reader.listAs(VIRTUAL_MACHINES, pickVm, { namespace }),
+  ]);
+  return { nads, claims, vms, onlyNamespace: namespace };
+}
+
+/** Keeps what the story of a VM's networks is made of. */
+function pickVm({ metadata, spec }: VirtualMachine): TracedVm {
+  const { metadata: template, spec: vmi } = spec?.template ?? {};
+  const { networks, domain } = vmi ?? {};
+  const interfaces = domain?.devices?.interfaces;
+  return {
+    metadata: pickMetadata(metadata, 'namespace', 'uid', 'creationTimestamp', 'deletionTimestamp'),
+    spec: {
+      template: {
+        ...(template?.annotations && { metadata: { annotations: template.annotations } }),
+        spec: { ...(networks && { networks }), ...(interfaces && { domain: { devices: { interfaces } } }) },
+      },
+    },
+  };
 }

@@ -1,3 +1,4 @@
+import { ExitCode } from '../../cli/exit-code.js';
 import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -79,6 +80,7 @@ describeOnBed('kubectl holdfast', (story, bed) => {
       const kubeconfig = join(folder, 'kubeconfig');
       const archive = join(folder, 'bundle.tar.gz');
       await writeUserKubeconfig(kubeconfig, environment(), account);
+      await story().createVm('vm1', { data: 'nowhere' }, { running: false });
       const run = (...args: string[]) => new KubectlPlugin(kubeconfig, args).result;
       const results = await Promise.all([
         run('status'),
@@ -87,9 +89,13 @@ describeOnBed('kubectl holdfast', (story, bed) => {
       ]);
       const [status, doctor, bundle] = results;
       const refused = `user "system:serviceaccount:${account.namespace}:viewer" may not list `;
-      for (const { exitCode } of results) expect(exitCode).to.equal(0);
-      for (const { stdout } of [status, doctor]) expect(stdout).to.include(`NOT CHECKED ${refused}deployments.apps in`);
-      expect(doctor.stdout).to.include('nothing is wrong with what was checked');
+      expect(results.map(({ exitCode }) => exitCode)).to.deep.equal([ExitCode.unchecked, ExitCode.unhealthy, 0]);
+      for (const { stdout } of [status, doctor])
+        expect(stdout.match(/^NOT CHECKED .*$/gm)).to.have.lengthOf(1, 'one line about what the user may not read');
+      expect(status.stdout).to.include('nothing could be checked').and.to.include(`NOT CHECKED ${refused}`);
+      expect(doctor.stdout)
+        .to.include(`ERROR VirtualMachine ${account.namespace}/vm1`)
+        .and.include(`${account.namespace}/nowhere does not exist: create it, or correct networkName`);
       expect(bundle.stderr).to.include(`REFUSED  addressleases: ${refused}addressleases.ipam.holdfast.dev`);
       expect(bundle.stderr).not.to.include('MISSING').and.not.to.include(`ipamclaims in ${account.namespace}`);
       expect((await stat(archive)).size).to.be.greaterThan(0);

@@ -1,0 +1,44 @@
+import { expect } from 'chai';
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import { HEALTHY } from '../testing/healthy-cluster.js';
+import { textOf } from '../terminal.js';
+import { diagnose, isUnchecked } from './diagnose.js';
+import { reportOf } from './finding.js';
+import type { ObservedCluster } from './observe.js';
+
+describe('what the doctor finds about VMs', () => {
+  it('does not call it good that nothing could be checked', () => {
+    const blind = Object.fromEntries(Object.keys(HEALTHY).map((key) => [key, undefined])) as unknown as ObservedCluster;
+    const observed = { ...blind, trialCalls: [], refused: ['no'] };
+    expect(isUnchecked(observed)).to.equal(true);
+    expect(isUnchecked({ ...observed, claims: [], onlyNamespace: 'lab' })).to.equal(false);
+    expect(textOf(reportOf([], observed, true).lines(false).at(-1) ?? '')).to.match(/^nothing could be checked/);
+  });
+
+  const vm1 = (networkName = 'blue') => ({
+    metadata: { namespace: 'lab', name: 'vm1', uid: 'u1', creationTimestamp: '2020-01-01T00:00:00Z' },
+    spec: { template: { spec: { networks: [{ name: 'data', multus: { networkName } }] } } },
+  });
+  const persistent = {
+    metadata: { namespace: 'lab', name: 'blue' },
+    spec: { config: '{"name": "blue", "allowPersistentIPs": true}' },
+  };
+  const unanswered: IPAMClaim = {
+    metadata: { namespace: 'lab', name: 'vm1.data', creationTimestamp: '2020-01-01T00:00:00Z' },
+    spec: { network: 'blue', interface: 'pod1' },
+  };
+  for (const [name, given, words] of [
+    ['whose NAD does not exist', { vms: [vm1('other')] }, 'NetworkAttachmentDefinition lab/other does not exist'],
+    ['that has no claim', { vms: [vm1()], nads: [persistent] }, 'it has no IPAMClaim, and no event says why'],
+    ['whose claim no IPAM has answered', { claims: [unanswered] }, 'no IPAM has answered it'],
+  ] as [string, Partial<ObservedCluster>, string][]) {
+    it(`finds a VM ${name}, also in one namespace only`, () => {
+      for (const onlyNamespace of [undefined, 'lab']) {
+        const observed = { ...HEALTHY, nads: [], claims: [], ...given, onlyNamespace };
+        const found = diagnose(observed, '0.1.0').filter(({ problem }) => problem.includes(words));
+        expect(found.map(({ severity }) => severity)).to.deep.equal(['error']);
+        expect(found[0]?.remedy).to.match(/\w/);
+      }
+    });
+  }
+});
