@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import type { Event } from '../../kube/events.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { HEALTHY } from '../testing/healthy-cluster.js';
 import { textOf } from '../terminal.js';
@@ -7,6 +8,22 @@ import { reportOf } from './finding.js';
 import type { ObservedCluster } from './observe.js';
 
 describe('what the doctor finds about VMs', () => {
+  it('finds by its events a VM whose owner may not read NADs', () => {
+    const event = {
+      metadata: { namespace: 'lab', name: 'e1' },
+      ...{
+        reason: 'NetworkAttachmentNotFound',
+        message: 'Network "data": NetworkAttachmentDefinition lab/other does not exist: create it',
+        type: 'Warning',
+      },
+      involvedObject: { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', namespace: 'lab', name: 'vm1' },
+    } as Event;
+    const owner = { nads: undefined, claims: [], vms: [vm1('other')], events: [event], onlyNamespace: 'lab' };
+    const [found] = diagnose({ ...HEALTHY, ...owner }, '0.1.0');
+    expect(found).to.include({ severity: 'error', object: 'VirtualMachine lab/vm1' });
+    expect(found?.problem).to.include('lab/other does not exist: create it');
+  });
+
   it('does not call it good that nothing could be checked', () => {
     const blind = Object.fromEntries(Object.keys(HEALTHY).map((key) => [key, undefined])) as unknown as ObservedCluster;
     const observed = { ...blind, trialCalls: [], refused: ['no'] };

@@ -19,16 +19,24 @@ const ABSENT: Unread = { ...NOT_READ, kind: 'absent' };
 
 /** VMs with an interface that gets no address, or none that persists: what `kubectl holdfast trace vm` says about their networks. */
 export function checkVms(observed: ObservedCluster): Finding[] {
-  const { vms = [], claims, nads, namespaces, now } = observed;
-  if (claims === undefined || nads === undefined || now === undefined) return [];
-  const nadByKey = new Map(nads.map((nad) => [objectKey(nad), nad]));
+  const { vms = [], claims, nads, namespaces, events = [], now } = observed;
+  if (claims === undefined || now === undefined) return [];
+  const nadByKey = nads && new Map(nads.map((nad) => [objectKey(nad), nad]));
   const namespaceByName = new Map(namespaces?.map((each) => [each.metadata.name, each]));
   const claimsByVm = groupClaims(claims);
   const findings = vms.flatMap((vm) => {
     const { namespace = '', name } = vm.metadata;
     const object = namespaceByName.get(namespace);
     const tree = traceVm({
-      ...{ namespace, name, now, vm: found(vm), agents: new Map(), pods: found([]), events: found([]) },
+      ...{
+        namespace,
+        name,
+        now,
+        vm: found(vm),
+        agents: new Map(),
+        pods: found([]),
+        events: found(events.filter(({ involvedObject }) => involvedObject.name === name)),
+      },
       ...{ vmi: NOT_READ, pools: NOT_READ, leases: NOT_READ },
       namespaceObject: object === undefined ? NOT_READ : found(object),
       claims: found(claimsOf(vm, claimsByVm)),
@@ -77,15 +85,15 @@ function claimsOf(vm: TracedVm, groups: ReadonlyMap<string, readonly IPAMClaim[]
 
 function readNads(
   { metadata: { namespace = '' }, spec }: TracedVm,
-  nads: ReadonlyMap<string, NetworkAttachmentDefinition>,
+  nads: ReadonlyMap<string, NetworkAttachmentDefinition> | undefined,
   onlyNamespace: string | undefined,
 ): ReadonlyMap<string, Read<NetworkAttachmentDefinition>> {
   const networks = [...secondaryNetworks(spec?.template?.spec, namespace)];
   return new Map(
     networks.map(({ nad: ref }) => {
       const key = joinKey(ref.namespace, ref.name);
-      const nad = nads.get(key);
-      const isVisible = onlyNamespace === undefined || ref.namespace === onlyNamespace;
+      const nad = nads?.get(key);
+      const isVisible = nads !== undefined && (onlyNamespace === undefined || ref.namespace === onlyNamespace);
       return [key, nad === undefined ? (isVisible ? ABSENT : NOT_READ) : found(nad)];
     }),
   );

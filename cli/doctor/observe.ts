@@ -4,6 +4,7 @@ import { type KubeObject, joinKey } from '../../api/meta.js';
 import { RESPONDERS_NAMESPACE } from '../../api/names.js';
 import type { VirtualMachine } from '../../api/kubevirt.js';
 import type { NetworkAttachmentDefinition } from '../../api/network-attachment.js';
+import { type Event, EVENTS } from '../../kube/events.js';
 import { type Lease, LEASES } from '../../kube/leader-election.js';
 import {
   ADDRESS_LEASES,
@@ -23,6 +24,7 @@ import {
   type InstalledWorkload,
   readInstallation,
 } from '../installation.js';
+import { readEvent } from '../read-event.js';
 import { PermittedReader, pickMetadata } from '../reader.js';
 import type { TracedVm } from '../trace/observed.js';
 import {
@@ -71,6 +73,8 @@ export interface ObservedCluster extends Installation {
   readonly claims?: readonly IPAMClaim[] | undefined;
   readonly vms?: readonly TracedVm[] | undefined;
   readonly namespaces?: readonly KubeObject[] | undefined;
+  /** Of that namespace: without the right to read NADs, they say what is wrong with networks. */
+  readonly events?: readonly Event[] | undefined;
   /** The user may read pools, networks, claims and VMs of this namespace only. */
   readonly onlyNamespace?: string | undefined;
   readonly responderSets?: readonly InstalledWorkload[] | undefined;
@@ -152,12 +156,13 @@ async function observeData(
 
 /** Reads what concerns the VMs of one namespace. */
 async function observeNamespace(reader: PermittedReader, namespace: string): Promise<Partial<ObservedCluster>> {
-  const [nads, claims, vms] = await Promise.all([
+  const [nads, claims, vms, events] = await Promise.all([
     reader.list(NETWORK_ATTACHMENT_DEFINITIONS, { namespace }),
     reader.list(IPAM_CLAIMS, { namespace }),
     reader.listAs(VIRTUAL_MACHINES, pickVm, { namespace }),
+    reader.listAs(EVENTS, readEvent, { namespace }),
   ]);
-  return { nads, claims, vms, onlyNamespace: namespace };
+  return { nads, claims, vms, events, onlyNamespace: namespace };
 }
 
 /** Keeps what the story of a VM's networks is made of. */

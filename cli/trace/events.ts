@@ -10,6 +10,7 @@ const MAX_EVENTS = 1_000;
 /** Reasons why an interface has no claim. The messages name the network or the claim, or are about the whole VM. */
 const WITHOUT_CLAIM: ReadonlySet<string> = new Set<string>([
   ...[EventReason.NetworkNotFound, EventReason.NetworkInvalid, EventReason.NetworkNotServed],
+  EventReason.AddressNotPersistent,
   ...[EventReason.ClaimLimit, EventReason.ClaimRefused, EventReason.ClaimQuota, EventReason.ClaimDelayed],
   ...[EventReason.ForeignClaim, EventReason.PredecessorClaim, EventReason.RequestedAddressesInvalid],
 ]);
@@ -64,7 +65,8 @@ function newest({ events }: ObservedVmTrace, isWanted: (event: Event) => boolean
   for (const event of valueOf(events, []).slice(0, MAX_EVENTS)) {
     if (isWanted(event) && (found === undefined || timeOf(event) >= timeOf(found))) found = event;
   }
-  return found && findingOf('wrong', found.reason, found.message);
+  const health = found?.reason === EventReason.AddressNotPersistent ? 'warning' : 'wrong';
+  return found && findingOf(health, found.reason, found.message);
 }
 
 /** RFC 3339 in UTC, so that texts compare as times. Events of the newer API have only an `eventTime`. */
