@@ -6,6 +6,7 @@ import { isBeingDeleted, objectKey } from '../../api/meta.js';
 import { IPS_ALLOCATED } from '../../api/names.js';
 import { type NetworkAttachmentDefinition, parseNetworkConfig } from '../../api/network-attachment.js';
 import { firstOfMany } from '../output.js';
+import { needsAction } from '../usage/pool-problems.js';
 import { type Finding, errorOf, warningOf } from './finding.js';
 import type { ObservedCluster } from './observe.js';
 
@@ -21,7 +22,7 @@ export function checkPools({ pools = [] }: ObservedCluster): Finding[] {
   const findings = [...own, ...derived].flatMap((pool) =>
     BAD_POOL_CONDITIONS.flatMap(({ type, status, health }) => {
       const found = pool.status?.conditions?.find((each) => each.type === type && each.status === status);
-      if (found === undefined) return [];
+      if (found === undefined || !needsAction(pool, found)) return [];
       const problem = `${type} is ${status} (${found.reason}): ${found.message}`;
       const remedy = `see ${found.reason} in docs/reference/conditions.md`;
       const findingOf = health === 'wrong' ? errorOf : warningOf;

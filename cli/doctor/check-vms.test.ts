@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { Event } from '../../kube/events.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
+import type { Condition } from '../../api/meta.js';
 import { HEALTHY } from '../testing/healthy-cluster.js';
 import { textOf } from '../terminal.js';
 import { diagnose, isUnchecked } from './diagnose.js';
@@ -22,6 +23,21 @@ describe('what the doctor finds about VMs', () => {
     const [found] = diagnose({ ...HEALTHY, ...owner }, '0.1.0');
     expect(found).to.include({ severity: 'error', object: 'VirtualMachine lab/vm1' });
     expect(found?.problem).to.include('lab/other does not exist: create it');
+  });
+
+  it('finds nothing about a derived pool in the three minutes of its deletion, unless leases keep it', () => {
+    const condition = (type: string, status: 'True' | 'False', reason: string): Condition => {
+      return { type, status, reason, message: 'what happened', lastTransitionTime: '' };
+    };
+    const problems = (reason: string) => {
+      const conditions = [condition('Ready', 'False', 'Deleting'), condition('DeletionBlocked', 'True', reason)];
+      const counts = { capacity: 0, leased: 0, heldByStopped: 0, cooling: 0, free: 0, reserved: 0 };
+      const metadata = { name: 'blue.lab', deletionTimestamp: '2026-01-01T00:00:00Z' };
+      const pool = { metadata, spec: { network: 'blue', subnets: [] }, status: { ...counts, conditions } };
+      return diagnose({ ...HEALTHY, pools: [pool] }, '0.1.0').map(({ severity }) => severity);
+    };
+    expect(problems('AddsUnderWay')).to.deep.equal([]);
+    expect(problems('Leased')).to.deep.equal(['warning']);
   });
 
   it('does not call it good that nothing could be checked', () => {
