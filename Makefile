@@ -5,6 +5,7 @@ SHELL := /bin/bash
 NODE_OLDEST := 20.19
 GO_OLDEST := 1.24
 # `make e2e NODES=real`: all stories on real nodes, or those of FILE=. MULTUS=thick: with Multus' daemon; RUNTIME=containerd-2: with that.
+# NODES=guests: those with guests.
 export NODES MULTUS RUNTIME
 # `make demo KEEP=1` leaves everything running.
 export KEEP

@@ -49,7 +49,8 @@ export async function startEnvironment(
     return { client: new Client(transport), kubeconfig, bed: undefined, stop: () => transport.close() };
   }
   if (hasRealNodes) {
-    const cluster = await startRealCluster({ progress, ...(overlay && { overlay }) });
+    const withGuests = process.env.BED_GUESTS !== undefined;
+    const cluster = await startRealCluster({ progress, withGuests, ...(overlay && { overlay }) });
     return {
       bed: undefined,
       client: cluster.client,

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { reasonAgainstRealNodes } from '../bed/real-nodes/isolation.js';
 import { e2ePhases } from './e2e-phase.js';
 
 const GIB = 2 ** 30;
@@ -23,5 +24,14 @@ describe('The phase of e2e tests', () => {
   it('is one process if files are named or memory is scarce', () => {
     expect(phases({ files: ['e2e/cli/ui.e2e.ts'] })).to.have.length(1);
     expect(phases({}, 8 * GIB).map(({ args }) => args.at(-1))).to.deep.equal(['e2e/!(nodes)/*.e2e.ts']);
+  });
+
+  it('starts guests only for the stories that have them in their names', function () {
+    if (reasonAgainstRealNodes() !== undefined) this.skip();
+    const found = phases({ files: ['e2e/nodes/guest-dhcp.e2e.ts', 'e2e/nodes/ipv6.e2e.ts'] });
+    expect(found.map(({ args, env }) => [args.at(-1), env?.BED_GUESTS])).to.deep.equal([
+      ['e2e/nodes/ipv6.e2e.ts', undefined],
+      ['e2e/nodes/guest-dhcp.e2e.ts', 'yes'],
+    ]);
   });
 });

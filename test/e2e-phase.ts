@@ -14,6 +14,10 @@ const FIRST_GROUP = 'agent|claims|cli|guest|smoke';
 const REAL = 'nodes';
 /** The others take ten minutes, and the stop of a VM in `addresses` was once not done in time: `make e2e NODES=real`. */
 const EVERY_RUN = `e2e/${REAL}/@(installation|ipv6|runtime).e2e.ts`;
+/** Files of stories in which launchers run guests. */
+const GUESTS = `e2e/${REAL}/guest-`;
+/** The stories of a value of NODES. */
+const LANES: Readonly<Record<string, string>> = { real: `e2e/${REAL}/!(guest-*).e2e.ts`, guests: `${GUESTS}*.e2e.ts` };
 const GROUPS = [
   { files: `e2e/@(${FIRST_GROUP})/*.e2e.ts`, ports: '20000-26000' },
   { files: `e2e/!(${FIRST_GROUP}|${REAL})/*.e2e.ts`, ports: '26000-32000' },
@@ -36,9 +40,9 @@ export function e2ePhase(options: Options): Phase {
  */
 export function e2ePhases(options: Options, memory = totalmem()): Phase[] {
   const { files } = options;
-  const onlyReal = process.env.NODES === 'real';
+  const onlyReal = process.env.NODES !== undefined && process.env.NODES in LANES;
   if (files !== undefined || onlyReal) {
-    const named = files ?? [`e2e/${REAL}/*.e2e.ts`];
+    const named = files ?? [LANES[process.env.NODES ?? ''] ?? ''];
     const isReal = (file: string) => onlyReal || file.startsWith(`e2e/${REAL}/`);
     const simulated = named.filter((file) => !isReal(file));
     const phases = simulated.length > 0 ? [e2ePhase({ ...options, files: simulated })] : [];
@@ -62,6 +66,17 @@ export function nodePhases({ files = [EVERY_RUN], ...options }: Options): Phase[
     console.log(`Stories on real nodes are not run: ${reason}`);
     return [];
   }
-  const phase = e2ePhase({ ...options, name: 'e2e nodes', files });
-  return [{ ...phase, ...isolated(phase), env: { BED_NODES: 'real', BED_IS_BUILT: 'yes' } }];
+  const phaseOf = (name: string, part: readonly string[], env: Readonly<Record<string, string>> = {}): Phase[] => {
+    if (part.length === 0) return [];
+    const phase = e2ePhase({ ...options, name, files: part });
+    return [{ ...phase, ...isolated(phase), env: { BED_NODES: 'real', BED_IS_BUILT: 'yes', ...env } }];
+  };
+  const hasGuests = (file: string) => file.startsWith(GUESTS);
+  return [
+    ...phaseOf(
+      'e2e nodes',
+      files.filter((file) => !hasGuests(file)),
+    ),
+    ...phaseOf('e2e guests', files.filter(hasGuests), { BED_GUESTS: 'yes' }),
+  ];
 }

@@ -91,7 +91,7 @@ async function prepared(phases: readonly Phase[]): Promise<readonly Phase[]> {
   if (!has('BED_NODES')) return phases;
   const progress = (line: string) => console.log(`  ${line}`);
   try {
-    await prepareRealCluster(progress);
+    await prepareRealCluster(progress, has('BED_GUESTS'));
     await goTool('helm', progress);
     return phases;
   } catch (error) {

@@ -69,6 +69,9 @@ const kubectlTarget = () => targetOf('kubectl', 'kubectl', kubernetesVersion(), 
 const kubeletTarget = () => targetOf('kubelet', 'kubelet', kubernetesVersion(), ['k8s.io/kubernetes/cmd/kubelet']);
 const kubeVirtTarget = () => targetOf('kubevirt', 'KubeVirt', kubeVirtVersion(), ['./virt-api', './virt-controller']);
 
+const launcherTarget = () =>
+  targetOf('virt-launcher', 'the launcher of guests', kubeVirtVersion(), ['./virt-launcher']);
+
 function targetOf(name: string, title: string, { version, modfile, tags }: Version, packages: string[]): Target {
   return {
     name: `${name}-${version}`,
@@ -108,6 +111,12 @@ export async function ensureKubectl(progress: Progress): Promise<string> {
 export async function ensureKubelet(progress: Progress): Promise<string> {
   const [folder = ''] = await ensureTargets(SOURCE, [kubeletTarget()], progress);
   return join(folder, 'kubelet');
+}
+
+/** What stands for virt-launcher and virt-handler where guests run. @returns the path of the executable */
+export async function ensureLauncher(progress: Progress): Promise<string> {
+  const [folder = ''] = await ensureTargets(SOURCE, [launcherTarget()], progress);
+  return join(folder, 'virt-launcher');
 }
 
 /** Only etcd and kube-apiserver, for tests that need no KubeVirt. */

@@ -11,3 +11,9 @@ export async function unpackPackages(packages: readonly string[], folder: string
     await capture('dpkg-deb', ['--extract', join(folder, archive), folder]);
   }
 }
+
+/** The packages without which these do not run, and which this machine lacks. */
+export async function missingLibraries(packages: readonly string[]): Promise<string[]> {
+  const planned = await capture('apt-get', ['install', '--simulate', '--no-install-recommends', ...packages]);
+  return [...planned.matchAll(/^Inst (lib\S+)/gm)].map(([, name = '']) => name);
+}

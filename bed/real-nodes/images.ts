@@ -1,7 +1,7 @@
 import { readFile, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { assemble } from '../../test/image/build.js';
-import { findProgram, withLibraries } from '../../test/image/container.js';
+import { findProgram, type Mount, withLibraries } from '../../test/image/container.js';
 import { readFinalStage } from '../../test/image/final-stage.js';
 import { nodeOfImage } from '../../test/image/node.js';
 import { ROOT } from '../../test/source-files.js';
@@ -13,6 +13,7 @@ import {
   type Progress,
 } from '../build/binaries.js';
 import { type Manifest, readManifests } from '../control-plane/objects.js';
+import type { GuestPrograms } from './guest-programs.js';
 import type { Image, ImageFile } from './oci-image.js';
 
 /** The image of pod sandboxes, for the settings of containerd. */
@@ -38,6 +39,12 @@ const BUSYBOX_COMMANDS = ['busybox', 'sh', 'sleep', 'ping', 'ip'];
 const LAUNCHER_PROGRAMS = ['virt-launcher-monitor', 'virt-tail', 'container-disk'];
 /** bash is sh, too, as in KubeVirt's image: it replaces itself by a single command, which then gets the signals. */
 const SHELL_AND_CP = { '/bin/bash': 'bash', '/bin/sh': 'bash', '/usr/bin/cp': 'cp' };
+
+/** What QEMU loads besides libraries, by its path in packages and in the image. */
+const QEMU_FILES = [
+  ...['usr/share/seabios/bios-256k.bin', 'usr/share/qemu/kvmvapic.bin', 'usr/share/qemu/linuxboot_dma.bin'],
+  'usr/lib/x86_64-linux-gnu/qemu/accel-tcg-x86_64.so',
+];
 
 /** What distroless has besides Node.js and its libraries. */
 const DISTROLESS: readonly ImageFile[] = [
@@ -116,9 +123,31 @@ export async function pauseImage(progress: Progress): Promise<Image> {
  * they are told to end.
  */
 export async function launcherImage(name: string, progress: Progress): Promise<Image> {
+  return { name, config: {}, files: [...withLibraries(shellAndCp()), ...(await waitingPrograms(progress))] };
+}
+
+async function waitingPrograms(progress: Progress): Promise<Mount[]> {
   const source = join(await ensureImagePrograms(progress), 'pause');
-  const programs = LAUNCHER_PROGRAMS.map((program) => ({ source, target: `/usr/bin/${program}` }));
-  return { name, config: {}, files: [...shellAndCp(), ...programs] };
+  return LAUNCHER_PROGRAMS.map((program) => ({ source, target: `/usr/bin/${program}` }));
+}
+
+/** KubeVirt's launcher image with all that QEMU needs, and a kernel for all guests instead of disks. */
+export async function guestLauncherImage(
+  name: string,
+  { launcher, root, kernel, initrd }: GuestPrograms,
+  progress: Progress,
+): Promise<Image> {
+  const [monitor, ...others] = await waitingPrograms(progress);
+  const of = (path: string) => ({ source: join(root, path), target: `/${path}` });
+  const files = [
+    ...others,
+    { source: launcher, target: monitor?.target ?? '' },
+    { source: kernel, target: '/guest/vmlinuz' },
+    { source: initrd, target: '/guest/initrd' },
+    ...QEMU_FILES.map(of),
+    ...withLibraries([...shellAndCp(), of('usr/bin/qemu-system-x86_64'), of('usr/bin/xorrisofs')], root),
+  ];
+  return { name, config: {}, files };
 }
 
 /** Stands for an image with the disk of a guest. Launcher pods bring the only program that runs in it. */
@@ -126,9 +155,8 @@ export function containerDiskImage(name: string): Image {
   return { name, config: {}, files: [{ target: '/disk/disk.img', text: '' }] };
 }
 
-function shellAndCp(): ImageFile[] {
-  const programs = Object.entries(SHELL_AND_CP).map(([target, name]) => ({ source: findProgram(name), target }));
-  return withLibraries(programs);
+function shellAndCp(): Mount[] {
+  return Object.entries(SHELL_AND_CP).map(([target, name]) => ({ source: findProgram(name), target }));
 }
 
 /** The image that a DaemonSet of Multus runs: images/Dockerfile or images/Dockerfile.thick, with the programs that it starts. */
@@ -152,7 +180,7 @@ async function thickMultus(progress: Progress): Promise<ImageFile[]> {
   // the daemon looks up its user
   return [
     ...DISTROLESS,
-    ...shellAndCp(),
+    ...withLibraries(shellAndCp()),
     ...names.map((name) => ({ source: join(folder, name), target: `${MULTUS_BIN}/${name}` })),
   ];
 }

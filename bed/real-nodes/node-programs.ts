@@ -52,6 +52,6 @@ async function replaceContainerd(folder: string, progress: Progress): Promise<vo
 }
 
 /** For people, for instance `Debian GNU/Linux 12 (bookworm)`: it decides which containerd runs. */
-async function releaseOf(): Promise<string> {
+export async function releaseOf(): Promise<string> {
   return /^PRETTY_NAME="?([^"\n]*)/m.exec(await readFile('/etc/os-release', 'utf8'))?.[1] ?? 'an unknown release';
 }

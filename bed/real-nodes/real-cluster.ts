@@ -11,6 +11,7 @@ import { applyManifests, readInstallation } from '../holdfast/manifests.js';
 import {
   busyboxImage,
   containerDiskImage,
+  guestLauncherImage,
   holdfastImage,
   launcherImage,
   multusImage,
@@ -18,6 +19,9 @@ import {
   ordinaryImage,
   pauseImage,
 } from './images.js';
+import { ensureGuestPrograms, type GuestPrograms } from './guest-programs.js';
+import { Guests } from './guests.js';
+import { Launchers } from './launchers.js';
 import { ensureNodePrograms, type NodePrograms } from './node-programs.js';
 import type { RealNode } from './real-node.js';
 import { API_SERVER_PORT, apiServerFlagsFor, startRealNodes } from './real-nodes.js';
@@ -32,6 +36,8 @@ export interface RealClusterOptions extends WorkspaceOptions {
   readonly progress: Progress;
   /** Number of nodes; 2 by default, which live migration needs. */
   readonly nodes?: number;
+  /** Whether launchers run guests; not by default. */
+  readonly withGuests?: boolean;
   /** Changes what is installed, as an overlay of kustomize does. */
   readonly overlay?: (object: Manifest) => Manifest;
 }
@@ -41,12 +47,15 @@ export interface RealCluster extends ControlPlane {
   readonly nodes: readonly RealNode[];
   /** From which the nodes pull all images. */
   readonly registry: ImageRegistry;
+  /** Undefined if launchers run no guests. */
+  readonly guests?: Guests;
 }
 
 /** Builds and downloads what {@link startRealCluster} needs, because there is no network in its namespaces. */
-export async function prepareRealCluster(progress: Progress): Promise<void> {
+export async function prepareRealCluster(progress: Progress, withGuests = false): Promise<void> {
   await ensureBinaries(progress, true);
   await ensureNodePrograms(progress);
+  if (withGuests) await ensureGuestPrograms(progress);
   await pauseImage(progress);
   await multusImage(progress);
   await multusObjects();
@@ -54,7 +63,7 @@ export async function prepareRealCluster(progress: Progress): Promise<void> {
 
 /** @throws {Error} outside of namespaces of its own */
 export async function startRealCluster(options: RealClusterOptions): Promise<RealCluster> {
-  const { progress, nodes: count = 2, overlay = (object: Manifest) => object } = options;
+  const { progress, nodes: count = 2, withGuests = false, overlay = (object: Manifest) => object } = options;
   const names = Array.from({ length: count }, (_, index) => `node-${String(index + 1)}`);
   const binaries = await ensureBinaries(progress, true);
   const { plane, nodes } = await startKubeVirtPlane({
@@ -63,17 +72,20 @@ export async function startRealCluster(options: RealClusterOptions): Promise<Rea
     realNodes: { apiServerPort: API_SERVER_PORT, apiServerFlagsOf: apiServerFlagsFor },
     startNodes: async (started) => {
       const programs = await ensureNodePrograms(progress);
-      const images = await workloadImages(started, programs, progress);
+      const guestPrograms = withGuests ? await ensureGuestPrograms(progress) : undefined;
+      const images = await workloadImages(started, { ...programs, guests: guestPrograms }, progress);
       const { nodes: machines, registry } = await startRealNodes(started, { names, images, programs, progress });
-      const handlers = await NodeVirtHandlers.start(started, machines);
+      const guests = guestPrograms && new Guests(machines, guestPrograms);
+      const handlers = await NodeVirtHandlers.start(started, machines, guests ?? new Launchers(machines));
       const stop = async () => {
         await handlers.stop();
         registry.close();
       };
-      return { machines, registry, stop };
+      return { machines, registry, guests, stop };
     },
   });
-  const cluster = { ...plane, nodes: nodes.machines, registry: nodes.registry };
+  const { machines, registry, guests } = nodes;
+  const cluster = { ...plane, nodes: machines, registry, ...(guests && { guests }) };
   try {
     await applyManifests(plane.client, (await readInstallation()).map(overlay));
     await waitHoldfast(cluster);
@@ -94,13 +106,18 @@ export async function waitHoldfast(plane: ControlPlane): Promise<void> {
   ]);
 }
 
-async function workloadImages(plane: ControlPlane, { runtime }: NodePrograms, progress: Progress) {
+async function workloadImages(
+  plane: ControlPlane,
+  { runtime, guests }: NodePrograms & { readonly guests: GuestPrograms | undefined },
+  progress: Progress,
+) {
   const folder = join(plane.dataDir, 'holdfast-image');
   await mkdir(folder, { recursive: true });
   const { version } = kubeVirtVersion();
+  const launcher = `registry.test/virt-launcher:${version}`;
   return [
     await holdfastImage(join(folder, 'root')),
-    await launcherImage(`registry.test/virt-launcher:${version}`, progress),
+    await (guests ? guestLauncherImage(launcher, guests, progress) : launcherImage(launcher, progress)),
     await ordinaryImage(progress),
     ...DISKS.map((name) => containerDiskImage(name)),
     containerDiskImage(`quay.io/kubevirt/cirros-container-disk-demo:${version}`),

@@ -44,6 +44,10 @@ export class RealNode {
     this.#cgroup = `${cgroupPrefix()}-${options.name}`;
   }
 
+  get number(): number {
+    return this.#options.number;
+  }
+
   get isOn(): boolean {
     return this.#machine?.running ?? false;
   }

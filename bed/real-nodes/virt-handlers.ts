@@ -11,9 +11,9 @@ import { VIRT_HANDLER } from '../control-plane/kubevirt.js';
 import { writeServiceAccountKubeconfig } from '../control-plane/service-accounts.js';
 import { repeatReport } from '../node/heartbeat.js';
 import { heartbeatAnnotations, kubeVirtDevices, kubeVirtLabels } from '../node/node-object.js';
+import type { GuestNetworks } from '../node/sandbox-networks.js';
 import { VirtHandlers } from '../node/virt-handlers.js';
 import { Switches } from '../switches.js';
-import { Launchers } from './launchers.js';
 import type { RealNode } from './real-node.js';
 
 const HEARTBEAT_MS = 5_000;
@@ -27,7 +27,7 @@ export class NodeVirtHandlers {
   readonly #abort = new AbortController();
   #beating: Promise<void> | undefined;
 
-  private constructor(plane: ControlPlane, nodes: readonly RealNode[], transport: Transport) {
+  private constructor(plane: ControlPlane, nodes: readonly RealNode[], guests: GuestNetworks, transport: Transport) {
     this.#plane = plane;
     this.#nodes = nodes;
     this.#transport = transport;
@@ -36,7 +36,7 @@ export class NodeVirtHandlers {
       client: plane.client,
       handlerClient: new Client(transport),
       switches: new Switches(),
-      guests: new Launchers(nodes),
+      guests,
       isNodeUp: (name) => nodes.some((node) => node.name === name && node.isOn),
       startErrorOf: () => undefined,
       clock: systemClock,
@@ -44,9 +44,13 @@ export class NodeVirtHandlers {
     });
   }
 
-  static async start(plane: ControlPlane, nodes: readonly RealNode[]): Promise<NodeVirtHandlers> {
+  static async start(
+    plane: ControlPlane,
+    nodes: readonly RealNode[],
+    guests: GuestNetworks,
+  ): Promise<NodeVirtHandlers> {
     const kubeconfig = await writeServiceAccountKubeconfig(plane, VIRT_HANDLER);
-    const handlers = new NodeVirtHandlers(plane, nodes, new Transport(await loadCredentials({ kubeconfig })));
+    const handlers = new NodeVirtHandlers(plane, nodes, guests, new Transport(await loadCredentials({ kubeconfig })));
     await handlers.#report();
     await handlers.#handlers.start();
     handlers.#handlers.work();

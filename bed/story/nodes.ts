@@ -4,7 +4,9 @@ import { type NetworkStatus, type Pod, networkStatuses } from '../../api/pod.js'
 import { PODS } from '../../kube/resources.js';
 import type { RealCluster } from '../real-nodes/real-cluster.js';
 import { ORDINARY_IMAGE } from '../real-nodes/images.js';
+import type { Guest } from '../real-nodes/guest.js';
 import { containerIdOf, type RealNode } from '../real-nodes/real-node.js';
+import type { Vmi } from '../node/virtual-machine-instance.js';
 import { isReportedReady } from '../node/pod-status.js';
 import { untilValue } from '../processes/wait.js';
 import type { AddressStory } from './addresses.js';
@@ -41,6 +43,12 @@ export class NodeStory {
     const found = this.cluster.nodes.find((node) => node.name === name);
     if (found === undefined) throw new Error(`there is no node "${name}", only ${this.names.join(', ')}`);
     return found;
+  }
+
+  /** The guest of a VMI that runs. */
+  guest(vmi: Pick<Vmi, 'metadata'>): Guest {
+    if (this.cluster.guests === undefined) throw new Error('no guests run here');
+    return this.cluster.guests.of(vmi);
   }
 
   /** Creates a network on a bridge that connects all nodes. */
@@ -120,6 +128,11 @@ export class NodeStory {
   async ping(from: Pod, address: string): Promise<void> {
     await this.node(from.spec?.nodeName).runInPod(from, 'busybox', 'ping', '-c', '2', '-W', '5', address);
   }
+}
+
+/** A suite whose tests need guests on real nodes. It exists only where they run. */
+export function describeWithGuests(...args: Parameters<typeof describeOnNodes>): void {
+  if (process.env.BED_GUESTS !== undefined) describeOnNodes(...args);
 }
 
 /** A suite whose tests need real nodes. It exists only where they run. */

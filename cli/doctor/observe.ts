@@ -24,8 +24,7 @@ import {
   type InstalledWorkload,
   readInstallation,
 } from '../installation.js';
-import { readEvent } from '../read-event.js';
-import { PermittedReader, pickMetadata } from '../reader.js';
+import { PermittedReader, pickMetadata, readEvent } from '../reader.js';
 import type { TracedVm } from '../trace/observed.js';
 import {
   type ProbingReader,

@@ -124,14 +124,20 @@ export function findProgram(name: string): string {
   return spawnSync('sh', ['-c', 'command -v "$1"', 'sh', name], { encoding: 'utf8' }).stdout.trim();
 }
 
-/** Programs of this machine with the shared libraries and loaders without which they do not start. */
-export function withLibraries(programs: readonly Mount[]): Mount[] {
-  const libraries = new Set(programs.flatMap(({ source }) => librariesOf(source)));
-  return [...programs, ...[...libraries].map((path) => ({ source: path, target: path }))];
+/**
+ * Programs with the shared libraries and loaders without which they do not start.
+ * @param packages root of unpacked packages, whose libraries come before those of this machine
+ */
+export function withLibraries(programs: readonly Mount[], packages?: string): Mount[] {
+  const libraries = new Set(programs.flatMap(({ source }) => librariesOf(source, packages)));
+  const targetOf = (path: string) => (packages && path.startsWith(packages) ? path.slice(packages.length) : path);
+  return [...programs, ...[...libraries].map((path) => ({ source: path, target: targetOf(path) }))];
 }
 
 /** The shared libraries of a program, and its loader. */
-function librariesOf(program: string): string[] {
-  const { stdout } = spawnSync('ldd', [program], { encoding: 'utf8' });
+function librariesOf(program: string, packages?: string): string[] {
+  const folders = ['lib', 'usr/lib'].flatMap((lib) => ['x86_64', 'aarch64'].map((arch) => `${lib}/${arch}-linux-gnu`));
+  const env = packages && { ...process.env, LD_LIBRARY_PATH: folders.map((path) => join(packages, path)).join(':') };
+  const { stdout } = spawnSync('ldd', [program], { encoding: 'utf8', ...(env && { env }) });
   return stdout.split('\n').flatMap((line) => /(?:=> |^\s*)(\/\S+) \(/.exec(line)?.[1] ?? []);
 }
