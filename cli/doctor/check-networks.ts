@@ -6,7 +6,7 @@ import { isBeingDeleted, objectKey } from '../../api/meta.js';
 import { IPS_ALLOCATED } from '../../api/names.js';
 import { type NetworkAttachmentDefinition, parseNetworkConfig } from '../../api/network-attachment.js';
 import { firstOfMany } from '../output.js';
-import { needsAction } from '../usage/pool-problems.js';
+import { needsAction } from '../usage/pools.js';
 import { type Finding, errorOf, warningOf } from './finding.js';
 import type { ObservedCluster } from './observe.js';
 

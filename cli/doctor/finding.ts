@@ -30,7 +30,7 @@ export function isError({ severity }: Finding): boolean {
 }
 
 /** The verdict for users without rights. */
-export const NOTHING_CHECKED = 'nothing could be checked: you may read nothing of it';
+export const NOTHING_CHECKED = 'nothing could be checked: you may read none of it';
 
 /** Formats what the doctor found, and what it could not look at. */
 export function reportOf(

@@ -5,9 +5,9 @@ import { type BlockRecord, readBlock } from '../../addressing/block/block.js';
 import { type LeaseRecord, readLease } from '../../addressing/lease/lease.js';
 import { compilePool } from '../../addressing/pool/pool.js';
 import { type AddressPool, addressSpaceOf, nadNamespaceOf } from '../../api/address-pool.js';
-import { BAD_POOL_CONDITIONS } from '../../api/conditions.js';
+import { BAD_POOL_CONDITIONS, PoolCondition } from '../../api/conditions.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
-import type { Condition } from '../../api/meta.js';
+import { type Condition, isBeingDeleted } from '../../api/meta.js';
 import type { Client } from '../../kube/client.js';
 import { ADDRESS_BLOCKS, ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS } from '../../kube/resources.js';
 import { type Column, type Output, tableLines } from '../output.js';
@@ -202,9 +202,18 @@ function parsed<T, R>(parse: (object: T) => R, object: T): R | undefined {
 
 type PoolFinding = Pick<Condition, 'type' | 'reason' | 'message'>;
 
+/** False for a pool that is being deleted, unless its leases keep it: a derived pool stays three minutes, and nobody need act. */
+export function needsAction(
+  { metadata }: Pick<AddressPool, 'metadata'>,
+  { type, reason }: Pick<Condition, 'type' | 'reason'>,
+) {
+  return !isBeingDeleted({ metadata }) || (type === PoolCondition.DeletionBlocked && reason === 'Leased');
+}
+
 /** Returns the conditions of a pool that say that somebody should do something. */
-export function problemsOf({ status }: Pick<AddressPool, 'status'>): PoolFinding[] {
-  return (status?.conditions ?? [])
+export function problemsOf(pool: Pick<AddressPool, 'metadata' | 'status'>): PoolFinding[] {
+  return (pool.status?.conditions ?? [])
+    .filter((condition) => needsAction(pool, condition))
     .filter(
       ({ type, status: is, reason }) =>
         reason === 'LeasedOutside' || BAD_POOL_CONDITIONS.some((bad) => bad.type === type && bad.status === is),

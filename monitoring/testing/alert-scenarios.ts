@@ -1,56 +1,9 @@
-/** Series by name, and the time at which they are evaluated. */
-export interface Scenario {
-  readonly series: Readonly<Record<string, string>>;
-  readonly at: string;
-}
-
-interface AlertScenario {
-  readonly fires: Scenario;
-  readonly says: string;
-  readonly isQuiet: Scenario;
-}
+import { POOL_SCENARIOS } from './pool-scenarios.js';
+import type { AlertScenario } from './scenario.js';
 
 /** For each alert, series that make it fire, with a part of its description, and others that do not, in promtool's notation: one value a minute. */
 export const ALERT_SCENARIOS: Readonly<Record<string, AlertScenario>> = {
-  HoldfastPoolNearlyFull: {
-    fires: {
-      series: {
-        'holdfast_ipam_pool_addresses{pool="blue",family="ipv4",state="free"}': '60-0.1x420',
-        'holdfast_ipam_pool_capacity_addresses{pool="blue",family="ipv4"}': '254x420',
-      },
-      at: '7h',
-    },
-    says: 'blue',
-    isQuiet: {
-      series: {
-        'holdfast_ipam_pool_addresses{pool="blue",family="ipv4",state="free"}': '60+0x420',
-        'holdfast_ipam_pool_capacity_addresses{pool="blue",family="ipv4"}': '254x420',
-        'holdfast_ipam_pool_addresses{pool="large",family="ipv4",state="free"}': '900-0.9x420',
-        'holdfast_ipam_pool_capacity_addresses{pool="large",family="ipv4"}': '1000x420',
-      },
-      at: '7h',
-    },
-  },
-  HoldfastPoolFull: {
-    fires: { series: { 'holdfast_ipam_pool_addresses{pool="blue",family="ipv4",state="free"}': '0x20' }, at: '15m' },
-    says: 'blue',
-    isQuiet: {
-      series: {
-        'holdfast_ipam_pool_addresses{pool="blue",family="ipv4",state="free"}': '1x20',
-        'holdfast_ipam_pool_addresses{pool="blue",family="ipv4",state="cooling"}': '0x20',
-        'holdfast_ipam_pool_addresses{pool="lab.vms",nad_namespace="vms",family="ipv4",state="free"}': '0x20',
-      },
-      at: '15m',
-    },
-  },
-  HoldfastDerivedPoolFull: {
-    fires: {
-      series: { 'holdfast_ipam_pool_addresses{pool="lab.vms",nad_namespace="vms",family="ipv4",state="free"}': '0x20' },
-      at: '15m',
-    },
-    says: 'NADs in namespace vms',
-    isQuiet: { series: { 'holdfast_ipam_pool_addresses{pool="blue",family="ipv4",state="free"}': '0x20' }, at: '15m' },
-  },
+  ...POOL_SCENARIOS,
   HoldfastClaimsWaiting: {
     fires: { series: { 'holdfast_ipam_claims_waiting{namespace="holdfast-system"}': '2x20' }, at: '15m' },
     says: '2 IPAMClaims',

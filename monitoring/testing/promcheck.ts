@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { ensureModule } from '../../bed/build/binaries.js';
-import type { Scenario } from './alert-scenarios.js';
+import type { Scenario } from './scenario.js';
 
 const SOURCE = join(import.meta.dirname, 'promcheck');
 
