@@ -137,11 +137,12 @@ export class RealNode {
     return pid;
   }
 
-  /** The IDs of containerd's containers, by default of all pods. */
-  async containers(kind: 'sandbox' | 'container', pod?: ObjectRef): Promise<string[]> {
+  /** The IDs of containerd's containers, by default of all pods, or those of one name in a pod. */
+  async containers(kind: 'sandbox' | 'container', pod?: ObjectRef, name?: string): Promise<string[]> {
     const labels = Object.entries({
       'io.cri-containerd.kind': kind,
       ...(pod && { 'io.kubernetes.pod.namespace': pod.namespace, 'io.kubernetes.pod.name': pod.name }),
+      ...(name !== undefined && { 'io.kubernetes.container.name': name }),
     });
     const filter = labels.map(([key, value]) => `labels."${key}"==${value ?? ''}`).join(',');
     const ids = await this.run('ctr', '--namespace=k8s.io', 'containers', 'list', '--quiet', filter);

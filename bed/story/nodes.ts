@@ -11,6 +11,7 @@ import { isReportedReady } from '../node/pod-status.js';
 import { untilValue } from '../processes/wait.js';
 import type { AddressStory } from './addresses.js';
 import { describeStory } from './describe.js';
+import { EVENTS, type StoryEvent } from './events.js';
 import { environment } from './hooks.js';
 import { bridgeOf } from './networks.js';
 import type { Story } from './story.js';
@@ -86,6 +87,15 @@ export class NodeStory {
   #waitPod(name: string, description: string, isRight: (pod: Pod) => boolean): Promise<Pod> {
     const read = () => this.#story.client.get(PODS, this.#story.ref(name));
     return untilValue(`pod ${name} ${description}`, read, isRight, { timeoutMs: 90_000 });
+  }
+
+  /** kubelet's events about containers that it started: one that it started again has a count of 2. */
+  async startedContainers(): Promise<StoryEvent[]> {
+    const { items } = await this.#story.client.list(EVENTS, {
+      namespace: this.#story.namespace,
+      fieldSelector: 'reason=Started',
+    });
+    return items;
   }
 
   /** Waits until the runtime, Multus and the plugins have forgotten sandboxes: their files are in /var/lib/cni. */

@@ -42,6 +42,7 @@ describeOnNodes('Pods and VMs on real nodes', (story, nodes) => {
     expect(after).not.to.equal(before);
     await story().deleteVm('web', 'Background');
     await story().waitGone('web');
+    for (const { message, count } of await nodes().startedContainers()) expect(count, message).to.equal(1);
     await until('the claim to be gone', async () => (await story().claimNames()).length === 0);
   });
 });
