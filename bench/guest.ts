@@ -15,7 +15,7 @@ const SOURCES = join(import.meta.dirname, '..', 'guest', 'packets');
 const SEGMENT = 'bench0';
 const GUESTS = 2000;
 /** Entries in one command: `maxBatch` of `guest/packets/protocol.go`. */
-const BATCH = 512;
+const BATCH = 256;
 const RENEWING = 50;
 const RENEW_SECONDS = 10;
 const GARBAGE_PER_SECOND = 10_000;

@@ -16,7 +16,7 @@ const (
 	protocolVersion = 2
 	maxLine         = 1 << 20
 	maxEntries      = 16384 // of the table
-	maxBatch        = 512   // entries or MAC addresses in one command
+	maxBatch        = 256   // entries or MAC addresses in one command: a line holds 256 of the longest entries
 	maxOptionSets   = 1024
 	maxQuestions    = 256  // at one time; further ones are dropped
 	maxExpected     = 16   // MAC addresses in one question

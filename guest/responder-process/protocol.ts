@@ -14,7 +14,7 @@ import { shortHash } from '../../api/names.js';
 export const PROTOCOL_VERSION = 2;
 
 /** The helper's limits: entries in one message, sets of options in one connection, probes at one time, and MAC addresses that one of them expects. */
-export const MAX_BATCH = 512;
+export const MAX_BATCH = 256;
 export const MAX_OPTION_SETS = 1024;
 export const MAX_PROBES = 256;
 export const MAX_EXPECTED = 16;

@@ -1,0 +1,58 @@
+import { expect } from 'chai';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parseAddress } from '../../addressing/address/address.js';
+import { compiledPool } from '../../test/lease-objects.js';
+import { claimOf } from '../../test/pool-objects.js';
+import { MAX_DHCP_OPTION_BYTES, boundedDhcpOptions, vmDhcpOf } from '../dhcp-options.js';
+import { resultOf } from '../testing/result-of.js';
+import { MAX_BATCH } from './protocol.js';
+import { type RunningGuest, buildTable, snapshotOf } from './table.js';
+
+const PROTOCOL = join(import.meta.dirname, '..', 'packets', 'protocol.go');
+const POOL = compiledPool({
+  subnets: [{ cidr: '100.100.0.0/16', gateway: '100.100.255.254' }, { cidr: 'fd00:1111:2222:3333::/64' }],
+  guest: { dns: { search: [`${'d'.repeat(63)}.${'e'.repeat(61)}`] } },
+});
+
+/** All options that a VM can have, as long as they may be. Text in UTF-8 has up to three bytes a character. */
+const OPTIONS = boundedDhcpOptions({
+  bootFileName: 'b',
+  tftpServerName: 't',
+  ntpServers: ['10.1.0.1'],
+  privateOptions: Array.from({ length: 31 }, (_, index) => 224 + index)
+    .filter((option) => option !== 249)
+    .map((option) => ({ option, value: { 224: '€'.repeat(84), 225: `${'€'.repeat(6)}ab` }[option] ?? '€€' })),
+});
+
+/** A guest whose names are as long as they may be, too. */
+function longestGuest(index: number): RunningGuest {
+  const byte = (index & 255).toString(16).padStart(2, '0');
+  const interfaces = [{ name: 'blue', dhcpOptions: OPTIONS }];
+  const spec = { hostname: 'h'.repeat(63), subdomain: 's'.repeat(63), domain: { devices: { interfaces } } };
+  return {
+    claim: claimOf(`a/${index}`),
+    mac: `02:00:00:00:0${index >> 8}:${byte}`,
+    addresses: [
+      `100.100.${100 + (index >> 8)}.${index & 255}`,
+      `fd00:1111:2222:3333:4444:5555:6666:7${index >> 8}${byte}`,
+    ].map(parseAddress),
+    nadOptions: undefined,
+    hasDefaultRoute: true,
+    dhcp: vmDhcpOf({ metadata: { name: 'web' }, spec }, 'blue'),
+  };
+}
+
+describe('a line with a full batch', () => {
+  it('fits into the buffer of the helper if all guests have the longest names and options', async () => {
+    const [, shift] = /maxLine\s*= 1 << (\d+)/.exec(await readFile(PROTOCOL, 'utf8')) ?? [];
+    const guests = Array.from({ length: MAX_BATCH }, (_, index) => longestGuest(index));
+    const commands = snapshotOf(resultOf(buildTable(POOL, guests)));
+    const [batch, ...others] = commands.flatMap((command) => ('put' in command ? [command.put] : []));
+    const options = batch?.[0]?.dhcp4 ?? [];
+    expect([batch?.length, others, batch?.[0]?.fqdn?.length, options.length]).to.deep.equal([MAX_BATCH, [], 253, 33]);
+    expect(options.reduce((sum, { value }) => sum + 2 + value.length / 2, 0)).to.equal(MAX_DHCP_OPTION_BYTES);
+    for (const command of commands)
+      expect(Buffer.byteLength(`${JSON.stringify(command)}\n`)).to.be.at.most(2 ** Number(shift));
+  });
+});
