@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net"
 	"net/netip"
+	"runtime"
 	"testing"
 	"time"
 
@@ -308,6 +309,37 @@ func TestDeclineOfAnotherAddressIsNotReported(t *testing.T) {
 	w.expectSeen()
 	w.hear(from6(guestMAC, dhcpv6.MessageTypeDecline, serverID(ownDUID), iaOf(1, "fd00:1::a")))
 	w.expectSeen(seen{seenDeclined, guestMAC, guestIPv6})
+}
+
+// Pointers in names are expanded by the library: one message with 235 of them needed 104 MB.
+func TestCompressedNamesOfAMessageAreNotExpanded(t *testing.T) {
+	names := append(bytes.Repeat([]byte("\x01a"), 460), 0)
+	names = append(names, bytes.Repeat([]byte{0xc0, 0}, 220)...)
+	fqdn := &dhcpv6.OptionGeneric{OptionCode: dhcpv6.OptionFQDN, OptionData: append([]byte{fqdnServerUpdates}, names...)}
+	search := &dhcpv6.OptionGeneric{OptionCode: dhcpv6.OptionDomainSearchList, OptionData: names}
+	server := &dhcpv6.OptionGeneric{OptionCode: dhcpv6.OptionNTPServer, OptionData: append([]byte{0, 3, byte(len(names) >> 8), byte(len(names))}, names...)}
+	inside := func(option dhcpv6.Option) dhcpv6.Option {
+		return &dhcpv6.OptIANA{Options: dhcpv6.IdentityOptions{Options: dhcpv6.Options{option}}}
+	}
+	inAddress := &dhcpv6.OptIAAddress{Options: dhcpv6.AddressOptions{Options: dhcpv6.Options{search}}}
+	inPrefixes := &dhcpv6.OptIAPD{Options: dhcpv6.PDOptions{Options: dhcpv6.Options{search}}}
+	inTemporary := &dhcpv6.OptIATA{Options: dhcpv6.IdentityOptions{Options: dhcpv6.Options{search}}}
+	relayed := &dhcpv6.OptionGeneric{OptionCode: dhcpv6.OptionRelayMsg, OptionData: (&dhcpv6.Message{MessageType: 1, Options: dhcpv6.MessageOptions{Options: dhcpv6.Options{search}}}).ToBytes()}
+	for name, option := range map[string]dhcpv6.Option{
+		"a full name": fqdn, "a search list": search, "an NTP server": server, "an IA_NA": inside(search), "an address": inside(inAddress),
+		"an IA_PD": inPrefixes, "an IA_TA": inTemporary, "a relayed message": relayed, "an IA_NA in an IA_NA": inside(inside(fqdn)),
+	} {
+		w := newWorld(t)
+		w.beNamed("")
+		frame := from6(guestMAC, dhcpv6.MessageTypeSolicit, option)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		w.expectReply6(frame)
+		runtime.ReadMemStats(&after)
+		if bytes := after.TotalAlloc - before.TotalAlloc; bytes > 1<<20 {
+			t.Errorf("%s: %d bytes are allocated", name, bytes)
+		}
+	}
 }
 
 func FuzzDHCP6(f *testing.F) {
