@@ -201,7 +201,7 @@ func (r *responder) answerDHCP4(request *dhcpv4.DHCPv4, kind dhcpv4.MessageType,
 		reply.UpdateOption(dhcpv4.OptRebindingTimeValue(seconds(times.Rebind)))
 	}
 	reply.UpdateOption(dhcpv4.OptSubnetMask(net.CIDRMask(guest.ipv4.Prefix, 32)))
-	addRequestedOptions(reply, request, guest)
+	addRequestedOptions(reply, request, guest, to == guest.mac)
 	client := clientAddress(request)
 	switch {
 	case kind == dhcpv4.MessageTypeAck && client != noIPv4:
@@ -223,8 +223,8 @@ func (r *responder) frameDHCP4(to mac, address netip.Addr, reply *dhcpv4.DHCPv4)
 
 // addRequestedOptions adds the options that the client asks for, or all if it asks for none, the most important ones first,
 // as long as the message is not longer than the client allows. Routes come before the router, because a client that takes the former ignores the
-// latter (RFC 3442).
-func addRequestedOptions(reply, request *dhcpv4.DHCPv4, guest *guest) {
+// latter (RFC 3442). Names and options of the guest alone are left out if isToGuest is false: any host can forge its renewal.
+func addRequestedOptions(reply, request *dhcpv4.DHCPv4, guest *guest, isToGuest bool) {
 	most := dhcp4LeastSize
 	if size, err := request.MaxMessageSize(); err == nil {
 		most = min(max(int(size)-28, dhcp4LeastSize), maxFrame-etherLength-28)
@@ -261,6 +261,9 @@ func addRequestedOptions(reply, request *dhcpv4.DHCPv4, guest *guest) {
 		if !isOwn(each.Code.Code()) {
 			add(each.Code, each.Value.ToBytes())
 		}
+	}
+	if !isToGuest {
+		return
 	}
 	if guest.names.host != "" {
 		add(dhcpv4.OptionHostName, []byte(guest.names.host))

@@ -35,6 +35,29 @@ func TestRenewalThroughARouterIsAnsweredToTheRouter(t *testing.T) {
 	}
 }
 
+// Any host can forge such a renewal, and would read the secrets of a boot file's name or of a private option.
+func TestRenewalThroughARouterHasNoNamesAndOptionsOfTheGuestAlone(t *testing.T) {
+	w := newWorld(t)
+	w.obeyLines(`{"options":{"id":"o1","dns":["10.1.0.53"],"dhcp4":[{"code":67,"value":"706f6f6c"},{"code":150,"value":"0a010009"}]}}`)
+	w.beNamed(`{"code":67,"value":"6f776e"},{"code":224,"value":"00ff"}`)
+	own := []dhcpv4.OptionCode{dhcpv4.OptionHostName, dhcpv4.OptionFQDN, dhcpv4.OptionBootfileName, dhcpv4.GenericOptionCode(224)}
+	ofPool := []dhcpv4.OptionCode{dhcpv4.OptionDomainNameServer, dhcpv4.GenericOptionCode(150)}
+	asking := []dhcpv4.Modifier{
+		dhcpv4.WithOption(dhcpv4.OptParameterRequestList(append(own, ofPool...)...)), dhcpv4.WithOption(dhcpv4.OptGeneric(dhcpv4.OptionFQDN, []byte{0, 0, 0})),
+	}
+	direct, got := w.expectReply(renewal(guestMAC, guestIPv4, asking...)), w.expectReply(routed(renewal(guestMAC, guestIPv4, asking...)))
+	for _, code := range own {
+		if !direct.Options.Has(code) || got.Options.Has(code) {
+			t.Errorf("option %s: %v, through a router %v", code, direct.Options.Has(code), got.Options.Has(code))
+		}
+	}
+	for _, code := range ofPool {
+		if !got.Options.Has(code) {
+			t.Errorf("no option %s", code)
+		}
+	}
+}
+
 func TestRouterThatIsItselfAGuestDeliversRenewals(t *testing.T) {
 	w := newWorld(t)
 	frame := routed(renewal(guestMAC, guestIPv4))
