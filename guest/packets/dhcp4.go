@@ -58,7 +58,7 @@ func (r *responder) receiveDHCP4(now time.Time, from mac, d datagram) {
 	frame := r.answerDHCP4(request, verdict.answer, guest, guest.mac)
 	send := func() {
 		r.count("dhcp4", verdict.message, answerNames[verdict.answer])
-		if verdict.answer == dhcpv4.MessageTypeAck {
+		if verdict.answer == dhcpv4.MessageTypeAck && verdict.message != "inform" {
 			r.table.confirmed[tabled] = true
 		}
 		r.send(frame)

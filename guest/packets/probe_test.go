@@ -101,6 +101,18 @@ func TestRenewalConfirmsTheAddress(t *testing.T) {
 	}
 }
 
+// A client may ask from any address of its subnet.
+func TestInformDoesNotConfirmTheAddress(t *testing.T) {
+	for _, client := range []net.IP{guestIPv4.AsSlice(), {10, 1, 0, 77}} {
+		w := newWorld(t)
+		w.beFreshAndUnconfirmed()
+		w.expectReply(fromClient(guestMAC, dhcpv4.MessageTypeInform, dhcpv4.WithClientIP(client)))
+		if answers := w.askAfterProbe(discover(guestMAC)); answers != 1 {
+			t.Fatalf("%d answers after a probe", answers)
+		}
+	}
+}
+
 func TestAddressIsProbedAgainWhenAnotherHostMayHaveIt(t *testing.T) {
 	entry := func(address string) string {
 		return `{"put":[{"mac":"02:00:00:00:00:0b","ipv4":{"address":"` + address + `","prefix":24},"options":"o2"}]}`
