@@ -58,7 +58,7 @@ func (r *responder) receiveARP(now time.Time, from mac, body []byte) {
 	if got.operation != arpRequest || !own.IsValid() || got.targetIP != own {
 		return
 	}
-	if !r.allow(now, from) {
+	if !r.allow(now, from, &r.strangers) {
 		return
 	}
 	r.count("arp", "request", "reply")

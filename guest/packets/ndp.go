@@ -67,7 +67,7 @@ func (r *responder) receiveNDP(now time.Time, from mac, message []byte, source n
 	default:
 		r.heard(now, from, source)
 	}
-	if kind == icmpNeighbourSolicitation && target == linkLocal(r.link.mac()) && r.allow(now, from) {
+	if kind == icmpNeighbourSolicitation && target == linkLocal(r.link.mac()) && r.allow(now, from, &r.strangers) {
 		r.count("ndp", "neighbour-solicitation", "advertisement")
 		r.answerNeighbour(from, source)
 	}

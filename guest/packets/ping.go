@@ -14,7 +14,7 @@ func (r *responder) receivePing(now time.Time, from mac, b []byte) {
 		return
 	}
 	own, source := r.config.Server.IPv4, netip.AddrFrom4([4]byte(b[12:16]))
-	if netip.AddrFrom4([4]byte(b[16:20])) != own || !isHost(source, 4) || !r.allow(now, from) {
+	if netip.AddrFrom4([4]byte(b[16:20])) != own || !isHost(source, 4) || !r.allow(now, from, &r.pings) {
 		return
 	}
 	answer := append([]byte{icmpEchoReply, 0, 0, 0}, message[4:]...)

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"net/netip"
 	"testing"
+
+	"github.com/mdlayher/ndp"
 )
 
 // pingOf returns an echo request with data.
@@ -56,5 +58,13 @@ func TestPingsOfAFloodAreBounded(t *testing.T) {
 	}
 	if answers != strangerBurst {
 		t.Fatalf("%d answers", answers)
+	}
+	if sent := w.hear(arp{arpRequest, otherMAC, netip.MustParseAddr("10.1.0.77"), mac{}, ownIPv4}.frame(broadcastMAC)); len(sent) != 1 {
+		t.Fatal("the flood stops answers to ARP")
+	}
+	sent := w.hear(neighbourFrame(groupMAC(solicitedNode(linkLocal(ownMAC))), otherMAC, linkLocal(otherMAC), solicitedNode(linkLocal(ownMAC)),
+		&ndp.NeighborSolicitation{TargetAddress: linkLocal(ownMAC)}))
+	if len(sent) != 1 {
+		t.Fatal("the flood stops answers to neighbour discovery")
 	}
 }

@@ -26,7 +26,8 @@ type responder struct {
 	options map[string]*optionSet // of the newest connection
 	isWhole bool                  // the newest connection has sent a whole table
 
-	strangers limiter // answers to hosts that are not in the table
+	strangers limiter // answers to ARP and neighbour discovery of hosts that are not in the table
+	pings     limiter // answers to pings of these hosts: through a router, the whole network can send them
 	probes    map[netip.Addr]*probe
 	questions []*openQuestion           // of the newest connection
 	proxies   map[mac][]netip.Addr      // that were heard for these addresses
@@ -56,7 +57,7 @@ func newResponder(
 	return &responder{
 		open: open, report: send, random: random, after: after, table: newTable(), isQuiet: true,
 		probes: map[netip.Addr]*probe{}, proxies: map[mac][]netip.Addr{}, seen: map[string]*recentReports{}, counter: newCounter(),
-		strangers: newLimiter(strangerBurst, strangerRate),
+		strangers: newLimiter(strangerBurst, strangerRate), pings: newLimiter(strangerBurst, strangerRate),
 	}
 }
 
@@ -271,9 +272,9 @@ func (r *responder) admit(now time.Time, from mac) *guest {
 	return found
 }
 
-// allow returns whether a host, in the table or not, may have an answer to ARP or neighbour discovery.
-func (r *responder) allow(now time.Time, from mac) bool {
-	limiter := &r.strangers
+// allow returns whether a host may have an answer about our own addresses. A guest of the table has a limiter of its own.
+func (r *responder) allow(now time.Time, from mac, strangers *limiter) bool {
+	limiter := strangers
 	if guest := r.table.guest(from); guest != nil {
 		limiter = &guest.neighbour
 	}
