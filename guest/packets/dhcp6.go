@@ -294,9 +294,8 @@ func (r *responder) addRequestedOptions6(reply, request *dhcpv6.Message, guest *
 		add(sntp)
 		add(ntp)
 	}
-	client := request.GetOneOption(dhcpv6.OptionFQDN)
-	if value := guest.names.fqdn6(client); len(value) > 0 && (client != nil || asked.Contains(dhcpv6.OptionFQDN)) {
-		reply.AddOption(&dhcpv6.OptionGeneric{OptionCode: dhcpv6.OptionFQDN, OptionData: value})
+	if value := guest.names.fqdn6(request.GetOneOption(dhcpv6.OptionFQDN)); len(value) > 0 {
+		add(&dhcpv6.OptionGeneric{OptionCode: dhcpv6.OptionFQDN, OptionData: value})
 	}
 	if request.MessageType == dhcpv6.MessageTypeInformationRequest {
 		add(dhcpv6.OptInformationRefreshTime(max(leastRefresh, seconds(r.config.Times.Rebind))))

@@ -35,16 +35,14 @@ func (n names) fqdn4(request *dhcpv4.DHCPv4) []byte {
 	return append(value, (&rfc1035label.Labels{Labels: []string{n.fqdn}}).ToBytes()...)
 }
 
-// fqdn6 returns the option; sent is that of the client or nil.
+// fqdn6 returns the option for a client that sends it, and must ask for it, too: RFC 4704, section 6. sent may be nil.
 func (n names) fqdn6(sent dhcpv6.Option) []byte {
-	if n.fqdn == "" {
+	if n.fqdn == "" || sent == nil {
 		return nil
 	}
 	value := []byte{fqdn6NoUpdates}
-	if sent != nil {
-		if b := sent.ToBytes(); len(b) > 0 {
-			value[0] |= overridden(b[0])
-		}
+	if b := sent.ToBytes(); len(b) > 0 {
+		value[0] |= overridden(b[0])
 	}
 	return append(value, (&rfc1035label.Labels{Labels: []string{n.fqdn}}).ToBytes()...)
 }

@@ -53,13 +53,20 @@ func TestGuestIsToldItsFullNameIfItSendsOne(t *testing.T) {
 	w := newWorld(t)
 	w.beNamed("")
 	sent := &dhcpv6.OptionGeneric{OptionCode: dhcpv6.OptionFQDN, OptionData: []byte("\x01\x05other")}
-	got := w.expectReply6(from6(guestMAC, dhcpv6.MessageTypeInformationRequest, sent)).GetOneOption(dhcpv6.OptionFQDN)
-	if got == nil || string(got.ToBytes()) != "\x06"+encoded {
-		t.Fatalf("got %v", got)
-	}
-	got = w.expectReply6(from6(guestMAC, dhcpv6.MessageTypeInformationRequest, dhcpv6.OptRequestedOption(dhcpv6.OptionFQDN))).GetOneOption(dhcpv6.OptionFQDN)
-	if got == nil || string(got.ToBytes()) != "\x04"+encoded {
-		t.Fatalf("got %v", got)
+	asking := dhcpv6.OptRequestedOption(dhcpv6.OptionFQDN)
+	for _, row := range []struct {
+		options []dhcpv6.Option
+		want    string
+	}{
+		{[]dhcpv6.Option{sent, asking}, "\x06" + encoded},
+		{[]dhcpv6.Option{&dhcpv6.OptionGeneric{OptionCode: dhcpv6.OptionFQDN, OptionData: []byte("\x00\x05other")}, asking}, "\x04" + encoded},
+		{[]dhcpv6.Option{sent}, ""}, // RFC 4704, section 6: only if the client sends it and asks for it
+		{[]dhcpv6.Option{asking}, ""},
+	} {
+		got := w.expectReply6(from6(guestMAC, dhcpv6.MessageTypeInformationRequest, row.options...)).GetOneOption(dhcpv6.OptionFQDN)
+		if (got == nil) != (row.want == "") || got != nil && string(got.ToBytes()) != row.want {
+			t.Errorf("%v: got %v, not %q", row.options, got, row.want)
+		}
 	}
 }
 
