@@ -78,7 +78,13 @@ func isIntactIPv6(b []byte) bool {
 	return isIntactBody(netip.AddrFrom16([16]byte(b[8:24])), netip.AddrFrom16([16]byte(b[24:40])), next, body)
 }
 
+// isIntactBody returns whether a checksum is right. That of UDP ends with the datagram, which may be shorter than the packet.
 func isIntactBody(from, to netip.Addr, protocol byte, body []byte) bool {
+	if protocol == protocolUDP && len(body) >= 8 {
+		if length := int(binary.BigEndian.Uint16(body[4:])); length >= 8 && length < len(body) {
+			body = body[:length]
+		}
+	}
 	return checksum(pseudoHeader(from, to, protocol, len(body)), body) == 0
 }
 

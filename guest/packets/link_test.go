@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/binary"
 	"errors"
 	"net"
 	"os/exec"
@@ -176,6 +177,28 @@ func TestFramesWithAWrongChecksumAreDropped(t *testing.T) {
 	w.receive(w.now, without, checksumsUnknown)
 	if len(w.take()) != 1 {
 		t.Fatal("a message without a checksum is not answered")
+	}
+}
+
+// Linux accepts them, too: what follows the datagram is ignored.
+func TestDatagramsThatAreShorterThanTheirPacketsAreAnswered(t *testing.T) {
+	four, six := append(discover(guestMAC), 1, 2, 3), append(from6(guestMAC, 1, iaOf(1)), 1, 2, 3)
+	header := four[etherLength : etherLength+20]
+	binary.BigEndian.PutUint16(header[2:], binary.BigEndian.Uint16(header[2:])+3)
+	header[10], header[11] = 0, 0
+	binary.BigEndian.PutUint16(header[10:], checksum(header))
+	binary.BigEndian.PutUint16(six[etherLength+4:], binary.BigEndian.Uint16(six[etherLength+4:])+3)
+	for _, frame := range [][]byte{four, six} {
+		w := newWorld(t)
+		w.obeyLines(`{"fresh":{"forMs":30000}}`)
+		w.receive(w.now, frame, checksumsUnknown)
+		if len(w.take()) != 1 {
+			t.Fatalf("not answered; dropped %v", w.counter.dropped)
+		}
+		frame[len(frame)-4] ^= 1
+		w.receive(w.now, frame, checksumsUnknown)
+		w.expectNoFrames(w.take())
+		w.expectDropped(dropCorrupt)
 	}
 }
 
