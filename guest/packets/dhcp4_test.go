@@ -436,7 +436,7 @@ func TestMessagesThatGetNoAnswerOfDHCPv4(t *testing.T) {
 	change := func(offset int, value ...byte) []byte {
 		frame := discover(guestMAC)
 		copy(frame[offset:], value)
-		return frame
+		return withHeaderChecksum(frame)
 	}
 	const dhcp = etherLength + 28
 	for _, row := range []struct {

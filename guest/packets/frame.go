@@ -52,15 +52,15 @@ func bodyOfIPv4(b []byte) ([]byte, bool) {
 	return b[header:total], true
 }
 
-// isIntactIPv4 returns whether the checksums of a packet are right. UDP may have none.
-func isIntactIPv4(b []byte) bool {
+// isIntactIPv4 returns whether the checksums of a packet are right. UDP may have none. The kernel never knows that of the header.
+func isIntactIPv4(b []byte, sums checksums) bool {
 	body, ok := bodyOfIPv4(b)
 	switch {
 	case !ok:
 		return true // dropped for another reason
 	case checksum(b[:int(b[0]&0xf)*4]) != 0:
 		return false
-	case b[9] != protocolUDP || len(body) < 8 || body[6] == 0 && body[7] == 0:
+	case sums == checksumsGood || b[9] != protocolUDP || len(body) < 8 || body[6] == 0 && body[7] == 0:
 		return true
 	}
 	return isIntactBody(netip.AddrFrom4([4]byte(b[12:16])), netip.AddrFrom4([4]byte(b[16:20])), protocolUDP, body)

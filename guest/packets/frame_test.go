@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"net/netip"
 	"slices"
@@ -112,6 +113,20 @@ func TestFilterTakesOnlyWhatIsHandled(t *testing.T) {
 
 func change(frame []byte, offset int, value ...byte) []byte {
 	copy(frame[offset:], value)
+	return frame
+}
+
+// withHeaderChecksum corrects the checksum of the header after a change of an IPv4 packet.
+func withHeaderChecksum(frame []byte) []byte {
+	if len(frame) < etherLength || frame[12] != 8 || frame[13] != 0 {
+		return frame
+	}
+	packet := frame[etherLength:]
+	if _, ok := bodyOfIPv4(packet); ok {
+		header := packet[:int(packet[0]&0xf)*4]
+		header[10], header[11] = 0, 0
+		binary.BigEndian.PutUint16(header[10:], checksum(header))
+	}
 	return frame
 }
 

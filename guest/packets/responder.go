@@ -223,7 +223,7 @@ func (r *responder) receive(now time.Time, frame []byte, sums checksums) {
 	case etherARP:
 		r.receiveARP(now, from, body)
 	case etherIPv4:
-		if sums == checksumsUnknown && !isIntactIPv4(body) {
+		if !isIntactIPv4(body, sums) {
 			r.drop(dropCorrupt)
 			return
 		}

@@ -352,7 +352,7 @@ func fuzz(t *testing.T, frame []byte) {
 		if len(frame) >= etherLength {
 			copy(frame[6:12], guestMAC[:])
 		}
-		for _, sent := range w.hear(frame) {
+		for _, sent := range w.hear(withHeaderChecksum(frame)) {
 			if to := mac(sent[:6]); len(sent) > maxFrame || to != guestMAC && !to.isGroup() {
 				t.Fatalf("%d bytes are sent to %s", len(sent), to)
 			}

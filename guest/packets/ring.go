@@ -19,12 +19,12 @@ const (
 	slots     = 4096 // 8 MiB: 2,000 guests at once send about as many frames
 )
 
-// checksums says what the kernel knows about those of a frame.
+// checksums says what the kernel knows about that of UDP or ICMPv6 in a frame.
 type checksums int
 
 const (
 	checksumsUnknown checksums = iota
-	checksumsGood              // verified, or not computed yet because the frame stays on one machine
+	checksumsGood              // it is verified, or not computed yet because the frame stays on one machine
 )
 
 // ring is the memory that the kernel writes frames to.

@@ -71,6 +71,7 @@ func TestOtherMessagesThroughARouterAreNotAnswered(t *testing.T) {
 	other := netip.MustParseAddr("10.1.0.77")
 	forged := routed(renewal(guestMAC, guestIPv4))
 	copy(forged[etherLength+12:], other.AsSlice())
+	withHeaderChecksum(forged)
 	relay := dhcpv4.WithGatewayIP(net.IP{10, 1, 0, 9})
 	request := dhcpv4.MessageTypeRequest
 	tabled := net.IP(guestIPv4.AsSlice())
