@@ -73,6 +73,8 @@ describe('The hostname of a guest', () => {
     ['ends at the first dot of the name', {}, 'web.old', 'web', 'web'],
     ['is cut to 63 bytes, without a hyphen at the end', {}, `${'w'.repeat(62)}-x`, 'w'.repeat(62), 'w'.repeat(62)],
     ['is that of the spec, with the subdomain', { hostname: 'db', subdomain: 'sub' }, 'web', 'db', 'db.sub'],
+    ['has all labels of the subdomain', { hostname: 'db', subdomain: 'sub.prod' }, 'web', 'db', 'db.sub.prod'],
+    ['is without a subdomain that is no domain', { hostname: 'db', subdomain: 'sub..prod' }, 'web', 'db', 'db'],
     ['is absent if it is no label', { hostname: 'a b' }, 'web', undefined, undefined],
   ] as const) {
     it(title, () => {

@@ -1,6 +1,7 @@
 import type { VirtualMachineInstance, VmDhcpOptions, VmiSpec } from '../api/kubevirt.js';
 import { parseAddress } from '../addressing/address/address.js';
 import type { DhcpOption } from '../addressing/pool/dhcp-options.js';
+import { isDomain } from '../addressing/pool/guest.js';
 
 /** What a VM says about DHCP on one of its interfaces. */
 export interface VmDhcp {
@@ -45,7 +46,7 @@ export function vmDhcpOf({ metadata, spec = {} }: VirtualMachineInstance, vmNetw
 function namesOf(name: string, { hostname: given, subdomain = '' }: VmiSpec): Pick<VmDhcp, 'hostname' | 'prefix'> {
   const hostname = given || (name.split('.')[0] ?? '').slice(0, 63).replace(/-+$/, '');
   if (!LABEL.test(hostname)) return {};
-  return { hostname, prefix: LABEL.test(subdomain) ? `${hostname}.${subdomain}` : hostname };
+  return { hostname, prefix: isDomain(subdomain) ? `${hostname}.${subdomain}` : hostname };
 }
 
 function readOptions(given: VmDhcpOptions): { options: DhcpOption[]; ignored: string[] } {
