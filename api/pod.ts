@@ -32,6 +32,15 @@ export function isTerminal(pod: Pod): boolean {
   return pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
 }
 
+/** Returns when a pod got its node, in milliseconds since the epoch; undefined if it has none. */
+export function scheduledTime(pod: Pod): number | undefined {
+  const bound = pod.status?.conditions?.find(({ type, status }) => type === 'PodScheduled' && status === 'True');
+  // a pod that was created with a node name was never scheduled
+  const text = bound?.lastTransitionTime ?? (pod.spec?.nodeName ? pod.metadata.creationTimestamp : undefined);
+  const time = Date.parse(text ?? '');
+  return Number.isNaN(time) ? undefined : time;
+}
+
 /** A kubelet writes 32 hex digits, or the UID in the manifest. Other users may write anything. */
 const MAX_STATIC_UID = 64;
 

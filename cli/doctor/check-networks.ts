@@ -1,6 +1,6 @@
 import { type AddressPool, nadNamespaceOf } from '../../api/address-pool.js';
 import { BAD_POOL_CONDITIONS } from '../../api/conditions.js';
-import type { IPAMClaim } from '../../api/ipam-claim.js';
+import { type IPAMClaim, claimNadOf } from '../../api/ipam-claim.js';
 import { readIpamDelegation } from '../../api/ipam-delegation.js';
 import { isBeingDeleted, objectKey } from '../../api/meta.js';
 import { IPS_ALLOCATED } from '../../api/names.js';
@@ -103,9 +103,11 @@ export function checkLockedLeases({ lockedLeases = [], now }: ObservedCluster): 
 }
 
 /** Claims that have no address. */
-export function checkClaims({ claims = [], now }: ObservedCluster): Finding[] {
+export function checkClaims({ claims = [], nads = [], now }: ObservedCluster): Finding[] {
+  const delegating = nads.filter((nad) => readIpamDelegation(nad).kind === 'holdfast');
+  const holdfastNads = new Set(delegating.map(objectKey));
   const waiting = claims.flatMap((claim) => {
-    const cause = isBeingDeleted(claim) ? undefined : causeOfWait(claim, now);
+    const cause = isBeingDeleted(claim) ? undefined : causeOfWait(claim, holdfastNads, now);
     return cause === undefined ? [] : [{ key: objectKey(claim), ...cause }];
   });
   const reasons = [...new Set(waiting.map(({ reason }) => reason))].sort();
@@ -121,11 +123,16 @@ export function checkClaims({ claims = [], now }: ObservedCluster): Finding[] {
   });
 }
 
-function causeOfWait({ metadata, status }: IPAMClaim, now?: number): { reason: string; message: string } | undefined {
-  const condition = status?.conditions?.find(({ type }) => type === IPS_ALLOCATED);
+/** Another IPAM may answer only when a pod has a node, so only claims on the NADs of `holdfast ipam` can be late without a reason. */
+function causeOfWait(
+  claim: IPAMClaim,
+  holdfastNads: ReadonlySet<string>,
+  now = 0,
+): { reason: string; message: string } | undefined {
+  const { conditions = [], ips = [] } = claim.status ?? {};
+  const condition = conditions.find(({ type }) => type === IPS_ALLOCATED);
   if (condition !== undefined) return condition.status === 'False' ? condition : undefined;
-  const age = (now ?? 0) - Date.parse(metadata.creationTimestamp ?? '');
-  if ((status?.ips ?? []).length > 0 || !(age > UNANSWERED_MS)) return undefined;
-  const message = 'no IPAM has answered it: see the log of ipam, or of the IPAM to which its NAD delegates';
-  return { reason: 'no answer', message };
+  const age = now - Date.parse(claim.metadata.creationTimestamp ?? '');
+  if (ips.length > 0 || !(age > UNANSWERED_MS) || !holdfastNads.has(claimNadOf(claim) ?? '')) return undefined;
+  return { reason: 'no answer', message: 'no IPAM has answered it: see the log of ipam' };
 }

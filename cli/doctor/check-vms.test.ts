@@ -2,10 +2,11 @@ import { expect } from 'chai';
 import type { Event } from '../../kube/events.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { Condition } from '../../api/meta.js';
+import { CLAIM_NAD } from '../../api/names.js';
 import { HEALTHY } from '../testing/healthy-cluster.js';
 import { textOf } from '../terminal.js';
 import { diagnose, isUnchecked } from './diagnose.js';
-import { reportOf } from './finding.js';
+import { type Finding, reportOf } from './finding.js';
 import type { ObservedCluster } from './observe.js';
 
 describe('what the doctor finds about VMs', () => {
@@ -57,13 +58,32 @@ describe('what the doctor finds about VMs', () => {
     spec: { config: '{"name": "blue", "allowPersistentIPs": true}' },
   };
   const unanswered: IPAMClaim = {
-    metadata: { namespace: 'lab', name: 'vm1.data', creationTimestamp: '2020-01-01T00:00:00Z' },
+    metadata: {
+      ...{ namespace: 'lab', name: 'vm1.data', creationTimestamp: '2020-01-01T00:00:00Z' },
+      annotations: { [CLAIM_NAD]: 'lab/blue' },
+    },
     spec: { network: 'blue', interface: 'pod1' },
   };
+  const delegating = (type: string) => ({
+    metadata: { namespace: 'lab', name: 'blue' },
+    spec: { config: JSON.stringify({ name: 'blue', type: 'bridge', allowPersistentIPs: true, ipam: { type } }) },
+  });
+
+  it('finds nothing about an unanswered claim on a NAD of another IPAM, without IPAM, or that is not read', () => {
+    for (const nads of [[delegating('other')], [persistent], [], undefined])
+      expect(diagnose({ ...HEALTHY, claims: [unanswered], nads, vms: [vm1()] }, '0.1.0')).to.satisfy(
+        (found: Finding[]) => found.every(({ problem }) => !/answered|given/.test(problem)),
+      );
+  });
+
   for (const [name, given, words] of [
     ['whose NAD does not exist', { vms: [vm1('other')] }, 'NetworkAttachmentDefinition lab/other does not exist'],
     ['that has no claim', { vms: [vm1()], nads: [persistent] }, 'it has no IPAMClaim, and no event says why'],
-    ['whose claim no IPAM has answered', { claims: [unanswered] }, 'no IPAM has answered it'],
+    [
+      'whose claim no IPAM has answered',
+      { claims: [unanswered], nads: [delegating('holdfast')] },
+      'no IPAM has answered it',
+    ],
   ] as [string, Partial<ObservedCluster>, string][]) {
     it(`finds a VM ${name}, also in one namespace only`, () => {
       for (const onlyNamespace of [undefined, 'lab']) {

@@ -2,6 +2,7 @@ import { leaseOf, networkDataLock } from '../../test/lease-objects.js';
 import { claim } from '../../test/workload-objects.js';
 import {
   STARTING,
+  STOPPED,
   allocatedClaim,
   blueNad,
   bluePool,
@@ -131,6 +132,33 @@ describeStories('the claims and leases in the story of a VM', [
   {
     title: 'a VM whose new claim waits for an answer',
     given: { claims: [claim({ created: '2026-01-01T23:59:50Z' })], leases: [] },
+    health: 'progress',
+    includes: ['progress it waits for its addresses'],
+  },
+  {
+    title: 'a stopped VM whose claim waits for another IPAM, which answers only when a pod has a node',
+    given: {
+      ...{ ...STOPPED, claims: [claim({ created: '2026-01-01T00:00:00Z' })], leases: [], pools: [] },
+      nads: { blue: blueNad({ ipam: undefined, type: 'ovn-k8s-cni-overlay' }) },
+    },
+    health: 'progress',
+    includes: ['progress it waits for its addresses: its IPAM may answer only when a pod of the VM has a node'],
+  },
+  {
+    title: 'a running VM whose claim another IPAM has not answered',
+    given: {
+      ...{ claims: [claim({ created: '2026-01-01T00:00:00Z' })], leases: [], pools: [] },
+      nads: { blue: blueNad({ ipam: { type: 'other' } }) },
+    },
+    health: 'wrong',
+    includes: ['wrong no IPAM has given it addresses, nor said why'],
+  },
+  {
+    title: 'a stopped VM on a network without IPAM and without a pool for guests',
+    given: {
+      ...{ ...STOPPED, claims: [claim({ created: '2026-01-01T00:00:00Z' })], leases: [], pools: [] },
+      nads: { blue: blueNad({ ipam: {} }) },
+    },
     health: 'progress',
     includes: ['progress it waits for its addresses'],
   },

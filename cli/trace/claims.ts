@@ -8,6 +8,7 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { asList } from '../../api/json.js';
 import { isBeingDeleted, joinKey } from '../../api/meta.js';
 import { CLAIM_REQUESTED_ADDRESSES } from '../../api/names.js';
+import { isTerminal, scheduledTime } from '../../api/pod.js';
 import { valueOf } from '../reader.js';
 import { unansweredClaimEvent } from './events.js';
 import type { ObservedVmTrace } from './observed.js';
@@ -174,7 +175,7 @@ export function traceClaim(observed: ObservedVmTrace, claim: IPAMClaim, isHoldfa
     kind: 'IPAMClaim',
     name: joinKey(observed.namespace, claim.metadata.name),
     state: states.join(', '),
-    findings: [...deletionFindings(claim), ...conditionFindings(claim), ...answerFindings(observed, claim)],
+    findings: [...deletionFindings(claim), ...conditionFindings(claim), ...answerFindings(observed, claim, isHoldfast)],
     children: isOurs ? [...traceLeases(observed, claim), ...tracePools(observed, claim, own)] : [],
   });
 }
@@ -193,13 +194,31 @@ function conditionFindings({ status }: IPAMClaim): TraceFinding[] {
 }
 
 /** A claim that no IPAM has answered. */
-function answerFindings(observed: ObservedVmTrace, claim: IPAMClaim): TraceFinding[] {
+function answerFindings(observed: ObservedVmTrace, claim: IPAMClaim, isHoldfast: boolean | undefined): TraceFinding[] {
   const { ips = [], conditions = [] } = claim.status ?? {};
   if (ips.length > 0 || conditions.length > 0 || isBeingDeleted(claim)) return [];
   const event = unansweredClaimEvent(observed, claim.metadata.name);
   if (event !== undefined) return [event];
-  const isNew = observed.now - Date.parse(claim.metadata.creationTimestamp ?? '') < ANSWER_MS;
-  if (isNew) return [{ health: 'progress', message: 'it waits for its addresses' }];
+  const since = answerableSince(observed, claim, isHoldfast);
+  const waits = 'it waits for its addresses';
+  if (since === Infinity)
+    return [{ health: 'progress', message: `${waits}: its IPAM may answer only when a pod of the VM has a node` }];
+  if (observed.now - since < ANSWER_MS) return [{ health: 'progress', message: waits }];
   const message = 'no IPAM has given it addresses, nor said why';
   return [{ health: 'wrong', message, remedy: 'see the log of ipam, or of the IPAM to which the NAD delegates' }];
+}
+
+/** Whether Holdfast serves the claim although its NAD does not delegate to it. */
+function hasGuestPool({ pools, namespace }: ObservedVmTrace, claim: IPAMClaim): boolean {
+  return valueOf(pools, []).some(
+    ({ spec: { network, guest, namespaces } }) =>
+      network === claim.spec.network && guest !== undefined && namespaces?.includes(namespace) !== false,
+  );
+}
+
+/** Since when the IPAM of a claim can answer it. Before a launcher has a node, no IPAM of a CNI plugin has seen the claim: then infinite. */
+function answerableSince(observed: ObservedVmTrace, claim: IPAMClaim, isHoldfast: boolean | undefined): number {
+  if (isHoldfast ?? hasGuestPool(observed, claim)) return Date.parse(claim.metadata.creationTimestamp ?? '');
+  const active = valueOf(observed.pods, []).filter((pod) => !isTerminal(pod) && !isBeingDeleted(pod));
+  return Math.min(...active.map((pod) => scheduledTime(pod) ?? Infinity));
 }

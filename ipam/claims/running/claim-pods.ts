@@ -7,6 +7,7 @@ import {
   isTerminal,
   networkStatuses,
   reportedIPsOf,
+  scheduledTime,
   staticPodUidOf,
 } from '../../../api/pod.js';
 import { creatorOf, hasNetworks } from '../../../cluster/kubevirt-controller.js';
@@ -99,14 +100,6 @@ function podClaimReferences(pod: Pod): readonly string[] {
   } catch {
     return NO_STRINGS;
   }
-}
-
-function scheduledTime(pod: Pod): number | undefined {
-  const bound = pod.status?.conditions?.find(({ type, status }) => type === 'PodScheduled' && status === 'True');
-  // a pod that was created with a node name was never scheduled
-  const text = bound?.lastTransitionTime ?? (pod.spec?.nodeName ? pod.metadata.creationTimestamp : undefined);
-  const time = Date.parse(text ?? '');
-  return Number.isNaN(time) ? undefined : time;
 }
 
 /** A claim without a controller may still name its former workload. */
