@@ -7,7 +7,7 @@ import { IPS_ALLOCATED } from '../../api/names.js';
 import { type NetworkAttachmentDefinition, parseNetworkConfig } from '../../api/network-attachment.js';
 import { firstOfMany } from '../output.js';
 import { needsAction } from '../usage/pools.js';
-import { type Finding, errorOf, warningOf } from './finding.js';
+import { type Finding, errorOf, errorsFirst, isError, warningOf } from './finding.js';
 import type { ObservedCluster } from './observe.js';
 
 /** Tenants create NADs, from which pools are derived. Their number must not hide what else is wrong. */
@@ -49,11 +49,17 @@ export function checkNads({ nads = [], pools }: ObservedCluster): Finding[] {
   return shorten('nads', 'NetworkAttachmentDefinitions', findings);
 }
 
+/** Keeps the first findings, the errors before the warnings. The rest is one finding, an error if one of them is. */
 export function shorten(check: string, objects: string, findings: readonly Finding[]): Finding[] {
-  const more = findings.length - MAX_SHOWN;
-  if (more <= 0) return [...findings];
+  const sorted = errorsFirst(findings);
+  const more = sorted.slice(MAX_SHOWN);
+  if (more.length === 0) return sorted;
   const remedy = 'correct those that are shown, and run the command again';
-  return [...findings.slice(0, MAX_SHOWN), warningOf(check, `${objects} (${more} more)`, 'have problems too', remedy)];
+  const findingOf = more.some(isError) ? errorOf : warningOf;
+  return [
+    ...sorted.slice(0, MAX_SHOWN),
+    findingOf(check, `${objects} (${more.length} more)`, 'have problems too', remedy),
+  ];
 }
 
 function hasPool(nad: NetworkAttachmentDefinition, pools: readonly AddressPool[]): boolean {

@@ -3,7 +3,7 @@ import { checkPolicies, checkWebhooks } from './check-admission.js';
 import { checkClocks, checkCniFolder, checkKinds, checkRights } from './check-cluster.js';
 import { checkProcesses, checkResponders } from './check-processes.js';
 import { checkVms } from './check-vms.js';
-import { type Finding, isError } from './finding.js';
+import { type Finding, errorsFirst } from './finding.js';
 import type { ObservedCluster } from './observe.js';
 
 type Check = (observed: ObservedCluster) => Finding[];
@@ -22,11 +22,10 @@ const OF_DATA: readonly Check[] = [
 
 /** Finds what is wrong, the errors first. */
 export function diagnose(observed: ObservedCluster, clientVersion: string): Finding[] {
-  const findings = [
+  return errorsFirst([
     ...checkProcesses(observed, clientVersion),
     ...[...OF_INSTALLATION, ...OF_DATA].flatMap((check) => check(observed)),
-  ];
-  return [...findings.filter(isError), ...findings.filter((finding) => !isError(finding))];
+  ]);
 }
 
 /** True if the user may read nothing of what is checked: then no finding means nothing. */

@@ -29,6 +29,10 @@ export function isError({ severity }: Finding): boolean {
   return severity === 'error';
 }
 
+export function errorsFirst(findings: readonly Finding[]): Finding[] {
+  return [...findings.filter(isError), ...findings.filter((finding) => !isError(finding))];
+}
+
 /** The verdict for users without rights. */
 export const NOTHING_CHECKED = 'nothing could be checked: you may read none of it';
 
