@@ -103,6 +103,11 @@ const CASES: readonly { name: string; broken: Partial<ObservedCluster>; found: r
     found: [],
   },
   {
+    name: 'nothing about NADs and claims of which the user may read only those of another namespace',
+    broken: { nads: [], claims: [], onlyNamespace: 'lab', narrowed: ['nads', 'claims'] },
+    found: [],
+  },
+  {
     name: 'nothing in what the user may not read',
     broken: { nads: undefined, claims: undefined, pods: undefined, responderSets: undefined },
     found: [],

@@ -8,7 +8,7 @@ import { parseNetworkConfig } from '../../api/network-attachment.js';
 import { attachmentProblem } from '../../api/responders.js';
 import { type ComponentState, type InstalledWorkload, type ProcessPod, componentsOf } from '../installation.js';
 import { type Finding, errorOf, warningOf } from './finding.js';
-import type { ObservedCluster } from './observe.js';
+import { type ObservedCluster, inAllNamespaces } from './observe.js';
 
 const INSTALL = 'apply the manifests of this version: docs/how-to/install.md';
 /** As the election counts it, with time for a renewal. */
@@ -163,7 +163,8 @@ export function checkResponders(observed: ObservedCluster): Finding[] {
     });
 }
 
-function checkAttachment({ metadata, spec }: AddressPool, { nads }: ObservedCluster): Finding[] {
+function checkAttachment({ metadata, spec }: AddressPool, observed: ObservedCluster): Finding[] {
+  const nads = inAllNamespaces(observed, 'nads');
   if (nads === undefined) return [];
   const key = `${RESPONDERS_NAMESPACE}/${spec.guest?.attachment ?? ''}`;
   const nad = nads.find((each) => objectKey(each) === key);
@@ -203,7 +204,8 @@ function checkSet(set: InstalledWorkload, pool: AddressPool, observed: ObservedC
 }
 
 /** Each responder answers DHCPv4 from an address of its own. */
-function checkClaim(name: string, pool: AddressPool, { claims }: ObservedCluster): Finding[] {
+function checkClaim(name: string, pool: AddressPool, observed: ObservedCluster): Finding[] {
+  const claims = inAllNamespaces(observed, 'claims');
   if (claims === undefined) return [];
   const key = `${RESPONDERS_NAMESPACE}/${name}`;
   const { status } = claims.find((each) => objectKey(each) === key) ?? {};

@@ -24,7 +24,7 @@ import {
   type InstalledWorkload,
   readInstallation,
 } from '../installation.js';
-import { PermittedReader, pickMetadata, readEvent } from '../reader.js';
+import { PermittedReader, pickMetadata, readEvent, readObject } from '../reader.js';
 import type { TracedVm } from '../trace/observed.js';
 import {
   type ProbingReader,
@@ -58,6 +58,9 @@ interface LockedLease {
   readonly releasedAt: number;
 }
 
+/** A list that is of one namespace only for a user without rights in the whole cluster. */
+type NarrowedList = 'nads' | 'claims' | 'vms';
+
 /** The cluster at one moment. A field is undefined if the user may not read it: then its checks find nothing. */
 export interface ObservedCluster extends Installation {
   /** Milliseconds since the epoch, by the clock of the API server. */
@@ -74,8 +77,9 @@ export interface ObservedCluster extends Installation {
   readonly namespaces?: readonly KubeObject[] | undefined;
   /** Of that namespace: without the right to read NADs, they say what is wrong with networks. */
   readonly events?: readonly Event[] | undefined;
-  /** The user may read pools, networks, claims and VMs of this namespace only. */
+  /** The user may not read all claims and VMs: those that are `narrowed` are of this namespace only. */
   readonly onlyNamespace?: string | undefined;
+  readonly narrowed?: readonly NarrowedList[];
   readonly responderSets?: readonly InstalledWorkload[] | undefined;
   /** Held ones. */
   readonly leases?: readonly ObservedLease[] | undefined;
@@ -84,6 +88,11 @@ export interface ObservedCluster extends Installation {
   readonly owners?: ReadonlySet<string> | undefined;
   /** What the user may not read or try, in words. */
   readonly refused: readonly string[];
+}
+
+/** Returns a list of the whole cluster; undefined if the user may read none, or that of one namespace only. */
+export function inAllNamespaces<L extends NarrowedList>(observed: ObservedCluster, list: L): ObservedCluster[L] {
+  return observed.narrowed?.includes(list) ? undefined : observed[list];
 }
 
 interface ObserveOptions {
@@ -115,16 +124,14 @@ export async function observeCluster(
 }
 
 async function observeData(
-  reader: PermittedReader,
+  reader: ProbingReader,
   home: string,
   showProgress: ObserveOptions['showProgress'],
 ): Promise<Partial<ObservedCluster>> {
-  showProgress('reading pools, networks and nodes…');
-  const [nodes, nodeLeases, pools, nads, responderSets] = await Promise.all([
+  showProgress('reading nodes…');
+  const [nodes, nodeLeases, responderSets] = await Promise.all([
     reader.list(NODES),
     reader.list(LEASES, { namespace: NODE_LEASES }),
-    reader.list(ADDRESS_POOLS),
-    reader.list(NETWORK_ATTACHMENT_DEFINITIONS),
     reader.list(STATEFUL_SETS, { namespace: RESPONDERS_NAMESPACE, labelSelector: INSTALLED }),
   ]);
   showProgress('reading leases and their owners…');
@@ -144,24 +151,36 @@ async function observeData(
     reader.listAs(PODS, ({ metadata }) => metadata.uid ?? '', { metadataOnly: true }),
   ]);
   const owners = claims && pods && new Set([...claims.map(({ metadata }) => metadata.uid ?? ''), ...pods]);
+  showProgress('reading VMs, networks and pools…');
   const [vms, namespaces] = await Promise.all([
     reader.listAs(VIRTUAL_MACHINES, pickVm),
     reader.list(NAMESPACES, { metadataOnly: true }),
   ]);
-  const data = { nodes, nodeLeases, pools, responderSets, leases, lockedLeases, owners };
-  if (claims !== undefined && vms !== undefined) return { ...data, nads, claims, vms, namespaces };
-  return { ...data, ...(await observeNamespace(reader, home)) };
+  // after what needs them: objects that are created meanwhile would seem to lack them
+  const nads = await reader.list(NETWORK_ATTACHMENT_DEFINITIONS);
+  const pools = await reader.list(ADDRESS_POOLS);
+  const data = { nodes, nodeLeases, responderSets, leases, lockedLeases, owners, pools, nads, claims, vms, namespaces };
+  return claims !== undefined && vms !== undefined
+    ? data
+    : { ...data, ...(await observeNamespace(reader, home, data)) };
 }
 
-/** Reads what concerns the VMs of one namespace. */
-async function observeNamespace(reader: PermittedReader, namespace: string): Promise<Partial<ObservedCluster>> {
-  const [nads, claims, vms, events] = await Promise.all([
-    reader.list(NETWORK_ATTACHMENT_DEFINITIONS, { namespace }),
-    reader.list(IPAM_CLAIMS, { namespace }),
-    reader.listAs(VIRTUAL_MACHINES, pickVm, { namespace }),
+/** Reads what concerns the VMs of one namespace, as far as the user may not read it in the whole cluster. */
+async function observeNamespace(
+  reader: ProbingReader,
+  namespace: string,
+  known: Pick<ObservedCluster, NarrowedList | 'namespaces'>,
+): Promise<Partial<ObservedCluster>> {
+  const [claims, vms, events, object] = await Promise.all([
+    known.claims ?? reader.list(IPAM_CLAIMS, { namespace }),
+    known.vms ?? reader.listAs(VIRTUAL_MACHINES, pickVm, { namespace }),
     reader.listAs(EVENTS, readEvent, { namespace }),
+    known.namespaces === undefined ? readObject(reader.client, NAMESPACES, { name: namespace }) : undefined,
   ]);
-  return { nads, claims, vms, events, onlyNamespace: namespace };
+  const nads = known.nads ?? (await reader.list(NETWORK_ATTACHMENT_DEFINITIONS, { namespace }));
+  const namespaces = known.namespaces ?? (object?.kind === 'found' ? [object.value] : undefined);
+  const narrowed = (['nads', 'claims', 'vms'] as const).filter((list) => known[list] === undefined);
+  return { nads, claims, vms, events, namespaces, onlyNamespace: namespace, narrowed };
 }
 
 /** Keeps what the story of a VM's networks is made of. */

@@ -31,7 +31,7 @@ export interface ProcessRight {
   readonly resource: string;
 }
 
-export type ProbingReader = PermittedReader<Pick<Client, 'listAs' | 'create'>>;
+export type ProbingReader = PermittedReader<Pick<Client, 'get' | 'listAs' | 'create'>>;
 
 type Right = Omit<ProcessRight, 'account'>;
 

@@ -1,0 +1,62 @@
+import { expect } from 'chai';
+import type { KubeObject } from '../../api/meta.js';
+import type { VirtualMachine } from '../../api/kubevirt.js';
+import { IPAM_CLAIMS, NAMESPACES, NETWORK_ATTACHMENT_DEFINITIONS, VIRTUAL_MACHINES } from '../../kube/resources.js';
+import { MemoryCluster } from '../testing/memory-cluster.js';
+import { type ObservedCluster, observeCluster } from './observe.js';
+import type { ProbingReader } from './probe.js';
+
+const vmIn = (namespace: string): VirtualMachine => ({ metadata: { namespace, name: 'vm1', uid: `${namespace}-vm1` } });
+const nadIn = (namespace: string) => ({ metadata: { namespace, name: 'blue' }, spec: { config: '{"name": "blue"}' } });
+const claimIn = (namespace: string) => ({
+  metadata: { namespace, name: 'vm1.data', uid: `${namespace}-claim` },
+  spec: { network: 'blue', interface: 'pod1' },
+});
+const keysOf = (objects: readonly KubeObject[] | undefined) =>
+  objects?.map(({ metadata: { namespace = '', name } }) => `${namespace}/${name}`);
+
+describe('what the doctor reads', () => {
+  let cluster: MemoryCluster;
+
+  beforeEach(() => {
+    cluster = new MemoryCluster()
+      .put(NAMESPACES, { metadata: { name: 'lab' } }, { metadata: { name: 'other' } })
+      .put(VIRTUAL_MACHINES, vmIn('lab'), vmIn('other'))
+      .put(IPAM_CLAIMS, claimIn('lab'), claimIn('other'))
+      .put(NETWORK_ATTACHMENT_DEFINITIONS, nadIn('lab'), nadIn('other'));
+  });
+
+  function observe(): Promise<ObservedCluster> {
+    const { client } = cluster;
+    const reader = {
+      listAs: client.listAs.bind(client),
+      create: (_kind: unknown, object: KubeObject) => Promise.resolve(object),
+      // a RoleBinding of the ClusterRole view lets its users get their own namespace
+      get: (_kind: unknown, { name }: { name: string }) => Promise.resolve(cluster.find(NAMESPACES, name)),
+    } as unknown as ProbingReader['client'];
+    return observeCluster(reader, { withData: true, home: 'lab', showProgress: () => undefined });
+  }
+
+  it('is of one namespace only where the user may not read the whole cluster, with the labels of that namespace', async () => {
+    for (const plural of ['virtualmachines', 'namespaces']) cluster.refused.add(plural);
+    const { vms, claims, nads, namespaces, onlyNamespace, narrowed } = await observe();
+    expect(keysOf(vms)).to.deep.equal(['lab/vm1']);
+    expect(keysOf(claims)).to.deep.equal(['lab/vm1.data', 'other/vm1.data']);
+    expect(keysOf(nads)).to.deep.equal(['lab/blue', 'other/blue']);
+    expect(keysOf(namespaces)).to.deep.equal(['/lab']);
+    expect({ onlyNamespace, narrowed }).to.deep.equal({ onlyNamespace: 'lab', narrowed: ['vms'] });
+  });
+
+  it('contains the NAD of each VM, also if both are created meanwhile', async () => {
+    let isCreated = false;
+    cluster.afterList = ({ plural }) => {
+      if (plural !== 'network-attachment-definitions' || isCreated) return;
+      isCreated = true;
+      cluster.put(VIRTUAL_MACHINES, vmIn('new')).put(NETWORK_ATTACHMENT_DEFINITIONS, nadIn('new'));
+    };
+    const { vms, nads } = await observe();
+    expect(isCreated).to.equal(true);
+    const known = nads?.map(({ metadata }) => metadata.namespace);
+    expect(vms?.every(({ metadata }) => known?.includes(metadata.namespace))).to.equal(true);
+  });
+});
