@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { HEALTHY } from '../testing/healthy-cluster.js';
-import { checkLockedLeases, shorten } from './check-networks.js';
+import { HEALTHY, ago } from '../testing/healthy-cluster.js';
+import { checkLockedLeases, checkNads, shorten } from './check-networks.js';
 import { errorOf, warningOf } from './finding.js';
 
 const HOUR_MS = 3_600_000;
@@ -45,5 +45,16 @@ describe('a long list of findings', () => {
   it('ends with an error if one of those that are not shown is an error', () => {
     expect(severities(20, 21).at(-1)).to.equal('error');
     expect(severities(0, 20)).to.have.length(20);
+  });
+});
+
+describe('a NAD without a pool', () => {
+  it('is found unless it is new: its pool is derived meanwhile', () => {
+    const found = [0, HOUR_MS].map((age) => {
+      const metadata = { namespace: 'lab', name: 'blue', creationTimestamp: ago(age) };
+      const spec = { config: '{"name": "blue", "type": "bridge", "ipam": {"type": "holdfast"}}' };
+      return checkNads({ ...HEALTHY, nads: [{ metadata, spec }] }).map(({ problem }) => problem);
+    });
+    expect(found).to.deep.equal([[], ['no AddressPool serves its network']]);
   });
 });

@@ -12,7 +12,7 @@ import type { ObservedCluster } from './observe.js';
 
 /** Tenants create NADs, from which pools are derived. Their number must not hide what else is wrong. */
 const MAX_SHOWN = 20;
-/** An IPAM answers a claim within a second. */
+/** An IPAM answers a claim within a second, and derives the pool of a NAD as fast. */
 const UNANSWERED_MS = 60_000;
 
 /** Pools whose conditions say that something is wrong: NADs that disagree, overlaps on one wire, conflicts. */
@@ -33,7 +33,7 @@ export function checkPools({ pools = [] }: ObservedCluster): Finding[] {
 }
 
 /** NADs that Holdfast cannot read, or for which there is no pool. */
-export function checkNads({ nads = [], pools }: ObservedCluster): Finding[] {
+export function checkNads({ nads = [], pools, now = Infinity }: ObservedCluster): Finding[] {
   const findings = nads.flatMap((nad) => {
     const object = `NetworkAttachmentDefinition ${objectKey(nad)}`;
     const delegation = readIpamDelegation(nad);
@@ -43,6 +43,8 @@ export function checkNads({ nads = [], pools }: ObservedCluster): Finding[] {
       return [errorOf('nads', object, `${field} ${message}`, 'correct the config: docs/how-to/pools.md')];
     }
     if (delegation.kind !== 'holdfast' || pools === undefined || hasPool(nad, pools)) return [];
+    // its pool is derived meanwhile
+    if (now - Date.parse(nad.metadata.creationTimestamp ?? '') < UNANSWERED_MS) return [];
     const remedy = 'look at the events of the NAD, and check that ipam is ready';
     return [errorOf('nads', object, 'no AddressPool serves its network', remedy)];
   });
