@@ -119,6 +119,7 @@ const DEFAULT_NAMESPACES: readonly string[] = ['holdfast-system', 'holdfast-agen
 export const PARAMETERS = 'holdfast-policies';
 const IPAM_COMPONENTS: readonly string[] = ['ipam', 'agent', 'all'];
 const GATES = '--feature-gates=';
+const GATES_OF_KUBEVIRT: readonly string[] = ['--feature-gates-from-kubevirt', '--feature-gates-from-kubevirt=true'];
 
 type ListClient = Pick<Client, 'listAs'>;
 
@@ -236,6 +237,8 @@ export interface ComponentState {
   /** The pod that leads; undefined for processes without election, or without a leader. */
   readonly leader: string | undefined;
   readonly gates: string;
+  /** The KubeVirt object decides about PersistentIPs. */
+  readonly areGatesOfKubeVirt: boolean;
   readonly pods: readonly ProcessPod[];
 }
 
@@ -256,13 +259,15 @@ export function componentsOf({
     const containers = workload.spec?.template?.spec?.containers ?? [];
     const running = own.flatMap(({ spec }) => spec?.containers ?? []);
     const images = running.length > 0 ? running : containers;
-    const gates = containers.flatMap(({ args }) => args ?? []).find((arg) => arg.startsWith(GATES));
+    const args = containers.flatMap((container) => container.args ?? []);
+    const gates = args.find((arg) => arg.startsWith(GATES));
     return {
       ...{ name: component, namespace, pods: own, workload: name },
       ...readinessOf(workload),
       versions: [...new Set(images.map(({ image = '' }) => versionOf(image)))].sort(),
       leader: leaders.find(({ metadata }) => metadata.name === name)?.spec?.holderIdentity,
       gates: gates?.slice(GATES.length) ?? '',
+      areGatesOfKubeVirt: args.some((arg) => GATES_OF_KUBEVIRT.includes(arg)),
     };
   });
 }

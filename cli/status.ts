@@ -41,7 +41,9 @@ export function statusOf(observed: ObservedCluster, findings: readonly Finding[]
   return {
     healthy: !findings.some(isError),
     client,
-    components: components.map(({ pods: _pods, workload: _workload, ...state }) => state),
+    components: components.map(
+      ({ pods: _pods, workload: _workload, areGatesOfKubeVirt: _areOfKubeVirt, ...state }) => state,
+    ),
     webhooks: webhooksOf(observed),
     policies: observed.policies && {
       present: needed.filter((name) => observed.policies?.some(({ metadata }) => metadata.name === name)).length,

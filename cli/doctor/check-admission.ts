@@ -1,3 +1,4 @@
+import type { KubeVirt } from '../../api/kubevirt.js';
 import { objectKey } from '../../api/meta.js';
 import { SERVED_NETWORKS_COMPLETE, SERVED_NETWORKS_CONFIG_MAP } from '../../api/names.js';
 import { expiryOf, splitPem } from '../../tls/pem.js';
@@ -164,14 +165,19 @@ function checkServedNetworks({ servedNetworks }: ObservedCluster): Finding[] {
   return [errorOf('policies', `ConfigMap ${SERVED_NETWORKS_CONFIG_MAP}`, problem, remedy)];
 }
 
+/** Returns the KubeVirt object that the processes take for the installed one. */
+export function oldestKubeVirt(kubevirts: readonly KubeVirt[]): KubeVirt | undefined {
+  return [...kubevirts].sort((a, b) =>
+    (a.metadata.creationTimestamp ?? '') < (b.metadata.creationTimestamp ?? '') ? -1 : 1,
+  )[0];
+}
+
 function checkParameters(
   parameters: ObservedCluster['parameters'],
   kubevirts: ObservedCluster['kubevirts'],
 ): Finding[] {
   const object = `ConfigMap ${PARAMETERS}`;
-  const [oldest] = [...(kubevirts ?? [])].sort((a, b) =>
-    (a.metadata.creationTimestamp ?? '') < (b.metadata.creationTimestamp ?? '') ? -1 : 1,
-  );
+  const oldest = oldestKubeVirt(kubevirts ?? []);
   if (parameters === null) {
     const remedy = 'apply manifests/base/claims/policies/parameters.yaml, with your values';
     return [errorOf('policies', object, 'does not exist, so no pod gets the address of a claim', remedy)];

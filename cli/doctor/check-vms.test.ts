@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import type { Event } from '../../kube/events.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { Condition } from '../../api/meta.js';
-import { CLAIM_NAD } from '../../api/names.js';
-import { HEALTHY } from '../testing/healthy-cluster.js';
+import { CLAIM_NAD, PERSISTENT_IPS_DISABLED, PERSISTENT_IPS_LABEL } from '../../api/names.js';
+import { HEALTHY, workloadOf } from '../testing/healthy-cluster.js';
 import { textOf } from '../terminal.js';
 import { diagnose, isUnchecked } from './diagnose.js';
 import { type Finding, reportOf } from './finding.js';
@@ -76,9 +76,66 @@ describe('what the doctor finds about VMs', () => {
       );
   });
 
+  it('says that no event tells why a VM has no claim only if the events were read', () => {
+    const observed = { ...HEALTHY, vms: [vm1()], nads: [persistent], events: [], onlyNamespace: 'lab' };
+    const [found] = diagnose(observed, '0.1.0');
+    expect(found?.problem).to.equal('network "data": it has no IPAMClaim, and no event says why');
+  });
+
+  it('finds nothing about VMs of a namespace that is opted out, or that are being deleted', () => {
+    const labels = { [PERSISTENT_IPS_LABEL]: PERSISTENT_IPS_DISABLED };
+    const optedOut = { vms: [vm1(), vm1('other')], namespaces: [{ metadata: { name: 'lab', labels } }] };
+    const { metadata, spec } = vm1();
+    const deleted = { vms: [{ metadata: { ...metadata, deletionTimestamp: '2026-01-01T00:00:00Z' }, spec }] };
+    for (const given of [optedOut, deleted])
+      expect(diagnose({ ...HEALTHY, nads: [persistent], ...given }, '0.1.0')).to.deep.equal([]);
+  });
+
+  it('finds nothing about VMs of other namespaces than that of which the user may read claims', () => {
+    const given = { vms: [vm1()], nads: [persistent], onlyNamespace: 'other', narrowed: ['claims'] as const };
+    expect(diagnose({ ...HEALTHY, ...given }, '0.1.0')).to.deep.equal([]);
+  });
+
+  describe('with a closed feature gate', () => {
+    const withArgument = (argument: string, listed?: string[]): Partial<ObservedCluster> => {
+      const { metadata, spec } = workloadOf('controller');
+      const [container] = spec!.template!.spec!.containers!;
+      const template = { spec: { containers: [{ ...container!, args: ['controller', argument] }] } };
+      const controller = { metadata, spec: { ...spec, template }, status: { readyReplicas: 2 } };
+      const others = HEALTHY.workloads!.filter((workload) => workload.metadata.name !== metadata.name);
+      const [kubevirt] = HEALTHY.kubevirts!;
+      const configuration = { developerConfiguration: { featureGates: listed ?? [] } };
+      const kubevirts = listed && [{ ...kubevirt!, spec: { configuration } }];
+      return { workloads: [controller, ...others], kubevirts };
+    };
+    const FROM_KUBEVIRT = '--feature-gates-from-kubevirt';
+    const findings = (argument: string, listed?: string[]) => {
+      const vms = [vm1(), { ...vm1(), metadata: { ...vm1().metadata, name: 'vm2' } }];
+      const observed = { ...HEALTHY, vms, nads: [persistent], ...withArgument(argument, listed) };
+      return diagnose(observed, '0.1.0').map(({ severity, object }) => `${severity} ${object}`);
+    };
+    const CLOSED = ['warning Deployment holdfast-system/holdfast-controller'];
+
+    it('finds the gate once instead of the VMs that have no claim', () => {
+      expect(findings('--feature-gates=StickyMAC=false,PersistentIPs=false', [])).to.deep.equal(CLOSED);
+      expect(findings(FROM_KUBEVIRT, ['LiveMigration'])).to.deep.equal(CLOSED);
+    });
+
+    it('finds VMs without a claim if the gate is open, and warns of them if nobody knows', () => {
+      const VMS = ['VirtualMachine lab/vm1', 'VirtualMachine lab/vm2'];
+      expect(findings(FROM_KUBEVIRT, ['PersistentIPs'])).to.deep.equal(VMS.map((vm) => `error ${vm}`));
+      expect(findings('--feature-gates=NodeBlocks=true', [])).to.deep.equal(VMS.map((vm) => `error ${vm}`));
+      expect(findings(FROM_KUBEVIRT)).to.deep.equal(VMS.map((vm) => `warning ${vm}`));
+    });
+  });
+
   for (const [name, given, words] of [
     ['whose NAD does not exist', { vms: [vm1('other')] }, 'NetworkAttachmentDefinition lab/other does not exist'],
-    ['that has no claim', { vms: [vm1()], nads: [persistent] }, 'it has no IPAMClaim, and no event says why'],
+    [
+      'that has no claim',
+      { vms: [vm1()], nads: [persistent] },
+      'it has no IPAMClaim: kubectl holdfast trace vm vm1 -n lab shows why',
+    ],
     [
       'whose claim no IPAM has answered',
       { claims: [unanswered], nads: [delegating('holdfast')] },

@@ -2,7 +2,7 @@ import type { AddressPool } from '../../api/address-pool.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { type KubeObject, joinKey } from '../../api/meta.js';
 import { RESPONDERS_NAMESPACE } from '../../api/names.js';
-import type { VirtualMachine } from '../../api/kubevirt.js';
+import type { KubeVirt, VirtualMachine } from '../../api/kubevirt.js';
 import type { NetworkAttachmentDefinition } from '../../api/network-attachment.js';
 import { type Event, EVENTS } from '../../kube/events.js';
 import { type Lease, LEASES } from '../../kube/leader-election.js';
@@ -66,7 +66,7 @@ export interface ObservedCluster extends Installation {
   /** Milliseconds since the epoch, by the clock of the API server. */
   readonly now: number | undefined;
   readonly trialCalls: readonly TrialCall[];
-  readonly kubevirts: readonly KubeObject[] | undefined;
+  readonly kubevirts: readonly KubeVirt[] | undefined;
   readonly missingRights: readonly ProcessRight[] | undefined;
   readonly nodes?: readonly CheckedNode[] | undefined;
   readonly nodeLeases?: readonly Lease[] | undefined;

@@ -131,6 +131,23 @@ describeStories('the networks in the story of a VM', [
     includes: ['wrong it has no IPAMClaim, and no event says why → find out whether'],
   },
   {
+    title: 'a VM that has no claim while its events cannot be read',
+    given: { ...STOPPED, claims: [], leases: [], events: 'user "eve" may not list events' },
+    health: 'wrong',
+    includes: ['wrong it has no IPAMClaim: user "eve" may not list events → find out whether'],
+  },
+  {
+    title: 'a VM whose requests have no effect in a namespace without persistent addresses',
+    given: {
+      ...{ ...STOPPED, vm: requestingVm({ data: ['10.0.0.5'], dta: ['10.0.0.5'] }), claims: [], leases: [] },
+      nads: { blue: nad('blue', { allowPersistentIPs: false, ipam: { type: 'holdfast' } }) },
+      namespaceLabels: { 'ipam.holdfast.dev/persistent-ips': 'disabled' },
+    },
+    health: 'ok',
+    includes: ['Network data: NAD vms/blue'],
+    excludes: ['RequestedAddressesInvalid'],
+  },
+  {
     title: 'a VM in a namespace without persistent addresses',
     given: { ...STOPPED, claims: [], leases: [], namespaceLabels: { 'ipam.holdfast.dev/persistent-ips': 'disabled' } },
     health: 'warning',

@@ -67,7 +67,7 @@ export function traceNetwork(
     state: key === undefined ? 'the pod network' : describeNad(key, config),
     findings: [
       ...(config?.findings ?? []),
-      ...requestFindings(observed, name, { key, isUnserved: own.length === 0 && config?.isPersistent === false }),
+      ...requestFindings(observed, name, { key, hasClaim: own.length > 0, isPersistent: config?.isPersistent }),
       ...(own.length === 0 ? unclaimedFindings(observed, owner, { network, config, claims: forNetwork }) : []),
     ],
     children: own.map((claim) => traceClaim(observed, claim, config?.isHoldfast)),
@@ -130,15 +130,21 @@ function describeNad(key: string, { network, isPersistent }: NadSummary = { find
 function requestFindings(
   observed: ObservedVmTrace,
   network: string,
-  { key = '', isUnserved }: { key: string | undefined; isUnserved: boolean },
+  given: { key: string | undefined; hasClaim: boolean; isPersistent: boolean | undefined },
 ): TraceFinding[] {
+  const { key = '', hasClaim, isPersistent } = given;
+  // without a claim, a request in a namespace that is opted out has deliberately no effect
+  if (!hasClaim && isOptedOut(observed)) return [];
   const request = requestedAddresses(requestingAnnotations(observed), network);
   if (request.kind === 'invalid') return [invalidRequest(request.problem)];
-  return request.kind === 'addresses' && isUnserved ? [invalidRequest(describeUnsupportedNetwork(network, key))] : [];
+  return request.kind === 'addresses' && !hasClaim && isPersistent === false
+    ? [invalidRequest(describeUnsupportedNetwork(network, key))]
+    : [];
 }
 
 /** Finds requests for networks that the VM does not have. */
 export function unknownNetworkFindings(observed: ObservedVmTrace, spec: VmiSpec | undefined): TraceFinding[] {
+  if (isOptedOut(observed)) return [];
   const names = (spec?.networks ?? []).map(({ name }) => name);
   const unknown = requestedNetworks(requestingAnnotations(observed)).filter((name) => !names.includes(name));
   return unknown.length === 0 ? [] : [invalidRequest(describeUnknownNetworks(unknown, names))];
@@ -195,7 +201,11 @@ function unexplainedFinding(observed: ObservedVmTrace): TraceFinding {
   if (now - Date.parse(born?.metadata.creationTimestamp ?? '') < PATIENCE_MS)
     return { health: 'progress', message: 'it has no IPAMClaim yet: the controller creates one' };
   const remedy = "find out whether Holdfast's controller runs, and see its log";
-  return { health: 'wrong', message: 'it has no IPAMClaim, and no event says why', remedy };
+  const why = observed.events.kind === 'found' ? ', and no event says why' : `: ${observed.events.why}`;
+  const message = `it has no IPAMClaim${why}`;
+  if (observed.isGateUnknown !== true) return { health: 'wrong', message, remedy };
+  const gate = `The feature gate PersistentIPs may be closed: the KubeVirt object must list it`;
+  return { health: 'warning', message: `${message}. ${gate}`, remedy };
 }
 
 function byName(claims: Read<readonly IPAMClaim[]>, names: readonly string[]): IPAMClaim | undefined {
@@ -223,7 +233,8 @@ function otherClaimFinding({ namespace }: ObservedVmTrace, owner: ClaimOwner, cl
   return { health: 'wrong', reason: EventReason.ForeignClaim, message, remedy };
 }
 
-function isOptedOut({ namespaceObject }: ObservedVmTrace): boolean {
+/** True if the VMs of the namespace deliberately get no claims. */
+export function isOptedOut({ namespaceObject }: Pick<ObservedVmTrace, 'namespaceObject'>): boolean {
   const labels = asRecord(valueOf(namespaceObject, undefined)?.metadata.labels);
   return labels[PERSISTENT_IPS_LABEL] === PERSISTENT_IPS_DISABLED;
 }

@@ -42,6 +42,8 @@ export interface ObservedVmTrace {
   readonly leases: Read<readonly AddressLease[]>;
   /** The agents on the nodes of the launchers, by node. */
   readonly agents: ReadonlyMap<string, Read<readonly Pod[]>>;
+  /** The controller takes the gate PersistentIPs from the KubeVirt object, which the user may not read. */
+  readonly isGateUnknown?: boolean;
   /** Milliseconds since the epoch. */
   readonly now: number;
 }
