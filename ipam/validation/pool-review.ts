@@ -3,6 +3,7 @@ import { type AddressPool, nadNamespaceOf } from '../../api/address-pool.js';
 import { isBeingDeleted, objectKey } from '../../api/meta.js';
 import { isResponder } from '../../addressing/lease/lease.js';
 import { compilePool } from '../../addressing/pool/pool.js';
+import { readRequestedPools } from '../pools/requested-pools.js';
 import { type PoolChange, countLeases, describeLeases, refuseLeaseLosses, unreleased } from './leased-addresses.js';
 import {
   ALLOWED,
@@ -47,18 +48,22 @@ export function reviewPool(review: PoolReview, view: ValidationView): Validation
 function refuseDerivedChange(
   { spec }: AddressPool,
   oldPool: AddressPool,
-  { networks }: ValidationView,
+  { networks, rightsOf }: ValidationView,
 ): ValidationResult | undefined {
   const namespace = nadNamespaceOf(oldPool);
   const kept = { ...spec, publishMetrics: oldPool.spec.publishMetrics };
   if (namespace === undefined || isDeepStrictEqual(kept, { publishMetrics: undefined, ...oldPool.spec }))
     return undefined;
   const { network } = oldPool.spec;
-  // the oldest one is in force
-  const [nad] = networks.nadsOf(namespace, network);
-  const subject =
-    nad === undefined ? `the NADs of network ${network} in namespace ${namespace}` : `NAD ${objectKey(nad)}`;
-  const message = `its spec follows ${subject}: change "ipam" there. Only publishMetrics can be set on the pool`;
+  const nads = networks.nadsOf(namespace, network);
+  const rights = rightsOf(namespace);
+  const { requested } = readRequestedPools({ namespace, network, rights, nads, hasAdminPool: false, pool: oldPool });
+  const [followed] = requested;
+  const origin =
+    followed === undefined
+      ? `its spec follows the NADs of network ${network} in namespace ${namespace}, and no NAD requests it now: create the NAD, or delete the pool`
+      : `its spec follows NAD ${objectKey(followed.nad)}: change "ipam" there`;
+  const message = `${origin}. Only publishMetrics can be set on the pool`;
   return refuse({ check: 'derived', message });
 }
 
