@@ -33,7 +33,7 @@ describe('addresses of a pool that serves other namespaces', () => {
       /^True AdministratorRequired: .*"blue" is an address space/,
     );
     expect(world.condition('blue', 'UsedByOthers')).to.match(
-      /^True NamespaceNotServed: .*some of its addresses: blue\.a \(namespace a\)\./,
+      /^True NamespaceNotServed: .*some of its addresses: blue\.a \(namespace a\)\. Add the namespaces to the pool, /,
     );
     expect(world.events.join('\n')).to.match(/AddressPool blue AddressPoolUsedByOthers: .*blue\.a/);
     expect(world.directory.resolve(claimOf('a/vm.data', 'a/blue'))).to.have.property('kind', 'served');
@@ -63,7 +63,9 @@ describe('addresses of a pool that serves other namespaces', () => {
     await world.settle();
     expect(world.pools.get('blue.b')?.spec.subnets).to.deep.equal([{ cidr: CIDR }]);
     expect(world.condition('blue.b', 'NotPermitted')).to.equal('none');
-    expect(world.condition('blue.a', 'UsedByOthers')).to.include('blue.b (namespace b)');
+    expect(world.condition('blue.a', 'UsedByOthers'))
+      .to.include('blue.b (namespace b)')
+      .and.to.include('Add the namespaces to "namespaces" in the NAD of network blue in namespace a, ');
     expect(world.condition('blue.b', 'UsedByOthers')).to.equal('none');
   });
 

@@ -202,18 +202,24 @@ function findAdminOverride(pool: AddressPool, directory: PoolDirectory): Pick<Po
 
 /** Names the derived pools that have addresses of a pool that does not serve their namespaces. Undefined if there are none. */
 function describeUsersWithoutConsent(
-  { metadata: { name } }: AddressPool,
+  pool: AddressPool,
   directory: Pick<PoolDirectory, 'pool' | 'poolsIn'>,
 ): string | undefined {
+  const { name } = pool.metadata;
   const addressSpace = directory.pool(name)?.addressSpace;
   const others = addressSpace === undefined ? [] : directory.poolsIn(addressSpace);
-  const owner = others.find(({ pool }) => pool.name === name);
+  const owner = others.find((other) => other.pool.name === name);
   const users = owner === undefined ? [] : usersWithoutConsent(owner, others);
   if (users.length === 0) return undefined;
   const named = users.slice(0, MAX_NAMED).map((user) => `${user.pool.name} (namespace ${user.nadNamespace ?? ''})`);
   const more = users.length > MAX_NAMED ? ` and ${users.length - MAX_NAMED} more` : '';
+  const nadNamespace = nadNamespaceOf(pool);
+  const place =
+    nadNamespace === undefined
+      ? 'the pool'
+      : `"namespaces" in the NAD of network ${pool.spec.network} in namespace ${nadNamespace}`;
   return (
     `This pool does not serve the namespaces of derived AddressPools that have some of its addresses: ${named.join(', ')}${more}. ` +
-    'Add the namespaces to the pool, change the NADs of those pools, or set --enforce-address-ownership of ipam'
+    `Add the namespaces to ${place}, change the NADs of those pools, or set --enforce-address-ownership of ipam`
   );
 }
