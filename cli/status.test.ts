@@ -29,6 +29,15 @@ describe('kubectl holdfast status', () => {
     );
   });
 
+  it('says, also in JSON, that nothing was checked if the user may read nothing', () => {
+    const blind = Object.fromEntries(Object.keys(HEALTHY).map((key) => [key, undefined])) as unknown as ObservedCluster;
+    const observed = { ...blind, trialCalls: [], refused: ['user "eve" may not list deployments'] };
+    const output = formatStatus(statusOf(observed, [], '0.1.0'));
+    expect(output.data).to.include({ checked: false, healthy: false });
+    expect(output.lines(false).map(textOf).at(-1)).to.match(/^nothing could be checked/);
+    expect(formatStatus(statusOf(HEALTHY, [], '0.1.0')).data).to.include({ checked: true, healthy: true });
+  });
+
   it('names the nodes whose agent is not ready, and is not healthy', () => {
     const agent = workloadOf('agent', '0.1.0', 1);
     const { healthy, text } = shown({ workloads: [agent], pods: [unreadyPod('agent', 'node-7')] });

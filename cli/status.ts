@@ -1,6 +1,7 @@
 import { expiryOf, splitPem } from '../tls/pem.js';
 import { neededPolicies } from './doctor/check-admission.js';
 import { isReady } from './doctor/check-processes.js';
+import { isUnchecked } from './doctor/diagnose.js';
 import { type Finding, NOTHING_CHECKED, formatFinding, formatRefused, isError } from './doctor/finding.js';
 import type { ObservedCluster } from './doctor/observe.js';
 import { type ComponentState, componentsOf } from './installation.js';
@@ -9,6 +10,8 @@ import type { Line } from './terminal.js';
 
 /** The state of an installation, in a few lines. */
 export interface Status {
+  /** False if the user may read none of it: then nobody knows whether it is healthy. */
+  readonly checked: boolean;
   readonly healthy: boolean;
   readonly client: string;
   readonly components: readonly {
@@ -38,8 +41,10 @@ export interface Status {
 export function statusOf(observed: ObservedCluster, findings: readonly Finding[], client: string): Status {
   const components = componentsOf(observed);
   const needed = neededPolicies(observed);
+  const checked = !isUnchecked(observed);
   return {
-    healthy: !findings.some(isError),
+    checked,
+    healthy: checked && !findings.some(isError),
     client,
     components: components.map(
       ({ pods: _pods, workload: _workload, areGatesOfKubeVirt: _areOfKubeVirt, ...state }) => state,
@@ -111,14 +116,13 @@ function formatWebhook({ name, answers, caExpires }: Status['webhooks'][number])
   return `webhook ${name}: ${state}, ${end}`;
 }
 
-function verdictOf({ healthy, findings, refused, components, policies }: Status): Line {
+function verdictOf({ checked, healthy, findings, refused }: Status): Line {
+  if (!checked) return [{ text: NOTHING_CHECKED, style: 'yellow' }];
   if (!healthy)
     return [
       { text: 'not healthy', style: 'red' },
       `: ${count(findings.filter(isError).length, 'error')}; kubectl holdfast doctor looks also at networks and addresses`,
     ];
-  if (components.length === 0 && policies === undefined && refused.length > 0)
-    return [{ text: NOTHING_CHECKED, style: 'yellow' }];
   if (refused.length > 0) return 'nothing is wrong with what was checked';
   return [{ text: 'healthy', style: 'green' }];
 }

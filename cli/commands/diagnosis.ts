@@ -22,7 +22,7 @@ export const STATUS = defineCommand({
       const observed = await observeCluster(client, { withData: false, home, showProgress: terminal.showProgress });
       const status = statusOf(observed, diagnose(observed, VERSION), VERSION);
       printOutput(output, formatStatus(status), terminal.print);
-      if (isUnchecked(observed)) return ExitCode.unchecked;
+      if (!status.checked) return ExitCode.unchecked;
       return status.healthy ? ExitCode.done : ExitCode.unhealthy;
     }),
 });

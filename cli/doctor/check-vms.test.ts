@@ -46,6 +46,7 @@ describe('what the doctor finds about VMs', () => {
     const observed = { ...blind, trialCalls: [], refused: ['no'] };
     expect(isUnchecked(observed)).to.equal(true);
     expect(isUnchecked({ ...observed, claims: [], onlyNamespace: 'lab' })).to.equal(false);
+    expect(reportOf([], observed, true).data).to.include({ checked: false, healthy: false });
     expect(textOf(reportOf([], observed, true).lines(false).at(-1) ?? '')).to.match(/^nothing could be checked/);
   });
 

@@ -43,7 +43,7 @@ export function reportOf(
   isUnchecked = false,
 ): Output {
   return {
-    data: { healthy: !findings.some(isError), findings, refused },
+    data: { checked: !isUnchecked, healthy: !isUnchecked && !findings.some(isError), findings, refused },
     lines: () => [
       ...findings.flatMap(formatFinding),
       ...formatRefused(refused),
