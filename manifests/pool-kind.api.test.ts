@@ -99,7 +99,9 @@ describe('AddressPools, on a kube-apiserver', function () {
       const body = { spec: { subnets: [V4, V6] } };
       await plane.client.patch(ADDRESS_POOLS, { name: 'green' }, { type: 'merge', body });
       const { shown, all, rows } = await readTable(plane.client, ADDRESS_POOLS);
-      expect(shown.join(' ')).to.equal('Name Network NADs Capacity Leased Free IPv4 Free IPv6 Stopped Cooling Ready Age');
+      expect(shown.join(' ')).to.equal(
+        'Name Network NADs Capacity Leased Free IPv4 Free IPv6 Stopped Cooling Ready Age',
+      );
       expect(all).to.include('Lent');
       expect(rows.flat()).to.include.members(['green', V4.cidr, V6.cidr]);
     });
