@@ -36,7 +36,7 @@ describe('Access to metrics on a real API server', function () {
   before(async () => {
     plane = await startControlPlane();
     await plane.client.create(NAMESPACES, { metadata: { name: NAMESPACE } });
-    for (const file of ['controller.yaml', 'metrics.yaml'])
+    for (const file of ['controller.yaml', 'people.yaml'])
       await createAll(plane.client, await readManifests(join(MANIFESTS, 'base', 'claims', 'rbac', file)));
     for (const name of ['reader', 'stranger'])
       await plane.client.create(SERVICE_ACCOUNTS, { metadata: { namespace: NAMESPACE, name } });

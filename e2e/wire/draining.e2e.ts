@@ -138,7 +138,7 @@ describeStory('A draining range', (story) => {
     await setSubnets(story(), [{ cidr: '10.78.4.0/24', ranges: ['10.78.4.7'], draining: ['10.78.4.7'] }]);
     const { reason, message } = await story().addresses.waitForCondition('vm1.data', ADDRESS_DRAINING, 'True');
     expect(reason).to.equal('NoOtherAddress');
-    expect(message).to.include('add a range to the pool');
+    expect(message).to.match(/add a subnet to the NAD of network \S+ in namespace \S+/);
     expect(await story().addresses.waitForIPs('vm1.data')).to.deep.equal(['10.78.4.7/24']);
     const ranges = ['10.78.4.7', '10.78.4.9'];
     await setSubnets(story(), [{ cidr: '10.78.4.0/24', ranges, draining: ['10.78.4.7'] }]);
