@@ -6,12 +6,12 @@ import { messageOf } from '../../kube/errors.js';
 import type { Narrator } from './narrator.js';
 
 /**
- * Runs the demo on real nodes, if this machine allows them. Says why if it does not.
+ * Runs the demo on real nodes, if `NODES=real` asks for them and this machine allows them. Says why if it does not.
  * @returns its status; undefined if it did not run
  */
 export async function runOnRealNodes(program: string, narrator: Narrator): Promise<number | undefined> {
-  if (!onBed) return undefined;
-  let reason = process.env.NODES === 'simulated' ? 'NODES=simulated' : reasonAgainstRealNodes();
+  if (!onBed || process.env.NODES !== 'real') return undefined;
+  let reason = reasonAgainstRealNodes();
   if (reason === undefined) {
     try {
       return await runIsolated(program, [], (line) => narrator.progress(line));
