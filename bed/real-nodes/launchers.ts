@@ -4,8 +4,8 @@ import type { GuestNetworks } from '../node/sandbox-networks.js';
 import { hasEnded, type Vmi } from '../node/virtual-machine-instance.js';
 import type { RealNode } from './real-node.js';
 
-/** Of virt-launcher. Beside it, a sidecar writes the guest's console into its log. */
-const GUEST_CONTAINER = 'compute';
+/** Its sidecar, a restartable init container, which writes the guest's console into a log. */
+const SIDECAR = 'guest-console-log';
 
 /** Launcher pods on real nodes. No guest runs in them: a launcher ends when its guest would have ended or moved away. */
 export class Launchers implements GuestNetworks {
@@ -37,13 +37,17 @@ export class Launchers implements GuestNetworks {
   }
 
   /**
-   * Sends SIGTERM to the container of the guest, as virt-handler asks its virt-launcher to end. kubelet ends the others: it would start them
+   * Sends SIGTERM to the containers of a launcher, as virt-handler asks its virt-launcher to end. kubelet ends the sidecar: it would start that
    * again, and a container that starts at that moment may lose kubelet's SIGTERM, so that the pod stays for its whole grace period.
    */
   async #end(node = '', namespace: string, pod = ''): Promise<void> {
     const machine = this.#nodes.get(node);
     if (!machine?.isOn || pod === '') return;
-    for (const container of await machine.containers('container', { namespace, name: pod }, GUEST_CONTAINER))
+    const ref = { namespace, name: pod };
+    const sidecars = await machine.containers('container', ref, SIDECAR);
+    for (const container of await machine.containers('container', ref)) {
+      if (sidecars.includes(container)) continue;
       await machine.killContainer(container, 'SIGTERM').catch(() => undefined); // it has ended already
+    }
   }
 }
