@@ -2,8 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/binary"
-	"io"
 	"net/netip"
 	"slices"
 	"time"
@@ -65,52 +63,6 @@ func (r *responder) receiveDHCP6(now time.Time, from mac, d datagram) {
 	} else {
 		send()
 	}
-}
-
-// parseDHCP6 returns the message of a client; nil if it is not whole, or has more options than any client sends.
-func parseDHCP6(d datagram) *dhcpv6.Message {
-	if !d.from.Addr().IsLinkLocalUnicast() || len(d.payload) < 4 || messageNames6[dhcpv6.MessageType(d.payload[0])] == "" {
-		return nil
-	}
-	options := 0
-	for rest := d.payload[4:]; len(rest) >= 4; options++ {
-		length := 4 + int(binary.BigEndian.Uint16(rest[2:]))
-		if length > len(rest) || options == maxOptions6 {
-			return nil
-		}
-		rest = rest[length:]
-	}
-	message := &dhcpv6.Message{MessageType: dhcpv6.MessageType(d.payload[0]), TransactionID: dhcpv6.TransactionID(d.payload[1:4])}
-	err := message.Options.FromBytesWithParser(d.payload[4:], parseOption6)
-	if err != nil || len(message.Options.IANA())+len(message.Options.IATA())+len(message.Options.IAPD()) > maxIAs {
-		return nil
-	}
-	return message
-}
-
-// fixedBytes6 has the bytes of an option before the options in it.
-var fixedBytes6 = map[dhcpv6.OptionCode]int{dhcpv6.OptionIANA: 12, dhcpv6.OptionIATA: 4, dhcpv6.OptionIAPD: 12, dhcpv6.OptionIAAddr: 24}
-
-// parseOption6 parses the options that an answer depends on. Others stay bytes: the library expands compressed names, and
-// those of one message can need 100 MB.
-func parseOption6(code dhcpv6.OptionCode, b []byte) (dhcpv6.Option, error) {
-	if len(b) < fixedBytes6[code] {
-		return nil, io.ErrUnexpectedEOF
-	}
-	switch code {
-	case dhcpv6.OptionClientID, dhcpv6.OptionServerID, dhcpv6.OptionORO:
-		return dhcpv6.ParseOption(code, b)
-	case dhcpv6.OptionIANA:
-		ia := &dhcpv6.OptIANA{IaId: [4]byte(b)}
-		return ia, ia.Options.FromBytesWithParser(b[12:], parseOption6)
-	case dhcpv6.OptionIATA:
-		return &dhcpv6.OptIATA{IaId: [4]byte(b)}, nil
-	case dhcpv6.OptionIAPD:
-		return &dhcpv6.OptIAPD{IaId: [4]byte(b)}, nil
-	case dhcpv6.OptionIAAddr:
-		return &dhcpv6.OptIAAddress{IPv6Addr: b[:16]}, nil
-	}
-	return &dhcpv6.OptionGeneric{OptionCode: code, OptionData: b}, nil
 }
 
 // dhcp6Case is what an answer depends on besides the message.
