@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { HEALTHY, ago } from '../testing/healthy-cluster.js';
-import { checkLockedLeases, checkNads, shorten } from './check-networks.js';
+import { checkLockedLeases, checkNads, shorten } from './check-addressing.js';
 import { errorOf, warningOf } from './finding.js';
 
 const HOUR_MS = 3_600_000;

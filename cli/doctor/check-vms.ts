@@ -12,7 +12,7 @@ import { isOptedOut } from '../trace/networks.js';
 import type { ObservedVmTrace, TracedVm } from '../trace/observed.js';
 import { traceVm } from '../trace/trace.js';
 import { oldestKubeVirt } from './check-admission.js';
-import { shorten } from './check-networks.js';
+import { shorten } from './check-addressing.js';
 import { type Finding, errorOf, warningOf } from './finding.js';
 import type { ObservedCluster } from './observe.js';
 

@@ -1,4 +1,4 @@
-import { checkClaims, checkLeaks, checkLockedLeases, checkNads, checkPools } from './check-networks.js';
+import { checkClaims, checkLeaks, checkLockedLeases, checkNads, checkPools } from './check-addressing.js';
 import { checkPolicies, checkWebhooks } from './check-admission.js';
 import { checkClocks, checkCniFolder, checkKinds, checkRights } from './check-cluster.js';
 import { checkProcesses, checkResponders } from './check-processes.js';
