@@ -134,7 +134,7 @@ export class Guests implements GuestNetworks {
   }
 }
 
-/** A guest takes its MAC addresses along, whatever the new launcher's are. */
+/** A guest takes its MAC addresses along. The new launcher may have others. */
 function withMacs(vmi: Vmi, inGuest: readonly AgentInterface[]): Vmi {
   const copy = structuredClone(vmi);
   for (const [index, wanted] of (copy.spec?.domain?.devices?.interfaces ?? []).entries()) {

@@ -43,11 +43,7 @@ export class Launchers implements GuestNetworks {
   async #end(node = '', namespace: string, pod = ''): Promise<void> {
     const machine = this.#nodes.get(node);
     if (!machine?.isOn || pod === '') return;
-    const ref = { namespace, name: pod };
-    const sidecars = await machine.containers('container', ref, SIDECAR);
-    for (const container of await machine.containers('container', ref)) {
-      if (sidecars.includes(container)) continue;
+    for (const container of await machine.containers('container', { namespace, name: pod }, SIDECAR))
       await machine.killContainer(container, 'SIGTERM').catch(() => undefined); // it has ended already
-    }
   }
 }

@@ -36,10 +36,9 @@ export async function ensureNodePrograms(progress: Progress): Promise<NodeProgra
       if (isContainerd2) await replaceContainerd(join(scratch, 'usr', 'bin'), progress);
     },
   );
-  const { stdout: version } = { stdout: await capture(join(runtime, 'usr/bin/containerd'), ['--version']) };
-  progress(
-    `real nodes: kubelet, and ${version.split(' ').slice(0, 3).join(' ').trim()}${isContainerd2 ? '' : ` of ${release}`}`,
-  );
+  const version = await capture(join(runtime, 'usr/bin/containerd'), ['--version']);
+  const containerd = version.split(' ').slice(0, 3).join(' ').trim();
+  progress(`real nodes: kubelet, and ${containerd}${isContainerd2 ? '' : ` of ${release}`}`);
   return { kubelet, plugins, runtime };
 }
 

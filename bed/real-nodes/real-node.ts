@@ -137,14 +137,15 @@ export class RealNode {
     return pid;
   }
 
-  /** The IDs of containerd's containers, by default of all pods, or those of one name in a pod. */
-  async containers(kind: 'sandbox' | 'container', pod?: ObjectRef, name?: string): Promise<string[]> {
+  /** The IDs of containerd's containers, by default of all pods. @param except the name of one that is left out */
+  async containers(kind: 'sandbox' | 'container', pod?: ObjectRef, except?: string): Promise<string[]> {
     const labels = Object.entries({
       'io.cri-containerd.kind': kind,
       ...(pod && { 'io.kubernetes.pod.namespace': pod.namespace, 'io.kubernetes.pod.name': pod.name }),
-      ...(name !== undefined && { 'io.kubernetes.container.name': name }),
     });
-    const filter = labels.map(([key, value]) => `labels."${key}"==${value ?? ''}`).join(',');
+    const filters = labels.map(([key, value]) => `labels."${key}"==${value ?? ''}`);
+    if (except !== undefined) filters.push(`labels."io.kubernetes.container.name"!=${except}`);
+    const filter = filters.join(',');
     const ids = await this.run('ctr', '--namespace=k8s.io', 'containers', 'list', '--quiet', filter);
     return ids.split('\n').filter(Boolean);
   }

@@ -55,8 +55,15 @@ export class NodeStory {
   /** Creates a network on a bridge that connects all nodes. */
   async createNetwork(name: string, ...rest: Rest<AddressStory['createNetwork']>): Promise<string> {
     const network = await this.#story.addresses.createNetwork(name, ...rest);
-    for (const node of this.cluster.nodes) await node.connect(bridgeOf(network));
+    await this.connectBridge(network);
     return network;
+  }
+
+  /** Makes a bridge for a network that connects all nodes. @returns its name */
+  async connectBridge(network: string): Promise<string> {
+    const bridge = bridgeOf(network);
+    for (const node of this.cluster.nodes) await node.connect(bridge);
+    return bridge;
   }
 
   /** Creates an ordinary pod, and waits until it is ready. */

@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { GUEST_CONFIGURED, NETWORK_DATA_ANNOTATION } from '../../api/names.js';
 import { CloudInit } from '../../guest/network-data/testing/cloud-init.js';
-import { bridgeOf } from '../../bed/story/networks.js';
 import { describeWithGuests } from '../../bed/story/nodes.js';
 import { bareAddress } from '../../test/bare-address.js';
 
@@ -25,8 +24,7 @@ describeWithGuests('A guest that reads its network data from the disk of cloud-i
     this.timeout(200_000);
     const cloudInit = await CloudInit.get().catch(() => this.skip());
     const network = `${story().namespace}-flat`;
-    const bridge = bridgeOf(network);
-    for (const node of nodes().cluster.nodes) await node.connect(bridge);
+    const bridge = await nodes().connectBridge(network);
     const config = { cniVersion: '1.0.0', name: network, type: 'bridge', bridge, disableContainerInterface: true };
     await story().network('flat', { config: { ...config, allowPersistentIPs: true } });
     const subnets = [{ cidr: '10.84.0.0/24', gateway: '10.84.0.1' }, { cidr: 'fd00:84::/64' }];

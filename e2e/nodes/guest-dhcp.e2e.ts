@@ -2,7 +2,6 @@ import { expect } from 'chai';
 import { GUEST_CONFIGURED, RESPONDERS_NAMESPACE } from '../../api/names.js';
 import { NETWORK_ATTACHMENT_DEFINITIONS, PODS } from '../../kube/resources.js';
 import { untilValue } from '../../bed/processes/wait.js';
-import { bridgeOf } from '../../bed/story/networks.js';
 import { describeWithGuests } from '../../bed/story/nodes.js';
 import { bareAddress } from '../../test/bare-address.js';
 
@@ -48,8 +47,7 @@ describeWithGuests('Guests that QEMU runs in launcher pods', (story, nodes) => {
   });
 
   async function createLayer2Network(network: string): Promise<void> {
-    const bridge = bridgeOf(network);
-    for (const node of nodes().cluster.nodes) await node.connect(bridge);
+    const bridge = await nodes().connectBridge(network);
     const silent = { type: 'tuning', sysctl: { 'net.ipv6.conf.IFNAME.disable_ipv6': '1' } };
     const config = { cniVersion: '1.0.0', name: network, plugins: [{ type: 'bridge', bridge }, silent] };
     await story().client.create(NETWORK_ATTACHMENT_DEFINITIONS, {

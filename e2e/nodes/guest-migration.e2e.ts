@@ -2,7 +2,6 @@ import { expect } from 'chai';
 import type { Pod } from '../../api/pod.js';
 import { TCP_CLIENT, TCP_PORT } from '../../bed/network/migration/tcp-connection.js';
 import { until } from '../../bed/processes/wait.js';
-import { bridgeOf } from '../../bed/story/networks.js';
 import { describeWithGuests } from '../../bed/story/nodes.js';
 import { bareAddress } from '../../test/bare-address.js';
 
@@ -43,8 +42,7 @@ describeWithGuests('A live migration by QEMU', (story, nodes) => {
   it('misdelivers nothing with a MAC address in the spec, if the interface of the target is down', async function () {
     this.timeout(300_000);
     const network = `${story().namespace}-flat`;
-    const bridge = bridgeOf(network);
-    for (const node of nodes().cluster.nodes) await node.connect(bridge);
+    const bridge = await nodes().connectBridge(network);
     const plugin = { type: 'bridge', bridge };
     const vms = { ...plugin, disableContainerInterface: true, allowPersistentIPs: false };
     await story().network('blue', { config: { cniVersion: '1.0.0', name: network, ...vms } });
