@@ -17,19 +17,20 @@ import { benchHostileWrites } from './hostile-writes.js';
 import { benchMemory } from './memory.js';
 import { benchMigration } from './migration.js';
 import { type Figure, isMet, table } from './report.js';
-import { benchScale } from './scale.js';
+import { benchExpiry, benchScale } from './scale.js';
 import { benchStartup } from './startup.js';
 import { benchStatusWrites } from './status-writes.js';
 import { benchUi } from './ui.js';
 import { benchWhereabouts } from './whereabouts.js';
 
-// npm run bench [-- --json=FILE --vms=100000 --attack=halted] [allocator] [admissions] [hostile] [hostile-reviews] [status-writes] [claims] [memory] [startup] [bed] [ui] [addresses] [cni] [guest] [guest-tables] [migration] [whereabouts] [blocks] [capacity] [scale]
+// npm run bench [-- --json=FILE --vms=100000 --leases=50000 --attack=halted] [allocator] [admissions] [hostile] [hostile-reviews] [status-writes] [claims] [memory] [startup] [bed] [ui] [addresses] [cni] [guest] [guest-tables] [migration] [whereabouts] [blocks] [capacity] [scale] [expiry]
 /** Benches that need no test bed. */
 const ALONE: Record<string, () => Promise<Figure[]>> = {
   allocator: benchAllocator,
   blocks: benchBlocks,
   capacity: benchCapacity,
   cni: benchCni,
+  expiry: () => benchExpiry(Number(values.leases)),
   guest: benchGuest,
   'guest-tables': benchGuestTables,
   migration: benchMigration,
@@ -53,6 +54,7 @@ const { values, positionals } = parseArgs({
   options: {
     json: { type: 'string' },
     vms: { type: 'string', default: '10000' },
+    leases: { type: 'string', default: '50000' },
     attack: { type: 'string', default: '' },
   },
   allowPositionals: true,

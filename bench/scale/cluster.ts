@@ -61,6 +61,19 @@ export function storeCluster(tracker: ObjectTracker, vms: number): void {
   tracker.compact();
 }
 
+/** Stores leases of pods that ended long ago. */
+export function storeReleasedLeases(tracker: ObjectTracker, leases: number): void {
+  for (let n = 0; n < leases; n++) {
+    const address = { family: 4, value: FIRST + BigInt(n) } as const;
+    const owner = { kind: 'Pod', namespace: namespaceOf(0), name: `pod-${n}`, uid: `pod-${n}` } as const;
+    const lease = createLease({ address, addressSpace: 'blue', pool: 'blue', owner });
+    if (lease.verb !== 'create') throw new TypeError(lease.verb);
+    const released = { ...lease.lease, spec: { ...lease.lease.spec, releasedAt: BORN } };
+    tracker.put(ADDRESS_LEASES, withIdentity(released));
+  }
+  tracker.compact();
+}
+
 /** Returns the stopped VM by which a bench sees when the controller gets to new work. */
 export function newVm(n: number): KubeObject {
   return vmManifest({ name: `late-${n}`, namespace: namespaceOf(0), networks: { [NETWORK]: NAD_KEY }, running: false });

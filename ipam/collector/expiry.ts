@@ -29,8 +29,8 @@ export interface ExpiryDeps extends ExcessRules {
 }
 
 /** How many leases are deleted in one batch. */
-const MAX_BATCH = 500;
-const MAX_PARALLEL = 8;
+const MAX_BATCH = 10_000;
+const MAX_PARALLEL = 64;
 /** Releases come in bursts, and every search reads all released leases. Leases that are due within this time are deleted together. */
 const MIN_PAUSE_MS = 1_000;
 /** The pause between two batches if more leases are due than one batch takes. */
