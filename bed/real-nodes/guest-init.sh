@@ -11,7 +11,8 @@ while read -r module; do insmod "/lib/modules/$module.ko"; done < /lib/modules/o
 
 ip link set lo up
 for device in /sys/class/net/eth*; do
-  udhcpc -i "${device##*/}" -s /lib/udhcpc.sh -t 100 -T 1 -A 1 -b -S > /dev/console 2>&1 &
+  udhcpc -i "${device##*/}" -s /lib/udhcpc.sh -t 100 -T 1 -A 1 -b -S \
+    -O tftp -O bootfile -O ntpsrv -O 224 -O 254 > /dev/console 2>&1 &
 done
 
 for port in /sys/class/virtio-ports/*; do ln -s "/dev/${port##*/}" "/dev/virtio-ports/$(cat "$port/name")"; done

@@ -23,7 +23,7 @@ const QEMU = 'qemu-system-x86';
 /** KubeVirt's code calls nft for the masquerade binding, and xorrisofs for the disk of cloud-init. */
 const PACKAGES = [
   ...[QEMU, 'qemu-system-common', 'qemu-system-data', 'seabios', 'nftables', 'xorriso'],
-  ...['busybox-static', 'qemu-guest-agent', 'ifupdown'],
+  ...['busybox-static', 'qemu-guest-agent', 'ifupdown', 'wide-dhcpv6-client', 'libfl2'],
 ];
 
 /** In the order in which they are loaded. The others that a guest needs are parts of Debian's kernel. */
@@ -34,7 +34,7 @@ const MODULES = [
 ];
 
 /** Besides busybox, by their path in the guest. */
-const PROGRAMS = { 'bin/qemu-ga': 'usr/sbin/qemu-ga', 'sbin/ifup': 'sbin/ifup' };
+const PROGRAMS = { 'bin/qemu-ga': 'usr/sbin/qemu-ga', 'sbin/ifup': 'sbin/ifup', 'sbin/dhcp6c': 'usr/sbin/dhcp6c' };
 
 /** Of this repository, by their path in the guest. */
 const SCRIPTS = { init: 'guest-init.sh', 'lib/udhcpc.sh': 'guest-udhcpc.sh' };
@@ -44,7 +44,7 @@ export async function ensureGuestPrograms(progress: Progress): Promise<GuestProg
   if (process.arch !== 'x64') throw new Error('guests need an x86-64 machine');
   const launcher = await ensureLauncher(progress);
   const release = (await releaseOf()).replaceAll(/[^\w.]+/g, '-');
-  const root = await cachedFolder(`guests-2-${release}`, async (scratch) => {
+  const root = await cachedFolder(`guests-3-${release}`, async (scratch) => {
     const dependencies = await capture('apt-cache', ['depends', KERNEL]);
     const kernel = /Depends: (linux-image-\S+)/.exec(dependencies)?.[1] ?? '';
     const wanted = [...PACKAGES, kernel];

@@ -4,6 +4,7 @@
 case $1 in
   deconfig) ip link set "$interface" up ;;
   bound | renew)
+    echo "hostname=$hostname tftp=$tftp bootfile=$bootfile ntp=$ntpsrv 224=$opt224 254=$opt254" > "/run/options-$interface"
     ip address flush dev "$interface" scope global
     ip address add "$ip/$mask" dev "$interface"
     [ -z "$router" ] || ip route replace default via "${router%% *}" dev "$interface"

@@ -7,7 +7,7 @@ import { references } from './claims.js';
 import * as vm from './vm.js';
 
 type NadByNetwork = Readonly<Record<string, string>>;
-type VmExtras = Pick<vm.VmOptions, 'running' | 'evictionStrategy' | 'macs' | 'annotations' | 'networkData'>;
+type VmExtras = Omit<vm.VmOptions, 'name' | 'namespace' | 'networks'>;
 
 /** The actions of a user on the VMs of one namespace, and waits for their effects. */
 export class VmActions {

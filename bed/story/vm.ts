@@ -1,4 +1,10 @@
-import type { VirtualMachine, VirtualMachineInstance, VmiInterfaceStatus, VmNetwork } from '../../api/kubevirt.js';
+import type {
+  VirtualMachine,
+  VirtualMachineInstance,
+  VmDhcpOptions,
+  VmiInterfaceStatus,
+  VmNetwork,
+} from '../../api/kubevirt.js';
 import { REQUESTED_ADDRESSES_ANNOTATION } from '../../api/names.js';
 import { controllingVmi, isTerminal, type Pod } from '../../api/pod.js';
 import type { Client, DeleteOptions } from '../../kube/client.js';
@@ -14,6 +20,9 @@ export interface VmOptions {
   networks: Readonly<Record<string, string>>;
   /** MAC addresses by the network's name in the VM. */
   macs?: Readonly<Record<string, string>>;
+  /** Options of DHCPv4 by the network's name in the VM. */
+  dhcpOptions?: Readonly<Record<string, VmDhcpOptions>>;
+  hostname?: string;
   /** True by default: runStrategy Always. */
   running?: boolean;
   evictionStrategy?: 'LiveMigrate' | 'None';
@@ -48,7 +57,8 @@ export function vmiManifest(options: VmOptions): VirtualMachineInstance {
   return { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachineInstance', metadata: { name, namespace }, spec };
 }
 
-function template({ networks, macs = {}, evictionStrategy, annotations = {}, networkData }: VmOptions) {
+function template(options: VmOptions) {
+  const { networks, macs = {}, dhcpOptions = {}, hostname, evictionStrategy, annotations = {}, networkData } = options;
   const names = Object.keys(networks);
   const cloudInit = networkData && {
     name: 'cloudinit',
@@ -62,12 +72,18 @@ function template({ networks, macs = {}, evictionStrategy, annotations = {}, net
     spec: {
       terminationGracePeriodSeconds: 30,
       ...(evictionStrategy === undefined ? {} : { evictionStrategy }),
+      ...(hostname !== undefined && { hostname }),
       domain: {
         devices: {
           disks: ['root', ...(cloudInit ? ['cloudinit'] : [])].map((name) => ({ name, disk: { bus: 'virtio' } })),
           interfaces: [
             { name: 'default', masquerade: {}, ...(macs.default ? { macAddress: macs.default } : {}) },
-            ...names.map((name) => ({ name, bridge: {}, ...(macs[name] ? { macAddress: macs[name] } : {}) })),
+            ...names.map((name) => ({
+              name,
+              bridge: {},
+              ...(macs[name] ? { macAddress: macs[name] } : {}),
+              ...(dhcpOptions[name] && { dhcpOptions: dhcpOptions[name] }),
+            })),
           ],
         },
         resources: { requests: { memory: '64Mi' } },
