@@ -63,16 +63,7 @@ export const KEA6 = {
 };
 
 export const DNSMASQ_ARGS = [
-  ...[
-    '--no-daemon',
-    '--conf-file=/dev/null',
-    '--port=0',
-    '--interface=eth0',
-    '--user=root',
-    '--group=root',
-    '--no-ping',
-  ],
-  ...['--dhcp-authoritative', '--dhcp-rapid-commit', '--dhcp-leasefile=/run/leases', '--pid-file=/run/dnsmasq.pid'],
+  ...['--dhcp-rapid-commit', '--dhcp-leasefile=/run/leases', '--enable-ra', '--ra-param=eth0,mtu:1400,1200,0'],
   ...['--dhcp-range=10.1.0.200,10.1.0.210,255.255.255.0,24h', '--dhcp-range=fd00:1::200,fd00:1::210,64,24h'],
   `--dhcp-host=${MAC},10.1.0.10,[fd00:1::a]`,
   ...['--dhcp-option=option:router,10.1.0.1', '--dhcp-option=option:dns-server,10.1.0.53'],

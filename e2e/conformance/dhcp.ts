@@ -1,12 +1,10 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { cachedFolder } from '../../bed/build/cache.js';
-import { unpackPackages } from '../../bed/build/debian-packages.js';
 import { PacketTable, startPackets } from '../../bed/holdfast/packets.js';
-import { type RunningCommand, type Wire, type WireLocation, openWire } from '../../bed/network/wire.js';
+import { DhcpServers } from '../../bed/network/dhcp-servers.js';
+import { type RunningCommand, type Wire, openWire } from '../../bed/network/wire.js';
 import { capture, Processes } from '../../bed/processes/processes.js';
-import { until } from '../../bed/processes/wait.js';
 import { ROOT } from '../../test/source-files.js';
 import { DNSMASQ_ARGS, KEA4, KEA6 } from './dhcp-servers.js';
 
@@ -16,14 +14,10 @@ import { DNSMASQ_ARGS, KEA4, KEA6 } from './dhcp-servers.js';
  */
 const PACKETS = join(ROOT, 'guest/packets');
 const GUEST_MAC = '02:00:00:00:00:0a';
-/** Of Debian 12: programs, and libraries that a machine may lack. */
-const PACKAGES = [
-  ...['kea-dhcp4-server', 'kea-dhcp6-server', 'kea-common', 'liblog4cplus-2.0.5', 'libmariadb3', 'libpq5'],
-  ...['dnsmasq-base', 'libnetfilter-conntrack3', 'libnfnetlink0', 'libnftables1', 'libnftnl11'],
-] as const;
+const FAMILIES = { dhcp4: 'DHCPv4', dhcp6: 'DHCPv6', ndp: 'NDP' };
 
 interface Case {
-  readonly protocol: 'dhcp4' | 'dhcp6';
+  readonly protocol: keyof typeof FAMILIES;
   readonly name: string;
   readonly rfc: string;
   readonly difference?: string;
@@ -46,12 +40,13 @@ async function main(): Promise<void> {
 }
 
 async function compare(wire: Wire, folder: string): Promise<number> {
-  const root = await cachedFolder('dhcp-servers-1', (scratch) => unpackPackages(PACKAGES, scratch));
+  const servers = await DhcpServers.find();
+  if (typeof servers === 'string') throw new Error(servers);
   const suite = join(folder, 'conformance.test');
   await capture('go', ['test', '-c', '-o', suite, '.'], { cwd: PACKETS, env: { ...process.env, CGO_ENABLED: '0' } });
   const holdfast = await resultsOf(wire, suite, 'holdfast', () => startHoldfast(wire, folder));
-  const kea = await resultsOf(wire, suite, 'kea', () => startKea(wire, root));
-  const dnsmasq = await resultsOf(wire, suite, 'dnsmasq', () => startDnsmasq(wire, root));
+  const kea = await resultsOf(wire, suite, 'kea', () => startKea(wire, servers, folder));
+  const dnsmasq = await resultsOf(wire, suite, 'dnsmasq', () => startDnsmasq(wire, servers));
   return report(await allCases(), { holdfast, kea, dnsmasq });
 }
 
@@ -59,11 +54,11 @@ function report(cases: ReadonlyMap<string, Case>, results: Record<'holdfast' | '
   const { holdfast, kea, dnsmasq } = results;
   let failures = 0;
   for (const [title, { rfc, difference }] of cases) {
-    const answers = [holdfast, kea, dnsmasq].map((each) => each.get(title) === true);
+    const answers = [holdfast, kea, dnsmasq].map((each) => each.get(title));
     const isShared = answers.slice(1).includes(true) || difference !== undefined;
     const isWrong = !answers[0] || !isShared;
     if (isWrong) failures += 1;
-    const columns = answers.map((isMet) => (isMet ? 'yes' : 'no').padEnd(9)).join('');
+    const columns = answers.map((isMet) => (isMet === undefined ? '-' : isMet ? 'yes' : 'no').padEnd(9)).join('');
     console.log(`${columns}${title} (RFC ${rfc})${difference === undefined ? '' : `: ${difference}`}`);
     if (!answers[0]) console.log(`         ^ holdfast-packets does not answer as expected`);
     else if (!isShared) console.log(`         ^ no other server does this: correct the case, or name the difference`);
@@ -78,7 +73,7 @@ async function allCases(): Promise<Map<string, Case>> {
     .trim()
     .split('\n')
     .map((line) => JSON.parse(line) as Case);
-  return new Map(cases.map((each) => [`${each.protocol === 'dhcp4' ? 'DHCPv4' : 'DHCPv6'}: ${each.name}`, each]));
+  return new Map(cases.map((each) => [`${FAMILIES[each.protocol]}: ${each.name}`, each]));
 }
 
 /** Runs all cases on the segment of a server. */
@@ -89,6 +84,7 @@ async function resultsOf(
   start: () => Promise<RunningCommand[]>,
 ): Promise<Results> {
   const programs = await start();
+  const cases = server === 'kea' ? 'DHCP' : ''; // it sends no router advertisements
   const client = `client-${server}`;
   await wire.addHost(client, segmentOf(server), []);
   await wire.setMac(`host/${client}`, 'eth0', GUEST_MAC);
@@ -97,7 +93,7 @@ async function resultsOf(
     await wire.addAddress(`host/${client}`, 'eth0', address, true);
   const { stdout, stderr } = await wire.run(`host/${client}`, {
     command: '/bin/sh',
-    args: ['-c', `cd ${PACKETS} && exec ${suite} -test.run TestConformance -test.v`],
+    args: ['-c', `cd ${PACKETS} && exec ${suite} -test.run 'TestConformance/${cases}' -test.v`],
     env: { PATH: process.env.PATH ?? '', CONFORMANCE_INTERFACE: 'eth0' },
   });
   const found = new Map<string, boolean>();
@@ -132,45 +128,17 @@ async function startHoldfast(wire: Wire, folder: string): Promise<RunningCommand
   return [running];
 }
 
-async function startKea(wire: Wire, root: string): Promise<RunningCommand[]> {
+async function startKea(wire: Wire, servers: DhcpServers, folder: string): Promise<RunningCommand[]> {
   await wire.addHost('kea', segmentOf('kea'), ['10.1.0.2/24', 'fd00:1::2/64']);
-  const start = (program: string, config: object) =>
-    wire.start('host/kea', {
-      command: '/bin/sh',
-      args: [
-        '-ec',
-        `printf '%s' "$CONFIG" > /run/${program}.conf; exec $ROOT/usr/sbin/${program} -c /run/${program}.conf`,
-      ],
-      env: { ...environment(root), KEA_PIDFILE_DIR: '/run', KEA_LOCKFILE_DIR: '/run', CONFIG: JSON.stringify(config) },
-      mounts: 'private',
-    });
-  await untilReady(wire, 'host/kea');
-  return [await start('kea-dhcp4', KEA4), await start('kea-dhcp6', KEA6)];
+  return [
+    await servers.startKea(wire, 'host/kea', { program: 'kea-dhcp4', config: KEA4, folder }),
+    await servers.startKea(wire, 'host/kea', { program: 'kea-dhcp6', config: KEA6, folder }),
+  ];
 }
 
-async function startDnsmasq(wire: Wire, root: string): Promise<RunningCommand[]> {
+async function startDnsmasq(wire: Wire, servers: DhcpServers): Promise<RunningCommand[]> {
   await wire.addHost('dnsmasq', segmentOf('dnsmasq'), ['10.1.0.2/24', 'fd00:1::2/64']);
-  await untilReady(wire, 'host/dnsmasq');
-  const running = await wire.start('host/dnsmasq', {
-    command: join(root, 'usr/sbin/dnsmasq'),
-    args: DNSMASQ_ARGS,
-    env: environment(root),
-    mounts: 'private',
-  });
-  return [running];
-}
-
-/** Servers open no socket for DHCPv6 while the kernel checks their addresses. */
-async function untilReady(wire: Wire, host: WireLocation): Promise<void> {
-  await until(`${host} to have its addresses`, async () => {
-    const addresses = (await wire.interfaces(host)).flatMap((each) => each.addresses);
-    return addresses.some(({ linkLocal }) => linkLocal) && !addresses.some(({ tentative }) => tentative);
-  });
-}
-
-function environment(root: string): Record<string, string> {
-  const libraries = ['x86_64', 'aarch64'].map((machine) => join(root, 'usr/lib', `${machine}-linux-gnu`));
-  return { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LD_LIBRARY_PATH: libraries.join(':'), ROOT: root };
+  return [await servers.startDnsmasq(wire, 'host/dnsmasq', DNSMASQ_ARGS)];
 }
 
 await main();

@@ -24,7 +24,7 @@ import (
 
 // conformanceCase is a message, and what the RFC or a deliberate difference says about the answer.
 type conformanceCase struct {
-	Protocol   string // dhcp4 or dhcp6
+	Protocol   string // dhcp4, dhcp6 or ndp
 	Name       string
 	RFC        string
 	Difference string // why we differ from the RFC or from other servers
@@ -39,6 +39,7 @@ type conformanceCase struct {
 		PRL       []int    // of DHCPv4; absent: those of most clients
 		ORO       []int
 		Options   map[string]string
+		sentSolicitation
 	}
 	Want struct {
 		Kind    string // "none": no answer
@@ -48,27 +49,25 @@ type conformanceCase struct {
 		Address string // of DHCPv6
 		Status  *uint16
 		Options map[string]*string // null: absent
+		wantedAdvertisement
 	}
 }
 
-func conformanceCases(t *testing.T) (dhcp4, dhcp6 []conformanceCase) {
+func conformanceCases(t *testing.T) []conformanceCase {
 	t.Helper()
 	text, err := os.ReadFile("testdata/conformance.jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}
+	var all []conformanceCase
 	for line := range strings.Lines(string(text)) {
 		var one conformanceCase
 		if err := json.Unmarshal([]byte(line), &one); err != nil {
 			t.Fatal(err)
 		}
-		if one.Protocol == "dhcp4" {
-			dhcp4 = append(dhcp4, one)
-		} else {
-			dhcp6 = append(dhcp6, one)
-		}
+		all = append(all, one)
 	}
-	return dhcp4, dhcp6
+	return all
 }
 
 // peer is the server that is tested.
@@ -84,12 +83,17 @@ func TestConformance(t *testing.T) {
 	if name := os.Getenv("CONFORMANCE_INTERFACE"); name != "" {
 		server = onSegment(t, name)
 	}
-	dhcp4, dhcp6 := conformanceCases(t)
-	for _, each := range dhcp4 {
-		t.Run("DHCPv4/"+each.Name, func(t *testing.T) { each.check4(t, server) })
-	}
-	for _, each := range dhcp6 {
-		t.Run("DHCPv6/"+each.Name, func(t *testing.T) { each.check6(t, server) })
+	for _, each := range conformanceCases(t) {
+		switch each.Protocol {
+		case "dhcp4":
+			t.Run("DHCPv4/"+each.Name, func(t *testing.T) { each.check4(t, server) })
+		case "dhcp6":
+			t.Run("DHCPv6/"+each.Name, func(t *testing.T) { each.check6(t, server) })
+		case "ndp":
+			t.Run("NDP/"+each.Name, func(t *testing.T) { each.checkNDP(t, server) })
+		default:
+			t.Errorf("%s: protocol %q", each.Name, each.Protocol)
+		}
 	}
 }
 
@@ -97,9 +101,10 @@ func inMemory(t *testing.T) *peer {
 	w := newWorld(t)
 	return &peer{mac: ownMAC, duid: ownDUID, linkLocal: linkLocal(ownMAC), ask: func(frame []byte, _ bool) []byte {
 		w.obeyLines(`{"fresh":{"forMs":30000}}`)
-		w.wait(time.Second)
+		w.wait(pauseBefore(frame))
 		w.take()
-		if sent := w.hear(frame); len(sent) > 0 {
+		w.receive(w.now, frame, checksumsUnknown)
+		if sent := w.take(); len(sent) > 0 {
 			return sent[0]
 		}
 		return nil
@@ -121,7 +126,7 @@ func onSegment(t *testing.T, name string) *peer {
 	go link.receive(func(frame []byte, _ checksums) { frames <- slices.Clone(frame) })
 	server := &peer{mac: broadcastMAC, linkLocal: allDHCP6Servers}
 	server.ask = func(frame []byte, wantsAnswer bool) []byte {
-		time.Sleep(250 * time.Millisecond) // less than a guest may send
+		time.Sleep(pauseBefore(frame))
 		for len(frames) > 0 {
 			<-frames
 		}
@@ -135,7 +140,7 @@ func onSegment(t *testing.T, name string) *peer {
 		for deadline := time.After(wait); ; {
 			select {
 			case got := <-frames:
-				if mac(got[6:12]) != guestMAC && isAnswer(got) {
+				if mac(got[6:12]) != mac(frame[6:12]) && isAnswer(got, frame) {
 					server.mac = mac(got[6:12])
 					return got
 				}
@@ -166,11 +171,22 @@ func onSegment(t *testing.T, name string) *peer {
 	return server
 }
 
-func isAnswer(frame []byte) bool {
+// pauseBefore is long enough for the limits of a guest.
+func pauseBefore(frame []byte) time.Duration {
+	if isSolicitation(frame) {
+		return advertisementInterval + 100*time.Millisecond
+	}
+	return 250 * time.Millisecond
+}
+
+func isAnswer(frame, to []byte) bool {
 	if got, ok := parseIPv4(frame[etherLength:]); ok {
 		return got.to.Port() == dhcp4Client
 	}
 	b := frame[etherLength:]
+	if isSolicitation(to) {
+		return isAdvertisement(frame, to)
+	}
 	return len(b) > 48 && b[0]>>4 == 6 && b[6] == protocolUDP && int(b[42])<<8|int(b[43]) == dhcp6Client
 }
 
@@ -228,14 +244,18 @@ func (c *conformanceCase) check4(t *testing.T, server *peer) {
 		{"kind", kind, c.Want.Kind}, {"yiaddr", message.YourIPAddr.String(), c.Want.YIAddr},
 		{"ciaddr", message.ClientIPAddr.String(), c.Want.CIAddr}, {"destination", got.to.Addr().String(), c.Want.To},
 	} {
-		if row.want != "" && row.got != row.want {
-			t.Errorf("RFC %s: %s is %s, not %s", c.RFC, row.field, row.got, row.want)
-		}
+		c.checkField(t, row.field, row.got, row.want)
 	}
 	c.checkOptions(t, func(code int) ([]byte, bool) {
 		option := dhcpv4.GenericOptionCode(code)
 		return message.Options.Get(option), message.Options.Has(option)
 	})
+}
+
+func (c *conformanceCase) checkField(t *testing.T, field, got, want string) {
+	if want != "" && got != want {
+		t.Errorf("RFC %s: %s is %s, not %s", c.RFC, field, got, want)
+	}
 }
 
 func (c *conformanceCase) checkOptions(t *testing.T, find func(code int) ([]byte, bool)) {

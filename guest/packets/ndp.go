@@ -43,10 +43,14 @@ func (r *responder) receiveUDP6(now time.Time, from mac, message []byte, source,
 	}
 }
 
-// receiveNDP handles a message of neighbour discovery. Its options are not read: the frame says who sent it.
+// receiveNDP handles a message of neighbour discovery. The values of its options are not used: the frame says who sent it.
 func (r *responder) receiveNDP(now time.Time, from mac, message []byte, source netip.Addr) {
 	kind := message[0]
 	if kind == icmpRouterSolicitation {
+		if !isValidSolicitation(message, source) {
+			r.drop(dropMalformed)
+			return
+		}
 		r.receiveSolicitation(now, from, source)
 		return
 	}
@@ -71,6 +75,20 @@ func (r *responder) receiveNDP(now time.Time, from mac, message []byte, source n
 		r.count("ndp", "neighbour-solicitation", "advertisement")
 		r.answerNeighbour(from, source)
 	}
+}
+
+// isValidSolicitation carries out the checks of RFC 4861, section 6.1.1, that are left.
+func isValidSolicitation(message []byte, source netip.Addr) bool {
+	if message[1] != 0 {
+		return false
+	}
+	for rest := message[8:]; len(rest) > 0; {
+		if len(rest) < 8 || rest[1] == 0 || int(rest[1])*8 > len(rest) || ndp.Direction(rest[0]) == ndp.Source && source.IsUnspecified() {
+			return false
+		}
+		rest = rest[int(rest[1])*8:]
+	}
+	return true
 }
 
 // answerNeighbour says which MAC address our link-local address has.
