@@ -10,6 +10,7 @@ import { benchBlocks } from './blocks.js';
 import { benchCapacity } from './capacity.js';
 import { benchClaims } from './claims.js';
 import { benchCni } from './cni.js';
+import { benchDhcpServers } from './dhcp-servers.js';
 import { benchGuest } from './guest.js';
 import { benchGuestTables } from './guest-tables.js';
 import { benchHostileReviews } from './hostile-reviews.js';
@@ -23,13 +24,14 @@ import { benchStatusWrites } from './status-writes.js';
 import { benchUi } from './ui.js';
 import { benchWhereabouts } from './whereabouts.js';
 
-// npm run bench [-- --json=FILE --vms=100000 --leases=50000 --attack=halted] [allocator] [admissions] [hostile] [hostile-reviews] [status-writes] [claims] [memory] [startup] [bed] [ui] [addresses] [cni] [guest] [guest-tables] [migration] [whereabouts] [blocks] [capacity] [scale] [expiry]
+// npm run bench [-- --json=FILE --vms=100000 --leases=50000 --attack=halted] [allocator] [admissions] [hostile] [hostile-reviews] [status-writes] [claims] [memory] [startup] [bed] [ui] [addresses] [cni] [dhcp-servers] [guest] [guest-tables] [migration] [whereabouts] [blocks] [capacity] [scale] [expiry]
 /** Benches that need no test bed. */
 const ALONE: Record<string, () => Promise<Figure[]>> = {
   allocator: benchAllocator,
   blocks: benchBlocks,
   capacity: benchCapacity,
   cni: benchCni,
+  'dhcp-servers': benchDhcpServers,
   expiry: () => benchExpiry(Number(values.leases)),
   guest: benchGuest,
   'guest-tables': benchGuestTables,

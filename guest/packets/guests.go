@@ -69,14 +69,26 @@ func main() {
 	renew := flag.Duration("renew", 0, "how long they renew; SIGTERM ends it earlier")
 	garbage := flag.Int("garbage", 0, "frames without meaning in a second, meanwhile")
 	timeout := flag.Duration("timeout", 30*time.Second, "how long guests may boot")
+	loaded := flag.String("load", "", "measure boot4, renew4, boot6 or renew6 instead: so many a second are answered")
+	window := flag.Int("window", 64, "guests that ask at the same time, meanwhile")
+	first := flag.Int("first", 0, "the first guest that asks, meanwhile")
+	duration := flag.Duration("for", 4*time.Second, "how long to measure")
 	flag.Parse()
+	if *loaded != "" {
+		results, err := runLoad(*name, *loaded, *first, *count, *window, *duration)
+		if err != nil {
+			log.Fatal(err)
+		}
+		json.NewEncoder(os.Stdout).Encode(results)
+		return
+	}
 	link, err := listenToAll(*name)
 	if err != nil {
 		log.Fatal(err)
 	}
 	all := &crowd{link: link, guests: map[mac]*generated{}, renewedAt: map[mac]time.Time{}}
 	for number := range *count {
-		made := &generated{mac: mac{2, 0xfe, 0, 0, byte(number >> 8), byte(number)}}
+		made := &generated{mac: macOfGuest(number)}
 		all.guests[made.mac], all.order = made, append(all.order, made)
 	}
 	go all.receive()
@@ -116,7 +128,7 @@ func (c *crowd) send(frame []byte) {
 // message returns the frame of a message of a guest.
 func message(from mac, to netip.Addr, kind dhcpv4.MessageType, change ...dhcpv4.Modifier) []byte {
 	made, err := dhcpv4.New(append([]dhcpv4.Modifier{
-		dhcpv4.WithHwAddr(from[:]), dhcpv4.WithMessageType(kind),
+		dhcpv4.WithHwAddr(from[:]), dhcpv4.WithMessageType(kind), dhcpv4.WithBroadcast(true),
 		dhcpv4.WithRequestedOptions(dhcpv4.OptionRouter, dhcpv4.OptionDomainNameServer, dhcpv4.OptionInterfaceMTU),
 	}, change...)...)
 	if err != nil {
