@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -45,6 +46,8 @@ type conformanceCase struct {
 		Kind    string // "none": no answer
 		YIAddr  string
 		CIAddr  string
+		SIAddr  string
+		File    string // "none": no file
 		To      string
 		Address string // of DHCPv6
 		Status  *uint16
@@ -242,7 +245,8 @@ func (c *conformanceCase) check4(t *testing.T, server *peer) {
 	kind := strings.ToLower(message.MessageType().String())
 	for _, row := range []struct{ field, got, want string }{
 		{"kind", kind, c.Want.Kind}, {"yiaddr", message.YourIPAddr.String(), c.Want.YIAddr},
-		{"ciaddr", message.ClientIPAddr.String(), c.Want.CIAddr}, {"destination", got.to.Addr().String(), c.Want.To},
+		{"ciaddr", message.ClientIPAddr.String(), c.Want.CIAddr}, {"siaddr", message.ServerIPAddr.String(), c.Want.SIAddr},
+		{"file", cmp.Or(message.BootFileName, "none"), c.Want.File}, {"destination", got.to.Addr().String(), c.Want.To},
 	} {
 		c.checkField(t, row.field, row.got, row.want)
 	}

@@ -198,7 +198,7 @@ func (r *responder) answerDHCP4(request *dhcpv4.DHCPv4, kind dhcpv4.MessageType,
 		reply.UpdateOption(dhcpv4.OptRebindingTimeValue(seconds(times.Rebind)))
 	}
 	reply.UpdateOption(dhcpv4.OptSubnetMask(net.CIDRMask(guest.ipv4.Prefix, 32)))
-	addRequestedOptions(reply, request, guest, to == guest.mac)
+	r.addRequestedOptions(reply, request, guest, to == guest.mac)
 	client := clientAddress(request)
 	switch {
 	case kind == dhcpv4.MessageTypeAck && client != noIPv4:

@@ -8,10 +8,14 @@ import (
 	"github.com/insomniacslk/dhcp/rfc1035label"
 )
 
-// addRequestedOptions adds the options that the client asks for, or all if it asks for none, the most important ones first,
-// as long as the message is not longer than the client allows. Routes come before the router, because a client that takes the former ignores the
-// latter (RFC 3442). Names and options of the guest alone are left out if isToGuest is false: any host can forge its renewal.
-func addRequestedOptions(reply, request *dhcpv4.DHCPv4, guest *guest, isToGuest bool) {
+// answer4 is an answer that gets options as long as it is not longer than the client allows.
+type answer4 struct {
+	reply      *dhcpv4.DHCPv4
+	asked      []byte // option 55
+	size, most int
+}
+
+func newAnswer4(reply, request *dhcpv4.DHCPv4) *answer4 {
 	most := dhcp4LeastSize
 	if size, err := request.MaxMessageSize(); err == nil {
 		most = min(max(int(size)-28, dhcp4LeastSize), maxFrame-etherLength-28)
@@ -20,50 +24,65 @@ func addRequestedOptions(reply, request *dhcpv4.DHCPv4, guest *guest, isToGuest 
 	for _, value := range reply.Options {
 		size += sizeOfOption(value)
 	}
-	asked := request.Options.Get(dhcpv4.OptionParameterRequestList)
-	put := func(code dhcpv4.OptionCode, value []byte) {
-		if more := sizeOfOption(value); size+more <= most {
-			size += more
-			reply.Options[code.Code()] = value
-		}
+	return &answer4{reply, request.Options.Get(dhcpv4.OptionParameterRequestList), size, most}
+}
+
+// put adds an option. The first one with a code stays.
+func (a *answer4) put(code dhcpv4.OptionCode, value []byte) {
+	if more := sizeOfOption(value); a.size+more <= a.most && !a.reply.Options.Has(code) {
+		a.size += more
+		a.reply.Options[code.Code()] = value
 	}
-	add := func(code dhcpv4.OptionCode, value []byte) {
-		if len(asked) == 0 || bytes.IndexByte(asked, code.Code()) >= 0 {
-			put(code, value)
-		}
+}
+
+// add adds an option if the client asks for it, or for none at all.
+func (a *answer4) add(code dhcpv4.OptionCode, value []byte) {
+	if len(a.asked) == 0 || bytes.IndexByte(a.asked, code.Code()) >= 0 {
+		a.put(code, value)
 	}
-	of, router := guest.options, guest.ipv4.Router
+}
+
+// addRequestedOptions adds the options that the client asks for, or all if it asks for none, the most important ones first.
+// Routes come before the router, because a client that takes the former ignores the latter (RFC 3442). Names and options of
+// the guest alone are left out if isToGuest is false: any host can forge its renewal.
+func (r *responder) addRequestedOptions(reply, request *dhcpv4.DHCPv4, guest *guest, isToGuest bool) {
+	to := newAnswer4(reply, request)
+	of, router, ofVM := guest.options, guest.ipv4.Router, guest.dhcp4
+	if !isToGuest {
+		ofVM = nil
+	}
 	if routes := of.routes4; len(routes) > 0 {
 		if router.IsValid() {
 			routes = append(slices.Concat(routes, []byte{0}), router.AsSlice()...)
 		}
-		add(dhcpv4.OptionClasslessStaticRoute, routes)
-		if len(asked) > 0 {
-			add(optionMicrosoftRoutes, routes)
+		to.add(dhcpv4.OptionClasslessStaticRoute, routes)
+		if len(to.asked) > 0 {
+			to.add(optionMicrosoftRoutes, routes)
 		}
 	}
 	if router.IsValid() {
-		add(dhcpv4.OptionRouter, router.AsSlice())
+		to.add(dhcpv4.OptionRouter, router.AsSlice())
 	}
+	r.addBoot4(to, request, ofVM)
 	isOwn := func(code uint8) bool {
 		return slices.ContainsFunc(guest.dhcp4, func(each option) bool { return each.Code == code })
 	}
 	for _, each := range of.others4 {
 		if !isOwn(each.Code.Code()) {
-			add(each.Code, each.Value.ToBytes())
+			to.add(each.Code, each.Value.ToBytes())
 		}
 	}
 	if !isToGuest {
 		return
 	}
 	if guest.names.host != "" {
-		add(dhcpv4.OptionHostName, []byte(guest.names.host))
+		to.add(dhcpv4.OptionHostName, []byte(guest.names.host))
 	}
 	if value := guest.names.fqdn4(request); len(value) > 0 {
-		put(dhcpv4.OptionFQDN, value)
+		to.put(dhcpv4.OptionFQDN, value)
 	}
-	for _, each := range guest.dhcp4 {
-		add(dhcpv4.GenericOptionCode(each.Code), each.Value)
+	for _, each := range ofVM {
+		to.add(dhcpv4.GenericOptionCode(each.Code), each.Value)
 	}
 }
 

@@ -246,6 +246,7 @@ func (r *responder) addRequestedOptions6(reply, request *dhcpv6.Message, guest *
 		add(sntp)
 		add(ntp)
 	}
+	r.addBoot6(reply, request, guest.dhcp4, add)
 	if value := guest.names.fqdn6(request.GetOneOption(dhcpv6.OptionFQDN)); len(value) > 0 {
 		add(&dhcpv6.OptionGeneric{OptionCode: dhcpv6.OptionFQDN, OptionData: value})
 	}

@@ -51,6 +51,7 @@ type config struct {
 	} `json:"server"`
 	Subnets []subnet     `json:"subnets"`
 	Peers   []netip.Addr `json:"peers"` // IPv4 addresses of the pool's other responders
+	Boot    []bootEntry  `json:"boot"`
 	Times   struct {
 		Renew     uint32 `json:"renew"` // in seconds, as all of them
 		Rebind    uint32 `json:"rebind"`

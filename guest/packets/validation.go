@@ -81,7 +81,7 @@ func (c *config) validate() error {
 			return fmt.Errorf("peer %s is not an IPv4 address of a host", each)
 		}
 	}
-	return nil
+	return validateBoot(c.Boot)
 }
 
 func (o *optionSet) validate() error {
@@ -176,7 +176,7 @@ func validateOptions(options []option, isAllowed func(code uint8) bool, most int
 
 // isPoolOption returns whether nothing else decides an option. 1 and 255 have other meanings in a message.
 func isPoolOption(code uint8) bool {
-	return code > 1 && code < 255 && !(code >= 50 && code <= 59) && !bytes.Contains([]byte{3, 6, 12, 15, 26, 42, 61, 81, 82, 119, 121, 249}, []byte{code})
+	return code > 1 && code < 255 && !(code >= 50 && code <= 59) && !bytes.Contains([]byte{3, 6, 12, 15, 26, 42, 60, 61, 81, 82, 97, 119, 121, 249}, []byte{code})
 }
 
 // isEntryOption returns whether a guest may have its own: NTP servers, TFTP server, boot file, and options for private use,

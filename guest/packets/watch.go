@@ -47,6 +47,9 @@ func (r *responder) heardServer4(now time.Time, from mac, d datagram) {
 		r.drop(dropMalformed)
 		return
 	}
+	if isProxyAnswer(message, d.from) {
+		return
+	}
 	server := ipv4Option(message, dhcpv4.OptionServerIdentifier)
 	if isHost(server, 4) && server != r.config.Server.IPv4 && !slices.Contains(r.config.Peers, server) {
 		r.see(now, seenServer, from, server)
