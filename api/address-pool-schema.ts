@@ -143,9 +143,14 @@ export interface GuestDhcpOptions {
   leaseSeconds?: number;
   /**
    * Other options of DHCPv4, for clients that ask for them. Those of a VM replace them. Responders compute the
-   * options 1, 3, 6, 12, 15, 26, 42, 50 to 59, 61, 81, 82, 119, 121 and 249. At most 16.
+   * options 1, 3, 6, 12, 15, 26, 42, 50 to 61, 81, 82, 97, 119, 121 and 249. At most 16.
    */
   options?: GuestDhcpOption[];
+  /**
+   * Files that clients load over the network. A client gets the first one that fits it. Those of a VM, in
+   * dhcpOptions of its interface, replace them. At most 16.
+   */
+  boot?: GuestBootFile[];
 }
 
 /** An option. */
@@ -156,6 +161,26 @@ export interface GuestDhcpOption {
   type: 'addresses' | 'hex' | 'text' | 'uint8' | 'uint16' | 'uint32';
   /** IPv4 addresses with commas between them, bytes as hexadecimal digits, text, or a number. */
   value: string;
+}
+
+/** A boot file. */
+export interface GuestBootFile {
+  /** Only for iPXE. Default: false, for all clients. */
+  ipxe?: boolean;
+  /**
+   * Only for clients of these types (RFC 4578): for instance 0 is BIOS, 7 and 9 are UEFI on x86-64, 11 is UEFI on
+   * arm64, 16 is HTTP boot of UEFI on x86-64. Default: all. At most 8.
+   */
+  architectures?: number[];
+  /**
+   * The TFTP server that has the file: an IPv4 address for DHCPv4, an IPv6 address for DHCPv6, or one of each. At
+   * most 2.
+   */
+  servers?: string[];
+  /** A path on the TFTP server, or a URL. Firmware loads URLs only by HTTP boot, iPXE always. */
+  file: string;
+  /** The parameters of the file, which only DHCPv6 has. At most 4. */
+  parameters?: string[];
 }
 
 /** A route. */

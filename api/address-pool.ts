@@ -5,6 +5,7 @@ export type {
   AddressPool,
   AddressPoolSpec,
   AddressPoolStatus,
+  GuestBootFile,
   GuestDhcpOption,
   GuestDhcpOptions,
   GuestOptions,

@@ -41,6 +41,11 @@ export const GUEST_LIMITS = {
   dhcpOptions: 16,
   /** Characters of the values of all of them. */
   dhcpOptionText: 512,
+  bootFiles: 16,
+  bootArchitectures: 8,
+  /** One of each family. */
+  bootServers: 2,
+  bootParameters: 4,
 } as const;
 
 /** Limits of probing addresses, so that no host on the wire can keep claims from addresses. */

@@ -69,6 +69,7 @@ describe('the bounds of a pool in the code', () => {
     }
     const guest = spec.guest!.properties!;
     const [dhcp, dns] = [guest.dhcp!.properties!, guest.dns!.properties!];
+    const boot = dhcp.boot!.items!.properties!;
     const interval = ({ minimum: least, maximum: most }: StructuralSchema) => ({ least, most });
     expect(GUEST_LIMITS).to.deep.equal({
       attachment: guest.attachment!.maxLength,
@@ -84,6 +85,10 @@ describe('the bounds of a pool in the code', () => {
       leaseSeconds: interval(dhcp.leaseSeconds!),
       dhcpOptions: dhcp.options!.maxItems,
       dhcpOptionText: 512,
+      bootFiles: dhcp.boot!.maxItems,
+      bootArchitectures: boot.architectures!.maxItems,
+      bootServers: boot.servers!.maxItems,
+      bootParameters: boot.parameters!.maxItems,
     });
   });
 
@@ -91,9 +96,9 @@ describe('the bounds of a pool in the code', () => {
     const [text = ''] = readFileSync(join(ROOT, 'docs/reference/bounds.md'), 'utf8').split(/^## /m);
     const bounds = [...text.matchAll(/^\| [^|]+ \| (\d+)[^|]* \|/gm)].map(([, bound]) => Number(bound));
     const { subnets, ranges, exclude, reserved, draining, nodeSelector, namespaces } = POOL_LIMITS;
-    const { routes, nameservers, search, ntp, dhcpOptions } = GUEST_LIMITS;
+    const { routes, nameservers, search, ntp, dhcpOptions, bootFiles } = GUEST_LIMITS;
     const ofPools = [subnets, ranges, exclude, reserved, draining, nodeSelector, namespaces];
-    const ofGuests = [routes, nameservers, search, ntp, dhcpOptions];
+    const ofGuests = [routes, nameservers, search, ntp, dhcpOptions, bootFiles];
     const ofVms = [
       MAX_REQUESTED_ADDRESSES_LENGTH,
       MAX_NETWORK_ELEMENTS,

@@ -12,7 +12,7 @@ export interface DhcpOption {
 }
 
 /** Options that responders compute from other fields or from the message: `isPoolOption` of `guest/packets/validation.go`. */
-const COMPUTED = new Set([3, 6, 12, 15, 26, 42, 61, 81, 82, 119, 121, 249]);
+const COMPUTED = new Set([3, 6, 12, 15, 26, 42, 60, 61, 81, 82, 97, 119, 121, 249]);
 const [FIRST, LAST] = [2, 254];
 const isComputed = (code: number) => COMPUTED.has(code) || (code >= 50 && code <= 59);
 const isFree = (code: unknown): code is number =>

@@ -3,6 +3,7 @@ import { describeValue, isRecord } from '../../api/json.js';
 import { GUEST_LIMITS } from '../../api/limits.js';
 import { type Address, formatAddress, parseAddress } from '../address/address.js';
 import { type Cidr, containsAddress, formatCidr, parseCidr } from '../address/cidr.js';
+import { type BootFile, readBootFiles } from './boot-files.js';
 import { type DhcpOption, readDhcpOptions } from './dhcp-options.js';
 import type { FieldValue, PoolProblems } from './pool-problems.js';
 import { readFlag } from './pool-nodes.js';
@@ -12,7 +13,7 @@ export interface GuestDelivery {
   /** The name of a NAD in the responders' namespace. */
   readonly attachment?: string;
   /** Times in seconds. */
-  readonly dhcp?: Times & { readonly options?: readonly DhcpOption[] };
+  readonly dhcp?: Times & { readonly options?: readonly DhcpOption[]; readonly boot?: readonly BootFile[] };
   /** Responders check that no host has an address before a claim shows it. */
   readonly probe: boolean;
   /** VMs that name a Secret for network data opt in by that. */
@@ -23,7 +24,7 @@ export interface GuestDelivery {
   readonly mtu?: number;
 }
 
-type Times = Readonly<Required<Omit<GuestDhcpOptions, 'options'>>>;
+type Times = Readonly<Required<Omit<GuestDhcpOptions, 'options' | 'boot'>>>;
 type Fields<T> = Partial<Record<keyof T, unknown>>;
 
 const FIELD = 'spec.guest';
@@ -97,7 +98,8 @@ function readDhcp(value: unknown, problems: PoolProblems): GuestDelivery['dhcp']
     problems.add(`${field}.${later}`, `${times[later]} is not greater than ${earlier}, which is ${times[earlier]}`);
   }
   const options = readDhcpOptions({ field: `${field}.options`, value: fields.options }, problems);
-  return { ...times, ...(options.length > 0 && { options }) };
+  const boot = readBootFiles({ field: `${field}.boot`, value: fields.boot }, problems);
+  return { ...times, ...(options.length > 0 && { options }), ...(boot.length > 0 && { boot }) };
 }
 
 function readProbeOption({ probe, dhcp }: Fields<GuestOptions>, problems: PoolProblems): boolean {

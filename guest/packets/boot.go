@@ -48,8 +48,6 @@ func validateBoot(entries []bootEntry) error {
 	isLong := func(parameter string) bool { return len(parameter) > maxBootParameter }
 	for index, each := range entries {
 		switch {
-		case each.Server.IsValid() && !isHost(each.Server, 4):
-			return fmt.Errorf("boot[%d]: server %s is not an IPv4 address of a host", index, each.Server)
 		case len(each.File) > maxBootFile || len(each.URL) > maxBootURL || len(each.Architectures) > maxArchitectures:
 			return fmt.Errorf("boot[%d] is too long", index)
 		case len(each.Parameters) > maxBootParameters || slices.ContainsFunc(each.Parameters, isLong):

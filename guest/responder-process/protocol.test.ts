@@ -38,6 +38,16 @@ const COMMANDS = {
       server: { ipv4: config.server.ipv4, duid: config.server.duid },
       subnets: config.subnets.map(({ cidr }) => ({ cidr })),
       peers: config.peers,
+      ...(config.boot && {
+        boot: config.boot.map(({ ipxe, architectures, server, file, url, parameters }) => ({
+          ...(ipxe && { ipxe }),
+          ...(architectures && { architectures }),
+          ...(server !== undefined && { server }),
+          ...(file !== undefined && { file }),
+          ...(url !== undefined && { url }),
+          ...(parameters && { parameters }),
+        })),
+      }),
       times: {
         renew: config.times.renew,
         rebind: config.times.rebind,
@@ -193,6 +203,12 @@ describe('the configuration of the packet helper', () => {
       peers: ['10.1.0.3'],
       times: { renew: 20, rebind: 40, lease: 600, advertise: 20 },
     });
+  });
+
+  it('has the boot files of the pool', () => {
+    const boot = [{ file: 'a.efi', servers: ['10.1.0.8'] }];
+    const pool = compiledPool({ guest: { attachment: 'blue', dhcp: { boot } } });
+    expect(helperConfig(pool, SELF, [], 'guest0')?.boot).to.deep.equal([{ file: 'a.efi', server: '10.1.0.8' }]);
   });
 
   it('has no address if none is leased to the responder, which then answers no DHCPv4', () => {

@@ -1,6 +1,7 @@
 import { type Address, formatAddress, parseAddress } from '../../addressing/address/address.js';
 import { formatCidr } from '../../addressing/address/cidr.js';
 import type { Pool } from '../../addressing/pool/pool.js';
+import type { BootFile } from '../../addressing/pool/boot-files.js';
 import type { DhcpOption } from '../../addressing/pool/dhcp-options.js';
 import { asRecord, asString, isRecord, recordsIn } from '../../api/json.js';
 import { parseMac } from '../../api/mac-address.js';
@@ -36,6 +37,8 @@ export interface HelperConfig {
   readonly subnets: readonly { readonly cidr: string }[];
   /** The IPv4 addresses of the other responders of the pool, which are no foreign servers. */
   readonly peers: readonly string[];
+  /** A client gets the first one that fits. */
+  readonly boot?: readonly BootFile[];
   readonly times: {
     readonly renew: number;
     readonly rebind: number;
@@ -229,13 +232,14 @@ export function helperConfig(
 ): HelperConfig | undefined {
   const { dhcp } = pool.guest ?? {};
   if (dhcp === undefined) return undefined;
-  const { renewSeconds, rebindSeconds, leaseSeconds } = dhcp;
+  const { renewSeconds, rebindSeconds, leaseSeconds, boot } = dhcp;
   return {
     v: PROTOCOL_VERSION,
     interface: guestInterface,
     server: { ipv4: ipv4Of(self) ?? null, duid: `${DUID_UUID}${shortHash(`${pool.uid}\n${self.name}`, UUID_DIGITS)}` },
     subnets: pool.subnets.map(({ cidr }) => ({ cidr: formatCidr(cidr) })),
     peers: peers.flatMap((peer) => ipv4Of(peer) ?? []),
+    ...(boot && { boot }),
     times: {
       renew: renewSeconds,
       rebind: rebindSeconds,

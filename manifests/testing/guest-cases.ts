@@ -1,4 +1,4 @@
-import type { GuestDhcpOption, GuestOptions } from '../../api/address-pool.js';
+import type { GuestBootFile, GuestDhcpOption, GuestOptions } from '../../api/address-pool.js';
 
 interface GuestCase {
   name: string;
@@ -11,6 +11,7 @@ const withOptions = (...options: [number, GuestDhcpOption['type'], string][]): G
   attachment: 'blue',
   dhcp: { options: options.map(([code, type, value]) => ({ code, type, value })) },
 });
+const withBoot = (...boot: GuestBootFile[]): GuestOptions => ({ attachment: 'blue', dhcp: { boot } });
 const route = (destination: string, gateway: string) => ({ routes: [{ destination, gateway }] });
 
 /** Valid and invalid `spec.guest` of a pool with the subnets 10.1.0.0/24 and fd00:1::/64, and the messages of the API server. */
@@ -102,6 +103,48 @@ export const GUEST_CASES: readonly GuestCase[] = [
     expect: ['spec.guest.dhcp.options', 'more than 512 characters'],
   },
   {
+    name: 'boot files',
+    given: withBoot(
+      { ipxe: true, file: 'http://boot.example/boot.ipxe' },
+      { architectures: [7, 9], servers: ['10.1.0.8', 'fd00:1::8'], file: 'boot.efi', parameters: ['a b'] },
+    ),
+  },
+  {
+    name: 'not a boot file without a server',
+    given: withBoot({ file: 'boot.efi' }),
+    expect: ['spec.guest.dhcp.boot[0].servers', 'name the TFTP server that has boot.efi'],
+  },
+  {
+    name: 'not a space in a boot file',
+    given: withBoot({ file: 'http://a b' }),
+    expect: ['spec.guest.dhcp.boot[0].file', 'without spaces'],
+  },
+  {
+    name: 'not a name as the server of a boot file',
+    given: withBoot({ file: 'boot.efi', servers: ['tftp.example'] }),
+    expect: ['spec.guest.dhcp.boot[0].servers[0]', '"tftp.example" is not an IP address'],
+  },
+  {
+    name: 'not a group as the server of a boot file',
+    given: withBoot({ file: 'boot.efi', servers: ['224.0.0.1'] }),
+    expect: ['spec.guest.dhcp.boot[0].servers[0]', '224.0.0.1 is not the address of a host'],
+  },
+  {
+    name: 'not two servers of one family for a boot file',
+    given: withBoot({ file: 'boot.efi', servers: ['10.1.0.8', '10.1.0.9'] }),
+    expect: ['spec.guest.dhcp.boot[0].servers', 'two addresses of one family'],
+  },
+  {
+    name: 'not an architecture that does not exist',
+    given: withBoot({ file: 'http://a', architectures: [65_536] }),
+    expect: ['spec.guest.dhcp.boot[0].architectures[0]', 'less than or equal to 65535'],
+  },
+  {
+    name: 'not a line break in a parameter of a boot file',
+    given: withBoot({ file: 'http://a', parameters: ['a\nb'] }),
+    expect: ['spec.guest.dhcp.boot[0].parameters[0]', 'printable ASCII'],
+  },
+  {
     name: 'not a name as a name server',
     given: { dns: { nameservers: ['ns.example'] } },
     expect: ['spec.guest.dns.nameservers[0]', '"ns.example" is not an IP address'],
@@ -155,6 +198,13 @@ export const LARGEST_GUEST: GuestOptions = {
     rebindSeconds: 172_800,
     leaseSeconds: 604_800,
     options: Array.from({ length: 16 }, (_, n) => ({ code: 200 + n, type: 'text', value: 'x'.repeat(32) })),
+    boot: Array.from({ length: 16 }, () => ({
+      ipxe: true,
+      architectures: Array.from({ length: 8 }, (_, n) => 65_535 - n),
+      servers: ['100.100.100.100', 'fd00:1111:2222:3333:4444:5555:6666:7777'],
+      file: 'x'.repeat(255),
+      parameters: Array.from({ length: 4 }, () => 'x'.repeat(64)),
+    })),
   },
   networkData: { default: true },
   dns: { nameservers: Array.from({ length: 8 }, (_, n) => `fd00:9::${n + 1}`), search: [domain] },
