@@ -40,6 +40,7 @@ describe('Boot files of a pool', () => {
     ['with a file that is too long', { file: 'a'.repeat(256) }, 'boot[0].file'],
     ['with a path but no server', { file: 'a.efi' }, 'boot[0].servers: is empty: name the TFTP server that has a.efi'],
     ['with the name of a server', { file: 'a.efi', servers: ['tftp.example'] }, 'boot[0].servers[0]: '],
+    ['with a group as its server', { file: 'a.efi', servers: ['ff02::1'] }, 'ff02::1 is not the address of a host'],
     ['with two servers of one family', { file: 'a.efi', servers: ['10.1.0.8', '10.1.0.9'] }, 'two addresses of one'],
     [
       'for an architecture that is no number',

@@ -2,6 +2,7 @@ import type { GuestBootFile } from '../../api/address-pool.js';
 import { describeValue, isRecord } from '../../api/json.js';
 import { GUEST_LIMITS } from '../../api/limits.js';
 import { type Address, formatAddress, parseAddress } from '../address/address.js';
+import { containsAddress, parseCidr } from '../address/cidr.js';
 import type { FieldValue, PoolProblems } from './pool-problems.js';
 
 /** A file that clients load over the network, as `bootEntry` of `guest/packets/boot.go` reads it. */
@@ -21,6 +22,11 @@ export interface BootFile {
 
 type Fields = Partial<Record<keyof GuestBootFile, unknown>>;
 
+/** Of no host, or only on a link that is not named. */
+const NO_HOSTS = [
+  ...['0.0.0.0/32', '127.0.0.0/8', '169.254.0.0/16', '224.0.0.0/4', '255.255.255.255/32'],
+  ...['::/127', 'fe80::/10', 'ff00::/8'],
+].map(parseCidr);
 const FILE = /^[!-~]{1,255}$/;
 const PARAMETER = /^[ -~]{1,64}$/;
 
@@ -68,9 +74,16 @@ function locationsOf(file: string, servers: readonly Address[]): Pick<BootFile, 
 function readServers(place: FieldValue<unknown>, problems: PoolProblems): Address[] {
   const places = problems.readList(place.field, place.value, GUEST_LIMITS.bootServers);
   const addresses = places.flatMap((each) => problems.parseText(each, '10.1.0.8 or fd00:1::8', parseAddress) ?? []);
+  for (const each of addresses)
+    if (!isReachable(each))
+      problems.add(place.field, `${formatAddress(each)} is not the address of a host that guests reach`);
   if (new Set(addresses.map(({ family }) => family)).size < addresses.length)
     problems.add(place.field, 'has two addresses of one family: remove one of them');
   return addresses;
+}
+
+function isReachable(address: Address): boolean {
+  return !NO_HOSTS.some((cidr) => containsAddress(cidr, address));
 }
 
 function readAll<T>(
