@@ -26,6 +26,8 @@ export async function startPackets(wire: Wire, location: WireLocation, socket: s
 
 /** Sends a table to holdfast-packets in place of a responder, for tests without one. */
 export class PacketTable {
+  /** Lines of JSON from holdfast-packets. */
+  reports = '';
   readonly #connection: Socket;
 
   private constructor(connection: Socket) {
@@ -36,7 +38,9 @@ export class PacketTable {
     const connection = connect(socket);
     await once(connection, 'connect');
     connection.on('error', () => undefined); // it ends with holdfast-packets
-    return new PacketTable(connection.resume());
+    const table = new PacketTable(connection.setEncoding('utf8'));
+    connection.on('data', (text: string) => (table.reports += text));
+    return table;
   }
 
   /** @see guest/packets/protocol.go */

@@ -24,6 +24,8 @@ const QEMU = 'qemu-system-x86';
 const PACKAGES = [
   ...[QEMU, 'qemu-system-common', 'qemu-system-data', 'seabios', 'nftables', 'xorriso'],
   ...['busybox-static', 'qemu-guest-agent', 'ifupdown', 'wide-dhcpv6-client', 'libfl2'],
+  // for network boot: firmware, what it loads, and a server of TFTP
+  ...['ovmf', 'ipxe', 'dnsmasq-base'],
 ];
 
 /** In the order in which they are loaded. The others that a guest needs are parts of Debian's kernel. */
@@ -44,7 +46,7 @@ export async function ensureGuestPrograms(progress: Progress): Promise<GuestProg
   if (process.arch !== 'x64') throw new Error('guests need an x86-64 machine');
   const launcher = await ensureLauncher(progress);
   const release = (await releaseOf()).replaceAll(/[^\w.]+/g, '-');
-  const root = await cachedFolder(`guests-3-${release}`, async (scratch) => {
+  const root = await cachedFolder(`guests-5-${release}`, async (scratch) => {
     const dependencies = await capture('apt-cache', ['depends', KERNEL]);
     const kernel = /Depends: (linux-image-\S+)/.exec(dependencies)?.[1] ?? '';
     const wanted = [...PACKAGES, kernel];
