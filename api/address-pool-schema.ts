@@ -147,6 +147,11 @@ export interface GuestDhcpOptions {
    */
   options?: GuestDhcpOption[];
   /**
+   * Other options of DHCPv6, for clients that ask for them. Responders compute the options 1 to 16, 18 to 20, 23 to
+   * 26, 31, 32, 39, 56, 59 and 60. At most 16.
+   */
+  optionsV6?: GuestDhcpOptionV6[];
+  /**
    * Files that clients load over the network. A client gets the first one that fits it. Those of a VM, in
    * dhcpOptions of its interface, replace them. At most 16.
    */
@@ -160,6 +165,16 @@ export interface GuestDhcpOption {
   /** How the value is written. */
   type: 'addresses' | 'hex' | 'text' | 'uint8' | 'uint16' | 'uint32';
   /** IPv4 addresses with commas between them, bytes as hexadecimal digits, text, or a number. */
+  value: string;
+}
+
+/** An option. */
+export interface GuestDhcpOptionV6 {
+  /** The number of the option. 17 to 65535. */
+  code: number;
+  /** How the value is written. */
+  type: 'addresses' | 'hex' | 'text' | 'uint8' | 'uint16' | 'uint32';
+  /** IPv6 addresses with commas between them, bytes as hexadecimal digits, text, or a number. */
   value: string;
 }
 

@@ -71,6 +71,7 @@ describe('the bounds of a pool in the code', () => {
     const [dhcp, dns] = [guest.dhcp!.properties!, guest.dns!.properties!];
     const boot = dhcp.boot!.items!.properties!;
     const interval = ({ minimum: least, maximum: most }: StructuralSchema) => ({ least, most });
+    expect(dhcp.optionsV6!.maxItems).to.equal(GUEST_LIMITS.dhcpOptions);
     expect(GUEST_LIMITS).to.deep.equal({
       attachment: guest.attachment!.maxLength,
       nameservers: dns.nameservers!.maxItems,

@@ -15,6 +15,7 @@ const NAMES: Readonly<Record<string, string>> = {
   'AddressPool.spec.guest': 'GuestOptions',
   'AddressPool.spec.guest.dhcp': 'GuestDhcpOptions',
   'AddressPool.spec.guest.dhcp.options': 'GuestDhcpOption',
+  'AddressPool.spec.guest.dhcp.optionsV6': 'GuestDhcpOptionV6',
   'AddressPool.spec.guest.dhcp.boot': 'GuestBootFile',
   'AddressPool.spec.guest.routes': 'GuestRoute',
   'AddressPool.status': 'AddressPoolStatus',

@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import type { GuestDhcpOption, GuestOptions } from '../../api/address-pool.js';
 import { compilePool } from './pool.js';
 
-function compile(options: unknown) {
-  const guest = { attachment: 'blue', dhcp: { options } } as GuestOptions;
+function compile(options: unknown, optionsV6?: unknown) {
+  const guest = { attachment: 'blue', dhcp: { options, optionsV6 } } as GuestOptions;
   const subnets = [{ cidr: '10.1.0.0/24' }];
   return compilePool({ metadata: { name: 'blue' }, spec: { network: 'blue', subnets, guest } });
 }
@@ -24,6 +24,25 @@ describe('DHCP options of a pool', () => {
     expect(options?.map(({ code, value }) => `${code} ${value}`)).to.deep.equal([
       ...['43 0104', '66 626f6f74', '150 0a0100080a010009', '23 40', '25 0100', '24 ffffffff'],
     ]);
+  });
+
+  it('of DHCPv6 have IPv6 addresses and two bytes for a code', () => {
+    const optionsV6 = [option(22, 'addresses', 'fd00:1::1,fd00:1::2'), option(103, 'text', 'http://login')];
+    const result = compile(undefined, optionsV6);
+    const found = result.ok ? result.pool.guest?.dhcp?.optionsV6 : undefined;
+    expect(found).to.deep.equal([
+      { code: 22, value: 'fd000001000000000000000000000001fd000001000000000000000000000002' },
+      { code: 103, value: Buffer.from('http://login').toString('hex') },
+    ]);
+    for (const [wrong, part] of [
+      [option(23, 'hex', '00'), 'optionsV6[0].code: 23 is not a code from 17 to 65535'],
+      [option(16, 'hex', '00'), 'optionsV6[0].code'],
+      [option(22, 'addresses', '10.1.0.1'), 'optionsV6[0].value'],
+    ] as const) {
+      const refused = compile(undefined, [wrong]);
+      const problems = refused.ok ? [] : refused.problems.map(({ field, message }) => `${field}: ${message}`);
+      expect(problems.join()).to.include(part);
+    }
   });
 
   for (const [title, given, part] of [

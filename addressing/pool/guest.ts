@@ -13,7 +13,11 @@ export interface GuestDelivery {
   /** The name of a NAD in the responders' namespace. */
   readonly attachment?: string;
   /** Times in seconds. */
-  readonly dhcp?: Times & { readonly options?: readonly DhcpOption[]; readonly boot?: readonly BootFile[] };
+  readonly dhcp?: Times & {
+    readonly options?: readonly DhcpOption[];
+    readonly optionsV6?: readonly DhcpOption[];
+    readonly boot?: readonly BootFile[];
+  };
   /** Responders check that no host has an address before a claim shows it. */
   readonly probe: boolean;
   /** VMs that name a Secret for network data opt in by that. */
@@ -24,7 +28,7 @@ export interface GuestDelivery {
   readonly mtu?: number;
 }
 
-type Times = Readonly<Required<Omit<GuestDhcpOptions, 'options' | 'boot'>>>;
+type Times = Readonly<Required<Omit<GuestDhcpOptions, 'options' | 'optionsV6' | 'boot'>>>;
 type Fields<T> = Partial<Record<keyof T, unknown>>;
 
 const FIELD = 'spec.guest';
@@ -97,9 +101,15 @@ function readDhcp(value: unknown, problems: PoolProblems): GuestDelivery['dhcp']
     if (times[earlier] < times[later]) continue;
     problems.add(`${field}.${later}`, `${times[later]} is not greater than ${earlier}, which is ${times[earlier]}`);
   }
-  const options = readDhcpOptions({ field: `${field}.options`, value: fields.options }, problems);
+  const options = readDhcpOptions({ field: `${field}.options`, value: fields.options }, 4, problems);
+  const optionsV6 = readDhcpOptions({ field: `${field}.optionsV6`, value: fields.optionsV6 }, 6, problems);
   const boot = readBootFiles({ field: `${field}.boot`, value: fields.boot }, problems);
-  return { ...times, ...(options.length > 0 && { options }), ...(boot.length > 0 && { boot }) };
+  return {
+    ...times,
+    ...(options.length > 0 && { options }),
+    ...(optionsV6.length > 0 && { optionsV6 }),
+    ...(boot.length > 0 && { boot }),
+  };
 }
 
 function readProbeOption({ probe, dhcp }: Fields<GuestOptions>, problems: PoolProblems): boolean {

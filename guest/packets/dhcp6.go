@@ -247,6 +247,9 @@ func (r *responder) addRequestedOptions6(reply, request *dhcpv6.Message, guest *
 		add(ntp)
 	}
 	r.addBoot6(reply, request, guest.dhcp4, add)
+	for _, each := range guest.options.DHCP6 {
+		add(&dhcpv6.OptionGeneric{OptionCode: dhcpv6.OptionCode(each.Code), OptionData: each.Value})
+	}
 	if value := guest.names.fqdn6(request.GetOneOption(dhcpv6.OptionFQDN)); len(value) > 0 {
 		add(&dhcpv6.OptionGeneric{OptionCode: dhcpv6.OptionFQDN, OptionData: value})
 	}

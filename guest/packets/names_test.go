@@ -132,3 +132,20 @@ func TestOptionsOfATenantAreBounded(t *testing.T) {
 		}
 	}
 }
+
+func TestOptionsOfDHCPv6OfAPoolReachItsGuests(t *testing.T) {
+	w := newWorld(t)
+	w.obeyLines(`{"options":{"id":"o3","dhcp6":[{"code":103,"value":"61"}]}}`, `{"fresh":{"forMs":30000}}`,
+		`{"put":[{"mac":"02:00:00:00:00:0a","ipv4":{"address":"10.1.0.10","prefix":24},"ipv6":{"address":"fd00:1::a"},"options":"o3"}]}`)
+	for _, asked := range []dhcpv6.OptionCode{103, 104} {
+		got := w.expectReply6(from6(guestMAC, dhcpv6.MessageTypeSolicit, dhcpv6.OptRequestedOption(asked), iaOf(1)))
+		if option := got.GetOneOption(103); (option != nil) != (asked == 103) {
+			t.Errorf("a client that asks for %d gets %v", asked, option)
+		}
+	}
+	for _, code := range []string{"0", "1", "3", "14", "16", "20", "23", "24", "39", "59", "65536"} {
+		if _, err := parseCommand([]byte(`{"options":{"id":"o3","dhcp6":[{"code":` + code + `,"value":"61"}]}}`)); err == nil {
+			t.Errorf("option %s is accepted", code)
+		}
+	}
+}

@@ -73,6 +73,7 @@ type optionSet struct {
 	NTP    []netip.Addr `json:"ntp"`
 	Routes []route      `json:"routes"`
 	DHCP4  []option     `json:"dhcp4"` // others of DHCPv4, which those of an entry replace
+	DHCP6  []option6    `json:"dhcp6"` // others of DHCPv6
 
 	routes4 []byte          // of option 121, without the default route
 	others4 []dhcpv4.Option // for DHCPv4, encoded
@@ -101,6 +102,12 @@ type entry struct {
 // option is an option of DHCPv4 as it is sent.
 type option struct {
 	Code  uint8    `json:"code"`
+	Value hexBytes `json:"value"`
+}
+
+// option6 is an option of DHCPv6 as it is sent.
+type option6 struct {
+	Code  uint16   `json:"code"`
 	Value hexBytes `json:"value"`
 }
 

@@ -108,6 +108,9 @@ func (o *optionSet) validate() error {
 			return fmt.Errorf("options %s: route %s by %s is invalid", o.ID, each.Destination, each.Gateway)
 		}
 	}
+	if err := validateOptions6(o.DHCP6); err != nil {
+		return err
+	}
 	return validateOptions(o.DHCP4, isPoolOption, maxSetOptions)
 }
 
@@ -177,6 +180,20 @@ func validateOptions(options []option, isAllowed func(code uint8) bool, most int
 // isPoolOption returns whether nothing else decides an option. 1 and 255 have other meanings in a message.
 func isPoolOption(code uint8) bool {
 	return code > 1 && code < 255 && !(code >= 50 && code <= 59) && !bytes.Contains([]byte{3, 6, 12, 15, 26, 42, 60, 61, 81, 82, 97, 119, 121, 249}, []byte{code})
+}
+
+// validateOptions6 checks the same of DHCPv6. Its options up to 20 are about the exchange itself, but for that of vendors.
+func validateOptions6(options []option6) error {
+	size, seen := 0, map[uint16]bool{}
+	for _, each := range options {
+		size += 4 + len(each.Value)
+		isComputed := each.Code <= 20 && each.Code != 17 || slices.Contains([]uint16{23, 24, 25, 26, 31, 32, 39, 56, 59, 60}, each.Code)
+		if isComputed || seen[each.Code] || len(each.Value) == 0 || size > maxSetOptions {
+			return fmt.Errorf("option %d of DHCPv6 is computed, there twice or empty, or all have more than %d bytes", each.Code, maxSetOptions)
+		}
+		seen[each.Code] = true
+	}
+	return nil
 }
 
 // isEntryOption returns whether a guest may have its own: NTP servers, TFTP server, boot file, and options for private use,

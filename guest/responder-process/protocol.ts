@@ -56,8 +56,9 @@ export interface GuestOptionSet {
   readonly search: readonly string[];
   readonly ntp: readonly string[];
   readonly routes: readonly { readonly destination: string; readonly gateway: string }[];
-  /** Other options of DHCPv4. */
+  /** Other options of DHCPv4, and of DHCPv6. */
   readonly dhcp4?: readonly DhcpOption[];
+  readonly dhcp6?: readonly DhcpOption[];
 }
 
 /** What a guest gets on one interface. */

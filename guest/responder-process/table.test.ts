@@ -66,11 +66,13 @@ describe('the table of a responder', () => {
 
   it('has the DHCP options of the pool in its set of options', () => {
     const options = [{ code: 66, type: 'text', value: 'boot' } as const];
+    const optionsV6 = [{ code: 103, type: 'text', value: 'a' } as const];
     const { options: sets } = table([guest(MAC, ['10.1.0.5'])], {
       ...DUAL,
-      guest: { attachment: 'blue', dhcp: { options } },
+      guest: { attachment: 'blue', dhcp: { options, optionsV6 } },
     });
-    expect([...sets.values()].map(({ dhcp4 }) => dhcp4)).to.deep.equal([[{ code: 66, value: '626f6f74' }]]);
+    const found = [...sets.values()].map(({ dhcp4, dhcp6 }) => [dhcp4, dhcp6]);
+    expect(found).to.deep.equal([[[{ code: 66, value: '626f6f74' }], [{ code: 103, value: '61' }]]]);
   });
 
   it('has the names of a guest, with the search domain of the network, and the options of its VM', () => {

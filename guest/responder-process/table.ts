@@ -140,6 +140,7 @@ function optionSetOf(pool: Pool, nadOptions: NadGuestOptions | undefined): Guest
       gateway: formatAddress(gateway),
     })),
     ...(pool.guest?.dhcp?.options && { dhcp4: pool.guest.dhcp.options }),
+    ...(pool.guest?.dhcp?.optionsV6 && { dhcp6: pool.guest.dhcp.optionsV6 }),
   };
   return { id: shortHash(JSON.stringify(options), 16), ...options };
 }

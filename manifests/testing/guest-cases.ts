@@ -103,6 +103,20 @@ export const GUEST_CASES: readonly GuestCase[] = [
     expect: ['spec.guest.dhcp.options', 'more than 512 characters'],
   },
   {
+    name: 'options of DHCPv6',
+    given: { attachment: 'blue', dhcp: { optionsV6: [{ code: 22, type: 'addresses', value: 'fd00:1::1,fd00:1::2' }] } },
+  },
+  {
+    name: 'not an option of DHCPv6 that responders compute',
+    given: { attachment: 'blue', dhcp: { optionsV6: [{ code: 23, type: 'hex', value: '00' }] } },
+    expect: ['spec.guest.dhcp.optionsV6[0].code', 'responders compute this option'],
+  },
+  {
+    name: 'not an IPv4 address in an option of DHCPv6',
+    given: { attachment: 'blue', dhcp: { optionsV6: [{ code: 22, type: 'addresses', value: '10.1.0.1' }] } },
+    expect: ['spec.guest.dhcp.optionsV6[0].value', 'are not IPv6 addresses'],
+  },
+  {
     name: 'boot files',
     given: withBoot(
       { ipxe: true, file: 'http://boot.example/boot.ipxe' },
@@ -198,6 +212,7 @@ export const LARGEST_GUEST: GuestOptions = {
     rebindSeconds: 172_800,
     leaseSeconds: 604_800,
     options: Array.from({ length: 16 }, (_, n) => ({ code: 200 + n, type: 'text', value: 'x'.repeat(32) })),
+    optionsV6: Array.from({ length: 16 }, (_, n) => ({ code: 1000 + n, type: 'text', value: 'x'.repeat(32) })),
     boot: Array.from({ length: 16 }, () => ({
       ipxe: true,
       architectures: Array.from({ length: 8 }, (_, n) => 65_535 - n),
