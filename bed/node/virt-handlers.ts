@@ -11,12 +11,14 @@ import { guestMoves } from './guest-moves.js';
 import { KUBELET_PODS, type KubeletPod } from './pod.js';
 import type { GuestNetworks } from './sandbox-networks.js';
 import { StepRunner } from './step-runner.js';
-import { type Vmi, VMIS } from './virtual-machine-instance.js';
+import { hasGuest, type Vmi, VMIS } from './virtual-machine-instance.js';
 import { launcherOf, stepVmi } from './vmi-machine.js';
 
 const WORKERS = 8;
 const RETRY_BACKOFF = { baseMs: 10, maxMs: 1_000 };
 const BY_VMI_UID = 'vmi-uid';
+/** Of launchers, with the UID of their VMI. */
+const CREATED_BY_LABEL = 'kubevirt.io/created-by';
 
 export interface VirtHandlersOptions {
   /** An administrator's client, which reads pods. */
@@ -96,7 +98,7 @@ export class VirtHandlers {
     }
     const { switches, clock, guests, handlerClient, isNodeUp, startErrorOf } = this.#options;
     const current = switches.of(vmi.metadata.namespace, vmi.metadata.name);
-    const launchers = this.launchersOf(vmi);
+    const launchers = await this.#knownLaunchersOf(vmi);
     const launcher = launcherOf(vmi, launchers);
     const step = stepVmi(vmi, {
       launchers,
@@ -109,13 +111,22 @@ export class VirtHandlers {
     });
     return this.#steps.take(`vmi ${key}`, vmi, step, async (next) => {
       await this.#moveGuest(vmi, next);
-      await guests.followGuest(next, launcherOf(next, this.launchersOf(next)));
+      await guests.followGuest(next, launcherOf(next, launchers));
       const written = await handlerClient.replace(VMIS, next);
       if (!vmi.status?.migrationState?.startTimestamp && next.status?.migrationState?.startTimestamp) {
         this.#copyingSince.set(key, clock.now());
       }
       return written;
     });
+  }
+
+  /** Reads them live if the cache lacks the one in which the guest runs: its event may only be late. */
+  async #knownLaunchersOf(vmi: Vmi): Promise<readonly KubeletPod[]> {
+    const cached = this.launchersOf(vmi);
+    if (!hasGuest(vmi) || launcherOf(vmi, cached) !== undefined) return cached;
+    const { namespace, uid = '' } = vmi.metadata;
+    const selector = { namespace, labelSelector: `${CREATED_BY_LABEL}=${uid}` };
+    return (await this.#options.client.list(KUBELET_PODS, selector)).items;
   }
 
   async #moveGuest(before: Vmi, after: Vmi): Promise<void> {

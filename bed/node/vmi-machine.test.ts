@@ -170,11 +170,6 @@ describe('The state machine of a VMI', () => {
       expect: 'the launcher is gone',
     },
     {
-      name: 'waits for the event of a new launcher',
-      given: { launchers: [], status: transitions('2026-01-01T00:09:59Z') },
-      expect: 'wait for sight of the launcher',
-    },
-    {
       name: 'plugs an interface into the guest when Multus reports it',
       given: { status: { interfaces: [plugged().interfaces![0]!, { name: 'data', infoSource: 'multus-status' }] } },
       expect: 'interfaces: default (domain), data (domain, multus-status)',

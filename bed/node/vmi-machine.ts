@@ -21,9 +21,6 @@ import type { VmiView } from './vmi-view.js';
 /** How often the report of the guest agent is read. */
 const AGENT_INTERVAL_MS = 500;
 
-/** A launcher counts as gone after this time without an event. Before that, the event may only be late. */
-const LAUNCHER_GRACE_MS = 2_000;
-
 /**
  * One step of virt-handler with one VMI:
  *
@@ -56,9 +53,6 @@ function stepLauncher(vmi: Vmi, node: string, view: VmiView): Step<Vmi> | undefi
     if (view.switches.holdTermination) return waitFor('the guest to shut down, which is held');
     return change(inPhase(vmi, phase, view.now), 'the launcher was killed');
   }
-  const transitions = vmi.status?.phaseTransitionTimestamps ?? [];
-  const age = view.now - Date.parse(transitions.at(-1)?.phaseTransitionTimestamp ?? '');
-  if (age < LAUNCHER_GRACE_MS) return waitFor('sight of the launcher', LAUNCHER_GRACE_MS - age);
   return change(inPhase(vmi, phase, view.now), 'the launcher is gone');
 }
 

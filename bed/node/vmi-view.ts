@@ -4,7 +4,7 @@ import type { KubeletPod } from './pod.js';
 
 /** The knowledge of virt-handler besides the VMI itself. */
 export interface VmiView {
-  /** The VMI's launcher pods, in any phase. */
+  /** The VMI's launcher pods, in any phase. One in which its guest runs is missing only if it is gone. */
   readonly launchers: readonly KubeletPod[];
   readonly switches: VmSwitches;
   readonly isNodeUp: (node: string) => boolean;
