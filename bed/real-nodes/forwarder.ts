@@ -1,16 +1,16 @@
 import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import { connect, createServer, type ListenOptions, type NetConnectOpts, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { ControlPlane } from '../control-plane/control-plane.js';
 
-/** A Unix socket, which processes inside and outside of network namespaces reach, and the port of 127.0.0.1 that leads to it. */
-export interface Gate {
-  readonly socket: string;
-  readonly port: number;
+/** A Unix socket in the temporary folder of a network namespace's processes, which processes outside reach, too. */
+export function gateSocket(folder: string): string {
+  return join(folder, 'api');
 }
 
-/** Connects each client of an address with another address. */
+/** Connects each client of an address with another address, which is read when the client comes. */
 export async function forward(from: ListenOptions, to: NetConnectOpts): Promise<Server> {
   const server = createServer({ allowHalfOpen: true }, (client) => {
     const target = connect({ ...to, allowHalfOpen: true });
@@ -21,13 +21,14 @@ export async function forward(from: ListenOptions, to: NetConnectOpts): Promise<
   return server;
 }
 
-/** Lets the machine's processes reach the API server of a namespace. @returns the path of a kubeconfig for them */
-export async function openGate(
-  plane: Pick<ControlPlane, 'server' | 'kubeconfig'>,
-  { socket, port }: Gate,
-): Promise<string> {
+/**
+ * Lets the machine's processes reach the API server of a namespace.
+ * @param port of 127.0.0.1 outside, whose clients reach {@link gateSocket}
+ * @returns the path of a kubeconfig for them
+ */
+export async function openGate(plane: Pick<ControlPlane, 'server' | 'kubeconfig'>, port: number): Promise<string> {
   const server = await forward(
-    { path: socket },
+    { path: gateSocket(tmpdir()) },
     { host: '127.0.0.1', port: Number(new URL(plane.server).port || 443) },
   );
   server.unref();

@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { until } from '../processes/wait.js';
-import { isolated, reasonAgainstRealNodes } from './isolation.js';
+import { isolated, reasonAgainstRealNodes, temporaryFolderOf } from './isolation.js';
 
 const CGROUPS = '/sys/fs/cgroup/pids';
 
@@ -61,14 +61,42 @@ describe('A command in namespaces of its own', function () {
     expect(existsSync(cgroup)).to.equal(false);
   });
 
-  it('removes no cgroup of a command that still runs', async () => {
+  it('has a folder for temporary files, which ends with it, or with the next command if it is killed', async () => {
+    const ended = run('touch $TMPDIR/file');
+    await once(ended, 'exit');
+    expect(existsSync(temporaryFolderOf(ended.pid!))).to.equal(false);
+    const killed = run('touch $TMPDIR/file; sleep 60');
+    const file = join(temporaryFolderOf(killed.pid!), 'file');
+    await until('the command to run', () => existsSync(file));
+    killed.kill('SIGKILL');
+    await once(killed, 'exit');
+    expect(existsSync(file)).to.equal(true);
+    await once(run('true'), 'exit');
+    expect(existsSync(temporaryFolderOf(killed.pid!))).to.equal(false);
+  });
+
+  it('leaves only logs if it fails, until the next command', async () => {
+    const child = run(
+      'mkdir -p $TMPDIR/bed/logs $TMPDIR/bed/data; touch $TMPDIR/bed/logs/a $TMPDIR/bed/data/b; exit 1',
+    );
+    const folder = temporaryFolderOf(child.pid!);
+    await once(child, 'exit');
+    expect(readdirSync(folder, { recursive: true })).to.have.members(['bed', 'bed/logs', 'bed/logs/a']);
+    await once(run('true'), 'exit');
+    expect(existsSync(folder)).to.equal(false);
+  });
+
+  it('removes no cgroup and no file of a command that still runs', async () => {
     const other = join(CGROUPS, `holdfast-bed-${String(process.pid)}-test`);
+    const files = temporaryFolderOf(process.pid);
     mkdirSync(other);
+    mkdirSync(files);
     try {
       await once(run('true'), 'exit');
-      expect(existsSync(other)).to.equal(true);
+      expect([existsSync(other), existsSync(files)]).to.deep.equal([true, true]);
     } finally {
       rmdirSync(other);
+      rmdirSync(files);
     }
   });
 });

@@ -1,5 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { findProgram } from '../../test/image/container.js';
 
 /** A command line. */
@@ -22,16 +24,28 @@ remove_cgroup() {
   done
 }`;
 
+/** The folder of temporary files in {@link isolated}, by the process that it starts. */
+export function temporaryFolderOf(pid: number): string {
+  return join(tmpdir(), `holdfast-real-${String(pid)}`);
+}
+
 /**
- * Removes cgroups of clusters whose process is gone, and at the end those of this one. `unshare` passes no signals on, and a shell's background
- * command would ignore SIGINT.
+ * Removes cgroups and temporary files of clusters whose process is gone, and at the end those of this one: a bed that is killed inside cannot.
+ * The logs of a failure stay until then.
+ * `unshare` passes no signals on, and a shell's background command would ignore SIGINT.
  * All processes inside die with process 1 there, which dies with `unshare`, which dies with this shell.
  */
 const ENTER = `${REMOVE_CGROUP}
+is_gone() { [ "$1" = $$ ] || [ ! -d "/proc/$1" ]; }
 for folder in /sys/fs/cgroup/holdfast-bed-* /sys/fs/cgroup/*/holdfast-bed-*; do
   owner=\${folder##*/holdfast-bed-}
-  [ -d "/proc/\${owner%%-*}" ] || remove_cgroup "$folder" || true
+  ! is_gone "\${owner%%-*}" || remove_cgroup "$folder" || true
 done
+for folder in "\${TMPDIR:-/tmp}"/holdfast-real-*; do
+  ! is_gone "\${folder##*-}" || rm -rf "$folder" || true
+done
+export TMPDIR="\${TMPDIR:-/tmp}/holdfast-real-$$"
+mkdir -m 700 "$TMPDIR"
 export ${CGROUP_PREFIX}=holdfast-bed-$$
 env --default-signal=INT,QUIT setpriv --pdeathsig KILL unshare --net --mount --pid --fork --kill-child --mount-proc --propagation private sh -euc '
   ip link set lo up
@@ -47,6 +61,10 @@ while [ -d "/proc/$unshare" ]; do
   wait "$unshare" || status=$?
 done
 for folder in /sys/fs/cgroup/holdfast-bed-$$-* /sys/fs/cgroup/*/holdfast-bed-$$-*; do remove_cgroup "$folder" || true; done
+case $status in
+  0 | 130) rm -rf "$TMPDIR" ;;
+  *) rm -rf "$TMPDIR"/*/data; find "$TMPDIR" -type d -empty -delete ;;
+esac
 exit "$status"
 `;
 
