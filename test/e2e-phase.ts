@@ -12,8 +12,8 @@ const MEMORY_OF_GROUPS = 12 * 2 ** 30;
 const FIRST_GROUP = 'agent|claims|cli|guest|smoke';
 /** Stories on real nodes: kubelet, containerd, and Holdfast in pods. */
 const REAL = 'nodes';
-/** The others take ten minutes, and the stop of a VM in `addresses` was once not done in time: `make e2e NODES=real`. */
-const EVERY_RUN = `e2e/${REAL}/@(installation|ipv6|runtime).e2e.ts`;
+/** The others take ten minutes: `make e2e NODES=real`. */
+const EVERY_RUN = `e2e/${REAL}/@(addresses|installation|ipv6|runtime).e2e.ts`;
 /** Files of stories in which launchers run guests. */
 const GUESTS = `e2e/${REAL}/guest-`;
 /** The stories of a value of NODES. */
