@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import * as names from '../api/names.js';
 import { flagsOfCommands } from '../cli/command-line.js';
 import { variableOf } from '../process/config/setting.js';
-import { anchorsOf, codeOf, flagsIn, headingsOf, linksOf, pathsIn, targetsIn } from './documents.js';
+import { anchorsOf, codeOf, flagsIn, headingsOf, linksOf, paragraphsOf, pathsIn, targetsIn } from './documents.js';
 import { MANIFEST_KEYS, SETTINGS, renderReference, withRows } from './reference.js';
 import { ROOT, findFiles } from './source-files.js';
 
@@ -15,6 +15,9 @@ const OTHER_FOLDERS = ['cni', 'cli'];
 const PLUGIN_VARIABLES = ['HOLDFAST_SOCKET', 'HOLDFAST_TIMEOUT'];
 /** Of the test bed. */
 const BED_VARIABLES = ['HOLDFAST_BED_NETWORK'];
+
+/** Characters that a reader sees. A longer paragraph is read by nobody at night. */
+const LONGEST_PARAGRAPH = 600;
 
 interface Document {
   readonly path: string;
@@ -67,6 +70,16 @@ describe('the documents', () => {
         (path) => existsSync(join(ROOT, path)),
       ),
     ).to.deep.equal([]);
+  });
+
+  it('have no paragraph that is longer than a reader follows: split it', () => {
+    const long = documents.flatMap(({ path, text }) =>
+      paragraphsOf(text).flatMap((paragraph) => {
+        const { length } = paragraph.text;
+        return length > LONGEST_PARAGRAPH ? [`${path}:${paragraph.line}: ${length} characters`] : [];
+      }),
+    );
+    expect(long).to.deep.equal([]);
   });
 
   it('link to files that exist', () => {
@@ -180,6 +193,16 @@ describe('reading documents', () => {
       { text: 'b c', line: 1 },
       { text: 'e', line: 1 },
       { text: 'f `g`', line: 3 },
+    ]);
+  });
+
+  it('finds paragraphs, without targets of links, code and tables', () => {
+    const page = '# A\n\none\n[two](x.md#y)\n\n```\ncode\n```\n- three\n- four\n\n  five\n\n| a |\n|---|';
+    expect(paragraphsOf(page)).to.deep.equal([
+      { line: 3, text: 'one two' },
+      { line: 9, text: '- three' },
+      { line: 10, text: '- four' },
+      { line: 12, text: 'five' },
     ]);
   });
 

@@ -72,3 +72,19 @@ export function flagsIn(code: string): string[] {
   if (OTHER_PROGRAMS.test(code)) return [];
   return [...code.matchAll(/(?:^|\s)--([a-z][a-z0-9-]*)/g)].map(([, name = '']) => name);
 }
+
+/** A paragraph or the paragraph of an element of a list, as a reader sees it: without the targets of links. */
+export function paragraphsOf(markdown: string): { line: number; text: string }[] {
+  const found: { line: number; text: string }[] = [];
+  let fenced = false;
+  let open = false;
+  for (const [index, line] of markdown.split('\n').entries()) {
+    const isFence = FENCE.test(line);
+    if (isFence) fenced = !fenced;
+    const isProse = !isFence && !fenced && !/^\s*(?:[|#<]|$)/.test(line);
+    if (isProse && (!open || /^\s*(?:[-*]|\d+\.) /.test(line))) found.push({ line: index + 1, text: '' });
+    if (isProse) found.at(-1)!.text += ` ${line.trim().replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1')}`;
+    open = isProse;
+  }
+  return found.map(({ line, text }) => ({ line, text: text.trim() }));
+}
