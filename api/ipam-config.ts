@@ -1,17 +1,16 @@
 import type { AddressPoolSpec, PoolSubnet } from './address-pool.js';
+import {
+  IGNORED_KEYS,
+  OBJECT_KEYS,
+  PASSED_KEYS,
+  POOL_FIELDS,
+  RANGE_KEYS,
+  SUBNET_KEYS,
+  WHEREABOUTS_KEYS,
+} from './ipam-keys.js';
 import { MAX_LABEL_KEY_LENGTH, POOL_LIMITS } from './limits.js';
 import { describeValue, isRecord, truncate } from './json.js';
 import type { NetworkConfigProblem } from './network-attachment.js';
-
-/** Fields of a pool's spec that a NAD may set, besides its subnets. */
-export const POOL_FIELDS = [
-  'addressSpace',
-  'cooldownSeconds',
-  'stickyMAC',
-  'blockSize',
-  'nodeSelector',
-  'publishCapacity',
-] as const;
 
 /** The content of `"ipam": {"type": "holdfast", …}`. Types are checked here, addresses when the pool is derived. */
 export interface HoldfastIpamConfig extends Pick<AddressPoolSpec, (typeof POOL_FIELDS)[number]> {
@@ -41,22 +40,13 @@ export interface WhereaboutsRange {
 
 type ReadResult = { ok: true; config: HoldfastIpamConfig } | { ok: false; problem: NetworkConfigProblem };
 
-const OWN_KEYS = ['type', 'subnets', 'namespaces', ...POOL_FIELDS];
-const SUBNET_KEYS = ['cidr', 'ranges', 'exclude', 'gateway', 'reserved', 'draining'];
-const RANGE_KEYS = ['range', 'range_start', 'range_end', 'exclude'];
-/** Keys of whereabouts for addresses, and its key for the address space. */
-const WHEREABOUTS_KEYS = [...RANGE_KEYS, 'ipRanges', 'gateway', 'network_name'];
-/**
- * Other keys of whereabouts (pkg/types, IPAMConfig) and of CNI. Keys for storage and locks have no effect, so that only the type changes when
- * a NAD moves to Holdfast. Routes and DNS are passed to the pod by agents; pools do not depend on them.
- */
-const IGNORED_KEYS = new Set([
-  ...['name', 'routes', 'dns', 'addresses', 'datastore', 'kubernetes', 'configuration_path', 'log_file', 'log_level'],
-  ...['etcd_host', 'etcd_username', 'etcd_password', 'etcd_key_file', 'etcd_cert_file', 'etcd_ca_cert_file'],
-  ...['leader_lease_duration', 'leader_renew_deadline', 'leader_retry_period', 'reconciler_cron_expression'],
-  ...['enable_overlapping_ranges', 'sleep_for_race', 'node_slice_size', 'optimistic_ipam', 'exclude_gateway'],
-  ...['enable_l3', 'cniVersion'],
-]);
+const RANGE_KEY_NAMES = Object.keys(RANGE_KEYS);
+/** Keys that pools depend on. */
+const POOL_KEYS = [
+  ...[...Object.keys(OBJECT_KEYS), 'subnets', ...POOL_FIELDS],
+  ...[...RANGE_KEY_NAMES, ...Object.keys(WHEREABOUTS_KEYS)],
+];
+const OTHER_KEYS: ReadonlySet<string> = new Set([...Object.keys(PASSED_KEYS), ...IGNORED_KEYS]);
 
 /** Thrown and caught in this file. */
 class ShapeError extends Error {
@@ -80,7 +70,7 @@ export function readHoldfastIpam(ipam: Record<string, unknown>, path: string): R
 }
 
 function readIpam(ipam: Record<string, unknown>, path: string): HoldfastIpamConfig {
-  rejectUnknownKeys(ipam, path, [...OWN_KEYS, ...WHEREABOUTS_KEYS]);
+  rejectUnknownKeys(ipam, path, POOL_KEYS);
   const subnets = readList(ipam.subnets, `${path}.subnets`, POOL_LIMITS.subnets).map((subnet, index) =>
     readSubnet(subnet, `${path}.subnets[${index}]`),
   );
@@ -118,7 +108,7 @@ function readRanges(ipam: Record<string, unknown>, path: string): WhereaboutsRan
   const listed = readList(ipam.ipRanges, `${path}.ipRanges`, POOL_LIMITS.subnets).map((element, index) => {
     const place = `${path}.ipRanges[${index}]`;
     const range = readObject(element, place);
-    rejectUnknownKeys(range, place, RANGE_KEYS);
+    rejectUnknownKeys(range, place, RANGE_KEY_NAMES);
     if (isAbsent(range.range)) throw new ShapeError(`${place}.range`, 'is absent: write a CIDR such as "10.0.0.0/24"');
     return readRange(range, place);
   });
@@ -162,7 +152,7 @@ function readSubnet(value: unknown, path: string): PoolSubnet {
 }
 
 function rejectMixedForms(ipam: Record<string, unknown>, path: string): void {
-  for (const key of [...RANGE_KEYS, 'ipRanges', 'gateway']) {
+  for (const key of [...RANGE_KEY_NAMES, 'ipRanges', 'gateway']) {
     if (isAbsent(ipam[key])) continue;
     throw new ShapeError(
       `${path}.${key}`,
@@ -173,7 +163,7 @@ function rejectMixedForms(ipam: Record<string, unknown>, path: string): void {
 
 function rejectUnknownKeys(object: Record<string, unknown>, path: string, known: readonly string[]): void {
   for (const key of Object.keys(object)) {
-    if (known.includes(key) || IGNORED_KEYS.has(key)) continue;
+    if (known.includes(key) || OTHER_KEYS.has(key)) continue;
     throw new ShapeError(`${path}.${key}`, `is unknown: correct or remove it; known keys: ${known.join(', ')}`);
   }
 }

@@ -5,6 +5,15 @@ import { pathToFileURL } from 'node:url';
 import { ADDRESS_STATES } from '../addressing/address-states.js';
 import { CLAIM_CONDITIONS, POOL_CONDITIONS } from '../api/conditions.js';
 import { EVENT_REASONS } from '../api/event-reasons.js';
+import {
+  IGNORED_KEYS,
+  OBJECT_KEYS,
+  PASSED_KEYS,
+  POOL_FIELDS,
+  RANGE_KEYS,
+  SUBNET_KEYS,
+  WHEREABOUTS_KEYS,
+} from '../api/ipam-keys.js';
 import * as names from '../api/names.js';
 import { createPluginFolderMetrics } from '../cni/agent/installation/plugin-folder.js';
 import { createAgentMetrics, createNodeBlockMetrics, createPodLeaseMetrics } from '../cni/agent/metrics.js';
@@ -63,6 +72,8 @@ const TABLES: readonly (readonly [page: string, heading: string, rows: () => Row
   ['metrics.md', '## All metrics', metrics],
   ['annotations.md', '# Labels, annotations and finalizers', metadataKeys],
   ['crd-fields.md', '# CRD fields', crdFields],
+  ['ipam-keys.md', '## Keys of Holdfast', ipamKeys],
+  ['ipam-keys.md', '## Keys of whereabouts and CNI', otherIpamKeys],
   ['conditions.md', '## Conditions of a claim', () => conditions(CLAIM_CONDITIONS)],
   ['conditions.md', '## Conditions of a pool', () => conditions(POOL_CONDITIONS)],
   ['events.md', '## All events', events],
@@ -216,6 +227,29 @@ function addFields(rows: Map<string, string[]>, path: string, schema: Structural
     if (name !== 'conditions')
       addFields(rows, `${path}.${name}${field.items === undefined ? '' : '[]'}`, field.items ?? field);
   }
+}
+
+/** Keys of a NAD's `ipam` object that describe a pool. The CRD says what its fields mean. */
+async function ipamKeys(): Promise<Rows> {
+  const fields = new Map<string, string[]>();
+  const { schema } = (await readKinds()).find(({ kind }) => kind === 'AddressPool')!;
+  addFields(fields, 'ipam', schema.properties?.spec ?? {});
+  const isKey = (path: string) =>
+    path === 'subnets' ||
+    SUBNET_KEYS.some((key) => path === `subnets[].${key}`) ||
+    POOL_FIELDS.some((key) => path === key || path.startsWith(`${key}.`));
+  const own = Object.entries(OBJECT_KEYS).map(([key, row]) => ipamRow(key, row));
+  return [...own, ...[...fields].filter(([key]) => isKey(key.slice('`ipam.'.length, -1)))];
+}
+
+function otherIpamKeys(): Rows {
+  const ignored = IGNORED_KEYS.map((key) => `\`ipam.${key}\``).join(', ');
+  const rows = Object.entries({ ...RANGE_KEYS, ...WHEREABOUTS_KEYS, ...PASSED_KEYS });
+  return [...rows.map(([key, row]) => ipamRow(key, row)), [ignored, ['any', 'Have no effect.']]];
+}
+
+function ipamRow(key: string, { type, meaning }: { type: string; meaning: string }): [string, string[]] {
+  return [`\`ipam.${key}\``, [type, cell(meaning)]];
 }
 
 function cell(text: string): string {

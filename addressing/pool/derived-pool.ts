@@ -1,6 +1,7 @@
 import type { AddressPool, AddressPoolSpec, PoolSubnet } from '../../api/address-pool.js';
 import { claimName, labelValue } from '../../api/ipam-claim.js';
-import { type HoldfastIpamConfig, POOL_FIELDS, type WhereaboutsRange } from '../../api/ipam-config.js';
+import type { HoldfastIpamConfig, WhereaboutsRange } from '../../api/ipam-config.js';
+import { POOL_FIELDS } from '../../api/ipam-keys.js';
 import { POOL_LIMITS } from '../../api/limits.js';
 import type { NadRights } from '../../api/nad-rights.js';
 import { ADDRESS_POOL_KIND, IPAM_API_VERSION, POOL_FINALIZER, POOL_NAD_NAMESPACE } from '../../api/names.js';
