@@ -49,6 +49,14 @@ establish() {
   kube wait --for=condition=Established --timeout=1m "${@/#/crd/}"
 }
 
+# The gates of bed/manifests/kubevirt.yaml, and those of this version in bed/build/versions.ts.
+feature_gates() {
+  case $KUBEVIRT_VERSION in
+    v1.7.*) echo '["Snapshot"]' ;;
+    *) echo '["Snapshot","LiveUpdateNADRef"]' ;;
+  esac
+}
+
 need docker kind kubectl curl npm go make
 
 step "cluster $CLUSTER, Kubernetes $KUBERNETES_VERSION"
@@ -86,16 +94,23 @@ kube apply --server-side --force-conflicts -f "$downloads/multus.yaml"
 establish network-attachment-definitions.k8s.cni.cncf.io
 roll_out kube-system daemonset/kube-multus-ds
 
+# Without it, hot-plugged interfaces appear by migration only.
+step "dynamic networks controller $DYNAMIC_NETWORKS_VERSION"
+repository=$github/k8snetworkplumbingwg/multus-dynamic-networks-controller
+download "$repository/raw/$DYNAMIC_NETWORKS_VERSION/manifests/dynamic-networks-controller.yaml" "$downloads/dynamic-networks.yaml"
+sed -i "s|\(multus-dynamic-networks-controller\):latest-amd64|\1:$DYNAMIC_NETWORKS_VERSION|" "$downloads/dynamic-networks.yaml"
+kube apply --server-side --force-conflicts -f "$downloads/dynamic-networks.yaml"
+roll_out kube-system daemonset/dynamic-networks-controller-ds
+
 step "KubeVirt $KUBEVIRT_VERSION"
-for file in kubevirt-operator.yaml kubevirt-cr.yaml; do
-  download "$github/kubevirt/kubevirt/releases/download/$KUBEVIRT_VERSION/$file" "$downloads/$file"
-done
+download "$github/kubevirt/kubevirt/releases/download/$KUBEVIRT_VERSION/kubevirt-operator.yaml" "$downloads/kubevirt-operator.yaml"
 kube apply --server-side --force-conflicts -f "$downloads/kubevirt-operator.yaml"
 establish kubevirts.kubevirt.io
 roll_out kubevirt deployment/virt-operator
-kube apply --server-side --force-conflicts -f "$downloads/kubevirt-cr.yaml"
+# the object of the test bed, with what only kind needs
+kube apply --server-side --force-conflicts -f bed/manifests/kubevirt.yaml
 kube -n kubevirt patch kubevirt kubevirt --type=merge \
-  -p '{"spec":{"configuration":{"developerConfiguration":{"useEmulation":true}}}}'
+  -p "{\"spec\":{\"configuration\":{\"developerConfiguration\":{\"useEmulation\":true,\"featureGates\":$(feature_gates)}}}}"
 kube -n kubevirt wait kubevirt kubevirt --for=condition=Available --timeout=15m
 establish virtualmachines.kubevirt.io virtualmachineinstances.kubevirt.io
 
@@ -103,7 +118,7 @@ step "Holdfast ($image)"
 kube get crd ipamclaims.k8s.cni.cncf.io >/dev/null 2>&1 || kube create -f manifests/crds/ipamclaims.yaml
 kube apply --server-side -k manifests/crds
 establish ipamclaims.k8s.cni.cncf.io {addresspools,addressleases,addressblocks}.ipam.holdfast.dev
-deployments=(deployment/holdfast-controller deployment/holdfast-webhook deployment/holdfast-ipam deployment/holdfast-capacity)
+deployments=(deployment/holdfast-controller deployment/holdfast-webhook deployment/holdfast-ipam deployment/holdfast-capacity deployment/holdfast-guest)
 is_update=$(kube -n holdfast-agents get daemonset holdfast-agent --ignore-not-found --output name)
 kube apply --server-side -k manifests/base
 if [ -n "$is_update" ]; then

@@ -3,8 +3,17 @@ import { chmod, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { ROOT } from '../../test/source-files.js';
+import { parse } from 'yaml';
+import { ROOT, findFiles } from '../../test/source-files.js';
+import { kubeVirtVersion, PAIRS } from '../build/versions.js';
 import { MANIFESTS } from '../holdfast/manifests.js';
+
+interface KubeVirtObject {
+  spec: {
+    configuration: { developerConfiguration: { featureGates: string[] } };
+    workloadUpdateStrategy: { workloadUpdateMethods: string[] };
+  };
+}
 
 /** Stands in for all commands of the script: writes down its call, and answers what the script reads. */
 const COMMAND = `#!/usr/bin/env bash
@@ -46,22 +55,49 @@ describe('bed/kind/up.sh, with commands that only record their calls', () => {
     return spawnSync(join(import.meta.dirname, 'up.sh'), { env, encoding: 'utf8' });
   }
 
+  /** The names of the Deployments in manifests/base. */
+  async function deployments(): Promise<string[]> {
+    const paths = (await findFiles('deployment.yaml')).filter((path) => path.startsWith('manifests/base/'));
+    const texts = await Promise.all(paths.map((path) => readFile(join(ROOT, path), 'utf8')));
+    const names = texts.flatMap((text) => /^kind: Deployment\nmetadata:\n {2}name: (\S+)/m.exec(text)?.[1] ?? []);
+    expect(names).to.include('holdfast-guest');
+    return names;
+  }
+
   async function calls(): Promise<string[]> {
     return (await readFile(join(folder, 'calls'), 'utf8')).trim().split('\n');
   }
 
-  it('waits for the kinds and for all five workloads', async () => {
+  it('waits for the kinds and for all workloads of Holdfast, Multus and the dynamic networks controller', async () => {
     const { status, stderr, stdout } = run();
     expect(status, stderr).to.equal(0);
     const text = (await calls()).join('\n');
     expect(text).to.match(/wait .*crd\/ipamclaims\S+ crd\/addresspools\S+ crd\/addressleases\S+ crd\/addressblocks\S+\n/);
-    for (const name of ['controller', 'webhook', 'ipam', 'capacity']) {
-      expect(text).to.include(`-n holdfast-system rollout status deployment/holdfast-${name}`);
-    }
+    for (const name of await deployments())
+      expect(text).to.include(`-n holdfast-system rollout status deployment/${name}`);
     expect(text).to.include('-n holdfast-agents rollout status daemonset/holdfast-agent');
     expect(text).to.include('-n kube-system rollout status daemonset/kube-multus-ds');
+    expect(text).to.include('-n kube-system rollout status daemonset/dynamic-networks-controller-ds');
     expect(text).not.to.include('rollout restart');
     expect(stdout).to.include('The cluster is ready');
+  });
+
+  it('creates the KubeVirt object of the test bed, with the gates that the bed opens in this version', async () => {
+    const { spec } = parse(await readFile(join(ROOT, 'bed/manifests/kubevirt.yaml'), 'utf8')) as KubeVirtObject;
+    expect(spec.workloadUpdateStrategy.workloadUpdateMethods).to.include('LiveMigrate');
+    for (const minor of new Set(PAIRS.map(({ kubeVirt }) => kubeVirt))) {
+      await writeFile(join(folder, 'calls'), '');
+      const { version, featureGates = [] } = kubeVirtVersion(minor);
+      run({ KUBEVIRT_VERSION: version });
+      const made = await calls();
+      expect(made.some((call) => call.endsWith(' -f bed/manifests/kubevirt.yaml'))).to.equal(true);
+      const [, patch = ''] = /patch kubevirt kubevirt --type=merge -p (.*)$/.exec(made.find((call) => call.includes('patch kubevirt'))!) ?? [];
+      const developerConfiguration = {
+        useEmulation: true,
+        featureGates: [...spec.configuration.developerConfiguration.featureGates, ...featureGates],
+      };
+      expect(JSON.parse(patch)).to.deep.equal({ spec: { configuration: { developerConfiguration } } });
+    }
   });
 
   it('builds and loads the image that the manifests name, whatever the environment has for `make image`', async () => {
