@@ -1,5 +1,6 @@
 import { totalmem } from 'node:os';
 import { isolated, reasonAgainstRealNodes } from '../bed/real-nodes/isolation.js';
+import { filesOf } from './e2e-lanes.js';
 import { type MochaPhaseOptions, mochaPhase, type Phase } from './phase.js';
 
 const MINUTE_MS = 60_000;
@@ -25,11 +26,7 @@ const GROUPS = [
 
 /** The e2e tests, on a bed or on the cluster that E2E_KUBECONFIG names. */
 export function e2ePhase(options: Options): Phase {
-  // The tests of some folders start their own control plane, so they cannot test an existing cluster.
-  const all =
-    process.env.E2E_KUBECONFIG === undefined
-      ? `e2e/!(${REAL})/*.e2e.ts`
-      : `e2e/!(control-plane|${REAL}|smoke|upgrade)/*.e2e.ts`;
+  const all = filesOf(process.env.E2E_KUBECONFIG === undefined ? 'bed' : 'cluster');
   const files = options.files ?? [all];
   return mochaPhase({ ...options, files, timeoutMs: 2 * MINUTE_MS, hooks: 'bed/story/hooks.ts' });
 }
