@@ -4,6 +4,7 @@ import { isBeingDeleted, joinKey, objectKey } from '../api/meta.js';
 import { IPS_ALLOCATED, LEASE_OWNER_NAMESPACE } from '../api/names.js';
 import type { Client } from '../kube/client.js';
 import { ADDRESS_LEASES, IPAM_CLAIMS, VIRTUAL_MACHINES } from '../kube/resources.js';
+import { groupBy } from './group-by.js';
 import { type Column, type Output, tableLines } from './output.js';
 import { INSTALL_HOLDFAST, readList, required, valueOf } from './reader.js';
 import type { TracedVm } from './trace/observed.js';
@@ -68,11 +69,7 @@ export async function listIps(options: IpsOptions, client: Pick<Client, 'list'>,
 /** VMs come first, sorted by name. Released and reserved leases have no row. */
 function rowsOf(claims: readonly IPAMClaim[], leases: readonly AddressLease[], statuses: VmStatuses): IpsRow[] {
   const held = leases.filter(({ spec }) => spec.owner !== undefined && spec.releasedAt === undefined);
-  const byOwner = new Map<string, AddressLease[]>();
-  for (const lease of held) {
-    const uid = lease.spec.owner?.uid ?? '';
-    byOwner.set(uid, [...(byOwner.get(uid) ?? []), lease]);
-  }
+  const byOwner = groupBy(held, ({ spec }) => spec.owner?.uid ?? '');
   const rows = claims.map((claim) => rowOfClaim(claim, byOwner.get(claim.metadata.uid ?? '') ?? [], statuses));
   for (const own of byOwner.values()) {
     if (own[0]?.spec.owner?.kind === 'Pod') rows.push(...rowsOfPod(own));
@@ -109,12 +106,7 @@ function stateOfClaim(claim: IPAMClaim, vmStatus: string | undefined): string {
 
 /** Returns one row for each interface. */
 function rowsOfPod(leases: readonly AddressLease[]): IpsRow[] {
-  const interfaces = new Map<string, AddressLease[]>();
-  for (const lease of leases) {
-    const name = lease.spec.interface ?? '';
-    interfaces.set(name, [...(interfaces.get(name) ?? []), lease]);
-  }
-  return [...interfaces].map(([name, own]) => {
+  return [...groupBy(leases, ({ spec }) => spec.interface ?? '')].map(([name, own]) => {
     const { owner, node } = own[0]?.spec ?? {};
     return {
       namespace: owner?.namespace ?? '',

@@ -2,7 +2,7 @@ import { expiryOf, splitPem } from '../tls/pem.js';
 import { neededPolicies } from './doctor/check-admission.js';
 import { isReady } from './doctor/check-processes.js';
 import { isUnchecked } from './doctor/diagnose.js';
-import { type Finding, NOTHING_CHECKED, formatFinding, formatRefused, isError } from './doctor/finding.js';
+import { type Finding, NOTHING_CHECKED, formatFindings, formatRefused, isError } from './doctor/finding.js';
 import type { ObservedCluster } from './doctor/observe.js';
 import { type ComponentState, componentsOf } from './installation.js';
 import { type Column, type Output, count, tableLines } from './output.js';
@@ -103,7 +103,7 @@ export function formatStatus(status: Status): Output {
       ...(status.agentsNotReady.length === 0 ? [] : [`agents not ready: ${status.agentsNotReady.join(', ')}`]),
       `kubectl holdfast: ${status.client}`,
       '',
-      ...status.findings.flatMap(formatFinding),
+      ...formatFindings(status.findings),
       ...formatRefused(status.refused),
       verdictOf(status),
     ],
@@ -118,11 +118,7 @@ function formatWebhook({ name, answers, caExpires }: Status['webhooks'][number])
 
 function verdictOf({ checked, healthy, findings, refused }: Status): Line {
   if (!checked) return [{ text: NOTHING_CHECKED, style: 'yellow' }];
-  if (!healthy)
-    return [
-      { text: 'not healthy', style: 'red' },
-      `: ${count(findings.filter(isError).length, 'error')}; kubectl holdfast doctor looks also at networks and addresses`,
-    ];
+  if (!healthy) return [{ text: 'not healthy', style: 'red' }, `: ${count(findings.filter(isError).length, 'error')}`];
   if (refused.length > 0) return 'nothing is wrong with what was checked';
   return [{ text: 'healthy', style: 'green' }];
 }

@@ -14,12 +14,13 @@ import { traceVirtualMachine } from '../trace/trace.js';
 
 export const STATUS = defineCommand({
   usage: 'status',
-  description: 'show versions, processes, leaders, webhooks, certificates and policies; exit code 3 if not healthy',
+  description:
+    'show versions, processes, leaders, webhooks, certificates and policies, and what the doctor finds; exit code 3 if not healthy',
   common: { output: true },
   read: (_args, _given, { output }) => output,
   run: (output, { terminal, connect }) =>
     connect(async ({ client, home }) => {
-      const observed = await observeCluster(client, { withData: false, home, showProgress: terminal.showProgress });
+      const observed = await observeCluster(client, { withData: true, home, showProgress: terminal.showProgress });
       const status = statusOf(observed, diagnose(observed, VERSION), VERSION);
       printOutput(output, formatStatus(status), terminal.print);
       if (!status.checked) return ExitCode.unchecked;

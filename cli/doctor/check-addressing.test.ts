@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import { HEALTHY, ago } from '../testing/healthy-cluster.js';
-import { checkLockedLeases, checkNads, shorten } from './check-addressing.js';
-import { errorOf, warningOf } from './finding.js';
+import { checkLockedLeases, checkNads } from './check-addressing.js';
 
 const HOUR_MS = 3_600_000;
 
@@ -25,26 +24,6 @@ describe('addresses that Secrets with network data keep from others', () => {
   it('are none if guest has just begun, or the user may not read leases', () => {
     expect(checkLockedLeases({ ...HEALTHY, lockedLeases: lockedFor(1_000) })).to.deep.equal([]);
     expect(checkLockedLeases({ ...HEALTHY, lockedLeases: undefined })).to.deep.equal([]);
-  });
-});
-
-describe('a long list of findings', () => {
-  const listOf = (length: number, findingOf: typeof errorOf) =>
-    Array.from({ length }, (_, index) => findingOf('vms', `vm${index}`, 'a problem', 'a remedy'));
-  const severities = (warnings: number, errors: number) =>
-    shorten('vms', 'VirtualMachines', [...listOf(warnings, warningOf), ...listOf(errors, errorOf)]).map(
-      ({ severity }) => severity,
-    );
-
-  it('keeps an error that comes after many warnings', () => {
-    const found = severities(20, 1);
-    expect(found).to.have.length(21);
-    expect([found[0], found.at(-1)]).to.deep.equal(['error', 'warning']);
-  });
-
-  it('ends with an error if one of those that are not shown is an error', () => {
-    expect(severities(20, 21).at(-1)).to.equal('error');
-    expect(severities(0, 20)).to.have.length(20);
   });
 });
 

@@ -1,3 +1,4 @@
+import { groupBy } from '../group-by.js';
 import {
   type Crd,
   type JsonSchema,
@@ -18,14 +19,10 @@ const CNI_FOLDER = /\/(cni\/bin|cni-bin|cni)\/?$/;
 
 /** Rights that the processes lack. */
 export function checkRights({ missingRights = [] }: ObservedCluster): Finding[] {
-  const accounts = new Map<string, string[]>();
-  for (const { account, verb, group, resource } of missingRights) {
-    const text = `${verb} ${resource}${group === '' ? '' : ` of ${group}`}`;
-    accounts.set(account, [...(accounts.get(account) ?? []), text]);
-  }
-  return [...accounts].map(([account, rights]) =>
-    errorOf('rights', account, `may not ${rights.join(', ')}`, 'apply manifests/base/*/rbac'),
-  );
+  return [...groupBy(missingRights, ({ account }) => account)].map(([account, rights]) => {
+    const texts = rights.map(({ verb, group, resource }) => `${verb} ${resource}${group === '' ? '' : ` of ${group}`}`);
+    return errorOf('rights', account, `may not ${texts.join(', ')}`, 'apply manifests/base/*/rbac');
+  });
 }
 
 /** An agent that installs the CNI plugin into another folder than the runtime reads, as the DaemonSet of Multus shows. */

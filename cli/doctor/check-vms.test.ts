@@ -132,15 +132,11 @@ describe('what the doctor finds about VMs', () => {
 
   for (const [name, given, words] of [
     ['whose NAD does not exist', { vms: [vm1('other')] }, 'NetworkAttachmentDefinition lab/other does not exist'],
-    [
-      'that has no claim',
-      { vms: [vm1()], nads: [persistent] },
-      'it has no IPAMClaim: kubectl holdfast trace vm vm1 -n lab shows why',
-    ],
+    ['that has no claim', { vms: [vm1()], nads: [persistent] }, 'it has no IPAMClaim'],
     [
       'whose claim no IPAM has answered',
       { claims: [unanswered], nads: [delegating('holdfast')] },
-      'no IPAM has answered it',
+      'no IPAM has given it addresses, nor said why',
     ],
   ] as [string, Partial<ObservedCluster>, string][]) {
     it(`finds a VM ${name}, also in one namespace only`, () => {

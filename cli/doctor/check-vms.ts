@@ -1,68 +1,69 @@
-import { type IPAMClaim, labelValue } from '../../api/ipam-claim.js';
-import { secondaryNetworks } from '../../api/kubevirt.js';
-import { isBeingDeleted, joinKey, objectKey } from '../../api/meta.js';
-import { CLAIM_VM_LABEL } from '../../api/names.js';
-import type { NetworkAttachmentDefinition } from '../../api/network-attachment.js';
-import { unnotedClaimNames } from '../../api/vm-claims.js';
-import { StatusError } from '../../kube/errors.js';
-import type { Event } from '../../kube/events.js';
+import { type IPAMClaim, claimNadOf, claimOwnerOf } from '../../api/ipam-claim.js';
+import { controllerOf, isBeingDeleted, joinKey, objectKey } from '../../api/meta.js';
+import { IPAM_CLAIM_KIND, VIRTUAL_MACHINE_KIND } from '../../api/names.js';
 import { type ComponentState, componentsOf } from '../installation.js';
-import type { Read, Unread } from '../reader.js';
-import { isOptedOut } from '../trace/networks.js';
-import type { ObservedVmTrace, TracedVm } from '../trace/observed.js';
+import { traceClaim } from '../trace/claims.js';
+import { readNad } from '../trace/networks.js';
 import { traceVm } from '../trace/trace.js';
+import type { TraceFinding, TraceNode } from '../trace/tree.js';
 import { oldestKubeVirt } from './check-admission.js';
-import { shorten } from './check-addressing.js';
 import { type Finding, errorOf, warningOf } from './finding.js';
 import type { ObservedCluster } from './observe.js';
+import { VmParts } from './vm-parts.js';
 
-const refusal = new StatusError({ request: 'GET', status: 403, reason: 'Forbidden', message: '' });
-/** A part of the story that the doctor does not read for each VM. */
-const NOT_READ: Unread = { kind: 'forbidden', why: 'not read', error: refusal };
-const ABSENT: Unread = { ...NOT_READ, kind: 'absent' };
-
-/** VMs with an interface that gets no address, or none that persists: what `kubectl holdfast trace vm` says about their networks. */
+/** What is wrong with the networks and claims of VMs, as `kubectl holdfast trace vm` says it. */
 export function checkVms(observed: ObservedCluster): Finding[] {
-  const { vms = [], claims, nads, namespaces, narrowed, onlyNamespace, now } = observed;
+  const { vms = [], claims, now } = observed;
   if (claims === undefined || now === undefined) return [];
   const gate = persistentIpsGate(observed);
-  const nadByKey = nads && new Map(nads.map((nad) => [objectKey(nad), nad]));
-  const namespaceByName = new Map(namespaces?.map((each) => [each.metadata.name, each]));
-  const claimsByVm = groupClaims(claims);
-  const isInView = ({ metadata: { namespace } }: TracedVm) =>
-    narrowed?.includes('claims') !== true || namespace === onlyNamespace;
+  const parts = new VmParts(observed, gate.state === 'unknown');
   const findings = vms
-    .filter((vm) => isInView(vm) && !isBeingDeleted(vm))
-    .flatMap((vm) => {
-      const { namespace = '', name } = vm.metadata;
-      const object = namespaceByName.get(namespace);
-      const namespaceObject = object === undefined ? NOT_READ : found(object);
-      if (isOptedOut({ namespaceObject })) return [];
-      return findingsOf(vm, {
-        ...{ namespace, name, now, namespaceObject, vm: found(vm), agents: new Map(), pods: found([]) },
-        ...{ vmi: NOT_READ, pools: NOT_READ, leases: NOT_READ, isGateUnknown: gate.state === 'unknown' },
-        events: readEvents(vm, observed),
-        claims: found(claimsOf(vm, claimsByVm)),
-        nads: readNads(vm, nadByKey, narrowed?.includes('nads') ? onlyNamespace : undefined),
-      });
-    });
-  if (gate.state !== 'closed') return shorten('vms', 'VirtualMachines', findings);
-  return findings.length === 0 ? [] : [closedGateFinding(gate.controller)];
+    .filter((vm) => parts.isTold(vm) && !isBeingDeleted(vm))
+    .flatMap((vm) => findingsIn(traceVm(parts.ofVm(vm)), `${VIRTUAL_MACHINE_KIND} ${objectKey(vm)}`));
+  const ofClaims = claims.filter((claim) => !parts.isTraced(claim)).flatMap((claim) => findingsOf(claim, parts));
+  if (gate.state !== 'closed' || findings.every(isOfClaim)) return [...findings, ...ofClaims];
+  return [...findings.filter(isOfClaim), ...ofClaims, closedGateFinding(gate.controller)];
 }
 
-function findingsOf({ metadata: { namespace = '', name } }: TracedVm, observed: ObservedVmTrace): Finding[] {
-  const tree = traceVm(observed);
-  const nodes = tree === undefined ? [] : [tree, ...tree.children.filter(({ kind }) => kind === 'Network')];
-  return nodes.flatMap((node) =>
-    node.findings.flatMap(({ health, reason, message, remedy }) => {
-      if (health !== 'wrong' && health !== 'warning') return [];
-      const network = node === tree ? '' : `network "${node.name}": `;
-      const problem = `${network}${reason === undefined ? '' : `${reason}: `}${message}`;
-      const what = remedy ?? `kubectl holdfast trace vm ${name} -n ${namespace}`;
-      const isWrong = health === 'wrong';
-      return [(isWrong ? errorOf : warningOf)('vms', `VirtualMachine ${joinKey(namespace, name)}`, problem, what)];
-    }),
+/** A claim whose VM is not told about, such as that of a VMI without VM. */
+function findingsOf(claim: IPAMClaim, parts: VmParts): Finding[] {
+  const { namespace = '', name } = claim.metadata;
+  const owner = claimOwnerOf(claim);
+  const observed = parts.ofClaim(claim, owner?.name ?? name);
+  const node = traceClaim(observed, claim, readNad(observed, claimNadOf(claim) ?? '').isHoldfast);
+  const kind = controllerOf(claim)?.kind ?? VIRTUAL_MACHINE_KIND;
+  return findingsIn(
+    node,
+    owner === undefined ? `${node.kind} ${node.name}` : `${kind} ${joinKey(namespace, owner.name)}`,
   );
+}
+
+const VM_PARTS = [VIRTUAL_MACHINE_KIND, 'Network'];
+
+function isOfClaim({ check }: Finding): boolean {
+  return check === 'claims';
+}
+
+/** Returns what is wrong in a part of a story. Pools have a check of their own. @param object of which the story is */
+function findingsIn(node: TraceNode | undefined, object: string, network = ''): Finding[] {
+  if (node === undefined || node.kind === 'AddressPool') return [];
+  const place = node.kind === 'Network' ? `network "${node.name}": ` : network;
+  const check = VM_PARTS.includes(node.kind) ? 'vms' : 'claims';
+  const own = node.findings.flatMap((finding) => findingFor(finding, { check, object, place }));
+  return [...own, ...node.children.flatMap((child) => findingsIn(child, object, place))];
+}
+
+function findingFor(
+  { health, reason, message, remedy }: TraceFinding,
+  { check, object, place }: { check: string; object: string; place: string },
+): Finding[] {
+  if (health !== 'wrong' && health !== 'warning') return [];
+  const [, kind = '', namespace = '', name = ''] = /^(\S+) (.*)\/(.*)$/.exec(object) ?? [];
+  const problem = `${place}${reason === undefined ? '' : `${reason}: `}${message}`;
+  const command = kind === IPAM_CLAIM_KIND ? 'kubectl describe ipamclaim' : 'kubectl holdfast trace vm';
+  const what = remedy ?? `${command} ${name} -n ${namespace}`;
+  const found = (health === 'wrong' ? errorOf : warningOf)(check, object, problem, what);
+  return [reason === undefined ? found : { ...found, reason }];
 }
 
 /** Whether the controller creates claims, as far as the user may know; the gate is open by default. */
@@ -87,54 +88,4 @@ function closedGateFinding({ namespace, workload, areGatesOfKubeVirt }: Componen
     ? 'add PersistentIPs to the feature gates of the KubeVirt object, or remove --feature-gates-from-kubevirt'
     : 'remove PersistentIPs=false from --feature-gates';
   return warningOf('vms', `Deployment ${joinKey(namespace, workload)}`, problem, remedy);
-}
-
-/** The doctor reads the events of one namespace only. */
-function readEvents({ metadata }: TracedVm, { events, onlyNamespace }: ObservedCluster): Read<readonly Event[]> {
-  const { namespace = '', name } = metadata;
-  if (events === undefined || namespace !== onlyNamespace)
-    return { ...NOT_READ, why: `kubectl holdfast trace vm ${name} -n ${namespace} shows why` };
-  return found(events.filter(({ involvedObject }) => involvedObject.name === name));
-}
-
-function found<T>(value: T): Read<T> {
-  return { kind: 'found', value };
-}
-
-/** By namespace and label, and by namespace and name. */
-function groupClaims(claims: readonly IPAMClaim[]): ReadonlyMap<string, readonly IPAMClaim[]> {
-  const groups = new Map<string, IPAMClaim[]>();
-  for (const claim of claims) {
-    const { namespace = '', name, labels } = claim.metadata;
-    for (const key of [`${namespace} ${labels?.[CLAIM_VM_LABEL] ?? ''}`, joinKey(namespace, name)]) {
-      const group = groups.get(key);
-      if (group === undefined) groups.set(key, [claim]);
-      else group.push(claim);
-    }
-  }
-  return groups;
-}
-
-function claimsOf(vm: TracedVm, groups: ReadonlyMap<string, readonly IPAMClaim[]>): IPAMClaim[] {
-  const { namespace = '', name } = vm.metadata;
-  const networks = vm.spec?.template?.spec?.networks ?? [];
-  const names = networks.flatMap((network) => unnotedClaimNames(name, network.name));
-  const keys = [`${namespace} ${labelValue(name)}`, ...names.map((each) => joinKey(namespace, each))];
-  return [...new Set(keys.flatMap((key) => groups.get(key) ?? []))];
-}
-
-function readNads(
-  { metadata: { namespace = '' }, spec }: TracedVm,
-  nads: ReadonlyMap<string, NetworkAttachmentDefinition> | undefined,
-  onlyNamespace: string | undefined,
-): ReadonlyMap<string, Read<NetworkAttachmentDefinition>> {
-  const networks = [...secondaryNetworks(spec?.template?.spec, namespace)];
-  return new Map(
-    networks.map(({ nad: ref }) => {
-      const key = joinKey(ref.namespace, ref.name);
-      const nad = nads?.get(key);
-      const isVisible = nads !== undefined && (onlyNamespace === undefined || ref.namespace === onlyNamespace);
-      return [key, nad === undefined ? (isVisible ? ABSENT : NOT_READ) : found(nad)];
-    }),
-  );
 }

@@ -1,4 +1,4 @@
-import { checkClaims, checkLeaks, checkLockedLeases, checkNads, checkPools } from './check-addressing.js';
+import { checkLeaks, checkLockedLeases, checkNads, checkPools } from './check-addressing.js';
 import { checkPolicies, checkWebhooks } from './check-admission.js';
 import { checkClocks, checkCniFolder, checkKinds, checkRights } from './check-cluster.js';
 import { checkProcesses, checkResponders } from './check-processes.js';
@@ -10,15 +10,7 @@ type Check = (observed: ObservedCluster) => Finding[];
 
 const OF_INSTALLATION: readonly Check[] = [checkKinds, checkRights, checkWebhooks, checkPolicies, checkCniFolder];
 const OF_LEASES: readonly Check[] = [checkLeaks, checkLockedLeases];
-const OF_DATA: readonly Check[] = [
-  checkClocks,
-  checkPools,
-  checkNads,
-  checkResponders,
-  checkClaims,
-  checkVms,
-  ...OF_LEASES,
-];
+const OF_DATA: readonly Check[] = [checkClocks, checkPools, checkNads, checkResponders, checkVms, ...OF_LEASES];
 
 /** Finds what is wrong, the errors first. */
 export function diagnose(observed: ObservedCluster, clientVersion: string): Finding[] {

@@ -1,4 +1,5 @@
 import type { ObservedCluster } from './observe.js';
+import { groupBy } from '../group-by.js';
 import { type Output, count } from '../output.js';
 import type { Line } from '../terminal.js';
 
@@ -15,6 +16,8 @@ export interface Finding {
   readonly problem: string;
   /** What to do. */
   readonly remedy: string;
+  /** That of the condition or event, if there is one. */
+  readonly reason?: string;
 }
 
 export function errorOf(check: string, object: string, problem: string, remedy: string): Finding {
@@ -33,6 +36,34 @@ export function errorsFirst(findings: readonly Finding[]): Finding[] {
   return [...findings.filter(isError), ...findings.filter((finding) => !isError(finding))];
 }
 
+/** Of one check. Tenants create VMs, and NADs from which pools are derived: their number must not hide what else is wrong. */
+const MAX_SHOWN = 20;
+
+/** Formats findings for people, the errors first: of each check few, but one of each reason before the others. */
+export function formatFindings(findings: readonly Finding[]): Line[] {
+  const groups = [...groupBy(findings, ({ check }) => check).values()];
+  const hidden = groups.filter((group) => group.length > MAX_SHOWN);
+  return [
+    ...errorsFirst(groups.flatMap(firstOfEachReason)).flatMap(formatFinding),
+    ...hidden.map(([first, ...more]): Line => {
+      const number = count(more.length + 1 - MAX_SHOWN, `more finding`);
+      return [
+        { text: 'NOT SHOWN', style: 'dim' },
+        ` ${number} of the check ${first?.check ?? ''} (all of them: -o json)`,
+      ];
+    }),
+  ];
+}
+
+function firstOfEachReason(findings: readonly Finding[]): Finding[] {
+  const byReason = groupBy(errorsFirst(findings), ({ severity, reason = '' }) => `${severity} ${reason}`);
+  const ranked = [...byReason.values()].flatMap((group) => group.map((finding, rank) => ({ finding, rank })));
+  return ranked
+    .sort((a, b) => a.rank - b.rank)
+    .slice(0, MAX_SHOWN)
+    .map(({ finding }) => finding);
+}
+
 /** The verdict for users without rights. */
 export const NOTHING_CHECKED = 'nothing could be checked: you may read none of it';
 
@@ -45,14 +76,14 @@ export function reportOf(
   return {
     data: { checked: !isUnchecked, healthy: !isUnchecked && !findings.some(isError), findings, refused },
     lines: () => [
-      ...findings.flatMap(formatFinding),
+      ...formatFindings(findings),
       ...formatRefused(refused),
       summaryOf(findings, { refused, onlyNamespace, isUnchecked }),
     ],
   };
 }
 
-export function formatFinding({ severity, object, problem, remedy }: Finding): Line[] {
+function formatFinding({ severity, object, problem, remedy }: Finding): Line[] {
   const style = severity === 'error' ? 'red' : 'yellow';
   return [[{ text: severity.toUpperCase(), style }, ` ${object}`], `  ${problem}`, `  → ${remedy}`];
 }

@@ -1,9 +1,10 @@
 import type { AddressPool } from '../../api/address-pool.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { type KubeObject, joinKey } from '../../api/meta.js';
-import { RESPONDERS_NAMESPACE } from '../../api/names.js';
+import { LAUNCHER_LABEL, LAUNCHER_LABEL_VALUE, RESPONDERS_NAMESPACE } from '../../api/names.js';
 import type { KubeVirt, VirtualMachine } from '../../api/kubevirt.js';
 import type { NetworkAttachmentDefinition } from '../../api/network-attachment.js';
+import type { Pod } from '../../api/pod.js';
 import { type Event, EVENTS } from '../../kube/events.js';
 import { type Lease, LEASES } from '../../kube/leader-election.js';
 import {
@@ -36,6 +37,8 @@ import {
 } from './probe.js';
 
 const NODE_LEASES = 'kube-node-lease';
+const WARNINGS = 'type=Warning,involvedObject.apiVersion=kubevirt.io/v1';
+const LAUNCHERS = `${LAUNCHER_LABEL}=${LAUNCHER_LABEL_VALUE}`;
 
 interface CheckedNode extends KubeObject {
   status?: { conditions?: { type: string; status: string }[] };
@@ -59,7 +62,8 @@ interface LockedLease {
 }
 
 /** A list that is of one namespace only for a user without rights in the whole cluster. */
-type NarrowedList = 'nads' | 'claims' | 'vms';
+const NARROWED_LISTS = ['nads', 'claims', 'vms', 'events', 'launchers'] as const;
+export type NarrowedList = (typeof NARROWED_LISTS)[number];
 
 /** The cluster at one moment. A field is undefined if the user may not read it: then its checks find nothing. */
 export interface ObservedCluster extends Installation {
@@ -75,8 +79,10 @@ export interface ObservedCluster extends Installation {
   readonly claims?: readonly IPAMClaim[] | undefined;
   readonly vms?: readonly TracedVm[] | undefined;
   readonly namespaces?: readonly KubeObject[] | undefined;
-  /** Of that namespace: without the right to read NADs, they say what is wrong with networks. */
+  /** Warnings about VMs and VMIs: they say why one has no claim. */
   readonly events?: readonly Event[] | undefined;
+  /** Pods of VMs: an IPAM of a CNI plugin sees a claim only when one has a node. */
+  readonly launchers?: readonly Pod[] | undefined;
   /** The user may not read all claims and VMs: those that are `narrowed` are of this namespace only. */
   readonly onlyNamespace?: string | undefined;
   readonly narrowed?: readonly NarrowedList[];
@@ -101,25 +107,34 @@ interface ObserveOptions {
   /** The namespace of the context: for users who may not list objects of all namespaces. */
   readonly home: string;
   readonly showProgress: (text: string) => void;
+  /** The time, if nothing may be tried: then the user's rights to create objects are not used. Milliseconds since the epoch. */
+  readonly readOnlyAt?: number;
 }
 
-/** Reads what the user may read, and tries what the processes need. It changes nothing. */
+/** Reads what the user may read, and tries what the processes need, unless it may only read. It changes nothing. */
 export async function observeCluster(
   client: ProbingReader['client'],
-  { withData, home, showProgress }: ObserveOptions,
+  { withData, home, showProgress, readOnlyAt }: ObserveOptions,
 ): Promise<ObservedCluster> {
   const reader: ProbingReader = new PermittedReader(client);
   showProgress('reading the installation…');
   const [installation, kubevirts] = await Promise.all([readInstallation(reader), reader.list(KUBEVIRTS)]);
-  showProgress('trying webhooks and rights…');
+  if (readOnlyAt === undefined) showProgress('trying webhooks and rights…');
+  const tried = readOnlyAt === undefined ? await tryCluster(reader, installation) : undefined;
   return {
     ...installation,
     kubevirts,
-    now: await serverTime(reader),
-    trialCalls: await callWebhooks(reader, installation.configurations ?? []),
-    missingRights: await missingRightsOf(reader, installation.workloads ?? []),
+    ...(tried ?? { now: readOnlyAt, trialCalls: [], missingRights: undefined }),
     ...(withData && (await observeData(reader, home, showProgress))),
     refused: reader.refused,
+  };
+}
+
+async function tryCluster(reader: ProbingReader, { configurations = [], workloads = [] }: Installation) {
+  return {
+    now: await serverTime(reader),
+    trialCalls: await callWebhooks(reader, configurations),
+    missingRights: await missingRightsOf(reader, workloads),
   };
 }
 
@@ -152,17 +167,20 @@ async function observeData(
   ]);
   const owners = claims && pods && new Set([...claims.map(({ metadata }) => metadata.uid ?? ''), ...pods]);
   showProgress('reading VMs, networks and pools…');
-  const [vms, namespaces] = await Promise.all([
+  const [vms, namespaces, events, launchers] = await Promise.all([
     reader.listAs(VIRTUAL_MACHINES, pickVm),
     reader.list(NAMESPACES, { metadataOnly: true }),
+    reader.listAs(EVENTS, readEvent, { fieldSelector: WARNINGS }),
+    reader.listAs(PODS, pickLauncher, { labelSelector: LAUNCHERS }),
   ]);
   // after what needs them: objects that are created meanwhile would seem to lack them
   const nads = await reader.list(NETWORK_ATTACHMENT_DEFINITIONS);
   const pools = await reader.list(ADDRESS_POOLS);
-  const data = { nodes, nodeLeases, responderSets, leases, lockedLeases, owners, pools, nads, claims, vms, namespaces };
+  const ofVms = { nads, claims, vms, events, launchers };
+  const data = { nodes, nodeLeases, responderSets, leases, lockedLeases, owners, pools, namespaces, ...ofVms };
   return claims !== undefined && vms !== undefined
     ? data
-    : { ...data, ...(await observeNamespace(reader, home, data)) };
+    : { ...data, ...(await observeNamespace(reader, home, { namespaces, ...ofVms })) };
 }
 
 /** Reads what concerns the VMs of one namespace, as far as the user may not read it in the whole cluster. */
@@ -171,16 +189,17 @@ async function observeNamespace(
   namespace: string,
   known: Pick<ObservedCluster, NarrowedList | 'namespaces'>,
 ): Promise<Partial<ObservedCluster>> {
-  const [claims, vms, events, object] = await Promise.all([
+  const [claims, vms, events, launchers, object] = await Promise.all([
     known.claims ?? reader.list(IPAM_CLAIMS, { namespace }),
     known.vms ?? reader.listAs(VIRTUAL_MACHINES, pickVm, { namespace }),
-    reader.listAs(EVENTS, readEvent, { namespace }),
+    known.events ?? reader.listAs(EVENTS, readEvent, { namespace, fieldSelector: WARNINGS }),
+    known.launchers ?? reader.listAs(PODS, pickLauncher, { namespace, labelSelector: LAUNCHERS }),
     known.namespaces === undefined ? readObject(reader.client, NAMESPACES, { name: namespace }) : undefined,
   ]);
   const nads = known.nads ?? (await reader.list(NETWORK_ATTACHMENT_DEFINITIONS, { namespace }));
   const namespaces = known.namespaces ?? (object?.kind === 'found' ? [object.value] : undefined);
-  const narrowed = (['nads', 'claims', 'vms'] as const).filter((list) => known[list] === undefined);
-  return { nads, claims, vms, events, namespaces, onlyNamespace: namespace, narrowed };
+  const narrowed = NARROWED_LISTS.filter((list) => known[list] === undefined);
+  return { nads, claims, vms, events, launchers, namespaces, onlyNamespace: namespace, narrowed };
 }
 
 /** Keeps what the story of a VM's networks is made of. */
@@ -196,5 +215,14 @@ function pickVm({ metadata, spec }: VirtualMachine): TracedVm {
         spec: { ...(networks && { networks }), ...(interfaces && { domain: { devices: { interfaces } } }) },
       },
     },
+  };
+}
+
+function pickLauncher({ metadata, spec, status }: Pod): Pod {
+  const { phase = '', conditions = [] } = status ?? {};
+  return {
+    metadata: pickMetadata(metadata, 'namespace', 'uid', 'creationTimestamp', 'deletionTimestamp', 'ownerReferences'),
+    spec: { nodeName: spec?.nodeName ?? '' },
+    status: { phase, conditions: conditions.filter(({ type }) => type === 'PodScheduled') },
   };
 }

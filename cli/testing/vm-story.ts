@@ -9,8 +9,9 @@ import { apiError } from '../../test/api-errors.js';
 import { leaseOf } from '../../test/lease-objects.js';
 import { adminPool, holdfastConfig } from '../../test/pool-objects.js';
 import { NAMESPACE, claim, launcher, nad, vm, vmi } from '../../test/workload-objects.js';
-import type { Read } from '../reader.js';
+import { type Read, isUnread } from '../reader.js';
 import type { ObservedVmTrace, TracedVm, TracedVmi } from '../trace/observed.js';
+import { actionableFindings, toldByTools } from './story-cluster.js';
 import { type Health, type TraceNode, healthOfTree } from '../trace/tree.js';
 import { traceVm } from '../trace/trace.js';
 
@@ -150,7 +151,7 @@ export function storyOf(given: GivenVm): { lines: string; health: Health } {
   return { lines: linesOf(tree).join('\n'), health: healthOfTree(tree) };
 }
 
-/** Declares a test for each story. */
+/** Declares tests for each story: what `trace` says, and that the doctor, `status` and the web page name the same cause and a remedy. */
 export function describeStories(title: string, cases: readonly StoryCase[]): void {
   describe(title, () => {
     for (const { title: subject, given, health, includes, excludes = [] } of cases) {
@@ -159,6 +160,20 @@ export function describeStories(title: string, cases: readonly StoryCase[]): voi
         for (const text of includes) expect(story.lines).to.include(text);
         for (const text of excludes) expect(story.lines).not.to.include(text);
         expect(story.health, story.lines).to.equal(health);
+      });
+    }
+
+    // a namespace without persistent addresses is deliberate: only `trace` mentions it
+    for (const { title: subject, given } of cases.filter(({ given: { namespaceLabels } }) => !namespaceLabels)) {
+      const observed = observedVm(given);
+      const told = actionableFindings(traceVm(observed)!);
+      if (told.length === 0 || [observed.vm, observed.claims, observed.events].some(isUnread)) continue;
+      it(`are told by the doctor, status and the web page too for ${subject}`, () => {
+        for (const [tool, text] of Object.entries(toldByTools(observed))) {
+          expect(text, tool).to.include(`VirtualMachine ${NAMESPACE}/vm1`);
+          for (const { message, remedy = 'kubectl holdfast trace vm vm1' } of told)
+            expect(text, tool).to.include(message).and.to.include(remedy);
+        }
       });
     }
   });

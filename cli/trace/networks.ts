@@ -86,7 +86,8 @@ interface NadSummary {
   readonly findings: readonly TraceFinding[];
 }
 
-function readNad({ nads }: ObservedVmTrace, key: string): NadSummary {
+/** Returns what the NAD of a network says; nothing if it is not read. */
+export function readNad({ nads }: ObservedVmTrace, key: string): NadSummary {
   const read = nads.get(key);
   if (read === undefined) return { findings: [] };
   const wrong = (reason: string, message: string): NadSummary => ({ findings: [findingOf('wrong', reason, message)] });

@@ -1,6 +1,7 @@
 import type { ShownFamilyCounts } from '../../api/address-pool.js';
 import type { LeaseState } from '../../api/address-lease.js';
 import type { AddressState, CountField } from '../../addressing/address-states.js';
+import type { Finding } from '../doctor/finding.js';
 import type { TraceNode } from '../trace/tree.js';
 
 /** What the server sends to the page. Text of objects has no hidden characters, and is bounded. */
@@ -153,9 +154,14 @@ export interface VmView {
   readonly events: BoundedList<EventRow>;
 }
 
+export type FindingRow = Pick<Finding, 'severity' | 'object' | 'problem' | 'remedy'>;
+
 export interface WaitingView {
   readonly view: 'waiting';
-  readonly claims: BoundedList<ClaimRow>;
+  /** What `kubectl holdfast doctor` finds without trying anything; absent until it is read. */
+  readonly findings?: BoundedList<FindingRow>;
+  /** Why it could not be read again. */
+  readonly failure?: string;
   readonly pools: BoundedList<PoolRow>;
 }
 

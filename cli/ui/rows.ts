@@ -1,25 +1,32 @@
-import { BAD_CLAIM_CONDITIONS, BAD_POOL_CONDITIONS, PoolCondition } from '../../api/conditions.js';
+import { BAD_CLAIM_CONDITIONS, PoolCondition } from '../../api/conditions.js';
 import { type AddressPool, type AddressPoolStatus, familyCountsOf } from '../../api/address-pool.js';
 import { type IPAMClaim, claimMacOf, claimOwnerOf, claimVmNetworkOf } from '../../api/ipam-claim.js';
 import { truncate } from '../../api/json.js';
 import { type Condition, isBeingDeleted, joinKey } from '../../api/meta.js';
-import { IPS_ALLOCATED } from '../../api/names.js';
+import { IPS_ALLOCATED, VIRTUAL_MACHINE_INSTANCE_KIND, VIRTUAL_MACHINE_KIND } from '../../api/names.js';
 import { COUNTS, type CountField } from '../../addressing/address-states.js';
 import { formatAddress } from '../../addressing/address/address.js';
 import { type LeaseRecord, stateOf } from '../../addressing/lease/lease.js';
+import type { Finding } from '../doctor/finding.js';
+import { badConditionsOf } from '../usage/pools.js';
 import type { ClusterWatch } from './cluster-watch.js';
-import type { BoundedList, ClaimRow, ConditionRow, LeaseRow, ShownPoolCounts, PoolRow, VmRow } from './protocol.js';
+import { groupBy } from '../group-by.js';
+import type {
+  BoundedList,
+  ClaimRow,
+  ConditionRow,
+  FindingRow,
+  LeaseRow,
+  ShownPoolCounts,
+  PoolRow,
+  VmRow,
+} from './protocol.js';
 
 /** More rows than this are counted, but not sent. */
 const MAX_ROWS = 200;
 const MAX_MESSAGE_LENGTH = 1_024;
 const MAX_NAME_LENGTH = 253;
 const MAX_CONDITIONS = 32;
-/** Conditions that say that something is wrong if they are true. */
-const BAD_IF_TRUE = [...BAD_CLAIM_CONDITIONS, ...BAD_POOL_CONDITIONS]
-  .filter(({ status }) => status === 'True')
-  .map(({ type }) => type);
-const GOOD_IF_FALSE: readonly string[] = [...BAD_IF_TRUE, PoolCondition.Draining];
 
 export function boundedList<Row>(rows: readonly Row[], max = MAX_ROWS): BoundedList<Row> {
   return { rows: rows.slice(0, max), total: rows.length };
@@ -31,14 +38,9 @@ export function conditionRows(conditions: readonly Condition[] = []): ConditionR
   });
 }
 
-function problemsAmong(conditions: readonly Condition[] | undefined): ConditionRow[] {
-  const isProblem = ({ type, status }: ConditionRow) =>
-    status === 'True' ? BAD_IF_TRUE.includes(type) : !GOOD_IF_FALSE.includes(type);
-  return conditionRows(conditions).filter(isProblem);
-}
-
-export function poolRow({ metadata, spec, status }: AddressPool, used: PoolRow['used']): PoolRow {
-  const problems = problemsAmong(status?.conditions);
+export function poolRow(pool: AddressPool, used: PoolRow['used']): PoolRow {
+  const { metadata, spec, status } = pool;
+  const problems = conditionRows(badConditionsOf(pool));
   return {
     name: metadata.name,
     network: spec.network,
@@ -86,7 +88,9 @@ export function claimRow(claim: IPAMClaim): ClaimRow {
     addresses: ips,
     mac: claimMacOf(claim) ?? '',
     state: claimState(claim),
-    problems: problemsAmong(conditions),
+    problems: conditionRows(conditions).filter(({ type, status: is }) =>
+      BAD_CLAIM_CONDITIONS.some((bad) => bad.type === type && bad.status === is),
+    ),
   };
 }
 
@@ -97,8 +101,12 @@ function claimState(claim: IPAMClaim): string {
   return ownerPod?.name ? 'In use' : 'Not in use';
 }
 
-/** The VMs of the cluster: those that the user may read, and those that claims name. By namespace, then by name. */
-export function vmRows({ vms, vmis, claims }: ClusterWatch): VmRow[] {
+/**
+ * The VMs of the cluster: those that the user may read, and those that claims name. By namespace, then by name.
+ * @param findings what the doctor says
+ */
+export function vmRows({ vms, vmis, claims }: ClusterWatch, findings: readonly Finding[] = []): VmRow[] {
+  const problems = groupBy(findings, ({ object }) => object);
   const rows = new Map<string, VmRow>();
   const put = (namespace = '', name: string, change: (known: VmRow) => Partial<VmRow>) => {
     const key = joinKey(namespace, name);
@@ -113,12 +121,27 @@ export function vmRows({ vms, vmis, claims }: ClusterWatch): VmRow[] {
   }
   for (const claim of claims.cache.list().map(claimRow)) {
     if (claim.vm === '') continue;
-    put(claim.namespace, claim.vm, ({ addresses, problem }) => ({
-      addresses: [...addresses, ...claim.addresses],
-      problem: problem || (claim.problems[0]?.message ?? ''),
-    }));
+    put(claim.namespace, claim.vm, ({ addresses }) => ({ addresses: [...addresses, ...claim.addresses] }));
   }
-  return [...rows.values()].sort((a, b) => compareText(a.namespace, b.namespace) || compareText(a.name, b.name));
+  const all = [...rows.values()].map((row) => {
+    const [first] = [VIRTUAL_MACHINE_KIND, VIRTUAL_MACHINE_INSTANCE_KIND].flatMap(
+      (kind) => problems.get(`${kind} ${joinKey(row.namespace, row.name)}`) ?? [],
+    );
+    return first === undefined ? row : { ...row, problem: textOfFinding(first) };
+  });
+  return all.sort((a, b) => compareText(a.namespace, b.namespace) || compareText(a.name, b.name));
+}
+
+/** What is wrong, and what to do. */
+function textOfFinding({ problem, remedy }: Pick<Finding, 'problem' | 'remedy'>): string {
+  return truncate(`${problem} → ${remedy}`, MAX_MESSAGE_LENGTH);
+}
+
+export function findingRow({ severity, object, problem, remedy }: Finding): FindingRow {
+  return {
+    ...{ severity, object: truncate(object, 2 * MAX_NAME_LENGTH), remedy: truncate(remedy, MAX_MESSAGE_LENGTH) },
+    problem: truncate(problem, MAX_MESSAGE_LENGTH),
+  };
 }
 
 export function compareText(a: string, b: string): number {

@@ -5,6 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Client } from '../../kube/client.js';
 import type { Clock, Random } from '../../kube/clock.js';
+import { VERSION } from '../../process/version.js';
+import { diagnose } from '../doctor/diagnose.js';
+import type { Finding } from '../doctor/finding.js';
+import { observeCluster } from '../doctor/observe.js';
 import { ClusterWatch } from './cluster-watch.js';
 import { type PageFiles, launcherPage } from './html.js';
 import type { ViewRequest } from './protocol.js';
@@ -12,6 +16,7 @@ import { UiServer } from './server.js';
 import { type RandomBytes, Sessions } from './session.js';
 import { PoolUseHistory } from './use-history.js';
 import { buildView, usedOf } from './views.js';
+import { SharedRead } from './shared-read.js';
 import { VmStories } from './vm-stories.js';
 
 interface UiDeps {
@@ -29,12 +34,16 @@ interface UiOptions {
   readonly namespace: string;
 }
 
+/** The doctor reads much: the page pauses at least for this time, and ten times longer than reading took. */
+const MIN_PAUSE_MS = 5_000;
+
 /** The running server, with the watches and the history that it shows. */
 export class Ui {
   readonly server: UiServer;
   readonly #cluster: ClusterWatch;
   readonly #history = new PoolUseHistory();
   readonly #stories: VmStories;
+  readonly #findings: SharedRead<readonly Finding[]>;
   readonly #abort = new AbortController();
   readonly #sampling: Promise<void>;
 
@@ -47,11 +56,24 @@ export class Ui {
       this.server.changed();
     };
     this.#stories = new VmStories({ client, clock, onRead: () => this.server.changed() });
+    this.#findings = new SharedRead(
+      async () => {
+        const options = { withData: true, home: namespace, showProgress: () => undefined, readOnlyAt: clock.wall() };
+        return diagnose(await observeCluster(client, options), VERSION);
+      },
+      {
+        clock,
+        onRead: () => this.server.changed(),
+        pauseAfter: (tookMs) => Math.max(MIN_PAUSE_MS, 10 * tookMs),
+        isPeriodic: true,
+      },
+    );
     this.#cluster = new ClusterWatch({ client, clock, random, onChange }, namespace);
     const sources = {
       cluster: this.#cluster,
       history: this.#history,
       stories: this.#stories,
+      findings: this.#findings,
       wall: () => clock.wall(),
     };
     this.server = new UiServer({
@@ -81,11 +103,13 @@ export class Ui {
   async stop(): Promise<void> {
     this.#abort.abort();
     this.#stories.stop();
+    this.#findings.stop();
     await Promise.all([this.server.stop(), this.#cluster.stop(), this.#sampling]);
   }
 
-  /** Watches the events of a VM that somebody looks at, and reads its story. */
+  /** Watches the events of a VM that somebody looks at, and reads its story; or reads what the doctor finds. */
   #watchFor({ view, namespace, name }: ViewRequest): () => void {
+    if (view === 'vms' || view === 'waiting') return this.#findings.open();
     if (view !== 'vm') return () => undefined;
     const ends = [this.#cluster.watchEvents(namespace), this.#stories.open(namespace, name)];
     return () => {

@@ -4,6 +4,7 @@ import { joinKey, objectKey } from '../../api/meta.js';
 import { compilePool } from '../../addressing/pool/pool.js';
 import { addressMapOf } from '../usage/address-map.js';
 import { waitingClaims } from '../usage/summary.js';
+import type { Finding } from '../doctor/finding.js';
 import type { ClusterWatch, EventRecord } from './cluster-watch.js';
 import { subnetsOf, windowOf } from './map-window.js';
 import type {
@@ -25,12 +26,14 @@ import {
   conditionRows,
   contains,
   describeLease,
+  findingRow,
   leaseRow,
   poolRow,
   vmRows,
 } from './rows.js';
 import { searchView } from './search.js';
 import type { PoolUseHistory } from './use-history.js';
+import type { SharedRead } from './shared-read.js';
 import type { VmStories } from './vm-stories.js';
 
 /** What views are made of. */
@@ -38,6 +41,7 @@ interface ViewSources {
   readonly cluster: ClusterWatch;
   readonly history: PoolUseHistory;
   readonly stories: Pick<VmStories, 'of'>;
+  readonly findings: Pick<SharedRead<readonly Finding[]>, 'value' | 'failure'>;
   /** Milliseconds since the epoch. */
   readonly wall: () => number;
 }
@@ -55,7 +59,7 @@ function bodyOf(request: ViewRequest, sources: ViewSources): AnyView {
     case 'pool':
       return poolView(request, sources);
     case 'vms':
-      return vmsView(request, cluster);
+      return vmsView(request, sources);
     case 'vm':
       return vmView(request, sources);
     case 'waiting':
@@ -92,15 +96,15 @@ function poolView({ name, at, bits }: ViewRequest, { cluster, history, wall }: V
   return { ...base, subnets: subnetsOf(map), ...(window !== undefined && { window }) };
 }
 
-function vmsView({ query }: ViewRequest, cluster: ClusterWatch): VmsView {
-  const rows = vmRows(cluster).filter(({ namespace, name, node, addresses, status }) =>
+function vmsView({ query }: ViewRequest, { cluster, findings }: ViewSources): VmsView {
+  const rows = vmRows(cluster, findings.value).filter(({ namespace, name, node, addresses, status }) =>
     contains([joinKey(namespace, name), node, status, ...addresses], query),
   );
   return { view: 'vms', vms: boundedList(rows) };
 }
 
 function vmView({ namespace, name }: ViewRequest, { cluster, stories }: ViewSources): VmView {
-  const { tree, failure } = stories.of(namespace, name) ?? {};
+  const { value: tree, failure } = stories.of(namespace, name) ?? {};
   const claims = cluster.claims.cache
     .list()
     .filter((claim) => claim.metadata.namespace === namespace && claimOwnerOf(claim)?.name === name);
@@ -132,13 +136,16 @@ function eventRow({ type, reason, object, message, count, last }: EventRecord): 
 }
 
 function waitingView(sources: ViewSources): WaitingView {
-  const claims = sources.cluster.claims.cache.list().map(claimRow);
-  const waiting = claims.filter(({ addresses, problems }) => addresses.length === 0 || problems.length > 0);
-  waiting.sort((a, b) => compareText(joinKey(a.namespace, a.name), joinKey(b.namespace, b.name)));
+  const { value, failure } = sources.findings;
   const pools = poolRows(sources).filter(
     ({ isReady, problems, counts }) => !isReady || problems.length > 0 || counts.some(({ free }) => free === 0),
   );
-  return { view: 'waiting', claims: boundedList(waiting), pools: boundedList(pools) };
+  return {
+    view: 'waiting',
+    ...(value !== undefined && { findings: boundedList(value.map(findingRow)) }),
+    ...(failure !== undefined && { failure }),
+    pools: boundedList(pools),
+  };
 }
 
 /** Pools for the history. */

@@ -26,7 +26,7 @@ describe('The stories of VMs on the web page', () => {
   it('are read when somebody looks, and at most every two seconds after changes', async () => {
     stories.open(NAMESPACE, 'vm1');
     await clock.untilAlarmsSet();
-    expect(stories.of(NAMESPACE, 'vm1')?.tree).to.include({ kind: 'VirtualMachine', name: `${NAMESPACE}/vm1` });
+    expect(stories.of(NAMESPACE, 'vm1')?.value).to.include({ kind: 'VirtualMachine', name: `${NAMESPACE}/vm1` });
     for (let n = 0; n < 100; n += 1) stories.changed();
     expect(reads).to.equal(1);
     pass();
@@ -47,7 +47,7 @@ describe('The stories of VMs on the web page', () => {
     await clock.untilAlarmsSet();
     expect(cluster.requests.filter(({ path }) => path.endsWith('/virtualmachines/vm1'))).to.have.length(1);
     ends[0]?.();
-    expect(stories.of(NAMESPACE, 'vm1')?.tree).to.not.equal(undefined);
+    expect(stories.of(NAMESPACE, 'vm1')?.value).to.not.equal(undefined);
     ends[1]?.();
     expect(stories.of(NAMESPACE, 'vm1')).to.equal(undefined);
   });
@@ -60,6 +60,6 @@ describe('The stories of VMs on the web page', () => {
     pass();
     await clock.untilAlarmsSet();
     expect(stories.of(NAMESPACE, 'vm1')).to.deep.include({ failure: 'the API server is gone' });
-    expect(stories.of(NAMESPACE, 'vm1')?.tree).to.not.equal(undefined);
+    expect(stories.of(NAMESPACE, 'vm1')?.value).to.not.equal(undefined);
   });
 });

@@ -1,23 +1,13 @@
 import { joinKey } from '../../api/meta.js';
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
-import { messageOf } from '../../kube/errors.js';
 import { observeVmTrace } from '../trace/observe.js';
 import { traceVm } from '../trace/trace.js';
 import type { TraceNode } from '../trace/tree.js';
+import { SharedRead } from './shared-read.js';
 
 /** A story is read with a dozen requests: at most so often, however many objects change. */
 const MIN_INTERVAL_MS = 2_000;
-
-interface OpenStory {
-  readonly vm: { readonly namespace: string; readonly name: string };
-  readers: number;
-  isReading: boolean;
-  /** Something has changed since the last read began. */
-  isStale: boolean;
-  tree: TraceNode | undefined;
-  failure: string | undefined;
-}
 
 interface VmStoriesDeps {
   readonly client: Client;
@@ -26,60 +16,45 @@ interface VmStoriesDeps {
   readonly onRead: () => void;
 }
 
+type Story = SharedRead<TraceNode | undefined>;
+
 /** The stories of the VMs that somebody looks at, as `kubectl holdfast trace vm` tells them. They are read again after changes. */
 export class VmStories {
   readonly #deps: VmStoriesDeps;
-  readonly #stories = new Map<string, OpenStory>();
-  readonly #abort = new AbortController();
+  readonly #stories = new Map<string, Story>();
 
   constructor(deps: VmStoriesDeps) {
     this.#deps = deps;
   }
 
-  of(namespace: string, name: string): Pick<OpenStory, 'tree' | 'failure'> | undefined {
+  of(namespace: string, name: string): Pick<Story, 'value' | 'failure'> | undefined {
     return this.#stories.get(joinKey(namespace, name));
   }
 
   /** Reads a story until the returned function is called. */
   open(namespace: string, name: string): () => void {
     const key = joinKey(namespace, name);
-    const fresh = { readers: 0, isReading: false, isStale: false, tree: undefined, failure: undefined };
-    const story: OpenStory = this.#stories.get(key) ?? { vm: { namespace, name }, ...fresh };
+    const story = this.#stories.get(key) ?? this.#storyOf({ namespace, name });
     this.#stories.set(key, story);
-    story.readers += 1;
-    void this.#read(story);
+    const end = story.open();
     return () => {
-      story.readers -= 1;
-      if (story.readers === 0) this.#stories.delete(key);
+      end();
+      if (!story.isOpen) this.#stories.delete(key);
     };
   }
 
   /** Called after each change of an object that a story may contain. */
   changed(): void {
-    for (const story of this.#stories.values()) void this.#read(story);
+    for (const story of this.#stories.values()) story.changed();
   }
 
   stop(): void {
-    this.#abort.abort();
+    for (const story of this.#stories.values()) story.stop();
   }
 
-  async #read(story: OpenStory): Promise<void> {
+  #storyOf(vm: { namespace: string; name: string }): Story {
     const { client, clock, onRead } = this.#deps;
-    const { signal } = this.#abort;
-    story.isStale = true;
-    if (story.isReading) return;
-    story.isReading = true;
-    while (story.isStale && story.readers > 0 && !signal.aborted) {
-      story.isStale = false;
-      try {
-        story.tree = traceVm(await observeVmTrace(story.vm, client, clock.wall()));
-        story.failure = undefined;
-      } catch (error) {
-        story.failure = messageOf(error);
-      }
-      onRead();
-      await clock.sleep(MIN_INTERVAL_MS, signal);
-    }
-    story.isReading = false;
+    const read = async () => traceVm(await observeVmTrace(vm, client, clock.wall()));
+    return new SharedRead(read, { clock, onRead, pauseAfter: () => MIN_INTERVAL_MS });
   }
 }

@@ -10,6 +10,7 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { type Condition, isBeingDeleted } from '../../api/meta.js';
 import type { Client } from '../../kube/client.js';
 import { ADDRESS_BLOCKS, ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS } from '../../kube/resources.js';
+import { groupBy } from '../group-by.js';
 import { type Column, type Output, tableLines } from '../output.js';
 import { INSTALL_HOLDFAST, readList, required, valueOr } from '../reader.js';
 import type { Span, Style } from '../terminal.js';
@@ -140,16 +141,6 @@ function useOf(
   return { ...common, families: compiled.pool.families.map((family) => familyUseOf(map, family)) };
 }
 
-function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {
-  const groups = new Map<string, T[]>();
-  for (const item of items) {
-    const group = groups.get(keyOf(item));
-    if (group === undefined) groups.set(keyOf(item), [item]);
-    else group.push(item);
-  }
-  return groups;
-}
-
 function formatShare(share: number): string {
   if (share > 0 && share < 0.01) return '<1%';
   return `${Math.floor(share * 100)}%`;
@@ -210,13 +201,16 @@ export function needsAction(
   return !isBeingDeleted({ metadata }) || (type === PoolCondition.DeletionBlocked && reason === 'Leased');
 }
 
-/** Returns the conditions of a pool that say that somebody should do something. */
 export function problemsOf(pool: Pick<AddressPool, 'metadata' | 'status'>): PoolFinding[] {
+  return badConditionsOf(pool).map(({ type, reason, message }) => ({ type, reason, message }));
+}
+
+/** Returns the conditions of a pool that say that somebody should do something. */
+export function badConditionsOf(pool: Pick<AddressPool, 'metadata' | 'status'>): Condition[] {
   return (pool.status?.conditions ?? [])
     .filter((condition) => needsAction(pool, condition))
     .filter(
       ({ type, status: is, reason }) =>
         reason === 'LeasedOutside' || BAD_POOL_CONDITIONS.some((bad) => bad.type === type && bad.status === is),
-    )
-    .map(({ type, reason, message }) => ({ type, reason, message }));
+    );
 }

@@ -4,6 +4,7 @@ import type { Pod } from '../../api/pod.js';
 import { type Address, formatAddress, sameAddress } from '../../addressing/address/address.js';
 import { type Pool, subnetOf } from '../../addressing/pool/pool.js';
 import { notLeasableSubject } from '../../addressing/allocator/refusal-messages.js';
+import { groupBy } from '../group-by.js';
 import { type ActivePods, type ReportedAddress, ReportedAddresses, readableSelectionsIn } from './active-pods.js';
 import type { SourceNad } from './nads.js';
 import type { LeftOut, LeftOutReason } from './plan-types.js';
@@ -103,13 +104,10 @@ function addressKeyOf({ pool, address }: Pick<AddressUser, 'pool' | 'address'>):
 
 /** Marks pods that have not reported yet and that have more addresses on an interface than whereabouts allocates. */
 function markAlternatives({ byAddress }: AddressUsers, { pods }: PlanContext): void {
-  const groups = new Map<string, AddressUser[]>();
-  for (const claimant of [...byAddress.values()].flat()) {
-    if (claimant.interface === undefined || pods.interfaceWithAddress(claimant.pod, claimant.address)) continue;
-    const key = interfaceKey(claimant);
-    groups.set(key, [...(groups.get(key) ?? []), claimant]);
-  }
-  for (const group of groups.values()) {
+  const unreported = [...byAddress.values()]
+    .flat()
+    .filter((each) => each.interface !== undefined && !pods.interfaceWithAddress(each.pod, each.address));
+  for (const group of groupBy(unreported, interfaceKey).values()) {
     const [first] = group;
     if (first === undefined || group.length <= maxAddressesOf(first)) continue;
     const addresses = group.map(({ address }) => address);

@@ -9,6 +9,7 @@ import {
   readAddress,
 } from '../../addressing/address/address.js';
 import { containsAddress, formatCidr, networkOf, overlap } from '../../addressing/address/cidr.js';
+import { groupBy } from '../group-by.js';
 import type { ActivePods } from './active-pods.js';
 import type { Conflict, LeftOut, LeftOutReason, MigrationObservation, WhereaboutsObject } from './plan-types.js';
 import type { SourceNad } from './nads.js';
@@ -88,17 +89,14 @@ function overlappingNads({ spec }: WhereaboutsObject, nads: readonly SourceNad[]
 }
 
 function nadsByPool(nads: readonly SourceNad[], slices: readonly WhereaboutsObject[]): Map<string, SourceNad[]> {
-  const byPool = new Map<string, SourceNad[]>();
-  for (const nad of nads) {
-    const { network, networkName, config } = nad;
+  return groupBy(nads, ({ network, networkName, config }) => {
     const ranges = config.ranges.flatMap(({ range }) => spellingsOf(range));
     const names = [
       ...ranges.map((range) => ipPoolName(range, networkName)),
       ...sliceNames(slices, network, networkName),
     ];
-    for (const name of new Set(names)) byPool.set(name, [...(byPool.get(name) ?? []), nad]);
-  }
-  return byPool;
+    return [...new Set(names)];
+  });
 }
 
 /** Finds the NADs of a slice that no NodeSlicePool lists any more because its node is gone. */

@@ -1,5 +1,6 @@
 import { type AddressPool, type PoolSubnet, addressSpaceOf } from '../../api/address-pool.js';
 import { splitKey } from '../../api/meta.js';
+import { groupBy } from '../group-by.js';
 import { formatTable } from '../output.js';
 import type { ApplyFailure, ApplyResult } from './apply.js';
 import type { Conflict, LeftOut, LeftOutReason, NadChange, Plan, VmAddress } from './plan-types.js';
@@ -222,10 +223,8 @@ interface MigrationStep {
  * @param earlier the plan of the first pass, of which writes may have failed too
  */
 export function nextSteps(plan: Plan, earlier: Plan, failed: readonly ApplyFailure[]): MigrationStep[] {
-  const spaces = new Map<string, NadChange[]>();
-  for (const change of plan.changes) spaces.set(change.space, [...(spaces.get(change.space) ?? []), change]);
   const places = spacesByName([earlier, plan]);
-  return [...spaces].map(([space, changes]) => {
+  return [...groupBy(plan.changes, ({ space }) => space)].map(([space, changes]) => {
     const pools = plan.pools.filter(({ pool }) => addressSpaceOf(pool) === space);
     const networks = new Set([...changes, ...pools].map(({ network }) => network));
     const missing = [

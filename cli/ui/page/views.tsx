@@ -4,6 +4,7 @@ import type { Health, TraceNode } from '../../trace/tree.js';
 import type {
   ConditionRow,
   EventRow,
+  FindingRow,
   LeaseRow,
   PoolView,
   PoolsView,
@@ -173,10 +174,33 @@ const EVENT_COLUMNS: readonly Column<EventRow>[] = [
 export function Waiting({ view }: ViewProps<WaitingView>): VNode {
   return (
     <>
-      <ClaimTable caption="Claims that wait or have a problem" claims={view.claims} empty="No claim waits." />
+      {view.failure !== undefined && <p class="badge">{`The cluster could not be read again: ${view.failure}`}</p>}
+      {view.findings === undefined ? (
+        <p class="empty">The cluster is being read…</p>
+      ) : (
+        <Table
+          caption="What is wrong"
+          columns={FINDING_COLUMNS}
+          list={view.findings}
+          empty="Nothing is wrong with what you may read."
+          keyOf={({ object, problem }) => `${object} ${problem}`}
+        />
+      )}
       <PoolTable pools={view.pools} times={[]} empty="All pools are ready and have free addresses." />
     </>
   );
+}
+
+const FINDING_COLUMNS: readonly Column<FindingRow>[] = [
+  { title: 'Severity', cell: ({ severity }) => <span class={severity === 'error' ? 'badge' : ''}>{severity}</span> },
+  { title: 'Object', cell: ({ object }) => <ObjectName object={object} /> },
+  { title: 'Problem', cell: ({ problem }) => problem },
+  { title: 'What to do', cell: ({ remedy }) => remedy },
+];
+
+function ObjectName({ object }: { object: string }): VNode {
+  const [, namespace, name] = /^VirtualMachine(?:Instance)? (.*)\/(.*)$/.exec(object) ?? [];
+  return namespace === undefined || name === undefined ? <>{object}</> : <a href={vmHref(namespace, name)}>{object}</a>;
 }
 
 export function Search({ view, route }: ViewProps<SearchView>): VNode {
