@@ -38,7 +38,9 @@ describe('The versions on the bed', () => {
     expect(() => kubernetesVersion('1.20')).to.throw(
       'BED_KUBERNETES is "1.20", and the test bed runs Kubernetes 1.35, 1.36, 1.37: name one of them',
     );
-    expect(() => kubeVirtVersion('1.5')).to.throw('BED_KUBEVIRT is "1.5", and the test bed runs KubeVirt 1.7, 1.8');
+    expect(() => kubeVirtVersion('1.5')).to.throw(
+      'BED_KUBEVIRT is "1.5", and the test bed runs KubeVirt 1.7, 1.8, 1.9',
+    );
   });
 });
 

@@ -7,6 +7,8 @@ export interface Version {
   readonly tags?: string;
   /** Feature gates of KubeVirt that older versions do not know. */
   readonly featureGates?: readonly string[];
+  /** Feature gates of KubeVirt that are open by default, and that the bed cannot have. */
+  readonly disabledFeatureGates?: readonly string[];
 }
 
 /** Minor versions that run together. */
@@ -38,6 +40,12 @@ const KUBERNETES: Versions = {
 const KUBEVIRT: Versions = {
   '1.7': { version: 'v1.7.0', modfile: 'kubevirt-1.7.mod', tags: 'kubevirt1.7' },
   '1.8': { version: 'v1.8.0', featureGates: ['LiveUpdateNADRef'] },
+  '1.9': {
+    version: 'v1.9.0',
+    modfile: 'kubevirt-1.9.mod',
+    featureGates: ['LiveUpdateNADRef'],
+    disabledFeatureGates: ['NodeRestriction'], // one simulated virt-handler serves all nodes
+  },
 };
 
 /**

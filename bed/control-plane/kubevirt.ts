@@ -33,7 +33,7 @@ export async function createRbac({ client }: ControlPlane, manifests: KubeVirtMa
 /** Creates the KubeVirt object, with the status that virt-operator writes after the installation. */
 export async function deployKubeVirt({ client }: ControlPlane): Promise<void> {
   await createAll(client, await readManifests(join(import.meta.dirname, '..', 'manifests', 'kubevirt.yaml')));
-  const { version, featureGates = [] } = kubeVirtVersion();
+  const { version, featureGates = [], disabledFeatureGates } = kubeVirtVersion();
   const status = {
     phase: 'Deployed', // without a phase the object is ignored
     defaultArchitecture: 'amd64', // without it every VMI is rejected: "unsupported architecture"
@@ -46,6 +46,9 @@ export async function deployKubeVirt({ client }: ControlPlane): Promise<void> {
   const path = '/spec/configuration/developerConfiguration/featureGates/-';
   const operations = featureGates.map((value) => ({ op: 'add', path, value }) as const);
   if (operations.length > 0) await client.patch(KUBEVIRTS, ref, { type: 'json', operations });
+  if (disabledFeatureGates === undefined) return;
+  const spec = { configuration: { developerConfiguration: { disabledFeatureGates } } };
+  await client.patch(KUBEVIRTS, ref, { type: 'merge', body: { spec } });
 }
 
 /** Starts virt-controller with the token of its service account, and waits until it is the leader. */
