@@ -33,6 +33,8 @@ describeStories('the networks in the story of a VM', [
     title: 'a VM whose request cannot be read',
     given: {
       ...STOPPED,
+      claims: [],
+      events: [eventOn('vm1', 'RequestedAddressesInvalid', 'Network "data": the event says it again')],
       vm: {
         ...tracedVm(undefined, 'Stopped'),
         spec: {
@@ -47,6 +49,7 @@ describeStories('the networks in the story of a VM', [
     includes: [
       'wrong RequestedAddressesInvalid: network.kubevirt.io/addresses: network "data": "10.0.0.300" is not an IP',
     ],
+    excludes: ['says it again'],
   },
   {
     title: 'a VM whose NAD misspells the flag',

@@ -61,14 +61,21 @@ export function traceNetwork(
   const key = nad === undefined ? undefined : joinKey(nad.namespace, nad.name);
   const config = key === undefined ? undefined : readNad(observed, key);
   const own = forNetwork.filter((claim) => isOwnedBy(claim, owner));
+  const requests = requestFindings(observed, name, {
+    key,
+    hasClaim: own.length > 0,
+    isPersistent: config?.isPersistent,
+  });
+  const unclaimed = own.length === 0 ? unclaimedFindings(observed, owner, { network, config, claims: forNetwork }) : [];
   return traceNode({
     kind: 'Network',
     name,
     state: key === undefined ? 'the pod network' : describeNad(key, config),
     findings: [
       ...(config?.findings ?? []),
-      ...requestFindings(observed, name, { key, hasClaim: own.length > 0, isPersistent: config?.isPersistent }),
-      ...(own.length === 0 ? unclaimedFindings(observed, owner, { network, config, claims: forNetwork }) : []),
+      ...requests,
+      // an event may say again what is wrong with the request
+      ...unclaimed.filter(({ reason }) => reason === undefined || !requests.some((each) => each.reason === reason)),
     ],
     children: own.map((claim) => traceClaim(observed, claim, config?.isHoldfast)),
   });
