@@ -34,6 +34,14 @@ describe('the client of kubectl holdfast', () => {
 
   const ask = () => withClient({ kubeconfig }, ({ client }) => client.get(ADDRESS_POOLS, { name: 'blue' }));
 
+  it('uses the rights of another user and of its groups, as kubectl does', async () => {
+    reply = { body: { metadata: { name: 'blue' }, spec: {} } };
+    const options = { kubeconfig, as: 'jane', asGroup: ['lab', 'ops'] };
+    await withClient(options, ({ client }) => client.get(ADDRESS_POOLS, { name: 'blue' }));
+    const { headers } = server.seen[0]!;
+    expect(headers).to.include({ 'impersonate-user': 'jane', 'impersonate-group': 'lab, ops' });
+  });
+
   const unusable: { name: string; given: Reply | 'nobody'; expect: string }[] = [
     { name: 'if no server answers', given: 'nobody', expect: 'ECONNREFUSED' },
     { name: 'if another server answers', given: { body: '<html>' }, expect: 'the response is not JSON' },

@@ -12,6 +12,9 @@ export interface ClusterOptions {
   readonly kubeconfig?: string;
   /** Default: the current one. */
   readonly context?: string;
+  /** Impersonation: whose rights the requests have. */
+  readonly as?: string;
+  readonly asGroup?: readonly string[];
 }
 
 /** A cluster that a command talks to. */
@@ -39,7 +42,7 @@ const REQUEST_TIMEOUT_MS = 60_000;
  * @throws {CommandError} if the API server does not answer, does not accept the credentials, or refuses a request
  */
 export async function withClient<T>(options: ClusterOptions, run: (cluster: Connection) => Promise<T>): Promise<T> {
-  const credentials = await loadCredentials(options);
+  const credentials = impersonating(await loadCredentials(options), options);
   const transport = new Transport(credentials, {
     userAgent: `kubectl-holdfast/${VERSION}`,
     connections: CONCURRENCY,
@@ -54,6 +57,17 @@ export async function withClient<T>(options: ClusterOptions, run: (cluster: Conn
   } finally {
     await transport.close();
   }
+}
+
+/** As `kubectl --as` and `--as-group`. */
+function impersonating(credentials: Credentials, { as, asGroup = [] }: ClusterOptions): Credentials {
+  if (as === undefined) return credentials;
+  const { server, namespace } = credentials;
+  const groups = asGroup.length === 0 ? {} : { 'impersonate-group': [...asGroup] };
+  return {
+    ...{ server, namespace, tls: () => credentials.tls(), refresh: () => credentials.refresh() },
+    headers: async () => ({ ...(await credentials.headers()), 'impersonate-user': as, ...groups }),
+  };
 }
 
 /** Says in words why the API server did not serve a request, and what to do; undefined for other errors. */

@@ -24,6 +24,8 @@ interface GivenOptions extends ClusterOptions {
 const CLUSTER_FLAGS = [
   ['--kubeconfig <path>', 'path of the kubeconfig; default: KUBECONFIG, or ~/.kube/config'],
   ['--context <name>', 'context of the kubeconfig; default: the current one'],
+  ['--as <user>', 'user whose rights to use, as for kubectl'],
+  ['--as-group <group>', 'with --as: group whose rights to use; may be given several times'],
 ] as const;
 const COMMON_FLAGS = {
   namespace: ['-n, --namespace <namespace>', 'namespace; default: that of the context'],
@@ -63,7 +65,7 @@ export function buildProgram(onCommand: (parsed: CommandLine) => void): Program 
     .addHelpText('afterAll', `\n${EXIT_CODES_HELP}`);
   // commander reads the options of the program anywhere on the command line
   for (const [flags, description] of [COMMON_FLAGS.namespace, COMMON_FLAGS.allNamespaces, ...CLUSTER_FLAGS])
-    program.option(flags, description);
+    program.addOption(clusterOption(flags, description));
   program.addOption(new Option(...COMMON_FLAGS.output).choices(OUTPUT_FORMATS));
   for (const command of COMMANDS) addCommand(program, command, onCommand);
   return program;
@@ -78,19 +80,28 @@ function addCommand(program: Program, command: Command, onCommand: (parsed: Comm
   for (const argument of words.slice(names.length)) own.addArgument(new Argument(argument));
   for (const { flags, description: text, choices, isList } of options) {
     const option = new Option(flags, text);
-    if (isList === true) option.argParser<string[] | undefined>((value, before) => [...(before ?? []), value]);
+    if (isList === true) asList(option);
     own.addOption(choices === undefined ? option : option.choices(choices));
   }
   if (common.namespace !== undefined) own.option(COMMON_FLAGS.namespace[0], namespaceText(common.namespace));
   if (common.allNamespaces === true) own.option(...COMMON_FLAGS.allNamespaces);
   if (common.output === true) own.addOption(new Option(...COMMON_FLAGS.output).choices(OUTPUT_FORMATS));
-  for (const [flags, text] of CLUSTER_FLAGS) own.option(flags, text);
+  for (const [flags, text] of CLUSTER_FLAGS) own.addOption(clusterOption(flags, text));
   own.action(() => {
     const given = program.opts<GivenOptions>();
     const args = own.processedArgs.filter((argument) => typeof argument === 'string');
     const prepared = command.prepare(args, own.opts(), commonOptionsOf(given, command));
     onCommand({ command: names.join(' '), cluster: clusterOptionsOf(given), ...prepared });
   });
+}
+
+function clusterOption(flags: string, description: string): Option {
+  const option = new Option(flags, description);
+  return flags.startsWith('--as-group') ? asList(option) : option;
+}
+
+function asList(option: Option): Option {
+  return option.argParser<string[] | undefined>((value, before) => [...(before ?? []), value]);
 }
 
 function subcommandOf(parent: Program, name: string): Program {
@@ -119,6 +130,14 @@ function commonOptionsOf({ namespace, allNamespaces, output }: GivenOptions, com
   };
 }
 
-function clusterOptionsOf({ kubeconfig, context }: GivenOptions): ClusterOptions {
-  return { ...(kubeconfig !== undefined && { kubeconfig }), ...(context !== undefined && { context }) };
+/** @throws {UsageError} */
+function clusterOptionsOf({ kubeconfig, context, as, asGroup }: GivenOptions): ClusterOptions {
+  if (asGroup !== undefined && as === undefined) throw new UsageError('--as-group needs --as: name a user too');
+  nonEmptyName(as, '--as');
+  return {
+    ...(kubeconfig !== undefined && { kubeconfig }),
+    ...(context !== undefined && { context }),
+    ...(as !== undefined && { as }),
+    ...(asGroup !== undefined && { asGroup }),
+  };
 }

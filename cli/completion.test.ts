@@ -57,7 +57,7 @@ describe('completion', () => {
     { words: ['ips', '--output=j'], expect: ['--output=json'] },
     { words: ['ips', '--output', '=', 'j'], expect: ['json'] },
     { words: ['ips', '--all'], expect: ['--all-namespaces'] },
-    { words: ['unreserve', '--a'], expect: [] },
+    { words: ['unreserve', '--al'], expect: [] },
   ];
   for (const { words, expect: expected } of cases) {
     it(`of ${JSON.stringify(words)} is ${expected.join(' ') || 'nothing'}`, async () => {

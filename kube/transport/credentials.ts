@@ -15,6 +15,9 @@ export interface TlsOptions {
   servername?: string;
 }
 
+/** A list is sent as several headers of that name. */
+export type RequestHeaders = Record<string, string | string[]>;
+
 /** The address of the API server and our identity. `tls` and `headers` read rotated files again, so callers cache the result. */
 export interface Credentials {
   /** Base URL, possibly with a path. */
@@ -22,7 +25,7 @@ export interface Credentials {
   /** The default namespace; undefined if none is configured. */
   readonly namespace?: string | undefined;
   tls(): Promise<TlsOptions>;
-  headers(): Promise<Record<string, string>>;
+  headers(): Promise<RequestHeaders>;
   /** Drops cached tokens. Called after a 401. */
   refresh(): Promise<void>;
 }

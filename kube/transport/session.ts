@@ -1,6 +1,6 @@
 import { Agent } from 'undici';
 import type { Clock } from '../clock.js';
-import type { Credentials, TlsOptions } from './credentials.js';
+import type { Credentials, RequestHeaders, TlsOptions } from './credentials.js';
 
 /** Rotated tokens and certificates are noticed within this time. */
 const CREDENTIALS_MAX_AGE_MS = 60_000;
@@ -26,7 +26,7 @@ export interface Session {
   requests: Agent;
   /** For streams, which are long-lived and must not use up the connections of requests. */
   streams: Agent;
-  headers: Record<string, string>;
+  headers: RequestHeaders;
 }
 
 /** Keeps the current session. Agents are rebuilt only when TLS material changes; headers are read at most once a minute. */

@@ -1,7 +1,7 @@
 import type { Dispatcher } from 'undici';
 import { parseAnswer, readJsonLines, statusErrorOf, transportErrorOf } from './responses.js';
 import { type Clock, type Random, systemClock } from '../clock.js';
-import type { Credentials } from './credentials.js';
+import type { Credentials, RequestHeaders } from './credentials.js';
 import { Deadline } from './deadline.js';
 import { StatusError, TransportError, messageOf } from '../errors.js';
 import { type KubeMetrics, silentMetrics } from '../metrics.js';
@@ -245,7 +245,7 @@ export class Transport {
     request: ApiRequest,
     deadline: Deadline,
   ): Promise<HttpResponse> {
-    const headers: Record<string, string> = { ...session.headers, accept: request.accept ?? 'application/json' };
+    const headers: RequestHeaders = { ...session.headers, accept: request.accept ?? 'application/json' };
     if (request.body !== undefined) headers['content-type'] = request.contentType ?? 'application/json';
     const answer = dispatcher.request({
       // The next watch gets a connection of its own: through a load balancer, it leaves an API server that is no longer ready.
