@@ -11,7 +11,7 @@ import satisfies from 'spdx-satisfies';
 export const ALLOWED = ['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'BlueOak-1.0.0', 'ISC', 'MIT'];
 
 const run = promisify(execFile);
-const PACKETS = join(import.meta.dirname, '..', 'guest', 'packets');
+const GO_PROGRAMS = ['guest/packets', 'cni/plugin'].map((folder) => join(import.meta.dirname, '..', folder));
 
 /**
  * Writes `sbom.cdx.json` and `THIRD-PARTY-LICENSES.txt` into a folder.
@@ -71,12 +71,10 @@ async function goLibrary() {
   return { ...goComponent(library), description: "Go's standard library, in the CNI plugin and holdfast-packets" };
 }
 
-/** The modules of which holdfast-packets has at least one package. The CNI plugin has none. */
+/** The modules of which the Go programs have at least one package. The programs may have two versions of one. */
 async function goModules() {
-  const template = '{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}';
-  const options = { cwd: PACKETS, env: { ...process.env, CGO_ENABLED: '0', GOOS: 'linux', GOWORK: 'off' } };
-  const { stdout } = await run('go', ['list', '-mod=readonly', '-deps', '-f', template, '.'], options);
-  const lines = [...new Set(stdout.split('\n'))].filter((line) => line !== '').sort();
+  const listed = await Promise.all(GO_PROGRAMS.map(modulesOf));
+  const lines = [...new Set(listed.flat())].filter((line) => line !== '').sort();
   return Promise.all(
     lines.map(async (line) => {
       const [name, version, folder] = line.split(' ');
@@ -85,6 +83,14 @@ async function goModules() {
       return goComponent({ name, version, text });
     }),
   );
+}
+
+/** Returns `path version folder` of each module of a program. */
+async function modulesOf(program) {
+  const template = '{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}';
+  const options = { cwd: program, env: { ...process.env, CGO_ENABLED: '0', GOOS: 'linux', GOWORK: 'off' } };
+  const { stdout } = await run('go', ['list', '-mod=readonly', '-deps', '-f', template, '.'], options);
+  return stdout.split('\n');
 }
 
 function goComponent({ name, version, text }) {
@@ -105,6 +111,7 @@ function goComponent({ name, version, text }) {
 /** Go modules declare no licence: it is recognized by its text. */
 export function licenceOf(text) {
   if (text.includes('Permission is hereby granted, free of charge')) return { id: 'MIT' };
+  if (/Apache License\s+Version 2\.0/.test(text)) return { id: 'Apache-2.0' };
   const isBSD = text.includes('Redistribution and use in source and binary forms');
   if (isBSD && /endorse\s+or\s+promote/.test(text)) return { id: 'BSD-3-Clause' };
   return { name: 'unknown' };

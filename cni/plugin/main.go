@@ -1,5 +1,6 @@
 // Command holdfast is the CNI plugin. It passes the runtime's request to the agent of the node and prints the answer.
-// If no agent answers, it fails with code 11, on which the kubelet retries, or stores a DEL as a pending delete.
+// If no agent answers, it fails with code 11, on which the kubelet retries, or stores a DEL as a pending delete. It applies the
+// rules of a guard that the agent sends, and removes them.
 package main
 
 import (
@@ -28,7 +29,7 @@ const (
 	// Retry interval while the backlog of the agent's socket is full.
 	backlogRetry = 10 * time.Millisecond
 	// Codes of CNI errors.
-	invalidEnvironment, tryAgain, notAvailable = 4, 11, 50
+	invalidEnvironment, tryAgain, notAvailable, refused = 4, 11, 50, 100
 )
 
 // request is the message to the agent. A pending delete contains the shortest DEL.
@@ -40,6 +41,8 @@ type request struct {
 type answer struct {
 	Exit   *int    `json:"exit"`
 	Output *string `json:"output"`
+	// Absent without a guard.
+	Guard *ruleSet `json:"guard"`
 }
 
 type cniError struct {
@@ -70,6 +73,8 @@ func main() {
 	deadline := time.After(timeout)
 	late := errors.New("no answer within " + timeout.String())
 
+	ports := guards{filepath.Join(filepath.Dir(socket), "guards")}
+	clean(asked, ports)
 	config, err := within(deadline, late, func() ([]byte, error) {
 		return io.ReadAll(io.LimitReader(os.Stdin, maxConfig))
 	})
@@ -81,7 +86,42 @@ func main() {
 	if err != nil {
 		answerWithoutAgent(asked, socket, err)
 	}
+	if got.Guard != nil {
+		guardPort(asked, ports, got.Guard)
+	}
 	finish(*got.Output, *got.Exit)
+}
+
+// clean removes the rules of interfaces that are gone. The plugin bridge calls IPAM after it has removed the interface. A
+// failure must not keep a pod from ending: GC tries again.
+func clean(asked request, ports guards) {
+	var err error
+	switch asked.Env["CNI_COMMAND"] {
+	case "DEL":
+		err = ports.remove(tableName(asked))
+	case "GC":
+		err = ports.collect()
+	}
+	if err != nil {
+		os.Stderr.WriteString("holdfast: cannot remove the rules of a guard: " + err.Error() + "\n")
+	}
+}
+
+// guardPort applies or checks the rules of a port. It does not return if they are required and missing.
+func guardPort(asked request, ports guards, rules *ruleSet) {
+	what, work := "applied", ports.apply
+	if asked.Env["CNI_COMMAND"] == "CHECK" {
+		what, work = "found", ports.check
+	}
+	err := work(asked, rules)
+	if err == nil {
+		return
+	}
+	msg := "the guard of interface " + asked.Env["CNI_IFNAME"] + " cannot be " + what + ": " + err.Error()
+	if rules.Mode == enforce {
+		fail(asked, refused, msg, "")
+	}
+	os.Stderr.WriteString("holdfast: " + msg + "\n")
 }
 
 func within[T any](deadline <-chan time.Time, late error, work func() (T, error)) (T, error) {

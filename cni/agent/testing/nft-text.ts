@@ -8,9 +8,9 @@ interface PortNames {
 }
 
 /** Writes the rules in the language of nft, for people, and for `nft --check`. */
-export function nftText({ sets, chains }: RuleSet, { table, device, mac }: PortNames): string {
+export function nftText({ mode, sets, chains }: RuleSet, { table, device, mac }: PortNames): string {
   const counters = new Set(chains.flatMap(({ rules }) => rules.flatMap(({ counts }) => counts ?? [])));
-  const hook = `    type filter hook ingress device "${device}" priority -100; policy accept;`;
+  const hook = `    type filter hook ingress device "${device}" priority -100; policy ${mode === 'Enforce' ? 'drop' : 'accept'};`;
   const lines = [
     `table netdev ${table} {`,
     ...[...counters].map((name) => `  counter ${name} { }`),
