@@ -60,6 +60,34 @@ export interface AddressPoolSpec {
   publishMetrics?: boolean;
   /** The namespaces whose VMs and pods get addresses from the pool. Default: all namespaces. At most 256. */
   namespaces?: string[];
+  /**
+   * Filters what the interfaces of the pool send: only with the MAC and IP addresses of their claim or pod. It holds
+   * for interfaces that are created after it was set, of plugins that create veth pairs, such as bridge.
+   */
+  guard?: {
+    /**
+     * Enforce drops other traffic; without its rules, an interface cannot be created. Observe only counts it. Default:
+     * Off.
+     */
+    mode?: 'Off' | 'Observe' | 'Enforce';
+    /**
+     * The interface of a migration target sends nothing with the MAC address of the guest until the guest has moved to
+     * it. Default: true, unless mode is Off.
+     */
+    migrationHold?: boolean;
+    /**
+     * Addresses that interfaces may use besides those of their claim, such as virtual addresses of clusters. At most
+     * 16.
+     */
+    allow?: {
+      /** Addresses, CIDRs or ranges. At most 16. */
+      addresses: string[];
+      /** MAC addresses that come with these addresses, such as those of VRRP and CARP. At most 4. */
+      macs?: string[];
+      /** The IPAMClaims, as namespace/name. Default: all interfaces of the pool. At most 64. */
+      claims?: string[];
+    }[];
+  };
   guest?: GuestOptions;
 }
 

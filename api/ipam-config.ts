@@ -99,6 +99,7 @@ function readIpam(ipam: Record<string, unknown>, path: string): HoldfastIpamConf
     ...(blockSize !== undefined && { blockSize }),
     ...(nodeSelector !== undefined && { nodeSelector }),
     ...(publishCapacity !== undefined && { publishCapacity }),
+    ...readGuardOfNad(ipam.guard, `${path}.guard`),
     ...(namespaces !== undefined && { namespaces }),
   };
 }
@@ -188,6 +189,23 @@ function readBlockSize(value: unknown, path: string): AddressPoolSpec['blockSize
     throw new ShapeError(`${path}.${family}`, `is ${describeValue(length)}: write a prefix length, without quotes`);
   });
   return Object.fromEntries(lengths);
+}
+
+const GUARD_MODES = ['Off', 'Observe', 'Enforce'] as const;
+
+function readGuardOfNad(value: unknown, path: string): Pick<AddressPoolSpec, 'guard'> {
+  if (isAbsent(value)) return {};
+  const guard = readObject(value, path);
+  if (!isAbsent(guard.allow)) {
+    const remedy = 'remove it, and ask the administrator for an AddressPool that lists the addresses';
+    throw new ShapeError(`${path}.allow`, `is not allowed in a NAD: ${remedy}`);
+  }
+  rejectUnknownKeys(guard, path, ['mode', 'migrationHold']);
+  const mode = GUARD_MODES.find((each) => each === guard.mode);
+  if (mode === undefined)
+    throw new ShapeError(`${path}.mode`, `is ${describeValue(guard.mode)}: write "${GUARD_MODES.join('", "')}"`);
+  const migrationHold = readFlag(guard.migrationHold, `${path}.migrationHold`);
+  return { guard: { mode, ...(migrationHold !== undefined && { migrationHold }) } };
 }
 
 function readLabels(value: unknown, path: string): Record<string, string> | undefined {

@@ -6,6 +6,7 @@ export const POOL_FIELDS = [
   'blockSize',
   'nodeSelector',
   'publishCapacity',
+  'guard',
 ] as const;
 
 /** A key of the `ipam` object that is not a field of a pool: the CRD describes those. docs/reference/ipam-keys.md shows both. */

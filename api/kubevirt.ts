@@ -70,6 +70,8 @@ export interface VirtualMachineInstance extends KubeObject {
   spec?: VmiSpec;
   status?: {
     phase?: string;
+    /** Where the guest runs; during a live migration the source. */
+    nodeName?: string;
     interfaces?: VmiInterfaceStatus[];
     /** Of the latest live migration. */
     migrationState?: { completed?: boolean; failed?: boolean };

@@ -48,6 +48,9 @@ export const GUEST_LIMITS = {
   bootParameters: 4,
 } as const;
 
+/** Limits of `spec.guard` of an AddressPool. */
+export const GUARD_LIMITS = { allow: 16, addresses: 16, macs: 4, claims: 64 } as const;
+
 /** Limits of probing addresses, so that no host on the wire can keep claims from addresses. */
 export const PROBE_LIMITS = {
   /** After so long without an answer of a responder, the claim shows the address. */

@@ -4,6 +4,7 @@ import { POOL_LIMITS } from '../../api/limits.js';
 import { type Address, BITS, type Family, formatAddress } from '../address/address.js';
 import { containsAddress } from '../address/cidr.js';
 import { RangeSet } from '../address/ranges.js';
+import { type PoolGuard, readGuard } from './guard.js';
 import { type GuestDelivery, readGuest } from './guest.js';
 import { readBlockSize, readFlag, readNodeSelector, readStickyForClaims } from './pool-nodes.js';
 import { type PoolProblem, PoolProblems } from './pool-problems.js';
@@ -38,6 +39,8 @@ export interface Pool {
   readonly namespaces?: ReadonlySet<string>;
   /** Present if the pool serves VMs on NADs without IPAM. Derived pools never do. */
   readonly guest?: GuestDelivery;
+  /** Absent: interfaces send what they like. */
+  readonly guard?: PoolGuard;
   /** Of a derived pool: the namespace of its NADs. */
   readonly nadNamespace?: string;
 }
@@ -70,6 +73,7 @@ export function compilePool({
   const namespaces = readNamespaces(fields.namespaces, problems);
   const nodeSelector = readNodeSelector(fields.nodeSelector, problems);
   const guest = readGuest(fields.guest, subnets, problems);
+  const guard = readGuard(fields.guard, problems);
   const nadNamespace = nadNamespaceOf({ metadata });
   if (guest !== undefined && nadNamespace !== undefined)
     problems.add(
@@ -93,6 +97,7 @@ export function compilePool({
     ...(namespaces !== undefined && { namespaces }),
     ...(nadNamespace !== undefined && { nadNamespace }),
     ...(guest !== undefined && { guest }),
+    ...(guard !== undefined && { guard }),
   };
   return problems.found.length === 0 ? { ok: true, pool } : { ok: false, problems: problems.found };
 }

@@ -24,7 +24,7 @@ class Front {
   areNotesFull = false;
   noted = 0;
   noteFails: Error | undefined;
-  perform: Verbs['perform'] = () => Promise.resolve({ done: true });
+  perform: Verbs['perform'] = () => Promise.resolve({ result: { done: true } });
   delete: Verbs['delete'] = () => Promise.resolve();
   readonly dispatcher = new Dispatcher({
     verbs: { perform: (request, call) => this.perform(request, call), delete: (at, call) => this.delete(at, call) },
@@ -64,7 +64,7 @@ describe('the request dispatcher', () => {
 
   it('returns the result of a verb, or empty output if it has none', async () => {
     expect(await front.ask('ADD')).to.deep.equal({ exit: 0, output: '{"done":true}' });
-    front.perform = () => Promise.resolve(undefined);
+    front.perform = () => Promise.resolve({});
     expect(await front.ask('CHECK', { CNI_COMMAND: 'DEL' })).to.deep.equal({ exit: 0, output: '' });
   });
 
@@ -115,7 +115,7 @@ describe('the request dispatcher', () => {
     const seen: string[] = [];
     front.perform = ({ command }) => {
       seen.push(command);
-      return new Promise((resolve) => (end = () => resolve(undefined)));
+      return new Promise((resolve) => (end = () => resolve({})));
     };
     const answer = front.ask('ADD');
     await turn();
@@ -138,7 +138,7 @@ describe('the request dispatcher', () => {
     const ends: (() => void)[] = [];
     front.perform = (request) => {
       seen.push(sandboxInterfaceKey(request as InterfaceRef));
-      return new Promise((resolve) => ends.push(() => resolve(undefined)));
+      return new Promise((resolve) => ends.push(() => resolve({})));
     };
     const answers = [front.ask('ADD'), front.ask('DEL'), front.ask('ADD', { CNI_IFNAME: 'net2' })];
     await turn();
@@ -195,7 +195,7 @@ describe('the request dispatcher', () => {
   it('carries out a pending delete in the queue of its interface, unless it was done meanwhile', async () => {
     const deleted: string[] = [];
     let end: () => void = () => undefined;
-    front.perform = () => new Promise((resolve) => (end = () => resolve(undefined)));
+    front.perform = () => new Promise((resolve) => (end = () => resolve({})));
     front.delete = (at) => {
       deleted.push(sandboxInterfaceKey(at));
       return Promise.resolve();

@@ -15,7 +15,7 @@ import {
   sandboxInterfaceKey,
 } from './request.js';
 import type { YieldWorker } from './request-context.js';
-import { type PluginResponse, failure, success } from './result.js';
+import { type PluginResponse, type VerbOutcome, failure, success } from './result.js';
 import type { Verbs } from './verbs.js';
 
 interface DispatcherOptions {
@@ -57,9 +57,9 @@ export class Dispatcher {
     try {
       ask = readPluginRequest(text);
       const request = readCniRequest(ask);
-      const result = await this.#perform(request, caller);
-      this.#logDone(request, result);
-      return success(result);
+      const outcome = await this.#perform(request, caller);
+      this.#logDone(request, outcome);
+      return success(outcome);
     } catch (error) {
       const refusal = cniErrorOf(error);
       ({ code } = refusal);
@@ -81,7 +81,7 @@ export class Dispatcher {
     );
   }
 
-  async #perform(request: CniRequest, caller: AbortSignal): Promise<object | undefined> {
+  async #perform(request: CniRequest, caller: AbortSignal): Promise<VerbOutcome> {
     const { verbs } = this.#options;
     const work = (limitMs: number, key?: string) =>
       this.#withDeadline(limitMs, caller, (signal) =>
@@ -101,7 +101,7 @@ export class Dispatcher {
           return await work(DEL_MS, sandboxInterfaceKey(request));
         } catch (error) {
           await this.#storePending(request, error);
-          return undefined;
+          return {};
         }
     }
   }
@@ -156,13 +156,17 @@ export class Dispatcher {
     throw deadlineError(deadline, limitMs);
   }
 
-  #logDone(request: CniRequest, result: object | undefined): void {
+  #logDone(request: CniRequest, { result, guard }: VerbOutcome): void {
     const { log } = this.#options;
     const { command } = request;
     const at =
       'containerId' in request ? { containerId: request.containerId, interfaceName: request.interfaceName } : {};
     if (request.command !== 'ADD') log.debug({ command, ...at }, 'request done');
-    else log.info({ command, ...at, network: request.network, pod: request.pod, result }, 'addresses assigned');
+    else
+      log.info(
+        { command, ...at, network: request.network, pod: request.pod, result, guard: guard?.mode },
+        'addresses assigned',
+      );
   }
 
   #logRefused(refusal: CniError, ask: PluginRequest | undefined): void {

@@ -12,6 +12,7 @@ import { PluginFolder, createPluginFolderMetrics } from './installation/plugin-f
 import { PodLeases } from './leases/pod-leases.js';
 import { createAgentMetrics } from './metrics.js';
 import { PendingDeleteRetry, PendingDeletes } from './pending-deletes.js';
+import { PortGuard } from './guard/port-guard.js';
 import { AttachmentResolver } from './attachment.js';
 import { NodePods } from './node-pods.js';
 import { PoolFreshness } from './pool-freshness.js';
@@ -116,7 +117,7 @@ class Agent implements Component {
     const readiness: Readiness = { missing: () => this.#missing(), synced: () => this.#context.informers.synced() };
     const { informers, client } = this.#context;
     const pools = informers.get(ADDRESS_POOL_WATCH);
-    const { maxStalenessMs, multusNamespace } = this.#config;
+    const { maxStalenessMs, multusNamespace, nodeName } = this.#config;
     const networks = informers.get(NAD_WATCH);
     return new Verbs({
       pods: this.#pods,
@@ -127,6 +128,7 @@ class Agent implements Component {
       freshness: new PoolFreshness({ ...this.#context, pods: this.#pods, pools, networks, maxStalenessMs }),
       pools: pools.cache,
       pendingDeletes: notes,
+      guard: new PortGuard({ client, directory: this.#directory, pools: pools.cache, nodeName }),
       readiness,
     });
   }

@@ -3,6 +3,7 @@ import { type Address, BITS, formatAddress } from '../../addressing/address/addr
 import type { LeaseRecord } from '../../addressing/lease/lease.js';
 import { type Pool, subnetOf } from '../../addressing/pool/pool.js';
 import type { CniError } from './cni-error.js';
+import type { RuleSet } from './guard/rule-set.js';
 import type { CniVersion, ResultExtras } from './stdin-config.js';
 
 /** The answer of the agent: a CNI result or a CNI error, as the plugin writes it to stdout. */
@@ -55,14 +56,25 @@ export interface PluginResponse {
   readonly exit: 0 | 1;
   /** Text for stdout. */
   readonly output: string;
+  /** The rules that the plugin must apply first. */
+  readonly guard?: RuleSet;
 }
 
 /** The version of answers to requests that name none. */
 const NEWEST_VERSION = '1.1.0';
 
-/** Builds the response of a verb. @param result absent if the verb has none */
-export function success(result?: object): PluginResponse {
-  return { exit: 0, output: result === undefined ? '' : JSON.stringify(result) };
+/** What a verb returns. */
+export interface VerbOutcome {
+  /** Absent if the verb has none. */
+  readonly result?: object;
+  /** Of an ADD whose pool has a guard. */
+  readonly guard?: RuleSet;
+}
+
+/** Builds the response of a verb. */
+export function success({ result, guard }: VerbOutcome = {}): PluginResponse {
+  const output = result === undefined ? '' : JSON.stringify(result);
+  return { exit: 0, output, ...(guard !== undefined && { guard }) };
 }
 
 /** Builds the response for an error, in the CNI version of the config on stdin if that could be read. */

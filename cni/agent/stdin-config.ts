@@ -65,6 +65,8 @@ export interface AddConfig {
   /** Fingerprint of the config, compared with that of the NAD; undefined if the config is nested too deeply. */
   readonly fingerprint: string | undefined;
   readonly extras: ResultExtras;
+  /** The plugin passes frames with VLAN tags. */
+  readonly isTrunk: boolean;
 }
 
 const ROUTE_NUMBERS = ['mtu', 'advmss', 'priority', 'table', 'scope'] as const;
@@ -106,6 +108,7 @@ export function readAddConfig(text: string, args: ReadonlyMap<string, string>): 
     mac: requestedMac(all, args),
     fingerprint: pluginFingerprint(all),
     extras: readResultExtras(ipam),
+    isTrunk: Array.isArray(all.vlanTrunk) && all.vlanTrunk.length > 0,
   };
 }
 

@@ -39,7 +39,9 @@ class World {
   confirm = (): boolean => true;
 
   perform(command: string, config: object = {}, call = CALL) {
-    return new Verbs(this.#deps()).perform(readCniRequest(pluginRequest(command, {}, config)), call);
+    return new Verbs(this.#deps())
+      .perform(readCniRequest(pluginRequest(command, {}, config)), call)
+      .then(({ result }) => result);
   }
 
   async refusalOf(command: string, config: object = {}, call = CALL): Promise<CniError> {
@@ -102,6 +104,7 @@ class World {
           return Promise.resolve();
         },
       },
+      guard: { rulesFor: () => Promise.resolve(undefined) },
       readiness: { missing: () => this.missing, synced: () => this.synced },
     };
   }

@@ -5,7 +5,8 @@ import type { Pool } from '../../addressing/pool/pool.js';
 import { abortable } from '../../kube/transport/deadline.js';
 import type { PoolDirectory } from '../../addressing/directory/directory.js';
 import type { Attachment, AttachmentResolver } from './attachment.js';
-import { type Grant, addResult } from './result.js';
+import type { PortGuard } from './guard/port-guard.js';
+import { type Grant, type VerbOutcome, addResult } from './result.js';
 import type { RequestContext } from './request-context.js';
 import type { ClaimedAddresses } from './claims/claimed-addresses.js';
 import { CniCode, CniError } from './cni-error.js';
@@ -37,6 +38,7 @@ export interface VerbsDeps {
   readonly freshness: Pick<PoolFreshness, 'confirm'>;
   readonly pools: Parameters<typeof unavailableReason>[1]['pools'];
   readonly pendingDeletes: Pick<PendingDeletes, 'has' | 'remove'>;
+  readonly guard: Pick<PortGuard, 'rulesFor'>;
   readonly readiness: Readiness;
 }
 
@@ -50,29 +52,28 @@ export class Verbs {
 
   /**
    * Carries out a request.
-   * @returns the result, if the verb has one
    * @throws {CniError}, and errors of the API client
    */
-  async perform(request: CniRequest, call: RequestContext): Promise<object | undefined> {
+  async perform(request: CniRequest, call: RequestContext): Promise<VerbOutcome> {
     switch (request.command) {
       case 'ADD':
         return this.#add(request, call);
       case 'DEL':
         await this.delete(request, call);
-        return undefined;
+        return {};
       case 'CHECK':
         await this.#check(request, call);
-        return undefined;
+        return {};
       case 'GC':
         await this.#collect(request, call);
-        return undefined;
+        return {};
       case 'STATUS': {
         const reason = this.#deps.readiness.missing() ?? unavailableReason(request.network, this.#deps);
         if (reason !== undefined) throw new CniError(CniCode.NotAvailable, reason);
-        return undefined;
+        return {};
       }
       case 'VERSION':
-        return { cniVersion: request.version, supportedVersions: SUPPORTED_VERSIONS };
+        return { result: { cniVersion: request.version, supportedVersions: SUPPORTED_VERSIONS } };
     }
   }
 
@@ -82,12 +83,14 @@ export class Verbs {
     await this.#deps.pendingDeletes.remove(at);
   }
 
-  async #add(request: AddRequest, call: RequestContext): Promise<object> {
+  async #add(request: AddRequest, call: RequestContext): Promise<VerbOutcome> {
     await this.#waitUntilReady(call);
     // unplugged during an outage and plugged again: a later retry would release the new address
     if (await this.#deps.pendingDeletes.has(request)) await this.delete(request, call);
     const attachment = await this.#deps.resolver.resolve(request, call);
-    return addResult(request.version, await this.#grant(attachment, call), request.extras);
+    const grant = await this.#grant(attachment, call);
+    const guard = await this.#deps.guard.rulesFor(attachment, grant, request, call);
+    return { result: addResult(request.version, grant, request.extras), ...(guard !== undefined && { guard }) };
   }
 
   async #grant(attachment: Attachment, call: RequestContext): Promise<Grant> {

@@ -1,0 +1,120 @@
+import type { AddressPool } from '../../../api/address-pool.js';
+import { type IPAMClaim, recordedMacOf } from '../../../api/ipam-claim.js';
+import { joinKey, objectKey } from '../../../api/meta.js';
+import { MIGRATION_LABEL } from '../../../api/names.js';
+import { controllingVmi } from '../../../api/pod.js';
+import type { PoolDirectory } from '../../../addressing/directory/directory.js';
+import type { PoolGuard } from '../../../addressing/pool/guard.js';
+import { findUnlessGone } from '../../../kube/absence.js';
+import type { Lister } from '../../../kube/cache.js';
+import type { Client } from '../../../kube/client.js';
+import { IPAM_CLAIMS, VIRTUAL_MACHINE_INSTANCES } from '../../../kube/resources.js';
+import type { Attachment } from '../attachment.js';
+import { CniCode, CniError, isApiUnavailable, readResult } from '../cni-error.js';
+import type { RequestContext } from '../request-context.js';
+import type { Grant } from '../result.js';
+import { type AllowedSenders, guardRules } from './claim-rules.js';
+import type { RuleSet } from './rule-set.js';
+
+interface PortGuardDeps {
+  readonly client: Pick<Client, 'get'>;
+  readonly directory: Pick<PoolDirectory, 'pool'>;
+  readonly pools: Pick<Lister<AddressPool>, 'get'>;
+  readonly nodeName: string;
+}
+
+/** The claim that owns an address, if one does. */
+type ClaimKey = { readonly namespace: string; readonly name: string } | undefined;
+
+/** Decides which rules the port of an interface gets. */
+export class PortGuard {
+  readonly #deps: PortGuardDeps;
+
+  constructor(deps: PortGuardDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Returns the rules of an interface that has got its addresses; undefined if its pool has no guard.
+   * @throws {CniError} 11 if it is not known whether there is a guard, or which MAC address the guest has
+   */
+  async rulesFor(
+    attachment: Attachment,
+    grant: Grant,
+    { isTrunk }: { readonly isTrunk: boolean },
+    call: RequestContext,
+  ): Promise<RuleSet | undefined> {
+    const guard = this.#guardOf(grant);
+    if (guard === undefined) return undefined;
+    const claim = claimKeyOf(grant);
+    const isTarget = await this.#isMigrationTarget(attachment, call);
+    // Multus sets the MAC address of the VM's spec on the interface; without one the target's interface has its own
+    const mac = isTarget && attachment.mac === undefined ? await this.#guestMac(claim, call) : undefined;
+    return guardRules({
+      mode: guard.mode,
+      ...(mac !== undefined && { mac }),
+      addresses: grant.map(({ address }) => address),
+      allowed: allowedFor(guard, claim),
+      isHeld: isTarget && guard.holdsMigrations,
+      isTrunk,
+    });
+  }
+
+  /** An invalid pool may have had a guard, and an unknown one too. */
+  #guardOf(grant: Grant): PoolGuard | undefined {
+    for (const name of new Set(grant.map(({ lease }) => lease.pool))) {
+      const pool = this.#deps.directory.pool(name);
+      if (pool?.guard !== undefined) return pool.guard;
+      const written = this.#deps.pools.get(name);
+      if (pool !== undefined || (written !== undefined && written.spec.guard === undefined)) continue;
+      const state = written === undefined ? 'is not known to the agent' : 'is invalid';
+      throw new CniError(
+        CniCode.TryAgain,
+        `AddressPool ${name} ${state}, so it is not known whether its interfaces have a guard: the kubelet retries`,
+      );
+    }
+    return undefined;
+  }
+
+  /**
+   * Whether the guest runs on another node now. Former targets keep the label. If the VMI cannot be read, the pod counts as a target,
+   * because a hold ends by itself.
+   */
+  async #isMigrationTarget({ pod }: Attachment, { signal }: RequestContext): Promise<boolean> {
+    const vmi = controllingVmi(pod);
+    if (vmi === undefined || pod.metadata.labels?.[MIGRATION_LABEL] === undefined) return false;
+    const { client, nodeName } = this.#deps;
+    const ref = { namespace: pod.metadata.namespace, name: vmi.name };
+    try {
+      const found = await findUnlessGone(client, VIRTUAL_MACHINE_INSTANCES, ref, { signal });
+      return found?.status?.nodeName !== nodeName;
+    } catch (error) {
+      if (isApiUnavailable(error)) return true;
+      throw error;
+    }
+  }
+
+  async #guestMac(key: ClaimKey, { signal }: RequestContext): Promise<string> {
+    const read = key && findUnlessGone<IPAMClaim>(this.#deps.client, IPAM_CLAIMS, key, { signal });
+    const claim = await readResult(Promise.resolve(read));
+    const mac = claim && recordedMacOf(claim);
+    if (mac !== undefined) return mac;
+    const subject = claim === undefined ? 'the claim of the guest' : `IPAMClaim ${objectKey(claim)}`;
+    throw new CniError(
+      CniCode.TryAgain,
+      `${subject} does not show the MAC address of the guest yet: the kubelet retries`,
+    );
+  }
+}
+
+function claimKeyOf(grant: Grant): ClaimKey {
+  const owner = grant[0]?.lease.owner;
+  if (owner?.kind !== 'IPAMClaim') return undefined;
+  return { namespace: owner.namespace, name: owner.name };
+}
+
+function allowedFor({ allow }: PoolGuard, claim: ClaimKey): AllowedSenders {
+  const key = claim && joinKey(claim.namespace, claim.name);
+  const allowed = allow.filter(({ claims }) => claims === undefined || (key !== undefined && claims.has(key)));
+  return { addresses: allowed.flatMap(({ addresses }) => addresses), macs: allowed.flatMap(({ macs }) => macs) };
+}
