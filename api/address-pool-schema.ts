@@ -67,7 +67,7 @@ export interface AddressPoolSpec {
   guard?: {
     /**
      * Enforce drops other traffic; without its rules, an interface cannot be created. Observe only counts it. Default:
-     * Off.
+     * 'Off', which needs quotes in YAML.
      */
     mode?: 'Off' | 'Observe' | 'Enforce';
     /**

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import {
+  GUARD_LIMITS,
   GUEST_LIMITS,
   MAX_GUEST_TEXT_LENGTH,
   MAX_NETWORK_DATA_LENGTH,
@@ -39,13 +40,17 @@ function reportedAddressesRead(): number {
   return reportedAddressesOf(reportedInterfacesOf(pod)).filter((text) => isIP(text) !== 0).length;
 }
 
+async function poolSpec() {
+  const [definition] = await readManifests(join(MANIFESTS, 'crds/addresspools.yaml'));
+  const { versions } = (
+    definition as unknown as { spec: { versions: { schema: { openAPIV3Schema: StructuralSchema } }[] } }
+  ).spec;
+  return versions[0]!.schema.openAPIV3Schema.properties!.spec!.properties!;
+}
+
 describe('the bounds of a pool in the code', () => {
   it('equal the bounds in the CustomResourceDefinition', async () => {
-    const [definition] = await readManifests(join(MANIFESTS, 'crds/addresspools.yaml'));
-    const { versions } = (
-      definition as unknown as { spec: { versions: { schema: { openAPIV3Schema: StructuralSchema } }[] } }
-    ).spec;
-    const spec = versions[0]!.schema.openAPIV3Schema.properties!.spec!.properties!;
+    const spec = await poolSpec();
     const subnet = spec.subnets!.items!.properties!;
     expect(POOL_LIMITS).to.deep.equal({
       subnets: spec.subnets!.maxItems,
@@ -93,13 +98,25 @@ describe('the bounds of a pool in the code', () => {
     });
   });
 
+  it('equal those of a guard in the CustomResourceDefinition', async () => {
+    const { allow } = (await poolSpec()).guard!.properties!;
+    const { addresses, macs, claims } = allow!.items!.properties!;
+    const lists = {
+      allow: allow!.maxItems,
+      addresses: addresses!.maxItems,
+      macs: macs!.maxItems,
+      claims: claims!.maxItems,
+    };
+    expect(GUARD_LIMITS).to.deep.equal(lists);
+  });
+
   it('are documented together with all other bounds', () => {
     const [text = ''] = readFileSync(join(ROOT, 'docs/reference/bounds.md'), 'utf8').split(/^## /m);
     const bounds = [...text.matchAll(/^\| [^|]+ \| (\d+)[^|]* \|/gm)].map(([, bound]) => Number(bound));
     const { subnets, ranges, exclude, reserved, draining, nodeSelector, namespaces } = POOL_LIMITS;
     const { routes, nameservers, search, ntp, dhcpOptions, bootFiles } = GUEST_LIMITS;
     const ofPools = [subnets, ranges, exclude, reserved, draining, nodeSelector, namespaces];
-    const ofGuests = [routes, nameservers, search, ntp, dhcpOptions, bootFiles];
+    const ofGuests = [routes, nameservers, search, ntp, dhcpOptions, bootFiles, GUARD_LIMITS.allow];
     const ofVms = [
       MAX_REQUESTED_ADDRESSES_LENGTH,
       MAX_NETWORK_ELEMENTS,

@@ -237,7 +237,7 @@ async function ipamKeys(): Promise<Rows> {
   const isKey = (path: string) =>
     path === 'subnets' ||
     SUBNET_KEYS.some((key) => path === `subnets[].${key}`) ||
-    POOL_FIELDS.some((key) => path === key || path.startsWith(`${key}.`));
+    (POOL_FIELDS.some((key) => path === key || path.startsWith(`${key}.`)) && !path.startsWith('guard.allow'));
   const own = Object.entries(OBJECT_KEYS).map(([key, row]) => ipamRow(key, row));
   return [...own, ...[...fields].filter(([key]) => isKey(key.slice('`ipam.'.length, -1)))];
 }

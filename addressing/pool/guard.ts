@@ -29,12 +29,12 @@ const OFF = 'Off';
 /** The lowest bit of the first byte of a MAC address: it is that of a group. */
 const GROUP_BIT = 1;
 
-/** @returns undefined if there is no filter. A value that cannot be read is a problem, never "Off". */
-export function readGuard(value: unknown, problems: PoolProblems): PoolGuard | undefined {
-  if (isAbsent(value)) return undefined;
+/** @returns an empty object if there is no filter. A value that cannot be read is a problem, never "Off". */
+export function readGuard(value: unknown, problems: PoolProblems): { readonly guard?: PoolGuard } {
+  if (isAbsent(value)) return {};
   if (!isRecord(value)) {
     problems.add(FIELD, `${describeValue(value)} is not an object: write it like {mode: Enforce}`);
-    return undefined;
+    return {};
   }
   const { mode = OFF, migrationHold, allow } = value;
   const holdsMigrations = readFlag({ field: `${FIELD}.migrationHold`, value: migrationHold ?? true }, problems);
@@ -43,11 +43,11 @@ export function readGuard(value: unknown, problems: PoolProblems): PoolGuard | u
   if (mode === OFF) {
     if (allowed.length > 0)
       problems.add(`${FIELD}.allow`, 'has no effect while mode is Off: set mode, or remove allow');
-    return undefined;
+    return {};
   }
-  if (mode === 'Observe' || mode === 'Enforce') return { mode, holdsMigrations, allow: allowed };
-  problems.add(`${FIELD}.mode`, `${describeValue(mode)} is not a mode: write Off, Observe or Enforce`);
-  return undefined;
+  if (mode === 'Observe' || mode === 'Enforce') return { guard: { mode, holdsMigrations, allow: allowed } };
+  problems.add(`${FIELD}.mode`, `${describeValue(mode)} is not a mode: write "Off", Observe or Enforce`);
+  return {};
 }
 
 function readAllowed({ field, value }: FieldValue<unknown>, problems: PoolProblems): AllowedTraffic {

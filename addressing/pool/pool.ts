@@ -73,7 +73,6 @@ export function compilePool({
   const namespaces = readNamespaces(fields.namespaces, problems);
   const nodeSelector = readNodeSelector(fields.nodeSelector, problems);
   const guest = readGuest(fields.guest, subnets, problems);
-  const guard = readGuard(fields.guard, problems);
   const nadNamespace = nadNamespaceOf({ metadata });
   if (guest !== undefined && nadNamespace !== undefined)
     problems.add(
@@ -97,7 +96,7 @@ export function compilePool({
     ...(namespaces !== undefined && { namespaces }),
     ...(nadNamespace !== undefined && { nadNamespace }),
     ...(guest !== undefined && { guest }),
-    ...(guard !== undefined && { guard }),
+    ...readGuard(fields.guard, problems),
   };
   return problems.found.length === 0 ? { ok: true, pool } : { ok: false, problems: problems.found };
 }

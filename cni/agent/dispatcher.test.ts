@@ -62,8 +62,11 @@ describe('the request dispatcher', () => {
     front = new Front();
   });
 
-  it('returns the result of a verb, or empty output if it has none', async () => {
+  it('returns the result of a verb and the rules of its port, or empty output if it has none', async () => {
     expect(await front.ask('ADD')).to.deep.equal({ exit: 0, output: '{"done":true}' });
+    const guard = { mode: 'Enforce', sets: [], chains: [] } as const;
+    front.perform = () => Promise.resolve({ result: {}, guard });
+    expect(await front.ask('ADD')).to.deep.equal({ exit: 0, output: '{}', guard });
     front.perform = () => Promise.resolve({});
     expect(await front.ask('CHECK', { CNI_COMMAND: 'DEL' })).to.deep.equal({ exit: 0, output: '' });
   });

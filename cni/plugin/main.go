@@ -89,6 +89,11 @@ func main() {
 	if got.Guard != nil {
 		guardPort(asked, ports, got.Guard)
 	}
+	if asked.Env["CNI_COMMAND"] == "CHECK" && *got.Exit == 0 {
+		if err := ports.check(asked); err != nil {
+			fail(asked, refused, err.Error(), "")
+		}
+	}
 	finish(*got.Output, *got.Exit)
 }
 
@@ -107,17 +112,13 @@ func clean(asked request, ports guards) {
 	}
 }
 
-// guardPort applies or checks the rules of a port. It does not return if they are required and missing.
+// guardPort applies the rules of a port. It does not return if they are required and missing.
 func guardPort(asked request, ports guards, rules *ruleSet) {
-	what, work := "applied", ports.apply
-	if asked.Env["CNI_COMMAND"] == "CHECK" {
-		what, work = "found", ports.check
-	}
-	err := work(asked, rules)
+	err := ports.apply(asked, rules)
 	if err == nil {
 		return
 	}
-	msg := "the guard of interface " + asked.Env["CNI_IFNAME"] + " cannot be " + what + ": " + err.Error()
+	msg := "the guard of interface " + asked.Env["CNI_IFNAME"] + " cannot be applied: " + err.Error()
 	if rules.Mode == enforce {
 		fail(asked, refused, msg, "")
 	}

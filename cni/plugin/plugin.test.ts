@@ -116,6 +116,21 @@ describe('the CNI plugin binary', () => {
     expect(await readdir(folder)).to.deep.equal(['agent.sock']);
   });
 
+  it('fails an ADD whose rules it must apply and cannot, and only reports rules that observe', async () => {
+    const guard = { sets: [], chains: [] };
+    const ask = pluginRequest('ADD', { CNI_NETNS: join(folder, 'absent') });
+    await serve(() => Promise.resolve({ exit: 0, output: '{}', guard: { ...guard, mode: 'Enforce' } }));
+    const outcome = errorIn(await call(ask));
+    expect(outcome.code).to.equal(100);
+    expect(outcome.msg).to.include('the guard of interface net1 cannot be applied: cannot open CNI_NETNS');
+    for (const close of closing.splice(0)) await close();
+    await serve(() => Promise.resolve({ exit: 0, output: '{}', guard: { ...guard, mode: 'Observe' } }));
+    const { stderr, ...observed } = await call(ask);
+    expect(observed).to.deep.equal({ exit: 0, stdout: '{}' });
+    expect(stderr).to.include('the guard of interface net1 cannot be applied');
+    expect(await readdir(folder)).to.deep.equal(['agent.sock']);
+  });
+
   it("returns the agent's refusal of a config that is too long", async () => {
     await serve(() => Promise.reject(new Error('it is not asked')));
     expect(errorIn(await call({ ...pluginRequest('ADD'), config: 'x'.repeat(8 << 20) }))).to.include({ code: 6 });

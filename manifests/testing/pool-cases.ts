@@ -17,6 +17,36 @@ const subnet = (more: Partial<PoolSubnet>) => ({ subnets: [{ ...V4, ...more }] }
 export const POOL_CASES: readonly PoolCase[] = [
   { name: 'one subnet', given: { subnets: [V4] } },
   {
+    name: 'a guard',
+    given: {
+      guard: {
+        mode: 'Enforce',
+        migrationHold: false,
+        allow: [{ addresses: ['10.1.0.100', '10.1.1.0/24'], macs: ['00:00:5e:00:01:0a'], claims: ['vms/vm1.blue'] }],
+      },
+    },
+  },
+  {
+    name: 'not a guard of another mode',
+    given: { guard: { mode: 'On' as 'Off' } },
+    expect: ['spec.guard.mode', '"Off", "Observe", "Enforce"'],
+  },
+  {
+    name: 'not allowed addresses without a guard',
+    given: { guard: { allow: [{ addresses: ['10.1.0.100'] }] } },
+    expect: ['spec.guard.allow', 'has no effect while mode is Off'],
+  },
+  {
+    name: 'no allowed addresses that are not addresses',
+    given: { guard: { mode: 'Observe', allow: [{ addresses: ['all'] }] } },
+    expect: ['spec.guard.allow[0].addresses[0]', 'is not an address, CIDR or range'],
+  },
+  {
+    name: 'no allowed MAC address of a group',
+    given: { guard: { mode: 'Observe', allow: [{ addresses: ['10.1.0.1'], macs: ['01:00:5e:00:00:01'] }] } },
+    expect: ['spec.guard.allow[0].macs[0]'],
+  },
+  {
     name: 'all fields',
     given: {
       addressSpace: 'Fabric_1.a',
@@ -206,4 +236,12 @@ export const LARGEST_POOL: Partial<AddressPoolSpec> = {
   nodeSelector: Object.fromEntries(Array.from({ length: 32 }, (_, n) => [`example.com/${n}`, 'x'.repeat(63)])),
   namespaces: Array.from({ length: 256 }, (_, n) => `tenant-${n}`),
   guest: LARGEST_GUEST,
+  guard: {
+    mode: 'Enforce',
+    allow: Array.from({ length: 16 }, () => ({
+      addresses: Array.from({ length: 16 }, (_, n) => `fd00:1:2:3:4:5:6:${n}-fd00:1:2:3:4:5:7:${n}`),
+      macs: Array.from({ length: 4 }, () => '00:00:5e:00:01:0a'),
+      claims: Array.from({ length: 64 }, (_, n) => `${'a'.repeat(63)}/${'b'.repeat(250)}${n}`),
+    })),
+  },
 };

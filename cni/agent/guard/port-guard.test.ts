@@ -1,0 +1,157 @@
+import { expect } from 'chai';
+import type { AddressPool } from '../../../api/address-pool.js';
+import { CLAIM_GUEST_MAC, MIGRATION_LABEL, NETWORKS_ANNOTATION } from '../../../api/names.js';
+import { networkSelectionsOf } from '../../../api/network-selection.js';
+import { parseAddress } from '../../../addressing/address/address.js';
+import { PoolDirectory } from '../../../addressing/directory/directory.js';
+import type { LeaseRecord } from '../../../addressing/lease/lease.js';
+import { StatusError, TransportError } from '../../../kube/errors.js';
+import { VMI_OWNER } from '../../../test/launcher-pods.js';
+import { adminPool, cacheOf, nad } from '../../../test/pool-objects.js';
+import type { Attachment } from '../attachment.js';
+import { CniError } from '../cni-error.js';
+import type { NodePod } from '../node-pods.js';
+import { PortGuard } from './port-guard.js';
+import type { RuleSet } from './rule-set.js';
+
+const CALL = { signal: new AbortController().signal };
+const GUEST_MAC = '02:00:00:00:00:07';
+const ENFORCE: AddressPool['spec']['guard'] = { mode: 'Enforce' };
+const MISSING = new StatusError({ request: 'GET /x', status: 404, reason: 'NotFound', message: 'no' });
+
+describe('the guard of a port', () => {
+  let pools: AddressPool[];
+  let owner: LeaseRecord['owner'];
+  /** Objects by kind; an error is thrown. */
+  let objects: Record<string, object>;
+  let reads: string[];
+
+  beforeEach(() => {
+    pools = [guarded(ENFORCE)];
+    owner = { kind: 'IPAMClaim', namespace: 'vms', name: 'vm1.blue', uid: 'c1' };
+    objects = {
+      virtualmachineinstances: { metadata: { name: 'vm1' }, status: { nodeName: 'source' } },
+      ipamclaims: { metadata: { namespace: 'vms', name: 'vm1.blue', annotations: { [CLAIM_GUEST_MAC]: GUEST_MAC } } },
+    };
+    reads = [];
+  });
+
+  function guarded(guard: AddressPool['spec']['guard'] | undefined): AddressPool {
+    const pool = adminPool('blue');
+    return { ...pool, spec: { ...pool.spec, ...(guard !== undefined && { guard }) } };
+  }
+
+  async function rulesFor(given: { labels?: Record<string, string>; mac?: string; isTrunk?: boolean } = {}) {
+    const cache = cacheOf(pools);
+    const directory = new PoolDirectory({ pools: cache, networks: cacheOf([nad('vms/blue', {})]) });
+    const get = ({ plural }: { plural: string }) => {
+      reads.push(plural);
+      const found = objects[plural] ?? MISSING;
+      return found instanceof Error ? Promise.reject(found) : Promise.resolve(found as never);
+    };
+    const guard = new PortGuard({ client: { get }, directory, pools: cache, nodeName: 'target' });
+    const metadata = {
+      namespace: 'vms',
+      name: 'virt-launcher-vm1',
+      uid: 'p1',
+      annotations: { [NETWORKS_ANNOTATION]: 'blue@net1' },
+      labels: given.labels ?? {},
+      ownerReferences: [VMI_OWNER],
+    };
+    const pod: NodePod = { metadata };
+    const [selection] = networkSelectionsOf(pod);
+    const attachment: Attachment = {
+      ...{ pod, containerId: 'c1', interfaceName: 'net1', network: 'blue', requested: [], mac: given.mac },
+      selection: selection!,
+    };
+    const lease = { pool: 'blue', owner } as LeaseRecord;
+    const grant = [{ address: parseAddress('10.1.0.5'), prefixLength: 24, lease }];
+    return guard.rulesFor(attachment, grant, { isTrunk: given.isTrunk ?? false }, CALL);
+  }
+
+  async function refusal(given: Parameters<typeof rulesFor>[0] = {}): Promise<CniError> {
+    const error: unknown = await rulesFor(given).catch((thrown: unknown) => thrown);
+    if (error instanceof CniError) return error;
+    throw new Error('no refusal', { cause: error });
+  }
+
+  function elements(rules: RuleSet | undefined, set: string): readonly string[] | undefined {
+    return rules?.sets.find(({ name }) => name === set)?.elements;
+  }
+
+  const TARGET = { labels: { [MIGRATION_LABEL]: 'm1' } };
+
+  it('has no rules and reads nothing if the pool has no guard', async () => {
+    pools = [guarded(undefined)];
+    expect(await rulesFor(TARGET)).to.equal(undefined);
+    expect(reads).to.deep.equal([]);
+  });
+
+  it('passes the addresses of the claim, with the MAC address of the interface, and holds no first start', async () => {
+    const rules = await rulesFor();
+    expect(rules?.mode).to.equal('Enforce');
+    expect(elements(rules, 'ipv4')).to.deep.equal(['0a010005-0a010005']);
+    expect(elements(rules, 'macs')).to.deep.equal(['interface']);
+    expect(elements(rules, 'held')).to.equal(undefined);
+    expect(reads).to.deep.equal([]);
+  });
+
+  it("holds the target of a migration, with the guest's MAC address if its spec has none", async () => {
+    const rules = await rulesFor(TARGET);
+    expect(elements(rules, 'macs')).to.deep.equal(['020000000007']);
+    expect(elements(rules, 'held')).to.deep.equal(['020000000007']);
+    expect(elements(await rulesFor({ ...TARGET, mac: GUEST_MAC }), 'held')).to.deep.equal(['interface']);
+  });
+
+  it('does not hold an interface that is plugged into a former target', async () => {
+    objects.virtualmachineinstances = { metadata: { name: 'vm1' }, status: { nodeName: 'target' } };
+    expect(elements(await rulesFor(TARGET), 'held')).to.equal(undefined);
+  });
+
+  it('holds a possible target if the API server does not say where the guest runs', async () => {
+    objects.virtualmachineinstances = new TransportError('unsent', 'GET /x: refused');
+    expect(elements(await rulesFor({ ...TARGET, mac: GUEST_MAC }), 'held')).to.deep.equal(['interface']);
+  });
+
+  it('holds nothing if the pool says so, but knows the MAC address of the guest', async () => {
+    pools = [guarded({ mode: 'Observe', migrationHold: false })];
+    const rules = await rulesFor(TARGET);
+    expect(elements(rules, 'held')).to.equal(undefined);
+    expect(elements(rules, 'macs')).to.deep.equal(['020000000007']);
+  });
+
+  it('refuses a target whose guest has an unknown MAC address', async () => {
+    objects.ipamclaims = { metadata: { namespace: 'vms', name: 'vm1.blue' } };
+    expect(await refusal(TARGET)).to.include({ code: 11 });
+    expect((await refusal(TARGET)).message).to.include('IPAMClaim vms/vm1.blue does not show the MAC address');
+  });
+
+  it('allows further addresses only to the claims that the pool names', async () => {
+    const allow = [
+      { addresses: ['10.1.0.100'], claims: ['vms/vm1.blue'], macs: ['00:00:5e:00:01:0a'] },
+      { addresses: ['10.1.0.101'], claims: ['other/vm1.blue'] },
+      { addresses: ['10.1.0.102'] },
+    ];
+    pools = [guarded({ mode: 'Enforce', allow })];
+    const own = ['0a010005-0a010005', '0a010064-0a010064', '0a010066-0a010066'];
+    expect(elements(await rulesFor(), 'ipv4')).to.deep.equal(own);
+    expect(elements(await rulesFor(), 'macs')).to.deep.equal(['interface', '00005e00010a']);
+    owner = { kind: 'Pod', namespace: 'vms', name: 'vm1.blue', uid: 'p1' };
+    expect(elements(await rulesFor(), 'ipv4')).to.deep.equal([own[0], own[2]]);
+  });
+
+  it('refuses an interface whose pool is unknown or has an invalid guard, because it may have to be guarded', async () => {
+    pools = [guarded({ mode: 'enforce' as never })];
+    expect(await refusal()).to.include({ code: 11 });
+    expect((await refusal()).message).to.include('AddressPool blue is invalid');
+    pools = [];
+    expect((await refusal()).message).to.include('AddressPool blue is not known');
+  });
+
+  it('passes frames with VLAN tags if the plugin makes the port a trunk', async () => {
+    const accepted = (rules: RuleSet | undefined) =>
+      rules?.chains[0]?.rules.some(({ verdict, matches }) => verdict === 'accept' && matches[0]?.value === '8100');
+    expect(accepted(await rulesFor())).to.equal(false);
+    expect(accepted(await rulesFor({ isTrunk: true }))).to.equal(true);
+  });
+});
