@@ -3,6 +3,8 @@ import { type IPAMClaim, recordedMacOf } from '../../../api/ipam-claim.js';
 import { joinKey, objectKey } from '../../../api/meta.js';
 import { MIGRATION_LABEL } from '../../../api/names.js';
 import { controllingVmi } from '../../../api/pod.js';
+import type { Address } from '../../../addressing/address/address.js';
+import type { LeaseRecord } from '../../../addressing/lease/lease.js';
 import type { PoolDirectory } from '../../../addressing/directory/directory.js';
 import type { PoolGuard } from '../../../addressing/pool/guard.js';
 import { findUnlessGone } from '../../../kube/absence.js';
@@ -12,7 +14,6 @@ import { IPAM_CLAIMS, VIRTUAL_MACHINE_INSTANCES } from '../../../kube/resources.
 import type { Attachment } from '../attachment.js';
 import { CniCode, CniError, isApiUnavailable, readResult } from '../cni-error.js';
 import type { RequestContext } from '../request-context.js';
-import type { Grant } from '../result.js';
 import { type AllowedSenders, guardRules } from './claim-rules.js';
 import type { RuleSet } from './rule-set.js';
 
@@ -22,6 +23,9 @@ interface PortGuardDeps {
   readonly pools: Pick<Lister<AddressPool>, 'get'>;
   readonly nodeName: string;
 }
+
+/** The addresses of an interface, with the leases by which it has them. */
+type LeasedAddresses = readonly { readonly address: Address; readonly lease: Pick<LeaseRecord, 'pool' | 'owner'> }[];
 
 /** The claim that owns an address, if one does. */
 type ClaimKey = { readonly namespace: string; readonly name: string } | undefined;
@@ -40,7 +44,7 @@ export class PortGuard {
    */
   async rulesFor(
     attachment: Attachment,
-    grant: Grant,
+    grant: LeasedAddresses,
     { isTrunk }: { readonly isTrunk: boolean },
     call: RequestContext,
   ): Promise<RuleSet | undefined> {
@@ -61,7 +65,7 @@ export class PortGuard {
   }
 
   /** An invalid pool may have had a guard, and an unknown one too. */
-  #guardOf(grant: Grant): PoolGuard | undefined {
+  #guardOf(grant: LeasedAddresses): PoolGuard | undefined {
     for (const name of new Set(grant.map(({ lease }) => lease.pool))) {
       const pool = this.#deps.directory.pool(name);
       if (pool?.guard !== undefined) return pool.guard;
@@ -107,7 +111,7 @@ export class PortGuard {
   }
 }
 
-function claimKeyOf(grant: Grant): ClaimKey {
+function claimKeyOf(grant: LeasedAddresses): ClaimKey {
   const owner = grant[0]?.lease.owner;
   if (owner?.kind !== 'IPAMClaim') return undefined;
   return { namespace: owner.namespace, name: owner.name };
