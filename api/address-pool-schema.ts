@@ -65,20 +65,11 @@ export interface AddressPoolSpec {
    * for interfaces that are created after it was set, of plugins that create veth pairs, such as bridge.
    */
   guard?: {
-    /**
-     * Enforce drops other traffic; without its rules, an interface cannot be created. Observe only counts it. Default:
-     * 'Off', which needs quotes in YAML.
-     */
+    /** Enforce drops other traffic, Observe counts it. Default: "Off", with quotes in YAML. */
     mode?: 'Off' | 'Observe' | 'Enforce';
-    /**
-     * The interface of a migration target sends nothing with the MAC address of the guest until the guest has moved to
-     * it. Default: true, unless mode is Off.
-     */
+    /** The target of a migration sends nothing until the guest has moved to it. Default: true. */
     migrationHold?: boolean;
-    /**
-     * Addresses that interfaces may use besides those of their claim, such as virtual addresses of clusters. At most
-     * 16.
-     */
+    /** Addresses that interfaces may use besides their own, such as virtual ones. At most 16. */
     allow?: {
       /** Addresses, CIDRs or ranges. At most 16. */
       addresses: string[];
@@ -93,10 +84,7 @@ export interface AddressPoolSpec {
 
 /** Elements of ranges, exclude, reserved and draining are an address, a CIDR, or "first-last", within cidr. */
 export interface PoolSubnet {
-  /**
-   * The subnet, without host bits, like 10.1.0.0/16 or fd00:1::/64. Interfaces get addresses with this prefix
-   * length.
-   */
+  /** The subnet, without host bits, like 10.1.0.0/16 or fd00:1::/64. Interfaces get its prefix length. */
   cidr: string;
   /**
    * The addresses that are allocated. Default: all of cidr without the network and the broadcast address. At most
