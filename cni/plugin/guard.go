@@ -35,27 +35,37 @@ func tableOf(name string) *nftables.Table {
 	return &nftables.Table{Name: name, Family: nftables.TableFamilyNetdev}
 }
 
-// apply replaces the rules of a port in one transaction.
+// apply gives a port its rules in one transaction. An earlier ADD may have left some: deleting them takes the kernel several
+// milliseconds, so that is tried only if the table exists.
 func (g guards) apply(asked request, rules *ruleSet) error {
 	host, pod, err := hostEnd(asked.Env["CNI_NETNS"], asked.Env["CNI_IFNAME"])
 	if err != nil {
 		return err
 	}
+	name := tableName(asked)
+	err = os.MkdirAll(g.folder, 0o700)
+	writeErr := os.WriteFile(filepath.Join(g.folder, name), encode(note{host.index, rules.count()}), 0o600)
+	if err = errors.Join(err, writeErr); err != nil {
+		return err
+	}
+	err = create(tableOf(name), rules, host, pod, false)
+	if errors.Is(err, syscall.EEXIST) {
+		err = create(tableOf(name), rules, host, pod, true)
+	}
+	return err
+}
+
+func create(table *nftables.Table, rules *ruleSet, host, pod link, replaces bool) error {
 	conn, err := nftables.New()
 	if err != nil {
 		return err
 	}
-	table := tableOf(tableName(asked))
-	// an earlier ADD may have left one: a table must exist to be deleted
-	conn.AddTable(table)
-	conn.DelTable(table)
-	conn.AddTable(table)
-	if err := translate(conn, table, rules, host.name, pod.mac); err != nil {
-		return err
+	if replaces {
+		conn.AddTable(table)
+		conn.DelTable(table)
 	}
-	err = os.MkdirAll(g.folder, 0o700)
-	writeErr := os.WriteFile(filepath.Join(g.folder, table.Name), encode(note{host.index, rules.count()}), 0o600)
-	if err = errors.Join(err, writeErr); err != nil {
+	conn.CreateTable(table)
+	if err := translate(conn, table, rules, host.name, pod.mac); err != nil {
 		return err
 	}
 	if err := conn.Flush(); err != nil {
