@@ -6,6 +6,7 @@ import { loadCredentials } from '../../kube/transport/credentials.js';
 import { messageOf } from '../../kube/errors.js';
 import { NODES } from '../../kube/resources.js';
 import { Transport } from '../../kube/transport/transport.js';
+import type { Logger } from '../../kube/log.js';
 import type { ControlPlane } from '../control-plane/control-plane.js';
 import { VIRT_HANDLER } from '../control-plane/kubevirt.js';
 import { writeServiceAccountKubeconfig } from '../control-plane/service-accounts.js';
@@ -24,6 +25,7 @@ export class NodeVirtHandlers {
   readonly #nodes: readonly RealNode[];
   readonly #handlers: VirtHandlers;
   readonly #transport: Transport;
+  readonly #log: Logger;
   readonly #abort = new AbortController();
   #beating: Promise<void> | undefined;
 
@@ -31,7 +33,7 @@ export class NodeVirtHandlers {
     this.#plane = plane;
     this.#nodes = nodes;
     this.#transport = transport;
-    const log = pino({ base: null }, pino.destination({ dest: join(plane.logDir, 'virt-handlers.log'), sync: true }));
+    this.#log = pino({ base: null }, pino.destination({ dest: join(plane.logDir, 'virt-handlers.log'), sync: true }));
     this.#handlers = new VirtHandlers({
       client: plane.client,
       handlerClient: new Client(transport),
@@ -40,7 +42,7 @@ export class NodeVirtHandlers {
       isNodeUp: (name) => nodes.some((node) => node.name === name && node.isOn),
       startErrorOf: () => undefined,
       clock: systemClock,
-      log,
+      log: this.#log,
     });
   }
 
@@ -71,7 +73,7 @@ export class NodeVirtHandlers {
       await this.#report();
     };
     return repeatReport({ clock: systemClock, everyMs: HEARTBEAT_MS, signal: this.#abort.signal }, report, (error) =>
-      process.stderr.write(`heartbeat of virt-handler: ${messageOf(error)}\n`),
+      this.#log.warn({ error: messageOf(error) }, 'heartbeat failed'),
     );
   }
 
