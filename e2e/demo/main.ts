@@ -5,7 +5,7 @@ import { Story } from '../../bed/story/story.js';
 import { faultsOf } from './faults.js';
 import { showGuest } from './guest-steps.js';
 import { Narrator } from './narrator.js';
-import { runOnRealNodes, withQuickCounts } from './nodes.js';
+import { runOnRealNodes, withQuickSettings } from './nodes.js';
 import { runScenario } from './scenario.js';
 import { followTutorial } from './tutorial.js';
 
@@ -21,7 +21,7 @@ async function showAll(): Promise<number> {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => interrupt());
   introduce();
   const progress = (line: string) => narrator.progress(line);
-  const environment = await startEnvironment(progress, { isBuilt: gate !== undefined, overlay: withQuickCounts });
+  const environment = await startEnvironment(progress, { isBuilt: gate !== undefined, overlay: withQuickSettings });
   try {
     await followTutorial(environment, narrator);
     const story = await Story.begin(environment, 'demo');

@@ -23,12 +23,21 @@ export async function runOnRealNodes(program: string, narrator: Narrator): Promi
   return undefined;
 }
 
-/** By default, counts are written once a minute. The demo shows them after each step. */
-export function withQuickCounts(object: Manifest): Manifest {
-  if (object.kind !== 'Deployment' || object.metadata.name !== 'holdfast-ipam') return object;
+/** Agents and ipam must agree about the first: a released address cools down for twice that time. */
+const QUICK = {
+  'holdfast-agent': ['--max-staleness=2s'],
+  'holdfast-ipam': ['--max-staleness=2s', '--pool-status-interval=1s'],
+};
+
+/** By default, a released address cools down for a minute at least, and counts are written as often. The demo shows both step by step. */
+export function withQuickSettings(object: Manifest): Manifest {
+  const { kind, metadata } = object;
+  const more =
+    kind === 'Deployment' || kind === 'DaemonSet' ? new Map(Object.entries(QUICK)).get(metadata.name) : undefined;
+  if (more === undefined) return object;
   const copy = structuredClone(object) as Manifest & {
     spec: { template: { spec: { containers: { args: string[] }[] } } };
   };
-  copy.spec.template.spec.containers[0]?.args.push('--pool-status-interval=1s');
+  copy.spec.template.spec.containers[0]?.args.push(...more);
   return copy;
 }
