@@ -54,6 +54,11 @@ export interface Watch extends OngoingRequest<object> {
   readonly events: readonly WireEvent[];
 }
 
+/** A running capture of frames. */
+export interface Capture extends OngoingRequest<object> {
+  readonly frames: readonly Buffer[];
+}
+
 /**
  * Real network namespaces of nodes, pods and hosts, held by one process of the bed (`netbed`). They are invisible on the machine
  * and end with that process, even after SIGKILL. All methods reject with errors of the kernel or of netbed.
@@ -189,6 +194,29 @@ export class Wire {
     const body = { in: location, interface: interfaceName };
     const lasting = await this.#connection.begin<object>('watch', body, (event) => events.push(event as WireEvent));
     return { ...lasting, events };
+  }
+
+  /**
+   * Sends frames from an interface as they are, from their Ethernet header on.
+   * @param times that all of them are sent
+   * @returns how long it took, with the way of each frame through bridges, which the kernel goes at once
+   */
+  async sendFrames(
+    location: WireLocation,
+    interfaceName: string,
+    frames: readonly Buffer[],
+    times = 1,
+  ): Promise<{ readonly ms: number }> {
+    const body = { in: location, interface: interfaceName, frames: frames.map((frame) => frame.toString('base64')) };
+    return this.#connection.request('sendFrames', { ...body, times });
+  }
+
+  /** Collects the frames that an interface receives and that contain a text, until it is stopped. */
+  async capture(location: WireLocation, interfaceName: string, marker: string): Promise<Capture> {
+    const frames: Buffer[] = [];
+    const body = { in: location, interface: interfaceName, marker };
+    const take = (event: unknown) => frames.push(Buffer.from((event as { data: string }).data, 'base64'));
+    return { ...(await this.#connection.begin<object>('capture', body, take)), frames };
   }
 
   /** All interfaces except lo. */

@@ -72,6 +72,15 @@ describe('The target of a live migration, set up while the guest runs on the sou
     expectCalm(await move('layer 2, MAC in the spec, disableContainerInterface'));
   });
 
+  for (const name of [
+    'bridge, MAC in the spec, a stranger asks',
+    'bridge, MAC in the spec, enabledad',
+    'macvlan, own MACs',
+  ])
+    it(`does not disturb any host if its port is held until the guest comes: ${name}`, async () => {
+      expectCalm(await move(`held: ${name}`));
+    });
+
   it('needs its interface if the network has IPAM', async () => {
     const config = bridgeNetwork('bare', { type: 'static' }, { disableContainerInterface: true });
     await stage.createNetwork('bare', config);

@@ -89,6 +89,8 @@ func main() {
 		"flushAddresses": op(bed.flushAddresses),
 		"setMac":         op(bed.setMac),
 		"announce":       op(bed.announce),
+		"sendFrames":     op(bed.sendFrames),
+		"capture":        lasting(bed.capture),
 		"advertise":      op(bed.advertise),
 		"inventory":      op(bed.inventory),
 	}}

@@ -106,17 +106,26 @@ func now() float64 { return float64(time.Now().UnixMicro()) / 1000 }
 
 // openPacketSocket returns a socket for all frames of an interface, and the interface's index.
 func openPacketSocket(s *space, name string) (socket, index int, err error) {
+	const all = unix.ETH_P_ALL<<8&0xff00 | unix.ETH_P_ALL>>8 // in network order
+	return openSocketFor(all, s, name)
+}
+
+// openSendSocket returns a socket that receives nothing.
+func openSendSocket(s *space, name string) (socket, index int, err error) {
+	return openSocketFor(0, s, name)
+}
+
+func openSocketFor(protocol uint16, s *space, name string) (socket, index int, err error) {
 	err = s.run(func() error {
 		device, err := net.InterfaceByName(name)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		index = device.Index
-		const all = unix.ETH_P_ALL<<8&0xff00 | unix.ETH_P_ALL>>8 // in network order
-		if socket, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, all); err != nil {
+		if socket, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, int(protocol)); err != nil {
 			return err
 		}
-		if err := unix.Bind(socket, &unix.SockaddrLinklayer{Protocol: all, Ifindex: index}); err != nil {
+		if err := unix.Bind(socket, &unix.SockaddrLinklayer{Protocol: protocol, Ifindex: index}); err != nil {
 			return err
 		}
 		// A timeout, so that the loop can check whether it has to end.

@@ -3,6 +3,7 @@ import type { MigrationCase } from './wire-migration.js';
 
 const MAC = '02:00:00:00:00:07';
 const IPAM = { type: 'static' };
+const HELD = { ipam: { type: 'held' } };
 
 /**
  * Sysctls with which the kernel of a launcher answers no ARP and sends no IPv6. They do not affect the guest, and virt-handler
@@ -32,14 +33,27 @@ export const CASES: Readonly<Record<string, (segment: string) => NamedCase>> = {
     layer2(segment, { disableContainerInterface: true }),
   'macvlan, MAC in the spec': (segment) => macvlan(segment, { mac: MAC }),
   'macvlan, own MACs': (segment) => macvlan(segment, {}),
+  'held: bridge, MAC in the spec': (segment) => bridge(segment, { mac: MAC, held: true }, HELD),
+  'held: bridge, MAC in the spec, guest speaks every 100 ms': (segment) =>
+    bridge(segment, { mac: MAC, guestSpeaksEveryMs: 100, held: true }, HELD),
+  'held: bridge, MAC in the spec, promiscMode': (segment) =>
+    bridge(segment, { mac: MAC, held: true }, { ...HELD, promiscMode: true }),
+  'held: bridge, MAC in the spec, enabledad': (segment) =>
+    bridge(segment, { mac: MAC, held: true }, { ...HELD, enabledad: true }),
+  'held: bridge, MAC in the spec, quiet': (segment) => quietBridge(segment, { mac: MAC, held: true }, HELD),
+  'held: bridge, MAC in the spec, a stranger asks': (segment) =>
+    bridge(segment, { mac: MAC, stranger: true, held: true }, HELD),
+  'held: bridge, own MACs, a stranger asks': (segment) => bridge(segment, { stranger: true, held: true }, HELD),
+  'held: macvlan, MAC in the spec': (segment) => macvlan(segment, { mac: MAC, held: true }, HELD),
+  'held: macvlan, own MACs': (segment) => macvlan(segment, { held: true }, HELD),
 };
 
 function bridge(segment: string, more: Partial<NamedCase>, settings: object = {}): NamedCase {
   return { as: 'bridge', config: bridgeNetwork(segment, IPAM, settings), ...more };
 }
 
-function quietBridge(segment: string, more: Partial<NamedCase>): NamedCase {
-  const plugins = [bridgeNetwork(segment, IPAM), QUIET_SYSCTLS];
+function quietBridge(segment: string, more: Partial<NamedCase>, settings: object = {}): NamedCase {
+  const plugins = [bridgeNetwork(segment, IPAM, settings), QUIET_SYSCTLS];
   return { as: 'bridge', config: { cniVersion: '1.0.0', plugins }, ...more };
 }
 
@@ -48,8 +62,8 @@ function layer2(segment: string, settings: object = {}): NamedCase {
   return { as: 'bridge', config: bridgeNetwork(segment, {}, settings), mac: MAC };
 }
 
-function macvlan(segment: string, more: Partial<NamedCase>): NamedCase {
+function macvlan(segment: string, more: Partial<NamedCase>, settings: object = {}): NamedCase {
   const capabilities = { ips: true };
-  const config = { cniVersion: '1.0.0', type: 'macvlan', master: segment, capabilities, ipam: IPAM };
+  const config = { cniVersion: '1.0.0', type: 'macvlan', master: segment, capabilities, ipam: IPAM, ...settings };
   return { as: 'nic', config, ...more };
 }

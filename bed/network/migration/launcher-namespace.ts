@@ -1,3 +1,4 @@
+import { ethernet, reverseArp } from '../frames.js';
 import type { InterfaceState } from '../wire-events.js';
 import type { WireLocation, Wire } from '../wire.js';
 
@@ -43,7 +44,7 @@ export class LauncherNamespace {
   /**
    * Gives the launcher the guest's addresses, regardless of sysctls of the NAD, and announces them, as virtio drivers do after a
    * migration.
-   * @param mac of the guest; by default that of the interface
+   * @param mac of a guest that comes from elsewhere, which QEMU announces first
    */
   async runGuest(mac?: string): Promise<void> {
     if (mac) await this.#wire.setMac(this.location, INTERFACE, mac);
@@ -58,6 +59,7 @@ export class LauncherNamespace {
       if (!addresses.some((one) => one.address === address))
         await this.#wire.addAddress(this.location, INTERFACE, address);
     }
+    if (mac) await this.#wire.sendFrames(this.location, INTERFACE, [ethernet(reverseArp(mac))]);
     for (const ip of Object.values(GUEST)) await this.#wire.announce(this.location, INTERFACE, ip);
   }
 

@@ -1,9 +1,14 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { untilValue } from '../../processes/wait.js';
+import { ensureNft } from '../nft.js';
+import { cniBinFolder, nodeFolder } from '../open-pod-networks.js';
 import type { AttachedPod } from '../pod-networks.js';
 import type { PingResult } from '../wire-events.js';
 import type { WireFixture } from '../fixture/wire-fixture.js';
 import type { OngoingRequest } from '../wire-connection.js';
 import type { WireLocation, Watch, Wire } from '../wire.js';
+import { HOLD_FILE, heldIpam } from './held-ipam.js';
 import { holdConnection } from './tcp-connection.js';
 import { GUEST, GUEST_ADDRESSES, INTERFACE, LauncherNamespace } from './launcher-namespace.js';
 import {
@@ -28,6 +33,8 @@ export interface MigrationCase {
   readonly guestSpeaksEveryMs?: number;
   /** Another host resolves the guest's addresses for the first time while the target is set up. */
   readonly stranger?: boolean;
+  /** The target's port is held until the guest comes. The config names the IPAM plugin that does it. */
+  readonly held?: boolean;
 }
 
 /** Echo requests to one of the guest's addresses, one every 10 ms. */
@@ -98,7 +105,9 @@ export class WireMigration {
   }
 
   async run(): Promise<MigrationOutcome> {
-    const { segment, config } = this.#move;
+    const { segment, config, held } = this.#move;
+    const plugin = join(cniBinFolder(this.#stage.plane), 'held');
+    if (held) await writeFile(plugin, heldIpam(await ensureNft()), { mode: 0o755 });
     await this.#stage.createNetwork(segment, config);
     const ports = { source: await this.#join('node-1'), target: await this.#join('node-2') };
     await this.#wire.addHost(`${segment}-client`, segment, ['192.168.50.100/24', 'fd00:50::100/64']);
@@ -124,6 +133,7 @@ export class WireMigration {
     const observation = await this.#beginObservation(source.location, ports);
     const pinged = Date.now();
     await pause(CALM_MS);
+    if (this.#move.held) await this.#holdTarget(mac);
 
     const added = Date.now();
     const attached = await this.#attachTarget();
@@ -193,6 +203,10 @@ export class WireMigration {
     } catch (error) {
       return String(error);
     }
+  }
+
+  async #holdTarget(mac: string): Promise<void> {
+    await writeFile(join(nodeFolder(this.#stage.plane, 'node-2'), 'run-holdfast', HOLD_FILE), mac);
   }
 
   async #askAsStranger(): Promise<void> {
