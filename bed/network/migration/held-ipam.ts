@@ -7,10 +7,10 @@ const HOLD_MS = 30_000;
 export const HOLD_FILE = 'hold';
 
 /**
- * A CNI plugin that stands before `static`. On the target of a migration, ADD holds the pod's port until a reverse ARP of the guest, before
+ * A CNI plugin that stands before another one, `static` by default. On the target of a migration, ADD holds the pod's port until a reverse ARP of the guest, before
  * the pod's end is up. The port of a veth pair is found by its index; a macvlan has none, so the hold is in the pod.
  */
-export function heldIpam({ command, env }: Nft): string {
+export function heldIpam({ command, env }: Nft, next = 'static'): string {
   return `#!/bin/sh
 set -eu
 file=/run/holdfast/${HOLD_FILE}
@@ -36,6 +36,6 @@ table netdev holdfast-$port {
 RULES
   unset LD_LIBRARY_PATH
 fi
-exec "\${0%/*}/static"
+exec "\${0%/*}/${next}"
 `;
 }
