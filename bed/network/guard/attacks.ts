@@ -55,11 +55,8 @@ const IPV4_ATTACKS: Readonly<Record<string, Attack>> = {
   'an answer of a DHCP server': (me) => inIpv4(me, me.ipv4, udp(67, 68, Buffer.alloc(240))),
   'an answer of a DHCP server in fragments': (me) =>
     inIpv4(me, me.ipv4, udp(67, 68, Buffer.alloc(240)), { moreFragments: true }),
-  'an ICMP redirect': (me, other) =>
-    inIpv4(me, me.ipv4, icmp(5, Buffer.concat([ipBytes(me.ipv4), Buffer.alloc(28)]), 1), {
-      protocol: PROTOCOL.icmp,
-      to: other,
-    }),
+  'an ICMP redirect': (me) =>
+    inIpv4(me, me.ipv4, icmp(5, Buffer.concat([ipBytes(me.ipv4), Buffer.alloc(28)]), 1), { protocol: PROTOCOL.icmp }),
   'a router advertisement of IPv4': (me) => inIpv4(me, me.ipv4, icmp(9, Buffer.alloc(12)), { protocol: PROTOCOL.icmp }),
   'VRRP of a virtual router': (me) => ({
     ...inIpv4(me, me.ipv4, Buffer.alloc(16), { protocol: PROTOCOL.vrrp, target: '224.0.0.18' }),
@@ -84,7 +81,6 @@ const IPV6_ATTACKS: Readonly<Record<string, Attack>> = {
   'a router advertisement in the first fragment': (me) => hidden(me, [frames.fragmentHeader(0, true)]),
   'a router advertisement behind options in fragments': (me) =>
     hidden(me, [frames.emptyOptions(60), frames.fragmentHeader(0, true), frames.emptyOptions(60)]),
-  'the later fragment of a message': (me) => hidden(me, [frames.fragmentHeader(1, false)]),
   'a redirect': (me, other) =>
     inNdp(
       me,
@@ -118,7 +114,7 @@ const LINK_ATTACKS: Readonly<Record<string, Attack>> = {
   },
 };
 
-/** What a hostile guest may send, by name. Without a guard, every frame reaches the neighbours. */
+/** What a hostile guest may send, by name. All targets are groups, because some frames move the neighbour in switches. Without a guard, every frame reaches the neighbours. */
 export const ATTACKS: Readonly<Record<string, Attack>> = {
   ...LINK_ATTACKS,
   ...ARP_ATTACKS,
@@ -139,11 +135,13 @@ function inIpv4(
   { mac }: Pick<SegmentHost, 'mac'>,
   source: string,
   payload: Buffer,
-  more: Partial<frames.IpFields> & { readonly to?: SegmentHost } = {},
+  more: Partial<frames.IpFields> = {},
 ): EthernetFields {
-  const { to, ...fields } = more;
-  const body = ipv4({ source, target: to?.ipv4 ?? EVERYBODY, protocol: PROTOCOL.udp, payload, ...fields });
-  return { from: mac, type: TYPE.ipv4, body, ...(to && { to: to.mac }) };
+  return {
+    from: mac,
+    type: TYPE.ipv4,
+    body: ipv4({ source, target: EVERYBODY, protocol: PROTOCOL.udp, payload, ...more }),
+  };
 }
 
 interface Headers {
