@@ -46,7 +46,7 @@ const USES: [pattern: string, verbs: string[]][] = [
   [String.raw`\.patch\(\s*(NAME)\b`, ['patch']],
   [String.raw`\.delete\(\s*(NAME)\b`, ['delete']],
   [String.raw`\.(?:get|find|#find|read)\(\s*(NAME)\b`, ['get']],
-  [String.raw`\bfindUnlessGone\(\s*[\w.#]+,\s*(NAME)\b`, ['get']],
+  [String.raw`\bfindUnlessGone(?:<\w+>)?\(\s*[\w.#]+,\s*(NAME)\b`, ['get']],
   [String.raw`\.list(?:As)?\(\s*(NAME)\b`, ['list']],
   // targets of a live read
   [String.raw`\bfindInto\((NAME),`, ['get']],
