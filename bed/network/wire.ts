@@ -196,19 +196,10 @@ export class Wire {
     return { ...lasting, events };
   }
 
-  /**
-   * Sends frames from an interface as they are, from their Ethernet header on.
-   * @param times that all of them are sent
-   * @returns how long it took, with the way of each frame through bridges, which the kernel goes at once
-   */
-  async sendFrames(
-    location: WireLocation,
-    interfaceName: string,
-    frames: readonly Buffer[],
-    times = 1,
-  ): Promise<{ readonly ms: number }> {
+  /** Sends frames from an interface as they are, from their Ethernet header on. */
+  async sendFrames(location: WireLocation, interfaceName: string, frames: readonly Buffer[]): Promise<void> {
     const body = { in: location, interface: interfaceName, frames: frames.map((frame) => frame.toString('base64')) };
-    return this.#connection.request('sendFrames', { ...body, times });
+    await this.#connection.request('sendFrames', body);
   }
 
   /** Collects the frames that an interface receives and that contain a text, until it is stopped. */

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -14,13 +13,6 @@ type framesRequest struct {
 	In, Interface string
 	// Frames begin with their Ethernet header.
 	Frames [][]byte
-	// Times that the frames are sent, once by default.
-	Times int
-}
-
-type framesAnswer struct {
-	// Ms that sending took, with the way of each frame through bridges, which the kernel goes at once.
-	Ms float64 `json:"ms"`
 }
 
 // sendFrames sends frames from an interface as they are.
@@ -35,19 +27,16 @@ func (b *bed) sendFrames(request framesRequest) (any, error) {
 	}
 	defer unix.Close(socket)
 	to := &unix.SockaddrLinklayer{Ifindex: index}
-	began := time.Now()
-	for range max(request.Times, 1) {
-		for number, frame := range request.Frames {
-			err := unix.Sendto(socket, frame, 0, to)
-			for errors.Is(err, unix.ENOBUFS) {
-				err = unix.Sendto(socket, frame, 0, to)
-			}
-			if err != nil {
-				return nil, fmt.Errorf("frame %d from %s in %s: %w", number, request.Interface, request.In, err)
-			}
+	for number, frame := range request.Frames {
+		err := unix.Sendto(socket, frame, 0, to)
+		for errors.Is(err, unix.ENOBUFS) {
+			err = unix.Sendto(socket, frame, 0, to)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("frame %d from %s in %s: %w", number, request.Interface, request.In, err)
 		}
 	}
-	return framesAnswer{float64(time.Since(began).Microseconds()) / 1000}, nil
+	return done{}, nil
 }
 
 type captureRequest struct {
@@ -57,8 +46,7 @@ type captureRequest struct {
 }
 
 type captured struct {
-	AtMs float64 `json:"atMs"`
-	Data []byte  `json:"data"`
+	Data []byte `json:"data"`
 }
 
 // capture reports frames with a marker that an interface receives, until it is stopped.
@@ -73,20 +61,13 @@ func (b *bed) capture(ctx context.Context, request captureRequest, emit emit) (a
 	}
 	defer unix.Close(socket)
 	emit("started")
-	buffer := make([]byte, 1<<16)
-	for ctx.Err() == nil {
-		length, from, err := unix.Recvfrom(socket, buffer, 0)
-		if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR) {
-			continue
+	err = receive(ctx, socket, func(data []byte, outgoing bool) {
+		if !outgoing && bytes.Contains(data, []byte(request.Marker)) {
+			emit(captured{bytes.Clone(data)})
 		}
-		if err != nil {
-			return nil, fmt.Errorf("%s in %s: %w", request.Interface, request.In, err)
-		}
-		address, ok := from.(*unix.SockaddrLinklayer)
-		if ok && address.Pkttype == unix.PACKET_OUTGOING || !bytes.Contains(buffer[:length], []byte(request.Marker)) {
-			continue
-		}
-		emit(captured{now(), append([]byte(nil), buffer[:length]...)})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s in %s: %w", request.Interface, request.In, err)
 	}
 	return done{}, nil
 }

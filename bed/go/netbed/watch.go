@@ -68,22 +68,33 @@ func (b *bed) watch(ctx context.Context, request watchRequest, emit emit) (any, 
 	defer ports.Close()
 	go reportNeighbours(updates, index, ports, emit)
 	emit("started")
-	buffer := make([]byte, 2048)
+	err = receive(ctx, socket, func(data []byte, outgoing bool) {
+		if seen := parseFrame(data); seen != nil {
+			seen.Outgoing = outgoing
+			emit(observation{AtMs: now(), Frame: seen})
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s in %s: %w", request.Interface, request.In, err)
+	}
+	return done{}, nil
+}
+
+// receive calls each with the frames of a packet socket until the context ends. The data is valid during the call only.
+func receive(ctx context.Context, socket int, each func(data []byte, outgoing bool)) error {
+	buffer := make([]byte, 1<<16)
 	for ctx.Err() == nil {
 		length, from, err := unix.Recvfrom(socket, buffer, 0)
 		if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR) {
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s in %s: %w", request.Interface, request.In, err)
+			return err
 		}
-		if seen := parseFrame(buffer[:length]); seen != nil {
-			address, ok := from.(*unix.SockaddrLinklayer)
-			seen.Outgoing = ok && address.Pkttype == unix.PACKET_OUTGOING
-			emit(observation{AtMs: now(), Frame: seen})
-		}
+		address, ok := from.(*unix.SockaddrLinklayer)
+		each(buffer[:length], ok && address.Pkttype == unix.PACKET_OUTGOING)
 	}
-	return done{}, nil
+	return nil
 }
 
 func reportNeighbours(updates <-chan netlink.NeighUpdate, index int, ports *netlink.Handle, emit emit) {

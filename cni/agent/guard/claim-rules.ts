@@ -57,7 +57,7 @@ const PORTS = { dhcp4: { client: 68, server: 67 }, dhcp6: { client: 546, server:
 const ANY_IPV4 = '00000000';
 const ANY_IPV6 = '0'.repeat(32);
 
-/** Makes the rules of a port. Pure. Every chain ends with a rule that drops, so whatever no rule accepts is dropped. */
+/** Makes the rules of a port, as a pure function. The last rule of each chain drops what no other rule accepts. */
 export function guardRules(port: GuardedPort): RuleSet {
   const chains = [portChain(port), arpChain(), ipv4Chain(port), ipv6Chain(port), withoutSourceChain()];
   return { mode: port.mode, sets: setsOf(port), chains: port.mode === 'Enforce' ? chains : chains.map(onlyCounting) };
