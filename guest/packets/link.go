@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"syscall"
 
 	"github.com/mdlayher/packet"
 	"golang.org/x/net/bpf"
@@ -13,6 +14,7 @@ import (
 // packetLink is an interface of the kernel, to which frames are written as they are.
 type packetLink struct {
 	conn    *packet.Conn
+	raw     syscall.RawConn // of conn
 	index   int
 	address mac
 	ring    *ring
@@ -55,7 +57,7 @@ func listenTo(device *net.Interface, protocol int, filter []bpf.Instruction) (*p
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
-	return &packetLink{conn: conn, index: device.Index, ring: ring}, nil
+	return &packetLink{conn: conn, raw: raw, index: device.Index, ring: ring}, nil
 }
 
 // groups returns the IPv6 groups that a responder listens to.
@@ -65,12 +67,8 @@ func groups(of mac) []netip.Addr {
 
 // join makes the interface take frames for groups.
 func (l *packetLink) join(groups []netip.Addr) error {
-	raw, err := l.conn.SyscallConn()
-	if err != nil {
-		return err
-	}
 	var failed error
-	err = raw.Control(func(fd uintptr) {
+	err := l.raw.Control(func(fd uintptr) {
 		for _, group := range groups {
 			address := groupMAC(group)
 			request := unix.PacketMreq{Ifindex: int32(l.index), Type: unix.PACKET_MR_MULTICAST, Alen: uint16(len(address))}
@@ -92,8 +90,16 @@ func (l *packetLink) hasAddress() (bool, error) {
 	return len(addresses) > 0, err
 }
 
+// send writes a frame. It goes round the runtime's poller, which costs as much as the kernel's part, unless the kernel takes
+// no more for now.
 func (l *packetLink) send(frame []byte) error {
-	_, err := l.conn.WriteTo(frame, &packet.Addr{HardwareAddr: frame[:6]})
+	err := error(unix.EAGAIN)
+	if failed := l.raw.Control(func(fd uintptr) { _, err = unix.Write(int(fd), frame) }); failed != nil {
+		return failed
+	}
+	if errors.Is(err, unix.EAGAIN) {
+		_, err = l.conn.WriteTo(frame, &packet.Addr{HardwareAddr: frame[:6]})
+	}
 	return err
 }
 
