@@ -27,7 +27,11 @@ func arp(operation int, mac, sender, target string) string {
 }
 
 func reverseARP(source, mac string) string {
-	return ethernet(source, "8035", "0001080006040003"+mac+"00000000"+mac+"00000000")
+	return reverse(3, source, mac)
+}
+
+func reverse(operation int, source, mac string) string {
+	return ethernet(source, "8035", "000108000604000"+strconv.Itoa(operation)+mac+"00000000"+mac+"00000000")
 }
 
 func ipv4(source string, protocol byte, payload string) string {
@@ -65,12 +69,18 @@ var frames = []struct{ name, frame, counter string }{
 	{"IPv6 with a link-local address", ipv6(linkLocal, 58, icmp6(133, "")), ""},
 	{"duplicate address detection", ipv6(any6, 58, icmp6(135, guest6)), ""},
 	{"a neighbour advertisement of the claim", ipv6(guest6, 58, icmp6(136, guest6)), ""},
+	{"a neighbour advertisement with the guest's MAC address", ipv6(guest6, 58, icmp6(136, guest6+"0201"+guestMAC)), ""},
+	{"a neighbour solicitation", ipv6(guest6, 58, icmp6(135, foreign6)), ""},
+	{"a neighbour solicitation with the guest's MAC address", ipv6(guest6, 58, icmp6(135, foreign6+"0101"+guestMAC)), ""},
+	{"a router solicitation with the guest's MAC address", ipv6(linkLocal, 58, icmp6(133, "0101"+guestMAC)), ""},
+	{"an echo request", ipv4(guest4, 1, "0800000000000000"), ""},
 	{"a multicast report", ipv6(linkLocal, 0, "3a00050200000100"+icmp6(143, "")), ""},
 	{"a fragment", ipv6(guest6, 44, "1100000100000001"+udp(1, 2)), ""},
 	{"the guest's own reverse ARP", reverseARP(guestMAC, guestMAC), ""},
 	{"another source MAC address", ethernet(neighbourMAC, "0800", ""), "source_mac"},
 	{"reverse ARP of another MAC address", reverseARP(neighbourMAC, neighbourMAC), "source_mac"},
 	{"reverse ARP for another MAC address", reverseARP(guestMAC, neighbourMAC), "ethertype"},
+	{"an answer to a reverse ARP", reverse(4, guestMAC, guestMAC), "ethertype"},
 	{"a BPDU", "0180c2000000" + guestMAC + "0026424203", "bridge_control"},
 	{"a VLAN tag", ethernet(guestMAC, "8100", "00050800"), "vlan_tag"},
 	{"a provider tag", ethernet(guestMAC, "88a8", "000581000006"), "vlan_tag"},
@@ -84,6 +94,10 @@ var frames = []struct{ name, frame, counter string }{
 	{"a DHCP server", ipv4(guest4, 17, udp(67, 68)), "dhcp_server"},
 	{"a DHCP server with another source port", ipv4(guest4, 17, udp(1000, 68)), "dhcp_server"},
 	{"an IGMP query", ipv4(guest4, 2, "1100000000000000"), "multicast_router"},
+	{"an advertisement of a multicast router", ipv4(guest4, 2, "3000000000000000"), "multicast_router"},
+	{"PIM", ipv4(guest4, 103, "2000000000000000"), "multicast_router"},
+	{"an ICMP redirect", ipv4(guest4, 1, "050100000a010005"), "icmp_redirect"},
+	{"a router advertisement of IPv4", ipv4(guest4, 1, "0900000000000000"), "router_advertisement"},
 	{"VRRP", ipv4(guest4, 112, "2101640100000000"), "virtual_router"},
 	{"IPv4 with a header that is too long", ethernet(guestMAC, "0800", "4f00001400000000400600000a010005ffffffff"), "malformed"},
 	{"IPv6 of another address", ipv6(foreign6, 6, udp(1, 2)), "ipv6_source"},
@@ -97,7 +111,16 @@ var frames = []struct{ name, frame, counter string }{
 	{"a redirect", ipv6(linkLocal, 58, icmp6(137, guest6+guest6)), "icmp_redirect"},
 	{"a neighbour advertisement of another address", ipv6(guest6, 58, icmp6(136, foreign6)), "neighbour_target"},
 	{"a neighbour advertisement in a fragment", ipv6(guest6, 44, "3a00000100000001"+icmp6(136, guest6)), "neighbour_target"},
+	{"a neighbour advertisement at another MAC address", ipv6(guest6, 58, icmp6(136, guest6+"0201"+neighbourMAC)), "neighbour_target"},
+	{"a neighbour advertisement with two options", ipv6(guest6, 58, icmp6(136, guest6+"0201"+guestMAC+"0201"+neighbourMAC)), "neighbour_target"},
+	{"a neighbour advertisement behind another option", ipv6(guest6, 58, icmp6(136, guest6+"0e01"+guestMAC+"0201"+neighbourMAC)), "neighbour_target"},
+	{"a neighbour advertisement with a long option", ipv6(guest6, 58, icmp6(136, guest6+"0202"+guestMAC+"0000000000000000")), "neighbour_target"},
+	{"a neighbour solicitation at another MAC address", ipv6(guest6, 58, icmp6(135, foreign6+"0101"+neighbourMAC)), "neighbour_target"},
+	{"a neighbour solicitation with two options", ipv6(guest6, 58, icmp6(135, foreign6+"0101"+guestMAC+"0101"+neighbourMAC)), "neighbour_target"},
+	{"a router solicitation at another MAC address", ipv6(linkLocal, 58, icmp6(133, "0101"+neighbourMAC)), "neighbour_target"},
+	{"a router solicitation with two options", ipv6(linkLocal, 58, icmp6(133, "0101"+guestMAC+"0101"+neighbourMAC)), "neighbour_target"},
 	{"an MLD query", ipv6(linkLocal, 58, icmp6(130, any6)), "multicast_router"},
+	{"PIM of IPv6", ipv6(linkLocal, 103, "2000000000000000"), "multicast_router"},
 	{"a DHCPv6 server", ipv6(linkLocal, 17, udp(547, 546)), "dhcp_server"},
 	{"a DHCPv6 server in a fragment", ipv6(linkLocal, 44, "1100000100000001"+udp(547, 546)), "dhcp_server"},
 }

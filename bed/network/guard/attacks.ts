@@ -20,8 +20,15 @@ const TYPE = {
   mpls: 0x8847,
   unknown: 0x88b5,
 };
-const PROTOCOL = { icmp: 1, igmp: 2, udp: 17, icmpv6: 58, vrrp: 112 };
-const NDP = { advertisement: 136, solicitation: 135, router: 134, redirect: 137, listenerQuery: 130 };
+const PROTOCOL = { icmp: 1, igmp: 2, udp: 17, icmpv6: 58, pim: 103, vrrp: 112 };
+const NDP = {
+  listenerQuery: 130,
+  routerSolicitation: 133,
+  router: 134,
+  solicitation: 135,
+  advertisement: 136,
+  redirect: 137,
+};
 const EVERYBODY = '255.255.255.255';
 const ALL_NODES = { ip: 'ff02::1', mac: '33:33:00:00:00:01' };
 const UNKNOWN_MAC = '02:de:ad:00:00:01';
@@ -44,6 +51,10 @@ const ARP_ATTACKS: Readonly<Record<string, Attack>> = {
     inArp({ mac: other.mac }, 'request', { mac: me.mac, ip: me.ipv4 }, other.ipv4),
   'reverse ARP of a neighbour': (_me, other) => frames.reverseArp(other.mac),
   'reverse ARP of a neighbour in an own frame': (me, other) => frames.reverseArp(other.mac, me.mac),
+  'an answer to a reverse ARP': (me) => {
+    const { body, ...frame } = frames.reverseArp(me.mac);
+    return { ...frame, body: Buffer.concat([body.subarray(0, 7), Buffer.from([4]), body.subarray(8)]) };
+  },
 };
 
 const IPV4_ATTACKS: Readonly<Record<string, Attack>> = {
@@ -58,6 +69,14 @@ const IPV4_ATTACKS: Readonly<Record<string, Attack>> = {
   'an ICMP redirect': (me) =>
     inIpv4(me, me.ipv4, icmp(5, Buffer.concat([ipBytes(me.ipv4), Buffer.alloc(28)]), 1), { protocol: PROTOCOL.icmp }),
   'a router advertisement of IPv4': (me) => inIpv4(me, me.ipv4, icmp(9, Buffer.alloc(12)), { protocol: PROTOCOL.icmp }),
+  'PIM of a multicast router': (me) => ({
+    ...inIpv4(me, me.ipv4, icmp(0x20, Buffer.alloc(4)), { protocol: PROTOCOL.pim, target: '224.0.0.13' }),
+    to: '01:00:5e:00:00:0d',
+  }),
+  'an advertisement of a multicast router': (me) => ({
+    ...inIpv4(me, me.ipv4, icmp(0x30, Buffer.alloc(4)), { protocol: PROTOCOL.igmp, target: '224.0.0.106' }),
+    to: '01:00:5e:00:00:6a',
+  }),
   'VRRP of a virtual router': (me) => ({
     ...inIpv4(me, me.ipv4, Buffer.alloc(16), { protocol: PROTOCOL.vrrp, target: '224.0.0.18' }),
     from: VIRTUAL_ROUTER,
@@ -69,9 +88,22 @@ const IPV6_ATTACKS: Readonly<Record<string, Attack>> = {
   'IPv6 from the address of a neighbour': (me, other) => inIpv6(me, other.ipv6, udp(9, 9)),
   'IPv6 from an unknown address': (me) => inIpv6(me, '2001:db8::7', udp(9, 9)),
   'UDP from no IPv6 address': (me) => inIpv6(me, '::', udp(9, 9)),
-  'a neighbour advertisement for a neighbour': (me, other) => advertisement(me, me.ipv6, other.ipv6, me.mac),
+  'a neighbour advertisement for a neighbour': (me, other) => advertisement(me, me.ipv6, other.ipv6, [me.mac]),
   'a neighbour advertisement for the own address at another MAC address': (me, other) =>
-    advertisement(me, me.ipv6, me.ipv6, other.mac),
+    advertisement(me, me.ipv6, me.ipv6, [other.mac]),
+  'a neighbour advertisement with a second MAC address': (me, other) =>
+    advertisement(me, me.ipv6, me.ipv6, [me.mac, other.mac]),
+  'a neighbour advertisement for the link-local address at another MAC address': (me, other) =>
+    advertisement(me, linkLocalOf(me.mac), linkLocalOf(me.mac), [other.mac]),
+  'a neighbour solicitation from another MAC address': (me, other) =>
+    inNdp(
+      me,
+      me.ipv6,
+      NDP.solicitation,
+      Buffer.concat([Buffer.alloc(4), ipBytes(other.ipv6), macOption(1, other.mac)]),
+    ),
+  'a router solicitation from another MAC address': (me, other) =>
+    inNdp(me, linkLocalOf(me.mac), NDP.routerSolicitation, Buffer.concat([Buffer.alloc(4), macOption(1, other.mac)])),
   'a neighbour solicitation from a neighbour': (me, other) =>
     inNdp(me, other.ipv6, NDP.solicitation, Buffer.concat([Buffer.alloc(4), ipBytes(me.ipv6), macOption(1, me.mac)])),
   'a router advertisement': (me) => inNdp(me, linkLocalOf(me.mac), NDP.router, ROUTER),
@@ -88,6 +120,7 @@ const IPV6_ATTACKS: Readonly<Record<string, Attack>> = {
       NDP.redirect,
       Buffer.concat([Buffer.alloc(4), ipBytes(linkLocalOf(me.mac)), ipBytes(other.ipv6)]),
     ),
+  'a query of a multicast router': (me) => inNdp(me, linkLocalOf(me.mac), NDP.listenerQuery, Buffer.alloc(20)),
   'an answer of a DHCPv6 server': (me) => inIpv6(me, linkLocalOf(me.mac), udp(547, 546)),
   'an answer of a DHCPv6 server behind options': (me) =>
     inIpv6(me, linkLocalOf(me.mac), udp(547, 546), { extensions: [frames.emptyOptions(60)] }),
@@ -164,8 +197,9 @@ function inNdp(me: SegmentHost, source: string, type: number, rest: Buffer): Eth
   return inIpv6(me, source, icmpv6(source, ALL_NODES.ip, type, rest), { protocol: PROTOCOL.icmpv6 });
 }
 
-function advertisement(me: SegmentHost, source: string, target: string, mac: string): EthernetFields {
-  return inNdp(me, source, NDP.advertisement, Buffer.concat([OVERRIDE, ipBytes(target), macOption(2, mac)]));
+function advertisement(me: SegmentHost, source: string, target: string, macs: readonly string[]): EthernetFields {
+  const options = macs.map((mac) => macOption(2, mac));
+  return inNdp(me, source, NDP.advertisement, Buffer.concat([OVERRIDE, ipBytes(target), ...options]));
 }
 
 function hidden(me: SegmentHost, extensions: readonly frames.Extension[]): EthernetFields {

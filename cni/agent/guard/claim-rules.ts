@@ -1,18 +1,19 @@
 import type { Address, Family } from '../../../addressing/address/address.js';
 import { type Range, RangeSet } from '../../../addressing/address/ranges.js';
+import { EXTENSION_HEADERS, ipv6Chains } from './ipv6-rules.js';
+import { PORTS, PROTOCOL, acceptParsed, dhcpServerRules, virtualRouterRules } from './ip-rules.js';
 import {
-  type DropReason,
-  type Match,
-  type Rule,
   type RuleChain,
   type RuleSet,
   type RuleSetMembers,
   FIELDS,
   OWN_MAC,
-  between,
+  accept,
   deleteFrom,
+  drop,
   equals,
   equalsMasked,
+  goTo,
   hexOf,
   isIn,
   isNotIn,
@@ -45,21 +46,16 @@ const HOLD_SECONDS = 60;
 const ETHERTYPE = { ipv4: 0x0800, arp: 0x0806, reverseArp: 0x8035, vlan: 0x8100, ipv6: 0x86dd };
 /** Ethernet and IPv4. */
 const ARP_TYPES = '000108000604';
-const PROTOCOL = { hopByHop: 0, igmp: 2, udp: 17, fragment: 44, icmpv6: 58, vrrp: 112 };
-/** All extension headers but that of fragments: hop-by-hop, routing, AH, options, mobility, HIP and shim6. */
-const EXTENSION_HEADERS = [PROTOCOL.hopByHop, 43, 51, 60, 135, 139, 140];
-const ICMPV6 = { query: 130, routerSolicitation: 133, advertisement: 134, solicitation: 135, neighbour: 136 };
-const [REDIRECT, MULTICAST_ROUTER] = [137, 151];
-/** Multicast reports: MLDv1 report and done, MLDv2 report. */
-const REPORTS = { first: 131, last: 132, version2: 143 };
-const IGMP_QUERY = 0x11;
-const PORTS = { dhcp4: { client: 68, server: 67 }, dhcp6: { client: 546, server: 547 } };
+const ARP_OPERATION = { request: 1, reverseRequest: 3 };
+const ICMP = { redirect: 5, routerAdvertisement: 9 };
+/** The advertisement is that of multicast router discovery (RFC 4286). */
+const IGMP = { query: 0x11, multicastRouter: 0x30 };
 const ANY_IPV4 = '00000000';
-const ANY_IPV6 = '0'.repeat(32);
 
 /** Makes the rules of a port, as a pure function. The last rule of each chain drops what no other rule accepts. */
 export function guardRules(port: GuardedPort): RuleSet {
-  const chains = [portChain(port), arpChain(), ipv4Chain(port), ipv6Chain(port), withoutSourceChain()];
+  const isShared = port.allowed.addresses.length > 0;
+  const chains = [portChain(port), arpChain(), ipv4Chain(isShared), ...ipv6Chains(isShared)];
   return { mode: port.mode, sets: setsOf(port), chains: port.mode === 'Enforce' ? chains : chains.map(onlyCounting) };
 }
 
@@ -88,8 +84,12 @@ function elementsOf(ranges: AllowedSenders['addresses'], family: Family): string
 
 /** The MAC address is checked first: a reverse ARP of another one must not end the hold. */
 function portChain({ isHeld, isTrunk }: GuardedPort): RuleChain {
-  const { etherType, sourceMac, destinationMac } = FIELDS;
-  const ownReverseArp = [equals(etherType, ETHERTYPE.reverseArp), isIn(FIELDS.arpSenderMac, 'macs')];
+  const { etherType, sourceMac, destinationMac, arpOperation, arpSenderMac } = FIELDS;
+  const ownReverseArp = [
+    equals(etherType, ETHERTYPE.reverseArp),
+    equals(arpOperation, ARP_OPERATION.reverseRequest),
+    isIn(arpSenderMac, 'macs'),
+  ];
   const rules = [
     drop('source_mac', isNotIn(sourceMac, 'macs')),
     ...(isHeld
@@ -112,123 +112,36 @@ function arpChain(): RuleChain {
   const sender = [equals(arpTypes, ARP_TYPES), isIn(arpSenderMac, 'macs')];
   const rules = [
     accept(...sender, isIn(arpSenderIp, 'ipv4')),
-    accept(...sender, equals(arpOperation, 1), equals(arpSenderIp, ANY_IPV4), isIn(arpTargetIp, 'ipv4')),
+    accept(
+      ...sender,
+      equals(arpOperation, ARP_OPERATION.request),
+      equals(arpSenderIp, ANY_IPV4),
+      isIn(arpTargetIp, 'ipv4'),
+    ),
     drop('arp_sender'),
   ];
   return { name: 'from_arp', rules };
 }
 
-function ipv4Chain(port: GuardedPort): RuleChain {
+function ipv4Chain(isShared: boolean): RuleChain {
   const { protocol, sourcePort, destinationPort, ipv4Source, ipv4Destination } = FIELDS;
   const { client, server } = PORTS.dhcp4;
+  const icmp = (type: number) => [equals(protocol, PROTOCOL.icmp), equals(FIELDS.icmpType, type)];
+  const igmp = (type: number) => [equals(protocol, PROTOCOL.igmp), equals(FIELDS.igmpType, type)];
   const toServer = [equals(protocol, PROTOCOL.udp), equals(sourcePort, client), equals(destinationPort, server)];
   const rules = [
     accept(equals(ipv4Source, ANY_IPV4), equals(ipv4Destination, 'ffffffff'), ...toServer),
     drop('ipv4_source', isNotIn(ipv4Source, 'ipv4')),
     ...dhcpServerRules(PORTS.dhcp4),
-    drop('multicast_router', equals(protocol, PROTOCOL.igmp), equals(FIELDS.igmpType, IGMP_QUERY)),
-    ...virtualRouterRules(port),
+    drop('icmp_redirect', ...icmp(ICMP.redirect)),
+    drop('router_advertisement', ...icmp(ICMP.routerAdvertisement)),
+    drop('multicast_router', ...igmp(IGMP.query)),
+    drop('multicast_router', ...igmp(IGMP.multicastRouter)),
+    drop('multicast_router', equals(protocol, PROTOCOL.pim)),
+    ...virtualRouterRules(isShared),
     ...acceptParsed(),
   ];
   return { name: 'from_ipv4', rules };
-}
-
-function ipv6Chain(port: GuardedPort): RuleChain {
-  const { ipv6Source, ipv6NextHeader, fragmentNextHeader, icmpv6Type, neighbourTarget, protocol } = FIELDS;
-  const icmp = (type: number) => [equals(protocol, PROTOCOL.icmpv6), equals(icmpv6Type, type)];
-  const fragment = equals(ipv6NextHeader, PROTOCOL.fragment);
-  const advertised = [equals(ipv6NextHeader, PROTOCOL.icmpv6), equals(icmpv6Type, ICMPV6.neighbour)];
-  const rules = [
-    goTo('without_source', equals(ipv6Source, ANY_IPV6)),
-    drop('ipv6_source', isNotIn(ipv6Source, 'ipv6'), { ...isLinkLocal(ipv6Source), op: '!=' }),
-    ...reportRules(),
-    drop('extension_header', isIn(ipv6NextHeader, 'extensions')),
-    drop('extension_header', fragment, isIn(fragmentNextHeader, 'extensions')),
-    drop('extension_header', fragment, equals(fragmentNextHeader, PROTOCOL.fragment)),
-    drop('router_advertisement', ...icmp(ICMPV6.advertisement)),
-    drop('icmp_redirect', ...icmp(REDIRECT)),
-    drop('multicast_router', ...icmp(ICMPV6.query)),
-    drop('multicast_router', ...icmp(MULTICAST_ROUTER)),
-    // RFC 6980: neighbour discovery is never fragmented
-    drop(
-      'neighbour_target',
-      fragment,
-      equals(protocol, PROTOCOL.icmpv6),
-      ...between(icmpv6Type, ICMPV6.routerSolicitation, ICMPV6.neighbour),
-    ),
-    accept(...advertised, isIn(neighbourTarget, 'ipv6')),
-    accept(...advertised, isLinkLocal(neighbourTarget)),
-    drop('neighbour_target', ...icmp(ICMPV6.neighbour)),
-    ...dhcpServerRules(PORTS.dhcp6),
-    ...virtualRouterRules(port),
-    ...acceptParsed(),
-  ];
-  return { name: 'from_ipv6', rules };
-}
-
-/** Without a source address, an interface may detect duplicates of its own addresses, find routers and join groups. */
-function withoutSourceChain(): RuleChain {
-  const { ipv6NextHeader, icmpv6Type, neighbourTarget } = FIELDS;
-  const direct = equals(ipv6NextHeader, PROTOCOL.icmpv6);
-  const solicitation = [direct, equals(icmpv6Type, ICMPV6.solicitation)];
-  const rules = [
-    accept(...solicitation, isIn(neighbourTarget, 'ipv6')),
-    accept(...solicitation, isLinkLocal(neighbourTarget)),
-    accept(direct, equals(icmpv6Type, ICMPV6.routerSolicitation)),
-    ...reportRules(),
-    drop('ipv6_source'),
-  ];
-  return { name: 'without_source', rules };
-}
-
-/** A multicast report has one hop-by-hop header of eight bytes (RFC 3810, section 5), and nothing else is accepted with one. */
-function reportRules(): Rule[] {
-  const { ipv6NextHeader, hopByHopNextHeader, hopByHopLength, protocol, icmpv6Type } = FIELDS;
-  const report = [
-    equals(ipv6NextHeader, PROTOCOL.hopByHop),
-    equals(hopByHopNextHeader, PROTOCOL.icmpv6),
-    equals(hopByHopLength, 0),
-    equals(protocol, PROTOCOL.icmpv6),
-  ];
-  return [
-    accept(...report, ...between(icmpv6Type, REPORTS.first, REPORTS.last)),
-    accept(...report, equals(icmpv6Type, REPORTS.version2)),
-  ];
-}
-
-/** Clients read answers from any source port, and servers may answer other servers. */
-function dhcpServerRules({ client, server }: { readonly client: number; readonly server: number }): Rule[] {
-  const udp = equals(FIELDS.protocol, PROTOCOL.udp);
-  return [
-    drop('dhcp_server', udp, equals(FIELDS.sourcePort, server)),
-    drop('dhcp_server', udp, equals(FIELDS.destinationPort, client)),
-  ];
-}
-
-/** With VRRP or CARP a guest could take over from the routers of the network. Those who share an address need it. */
-function virtualRouterRules({ allowed }: GuardedPort): Rule[] {
-  return allowed.addresses.length > 0 ? [] : [drop('virtual_router', equals(FIELDS.protocol, PROTOCOL.vrrp))];
-}
-
-/** The protocol is known only of packets whose headers the kernel could parse. Of others, no rule above has seen ports or types. */
-function acceptParsed(): Rule[] {
-  return [accept({ ...equals(FIELDS.protocol, 0), op: '>=' }), drop('malformed')];
-}
-
-function isLinkLocal(of: (typeof FIELDS)[keyof typeof FIELDS]): Match {
-  return equalsMasked(of, `ffc0${'0'.repeat(28)}`, `fe80${'0'.repeat(28)}`);
-}
-
-function accept(...matches: readonly Match[]): Rule {
-  return { matches, verdict: 'accept' };
-}
-
-function drop(counts: DropReason, ...matches: readonly Match[]): Rule {
-  return { matches, counts, verdict: 'drop' };
-}
-
-function goTo(chain: string, ...matches: readonly Match[]): Rule {
-  return { matches, verdict: `goto ${chain}` };
 }
 
 /** The hold is no filter of what a guest sends: it applies in both modes. */

@@ -90,6 +90,8 @@ export const FIELDS = {
   arpTargetIp: field('arp daddr ip', 'network', 24, 4),
   ipv4Source: field('ip saddr', 'network', 12, 4),
   ipv4Destination: field('ip daddr', 'network', 16, 4),
+  /** Of all that follows the IPv6 header. */
+  ipv6Length: field('ip6 length', 'network', 4, 2),
   ipv6NextHeader: field('ip6 nexthdr', 'network', 6, 1),
   ipv6Source: field('ip6 saddr', 'network', 8, 16),
   /** Of an extension header that follows directly after the IPv6 header. */
@@ -100,6 +102,13 @@ export const FIELDS = {
   icmpv6Type: field('icmpv6 type', 'transport', 0, 1),
   /** The target of a neighbour solicitation or advertisement. */
   neighbourTarget: field('icmpv6 taddr', 'transport', 8, 16),
+  /** Kind and length of the first option of neighbour solicitations and advertisements, and a MAC address in it. */
+  neighbourOption: field('@th,192,16', 'transport', 24, 2),
+  neighbourOptionMac: field('@th,208,48', 'transport', 26, 6),
+  /** The same of router solicitations. */
+  routerOption: field('@th,64,16', 'transport', 8, 2),
+  routerOptionMac: field('@th,80,48', 'transport', 10, 6),
+  icmpType: field('icmp type', 'transport', 0, 1),
   igmpType: field('igmp type', 'transport', 0, 1),
   sourcePort: field('th sport', 'transport', 0, 2),
   destinationPort: field('th dport', 'transport', 2, 2),
@@ -131,6 +140,18 @@ export function isNotIn(of: Field, set: string): Match {
 
 export function deleteFrom(set: string, of: Field): Match {
   return { ...of, op: 'delete', value: set };
+}
+
+export function accept(...matches: readonly Match[]): Rule {
+  return { matches, verdict: 'accept' };
+}
+
+export function drop(counts: DropReason, ...matches: readonly Match[]): Rule {
+  return { matches, counts, verdict: 'drop' };
+}
+
+export function goTo(chain: string, ...matches: readonly Match[]): Rule {
+  return { matches, verdict: `goto ${chain}` };
 }
 
 /** Returns hexadecimal digits for so many bytes. */
