@@ -179,10 +179,14 @@ func TestHoldEndsWithTheGuestsReverseARP(t *testing.T) {
 	rules := golden(t, "observed-hold")
 	must(t, n.ports.apply(n.asked, rules))
 	n.expectHeld(arp(2, guestMAC, guest4, guest4))
-	n.write(reverseARP(neighbourMAC, neighbourMAC))
+	n.expectHeld(ethernet(neighbourMAC, "0806", "0001")) // of the launcher's kernel, whose interface has another MAC address
+	n.expectHeld(reverseARP(neighbourMAC, neighbourMAC))
 	n.expectHeld(arp(2, guestMAC, guest4, guest4))
 	if !n.passes(reverseARP(guestMAC, guestMAC)) || !n.passes(arp(2, guestMAC, guest4, guest4)) {
 		t.Error("the guest is held after its own reverse ARP")
+	}
+	if !n.passes(reverseARP(guestMAC, guestMAC)) || !n.passes(ethernet(neighbourMAC, "0806", "0001")) {
+		t.Error("frames are held after the guest's own reverse ARP, although the guard only observes")
 	}
 	for i := range rules.Sets {
 		if rules.Sets[i].TimeoutSeconds > 0 {

@@ -58,10 +58,11 @@ describe('the rules of a port', () => {
     expect(dropping.map(({ counts }) => counts)).to.deep.equal(['held']);
   });
 
-  it('check the MAC address first, before a reverse ARP can end the hold', () => {
+  it('end a hold only by a reverse ARP of the own MAC address, and hold everything else before any other rule', () => {
     const [first, second] = guardRules({ ...CLAIM, isHeld: true }).chains[0]!.rules;
-    expect(first).to.include({ counts: 'source_mac', verdict: 'drop' });
-    expect(second!.matches.map(({ op }) => op)).to.include('delete');
+    expect(first!.matches.map(({ name }) => name)).to.include.members(['ether saddr', 'arp saddr ether']);
+    expect(first!.matches.at(-1)).to.include({ op: 'delete', value: 'held' });
+    expect(second).to.include({ counts: 'held', verdict: 'drop' });
   });
 
   it('join allowed addresses that overlap with those of the claim, which a set of nftables cannot have twice', () => {

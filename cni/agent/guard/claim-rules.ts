@@ -6,6 +6,7 @@ import {
   type RuleChain,
   type RuleSet,
   type RuleSetMembers,
+  EVERY_FRAME,
   FIELDS,
   OWN_MAC,
   accept,
@@ -72,7 +73,9 @@ function setsOf({ mac, addresses, allowed, isHeld }: GuardedPort): RuleSetMember
     { name: 'ipv4', type: 'ipv4_addr', elements: elementsOf(ranges, 4), isInterval: true },
     { name: 'ipv6', type: 'ipv6_addr', elements: elementsOf(ranges, 6), isInterval: true },
     { name: 'extensions', type: 'inet_proto', elements: extensions },
-    ...(isHeld ? [{ name: 'held', type: 'ether_addr', elements: [own], timeoutSeconds: HOLD_SECONDS } as const] : []),
+    ...(isHeld
+      ? [{ name: 'held', type: 'ether_addr', elements: [EVERY_FRAME.mask], timeoutSeconds: HOLD_SECONDS } as const]
+      : []),
   ];
 }
 
@@ -82,7 +85,7 @@ function elementsOf(ranges: AllowedSenders['addresses'], family: Family): string
   return merged.map(({ first, last }) => `${hexOf(first, bytes)}-${hexOf(last, bytes)}`);
 }
 
-/** The MAC address is checked first: a reverse ARP of another one must not end the hold. */
+/** A reverse ARP of another MAC address must not end a hold. It holds all MAC addresses, because the launcher may have its own. */
 function portChain({ isHeld, isTrunk }: GuardedPort): RuleChain {
   const { etherType, sourceMac, destinationMac, arpOperation, arpSenderMac } = FIELDS;
   const ownReverseArp = [
@@ -90,11 +93,12 @@ function portChain({ isHeld, isTrunk }: GuardedPort): RuleChain {
     equals(arpOperation, ARP_OPERATION.reverseRequest),
     isIn(arpSenderMac, 'macs'),
   ];
+  const moved = [isIn(sourceMac, 'macs'), ...ownReverseArp];
   const rules = [
-    drop('source_mac', isNotIn(sourceMac, 'macs')),
     ...(isHeld
-      ? [accept(...ownReverseArp, deleteFrom('held', sourceMac)), drop('held', isIn(sourceMac, 'held'))]
-      : [accept(...ownReverseArp)]),
+      ? [accept(...moved, deleteFrom('held', EVERY_FRAME)), drop('held', isIn(EVERY_FRAME, 'held'))]
+      : [accept(...moved)]),
+    drop('source_mac', isNotIn(sourceMac, 'macs')),
     drop('bridge_control', equalsMasked(destinationMac, 'fffffffffff0', '0180c2000000')),
     ...(isTrunk ? [accept(equals(etherType, ETHERTYPE.vlan))] : []),
     ...[ETHERTYPE.vlan, 0x88a8, 0x9100].map((each) => drop('vlan_tag', equals(etherType, each))),

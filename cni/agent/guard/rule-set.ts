@@ -114,6 +114,9 @@ export const FIELDS = {
   destinationPort: field('th dport', 'transport', 2, 2),
 } as const satisfies Record<string, Field>;
 
+/** A key that all frames have. */
+export const EVERY_FRAME = { ...FIELDS.sourceMac, mask: '000000000000' } as const;
+
 export function equals(of: Field, value: number | string): Match {
   return { ...of, op: '==', value: hexOf(value, of.length) };
 }
@@ -130,7 +133,7 @@ export function between(of: Field, least: number, most: number): readonly [Match
   ];
 }
 
-export function isIn(of: Field, set: string): Match {
+export function isIn(of: Field & Pick<Match, 'mask'>, set: string): Match {
   return { ...of, op: 'in', value: set };
 }
 
@@ -138,7 +141,7 @@ export function isNotIn(of: Field, set: string): Match {
   return { ...of, op: 'not in', value: set };
 }
 
-export function deleteFrom(set: string, of: Field): Match {
+export function deleteFrom(set: string, of: Field & Pick<Match, 'mask'>): Match {
   return { ...of, op: 'delete', value: set };
 }
 

@@ -50,12 +50,13 @@ function ruleText({ matches, counts, verdict }: Rule): string {
 }
 
 function matchText({ name, op, value, mask }: Match): string {
-  if (op === 'delete') return `delete @${value} { ${name} }`;
-  if (op === 'in') return `${name} @${value}`;
-  if (op === 'not in') return `${name} != @${value}`;
-  const shown = name.startsWith('@') || name === 'ether type' ? `0x${value}` : valueText(value);
-  if (mask === undefined) return op === '==' ? `${name} ${shown}` : `${name} ${op} ${shown}`;
-  return `${name} & ${name.startsWith('@') ? `0x${mask}` : valueText(mask)} ${op} ${shown}`;
+  const isRaw = name.startsWith('@');
+  const masked = mask === undefined ? name : `${name} & ${isRaw ? `0x${mask}` : valueText(mask)}`;
+  if (op === 'delete') return `delete @${value} { ${masked} }`;
+  if (op === 'in') return `${masked} @${value}`;
+  if (op === 'not in') return `${masked} != @${value}`;
+  const shown = isRaw || name === 'ether type' ? `0x${value}` : valueText(value);
+  return op === '==' && mask === undefined ? `${masked} ${shown}` : `${masked} ${op} ${shown}`;
 }
 
 /** Writes hexadecimal digits as an address of that length, or as a number. */
