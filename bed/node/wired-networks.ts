@@ -1,6 +1,7 @@
 import { controllingVmi } from '../../api/pod.js';
 import type { PodNetworks } from '../network/pod-networks.js';
 import type { WireLocation, Wire } from '../network/wire.js';
+import { ArpAnswers } from './arp-answers.js';
 import { NO_SANDBOX, type GuestNetworks, type SandboxNetworks, type SandboxState } from './sandbox-networks.js';
 import type { AgentInterface } from './guest-agent.js';
 import { type KubeletPod, uidOf } from './pod.js';
@@ -26,6 +27,7 @@ export class WiredNetworks implements SandboxNetworks, GuestNetworks {
   readonly #heldByGuests = new Map<string, readonly HeldAddress[]>();
 
   readonly #guests: WiredGuests;
+  readonly #answers = new ArpAnswers((launcher, script) => this.#runIn(launcher, script));
 
   constructor(wire: Wire, networks: PodNetworks) {
     this.#guests = new WiredGuests(wire, networks);
@@ -61,8 +63,9 @@ export class WiredNetworks implements SandboxNetworks, GuestNetworks {
     this.#heldByGuests.delete(uidOf(pod));
   }
 
-  followGuest(vmi: Vmi, launcher: KubeletPod | undefined): Promise<void> {
-    return this.#guests.follow(vmi, launcher);
+  async followGuest(vmi: Vmi, launcher: KubeletPod | undefined): Promise<void> {
+    await this.#guests.follow(vmi, launcher);
+    await this.#answers.follow(vmi, launcher);
   }
 
   interfacesOfGuest(vmi: Vmi): Promise<readonly AgentInterface[] | undefined> {
@@ -90,6 +93,13 @@ export class WiredNetworks implements SandboxNetworks, GuestNetworks {
     }
     this.#heldByGuests.delete(uidOf(launcher));
     await this.#guests.move(controllingVmi(launcher)?.uid ?? '', launcher);
+  }
+
+  async #runIn(pod: KubeletPod, script: string): Promise<void> {
+    const location = this.#locationOf(pod);
+    if (!location) return;
+    const { exitCode, stderr } = await this.#wire.run(location, { command: '/bin/sh', args: ['-ec', script] });
+    if (exitCode !== 0) throw new Error(`${script} in ${location}: ${stderr}`);
   }
 
   #locationOf(pod: KubeletPod): WireLocation | undefined {

@@ -65,7 +65,7 @@ export class Guests implements GuestNetworks {
       await this.#start(launcher, { vmi, incoming: false });
       this.#running.set(uid, { launcher, guest: new Guest(this.#privateVolume(launcher)) });
     }
-    await this.#launchers.followGuest(vmi, launcher);
+    await this.#launchers.endWithGuest(vmi, launcher);
   }
 
   /** None while the guest boots. */

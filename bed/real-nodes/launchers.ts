@@ -1,4 +1,5 @@
 import { controllingVmi } from '../../api/pod.js';
+import { ArpAnswers } from '../node/arp-answers.js';
 import type { KubeletPod } from '../node/pod.js';
 import type { GuestNetworks } from '../node/sandbox-networks.js';
 import { hasEnded, type Vmi } from '../node/virtual-machine-instance.js';
@@ -10,12 +11,19 @@ const SIDECAR = 'guest-console-log';
 /** Launcher pods on real nodes. No guest runs in them: a launcher ends when its guest would have ended or moved away. */
 export class Launchers implements GuestNetworks {
   readonly #nodes: ReadonlyMap<string, RealNode>;
+  readonly #answers = new ArpAnswers((launcher, script) => this.#runIn(launcher, script));
 
   constructor(nodes: readonly RealNode[]) {
     this.#nodes = new Map(nodes.map((node) => [node.name, node]));
   }
 
   async followGuest(vmi: Vmi, launcher: KubeletPod | undefined): Promise<void> {
+    await this.#answers.follow(vmi, launcher);
+    await this.endWithGuest(vmi, launcher);
+  }
+
+  /** Ends a launcher whose guest has ended or moved away. */
+  async endWithGuest(vmi: Vmi, launcher: KubeletPod | undefined): Promise<void> {
     const { namespace = '' } = vmi.metadata;
     if (hasEnded(vmi) && launcher && controllingVmi(launcher))
       await this.#end(launcher.spec?.nodeName, namespace, launcher.metadata.name);
@@ -34,6 +42,11 @@ export class Launchers implements GuestNetworks {
 
   attachGuest(): Promise<void> {
     return Promise.resolve();
+  }
+
+  async #runIn(pod: KubeletPod, script: string): Promise<void> {
+    const node = this.#nodes.get(pod.spec?.nodeName ?? '');
+    if (node?.isOn === true) await node.runInPod(pod, 'sh', '-ec', script);
   }
 
   /**

@@ -184,7 +184,7 @@ describeStory('A live migration as a third host observes it', (story) => {
     },
   );
 
-  itOnWire('works with a quiet launcher whose IPv4 address virt-handler finds', async (on) => {
+  itOnWire('reaches the guest behind a quiet launcher, before and after it', async (on) => {
     const name = `${story().namespace}-blue`;
     const ipam = { type: 'holdfast', subnets: [{ cidr: '10.20.62.0/24' }] };
     const plugins = [{ type: 'bridge', bridge: bridgeOf(name), allowPersistentIPs: true, ipam }, QUIET_SYSCTLS];
@@ -192,11 +192,23 @@ describeStory('A live migration as a third host observes it', (story) => {
     await story().createVm('vm1', { data: 'blue' });
     await story().waitRunning('vm1');
     const addresses = await story().addresses.waitForIPs('vm1.data');
+    const { wire } = on.wire;
+    const host = `quiet-${story().namespace}`;
+    await wire.addHost(host, bridgeOf(name), ['10.20.62.250/24']);
+    const untilAnswered = () =>
+      untilValue(
+        'the guest to answer',
+        () => wire.ping(`host/${host}`, addresses[0]!.replace(/\/.*/, '')),
+        ({ lost }) => lost === 0,
+      );
+    await untilAnswered();
     await story().migrate('vm1', 'Succeeded');
     const [launcher] = await story().launchers('vm1');
     await waitForWireAddresses({ ...on.bed, wire: on.wire }, launcher!, {
       interface: podInterfaceName('data'),
       addresses,
     });
+    await untilAnswered();
+    await wire.removeHost(host);
   });
 });
