@@ -10,7 +10,7 @@ import { type PermittedReader, listAsAdministrator } from './reader.js';
 
 interface PodTemplate {
   spec?: {
-    containers?: { name: string; image?: string; args?: string[] }[];
+    containers?: { name: string; image?: string; command?: string[]; args?: string[] }[];
     volumes?: { name: string; hostPath?: { path?: string } }[];
   };
 }
@@ -56,6 +56,7 @@ export interface WebhookConfiguration extends KubeObject {
   webhooks?: {
     name: string;
     failurePolicy?: string;
+    rules?: { resources?: string[] }[];
     clientConfig: { caBundle?: string; url?: string; service?: { namespace: string; name: string } };
   }[];
 }
@@ -75,7 +76,8 @@ export const POLICY_BINDINGS = clusterResource(
   'ValidatingAdmissionPolicyBinding',
 );
 
-interface EndpointSlice extends KubeObject {
+export interface EndpointSlice extends KubeObject {
+  ports?: { port?: number }[];
   endpoints?: { conditions?: { ready?: boolean } }[];
 }
 export const ENDPOINT_SLICES = namespacedResource<EndpointSlice>(
@@ -114,7 +116,7 @@ const COMPONENT_LABEL = 'app.kubernetes.io/component';
 /** Objects of other software may have the label too. */
 const OWN_NAME = /^holdfast(-|$)/;
 /** Those of the shipped manifests. */
-const DEFAULT_NAMESPACES: readonly string[] = ['holdfast-system', 'holdfast-agents', RESPONDERS_NAMESPACE];
+export const DEFAULT_NAMESPACES: readonly string[] = ['holdfast-system', 'holdfast-agents', RESPONDERS_NAMESPACE];
 /** The name of the ConfigMap with the parameters of the policies. */
 export const PARAMETERS = 'holdfast-policies';
 const IPAM_COMPONENTS: readonly string[] = ['ipam', 'agent', 'all'];

@@ -46,7 +46,7 @@ export function readList<T extends KubeObject>(
 }
 
 /** As {@link readList}, but keeps only the transformed objects. */
-function readListAs<T extends KubeObject, P>(
+export function readListAs<T extends KubeObject, P>(
   client: Pick<Client, 'listAs'>,
   resource: Resource<T>,
   transform: (object: T) => P,
@@ -55,7 +55,8 @@ function readListAs<T extends KubeObject, P>(
   return answerOf(async () => (await client.listAs(resource, transform, options)).items, resource);
 }
 
-async function answerOf<T>(request: () => Promise<T>, resource: Resource, name?: string): Promise<Read<T>> {
+/** Says in words why a request was not answered. Throws like {@link readObject}. */
+export async function answerOf<T>(request: () => Promise<T>, resource: Resource, name?: string): Promise<Read<T>> {
   try {
     return { kind: 'found', value: await request() };
   } catch (error) {

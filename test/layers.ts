@@ -46,6 +46,7 @@ const LAYERS: readonly LayerRule[] = [
       'kube',
       'cluster/lease-writes.ts',
       'addressing',
+      'process/docs-url.ts',
       'process/listening.ts',
       'process/read-arguments.ts',
       'process/version.ts',

@@ -27,7 +27,7 @@ export function checkRights({ missingRights = [] }: ObservedCluster): Finding[] 
 
 /** An agent that installs the CNI plugin into another folder than the runtime reads, as the DaemonSet of Multus shows. */
 export function checkCniFolder({ workloads = [], multus = [] }: ObservedCluster): Finding[] {
-  const others = [...new Set(multus.flatMap(foldersOf))];
+  const others = [...new Set(multus.flatMap(pluginFoldersOf))];
   return workloads.flatMap((workload) => {
     const { namespace = '', name } = workload.metadata;
     const own = pluginFolderOf(workload);
@@ -38,7 +38,8 @@ export function checkCniFolder({ workloads = [], multus = [] }: ObservedCluster)
   });
 }
 
-function foldersOf({ spec }: InstalledWorkload): string[] {
+/** Returns the folders of CNI plugins that the pods of a workload mount. */
+export function pluginFoldersOf({ spec }: InstalledWorkload): string[] {
   const paths = (spec?.template?.spec?.volumes ?? []).flatMap(({ hostPath }) => hostPath?.path ?? []);
   return paths.filter((path) => CNI_FOLDER.test(path) && !path.includes('/net.d'));
 }

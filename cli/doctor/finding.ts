@@ -39,12 +39,14 @@ export function errorsFirst(findings: readonly Finding[]): Finding[] {
 /** Of one check. Tenants create VMs, and NADs from which pools are derived: their number must not hide what else is wrong. */
 const MAX_SHOWN = 20;
 
+const SEVERITIES: Readonly<Record<Severity, string>> = { error: 'ERROR', warning: 'WARNING' };
+
 /** Formats findings for people, the errors first: of each check few, but one of each reason before the others. */
-export function formatFindings(findings: readonly Finding[]): Line[] {
+export function formatFindings(findings: readonly Finding[], labels = SEVERITIES): Line[] {
   const groups = [...groupBy(findings, ({ check }) => check).values()];
   const hidden = groups.filter((group) => group.length > MAX_SHOWN);
   return [
-    ...errorsFirst(groups.flatMap(firstOfEachReason)).flatMap(formatFinding),
+    ...errorsFirst(groups.flatMap(firstOfEachReason)).flatMap((finding) => formatFinding(finding, labels)),
     ...hidden.map(([first, ...more]): Line => {
       const number = count(more.length + 1 - MAX_SHOWN, `more finding`);
       return [
@@ -83,9 +85,9 @@ export function reportOf(
   };
 }
 
-function formatFinding({ severity, object, problem, remedy }: Finding): Line[] {
+function formatFinding({ severity, object, problem, remedy }: Finding, labels: typeof SEVERITIES): Line[] {
   const style = severity === 'error' ? 'red' : 'yellow';
-  return [[{ text: severity.toUpperCase(), style }, ` ${object}`], `  ${problem}`, `  → ${remedy}`];
+  return [[{ text: labels[severity], style }, ` ${object}`], `  ${problem}`, `  → ${remedy}`];
 }
 
 export function formatRefused(refused: readonly string[]): Line[] {

@@ -203,7 +203,7 @@ async function observeNamespace(
 }
 
 /** Keeps what the story of a VM's networks is made of. */
-function pickVm({ metadata, spec }: VirtualMachine): TracedVm {
+export function pickVm({ metadata, spec }: VirtualMachine): TracedVm {
   const { metadata: template, spec: vmi } = spec?.template ?? {};
   const { networks, domain } = vmi ?? {};
   const interfaces = domain?.devices?.interfaces;

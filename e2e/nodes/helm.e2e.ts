@@ -92,6 +92,18 @@ if (process.env.BED_NODES === 'real') {
       await story.waitForEvent(launcher!.metadata.name, 'FailedCreatePodSandBox', /holdfast/);
     });
 
+    it('is ready for an installation, as kubectl holdfast preflight says with the networks that it changes', async () => {
+      const { exitCode, stdout } = await preflight();
+      expect(exitCode, stdout).to.equal(0);
+      expect(stdout)
+        .to.include('OK holdfast: is not installed yet')
+        .and.include('OK cni-folder: Multus uses /opt/cni/bin')
+        .and.include(`WARN NetworkAttachmentDefinition ${story.namespace}/blue`)
+        .and.include('its pods start only when Holdfast runs');
+      expect(stdout).to.match(/^OK multus: DaemonSet kube-system\/kube-multus-ds, (thin|thick) /m);
+      expect(stdout).to.match(/^OK vms: 2 VMs with 2 interfaces /m);
+    });
+
     it('gives the waiting VM its address when the chart is installed, and passes helm test', async () => {
       for (const tag of ['0.1.0', '0.1.1'])
         nodes.cluster.registry.tag(`docker.io/library/${image}`, `${REGISTRY}/holdfast:${tag}`);
@@ -101,6 +113,10 @@ if (process.env.BED_NODES === 'real') {
       await helm('test', 'holdfast');
       await story.waitRunning('other');
       await expectAddresses();
+      const { exitCode, stdout } = await preflight();
+      expect(exitCode, stdout).to.equal(0);
+      expect(stdout).to.match(/^OK holdfast: is installed: .*holdfast-agents\/holdfast-agent/m);
+      expect(stdout).not.to.include('its pods start only when Holdfast runs');
     });
 
     it('keeps the addresses when the release is upgraded to another image, and rolled back', async () => {
@@ -147,6 +163,10 @@ if (process.env.BED_NODES === 'real') {
     async function helm(...args: readonly string[]): Promise<string> {
       const access = ['--kubeconfig', nodes.cluster.kubeconfig, '--namespace', HOLDFAST_NAMESPACE];
       return capture(await goTool('helm'), [...args, ...access]);
+    }
+
+    function preflight() {
+      return new KubectlPlugin(nodes.cluster.kubeconfig, ['preflight']).result;
     }
 
     async function uninstallAdvice() {
