@@ -8,7 +8,7 @@ import { DEFAULT_FEATURE_GATES } from '../../process/config/feature-gates.js';
 import { Metrics } from '../../process/metrics.js';
 import { ManualClock } from '../../test/manual-clock.js';
 import { type Collector, UnseenLeaseCheck, createCollector } from './collector.js';
-import { MAX_RELEASED_LEASES } from './expiry.js';
+import { MAX_RELEASED_LEASES } from './expiry-queue.js';
 import { createCollectorReport } from './report.js';
 import { LeakWorld, READ_FAULTS } from './testing/leak-world.js';
 

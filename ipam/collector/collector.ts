@@ -11,7 +11,8 @@ import type { IpamConfig } from '../../process/config/config.js';
 import { PeriodicTask } from '../../process/periodic-task.js';
 import type { ClaimPod, ClaimPods } from '../claims/running/claim-pods.js';
 import type { LeaseBook } from '../leases/lease-book.js';
-import { Expiry, type ExpiryDeps, leaseTimesLookup } from './expiry.js';
+import { leaseTimesLookup } from './expiry-queue.js';
+import { Expiry, type ExpiryDeps } from './expiry.js';
 import { type FollowedCache, LeakSearch, type LeakSearchDeps } from './leak-search.js';
 import type { CollectorReport } from './report.js';
 

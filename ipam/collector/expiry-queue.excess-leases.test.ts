@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { type LeaseRecord, readLease } from '../../addressing/lease/lease.js';
 import { runAtOnce } from '../../kube/run-in-slices.js';
 import { leaseOf } from '../../test/lease-objects.js';
-import { type LeaseTimesLookup, MAX_RELEASED_LEASES, timesWithoutExcess } from './expiry.js';
+import { type LeaseTimesLookup, MAX_RELEASED_LEASES, timesWithoutExcess } from './expiry-queue.js';
 
 const HOUR = { cooldownMs: 3_600_000, stickyMs: 7_200_000 };
 const MINIMUM = { cooldownMs: 60_000, stickyMs: 0 };
