@@ -31,6 +31,8 @@ export interface InformerOptions<T extends KubeObject, S extends KubeObject = T>
   idleMs?: number;
   /** The API server ends each watch after this time, so that {@link Informer.lastProgress} is at most twice as old. Default: 300 to 600 s. */
   watchSeconds?: number;
+  /** Lists again after about this time, and watches nothing: for a process that makes nearly all changes itself. */
+  relistMs?: number;
   log?: Logger;
   metrics?: KubeMetrics;
   clock?: Clock;

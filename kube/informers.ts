@@ -10,7 +10,7 @@ import type { Resource } from './resource.js';
 /** What a watch covers and what its cache keeps. There is one constant per cache, which identifies it. */
 export interface WatchSpec<T extends KubeObject, S extends KubeObject = T> extends Pick<
   InformerOptions<T, S>,
-  'namespace' | 'labelSelector' | 'fieldSelector' | 'transform' | 'indexes' | 'optional' | 'watchSeconds'
+  'namespace' | 'labelSelector' | 'fieldSelector' | 'transform' | 'indexes' | 'optional' | 'watchSeconds' | 'relistMs'
 > {
   readonly resource: Resource<T>;
 }

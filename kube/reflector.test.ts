@@ -88,6 +88,14 @@ describe('Reflector', () => {
     expect(bench.sleeps).to.deep.equal([]);
   });
 
+  it('lists again and again, and watches nothing, if that is set', async () => {
+    bench.start([list(10, testObject('a', 5)), list(20, testObject('b', 15))], [], { relistMs: 60_000 });
+    await bench.until(() => bench.changes.length === 3);
+    expect(bench.changes).to.deep.equal(['added a@5', 'removed a@5', 'added b@15']);
+    expect(new Set(bench.requestSummaries())).to.deep.equal(new Set(['list']));
+    expect(bench.sleeps[0], 'with random() === 1').to.equal(90_000);
+  });
+
   it('backs off when watches end at once without an event', async () => {
     bench.start([list(10)], [{ lines: [], then: 'end' }]);
     await bench.untilRequests(5);

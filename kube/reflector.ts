@@ -45,6 +45,8 @@ interface ReflectorOptions<T extends KubeObject, P> {
   idleMs?: number | undefined;
   /** The API server ends each watch after this time, so that `lastProgress` is at most twice as old. Default: 300 to 600 s. */
   watchSeconds?: number | undefined;
+  /** Lists again after about this time, and watches nothing. */
+  relistMs?: number | undefined;
   clock?: Clock | undefined;
   random?: Random | undefined;
   log?: Logger | undefined;
@@ -107,7 +109,9 @@ export class Reflector<T extends KubeObject, P = T> {
   /** A second start has no effect; a stopped reflector stays stopped. */
   start(): void {
     this.#running ??= this.#run();
-    this.#forgetProgress ??= this.#metrics.watching(this.#options.resource.plural, () => this.#progressedAt());
+    const { resource, relistMs } = this.#options;
+    if (relistMs === undefined)
+      this.#forgetProgress ??= this.#metrics.watching(resource.plural, () => this.#progressedAt());
   }
 
   /** Ends the current watch and continues with a new one, for callers that know that it is stale. */
@@ -131,7 +135,9 @@ export class Reflector<T extends KubeObject, P = T> {
     const { signal } = this.#abort;
     while (!signal.aborted) {
       try {
+        const { relistMs } = this.#options;
         if (this.#version === undefined) await this.#list(signal);
+        else if (relistMs !== undefined) await this.#pauseBeforeList(relistMs, signal);
         else await this.#resume(this.#version, signal);
       } catch (error) {
         // the process ends: this cache must not change any more
@@ -177,6 +183,12 @@ export class Reflector<T extends KubeObject, P = T> {
     // its pages show the state at its start
     this.#lastProgress = started;
     this.#metrics.listed(resource.plural, (this.#clock.now() - started) / 1000);
+  }
+
+  /** Random, so that the lists of many clients do not come together. */
+  async #pauseBeforeList(relistMs: number, signal: AbortSignal): Promise<void> {
+    await this.#clock.sleep(relistMs * (0.5 + this.#random()), signal);
+    this.#version = undefined;
   }
 
   async #resume(from: string, signal: AbortSignal): Promise<void> {
