@@ -1,9 +1,11 @@
 import { expect } from 'chai';
+import { Cache } from '../../kube/cache.js';
 import type { ObjectChange } from '../../kube/informer.js';
-import type { InformerRegistry } from '../../kube/informers.js';
+import type { InformerRegistry, WatchSpec } from '../../kube/informers.js';
+import type { ListVersions } from '../../kube/reflector.js';
 import { type LeaseRecord, readLease } from '../../addressing/lease/lease.js';
 import { leaseOf } from '../../test/lease-objects.js';
-import { NodeLeases } from './node-leases.js';
+import { NodeLeases, RELIST_MS } from './node-leases.js';
 
 const PLACE = { containerId: 'c1', interfaceName: 'net1' };
 
@@ -17,33 +19,83 @@ function record(
 }
 
 describe('the known leases of a node', () => {
+  const cache = new Cache<LeaseRecord>();
+  let watched: WatchSpec<never>;
   let tell: (change: ObjectChange<LeaseRecord>) => void = () => undefined;
+  let beginList: (versions: ListVersions) => () => void;
   let own: NodeLeases;
 
   beforeEach(() => {
-    const feed = { hasSynced: true, synced: () => Promise.resolve(), onChange: (run: typeof tell) => (tell = run) };
-    own = new NodeLeases({ get: () => feed } as unknown as Pick<InformerRegistry, 'get'>, 'n1', { now: () => 5 });
+    for (const key of cache.keys()) cache.delete(key);
+    const feed = {
+      cache,
+      hasSynced: true,
+      synced: () => Promise.resolve(),
+      onChange: (run: typeof tell) => (tell = run),
+      onList: (run: typeof beginList) => (beginList = run),
+    };
+    const get = (spec: WatchSpec<never>) => ((watched = spec), feed);
+    own = new NodeLeases({ get } as unknown as Pick<InformerRegistry, 'get'>, 'n1', { now: () => 5 });
   });
+
+  /** Lists the leases of the node. @param whileListed what happens before the answer arrives */
+  function list(version: number, leases: readonly LeaseRecord[], whileListed: () => void = () => undefined): void {
+    const end = beginList({ from: '', to: String(version) });
+    whileListed();
+    for (const { metadata } of cache.list()) {
+      const object = cache.get(metadata.name)!;
+      if (leases.every((each) => each.metadata.name !== metadata.name) && cache.delete(metadata.name))
+        tell({ type: 'removed', object, before: object });
+    }
+    for (const object of leases) {
+      const before = cache.set(object);
+      tell(before === undefined ? { type: 'added', object } : { type: 'changed', object, before });
+    }
+    end();
+  }
 
   const versions = () => own.all().map(({ metadata }) => metadata.resourceVersion);
-  const removed = (object: LeaseRecord) => tell({ type: 'removed', object, before: object });
 
-  it('are known as soon as they are written, and older watch events are ignored', () => {
+  it('are listed and not watched', () => {
+    expect(watched).to.include({ fieldSelector: 'spec.node=n1', relistMs: RELIST_MS });
+  });
+
+  it('are known as soon as they are written, and older versions in a list are ignored', () => {
     own.update(record(10));
-    tell({ type: 'added', object: record(9) });
+    list(9, [record(9)]);
     expect(versions()).to.deep.equal(['10']);
-    tell({ type: 'changed', object: record(11), before: record(9) });
+    list(11, [record(11)]);
     expect(versions()).to.deep.equal(['11']);
     own.update(record(10));
     expect(versions()).to.deep.equal(['11']);
   });
 
-  it('stay known if the watch shows late that another node had them before', () => {
-    own.update(record(12));
-    removed(record(9));
+  it('are forgotten once a list no longer contains them, also if no list ever did', () => {
+    own.update(record(10));
+    list(12, []);
+    expect(versions()).to.deep.equal([]);
+    list(20, [record(20)]);
+    own.update(record(21, { releasedAt: 1 }));
+    list(22, []);
+    expect(versions()).to.deep.equal([]);
+  });
+
+  it('stay known if they were written after the list that lacks them', () => {
+    list(9, [record(9)]);
+    list(12, [], () => own.update(record(13)));
     expect(own.heldAt(PLACE)).to.have.length(1);
-    removed(record(12));
-    expect(own.heldAt(PLACE)).to.deep.equal([]);
+  });
+
+  it('that are released are kept up to a limit, the last ones', () => {
+    const name = record(1).metadata.name;
+    for (let n = 0; n < 1_030; n++) {
+      const lease = record(10 + n, { releasedAt: 1 });
+      own.update({ ...lease, metadata: { ...lease.metadata, name: `${name}-${n}` }, coolsSince: n });
+    }
+    own.update(record(5_000));
+    own.prune();
+    expect(own.all()).to.have.length(1_025);
+    expect([own.held, own.get(`${name}-5`), own.get(`${name}-6`)?.coolsSince]).to.deep.equal([1, undefined, 6]);
   });
 
   it('are removed once another node has them', () => {
@@ -67,19 +119,10 @@ describe('the known leases of a node', () => {
     expect(own.held).to.equal(1);
     own.update(record(11, { releasedAt: 1 }));
     expect([own.held, own.heldAt(PLACE).length, own.ofPod('web-uid').length]).to.deep.equal([0, 0, 1]);
-    tell({ type: 'added', object: record(20, { uid: 'u2' }) });
+    list(20, [record(20, { uid: 'u2' })]);
     expect(own.held).to.equal(1);
-    removed(record(20, { uid: 'u2' }));
+    list(21, []);
     expect(own.held).to.equal(0);
-  });
-
-  it('are unconfirmed after a write until the watch shows them, or a newer version', () => {
-    own.update(record(10));
-    expect(own.unconfirmed()).to.deep.equal([{ record: record(10), since: 5 }]);
-    tell({ type: 'added', object: record(9) });
-    expect(own.unconfirmed()).to.have.length(1);
-    tell({ type: 'changed', object: record(10), before: record(9) });
-    expect(own.unconfirmed()).to.deep.equal([]);
   });
 
   it('are uncertain after a write without an answer until they are seen or read', () => {
@@ -87,9 +130,9 @@ describe('the known leases of a node', () => {
     const doubted = { name, pool: 'blue', address: record(1).address };
     own.addUncertain(doubted, PLACE);
     own.addUncertain(doubted, { ...PLACE, containerId: 'c2' });
-    tell({ type: 'added', object: record(9, { releasedAt: 1 }) });
+    list(9, [record(9, { releasedAt: 1 })]);
     expect(own.uncertainLeasesOf(PLACE)).to.deep.equal([name]);
-    tell({ type: 'changed', object: record(10), before: record(9) });
+    list(10, [record(10)]);
     expect(own.uncertainLeasesOf(PLACE)).to.deep.equal([]);
     expect(own.uncertainLeasesOf({ ...PLACE, containerId: 'c2' })).to.deep.equal([name]);
     own.resolve(name, { ...PLACE, containerId: 'c2' });

@@ -1,6 +1,6 @@
 import type { AddressLease } from '../../api/address-lease.js';
 import type { Address } from '../../addressing/address/address.js';
-import { withCoolingStart } from '../../addressing/lease/cooling-start.js';
+import { coolingStart, withCoolingStart } from '../../addressing/lease/cooling-start.js';
 import { type LeaseRecord, readLease, stateOf } from '../../addressing/lease/lease.js';
 import type { Pool } from '../../addressing/pool/pool.js';
 import { Cache } from '../../kube/cache.js';
@@ -11,15 +11,10 @@ import { ADDRESS_LEASES } from '../../kube/resources.js';
 import type { InformerRegistry, WatchSpec } from '../../kube/informers.js';
 import { type InterfaceRef, sandboxInterfaceKey } from './request.js';
 
-/** A lease written by this agent that the watch has not shown yet. */
-interface UnconfirmedLease {
-  readonly record: LeaseRecord;
-  /** In the clock's ms. */
-  readonly since: number;
-}
-
 /** The part of an Informer that is used here. */
-type NodeLeaseInformer = Pick<Informer<AddressLease, LeaseRecord>, 'hasSynced' | 'synced' | 'onChange'>;
+type NodeLeaseInformer = Pick<Informer<AddressLease, LeaseRecord>, 'hasSynced' | 'synced' | 'onChange' | 'onList'> & {
+  readonly cache: Pick<Informer<AddressLease, LeaseRecord>['cache'], 'get'>;
+};
 
 /** A write with an unknown result. */
 interface UncertainWrite {
@@ -48,9 +43,15 @@ interface UncertainRequest {
 /** Uncertain writes are few, and are resolved soon. */
 const MAX_UNCERTAIN_WRITES = 1_024;
 
+/** Finds what others have changed: a lease that an earlier process of the agent left behind, or one that ipam has deleted. */
+export const RELIST_MS = 3_600_000;
+/** Released leases that are kept to allocate them again. ipam deletes them, and only the next list or a write shows that. */
+const MAX_RELEASED_LEASES = 1_024;
+
 /**
- * The leases of this node, in any state: from the watch, and from writes of this agent. The watch may lag behind, so events that are
- * older than the known version are ignored.
+ * The leases of this node, in any state. Nothing is watched, because the API server filters a watch by field for every change of any
+ * lease: this agent makes nearly all changes itself. They come from the answers to its writes and reads, and from a list at the start and
+ * about once an hour. Others may have changed a lease since, so a write carries the version, and no answer is given without a live read.
  */
 export class NodeLeases {
   readonly #informer: NodeLeaseInformer;
@@ -61,8 +62,6 @@ export class NodeLeases {
     container: ({ containerID }) => (containerID === undefined ? [] : [containerID]),
     released: (lease) => (stateOf(lease) === 'released' ? [lease.pool] : []),
   });
-  /** By name. */
-  readonly #unconfirmed = new Map<string, UnconfirmedLease>();
   /** Writes with an unknown result. */
   readonly #uncertain = new Map<string, UncertainWrite>();
   #listener: LeaseListener | undefined;
@@ -76,9 +75,15 @@ export class NodeLeases {
       resource: ADDRESS_LEASES,
       fieldSelector: nodeFieldSelector(nodeName),
       transform: readLease,
+      relistMs: RELIST_MS,
     };
     this.#informer = informers.get(watched);
     this.#informer.onChange((change) => this.#observe(change));
+    this.#informer.onList(
+      ({ to }) =>
+        () =>
+          this.#forgetUnlisted(to),
+    );
   }
 
   /** Sets the listener. Call it before the first lease is known. */
@@ -126,12 +131,9 @@ export class NodeLeases {
 
   /** Takes the answer to a write, or a lease that was read. */
   update(record: LeaseRecord): void {
-    const { name } = record.metadata;
     if (!this.#isNewVersion(record)) return;
-    if (record.node === this.#nodeName) {
-      this.#set(record);
-      this.#unconfirmed.set(name, { record, since: this.#clock.now() });
-    } else this.#delete(name);
+    if (record.node === this.#nodeName) this.#set(record);
+    else this.#delete(record.metadata.name);
   }
 
   get(name: string): LeaseRecord | undefined {
@@ -143,9 +145,11 @@ export class NodeLeases {
     if (known !== undefined && this.#leases.get(name) === known) this.#delete(name);
   }
 
-  /** Returns written leases that the watch has not shown: they may have been deleted while the watch was down. */
-  unconfirmed(): readonly UnconfirmedLease[] {
-    return [...this.#unconfirmed.values()];
+  /** Forgets the oldest released leases beyond the limit. If one still exists, a create of its address fails. */
+  prune(): void {
+    const released = this.all().filter((lease) => stateOf(lease) === 'released');
+    released.sort((a, b) => coolingStart(a) - coolingStart(b));
+    for (const { metadata } of released.slice(0, -MAX_RELEASED_LEASES)) this.#delete(metadata.name);
   }
 
   /** Records a write with an unknown result. Older versions of the lease do not resolve it. */
@@ -177,21 +181,16 @@ export class NodeLeases {
   }
 
   #observe({ type, object }: ObjectChange<LeaseRecord>): void {
-    if (type === 'removed') this.#remove(object);
-    else this.#observeLease(object);
+    // the end of the list removes it, unless a write of this agent is newer
+    if (type !== 'removed' && this.#isNewVersion(object)) this.#set(object);
   }
 
-  #observeLease(record: LeaseRecord): void {
-    const { name, resourceVersion } = record.metadata;
-    const news = this.#isNewVersion(record);
-    if (news) this.#set(record);
-    if (news || this.#leases.get(name)?.metadata.resourceVersion === resourceVersion) this.#unconfirmed.delete(name);
-  }
-
-  /** Removes a lease that was deleted, or that another node holds. A newer write of this agent stays. */
-  #remove({ metadata: { name, resourceVersion } }: LeaseRecord): void {
-    const known = this.#leases.get(name)?.metadata.resourceVersion;
-    if (known !== undefined && !isNewer(known, resourceVersion)) this.#delete(name);
+  /** Removes leases that are deleted or on another node. A write that is newer than the list stays. */
+  #forgetUnlisted(listVersion: string): void {
+    for (const { metadata } of this.all()) {
+      const isListed = this.#informer.cache.get(metadata.name) !== undefined;
+      if (!isListed && !isNewer(metadata.resourceVersion, listVersion)) this.#delete(metadata.name);
+    }
   }
 
   #resolve(key: string): void {
@@ -213,7 +212,6 @@ export class NodeLeases {
   #delete(name: string): void {
     const before = this.#leases.delete(name);
     this.#count(before, -1);
-    this.#unconfirmed.delete(name);
     if (before !== undefined) this.#listener?.changed(before, undefined);
   }
 

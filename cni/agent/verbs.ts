@@ -136,7 +136,7 @@ export class Verbs {
   async #check(request: CheckRequest, call: RequestContext): Promise<void> {
     await this.#waitUntilReady(call);
     const { claims, leases, pods, resolver } = this.#deps;
-    const own = leases.held(request.containerId, request.interfaceName);
+    const own = await leases.held(request, call);
     const isOwn = (address: Address) => own.some((lease) => sameAddress(lease.address, address));
     const others = request.addresses.filter((address) => !isOwn(address));
     if (others.length === 0 && request.addresses.length > 0) return;

@@ -42,8 +42,8 @@ interface SearchProgress {
 
 /** Limit of attempts per family. */
 export const MAX_ALLOCATION_ATTEMPTS = 64;
-/** Random attempts before the first list of leases has arrived. One is enough if the pool is not nearly full. */
-export const MAX_BLIND_ATTEMPTS = 4;
+/** Random attempts before the leases of the address space are watched. All fail in 3 % of the cases if four fifths of the pool are leased. */
+export const MAX_BLIND_ATTEMPTS = 16;
 /** Attempts in the node's own blocks. If so many addresses are taken, claims use the blocks. */
 export const MAX_BLOCK_ATTEMPTS = 8;
 
@@ -135,12 +135,21 @@ export class FreeAddressSearch {
       if (address === undefined) await candidates.synced(call.signal);
       else if (!hasSynced && blocks?.isKnown(pool, address) === true) candidates.settle(address, true);
       else {
-        count.attempts++;
-        const lease = await this.#attemptOutside(address, (request) => this.#deps.writer.create(request, call));
-        if (lease !== undefined) return this.#count(lease, hasSynced ? 'watched' : 'blind');
+        const lease = await this.#createFree(address, hasSynced ? 'watched' : 'blind', count);
+        if (lease !== undefined) return lease;
       }
     }
     return undefined;
+  }
+
+  async #createFree(address: Address, source: PickSource, count: SearchProgress): Promise<LeaseRecord | undefined> {
+    const { call } = this.#search;
+    // a read costs the API server a fraction of a create that fails
+    const isRead = source === 'blind' && count.attempts > 0;
+    count.attempts++;
+    const create = (request: PodLeaseRequest) => this.#deps.writer.create(request, call, { isRead });
+    const lease = await this.#attemptOutside(address, create);
+    return lease && this.#count(lease, source);
   }
 
   /**

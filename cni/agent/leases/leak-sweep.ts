@@ -56,7 +56,7 @@ export class LeakSweep {
       return;
     }
     const now = clock.now();
-    await this.#readUnconfirmed(now, signal);
+    own.prune();
     await this.#resolveUncertain(now, signal);
     for (const { lease } of runAtOnce(this.#candidates.observe(own.all(), now))) {
       if (signal.aborted) return;
@@ -106,20 +106,6 @@ export class LeakSweep {
         own.resolve(leaseName, target);
       } catch (error) {
         log.debug({ lease: leaseName, err: error }, `cannot read the lease of an uncertain write: ${messageOf(error)}`);
-      }
-    }
-  }
-
-  /** Reads old writes that the watch has not shown, because they may have been deleted while the watch was down. */
-  async #readUnconfirmed(now: number, signal: AbortSignal): Promise<void> {
-    const { own, writer, log, collectAfterMs } = this.#deps;
-    for (const { record, since } of own.unconfirmed()) {
-      const { name } = record.metadata;
-      if (now - since < collectAfterMs || signal.aborted) continue;
-      try {
-        await writer.read(name, { signal });
-      } catch (error) {
-        log.debug({ lease: name, err: error }, `cannot read a lease: ${messageOf(error)}`);
       }
     }
   }

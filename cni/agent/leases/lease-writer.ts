@@ -4,6 +4,7 @@ import {
   type LeaseRequest,
   type LeaseWrite,
   createLease,
+  isReservation,
   readLease,
   reallocateLease,
   releaseLease,
@@ -23,7 +24,13 @@ import { type NodeLeases, isHeldAt } from '../node-leases.js';
 import type { InterfaceRef } from '../request.js';
 
 /** The result of an allocation: the pod has the lease, or another owner was faster. */
-export type LeaseWriteResult = { readonly kind: 'ours'; readonly lease: LeaseRecord } | { readonly kind: 'lost' };
+export type LeaseWriteResult =
+  | { readonly kind: 'ours'; readonly lease: LeaseRecord }
+  | {
+      readonly kind: 'lost';
+      /** The lease that was to be changed does not exist. */
+      readonly isDeleted?: boolean;
+    };
 
 /** The content of a lease for a pod on this node. */
 export interface PodLeaseRequest extends LeaseRequest {
@@ -56,14 +63,25 @@ export class LeaseWriter {
     this.#deps = deps;
   }
 
-  /** Creates a lease. @throws {Error} if the write failed, or its result is unknown: it is recorded as uncertain then */
-  create(request: PodLeaseRequest, call: CallOptions): Promise<LeaseWriteResult> {
+  /**
+   * Creates a lease.
+   * @param isRead whether to read first if there is one already. Default: the create finds out
+   * @throws {Error} if the write failed, or its result is unknown: it is recorded as uncertain then
+   */
+  async create(request: PodLeaseRequest, call: CallOptions, { isRead = false } = {}): Promise<LeaseWriteResult> {
+    if (isRead && (await this.read(leaseNameOf(request), call)) !== undefined) return LOST;
     return this.#write('create', request, { write: createLease(request), call });
   }
 
-  /** Allocates a released lease. @param lease one that the request may have */
-  reallocate(lease: LeaseRecord, request: PodLeaseRequest, call: CallOptions): Promise<LeaseWriteResult> {
-    return this.#write('take', request, { write: reallocateLease(lease, request), call });
+  /** Allocates a released lease, or creates it again if ipam has deleted it. @param lease one that the request may have */
+  async reallocate(lease: LeaseRecord, request: PodLeaseRequest, call: CallOptions): Promise<LeaseWriteResult> {
+    const { own } = this.#deps;
+    const known = own.get(lease.metadata.name);
+    const written = await this.#write('take', request, { write: reallocateLease(lease, request), call });
+    if (written.kind === 'ours') return written;
+    // otherwise it would be tried again until the next list
+    if (known?.metadata.resourceVersion === lease.metadata.resourceVersion) own.markGone(lease.metadata.name, known);
+    return written.isDeleted === true && !isReservation(lease) ? this.create(request, call) : LOST;
   }
 
   /** Moves a lease to the pod's new sandbox. @param lease held by the same pod */
@@ -143,7 +161,7 @@ export class LeaseWriter {
         const isLost = isLostRace(kind, error);
         metrics.wrote(kind, isLost ? 'lost' : 'failed');
         // after an attempt without an answer, the conflicting lease may be our own
-        if (isLost && attempt === 1) return LOST;
+        if (isLost && attempt === 1) return { kind: 'lost', isDeleted: isNotFound(error) };
         const found = isLost ? await this.#readResult(request, call) : await this.#recheck(error, request, call);
         if (found !== undefined) return found;
         if (isLost) return LOST;

@@ -4,6 +4,7 @@ import { LeaseAgentWorld, OTHER, callOf } from '../testing/model/lease-agent-wor
 import { Client } from '../../../kube/client.js';
 import { ADDRESS_LEASES } from '../../../kube/resources.js';
 import { formatAddress } from '../../../addressing/address/address.js';
+import { MAX_BLIND_ATTEMPTS } from './free-address-search.js';
 
 /** The open addresses are 10.0.0.2 to 10.0.0.6. */
 const SMALL = compiledPool({ subnets: [{ cidr: '10.0.0.0/29', gateway: '10.0.0.1' }] });
@@ -37,7 +38,7 @@ describe('the address of a pod', () => {
   it('costs one create if the other leases are watched, even for the last free address', async () => {
     for (const last of [2, 3, 4]) await scene.leaseTo(OTHER, `10.0.0.${last}`);
     const first = await scene.add({ pod: 'first' });
-    scene.follow();
+    scene.watch();
     scene.requests();
     const [second] = await scene.add({ pod: 'second' });
     expect([...first, second].sort()).to.deep.equal(['10.0.0.5', '10.0.0.6']);
@@ -96,7 +97,7 @@ describe('the address of a pod', () => {
     for (let last = 1; last < 254; last++) await scene.leaseTo(OTHER, `10.0.0.${last}`);
     const granted = scene.add();
     await scene.turn();
-    expect(scene.requests()).to.have.length(4);
+    expect(scene.requests()).to.have.length(MAX_BLIND_ATTEMPTS);
     scene.follow();
     expect(await granted).to.deep.equal(['10.0.0.254']);
     expect(scene.requests()).to.deep.equal(['POST blue.10-0-0-254']);
@@ -107,7 +108,7 @@ describe('the address of a pod', () => {
     scene = new LeaseAgentWorld(SMALL, other);
     for (const last of [2, 3, 4, 5]) await scene.leaseTo(OTHER, `10.0.0.${last}`, other);
     await scene.add({ pod: 'first', requested: ['10.0.0.6'] });
-    scene.follow();
+    scene.watch();
     scene.requests();
     expect(await scene.refused()).to.include('11 pool blue is full');
     expect(scene.requests()).to.deep.equal([]);
@@ -126,11 +127,8 @@ describe('the address of a pod', () => {
       const spec = { address: `10.0.0.${last}`, addressSpace: 'blue', pool: 'blue', quarantine };
       await client.create(ADDRESS_LEASES, { metadata: { name: `blue.10-0-0-${last}` }, spec });
     }
-    const first = scene.add();
-    await scene.turn();
-    scene.follow();
-    expect(await first).to.deep.equal(['10.0.0.6']);
-    scene.follow();
+    expect(await scene.add()).to.deep.equal(['10.0.0.6']);
+    scene.watch();
     expect(await scene.refused({ pod: 'second' })).to.include('11 pool blue is full');
   });
 

@@ -15,11 +15,12 @@ import type { PoolDirectory } from '../../../addressing/directory/directory.js';
 import type { Attachment } from '../attachment.js';
 import { type Grant, grantedAddress } from '../result.js';
 import type { RequestContext } from '../request-context.js';
-import { CniCode, CniError } from '../cni-error.js';
+import type { InterfaceRef } from '../request.js';
+import { CniCode, CniError, readResult } from '../cni-error.js';
 import { type PodLeaseMetrics, createNodeBlockMetrics, createPodLeaseMetrics } from '../metrics.js';
 import { NodeBlocks } from '../blocks/node-blocks.js';
 import { runtimeUidOf } from '../node-pods.js';
-import { type CandidateRegistryDeps, CandidateRegistry } from './space-candidates.js';
+import { CandidateRegistry } from './space-candidates.js';
 import { LeaseWriter, tryReadLease } from './lease-writer.js';
 import { NodeLeases, isHeldAt, nodeFieldSelector } from '../node-leases.js';
 import { asAllocationError } from './allocation-errors.js';
@@ -38,8 +39,8 @@ interface PodLeasesDeps {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly config: Pick<AgentConfig, 'maxStalenessMs' | 'collectAfterMs' | 'featureGates'>;
-  /** Default: creates informers. */
-  readonly createInformer?: CandidateRegistryDeps['createInformer'];
+  /** Default: with informers. */
+  readonly candidates?: CandidateRegistry;
 }
 
 /** The addresses of pods without a claim. The agent of the pod's node leases them. */
@@ -58,7 +59,7 @@ export class PodLeases {
   #rounds: Promise<void> | undefined;
 
   constructor(deps: PodLeasesDeps) {
-    const { client, informers, pods, nodeName, clock, random, log, config } = deps;
+    const { client, informers, pods, nodeName, clock, log, config } = deps;
     this.#deps = deps;
     this.#metrics = createPodLeaseMetrics(deps.metrics);
     this.#own = new NodeLeases(informers, nodeName, clock);
@@ -66,8 +67,7 @@ export class PodLeases {
     const parts = { own: this.#own, metrics: this.#metrics };
     this.#writer = new LeaseWriter({ ...parts, client, uses: this.#blocks?.uses, clock });
     const { collectAfterMs } = config;
-    const createInformer = deps.createInformer ?? ((watched) => createSpaceInformer(deps, watched));
-    this.#candidates = new CandidateRegistry({ clock, random, isEager: this.#blocks === undefined, createInformer });
+    this.#candidates = deps.candidates ?? createCandidates(deps);
     this.#sweep = new LeakSweep({ ...parts, writer: this.#writer, pods, client, clock, log, collectAfterMs });
   }
 
@@ -134,9 +134,11 @@ export class PodLeases {
     await this.#releaseAll([...leases.values()], (lease) => isHeldAt(lease, target), call);
   }
 
-  /** Returns the leases of the interface that this agent knows. */
-  held(containerId: string, interfaceName: string): readonly LeaseRecord[] {
-    return this.#own.heldAt({ containerId, interfaceName });
+  /** Returns the leases of the interface, each read live. @throws {CniError} 11 if one cannot be read */
+  async held(target: InterfaceRef, call: CallOptions): Promise<readonly LeaseRecord[]> {
+    const known = this.#own.heldAt(target);
+    const found = await readResult(Promise.all(known.map(({ metadata }) => this.#writer.read(metadata.name, call))));
+    return found.flatMap((lease) => (lease !== undefined && isHeldAt(lease, target) ? [lease] : []));
   }
 
   /**
@@ -205,10 +207,11 @@ function createNodeBlocks({ metrics, ...deps }: PodLeasesDeps, own: NodeLeases):
   return new NodeBlocks({ ...deps, own, metrics: createNodeBlockMetrics(metrics) });
 }
 
-function createSpaceInformer(
-  { client, clock, random, log, metrics }: PodLeasesDeps,
-  watched: Parameters<CandidateRegistryDeps['createInformer']>[0],
-): ReturnType<CandidateRegistryDeps['createInformer']> {
-  const { resource, ...options } = watched;
-  return new Informer(client, resource, { ...options, clock, random, log, metrics: metrics.kube });
+function createCandidates({ client, clock, random, log, metrics }: PodLeasesDeps): CandidateRegistry {
+  return new CandidateRegistry({
+    clock,
+    random,
+    createInformer: ({ resource, ...watched }) =>
+      new Informer(client, resource, { ...watched, clock, random, log, metrics: metrics.kube }),
+  });
 }

@@ -31,10 +31,12 @@ interface SpaceCandidatesDeps {
 
 /** How long an address that was found taken is not tried again. After this time the watch shows it, or it is free. */
 export const SPACE_TAKEN_TTL_MS = 10_000;
+/** Each agent that watches an address space gets every change in it, so the watch ends even if pods start all the time. */
+export const MAX_WATCH_MS = 15 * 60_000;
 
 /**
  * The addresses of an address space that may be free: not leased according to the watch, and not being tried by this agent. Before the
- * first list almost nothing is known. The write decides whether an address is free. The watch starts when it is first needed.
+ * first list almost nothing is known. The write decides whether an address is free. The watch starts when random attempts have failed.
  */
 export class SpaceCandidates {
   readonly #name: string;
@@ -52,6 +54,7 @@ export class SpaceCandidates {
   #informer: SpaceInformer | undefined;
   /** In the clock's ms. */
   #usedAt = 0;
+  #watchedAt = 0;
 
   /** @param name of the address space */
   constructor(name: string, deps: SpaceCandidatesDeps) {
@@ -63,23 +66,15 @@ export class SpaceCandidates {
     return this.#informer?.hasSynced === true;
   }
 
-  /** Starts to list and watch the leases of the address space. */
-  watch(): SpaceInformer {
-    if (this.#informer !== undefined) return this.#informer;
-    this.#informer = this.#deps.open();
-    this.#informer.onChange((change) => this.#observe(change));
-    this.#informer.start();
-    return this.#informer;
-  }
-
-  /** Time of the last use, in the clock's ms. */
-  get usedAt(): number {
-    return this.#usedAt;
+  /** True if no ADD has used it for a long time, or if its watch has run for that long. It may not be needed any more. */
+  get isOver(): boolean {
+    const since = this.hasSynced ? Math.min(this.#usedAt, this.#watchedAt) : this.#usedAt;
+    return this.#deps.clock.now() - since >= MAX_WATCH_MS;
   }
 
   /** Starts the watch and waits for the first list. @throws {Error} if the signal aborts first, or the watch is stopped */
   synced(signal: AbortSignal): Promise<void> {
-    return abortable(this.watch().synced(), signal);
+    return abortable(this.#watch().synced(), signal);
   }
 
   async stop(): Promise<void> {
@@ -147,6 +142,15 @@ export class SpaceCandidates {
     return withCoolingStart(record, { known, hasSynced: this.hasSynced, now: this.#deps.clock.now() });
   }
 
+  #watch(): SpaceInformer {
+    if (this.#informer !== undefined) return this.#informer;
+    this.#watchedAt = this.#deps.clock.now();
+    this.#informer = this.#deps.open();
+    this.#informer.onChange((change) => this.#observe(change));
+    this.#informer.start();
+    return this.#informer;
+  }
+
   #isIdle({ metadata: { name } }: LeaseRecord): boolean {
     return !this.#tried.has(name) && !this.#taken.has(name);
   }
@@ -181,17 +185,12 @@ export class SpaceCandidates {
   }
 }
 
-export interface CandidateRegistryDeps {
+interface CandidateRegistryDeps {
   readonly clock: Clock;
   readonly random: Random;
-  /** Whether to watch an address space from the first ADD, and not only after random attempts have failed. */
-  readonly isEager: boolean;
   /** Creates an informer of leases, which is started and stopped here. */
   readonly createInformer: (watched: WatchSpec<AddressLease, LeaseSummary>) => SpaceInformer;
 }
-
-/** How long the leases of an address space are watched after the last ADD that used it. */
-const IDLE_MS = 15 * 60_000;
 
 /** The candidates of each address space that pods of this node use. */
 export class CandidateRegistry {
@@ -207,16 +206,14 @@ export class CandidateRegistry {
     const { addressSpace } = pool;
     const space = this.#spaces.get(addressSpace) ?? this.#open(addressSpace);
     space.setPool(pool);
-    if (this.#deps.isEager) space.watch();
     return space;
   }
 
-  /** Stops the watches of address spaces that were not used for a long time. */
+  /** Stops the watches of address spaces after a time. The next ADD tries random addresses again. */
   async prune(): Promise<void> {
-    const now = this.#deps.clock.now();
-    const idle = [...this.#spaces].filter(([, { usedAt }]) => now - usedAt >= IDLE_MS);
-    for (const [name] of idle) this.#spaces.delete(name);
-    await Promise.all(idle.map(([, space]) => space.stop()));
+    const over = [...this.#spaces].filter(([, { isOver }]) => isOver);
+    for (const [name] of over) this.#spaces.delete(name);
+    await Promise.all(over.map(([, space]) => space.stop()));
   }
 
   async stop(): Promise<void> {

@@ -75,6 +75,12 @@ export class LeaseAgentWorld {
     this.agent.feeds.get(`spec.addressSpace=${pool.addressSpace}`)?.list();
   }
 
+  /** Watches the leases of the pool's address space from now on, and brings their cache up to date. */
+  watch(pool = this.pool): void {
+    this.agent.catchUp();
+    this.agent.watchSpace(pool);
+  }
+
   grant(given: AttachmentOptions = {}, { pool = this.pool, call = callOf() } = {}): Promise<Grant> {
     return this.agent.leases.grant(attachmentOf(given), pool, call);
   }

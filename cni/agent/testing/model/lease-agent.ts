@@ -1,6 +1,7 @@
 import type { AddressLease } from '../../../../api/address-lease.js';
 import { type KubeObject, joinKey } from '../../../../api/meta.js';
 import { PodLeases } from '../../leases/pod-leases.js';
+import { CandidateRegistry } from '../../leases/space-candidates.js';
 import { type NodePod, transformNodePod } from '../../node-pods.js';
 import type { Pool } from '../../../../addressing/pool/pool.js';
 import { Client } from '../../../../kube/client.js';
@@ -37,6 +38,7 @@ export class LeaseAgent {
   readonly leases: PodLeases;
   readonly api: LeaseApi;
   readonly metrics = new Metrics();
+  readonly #candidates: CandidateRegistry;
   /** Its cache of pods. */
   readonly pods = {
     hasSynced: false,
@@ -52,10 +54,12 @@ export class LeaseAgent {
     this.api = new LeaseApi(cluster);
     const follow = (watched: WatchSpec<AddressLease, KubeObject>) =>
       watched.resource.plural === 'addressblocks' ? this.#blockFeed(nodeName) : this.#feed(watched);
+    const createInformer = follow as unknown as ConstructorParameters<typeof CandidateRegistry>[0]['createInformer'];
+    this.#candidates = new CandidateRegistry({ clock, random, createInformer });
     this.leases = new PodLeases({
       client: new Client(this.api),
       informers: { get: follow as unknown as InformerRegistry['get'], start: () => this.#start() },
-      createInformer: follow as unknown as NonNullable<ConstructorParameters<typeof PodLeases>[0]['createInformer']>,
+      candidates: this.#candidates,
       directory: { pool: (name) => pools.find((pool) => pool.name === name) },
       pods: this.pods,
       nodeName,
@@ -70,6 +74,12 @@ export class LeaseAgent {
       },
     });
     this.leases.start();
+  }
+
+  /** Watches the leases of the pool's address space, as after random attempts have failed. */
+  watchSpace(pool: Pool): void {
+    void this.#candidates.forPool(pool).synced(new AbortController().signal);
+    this.feeds.get(`spec.addressSpace=${pool.addressSpace}`)?.list();
   }
 
   /** Brings all caches up to date. */

@@ -18,7 +18,7 @@ export class LeaseFeed<S extends KubeObject> extends TestFeed<S> {
   }
 
   deliver(count = Number.POSITIVE_INFINITY): void {
-    if (!this.isRunning || !this.hasSynced) return;
+    if (!this.isRunning || !this.hasSynced || this.#watched.relistMs !== undefined) return;
     const events = this.#server.log.slice(this.#position, this.#position + count);
     this.#position += events.length;
     for (const event of events) {
@@ -31,6 +31,10 @@ export class LeaseFeed<S extends KubeObject> extends TestFeed<S> {
     for (const name of [...this.cache.keys()]) if (!this.#server.leases.has(name)) this.remove(name);
     for (const lease of this.#server.leases.values()) this.#see(lease);
     this.#position = this.#server.log.length;
+  }
+
+  protected override version(): string {
+    return String(this.#server.tracker.version);
   }
 
   #see(lease: AddressLease): void {

@@ -1,12 +1,14 @@
 import type { KubeObject } from '../../../../api/meta.js';
 import type { ObjectChange } from '../../../../kube/informer.js';
+import type { ListVersions } from '../../../../kube/reflector.js';
 
 /** An informer that lists and delivers events when a test says so. */
 export abstract class TestFeed<S extends KubeObject> {
   hasSynced = false;
   protected isRunning = false;
-  protected readonly cache = new Map<string, S>();
+  readonly cache = new Map<string, S>();
   readonly #handlers: ((change: ObjectChange<S>) => void)[] = [];
+  readonly #listHandlers: ((versions: ListVersions) => () => void)[] = [];
   #waiting: (() => void)[] = [];
 
   start(): void {
@@ -27,12 +29,18 @@ export abstract class TestFeed<S extends KubeObject> {
     for (const object of this.cache.values()) handler({ type: 'added', object });
   }
 
+  onList(handler: (versions: ListVersions) => () => void): void {
+    this.#listHandlers.push(handler);
+  }
+
   /** Lists the objects; those that were created and deleted since the last list are never shown. */
   list(): void {
     if (!this.isRunning) return;
+    const ends = this.#listHandlers.map((handler) => handler({ from: '', to: this.version() }));
     this.read();
     this.hasSynced = true;
     for (const resolve of this.#waiting.splice(0)) resolve();
+    for (const end of ends) end();
   }
 
   /** Delivers events. @param count number of events; default: all */
@@ -40,6 +48,11 @@ export abstract class TestFeed<S extends KubeObject> {
 
   /** Brings the cache up to date. */
   protected abstract read(): void;
+
+  /** Returns the version of a list. */
+  protected version(): string {
+    return '';
+  }
 
   protected put(object: S): void {
     const { name, uid } = object.metadata;
