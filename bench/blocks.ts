@@ -60,6 +60,7 @@ function ofAdds(name: string, tallies: readonly Counters[]): Figure[] {
   const tries = tallies.flatMap((tally) => tally.tries);
   return [
     { name: `${name}: writes an ADD`, value: sum((tally) => tally.creates + tally.blockWrites) / adds, unit: '' },
+    { name: `${name}: reads an ADD`, value: sum((tally) => tally.reads) / adds, unit: '' },
     { name: `${name}: conflicts an ADD`, value: sum((tally) => tally.conflicts) / adds, unit: '' },
     { name: `${name}: tries, p50`, value: percentile(tries, 0.5), unit: '' },
     { name: `${name}: tries, p99`, value: percentile(tries, 0.99), unit: '' },

@@ -22,9 +22,10 @@ import { benchExpiry, benchScale } from './scale.js';
 import { benchStartup } from './startup.js';
 import { benchStatusWrites } from './status-writes.js';
 import { benchUi } from './ui.js';
+import { benchWatches } from './watches.js';
 import { benchWhereabouts } from './whereabouts.js';
 
-// npm run bench [-- --json=FILE --vms=100000 --leases=50000 --attack=halted] [allocator] [admissions] [hostile] [hostile-reviews] [status-writes] [claims] [memory] [startup] [bed] [ui] [addresses] [cni] [dhcp-servers] [guest] [guest-tables] [migration] [whereabouts] [blocks] [capacity] [scale] [expiry]
+// npm run bench [-- --json=FILE --vms=100000 --leases=50000 --attack=halted] [allocator] [admissions] [hostile] [hostile-reviews] [status-writes] [claims] [memory] [startup] [bed] [ui] [addresses] [cni] [dhcp-servers] [guest] [guest-tables] [migration] [whereabouts] [blocks] [capacity] [scale] [expiry] [watches]
 /** Benches that need no test bed. */
 const ALONE: Record<string, () => Promise<Figure[]>> = {
   allocator: benchAllocator,
@@ -37,6 +38,7 @@ const ALONE: Record<string, () => Promise<Figure[]>> = {
   'guest-tables': benchGuestTables,
   migration: benchMigration,
   scale: () => benchScale(Number(values.vms)),
+  watches: benchWatches,
   whereabouts: benchWhereabouts,
 };
 const BENCHES: Record<string, (bed: BedWithHoldfast, story: Story) => Promise<Figure[]>> = {

@@ -3,7 +3,9 @@ import {
   MAX_BLIND_ATTEMPTS,
   MAX_BLOCK_ATTEMPTS,
 } from '../../cni/agent/leases/free-address-search.js';
+import { MAX_WATCH_MS } from '../../cni/agent/leases/space-candidates.js';
 import type { Address } from '../../addressing/address/address.js';
+import { leaseName } from '../../addressing/lease/lease-name.js';
 import { type LeaseRecord, createLease, releaseLease } from '../../addressing/lease/lease.js';
 import type { Simulation } from './simulation.js';
 import type { SimulatedBlocks } from './simulated-blocks.js';
@@ -51,7 +53,6 @@ export class SimulatedAgent {
   /** Runs an ADD. @param done gets undefined if there is no address and the runtime must retry */
   add(pod: string, done: PendingAdd['done']): void {
     const add = { pod, began: this.#deps.time.now(), tries: 0, blind: 0, done };
-    if (this.#deps.blocks === undefined) this.#open();
     this.#try(add);
   }
 
@@ -111,13 +112,31 @@ export class SimulatedAgent {
     add.blind++;
     const { space } = knows ? view : blind;
     const address = this.#tried.pick(pool, space, (each) => blocks?.isElsewhere(each) !== false);
-    if (address === undefined) this.#refuse(add);
-    else {
-      this.#create(add, address, (_outcome, lease) => {
-        this.#tried.settle(address);
-        if (lease !== undefined) blocks?.leased(lease);
-      });
+    if (address === undefined) {
+      this.#refuse(add);
+      return;
     }
+    const settle: SettleAttempt = (_outcome, lease) => {
+      this.#tried.settle(address);
+      if (lease !== undefined) blocks?.leased(lease);
+    };
+    if (knows || add.tries === 0) this.#create(add, address, settle);
+    else this.#createUnlessLeased(add, address, settle);
+  }
+
+  /** A random pick after the first one: a read costs less than a create that fails. */
+  #createUnlessLeased(add: PendingAdd, address: Address, settle: SettleAttempt): void {
+    const { api, pool, tally } = this.#deps;
+    tally().reads++;
+    api.readLease(leaseName(pool.addressSpace, address), (lease) => {
+      if (lease === undefined) {
+        this.#create(add, address, settle);
+        return;
+      }
+      add.tries++;
+      settle('lost');
+      this.#try(add);
+    });
   }
 
   #create(add: PendingAdd, address: Address, settle: SettleAttempt): void {
@@ -149,11 +168,12 @@ export class SimulatedAgent {
   #open(): void {
     if (this.#space !== 'closed') return;
     this.#space = 'opening';
-    const { api, tally } = this.#deps;
+    const { api, tally, time } = this.#deps;
     const items = api.leases.records.size;
     tally().spaceListed += items;
     api.list(items, () => {
       this.#space = 'open';
+      time.after(MAX_WATCH_MS, () => (this.#space = 'closed'));
       for (const go of this.#waiting.splice(0)) go();
     });
   }

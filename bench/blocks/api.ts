@@ -53,6 +53,11 @@ export class SimulatedApi {
     this.#send(() => this.leases.write(given), done, lost);
   }
 
+  /** Reads a lease. @param done gets undefined if there is none */
+  readLease(name: string, done: Done<LeaseRecord>): void {
+    this.#send(() => this.leases.records.get(name), done, () => done(undefined)); // prettier-ignore
+  }
+
   writeBlock(write: BlockWrite, done: Done<BlockRecord>, lost: () => void): void {
     const given: ObjectWrite<AddressBlock> = write.verb === 'create' ? { verb: 'create', object: write.block } : write;
     this.#send(() => this.blocks.write(given), done, lost);

@@ -6,6 +6,8 @@ export class Counters {
   refused = 0;
   creates = 0;
   conflicts = 0;
+  /** Reads of leases before random picks. */
+  reads = 0;
   /** Writes that release or delete a lease. */
   frees = 0;
   blockWrites = 0;

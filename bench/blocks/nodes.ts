@@ -29,9 +29,9 @@ export class Nodes {
     });
     api.leases.onNews(({ record, isGone }) => {
       const { node } = record;
-      if (node === undefined) return;
-      parts.tally().ownEvents++;
-      if (isGone && hasBlocks) time.after(lags.get(node)!, () => blocksOf.get(node)!.expired(record));
+      // no event: the agent learns it when it tries the address
+      if (node !== undefined && isGone && hasBlocks)
+        time.after(lags.get(node)!, () => blocksOf.get(node)!.expired(record));
     });
     api.blocks.onNews((news) => {
       parts.tally().ownEvents++;
