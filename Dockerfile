@@ -17,9 +17,10 @@ COPY package.json package-lock.json ./
 RUN --mount=type=cache,target=/root/.npm npm ci --no-audit --no-fund
 COPY . .
 ARG TARGETARCH
-# Pods start holdfast-packets by its path, which must be the same for all architectures.
+# Pods start both Go programs by their paths, which must be the same for all architectures. Agents install the plugin by its other name.
 RUN --mount=type=cache,target=/root/.cache --mount=type=cache,target=/root/go/pkg/mod npm run build -- "$TARGETARCH" && \
-    mv "dist/packets/holdfast-packets-linux-$TARGETARCH" dist/packets/holdfast-packets
+    mv "dist/packets/holdfast-packets-linux-$TARGETARCH" dist/packets/holdfast-packets && \
+    ln -s "holdfast-linux-$TARGETARCH" dist/cni/holdfast
 
 FROM ${RUNTIME_IMAGE}
 WORKDIR /opt/holdfast

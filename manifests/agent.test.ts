@@ -129,13 +129,14 @@ describe('the manifests of the agent', () => {
     expect(subjects).to.deep.equal([{ kind: 'ServiceAccount', name: NAME, namespace }]);
   });
 
-  it('grant it writes of leases, of the status of blocks and of reviews, and no other writes', () => {
+  it('grant it writes of leases, of the status of blocks, of events and of reviews, and no other writes', () => {
     const { rules } = find('ClusterRole', NAME);
     const reading = ['get', 'list', 'watch'];
     const writing = rules.filter(({ verbs }) => verbs.some((verb) => !reading.includes(verb)));
     expect(writing).to.deep.equal([
       { apiGroups: ['ipam.holdfast.dev'], resources: ['addressleases'], verbs: [...reading, 'create', 'patch'] },
       { apiGroups: ['ipam.holdfast.dev'], resources: ['addressblocks/status'], verbs: ['patch'] },
+      { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
       // they ask the API server who may read the metrics, and store nothing
       { apiGroups: ['authentication.k8s.io'], resources: ['tokenreviews'], verbs: ['create'] },
       { apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'], verbs: ['create'] },

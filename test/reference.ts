@@ -16,6 +16,7 @@ import {
 } from '../api/ipam-keys.js';
 import * as names from '../api/names.js';
 import { createPluginFolderMetrics } from '../cni/agent/installation/plugin-folder.js';
+import { createGuardMetrics } from '../cni/agent/guard/metrics.js';
 import { createAgentMetrics, createNodeBlockMetrics, createPodLeaseMetrics } from '../cni/agent/metrics.js';
 import { createControllerMetrics } from '../controller/claims/metrics.js';
 import { createAuditMetrics } from '../ipam/audit/audit-log.js';
@@ -185,6 +186,7 @@ export function createAllMetrics(): Metrics {
   createPodLeaseMetrics(metrics);
   createNodeBlockMetrics(metrics);
   createAgentMetrics(metrics);
+  createGuardMetrics(metrics);
   createPluginFolderMetrics(metrics);
   createCapacityMetrics(metrics);
   createResponderMetrics(metrics, '');

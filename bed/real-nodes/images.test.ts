@@ -45,7 +45,7 @@ describe("Holdfast's image for real nodes", () => {
   it('has the build for one architecture, with holdfast-packets at its path for all architectures', async () => {
     await imageIn('build');
     const files = await readdir(join(folder, 'build', 'opt', 'holdfast'), { recursive: true });
-    const programs = [`dist/cni/${PLUGIN_FILE}`, 'dist/packets/holdfast-packets'];
+    const programs = [`dist/cni/${PLUGIN_FILE}`, 'dist/cni/holdfast', 'dist/packets/holdfast-packets'];
     expect(files).to.have.members(['LICENSE', 'package.json', 'dist', 'dist/cni', 'dist/packets', ...programs]);
   });
 

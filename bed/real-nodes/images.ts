@@ -1,4 +1,4 @@
-import { readFile, readdir, rename, rm } from 'node:fs/promises';
+import { readFile, readdir, rename, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { assemble } from '../../test/image/build.js';
 import { findProgram, type Mount, withLibraries } from '../../test/image/container.js';
@@ -99,6 +99,7 @@ async function keepArchitecture(dist: string): Promise<void> {
   }
   const program = join(dist, 'packets', 'holdfast-packets');
   await rename(`${program}${suffix}`, program);
+  await symlink(`holdfast${suffix}`, join(dist, 'cni', 'holdfast'));
 }
 
 /** The image of ordinary pods of the stories, which only wait. */

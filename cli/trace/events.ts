@@ -18,6 +18,10 @@ const WITHOUT_CLAIM: ReadonlySet<string> = new Set<string>([
 const OF_ALL_NETWORKS: ReadonlySet<string> = new Set<string>([EventReason.ClaimLimit, EventReason.ClaimQuota]);
 /** Reasons why nobody answers a claim. */
 const UNANSWERED: ReadonlySet<string> = new Set<string>([EventReason.ClaimNotHonoured, EventReason.IpamNotResponding]);
+/** Reasons that guards of interfaces give. */
+const OF_GUARD: ReadonlySet<string> = new Set<string>([EventReason.TrafficNotOfClaim, EventReason.GuardNotApplied]);
+/** The VM works, and somebody should do something. */
+const WARNINGS: ReadonlySet<string> = new Set<string>([...OF_GUARD, EventReason.AddressNotPersistent]);
 /** Reasons why a pod does not start. */
 const NOT_STARTED: ReadonlySet<string> = new Set(['FailedCreatePodSandBox', 'FailedScheduling']);
 
@@ -60,13 +64,18 @@ export function launcherRefusalEvent(observed: ObservedVmTrace): TraceFinding | 
   );
 }
 
+/** Returns what the newest event of a guard says about the interfaces of the VM. */
+export function guardFindings(observed: ObservedVmTrace): TraceFinding[] {
+  const isOfGuard = ({ reason, involvedObject: { name } }: Event) => OF_GUARD.has(reason) && name === observed.name;
+  return [newest(observed, isOfGuard) ?? []].flat();
+}
+
 function newest({ events }: ObservedVmTrace, isWanted: (event: Event) => boolean): TraceFinding | undefined {
   let found: Event | undefined;
   for (const event of valueOf(events, []).slice(0, MAX_EVENTS)) {
     if (isWanted(event) && (found === undefined || timeOf(event) >= timeOf(found))) found = event;
   }
-  const health = found?.reason === EventReason.AddressNotPersistent ? 'warning' : 'wrong';
-  return found && findingOf(health, found.reason, found.message);
+  return found && findingOf(WARNINGS.has(found.reason) ? 'warning' : 'wrong', found.reason, found.message);
 }
 
 /** RFC 3339 in UTC, so that texts compare as times. Events of the newer API have only an `eventTime`. */

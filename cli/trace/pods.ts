@@ -3,7 +3,7 @@ import { byAge, isBeingDeleted, joinKey } from '../../api/meta.js';
 import { MIGRATION_LABEL } from '../../api/names.js';
 import { type Pod, type PodCondition, isTerminal } from '../../api/pod.js';
 import { valueOf } from '../reader.js';
-import { launcherRefusalEvent, podStartEvent } from './events.js';
+import { guardFindings, launcherRefusalEvent, podStartEvent } from './events.js';
 import type { ObservedVmTrace, TracedVmi } from './observed.js';
 import { type TraceFinding, type TraceNode, traceNode, unreadFindings } from './tree.js';
 
@@ -16,12 +16,13 @@ export function traceVmi(observed: ObservedVmTrace, vmi: TracedVmi): TraceNode {
   const { phase = 'Pending', nodeName } = vmi.status ?? {};
   const launchers = launchersOf(observed, vmi);
   const live = launchers.filter((pod) => !isTerminal(pod));
+  const isMissing = live.length === 0 && !isBeingDeleted(vmi);
   const state = isBeingDeleted(vmi) ? 'being deleted' : nodeName ? `${phase} on ${nodeName}` : phase;
   return traceNode({
     kind: 'VirtualMachineInstance',
     name: joinKey(observed.namespace, vmi.metadata.name),
     state: live.length > 1 ? `${state}, migrating` : state,
-    findings: live.length === 0 && !isBeingDeleted(vmi) ? missingLauncher(observed, vmi, launchers) : [],
+    findings: isMissing ? missingLauncher(observed, vmi, launchers) : guardFindings(observed),
     children: [
       ...live.slice(0, MAX_PODS).map((pod) => tracePod(observed, pod, live.length > 1)),
       ...unreadPods(observed),

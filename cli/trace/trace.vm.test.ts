@@ -64,6 +64,15 @@ describe('the story of a VM', () => {
     ]);
   });
 
+  for (const reason of ['TrafficNotOfClaim', 'GuardNotApplied']) {
+    it(`warns with the newest event ${reason} of the guard of an interface, if the VM runs`, () => {
+      const events = [eventOn('vm1', reason, 'Interface net1 of pod vms/virt-launcher-vm1 sends traffic')];
+      const { lines, health } = storyOf({ events });
+      expect(health).to.equal('warning');
+      expect(lines).to.include(`warning ${reason}: Interface net1`);
+    });
+  }
+
   it('begins with the VMI if there is no VM', () => {
     const standalone = { ...tracedVmi(), metadata: { ...tracedVmi().metadata, ownerReferences: [] } };
     const { lines } = storyOf({ vm: null, vmi: standalone, claims: [], leases: [] });

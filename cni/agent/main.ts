@@ -1,6 +1,8 @@
 import { join } from 'node:path';
 import type { AgentConfig } from '../../process/config/agent-config.js';
+import { EventRecorder } from '../../kube/events.js';
 import type { Component, ProcessContext } from '../../process/context.js';
+import { PeriodicTask } from '../../process/periodic-task.js';
 import { createPersistentIPsGate } from '../../cluster/persistent-ips-gate.js';
 import { type KubeVirtControllerSource, watchKubeVirt } from '../../cluster/kubevirt-controller.js';
 import { createPoolDirectory } from '../../addressing/directory/create-directory.js';
@@ -12,6 +14,9 @@ import { PluginFolder, createPluginFolderMetrics } from './installation/plugin-f
 import { PodLeases } from './leases/pod-leases.js';
 import { createAgentMetrics } from './metrics.js';
 import { PendingDeleteRetry, PendingDeletes } from './pending-deletes.js';
+import { GUARDS_FOLDER } from './guard/guard-notes.js';
+import { GuardWatch } from './guard/guard-watch.js';
+import { createGuardMetrics } from './guard/metrics.js';
 import { PortGuard } from './guard/port-guard.js';
 import { AttachmentResolver } from './attachment.js';
 import { NodePods } from './node-pods.js';
@@ -23,6 +28,8 @@ const NAME = 'agent';
 /** Names inside `--run-dir`. The plugin uses the same ones. */
 const SOCKET_NAME = 'agent.sock';
 const PENDING_DELETES_FOLDER = 'deletions';
+/** As often as the counters are written. */
+const GUARD_PAUSE_MS = 10_000;
 
 /** Serves the CNI plugin of one node. @param plugins folder of the plugin's binaries; default: the build output */
 export function createAgent(
@@ -46,6 +53,8 @@ class Agent implements Component {
   readonly #leases: PodLeases;
   readonly #replay: PendingDeleteRetry;
   readonly #server: SocketServer;
+  readonly #events: EventRecorder;
+  readonly #guardWatch: PeriodicTask;
 
   constructor(context: ProcessContext, config: AgentConfig, plugins: string) {
     const { informers, clock, log, metrics } = context;
@@ -85,6 +94,8 @@ class Agent implements Component {
       clock,
       log,
     });
+    this.#events = new EventRecorder({ ...context, component: `holdfast-${NAME}`, metrics: metrics.kube });
+    this.#guardWatch = this.#watchGuards(this.#events);
   }
 
   async start(): Promise<void> {
@@ -94,6 +105,7 @@ class Agent implements Component {
     this.#claims.start();
     this.#leases.start();
     this.#replay.start();
+    this.#guardWatch.start();
     await this.#folder?.start();
   }
 
@@ -110,7 +122,15 @@ class Agent implements Component {
     await this.#folder?.stop();
     await this.#server.stop();
     await this.#replay.stop();
-    await Promise.all([this.#claims.stop(), this.#leases.stop()]);
+    await Promise.all([this.#claims.stop(), this.#leases.stop(), this.#guardWatch.stop()]);
+    await this.#events.flush();
+  }
+
+  #watchGuards(events: EventRecorder): PeriodicTask {
+    const { clock, metrics } = this.#context;
+    const folder = join(this.#config.runDir, GUARDS_FOLDER);
+    const watch = new GuardWatch({ ...this.#context, folder, events, metrics: createGuardMetrics(metrics) });
+    return new PeriodicTask({ clock, pauseMs: GUARD_PAUSE_MS, run: (signal) => watch.round(signal) });
   }
 
   #createVerbs(notes: PendingDeletes): Verbs {

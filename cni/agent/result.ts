@@ -3,7 +3,7 @@ import { type Address, BITS, formatAddress } from '../../addressing/address/addr
 import type { LeaseRecord } from '../../addressing/lease/lease.js';
 import { type Pool, subnetOf } from '../../addressing/pool/pool.js';
 import type { CniError } from './cni-error.js';
-import type { RuleSet } from './guard/rule-set.js';
+import type { PortRules } from './guard/port-guard.js';
 import type { CniVersion, ResultExtras } from './stdin-config.js';
 
 /** The answer of the agent: a CNI result or a CNI error, as the plugin writes it to stdout. */
@@ -57,7 +57,7 @@ export interface PluginResponse {
   /** Text for stdout. */
   readonly output: string;
   /** The rules that the plugin must apply first. */
-  readonly guard?: RuleSet;
+  readonly guard?: PortRules;
 }
 
 /** The version of answers to requests that name none. */
@@ -68,7 +68,7 @@ export interface VerbOutcome {
   /** Absent if the verb has none. */
   readonly result?: object;
   /** Of an ADD whose pool has a guard. */
-  readonly guard?: RuleSet;
+  readonly guard?: PortRules;
 }
 
 /** Builds the response of a verb. */

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/google/nftables"
@@ -19,16 +20,24 @@ type guards struct {
 	folder string
 }
 
-// note is the content of a file.
+// note is the content of a file. The agent reads it, too (cni/agent/guard/guard-notes.ts).
 type note struct {
-	Index uint32 `json:"index"` // of the interface
+	Index uint32 `json:"index"` // of the interface; 0 if the rules could not be applied
 	Rules int    `json:"rules"`
+	Netns string `json:"netns"`
+	Mode  string `json:"mode"`
+	// Why an observed port has no rules.
+	Failure string `json:"failure,omitempty"`
+	// Whose port it is, as the agent wrote it.
+	Subject json.RawMessage `json:"subject,omitempty"`
 }
+
+const tablePrefix = "holdfast_"
 
 // tableName returns the name of the table of an interface, which is also that of its file.
 func tableName(asked request) string {
 	sum := sha256.Sum256([]byte(asked.Env["CNI_CONTAINERID"] + "/" + asked.Env["CNI_IFNAME"]))
-	return "holdfast_" + hex.EncodeToString(sum[:12])
+	return tablePrefix + hex.EncodeToString(sum[:12])
 }
 
 func tableOf(name string) *nftables.Table {
@@ -43,9 +52,7 @@ func (g guards) apply(asked request, rules *ruleSet) error {
 		return err
 	}
 	name := tableName(asked)
-	err = os.MkdirAll(g.folder, 0o700)
-	writeErr := os.WriteFile(filepath.Join(g.folder, name), encode(note{host.index, rules.count()}), 0o600)
-	if err = errors.Join(err, writeErr); err != nil {
+	if err := g.write(asked, rules, note{Index: host.index, Rules: rules.count()}); err != nil {
 		return err
 	}
 	err = create(tableOf(name), rules, host, pod, false)
@@ -53,6 +60,13 @@ func (g guards) apply(asked request, rules *ruleSet) error {
 		err = create(tableOf(name), rules, host, pod, true)
 	}
 	return err
+}
+
+// write notes a port before it gets rules, so that they are always found again.
+func (g guards) write(asked request, rules *ruleSet, noted note) error {
+	noted.Netns, noted.Mode, noted.Subject = asked.Env["CNI_NETNS"], rules.Mode, rules.Subject
+	err := os.MkdirAll(g.folder, 0o700)
+	return errors.Join(err, os.WriteFile(filepath.Join(g.folder, tableName(asked)), encode(noted), 0o600))
 }
 
 func create(table *nftables.Table, rules *ruleSet, host, pod link, replaces bool) error {
@@ -86,20 +100,28 @@ func explain(err error) error {
 
 // remove deletes the rules of a port that is gone. Without rules it does nothing.
 func (g guards) remove(name string) error {
-	file := filepath.Join(g.folder, name)
-	if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) {
+	noted, err := g.read(name)
+	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
+	// where rules could not be applied, they often cannot be removed either
+	if err := dropTable(name); err != nil && noted.Failure == "" {
+		return err
+	}
+	if err := os.Remove(filepath.Join(g.folder, name)); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+func dropTable(name string) error {
 	conn, err := nftables.New()
 	if err != nil {
 		return err
 	}
 	conn.AddTable(tableOf(name))
 	conn.DelTable(tableOf(name))
-	if err := conn.Flush(); err != nil {
-		return err
-	}
-	return os.Remove(file)
+	return conn.Flush()
 }
 
 // collect deletes the rules of ports that no longer exist.
@@ -109,12 +131,15 @@ func (g guards) collect() error {
 		return nil
 	}
 	for _, file := range files {
-		noted, readErr := g.read(file.Name())
-		err = errors.Join(err, readErr)
-		if readErr != nil {
+		if !strings.HasPrefix(file.Name(), tablePrefix) {
 			continue
 		}
-		if _, findErr := findLink(0, noted.Index, ""); errors.Is(findErr, syscall.ENODEV) {
+		noted, readErr := g.read(file.Name())
+		if errors.Is(readErr, os.ErrNotExist) {
+			continue // a DEL was faster
+		}
+		err = errors.Join(err, readErr)
+		if readErr == nil && noted.isGone() {
 			err = errors.Join(err, g.remove(file.Name()))
 		}
 	}
@@ -125,8 +150,8 @@ func (g guards) collect() error {
 func (g guards) check(asked request) error {
 	name := tableName(asked)
 	noted, err := g.read(name)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
+	if errors.Is(err, os.ErrNotExist) || noted.Failure != "" {
+		return nil // the agent reports the failure
 	}
 	conn, connErr := nftables.New()
 	if err = errors.Join(err, connErr); err != nil {

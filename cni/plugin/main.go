@@ -1,6 +1,6 @@
 // Command holdfast is the CNI plugin. It passes the runtime's request to the agent of the node and prints the answer.
 // If no agent answers, it fails with code 11, on which the kubelet retries, or stores a DEL as a pending delete. It applies the
-// rules of a guard that the agent sends, and removes them.
+// rules of a guard that the agent sends, and removes them. As `holdfast count-drops FOLDER` it counts what all guards of a node drop.
 package main
 
 import (
@@ -53,6 +53,10 @@ type cniError struct {
 }
 
 func main() {
+	if len(os.Args) == 3 && os.Args[1] == "count-drops" {
+		os.Stderr.WriteString("holdfast: " + countDrops(os.Args[2]).Error() + "\n")
+		os.Exit(1)
+	}
 	asked := request{Env: map[string]string{}}
 	for _, pair := range os.Environ() {
 		if name, value, _ := strings.Cut(pair, "="); strings.HasPrefix(name, "CNI_") {
@@ -121,6 +125,9 @@ func guardPort(asked request, ports guards, rules *ruleSet) {
 	msg := "the guard of interface " + asked.Env["CNI_IFNAME"] + " cannot be applied: " + err.Error()
 	if rules.Mode == enforce {
 		fail(asked, refused, msg, "")
+	}
+	if err := ports.write(asked, rules, note{Failure: msg}); err != nil {
+		msg += "; the agent cannot report it: " + err.Error()
 	}
 	os.Stderr.WriteString("holdfast: " + msg + "\n")
 }

@@ -12,6 +12,7 @@ import { PendingDeletes, MAX_PENDING_DELETES, pendingDeleteFileName } from '../a
 import { SocketServer } from '../agent/server.js';
 import { systemClock } from '../../kube/clock.js';
 import { silentLogger } from '../../kube/log.js';
+import { readGuardNotes } from '../agent/guard/guard-notes.js';
 import { pluginRequest } from '../testing/cni-requests.js';
 
 const run = promisify(execFile);
@@ -117,7 +118,8 @@ describe('the CNI plugin binary', () => {
   });
 
   it('fails an ADD whose rules it must apply and cannot, and only reports rules that observe', async () => {
-    const guard = { sets: [], chains: [] };
+    const subject = { namespace: 'vms', pod: 'p1', interfaceName: 'net1', pool: 'blue' };
+    const guard = { sets: [], chains: [], subject };
     const ask = pluginRequest('ADD', { CNI_NETNS: join(folder, 'absent') });
     await serve(() => Promise.resolve({ exit: 0, output: '{}', guard: { ...guard, mode: 'Enforce' } }));
     const outcome = errorIn(await call(ask));
@@ -128,7 +130,13 @@ describe('the CNI plugin binary', () => {
     const { stderr, ...observed } = await call(ask);
     expect(observed).to.deep.equal({ exit: 0, stdout: '{}' });
     expect(stderr).to.include('the guard of interface net1 cannot be applied');
-    expect(await readdir(folder)).to.deep.equal(['agent.sock']);
+    const [note] = await readGuardNotes(join(folder, 'guards'));
+    expect(note).to.deep.include({ mode: 'Observe', subject });
+    expect(note?.failure).to.include('cannot open CNI_NETNS');
+    for (const close of closing.splice(0)) await close();
+    await serve(() => Promise.resolve({ exit: 0, output: '' }));
+    await call(pluginRequest('DEL'));
+    expect(await readdir(join(folder, 'guards'))).to.deep.equal([]);
   });
 
   it("returns the agent's refusal of a config that is too long", async () => {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -18,6 +19,8 @@ type (
 		Mode   string    `json:"mode"`
 		Sets   []members `json:"sets"`
 		Chains []chain   `json:"chains"`
+		// Whose port it is. It goes back to the agent in a note.
+		Subject json.RawMessage `json:"subject"`
 	}
 	members struct {
 		Name           string   `json:"name"`

@@ -29,6 +29,7 @@ export const VARIANTS: Readonly<Record<string, Variant>> = {
   'cert-manager': { components: ['cert-manager'], values: { certManager: { enabled: true } } },
   openshift: { components: ['openshift'], values: { openshift: { enabled: true } } },
   'primary-networks': { components: ['primary-networks'], values: { primaryNetworks: { enabled: true } } },
+  'guard-counters': { components: ['guard-counters'], values: { guardCounters: { enabled: true } } },
   'prometheus-operator': { components: ['prometheus-operator'], values: { prometheusOperator: { enabled: true } } },
   k3s: { components: ['k3s'], values: { agent: { cniBinDir: '/var/lib/rancher/k3s/data/cni' } } },
   'controller-webhook-only on OpenShift with cert-manager': {
@@ -39,10 +40,10 @@ export const VARIANTS: Readonly<Record<string, Variant>> = {
     },
   },
   'all-in-one on OpenShift with cert-manager': {
-    components: ['all-in-one', 'cert-manager', 'openshift', 'primary-networks'],
+    components: ['all-in-one', 'cert-manager', 'openshift', 'guard-counters', 'primary-networks'],
     values: {
       ...{ allInOne: { enabled: true }, certManager: { enabled: true } },
-      ...{ openshift: { enabled: true }, primaryNetworks: { enabled: true } },
+      ...{ openshift: { enabled: true }, guardCounters: { enabled: true }, primaryNetworks: { enabled: true } },
     },
   },
   'all-in-one without capacity with cert-manager': {

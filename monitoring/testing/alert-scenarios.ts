@@ -254,4 +254,33 @@ export const ALERT_SCENARIOS: Readonly<Record<string, AlertScenario>> = {
     says: 'AddressPool blue',
     isQuiet: { series: { 'holdfast_responder_observations_total{pool="blue",kind="declined"}': '0+1x20' }, at: '10m' },
   },
+  HoldfastGuardNotApplied: {
+    fires: {
+      series: { 'holdfast_guard_ports{pool="blue",nad_namespace="",node="n1",state="failed"}': '2x20' },
+      at: '15m',
+    },
+    says: 'node n1',
+    isQuiet: {
+      series: {
+        'holdfast_guard_ports{pool="blue",nad_namespace="",node="n1",state="applied"}': '2x20',
+        // that of a tenant
+        'holdfast_guard_ports{pool="red",nad_namespace="vms",node="n1",state="failed"}': '2x20',
+      },
+      at: '15m',
+    },
+  },
+  HoldfastTrafficNotOfClaim: {
+    fires: {
+      series: { 'holdfast_guard_dropped_packets_total{pool="blue",mode="Observe",reason="arp_sender"}': '0+5x40' },
+      at: '35m',
+    },
+    says: 'AddressPool blue',
+    isQuiet: {
+      series: {
+        'holdfast_guard_dropped_packets_total{pool="blue",mode="Enforce",reason="arp_sender"}': '7x40',
+        'holdfast_guard_dropped_packets_total{pool="blue",mode="Enforce",reason="held"}': '0+5x40',
+      },
+      at: '35m',
+    },
+  },
 };

@@ -1,4 +1,4 @@
-import type { AddressPool } from '../../../api/address-pool.js';
+import { type AddressPool, nadNamespaceOf } from '../../../api/address-pool.js';
 import { type IPAMClaim, recordedMacOf } from '../../../api/ipam-claim.js';
 import { joinKey, objectKey } from '../../../api/meta.js';
 import { MIGRATION_LABEL } from '../../../api/names.js';
@@ -15,6 +15,7 @@ import type { Attachment } from '../attachment.js';
 import { CniCode, CniError, isApiUnavailable, readResult } from '../cni-error.js';
 import type { RequestContext } from '../request-context.js';
 import { type AllowedSenders, guardRules } from './claim-rules.js';
+import type { GuardSubject } from './guard-notes.js';
 import type { RuleSet } from './rule-set.js';
 
 interface PortGuardDeps {
@@ -26,6 +27,11 @@ interface PortGuardDeps {
 
 /** The addresses of an interface, with the leases by which it has them. */
 type LeasedAddresses = readonly { readonly address: Address; readonly lease: Pick<LeaseRecord, 'pool' | 'owner'> }[];
+
+/** The rules of a port, and whose it is. */
+export interface PortRules extends RuleSet {
+  readonly subject: GuardSubject;
+}
 
 /** The claim that owns an address, if one does. */
 type ClaimKey = { readonly namespace: string; readonly name: string } | undefined;
@@ -47,14 +53,14 @@ export class PortGuard {
     grant: LeasedAddresses,
     { isTrunk }: { readonly isTrunk: boolean },
     call: RequestContext,
-  ): Promise<RuleSet | undefined> {
+  ): Promise<PortRules | undefined> {
     const guard = this.#guardOf(grant);
     if (guard === undefined) return undefined;
     const claim = claimKeyOf(grant);
     const isTarget = await this.#isMigrationTarget(attachment, call);
     // Multus sets the MAC address of the VM's spec on the interface; without one the target's interface has its own
     const mac = isTarget && attachment.mac === undefined ? await this.#guestMac(claim, call) : undefined;
-    return guardRules({
+    const rules = guardRules({
       mode: guard.mode,
       ...(mac !== undefined && { mac }),
       addresses: grant.map(({ address }) => address),
@@ -62,6 +68,19 @@ export class PortGuard {
       isHeld: isTarget && guard.holdsMigrations,
       isTrunk,
     });
+    return { ...rules, subject: this.#subjectOf(attachment, grant, claim) };
+  }
+
+  #subjectOf({ pod: { metadata }, interfaceName }: Attachment, grant: LeasedAddresses, claim: ClaimKey): GuardSubject {
+    const { namespace, name, uid } = metadata;
+    const pool = grant[0]?.lease.pool ?? '';
+    const written = this.#deps.pools.get(pool);
+    const nadNamespace = written && nadNamespaceOf(written);
+    return {
+      ...{ namespace, pod: name, podUid: uid, interfaceName, pool },
+      ...(claim !== undefined && { claim: claim.name }),
+      ...(nadNamespace !== undefined && { nadNamespace }),
+    };
   }
 
   /** An invalid pool may have had a guard, and an unknown one too. */

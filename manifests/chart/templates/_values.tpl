@@ -18,6 +18,8 @@
 {{- $_ := set $processes "holdfast-capacity" .root.Values.capacity -}}
 {{- $_ := set $processes "holdfast-guest" .root.Values.guest -}}
 {{- $_ := set $processes "holdfast-agent" .root.Values.agent -}}
+{{- /* It runs where the agents run, and has no flags. */ -}}
+{{- $_ := set $processes "holdfast-agent-guard" (merge (dict "resources" dict "extraArgs" list) (omit .root.Values.agent "resources" "extraArgs")) -}}
 {{- $_ := set $processes "holdfast-all" .root.Values.allInOne -}}
 {{- range .objects -}}
   {{- $name := .metadata.name -}}
@@ -100,6 +102,7 @@
   {{- end -}}
 {{- end -}}
 {{- if eq $name "holdfast-agent" }}{{ template "holdfast.agent" dict "pod" .object.spec.template "values" $values }}{{ end -}}
+{{- if eq $name "holdfast-agent-guard" }}{{ $args = list }}{{ end -}}
 {{- $_ := set $container "args" (concat $container.args $args $values.extraArgs) -}}
 {{- template "holdfast.merge" dict "into" $pod "from" (dict "nodeSelector" $values.nodeSelector) -}}
 {{- with $values.tolerations }}{{ $_ := set $pod "tolerations" . }}{{ end -}}

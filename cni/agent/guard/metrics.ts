@@ -1,0 +1,56 @@
+import type { Metrics } from '../../../process/metrics.js';
+import type { GuardNote } from './guard-notes.js';
+
+export interface GuardMetrics {
+  /** Sets the guarded ports of the node, and removes the series of pools that have none any more. */
+  ports(notes: readonly GuardNote[]): void;
+  /** Whether the counters can be read. */
+  counted(isCounted: boolean): void;
+  dropped(note: GuardNote, reason: string, packets: number): void;
+}
+
+const LABELS = ['pool', 'nad_namespace', 'mode'] as const;
+type PortLabels = Readonly<Record<(typeof LABELS)[number], string>>;
+
+/** Creates the metrics. Call it once in a process, because metric names are unique. A node has at most the series of the pools of its ports. */
+export function createGuardMetrics(metrics: Pick<Metrics, 'counter' | 'gauge'>): GuardMetrics {
+  const ports = metrics.gauge('guard_ports', 'Ports with a guard, by whether its rules are applied.', [
+    ...LABELS,
+    'state',
+  ]);
+  const drops = metrics.counter(
+    'guard_dropped_packets_total',
+    'Packets that guards dropped because they are not of the claim, or would drop (mode Observe), by reason.',
+    [...LABELS, 'reason'],
+  );
+  const counted = metrics.gauge('guard_counters_status', '1 if the counters of guards are read on this node, else 0.');
+  /** The reasons that were counted, by the labels of their ports. */
+  const counting = new Map<string, Set<string>>();
+  return {
+    ports: (notes) => {
+      ports.reset();
+      const current = new Set<string>();
+      for (const note of notes) {
+        const labels = labelsOf(note);
+        ports.inc({ ...labels, state: note.failure === undefined ? 'applied' : 'failed' });
+        current.add(JSON.stringify(labels));
+      }
+      for (const [key, reasons] of counting) {
+        if (current.has(key)) continue;
+        counting.delete(key);
+        for (const reason of reasons) drops.remove({ ...(JSON.parse(key) as PortLabels), reason });
+      }
+    },
+    counted: (isCounted) => counted.set(isCounted ? 1 : 0),
+    dropped: (note, reason, packets) => {
+      const labels = labelsOf(note);
+      const key = JSON.stringify(labels);
+      counting.set(key, (counting.get(key) ?? new Set()).add(reason));
+      drops.inc({ ...labels, reason }, packets);
+    },
+  };
+}
+
+function labelsOf({ mode, subject: { pool, nadNamespace = '' } }: GuardNote): PortLabels {
+  return { pool, nad_namespace: nadNamespace, mode };
+}

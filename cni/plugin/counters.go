@@ -1,0 +1,124 @@
+package main
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/mdlayher/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// The agent, which has no capability, reads the counters of all guards in a file. `holdfast count-drops` writes it.
+const (
+	countersFile = "counters.json"
+	countEvery   = 10 * time.Second
+	// Rounds between two searches for rules whose interface is gone.
+	collectEvery = 6
+	// Attributes of a counter.
+	counterPackets = 2
+)
+
+// countDrops writes the counters again and again. It returns if they cannot be read, and is started again.
+func countDrops(folder string) error {
+	ports := guards{folder}
+	for round := 0; ; round++ {
+		counted, err := readCounters()
+		if err == nil {
+			err = ports.writeCounters(counted)
+		}
+		if err != nil {
+			return fmt.Errorf("cannot count what guards drop: %w", err)
+		}
+		if round%collectEvery == 0 {
+			if err := ports.collect(); err != nil {
+				os.Stderr.WriteString("holdfast: cannot remove the rules of interfaces that are gone: " + err.Error() + "\n")
+			}
+		}
+		time.Sleep(countEvery)
+	}
+}
+
+// readCounters returns the counters that are not zero, by table and name. One dump has those of all tables.
+func readCounters() (map[string]map[string]uint64, error) {
+	conn, err := netlink.Dial(unix.NETLINK_NETFILTER, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	answers, err := conn.Execute(netlink.Message{
+		Header: netlink.Header{Type: unix.NFNL_SUBSYS_NFTABLES<<8 | unix.NFT_MSG_GETOBJ, Flags: netlink.Request | netlink.Dump},
+		Data:   []byte{unix.NFPROTO_NETDEV, unix.NFNETLINK_V0, 0, 0},
+	})
+	if err != nil {
+		return nil, explain(err)
+	}
+	counted := map[string]map[string]uint64{}
+	for _, answer := range answers {
+		table, name, packets, err := parseCounter(answer.Data)
+		if err != nil {
+			return nil, err
+		}
+		if packets == 0 || !strings.HasPrefix(table, tablePrefix) {
+			continue
+		}
+		if counted[table] == nil {
+			counted[table] = map[string]uint64{}
+		}
+		counted[table][name] = packets
+	}
+	return counted, nil
+}
+
+func parseCounter(data []byte) (table, name string, packets uint64, err error) {
+	if len(data) < 4 {
+		return table, name, packets, errors.New("nftables: the answer is too short")
+	}
+	decoder, err := netlink.NewAttributeDecoder(data[4:])
+	if err != nil {
+		return table, name, packets, err
+	}
+	decoder.ByteOrder = binary.BigEndian
+	for decoder.Next() {
+		switch decoder.Type() {
+		case unix.NFTA_OBJ_TABLE:
+			table = decoder.String()
+		case unix.NFTA_OBJ_NAME:
+			name = decoder.String()
+		case unix.NFTA_OBJ_DATA:
+			decoder.Nested(func(inner *netlink.AttributeDecoder) error {
+				for inner.Next() {
+					if inner.Type() == counterPackets {
+						packets = inner.Uint64()
+					}
+				}
+				return inner.Err()
+			})
+		}
+	}
+	return table, name, packets, decoder.Err()
+}
+
+// writeCounters replaces the file in one step.
+func (g guards) writeCounters(counted map[string]map[string]uint64) error {
+	temporary := filepath.Join(g.folder, "."+countersFile)
+	if err := os.WriteFile(temporary, encode(counted), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(temporary, filepath.Join(g.folder, countersFile))
+}
+
+// isGone reports whether the port of a note no longer exists. A port without rules is gone with its network namespace.
+func (n note) isGone() bool {
+	if n.Index == 0 {
+		_, err := os.Stat(n.Netns)
+		return errors.Is(err, os.ErrNotExist)
+	}
+	_, err := findLink(0, n.Index, "")
+	return errors.Is(err, syscall.ENODEV)
+}
