@@ -73,6 +73,26 @@ describe('An interface of a guest', () => {
     expect(guestInterfaces(given)).to.deep.equal(guestInterfaces(given));
   });
 
+  it('has the MAC address of its first launcher with bridge binding, also after a migration', () => {
+    const launcherWith = (mac: string) => [{ interface: 'pod3a6eb0790f3', mac }];
+    const given = vmi([{ name: 'data', bridge: {} }], [{ name: 'data', infoSource: 'multus-status' }]);
+    const first = guestInterfaces(given, launcherWith('02:00:00:00:00:01'));
+    expect(first[0]?.mac).to.equal('02:00:00:00:00:01');
+    const moved = guestInterfaces({ ...given, status: { interfaces: first } }, launcherWith('02:00:00:00:00:02'));
+    expect(moved[0]?.mac).to.equal('02:00:00:00:00:01');
+  });
+
+  it('has no link-local address of the guest with masquerade', () => {
+    const ips = ['10.0.2.2', '169.254.1.1', 'fe80::1', 'fd10::2'];
+    const reports = (binding: object) => {
+      const given = vmi([{ name: 'default', macAddress: '02:00:00:00:00:01', ...binding }], []);
+      const agent = [{ name: 'eth0', mac: '02:00:00:00:00:01', ips }];
+      return guestInterfaces(given, [], agent)[0]?.ipAddresses;
+    };
+    expect(reports({ masquerade: {} })).to.deep.equal(['10.0.2.2', 'fd10::2']);
+    expect(reports({ bridge: {} })).to.deep.equal(ips);
+  });
+
   it('has the form of libvirt for its MAC address, but that of the spec for an SR-IOV device', () => {
     const macAddress = '02-00-00-00-00-0A';
     const [emulated] = guestInterfaces(vmi([{ name: 'default', macAddress }], []));

@@ -7,12 +7,15 @@ import type { GuestInterface, Vmi, WantedInterface } from './virtual-machine-ins
 /** KubeVirt's sources of information about an interface: libvirt's domain and Multus' network-status. */
 const DOMAIN = 'domain';
 const MULTUS = 'multus-status';
+const LINK_LOCAL = /^(fe80:|169\.254\.)/;
 
 /** An interface of the guest's launcher in its network-status. */
 export interface LauncherInterface {
   readonly interface: string;
   /** The pod network, or the network in its place. */
   readonly default?: boolean;
+  /** That which CNI gave it. With bridge binding the guest has it from then on. */
+  readonly mac?: string;
   readonly ips?: readonly string[];
 }
 
@@ -31,16 +34,21 @@ export function guestInterfaces(
   const reported = new Map((vmi.status?.interfaces ?? []).map((entry) => [entry.name, entry]));
   const wanted = vmi.spec?.domain?.devices?.interfaces ?? [];
   const found = wanted.flatMap((wish) => {
-    const entry = guestInterface(vmi, wish, reported.get(wish.name));
-    return entry === undefined ? [] : launcher ? withLauncher(entry, launcher, vmi) : entry;
+    const inLauncher = launcher?.find((one) => isInterfaceOf(vmi, wish.name, one));
+    const before = reported.get(wish.name);
+    const entry = guestInterface(vmi, wish, { before, mac: before?.mac ?? inLauncher?.mac });
+    return entry === undefined ? [] : launcher ? withLauncher(entry, inLauncher) : entry;
   });
-  return withGuestAgent(found, agent);
+  return withGuestAgent(
+    found,
+    agent.map((one) => withoutLinkLocal(one, found, wanted)),
+  );
 }
 
 function guestInterface(
   vmi: Vmi,
   wanted: WantedInterface,
-  before: GuestInterface | undefined,
+  { before, mac }: { readonly before: GuestInterface | undefined; readonly mac: string | undefined },
 ): GuestInterface | undefined {
   const sources = before?.infoSource?.split(', ') ?? [];
   const isInPod = sources.includes(MULTUS);
@@ -50,28 +58,46 @@ function guestInterface(
       ...before,
       name: wanted.name,
       infoSource: isInPod ? `${DOMAIN}, ${MULTUS}` : DOMAIN,
-      ...domainFields(vmi, wanted),
+      ...domainFields(vmi, wanted, mac),
     };
   }
   return isInPod ? unpluggedInterface(wanted.name, before?.podInterfaceName) : undefined;
 }
 
-/** libvirt writes MAC addresses in one form. That of an SR-IOV device is shown as in the spec, without the fields of an emulated interface. */
-function domainFields(vmi: Vmi, { name, macAddress, sriov }: WantedInterface): Partial<GuestInterface> {
+/**
+ * libvirt writes MAC addresses in one form. Without one in the spec, a guest with bridge binding takes that of its first launcher, also
+ * to the target of a migration. KubeVirt generates those of other bindings. That of an SR-IOV device is shown as in the spec, without the fields of an emulated interface. */
+function domainFields(
+  vmi: Vmi,
+  { name, macAddress, sriov, bridge }: WantedInterface,
+  known: string | undefined,
+): Partial<GuestInterface> {
   if (sriov !== undefined) return macAddress === undefined ? {} : { mac: macAddress };
-  const mac = parseMac(macAddress ?? '') ?? generateMac(`${String(vmi.metadata.uid)}${name}`);
+  const inherited = bridge === undefined ? undefined : known;
+  const mac = parseMac(macAddress ?? '') ?? inherited ?? generateMac(`${String(vmi.metadata.uid)}${name}`);
   return { mac, queueCount: 1, linkState: 'up' };
 }
 
 /** An interface in the guest with the addresses of that in the launcher. */
-function withLauncher(entry: GuestInterface, launcher: readonly LauncherInterface[], vmi: Vmi): GuestInterface {
+function withLauncher(entry: GuestInterface, inLauncher: LauncherInterface | undefined): GuestInterface {
   const { ipAddress: _first, ipAddresses: _all, interfaceName: _inGuest, ...rest } = entry;
   if (entry.infoSource?.includes(DOMAIN) !== true) return rest;
-  const { name = '' } = entry;
-  const podInterface = podInterfaceName(name);
-  const isIt = (one: LauncherInterface) =>
-    isSecondary(vmi, name) ? one.interface === podInterface : one.default === true;
-  return { ...rest, ...addressFields(launcher.find(isIt)?.ips ?? []) };
+  return { ...rest, ...addressFields(inLauncher?.ips ?? []) };
+}
+
+function isInterfaceOf(vmi: Vmi, name: string, inLauncher: LauncherInterface): boolean {
+  return isSecondary(vmi, name) ? inLauncher.interface === podInterfaceName(name) : inLauncher.default === true;
+}
+
+/** A guest behind masquerade has link-local addresses that nobody reaches, and virt-handler does not show them. */
+function withoutLinkLocal(
+  reported: AgentInterface,
+  known: readonly GuestInterface[],
+  wanted: readonly WantedInterface[],
+): AgentInterface {
+  const { name } = known.find(({ mac }) => mac === reported.mac) ?? {};
+  if (wanted.find((one) => one.name === name)?.masquerade === undefined) return reported;
+  return { ...reported, ips: reported.ips.filter((ip) => !LINK_LOCAL.test(ip)) };
 }
 
 /** The entry of an unplugged interface until Multus detaches it. */

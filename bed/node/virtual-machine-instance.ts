@@ -26,6 +26,7 @@ interface CloudInitDisk {
 /** An interface in the VMI's spec. */
 export interface WantedInterface extends VmInterface {
   macAddress?: string;
+  masquerade?: object;
 }
 
 export type VmiPhase = 'Pending' | 'Scheduling' | 'Scheduled' | 'Running' | 'Succeeded' | 'Failed' | 'Unknown';
@@ -66,9 +67,18 @@ export interface GuestInterface extends VmiInterfaceStatus {
   ipAddresses?: string[];
 }
 
+/** KubeVirt's settings for a migration, or those of a MigrationPolicy. */
+export interface MigrationConfiguration {
+  allowPostCopy?: boolean;
+  /** Per second; without a limit if it is 0. */
+  bandwidthPerMigration?: string;
+  completionTimeoutPerGiB?: number;
+}
+
 /** Created by virt-controller, and updated by the virt-handlers of both nodes. */
 export interface MigrationState {
   migrationUid?: string;
+  migrationConfiguration?: MigrationConfiguration;
   sourceNode?: string;
   sourcePod?: string;
   targetNode?: string;
