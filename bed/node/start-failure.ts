@@ -19,6 +19,11 @@ interface Event extends KubeObject {
 
 const EVENTS: Resource<Event> = { group: '', version: 'v1', plural: 'events', kind: 'Event', namespaced: true };
 
+/** What kubelet, containerd and its library for CNI put before the message of a plugin. */
+const BEFORE_CNI_ERROR =
+  'Failed to create pod sandbox: rpc error: code = Unknown desc = failed to setup network for sandbox ' +
+  `"${'0'.repeat(64)}": plugin type="multus" name="multus-cni-network" failed (add): `;
+
 /** Creates the kubelet's Warning event that a pod has no volumes or no sandbox. @param failure for a sandbox, the CNI error */
 export async function reportStartFailure(
   client: Client,
@@ -34,10 +39,7 @@ export async function reportStartFailure(
     type: 'Warning',
     ...(failure instanceof MountError
       ? { reason: 'FailedMount', message: words }
-      : {
-          reason: 'FailedCreatePodSandBox',
-          message: `Failed to create pod sandbox: failed to setup network for sandbox: ${words}`.slice(0, 1024),
-        }),
+      : { reason: 'FailedCreatePodSandBox', message: `${BEFORE_CNI_ERROR}${words}`.slice(0, 1024) }),
     involvedObject: { apiVersion: 'v1', kind: 'Pod', namespace, name, uid },
     source: { component: 'kubelet', host: pod.spec?.nodeName },
     firstTimestamp: time,
