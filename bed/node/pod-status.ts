@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { nodeAddress } from './node-object.js';
-import type { Container, KubeletPod, PodCondition, PodStatus } from './pod.js';
+import type { Container, ContainerStatus, KubeletPod, PodCondition, PodStatus } from './pod.js';
 import { timestamp } from './step.js';
 
 /**
@@ -77,7 +77,7 @@ function condition(type: string, isMet: boolean, now: number): PodCondition {
   return { type, status: isMet ? 'True' : 'False', lastTransitionTime: timestamp(now) };
 }
 
-function containerStatus(pod: KubeletPod, container: Container, state: object): object {
+function containerStatus(pod: KubeletPod, container: Container, state: object): ContainerStatus {
   const image = container.image ?? '';
   return {
     name: container.name,

@@ -28,6 +28,15 @@ export interface PodCondition {
   lastTransitionTime?: string;
 }
 
+export interface ContainerStatus {
+  name: string;
+  image?: string;
+  imageID?: string;
+  containerID?: string;
+  restartCount?: number;
+  state?: { terminated?: { exitCode: number } };
+}
+
 export interface PodStatus {
   phase?: string;
   startTime?: string;
@@ -36,7 +45,7 @@ export interface PodStatus {
   /** Replaces the whole list, because a strategic merge patch would add to it. */
   podIPs?: ({ ip: string } | { $patch: 'replace' })[];
   conditions?: PodCondition[];
-  containerStatuses?: object[];
+  containerStatuses?: ContainerStatus[];
   initContainerStatuses?: object[];
 }
 

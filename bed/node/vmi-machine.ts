@@ -44,16 +44,24 @@ export function stepVmi(vmi: Vmi, view: VmiView): Step<Vmi> {
   );
 }
 
-/** Ends the guest if its launcher pod has ended. */
+/** Ends the guest if its launcher pod has ended, or QEMU in it. */
 function stepLauncher(vmi: Vmi, node: string, view: VmiView): Step<Vmi> | undefined {
   const here = view.launchers.filter((pod) => pod.spec?.nodeName === node && !isTerminal(pod));
-  if (here.some((pod) => !isBeingDeleted(pod))) return undefined;
-  const phase = view.switches.killFails ? 'Failed' : 'Succeeded';
+  const ended = here.find((pod) => exitCodeOf(pod) !== undefined);
+  if (here.some((pod) => !isBeingDeleted(pod) && exitCodeOf(pod) === undefined)) return undefined;
+  const hasFailed = ended !== undefined && exitCodeOf(ended) !== 0;
+  const phase = view.switches.killFails || hasFailed ? 'Failed' : 'Succeeded';
+  if (ended) return change(inPhase(vmi, phase, view.now), `the guest ended: ${phase}`);
   if (here.length > 0) {
     if (view.switches.holdTermination) return waitFor('the guest to shut down, which is held');
     return change(inPhase(vmi, phase, view.now), 'the launcher was killed');
   }
   return change(inPhase(vmi, phase, view.now), 'the launcher is gone');
+}
+
+/** That of virt-launcher's process, which ends with the guest: other containers of its pod end later. */
+function exitCodeOf({ status }: KubeletPod): number | undefined {
+  return status?.containerStatuses?.find(({ name }) => name === 'compute')?.state?.terminated?.exitCode;
 }
 
 /** The launcher in which the guest runs. */
