@@ -6,6 +6,12 @@ const STALENESS_FACTOR = 2;
 const MIN_INTERVAL_MS = 100;
 const MAX_INTERVAL_MS = 30_000;
 
+/**
+ * How long ipam keeps the lease of a pod after its time, in milliseconds: the agent of the node allocates it to the next pod. That costs one
+ * write, and not the deletion of one object and the creation of another.
+ */
+export const REUSE_MS = 10_000;
+
 /** Returns the shortest cool-down that a pool can have, in milliseconds. */
 export function minCooldownMs(maxStalenessMs: number): number {
   return STALENESS_FACTOR * maxStalenessMs;

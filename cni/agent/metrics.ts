@@ -41,8 +41,8 @@ export function createAgentMetrics(
 
 export type WriteKind = 'create' | 'take' | 'move' | 'release';
 
-/** How an address was found for a pod that requested none: sticky for its MAC address, in a block, at random, or by the watch. */
-export type PickSource = 'kept' | 'block' | 'blind' | 'watched';
+/** How an address was found for a pod that requested none: sticky for its MAC address, in a block, released by the node, at random, or by the watch. */
+export type PickSource = 'kept' | 'block' | 'released' | 'blind' | 'watched';
 
 export interface PodLeaseMetrics {
   /** Counts the search for one address. @param attempts until it succeeded or failed */

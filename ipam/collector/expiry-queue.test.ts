@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import type { AddressLease } from '../../api/address-lease.js';
+import { REUSE_MS } from '../../addressing/lease/lease-times.js';
 import { type LeaseTimes, readLease } from '../../addressing/lease/lease.js';
 import { runAtOnce } from '../../kube/run-in-slices.js';
 import { ExpiryQueue, type LeaseTimesLookup, leaseTimesLookup } from './expiry-queue.js';
@@ -62,9 +63,23 @@ describe('ExpiryQueue', () => {
   it('never returns leases that are being deleted', () => {
     const world = new LeakWorld();
     const lease = release(world, '10.0.0.1', 0);
-    world.put('addressleases', { ...lease, metadata: { ...lease.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } });
+    world.put('addressleases', {
+      ...lease,
+      metadata: { ...lease.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' },
+    });
     const queue = queueOf(world, () => COOLING);
     expect([takeAt(queue, 1e6), queue.nextAt]).to.deep.equal([[], Infinity]);
+  });
+
+  it('keeps the lease of a pod a little longer, for the next pod of its node', () => {
+    const world = new LeakWorld();
+    const lease = world.addLease('10.0.0.1', world.addPod('web'));
+    const releasedAt = new Date(START).toISOString();
+    world.put('addressleases', { ...lease, spec: { ...lease.spec, node: 'n1', releasedAt } });
+    const queue = queueOf(world, () => COOLING);
+    expect(takeAt(queue, 60)).to.deep.equal([]);
+    expect(queue.nextAt).to.equal(START + 60_000 + REUSE_MS);
+    expect(takeAt(queue, 70)).to.deep.equal(['blue.10-0-0-1']);
   });
 
   it('follows changes of leases', () => {

@@ -1,6 +1,6 @@
 import type { PoolDirectory } from '../../addressing/directory/directory.js';
 import { coolingStart } from '../../addressing/lease/cooling-start.js';
-import { type LeaseRules, leaseTimesOf, minCooldownMs } from '../../addressing/lease/lease-times.js';
+import { type LeaseRules, REUSE_MS, leaseTimesOf, minCooldownMs } from '../../addressing/lease/lease-times.js';
 import {
   type LeaseRecord,
   type LeaseTimes,
@@ -50,7 +50,7 @@ export class ExpiryQueue {
     const isCurrent = this.#deps.book.get(lease.metadata.name) === lease;
     // one that is being deleted already has no time
     if (times === undefined || !isCurrent || lease.metadata.deletionTimestamp !== undefined) return;
-    const cooledAt = expiresAt(lease, times);
+    const cooledAt = expiresAt(lease, times) + (isOfPodOnNode(lease) ? REUSE_MS : 0);
     if (cooledAt !== Infinity) this.#heap.add({ lease, cooledAt });
   }
 
@@ -72,6 +72,10 @@ export class ExpiryQueue {
   get nextAt(): number {
     return this.#heap.first()?.cooledAt ?? Infinity;
   }
+}
+
+function isOfPodOnNode({ owner, node }: LeaseRecord): boolean {
+  return owner?.kind === 'Pod' && node !== undefined;
 }
 
 /** Released leases that a derived pool keeps. A quota bounds the claims of a tenant, but not how often they are deleted and created again. */

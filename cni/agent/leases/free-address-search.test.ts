@@ -3,6 +3,7 @@ import { BlockAgentWorld, isIn } from '../testing/model/block-agent-world.js';
 import { BLOCK_FEED } from '../testing/model/lease-agent.js';
 import { LeaseAgentWorld, NODE, OTHER } from '../testing/model/lease-agent-world.js';
 import { ADDRESS_LEASES } from '../../../kube/resources.js';
+import { REUSE_MS } from '../../../addressing/lease/lease-times.js';
 import { compiledPool } from '../../../test/lease-objects.js';
 import { BLOCK_TAKEN_TTL_MS } from '../blocks/block-candidates.js';
 import { MAX_BLIND_ATTEMPTS } from './free-address-search.js';
@@ -104,6 +105,18 @@ describe('addresses from the blocks of the node', () => {
     expect((await scene.add({ pod: 'late' })).filter(isIn(ONE))).to.have.length(1);
     expect(scene.requests().map((text) => text.split(' ')[0])).to.deep.equal(['PATCH']);
     expect(third).to.not.equal(undefined);
+  });
+
+  it('include released ones only after free ones once ipam has deleted them', async () => {
+    for (let n = 0; n < 3; n++) await scene.add({ pod: `p${n}` });
+    await scene.del({ pod: 'p1' });
+    await scene.pass(COOLDOWN_MS + REUSE_MS);
+    for (const { metadata, spec } of [...scene.cluster.server.leases.values()])
+      if (spec.releasedAt !== undefined) scene.cluster.server.tracker.remove(ADDRESS_LEASES, { name: metadata.name });
+    scene.requests();
+    for (const pod of ['free', 'last']) expect((await scene.add({ pod })).filter(isIn(ONE))).to.have.length(1);
+    const verbs = scene.requests().map((text) => text.split(' ')[0]);
+    expect(verbs, 'the last one is found deleted, and created').to.deep.equal(['POST', 'PATCH', 'POST']);
   });
 
   for (const step of [-300_000, 300_000]) {

@@ -1,8 +1,11 @@
 import type { Address, Family } from '../../../addressing/address/address.js';
+import { coolingStart } from '../../../addressing/lease/cooling-start.js';
+import { REUSE_MS } from '../../../addressing/lease/lease-times.js';
 import {
   type LeaseRecord,
   type LeaseTimes,
   availabilityOf,
+  expiresAt,
   timesWhenExhausted,
 } from '../../../addressing/lease/lease.js';
 import { type Pool, subnetOf } from '../../../addressing/pool/pool.js';
@@ -44,6 +47,8 @@ interface SearchProgress {
 export const MAX_ALLOCATION_ATTEMPTS = 64;
 /** Random attempts before the leases of the address space are watched. All fail in 3 % of the cases if four fifths of the pool are leased. */
 export const MAX_BLIND_ATTEMPTS = 16;
+/** Attempts with released leases of the node. */
+const MAX_REUSE_ATTEMPTS = 4;
 /** Attempts in the node's own blocks. If so many addresses are taken, claims use the blocks. */
 export const MAX_BLOCK_ATTEMPTS = 8;
 
@@ -72,6 +77,7 @@ export class FreeAddressSearch {
     try {
       const lease =
         (await this.#leaseFromBlocks(family, count)) ??
+        (await this.#leaseReleased(family, count)) ??
         (await this.#leaseFree(family, count)) ??
         (await this.#leaseCooled(family, count));
       if (lease !== undefined) return lease;
@@ -82,15 +88,16 @@ export class FreeAddressSearch {
     }
   }
 
-  /** Tries addresses of the node's blocks: free ones, else those that the node has released and that have cooled down. */
+  /** Tries addresses of the node's blocks: of its released leases that ipam still keeps, else free ones, else of any released lease. */
   async #leaseFromBlocks(family: Family, count: SearchProgress): Promise<LeaseRecord | undefined> {
     const { pool, blocks, call } = this.#search;
     const { writer } = this.#deps;
     if (blocks === undefined) return undefined;
     while (count.attempts < MAX_BLOCK_ATTEMPTS) {
-      const address = this.#pickFromBlocks(family, blocks);
-      const cooled = address === undefined ? this.#pickCooledFromBlocks(family, blocks) : undefined;
-      const tried = address ?? cooled?.address;
+      const kept = this.#pickReleased(this.#keptLeases(family), blocks);
+      const free = kept === undefined ? this.#pickFromBlocks(family, blocks) : undefined;
+      const cooled = free === undefined ? (kept ?? this.#pickReleased(this.#releasedHere(family), blocks)) : undefined;
+      const tried = free ?? cooled?.address;
       if (tried === undefined) return undefined;
       count.attempts++;
       const settle = (outcome: PickOutcome) => blocks.settle(pool, tried, outcome);
@@ -115,13 +122,45 @@ export class FreeAddressSearch {
   }
 
   /** Picks a released lease to try. */
-  #pickCooledFromBlocks(family: Family, blocks: BlockCandidates): LeaseRecord | undefined {
+  #pickReleased(leases: readonly LeaseRecord[], blocks: BlockCandidates): LeaseRecord | undefined {
     const { pool } = this.#search;
-    const released = this.#deps.own
+    return leases.find(
+      (lease) => blocks.isUsable(pool, lease.address) && this.#isAllocatable(lease) && blocks.try(pool, lease.address),
+    );
+  }
+
+  /** Tries leases that pods of this node had, which have cooled down: no object is created, and ipam need not delete one. */
+  async #leaseReleased(family: Family, count: SearchProgress): Promise<LeaseRecord | undefined> {
+    const { blocks, call } = this.#search;
+    const { writer } = this.#deps;
+    // outside of its blocks, a node leaves them to others
+    if (blocks !== undefined) return undefined;
+    for (const found of this.#keptLeases(family)) {
+      if (count.attempts >= MAX_REUSE_ATTEMPTS) return undefined;
+      if (!this.#isAllocatable(found) || !this.#startAttempt(found)) continue;
+      count.attempts++;
+      const reallocate = (request: PodLeaseRequest) => writer.reallocate(found, request, call);
+      const lease = await this.#attemptOutside(found.address, reallocate);
+      if (lease !== undefined) return this.#count(lease, 'released');
+    }
+    return undefined;
+  }
+
+  /** Returns released leases of this node whose time is over and that ipam has not deleted yet. */
+  #keptLeases(family: Family): LeaseRecord[] {
+    const { times } = this.#search;
+    const deletedBefore = this.#deps.clock.now() - REUSE_MS;
+    return this.#releasedHere(family).filter((lease) => expiresAt(lease, times) > deletedBefore);
+  }
+
+  /** Returns leases of this node whose cool-down is over, the one released first at the beginning. */
+  #releasedHere(family: Family): LeaseRecord[] {
+    const { pool, times } = this.#search;
+    const releasedBefore = this.#deps.clock.now() - times.cooldownMs;
+    const cooled = this.#deps.own
       .releasedOf(pool)
-      .filter(({ address }) => address.family === family && blocks.isUsable(pool, address))
-      .sort(byRelease);
-    return released.find((lease) => this.#isAllocatable(lease) && blocks.try(pool, lease.address));
+      .filter((lease) => lease.address.family === family && coolingStart(lease) <= releasedBefore);
+    return cooled.sort(byRelease);
   }
 
   async #leaseFree(family: Family, count: SearchProgress): Promise<LeaseRecord | undefined> {

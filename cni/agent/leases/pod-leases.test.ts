@@ -4,6 +4,7 @@ import { LeaseAgentWorld, OTHER, callOf } from '../testing/model/lease-agent-wor
 import { Client } from '../../../kube/client.js';
 import { ADDRESS_LEASES } from '../../../kube/resources.js';
 import { formatAddress } from '../../../addressing/address/address.js';
+import { REUSE_MS } from '../../../addressing/lease/lease-times.js';
 import { MAX_BLIND_ATTEMPTS } from './free-address-search.js';
 
 /** The open addresses are 10.0.0.2 to 10.0.0.6. */
@@ -90,6 +91,21 @@ describe('the address of a pod', () => {
     const first = await scene.add({ uid: 'one' });
     await scene.del();
     expect(await scene.add({ uid: 'two' })).not.to.deep.equal(first);
+  });
+
+  it('is that of a lease that a pod of the node had, after its cool-down and before ipam deletes it', async () => {
+    scene = new LeaseAgentWorld(compiledPool({ cidr: '10.0.0.0/24' }));
+    const first = await scene.add({ pod: 'first' });
+    await scene.del({ pod: 'first' });
+    await scene.pass(COOLDOWN_MS - 1);
+    expect(await scene.add({ pod: 'early' })).not.to.deep.equal(first);
+    await scene.pass(1);
+    scene.requests();
+    expect(await scene.add({ pod: 'second' })).to.deep.equal(first);
+    expect(scene.requests()).to.deep.equal([`PATCH blue.${first[0]?.replaceAll('.', '-')}`]);
+    await scene.del({ pod: 'second' });
+    await scene.pass(COOLDOWN_MS + REUSE_MS);
+    expect(await scene.add({ pod: 'late' })).not.to.deep.equal(first);
   });
 
   it('is picked at random a few times before the first list of leases, and then waits for the list', async () => {
