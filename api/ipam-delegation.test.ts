@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { delegatingPluginFingerprints, pluginFingerprint, readIpamDelegation } from './ipam-delegation.js';
+import { callingPluginFingerprints, pluginFingerprint, readIpamDelegation } from './ipam-delegation.js';
 import type { NetworkAttachmentDefinition } from './network-attachment.js';
 
 function delegationOf(config: unknown) {
@@ -212,7 +212,7 @@ describe('the IPAM delegation of a NAD', () => {
 const BRIDGE = { type: 'bridge', bridge: 'br1', ipam: { type: 'holdfast', subnets: [{ cidr: '10.0.0.0/24' }] } };
 
 function pluginsOf(config: unknown): readonly string[] | undefined {
-  return delegatingPluginFingerprints({
+  return callingPluginFingerprints({
     metadata: { name: 'blue' },
     spec: { config: typeof config === 'string' ? config : JSON.stringify(config) },
   });
@@ -253,6 +253,13 @@ describe("the fingerprint of a plugin's config", () => {
 
 describe('the plugins of a NAD that delegate to Holdfast', () => {
   const ours = pluginFingerprint(BRIDGE);
+
+  it('are also those that only guard interfaces, which are chained after another plugin', () => {
+    const guarding = { type: 'holdfast' };
+    const plugins = [{ type: 'bridge', bridge: 'br1' }, guarding];
+    expect(pluginsOf({ name: 'blue', plugins })).to.deep.equal([pluginFingerprint(guarding)]);
+    expect(pluginsOf({ name: 'blue', ...guarding })).to.deep.equal([]);
+  });
 
   it('are the config itself, or plugins of its list', () => {
     expect(pluginsOf({ cniVersion: '1.0.0', name: 'blue', ...BRIDGE })).to.deep.equal([ours]);

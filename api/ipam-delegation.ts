@@ -119,16 +119,24 @@ export function pluginFingerprint(config: Record<string, unknown>): string | und
   return canonical === undefined ? undefined : shortHash(JSON.stringify(canonical), 32);
 }
 
+/** Returns the paths and configs of Holdfast as a chained plugin, which only guards interfaces. */
+export function chainedPlugins(config: Record<string, unknown>): { path: string; plugin: Record<string, unknown> }[] {
+  const plugins: unknown[] = Array.isArray(config.plugins) ? config.plugins : [];
+  return plugins.flatMap((plugin, index) =>
+    isRecord(plugin) && plugin.type === HOLDFAST_IPAM ? [{ path: `spec.config.plugins[${index}]`, plugin }] : [],
+  );
+}
+
 /**
- * Returns the fingerprints of a NAD's plugins that delegate IPAM to Holdfast, usually one.
+ * Returns the fingerprints of a NAD's plugins that call Holdfast: that which delegates IPAM, or the chained plugin.
  * @returns undefined if the NAD has no config, because it is in a file on each node
  */
-export function delegatingPluginFingerprints(nad: NetworkAttachmentDefinition): readonly string[] | undefined {
+export function callingPluginFingerprints(nad: NetworkAttachmentDefinition): readonly string[] | undefined {
   const config = readCniConfig(nad);
   if (!config.ok) return [];
   if (config.value === undefined) return undefined;
   const ours = ipamSections(config.value).filter(({ type }) => type === HOLDFAST_IPAM);
-  return ours.flatMap(({ plugin }) => pluginFingerprint(plugin) ?? []);
+  return [...ours, ...chainedPlugins(config.value)].flatMap(({ plugin }) => pluginFingerprint(plugin) ?? []);
 }
 
 /** Returns the value with all keys sorted; undefined if it is deeper than `depth`. */

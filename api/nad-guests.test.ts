@@ -17,6 +17,7 @@ const GUEST: { name: string; config: object; disables?: true; plugin?: string }[
   { name: 'an ipam object that is null', config: { ...bridge, ipam: null } },
   { name: 'a bridge in a list', config: list({ type: 'bridge' }) },
   { name: 'a bridge with chained plugins', config: list({ type: 'bridge' }, { type: 'tuning' }, { type: 'sbr' }) },
+  { name: 'a bridge with a guard', config: list({ type: 'bridge' }, { type: 'holdfast' }) },
   { name: 'a bridge with its interface down', config: { ...bridge, disableContainerInterface: true }, disables: true },
   { name: 'an interface that is down by a text', config: { ...bridge, disableContainerInterface: 'true' } },
   { name: 'macvlan', config: { type: 'macvlan' }, plugin: 'macvlan' },

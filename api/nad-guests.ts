@@ -1,4 +1,4 @@
-import { ipamSections } from './ipam-delegation.js';
+import { HOLDFAST_IPAM, ipamSections } from './ipam-delegation.js';
 import { asList, asRecord, describeValue, isRecord, recordsIn, truncate } from './json.js';
 import { GUEST_LIMITS, POOL_LIMITS } from './limits.js';
 import { type NetworkAttachmentDefinition, readCniConfig } from './network-attachment.js';
@@ -8,7 +8,7 @@ const LAYER2_PLUGINS = ['bridge', 'cnv-bridge', 'macvlan', 'sriov', 'ovs', 'macv
 type Layer2Plugin = (typeof LAYER2_PLUGINS)[number];
 
 /** Plugins after the first one of a list that change an interface but never its addresses. */
-const CHAINED_PLUGINS: readonly unknown[] = ['tuning', 'cnv-tuning', 'bandwidth', 'vrf', 'sbr'];
+const CHAINED_PLUGINS: readonly unknown[] = ['tuning', 'cnv-tuning', 'bandwidth', 'vrf', 'sbr', HOLDFAST_IPAM];
 
 /** Keys that decide about IPAM. Go reads keys in any case, so another spelling is read by a plugin but not here. */
 const CASE_SENSITIVE_KEYS = ['ipam', 'plugins', 'role', 'type'];

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { AddressPool } from '../api/address-pool.js';
 import type { IPAMClaim } from '../api/ipam-claim.js';
-import { type IpamDelegation, delegatingPluginFingerprints, readIpamDelegation } from '../api/ipam-delegation.js';
+import { type IpamDelegation, callingPluginFingerprints, readIpamDelegation } from '../api/ipam-delegation.js';
 import { truncate } from '../api/json.js';
 import {
   type KubeVirt,
@@ -128,7 +128,7 @@ export function transformNad(nad: NetworkAttachmentDefinition): ParsedNad {
     delegation: readIpamDelegation(nad),
     delivery: deliveryOf(nad),
     ...(guestOptions && { guestOptions }),
-    pluginFingerprints: delegatingPluginFingerprints(nad),
+    pluginFingerprints: callingPluginFingerprints(nad),
     ...(wire !== undefined && { segment: wire }),
   };
 }

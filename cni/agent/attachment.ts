@@ -133,6 +133,8 @@ function nadKeyOf({ nad }: NetworkSelection): string {
 /** Returns how the config of the request differs from that of the NAD; undefined if it does not. */
 function mismatchOf({ config, pluginFingerprints, delegation }: ParsedNad, request: AddRequest): string | undefined {
   if (!config.ok) return `${config.problem.field} ${config.problem.message}`;
+  if (request.prevResult !== undefined && delegation.kind === 'holdfast')
+    return 'it has the plugin "holdfast" after one that delegates IPAM to Holdfast, which guards interfaces by itself: remove the plugin';
   const { name } = config.network;
   if (name !== request.network) return `the NAD names network "${name}", the config names "${request.network}"`;
   // the config is in a file on the node, so only the name can be compared

@@ -65,7 +65,7 @@ describe('the request dispatcher', () => {
   it('returns the result of a verb and the rules of its port, or empty output if it has none', async () => {
     expect(await front.ask('ADD')).to.deep.equal({ exit: 0, output: '{"done":true}' });
     const subject = { namespace: 'vms', pod: 'p1', interfaceName: 'net1', pool: 'blue' };
-    const guard = { mode: 'Enforce', sets: [], chains: [], subject } as const;
+    const guard = { mode: 'Enforce', sets: [], chains: [], subject, isGuest: true } as const;
     front.perform = () => Promise.resolve({ result: {}, guard });
     expect(await front.ask('ADD')).to.deep.equal({ exit: 0, output: '{}', guard });
     front.perform = () => Promise.resolve({});

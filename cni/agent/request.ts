@@ -48,18 +48,21 @@ export interface CheckRequest extends InterfaceRef {
   readonly pod: PodRef;
   /** The addresses of the interface according to the runtime. */
   readonly addresses: readonly Address[];
+  /** Only the rules of a guard are checked, which the plugin does. */
+  readonly isChained: boolean;
 }
 
 export interface GcRequest {
   readonly command: 'GC';
   readonly network: string;
-  /** Keys of {@link sandboxInterfaceKey} that are still in use; undefined if the runtime sent no list. */
+  /** Keys of {@link sandboxInterfaceKey} that are still in use; undefined if the runtime sent no list, and for a chained plugin, which gives no addresses. */
   readonly valid: ReadonlySet<string> | undefined;
 }
 
 interface StatusRequest {
   readonly command: 'STATUS';
-  readonly network: string;
+  /** Undefined for a chained plugin, which gives no addresses. */
+  readonly network: string | undefined;
 }
 
 interface VersionRequest {
@@ -90,11 +93,13 @@ export function readCniRequest(ask: PluginRequest): CniRequest {
     case 'CHECK':
       return readCheck(environment, ask.config);
     case 'GC': {
-      const { name, all } = readStdinConfig(command, ask.config);
-      return { command, network: name, valid: readValidAttachments(all) };
+      const { name, isChained, all } = readStdinConfig(command, ask.config);
+      return { command, network: name, valid: isChained ? undefined : readValidAttachments(all) };
     }
-    case 'STATUS':
-      return { command, network: readStdinConfig(command, ask.config).name };
+    case 'STATUS': {
+      const { name, isChained } = readStdinConfig(command, ask.config);
+      return { command, network: isChained ? undefined : name };
+    }
     case 'VERSION': {
       const { cniVersion } = parseConfig(ask.config);
       return { command, version: typeof cniVersion === 'string' && cniVersion !== '' ? cniVersion : '1.1.0' };
@@ -109,9 +114,9 @@ function readAdd({ containerId, interfaceName, args }: CniEnvironment, text: str
 
 function readCheck({ containerId, interfaceName, args }: CniEnvironment, text: string): CheckRequest {
   const pod = readPod(args);
-  const { name, all } = readStdinConfig('CHECK', text);
+  const { name, isChained, all } = readStdinConfig('CHECK', text);
   const addresses = readPrevResult(all, interfaceName);
-  return { command: 'CHECK', network: name, containerId, interfaceName, pod, addresses };
+  return { command: 'CHECK', network: name, containerId, interfaceName, pod, addresses, isChained };
 }
 
 function readPod(args: ReadonlyMap<string, string>): PodRef {

@@ -13,7 +13,7 @@ import { formatCidr, parseCidr } from '../../addressing/address/cidr.js';
 import { messageOf } from '../../kube/errors.js';
 import { CniCode, CniError } from './cni-error.js';
 
-/** The config on stdin: that of the plugin that delegates IPAM to Holdfast (CNI spec 1.1, section 1). */
+/** The config on stdin: that of the plugin that delegates IPAM to Holdfast, or of Holdfast as a chained plugin (CNI spec 1.1, section 1). */
 
 export const SUPPORTED_VERSIONS = ['0.3.0', '0.3.1', '0.4.0', '1.0.0', '1.1.0'] as const;
 export type CniVersion = (typeof SUPPORTED_VERSIONS)[number];
@@ -25,7 +25,10 @@ interface StdinConfig {
   readonly version: CniVersion;
   /** The CNI network. */
   readonly name: string;
+  /** Empty for a chained plugin. */
   readonly ipam: JsonObject;
+  /** It runs after the plugin that has created the interface, and only guards it. */
+  readonly isChained: boolean;
   readonly all: JsonObject;
 }
 
@@ -67,6 +70,8 @@ export interface AddConfig {
   readonly extras: ResultExtras;
   /** The plugin passes frames with VLAN tags. */
   readonly isTrunk: boolean;
+  /** Of a chained plugin: the result of the plugins before it. */
+  readonly prevResult?: JsonObject;
 }
 
 const ROUTE_NUMBERS = ['mtu', 'advmss', 'priority', 'table', 'scope'] as const;
@@ -91,16 +96,17 @@ export function readStdinConfig(command: ConfiguredCommand, text: string): Stdin
     );
   }
   const type = isRecord(ipam) ? ipam.type : undefined;
+  if (type === undefined && all.type === HOLDFAST_IPAM) return { version, name, ipam: {}, isChained: true, all };
   if (!isRecord(ipam) || type !== HOLDFAST_IPAM) {
     const problem = `${describeValue(type)} is not "${HOLDFAST_IPAM}": this plugin serves only that type`;
     throw invalidConfig('ipam.type', problem);
   }
-  return { version, name, ipam, all };
+  return { version, name, ipam, isChained: false, all };
 }
 
 /** Reads the config of an ADD. @param args those of CNI_ARGS @throws {CniError} 1, 4 or 7 */
 export function readAddConfig(text: string, args: ReadonlyMap<string, string>): AddConfig {
-  const { version, name, ipam, all } = readStdinConfig('ADD', text);
+  const { version, name, ipam, isChained, all } = readStdinConfig('ADD', text);
   return {
     version,
     network: name,
@@ -109,7 +115,15 @@ export function readAddConfig(text: string, args: ReadonlyMap<string, string>): 
     fingerprint: pluginFingerprint(all),
     extras: readResultExtras(ipam),
     isTrunk: Array.isArray(all.vlanTrunk) && all.vlanTrunk.length > 0,
+    ...(isChained && { prevResult: readPrevResult(all) }),
   };
+}
+
+/** Returns the result of the plugins before a chained one. @throws {CniError} 7 */
+function readPrevResult({ prevResult }: JsonObject): JsonObject {
+  if (isRecord(prevResult)) return prevResult;
+  const problem = `it is ${describeValue(prevResult)}: write {"type": "${HOLDFAST_IPAM}"} after the plugin that creates the interface`;
+  throw invalidConfig('prevResult', problem);
 }
 
 /** Builds the error for a key of the config. */

@@ -35,6 +35,8 @@ class World {
   pools: AddressPool[] = [adminPool('blue')];
   /** Of the NAD vms/blue. */
   config: object = NETWORK_CONFIG;
+  /** The addresses that a guard got, or the pool of an interface without one. */
+  guarded: string | undefined;
   /** Called before an address is leased; false: the caches have changed. */
   confirm = (): boolean => true;
 
@@ -104,7 +106,12 @@ class World {
           return Promise.resolve();
         },
       },
-      guard: { rulesFor: () => Promise.resolve(undefined) },
+      guard: {
+        rulesFor: (_attachment, { grant, pool }) => {
+          this.guarded = pool ?? grant.map(({ address }) => formatAddress(address)).join();
+          return Promise.resolve(undefined);
+        },
+      },
       readiness: { missing: () => this.missing, synced: () => this.synced },
     };
   }
@@ -200,6 +207,67 @@ describe('the CNI verbs', () => {
       expect(await world.perform('ADD').catch((error: unknown) => (error as Error).message)).to.equal('away');
       expect(world.steps).to.deep.equal(['release c1 net1']);
       expect([...world.notes]).to.deep.equal(['c1 net1']);
+    });
+  });
+
+  describe('of a chained plugin', () => {
+    const PREVIOUS = { cniVersion: '1.0.0', interfaces: [{ name: 'net1', sandbox: '/run/netns/p1' }], dns: {} };
+    const CHAINED = { type: 'holdfast', bridge: undefined, ipam: undefined, prevResult: PREVIOUS };
+    const BRIDGE = { type: 'bridge', bridge: 'br1', disableContainerInterface: true };
+
+    beforeEach(() => {
+      const [pool] = world.pools;
+      world.pools = [{ ...pool!, spec: { ...pool!.spec, guest: {} } }];
+      world.config = { cniVersion: '1.0.0', name: 'blue', plugins: [BRIDGE, { type: 'holdfast' }] };
+    });
+
+    it('ADD passes the result on, and guards the addresses of the claim', async () => {
+      world.claim = claimOf('vms/vm1.data', 'vms/blue');
+      expect(await world.perform('ADD', CHAINED)).to.deep.equal(PREVIOUS);
+      expect(world.guarded).to.equal('10.0.0.7');
+      expect(world.steps).to.deep.equal(['grant claimed']);
+    });
+
+    it('ADD leases no address for a pod without a claim, which the guard of the pool allows none', async () => {
+      expect(await world.perform('ADD', CHAINED)).to.deep.equal(PREVIOUS);
+      expect(world.guarded).to.equal('blue');
+      expect(world.steps).to.deep.equal([]);
+    });
+
+    it('ADD fails if no pool serves guests of the network, because its guard is not known', async () => {
+      world.pools = [];
+      const refusal = await world.refusalOf('ADD', CHAINED);
+      expect(refusal).to.include({ code: CniCode.InvalidConfig });
+      expect(refusal.message).to.include('no AddressPool with spec.guest serves network blue');
+    });
+
+    it('ADD fails if its NAD delegates IPAM to Holdfast, which guards the interface already', async () => {
+      const delegating = { ...BRIDGE, ipam: { type: 'holdfast' } };
+      world.config = { cniVersion: '1.0.0', name: 'blue', plugins: [delegating, { type: 'holdfast' }] };
+      expect((await world.refusalOf('ADD', CHAINED)).message).to.include(
+        'guards interfaces by itself: remove the plugin',
+      );
+    });
+
+    it('ADD fails without the result of the plugin before it', () => {
+      const message =
+        'prevResult: it is absent: write {"type": "holdfast"} after the plugin that creates the interface';
+      expect(() => world.perform('ADD', { ...CHAINED, prevResult: undefined })).to.throw(CniError, message);
+    });
+
+    it('ADD fails if its config is not that of the NAD', async () => {
+      expect((await world.refusalOf('ADD', { ...CHAINED, more: 1 })).message).to.include('other keys or values');
+    });
+
+    it('the other verbs are about no address', async () => {
+      world.missing = undefined;
+      expect(await world.perform('CHECK', CHAINED)).to.equal(undefined);
+      await world.perform('GC', { ...CHAINED, ...V11, 'cni.dev/valid-attachments': [] });
+      world.pools = [];
+      await world.perform('STATUS', { ...CHAINED, ...V11 });
+      expect(world.steps).to.deep.equal([]);
+      await world.perform('DEL', CHAINED);
+      expect(world.steps).to.deep.equal(['release c1 net1']);
     });
   });
 

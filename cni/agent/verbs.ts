@@ -68,8 +68,9 @@ export class Verbs {
         await this.#collect(request, call);
         return {};
       case 'STATUS': {
-        const reason = this.#deps.readiness.missing() ?? unavailableReason(request.network, this.#deps);
-        if (reason !== undefined) throw new CniError(CniCode.NotAvailable, reason);
+        const { network } = request;
+        const reason = this.#deps.readiness.missing() ?? (network && unavailableReason(network, this.#deps));
+        if (reason) throw new CniError(CniCode.NotAvailable, reason);
         return {};
       }
       case 'VERSION':
@@ -88,9 +89,19 @@ export class Verbs {
     // unplugged during an outage and plugged again: a later retry would release the new address
     if (await this.#deps.pendingDeletes.has(request)) await this.delete(request, call);
     const attachment = await this.#deps.resolver.resolve(request, call);
+    const { version, extras, isTrunk, prevResult } = request;
+    if (prevResult !== undefined) return this.#guardAfterOthers(attachment, prevResult, call);
     const grant = await this.#grant(attachment, call);
-    const guard = await this.#deps.guard.rulesFor(attachment, grant, request, call);
-    return { result: addResult(request.version, grant, request.extras), ...(guard !== undefined && { guard }) };
+    const guard = await this.#deps.guard.rulesFor(attachment, { grant, isTrunk }, call);
+    return { result: addResult(version, grant, extras), ...(guard !== undefined && { guard }) };
+  }
+
+  /** As a chained plugin: passes on the result of the others. The guest has the addresses of its claim; without one it may use none. */
+  async #guardAfterOthers(attachment: Attachment, result: object, call: RequestContext): Promise<VerbOutcome> {
+    const grant = (await this.#deps.claims.grant(attachment, call)) ?? [];
+    const pool = grant.length > 0 ? undefined : this.#poolFor(attachment, { isClaim: true }).name;
+    const guard = await this.#deps.guard.rulesFor(attachment, { grant, pool, isTrunk: false }, call);
+    return { result, ...(guard !== undefined && { guard }) };
   }
 
   async #grant(attachment: Attachment, call: RequestContext): Promise<Grant> {
@@ -114,8 +125,10 @@ export class Verbs {
     return controllingVmi(attachment.pod) !== undefined && (await this.#deps.claims.hasClaim(attachment, call));
   }
 
-  #poolFor({ pod, network, selection }: Attachment): Pool {
+  /** @param isClaim whether the guest of the interface may get its addresses, where the NAD has no IPAM */
+  #poolFor({ pod, network, selection }: Attachment, { isClaim = false } = {}): Pool {
     const resolution = this.#deps.directory.resolveUser({
+      isClaim,
       namespace: pod.metadata.namespace,
       network,
       nad: joinKey(selection.nad.namespace, selection.nad.name),
@@ -134,6 +147,7 @@ export class Verbs {
   }
 
   async #check(request: CheckRequest, call: RequestContext): Promise<void> {
+    if (request.isChained) return;
     await this.#waitUntilReady(call);
     const { claims, leases, pods, resolver } = this.#deps;
     const own = await leases.held(request, call);

@@ -119,7 +119,7 @@ describe('the CNI plugin binary', () => {
 
   it('fails an ADD whose rules it must apply and cannot, and only reports rules that observe', async () => {
     const subject = { namespace: 'vms', pod: 'p1', interfaceName: 'net1', pool: 'blue' };
-    const guard = { sets: [], chains: [], subject };
+    const guard = { sets: [], chains: [], subject, isGuest: true };
     const ask = pluginRequest('ADD', { CNI_NETNS: join(folder, 'absent') });
     await serve(() => Promise.resolve({ exit: 0, output: '{}', guard: { ...guard, mode: 'Enforce' } }));
     const outcome = errorIn(await call(ask));

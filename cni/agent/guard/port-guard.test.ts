@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { AddressPool } from '../../../api/address-pool.js';
-import { CLAIM_GUEST_MAC, MIGRATION_LABEL, NETWORKS_ANNOTATION } from '../../../api/names.js';
+import { CLAIM_GUEST_MAC, MIGRATION_LABEL, NETWORKS_ANNOTATION, POOL_NAD_NAMESPACE } from '../../../api/names.js';
 import { networkSelectionsOf } from '../../../api/network-selection.js';
 import { parseAddress } from '../../../addressing/address/address.js';
 import { PoolDirectory } from '../../../addressing/directory/directory.js';
@@ -41,7 +41,9 @@ describe('the guard of a port', () => {
     return { ...pool, spec: { ...pool.spec, ...(guard !== undefined && { guard }) } };
   }
 
-  async function rulesFor(given: { labels?: Record<string, string>; mac?: string; isTrunk?: boolean } = {}) {
+  async function rulesFor(
+    given: { labels?: Record<string, string>; mac?: string; isTrunk?: boolean; pool?: string } = {},
+  ) {
     const cache = cacheOf(pools);
     const directory = new PoolDirectory({ pools: cache, networks: cacheOf([nad('vms/blue', {})]) });
     const get = ({ plural }: { plural: string }) => {
@@ -66,7 +68,8 @@ describe('the guard of a port', () => {
     };
     const lease = { pool: 'blue', owner } as LeaseRecord;
     const grant = [{ address: parseAddress('10.1.0.5'), prefixLength: 24, lease }];
-    return guard.rulesFor(attachment, grant, { isTrunk: given.isTrunk ?? false }, CALL);
+    const { isTrunk = false, pool } = given;
+    return guard.rulesFor(attachment, { grant: pool === undefined ? grant : [], pool, isTrunk }, CALL);
   }
 
   async function refusal(given: Parameters<typeof rulesFor>[0] = {}): Promise<CniError> {
@@ -146,6 +149,22 @@ describe('the guard of a port', () => {
     expect((await refusal()).message).to.include('AddressPool blue is invalid');
     pools = [];
     expect((await refusal()).message).to.include('AddressPool blue is not known');
+  });
+
+  it('passes no address of an interface without one', async () => {
+    const rules = await rulesFor({ pool: 'blue' });
+    for (const set of ['ipv4', 'ipv6']) expect(elements(rules, set)).to.deep.equal([]);
+    expect(rules?.isGuest).to.equal(true);
+    expect(rules?.subject).to.deep.equal({
+      ...{ namespace: 'vms', pod: 'virt-launcher-vm1', podUid: 'p1', interfaceName: 'net1', pool: 'blue' },
+    });
+  });
+
+  it('names claim and pool, and the namespace of the NADs of a derived pool', async () => {
+    const [pool] = pools;
+    const annotations = { [POOL_NAD_NAMESPACE]: 'vms' };
+    pools = [{ ...pool!, metadata: { ...pool!.metadata, annotations } }];
+    expect((await rulesFor())?.subject).to.include({ claim: 'vm1.blue', pool: 'blue', nadNamespace: 'vms' });
   });
 
   it('passes frames with VLAN tags if the plugin makes the port a trunk', async () => {

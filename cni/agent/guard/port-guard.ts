@@ -31,6 +31,15 @@ type LeasedAddresses = readonly { readonly address: Address; readonly lease: Pic
 /** The rules of a port, and whose it is. */
 export interface PortRules extends RuleSet {
   readonly subject: GuardSubject;
+  /** The pod is that of a VM: no other container of it sends past a filter inside of the pod. */
+  readonly isGuest: boolean;
+}
+
+interface GuardedInterface {
+  readonly grant: LeasedAddresses;
+  /** The pool that decides if the interface has no address. */
+  readonly pool?: string | undefined;
+  readonly isTrunk: boolean;
 }
 
 /** The claim that owns an address, if one does. */
@@ -50,11 +59,11 @@ export class PortGuard {
    */
   async rulesFor(
     attachment: Attachment,
-    grant: LeasedAddresses,
-    { isTrunk }: { readonly isTrunk: boolean },
+    { grant, pool, isTrunk }: GuardedInterface,
     call: RequestContext,
   ): Promise<PortRules | undefined> {
-    const guard = this.#guardOf(grant);
+    const pools = [...grant.map(({ lease }) => lease.pool), ...(pool === undefined ? [] : [pool])];
+    const guard = this.#guardOf(pools);
     if (guard === undefined) return undefined;
     const claim = claimKeyOf(grant);
     const isTarget = await this.#isMigrationTarget(attachment, call);
@@ -68,12 +77,12 @@ export class PortGuard {
       isHeld: isTarget && guard.holdsMigrations,
       isTrunk,
     });
-    return { ...rules, subject: this.#subjectOf(attachment, grant, claim) };
+    const isGuest = controllingVmi(attachment.pod) !== undefined;
+    return { ...rules, subject: this.#subjectOf(attachment, pools[0] ?? '', claim), isGuest };
   }
 
-  #subjectOf({ pod: { metadata }, interfaceName }: Attachment, grant: LeasedAddresses, claim: ClaimKey): GuardSubject {
+  #subjectOf({ pod: { metadata }, interfaceName }: Attachment, pool: string, claim: ClaimKey): GuardSubject {
     const { namespace, name, uid } = metadata;
-    const pool = grant[0]?.lease.pool ?? '';
     const written = this.#deps.pools.get(pool);
     const nadNamespace = written && nadNamespaceOf(written);
     return {
@@ -84,8 +93,8 @@ export class PortGuard {
   }
 
   /** An invalid pool may have had a guard, and an unknown one too. */
-  #guardOf(grant: LeasedAddresses): PoolGuard | undefined {
-    for (const name of new Set(grant.map(({ lease }) => lease.pool))) {
+  #guardOf(pools: readonly string[]): PoolGuard | undefined {
+    for (const name of new Set(pools)) {
       const pool = this.#deps.directory.pool(name);
       if (pool?.guard !== undefined) return pool.guard;
       const written = this.#deps.pools.get(name);
