@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,14 +25,14 @@ const (
 
 // countDrops writes the counters again and again. It returns if they cannot be read, and is started again.
 func countDrops(folder string) error {
-	ports := guards{folder}
+	ports := guards{folder: folder, isConfined: true}
 	for round := 0; ; round++ {
 		counted, err := readCounters()
 		if err == nil {
 			err = ports.writeCounters(counted)
 		}
 		if err != nil {
-			return fmt.Errorf("cannot count what guards drop: %w", err)
+			return err
 		}
 		if round%collectEvery == 0 {
 			if err := ports.collect(); err != nil {
@@ -113,7 +112,7 @@ func (g guards) writeCounters(counted map[string]map[string]uint64) error {
 	return os.Rename(temporary, filepath.Join(g.folder, countersFile))
 }
 
-// isGone reports whether the port of a note no longer exists. A port without rules is gone with its network namespace.
+// isGone reports whether the port of a note no longer exists. One without rules on the host is gone with its network namespace.
 func (n note) isGone() bool {
 	if n.Index == 0 {
 		_, err := os.Stat(n.Netns)

@@ -18,11 +18,13 @@ import (
 // guards never loads nftables. It is in memory, as the rules are.
 type guards struct {
 	folder string
+	// The network namespaces of pods cannot be seen: this process runs in a container.
+	isConfined bool
 }
 
 // note is the content of a file. The agent reads it, too (cni/agent/guard/guard-notes.ts).
 type note struct {
-	Index uint32 `json:"index"` // of the interface; 0 if the rules could not be applied
+	Index uint32 `json:"index"` // of the interface; 0 if there are no rules, or those of a macvlan interface in the pod
 	Rules int    `json:"rules"`
 	Netns string `json:"netns"`
 	Mode  string `json:"mode"`
@@ -47,17 +49,22 @@ func tableOf(name string) *nftables.Table {
 // apply gives a port its rules in one transaction. An earlier ADD may have left some: deleting them takes the kernel several
 // milliseconds, so that is tried only if the table exists.
 func (g guards) apply(asked request, rules *ruleSet) error {
-	host, pod, err := hostEnd(asked.Env["CNI_NETNS"], asked.Env["CNI_IFNAME"])
+	netns, err := os.Open(asked.Env["CNI_NETNS"])
+	if err != nil {
+		return fmt.Errorf("cannot open CNI_NETNS: %w", err)
+	}
+	defer netns.Close()
+	found, err := findPort(netns, asked.Env["CNI_IFNAME"], rules.IsGuest)
 	if err != nil {
 		return err
 	}
-	name := tableName(asked)
-	if err := g.write(asked, rules, note{Index: host.index, Rules: rules.count()}); err != nil {
+	if err := g.write(asked, rules, note{Index: found.index, Rules: rules.count()}); err != nil {
 		return err
 	}
-	err = create(tableOf(name), rules, host, pod, false)
+	table := tableOf(tableName(asked))
+	err = create(table, rules, found, false)
 	if errors.Is(err, syscall.EEXIST) {
-		err = create(tableOf(name), rules, host, pod, true)
+		err = create(table, rules, found, true)
 	}
 	return err
 }
@@ -69,8 +76,8 @@ func (g guards) write(asked request, rules *ruleSet, noted note) error {
 	return errors.Join(err, os.WriteFile(filepath.Join(g.folder, tableName(asked)), encode(noted), 0o600))
 }
 
-func create(table *nftables.Table, rules *ruleSet, host, pod link, replaces bool) error {
-	conn, err := nftables.New()
+func create(table *nftables.Table, rules *ruleSet, at port, replaces bool) error {
+	conn, err := nftables.New(nftables.WithNetNSFd(at.netns))
 	if err != nil {
 		return err
 	}
@@ -79,7 +86,7 @@ func create(table *nftables.Table, rules *ruleSet, host, pod link, replaces bool
 		conn.DelTable(table)
 	}
 	conn.CreateTable(table)
-	if err := translate(conn, table, rules, host.name, pod.mac); err != nil {
+	if err := translate(conn, table, rules, at); err != nil {
 		return err
 	}
 	if err := conn.Flush(); err != nil {
@@ -91,8 +98,8 @@ func create(table *nftables.Table, rules *ruleSet, host, pod link, replaces bool
 func explain(err error) error {
 	for _, unknown := range []error{syscall.EOPNOTSUPP, syscall.EAFNOSUPPORT, syscall.EPROTONOSUPPORT, syscall.ENOENT} {
 		if errors.Is(err, unknown) {
-			return fmt.Errorf("the kernel of this node has no nftables of the family netdev, or lacks an expression: use Linux 5.4 or newer "+
-				"with CONFIG_NF_TABLES_NETDEV, or set guard.mode to Off (%w)", err)
+			return fmt.Errorf("the kernel of this node has no nftables of the family netdev, or lacks an expression: use Linux 5.4 or newer, "+
+				"and for macvlan 5.16 or newer, with CONFIG_NF_TABLES_NETDEV, or set guard.mode to Off (%w)", err)
 		}
 	}
 	return fmt.Errorf("nftables: %w", err)
@@ -105,7 +112,7 @@ func (g guards) remove(name string) error {
 		return nil
 	}
 	// where rules could not be applied, they often cannot be removed either
-	if err := dropTable(name); err != nil && noted.Failure == "" {
+	if err := noted.dropTable(name); err != nil && noted.Failure == "" {
 		return err
 	}
 	if err := os.Remove(filepath.Join(g.folder, name)); !errors.Is(err, os.ErrNotExist) {
@@ -114,11 +121,12 @@ func (g guards) remove(name string) error {
 	return nil
 }
 
-func dropTable(name string) error {
-	conn, err := nftables.New()
-	if err != nil {
+func (n note) dropTable(name string) error {
+	conn, closeNetns, err := n.connect()
+	if conn == nil {
 		return err
 	}
+	defer closeNetns()
 	conn.AddTable(tableOf(name))
 	conn.DelTable(tableOf(name))
 	return conn.Flush()
@@ -139,11 +147,32 @@ func (g guards) collect() error {
 			continue // a DEL was faster
 		}
 		err = errors.Join(err, readErr)
-		if readErr == nil && noted.isGone() {
+		if readErr == nil && !(g.isConfined && noted.Index == 0) && noted.isGone() {
 			err = errors.Join(err, g.remove(file.Name()))
 		}
 	}
 	return err
+}
+
+// removeAll removes the rules of all ports on this node, and the notes about them. Those inside pods end with the pods.
+func (g guards) removeAll() error {
+	conn, err := nftables.New()
+	if err != nil {
+		return err
+	}
+	tables, err := conn.ListTablesOfFamily(nftables.TableFamilyNetdev)
+	if err != nil {
+		return explain(err)
+	}
+	for _, table := range tables {
+		if strings.HasPrefix(table.Name, tablePrefix) {
+			conn.DelTable(table)
+		}
+	}
+	if err := conn.Flush(); err != nil {
+		return explain(err)
+	}
+	return os.RemoveAll(g.folder)
 }
 
 // check returns an error if the rules of a port are not all there. It does not know what they are.
@@ -153,10 +182,11 @@ func (g guards) check(asked request) error {
 	if errors.Is(err, os.ErrNotExist) || noted.Failure != "" {
 		return nil // the agent reports the failure
 	}
-	conn, connErr := nftables.New()
-	if err = errors.Join(err, connErr); err != nil {
+	conn, closeNetns, connErr := noted.connect()
+	if err = errors.Join(err, connErr); err != nil || conn == nil {
 		return err
 	}
+	defer closeNetns()
 	found := 0
 	chains, err := conn.ListChainsOfTableFamily(nftables.TableFamilyNetdev)
 	for _, each := range chains {
@@ -171,6 +201,23 @@ func (g guards) check(asked request) error {
 	}
 	msg := fmt.Errorf("table %s of family netdev has %d of the %d rules of interface %s: recreate the pod", name, found, noted.Rules, asked.Env["CNI_IFNAME"])
 	return errors.Join(msg, err)
+}
+
+// connect returns a connection to the network namespace of the rules; nil if that is gone.
+func (n note) connect() (conn *nftables.Conn, closeNetns func() error, err error) {
+	if n.Index != 0 || n.Netns == "" {
+		conn, err = nftables.New()
+		return conn, func() error { return nil }, err
+	}
+	netns, err := os.Open(n.Netns)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	conn, err = nftables.New(nftables.WithNetNSFd(int(netns.Fd())))
+	return conn, netns.Close, err
 }
 
 func (g guards) read(name string) (noted note, err error) {

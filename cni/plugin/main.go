@@ -1,6 +1,7 @@
 // Command holdfast is the CNI plugin. It passes the runtime's request to the agent of the node and prints the answer.
 // If no agent answers, it fails with code 11, on which the kubelet retries, or stores a DEL as a pending delete. It applies the
-// rules of a guard that the agent sends, and removes them. As `holdfast count-drops FOLDER` it counts what all guards of a node drop.
+// rules of a guard that the agent sends, and removes them. As `holdfast count-drops FOLDER` it counts what all guards of a node drop, and
+// as `holdfast remove-guards` it removes all of them.
 package main
 
 import (
@@ -54,8 +55,15 @@ type cniError struct {
 
 func main() {
 	if len(os.Args) == 3 && os.Args[1] == "count-drops" {
-		os.Stderr.WriteString("holdfast: " + countDrops(os.Args[2]).Error() + "\n")
-		os.Exit(1)
+		exitAfter("cannot count what guards drop", countDrops(os.Args[2]))
+	}
+	socket := os.Getenv("HOLDFAST_SOCKET")
+	if socket == "" {
+		socket = defaultSocket
+	}
+	ports := guards{folder: filepath.Join(filepath.Dir(socket), "guards")}
+	if len(os.Args) == 2 && os.Args[1] == "remove-guards" {
+		exitAfter("cannot remove the rules of guards", ports.removeAll())
 	}
 	asked := request{Env: map[string]string{}}
 	for _, pair := range os.Environ() {
@@ -66,10 +74,6 @@ func main() {
 	if asked.Env["CNI_COMMAND"] == "" {
 		fail(asked, invalidEnvironment, "CNI_COMMAND is absent: this program is a CNI plugin, to be called by container runtimes", "")
 	}
-	socket := os.Getenv("HOLDFAST_SOCKET")
-	if socket == "" {
-		socket = defaultSocket
-	}
 	timeout, err := time.ParseDuration(os.Getenv("HOLDFAST_TIMEOUT"))
 	if err != nil || timeout <= 0 {
 		timeout = defaultTimeout
@@ -77,7 +81,6 @@ func main() {
 	deadline := time.After(timeout)
 	late := errors.New("no answer within " + timeout.String())
 
-	ports := guards{filepath.Join(filepath.Dir(socket), "guards")}
 	clean(asked, ports)
 	config, err := within(deadline, late, func() ([]byte, error) {
 		return io.ReadAll(io.LimitReader(os.Stdin, maxConfig))
@@ -118,7 +121,13 @@ func clean(asked request, ports guards) {
 
 // guardPort applies the rules of a port. It does not return if they are required and missing.
 func guardPort(asked request, ports guards, rules *ruleSet) {
-	err := ports.apply(asked, rules)
+	var err error
+	if rules.Mode == enforce {
+		err = checkDown(asked.Env["CNI_NETNS"], asked.Env["CNI_IFNAME"])
+	}
+	if err == nil {
+		err = ports.apply(asked, rules)
+	}
 	if err == nil {
 		return
 	}
@@ -130,6 +139,15 @@ func guardPort(asked request, ports guards, rules *ruleSet) {
 		msg += "; the agent cannot report it: " + err.Error()
 	}
 	os.Stderr.WriteString("holdfast: " + msg + "\n")
+}
+
+// exitAfter ends a command for people and containers.
+func exitAfter(problem string, err error) {
+	if err == nil {
+		os.Exit(0)
+	}
+	os.Stderr.WriteString("holdfast: " + problem + ": " + err.Error() + "\n")
+	os.Exit(1)
 }
 
 func within[T any](deadline <-chan time.Time, late error, work func() (T, error)) (T, error) {

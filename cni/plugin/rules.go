@@ -21,6 +21,8 @@ type (
 		Chains []chain   `json:"chains"`
 		// Whose port it is. It goes back to the agent in a note.
 		Subject json.RawMessage `json:"subject"`
+		// Whether only the guest of a virtual machine sends from the pod.
+		IsGuest bool `json:"isGuest"`
 	}
 	members struct {
 		Name           string   `json:"name"`
@@ -56,9 +58,9 @@ const (
 	// NFT_DYNSET_OP_DELETE
 	deleteElement = 2
 	// Of a set whose elements have a timeout.
-	heldSize  = 4
-	register  = 1
-	ingressAt = nftables.ChainPriority(-100)
+	heldSize = 4
+	register = 1
+	filterAt = nftables.ChainPriority(-100)
 )
 
 var (
@@ -82,16 +84,16 @@ func (r ruleSet) count() (sum int) {
 }
 
 // translate adds sets, counters, chains and rules to the transaction.
-func translate(conn *nftables.Conn, table *nftables.Table, rules *ruleSet, device string, mac []byte) error {
+func translate(conn *nftables.Conn, table *nftables.Table, rules *ruleSet, at port) error {
 	if len(rules.Chains) == 0 {
 		return errors.New("the agent sent no chain")
 	}
 	for _, set := range rules.Sets {
-		if err := addSet(conn, table, set, mac); err != nil {
+		if err := addSet(conn, table, set, at.mac); err != nil {
 			return err
 		}
 	}
-	policy, hook, priority := nftables.ChainPolicyDrop, nftables.ChainHookIngress, ingressAt
+	policy, priority := nftables.ChainPolicyDrop, filterAt
 	if rules.Mode != enforce {
 		policy = nftables.ChainPolicyAccept
 	}
@@ -99,8 +101,8 @@ func translate(conn *nftables.Conn, table *nftables.Table, rules *ruleSet, devic
 	for i, each := range rules.Chains {
 		added := &nftables.Chain{Name: each.Name, Table: table}
 		if i == 0 {
-			added.Type, added.Hooknum, added.Priority = nftables.ChainTypeFilter, hook, &priority
-			added.Device, added.Policy = device, &policy
+			added.Type, added.Hooknum, added.Priority = nftables.ChainTypeFilter, at.hook, &priority
+			added.Device, added.Policy = at.device, &policy
 		}
 		chains[each.Name] = conn.AddChain(added)
 	}

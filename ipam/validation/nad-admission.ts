@@ -5,6 +5,7 @@ import { type NetworkAttachmentDefinition, readCniConfig } from '../../api/netwo
 import { type ParsedNad, transformNad } from '../../cluster/transforms.js';
 import type { Clock } from '../../kube/clock.js';
 import { FairSemaphore, FairSemaphoreError } from '../../kube/fair-semaphore.js';
+import { guardModeOf, warnOfGuard } from './guard-warnings.js';
 import { delegatesToHoldfast, reviewNad } from './nad-review.js';
 import { type ValidationAdmissionOptions, answerReview, denyResource, readNadObject } from './review-answer.js';
 
@@ -36,7 +37,10 @@ async function decide(
   const nad = transformNad(written);
   const flagWarnings = warnOfPersistence(nad);
   if (!delegatesToHoldfast(nad))
-    return { allowed: true, warnings: [...warnOfUnreadableConfig(written), ...flagWarnings] };
+    return {
+      allowed: true,
+      warnings: [...warnOfUnreadableConfig(written), ...flagWarnings, ...warnOfGuard(written, 'Off')],
+    };
   const oldNad =
     operation === 'UPDATE' ? transformNad(readNadObject(oldObject, 'request.oldObject', namespace)) : undefined;
   const missing = await options.waitForSync();
@@ -45,7 +49,8 @@ async function decide(
   const reviewed = await turns.run(namespace, () => reviewNad({ nad, oldNad }, options.view)).catch(describeFullQueue);
   if (typeof reviewed === 'string') return allowUnchecked(reviewed);
   const { refusals, warnings } = reviewed;
-  const result = { refusals, warnings: [...flagWarnings, ...warnings] };
+  const guardWarnings = warnOfGuard(written, guardModeOf(nad, options.view.pools.list()));
+  const result = { refusals, warnings: [...flagWarnings, ...guardWarnings, ...warnings] };
   return answerReview({ operation, subject, result }, options);
 }
 

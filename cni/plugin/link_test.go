@@ -1,0 +1,97 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/nftables"
+)
+
+func TestTheGuestOfAMacvlanInterfaceIsGuardedInThePod(t *testing.T) {
+	n := newNode(t, "macvlan")
+	rules := golden(t, "enforce")
+	rules.IsGuest = true
+	must(t, n.ports.apply(n.asked, rules))
+	for _, each := range frames {
+		if passed := n.passes(each.frame); passed != (each.counter == "") {
+			t.Errorf("%s passes: %v", each.name, passed)
+		}
+	}
+	must(t, n.ports.check(n.asked))
+	if n.tables() != 0 {
+		t.Error("there are rules at the parent of a macvlan interface")
+	}
+	must(t, n.ports.collect())
+	if n.tablesInPod() != 1 {
+		t.Error("GC removed the rules of a pod that exists")
+	}
+	must(t, n.ports.remove(tableName(n.asked)))
+	if n.tablesInPod() != 0 {
+		t.Error("DEL left rules in the pod")
+	}
+}
+
+func TestContainersBehindMacvlanAreNotGuarded(t *testing.T) {
+	n := newNode(t, "macvlan")
+	err := n.ports.apply(n.asked, golden(t, "enforce"))
+	if err == nil || !strings.Contains(err.Error(), "is of kind macvlan") {
+		t.Errorf("macvlan: %v", err)
+	}
+	if n.tables() != 0 || n.tablesInPod() != 0 {
+		t.Error("there are rules")
+	}
+}
+
+func TestOnlyVethPairsAndMacvlanAreGuarded(t *testing.T) {
+	n := newNode(t, "bridge")
+	rules := golden(t, "enforce")
+	rules.IsGuest = true
+	err := n.ports.apply(n.asked, rules)
+	if err == nil || !strings.Contains(err.Error(), `of kind "bridge"`) {
+		t.Errorf("bridge: %v", err)
+	}
+}
+
+func (n *node) tablesInPod() int {
+	n.t.Helper()
+	netns, err := os.Open(n.asked.Env["CNI_NETNS"])
+	must(n.t, err)
+	defer netns.Close()
+	conn, err := nftables.New(nftables.WithNetNSFd(int(netns.Fd())))
+	must(n.t, err)
+	tables, err := conn.ListTablesOfFamily(nftables.TableFamilyNetdev)
+	must(n.t, err)
+	return len(tables)
+}
+
+func TestAnInterfaceThatIsUpIsFound(t *testing.T) {
+	n := newNode(t, "veth")
+	netns := n.asked.Env["CNI_NETNS"]
+	if err := checkDown(netns, "net1"); err == nil || !strings.Contains(err.Error(), "interface net1 is up already") {
+		t.Errorf("up: %v", err)
+	}
+	run(t, "nsenter --net="+netns+" ip link set net1 down")
+	must(t, checkDown(netns, "net1"))
+}
+
+func TestAllRulesAreRemovedBeforeAnUninstallation(t *testing.T) {
+	n := newNode(t, "veth")
+	must(t, n.ports.apply(n.asked, golden(t, "enforce")))
+	conn, err := nftables.New()
+	must(t, err)
+	conn.AddTable(tableOf("other"))
+	must(t, conn.Flush())
+	for range 2 {
+		must(t, n.ports.removeAll())
+	}
+	if n.tables() != 1 {
+		t.Error("not only the table of others is left")
+	}
+	if _, err := os.Stat(n.ports.folder); !os.IsNotExist(err) {
+		t.Errorf("notes are left: %v", err)
+	}
+	if !n.passes(arp(1, guestMAC, "0a0100c8", "0a0100fe")) {
+		t.Error("the port still drops")
+	}
+}

@@ -1,0 +1,80 @@
+import { expect } from 'chai';
+import type { AddressPool } from '../../api/address-pool.js';
+import { POOL_NAD_NAMESPACE } from '../../api/names.js';
+import type { NetworkAttachmentDefinition } from '../../api/network-attachment.js';
+import { transformNad } from '../../cluster/transforms.js';
+import { adminPool } from '../../test/pool-objects.js';
+import { guardModeOf, warnOfGuard } from './guard-warnings.js';
+
+const CHAINED = { type: 'holdfast' };
+const IPAM = { type: 'holdfast', subnets: [{ cidr: '10.1.0.0/24' }] };
+
+function network(config: object): NetworkAttachmentDefinition {
+  return { metadata: { name: 'n', namespace: 'vms' }, spec: { config: JSON.stringify({ name: 'blue', ...config }) } };
+}
+
+function list(...plugins: object[]): NetworkAttachmentDefinition {
+  return network({ plugins });
+}
+
+describe('a warning about the guard of a NAD', () => {
+  it('names plugins whose interfaces have no port on their node', () => {
+    for (const type of ['ipvlan', 'sriov', 'macvtap', 'host-device']) {
+      const expected = [
+        `spec.config.type: interfaces of the plugin "${type}" cannot have a guard. Their pods do not start with guard.mode Enforce: use bridge, or set guard.mode to "Off"`,
+      ];
+      expect(warnOfGuard(network({ type, ipam: IPAM }), 'Enforce')).to.deep.equal(expected);
+      expect(warnOfGuard(network({ type, ipam: IPAM }), 'Off')).to.deep.equal([]);
+    }
+    const [warning] = warnOfGuard(list({ type: 'sriov', ipam: IPAM }, { type: 'tuning' }), 'Observe');
+    expect(warning).to.match(/^spec\.config\.plugins\[0\]\.type: interfaces of the plugin "sriov"/);
+  });
+
+  it('says what the guard of macvlan interfaces needs', () => {
+    const [warning] = warnOfGuard(network({ type: 'macvlan', ipam: IPAM }), 'Enforce');
+    expect(warning).to.include('needs Linux 5.16 and a virtual machine, and nobody sees what it drops');
+  });
+
+  it('is not given for bridges, nor for configs that cannot be read', () => {
+    expect(warnOfGuard(network({ type: 'bridge', ipam: IPAM }), 'Enforce')).to.deep.equal([]);
+    const chained = list({ type: 'bridge', disableContainerInterface: true }, CHAINED);
+    expect(warnOfGuard(chained, 'Off')).to.deep.equal([]);
+    expect(warnOfGuard({ ...network({}), spec: { config: '{' } }, 'Enforce')).to.deep.equal([]);
+    expect(warnOfGuard({ ...network({}), spec: {} }, 'Enforce')).to.deep.equal([]);
+  });
+
+  it('says that the guard of a chained plugin comes late without disableContainerInterface', () => {
+    expect(warnOfGuard(list({ type: 'bridge' }, CHAINED), 'Off')).to.deep.equal([
+      'spec.config.plugins[0]: the interface is up before its guard is applied: write "disableContainerInterface": true',
+    ]);
+  });
+
+  it('says that a chained plugin fails beside an IPAM, and after a plugin without ports', () => {
+    expect(warnOfGuard(list({ type: 'bridge', ipam: IPAM }, CHAINED), 'Off').join()).to.match(
+      /^spec\.config\.plugins\[1\] fails, because a plugin delegates IPAM: remove it/,
+    );
+    expect(warnOfGuard(list({ type: 'sriov' }, CHAINED), 'Off').join()).to.include('"sriov" cannot have a guard');
+  });
+});
+
+describe('the mode of the guard of a NAD', () => {
+  const ours = (guard?: object) => transformNad(network({ type: 'bridge', ipam: { ...IPAM, guard } }));
+  const pool = (mode?: 'Enforce', namespaces?: string[]): AddressPool => {
+    const { metadata, spec } = adminPool('blue');
+    return { metadata, spec: { ...spec, ...(mode && { guard: { mode } }), ...(namespaces && { namespaces }) } };
+  };
+
+  it("is its own, or Off, without an administrator's pool of its network", () => {
+    expect(guardModeOf(ours({ mode: 'Observe' }), [])).to.equal('Observe');
+    expect(guardModeOf(ours(), [])).to.equal('Off');
+    expect(guardModeOf(ours({ mode: 'Observe' }), [pool('Enforce', ['other'])])).to.equal('Observe');
+    const derived = pool('Enforce');
+    const annotations = { [POOL_NAD_NAMESPACE]: 'vms' };
+    expect(guardModeOf(ours(), [{ ...derived, metadata: { ...derived.metadata, annotations } }])).to.equal('Off');
+  });
+
+  it("is that of an administrator's pool, also if that has none", () => {
+    expect(guardModeOf(ours(), [pool('Enforce')])).to.equal('Enforce');
+    expect(guardModeOf(ours({ mode: 'Observe' }), [pool()])).to.equal('Off');
+  });
+});
