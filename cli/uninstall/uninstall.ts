@@ -132,9 +132,10 @@ function formatRemainder({ data: { nads } }: ObservedInstallation): string[] {
 /** @param folder of the DaemonSet; undefined if it is gone */
 function formatPlugin(folder: string | undefined): string[] {
   const isPlain = folder !== undefined && PLAIN_PATH.test(folder);
+  const plugin = `${isPlain ? folder : DEFAULT_PLUGIN_FOLDER}/holdfast`;
   return [
     'The plugin stays on the nodes, because pods with addresses from Holdfast need it to end. When none is left, run on each node:',
-    `  rm -rf ${isPlain ? folder : DEFAULT_PLUGIN_FOLDER}/holdfast /run/holdfast`,
+    `  ${plugin} remove-guards && rm -rf ${plugin} /run/holdfast`,
     ...(isPlain ? [] : ['Replace the directory if the DaemonSet of the agents had another one.']),
   ];
 }
