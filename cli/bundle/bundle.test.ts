@@ -54,7 +54,7 @@ describe('a bundle', () => {
     );
   }
 
-  function write(file = join(folder, 'bundle.tar.gz')): Promise<readonly string[]> {
+  function write(file = join(folder, 'bundle.tar.gz')): ReturnType<typeof writeBundle> {
     const { transport } = harness;
     const options = { namespace: undefined, sinceSeconds: 3600 };
     const deps = { now: NOW, showProgress: () => undefined };
@@ -73,7 +73,8 @@ describe('a bundle', () => {
         body: {},
       }),
     });
-    const missing = await write();
+    const { missing, isUnchecked } = await write();
+    expect(isUnchecked).to.equal(false);
     const file = join(folder, 'bundle.tar.gz');
     execFileSync('tar', ['--extract', '--gzip', '--file', file, '--directory', folder]);
     const read = (...path: string[]) => readFile(join(folder, FOLDER, ...path), 'utf8');
@@ -95,9 +96,17 @@ describe('a bundle', () => {
 
   it('names what the user may not read, and has the rest', async () => {
     serve({ '/api/v1/nodes': () => forbidden('nodes'), [LEASES]: () => ({ status: 404, body: {} }) });
-    const missing = (await write()).join('\n');
+    const missing = (await write()).missing.join('\n');
     expect(missing).to.include('REFUSED  nodes: user "eve" may not list nodes in the whole cluster');
     expect(missing).to.include('ABSENT   addressleases');
+  });
+
+  it('is written for a user who may read nothing, and says so to its caller', async () => {
+    harness.connect(({ method }) => (method === 'GET' ? forbidden('things') : { body: { metadata: {} } }));
+    const { missing, isUnchecked } = await write();
+    expect(isUnchecked).to.equal(true);
+    expect(missing.join('\n')).to.include('REFUSED  status and doctor: user "eve" may not list things');
+    expect((await stat(join(folder, 'bundle.tar.gz'))).size).to.be.greaterThan(0);
   });
 
   it('does not replace a file, and says so', async () => {

@@ -24,7 +24,7 @@ type BundleTarget = { readonly file: string } | { readonly stream: Writable };
 /**
  * Collects a bundle and writes it as a compressed archive, while it is collected.
  * @param now milliseconds since the epoch
- * @returns what is missing in it
+ * @returns what is missing in it, and whether its user may read nothing of what the doctor checks
  * @throws {CommandError} if the file exists, or cannot be written
  */
 export async function writeBundle(
@@ -32,9 +32,9 @@ export async function writeBundle(
   target: BundleTarget,
   options: BundleOptions,
   { now, showProgress }: { now: number; showProgress: (text: string) => void },
-): Promise<readonly string[]> {
+): Promise<{ readonly missing: readonly string[]; readonly isUnchecked: boolean }> {
   const notes = new BundleNotes();
-  const reports = await readReports({ client, home: options.namespace ?? home }, notes, showProgress);
+  const { reports, hasNothing } = await readReports({ client, home: options.namespace ?? home }, notes, showProgress);
   const namespaces = await findNamespacesOrDefault(client);
   const time = new Date(now).toISOString();
   const sources = { client, transport, namespaces, showProgress, limits: BUNDLE_LIMITS, version: VERSION, time };
@@ -42,7 +42,7 @@ export async function writeBundle(
   const bytes = tarOf(bundleName(now), files, Math.floor(now / 1000));
   if ('stream' in target) await pipeline(bytes, createGzip(), target.stream, { end: false });
   else await writeFile(bytes, target.file);
-  return notes.lines;
+  return { missing: notes.lines, isUnchecked: hasNothing };
 }
 
 /** `holdfast-bundle-20300131-140000` */
@@ -68,19 +68,21 @@ async function readReports(
   { client, home }: Pick<Connection, 'client' | 'home'>,
   notes: BundleNotes,
   showProgress: (text: string) => void,
-): Promise<Record<string, string>> {
+): Promise<{ readonly reports: Record<string, string>; readonly hasNothing: boolean }> {
   try {
     const observed = await observeCluster(client, { withData: true, home, showProgress });
     const findings = diagnose(observed, VERSION);
     for (const refused of observed.refused) notes.refused('status and doctor', refused);
-    return {
+    const hasNothing = isUnchecked(observed);
+    const reports = {
       ...textsOf('status', formatStatus(statusOf(observed, findings, VERSION))),
-      ...textsOf('doctor', reportOf(findings, observed, isUnchecked(observed))),
+      ...textsOf('doctor', reportOf(findings, observed, hasNothing)),
     };
+    return { reports, hasNothing };
   } catch (error) {
     if (error instanceof TransportError || (error instanceof StatusError && error.status === 401)) throw error;
     notes.missing('status and doctor', error);
-    return {};
+    return { reports: {}, hasNothing: false };
   }
 }
 

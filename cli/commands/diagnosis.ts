@@ -2,26 +2,60 @@ import { systemClock } from '../../kube/clock.js';
 import { UsageError } from '../../process/read-arguments.js';
 import { VERSION } from '../../process/version.js';
 import { bundleName, writeBundle } from '../bundle/write-bundle.js';
+import type { Connection } from '../cluster-client.js';
 import { defineCommand, nonEmptyName } from '../command.js';
 import { diagnose, isUnchecked } from '../doctor/diagnose.js';
 import { isError, reportOf } from '../doctor/finding.js';
 import { observeCluster } from '../doctor/observe.js';
+import { repeatUntil } from '../doctor/repeat-until.js';
 import { ExitCode } from '../exit-code.js';
 import { type ComponentState, componentsOf } from '../installation.js';
-import { printOutput } from '../output.js';
+import { count, printOutput } from '../output.js';
 import { formatStatus, statusOf } from '../status.js';
+import type { Terminal } from '../terminal.js';
 import { traceVirtualMachine } from '../trace/trace.js';
+
+const WAIT_SECONDS = 300;
+const WAIT_OPTIONS = [
+  { flags: '--wait', description: 'wait until there is no error, and then print' },
+  { flags: '--wait-duration <duration>', description: 'with --wait: how long at most, like 90s or 10m; default: 5m' },
+];
+
+interface GivenWaitOptions {
+  readonly wait?: true;
+  readonly waitDuration?: string;
+}
+
+/** @returns how long to wait; 0: not at all */
+function readWait({ wait, waitDuration }: GivenWaitOptions): number {
+  if (waitDuration !== undefined && wait !== true) throw new UsageError('--wait-duration needs --wait');
+  if (wait !== true) return 0;
+  return 1000 * (waitDuration === undefined ? WAIT_SECONDS : secondsOf('--wait-duration', waitDuration));
+}
+
+/** Observes and diagnoses, again and again until there is no error or the time is over. */
+async function diagnoseFor(waitMs: number, { client, home }: Connection, { showProgress }: Terminal) {
+  return repeatUntil(waitMs, systemClock, async () => {
+    const observed = await observeCluster(client, { withData: true, home, showProgress });
+    const findings = diagnose(observed, VERSION);
+    const errors = findings.filter(isError).length;
+    if (errors > 0) showProgress(`waiting: ${count(errors, 'error')}…`);
+    // a user without rights would wait for nothing
+    return { isEnd: errors === 0 || isUnchecked(observed), value: { observed, findings } };
+  });
+}
 
 export const STATUS = defineCommand({
   usage: 'status',
   description:
     'show versions, processes, leaders, webhooks, certificates and policies, and what the doctor finds; exit code 3 if not healthy',
+  options: WAIT_OPTIONS,
   common: { output: true },
-  read: (_args, _given, { output }) => output,
-  run: (output, { terminal, connect }) =>
-    connect(async ({ client, home }) => {
-      const observed = await observeCluster(client, { withData: true, home, showProgress: terminal.showProgress });
-      const status = statusOf(observed, diagnose(observed, VERSION), VERSION);
+  read: (_args, given: GivenWaitOptions, { output }) => ({ waitMs: readWait(given), output }),
+  run: ({ waitMs, output }, { terminal, connect }) =>
+    connect(async (cluster) => {
+      const { observed, findings } = await diagnoseFor(waitMs, cluster, terminal);
+      const status = statusOf(observed, findings, VERSION);
       printOutput(output, formatStatus(status), terminal.print);
       if (!status.checked) return ExitCode.unchecked;
       return status.healthy ? ExitCode.done : ExitCode.unhealthy;
@@ -32,12 +66,12 @@ export const DOCTOR = defineCommand({
   usage: 'doctor',
   description:
     'find what is wrong with Holdfast, its networks and its addresses, and say what to do; it changes nothing',
+  options: WAIT_OPTIONS,
   common: { output: true },
-  read: (_args, _given, { output }) => output,
-  run: (output, { terminal, connect }) =>
-    connect(async ({ client, home }) => {
-      const observed = await observeCluster(client, { withData: true, home, showProgress: terminal.showProgress });
-      const findings = diagnose(observed, VERSION);
+  read: (_args, given: GivenWaitOptions, { output }) => ({ waitMs: readWait(given), output }),
+  run: ({ waitMs, output }, { terminal, connect }) =>
+    connect(async (cluster) => {
+      const { observed, findings } = await diagnoseFor(waitMs, cluster, terminal);
       printOutput(output, reportOf(findings, observed, isUnchecked(observed)), terminal.print);
       if (isUnchecked(observed)) return ExitCode.unchecked;
       return findings.some(isError) ? ExitCode.unhealthy : ExitCode.done;
@@ -113,23 +147,26 @@ export const BUNDLE = defineCommand({
   common: { namespace: 'namespace of the claims, VMs, networks and events; default: all' },
   read: (_args, { outputFile, since }: GivenOptions, { namespace }) => ({
     file: nonEmptyName(outputFile, '--output-file'),
-    options: { namespace, sinceSeconds: since === undefined ? undefined : secondsOf(since) },
+    options: { namespace, sinceSeconds: since === undefined ? undefined : secondsOf('--since', since) },
   }),
   run: ({ file, options }, { terminal, connect }) =>
     connect(async (cluster) => {
       const now = systemClock.wall();
       const path = file ?? `${bundleName(now)}.tar.gz`;
       const target = path === '-' ? { stream: process.stdout } : { file: path };
-      const missing = await writeBundle(cluster, target, options, { now, showProgress: terminal.showProgress });
+      const { missing, isUnchecked } = await writeBundle(cluster, target, options, {
+        now,
+        showProgress: terminal.showProgress,
+      });
       for (const line of missing) terminal.printStatus(line);
       if (path !== '-') terminal.print(`wrote ${path}`);
-      return ExitCode.done;
+      return isUnchecked ? ExitCode.unchecked : ExitCode.done;
     }),
 });
 
-function secondsOf(text: string): number {
+function secondsOf(flag: string, text: string): number {
   const [, number = '', unit = ''] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
   const seconds = Number(number) * (SECONDS[unit] ?? 0);
-  if (seconds === 0) throw new UsageError(`--since: "${text}" is not a duration: write it like 30m, 2h or 1d`);
+  if (seconds === 0) throw new UsageError(`${flag}: "${text}" is not a duration: write it like 30m, 2h or 1d`);
   return seconds;
 }
