@@ -14,11 +14,11 @@ export interface PluginResult {
 /** Runs `kubectl holdfast …` as built by build.js. */
 export class KubectlPlugin {
   readonly result: Promise<PluginResult>;
-  readonly #kill: () => void;
+  readonly #kill: (signal: 'SIGINT' | 'SIGKILL') => void;
 
   constructor(kubeconfig: string, args: readonly string[]) {
     const child = spawn(PLUGIN, [...args, '--kubeconfig', kubeconfig], { stdio: ['ignore', 'pipe', 'pipe'] });
-    this.#kill = () => child.kill('SIGKILL');
+    this.#kill = (signal) => child.kill(signal);
     const exit = new Promise<number | undefined>((resolve, reject) => {
       child.once('error', reject);
       child.once('close', (code) => resolve(code ?? undefined));
@@ -32,6 +32,11 @@ export class KubectlPlugin {
 
   /** SIGKILL. */
   kill(): void {
-    this.#kill();
+    this.#kill('SIGKILL');
+  }
+
+  /** Ctrl-C. */
+  interrupt(): void {
+    this.#kill('SIGINT');
   }
 }

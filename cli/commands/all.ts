@@ -5,7 +5,7 @@ import { type Command, defineCommand } from '../command.js';
 import { ExitCode } from '../exit-code.js';
 import { builtPage } from '../ui/html.js';
 import { IPS, POOL, POOLS, RELEASE, RESERVE, UNRESERVE } from './addresses.js';
-import { PREFLIGHT } from './before-and-after.js';
+import { CONNECTIVITY, PREFLIGHT } from './before-and-after.js';
 import { BUNDLE, DOCTOR, SHOW_VERSION, STATUS, TRACE_VM } from './diagnosis.js';
 import { MIGRATE_WHEREABOUTS, UNINSTALL } from './installation.js';
 import { WHO } from './who.js';
@@ -108,6 +108,7 @@ export const COMMANDS: readonly Command[] = [
   PREFLIGHT,
   STATUS,
   DOCTOR,
+  CONNECTIVITY,
   IPS,
   WHO,
   TRACE_VM,

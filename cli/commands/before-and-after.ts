@@ -1,8 +1,21 @@
-import { defineCommand } from '../command.js';
+import { randomBytes } from 'node:crypto';
+import type { Client } from '../../kube/client.js';
+import { systemClock } from '../../kube/clock.js';
+import { clusterResource } from '../../kube/resource.js';
+import { UsageError } from '../../process/read-arguments.js';
+import { defineCommand, nonEmptyName } from '../command.js';
+import { findNetwork } from '../connectivity/network.js';
+import { type PairedNode, usableNodes } from '../connectivity/pairs.js';
+import { testConnectivity } from '../connectivity/run.js';
 import { exitCodeOf, formatChecks } from '../doctor/check-report.js';
+import { CommandError } from '../exit-code.js';
+import { DAEMON_SETS, DEFAULT_NAMESPACES, isOwn, ofComponent } from '../installation.js';
 import { printOutput } from '../output.js';
 import { observeTarget } from '../preflight/observe.js';
 import { preflight } from '../preflight/preflight.js';
+import { readList, valueOf } from '../reader.js';
+
+const PAIRED_NODES = clusterResource<PairedNode>('v1', 'nodes', 'Node');
 
 export const PREFLIGHT = defineCommand({
   usage: 'preflight',
@@ -17,3 +30,91 @@ export const PREFLIGHT = defineCommand({
       return exitCodeOf(reports);
     }),
 });
+
+interface GivenConnectivityOptions {
+  readonly network?: string;
+  readonly nodes?: readonly string[];
+  readonly maxPairs?: string;
+  readonly image?: string;
+  readonly timeout?: string;
+  readonly migrate?: true;
+}
+
+const MAX_PAIRS = 10;
+const START_SECONDS = 60;
+
+export const CONNECTIVITY = defineCommand({
+  usage: 'connectivity',
+  description:
+    'test a network with short-lived pods on pairs of nodes: addresses, ARP and ND, ping, MTU and duplicates; exit code 3 if something does not work',
+  options: [
+    {
+      flags: '--network <nad>',
+      description:
+        'NAD of the network, with its namespace if it is another one, like lab/blue; default: the only one that delegates to holdfast',
+    },
+    {
+      flags: '--nodes <node>',
+      description: 'node to test; may be given several times; default: all nodes that take pods',
+      isList: true,
+    },
+    { flags: '--max-pairs <number>', description: `number of pairs of nodes to test; default: ${MAX_PAIRS}` },
+    { flags: '--migrate', description: 'also start a VM without a disk and migrate it: it keeps its address' },
+    {
+      flags: '--image <image>',
+      description: "image of the pods, which must be Holdfast's; default: that of the agents",
+    },
+    { flags: '--timeout <seconds>', description: `seconds that a pod may take to start; default: ${START_SECONDS}` },
+  ],
+  common: { namespace: 'namespace of the NAD and of the pods', output: true },
+  read: (_args, given: GivenConnectivityOptions, { namespace, output }) => {
+    const { nodes = [], migrate } = given;
+    if (new Set(nodes).size === 1)
+      throw new UsageError('--nodes: name at least two nodes, each with a flag of its own');
+    return {
+      namespace,
+      output,
+      network: nonEmptyName(given.network, '--network'),
+      image: nonEmptyName(given.image, '--image'),
+      nodes: [...new Set(nodes)],
+      maxPairs: positive(given.maxPairs, '--max-pairs', MAX_PAIRS),
+      timeoutMs: 1000 * positive(given.timeout, '--timeout', START_SECONDS),
+      withMigration: migrate === true,
+    };
+  },
+  run: ({ namespace, output, ...request }, { terminal, connect }) =>
+    connect(async ({ client, home }) => {
+      const network = await findNetwork(client, namespace ?? home, request.network);
+      const image = request.image ?? (await imageOfAgents(client));
+      const nodes = request.nodes.length > 0 ? request.nodes : usableNodes((await client.list(PAIRED_NODES)).items);
+      if (nodes.length < 2)
+        throw new CommandError(
+          `${nodes.length === 0 ? 'no node takes' : 'only one node takes'} pods: a pair needs two`,
+        );
+      const ended = new AbortController();
+      const end = () => ended.abort();
+      for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, end);
+      const run = randomBytes(3).toString('hex');
+      const deps = { client, clock: systemClock, run, signal: ended.signal, ...terminal };
+      const reports = await testConnectivity({ ...request, network, image, nodes }, deps);
+      const allWell = 'all pairs are connected';
+      printOutput(output, formatChecks(reports, { allWell }), terminal.print);
+      return exitCodeOf(reports);
+    }),
+});
+
+function positive(text: string | undefined, flag: string, instead: number): number {
+  if (text === undefined) return instead;
+  if (/^[1-9]\d{0,4}$/.test(text)) return Number(text);
+  throw new UsageError(`${flag}: "${text}" is not a number from 1 to 99999`);
+}
+
+/** @throws {CommandError} if no agents are known */
+async function imageOfAgents(client: Client): Promise<string> {
+  const read = await readList(client, DAEMON_SETS, { labelSelector: ofComponent('agent') });
+  const own = valueOf(read, []).find((set) => isOwn(new Set(DEFAULT_NAMESPACES), set));
+  const image = own?.spec?.template?.spec?.containers?.[0]?.image;
+  if (image !== undefined) return image;
+  const why = read.kind === 'found' ? 'no agents are installed' : read.kind === 'unserved' ? '' : read.why;
+  throw new CommandError(`the image of the pods is not known: ${why}. Name Holdfast's image with --image`);
+}

@@ -79,5 +79,9 @@ var probeMark = mac{2, 'p', 'r', 'o', 'b', 'e'}
 
 // probeARP asks whether a host has an address (RFC 5227).
 func (r *responder) probeARP(address netip.Addr) bool {
-	return r.send(arp{arpRequest, r.link.mac(), noIPv4, probeMark, address}.frame(broadcastMAC))
+	return r.send(arpProbe(r.link.mac(), address))
+}
+
+func arpProbe(own mac, address netip.Addr) []byte {
+	return arp{arpRequest, own, noIPv4, probeMark, address}.frame(broadcastMAC)
 }

@@ -1,7 +1,8 @@
 //go:build !guests
 
 // Command holdfast-packets answers DHCP and router solicitations of guests. It needs the capability NET_RAW and no
-// access to the API: all answers come from a table that the process "responder" sends over a Unix socket.
+// access to the API: all answers come from a table that the process "responder" sends over a Unix socket. With the argument
+// "connectivity", it is a pod of "kubectl holdfast connectivity".
 package main
 
 import (
@@ -20,6 +21,10 @@ func main() {
 	// One frame is handled at a time. More threads would only wake each other, at a third of the cost of an answer.
 	runtime.GOMAXPROCS(1)
 	slog.SetDefault(slog.New(slog.NewJSONHandler(os.Stderr, nil)))
+	if len(os.Args) > 1 && os.Args[1] == "connectivity" {
+		runConnectivity(os.Args[2:])
+		return
+	}
 	socket := flag.String("socket", "/run/holdfast-packets/packets.sock", "Unix socket that the process \"responder\" connects to")
 	flag.Parse()
 	if flag.NArg() > 0 {

@@ -106,22 +106,32 @@ func (r *responder) answerNeighbour(to mac, source netip.Addr) {
 
 // probeNDP asks whether a host has an address.
 func (r *responder) probeNDP(address netip.Addr) bool {
-	own := r.link.mac()
 	group := solicitedNode(address)
-	return r.sendNDP(groupMAC(group), group, &ndp.NeighborSolicitation{
+	return r.sendNDP(groupMAC(group), group, neighbourProbe(r.link.mac(), address))
+}
+
+func neighbourProbe(own mac, address netip.Addr) ndp.Message {
+	return &ndp.NeighborSolicitation{
 		TargetAddress: address,
 		Options:       []ndp.Option{&ndp.LinkLayerAddress{Direction: ndp.Source, Addr: own[:]}},
-	})
+	}
 }
 
 // sendNDP sends a message from our link-local address.
 func (r *responder) sendNDP(to mac, address netip.Addr, message ndp.Message) bool {
-	own := r.link.mac()
-	source := linkLocal(own)
-	body, err := ndp.MarshalMessageChecksum(message, source, address)
+	frame, err := ndpFrame(r.link.mac(), to, address, message)
 	if err != nil {
 		r.drop(dropUnsent)
 		return false
 	}
-	return r.send(ethernet(to, own, etherIPv6, append(ipv6Header(source, address, protocolICMPv6, hopLimit, len(body)), body...)))
+	return r.send(frame)
+}
+
+func ndpFrame(own, to mac, address netip.Addr, message ndp.Message) ([]byte, error) {
+	source := linkLocal(own)
+	body, err := ndp.MarshalMessageChecksum(message, source, address)
+	if err != nil {
+		return nil, err
+	}
+	return ethernet(to, own, etherIPv6, append(ipv6Header(source, address, protocolICMPv6, hopLimit, len(body)), body...)), nil
 }

@@ -101,3 +101,12 @@ func (r *responder) isProxy(from mac, address netip.Addr) bool {
 	}
 	return len(heard) >= proxyAddresses
 }
+
+// probeFrame returns a question that hosts answer who have the address, and that responders do not take for a conflict.
+func probeFrame(own mac, address netip.Addr) ([]byte, error) {
+	if address.Is4() {
+		return arpProbe(own, address), nil
+	}
+	group := solicitedNode(address)
+	return ndpFrame(own, groupMAC(group), group, neighbourProbe(own, address))
+}
