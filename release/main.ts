@@ -8,7 +8,7 @@ import { notesOf, withAbsoluteLinks } from './changelog.js';
 import { withNode } from './executable.js';
 import { imageBuild, imageFile, missingEngine, resolveBases } from './image.js';
 import { krewManifest } from './krew.js';
-import { packChart, renderManifests } from './manifests.js';
+import { packChart, renderManifests, linkMessages } from './manifests.js';
 import { NO_REPOSITORY, type ReleaseSettings, readSettings } from './settings.js';
 import { type TreeState, problemsOfTree, readTree, stageTree } from './tree.js';
 
@@ -28,6 +28,7 @@ async function main(): Promise<void> {
   await rm(partial, { recursive: true, force: true });
   await mkdir(partial, { recursive: true });
   const stage = await stageTree(ROOT, settings.version);
+  await linkMessages(stage, settings);
   try {
     await build(stage, partial, { settings, state, withImage: noImage === undefined });
   } finally {

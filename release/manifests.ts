@@ -39,6 +39,13 @@ async function linkRunbooks(rules: string, { repository, version }: ReleaseSetti
   await writeFile(rules, text.replaceAll(`${NO_REPOSITORY}/blob/main/`, `${repository}/blob/v${version}/`));
 }
 
+/** Messages link to the pages of the repository, in this version: `docsUrl`. */
+export async function linkMessages(stage: string, { repository }: ReleaseSettings): Promise<void> {
+  const file = join(stage, 'process', 'docs-url.ts');
+  const text = await readFile(file, 'utf8');
+  await writeFile(file, text.replace(NO_REPOSITORY, repository));
+}
+
 export function chartFile(version: string): string {
   return `holdfast-${version}.tgz`;
 }

@@ -143,6 +143,14 @@ describe('make release', function () {
     expect(tried.stdout, tried.stderr).to.equal(`the plugin for linux/amd64 starts: ${VERSION}\n`);
   });
 
+  it('links to pages of the same version in what the plugin and the agents say', async () => {
+    const file = `package/dist/kubectl-holdfast.cjs`;
+    const archive = join(out, `kubectl-holdfast-${VERSION}.tgz`);
+    const args = ['--extract', '--to-stdout', '--file', archive, file];
+    const program = execFileSync('tar', args, { encoding: 'utf8', maxBuffer: 1 << 26 });
+    expect(program).to.include(REPOSITORY).and.not.to.include('https://example.com/holdfast');
+  });
+
   it('packs the licences of the packages and of Node.js with the kubectl plugin', () => {
     const archive = join(out, 'kubectl-holdfast_linux_amd64.tar.gz');
     const contents = (file: string) =>

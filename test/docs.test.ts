@@ -103,6 +103,25 @@ describe('the documents', () => {
     expect(lost).to.deep.equal([]);
   });
 
+  it('have the pages to which messages link, by the function that names their version', async () => {
+    const links: string[] = [];
+    const others: string[] = [];
+    for (const path of (await findFiles('.ts')).filter(
+      (each) => !/\.test\.ts$|\/testing\/|^(bed|e2e|bench|test|release)\//.test(each),
+    )) {
+      const code = (await readFile(join(ROOT, path), 'utf8')).replace(/^\s*(\/\/|\/?\*).*$/gm, '');
+      const pages = code.matchAll(/'((?:how-to|reference|concepts|tutorials|runbooks)\/[\w-]+\.md)(?:#([\w-]+))?'/g);
+      for (const [, page = '', anchor] of pages) {
+        const headings = headingsOf(documentOf(`docs/${page}`));
+        links.push(page);
+        if (anchor !== undefined) expect(headings, `${path}: ${page}`).to.include(anchor);
+      }
+      if (/['"`][^'"`\n]*\bdocs\/[\w-]+\/[\w-]+\.md/.test(code)) others.push(path);
+    }
+    expect(links.length).to.be.greaterThan(10);
+    expect(others).to.deep.equal([]);
+  });
+
   it('name targets of make and scripts of npm that exist', async () => {
     const makefile = await readFile(join(ROOT, 'Makefile'), 'utf8');
     const { scripts } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { scripts: object };

@@ -3,6 +3,7 @@ import { BAD_POOL_CONDITIONS } from '../../api/conditions.js';
 import { readIpamDelegation } from '../../api/ipam-delegation.js';
 import { objectKey } from '../../api/meta.js';
 import { type NetworkAttachmentDefinition, parseNetworkConfig } from '../../api/network-attachment.js';
+import { docsUrl } from '../../process/docs-url.js';
 import { firstOfMany } from '../output.js';
 import { needsAction } from '../usage/pools.js';
 import { type Finding, errorOf, warningOf } from './finding.js';
@@ -20,7 +21,7 @@ export function checkPools({ pools = [] }: ObservedCluster): Finding[] {
       const found = pool.status?.conditions?.find((each) => each.type === type && each.status === status);
       if (found === undefined || !needsAction(pool, found)) return [];
       const problem = `${type} is ${status} (${found.reason}): ${found.message}`;
-      const remedy = `see ${found.reason} in docs/reference/conditions.md`;
+      const remedy = `see ${found.reason} in ${docsUrl('reference/conditions.md#conditions-of-a-pool')}`;
       const findingOf = health === 'wrong' ? errorOf : warningOf;
       const finding = findingOf('pools', `AddressPool ${pool.metadata.name}`, problem, remedy);
       return [{ ...finding, reason: found.reason }];
@@ -36,7 +37,7 @@ export function checkNads({ nads = [], pools, now = Infinity }: ObservedCluster)
     if (delegation.kind === 'invalid') {
       if (!/holdfast/i.test(nad.spec?.config ?? '')) return [];
       const { field, message } = delegation.problem;
-      return [errorOf('nads', object, `${field} ${message}`, 'correct the config: docs/how-to/pools.md')];
+      return [errorOf('nads', object, `${field} ${message}`, `correct the config: ${docsUrl('how-to/pools.md')}`)];
     }
     if (delegation.kind !== 'holdfast' || pools === undefined || hasPool(nad, pools)) return [];
     // its pool is derived meanwhile
@@ -87,7 +88,7 @@ export function checkLockedLeases({ lockedLeases = [], now }: ObservedCluster): 
       'locks',
       `AddressLeases (${locked.length})`,
       `nobody gets these released addresses, because Secrets with network data may still hold them: ${firstOfMany(names, MAX_NAMED)}`,
-      'the process guest removes them: its log says why it has not. If guest was removed for good, see docs/how-to/uninstall.md',
+      `the process guest removes them: its log says why it has not. If guest was removed for good, see ${docsUrl('how-to/uninstall.md')}`,
     ),
   ];
 }

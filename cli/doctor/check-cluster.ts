@@ -1,3 +1,4 @@
+import { docsUrl } from '../../process/docs-url.js';
 import { groupBy } from '../group-by.js';
 import {
   type Crd,
@@ -33,7 +34,7 @@ export function checkCniFolder({ workloads = [], multus = [] }: ObservedCluster)
     const own = pluginFolderOf(workload);
     if (own === undefined || others.length === 0 || others.some((path) => normal(path) === normal(own))) return [];
     const problem = `installs the CNI plugin into ${own}, but Multus uses ${others.join(', ')}`;
-    const remedy = 'set the folder that the container runtime uses: docs/how-to/install.md#adapt-the-nodes';
+    const remedy = `set the folder that the container runtime uses: ${docsUrl('how-to/install.md#adapt-the-nodes')}`;
     return [warningOf('cni-folder', `DaemonSet ${namespace}/${name}`, problem, remedy)];
   });
 }

@@ -6,11 +6,12 @@ import { deliveryOf } from '../../api/nad-guests.js';
 import { IPS_ALLOCATED, LEASE_POOL, RESPONDERS_NAMESPACE } from '../../api/names.js';
 import { parseNetworkConfig } from '../../api/network-attachment.js';
 import { attachmentProblem } from '../../api/responders.js';
+import { docsUrl } from '../../process/docs-url.js';
 import { type ComponentState, type InstalledWorkload, type ProcessPod, componentsOf } from '../installation.js';
 import { type Finding, errorOf, warningOf } from './finding.js';
 import { type ObservedCluster, inAllNamespaces } from './observe.js';
 
-const INSTALL = 'apply the manifests of this version: docs/how-to/install.md';
+const INSTALL = `apply the manifests of this version: ${docsUrl('how-to/install.md')}`;
 /** As the election counts it, with time for a renewal. */
 const LEADER_SILENT_MS = 30_000;
 const MAX_MESSAGE_LENGTH = 300;
@@ -61,7 +62,7 @@ function checkReadiness({ name, workload, namespace, ready, wanted, pods }: Comp
   const problem = `${ready} of ${wanted} pods are ready${shown === '' ? '' : `: ${shown}${more}`}`;
   const remedy =
     name === 'agent'
-      ? `run kubectl -n ${namespace} describe pod and kubectl logs for these pods; if they name the CNI folder, see docs/how-to/install.md#adapt-the-nodes`
+      ? `run kubectl -n ${namespace} describe pod and kubectl logs for these pods; if they name the CNI folder, see ${docsUrl('how-to/install.md#adapt-the-nodes')}`
       : `run kubectl -n ${namespace} describe pod and kubectl logs for these pods`;
   return [errorOf('processes', object, problem, remedy)];
 }
@@ -111,7 +112,7 @@ function checkVersions(components: readonly ComponentState[], clientVersion: str
         'versions',
         `holdfast-${name}`,
         `runs ${version}, and another process runs ${newest}: they are more than one minor version apart`,
-        'upgrade one minor version at a time: docs/how-to/upgrade.md',
+        `upgrade one minor version at a time: ${docsUrl('how-to/upgrade.md')}`,
       ),
     ),
     ...(differs(clientVersion, newest)
@@ -142,7 +143,7 @@ function differs(a: string, b: string): boolean {
   return aMajor !== bMajor || Math.abs(aMinor - bMinor) > 1;
 }
 
-const GUIDE = 'docs/how-to/layer-2-networks.md#answer-dhcp';
+const GUIDE = docsUrl('how-to/layer-2-networks.md#answer-dhcp');
 
 /** Pools with `spec.guest.dhcp` whose guests get no answer, or only that of one responder. */
 export function checkResponders(observed: ObservedCluster): Finding[] {

@@ -9,6 +9,7 @@ import { asList } from '../../api/json.js';
 import { isBeingDeleted, joinKey } from '../../api/meta.js';
 import { CLAIM_REQUESTED_ADDRESSES } from '../../api/names.js';
 import { isTerminal, scheduledTime } from '../../api/pod.js';
+import { docsUrl } from '../../process/docs-url.js';
 import { valueOf } from '../reader.js';
 import { unansweredClaimEvent } from './events.js';
 import type { ObservedVmTrace } from './observed.js';
@@ -53,8 +54,7 @@ export function traceLockedLeases({ leases, namespace, name, now }: ObservedVmTr
   return locked.slice(0, MAX_LOCKED).map((lease) => {
     const isNew = now - Date.parse(lease.spec.releasedAt ?? '') < UNLOCK_MS;
     const message = `${lease.spec.address} goes to no other VM, because the Secret may still hold it`;
-    const remedy =
-      'see the pods of holdfast-guest, and their logs. If guest was removed for good: docs/how-to/uninstall.md';
+    const remedy = `see the pods of holdfast-guest, and their logs. If guest was removed for good: ${docsUrl('how-to/uninstall.md')}`;
     return leaseNode(lease, [isNew ? { health: 'progress', message } : { health: 'warning', message, remedy }]);
   });
 }

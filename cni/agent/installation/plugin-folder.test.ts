@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { Logger } from '../../../kube/log.js';
+import { docsUrl } from '../../../process/docs-url.js';
 import { ManualClock } from '../../../test/manual-clock.js';
 import { type PluginFolderMetrics, PluginFolder } from './plugin-folder.js';
 
@@ -65,7 +66,7 @@ describe('the check of the directory of CNI plugins', () => {
     await folder.start();
     expect(folder.problem())
       .to.include("the node's directory /opt/cni/bin has no multus or multus-shim and no bridge")
-      .and.to.include('docs/how-to/install.md#adapt-the-nodes')
+      .and.to.include(docsUrl('how-to/install.md#adapt-the-nodes'))
       .and.to.include('--cni-required-plugins');
     expect(folder.problem()).not.to.include(path);
     expect(usable).to.deep.equal([false]);

@@ -6,6 +6,7 @@ import type { Logger } from '../../../kube/log.js';
 import type { PluginAlternatives } from '../../../process/config/agent-config.js';
 import type { Metrics } from '../../../process/metrics.js';
 import { PeriodicTask } from '../../../process/periodic-task.js';
+import { docsUrl } from '../../../process/docs-url.js';
 import {
   type InstallOptions,
   PLUGIN_NAME,
@@ -110,7 +111,7 @@ export class PluginFolder {
       const names = missing.map((group) => `no ${group.join(' or ')}`).join(' and ');
       return (
         `the node's directory ${directory.hostPath} has ${names}, so its container runtime probably looks for CNI plugins in another ` +
-        'directory: set that of your distribution (docs/how-to/install.md#adapt-the-nodes), install what is missing, ' +
+        `directory: set that of your distribution (${docsUrl('how-to/install.md#adapt-the-nodes')}), install what is missing, ` +
         'or change --cni-required-plugins'
       );
     } catch (error) {
