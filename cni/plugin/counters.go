@@ -9,7 +9,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
 )
 
@@ -45,62 +44,28 @@ func countDrops(folder string) error {
 
 // readCounters returns the counters that are not zero, by table and name. One dump has those of all tables.
 func readCounters() (map[string]map[string]uint64, error) {
-	conn, err := netlink.Dial(unix.NETLINK_NETFILTER, nil)
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Close()
-	answers, err := conn.Execute(netlink.Message{
-		Header: netlink.Header{Type: unix.NFNL_SUBSYS_NFTABLES<<8 | unix.NFT_MSG_GETOBJ, Flags: netlink.Request | netlink.Dump},
-		Data:   []byte{unix.NFPROTO_NETDEV, unix.NFNETLINK_V0, 0, 0},
-	})
+	answers, err := exchange(unix.NETLINK_NETFILTER, 0, tableMessage(unix.NFT_MSG_GETOBJ, unix.NLM_F_DUMP, nil))
 	if err != nil {
 		return nil, explain(err)
 	}
 	counted := map[string]map[string]uint64{}
 	for _, answer := range answers {
-		table, name, packets, err := parseCounter(answer.Data)
-		if err != nil {
+		described, err := parseContent(answer.body)
+		counter, counterErr := parseAttributes(described[unix.NFTA_OBJ_DATA])
+		if err = errors.Join(err, counterErr); err != nil {
 			return nil, err
 		}
-		if packets == 0 || !strings.HasPrefix(table, tablePrefix) {
+		table, name := unix.ByteSliceToString(described[unix.NFTA_OBJ_TABLE]), unix.ByteSliceToString(described[unix.NFTA_OBJ_NAME])
+		packets := counter[counterPackets]
+		if len(packets) != 8 || binary.BigEndian.Uint64(packets) == 0 || !strings.HasPrefix(table, tablePrefix) {
 			continue
 		}
 		if counted[table] == nil {
 			counted[table] = map[string]uint64{}
 		}
-		counted[table][name] = packets
+		counted[table][name] = binary.BigEndian.Uint64(packets)
 	}
 	return counted, nil
-}
-
-func parseCounter(data []byte) (table, name string, packets uint64, err error) {
-	if len(data) < 4 {
-		return table, name, packets, errors.New("nftables: the answer is too short")
-	}
-	decoder, err := netlink.NewAttributeDecoder(data[4:])
-	if err != nil {
-		return table, name, packets, err
-	}
-	decoder.ByteOrder = binary.BigEndian
-	for decoder.Next() {
-		switch decoder.Type() {
-		case unix.NFTA_OBJ_TABLE:
-			table = decoder.String()
-		case unix.NFTA_OBJ_NAME:
-			name = decoder.String()
-		case unix.NFTA_OBJ_DATA:
-			decoder.Nested(func(inner *netlink.AttributeDecoder) error {
-				for inner.Next() {
-					if inner.Type() == counterPackets {
-						packets = inner.Uint64()
-					}
-				}
-				return inner.Err()
-			})
-		}
-	}
-	return table, name, packets, decoder.Err()
 }
 
 // writeCounters replaces the file in one step.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -11,7 +12,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/google/nftables"
+	"golang.org/x/sys/unix"
 )
 
 // guards applies and removes the rules of ports. The folder has a file for each port that has rules, so that a node without
@@ -42,10 +43,6 @@ func tableName(asked request) string {
 	return tablePrefix + hex.EncodeToString(sum[:12])
 }
 
-func tableOf(name string) *nftables.Table {
-	return &nftables.Table{Name: name, Family: nftables.TableFamilyNetdev}
-}
-
 // apply gives a port its rules in one transaction. An earlier ADD may have left some: deleting them takes the kernel several
 // milliseconds, so that is tried only if the table exists.
 func (g guards) apply(asked request, rules *ruleSet) error {
@@ -61,12 +58,18 @@ func (g guards) apply(asked request, rules *ruleSet) error {
 	if err := g.write(asked, rules, note{Index: found.index, Rules: rules.count()}); err != nil {
 		return err
 	}
-	table := tableOf(tableName(asked))
-	err = create(table, rules, found, false)
-	if errors.Is(err, syscall.EEXIST) {
-		err = create(table, rules, found, true)
+	name := tableName(asked)
+	content, err := translate(name, rules, found)
+	if err != nil {
+		return err
 	}
-	return err
+	added := tableMessage(unix.NFT_MSG_NEWTABLE, unix.NLM_F_CREATE|unix.NLM_F_EXCL, tableNamed(name))
+	content = append([]message{added}, content...)
+	err = transact(found.netns, content)
+	if errors.Is(err, syscall.EEXIST) {
+		err = transact(found.netns, append(deletion(name), content...))
+	}
+	return explain(err)
 }
 
 // write notes a port before it gets rules, so that they are always found again.
@@ -76,26 +79,29 @@ func (g guards) write(asked request, rules *ruleSet, noted note) error {
 	return errors.Join(err, os.WriteFile(filepath.Join(g.folder, tableName(asked)), encode(noted), 0o600))
 }
 
-func create(table *nftables.Table, rules *ruleSet, at port, replaces bool) error {
-	conn, err := nftables.New(nftables.WithNetNSFd(at.netns))
-	if err != nil {
-		return err
-	}
-	if replaces {
-		conn.AddTable(table)
-		conn.DelTable(table)
-	}
-	conn.CreateTable(table)
-	if err := translate(conn, table, rules, at); err != nil {
-		return err
-	}
-	if err := conn.Flush(); err != nil {
-		return explain(err)
-	}
-	return nil
+// deletion returns the messages that delete a table, also one that does not exist.
+func deletion(table string) []message {
+	added := tableMessage(unix.NFT_MSG_NEWTABLE, unix.NLM_F_CREATE, tableNamed(table))
+	return []message{added, tableMessage(unix.NFT_MSG_DELTABLE, 0, tableNamed(table))}
+}
+
+func tableNamed(name string) attributes {
+	return attributes{}.text(unix.NFTA_TABLE_NAME, name)
+}
+
+// transact carries out all messages, or none of them. It waits for the acknowledgement of the last one.
+func transact(netns int, messages []message) error {
+	messages[len(messages)-1].flags |= unix.NLM_F_ACK
+	body := binary.BigEndian.AppendUint16([]byte{unix.AF_UNSPEC, unix.NFNETLINK_V0}, unix.NFNL_SUBSYS_NFTABLES)
+	batch := append([]message{{kind: unix.NFNL_MSG_BATCH_BEGIN, body: body}}, messages...)
+	_, err := exchange(unix.NETLINK_NETFILTER, netns, append(batch, message{kind: unix.NFNL_MSG_BATCH_END, body: body})...)
+	return err
 }
 
 func explain(err error) error {
+	if err == nil {
+		return nil
+	}
 	for _, unknown := range []error{syscall.EOPNOTSUPP, syscall.EAFNOSUPPORT, syscall.EPROTONOSUPPORT, syscall.ENOENT} {
 		if errors.Is(err, unknown) {
 			return fmt.Errorf("the kernel of this node has no nftables of the family netdev, or lacks an expression: use Linux 5.4 or newer, "+
@@ -112,24 +118,14 @@ func (g guards) remove(name string) error {
 		return nil
 	}
 	// where rules could not be applied, they often cannot be removed either
-	if err := noted.dropTable(name); err != nil && noted.Failure == "" {
+	err = noted.inNetns(func(netns int) error { return transact(netns, deletion(name)) })
+	if err != nil && noted.Failure == "" {
 		return err
 	}
 	if err := os.Remove(filepath.Join(g.folder, name)); !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	return nil
-}
-
-func (n note) dropTable(name string) error {
-	conn, closeNetns, err := n.connect()
-	if conn == nil {
-		return err
-	}
-	defer closeNetns()
-	conn.AddTable(tableOf(name))
-	conn.DelTable(tableOf(name))
-	return conn.Flush()
 }
 
 // collect deletes the rules of ports that no longer exist.
@@ -156,21 +152,24 @@ func (g guards) collect() error {
 
 // removeAll removes the rules of all ports on this node, and the notes about them. Those inside pods end with the pods.
 func (g guards) removeAll() error {
-	conn, err := nftables.New()
-	if err != nil {
-		return err
-	}
-	tables, err := conn.ListTablesOfFamily(nftables.TableFamilyNetdev)
+	tables, err := exchange(unix.NETLINK_NETFILTER, 0, tableMessage(unix.NFT_MSG_GETTABLE, unix.NLM_F_DUMP, nil))
 	if err != nil {
 		return explain(err)
 	}
+	var deletions []message
 	for _, table := range tables {
-		if strings.HasPrefix(table.Name, tablePrefix) {
-			conn.DelTable(table)
+		described, err := parseContent(table.body)
+		if err != nil {
+			return err
+		}
+		if name := unix.ByteSliceToString(described[unix.NFTA_TABLE_NAME]); strings.HasPrefix(name, tablePrefix) {
+			deletions = append(deletions, tableMessage(unix.NFT_MSG_DELTABLE, 0, tableNamed(name)))
 		}
 	}
-	if err := conn.Flush(); err != nil {
-		return explain(err)
+	if len(deletions) > 0 {
+		if err := transact(0, deletions); err != nil {
+			return explain(err)
+		}
 	}
 	return os.RemoveAll(g.folder)
 }
@@ -182,20 +181,16 @@ func (g guards) check(asked request) error {
 	if errors.Is(err, os.ErrNotExist) || noted.Failure != "" {
 		return nil // the agent reports the failure
 	}
-	conn, closeNetns, connErr := noted.connect()
-	if err = errors.Join(err, connErr); err != nil || conn == nil {
+	if err != nil {
 		return err
 	}
-	defer closeNetns()
-	found := 0
-	chains, err := conn.ListChainsOfTableFamily(nftables.TableFamilyNetdev)
-	for _, each := range chains {
-		if each.Table.Name == name {
-			rules, listErr := conn.GetRules(tableOf(name), each)
-			found += len(rules)
-			err = errors.Join(err, listErr)
-		}
-	}
+	found := noted.Rules // if their network namespace is gone
+	err = noted.inNetns(func(netns int) error {
+		of := attributes{}.text(unix.NFTA_RULE_TABLE, name)
+		rules, err := exchange(unix.NETLINK_NETFILTER, netns, tableMessage(unix.NFT_MSG_GETRULE, unix.NLM_F_DUMP, of))
+		found = len(rules)
+		return err
+	})
 	if err == nil && found == noted.Rules {
 		return nil
 	}
@@ -203,21 +198,20 @@ func (g guards) check(asked request) error {
 	return errors.Join(msg, err)
 }
 
-// connect returns a connection to the network namespace of the rules; nil if that is gone.
-func (n note) connect() (conn *nftables.Conn, closeNetns func() error, err error) {
+// inNetns passes the network namespace of the rules: a file descriptor, or 0 for this one. If it is gone, nothing is done.
+func (n note) inNetns(run func(netns int) error) error {
 	if n.Index != 0 || n.Netns == "" {
-		conn, err = nftables.New()
-		return conn, func() error { return nil }, err
+		return run(0)
 	}
-	netns, err := os.Open(n.Netns)
+	file, err := os.Open(n.Netns)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil, nil
+		return nil
 	}
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	conn, err = nftables.New(nftables.WithNetNSFd(int(netns.Fd())))
-	return conn, netns.Close, err
+	defer file.Close()
+	return run(int(file.Fd()))
 }
 
 func (g guards) read(name string) (noted note, err error) {

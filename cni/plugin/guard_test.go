@@ -17,7 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/nftables"
 	"golang.org/x/sys/unix"
 )
 
@@ -136,19 +135,22 @@ func (n *node) passes(digits string) bool {
 
 func (n *node) counted(name string) uint64 {
 	n.t.Helper()
-	conn, err := nftables.New()
+	of := attributes{}.text(unix.NFTA_OBJ_TABLE, tableName(n.asked)).text(unix.NFTA_OBJ_NAME, name)
+	of = of.number(unix.NFTA_OBJ_TYPE, unix.NFT_OBJECT_COUNTER)
+	found, err := exchange(unix.NETLINK_NETFILTER, 0, tableMessage(unix.NFT_MSG_GETOBJ, 0, of))
 	must(n.t, err)
-	table := tableOf(tableName(n.asked))
-	found, err := conn.GetObject(&nftables.CounterObj{Table: table, Name: name})
+	counter, err := parseAttributes(found[0].body[4:])
 	must(n.t, err)
-	return found.(*nftables.CounterObj).Packets
+	counts, err := parseAttributes(counter[unix.NFTA_OBJ_DATA])
+	must(n.t, err)
+	return binary.BigEndian.Uint64(counts[unix.NFTA_COUNTER_PACKETS])
 }
 
-func (n *node) tables() int {
+func (n *node) tables() int { return n.tablesIn(0) }
+
+func (n *node) tablesIn(netns int) int {
 	n.t.Helper()
-	conn, err := nftables.New()
-	must(n.t, err)
-	tables, err := conn.ListTablesOfFamily(nftables.TableFamilyNetdev)
+	tables, err := exchange(unix.NETLINK_NETFILTER, netns, tableMessage(unix.NFT_MSG_GETTABLE, unix.NLM_F_DUMP, nil))
 	must(n.t, err)
 	return len(tables)
 }
@@ -237,10 +239,7 @@ func TestCheckNamesWhatIsMissing(t *testing.T) {
 	rules := golden(t, "enforce")
 	must(t, n.ports.apply(n.asked, rules))
 	must(t, n.ports.check(n.asked))
-	conn, err := nftables.New()
-	must(t, err)
-	conn.DelTable(tableOf(tableName(n.asked)))
-	must(t, conn.Flush())
+	must(t, transact(0, deletion(tableName(n.asked))))
 	missing := "has 0 of the " + strconv.Itoa(rules.count()) + " rules of interface net1"
 	if err := n.ports.check(n.asked); err == nil || !strings.Contains(err.Error(), missing) {
 		t.Errorf("without rules: %v", err)

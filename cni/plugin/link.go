@@ -1,17 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"net"
 	"os"
-	"syscall"
-	"unsafe"
 
-	"github.com/google/nftables"
-	"github.com/mdlayher/netlink"
+	"golang.org/x/sys/unix"
 )
 
 // link is a network interface.
@@ -19,15 +14,15 @@ type link struct {
 	index, peer uint32
 	flags       uint32
 	name, kind  string
-	mac         net.HardwareAddr
+	mac         []byte
 }
 
 // port is where frames of a pod are filtered: on the host end of a veth pair when they come in, or on a macvlan interface when
 // they leave the pod.
 type port struct {
 	device string
-	mac    net.HardwareAddr
-	hook   *nftables.ChainHook
+	mac    []byte
+	hook   uint32
 	// Of the host end; 0: the rules are in the network namespace of the pod.
 	index uint32
 	// A file descriptor; 0: this one.
@@ -44,9 +39,9 @@ func findPort(file *os.File, name string, isGuest bool) (found port, err error) 
 		return found, fmt.Errorf("interface %s in %s: %w", name, file.Name(), err)
 	case pod.kind == "veth":
 		host, err := hostEnd(pod)
-		return port{device: host.name, mac: pod.mac, hook: nftables.ChainHookIngress, index: host.index}, err
+		return port{device: host.name, mac: pod.mac, hook: unix.NF_NETDEV_INGRESS, index: host.index}, err
 	case pod.kind == "macvlan" && isGuest:
-		return port{device: name, mac: pod.mac, hook: nftables.ChainHookEgress, netns: netns}, nil
+		return port{device: name, mac: pod.mac, hook: unix.NF_NETDEV_EGRESS, netns: netns}, nil
 	case pod.kind == "macvlan":
 		return found, fmt.Errorf("interface %s is of kind macvlan, which is filtered inside the pod, and the containers of a pod that is no "+
 			"virtual machine can get past that: use the plugin bridge, or set guard.mode to Off", name)
@@ -69,60 +64,34 @@ func hostEnd(pod link) (host link, err error) {
 
 // findLink finds an interface by its index, or by its name if index is 0. The namespace is a file descriptor; 0: this one.
 func findLink(netns int, index uint32, name string) (found link, err error) {
-	conn, err := netlink.Dial(syscall.NETLINK_ROUTE, &netlink.Config{NetNS: netns})
-	if err != nil {
-		return found, err
-	}
-	defer conn.Close()
-	header := syscall.IfInfomsg{Index: int32(index)}
-	data := bytes.Clone((*[syscall.SizeofIfInfomsg]byte)(unsafe.Pointer(&header))[:])
+	body := make([]byte, unix.SizeofIfInfomsg)
+	binary.NativeEndian.PutUint32(body[4:], index)
 	if index == 0 {
-		named, err := netlink.MarshalAttributes([]netlink.Attribute{{Type: syscall.IFLA_IFNAME, Data: append([]byte(name), 0)}})
-		if err != nil {
-			return found, err
-		}
-		data = append(data, named...)
+		body = attributes(body).text(unix.IFLA_IFNAME, name)
 	}
-	ask := netlink.Message{Header: netlink.Header{Type: syscall.RTM_GETLINK, Flags: netlink.Request}, Data: data}
-	answers, err := conn.Execute(ask)
+	answers, err := exchange(unix.NETLINK_ROUTE, netns, message{kind: unix.RTM_GETLINK, body: body})
 	if err != nil {
 		return found, err
 	}
-	for _, answer := range answers {
-		if len(answer.Data) >= syscall.SizeofIfInfomsg {
-			return parseLink(answer.Data)
-		}
+	if len(answers) == 0 || len(answers[0].body) < unix.SizeofIfInfomsg {
+		return found, errors.New("the kernel did not describe it")
 	}
-	return found, errors.New("the kernel did not describe it")
+	return parseLink(answers[0].body)
 }
 
-func parseLink(data []byte) (found link, err error) {
-	found.index = binary.NativeEndian.Uint32(data[4:])
-	found.flags = binary.NativeEndian.Uint32(data[8:])
-	decoder, err := netlink.NewAttributeDecoder(data[syscall.SizeofIfInfomsg:])
-	if err != nil {
+func parseLink(body []byte) (found link, err error) {
+	described, err := parseAttributes(body[unix.SizeofIfInfomsg:])
+	info, infoErr := parseAttributes(described[unix.IFLA_LINKINFO])
+	if err = errors.Join(err, infoErr); err != nil {
 		return found, err
 	}
-	for decoder.Next() {
-		switch decoder.Type() {
-		case syscall.IFLA_IFNAME:
-			found.name = decoder.String()
-		case syscall.IFLA_ADDRESS:
-			found.mac = decoder.Bytes()
-		case syscall.IFLA_LINK:
-			found.peer = decoder.Uint32()
-		case syscall.IFLA_LINKINFO:
-			decoder.Nested(func(info *netlink.AttributeDecoder) error {
-				for info.Next() {
-					if info.Type() == 1 { // IFLA_INFO_KIND
-						found.kind = info.String()
-					}
-				}
-				return info.Err()
-			})
-		}
+	found.index, found.flags = binary.NativeEndian.Uint32(body[4:]), binary.NativeEndian.Uint32(body[8:])
+	found.name, found.kind = unix.ByteSliceToString(described[unix.IFLA_IFNAME]), unix.ByteSliceToString(info[unix.IFLA_INFO_KIND])
+	found.mac = described[unix.IFLA_ADDRESS]
+	if peer := described[unix.IFLA_LINK]; len(peer) == 4 {
+		found.peer = binary.NativeEndian.Uint32(peer)
 	}
-	return found, decoder.Err()
+	return found, nil
 }
 
 // checkDown returns an error if an interface is up before it has its rules: then it may have sent something without them.
@@ -136,7 +105,7 @@ func checkDown(netns, name string) error {
 	if err != nil {
 		return fmt.Errorf("interface %s in %s: %w", name, netns, err)
 	}
-	if found.flags&syscall.IFF_UP != 0 {
+	if found.flags&unix.IFF_UP != 0 {
 		return fmt.Errorf("interface %s is up already, so it may have sent something: update the plugin bridge to 1.1.1 or newer, and for a "+
 			"network without IPAM write \"disableContainerInterface\": true into its config", name)
 	}

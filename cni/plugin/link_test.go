@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/nftables"
+	"golang.org/x/sys/unix"
 )
 
 func TestTheGuestOfAMacvlanInterfaceIsGuardedInThePod(t *testing.T) {
@@ -58,11 +58,7 @@ func (n *node) tablesInPod() int {
 	netns, err := os.Open(n.asked.Env["CNI_NETNS"])
 	must(n.t, err)
 	defer netns.Close()
-	conn, err := nftables.New(nftables.WithNetNSFd(int(netns.Fd())))
-	must(n.t, err)
-	tables, err := conn.ListTablesOfFamily(nftables.TableFamilyNetdev)
-	must(n.t, err)
-	return len(tables)
+	return n.tablesIn(int(netns.Fd()))
 }
 
 func TestAnInterfaceThatIsUpIsFound(t *testing.T) {
@@ -78,10 +74,8 @@ func TestAnInterfaceThatIsUpIsFound(t *testing.T) {
 func TestAllRulesAreRemovedBeforeAnUninstallation(t *testing.T) {
 	n := newNode(t, "veth")
 	must(t, n.ports.apply(n.asked, golden(t, "enforce")))
-	conn, err := nftables.New()
-	must(t, err)
-	conn.AddTable(tableOf("other"))
-	must(t, conn.Flush())
+	other := tableMessage(unix.NFT_MSG_NEWTABLE, unix.NLM_F_CREATE, tableNamed("other"))
+	must(t, transact(0, []message{other}))
 	for range 2 {
 		must(t, n.ports.removeAll())
 	}

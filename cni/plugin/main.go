@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -52,6 +53,9 @@ type cniError struct {
 	Msg        string `json:"msg"`
 	Details    string `json:"details,omitempty"`
 }
+
+// cleaning runs beside the agent, because the kernel takes several milliseconds to delete a table.
+var cleaning sync.WaitGroup
 
 func main() {
 	if len(os.Args) == 3 && os.Args[1] == "count-drops" {
@@ -107,16 +111,22 @@ func main() {
 // clean removes the rules of interfaces that are gone. The plugin bridge calls IPAM after it has removed the interface. A
 // failure must not keep a pod from ending: GC tries again.
 func clean(asked request, ports guards) {
-	var err error
+	var remove func() error
 	switch asked.Env["CNI_COMMAND"] {
 	case "DEL":
-		err = ports.remove(tableName(asked))
+		remove = func() error { return ports.remove(tableName(asked)) }
 	case "GC":
-		err = ports.collect()
+		remove = ports.collect
+	default:
+		return
 	}
-	if err != nil {
-		os.Stderr.WriteString("holdfast: cannot remove the rules of a guard: " + err.Error() + "\n")
-	}
+	cleaning.Add(1)
+	go func() {
+		defer cleaning.Done()
+		if err := remove(); err != nil {
+			os.Stderr.WriteString("holdfast: cannot remove the rules of a guard: " + err.Error() + "\n")
+		}
+	}()
 }
 
 // guardPort applies the rules of a port. It does not return if they are required and missing.
@@ -262,6 +272,7 @@ func fail(asked request, code int, msg, details string) {
 
 // finish prints the output and exits. It never returns.
 func finish(output string, exit int) {
+	cleaning.Wait()
 	if _, err := os.Stdout.WriteString(output); err != nil {
 		exit = 1
 	}

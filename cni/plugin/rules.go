@@ -2,15 +2,13 @@ package main
 
 import (
 	"bytes"
-	"encoding/hex"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
-	"github.com/google/nftables"
-	"github.com/google/nftables/expr"
+	"golang.org/x/sys/unix"
 )
 
 // The rules of one port, as the agent sends them (cni/agent/guard/rule-set.ts).
@@ -55,26 +53,26 @@ const (
 	enforce = "Enforce"
 	// The element that stands for the MAC address of the pod's interface.
 	ownMAC = "interface"
-	// NFT_DYNSET_OP_DELETE
-	deleteElement = 2
 	// Of a set whose elements have a timeout.
 	heldSize = 4
-	register = 1
-	filterAt = nftables.ChainPriority(-100)
+	register = unix.NFT_REG_1
+	priority = -100
+	// NFT_DYNSET_OP_DELETE, NF_DROP and NF_ACCEPT, which package unix lacks.
+	dynsetDelete, nfDrop, nfAccept = 2, 0, 1
 )
 
-var (
-	keyTypes = map[string]nftables.SetDatatype{
-		"ether_addr": nftables.TypeEtherAddr, "ipv4_addr": nftables.TypeIPAddr, "ipv6_addr": nftables.TypeIP6Addr,
-		"inet_proto": nftables.TypeInetProto,
-	}
-	headers = map[string]expr.PayloadBase{
-		"link": expr.PayloadBaseLLHeader, "network": expr.PayloadBaseNetworkHeader, "transport": expr.PayloadBaseTransportHeader,
-	}
-	comparisons = map[string]expr.CmpOp{
-		"==": expr.CmpOpEq, "!=": expr.CmpOpNeq, ">=": expr.CmpOpGte, "<=": expr.CmpOpLte,
-	}
-)
+// keyTypes are the numbers by which nft knows the types of sets, and their lengths.
+var keyTypes = map[string]struct{ number, length uint32 }{
+	"ether_addr": {9, 6}, "ipv4_addr": {7, 4}, "ipv6_addr": {8, 16}, "inet_proto": {12, 1},
+}
+
+var headers = map[string]uint32{
+	"link": unix.NFT_PAYLOAD_LL_HEADER, "network": unix.NFT_PAYLOAD_NETWORK_HEADER, "transport": unix.NFT_PAYLOAD_TRANSPORT_HEADER,
+}
+
+var comparisons = map[string]uint32{
+	"==": unix.NFT_CMP_EQ, "!=": unix.NFT_CMP_NEQ, ">=": unix.NFT_CMP_GTE, "<=": unix.NFT_CMP_LTE,
+}
 
 func (r ruleSet) count() (sum int) {
 	for _, each := range r.Chains {
@@ -83,77 +81,129 @@ func (r ruleSet) count() (sum int) {
 	return sum
 }
 
-// translate adds sets, counters, chains and rules to the transaction.
-func translate(conn *nftables.Conn, table *nftables.Table, rules *ruleSet, at port) error {
+// translate returns the messages that add sets, counters, chains and rules to a table.
+func translate(table string, rules *ruleSet, at port) (list []message, err error) {
 	if len(rules.Chains) == 0 {
-		return errors.New("the agent sent no chain")
+		return nil, errors.New("the agent sent no chain")
 	}
-	for _, set := range rules.Sets {
-		if err := addSet(conn, table, set, at.mac); err != nil {
-			return err
+	for i, set := range rules.Sets {
+		messages, err := setMessages(table, set, at.mac, uint32(i+1))
+		if err != nil {
+			return nil, err
 		}
+		list = append(list, messages...)
 	}
-	policy, priority := nftables.ChainPolicyDrop, filterAt
-	if rules.Mode != enforce {
-		policy = nftables.ChainPolicyAccept
-	}
-	chains := map[string]*nftables.Chain{}
 	for i, each := range rules.Chains {
-		added := &nftables.Chain{Name: each.Name, Table: table}
+		of := attributes{}.text(unix.NFTA_CHAIN_TABLE, table).text(unix.NFTA_CHAIN_NAME, each.Name)
 		if i == 0 {
-			added.Type, added.Hooknum, added.Priority = nftables.ChainTypeFilter, at.hook, &priority
-			added.Device, added.Policy = at.device, &policy
+			of = hooked(of, at, rules.Mode)
 		}
-		chains[each.Name] = conn.AddChain(added)
+		list = append(list, tableMessage(unix.NFT_MSG_NEWCHAIN, unix.NLM_F_CREATE, of))
 	}
 	counters := map[string]bool{}
 	for _, each := range rules.Chains {
 		for _, one := range each.Rules {
 			if one.Counts != "" && !counters[one.Counts] {
 				counters[one.Counts] = true
-				conn.AddObj(&nftables.NamedObj{Table: table, Name: one.Counts, Type: nftables.ObjTypeCounter, Obj: &expr.Counter{}})
+				list = append(list, counterMessage(table, one.Counts))
 			}
 			expressions, err := expressionsOf(one)
 			if err != nil {
-				return err
+				return nil, err
 			}
-			conn.AddRule(&nftables.Rule{Table: table, Chain: chains[each.Name], Exprs: expressions})
+			of := attributes{}.text(unix.NFTA_RULE_TABLE, table).text(unix.NFTA_RULE_CHAIN, each.Name)
+			of = of.nested(unix.NFTA_RULE_EXPRESSIONS, expressions)
+			list = append(list, tableMessage(unix.NFT_MSG_NEWRULE, unix.NLM_F_CREATE|unix.NLM_F_APPEND, of))
 		}
 	}
-	return nil
+	return list, nil
 }
 
-func addSet(conn *nftables.Conn, table *nftables.Table, set members, mac []byte) error {
-	keyType, known := keyTypes[set.Type]
+// tableMessage returns a message about tables of the family netdev, or what is in them.
+func tableMessage(kind, flags uint16, of attributes) message {
+	body := append([]byte{unix.NFPROTO_NETDEV, unix.NFNETLINK_V0, 0, 0}, of...)
+	return message{unix.NFNL_SUBSYS_NFTABLES<<8 | kind, flags, body}
+}
+
+// parseContent returns the attributes of a table, or of what is in it.
+func parseContent(body []byte) (map[uint16][]byte, error) {
+	return parseAttributes(body[min(len(body), 4):])
+}
+
+// hooked adds the place at which a chain sees the frames of a port, before any other host does.
+func hooked(chain attributes, at port, mode string) attributes {
+	before := int32(priority)
+	hook := attributes{}.number(unix.NFTA_HOOK_HOOKNUM, at.hook).number(unix.NFTA_HOOK_PRIORITY, uint32(before))
+	policy := uint32(nfDrop)
+	if mode != enforce {
+		policy = nfAccept
+	}
+	chain = chain.nested(unix.NFTA_CHAIN_HOOK, hook.text(unix.NFTA_HOOK_DEV, at.device))
+	return chain.number(unix.NFTA_CHAIN_POLICY, policy).text(unix.NFTA_CHAIN_TYPE, "filter")
+}
+
+func counterMessage(table, name string) message {
+	of := attributes{}.text(unix.NFTA_OBJ_TABLE, table).text(unix.NFTA_OBJ_NAME, name)
+	of = of.number(unix.NFTA_OBJ_TYPE, unix.NFT_OBJECT_COUNTER).nested(unix.NFTA_OBJ_DATA, nil)
+	return tableMessage(unix.NFT_MSG_NEWOBJ, unix.NLM_F_CREATE, of)
+}
+
+func setMessages(table string, set members, mac []byte, id uint32) ([]message, error) {
+	key, known := keyTypes[set.Type]
 	if !known {
-		return fmt.Errorf("set %s has the unknown type %q", set.Name, set.Type)
+		return nil, fmt.Errorf("set %s has the unknown type %q", set.Name, set.Type)
 	}
-	added := &nftables.Set{Table: table, Name: set.Name, KeyType: keyType, Interval: set.IsInterval}
+	flags := uint32(0)
+	of := attributes{}.text(unix.NFTA_SET_TABLE, table).text(unix.NFTA_SET_NAME, set.Name).number(unix.NFTA_SET_ID, id)
+	if set.IsInterval {
+		flags |= unix.NFT_SET_INTERVAL
+	}
 	if set.TimeoutSeconds > 0 {
-		added.HasTimeout, added.Dynamic, added.Size = true, true, heldSize
-		added.Timeout = time.Duration(set.TimeoutSeconds) * time.Second
+		flags |= unix.NFT_SET_TIMEOUT | unix.NFT_SET_EVAL
+		of = of.bytes(unix.NFTA_SET_TIMEOUT, binary.BigEndian.AppendUint64(nil, uint64(set.TimeoutSeconds)*1000))
+		of = of.nested(unix.NFTA_SET_DESC, attributes{}.number(unix.NFTA_SET_DESC_SIZE, heldSize))
 	}
-	elements := []nftables.SetElement{}
+	of = of.number(unix.NFTA_SET_FLAGS, flags).number(unix.NFTA_SET_KEY_TYPE, key.number).number(unix.NFTA_SET_KEY_LEN, key.length)
+	list := []message{tableMessage(unix.NFT_MSG_NEWSET, unix.NLM_F_CREATE, of)}
+	elements, err := elementsOf(set, mac, int(key.length))
+	if err != nil || len(elements) == 0 {
+		return list, err
+	}
+	of = attributes{}.text(unix.NFTA_SET_ELEM_LIST_TABLE, table).text(unix.NFTA_SET_ELEM_LIST_SET, set.Name)
+	of = of.nested(unix.NFTA_SET_ELEM_LIST_ELEMENTS, elements)
+	return append(list, tableMessage(unix.NFT_MSG_NEWSETELEM, unix.NLM_F_CREATE, of)), nil
+}
+
+func elementsOf(set members, mac []byte, length int) (list attributes, err error) {
 	for _, text := range set.Elements {
 		if text == ownMAC {
-			elements = append(elements, nftables.SetElement{Key: mac})
+			list = list.nested(unix.NFTA_LIST_ELEM, element(mac))
 			continue
 		}
 		first, last, isRange := strings.Cut(text, "-")
-		from, err := bytesOf(first, int(keyType.Bytes))
+		from, err := bytesOf(first, length)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		elements = append(elements, nftables.SetElement{Key: from})
+		list = list.nested(unix.NFTA_LIST_ELEM, element(from))
 		if isRange {
-			to, err := bytesOf(last, int(keyType.Bytes))
+			to, err := bytesOf(last, length)
 			if err != nil {
-				return err
+				return nil, err
 			}
-			elements = append(elements, nftables.SetElement{Key: next(to), IntervalEnd: true})
+			end := element(next(to)).number(unix.NFTA_SET_ELEM_FLAGS, unix.NFT_SET_ELEM_INTERVAL_END)
+			list = list.nested(unix.NFTA_LIST_ELEM, end)
 		}
 	}
-	return conn.AddSet(added, elements)
+	return list, nil
+}
+
+func element(key []byte) attributes {
+	return attributes{}.nested(unix.NFTA_SET_ELEM_KEY, value(key))
+}
+
+func value(data []byte) attributes {
+	return attributes{}.bytes(unix.NFTA_DATA_VALUE, data)
 }
 
 // next returns the address after an address. The end of an interval is the first address that is not in it.
@@ -166,75 +216,4 @@ func next(address []byte) []byte {
 		}
 	}
 	return after
-}
-
-func expressionsOf(one rule) (list []expr.Any, err error) {
-	for _, each := range one.Matches {
-		expressions, err := expressionsOfMatch(each)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, expressions...)
-	}
-	if one.Counts != "" {
-		list = append(list, &expr.Objref{Type: int(nftables.ObjTypeCounter), Name: one.Counts})
-	}
-	target, isGoto := strings.CutPrefix(one.Verdict, "goto ")
-	switch {
-	case isGoto:
-		return append(list, &expr.Verdict{Kind: expr.VerdictGoto, Chain: target}), nil
-	case one.Verdict == "accept":
-		return append(list, &expr.Verdict{Kind: expr.VerdictAccept}), nil
-	case one.Verdict == "drop":
-		return append(list, &expr.Verdict{Kind: expr.VerdictDrop}), nil
-	}
-	return nil, fmt.Errorf("unknown verdict %q", one.Verdict)
-}
-
-func expressionsOfMatch(m match) ([]expr.Any, error) {
-	list, err := load(m)
-	if err != nil {
-		return nil, err
-	}
-	switch m.Op {
-	case "in", "not in":
-		return append(list, &expr.Lookup{SourceRegister: register, SetName: m.Value, Invert: m.Op == "not in"}), nil
-	case "delete":
-		return append(list, &expr.Dynset{SrcRegKey: register, SetName: m.Value, Operation: deleteElement}), nil
-	}
-	op, known := comparisons[m.Op]
-	value, err := bytesOf(m.Value, int(m.Length))
-	if !known || err != nil {
-		return nil, errors.Join(fmt.Errorf("unknown comparison of %s: %q", m.Name, m.Op), err)
-	}
-	return append(list, &expr.Cmp{Op: op, Register: register, Data: value}), nil
-}
-
-// load returns the expressions that put a field into the register.
-func load(m match) ([]expr.Any, error) {
-	if m.Header == "l4proto" {
-		return []expr.Any{&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: register}}, nil
-	}
-	base, known := headers[m.Header]
-	if !known || m.Length == 0 || m.Length > 16 {
-		return nil, fmt.Errorf("unknown field %s: header %q, length %d", m.Name, m.Header, m.Length)
-	}
-	list := []expr.Any{&expr.Payload{DestRegister: register, Base: base, Offset: m.Offset, Len: m.Length}}
-	if m.Mask == "" {
-		return list, nil
-	}
-	mask, err := bytesOf(m.Mask, int(m.Length))
-	if err != nil {
-		return nil, err
-	}
-	masked := &expr.Bitwise{SourceRegister: register, DestRegister: register, Len: m.Length, Mask: mask, Xor: make([]byte, m.Length)}
-	return append(list, masked), nil
-}
-
-func bytesOf(digits string, length int) ([]byte, error) {
-	value, err := hex.DecodeString(digits)
-	if err == nil && len(value) != length {
-		err = fmt.Errorf("%q has %d bytes instead of %d", digits, len(value), length)
-	}
-	return value, err
 }

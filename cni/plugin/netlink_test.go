@@ -1,0 +1,36 @@
+package main
+
+import (
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestAnswersThatAreCutOffAreErrors(t *testing.T) {
+	if _, err := parseMessages([]byte{99, 0, 0, 0, 16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}); err == nil {
+		t.Error("a message that is longer than its datagram is no error")
+	}
+	if _, err := parseAttributes([]byte{9, 0, 1, 0, 0}); err == nil {
+		t.Error("an attribute that is longer than its message is no error")
+	}
+}
+
+func TestTheFirstErrorOfATransactionIsReturned(t *testing.T) {
+	newNode(t, "veth")
+	rule := attributes{}.text(unix.NFTA_RULE_TABLE, "absent").text(unix.NFTA_RULE_CHAIN, "absent")
+	added := tableMessage(unix.NFT_MSG_NEWTABLE, unix.NLM_F_CREATE, tableNamed("holdfast_test"))
+	err := transact(0, []message{tableMessage(unix.NFT_MSG_NEWRULE, unix.NLM_F_CREATE, rule), added})
+	if err != unix.ENOENT {
+		t.Errorf("a rule without a table: %v", err)
+	}
+	if err := transact(0, []message{added}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWithoutAnAnswerNothingCountsAsDone(t *testing.T) {
+	newNode(t, "veth")
+	if _, err := exchange(unix.NETLINK_ROUTE, 0, message{kind: unix.NLMSG_NOOP}); err == nil {
+		t.Error("a message that the kernel does not answer is no error")
+	}
+}
