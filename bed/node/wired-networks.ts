@@ -1,4 +1,5 @@
 import { controllingVmi } from '../../api/pod.js';
+import { ethernet, reverseArp } from '../network/frames.js';
 import type { PodNetworks } from '../network/pod-networks.js';
 import type { WireLocation, Wire } from '../network/wire.js';
 import { ArpAnswers } from './arp-answers.js';
@@ -87,7 +88,13 @@ export class WiredNetworks implements SandboxNetworks, GuestNetworks {
   async attachGuest(launcher: KubeletPod): Promise<void> {
     const location = this.#locationOf(launcher);
     if (!location) return;
-    for (const { interface: name, address } of this.#heldByGuests.get(uidOf(launcher)) ?? []) {
+    const arrived = this.#heldByGuests.get(uidOf(launcher)) ?? [];
+    for (const { name, mac } of await this.#wire.interfaces(location)) {
+      // as QEMU does: it ends a hold
+      if (arrived.some((each) => each.interface === name))
+        await this.#wire.sendFrames(location, name, [ethernet(reverseArp(mac))]);
+    }
+    for (const { interface: name, address } of arrived) {
       await this.#wire.addAddress(location, name, address, true);
       await this.#wire.announce(location, name, address.replace(/\/.*/, ''));
     }

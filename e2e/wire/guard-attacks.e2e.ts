@@ -4,8 +4,9 @@ import { parseAddress } from '../../addressing/address/address.js';
 import { type GuardedPort, guardRules } from '../../cni/agent/guard/claim-rules.js';
 import { useWireFixture } from '../../bed/network/fixture/use-wire-fixture.js';
 import { bridgeNetwork, type WireFixture } from '../../bed/network/fixture/wire-fixture.js';
-import { ethernet, type EthernetFields } from '../../bed/network/frames.js';
+import { ethernet } from '../../bed/network/frames.js';
 import { ATTACKS, type SegmentHost } from '../../bed/network/guard/attacks.js';
+import { type Frames, MarkedFrames } from '../../bed/network/guard/marked-frames.js';
 import { OWN_TRAFFIC } from '../../bed/network/guard/own-traffic.js';
 import { answerAdds, type PortAnswer } from '../../bed/network/guard/rule-agent.js';
 import { nodeFolder } from '../../bed/network/open-pod-networks.js';
@@ -18,20 +19,9 @@ const SEGMENT = 'guarded';
 const GUEST: SegmentHost = { mac: '02:00:00:00:55:07', ipv4: '192.168.55.7', ipv6: 'fd00:55::7' };
 const ADDRESSES = [`${GUEST.ipv4}/24`, `${GUEST.ipv6}/64`];
 
+const LAST = 'holdfast-last';
 /** Bridges pass them to multicast routers only, with a guard or without. */
 const STOPPED_BY_BRIDGES = ['an IGMP report'];
-
-type Frames = Readonly<Record<string, (me: SegmentHost, other: SegmentHost) => EthernetFields>>;
-
-/** Stands behind the frame. Where packet filters of bridges are on, the kernel cuts it off IP packets. */
-function markOf(index: number): string {
-  return `holdfast-${String(index).padStart(3, '0')}`;
-}
-
-/** The frame without what may be cut off. */
-function headOf(fields: EthernetFields): Buffer {
-  return ethernet(fields).subarray(0, 14 + fields.body.length);
-}
 
 describe('A guarded port on a real bridge', function () {
   this.timeout(120_000);
@@ -118,24 +108,14 @@ describe('A guarded port on a real bridge', function () {
 
   /** Sends frames and returns the names of those that the neighbour has received. */
   async function received(guest: WireLocation, frames: Frames): Promise<string[]> {
-    const names = Object.keys(frames);
-    const fields = names.map((name) => frames[name]!(GUEST, neighbour));
-    const marked = fields.map((each, index) => ethernet(each, markOf(index)));
+    const marked = new MarkedFrames(frames, GUEST, neighbour);
     const capture = await stage.wire.capture('host/guard-neighbour', 'eth0', '');
-    await stage.wire.sendFrames(guest, INTERFACE, marked);
+    await stage.wire.sendFrames(guest, INTERFACE, marked.frames);
     // Whatever the guard does, a frame of the node itself comes after all others.
     const last = { from: '02:00:00:00:55:01', type: 0x88b5, body: Buffer.alloc(46) };
-    await stage.wire.sendFrames('node/node-1', SEGMENT, [ethernet(last, markOf(names.length))]);
-    await until('the last frame to arrive', () => Promise.resolve(has(markOf(names.length))));
+    await stage.wire.sendFrames('node/node-1', SEGMENT, [ethernet(last, LAST)]);
+    await until('the last frame to arrive', () => Promise.resolve(capture.frames.some((each) => each.includes(LAST))));
     await capture.stop();
-    return names.filter((_, index) => has(markOf(index)) || hasStart(headOf(fields[index]!)));
-
-    function has(mark: string): boolean {
-      return capture.frames.some((frame) => frame.includes(mark));
-    }
-
-    function hasStart(head: Buffer): boolean {
-      return capture.frames.some((frame) => frame.subarray(0, head.length).equals(head));
-    }
+    return marked.among(capture.frames);
   }
 });
