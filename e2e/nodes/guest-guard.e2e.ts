@@ -1,8 +1,6 @@
 import { expect } from 'chai';
 import type { Pod } from '../../api/pod.js';
-import { heldIpam, HOLD_FILE } from '../../bed/network/migration/held-ipam.js';
 import { TCP_CLIENT, TCP_PORT } from '../../bed/network/migration/tcp-connection.js';
-import { ensureNft } from '../../bed/network/nft.js';
 import { until } from '../../bed/processes/wait.js';
 import { describeWithGuests } from '../../bed/story/nodes.js';
 import { bareAddress } from '../../test/bare-address.js';
@@ -13,7 +11,7 @@ const FOR_MS = 40_000;
 describeWithGuests('A live migration by QEMU to a held port', (story, nodes) => {
   it('misdelivers nothing and keeps connections in both directions, with a MAC address in the spec', async function () {
     this.timeout(400_000);
-    await nodes().createNetwork('blue', ['10.87.0.0/28']);
+    await nodes().createNetwork('blue', ['10.87.0.0/28'], { guard: { mode: 'Observe' } });
     const client = await nodes().createPod('client', { networks: [{ name: 'blue' }] });
     await story().createVm('web', { data: 'blue' }, { macs: { data: MAC } });
     const vmi = await story().waitRunning('web');
@@ -22,7 +20,6 @@ describeWithGuests('A live migration by QEMU to a held port', (story, nodes) => 
     await until('the guest to answer', () => guest.run('true').then(() => true));
     await guest.waitAddress('eth1', address);
     await guest.run(`nc -ll -p ${String(TCP_PORT)} -e cat > /dev/null 2>&1 &`);
-    await holdTargets();
     const node = nodes().node(client.spec?.nodeName);
     for (const direction of ['there', 'back']) {
       const count = FOR_MS / 10;
@@ -47,16 +44,6 @@ describeWithGuests('A live migration by QEMU to a held port', (story, nodes) => 
       expect(figures.connection).to.equal('kept');
     }
   });
-
-  async function holdTargets(): Promise<void> {
-    const plugin = heldIpam(await ensureNft(), 'holdfast-itself');
-    for (const node of nodes().cluster.nodes) {
-      await node.run('sh', '-euc', 'cd /opt/cni/bin; [ -e holdfast-itself ] || mv holdfast holdfast-itself');
-      await node.writeFile('/opt/cni/bin/holdfast', plugin);
-      await node.run('chmod', '755', '/opt/cni/bin/holdfast');
-      await node.writeFile(`/run/holdfast/${HOLD_FILE}`, MAC);
-    }
-  }
 
   async function echoesIn(pod: Pod): Promise<number> {
     const text = await nodes().node(pod.spec?.nodeName).runInPod(pod, 'cat', '/proc/net/snmp');

@@ -1,14 +1,15 @@
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import type { Server } from 'node:net';
+import { parseAddress } from '../../../addressing/address/address.js';
+import { guardRules } from '../../../cni/agent/guard/claim-rules.js';
+import { bareAddress } from '../../../test/bare-address.js';
 import { untilValue } from '../../processes/wait.js';
-import { ensureNft } from '../nft.js';
-import { cniBinFolder, nodeFolder } from '../open-pod-networks.js';
+import { answerAdds } from '../guard/rule-agent.js';
+import { nodeFolder } from '../open-pod-networks.js';
 import type { AttachedPod } from '../pod-networks.js';
 import type { PingResult } from '../wire-events.js';
 import type { WireFixture } from '../fixture/wire-fixture.js';
 import type { OngoingRequest } from '../wire-connection.js';
 import type { WireLocation, Watch, Wire } from '../wire.js';
-import { HOLD_FILE, heldIpam } from './held-ipam.js';
 import { holdConnection } from './tcp-connection.js';
 import { GUEST, GUEST_ADDRESSES, INTERFACE, LauncherNamespace } from './launcher-namespace.js';
 import {
@@ -33,7 +34,7 @@ export interface MigrationCase {
   readonly guestSpeaksEveryMs?: number;
   /** Another host resolves the guest's addresses for the first time while the target is set up. */
   readonly stranger?: boolean;
-  /** The target's port is held until the guest comes. The config names the IPAM plugin that does it. */
+  /** The target's port is held until the guest comes. The config delegates IPAM to Holdfast, whose plugin does it. */
   readonly held?: boolean;
 }
 
@@ -95,6 +96,8 @@ export class WireMigration {
   readonly #move: MigrationCase;
   readonly #client: WireLocation;
   readonly #stranger: WireLocation;
+  /** The rules of the target's port. */
+  #guard: object | undefined;
 
   constructor(stage: WireFixture, move: MigrationCase) {
     this.#stage = stage;
@@ -106,8 +109,7 @@ export class WireMigration {
 
   async run(): Promise<MigrationOutcome> {
     const { segment, config, held } = this.#move;
-    const plugin = join(cniBinFolder(this.#stage.plane), 'held');
-    if (held) await writeFile(plugin, heldIpam(await ensureNft()), { mode: 0o755 });
+    const agents = held ? await Promise.all([this.#answerAdds('node-1'), this.#answerAdds('node-2')]) : [];
     await this.#stage.createNetwork(segment, config);
     const ports = { source: await this.#join('node-1'), target: await this.#join('node-2') };
     await this.#wire.addHost(`${segment}-client`, segment, ['192.168.50.100/24', 'fd00:50::100/64']);
@@ -116,6 +118,7 @@ export class WireMigration {
       return await this.#observe(ports);
     } finally {
       await this.#stage.removePods();
+      for (const agent of agents) agent.close();
       await this.#wire.removeHost(`${segment}-client`);
       await this.#wire.removeHost(`${segment}-stranger`);
     }
@@ -133,7 +136,7 @@ export class WireMigration {
     const observation = await this.#beginObservation(source.location, ports);
     const pinged = Date.now();
     await pause(CALM_MS);
-    if (this.#move.held) await this.#holdTarget(mac);
+    this.#guard = this.#move.held ? holdOf(mac) : undefined;
 
     const added = Date.now();
     const attached = await this.#attachTarget();
@@ -205,8 +208,9 @@ export class WireMigration {
     }
   }
 
-  async #holdTarget(mac: string): Promise<void> {
-    await writeFile(join(nodeFolder(this.#stage.plane, 'node-2'), 'run-holdfast', HOLD_FILE), mac);
+  #answerAdds(node: string): Promise<Server> {
+    const folder = `${nodeFolder(this.#stage.plane, node)}/run-holdfast`;
+    return answerAdds(folder, () => ({ addresses: GUEST_ADDRESSES, ...(this.#guard && { guard: this.#guard }) }));
   }
 
   async #askAsStranger(): Promise<void> {
@@ -225,6 +229,13 @@ export class WireMigration {
     await this.#wire.join(node, this.#move.segment, this.#move.as);
     return (await ports()).find((name) => name.startsWith('port') && !before.includes(name))!;
   }
+}
+
+/** A guard that only observes, because also without filtering nothing may disturb the guest. */
+function holdOf(mac: string): object {
+  const addresses = GUEST_ADDRESSES.map((address) => parseAddress(bareAddress(address)));
+  const allowed = { addresses: [], macs: [] };
+  return guardRules({ mode: 'Observe', mac, addresses, allowed, isHeld: true, isTrunk: false });
 }
 
 function pause(ms: number): Promise<void> {
