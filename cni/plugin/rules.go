@@ -162,6 +162,9 @@ func setMessages(table string, set members, mac []byte, id uint32) ([]message, e
 		flags |= unix.NFT_SET_TIMEOUT | unix.NFT_SET_EVAL
 		of = of.bytes(unix.NFTA_SET_TIMEOUT, binary.BigEndian.AppendUint64(nil, uint64(set.TimeoutSeconds)*1000))
 		of = of.nested(unix.NFTA_SET_DESC, attributes{}.number(unix.NFTA_SET_DESC_SIZE, heldSize))
+	} else if !set.IsInterval {
+		// with a size the kernel takes the simplest hash table
+		of = of.nested(unix.NFTA_SET_DESC, attributes{}.number(unix.NFTA_SET_DESC_SIZE, uint32(max(1, len(set.Elements)))))
 	}
 	of = of.number(unix.NFTA_SET_FLAGS, flags).number(unix.NFTA_SET_KEY_TYPE, key.number).number(unix.NFTA_SET_KEY_LEN, key.length)
 	list := []message{tableMessage(unix.NFT_MSG_NEWSET, unix.NLM_F_CREATE, of)}

@@ -70,8 +70,8 @@ function setsOf({ mac, addresses, allowed, isHeld }: GuardedPort): RuleSetMember
   const extensions = EXTENSION_HEADERS.map((each) => hexOf(each, 1));
   return [
     { name: 'macs', type: 'ether_addr', elements: macs },
-    { name: 'ipv4', type: 'ipv4_addr', elements: elementsOf(ranges, 4), isInterval: true },
-    { name: 'ipv6', type: 'ipv6_addr', elements: elementsOf(ranges, 6), isInterval: true },
+    { name: 'ipv4', type: 'ipv4_addr', ...elementsOf(ranges, 4) },
+    { name: 'ipv6', type: 'ipv6_addr', ...elementsOf(ranges, 6) },
     { name: 'extensions', type: 'inet_proto', elements: extensions },
     ...(isHeld
       ? [{ name: 'held', type: 'ether_addr', elements: [EVERY_FRAME.mask], timeoutSeconds: HOLD_SECONDS } as const]
@@ -79,10 +79,19 @@ function setsOf({ mac, addresses, allowed, isHeld }: GuardedPort): RuleSetMember
   ];
 }
 
-function elementsOf(ranges: AllowedSenders['addresses'], family: Family): string[] {
+/** Sets without ranges are hash tables, which are faster. */
+function elementsOf(
+  ranges: AllowedSenders['addresses'],
+  family: Family,
+): Pick<RuleSetMembers, 'elements' | 'isInterval'> {
   const bytes = family === 4 ? 4 : 16;
   const merged = RangeSet.of(ranges.filter((range) => range.family === family)).ranges;
-  return merged.map(({ first, last }) => `${hexOf(first, bytes)}-${hexOf(last, bytes)}`);
+  if (merged.every(({ first, last }) => first === last))
+    return { elements: merged.map(({ first }) => hexOf(first, bytes)) };
+  return {
+    elements: merged.map(({ first, last }) => `${hexOf(first, bytes)}-${hexOf(last, bytes)}`),
+    isInterval: true,
+  };
 }
 
 /** A reverse ARP of another MAC address must not end a hold. It holds all MAC addresses, because the launcher may have its own. */
@@ -93,18 +102,22 @@ function portChain({ isHeld, isTrunk }: GuardedPort): RuleChain {
     equals(arpOperation, ARP_OPERATION.reverseRequest),
     isIn(arpSenderMac, 'macs'),
   ];
-  const moved = [isIn(sourceMac, 'macs'), ...ownReverseArp];
   const rules = [
     ...(isHeld
-      ? [accept(...moved, deleteFrom('held', EVERY_FRAME)), drop('held', isIn(EVERY_FRAME, 'held'))]
-      : [accept(...moved)]),
+      ? [
+          accept(isIn(sourceMac, 'macs'), ...ownReverseArp, deleteFrom('held', EVERY_FRAME)),
+          drop('held', isIn(EVERY_FRAME, 'held')),
+        ]
+      : []),
     drop('source_mac', isNotIn(sourceMac, 'macs')),
+    // most frames first, because each rule takes time
+    goTo('from_ipv4', equals(etherType, ETHERTYPE.ipv4)),
+    goTo('from_ipv6', equals(etherType, ETHERTYPE.ipv6)),
+    goTo('from_arp', equals(etherType, ETHERTYPE.arp)),
+    accept(...ownReverseArp),
     drop('bridge_control', equalsMasked(destinationMac, 'fffffffffff0', '0180c2000000')),
     ...(isTrunk ? [accept(equals(etherType, ETHERTYPE.vlan))] : []),
     ...[ETHERTYPE.vlan, 0x88a8, 0x9100].map((each) => drop('vlan_tag', equals(etherType, each))),
-    goTo('from_arp', equals(etherType, ETHERTYPE.arp)),
-    goTo('from_ipv4', equals(etherType, ETHERTYPE.ipv4)),
-    goTo('from_ipv6', equals(etherType, ETHERTYPE.ipv6)),
     drop('ethertype'),
   ];
   return { name: 'port', rules };
@@ -136,7 +149,9 @@ function ipv4Chain(isShared: boolean): RuleChain {
   const rules = [
     accept(equals(ipv4Source, ANY_IPV4), equals(ipv4Destination, 'ffffffff'), ...toServer),
     drop('ipv4_source', isNotIn(ipv4Source, 'ipv4')),
+    accept(equals(protocol, PROTOCOL.tcp)),
     ...dhcpServerRules(PORTS.dhcp4),
+    accept(equals(protocol, PROTOCOL.udp)),
     drop('icmp_redirect', ...icmp(ICMP.redirect)),
     drop('router_advertisement', ...icmp(ICMP.routerAdvertisement)),
     drop('multicast_router', ...igmp(IGMP.query)),

@@ -1,6 +1,16 @@
 import { type Rule, FIELDS, accept, drop, equals } from './rule-set.js';
 
-export const PROTOCOL = { hopByHop: 0, icmp: 1, igmp: 2, udp: 17, fragment: 44, icmpv6: 58, pim: 103, vrrp: 112 };
+export const PROTOCOL = {
+  hopByHop: 0,
+  icmp: 1,
+  igmp: 2,
+  tcp: 6,
+  udp: 17,
+  fragment: 44,
+  icmpv6: 58,
+  pim: 103,
+  vrrp: 112,
+};
 export const PORTS = { dhcp4: { client: 68, server: 67 }, dhcp6: { client: 546, server: 547 } };
 
 /** Clients read answers from any source port, and servers may answer other servers. */
