@@ -11,6 +11,7 @@ import { benchCapacity } from './capacity.js';
 import { benchClaims } from './claims.js';
 import { benchCni } from './cni.js';
 import { benchDhcpServers } from './dhcp-servers.js';
+import { benchGuard } from './guard.js';
 import { benchGuest } from './guest.js';
 import { benchGuestTables } from './guest-tables.js';
 import { benchHostileReviews } from './hostile-reviews.js';
@@ -25,7 +26,7 @@ import { benchUi } from './ui.js';
 import { benchWatches } from './watches.js';
 import { benchWhereabouts } from './whereabouts.js';
 
-// npm run bench [-- --json=FILE --vms=100000 --leases=50000 --attack=halted] [allocator] [admissions] [hostile] [hostile-reviews] [status-writes] [claims] [memory] [startup] [bed] [ui] [addresses] [cni] [dhcp-servers] [guest] [guest-tables] [migration] [whereabouts] [blocks] [capacity] [scale] [expiry] [watches]
+// npm run bench [-- --json=FILE --vms=100000 --leases=50000 --attack=halted] [allocator] [admissions] [hostile] [hostile-reviews] [status-writes] [claims] [memory] [startup] [bed] [ui] [addresses] [cni] [dhcp-servers] [guard] [guest] [guest-tables] [migration] [whereabouts] [blocks] [capacity] [scale] [expiry] [watches]
 /** Benches that need no test bed. */
 const ALONE: Record<string, () => Promise<Figure[]>> = {
   allocator: benchAllocator,
@@ -34,6 +35,7 @@ const ALONE: Record<string, () => Promise<Figure[]>> = {
   cni: benchCni,
   'dhcp-servers': benchDhcpServers,
   expiry: () => benchExpiry(Number(values.leases)),
+  guard: benchGuard,
   guest: benchGuest,
   'guest-tables': benchGuestTables,
   migration: benchMigration,

@@ -1,7 +1,7 @@
 // Command caller runs CNI plugins in parallel, as container runtimes do, and reports how long each call took. It is a Go program
 // because starting processes is much cheaper for it than for Node.js.
 //
-//	caller PLUGIN
+//	caller [-serial] PLUGIN
 //
 // A call is a line of JSON on standard input. Its outcome is a line on standard output, in the order in which the calls end.
 package main
@@ -9,6 +9,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
 	"io"
 	"log"
 	"os"
@@ -35,26 +36,35 @@ type outcome struct {
 
 func main() {
 	log.SetFlags(0)
-	if len(os.Args) != 2 {
-		log.Fatal("usage: caller PLUGIN")
+	serial := flag.Bool("serial", false, "run one call after the other")
+	flag.Parse()
+	if flag.NArg() != 1 {
+		log.Fatal("usage: caller [-serial] PLUGIN")
 	}
+	var running sync.WaitGroup
 	calls, outcomes := json.NewDecoder(os.Stdin), json.NewEncoder(os.Stdout)
 	var writing sync.Mutex
 	for {
 		var next call
 		if err := calls.Decode(&next); err == io.EOF {
+			running.Wait()
 			return
 		} else if err != nil {
 			log.Fatal(err)
 		}
+		running.Add(1)
 		go func() {
-			done := run(os.Args[1], next)
+			defer running.Done()
+			done := run(flag.Arg(0), next)
 			writing.Lock()
 			defer writing.Unlock()
 			if err := outcomes.Encode(done); err != nil {
 				log.Fatal(err)
 			}
 		}()
+		if *serial {
+			running.Wait()
+		}
 	}
 }
 
