@@ -12,7 +12,7 @@ import type { Attachment } from '../attachment.js';
 import { CniError } from '../cni-error.js';
 import type { NodePod } from '../node-pods.js';
 import { PortGuard } from './port-guard.js';
-import type { RuleSet } from './rule-set.js';
+import { type RuleSet, EVERY_FRAME } from './rule-set.js';
 
 const CALL = { signal: new AbortController().signal };
 const GUEST_MAC = '02:00:00:00:00:07';
@@ -102,8 +102,10 @@ describe('the guard of a port', () => {
   it("holds the target of a migration, with the guest's MAC address if its spec has none", async () => {
     const rules = await rulesFor(TARGET);
     expect(elements(rules, 'macs')).to.deep.equal(['020000000007']);
-    expect(elements(rules, 'held')).to.deep.equal(['020000000007']);
-    expect(elements(await rulesFor({ ...TARGET, mac: GUEST_MAC }), 'held')).to.deep.equal(['interface']);
+    expect(elements(rules, 'held')).to.deep.equal([EVERY_FRAME.mask]);
+    const withMac = await rulesFor({ ...TARGET, mac: GUEST_MAC });
+    expect(elements(withMac, 'macs')).to.deep.equal(['interface']);
+    expect(elements(withMac, 'held')).to.deep.equal([EVERY_FRAME.mask]);
   });
 
   it('does not hold an interface that is plugged into a former target', async () => {
@@ -113,7 +115,7 @@ describe('the guard of a port', () => {
 
   it('holds a possible target if the API server does not say where the guest runs', async () => {
     objects.virtualmachineinstances = new TransportError('unsent', 'GET /x: refused');
-    expect(elements(await rulesFor({ ...TARGET, mac: GUEST_MAC }), 'held')).to.deep.equal(['interface']);
+    expect(elements(await rulesFor({ ...TARGET, mac: GUEST_MAC }), 'held')).to.deep.equal([EVERY_FRAME.mask]);
   });
 
   it('holds nothing if the pool says so, but knows the MAC address of the guest', async () => {
