@@ -16,12 +16,17 @@ const OBJECT_LABELS: Readonly<Record<string, string>> = {
   'holdfast_ipam_pool_addresses nad_namespace': 'one value for each pool',
   'holdfast_ipam_pool_addresses pool': 'publishMetrics, --max-derived-pool-metrics',
   'holdfast_ipam_pool_capacity_addresses pool': 'publishMetrics, --max-derived-pool-metrics',
+  'holdfast_guard_dropped_packets_total nad_namespace':
+    'the ports of a node; one value for all derived pools of a namespace',
+  'holdfast_guard_dropped_packets_total pool': 'the ports of a node; none for derived pools',
+  'holdfast_guard_ports nad_namespace': 'the ports of a node; one value for all derived pools of a namespace',
+  'holdfast_guard_ports pool': 'the ports of a node; none for derived pools',
   'holdfast_capacity_free_addresses pool': '--max-published-pools',
   'holdfast_capacity_waiting_pods pool': '--max-published-pools',
 };
 /** Labels with a few values, which the code chooses. */
 const CLOSED_LABELS = new Set(
-  'action answer certificate check class code command family kind leak loop method name operation outcome process purpose queue reason resource result server source state status step version write'.split(
+  'action answer certificate check class code command family kind leak loop method mode name operation outcome process purpose queue reason resource result server source state status step version write'.split(
     ' ',
   ),
 );

@@ -23,6 +23,8 @@ export interface GuardNote {
   /** Of the table. */
   readonly name: string;
   readonly mode: string;
+  /** Counters inside of a pod, those of macvlan interfaces, cannot be read. */
+  readonly state: 'applied' | 'uncounted' | 'failed';
   readonly failure?: string;
   readonly subject: GuardSubject;
 }
@@ -60,13 +62,14 @@ export async function readDropCounts(folder: string, now: number): Promise<DropC
 }
 
 function parseNote(name: string, text: string): GuardNote | undefined {
-  const { mode, failure, subject } = parseObject(text);
+  const { index, mode, failure, subject } = parseObject(text);
   // a plugin of an older version notes no subject
   if (!isRecord(subject)) return undefined;
   const { namespace, pod, podUid, interfaceName, claim, pool, nadNamespace } = subject;
   return {
     name,
     mode: asString(mode),
+    state: typeof failure === 'string' ? 'failed' : index === 0 ? 'uncounted' : 'applied',
     ...(typeof failure === 'string' && { failure }),
     subject: {
       ...{ namespace: asString(namespace), pod: asString(pod), interfaceName: asString(interfaceName) },

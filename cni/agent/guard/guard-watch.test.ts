@@ -177,6 +177,13 @@ describe('the reports about guards of a node', () => {
     expect(await shown('guard_counters_status')).to.deep.equal(['holdfast_guard_counters_status 0']);
   });
 
+  it('show ports whose counters are inside of their pods', async () => {
+    await note({ index: 0 });
+    await watch.round(SIGNAL);
+    expect((await shown('guard_ports'))[0]).to.include('state="uncounted"');
+    expect(events).to.deep.equal([]);
+  });
+
   it('do not take old counters for those of now', async () => {
     await note({});
     await count({}, 61_000);
@@ -187,7 +194,7 @@ describe('the reports about guards of a node', () => {
     await note({ subject: { ...SUBJECT, pool: 'tenant', nadNamespace: 'vms' } });
     await count({});
     await count({ [TABLE]: { source_mac: 1 } });
-    expect((await shown('guard_dropped_packets_total'))[0]).to.include('pool="tenant",nad_namespace="vms"');
+    expect((await shown('guard_dropped_packets_total'))[0]).to.include('pool="",nad_namespace="vms"');
     await rm(join(folder, TABLE));
     await count({});
     expect(await shown('guard_dropped_packets_total')).to.deep.equal([]);

@@ -12,9 +12,12 @@ export interface GuardMetrics {
 const LABELS = ['pool', 'nad_namespace', 'mode'] as const;
 type PortLabels = Readonly<Record<(typeof LABELS)[number], string>>;
 
-/** Creates the metrics. Call it once in a process, because metric names are unique. A node has at most the series of the pools of its ports. */
+/**
+ * Creates the metrics. Call it once in a process, because metric names are unique. Tenants may make many pools, so those that are derived from NADs of one
+ * namespace have their series together. A node has only those of its ports.
+ */
 export function createGuardMetrics(metrics: Pick<Metrics, 'counter' | 'gauge'>): GuardMetrics {
-  const ports = metrics.gauge('guard_ports', 'Ports with a guard, by whether its rules are applied.', [
+  const ports = metrics.gauge('guard_ports', 'Ports with a guard, by whether its rules are applied, and counted.', [
     ...LABELS,
     'state',
   ]);
@@ -32,7 +35,7 @@ export function createGuardMetrics(metrics: Pick<Metrics, 'counter' | 'gauge'>):
       const current = new Set<string>();
       for (const note of notes) {
         const labels = labelsOf(note);
-        ports.inc({ ...labels, state: note.failure === undefined ? 'applied' : 'failed' });
+        ports.inc({ ...labels, state: note.state });
         current.add(JSON.stringify(labels));
       }
       for (const [key, reasons] of counting) {
@@ -51,6 +54,6 @@ export function createGuardMetrics(metrics: Pick<Metrics, 'counter' | 'gauge'>):
   };
 }
 
-function labelsOf({ mode, subject: { pool, nadNamespace = '' } }: GuardNote): PortLabels {
-  return { pool, nad_namespace: nadNamespace, mode };
+function labelsOf({ mode, subject: { pool, nadNamespace } }: GuardNote): PortLabels {
+  return { pool: nadNamespace === undefined ? pool : '', nad_namespace: nadNamespace ?? '', mode };
 }
