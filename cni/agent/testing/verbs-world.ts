@@ -1,0 +1,120 @@
+import { expect } from 'chai';
+import type { AddressPool } from '../../../api/address-pool.js';
+import type { IPAMClaim } from '../../../api/ipam-claim.js';
+import { NETWORKS_ANNOTATION } from '../../../api/names.js';
+import { type Address, formatAddress, parseAddress } from '../../../addressing/address/address.js';
+import { PoolDirectory } from '../../../addressing/directory/directory.js';
+import type { LeaseRecord } from '../../../addressing/lease/lease.js';
+import { NETWORK_CONFIG, pluginRequest } from '../../testing/cni-requests.js';
+import { adminPool, cacheOf, nad, nadDefinition } from '../../../test/pool-objects.js';
+import { type Attachment, AttachmentResolver } from '../attachment.js';
+import { CniError } from '../cni-error.js';
+import type { NodePod } from '../node-pods.js';
+import { readCniRequest, sandboxInterfaceKey } from '../request.js';
+import type { Grant } from '../result.js';
+import { Verbs, type VerbsDeps } from '../verbs.js';
+
+const CALL = { signal: new AbortController().signal };
+
+/** Minimal fakes of everything that the verbs use. */
+export class VerbsWorld {
+  readonly steps: string[] = [];
+  pods = [verbsPod('blue@net1')];
+  /** Called when a launcher has got an address of its own. */
+  lookAgain = (): void => expect.fail('an ordinary pod has no claim');
+  claim: IPAMClaim | undefined;
+  authorizationFails: CniError | undefined;
+  held: Address[] = [];
+  checked: 'held' | 'lost' | 'unknown' = 'unknown';
+  missing: string | undefined;
+  synced: Promise<void> = Promise.resolve();
+  notes = new Set<string>();
+  releaseFails: Error | undefined;
+  pools: AddressPool[] = [adminPool('blue')];
+  /** Of the NAD vms/blue. */
+  config: object = NETWORK_CONFIG;
+  /** The addresses that a guard got, or the pool of an interface without one. */
+  guarded: string | undefined;
+  /** Called before an address is leased; false: the caches have changed. */
+  confirm = (): boolean => true;
+
+  perform(command: string, config: object = {}, call = CALL) {
+    return new Verbs(this.#deps())
+      .perform(readCniRequest(pluginRequest(command, {}, config)), call)
+      .then(({ result }) => result);
+  }
+
+  async refusalOf(command: string, config: object = {}, call = CALL): Promise<CniError> {
+    const error: unknown = await this.perform(command, config, call).catch((thrown: unknown) => thrown);
+    if (error instanceof CniError) return error;
+    throw new Error('no refusal', { cause: error });
+  }
+
+  #deps(): VerbsDeps {
+    const pools = cacheOf(this.pools);
+    const networks = cacheOf([nad('vms/blue', this.config)]);
+    const directory = new PoolDirectory({ pools, networks });
+    const find = () => Promise.resolve(this.pods[0]!);
+    const get = () => Promise.resolve(nadDefinition('vms/blue', this.config) as never);
+    const pods = { find, read: find };
+    const resolver = new AttachmentResolver({ pods, networks, client: { get }, multusNamespace: 'multus' });
+    const grant =
+      (kind: string, address: string) =>
+      (attachment: Attachment): Promise<Grant> => {
+        this.steps.push(`grant ${kind}`);
+        expect(attachment.network).to.equal('blue');
+        return Promise.resolve([{ address: parseAddress(address), prefixLength: 24, lease: {} as LeaseRecord }]);
+      };
+    return {
+      pods: { find },
+      resolver,
+      claims: {
+        grant: (attachment) => {
+          if (this.authorizationFails !== undefined) return Promise.reject(this.authorizationFails);
+          return this.claim === undefined ? Promise.resolve(undefined) : grant('claimed', '10.0.0.7')(attachment);
+        },
+        hasClaim: () => {
+          this.lookAgain();
+          return Promise.resolve(this.claim !== undefined);
+        },
+        check: ({ pod: checked }, addresses) => {
+          this.steps.push(`check ${checked?.metadata.name} ${addresses.map(formatAddress).join(' ')}`);
+          return Promise.resolve(this.checked);
+        },
+      },
+      leases: {
+        grant: grant('own', '10.0.0.9'),
+        release: (containerId, interfaceName) => {
+          this.steps.push(`release ${sandboxInterfaceKey({ containerId, interfaceName })}`);
+          return this.releaseFails === undefined ? Promise.resolve() : Promise.reject(this.releaseFails);
+        },
+        held: () => Promise.resolve(this.held.map((address) => ({ address }) as never)),
+        collect: (network, valid) => {
+          this.steps.push(`collect ${network} ${[...valid].join()}`);
+          return Promise.resolve();
+        },
+      },
+      directory,
+      freshness: { confirm: () => Promise.resolve(this.confirm()) },
+      pools,
+      pendingDeletes: {
+        has: (at) => Promise.resolve(this.notes.has(sandboxInterfaceKey(at))),
+        remove: (at) => {
+          this.notes.delete(sandboxInterfaceKey(at));
+          return Promise.resolve();
+        },
+      },
+      guard: {
+        rulesFor: (_attachment, { grant, pool }) => {
+          this.guarded = pool ?? grant.map(({ address }) => formatAddress(address)).join();
+          return Promise.resolve(undefined);
+        },
+      },
+      readiness: { missing: () => this.missing, synced: () => this.synced },
+    };
+  }
+}
+
+export function verbsPod(value: string): NodePod {
+  return { metadata: { namespace: 'vms', name: 'p1', uid: 'p1-uid', annotations: { [NETWORKS_ANNOTATION]: value } } };
+}
