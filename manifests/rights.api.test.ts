@@ -123,7 +123,7 @@ const RIGHTS_OF_AGENTS: Record<string, string> = {
   'configmaps.@holdfast-system=holdfast-policies': WATCH,
   'configmaps.@holdfast-system=holdfast-served-networks': '',
   'configmaps.@holdfast-agents': '',
-  'events.': '',
+  'events.': 'create patch',
   'serviceaccounts.@holdfast-agents=holdfast-agent': '',
   'serviceaccounts./token@holdfast-agents=holdfast-agent': '',
   'secrets.': '',
