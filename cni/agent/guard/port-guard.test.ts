@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { AddressPool } from '../../../api/address-pool.js';
 import { CLAIM_GUEST_MAC, MIGRATION_LABEL, NETWORKS_ANNOTATION, POOL_NAD_NAMESPACE } from '../../../api/names.js';
+import { podInterfaceName } from '../../../api/pod.js';
 import { networkSelectionsOf } from '../../../api/network-selection.js';
 import { parseAddress } from '../../../addressing/address/address.js';
 import { PoolDirectory } from '../../../addressing/directory/directory.js';
@@ -42,7 +43,13 @@ describe('the guard of a port', () => {
   }
 
   async function rulesFor(
-    given: { labels?: Record<string, string>; mac?: string; isTrunk?: boolean; pool?: string } = {},
+    given: {
+      labels?: Record<string, string>;
+      mac?: string;
+      isTrunk?: boolean;
+      pool?: string;
+      interfaceName?: string;
+    } = {},
   ) {
     const cache = cacheOf(pools);
     const directory = new PoolDirectory({ pools: cache, networks: cacheOf([nad('vms/blue', {})]) });
@@ -63,7 +70,14 @@ describe('the guard of a port', () => {
     const pod: NodePod = { metadata };
     const [selection] = networkSelectionsOf(pod);
     const attachment: Attachment = {
-      ...{ pod, containerId: 'c1', interfaceName: 'net1', network: 'blue', requested: [], mac: given.mac },
+      ...{
+        pod,
+        containerId: 'c1',
+        interfaceName: given.interfaceName ?? 'net1',
+        network: 'blue',
+        requested: [],
+        mac: given.mac,
+      },
       selection: selection!,
     };
     const lease = { pool: 'blue', owner } as LeaseRecord;
@@ -107,6 +121,20 @@ describe('the guard of a port', () => {
     expect(elements(withMac, 'macs')).to.deep.equal(['interface']);
     expect(elements(withMac, 'held')).to.deep.equal([EVERY_FRAME.mask]);
   });
+
+  for (const [how, fields] of Object.entries({
+    'names the interface of the launcher': { name: 'data', podInterfaceName: 'net1' },
+    'names the network only': { name: 'data' },
+  }))
+    it(`knows the MAC address of a guest from its VMI, which ${how}, if the claim records none`, async () => {
+      objects.ipamclaims = { metadata: { namespace: 'vms', name: 'vm1.blue' } };
+      const ofDomain = { infoSource: 'domain, multus-status', mac: '02:00:00:00:00:08', ...fields };
+      const interfaces = [{ name: 'data', infoSource: 'guest-agent', mac: '02:00:00:00:00:09' }, ofDomain];
+      objects.virtualmachineinstances = { metadata: { name: 'vm1' }, status: { nodeName: 'source', interfaces } };
+      const interfaceName = 'podInterfaceName' in fields ? 'net1' : podInterfaceName('data');
+      expect(elements(await rulesFor({ ...TARGET, interfaceName }), 'macs')).to.deep.equal(['020000000008']);
+      expect(reads).to.deep.equal(['virtualmachineinstances']);
+    });
 
   it('does not hold an interface that is plugged into a former target', async () => {
     objects.virtualmachineinstances = { metadata: { name: 'vm1' }, status: { nodeName: 'target' } };

@@ -1,8 +1,10 @@
 import { type AddressPool, nadNamespaceOf } from '../../../api/address-pool.js';
 import { type IPAMClaim, recordedMacOf } from '../../../api/ipam-claim.js';
+import { type VirtualMachineInstance, isReportedBy } from '../../../api/kubevirt.js';
+import { parseMac } from '../../../api/mac-address.js';
 import { joinKey, objectKey } from '../../../api/meta.js';
 import { MIGRATION_LABEL } from '../../../api/names.js';
-import { controllingVmi } from '../../../api/pod.js';
+import { controllingVmi, podInterfaceName } from '../../../api/pod.js';
 import type { Address } from '../../../addressing/address/address.js';
 import type { LeaseRecord } from '../../../addressing/lease/lease.js';
 import type { PoolDirectory } from '../../../addressing/directory/directory.js';
@@ -33,6 +35,11 @@ export interface PortRules extends RuleSet {
   readonly subject: GuardSubject;
   /** The pod is that of a VM: no other container of it sends past a filter inside of the pod. */
   readonly isGuest: boolean;
+}
+
+/** A launcher to which the guest may move. */
+interface MigrationTarget {
+  readonly guestMac?: string;
 }
 
 interface GuardedInterface {
@@ -66,9 +73,13 @@ export class PortGuard {
     const guard = this.#guardOf(pools);
     if (guard === undefined) return undefined;
     const claim = claimKeyOf(grant);
-    const isTarget = await this.#isMigrationTarget(attachment, call);
+    const target = await this.#migrationTarget(attachment, call);
+    const isTarget = target !== undefined;
     // Multus sets the MAC address of the VM's spec on the interface; without one the target's interface has its own
-    const mac = isTarget && attachment.mac === undefined ? await this.#guestMac(claim, call) : undefined;
+    const mac =
+      isTarget && attachment.mac === undefined
+        ? (target.guestMac ?? (await this.#recordedMac(claim, call)))
+        : undefined;
     const rules = guardRules({
       mode: guard.mode,
       ...(mac !== undefined && { mac }),
@@ -109,24 +120,30 @@ export class PortGuard {
   }
 
   /**
-   * Whether the guest runs on another node now. Former targets keep the label. If the VMI cannot be read, the pod counts as a target,
-   * because a hold ends by itself.
+   * Returns what is known of the guest if it runs on another node now. Former targets keep the label. If the VMI cannot be read, the pod
+   * counts as a target, because a hold ends by itself.
    */
-  async #isMigrationTarget({ pod }: Attachment, { signal }: RequestContext): Promise<boolean> {
+  async #migrationTarget(
+    { pod, interfaceName }: Attachment,
+    { signal }: RequestContext,
+  ): Promise<MigrationTarget | undefined> {
     const vmi = controllingVmi(pod);
-    if (vmi === undefined || pod.metadata.labels?.[MIGRATION_LABEL] === undefined) return false;
+    if (vmi === undefined || pod.metadata.labels?.[MIGRATION_LABEL] === undefined) return undefined;
     const { client, nodeName } = this.#deps;
     const ref = { namespace: pod.metadata.namespace, name: vmi.name };
     try {
       const found = await findUnlessGone(client, VIRTUAL_MACHINE_INSTANCES, ref, { signal });
-      return found?.status?.nodeName !== nodeName;
+      if (found?.status?.nodeName === nodeName) return undefined;
+      const guestMac = found && guestMacOf(found, interfaceName);
+      return guestMac === undefined ? {} : { guestMac };
     } catch (error) {
-      if (isApiUnavailable(error)) return true;
+      if (isApiUnavailable(error)) return {};
       throw error;
     }
   }
 
-  async #guestMac(key: ClaimKey, { signal }: RequestContext): Promise<string> {
+  /** Claims on networks without IPAM record the MAC address. */
+  async #recordedMac(key: ClaimKey, { signal }: RequestContext): Promise<string> {
     const read = key && findUnlessGone<IPAMClaim>(this.#deps.client, IPAM_CLAIMS, key, { signal });
     const claim = await readResult(Promise.resolve(read));
     const mac = claim && recordedMacOf(claim);
@@ -137,6 +154,16 @@ export class PortGuard {
       `${subject} does not show the MAC address of the guest yet: the kubelet retries`,
     );
   }
+}
+
+/** Returns the MAC address that libvirt's domain has on an interface of the launcher. */
+function guestMacOf({ status }: VirtualMachineInstance, interfaceName: string): string | undefined {
+  const found = status?.interfaces?.find(
+    (each) =>
+      isReportedBy('domain', each) &&
+      (each.podInterfaceName === interfaceName || podInterfaceName(each.name ?? '') === interfaceName),
+  );
+  return parseMac(found?.mac ?? '');
 }
 
 function claimKeyOf(grant: LeasedAddresses): ClaimKey {
