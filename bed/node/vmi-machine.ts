@@ -46,6 +46,7 @@ export function stepVmi(vmi: Vmi, view: VmiView): Step<Vmi> {
 
 /** Ends the guest if its launcher pod has ended, or QEMU in it. */
 function stepLauncher(vmi: Vmi, node: string, view: VmiView): Step<Vmi> | undefined {
+  if (hasLeft(vmi, view)) return undefined;
   const here = view.launchers.filter((pod) => pod.spec?.nodeName === node && !isTerminal(pod));
   const ended = here.find((pod) => exitCodeOf(pod) !== undefined);
   if (here.some((pod) => !isBeingDeleted(pod) && exitCodeOf(pod) === undefined)) return undefined;
@@ -57,6 +58,13 @@ function stepLauncher(vmi: Vmi, node: string, view: VmiView): Step<Vmi> | undefi
     return change(inPhase(vmi, phase, view.now), 'the launcher was killed');
   }
   return change(inPhase(vmi, phase, view.now), 'the launcher is gone');
+}
+
+/** The source of a migration ends shortly before the VMI says that the guest has moved. */
+function hasLeft(vmi: Vmi, { launchers }: VmiView): boolean {
+  const { sourcePod, startTimestamp } = migrationInFlight(vmi) ?? {};
+  const source = launchers.find((pod) => pod.metadata.name === sourcePod);
+  return startTimestamp !== undefined && source !== undefined && exitCodeOf(source) === 0;
 }
 
 /** That of virt-launcher's process, which ends with the guest: other containers of its pod end later. */
