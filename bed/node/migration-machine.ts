@@ -2,12 +2,14 @@ import { isBeingDeleted } from '../../api/meta.js';
 import { isTerminal } from '../../api/pod.js';
 import { nodeAddress } from './node-object.js';
 import { change, timestamp, waitFor, type Step } from './step.js';
-import { withStatus, type MigrationState, type Vmi, type VmiCondition } from './virtual-machine-instance.js';
-import type { VmiView } from './vmi-view.js';
+import { inPhase, withStatus, type MigrationState, type Vmi, type VmiCondition } from './virtual-machine-instance.js';
+import type { GuestCopy, VmiView } from './vmi-view.js';
 
 const NODE_NAME_LABEL = 'kubevirt.io/nodeName';
 const OUTDATED_LABEL = 'kubevirt.io/outdatedLauncherImage';
 const GUEST_LIBVIRT_PORT = 40_000;
+/** How often QEMU is asked about a copy; virt-launcher does so every 400 ms. */
+const COPY_INTERVAL_MS = 200;
 
 /**
  * One step of a live migration by the virt-handlers of both nodes:
@@ -21,10 +23,11 @@ const GUEST_LIBVIRT_PORT = 40_000;
  */
 export function stepMigration(vmi: Vmi, migration: MigrationState, view: VmiView): Step<Vmi> {
   const target = migration.targetNode ?? '';
-  if (migration.abortRequested) {
+  const hasLeft = mayRunOnTarget(view);
+  if (migration.abortRequested && !hasLeft) {
     return change(failed(vmi, view.now, 'Live migration aborted', { abortStatus: 'Succeeded' }), 'migration aborted');
   }
-  if (isTargetGone(migration, view)) {
+  if (isTargetGone(migration, view) && !hasLeft) {
     return change(failed(vmi, view.now, 'The target launcher ended'), 'migration failed: its target is gone');
   }
   if (!view.isNodeUp(target)) return waitFor(`node ${target}, the migration's target, to come back`);
@@ -38,13 +41,33 @@ export function stepMigration(vmi: Vmi, migration: MigrationState, view: VmiView
   if (!migration.startTimestamp) {
     return change(withMigration(vmi, { startTimestamp: timestamp(view.now), mode: 'PreCopy' }), 'migration copies');
   }
-  return stepCopy(vmi, migration, view);
+  return view.copy ? stepQemuCopy(vmi, migration, view.copy, view.now) : stepCopy(vmi, migration, view);
+}
+
+function mayRunOnTarget({ copy }: VmiView): boolean {
+  return copy?.mode === 'PostCopy' || copy?.state === 'completed';
+}
+
+/** Follows QEMU, as virt-handler follows libvirt. */
+function stepQemuCopy(vmi: Vmi, migration: MigrationState, copy: GuestCopy, now: number): Step<Vmi> {
+  const { state, mode, reason } = copy;
+  if (state === 'failed') {
+    const next = failed(vmi, now, `Live migration failed ${reason}`);
+    // no side has the whole guest after post-copy has begun
+    return change(mode === 'PostCopy' ? inPhase(next, 'Failed', now) : next, `migration failed: ${reason}`);
+  }
+  if (!migration.targetNodeDomainDetected) return change(domainOnTarget(vmi), 'domain on target');
+  if (mode !== migration.mode) {
+    const running = { mode, targetNodeDomainReadyTimestamp: timestamp(now) };
+    return change(withMigration(vmi, running), `the guest runs on the target: ${mode}`);
+  }
+  if (state === 'active') return waitFor('QEMU to copy the guest', COPY_INTERVAL_MS);
+  return change(completed(vmi, migration, now), `migration completed, now on ${migration.targetNode ?? ''}`);
 }
 
 function stepCopy(vmi: Vmi, migration: MigrationState, view: VmiView): Step<Vmi> {
   const { migration: outcome, migrationMs } = view.switches;
-  if (outcome !== 'fail' && !migration.targetNodeDomainDetected)
-    return change(domainOnTarget(vmi, view.now), 'domain on target');
+  if (outcome !== 'fail' && !migration.targetNodeDomainDetected) return change(domainOnTarget(vmi), 'domain on target');
   if (outcome === 'hold') return waitFor('the copy, which is held');
   const since = view.copyingSince ?? Date.parse(migration.startTimestamp ?? '');
   const remaining = since + migrationMs - view.now;
@@ -62,9 +85,8 @@ function withMigration(vmi: Vmi, changes: MigrationState): Vmi {
   return withStatus(vmi, { migrationState: { ...vmi.status?.migrationState, ...changes } });
 }
 
-function domainOnTarget(vmi: Vmi, now: number): Vmi {
-  const found = { targetNodeDomainDetected: true, targetNodeDomainReadyTimestamp: timestamp(now) };
-  return withoutCondition(withMigration(vmi, found), 'MigrationRequired');
+function domainOnTarget(vmi: Vmi): Vmi {
+  return withoutCondition(withMigration(vmi, { targetNodeDomainDetected: true }), 'MigrationRequired');
 }
 
 function failed(vmi: Vmi, now: number, failureReason: string, more: MigrationState = {}): Vmi {
@@ -85,7 +107,9 @@ function completed(vmi: Vmi, migration: MigrationState, now: number): Vmi {
   const { evacuationNodeName: _done, ...status } = vmi.status ?? {};
   const { [OUTDATED_LABEL]: _renewed, ...labels } = vmi.metadata.labels ?? {};
   const moved = { ...vmi, metadata: { ...vmi.metadata, labels: { ...labels, [NODE_NAME_LABEL]: node } }, status };
-  return withStatus(withMigration(moved, { endTimestamp: timestamp(now), completed: true }), {
+  const targetNodeDomainReadyTimestamp = migration.targetNodeDomainReadyTimestamp ?? timestamp(now);
+  const ended = { targetNodeDomainReadyTimestamp, endTimestamp: timestamp(now), completed: true };
+  return withStatus(withMigration(moved, ended), {
     nodeName: node,
     migrationTransport: 'Unix',
     launcherContainerImageVersion: '', // virt-controller sets it to that of the target's pod

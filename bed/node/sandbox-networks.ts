@@ -1,6 +1,7 @@
 import type { AgentInterface } from './guest-agent.js';
 import type { KubeletPod } from './pod.js';
 import type { Vmi } from './virtual-machine-instance.js';
+import type { GuestCopy } from './vmi-view.js';
 
 /** The state of a pod's sandbox. */
 export type SandboxState =
@@ -38,8 +39,10 @@ export interface GuestNetworks {
   followGuest(vmi: Vmi, launcher: KubeletPod | undefined): Promise<void>;
   /** The interfaces of a guest with a kernel of its own; undefined for others. */
   interfacesOfGuest(vmi: Vmi): Promise<readonly AgentInterface[] | undefined>;
-  /** Removes the guest's addresses from a launcher in which it does not run. */
-  detachGuest(launcher: KubeletPod): Promise<void>;
+  /** The copy of a guest that QEMU migrates; undefined, or without this method, if none does. */
+  copyOfGuest?(vmi: Vmi): Promise<GuestCopy | undefined>;
+  /** Removes the guest's addresses from a launcher in which it does not run. @param vmi in migration to the launcher, or from it */
+  detachGuest(launcher: KubeletPod, vmi: Vmi): Promise<void>;
   /** Gives the guest's addresses to the launcher in which it now runs, and announces them. */
   attachGuest(launcher: KubeletPod): Promise<void>;
 }

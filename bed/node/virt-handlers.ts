@@ -107,6 +107,7 @@ export class VirtHandlers {
       isNodeUp,
       now: clock.now(),
       copyingSince: this.#copyingSince.get(key),
+      copy: await guests.copyOfGuest?.(vmi),
       startError: launcher && startErrorOf(vmi, launcher),
     });
     return this.#steps.take(`vmi ${key}`, vmi, step, async (next) => {
@@ -133,7 +134,7 @@ export class VirtHandlers {
     const { leaving, arriving } = guestMoves(before, after);
     const podsOf = (names: readonly string[]) =>
       names.flatMap((name) => this.pods.cache.get(joinKey(before.metadata.namespace, name)) ?? []);
-    for (const pod of podsOf(leaving)) await this.#options.guests.detachGuest(pod);
+    for (const pod of podsOf(leaving)) await this.#options.guests.detachGuest(pod, after);
     for (const pod of podsOf(arriving)) await this.#options.guests.attachGuest(pod);
   }
 }

@@ -9,6 +9,12 @@ mount -t sysfs sys /sys
 mkdir -p /dev/virtio-ports /var/run
 while read -r module; do insmod "/lib/modules/$module.ko"; done < /lib/modules/order
 
+# its power button, by ACPI
+mkdir -p /etc/acpi/PWRF
+printf '#!/bin/sh\necho "the power button was pressed" > /dev/console\npoweroff -f\n' > /etc/acpi/PWRF/00000080
+chmod 755 /etc/acpi/PWRF/00000080
+acpid -d > /dev/null 2>&1 &
+
 ip link set lo up
 for device in /sys/class/net/eth*; do
   udhcpc -i "${device##*/}" -s /lib/udhcpc.sh -t 100 -T 1 -A 1 -b -S \

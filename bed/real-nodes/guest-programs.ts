@@ -32,7 +32,7 @@ const PACKAGES = [
 const MODULES = [
   ...['virtio_ring', 'virtio', 'virtio_pci_modern_dev', 'virtio_pci_legacy_dev', 'virtio_pci'],
   ...['failover', 'net_failover', 'virtio_net', 'virtio_console', 'virtio_blk'],
-  ...['cdrom', 'isofs'],
+  ...['cdrom', 'isofs', 'evdev', 'button'],
 ];
 
 /** Besides busybox, by their path in the guest. */

@@ -16,13 +16,6 @@ interface CommandStatus {
   readonly 'err-data'?: string;
 }
 
-interface MigrationStatus {
-  readonly status?: string;
-  readonly 'error-desc'?: string;
-  readonly downtime?: number;
-  readonly 'total-time'?: number;
-}
-
 /** A guest that QEMU runs in a launcher pod. */
 export class Guest {
   /** With the sockets of QEMU and of the guest agent. */
@@ -31,6 +24,11 @@ export class Guest {
   /** @param folder the launcher's private volume */
   constructor(folder: string) {
     this.#folder = folder;
+  }
+
+  /** What the guest writes to its console, until kubelet removes it with the launcher. */
+  get consoleFile(): string {
+    return join(this.#folder, 'console');
   }
 
   /** The interfaces that the guest agent reports, but lo. @throws {Error} if it does not run yet */
@@ -73,20 +71,8 @@ export class Guest {
     return stdout ?? '';
   }
 
-  /** Sends the guest to another QEMU, by pre-copy, as libvirt does. */
-  async migrate(uri: string): Promise<MigrationStatus> {
-    await this.#askQemu({ execute: 'migrate', arguments: { uri } });
-    const result = await untilValue(
-      'the guest to be copied',
-      async () => (await this.#askQemu({ execute: 'query-migrate' })) as MigrationStatus,
-      ({ status }) => status === 'completed' || status === 'failed',
-      { timeoutMs: 60_000 },
-    );
-    if (result.status === 'failed') throw new Error(`migration to ${uri}: ${result['error-desc'] ?? 'failed'}`);
-    return result;
-  }
-
-  async #askQemu(command: QmpCommand): Promise<unknown> {
+  /** @returns the answer of QEMU @throws {Error} with its error */
+  async askQemu(command: QmpCommand): Promise<unknown> {
     return (await executeOn(join(this.#folder, 'qmp'), [{ execute: 'qmp_capabilities' }, command]))[1];
   }
 

@@ -1,13 +1,16 @@
 import { access, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { controllingVmi } from '../../api/pod.js';
+import { systemClock } from '../../kube/clock.js';
 import type { AgentInterface } from '../node/guest-agent.js';
 import { type KubeletPod, uidOf } from '../node/pod.js';
 import type { GuestNetworks } from '../node/sandbox-networks.js';
-import { hasEnded, type Vmi } from '../node/virtual-machine-instance.js';
+import { hasEnded, type MigrationState, type Vmi } from '../node/virtual-machine-instance.js';
+import type { GuestCopy } from '../node/vmi-view.js';
 import { until } from '../processes/wait.js';
 import { nodeAddresses } from './cluster-network.js';
 import { Guest } from './guest.js';
+import { allowPostCopy, QemuCopy } from './guest-copy.js';
 import type { GuestPrograms } from './guest-programs.js';
 import { Launchers } from './launchers.js';
 import type { RealNode } from './real-node.js';
@@ -27,8 +30,16 @@ exec "$launcher" prepare-network "$pid" "$request"`;
 /** A guest with the launcher in which it runs. */
 interface RunningGuest {
   readonly guest: Guest;
-  launcher: KubeletPod;
+  readonly launcher: KubeletPod;
+  /** Of the last migration. */
+  target?: KubeletPod;
+  copy?: { readonly migrationUid: string | undefined; readonly qemu: QemuCopy; readonly proxyEnded: Promise<unknown> };
 }
+
+/** The socket at which QEMU finds virt-handler's proxy. */
+const MIGRATION_SOCKET = 'unix:/var/run/kubevirt-private/out';
+/** virt-launcher waits for a guest that shuts down, and kubelet for virt-launcher. */
+const SHUTDOWN_TIMEOUT_MS = 60_000;
 
 /** Launcher pods on real nodes in which QEMU runs guests. */
 export class Guests implements GuestNetworks {
@@ -36,7 +47,6 @@ export class Guests implements GuestNetworks {
   readonly #launchers: Launchers;
   readonly #programs: GuestPrograms;
   /** By UID of the VMI. */
-  readonly #vmis = new Map<string, Vmi>();
   readonly #running = new Map<string, RunningGuest>();
   /** UIDs of launchers in which QEMU was started, also if their guest has left. */
   readonly #started = new Set<string>();
@@ -57,15 +67,22 @@ export class Guests implements GuestNetworks {
 
   async followGuest(vmi: Vmi, launcher: KubeletPod | undefined): Promise<void> {
     const { uid = '' } = vmi.metadata;
-    this.#vmis.set(uid, vmi);
     if (hasEnded(vmi)) {
-      this.#vmis.delete(uid);
+      await this.#launchers.endWithGuest(vmi, launcher);
+      if (launcher) await this.#waitEnded(launcher);
       this.#running.delete(uid);
-    } else if (launcher && vmi.status?.phase === 'Running' && !this.#running.has(uid)) {
+      return;
+    }
+    if (launcher && vmi.status?.phase === 'Running' && !this.#running.has(uid)) {
       await this.#start(launcher, { vmi, incoming: false });
       this.#running.set(uid, { launcher, guest: new Guest(this.#privateVolume(launcher)) });
     }
+    await this.#followMigration(vmi);
     await this.#launchers.endWithGuest(vmi, launcher);
+  }
+
+  async copyOfGuest(vmi: Vmi): Promise<GuestCopy | undefined> {
+    return copyIn(this.#running.get(vmi.metadata.uid ?? ''), vmi.status?.migrationState)?.qemu.state();
   }
 
   /** None while the guest boots. */
@@ -75,26 +92,58 @@ export class Guests implements GuestNetworks {
   }
 
   /** Prepares the target of a migration. The source needs nothing: its QEMU stops the guest. */
-  async detachGuest(launcher: KubeletPod): Promise<void> {
-    const uid = controllingVmi(launcher)?.uid ?? '';
-    const [vmi, running] = [this.#vmis.get(uid), this.#running.get(uid)];
-    if (!vmi || !running || this.#started.has(uidOf(launcher))) return;
-    await this.#start(launcher, { vmi: withMacs(vmi, await running.guest.interfaces()), incoming: true });
+  async detachGuest(launcher: KubeletPod, vmi: Vmi): Promise<void> {
+    const running = this.#running.get(vmi.metadata.uid ?? '');
+    if (!running || uidOf(running.launcher) === uidOf(launcher)) return;
+    running.target = launcher;
+    if (this.#started.has(uidOf(launcher))) return;
+    const postCopy = vmi.status?.migrationState?.migrationConfiguration?.allowPostCopy === true;
+    await this.#start(launcher, { vmi: withMacs(vmi, await running.guest.interfaces()), incoming: true, postCopy });
+    if (postCopy) await allowPostCopy(new Guest(this.#privateVolume(launcher)), true);
   }
 
-  /** Migrates the guest to the launcher, with QEMU's own protocol. */
+  /** The guest has been copied to the launcher. */
   async attachGuest(launcher: KubeletPod): Promise<void> {
     const uid = controllingVmi(launcher)?.uid ?? '';
     const running = this.#running.get(uid);
     if (running === undefined || uidOf(running.launcher) === uidOf(launcher)) return;
-    const proxy = await this.#proxy(running.launcher, launcher);
-    await running.guest.migrate('unix:/var/run/kubevirt-private/out');
-    await proxy.ended;
-    this.#running.set(uid, { launcher, guest: new Guest(this.#privateVolume(launcher)) });
+    await running.copy?.proxyEnded;
+    this.#running.set(uid, { ...running, launcher, guest: new Guest(this.#privateVolume(launcher)) });
+  }
+
+  /** Begins the copy of a migration, or cancels it. */
+  async #followMigration({ metadata: { uid = '' }, status: { migrationState } = {} }: Vmi): Promise<void> {
+    const running = this.#running.get(uid);
+    if (!running?.target || migrationState?.startTimestamp === undefined) return;
+    const copy = copyIn(running, migrationState);
+    if (migrationState.failed) await copy?.qemu.cancel();
+    else if (!copy && !migrationState.completed) await this.#startCopy(running, running.target, migrationState);
+  }
+
+  async #startCopy(running: RunningGuest, target: KubeletPod, migration: MigrationState): Promise<void> {
+    const { ended: proxyEnded } = await this.#proxy(running.launcher, target);
+    const { migrationUid, migrationConfiguration = {} } = migration;
+    const qemu = await QemuCopy.start(running.guest, MIGRATION_SOCKET, migrationConfiguration, systemClock);
+    running.copy = { migrationUid, qemu, proxyEnded };
+  }
+
+  /** Waits until a guest that shuts down has ended its launcher. */
+  async #waitEnded(launcher: KubeletPod): Promise<void> {
+    const node = this.#node(launcher);
+    if (!this.#started.has(uidOf(launcher)) || !node.isOn) return;
+    const hasEnded = () =>
+      node.processOf(launcher).then(
+        () => false,
+        () => true,
+      );
+    await until(`the guest in ${launcher.metadata.name} to shut down`, hasEnded, { timeoutMs: SHUTDOWN_TIMEOUT_MS });
   }
 
   /** Prepares the network of a launcher, then starts QEMU in it. */
-  async #start(launcher: KubeletPod, request: { readonly vmi: Vmi; readonly incoming: boolean }): Promise<void> {
+  async #start(
+    launcher: KubeletPod,
+    request: { readonly vmi: Vmi; readonly incoming: boolean; readonly postCopy?: boolean },
+  ): Promise<void> {
     const node = this.#node(launcher);
     const { launcher: program, root } = this.#programs;
     const file = join(this.#privateVolume(launcher), 'guest.json');
@@ -104,6 +153,11 @@ export class Guests implements GuestNetworks {
     const args = [program, root, pid, onNode, nodeAddresses(node.number).own];
     await node.run('sh', '-euc', PREPARE_NETWORK, 'sh', ...args);
     await rename(`${file}.new`, file);
+    if (request.postCopy === true) {
+      const namespaces = [`--target=${pid}`, '--mount', '--uts', '--ipc', '--net', '--pid'];
+      const ended = node.run('nsenter', ...namespaces, '/usr/bin/virt-launcher-monitor', 'start-guest');
+      ended.catch(() => undefined); // the launcher ends with it
+    }
     this.#started.add(uidOf(launcher));
     await until(`QEMU to run in ${launcher.metadata.name}`, () => exists(join(this.#privateVolume(launcher), 'qmp')));
   }
@@ -132,6 +186,10 @@ export class Guests implements GuestNetworks {
   #privateVolume(launcher: KubeletPod): string {
     return this.#node(launcher).disk(privateVolumeOnNode(launcher));
   }
+}
+
+function copyIn(running: RunningGuest | undefined, migration: MigrationState | undefined): RunningGuest['copy'] {
+  return running?.copy?.migrationUid === migration?.migrationUid ? running?.copy : undefined;
 }
 
 /** A guest takes its MAC addresses along. The new launcher may have others. */

@@ -20,9 +20,18 @@ export const MIGRATIONS: Resource<Migration> = {
   namespaced: true,
 };
 
-/** A VMI with the node on which it runs. */
+/** KubeVirt's settings for the migrations of some VMs. */
+export const MIGRATION_POLICIES: Resource<KubeObject & { spec: object }> = {
+  group: 'migrations.kubevirt.io',
+  version: 'v1alpha1',
+  plural: 'migrationpolicies',
+  kind: 'MigrationPolicy',
+  namespaced: false,
+};
+
+/** A VMI with the node on which it runs, and how it moves to another one. */
 interface VmiWithNode extends VirtualMachineInstance {
-  status?: VirtualMachineInstance['status'] & { nodeName?: string };
+  status?: VirtualMachineInstance['status'] & { nodeName?: string; migrationState?: { mode?: string } };
 }
 
 /** Live migrations in one namespace. */
@@ -42,6 +51,14 @@ export class MigrationStory {
       spec: { vmiName: vm },
     });
     return made.metadata.name;
+  }
+
+  /** Sets how VMs of the namespace migrate, by a MigrationPolicy, which the caller removes. */
+  async setPolicy(settings: object): Promise<void> {
+    const ref = { name: this.#namespace };
+    const selectors = { namespaceSelector: { 'kubernetes.io/metadata.name': this.#namespace } };
+    await this.#client.delete(MIGRATION_POLICIES, ref);
+    await this.#client.create(MIGRATION_POLICIES, { metadata: ref, spec: { selectors, ...settings } });
   }
 
   /** Waits until KubeVirt has created a migration of the VM. @returns its name */
@@ -70,6 +87,12 @@ export class MigrationStory {
       async () => (await this.#client.get(MIGRATIONS, this.#ref(name))).status?.phase,
       (phase) => phase === 'Running',
     );
+  }
+
+  /** Waits until the guest runs on the target, and its memory follows. */
+  async waitPostCopy({ metadata: { name } }: VirtualMachineInstance): Promise<void> {
+    const isInPostCopy = ({ status }: VmiWithNode) => status?.migrationState?.mode === 'PostCopy';
+    await waitForVmi(this.#client, this.#ref(name), 'to run on the target of its migration', isInPostCopy);
   }
 
   /** Deletes a migration in flight, and waits until KubeVirt has aborted it and the target is gone. */

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
 	v1 "kubevirt.io/api/core/v1"
 	cloudinit "kubevirt.io/kubevirt/pkg/cloud-init"
 	"kubevirt.io/kubevirt/pkg/config"
@@ -20,37 +21,71 @@ const (
 	private = "/var/run/kubevirt-private/"
 	// request is written by the bed's virt-handler as one file.
 	request = private + "guest.json"
+	// guestEnded tells the first process of a launcher that the guest of start-guest has ended.
+	guestEnded = syscall.SIGUSR1
 )
 
 type guestRequest struct {
 	VMI v1.VirtualMachineInstance `json:"vmi"`
 	// Incoming: the guest comes by migration.
 	Incoming bool `json:"incoming"`
+	// PostCopy: it may run before its memory has come, so start-guest starts it.
+	PostCopy bool `json:"postCopy"`
 }
 
 // launch waits for the request to start a guest, and ends with the guest, or when it is told to.
 func launch() error {
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, guestEnded)
 	asked, err := waitRequest(signals)
 	if err != nil || asked == nil {
 		return err
 	}
+	ended := make(chan error, 1)
+	if !asked.PostCopy {
+		go func() { ended <- runGuest(asked, &syscall.SysProcAttr{}) }()
+	}
+	expired := make(chan error, 1)
+	for isStopping := false; ; {
+		select {
+		case err := <-ended:
+			return err
+		case err := <-expired:
+			return err
+		case received := <-signals:
+			if received == guestEnded {
+				return nil
+			}
+			if !isStopping {
+				isStopping = true
+				go func() { expired <- shutDown(asked.VMI.Spec.TerminationGracePeriodSeconds) }()
+			}
+		}
+	}
+}
+
+// startGuest runs QEMU in the namespaces of a launcher for its first process. Root of the node calls it, because QEMU 7.2 needs
+// a capability for post-copy unless vm.unprivileged_userfaultfd is set, which belongs to the whole machine.
+func startGuest() error {
+	asked, err := readRequest(request)
+	if err != nil {
+		return err
+	}
+	err = runGuest(asked, &syscall.SysProcAttr{
+		Credential:  &syscall.Credential{Uid: qemuUser, Gid: qemuUser},
+		AmbientCaps: []uintptr{unix.CAP_SYS_PTRACE},
+	})
+	return errors.Join(err, syscall.Kill(1, guestEnded))
+}
+
+func runGuest(asked *guestRequest, attributes *syscall.SysProcAttr) error {
 	args, err := qemuArgs(asked)
 	if err != nil {
 		return err
 	}
 	guest := exec.Command("/usr/bin/qemu-system-x86_64", args...)
-	guest.Stdout, guest.Stderr = os.Stdout, os.Stderr
-	if err := guest.Start(); err != nil {
-		return err
-	}
-	go func() {
-		for received := range signals {
-			_ = guest.Process.Signal(received)
-		}
-	}()
-	return guest.Wait()
+	guest.Stdout, guest.Stderr, guest.SysProcAttr = os.Stdout, os.Stderr, attributes
+	return guest.Run()
 }
 
 func waitRequest(signals <-chan os.Signal) (*guestRequest, error) {
