@@ -279,6 +279,7 @@ export const ALERT_SCENARIOS: Readonly<Record<string, AlertScenario>> = {
       series: {
         'holdfast_guard_dropped_packets_total{pool="blue",mode="Enforce",reason="arp_sender"}': '7x40',
         'holdfast_guard_dropped_packets_total{pool="blue",mode="Enforce",reason="held"}': '0+5x40',
+        'holdfast_guard_dropped_packets_total{pool="blue",mode="Enforce",reason="source_mac"}': '0+2x40',
       },
       at: '35m',
     },

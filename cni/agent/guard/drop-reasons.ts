@@ -26,7 +26,11 @@ export function describeDropped(reason: string): string {
   return `${text} (${reason})`;
 }
 
+/** In the 10 s of a round: the kernel of a launcher reports its multicast groups with the MAC address of KubeVirt's bridge, also when a querier asks. */
+const MAX_OF_LAUNCHER = 10;
+
 /** A hold drops what the kernel of a migration's target sends, which is no fault of the guest. */
-export function isOfGuest(reason: string): boolean {
+export function isOfGuest(reason: string, packets: number): boolean {
+  if (reason === ('source_mac' satisfies DropReason)) return packets > MAX_OF_LAUNCHER;
   return reason !== ('held' satisfies DropReason);
 }

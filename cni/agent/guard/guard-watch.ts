@@ -77,7 +77,7 @@ export class GuardWatch {
     const { untold } = this.#stateOf(note);
     for (const [reason, packets] of added) {
       this.#deps.metrics.dropped(note, reason, packets);
-      if (isOfGuest(reason)) untold.add(reason);
+      if (isOfGuest(reason, packets)) untold.add(reason);
     }
   }
 
