@@ -8,6 +8,8 @@ export interface VmNetwork {
   /** Present for a network that Multus attaches; `default` makes it replace the pod's own network. */
   multus?: { networkName: string; default?: boolean };
   pod?: object;
+  /** Present for a device of a ResourceClaim (KubeVirt 1.9, gate NetworkDevicesWithDRA): it has no NAD. */
+  resourceClaim?: object;
 }
 
 export interface VmInterface {
@@ -141,6 +143,16 @@ export function replacementOfPodNetwork(
   const found = spec?.networks?.find(({ multus }) => multus?.default === true);
   return found?.multus && { name: found.name, nad: parseNetworkName(found.multus.networkName, namespace) };
 }
+
+/** Returns the names of the networks that are devices of ResourceClaims. */
+export function deviceNetworksOf(spec: VmiSpec | undefined): string[] {
+  return (spec?.networks ?? []).flatMap(({ name, resourceClaim }) => (resourceClaim === undefined ? [] : [name]));
+}
+
+/** Says about such a network why it has no persistent address, and what to do. */
+export const DEVICE_NETWORK_PROBLEM =
+  'is a device of a ResourceClaim (resourceClaim) and has no NetworkAttachmentDefinition, so nobody gives it a persistent ' +
+  'address. Attach it by multus.networkName, or configure an address in the guest';
 
 function parseNetworkName(networkName: string, namespace: string): { namespace: string; name: string } {
   const slash = networkName.indexOf('/');

@@ -172,10 +172,11 @@ function transformVmiSpec({ networks = [], domain }: VmiSpec, keepsBridges = fal
     // networks that Multus does not attach keep their name, because users may request addresses on them
     networks: networks
       .slice(0, MAX_VM_NETWORKS)
-      .map(({ name, multus, pod }) => ({
+      .map(({ name, multus, pod, resourceClaim }) => ({
         name,
         ...(multus && { multus: transformMultusNetwork(multus) }),
         ...(pod && { pod: POD_NETWORK }),
+        ...(resourceClaim && { resourceClaim: {} }),
       })),
     ...(telling.length > 0 && { domain: { devices: { interfaces: telling } } }),
   };

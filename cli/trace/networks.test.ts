@@ -10,6 +10,23 @@ function requestingVm(addresses: object): TracedVm {
 
 describeStories('the networks in the story of a VM', [
   {
+    title: 'a VM with a device of a ResourceClaim',
+    given: {
+      ...STOPPED,
+      vm: {
+        ...tracedVm(undefined, 'Stopped'),
+        spec: { template: { spec: { networks: [{ name: 'fast', resourceClaim: { claimName: 'nic' } }] } } },
+      },
+      claims: [],
+      leases: [],
+    },
+    health: 'warning',
+    includes: [
+      'warning NetworkNotServed: it is a device of a ResourceClaim (resourceClaim) and has no NetworkAttachmentDefinition',
+      'Attach it by multus.networkName',
+    ],
+  },
+  {
     title: 'a VM whose claim does not fit into a quota',
     given: {
       ...STOPPED,

@@ -1,7 +1,14 @@
 import { deliveryOf } from '../../api/nad-guests.js';
 import { readIpamDelegation, unintendedLoss } from '../../api/ipam-delegation.js';
 import { type ClaimOwner, type IPAMClaim, claimOwnerOf } from '../../api/ipam-claim.js';
-import { type SecondaryNetwork, type VmiSpec, podNetworkOf, secondaryNetworks } from '../../api/kubevirt.js';
+import {
+  DEVICE_NETWORK_PROBLEM,
+  type SecondaryNetwork,
+  type VmiSpec,
+  deviceNetworksOf,
+  podNetworkOf,
+  secondaryNetworks,
+} from '../../api/kubevirt.js';
 import { asRecord } from '../../api/json.js';
 import { controllerOf, isBeingDeleted, joinKey } from '../../api/meta.js';
 import { EventReason } from '../../api/event-reasons.js';
@@ -30,6 +37,8 @@ export interface TracedNetwork {
   readonly name: string;
   /** Absent for the network that connects the VM to the pod's own network. */
   readonly nad?: SecondaryNetwork['nad'];
+  /** A device of a ResourceClaim. */
+  readonly isDevice?: true;
   readonly isUnplugRequested: boolean;
 }
 
@@ -45,6 +54,8 @@ export function tracedNetworks(
     const podNetwork = podNetworkOf(spec);
     if (podNetwork !== undefined && !found.has(podNetwork))
       found.set(podNetwork, { name: podNetwork, isUnplugRequested: false });
+    for (const name of deviceNetworksOf(spec))
+      if (!found.has(name)) found.set(name, { name, isDevice: true, isUnplugRequested: false });
   }
   return { shown: [...found.values()].slice(0, MAX_TRACED_NETWORKS), total: found.size };
 }
@@ -56,6 +67,7 @@ export function traceNetwork(
   network: TracedNetwork,
 ): TraceNode | undefined {
   const { name, nad } = network;
+  if (network.isDevice) return traceDevice(observed, name);
   const forNetwork = valueOf(observed.claims, []).filter((claim) => isForVmNetwork(claim, observed.name, name));
   if (nad === undefined && forNetwork.length === 0) return undefined;
   const key = nad === undefined ? undefined : joinKey(nad.namespace, nad.name);
@@ -79,6 +91,13 @@ export function traceNetwork(
     ],
     children: own.map((claim) => traceClaim(observed, claim, config?.isHoldfast)),
   });
+}
+
+function traceDevice(observed: ObservedVmTrace, name: string): TraceNode {
+  const message = `it ${DEVICE_NETWORK_PROBLEM}`;
+  const findings: TraceFinding[] = [{ health: 'warning', reason: EventReason.NetworkNotServed, message }];
+  const state = 'a device of a ResourceClaim';
+  return traceNode({ kind: 'Network', name, state, findings: isOptedOut(observed) ? [] : findings });
 }
 
 /** What a NAD says about a network. */

@@ -1,5 +1,6 @@
 import { EventReason } from '../../api/event-reasons.js';
 import { type ClaimOwner, type IPAMClaim, claimNadOf } from '../../api/ipam-claim.js';
+import { DEVICE_NETWORK_PROBLEM } from '../../api/kubevirt.js';
 import { type KubeObject, isBeingDeleted } from '../../api/meta.js';
 import { unintendedLoss } from '../../api/ipam-delegation.js';
 import { VIRTUAL_MACHINE_KIND } from '../../api/names.js';
@@ -78,7 +79,7 @@ function desiredClaimsOf(
     if (networks.length === 0) reportUnintendedLoss(vmNetwork, nad, lookup, report);
   }
   const servedNames = new Set([...claims.values()].map(({ vmNetwork }) => vmNetwork));
-  for (const { reason, message } of podNetworkProblems(owner, observed)) report(reason, message);
+  for (const { reason, message } of otherNetworkProblems(owner, observed)) report(reason, message);
   for (const problem of unservedRequests(owner, servedNames, observed))
     report(EventReason.RequestedAddressesInvalid, problem);
   return { owner, claims: [...claims.values()], problems: [...problems.values()] };
@@ -143,13 +144,16 @@ function reportNadProblem(vmNetwork: string, nad: string, lookup: NetworkLookup,
   }
 }
 
-/** Returns why the pod network of an owner gets no persistent addresses although its namespace, its NAD or a request says so. */
-function podNetworkProblems(owner: ClaimOwner, observed: ObservedWorkload): InterfaceProblem[] {
+/** Returns why networks without a secondary NAD get no persistent addresses: the pod network although its namespace, its NAD or a request says so, and devices. */
+function otherNetworkProblems(owner: ClaimOwner, observed: ObservedWorkload): InterfaceProblem[] {
   const spec = requestingSpecOf(owner, observed);
   if (!observed.canCreateClaims || spec === undefined) return [];
-  return [findReplacementProblem(spec, observed), findPrimaryProblem(spec, observed)].filter(
-    (problem) => problem !== undefined,
-  );
+  const devices = spec.deviceNetworks.map((name) => ({
+    reason: EventReason.NetworkNotServed,
+    message: `Network "${name}" ${DEVICE_NETWORK_PROBLEM}`,
+  }));
+  const others = [findReplacementProblem(spec, observed), findPrimaryProblem(spec, observed)];
+  return [...others.filter((problem) => problem !== undefined), ...devices];
 }
 
 /** Silent if nobody expects persistent addresses of the network. */

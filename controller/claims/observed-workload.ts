@@ -8,6 +8,7 @@ import {
   type VmiSpec,
   hasEnded,
   hasMigrated,
+  deviceNetworksOf,
   podNetworkOf,
   replacementOfPodNetwork,
   secondaryNetworks,
@@ -68,6 +69,8 @@ export interface OwnerSpec {
   readonly podNetwork: string | undefined;
   /** The network that Multus attaches in place of the pod's own. */
   readonly replacement: Pick<OwnerNetwork, 'name' | 'nadKey'> | undefined;
+  /** The names of devices of ResourceClaims. */
+  readonly deviceNetworks: readonly string[];
   /** By name. */
   readonly interfaces: ReadonlyMap<string, VmInterface>;
 }
@@ -130,6 +133,7 @@ function deriveSpec(
     servedNetworks: byName(networks),
     podNetwork,
     replacement: replacement && withNadKey(replacement),
+    deviceNetworks: deviceNetworksOf(spec),
     interfaces: byName(spec?.domain?.devices?.interfaces ?? []),
   };
 }

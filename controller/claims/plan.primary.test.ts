@@ -211,6 +211,16 @@ describe('the plan for a primary network', () => {
       expect: ['update vm1.default for vmi-uid: annotations ownerReferences'],
     },
     {
+      name: 'reports a device of a ResourceClaim, which has no NAD',
+      given: {
+        vm: {
+          ...vm({}),
+          spec: { template: { spec: { networks: [{ name: 'fast', resourceClaim: { claimName: 'nic' } }] } } },
+        },
+      },
+      expect: ['refuse NetworkNotServed on vm'],
+    },
+    {
       name: 'reports a network in place of the pod network that allows persistent addresses',
       given: { vm: replaced('blue') },
       expect: ['refuse NetworkNotServed on vm'],
