@@ -33,7 +33,7 @@ ifneq ($(KUBEVIRT),)
 export BED_KUBEVIRT := $(KUBEVIRT)
 endif
 
-.PHONY: help build plugin check format test unit api watch e2e matrix kind demo ui chaos dashboard conformance conformance-dhcp bed bench fuzz image version release publish announce clean node go
+.PHONY: help build plugin check format test unit api watch e2e matrix kind demo ui pictures chaos dashboard conformance conformance-dhcp bed bench fuzz image version release publish announce clean node go
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -76,6 +76,9 @@ demo: node_modules/.installed go ## Show a VM that keeps its addresses (KEEP=1: 
 
 ui: node_modules/.installed go ## Open the web page on a control plane with some VMs
 	@npm run --silent ui
+
+pictures: node_modules/.installed go ## Take the pictures of the web page in the documents again (root or an installed browser)
+	@UI_PICTURES=1 FILE=e2e/cli/ui.e2e.ts npm run --silent test:e2e
 
 chaos: node_modules/.installed go ## Kill, stop and cut off processes at random under load (MINUTES=, SEED=, OUT=folder)
 	@npm run --silent chaos

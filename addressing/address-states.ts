@@ -1,5 +1,8 @@
 import type { PoolFamilyCounts } from '../api/address-pool.js';
 
+/** Lines of the colour on that of the page. */
+export type Hatching = 'rising' | 'falling' | 'level';
+
 interface AddressStateInfo {
   /** In legends and lists. */
   readonly text: string;
@@ -9,8 +12,8 @@ interface AddressStateInfo {
   readonly symbol?: string;
   /** On the web page, in the light and in the dark scheme. */
   readonly colours: readonly [string, string];
-  /** The colour of text on them. Default: that of the page. */
-  readonly ink?: string;
+  /** How the page fills a place with the colour, for those who cannot tell colours apart. Default: completely. */
+  readonly hatching?: Hatching;
   /** Somebody has the address, or it has another lease. Absent: it has none, or a reservation. */
   readonly use?: 'taken' | 'leased';
   /** It is a part of the capacity of the pool. */
@@ -59,6 +62,7 @@ const STATES = {
     meaning: 'its owner released it, and its cool-down has not ended or its lease is about to be deleted',
     letter: 'c',
     colours: ['#8a5a00', '#e8b44f'],
+    hatching: 'falling',
     ...{ use: 'leased', isInCapacity: true, count: 'cooling' },
   },
   sticky: {
@@ -72,7 +76,7 @@ const STATES = {
     text: 'free',
     meaning: 'any claim or pod may get it',
     ...{ letter: '.', symbol: '·' },
-    ...{ colours: ['#dbeadf', '#22382b'], ink: 'var(--text)' },
+    colours: ['#dbeadf', '#22382b'],
     ...{ isInCapacity: true, count: 'free' },
   },
   reserved: {
@@ -80,19 +84,21 @@ const STATES = {
     meaning: 'allocated only on request, or reserved by an administrator',
     letter: 'r',
     colours: ['#0d6b62', '#5fd0c3'],
+    hatching: 'rising',
     ...{ isInCapacity: true, count: 'reserved' },
   },
   drained: {
     text: 'drained',
     meaning: 'in a draining range, and not in use: nobody gets it again',
     letter: '-',
-    ...{ colours: ['#8d8d97', '#9a9aa5'], ink: '#000000' },
+    colours: ['#8d8d97', '#9a9aa5'],
   },
   excluded: {
     text: 'never allocated',
     meaning: 'the network, broadcast or gateway address, excluded, or in no range',
     letter: 'x',
-    ...{ colours: ['#eceef3', '#242b37'], ink: 'var(--quiet)' },
+    colours: ['#747c8c', '#7a8599'],
+    hatching: 'level',
   },
 } as const satisfies Readonly<Record<string, AddressStateInfo>>;
 

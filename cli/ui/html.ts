@@ -1,4 +1,4 @@
-import { ADDRESS_STATES, STATE_NAMES } from '../../addressing/address-states.js';
+import { ADDRESS_STATES, type Hatching, STATE_NAMES } from '../../addressing/address-states.js';
 import { CommandError } from '../exit-code.js';
 
 /** Nothing is loaded from elsewhere, and text can never become markup or script. */
@@ -28,7 +28,7 @@ export const PAGE = `${HEAD}
 <link rel="stylesheet" href="page.css">
 <script type="module" src="page.js"></script>
 </head>
-<body><div id="app"><header class="top"><a class="brand" href="#/pools">Holdfast</a></header><main><p>Loading…</p></main></div></body>
+<body><div id="app"><header class="top"><a class="brand" href="#/">Holdfast</a></header><main><p>Loading…</p></main></div></body>
 </html>
 `;
 
@@ -90,11 +90,17 @@ export function builtPage(): PageFiles {
   return { script: UI_PAGE_SCRIPT, style: UI_PAGE_STYLE };
 }
 
+/** The angles of gradients in CSS. */
+const ANGLES: Readonly<Record<Hatching, string>> = { rising: '135deg', falling: '45deg', level: '0deg' };
+
 /** The part of the style sheet that shows the states of addresses: a variable `--free` and a class `s-free` of each. */
 export function stateStyles(): string {
   const classes = STATE_NAMES.map((state) => {
-    const { ink = 'var(--page)' } = ADDRESS_STATES[state];
-    return `.s-${state}{background:var(--${state});color:${ink}}`;
+    const { hatching } = ADDRESS_STATES[state];
+    const lines = `0 2px,var(--page) 2px 5px`;
+    return hatching === undefined
+      ? `.s-${state}{background:var(--${state})}`
+      : `.s-${state}{background:repeating-linear-gradient(${ANGLES[hatching]},var(--${state}) ${lines})}`;
   });
   return [`:root{${coloursOf(0)}}@media (prefers-color-scheme:dark){:root{${coloursOf(1)}}}`, ...classes].join('\n');
 }

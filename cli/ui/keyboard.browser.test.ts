@@ -1,14 +1,10 @@
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { expect } from 'chai';
-import type { Browser, Page } from 'playwright-core';
-import { messageOf } from '../../kube/errors.js';
-import { ensureBrowser, launchBrowser, UiPage } from '../../bed/story/ui-browser.js';
-import { reportSkipped } from '../../test/report-skipped.js';
+import type { Page } from 'playwright-core';
+import { UiPage } from '../../bed/story/ui-browser.js';
 import { adminPool } from '../../test/pool-objects.js';
 import { NAMESPACE, claim, vm } from '../../test/workload-objects.js';
-import type { PageFiles } from './html.js';
 import type { Ui } from './serve-ui.js';
+import { useBrowser } from './testing/use-browser.js';
 import { startUi } from './testing/ui-client.js';
 import { ADDRESS_POOLS, IPAM_CLAIMS, VIRTUAL_MACHINES } from '../../kube/resources.js';
 import { WatchedCluster } from './testing/watched-cluster.js';
@@ -23,31 +19,19 @@ const FOCUSED = 'document.activeElement.textContent';
 
 describe('The keyboard on the web page, while the cluster changes', function () {
   this.timeout(30_000);
-  let files: PageFiles;
-  let browser: Browser | undefined;
+  const { browser, files } = useBrowser('the keyboard on the web page');
   let cluster: WatchedCluster;
   let ui: Ui;
   let opened: UiPage;
   let page: Page;
-
-  before(async function () {
-    this.timeout(300_000);
-    const path = await ensureBrowser().catch((error: unknown) => {
-      reportSkipped(`the keyboard on the web page is not tested: ${messageOf(error)}`);
-      this.skip();
-    });
-    files = await bundlePage();
-    browser = await launchBrowser(path);
-  });
-  after(() => browser?.close());
 
   beforeEach(async () => {
     cluster = new WatchedCluster();
     cluster.tracker.put(ADDRESS_POOLS, adminPool('blue'), adminPool('large', { cidr: '10.66.0.0/16' }));
     for (const name of ['vm1', 'vm2', 'vm3'])
       cluster.tracker.put(VIRTUAL_MACHINES, vm({ data: 'blue' }, { name, uid: name }));
-    ui = await startUi(cluster, { page: files });
-    opened = await UiPage.open(browser!, ui.server.entranceUrl(), KEEP_STREAM);
+    ui = await startUi(cluster, { page: files() });
+    opened = await UiPage.open(browser(), ui.server.entranceUrl(), KEEP_STREAM);
     page = opened.page;
     page.setDefaultTimeout(5_000);
   });
@@ -176,13 +160,4 @@ function claimOf(name: string, address: string) {
   const { metadata, ...rest } = claim({ ips: [address] });
   const owner = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', name, uid: name, controller: true };
   return { ...rest, metadata: { ...metadata, name: `${name}.data`, ownerReferences: [owner] } };
-}
-
-async function bundlePage(): Promise<PageFiles> {
-  const { buildPage, textOf } = (await import(pathToFileURL(join(import.meta.dirname, 'page', 'build.js')).href)) as {
-    buildPage: (options: object) => Promise<object>;
-    textOf: (page: object, ending: string) => string;
-  };
-  const page = await buildPage({});
-  return { script: textOf(page, '.js'), style: textOf(page, '.css') };
 }

@@ -21,6 +21,8 @@ export interface PartStatus {
   readonly namespace?: string;
   /** Why it is not live. */
   readonly message?: string;
+  /** When the interruption began, in milliseconds since the epoch. */
+  readonly since?: number;
 }
 
 /** A list that is cut to a length that a browser can show. */
@@ -181,7 +183,11 @@ export interface SearchView {
 export type AnyView = PoolsView | PoolView | VmsView | VmView | WaitingView | SearchView;
 
 /** One message of the stream. The first is a snapshot; each patch (RFC 6902) applies to the message before it. */
-export type ServerView = AnyView & { readonly parts: readonly PartStatus[] };
+export type ServerView = AnyView & {
+  readonly parts: readonly PartStatus[];
+  /** Errors that concern the whole installation, for each view. */
+  readonly alerts: readonly FindingRow[];
+};
 
 /** The parameters of a view, from the query of the stream. */
 export interface ViewRequest {
@@ -190,6 +196,8 @@ export interface ViewRequest {
   readonly name: string;
   /** Words that rows must contain. */
   readonly query: string;
+  /** The column by which rows are sorted, after `-` in descending order. */
+  readonly sort: string;
   /** An address within the window of the map. */
   readonly at: string;
   /** The size of the window: 2^bits addresses. */

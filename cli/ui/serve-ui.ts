@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import type { Client } from '../../kube/client.js';
 import type { Clock, Random } from '../../kube/clock.js';
 import { VERSION } from '../../process/version.js';
+import { checkProcesses } from '../doctor/check-processes.js';
 import { diagnose } from '../doctor/diagnose.js';
 import type { Finding } from '../doctor/finding.js';
 import { observeCluster } from '../doctor/observe.js';
@@ -44,6 +45,7 @@ export class Ui {
   readonly #history = new PoolUseHistory();
   readonly #stories: VmStories;
   readonly #findings: SharedRead<readonly Finding[]>;
+  readonly #leaders: SharedRead<readonly Finding[]>;
   readonly #abort = new AbortController();
   readonly #sampling: Promise<void>;
 
@@ -56,17 +58,18 @@ export class Ui {
       this.server.changed();
     };
     this.#stories = new VmStories({ client, clock, onRead: () => this.server.changed() });
-    this.#findings = new SharedRead(
-      async () => {
-        const options = { withData: true, home: namespace, showProgress: () => undefined, readOnlyAt: clock.wall() };
-        return diagnose(await observeCluster(client, options), VERSION);
-      },
-      {
-        clock,
-        onRead: () => this.server.changed(),
-        pauseAfter: (tookMs) => Math.max(MIN_PAUSE_MS, 10 * tookMs),
-        isPeriodic: true,
-      },
+    const observe = (withData: boolean) =>
+      observeCluster(client, { withData, home: namespace, showProgress: () => undefined, readOnlyAt: clock.wall() });
+    const periodic = {
+      clock,
+      onRead: () => this.server.changed(),
+      pauseAfter: (tookMs: number) => Math.max(MIN_PAUSE_MS, 10 * tookMs),
+      isPeriodic: true,
+    };
+    this.#findings = new SharedRead(async () => diagnose(await observe(true), VERSION), periodic);
+    this.#leaders = new SharedRead(
+      async () => checkProcesses(await observe(false), VERSION).filter(({ check }) => check === 'leaders'),
+      periodic,
     );
     this.#cluster = new ClusterWatch({ client, clock, random, onChange }, namespace);
     const sources = {
@@ -74,6 +77,7 @@ export class Ui {
       history: this.#history,
       stories: this.#stories,
       findings: this.#findings,
+      leaders: this.#leaders,
       wall: () => clock.wall(),
     };
     this.server = new UiServer({
@@ -104,14 +108,15 @@ export class Ui {
     this.#abort.abort();
     this.#stories.stop();
     this.#findings.stop();
+    this.#leaders.stop();
     await Promise.all([this.server.stop(), this.#cluster.stop(), this.#sampling]);
   }
 
   /** Watches the events of a VM that somebody looks at, and reads its story; or reads what the doctor finds. */
   #watchFor({ view, namespace, name }: ViewRequest): () => void {
-    if (view === 'vms' || view === 'waiting') return this.#findings.open();
-    if (view !== 'vm') return () => undefined;
-    const ends = [this.#cluster.watchEvents(namespace), this.#stories.open(namespace, name)];
+    const ends = [this.#leaders.open()];
+    if (view === 'vms' || view === 'waiting') ends.push(this.#findings.open());
+    if (view === 'vm') ends.push(this.#cluster.watchEvents(namespace), this.#stories.open(namespace, name));
     return () => {
       for (const end of ends) end();
     };

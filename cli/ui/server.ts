@@ -165,6 +165,7 @@ function readViewRequest({ query }: Request): ViewRequest | undefined {
     namespace,
     name,
     query: textOf(query.q),
+    sort: textOf(query.sort),
     at: textOf(query.at),
     bits: /^\d{1,3}$/.test(bits) ? Number(bits) : undefined,
   };

@@ -38,7 +38,7 @@ describe('The streams of the web page', () => {
   });
 
   const view = (): ServerView =>
-    ({ view: 'pools', parts: [], times: [], pools: { rows: [], total } }) satisfies PoolsView & ServerView;
+    ({ view: 'pools', parts: [], alerts: [], times: [], pools: { rows: [], total } }) satisfies PoolsView & ServerView;
   const pass = (ms: number) => clock.advanceTo(clock.now() + ms);
   const open = () => streams.open(response as unknown as Response, view);
 
@@ -80,7 +80,7 @@ describe('The streams of the web page', () => {
     open();
     pass(10_000);
     pass(10_000);
-    expect(response.written.slice(1)).to.deep.equal([':\n\n', ':\n\n']);
+    expect(response.written.slice(1)).to.deep.equal(['event: beat\ndata:\n\n', 'event: beat\ndata:\n\n']);
   });
 
   it('tell the page if a view cannot be built, and go on', () => {

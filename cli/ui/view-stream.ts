@@ -72,7 +72,7 @@ export class ViewStreams {
   #beat(): void {
     this.#cancelHeartbeat ??= this.#clock.setTimer(HEARTBEAT_MS, () => {
       this.#cancelHeartbeat = undefined;
-      for (const stream of this.#streams) if (!stream.isBlocked) write(stream, ':\n\n');
+      for (const stream of this.#streams) if (!stream.isBlocked) write(stream, 'event: beat\ndata:\n\n');
       if (this.#streams.size > 0) this.#beat();
     });
   }

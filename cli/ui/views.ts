@@ -1,4 +1,5 @@
 import { type AddressPool, familyCountsOf } from '../../api/address-pool.js';
+import { EventReason } from '../../api/event-reasons.js';
 import { claimOwnerOf } from '../../api/ipam-claim.js';
 import { joinKey, objectKey } from '../../api/meta.js';
 import { compilePool } from '../../addressing/pool/pool.js';
@@ -10,6 +11,7 @@ import { subnetsOf, windowOf } from './map-window.js';
 import type {
   AnyView,
   EventRow,
+  FindingRow,
   PoolRow,
   PoolsView,
   PoolView,
@@ -32,6 +34,7 @@ import {
   vmRows,
 } from './rows.js';
 import { searchView } from './search.js';
+import { POOL_SORTS, VM_SORTS, sortRows } from './sort-rows.js';
 import type { PoolUseHistory } from './use-history.js';
 import type { SharedRead } from './shared-read.js';
 import type { VmStories } from './vm-stories.js';
@@ -42,6 +45,8 @@ interface ViewSources {
   readonly history: PoolUseHistory;
   readonly stories: Pick<VmStories, 'of'>;
   readonly findings: Pick<SharedRead<readonly Finding[]>, 'value' | 'failure'>;
+  /** What is wrong with the leaders of the processes, which is read for all views. */
+  readonly leaders: Pick<SharedRead<readonly Finding[]>, 'value'>;
   /** Milliseconds since the epoch. */
   readonly wall: () => number;
 }
@@ -50,7 +55,14 @@ interface ViewSources {
 export function buildView(request: ViewRequest, sources: ViewSources): ServerView {
   const { cluster } = sources;
   const parts = cluster.parts(request.view === 'vm' ? request.namespace : undefined);
-  return { parts, ...bodyOf(request, sources) };
+  return { parts, alerts: alertsOf(request, sources), ...bodyOf(request, sources) };
+}
+
+/** Processes without a leader. Who may not read that sees it by claims that ipam does not answer, on the views for which all is read. */
+function alertsOf({ view }: ViewRequest, { leaders, findings }: ViewSources): FindingRow[] {
+  const read = view === 'vms' || view === 'waiting' ? findings.value : [];
+  const silent = read?.find(({ reason }) => reason === EventReason.IpamNotResponding);
+  return [...(leaders.value ?? []), ...(silent === undefined ? [] : [silent])].map(findingRow);
 }
 
 function bodyOf(request: ViewRequest, sources: ViewSources): AnyView {
@@ -76,9 +88,9 @@ function poolRows({ cluster, history }: ViewSources): PoolRow[] {
   return rows.sort((a, b) => compareText(a.name, b.name));
 }
 
-function poolsView({ query }: ViewRequest, sources: ViewSources): PoolsView {
+function poolsView({ query, sort }: ViewRequest, sources: ViewSources): PoolsView {
   const rows = poolRows(sources).filter(({ name, network, cidrs }) => contains([name, network, ...cidrs], query));
-  return { view: 'pools', times: sources.history.times, pools: boundedList(rows) };
+  return { view: 'pools', times: sources.history.times, pools: boundedList(sortRows(rows, sort, POOL_SORTS)) };
 }
 
 function poolView({ name, at, bits }: ViewRequest, { cluster, history, wall }: ViewSources): PoolView {
@@ -96,11 +108,11 @@ function poolView({ name, at, bits }: ViewRequest, { cluster, history, wall }: V
   return { ...base, subnets: subnetsOf(map), ...(window !== undefined && { window }) };
 }
 
-function vmsView({ query }: ViewRequest, { cluster, findings }: ViewSources): VmsView {
+function vmsView({ query, sort }: ViewRequest, { cluster, findings }: ViewSources): VmsView {
   const rows = vmRows(cluster, findings.value).filter(({ namespace, name, node, addresses, status }) =>
     contains([joinKey(namespace, name), node, status, ...addresses], query),
   );
-  return { view: 'vms', vms: boundedList(rows) };
+  return { view: 'vms', vms: boundedList(sortRows(rows, sort, VM_SORTS)) };
 }
 
 function vmView({ namespace, name }: ViewRequest, { cluster, stories }: ViewSources): VmView {
@@ -119,7 +131,7 @@ function vmView({ namespace, name }: ViewRequest, { cluster, stories }: ViewSour
   const events = cluster
     .eventsOf(namespace)
     .filter(isAbout)
-    .sort((a, b) => compareText(b.last, a.last))
+    .sort((a, b) => Number(isWarning(b)) - Number(isWarning(a)) || compareText(b.last, a.last))
     .map(eventRow);
   return {
     view: 'vm',
@@ -129,6 +141,10 @@ function vmView({ namespace, name }: ViewRequest, { cluster, stories }: ViewSour
     leases: leases.map((lease) => leaseRow(lease)),
     events: boundedList(events),
   };
+}
+
+function isWarning({ type }: EventRecord): boolean {
+  return type === 'Warning';
 }
 
 function eventRow({ type, reason, object, message, count, last }: EventRecord): EventRow {

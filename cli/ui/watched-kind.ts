@@ -44,6 +44,7 @@ export class WatchedKind<T extends KubeObject, S extends KubeObject> {
   /** By the clock; progress of the watch after it ends the interruption. */
   #interruptedAt = 0;
   #running: Promise<void> | undefined;
+  #probing: Promise<void> | undefined;
 
   constructor(options: WatchedKindOptions<T, S>, deps: WatchDeps) {
     this.#options = options;
@@ -69,7 +70,7 @@ export class WatchedKind<T extends KubeObject, S extends KubeObject> {
   async stop(): Promise<void> {
     this.#abort.abort();
     await this.#informer?.stop();
-    await this.#running;
+    await Promise.all([this.#running, this.#probing]);
   }
 
   /** Looks for a scope in which the user may list the kind, until there is one. */
@@ -88,8 +89,7 @@ export class WatchedKind<T extends KubeObject, S extends KubeObject> {
     let refusal = '';
     for (const scope of scopes) {
       try {
-        const path = resourcePath(resource, { namespace: scope });
-        await this.#deps.client.transport.request({ method: 'GET', path, query: { limit: 1 }, signal });
+        await this.#ask(scope, signal);
         if (!signal.aborted) this.#watch(scope);
         return undefined;
       } catch (error) {
@@ -106,6 +106,24 @@ export class WatchedKind<T extends KubeObject, S extends KubeObject> {
     }
     this.#setStatus('refused', refusal);
     return REFUSED_RETRY_MS;
+  }
+
+  async #ask(namespace: string | undefined, signal: AbortSignal): Promise<void> {
+    const path = resourcePath(this.#options.resource, { namespace });
+    await this.#deps.client.transport.request({ method: 'GET', path, query: { limit: 1 }, signal });
+  }
+
+  /** Ends an interruption when the API server answers again: a watch without changes shows progress only by its next bookmark. */
+  async #probe(namespace: string | undefined, signal: AbortSignal): Promise<void> {
+    while (this.status.state === 'interrupted' && !signal.aborted) {
+      await this.#deps.clock.sleep(FAILED_RETRY_MS, signal);
+      const isAnswered = await this.#ask(namespace, signal).then(
+        () => !signal.aborted,
+        () => false,
+      );
+      if (isAnswered) this.#setStatus('live', undefined, namespace);
+    }
+    this.#probing = undefined;
   }
 
   #watch(namespace: string | undefined): void {
@@ -135,6 +153,7 @@ export class WatchedKind<T extends KubeObject, S extends KubeObject> {
       warn: (_fields, message) => {
         this.#interruptedAt = this.#deps.clock.now();
         this.#setStatus('interrupted', describeForbidden({ message }) ?? message, namespace);
+        this.#probing ??= this.#probe(namespace, this.#abort.signal);
       },
     };
     return log;
@@ -147,6 +166,7 @@ export class WatchedKind<T extends KubeObject, S extends KubeObject> {
       state,
       ...(namespace !== undefined && { namespace }),
       ...(message !== undefined && { message }),
+      ...(state === 'interrupted' && { since: this.status.since ?? this.#deps.clock.wall() }),
     };
     this.#deps.onChange();
   }

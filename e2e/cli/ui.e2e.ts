@@ -1,3 +1,4 @@
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { Browser, Locator, Page } from 'playwright-core';
@@ -17,8 +18,10 @@ import { SERVICE_ACCOUNTS } from '../../bed/control-plane/service-accounts.js';
 
 const LEASES = 300;
 const HOSTILE = '<img src=x onerror="alert(1)">\u202e';
-/** The pictures of the documentation: `UI_PICTURES=1` takes them again. */
-const PICTURES: Readonly<Record<string, string>> = { map: 'light', vm: 'light', pools: 'dark' };
+/** The pictures of the documentation: `make pictures` takes them again. */
+const PICTURES: Readonly<Record<string, string>> = {
+  ...{ map: 'light', addresses: 'light', vm: 'light', vms: 'light', pools: 'dark' },
+};
 const IMAGES = join(import.meta.dirname, '..', '..', 'docs', 'images');
 
 describe('The web page in a browser', () => {
@@ -104,6 +107,10 @@ describe('The web page in a browser', () => {
           await opened.page.screenshot({ path: join(IMAGES, `ui-${name}.png`) });
       }
     }
+    const taken = (await readdir(IMAGES)).filter((name) => name.startsWith('ui-'));
+    expect(taken, 'pictures of the documentation').to.have.members(
+      Object.keys(PICTURES).map((name) => `ui-${name}.png`),
+    );
     await opened.page.emulateMedia({ colorScheme: 'light' });
     expect(opened.problems).to.deep.equal([]);
   });
@@ -144,7 +151,10 @@ describe('The web page in a browser', () => {
     const loads = await opened.page.evaluate('performance.timeOrigin');
     await story.createVm('late', { data: 'blue' });
     const [address = ''] = await story.addresses.waitForIPs('late.data');
-    const row = opened.page.getByRole('row').filter({ hasText: `${story.namespace}/late` });
+    const row = opened.page
+      .getByRole('row')
+      .filter({ hasText: `${story.namespace}/late` })
+      .first();
     await row.getByText(address).waitFor();
     await row.getByText('Running').waitFor();
     expect(await opened.page.evaluate('performance.timeOrigin')).to.equal(loads);
@@ -186,6 +196,7 @@ describe('The web page in a browser', () => {
       const limited = await UiPage.open(browser, own.url);
       await limited.show('#/vms', `${story.namespace}/runs`);
       const missing = limited.page.getByRole('region', { name: 'What is not shown' });
+      await missing.getByText('You may not read all of the cluster').click();
       await missing.getByText('may not list addressleases.ipam.holdfast.dev').waitFor();
       await missing.getByText(`only in namespace ${story.namespace}`).first().waitFor();
       expect(await limited.violations()).to.deep.equal([]);

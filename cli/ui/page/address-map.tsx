@@ -3,7 +3,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { ADDRESS_STATES, STATE_NAMES } from '../../../addressing/address-states.js';
 import type { LeaseRow, MapCell, MapWindow } from '../protocol.js';
 import { timeText } from './elements.jsx';
-import { CELL_STEP, columnsOf, moveTo, paint } from './map-geometry.js';
+import { CELL_STEP, columnsOf, moveTo, paint, stateOf } from './map-geometry.js';
 import { poolHref, vmHref } from './route.js';
 
 interface MapProps {
@@ -104,7 +104,7 @@ export function AddressMap({ pool, shown, at }: MapProps): VNode {
                   onMouseEnter={() => setPointed(from + offset)}
                   onMouseLeave={() => setPointed(undefined)}
                 >
-                  {bits > CELL_STEP ? '' : /[^.:]*$/.exec(cell.first)?.[0]}
+                  {bits > CELL_STEP ? '' : <span>{/[^.:]*$/.exec(cell.first)?.[0]}</span>}
                 </div>
               ))}
             </div>
@@ -174,7 +174,7 @@ function Lease({ lease: { owner, node, mac, takenBy, releasedAt } }: { lease: Le
 
 function Legend(): VNode {
   return (
-    <ul class="legend" aria-label="Colours">
+    <ul class="legend" aria-label="Colours and lines">
       {STATE_NAMES.map((state) => (
         <li key={state}>
           <span class={`swatch s-${state}`} aria-hidden="true" /> {ADDRESS_STATES[state].text}
@@ -182,10 +182,6 @@ function Legend(): VNode {
       ))}
     </ul>
   );
-}
-
-function stateOf({ counts }: MapCell): string {
-  return STATE_NAMES.find((state) => counts[state] !== undefined) ?? 'excluded';
 }
 
 function describe(cell: MapCell): string {

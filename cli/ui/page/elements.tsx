@@ -1,73 +1,9 @@
 import { formatCount } from '../../../addressing/address-states.js';
-import type { ComponentChildren, VNode } from 'preact';
+import type { VNode } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { BoundedList, ClaimRow, ConditionRow, PoolRow, ShownPoolCounts } from '../protocol.js';
 import { poolHref, vmHref } from './route.js';
-
-export interface Column<Row> {
-  readonly title: string;
-  readonly cell: (row: Row) => ComponentChildren;
-}
-
-interface TableProps<Row> {
-  readonly caption: string;
-  readonly columns: readonly Column<Row>[];
-  readonly list: BoundedList<Row>;
-  /** Shown in place of an empty table. */
-  readonly empty: string;
-  /** What does not change while the row is about the same object: a row with a new key is a new element, without the focus. */
-  readonly keyOf: (row: Row) => string;
-}
-
-/** A table of a list; the first column names the row. */
-export function Table<Row>({ caption, columns, list, empty, keyOf }: TableProps<Row>): VNode {
-  if (list.total === 0) return <p class="empty">{empty}</p>;
-  const keys = uniqueKeys(list.rows.map(keyOf));
-  return (
-    <div class="table" role="region" aria-label={caption} tabIndex={0}>
-      <table>
-        <caption>
-          {caption}: {list.total}
-          {list.rows.length < list.total && `, of which the first ${list.rows.length} are shown. Filter to see others.`}
-        </caption>
-        <thead>
-          <tr>
-            {columns.map(({ title }) => (
-              <th scope="col" key={title}>
-                {title}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {list.rows.map((row, index) => (
-            <tr key={keys[index]}>
-              {columns.map(({ title, cell }, column) =>
-                column === 0 ? (
-                  <th scope="row" key={title}>
-                    {cell(row)}
-                  </th>
-                ) : (
-                  <td key={title}>{cell(row)}</td>
-                ),
-              )}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
-  );
-}
-
-/** Numbers equal keys. */
-function uniqueKeys(keys: readonly string[]): string[] {
-  const counts = new Map<string, number>();
-  return keys.map((key) => {
-    const count = (counts.get(key) ?? 0) + 1;
-    counts.set(key, count);
-    return `${key} ${count}`;
-  });
-}
+import { type Column, type Sorting, Table } from './table.jsx';
 
 export function Problems({ problems }: { problems: readonly ConditionRow[] }): VNode | null {
   if (problems.length === 0) return null;
@@ -102,16 +38,9 @@ export function UseLine({ used, times }: { used: PoolRow['used']; times: readonl
 }
 
 const POOL_COLUMNS = (times: readonly number[]): readonly Column<PoolRow>[] => [
-  {
-    title: 'Pool',
-    cell: ({ name, isReady }) => (
-      <>
-        <a href={poolHref(name)}>{name}</a>
-        {!isReady && <span class="badge">not ready</span>}
-      </>
-    ),
-  },
-  { title: 'Network', cell: ({ network }) => network },
+  { title: 'Pool', sort: 'pool', cell: ({ name }) => <a href={poolHref(name)}>{name}</a> },
+  { title: 'State', sort: '-problems', cell: (pool) => <PoolState {...pool} /> },
+  { title: 'Network', sort: 'network', isExtra: true, cell: ({ network }) => network },
   {
     title: 'Subnets',
     cell: ({ cidrs }) =>
@@ -121,26 +50,47 @@ const POOL_COLUMNS = (times: readonly number[]): readonly Column<PoolRow>[] => [
         </div>
       )),
   },
-  { title: 'In use', cell: ({ counts }) => counts.map((each) => <Use key={each.family} {...each} />) },
-  { title: 'Free', cell: ({ counts }) => <Numbers values={counts.map(({ free }) => free)} /> },
-  { title: 'Cooling down', cell: ({ counts }) => <Numbers values={counts.map(({ cooling }) => cooling)} /> },
+  { title: 'In use', sort: '-use', cell: ({ counts }) => counts.map((each) => <Use key={each.family} {...each} />) },
+  { title: 'Free', sort: 'free', cell: ({ counts }) => <Numbers values={counts.map(({ free }) => free)} /> },
+  {
+    title: 'Cooling down',
+    sort: '-cooling',
+    cell: ({ counts }) => <Numbers values={counts.map(({ cooling }) => cooling)} />,
+  },
   {
     title: times[0] === undefined ? 'Over time' : `Since ${timeText(times[0])}`,
+    isExtra: true,
     cell: ({ used }) => <UseLine used={used} times={times} />,
   },
-  { title: 'Problems', cell: ({ problems }) => <Problems problems={problems} /> },
 ];
+
+function PoolState({ isReady, problems }: PoolRow): VNode {
+  if (!isReady) return <span class="badge">not ready</span>;
+  return problems.length === 0 ? <>ready</> : <span class="badge">problem</span>;
+}
 
 export function PoolTable({
   pools,
   times,
   empty,
+  sorting,
 }: {
   pools: BoundedList<PoolRow>;
   times: readonly number[];
   empty: string;
+  sorting?: Sorting;
 }): VNode {
-  return <Table caption="Pools" columns={POOL_COLUMNS(times)} list={pools} empty={empty} keyOf={({ name }) => name} />;
+  return (
+    <Table
+      caption="Pools"
+      columns={POOL_COLUMNS(times)}
+      note={({ problems }) => problems.length > 0 && <Problems problems={problems} />}
+      list={pools}
+      empty={empty}
+      keyOf={({ name }) => name}
+      {...(sorting !== undefined && { sorting })}
+    />
+  );
 }
 
 const CLAIM_COLUMNS: readonly Column<ClaimRow>[] = [
@@ -153,7 +103,6 @@ const CLAIM_COLUMNS: readonly Column<ClaimRow>[] = [
   { title: 'Addresses', cell: ({ addresses }) => addresses.join(', ') || 'none' },
   { title: 'MAC address', cell: ({ mac }) => mac },
   { title: 'State', cell: ({ state }) => state },
-  { title: 'Problems', cell: ({ problems }) => <Problems problems={problems} /> },
 ];
 
 export function ClaimTable({
@@ -166,19 +115,31 @@ export function ClaimTable({
   empty: string;
 }): VNode {
   const keyOf = ({ namespace, name }: ClaimRow) => `${namespace}/${name}`;
-  return <Table caption={caption} columns={CLAIM_COLUMNS} list={claims} empty={empty} keyOf={keyOf} />;
+  return (
+    <Table
+      caption={caption}
+      columns={CLAIM_COLUMNS}
+      note={({ problems }) => problems.length > 0 && <Problems problems={problems} />}
+      list={claims}
+      empty={empty}
+      keyOf={keyOf}
+    />
+  );
 }
 
-/** A bar with the numbers beside it. */
-function Use({ family, leased, capacity, cooling }: ShownPoolCounts): VNode {
+/** A bar with the numbers beside it. Its empty part is what claims and pods may get. */
+function Use({ family, leased, capacity, cooling, free }: ShownPoolCounts): VNode {
   const share = (count: number) => `${(100 * count) / Math.max(capacity, 1)}%`;
+  const isFull = free === 0;
   return (
     <div class="number">
-      <span class="bar" aria-hidden="true">
+      <span class={isFull ? 'bar full' : 'bar'} aria-hidden="true">
         <span class="s-allocated" style={{ width: share(leased) }} />
         <span class="s-cooling" style={{ width: share(cooling) }} />
+        <span class="s-reserved" style={{ width: share(Math.max(capacity - leased - cooling - free, 0)) }} />
       </span>
       {`${family} ${formatCount(leased)} of ${formatCount(capacity)}`}
+      {isFull && <strong class="badge"> full</strong>}
     </div>
   );
 }
@@ -228,5 +189,14 @@ export function SearchField({
     <label class="search">
       {label} <input type="search" ref={input} onInput={({ currentTarget }) => send(currentTarget.value)} />
     </label>
+  );
+}
+
+export function Fact({ name, value }: { name: string; value: string }): VNode {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{value}</dd>
+    </div>
   );
 }

@@ -1,10 +1,13 @@
 import { type VNode, render } from 'preact';
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { type Operation, applyPatch } from 'fast-json-patch';
-import type { PartStatus, ServerView } from '../protocol.js';
+import type { ServerView } from '../protocol.js';
+import { systemClock } from '../../../kube/clock.js';
 import { SearchField } from './elements.jsx';
-import { type Route, placeOf, readRoute, viewQuery } from './route.js';
-import { Pool, Pools, Search, type SetParam, Vm, Vms, Waiting } from './views.jsx';
+import { type Connection, Notices } from './notices.jsx';
+import { type Route, isEntrance, placeOf, readRoute, viewQuery } from './route.js';
+import { Pool, Pools, Search, type SetParam, Vms, Waiting } from './views.jsx';
+import { Vm } from './vm.jsx';
 
 const LINKS = [
   { view: 'pools', text: 'Pools' },
@@ -14,7 +17,8 @@ const LINKS = [
 
 function App(): VNode {
   const [route, setParam] = useRoute();
-  const { view, connection } = useView(viewQuery(route), placeOf(route));
+  const { view, connection, heardAt } = useView(viewQuery(route), placeOf(route));
+  useEntrance(view);
   const title = titleOf(route);
   const heading = useHeadingFocus(title);
   return (
@@ -23,7 +27,7 @@ function App(): VNode {
         Skip to the content
       </a>
       <header class="top">
-        <a class="brand" href="#/pools">
+        <a class="brand" href="#/">
           Holdfast
         </a>
         <nav aria-label="Views">
@@ -53,12 +57,20 @@ function App(): VNode {
         <h1 tabIndex={-1} ref={heading}>
           {title}
         </h1>
-        <Parts parts={view?.parts ?? []} />
-        {view !== undefined ? <Body view={view} route={route} setParam={setParam} /> : <p>Loading…</p>}
+        {view === undefined ? (
+          <p>Loading…</p>
+        ) : (
+          <>
+            <Notices view={view} connection={connection} heardAt={heardAt} />
+            <Body view={view} route={route} setParam={setParam} />
+          </>
+        )}
       </main>
     </>
   );
 }
+
+const POOLS_RESOURCE = 'addresspools.ipam.holdfast.dev';
 
 const CONNECTIONS: Readonly<Record<Connection, string>> = {
   connecting: 'Connecting…',
@@ -77,33 +89,12 @@ function Body(props: { view: ServerView; route: Route; setParam: SetParam }): VN
     case 'vms':
       return <Vms {...props} view={view} />;
     case 'vm':
-      return <Vm {...props} view={view} />;
+      return <Vm view={view} />;
     case 'waiting':
       return <Waiting {...props} view={view} />;
     case 'search':
       return <Search {...props} view={view} />;
   }
-}
-
-/** Says which objects are not shown, or only in part. */
-function Parts({ parts }: { parts: readonly PartStatus[] }): VNode | null {
-  const lines = parts.flatMap(({ resource, state, namespace, message = '' }) => {
-    if (state === 'loading') return `Reading ${resource}…`;
-    if (state !== 'live') return `${resource}: ${message}`;
-    return namespace === undefined || resource === 'events'
-      ? []
-      : `${resource}: you may list them only in namespace ${namespace}`;
-  });
-  if (lines.length === 0) return null;
-  return (
-    <section aria-label="What is not shown" class="parts">
-      <ul>
-        {lines.map((line) => (
-          <li key={line}>{line}</li>
-        ))}
-      </ul>
-    </section>
-  );
 }
 
 function useRoute(): [Route, SetParam] {
@@ -121,6 +112,14 @@ function useRoute(): [Route, SetParam] {
     location.replace(`${path === '' ? '#/pools' : path}?${params.toString()}`);
   }, []);
   return [route, setParam];
+}
+
+/** Owners of VMs, who may not read pools, begin at the VMs. */
+function useEntrance(view: ServerView | undefined): void {
+  const isOwner = view?.parts.some(({ resource, state }) => resource === POOLS_RESOURCE && state === 'refused');
+  useEffect(() => {
+    if (isOwner === true && isEntrance(location.hash)) location.replace('#/vms');
+  }, [isOwner]);
 }
 
 /** Moves the focus to the heading of a new view, so that screen readers read it. Not on the first one: the browser begins there anyway. */
@@ -143,35 +142,48 @@ function titleOf({ view, namespace, name }: Route): string {
   return view === 'search' ? 'Search' : (LINKS.find((link) => link.view === view)?.text ?? '');
 }
 
-/** `ended`: the server has stopped, or does not know this browser any more. */
-type Connection = 'connecting' | 'live' | 'lost' | 'ended';
+/** The server sends a sign of life every 10 seconds. */
+const SILENT_MS = 30_000;
 
 /**
  * Follows a view on the server while the page is visible: browsers open only a few connections to a host.
  * @param place what the query is about: until the server answers, what it sent for the same place stays
  */
-function useView(query: string, place: string): { view: ServerView | undefined; connection: Connection } {
+function useView(query: string, place: string) {
   const [shown, setShown] = useState<{ place: string; view: ServerView }>();
   const [connection, setConnection] = useState<Connection>('connecting');
+  const heardAt = useRef(systemClock.wall());
   const isVisible = useIsVisible();
   useEffect(() => {
     if (!isVisible) return undefined;
     const source = new EventSource(`views?${query}`);
     let current: ServerView | undefined;
+    const hear = () => {
+      heardAt.current = systemClock.wall();
+      setConnection('live');
+    };
     const show = (next: ServerView) => {
       current = next;
       setShown({ place, view: next });
-      setConnection('live');
+      hear();
     };
     source.addEventListener('snapshot', ({ data }: MessageEvent<string>) => show(JSON.parse(data) as ServerView));
     source.addEventListener('patch', ({ data }: MessageEvent<string>) => {
       if (current !== undefined) show(applyPatch(current, JSON.parse(data) as Operation[], false, false).newDocument);
     });
+    source.addEventListener('beat', hear);
     source.addEventListener('failure', () => setConnection('lost'));
     source.addEventListener('error', () => setConnection(source.readyState === EventSource.CLOSED ? 'ended' : 'lost'));
-    return () => source.close();
+    // a server that hangs, or a machine that slept, closes no connection
+    const watch = setInterval(() => {
+      if (systemClock.wall() - heardAt.current > SILENT_MS) setConnection('lost');
+    }, SILENT_MS / 6);
+    return () => {
+      clearInterval(watch);
+      source.close();
+    };
   }, [query, isVisible]);
-  return { view: shown?.place === place ? shown.view : undefined, connection };
+  return { view: shown?.place === place ? shown.view : undefined, connection, heardAt: heardAt.current };
 }
 
 function useIsVisible(): boolean {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { columnsOf, moveTo, pixelOf } from './map-geometry.js';
+import { columnsOf, isOnLine, lettersOf, moveTo, pixelOf } from './map-geometry.js';
 
 describe('The map of addresses on the page', () => {
   const keys: readonly { key: string; from: number; to: number | undefined; cells?: number }[] = [
@@ -37,5 +37,21 @@ describe('The map of addresses on the page', () => {
       if (Math.floor(x / 16) !== cell % 16 || Math.floor(y / 16) !== cell >> 4) expect.fail(`address ${offset}`);
     }
     expect(places.size).to.equal(65_536);
+  });
+
+  it('shows a single address in a cell of millions, and the share of many', () => {
+    expect(lettersOf({ counts: { free: '9999999', allocated: '1' } })).to.match(/^#{32}\.{224}$/);
+    expect(lettersOf({ counts: { free: '500', reserved: '500' } })).to.match(/^r{128}\.{128}$/);
+    expect(lettersOf({ counts: { excluded: '7' } })).to.match(/^x{256}$/);
+  });
+
+  it('draws lines through half of the pixels, in another direction for each hatching', () => {
+    const places = Array.from({ length: 256 }, (_, n) => [n % 16, n >> 4] as const);
+    const drawn = (['rising', 'falling', 'level'] as const).map((hatching) =>
+      places.map(([x, y]) => (isOnLine(hatching, x, y) ? '#' : ' ')).join(''),
+    );
+    for (const picture of drawn) expect(picture.replaceAll(' ', '')).to.have.length(128);
+    expect(new Set(drawn).size).to.equal(3);
+    expect(places.every(([x, y]) => isOnLine(undefined, x, y))).to.equal(true);
   });
 });

@@ -1,4 +1,4 @@
-import { ADDRESS_STATES, STATE_NAMES } from '../../../addressing/address-states.js';
+import { ADDRESS_STATES, type AddressState, type Hatching, STATE_NAMES } from '../../../addressing/address-states.js';
 import type { MapCell, MapWindow } from '../protocol.js';
 
 /** The cells of a window are 2^8 parts of it. */
@@ -41,45 +41,65 @@ function cellSize(cellBits: number): readonly [number, number] {
   return [1 << Math.ceil(cellBits / 2), 1 << Math.floor(cellBits / 2)];
 }
 
-/** Paints a window with the colours of the style sheet. */
+/** Whether a pixel has the colour of a state, or that of the page between the lines. */
+export function isOnLine(hatching: Hatching | undefined, x: number, y: number): boolean {
+  if (hatching === undefined) return true;
+  const across = { rising: x + y, falling: x - y + LINE_STEP ** 4, level: y }[hatching];
+  return across % LINE_STEP < LINE_STEP / 2;
+}
+
+/** In pixels of the picture; a power of 2, so that lines continue in the next cell. */
+const LINE_STEP = 4;
+
+/** Paints a window with the colours and lines of the style sheet. */
 export function paint(canvas: HTMLCanvasElement, { bits, states, cells }: MapWindow, columns: number): void {
-  const cellBits = states === undefined ? 0 : bits - CELL_STEP;
+  const cellBits = states === undefined ? CELL_STEP : bits - CELL_STEP;
   const [cellWidth, cellHeight] = cellSize(cellBits);
   const [width, height] = [columns * cellWidth, (cells.length / columns) * cellHeight];
   const context = canvas.getContext('2d');
   if (context === null) return;
   [canvas.width, canvas.height] = [width, height];
-  const colours = coloursOf(canvas);
+  const { page, ofLetters } = coloursOf(canvas);
   const image = context.createImageData(width, height);
-  const set = (offset: number, colour: readonly number[]) => {
+  const shown = states ?? cells.map(lettersOf).join('');
+  for (let offset = 0; offset < shown.length; offset += 1) {
     const { x, y } = pixelOf(offset, cellBits, columns);
-    image.data.set(colour, (y * width + x) * 4);
-  };
-  if (states === undefined) cells.forEach((cell, index) => set(index, mixed(cell, colours)));
-  else for (let offset = 0; offset < states.length; offset += 1) set(offset, colours[states[offset] ?? ''] ?? []);
+    const state = ofLetters[shown[offset] ?? ''];
+    image.data.set(state !== undefined && isOnLine(state.hatching, x, y) ? state.colour : page, (y * width + x) * 4);
+  }
   context.putImageData(image, 0, 0);
 }
 
-type Colours = Readonly<Record<string, readonly number[]>>;
-
-/** By the letter of the state: red, green, blue, alpha. */
-function coloursOf(canvas: HTMLCanvasElement): Colours {
-  const style = getComputedStyle(canvas);
-  const colours = STATE_NAMES.map((state) => {
-    const hex = style.getPropertyValue(`--${state}`).trim().slice(1);
-    const parts = [0, 2, 4].map((at) => Number.parseInt(hex.slice(at, at + 2), 16));
-    return [ADDRESS_STATES[state].letter, [...parts, 255]] as const;
-  });
-  return Object.fromEntries(colours);
-}
-
-/** The colour of a cell with more addresses than the picture can show: visible even if a single one is in use. */
-function mixed({ counts }: MapCell, colours: Colours): readonly number[] {
+/** A cell with more addresses than the picture can show: its upper part is in use, at least two rows of pixels even if it is a single address. */
+export function lettersOf({ counts }: Pick<MapCell, 'counts'>): string {
+  const size = 1 << CELL_STEP;
   const total = Object.values(counts).reduce((sum, count) => sum + Number(count), 0);
   const used = STATE_NAMES.find((state) => state !== 'free' && state !== 'excluded' && counts[state] !== undefined);
-  const base = colours[ADDRESS_STATES[counts.free === undefined ? 'excluded' : 'free'].letter] ?? [];
-  if (used === undefined) return base;
-  const top = colours[ADDRESS_STATES[used].letter] ?? [];
-  const share = 0.35 + 0.65 * (Number(counts[used]) / Math.max(total, 1));
-  return base.map((value, index) => Math.round(value + ((top[index] ?? value) - value) * share));
+  const rest = ADDRESS_STATES[counts.free === undefined ? 'excluded' : 'free'].letter;
+  if (used === undefined) return rest.repeat(size);
+  const pixels = Math.max(size / 8, Math.round((size * Number(counts[used])) / Math.max(total, 1)));
+  return ADDRESS_STATES[used].letter.repeat(pixels) + rest.repeat(size - pixels);
+}
+
+/** Of several states in a cell, the first one: what needs attention is visible even if it is a single address. */
+export function stateOf({ counts }: Pick<MapCell, 'counts'>): AddressState {
+  return STATE_NAMES.find((state) => counts[state] !== undefined) ?? 'excluded';
+}
+
+/** Red, green, blue, alpha. */
+type Colour = readonly number[];
+
+function coloursOf(canvas: HTMLCanvasElement) {
+  const style = getComputedStyle(canvas);
+  const colourOf = (variable: string): Colour => {
+    const hex = style.getPropertyValue(variable).trim().slice(1);
+    return [...[0, 2, 4].map((at) => Number.parseInt(hex.slice(at, at + 2), 16)), 255];
+  };
+  const states = STATE_NAMES.map((state) => {
+    const { letter, hatching } = ADDRESS_STATES[state];
+    return [letter, { colour: colourOf(`--${state}`), hatching }] as const;
+  });
+  const ofLetters: Readonly<Record<string, { colour: Colour; hatching: Hatching | undefined }>> =
+    Object.fromEntries(states);
+  return { page: colourOf('--page'), ofLetters };
 }

@@ -17,7 +17,7 @@ describe('The routes of the page', () => {
   }
 
   it('ask the server only for known parameters', () => {
-    const route = readRoute('#/pool/blue?at=10.0.0.0&bits=8&other=x');
-    expect(viewQuery(route)).to.equal('view=pool&namespace=&name=blue&at=10.0.0.0&bits=8');
+    const route = readRoute('#/pool/blue?at=10.0.0.0&bits=8&sort=-use&other=x');
+    expect(viewQuery(route)).to.equal('view=pool&namespace=&name=blue&sort=-use&at=10.0.0.0&bits=8');
   });
 });

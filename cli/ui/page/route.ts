@@ -18,10 +18,15 @@ export function readRoute(hash: string): Route {
   return { view: VIEWS.includes(view) ? view : 'pools', namespace, name, params };
 }
 
+/** Whether the address names no view, as when the page is opened. */
+export function isEntrance(hash: string): boolean {
+  return /^#?\/?$/.test(hash);
+}
+
 /** Returns the query of the stream that shows a route. */
 export function viewQuery({ view, namespace, name, params }: Route): string {
   const query = new URLSearchParams({ view, namespace, name });
-  for (const key of ['q', 'at', 'bits']) {
+  for (const key of ['q', 'sort', 'at', 'bits']) {
     const value = params.get(key);
     if (value !== null) query.set(key, value);
   }

@@ -1,23 +1,20 @@
 import { Fragment, type VNode } from 'preact';
 import { ADDRESS_STATES, COUNTS, formatCount } from '../../../addressing/address-states.js';
-import type { Health, TraceNode } from '../../trace/tree.js';
 import type {
   ConditionRow,
-  EventRow,
   FindingRow,
-  LeaseRow,
   PoolView,
   PoolsView,
   SearchHit,
   SearchView,
   VmRow,
-  VmView,
   VmsView,
   WaitingView,
 } from '../protocol.js';
 import { AddressMap } from './address-map.jsx';
-import { ClaimTable, type Column, PoolTable, Problems, SearchField, Table, UseLine, timeText } from './elements.jsx';
+import { ClaimTable, Fact, PoolTable, Problems, SearchField, UseLine, timeText } from './elements.jsx';
 import { type Route, poolHref, vmHref } from './route.js';
+import { type Column, type Sorting, Table } from './table.jsx';
 
 /** Changes one parameter of the route, without a new entry in the browser's history. */
 export type SetParam = (key: string, value: string) => void;
@@ -32,7 +29,7 @@ export function Pools({ view, route, setParam }: ViewProps<PoolsView>): VNode {
   return (
     <>
       <Filter route={route} setParam={setParam} />
-      <PoolTable pools={view.pools} times={view.times} empty="No pool is shown." />
+      <PoolTable pools={view.pools} times={view.times} empty="No pool is shown." sorting={sortingOf(route, setParam)} />
     </>
   );
 }
@@ -98,6 +95,8 @@ export function Vms({ view, route, setParam }: ViewProps<VmsView>): VNode {
       <Table
         caption="VMs"
         columns={VM_COLUMNS}
+        note={({ problem }) => problem !== '' && <p class="problem">{problem}</p>}
+        sorting={sortingOf(route, setParam)}
         list={view.vms}
         empty="No VM is shown."
         keyOf={({ namespace, name }) => `${namespace}/${name}`}
@@ -107,69 +106,20 @@ export function Vms({ view, route, setParam }: ViewProps<VmsView>): VNode {
 }
 
 const VM_COLUMNS: readonly Column<VmRow>[] = [
-  { title: 'VM', cell: ({ namespace, name }) => <a href={vmHref(namespace, name)}>{`${namespace}/${name}`}</a> },
-  { title: 'Status', cell: ({ status }) => status },
-  { title: 'Node', cell: ({ node }) => node },
-  { title: 'Addresses', cell: ({ addresses }) => addresses.join(', ') || 'none' },
-  { title: 'Problem', cell: ({ problem }) => problem },
+  {
+    title: 'VM',
+    sort: 'vm',
+    cell: ({ namespace, name }) => <a href={vmHref(namespace, name)}>{`${namespace}/${name}`}</a>,
+  },
+  { title: 'Status', sort: 'status', cell: ({ status }) => status },
+  { title: 'Addresses', sort: 'addresses', cell: ({ addresses }) => addresses.join(', ') || 'none' },
+  { title: 'Node', sort: 'node', cell: ({ node }) => node },
+  { title: 'Problem', sort: '-problem', cell: ({ problem }) => problem !== '' && <span class="badge">see below</span> },
 ];
 
-export function Vm({ view }: ViewProps<VmView>): VNode {
-  const { vm, story, failure, leases, events } = view;
-  return (
-    <>
-      {vm === undefined ? (
-        <p class="empty">There is no VM of this name, or you may not read it.</p>
-      ) : (
-        <dl class="facts">
-          <Fact name="Status" value={vm.status} />
-          <Fact name="Node" value={vm.node} />
-          <Fact name="Addresses" value={vm.addresses.join(', ') || 'none'} />
-        </dl>
-      )}
-      <h2>Story</h2>
-      {failure !== undefined && <p class="badge">{`The story could not be read again: ${failure}`}</p>}
-      {story === undefined ? <p class="empty">Nothing is known about this VM yet.</p> : <Story nodes={[story]} />}
-      <h2>Leases and events</h2>
-      <Table
-        caption="Leases"
-        columns={LEASE_COLUMNS}
-        list={{ rows: leases, total: leases.length }}
-        empty="No lease of its claims is known."
-        keyOf={({ address, pool }) => `${pool} ${address}`}
-      />
-      <Table
-        caption="Events"
-        columns={EVENT_COLUMNS}
-        list={events}
-        empty="There are no events. Kubernetes deletes them after an hour."
-        keyOf={({ object, reason, last, message }) => `${object} ${reason} ${last} ${message}`}
-      />
-    </>
-  );
+function sortingOf({ params }: Route, setParam: SetParam): Sorting {
+  return { by: params.get('sort') ?? '', sortBy: (by) => setParam('sort', by) };
 }
-
-const LEASE_COLUMNS: readonly Column<LeaseRow>[] = [
-  {
-    title: 'Address',
-    cell: ({ address, pool }) => <a href={poolHref(pool, { first: address, bits: 8 })}>{address}</a>,
-  },
-  { title: 'Pool', cell: ({ pool }) => <a href={poolHref(pool)}>{pool}</a> },
-  {
-    title: 'State',
-    cell: ({ state, releasedAt }) => (releasedAt === undefined ? state : `released at ${timeText(releasedAt)}`),
-  },
-  { title: 'Node', cell: ({ node }) => node },
-  { title: 'MAC address', cell: ({ mac }) => mac },
-];
-
-const EVENT_COLUMNS: readonly Column<EventRow>[] = [
-  { title: 'Last seen', cell: ({ last, count }) => `${timeText(last)}${count > 1 ? `, ${count} times` : ''}` },
-  { title: 'Type', cell: ({ type }) => <span class={type === 'Warning' ? 'badge' : ''}>{type}</span> },
-  { title: 'Reason', cell: ({ reason }) => reason },
-  { title: 'Object', cell: ({ object }) => object },
-  { title: 'Message', cell: ({ message }) => message },
-];
 
 export function Waiting({ view }: ViewProps<WaitingView>): VNode {
   return (
@@ -181,6 +131,7 @@ export function Waiting({ view }: ViewProps<WaitingView>): VNode {
         <Table
           caption="What is wrong"
           columns={FINDING_COLUMNS}
+          note={({ problem, remedy }) => `${problem} → ${remedy}`}
           list={view.findings}
           empty="Nothing is wrong with what you may read."
           keyOf={({ object, problem }) => `${object} ${problem}`}
@@ -192,10 +143,8 @@ export function Waiting({ view }: ViewProps<WaitingView>): VNode {
 }
 
 const FINDING_COLUMNS: readonly Column<FindingRow>[] = [
-  { title: 'Severity', cell: ({ severity }) => <span class={severity === 'error' ? 'badge' : ''}>{severity}</span> },
   { title: 'Object', cell: ({ object }) => <ObjectName object={object} /> },
-  { title: 'Problem', cell: ({ problem }) => problem },
-  { title: 'What to do', cell: ({ remedy }) => remedy },
+  { title: 'Severity', cell: ({ severity }) => <span class={severity === 'error' ? 'badge' : ''}>{severity}</span> },
 ];
 
 function ObjectName({ object }: { object: string }): VNode {
@@ -228,7 +177,6 @@ const CONDITION_COLUMNS: readonly Column<ConditionRow>[] = [
   { title: 'Type', cell: ({ type }) => type },
   { title: 'Status', cell: ({ status }) => status },
   { title: 'Reason', cell: ({ reason }) => reason },
-  { title: 'Message', cell: ({ message }) => message },
   { title: 'Since', cell: ({ since }) => timeText(since) },
 ];
 
@@ -237,6 +185,7 @@ function ConditionTable({ conditions }: { conditions: readonly ConditionRow[] })
     <Table
       caption="Conditions"
       columns={CONDITION_COLUMNS}
+      note={({ message }) => message}
       list={{ rows: conditions, total: conditions.length }}
       empty="There are no conditions yet."
       keyOf={({ type }) => type}
@@ -246,43 +195,4 @@ function ConditionTable({ conditions }: { conditions: readonly ConditionRow[] })
 
 function Filter({ route, setParam }: { route: Route; setParam: SetParam }): VNode {
   return <SearchField label="Filter" value={route.params.get('q') ?? ''} onInput={(text) => setParam('q', text)} />;
-}
-
-function Fact({ name, value }: { name: string; value: string }): VNode {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{value}</dd>
-    </div>
-  );
-}
-
-const WORDS: Readonly<Record<Health, string>> = {
-  ok: 'OK',
-  progress: 'in progress',
-  unknown: 'unknown',
-  warning: 'warning',
-  wrong: 'wrong',
-};
-
-/** The objects of a VM, each with its state, what is wrong and what to do. */
-function Story({ nodes }: { nodes: readonly TraceNode[] }): VNode | null {
-  if (nodes.length === 0) return null;
-  return (
-    <ul class="story">
-      {nodes.map(({ kind, name, state, health, findings, children }) => (
-        <li key={`${kind} ${name}`}>
-          <span class={`health ${health}`}>{WORDS[health]}</span> {kind} <strong>{name}</strong>: {state}
-          {findings.map(({ reason, message, remedy }) => (
-            <p key={`${reason ?? ''} ${message}`}>
-              {reason !== undefined && `${reason}: `}
-              {message}
-              {remedy !== undefined && `: ${remedy}`}
-            </p>
-          ))}
-          <Story nodes={children} />
-        </li>
-      ))}
-    </ul>
-  );
 }

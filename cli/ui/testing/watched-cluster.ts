@@ -1,7 +1,7 @@
-import { StatusError } from '../../../kube/errors.js';
+import { StatusError, TransportError } from '../../../kube/errors.js';
 import { MemoryTransport, targetOf } from '../../../kube/testing/memory-transport.js';
 import { NOT_FOUND, refusal } from '../../../kube/testing/refusals.js';
-import type { ApiRequest } from '../../../kube/transport/transport.js';
+import type { ApiRequest, StreamRequest } from '../../../kube/transport/transport.js';
 
 /** The API server as a page sees it: some kinds may not be served, or not be listed by the user. */
 export class WatchedCluster extends MemoryTransport {
@@ -9,7 +9,11 @@ export class WatchedCluster extends MemoryTransport {
   readonly forbidden = new Map<string, readonly string[]>();
   readonly absent = new Set<string>();
 
+  #isAway = false;
+  #outage = new AbortController();
+
   override before: MemoryTransport['before'] = ({ path }: ApiRequest) => {
+    if (this.#isAway) throw new TransportError('unsent', 'connect ECONNREFUSED 192.0.2.1:6443');
     const { kind, namespace } = targetOf(path);
     if (this.absent.has(kind.plural)) throw refusal(kind, '', NOT_FOUND, 'is not served');
     if (this.#isForbidden(kind.plural, namespace)) {
@@ -17,6 +21,21 @@ export class WatchedCluster extends MemoryTransport {
       throw new StatusError({ request: `GET ${path}`, message, status: 403, reason: 'Forbidden' });
     }
   };
+
+  override stream(request: StreamRequest) {
+    return super.stream({ ...request, signal: AbortSignal.any([request.signal, this.#outage.signal]) });
+  }
+
+  /** Ends all watches, and refuses connections until {@link comeBack}. */
+  goAway(): void {
+    this.#isAway = true;
+    this.#outage.abort();
+    this.#outage = new AbortController();
+  }
+
+  comeBack(): void {
+    this.#isAway = false;
+  }
 
   async untilWatching(plural: string, count: number): Promise<void> {
     while (this.watching(plural) !== count) await new Promise((resolve) => setImmediate(resolve));

@@ -1,0 +1,81 @@
+import { expect } from 'chai';
+import type { KubeObject } from '../../api/meta.js';
+import { EVENTS } from '../../kube/events.js';
+import { LEASES } from '../../kube/leader-election.js';
+import { ADDRESS_POOLS, IPAM_CLAIMS, VIRTUAL_MACHINES } from '../../kube/resources.js';
+import { adminPool } from '../../test/pool-objects.js';
+import { NAMESPACE, claim, vm } from '../../test/workload-objects.js';
+import { INSTALLED } from '../installation.js';
+import type { ServerView, VmView } from './protocol.js';
+import type { Ui } from './serve-ui.js';
+import { ViewReader, enter, startUi } from './testing/ui-client.js';
+import { WatchedCluster } from './testing/watched-cluster.js';
+
+describe('What the web page warns about first', () => {
+  let cluster: WatchedCluster;
+  let ui: Ui;
+  const readers: ViewReader[] = [];
+
+  beforeEach(async () => {
+    cluster = new WatchedCluster();
+    cluster.tracker.put(ADDRESS_POOLS, adminPool('blue'));
+    cluster.tracker.put(VIRTUAL_MACHINES, vm({ data: 'blue' }));
+    cluster.tracker.put(IPAM_CLAIMS, claim({ created: '2026-01-01T00:00:00Z' }));
+    ui = await startUi(cluster);
+  });
+  afterEach(async () => {
+    for (const reader of readers.splice(0)) reader.close();
+    await ui.stop();
+  });
+
+  async function open(query: string): Promise<ViewReader> {
+    const reader = ViewReader.open(ui, await enter(ui), query);
+    readers.push(reader);
+    return reader;
+  }
+
+  for (const view of ['pools', 'vms', `vm&namespace=${NAMESPACE}&name=vm1`, 'search&q=a'])
+    it(`says that ipam has no leader, on the view ${view}`, async () => {
+      cluster.tracker.put(LEASES, leaderOf('holdfast-ipam', ''), leaderOf('holdfast-controller', 'pod-1'));
+      const { alerts } = await (await open(`view=${view}`)).until<ServerView>((each) => each.alerts.length > 0);
+      expect(alerts.map(({ object, problem }) => `${object}: ${problem}`)).to.deep.equal([
+        'Lease holdfast-system/holdfast-ipam: has no leader',
+      ]);
+    });
+
+  it('says to users who may read no leaders that ipam does not answer', async () => {
+    cluster.forbidden.set('leases', ['*']);
+    cluster.tracker.put(EVENTS, event('IPAMNotAnswering', 'Warning', '2026-01-01T00:00:00Z'));
+    const { alerts } = await (await open('view=vms')).until<ServerView>((each) => each.alerts.length > 0);
+    expect(alerts[0]?.problem).to.include('IPAMNotAnswering');
+  });
+
+  it('shows warnings of a VM before later events that are routine', async () => {
+    cluster.tracker.put(
+      EVENTS,
+      event('Started', 'Normal', '2026-01-03T00:00:00Z'),
+      event('AddressTaken', 'Warning', '2026-01-01T00:00:00Z'),
+      event('AddressConflict', 'Warning', '2026-01-02T00:00:00Z'),
+    );
+    const reader = await open(`view=vm&namespace=${NAMESPACE}&name=vm1`);
+    const { events } = await reader.until<VmView & ServerView>((each) => each.events.total === 3);
+    expect(events.rows.map(({ reason }) => reason)).to.deep.equal(['AddressConflict', 'AddressTaken', 'Started']);
+  });
+});
+
+function leaderOf(name: string, holderIdentity: string): KubeObject {
+  const [key = '', value = ''] = INSTALLED.split('=');
+  const renewTime = new Date().toISOString();
+  return {
+    metadata: { namespace: 'holdfast-system', name, labels: { [key]: value } },
+    spec: { holderIdentity, renewTime },
+  } as KubeObject;
+}
+
+function event(reason: string, type: string, lastTimestamp: string): KubeObject {
+  return {
+    metadata: { namespace: NAMESPACE, name: `vm1.${reason}` },
+    involvedObject: { kind: 'VirtualMachine', name: 'vm1', namespace: NAMESPACE, apiVersion: 'kubevirt.io/v1' },
+    ...{ type, reason, message: 'about IPAMClaim vms/vm1.data', count: 1, lastTimestamp },
+  } as KubeObject;
+}
