@@ -13,16 +13,17 @@ import { GUEST_SETTINGS } from '../process/config/guest-config.js';
 import { parseResponderTemplate } from '../process/config/responder-template.js';
 import { variableOf } from '../process/config/setting.js';
 import { CHART_README, chartReadme } from './testing/chart-readme.js';
-import { CHART, VARIANTS, helmTemplate, keyOf, kustomizeBase, kustomizeBuild } from './testing/render.js';
+import { comparable } from './testing/comparable.js';
+import {
+  CHART,
+  REGISTRY_VALUE,
+  VARIANTS,
+  helmTemplate,
+  keyOf,
+  kustomizeBase,
+  kustomizeBuild,
+} from './testing/render.js';
 
-/** What Helm users expect on each object, and kustomize does not write. */
-const HELM_LABELS = [
-  'app.kubernetes.io/managed-by',
-  'app.kubernetes.io/instance',
-  'app.kubernetes.io/version',
-  'helm.sh/chart',
-];
-/** Their order has no meaning, and kustomize puts items of a patch first. */
 /** In the order in which Helm writes keys. */
 const RESPONDER = {
   nodeSelector: { 'r/node': 'b' },
@@ -33,7 +34,6 @@ const RESPONDER = {
   resources: { limits: { 'r/device': 1 } },
   tolerations: [{ key: 'r-taint' }],
 };
-const UNORDERED = ['env', 'volumes', 'volumeMounts', 'webhooks'];
 
 interface DeploymentManifest extends Manifest {
   spec?: { template: { spec: { containers: { env?: { name: string; value?: string }[] }[] } } };
@@ -48,7 +48,7 @@ describe('The Helm chart', function () {
   });
 
   it('passes the strict lint of Helm', async () => {
-    await capture(await goTool('helm'), ['lint', '--strict', CHART]);
+    await capture(await goTool('helm'), ['lint', '--strict', CHART, REGISTRY_VALUE]);
   });
 
   for (const [name, { components, values }] of Object.entries(VARIANTS)) {
@@ -83,6 +83,10 @@ describe('The Helm chart', function () {
       [{ allInOne: { enabled: true }, ipam: { enabled: false } }, 'ipam.enabled'],
       [{ certManager: { issuerRef: { name: 'ca' } } }, 'certManager.enabled'],
       [{ image: { registry: 'registry.example.com/' } }, 'registry'],
+      [{ image: { registry: '' } }, 'image.registry is not set'],
+      [{ image: { registry: '', repository: 'other' } }, 'image other'],
+      [{ ipam: { extraEnv: [{ value: 'a' }] } }, 'extraEnv'],
+      [{ agent: { topologySpreadConstraints: [{}] } }, 'topologySpreadConstraints'],
       [{ webhook: { replicas: 0 } }, 'replicas'],
       [{ guest: { responder: { affinity: {} } } }, 'affinity'],
       [{ guest: { responder: { resources: { claims: [] } } } }, 'claims'],
@@ -129,11 +133,21 @@ describe('The Helm chart', function () {
       podAnnotations: { an: 'annotation' },
       podLabels: { a: 'label' },
       extraArgs: ['--a-flag'],
+      extraEnv: [{ name: 'A_VARIABLE', value: 'a-value' }],
+      serviceAccountAnnotations: { an: 'account' },
+    };
+    const ofDeployments = {
+      updateStrategy: { type: 'Recreate' },
+      topologySpreadConstraints: [{ topologyKey: 'a-zone' }],
     };
     const ofPods = ['memory: 3Gi', 'a/node: b', 'key: a-taint', 'nodeAffinity:', 'priorityClassName: a-class'];
-    const ofProcess = [...ofPods, 'an: annotation', 'a: label', '- --a-flag'];
-    const ofHeap = [...ofProcess, 'replicas: 7', '--max-old-space-size=2304'];
-    const replicated = { ...process, replicas: 7 };
+    const ofProcess = [
+      ...[...ofPods, 'an: annotation', 'a: label', '- --a-flag'],
+      ...['name: A_VARIABLE\n', 'an: account'],
+    ];
+    const ofReplicas = [...ofProcess, 'replicas: 7', 'type: Recreate', 'topologyKey: a-zone'];
+    const ofHeap = [...ofReplicas, '--max-old-space-size=2304'];
+    const replicated = { ...process, ...ofDeployments, replicas: 7 };
     const image = {
       registry: 'registry.test:5000',
       repository: 'other',
@@ -141,17 +155,17 @@ describe('The Helm chart', function () {
       digest: `sha256:${'a'.repeat(64)}`,
     };
     const effects: [object, string[]][] = [
-      [{ controller: replicated }, [...ofProcess, 'replicas: 7']],
-      [{ webhook: replicated }, [...ofProcess, 'replicas: 7']],
+      [{ controller: replicated }, ofReplicas],
+      [{ webhook: replicated }, ofReplicas],
       [{ ipam: replicated }, ofHeap],
-      [{ capacity: replicated }, [...ofProcess, 'replicas: 7']],
-      [{ guest: replicated }, [...ofProcess, 'replicas: 7']],
+      [{ capacity: replicated }, ofReplicas],
+      [{ guest: replicated }, ofReplicas],
       [
         { guest: { responder: RESPONDER } },
         [JSON.stringify(RESPONDER), 'cpu\n', 'r/annotation\n', 'r/device\n', 'r/label\n'],
       ],
       [{ guest: { responder: RESPONDER }, allInOne: { enabled: true } }, [JSON.stringify(RESPONDER)]],
-      [{ agent: process }, ofProcess],
+      [{ agent: { ...process, updateStrategy: { type: 'OnDelete' } } }, [...ofProcess, 'type: OnDelete']],
       [{ allInOne: { ...replicated, enabled: true } }, ofHeap],
       [
         { image: { ...image, pullPolicy: 'Always', pullSecrets: [{ name: 'a-secret' }] } },
@@ -254,26 +268,6 @@ function expectHelmLabels({ metadata }: Manifest): void {
     'app.kubernetes.io/managed-by': 'Helm',
     'app.kubernetes.io/instance': 'holdfast',
   });
-}
-
-function comparable(object: Manifest): unknown {
-  const labels = Object.entries(object.metadata.labels ?? {}).filter(([label]) => !HELM_LABELS.includes(label));
-  return normalize({ ...object, metadata: { ...object.metadata, labels: Object.fromEntries(labels) } });
-}
-
-function normalize(value: unknown, field = ''): unknown {
-  // kustomize adds empty lines to folded text
-  if (typeof value === 'string') return value.replace(/\n\s*\n/g, '\n');
-  if (Array.isArray(value)) {
-    const items = value.map((item) => normalize(item));
-    return UNORDERED.includes(field) ? items.sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1)) : items;
-  }
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(
-    Object.entries(value)
-      .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([key, item]) => [key, normalize(item, key)]),
-  );
 }
 
 /** The path of each value that is no object, or an empty one. */

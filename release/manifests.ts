@@ -28,15 +28,17 @@ export async function packChart(tree: string, target: string, settings: ReleaseS
   values.setIn(['image', 'registry'], registry);
   values.setIn(['image', 'repository'], repository);
   await writeFile(join(chart, 'values.yaml'), values.toString({ lineWidth: 0 }));
-  await linkRunbooks(join(chart, 'files', 'components', 'prometheus-operator', 'rules.yaml'), settings);
+  for (const file of ['files/components/prometheus-operator/rules.yaml', 'Chart.yaml', 'templates/NOTES.txt'])
+    await linkRelease(join(chart, file), settings);
   execFileSync(await goTool('helm'), ['package', chart, '--destination', target], { stdio: 'pipe' });
   await repack(join(target, chartFile(settings.version)), time);
 }
 
-/** Alerts link to the pages of the same version. */
-async function linkRunbooks(rules: string, { repository, version }: ReleaseSettings): Promise<void> {
-  const text = await readFile(rules, 'utf8');
-  await writeFile(rules, text.replaceAll(`${NO_REPOSITORY}/blob/main/`, `${repository}/blob/v${version}/`));
+/** Links lead to the pages of the same version. */
+async function linkRelease(file: string, { repository, version }: ReleaseSettings): Promise<void> {
+  const text = await readFile(file, 'utf8');
+  const linked = text.replaceAll(/(?<=\/(?:blob|raw)\/)main(?=\/)/g, `v${version}`);
+  await writeFile(file, linked.replaceAll(NO_REPOSITORY, repository));
 }
 
 /** Messages link to the pages of the repository, in this version: `docsUrl`. */

@@ -70,10 +70,14 @@ export async function kustomizeBuild(folder: string): Promise<Manifest[]> {
   return read(await capture(await goTool('kustomize'), ['build', folder]));
 }
 
+/** A registry of the image, which the chart needs; kustomize does not. */
+export const REGISTRY_VALUE = '--set=image.registry=registry.example';
+
 /** What the chart renders, with its hooks and without the kinds in `crds/`. */
 export function helmTemplate(values: object, namespace = NAMESPACE): Promise<Manifest[]> {
   return withValues(values, async (file) => {
     const args = ['template', 'holdfast', CHART, '--namespace', namespace, '--kube-version', KUBERNETES];
+    if (!JSON.stringify(values).includes('"registry"')) args.push(REGISTRY_VALUE);
     return read(await capture(await goTool('helm'), [...args, '--values', file]));
   });
 }

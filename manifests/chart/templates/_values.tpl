@@ -21,10 +21,14 @@
 {{- /* It runs where the agents run, and has no flags. */ -}}
 {{- $_ := set $processes "holdfast-agent-guard" (merge (dict "resources" dict "extraArgs" list) (omit .root.Values.agent "resources" "extraArgs")) -}}
 {{- $_ := set $processes "holdfast-all" .root.Values.allInOne -}}
-{{- range .objects -}}
+{{- range $object := .objects -}}
   {{- $name := .metadata.name -}}
   {{- if has .kind (list "Deployment" "DaemonSet") -}}
     {{- template "holdfast.workload" dict "root" $root "object" . "values" (get $processes $name) -}}
+  {{- else if and (eq .kind "ServiceAccount") (hasKey $processes $name) -}}
+    {{- with (get $processes $name).serviceAccountAnnotations -}}
+      {{- template "holdfast.merge" dict "into" $object.metadata "from" (dict "annotations" .) -}}
+    {{- end -}}
   {{- else if eq .kind "NetworkPolicy" -}}
     {{- template "holdfast.networkPolicy" dict "values" $root.Values.networkPolicy "object" . -}}
   {{- else if and (eq .kind "ConfigMap") (eq $name "holdfast-policies") -}}
@@ -104,6 +108,9 @@
 {{- if eq $name "holdfast-agent" }}{{ template "holdfast.agent" dict "pod" .object.spec.template "values" $values }}{{ end -}}
 {{- if eq $name "holdfast-agent-guard" }}{{ $args = list }}{{ end -}}
 {{- $_ := set $container "args" (concat $container.args $args $values.extraArgs) -}}
+{{- with $values.extraEnv }}{{ template "holdfast.merge" dict "into" $container "from" (dict "env" .) }}{{ end -}}
+{{- with $values.updateStrategy }}{{ $_ := set $.object.spec (ternary "updateStrategy" "strategy" (eq $.object.kind "DaemonSet")) . }}{{ end -}}
+{{- with $values.topologySpreadConstraints }}{{ $_ := set $pod "topologySpreadConstraints" . }}{{ end -}}
 {{- template "holdfast.merge" dict "into" $pod "from" (dict "nodeSelector" $values.nodeSelector) -}}
 {{- with $values.tolerations }}{{ $_ := set $pod "tolerations" . }}{{ end -}}
 {{- with $values.affinity }}{{ $_ := set $pod "affinity" . }}{{ end -}}
