@@ -144,7 +144,7 @@ describe('make release', function () {
   });
 
   it('links to pages of the same version in what the plugin and the agents say', async () => {
-    const file = `package/dist/kubectl-holdfast.cjs`;
+    const file = `package/kubectl-holdfast.cjs`;
     const archive = join(out, `kubectl-holdfast-${VERSION}.tgz`);
     const args = ['--extract', '--to-stdout', '--file', archive, file];
     const program = execFileSync('tar', args, { encoding: 'utf8', maxBuffer: 1 << 26 });
