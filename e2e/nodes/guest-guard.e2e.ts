@@ -46,6 +46,19 @@ describeWithGuests('A guest with its MAC address in the spec', (story, nodes) =>
     });
   }
 
+  it('misdelivers nothing and keeps connections in migrations in both directions, behind a guard that only observes', async function () {
+    this.timeout(400_000);
+    const scene = await begin('10.87.4.0/28', { mode: 'Observe' });
+    for (const direction of ['there', 'back']) {
+      const observed = observeTraffic(nodes(), { ...scene, forMs: FOR_MS });
+      await story().migrate('web', 'Succeeded');
+      const [launcher] = await story().launchers('web');
+      const figures = { misdelivered: await misdeliveredTo(nodes(), launcher!), ...(await observed) };
+      process.stdout.write(`        ${direction}: ${JSON.stringify(figures)}\n`);
+      expect(figures).to.include({ misdelivered: 0, connection: 'kept' });
+    }
+  });
+
   for (const [title, policy, subnet] of [
     ['before it has moved', SLOW, '10.87.2.0/28'],
     ['while its memory follows', POST_COPY, '10.87.3.0/28'],
