@@ -38,6 +38,11 @@ describe('make release', function () {
   let out: string;
   let output: string;
 
+  function contentOf(archive: string, file: string): string {
+    const args = ['--extract', '--to-stdout', '--file', join(out, archive), file];
+    return execFileSync('tar', args, { encoding: 'utf8', maxBuffer: 1 << 26 });
+  }
+
   function release(more: Readonly<Record<string, string>> = {}) {
     const env = {
       ...process.env,
@@ -143,21 +148,13 @@ describe('make release', function () {
     expect(tried.stdout, tried.stderr).to.equal(`the plugin for linux/amd64 starts: ${VERSION}\n`);
   });
 
-  it('links to pages of the same version in what the plugin and the agents say', async () => {
-    const file = `package/kubectl-holdfast.cjs`;
-    const archive = join(out, `kubectl-holdfast-${VERSION}.tgz`);
-    const args = ['--extract', '--to-stdout', '--file', archive, file];
-    const program = execFileSync('tar', args, { encoding: 'utf8', maxBuffer: 1 << 26 });
+  it('links to pages of the same version in what the plugin and the agents say', () => {
+    const program = contentOf(`kubectl-holdfast-${VERSION}.tgz`, 'package/kubectl-holdfast.cjs');
     expect(program).to.include(REPOSITORY).and.not.to.include('https://example.com/holdfast');
   });
 
   it('packs the licences of the packages and of Node.js with the kubectl plugin', () => {
-    const archive = join(out, 'kubectl-holdfast_linux_amd64.tar.gz');
-    const contents = (file: string) =>
-      execFileSync('tar', ['--extract', '--to-stdout', '--file', archive, file], {
-        encoding: 'utf8',
-        maxBuffer: 1 << 26,
-      });
+    const contents = (file: string) => contentOf('kubectl-holdfast_linux_amd64.tar.gz', file);
     expect(contents('LICENSE')).to.include('Apache License');
     expect(contents('THIRD-PARTY-LICENSES.txt')).to.match(/^commander \d/m);
     expect(contents('NODE-LICENSE.txt'))

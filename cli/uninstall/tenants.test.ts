@@ -81,7 +81,9 @@ describe('kubectl holdfast uninstall, in a cluster with tenants who use the labe
       it(`the command for nodes with ${printed} if the agents have ${path}`, async () => {
         const cluster = installed([agents('holdfast-agents', 'holdfast-agent', path)]);
         await uninstall(PLAIN, cluster.deps());
-        expect(cluster.printed).to.include(`  ${printed}/holdfast remove-guards && rm -rf ${printed}/holdfast /run/holdfast`);
+        expect(cluster.printed).to.include(
+          `  ${printed}/holdfast remove-guards && rm -rf ${printed}/holdfast /run/holdfast`,
+        );
         expect(cluster.printed.some((line) => line.startsWith('Replace the directory'))).to.equal(path !== printed);
       });
     }
