@@ -33,7 +33,7 @@ ifneq ($(KUBEVIRT),)
 export BED_KUBEVIRT := $(KUBEVIRT)
 endif
 
-.PHONY: help build plugin check format test unit api watch e2e matrix kind demo ui pictures chaos dashboard conformance conformance-dhcp bed bench fuzz image version release publish announce clean node go
+.PHONY: help build plugin check format test unit api watch e2e matrix kind demo ui pictures docs publish-docs chaos dashboard conformance conformance-dhcp bed bench fuzz image version release publish announce clean node go
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -79,6 +79,13 @@ ui: node_modules/.installed go ## Open the web page on a control plane with some
 
 pictures: node_modules/.installed go ## Take the pictures of the web page in the documents again (root or an installed browser)
 	@UI_PICTURES=1 FILE=e2e/cli/ui.e2e.ts npm run --silent test:e2e
+
+docs: node ## Build the documents as a site with a search, in site/dist/site/; a dead link fails it
+	@rm -rf site/dist && mkdir site/dist && cp -r docs site/dist/source
+	@cd site && npm ci --no-fund --no-audit && npm run --silent build
+
+publish-docs: ## Add the built documents of DOCS_VERSION to the checkout of branch gh-pages in pages/, and push it
+	@site/publish.sh site/dist/site pages "$$DOCS_VERSION"
 
 chaos: node_modules/.installed go ## Kill, stop and cut off processes at random under load (MINUTES=, SEED=, OUT=folder)
 	@npm run --silent chaos

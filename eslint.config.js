@@ -5,7 +5,7 @@ const CLOCK =
   'Take the time from a Clock (kube/clock.ts): now() for ages and deadlines, wall() for times that objects carry.';
 
 export default tseslint.config(
-  { ignores: ['dist/**', 'node_modules/**', 'out/**', 'out.partial/**'] },
+  { ignores: ['dist/**', 'node_modules/**', 'out/**', 'out.partial/**', 'site/dist/**', 'site/.vitepress/cache/**'] },
   js.configs.recommended,
   {
     files: ['**/*.ts', '**/*.tsx'],

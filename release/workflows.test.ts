@@ -30,6 +30,8 @@ interface Workflow {
 }
 
 const FOLDER = '.github/workflows';
+/** Jobs that write to the repository: the release, and the branch of the documents. */
+const WRITERS = ['announce', 'publish-docs'];
 
 describe('the workflows', () => {
   let workflows: Workflow[] = [];
@@ -85,11 +87,11 @@ describe('the workflows', () => {
       expect(on).not.to.have.any.keys('pull_request_target', 'workflow_run', 'issue_comment');
   });
 
-  it('give each job its own rights, and only the release the right to write', () => {
+  it('give each job its own rights, and only those that publish the right to write', () => {
     for (const { path, permissions, jobs } of workflows) {
       expect(permissions, path).to.deep.equal({});
       for (const [name, job] of Object.entries(jobs)) {
-        expect(job.permissions, `${path}: ${name}`).to.include({ contents: name === 'announce' ? 'write' : 'read' });
+        expect(job.permissions, `${path}: ${name}`).to.include({ contents: WRITERS.includes(name) ? 'write' : 'read' });
         if (job.uses === undefined) expect(job['timeout-minutes'], `${path}: ${name}`).to.be.a('number');
       }
     }
@@ -120,8 +122,9 @@ describe('the workflows', () => {
   });
 
   it('run no npm package in a job that may write', () => {
-    for (const name of ['publish', 'announce']) {
-      const run = (jobsOf('release.yaml')[name]?.steps ?? []).flatMap((step) => step.run ?? []);
+    const jobs = { ...jobsOf('release.yaml'), ...jobsOf('docs.yaml') };
+    for (const name of ['publish', ...WRITERS]) {
+      const run = (jobs[name]?.steps ?? []).flatMap((step) => step.run ?? []);
       expect(run).to.deep.equal([`make ${name}`]);
     }
   });
