@@ -73,7 +73,7 @@ describe('On a kube-apiserver', function () {
       await helm('uninstall', release);
       await endDeletion(plane.client, RESPONDERS_NAMESPACE);
     };
-    const agentsIn = (namespace: string) => ({ agent: { namespace } });
+    const agentsIn = (namespace: string) => ({ agent: { namespace }, image: { registry: 'registry.example.com' } });
     const deployment = (name: string) => ({
       apiVersion: 'apps/v1',
       kind: 'Deployment',

@@ -139,7 +139,7 @@ describe('The web page when something is wrong', function () {
     this.timeout(60_000);
     cluster.goAway();
     await page.getByRole('alert').getByText('The API server does not answer: what is shown is of').waitFor();
-    await page.getByRole('alert').getByText('ECONNREFUSED').waitFor();
+    await page.getByRole('alert').getByText('ECONNREFUSED').waitFor({ timeout: 25_000 });
     await page.getByRole('link', { name: 'blue' }).waitFor();
     cluster.comeBack();
     await page.getByRole('alert').waitFor({ state: 'detached', timeout: 25_000 });

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { type KubeObject, type ObjectMeta, objectKey } from '../../api/meta.js';
 import { until } from '../../bed/processes/wait.js';
 import type { Client } from '../../kube/client.js';
+import { isNotFound } from '../../kube/errors.js';
 import type { Resource } from '../../kube/resource.js';
 
 const isWebhook = ({ resource: { kind } }: Entry) => kind.endsWith('WebhookConfiguration');
@@ -31,7 +32,7 @@ export class ServerState {
 
   static async read(client: Client): Promise<ServerState> {
     const entries = (await resourcesOf(client)).map(async (resource) => {
-      const { items } = await client.list(resource);
+      const items = await listAll(client, resource);
       return items.map((object) => ({ resource, object }));
     });
     return new ServerState((await Promise.all(entries)).flat().filter((entry) => !isOfServer(entry)));
@@ -48,6 +49,16 @@ export class ServerState {
     await removeIf((entry) => !isWebhook(entry) && !isContainer(entry));
     await removeIf(isContainer);
     return new Set(surplus.map(({ resource }) => resource.kind));
+  }
+}
+
+/** The objects of a kind; none if the kind has just been deleted, which its discovery shows later. */
+async function listAll(client: Client, resource: Resource): Promise<readonly Entry['object'][]> {
+  try {
+    return (await client.list(resource)).items;
+  } catch (error) {
+    if (isNotFound(error)) return [];
+    throw error;
   }
 }
 

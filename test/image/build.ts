@@ -73,7 +73,7 @@ export async function assemble(
       const target = step.target.endsWith('/') ? join(step.target, basename(path)) : step.target;
       const copied = join(root, resolve(workdir, target));
       await mkdir(dirname(copied), { recursive: true });
-      await cp(join(source, path.slice(from.length)), copied, { recursive: true });
+      await cp(join(source, path.slice(from.length)), copied, { recursive: true, verbatimSymlinks: true });
     }
   }
   return root;

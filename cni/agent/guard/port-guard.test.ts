@@ -107,7 +107,7 @@ describe('the guard of a port', () => {
   it('passes the addresses of the claim, with the MAC address of the interface, and holds no first start', async () => {
     const rules = await rulesFor();
     expect(rules?.mode).to.equal('Enforce');
-    expect(elements(rules, 'ipv4')).to.deep.equal(['0a010005-0a010005']);
+    expect(elements(rules, 'ipv4')).to.deep.equal(['0a010005']);
     expect(elements(rules, 'macs')).to.deep.equal(['interface']);
     expect(elements(rules, 'held')).to.equal(undefined);
     expect(reads).to.deep.equal([]);
@@ -166,7 +166,7 @@ describe('the guard of a port', () => {
       { addresses: ['10.1.0.102'] },
     ];
     pools = [guarded({ mode: 'Enforce', allow })];
-    const own = ['0a010005-0a010005', '0a010064-0a010064', '0a010066-0a010066'];
+    const own = ['0a010005', '0a010064', '0a010066'];
     expect(elements(await rulesFor(), 'ipv4')).to.deep.equal(own);
     expect(elements(await rulesFor(), 'macs')).to.deep.equal(['interface', '00005e00010a']);
     owner = { kind: 'Pod', namespace: 'vms', name: 'vm1.blue', uid: 'p1' };
