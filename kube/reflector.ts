@@ -183,6 +183,8 @@ export class Reflector<T extends KubeObject, P = T> {
     // its pages show the state at its start
     this.#lastProgress = started;
     this.#metrics.listed(resource.plural, (this.#clock.now() - started) / 1000);
+    // otherwise a watch that works does so
+    if (this.#options.relistMs !== undefined) this.#recovery.reset();
   }
 
   /** Random, so that the lists of many clients do not come together. */

@@ -71,6 +71,22 @@ describe('ExpiryQueue', () => {
     expect([takeAt(queue, 1e6), queue.nextAt]).to.deep.equal([[], Infinity]);
   });
 
+  it('looks a few times at each lease when the times of many become longer', () => {
+    const world = new LeakWorld();
+    for (let n = 0; n < 400; n++)
+      release(world, `10.0.${n >> 8}.${n & 255}`, 0, { pool: n % 2 === 0 ? 'longer' : 'other' });
+    let times = COOLING;
+    let looks = 0;
+    const queue = queueOf(world, ({ pool }) => {
+      looks++;
+      return pool === 'longer' ? times : COOLING;
+    });
+    times = { ...COOLING, cooldownMs: 600_000 };
+    looks = 0;
+    expect(takeAt(queue, 60, 1_000)).to.have.length(200);
+    expect(looks).to.be.lessThan(1_000);
+  });
+
   it('keeps the lease of a pod a little longer, for the next pod of its node', () => {
     const world = new LeakWorld();
     const lease = world.addLease('10.0.0.1', world.addPod('web'));

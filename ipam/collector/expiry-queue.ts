@@ -57,14 +57,17 @@ export class ExpiryQueue {
   /** Removes and returns leases that may expire, at most `limit`. */
   take(now: number, limit: number): LeaseRecord[] {
     const due: LeaseRecord[] = [];
+    const later: LeaseRecord[] = [];
     for (let first = this.#heap.first(); due.length < limit && first !== undefined; first = this.#heap.first()) {
       const { lease, cooledAt } = first;
       if (cooledAt > now) break;
       this.#heap.delete(lease);
       const times = this.#timesOf(lease);
       if (times !== undefined && mayExpire(lease, times, now)) due.push(lease);
-      else this.add(lease);
+      else later.push(lease);
     }
+    // only now: as long as its old entry is in the heap, a lease that is added again is found at its old time
+    for (const lease of later) this.add(lease);
     return due;
   }
 

@@ -1,4 +1,6 @@
 import type { LeaseOwner } from '../../../api/address-lease.js';
+import { labelValue } from '../../../api/ipam-claim.js';
+import { LEASE_OWNER_UID } from '../../../api/names.js';
 import { type Address, type Family, sameAddress } from '../../../addressing/address/address.js';
 import { type LeaseRules, leaseTimesOf } from '../../../addressing/lease/lease-times.js';
 import { leaseName } from '../../../addressing/lease/lease-name.js';
@@ -6,11 +8,12 @@ import { type LeaseRecord, type LeaseTimes, availabilityOf, stateOf } from '../.
 import { type Pool, subnetOf } from '../../../addressing/pool/pool.js';
 import type { Logger } from '../../../kube/log.js';
 import { messageOf } from '../../../kube/errors.js';
+import { ADDRESS_LEASES } from '../../../kube/resources.js';
 import type { Attachment } from '../attachment.js';
 import { runtimeUidOf } from '../node-pods.js';
 import { type FreeAddressRequest, FreeAddressSearch } from './free-address-search.js';
 import { StickyAddressSearch, type StickyAddressSearchDeps } from './sticky-address-search.js';
-import type { PodLeaseRequest, LeaseWriteResult } from './lease-writer.js';
+import { type LeaseWriteResult, type PodLeaseRequest, tryReadLease } from './lease-writer.js';
 import { isHeldAt } from '../node-leases.js';
 import type { InterfaceRef } from '../request.js';
 import { supersededError, addressTakenError, leasedMeanwhileError, notLeasableError } from './allocation-errors.js';
@@ -76,6 +79,7 @@ export class PodAllocation {
   async run(): Promise<LeaseRecord[]> {
     const { pool, attachment, isLatest, call } = this.#request;
     await this.#deps.writer.resolveUncertain(this.#target, call);
+    await this.#learnOwn();
     for (const address of attachment.requested) requireLeasable(address, pool);
     const results = await Promise.allSettled(pool.families.map((family) => this.#reserve(family)));
     const got = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
@@ -83,6 +87,24 @@ export class PodAllocation {
     if (failed === undefined && isLatest()) return got.map(({ lease }) => lease);
     await Promise.all(got.filter(({ isNew }) => isNew).map(({ lease }) => this.#rollBack(lease)));
     throw failed === undefined ? supersededError(attachment.containerId) : failed.reason;
+  }
+
+  /**
+   * Lists the leases of a pod that ran before, if none is known: `kubectl holdfast migrate whereabouts`, or an earlier process of this agent,
+   * may have created them. The list may be old, because writes decide.
+   */
+  async #learnOwn(): Promise<void> {
+    const { own, client } = this.#deps;
+    const { attachment, call } = this.#request;
+    const uid = runtimeUidOf(attachment.pod);
+    if (attachment.pod.status?.phase !== 'Running' || own.ofPod(uid).length > 0) return;
+    const selected = {
+      labelSelector: `${LEASE_OWNER_UID}=${labelValue(uid)}`,
+      resourceVersion: '0',
+      signal: call.signal,
+    };
+    const { items } = await client.listAs(ADDRESS_LEASES, tryReadLease, selected);
+    for (const lease of items) if (lease !== undefined) own.update(lease);
   }
 
   async #reserve(family: Family): Promise<AllocatedLease> {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { compiledPool } from '../../../test/lease-objects.js';
-import { LeaseAgentWorld, OTHER, callOf } from '../testing/model/lease-agent-world.js';
+import { LeaseAgentWorld, NODE, OTHER, callOf } from '../testing/model/lease-agent-world.js';
 import { Client } from '../../../kube/client.js';
 import { ADDRESS_LEASES } from '../../../kube/resources.js';
 import { formatAddress } from '../../../addressing/address/address.js';
@@ -76,6 +76,16 @@ describe('the address of a pod', () => {
     expect(scene.lease(first[0]!)?.spec).to.include({ containerID: 'c2' }).and.not.to.have.property('mac');
     await scene.del({ container: 'c2' });
     expect(scene.held).to.deep.equal([]);
+  });
+
+  it('is that of a lease that others created for a pod that runs', async () => {
+    const owner = { kind: 'Pod', namespace: 'apps', name: 'web', uid: 'web-uid' } as const;
+    const place = { node: NODE, containerID: 'c0', interface: 'net1' };
+    await scene.leaseTo(owner, '10.0.0.5', scene.pool, place);
+    expect(await scene.add({ container: 'c1', phase: 'Running' })).to.deep.equal(['10.0.0.5']);
+    scene.requests();
+    await scene.add({ pod: 'new', phase: 'Pending' });
+    expect(scene.requests().filter((text) => text.startsWith('GET'))).to.deep.equal([]);
   });
 
   it('is allocated to the same pod again after a DEL, without a cool-down', async () => {

@@ -5,7 +5,7 @@ import type { Address, Family } from '../../../addressing/address/address.js';
 import { withCoolingStart } from '../../../addressing/lease/cooling-start.js';
 import { leaseName } from '../../../addressing/lease/lease-name.js';
 import { type LeaseRecord, isReservation, readLease, stateOf } from '../../../addressing/lease/lease.js';
-import type { Pool } from '../../../addressing/pool/pool.js';
+import { type Pool, addressesOf } from '../../../addressing/pool/pool.js';
 import type { Clock, Random } from '../../../kube/clock.js';
 import { abortable } from '../../../kube/transport/deadline.js';
 import type { WatchSpec } from '../../../kube/informers.js';
@@ -55,6 +55,7 @@ export class SpaceCandidates {
   /** In the clock's ms. */
   #usedAt = 0;
   #watchedAt = 0;
+  #watchMs = MAX_WATCH_MS;
 
   /** @param name of the address space */
   constructor(name: string, deps: SpaceCandidatesDeps) {
@@ -66,10 +67,26 @@ export class SpaceCandidates {
     return this.#informer?.hasSynced === true;
   }
 
-  /** True if no ADD has used it for a long time, or if its watch has run for that long. It may not be needed any more. */
+  /** True if no ADD has used it for a long time, or if its watch has run for that long and random attempts would succeed again. */
   get isOver(): boolean {
-    const since = this.hasSynced ? Math.min(this.#usedAt, this.#watchedAt) : this.#usedAt;
-    return this.#deps.clock.now() - since >= MAX_WATCH_MS;
+    const now = this.#deps.clock.now();
+    if (now - this.#usedAt >= MAX_WATCH_MS) return true;
+    return this.hasSynced && now - this.#watchedAt >= this.#watchMs && !this.#isCrowded;
+  }
+
+  /** Three quarters of a pool are leased: without the watch, random attempts would soon fail, and all leases be listed again. */
+  get #isCrowded(): boolean {
+    return [...this.#pools.values()].some((pool) =>
+      pool.families.some((family) => {
+        const { size } = addressesOf(pool, family, 'open');
+        return this.#space.free(pool.name, family) * 4n < size;
+      }),
+    );
+  }
+
+  /** Starts to list and watch the leases. */
+  watch(): void {
+    this.#watch();
   }
 
   /** Starts the watch and waits for the first list. @throws {Error} if the signal aborts first, or the watch is stopped */
@@ -145,6 +162,8 @@ export class SpaceCandidates {
   #watch(): SpaceInformer {
     if (this.#informer !== undefined) return this.#informer;
     this.#watchedAt = this.#deps.clock.now();
+    // agents that began together do not list together again
+    this.#watchMs = MAX_WATCH_MS * (0.75 + this.#deps.random() / 2);
     this.#informer = this.#deps.open();
     this.#informer.onChange((change) => this.#observe(change));
     this.#informer.start();

@@ -24,12 +24,17 @@ export interface AttachmentOptions {
   mac?: string;
   /** The runtime's UID of a static pod. */
   staticUid?: string;
+  phase?: string;
 }
 
 export function attachmentOf(given: AttachmentOptions = {}): Attachment {
   const { pod = 'web', uid = `${pod}-uid`, container = `${pod}-c1`, requested = [], staticUid } = given;
   return {
-    pod: { metadata: { namespace: 'apps', name: pod, uid }, ...(staticUid !== undefined && { staticUid }) },
+    pod: {
+      metadata: { namespace: 'apps', name: pod, uid },
+      ...(staticUid !== undefined && { staticUid }),
+      ...(given.phase !== undefined && { status: { phase: given.phase } }),
+    },
     containerId: container,
     interfaceName: given.interface ?? 'net1',
     network: 'blue',
@@ -127,9 +132,9 @@ export class LeaseAgentWorld {
       .sort();
   }
 
-  async leaseTo(owner: LeaseOwner, address: string, pool = this.pool): Promise<void> {
+  async leaseTo(owner: LeaseOwner, address: string, pool = this.pool, place: object = { node: 'n2' }): Promise<void> {
     const { addressSpace, name } = pool;
-    const request = { address: parseAddress(address), addressSpace, pool: name, owner, node: 'n2' };
+    const request = { address: parseAddress(address), addressSpace, pool: name, owner, ...place };
     await writeLease(this.#admin, createLease(request));
   }
 
