@@ -59,17 +59,28 @@ func (g guards) apply(asked request, rules *ruleSet) error {
 		return err
 	}
 	name := tableName(asked)
-	content, err := translate(name, rules, found)
+	err = place(name, rules, found)
+	if errors.Is(err, syscall.ENOENT) && found.renamed != "" {
+		// Before Linux 6.16 all devices of a chain must exist, and a chain stays at a device that is renamed.
+		found.renamed = ""
+		err = place(name, rules, found)
+	}
+	return explain(err)
+}
+
+// place creates a table, or replaces the one of an earlier ADD.
+func place(name string, rules *ruleSet, at port) error {
+	content, err := translate(name, rules, at)
 	if err != nil {
 		return err
 	}
 	added := tableMessage(unix.NFT_MSG_NEWTABLE, unix.NLM_F_CREATE|unix.NLM_F_EXCL, tableNamed(name))
 	content = append([]message{added}, content...)
-	err = transact(found.netns, content)
+	err = transact(at.netns, content)
 	if errors.Is(err, syscall.EEXIST) {
-		err = transact(found.netns, append(deletion(name), content...))
+		err = transact(at.netns, append(deletion(name), content...))
 	}
-	return explain(err)
+	return err
 }
 
 // write notes a port before it gets rules, so that they are always found again.

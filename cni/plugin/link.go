@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -21,8 +22,10 @@ type link struct {
 // they leave the pod.
 type port struct {
 	device string
-	mac    []byte
-	hook   uint32
+	// What KubeVirt renames the device to; empty if it does not.
+	renamed string
+	mac     []byte
+	hook    uint32
 	// Of the host end; 0: the rules are in the network namespace of the pod.
 	index uint32
 	// A file descriptor; 0: this one.
@@ -41,13 +44,22 @@ func findPort(file *os.File, name string, isGuest bool) (found port, err error) 
 		host, err := hostEnd(pod)
 		return port{device: host.name, mac: pod.mac, hook: unix.NF_NETDEV_INGRESS, index: host.index}, err
 	case pod.kind == "macvlan" && isGuest:
-		return port{device: name, mac: pod.mac, hook: unix.NF_NETDEV_EGRESS, netns: netns}, nil
+		return port{device: name, renamed: renamed(name), mac: pod.mac, hook: unix.NF_NETDEV_EGRESS, netns: netns}, nil
 	case pod.kind == "macvlan":
 		return found, fmt.Errorf("interface %s is of kind macvlan, which is filtered inside the pod, and the containers of a pod that is no "+
 			"virtual machine can get past that: use the plugin bridge, or set guard.mode to Off", name)
 	}
 	return found, fmt.Errorf("interface %s is of kind %q, and only veth pairs and the macvlan interfaces of virtual machines can be "+
 		"guarded: use the plugin bridge, or set guard.mode to Off", name, pod.kind)
+}
+
+// renamed returns the name that the bridge binding of KubeVirt gives the interface of a launcher, as its function
+// GenerateNewBridgedVmiInterfaceName does. An interface whose new name would be too long keeps its own.
+func renamed(name string) string {
+	if after := strings.TrimPrefix(name, "pod") + "-nic"; len(after) < unix.IFNAMSIZ {
+		return after
+	}
+	return ""
 }
 
 // hostEnd returns the end in this network namespace of a veth pair.

@@ -13,9 +13,20 @@ func TestTheGuestOfAMacvlanInterfaceIsGuardedInThePod(t *testing.T) {
 	rules := golden(t, "enforce")
 	rules.IsGuest = true
 	must(t, n.ports.apply(n.asked, rules))
-	for _, each := range frames {
-		if passed := n.passes(each.frame); passed != (each.counter == "") {
-			t.Errorf("%s passes: %v", each.name, passed)
+	for _, isRenamed := range []bool{false, true} {
+		if isRenamed { // as the bridge binding of KubeVirt does, which gives the old name to another device
+			inPod := "nsenter --net=" + n.asked.Env["CNI_NETNS"] + " ip link "
+			run(t, inPod+"set net1 down")
+			run(t, inPod+"set net1 name net1-nic")
+			run(t, inPod+"add net1 type bridge")
+			run(t, inPod+"set net1-nic up")
+			_, err := unix.GetsockoptInt(n.send, unix.SOL_SOCKET, unix.SO_ERROR) // it was down
+			must(t, err)
+		}
+		for _, each := range frames {
+			if passed := n.passes(each.frame); passed != (each.counter == "") {
+				t.Errorf("%s passes: %v, renamed: %v", each.name, passed, isRenamed)
+			}
 		}
 	}
 	must(t, n.ports.check(n.asked))
@@ -29,6 +40,14 @@ func TestTheGuestOfAMacvlanInterfaceIsGuardedInThePod(t *testing.T) {
 	must(t, n.ports.remove(tableName(n.asked)))
 	if n.tablesInPod() != 0 {
 		t.Error("DEL left rules in the pod")
+	}
+}
+
+func TestTheNewNameIsThatOfKubeVirt(t *testing.T) {
+	for name, expected := range map[string]string{"net1": "net1-nic", "eth0": "eth0-nic", "pod16477688c0e": "16477688c0e-nic", "toolongprefix": ""} {
+		if found := renamed(name); found != expected {
+			t.Errorf("%s is renamed to %q", name, found)
+		}
 	}
 }
 

@@ -57,8 +57,8 @@ const (
 	heldSize = 4
 	register = unix.NFT_REG_1
 	priority = -100
-	// NFT_DYNSET_OP_DELETE, NF_DROP and NF_ACCEPT, which package unix lacks.
-	dynsetDelete, nfDrop, nfAccept = 2, 0, 1
+	// NFT_DYNSET_OP_DELETE, NF_DROP, NF_ACCEPT, NFTA_DEVICE_NAME and NFTA_HOOK_DEVS, which package unix lacks.
+	dynsetDelete, nfDrop, nfAccept, deviceName, hookDevices = 2, 0, 1, 1, 4
 )
 
 // keyTypes are the numbers by which nft knows the types of sets, and their lengths.
@@ -138,7 +138,13 @@ func hooked(chain attributes, at port, mode string) attributes {
 	if mode != enforce {
 		policy = nfAccept
 	}
-	chain = chain.nested(unix.NFTA_CHAIN_HOOK, hook.text(unix.NFTA_HOOK_DEV, at.device))
+	if at.renamed == "" {
+		hook = hook.text(unix.NFTA_HOOK_DEV, at.device)
+	} else {
+		names := attributes{}.text(deviceName, at.device).text(deviceName, at.renamed)
+		hook = hook.nested(hookDevices, names)
+	}
+	chain = chain.nested(unix.NFTA_CHAIN_HOOK, hook)
 	return chain.number(unix.NFTA_CHAIN_POLICY, policy).text(unix.NFTA_CHAIN_TYPE, "filter")
 }
 
