@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -13,9 +14,11 @@ import (
 // link is a network interface.
 type link struct {
 	index, peer uint32
-	flags       uint32
-	name, kind  string
-	mac         []byte
+	// Of the network namespace of the peer, as this one knows it; nil: this one.
+	peerNetns  []byte
+	flags      uint32
+	name, kind string
+	mac        []byte
 }
 
 // port is where frames of a pod are filtered: on the host end of a veth pair when they come in, or on a macvlan interface when
@@ -41,7 +44,7 @@ func findPort(file *os.File, name string, isGuest bool) (found port, err error) 
 	case err != nil:
 		return found, fmt.Errorf("interface %s in %s: %w", name, file.Name(), err)
 	case pod.kind == "veth":
-		host, err := hostEnd(pod)
+		host, err := hostEnd(netns, pod)
 		return port{device: host.name, mac: pod.mac, hook: unix.NF_NETDEV_INGRESS, index: host.index}, err
 	case pod.kind == "macvlan" && isGuest:
 		return port{device: name, renamed: renamed(name), mac: pod.mac, hook: unix.NF_NETDEV_EGRESS, netns: netns}, nil
@@ -62,16 +65,39 @@ func renamed(name string) string {
 	return ""
 }
 
-// hostEnd returns the end in this network namespace of a veth pair.
-func hostEnd(pod link) (host link, err error) {
+// hostEnd returns the end in this network namespace of a veth pair. A pod can make a pair whose numbers are those of a neighbour's, so
+// the other end must be in the pod's own network namespace.
+func hostEnd(netns int, pod link) (host link, err error) {
 	host, err = findLink(0, pod.peer, "")
 	if err != nil {
 		return host, fmt.Errorf("the host end of interface %s, with index %d: %w", pod.name, pod.peer, err)
 	}
-	if host.kind != "veth" || host.peer != pod.index {
+	id, err := netnsID(netns)
+	if err != nil {
+		return host, fmt.Errorf("the id of the network namespace of interface %s: %w", pod.name, err)
+	}
+	if host.kind != "veth" || host.peer != pod.index || id == nil || !bytes.Equal(id, host.peerNetns) {
 		return host, fmt.Errorf("interface %s on the host is not the other end of interface %s", host.name, pod.name)
 	}
 	return host, nil
+}
+
+// netnsID returns the number by which this network namespace knows another one, as bytes; nil: it does not.
+func netnsID(netns int) ([]byte, error) {
+	body := attributes(make([]byte, 4)).bytes(unix.NETNSA_FD, binary.NativeEndian.AppendUint32(nil, uint32(netns)))
+	answers, err := exchange(unix.NETLINK_ROUTE, 0, message{kind: unix.RTM_GETNSID, body: body})
+	if err != nil {
+		return nil, err
+	}
+	if len(answers) == 0 || len(answers[0].body) < 4 {
+		return nil, errors.New("the kernel did not describe it")
+	}
+	described, err := parseAttributes(answers[0].body[4:])
+	id := described[unix.NETNSA_NSID]
+	if len(id) != 4 || int32(binary.NativeEndian.Uint32(id)) < 0 {
+		return nil, err
+	}
+	return id, err
 }
 
 // findLink finds an interface by its index, or by its name if index is 0. The namespace is a file descriptor; 0: this one.
@@ -99,7 +125,7 @@ func parseLink(body []byte) (found link, err error) {
 	}
 	found.index, found.flags = binary.NativeEndian.Uint32(body[4:]), binary.NativeEndian.Uint32(body[8:])
 	found.name, found.kind = unix.ByteSliceToString(described[unix.IFLA_IFNAME]), unix.ByteSliceToString(info[unix.IFLA_INFO_KIND])
-	found.mac = described[unix.IFLA_ADDRESS]
+	found.mac, found.peerNetns = described[unix.IFLA_ADDRESS], described[unix.IFLA_LINK_NETNSID]
 	if peer := described[unix.IFLA_LINK]; len(peer) == 4 {
 		found.peer = binary.NativeEndian.Uint32(peer)
 	}

@@ -1,8 +1,13 @@
 package main
 
 import (
+	"net"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -48,6 +53,32 @@ func TestTheNewNameIsThatOfKubeVirt(t *testing.T) {
 		if found := renamed(name); found != expected {
 			t.Errorf("%s is renamed to %q", name, found)
 		}
+	}
+}
+
+func TestAPodCannotPointToThePortOfAnother(t *testing.T) {
+	n := newNode(t, "veth")
+	victim, err := net.InterfaceByName("vg")
+	must(t, err)
+	attacker := exec.Command("sleep", "600")
+	attacker.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
+	must(t, attacker.Start())
+	t.Cleanup(func() { attacker.Process.Kill(); attacker.Wait() })
+	own, err := os.Open(n.asked.Env["CNI_NETNS"])
+	must(t, err)
+	defer own.Close()
+	end, err := findLink(int(own.Fd()), 0, "net1")
+	must(t, err)
+	pid := strconv.Itoa(attacker.Process.Pid)
+	n.asked.Env["CNI_NETNS"] = "/proc/" + pid + "/ns/net"
+	// Both ends have the numbers of the victim's pair; the far end is in a namespace in which its number is free.
+	run(t, "nsenter --net="+n.asked.Env["CNI_NETNS"]+" ip link add name net1 index "+strconv.Itoa(int(end.index))+
+		" type veth peer name far index "+strconv.Itoa(victim.Index)+" netns "+filepath.Base(filepath.Dir(filepath.Dir(own.Name()))))
+	if err := n.ports.apply(n.asked, golden(t, "enforce")); err == nil || !strings.Contains(err.Error(), "is not the other end") {
+		t.Errorf("the port of another pod: %v", err)
+	}
+	if n.tables() != 0 {
+		t.Error("the port of another pod has rules")
 	}
 }
 

@@ -40,15 +40,23 @@ func exchange(protocol, netns int, messages ...message) (answers []message, err 
 	if err := unix.Sendto(socket, datagram, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
 		return nil, fmt.Errorf("%d bytes to the kernel: %w", len(datagram), err)
 	}
+	return receive(socket)
+}
+
+// receive returns what the kernel has answered.
+func receive(socket int) (answers []message, err error) {
 	hasAnswered := false
 	buffer := make([]byte, 1<<16)
 	for {
-		size, _, err := unix.Recvfrom(socket, buffer, unix.MSG_DONTWAIT)
+		size, sender, err := unix.Recvfrom(socket, buffer, unix.MSG_DONTWAIT)
 		if errors.Is(err, unix.EAGAIN) && hasAnswered {
 			return answers, nil
 		}
 		if err != nil {
 			return nil, fmt.Errorf("no answer of the kernel: %w", err)
+		}
+		if from, known := sender.(*unix.SockaddrNetlink); !known || from.Pid != 0 {
+			continue // a process, which may be the pod's own
 		}
 		received, err := parseMessages(buffer[:size])
 		if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/binary"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -32,5 +33,25 @@ func TestWithoutAnAnswerNothingCountsAsDone(t *testing.T) {
 	newNode(t, "veth")
 	if _, err := exchange(unix.NETLINK_ROUTE, 0, message{kind: unix.NLMSG_NOOP}); err == nil {
 		t.Error("a message that the kernel does not answer is no error")
+	}
+}
+
+func TestWhatAProcessSendsIsNoAnswerOfTheKernel(t *testing.T) {
+	newNode(t, "veth")
+	socket, err := openSocket(unix.NETLINK_ROUTE, 0)
+	must(t, err)
+	defer unix.Close(socket)
+	must(t, unix.Bind(socket, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}))
+	bound, err := unix.Getsockname(socket)
+	must(t, err)
+	process, err := openSocket(unix.NETLINK_ROUTE, 0)
+	must(t, err)
+	defer unix.Close(process)
+	forged := make([]byte, unix.SizeofNlMsghdr+unix.SizeofIfInfomsg)
+	binary.NativeEndian.PutUint32(forged, uint32(len(forged)))
+	binary.NativeEndian.PutUint16(forged[4:], unix.RTM_NEWLINK)
+	must(t, unix.Sendto(process, forged, 0, bound))
+	if answers, err := receive(socket); err == nil {
+		t.Errorf("a process answered in place of the kernel: %v", answers)
 	}
 }
