@@ -34,7 +34,7 @@ func countDrops(folder string) error {
 			return err
 		}
 		if round%collectEvery == 0 {
-			if err := ports.collect(); err != nil {
+			if err := ports.collect(""); err != nil {
 				os.Stderr.WriteString("holdfast: cannot remove the rules of interfaces that are gone: " + err.Error() + "\n")
 			}
 		}

@@ -37,7 +37,7 @@ func TestCountersOfAllTablesAreWritten(t *testing.T) {
 	if want := `"mode":"Observe","subject":{"pool":"blue"}`; !strings.Contains(string(noted), want) {
 		t.Errorf("the note has %s", noted)
 	}
-	must(t, n.ports.collect()) // the file of counters is no note
+	must(t, n.ports.collect("")) // the file of counters is no note
 }
 
 func TestAPortWithoutItsRulesIsNotedUntilItIsGone(t *testing.T) {
@@ -50,7 +50,7 @@ func TestAPortWithoutItsRulesIsNotedUntilItIsGone(t *testing.T) {
 		t.Errorf("the note has %+v", noted)
 	}
 	must(t, n.ports.check(n.asked)) // it is reported in another way
-	must(t, n.ports.collect())
+	must(t, n.ports.collect(""))
 	if _, err := n.ports.read(tableName(n.asked)); err != nil {
 		t.Errorf("GC removed the note of a pod that exists: %v", err)
 	}
@@ -58,15 +58,15 @@ func TestAPortWithoutItsRulesIsNotedUntilItIsGone(t *testing.T) {
 	gone.Env = map[string]string{"CNI_CONTAINERID": "c2", "CNI_IFNAME": "net1", "CNI_NETNS": filepath.Join(t.TempDir(), "gone")}
 	guardPort(gone, n.ports, rules)
 	inContainer := guards{folder: n.ports.folder, isConfined: true}
-	must(t, inContainer.collect())
+	must(t, inContainer.collect(""))
 	if _, err := n.ports.read(tableName(gone)); err != nil {
 		t.Errorf("a container that does not see pods removed a note: %v", err)
 	}
-	must(t, n.ports.collect())
+	must(t, n.ports.collect(""))
 	if _, err := n.ports.read(tableName(gone)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("GC left the note of a pod that is gone: %v", err)
 	}
-	must(t, n.ports.remove(tableName(n.asked)))
+	must(t, n.ports.collect(tableName(n.asked)))
 	if _, err := n.ports.read(tableName(n.asked)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("DEL left the note: %v", err)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -115,23 +116,25 @@ func explain(err error) error {
 	}
 	for _, unknown := range []error{syscall.EOPNOTSUPP, syscall.EAFNOSUPPORT, syscall.EPROTONOSUPPORT, syscall.ENOENT} {
 		if errors.Is(err, unknown) {
-			return fmt.Errorf("the kernel of this node has no nftables of the family netdev, or lacks an expression: use Linux 5.4 or newer, "+
+			return fmt.Errorf("the kernel of this node has no nftables of the family netdev, or lacks an expression, or the interface is gone: use Linux 5.4 or newer, "+
 				"and for macvlan 5.16 or newer, with CONFIG_NF_TABLES_NETDEV, or set guard.mode to Off (%w)", err)
 		}
 	}
 	return fmt.Errorf("nftables: %w", err)
 }
 
-// remove deletes the rules of a port that is gone. Without rules it does nothing.
-func (g guards) remove(name string) error {
-	noted, err := g.read(name)
-	if errors.Is(err, os.ErrNotExist) {
+// remove deletes the rules of a port, and its note, unless an ADD has written another note meanwhile.
+func (g guards) remove(name string, noted note) error {
+	if !g.isCurrent(name, noted) {
 		return nil
 	}
 	// where rules could not be applied, they often cannot be removed either
-	err = noted.inNetns(func(netns int) error { return transact(netns, deletion(name)) })
+	err := noted.inNetns(func(netns int) error { return transact(netns, deletion(name)) })
 	if err != nil && noted.Failure == "" {
 		return err
+	}
+	if !g.isCurrent(name, noted) {
+		return nil
 	}
 	if err := os.Remove(filepath.Join(g.folder, name)); !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -139,26 +142,44 @@ func (g guards) remove(name string) error {
 	return nil
 }
 
-// collect deletes the rules of ports that no longer exist.
-func (g guards) collect() error {
+// isCurrent reports whether a note still is what was read.
+func (g guards) isCurrent(name string, noted note) bool {
+	current, err := g.read(name)
+	return err == nil && bytes.Equal(encode(current), encode(noted))
+}
+
+// collect deletes the rules of ports that no longer exist. A port whose interface is removed after its DEL keeps them until then.
+// The table is that of a port whose DEL this is; empty: of none.
+func (g guards) collect(ended string) error {
 	files, err := os.ReadDir(g.folder)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	for _, file := range files {
-		if !strings.HasPrefix(file.Name(), tablePrefix) {
+		name := file.Name()
+		if !strings.HasPrefix(name, tablePrefix) {
 			continue
 		}
-		noted, readErr := g.read(file.Name())
+		noted, readErr := g.read(name)
 		if errors.Is(readErr, os.ErrNotExist) {
 			continue // a DEL was faster
 		}
 		err = errors.Join(err, readErr)
-		if readErr == nil && !(g.isConfined && noted.Index == 0) && noted.isGone() {
-			err = errors.Join(err, g.remove(file.Name()))
+		hasNothing := noted.Index == 0 && noted.Failure != ""
+		if readErr == nil && (name == ended && hasNothing || !(g.isConfined && noted.Index == 0) && noted.isGone()) {
+			err = errors.Join(err, g.remove(name, noted))
 		}
 	}
 	return err
+}
+
+// replace removes the rules of an earlier interface that had the name of one without a guard.
+func (g guards) replace(name string) error {
+	noted, err := g.read(name)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return errors.Join(err, g.remove(name, noted))
 }
 
 // removeAll removes the rules of all ports on this node, and the notes about them. Those inside pods end with the pods.

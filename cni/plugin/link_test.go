@@ -38,13 +38,19 @@ func TestTheGuestOfAMacvlanInterfaceIsGuardedInThePod(t *testing.T) {
 	if n.tables() != 0 {
 		t.Error("there are rules at the parent of a macvlan interface")
 	}
-	must(t, n.ports.collect())
+	must(t, n.ports.collect(""))
 	if n.tablesInPod() != 1 {
 		t.Error("GC removed the rules of a pod that exists")
 	}
-	must(t, n.ports.remove(tableName(n.asked)))
-	if n.tablesInPod() != 0 {
-		t.Error("DEL left rules in the pod")
+	must(t, n.ports.collect(tableName(n.asked)))
+	if n.tablesInPod() != 1 {
+		t.Error("DEL, which comes before that of the interface, removed the rules")
+	}
+	must(t, n.pod.Process.Kill())
+	n.pod.Wait()
+	must(t, n.ports.collect("another"))
+	if _, err := n.ports.read(tableName(n.asked)); !os.IsNotExist(err) {
+		t.Errorf("the note of a pod that is gone is left: %v", err)
 	}
 }
 

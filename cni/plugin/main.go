@@ -99,6 +99,8 @@ func main() {
 	}
 	if got.Guard != nil {
 		guardPort(asked, ports, got.Guard)
+	} else if asked.Env["CNI_COMMAND"] == "ADD" && *got.Exit == 0 {
+		warnOfRules(ports.replace(tableName(asked)))
 	}
 	if asked.Env["CNI_COMMAND"] == "CHECK" && *got.Exit == 0 {
 		if err := ports.check(asked); err != nil {
@@ -108,25 +110,29 @@ func main() {
 	finish(*got.Output, *got.Exit)
 }
 
-// clean removes the rules of interfaces that are gone. The plugin bridge calls IPAM after it has removed the interface. A
-// failure must not keep a pod from ending: GC tries again.
+// clean removes the rules of interfaces that are gone: at DEL, too, because not every runtime calls GC. The plugin bridge calls IPAM
+// after it has removed the interface. A chained plugin, and the IPAM of macvlan, run before: then the next DEL or GC of the node removes
+// them, and meanwhile the interface stays guarded. A failure must not keep a pod from ending.
 func clean(asked request, ports guards) {
-	var remove func() error
+	ended := ""
 	switch asked.Env["CNI_COMMAND"] {
 	case "DEL":
-		remove = func() error { return ports.remove(tableName(asked)) }
+		ended = tableName(asked)
 	case "GC":
-		remove = ports.collect
 	default:
 		return
 	}
 	cleaning.Add(1)
 	go func() {
 		defer cleaning.Done()
-		if err := remove(); err != nil {
-			os.Stderr.WriteString("holdfast: cannot remove the rules of a guard: " + err.Error() + "\n")
-		}
+		warnOfRules(ports.collect(ended))
 	}()
+}
+
+func warnOfRules(err error) {
+	if err != nil {
+		os.Stderr.WriteString("holdfast: cannot remove the rules of a guard: " + err.Error() + "\n")
+	}
 }
 
 // guardPort applies the rules of a port. It does not return if they are required and missing.
@@ -145,7 +151,8 @@ func guardPort(asked request, ports guards, rules *ruleSet) {
 	if rules.Mode == enforce {
 		fail(asked, refused, msg, "")
 	}
-	if err := ports.write(asked, rules, note{Failure: msg}); err != nil {
+	earlier, _ := ports.read(tableName(asked)) // without its index, the rules of an earlier ADD would never be removed
+	if err := ports.write(asked, rules, note{Index: earlier.Index, Failure: msg}); err != nil {
 		msg += "; the agent cannot report it: " + err.Error()
 	}
 	os.Stderr.WriteString("holdfast: " + msg + "\n")
