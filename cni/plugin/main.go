@@ -30,6 +30,7 @@ const (
 	maxPendingDeletes = 4096
 	// Retry interval while the backlog of the agent's socket is full.
 	backlogRetry = 10 * time.Millisecond
+	guardVersion = 1
 	// Codes of CNI errors.
 	invalidEnvironment, tryAgain, notAvailable, refused = 4, 11, 50, 100
 )
@@ -38,6 +39,8 @@ const (
 type request struct {
 	Env    map[string]string `json:"env"`
 	Config string            `json:"config"`
+	// The version of rules that this plugin can apply. Older plugins send none, and would ignore a guard.
+	Guard int `json:"guard,omitempty"`
 }
 
 type answer struct {
@@ -69,12 +72,7 @@ func main() {
 	if len(os.Args) == 2 && os.Args[1] == "remove-guards" {
 		exitAfter("cannot remove the rules of guards", ports.removeAll())
 	}
-	asked := request{Env: map[string]string{}}
-	for _, pair := range os.Environ() {
-		if name, value, _ := strings.Cut(pair, "="); strings.HasPrefix(name, "CNI_") {
-			asked.Env[name] = value
-		}
-	}
+	asked := newRequest(os.Environ())
 	if asked.Env["CNI_COMMAND"] == "" {
 		fail(asked, invalidEnvironment, "CNI_COMMAND is absent: this program is a CNI plugin, to be called by container runtimes", "")
 	}
@@ -110,16 +108,24 @@ func main() {
 	finish(*got.Output, *got.Exit)
 }
 
+func newRequest(environment []string) request {
+	asked := request{Env: map[string]string{}, Guard: guardVersion}
+	for _, pair := range environment {
+		if name, value, _ := strings.Cut(pair, "="); strings.HasPrefix(name, "CNI_") {
+			asked.Env[name] = value
+		}
+	}
+	return asked
+}
+
 // clean removes the rules of interfaces that are gone: at DEL, too, because not every runtime calls GC. The plugin bridge calls IPAM
 // after it has removed the interface. A chained plugin, and the IPAM of macvlan, run before: then the next DEL or GC of the node removes
 // them, and meanwhile the interface stays guarded. A failure must not keep a pod from ending.
 func clean(asked request, ports guards) {
 	ended := ""
-	switch asked.Env["CNI_COMMAND"] {
-	case "DEL":
+	if asked.Env["CNI_COMMAND"] == "DEL" {
 		ended = tableName(asked)
-	case "GC":
-	default:
+	} else if asked.Env["CNI_COMMAND"] != "GC" {
 		return
 	}
 	cleaning.Add(1)
