@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -247,86 +248,6 @@ func TestCheckNamesWhatIsMissing(t *testing.T) {
 	}
 }
 
-func TestNothingIsLeft(t *testing.T) {
-	n := newNode(t, "veth")
-	for range 2 {
-		must(t, n.ports.apply(n.asked, golden(t, "enforce")))
-	}
-	must(t, n.ports.collect(""))
-	if n.tables() != 1 {
-		t.Fatal("GC removed the rules of an interface that exists")
-	}
-	run(t, "ip link del vg")
-	must(t, n.ports.collect(""))
-	if n.tables() != 0 {
-		t.Error("GC left the rules of an interface that is gone")
-	}
-	if err := n.ports.apply(n.asked, golden(t, "enforce")); err == nil {
-		t.Error("rules were applied to an interface that is gone")
-	}
-	must(t, n.ports.collect(tableName(n.asked)))
-	files, err := os.ReadDir(n.ports.folder)
-	if err != nil || len(files) != 0 {
-		t.Errorf("files are left: %v, %v", files, err)
-	}
-}
-
-func TestDELRemovesTheRulesOfInterfacesThatAreGone(t *testing.T) {
-	n := newNode(t, "veth")
-	must(t, n.ports.apply(n.asked, golden(t, "enforce")))
-	must(t, n.ports.collect(tableName(n.asked)))
-	if n.tables() != 1 {
-		t.Fatal("a DEL that comes before that of the interface removed the guard of an interface that exists")
-	}
-	run(t, "ip link del vg")
-	must(t, n.ports.collect("another"))
-	if n.tables() != 0 {
-		t.Error("the next DEL left rules of an interface that is gone")
-	}
-	must(t, n.ports.collect(tableName(n.asked)))
-}
-
-func TestAnInterfaceWithoutAGuardHasNoRulesOfAnEarlierOne(t *testing.T) {
-	n := newNode(t, "veth")
-	must(t, n.ports.replace(tableName(n.asked)))
-	must(t, n.ports.apply(n.asked, golden(t, "enforce")))
-	must(t, n.ports.replace(tableName(n.asked)))
-	if n.tables() != 0 {
-		t.Error("rules are left")
-	}
-}
-
-func TestTheNoteOfALaterADDIsNotCollected(t *testing.T) {
-	n := newNode(t, "veth")
-	name := tableName(n.asked)
-	must(t, n.ports.write(n.asked, golden(t, "enforce"), note{Index: 9999}))
-	noted, err := n.ports.read(name)
-	must(t, err)
-	must(t, n.ports.apply(n.asked, golden(t, "enforce")))
-	must(t, n.ports.remove(name, noted))
-	if _, err := n.ports.read(name); err != nil || n.tables() != 1 {
-		t.Errorf("the rules of a later ADD were removed: %v", err)
-	}
-}
-
-func TestAFailureKeepsWhereTheRulesOfAnEarlierADDAre(t *testing.T) {
-	n := newNode(t, "veth")
-	rules := golden(t, "observe")
-	must(t, n.ports.apply(n.asked, rules))
-	rules.Chains[0].Rules[0].Verdict = "goto nowhere"
-	guardPort(n.asked, n.ports, rules)
-	noted, err := n.ports.read(tableName(n.asked))
-	must(t, err)
-	if noted.Failure == "" || noted.Index == 0 {
-		t.Fatalf("the note has %+v", noted)
-	}
-	run(t, "ip link del vg")
-	must(t, guards{folder: n.ports.folder, isConfined: true}.collect(""))
-	if n.tables() != 0 {
-		t.Error("the rules of the earlier ADD are left")
-	}
-}
-
 func TestInvalidRulesApplyNothing(t *testing.T) {
 	n := newNode(t, "veth")
 	rules := golden(t, "enforce")
@@ -340,5 +261,30 @@ func TestInvalidRulesApplyNothing(t *testing.T) {
 	}
 	if err := explain(syscall.EOPNOTSUPP); !strings.Contains(err.Error(), "CONFIG_NF_TABLES_NETDEV") || !errors.Is(err, syscall.EOPNOTSUPP) {
 		t.Error(err)
+	}
+}
+
+func TestMoreAddressesThanAMessageHoldsApplyNothing(t *testing.T) {
+	n := newNode(t, "veth")
+	rules := golden(t, "enforce")
+	for i := range rules.Sets {
+		if rules.Sets[i].Type == "ipv4_addr" {
+			for j := range 5000 {
+				rules.Sets[i].Elements = append(rules.Sets[i].Elements, fmt.Sprintf("0a02%04x", j))
+			}
+		}
+	}
+	if err := n.ports.apply(n.asked, rules); err == nil || !strings.Contains(err.Error(), "too many addresses") {
+		t.Errorf("5000 addresses: %v", err)
+	}
+	if n.tables() != 0 {
+		t.Error("some of the rules were applied")
+	}
+}
+
+func TestTheAgentLearnsWhichRulesThePluginCanApply(t *testing.T) {
+	asked := newRequest([]string{"CNI_COMMAND=ADD", "HOME=/root"})
+	if text, expected := string(encode(asked)), `{"env":{"CNI_COMMAND":"ADD"},"config":"","guard":1}`; strings.TrimSpace(text) != expected {
+		t.Errorf("the request is %s", text)
 	}
 }

@@ -126,22 +126,3 @@ func TestAnInterfaceThatIsUpIsFound(t *testing.T) {
 	run(t, "nsenter --net="+netns+" ip link set net1 down")
 	must(t, checkDown(netns, "net1"))
 }
-
-func TestAllRulesAreRemovedBeforeAnUninstallation(t *testing.T) {
-	n := newNode(t, "veth")
-	must(t, n.ports.apply(n.asked, golden(t, "enforce")))
-	other := tableMessage(unix.NFT_MSG_NEWTABLE, unix.NLM_F_CREATE, tableNamed("other"))
-	must(t, transact(0, []message{other}))
-	for range 2 {
-		must(t, n.ports.removeAll())
-	}
-	if n.tables() != 1 {
-		t.Error("not only the table of others is left")
-	}
-	if _, err := os.Stat(n.ports.folder); !os.IsNotExist(err) {
-		t.Errorf("notes are left: %v", err)
-	}
-	if !n.passes(arp(1, guestMAC, "0a0100c8", "0a0100fe")) {
-		t.Error("the port still drops")
-	}
-}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"os"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestNothingIsLeft(t *testing.T) {
+	n := newNode(t, "veth")
+	for range 2 {
+		must(t, n.ports.apply(n.asked, golden(t, "enforce")))
+	}
+	must(t, n.ports.collect(""))
+	if n.tables() != 1 {
+		t.Fatal("GC removed the rules of an interface that exists")
+	}
+	run(t, "ip link del vg")
+	must(t, n.ports.collect(""))
+	if n.tables() != 0 {
+		t.Error("GC left the rules of an interface that is gone")
+	}
+	if err := n.ports.apply(n.asked, golden(t, "enforce")); err == nil {
+		t.Error("rules were applied to an interface that is gone")
+	}
+	must(t, n.ports.collect(tableName(n.asked)))
+	files, err := os.ReadDir(n.ports.folder)
+	if err != nil || len(files) != 0 {
+		t.Errorf("files are left: %v, %v", files, err)
+	}
+}
+
+func TestDELRemovesTheRulesOfInterfacesThatAreGone(t *testing.T) {
+	n := newNode(t, "veth")
+	must(t, n.ports.apply(n.asked, golden(t, "enforce")))
+	must(t, n.ports.collect(tableName(n.asked)))
+	if n.tables() != 1 {
+		t.Fatal("a DEL that comes before that of the interface removed the guard of an interface that exists")
+	}
+	run(t, "ip link del vg")
+	must(t, n.ports.collect("another"))
+	if n.tables() != 0 {
+		t.Error("the next DEL left rules of an interface that is gone")
+	}
+	must(t, n.ports.collect(tableName(n.asked)))
+}
+
+func TestAnInterfaceWithoutAGuardHasNoRulesOfAnEarlierOne(t *testing.T) {
+	n := newNode(t, "veth")
+	must(t, n.ports.replace(tableName(n.asked)))
+	must(t, n.ports.apply(n.asked, golden(t, "enforce")))
+	must(t, n.ports.replace(tableName(n.asked)))
+	if n.tables() != 0 {
+		t.Error("rules are left")
+	}
+}
+
+func TestTheNoteOfALaterADDIsNotCollected(t *testing.T) {
+	n := newNode(t, "veth")
+	name := tableName(n.asked)
+	must(t, n.ports.write(n.asked, golden(t, "enforce"), note{Index: 9999}))
+	noted, err := n.ports.read(name)
+	must(t, err)
+	must(t, n.ports.apply(n.asked, golden(t, "enforce")))
+	must(t, n.ports.remove(name, noted))
+	if _, err := n.ports.read(name); err != nil || n.tables() != 1 {
+		t.Errorf("the rules of a later ADD were removed: %v", err)
+	}
+}
+
+func TestAFailureKeepsWhereTheRulesOfAnEarlierADDAre(t *testing.T) {
+	n := newNode(t, "veth")
+	rules := golden(t, "observe")
+	must(t, n.ports.apply(n.asked, rules))
+	rules.Chains[0].Rules[0].Verdict = "goto nowhere"
+	guardPort(n.asked, n.ports, rules)
+	noted, err := n.ports.read(tableName(n.asked))
+	must(t, err)
+	if noted.Failure == "" || noted.Index == 0 {
+		t.Fatalf("the note has %+v", noted)
+	}
+	run(t, "ip link del vg")
+	must(t, guards{folder: n.ports.folder, isConfined: true}.collect(""))
+	if n.tables() != 0 {
+		t.Error("the rules of the earlier ADD are left")
+	}
+}
+
+func TestAllRulesAreRemovedBeforeAnUninstallation(t *testing.T) {
+	n := newNode(t, "veth")
+	must(t, n.ports.apply(n.asked, golden(t, "enforce")))
+	other := tableMessage(unix.NFT_MSG_NEWTABLE, unix.NLM_F_CREATE, tableNamed("other"))
+	must(t, transact(0, []message{other}))
+	for range 2 {
+		must(t, n.ports.removeAll())
+	}
+	if n.tables() != 1 {
+		t.Error("not only the table of others is left")
+	}
+	if _, err := os.Stat(n.ports.folder); !os.IsNotExist(err) {
+		t.Errorf("notes are left: %v", err)
+	}
+	if !n.passes(arp(1, guestMAC, "0a0100c8", "0a0100fe")) {
+		t.Error("the port still drops")
+	}
+}
