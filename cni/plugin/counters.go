@@ -44,7 +44,7 @@ func countDrops(folder string) error {
 
 // readCounters returns the counters that are not zero, by table and name. One dump has those of all tables.
 func readCounters() (map[string]map[string]uint64, error) {
-	answers, err := exchange(unix.NETLINK_NETFILTER, 0, tableMessage(unix.NFT_MSG_GETOBJ, unix.NLM_F_DUMP, nil))
+	answers, err := dump(0, unix.NFT_MSG_GETOBJ, nil)
 	if err != nil {
 		return nil, explain(err)
 	}

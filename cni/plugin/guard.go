@@ -182,30 +182,6 @@ func (g guards) replace(name string) error {
 	return errors.Join(err, g.remove(name, noted))
 }
 
-// removeAll removes the rules of all ports on this node, and the notes about them. Those inside pods end with the pods.
-func (g guards) removeAll() error {
-	tables, err := exchange(unix.NETLINK_NETFILTER, 0, tableMessage(unix.NFT_MSG_GETTABLE, unix.NLM_F_DUMP, nil))
-	if err != nil {
-		return explain(err)
-	}
-	var deletions []message
-	for _, table := range tables {
-		described, err := parseContent(table.body)
-		if err != nil {
-			return err
-		}
-		if name := unix.ByteSliceToString(described[unix.NFTA_TABLE_NAME]); strings.HasPrefix(name, tablePrefix) {
-			deletions = append(deletions, tableMessage(unix.NFT_MSG_DELTABLE, 0, tableNamed(name)))
-		}
-	}
-	if len(deletions) > 0 {
-		if err := transact(0, deletions); err != nil {
-			return explain(err)
-		}
-	}
-	return os.RemoveAll(g.folder)
-}
-
 // check returns an error if the rules of a port are not all there. It does not know what they are.
 func (g guards) check(asked request) error {
 	name := tableName(asked)
@@ -219,7 +195,7 @@ func (g guards) check(asked request) error {
 	found := noted.Rules // if their network namespace is gone
 	err = noted.inNetns(func(netns int) error {
 		of := attributes{}.text(unix.NFTA_RULE_TABLE, name)
-		rules, err := exchange(unix.NETLINK_NETFILTER, netns, tableMessage(unix.NFT_MSG_GETRULE, unix.NLM_F_DUMP, of))
+		rules, err := dump(netns, unix.NFT_MSG_GETRULE, of)
 		found = len(rules)
 		return err
 	})

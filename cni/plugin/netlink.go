@@ -14,7 +14,8 @@ const (
 	// Of the type of an attribute.
 	typeMask = 0x3fff
 	// The length of an attribute has 16 bits. In a longer message it could wrap, and the kernel would leave out the rest.
-	maxBody = 1<<16 - 1
+	maxBody      = 1<<16 - 1
+	dumpAttempts = 100
 )
 
 // message is one of netlink. Libraries for it were measured: they cost every start of the plugin 0.15 ms, and an ADD with a guard
@@ -73,6 +74,17 @@ func receive(socket int) (answers []message, err error) {
 	}
 }
 
+// dump returns all that nftables has of a kind. If something is changed meanwhile, the kernel says so, and it begins again.
+func dump(netns int, kind uint16, of attributes) (answers []message, err error) {
+	for range dumpAttempts {
+		answers, err = exchange(unix.NETLINK_NETFILTER, netns, tableMessage(kind, unix.NLM_F_DUMP, of))
+		if !errors.Is(err, unix.EINTR) {
+			break
+		}
+	}
+	return answers, err
+}
+
 // openSocket enters another namespace only for the moment in which the socket is made.
 func openSocket(protocol, netns int) (int, error) {
 	open := func() (int, error) {
@@ -104,6 +116,9 @@ func parseMessages(datagram []byte) (list []message, err error) {
 		size := int(binary.NativeEndian.Uint32(datagram))
 		if size < unix.SizeofNlMsghdr || size > len(datagram) {
 			return nil, errors.New("the kernel's answer is cut off")
+		}
+		if binary.NativeEndian.Uint16(datagram[6:])&unix.NLM_F_DUMP_INTR != 0 {
+			return nil, unix.EINTR
 		}
 		kind, body := binary.NativeEndian.Uint16(datagram[4:]), datagram[unix.SizeofNlMsghdr:size]
 		switch {

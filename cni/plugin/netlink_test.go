@@ -16,6 +16,16 @@ func TestAnswersThatAreCutOffAreErrors(t *testing.T) {
 	}
 }
 
+func TestADumpThatWasInterruptedIsNoAnswer(t *testing.T) {
+	interrupted := make([]byte, unix.SizeofNlMsghdr)
+	binary.NativeEndian.PutUint32(interrupted, unix.SizeofNlMsghdr)
+	binary.NativeEndian.PutUint16(interrupted[4:], unix.NLMSG_DONE)
+	binary.NativeEndian.PutUint16(interrupted[6:], unix.NLM_F_MULTI|unix.NLM_F_DUMP_INTR)
+	if _, err := parseMessages(interrupted); err != unix.EINTR {
+		t.Errorf("an interrupted dump: %v", err)
+	}
+}
+
 func TestTheFirstErrorOfATransactionIsReturned(t *testing.T) {
 	newNode(t, "veth")
 	rule := attributes{}.text(unix.NFTA_RULE_TABLE, "absent").text(unix.NFTA_RULE_CHAIN, "absent")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"testing"
 
@@ -103,5 +104,31 @@ func TestAllRulesAreRemovedBeforeAnUninstallation(t *testing.T) {
 	}
 	if !n.passes(arp(1, guestMAC, "0a0100c8", "0a0100fe")) {
 		t.Error("the port still drops")
+	}
+}
+
+func TestAllRulesOfAFullNodeAreRemoved(t *testing.T) {
+	n := newNode(t, "veth")
+	must(t, n.ports.apply(n.asked, golden(t, "enforce")))
+	for first := range 40 { // more than one datagram holds
+		var added []message
+		for i := range 100 {
+			name := fmt.Sprintf("%s%d_%d", tablePrefix, first, i)
+			added = append(added, tableMessage(unix.NFT_MSG_NEWTABLE, unix.NLM_F_CREATE, tableNamed(name)))
+		}
+		must(t, transact(0, added))
+	}
+	later := n.asked
+	later.Env = map[string]string{"CNI_CONTAINERID": "c2", "CNI_IFNAME": "net1"}
+	must(t, n.ports.write(later, golden(t, "enforce"), note{Index: 9})) // of an ADD that has not got its rules yet
+	must(t, n.ports.removeAll())
+	if n.tables() != 0 {
+		t.Errorf("%d tables are left", n.tables())
+	}
+	if _, err := n.ports.read(tableName(n.asked)); !os.IsNotExist(err) {
+		t.Errorf("the note of a port whose rules were removed is left: %v", err)
+	}
+	if _, err := n.ports.read(tableName(later)); err != nil {
+		t.Errorf("the note of a port that gets rules is lost: %v", err)
 	}
 }
