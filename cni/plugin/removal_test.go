@@ -113,7 +113,7 @@ func TestAllRulesOfAFullNodeAreRemoved(t *testing.T) {
 	for first := range 40 { // more than one datagram holds
 		var added []message
 		for i := range 100 {
-			name := fmt.Sprintf("%s%d_%d", tablePrefix, first, i)
+			name := fmt.Sprintf("%s%024d", tablePrefix, first*100+i)
 			added = append(added, tableMessage(unix.NFT_MSG_NEWTABLE, unix.NLM_F_CREATE, tableNamed(name)))
 		}
 		must(t, transact(0, added))
