@@ -259,6 +259,9 @@ func TestInvalidRulesApplyNothing(t *testing.T) {
 	if n.tables() != 0 {
 		t.Error("half of the rules were applied")
 	}
+	if err := explain(syscall.ENOENT); !strings.Contains(err.Error(), "or the interface is gone") {
+		t.Error(err)
+	}
 	if err := explain(syscall.EOPNOTSUPP); !strings.Contains(err.Error(), "CONFIG_NF_TABLES_NETDEV") || !errors.Is(err, syscall.EOPNOTSUPP) {
 		t.Error(err)
 	}
