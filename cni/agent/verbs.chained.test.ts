@@ -28,7 +28,7 @@ describe('the CNI verbs of a chained plugin', () => {
 
   it('ADD leases no address for a pod without a claim, which the guard of the pool allows none', async () => {
     expect(await world.perform('ADD', CHAINED)).to.deep.equal(PREVIOUS);
-    expect(world.guarded).to.equal('blue');
+    expect(world.guarded).to.equal('');
     expect(world.steps).to.deep.equal([]);
   });
 

@@ -99,8 +99,9 @@ export class Verbs {
   /** As a chained plugin: passes on the result of the others. The guest has the addresses of its claim; without one it may use none. */
   async #guardAfterOthers(attachment: Attachment, result: object, call: RequestContext): Promise<VerbOutcome> {
     const grant = (await this.#deps.claims.grant(attachment, call)) ?? [];
-    const pool = grant.length > 0 ? undefined : this.#poolFor(attachment, { isClaim: true }).name;
-    const guard = await this.#deps.guard.rulesFor(attachment, { grant, pool, isTrunk: false }, call);
+    // without a pool it is not known whether there is a guard
+    if (grant.length === 0) this.#poolFor(attachment, { isClaim: true });
+    const guard = await this.#deps.guard.rulesFor(attachment, { grant, isTrunk: false }, call);
     return { result, ...(guard !== undefined && { guard }) };
   }
 

@@ -8,7 +8,7 @@ import { PoolDirectory } from '../../../addressing/directory/directory.js';
 import type { LeaseRecord } from '../../../addressing/lease/lease.js';
 import { StatusError, TransportError } from '../../../kube/errors.js';
 import { VMI_OWNER } from '../../../test/launcher-pods.js';
-import { adminPool, cacheOf, nad } from '../../../test/pool-objects.js';
+import { adminPool, cacheOf, holdfastConfig, nad } from '../../../test/pool-objects.js';
 import type { Attachment } from '../attachment.js';
 import { CniError } from '../cni-error.js';
 import type { NodePod } from '../node-pods.js';
@@ -23,6 +23,8 @@ const MISSING = new StatusError({ request: 'GET /x', status: 404, reason: 'NotFo
 describe('the guard of a port', () => {
   let pools: AddressPool[];
   let owner: LeaseRecord['owner'];
+  /** A pool. */
+  let leasedFrom: string;
   /** Objects by kind; an error is thrown. */
   let objects: Record<string, object>;
   let reads: string[];
@@ -30,6 +32,7 @@ describe('the guard of a port', () => {
   beforeEach(() => {
     pools = [guarded(ENFORCE)];
     owner = { kind: 'IPAMClaim', namespace: 'vms', name: 'vm1.blue', uid: 'c1' };
+    leasedFrom = 'blue';
     objects = {
       virtualmachineinstances: { metadata: { name: 'vm1' }, status: { nodeName: 'source' } },
       ipamclaims: { metadata: { namespace: 'vms', name: 'vm1.blue', annotations: { [CLAIM_GUEST_MAC]: GUEST_MAC } } },
@@ -47,12 +50,12 @@ describe('the guard of a port', () => {
       labels?: Record<string, string>;
       mac?: string;
       isTrunk?: boolean;
-      pool?: string;
+      hasAddress?: boolean;
       interfaceName?: string;
     } = {},
   ) {
     const cache = cacheOf(pools);
-    const directory = new PoolDirectory({ pools: cache, networks: cacheOf([nad('vms/blue', {})]) });
+    const directory = new PoolDirectory({ pools: cache, networks: cacheOf([nad('vms/blue', holdfastConfig())]) });
     const get = ({ plural }: { plural: string }) => {
       reads.push(plural);
       const found = objects[plural] ?? MISSING;
@@ -80,10 +83,10 @@ describe('the guard of a port', () => {
       },
       selection: selection!,
     };
-    const lease = { pool: 'blue', owner } as LeaseRecord;
+    const lease = { pool: leasedFrom, owner } as LeaseRecord;
     const grant = [{ address: parseAddress('10.1.0.5'), prefixLength: 24, lease }];
-    const { isTrunk = false, pool } = given;
-    return guard.rulesFor(attachment, { grant: pool === undefined ? grant : [], pool, isTrunk }, CALL);
+    const { isTrunk = false, hasAddress = true } = given;
+    return guard.rulesFor(attachment, { grant: hasAddress ? grant : [], isTrunk }, CALL);
   }
 
   async function refusal(given: Parameters<typeof rulesFor>[0] = {}): Promise<CniError> {
@@ -181,8 +184,43 @@ describe('the guard of a port', () => {
     expect((await refusal()).message).to.include('AddressPool blue is not known');
   });
 
+  describe("of an address that was leased before the administrator's pool was created", () => {
+    const allow = [{ addresses: ['10.1.0.100'] }];
+    const ofNad = (guard?: AddressPool['spec']['guard']) =>
+      adminPool('blue.vms', { nadNamespace: 'vms', ...(guard !== undefined && { guard }) });
+
+    beforeEach(() => (leasedFrom = 'blue.vms'));
+
+    it("is that of the administrator's pool", async () => {
+      pools = [ofNad(), guarded({ mode: 'Enforce', allow })];
+      const rules = await rulesFor();
+      expect(rules?.mode).to.equal('Enforce');
+      expect(elements(rules, 'ipv4')).to.deep.equal(['0a010005', '0a010064']);
+      expect(rules?.subject.pool).to.equal('blue');
+    });
+
+    it("has the stricter mode of both pools, and what the administrator's pool allows", async () => {
+      pools = [ofNad({ mode: 'Enforce' }), guarded({ mode: 'Observe', allow, migrationHold: false })];
+      const rules = await rulesFor(TARGET);
+      expect(rules?.mode).to.equal('Enforce');
+      expect(elements(rules, 'ipv4')).to.include('0a010064');
+      expect(elements(rules, 'held')).to.equal(undefined);
+      expect(rules?.subject).to.include({ pool: 'blue.vms', nadNamespace: 'vms' });
+      pools = [ofNad({ mode: 'Enforce' }), guarded(undefined)];
+      expect((await rulesFor())?.mode).to.equal('Enforce');
+    });
+
+    it("is not known while the administrator's pool is invalid, unless it is for other namespaces", async () => {
+      const pool = guarded({ mode: 'enforce' as never });
+      pools = [ofNad(), pool];
+      expect((await refusal()).message).to.include('AddressPool blue is invalid');
+      pools = [ofNad(), { ...pool, spec: { ...pool.spec, namespaces: ['others'] } }];
+      expect(await rulesFor()).to.equal(undefined);
+    });
+  });
+
   it('passes no address of an interface without one', async () => {
-    const rules = await rulesFor({ pool: 'blue' });
+    const rules = await rulesFor({ hasAddress: false });
     for (const set of ['ipv4', 'ipv6']) expect(elements(rules, set)).to.deep.equal([]);
     expect(rules?.isGuest).to.equal(true);
     expect(rules?.subject).to.deep.equal({

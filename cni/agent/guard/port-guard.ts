@@ -8,6 +8,7 @@ import { controllingVmi, podInterfaceName } from '../../../api/pod.js';
 import type { Address } from '../../../addressing/address/address.js';
 import type { LeaseRecord } from '../../../addressing/lease/lease.js';
 import type { PoolDirectory } from '../../../addressing/directory/directory.js';
+import { isServingNamespace } from '../../../addressing/directory/resolution.js';
 import type { PoolGuard } from '../../../addressing/pool/guard.js';
 import { findUnlessGone } from '../../../kube/absence.js';
 import type { Lister } from '../../../kube/cache.js';
@@ -22,7 +23,7 @@ import type { RuleSet } from './rule-set.js';
 
 interface PortGuardDeps {
   readonly client: Pick<Client, 'get'>;
-  readonly directory: Pick<PoolDirectory, 'pool'>;
+  readonly directory: Pick<PoolDirectory, 'pool' | 'poolsOf' | 'resolveUser'>;
   readonly pools: Pick<Lister<AddressPool>, 'get'>;
   readonly nodeName: string;
 }
@@ -44,8 +45,6 @@ interface MigrationTarget {
 
 interface GuardedInterface {
   readonly grant: LeasedAddresses;
-  /** The pool that decides if the interface has no address. */
-  readonly pool?: string | undefined;
   readonly isTrunk: boolean;
 }
 
@@ -61,17 +60,18 @@ export class PortGuard {
   }
 
   /**
-   * Returns the rules of an interface that has got its addresses; undefined if its pool has no guard.
+   * Returns the rules of an interface that has got its addresses; undefined if no pool of it has a guard.
    * @throws {CniError} 11 if it is not known whether there is a guard, or which MAC address the guest has
    */
   async rulesFor(
     attachment: Attachment,
-    { grant, pool, isTrunk }: GuardedInterface,
+    { grant, isTrunk }: GuardedInterface,
     call: RequestContext,
   ): Promise<PortRules | undefined> {
-    const pools = [...grant.map(({ lease }) => lease.pool), ...(pool === undefined ? [] : [pool])];
-    const guard = this.#guardOf(pools);
-    if (guard === undefined) return undefined;
+    const pools = [...this.#poolsNow(attachment, grant), ...grant.map(({ lease }) => lease.pool)];
+    const found = this.#guardOf(pools);
+    if (found === undefined) return undefined;
+    const { pool, guard } = found;
     const claim = claimKeyOf(grant);
     const target = await this.#migrationTarget(attachment, call);
     const isTarget = target !== undefined;
@@ -89,7 +89,7 @@ export class PortGuard {
       isTrunk,
     });
     const isGuest = controllingVmi(attachment.pod) !== undefined;
-    return { ...rules, subject: this.#subjectOf(attachment, pools[0] ?? '', claim), isGuest };
+    return { ...rules, subject: this.#subjectOf(attachment, pool, claim), isGuest };
   }
 
   #subjectOf({ pod: { metadata }, interfaceName }: Attachment, pool: string, claim: ClaimKey): GuardSubject {
@@ -103,20 +103,42 @@ export class PortGuard {
     };
   }
 
+  /** Those that would give the interface an address now: its lease may be older than the administrator's pool. */
+  #poolsNow({ pod, network, selection }: Attachment, grant: LeasedAddresses): string[] {
+    const { directory } = this.#deps;
+    const { namespace } = pod.metadata;
+    const nad = joinKey(selection.nad.namespace, selection.nad.name);
+    const hasAddresses = grant.length > 0;
+    const resolution = directory.resolveUser({ namespace, network, nad, hasAddresses, isClaim: true });
+    if (resolution.kind === 'served') return [resolution.pool.name];
+    if (resolution.kind === 'foreign') return [];
+    const pools = directory.poolsOf(network).filter((each) => each.nadNamespace === undefined);
+    return pools.filter((each) => isServingNamespace(each, namespace)).map(({ name }) => name);
+  }
+
+  /** @returns the guard of the first pool that has one, with the strictest mode of all, and the pool of that mode */
+  #guardOf(pools: readonly string[]): { readonly pool: string; readonly guard: PoolGuard } | undefined {
+    const guards = [...new Set(pools)].flatMap((pool) => {
+      const guard = this.#guardOfPool(pool);
+      return guard === undefined ? [] : [{ pool, guard }];
+    });
+    const [first] = guards;
+    const strictest = guards.find(({ guard }) => guard.mode === 'Enforce') ?? first;
+    if (first === undefined || strictest === undefined) return undefined;
+    return { pool: strictest.pool, guard: { ...first.guard, mode: strictest.guard.mode } };
+  }
+
   /** An invalid pool may have had a guard, and an unknown one too. */
-  #guardOf(pools: readonly string[]): PoolGuard | undefined {
-    for (const name of new Set(pools)) {
-      const pool = this.#deps.directory.pool(name);
-      if (pool?.guard !== undefined) return pool.guard;
-      const written = this.#deps.pools.get(name);
-      if (pool !== undefined || (written !== undefined && written.spec.guard === undefined)) continue;
-      const state = written === undefined ? 'is not known to the agent' : 'is invalid';
-      throw new CniError(
-        CniCode.TryAgain,
-        `AddressPool ${name} ${state}, so it is not known whether its interfaces have a guard: the kubelet retries`,
-      );
-    }
-    return undefined;
+  #guardOfPool(name: string): PoolGuard | undefined {
+    const pool = this.#deps.directory.pool(name);
+    if (pool !== undefined) return pool.guard;
+    const written = this.#deps.pools.get(name);
+    if (written !== undefined && written.spec.guard === undefined) return undefined;
+    const state = written === undefined ? 'is not known to the agent' : 'is invalid';
+    throw new CniError(
+      CniCode.TryAgain,
+      `AddressPool ${name} ${state}, so it is not known whether its interfaces have a guard: the kubelet retries`,
+    );
   }
 
   /**

@@ -33,7 +33,7 @@ export class VerbsWorld {
   pools: AddressPool[] = [adminPool('blue')];
   /** Of the NAD vms/blue. */
   config: object = NETWORK_CONFIG;
-  /** The addresses that a guard got, or the pool of an interface without one. */
+  /** The addresses that a guard got. */
   guarded: string | undefined;
   /** Called before an address is leased; false: the caches have changed. */
   confirm = (): boolean => true;
@@ -105,8 +105,8 @@ export class VerbsWorld {
         },
       },
       guard: {
-        rulesFor: (_attachment, { grant, pool }) => {
-          this.guarded = pool ?? grant.map(({ address }) => formatAddress(address)).join();
+        rulesFor: (_attachment, { grant }) => {
+          this.guarded = grant.map(({ address }) => formatAddress(address)).join();
           return Promise.resolve(undefined);
         },
       },
