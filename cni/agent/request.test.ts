@@ -15,7 +15,7 @@ import { NETWORK_CONFIG, REQUEST_POD, pluginRequest } from '../testing/cni-reque
 import { PREV_RESULTS } from './testing/cni-results.js';
 import { formatAddress } from '../../addressing/address/address.js';
 import { CniError } from './cni-error.js';
-import { type CniRequest, CNI_COMMANDS, readCniRequest } from './request.js';
+import { type AddRequest, type CniRequest, CNI_COMMANDS, readCniRequest, readPluginRequest } from './request.js';
 
 type Env = Record<string, string | undefined>;
 
@@ -58,8 +58,20 @@ describe('reading a CNI request', () => {
       mac: undefined,
       fingerprint: pluginFingerprint(NETWORK_CONFIG),
       isTrunk: false,
+      appliesGuards: true,
       extras: { routes: [], dns: {} },
     });
+  });
+
+  it('knows whether the plugin applies guards, which older ones do not', () => {
+    for (const [guard, applies] of [
+      [1, true],
+      [undefined, false],
+      ['1', false],
+    ]) {
+      const text = JSON.stringify({ ...pluginRequest('ADD'), guard });
+      expect((readCniRequest(readPluginRequest(text)) as AddRequest).appliesGuards).to.equal(applies);
+    }
   });
 
   it('ignores keys that it does not use, of which Multus and containerd send different values', () => {

@@ -21,6 +21,8 @@ export interface PluginRequest {
   readonly env: Readonly<Record<string, string>>;
   /** The text from stdin. */
   readonly config: string;
+  /** The version of the rules of guards that the plugin applies; absent: it knows none and ignores them. */
+  readonly guard?: number;
 }
 
 /** The commands of the CNI protocol (CNI spec 1.1, section 2). */
@@ -36,6 +38,8 @@ export interface InterfaceRef {
 export interface AddRequest extends InterfaceRef, AddConfig {
   readonly command: 'ADD';
   readonly pod: PodRef;
+  /** The plugin applies the rules of a guard. One that an earlier version of Holdfast installed ignores them. */
+  readonly appliesGuards: boolean;
 }
 
 interface DelRequest extends InterfaceRef {
@@ -86,7 +90,7 @@ export function readCniRequest(ask: PluginRequest): CniRequest {
   const { command, containerId, interfaceName } = environment;
   switch (command) {
     case 'ADD':
-      return readAdd(environment, ask.config);
+      return readAdd(environment, ask);
     case 'DEL':
       parseConfig(ask.config);
       return { command, containerId, interfaceName };
@@ -107,9 +111,13 @@ export function readCniRequest(ask: PluginRequest): CniRequest {
   }
 }
 
-function readAdd({ containerId, interfaceName, args }: CniEnvironment, text: string): AddRequest {
+function readAdd(
+  { containerId, interfaceName, args }: CniEnvironment,
+  { config, guard = 0 }: PluginRequest,
+): AddRequest {
   const pod = readPod(args);
-  return { command: 'ADD', containerId, interfaceName, pod, ...readAddConfig(text, args) };
+  const appliesGuards = guard >= 1;
+  return { command: 'ADD', containerId, interfaceName, pod, appliesGuards, ...readAddConfig(config, args) };
 }
 
 function readCheck({ containerId, interfaceName, args }: CniEnvironment, text: string): CheckRequest {
@@ -170,7 +178,7 @@ function readValidAttachments(config: JsonObject): ReadonlySet<string> | undefin
 /** Parses the JSON text. @throws {CniError} 6 */
 export function readPluginRequest(text: string): PluginRequest {
   const value = parseRequestJson(text, 'the request to the agent');
-  const { env, config } = asRecord(value);
+  const { env, config, guard } = asRecord(value);
   if (!isRecord(env) || typeof config !== 'string') {
     throw new CniError(
       CniCode.Decode,
@@ -178,7 +186,7 @@ export function readPluginRequest(text: string): PluginRequest {
     );
   }
   const variables = Object.entries(env).filter((entry): entry is [string, string] => typeof entry[1] === 'string');
-  return { env: Object.fromEntries(variables), config };
+  return { env: Object.fromEntries(variables), config, ...(typeof guard === 'number' && { guard }) };
 }
 
 /** The validated variables of a request; `args` may be empty. */

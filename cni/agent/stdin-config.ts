@@ -114,7 +114,7 @@ export function readAddConfig(text: string, args: ReadonlyMap<string, string>): 
     mac: requestedMac(all, args),
     fingerprint: pluginFingerprint(all),
     extras: readResultExtras(ipam),
-    isTrunk: Array.isArray(all.vlanTrunk) && all.vlanTrunk.length > 0,
+    isTrunk: !isChained && Array.isArray(all.vlanTrunk) && all.vlanTrunk.length > 0,
     ...(isChained && { prevResult: readPrevResult(all) }),
   };
 }

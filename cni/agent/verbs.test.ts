@@ -4,6 +4,7 @@ import { VMI_OWNER } from '../../test/launcher-pods.js';
 import { adminPool, claimOf } from '../../test/pool-objects.js';
 import { parseAddress } from '../../addressing/address/address.js';
 import { CniCode, CniError } from './cni-error.js';
+import type { PortRules } from './guard/port-guard.js';
 import { VerbsWorld } from './testing/verbs-world.js';
 
 const V11 = { cniVersion: '1.1.0' };
@@ -94,6 +95,29 @@ describe('the CNI verbs', () => {
       expect(await world.perform('ADD').catch((error: unknown) => (error as Error).message)).to.equal('away');
       expect(world.steps).to.deep.equal(['release c1 net1']);
       expect([...world.notes]).to.deep.equal(['c1 net1']);
+    });
+  });
+
+  describe('ADD of an interface with a guard', () => {
+    const rules = (mode: PortRules['mode']): PortRules => {
+      const subject = { namespace: 'vms', pod: 'p1', interfaceName: 'net1', pool: 'blue' };
+      return { mode, sets: [], chains: [], subject, isGuest: false };
+    };
+
+    it('fails if the plugin would ignore rules that it must apply, until it is replaced', async () => {
+      world.rules = rules('Enforce');
+      world.pluginAppliesGuards = false;
+      const refusal = await world.refusalOf('ADD');
+      expect(refusal.code).to.equal(CniCode.TryAgain);
+      expect(refusal.message).to.include('AddressPool blue').and.to.include('older than the agent');
+      world.pluginAppliesGuards = true;
+      expect(await world.perform('ADD')).to.deep.include({ ips: [{ address: '10.0.0.9/24' }] });
+    });
+
+    it('succeeds without rules that only observe', async () => {
+      world.rules = rules('Observe');
+      world.pluginAppliesGuards = false;
+      expect(await world.perform('ADD')).to.deep.include({ ips: [{ address: '10.0.0.9/24' }] });
     });
   });
 

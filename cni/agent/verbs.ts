@@ -5,7 +5,7 @@ import type { Pool } from '../../addressing/pool/pool.js';
 import { abortable } from '../../kube/transport/deadline.js';
 import type { PoolDirectory } from '../../addressing/directory/directory.js';
 import type { Attachment, AttachmentResolver } from './attachment.js';
-import type { PortGuard } from './guard/port-guard.js';
+import type { PortGuard, PortRules } from './guard/port-guard.js';
 import { type Grant, type VerbOutcome, addResult } from './result.js';
 import type { RequestContext } from './request-context.js';
 import type { ClaimedAddresses } from './claims/claimed-addresses.js';
@@ -89,20 +89,21 @@ export class Verbs {
     // unplugged during an outage and plugged again: a later retry would release the new address
     if (await this.#deps.pendingDeletes.has(request)) await this.delete(request, call);
     const attachment = await this.#deps.resolver.resolve(request, call);
-    const { version, extras, isTrunk, prevResult } = request;
-    if (prevResult !== undefined) return this.#guardAfterOthers(attachment, prevResult, call);
-    const grant = await this.#grant(attachment, call);
-    const guard = await this.#deps.guard.rulesFor(attachment, { grant, isTrunk }, call);
-    return { result: addResult(version, grant, extras), ...(guard !== undefined && { guard }) };
+    const { version, extras, prevResult } = request;
+    const grant =
+      prevResult === undefined ? await this.#grant(attachment, call) : await this.#guestGrant(attachment, call);
+    const guard = await this.#deps.guard.rulesFor(attachment, { grant, isTrunk: request.isTrunk }, call);
+    if (guard?.mode === 'Enforce' && !request.appliesGuards) throw olderPlugin(guard);
+    const result = prevResult ?? addResult(version, grant, extras);
+    return { result, ...(guard !== undefined && { guard }) };
   }
 
-  /** As a chained plugin: passes on the result of the others. The guest has the addresses of its claim; without one it may use none. */
-  async #guardAfterOthers(attachment: Attachment, result: object, call: RequestContext): Promise<VerbOutcome> {
+  /** As a chained plugin, which passes on the result of the others. The guest has the addresses of its claim; without one it may use none. */
+  async #guestGrant(attachment: Attachment, call: RequestContext): Promise<Grant> {
     const grant = (await this.#deps.claims.grant(attachment, call)) ?? [];
     // without a pool it is not known whether there is a guard
     if (grant.length === 0) this.#poolFor(attachment, { isClaim: true });
-    const guard = await this.#deps.guard.rulesFor(attachment, { grant, isTrunk: false }, call);
-    return { result, ...(guard !== undefined && { guard }) };
+    return grant;
   }
 
   async #grant(attachment: Attachment, call: RequestContext): Promise<Grant> {
@@ -185,6 +186,15 @@ export class Verbs {
       throw new CniError(CniCode.TryAgain, `${state}: the kubelet retries`);
     }
   }
+}
+
+/** The plugin on the node would create the interface without its guard. */
+function olderPlugin({ subject: { pool, interfaceName } }: PortRules): CniError {
+  return new CniError(
+    CniCode.TryAgain,
+    `AddressPool ${pool} has guard.mode Enforce, and the CNI plugin on this node is older than the agent and cannot guard interface ${interfaceName}: ` +
+      'the kubelet retries; if this stays, delete the pod of the agent, whose container install-plugin installs the plugin',
+  );
 }
 
 /** Returns why no pod can get an address of the network, for STATUS; undefined if a pod can, as far as is known. */

@@ -31,5 +31,5 @@ export function pluginRequest(
     ...env,
   };
   const set = Object.entries(variables).filter((pair): pair is [string, string] => pair[1] !== undefined);
-  return { env: Object.fromEntries(set), config: JSON.stringify({ ...NETWORK_CONFIG, ...config }) };
+  return { env: Object.fromEntries(set), config: JSON.stringify({ ...NETWORK_CONFIG, ...config }), guard: 1 };
 }

@@ -7,6 +7,7 @@ import { PoolDirectory } from '../../../addressing/directory/directory.js';
 import type { LeaseRecord } from '../../../addressing/lease/lease.js';
 import { NETWORK_CONFIG, pluginRequest } from '../../testing/cni-requests.js';
 import { adminPool, cacheOf, nad, nadDefinition } from '../../../test/pool-objects.js';
+import type { PortRules } from '../guard/port-guard.js';
 import { type Attachment, AttachmentResolver } from '../attachment.js';
 import { CniError } from '../cni-error.js';
 import type { NodePod } from '../node-pods.js';
@@ -35,13 +36,17 @@ export class VerbsWorld {
   config: object = NETWORK_CONFIG;
   /** The addresses that a guard got. */
   guarded: string | undefined;
+  /** The rules of each interface. */
+  rules: PortRules | undefined;
+  /** False: an older version of Holdfast installed the plugin. */
+  pluginAppliesGuards = true;
   /** Called before an address is leased; false: the caches have changed. */
   confirm = (): boolean => true;
 
   perform(command: string, config: object = {}, call = CALL) {
-    return new Verbs(this.#deps())
-      .perform(readCniRequest(pluginRequest(command, {}, config)), call)
-      .then(({ result }) => result);
+    const { guard, ...older } = pluginRequest(command, {}, config);
+    const asked = { ...older, ...(this.pluginAppliesGuards && { guard }) };
+    return new Verbs(this.#deps()).perform(readCniRequest(asked), call).then(({ result }) => result);
   }
 
   async refusalOf(command: string, config: object = {}, call = CALL): Promise<CniError> {
@@ -107,7 +112,7 @@ export class VerbsWorld {
       guard: {
         rulesFor: (_attachment, { grant }) => {
           this.guarded = grant.map(({ address }) => formatAddress(address)).join();
-          return Promise.resolve(undefined);
+          return Promise.resolve(this.rules);
         },
       },
       readiness: { missing: () => this.missing, synced: () => this.synced },
