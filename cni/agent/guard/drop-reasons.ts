@@ -26,11 +26,16 @@ export function describeDropped(reason: string): string {
   return `${text} (${reason})`;
 }
 
-/** In the 10 s of a round: the kernel of a launcher reports its multicast groups with the MAC address of KubeVirt's bridge, also when a querier asks. */
+/** In 10 s, the time between two counts: the kernel of a launcher reports its multicast groups with the MAC address of KubeVirt's bridge, also when a querier asks. */
 const MAX_OF_LAUNCHER = 10;
+const MAX_SECONDS = 10;
 
-/** A hold drops what the kernel of a migration's target sends, which is no fault of the guest. */
-export function isOfGuest(reason: string, packets: number): boolean {
-  if (reason === ('source_mac' satisfies DropReason)) return packets > MAX_OF_LAUNCHER;
+/**
+ * A hold drops what the kernel of a migration's target sends, which is no fault of the guest.
+ * @param seconds in which the packets were dropped; more than 10 if nobody counted for some time
+ */
+export function isOfGuest(reason: string, packets: number, seconds: number): boolean {
+  if (reason === ('source_mac' satisfies DropReason))
+    return packets > MAX_OF_LAUNCHER * Math.max(1, seconds / MAX_SECONDS);
   return reason !== ('held' satisfies DropReason);
 }

@@ -51,14 +51,17 @@ export async function readGuardNotes(folder: string): Promise<GuardNote[]> {
   return notes;
 }
 
-/** @param now of the wall clock @returns undefined if nobody counts */
-export async function readDropCounts(folder: string, now: number): Promise<DropCounts | undefined> {
+/** @param now of the wall clock @returns the counts, and when they were written; undefined if nobody counts */
+export async function readDropCounts(
+  folder: string,
+  now: number,
+): Promise<{ readonly counts: DropCounts; readonly at: number } | undefined> {
   const path = join(folder, COUNTERS_FILE);
   const found = await stat(path).catch(ifAbsent(undefined));
   if (found === undefined || Math.abs(now - found.mtimeMs) > COUNTERS_MAX_AGE_MS) return undefined;
   if (found.size > MAX_COUNTERS_BYTES) throw new Error(`${path} has more than ${MAX_COUNTERS_BYTES} bytes`);
   const tables = Object.entries(asRecord(JSON.parse(await readFile(path, 'utf8'))));
-  return new Map(tables.map(([table, counts]) => [table, numbersOf(counts)]));
+  return { counts: new Map(tables.map(([table, counts]) => [table, numbersOf(counts)])), at: found.mtimeMs };
 }
 
 function parseNote(name: string, text: string): GuardNote | undefined {

@@ -113,6 +113,16 @@ describe('the reports about guards of a node', () => {
     expect((await shown('guard_dropped_packets_total'))[0]).to.match(/ 1$/);
   });
 
+  it('take what was dropped before somebody counted for old', async () => {
+    await note({});
+    await watch.round(SIGNAL);
+    await count({ [TABLE]: { dhcp_server: 100 } });
+    expect(events).to.deep.equal([]);
+    expect(await shown('guard_dropped_packets_total')).to.deep.equal([]);
+    await count({ [TABLE]: { dhcp_server: 101 } });
+    expect(events).to.have.length(1);
+  });
+
   it('count all packets of an interface that was plugged again, whose counters begin at 0', async () => {
     await note({});
     await count({ [TABLE]: { dhcp_server: 100 } });
@@ -145,8 +155,11 @@ describe('the reports about guards of a node', () => {
     await note({});
     await count({});
     await count({ [TABLE]: { source_mac: 10 } });
+    clock.advance(60_000); // the counting container was restarted
+    await count({ [TABLE]: { source_mac: 70 } });
     expect(events).to.deep.equal([]);
-    await count({ [TABLE]: { source_mac: 21 } });
+    clock.advance(10_000);
+    await count({ [TABLE]: { source_mac: 81 } });
     expect(events.join()).to.include('frames from another MAC address (source_mac)');
   });
 

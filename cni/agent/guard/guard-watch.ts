@@ -42,6 +42,8 @@ export class GuardWatch {
   readonly #deps: GuardWatchDeps;
   readonly #tally = new DropTally();
   readonly #ports = new Map<string, PortState>();
+  /** When the last counts were written. */
+  #countedAt: number | undefined;
 
   constructor(deps: GuardWatchDeps) {
     this.#deps = deps;
@@ -64,20 +66,24 @@ export class GuardWatch {
     const byName = new Map(notes.map((note) => [note.name, note]));
     for (const name of this.#ports.keys()) if (!byName.has(name)) this.#ports.delete(name);
     metrics.ports(notes);
-    const counts = await readDropCounts(folder, clock.wall());
-    metrics.counted(counts !== undefined);
-    for (const [name, added] of this.#tally.add(counts ?? new Map())) this.#count(byName.get(name), added);
+    const read = await readDropCounts(folder, clock.wall());
+    metrics.counted(read !== undefined);
+    if (read !== undefined) {
+      const seconds = (read.at - (this.#countedAt ?? read.at)) / 1000;
+      this.#countedAt = read.at;
+      for (const [name, added] of this.#tally.add(read.counts)) this.#count(byName.get(name), added, seconds);
+    }
     this.#tally.keep(new Set(byName.keys()));
     const reports = notes.flatMap((note) => this.#reportOf(note) ?? []).slice(0, MAX_EVENTS_A_ROUND);
     for (const report of reports) await this.#report(report, signal);
   }
 
-  #count(note: GuardNote | undefined, added: ReadonlyMap<string, number>): void {
+  #count(note: GuardNote | undefined, added: ReadonlyMap<string, number>, seconds: number): void {
     if (note === undefined) return;
     const { untold } = this.#stateOf(note);
     for (const [reason, packets] of added) {
       this.#deps.metrics.dropped(note, reason, packets);
-      if (isOfGuest(reason, packets)) untold.add(reason);
+      if (isOfGuest(reason, packets, seconds)) untold.add(reason);
     }
   }
 
