@@ -41,8 +41,8 @@ export interface AllowedSenders {
   readonly macs: readonly string[];
 }
 
-/** Launchers need up to a minute from ADD until virt-handler has prepared them. After that their kernel sends nothing. */
-const HOLD_SECONDS = 60;
+/** From ADD until virt-handler has prepared the target, whose kernel sends nothing any more. Its node may have to pull images first. */
+const HOLD_SECONDS = 300;
 
 const ETHERTYPE = { ipv4: 0x0800, arp: 0x0806, reverseArp: 0x8035, vlan: 0x8100, ipv6: 0x86dd };
 /** Ethernet and IPv4. */
