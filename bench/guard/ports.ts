@@ -120,5 +120,5 @@ export class GuardedPorts {
 function rules(): object {
   const addresses = ADDRESSES.map((address) => parseAddress(bareAddress(address)));
   const allowed = { addresses: [], macs: [] };
-  return guardRules({ mode: 'Enforce', addresses, allowed, isHeld: false, isTrunk: false });
+  return guardRules({ mode: 'Enforce', addresses, allowed, isHeld: false, vlans: [] });
 }

@@ -57,7 +57,7 @@ describe('reading a CNI request', () => {
       requested: [],
       mac: undefined,
       fingerprint: pluginFingerprint(NETWORK_CONFIG),
-      isTrunk: false,
+      vlans: [],
       appliesGuards: true,
       extras: { routes: [], dns: {} },
     });

@@ -10,8 +10,10 @@ import {
   sameAddress,
 } from '../../addressing/address/address.js';
 import { formatCidr, parseCidr } from '../../addressing/address/cidr.js';
+import type { Range } from '../../addressing/address/ranges.js';
 import { messageOf } from '../../kube/errors.js';
 import { CniCode, CniError } from './cni-error.js';
+import { trunkVlans } from './guard/trunk-vlans.js';
 
 /** The config on stdin: that of the plugin that delegates IPAM to Holdfast, or of Holdfast as a chained plugin (CNI spec 1.1, section 1). */
 
@@ -68,8 +70,8 @@ export interface AddConfig {
   /** Fingerprint of the config, compared with that of the NAD; undefined if the config is nested too deeply. */
   readonly fingerprint: string | undefined;
   readonly extras: ResultExtras;
-  /** The plugin passes frames with VLAN tags. */
-  readonly isTrunk: boolean;
+  /** Of which the plugin passes tagged frames. */
+  readonly vlans: readonly Range[];
   /** Of a chained plugin: the result of the plugins before it. */
   readonly prevResult?: JsonObject;
 }
@@ -114,7 +116,7 @@ export function readAddConfig(text: string, args: ReadonlyMap<string, string>): 
     mac: requestedMac(all, args),
     fingerprint: pluginFingerprint(all),
     extras: readResultExtras(ipam),
-    isTrunk: !isChained && Array.isArray(all.vlanTrunk) && all.vlanTrunk.length > 0,
+    vlans: isChained ? [] : trunkVlans(all),
     ...(isChained && { prevResult: readPrevResult(all) }),
   };
 }

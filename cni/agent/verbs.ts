@@ -92,7 +92,7 @@ export class Verbs {
     const { version, extras, prevResult } = request;
     const grant =
       prevResult === undefined ? await this.#grant(attachment, call) : await this.#guestGrant(attachment, call);
-    const guard = await this.#deps.guard.rulesFor(attachment, { grant, isTrunk: request.isTrunk }, call);
+    const guard = await this.#deps.guard.rulesFor(attachment, { grant, vlans: request.vlans }, call);
     if (guard?.mode === 'Enforce' && !request.appliesGuards) throw olderPlugin(guard);
     const result = prevResult ?? addResult(version, grant, extras);
     return { result, ...(guard !== undefined && { guard }) };

@@ -97,7 +97,7 @@ describe('A guarded port on a real bridge', function () {
   function rules(more: Partial<GuardedPort> = {}): object {
     const addresses = ADDRESSES.map((address) => parseAddress(bareAddress(address)));
     const allowed = { addresses: [], macs: [] };
-    return guardRules({ mode: 'Enforce', mac: GUEST.mac, addresses, allowed, isHeld: false, isTrunk: false, ...more });
+    return guardRules({ mode: 'Enforce', mac: GUEST.mac, addresses, allowed, isHeld: false, vlans: [], ...more });
   }
 
   async function attach(guard: object | undefined): Promise<WireLocation> {

@@ -28,12 +28,7 @@ describe('A macvlan interface with a guard, of the real plugin', function () {
     await stage.createNetwork(SEGMENT, {
       ...{ cniVersion: '1.0.0', type: 'macvlan', master: SEGMENT, ipam: { type: 'holdfast' } },
     });
-    const port = {
-      addresses: [parseAddress(OWN)],
-      allowed: { addresses: [], macs: [] },
-      isHeld: false,
-      isTrunk: false,
-    };
+    const port = { addresses: [parseAddress(OWN)], allowed: { addresses: [], macs: [] }, isHeld: false, vlans: [] };
     const rules = guardRules({ ...port, mode: 'Enforce' });
     const answer = () => ({ addresses: [`${OWN}/24`], guard: { ...rules, isGuest } });
     agent = await answerAdds(`${nodeFolder(stage.plane, 'node-1')}/run-holdfast`, answer);

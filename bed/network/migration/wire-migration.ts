@@ -235,7 +235,7 @@ export class WireMigration {
 function holdOf(mac: string): object {
   const addresses = GUEST_ADDRESSES.map((address) => parseAddress(bareAddress(address)));
   const allowed = { addresses: [], macs: [] };
-  return guardRules({ mode: 'Observe', mac, addresses, allowed, isHeld: true, isTrunk: false });
+  return guardRules({ mode: 'Observe', mac, addresses, allowed, isHeld: true, vlans: [] });
 }
 
 function pause(ms: number): Promise<void> {

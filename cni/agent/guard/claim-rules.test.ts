@@ -17,8 +17,9 @@ const CLAIM: GuardedPort = {
   addresses: ['10.1.0.5', 'fd00:1::5'].map(parseAddress),
   allowed: NOBODY,
   isHeld: false,
-  isTrunk: false,
+  vlans: [],
 };
+const vlans = (first: number, last = first) => ({ first: BigInt(first), last: BigInt(last) });
 const VIP = { family: 4, first: parseAddress('10.1.0.100').value, last: parseAddress('10.1.0.103').value } as const;
 const CASES: Readonly<Record<string, GuardedPort>> = {
   enforce: CLAIM,
@@ -26,7 +27,7 @@ const CASES: Readonly<Record<string, GuardedPort>> = {
   hold: { ...CLAIM, mac: '02:00:00:00:00:07', isHeld: true },
   'observed-hold': { ...CLAIM, mode: 'Observe', isHeld: true },
   allowed: { ...CLAIM, allowed: { addresses: [VIP], macs: ['00:00:5e:00:01:0a'] } },
-  trunk: { ...CLAIM, isTrunk: true },
+  trunk: { ...CLAIM, vlans: [vlans(101), vlans(200, 299)] },
 };
 
 /** Set it after a change of the rules, and read the difference. */

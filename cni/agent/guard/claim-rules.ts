@@ -10,6 +10,7 @@ import {
   FIELDS,
   OWN_MAC,
   accept,
+  between,
   deleteFrom,
   drop,
   equals,
@@ -31,8 +32,8 @@ export interface GuardedPort {
   readonly allowed: AllowedSenders;
   /** Nothing passes until the guest has moved to this port. */
   readonly isHeld: boolean;
-  /** Frames with a VLAN tag pass with the guest's MAC address, because the NAD makes the port a trunk. */
-  readonly isTrunk: boolean;
+  /** Frames of these VLANs pass with the guest's MAC address, because the NAD makes the port a trunk. */
+  readonly vlans: readonly Range[];
 }
 
 export interface AllowedSenders {
@@ -51,6 +52,8 @@ const ARP_OPERATION = { request: 1, reverseRequest: 3 };
 const ICMP = { redirect: 5, routerAdvertisement: 9 };
 /** The advertisement is that of multicast router discovery (RFC 4286). */
 const IGMP = { query: 0x11, multicastRouter: 0x30 };
+/** Without the priority. */
+const VLAN = { ...FIELDS.vlanTag, mask: '0fff' };
 const ANY_IPV4 = '00000000';
 
 /** Makes the rules of a port, as a pure function. The last rule of each chain drops what no other rule accepts. */
@@ -95,7 +98,7 @@ function elementsOf(
 }
 
 /** A reverse ARP of another MAC address must not end a hold. It holds all MAC addresses, because the launcher may have its own. */
-function portChain({ isHeld, isTrunk }: GuardedPort): RuleChain {
+function portChain({ isHeld, vlans }: GuardedPort): RuleChain {
   const { etherType, sourceMac, destinationMac, arpOperation, arpSenderMac } = FIELDS;
   const ownReverseArp = [
     equals(etherType, ETHERTYPE.reverseArp),
@@ -116,7 +119,7 @@ function portChain({ isHeld, isTrunk }: GuardedPort): RuleChain {
     goTo('from_arp', equals(etherType, ETHERTYPE.arp)),
     accept(...ownReverseArp),
     drop('bridge_control', equalsMasked(destinationMac, 'fffffffffff0', '0180c2000000')),
-    ...(isTrunk ? [accept(equals(etherType, ETHERTYPE.vlan))] : []),
+    ...vlans.map(({ first, last }) => accept(equals(etherType, ETHERTYPE.vlan), ...between(VLAN, first, last))),
     ...[ETHERTYPE.vlan, 0x88a8, 0x9100].map((each) => drop('vlan_tag', equals(etherType, each))),
     drop('ethertype'),
   ];

@@ -4,6 +4,7 @@ import { CLAIM_GUEST_MAC, MIGRATION_LABEL, NETWORKS_ANNOTATION, POOL_NAD_NAMESPA
 import { podInterfaceName } from '../../../api/pod.js';
 import { networkSelectionsOf } from '../../../api/network-selection.js';
 import { parseAddress } from '../../../addressing/address/address.js';
+import type { Range } from '../../../addressing/address/ranges.js';
 import { PoolDirectory } from '../../../addressing/directory/directory.js';
 import type { LeaseRecord } from '../../../addressing/lease/lease.js';
 import { StatusError, TransportError } from '../../../kube/errors.js';
@@ -49,7 +50,7 @@ describe('the guard of a port', () => {
     given: {
       labels?: Record<string, string>;
       mac?: string;
-      isTrunk?: boolean;
+      vlans?: readonly Range[];
       hasAddress?: boolean;
       interfaceName?: string;
     } = {},
@@ -85,8 +86,8 @@ describe('the guard of a port', () => {
     };
     const lease = { pool: leasedFrom, owner } as LeaseRecord;
     const grant = [{ address: parseAddress('10.1.0.5'), prefixLength: 24, lease }];
-    const { isTrunk = false, hasAddress = true } = given;
-    return guard.rulesFor(attachment, { grant: hasAddress ? grant : [], isTrunk }, CALL);
+    const { vlans = [], hasAddress = true } = given;
+    return guard.rulesFor(attachment, { grant: hasAddress ? grant : [], vlans }, CALL);
   }
 
   async function refusal(given: Parameters<typeof rulesFor>[0] = {}): Promise<CniError> {
@@ -235,10 +236,20 @@ describe('the guard of a port', () => {
     expect((await rulesFor())?.subject).to.include({ claim: 'vm1.blue', pool: 'blue', nadNamespace: 'vms' });
   });
 
+  it('refuses a trunk with more ranges of VLANs than rules may have, if there is a guard', async () => {
+    const vlans = Array.from({ length: 65 }, (_, index) => ({
+      first: BigInt(2 * index + 1),
+      last: BigInt(2 * index + 1),
+    }));
+    expect((await refusal({ vlans })).message).to.include('vlanTrunk: it has 65 ranges of VLANs');
+    pools = [guarded(undefined)];
+    expect(await rulesFor({ vlans })).to.equal(undefined);
+  });
+
   it('passes frames with VLAN tags if the plugin makes the port a trunk', async () => {
     const accepted = (rules: RuleSet | undefined) =>
       rules?.chains[0]?.rules.some(({ verdict, matches }) => verdict === 'accept' && matches[0]?.value === '8100');
     expect(accepted(await rulesFor())).to.equal(false);
-    expect(accepted(await rulesFor({ isTrunk: true }))).to.equal(true);
+    expect(accepted(await rulesFor({ vlans: [{ first: 7n, last: 7n }] }))).to.equal(true);
   });
 });

@@ -5,6 +5,7 @@ import { parseMac } from '../../../api/mac-address.js';
 import { joinKey, objectKey } from '../../../api/meta.js';
 import { MIGRATION_LABEL } from '../../../api/names.js';
 import { controllingVmi, podInterfaceName } from '../../../api/pod.js';
+import type { Range } from '../../../addressing/address/ranges.js';
 import type { Address } from '../../../addressing/address/address.js';
 import type { LeaseRecord } from '../../../addressing/lease/lease.js';
 import type { PoolDirectory } from '../../../addressing/directory/directory.js';
@@ -17,6 +18,7 @@ import { IPAM_CLAIMS, VIRTUAL_MACHINE_INSTANCES } from '../../../kube/resources.
 import type { Attachment } from '../attachment.js';
 import { CniCode, CniError, isApiUnavailable, readResult } from '../cni-error.js';
 import type { RequestContext } from '../request-context.js';
+import { invalidConfig } from '../stdin-config.js';
 import { type AllowedSenders, guardRules } from './claim-rules.js';
 import type { GuardSubject } from './guard-notes.js';
 import type { RuleSet } from './rule-set.js';
@@ -27,6 +29,9 @@ interface PortGuardDeps {
   readonly pools: Pick<Lister<AddressPool>, 'get'>;
   readonly nodeName: string;
 }
+
+/** Each is a rule through which every tagged frame goes. */
+const MAX_VLAN_RANGES = 64;
 
 /** The addresses of an interface, with the leases by which it has them. */
 type LeasedAddresses = readonly { readonly address: Address; readonly lease: Pick<LeaseRecord, 'pool' | 'owner'> }[];
@@ -45,7 +50,8 @@ interface MigrationTarget {
 
 interface GuardedInterface {
   readonly grant: LeasedAddresses;
-  readonly isTrunk: boolean;
+  /** Those of the trunk. */
+  readonly vlans: readonly Range[];
 }
 
 /** The claim that owns an address, if one does. */
@@ -65,13 +71,18 @@ export class PortGuard {
    */
   async rulesFor(
     attachment: Attachment,
-    { grant, isTrunk }: GuardedInterface,
+    { grant, vlans }: GuardedInterface,
     call: RequestContext,
   ): Promise<PortRules | undefined> {
     const pools = [...this.#poolsNow(attachment, grant), ...grant.map(({ lease }) => lease.pool)];
     const found = this.#guardOf(pools);
     if (found === undefined) return undefined;
     const { pool, guard } = found;
+    if (vlans.length > MAX_VLAN_RANGES)
+      throw invalidConfig(
+        'vlanTrunk',
+        `it has ${vlans.length} ranges of VLANs, and a guard can have ${MAX_VLAN_RANGES}: join them`,
+      );
     const claim = claimKeyOf(grant);
     const target = await this.#migrationTarget(attachment, call);
     const isTarget = target !== undefined;
@@ -86,7 +97,7 @@ export class PortGuard {
       addresses: grant.map(({ address }) => address),
       allowed: allowedFor(guard, claim),
       isHeld: isTarget && guard.holdsMigrations,
-      isTrunk,
+      vlans,
     });
     const isGuest = controllingVmi(attachment.pod) !== undefined;
     return { ...rules, subject: this.#subjectOf(attachment, pool, claim), isGuest };

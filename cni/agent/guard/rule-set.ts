@@ -82,6 +82,8 @@ export const FIELDS = {
   sourceMac: field('ether saddr', 'link', 6, 6),
   /** Of a frame with a VLAN tag that of the tag, also if the kernel has taken the tag off. */
   etherType: field('ether type', 'link', 12, 2),
+  /** After the type of a VLAN tag: priority and VLAN. */
+  vlanTag: field('@ll,112,16', 'link', 14, 2),
   /** Hardware and protocol type, and the lengths of their addresses. */
   arpTypes: field('@nh,0,48', 'network', 0, 6),
   arpOperation: field('arp operation', 'network', 6, 2),
@@ -126,7 +128,11 @@ export function equalsMasked(of: Field, mask: string, value: string): Match {
   return { ...of, mask, op: '==', value };
 }
 
-export function between(of: Field, least: number, most: number): readonly [Match, Match] {
+export function between(
+  of: Field & Pick<Match, 'mask'>,
+  least: number | bigint,
+  most: number | bigint,
+): readonly [Match, Match] {
   return [
     { ...of, op: '>=', value: hexOf(least, of.length) },
     { ...of, op: '<=', value: hexOf(most, of.length) },
