@@ -36,7 +36,10 @@ export class AttackLoop {
 
   async #run(): Promise<void> {
     while (!this.#isStopped) {
-      const places = Object.entries(await this.#wire.inventory());
+      // a pod that vanishes meanwhile is an error
+      const places = Object.entries(
+        await this.#wire.inventory().catch(() => ({}) as Awaited<ReturnType<Wire['inventory']>>),
+      );
       const ports = places.flatMap(([place, { interfaces }]) =>
         this.#interfaces.filter((name) => interfaces.includes(name)).map((name) => [place, name] as const),
       );
