@@ -38,7 +38,7 @@ export class AttackLoop {
     while (!this.#isStopped) {
       // a pod that vanishes meanwhile is an error
       const places = Object.entries(
-        await this.#wire.inventory().catch(() => ({}) as Awaited<ReturnType<Wire['inventory']>>),
+        await this.#wire.inventory().catch(() => ({})),
       );
       const ports = places.flatMap(([place, { interfaces }]) =>
         this.#interfaces.filter((name) => interfaces.includes(name)).map((name) => [place, name] as const),
