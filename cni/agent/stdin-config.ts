@@ -13,7 +13,7 @@ import { formatCidr, parseCidr } from '../../addressing/address/cidr.js';
 import type { Range } from '../../addressing/address/ranges.js';
 import { messageOf } from '../../kube/errors.js';
 import { CniCode, CniError } from './cni-error.js';
-import { trunkVlans } from './guard/trunk-vlans.js';
+import { trunkVlans } from './trunk-vlans.js';
 
 /** The config on stdin: that of the plugin that delegates IPAM to Holdfast, or of Holdfast as a chained plugin (CNI spec 1.1, section 1). */
 

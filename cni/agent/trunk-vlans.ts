@@ -1,5 +1,5 @@
-import { asRecord } from '../../../api/json.js';
-import { type Range, RangeSet } from '../../../addressing/address/ranges.js';
+import { asRecord } from '../../api/json.js';
+import { type Range, RangeSet } from '../../addressing/address/ranges.js';
 
 const NO_VLAN = 0n;
 const LAST_VLAN = 4094n;
