@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
+import { URL } from 'node:url';
 import { defineConfig } from 'vitepress';
 
 // `make docs` builds the site. VitePress fails if a link leads to no page.
