@@ -161,6 +161,10 @@ describeStory('A cluster that moves from whereabouts', (story) => {
     // the plugin's DEL releases by container and interface
     const config = { cniVersion: '1.0.0', name: tight, type: 'bridge', ipam: { type: 'holdfast' } };
     const { node } = wire.context.wire.sandboxOf(byHand);
+    // the page says so: an agent lists the leases of its node at its start
+    const agent = wire.context.agents.on(node);
+    await agent.kill();
+    await agent.start();
     const call = { verb: 'DEL', config, pod: byHand, interfaceName: 'net1' } as const;
     expect(await wire.context.wire.callPlugin(node, call)).to.deep.equal({ exitCode: 0, answer: undefined });
     await untilReleased(story(), `${tight}.10-75-0-3`);
