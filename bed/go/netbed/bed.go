@@ -107,32 +107,27 @@ type inventory struct {
 	Interfaces []string `json:"interfaces"`
 }
 
-// inventory lists all spaces, for tests that nothing is left behind.
+// inventory lists all spaces, for tests that nothing is left behind. None is removed meanwhile.
 func (b *bed) inventory(nothing) (any, error) {
 	b.mutex.Lock()
-	spaces := map[string]*space{}
+	defer b.mutex.Unlock()
 	found := map[string]inventory{}
 	for name, s := range b.spaces {
-		spaces[name] = s
-		found[name] = inventory{Netns: s.path(), Node: b.podsOf[name], Interfaces: []string{}}
-	}
-	b.mutex.Unlock()
-	for name, s := range spaces {
+		entry := inventory{Netns: s.path(), Node: b.podsOf[name], Interfaces: []string{}}
 		err := s.run(func() error {
 			interfaces, err := net.Interfaces()
-			entry := found[name]
 			for _, i := range interfaces {
 				if i.Name != "lo" {
 					entry.Interfaces = append(entry.Interfaces, i.Name)
 				}
 			}
-			sort.Strings(entry.Interfaces)
-			found[name] = entry
 			return err
 		})
 		if err != nil {
 			return nil, err
 		}
+		sort.Strings(entry.Interfaces)
+		found[name] = entry
 	}
 	return found, nil
 }

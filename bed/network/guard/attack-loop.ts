@@ -36,8 +36,7 @@ export class AttackLoop {
 
   async #run(): Promise<void> {
     while (!this.#isStopped) {
-      // a pod that vanishes meanwhile is an error
-      const places = Object.entries(await this.#wire.inventory().catch(() => ({})));
+      const places = Object.entries(await this.#wire.inventory());
       const ports = places.flatMap(([place, { interfaces }]) =>
         this.#interfaces.filter((name) => interfaces.includes(name)).map((name) => [place, name] as const),
       );
