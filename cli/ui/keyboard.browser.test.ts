@@ -1,11 +1,9 @@
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
-import { UiPage } from '../../bed/story/ui-browser.js';
+import type { UiPage } from '../../bed/story/ui-browser.js';
 import { adminPool } from '../../test/pool-objects.js';
 import { NAMESPACE, claim, vm } from '../../test/workload-objects.js';
-import type { Ui } from './serve-ui.js';
 import { useBrowser } from './testing/use-browser.js';
-import { startUi } from './testing/ui-client.js';
 import { ADDRESS_POOLS, IPAM_CLAIMS, VIRTUAL_MACHINES } from '../../kube/resources.js';
 import { WatchedCluster } from './testing/watched-cluster.js';
 
@@ -19,9 +17,8 @@ const FOCUSED = 'document.activeElement.textContent';
 
 describe('The keyboard on the web page, while the cluster changes', function () {
   this.timeout(30_000);
-  const { browser, files } = useBrowser('the keyboard on the web page');
+  const openPage = useBrowser('the keyboard on the web page');
   let cluster: WatchedCluster;
-  let ui: Ui;
   let opened: UiPage;
   let page: Page;
 
@@ -30,14 +27,8 @@ describe('The keyboard on the web page, while the cluster changes', function () 
     cluster.tracker.put(ADDRESS_POOLS, adminPool('blue'), adminPool('large', { cidr: '10.66.0.0/16' }));
     for (const name of ['vm1', 'vm2', 'vm3'])
       cluster.tracker.put(VIRTUAL_MACHINES, vm({ data: 'blue' }, { name, uid: name }));
-    ui = await startUi(cluster, { page: files() });
-    opened = await UiPage.open(browser(), ui.server.entranceUrl(), KEEP_STREAM);
+    opened = await openPage(cluster, { timeoutMs: 5_000, script: KEEP_STREAM });
     page = opened.page;
-    page.setDefaultTimeout(5_000);
-  });
-  afterEach(async () => {
-    await opened.close();
-    await ui.stop();
   });
 
   for (const { field, route } of [

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
-import { UiPage } from '../../bed/story/ui-browser.js';
+import type { UiPage } from '../../bed/story/ui-browser.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { KubeObject } from '../../api/meta.js';
 import { IPS_ALLOCATED } from '../../api/names.js';
@@ -9,8 +9,6 @@ import { ADDRESS_POOLS, IPAM_CLAIMS, NETWORK_ATTACHMENT_DEFINITIONS, VIRTUAL_MAC
 import { adminPool, holdfastConfig, nadDefinition } from '../../test/pool-objects.js';
 import { NAMESPACE, type WorkloadClaimOptions, claim, vm, vmReference } from '../../test/workload-objects.js';
 import { INSTALLED } from '../installation.js';
-import type { Ui } from './serve-ui.js';
-import { startUi } from './testing/ui-client.js';
 import { useBrowser } from './testing/use-browser.js';
 import { WatchedCluster } from './testing/watched-cluster.js';
 
@@ -19,9 +17,8 @@ const WHY = `Pool blue is full for IPv4: 254 of 254 leased, 3 of them by stopped
 
 describe('The web page when something is wrong', function () {
   this.timeout(30_000);
-  const { browser, files } = useBrowser('the layout of the web page');
+  const openPage = useBrowser('the layout of the web page');
   let cluster: WatchedCluster;
-  let ui: Ui;
   let opened: UiPage;
   let page: Page;
 
@@ -44,16 +41,10 @@ describe('The web page when something is wrong', function () {
     cluster.tracker.put(IPAM_CLAIMS, waitingClaim());
     await open();
   });
-  afterEach(async () => {
-    await opened.close();
-    await ui.stop();
-  });
 
   async function open(): Promise<void> {
-    ui = await startUi(cluster, { page: files() });
-    opened = await UiPage.open(browser(), ui.server.entranceUrl());
+    opened = await openPage(cluster, { timeoutMs: 10_000 });
     page = opened.page;
-    page.setDefaultTimeout(10_000);
   }
 
   for (const width of [1440, 1100, 820, 390])
@@ -110,8 +101,6 @@ describe('The web page when something is wrong', function () {
   });
 
   it('begins at the VMs for users who may not read pools, with one line about what they may not read', async () => {
-    await opened.close();
-    await ui.stop();
     for (const kind of ['addresspools', 'addressleases']) cluster.forbidden.set(kind, ['*']);
     await open();
     await page.getByRole('heading', { level: 1, name: 'VMs' }).waitFor();
