@@ -13,7 +13,7 @@ import {
 import { releaseTime } from '../../../addressing/lease/cooling-start.js';
 import { leaseName } from '../../../addressing/lease/lease-name.js';
 import { findUnlessGone } from '../../../kube/absence.js';
-import type { CallOptions, Client } from '../../../kube/client.js';
+import type { CallOptions, Client, ListOptions } from '../../../kube/client.js';
 import type { Clock } from '../../../kube/clock.js';
 import { isAlreadyExists, isConflict, isNotFound, mayHaveActed, TransportError } from '../../../kube/errors.js';
 import { ADDRESS_LEASES } from '../../../kube/resources.js';
@@ -214,4 +214,15 @@ export function tryReadLease(lease: AddressLease): LeaseRecord | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Lists the leases that a selector chooses, without invalid ones, from the API server's cache: it may be stale, because writes decide. */
+export async function listCachedLeases(
+  client: Pick<Client, 'listAs'>,
+  selector: Partial<Pick<ListOptions, 'labelSelector' | 'fieldSelector'>>,
+  { signal }: { readonly signal: AbortSignal },
+): Promise<readonly LeaseRecord[]> {
+  const options = { ...selector, resourceVersion: '0', signal };
+  const { items } = await client.listAs(ADDRESS_LEASES, tryReadLease, options);
+  return items.filter((lease) => lease !== undefined);
 }

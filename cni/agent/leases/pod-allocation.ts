@@ -8,12 +8,11 @@ import { type LeaseRecord, type LeaseTimes, availabilityOf, stateOf } from '../.
 import { type Pool, subnetOf } from '../../../addressing/pool/pool.js';
 import type { Logger } from '../../../kube/log.js';
 import { messageOf } from '../../../kube/errors.js';
-import { ADDRESS_LEASES } from '../../../kube/resources.js';
 import type { Attachment } from '../attachment.js';
 import { runtimeUidOf } from '../node-pods.js';
 import { type FreeAddressRequest, FreeAddressSearch } from './free-address-search.js';
 import { StickyAddressSearch, type StickyAddressSearchDeps } from './sticky-address-search.js';
-import { type LeaseWriteResult, type PodLeaseRequest, tryReadLease } from './lease-writer.js';
+import { type LeaseWriteResult, type PodLeaseRequest, listCachedLeases } from './lease-writer.js';
 import { isHeldAt } from '../node-leases.js';
 import type { InterfaceRef } from '../request.js';
 import { supersededError, addressTakenError, leasedMeanwhileError, notLeasableError } from './allocation-errors.js';
@@ -91,20 +90,15 @@ export class PodAllocation {
 
   /**
    * Lists the leases of a pod that ran before, if none is known: `kubectl holdfast migrate whereabouts`, or an earlier process of this agent,
-   * may have created them. The list may be old, because writes decide.
+   * may have created them.
    */
   async #learnOwn(): Promise<void> {
     const { own, client } = this.#deps;
     const { attachment, call } = this.#request;
     const uid = runtimeUidOf(attachment.pod);
     if (attachment.pod.status?.phase !== 'Running' || own.ofPod(uid).length > 0) return;
-    const selected = {
-      labelSelector: `${LEASE_OWNER_UID}=${labelValue(uid)}`,
-      resourceVersion: '0',
-      signal: call.signal,
-    };
-    const { items } = await client.listAs(ADDRESS_LEASES, tryReadLease, selected);
-    for (const lease of items) if (lease !== undefined) own.update(lease);
+    const labelSelector = `${LEASE_OWNER_UID}=${labelValue(uid)}`;
+    for (const lease of await listCachedLeases(client, { labelSelector }, call)) own.update(lease);
   }
 
   async #reserve(family: Family): Promise<AllocatedLease> {

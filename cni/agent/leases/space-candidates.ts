@@ -54,8 +54,8 @@ export class SpaceCandidates {
   #informer: SpaceInformer | undefined;
   /** In the clock's ms. */
   #usedAt = 0;
-  #watchedAt = 0;
-  #watchMs = MAX_WATCH_MS;
+  /** Until then the watch goes on, even if random attempts would succeed. */
+  #watchUntil = 0;
 
   /** @param name of the address space */
   constructor(name: string, deps: SpaceCandidatesDeps) {
@@ -71,7 +71,7 @@ export class SpaceCandidates {
   get isOver(): boolean {
     const now = this.#deps.clock.now();
     if (now - this.#usedAt >= MAX_WATCH_MS) return true;
-    return this.hasSynced && now - this.#watchedAt >= this.#watchMs && !this.#isCrowded;
+    return this.hasSynced && now >= this.#watchUntil && !this.#isCrowded;
   }
 
   /** Three quarters of a pool are leased: without the watch, random attempts would soon fail, and all leases be listed again. */
@@ -82,11 +82,6 @@ export class SpaceCandidates {
         return this.#space.free(pool.name, family) * 4n < size;
       }),
     );
-  }
-
-  /** Starts to list and watch the leases. */
-  watch(): void {
-    this.#watch();
   }
 
   /** Starts the watch and waits for the first list. @throws {Error} if the signal aborts first, or the watch is stopped */
@@ -161,9 +156,8 @@ export class SpaceCandidates {
 
   #watch(): SpaceInformer {
     if (this.#informer !== undefined) return this.#informer;
-    this.#watchedAt = this.#deps.clock.now();
-    // agents that began together do not list together again
-    this.#watchMs = MAX_WATCH_MS * (0.75 + this.#deps.random() / 2);
+    // random, so that agents that began together do not list together again
+    this.#watchUntil = this.#deps.clock.now() + MAX_WATCH_MS * (0.75 + this.#deps.random() / 2);
     this.#informer = this.#deps.open();
     this.#informer.onChange((change) => this.#observe(change));
     this.#informer.start();

@@ -12,8 +12,7 @@ import { byPreferenceOf } from '../../../addressing/lease/lease-preference.js';
 import { subnetOf } from '../../../addressing/pool/pool.js';
 import type { Client } from '../../../kube/client.js';
 import { isNewer } from '../../../api/meta.js';
-import { ADDRESS_LEASES } from '../../../kube/resources.js';
-import { type LeaseWriteResult, tryReadLease } from './lease-writer.js';
+import { type LeaseWriteResult, listCachedLeases } from './lease-writer.js';
 import type { FreeAddressRequest, FreeAddressSearchDeps } from './free-address-search.js';
 import { reservationTakenError } from './allocation-errors.js';
 
@@ -125,13 +124,10 @@ export class StickyAddressSearch {
     return availabilityOf(known, requestFor(lease.address), times, this.#deps.clock.now());
   }
 
-  async #list(): Promise<readonly LeaseRecord[]> {
+  #list(): Promise<readonly LeaseRecord[]> {
     const { pool, mac, call } = this.#search;
     const fieldSelector = `spec.mac=${mac},spec.pool=${pool.name},spec.addressSpace=${pool.addressSpace}`;
-    // from the API server's cache, even if it is stale: the write decides
-    const options = { fieldSelector, resourceVersion: '0', signal: call.signal };
-    const { items } = await this.#deps.client.listAs(ADDRESS_LEASES, tryReadLease, options);
-    return items.filter((lease) => lease !== undefined);
+    return listCachedLeases(this.#deps.client, { fieldSelector }, call);
   }
 }
 
