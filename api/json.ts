@@ -38,3 +38,12 @@ export function describeValue(value: unknown): string {
   if (typeof value === 'object' && value !== null) return 'an object';
   return JSON.stringify(typeof value === 'string' ? value.slice(0, MAX_SHOWN_VALUE) : value);
 }
+
+type WithoutUndefined<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] } & {
+  [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>;
+};
+
+/** Returns the fields that are not undefined. */
+export function omitUndefined<T extends object>(fields: T): WithoutUndefined<T> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as WithoutUndefined<T>;
+}

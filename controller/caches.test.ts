@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { NETWORK_STATUS_ANNOTATION } from '../api/names.js';
 import { launcher } from '../test/workload-objects.js';
 import { transformLauncher } from './caches.js';
 
@@ -19,5 +20,14 @@ describe('a cached launcher', () => {
       spec: { nodeName: 'node1' },
       status: { phase: 'Running' },
     });
+  });
+
+  it('keeps of what Multus reports only networks, interfaces and addresses', () => {
+    const pod = launcher([{ nad: 'blue' }]);
+    const read = { name: 'vms/blue', interface: 'net1', ips: ['10.0.0.5'] };
+    const all = [{ ...read, mac: '02:00:00:00:00:01', dns: {}, gateway: ['10.0.0.1'] }, 'no object', { interface: 'x' }];
+    pod.metadata.annotations = { [NETWORK_STATUS_ANNOTATION]: JSON.stringify(all, undefined, 4) };
+    const { annotations } = transformLauncher(pod).metadata;
+    expect(JSON.parse(annotations?.[NETWORK_STATUS_ANNOTATION] ?? '')).to.deep.equal([read]);
   });
 });

@@ -1,4 +1,5 @@
 import { CLAIM_COUNT } from '../api/ipam-claim.js';
+import { omitUndefined } from '../api/json.js';
 import { type KubeObject, joinKey } from '../api/meta.js';
 import {
   DEFAULT_NETWORK_ANNOTATION,
@@ -6,8 +7,9 @@ import {
   NETWORK_STATUS_ANNOTATION,
   PRIMARY_CLAIM_ANNOTATION,
 } from '../api/names.js';
-import { type Pod, controllingVmi } from '../api/pod.js';
-import { identityMetadataOf, pickKeys } from '../cluster/transforms.js';
+import { type NetworkStatus, type Pod, controllingVmi, networkStatuses, reportedIPsOf } from '../api/pod.js';
+import { share } from '../cluster/share.js';
+import { identityMetadataOf, pickKeys, transformReference } from '../cluster/transforms.js';
 import { BY_WORKLOAD } from '../cluster/watch-specs.js';
 import type { ResourceQuota } from '../kube/resources.js';
 
@@ -19,18 +21,24 @@ const ANNOTATIONS = [
 ];
 
 /** Keeps the fields of a launcher that the controller reads. */
-export function transformLauncher({ metadata, spec, status }: Pod): Pod {
-  const { ownerReferences } = metadata;
+export function transformLauncher(pod: Pod): Pod {
+  const { metadata, spec, status } = pod;
   const annotations = pickKeys(metadata.annotations, ANNOTATIONS);
-  return {
-    metadata: {
-      ...identityMetadataOf(metadata),
-      ...(ownerReferences && { ownerReferences }),
-      ...(annotations && { annotations }),
-    },
-    ...(spec?.nodeName !== undefined && { spec: { nodeName: spec.nodeName } }),
-    ...(status?.phase !== undefined && { status: { phase: status.phase } }),
-  };
+  if (annotations?.[NETWORK_STATUS_ANNOTATION] !== undefined)
+    annotations[NETWORK_STATUS_ANNOTATION] = JSON.stringify(networkStatuses(pod).map(transformStatus));
+  const small: Pod = { metadata: identityMetadataOf(metadata) };
+  if (metadata.ownerReferences !== undefined)
+    small.metadata.ownerReferences = metadata.ownerReferences.map(transformReference);
+  if (annotations !== undefined) small.metadata.annotations = annotations;
+  if (spec?.nodeName !== undefined) small.spec = share({ nodeName: spec.nodeName });
+  if (status?.phase !== undefined) small.status = share({ phase: status.phase });
+  return small;
+}
+
+/** Of what Multus reports, a third is needed. */
+function transformStatus(status: NetworkStatus): NetworkStatus & { readonly ips?: readonly string[] } {
+  const ips = reportedIPsOf(status);
+  return { ...omitUndefined({ name: status.name, interface: status.interface }), ...(ips.length > 0 && { ips }) };
 }
 
 /** A quota, and what it says about the number of claims: limit and use. */

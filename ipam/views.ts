@@ -1,4 +1,5 @@
 import type { ProcessContext } from '../process/context.js';
+import { intern } from '../cluster/share.js';
 import { ADDRESS_POOL_WATCH, NAD_WATCH } from '../cluster/watch-specs.js';
 import { CLAIM_PODS, ClaimPods } from './claims/running/claim-pods.js';
 import { LeaseBook } from './leases/lease-book.js';
@@ -16,8 +17,17 @@ import { type LeaseRecord, readLease } from '../addressing/lease/lease.js';
  */
 export const ADDRESS_LEASE_WATCH: WatchSpec<AddressLease, LeaseRecord> = {
   resource: ADDRESS_LEASES,
-  transform: readLease,
+  transform: readSharedLease,
 };
+
+function readSharedLease(lease: AddressLease): LeaseRecord {
+  const record = readLease(lease);
+  record.addressSpace = intern(record.addressSpace);
+  record.pool = intern(record.pool);
+  if (record.node !== undefined) record.node = intern(record.node);
+  if (record.owner !== undefined) record.owner.namespace = intern(record.owner.namespace);
+  return record;
+}
 
 /** All state of the process, rebuilt from the API server at every start. */
 export type Views = ReturnType<typeof createIpamViews>;

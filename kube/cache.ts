@@ -13,8 +13,8 @@ export interface Lister<S> {
 export class Cache<S extends KubeObject> {
   readonly #objects = new Map<string, S>();
   readonly #indexers: Indexes<S>;
-  /** Index → value → keys. */
-  readonly #indexes = new Map<string, Map<string, Set<string>>>();
+  /** Index → value → objects. Most values have one object, and a set of one is as big as the object itself. */
+  readonly #indexes = new Map<string, Map<string, S | Set<S>>>();
 
   constructor(indexes: Indexes<S> = {}) {
     this.#indexers = indexes;
@@ -42,17 +42,16 @@ export class Cache<S extends KubeObject> {
     const values = this.#indexes.get(index);
     if (values === undefined)
       throw new TypeError(`no index "${index}"; there are: ${[...this.#indexes.keys()].join(', ')}`);
-    const found: S[] = [];
-    for (const key of values.get(value) ?? []) {
-      const object = this.#objects.get(key);
-      if (object !== undefined) found.push(object);
-    }
-    return found;
+    const found = values.get(value);
+    if (found === undefined) return [];
+    return found instanceof Set ? [...found] : [found];
   }
 
   /** Returns the number of objects that {@link byIndex} returns. */
   countByIndex(index: string, value: string): number {
-    return this.#indexes.get(index)?.get(value)?.size ?? 0;
+    const found = this.#indexes.get(index)?.get(value);
+    if (found === undefined) return 0;
+    return found instanceof Set ? found.size : 1;
   }
 
   /** @returns the object that was there before */
@@ -61,9 +60,9 @@ export class Cache<S extends KubeObject> {
     const before = this.#objects.get(key);
     // Everything that may throw comes first: if an indexer fails, the cache stays as it was.
     const after = this.#valuesOf(object);
-    if (before !== undefined) this.#unindex(key, before);
+    if (before !== undefined) this.#unindex(before);
     this.#objects.set(key, object);
-    for (const [index, value] of after) this.#entry(index, value).add(key);
+    for (const [index, value] of after) this.#index(index, value, object);
     return before;
   }
 
@@ -71,7 +70,7 @@ export class Cache<S extends KubeObject> {
   delete(key: string): S | undefined {
     const before = this.#objects.get(key);
     if (before === undefined) return undefined;
-    this.#unindex(key, before);
+    this.#unindex(before);
     this.#objects.delete(key);
     return before;
   }
@@ -82,19 +81,19 @@ export class Cache<S extends KubeObject> {
     );
   }
 
-  #entry(index: string, value: string): Set<string> {
-    const values = this.#indexes.get(index) ?? new Map<string, Set<string>>();
-    const keys = values.get(value) ?? new Set<string>();
-    values.set(value, keys);
-    return keys;
+  #index(index: string, value: string, object: S): void {
+    const values = this.#indexes.get(index);
+    const others = values?.get(value);
+    if (others instanceof Set) others.add(object);
+    else values?.set(value, others === undefined || others === object ? object : new Set([others, object]));
   }
 
-  #unindex(key: string, object: S): void {
+  #unindex(object: S): void {
     for (const [index, value] of this.#valuesOf(object)) {
       const values = this.#indexes.get(index);
-      const keys = values?.get(value);
-      keys?.delete(key);
-      if (keys?.size === 0) values?.delete(value);
+      const found = values?.get(value);
+      if (found instanceof Set) found.delete(object);
+      if (found === object || (found instanceof Set && found.size === 0)) values?.delete(value);
     }
   }
 }

@@ -58,7 +58,7 @@ export class Informer<T extends KubeObject, S extends KubeObject = T> {
   readonly #metrics: KubeMetrics;
   readonly #reflector: Reflector<T, TransformedObject<S>>;
   readonly #handlers: ((change: ObjectChange<S>) => void)[] = [];
-  /** resourceVersion by key, because the transform need not keep it. */
+  /** resourceVersion by key, of objects whose transform does not keep it. */
   readonly #versions = new Map<string, string>();
   readonly #synced: Promise<void>;
   #settleSynced: (error?: Error) => void = () => undefined;
@@ -182,14 +182,18 @@ export class Informer<T extends KubeObject, S extends KubeObject = T> {
 
   #upsert({ key, version, object }: TransformedObject<S>): void {
     // Lists and repeated events contain known objects. An object that cannot be read keeps its old state and does not stop the others.
-    if (object === undefined || (version !== '' && this.#versions.get(key) === version)) return;
+    if (object === undefined || (version !== '' && this.#versionOf(key) === version)) return;
     try {
       const before = this.cache.set(object);
-      this.#versions.set(key, version);
+      if (object.metadata.resourceVersion === undefined) this.#versions.set(key, version);
       this.#tellStored(object, before);
     } catch (error) {
       this.#failed(error, key, 'object cannot be indexed');
     }
+  }
+
+  #versionOf(key: string): string | undefined {
+    return this.cache.get(key)?.metadata.resourceVersion ?? this.#versions.get(key);
   }
 
   #tellStored(object: S, before: S | undefined): void {

@@ -7,6 +7,7 @@ import type {
   LeaseState,
 } from '../../api/address-lease.js';
 import { type IPAMClaim, claimOwnerOf, labelValue } from '../../api/ipam-claim.js';
+import { omitUndefined } from '../../api/json.js';
 import { parseLeaseMac } from '../../api/mac-address.js';
 import type { KubeObject, ObjectMeta } from '../../api/meta.js';
 import {
@@ -91,7 +92,7 @@ export function readLease({ metadata, spec }: AddressLease): LeaseRecord {
       containerID: spec.containerID,
       interface: spec.interface,
       mac: spec.mac?.toLowerCase(),
-      reserved: spec.reserved === true ? true : undefined,
+      reserved: spec.reserved === true ? (true as const) : undefined,
       releasedAt: spec.releasedAt === undefined ? undefined : parseTime(name, 'releasedAt', spec.releasedAt),
       quarantine: spec.quarantine === undefined ? undefined : readQuarantine(name, spec.quarantine),
       networkData: spec.networkData,
@@ -184,13 +185,6 @@ export function mayTakeOver({ owner, releasedAt, pool }: HeldRecord, request: Ta
   if (owner?.kind !== 'Pod' || releasedAt !== undefined || pool !== request.pool) return false;
   const isOfNamespace = owner.namespace === request.owner.namespace && request.owner.kind === 'IPAMClaim';
   return isOfNamespace && request.launchers?.has(owner.uid) === true;
-}
-
-type WithoutUndefined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
-
-/** Returns the fields that are not undefined. */
-export function omitUndefined<T extends object>(fields: T): WithoutUndefined<T> {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as WithoutUndefined<T>;
 }
 
 /** Returns the fields with null instead of undefined, for a merge patch that removes them. */

@@ -1,4 +1,5 @@
 import type { AddressLeaseSpec, LeaseOwner, LeasePatch, LeaseWrite } from '../../api/address-lease.js';
+import { omitUndefined } from '../../api/json.js';
 import { ADDRESS_LEASE_KIND, IPAM_API_VERSION, LEASE_MAC, PROBE_ANNOTATION } from '../../api/names.js';
 import { formatProbe } from '../../api/probe.js';
 import { isResponderClaim } from '../../api/responders.js';
@@ -10,7 +11,6 @@ import {
   type LeaseStateFields,
   leaseLabels,
   mayTakeOver,
-  omitUndefined,
   stateOf,
   undefinedToNull,
 } from './lease-record.js';

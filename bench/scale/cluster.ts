@@ -5,6 +5,7 @@ import {
   LAUNCHER_LABEL,
   LAUNCHER_LABEL_VALUE,
   NETWORKS_ANNOTATION,
+  NETWORK_STATUS_ANNOTATION,
   POLICIES_CONFIG_MAP,
 } from '../../api/names.js';
 import { podInterfaceName } from '../../api/pod.js';
@@ -107,14 +108,25 @@ function objectsOf(n: number): [Resource, KubeObject][] {
         status: { phase: 'Running', interfaces: [reported] },
       } as KubeObject,
     ],
-    [PODS, launcherOf(namespace, name, launcher, claim.metadata.name)],
+    [PODS, launcherOf(namespace, name, launcher, { claim: claim.metadata.name, ip: formatAddress(address), mac })],
     [IPAM_CLAIMS, { ...claim, status } as KubeObject],
     [ADDRESS_LEASES, lease.lease],
   ];
 }
 
-function launcherOf(namespace: string, vm: string, name: string, claim: string): KubeObject {
-  const element = { ...NAD, interface: podInterfaceName(NETWORK), 'ipam-claim-reference': claim };
+function launcherOf(
+  namespace: string,
+  vm: string,
+  name: string,
+  { claim, ip, mac }: { readonly claim: string; readonly ip: string; readonly mac: string },
+): KubeObject {
+  const podInterface = podInterfaceName(NETWORK);
+  const element = { ...NAD, interface: podInterface, 'ipam-claim-reference': claim };
+  // as Multus 4.2 reports them
+  const statuses = [
+    { name: 'kindnet', interface: 'eth0', ips: ['10.244.1.7'], mac: '4e:0c:8a:11:22:33', default: true, dns: {}, gateway: ['10.244.1.1'] }, // prettier-ignore
+    { name: NAD_KEY, interface: podInterface, ips: [ip], mac, dns: {} },
+  ];
   return {
     apiVersion: 'v1',
     kind: 'Pod',
@@ -122,7 +134,10 @@ function launcherOf(namespace: string, vm: string, name: string, claim: string):
       namespace,
       name,
       labels: { [LAUNCHER_LABEL]: LAUNCHER_LABEL_VALUE, 'vm.kubevirt.io/name': vm },
-      annotations: { [NETWORKS_ANNOTATION]: JSON.stringify([element]) },
+      annotations: {
+        [NETWORKS_ANNOTATION]: JSON.stringify([element]),
+        [NETWORK_STATUS_ANNOTATION]: JSON.stringify(statuses, undefined, 4),
+      },
       ownerReferences: [vmiReference(uidOf(namespace, vm, 'VirtualMachineInstance'), vm)],
     },
     spec: { nodeName: 'node-1', containers: [{ name: 'compute', image: 'quay.io/kubevirt/virt-launcher' }] },

@@ -108,11 +108,19 @@ const readableSelectionsOf = memoizePerPod((pod): readonly NetworkSelection[] | 
 /** Parses the status annotation once for each version of a pod. */
 export const networkStatusesOf = memoizePerPod(networkStatuses);
 
+/** More launchers than a namespace has. The parsed annotations of all launchers of a cluster would be as big as the other caches. */
+const MAX_PARSED_PODS = 16_384;
+
 function memoizePerPod<T>(read: (pod: Pod) => T): (pod: Pod) => T {
-  const known = new WeakMap<Pod, { readonly value: T }>();
+  let known = new WeakMap<Pod, { readonly value: T }>();
+  let count = 0;
   return (pod) => {
-    const found = known.get(pod) ?? { value: read(pod) };
-    known.set(pod, found);
-    return found.value;
+    const found = known.get(pod);
+    if (found !== undefined) return found.value;
+    if (count === MAX_PARSED_PODS) [known, count] = [new WeakMap(), 0];
+    const value = read(pod);
+    known.set(pod, { value });
+    count++;
+    return value;
   };
 }

@@ -10,6 +10,7 @@ import {
   CLAIM_REQUEST_ORIGIN,
   CLAIM_VM_LABEL,
 } from '../../api/names.js';
+import { intern, share } from '../../cluster/share.js';
 import { pickKeys } from '../../cluster/transforms.js';
 import type { WatchSpec } from '../../kube/informers.js';
 import { IPAM_CLAIMS } from '../../kube/resources.js';
@@ -26,7 +27,7 @@ export function transformServedClaim(claim: IPAMClaim): IPAMClaim {
   const { metadata, spec, status } = claim;
   const small: IPAMClaim = {
     metadata: transformMetadata(claim, metadata),
-    spec: { network: intern(spec.network), interface: intern(spec.interface) },
+    spec: share({ network: spec.network, interface: spec.interface }),
   };
   if (status !== undefined) small.status = transformStatus(status);
   return small;
@@ -57,14 +58,11 @@ function addOwner(claim: IPAMClaim, small: ObjectMeta): void {
 function transformAnnotations(claim: IPAMClaim): Record<string, string> | undefined {
   const remembered = controllerOf(claim) === undefined ? [CLAIM_OWNER_NAME, CLAIM_OWNER_UID] : [];
   const keys = [CLAIM_NAD, CLAIM_REQUESTED_ADDRESSES, CLAIM_REQUEST_ORIGIN, CLAIM_MAC, ...remembered];
-  const annotations = pickKeys(claim.metadata.annotations, keys);
-  const nad = annotations?.[CLAIM_NAD];
-  if (annotations !== undefined && nad !== undefined) annotations[CLAIM_NAD] = intern(nad);
-  return annotations;
+  return share(pickKeys(claim.metadata.annotations, keys));
 }
 
 function transformReference({ apiVersion, kind, name, uid }: OwnerReference): OwnerReference {
-  return { apiVersion: intern(apiVersion), kind: intern(kind), name, uid, controller: true };
+  return { apiVersion: intern(apiVersion), kind: intern(kind), name: intern(name), uid: intern(uid), controller: true };
 }
 
 function transformStatus(status: NonNullable<IPAMClaim['status']>): NonNullable<IPAMClaim['status']> {
@@ -73,24 +71,16 @@ function transformStatus(status: NonNullable<IPAMClaim['status']>): NonNullable<
 }
 
 function transformCondition(condition: Condition): Condition {
-  const { type, reason, message } = condition;
-  return { ...condition, type: intern(type), reason: intern(reason), message: intern(message) };
-}
-
-/** Maximum number of shared texts: further ones are rarely equal. */
-const MAX_INTERNED = 4096;
-/** Longer texts are not shared, because shared texts stay in memory as long as the process. */
-const MAX_LENGTH = 256;
-
-const known = new Map<string, string>();
-
-/** Returns an equal string that is shared, because a hundred thousand objects would each have their own copy. */
-export function intern(text: string): string {
-  if (text.length > MAX_LENGTH) return text;
-  const found = known.get(text);
-  if (found !== undefined) return found;
-  if (known.size < MAX_INTERNED) known.set(text, text);
-  return text;
+  const { type, status, reason, message, lastTransitionTime, observedGeneration } = condition;
+  const small: Condition = {
+    type: intern(type),
+    status,
+    reason: intern(reason),
+    message: intern(message),
+    lastTransitionTime,
+  };
+  if (observedGeneration !== undefined) small.observedGeneration = observedGeneration;
+  return small;
 }
 
 /** Only indexes that are queried: an index with a hundred thousand values costs as much memory as the claims. */
