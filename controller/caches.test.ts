@@ -25,7 +25,11 @@ describe('a cached launcher', () => {
   it('keeps of what Multus reports only networks, interfaces and addresses', () => {
     const pod = launcher([{ nad: 'blue' }]);
     const read = { name: 'vms/blue', interface: 'net1', ips: ['10.0.0.5'] };
-    const all = [{ ...read, mac: '02:00:00:00:00:01', dns: {}, gateway: ['10.0.0.1'] }, 'no object', { interface: 'x' }];
+    const all = [
+      { ...read, mac: '02:00:00:00:00:01', dns: {}, gateway: ['10.0.0.1'] },
+      'no object',
+      { interface: 'x' },
+    ];
     pod.metadata.annotations = { [NETWORK_STATUS_ANNOTATION]: JSON.stringify(all, undefined, 4) };
     const { annotations } = transformLauncher(pod).metadata;
     expect(JSON.parse(annotations?.[NETWORK_STATUS_ANNOTATION] ?? '')).to.deep.equal([read]);
