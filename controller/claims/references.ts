@@ -109,7 +109,7 @@ const readableSelectionsOf = memoizePerPod((pod): readonly NetworkSelection[] | 
 export const networkStatusesOf = memoizePerPod(networkStatuses);
 
 /** More launchers than a namespace has. The parsed annotations of all launchers of a cluster would be as big as the other caches. */
-const MAX_PARSED_PODS = 16_384;
+const MAX_PARSED_PODS = 4096;
 
 function memoizePerPod<T>(read: (pod: Pod) => T): (pod: Pod) => T {
   let known = new WeakMap<Pod, { readonly value: T }>();
