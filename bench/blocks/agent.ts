@@ -2,11 +2,14 @@ import {
   MAX_ALLOCATION_ATTEMPTS,
   MAX_BLIND_ATTEMPTS,
   MAX_BLOCK_ATTEMPTS,
+  WATCHED_ATTEMPTS,
 } from '../../cni/agent/leases/free-address-search.js';
-import { MAX_WATCH_MS } from '../../cni/agent/leases/space-candidates.js';
+import { MAX_UNLEASED, MAX_WATCH_MS } from '../../cni/agent/leases/space-candidates.js';
+import { MAX_READS_AT_ONCE } from '../../cni/agent/leases/unleased-addresses.js';
 import type { Address } from '../../addressing/address/address.js';
 import { leaseName } from '../../addressing/lease/lease-name.js';
 import { type LeaseRecord, createLease, releaseLease } from '../../addressing/lease/lease.js';
+import { addressesOf } from '../../addressing/pool/pool.js';
 import type { Simulation } from './simulation.js';
 import type { SimulatedBlocks } from './simulated-blocks.js';
 import { type SpaceView, TriedAddresses } from './space-view.js';
@@ -39,6 +42,8 @@ export class SimulatedAgent {
   /** State of its watch of the address space; `open` after the first list. */
   #space: 'closed' | 'opening' | 'open' = 'closed';
   #waiting: (() => void)[] = [];
+  /** Addresses that had no lease when they were read. */
+  readonly #unleased: Address[] = [];
 
   constructor(given: SimulatedAgentDeps) {
     this.#deps = given;
@@ -98,45 +103,67 @@ export class SimulatedAgent {
 
   /** Picks at random first, and then with a watch of the address space. */
   #tryAny(add: PendingAdd): void {
-    const { pool, view, blind, blocks } = this.#deps;
     if (add.tries >= MAX_ALLOCATION_ATTEMPTS) {
       this.#refuse(add);
       return;
     }
     const knows = this.#space === 'open';
-    if (!knows && add.blind >= MAX_BLIND_ATTEMPTS) {
-      this.#open();
+    if (!knows && add.blind >= MAX_BLIND_ATTEMPTS) this.#open();
+    if (!knows && add.blind >= MAX_ALLOCATION_ATTEMPTS - WATCHED_ATTEMPTS) {
       this.#waiting.push(() => this.#try(add));
       return;
     }
-    add.blind++;
-    const { space } = knows ? view : blind;
-    const address = this.#tried.pick(pool, space, (each) => blocks?.isElsewhere(each) !== false);
-    if (address === undefined) {
-      this.#refuse(add);
+    if (!knows && add.blind > 0) {
+      this.#readMany(add);
       return;
     }
-    const settle: SettleAttempt = (_outcome, lease) => {
-      this.#tried.settle(address);
-      if (lease !== undefined) blocks?.leased(lease);
-    };
-    if (knows || add.tries === 0) this.#create(add, address, settle);
-    else this.#createUnlessLeased(add, address, settle);
+    add.blind++;
+    const address = this.#pickFree(knows);
+    if (address === undefined) this.#refuse(add);
+    else this.#createFree(add, address);
   }
 
-  /** A random pick after the first one: a read costs less than a create that fails. */
-  #createUnlessLeased(add: PendingAdd, address: Address, settle: SettleAttempt): void {
-    const { api, pool, tally } = this.#deps;
-    tally().reads++;
-    api.readLease(leaseName(pool.addressSpace, address), (lease) => {
-      if (lease === undefined) {
-        this.#create(add, address, settle);
-        return;
-      }
-      add.tries++;
-      settle('lost');
-      this.#try(add);
+  #pickFree(knows: boolean): Address | undefined {
+    const { pool, view, blind, blocks } = this.#deps;
+    const kept = this.#unleased.pop();
+    if (kept !== undefined && !knows) return kept;
+    this.#unleased.length = 0;
+    const { space } = knows ? view : blind;
+    return this.#tried.pick(pool, space, (each) => blocks?.isElsewhere(each) !== false);
+  }
+
+  #createFree(add: PendingAdd, address: Address): void {
+    this.#create(add, address, (_outcome, lease) => {
+      this.#tried.settle(address);
+      if (lease !== undefined) this.#deps.blocks?.leased(lease);
     });
+  }
+
+  /** Reads the leases of several picks at once: a read costs less than a create that fails. */
+  #readMany(add: PendingAdd): void {
+    const { api, pool, tally } = this.#deps;
+    const unleased: Address[] = [];
+    let left = MAX_READS_AT_ONCE;
+    const done = () => {
+      const [first, ...others] = unleased;
+      this.#unleased.push(...others);
+      this.#unleased.splice(0, this.#unleased.length - MAX_UNLEASED);
+      if (first === undefined) this.#try(add);
+      else this.#createFree(add, first);
+    };
+    for (let n = 0; n < MAX_READS_AT_ONCE; n++) {
+      const address = this.#pickFree(false)!;
+      tally().reads++;
+      api.readLease(leaseName(pool.addressSpace, address), (lease) => {
+        if (lease === undefined) unleased.push(address);
+        else {
+          add.tries++;
+          add.blind++;
+          this.#tried.settle(address);
+        }
+        if (--left === 0) done();
+      });
+    }
   }
 
   #create(add: PendingAdd, address: Address, settle: SettleAttempt): void {
@@ -168,13 +195,23 @@ export class SimulatedAgent {
   #open(): void {
     if (this.#space !== 'closed') return;
     this.#space = 'opening';
-    const { api, tally, time } = this.#deps;
+    const { api, tally } = this.#deps;
     const items = api.leases.records.size;
     tally().spaceListed += items;
     api.list(items, () => {
       this.#space = 'open';
-      time.after(MAX_WATCH_MS, () => (this.#space = 'closed'));
+      this.#closeLater();
       for (const go of this.#waiting.splice(0)) go();
+    });
+  }
+
+  /** Ends the watch after its time, unless three quarters of the pool are leased. */
+  #closeLater(): void {
+    const { pool, view, time } = this.#deps;
+    time.after(MAX_WATCH_MS, () => {
+      const isCrowded = view.space.free(pool.name, 4) * 4n < addressesOf(pool, 4, 'open').size;
+      if (isCrowded) this.#closeLater();
+      else this.#space = 'closed';
     });
   }
 }

@@ -17,6 +17,7 @@ import type { PickSource, PodLeaseMetrics } from '../metrics.js';
 import type { NodeLeases } from '../node-leases.js';
 import { contentionError, poolFullError } from './allocation-errors.js';
 import type { SpaceCandidates } from './space-candidates.js';
+import { findUnleasedAddress } from './unleased-addresses.js';
 
 export interface FreeAddressSearchDeps {
   readonly own: NodeLeases;
@@ -44,17 +45,22 @@ interface SearchProgress {
 }
 
 /** Limit of attempts per family. */
-export const MAX_ALLOCATION_ATTEMPTS = 64;
-/** Random attempts before the leases of the address space are watched. All fail in 3 % of the cases if four fifths of the pool are leased. */
-export const MAX_BLIND_ATTEMPTS = 16;
+export const MAX_ALLOCATION_ATTEMPTS = 128;
+/** Of these, attempts with addresses that the watch shows as free. */
+export const WATCHED_ATTEMPTS = 16;
+/**
+ * Random attempts before the leases of the address space are watched, which costs far more. All fail in 0.1 % of the cases if nine tenths of the
+ * pool are leased. More follow while all leases are listed.
+ */
+export const MAX_BLIND_ATTEMPTS = 64;
 /** Attempts with released leases of the node. */
 const MAX_REUSE_ATTEMPTS = 4;
 /** Attempts in the node's own blocks. If so many addresses are taken, claims use the blocks. */
 export const MAX_BLOCK_ATTEMPTS = 8;
 
 /**
- * Leases an address to a pod that requests none. It tries the node's own blocks first, then a few random addresses of the pool. Only if
- * these fail, it watches the leases of the address space and picks among the free addresses.
+ * Leases an address to a pod that requests none. It tries the node's own blocks first, then random addresses of the pool. Only if many
+ * of these are taken, it watches the leases of the address space and picks among the free addresses.
  */
 export class FreeAddressSearch {
   readonly #deps: FreeAddressSearchDeps;
@@ -163,32 +169,49 @@ export class FreeAddressSearch {
     return cooled.sort(byRelease);
   }
 
+  /** Tries addresses without a lease: those that the watch shows, or random ones. The watch begins when many of these are taken. */
   async #leaseFree(family: Family, count: SearchProgress): Promise<LeaseRecord | undefined> {
-    const { pool, candidates, blocks, call } = this.#search;
-    const blindly = count.attempts + MAX_BLIND_ATTEMPTS;
+    const { candidates, call } = this.#search;
+    const before = count.attempts;
     while (count.attempts < MAX_ALLOCATION_ATTEMPTS) {
-      if (count.attempts >= blindly && !candidates.hasSynced) await candidates.synced(call.signal);
       const { hasSynced } = candidates;
-      const address = candidates.pick(this.#pickablePool(), family);
+      const guesses = count.attempts - before;
+      const isBlind = !hasSynced && guesses > 0;
+      if (isBlind && guesses >= MAX_BLIND_ATTEMPTS) candidates.watch();
+      const address = isBlind ? await this.#readUnleased(family, count, before) : this.#pickFree(family);
       if (address === undefined && hasSynced) return undefined;
-      if (address === undefined) await candidates.synced(call.signal);
-      else if (!hasSynced && blocks?.isKnown(pool, address) === true) candidates.settle(address, true);
-      else {
-        const lease = await this.#createFree(address, hasSynced ? 'watched' : 'blind', count);
-        if (lease !== undefined) return lease;
+      if (address === undefined) {
+        if (!isBlind) await candidates.synced(call.signal);
+        continue;
       }
+      count.attempts++;
+      const lease = await this.#attemptOutside(address, (request) => this.#deps.writer.create(request, call));
+      if (lease !== undefined) return this.#count(lease, hasSynced ? 'watched' : 'blind');
     }
     return undefined;
   }
 
-  async #createFree(address: Address, source: PickSource, count: SearchProgress): Promise<LeaseRecord | undefined> {
-    const { call } = this.#search;
-    // a read costs the API server a fraction of a create that fails
-    const isRead = source === 'blind' && count.attempts > 0;
-    count.attempts++;
-    const create = (request: PodLeaseRequest) => this.#deps.writer.create(request, call, { isRead });
-    const lease = await this.#attemptOutside(address, create);
-    return lease && this.#count(lease, source);
+  /** Finds an address without a lease by reads, or waits for the list of all leases if no candidate is left. */
+  async #readUnleased(family: Family, count: SearchProgress, before: number): Promise<Address | undefined> {
+    const { candidates, requestFor, call } = this.#search;
+    const pick = () => this.#pickFree(family);
+    const isPickable = (address: Address) => this.#isOpen(address);
+    const isLeased = (address: Address) => this.#deps.writer.isLeased(requestFor(address), call);
+    const left = MAX_ALLOCATION_ATTEMPTS - WATCHED_ATTEMPTS - (count.attempts - before);
+    const { address, taken, picked } = await findUnleasedAddress({ candidates, pick, isPickable, isLeased }, left);
+    count.attempts += taken;
+    if (picked === 0) await candidates.synced(call.signal);
+    return address;
+  }
+
+  /** Picks an address outside of the node's blocks, which are tried first. */
+  #pickFree(family: Family): Address | undefined {
+    const { pool, candidates, blocks } = this.#search;
+    for (;;) {
+      const address = candidates.pick(this.#pickablePool(), family);
+      if (address === undefined || candidates.hasSynced || blocks?.isKnown(pool, address) !== true) return address;
+      candidates.settle(address, true);
+    }
   }
 
   /**
@@ -217,15 +240,18 @@ export class FreeAddressSearch {
 
   /** Starts an attempt. @returns false if the pool no longer has the address, or another attempt is under way */
   #startAttempt({ address }: LeaseRecord): boolean {
-    const isPickable = subnetOf(this.#pickablePool(), address)?.open.has(address.value) === true;
-    return isPickable && this.#search.candidates.try(address);
+    return this.#isOpen(address) && this.#search.candidates.try(address);
   }
 
   /** Returns released leases whose addresses the pool still has. */
   #releasedLeases(family: Family): LeaseRecord[] {
-    const pool = this.#pickablePool();
-    const isOpen = ({ address }: LeaseRecord) => subnetOf(pool, address)?.open.has(address.value) === true;
-    return this.#search.candidates.releasedOf(pool, family).filter(isOpen);
+    const released = this.#search.candidates.releasedOf(this.#pickablePool(), family);
+    return released.filter(({ address }) => this.#isOpen(address));
+  }
+
+  /** Whether the address may be picked now. */
+  #isOpen(address: Address): boolean {
+    return subnetOf(this.#pickablePool(), address)?.open.has(address.value) === true;
   }
 
   /** Returns the pool without blocks that go back to it, as known now: no address of them may be picked. */

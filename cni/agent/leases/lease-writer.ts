@@ -65,12 +65,15 @@ export class LeaseWriter {
 
   /**
    * Creates a lease.
-   * @param isRead whether to read first if there is one already. Default: the create finds out
    * @throws {Error} if the write failed, or its result is unknown: it is recorded as uncertain then
    */
-  async create(request: PodLeaseRequest, call: CallOptions, { isRead = false } = {}): Promise<LeaseWriteResult> {
-    if (isRead && (await this.read(leaseNameOf(request), call)) !== undefined) return LOST;
+  create(request: PodLeaseRequest, call: CallOptions): Promise<LeaseWriteResult> {
     return this.#write('create', request, { write: createLease(request), call });
+  }
+
+  /** Reads live whether the address has a lease. */
+  async isLeased(request: PodLeaseRequest, call: CallOptions): Promise<boolean> {
+    return (await this.read(leaseNameOf(request), call)) !== undefined;
   }
 
   /** Allocates a released lease, or creates it again if ipam has deleted it. @param lease one that the request may have */

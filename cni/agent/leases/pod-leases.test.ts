@@ -5,7 +5,7 @@ import { Client } from '../../../kube/client.js';
 import { ADDRESS_LEASES } from '../../../kube/resources.js';
 import { formatAddress } from '../../../addressing/address/address.js';
 import { REUSE_MS } from '../../../addressing/lease/lease-times.js';
-import { MAX_BLIND_ATTEMPTS } from './free-address-search.js';
+import { MAX_ALLOCATION_ATTEMPTS, WATCHED_ATTEMPTS } from './free-address-search.js';
 
 /** The open addresses are 10.0.0.2 to 10.0.0.6. */
 const SMALL = compiledPool({ subnets: [{ cidr: '10.0.0.0/29', gateway: '10.0.0.1' }] });
@@ -118,12 +118,12 @@ describe('the address of a pod', () => {
     expect(await scene.add({ pod: 'late' })).not.to.deep.equal(first);
   });
 
-  it('is picked at random a few times before the first list of leases, and then waits for the list', async () => {
+  it('is picked at random before the first list of leases and meanwhile, and then waits for the list', async () => {
     scene = new LeaseAgentWorld(compiledPool({ cidr: '10.0.0.0/24' }));
     for (let last = 1; last < 254; last++) await scene.leaseTo(OTHER, `10.0.0.${last}`);
     const granted = scene.add();
     await scene.turn();
-    expect(scene.requests()).to.have.length(MAX_BLIND_ATTEMPTS);
+    expect(scene.requests()).to.have.length(MAX_ALLOCATION_ATTEMPTS - WATCHED_ATTEMPTS);
     scene.follow();
     expect(await granted).to.deep.equal(['10.0.0.254']);
     expect(scene.requests()).to.deep.equal(['POST blue.10-0-0-254']);

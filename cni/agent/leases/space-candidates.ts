@@ -5,7 +5,7 @@ import type { Address, Family } from '../../../addressing/address/address.js';
 import { withCoolingStart } from '../../../addressing/lease/cooling-start.js';
 import { leaseName } from '../../../addressing/lease/lease-name.js';
 import { type LeaseRecord, isReservation, readLease, stateOf } from '../../../addressing/lease/lease.js';
-import { type Pool, addressesOf } from '../../../addressing/pool/pool.js';
+import { type Pool, addressesOf, subnetOf } from '../../../addressing/pool/pool.js';
 import type { Clock, Random } from '../../../kube/clock.js';
 import { abortable } from '../../../kube/transport/deadline.js';
 import type { WatchSpec } from '../../../kube/informers.js';
@@ -31,6 +31,8 @@ interface SpaceCandidatesDeps {
 
 /** How long an address that was found taken is not tried again. After this time the watch shows it, or it is free. */
 export const SPACE_TAKEN_TTL_MS = 10_000;
+/** Addresses without a lease that are kept for the next ADDs. */
+export const MAX_UNLEASED = 32;
 /** Each agent that watches an address space gets every change in it, so the watch ends even if pods start all the time. */
 export const MAX_WATCH_MS = 15 * 60_000;
 
@@ -51,6 +53,8 @@ export class SpaceCandidates {
   readonly #tried = new Set<string>();
   /** By name, in the order in which they were found taken. */
   readonly #taken = new Map<string, { address: Address; until: number }>();
+  /** By name: addresses that had no lease when they were read, the last one at the end. One that was leased since costs one attempt. */
+  readonly #unleased = new Map<string, Address>();
   #informer: SpaceInformer | undefined;
   /** In the clock's ms. */
   #usedAt = 0;
@@ -86,7 +90,7 @@ export class SpaceCandidates {
 
   /** Starts the watch and waits for the first list. @throws {Error} if the signal aborts first, or the watch is stopped */
   synced(signal: AbortSignal): Promise<void> {
-    return abortable(this.#watch().synced(), signal);
+    return abortable(this.watch().synced(), signal);
   }
 
   async stop(): Promise<void> {
@@ -104,9 +108,16 @@ export class SpaceCandidates {
   /** Picks an open address that is not known to be taken, and starts an attempt; {@link settle} must follow. */
   pick(pool: Pool, family: Family): Address | undefined {
     this.#forgetTaken();
-    const address = this.#space.random(pool.name, family, this.#deps.random);
+    const address = this.#takeUnleased(pool, family) ?? this.#space.random(pool.name, family, this.#deps.random);
     if (address !== undefined) this.try(address);
     return address;
+  }
+
+  /** Ends an attempt with an address that has no lease: {@link pick} returns it before others. */
+  keepUnleased(address: Address): void {
+    this.settle(address, false);
+    if (this.#unleased.size >= MAX_UNLEASED) this.#unleased.delete(this.#unleased.keys().next().value ?? '');
+    this.#unleased.set(leaseName(this.#name, address), address);
   }
 
   /** Whether the address is leased, is being tried, or was found taken recently. */
@@ -154,7 +165,8 @@ export class SpaceCandidates {
     return withCoolingStart(record, { known, hasSynced: this.hasSynced, now: this.#deps.clock.now() });
   }
 
-  #watch(): SpaceInformer {
+  /** Starts the watch. */
+  watch(): SpaceInformer {
     if (this.#informer !== undefined) return this.#informer;
     // random, so that agents that began together do not list together again
     this.#watchUntil = this.#deps.clock.now() + MAX_WATCH_MS * (0.75 + this.#deps.random() / 2);
@@ -162,6 +174,18 @@ export class SpaceCandidates {
     this.#informer.onChange((change) => this.#observe(change));
     this.#informer.start();
     return this.#informer;
+  }
+
+  /** Removes and returns the address that was read last. */
+  #takeUnleased(pool: Pool, family: Family): Address | undefined {
+    // the watch knows more
+    if (this.hasSynced) this.#unleased.clear();
+    for (const [name, address] of [...this.#unleased].reverse()) {
+      if (address.family !== family || subnetOf(pool, address)?.open.has(address.value) !== true) continue;
+      this.#unleased.delete(name);
+      if (!this.#space.isOccupied(address)) return address;
+    }
+    return undefined;
   }
 
   #isIdle({ metadata: { name } }: LeaseRecord): boolean {
