@@ -8,6 +8,7 @@ import { benchAllocator } from './allocator.js';
 import { benchBed } from './bed.js';
 import { benchBlocks } from './blocks.js';
 import { benchCapacity } from './capacity.js';
+import { benchChurn } from './churn.js';
 import { benchClaims } from './claims.js';
 import { benchCni } from './cni.js';
 import { benchDhcpServers } from './dhcp-servers.js';
@@ -26,12 +27,13 @@ import { benchUi } from './ui.js';
 import { benchWatches } from './watches.js';
 import { benchWhereabouts } from './whereabouts.js';
 
-// npm run bench [-- --json=FILE --vms=100000 --leases=50000 --attack=halted] [allocator] [admissions] [hostile] [hostile-reviews] [status-writes] [claims] [memory] [startup] [bed] [ui] [addresses] [cni] [dhcp-servers] [guard] [guest] [guest-tables] [migration] [whereabouts] [blocks] [capacity] [scale] [expiry] [watches]
+// npm run bench [-- --json=FILE --vms=100000 --leases=50000 --seconds=600 --attack=halted] [allocator] [admissions] [hostile] [hostile-reviews] [status-writes] [claims] [memory] [startup] [bed] [ui] [addresses] [cni] [dhcp-servers] [guard] [guest] [guest-tables] [migration] [whereabouts] [blocks] [capacity] [scale] [expiry] [churn] [watches]
 /** Benches that need no test bed. */
 const ALONE: Record<string, () => Promise<Figure[]>> = {
   allocator: benchAllocator,
   blocks: benchBlocks,
   capacity: benchCapacity,
+  churn: () => benchChurn(Number(values.seconds)),
   cni: benchCni,
   'dhcp-servers': benchDhcpServers,
   expiry: () => benchExpiry(Number(values.leases)),
@@ -61,6 +63,7 @@ const { values, positionals } = parseArgs({
     json: { type: 'string' },
     vms: { type: 'string', default: '10000' },
     leases: { type: 'string', default: '50000' },
+    seconds: { type: 'string', default: '120' },
     attack: { type: 'string', default: '' },
   },
   allowPositionals: true,

@@ -71,7 +71,7 @@ interface Served {
   readonly server: MemoryApiServer;
 }
 
-async function withServer(measure: (served: Served) => Promise<Figure[]>): Promise<Figure[]> {
+export async function withServer(measure: (served: Served) => Promise<Figure[]>): Promise<Figure[]> {
   await capture(process.execPath, ['build.js']);
   const workspace = await openWorkspace({});
   const [port = 0] = await findFreePorts(1);
@@ -88,7 +88,7 @@ async function withServer(measure: (served: Served) => Promise<Figure[]>): Promi
   }
 }
 
-async function startLeader(name: LeaderName, { kubeconfig, workspace }: Served) {
+export async function startLeader(name: LeaderName, { kubeconfig, workspace }: Served) {
   const [health = 0, metrics = 0, validation = 0] = await findFreePorts(3);
   const certs = dirname(workspace.certificates.servingCert);
   const flags = [

@@ -25,6 +25,12 @@ export interface MainContext extends ProcessContext {
   readonly history: HistoryGuard;
 }
 
+/**
+ * Connections for requests, of which the writes of one group get half: with 16, ipam deletes leases half as fast as with 64. Default: that of the
+ * transport, because there are many agents.
+ */
+const CONNECTIONS: Partial<Record<string, number>> = { ipam: 64, all: 64 };
+
 /** @throws {Error} if there are no usable credentials for a cluster */
 export async function createContext(
   process: string,
@@ -36,7 +42,15 @@ export async function createContext(
   const random = Math.random;
   const credentials = await loadCredentials({ kubeconfig: config.kubeconfig });
   const userAgent = `holdfast-${process}/${VERSION}`;
-  const transport = new Transport(credentials, { userAgent, metrics: metrics.kube, clock, random });
+  const connections = CONNECTIONS[process];
+  const options = {
+    userAgent,
+    metrics: metrics.kube,
+    clock,
+    random,
+    ...(connections !== undefined && { connections }),
+  };
+  const transport = new Transport(credentials, options);
   const client = new Client(transport);
   const history = new HistoryGuard(client, log);
   const informers = new InformerRegistry({ client, log, metrics: metrics.kube, clock, random, history });
