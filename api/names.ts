@@ -127,6 +127,8 @@ export const UNSERVED_NAMESPACE = 'kube-system';
 
 /** The namespace of the responders, unless a flag names another one. */
 export const RESPONDERS_NAMESPACE = 'holdfast-responders';
+/** The ConfigMap that says which tables of responders are current. */
+export const RESPONDER_INDEX = 'holdfast-responder-index';
 
 /** Namespaces whose NADs serve workloads of all namespaces, as in Multus. */
 export const DEFAULT_GLOBAL_NAMESPACES: readonly string[] = ['default'];

@@ -4,7 +4,7 @@ import type { VirtualMachineInstance } from '../api/kubevirt.js';
 import { CLAIM_GUEST_MAC } from '../api/names.js';
 import { CLAIM_INDEXES } from '../cluster/watch-specs.js';
 import type { ParsedNad } from '../cluster/transforms.js';
-import { type TableCaches, buildPoolTable } from '../guest/responder-process/table.js';
+import { type TableCaches, buildTable, poolGuests } from '../guest/responder-tables/table.js';
 import { RememberedGuests } from '../guest/layer2-guests.js';
 import { findGuests } from '../guest/running-guests.js';
 import { NETWORK_INDEXES } from '../addressing/directory/affected.js';
@@ -25,14 +25,17 @@ const NETWORKS = 256;
 const LONGEST_BLOCK_MS = 50;
 const LAYER2 = { type: 'bridge', allowPersistentIPs: true };
 
-/** Measures how long responders, and the process `guest`, hold up their event loops while they look at VMs with as many networks as possible. */
+/** Measures how long the process `guest` holds up its event loop while it looks at VMs with as many networks as possible. */
 export async function benchGuestTables(): Promise<Figure[]> {
   const [apart, shared] = [world(false), world(true)];
   const networks = [...apart.directory.poolsBySegment.values()].flatMap((pools) => [...pools]);
   function* conditions() {
     for (const { network } of networks) yield* findGuests(network, apart.caches);
   }
-  const tableOf = ({ pool, caches }: BenchWorld) => runInSlices(buildPoolTable(pool, caches), systemClock);
+  const tableOf = ({ pool, caches }: BenchWorld) => runInSlices(steps(pool, caches), systemClock);
+  function* steps(pool: Pool, caches: TableCaches) {
+    return yield* buildTable(pool, yield* poolGuests(pool, caches));
+  }
   const what = `${VMS} VMs with ${NETWORKS} interfaces`;
   // the first table is that of a process whose code is not compiled yet, and which remembers nothing
   return [

@@ -2,9 +2,11 @@ import { ControllerLoop } from '../kube/controller-loop.js';
 import { WorkQueue } from '../kube/workqueue.js';
 import type { Component, ProcessContext } from '../process/context.js';
 import { type ElectedContext, type ElectedWork, createElectedComponent } from '../process/elected-component.js';
-import type { GuestConfig } from '../process/config/guest-config.js';
+import { type GuestConfig, responderStalenessMs } from '../process/config/guest-config.js';
 import { RESPONDER_SETS, ResponderReconciler } from './responder-manager/reconciler.js';
 import { ServedConditions } from './responder-manager/served-conditions.js';
+import { TableIndex } from './responder-tables/table-index.js';
+import { TablePublisher } from './responder-tables/publisher.js';
 import { type Reconciler, createGuestViews } from './views.js';
 import { createGuestMetrics } from './metrics.js';
 import { WorkloadReconciler } from './workload-reconciler.js';
@@ -26,14 +28,21 @@ class Guest implements ElectedWork {
   readonly #loops = new Map<Reconciler, Loop>();
 
   constructor(context: ElectedContext, config: GuestConfig) {
-    const { client, clock, informers, events } = context;
+    const { client, clock, log, informers, events } = context;
     this.#context = context;
     const metrics = createGuestMetrics(context.metrics);
     const views = createGuestViews(context, config);
+    const sets = informers.get(RESPONDER_SETS);
+    const maxStalenessMs = responderStalenessMs(config);
+    const index: TableIndex = new TableIndex({ client, log, maxStalenessMs, current: () => tables.current() });
+    const beat = () => index.beat;
+    const tables = new TablePublisher({ views, informers, sets, client, clock, events, maxStalenessMs, beat });
     this.#reconcilers = [
       new WorkloadReconciler({ views, client, config, clock, events, metrics }),
       new ResponderReconciler({ views, informers, client, config, events }),
-      new ServedConditions({ views, sets: informers.get(RESPONDER_SETS), client, clock }),
+      new ServedConditions({ views, sets, client, clock }),
+      tables,
+      index,
     ];
     for (const reconciler of this.#reconcilers)
       reconciler.listen((keys) => void this.#loops.get(reconciler)?.queue.addAll(keys));

@@ -3,8 +3,11 @@ import { createPersistentIPsGate } from '../cluster/persistent-ips-gate.js';
 import { ADDRESS_POOL_WATCH, NAD_WATCH, NAMESPACE_WATCH } from '../cluster/watch-specs.js';
 import type { Sync } from '../kube/controller-loop.js';
 import type { ProcessContext } from '../process/context.js';
-import type { GuestConfig } from '../process/config/guest-config.js';
-import { GUEST_CLAIMS, GUEST_VMIS, GUEST_VMS, LOCKED_LEASES } from './watch-specs.js';
+import { type GuestConfig, responderStalenessMs } from '../process/config/guest-config.js';
+import { CLAIM_LEASES, GUEST_CLAIMS, GUEST_VMIS, GUEST_VMS, LOCKED_LEASES } from './watch-specs.js';
+
+/** Watches end so often within the time for which a table may be used: each end shows that nothing was missed until the watch began. */
+const WATCHES_PER_STALENESS = 10;
 
 /** All state of the process, rebuilt from the API server at every start. */
 export type GuestViews = ReturnType<typeof createGuestViews>;
@@ -13,13 +16,16 @@ export function createGuestViews(
   { informers, clock }: Pick<ProcessContext, 'informers' | 'clock'>,
   config: GuestConfig,
 ) {
+  // tables of responders are as old as the oldest of these
+  const watchSeconds = Math.floor(responderStalenessMs(config) / 1000 / WATCHES_PER_STALENESS);
   const watched = {
     vms: informers.get(GUEST_VMS),
-    vmis: informers.get(GUEST_VMIS),
-    claims: informers.get(GUEST_CLAIMS),
-    networks: informers.get(NAD_WATCH),
+    vmis: informers.get({ ...GUEST_VMIS, watchSeconds }),
+    claims: informers.get({ ...GUEST_CLAIMS, watchSeconds }),
+    networks: informers.get({ ...NAD_WATCH, watchSeconds }),
     namespaces: informers.get(NAMESPACE_WATCH),
-    pools: informers.get(ADDRESS_POOL_WATCH),
+    pools: informers.get({ ...ADDRESS_POOL_WATCH, watchSeconds }),
+    claimLeases: informers.get({ ...CLAIM_LEASES, watchSeconds }),
     lockedLeases: informers.get(LOCKED_LEASES),
   };
   const directory = createPoolDirectory(watched, clock);

@@ -1,5 +1,5 @@
 import { NETWORK_INDEXES } from '../addressing/directory/affected.js';
-import { type LeaseRecord, readLease } from '../addressing/lease/lease.js';
+import { type LeaseRecord, readLease, stateOf } from '../addressing/lease/lease.js';
 import type { AddressLease } from '../api/address-lease.js';
 import type { IPAMClaim } from '../api/ipam-claim.js';
 import { truncate } from '../api/json.js';
@@ -13,7 +13,7 @@ import type {
 } from '../api/kubevirt.js';
 import { MAX_GUEST_TEXT_LENGTH, MAX_REPORTED_ADDRESSES, MAX_VM_NETWORKS } from '../api/limits.js';
 import { type ObjectMeta, joinKey } from '../api/meta.js';
-import { DEFAULT_ROUTE_ANNOTATION, NETWORK_DATA_ANNOTATION } from '../api/names.js';
+import { DEFAULT_ROUTE_ANNOTATION, IPAM_CLAIM_KIND, LEASE_OWNER_KIND, NETWORK_DATA_ANNOTATION } from '../api/names.js';
 import { identityMetadataOf } from '../cluster/transforms.js';
 import { BY_WORKLOAD, CLAIM_INDEXES, VMI_INDEXES, VM_INDEXES } from '../cluster/watch-specs.js';
 import type { WatchSpec } from '../kube/informers.js';
@@ -54,6 +54,22 @@ export const LOCKED_LEASES: WatchSpec<AddressLease, LeaseRecord> = {
   transform: readLease,
   indexes: { [BY_WORKLOAD]: workloadOfLock },
 };
+
+/** Index of the leases for which ipam requests a probe, by their pool. */
+export const BY_PROBED_POOL = 'probed-pool';
+
+/** Leases of claims. Those of pods, which change most often, are not sent. */
+export const CLAIM_LEASES: WatchSpec<AddressLease, LeaseRecord> = {
+  resource: ADDRESS_LEASES,
+  labelSelector: `${LEASE_OWNER_KIND}=${IPAM_CLAIM_KIND}`,
+  transform: readLease,
+  indexes: { [BY_PROBED_POOL]: probedPoolOf },
+};
+
+export function probedPoolOf(lease: LeaseRecord): string[] {
+  const { probe, owner, pool } = lease;
+  return probe === 'requested' && owner?.kind === 'IPAMClaim' && stateOf(lease) === 'held' ? [pool] : [];
+}
 
 export function workloadOfLock({ networkData }: LeaseRecord): string[] {
   return networkData === undefined ? [] : [joinKey(networkData.namespace, networkData.owner.name)];

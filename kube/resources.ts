@@ -27,11 +27,12 @@ export const SUBJECT_ACCESS_REVIEWS = clusterResource<SubjectAccessReview>(
   'SubjectAccessReview',
 );
 
-export const CONFIG_MAPS = namespacedResource<KubeObject & { data?: Record<string, string> }>(
-  'v1',
-  'configmaps',
-  'ConfigMap',
-);
+export interface ConfigMap extends KubeObject {
+  data?: Record<string, string>;
+  /** Values are base64. */
+  binaryData?: Record<string, string>;
+}
+export const CONFIG_MAPS = namespacedResource<ConfigMap>('v1', 'configmaps', 'ConfigMap');
 
 export interface Secret extends KubeObject {
   type?: string;

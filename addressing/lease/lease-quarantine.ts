@@ -40,7 +40,7 @@ export function quarantineLease(
 }
 
 /** Writes how the probe of a held lease ended. No later answer counts: it has an older version of the lease. */
-export function endProbe(record: LeaseRecord, state: Exclude<ProbeState, 'requested'>): LeasePatch {
+export function endProbe(record: Pick<LeaseRecord, 'metadata'>, state: Exclude<ProbeState, 'requested'>): LeasePatch {
   return patchLease(record, { annotations: { [PROBE_ANNOTATION]: formatProbe(state) } });
 }
 

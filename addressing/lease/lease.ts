@@ -280,7 +280,7 @@ export const CLEARED_OWNER = { owner: null, node: null, containerID: null, inter
 
 /** Returns a merge patch with the precondition that nobody changed the lease since it was read. */
 export function patchLease(
-  { metadata: { name, uid, resourceVersion } }: LeaseRecord,
+  { metadata: { name, uid, resourceVersion } }: Pick<LeaseRecord, 'metadata'>,
   { labels, annotations, spec }: { labels?: object; annotations?: object; spec?: object },
 ): LeasePatch {
   const metadata = { uid, resourceVersion, ...omitUndefined({ labels, annotations }) };

@@ -102,7 +102,7 @@ export class Responders {
     const socket = join(this.#bed.dataDir, `${uid.slice(0, 8)}.sock`);
     const table = new HoldfastProcess(this.#bed, 'responder', { webhook: 0, ipam: 0 });
     const own = [
-      ...argumentsOf(pod).filter((arg) => /^--(pool|address-space|max-staleness)=/.test(arg)),
+      ...argumentsOf(pod).filter((arg) => /^--(pool|max-staleness)=/.test(arg)),
       `--packet-socket=${socket}`,
       `--pod-name=${name}`,
       `--namespace=${RESPONDERS_NAMESPACE}`,

@@ -26,6 +26,7 @@ export const POLICY_NAMES: readonly string[] = [
     'network-data-locks',
     'responder-leases',
     'responder-sets',
+    'responder-tables',
     'status-networks',
     'webhook-configurations',
   ],
@@ -43,6 +44,7 @@ const POLICIES_OF_IPAM: readonly string[] = [
     'pool-claim-status',
     'responder-leases',
     'responder-sets',
+    'responder-tables',
     'pool-origin',
   ],
 ].map((name) => `holdfast-${name}`);

@@ -9,7 +9,7 @@ import { type RunningCommand, type Wire, openWire } from '../../bed/network/wire
 import { Processes } from '../../bed/processes/processes.js';
 import { until } from '../../bed/processes/wait.js';
 import { ensureGuestPrograms } from '../../bed/real-nodes/guest-programs.js';
-import { helperConfig } from '../../guest/responder-process/protocol.js';
+import { helperConfig } from '../../guest/responder-tables/protocol.js';
 import { compiledPool } from '../../test/lease-objects.js';
 
 const SEGMENT = 'br-netboot';

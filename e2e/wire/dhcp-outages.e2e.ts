@@ -14,7 +14,7 @@ import { RESPONDER_IMAGE, useServedNetwork } from '../../bed/story/served-networ
 const MAC = '02:00:00:00:78:07';
 const RENEWING = 20;
 const BOOTING = 500;
-const STALENESS = '--max-staleness=5s';
+const STALENESS = '--max-staleness=10s';
 
 describeStory('Guests of a layer-2 network', (story) => {
   const network = useServedNetwork({ subnets: [{ cidr: '10.78.0.0/22' }] });

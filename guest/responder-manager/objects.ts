@@ -17,9 +17,10 @@ import type { Resources, ResponderTemplate } from '../../process/config/responde
 /** Two, so that one answers while the other one starts again. */
 export const REPLICAS = 2;
 /** Of the responders in their pod. */
-const GUEST_INTERFACE = 'guest0';
+export const RESPONDER_INTERFACE = 'guest0';
 
-const APP = { 'app.kubernetes.io/name': 'holdfast', 'app.kubernetes.io/component': 'responder' };
+/** Of all objects of responders. */
+export const RESPONDER_LABELS = { 'app.kubernetes.io/name': 'holdfast', 'app.kubernetes.io/component': 'responder' };
 /** An image of Holdfast has both programs. */
 const PACKETS_PROGRAM = '/opt/holdfast/dist/packets/holdfast-packets';
 const SOCKET_DIRECTORY = '/run/holdfast-packets';
@@ -61,7 +62,7 @@ export function responderNames(set: string): string[] {
 /** Returns the StatefulSet of a pool. An annotation holds a hash of it, because the API server adds defaults to what it stores. */
 export function responderSet(pool: Pool, attachment: string, settings: ResponderSettings): StatefulSet {
   const name = responderSetName(pool);
-  const labels = { ...APP, [LEASE_POOL]: labelValue(pool.name) };
+  const labels = { ...RESPONDER_LABELS, [LEASE_POOL]: labelValue(pool.name) };
   const spec = {
     replicas: REPLICAS,
     serviceName: '',
@@ -75,7 +76,7 @@ export function responderSet(pool: Pool, attachment: string, settings: Responder
         annotations: {
           ...settings.template.podAnnotations,
           [NETWORKS_ANNOTATION]: JSON.stringify([
-            { name: attachment, namespace: RESPONDERS_NAMESPACE, interface: GUEST_INTERFACE },
+            { name: attachment, namespace: RESPONDERS_NAMESPACE, interface: RESPONDER_INTERFACE },
           ]),
         },
       },
@@ -103,8 +104,8 @@ export function serverClaim(name: string, { network }: Pick<Pool, 'network'>): I
   return {
     apiVersion: IPAM_CLAIM_API_VERSION,
     kind: IPAM_CLAIM_KIND,
-    metadata: { name, namespace: RESPONDERS_NAMESPACE, labels: APP },
-    spec: { network, interface: GUEST_INTERFACE },
+    metadata: { name, namespace: RESPONDERS_NAMESPACE, labels: RESPONDER_LABELS },
+    spec: { network, interface: RESPONDER_INTERFACE },
   };
 }
 
@@ -148,7 +149,6 @@ function tableContainer(pool: Pool, settings: ResponderSettings) {
     args: [
       'responder',
       `--pool=${pool.name}`,
-      `--address-space=${pool.addressSpace}`,
       `--packet-socket=${SOCKET}`,
       `--max-staleness=${maxStalenessMs}ms`,
       `--log-level=${logLevel}`,

@@ -98,7 +98,7 @@ describe('the reconciler of responders', () => {
     ]);
     const text = JSON.stringify(bench.set());
     expect(text).to.include('"image":"holdfast:1"');
-    expect(text, 'less would never count as current').to.include('--max-staleness=5000ms');
+    expect(text, 'less would never count as current').to.include('--max-staleness=10000ms');
   });
 
   it('does the rest if one request fails, and then fails with its error', async () => {

@@ -12,7 +12,7 @@ import { classifyError, isAlreadyExists, isNotFound, messageOf } from '../../kub
 import type { EventRecorder } from '../../kube/events.js';
 import type { InformerRegistry, WatchSpec } from '../../kube/informers.js';
 import { IPAM_CLAIMS, PODS, POD_DISRUPTION_BUDGETS, STATEFUL_SETS } from '../../kube/resources.js';
-import { type GuestConfig, MIN_RESPONDER_STALENESS_MS } from '../../process/config/guest-config.js';
+import { type GuestConfig, responderStalenessMs } from '../../process/config/guest-config.js';
 import type { GuestViews, Reconciler } from '../views.js';
 import type { ResponderSettings, StatefulSet } from './objects.js';
 import { type ObservedResponders, type ResponderAction, planResponders } from './plan.js';
@@ -122,7 +122,7 @@ export class ResponderReconciler implements Reconciler {
 
   async #settings(): Promise<ObservedResponders['settings']> {
     const { logLevel, responderTemplate: template } = this.#deps.config;
-    const maxStalenessMs = Math.max(this.#deps.config.maxStalenessMs, MIN_RESPONDER_STALENESS_MS);
+    const maxStalenessMs = responderStalenessMs(this.#deps.config);
     this.#image ??= await this.#readImage();
     return this.#image === undefined
       ? {

@@ -1,105 +1,110 @@
+import { RESPONDERS_NAMESPACE, RESPONDER_INDEX } from '../../api/names.js';
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import { messageOf } from '../../kube/errors.js';
 import type { Logger } from '../../kube/log.js';
-import { ADDRESS_POOLS } from '../../kube/resources.js';
+import { CONFIG_MAPS } from '../../kube/resources.js';
+import type { TableStatement } from '../responder-tables/published-table.js';
+import { type ReadIndex, readIndex } from '../responder-tables/published-index.js';
 
-/** A source that limits the age of the table: the watch of an informer, or the live reads. */
-interface FreshnessSource {
-  /** Everything until then is known, in the clock's ms; 0: nothing. */
-  readonly lastProgress: number;
-}
+/** Reads that are kept: what `guest` prepares follows one of the last few beats. */
+const MAX_READS = 32;
 
-/** The sources when a table began to be built. */
-export interface TableStart {
-  readonly showsUntil: number;
-  readonly changes: number;
+/** A live read of the index: every later beat was written after it began. */
+interface BeatRead {
+  readonly beat: number;
+  /** When it began, by the clock of this process. */
+  readonly at: number;
 }
 
 /**
- * Knows for how long the table may still be used as if it were current. Its age is that of what it was built from: the cluster as the source that is
- * furthest behind showed it. Invariant 6 holds for responders as for agents: a released address cools down for at least twice the longest time.
+ * Knows for how long a table may still be used as if it were current. It relies only on the order of its own reads: what was prepared after a beat is
+ * younger than each read that showed a lower one. Invariant 6 holds for responders as for agents: a released address cools down for at least twice
+ * the longest time.
  */
 export class Freshness {
-  readonly #sources: readonly FreshnessSource[];
+  readonly #table: string;
   readonly #maxStalenessMs: number;
   readonly #clock: Pick<Clock, 'now'>;
-  #changes = 0;
-  #isCurrent = false;
-  /** The table has everything that happened until then. */
+  /** The UID of the index whose beats were read. */
+  #index = '';
+  /** The oldest first, with rising beats. */
+  #reads: BeatRead[] = [];
+  #version: string | undefined;
   #showsUntil = -Infinity;
+  /** The newest one. */
+  #read: ReadIndex | undefined;
 
-  constructor(sources: readonly FreshnessSource[], maxStalenessMs: number, clock: Pick<Clock, 'now'>) {
-    this.#sources = sources;
+  /** @param table its name in the index */
+  constructor(table: string, maxStalenessMs: number, clock: Pick<Clock, 'now'>) {
+    this.#table = table;
     this.#maxStalenessMs = maxStalenessMs;
     this.#clock = clock;
   }
 
-  /** The sources have changed: from now on, the table gets older although they progress. */
-  changed(): void {
-    this.#changes++;
-    this.#isCurrent = false;
+  /** The index was read. @param at when the read began */
+  read(index: ReadIndex, at: number): void {
+    const last = this.#reads.at(-1);
+    // a restored cluster counts beats again that were counted before
+    if (index.index !== this.#index || index.beat < (last?.beat ?? 0)) this.#reads = [];
+    if (this.#reads.at(-1)?.beat === index.beat) this.#reads.pop();
+    this.#index = index.index;
+    this.#reads = [...this.#reads, { beat: index.beat, at }].slice(-MAX_READS);
+    this.#read = index;
+    this.#trustIndex();
   }
 
-  /** A table is going to be built, which takes some time. It has at least everything that the sources show now. */
-  begin(): TableStart {
-    return { showsUntil: this.#sourcesShowUntil(), changes: this.#changes };
-  }
-
-  built({ showsUntil, changes }: TableStart): void {
-    this.#isCurrent = changes === this.#changes;
-    this.#showsUntil = showsUntil;
-  }
-
-  hasChangedSince({ changes }: TableStart): boolean {
-    return changes !== this.#changes;
+  /** The table is used from now on. */
+  use({ version, after, ageMs }: TableStatement): void {
+    if (version !== this.#version) this.#showsUntil = -Infinity;
+    this.#version = version;
+    if (after?.index === this.#index) this.#trust(after.beat, ageMs);
+    this.#trustIndex();
   }
 
   /** 0: the table is stale. */
   forMs(): number {
-    if (this.#isCurrent) this.#showsUntil = this.#sourcesShowUntil();
     return Math.max(0, this.#showsUntil + this.#maxStalenessMs - this.#clock.now());
   }
 
-  #sourcesShowUntil(): number {
-    return Math.min(...this.#sources.map(({ lastProgress }) => lastProgress));
+  /** `guest` prepares a beat after the one before was confirmed. */
+  #trustIndex(): void {
+    if (this.#read === undefined || this.#version === undefined) return;
+    const { versions, beat, ageMs } = this.#read;
+    if (versions[this.#table] === this.#version) this.#trust(beat - 1, ageMs);
+  }
+
+  #trust(after: number, ageMs: number): void {
+    const at = this.#reads.findLast(({ beat }) => beat < after)?.at;
+    if (at !== undefined && Number.isFinite(ageMs)) this.#showsUntil = Math.max(this.#showsUntil, at - ageMs);
   }
 }
 
 const READ_MS = 5_000;
 
-interface LiveReadsOptions {
+interface IndexReadsOptions {
   readonly client: Pick<Client, 'get'>;
   readonly clock: Pick<Clock, 'now'>;
   readonly log: Pick<Logger, 'warn'>;
-  readonly pool: string;
+  readonly freshness: Pick<Freshness, 'read'>;
 }
 
-/**
- * Reads of the pool that etcd answers. An API server that is cut off from etcd goes on to serve watches, with bookmarks by a
- * timer, from a cache that gets older unnoticed; but it cannot answer these.
- */
-export class LiveReads implements FreshnessSource {
-  readonly #options: LiveReadsOptions;
-  #lastProgress = 0;
+/** Reads the index live, which etcd answers with a quorum: an API server that is cut off from etcd cannot answer it. */
+export class IndexReads {
+  readonly #options: IndexReadsOptions;
 
-  constructor(options: LiveReadsOptions) {
+  constructor(options: IndexReadsOptions) {
     this.#options = options;
   }
 
-  /** When the last successful read began, in the clock's ms; 0: never. */
-  get lastProgress(): number {
-    return this.#lastProgress;
-  }
-
   async read(signal: AbortSignal): Promise<void> {
-    const { client, clock, log, pool } = this.#options;
+    const { client, clock, log, freshness } = this.#options;
     const started = clock.now();
+    const ref = { namespace: RESPONDERS_NAMESPACE, name: RESPONDER_INDEX };
     try {
-      await client.get(ADDRESS_POOLS, { name: pool }, { signal, deadlineMs: READ_MS });
-      this.#lastProgress = started;
+      freshness.read(readIndex(await client.get(CONFIG_MAPS, ref, { signal, deadlineMs: READ_MS })), started);
     } catch (error) {
-      if (!signal.aborted) log.warn({ pool }, `the table gets stale: ${messageOf(error)}`);
+      if (!signal.aborted) log.warn({ configmap: RESPONDER_INDEX }, `the table gets stale: ${messageOf(error)}`);
     }
   }
 }

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { AddressLease } from '../../api/address-lease.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { CLAIM_GUEST_MAC, PROBE_ANNOTATION } from '../../api/names.js';
-import { type LeaseRecord, readLease } from '../../addressing/lease/lease.js';
+import { readLease } from '../../addressing/lease/lease.js';
 import { Cache } from '../../kube/cache.js';
 import type { Client } from '../../kube/client.js';
 import { TransportError } from '../../kube/errors.js';
@@ -11,14 +11,16 @@ import { apiError } from '../../test/api-errors.js';
 import { type LeaseOptions, leaseOf } from '../../test/lease-objects.js';
 import { ManualClock } from '../../test/manual-clock.js';
 import { claim, vmReference } from '../../test/workload-objects.js';
+import { requestedProbes } from '../responder-tables/requested-probes.js';
+import { BY_PROBED_POOL, probedPoolOf } from '../watch-specs.js';
 import { LeaseProbes } from './lease-probes.js';
 
 const STRANGER = '02:00:00:00:00:99';
 const GUEST = '02:00:00:00:00:0a';
 
-/** The API server and the helper of one responder. */
+/** The API server, what `guest` publishes, and the helper of one responder. */
 class Scene {
-  readonly leases = new Cache<LeaseRecord>();
+  readonly leases = new Cache({ [BY_PROBED_POOL]: probedPoolOf });
   readonly claims = new Cache<IPAMClaim>();
   readonly questions: { address: string; expected: readonly string[]; answer: (macs?: string[]) => void }[] = [];
   readonly written: unknown[] = [];
@@ -34,8 +36,6 @@ class Scene {
       return Promise.resolve({});
     };
     this.#probes = new LeaseProbes({
-      leases: this.leases,
-      claims: this.claims,
       client: { patch } as unknown as Client,
       session: {
         probe: (address, expected) =>
@@ -47,11 +47,10 @@ class Scene {
     });
   }
 
-  /** The watch shows a lease. */
+  /** A table follows the lease. */
   show(lease: AddressLease): void {
-    const record = readLease(lease);
-    this.leases.set(record);
-    this.#probes.changed(record);
+    this.leases.set(readLease(lease));
+    this.#probes.request(requestedProbes('blue', this.leases, this.claims));
   }
 
   /** The last question gets its answer. */
@@ -131,7 +130,7 @@ describe('the probes of leases', () => {
     });
   }
 
-  it('ask once although the watch shows a lease again', () => {
+  it('ask once although the lease changes meanwhile', () => {
     for (const version of [7, 8]) scene.show(lease('10.0.0.2', version, 'requested'));
     expect(scene.questions).to.have.length(1);
   });
@@ -224,7 +223,7 @@ describe('the probes of leases', () => {
     const first = scene.questions.length;
     expect(first).to.be.within(200, 256);
     // answered by another responder while it waited
-    scene.leases.set(readLease(lease(address(first), 8, 'free')));
+    scene.show(lease(address(first), 8, 'free'));
     for (const { answer } of scene.questions.slice(0, 2)) answer([]);
     await settled();
     await settled();

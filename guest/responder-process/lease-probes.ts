@@ -1,18 +1,14 @@
-import { type IPAMClaim, claimGuestMacOf, claimMacOf } from '../../api/ipam-claim.js';
 import { PROBE_LIMITS } from '../../api/limits.js';
-import { joinKey } from '../../api/meta.js';
 import type { ProbeState } from '../../api/probe.js';
-import { formatAddress } from '../../addressing/address/address.js';
 import { endProbe } from '../../addressing/lease/lease-quarantine.js';
-import { type LeaseRecord, stateOf } from '../../addressing/lease/lease.js';
-import type { Lister } from '../../kube/cache.js';
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import { classifyError, isConflict, isNotFound, messageOf } from '../../kube/errors.js';
 import type { Logger } from '../../kube/log.js';
 import { ADDRESS_LEASES } from '../../kube/resources.js';
+import { MAX_PROBES } from '../responder-tables/protocol.js';
+import type { RequestedProbe } from '../responder-tables/published-table.js';
 import type { ResponderMetrics } from './metrics.js';
-import { MAX_PROBES } from './protocol.js';
 import type { HelperSession } from './session.js';
 
 /** Leases that are probed at one time. Addresses that guests declined are probed too. */
@@ -25,9 +21,6 @@ const MAX_TRIES = Math.floor(PROBE_LIMITS.timeoutMs / RETRY_MS);
 type ProbeResult = Exclude<ProbeState, 'requested' | 'skipped'>;
 
 interface LeaseProbesDeps {
-  /** Of the address space of the responder's pool. */
-  readonly leases: Pick<Lister<LeaseRecord>, 'get'>;
-  readonly claims: Pick<Lister<IPAMClaim>, 'get'>;
   readonly client: Pick<Client, 'patch'>;
   readonly session: Pick<HelperSession, 'probe'>;
   readonly metrics: Pick<ResponderMetrics, 'probed'>;
@@ -44,16 +37,21 @@ export class LeaseProbes {
   /** Names of leases, the oldest request first. */
   readonly #waiting = new Set<string>();
   readonly #running = new Set<string>();
+  /** As the last table has them, by name. */
+  #requested: ReadonlyMap<string, RequestedProbe> = new Map();
 
   constructor(deps: LeaseProbesDeps) {
     this.#deps = deps;
   }
 
-  /** Call it with each lease of the pool that is new or has changed. */
-  changed(lease: LeaseRecord): void {
-    const { name } = lease.metadata;
-    if (!isRequested(lease) || this.#running.has(name)) return;
-    this.#waiting.add(name);
+  /** Call it with the requests of each table. */
+  request(probes: readonly RequestedProbe[]): void {
+    const before = this.#requested;
+    this.#requested = new Map(probes.map((each) => [each.metadata.name, each]));
+    for (const { metadata } of probes) {
+      const isNew = before.get(metadata.name)?.metadata.resourceVersion !== metadata.resourceVersion;
+      if (isNew && !this.#running.has(metadata.name)) this.#waiting.add(metadata.name);
+    }
     this.#startNext();
   }
 
@@ -67,25 +65,25 @@ export class LeaseProbes {
   }
 
   async #run(name: string): Promise<void> {
-    const { leases, metrics, log } = this.#deps;
-    const lease = leases.get(name);
+    const { metrics, log } = this.#deps;
+    const lease = this.#requested.get(name);
     try {
-      if (lease !== undefined && isRequested(lease)) await this.#probe(lease);
+      if (lease !== undefined) await this.#probe(lease);
     } catch (error) {
       metrics.probed('failed');
       log.warn({ lease: name }, `the result of a probe was not written: ${messageOf(error)}`);
     }
     this.#running.delete(name);
-    const now = leases.get(name);
+    const now = this.#requested.get(name);
     // it changed meanwhile, so that nothing was written
-    if (now !== undefined && now.metadata.resourceVersion !== lease?.metadata.resourceVersion) this.changed(now);
+    if (now !== undefined && now.metadata.resourceVersion !== lease?.metadata.resourceVersion) this.#waiting.add(name);
     this.#startNext();
   }
 
-  async #probe(lease: LeaseRecord): Promise<void> {
+  async #probe(lease: RequestedProbe): Promise<void> {
     const { session, metrics } = this.#deps;
-    const expected = this.#expectedFor(lease);
-    const ask = () => session.probe(formatAddress(lease.address), expected);
+    const { address, expected } = lease;
+    const ask = () => session.probe(address, expected);
     let macs = await ask();
     for (let tries = 1; macs === undefined && tries < MAX_TRIES && (await this.#mayTryAgain(lease)); tries++)
       macs = await ask();
@@ -104,7 +102,7 @@ export class LeaseProbes {
     metrics.probed(typeof state === 'string' ? state : 'taken');
   }
 
-  async #write(lease: LeaseRecord, state: ProbeResult): Promise<void> {
+  async #write(lease: RequestedProbe, state: ProbeResult): Promise<void> {
     const { name, body } = endProbe(lease, state);
     const write = () => this.#deps.client.patch(ADDRESS_LEASES, { name }, { type: 'merge', body });
     try {
@@ -116,21 +114,10 @@ export class LeaseProbes {
   }
 
   /** Waits, and tells whether the probe of this version of the lease is still requested. */
-  async #mayTryAgain({ metadata: { name, resourceVersion } }: LeaseRecord): Promise<boolean> {
+  async #mayTryAgain({ metadata: { name, resourceVersion } }: RequestedProbe): Promise<boolean> {
     await this.#deps.clock.sleep(RETRY_MS);
-    return this.#deps.leases.get(name)?.metadata.resourceVersion === resourceVersion;
+    return this.#requested.get(name)?.metadata.resourceVersion === resourceVersion;
   }
-
-  /** The MAC addresses of the guest for which the address is meant. */
-  #expectedFor({ owner }: LeaseRecord): string[] {
-    const claim = owner && this.#deps.claims.get(joinKey(owner.namespace, owner.name));
-    if (claim === undefined || claim.metadata.uid !== owner?.uid) return [];
-    return [claimMacOf(claim), claimGuestMacOf(claim)].filter((mac) => mac !== undefined);
-  }
-}
-
-function isRequested(lease: LeaseRecord): boolean {
-  return lease.probe === 'requested' && lease.owner?.kind === 'IPAMClaim' && stateOf(lease) === 'held';
 }
 
 function stateFor(macs: readonly string[], expected: readonly string[]): ProbeResult {

@@ -1,44 +1,25 @@
 import { joinKey } from '../../api/meta.js';
-import { createPoolDirectory } from '../../addressing/directory/create-directory.js';
-import type { PoolDirectory } from '../../addressing/directory/directory.js';
-import type { Pool } from '../../addressing/pool/pool.js';
 import { EventRecorder } from '../../kube/events.js';
+import { messageOf } from '../../kube/errors.js';
+import type { WatchSpec } from '../../kube/informers.js';
+import { CONFIG_MAPS, type ConfigMap } from '../../kube/resources.js';
 import type { Component, ProcessContext } from '../../process/context.js';
-import type { Logger } from '../../kube/log.js';
 import { PeriodicTask } from '../../process/periodic-task.js';
 import type { ResponderConfig } from '../../process/config/guest-config.js';
-import { responderNames } from '../responder-manager/objects.js';
-import { RememberedGuests } from '../layer2-guests.js';
-import { runInSlices } from '../../kube/run-in-slices.js';
-import { Freshness, LiveReads, type TableStart } from './freshness.js';
-import { type Responder, helperConfig } from './protocol.js';
+import { type PublishedTable, decodeTable, statementOf } from '../responder-tables/published-table.js';
+import { Freshness, IndexReads } from './freshness.js';
 import { LeaseProbes } from './lease-probes.js';
-import { leasedAddresses } from '../leased-addresses.js';
 import { createResponderMetrics } from './metrics.js';
 import { Reports } from './reports.js';
 import { type HelperObservation, HelperSession } from './session.js';
-import { type GuestTable, type TableCaches, buildPoolTable } from './table.js';
-import type { AddressLease } from '../../api/address-lease.js';
-import { ADDRESS_POOL_WATCH, CLAIM_INDEXES, CLAIM_WATCH, NAD_WATCH } from '../../cluster/watch-specs.js';
-import { type LeaseRecord, readLease } from '../../addressing/lease/lease.js';
-import { NETWORK_INDEXES } from '../../addressing/directory/affected.js';
-import type { InformerRegistry, WatchSpec } from '../../kube/informers.js';
-import { ADDRESS_LEASES } from '../../kube/resources.js';
-import { GUEST_VMIS } from '../watch-specs.js';
 
 const NAME = 'holdfast-responder';
 /** Between two messages about the age of the table. */
 const REFRESH_MS = 1_000;
-/** Collects changes that come together. */
-const BATCH_MS = 50;
-/** The pause after a table, as a multiple of the time that it took: a large table must not fill the process. */
-const PAUSE_FACTOR = 10;
-/** The longest pause, as a part of the longest time for which a table may be used: a large table must not get stale. */
-const MAX_PAUSE_PART = 1 / 5;
-/** The pause between two live reads, as a part of the longest time for which a table may be used: a late one must not make it stale. */
-const LIVE_READ_PART = 1 / 3;
+/** The pause between two reads of the index, as a part of the longest time for which a table may be used: a late one must not make it stale. */
+const READ_PART = 1 / 5;
 
-/** Answers the guests of one pool: keeps the table of holdfast-packets current. All responders of a pool do the same. */
+/** Answers the guests of one pool: gives holdfast-packets the table that `guest` publishes. All responders of a pool do the same. */
 export function createResponder(context: ProcessContext, config: ResponderConfig): Component {
   return new ResponderProcess(context, config);
 }
@@ -47,38 +28,39 @@ class ResponderProcess implements Component {
   readonly name = 'responder';
   readonly #context: ProcessContext;
   readonly #config: ResponderConfig;
-  readonly #watched;
-  readonly #directory: PoolDirectory;
-  readonly #caches: TableCaches;
+  /** The name of the StatefulSet, and of the table. */
+  readonly #set: string;
+  readonly #tables;
   readonly #freshness: Freshness;
   readonly #session: HelperSession;
   readonly #events: EventRecorder;
   readonly #reports: Reports;
+  readonly #probes: LeaseProbes;
   readonly #metrics;
   readonly #refresh: PeriodicTask;
-  readonly #liveReads: PeriodicTask;
+  readonly #reads: PeriodicTask;
   readonly #stopping = new AbortController();
-  #table: GuestTable | undefined;
-  /** Set while an update is scheduled or runs. */
-  #cancelUpdate: (() => void) | undefined;
-  #updatedAt = 0;
-  #pauseMs = 0;
+  #published: PublishedTable | undefined;
+  /** Why the newest table is not used. */
+  #problem: string | undefined;
+  /** Set while a table is read. */
+  #reading: Promise<void> | undefined;
 
   constructor(shared: ProcessContext, config: ResponderConfig) {
     const context = { ...shared, log: shared.log.child({ part: this.name }) };
     const { client, clock, random, log, metrics, informers } = context;
+    const { maxStalenessMs, pool, podName, namespace } = config;
     this.#context = context;
     this.#config = config;
-    this.#watched = responderWatches(informers, config);
-    const { claims, vmis, leases, networks } = this.#watched;
-    this.#directory = createPoolDirectory(this.#watched, clock);
-    const caches = { claims: claims.cache, vmis: vmis.cache, networks: networks.cache, directory: this.#directory };
-    const remembered = new RememberedGuests(caches);
-    remembered.follow({ claims, directory: this.#directory });
-    this.#caches = { ...caches, leases: leases.cache, remembered };
-    const { maxStalenessMs, pool } = config;
-    const liveReads = new LiveReads({ client, clock, log, pool });
-    this.#freshness = new Freshness([...Object.values(this.#watched), liveReads], maxStalenessMs, clock);
+    this.#set = podName.slice(0, podName.lastIndexOf('-'));
+    const watched: WatchSpec<ConfigMap> = {
+      resource: CONFIG_MAPS,
+      namespace,
+      fieldSelector: `metadata.name=${this.#set}`,
+    };
+    this.#tables = informers.get(watched);
+    this.#freshness = new Freshness(this.#set, maxStalenessMs, clock);
+    const reads = new IndexReads({ client, clock, log, freshness: this.#freshness });
     this.#metrics = createResponderMetrics(metrics, pool);
     this.#events = new EventRecorder({ client, component: NAME, clock, random, log, metrics: metrics.kube });
     this.#session = new HelperSession({
@@ -89,101 +71,69 @@ class ResponderProcess implements Component {
       onReport: (report) => this.#receive(report),
     });
     this.#reports = new Reports({ events: this.#events, clock, session: this.#session });
-    this.#probeLeases(log);
+    this.#probes = new LeaseProbes({ client, session: this.#session, metrics: this.#metrics, clock, log });
     this.#refresh = new PeriodicTask({ clock, pauseMs: REFRESH_MS, run: () => this.#tick() });
-    const pauseMs = maxStalenessMs * LIVE_READ_PART;
-    this.#liveReads = new PeriodicTask({ clock, pauseMs, run: (signal) => liveReads.read(signal) });
-    for (const informer of Object.values(this.#watched)) informer.onChange(() => this.#changed());
+    const pauseMs = maxStalenessMs * READ_PART;
+    this.#reads = new PeriodicTask({ clock, pauseMs, run: (signal) => reads.read(signal) });
+    this.#tables.onChange(() => this.#changed());
   }
 
   async start(): Promise<void> {
     const { informers } = this.#context;
     informers.start();
-    this.#liveReads.start();
+    this.#reads.start();
     this.#session.start();
     await informers.synced();
-    this.#changed();
     this.#refresh.start();
   }
 
   ready(): string | undefined {
-    return this.#context.informers.ready() ?? this.#poolProblem() ?? this.#session.problem;
+    return this.#context.informers.ready() ?? this.#tableProblem() ?? this.#session.problem;
   }
 
   async stop(): Promise<void> {
     this.#stopping.abort();
-    this.#cancelUpdate?.();
-    await Promise.all([this.#refresh.stop(), this.#liveReads.stop(), this.#session.stop()]);
+    await Promise.all([this.#refresh.stop(), this.#reads.stop(), this.#session.stop(), this.#reading]);
     await this.#events.flush();
   }
 
-  #probeLeases(log: Logger): void {
-    const { claims, leases } = this.#watched;
-    const [session, metrics] = [this.#session, this.#metrics];
-    const { client, clock } = this.#context;
-    const caches = { claims: claims.cache, leases: leases.cache };
-    const probes = new LeaseProbes({ client, session, metrics, clock, log, ...caches });
-    leases.onChange(({ type, object }) => {
-      // responders of another pool in the address space probe its addresses
-      if (type !== 'removed' && object.pool === this.#config.pool) probes.changed(object);
+  #changed(): void {
+    this.#reading ??= this.#readTables().finally(() => {
+      this.#reading = undefined;
     });
   }
 
-  #changed(): void {
-    this.#freshness.changed();
-    this.#scheduleUpdate();
+  /** Reads until the newest table is used. */
+  async #readTables(): Promise<void> {
+    for (let last = ''; ;) {
+      const object = this.#object();
+      const version = object?.metadata.resourceVersion ?? '';
+      // without an object, nothing is known that could replace the last table, which gets older
+      if (object === undefined || version === last || this.#stopping.signal.aborted) return;
+      last = version;
+      try {
+        await this.#use(object);
+        this.#problem = undefined;
+      } catch (error) {
+        this.#problem = messageOf(error);
+        this.#context.log.error({ configmap: this.#set }, `the table cannot be read: ${this.#problem}`);
+      }
+    }
   }
 
-  #scheduleUpdate(): void {
-    if (this.#cancelUpdate !== undefined || this.#stopping.signal.aborted) return;
-    if (this.#context.informers.ready() !== undefined) return;
-    const { clock } = this.#context;
-    const delayMs = Math.max(BATCH_MS, this.#updatedAt + this.#pauseMs - clock.now());
-    this.#cancelUpdate = clock.setTimer(delayMs, () => void this.#update());
-  }
-
-  async #update(): Promise<void> {
-    const start = this.#freshness.begin();
-    const pool = this.#pool();
-    // without a valid pool, nothing is known that could replace the last table, which gets older
-    if (pool !== undefined) await this.#build(pool, start);
-    this.#cancelUpdate = undefined;
-    if (this.#freshness.hasChangedSince(start)) this.#scheduleUpdate();
-  }
-
-  async #build(pool: Pool, start: TableStart): Promise<void> {
-    const config = this.#helperConfig(pool);
-    if (config === undefined) return;
-    const { clock } = this.#context;
-    const startedAt = clock.now();
-    const table = await runInSlices(buildPoolTable(pool, this.#caches), clock, this.#stopping.signal);
-    if (table === undefined) return;
-    this.#table = table;
-    this.#session.set({ config, table });
-    this.#freshness.built(start);
-    this.#reports.built(table);
-    this.#metrics.table(table.entries.size, table.leftOut);
-    this.#updatedAt = clock.now();
-    const longestMs = this.#config.maxStalenessMs * MAX_PAUSE_PART;
-    this.#pauseMs = Math.min((this.#updatedAt - startedAt) * PAUSE_FACTOR, longestMs);
-  }
-
-  #helperConfig(pool: Pool) {
+  async #use(object: ConfigMap): Promise<void> {
     const { podName, guestInterface } = this.#config;
-    const set = podName.slice(0, podName.lastIndexOf('-'));
-    const peers = responderNames(set).filter((name) => name !== podName);
-    return helperConfig(
-      pool,
-      this.#responder(pool, podName),
-      peers.map((name) => this.#responder(pool, name)),
-      guestInterface,
-    );
-  }
-
-  #responder(pool: Pool, name: string): Responder {
-    const { claims, leases } = this.#watched;
-    const claim = claims.cache.get(joinKey(this.#config.namespace, name));
-    return { name, addresses: claim === undefined ? [] : leasedAddresses(claim, pool, leases.cache) };
+    const published = await decodeTable(object);
+    const { [podName]: config } = published.configs;
+    if (config === undefined) throw new TypeError(`it has no configuration for ${podName}`);
+    const { table, probes } = published;
+    this.#published = published;
+    this.#session.set({ config: { ...config, interface: guestInterface }, table });
+    this.#freshness.use(statementOf(object));
+    // holdfast-packets still counts down for the table before
+    this.#session.refresh(this.#freshness.forMs());
+    this.#probes.request(probes);
+    this.#metrics.table(table.entries.size, table.leftOut);
   }
 
   #tick(): void {
@@ -191,8 +141,7 @@ class ResponderProcess implements Component {
     if (freshMs > 0) this.#session.refresh(freshMs);
     this.#metrics.fresh(freshMs);
     this.#metrics.connected(this.#session.problem === undefined);
-    const pool = this.#pool();
-    if (pool !== undefined) this.#reports.checkRouter(pool);
+    if (this.#published !== undefined) this.#reports.checkRouter(this.#published.pool);
   }
 
   #receive(report: HelperObservation): void {
@@ -202,47 +151,18 @@ class ResponderProcess implements Component {
     }
     const { observation } = report;
     this.#metrics.observed(observation.kind);
-    const pool = this.#pool();
-    if (pool !== undefined && this.#table !== undefined) this.#reports.observed(observation, pool, this.#table);
+    if (this.#published !== undefined) this.#reports.observed(observation, this.#published.pool, this.#published.table);
   }
 
-  #pool(): Pool | undefined {
-    const state = this.#directory.stateOf(this.#config.pool);
-    return state?.kind === 'served' ? state.pool : undefined;
+  #object(): ConfigMap | undefined {
+    return this.#tables.cache.get(joinKey(this.#config.namespace, this.#set));
   }
 
-  #poolProblem(): string | undefined {
-    const { pool } = this.#config;
-    const state = this.#directory.stateOf(pool);
-    if (state === undefined) return `AddressPool ${pool} does not exist`;
-    if (state.kind !== 'served') return state.message;
-    return state.pool.guest?.dhcp === undefined ? `AddressPool ${pool} has no spec.guest.dhcp` : undefined;
+  #tableProblem(): string | undefined {
+    if (this.#published !== undefined && this.#object() !== undefined) return this.#problem;
+    return (
+      this.#problem ??
+      `ConfigMap ${joinKey(this.#config.namespace, this.#set)} with the table of AddressPool ${this.#config.pool} does not exist: look at the log of guest`
+    );
   }
-}
-
-/** Watches end so often within the time for which the table may be used: each end shows that nothing was missed until the watch began. */
-const WATCHES_PER_STALENESS = 2.5;
-const MIN_WATCH_SECONDS = 2;
-
-/** Returns the informers of everything that the table depends on. */
-function responderWatches(
-  informers: InformerRegistry,
-  { addressSpace, maxStalenessMs }: Pick<ResponderConfig, 'addressSpace' | 'maxStalenessMs'>,
-) {
-  const watchSeconds = Math.max(MIN_WATCH_SECONDS, Math.floor(maxStalenessMs / 1000 / WATCHES_PER_STALENESS));
-  const leases: WatchSpec<AddressLease, LeaseRecord> = {
-    resource: ADDRESS_LEASES,
-    // a claim keeps leases of an earlier pool of the space
-    fieldSelector: `spec.addressSpace=${addressSpace}`,
-    transform: readLease,
-    watchSeconds,
-  };
-  const indexes = { ...CLAIM_INDEXES, ...NETWORK_INDEXES };
-  return {
-    leases: informers.get(leases),
-    claims: informers.get({ ...CLAIM_WATCH, indexes, watchSeconds }),
-    vmis: informers.get({ ...GUEST_VMIS, watchSeconds }),
-    pools: informers.get({ ...ADDRESS_POOL_WATCH, watchSeconds }),
-    networks: informers.get({ ...NAD_WATCH, watchSeconds }),
-  };
 }

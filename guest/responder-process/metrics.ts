@@ -1,5 +1,5 @@
 import type { Metrics } from '../../process/metrics.js';
-import { type HelperCounts, type WireObservationKind, OBSERVATION_KINDS } from './protocol.js';
+import { type HelperCounts, type WireObservationKind, OBSERVATION_KINDS } from '../responder-tables/protocol.js';
 
 /** Series of one counter: the helper reads packets of guests, and its labels must not fill the memory. */
 const MAX_SERIES = 256;
@@ -46,7 +46,7 @@ export function createResponderMetrics(metrics: Pick<Metrics, 'gauge' | 'counter
   );
   const stale = metrics.gauge(
     'responder_table_stale_status',
-    '1 while the table is older than --max-staleness, because the API server is away or the pool cannot be read, else 0.',
+    '1 while the table is older than --max-staleness, because the API server or guest is away, or the pool is invalid, else 0.',
     ['pool'],
   );
   const connected = metrics.gauge(

@@ -5,11 +5,12 @@ import { ManualClock } from '../../test/manual-clock.js';
 import { claim, vmReference } from '../../test/workload-objects.js';
 import { Reports } from './reports.js';
 import { resultOf } from '../testing/result-of.js';
-import { buildTable } from './table.js';
+import { buildTable } from '../responder-tables/table.js';
 
 const STRANGER = '02:00:00:00:00:99';
 const MAC = '02:00:00:00:00:0a';
-const POOL = compiledPool({ subnets: [{ cidr: '10.1.0.0/24' }, { cidr: 'fd00:1::/64', gateway: 'fd00:1::1' }] });
+const COMPILED = compiledPool({ subnets: [{ cidr: '10.1.0.0/24' }, { cidr: 'fd00:1::/64' }] });
+const POOL = { name: 'blue', uid: 'blue-uid', network: 'blue', hasIpv6Gateway: true };
 const GUEST = {
   claim: claim(),
   mac: MAC,
@@ -21,7 +22,7 @@ const GUEST = {
 const SECOND = '02:00:00:00:00:0b';
 const OTHER = { ...GUEST, mac: STRANGER, addresses: [parseAddress('10.1.0.7')] };
 const TABLE = resultOf(
-  buildTable(POOL, [
+  buildTable(COMPILED, [
     GUEST,
     { ...GUEST, mac: SECOND, addresses: [parseAddress('10.1.0.6')] },
     { ...OTHER, claim: claim({ owner: vmReference('other-uid', 'vm2') }) },
@@ -67,18 +68,6 @@ describe('the reports of a responder', () => {
     });
   }
 
-  it('are one event on a VM for DHCP options that its guest does not get, until they change', () => {
-    const build = (...ignored: string[]) => resultOf(buildTable(POOL, [{ ...GUEST, dhcp: { options: [], ignored } }]));
-    const table = build('bootFileName is longer than 255 bytes');
-    for (const each of [TABLE, table, table, TABLE, table, build('privateOptions 224 is there twice')])
-      reports.built(each);
-    expect(recorded.map(({ subject, reason }) => `${subject} ${reason}`)).to.deep.equal(
-      Array.from({ length: 3 }, () => 'VirtualMachine vm1 DHCPOptionsIgnored'),
-    );
-    expect(recorded[0]?.message).to.include('bootFileName is longer').and.include('Correct them');
-    expect(recorded[2]?.message).to.include('privateOptions 224');
-  });
-
   const declines = [
     { name: 'names the host that has the declined address', macs: [STRANGER], text: STRANGER },
     { name: 'says that no other host has the declined address', macs: [MAC], text: 'no other host answers for it' },
@@ -108,7 +97,7 @@ describe('the reports of a responder', () => {
 
   it('do not miss a router of a pool without an IPv6 gateway', () => {
     clock.advanceTo(clock.now() + 60 * 60_000);
-    reports.checkRouter(compiledPool());
+    reports.checkRouter({ ...POOL, hasIpv6Gateway: false });
     expect(recorded).to.deep.equal([]);
   });
 });

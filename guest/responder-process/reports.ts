@@ -1,11 +1,11 @@
 import { EventReason } from '../../api/event-reasons.js';
-import { claimEventSubjects, poolEventSubject } from '../../cluster/event-subjects.js';
-import type { Pool } from '../../addressing/pool/pool.js';
+import { poolEventSubject } from '../../cluster/event-subjects.js';
 import type { Clock } from '../../kube/clock.js';
 import type { EventRecorder, EventSubject } from '../../kube/events.js';
-import type { WireObservation } from './protocol.js';
+import type { WireObservation } from '../responder-tables/protocol.js';
+import type { TablePool } from '../responder-tables/published-table.js';
+import type { GuestTable, TableGuest } from '../responder-tables/guest-table.js';
 import type { HelperSession } from './session.js';
-import type { GuestTable, RunningGuest } from './table.js';
 
 /** Routers advertise themselves at least every 30 minutes (RFC 4861, section 6.2.1), and the helper asks for it more often. */
 const ROUTER_SILENCE_MS = 30 * 60_000;
@@ -21,15 +21,13 @@ export class Reports {
   readonly #deps: ReportsDeps;
   /** When the last router was heard; before that, when the responder started. */
   #routerAt: number;
-  /** What owners know already, by the uid of the claim. */
-  #told: ReadonlyMap<string | undefined, string> = new Map();
 
   constructor(deps: ReportsDeps) {
     this.#deps = deps;
     this.#routerAt = deps.clock.now();
   }
 
-  observed(seen: WireObservation, pool: Pool, table: GuestTable): void {
+  observed(seen: WireObservation, pool: TablePool, table: GuestTable): void {
     const { mac, address } = seen;
     const guest = table.guests.get(address);
     switch (seen.kind) {
@@ -37,70 +35,48 @@ export class Reports {
         this.#routerAt = this.#deps.clock.now();
         return;
       case 'server':
-        this.#warn([poolEventSubject(pool)], EventReason.ForeignDHCPServer, foreignServer(pool, seen));
+        this.#warn(poolEventSubject(pool), EventReason.ForeignDHCPServer, foreignServer(pool, seen));
         return;
       case 'conflict': {
         const whose = guest === undefined ? 'the address of a responder' : `the address of ${nameOf(guest)}`;
         const message =
           `${mac} uses ${address}, ${whose}, on network ${pool.network}. Find the host with this MAC address, and give it another address ` +
           'or exclude the address from the pool';
-        this.#warn(
-          guest === undefined ? [poolEventSubject(pool)] : subjectsOf(guest),
-          EventReason.AddressConflict,
-          message,
-        );
+        this.#warn(guest?.subject ?? poolEventSubject(pool), EventReason.AddressConflict, message);
         return;
       }
       case 'declined':
         if (guest !== undefined) void this.#declined(guest, seen, table);
         return;
       case 'overloaded':
-        if (guest !== undefined)
-          this.#warn(subjectsOf(guest), EventReason.GuestRequestsLimited, overloaded(guest, seen));
+        if (guest !== undefined) this.#warn(guest.subject, EventReason.GuestRequestsLimited, overloaded(guest, seen));
     }
   }
 
   /** A guest can send such a message without a reason, so the event says who has the address. The helper reports it once a minute. */
-  async #declined(guest: RunningGuest, { mac, address }: WireObservation, table: GuestTable): Promise<void> {
+  async #declined(guest: TableGuest, { mac, address }: WireObservation, table: GuestTable): Promise<void> {
     const own = macsOfOwner(mac, table);
     const macs = await this.#deps.session.probe(address, own);
     const others = macs?.filter((each) => !own.includes(each));
     const message = `The guest of ${nameOf(guest)} (${mac}) declined ${address}, ${whoHas(others)}. The address stays that of the guest`;
-    this.#warn(subjectsOf(guest), EventReason.AddressDeclined, message);
-  }
-
-  /** Tells owners once what responders do not give their guests. Call it with each table. */
-  built(table: GuestTable): void {
-    const told = new Map<string | undefined, string>();
-    for (const guest of new Set(table.guests.values())) {
-      const { ignored = [] } = guest.dhcp ?? {};
-      const { uid } = guest.claim.metadata;
-      if (ignored.length === 0) continue;
-      const message =
-        `Responders do not give the guest of ${nameOf(guest)} all dhcpOptions of its VM: ${ignored.join('; ')}. ` +
-        'Correct them in the spec of the VM, and restart it';
-      if (this.#told.get(uid) !== message) this.#warn(subjectsOf(guest), EventReason.DHCPOptionsIgnored, message);
-      told.set(uid, message);
-    }
-    this.#told = told;
+    this.#warn(guest.subject, EventReason.AddressDeclined, message);
   }
 
   /** Call it now and then. Guests would have IPv6 addresses and no default route. */
-  checkRouter(pool: Pool): void {
-    const gateway = pool.subnets.find(({ cidr, gateway: each }) => cidr.family === 6 && each !== undefined);
-    if (gateway === undefined || this.#deps.clock.now() - this.#routerAt < ROUTER_SILENCE_MS) return;
+  checkRouter(pool: TablePool): void {
+    if (!pool.hasIpv6Gateway || this.#deps.clock.now() - this.#routerAt < ROUTER_SILENCE_MS) return;
     const message =
       `AddressPool ${pool.name} has an IPv6 gateway, but no router has advertised itself on network ${pool.network} for ` +
       `${ROUTER_SILENCE_MS / 60_000} min. Guests get their IPv6 default route from it, or from cloud-init network data`;
-    this.#warn([poolEventSubject(pool)], EventReason.RouterAdvertisementMissing, message);
+    this.#warn(poolEventSubject(pool), EventReason.RouterAdvertisementMissing, message);
   }
 
-  #warn(subjects: readonly EventSubject[], reason: EventReason, message: string): void {
-    for (const subject of subjects) this.#deps.events.event(subject, 'Warning', reason, message);
+  #warn(subject: EventSubject, reason: EventReason, message: string): void {
+    this.#deps.events.event(subject, 'Warning', reason, message);
   }
 }
 
-function foreignServer({ name, network }: Pool, { mac, address }: WireObservation): string {
+function foreignServer({ name, network }: TablePool, { mac, address }: WireObservation): string {
   return (
     `Another DHCP server, ${address} with MAC address ${mac}, answers on network ${network}: guests of AddressPool ${name} may get addresses ` +
     'from it. Stop it, or remove spec.guest.dhcp from the pool'
@@ -122,15 +98,10 @@ function macsOfOwner(mac: string, { entries }: GuestTable): string[] {
   return [...new Set([mac, ...others.map((each) => each.mac)])];
 }
 
-function overloaded(guest: RunningGuest, { mac }: WireObservation): string {
+function overloaded(guest: TableGuest, { mac }: WireObservation): string {
   return `The guest of ${nameOf(guest)} (${mac}) sends more DHCP requests than are answered: look at its DHCP client`;
 }
 
-function nameOf({ claim: { metadata } }: RunningGuest): string {
-  return `IPAMClaim ${metadata.namespace ?? ''}/${metadata.name}`;
-}
-
-/** The VM's events, or those of a claim without one. */
-function subjectsOf({ claim }: RunningGuest): EventSubject[] {
-  return claimEventSubjects(claim).slice(-1);
+function nameOf({ claim }: TableGuest): string {
+  return `IPAMClaim ${claim}`;
 }

@@ -13,9 +13,9 @@ import {
   MAX_REPORT_LENGTH,
   type TableEntry,
   type WireQuestion,
-} from './protocol.js';
+} from '../responder-tables/protocol.js';
 import { HelperSession } from './session.js';
-import type { GuestTable } from './table.js';
+import type { GuestTable } from '../responder-tables/guest-table.js';
 
 const HELLO = { hello: { v: 2, mac: '02:00:00:00:00:01', address: false } };
 const CONFIG: HelperConfig = {

@@ -12,8 +12,9 @@ import {
   MAX_REPORT_LENGTH,
   PROTOCOL_VERSION,
   readReport,
-} from './protocol.js';
-import { type GuestTable, changesBetween, snapshotOf } from './table.js';
+} from '../responder-tables/protocol.js';
+import type { GuestTable } from '../responder-tables/guest-table.js';
+import { changesBetween, snapshotOf } from './table-changes.js';
 import { WireProbes } from './wire-probes.js';
 
 interface HelperSessionOptions {

@@ -1,5 +1,5 @@
 import type { Clock } from '../../kube/clock.js';
-import { MAX_EXPECTED, MAX_PROBES, type WireQuestion } from './protocol.js';
+import { MAX_EXPECTED, MAX_PROBES, type WireQuestion } from '../responder-tables/protocol.js';
 
 /** How long the helper asks. Hosts of a segment answer within milliseconds; ipam waits for PROBE_LIMITS.timeoutMs in all. */
 const ASK_MS = 900;

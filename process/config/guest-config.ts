@@ -9,8 +9,6 @@ export interface ResponderConfig extends Omit<
 > {
   /** The AddressPool whose guests are served. */
   readonly pool: string;
-  /** The address space of the pool. */
-  readonly addressSpace: string;
   /** The name of the pod, which is that of the claim with the responder's addresses. */
   readonly podName: string;
   /** The Unix socket of holdfast-packets. */
@@ -28,8 +26,13 @@ const {
   ...COMMON
 } = COMMON_SETTINGS;
 
-/** Below it, watches cannot show in time that they are current. */
-export const MIN_RESPONDER_STALENESS_MS = 5_000;
+/** Below it, guest and responders cannot know in time that a table is current. */
+const MIN_RESPONDER_STALENESS_MS = 10_000;
+
+/** How long responders may use their tables. */
+export function responderStalenessMs({ maxStalenessMs }: Pick<GuestConfig, 'maxStalenessMs'>): number {
+  return Math.max(maxStalenessMs, MIN_RESPONDER_STALENESS_MS);
+}
 
 /** The name of the pod of a process, which its manifest sets. */
 const POD_NAME: Omit<Setting<string | undefined>, 'defaultValue'> & { parse: (text: string) => string } = {
@@ -52,15 +55,6 @@ export const RESPONDER_SETTINGS: Settings<ResponderConfig> = {
     defaultText: 'none, required',
     isRequired: true,
     parse: parseObjectName,
-  },
-  addressSpace: {
-    flag: 'address-space',
-    placeholder: 'name',
-    description: 'address space of the AddressPool, whose leases are watched',
-    defaultValue: '',
-    defaultText: 'none, required',
-    isRequired: true,
-    parse: parseText,
   },
   podName: { ...POD_NAME, isRequired: true, defaultValue: '' },
   packetSocket: {

@@ -1,95 +1,24 @@
 import { expect } from 'chai';
-import type { IPAMClaim } from '../../../api/ipam-claim.js';
 import type { VirtualMachineInstance } from '../../../api/kubevirt.js';
 import type { KubeObject } from '../../../api/meta.js';
 import { CLAIM_GUEST_MAC } from '../../../api/names.js';
-import { CLAIM_INDEXES } from '../../../cluster/watch-specs.js';
-import { type LeaseRecord, readLease } from '../../../addressing/lease/lease.js';
-import { PoolDirectory } from '../../../addressing/directory/directory.js';
-import { Cache } from '../../../kube/cache.js';
+import { readLease } from '../../../addressing/lease/lease.js';
 import { leaseOf } from '../../../test/lease-objects.js';
-import { adminPool, cacheOf, nad } from '../../../test/pool-objects.js';
 import { claim, vmReference, vmi } from '../../../test/workload-objects.js';
-import { resultOf } from '../../testing/result-of.js';
-import { NETWORK_INDEXES } from '../../../addressing/directory/affected.js';
-import { Freshness } from '../freshness.js';
-import { buildPoolTable } from '../table.js';
-import type { TableEntry } from '../protocol.js';
+import {
+  type Change,
+  type Kind,
+  LaggingGuest,
+  LaggingResponder,
+  MAX_STALENESS_MS,
+  NAD,
+  Published,
+} from './lagging-tables.js';
 
-const MAX_STALENESS_MS = 30_000;
 export const COOLDOWN_MS = 2 * MAX_STALENESS_MS;
 /** Between two messages about the age of the table. */
 const REFRESH_MS = 1_000;
 export const ADDRESSES = ['10.1.0.1', '10.1.0.2', '10.1.0.3', '10.1.0.4', '10.1.0.5'];
-export const KINDS = ['claims', 'vmis', 'leases'] as const;
-export type Kind = (typeof KINDS)[number];
-
-const NAD = 'vms/data';
-const networks = cacheOf([nad(NAD, { name: 'blue', type: 'bridge' })]);
-const directory = new PoolDirectory({
-  pools: cacheOf([adminPool('blue', { cidr: '10.1.0.0/24', guest: { attachment: 'data', dhcp: {} } })]),
-  networks,
-});
-const state = directory.stateOf('blue');
-if (state?.kind !== 'served') throw new TypeError('pool blue does not serve');
-const { pool } = state;
-
-interface Change {
-  readonly kind: Kind;
-  readonly key: string;
-  readonly object: KubeObject | undefined;
-}
-
-/** A responder with its watches, which stop and continue one by one, and its packet helper. */
-class Responder {
-  readonly #caches = {
-    claims: new Cache<IPAMClaim>({ ...CLAIM_INDEXES, ...NETWORK_INDEXES }),
-    vmis: new Cache<VirtualMachineInstance>(),
-    leases: new Cache<LeaseRecord>(),
-  };
-  readonly #seen = { claims: 0, vmis: 0, leases: 0 };
-  readonly #progress = { claims: 0, vmis: 0, leases: 0 };
-  #liveReadAt = 0;
-  /** The API server has no connection to etcd: its watches go on to progress, and show nothing new. */
-  isCutOff = false;
-  readonly stopped = new Set<Kind>();
-  entries: ReadonlyMap<string, TableEntry> = new Map();
-  /** The addresses that their guests get without a probe while the table is fresh, by MAC address. */
-  readonly confirmed = new Map<string, string>();
-  freshUntil = 0;
-
-  follow(changes: readonly Change[], now: number): void {
-    for (const kind of KINDS) {
-      if (this.stopped.has(kind)) continue;
-      this.#progress[kind] = now;
-      if (this.isCutOff) continue;
-      for (const change of changes.slice(this.#seen[kind])) if (change.kind === kind) this.#apply(change);
-      this.#seen[kind] = changes.length;
-    }
-    if (!this.isCutOff) this.#liveReadAt = now;
-    this.entries = resultOf(buildPoolTable(pool, { ...this.#caches, networks, directory })).entries;
-    for (const [mac, address] of this.confirmed)
-      if (this.entries.get(mac)?.ipv4?.address !== address) this.confirmed.delete(mac);
-    const watches = KINDS.map((kind) => ({ lastProgress: this.#progress[kind] }));
-    const sources = [...watches, { lastProgress: this.#liveReadAt }];
-    const freshness = new Freshness(sources, MAX_STALENESS_MS, { now: () => now });
-    freshness.built(freshness.begin());
-    const forMs = freshness.forMs();
-    if (forMs > 0) this.freshUntil = now + forMs;
-  }
-
-  /** A guest uses an address, which all hosts hear. */
-  hear(mac: string, address: string): void {
-    for (const [other, confirmed] of this.confirmed)
-      if (other !== mac && confirmed === address) this.confirmed.delete(other);
-  }
-
-  #apply({ kind, key, object }: Change): void {
-    const cache = this.#caches[kind] as unknown as Cache<KubeObject>;
-    if (object === undefined) cache.delete(key);
-    else cache.set(object);
-  }
-}
 
 interface Lease {
   owner: string;
@@ -101,7 +30,7 @@ interface ModelVm {
   mac?: string;
 }
 
-/** VMs, the allocator with its cool-down, two responders, and the network on which guests use their addresses. */
+/** VMs, the allocator with its cool-down, two replicas of `guest`, two responders, and the network on which guests use their addresses. */
 export class World {
   now = 1_000_000;
   readonly #changes: Change[] = [];
@@ -110,13 +39,16 @@ export class World {
   readonly #vms = new Map<number, ModelVm>();
   /** The addresses that guests use, by MAC address. */
   readonly #wire = new Map<string, string>();
-  readonly responders = [new Responder(), new Responder()];
+  readonly #published = new Published();
+  readonly guests = [new LaggingGuest(this.#published), new LaggingGuest(this.#published)] as const;
+  readonly responders = [new LaggingResponder(), new LaggingResponder()] as const;
   readonly #hasFixedMacs: boolean;
   #starts = 0;
 
   /** @param hasFixedMacs specs have MAC addresses; otherwise KubeVirt generates one at each start */
   constructor(hasFixedMacs: boolean) {
     this.#hasFixedMacs = hasFixedMacs;
+    this.guests[0].leads = true;
   }
 
   /** The VM gets a claim with an address if it has none. */
@@ -164,16 +96,6 @@ export class World {
     this.start(vm);
   }
 
-  watch(responder: number, kind: Kind, stops: boolean): void {
-    const { stopped } = this.responders[responder]!;
-    if (stops) stopped.add(kind);
-    else stopped.delete(kind);
-  }
-
-  cutOff(responder: number, isCutOff: boolean): void {
-    this.responders[responder]!.isCutOff = isCutOff;
-  }
-
   advance(ms: number): void {
     const end = this.now + ms;
     while (this.now < end) {
@@ -183,27 +105,34 @@ export class World {
   }
 
   follow(): void {
-    for (const responder of this.responders) responder.follow(this.#changes, this.now);
+    for (const guest of this.guests) guest.follow(this.#changes, this.now);
+    for (const responder of this.responders) responder.follow(this.#published, this.now);
   }
 
   /** The guest asks by DHCP, and takes the first answer. */
   ask(vm: number): void {
     const { mac } = this.#vms.get(vm) ?? {};
-    if (mac === undefined) return;
-    for (const { entries, confirmed, freshUntil, stopped, isCutOff } of this.responders) {
-      const address = entries.get(mac)?.ipv4?.address;
-      if (address === undefined) continue;
-      const others = [...this.#wire].filter(([other, used]) => other !== mac && used === address);
-      const isFresh = this.now < freshUntil;
-      // a probe finds other guests
-      if ((!isFresh || confirmed.get(mac) !== address) && others.length > 0) continue;
-      expect(others, `${address} has two guests`).to.deep.equal([]);
-      this.#expectLeased(address, vm, { isFresh, seesLeases: !isCutOff && !stopped.has('leases') });
-      this.#wire.set(mac, address);
-      confirmed.set(mac, address);
-      for (const responder of this.responders) responder.hear(mac, address);
-      return;
-    }
+    if (mac !== undefined) this.responders.some((responder) => this.#answers(responder, vm, mac));
+  }
+
+  #answers(
+    { entries, confirmed, freshUntil, isStopped, isCutOff }: LaggingResponder,
+    vm: number,
+    mac: string,
+  ): boolean {
+    const address = entries.get(mac)?.ipv4?.address;
+    if (address === undefined) return false;
+    const others = [...this.#wire].filter(([other, used]) => other !== mac && used === address);
+    const isFresh = this.now < freshUntil;
+    // a probe finds other guests
+    if ((!isFresh || confirmed.get(mac) !== address) && others.length > 0) return false;
+    expect(others, `${address} has two guests`).to.deep.equal([]);
+    const seesLeases = !isCutOff && !isStopped && this.#guestSeesAll;
+    this.#expectLeased(address, vm, { isFresh, seesLeases });
+    this.#wire.set(mac, address);
+    confirmed.set(mac, address);
+    for (const responder of this.responders) responder.hear(mac, address);
+    return true;
   }
 
   /** The address that the guest uses. */
@@ -211,9 +140,14 @@ export class World {
     return this.#wire.get(this.#vms.get(vm)?.mac ?? '');
   }
 
+  /** If two replicas write at the same time, one of them no longer leads, and the other one corrects what it writes. */
+  get #guestSeesAll(): boolean {
+    return this.guests.some(({ isHealthy }) => isHealthy) && !this.guests.every(({ leads }) => leads);
+  }
+
   #expectLeased(address: string, vm: number, answer: { isFresh: boolean; seesLeases: boolean }): void {
     const lease = this.#leases.get(address);
-    if (answer.seesLeases) expect(lease, 'a responder that sees leases').to.deep.equal({ owner: `vm${vm}.data` });
+    if (answer.seesLeases) expect(lease, 'responders whose guest sees leases').to.deep.equal({ owner: `vm${vm}.data` });
     const { releasedAt = this.now } = lease ?? {};
     if (answer.isFresh) expect(this.now - releasedAt, `${address} was released`).to.be.at.most(MAX_STALENESS_MS);
   }

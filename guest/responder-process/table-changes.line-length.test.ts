@@ -6,8 +6,9 @@ import { compiledPool } from '../../test/lease-objects.js';
 import { claimOf } from '../../test/pool-objects.js';
 import { MAX_DHCP_OPTION_BYTES, boundedDhcpOptions, vmDhcpOf } from '../dhcp-options.js';
 import { resultOf } from '../testing/result-of.js';
-import { MAX_BATCH } from './protocol.js';
-import { type RunningGuest, buildTable, snapshotOf } from './table.js';
+import { MAX_BATCH } from '../responder-tables/protocol.js';
+import { type RunningGuest, buildTable } from '../responder-tables/table.js';
+import { snapshotOf } from './table-changes.js';
 
 const PROTOCOL = join(import.meta.dirname, '..', 'packets', 'protocol.go');
 const POOL = compiledPool({

@@ -7,11 +7,13 @@ import { type IPAMClaim, claimOwnerOf } from '../../api/ipam-claim.js';
 import { byAge, objectKey } from '../../api/meta.js';
 import type { NadGuestOptions } from '../../api/nad-guests.js';
 import { shortHash } from '../../api/names.js';
+import { claimEventSubject, claimEventSubjects } from '../../cluster/event-subjects.js';
 import type { Lister } from '../../kube/cache.js';
 import type { VmDhcp } from '../dhcp-options.js';
 import { leasedAddresses } from '../leased-addresses.js';
 import { type GuestCaches, findGuests } from '../running-guests.js';
-import { type GuestOptionSet, type HelperCommand, MAX_BATCH, MAX_OPTION_SETS, type TableEntry } from './protocol.js';
+import type { GuestTable, TableGuest } from './guest-table.js';
+import { type GuestOptionSet, MAX_OPTION_SETS, type TableEntry } from './protocol.js';
 
 /** Entries of one table: four times the addresses of a /20. Beyond it, the youngest claims are not served. */
 export const MAX_ENTRIES = 16_384;
@@ -37,18 +39,6 @@ export interface RunningGuest {
   readonly dhcp?: VmDhcp;
 }
 
-/** Everything that a responder answers from. */
-export interface GuestTable {
-  /** By MAC address. */
-  readonly entries: ReadonlyMap<string, TableEntry>;
-  /** By id. */
-  readonly options: ReadonlyMap<string, GuestOptionSet>;
-  /** The guest of each address, for reports about the address. */
-  readonly guests: ReadonlyMap<string, RunningGuest>;
-  /** How many guests have no entry because of the limit. */
-  readonly leftOut: number;
-}
-
 /** Bytes of a name in DNS. */
 const MAX_DOMAIN = 253;
 
@@ -62,7 +52,7 @@ const GUESTS_PER_STEP = 500;
 export function* buildTable(pool: Pool, guests: readonly RunningGuest[]): Generator<undefined, GuestTable> {
   const entries = new Map<string, TableEntry>();
   const options = new Map<string, GuestOptionSet>();
-  const byAddress = new Map<string, RunningGuest>();
+  const byAddress = new Map<string, TableGuest>();
   const optionsOf = optionsByNad(pool);
   const served = guests
     .filter(({ addresses }) => addresses.length > 0)
@@ -77,9 +67,15 @@ export function* buildTable(pool: Pool, guests: readonly RunningGuest[]): Genera
     const set = options.has(own.id) || options.size < MAX_NAD_OPTION_SETS ? own : optionsOf(undefined);
     options.set(set.id, set);
     entries.set(mac, { mac, owner: ownerOf(guest.claim), ...families, options: set.id, ...dhcpOf(guest, set) });
-    for (const address of addresses) byAddress.set(formatAddress(address), guest);
+    const reported = tableGuestOf(guest);
+    for (const address of addresses) byAddress.set(formatAddress(address), reported);
   }
   return { entries, options, guests: byAddress, leftOut: Math.max(0, served.length - MAX_ENTRIES) };
+}
+
+export function tableGuestOf({ claim }: Pick<RunningGuest, 'claim'>): TableGuest {
+  const [subject = claimEventSubject(claim)] = claimEventSubjects(claim).slice(-1);
+  return { claim: objectKey(claim), subject };
 }
 
 /** Names and options of one guest. Its domain is the first search domain of the network. */
@@ -145,53 +141,12 @@ function optionSetOf(pool: Pool, nadOptions: NadGuestOptions | undefined): Guest
   return { id: shortHash(JSON.stringify(options), 16), ...options };
 }
 
-/** Returns the messages that give the helper its first table: it drops all entries that are not in it. */
-export function snapshotOf({ entries, options }: GuestTable): HelperCommand[] {
-  return [
-    ...[...options.values()].map((set) => ({ options: set })),
-    { snapshot: 'begin' },
-    ...batches([...entries.values()]).map((put) => ({ put })),
-    { snapshot: 'end' },
-  ];
-}
-
-/**
- * Returns the messages that turn one table into another. An address changes its guest in two steps, so that the helper never has two entries with
- * one address.
- */
-export function changesBetween(before: GuestTable, after: GuestTable): HelperCommand[] {
-  const options = [...after.options.values()].filter(({ id }) => !before.options.has(id));
-  const changed = [...after.entries.values()].filter((entry) => !isEqual(before.entries.get(entry.mac), entry));
-  const remove = [...before.entries.values()].filter((entry) => !isSameGuest(entry, after.entries.get(entry.mac)));
-  return [
-    ...options.map((set) => ({ options: set })),
-    ...batches(remove.map(({ mac }) => mac)).map((macs) => ({ remove: macs })),
-    ...batches(changed).map((put) => ({ put })),
-  ];
-}
-
-function isEqual(before: TableEntry | undefined, after: TableEntry): boolean {
-  return JSON.stringify(before) === JSON.stringify(after);
-}
-
-/** True if both give the same addresses. */
-function isSameGuest(one: TableEntry, other: TableEntry | undefined): boolean {
-  if (other === undefined) return false;
-  return one.ipv4?.address === other.ipv4?.address && one.ipv6?.address === other.ipv6?.address;
-}
-
-function batches<T>(items: readonly T[]): T[][] {
-  const found: T[][] = [];
-  for (let start = 0; start < items.length; start += MAX_BATCH) found.push(items.slice(start, start + MAX_BATCH));
-  return found;
-}
-
 export interface TableCaches extends GuestCaches {
   readonly leases: Pick<Lister<LeaseRecord>, 'get'>;
 }
 
-/** Builds the table of a pool from the caches as they are. Yields between short steps. */
-export function* buildPoolTable(pool: Pool, caches: TableCaches): Generator<undefined, GuestTable> {
+/** Finds the guests of a pool, from the caches as they are. Yields between short steps. */
+export function* poolGuests(pool: Pool, caches: TableCaches): Generator<undefined, RunningGuest[]> {
   const { served } = yield* findGuests(pool.network, caches);
   const own = served.filter((guest) => guest.pool.name === pool.name);
   const guests: RunningGuest[] = [];
@@ -201,5 +156,5 @@ export function* buildPoolTable(pool: Pool, caches: TableCaches): Generator<unde
     if (guests.length % GUESTS_PER_STEP === 0) yield;
   }
   yield;
-  return yield* buildTable(pool, guests);
+  return guests;
 }

@@ -1,12 +1,11 @@
 import { expect } from 'chai';
-import fc from 'fast-check';
 import { parseAddress } from '../../addressing/address/address.js';
 import { compiledPool } from '../../test/lease-objects.js';
 import { type PoolGiven, claimOf, day } from '../../test/pool-objects.js';
 import { vmReference } from '../../test/workload-objects.js';
 import { resultOf } from '../testing/result-of.js';
-import { type GuestOptionSet, type HelperCommand, MAX_BATCH, MAX_OPTION_SETS, type TableEntry } from './protocol.js';
-import { type GuestTable, MAX_ENTRIES, type RunningGuest, buildTable, changesBetween, snapshotOf } from './table.js';
+import { MAX_OPTION_SETS } from './protocol.js';
+import { MAX_ENTRIES, type RunningGuest, buildTable } from './table.js';
 
 const MAC = '02:00:00:00:00:0a';
 const OTHER = '02:00:00:00:00:0b';
@@ -146,9 +145,9 @@ describe('the table of a responder', () => {
 
   it('knows whose an address is, for reports', () => {
     const { guests } = table([guest(MAC, ['10.1.0.5', 'fd00:1::5'], { name: 'vm1.data' })]);
-    expect([...guests].map(([address, { claim }]) => [address, claim.metadata.name])).to.deep.equal([
-      ['10.1.0.5', 'vm1.data'],
-      ['fd00:1::5', 'vm1.data'],
+    expect([...guests].map(([address, { claim }]) => [address, claim])).to.deep.equal([
+      ['10.1.0.5', 'a/vm1.data'],
+      ['fd00:1::5', 'a/vm1.data'],
     ]);
   });
 
@@ -170,107 +169,5 @@ describe('the table of a responder', () => {
 
   it('refuses to choose between two guests with one MAC address', () => {
     expect(() => table([guest(MAC, ['10.1.0.5']), guest(MAC, ['10.1.0.6'], { name: 'x' })])).to.throw(TypeError);
-  });
-});
-
-function tableOf(entries: readonly TableEntry[]): GuestTable {
-  const ids = [...new Set(entries.map(({ options }) => options))];
-  const options = ids.map((id): [string, GuestOptionSet] => [id, { id, dns: [], search: [], ntp: [], routes: [] }]);
-  return {
-    entries: new Map(entries.map((entry) => [entry.mac, entry])),
-    options: new Map(options),
-    guests: new Map(),
-    leftOut: 0,
-  };
-}
-
-function entry(mac: number, address: number, options = 'o1'): TableEntry {
-  const hex = mac.toString(16).padStart(4, '0');
-  return {
-    mac: `02:00:00:00:${hex.slice(0, 2)}:${hex.slice(2)}`,
-    ipv4: { address: `10.0.${address >> 8}.${address & 255}`, prefix: 16 },
-    options,
-  };
-}
-
-/** What holdfast-packets does with the messages. */
-class Helper {
-  readonly entries = new Map<string, TableEntry>();
-  readonly #known = new Set<string>();
-  #put: Set<string> | undefined;
-  /** Two entries had one address at some time. */
-  hadDuplicates = false;
-
-  take(commands: readonly HelperCommand[]): void {
-    for (const command of commands) {
-      if ('options' in command) this.#known.add(command.options.id);
-      if ('remove' in command) this.#remove(command.remove);
-      if ('snapshot' in command) this.#snapshot(command.snapshot);
-      if ('put' in command) this.#putAll(command.put);
-    }
-  }
-
-  #remove(macs: Iterable<string>): void {
-    for (const mac of macs) this.entries.delete(mac);
-  }
-
-  #snapshot(which: 'begin' | 'end'): void {
-    if (which === 'end') this.#remove([...this.entries.keys()].filter((mac) => this.#put?.has(mac) === false));
-    this.#put = which === 'begin' ? new Set() : undefined;
-  }
-
-  #putAll(put: readonly TableEntry[]): void {
-    expect(put.length).to.be.within(1, MAX_BATCH);
-    for (const each of put) this.#add(each);
-  }
-
-  #add(added: TableEntry): void {
-    expect(this.#known.has(added.options), `options ${added.options} are defined before they are used`).to.equal(true);
-    this.entries.set(added.mac, added);
-    this.#put?.add(added.mac);
-    const addresses = [...this.entries.values()].map(({ ipv4 }) => ipv4?.address);
-    if (new Set(addresses).size < addresses.length) this.hadDuplicates = true;
-  }
-}
-
-const TABLES = fc
-  .uniqueArray(fc.record({ mac: fc.nat(12), address: fc.nat(12), options: fc.constantFrom('o1', 'o2', 'o3') }), {
-    selector: ({ mac }) => mac,
-    maxLength: 8,
-  })
-  .map((found) => found.filter(({ address }, index) => found.findIndex((each) => each.address === address) === index))
-  .map((found) => tableOf(found.map(({ mac, address, options }) => entry(mac, address, options))));
-
-describe('the messages that change the table of the helper', () => {
-  it('make it that of the responder, and no address ever has two guests', () => {
-    fc.assert(
-      fc.property(fc.array(TABLES, { minLength: 1, maxLength: 5 }), (tables) => {
-        const helper = new Helper();
-        let before: GuestTable | undefined;
-        for (const after of tables) {
-          helper.take(before === undefined ? snapshotOf(after) : changesBetween(before, after));
-          expect(helper.entries).to.deep.equal(after.entries);
-          before = after;
-        }
-        expect(helper.hadDuplicates).to.equal(false);
-      }),
-    );
-  });
-
-  it('are none for an equal table', () => {
-    expect(changesBetween(tableOf([entry(1, 1)]), tableOf([entry(1, 1)]))).to.deep.equal([]);
-  });
-
-  it('are split into batches', () => {
-    const entries = Array.from({ length: MAX_BATCH * 2 + 1 }, (_, index) => entry(index, index));
-    const sizes = snapshotOf(tableOf(entries)).flatMap((command) => ('put' in command ? command.put.length : []));
-    expect(sizes).to.deep.equal([MAX_BATCH, MAX_BATCH, 1]);
-    const removals = changesBetween(tableOf(entries), tableOf([]));
-    expect(removals.flatMap((command) => ('remove' in command ? command.remove.length : []))).to.deep.equal(sizes);
-  });
-
-  it('change an entry in place if its guest keeps its addresses', () => {
-    const changes = changesBetween(tableOf([entry(1, 1)]), tableOf([entry(1, 1, 'o2')]));
-    expect(changes.map((change) => Object.keys(change)[0])).to.deep.equal(['options', 'put']);
   });
 });

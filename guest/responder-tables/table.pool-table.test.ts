@@ -13,7 +13,7 @@ import { Cache } from '../../kube/cache.js';
 import { adminPool, nad } from '../../test/pool-objects.js';
 import { claim, vmReference, vmi } from '../../test/workload-objects.js';
 import { resultOf } from '../testing/result-of.js';
-import { buildPoolTable } from './table.js';
+import { buildTable, poolGuests } from './table.js';
 
 const MAC = '02:00:00:00:00:0a';
 const IPV4 = '10.1.0.5';
@@ -60,7 +60,7 @@ class World {
   served(): (string | undefined)[] {
     const state = this.directory.stateOf('data');
     if (state?.kind !== 'served') throw new TypeError('the pool is valid');
-    const entry = resultOf(buildPoolTable(state.pool, this)).entries.get(MAC);
+    const entry = resultOf(buildTable(state.pool, resultOf(poolGuests(state.pool, this)))).entries.get(MAC);
     return [entry?.ipv4?.address, entry?.ipv6?.address];
   }
 }

@@ -1,0 +1,102 @@
+import { expect } from 'chai';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { parseAddress } from '../../addressing/address/address.js';
+import { compiledPool } from '../../test/lease-objects.js';
+import { claim, vmReference } from '../../test/workload-objects.js';
+import { resultOf } from '../testing/result-of.js';
+import { type PublishedTable, decodeTable, encodeTable, statementOf, tableData } from './published-table.js';
+import { MAX_ENTRIES, type RunningGuest, buildTable } from './table.js';
+
+const POOL = compiledPool({
+  subnets: [{ cidr: '10.0.0.0/8', gateway: '10.0.0.1' }, { cidr: 'fd00:1::/64' }],
+  guest: { dns: { search: ['example.org'] } },
+});
+
+function guest(index: number, isLong = false): RunningGuest {
+  const name = isLong ? `web-${index}` : `vm${index}`;
+  const made = claim({ name: `${name}.data`, owner: vmReference(isLong ? randomUUID() : `uid-${index}`, name) });
+  const mac = isLong ? randomBytes(5) : Buffer.from([0, 0, 0, index >> 8, index & 255]);
+  const texts = [`10.${index >> 16}.${(index >> 8) & 255}.${index & 255}`, `fd00:1::${(index + 1).toString(16)}`];
+  return {
+    claim: made,
+    mac: `02:${mac.toString('hex').replaceAll(/(..)(?=.)/g, '$1:')}`,
+    addresses: texts.map(parseAddress),
+    nadOptions: undefined,
+    hasDefaultRoute: index % 2 === 0,
+    ...(index % 3 === 0 && {
+      dhcp: { hostname: name, prefix: name, options: [{ code: 67, value: '61' }], ignored: [] },
+    }),
+  };
+}
+
+function published(guests: readonly RunningGuest[]): PublishedTable {
+  return {
+    pool: { name: 'blue', uid: 'blue-uid', network: 'blue', hasIpv6Gateway: false },
+    configs: {},
+    table: resultOf(buildTable(POOL, guests)),
+    probes: [
+      {
+        metadata: { name: 'blue.10-0-0-9', uid: 'u', resourceVersion: '7' },
+        address: '10.0.0.9',
+        expected: ['02:00:00:00:00:01'],
+      },
+    ],
+  };
+}
+
+const objectOf = (data: object) => ({ metadata: { name: 'holdfast-responder-01234567' }, ...data });
+const NOTHING = { after: undefined, ageMs: 0 };
+
+describe('a published table', () => {
+  it('is read as it was written', async () => {
+    const given = published([0, 1, 2, 3].map((index) => guest(index)));
+    const only4: RunningGuest = { ...guest(4), addresses: [parseAddress('10.0.0.4')] };
+    const only6: RunningGuest = { ...guest(5), addresses: [parseAddress('fd00:1::5')] };
+    for (const each of [given, published([only4, only6]), published([])])
+      expect(await decodeTable(objectOf(tableData(await encodeTable(each), NOTHING)))).to.deep.equal(each);
+  });
+
+  it('has the same version whenever it is computed, and another one if anything differs', async () => {
+    const [first, again, other] = await Promise.all(
+      [
+        [1, 2],
+        [1, 2],
+        [1, 3],
+      ].map((each) => encodeTable(published(each.map((index) => guest(index))))),
+    );
+    expect(again).to.deep.equal(first);
+    expect(other?.version).not.to.equal(first?.version);
+  });
+
+  it('says about itself what it follows', async () => {
+    const encoded = await encodeTable(published([]));
+    const after = { index: 'f81d4fae', beat: 12 };
+    for (const statement of [{ after, ageMs: 300 }, NOTHING])
+      expect(statementOf(tableData(encoded, statement))).to.deep.equal({ version: encoded.version, ...statement });
+  });
+
+  it('has all guests of the largest table with random UIDs and MAC addresses', async function () {
+    this.timeout(20_000);
+    const given = published(Array.from({ length: MAX_ENTRIES }, (_, index) => guest(index, true)));
+    const read = await decodeTable(objectOf(tableData(await encodeTable(given), NOTHING)));
+    expect([read.table.entries.size, read.table.leftOut]).to.deep.equal([MAX_ENTRIES, 0]);
+  });
+
+  it('leaves out the youngest claims if the object is full, and counts them', async () => {
+    const given = published(Array.from({ length: 600 }, (_, index) => guest(index, true)));
+    const { table } = await decodeTable(objectOf(tableData(await encodeTable(given, 10_000), NOTHING)));
+    expect(table.entries.size).to.be.within(50, 599);
+    expect(table.leftOut).to.equal(600 - table.entries.size);
+    expect([...table.entries.keys()]).to.deep.equal([...given.table.entries.keys()].slice(0, table.entries.size));
+  });
+
+  for (const [name, object] of [
+    ['is missing', {}],
+    ['is no gzip', { binaryData: { table: 'AAAA' } }],
+  ] as const) {
+    it(`is an error if it ${name}`, async () => {
+      const error: unknown = await decodeTable(objectOf(object)).catch((reason: unknown) => reason);
+      expect(error).to.be.instanceOf(Error);
+    });
+  }
+});

@@ -1,0 +1,277 @@
+import type { Pool } from '../../addressing/pool/pool.js';
+import { type KubeObject, joinKey } from '../../api/meta.js';
+import { RESPONDERS_NAMESPACE } from '../../api/names.js';
+import { identityMetadataOf } from '../../cluster/transforms.js';
+import type { Client } from '../../kube/client.js';
+import type { Clock } from '../../kube/clock.js';
+import type { Sync, SyncResult } from '../../kube/controller-loop.js';
+import { isConflict, isNotFound } from '../../kube/errors.js';
+import type { EventRecorder } from '../../kube/events.js';
+import type { Informer } from '../../kube/informer.js';
+import type { InformerRegistry, WatchSpec } from '../../kube/informers.js';
+import { CONFIG_MAPS, type ConfigMap } from '../../kube/resources.js';
+import { runInSlices } from '../../kube/run-in-slices.js';
+import { RememberedGuests } from '../layer2-guests.js';
+import { leasedAddresses } from '../leased-addresses.js';
+import {
+  RESPONDER_LABELS,
+  RESPONDER_INTERFACE,
+  responderNames,
+  responderSetName,
+} from '../responder-manager/objects.js';
+import type { GuestViews, Reconciler } from '../views.js';
+import { AffectedNetworks } from './affected-networks.js';
+import { IgnoredOptions } from './ignored-options.js';
+import { type HelperConfig, helperConfig } from './protocol.js';
+import { type EncodedTable, type IndexBeat, encodeTable, tableData, versionOf } from './published-table.js';
+import { requestedProbes } from './requested-probes.js';
+import { type TableCaches, buildTable, poolGuests } from './table.js';
+import type { CurrentTables } from './published-index.js';
+
+/** Collects changes that come together. */
+const BATCH_MS = 50;
+/** The pause after a table, as a multiple of the time that it took: a large table must not fill the process. */
+const PAUSE_FACTOR = 10;
+/** The longest pause, as a part of the longest time for which a table may be used: a large table must not get stale. */
+const MAX_PAUSE_PART = 1 / 5;
+
+interface TablePublisherDeps {
+  readonly views: GuestViews;
+  readonly informers: InformerRegistry;
+  /** The StatefulSets of responders. */
+  readonly sets: Pick<Informer<KubeObject>, 'cache' | 'onChange'>;
+  readonly client: Pick<Client, 'find' | 'create' | 'replace' | 'delete'>;
+  readonly clock: Clock;
+  readonly events: Pick<EventRecorder, 'event'>;
+  /** Of responders. */
+  readonly maxStalenessMs: number;
+  /** The last confirmed beat of the index. */
+  readonly beat: () => IndexBeat | undefined;
+}
+
+/** The table of one StatefulSet during one term of leadership. */
+interface TableState {
+  /** The name of the pool. */
+  readonly pool: string;
+  readonly network: string;
+  /** How often something has changed on which the table depends. */
+  changes: number;
+  /** The last table that was built, and the changes that it has. */
+  built?: { readonly version: string; readonly changes: number };
+  notBefore: number;
+}
+
+/** The ConfigMap of a table, without the table. */
+type KnownTable = Pick<ConfigMap, 'metadata' | 'data'>;
+
+/** Computes the tables of all responders, and writes those that have changed. Its keys are the names of StatefulSets, which their tables have too. */
+export class TablePublisher implements Reconciler {
+  readonly name = 'tables';
+  readonly workers = 2;
+  readonly #deps: TablePublisherDeps;
+  readonly #caches: TableCaches;
+  readonly #remembered: RememberedGuests;
+  readonly #affected: AffectedNetworks;
+  readonly #ignored: IgnoredOptions;
+  readonly #tables;
+  #states = new Map<string, TableState>();
+  /** The answers to own writes, which may be newer than the cache, by name. */
+  readonly #written = new Map<string, KnownTable>();
+  #isDue = false;
+
+  constructor(deps: TablePublisherDeps) {
+    this.#deps = deps;
+    const { directory, watched } = deps.views;
+    const { claims, vmis, networks, claimLeases } = watched;
+    const caches = { claims: claims.cache, vmis: vmis.cache, networks: networks.cache, directory };
+    this.#remembered = new RememberedGuests(caches);
+    this.#caches = { ...caches, leases: claimLeases.cache, remembered: this.#remembered };
+    this.#affected = new AffectedNetworks(deps.views);
+    this.#ignored = new IgnoredOptions(deps.events);
+    this.#tables = deps.informers.get(RESPONDER_TABLES);
+  }
+
+  listen(add: (keys: Iterable<string>) => void): void {
+    const { views, sets, clock } = this.#deps;
+    this.#remembered.follow({ claims: views.watched.claims, directory: views.directory });
+    this.#affected.follow(() => {
+      if (this.#isDue) return;
+      this.#isDue = true;
+      clock.setTimer(BATCH_MS, () => {
+        this.#isDue = false;
+        add(this.#markChanged());
+      });
+    });
+    sets.onChange(({ object }) => add([object.metadata.name]));
+    this.#tables.onChange(({ type, object }) => {
+      const { name } = object.metadata;
+      if (type !== 'removed' && versionOf(object) === this.#states.get(name)?.built?.version) return;
+      // somebody else wrote it, or it is an earlier own write
+      this.#written.delete(name);
+      add([name]);
+    });
+  }
+
+  *allKeys(): Generator<string> {
+    for (const { cache } of [this.#deps.sets, this.#tables])
+      for (const { metadata } of cache.list()) yield metadata.name;
+  }
+
+  createSync(): Sync {
+    this.#states = new Map();
+    this.#written.clear();
+    return (name: string, signal: AbortSignal) => this.#sync(name, signal);
+  }
+
+  end(): void {
+    this.#states = new Map();
+  }
+
+  /** The tables that have everything that the caches show. */
+  current(): CurrentTables {
+    const showsUntil = this.#cachesShowUntil();
+    const changed = new Set(this.#markChanged());
+    const current = [...this.#states].flatMap(([name, { built, changes }]) =>
+      built?.changes === changes && !changed.has(name) ? [[name, built.version] as const] : [],
+    );
+    return { ageMs: this.#ageOf(showsUntil), versions: Object.fromEntries(current) };
+  }
+
+  #cachesShowUntil(): number {
+    const { claims, vmis, networks, pools, claimLeases } = this.#deps.views.watched;
+    return Math.min(...[claims, vmis, networks, pools, claimLeases].map(({ lastProgress }) => lastProgress));
+  }
+
+  #ageOf(showsUntil: number): number {
+    return Math.max(0, Math.ceil(this.#deps.clock.now() - showsUntil));
+  }
+
+  /** Counts what has changed, and returns the names of the tables. */
+  #markChanged(): string[] {
+    const { networks, pools } = this.#affected.take();
+    const found: string[] = [];
+    for (const [name, state] of this.#states) {
+      if (!networks.has(state.network) && !pools.has(state.pool)) continue;
+      state.changes++;
+      found.push(name);
+    }
+    return found;
+  }
+
+  async #sync(name: string, signal: AbortSignal): Promise<SyncResult> {
+    const { sets, clock } = this.#deps;
+    if (sets.cache.get(joinKey(RESPONDERS_NAMESPACE, name)) === undefined) return this.#remove(name);
+    const state = this.#states.get(name) ?? this.#begin(name);
+    if (state === undefined) return undefined;
+    const waitMs = state.notBefore - clock.now();
+    if (waitMs > 0) return { requeueAfterMs: waitMs };
+    await this.#publish(name, state, signal);
+    return undefined;
+  }
+
+  #begin(name: string): TableState | undefined {
+    const pools = this.#deps.views.watched.pools.cache.list();
+    const pool = pools.find(({ metadata: { uid = '' } }) => responderSetName({ uid }) === name);
+    if (pool === undefined) return undefined;
+    const state: TableState = { pool: pool.metadata.name, network: pool.spec.network, changes: 0, notBefore: 0 };
+    this.#states.set(name, state);
+    return state;
+  }
+
+  async #publish(name: string, state: TableState, signal: AbortSignal): Promise<void> {
+    const { views, clock, beat } = this.#deps;
+    const startedAt = clock.now();
+    const { changes } = state;
+    const statement = { after: beat(), ageMs: this.#ageOf(this.#cachesShowUntil()) };
+    const evaluated = views.directory.stateOf(state.pool);
+    // without a valid pool, nothing is known that could replace the last table, which gets older
+    if (evaluated?.kind !== 'served') return;
+    const encoded = await this.#build(name, evaluated.pool, signal);
+    if (encoded === undefined) return;
+    state.built = { version: encoded.version, changes };
+    const known = this.#written.get(name) ?? this.#tables.cache.get(joinKey(RESPONDERS_NAMESPACE, name));
+    if (known === undefined || versionOf(known) !== encoded.version)
+      await this.#write(name, known, tableData(encoded, statement), signal);
+    const pauseMs = (clock.now() - startedAt) * PAUSE_FACTOR;
+    state.notBefore = clock.now() + Math.min(pauseMs, this.#deps.maxStalenessMs * MAX_PAUSE_PART);
+  }
+
+  async #build(name: string, pool: Pool, signal: AbortSignal): Promise<EncodedTable | undefined> {
+    const { views, clock } = this.#deps;
+    const configs = this.#configsOf(name, pool);
+    const guests = await runInSlices(poolGuests(pool, this.#caches), clock, signal);
+    const table = guests && (await runInSlices(buildTable(pool, guests), clock, signal));
+    if (configs === undefined || table === undefined) return undefined;
+    this.#ignored.found(pool.name, guests ?? []);
+    const { claims, claimLeases } = views.watched;
+    const probes = requestedProbes(pool.name, claimLeases.cache, claims.cache);
+    const hasIpv6Gateway = pool.subnets.some(({ cidr, gateway }) => cidr.family === 6 && gateway !== undefined);
+    const { uid, network } = pool;
+    return encodeTable({ pool: { name: pool.name, uid, network, hasIpv6Gateway }, configs, table, probes });
+  }
+
+  /** Undefined if guests of the pool may not use DHCP. */
+  #configsOf(name: string, pool: Pool): Record<string, HelperConfig> | undefined {
+    const { claims, leases } = this.#caches;
+    const responders = responderNames(name).map((each) => {
+      const claim = claims.get(joinKey(RESPONDERS_NAMESPACE, each));
+      return { name: each, addresses: claim === undefined ? [] : leasedAddresses(claim, pool, leases) };
+    });
+    const configs = responders.flatMap((self) => {
+      const peers = responders.filter((each) => each !== self);
+      const config = helperConfig(pool, self, peers, RESPONDER_INTERFACE);
+      return config === undefined ? [] : [[self.name, config] as const];
+    });
+    return configs.length === 0 ? undefined : Object.fromEntries(configs);
+  }
+
+  async #write(name: string, known: KnownTable | undefined, data: object, signal: AbortSignal): Promise<void> {
+    const { client } = this.#deps;
+    const ref = { namespace: RESPONDERS_NAMESPACE, name };
+    const labels = RESPONDER_LABELS;
+    try {
+      const written =
+        known === undefined
+          ? await client.create(CONFIG_MAPS, { metadata: { ...ref, labels }, ...data }, { signal })
+          : await client.replace(CONFIG_MAPS, { metadata: { ...known.metadata, labels }, ...data }, { signal });
+      this.#written.set(name, transformTable(written));
+    } catch (error) {
+      this.#written.delete(name);
+      // the cache may be behind for some time, and the next attempt needs what is there
+      if (isConflict(error) || isNotFound(error)) {
+        const found = await client.find(CONFIG_MAPS, ref, { signal });
+        if (found !== undefined) this.#written.set(name, transformTable(found));
+      }
+      throw error;
+    }
+  }
+
+  /** Its responders end, and what they have gets older. */
+  async #remove(name: string): Promise<undefined> {
+    this.#states.delete(name);
+    this.#written.delete(name);
+    const table = this.#tables.cache.get(joinKey(RESPONDERS_NAMESPACE, name));
+    if (table === undefined) return undefined;
+    const { namespace, uid } = table.metadata;
+    await this.#deps.client.delete(CONFIG_MAPS, { namespace, name }, { uid });
+    return undefined;
+  }
+}
+
+/** Not the index, which has no labels. */
+const RESPONDER_TABLES: WatchSpec<ConfigMap, KnownTable> = {
+  resource: CONFIG_MAPS,
+  namespace: RESPONDERS_NAMESPACE,
+  labelSelector: Object.entries(RESPONDER_LABELS)
+    .map(([key, value]) => `${key}=${value}`)
+    .join(','),
+  transform: transformTable,
+};
+
+function transformTable({ metadata, data }: ConfigMap): KnownTable {
+  const { resourceVersion } = metadata;
+  return {
+    metadata: { ...identityMetadataOf(metadata), ...(resourceVersion !== undefined && { resourceVersion }) },
+    data: { version: data?.version ?? '' },
+  };
+}
