@@ -12,7 +12,7 @@ func TestCountersOfAllTablesAreWritten(t *testing.T) {
 	n := newNode(t, "veth")
 	rules := golden(t, "observe")
 	rules.Subject = []byte(`{"pool":"blue"}`)
-	must(t, n.ports.apply(n.asked, rules))
+	must(t, n.apply(rules))
 	if counted, err := readCounters(); err != nil || len(counted) != 0 {
 		t.Fatalf("before a packet: %v, %v", counted, err)
 	}

@@ -14,9 +14,9 @@ func (a attributes) expression(kind string, of attributes) attributes {
 	return a.nested(unix.NFTA_LIST_ELEM, attributes{}.text(unix.NFTA_EXPR_NAME, kind).nested(unix.NFTA_EXPR_DATA, of))
 }
 
-func expressionsOf(one rule) (list attributes, err error) {
+func expressionsOf(one rule, mac []byte) (list attributes, err error) {
 	for _, each := range one.Matches {
-		if list, err = appendMatch(list, each); err != nil {
+		if list, err = appendMatch(list, each, mac); err != nil {
 			return nil, err
 		}
 	}
@@ -45,7 +45,7 @@ func expressionsOf(one rule) (list attributes, err error) {
 	return list.expression("immediate", of), nil
 }
 
-func appendMatch(list attributes, m match) (attributes, error) {
+func appendMatch(list attributes, m match, mac []byte) (attributes, error) {
 	list, err := appendLoad(list, m)
 	if err != nil {
 		return nil, err
@@ -62,7 +62,10 @@ func appendMatch(list attributes, m match) (attributes, error) {
 		return list.expression("dynset", of.number(unix.NFTA_DYNSET_SREG_KEY, register)), nil
 	}
 	op, known := comparisons[m.Op]
-	compared, err := bytesOf(m.Value, int(m.Length))
+	compared := mac
+	if m.Value != ownMAC {
+		compared, err = bytesOf(m.Value, int(m.Length))
+	}
 	if !known || err != nil {
 		return nil, errors.Join(fmt.Errorf("unknown comparison of %s: %q", m.Name, m.Op), err)
 	}

@@ -7,15 +7,16 @@ import (
 )
 
 const (
-	guestMAC     = "020000000005"
-	neighbourMAC = "020000000006"
-	broadcast    = "ffffffffffff"
-	guest4       = "0a010005"
-	guest6       = "fd000001000000000000000000000005"
-	foreign6     = "fd000001000000000000000000000009"
-	linkLocal    = "fe80000000000000aaaa000000000001"
-	all6         = "ff020000000000000000000000000001"
-	any6         = "00000000000000000000000000000000"
+	guestMAC      = "020000000005"
+	neighbourMAC  = "020000000006"
+	broadcast     = "ffffffffffff"
+	guest4        = "0a010005"
+	guest6        = "fd000001000000000000000000000005"
+	foreign6      = "fd000001000000000000000000000009"
+	linkLocal     = "fe80000000000000aaaa000000000001"
+	all6          = "ff020000000000000000000000000001"
+	moreFragments = 0x2000
+	any6          = "00000000000000000000000000000000"
 )
 
 func ethernet(source, etherType, payload string) string {
@@ -35,8 +36,14 @@ func reverse(operation int, source, mac string) string {
 }
 
 func ipv4(source string, protocol byte, payload string) string {
-	header := []byte{0x45, 0, 0, byte(20 + len(payload)/2), 0, 0, 0, 0, 64, protocol, 0, 0}
-	header, _ = hex.AppendDecode(header, []byte(source+"ffffffff"))
+	return ipv4With(source, protocol, 0, "", payload)
+}
+
+// ipv4With also takes what the fragment is, with the flag of more fragments, and the options.
+func ipv4With(source string, protocol byte, fragment uint16, options, payload string) string {
+	words := byte(5 + len(options)/8)
+	header := []byte{0x40 | words, 0, 0, 4*words + byte(len(payload)/2), 0, 0, byte(fragment >> 8), byte(fragment), 64, protocol, 0, 0}
+	header, _ = hex.AppendDecode(header, []byte(source+"ffffffff"+options))
 	sum := uint32(0)
 	for i := 0; i < len(header); i += 2 {
 		sum += uint32(binary.BigEndian.Uint16(header[i:]))
@@ -44,6 +51,11 @@ func ipv4(source string, protocol byte, payload string) string {
 	// a bridge drops headers with a wrong checksum if iptables sees its packets
 	binary.BigEndian.PutUint16(header[10:], ^uint16(sum+sum>>16))
 	return ethernet(guestMAC, "0800", hex.EncodeToString(header)+payload)
+}
+
+// tagged puts bytes between the addresses of a frame and its type.
+func tagged(tag, frame string) string {
+	return frame[:24] + tag + frame[24:]
 }
 
 func ipv6(source string, nextHeader byte, payload string) string {
@@ -122,5 +134,30 @@ var frames = []struct{ name, frame, counter string }{
 	{"an MLD query", ipv6(linkLocal, 58, icmp6(130, any6)), "multicast_router"},
 	{"PIM of IPv6", ipv6(linkLocal, 103, "2000000000000000"), "multicast_router"},
 	{"a DHCPv6 server", ipv6(linkLocal, 17, udp(547, 546)), "dhcp_server"},
+	// what nearly passes as ordinary traffic of the claim
+	{"UDP of IPv4", ipv4(guest4, 17, udp(1000, 2000)), ""},
+	{"UDP of IPv6", ipv6(guest6, 17, udp(1000, 2000)), ""},
+	{"TCP from port 0", ipv4(guest4, 6, udp(0, 2)), ""},
+	{"TCP behind an option", ipv4With(guest4, 6, 0, "01010100", udp(1, 2)), ""},
+	{"a first fragment", ipv4With(guest4, 17, moreFragments, "", udp(1000, 2000)), ""},
+	{"a later fragment that looks like a DHCP server", ipv4With(guest4, 17, 1, "", udp(67, 68)), ""},
+	{"a later fragment that looks like a redirect", ipv4With(guest4, 1, 1, "", "0501000000000000"), ""},
+	{"PIM in a later fragment", ipv4With(guest4, 103, 1, "", "2000000000000000"), "multicast_router"},
+	{"a DHCP server behind an option", ipv4With(guest4, 17, 0, "01010100", udp(67, 68)), "dhcp_server"},
+	{"a DHCP server behind an option that looks like other ports", ipv4With(guest4, 17, 0, "03e807d0", udp(1000, 68)), "dhcp_server"},
+	{"a DHCP server in a first fragment", ipv4With(guest4, 17, moreFragments, "", udp(67, 68)), "dhcp_server"},
+	{"a packet that is shorter than it says", ethernet(guestMAC, "0800", "450000f00000000040060000"+guest4+"ffffffff"), "malformed"},
+	{"an IPv6 packet as IPv4", ethernet(guestMAC, "0800", "6000000000080600fe060000"+guest4+"ffffffff"), "malformed"},
+	{"an IPv4 packet as IPv6", ethernet(guestMAC, "86dd", "4500003c00000640"+guest6+all6+udp(1, 2)), "malformed"},
+	{"IPv6 of a network that begins as the guest's", ipv6("fd000001000000010000000000000005", 6, udp(1, 2)), "ipv6_source"},
+	{"IPv6 of a network that ends as the guest's", ipv6("fd000002000000000000000000000005", 17, udp(1000, 2000)), "ipv6_source"},
+	{"TCP behind a hop-by-hop header", ipv6(guest6, 0, "0600010400000000"+udp(1, 2)), "extension_header"},
+	{"TCP behind options", ipv6(guest6, 60, "0600010400000000"+udp(1, 2)), "extension_header"},
+	{"TCP with a VLAN tag", tagged("81000005", ipv4(guest4, 6, udp(1, 2))), "vlan_tag"},
+	{"TCP with a priority tag", tagged("8100e000", ipv4(guest4, 6, udp(1, 2))), "vlan_tag"},
+	{"TCP with a provider tag", tagged("88a80005", ipv6(guest6, 6, udp(1, 2))), "vlan_tag"},
+	{"UDP with two VLAN tags", tagged("8100000581000006", ipv4(guest4, 17, udp(1000, 2000))), "vlan_tag"},
+	{"TCP from the guest's MAC address as a group", broadcast + "030000000005" + ipv4(guest4, 6, udp(1, 2))[24:], "source_mac"},
+	{"UDP of IPv6 from another MAC address", broadcast + neighbourMAC + ipv6(guest6, 17, udp(1000, 2000))[24:], "source_mac"},
 	{"a DHCPv6 server in a fragment", ipv6(linkLocal, 44, "1100000100000001"+udp(547, 546)), "dhcp_server"},
 }

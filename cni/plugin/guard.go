@@ -46,7 +46,7 @@ func tableName(asked request) string {
 
 // apply gives a port its rules in one transaction. An earlier ADD may have left some: deleting them takes the kernel several
 // milliseconds, so that is tried only if the table exists.
-func (g guards) apply(asked request, rules *ruleSet) error {
+func (g guards) apply(asked request, rules *ruleSet, mayBeUp bool) error {
 	netns, err := os.Open(asked.Env["CNI_NETNS"])
 	if err != nil {
 		return fmt.Errorf("cannot open CNI_NETNS: %w", err)
@@ -55,6 +55,10 @@ func (g guards) apply(asked request, rules *ruleSet) error {
 	found, err := findPort(netns, asked.Env["CNI_IFNAME"], rules.IsGuest)
 	if err != nil {
 		return err
+	}
+	if found.isUp && !mayBeUp {
+		return fmt.Errorf("interface %s is up already, so it may have sent something: update the plugin bridge to 1.1.1 or newer, and for a "+
+			"network without IPAM write \"disableContainerInterface\": true into its config", asked.Env["CNI_IFNAME"])
 	}
 	if err := g.write(asked, rules, note{Index: found.index, Rules: rules.count()}); err != nil {
 		return err

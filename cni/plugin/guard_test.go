@@ -135,6 +135,11 @@ func (n *node) passes(digits string) bool {
 	}
 }
 
+// apply gives the pod's interface rules although it is up, so that the packet socket stays.
+func (n *node) apply(rules *ruleSet) error {
+	return n.ports.apply(n.asked, rules, true)
+}
+
 func (n *node) counted(name string) uint64 {
 	n.t.Helper()
 	of := attributes{}.text(unix.NFTA_OBJ_TABLE, tableName(n.asked)).text(unix.NFTA_OBJ_NAME, name)
@@ -159,24 +164,44 @@ func (n *node) tablesIn(netns int) int {
 
 func TestEnforceDropsWhatIsNotOfTheClaim(t *testing.T) {
 	n := newNode(t, "veth")
-	must(t, n.ports.apply(n.asked, golden(t, "enforce")))
+	must(t, n.apply(golden(t, "enforce")))
+	n.expectOnlyTheClaim()
+}
+
+// The first rules pass most frames, so without them the others must decide the same.
+func TestTheFirstRulesPassNothingThatOthersDrop(t *testing.T) {
+	n := newNode(t, "veth")
+	rules := golden(t, "enforce")
+	first := &rules.Chains[0]
+	for first.Rules[0].Verdict == "accept" {
+		first.Rules = first.Rules[1:]
+	}
+	if removed := len(golden(t, "enforce").Chains[0].Rules) - len(first.Rules); removed != 4 {
+		t.Fatalf("there are %d first rules, not those of TCP and UDP in IPv4 and IPv6", removed)
+	}
+	must(t, n.apply(rules))
+	n.expectOnlyTheClaim()
+}
+
+func (n *node) expectOnlyTheClaim() {
+	n.t.Helper()
 	for _, each := range frames {
 		before := uint64(0)
 		if each.counter != "" {
 			before = n.counted(each.counter)
 		}
 		if passed := n.passes(each.frame); passed != (each.counter == "") {
-			t.Errorf("%s: passed is %v", each.name, passed)
+			n.t.Errorf("%s: passed is %v", each.name, passed)
 		}
 		if each.counter != "" && n.counted(each.counter) != before+1 {
-			t.Errorf("%s is not counted as %s", each.name, each.counter)
+			n.t.Errorf("%s is not counted as %s", each.name, each.counter)
 		}
 	}
 }
 
 func TestObservePassesAndCounts(t *testing.T) {
 	n := newNode(t, "veth")
-	must(t, n.ports.apply(n.asked, golden(t, "observe")))
+	must(t, n.apply(golden(t, "observe")))
 	if !n.passes(arp(2, guestMAC, "0a010009", guest4)) || n.counted("arp_sender") != 1 {
 		t.Error("ARP of another address does not pass, or is not counted")
 	}
@@ -185,7 +210,7 @@ func TestObservePassesAndCounts(t *testing.T) {
 func TestHoldEndsWithTheGuestsReverseARP(t *testing.T) {
 	n := newNode(t, "veth")
 	rules := golden(t, "observed-hold")
-	must(t, n.ports.apply(n.asked, rules))
+	must(t, n.apply(rules))
 	n.expectHeld(arp(2, guestMAC, guest4, guest4))
 	n.expectHeld(ethernet(neighbourMAC, "0806", "0001")) // of the launcher's kernel, whose interface has another MAC address
 	n.expectHeld(reverseARP(neighbourMAC, neighbourMAC))
@@ -201,7 +226,7 @@ func TestHoldEndsWithTheGuestsReverseARP(t *testing.T) {
 			rules.Sets[i].TimeoutSeconds = 1
 		}
 	}
-	must(t, n.ports.apply(n.asked, rules))
+	must(t, n.apply(rules))
 	n.expectHeld(arp(2, guestMAC, guest4, guest4))
 	for deadline := time.Now().Add(10 * time.Second); ; {
 		before := n.counted("held")
@@ -239,7 +264,7 @@ func TestCheckNamesWhatIsMissing(t *testing.T) {
 	n := newNode(t, "veth")
 	must(t, n.ports.check(n.asked))
 	rules := golden(t, "enforce")
-	must(t, n.ports.apply(n.asked, rules))
+	must(t, n.apply(rules))
 	must(t, n.ports.check(n.asked))
 	must(t, transact(0, deletion(tableName(n.asked))))
 	missing := "has 0 of the " + strconv.Itoa(rules.count()) + " rules of interface net1"
@@ -253,7 +278,7 @@ func TestInvalidRulesApplyNothing(t *testing.T) {
 	rules := golden(t, "enforce")
 	last := &rules.Chains[0].Rules[0]
 	last.Verdict = "goto nowhere"
-	if err := n.ports.apply(n.asked, rules); err == nil {
+	if err := n.apply(rules); err == nil {
 		t.Error("invalid rules are no error")
 	}
 	if n.tables() != 0 {
@@ -277,7 +302,7 @@ func TestMoreAddressesThanAMessageHoldsApplyNothing(t *testing.T) {
 			}
 		}
 	}
-	if err := n.ports.apply(n.asked, rules); err == nil || !strings.Contains(err.Error(), "too many addresses") {
+	if err := n.apply(rules); err == nil || !strings.Contains(err.Error(), "too many addresses") {
 		t.Errorf("5000 addresses: %v", err)
 	}
 	if n.tables() != 0 {

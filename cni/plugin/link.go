@@ -33,6 +33,8 @@ type port struct {
 	index uint32
 	// A file descriptor; 0: this one.
 	netns int
+	// The pod's end is up, so it may have sent something.
+	isUp bool
 }
 
 // findPort finds the port of a pod's interface. The file is the network namespace of the pod. The parent of a macvlan interface
@@ -40,14 +42,15 @@ type port struct {
 func findPort(file *os.File, name string, isGuest bool) (found port, err error) {
 	netns := int(file.Fd())
 	pod, err := findLink(netns, 0, name)
+	isUp := pod.flags&unix.IFF_UP != 0
 	switch {
 	case err != nil:
 		return found, fmt.Errorf("interface %s in %s: %w", name, file.Name(), err)
 	case pod.kind == "veth":
 		host, err := hostEnd(netns, pod)
-		return port{device: host.name, mac: pod.mac, hook: unix.NF_NETDEV_INGRESS, index: host.index}, err
+		return port{device: host.name, mac: pod.mac, hook: unix.NF_NETDEV_INGRESS, index: host.index, isUp: isUp}, err
 	case pod.kind == "macvlan" && isGuest:
-		return port{device: name, renamed: renamed(name), mac: pod.mac, hook: unix.NF_NETDEV_EGRESS, netns: netns}, nil
+		return port{device: name, renamed: renamed(name), mac: pod.mac, hook: unix.NF_NETDEV_EGRESS, netns: netns, isUp: isUp}, nil
 	case pod.kind == "macvlan":
 		return found, fmt.Errorf("interface %s is of kind macvlan, which is filtered inside the pod, and the containers of a pod that is no "+
 			"virtual machine can get past that: use the plugin bridge, or set guard.mode to Off", name)
@@ -130,22 +133,4 @@ func parseLink(body []byte) (found link, err error) {
 		found.peer = binary.NativeEndian.Uint32(peer)
 	}
 	return found, nil
-}
-
-// checkDown returns an error if an interface is up before it has its rules: then it may have sent something without them.
-func checkDown(netns, name string) error {
-	file, err := os.Open(netns)
-	if err != nil {
-		return fmt.Errorf("cannot open CNI_NETNS: %w", err)
-	}
-	defer file.Close()
-	found, err := findLink(int(file.Fd()), 0, name)
-	if err != nil {
-		return fmt.Errorf("interface %s in %s: %w", name, netns, err)
-	}
-	if found.flags&unix.IFF_UP != 0 {
-		return fmt.Errorf("interface %s is up already, so it may have sent something: update the plugin bridge to 1.1.1 or newer, and for a "+
-			"network without IPAM write \"disableContainerInterface\": true into its config", name)
-	}
-	return nil
 }

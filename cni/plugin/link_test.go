@@ -17,7 +17,7 @@ func TestTheGuestOfAMacvlanInterfaceIsGuardedInThePod(t *testing.T) {
 	n := newNode(t, "macvlan")
 	rules := golden(t, "enforce")
 	rules.IsGuest = true
-	must(t, n.ports.apply(n.asked, rules))
+	must(t, n.apply(rules))
 	for _, isRenamed := range []bool{false, true} {
 		if isRenamed { // as the bridge binding of KubeVirt does, which gives the old name to another device
 			inPod := "nsenter --net=" + n.asked.Env["CNI_NETNS"] + " ip link "
@@ -80,7 +80,7 @@ func TestAPodCannotPointToThePortOfAnother(t *testing.T) {
 	// Both ends have the numbers of the victim's pair; the far end is in a namespace in which its number is free.
 	run(t, "nsenter --net="+n.asked.Env["CNI_NETNS"]+" ip link add name net1 index "+strconv.Itoa(int(end.index))+
 		" type veth peer name far index "+strconv.Itoa(victim.Index)+" netns "+filepath.Base(filepath.Dir(filepath.Dir(own.Name()))))
-	if err := n.ports.apply(n.asked, golden(t, "enforce")); err == nil || !strings.Contains(err.Error(), "is not the other end") {
+	if err := n.apply(golden(t, "enforce")); err == nil || !strings.Contains(err.Error(), "is not the other end") {
 		t.Errorf("the port of another pod: %v", err)
 	}
 	if n.tables() != 0 {
@@ -90,7 +90,7 @@ func TestAPodCannotPointToThePortOfAnother(t *testing.T) {
 
 func TestContainersBehindMacvlanAreNotGuarded(t *testing.T) {
 	n := newNode(t, "macvlan")
-	err := n.ports.apply(n.asked, golden(t, "enforce"))
+	err := n.apply(golden(t, "enforce"))
 	if err == nil || !strings.Contains(err.Error(), "is of kind macvlan") {
 		t.Errorf("macvlan: %v", err)
 	}
@@ -103,7 +103,7 @@ func TestOnlyVethPairsAndMacvlanAreGuarded(t *testing.T) {
 	n := newNode(t, "bridge")
 	rules := golden(t, "enforce")
 	rules.IsGuest = true
-	err := n.ports.apply(n.asked, rules)
+	err := n.apply(rules)
 	if err == nil || !strings.Contains(err.Error(), `of kind "bridge"`) {
 		t.Errorf("bridge: %v", err)
 	}
@@ -117,12 +117,11 @@ func (n *node) tablesInPod() int {
 	return n.tablesIn(int(netns.Fd()))
 }
 
-func TestAnInterfaceThatIsUpIsFound(t *testing.T) {
+func TestAnInterfaceThatIsUpIsRefused(t *testing.T) {
 	n := newNode(t, "veth")
-	netns := n.asked.Env["CNI_NETNS"]
-	if err := checkDown(netns, "net1"); err == nil || !strings.Contains(err.Error(), "interface net1 is up already") {
+	if err := n.ports.apply(n.asked, golden(t, "enforce"), false); err == nil || !strings.Contains(err.Error(), "interface net1 is up already") {
 		t.Errorf("up: %v", err)
 	}
-	run(t, "nsenter --net="+netns+" ip link set net1 down")
-	must(t, checkDown(netns, "net1"))
+	run(t, "nsenter --net="+n.asked.Env["CNI_NETNS"]+" ip link set net1 down")
+	must(t, n.ports.apply(n.asked, golden(t, "enforce"), false))
 }

@@ -143,13 +143,7 @@ func warnOfRules(err error) {
 
 // guardPort applies the rules of a port. It does not return if they are required and missing.
 func guardPort(asked request, ports guards, rules *ruleSet) {
-	var err error
-	if rules.Mode == enforce {
-		err = checkDown(asked.Env["CNI_NETNS"], asked.Env["CNI_IFNAME"])
-	}
-	if err == nil {
-		err = ports.apply(asked, rules)
-	}
+	err := ports.apply(asked, rules, rules.Mode != enforce)
 	if err == nil {
 		return
 	}

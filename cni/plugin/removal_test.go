@@ -11,7 +11,7 @@ import (
 func TestNothingIsLeft(t *testing.T) {
 	n := newNode(t, "veth")
 	for range 2 {
-		must(t, n.ports.apply(n.asked, golden(t, "enforce")))
+		must(t, n.apply(golden(t, "enforce")))
 	}
 	must(t, n.ports.collect(""))
 	if n.tables() != 1 {
@@ -22,7 +22,7 @@ func TestNothingIsLeft(t *testing.T) {
 	if n.tables() != 0 {
 		t.Error("GC left the rules of an interface that is gone")
 	}
-	if err := n.ports.apply(n.asked, golden(t, "enforce")); err == nil {
+	if err := n.apply(golden(t, "enforce")); err == nil {
 		t.Error("rules were applied to an interface that is gone")
 	}
 	must(t, n.ports.collect(tableName(n.asked)))
@@ -34,7 +34,7 @@ func TestNothingIsLeft(t *testing.T) {
 
 func TestDELRemovesTheRulesOfInterfacesThatAreGone(t *testing.T) {
 	n := newNode(t, "veth")
-	must(t, n.ports.apply(n.asked, golden(t, "enforce")))
+	must(t, n.apply(golden(t, "enforce")))
 	must(t, n.ports.collect(tableName(n.asked)))
 	if n.tables() != 1 {
 		t.Fatal("a DEL that comes before that of the interface removed the guard of an interface that exists")
@@ -50,7 +50,7 @@ func TestDELRemovesTheRulesOfInterfacesThatAreGone(t *testing.T) {
 func TestAnInterfaceWithoutAGuardHasNoRulesOfAnEarlierOne(t *testing.T) {
 	n := newNode(t, "veth")
 	must(t, n.ports.replace(tableName(n.asked)))
-	must(t, n.ports.apply(n.asked, golden(t, "enforce")))
+	must(t, n.apply(golden(t, "enforce")))
 	must(t, n.ports.replace(tableName(n.asked)))
 	if n.tables() != 0 {
 		t.Error("rules are left")
@@ -63,7 +63,7 @@ func TestTheNoteOfALaterADDIsNotCollected(t *testing.T) {
 	must(t, n.ports.write(n.asked, golden(t, "enforce"), note{Index: 9999}))
 	noted, err := n.ports.read(name)
 	must(t, err)
-	must(t, n.ports.apply(n.asked, golden(t, "enforce")))
+	must(t, n.apply(golden(t, "enforce")))
 	must(t, n.ports.remove(name, noted))
 	if _, err := n.ports.read(name); err != nil || n.tables() != 1 {
 		t.Errorf("the rules of a later ADD were removed: %v", err)
@@ -73,7 +73,7 @@ func TestTheNoteOfALaterADDIsNotCollected(t *testing.T) {
 func TestAFailureKeepsWhereTheRulesOfAnEarlierADDAre(t *testing.T) {
 	n := newNode(t, "veth")
 	rules := golden(t, "observe")
-	must(t, n.ports.apply(n.asked, rules))
+	must(t, n.apply(rules))
 	rules.Chains[0].Rules[0].Verdict = "goto nowhere"
 	guardPort(n.asked, n.ports, rules)
 	noted, err := n.ports.read(tableName(n.asked))
@@ -90,7 +90,7 @@ func TestAFailureKeepsWhereTheRulesOfAnEarlierADDAre(t *testing.T) {
 
 func TestAllRulesAreRemovedBeforeAnUninstallation(t *testing.T) {
 	n := newNode(t, "veth")
-	must(t, n.ports.apply(n.asked, golden(t, "enforce")))
+	must(t, n.apply(golden(t, "enforce")))
 	other := tableMessage(unix.NFT_MSG_NEWTABLE, unix.NLM_F_CREATE, tableNamed("other"))
 	must(t, transact(0, []message{other}))
 	for range 2 {
@@ -109,7 +109,7 @@ func TestAllRulesAreRemovedBeforeAnUninstallation(t *testing.T) {
 
 func TestAllRulesOfAFullNodeAreRemoved(t *testing.T) {
 	n := newNode(t, "veth")
-	must(t, n.ports.apply(n.asked, golden(t, "enforce")))
+	must(t, n.apply(golden(t, "enforce")))
 	for first := range 40 { // more than one datagram holds
 		var added []message
 		for i := range 100 {

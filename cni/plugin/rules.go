@@ -51,7 +51,7 @@ type (
 
 const (
 	enforce = "Enforce"
-	// The element that stands for the MAC address of the pod's interface.
+	// The element or value that stands for the MAC address of the pod's interface.
 	ownMAC = "interface"
 	// Of a set whose elements have a timeout.
 	heldSize = 4
@@ -107,7 +107,7 @@ func translate(table string, rules *ruleSet, at port) (list []message, err error
 				counters[one.Counts] = true
 				list = append(list, counterMessage(table, one.Counts))
 			}
-			expressions, err := expressionsOf(one)
+			expressions, err := expressionsOf(one, at.mac)
 			if err != nil {
 				return nil, err
 			}

@@ -4,7 +4,7 @@ import "testing"
 
 func TestTrunkPassesTaggedFramesOnlyOfItsVLANs(t *testing.T) {
 	n := newNode(t, "veth")
-	must(t, n.ports.apply(n.asked, golden(t, "trunk")))
+	must(t, n.apply(golden(t, "trunk")))
 	dropped := uint64(0)
 	for _, each := range []struct {
 		tag    string

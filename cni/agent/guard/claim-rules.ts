@@ -1,11 +1,15 @@
 import type { Address, Family } from '../../../addressing/address/address.js';
 import { type Range, RangeSet } from '../../../addressing/address/ranges.js';
 import { EXTENSION_HEADERS, ipv6Chains } from './ipv6-rules.js';
-import { PORTS, PROTOCOL, acceptParsed, dhcpServerRules, virtualRouterRules } from './ip-rules.js';
+import { ordinaryTraffic } from './ordinary-traffic.js';
+import { IS_PARSED, PORTS, PROTOCOL, acceptParsed, dhcpServerRules, virtualRouterRules } from './ip-rules.js';
 import {
+  type Match,
+  type Rule,
   type RuleChain,
   type RuleSet,
   type RuleSetMembers,
+  ETHERTYPE,
   EVERY_FRAME,
   FIELDS,
   OWN_MAC,
@@ -45,7 +49,6 @@ export interface AllowedSenders {
 /** From ADD until virt-handler has prepared the target, whose kernel sends nothing any more. Its node may have to pull images first. */
 const HOLD_SECONDS = 300;
 
-const ETHERTYPE = { ipv4: 0x0800, arp: 0x0806, reverseArp: 0x8035, vlan: 0x8100, ipv6: 0x86dd };
 /** Ethernet and IPv4. */
 const ARP_TYPES = '000108000604';
 const ARP_OPERATION = { request: 1, reverseRequest: 3 };
@@ -59,8 +62,9 @@ const ANY_IPV4 = '00000000';
 /** Makes the rules of a port, as a pure function. The last rule of each chain drops what no other rule accepts. */
 export function guardRules(port: GuardedPort): RuleSet {
   const isShared = port.allowed.addresses.length > 0;
-  const chains = [portChain(port), arpChain(), ipv4Chain(isShared), ...ipv6Chains(isShared)];
-  return { mode: port.mode, sets: setsOf(port), chains: port.mode === 'Enforce' ? chains : chains.map(onlyCounting) };
+  const sets = setsOf(port);
+  const chains = [portChain(port, ordinaryTraffic(sets)), arpChain(), ipv4Chain(isShared), ...ipv6Chains(isShared)];
+  return { mode: port.mode, sets, chains: port.mode === 'Enforce' ? chains : chains.map(onlyCounting) };
 }
 
 function setsOf({ mac, addresses, allowed, isHeld }: GuardedPort): RuleSetMembers[] {
@@ -98,7 +102,7 @@ function elementsOf(
 }
 
 /** A reverse ARP of another MAC address must not end a hold. It holds all MAC addresses, because the launcher may have its own. */
-function portChain({ isHeld, vlans }: GuardedPort): RuleChain {
+function portChain({ isHeld, vlans }: GuardedPort, ordinary: readonly Rule[]): RuleChain {
   const { etherType, sourceMac, destinationMac, arpOperation, arpSenderMac } = FIELDS;
   const ownReverseArp = [
     equals(etherType, ETHERTYPE.reverseArp),
@@ -112,8 +116,8 @@ function portChain({ isHeld, vlans }: GuardedPort): RuleChain {
           drop('held', isIn(EVERY_FRAME, 'held')),
         ]
       : []),
+    ...ordinary,
     drop('source_mac', isNotIn(sourceMac, 'macs')),
-    // most frames first, because each rule takes time
     goTo('from_ipv4', equals(etherType, ETHERTYPE.ipv4)),
     goTo('from_ipv6', equals(etherType, ETHERTYPE.ipv6)),
     goTo('from_arp', equals(etherType, ETHERTYPE.arp)),
@@ -148,19 +152,20 @@ function ipv4Chain(isShared: boolean): RuleChain {
   const { client, server } = PORTS.dhcp4;
   const icmp = (type: number) => [equals(protocol, PROTOCOL.icmp), equals(FIELDS.icmpType, type)];
   const igmp = (type: number) => [equals(protocol, PROTOCOL.igmp), equals(FIELDS.igmpType, type)];
+  const isLaterFragment: Match = { ...equalsMasked(FIELDS.ipv4Fragment, '1fff', '0000'), op: '!=' };
   const toServer = [equals(protocol, PROTOCOL.udp), equals(sourcePort, client), equals(destinationPort, server)];
   const rules = [
     accept(equals(ipv4Source, ANY_IPV4), equals(ipv4Destination, 'ffffffff'), ...toServer),
     drop('ipv4_source', isNotIn(ipv4Source, 'ipv4')),
-    accept(equals(protocol, PROTOCOL.tcp)),
+    drop('multicast_router', equals(protocol, PROTOCOL.pim)),
+    ...virtualRouterRules(isShared),
+    // some kernels read ports and types also in later fragments, where there are none
+    accept(isLaterFragment, IS_PARSED),
     ...dhcpServerRules(PORTS.dhcp4),
-    accept(equals(protocol, PROTOCOL.udp)),
     drop('icmp_redirect', ...icmp(ICMP.redirect)),
     drop('router_advertisement', ...icmp(ICMP.routerAdvertisement)),
     drop('multicast_router', ...igmp(IGMP.query)),
     drop('multicast_router', ...igmp(IGMP.multicastRouter)),
-    drop('multicast_router', equals(protocol, PROTOCOL.pim)),
-    ...virtualRouterRules(isShared),
     ...acceptParsed(),
   ];
   return { name: 'from_ipv4', rules };

@@ -1,4 +1,4 @@
-import { type Rule, FIELDS, accept, drop, equals } from './rule-set.js';
+import { type Match, type Rule, FIELDS, accept, drop, equals } from './rule-set.js';
 
 export const PROTOCOL = {
   hopByHop: 0,
@@ -27,7 +27,9 @@ export function virtualRouterRules(isShared: boolean): Rule[] {
   return isShared ? [] : [drop('virtual_router', equals(FIELDS.protocol, PROTOCOL.vrrp))];
 }
 
-/** The protocol is known only of packets whose headers the kernel could parse. Of others, no rule above has seen ports or types. */
+/** The protocol is known only of packets whose headers the kernel could parse. Of others, no rule has seen ports or types. */
+export const IS_PARSED: Match = { ...equals(FIELDS.protocol, 0), op: '>=' };
+
 export function acceptParsed(): Rule[] {
-  return [accept({ ...equals(FIELDS.protocol, 0), op: '>=' }), drop('malformed')];
+  return [accept(IS_PARSED), drop('malformed')];
 }

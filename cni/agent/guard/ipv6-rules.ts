@@ -38,9 +38,7 @@ function ipv6Chain(isShared: boolean): RuleChain {
   const rules = [
     goTo('without_source', equals(ipv6Source, ANY_IPV6)),
     drop('ipv6_source', isNotIn(ipv6Source, 'ipv6'), isNotLinkLocal(ipv6Source)),
-    accept(equals(ipv6NextHeader, PROTOCOL.tcp), equals(protocol, PROTOCOL.tcp)),
     ...dhcpServerRules(PORTS.dhcp6),
-    accept(equals(ipv6NextHeader, PROTOCOL.udp), equals(protocol, PROTOCOL.udp)),
     ...reportRules(),
     drop('extension_header', isIn(ipv6NextHeader, 'extensions')),
     drop('extension_header', fragment, isIn(fragmentNextHeader, 'extensions')),

@@ -35,7 +35,7 @@ export interface Rule {
 }
 
 /** A field of a frame. */
-interface Field {
+export interface Field {
   /** As nft writes it. */
   readonly name: string;
   /** The header in which it is; `l4proto`: the protocol after all IPv6 extension headers, of frames that the kernel could parse. */
@@ -49,7 +49,7 @@ interface Field {
 export interface Match extends Field {
   readonly mask?: string;
   readonly op: '==' | '!=' | '>=' | '<=' | 'in' | 'not in' | 'delete';
-  /** Hexadecimal digits, or the name of the set. */
+  /** Hexadecimal digits, {@link OWN_MAC}, or the name of the set. */
   readonly value: string;
 }
 
@@ -72,6 +72,8 @@ export type DropReason =
   | 'virtual_router'
   | 'malformed';
 
+export const ETHERTYPE = { ipv4: 0x0800, arp: 0x0806, reverseArp: 0x8035, vlan: 0x8100, ipv6: 0x86dd };
+
 function field(name: string, header: Field['header'], offset: number, length: number): Field {
   return { name, header, offset, length };
 }
@@ -90,6 +92,9 @@ export const FIELDS = {
   arpSenderMac: field('arp saddr ether', 'network', 8, 6),
   arpSenderIp: field('arp saddr ip', 'network', 14, 4),
   arpTargetIp: field('arp daddr ip', 'network', 24, 4),
+  /** After the flags. */
+  ipv4Fragment: field('ip frag-off', 'network', 6, 2),
+  ipv4Protocol: field('ip protocol', 'network', 9, 1),
   ipv4Source: field('ip saddr', 'network', 12, 4),
   ipv4Destination: field('ip daddr', 'network', 16, 4),
   /** Of all that follows the IPv6 header. */
@@ -121,6 +126,10 @@ export const EVERY_FRAME = { ...FIELDS.sourceMac, mask: '000000000000' } as cons
 
 export function equals(of: Field, value: number | string): Match {
   return { ...of, op: '==', value: hexOf(value, of.length) };
+}
+
+export function notEquals(of: Field, value: number): Match {
+  return { ...equals(of, value), op: '!=' };
 }
 
 /** @param mask hexadecimal digits; the other bits may have any value */

@@ -21,7 +21,7 @@ export function nftText({ mode, sets, chains }: RuleSet, { table, device, mac }:
       .flatMap(({ name, rules }) => [
         `  chain ${name} {`,
         ...(name === chains[0]?.name ? [hook] : []),
-        ...rules.map((rule) => `    ${ruleText(rule)}`),
+        ...rules.map((rule) => `    ${ruleText(rule, mac)}`),
         '  }',
       ]),
     '}',
@@ -44,17 +44,18 @@ function elementText(element: string): string {
   return first === last ? valueText(first) : `${valueText(first)}-${valueText(last)}`;
 }
 
-function ruleText({ matches, counts, verdict }: Rule): string {
+function ruleText({ matches, counts, verdict }: Rule, mac: string): string {
   const counted = counts === undefined ? [] : [`counter name "${counts}"`];
-  return [...matches.map(matchText), ...counted, verdict].join(' ');
+  return [...matches.map((match) => matchText(match, mac)), ...counted, verdict].join(' ');
 }
 
-function matchText({ name, op, value, mask }: Match): string {
+function matchText({ name, op, value, mask }: Match, mac: string): string {
   const isRaw = name.startsWith('@');
   const masked = mask === undefined ? name : `${name} & ${isRaw ? `0x${mask}` : valueText(mask)}`;
   if (op === 'delete') return `delete @${value} { ${masked} }`;
   if (op === 'in') return `${masked} @${value}`;
   if (op === 'not in') return `${masked} != @${value}`;
+  if (value === OWN_MAC) return `${masked} ${mac}`;
   const shown = isRaw || name === 'ether type' ? `0x${value}` : valueText(value);
   return op === '==' && mask === undefined ? `${masked} ${shown}` : `${masked} ${op} ${shown}`;
 }
