@@ -76,6 +76,8 @@ describe('The target of a live migration, set up while the guest runs on the sou
     'bridge, MAC in the spec, a stranger asks',
     'bridge, MAC in the spec, enabledad',
     'bridge, own MACs, a stranger asks',
+    'macvlan, MAC in the spec',
+    'macvlan, own MACs',
   ])
     it(`does not disturb any host if its port is held until the guest comes: ${name}`, async () => {
       expectCalm(await move(`held: ${name}`));

@@ -44,6 +44,8 @@ export const CASES: Readonly<Record<string, (segment: string) => NamedCase>> = {
   'held: bridge, MAC in the spec, a stranger asks': (segment) =>
     bridge(segment, { mac: MAC, stranger: true, held: true }, HELD),
   'held: bridge, own MACs, a stranger asks': (segment) => bridge(segment, { stranger: true, held: true }, HELD),
+  'held: macvlan, MAC in the spec': (segment) => macvlan(segment, { mac: MAC, held: true }, HELD),
+  'held: macvlan, own MACs': (segment) => macvlan(segment, { held: true }, HELD),
 };
 
 function bridge(segment: string, more: Partial<NamedCase>, settings: object = {}): NamedCase {
@@ -60,8 +62,8 @@ function layer2(segment: string, settings: object = {}): NamedCase {
   return { as: 'bridge', config: bridgeNetwork(segment, {}, settings), mac: MAC };
 }
 
-function macvlan(segment: string, more: Partial<NamedCase>): NamedCase {
+function macvlan(segment: string, more: Partial<NamedCase>, settings: object = {}): NamedCase {
   const capabilities = { ips: true };
-  const config = { cniVersion: '1.0.0', type: 'macvlan', master: segment, capabilities, ipam: IPAM };
+  const config = { cniVersion: '1.0.0', type: 'macvlan', master: segment, capabilities, ipam: IPAM, ...settings };
   return { as: 'nic', config, ...more };
 }

@@ -235,7 +235,8 @@ export class WireMigration {
 function holdOf(mac: string): object {
   const addresses = GUEST_ADDRESSES.map((address) => parseAddress(bareAddress(address)));
   const allowed = { addresses: [], macs: [] };
-  return guardRules({ mode: 'Observe', mac, addresses, allowed, isHeld: true, vlans: [] });
+  const rules = guardRules({ mode: 'Observe', mac, addresses, allowed, isHeld: true, vlans: [] });
+  return { ...rules, isGuest: true };
 }
 
 function pause(ms: number): Promise<void> {
