@@ -5,8 +5,9 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { parseAddress } from '../../addressing/address/address.js';
 import { guardRules } from '../../cni/agent/guard/claim-rules.js';
+import { accept } from '../../cni/agent/guard/rule-set.js';
 import { ensureModule } from '../../bed/build/binaries.js';
-import { answerAdds } from '../../bed/network/guard/rule-agent.js';
+import { type PortAnswer, answerAdds } from '../../bed/network/guard/rule-agent.js';
 import { PLUGIN_FILE } from '../../bed/network/open-pod-networks.js';
 import type { Wire } from '../../bed/network/wire.js';
 import { bareAddress } from '../../test/bare-address.js';
@@ -20,12 +21,31 @@ const POD = 'guard-pod';
 export const SEGMENT = 'guardbench';
 export const ADDRESSES = ['10.81.0.5/16', 'fd00:81::5/64'] as const;
 
-/** A call of the plugin for an interface of the pod, on whose network there is a guard or none. */
+/** What filters a port: nothing, one rule that accepts everything, or the rules of a claim. */
+export type PortFilter = 'none' | 'one rule' | 'guard';
+
+/** A call of the plugin for an interface of the pod. */
 export interface PortCall {
   readonly verb: 'ADD' | 'DEL';
   readonly port: string;
-  readonly isGuarded: boolean;
+  readonly filter: PortFilter;
 }
+
+const ANSWERS: Readonly<Record<PortFilter, PortAnswer>> = {
+  none: { addresses: ADDRESSES },
+  'one rule': {
+    addresses: ADDRESSES,
+    guard: { mode: 'Enforce', sets: [], chains: [{ name: 'port', rules: [accept()] }] },
+  },
+  guard: {
+    addresses: ADDRESSES,
+    guard: guardRules({
+      mode: 'Enforce',
+      addresses: ADDRESSES.map((address) => parseAddress(bareAddress(address))),
+      ...{ allowed: { addresses: [], macs: [] }, isHeld: false, vlans: [] },
+    }),
+  },
+};
 
 /** A node with a bridge, and a pod with ports of it, whose guards the real plugin applies. An agent stands for ours. */
 export class GuardedPorts {
@@ -60,12 +80,9 @@ export class GuardedPorts {
     const netns = await wire.addPod(NODE, POD);
     await run(process.execPath, [PLUGIN_BUILD, folder]);
     const caller = join(await ensureModule(CALLER, progress), 'caller');
-    const plain = () => ({ addresses: ADDRESSES });
-    const guarded = () => ({ addresses: ADDRESSES, guard: rules() });
-    const agents = [
-      await answerAdds(join(folder, 'plain'), plain),
-      await answerAdds(join(dir, 'run-holdfast'), guarded),
-    ];
+    const agents = await Promise.all(
+      Object.entries(ANSWERS).map(([filter, answer]) => answerAdds(join(folder, filter), () => answer)),
+    );
     return new GuardedPorts({ wire, folder, plugin: join(folder, PLUGIN_FILE), caller, netns, agents });
   }
 
@@ -89,15 +106,22 @@ export class GuardedPorts {
     if (exitCode !== 0) throw new Error(stderr);
   }
 
+  /** Removes interfaces, as the plugin bridge does before it calls DEL. */
+  async remove(names: readonly string[]): Promise<void> {
+    const lines = names.map((name) => `/usr/sbin/ip link del v-${name}`).join('\n');
+    const { exitCode, stderr } = await this.wire.run(`node/${NODE}`, { command: '/bin/sh', args: ['-ec', lines] });
+    if (exitCode !== 0) throw new Error(stderr);
+  }
+
   /** Calls the plugin one after the other. @returns the runs in this order @throws {Error} if one fails */
   async call(calls: readonly PortCall[]): Promise<PluginRun[]> {
-    const stdin = calls.map(({ verb, port, isGuarded }, id) => {
+    const stdin = calls.map(({ verb, port, filter }, id) => {
       const env = {
         CNI_COMMAND: verb,
         CNI_CONTAINERID: `${POD}-${port}`,
         CNI_IFNAME: port,
         CNI_NETNS: this.#netns,
-        HOLDFAST_SOCKET: isGuarded ? '/run/holdfast/agent.sock' : join(this.#folder, 'plain', 'agent.sock'),
+        HOLDFAST_SOCKET: join(this.#folder, filter, 'agent.sock'),
       };
       return JSON.stringify({ id, env: Object.entries(env).map((entry) => entry.join('=')), config: '{}' });
     });
@@ -115,10 +139,4 @@ export class GuardedPorts {
   get location(): `pod/${string}` {
     return `pod/${POD}`;
   }
-}
-
-function rules(): object {
-  const addresses = ADDRESSES.map((address) => parseAddress(bareAddress(address)));
-  const allowed = { addresses: [], macs: [] };
-  return guardRules({ mode: 'Enforce', addresses, allowed, isHeld: false, vlans: [] });
 }

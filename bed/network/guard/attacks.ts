@@ -122,6 +122,11 @@ const IPV6_ATTACKS: Readonly<Record<string, Attack>> = {
     ),
   'a query of a multicast router': (me) => inNdp(me, linkLocalOf(me.mac), NDP.listenerQuery, Buffer.alloc(20)),
   'an answer of a DHCPv6 server': (me) => inIpv6(me, linkLocalOf(me.mac), udp(547, 546)),
+  'an answer of a DHCPv6 server from the claimed address': (me) => inIpv6(me, me.ipv6, udp(547, 546)),
+  'UDP from the claimed address behind options for every hop': (me) =>
+    inIpv6(me, me.ipv6, udp(9, 9), { extensions: [frames.emptyOptions(0)] }),
+  'UDP from the claimed address behind options for the destination': (me) =>
+    inIpv6(me, me.ipv6, udp(9, 9), { extensions: [frames.emptyOptions(60)] }),
   'an answer of a DHCPv6 server behind options': (me) =>
     inIpv6(me, linkLocalOf(me.mac), udp(547, 546), { extensions: [frames.emptyOptions(60)] }),
 };

@@ -18,7 +18,7 @@ const NONE = { elements: [] };
 /**
  * Returns rules for TCP and UDP of the claim, which are most of what a guest sends. They come first, and accept nothing that the other
  * rules would drop. What reads the link layer or looks into a set takes the kernel ten times as long as a comparison of up to four bytes
- * of another header, so it comes last. Ports are read only of packets that the kernel could parse, and of no later fragments.
+ * of another header, so it comes last. Ports are read only of packets that the kernel could parse.
  */
 export function ordinaryTraffic(sets: readonly RuleSetMembers[]): Rule[] {
   const isMember = (of: Field, name: string) => isElement(of, name, sets.find((set) => set.name === name) ?? NONE);
