@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -83,6 +82,5 @@ func (n note) isGone() bool {
 		_, err := os.Stat(n.Netns)
 		return errors.Is(err, os.ErrNotExist)
 	}
-	_, err := findLink(0, n.Index, "")
-	return errors.Is(err, syscall.ENODEV)
+	return isAbsent(n.Index)
 }
