@@ -104,15 +104,16 @@ function elementsOf(
 /** A reverse ARP of another MAC address must not end a hold. It holds all MAC addresses, because the launcher may have its own. */
 function portChain({ isHeld, vlans }: GuardedPort, ordinary: readonly Rule[]): RuleChain {
   const { etherType, sourceMac, destinationMac, arpOperation, arpSenderMac } = FIELDS;
+  // other frames differ already in the first field, which the kernel compares fast
   const ownReverseArp = [
-    equals(etherType, ETHERTYPE.reverseArp),
     equals(arpOperation, ARP_OPERATION.reverseRequest),
+    equals(etherType, ETHERTYPE.reverseArp),
     isIn(arpSenderMac, 'macs'),
   ];
   const rules = [
     ...(isHeld
       ? [
-          accept(isIn(sourceMac, 'macs'), ...ownReverseArp, deleteFrom('held', EVERY_FRAME)),
+          accept(...ownReverseArp, isIn(sourceMac, 'macs'), deleteFrom('held', EVERY_FRAME)),
           drop('held', isIn(EVERY_FRAME, 'held')),
         ]
       : []),
