@@ -15,10 +15,11 @@ describe('a phase of the test run', function () {
   });
   after(() => rm(folder, { recursive: true, force: true }));
 
-  async function runSuite(name: string, source: string) {
+  async function runSuite(name: string, source: string, parallel = false) {
     const file = join(folder, `${name}.cjs`);
     await writeFile(file, source);
-    return runPhase(mochaPhase({ name, files: [file], timeoutMs: 5_000, limitMs: LIMIT_MS }), never(), 'ignore');
+    const options = { name, files: [file], timeoutMs: 5_000, limitMs: LIMIT_MS, parallel };
+    return runPhase(mochaPhase(options), never(), 'ignore');
   }
 
   async function runScript(source: string, interrupt = never(), limitMs = LIMIT_MS) {
@@ -44,10 +45,12 @@ describe('a phase of the test run', function () {
     { name: 'a phase with a test marked as the only one', given: `it.only('a', () => {});`, expect: [0, 1, 0] },
   ];
   for (const { name, given, expect: [passed, failed, skipped] = [] } of suites) {
-    it(`counts the tests of ${name}`, async () => {
-      const { counts } = await runSuite(name.replaceAll(' ', '-'), given);
-      expect(counts).to.deep.equal({ passed, failed, skipped });
-    });
+    for (const parallel of [false, true]) {
+      it(`counts the tests of ${name}${parallel ? ', in several processes' : ''}`, async () => {
+        const { counts } = await runSuite(name.replaceAll(' ', '-'), given, parallel);
+        expect(counts).to.deep.equal({ passed, failed, skipped });
+      });
+    }
   }
 
   it('names the slowest tests and hooks with their times', async () => {

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestCounts, addCounts, NO_TESTS } from './counts.js';
 import type { PhaseResult } from './summary.js';
@@ -42,14 +42,17 @@ export interface MochaPhaseOptions {
   readonly limitMs: number;
   /** A file of root hooks. */
   readonly hooks?: string | undefined;
+  /** Whether files may run at the same time, in as many processes as there are cores. */
+  readonly parallel?: boolean;
   /** For mocha, as they are. */
   readonly mochaArgs?: readonly string[];
 }
 
 export function mochaPhase(options: MochaPhaseOptions): Phase {
-  const { name, files, timeoutMs, limitMs, hooks, mochaArgs = [] } = options;
+  const { name, files, timeoutMs, limitMs, hooks, parallel = false, mochaArgs = [] } = options;
   const required = hooks === undefined ? [] : [`--require=${hooks}`];
-  const args = [...MOCHA, `--timeout=${timeoutMs}`, ...required, ...mochaArgs, ...files];
+  const jobs = parallel ? ['--parallel', `--jobs=${availableParallelism()}`] : [];
+  const args = [...MOCHA, `--timeout=${timeoutMs}`, ...required, ...jobs, ...mochaArgs, ...files];
   return { name, command: process.execPath, args, limitMs, counts: true };
 }
 

@@ -22,7 +22,7 @@ const HOOKS = './test/unhandled-rejections.ts';
 const FILES = process.env.FILE ? process.env.FILE.split(' ') : undefined;
 
 type Name = 'check' | 'unit' | 'api' | 'e2e' | 'nodes';
-/** Phases of one list run at the same time. The tests of `unit` have shorter timeouts. */
+/** Phases of one list run at the same time. `unit` uses all cores by itself. */
 const ORDER: readonly (readonly Name[])[] = [['check', 'api'], ['unit'], ['e2e'], ['nodes']];
 
 /** @param more options of mocha */
@@ -32,7 +32,7 @@ const PHASES: Readonly<Record<Name, (more: readonly string[]) => Phase | Phase[]
     return { name: 'check', command: 'npm', args, limitMs: 10 * MINUTE_MS, counts: false };
   },
   unit: (mochaArgs) => {
-    const options = { name: 'unit', timeoutMs: 10_000, limitMs: 20 * MINUTE_MS, hooks: HOOKS };
+    const options = { name: 'unit', timeoutMs: 20_000, limitMs: 20 * MINUTE_MS, hooks: HOOKS, parallel: true };
     return mochaPhase({ ...options, files: FILES ?? [UNIT_TESTS], mochaArgs });
   },
   api: (mochaArgs) => {
