@@ -31,6 +31,17 @@ describe('The phase of e2e tests', () => {
     expect(phases({}, 8 * GIB).map(({ args }) => args.at(-1))).to.deep.equal([filesOf('bed')]);
   });
 
+  it("says what is there instead of nodes with KubeVirt's own programs", () => {
+    const before = process.env.NODES;
+    process.env.NODES = 'kubevirt';
+    try {
+      expect(() => phases({})).to.throw(/^NODES=kubevirt: .*NODES=guests .*RUNTIME=containerd-2/);
+    } finally {
+      if (before === undefined) delete process.env.NODES;
+      else process.env.NODES = before;
+    }
+  });
+
   it('starts guests only for the stories that have them in their names', function () {
     if (reasonAgainstRealNodes() !== undefined) this.skip();
     const found = phases({ files: ['e2e/nodes/guest-dhcp.e2e.ts', 'e2e/nodes/ipv6.e2e.ts'] });

@@ -19,6 +19,11 @@ const EVERY_RUN = `e2e/${REAL}/@(addresses|installation|ipv6|runtime).e2e.ts`;
 const GUESTS = `e2e/${REAL}/guest-`;
 /** The stories of a value of NODES. */
 const LANES: Readonly<Record<string, string>> = { real: `e2e/${REAL}/!(guest-*).e2e.ts`, guests: `${GUESTS}*.e2e.ts` };
+/** Values of NODES for which there are no stories, with the reason. */
+const WITHOUT_STORIES: Readonly<Record<string, string>> = {
+  kubevirt:
+    "virt-handler and virt-launcher of KubeVirt are not run (docs/reference/not-run.md). NODES=guests runs guests with KubeVirt's network code, and NODES=real RUNTIME=containerd-2 has containerd from source",
+};
 const GROUPS = [
   { files: `e2e/@(${FIRST_GROUP})/*.e2e.ts`, ports: '20000-26000' },
   { files: `e2e/!(${FIRST_GROUP}|${REAL})/*.e2e.ts`, ports: '26000-32000' },
@@ -37,7 +42,10 @@ export function e2ePhase(options: Options): Phase {
  */
 export function e2ePhases(options: Options, memory = totalmem()): Phase[] {
   const { files } = options;
-  const lane = LANES[process.env.NODES ?? ''];
+  const { NODES: nodes = '' } = process.env;
+  const lane = LANES[nodes];
+  const reason = WITHOUT_STORIES[nodes];
+  if (reason !== undefined) throw new TypeError(`NODES=${nodes}: ${reason}`);
   const named = files ?? (lane === undefined ? undefined : [lane]);
   if (named !== undefined) {
     const isReal = (file: string) => lane !== undefined || file.startsWith(`e2e/${REAL}/`);
