@@ -8,10 +8,19 @@ import type { RealNode } from './real-node.js';
 /** Its sidecar, a restartable init container, which writes the guest's console into a log. */
 const SIDECAR = 'guest-console-log';
 
+/**
+ * QEMU announces a guest that begins to run, so that bridges and neighbours find it at its new port. Without that, they send its frames to the
+ * source of a migration until it sends something itself.
+ */
+const ANNOUNCE = `
+ip -4 -oneline address show | while read -r _ interface _ address _; do
+  [ "$interface" = lo ] || busybox arping -q -U -c 1 -I "$interface" "\${address%/*}"
+done`;
+
 /** Launcher pods on real nodes. No guest runs in them: a launcher ends when its guest would have ended or moved away. */
 export class Launchers implements GuestNetworks {
   readonly #nodes: ReadonlyMap<string, RealNode>;
-  readonly #answers = new ArpAnswers((launcher, script) => this.#runIn(launcher, script));
+  readonly #answers = new ArpAnswers((launcher, script) => this.#runIn(launcher, script + ANNOUNCE));
 
   constructor(nodes: readonly RealNode[]) {
     this.#nodes = new Map(nodes.map((node) => [node.name, node]));
