@@ -22,6 +22,8 @@ export interface VmInterface {
   sriov?: object;
   /** Present for an interface that a bridge in the launcher connects to the guest. */
   bridge?: object;
+  /** Present for an interface of a network binding plugin. */
+  binding?: object;
   dhcpOptions?: VmDhcpOptions;
 }
 
@@ -38,6 +40,8 @@ export interface VmDhcpOptions {
 /** A cloud-init disk, as far as its network data is concerned. */
 interface CloudInitSource {
   networkDataSecretRef?: { name?: string };
+  networkData?: string;
+  networkDataBase64?: string;
 }
 
 export interface VmVolume {

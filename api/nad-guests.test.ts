@@ -77,6 +77,15 @@ describe('the delivery of a NAD', () => {
     });
   }
 
+  for (const [plugin, ipam] of [
+    [{ ...bridge, isDefaultGateway: true }, { type: 'host-local' }],
+    [bridge, { type: 'holdfast', routes: [{ dst: '10.9.0.0/16' }, { dst: '0.0.0.0/0', gw: '10.1.0.1' }] }],
+  ] as const) {
+    it(`brings a default route with ${JSON.stringify(ipam)} of ${plugin.type}`, () => {
+      expect(delivery({ ...plugin, ipam })).to.deep.equal({ kind: 'cni', bringsDefaultRoute: true });
+    });
+  }
+
   for (const { name, config, why } of NONE) {
     it(`is refused for ${name}`, () => {
       const found = delivery(config);

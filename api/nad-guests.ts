@@ -1,4 +1,4 @@
-import { HOLDFAST_IPAM, ipamSections } from './ipam-delegation.js';
+import { HOLDFAST_IPAM, type IpamSection, ipamSections } from './ipam-delegation.js';
 import { asList, asRecord, describeValue, isRecord, recordsIn, truncate } from './json.js';
 import { GUEST_LIMITS, POOL_LIMITS } from './limits.js';
 import { type NetworkAttachmentDefinition, readCniConfig } from './network-attachment.js';
@@ -16,7 +16,7 @@ const CASE_SENSITIVE_KEYS = ['ipam', 'plugins', 'role', 'type'];
 /** Who brings the addresses of a NAD to an interface. */
 export type Delivery =
   /** The CNI plugin: the NAD delegates IPAM, to Holdfast or another IPAM. */
-  | { kind: 'cni' }
+  | { kind: 'cni'; bringsDefaultRoute?: true }
   /** Nobody on the node: the guest gets them by DHCP or cloud-init, if a pool has `spec.guest`. */
   | { kind: 'guest'; plugin: Layer2Plugin; disablesContainerInterface: boolean }
   /** The NAD has no IPAM, and Holdfast must not serve its guests. `why` is a clause about the NAD. */
@@ -27,7 +27,9 @@ export function deliveryOf(nad: NetworkAttachmentDefinition): Delivery {
   const config = readCniConfig(nad);
   if (!config.ok) return none(`${config.problem.field} ${config.problem.message}`);
   if (config.value === undefined) return none('its config is a file on the nodes, which Holdfast cannot read');
-  if (ipamSections(config.value).length > 0) return { kind: 'cni' };
+  const sections = ipamSections(config.value);
+  if (sections.length > 0)
+    return { kind: 'cni', ...(sections.some(bringsDefaultRoute) && { bringsDefaultRoute: true }) };
   const { plugins, role } = config.value;
   const places: [string, unknown][] = [['spec.config', config.value]];
   asList(plugins).forEach((plugin, index) => places.push([`spec.config.plugins[${index}]`, plugin]));
@@ -41,6 +43,12 @@ export function deliveryOf(nad: NetworkAttachmentDefinition): Delivery {
   const unknown = others.find(({ type }) => !CHAINED_PLUGINS.includes(type));
   if (unknown !== undefined) return none(`its plugin ${typeOf(unknown)} may assign addresses`);
   return { kind: 'guest', plugin, disablesContainerInterface: first.disableContainerInterface === true };
+}
+
+/** An IPv4 default route of the launcher, which KubeVirt's DHCP server passes on to the guest. */
+function bringsDefaultRoute({ plugin, ipam }: IpamSection): boolean {
+  const routes = recordsIn(asList(ipam.routes).slice(0, GUEST_LIMITS.routes));
+  return plugin.isDefaultGateway === true || routes.some(({ dst }) => dst === '0.0.0.0/0');
 }
 
 function none(why: string): Delivery {

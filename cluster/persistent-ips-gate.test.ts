@@ -1,7 +1,26 @@
 import { readFile } from 'node:fs/promises';
 import { expect } from 'chai';
 import type { KubeVirt } from '../api/kubevirt.js';
-import { gateFromFlags, gateFromKubeVirt, isNamespaceServed, onGateChange } from './persistent-ips-gate.js';
+import { NAMESPACE_WATCH } from './watch-specs.js';
+import {
+  createPersistentIPsGate,
+  gateFromFlags,
+  gateFromKubeVirt,
+  isNamespaceServed,
+  tellChanges,
+} from './persistent-ips-gate.js';
+
+const NO_GATES = {
+  ...{ persistentIPs: false, primaryUserDefinedNetwork: false, nodeBlocks: false, publishCapacity: false },
+  stickyMAC: false,
+};
+
+function both(first: () => void, second: () => void): () => void {
+  return () => {
+    first();
+    second();
+  };
+}
 
 function kubevirt(featureGates?: string[]): KubeVirt {
   const configuration = { developerConfiguration: featureGates === undefined ? {} : { featureGates } };
@@ -44,13 +63,42 @@ describe('the gate PersistentIPs', () => {
     const objects = [kubevirt()];
     const gate = gateFromKubeVirt({ list: () => objects });
     const told: boolean[] = [];
-    let change: () => void = () => undefined;
-    onGateChange(gate, { onChange: (handler) => (change = handler) }, () => told.push(gate.isOpen()));
+    const change = tellChanges(gate, () => told.push(gate.isOpen()));
     for (const featureGates of [['Snapshot'], ['PersistentIPs'], ['PersistentIPs', 'Snapshot'], []]) {
       objects[0] = kubevirt(featureGates);
       change();
     }
     expect(told).to.deep.equal([true, false]);
+  });
+
+  it('is closed until the watches that it needs have listed', () => {
+    const objects: KubeVirt[] = [];
+    let change: () => void = () => undefined;
+    let synced: () => void = () => undefined;
+    const needed = { hasSynced: false, onSynced: (handler: () => void) => (synced = handler) };
+    let isNeeded = () => false;
+    const informers = {
+      get: () => ({
+        cache: { list: () => objects },
+        onChange: (handler: () => void) => (change = both(change, handler)),
+      }),
+      getWhile: (_watched: object, need: () => boolean) => {
+        isNeeded = need;
+        return needed;
+      },
+      update: () => undefined,
+    };
+    const told: boolean[] = [];
+    const config = { featureGates: NO_GATES, featureGatesFromKubevirt: true };
+    const gate = createPersistentIPsGate(config, informers as never, () => told.push(gate.isOpen()));
+    gate.informer(NAMESPACE_WATCH);
+    expect(isNeeded()).to.equal(false);
+    objects[0] = kubevirt(['PersistentIPs']);
+    change();
+    expect([isNeeded(), gate.isOpen()]).to.deep.equal([true, false]);
+    needed.hasSynced = true;
+    synced();
+    expect([gate.isOpen(), told]).to.deep.equal([true, [true]]);
   });
 
   it('serves no namespace that the admission webhook excludes', async () => {

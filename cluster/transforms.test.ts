@@ -44,6 +44,35 @@ describe('the transforms of cached objects', () => {
     expect(transformVmi(running).metadata.annotations).to.deep.equal(asked);
   });
 
+  it('keep what decides about the default routes of a guest', () => {
+    const wanted = { 'ipam.holdfast.dev/default-route': 'data' };
+    const interfaces = [
+      { name: 'data', sriov: { x: 1 } },
+      { name: 'more', binding: { name: 'passt' } },
+    ];
+    const volumes = [{ name: 'cloudinit', cloudInitConfigDrive: { networkDataBase64: 'eA==' } }];
+    const spec = { networks: [], domain: { devices: { interfaces } }, volumes };
+    const { template } = transformVm({
+      metadata: { name: 'vm1' },
+      spec: { template: { metadata: { annotations: wanted }, spec } },
+    }).spec!;
+    expect(template).to.deep.equal({
+      metadata: { annotations: wanted },
+      spec: {
+        networks: [],
+        domain: {
+          devices: {
+            interfaces: [
+              { name: 'data', sriov: {} },
+              { name: 'more', binding: {} },
+            ],
+          },
+        },
+        volumes: [{ cloudInitNoCloud: { networkDataSecretRef: {} } }],
+      },
+    });
+  });
+
   it('keep the MAC addresses of the interfaces of a VM and a VMI', () => {
     const spec = {
       networks: [],

@@ -9,17 +9,20 @@ import {
   type VirtualMachineInstance,
   type VmInterface,
   type VmNetwork,
+  type VmVolume,
   type VmiInterfaceStatus,
   type VmiSpec,
   hasEnded,
   hasMigrated,
   isReportedBy,
 } from '../api/kubevirt.js';
+import { hasNetworkData } from '../api/default-routes.js';
 import { layer2SegmentOf } from '../api/layer2-segment.js';
-import { MAX_REQUESTED_ADDRESSES_LENGTH, MAX_VM_NETWORKS } from '../api/limits.js';
+import { MAX_GUEST_TEXT_LENGTH, MAX_REQUESTED_ADDRESSES_LENGTH, MAX_VM_NETWORKS } from '../api/limits.js';
 import type { KubeObject, ObjectMeta, OwnerReference } from '../api/meta.js';
 import { type Delivery, type NadGuestOptions, deliveryOf, readNadGuestOptions } from '../api/nad-guests.js';
 import {
+  DEFAULT_ROUTE_ANNOTATION,
   IPS_ALLOCATED,
   PERSISTENT_IPS_LABEL,
   PRIMARY_NETWORK_LABEL,
@@ -32,7 +35,9 @@ import { intern, share } from './share.js';
 /** Its fields are not needed. */
 const POD_NETWORK = Object.freeze({});
 /** The binding of an interface: its settings are not needed. */
-const BRIDGE = Object.freeze({});
+const BINDING = Object.freeze({});
+/** A cloud-init disk with network data, which is not read. */
+const NETWORK_DATA: VmVolume[] = [{ cloudInitNoCloud: { networkDataSecretRef: {} } }];
 /** Of a MAC address with separators. */
 const MAC_LENGTH = 17;
 /** Of KubeVirt; a longer text is no version. */
@@ -65,7 +70,7 @@ export function transformVm({ metadata, spec }: VirtualMachine): VirtualMachine 
   if (metadata.finalizers !== undefined) small.metadata.finalizers = share(metadata.finalizers);
   const template = spec?.template;
   if (template?.spec === undefined) return small;
-  const annotations = requestedAddressesIn(template.metadata?.annotations);
+  const annotations = requestsIn(template.metadata?.annotations);
   const kept = annotations && { metadata: { annotations } };
   small.spec = share({ template: { ...kept, spec: transformVmiSpec(template.spec) } });
   return small;
@@ -74,7 +79,7 @@ export function transformVm({ metadata, spec }: VirtualMachine): VirtualMachine 
 export function transformVmi(vmi: VirtualMachineInstance): VirtualMachineInstance {
   const { metadata, spec } = vmi;
   const small: VirtualMachineInstance = { metadata: identityMetadataOf(metadata) };
-  const annotations = requestedAddressesIn(metadata.annotations);
+  const annotations = requestsIn(metadata.annotations);
   if (metadata.ownerReferences !== undefined)
     small.metadata.ownerReferences = metadata.ownerReferences.map(transformReference);
   if (annotations !== undefined) small.metadata.annotations = annotations;
@@ -198,7 +203,7 @@ export function transformNode({ metadata }: KubeObject): KubeObject {
 }
 
 /** @param keepsBridges keep the interfaces with bridge binding, which only matter after a live migration */
-function transformVmiSpec({ networks = [], domain }: VmiSpec, keepsBridges = false): VmiSpec {
+function transformVmiSpec({ networks = [], domain, volumes = [] }: VmiSpec, keepsBridges = false): VmiSpec {
   const telling = (domain?.devices?.interfaces ?? [])
     .slice(0, MAX_VM_NETWORKS)
     .map((each) => transformInterface(each, keepsBridges))
@@ -216,6 +221,7 @@ function transformVmiSpec({ networks = [], domain }: VmiSpec, keepsBridges = fal
         }),
       ),
     ...(telling.length > 0 && { domain: { devices: { interfaces: telling } } }),
+    ...(volumes.some(hasNetworkData) && { volumes: NETWORK_DATA }),
   };
 }
 
@@ -223,19 +229,30 @@ function transformMultusNetwork({ networkName, default: isDefault }: MultusNetwo
   return { networkName, ...(isDefault !== undefined && { default: isDefault }) };
 }
 
-/** Keeps only the beginning of a request that is too long, because it is rejected anyway. */
-function requestedAddressesIn(annotations: Record<string, string> | undefined): Record<string, string> | undefined {
+/** Keeps only the beginning of a text that is too long, because it is invalid anyway. */
+function requestsIn(annotations: Record<string, string> | undefined): Record<string, string> | undefined {
   const request = annotations?.[REQUESTED_ADDRESSES_ANNOTATION];
-  if (request === undefined) return undefined;
-  return { [REQUESTED_ADDRESSES_ANNOTATION]: truncate(request, MAX_REQUESTED_ADDRESSES_LENGTH) };
+  const route = annotations?.[DEFAULT_ROUTE_ANNOTATION];
+  if (request === undefined && route === undefined) return undefined;
+  return {
+    ...(request !== undefined && {
+      [REQUESTED_ADDRESSES_ANNOTATION]: truncate(request, MAX_REQUESTED_ADDRESSES_LENGTH),
+    }),
+    ...(route !== undefined && { [DEFAULT_ROUTE_ANNOTATION]: truncate(route, MAX_GUEST_TEXT_LENGTH) }),
+  };
 }
 
-function transformInterface({ name, state, macAddress, bridge }: VmInterface, keepsBridge: boolean): VmInterface {
+function transformInterface(
+  { name, state, macAddress, bridge, sriov, binding }: VmInterface,
+  keepsBridge: boolean,
+): VmInterface {
   return {
     name,
     ...(state !== undefined && { state }),
     ...(macAddress !== undefined && { macAddress }),
-    ...(keepsBridge && bridge && { bridge: BRIDGE }),
+    ...(keepsBridge && bridge && { bridge: BINDING }),
+    ...(sriov && { sriov: BINDING }),
+    ...(binding && { binding: BINDING }),
   };
 }
 

@@ -4,7 +4,7 @@ import { WorkQueue } from '../kube/workqueue.js';
 import type { ControllerConfig } from '../process/config/config.js';
 import type { Component, ProcessContext } from '../process/context.js';
 import { type ElectedContext, type ElectedWork, createElectedComponent } from '../process/elected-component.js';
-import { type PersistentIPsGate, isNamespaceServed, createPersistentIPsGate } from '../cluster/persistent-ips-gate.js';
+import { type WatchingGate, isNamespaceServed, createPersistentIPsGate } from '../cluster/persistent-ips-gate.js';
 import { type KubeVirtControllerSource, watchKubeVirt } from '../cluster/kubevirt-controller.js';
 import {
   NAMESPACE_WATCH,
@@ -53,7 +53,7 @@ class Controller implements ElectedWork {
   readonly #config: ControllerConfig;
   readonly #informers;
   readonly #listers;
-  readonly #gate: PersistentIPsGate;
+  readonly #gate: WatchingGate;
   readonly #kubevirt: KubeVirtControllerSource;
   readonly #blockedWorkloads = new BlockedWorkloads();
   readonly #metrics;
@@ -63,22 +63,25 @@ class Controller implements ElectedWork {
     const { informers } = context;
     this.#context = context;
     this.#config = config;
+    this.#gate = createPersistentIPsGate(config, informers, () => this.#addAll());
+    const claims = informers.get(CLAIM_WATCH);
     this.#informers = {
       vms: informers.get(VM_WATCH),
       vmis: informers.get(VMI_WATCH),
       launchers: informers.get(LAUNCHERS),
-      claims: informers.get(CLAIM_WATCH),
-      networks: informers.get(NAD_WATCH),
+      claims,
       namespaces: informers.get(NAMESPACE_WATCH),
-      quotas: informers.get(QUOTAS),
+      // new claims need them, and claims that exist follow their NADs
+      networks: this.#gate.informer(NAD_WATCH, () => claims.cache.size > 0),
+      // only new claims need them
+      quotas: this.#gate.informer(QUOTAS),
     };
-    const { vms, vmis, launchers, claims, networks, namespaces } = this.#informers;
+    const { vms, vmis, launchers, networks, namespaces } = this.#informers;
     this.#listers = {
       ...{ vms: vms.cache, vmis: vmis.cache, launchers: launchers.cache },
       ...{ claims: claims.cache, networks: networks.cache, namespaces: namespaces.cache },
     };
     this.#metrics = createControllerMetrics(context.metrics);
-    this.#gate = createPersistentIPsGate(config, informers, () => this.#addAll());
     this.#kubevirt = watchKubeVirt(informers, config.namespace, () => this.#addAll());
     this.#listen();
   }
@@ -97,7 +100,9 @@ class Controller implements ElectedWork {
       this.#term?.unreportedChanges.launcherChanged(change);
       this.#add(keysOfLauncher(change, claims.cache));
     });
+    networks.onSynced(() => this.#addAll());
     claims.onChange((change) => {
+      this.#context.informers.update();
       this.#term?.createdClaims.shown(change.object);
       this.#term?.unreportedChanges.claimChanged(change);
       this.#add(keysOfClaim(change, this.#blockedWorkloads));
@@ -138,6 +143,7 @@ class Controller implements ElectedWork {
       dhcpAfterMigration: new DHCPAfterMigration(informers.get(KUBEVIRT_WATCH).cache),
       areWorkloadsServed: () => this.#informers.vms.isServed && this.#informers.vmis.isServed,
       isGateOpen: (namespace) => isNamespaceServed(namespace, this.#gate, this.#config.namespace),
+      areNetworksKnown: () => this.#informers.networks.hasSynced,
       servesPrimaryNetworks: this.#config.featureGates.primaryUserDefinedNetwork,
       maxClaims: this.#config.maxClaimsPerVm,
       restoreWaitMs: this.#config.restoreWaitMs,

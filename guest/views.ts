@@ -16,6 +16,10 @@ export function createGuestViews(
   { informers, clock }: Pick<ProcessContext, 'informers' | 'clock'>,
   config: GuestConfig,
 ) {
+  const handlers: (() => void)[] = [];
+  const gate = createPersistentIPsGate(config, informers, () => {
+    for (const handler of handlers) handler();
+  });
   // tables of responders are as old as the oldest of these
   const watchSeconds = Math.floor(responderStalenessMs(config) / 1000 / WATCHES_PER_STALENESS);
   const watched = {
@@ -23,16 +27,13 @@ export function createGuestViews(
     vmis: informers.get({ ...GUEST_VMIS, watchSeconds }),
     claims: informers.get({ ...GUEST_CLAIMS, watchSeconds }),
     networks: informers.get({ ...NAD_WATCH, watchSeconds }),
-    namespaces: informers.get(NAMESPACE_WATCH),
+    // they say which VMs will get claims
+    namespaces: gate.informer(NAMESPACE_WATCH),
     pools: informers.get({ ...ADDRESS_POOL_WATCH, watchSeconds }),
     claimLeases: informers.get({ ...CLAIM_LEASES, watchSeconds }),
     lockedLeases: informers.get(LOCKED_LEASES),
   };
   const directory = createPoolDirectory(watched, clock);
-  const handlers: (() => void)[] = [];
-  const gate = createPersistentIPsGate(config, informers, () => {
-    for (const handler of handlers) handler();
-  });
   return { watched, directory, gate, onGateChange: (handler: () => void) => handlers.push(handler) };
 }
 

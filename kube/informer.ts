@@ -56,12 +56,16 @@ export class Informer<T extends KubeObject, S extends KubeObject = T> {
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #metrics: KubeMetrics;
-  readonly #reflector: Reflector<T, TransformedObject<S>>;
+  readonly #createReflector: () => Reflector<T, TransformedObject<S>>;
+  #reflector: Reflector<T, TransformedObject<S>>;
+  /** Resolves when suspended reflectors no longer run; undefined if there were none. */
+  #suspended: Promise<unknown> | undefined;
   readonly #handlers: ((change: ObjectChange<S>) => void)[] = [];
   /** resourceVersion by key, of objects whose transform does not keep it. */
   readonly #versions = new Map<string, string>();
-  readonly #synced: Promise<void>;
+  #synced!: Promise<void>;
   #settleSynced: (error?: Error) => void = () => undefined;
+  readonly #syncedHandlers: (() => void)[] = [];
   #hasSynced = false;
   #isServed = true;
   readonly #servedHandlers: (() => void)[] = [];
@@ -76,27 +80,20 @@ export class Informer<T extends KubeObject, S extends KubeObject = T> {
     this.#log = (options.log ?? silentLogger).child({ resource: resource.plural });
     this.#metrics = options.metrics ?? silentMetrics;
     this.cache = new Cache<S>(indexes);
-    this.#reflector = new Reflector<T, TransformedObject<S>>({
-      ...rest,
-      client,
-      resource,
-      transform: (object) => this.#project(object),
-      store: {
-        replace: async (projections, versions, signal) => {
-          const ends = this.#listHandlers.map((handler) => handler(versions));
-          await this.#replace(projections, true, signal);
-          if (!signal.aborted) for (const end of ends) end();
-        },
-        upsert: (projection) => this.#upsert(projection),
-        remove: ({ key }) => this.#remove(key),
-        notServed: (signal) => this.#replace([], false, signal),
+    const store = {
+      replace: async (projections: TransformedObject<S>[], versions: ListVersions, signal: AbortSignal) => {
+        const ends = this.#listHandlers.map((handler) => handler(versions));
+        await this.#replace(projections, true, signal);
+        if (!signal.aborted) for (const end of ends) end();
       },
-    });
-    this.#synced = new Promise((resolve, reject) => {
-      this.#settleSynced = (error) => (error === undefined ? resolve() : reject(error));
-    });
-    // Callers need not wait for it.
-    this.#synced.catch(() => undefined);
+      upsert: (projection: TransformedObject<S>) => this.#upsert(projection),
+      remove: ({ key }: TransformedObject<S>) => this.#remove(key),
+      notServed: (signal: AbortSignal) => this.#replace([], false, signal),
+    };
+    this.#createReflector = () =>
+      new Reflector({ ...rest, client, resource, transform: (object) => this.#project(object), store });
+    this.#reflector = this.#createReflector();
+    this.#expectSync();
   }
 
   /** True when the first complete list is in the cache and the handlers have run. */
@@ -107,6 +104,11 @@ export class Informer<T extends KubeObject, S extends KubeObject = T> {
   /** False while the API server does not serve the kind: the empty cache then says nothing about any object. */
   get isServed(): boolean {
     return this.#isServed;
+  }
+
+  /** Registers a handler, called after each time that {@link hasSynced} becomes true. It does not throw. */
+  onSynced(handler: () => void): void {
+    this.#syncedHandlers.push(handler);
   }
 
   /** Registers a handler for changes of {@link isServed}, called after the cache has changed. Handlers do not throw. */
@@ -130,8 +132,21 @@ export class Informer<T extends KubeObject, S extends KubeObject = T> {
     for (const object of this.cache.list()) this.#call(handler, { type: 'added', object });
   }
 
+  /** Follows the API server, also after {@link suspend}. */
   start(): void {
-    this.#reflector.start();
+    const reflector = this.#reflector;
+    // two reflectors must not write to the cache
+    if (this.#suspended === undefined) reflector.start();
+    else void this.#suspended.then(() => reflector.start());
+  }
+
+  /** Watches nothing until the next start. The cache keeps its old state until it is listed again: readers ask {@link hasSynced}. */
+  suspend(): void {
+    this.#suspended = Promise.all([this.#suspended, this.#reflector.stop()]);
+    this.#reflector = this.#createReflector();
+    if (!this.#hasSynced) return;
+    this.#hasSynced = false;
+    this.#expectSync();
   }
 
   /** @throws {Error} if it is stopped before its first list */
@@ -146,8 +161,16 @@ export class Informer<T extends KubeObject, S extends KubeObject = T> {
 
   /** Resolves when no more handlers are called. */
   async stop(): Promise<void> {
-    await this.#reflector.stop();
+    await Promise.all([this.#suspended, this.#reflector.stop()]);
     this.#settleSynced(new Error(`the informer of ${this.#plural} was stopped before its first list`));
+  }
+
+  #expectSync(): void {
+    this.#synced = new Promise((resolve, reject) => {
+      this.#settleSynced = (error) => (error === undefined ? resolve() : reject(error));
+    });
+    // Callers need not wait for it.
+    this.#synced.catch(() => undefined);
   }
 
   #project(object: T): TransformedObject<S> {
@@ -176,8 +199,10 @@ export class Informer<T extends KubeObject, S extends KubeObject = T> {
     await forEachInSlices(projections, (projection) => this.#upsert(projection), this.#clock, signal);
     if (signal.aborted) return;
     if (turns) for (const handler of this.#servedHandlers) handler();
+    const isFirst = !this.#hasSynced;
     this.#hasSynced = true;
     this.#settleSynced();
+    if (isFirst) for (const handler of this.#syncedHandlers) handler();
   }
 
   #upsert({ key, version, object }: TransformedObject<S>): void {

@@ -10,6 +10,8 @@ import { type WatchSpec, InformerRegistry } from './informers.js';
 /** Serves one empty list of every kind, and watches that stay silent. */
 class EmptyServer {
   readonly lists: string[] = [];
+  /** Open ones. */
+  watches = 0;
 
   request(request: ApiRequest): Promise<unknown> {
     this.lists.push(request.path);
@@ -17,7 +19,9 @@ class EmptyServer {
   }
 
   async *stream({ signal }: StreamRequest): AsyncGenerator<unknown, void, undefined> {
+    this.watches += 1;
     await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+    this.watches -= 1;
     yield* [];
   }
 }
@@ -55,6 +59,37 @@ describe('InformerRegistry', () => {
     registry.start();
     await registry.synced();
     expect(server.lists).to.deep.equal(['/api/v1/pods', '/api/v1/namespaces']);
+    await registry.stop();
+  });
+
+  it('watches while somebody needs it, and lists again after that', async () => {
+    const registry = make();
+    let isNeeded = false;
+    const spec = { resource: PODS };
+    const informer = registry.getWhile(spec, () => isNeeded);
+    const synced: boolean[] = [];
+    informer.onSynced(() => synced.push(informer.hasSynced));
+    registry.start();
+    await registry.synced();
+    expect([registry.missing, server.lists]).to.deep.equal([[], []]);
+    for (const round of [1, 2]) {
+      isNeeded = true;
+      registry.update();
+      expect(registry.missing).to.deep.equal(['pods']);
+      await registry.synced();
+      expect([registry.missing, server.lists.length]).to.deep.equal([[], round]);
+      while (server.watches === 0) await new Promise(setImmediate);
+      isNeeded = false;
+      registry.update();
+      expect([informer.hasSynced, registry.missing]).to.deep.equal([false, []]);
+      while (server.watches > 0) await new Promise(setImmediate);
+    }
+    expect(synced).to.deep.equal([true, true]);
+    // one component needs it always
+    registry.get(spec);
+    registry.update();
+    await registry.synced();
+    expect(informer.hasSynced).to.equal(true);
     await registry.stop();
   });
 

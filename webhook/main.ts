@@ -117,16 +117,18 @@ function createPodReviewer(
   config: WebhookConfig,
   metrics: WebhookMetrics,
 ): PodReviewer {
+  const gate = createPersistentIPsGate(config, informers);
   return new PodReviewer({
     listers: {
       vmis: informers.get(VMI_WATCH).cache,
       vms: informers.get(VM_WATCH).cache,
       claims: informers.get(CLAIM_WATCH).cache,
       networks: informers.get(NAD_WATCH).cache,
-      namespaces: informers.get(NAMESPACE_WATCH).cache,
+      // they say which pods may refer to claims that do not exist yet
+      namespaces: gate.informer(NAMESPACE_WATCH).cache,
     },
     client,
-    gate: createPersistentIPsGate(config, informers),
+    gate,
     clock,
     onLiveRead: metrics.readLive,
   });

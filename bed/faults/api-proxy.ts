@@ -19,7 +19,7 @@ export class ApiProxy {
   readonly #agent = new Agent({ keepAlive: true, rejectUnauthorized: false });
   readonly #onWrite: OnWrite;
   /** Open watches. */
-  readonly #watches = new Set<IncomingMessage>();
+  readonly #watches = new Map<IncomingMessage, string>();
   #isCut = false;
   #isBlind = false;
 
@@ -56,6 +56,12 @@ export class ApiProxy {
     return this.requests.filter((what) => !what.startsWith('GET '));
   }
 
+  /** The kinds of the open watches, in the plural and sorted. */
+  get watched(): string[] {
+    const kinds = [...this.#watches.values()].map((what) => /\/([^/?]+)\?/.exec(what)?.[1] ?? what);
+    return [...new Set(kinds)].sort();
+  }
+
   /** Closes all connections and rejects new ones. */
   disconnect(): void {
     this.#isCut = true;
@@ -69,13 +75,13 @@ export class ApiProxy {
   /** Holds back the events of watches; all other requests are answered. */
   pauseWatches(): void {
     this.#isBlind = true;
-    for (const watch of this.#watches) watch.pause();
+    for (const watch of this.#watches.keys()) watch.pause();
   }
 
   /** Delivers the events that were held back. */
   resumeWatches(): void {
     this.#isBlind = false;
-    for (const watch of this.#watches) watch.resume();
+    for (const watch of this.#watches.keys()) watch.resume();
   }
 
   async close(): Promise<void> {
@@ -102,12 +108,12 @@ export class ApiProxy {
     }
     outgoing.writeHead(status, answer.headers);
     outgoing.flushHeaders(); // a watch may have no event for a long time
-    if (what.includes('watch=true')) this.#passWatch(answer, outgoing);
+    if (what.includes('watch=true')) this.#passWatch(what, answer, outgoing);
     else answer.pipe(outgoing);
   }
 
-  #passWatch(answer: IncomingMessage, outgoing: ServerResponse): void {
-    this.#watches.add(answer);
+  #passWatch(what: string, answer: IncomingMessage, outgoing: ServerResponse): void {
+    this.#watches.set(answer, what);
     answer.on('close', () => this.#watches.delete(answer));
     answer.on('data', (chunk: Buffer) => outgoing.write(chunk));
     answer.on('end', () => outgoing.end());

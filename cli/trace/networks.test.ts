@@ -27,6 +27,28 @@ describeStories('the networks in the story of a VM', [
     ],
   },
   {
+    title: 'a VM with default routes on two networks',
+    given: {
+      ...STOPPED,
+      vm: {
+        ...tracedVm(undefined, 'Stopped'),
+        spec: {
+          template: {
+            spec: {
+              networks: [
+                { name: 'default', pod: {} },
+                { name: 'data', multus: { networkName: 'blue' } },
+              ],
+            },
+          },
+        },
+      },
+      nads: { blue: blueNad({ type: 'bridge', ipam: { type: 'holdfast', routes: [{ dst: '0.0.0.0/0' }] } }) },
+    },
+    health: 'warning',
+    includes: ['warning SeveralDefaultRoutes: DHCP gives the guest a default route on each of the networks "default"'],
+  },
+  {
     title: 'a VM whose claim does not fit into a quota',
     given: {
       ...STOPPED,

@@ -1,3 +1,4 @@
+import { dhcpNetworksOf, severalDefaultRoutes } from '../../api/default-routes.js';
 import { deliveryOf } from '../../api/nad-guests.js';
 import { readIpamDelegation, unintendedLoss } from '../../api/ipam-delegation.js';
 import { type ClaimOwner, type IPAMClaim, claimOwnerOf } from '../../api/ipam-claim.js';
@@ -12,7 +13,7 @@ import {
 import { asRecord } from '../../api/json.js';
 import { controllerOf, isBeingDeleted, joinKey } from '../../api/meta.js';
 import { EventReason } from '../../api/event-reasons.js';
-import { PERSISTENT_IPS_DISABLED, PERSISTENT_IPS_LABEL } from '../../api/names.js';
+import { DEFAULT_ROUTE_ANNOTATION, PERSISTENT_IPS_DISABLED, PERSISTENT_IPS_LABEL } from '../../api/names.js';
 import { parseNetworkConfig } from '../../api/network-attachment.js';
 import {
   describeUnknownNetworks,
@@ -86,6 +87,7 @@ export function traceNetwork(
     findings: [
       ...(config?.findings ?? []),
       ...requests,
+      ...routeFindings(observed, name),
       // an event may say again what is wrong with the request
       ...unclaimed.filter(({ reason }) => reason === undefined || !requests.some((each) => each.reason === reason)),
     ],
@@ -167,6 +169,21 @@ function requestFindings(
   return request.kind === 'addresses' && !hasClaim && isPersistent === false
     ? [invalidRequest(describeUnsupportedNetwork(network, key))]
     : [];
+}
+
+/** Finds that DHCP gives the guest a default route on this network and on others. */
+function routeFindings(observed: ObservedVmTrace, network: string): TraceFinding[] {
+  if (isOptedOut(observed)) return [];
+  const { vm, vmi, nads, namespace } = observed;
+  const spec = vm.kind === 'found' ? vm.value.spec?.template?.spec : valueOf(vmi, undefined)?.spec;
+  const wanted = requestingAnnotations(observed)?.[DEFAULT_ROUTE_ANNOTATION];
+  const several = severalDefaultRoutes(dhcpNetworksOf(spec, secondaryNetworks(spec, namespace)), wanted, (key) => {
+    const nad = nads.get(key);
+    return nad?.kind === 'found' ? deliveryOf(nad.value) : undefined;
+  });
+  // once for all of them
+  if (several?.networks.at(-1) !== network) return [];
+  return [{ health: 'warning', reason: EventReason.SeveralDefaultRoutes, message: several.message }];
 }
 
 /** Finds requests for networks that the VM does not have. */

@@ -1,9 +1,10 @@
+import { severalDefaultRoutes } from '../../api/default-routes.js';
 import { EventReason } from '../../api/event-reasons.js';
 import { type ClaimOwner, type IPAMClaim, claimNadOf } from '../../api/ipam-claim.js';
 import { DEVICE_NETWORK_PROBLEM } from '../../api/kubevirt.js';
 import { type KubeObject, isBeingDeleted } from '../../api/meta.js';
 import { unintendedLoss } from '../../api/ipam-delegation.js';
-import { VIRTUAL_MACHINE_KIND } from '../../api/names.js';
+import { DEFAULT_ROUTE_ANNOTATION, VIRTUAL_MACHINE_KIND } from '../../api/names.js';
 import { podInterfaceName } from '../../api/pod.js';
 import { requestedNetworks } from '../../api/requested-addresses.js';
 import { isForVmNetwork } from '../../api/vm-claims.js';
@@ -109,8 +110,9 @@ function desiredCniNetworks(
   lookup: NetworkLookup,
   nad: string,
   own: readonly IPAMClaim[],
-  { canCreateClaims }: ObservedWorkload,
+  { canCreateClaims, areNetworksKnown }: ObservedWorkload,
 ): string[] {
+  if (!areNetworksKnown) return own.filter((claim) => !isBeingDeleted(claim)).map((claim) => claim.spec.network);
   const isOnNad = (claim: IPAMClaim) => (claimNadOf(claim) ?? nad) === nad;
   if (!lookup.found || !lookup.config.ok) return own.filter(isOnNad).map((claim) => claim.spec.network);
   const { name, allowPersistentIPs } = lookup.config.network;
@@ -152,8 +154,19 @@ function otherNetworkProblems(owner: ClaimOwner, observed: ObservedWorkload): In
     reason: EventReason.NetworkNotServed,
     message: `Network "${name}" ${DEVICE_NETWORK_PROBLEM}`,
   }));
-  const others = [findReplacementProblem(spec, observed), findPrimaryProblem(spec, observed)];
+  const others = [findReplacementProblem, findPrimaryProblem, findRouteProblem].map((find) => find(spec, observed));
   return [...others.filter((problem) => problem !== undefined), ...devices];
+}
+
+function findRouteProblem(
+  { annotations, dhcpNetworks }: OwnerSpec,
+  { networks }: ObservedWorkload,
+): InterfaceProblem | undefined {
+  const several = severalDefaultRoutes(dhcpNetworks, annotations?.[DEFAULT_ROUTE_ANNOTATION], (nad) => {
+    const lookup = networks.get(nad);
+    return lookup?.found === true ? lookup.delivery : undefined;
+  });
+  return several && { reason: EventReason.SeveralDefaultRoutes, message: several.message };
 }
 
 /** Silent if nobody expects persistent addresses of the network. */

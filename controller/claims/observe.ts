@@ -29,7 +29,7 @@ export interface Listers {
 }
 
 /** What a plan depends on, besides the objects. */
-interface WorkloadSettings extends Pick<ObservedWorkload, 'maxClaims' | 'restoreWaitMs' | 'now'> {
+interface WorkloadSettings extends Pick<ObservedWorkload, 'areNetworksKnown' | 'maxClaims' | 'restoreWaitMs' | 'now'> {
   isGateOpen: boolean;
   /** The feature gate for primary user-defined networks. */
   servesPrimaryNetworks: boolean;
@@ -59,13 +59,16 @@ export function observeWorkload(
     const found = listers.claims.get(joinKey(namespace, claim));
     if (found !== undefined) claims.set(claim, found);
   };
-  const { maxClaims, restoreWaitMs, now } = settings;
-  const rules = { ...readNamespace(namespace, listers, settings), maxClaims, restoreWaitMs, now };
+  const { areNetworksKnown, maxClaims, restoreWaitMs, now } = settings;
+  const rules = {
+    ...readNamespace(namespace, listers, settings),
+    ...{ areNetworksKnown, maxClaims, restoreWaitMs, now },
+  };
   const { primaryNetwork } = rules;
   const vm = workload.vm && observeVm(workload.vm, primaryNetwork);
   const vmi = workload.vmi && observeVmi(withVerifiedOwner(workload.vmi, listers), primaryNetwork);
   const addNetwork = (nadKey: string) => {
-    const nad = listers.networks.get(nadKey);
+    const nad = areNetworksKnown ? listers.networks.get(nadKey) : undefined;
     networks.set(
       nadKey,
       nad === undefined
@@ -91,7 +94,7 @@ export function observeWorkload(
 function readNamespace(
   namespace: string,
   { namespaces, networks }: Listers,
-  { isGateOpen, servesPrimaryNetworks }: WorkloadSettings,
+  { isGateOpen, areNetworksKnown, servesPrimaryNetworks }: WorkloadSettings,
 ): Pick<ObservedWorkload, 'canCreateClaims' | 'isNamespaceDeleted' | 'needsPrimaryNetwork' | 'primaryNetwork'> {
   const object = namespaces.get(namespace);
   const needsPrimaryNetwork = servesPrimaryNetworks && hasPrimaryNetworkLabel(object);
@@ -99,7 +102,7 @@ function readNamespace(
     canCreateClaims: isGateOpen && object?.metadata.labels?.[PERSISTENT_IPS_LABEL] !== PERSISTENT_IPS_DISABLED,
     isNamespaceDeleted: object !== undefined && isBeingDeleted(object),
     needsPrimaryNetwork,
-    primaryNetwork: needsPrimaryNetwork ? findPrimaryNetwork(namespace, networks) : undefined,
+    primaryNetwork: needsPrimaryNetwork && areNetworksKnown ? findPrimaryNetwork(namespace, networks) : undefined,
   };
 }
 

@@ -29,7 +29,14 @@ describe('the spec of an owner', () => {
       vmi: { ...vmi({}), spec: running },
       launchers: [],
     };
-    const limits = { isGateOpen: true, servesPrimaryNetworks: false, maxClaims: COUNT, restoreWaitMs: 0, now: 0 };
+    const limits = {
+      isGateOpen: true,
+      areNetworksKnown: true,
+      servesPrimaryNetworks: false,
+      maxClaims: COUNT,
+      restoreWaitMs: 0,
+      now: 0,
+    };
     const observe = (caches = cachesOf({ nads: [BLUE] })) =>
       observeWorkload(`${NAMESPACE}/vm1`, workload, caches, limits);
     const created = plan(observe()).flatMap((action) => (action.kind === 'create' ? [action.claim] : []));

@@ -1,3 +1,4 @@
+import { type DhcpNetwork, dhcpNetworksOf } from '../../api/default-routes.js';
 import type { ClaimOwner, IPAMClaim } from '../../api/ipam-claim.js';
 import {
   type SecondaryNetwork,
@@ -30,6 +31,8 @@ export interface ObservedWorkload {
   name: string;
   /** The feature gate is open and the namespace has not opted out. */
   canCreateClaims: boolean;
+  /** NADs are listed. If not, `networks` says nothing, and claims of interfaces that the VM still has do not change. */
+  areNetworksKnown: boolean;
   /** Its namespace is labelled for a primary user-defined network, and the feature gate is enabled. */
   needsPrimaryNetwork: boolean;
   primaryNetwork: PrimaryNetwork | undefined;
@@ -71,6 +74,7 @@ export interface OwnerSpec {
   readonly replacement: Pick<OwnerNetwork, 'name' | 'nadKey'> | undefined;
   /** The names of devices of ResourceClaims. */
   readonly deviceNetworks: readonly string[];
+  readonly dhcpNetworks: readonly DhcpNetwork[];
   /** By name. */
   readonly interfaces: ReadonlyMap<string, VmInterface>;
 }
@@ -121,7 +125,8 @@ function deriveSpec(
   { namespace = '' }: ObjectMeta,
   primary: PrimaryNetwork | undefined,
 ): Omit<OwnerSpec, 'annotations'> {
-  const networks: OwnerNetwork[] = secondaryNetworks(spec, namespace).map(withNadKey);
+  const secondary = secondaryNetworks(spec, namespace);
+  const networks: OwnerNetwork[] = secondary.map(withNadKey);
   const podNetwork = podNetworkOf(spec);
   if (primary !== undefined && podNetwork !== undefined) {
     const { nad, nadKey } = primary;
@@ -134,6 +139,7 @@ function deriveSpec(
     podNetwork,
     replacement: replacement && withNadKey(replacement),
     deviceNetworks: deviceNetworksOf(spec),
+    dhcpNetworks: dhcpNetworksOf(spec, secondary),
     interfaces: byName(spec?.domain?.devices?.interfaces ?? []),
   };
 }

@@ -99,6 +99,16 @@ describe('the plan', () => {
         expect: ['keep vm1.data'],
       },
       {
+        name: 'keeps the claim of an interface that moves to another NAD until NADs are listed',
+        given: { vm: vm({ data: 'green' }), claims: [claim()], gateClosed: true, areNetworksKnown: false },
+        expect: ['keep vm1.data'],
+      },
+      {
+        name: 'releases the claim of an interface that is unplugged before NADs are listed',
+        given: { vm: vm({ data: '!blue' }), claims: [claim()], gateClosed: true, areNetworksKnown: false },
+        expect: ['release vm1.data'],
+      },
+      {
         name: 'keeps the claim while the namespace has opted out',
         given: { vm: vm({ data: 'blue', extra: 'blue' }), claims: [claim()], optedOut: true },
         expect: ['keep vm1.data'],

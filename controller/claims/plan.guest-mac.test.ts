@@ -123,6 +123,11 @@ describe('the MAC address of a running guest on its claim', () => {
       expect: {},
     },
     {
+      name: 'stays while NADs are not listed',
+      given: { vm: data, vmi: specified, claims: [claimWith(MAC)], nads: [WITH_IPAM], areNetworksKnown: false },
+      expect: {},
+    },
+    {
       name: 'is removed if the NAD gets an IPAM',
       given: { vm: data, vmi: specified, claims: [claimWith(MAC)], nads: [WITH_IPAM] },
       expect: { 'vm1.data': null },

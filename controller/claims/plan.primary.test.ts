@@ -221,6 +221,14 @@ describe('the plan for a primary network', () => {
       expect: ['refuse NetworkNotServed on vm'],
     },
     {
+      name: 'reports default routes of two networks',
+      given: {
+        nads: [nad('blue', { name: 'blue-net', type: 'bridge', isDefaultGateway: true, ipam: { type: 'host-local' } })],
+        vm: vm({ data: 'blue' }),
+      },
+      expect: ['refuse SeveralDefaultRoutes on vm'],
+    },
+    {
       name: 'reports a network in place of the pod network that allows persistent addresses',
       given: { vm: replaced('blue') },
       expect: ['refuse NetworkNotServed on vm'],

@@ -113,7 +113,7 @@ function planClaim(
   if (desired === undefined && !isManagedByHoldfast(claim)) {
     return { kind: 'keep', claim, reason: 'it names this owner, but Holdfast does not manage it' };
   }
-  const set = changesTo(claim, owner, desired && markLateRequest(owned, desired, observed));
+  const set = changesTo(claim, owner, knownSettings(owned, desired, observed));
   if (owner.uid !== recordedOwnerUid && set !== undefined) {
     const reason = `its owner is ${owner.kind} ${owner.uid} now, not ${recordedOwnerUid}`;
     return { kind: 'update', claim, owner, set, reason };
@@ -126,6 +126,15 @@ function planClaim(
     return { kind: 'update', claim, owner, set, reason: `it differs in ${Object.keys(set).join(', ')}` };
   }
   return { kind: 'keep', claim, reason: 'nothing to do' };
+}
+
+/** Undefined while NADs are not listed: then only the owner of a claim is kept up to date. */
+function knownSettings(
+  owned: OwnedClaim,
+  desired: DesiredClaim | undefined,
+  observed: ObservedWorkload,
+): DesiredClaim | undefined {
+  return desired && observed.areNetworksKnown ? markLateRequest(owned, desired, observed) : undefined;
 }
 
 /** Recognised by our finalizer, which kubevirt/ipam-extensions sets too, or by an annotation that only we write. */

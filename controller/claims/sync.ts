@@ -40,6 +40,8 @@ export interface SyncDependencies extends ReportDependencies {
   /** False while the API server does not serve VMs or VMIs: an object that is not found may exist then. */
   areWorkloadsServed: () => boolean;
   isGateOpen: (namespace: string) => boolean;
+  /** False while NADs are not watched, or not listed yet. */
+  areNetworksKnown: () => boolean;
   servesPrimaryNetworks: boolean;
   maxClaims: number;
   restoreWaitMs: number;
@@ -161,7 +163,8 @@ async function planLive({ key, call }: SyncTarget, deps: SyncDependencies): Prom
 
 function observeKey(key: string, workload: WorkloadObjects, deps: SyncDependencies): ObservedWorkload {
   const isGateOpen = deps.isGateOpen(splitKey(key).namespace);
-  return observeWorkload(key, workload, deps.listers, { ...deps, isGateOpen, now: deps.clock.now() });
+  const settings = { ...deps, isGateOpen, areNetworksKnown: deps.areNetworksKnown(), now: deps.clock.now() };
+  return observeWorkload(key, workload, deps.listers, settings);
 }
 
 /**

@@ -1,25 +1,21 @@
 import { expect } from 'chai';
 import { KUBEVIRTS } from '../../kube/resources.js';
-import { type ApiProxy, withProxy } from '../../bed/faults/api-proxy.js';
+import { withProxy } from '../../bed/faults/api-proxy.js';
 import { KUBEVIRT_NAMESPACE } from '../../bed/control-plane/kubevirt.js';
+import { untilValue } from '../../bed/processes/wait.js';
 import { describeOnBed } from '../../bed/story/describe.js';
 
 const GATE = 'PersistentIPs';
-/**
- * What the controller needs to release claims while the gate is closed: VMs, VMIs, launchers and claims, and the gate with the namespace of KubeVirt.
- * NADs, namespaces and quotas are those of claims that it creates when the gate opens.
- */
-const WATCHED = [
-  ...[
-    'configmaps',
-    'ipamclaims',
-    'kubevirts',
-    'namespaces',
-    'network-attachment-definitions',
-    'pods',
-    'resourcequotas',
-  ],
-  ...['virtualmachineinstances', 'virtualmachines'],
+const ARGS = ['--feature-gates-from-kubevirt'];
+/** The KubeVirt object, and in which namespace the policies expect it. */
+const ALWAYS = ['configmaps', 'kubevirts'];
+const WORKLOADS = ['ipamclaims', 'virtualmachineinstances', 'virtualmachines'];
+/** What the controller needs to release claims: also launchers, and namespaces that are being deleted. NADs only while there are claims. */
+const CONTROLLER = [...ALWAYS, ...WORKLOADS, 'namespaces', 'pods'].sort();
+/** What the webhook needs for pods of VMs that have claims, for requests of capacity, and for its certificate. */
+const WEBHOOK = [
+  ...[...ALWAYS, ...WORKLOADS, 'network-attachment-definitions'],
+  ...['addresspools', 'mutatingwebhookconfigurations', 'secrets'],
 ];
 
 describeOnBed('The feature gate of the KubeVirt object', (story, bed) => {
@@ -35,40 +31,57 @@ describeOnBed('The feature gate of the KubeVirt object', (story, bed) => {
     await client.patch(KUBEVIRTS, object, { type: 'merge', body: { spec } });
   }
 
-  /** The kinds of all watches since the process started, and how many requests there were for each. */
-  function watchesOf({ requests }: ApiProxy): Map<string, number> {
-    const found = new Map<string, number>();
-    for (const request of requests.filter((each) => each.includes('watch=true'))) {
-      const plural = /\/([^/?]+)\?/.exec(request)?.[1] ?? request;
-      found.set(plural, (found.get(plural) ?? 0) + 1);
-    }
-    return found;
+  function untilWatched(proxy: { readonly watched: string[] }, kinds: readonly string[]): Promise<unknown> {
+    const wanted = [...kinds].sort().join();
+    return untilValue(
+      'the open watches',
+      () => Promise.resolve(proxy.watched.join()),
+      (found) => found === wanted,
+    );
   }
 
-  it('is followed while the controller runs: closed, VMs get no claims and claims are released; no watch begins or ends', async () => {
-    const process = bed().controller;
-    await withProxy({ bed: bed(), process, args: ['--feature-gates-from-kubevirt'] }, async ({ proxy }) => {
+  it('is followed while the controller runs: closed, VMs get no claims, claims are released, and without claims NADs and quotas are not watched', async () => {
+    const opened = [...CONTROLLER, 'network-attachment-definitions', 'resourcequotas'];
+    await withProxy({ bed: bed(), process: bed().controller, args: ARGS }, async ({ proxy }) => {
+      await untilWatched(proxy, CONTROLLER);
       await story().network('blue');
       try {
         await set(true);
+        await untilWatched(proxy, opened);
         await story().createVm('first', { data: 'blue' }, { running: false });
         await story().waitForClaim('first.data');
-        const open = watchesOf(proxy);
-        expect([...open.keys()].sort()).to.deep.equal(WATCHED);
 
         await set(false);
+        await untilWatched(proxy, [...CONTROLLER, 'network-attachment-definitions']);
         await story().createVm('second', { data: 'blue' }, { running: false });
         // a claim that is released after the VM was created shows that the controller has looked at it
         await story().deleteVm('first', 'Background');
         await story().claims.waitGone('first.data');
         expect(await story().claimNames()).to.deep.equal([]);
-        expect(watchesOf(proxy)).to.deep.equal(open);
-        const written = proxy.writes.filter((what) => what.includes('/second'));
-        expect(written).to.deep.equal([]);
+        await untilWatched(proxy, CONTROLLER);
+        expect(proxy.writes.filter((what) => what.includes('/second'))).to.deep.equal([]);
+        // the controller learns of this NAD when the gate opens
+        await story().network('green');
+        await story().createVm('third', { data: 'green' }, { running: false });
 
         await set(true);
         await story().waitForClaim('second.data');
-        expect(watchesOf(proxy)).to.deep.equal(open);
+        await story().waitForClaim('third.data');
+        await untilWatched(proxy, opened);
+      } finally {
+        await set(false);
+      }
+    });
+  });
+
+  it('is followed by the webhook, which does not watch namespaces while it is closed', async () => {
+    await withProxy({ bed: bed(), process: bed().webhook, args: ARGS }, async ({ proxy }) => {
+      try {
+        await untilWatched(proxy, WEBHOOK);
+        await set(true);
+        await untilWatched(proxy, [...WEBHOOK, 'namespaces']);
+        await set(false);
+        await untilWatched(proxy, WEBHOOK);
       } finally {
         await set(false);
       }

@@ -8,6 +8,7 @@ import type { Finding } from '../../cli/doctor/finding.js';
 import type { Status } from '../../cli/status.js';
 import { RESPONDERS_NAMESPACE } from '../../api/names.js';
 import { NETWORK_ATTACHMENT_DEFINITIONS } from '../../kube/resources.js';
+import { ApiProxy } from '../../bed/faults/api-proxy.js';
 import { until } from '../../bed/processes/wait.js';
 import { environment } from '../../bed/story/hooks.js';
 import { describeOnBed } from '../../bed/story/describe.js';
@@ -49,6 +50,37 @@ describeOnBed('kubectl holdfast', (story, bed) => {
       await bed().ipam.start();
     }
     await until('the webhook to answer', async () => (await webhookProblem()) === undefined);
+  });
+
+  it('waits until a VM of its user has its addresses, and at most as long as the user says', async () => {
+    const account = story().ref('owner');
+    const owner = await namespaceUser(environment(), account, 'view');
+    await owner.transport.close();
+    const folder = await mkdtemp(join(tmpdir(), 'holdfast-owner-'));
+    const proxy = await ApiProxy.open(bed());
+    try {
+      const kubeconfig = join(folder, 'kubeconfig');
+      await writeUserKubeconfig(kubeconfig, environment(), account);
+      await story().createVm('vm1', { data: 'late' }, { running: false });
+      await story().waitForEvent('vm1', 'NetworkAttachmentNotFound');
+      const run = (...args: string[]) => new KubectlPlugin(kubeconfig, args).result;
+      const began = performance.now();
+      const late = await run('doctor', '--wait', '--wait-duration', '3s');
+      expect(late.exitCode, late.stdout).to.equal(ExitCode.unhealthy);
+      expect(late.stdout).to.include(`${account.namespace}/late does not exist`);
+      expect(performance.now() - began).to.be.at.least(3_000);
+
+      const path = await proxy.kubeconfig(kubeconfig);
+      const waiting = Promise.all(['doctor', 'status'].map((name) => new KubectlPlugin(path, [name, '--wait']).result));
+      const reads = () => proxy.requests.filter((what) => what.includes('/network-attachment-definitions')).length;
+      await until('both to have found that there is no NAD', () => Promise.resolve(reads() >= 2));
+      await story().addresses.createNetwork('late', ['10.78.1.0/24']);
+      for (const { exitCode, stdout } of await waiting) expect(exitCode, stdout).to.equal(ExitCode.done);
+      expect(reads()).to.be.at.least(4);
+    } finally {
+      await proxy.close();
+      await rm(folder, { recursive: true });
+    }
   });
 
   it('finds a pool whose responders cannot be attached, and one that has none', async () => {

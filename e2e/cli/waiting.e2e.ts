@@ -21,6 +21,7 @@ const WAITING: readonly Waiting[] = [
   { vm: 'no-nad', event: 'NetworkAttachmentNotFound', cause: 'does not exist: create it, or correct networkName' },
   { vm: 'typo', event: 'AddressNotPersistent', cause: 'allowPersistentIP has no effect: write allowPersistentIPs' },
   { vm: 'bad-request', event: 'RequestedAddressesInvalid', cause: '"10.83.1.300" is not an IP' },
+  { vm: 'routes', event: 'SeveralDefaultRoutes', cause: 'remove the default route (routes, isDefaultGateway)' },
   { vm: 'full', event: 'AddressesNotAllocated', reason: 'SubnetExhausted', cause: 'is full: 1 of 1 leased' },
   { vm: 'taken', event: 'AddressesNotAllocated', reason: 'IPAddressConflict', cause: '10.83.1.5' },
   { vm: 'outside', event: 'AddressesNotAllocated', reason: 'AddressOutOfRange', cause: '10.99.0.1' },
@@ -40,6 +41,7 @@ describeOnBed('VMs that wait', (story, bed) => {
     const ipam = { type: 'host-local', subnet: '10.83.3.0/24' };
     await story().network('typo', config('typo', { allowPersistentIP: true }));
     await story().network('theirs', config('theirs', { allowPersistentIPs: true, ipam }));
+    await story().network('routed', config('routed', { isDefaultGateway: true, ipam }));
     await story().network('flat', config('flat', { allowPersistentIPs: true }));
 
     const requesting = (address: string) => {
@@ -50,6 +52,7 @@ describeOnBed('VMs that wait', (story, bed) => {
     await addresses.waitForIPs('owner.control');
     await story().createVm('no-nad', { data: 'nowhere' }, { running: false });
     await story().createVm('typo', { data: 'typo' }, { running: false });
+    await story().createVm('routes', { data: 'routed' }, { running: false });
     await story().createVm('bad-request', { data: 'blue' }, requesting('10.83.1.300'));
     await story().createVm('full', { data: 'tiny' }, { running: false });
     await story().createVm('taken', { data: 'blue' }, requesting('10.83.1.5'));

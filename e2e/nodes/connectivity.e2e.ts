@@ -41,6 +41,15 @@ describeOnNodes('kubectl holdfast connectivity', (story, nodes) => {
     await story().addresses.waitHeld([]);
   });
 
+  it('finds no fault behind ports with a guard that drops what no claim allows, and the guard drops nothing', async () => {
+    await nodes().createNetwork('blue', ['10.86.4.0/28', 'fd00:86:4::/64'], { guard: { mode: 'Enforce' } });
+    const { exitCode, stdout, stderr } = await start('--migrate').result;
+    expect(stderr).to.equal('');
+    expect(stdout.trim().split('\n').at(-1), stdout).to.equal('all pairs are connected');
+    expect(exitCode).to.equal(ExitCode.done);
+    await story().addresses.waitHeld([]);
+  });
+
   it('finds nodes that the network does not connect, an MTU that does not pass, and a host with the same address', async () => {
     const network = (name: string) => `${story().namespace}-${name}`;
     const create = (name: string, more: object) => {

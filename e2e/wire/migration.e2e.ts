@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { podInterfaceName } from '../../api/pod.js';
+import { kubeVirtVersion } from '../../bed/build/versions.js';
 import { CASES, QUIET_SYSCTLS } from '../../bed/network/migration/cases.js';
 import { INTERFACE } from '../../bed/network/migration/launcher-namespace.js';
 import { WireMigration, type MigrationOutcome } from '../../bed/network/migration/wire-migration.js';
@@ -174,17 +175,19 @@ describeStory('A live migration as a third host observes it', (story) => {
     await wire.removeHost(host);
   });
 
-  itOnBed(
-    'is followed by a warning about the interface whose guest loses DHCP, as in KubeVirt before 1.9',
-    async () => {
-      await story().addresses.createNetwork('blue', ['10.20.61.0/24']);
-      const macs = { fixed: '02:00:00:20:61:01' };
-      await story().createVm('vm1', { data: 'blue', fixed: 'blue' }, { macs });
-      await story().waitRunning('vm1');
-      await story().migrate('vm1', 'Succeeded');
-      await story().waitForEvent('vm1', 'DHCPLostAfterMigration', /macAddress for "data": KubeVirt 1\.[78] /);
-    },
-  );
+  // KubeVirt 1.9 answers DHCP after a migration
+  if (!kubeVirtVersion().version.startsWith('v1.9.'))
+    itOnBed(
+      'is followed by a warning about the interface whose guest loses DHCP, as in KubeVirt before 1.9',
+      async () => {
+        await story().addresses.createNetwork('blue', ['10.20.61.0/24']);
+        const macs = { fixed: '02:00:00:20:61:01' };
+        await story().createVm('vm1', { data: 'blue', fixed: 'blue' }, { macs });
+        await story().waitRunning('vm1');
+        await story().migrate('vm1', 'Succeeded');
+        await story().waitForEvent('vm1', 'DHCPLostAfterMigration', /macAddress for "data": KubeVirt 1\.[78] /);
+      },
+    );
 
   itOnWire('reaches the guest behind a quiet launcher, before and after it', async (on) => {
     const name = `${story().namespace}-blue`;

@@ -139,7 +139,7 @@ export const COMMON_SETTINGS: Settings<CommonConfig> = {
     placeholder: 'true|false',
     isValueOptional: true,
     description:
-      "enable PersistentIPs if the KubeVirt object's feature gates list it, and ignore its value in --feature-gates",
+      "enable PersistentIPs if the KubeVirt object's feature gates list it, and ignore its value in --feature-gates. While it is closed, controller, webhook and guest do not watch what only new claims need",
     defaultValue: false,
     parse: parseBoolean,
   },

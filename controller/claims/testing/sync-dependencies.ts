@@ -22,6 +22,7 @@ export function syncDependencies(listers: Listers, client: Client): SyncDependen
     dhcpAfterMigration: { take: () => undefined },
     areWorkloadsServed: () => true,
     isGateOpen: () => true,
+    areNetworksKnown: () => true,
     servesPrimaryNetworks: false,
     maxClaims: 32,
     restoreWaitMs: 3_600_000,

@@ -28,6 +28,8 @@ export interface WorkloadScenario {
   /** Default: blue and green, which allow persistent IPs on blue-net and green-net. */
   nads?: NetworkAttachmentDefinition[];
   gateClosed?: boolean;
+  /** Default: true. */
+  areNetworksKnown?: boolean;
   /** How many claims one VM may have. */
   maxClaims?: number;
   optedOut?: boolean;
@@ -73,6 +75,7 @@ export function observationOf(given: WorkloadScenario): ObservedWorkload {
   const key = `${NAMESPACE}/${given.name ?? 'vm1'}`;
   return observeWorkload(key, readWorkload(key, listers), listers, {
     isGateOpen: !given.gateClosed,
+    areNetworksKnown: given.areNetworksKnown ?? true,
     servesPrimaryNetworks: given.servesPrimaryNetworks ?? false,
     maxClaims: given.maxClaims ?? 32,
     restoreWaitMs: given.restoreWaitMs ?? 3_600_000,
