@@ -72,8 +72,8 @@ describeOnBed('kubectl holdfast', (story, bed) => {
 
       const path = await proxy.kubeconfig(kubeconfig);
       const waiting = Promise.all(['doctor', 'status'].map((name) => new KubectlPlugin(path, [name, '--wait']).result));
-      const reads = () => proxy.requests.filter((what) => what.includes('/network-attachment-definitions')).length;
-      await until('both to have found that there is no NAD', () => Promise.resolve(reads() >= 2));
+      const reads = () => proxy.requests.filter((what) => what.includes('/ipamclaims')).length;
+      await until('both to have found that there is no claim', () => Promise.resolve(reads() >= 2));
       await story().addresses.createNetwork('late', ['10.78.1.0/24']);
       for (const { exitCode, stdout } of await waiting) expect(exitCode, stdout).to.equal(ExitCode.done);
       expect(reads()).to.be.at.least(4);
