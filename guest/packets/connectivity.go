@@ -92,7 +92,7 @@ func checkConnectivity(name string, peers []string) (connectivity, error) {
 		}
 		found.Peers = append(found.Peers, askedHost{Address: address})
 	}
-	if err := askAll(name, slices.Concat(found.Own, found.Peers), func(heard *hearing) {
+	if err := askAll(name, found, func(heard *hearing) {
 		for _, hosts := range [][]askedHost{found.Own, found.Peers} {
 			for i := range hosts {
 				hosts[i].MACs = append([]mac{}, heard.hosts[hosts[i].Address]...)
@@ -120,8 +120,9 @@ func textOf(err error) string {
 	return err.Error()
 }
 
-// askAll asks who has these addresses, and passes what it heard to a function.
-func askAll(name string, asked []askedHost, read func(heard *hearing)) error {
+// askAll asks who has the addresses of a result, and passes what it heard to a function.
+func askAll(name string, result connectivity, read func(heard *hearing)) error {
+	asked := slices.Concat(result.Own, result.Peers)
 	opened, err := openLink(name)
 	if err != nil {
 		return err
@@ -130,7 +131,7 @@ func askAll(name string, asked []askedHost, read func(heard *hearing)) error {
 	go opened.receive(func(frame []byte, _ checksums) { heard.take(frame) })
 	for range askTries {
 		for _, host := range asked {
-			frame, err := probeFrame(opened.mac(), host.Address)
+			frame, err := questionFrame(opened.mac(), result.Own, host.Address)
 			if err != nil {
 				return err
 			}
@@ -144,6 +145,23 @@ func askAll(name string, asked []askedHost, read func(heard *hearing)) error {
 	defer heard.mutex.Unlock()
 	read(heard)
 	return nil
+}
+
+// questionFrame asks who has an address. A guard passes a probe without a sender only for our own addresses.
+func questionFrame(from mac, own []askedHost, address netip.Addr) ([]byte, error) {
+	sender := noIPv4
+	for _, each := range own {
+		if each.Address == address {
+			return probeFrame(from, address)
+		}
+		if each.Address.Is4() {
+			sender = each.Address
+		}
+	}
+	if address.Is4() {
+		return arp{arpRequest, from, sender, mac{}, address}.frame(broadcastMAC), nil
+	}
+	return probeFrame(from, address)
 }
 
 // hearing notes which hosts have which addresses.

@@ -47,3 +47,18 @@ func TestConnectivityNotesEachHostThatHasAnAddress(t *testing.T) {
 		t.Errorf("noted %d hosts, want %d", got, maxHeard)
 	}
 }
+
+func TestConnectivityAsksPeersFromItsOwnAddress(t *testing.T) {
+	from, own, peer := mac{2, 0, 0, 0, 0, 1}, netip.MustParseAddr("10.0.0.7"), netip.MustParseAddr("10.0.0.8")
+	hosts := []askedHost{{Address: netip.MustParseAddr("2001:db8::7")}, {Address: own}}
+	for asked, sender := range map[netip.Addr]netip.Addr{own: noIPv4, peer: own} {
+		frame, err := questionFrame(from, hosts, asked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, ok := parseARP(frame[etherLength:])
+		if !ok || got.senderIP != sender || got.targetIP != asked || got.sender != from {
+			t.Errorf("asked for %s with %+v, want the sender %s", asked, got, sender)
+		}
+	}
+}
