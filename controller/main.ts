@@ -102,7 +102,8 @@ class Controller implements ElectedWork {
     });
     networks.onSynced(() => this.#addAll());
     claims.onChange((change) => {
-      this.#context.informers.update();
+      // the first claim needs NADs, and the last one did
+      if (claims.cache.size < 2) this.#context.informers.update();
       this.#term?.createdClaims.shown(change.object);
       this.#term?.unreportedChanges.claimChanged(change);
       this.#add(keysOfClaim(change, this.#blockedWorkloads));
