@@ -26,7 +26,7 @@ export interface MainContext extends ProcessContext {
 }
 
 /**
- * Connections for requests, of which the writes of one group get half: with 16, ipam deletes leases half as fast as with 64. Default: that of the
+ * Connections for requests, of which the writes of one group get half: with 16, ipam deletes leases more slowly. Default: that of the
  * transport, because there are many agents.
  */
 const CONNECTIONS: Partial<Record<string, number>> = { ipam: 64, all: 64 };
