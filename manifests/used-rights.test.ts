@@ -102,7 +102,12 @@ function rightsIn(texts: ReadonlyMap<string, string>): { used: Set<string>; unex
     for (const [pattern, verbs] of USES)
       rest = rest.replaceAll(new RegExp(pattern.replace('NAME', NAME), 'g'), (_, name: string) => need(name, verbs));
     rest = rest.replaceAll(WATCHED, (_, watched: string, name: string) =>
-      need(name, new RegExp(String.raw`(?:informers\.get|gate\.informer)\(\s*${watched}\b|\.\.\.${watched}\b`).test(all) ? WATCH : []),
+      need(
+        name,
+        new RegExp(String.raw`(?:informers\.get|gate\.informer)\(\s*${watched}\b|\.\.\.${watched}\b`).test(all)
+          ? WATCH
+          : [],
+      ),
     );
     rest = rest.replaceAll(WATCHED_HERE, (_, name: string) => need(name, WATCH));
     for (const [mention] of rest.matchAll(new RegExp(String.raw`.*\b(?:${NAME})\b.*`, 'g')))
