@@ -13,6 +13,15 @@ const OWN_NAMESPACES = [
   [/^holdfast-(responder|guest-responders)/, 'holdfast-responders'],
 ] as const;
 
+/** Of kinds that only Holdfast and other IPAMs write. */
+const OWN_GROUPS = new Set(['ipam.holdfast.dev', 'k8s.cni.cncf.io']);
+
+interface PolicySpec {
+  policyName?: string;
+  paramRef?: { parameterNotFoundAction: string };
+  matchConstraints?: { namespaceSelector?: object; resourceRules?: { apiGroups: string[] }[] };
+}
+
 const PARTS = ['base/claims', 'base/ipam', 'base/capacity', 'base/guest'];
 
 describe('the manifests', () => {
@@ -48,6 +57,23 @@ describe('the manifests', () => {
   async function kustomizationOf(folder: string): Promise<{ resources: string[]; components: string[] }> {
     return parse(await readFile(join(MANIFESTS, folder, 'kustomization.yaml'), 'utf8')) as never;
   }
+
+  it('stop nothing of other software while the parameters of policies are missing', async () => {
+    const read = await Promise.all(
+      files.filter((path) => path.includes('/policies/')).map((path) => readManifests(join(MANIFESTS, path))),
+    );
+    const all = read.flat() as unknown as { kind: string; metadata: { name: string }; spec: PolicySpec }[];
+    const denying = all.filter(
+      ({ spec }) => (spec as PolicySpec | undefined)?.paramRef?.parameterNotFoundAction === 'Deny',
+    );
+    expect(denying).not.to.be.empty;
+    for (const { metadata, spec } of denying) {
+      const { matchConstraints = {} } = all.find((each) => each.metadata.name === spec.policyName && each.kind === "ValidatingAdmissionPolicy")!.spec; // prettier-ignore
+      const isOfHoldfast = matchConstraints.resourceRules?.every(({ apiGroups }) => apiGroups.every((group) => OWN_GROUPS.has(group))); // prettier-ignore
+      // conditions are looked at after the parameters
+      expect(isOfHoldfast || matchConstraints.namespaceSelector !== undefined, metadata.name).to.equal(true);
+    }
+  });
 
   it('contain only named objects', async () => {
     for (const file of files.filter((path) => !path.endsWith('kustomization.yaml'))) {
