@@ -8,7 +8,7 @@ import type { Command } from './shell.js';
 import { isReadOnly, programOf } from './terminal.js';
 import { PingMonitor } from './ping-monitor.js';
 
-/** After a hotplug, KubeVirt waits for 5 s and migrates the VM, and each ping of an address that is not there yet takes 15 s. */
+/** A migration on a loaded machine takes this long. */
 const RETRY_FOR_MS = 120_000;
 const RETRY_EVERY_MS = 150;
 

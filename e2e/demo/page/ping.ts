@@ -6,12 +6,14 @@ export const ping: EmulatedProgram = {
   prefix: 'kubectl exec',
   isNeeded: ({ wire }) => wire !== undefined,
   parse(words) {
-    const [, pod = '', count = '', target = ''] = /^(\S+) -- ping -c (\d+) (\S+)$/.exec(words.join(' ')) ?? [];
-    if (target === '') throw new Error('the demo can run only "ping -c COUNT ADDRESS" in pods');
+    const [, pod = '', count = '', timeout = '', target = ''] =
+      /^(\S+) -- ping -c (\d+) -W (\d+) (\S+)$/.exec(words.join(' ')) ?? [];
+    if (target === '') throw new Error('the demo can run only "ping -c COUNT -W SECONDS ADDRESS" in pods');
     return async ({ wire }, namespace) => {
       if (wire === undefined) throw new Error('pings need real pod networks, which this machine does not allow');
       const place = await wire.locationOf({ namespace, name: pod });
-      return report(target, await wire.wire.ping(place, target, { count: Number(count) }));
+      const options = { count: Number(count), timeoutMs: Number(timeout) * 1000 };
+      return report(target, await wire.wire.ping(place, target, options));
     };
   },
 };
