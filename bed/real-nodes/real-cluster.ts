@@ -74,7 +74,9 @@ export async function startRealCluster(options: RealClusterOptions): Promise<Rea
       const programs = await ensureNodePrograms(progress);
       const guestPrograms = withGuests ? await ensureGuestPrograms(progress) : undefined;
       const images = await workloadImages(started, { ...programs, guests: guestPrograms }, progress);
-      const { nodes: machines, registry } = await startRealNodes(started, { names, images, programs, progress });
+      const [{ name: prefetched }] = images;
+      const realNodes = { names, images, prefetched, programs, progress };
+      const { nodes: machines, registry } = await startRealNodes(started, realNodes);
       const guests = guestPrograms && new Guests(machines, guestPrograms);
       const handlers = await NodeVirtHandlers.start(started, machines, guests ?? new Launchers(machines));
       const stop = async () => {
@@ -106,6 +108,7 @@ export async function waitHoldfast(plane: ControlPlane): Promise<void> {
   ]);
 }
 
+/** The first one is Holdfast's. */
 async function workloadImages(
   plane: ControlPlane,
   { runtime, guests }: NodePrograms & { readonly guests: GuestPrograms | undefined },
@@ -122,5 +125,5 @@ async function workloadImages(
     ...DISKS.map((name) => containerDiskImage(name)),
     containerDiskImage(`quay.io/kubevirt/cirros-container-disk-demo:${version}`),
     busyboxImage('quay.io/prometheus/busybox:latest', join(runtime, 'bin', 'busybox')),
-  ];
+  ] as const;
 }

@@ -36,6 +36,8 @@ interface RealNodesOptions {
   readonly names: readonly string[];
   /** Besides those of the nodes themselves. */
   readonly images: readonly Image[];
+  /** The name of a large image, which nodes pull while Multus and KubeVirt start. */
+  readonly prefetched: string;
   readonly programs: NodePrograms;
   readonly progress: Progress;
 }
@@ -43,7 +45,7 @@ interface RealNodesOptions {
 /** Boots nodes in the network of this process, which must be its own, and waits until they are Ready and Multus runs on them. */
 export async function startRealNodes(
   plane: ControlPlane,
-  { names, images, programs, progress }: RealNodesOptions,
+  { names, images, prefetched, programs, progress }: RealNodesOptions,
 ): Promise<{ nodes: RealNode[]; registry: ImageRegistry }> {
   await createNodeNetwork();
   const system = [await pauseImage(progress), await multusImage(progress)];
@@ -65,6 +67,7 @@ export async function startRealNodes(
   await applyManifests(plane.client, (await multusObjects()).map(withAdaptedPods));
   await Promise.all(names.map((name) => waitNodeReady(plane, name)));
   progress(`${String(names.length)} real nodes are Ready`);
+  for (const node of nodes) void node.prefetch(prefetched).catch(() => undefined); // kubelet pulls it, too
   await waitDaemonSet(plane, { namespace: 'kube-system', name: 'kube-multus-ds' });
   progress('Multus runs on each node');
   return { nodes, registry };
