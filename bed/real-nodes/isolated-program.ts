@@ -19,8 +19,7 @@ export function gateOfProgram(): number | undefined {
  * @returns its status
  */
 export async function runIsolated(program: string, args: readonly string[], progress: Progress): Promise<number> {
-  await buildHoldfast();
-  await prepareRealCluster(progress);
+  await Promise.all([buildHoldfast(), prepareRealCluster(progress)]);
   const inside = { path: '' };
   const entrance = await forward({ host: '127.0.0.1', port: 0 }, inside);
   const { port } = entrance.address() as AddressInfo;
