@@ -43,6 +43,12 @@ describe('What the web page warns about first', () => {
       ]);
     });
 
+  it('says that ipam was killed, although the last leader still stands in its Lease', async () => {
+    cluster.tracker.put(LEASES, leaderOf('holdfast-ipam', 'pod-1', '2026-01-01T00:00:00Z'));
+    const { alerts } = await (await open('view=pools')).until<ServerView>((each) => each.alerts.length > 0);
+    expect(alerts[0]?.problem).to.match(/^pod-1 has not renewed it for \d+ s$/);
+  });
+
   it('says to users who may read no leaders that ipam does not answer', async () => {
     cluster.forbidden.set('leases', ['*']);
     cluster.tracker.put(EVENTS, event('IPAMNotAnswering', 'Warning', '2026-01-01T00:00:00Z'));
@@ -63,9 +69,8 @@ describe('What the web page warns about first', () => {
   });
 });
 
-function leaderOf(name: string, holderIdentity: string): KubeObject {
+function leaderOf(name: string, holderIdentity: string, renewTime = new Date().toISOString()): KubeObject {
   const [key = '', value = ''] = INSTALLED.split('=');
-  const renewTime = new Date().toISOString();
   return {
     metadata: { namespace: 'holdfast-system', name, labels: { [key]: value } },
     spec: { holderIdentity, renewTime },

@@ -56,6 +56,18 @@ describe('the list of pools', () => {
     expect(lines(false, true)[2]).to.include('██████░░░░ 66%');
   });
 
+  it('has no problem of a pool that is being deleted, which nobody need act on', () => {
+    const [, , deleted] = POOLS.map(({ metadata, ...pool }) => ({
+      ...pool,
+      metadata: { ...metadata, deletionTimestamp: '2026-01-01T00:00:00Z' },
+    }));
+    const shown = listPools({ ...USAGE, pools: [deleted!] }, 1_000, false)
+      .lines(true)
+      .map(textOf)
+      .join('\n');
+    expect(shown).to.include('bad').and.not.include('InvalidSpec');
+  });
+
   it('has all counts for programs', () => {
     const [, blue] = listPools(USAGE, 1_000, false).data as PoolUse[];
     expect(blue).to.deep.equal({
