@@ -34,15 +34,19 @@ function readWait({ wait, waitDuration }: GivenWaitOptions): number {
 }
 
 /** Observes and diagnoses, again and again until there is no error or the time is over. */
-async function diagnoseFor(waitMs: number, { client, home }: Connection, { showProgress }: Terminal) {
-  return repeatUntil(waitMs, systemClock, async () => {
+async function diagnoseFor(waitMs: number, { client, home }: Connection, { showProgress, printStatus }: Terminal) {
+  const last = await repeatUntil(waitMs, systemClock, async () => {
     const observed = await observeCluster(client, { withData: true, home, showProgress });
     const findings = diagnose(observed, VERSION);
     const errors = findings.filter(isError).length;
     if (errors > 0) showProgress(`waiting: ${count(errors, 'error')}…`);
     // a user without rights would wait for nothing
-    return { isEnd: errors === 0 || isUnchecked(observed), value: { observed, findings } };
+    const isEnd = errors === 0 || isUnchecked(observed);
+    return { isEnd, value: { observed, findings, errorsLeft: isEnd ? 0 : errors } };
   });
+  if (waitMs > 0 && last.errorsLeft > 0)
+    printStatus(`timed out after ${waitMs / 1000} s with ${count(last.errorsLeft, 'error')}`);
+  return last;
 }
 
 export const STATUS = defineCommand({

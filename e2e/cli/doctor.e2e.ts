@@ -68,6 +68,7 @@ describeOnBed('kubectl holdfast', (story, bed) => {
       const late = await run('doctor', '--wait', '--wait-duration', '3s');
       expect(late.exitCode, late.stdout).to.equal(ExitCode.unhealthy);
       expect(late.stdout).to.include(`${account.namespace}/late does not exist`);
+      expect(late.stderr).to.equal('timed out after 3 s with 1 error\n');
       expect(performance.now() - began).to.be.at.least(3_000);
 
       const path = await proxy.kubeconfig(kubeconfig);
@@ -101,6 +102,31 @@ describeOnBed('kubectl holdfast', (story, bed) => {
     // the bed runs no process that makes responders
     expect((await problem())?.problem).to.include('no StatefulSet');
     await story().client.delete(NETWORK_ATTACHMENT_DEFINITIONS, nad);
+  });
+
+  it('has exit code 4 for a user who may read nothing, whose rights and groups an administrator takes', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'holdfast-nobody-'));
+    try {
+      const as = ['--as', 'nobody', '--as-group', 'nobodies'];
+      const run = (...args: string[]) => new KubectlPlugin(bed().kubeconfig, [...args, ...as]).result;
+      const results = await Promise.all([
+        run('status'),
+        // without the rights to see an end, it does not wait
+        run('doctor', '--wait'),
+        run('bundle', '--output-file', join(folder, 'bundle.tar.gz')),
+      ]);
+      const [status, doctor] = results;
+      expect(results.map(({ exitCode }) => exitCode)).to.deep.equal(results.map(() => ExitCode.unchecked));
+      for (const { stdout } of [status, doctor])
+        expect(stdout)
+          .to.match(/^NOT CHECKED user "nobody" may not list /m)
+          .and.match(/\nnothing could be checked: you may read none of it\n$/);
+      const { exitCode, stdout } = await run('doctor', '--as-group', 'system:masters');
+      expect(exitCode, stdout).to.equal(ExitCode.unhealthy);
+      expect(stdout).to.include(MISSING).and.not.include('NOT CHECKED');
+    } finally {
+      await rm(folder, { recursive: true });
+    }
   });
 
   it('names what it may not read for a user with the role view in one namespace, and shows the rest', async () => {
