@@ -129,7 +129,8 @@ class Agent implements Component {
   #watchGuards(events: EventRecorder): PeriodicTask {
     const { clock, metrics } = this.#context;
     const folder = join(this.#config.runDir, GUARDS_FOLDER);
-    const watch = new GuardWatch({ ...this.#context, folder, events, metrics: createGuardMetrics(metrics) });
+    const { nodeName } = this.#config;
+    const watch = new GuardWatch({ ...this.#context, folder, nodeName, events, metrics: createGuardMetrics(metrics) });
     return new PeriodicTask({ clock, pauseMs: GUARD_PAUSE_MS, run: (signal) => watch.round(signal) });
   }
 

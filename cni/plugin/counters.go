@@ -21,9 +21,12 @@ const (
 	counterPackets = 2
 )
 
-// countDrops writes the counters again and again. It returns if they cannot be read, and is started again.
+// countDrops writes the counters again and again. It returns if the kernel cannot guard, or they cannot be read, and is started again.
 func countDrops(folder string) error {
 	ports := guards{folder: folder, isConfined: true}
+	if err := ports.noteKernel(probeKernel()); err != nil {
+		return err
+	}
 	for round := 0; ; round++ {
 		counted, err := readCounters()
 		if err == nil {

@@ -34,6 +34,10 @@ export type DropCounts = ReadonlyMap<string, Readonly<Record<string, number>>>;
 
 const NOTE_NAME = /^holdfast_[0-9a-f]{24}$/;
 const COUNTERS_FILE = 'counters.json';
+/** cni/plugin/kernel.go writes it. */
+const REFUSAL_FILE = 'kernel-refusal';
+/** Of the text that goes into an event. */
+const MAX_REFUSAL_CHARACTERS = 512;
 /** A node has at most some hundred pods; each port takes less than a KiB. */
 const MAX_NOTES = 8192;
 const MAX_COUNTERS_BYTES = 8 * 1024 * 1024;
@@ -62,6 +66,12 @@ export async function readDropCounts(
   if (found.size > MAX_COUNTERS_BYTES) throw new Error(`${path} has more than ${MAX_COUNTERS_BYTES} bytes`);
   const tables = Object.entries(asRecord(JSON.parse(await readFile(path, 'utf8'))));
   return { counts: new Map(tables.map(([table, counts]) => [table, numbersOf(counts)])), at: found.mtimeMs };
+}
+
+/** @returns why the kernel of this node cannot guard; undefined if it can, or nobody has tried */
+export async function readKernelRefusal(folder: string): Promise<string | undefined> {
+  const text = await readFile(join(folder, REFUSAL_FILE), 'utf8').catch(ifAbsent(undefined));
+  return text?.slice(0, MAX_REFUSAL_CHARACTERS);
 }
 
 function parseNote(name: string, text: string): GuardNote | undefined {

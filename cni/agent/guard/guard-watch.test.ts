@@ -47,7 +47,15 @@ describe('the reports about guards of a node', () => {
     const get = () => (claim instanceof Error ? Promise.reject(claim) : Promise.resolve(claim as never));
     const guardMetrics = createGuardMetrics(metrics);
     watch = new GuardWatch({
-      ...{ folder, client: { get }, clock, events: { event }, metrics: guardMetrics, log: silentLogger },
+      ...{
+        folder,
+        nodeName: 'n1',
+        client: { get },
+        clock,
+        events: { event },
+        metrics: guardMetrics,
+        log: silentLogger,
+      },
     });
   });
   afterEach(() => rm(join(folder, '..'), { recursive: true }));
@@ -77,6 +85,15 @@ describe('the reports about guards of a node', () => {
     await watch.round(SIGNAL);
     expect(events).to.deep.equal([]);
     expect(await shown('guard_ports')).to.deep.equal([]);
+  });
+
+  it('tell once on the node that its kernel cannot guard, before any pod has a guard', async () => {
+    await mkdir(folder, { recursive: true });
+    await writeFile(join(folder, 'kernel-refusal'), 'no netdev');
+    for (let round = 0; round < 2; round++) await watch.round(SIGNAL);
+    expect(events).to.deep.equal([
+      'Node n1 GuardNotApplied: Node n1 cannot guard interfaces, so guard.mode Enforce refuses pods there: no netdev',
+    ]);
   });
 
   it('tell the owner of the VM what its interface sends besides the traffic of its claim', async () => {

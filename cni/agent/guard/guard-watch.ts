@@ -11,12 +11,13 @@ import { IPAM_CLAIMS } from '../../../kube/resources.js';
 import { isApiUnavailable } from '../cni-error.js';
 import { describeDropped, isOfGuest } from './drop-reasons.js';
 import { DropTally } from './drop-tally.js';
-import { type GuardNote, type GuardSubject, readDropCounts, readGuardNotes } from './guard-notes.js';
+import { type GuardNote, type GuardSubject, readDropCounts, readGuardNotes, readKernelRefusal } from './guard-notes.js';
 import type { GuardMetrics } from './metrics.js';
 
 interface GuardWatchDeps {
   /** That of the plugin's notes. */
   readonly folder: string;
+  readonly nodeName: string;
   readonly client: Pick<Client, 'get'>;
   readonly clock: Pick<Clock, 'now' | 'wall'>;
   readonly events: Pick<EventRecorder, 'event'>;
@@ -42,6 +43,8 @@ export class GuardWatch {
   readonly #deps: GuardWatchDeps;
   readonly #tally = new DropTally();
   readonly #ports = new Map<string, PortState>();
+  /** What an event has told of the kernel. */
+  #toldRefusal: string | undefined;
   /** When the last counts were written. */
   #countedAt: number | undefined;
 
@@ -62,6 +65,7 @@ export class GuardWatch {
 
   async #observe(signal: AbortSignal): Promise<void> {
     const { folder, clock, metrics } = this.#deps;
+    this.#tellOfKernel(await readKernelRefusal(folder));
     const notes = await readGuardNotes(folder);
     const byName = new Map(notes.map((note) => [note.name, note]));
     for (const name of this.#ports.keys()) if (!byName.has(name)) this.#ports.delete(name);
@@ -76,6 +80,18 @@ export class GuardWatch {
     this.#tally.keep(new Set(byName.keys()));
     const reports = notes.flatMap((note) => this.#reportOf(note) ?? []).slice(0, MAX_EVENTS_A_ROUND);
     for (const report of reports) await this.#report(report, signal);
+  }
+
+  /** Told at the start, not when the first pod with a guard fails. */
+  #tellOfKernel(refusal: string | undefined): void {
+    const { nodeName, log, events } = this.#deps;
+    if (refusal !== undefined && refusal !== this.#toldRefusal) {
+      const message = `Node ${nodeName} cannot guard interfaces, so guard.mode Enforce refuses pods there: ${refusal}`;
+      log.warn({}, message);
+      const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: nodeName, uid: nodeName } };
+      events.event(node, 'Warning', EventReason.GuardNotApplied, message);
+    }
+    this.#toldRefusal = refusal;
   }
 
   #count(note: GuardNote | undefined, added: ReadonlyMap<string, number>, seconds: number): void {
