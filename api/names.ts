@@ -55,6 +55,8 @@ export const CLAIM_VM_NETWORK = `${HOLDFAST_GROUP}/vm-network`;
 export const CLAIM_NAD = `${HOLDFAST_GROUP}/network-attachment-definition`;
 /** On a VM's template and its VMI: a JSON object of network names in the VM and lists of addresses. */
 export const REQUESTED_ADDRESSES_ANNOTATION = 'network.kubevirt.io/addresses';
+/** On a VM's template and its pods: a JSON list of addresses that it shares with others, of those that `spec.guard.allow` gives on request. */
+export const SHARED_ADDRESSES_ANNOTATION = `${HOLDFAST_GROUP}/shared-addresses`;
 /** The MAC address in the VM's spec: lower case, with colons. */
 export const CLAIM_MAC = `${HOLDFAST_GROUP}/mac`;
 /** A JSON list of the addresses that the claim should get. */

@@ -47,6 +47,10 @@ describe('the guard of a pool', () => {
     [{ mode: false }, 'spec.guard.mode: false is not a mode: write "Off"'],
     [{ mode: 'Enforce', migrationHold: 'no' }, 'spec.guard.migrationHold'],
     [{ allow: [{ addresses: ['10.1.0.1'] }] }, 'spec.guard.allow: has no effect while mode is Off'],
+    [
+      { mode: 'Enforce', allow: [{ addresses: ['10.1.0.1'], onRequest: 'yes' }] },
+      'spec.guard.allow[0].onRequest: "yes"',
+    ],
     [{ mode: 'Enforce', allow: [{}] }, 'spec.guard.allow[0].addresses: has no address'],
     [{ mode: 'Enforce', allow: [{ addresses: ['all'] }] }, 'spec.guard.allow[0].addresses[0]'],
     [

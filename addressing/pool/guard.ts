@@ -22,6 +22,8 @@ interface AllowedTraffic {
   readonly macs: readonly string[];
   /** `namespace/name`; absent: all interfaces of the pool. */
   readonly claims?: ReadonlySet<string>;
+  /** Only the addresses that a pod requests. */
+  readonly onRequest?: true;
 }
 
 const FIELD = 'spec.guard';
@@ -59,11 +61,13 @@ function readAllowed({ field, value }: FieldValue<unknown>, problems: PoolProble
   const macs = problems
     .readList(`${field}.macs`, fields.macs, GUARD_LIMITS.macs)
     .flatMap((place) => readMac(place, problems) ?? []);
-  if (isAbsent(fields.claims)) return { addresses, macs };
+  const onRequest = readFlag({ field: `${field}.onRequest`, value: fields.onRequest ?? false }, problems);
+  const allowed = { addresses, macs, ...(onRequest && { onRequest }) };
+  if (isAbsent(fields.claims)) return allowed;
   const claims = problems
     .readList(`${field}.claims`, fields.claims, GUARD_LIMITS.claims)
     .flatMap((place) => problems.readText(place.field, place.value, 'tenant-a/vm.blue') ?? []);
-  return { addresses, macs, claims: new Set(claims) };
+  return { ...allowed, claims: new Set(claims) };
 }
 
 function readMac({ field, value }: FieldValue<unknown>, problems: PoolProblems): string | undefined {

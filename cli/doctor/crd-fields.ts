@@ -57,6 +57,7 @@ export const CRD_FIELDS: Readonly<Record<string, readonly string[]>> = {
     'spec.guard.allow',
     'spec.guard.allow.addresses',
     'spec.guard.allow.macs',
+    'spec.guard.allow.onRequest',
     'spec.guard.allow.claims',
     'spec.guest',
     'spec.guest.attachment',

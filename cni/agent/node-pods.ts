@@ -5,6 +5,7 @@ import {
   LAUNCHER_LABEL,
   MIGRATION_LABEL,
   NETWORKS_ANNOTATION,
+  SHARED_ADDRESSES_ANNOTATION,
 } from '../../api/names.js';
 import { type Pod, staticPodUidOf } from '../../api/pod.js';
 import { findUnlessGone } from '../../kube/absence.js';
@@ -46,7 +47,7 @@ interface NodePodsDeps {
 }
 
 const LABELS = [LAUNCHER_LABEL, 'kubevirt.io/created-by', MIGRATION_LABEL];
-const ANNOTATIONS = [LAUNCHER_CREATOR, NETWORKS_ANNOTATION, DEFAULT_NETWORK_ANNOTATION];
+const ANNOTATIONS = [LAUNCHER_CREATOR, NETWORKS_ANNOTATION, DEFAULT_NETWORK_ANNOTATION, SHARED_ADDRESSES_ANNOTATION];
 const BY_UID = 'uid';
 
 /** The pods of the agent's node, from a watch, or read live if the watch lags behind the runtime. */

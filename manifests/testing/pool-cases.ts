@@ -22,7 +22,10 @@ export const POOL_CASES: readonly PoolCase[] = [
       guard: {
         mode: 'Enforce',
         migrationHold: false,
-        allow: [{ addresses: ['10.1.0.100', '10.1.1.0/24'], macs: ['00:00:5e:00:01:0a'], claims: ['vms/vm1.blue'] }],
+        allow: [
+          { addresses: ['10.1.0.100', '10.1.1.0/24'], macs: ['00:00:5e:00:01:0a'], claims: ['vms/vm1.blue'] },
+          { addresses: ['10.1.0.101-10.1.0.110'], onRequest: true },
+        ],
       },
     },
   },

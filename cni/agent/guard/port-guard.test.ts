@@ -1,6 +1,12 @@
 import { expect } from 'chai';
 import type { AddressPool } from '../../../api/address-pool.js';
-import { CLAIM_GUEST_MAC, MIGRATION_LABEL, NETWORKS_ANNOTATION, POOL_NAD_NAMESPACE } from '../../../api/names.js';
+import {
+  CLAIM_GUEST_MAC,
+  MIGRATION_LABEL,
+  NETWORKS_ANNOTATION,
+  POOL_NAD_NAMESPACE,
+  SHARED_ADDRESSES_ANNOTATION,
+} from '../../../api/names.js';
 import { podInterfaceName } from '../../../api/pod.js';
 import { networkSelectionsOf } from '../../../api/network-selection.js';
 import { parseAddress } from '../../../addressing/address/address.js';
@@ -50,6 +56,7 @@ describe('the guard of a port', () => {
     given: {
       labels?: Record<string, string>;
       mac?: string;
+      shared?: string;
       vlans?: readonly Range[];
       hasAddress?: boolean;
       interfaceName?: string;
@@ -67,7 +74,10 @@ describe('the guard of a port', () => {
       namespace: 'vms',
       name: 'virt-launcher-vm1',
       uid: 'p1',
-      annotations: { [NETWORKS_ANNOTATION]: 'blue@net1' },
+      annotations: {
+        [NETWORKS_ANNOTATION]: 'blue@net1',
+        ...(given.shared !== undefined && { [SHARED_ADDRESSES_ANNOTATION]: given.shared }),
+      },
       labels: given.labels ?? {},
       ownerReferences: [VMI_OWNER],
     };
@@ -176,6 +186,35 @@ describe('the guard of a port', () => {
     owner = { kind: 'Pod', namespace: 'vms', name: 'vm1.blue', uid: 'p1' };
     expect(elements(await rulesFor(), 'ipv4')).to.deep.equal([own[0], own[2]]);
   });
+
+  it('allows the addresses that a pod requests within a range that the pool gives on request, and no others', async () => {
+    const onRequest = { addresses: ['10.1.0.100-10.1.0.110'], macs: ['00:00:5e:00:01:0a'], onRequest: true };
+    pools = [guarded({ mode: 'Enforce', allow: [onRequest] })];
+    const shared = '["10.1.0.100", "10.1.0.111", "fd00::1"]';
+    expect(elements(await rulesFor({ shared }), 'ipv4')).to.deep.equal(['0a010005', '0a010064']);
+    expect(elements(await rulesFor({ shared }), 'ipv6')).to.deep.equal([]);
+    expect(elements(await rulesFor({ shared }), 'macs')).to.deep.equal(['interface', '00005e00010a']);
+    for (const none of [undefined, '["10.1.0.99"]']) {
+      const rules = await rulesFor(none === undefined ? {} : { shared: none });
+      expect(elements(rules, 'ipv4')).to.deep.equal(['0a010005']);
+      expect(elements(rules, 'macs')).to.deep.equal(['interface']);
+    }
+    pools = [guarded({ mode: 'Enforce', allow: [{ ...onRequest, claims: ['other/vm1.blue'] }] })];
+    expect(elements(await rulesFor({ shared }), 'ipv4')).to.deep.equal(['0a010005']);
+  });
+
+  it('gives nothing for a request if the pool gives nothing on request', async () => {
+    expect(elements(await rulesFor({ shared: '["10.1.0.100"]' }), 'ipv4')).to.deep.equal(['0a010005']);
+  });
+
+  const seventeen = JSON.stringify(Array.from({ length: 17 }, () => '10.1.0.1'));
+  for (const shared of ['10.1.0.100', '{}', '["all"]', seventeen, ' '.repeat(100_000)]) {
+    it(`refuses a request that is invalid: ${shared.slice(0, 16)}`, async () => {
+      pools = [guarded({ mode: 'Enforce', allow: [{ addresses: ['10.1.0.0/24'], onRequest: true }] })];
+      expect(await refusal({ shared })).to.include({ code: 100 });
+      expect((await refusal({ shared })).message).to.include(SHARED_ADDRESSES_ANNOTATION);
+    });
+  }
 
   it('refuses an interface whose pool is unknown or has an invalid guard, because it may have to be guarded', async () => {
     pools = [guarded({ mode: 'enforce' as never })];

@@ -19,7 +19,8 @@ import type { Attachment } from '../attachment.js';
 import { CniCode, CniError, isApiUnavailable, readResult } from '../cni-error.js';
 import type { RequestContext } from '../request-context.js';
 import { invalidConfig } from '../stdin-config.js';
-import { type AllowedSenders, guardRules } from './claim-rules.js';
+import { allowedSenders } from './allowed-senders.js';
+import { guardRules } from './claim-rules.js';
 import type { GuardSubject } from './guard-notes.js';
 import type { RuleSet } from './rule-set.js';
 
@@ -95,7 +96,7 @@ export class PortGuard {
       mode: guard.mode,
       ...(mac !== undefined && { mac }),
       addresses: grant.map(({ address }) => address),
-      allowed: allowedFor(guard, claim),
+      allowed: allowedSenders(guard, claim && joinKey(claim.namespace, claim.name), attachment.pod),
       isHeld: isTarget && guard.holdsMigrations,
       vlans,
     });
@@ -203,10 +204,4 @@ function claimKeyOf(grant: LeasedAddresses): ClaimKey {
   const owner = grant[0]?.lease.owner;
   if (owner?.kind !== 'IPAMClaim') return undefined;
   return { namespace: owner.namespace, name: owner.name };
-}
-
-function allowedFor({ allow }: PoolGuard, claim: ClaimKey): AllowedSenders {
-  const key = claim && joinKey(claim.namespace, claim.name);
-  const allowed = allow.filter(({ claims }) => claims === undefined || (key !== undefined && claims.has(key)));
-  return { addresses: allowed.flatMap(({ addresses }) => addresses), macs: allowed.flatMap(({ macs }) => macs) };
 }
