@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { parseAddress } from '../../addressing/address/address.js';
 import { compiledPool } from '../../test/lease-objects.js';
+import { day } from '../../test/pool-objects.js';
 import { claim, vmReference } from '../../test/workload-objects.js';
 import { resultOf } from '../testing/result-of.js';
 import { type PublishedTable, decodeTable, encodeTable, statementOf, tableData } from './published-table.js';
@@ -27,6 +28,11 @@ function guest(index: number, isLong = false): RunningGuest {
       dhcp: { hostname: name, prefix: name, options: [{ code: 67, value: '61' }], ignored: [] },
     }),
   };
+}
+
+function inNamespace(namespace: string, born: number, given: RunningGuest): RunningGuest {
+  const metadata = { ...given.claim.metadata, namespace, creationTimestamp: day(born) };
+  return { ...given, claim: { ...given.claim, metadata } };
 }
 
 function published(guests: readonly RunningGuest[]): PublishedTable {
@@ -88,6 +94,21 @@ describe('a published table', () => {
     expect(table.entries.size).to.be.within(50, 599);
     expect(table.leftOut).to.equal(600 - table.entries.size);
     expect([...table.entries.keys()]).to.deep.equal([...given.table.entries.keys()].slice(0, table.entries.size));
+  });
+
+  it('has all guests of other namespaces if one namespace fills the object with older claims and long options', async () => {
+    const hostile = Array.from({ length: 300 }, (_, index): RunningGuest => {
+      const options = [224, 225].map((code) => ({ code, value: randomBytes(250).toString('hex') }));
+      return { ...inNamespace('hostile', 1, guest(index)), dhcp: { options, ignored: [] } };
+    });
+    const others = Array.from({ length: 100 }, (_, index) =>
+      inNamespace(index < 50 ? 'a' : 'b', 2, guest(1_000 + index)),
+    );
+    const encoded = await encodeTable(published([...hostile, ...others]), 40_000);
+    const { table } = await decodeTable(objectOf(tableData(encoded, NOTHING)));
+    const left = others.filter(({ mac }) => !table.entries.has(mac));
+    expect(left).to.deep.equal([]);
+    expect(table.entries.size).to.be.within(others.length + 10, others.length + 299);
   });
 
   for (const [name, object] of [

@@ -2,6 +2,7 @@ import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
 import { shortHash } from '../../api/names.js';
 import type { ConfigMap } from '../../kube/resources.js';
+import { fairOrder } from './fair-order.js';
 import type { GuestOptionSet, HelperConfig, TableEntry } from './protocol.js';
 import type { GuestTable, TableGuest } from './guest-table.js';
 
@@ -85,17 +86,38 @@ export interface EncodedTable {
 
 const [compress, decompress] = [promisify(gzip), promisify(gunzip)];
 
-/** Leaves out the youngest claims if the others fill the object. */
+/** The part of the rows by which a table may be shorter than necessary. Each half of it costs one more attempt. */
+const ATTEMPT_PART = 1 / 64;
+
+/** Leaves out the youngest claims of namespaces with the most text if not all rows fit into the object. */
 export async function encodeTable(published: PublishedTable, maxBytes = MAX_BYTES): Promise<EncodedTable> {
   const rows = rowsOf(published.table);
-  for (let kept = rows.length; ;) {
-    const text = JSON.stringify(contentOf(published, rows, kept));
-    const bytes = await compress(text);
-    if (bytes.length <= maxBytes) return { version: shortHash(text, 16), text: bytes.toString('base64') };
-    if (kept === 0)
-      throw new TypeError(`the table of AddressPool ${published.pool.name} does not fit into a ConfigMap`);
-    kept = Math.floor(kept * Math.min(0.95, (0.95 * maxBytes) / bytes.length));
+  const all = await encodeRows(published, rows, rows.length, maxBytes);
+  if (all !== undefined) return all;
+  const fair = fairOrder(rows, namespaceOf, (row) => JSON.stringify(row).length);
+  let found = await encodeRows(published, fair, 0, maxBytes);
+  if (found === undefined)
+    throw new TypeError(`the table of AddressPool ${published.pool.name} does not fit into a ConfigMap`);
+  for (let [fitting, tooMany] = [0, fair.length]; tooMany - fitting > Math.max(1, fair.length * ATTEMPT_PART);) {
+    const kept = Math.floor((fitting + tooMany) / 2);
+    const encoded = await encodeRows(published, fair, kept, maxBytes);
+    found = encoded ?? found;
+    if (encoded === undefined) tooMany = kept;
+    else fitting = kept;
   }
+  return found;
+}
+
+/** Undefined if it does not fit. */
+async function encodeRows(
+  published: PublishedTable,
+  rows: readonly Row[],
+  kept: number,
+  maxBytes: number,
+): Promise<EncodedTable | undefined> {
+  const text = JSON.stringify(contentOf(published, rows, kept));
+  const bytes = await compress(text);
+  return bytes.length > maxBytes ? undefined : { version: shortHash(text, 16), text: bytes.toString('base64') };
 }
 
 function contentOf({ pool, configs, table, probes }: PublishedTable, rows: readonly Row[], kept: number): Content {
@@ -132,7 +154,6 @@ export async function decodeTable({ metadata, binaryData }: ConfigMap): Promise<
   return { pool, configs, table, probes };
 }
 
-/** The oldest claims first. */
 function rowsOf({ entries, guests }: GuestTable): Row[] {
   return [...entries.values()].flatMap((entry): Row[] => {
     const guest = guests.get(addressesOf(entry)[0] ?? '');
@@ -140,6 +161,10 @@ function rowsOf({ entries, guests }: GuestTable): Row[] {
     const { apiVersion, kind, metadata } = guest.subject;
     return [[entry, guest.claim, [apiVersion, kind, metadata.namespace ?? '', metadata.name, metadata.uid ?? '']]];
   });
+}
+
+function namespaceOf([, claim]: Row): string {
+  return claim.split('/', 1)[0] ?? '';
 }
 
 function guestOf([, claim, [apiVersion, kind, namespace, name, uid]]: Row): TableGuest {

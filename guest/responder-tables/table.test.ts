@@ -37,6 +37,15 @@ interface GuestOptions extends Partial<Pick<RunningGuest, 'hasDefaultRoute' | 'n
   born?: number;
 }
 
+function numbered(length: number, optionsOf: (index: number) => GuestOptions): RunningGuest[] {
+  return Array.from({ length }, (_, index) => {
+    const hex = (index + 256).toString(16).padStart(6, '0');
+    const mac = `02:00:00:${hex.replaceAll(/(..)(?=.)/g, '$1:')}`;
+    const address = `10.${index >> 16}.${(index >> 8) & 255}.${index & 255}`;
+    return guest(mac, [address], { name: `c${index}`, ...optionsOf(index) });
+  });
+}
+
 function table(guests: readonly RunningGuest[], pool: PoolGiven = DUAL) {
   return resultOf(buildTable(compiledPool(pool), guests));
 }
@@ -58,7 +67,7 @@ describe('the table of a responder', () => {
     for (const { claim } of guests) claim.metadata.ownerReferences = [vmReference('uid-1', 'vm1')];
     guests[2]!.claim.metadata.namespace = 'b';
     const { entries } = table(guests);
-    const [first, second, third] = [...entries.values()].map(({ owner }) => owner);
+    const [first, second, third] = guests.map(({ mac }) => entries.get(mac)?.owner);
     expect(second).to.equal(first);
     expect(third).not.to.equal(first);
   });
@@ -117,13 +126,7 @@ describe('the table of a responder', () => {
   });
 
   it('has a limited number of sets of options, however many NADs tenants write', () => {
-    const guests = Array.from({ length: 2_000 }, (_, index) => {
-      const hex = (index + 256)
-        .toString(16)
-        .padStart(4, '0')
-        .replaceAll(/(..)(?=.)/g, '$1:');
-      return guest(`02:00:00:00:${hex}`, [`10.0.${index >> 8}.${index & 255}`], { nadOptions: { mtu: 1280 + index } });
-    });
+    const guests = numbered(2_000, (index) => ({ nadOptions: { mtu: 1280 + index } }));
     const { entries, options } = table(guests, { cidr: '10.0.0.0/8' });
     expect(entries.size).to.equal(2_000);
     expect(options.size).to.be.below(MAX_OPTION_SETS);
@@ -152,19 +155,18 @@ describe('the table of a responder', () => {
   });
 
   it('serves the oldest claims if there are more guests than entries, and counts the others', () => {
-    const guests = Array.from({ length: MAX_ENTRIES + 2 }, (_, index) => {
-      const hex = (index + 256)
-        .toString(16)
-        .padStart(6, '0')
-        .replaceAll(/(..)(?=.)/g, '$1:');
-      return guest(`02:00:00:${hex}`, [`10.${index >> 16}.${(index >> 8) & 255}.${index & 255}`], {
-        name: `c${index}`,
-        born: index < 2 ? 200 : 1,
-      });
-    });
+    const guests = numbered(MAX_ENTRIES + 2, (index) => ({ born: index < 2 ? 200 : 1 }));
     const { entries, leftOut } = table(guests, { cidr: '10.0.0.0/8' });
     expect([entries.size, leftOut]).to.deep.equal([MAX_ENTRIES, 2]);
     expect(entries.has(guests[0]?.mac ?? '')).to.equal(false);
+  });
+
+  it('serves all guests of a namespace with few, however many older ones another namespace has', () => {
+    const guests = numbered(MAX_ENTRIES + 100, (index) => ({ born: index < MAX_ENTRIES ? 1 : 200 }));
+    for (const { claim } of guests.slice(MAX_ENTRIES)) claim.metadata.namespace = 'b';
+    const { entries, leftOut } = table(guests, { cidr: '10.0.0.0/8' });
+    expect(leftOut).to.equal(100);
+    expect(guests.slice(MAX_ENTRIES).filter(({ mac }) => !entries.has(mac))).to.deep.equal([]);
   });
 
   it('refuses to choose between two guests with one MAC address', () => {

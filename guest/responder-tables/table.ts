@@ -12,10 +12,11 @@ import type { Lister } from '../../kube/cache.js';
 import type { VmDhcp } from '../dhcp-options.js';
 import { leasedAddresses } from '../leased-addresses.js';
 import { type GuestCaches, findGuests } from '../running-guests.js';
+import { fairOrder } from './fair-order.js';
 import type { GuestTable, TableGuest } from './guest-table.js';
 import { type GuestOptionSet, MAX_OPTION_SETS, type TableEntry } from './protocol.js';
 
-/** Entries of one table: four times the addresses of a /20. Beyond it, the youngest claims are not served. */
+/** Entries of one table: four times the addresses of a /20. Beyond it, the youngest claims of namespaces with the most guests are not served. */
 export const MAX_ENTRIES = 16_384;
 
 /**
@@ -54,9 +55,10 @@ export function* buildTable(pool: Pool, guests: readonly RunningGuest[]): Genera
   const options = new Map<string, GuestOptionSet>();
   const byAddress = new Map<string, TableGuest>();
   const optionsOf = optionsByNad(pool);
-  const served = guests
+  const byAgeAndKey = guests
     .filter(({ addresses }) => addresses.length > 0)
     .sort((a, b) => byAge(a.claim, b.claim) || (objectKey(a.claim) < objectKey(b.claim) ? -1 : 1));
+  const served = fairOrder(byAgeAndKey, ({ claim }) => claim.metadata.namespace ?? '');
   for (const [index, guest] of served.slice(0, MAX_ENTRIES).entries()) {
     if (index % GUESTS_PER_STEP === 0) yield;
     const { mac, addresses } = guest;
