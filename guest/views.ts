@@ -4,6 +4,7 @@ import { ADDRESS_POOL_WATCH, NAD_WATCH, NAMESPACE_WATCH } from '../cluster/watch
 import type { Sync } from '../kube/controller-loop.js';
 import type { ProcessContext } from '../process/context.js';
 import { type GuestConfig, responderStalenessMs } from '../process/config/guest-config.js';
+import { RememberedGuests } from './layer2-guests.js';
 import { CLAIM_LEASES, GUEST_CLAIMS, GUEST_VMIS, GUEST_VMS, LOCKED_LEASES } from './watch-specs.js';
 
 /** Watches end so often within the time for which a table may be used: each end shows that nothing was missed until the watch began. */
@@ -34,7 +35,15 @@ export function createGuestViews(
     lockedLeases: informers.get(LOCKED_LEASES),
   };
   const directory = createPoolDirectory(watched, clock);
-  return { watched, directory, gate, onGateChange: (handler: () => void) => handlers.push(handler) };
+  const { claims, vmis, networks } = watched;
+  const remembered = new RememberedGuests({
+    claims: claims.cache,
+    vmis: vmis.cache,
+    networks: networks.cache,
+    directory,
+  });
+  remembered.follow({ claims, directory });
+  return { watched, directory, remembered, gate, onGateChange: (handler: () => void) => handlers.push(handler) };
 }
 
 /** One kind of work of this process, with a queue of its own while the process leads. */

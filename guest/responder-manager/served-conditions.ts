@@ -23,7 +23,6 @@ import type { Sync } from '../../kube/controller-loop.js';
 import type { Informer } from '../../kube/informer.js';
 import { ADDRESS_LEASES, IPAM_CLAIMS } from '../../kube/resources.js';
 import { forEachParallel, runInSlices } from '../../kube/run-in-slices.js';
-import { RememberedGuests } from '../layer2-guests.js';
 import { leasedAddresses, shownAddresses } from '../leased-addresses.js';
 import {
   type GuestCaches,
@@ -55,7 +54,6 @@ export class ServedConditions implements Reconciler {
   readonly workers = 2;
   readonly #deps: ServedConditionsDeps;
   readonly #caches: GuestCaches;
-  readonly #remembered: RememberedGuests;
   /** The networks that changed since the last batch. */
   readonly #changed = new Set<string>();
   /** As the last batch found them. */
@@ -63,17 +61,14 @@ export class ServedConditions implements Reconciler {
 
   constructor(deps: ServedConditionsDeps) {
     this.#deps = deps;
-    const { watched, directory } = deps.views;
+    const { watched, directory, remembered } = deps.views;
     const { claims, vmis, networks } = watched;
-    const caches = { claims: claims.cache, vmis: vmis.cache, networks: networks.cache, directory };
-    this.#remembered = new RememberedGuests(caches);
-    this.#caches = { ...caches, remembered: this.#remembered };
+    this.#caches = { claims: claims.cache, vmis: vmis.cache, networks: networks.cache, directory, remembered };
   }
 
   listen(add: (keys: Iterable<string>) => void): void {
     const { watched, directory } = this.#deps.views;
     const { vmis, claims } = watched;
-    this.#remembered.follow({ claims, directory });
     const collect = (networks: readonly string[]) => this.#collect(networks, add);
     claims.onChange(({ object }) => collect([object.spec.network]));
     vmis.onChange(({ object }) => {

@@ -11,7 +11,6 @@ import type { Informer } from '../../kube/informer.js';
 import type { InformerRegistry, WatchSpec } from '../../kube/informers.js';
 import { CONFIG_MAPS, type ConfigMap } from '../../kube/resources.js';
 import { runInSlices } from '../../kube/run-in-slices.js';
-import { RememberedGuests } from '../layer2-guests.js';
 import { leasedAddresses } from '../leased-addresses.js';
 import {
   RESPONDER_LABELS,
@@ -70,7 +69,6 @@ export class TablePublisher implements Reconciler {
   readonly workers = 2;
   readonly #deps: TablePublisherDeps;
   readonly #caches: TableCaches;
-  readonly #remembered: RememberedGuests;
   readonly #affected: AffectedNetworks;
   readonly #ignored: IgnoredOptions;
   readonly #tables;
@@ -81,19 +79,23 @@ export class TablePublisher implements Reconciler {
 
   constructor(deps: TablePublisherDeps) {
     this.#deps = deps;
-    const { directory, watched } = deps.views;
+    const { directory, watched, remembered } = deps.views;
     const { claims, vmis, networks, claimLeases } = watched;
-    const caches = { claims: claims.cache, vmis: vmis.cache, networks: networks.cache, directory };
-    this.#remembered = new RememberedGuests(caches);
-    this.#caches = { ...caches, leases: claimLeases.cache, remembered: this.#remembered };
+    this.#caches = {
+      claims: claims.cache,
+      vmis: vmis.cache,
+      networks: networks.cache,
+      leases: claimLeases.cache,
+      directory,
+      remembered,
+    };
     this.#affected = new AffectedNetworks(deps.views);
     this.#ignored = new IgnoredOptions(deps.events);
     this.#tables = deps.informers.get(RESPONDER_TABLES);
   }
 
   listen(add: (keys: Iterable<string>) => void): void {
-    const { views, sets, clock } = this.#deps;
-    this.#remembered.follow({ claims: views.watched.claims, directory: views.directory });
+    const { sets, clock } = this.#deps;
     this.#affected.follow(() => {
       if (this.#isDue) return;
       this.#isDue = true;
