@@ -101,9 +101,7 @@ describe('a published table', () => {
       const options = [224, 225].map((code) => ({ code, value: randomBytes(250).toString('hex') }));
       return { ...inNamespace('hostile', 1, guest(index)), dhcp: { options, ignored: [] } };
     });
-    const others = Array.from({ length: 100 }, (_, index) =>
-      inNamespace(index < 50 ? 'a' : 'b', 2, guest(1_000 + index)),
-    );
+    const others = Array.from({ length: 150 }, (_, index) => inNamespace('a', 2, guest(1_000 + index)));
     const encoded = await encodeTable(published([...hostile, ...others]), 40_000);
     const { table } = await decodeTable(objectOf(tableData(encoded, NOTHING)));
     const left = others.filter(({ mac }) => !table.entries.has(mac));
