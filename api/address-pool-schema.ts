@@ -75,10 +75,7 @@ export interface AddressPoolSpec {
       addresses: string[];
       /** MAC addresses that come with these addresses, such as those of VRRP and CARP. At most 4. */
       macs?: string[];
-      /**
-       * Only the addresses that the annotation ipam.holdfast.dev/shared-addresses of the VM's template or the pod lists.
-       * Default: false, all addresses.
-       */
+      /** Only addresses that the annotation ipam.holdfast.dev/shared-addresses lists. Default: false. */
       onRequest?: boolean;
       /** The IPAMClaims, as namespace/name. Default: all interfaces of the pool. At most 64. */
       claims?: string[];

@@ -4,15 +4,20 @@ import { type IPAMClaim, claimGuestMacOf, claimMacOf } from '../../api/ipam-clai
 import { joinKey } from '../../api/meta.js';
 import type { Lister } from '../../kube/cache.js';
 import { BY_PROBED_POOL } from '../watch-specs.js';
+import { fairOrder } from './fair-order.js';
 import type { RequestedProbe } from './published-table.js';
 
-/** Returns the probes that ipam requests of the responders of a pool. */
+/** More than responders can probe in the two seconds for which ipam waits. */
+const MAX_PROBES = 512;
+
+/** Returns the probes that ipam requests of the responders of a pool: if there are too many, as many of each namespace. */
 export function requestedProbes(
   pool: string,
   leases: Pick<Lister<LeaseRecord>, 'byIndex'>,
   claims: Pick<Lister<IPAMClaim>, 'get'>,
 ): RequestedProbe[] {
-  const requested = leases.byIndex(BY_PROBED_POOL, pool).map((lease) => {
+  const all = fairOrder(leases.byIndex(BY_PROBED_POOL, pool), ({ owner }) => owner?.namespace ?? '');
+  const requested = all.slice(0, MAX_PROBES).map((lease) => {
     const { name, uid, resourceVersion } = lease.metadata;
     const metadata = { name, uid, resourceVersion };
     return { metadata, address: formatAddress(lease.address), expected: expectedFor(lease, claims) };
