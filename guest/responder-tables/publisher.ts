@@ -270,10 +270,6 @@ const RESPONDER_TABLES: WatchSpec<ConfigMap, KnownTable> = {
   transform: transformTable,
 };
 
-function transformTable({ metadata, data }: ConfigMap): KnownTable {
-  const { resourceVersion } = metadata;
-  return {
-    metadata: { ...identityMetadataOf(metadata), ...(resourceVersion !== undefined && { resourceVersion }) },
-    data: { version: data?.version ?? '' },
-  };
+function transformTable(object: ConfigMap): KnownTable {
+  return { metadata: identityMetadataOf(object.metadata), data: { version: versionOf(object) } };
 }

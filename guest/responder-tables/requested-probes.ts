@@ -8,7 +8,7 @@ import { fairOrder } from './fair-order.js';
 import type { RequestedProbe } from './published-table.js';
 
 /** More than responders can probe in the two seconds for which ipam waits. */
-const MAX_PROBES = 512;
+const MAX_REQUESTED_PROBES = 512;
 
 /** Returns the probes that ipam requests of the responders of a pool: if there are too many, as many of each namespace. */
 export function requestedProbes(
@@ -17,7 +17,7 @@ export function requestedProbes(
   claims: Pick<Lister<IPAMClaim>, 'get'>,
 ): RequestedProbe[] {
   const all = fairOrder(leases.byIndex(BY_PROBED_POOL, pool), ({ owner }) => owner?.namespace ?? '');
-  const requested = all.slice(0, MAX_PROBES).map((lease) => {
+  const requested = all.slice(0, MAX_REQUESTED_PROBES).map((lease) => {
     const { name, uid, resourceVersion } = lease.metadata;
     const metadata = { name, uid, resourceVersion };
     return { metadata, address: formatAddress(lease.address), expected: expectedFor(lease, claims) };

@@ -1,5 +1,5 @@
 import { type IPAMClaim, claimOwnerOf } from '../../api/ipam-claim.js';
-import { type Condition, type ObjectMeta, type OwnerReference, controllerOf } from '../../api/meta.js';
+import { type Condition, type ObjectMeta, controllerOf } from '../../api/meta.js';
 import {
   CLAIM_FINALIZER,
   CLAIM_MAC,
@@ -11,7 +11,7 @@ import {
   CLAIM_VM_LABEL,
 } from '../../api/names.js';
 import { intern, share } from '../../cluster/share.js';
-import { pickKeys } from '../../cluster/transforms.js';
+import { pickKeys, transformReference } from '../../cluster/transforms.js';
 import type { WatchSpec } from '../../kube/informers.js';
 import { IPAM_CLAIMS } from '../../kube/resources.js';
 import { BY_WORKLOAD, CLAIM_INDEXES } from '../../cluster/watch-specs.js';
@@ -59,10 +59,6 @@ function transformAnnotations(claim: IPAMClaim): Record<string, string> | undefi
   const remembered = controllerOf(claim) === undefined ? [CLAIM_OWNER_NAME, CLAIM_OWNER_UID] : [];
   const keys = [CLAIM_NAD, CLAIM_REQUESTED_ADDRESSES, CLAIM_REQUEST_ORIGIN, CLAIM_MAC, ...remembered];
   return share(pickKeys(claim.metadata.annotations, keys));
-}
-
-function transformReference({ apiVersion, kind, name, uid }: OwnerReference): OwnerReference {
-  return { apiVersion: intern(apiVersion), kind: intern(kind), name: intern(name), uid: intern(uid), controller: true };
 }
 
 function transformStatus(status: NonNullable<IPAMClaim['status']>): NonNullable<IPAMClaim['status']> {
