@@ -160,7 +160,7 @@ function ipv4Chain(isShared: boolean): RuleChain {
     drop('ipv4_source', isNotIn(ipv4Source, 'ipv4')),
     drop('multicast_router', equals(protocol, PROTOCOL.pim)),
     ...virtualRouterRules(isShared),
-    // some kernels read ports and types also in later fragments, where there are none
+    // a later fragment has no ports or types, but some kernels read them there
     accept(isLaterFragment, IS_PARSED),
     ...dhcpServerRules(PORTS.dhcp4),
     drop('icmp_redirect', ...icmp(ICMP.redirect)),
