@@ -29,6 +29,8 @@ export class PacketTable {
   /** Lines of JSON from holdfast-packets. */
   reports = '';
   readonly #connection: Socket;
+  #config: object | undefined;
+  #configs = 0;
 
   private constructor(connection: Socket) {
     this.#connection = connection;
@@ -45,6 +47,20 @@ export class PacketTable {
 
   /** @see guest/packets/protocol.go */
   send(...commands: object[]): void {
-    for (const command of commands) this.#connection.write(`${JSON.stringify(command)}\n`);
+    for (const command of commands) {
+      if ('config' in command) {
+        this.#config = command;
+        this.#configs++;
+      }
+      this.#connection.write(`${JSON.stringify(command)}\n`);
+    }
+  }
+
+  /** Sends commands, and waits until they are obeyed: commands are obeyed in turn, and each config is greeted. */
+  async apply(...commands: object[]): Promise<void> {
+    this.send(...commands);
+    if (this.#config === undefined) throw new Error('no config was sent');
+    this.send(this.#config);
+    await until('holdfast-packets to obey', () => this.reports.split('"hello"').length > this.#configs);
   }
 }

@@ -6,7 +6,6 @@ import { promisify } from 'node:util';
 import { buildGeneratedGuests, PacketTable } from '../../bed/holdfast/packets.js';
 import { openWire, type Wire, type WireLocation } from '../../bed/network/wire.js';
 import { Processes } from '../../bed/processes/processes.js';
-import { until } from '../../bed/processes/wait.js';
 import type { Figure } from '../report.js';
 import { holdfastEntries, SERVER } from './configs.js';
 
@@ -58,15 +57,14 @@ export async function pidOf(pattern: string): Promise<number> {
   return Number(stdout.trim().split('\n')[0]);
 }
 
-/** Sends the table of all generated guests, and waits until it is taken: commands are obeyed in turn, and each config is greeted. */
+/** Sends the table of all generated guests, and waits until it is taken. */
 export async function fillTable(socket: string, count: number): Promise<void> {
   const table = await PacketTable.connect(socket);
   const options = { id: 'o', dns: ['10.80.0.53', 'fd00:80::53'], mtu: 1400 };
   table.send({ config: CONFIG }, { snapshot: 'begin' }, { options });
   const put = holdfastEntries(count);
   for (let from = 0; from < count; from += BATCH) table.send({ put: put.slice(from, from + BATCH) });
-  table.send({ snapshot: 'end' }, { fresh: { forMs: 3_600_000 } }, { config: CONFIG });
-  await until('the table to be taken', () => table.reports.split('"hello"').length > 2);
+  await table.apply({ snapshot: 'end' }, { fresh: { forMs: 3_600_000 } });
 }
 
 /** Runs the generated guests of `guest/packets/guests.go`. @returns what they print */

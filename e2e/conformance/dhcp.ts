@@ -124,7 +124,8 @@ async function startHoldfast(wire: Wire, folder: string): Promise<RunningCommand
   const commands = session.split('\n').filter((line) => /^\{"(config|options|put|snapshot)"/.test(line));
   // up to the end of the snapshot, as in the Go tests
   const end = commands.findIndex((line) => line.includes('"end"'));
-  table.send(...commands.slice(0, end + 1).map((line) => JSON.parse(line) as object), { fresh: { forMs: 3_600_000 } });
+  const parsed = commands.slice(0, end + 1).map((line) => JSON.parse(line) as object);
+  await table.apply(...parsed, { fresh: { forMs: 3_600_000 } });
   return [running];
 }
 

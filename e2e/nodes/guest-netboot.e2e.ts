@@ -77,7 +77,7 @@ function describeNetboot(): void {
 
   it('loads iPXE by TFTP, which loads its script by HTTP', async function () {
     this.timeout(300_000);
-    serve([FOR_IPXE, { architectures: [7], servers: [SERVER], file: 'ipxe.efi' }]);
+    await serve([FOR_IPXE, { architectures: [7], servers: [SERVER], file: 'ipxe.efi' }]);
     await startDnsmasq();
     const { output } = await startFirmware();
     await untilBooted(output);
@@ -87,7 +87,7 @@ function describeNetboot(): void {
 
   it('loads the same by TFTP over IPv6', async function () {
     this.timeout(300_000);
-    serve([FOR_IPXE, { architectures: [7], servers: [SERVER6], file: 'ipxe.efi' }]);
+    await serve([FOR_IPXE, { architectures: [7], servers: [SERVER6], file: 'ipxe.efi' }]);
     await startDnsmasq();
     const { output } = await startFirmware({ IPv4PXESupport: 'n' });
     await untilBooted(output);
@@ -101,7 +101,7 @@ function describeNetboot(): void {
     it(`loads the same by HTTP boot over IPv${version}`, async function () {
       this.timeout(300_000);
       const file = `http://${host}/ipxe.efi`;
-      serve([FOR_IPXE, { architectures: [16], file }]);
+      await serve([FOR_IPXE, { architectures: [16], file }]);
       const { output } = await startFirmware(PXE);
       await untilBooted(output);
       expect(output.stdout).to.include(`Start HTTP Boot over IPv${version}`).and.include(`URI: ${file}`);
@@ -110,7 +110,7 @@ function describeNetboot(): void {
 
   it('gets its address from us and its file from a proxy DHCP server, which is no foreign server', async function () {
     this.timeout(300_000);
-    serve([FOR_IPXE]);
+    await serve([FOR_IPXE]);
     await startDnsmasq('--dhcp-range=10.76.0.0,proxy', '--pxe-service=x86-64_EFI,boot,ipxe.efi');
     const { output } = await startFirmware();
     await untilBooted(output);
@@ -119,7 +119,7 @@ function describeNetboot(): void {
   });
 
   /** The table has one guest. */
-  function serve(boot: readonly GuestBootFile[]): void {
+  function serve(boot: readonly GuestBootFile[]): Promise<void> {
     const pool = compiledPool({
       subnets: [{ cidr: '10.76.0.0/24' }, { cidr: 'fd00:76::/64' }],
       guest: { attachment: 'blue', dhcp: { boot: [...boot] } },
@@ -127,7 +127,7 @@ function describeNetboot(): void {
     const responder = { name: 'one', addresses: [parseAddress('10.76.0.2')] };
     const addresses = { ipv4: { address: '10.76.0.10', prefix: 24 }, ipv6: { address: 'fd00:76::10' } };
     table.send({ config: helperConfig(pool, responder, [], 'eth0') }, { snapshot: 'begin' }, { options: { id: 'a' } });
-    table.send(
+    return table.apply(
       { put: [{ mac: MAC, options: 'a', ...addresses }] },
       { snapshot: 'end' },
       { fresh: { forMs: 3_600_000 } },
