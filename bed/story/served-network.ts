@@ -132,7 +132,7 @@ export function useServedNetwork(spec: Omit<AddressPoolSpec, 'network'>): () => 
   let network: ServedNetwork | undefined;
 
   before('start guest and responders', async function () {
-    this.timeout(60_000);
+    this.timeout(90_000);
     const context = requireWire(this);
     const clients = await DhcpClients.find();
     if (typeof clients === 'string') {

@@ -49,7 +49,7 @@ interface Running {
 }
 
 describe('The controller with a real API server', function () {
-  this.timeout(60_000);
+  this.timeout(90_000);
   let plane: ControlPlane;
   const running = new Set<Running>();
 

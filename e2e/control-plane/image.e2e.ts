@@ -46,7 +46,7 @@ const UIDS = { controller: 1000, webhook: 1000, ipam: 1000, capacity: 1000, agen
 type Name = keyof typeof UIDS;
 
 describe(REASON ?? 'The pods of the manifests, run from the files of the image against a real API server', function () {
-  this.timeout(60_000);
+  this.timeout(90_000);
   let folder: string;
   let plane: ControlPlane;
   let image: ImageRoot;

@@ -40,7 +40,7 @@ interface Running {
 }
 
 describe('The validation of pools and networks with a real API server', function () {
-  this.timeout(60_000);
+  this.timeout(90_000);
   let plane: ControlPlane;
   let port: number;
   let running: Running;

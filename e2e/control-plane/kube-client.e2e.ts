@@ -28,7 +28,7 @@ const CLUSTER_ROLE_BINDINGS: Resource<KubeObject & { roleRef: object; subjects: 
 
 /** The Kubernetes client with a real API server, without KubeVirt. */
 describe('The Kubernetes client', function () {
-  this.timeout(60_000);
+  this.timeout(90_000);
   let plane: ControlPlane;
   let client: Client;
 

@@ -58,7 +58,7 @@ class Racer {
 
 /** Leases on a real API server: the creation of a lease is the lock. */
 describe('Concurrent allocations', function () {
-  this.timeout(60_000);
+  this.timeout(90_000);
   let plane: ControlPlane;
   let racers: Racer[] = [];
 

@@ -61,7 +61,7 @@ interface Running {
 }
 
 describe('The webhook with a real API server', function () {
-  this.timeout(60_000);
+  this.timeout(90_000);
   let folder: string;
   let plane: ControlPlane;
   let port: number;

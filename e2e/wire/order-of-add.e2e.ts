@@ -13,7 +13,7 @@ const FIRST_FRAMES = 4;
 
 /** The order on which the guard relies: its rules are in place before a pod can send. */
 describe('The bridge plugin in ADD', function () {
-  this.timeout(60_000);
+  this.timeout(90_000);
   let stage: WireFixture;
 
   useWireFixture((opened) => {
