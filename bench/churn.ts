@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { REUSE_MS } from '../addressing/lease/lease-times.js';
 import type { Figure } from './report.js';
-import { startLeader, withServer } from './scale.js';
+import { startLeader, withServer } from './scale/leader-process.js';
 import { storeCluster } from './scale/cluster.js';
 import { PodChurn } from './scale/pod-churn.js';
 import { usageOf } from './usage.js';

@@ -80,6 +80,12 @@ export function newVm(n: number): KubeObject {
   return vmManifest({ name: `late-${n}`, namespace: namespaceOf(0), networks: { [NETWORK]: NAD_KEY }, running: false });
 }
 
+/** Returns the claim of such a VM as the controller creates it, by which a bench sees when ipam gets to new work. */
+export function newClaimOf({ metadata: { namespace = '', name, uid = '' } }: KubeObject): KubeObject {
+  const desired = { ...{ vmNetwork: NETWORK, network: 'blue', nad: NAD_KEY }, podInterface: podInterfaceName(NETWORK), isAttached: true, observedAt: 0 }; // prettier-ignore
+  return newClaim({ namespace, name: `${name}.${NETWORK}` }, { kind: 'VirtualMachine', name, uid }, desired);
+}
+
 function objectsOf(n: number): [Resource, KubeObject][] {
   const [namespace, name] = [namespaceOf(n), `vm-${n}`];
   const owner = { kind: 'VirtualMachine', name, uid: uidOf(namespace, name, 'VirtualMachine') } as const;

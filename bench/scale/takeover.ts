@@ -1,0 +1,60 @@
+import { until } from '../../bed/processes/wait.js';
+import { IPAM_CLAIMS, VIRTUAL_MACHINES } from '../../kube/resources.js';
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import type { ObjectTracker } from '../../kube/testing/object-tracker.js';
+import type { Figure } from '../report.js';
+import { LONGEST_BLOCK_MS, type LeaderName, READY_MS, type Served, startLeader } from './leader-process.js';
+import { newClaimOf, newVm } from './cluster.js';
+
+const SERVED_SECONDS = 2;
+const EMPTY_SECONDS = 60;
+
+/** Measures a replica that waits with full caches while the leader stops, as in a roll-out. The leader gives its Lease back when it stops. */
+export async function measureTakeover(name: LeaderName, vms: number, served: Served): Promise<Figure[]> {
+  const leader = await startLeader(name, served);
+  await leader.ready();
+  const next = await startLeader(name, served);
+  await next.ready();
+  process.kill(next.child.pid, 'SIGUSR2'); // forgets blocks of its start
+  const began = performance.now();
+  const seconds = () => (performance.now() - began) / 1000;
+  const stopped = leader.child.stop();
+  await (name === 'controller' ? serveVm(served.tracker, vms + 1) : serveClaim(served.tracker, vms + 2));
+  const servedSeconds = seconds();
+  await until('an empty queue', async () => (await queueDepth(next.metricsUrl)) === 0, { timeoutMs: READY_MS });
+  const emptySeconds = seconds();
+  await stopped;
+  const { wallMs, cpuMs } = await next.longestBlocks();
+  await next.child.stop();
+  const title = `scale: ${name}, ${vms} VMs, takeover`;
+  const what = name === 'controller' ? 'a new VM has its claim' : 'a new claim has its address';
+  return [
+    { name: `${title}: ${what} after`, value: servedSeconds, unit: 's', target: { atMost: SERVED_SECONDS } },
+    { name: `${title}: the queue is empty after`, value: emptySeconds, unit: 's', target: { atMost: EMPTY_SECONDS } },
+    { name: `${title}: longest block`, value: wallMs, unit: 'ms', target: { atMost: LONGEST_BLOCK_MS } },
+    { name: `${title}: longest block, CPU time`, value: cpuMs, unit: 'ms', target: { atMost: LONGEST_BLOCK_MS } },
+  ];
+}
+
+/** Creates a VM without a claim, and waits for the claim. */
+export async function serveVm(tracker: ObjectTracker, number: number): Promise<void> {
+  const { namespace, name } = tracker.create(VIRTUAL_MACHINES, newVm(number)).metadata;
+  const hasClaim = () => tracker.find(IPAM_CLAIMS, { namespace, name: `${name}.data` }) !== undefined;
+  await until('the claim of a new VM', hasClaim, { timeoutMs: READY_MS });
+}
+
+/** Creates a claim, and waits for its address. */
+async function serveClaim(tracker: ObjectTracker, number: number): Promise<void> {
+  const vm = tracker.create(VIRTUAL_MACHINES, newVm(number));
+  const { namespace, name } = tracker.create(IPAM_CLAIMS, newClaimOf(vm) as IPAMClaim).metadata;
+  const hasAddress = () => tracker.find(IPAM_CLAIMS, { namespace, name })?.status?.ips?.length === 1;
+  await until('the address of a new claim', hasAddress, { timeoutMs: READY_MS });
+}
+
+/** Returns how many keys wait, in all queues of a process. */
+async function queueDepth(metricsUrl: string): Promise<number> {
+  const text = await (await fetch(metricsUrl)).text();
+  const depths = [...text.matchAll(/^holdfast_queue_depth\{.*\} (\d+)$/gm)].map(([, depth]) => Number(depth));
+  if (depths.length === 0) throw new Error('no metric holdfast_queue_depth');
+  return depths.reduce((sum, depth) => sum + depth, 0);
+}
