@@ -12,7 +12,7 @@ import { IpamMetrics } from './metrics.js';
 import { ServedNetworksWriter } from './pools/served-networks.js';
 import { Reconcilers } from './reconcilers.js';
 import { createValidationWebhook } from './validation/webhook.js';
-import { createIpamViews } from './views.js';
+import { type Views, createIpamViews } from './views.js';
 
 /** Creates the process `holdfast ipam`. Every replica serves admission reviews; only the leader writes. */
 export function createIpam(shared: ProcessContext, config: IpamConfig): Component {
@@ -26,11 +26,13 @@ class Ipam implements ElectedWork {
   /** What only the leader runs besides the reconcilers. */
   readonly #tasks: readonly { start(): void; stop(): Promise<void> }[];
   readonly #validation: Component;
+  readonly #referring: Views['referring'];
 
   constructor(context: ElectedContext, config: IpamConfig, shared: ProcessContext) {
     const { client, clock, log, metrics, events, whileLeading } = context;
     const views = createIpamViews(shared);
     const { watched, book, directory, users } = views;
+    this.#referring = views.referring;
     this.#metrics = new IpamMetrics(metrics, clock, config.maxDerivedPoolMetrics);
     this.#reconcilers = new Reconcilers({
       ...{ context, config, views, events, metrics: this.#metrics, whileLeading },
@@ -39,6 +41,7 @@ class Ipam implements ElectedWork {
     const [claims, pods, networks] = [watched.claims.cache, watched.pods.cache, watched.networks.cache];
     const collector = createCollector({
       ...{ config, book, client, clock, users, directory, gate, claims: watched.claims, pods: watched.pods },
+      nodes: watched.nodes,
       report: createCollectorReport({ log, metrics, events }),
     });
     const unhonoured = new UnhonouredClaims({ ...context, config, gate, directory, events, claims, pods: users });
@@ -71,9 +74,9 @@ class Ipam implements ElectedWork {
     return this.#reconcilers.kubevirt.controller().problem;
   }
 
-  stop(): Promise<void> {
+  async stop(): Promise<void> {
     this.#reconcilers.stop();
-    return this.#validation.stop();
+    await Promise.all([this.#referring.stop(), this.#validation.stop()]);
   }
 
   startWork(signal: AbortSignal): void {

@@ -1,7 +1,9 @@
 import type { ProcessContext } from '../process/context.js';
 import { intern } from '../cluster/share.js';
-import { ADDRESS_POOL_WATCH, NAD_WATCH } from '../cluster/watch-specs.js';
+import { ADDRESS_POOL_WATCH, NAD_WATCH, NODE_WATCH } from '../cluster/watch-specs.js';
 import { CLAIM_PODS, ClaimPods } from './claims/running/claim-pods.js';
+import { REFERRING_NAMESPACES, ReferringPods } from './claims/running/referring-pods.js';
+import { Informer } from '../kube/informer.js';
 import { LeaseBook } from './leases/lease-book.js';
 import { createPoolDirectory } from '../addressing/directory/create-directory.js';
 import { PoolUsage, claimUseCheck } from './pools/usage.js';
@@ -32,19 +34,32 @@ function readSharedLease(lease: AddressLease): LeaseRecord {
 /** All state of the process, rebuilt from the API server at every start. */
 export type Views = ReturnType<typeof createIpamViews>;
 
-export function createIpamViews({ informers, clock }: Pick<ProcessContext, 'informers' | 'clock'>) {
+export function createIpamViews({ informers, client, clock, random, log, metrics }: ProcessContext) {
   const watched = {
     leases: informers.get(ADDRESS_LEASE_WATCH),
     pools: informers.get(ADDRESS_POOL_WATCH),
     claims: informers.get(SERVED_CLAIM_WATCH),
     networks: informers.get(NAD_WATCH),
+    /** The launchers. */
     pods: informers.get(CLAIM_PODS),
+    nodes: informers.get(NODE_WATCH),
   };
   const { leases, claims } = watched;
   const book = new LeaseBook();
   book.attach(leases, clock);
   const directory = createPoolDirectory(watched, clock);
-  const users = new ClaimPods(watched.pods, claims.cache);
-  const isUsed = claimUseCheck(claims.cache, (claim) => users.podsOf(claim));
-  return { watched, book, directory, users, usage: new PoolUsage(book, isUsed) };
+  const referring = new ReferringPods({
+    launchers: watched.pods,
+    namespaces: informers.get(REFERRING_NAMESPACES),
+    watch: ({ resource, ...options }) =>
+      new Informer(client, resource, { ...options, clock, random, log, metrics: metrics.kube }),
+    log,
+  });
+  const users = new ClaimPods(referring, claims.cache);
+  // the status names an owner pod until that has ended, also while no cache has the pod
+  const isUsed = claimUseCheck(
+    claims.cache,
+    (claim) => claim.status?.ownerPod !== undefined || users.podsOf(claim).length > 0,
+  );
+  return { watched, book, directory, referring, users, usage: new PoolUsage(book, isUsed) };
 }

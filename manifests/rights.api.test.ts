@@ -28,7 +28,7 @@ const RIGHTS_OF_IPAM: Record<string, string> = {
   'pods./status': '',
   'pods./exec': '',
   'pods./binding': '',
-  'namespaces.': '',
+  'namespaces.': WATCH,
   'nodes.': READ,
   'nodes./status': '',
   'configmaps.': '',

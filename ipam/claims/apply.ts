@@ -13,7 +13,7 @@ import type { LeaseBook } from '../leases/lease-book.js';
 import type { BlockReconciler } from '../blocks/block-reconciler.js';
 import type { AllocationLatency, ClaimMetrics } from './metrics.js';
 import { recordClaimEvents, statusPatch } from './status.js';
-import { listClaimPods } from './running/claim-pods.js';
+import { listClaimPods, readOwnerPod } from './running/claim-pods.js';
 import { type LeaseChangeContext, allocateAll, recordMac, releaseAll } from './claim-leases.js';
 import { transformServedClaim } from './claim-transform.js';
 import { type ClaimObservation, leasesOfEarlierClaims } from './observe.js';
@@ -55,7 +55,7 @@ export async function applyStep(
   observed: ClaimObservation | undefined,
   context: ApplyContext,
 ): Promise<void> {
-  const { state, client, call, metrics, vmis, probes } = context;
+  const { call, metrics, vmis } = context;
   switch (step.kind) {
     case 'read-claim':
       return applyRead(context);
@@ -68,11 +68,24 @@ export async function applyStep(
       metrics.countReleases(step.leases.length);
       return;
     default:
+      if (observed !== undefined) await applyObserved(step, observed, context);
   }
-  if (observed === undefined) return;
+}
+
+/** Carries out a step for a claim that exists. */
+async function applyObserved(
+  step: Exclude<ClaimStep, ClaimStepOf<'none' | 'await-probe' | 'read-claim' | 'read-vmi' | 'record-mac' | 'release'>>,
+  observed: ClaimObservation,
+  context: ApplyContext,
+): Promise<void> {
+  const { state, client, call, probes } = context;
+  const { claim } = observed;
   switch (step.kind) {
     case 'list-pods':
-      state.onPodsListed(await listClaimPods(observed.claim, client, call));
+      state.onPodsListed(await listClaimPods(claim, client, call));
+      return;
+    case 'read-owner-pod':
+      state.onOwnerRead(claim.status?.ownerPod?.name ?? '', await readOwnerPod(claim, client, call));
       return;
     case 'allocate':
       return applyAllocation(step, observed, context);

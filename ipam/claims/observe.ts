@@ -57,7 +57,7 @@ interface ClaimViews {
 /** What a sync has shown so far, and what earlier syncs remember. */
 export interface ObserveContext extends ClaimViews {
   key: string;
-  state: Pick<ClaimSyncState, 'claim' | 'livePods'>;
+  state: Pick<ClaimSyncState, 'claim' | 'livePods' | 'hiddenOwner'>;
   gracePeriods: PoolGracePeriods;
   vmis: Pick<VmiOwners, 'createdByKubeVirt' | 'verify'>;
   probes: {
@@ -69,7 +69,7 @@ export interface ObserveContext extends ClaimViews {
 /** @returns undefined if the claim is gone */
 export function observeClaim(context: ObserveContext): ClaimObservation | undefined {
   const { key, state, book, directory, pods: claimPods, gracePeriods, vmis, probes, waitList, clock } = context;
-  const { claim, livePods } = state;
+  const { claim, livePods, hiddenOwner } = state;
   if (claim === undefined) {
     probes.forget(key);
     gracePeriods.forget(key);
@@ -82,7 +82,8 @@ export function observeClaim(context: ObserveContext): ClaimObservation | undefi
     ...(resolution.kind === 'served' ? [resolution.pool] : []),
     ...[...names].flatMap((name) => directory.pool(name) ?? []),
   ];
-  const byUid = new Map([...claimPods.podsOf(claim), ...livePods].map((pod) => [pod.metadata.uid, pod]));
+  const hidden = hiddenOwner === undefined ? [] : [hiddenOwner];
+  const byUid = new Map([...hidden, ...claimPods.podsOf(claim), ...livePods].map((pod) => [pod.metadata.uid, pod]));
   const pods = vmis.createdByKubeVirt([...byUid.values()]);
   const observed = {
     ...{ claim, held: [...held].sort(byAge), resolution, pools, pods },

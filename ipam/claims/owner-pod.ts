@@ -22,6 +22,15 @@ export function ownerPodOf(
   return eligible.filter((pod) => isVerified(pod) && mayOwnClaim(pod, claim)).sort(byPreference)[0]?.metadata.name;
 }
 
+/**
+ * Returns whether the pod that the status names must be read: the caches may lack it without proving that it has ended. A pod has lost the label by which it is
+ * watched, or its namespace has, or the watch of the namespace has not listed yet.
+ */
+export function mustReadOwner(claim: IPAMClaim, pods: readonly ClaimPod[], readOwner: string | undefined): boolean {
+  const named = claim.status?.ownerPod?.name;
+  return named !== undefined && named !== readOwner && !pods.some(({ metadata }) => metadata.name === named);
+}
+
 /** UIDs of the VMIs that must be read before a pod can be chosen. */
 export function vmisToVerify(claim: IPAMClaim, pods: readonly ClaimPod[], vmis: LauncherVmis): readonly string[] {
   if (vmis.vmisToRead.size === 0 || ownerPodOf(claim, pods, vmis) !== undefined) return [];

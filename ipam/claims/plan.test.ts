@@ -195,7 +195,8 @@ describe('the next step of a claim', () => {
       ALLOCATED,
     );
     check('is to name the pod that has the addresses', { ...SERVED_CLAIM, pods: ['p1'] }, `${ALLOCATED}; owner p1`);
-    check('is to remove the name of a gone pod', { ...SERVED_CLAIM, ownerPod: 'p1' }, ALLOCATED);
+    check('is to read the pod that it names if no cache has it', { ...SERVED_CLAIM, ownerPod: 'p1' }, 'read-owner-pod');
+    check('is to remove the name of a gone pod', { ...SERVED_CLAIM, ownerPod: 'p1' }, ALLOCATED, { readOwner: 'p1' });
   });
 
   describe('with a request for other addresses', () => {

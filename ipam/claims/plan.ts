@@ -7,7 +7,7 @@ import type { AllocationRefusal } from '../../addressing/allocator/allocator.js'
 import { type LeaseRecord, isReservation } from '../../addressing/lease/lease.js';
 import { type Resolution, namespaceRefusal } from '../../addressing/directory/resolution.js';
 import type { ClaimObservation } from './observe.js';
-import { ownerPodOf, vmisToVerify } from './owner-pod.js';
+import { mustReadOwner, ownerPodOf, vmisToVerify } from './owner-pod.js';
 import { isWaitingFor } from './running/claim-pods.js';
 import { readShownAddresses, formatStatusIp } from './shown/claim-addresses.js';
 import { conditionMessage, statusChanges } from './status.js';
@@ -50,6 +50,8 @@ export function plan(given: ClaimObservation, findings: Findings): ClaimStep {
 /** Nothing is to be allocated: verifies launchers, ends probes, writes the status, records the MAC address and releases leases. */
 function finalStep(observed: ClaimObservation, wanted: DesiredAddresses, input: StatusInput): ClaimStep {
   const { claim, pods, launcherVmis } = observed;
+  if (mustReadOwner(claim, pods, input.findings.readOwner))
+    return { kind: 'read-owner-pod', reason: 'no cache has its owner pod, which may run' };
   const uids = vmisToVerify(claim, pods, launcherVmis);
   if (uids.length > 0) return { kind: 'read-vmi', claim, uids, reason: 'the VMI of its launcher must be verified' };
   const probe = input.refusal === undefined ? probeStep(observed, wanted, input.findings.isLive) : undefined;

@@ -29,6 +29,8 @@ export type ClaimStep =
   | { kind: 'read-claim'; reason: string }
   /** Lists the claim's pods from the API server. */
   | { kind: 'list-pods'; reason: string }
+  /** Reads the pod that its status names as its owner. */
+  | { kind: 'read-owner-pod'; reason: string }
   /** Reads the VMI that has the name of the claim's owner; `uids` are the UIDs that launchers name. */
   | { kind: 'read-vmi'; claim: IPAMClaim; uids: readonly string[]; reason: string }
   | {

@@ -12,6 +12,8 @@ export interface Findings {
   isLive: boolean;
   /** Its pods were listed live after its status was last written. */
   arePodsLive: boolean;
+  /** The pod that its status named when that pod was read live. */
+  readOwner?: string;
   /** Why the claim cannot get the addresses that it lacks (`need`) or requests instead (`move`). */
   need?: AllocationRefusal;
   move?: AllocationRefusal;
@@ -25,6 +27,8 @@ export class ClaimSyncState {
   findings: Findings = { isLive: false, arePodsLive: false };
   /** Pods of the last live list. */
   livePods: readonly ClaimPod[] = [];
+  /** The owner pod that only a live read has shown. */
+  hiddenOwner: ClaimPod | undefined;
   /** UIDs of claims of this name that a live read has proven gone. */
   readonly gone = new Set<string>();
   /** UIDs of leases that this sync created and no status has shown yet. */
@@ -48,12 +52,19 @@ export class ClaimSyncState {
     // another writer may have shown an address that was allocated here, even if the status no longer shows it
     if (claim?.metadata.resourceVersion !== this.claim?.metadata.resourceVersion) this.unpublished.clear();
     this.claim = claim;
-    this.findings = { isLive: true, arePodsLive: this.findings.arePodsLive };
+    const { arePodsLive, readOwner } = this.findings;
+    this.findings = { isLive: true, arePodsLive, ...(readOwner !== undefined && { readOwner }) };
   }
 
   onPodsListed(pods: readonly ClaimPod[]): void {
     this.livePods = pods;
     this.findings.arePodsLive = true;
+  }
+
+  /** @param pod undefined if it does not use the claim any more */
+  onOwnerRead(name: string, pod: ClaimPod | undefined): void {
+    this.hiddenOwner = pod;
+    this.findings.readOwner = name;
   }
 
   /** Another process may show a lease that is newer than the last live read. */

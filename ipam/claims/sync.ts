@@ -32,6 +32,8 @@ interface ClaimSyncDependencies
 /** More steps than a sync needs, even if it loses a few addresses to other writers. */
 const MAX_STEPS = 24;
 const MIN_RETRY_MS = 50;
+/** No watch shows the end of an owner pod that the caches do not have. */
+const RECHECK_OWNER_MS = 15_000;
 
 /** Creates the reconciler of claims. It allocates the addresses of one claim, by `namespace/name`, and releases those of deleted claims of that name. */
 export function createClaimSync(
@@ -97,7 +99,8 @@ function settle(
   if (refusals.length === 0) {
     stopWaiting(key, context);
     if (step.kind === 'await-probe') return { requeueAfterMs: Math.max(step.until - clock.now(), MIN_RETRY_MS) };
-    const ms = gracePeriods.remainingMs(key, clock.now()) || vmiRecheckDelayMs(observed);
+    const recheckMs = state.hiddenOwner === undefined ? 0 : RECHECK_OWNER_MS;
+    const ms = gracePeriods.remainingMs(key, clock.now()) || vmiRecheckDelayMs(observed) || recheckMs;
     return ms > 0 ? { requeueAfterMs: ms } : undefined;
   }
   const retryAt = Math.min(...refusals.map((refusal) => refusal.retryAt ?? Infinity));

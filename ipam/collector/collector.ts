@@ -19,9 +19,10 @@ import type { CollectorReport } from './report.js';
 interface CollectorDeps {
   readonly book: LeakSearchDeps['book'] & ExpiryDeps['book'] & UnseenLeaseDeps['book'];
   readonly client: Pick<Client, 'get' | 'listAs' | 'create' | 'patch' | 'delete'>;
-  /** The informers of claims and of all pods. */
+  /** The informers of claims, launchers and nodes. */
   readonly claims: FollowedCache<IPAMClaim>;
   readonly pods: FollowedCache<ClaimPod>;
+  readonly nodes: LeakSearchDeps['nodes'];
   readonly users: Pick<ClaimPods, 'podsOf'>;
   readonly directory: Pick<PoolDirectory, 'pool' | 'stateOf' | 'poolsOf'>;
   readonly clock: Clock;

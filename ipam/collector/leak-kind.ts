@@ -15,12 +15,18 @@ export type LeakKind = 'orphan' | 'surplus' | 'no-pool';
 
 export type LeakedLease = LeakCandidate<LeakKind>;
 
+/** A pod; a mirror pod with the UID of its static pod. */
+export interface PodIdentity {
+  readonly metadata: { readonly uid?: string };
+  readonly staticUid?: string;
+}
+
 /** The owners according to the caches, which choose candidates and never prove a leak. */
 export interface OwnerLookup {
   /** By `namespace/name`. */
   claim(key: string): IPAMClaim | undefined;
-  /** The pod of that name; a mirror pod with the UID of its static pod. */
-  pod(key: string): { readonly metadata: { readonly uid?: string }; readonly staticUid?: string } | undefined;
+  /** The pod of that name on the node of the lease. `unknown`: nothing is known of the pods of that node. */
+  pod(key: string, node: string | undefined): PodIdentity | undefined | 'unknown';
   /** The leases of a claim's UID. */
   leasesOf(uid: string): readonly LeaseRecord[];
   hasPool(name: string): boolean;
@@ -34,11 +40,9 @@ export function leakKindOf(lease: LeaseRecord, owners: OwnerLookup): LeakKind | 
   if (owner === undefined || stateOf(lease) !== 'held') return undefined;
   const key = joinKey(owner.namespace, owner.name);
   switch (owner.kind) {
-    case 'Pod': {
-      const pod = owners.pod(key);
-      if (pod === undefined || ![pod.metadata.uid, pod.staticUid].includes(owner.uid)) return 'orphan';
+    case 'Pod':
+      if (isMissing(owner.uid, owners.pod(key, lease.node))) return 'orphan';
       return owners.hasPool(lease.pool) ? undefined : 'no-pool';
-    }
     case 'IPAMClaim': {
       const claim = owners.claim(key);
       if (claim?.metadata.uid !== owner.uid) return 'orphan';
@@ -48,6 +52,10 @@ export function leakKindOf(lease: LeaseRecord, owners: OwnerLookup): LeakKind | 
     default:
       return undefined;
   }
+}
+
+function isMissing(uid: string, pod: PodIdentity | undefined | 'unknown'): boolean {
+  return pod !== 'unknown' && ![pod?.metadata.uid, pod?.staticUid].includes(uid);
 }
 
 function looksSurplus(lease: LeaseRecord, claim: IPAMClaim, owners: OwnerLookup): boolean {

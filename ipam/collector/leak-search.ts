@@ -24,6 +24,7 @@ import { LeakCandidates } from '../../addressing/lease/leak-candidates.js';
 import { releaseTime } from '../../addressing/lease/cooling-start.js';
 import { forEachParallel, runInSlices } from '../../kube/run-in-slices.js';
 import type { LeaseBook } from '../leases/lease-book.js';
+import { ListedPods, type ListedPodsDeps } from './listed-pods.js';
 import type { CollectorReport } from './report.js';
 import {
   type KeepReason,
@@ -48,7 +49,9 @@ export interface LeakSearchDeps {
   readonly book: Pick<LeaseBook, 'all' | 'ofOwner' | 'recordWrite'>;
   readonly client: Pick<Client, 'get' | 'listAs' | 'create' | 'patch' | 'delete'>;
   readonly claims: FollowedCache<IPAMClaim>;
+  /** The launchers. */
   readonly pods: FollowedCache<ClaimPod>;
+  readonly nodes: ListedPodsDeps['nodes'];
   readonly users: Pick<ClaimPods, 'podsOf'>;
   readonly directory: Pick<PoolDirectory, 'stateOf'>;
   readonly clock: Pick<Clock, 'now' | 'wall'>;
@@ -64,17 +67,20 @@ const MAX_SILENCE_MS = 150_000;
 const MAX_CHECKS_PER_ROUND = 500;
 const MAX_PARALLEL = 8;
 
-/** Searches for leaked leases. Caches choose candidates, the API server proves a leak, and the write fails if the lease has changed since. */
+/** Searches for leaked leases. Caches and lists choose candidates, the API server proves a leak, and the write fails if the lease has changed since. */
 export class LeakSearch {
   readonly #deps: LeakSearchDeps;
   readonly #candidates: LeakCandidates<LeakKind>;
+  readonly #pods: ListedPods;
 
   constructor(deps: LeakSearchDeps) {
     this.#deps = deps;
-    const { claims, pods, users, book, directory, collectAfterMs: afterMs } = deps;
+    const { claims, users, book, directory, collectAfterMs: afterMs } = deps;
+    const pods = new ListedPods(deps);
+    this.#pods = pods;
     const owners: OwnerLookup = {
       claim: (key) => claims.cache.get(key),
-      pod: (key) => pods.cache.get(key),
+      pod: (key, node) => pods.find(key, node),
       leasesOf: (uid) => book.ofOwner(uid),
       hasPool: (name) => directory.stateOf(name) !== undefined,
       reportedAddressesOf: (claim) => reportsOf(users.podsOf(claim)),
@@ -92,7 +98,9 @@ export class LeakSearch {
       this.forget();
       return;
     }
-    const due = await runInSlices(this.#candidates.observe([...book.all()], now), clock, signal);
+    const leases = [...book.all()];
+    await this.#pods.round(leases, this.#suspectedNodes(), signal);
+    const due = await runInSlices(this.#candidates.observe(leases, now), clock, signal);
     if (due === undefined) return;
     report.candidates(this.#candidates.known.size);
     await forEachParallel(due, MAX_PARALLEL, (candidate) => this.#decide(candidate, signal), signal);
@@ -101,6 +109,12 @@ export class LeakSearch {
   /** Drops all candidates: the next observation is the first one. */
   forget(): void {
     this.#candidates.known.clear();
+  }
+
+  /** The nodes of pods that were missing in the last round. */
+  #suspectedNodes(): ReadonlySet<string> {
+    const orphans = [...this.#candidates.known.values()].filter(({ leak }) => leak === 'orphan');
+    return new Set(orphans.flatMap(({ lease }) => lease.node ?? []));
   }
 
   #areCachesCurrent(now: number): boolean {

@@ -242,11 +242,10 @@ export function leasesOutside(leases: Iterable<LeaseRecord>, pool: Pool): LeaseR
 /** Creates the check for {@link PoolUsage} whether pods use the claim that owns a lease. */
 export function claimUseCheck<C extends { metadata: { uid?: string } }>(
   claims: { get(key: string): C | undefined },
-  usersOf: (claim: C) => readonly unknown[],
+  isUsed: (claim: C) => boolean,
 ): (owner: LeaseOwner) => boolean {
   return ({ namespace, name, uid }) => {
     const claim = claims.get(joinKey(namespace, name));
-    if (claim?.metadata.uid !== uid) return false;
-    return usersOf(claim).length > 0;
+    return claim?.metadata.uid === uid && isUsed(claim);
   };
 }

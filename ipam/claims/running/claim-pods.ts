@@ -10,18 +10,17 @@ import {
   scheduledTime,
   staticPodUidOf,
 } from '../../../api/pod.js';
+import { LAUNCHER_LABEL, LAUNCHER_LABEL_VALUE } from '../../../api/names.js';
 import { creatorOf, hasNetworks } from '../../../cluster/kubevirt-controller.js';
 import { BY_WORKLOAD, workloadOfClaim } from '../../../cluster/watch-specs.js';
 import { Cache, type Lister } from '../../../kube/cache.js';
+import { findUnlessGone } from '../../../kube/absence.js';
 import type { CallOptions, Client } from '../../../kube/client.js';
 import type { Informer, ObjectChange } from '../../../kube/informer.js';
 import type { WatchSpec } from '../../../kube/informers.js';
 import { PODS } from '../../../kube/resources.js';
 
-/**
- * A pod as the IPAM caches it. Of a pod that neither references a claim nor belongs to a VMI, only the identity is cached: a cluster has many of them, and any of
- * them may own a lease.
- */
+/** A pod as the IPAM caches it. Of a pod that neither references a claim nor belongs to a VMI, only the identity is cached. */
 export interface ClaimPod extends KubeObject {
   metadata: Pick<ObjectMeta, 'name' | 'namespace' | 'uid' | 'creationTimestamp' | 'deletionTimestamp'>;
   /** Of a mirror pod: see {@link staticUidOf}. */
@@ -47,14 +46,24 @@ const NO_STRINGS: readonly string[] = [];
 const BY_CLAIM = 'claim';
 const BY_VMI = 'vmi';
 
-/** All pods of the cluster. */
+/**
+ * The launchers of the cluster. KubeVirt itself finds them by this label. The policy launcher-label makes sure that a pod that a VMI owns has it and keeps it;
+ * that another pod has it too means nothing.
+ */
 export const CLAIM_PODS: WatchSpec<Pod, ClaimPod> = {
   resource: PODS,
+  labelSelector: `${LAUNCHER_LABEL}=${LAUNCHER_LABEL_VALUE}`,
   transform: transformClaimPod,
   indexes: {
     [BY_CLAIM]: ({ metadata, claims }) => claims.map((claim) => joinKey(metadata.namespace, claim)),
     [BY_VMI]: ({ metadata, vmi }) => (vmi === undefined ? NO_STRINGS : [joinKey(metadata.namespace, vmi.name)]),
   },
+};
+
+/** All other pods. Only those of some namespaces are watched: see {@link REFERRING_NAMESPACES}. */
+export const OTHER_PODS: WatchSpec<Pod, ClaimPod> = {
+  ...CLAIM_PODS,
+  labelSelector: `${LAUNCHER_LABEL}!=${LAUNCHER_LABEL_VALUE}`,
 };
 
 export function transformClaimPod(pod: Pod): ClaimPod {
@@ -107,7 +116,9 @@ function claimWorkloads(claim: IPAMClaim): string[] {
   return isWorkloadClaim(claim) || controllerOf(claim) === undefined ? workloadOfClaim(claim) : [];
 }
 
-type ClaimPodInformer = Pick<Informer<Pod, ClaimPod>, 'cache' | 'onChange'>;
+export interface ClaimPodInformer extends Pick<Informer<Pod, ClaimPod>, 'onChange'> {
+  readonly cache: Lister<ClaimPod>;
+}
 
 /** Finds the pods that use a claim. */
 export class ClaimPods {
@@ -118,11 +129,6 @@ export class ClaimPods {
   constructor(informer: ClaimPodInformer, claims: Pick<Lister<IPAMClaim>, 'byIndex'>) {
     this.#informer = informer;
     this.#claims = claims;
-  }
-
-  /** By `namespace/name`. */
-  get(key: string): ClaimPod | undefined {
-    return this.#informer.cache.get(key);
   }
 
   /**
@@ -181,8 +187,23 @@ export async function listClaimPods(
 ): Promise<readonly ClaimPod[]> {
   const { namespace } = claim.metadata;
   const { items } = await client.listAs(PODS, transformClaimPod, { namespace, ...(signal && { signal }) });
+  return usersAmong(items, claim);
+}
+
+/** Reads the pod that the status of the claim names, because the caches do not have it. @returns undefined if it does not use the claim, or not any more */
+export async function readOwnerPod(
+  claim: IPAMClaim,
+  client: Pick<Client, 'get'>,
+  call: CallOptions,
+): Promise<ClaimPod | undefined> {
+  const { namespace } = claim.metadata;
+  const pod = await findUnlessGone(client, PODS, { namespace, name: claim.status?.ownerPod?.name ?? '' }, call);
+  return pod && usersAmong([transformClaimPod(pod)], claim)[0];
+}
+
+function usersAmong(pods: readonly ClaimPod[], claim: IPAMClaim): readonly ClaimPod[] {
   const cache = new Cache<ClaimPod>(CLAIM_PODS.indexes);
-  for (const pod of items) cache.set(pod);
+  for (const pod of pods) cache.set(pod);
   return new ClaimPods({ cache, onChange: () => undefined }, { byIndex: () => [] }).podsOf(claim);
 }
 

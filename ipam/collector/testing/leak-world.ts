@@ -24,6 +24,9 @@ export type ReadFault = (typeof READ_FAULTS)[number];
 const RESOURCES = { addressleases: ADDRESS_LEASES, addresspools: ADDRESS_POOLS, ipamclaims: IPAM_CLAIMS, pods: PODS };
 export type Plural = keyof typeof RESOURCES;
 
+/** Where pods run. */
+const NODE = 'n1';
+
 /** Leases and their owners on an API server with moods, and caches of them that lag behind. For tests of what frees addresses. */
 export class LeakWorld {
   readonly #api = new MemoryTransport();
@@ -49,6 +52,8 @@ export class LeakWorld {
   readonly requests: string[] = [];
   readonly claims = { cache: new Map<string, IPAMClaim>(), hasSynced: true, lastProgress: this.now };
   readonly pods = { cache: new Map<string, ClaimPod>(), hasSynced: true, lastProgress: this.now };
+  /** The nodes as the cache has them. */
+  readonly nodes = { cache: new Map<string, KubeObject>([[NODE, { metadata: { name: NODE } }]]), hasSynced: true };
   /** The pools as the cache has them. */
   readonly pools = new Set(['blue']);
   readonly directory = {
@@ -77,8 +82,8 @@ export class LeakWorld {
 
   /** What the collector needs of a process, but for the time. */
   get deps() {
-    const { book, client, claims, pods, users, directory, report } = this;
-    return { book, client, claims, pods, users, directory, report, gate: { isOpen: () => this.isGateOpen } };
+    const { book, client, claims, pods, nodes, users, directory, report } = this;
+    return { book, client, claims, pods, nodes, users, directory, report, gate: { isOpen: () => this.isGateOpen } };
   }
 
   constructor() {
@@ -123,12 +128,24 @@ export class LeakWorld {
   }
 
   addPod(name: string, more: Partial<Pod> = {}): Pod {
-    return this.put('pods', { ...more, metadata: { name, namespace: 'vms', ...more.metadata } });
+    return this.put('pods', {
+      spec: { nodeName: NODE },
+      ...more,
+      metadata: { name, namespace: 'vms', ...more.metadata },
+    });
   }
 
   /** @param owner a claim or a pod; undefined: an admin reserves the address */
   addLease(address: string, owner: IPAMClaim | Pod | undefined): AddressLease {
-    const request = { address: parseAddress(address), addressSpace: 'blue', pool: 'blue', owner: ownerOf(owner) };
+    const node = (owner as Pod | undefined)?.spec?.nodeName;
+    const on = node === undefined ? {} : { node };
+    const request = {
+      address: parseAddress(address),
+      addressSpace: 'blue',
+      pool: 'blue',
+      owner: ownerOf(owner),
+      ...on,
+    };
     const write = createLease(request as typeof request & { owner: LeaseOwner });
     return this.put('addressleases', (write as LeaseWrite & { verb: 'create' }).lease);
   }

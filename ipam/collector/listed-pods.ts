@@ -1,0 +1,94 @@
+import type { LeaseRecord } from '../../addressing/lease/lease.js';
+import { type KubeObject, objectKey } from '../../api/meta.js';
+import { type Pod, staticPodUidOf } from '../../api/pod.js';
+import type { Lister } from '../../kube/cache.js';
+import type { Client } from '../../kube/client.js';
+import type { Clock } from '../../kube/clock.js';
+import { forEachParallel } from '../../kube/run-in-slices.js';
+import { PODS } from '../../kube/resources.js';
+import type { PodIdentity } from './leak-kind.js';
+
+export interface ListedPodsDeps {
+  readonly client: Pick<Client, 'listAs'>;
+  readonly nodes: { readonly cache: Pick<Lister<KubeObject>, 'get'>; readonly hasSynced: boolean };
+  readonly clock: Pick<Clock, 'now'>;
+}
+
+/** Lists of one round: 8 a second at most. Up to so many nodes are listed in every round. */
+export const MAX_NODES_PER_ROUND = 250;
+/** The rest is for nodes whose turn it is, whatever tenants do to make others urgent. */
+const MAX_URGENT_NODES = 200;
+const MAX_PARALLEL = 8;
+
+/**
+ * The pods of the nodes whose leases are compared in this round. ipam watches no ordinary pods: agents search the leases of their node. It lists the pods of the
+ * nodes that have no agent any more, because they are gone, in each round, and those of the others in turns: an agent may be missing, or may not know a lease.
+ */
+export class ListedPods {
+  readonly #deps: ListedPodsDeps;
+  /** When the pods of a node were last asked for, in ms of the clock. */
+  readonly #askedAt = new Map<string, number>();
+  /** By node: its pods in this round, by `namespace/name`. */
+  #pods = new Map<string, ReadonlyMap<string, PodIdentity>>();
+
+  constructor(deps: ListedPodsDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Returns the pod with this key; undefined if it is not on the node. `unknown`: the node was not listed in this round. The pod of a lease that names no node
+   * counts as missing: only a live read knows it.
+   */
+  find(key: string, node: string | undefined): PodIdentity | undefined | 'unknown' {
+    if (node === undefined) return undefined;
+    const pods = this.#pods.get(node);
+    return pods === undefined ? 'unknown' : pods.get(key);
+  }
+
+  /**
+   * Lists the pods of some nodes. A node whose list fails is unknown in this round.
+   * @param leases were known before, because a pod exists before its lease does
+   * @param suspects nodes with leases that looked leaked in the last round
+   */
+  async round(leases: readonly LeaseRecord[], suspects: ReadonlySet<string>, signal?: AbortSignal): Promise<void> {
+    const { clock } = this.#deps;
+    const listed = new Map<string, ReadonlyMap<string, PodIdentity>>();
+    this.#pods = listed;
+    const nodes = this.#choose(leases, suspects);
+    const list = async (node: string) => {
+      this.#askedAt.set(node, clock.now());
+      const pods = await this.#list(node, signal).catch(() => undefined);
+      if (pods !== undefined) listed.set(node, pods);
+    };
+    await forEachParallel(nodes, MAX_PARALLEL, list, signal);
+  }
+
+  /** Chooses nodes with leases of pods: those that need it in each round, then those that were not listed for longest. */
+  #choose(leases: readonly LeaseRecord[], suspects: ReadonlySet<string>): readonly string[] {
+    const found = new Set<string>();
+    for (const { owner, node } of leases) if (owner?.kind === 'Pod' && node !== undefined) found.add(node);
+    for (const node of this.#askedAt.keys()) if (!found.has(node)) this.#askedAt.delete(node);
+    const inTurn = [...found].sort((a, b) => (this.#askedAt.get(a) ?? 0) - (this.#askedAt.get(b) ?? 0));
+    const urgent = inTurn.filter((node) => suspects.has(node) || this.#isGone(node)).slice(0, MAX_URGENT_NODES);
+    return [...new Set([...urgent, ...inTurn])].slice(0, MAX_NODES_PER_ROUND);
+  }
+
+  #isGone(node: string): boolean {
+    const { cache, hasSynced } = this.#deps.nodes;
+    return hasSynced && cache.get(node) === undefined;
+  }
+
+  /** From the cache of the API server, which indexes pods by node: a list only chooses what is read live. */
+  async #list(node: string, signal: AbortSignal | undefined): Promise<ReadonlyMap<string, PodIdentity>> {
+    const fieldSelector = `spec.nodeName=${node}`;
+    const options = { fieldSelector, resourceVersion: '0', metadataOnly: true, ...(signal && { signal }) };
+    const { items } = await this.#deps.client.listAs(PODS, (pod) => identityOf(pod, node), options);
+    return new Map(items);
+  }
+}
+
+function identityOf(pod: Pod, node: string): [string, PodIdentity] {
+  const { metadata } = pod;
+  const staticUid = staticPodUidOf({ metadata, spec: { nodeName: node } });
+  return [objectKey(pod), { metadata: { uid: metadata.uid ?? '' }, ...(staticUid !== undefined && { staticUid }) }];
+}
