@@ -151,6 +151,17 @@ function launcherOf(
   } as KubeObject;
 }
 
+/** Returns a pod without a claim that runs on the node. */
+export function ordinaryPod({ namespace, name, uid }: Record<'namespace' | 'name' | 'uid', string>, nodeName: string) {
+  const statuses = [{ name: NAD_KEY, interface: 'net1', ips: ['10.0.0.10'], mac: '02:00:00:00:00:01', dns: {} }];
+  const annotations = { [NETWORKS_ANNOTATION]: NAD_KEY, [NETWORK_STATUS_ANNOTATION]: JSON.stringify(statuses, undefined, 4) }; // prettier-ignore
+  return {
+    metadata: { namespace, name, uid, creationTimestamp: BORN, annotations, managedFields: MANAGED_FIELDS },
+    spec: { nodeName, containers: [{ name: 'web', image: 'registry.k8s.io/e2e-test-images/agnhost' }] },
+    status: { phase: 'Running' },
+  };
+}
+
 function namespaceOf(n: number): string {
   return `tenant-${Math.floor(n / VMS_OF_NAMESPACE)}`;
 }

@@ -8,8 +8,10 @@ import {
   reallocateLease,
   releaseLease,
 } from '../../addressing/lease/lease.js';
-import { ADDRESS_LEASES } from '../../kube/resources.js';
+import type { Pod } from '../../api/pod.js';
+import { ADDRESS_LEASES, NODES, PODS } from '../../kube/resources.js';
 import type { ObjectTracker } from '../../kube/testing/object-tracker.js';
+import { ordinaryPod } from './cluster.js';
 import { type ObjectWrite, writeObject } from '../../test/tracker-writes.js';
 
 /** Each node runs so many pods, of which the oldest ends when one starts. */
@@ -23,6 +25,8 @@ interface ChurnNode {
   readonly name: string;
   /** Names of leases, the oldest first. */
   readonly held: string[];
+  /** Those that hold them. */
+  readonly pods: Pod[];
   readonly released: { readonly name: string; readonly at: number }[];
 }
 
@@ -50,7 +54,13 @@ export class PodChurn {
   constructor(tracker: ObjectTracker, options: ChurnOptions) {
     this.#tracker = tracker;
     this.#options = options;
-    this.#nodes = Array.from({ length: options.nodes }, (_, n) => ({ name: `node-${n}`, held: [], released: [] }));
+    this.#nodes = Array.from({ length: options.nodes }, (_, n) => ({
+      name: `node-${n}`,
+      held: [],
+      pods: [],
+      released: [],
+    }));
+    tracker.put(NODES, ...this.#nodes.map(({ name }) => ({ metadata: { name } })));
     for (const node of this.#nodes) for (let pod = 0; pod < PODS_OF_NODE; pod++) this.#start(node);
     tracker.compact();
     tracker.observe(ADDRESS_LEASES, ({ type, object, before }) => {
@@ -78,6 +88,7 @@ export class PodChurn {
     const node = this.#nodes[this.starts++ % this.#nodes.length]!;
     const name = node.held.shift()!;
     const now = Date.now();
+    this.#tracker.remove(PODS, node.pods.shift()!.metadata);
     this.#write(releaseLease(readLease(this.#tracker.get(ADDRESS_LEASES, { name })), now));
     node.released.push({ name, at: now });
     this.#start(node);
@@ -85,6 +96,12 @@ export class PodChurn {
 
   #start(node: ChurnNode): void {
     const request = this.#requestOf(node);
+    const pod = ordinaryPod(request.owner, node.name);
+    node.pods.push(pod);
+    // created, bound, running with a report of Multus: the least that an API server tells
+    this.#tracker.put(PODS, { ...pod, spec: {}, status: { phase: 'Pending' } });
+    this.#tracker.put(PODS, { ...pod, status: { phase: 'Pending' } });
+    this.#tracker.put(PODS, pod);
     const found = this.#options.isReused === false ? undefined : this.#takeCooled(node);
     if (found === undefined) {
       const address = { family: 4, value: FIRST + this.#next++ } as const;
@@ -107,10 +124,11 @@ export class PodChurn {
     return undefined;
   }
 
-  #requestOf({ name: node }: ChurnNode): Omit<LeaseRequest, 'address'> {
+  #requestOf({ name: node }: ChurnNode) {
     const pod = `pod-${this.#pods++}`;
     const owner = { kind: 'Pod', namespace: `tenant-${this.#pods % 500}`, name: pod, uid: pod } as const;
-    return { addressSpace: 'blue', pool: 'blue', owner, node, containerID: pod, interface: 'net1' };
+    const request = { addressSpace: 'blue', pool: 'blue', owner, node, containerID: pod, interface: 'net1' };
+    return request satisfies Omit<LeaseRequest, 'address'>;
   }
 
   #write(write: ReturnType<typeof createLease>): string {
